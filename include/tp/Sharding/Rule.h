@@ -1,0 +1,127 @@
+//===- Rule.h - Sharding rules: which dimensions of an operation move together ---*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A rule is an einsum over factors. A linear layer is
+//
+//   x[b, s, k], w[n, k] -> y[b, s, n]     b, s, n parallel; k reduction
+//
+// A dimension may be a product of factors, major first: splitting [b, s, h*d]
+// into heads is x[b, s, (h d)] -> y[b, s, h, d], and query heads that share KV
+// heads are q[b, s, (g r), d], k[b, t, g, d]: axes on the query heads fall on
+// the KV heads g first and on r, the queries of one KV head, after that, which
+// is how 16 ranks share 8 KV heads. Sharding a factor shards every dimension it
+// is in; sharding a reduction factor makes the results partial. From the rule
+// follow propagation in all directions, the local operation and its cost.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_SHARDING_RULE_H
+#define TP_SHARDING_RULE_H
+
+#include "tp/Sharding/Sharding.h"
+
+namespace tp {
+
+enum class FactorKind {
+  /// Results on different positions are independent.
+  Parallel,
+  /// Summed (or maximised, minimised) away: sharding it makes results partial.
+  Reduction,
+  /// Must not be split, such as the normalised dimension of a norm.
+  Whole,
+};
+
+struct Factor {
+  int64_t size = 1;
+  FactorKind kind = FactorKind::Parallel;
+  /// Only multiples of this many positions may be cut apart.
+  int64_t grain = 1;
+  /// For reductions.
+  ReductionKind reduction = ReductionKind::Sum;
+  /// The operation reads its position along the factor (an iota, a causal mask,
+  /// a table look-up): the local operation needs the shard's offset.
+  bool readsIndex = false;
+  /// A name for diagnostics and the ledger: "k", "heads", "vocabulary".
+  std::string name;
+};
+
+/// What an operation does with a partial operand.
+enum class Linearity {
+  /// Not linear: the operand must be whole.
+  None,
+  /// f(a + b, y) = f(a, y) + f(b, y) with the other operands fixed: if exactly
+  /// one such operand is partial, the results are (matmul, scale, cast, slice).
+  Multilinear,
+  /// f(a + b, c + d) = f(a, c) + f(b, d): all additive operands are partial
+  /// together, or a whole one among them counts on one rank only (add, a bias,
+  /// the initial value of a reduction).
+  Additive,
+};
+
+/// The factors of each dimension of one tensor, major first. No factors: a
+/// dimension of size one that has nothing to do with the others.
+struct TensorFactors {
+  llvm::SmallVector<llvm::SmallVector<unsigned, 2>, 4> dims;
+};
+
+struct ShardingRule {
+  llvm::SmallVector<Factor, 4> factors;
+  llvm::SmallVector<TensorFactors, 4> operands;
+  llvm::SmallVector<TensorFactors, 2> results;
+  /// One per operand; operands that are not tensors are None.
+  llvm::SmallVector<Linearity, 4> linearity;
+
+  unsigned addFactor(int64_t size, FactorKind kind = FactorKind::Parallel,
+                     llvm::StringRef name = "", int64_t grain = 1);
+};
+
+/// Which axes cut each factor of a rule, major first.
+struct FactorShardings {
+  llvm::SmallVector<AxisList, 4> axes;
+  bool operator==(const FactorShardings &other) const = default;
+};
+
+/// Why `rule` is not well formed for tensors of these shapes (a product of
+/// factors that is not the dimension, a factor of two sizes); empty if it is.
+std::string verifyRule(const ShardingRule &rule,
+                       llvm::ArrayRef<llvm::SmallVector<int64_t>> operandShapes,
+                       llvm::ArrayRef<llvm::SmallVector<int64_t>> resultShapes);
+
+/// The part of `sharding` that each factor of the tensor carries. Axes of a
+/// product of factors fall on the major factor until its size is used up, an
+/// axis being cut into sub-axes where the boundary falls within it. `complete`
+/// is false if some axes fit no factor (the tensor then has to be resharded):
+/// the rest is dropped. Nothing falls on a Whole factor.
+struct Projection {
+  FactorShardings factors;
+  bool complete = true;
+  /// The first dimension that did not fit, for messages.
+  std::optional<unsigned> misfit;
+};
+Projection projectToFactors(const ShardingRule &rule,
+                            const TensorFactors &tensor,
+                            llvm::ArrayRef<int64_t> shape,
+                            const TensorSharding &sharding);
+
+/// The sharding that a tensor has when the rule's factors are cut so. Minor
+/// factors of a product keep their axes only if the major ones are cut to their
+/// full size or not at all beyond them (a product that is not contiguous cannot
+/// be a sharding: nothing is returned). Dimensions come out closed. `partial`
+/// is left empty: see getPartialAxes.
+std::optional<TensorSharding>
+projectToTensor(const ShardingRule &rule, const TensorFactors &tensor,
+                llvm::ArrayRef<int64_t> shape, const FactorShardings &factors);
+
+/// Axes on reduction factors: those over which all results are partial.
+AxisList getPartialAxes(const ShardingRule &rule,
+                        const FactorShardings &factors);
+
+/// Whether `factor` may be cut by `axes`: its kind, its grain, its size (not
+/// more shards than grains). Uneven cuts are allowed for single factors.
+bool canShard(const Factor &factor, llvm::ArrayRef<AxisRef> axes);
+
+} // namespace tp
+
+#endif // TP_SHARDING_RULE_H
