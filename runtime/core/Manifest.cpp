@@ -1,0 +1,173 @@
+//===- Manifest.cpp - the artifact's tables -------------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Arithmetic on the parsed tables: coordinates, groups, names of types. The
+// conventions are those of docs/RuntimeABI.md, in one place.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Manifest.h"
+
+#include <algorithm>
+
+using namespace tprt;
+
+const char *tprt::typeName(tprt_type type) {
+  switch (type) {
+#define TPRT_CASE(id, name, bytes)                                             \
+  case TPRT_##id:                                                              \
+    return name;
+    TPRT_TYPES(TPRT_CASE)
+#undef TPRT_CASE
+  }
+  return "?";
+}
+
+int64_t tprt::typeBytes(tprt_type type) {
+  switch (type) {
+#define TPRT_CASE(id, name, bytes)                                             \
+  case TPRT_##id:                                                              \
+    return bytes;
+    TPRT_TYPES(TPRT_CASE)
+#undef TPRT_CASE
+  }
+  return 0;
+}
+
+bool tprt::isFloat(tprt_type type) {
+  return type == TPRT_F32 || type == TPRT_BF16 || type == TPRT_F16;
+}
+
+std::optional<tprt_type> tprt::parseType(std::string_view text) {
+#define TPRT_CASE(id, name, bytes)                                             \
+  if (text == name)                                                            \
+    return TPRT_##id;
+  TPRT_TYPES(TPRT_CASE)
+#undef TPRT_CASE
+  return std::nullopt;
+}
+
+int64_t tprt::elementCount(const Shape &shape) {
+  int64_t count = 1;
+  for (int64_t size : shape)
+    count *= size;
+  return count;
+}
+
+std::string tprt::formatShape(const Shape &shape) {
+  std::string text = "[";
+  for (size_t i = 0; i < shape.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(shape[i]);
+  return text + "]";
+}
+
+int64_t Mesh::size() const {
+  int64_t size = 1;
+  for (const Axis &axis : axes)
+    size *= axis.size;
+  return size;
+}
+
+std::vector<int64_t> Mesh::coordinates(int64_t rank) const {
+  std::vector<int64_t> at(axes.size());
+  int64_t position = positions[rank];
+  for (size_t i = axes.size(); i-- > 0;) {
+    at[i] = position % axes[i].size;
+    position /= axes[i].size;
+  }
+  return at;
+}
+
+int64_t Mesh::digit(const AxisRef &ref, const std::vector<int64_t> &at) const {
+  int64_t minor = axes[ref.axis].size / (ref.pre * ref.size);
+  return at[ref.axis] / minor % ref.size;
+}
+
+int64_t Mesh::index(const AxisList &list,
+                    const std::vector<int64_t> &at) const {
+  int64_t index = 0;
+  for (const AxisRef &ref : list)
+    index = index * ref.size + digit(ref, at);
+  return index;
+}
+
+std::vector<int64_t> Mesh::group(const AxisList &list, int64_t rank) const {
+  // Two ranks are in one group if taking the listed digits out of their
+  // coordinates leaves the same.
+  auto rest = [&](std::vector<int64_t> at) {
+    std::vector<int64_t> from = at;
+    for (const AxisRef &ref : list)
+      at[ref.axis] -=
+          digit(ref, from) * (axes[ref.axis].size / (ref.pre * ref.size));
+    return at;
+  };
+  std::vector<int64_t> members(shardCount(list), -1);
+  std::vector<int64_t> mine = rest(coordinates(rank));
+  for (int64_t other = 0; other < size(); ++other) {
+    std::vector<int64_t> at = coordinates(other);
+    if (rest(at) == mine)
+      members[index(list, at)] = other;
+  }
+  return members;
+}
+
+int64_t tprt::shardCount(const AxisList &list) {
+  int64_t count = 1;
+  for (const AxisRef &ref : list)
+    count *= ref.size;
+  return count;
+}
+
+std::string Parameter::nameOf(size_t alternative, int64_t i) const {
+  std::string name = names[alternative];
+  size_t at = name.find("{i}");
+  if (at != std::string::npos)
+    name.replace(at, 3, std::to_string(first + i));
+  return name;
+}
+
+const char *tprt::kindName(CollectiveKind kind) {
+  switch (kind) {
+  case CollectiveKind::AllReduce:
+    return "all_reduce";
+  case CollectiveKind::AllGather:
+    return "all_gather";
+  case CollectiveKind::ReduceScatter:
+    return "reduce_scatter";
+  case CollectiveKind::AllToAll:
+    return "all_to_all";
+  case CollectiveKind::Broadcast:
+    return "broadcast";
+  case CollectiveKind::CollectivePermute:
+    return "collective_permute";
+  }
+  return "?";
+}
+
+int64_t Manifest::parameterSlots() const {
+  return parameters.empty() ? 0
+                            : parameters.back().base + parameters.back().count;
+}
+
+bool tprt::globMatch(std::string_view pattern, std::string_view text) {
+  size_t p = 0, t = 0, star = std::string_view::npos, retry = 0;
+  while (t < text.size()) {
+    if (p < pattern.size() && (pattern[p] == '?' || pattern[p] == text[t]) &&
+        pattern[p] != '*') {
+      ++p, ++t;
+    } else if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      retry = t;
+    } else if (star != std::string_view::npos) {
+      p = star + 1;
+      t = ++retry;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*')
+    ++p;
+  return p == pattern.size();
+}

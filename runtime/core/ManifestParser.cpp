@@ -1,0 +1,630 @@
+//===- ManifestParser.cpp - validates the manifest ------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Turns the manifest's JSON into tables and refuses whatever docs/RuntimeABI.md
+// does not allow. A cursor carries the path inside the JSON for messages;
+// errors travel as an exception of this file up to parse().
+//
+//===----------------------------------------------------------------------===//
+
+#include "Json.h"
+#include "Manifest.h"
+#include "tprt/artifact.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <set>
+
+using namespace tprt;
+using nlohmann::json;
+
+namespace {
+
+constexpr int64_t kMaxSize = int64_t(1) << 40; // of a dimension, of bytes
+constexpr int64_t kMaxElements = int64_t(1) << 48;
+constexpr int64_t kMaxRanks = 1 << 16;
+constexpr int64_t kMaxCount = 1 << 20;
+
+struct SchemaError {
+  std::string message;
+};
+
+/// A value in the JSON and the path to it.
+class Cursor {
+public:
+  Cursor(const json &value, std::string path)
+      : value(value), path(std::move(path)) {}
+
+  template <typename... Parts>
+  [[noreturn]] void fail(Parts &&...parts) const {
+    throw SchemaError{path + ": " + detail::join(parts...)};
+  }
+
+  /// Checks that this is an object that has all of `required` and nothing else
+  /// but `optional`.
+  void keys(std::initializer_list<const char *> required,
+            std::initializer_list<const char *> optional = {}) const {
+    if (!value.is_object())
+      fail("expected an object, got ", value.type_name());
+    for (const char *key : required)
+      if (!value.contains(key))
+        fail("missing key '", key, "'");
+    auto known = [](std::initializer_list<const char *> list,
+                    const std::string &key) {
+      return std::find(list.begin(), list.end(), key) != list.end();
+    };
+    for (const auto &item : value.items())
+      if (!known(required, item.key()) && !known(optional, item.key()))
+        fail("unknown key '", item.key(), "'");
+  }
+
+  bool has(const char *key) const { return value.contains(key); }
+  Cursor operator[](const char *key) const {
+    return {value[key], path + "." + key};
+  }
+
+  std::vector<Cursor> list() const {
+    if (!value.is_array())
+      fail("expected a list, got ", value.type_name());
+    if (value.size() > size_t(kMaxCount))
+      fail("expected at most ", kMaxCount, " items, got ", value.size());
+    std::vector<Cursor> items;
+    for (size_t i = 0; i < value.size(); ++i)
+      items.emplace_back(value[i], path + "[" + std::to_string(i) + "]");
+    return items;
+  }
+
+  std::string string() const {
+    if (!value.is_string())
+      fail("expected a string, got ", value.type_name());
+    return value.get<std::string>();
+  }
+
+  bool boolean() const {
+    if (!value.is_boolean())
+      fail("expected a boolean, got ", value.type_name());
+    return value.get<bool>();
+  }
+
+  double number() const {
+    if (!value.is_number())
+      fail("expected a number, got ", value.type_name());
+    return value.get<double>();
+  }
+
+  /// An integer in [low, high].
+  int64_t integer(int64_t low = INT64_MIN, int64_t high = INT64_MAX) const {
+    if (!value.is_number_integer())
+      fail("expected an integer, got ", value.dump());
+    if (value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX)
+      fail("integer ", value.dump(), " is too large");
+    int64_t number = value.get<int64_t>();
+    if (number < low || number > high)
+      fail("expected an integer in [", low, ", ", high, "], got ", number);
+    return number;
+  }
+
+  int64_t size() const { return integer(1, kMaxSize); }
+  int64_t bytes() const { return integer(0, kMaxSize); }
+
+  /// One of the listed words; returns its position.
+  size_t word(std::initializer_list<const char *> words) const {
+    std::string text = string();
+    size_t position = 0;
+    for (const char *candidate : words) {
+      if (text == candidate)
+        return position;
+      ++position;
+    }
+    std::string all;
+    for (const char *candidate : words)
+      all += std::string(all.empty() ? "" : ", ") + "'" + candidate + "'";
+    fail("expected one of ", all, ", got '", text, "'");
+  }
+
+  tprt_type type() const {
+    std::string text = string();
+    if (auto type = parseType(text))
+      return *type;
+    fail("unknown element type '", text, "'");
+  }
+
+  tprt_type floatType() const {
+    tprt_type result = type();
+    if (!isFloat(result))
+      fail("expected a float type, got ", typeName(result));
+    return result;
+  }
+
+  Shape shape(int64_t low = 1) const {
+    Shape shape;
+    int64_t count = 1;
+    for (const Cursor &item : list()) {
+      shape.push_back(item.integer(low, kMaxSize));
+      if (__builtin_mul_overflow(count, std::max<int64_t>(shape.back(), 1),
+                                 &count) ||
+          count > kMaxElements)
+        fail("too many elements");
+    }
+    if (shape.size() > 8)
+      fail("expected at most 8 dimensions, got ", shape.size());
+    return shape;
+  }
+
+  std::vector<std::string> strings() const {
+    std::vector<std::string> result;
+    for (const Cursor &item : list())
+      result.push_back(item.string());
+    return result;
+  }
+
+private:
+  const json &value;
+  std::string path;
+};
+
+class Parser {
+public:
+  Manifest manifest;
+
+  void parse(const Cursor &top) {
+    top.keys({"abi", "producer", "model", "target", "mesh", "entries",
+              "parameters", "ignored", "gemms", "attentions", "collectives",
+              "kernels"});
+    int64_t abi = top["abi"].integer();
+    if (abi != TPRT_ABI_VERSION)
+      top["abi"].fail("expected ABI version ", TPRT_ABI_VERSION, ", got ", abi,
+                      "; compile it again");
+    manifest.producer = top["producer"].string();
+    Cursor model = top["model"];
+    model.keys({"name", "architecture", "type"});
+    manifest.modelName = model["name"].string();
+    manifest.architecture = model["architecture"].string();
+    manifest.modelType = model["type"].string();
+    Cursor target = top["target"];
+    target.keys({"triple", "features"});
+    manifest.triple = target["triple"].string();
+    manifest.features = target["features"].strings();
+    parseMesh(top["mesh"]);
+    manifest.ignored = top["ignored"].strings();
+    manifest.kernels = top["kernels"].strings();
+    for (const Cursor &item : top["gemms"].list())
+      parseGemm(item);
+    for (const Cursor &item : top["attentions"].list())
+      parseAttention(item);
+    for (const Cursor &item : top["collectives"].list())
+      parseCollective(item);
+    for (const Cursor &item : top["parameters"].list())
+      parseParameter(item);
+    std::set<std::string> names;
+    for (const Cursor &item : top["entries"].list()) {
+      parseEntry(item);
+      if (!names.insert(manifest.entries.back().name).second)
+        item["name"].fail("'", manifest.entries.back().name, "' occurs twice");
+    }
+    if (manifest.entries.empty())
+      top["entries"].fail("expected at least one entry");
+  }
+
+private:
+  void parseMesh(const Cursor &cursor) {
+    cursor.keys({"axes"}, {"device_order"});
+    Mesh &mesh = manifest.mesh;
+    int64_t ranks = 1;
+    for (const Cursor &item : cursor["axes"].list()) {
+      item.keys({"name", "size"});
+      Mesh::Axis axis{item["name"].string(),
+                      item["size"].integer(1, kMaxRanks)};
+      for (const Mesh::Axis &other : mesh.axes)
+        if (other.name == axis.name)
+          item["name"].fail("axis '", axis.name, "' occurs twice");
+      ranks *= axis.size;
+      if (ranks > kMaxRanks)
+        cursor["axes"].fail("expected at most ", kMaxRanks, " ranks");
+      mesh.axes.push_back(std::move(axis));
+    }
+    mesh.positions.resize(ranks);
+    for (int64_t i = 0; i < ranks; ++i)
+      mesh.positions[i] = i;
+    if (!cursor.has("device_order"))
+      return;
+    Cursor order = cursor["device_order"];
+    std::vector<Cursor> items = order.list();
+    if (int64_t(items.size()) != ranks)
+      order.fail("expected ", ranks, " ranks, got ", items.size());
+    std::vector<bool> seen(ranks);
+    for (int64_t position = 0; position < ranks; ++position) {
+      int64_t rank = items[position].integer(0, ranks - 1);
+      if (seen[rank])
+        items[position].fail("rank ", rank, " occurs twice");
+      seen[rank] = true;
+      mesh.positions[rank] = position;
+    }
+  }
+
+  /// A list of axes and sub-axes; `used` collects them so that none is used
+  /// twice for one value.
+  AxisList parseAxes(const Cursor &cursor, AxisList &used) {
+    AxisList result;
+    for (const Cursor &item : cursor.list()) {
+      item.keys({"axis"}, {"pre", "size"});
+      std::string name = item["axis"].string();
+      const auto &axes = manifest.mesh.axes;
+      auto found =
+          std::find_if(axes.begin(), axes.end(),
+                       [&](const Mesh::Axis &a) { return a.name == name; });
+      if (found == axes.end())
+        item["axis"].fail("the mesh has no axis '", name, "'");
+      AxisRef ref;
+      ref.axis = found - axes.begin();
+      ref.pre = item.has("pre") ? item["pre"].integer(1, found->size) : 1;
+      ref.size = item.has("size") ? item["size"].integer(1, found->size)
+                                  : found->size / ref.pre;
+      if (found->size % (ref.pre * ref.size) != 0)
+        item.fail("pre ", ref.pre, " times size ", ref.size,
+                  " does not divide axis '", name, "' of size ", found->size);
+      for (const AxisRef &other : used)
+        if (other.axis == ref.axis && other.size > 1 && ref.size > 1 &&
+            ref.pre % (other.pre * other.size) != 0 &&
+            other.pre % (ref.pre * ref.size) != 0)
+          item.fail("axis '", name, "' is used twice");
+      used.push_back(ref);
+      result.push_back(ref);
+    }
+    return result;
+  }
+
+  Sharding parseSharding(const Cursor &object, const Shape &shape,
+                         const Shape &local, AxisList &used) {
+    std::vector<Cursor> dims = object["sharding"].list();
+    if (dims.size() != shape.size())
+      object["sharding"].fail("expected ", shape.size(), " dimensions, got ",
+                              dims.size());
+    if (local.size() != shape.size())
+      object["local_shape"].fail("expected ", shape.size(), " dimensions, got ",
+                                 local.size());
+    Sharding sharding;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      sharding.push_back(parseAxes(dims[d], used));
+      int64_t shards = shardCount(sharding.back());
+      if (local[d] > kMaxSize / shards || local[d] * shards < shape[d])
+        object["local_shape"].fail(
+            "dimension ", d, ": ", shards, " shards of ", local[d],
+            local[d] * shards < shape[d] ? " do not cover " : " exceed ",
+            shape[d]);
+    }
+    return sharding;
+  }
+
+  template <typename Value>
+  void parseValue(const Cursor &cursor, Value &value) {
+    value.name = cursor["name"].string();
+    value.type = cursor["type"].type();
+    value.shape = cursor["shape"].shape();
+    value.localShape = cursor["local_shape"].shape();
+    AxisList used;
+    value.sharding = parseSharding(cursor, value.shape, value.localShape, used);
+  }
+
+  void parseEntry(const Cursor &cursor) {
+    cursor.keys({"name", "inputs", "outputs", "arena_bytes", "comm_bytes",
+                 "scratch_bytes", "peak_bytes"});
+    Entry entry;
+    entry.name = cursor["name"].string();
+    std::set<std::string> names;
+    for (const Cursor &item : cursor["inputs"].list()) {
+      item.keys({"name", "type", "shape", "sharding", "local_shape"},
+                {"default", "range", "right_padded"});
+      Input input;
+      parseValue(item, input);
+      if (!names.insert(input.name).second)
+        item["name"].fail("input '", input.name, "' occurs twice");
+      if (item.has("default"))
+        input.defaultValue = item["default"].word({"ones", "zeros"}) == 0
+                                 ? Input::Default::Ones
+                                 : Input::Default::Zeros;
+      if (item.has("range")) {
+        std::vector<Cursor> range = item["range"].list();
+        if (range.size() != 2)
+          item["range"].fail("expected [low, high], got ", range.size(),
+                             " items");
+        if (isFloat(input.type))
+          item["range"].fail("expected an integer input");
+        input.range = {range[0].integer(), range[1].integer()};
+      }
+      if (item.has("right_padded"))
+        input.rightPadded = item["right_padded"].boolean();
+      if (input.rightPadded && (input.shape.size() != 2 || isFloat(input.type)))
+        item["right_padded"].fail("expected an integer mask [B, S]");
+      entry.inputs.push_back(std::move(input));
+    }
+    names.clear();
+    for (const Cursor &item : cursor["outputs"].list()) {
+      item.keys({"name", "type", "shape", "sharding", "local_shape"});
+      Output output;
+      parseValue(item, output);
+      if (!names.insert(output.name).second)
+        item["name"].fail("output '", output.name, "' occurs twice");
+      entry.outputs.push_back(std::move(output));
+    }
+    entry.arenaBytes = cursor["arena_bytes"].bytes();
+    entry.commBytes = cursor["comm_bytes"].bytes();
+    entry.scratchBytes = cursor["scratch_bytes"].bytes();
+    entry.peakBytes = cursor["peak_bytes"].bytes();
+    manifest.entries.push_back(std::move(entry));
+  }
+
+  void parseParameter(const Cursor &cursor) {
+    cursor.keys({"names", "count", "first", "base", "source_shape", "shape",
+                 "sharding", "local_shape", "type", "use"},
+                {"slice", "permutation", "partial", "init"});
+    Parameter p;
+    p.names = cursor["names"].strings();
+    if (p.names.empty())
+      cursor["names"].fail("expected at least one name");
+    p.count = cursor["count"].integer(1, kMaxCount);
+    p.first = cursor["first"].integer(0, kMaxCount);
+    p.base = cursor["base"].integer(0, kMaxCount);
+    if (p.base != manifest.parameterSlots())
+      cursor["base"].fail("expected ", manifest.parameterSlots(), ", got ",
+                          p.base);
+    for (const std::string &name : p.names)
+      if (p.count > 1 && name.find("{i}") == std::string::npos)
+        cursor["names"].fail("'", name, "' names ", p.count,
+                             " instances without '{i}'");
+
+    p.sourceShape = cursor["source_shape"].shape();
+    size_t rank = p.sourceShape.size();
+    p.sliceOffsets.assign(rank, 0);
+    p.sliceSizes = p.sourceShape;
+    if (cursor.has("slice")) {
+      Cursor slice = cursor["slice"];
+      slice.keys({"offsets", "sizes"});
+      p.sliceOffsets = slice["offsets"].shape(0);
+      p.sliceSizes = slice["sizes"].shape();
+      if (p.sliceOffsets.size() != rank || p.sliceSizes.size() != rank)
+        slice.fail("expected ", rank, " offsets and sizes");
+      for (size_t d = 0; d < rank; ++d)
+        if (p.sliceOffsets[d] + p.sliceSizes[d] > p.sourceShape[d])
+          slice.fail("dimension ", d, " reaches ",
+                     p.sliceOffsets[d] + p.sliceSizes[d], " of ",
+                     p.sourceShape[d]);
+    }
+    for (size_t d = 0; d < rank; ++d)
+      p.permutation.push_back(d);
+    if (cursor.has("permutation")) {
+      std::vector<Cursor> items = cursor["permutation"].list();
+      if (items.size() != rank)
+        cursor["permutation"].fail("expected ", rank, " items, got ",
+                                   items.size());
+      std::set<int64_t> seen;
+      for (size_t d = 0; d < rank; ++d) {
+        p.permutation[d] = items[d].integer(0, int64_t(rank) - 1);
+        if (!seen.insert(p.permutation[d]).second)
+          items[d].fail("dimension ", p.permutation[d], " occurs twice");
+      }
+    }
+    p.shape = cursor["shape"].shape();
+    Shape permuted;
+    for (int64_t d : p.permutation)
+      permuted.push_back(p.sliceSizes[d]);
+    if (p.shape != permuted)
+      cursor["shape"].fail("expected ", formatShape(permuted), ", got ",
+                           formatShape(p.shape));
+    p.localShape = cursor["local_shape"].shape();
+    AxisList used;
+    p.sharding = parseSharding(cursor, p.shape, p.localShape, used);
+    if (cursor.has("partial"))
+      p.partial = parseAxes(cursor["partial"], used);
+    p.type = cursor["type"].floatType();
+    p.init =
+        p.shape.size() < 2 ? Parameter::Init::Ones : Parameter::Init::Normal;
+    if (cursor.has("init"))
+      p.init =
+          Parameter::Init(cursor["init"].word({"normal", "ones", "zeros"}));
+    parseUse(cursor, p);
+    manifest.parameters.push_back(std::move(p));
+  }
+
+  void parseUse(const Cursor &cursor, Parameter &p) {
+    std::string use = cursor["use"].string();
+    if (use == "plain")
+      return;
+    bool number = use.size() > 5 && use.size() < 12 &&
+                  use.starts_with("gemm:") &&
+                  use.find_first_not_of("0123456789", 5) == std::string::npos;
+    if (!number)
+      cursor["use"].fail("expected 'plain' or 'gemm:<id>', got '", use, "'");
+    p.gemm = std::stoll(use.substr(5));
+    if (*p.gemm >= int64_t(manifest.gemms.size()))
+      cursor["use"].fail("there are ", manifest.gemms.size(), " gemms");
+    const Gemm &gemm = manifest.gemms[*p.gemm];
+    if (!gemm.weightIsParameter)
+      cursor["use"].fail("the weight of gemm ", *p.gemm, " is a buffer");
+    if (p.localShape != Shape{gemm.n, gemm.k})
+      cursor["local_shape"].fail("expected ", formatShape({gemm.n, gemm.k}),
+                                 " as gemm ", *p.gemm, " has it, got ",
+                                 formatShape(p.localShape));
+    if (p.type != gemm.wType)
+      cursor["type"].fail("expected ", typeName(gemm.wType), " as gemm ",
+                          *p.gemm, " has it, got ", typeName(p.type));
+  }
+
+  void checkId(const Cursor &cursor, size_t position) {
+    cursor["id"].integer(int64_t(position), int64_t(position));
+  }
+
+  void parseGemm(const Cursor &cursor) {
+    cursor.keys({"id", "m", "n", "k", "x_type", "w_type", "y_type", "bias",
+                 "activation", "residual", "weight"},
+                {"bias_type", "w_layout", "x_layout"});
+    checkId(cursor, manifest.gemms.size());
+    Gemm g;
+    g.m = cursor["m"].size();
+    g.n = cursor["n"].size();
+    g.k = cursor["k"].size();
+    g.xType = cursor["x_type"].floatType();
+    g.wType = cursor["w_type"].floatType();
+    g.yType = cursor["y_type"].floatType();
+    if (g.xType != g.wType && g.xType != TPRT_F32)
+      cursor["x_type"].fail("expected f32 or ", typeName(g.wType), ", got ",
+                            typeName(g.xType));
+    g.bias = cursor["bias"].boolean();
+    g.biasType =
+        cursor.has("bias_type") ? cursor["bias_type"].floatType() : TPRT_F32;
+    g.activation = Gemm::Activation(cursor["activation"].word(
+        {"none", "relu", "silu", "gelu_erf", "gelu_tanh"}));
+    g.residual = cursor["residual"].boolean();
+    g.weightIsParameter = cursor["weight"].word({"parameter", "buffer"}) == 0;
+    g.wTransposed =
+        cursor.has("w_layout") && cursor["w_layout"].word({"nk", "kn"}) == 1;
+    g.xTransposed =
+        cursor.has("x_layout") && cursor["x_layout"].word({"mk", "km"}) == 1;
+    if (g.wTransposed && g.weightIsParameter)
+      cursor["w_layout"].fail("expected 'nk' for a parameter");
+    manifest.gemms.push_back(g);
+  }
+
+  void parseAttention(const Cursor &cursor) {
+    cursor.keys({"id", "batch", "q_len", "kv_capacity", "q_heads", "kv_heads",
+                 "head_size", "type", "causal", "window", "scale", "mask"},
+                {"mask_type"});
+    checkId(cursor, manifest.attentions.size());
+    Attention a;
+    a.batch = cursor["batch"].size();
+    a.qLen = cursor["q_len"].size();
+    a.kvCapacity = cursor["kv_capacity"].size();
+    a.qHeads = cursor["q_heads"].size();
+    a.kvHeads = cursor["kv_heads"].size();
+    if (a.qHeads % a.kvHeads != 0)
+      cursor["kv_heads"].fail("expected a divisor of q_heads ", a.qHeads,
+                              ", got ", a.kvHeads);
+    a.headSize = cursor["head_size"].integer(1, 4096);
+    a.type = cursor["type"].floatType();
+    a.causal = cursor["causal"].boolean();
+    a.window = cursor["window"].integer(0, kMaxSize);
+    a.scale = cursor["scale"].number();
+    a.mask = Attention::Mask(cursor["mask"].word({"none", "key_padding"}));
+    a.maskType =
+        cursor.has("mask_type") ? cursor["mask_type"].type() : TPRT_I64;
+    if (isFloat(a.maskType))
+      cursor["mask_type"].fail("expected an integer type, got ",
+                               typeName(a.maskType));
+    manifest.attentions.push_back(a);
+  }
+
+  void parseCollective(const Cursor &cursor) {
+    cursor.keys({"id", "kind", "type", "axes", "input_shape", "output_shape",
+                 "count", "bytes", "cause", "annotation", "location", "pass"},
+                {"reduction", "dim", "split_dim", "pairs", "root"});
+    checkId(cursor, manifest.collectives.size());
+    Collective c;
+    c.kind = CollectiveKind(
+        cursor["kind"].word({"all_reduce", "all_gather", "reduce_scatter",
+                             "all_to_all", "broadcast", "collective_permute"}));
+    c.type = cursor["type"].type();
+    AxisList used;
+    c.axes = parseAxes(cursor["axes"], used);
+    c.inputShape = cursor["input_shape"].shape();
+    c.outputShape = cursor["output_shape"].shape();
+    c.count = cursor["count"].integer(0, kMaxSize);
+    c.bytes = cursor["bytes"].integer(0, kMaxElements * 8);
+    c.cause = cursor["cause"].string();
+    c.annotation = cursor["annotation"].string();
+    c.location = cursor["location"].string();
+    c.pass = cursor["pass"].string();
+
+    using Kind = CollectiveKind;
+    // Which optional keys the kind has.
+    auto only = [&](const char *key, bool wanted) {
+      if (cursor.has(key) && !wanted)
+        cursor.fail("'", key, "' has no meaning for ", kindName(c.kind));
+      if (!cursor.has(key) && wanted)
+        cursor.fail("missing key '", key, "'");
+      return wanted;
+    };
+    if (only("reduction",
+             c.kind == Kind::AllReduce || c.kind == Kind::ReduceScatter))
+      c.reduction = Reduction(cursor["reduction"].word({"sum", "max", "min"}));
+    int64_t last = int64_t(c.inputShape.size()) - 1;
+    if (only("dim", c.kind == Kind::AllGather ||
+                        c.kind == Kind::ReduceScatter ||
+                        c.kind == Kind::AllToAll))
+      c.dim = cursor["dim"].integer(0, last);
+    if (only("split_dim", c.kind == Kind::AllToAll))
+      c.splitDim = cursor["split_dim"].integer(0, last);
+    int64_t size = shardCount(c.axes);
+    if (only("root", c.kind == Kind::Broadcast))
+      c.root = cursor["root"].integer(0, size - 1);
+    if (only("pairs", c.kind == Kind::CollectivePermute))
+      parsePairs(cursor["pairs"], c, size);
+    checkShapes(cursor, c, size);
+    manifest.collectives.push_back(std::move(c));
+  }
+
+  void parsePairs(const Cursor &cursor, Collective &c, int64_t size) {
+    std::set<int64_t> sources, destinations;
+    for (const Cursor &item : cursor.list()) {
+      std::vector<Cursor> pair = item.list();
+      if (pair.size() != 2)
+        item.fail("expected [source, destination], got ", pair.size(),
+                  " items");
+      int64_t from = pair[0].integer(0, size - 1);
+      int64_t to = pair[1].integer(0, size - 1);
+      if (!sources.insert(from).second || !destinations.insert(to).second)
+        item.fail("a source or destination occurs twice");
+      c.pairs.push_back({from, to});
+    }
+  }
+
+  void checkShapes(const Cursor &cursor, const Collective &c, int64_t size) {
+    const Shape &in = c.inputShape, &out = c.outputShape;
+    if (in.size() != out.size())
+      cursor["output_shape"].fail("expected ", in.size(), " dimensions, got ",
+                                  out.size());
+    for (size_t d = 0; d < in.size(); ++d) {
+      bool gathered =
+          c.kind == CollectiveKind::AllGather && c.dim == int64_t(d);
+      bool scattered =
+          c.kind == CollectiveKind::ReduceScatter && c.dim == int64_t(d);
+      if (c.kind == CollectiveKind::AllToAll && c.dim != c.splitDim) {
+        gathered = c.dim == int64_t(d);
+        scattered = c.splitDim == int64_t(d);
+      }
+      if (c.kind == CollectiveKind::AllToAll && c.dim == c.splitDim)
+        cursor["split_dim"].fail("expected another dimension than 'dim'");
+      // The last block may be padding only in part; a size needs as many
+      // blocks as there are members.
+      bool fits = gathered    ? out[d] <= size * in[d]
+                  : scattered ? in[d] <= size * out[d]
+                              : in[d] == out[d];
+      if (!fits)
+        cursor["output_shape"].fail("dimension ", d, ": ", in[d], " and ",
+                                    out[d], " do not fit ", kindName(c.kind),
+                                    " over ", size, " ranks");
+    }
+  }
+};
+
+} // namespace
+
+Expected<Manifest> Manifest::parse(std::string_view text) {
+  Expected<json> parsed = parseJson(text, 32);
+  if (!parsed)
+    return parsed.status().in("manifest");
+  Parser parser;
+  try {
+    parser.parse(Cursor(*parsed, "manifest"));
+  } catch (const SchemaError &error) {
+    return userError(error.message);
+  } catch (const json::exception &error) {
+    return userError("manifest: ", error.what());
+  }
+  return std::move(parser.manifest);
+}
+
+Status tprt::checkManifest(std::string_view text) {
+  return Manifest::parse(text).status();
+}

@@ -1,0 +1,165 @@
+//===- tprt/abi.h - contract between compiled code and runtime --*- C -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The one header that the compiler and the runtime share. Compiled code imports
+// nothing: it is handed a table of functions and exports one query symbol. The
+// functions are listed once, in TPRT_FUNCTIONS; the runtime expands the list to
+// the table's type, the compiler to signatures and slots. Any change of an
+// existing line, or of a struct below, raises TPRT_ABI_VERSION;
+// docs/RuntimeABI.md is the prose.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_ABI_H
+#define TPRT_ABI_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TPRT_ABI_VERSION 1
+
+/// The only symbol that the code section exports.
+#define TPRT_QUERY_SYMBOL "tprt_query"
+
+/// Base addresses that the runtime hands out are aligned to this many bytes.
+#define TPRT_ALIGNMENT 64
+
+/// Element types: X(enumerator, name in the manifest, bytes). i8 also carries
+/// booleans, one byte each, 0 or 1.
+#define TPRT_TYPES(X)                                                          \
+  X(F32, "f32", 4)                                                             \
+  X(BF16, "bf16", 2)                                                           \
+  X(F16, "f16", 2)                                                             \
+  X(I32, "i32", 4)                                                             \
+  X(I64, "i64", 8)                                                             \
+  X(I8, "i8", 1)
+
+typedef enum tprt_type {
+#define TPRT_ENUM(id, name, bytes) TPRT_##id,
+  TPRT_TYPES(TPRT_ENUM)
+#undef TPRT_ENUM
+} tprt_type;
+
+/// One rank of a running program; opaque to compiled code, which passes it on.
+typedef struct tprt_rank tprt_rank;
+
+/// Body of a parallel loop: work on [begin, end). `worker` is in
+/// [0, number of workers); no two calls with the same worker run at once, so
+/// that scratch + worker * scratch_stride is private to the call.
+typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
+                          int64_t worker);
+
+/// The runtime's functions: X(name, parameters). Each takes the rank first and
+/// returns an int32_t status: 0 is success, anything else must be returned from
+/// the step at once (the message is already recorded). Parameters are spelled
+/// IN (const void *), OUT (void *), I32 (int32_t), I64 (int64_t), BODY
+/// (tprt_body). Strides are in elements; "or null" pointers are said below.
+///
+/// gemm: y[r, 0:n] = activation(sum_k x[r, k] * w[n, k] + bias[n]) +
+/// residual[r, n]
+///   for r in [0, rows), as `gemms[id]` of the manifest describes it. `w` is
+///   the entry of the parameter table (for weight "parameter") or an address
+///   (for "buffer"). bias and residual are null exactly if the description has
+///   none; residual may be y, and has y's type and stride.
+/// attention: softmax(scale * q k^T + mask) v per batch and head, as
+///   `attentions[id]` describes it. Row (b, s) of q begins at
+///   q + (b * q_len + s) * q_stride and holds q_heads * head_size contiguous
+///   elements; k and v likewise with b * kv_capacity + s, out with q_len. Keys
+///   [0, kv_len) are read. Query s stands at position q_offset + s for the
+///   causal mask and the window. mask ([batch, kv_capacity], or null exactly if
+///   the description says "none") holds non-zero where the key is visible. lse
+///   (or null) receives f32 log-sum-exp [batch, q_heads, q_len]. A row that
+///   sees no key is zero.
+/// collective: ledger entry `id` in repetition `layer` (0 outside a repeat).
+///   All ranks call the same entries in the same order. in == out is allowed
+///   for all_reduce and broadcast only. Buffers lie in the communication arena,
+///   the general arena, inputs or parameters (the first is the fastest on some
+///   backends).
+/// parallel_for: cut [0, extent) into ranges of at least `grain` and call body.
+///   Not nested. Bodies call no function of this table.
+/// mark: kernel `kernels[id]` starts, in repetition `layer`; it ends with the
+///   next call of mark, gemm, attention or collective, or with the step. Free
+///   when no timeline is recorded.
+#define TPRT_FUNCTIONS(X, IN, OUT, I32, I64, BODY)                             \
+  X(gemm, I32(id) I64(rows) IN(x) I64(x_stride) IN(w) IN(bias) IN(residual)    \
+              OUT(y) I64(y_stride))                                            \
+  X(attention,                                                                 \
+    I32(id) IN(q) I64(q_stride) IN(k) I64(k_stride) IN(v) I64(v_stride)        \
+        IN(mask) I64(kv_len) I64(q_offset) OUT(out) I64(out_stride) OUT(lse))  \
+  X(collective, I32(id) I64(layer) IN(in) OUT(out))                            \
+  X(parallel_for, BODY(body) OUT(context) I64(extent) I64(grain))              \
+  X(mark, I32(id) I64(layer))
+
+/// The function table. Function i of the list lies at byte 8 + 8 * i.
+typedef struct tprt_api {
+  uint32_t abi_version;
+  uint32_t function_count;
+#define TPRT_IN(name) , const void *name
+#define TPRT_OUT(name) , void *name
+#define TPRT_I32(name) , int32_t name
+#define TPRT_I64(name) , int64_t name
+#define TPRT_BODY(name) , tprt_body name
+#define TPRT_MEMBER(name, parameters)                                          \
+  int32_t (*name)(tprt_rank * rank parameters);
+  TPRT_FUNCTIONS(TPRT_MEMBER, TPRT_IN, TPRT_OUT, TPRT_I32, TPRT_I64, TPRT_BODY)
+#undef TPRT_MEMBER
+#undef TPRT_IN
+#undef TPRT_OUT
+#undef TPRT_I32
+#undef TPRT_I64
+#undef TPRT_BODY
+} tprt_api;
+
+/// Slots of the table in list order: TPRT_SLOT_gemm, ..., TPRT_SLOT_COUNT.
+enum tprt_slot {
+#define TPRT_NOTHING(name)
+#define TPRT_SLOT(name, parameters) TPRT_SLOT_##name,
+  TPRT_FUNCTIONS(TPRT_SLOT, TPRT_NOTHING, TPRT_NOTHING, TPRT_NOTHING,
+                 TPRT_NOTHING, TPRT_NOTHING) TPRT_SLOT_COUNT
+#undef TPRT_SLOT
+#undef TPRT_NOTHING
+};
+
+/// What a step is given. All memory belongs to the runtime and stays where it
+/// is between the steps of a run; the step allocates nothing. Every member is
+/// eight bytes, in this order.
+typedef struct tprt_step_args {
+  void *const *inputs;       ///< entries[e].inputs, local shapes, row-major
+  void *const *outputs;      ///< entries[e].outputs, local padded shapes
+  const void *const *params; ///< parameters[p], instance i: params[base + i];
+                             ///< an address, or for "gemm:<id>" a handle
+  const void *constants;     ///< the constants section
+  void *arena;               ///< arena_bytes of the entry
+  void *comm;                ///< comm_bytes of the entry
+  void *scratch;             ///< workers * scratch_stride bytes
+  int64_t scratch_stride;    ///< scratch_bytes rounded up to TPRT_ALIGNMENT
+  int64_t workers;           ///< of parallel_for, at least 1
+  const int64_t *axis_index; ///< this rank's coordinate on each mesh axis
+} tprt_step_args;
+
+/// One execution of an entry on one rank. Returns 0, or the first non-zero
+/// status that a function of the table returned.
+typedef int32_t (*tprt_step)(const tprt_api *api, tprt_rank *rank,
+                             const tprt_step_args *args);
+
+/// What the query symbol returns: entries in the manifest's order.
+typedef struct tprt_program {
+  uint32_t abi_version;
+  uint32_t entry_count;
+  const tprt_step *entries;
+} tprt_program;
+
+/// The query symbol's type. Returns null if the code does not speak the version
+/// asked for. The program is immutable and lives as long as the code is mapped.
+typedef const tprt_program *(*tprt_query_fn)(uint32_t abi_version);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif // TPRT_ABI_H

@@ -1,0 +1,106 @@
+//===- tprt/status.h - results that may be errors ---------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The runtime's status type: success, or a message and who can mend it.
+// Messages are lower case, without a full stop, and say what was expected and
+// what was got. No function of the runtime lets an exception out.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_STATUS_H
+#define TPRT_STATUS_H
+
+#include <cassert>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+
+namespace tprt {
+
+/// Who can mend an error. The values are tp-run's exit codes.
+enum class Code : int {
+  Ok = 0,
+  User = 1,    ///< the user's input, files or environment
+  Lost = 3,    ///< a rank died, stalled, or ranks disagree
+  Internal = 4 ///< our own bug
+};
+
+class [[nodiscard]] Status {
+public:
+  Status() = default;
+  Status(Code code, std::string message)
+      : code_(code), message_(std::move(message)) {}
+
+  bool ok() const { return code_ == Code::Ok; }
+  Code code() const { return code_; }
+  const std::string &message() const { return message_; }
+
+  /// The same error with `context: ` in front.
+  Status in(const std::string &context) const {
+    return ok() ? *this : Status(code_, context + ": " + message_);
+  }
+
+private:
+  Code code_ = Code::Ok;
+  std::string message_;
+};
+
+namespace detail {
+template <typename... Parts>
+std::string join(Parts &&...parts) {
+  std::ostringstream out;
+  (out << ... << std::forward<Parts>(parts));
+  return out.str();
+}
+} // namespace detail
+
+/// An error of the user's input; the parts are streamed together.
+template <typename... Parts>
+Status userError(Parts &&...parts) {
+  return {Code::User, detail::join(std::forward<Parts>(parts)...)};
+}
+/// An error that is our own fault.
+template <typename... Parts>
+Status internalError(Parts &&...parts) {
+  return {Code::Internal, detail::join(std::forward<Parts>(parts)...)};
+}
+/// A rank was lost, or ranks that must agree do not.
+template <typename... Parts>
+Status lostError(Parts &&...parts) {
+  return {Code::Lost, detail::join(std::forward<Parts>(parts)...)};
+}
+
+/// A value or the status that explains why there is none.
+template <typename T>
+class [[nodiscard]] Expected {
+public:
+  Expected(T value) : value_(std::move(value)) {}
+  Expected(Status status) : status_(std::move(status)) {
+    assert(!status_.ok() && "success without a value");
+  }
+
+  explicit operator bool() const { return value_.has_value(); }
+  T &operator*() { return *value_; }
+  const T &operator*() const { return *value_; }
+  T *operator->() { return &*value_; }
+  const T *operator->() const { return &*value_; }
+  const Status &status() const { return status_; }
+
+private:
+  std::optional<T> value_;
+  Status status_;
+};
+
+/// Leaves the function with the status if it is an error.
+#define TPRT_TRY(expression)                                                   \
+  do {                                                                         \
+    if (::tprt::Status tprtStatus = (expression); !tprtStatus.ok())            \
+      return tprtStatus;                                                       \
+  } while (false)
+
+} // namespace tprt
+
+#endif // TPRT_STATUS_H
