@@ -1,0 +1,223 @@
+//===- NNOps.td - Operations of the nn dialect ------------*- tablegen -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The compute vocabulary of transformers, where upstream linalg, tensor, arith
+// and math do not carry enough meaning. Every op has a verifier, a sharding
+// rule, a decomposition to linalg (its definition and its reference) and, where
+// it is differentiable, a vector-Jacobian product. Everything else a model
+// needs is upstream operations: residual additions are arith.addf on tensors.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_DIALECT_NN_IR_NNOPS_TD
+#define TP_DIALECT_NN_IR_NNOPS_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "tp/Interfaces/ShardingInterface.td"
+
+def NN_Dialect : Dialect {
+  let name = "nn";
+  let cppNamespace = "::tp::nn";
+  let summary = "The compute vocabulary of transformers";
+  let description = [{
+    Shapes use b for batch, s and t for query and key positions, h for hidden,
+    n and k for the outputs and inputs of a linear layer, d for the head size,
+    V for the vocabulary. Statistics (norms, softmax, cross-entropy) and
+    accumulations are in f32 whatever the element type; results are rounded to
+    the element type once.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+}
+
+def NN_GeluKind : I32EnumAttr<"GeluKind", "which GELU", [
+    I32EnumAttrCase<"Erf", 0, "erf">,
+    I32EnumAttrCase<"Tanh", 1, "tanh">]> {
+  let cppNamespace = "::tp::nn";
+  let genSpecializedAttr = 0;
+}
+def NN_GeluKindAttr : EnumAttr<NN_Dialect, NN_GeluKind, "gelu_kind">;
+
+def NN_Float : AnyTypeOf<[F16, BF16, F32, F64]>;
+def NN_Tensor : StaticShapeTensorOf<[NN_Float]>;
+def NN_Ids : StaticShapeTensorOf<[I32, I64]>;
+
+class NN_Op<string opMnemonic, list<Trait> traits = []>
+    : Op<NN_Dialect, opMnemonic, !listconcat(traits, [Pure,
+        DeclareOpInterfaceMethods<TP_ShardingRuleOpInterface,
+          ["getPaddingStates"]>,
+        DeclareOpInterfaceMethods<TP_DecomposeOpInterface>])> {
+  let hasVerifier = 1;
+}
+
+/// An op whose per-rank form is not just a clone.
+class NN_IndexedOp<string opMnemonic, list<Trait> traits = []>
+    : Op<NN_Dialect, opMnemonic, !listconcat(traits, [Pure,
+        DeclareOpInterfaceMethods<TP_ShardingRuleOpInterface,
+          ["buildLocal", "getPaddingStates"]>,
+        DeclareOpInterfaceMethods<TP_DecomposeOpInterface>])> {
+  let hasVerifier = 1;
+}
+
+def NN_Vjp : DeclareOpInterfaceMethods<TP_DifferentiableOpInterface>;
+
+def NN_LinearOp : NN_Op<"linear", [NN_Vjp]> {
+  let summary = "y = x wᵀ + bias";
+  let description = [{
+    x[..., k], weight[n, k] (as checkpoints store it), bias[n] -> y[..., n].
+
+    ```mlir
+    %y = nn.linear %x, %w bias %b : (tensor<1x8x64xf32>, tensor<256x64xf32>, tensor<256xf32>) -> tensor<1x8x256xf32>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$input, NN_Tensor:$weight, Optional<NN_Tensor>:$bias);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$input `,` $weight (`bias` $bias^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def NN_AttentionOp : NN_Op<"attention", [NN_Vjp]> {
+  let summary = "scaled dot-product attention";
+  let description = [{
+    query[b, s, hq, d], key[b, t, hk, d], value[b, t, hk, d] -> result[b, s, hq, d];
+    query head j uses KV head j / (hq / hk). `mask`[b, t] (integer or i1): keys
+    where it is zero are not attended. `causal`: query position i sees keys up
+    to i + (t - s). `window`: it sees at most the last `window` of those. A query
+    that sees no key gives zeros. The optional result `lse`[b, s, hq] (f32) is
+    the log of the sum of exponentials of the scaled scores.
+
+    ```mlir
+    %o = nn.attention %q, %k, %v {causal, scale = 0.125 : f64} : (tensor<1x8x4x64xf32>, tensor<1x8x2x64xf32>, tensor<1x8x2x64xf32>) -> tensor<1x8x4x64xf32>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$query, NN_Tensor:$key, NN_Tensor:$value,
+    Optional<AnyStaticShapeTensor>:$mask,
+    F64Attr:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window);
+  let results = (outs NN_Tensor:$result, Optional<NN_Tensor>:$lse);
+  let assemblyFormat = "$query `,` $key `,` $value (`mask` $mask^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def NN_RMSNormOp : NN_Op<"rms_norm", [NN_Vjp]> {
+  let summary = "root mean square normalisation of the last dimension";
+  let description = [{
+    input[..., h], weight[h] -> x / sqrt(mean(x²) + epsilon) * weight. The
+    optional result `rstd`[...] (f32) is 1 / sqrt(mean(x²) + epsilon).
+  }];
+  let arguments = (ins NN_Tensor:$input, NN_Tensor:$weight, F64Attr:$epsilon);
+  let results = (outs NN_Tensor:$result, Optional<NN_Tensor>:$rstd);
+  let assemblyFormat = "$input `,` $weight attr-dict `:` functional-type(operands, results)";
+}
+
+def NN_LayerNormOp : NN_Op<"layer_norm", [AttrSizedResultSegments, NN_Vjp]> {
+  let summary = "layer normalisation of the last dimension";
+  let description = [{
+    input[..., h], weight[h], bias[h] -> (x - mean) / sqrt(var + epsilon) *
+    weight + bias, with the biased variance. Optional results `mean` and
+    `rstd`[...] (f32): both or neither.
+  }];
+  let arguments = (ins NN_Tensor:$input, NN_Tensor:$weight,
+    Optional<NN_Tensor>:$bias, F64Attr:$epsilon);
+  let results = (outs NN_Tensor:$result, Optional<NN_Tensor>:$mean, Optional<NN_Tensor>:$rstd);
+  let assemblyFormat = "$input `,` $weight (`bias` $bias^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def NN_RotaryTableOp : NN_IndexedOp<"rotary_table"> {
+  let summary = "cosines and sines of rotary position embedding";
+  let description = [{
+    cos[s, d/2], sin[s, d/2] in f32 of the angle (offset + position) *
+    inv_freq[j], multiplied by `attention_scaling`. The angle is the f32 product
+    of the position and the f32 frequency.
+  }];
+  let arguments = (ins Optional<Index>:$offset, ElementsAttr:$inv_freq,
+    DefaultValuedAttr<F64Attr, "1.0">:$attention_scaling);
+  let results = (outs NN_Tensor:$cos, NN_Tensor:$sin);
+  let assemblyFormat = "(`offset` $offset^)? attr-dict `:` type($cos) `,` type($sin)";
+}
+
+def NN_RotaryOp : NN_Op<"rotary", [NN_Vjp]> {
+  let summary = "apply rotary position embedding";
+  let description = [{
+    input[b, s, heads, d], cos[s, r], sin[s, r] with 2r <= d: the first 2r
+    elements of each head are rotated, pairing element j with element j + r:
+    y[j] = x[j] cos[j] - x[j + r] sin[j], y[j + r] = x[j + r] cos[j] + x[j] sin[j];
+    the rest is unchanged. Computed in f32.
+  }];
+  let arguments = (ins NN_Tensor:$input, NN_Tensor:$cos, NN_Tensor:$sin);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$input `,` $cos `,` $sin attr-dict `:` functional-type(operands, results)";
+}
+
+def NN_EmbeddingOp : NN_IndexedOp<"embedding", [NN_Vjp]> {
+  let summary = "rows of a table";
+  let description = [{
+    ids[...], table[V, h] -> result[..., h], row ids[...] of the table. With
+    `offset`, the table holds rows offset .. offset + V of a larger one and ids
+    outside that range give rows of zeros, so that the sum over the parts of a
+    split table is the look-up in the whole.
+  }];
+  let arguments = (ins NN_Ids:$ids, NN_Tensor:$table, Optional<Index>:$offset);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$ids `,` $table (`offset` $offset^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def NN_CrossEntropyOp : NN_Op<"cross_entropy", [NN_Vjp]> {
+  let summary = "negative log-likelihood of labels";
+  let description = [{
+    logits[..., V], labels[...] -> loss[...] (f32): log(sum(exp(logits))) -
+    logits[label]. A label outside 0 .. V gives zero (ignored). The optional
+    result `lse`[...] (f32) is the log of the sum of exponentials.
+  }];
+  let arguments = (ins NN_Tensor:$logits, NN_Ids:$labels);
+  let results = (outs NN_Tensor:$loss, Optional<NN_Tensor>:$lse);
+  let assemblyFormat = "$logits `,` $labels attr-dict `:` functional-type(operands, results)";
+}
+
+def NN_SoftmaxOp : NN_Op<"softmax", [SameOperandsAndResultType, NN_Vjp]> {
+  let summary = "softmax over the last dimension";
+  let arguments = (ins NN_Tensor:$input);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input)";
+}
+
+def NN_GeluOp : NN_Op<"gelu", [SameOperandsAndResultType, NN_Vjp]> {
+  let summary = "Gaussian error linear unit";
+  let description = [{
+    `erf`: x/2 (1 + erf(x/√2)). `tanh`: x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))).
+
+    ```mlir
+    %1 = nn.gelu tanh %0 : tensor<1x8x64xf32>
+    ```
+  }];
+  let arguments = (ins NN_GeluKindAttr:$kind, NN_Tensor:$input);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$kind $input attr-dict `:` type($input)";
+}
+
+def NN_SiluOp : NN_Op<"silu", [SameOperandsAndResultType, NN_Vjp]> {
+  let summary = "x / (1 + exp(-x))";
+  let arguments = (ins NN_Tensor:$input);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$input attr-dict `:` type($input)";
+}
+
+def NN_DropoutOp : NN_IndexedOp<"dropout", [AttrSizedOperandSegments, AllTypesMatch<["input", "result"]>, NN_Vjp]> {
+  let summary = "zero elements at random and scale the rest";
+  let description = [{
+    Element e (its linear position in the global tensor) is kept if
+    Philox4x32-10 of (seed, step; op id, layer, e) gives a number of at least
+    `probability`, and then divided by 1 - probability: the mask, and so the
+    result, does not depend on how the tensor is spread. `seed` and `step` are
+    scalars; `layer` is the iteration of the repeated layer.
+  }];
+  let arguments = (ins NN_Tensor:$input, I64:$seed, I64:$step,
+    Optional<Index>:$layer, Variadic<Index>:$offsets, F64Attr:$probability,
+    I64Attr:$op_id, OptionalAttr<DenseI64ArrayAttr>:$global_shape);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$input `,` $seed `,` $step (`layer` $layer^)? (`offsets` $offsets^)? attr-dict `:` type($input)";
+}
+
+#endif // TP_DIALECT_NN_IR_NNOPS_TD

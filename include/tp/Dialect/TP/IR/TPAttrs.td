@@ -1,0 +1,154 @@
+//===- TPAttrs.td - Attributes of the tp dialect ----------*- tablegen -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Shardings as attributes name axes by string, so that they read without the
+// mesh at hand; passes convert them to the algebra's values (tp/Sharding) with
+// the helpers of TPOps.h, which resolve the names against a mesh.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_DIALECT_TP_IR_TPATTRS_TD
+#define TP_DIALECT_TP_IR_TPATTRS_TD
+
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
+include "mlir/IR/EnumAttr.td"
+include "tp/Dialect/TP/IR/TPDialect.td"
+
+class TP_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<TP_Dialect, name, traits> {
+  let mnemonic = attrMnemonic;
+}
+
+def TP_MeshAxisAttr : TP_Attr<"MeshAxis", "axis"> {
+  let summary = "A named mesh axis and its size";
+  let parameters = (ins "::mlir::StringAttr":$name, "int64_t":$size);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def TP_MeshAttr : TP_Attr<"Mesh", "mesh"> {
+  let summary = "A grid of ranks with named axes";
+  let description = [{
+    Axes are outermost first; the last varies fastest, so its groups are
+    contiguous ranks. `device_ids`, if given, places the ranks: entry i is the
+    rank at linear position i of the grid.
+
+    ```mlir
+    #tp.mesh<["dp"=2, "tp"=4]>
+    #tp.mesh<["tp"=4], device_ids=[0, 2, 1, 3]>
+    ```
+  }];
+  let parameters = (ins
+    ::llvm::ArrayRefParameter<"::tp::MeshAxisAttr">:$axes,
+    ::llvm::ArrayRefParameter<"int64_t">:$deviceIds);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The algebra's form of this mesh.
+    ::tp::Mesh toMesh() const;
+  }];
+}
+
+def TP_AxisRefAttr : TP_Attr<"AxisRef", "axis_ref"> {
+  let summary = "A mesh axis or a sub-axis, by name";
+  let description = [{
+    `"tp"` is the whole axis; `"tp":(1)8` is its major factor 8. A whole axis
+    has `pre` = 1 and `size` = 0.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$name, "int64_t":$pre, "int64_t":$size);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def TP_AxisListAttr : TP_Attr<"AxisList", "axes"> {
+  let summary = "Axes of a mesh, major first";
+  let parameters = (ins ::llvm::ArrayRefParameter<"::tp::AxisRefAttr">:$axes);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def TP_DimShardingAttr : TP_Attr<"DimSharding", "dim"> {
+  let summary = "The axes that cut one dimension";
+  let parameters = (ins
+    ::llvm::ArrayRefParameter<"::tp::AxisRefAttr">:$axes,
+    "int64_t":$grain, "bool":$isOpen);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def TP_ShardingAttr : TP_Attr<"Sharding", "sharding"> {
+  let summary = "How a tensor is spread over a mesh";
+  let description = [{
+    For each dimension the axes that cut it, major first, and the axes over
+    which the value is partial. A dimension with `?` is open: propagation may
+    append axes; all others are closed and never overridden. A `grain` says
+    that only multiples of so many elements may be cut apart.
+
+    ```mlir
+    #tp.sharding<@mesh, [{}, {"tp"}]>
+    #tp.sharding<@mesh, [{?}, {"dp", "tp":(1)2, ?}]>
+    #tp.sharding<@mesh, [{}, {}], partial sum {"tp"}>
+    #tp.sharding<@mesh, [{"tp" grain 64}]>
+    ```
+  }];
+  let parameters = (ins
+    "::mlir::FlatSymbolRefAttr":$mesh,
+    ::llvm::ArrayRefParameter<"::tp::DimShardingAttr">:$dims,
+    ::llvm::ArrayRefParameter<"::tp::AxisRefAttr">:$partial,
+    "::tp::ReductionKind":$reduction);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// The algebra's value; fails (with a diagnostic through `emitError`) on an
+    /// axis that `mesh` lacks or a sub-axis that does not fit.
+    ::mlir::FailureOr<::tp::TensorSharding>
+    toSharding(const ::tp::Mesh &mesh,
+               ::llvm::function_ref<::mlir::InFlightDiagnostic()> emitError) const;
+    /// The same for an attribute already verified.
+    ::tp::TensorSharding toSharding(const ::tp::Mesh &mesh) const;
+    static ShardingAttr get(::mlir::MLIRContext *context,
+                            ::mlir::FlatSymbolRefAttr symbol,
+                            const ::tp::Mesh &mesh,
+                            const ::tp::TensorSharding &sharding);
+  }];
+}
+
+def TP_LedgerAttr : TP_Attr<"Ledger", "ledger"> {
+  let summary = "Why a collective exists";
+  let description = [{
+    `id` is unique in the program; `cause` names what made the collective
+    needed (the contraction whose partial sum it finishes, the two shardings in
+    conflict, a sequence-parallel boundary); `annotation` the annotation that
+    led to it; `pass` the pass that placed or last changed it. The source
+    location is the operation's.
+
+    ```mlir
+    #tp.ledger<3, cause = "partial sum of nn.linear over k", annotation = "model.layers.{i}.mlp.down_proj.weight dim 1 on \"tp\"", pass = "tp-materialize-reshards">
+    ```
+  }];
+  let parameters = (ins "int64_t":$id, "::mlir::StringAttr":$cause,
+                        "::mlir::StringAttr":$annotation,
+                        "::mlir::StringAttr":$pass);
+  let assemblyFormat = "`<` $id `,` `cause` `=` $cause `,` `annotation` `=` $annotation `,` `pass` `=` $pass `>`";
+}
+
+def TP_ParameterSourceAttr : TP_Attr<"ParameterSource", "source"> {
+  let summary = "Where in a checkpoint tensor a parameter comes from";
+  let description = [{
+    The parameter is a box of the checkpoint tensor of shape `shape`: the box
+    starts at `offsets`, has the parameter's shape before `permutation`, and
+    dimension i of the parameter is dimension `permutation[i]` of the box. This
+    is how one of the three matrices of a fused, transposed QKV tensor is read:
+
+    ```mlir
+    #tp.source<shape = [768, 2304], offsets = [0, 768], permutation = [1, 0]>
+    ```
+  }];
+  let parameters = (ins
+    ::llvm::ArrayRefParameter<"int64_t">:$shape,
+    ::llvm::ArrayRefParameter<"int64_t">:$offsets,
+    ::llvm::ArrayRefParameter<"int64_t">:$permutation);
+  let assemblyFormat = "`<` `shape` `=` `[` $shape `]` `,` `offsets` `=` `[` $offsets `]` `,` `permutation` `=` `[` $permutation `]` `>`";
+}
+
+#endif // TP_DIALECT_TP_IR_TPATTRS_TD

@@ -1,0 +1,57 @@
+//===- TPDialect.td - The parallelism dialect -------------*- tablegen -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The dialect of parallelism: meshes, shardings, collectives and the repeated
+// layer. It knows no transformer; the compute vocabulary is the nn dialect.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_DIALECT_TP_IR_TPDIALECT_TD
+#define TP_DIALECT_TP_IR_TPDIALECT_TD
+
+include "mlir/IR/OpBase.td"
+
+def TP_Dialect : Dialect {
+  let name = "tp";
+  let cppNamespace = "::tp";
+  let summary = "Parallelism: meshes, shardings, collectives, repeated layers";
+  let description = [{
+    The `tp` dialect says how tensors are spread over a mesh of ranks and which
+    collectives move them. A sharding is an attribute per argument and result
+    (`tp.sharding` on function arguments and results, `tp.shardings`, one entry
+    per result, on operations), never an encoding of the tensor's type, which
+    upstream patterns drop silently. Before partition all types are global;
+    after it all types are local and every collective carries the shardings it
+    leads from and to, and its entry in the ledger.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
+  let extraClassDeclaration = [{
+    /// Discardable attribute on function arguments and results: ShardingAttr.
+    static constexpr ::llvm::StringLiteral getShardingAttrName() {
+      return "tp.sharding";
+    }
+    /// Discardable attribute on operations: an ArrayAttr of ShardingAttr, one
+    /// per result (a UnitAttr stands for a result that is not a tensor).
+    static constexpr ::llvm::StringLiteral getShardingsAttrName() {
+      return "tp.shardings";
+    }
+    /// Discardable attribute on function arguments and results: the name users
+    /// give the tensor by (`input_ids`, `logits`), a StringAttr.
+    static constexpr ::llvm::StringLiteral getNameAttrName() {
+      return "tp.name";
+    }
+    /// Discardable attribute on functions and on tp.repeat: the communication
+    /// allowed in it, a CommBudgetAttr.
+    static constexpr ::llvm::StringLiteral getCommBudgetAttrName() {
+      return "tp.comm_budget";
+    }
+    void registerAttributes();
+  }];
+}
+
+#endif // TP_DIALECT_TP_IR_TPDIALECT_TD

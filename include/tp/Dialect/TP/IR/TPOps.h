@@ -1,0 +1,66 @@
+//===- TPOps.h - The tp dialect ----------------------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Meshes, shardings, collectives and the repeated layer (see TPOps.td), and the
+// helpers that read and write shardings on IR.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_DIALECT_TP_IR_TPOPS_H
+#define TP_DIALECT_TP_IR_TPOPS_H
+
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tp/Sharding/Sharding.h"
+
+namespace tp {
+class YieldOp;
+} // namespace tp
+
+#include "tp/Dialect/TP/IR/TPDialect.h.inc"
+#define GET_ATTRDEF_CLASSES
+#include "tp/Dialect/TP/IR/TPAttrs.h.inc"
+#include "tp/Interfaces/CollectiveInterface.h.inc"
+#define GET_OP_CLASSES
+#include "tp/Dialect/TP/IR/TPOps.h.inc"
+
+namespace tp {
+
+/// The mesh op that `symbol` names, looked up from `from` outwards; null if
+/// there is none.
+MeshOp lookupMesh(mlir::Operation *from, mlir::FlatSymbolRefAttr symbol);
+/// The only mesh of the module that `from` is in; null if there is none or
+/// more than one.
+MeshOp getUniqueMesh(mlir::Operation *from);
+
+/// The sharding written on a value: on the function argument or the operation
+/// that defines it; for block arguments of tp.repeat, that of the carried
+/// result or of the stacked operand's slice. Null if none is written.
+ShardingAttr getSharding(mlir::Value value);
+/// Write it (there where getSharding reads it). Block arguments of tp.repeat
+/// are written through the repeat's results; stacked slices cannot be set.
+void setSharding(mlir::Value value, ShardingAttr sharding);
+/// Sharding of result `index` of a function; null if none is written.
+ShardingAttr getResultSharding(mlir::Operation *function, unsigned index);
+
+/// Axis lists between the attribute's names and the algebra's positions.
+AxisListAttr getAxisListAttr(mlir::MLIRContext *context, const Mesh &mesh,
+                             llvm::ArrayRef<AxisRef> axes);
+/// Fails, with a diagnostic, on axes that the mesh lacks.
+mlir::FailureOr<AxisList>
+resolveAxes(AxisListAttr axes, const Mesh &mesh,
+            llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+
+} // namespace tp
+
+#endif // TP_DIALECT_TP_IR_TPOPS_H

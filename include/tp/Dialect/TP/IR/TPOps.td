@@ -1,0 +1,320 @@
+//===- TPOps.td - Operations of the tp dialect ------------*- tablegen -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Meshes, sharding constraints, parameters, the repeated layer, reshards, and
+// the collectives that reshards become.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_DIALECT_TP_IR_TPOPS_TD
+#define TP_DIALECT_TP_IR_TPOPS_TD
+
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/LoopLikeInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+include "tp/Dialect/TP/IR/TPAttrs.td"
+include "tp/Interfaces/CollectiveInterface.td"
+
+class TP_Op<string opMnemonic, list<Trait> traits = []>
+    : Op<TP_Dialect, opMnemonic, traits>;
+
+//===----------------------------------------------------------------------===//
+// Mesh, shardings, parameters
+//===----------------------------------------------------------------------===//
+
+def TP_MeshOp : TP_Op<"mesh", [Symbol]> {
+  let summary = "declare a mesh of ranks";
+  let description = [{
+    ```mlir
+    tp.mesh @mesh <["dp"=2, "tp"=4]>
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TP_MeshAttr:$mesh);
+  let assemblyFormat = "$sym_name $mesh attr-dict";
+}
+
+def TP_ShardingConstraintOp : TP_Op<"sharding_constraint",
+    [Pure, SameOperandsAndResultType]> {
+  let summary = "the value has this sharding here";
+  let description = [{
+    An annotation on a value in the middle of a program. Closed dimensions are
+    never overridden; open ones may be extended by propagation.
+
+    ```mlir
+    %1 = tp.sharding_constraint %0 <@mesh, [{}, {"tp"}, {}]> : tensor<1x128x64xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$input, TP_ShardingAttr:$sharding);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input $sharding attr-dict `:` type($input)";
+  let hasVerifier = 1;
+}
+
+def TP_ReshardOp : TP_Op<"reshard", [Pure, SameOperandsAndResultType]> {
+  let summary = "change the sharding of a value";
+  let description = [{
+    Global types; exists only while partition runs. `from` is the sharding of
+    the operand, `to` that of the result.
+  }];
+  let arguments = (ins AnyRankedTensor:$input, TP_ShardingAttr:$from,
+                       TP_ShardingAttr:$to, OptionalAttr<TP_LedgerAttr>:$ledger);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `from` $from `to` $to attr-dict `:` type($input)";
+  let hasVerifier = 1;
+}
+
+def TP_ParameterOp : TP_Op<"parameter", [Pure]> {
+  let summary = "a tensor of the checkpoint";
+  let description = [{
+    The value of a parameter by its checkpoint name. Within `tp.repeat`, `{i}`
+    in the name stands for the iteration index. `alternatives` are further names
+    under which checkpoints store the same tensor, tried in order. `source` says
+    which box of the checkpoint tensor it is, and in which order of dimensions,
+    where it is not the whole. Two operations with the same name and source are
+    one parameter (tied weights).
+
+    ```mlir
+    %w = tp.parameter "model.layers.{i}.mlp.up_proj.weight" : tensor<8192x2048xf32>
+    %k = tp.parameter "h.{i}.attn.c_attn.weight" source <shape = [768, 2304], offsets = [0, 768], permutation = [1, 0]> : tensor<768x768xf32>
+    ```
+  }];
+  let arguments = (ins StrAttr:$name,
+                       OptionalAttr<TP_ParameterSourceAttr>:$source,
+                       OptionalAttr<StrArrayAttr>:$alternatives);
+  let results = (outs AnyStaticShapeTensor:$result);
+  let assemblyFormat = "$name (`source` $source^)? (`alternatives` $alternatives^)? attr-dict `:` type($result)";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// True if the name has the iteration placeholder `{i}`.
+    bool isTemplate() { return getName().contains("{i}"); }
+  }];
+}
+
+//===----------------------------------------------------------------------===//
+// The repeated layer
+//===----------------------------------------------------------------------===//
+
+def TP_RepeatOp : TP_Op<"repeat", [
+    AttrSizedOperandSegments, RecursiveMemoryEffects,
+    SingleBlockImplicitTerminator<"YieldOp">,
+    DeclareOpInterfaceMethods<LoopLikeOpInterface, [
+      "getInitsMutable", "getRegionIterArgs", "getYieldedValuesMutable",
+      "getLoopResults"]>,
+    DeclareOpInterfaceMethods<RegionBranchOpInterface,
+      ["getEntrySuccessorOperands", "getSuccessorInputs"]>]> {
+  let summary = "identical layers, one after the other";
+  let description = [{
+    Runs its region `count` times. Block arguments: the iteration index, the
+    carried values, then for each `stacked` operand of type tensor<count x T>
+    the iteration's slice of type T. The terminator yields the next carried
+    values, then for each stacked result the iteration's slice. Results: the
+    last carried values, then the stacked results. Values from above may be
+    used inside. Parameters inside are templates: `{i}` is the index.
+
+    ```mlir
+    %h = tp.repeat 32 times iter(%x) : (tensor<1x8x64xf32>) -> tensor<1x8x64xf32> {
+    ^bb0(%i: index, %c: tensor<1x8x64xf32>):
+      %w = tp.parameter "model.layers.{i}.input_layernorm.weight" : tensor<64xf32>
+      %n = nn.rms_norm %c, %w {eps = 1.0e-5 : f64} : ...
+      tp.yield %n : tensor<1x8x64xf32>
+    }
+    ```
+  }];
+  let arguments = (ins I64Attr:$count, Variadic<AnyType>:$inits,
+                       Variadic<AnyRankedTensor>:$stacked);
+  let results = (outs Variadic<AnyType>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $count `times` (`iter` `(` $inits^ `)`)? (`stacked` `(` $stacked^ `)`)?
+    attr-dict `:` functional-type(operands, results) $body
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "int64_t":$count, "::mlir::ValueRange":$inits,
+      "::mlir::ValueRange":$stacked, "::mlir::TypeRange":$stackedResults)>];
+  let extraClassDeclaration = [{
+    ::mlir::Block *getBodyBlock() { return &getBody().front(); }
+    ::mlir::BlockArgument getIndex() { return getBody().getArgument(0); }
+    ::mlir::Block::BlockArgListType getCarriedArgs() {
+      return getBody().getArguments().slice(1, getInits().size());
+    }
+    ::mlir::Block::BlockArgListType getStackedArgs() {
+      return getBody().getArguments().drop_front(1 + getInits().size());
+    }
+    ::mlir::ResultRange getCarriedResults() {
+      return getResults().take_front(getInits().size());
+    }
+    ::mlir::ResultRange getStackedResults() {
+      return getResults().drop_front(getInits().size());
+    }
+    ::tp::YieldOp getYield();
+  }];
+}
+
+def TP_YieldOp : TP_Op<"yield", [Pure, Terminator, ReturnLike,
+    HasParent<"RepeatOp">]> {
+  let summary = "end of one iteration of tp.repeat";
+  let arguments = (ins Variadic<AnyType>:$operands);
+  let assemblyFormat = "($operands^ `:` type($operands))? attr-dict";
+  let builders = [OpBuilder<(ins), [{}]>];
+}
+
+//===----------------------------------------------------------------------===//
+// The per-rank program
+//===----------------------------------------------------------------------===//
+
+def TP_RankOp : TP_Op<"rank", [Pure]> {
+  let summary = "this rank's position along axes of the mesh";
+  let description = [{
+    ```mlir
+    %r = tp.rank @mesh ["tp"]
+    ```
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$mesh, TP_AxisListAttr:$axes);
+  let results = (outs Index:$result);
+  let assemblyFormat = "$mesh $axes attr-dict";
+}
+
+class TP_CollectiveOp<string opMnemonic, list<Trait> traits = []>
+    : TP_Op<opMnemonic, !listconcat(traits, [Pure,
+        DeclareOpInterfaceMethods<CollectiveOpInterface>])> {
+  let hasVerifier = 1;
+  let results = (outs AnyStaticShapeTensor:$result);
+  code collectiveDescription = [{
+    Local types. `axes` of `mesh` make the groups; `from` and `to` are the
+    shardings of the global value before and after.
+  }];
+}
+
+def TP_AllReduceOp : TP_CollectiveOp<"all_reduce"> {
+  let summary = "combine the addends of all ranks of a group; all get the result";
+  let description = collectiveDescription # [{
+    ```mlir
+    %1 = tp.all_reduce sum %0 over @mesh ["tp"] : tensor<1x8x64xf32>
+    ```
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$input, StrAttr:$reduction,
+    FlatSymbolRefAttr:$mesh, TP_AxisListAttr:$axes,
+    OptionalAttr<TP_ShardingAttr>:$from, OptionalAttr<TP_ShardingAttr>:$to,
+    OptionalAttr<TP_LedgerAttr>:$ledger);
+  let assemblyFormat = "custom<ReductionName>($reduction) $input `over` $mesh $axes attr-dict `:` type($input) `->` type($result)";
+}
+
+def TP_ReduceScatterOp : TP_CollectiveOp<"reduce_scatter"> {
+  let summary = "combine the addends; each rank of a group gets its part of a dimension";
+  let description = collectiveDescription # [{
+    A dimension whose size the group does not divide is padded with zeros to
+    parts of ceil(size / group).
+
+    ```mlir
+    %1 = tp.reduce_scatter sum %0 dim 1 over @mesh ["tp"] : tensor<1x8x64xf32> -> tensor<1x2x64xf32>
+    ```
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$input, StrAttr:$reduction, I64Attr:$dim,
+    FlatSymbolRefAttr:$mesh, TP_AxisListAttr:$axes,
+    OptionalAttr<TP_ShardingAttr>:$from, OptionalAttr<TP_ShardingAttr>:$to,
+    OptionalAttr<TP_LedgerAttr>:$ledger);
+  let assemblyFormat = "custom<ReductionName>($reduction) $input `dim` $dim `over` $mesh $axes attr-dict `:` type($input) `->` type($result)";
+}
+
+def TP_AllGatherOp : TP_CollectiveOp<"all_gather"> {
+  let summary = "concatenate the parts of a group along a dimension on every rank";
+  let description = collectiveDescription # [{
+    The result may be smaller than parts times group: the padding at the end is
+    stripped.
+
+    ```mlir
+    %1 = tp.all_gather %0 dim 1 over @mesh ["tp"] : tensor<1x2x64xf32> -> tensor<1x8x64xf32>
+    ```
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$input, I64Attr:$dim,
+    FlatSymbolRefAttr:$mesh, TP_AxisListAttr:$axes,
+    OptionalAttr<TP_ShardingAttr>:$from, OptionalAttr<TP_ShardingAttr>:$to,
+    OptionalAttr<TP_LedgerAttr>:$ledger);
+  let assemblyFormat = "$input `dim` $dim `over` $mesh $axes attr-dict `:` type($input) `->` type($result)";
+}
+
+def TP_AllToAllOp : TP_CollectiveOp<"all_to_all"> {
+  let summary = "split one dimension over the group and gather another";
+  let description = collectiveDescription # [{
+    ```mlir
+    %1 = tp.all_to_all %0 split 2 gather 1 over @mesh ["tp"] : tensor<1x2x64xf32> -> tensor<1x8x16xf32>
+    ```
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$input, I64Attr:$split_dim, I64Attr:$gather_dim,
+    FlatSymbolRefAttr:$mesh, TP_AxisListAttr:$axes,
+    OptionalAttr<TP_ShardingAttr>:$from, OptionalAttr<TP_ShardingAttr>:$to,
+    OptionalAttr<TP_LedgerAttr>:$ledger);
+  let assemblyFormat = "$input `split` $split_dim `gather` $gather_dim `over` $mesh $axes attr-dict `:` type($input) `->` type($result)";
+}
+
+def TP_CollectivePermuteOp : TP_CollectiveOp<"collective_permute"> {
+  let summary = "each rank sends its part to one other rank";
+  let description = collectiveDescription # [{
+    `pairs` lists source and target ranks; every rank is a target exactly once.
+    The result differs in shape from the input only in padding.
+
+    ```mlir
+    %1 = tp.collective_permute %0 over @mesh ["x", "y"] pairs [[0, 0], [1, 2], [2, 1], [3, 3]] : tensor<4xf32> -> tensor<4xf32>
+    ```
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$input,
+    FlatSymbolRefAttr:$mesh, TP_AxisListAttr:$axes, I64ElementsAttr:$pairs,
+    OptionalAttr<TP_ShardingAttr>:$from, OptionalAttr<TP_ShardingAttr>:$to,
+    OptionalAttr<TP_LedgerAttr>:$ledger);
+  let assemblyFormat = "$input `over` $mesh $axes `pairs` $pairs attr-dict `:` type($input) `->` type($result)";
+}
+
+def TP_BroadcastOp : TP_CollectiveOp<"broadcast"> {
+  let summary = "every rank of a group gets the value of the group's first rank";
+  let description = collectiveDescription;
+  let arguments = (ins AnyStaticShapeTensor:$input,
+    FlatSymbolRefAttr:$mesh, TP_AxisListAttr:$axes,
+    OptionalAttr<TP_ShardingAttr>:$from, OptionalAttr<TP_ShardingAttr>:$to,
+    OptionalAttr<TP_LedgerAttr>:$ledger);
+  let assemblyFormat = "$input `over` $mesh $axes attr-dict `:` type($input) `->` type($result)";
+}
+
+def TP_SliceOp : TP_Op<"slice", [Pure]> {
+  let summary = "this rank's part of a dimension (no communication)";
+  let description = [{
+    A dimension whose size the group does not divide is padded with zeros.
+
+    ```mlir
+    %1 = tp.slice %0 dim 1 over @mesh ["tp"] : tensor<1x8x64xf32> -> tensor<1x2x64xf32>
+    ```
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$input, I64Attr:$dim,
+    FlatSymbolRefAttr:$mesh, TP_AxisListAttr:$axes,
+    OptionalAttr<TP_ShardingAttr>:$from, OptionalAttr<TP_ShardingAttr>:$to);
+  let results = (outs AnyStaticShapeTensor:$result);
+  let assemblyFormat = "$input `dim` $dim `over` $mesh $axes attr-dict `:` type($input) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+def TP_KeepFirstOp : TP_Op<"keep_first", [Pure, SameOperandsAndResultType]> {
+  let summary = "the value on the first rank of each group, zero on the others";
+  let description = [{
+    Turns a replicated value into a partial sum (no communication), so that a
+    bias or an initial value counts once.
+
+    ```mlir
+    %1 = tp.keep_first %0 over @mesh ["tp"] : tensor<64xf32>
+    ```
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$input,
+    FlatSymbolRefAttr:$mesh, TP_AxisListAttr:$axes,
+    OptionalAttr<TP_ShardingAttr>:$from, OptionalAttr<TP_ShardingAttr>:$to);
+  let results = (outs AnyStaticShapeTensor:$result);
+  let assemblyFormat = "$input `over` $mesh $axes attr-dict `:` type($input)";
+  let hasVerifier = 1;
+}
+
+#endif // TP_DIALECT_TP_IR_TPOPS_TD

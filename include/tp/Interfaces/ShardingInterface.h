@@ -1,0 +1,66 @@
+//===- ShardingInterface.h - Operations that can be sharded ------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The interfaces by which an operation says how it is sharded, what it means
+// and how it is differentiated, and what partition tells an operation when it
+// asks for the per-rank form.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_INTERFACES_SHARDINGINTERFACE_H
+#define TP_INTERFACES_SHARDINGINTERFACE_H
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpDefinition.h"
+#include "tp/Sharding/Padding.h"
+#include "tp/Sharding/Rule.h"
+
+namespace tp {
+
+/// What an operation may ask when it builds its per-rank form.
+class LocalContext {
+public:
+  LocalContext(const Mesh &mesh, mlir::FlatSymbolRefAttr meshSymbol,
+               const ShardingRule &rule, const FactorShardings &factors)
+      : mesh(mesh), meshSymbol(meshSymbol), rule(rule), factors(factors) {}
+
+  const Mesh &getMesh() const { return mesh; }
+  mlir::FlatSymbolRefAttr getMeshSymbol() const { return meshSymbol; }
+  const ShardingRule &getRule() const { return rule; }
+  const FactorShardings &getFactorShardings() const { return factors; }
+
+  bool isSharded(unsigned factor) const {
+    return getShardCount(factors.axes[factor]) > 1;
+  }
+  /// Positions of the factor on one rank, padding included.
+  int64_t getLocalSize(unsigned factor) const;
+  /// The logical size of the factor.
+  int64_t getGlobalSize(unsigned factor) const {
+    return rule.factors[factor].size;
+  }
+  /// An index value: the global position at which this rank's part of the
+  /// factor begins (zero, as a constant, where it is not sharded).
+  mlir::Value getOffset(mlir::OpBuilder &builder, mlir::Location loc,
+                        unsigned factor) const;
+
+private:
+  const Mesh &mesh;
+  mlir::FlatSymbolRefAttr meshSymbol;
+  const ShardingRule &rule;
+  const FactorShardings &factors;
+};
+
+/// Clone `op` with local operands and result types. Regions are cloned too;
+/// `tp.shardings` is dropped.
+llvm::SmallVector<mlir::Value> cloneLocal(mlir::Operation *op,
+                                          mlir::OpBuilder &builder,
+                                          mlir::ValueRange operands,
+                                          mlir::TypeRange resultTypes);
+
+} // namespace tp
+
+#include "tp/Interfaces/ShardingInterface.h.inc"
+
+#endif // TP_INTERFACES_SHARDINGINTERFACE_H

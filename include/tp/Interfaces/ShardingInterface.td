@@ -1,0 +1,77 @@
+//===- ShardingInterface.td - Operations that can be sharded -*- tablegen -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What an operation says of itself so that it can be sharded, decomposed and
+// differentiated. Adding an op to the compiler means giving it these.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_INTERFACES_SHARDINGINTERFACE_TD
+#define TP_INTERFACES_SHARDINGINTERFACE_TD
+
+include "mlir/IR/OpBase.td"
+
+def TP_ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
+  let cppNamespace = "::tp";
+  let description = [{
+    An operation with a sharding rule. Operations of other dialects get theirs
+    from `tp::getShardingRule(Operation *)`, which also serves these.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        The rule for the operation's (global) types. Fails, after emitting an
+        error on the operation, if the operation cannot be sharded at all.
+      }], "::mlir::FailureOr<::tp::ShardingRule>", "getShardingRule", (ins)>,
+    InterfaceMethod<[{
+        The operation on this rank: `operands` and `resultTypes` are local. The
+        default clones the operation with them; operations that read positions
+        or name sizes in attributes adjust what changes.
+      }], "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "buildLocal",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$operands,
+           "::mlir::TypeRange":$resultTypes, "const ::tp::LocalContext &":$context),
+      [{}], [{
+        return ::tp::cloneLocal($_op, builder, operands, resultTypes);
+      }]>,
+    InterfaceMethod<[{
+        What the padding lanes of factor `factor` hold in each result, given
+        what they hold in each operand (PadState::None where an operand does not
+        carry the factor). The default knows nothing: PadState::Anything.
+      }], "::llvm::SmallVector<::tp::PadState>", "getPaddingStates",
+      (ins "unsigned":$factor, "::llvm::ArrayRef<::tp::PadState>":$operands),
+      [{}], [{
+        return ::llvm::SmallVector<::tp::PadState>(
+            $_op->getNumResults(), ::tp::PadState::Anything);
+      }]>
+  ];
+}
+
+def TP_DecomposeOpInterface : OpInterface<"DecomposeOpInterface"> {
+  let cppNamespace = "::tp";
+  let description = [{
+    An operation whose meaning is a program in linalg, tensor, arith and math:
+    its definition and its reference.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        Build the decomposition before the operation; returns one value for each
+        result. Works on global and on local types alike.
+      }], "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "decompose",
+      (ins "::mlir::OpBuilder &":$builder)>
+  ];
+}
+
+def TP_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
+  let cppNamespace = "::tp";
+  let description = "An operation with a vector-Jacobian product.";
+  let methods = [
+    InterfaceMethod<[{
+        Build the gradients of the operands from those of the results (null for
+        results without one); returns null for operands without a gradient.
+      }], "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "buildVjp",
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$cotangents)>
+  ];
+}
+
+#endif // TP_INTERFACES_SHARDINGINTERFACE_TD
