@@ -170,7 +170,7 @@ def TP_YieldOp : TP_Op<"yield", [Pure, Terminator, ReturnLike,
 // The per-rank program
 //===----------------------------------------------------------------------===//
 
-def TP_RankOp : TP_Op<"rank", [Pure]> {
+def TP_RankOp : TP_Op<"rank", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
   let summary = "this rank's position along axes of the mesh";
   let description = [{
     ```mlir

@@ -1,0 +1,200 @@
+//===- TPDialect.cpp - The tp dialect -------------------------------------- -===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Registration, the verification of sharding attributes wherever they stand,
+// and the helpers that read and write them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Dialect/TP/IR/TPOps.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace tp;
+
+#include "tp/Dialect/TP/IR/TPDialect.cpp.inc"
+
+void TPDialect::initialize() {
+  registerAttributes();
+  addOperations<
+#define GET_OP_LIST
+#include "tp/Dialect/TP/IR/TPOps.cpp.inc"
+      >();
+}
+
+MeshOp tp::lookupMesh(Operation *from, FlatSymbolRefAttr symbol) {
+  return SymbolTable::lookupNearestSymbolFrom<MeshOp>(from, symbol);
+}
+
+MeshOp tp::getUniqueMesh(Operation *from) {
+  auto module = dyn_cast<ModuleOp>(from);
+  if (!module)
+    module = from->getParentOfType<ModuleOp>();
+  if (!module)
+    return {};
+  MeshOp unique;
+  for (MeshOp mesh : module.getOps<MeshOp>()) {
+    if (unique)
+      return {};
+    unique = mesh;
+  }
+  return unique;
+}
+
+ShardingAttr tp::getSharding(Value value) {
+  StringRef name = TPDialect::getShardingsAttrName();
+  if (auto result = dyn_cast<OpResult>(value)) {
+    auto list = result.getOwner()->getAttrOfType<ArrayAttr>(name);
+    if (!list || result.getResultNumber() >= list.size())
+      return {};
+    return dyn_cast<ShardingAttr>(list[result.getResultNumber()]);
+  }
+  auto arg = cast<BlockArgument>(value);
+  Operation *parent = arg.getOwner()->getParentOp();
+  if (auto function = dyn_cast_or_null<FunctionOpInterface>(parent)) {
+    if (!arg.getOwner()->isEntryBlock())
+      return {};
+    return function.getArgAttrOfType<ShardingAttr>(
+        arg.getArgNumber(), TPDialect::getShardingAttrName());
+  }
+  auto repeat = dyn_cast_or_null<RepeatOp>(parent);
+  if (!repeat || arg.getArgNumber() == 0)
+    return {};
+  unsigned index = arg.getArgNumber() - 1;
+  if (index < repeat.getInits().size())
+    return getSharding(repeat.getResult(index));
+  // The slice of a stacked operand: its sharding without the first dimension.
+  ShardingAttr whole =
+      getSharding(repeat.getStacked()[index - repeat.getInits().size()]);
+  if (!whole || whole.getDims().empty())
+    return {};
+  return ShardingAttr::get(whole.getContext(), whole.getMesh(),
+                           whole.getDims().drop_front(), whole.getPartial(),
+                           whole.getReduction());
+}
+
+void tp::setSharding(Value value, ShardingAttr sharding) {
+  StringRef name = TPDialect::getShardingsAttrName();
+  if (auto result = dyn_cast<OpResult>(value)) {
+    Operation *op = result.getOwner();
+    SmallVector<Attribute> list(op->getNumResults(),
+                                UnitAttr::get(op->getContext()));
+    if (auto old = op->getAttrOfType<ArrayAttr>(name))
+      llvm::copy(old.getValue().take_front(list.size()), list.begin());
+    list[result.getResultNumber()] = sharding;
+    op->setAttr(name, ArrayAttr::get(op->getContext(), list));
+    return;
+  }
+  auto arg = cast<BlockArgument>(value);
+  Operation *parent = arg.getOwner()->getParentOp();
+  if (auto function = dyn_cast_or_null<FunctionOpInterface>(parent)) {
+    function.setArgAttr(arg.getArgNumber(), TPDialect::getShardingAttrName(),
+                        sharding);
+    return;
+  }
+  auto repeat = cast<RepeatOp>(parent);
+  unsigned index = arg.getArgNumber() - 1;
+  assert(index < repeat.getInits().size() &&
+         "the slice of a stacked operand has the operand's sharding");
+  setSharding(repeat.getResult(index), sharding);
+}
+
+ShardingAttr tp::getResultSharding(Operation *function, unsigned index) {
+  return cast<FunctionOpInterface>(function)
+      .getResultAttrOfType<ShardingAttr>(index,
+                                         TPDialect::getShardingAttrName());
+}
+
+/// `sharding` must fit a value of `type` on the mesh that it names.
+static LogicalResult verifyShardingOn(Operation *op, ShardingAttr sharding,
+                                      Type type, StringRef where) {
+  auto shaped = dyn_cast<RankedTensorType>(type);
+  if (!shaped)
+    return op->emitOpError() << where << ": expected a ranked tensor to carry "
+                             << "a sharding, got " << type;
+  MeshOp mesh = lookupMesh(op, sharding.getMesh());
+  if (!mesh)
+    return op->emitOpError() << where << ": expected " << sharding.getMesh()
+                             << " to be a tp.mesh, got no such mesh";
+  Mesh resolved = mesh.getMesh().toMesh();
+  FailureOr<TensorSharding> value = sharding.toSharding(
+      resolved, [&] { return op->emitOpError() << where << ": "; });
+  if (failed(value))
+    return failure();
+  // After partition types are local; only the rank can be held against them.
+  if (value->getRank() != shaped.getRank())
+    return op->emitOpError()
+           << where << ": expected a sharding of rank " << shaped.getRank()
+           << " for " << type << ", got " << value->getRank();
+  SmallVector<int64_t> shape(shaped.getShape());
+  std::string problem = verifySharding(shape, *value, resolved);
+  if (!problem.empty())
+    return op->emitOpError() << where << ": " << problem;
+  return success();
+}
+
+LogicalResult TPDialect::verifyOperationAttribute(Operation *op,
+                                                  NamedAttribute attribute) {
+  if (attribute.getName() != getShardingsAttrName())
+    return success();
+  auto list = dyn_cast<ArrayAttr>(attribute.getValue());
+  if (!list || list.size() != op->getNumResults())
+    return op->emitOpError()
+           << "expected " << getShardingsAttrName() << " to list "
+           << op->getNumResults() << " shardings, one per result, got "
+           << attribute.getValue();
+  for (auto [index, entry] : llvm::enumerate(list)) {
+    if (isa<UnitAttr>(entry))
+      continue;
+    auto sharding = dyn_cast<ShardingAttr>(entry);
+    if (!sharding)
+      return op->emitOpError() << "expected " << getShardingsAttrName()
+                               << " to hold #tp.sharding, got " << entry;
+    if (failed(verifyShardingOn(op, sharding, op->getResult(index).getType(),
+                                ("result " + Twine(index)).str())))
+      return failure();
+  }
+  return success();
+}
+
+static LogicalResult verifyFunctionAttribute(Operation *op, Type type,
+                                             NamedAttribute attribute,
+                                             const Twine &where) {
+  if (attribute.getName() == TPDialect::getNameAttrName()) {
+    if (!isa<StringAttr>(attribute.getValue()))
+      return op->emitOpError() << where << ": expected tp.name to be a string, "
+                               << "got " << attribute.getValue();
+    return success();
+  }
+  if (attribute.getName() != TPDialect::getShardingAttrName())
+    return success();
+  auto sharding = dyn_cast<ShardingAttr>(attribute.getValue());
+  if (!sharding)
+    return op->emitOpError() << where << ": expected a #tp.sharding, got "
+                             << attribute.getValue();
+  return verifyShardingOn(op, sharding, type, where.str());
+}
+
+LogicalResult TPDialect::verifyRegionArgAttribute(Operation *op, unsigned,
+                                                  unsigned index,
+                                                  NamedAttribute attribute) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!function)
+    return success();
+  return verifyFunctionAttribute(op, function.getArgumentTypes()[index],
+                                 attribute, "argument " + Twine(index));
+}
+
+LogicalResult TPDialect::verifyRegionResultAttribute(Operation *op, unsigned,
+                                                     unsigned index,
+                                                     NamedAttribute attribute) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!function)
+    return success();
+  return verifyFunctionAttribute(op, function.getResultTypes()[index],
+                                 attribute, "result " + Twine(index));
+}

@@ -1,0 +1,250 @@
+//===- TPOps.cpp - Operations of the tp dialect ----------------------------- -===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Verifiers of constraints, parameters and the repeated layer. Collectives are
+// in Collectives.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Dialect/TP/IR/TPOps.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/OpImplementation.h"
+
+using namespace mlir;
+using namespace tp;
+
+#include "tp/Interfaces/CollectiveInterface.cpp.inc"
+
+/// `custom<ReductionName>`: sum, max or min as a bare keyword.
+static ParseResult parseReductionName(OpAsmParser &parser, StringAttr &name) {
+  StringRef keyword;
+  SMLoc loc = parser.getCurrentLocation();
+  if (parser.parseKeyword(&keyword))
+    return failure();
+  if (!symbolizeReductionKind(keyword))
+    return parser.emitError(loc) << "expected 'sum', 'max' or 'min', got '"
+                                 << keyword << "'";
+  name = StringAttr::get(parser.getContext(), keyword);
+  return success();
+}
+
+static void printReductionName(OpAsmPrinter &printer, Operation *,
+                               StringAttr name) {
+  printer << name.getValue();
+}
+
+#define GET_OP_CLASSES
+#include "tp/Dialect/TP/IR/TPOps.cpp.inc"
+
+//===----------------------------------------------------------------------===//
+// Shardings
+//===----------------------------------------------------------------------===//
+
+static LogicalResult verifySharding(Operation *op, ShardingAttr sharding,
+                                    RankedTensorType type, StringRef which) {
+  MeshOp mesh = lookupMesh(op, sharding.getMesh());
+  if (!mesh)
+    return op->emitOpError() << "expected " << sharding.getMesh()
+                             << " to be a tp.mesh, got no such mesh";
+  Mesh resolved = mesh.getMesh().toMesh();
+  FailureOr<TensorSharding> value =
+      sharding.toSharding(resolved, [&] { return op->emitOpError(); });
+  if (failed(value))
+    return failure();
+  std::string problem =
+      ::tp::verifySharding(type.getShape(), *value, resolved);
+  if (!problem.empty())
+    return op->emitOpError() << which << problem;
+  return success();
+}
+
+LogicalResult ShardingConstraintOp::verify() {
+  if (failed(::verifySharding(*this, getSharding(),
+                              cast<RankedTensorType>(getType()), "")))
+    return failure();
+  if (!getSharding().getPartial().empty())
+    return emitOpError("expected a constraint without partial axes: what is "
+                       "partial follows from the program");
+  return success();
+}
+
+LogicalResult ReshardOp::verify() {
+  auto type = cast<RankedTensorType>(getType());
+  if (getFrom().getMesh() != getTo().getMesh())
+    return emitOpError() << "expected both shardings on one mesh, got "
+                         << getFrom().getMesh() << " and "
+                         << getTo().getMesh();
+  if (failed(::verifySharding(*this, getFrom(), type, "from: ")))
+    return failure();
+  return ::verifySharding(*this, getTo(), type, "to: ");
+}
+
+//===----------------------------------------------------------------------===//
+// Parameter
+//===----------------------------------------------------------------------===//
+
+LogicalResult ParameterOp::verify() {
+  if (getName().empty())
+    return emitOpError("expected the parameter's name in the checkpoint");
+  if (isTemplate() && !(*this)->getParentOfType<RepeatOp>())
+    return emitOpError() << "expected '" << getName()
+                         << "' inside tp.repeat, because '{i}' stands for "
+                            "its iteration index";
+  auto type = cast<RankedTensorType>(getType());
+  ParameterSourceAttr source = getSourceAttr();
+  if (!source)
+    return success();
+  size_t rank = type.getRank();
+  if (source.getShape().size() != rank || source.getOffsets().size() != rank ||
+      source.getPermutation().size() != rank)
+    return emitOpError() << "expected a source of rank " << rank << " for "
+                         << type;
+  SmallVector<int64_t> box(rank, -1);
+  for (auto [dim, from] : llvm::enumerate(source.getPermutation())) {
+    if (from < 0 || from >= static_cast<int64_t>(rank) || box[from] != -1)
+      return emitOpError() << "expected the source's permutation to be one of "
+                              "0.."
+                           << rank - 1;
+    box[from] = type.getDimSize(dim);
+  }
+  for (size_t dim = 0; dim < rank; ++dim) {
+    int64_t offset = source.getOffsets()[dim], size = source.getShape()[dim];
+    if (offset < 0 || size < 1 || box[dim] > size || offset > size - box[dim])
+      return emitOpError() << "expected the box [" << offset << ", "
+                           << offset + box[dim] << ") to lie in dimension "
+                           << dim << " of the source, which has size " << size;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Repeat
+//===----------------------------------------------------------------------===//
+
+void RepeatOp::build(OpBuilder &builder, OperationState &state, int64_t count,
+                     ValueRange inits, ValueRange stacked,
+                     TypeRange stackedResults) {
+  state.addOperands(inits);
+  state.addOperands(stacked);
+  auto &properties = state.getOrAddProperties<Properties>();
+  properties.setCount(builder.getI64IntegerAttr(count));
+  llvm::copy(ArrayRef<int32_t>{static_cast<int32_t>(inits.size()),
+                               static_cast<int32_t>(stacked.size())},
+             properties.operandSegmentSizes.begin());
+  state.addTypes(inits.getTypes());
+  state.addTypes(stackedResults);
+  Region *region = state.addRegion();
+  OpBuilder::InsertionGuard guard(builder);
+  Block *block = builder.createBlock(region);
+  block->addArgument(builder.getIndexType(), state.location);
+  for (Value init : inits)
+    block->addArgument(init.getType(), init.getLoc());
+  for (Value value : stacked) {
+    auto type = cast<RankedTensorType>(value.getType());
+    block->addArgument(type.clone(type.getShape().drop_front()),
+                       value.getLoc());
+  }
+}
+
+LogicalResult RepeatOp::verify() {
+  int64_t count = getCount();
+  if (count < 0)
+    return emitOpError() << "expected a count of 0 or more, got " << count;
+  if (getNumResults() < getInits().size())
+    return emitOpError() << "expected a result for each of the "
+                         << getInits().size() << " carried values, got "
+                         << getNumResults() << " results";
+  for (auto [init, result] : llvm::zip(getInits(), getCarriedResults()))
+    if (init.getType() != result.getType())
+      return emitOpError() << "expected a carried value to keep its type "
+                           << init.getType() << ", got " << result.getType();
+  auto checkStacked = [&](Type type) -> LogicalResult {
+    auto shaped = dyn_cast<RankedTensorType>(type);
+    if (!shaped || shaped.getRank() < 1 || shaped.getDimSize(0) != count)
+      return emitOpError() << "expected a stacked value to have " << count
+                           << " slices in its first dimension, got " << type;
+    return success();
+  };
+  for (Value value : getStacked())
+    if (failed(checkStacked(value.getType())))
+      return failure();
+  for (Value value : getStackedResults())
+    if (failed(checkStacked(value.getType())))
+      return failure();
+  return success();
+}
+
+LogicalResult RepeatOp::verifyRegions() {
+  Block *block = getBodyBlock();
+  unsigned expected = 1 + getInits().size() + getStacked().size();
+  if (block->getNumArguments() != expected)
+    return emitOpError() << "expected " << expected
+                         << " block arguments (index, carried, slices), got "
+                         << block->getNumArguments();
+  if (!block->getArgument(0).getType().isIndex())
+    return emitOpError("expected the first block argument to be the index");
+  auto slice = [](Type type) -> Type {
+    auto shaped = cast<RankedTensorType>(type);
+    return shaped.clone(shaped.getShape().drop_front());
+  };
+  for (auto [arg, init] : llvm::zip(getCarriedArgs(), getInits()))
+    if (arg.getType() != init.getType())
+      return emitOpError() << "expected block argument " << arg.getArgNumber()
+                           << " to have type " << init.getType() << ", got "
+                           << arg.getType();
+  for (auto [arg, value] : llvm::zip(getStackedArgs(), getStacked()))
+    if (arg.getType() != slice(value.getType()))
+      return emitOpError() << "expected block argument " << arg.getArgNumber()
+                           << " to have type " << slice(value.getType())
+                           << ", got " << arg.getType();
+  YieldOp yield = getYield();
+  if (yield.getNumOperands() != getNumResults())
+    return yield.emitOpError() << "expected " << getNumResults()
+                               << " operands, one per result of tp.repeat, got "
+                               << yield.getNumOperands();
+  for (auto [index, value] : llvm::enumerate(yield.getOperands())) {
+    Type type = getResult(index).getType();
+    Type want = index < getInits().size() ? type : slice(type);
+    if (value.getType() != want)
+      return yield.emitOpError() << "expected operand " << index
+                                 << " to have type " << want << ", got "
+                                 << value.getType();
+  }
+  return success();
+}
+
+YieldOp RepeatOp::getYield() {
+  return cast<YieldOp>(getBodyBlock()->getTerminator());
+}
+
+SmallVector<Region *> RepeatOp::getLoopRegions() { return {&getBody()}; }
+MutableArrayRef<OpOperand> RepeatOp::getInitsMutable() {
+  return getOperation()->getOpOperands().take_front(getInits().size());
+}
+Block::BlockArgListType RepeatOp::getRegionIterArgs() {
+  return getCarriedArgs();
+}
+std::optional<MutableArrayRef<OpOperand>> RepeatOp::getYieldedValuesMutable() {
+  return getYield()->getOpOperands().take_front(getInits().size());
+}
+std::optional<ResultRange> RepeatOp::getLoopResults() {
+  return getCarriedResults();
+}
+
+void RepeatOp::getSuccessorRegions(RegionBranchPoint point,
+                                   SmallVectorImpl<RegionSuccessor> &regions) {
+  regions.push_back(RegionSuccessor(&getBody()));
+  regions.push_back(RegionSuccessor::parent());
+}
+
+OperandRange RepeatOp::getEntrySuccessorOperands(RegionSuccessor) {
+  return getInits();
+}
+
+ValueRange RepeatOp::getSuccessorInputs(RegionSuccessor successor) {
+  return successor.isParent() ? ValueRange(getCarriedResults())
+                              : ValueRange(getCarriedArgs());
+}

@@ -1,0 +1,48 @@
+//===- ShardingInterface.cpp - Operations that can be sharded ---------------- -===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What partition tells an operation that builds its per-rank form.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Interfaces/ShardingInterface.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/IRMapping.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
+
+using namespace mlir;
+using namespace tp;
+
+#include "tp/Interfaces/ShardingInterface.cpp.inc"
+
+int64_t LocalContext::getLocalSize(unsigned factor) const {
+  const Factor &f = rule.factors[factor];
+  return ::tp::getLocalSize(f.size,
+                            {factors.axes[factor], f.grain, /*open=*/false});
+}
+
+Value LocalContext::getOffset(OpBuilder &builder, Location loc,
+                              unsigned factor) const {
+  if (!isSharded(factor))
+    return arith::ConstantIndexOp::create(builder, loc, 0);
+  Value rank = RankOp::create(
+      builder, loc, builder.getIndexType(), meshSymbol,
+      getAxisListAttr(builder.getContext(), mesh, factors.axes[factor]));
+  Value size =
+      arith::ConstantIndexOp::create(builder, loc, getLocalSize(factor));
+  return arith::MulIOp::create(builder, loc, rank, size);
+}
+
+SmallVector<Value> tp::cloneLocal(Operation *op, OpBuilder &builder,
+                                  ValueRange operands, TypeRange resultTypes) {
+  IRMapping mapping;
+  mapping.map(op->getOperands(), operands);
+  Operation *clone = builder.clone(*op, mapping);
+  clone->removeAttr(TPDialect::getShardingsAttrName());
+  for (auto [result, type] : llvm::zip_equal(clone->getResults(), resultTypes))
+    result.setType(type);
+  return SmallVector<Value>(clone->getResults());
+}
