@@ -1,4 +1,5 @@
-//===- ShardingInterface.cpp - Operations that can be sharded ---------------- -===//
+//===- ShardingInterface.cpp - Operations that can be sharded ----------------
+//-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

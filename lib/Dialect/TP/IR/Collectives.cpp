@@ -1,4 +1,5 @@
-//===- Collectives.cpp - Verifiers of the collectives ----------------------- -===//
+//===- Collectives.cpp - Verifiers of the collectives -----------------------
+//-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -22,9 +23,8 @@ struct ResolvedGroup {
   int64_t size = 1;
 };
 
-static FailureOr<ResolvedGroup> resolveGroup(Operation *op,
-                                             FlatSymbolRefAttr symbol,
-                                             AxisListAttr axes) {
+static FailureOr<ResolvedGroup>
+resolveGroup(Operation *op, FlatSymbolRefAttr symbol, AxisListAttr axes) {
   MeshOp mesh = lookupMesh(op, symbol);
   if (!mesh)
     return op->emitOpError()
@@ -38,9 +38,9 @@ static FailureOr<ResolvedGroup> resolveGroup(Operation *op,
   for (auto [index, a] : llvm::enumerate(*resolved))
     for (const AxisRef &b : ArrayRef<AxisRef>(*resolved).drop_front(index + 1))
       if (a.overlaps(b))
-        return op->emitOpError() << "expected distinct axes, got "
-                                 << group.mesh.getName(a) << " and "
-                                 << group.mesh.getName(b);
+        return op->emitOpError()
+               << "expected distinct axes, got " << group.mesh.getName(a)
+               << " and " << group.mesh.getName(b);
   group.axes = *resolved;
   group.size = getShardCount(group.axes);
   return group;
@@ -49,8 +49,8 @@ static FailureOr<ResolvedGroup> resolveGroup(Operation *op,
 static LogicalResult checkDim(Operation *op, RankedTensorType type,
                               int64_t dim) {
   if (dim < 0 || dim >= type.getRank())
-    return op->emitOpError() << "expected a dimension of " << type << ", got "
-                             << dim;
+    return op->emitOpError()
+           << "expected a dimension of " << type << ", got " << dim;
   return success();
 }
 
@@ -65,9 +65,9 @@ static LogicalResult checkSameBut(Operation *op, RankedTensorType from,
   for (int64_t dim = 0; dim < from.getRank(); ++dim)
     if (!llvm::is_contained(except, dim) &&
         from.getDimSize(dim) != to.getDimSize(dim))
-      return op->emitOpError() << "expected dimension " << dim << " to stay "
-                               << from.getDimSize(dim) << ", got "
-                               << to.getDimSize(dim);
+      return op->emitOpError()
+             << "expected dimension " << dim << " to stay "
+             << from.getDimSize(dim) << ", got " << to.getDimSize(dim);
   return success();
 }
 
@@ -76,9 +76,9 @@ static LogicalResult checkSameBut(Operation *op, RankedTensorType from,
 static LogicalResult checkPart(Operation *op, int64_t whole, int64_t part,
                                int64_t group) {
   if (part * group < whole)
-    return op->emitOpError() << "expected " << group
-                             << " parts to hold a dimension of " << whole
-                             << ", got parts of " << part;
+    return op->emitOpError()
+           << "expected " << group << " parts to hold a dimension of " << whole
+           << ", got parts of " << part;
   return success();
 }
 

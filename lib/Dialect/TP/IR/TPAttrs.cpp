@@ -1,4 +1,5 @@
-//===- TPAttrs.cpp - Attributes of the tp dialect --------------------------- -===//
+//===- TPAttrs.cpp - Attributes of the tp dialect ---------------------------
+//-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -266,14 +267,14 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
       return {};
     std::optional<ReductionKind> symbol = symbolizeReductionKind(kind);
     if (!symbol) {
-      parser.emitError(kindLoc) << "expected 'sum', 'max' or 'min', got '"
-                                << kind << "'";
+      parser.emitError(kindLoc)
+          << "expected 'sum', 'max' or 'min', got '" << kind << "'";
       return {};
     }
     reduction = *symbol;
-    if (parser.parseCommaSeparatedList(
-            AsmParser::Delimiter::Braces,
-            [&] { return parseAxes(parser, partial); }))
+    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, [&] {
+          return parseAxes(parser, partial);
+        }))
       return {};
   }
   if (parser.parseGreater())
@@ -356,8 +357,8 @@ static SmallVector<AxisRefAttr> toAttrs(MLIRContext *context, const Mesh &mesh,
   for (const AxisRef &ref : axes) {
     bool whole = ref == mesh.getWhole(ref.axis);
     result.push_back(AxisRefAttr::get(
-        context, StringAttr::get(context, mesh.getAxis(ref.axis).name),
-        ref.pre, whole ? 0 : ref.size));
+        context, StringAttr::get(context, mesh.getAxis(ref.axis).name), ref.pre,
+        whole ? 0 : ref.size));
   }
   return result;
 }
@@ -386,9 +387,8 @@ ShardingAttr::toSharding(const Mesh &mesh,
 }
 
 TensorSharding ShardingAttr::toSharding(const Mesh &mesh) const {
-  FailureOr<TensorSharding> sharding = toSharding(mesh, [&] {
-    return mlir::emitError(UnknownLoc::get(getContext()));
-  });
+  FailureOr<TensorSharding> sharding = toSharding(
+      mesh, [&] { return mlir::emitError(UnknownLoc::get(getContext())); });
   assert(succeeded(sharding) && "the attribute was not verified on this mesh");
   return std::move(*sharding);
 }

@@ -1,4 +1,5 @@
-//===- TPDialect.cpp - The tp dialect -------------------------------------- -===//
+//===- TPDialect.cpp - The tp dialect --------------------------------------
+//-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -104,9 +105,8 @@ void tp::setSharding(Value value, ShardingAttr sharding) {
 }
 
 ShardingAttr tp::getResultSharding(Operation *function, unsigned index) {
-  return cast<FunctionOpInterface>(function)
-      .getResultAttrOfType<ShardingAttr>(index,
-                                         TPDialect::getShardingAttrName());
+  return cast<FunctionOpInterface>(function).getResultAttrOfType<ShardingAttr>(
+      index, TPDialect::getShardingAttrName());
 }
 
 /// `sharding` must fit a value of `type` on the mesh that it names.

@@ -1,4 +1,5 @@
-//===- TPOps.cpp - Operations of the tp dialect ----------------------------- -===//
+//===- TPOps.cpp - Operations of the tp dialect -----------------------------
+//-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -25,8 +26,8 @@ static ParseResult parseReductionName(OpAsmParser &parser, StringAttr &name) {
   if (parser.parseKeyword(&keyword))
     return failure();
   if (!symbolizeReductionKind(keyword))
-    return parser.emitError(loc) << "expected 'sum', 'max' or 'min', got '"
-                                 << keyword << "'";
+    return parser.emitError(loc)
+           << "expected 'sum', 'max' or 'min', got '" << keyword << "'";
   name = StringAttr::get(parser.getContext(), keyword);
   return success();
 }
@@ -54,8 +55,7 @@ static LogicalResult verifySharding(Operation *op, ShardingAttr sharding,
       sharding.toSharding(resolved, [&] { return op->emitOpError(); });
   if (failed(value))
     return failure();
-  std::string problem =
-      ::tp::verifySharding(type.getShape(), *value, resolved);
+  std::string problem = ::tp::verifySharding(type.getShape(), *value, resolved);
   if (!problem.empty())
     return op->emitOpError() << which << problem;
   return success();
@@ -75,8 +75,7 @@ LogicalResult ReshardOp::verify() {
   auto type = cast<RankedTensorType>(getType());
   if (getFrom().getMesh() != getTo().getMesh())
     return emitOpError() << "expected both shardings on one mesh, got "
-                         << getFrom().getMesh() << " and "
-                         << getTo().getMesh();
+                         << getFrom().getMesh() << " and " << getTo().getMesh();
   if (failed(::verifySharding(*this, getFrom(), type, "from: ")))
     return failure();
   return ::verifySharding(*this, getTo(), type, "to: ");
@@ -209,42 +208,13 @@ LogicalResult RepeatOp::verifyRegions() {
     Type type = getResult(index).getType();
     Type want = index < getInits().size() ? type : slice(type);
     if (value.getType() != want)
-      return yield.emitOpError() << "expected operand " << index
-                                 << " to have type " << want << ", got "
-                                 << value.getType();
+      return yield.emitOpError()
+             << "expected operand " << index << " to have type " << want
+             << ", got " << value.getType();
   }
   return success();
 }
 
 YieldOp RepeatOp::getYield() {
   return cast<YieldOp>(getBodyBlock()->getTerminator());
-}
-
-SmallVector<Region *> RepeatOp::getLoopRegions() { return {&getBody()}; }
-MutableArrayRef<OpOperand> RepeatOp::getInitsMutable() {
-  return getOperation()->getOpOperands().take_front(getInits().size());
-}
-Block::BlockArgListType RepeatOp::getRegionIterArgs() {
-  return getCarriedArgs();
-}
-std::optional<MutableArrayRef<OpOperand>> RepeatOp::getYieldedValuesMutable() {
-  return getYield()->getOpOperands().take_front(getInits().size());
-}
-std::optional<ResultRange> RepeatOp::getLoopResults() {
-  return getCarriedResults();
-}
-
-void RepeatOp::getSuccessorRegions(RegionBranchPoint point,
-                                   SmallVectorImpl<RegionSuccessor> &regions) {
-  regions.push_back(RegionSuccessor(&getBody()));
-  regions.push_back(RegionSuccessor::parent());
-}
-
-OperandRange RepeatOp::getEntrySuccessorOperands(RegionSuccessor) {
-  return getInits();
-}
-
-ValueRange RepeatOp::getSuccessorInputs(RegionSuccessor successor) {
-  return successor.isParent() ? ValueRange(getCarriedResults())
-                              : ValueRange(getCarriedArgs());
 }

@@ -41,8 +41,8 @@ def TP_MeshAttr : TP_Attr<"Mesh", "mesh"> {
     ```
   }];
   let parameters = (ins
-    ::llvm::ArrayRefParameter<"::tp::MeshAxisAttr">:$axes,
-    ::llvm::ArrayRefParameter<"int64_t">:$deviceIds);
+    ArrayRefParameter<"::tp::MeshAxisAttr">:$axes,
+    ArrayRefParameter<"int64_t">:$deviceIds);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
@@ -64,14 +64,14 @@ def TP_AxisRefAttr : TP_Attr<"AxisRef", "axis_ref"> {
 
 def TP_AxisListAttr : TP_Attr<"AxisList", "axes"> {
   let summary = "Axes of a mesh, major first";
-  let parameters = (ins ::llvm::ArrayRefParameter<"::tp::AxisRefAttr">:$axes);
+  let parameters = (ins ArrayRefParameter<"::tp::AxisRefAttr">:$axes);
   let hasCustomAssemblyFormat = 1;
 }
 
 def TP_DimShardingAttr : TP_Attr<"DimSharding", "dim"> {
   let summary = "The axes that cut one dimension";
   let parameters = (ins
-    ::llvm::ArrayRefParameter<"::tp::AxisRefAttr">:$axes,
+    ArrayRefParameter<"::tp::AxisRefAttr">:$axes,
     "int64_t":$grain, "bool":$isOpen);
   let hasCustomAssemblyFormat = 1;
 }
@@ -85,16 +85,16 @@ def TP_ShardingAttr : TP_Attr<"Sharding", "sharding"> {
     that only multiples of so many elements may be cut apart.
 
     ```mlir
-    #tp.sharding<@mesh, [{}, {"tp"}]>
-    #tp.sharding<@mesh, [{?}, {"dp", "tp":(1)2, ?}]>
-    #tp.sharding<@mesh, [{}, {}], partial sum {"tp"}>
-    #tp.sharding<@mesh, [{"tp" grain 64}]>
+    #tp.sharding<@mesh, [{}, {"tp"} ]>
+    #tp.sharding<@mesh, [{?}, {"dp", "tp":(1)2, ?} ]>
+    #tp.sharding<@mesh, [{}, {} ], partial sum {"tp"}>
+    #tp.sharding<@mesh, [{"tp" grain 64} ]>
     ```
   }];
   let parameters = (ins
     "::mlir::FlatSymbolRefAttr":$mesh,
-    ::llvm::ArrayRefParameter<"::tp::DimShardingAttr">:$dims,
-    ::llvm::ArrayRefParameter<"::tp::AxisRefAttr">:$partial,
+    ArrayRefParameter<"::tp::DimShardingAttr">:$dims,
+    ArrayRefParameter<"::tp::AxisRefAttr">:$partial,
     "::tp::ReductionKind":$reduction);
   let hasCustomAssemblyFormat = 1;
   let genVerifyDecl = 1;
@@ -145,9 +145,9 @@ def TP_ParameterSourceAttr : TP_Attr<"ParameterSource", "source"> {
     ```
   }];
   let parameters = (ins
-    ::llvm::ArrayRefParameter<"int64_t">:$shape,
-    ::llvm::ArrayRefParameter<"int64_t">:$offsets,
-    ::llvm::ArrayRefParameter<"int64_t">:$permutation);
+    ArrayRefParameter<"int64_t">:$shape,
+    ArrayRefParameter<"int64_t">:$offsets,
+    ArrayRefParameter<"int64_t">:$permutation);
   let assemblyFormat = "`<` `shape` `=` `[` $shape `]` `,` `offsets` `=` `[` $offsets `]` `,` `permutation` `=` `[` $permutation `]` `>`";
 }
 

@@ -12,11 +12,8 @@
 #define TP_DIALECT_TP_IR_TPOPS_TD
 
 include "mlir/IR/BuiltinAttributes.td"
-include "mlir/IR/RegionKindInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
-include "mlir/Interfaces/ControlFlowInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
-include "mlir/Interfaces/LoopLikeInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "tp/Dialect/TP/IR/TPAttrs.td"
 include "tp/Interfaces/CollectiveInterface.td"
@@ -47,7 +44,7 @@ def TP_ShardingConstraintOp : TP_Op<"sharding_constraint",
     never overridden; open ones may be extended by propagation.
 
     ```mlir
-    %1 = tp.sharding_constraint %0 <@mesh, [{}, {"tp"}, {}]> : tensor<1x128x64xf32>
+    %1 = tp.sharding_constraint %0 <@mesh, [{}, {"tp"}, {} ]> : tensor<1x128x64xf32>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$input, TP_ShardingAttr:$sharding);
@@ -102,12 +99,7 @@ def TP_ParameterOp : TP_Op<"parameter", [Pure]> {
 
 def TP_RepeatOp : TP_Op<"repeat", [
     AttrSizedOperandSegments, RecursiveMemoryEffects,
-    SingleBlockImplicitTerminator<"YieldOp">,
-    DeclareOpInterfaceMethods<LoopLikeOpInterface, [
-      "getInitsMutable", "getRegionIterArgs", "getYieldedValuesMutable",
-      "getLoopResults"]>,
-    DeclareOpInterfaceMethods<RegionBranchOpInterface,
-      ["getEntrySuccessorOperands", "getSuccessorInputs"]>]> {
+    SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "identical layers, one after the other";
   let description = [{
     Runs its region `count` times. Block arguments: the iteration index, the
@@ -115,7 +107,8 @@ def TP_RepeatOp : TP_Op<"repeat", [
     the iteration's slice of type T. The terminator yields the next carried
     values, then for each stacked result the iteration's slice. Results: the
     last carried values, then the stacked results. Values from above may be
-    used inside. Parameters inside are templates: `{i}` is the index.
+    used inside. Parameters inside are templates: `{i}` is the index, so the
+    operation is deliberately no LoopLikeOpInterface (nothing may be hoisted).
 
     ```mlir
     %h = tp.repeat 32 times iter(%x) : (tensor<1x8x64xf32>) -> tensor<1x8x64xf32> {
@@ -158,8 +151,7 @@ def TP_RepeatOp : TP_Op<"repeat", [
   }];
 }
 
-def TP_YieldOp : TP_Op<"yield", [Pure, Terminator, ReturnLike,
-    HasParent<"RepeatOp">]> {
+def TP_YieldOp : TP_Op<"yield", [Pure, Terminator, HasParent<"RepeatOp">]> {
   let summary = "end of one iteration of tp.repeat";
   let arguments = (ins Variadic<AnyType>:$operands);
   let assemblyFormat = "($operands^ `:` type($operands))? attr-dict";
@@ -183,8 +175,7 @@ def TP_RankOp : TP_Op<"rank", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInter
 }
 
 class TP_CollectiveOp<string opMnemonic, list<Trait> traits = []>
-    : TP_Op<opMnemonic, !listconcat(traits, [Pure,
-        DeclareOpInterfaceMethods<CollectiveOpInterface>])> {
+    : TP_Op<opMnemonic, !listconcat(traits, [Pure, TP_CollectiveOpInterface])> {
   let hasVerifier = 1;
   let results = (outs AnyStaticShapeTensor:$result);
   code collectiveDescription = [{

@@ -1,0 +1,24 @@
+//===- InitAll.cpp - Registration of dialects and passes ------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Everything a tool must register to read, transform and test IR.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/InitAll.h"
+
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/InitAllPasses.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
+
+void tp::registerAllDialects(mlir::DialectRegistry &registry) {
+  mlir::registerAllDialects(registry);
+  mlir::registerAllExtensions(registry);
+  registry.insert<TPDialect>();
+}
+
+void tp::registerAllPasses() { mlir::registerAllPasses(); }

@@ -1,0 +1,21 @@
+# How lit runs the tests: every .mlir, .test and .py file outside Inputs,
+# fixtures and Unit is a shell test with our tools and LLVM's on the PATH.
+import os
+import sys
+
+import lit.formats
+
+config.name = "tp-mlir"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs", "fixtures", "Unit"]
+config.test_source_root = os.path.dirname(__file__)
+config.environment["PATH"] = os.pathsep.join(
+    [config.tp_bin_dir, config.llvm_tools_dir, os.environ.get("PATH", "")]
+)
+for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "HOME", "OMP_NUM_THREADS"):
+    if name in os.environ:
+        config.environment[name] = os.environ[name]
+config.substitutions.append(("%fixtures", os.path.join(config.tp_source_dir, "test", "fixtures")))
+config.substitutions.append(("%tp_source", config.tp_source_dir))
+config.substitutions.append(("%python", sys.executable))
