@@ -57,6 +57,8 @@ function(tp_add_tool name)
   cmake_parse_arguments(ARG "" "" "LINK" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE tp-compiler-options ${ARG_LINK} MLIR LLVM)
+  # As the precompiled header was made; CMake says -fPIE for programs.
+  target_compile_options(${name} PRIVATE -fPIC)
   target_precompile_headers(${name} REUSE_FROM tp-pch)
 endfunction()
 
@@ -68,6 +70,7 @@ function(tp_add_unittest name)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE tp-compiler-options ${ARG_LINK}
     GTest::gtest GTest::gtest_main MLIR LLVM)
+  target_compile_options(${name} PRIVATE -fPIC)
   target_precompile_headers(${name} REUSE_FROM tp-pch)
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/unittests)

@@ -1,4 +1,4 @@
-//===- Mesh.h - Logical meshes of devices and references to their axes ---*- C++ -*-===//
+//===- Mesh.h - Logical meshes and references to their axes -----*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -41,7 +41,8 @@ struct AxisRef {
   bool operator==(const AxisRef &other) const = default;
   /// Order by axis, then by place within it, then by size.
   bool operator<(const AxisRef &other) const;
-  /// True if the two share a factor of one axis (so no tensor may use both).
+  /// True if no tensor may use both: they share a factor of one axis, or cut
+  /// it at places that do not nest (the halves and the thirds of 6).
   bool overlaps(const AxisRef &other) const;
 };
 
@@ -97,6 +98,8 @@ public:
 private:
   llvm::SmallVector<Axis, 2> axes;
   llvm::SmallVector<int64_t, 0> deviceOrder;
+  /// The inverse of deviceOrder.
+  llvm::SmallVector<int64_t, 0> gridPosition;
 };
 
 /// The number of shards that a list of axes makes: the product of the sizes.

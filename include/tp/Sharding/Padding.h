@@ -1,4 +1,4 @@
-//===- Padding.h - What the padding lanes of a value hold ---*- C++ -*-===//
+//===- Padding.h - What the padding lanes of a value hold -------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -18,7 +18,7 @@
 
 namespace tp {
 
-/// Contents of the padding lanes of one dimension, from most to least known.
+/// Contents of the padding lanes of one dimension.
 enum class PadState : uint8_t {
   /// The dimension is not padded.
   None,
@@ -29,7 +29,7 @@ enum class PadState : uint8_t {
   Anything,
 };
 llvm::StringRef stringify(PadState state);
-/// What is known where either may hold.
+/// What is known where either may hold: `None` is below all, `Anything` above.
 PadState join(PadState a, PadState b);
 /// The state that a reduction of this kind ignores.
 PadState getNeutralState(ReductionKind kind);

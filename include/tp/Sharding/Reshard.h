@@ -1,22 +1,35 @@
-//===- Reshard.h - From one sharding to another with the fewest bytes ---*- C++ -*-===//
+//===- Reshard.h - From one sharding to another -----------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Resharding is a typed lattice with one minimal sequence of collectives per
-// case: fewest bytes received per rank, then fewest calls, then the order of
-// the table. The table is the specification; docs/Sharding.md prints it, each
-// row's id is used in the verifier of partitioned IR and in a test, and a
-// brute-force search over the same primitives is the judge.
+// case: fewest elements received per rank, then fewest calls, then fewest
+// steps, then the order of the table. The table is the specification;
+// docs/Sharding.md explains it, each row's id is used in the verifier of
+// partitioned IR and in a test, and a brute-force search over the same
+// primitives is the judge.
 //
-//   id                    from -> to                          step
-//   keep-first            replicated -> partial               free (others zero)
-//   slice                 replicated -> split                 free
-//   all-reduce            partial -> replicated               all_reduce
-//   reduce-scatter        partial -> split                    reduce_scatter
-//   all-gather            split -> replicated                 all_gather
-//   all-to-all            split on a -> split on b            all_to_all
-//   permute               other axis order, other axis        collective_permute
+//   id              from -> to                 step                received
+//   keep-first      replicated -> partial      local               0
+//   slice           replicated -> split        local               0
+//   all-reduce      partial -> replicated      all_reduce          2 (N-1)/N D
+//   reduce-scatter  partial -> split           reduce_scatter      (N-1)/N D
+//   all-gather      split -> replicated        all_gather          (N-1)/N D
+//   all-to-all      split on a -> split on b   all_to_all          (N-1)/N^2 D
+//   permute         other axis, other order    collective_permute  D
+//
+// N ranks in a group; D the elements of the group's value as one rank sees it
+// (for permute: the local ones), padding included.
+//
+// Padding. The local shape at every point is getLocalShape of the sharding
+// there. A step moves parts of one size: all_gather concatenates its N parts
+// and keeps the leading lanes that the result has; slice and reduce_scatter
+// extend the dimension with padding (zeros for a slice) to N parts and keep the
+// one at the rank's position; all_to_all does both. So parts must begin where
+// the dimension is cut: [{"x", "y"}] -> [{"x"}] of 5 over 2 x 2 is no
+// all_gather (the parts of 2 do not make up the parts of 3) and goes through
+// the whole.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,8 +40,11 @@
 
 namespace tp {
 
-/// A row of the reshard table, and the primitive that carries it out.
+/// A row of the reshard table, and the primitive that carries it out, in the
+/// order of the table.
 enum class ReshardStepKind {
+  /// The ranks at position 0 along `axes` keep the value, the others get zeros.
+  /// For max and min every rank keeps it: nothing is to be done.
   KeepFirst,
   Slice,
   AllReduce,
@@ -37,12 +53,19 @@ enum class ReshardStepKind {
   AllToAll,
   CollectivePermute,
 };
+inline constexpr unsigned numReshardStepKinds = 7;
 /// The row's id as in the table above.
 llvm::StringRef getRowId(ReshardStepKind kind);
+/// False for the steps that move nothing between ranks: keep-first and slice.
+bool isCollective(ReshardStepKind kind);
 
 struct ReshardStep {
   ReshardStepKind kind;
-  /// The (sub-)axes the step runs over; its groups are mesh.getGroups(axes).
+  /// The (sub-)axes the step runs over; its groups are mesh.getGroups(axes). In
+  /// a slice, reduce_scatter or all_to_all they become the minor axes of the
+  /// dimension in this order; in all_gather and all_to_all they were the minor
+  /// axes of the gathered one. For collective_permute: the axes along which
+  /// anything moves.
   AxisList axes;
   /// The dimension that is sliced, scattered or gathered; for all_to_all the
   /// one gathered.
@@ -50,33 +73,50 @@ struct ReshardStep {
   /// For all_to_all: the dimension that is split.
   int64_t splitDim = -1;
   ReductionKind reduction = ReductionKind::Sum;
-  /// For collective_permute: (source, target) ranks, sources and targets each
-  /// distinct; ranks that keep their data are listed with themselves.
+  /// For collective_permute: (source, target) ranks in the order of the
+  /// targets, a permutation; ranks that keep their data are listed with
+  /// themselves.
   llvm::SmallVector<std::pair<int64_t, int64_t>, 0> pairs;
-  /// The sharding after the step.
+  /// The sharding after the step: closed and normalized.
   TensorSharding result;
 };
 
 struct ReshardPlan {
   llvm::SmallVector<ReshardStep, 2> steps;
   /// Elements received per rank (the largest over the ranks), of the local
-  /// padded shapes.
+  /// padded shapes: the sum of getElementsReceived of the steps.
   int64_t elementsReceived = 0;
+
+  /// Steps that communicate.
+  unsigned getNumCalls() const;
 };
 
 /// The minimal sequence from `from` to `to` for a tensor of `shape` (logical).
-/// Both must verify on `mesh`. Partial values of different reductions cannot be
-/// turned into each other except through the whole value. Padded layouts:
-/// where `from` and `to` pad a dimension differently, the steps' local shapes
-/// follow getLocalShape of each step's result.
+/// Both must verify on `mesh`. Steps run only over (sub-)axes that one of the
+/// two names: ranks that hold copies before and after take no part. Partial
+/// values of different reductions are turned into each other only through the
+/// whole value. Deterministic. A plan without steps means the same layout.
 ReshardPlan planReshard(llvm::ArrayRef<int64_t> shape,
                         const TensorSharding &from, const TensorSharding &to,
                         const Mesh &mesh);
 
-/// Elements that one rank receives in `step` when the value had `from`.
+/// planReshard(...).elementsReceived: what a conflict costs in propagation.
+int64_t getReshardElements(llvm::ArrayRef<int64_t> shape,
+                           const TensorSharding &from, const TensorSharding &to,
+                           const Mesh &mesh);
+
+/// Elements that one rank receives in `step` when the value had `from`: the
+/// last column of the table, with parts rounded up to whole elements.
 int64_t getElementsReceived(llvm::ArrayRef<int64_t> shape,
                             const TensorSharding &from, const ReshardStep &step,
                             const Mesh &mesh);
+
+/// For collective_permute: who sends to whom so that every rank gets what `to`
+/// gives it; ranks that have it already keep it. `from` and `to` must have the
+/// same local shape, numbers of shards and number of addends.
+llvm::SmallVector<std::pair<int64_t, int64_t>, 0>
+getPermutePairs(const TensorSharding &from, const TensorSharding &to,
+                const Mesh &mesh);
 
 } // namespace tp
 

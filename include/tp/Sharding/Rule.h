@@ -1,4 +1,4 @@
-//===- Rule.h - Sharding rules: which dimensions of an operation move together ---*- C++ -*-===//
+//===- Rule.h - Which dimensions of an operation move together --*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -80,6 +80,15 @@ struct ShardingRule {
 /// Which axes cut each factor of a rule, major first.
 struct FactorShardings {
   llvm::SmallVector<AxisList, 4> axes;
+  /// The grain of each cut, where it is coarser than the rule's own and makes
+  /// the cut another one (uneven heads passing through a linear layer that
+  /// knows of no heads); 1 elsewhere.
+  llvm::SmallVector<int64_t, 4> grains;
+
+  FactorShardings() = default;
+  /// Nothing cut.
+  explicit FactorShardings(size_t numFactors)
+      : axes(numFactors), grains(numFactors, 1) {}
   bool operator==(const FactorShardings &other) const = default;
 };
 
@@ -92,8 +101,10 @@ std::string verifyRule(const ShardingRule &rule,
 /// The part of `sharding` that each factor of the tensor carries. Axes of a
 /// product of factors fall on the major factor until its size is used up, an
 /// axis being cut into sub-axes where the boundary falls within it. `complete`
-/// is false if some axes fit no factor (the tensor then has to be resharded):
-/// the rest is dropped. Nothing falls on a Whole factor.
+/// is false if some axes fit no factor, or would cut it elsewhere than the
+/// tensor is cut (the tensor then has to be resharded): the leading part that
+/// fits is kept, the rest is dropped. Nothing falls on a Whole factor. Partial
+/// axes are not looked at.
 struct Projection {
   FactorShardings factors;
   bool complete = true;
@@ -110,17 +121,31 @@ Projection projectToFactors(const ShardingRule &rule,
 /// full size or not at all beyond them (a product that is not contiguous cannot
 /// be a sharding: nothing is returned). Dimensions come out closed. `partial`
 /// is left empty: see getPartialAxes.
-std::optional<TensorSharding>
-projectToTensor(const ShardingRule &rule, const TensorFactors &tensor,
-                llvm::ArrayRef<int64_t> shape, const FactorShardings &factors);
+std::optional<TensorSharding> projectToTensor(const ShardingRule &rule,
+                                              const TensorFactors &tensor,
+                                              llvm::ArrayRef<int64_t> shape,
+                                              const FactorShardings &factors);
 
-/// Axes on reduction factors: those over which all results are partial.
+/// Axes on reduction factors, in the mesh's order: those over which all results
+/// are partial.
 AxisList getPartialAxes(const ShardingRule &rule,
                         const FactorShardings &factors);
 
 /// Whether `factor` may be cut by `axes`: its kind, its grain, its size (not
-/// more shards than grains). Uneven cuts are allowed for single factors.
+/// more shards than grains). Uneven cuts are allowed for the major factor of a
+/// dimension.
 bool canShard(const Factor &factor, llvm::ArrayRef<AxisRef> axes);
+
+/// The longer of two axis lists if one is a leading part of the other, so that
+/// both wishes for a factor can be met by cutting further; nothing if they are
+/// in conflict.
+std::optional<AxisList> mergeFactorAxes(llvm::ArrayRef<AxisRef> a,
+                                        llvm::ArrayRef<AxisRef> b);
+
+/// The longest leading part of `list` that shares nothing with `used`; an axis
+/// is cut into sub-axes where only its minor part is taken.
+AxisList restrictToAvailable(llvm::ArrayRef<AxisRef> list,
+                             llvm::ArrayRef<AxisRef> used);
 
 } // namespace tp
 

@@ -1,4 +1,4 @@
-//===- Sharding.h - How one tensor is spread over a mesh ---*- C++ -*-===//
+//===- Sharding.h - How one tensor is spread over a mesh --------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -58,7 +58,8 @@ struct TensorSharding {
   TensorSharding closed() const;
   /// Same layout, whatever is open.
   bool sameLayout(const TensorSharding &other) const;
-  /// Canonical axis lists; grain 1 where `shape` divides evenly in grains.
+  /// Canonical axis lists, `partial` in the mesh's order; grain 1 where a grain
+  /// changes no local size; the reduction `Sum` where nothing is partial.
   void normalize(llvm::ArrayRef<int64_t> shape);
 
   bool operator==(const TensorSharding &other) const = default;
@@ -75,13 +76,23 @@ llvm::SmallVector<int64_t> getLocalShape(llvm::ArrayRef<int64_t> shape,
 /// Lanes of padding that the dimension has over all its shards.
 int64_t getPadding(int64_t size, const DimSharding &dim);
 
+/// The logical positions [begin, end) of the dimension that `rank` holds; its
+/// lanes from end - begin to the local size are padding.
+std::pair<int64_t, int64_t> getShardRange(int64_t size, const DimSharding &dim,
+                                          int64_t rank, const Mesh &mesh);
+/// Whether both put the same elements in the same lanes of the same ranks:
+/// canonical axes and local sizes agree, however the grain is written.
+bool sameLayout(llvm::ArrayRef<int64_t> shape, const TensorSharding &a,
+                const TensorSharding &b);
+
 /// Why `sharding` cannot be one of a tensor of `shape` on `mesh`: rank, an axis
 /// not in the mesh, a factor used twice, a grain that does not divide. Empty if
 /// it can.
 std::string verifySharding(llvm::ArrayRef<int64_t> shape,
                            const TensorSharding &sharding, const Mesh &mesh);
 
-/// As written in IR: [{"tp"}, {?}, {"dp", "tp":(1)2 grain 64}] partial<sum> {"x"}.
+/// As written in IR: [{"tp"}, {?}, {"dp", "tp":(1)2 grain 64}] partial<sum>
+/// {"x"}.
 std::string toString(const TensorSharding &sharding, const Mesh &mesh);
 
 } // namespace tp

@@ -1,0 +1,282 @@
+//===- Rule.cpp - Sharding rules: which dimensions move together ----------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Projection between tensors and the factors of a rule. The question both ways
+// is whether cutting the factors cuts the dimension at the same places: a
+// product of factors is cut contiguously only if every factor is cut to single
+// positions before the next one is cut at all, and an uneven cut of a factor
+// is an uneven cut of the dimension only if nothing is major to it.
+//
+// Example: a dimension of 32 = (g 8)(r 4) on "tp" = 16 puts "tp":(1)8 on g and
+// "tp":(8)2 on r; on "tp" = 4, all of it on g.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Sharding/Rule.h"
+#include <numeric>
+
+using namespace tp;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+
+unsigned ShardingRule::addFactor(int64_t size, FactorKind kind,
+                                 llvm::StringRef name, int64_t grain) {
+  Factor factor;
+  factor.size = size;
+  factor.kind = kind;
+  factor.grain = grain;
+  factor.name = name.str();
+  factors.push_back(std::move(factor));
+  return factors.size() - 1;
+}
+
+//===----------------------------------------------------------------------===//
+// Well-formedness
+//===----------------------------------------------------------------------===//
+
+static std::string verifyTensor(const ShardingRule &rule,
+                                const TensorFactors &tensor,
+                                ArrayRef<int64_t> shape,
+                                const std::string &what) {
+  if (tensor.dims.size() != shape.size())
+    return what + ": expected factors of " + std::to_string(shape.size()) +
+           " dimensions, got " + std::to_string(tensor.dims.size());
+  SmallVector<bool> seen(rule.factors.size(), false);
+  for (auto [d, list] : llvm::enumerate(tensor.dims)) {
+    std::string where = what + " dimension " + std::to_string(d);
+    int64_t product = 1;
+    for (unsigned f : list) {
+      if (f >= rule.factors.size())
+        return where + ": expected one of " +
+               std::to_string(rule.factors.size()) + " factors, got number " +
+               std::to_string(f);
+      product *= rule.factors[f].size;
+      if (seen[f] && rule.factors[f].kind != FactorKind::Whole)
+        return where + ": factor " + std::to_string(f) +
+               " is in one tensor twice, which only a whole factor may be";
+      seen[f] = true;
+    }
+    if (product != shape[d])
+      return where + ": expected size " + std::to_string(product) +
+             ", the product of its factors, got " + std::to_string(shape[d]);
+  }
+  return "";
+}
+
+std::string tp::verifyRule(const ShardingRule &rule,
+                           ArrayRef<SmallVector<int64_t>> operandShapes,
+                           ArrayRef<SmallVector<int64_t>> resultShapes) {
+  if (rule.operands.size() != operandShapes.size() ||
+      rule.results.size() != resultShapes.size())
+    return "expected a rule of " + std::to_string(operandShapes.size()) +
+           " operands and " + std::to_string(resultShapes.size()) +
+           " results, got " + std::to_string(rule.operands.size()) + " and " +
+           std::to_string(rule.results.size());
+  if (rule.linearity.size() != rule.operands.size())
+    return "expected the linearity of " + std::to_string(rule.operands.size()) +
+           " operands, got " + std::to_string(rule.linearity.size());
+  for (auto [f, factor] : llvm::enumerate(rule.factors))
+    if (factor.grain < 1 || factor.size % factor.grain != 0)
+      return "factor " + std::to_string(f) +
+             ": expected a grain that divides " + std::to_string(factor.size) +
+             ", got " + std::to_string(factor.grain);
+  for (auto [i, tensor] : llvm::enumerate(rule.operands)) {
+    std::string why = verifyTensor(rule, tensor, operandShapes[i],
+                                   "operand " + std::to_string(i));
+    if (!why.empty())
+      return why;
+  }
+  SmallVector<bool> inResult(rule.factors.size(), false);
+  for (auto [i, tensor] : llvm::enumerate(rule.results)) {
+    std::string why = verifyTensor(rule, tensor, resultShapes[i],
+                                   "result " + std::to_string(i));
+    if (!why.empty())
+      return why;
+    for (const auto &list : tensor.dims)
+      for (unsigned f : list)
+        inResult[f] = true;
+  }
+  for (auto [f, factor] : llvm::enumerate(rule.factors)) {
+    if (factor.kind == FactorKind::Reduction && inResult[f])
+      return "factor " + std::to_string(f) +
+             " is a reduction but is in a result";
+    if (factor.kind == FactorKind::Parallel && !inResult[f] && factor.size > 1)
+      return "factor " + std::to_string(f) +
+             " is parallel but is in no result: what is summed away is a "
+             "reduction, what must not be cut is whole";
+  }
+  return "";
+}
+
+//===----------------------------------------------------------------------===//
+// Projection
+//===----------------------------------------------------------------------===//
+
+/// The leading part of `axes` that cuts `count` positions evenly.
+static AxisList takeEvenPart(ArrayRef<AxisRef> axes, int64_t count) {
+  AxisList part;
+  for (const AxisRef &ref : axes) {
+    int64_t common = std::gcd(ref.size, count);
+    if (common > 1)
+      part.push_back({ref.axis, ref.pre, common});
+    if (common != ref.size)
+      break;
+    count /= common;
+  }
+  return part;
+}
+
+static int64_t cutSize(int64_t size, int64_t grain, int64_t shards) {
+  int64_t grains = size / grain;
+  return (grains + shards - 1) / shards * grain;
+}
+
+/// Put the axes of one dimension on its factors; false if some do not fit.
+static bool projectDim(const ShardingRule &rule, ArrayRef<unsigned> list,
+                       int64_t size, const DimSharding &dim,
+                       FactorShardings &result) {
+  AxisList axes = canonicalize(dim.axes);
+  int64_t local = getLocalSize(size, dim), minor = size;
+  bool even = local * getShardCount(axes) == size, isMajor = true;
+  for (unsigned f : list) {
+    if (axes.empty())
+      return true;
+    const Factor &factor = rule.factors[f];
+    if (factor.size == 1)
+      continue;
+    if (factor.kind == FactorKind::Whole)
+      return false;
+    minor /= factor.size;
+    int64_t shards = getShardCount(axes);
+    if (even && factor.size / factor.grain % shards == 0) {
+      result.axes[f] = axes;
+      return true;
+    }
+    // An uneven cut, in the rule's grain or in the tensor's own coarser one.
+    if (isMajor && canShard(factor, axes)) {
+      int64_t own = dim.grain % minor == 0 ? dim.grain / minor : 1;
+      for (int64_t grain : {factor.grain, own}) {
+        if (grain % factor.grain != 0 || factor.size % grain != 0 ||
+            cutSize(factor.size, grain, shards) * minor != local)
+          continue;
+        result.axes[f] = axes;
+        result.grains[f] = grain == factor.grain ? 1 : grain;
+        return true;
+      }
+    }
+    auto parts = factor.grain == 1 && even ? splitLeading(axes, factor.size)
+                                           : std::nullopt;
+    if (!parts) {
+      result.axes[f] = takeEvenPart(axes, factor.size / factor.grain);
+      return false;
+    }
+    result.axes[f] = canonicalize(parts->first);
+    axes = canonicalize(parts->second);
+    isMajor = false;
+  }
+  return axes.empty();
+}
+
+Projection tp::projectToFactors(const ShardingRule &rule,
+                                const TensorFactors &tensor,
+                                ArrayRef<int64_t> shape,
+                                const TensorSharding &sharding) {
+  Projection projection;
+  projection.factors = FactorShardings(rule.factors.size());
+  for (auto [d, list] : llvm::enumerate(tensor.dims)) {
+    if (projectDim(rule, list, shape[d], sharding.dims[d], projection.factors))
+      continue;
+    projection.complete = false;
+    if (!projection.misfit)
+      projection.misfit = d;
+  }
+  return projection;
+}
+
+std::optional<TensorSharding>
+tp::projectToTensor(const ShardingRule &rule, const TensorFactors &tensor,
+                    ArrayRef<int64_t> shape, const FactorShardings &factors) {
+  TensorSharding sharding = TensorSharding::replicated(shape.size());
+  for (auto [d, list] : llvm::enumerate(tensor.dims)) {
+    DimSharding &dim = sharding.dims[d];
+    int64_t minor = shape[d];
+    // Nothing major to the factor / all that is major is cut to single
+    // positions / the last cut was uneven.
+    bool isMajor = true, contiguous = true;
+    for (unsigned f : list) {
+      const Factor &factor = rule.factors[f];
+      if (factor.size == 1)
+        continue;
+      minor /= factor.size;
+      ArrayRef<AxisRef> axes = factors.axes[f];
+      int64_t shards = getShardCount(axes);
+      if (shards > 1) {
+        if (!contiguous)
+          return std::nullopt;
+        int64_t coarser = f < factors.grains.size() ? factors.grains[f] : 1;
+        int64_t grain = std::lcm(factor.grain, coarser);
+        if (factor.size / grain % shards != 0) {
+          if (!isMajor)
+            return std::nullopt;
+          dim.grain = grain * minor;
+        }
+        dim.axes.append(axes.begin(), axes.end());
+      }
+      contiguous = contiguous && shards == factor.size;
+      isMajor = false;
+    }
+  }
+  sharding.normalize(shape);
+  return sharding;
+}
+
+AxisList tp::getPartialAxes(const ShardingRule &rule,
+                            const FactorShardings &factors) {
+  AxisList partial;
+  for (auto [factor, axes] : llvm::zip_equal(rule.factors, factors.axes))
+    if (factor.kind == FactorKind::Reduction)
+      partial.append(axes);
+  llvm::sort(partial);
+  return canonicalize(partial);
+}
+
+bool tp::canShard(const Factor &factor, ArrayRef<AxisRef> axes) {
+  int64_t shards = getShardCount(axes);
+  if (shards == 1)
+    return true;
+  return factor.kind != FactorKind::Whole && factor.size % factor.grain == 0 &&
+         shards <= factor.size / factor.grain;
+}
+
+//===----------------------------------------------------------------------===//
+// Merging the wishes of several tensors
+//===----------------------------------------------------------------------===//
+
+std::optional<AxisList> tp::mergeFactorAxes(ArrayRef<AxisRef> a,
+                                            ArrayRef<AxisRef> b) {
+  if (isPrefix(a, b))
+    return canonicalize(b);
+  if (isPrefix(b, a))
+    return canonicalize(a);
+  return std::nullopt;
+}
+
+AxisList tp::restrictToAvailable(ArrayRef<AxisRef> list,
+                                 ArrayRef<AxisRef> used) {
+  AxisList available;
+  for (const AxisRef &ref : canonicalize(list)) {
+    // The largest leading part of the axis that nothing overlaps.
+    int64_t size = ref.size;
+    for (; size > 1; --size)
+      if (ref.size % size == 0 &&
+          !overlap(AxisRef{ref.axis, ref.pre, size}, used))
+        break;
+    if (size > 1)
+      available.push_back({ref.axis, ref.pre, size});
+    if (size != ref.size)
+      break;
+  }
+  return available;
+}
