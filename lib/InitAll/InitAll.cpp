@@ -13,12 +13,13 @@
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
+#include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 
 void tp::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
-  registry.insert<TPDialect>();
+  registry.insert<TPDialect, nn::NNDialect>();
 }
 
 void tp::registerAllPasses() { mlir::registerAllPasses(); }

@@ -86,8 +86,8 @@ def NN_AttentionOp : NN_Op<"attention", [NN_Vjp]> {
     query[b, s, hq, d], key[b, t, hk, d], value[b, t, hk, d] -> result[b, s, hq, d];
     query head j uses KV head j / (hq / hk). `mask`[b, t] (integer or i1): keys
     where it is zero are not attended. `causal`: query position i sees keys up
-    to i + (t - s). `window`: it sees at most the last `window` of those. A query
-    that sees no key gives zeros. The optional result `lse`[b, s, hq] (f32) is
+    to i + (t - s). `window` (causal only): it sees at most the last `window` of
+    those. A query that sees no key gives zeros. The optional result `lse`[b, s, hq] (f32) is
     the log of the sum of exponentials of the scaled scores.
 
     ```mlir
@@ -112,16 +112,25 @@ def NN_RMSNormOp : NN_Op<"rms_norm", [NN_Vjp]> {
   let assemblyFormat = "$input `,` $weight attr-dict `:` functional-type(operands, results)";
 }
 
-def NN_LayerNormOp : NN_Op<"layer_norm", [AttrSizedResultSegments, NN_Vjp]> {
+def NN_LayerNormOp : NN_Op<"layer_norm", [NN_Vjp]> {
   let summary = "layer normalisation of the last dimension";
   let description = [{
     input[..., h], weight[h], bias[h] -> (x - mean) / sqrt(var + epsilon) *
-    weight + bias, with the biased variance. Optional results `mean` and
-    `rstd`[...] (f32): both or neither.
+    weight + bias, with the biased variance. Optional results: the mean and
+    the reciprocal standard deviation [...] (f32), both or neither.
   }];
   let arguments = (ins NN_Tensor:$input, NN_Tensor:$weight,
     Optional<NN_Tensor>:$bias, F64Attr:$epsilon);
-  let results = (outs NN_Tensor:$result, Optional<NN_Tensor>:$mean, Optional<NN_Tensor>:$rstd);
+  let results = (outs NN_Tensor:$result, Variadic<NN_Tensor>:$statistics);
+  let extraClassDeclaration = [{
+    /// The mean and the reciprocal standard deviation; null if not asked for.
+    ::mlir::Value getMean() {
+      return getStatistics().empty() ? ::mlir::Value() : getStatistics()[0];
+    }
+    ::mlir::Value getRstd() {
+      return getStatistics().empty() ? ::mlir::Value() : getStatistics()[1];
+    }
+  }];
   let assemblyFormat = "$input `,` $weight (`bias` $bias^)? attr-dict `:` functional-type(operands, results)";
 }
 
@@ -154,9 +163,9 @@ def NN_RotaryOp : NN_Op<"rotary", [NN_Vjp]> {
 def NN_EmbeddingOp : NN_IndexedOp<"embedding", [NN_Vjp]> {
   let summary = "rows of a table";
   let description = [{
-    ids[...], table[V, h] -> result[..., h], row ids[...] of the table. With
-    `offset`, the table holds rows offset .. offset + V of a larger one and ids
-    outside that range give rows of zeros, so that the sum over the parts of a
+    ids[...], table[V, h] -> result[..., h], row ids[...] of the table. An id
+    outside 0 .. V gives a row of zeros. With `offset`, the table holds rows
+    offset .. offset + V of a larger one, so that the sum over the parts of a
     split table is the look-up in the whole.
   }];
   let arguments = (ins NN_Ids:$ids, NN_Tensor:$table, Optional<Index>:$offset);

@@ -1,0 +1,62 @@
+//===- Rules.h - Sharding rules of any operation -----------------*- C++
+//-*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One entry point for the rule, the per-rank form and the padding of an
+// operation, whoever defines it: operations of ours say so themselves through
+// ShardingRuleOpInterface, structured linalg operations get theirs from their
+// indexing maps and body, and operations of tensor, arith and math from the
+// cases in lib/Rules. Adding an upstream operation means adding a case there.
+//
+// Example: a linalg.generic with maps (m, k), (n, k) -> (m, n), iterators
+// parallel, parallel, reduction and body `yield out + a * b` has the rule
+// a[m, k], b[n, k], out[m, n] -> [m, n] with k a sum; a and b are multilinear
+// and out additive, so that a sharded k makes the result partial and out counts
+// once.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_RULES_RULES_H
+#define TP_RULES_RULES_H
+
+#include "tp/Interfaces/ShardingInterface.h"
+
+namespace tp {
+
+/// The rule of `op` for its (global) types: one entry per operand and result;
+/// operands that are not tensors have no dimensions. Emits an error on the
+/// operation if it has no rule. tp.repeat, func.func, func.return and tp.yield
+/// are the business of the passes, which know regions and calls.
+mlir::FailureOr<ShardingRule> getShardingRule(mlir::Operation *op);
+
+/// The operation on this rank, built at `builder`'s insertion point: `operands`
+/// and `resultTypes` are local. Emits an error if it cannot be built.
+mlir::FailureOr<llvm::SmallVector<mlir::Value>>
+buildLocal(mlir::Operation *op, mlir::OpBuilder &builder,
+           mlir::ValueRange operands, mlir::TypeRange resultTypes,
+           const LocalContext &context);
+
+/// What the padding lanes of `factor` hold in each result, given what they hold
+/// in each operand (PadState::None where an operand does not carry the factor).
+/// For a reduction factor: what the terms of each result's reduction hold in
+/// those lanes; isHarmless(state, reduction) says whether they count.
+llvm::SmallVector<PadState> getPaddingStates(mlir::Operation *op,
+                                             unsigned factor,
+                                             llvm::ArrayRef<PadState> operands);
+
+/// Operand states, differing from `operands` only where a mask is due, with
+/// which the padding lanes of reduction factor `factor` do not count; as few
+/// masks as possible. Empty if no such masks exist (or `factor` is not a
+/// reduction and none is needed: then `operands` is returned unchanged).
+std::optional<llvm::SmallVector<PadState>>
+getHarmlessStates(mlir::Operation *op, const ShardingRule &rule,
+                  unsigned factor, llvm::ArrayRef<PadState> operands);
+
+/// A rule for people: `b, s, n parallel; k sum | [b, s, k] multilinear, ...`.
+std::string toString(const ShardingRule &rule);
+
+} // namespace tp
+
+#endif // TP_RULES_RULES_H

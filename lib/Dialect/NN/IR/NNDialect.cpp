@@ -1,0 +1,53 @@
+//===- NNDialect.cpp - The nn dialect
+//---------------------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Registration of the dialect. Each concern of its operations has a file of its
+// own: Verify, Rules, Padding, Decompose*, Vjp*.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Dialect/NN/IR/NNOps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "mlir/Transforms/InliningUtils.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tp::nn;
+
+#include "tp/Dialect/NN/IR/NNDialect.cpp.inc"
+#include "tp/Dialect/NN/IR/NNEnums.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "tp/Dialect/NN/IR/NNAttrs.cpp.inc"
+#define GET_OP_CLASSES
+#include "tp/Dialect/NN/IR/NNOps.cpp.inc"
+
+namespace {
+/// Every operation of the dialect is pure and without regions.
+struct Inliner : DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+};
+} // namespace
+
+void NNDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "tp/Dialect/NN/IR/NNAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "tp/Dialect/NN/IR/NNOps.cpp.inc"
+      >();
+  addInterfaces<Inliner>();
+}

@@ -1,0 +1,257 @@
+//===- Verify.cpp - What operations of the nn dialect accept
+//----------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Shape and type relations between operands and results. A message names the
+// operand and gives the shape that the others ask for and the one found.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mlir/IR/BuiltinTypes.h"
+#include "tp/Dialect/NN/IR/NNOps.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace tp::nn;
+
+static RankedTensorType typeOf(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+/// The shape as it is printed in types, in brackets: [1, 8, 64].
+static std::string toString(ArrayRef<int64_t> shape) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << '[';
+  llvm::interleaveComma(shape, stream);
+  stream << ']';
+  return text;
+}
+
+static LogicalResult expectShape(Operation *op, StringRef what, Value value,
+                                 ArrayRef<int64_t> expected) {
+  ArrayRef<int64_t> got = typeOf(value).getShape();
+  if (got == expected)
+    return success();
+  return op->emitOpError() << "expected " << what << " of shape "
+                           << toString(expected) << ", got " << toString(got);
+}
+
+static LogicalResult expectElement(Operation *op, StringRef what, Value value,
+                                   Type expected) {
+  Type got = typeOf(value).getElementType();
+  if (got == expected)
+    return success();
+  return op->emitOpError() << "expected " << what << " of element type "
+                           << expected << ", got " << got;
+}
+
+static LogicalResult expect(Operation *op, StringRef what, Value value,
+                            ArrayRef<int64_t> shape, Type element) {
+  if (failed(expectShape(op, what, value, shape)))
+    return failure();
+  return expectElement(op, what, value, element);
+}
+
+static LogicalResult expectRank(Operation *op, StringRef what, Value value,
+                                int64_t expected) {
+  if (typeOf(value).getRank() == expected)
+    return success();
+  return op->emitOpError() << "expected " << what << " of rank " << expected
+                           << ", got rank " << typeOf(value).getRank();
+}
+
+static LogicalResult expectLastDimension(Operation *op, StringRef what,
+                                         Value value) {
+  if (typeOf(value).getRank() >= 1)
+    return success();
+  return op->emitOpError() << "expected " << what
+                           << " of rank 1 or more, got rank 0";
+}
+
+static Type getF32(Operation *op) { return Float32Type::get(op->getContext()); }
+
+LogicalResult LinearOp::verify() {
+  RankedTensorType input = typeOf(getInput());
+  if (failed(expectLastDimension(*this, "input", getInput())) ||
+      failed(expectLastDimension(*this, "result", getResult())))
+    return failure();
+  int64_t n = typeOf(getResult()).getShape().back();
+  SmallVector<int64_t> result(input.getShape());
+  result.back() = n;
+  if (failed(expect(*this, "weight", getWeight(), {n, input.getShape().back()},
+                    input.getElementType())) ||
+      failed(
+          expect(*this, "result", getResult(), result, input.getElementType())))
+    return failure();
+  if (getBias())
+    return expect(*this, "bias", getBias(), {n}, input.getElementType());
+  return success();
+}
+
+LogicalResult AttentionOp::verify() {
+  if (failed(expectRank(*this, "query", getQuery(), 4)) ||
+      failed(expectRank(*this, "key", getKey(), 4)))
+    return failure();
+  RankedTensorType query = typeOf(getQuery()), key = typeOf(getKey());
+  int64_t b = query.getDimSize(0), s = query.getDimSize(1);
+  int64_t heads = query.getDimSize(2), d = query.getDimSize(3);
+  int64_t t = key.getDimSize(1), kvHeads = key.getDimSize(2);
+  Type element = query.getElementType();
+  if (failed(expect(*this, "key", getKey(), {b, t, kvHeads, d}, element)) ||
+      failed(expect(*this, "value", getValue(), {b, t, kvHeads, d}, element)) ||
+      failed(expect(*this, "result", getResult(), {b, s, heads, d}, element)))
+    return failure();
+  if (kvHeads < 1 || heads % kvHeads != 0)
+    return emitOpError() << "expected the query heads to be a multiple of the "
+                         << kvHeads << " KV heads, got " << heads;
+  if (getMask()) {
+    if (failed(expectShape(*this, "mask", getMask(), {b, t})))
+      return failure();
+    Type type = typeOf(getMask()).getElementType();
+    if (!type.isSignlessInteger())
+      return emitOpError() << "expected mask of an integer element type, got "
+                           << type;
+  }
+  if (getWindow()) {
+    if (!getCausal())
+      return emitOpError("expected 'causal' beside 'window': the window is the "
+                         "last keys that a causal query sees");
+    if (*getWindow() < 1)
+      return emitOpError() << "expected a window of 1 or more keys, got "
+                           << *getWindow();
+  }
+  if (getLse())
+    return expect(*this, "lse", getLse(), {b, s, heads}, getF32(*this));
+  return success();
+}
+
+/// `epsilon` keeps a row of zeros finite.
+static LogicalResult verifyEpsilon(Operation *op, const APFloat &epsilon) {
+  if (epsilon.isFinite() && !epsilon.isNegative())
+    return success();
+  SmallString<16> text;
+  epsilon.toString(text);
+  return op->emitOpError() << "expected an epsilon of 0 or more, got " << text;
+}
+
+LogicalResult RMSNormOp::verify() {
+  RankedTensorType input = typeOf(getInput());
+  if (failed(expectLastDimension(*this, "input", getInput())) ||
+      failed(expect(*this, "weight", getWeight(), {input.getShape().back()},
+                    input.getElementType())) ||
+      failed(expect(*this, "result", getResult(), input.getShape(),
+                    input.getElementType())) ||
+      failed(verifyEpsilon(*this, getEpsilon())))
+    return failure();
+  if (getRstd())
+    return expect(*this, "rstd", getRstd(), input.getShape().drop_back(),
+                  getF32(*this));
+  return success();
+}
+
+LogicalResult LayerNormOp::verify() {
+  RankedTensorType input = typeOf(getInput());
+  Type element = input.getElementType();
+  if (failed(expectLastDimension(*this, "input", getInput())))
+    return failure();
+  int64_t h = input.getShape().back();
+  if (failed(expect(*this, "weight", getWeight(), {h}, element)) ||
+      (getBias() && failed(expect(*this, "bias", getBias(), {h}, element))) ||
+      failed(expect(*this, "result", getResult(), input.getShape(), element)) ||
+      failed(verifyEpsilon(*this, getEpsilon())))
+    return failure();
+  size_t statistics = getStatistics().size();
+  if (statistics != 0 && statistics != 2)
+    return emitOpError() << "expected no statistics or two (mean and "
+                            "reciprocal standard deviation), got "
+                         << statistics;
+  for (Value value : getStatistics())
+    if (failed(expect(*this, "statistics", value, input.getShape().drop_back(),
+                      getF32(*this))))
+      return failure();
+  return success();
+}
+
+LogicalResult RotaryTableOp::verify() {
+  auto type = dyn_cast<RankedTensorType>(getInvFreq().getType());
+  if (!type || type.getRank() != 1 || !type.getElementType().isF32())
+    return emitOpError()
+           << "expected inv_freq of rank 1 and element type f32, got "
+           << getInvFreq().getType();
+  if (failed(expectRank(*this, "cos", getCos(), 2)))
+    return failure();
+  SmallVector<int64_t> shape{typeOf(getCos()).getDimSize(0),
+                             type.getDimSize(0)};
+  if (failed(expect(*this, "cos", getCos(), shape, getF32(*this))))
+    return failure();
+  return expect(*this, "sin", getSin(), shape, getF32(*this));
+}
+
+LogicalResult RotaryOp::verify() {
+  RankedTensorType input = typeOf(getInput());
+  if (failed(expectRank(*this, "input", getInput(), 4)) ||
+      failed(expectRank(*this, "cos", getCos(), 2)))
+    return failure();
+  int64_t r = typeOf(getCos()).getDimSize(1), d = input.getDimSize(3);
+  SmallVector<int64_t> table{input.getDimSize(1), r};
+  if (failed(expect(*this, "cos", getCos(), table, getF32(*this))) ||
+      failed(expect(*this, "sin", getSin(), table, getF32(*this))) ||
+      failed(expect(*this, "result", getResult(), input.getShape(),
+                    input.getElementType())))
+    return failure();
+  if (r < 1 || 2 * r > d)
+    return emitOpError() << "expected between 1 and " << d / 2
+                         << " frequencies for a head size of " << d << ", got "
+                         << r;
+  return success();
+}
+
+LogicalResult EmbeddingOp::verify() {
+  if (failed(expectRank(*this, "table", getTable(), 2)))
+    return failure();
+  RankedTensorType table = typeOf(getTable());
+  SmallVector<int64_t> shape(typeOf(getIds()).getShape());
+  shape.push_back(table.getDimSize(1));
+  return expect(*this, "result", getResult(), shape, table.getElementType());
+}
+
+LogicalResult CrossEntropyOp::verify() {
+  if (failed(expectLastDimension(*this, "logits", getLogits())))
+    return failure();
+  ArrayRef<int64_t> rows = typeOf(getLogits()).getShape().drop_back();
+  if (failed(expectShape(*this, "labels", getLabels(), rows)) ||
+      failed(expect(*this, "loss", getLoss(), rows, getF32(*this))))
+    return failure();
+  if (getLse())
+    return expect(*this, "lse", getLse(), rows, getF32(*this));
+  return success();
+}
+
+LogicalResult SoftmaxOp::verify() {
+  return expectLastDimension(*this, "input", getInput());
+}
+
+LogicalResult GeluOp::verify() { return success(); }
+LogicalResult SiluOp::verify() { return success(); }
+
+LogicalResult DropoutOp::verify() {
+  double probability = getProbability().convertToDouble();
+  if (!(probability >= 0.0 && probability < 1.0))
+    return emitOpError() << "expected a probability of at least 0 and less "
+                            "than 1, got "
+                         << probability;
+  size_t rank = typeOf(getInput()).getRank();
+  if (!getOffsets().empty() && getOffsets().size() != rank)
+    return emitOpError() << "expected " << rank
+                         << " offsets, one per dimension, got "
+                         << getOffsets().size();
+  if (getOffsets().empty() != !getGlobalShape())
+    return emitOpError("expected 'offsets' and 'global_shape' together");
+  if (getGlobalShape() && getGlobalShape()->size() != rank)
+    return emitOpError() << "expected global_shape of rank " << rank
+                         << ", got rank " << getGlobalShape()->size();
+  return success();
+}
