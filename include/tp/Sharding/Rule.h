@@ -56,9 +56,19 @@ enum class Linearity {
   Multilinear,
   /// f(a + b, c + d) = f(a, c) + f(b, d): all additive operands are partial
   /// together, or a whole one among them counts on one rank only (add, a bias,
-  /// the initial value of a reduction).
+  /// the initial value of a reduction). Where a reduction factor is sharded
+  /// that the operand does not carry, it counts on one rank only.
   Additive,
+  /// Added once to a sum whose terms are not linear in the other operands (the
+  /// initial value of a sum of exponentials): must be whole, and counts on one
+  /// rank only where a reduction factor is sharded.
+  Initial,
 };
+/// True if the operand must count on one rank only (tp.keep_first) where a
+/// reduction factor is sharded that it does not carry.
+inline bool countsOnce(Linearity linearity) {
+  return linearity == Linearity::Additive || linearity == Linearity::Initial;
+}
 
 /// The factors of each dimension of one tensor, major first. No factors: a
 /// dimension of size one that has nothing to do with the others.
