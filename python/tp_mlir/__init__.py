@@ -1,0 +1,23 @@
+"""tp_mlir: compile transformers for N ranks and run them.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+A thin layer over the programs tp-compile, tp-run and tp-verify: arrays are
+NumPy's, errors are exceptions that carry the program's own text.
+"""
+
+from ._errors import DifferenceError, InputError, ToolError, UsageError
+from ._program import Explanation, Program, compile, load, verify
+
+__all__ = [
+    "DifferenceError",
+    "Explanation",
+    "InputError",
+    "Program",
+    "ToolError",
+    "UsageError",
+    "compile",
+    "load",
+    "verify",
+]

@@ -1,0 +1,37 @@
+"""The tools' exit codes as exceptions.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+
+
+class ToolError(RuntimeError):
+    """A program ended with an error; the message is what it printed.
+
+    Attributes:
+        tool: the program's name, such as "tp-compile".
+        code: its exit code; negative if a signal ended it.
+    """
+
+    def __init__(self, tool, code, text):
+        super().__init__(text.strip() or f"{tool} ended with code {code} and said nothing")
+        self.tool = tool
+        self.code = code
+
+
+class InputError(ToolError, ValueError):
+    """Exit code 1: the model, the plan, the inputs or the environment."""
+
+
+class UsageError(ToolError, TypeError):
+    """Exit code 2: an option that the program does not take."""
+
+
+class DifferenceError(ToolError):
+    """Exit code 3: a result that differs, or a rank lost."""
+
+
+def from_exit(tool, code, text):
+    """The exception for `code`."""
+    kind = {1: InputError, 2: UsageError, 3: DifferenceError}.get(code, ToolError)
+    return kind(tool, code, text)

@@ -1,0 +1,126 @@
+"""Compiling, running and verifying.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+
+import json
+import pathlib
+import tempfile
+
+import numpy
+from safetensors.numpy import load_file, save_file
+
+from . import _tools
+
+
+def _options(**options):
+    """--name value for each option that is given."""
+    arguments = []
+    for name, value in options.items():
+        if value is not None:
+            arguments += [f"--{name.replace('_', '-')}", str(value)]
+    return arguments
+
+
+class Explanation:
+    """What a compiled program communicates, and why.
+
+    Attributes:
+        data: the whole object that --explain=json prints.
+        collectives: list of dicts with id, kind, axis, type, count, bytes,
+            traffic, cause, annotation, location, pass.
+        totals: per kind.
+    """
+
+    def __init__(self, data, table):
+        self.data = data
+        self.collectives = data["collectives"]
+        self.totals = data["totals"]
+        self._table = table
+
+    def __str__(self):
+        return self._table
+
+
+class Program:
+    """A compiled artifact (`.tpa`) and how it was made.
+
+    Attributes:
+        path: the artifact's path. A program made without an output path lies in
+            a temporary folder that goes with this object.
+    """
+
+    def __init__(self, path, _source=None, _arguments=(), _folder=None):
+        self.path = pathlib.Path(path)
+        self._source = _source
+        self._arguments = list(_arguments)
+        self._folder = _folder
+        if not self.path.is_file():
+            raise FileNotFoundError(f"no artifact at {self.path}")
+
+    def run(self, weights, inputs, backend=None, repeat=None, timeout=None, timeline=None,
+            stats=False):
+        """Run the program on its ranks.
+
+        Args:
+            weights: checkpoint folder, or "random:SEED".
+            inputs: dict of name to array; shapes as compiled.
+            backend, repeat, timeout, timeline: as tp-run's options.
+            stats: also return what --stats=json prints, parsed.
+
+        Returns:
+            dict of name to float32 array, or (dict, stats).
+        """
+        with tempfile.TemporaryDirectory(prefix="tp-mlir-") as folder:
+            folder = pathlib.Path(folder)
+            arrays = {name: numpy.ascontiguousarray(value) for name, value in inputs.items()}
+            save_file(arrays, folder / "inputs.safetensors")
+            arguments = [self.path, "--weights", weights, "--input", folder / "inputs.safetensors",
+                         "--output", folder / "outputs.safetensors"]
+            arguments += _options(backend=backend, repeat=repeat, timeout=timeout,
+                                  timeline=timeline)
+            if stats:
+                arguments.append("--stats=json")
+            printed = _tools.run("tp-run", arguments)
+            outputs = dict(load_file(folder / "outputs.safetensors"))
+        return (outputs, json.loads(printed)) if stats else outputs
+
+    def explain(self):
+        """The collectives of the program (compiles again up to partition)."""
+        if self._source is None:
+            raise ValueError("an artifact loaded from a file cannot be explained; compile it here")
+        common = [self._source, *self._arguments, "--compile-to", "collectives", "-o", "/dev/null"]
+        data = json.loads(_tools.run("tp-compile", [*common, "--explain=json"]))
+        return Explanation(data, _tools.run("tp-compile", [*common, "--explain"]))
+
+
+def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, dtype=None,
+            logits=None, target=None, progress=False):
+    """Compile a checkpoint folder, or a `.mlir` file, to a Program.
+
+    Args are tp-compile's options; what is None takes the program's default.
+    Raises InputError or UsageError with the compiler's text.
+    """
+    arguments = _options(mesh=mesh, plan=plan, batch=batch, seq=seq, dtype=dtype, logits=logits,
+                         target=target)
+    folder = None
+    if output is None:
+        folder = tempfile.TemporaryDirectory(prefix="tp-mlir-")
+        output = pathlib.Path(folder.name) / "program.tpa"
+    _tools.run("tp-compile", [model, *arguments, "-o", output], progress)
+    return Program(output, _source=model, _arguments=arguments, _folder=folder)
+
+
+def load(path):
+    """An artifact compiled earlier."""
+    return Program(path)
+
+
+def verify(model, *, mesh, plan=None, batch=None, seq=None, stages=None, seed=None):
+    """Compare the partitioned program with the one-device program.
+
+    Returns tp-verify's report; raises DifferenceError with it if they differ.
+    """
+    arguments = _options(mesh=mesh, plan=plan, batch=batch, seq=seq, stages=stages, seed=seed)
+    return _tools.run("tp-verify", [model, *arguments])

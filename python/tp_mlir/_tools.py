@@ -1,0 +1,64 @@
+"""Finding and running the programs.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+from ._errors import InputError, from_exit
+
+
+def find(tool):
+    """The path of `tool`: $TP_MLIR_BIN, the installation's bin, then the PATH."""
+    folders = []
+    if os.environ.get("TP_MLIR_BIN"):
+        folders.append(pathlib.Path(os.environ["TP_MLIR_BIN"]))
+    folders.append(pathlib.Path(sys.prefix) / "bin")
+    for folder in folders:
+        if os.access(folder / tool, os.X_OK):
+            return str(folder / tool)
+    path = shutil.which(tool)
+    if path:
+        return path
+    raise InputError(
+        tool, 1, f"{tool} is neither in $TP_MLIR_BIN, nor in {sys.prefix}/bin, nor on the PATH; "
+        "build tp-mlir and set TP_MLIR_BIN to the build tree's bin")
+
+
+def run(tool, arguments, progress=False):
+    """Run `tool`; return its standard output. Raise ToolError if it fails.
+
+    With `progress`, its messages go to this process's standard error as they
+    come, and are still part of the exception.
+    """
+    command = [find(tool), *map(str, arguments)]
+    if not progress:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise from_exit(tool, done.returncode, done.stderr)
+        return done.stdout
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as process:
+        import threading
+
+        lines = []
+
+        def relay():
+            for line in process.stderr:
+                lines.append(line)
+                sys.stderr.write(line)
+                sys.stderr.flush()
+
+        relay_thread = threading.Thread(target=relay)
+        relay_thread.start()
+        output = process.stdout.read()
+        code = process.wait()
+        relay_thread.join()
+    if code != 0:
+        raise from_exit(tool, code, "".join(lines))
+    return output
