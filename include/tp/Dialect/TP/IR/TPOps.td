@@ -155,7 +155,7 @@ def TP_YieldOp : TP_Op<"yield", [Pure, Terminator, HasParent<"RepeatOp">]> {
   let summary = "end of one iteration of tp.repeat";
   let arguments = (ins Variadic<AnyType>:$operands);
   let assemblyFormat = "($operands^ `:` type($operands))? attr-dict";
-  let builders = [OpBuilder<(ins), [{}]>];
+  let builders = [OpBuilder<(ins), [{ $_state.addOperands({}); }]>];
 }
 
 //===----------------------------------------------------------------------===//
