@@ -1,0 +1,49 @@
+//===- Import.h - From a checkpoint directory to model IR ---*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The import stage: a Hugging Face checkpoint directory becomes a one-device
+// program on tensors, without shardings, its parameters named as in the
+// checkpoint and its identical layers one tp.repeat. config.json alone is
+// enough; where there are weights, their names, shapes and types are checked
+// against it, but no weight is read.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_IMPORT_IMPORT_H
+#define TP_IMPORT_IMPORT_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
+#include "tp/Import/ModelConfig.h"
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+#include <optional>
+
+namespace tp {
+
+/// What the program is compiled for. Absent options have the model's values.
+struct ImportOptions {
+  int64_t batch = 1;
+  /// Default 128, or the model's limit if that is smaller.
+  std::optional<int64_t> seq;
+  /// Default: the checkpoint's type, f32 if it does not say.
+  std::optional<FloatKind> dtype;
+  /// Only the first so many layers.
+  std::optional<int64_t> layers;
+  /// Logits of the last position (that the mask keeps) of each sequence alone.
+  bool lastLogits = false;
+};
+
+/// The model of `directory` as a module with a function @main. Emits errors
+/// through the context and returns null if the checkpoint or the options are
+/// not supported.
+mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext *context,
+                                              llvm::StringRef directory,
+                                              const ImportOptions &options);
+
+} // namespace tp
+
+#endif // TP_IMPORT_IMPORT_H

@@ -1,0 +1,45 @@
+//===- ImportFlags.h - The import options of the tools ---*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// `--batch`, `--seq`, `--dtype`, `--layers` and `--logits`, declared once for
+// the tools that take a checkpoint directory, and a diagnostic handler that
+// prints errors the way compilers do.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_IMPORT_IMPORTFLAGS_H
+#define TP_IMPORT_IMPORTFLAGS_H
+
+#include "mlir/IR/Diagnostics.h"
+#include "tp/Import/Import.h"
+#include "llvm/Support/CommandLine.h"
+
+namespace tp {
+
+/// A tool makes one of these before it parses its command line.
+struct ImportFlags {
+  explicit ImportFlags(llvm::cl::OptionCategory &category);
+
+  /// The options as given. A value out of range is reported on stderr, as
+  /// `program: for the --seq option: ...`, and gives nothing: exit code 2.
+  std::optional<ImportOptions> get(llvm::StringRef program) const;
+
+  llvm::cl::opt<int64_t> batch;
+  llvm::cl::opt<int64_t> seq;
+  llvm::cl::opt<std::string> dtype;
+  llvm::cl::opt<int64_t> layers;
+  llvm::cl::opt<std::string> logits;
+};
+
+/// Prints `path:line:column: error: text`, or `error: text` where the location
+/// is no file, to stderr while it lives.
+class UserDiagnosticHandler : public mlir::ScopedDiagnosticHandler {
+public:
+  explicit UserDiagnosticHandler(mlir::MLIRContext *context);
+};
+
+} // namespace tp
+
+#endif // TP_IMPORT_IMPORTFLAGS_H

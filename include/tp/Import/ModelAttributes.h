@@ -1,0 +1,43 @@
+//===- ModelAttributes.h - What model IR says beside its ops ---*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Names of the discardable attributes that import writes and lower copies into
+// the artifact's manifest: about the model, about what users may leave out, and
+// about tensors of the checkpoint that the program does not read.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_IMPORT_MODELATTRIBUTES_H
+#define TP_IMPORT_MODELATTRIBUTES_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace tp {
+
+/// On the module: StringAttr, the checkpoint directory's last path component.
+inline constexpr llvm::StringLiteral modelNameAttrName = "tp.model_name";
+/// On the module: StringAttr, such as "LlamaForCausalLM".
+inline constexpr llvm::StringLiteral architectureAttrName = "tp.architecture";
+/// On the module: StringAttr, such as "llama".
+inline constexpr llvm::StringLiteral modelTypeAttrName = "tp.model_type";
+/// On the module: ArrayAttr of StringAttr, glob patterns (`*` any run of
+/// characters) on the names of checkpoint tensors that may be there unused.
+inline constexpr llvm::StringLiteral ignoredTensorsAttrName =
+    "tp.ignored_tensors";
+
+/// On an argument: StringAttr "ones" or "zeros", its value if left out.
+inline constexpr llvm::StringLiteral defaultAttrName = "tp.default";
+/// On an argument: DenseI64ArrayAttr [lo, hi), the values allowed.
+inline constexpr llvm::StringLiteral rangeAttrName = "tp.range";
+/// On an argument: UnitAttr, each row is ones and then zeros.
+inline constexpr llvm::StringLiteral rightPaddedAttrName = "tp.right_padded";
+
+/// On tp.parameter: StringAttr "ones" or "zeros", what random weights hold
+/// there instead of random numbers.
+inline constexpr llvm::StringLiteral initAttrName = "tp.init";
+
+} // namespace tp
+
+#endif // TP_IMPORT_MODELATTRIBUTES_H

@@ -1,0 +1,258 @@
+//===- Checkpoint.cpp - Names, shapes and types of a checkpoint -----------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A safetensors file is eight bytes of header length, a JSON header, and the
+// data, which the tensors must cover from end to end without overlap.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Import/Checkpoint.h"
+#include "JsonFile.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+namespace json = llvm::json;
+
+namespace tp {
+
+static constexpr uint64_t lengthBytes = 8;
+/// The format's own limit.
+static constexpr uint64_t maxHeaderBytes = 100000000;
+static constexpr size_t maxIndexBytes = 100000000;
+static constexpr unsigned maxHeaderNesting = 4;
+static constexpr size_t maxRank = 16;
+
+/// Bytes per element, or 0 for an unknown type.
+static uint64_t getElementBytes(StringRef dtype) {
+  return llvm::StringSwitch<uint64_t>(dtype)
+      .Cases({"BOOL", "U8", "I8", "F8_E4M3", "F8_E5M2"}, 1)
+      .Cases({"U16", "I16", "F16", "BF16"}, 2)
+      .Cases({"U32", "I32", "F32"}, 4)
+      .Cases({"U64", "I64", "F64"}, 8)
+      .Default(0);
+}
+
+static std::string readEntry(const json::Value &value, uint64_t dataBytes,
+                             CheckpointTensor &tensor) {
+  const json::Object *entry = value.getAsObject();
+  if (!entry)
+    return "expected an object";
+  std::optional<StringRef> dtype = entry->getString("dtype");
+  uint64_t elementBytes = dtype ? getElementBytes(*dtype) : 0;
+  if (!elementBytes) {
+    const json::Value *got = entry->get("dtype");
+    return "unknown dtype " + (got ? showJson(*got) : std::string("(none)"));
+  }
+  tensor.dtype = dtype->str();
+
+  const json::Array *shape = entry->getArray("shape");
+  if (!shape || shape->size() > maxRank)
+    return llvm::formatv("expected a shape of at most {0} sizes", maxRank);
+  uint64_t bytes = elementBytes;
+  for (const json::Value &dim : *shape) {
+    std::optional<int64_t> size = dim.getAsInteger();
+    if (!size || *size < 0)
+      return "expected sizes of at least 0, got " + showJson(dim);
+    bool overflow = false;
+    bytes = llvm::SaturatingMultiply(bytes, uint64_t(*size), &overflow);
+    if (overflow)
+      return "the shape's size overflows";
+    tensor.shape.push_back(*size);
+  }
+
+  const json::Array *offsets = entry->getArray("data_offsets");
+  std::optional<uint64_t> begin, end;
+  if (offsets && offsets->size() == 2) {
+    begin = (*offsets)[0].getAsUINT64();
+    end = (*offsets)[1].getAsUINT64();
+  }
+  if (!begin || !end)
+    return "expected data_offsets to be two offsets";
+  if (*begin > *end || *end > dataBytes)
+    return llvm::formatv("data_offsets [{0}, {1}] lie outside the {2} bytes of "
+                         "data",
+                         *begin, *end, dataBytes);
+  if (*end - *begin != bytes)
+    return llvm::formatv("data_offsets [{0}, {1}] hold {2} bytes, expected {3} "
+                         "from dtype and shape",
+                         *begin, *end, *end - *begin, bytes);
+  tensor.begin = *begin;
+  tensor.end = *end;
+  return "";
+}
+
+std::string readSafetensorsHeader(StringRef data, uint64_t fileSize,
+                                  llvm::StringMap<CheckpointTensor> &tensors) {
+  if (fileSize < lengthBytes || data.size() < lengthBytes)
+    return llvm::formatv("truncated: expected at least {0} bytes, got {1}",
+                         lengthBytes, fileSize);
+  uint64_t length = llvm::support::endian::read64le(data.data());
+  if (length > maxHeaderBytes)
+    return llvm::formatv("expected a header of at most {0} bytes, got {1}",
+                         maxHeaderBytes, length);
+  if (length > fileSize - lengthBytes || data.size() < lengthBytes + length)
+    return llvm::formatv("truncated: the header needs {0} bytes, the file has "
+                         "{1}",
+                         lengthBytes + length, fileSize);
+  StringRef text = data.substr(lengthBytes, length);
+  if (std::string why = checkJsonNesting(text, maxHeaderNesting); !why.empty())
+    return "malformed header: " + why;
+  auto parsed = json::parse(text);
+  if (!parsed)
+    return "malformed header: " + llvm::toString(parsed.takeError());
+  const json::Object *root = parsed->getAsObject();
+  if (!root)
+    return "malformed header: expected a JSON object";
+
+  uint64_t dataBytes = fileSize - lengthBytes - length;
+  SmallVector<std::pair<StringRef, CheckpointTensor>> entries;
+  for (const auto &[name, value] : *root) {
+    if (StringRef(name) == "__metadata__")
+      continue;
+    CheckpointTensor tensor;
+    if (std::string why = readEntry(value, dataBytes, tensor); !why.empty())
+      return "tensor " + quoted(name) + ": " + why;
+    entries.emplace_back(name, std::move(tensor));
+  }
+  llvm::sort(entries, [](const auto &a, const auto &b) {
+    return std::tie(a.second.begin, a.second.end, a.first) <
+           std::tie(b.second.begin, b.second.end, b.first);
+  });
+  uint64_t covered = 0;
+  for (const auto &[name, tensor] : entries) {
+    if (tensor.begin != covered)
+      return llvm::formatv(
+          "tensor {0}: data_offsets [{1}, {2}] {3} the "
+          "tensor before, which ends at {4}",
+          quoted(name), tensor.begin, tensor.end,
+          tensor.begin < covered ? "overlap" : "leave a hole after", covered);
+    covered = tensor.end;
+  }
+  if (covered != dataBytes)
+    return llvm::formatv("the tensors cover {0} of {1} bytes of data", covered,
+                         dataBytes);
+  for (auto &[name, tensor] : entries)
+    tensors[name] = std::move(tensor);
+  return "";
+}
+
+/// Reads no more of the file than its header.
+static std::string readFile(StringRef path,
+                            llvm::StringMap<CheckpointTensor> &tensors) {
+  uint64_t size = 0;
+  if (std::error_code ec = llvm::sys::fs::file_size(path, size))
+    return ec.message();
+  auto slice = [&](uint64_t bytes) {
+    return llvm::MemoryBuffer::getFileSlice(path, std::min(bytes, size), 0);
+  };
+  auto first = slice(lengthBytes);
+  if (!first)
+    return first.getError().message();
+  uint64_t length = 0;
+  if ((*first)->getBufferSize() == lengthBytes)
+    length = llvm::support::endian::read64le((*first)->getBufferStart());
+  // A length beyond the limit is reported from the first bytes alone.
+  auto buffer = slice(lengthBytes + std::min(length, maxHeaderBytes));
+  if (!buffer)
+    return buffer.getError().message();
+  return readSafetensorsHeader((*buffer)->getBuffer(), size, tensors);
+}
+
+/// A file of the checkpoint must be in its directory.
+static bool isPlainFileName(StringRef name) {
+  return !name.empty() && name != "." && name != ".." &&
+         name.find_first_of(StringRef("/\\\0", 3)) == StringRef::npos;
+}
+
+const CheckpointTensor *Checkpoint::find(StringRef name) const {
+  auto it = tensors.find(name);
+  return it == tensors.end() ? nullptr : &it->second;
+}
+
+FailureOr<Checkpoint> Checkpoint::open(MLIRContext *context,
+                                       StringRef directory) {
+  Checkpoint checkpoint;
+  Location loc = UnknownLoc::get(context);
+  auto addFile = [&](StringRef name) -> LogicalResult {
+    SmallString<128> path(directory);
+    llvm::sys::path::append(path, name);
+    llvm::StringMap<CheckpointTensor> tensors;
+    if (std::string why = readFile(path, tensors); !why.empty())
+      return emitError(loc) << path << ": " << why;
+    for (auto &entry : tensors) {
+      entry.second.file = name.str();
+      auto [it, inserted] =
+          checkpoint.tensors.try_emplace(entry.first(), entry.second);
+      if (!inserted)
+        return emitError(loc) << path << ": tensor " << quoted(entry.first())
+                              << " is also in " << quoted(it->second.file);
+    }
+    return success();
+  };
+
+  SmallString<128> single(directory), index(directory);
+  llvm::sys::path::append(single, "model.safetensors");
+  llvm::sys::path::append(index, "model.safetensors.index.json");
+  if (llvm::sys::fs::exists(single)) {
+    if (failed(addFile("model.safetensors")))
+      return failure();
+    checkpoint.weights = true;
+    return checkpoint;
+  }
+  if (!llvm::sys::fs::exists(index))
+    return checkpoint;
+
+  std::optional<JsonFile> file = JsonFile::read(context, index, maxIndexBytes);
+  if (!file)
+    return failure();
+  ObjectReader reader(*file, file->getRoot());
+  const json::Object *map = reader.getObject("weight_map");
+  if (!map) {
+    if (!reader.failed())
+      reader.error() << "missing weight_map: expected an object";
+    return failure();
+  }
+  llvm::StringSet<> files;
+  SmallVector<StringRef> order;
+  for (const auto &[name, value] : *map) {
+    std::optional<StringRef> fileName = value.getAsString();
+    if (!fileName || !isPlainFileName(*fileName)) {
+      reader.error(name) << "expected weight_map[" << quoted(name)
+                         << "] to be the name of a file in the directory, got "
+                         << showJson(value);
+      return failure();
+    }
+    if (files.insert(*fileName).second)
+      order.push_back(*fileName);
+  }
+  llvm::sort(order);
+  for (StringRef name : order)
+    if (failed(addFile(name)))
+      return failure();
+  SmallVector<StringRef> names;
+  for (const auto &entry : *map)
+    names.push_back(entry.first);
+  llvm::sort(names);
+  for (StringRef name : names) {
+    StringRef fileName = *map->getString(name);
+    const CheckpointTensor *tensor = checkpoint.find(name);
+    if (!tensor || tensor->file != fileName) {
+      reader.error(name) << "tensor " << quoted(name) << " is not in "
+                         << quoted(fileName) << ", where the index has it";
+      return failure();
+    }
+  }
+  checkpoint.weights = true;
+  return checkpoint;
+}
+
+} // namespace tp

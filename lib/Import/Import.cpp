@@ -1,0 +1,298 @@
+//===- Import.cpp - From a checkpoint directory to model IR ---------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Reads the config, settles the options, emits the family's program and checks
+// the parameters that it uses against the checkpoint's headers: every one must
+// be there with its shape, and nothing may be left over.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Import/Import.h"
+#include "JsonFile.h"
+#include "ModelBuilder.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Verifier.h"
+#include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/GlobPattern.h"
+#include "llvm/Support/MathExtras.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+
+namespace tp {
+
+static constexpr int64_t defaultSeq = 128;
+static constexpr int64_t maxElements = int64_t(1) << 40;
+static constexpr size_t maxListed = 8;
+
+//===----------------------------------------------------------------------===//
+// Options
+//===----------------------------------------------------------------------===//
+
+static FailureOr<int64_t> chooseLayers(Location loc, const ModelConfig &config,
+                                       const ImportOptions &options) {
+  int64_t layers = options.layers.value_or(config.numLayers);
+  if (layers < 1 || layers > config.numLayers)
+    return emitError(loc) << "expected --layers to be from 1 to the model's "
+                          << config.numLayers << " layers, got " << layers;
+  return layers;
+}
+
+static FailureOr<int64_t> chooseSeq(Location loc, const ModelConfig &config,
+                                    const ImportOptions &options) {
+  int64_t seq = options.seq.value_or(std::min(defaultSeq, config.maxPositions));
+  if (seq < 1 || seq > config.maxPositions)
+    return emitError(loc) << "expected --seq to be from 1 to the model's limit "
+                             "of "
+                          << config.maxPositions << " positions, got " << seq;
+  int64_t widest =
+      std::max({config.vocabSize, config.hiddenSize, config.intermediateSize,
+                config.numHeads * config.headDim});
+  bool overflow =
+      options.batch < 1 || options.batch > maxElements / seq / widest;
+  if (overflow)
+    return emitError(loc) << "expected --batch to be from 1 to "
+                          << std::max<int64_t>(1, maxElements / seq / widest)
+                          << " at " << seq << " positions, got "
+                          << options.batch;
+  return seq;
+}
+
+/// All of the layers used must have the window, or none, if it matters.
+static LogicalResult checkWindow(Location loc, const ModelConfig &config,
+                                 int64_t seq, int64_t layers) {
+  ArrayRef<bool> used = ArrayRef(config.slides).take_front(layers);
+  if (!config.slidingWindow || *config.slidingWindow >= seq ||
+      llvm::all_equal(used))
+    return success();
+  return emitError(loc)
+         << "layers with and without a sliding window in one model are not "
+            "supported for sequences longer than the window: expected --seq to "
+            "be at most "
+         << *config.slidingWindow << ", got " << seq;
+}
+
+//===----------------------------------------------------------------------===//
+// The checkpoint's tensors
+//===----------------------------------------------------------------------===//
+
+/// Tensors that files of a family may hold though no program reads them, and
+/// the layers that `--layers` leaves out.
+static SmallVector<std::string> getIgnored(const ModelConfig &config,
+                                           int64_t layers) {
+  SmallVector<std::string> patterns;
+  SmallVector<StringRef> prefixes;
+  switch (config.family) {
+  case ModelFamily::Llama:
+    patterns = {"*.rotary_emb.inv_freq"};
+    prefixes = {"model.layers."};
+    break;
+  case ModelFamily::GPT2:
+    patterns = {"*.attn.bias", "*.attn.masked_bias"};
+    prefixes = {"transformer.h.", "h."};
+    break;
+  case ModelFamily::Bert:
+    patterns = {"*embeddings.position_ids", "*pooler.dense.*", "cls.*"};
+    prefixes = {"bert.encoder.layer.", "encoder.layer."};
+    break;
+  }
+  for (int64_t i = layers; i < config.numLayers; ++i)
+    for (StringRef prefix : prefixes)
+      patterns.push_back((prefix + Twine(i) + ".*").str());
+  return patterns;
+}
+
+/// Names in double quotes, the first few of them.
+static void list(InFlightDiagnostic &diag, ArrayRef<std::string> names) {
+  llvm::interleave(
+      names.take_front(maxListed), diag,
+      [&](const std::string &name) { diag << quoted(name); }, ", ");
+  if (names.size() > maxListed)
+    diag << " and " << names.size() - maxListed << " more";
+}
+
+static std::string showShape(ArrayRef<int64_t> shape) {
+  std::string text = "[";
+  llvm::raw_string_ostream os(text);
+  llvm::interleaveComma(shape, os);
+  return text + "]";
+}
+
+static LogicalResult checkTensors(Location loc, const Checkpoint &checkpoint,
+                                  ArrayRef<ParameterUse> parameters,
+                                  int64_t layers,
+                                  ArrayRef<std::string> ignored) {
+  bool valid = true;
+  llvm::StringSet<> used;
+  SmallVector<std::string> missing;
+  auto check = [&](const ParameterUse &use, int64_t layer) {
+    bool found = false;
+    std::string first;
+    for (const std::string &pattern : use.names) {
+      auto [before, after] = StringRef(pattern).split("{i}");
+      std::string name = before.size() == pattern.size()
+                             ? pattern
+                             : (before + Twine(layer) + after).str();
+      if (first.empty())
+        first = name;
+      used.insert(name);
+      const CheckpointTensor *tensor = checkpoint.find(name);
+      if (!tensor)
+        continue;
+      found = true;
+      if (ArrayRef(tensor->shape) != ArrayRef(use.shape)) {
+        emitError(loc) << "tensor " << quoted(name) << " in "
+                       << quoted(tensor->file) << ": expected shape "
+                       << showShape(use.shape) << " from config.json, got "
+                       << showShape(tensor->shape);
+        valid = false;
+      }
+      if (tensor->dtype != "F32" && tensor->dtype != "BF16" &&
+          tensor->dtype != "F16") {
+        emitError(loc) << "tensor " << quoted(name) << " in "
+                       << quoted(tensor->file)
+                       << ": expected dtype F32, BF16 or F16, got "
+                       << tensor->dtype;
+        valid = false;
+      }
+    }
+    if (!found)
+      missing.push_back(first);
+  };
+  llvm::StringSet<> seen;
+  for (const ParameterUse &use : parameters) {
+    // The three parts of a fused tensor are one tensor of the file.
+    if (!seen.insert(use.names.front()).second)
+      continue;
+    bool repeated = use.names.front().find("{i}") != std::string::npos;
+    for (int64_t i = 0; i < (repeated ? layers : 1); ++i)
+      check(use, i);
+  }
+  if (!missing.empty()) {
+    auto diag = emitError(loc);
+    diag << "the checkpoint lacks " << missing.size()
+         << (missing.size() == 1 ? " tensor" : " tensors")
+         << " that config.json asks for: ";
+    list(diag, missing);
+    valid = false;
+  }
+
+  SmallVector<llvm::GlobPattern> globs;
+  for (const std::string &pattern : ignored)
+    globs.push_back(llvm::cantFail(llvm::GlobPattern::create(pattern)));
+  SmallVector<std::string> unused;
+  for (const auto &entry : checkpoint.getTensors())
+    if (!used.contains(entry.first()) &&
+        llvm::none_of(globs, [&](const llvm::GlobPattern &glob) {
+          return glob.match(entry.first());
+        }))
+      unused.push_back(entry.first().str());
+  llvm::sort(unused);
+  if (!unused.empty()) {
+    auto diag = emitError(loc);
+    diag << "the checkpoint has " << unused.size()
+         << (unused.size() == 1 ? " tensor" : " tensors")
+         << " that the model of config.json does not use: ";
+    list(diag, unused);
+    valid = false;
+  }
+  return success(valid);
+}
+
+//===----------------------------------------------------------------------===//
+// Import
+//===----------------------------------------------------------------------===//
+
+/// The type of the first parameter's tensor, for configs that do not say.
+static FloatKind getStoredType(const Checkpoint &checkpoint) {
+  for (StringRef name : {"model.embed_tokens.weight", "transformer.wte.weight",
+                         "wte.weight", "embeddings.word_embeddings.weight",
+                         "bert.embeddings.word_embeddings.weight"})
+    if (const CheckpointTensor *tensor = checkpoint.find(name)) {
+      if (tensor->dtype == "BF16")
+        return FloatKind::BF16;
+      if (tensor->dtype == "F16")
+        return FloatKind::F16;
+    }
+  return FloatKind::F32;
+}
+
+static std::string getModelName(StringRef directory) {
+  SmallString<128> path;
+  if (llvm::sys::fs::real_path(directory, path))
+    path = directory;
+  return llvm::json::fixUTF8(llvm::sys::path::filename(path));
+}
+
+OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
+                                  const ImportOptions &options) {
+  context->loadDialect<arith::ArithDialect, func::FuncDialect,
+                       linalg::LinalgDialect, math::MathDialect,
+                       tensor::TensorDialect, TPDialect, nn::NNDialect>();
+  std::optional<ModelConfig> config = readModelConfig(context, directory);
+  if (!config)
+    return nullptr;
+  FailureOr<Checkpoint> checkpoint = Checkpoint::open(context, directory);
+  if (failed(checkpoint))
+    return nullptr;
+  SentenceModules modules;
+  if (config->family == ModelFamily::Bert) {
+    auto read = readSentenceModules(context, directory, config->hiddenSize);
+    if (failed(read))
+      return nullptr;
+    modules = *read;
+  }
+
+  SmallString<128> path(directory);
+  llvm::sys::path::append(path, "config.json");
+  Location loc = FileLineColLoc::get(context, path, 1, 1);
+  Location whole = UnknownLoc::get(context);
+  FailureOr<int64_t> layers = chooseLayers(loc, *config, options);
+  FailureOr<int64_t> seq = chooseSeq(loc, *config, options);
+  if (failed(layers) || failed(seq) ||
+      failed(checkWindow(loc, *config, *seq, *layers)))
+    return nullptr;
+  if (options.lastLogits && config->family == ModelFamily::Bert) {
+    emitError(loc) << "--logits last needs a language model; "
+                   << config->architecture << " gives last_hidden_state";
+    return nullptr;
+  }
+  FloatKind dtype = options.dtype.value_or(
+      config->dtype.value_or(getStoredType(*checkpoint)));
+
+  ModelBuilder model(context, *config, *checkpoint, options, dtype, *seq,
+                     *layers);
+  NamedValues outputs;
+  switch (config->family) {
+  case ModelFamily::Llama:
+    outputs = buildLlama(model);
+    break;
+  case ModelFamily::GPT2:
+    outputs = buildGPT2(model);
+    break;
+  case ModelFamily::Bert:
+    outputs = buildBert(model, modules);
+    break;
+  }
+  SmallVector<std::string> ignored = getIgnored(*config, *layers);
+  OwningOpRef<ModuleOp> module =
+      model.finish(outputs, getModelName(directory), ignored);
+  if (checkpoint->hasWeights() &&
+      failed(checkTensors(whole, *checkpoint, model.getParameters(), *layers,
+                          ignored)))
+    return nullptr;
+  if (failed(verify(*module)))
+    return nullptr;
+  return module;
+}
+
+} // namespace tp

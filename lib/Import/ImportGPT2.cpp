@@ -1,0 +1,98 @@
+//===- ImportGPT2.cpp - GPT-2 ---------------------------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A decoder with LayerNorm before each part and learned positions. Checkpoints
+// store each weight as [inputs, outputs] and queries, keys and values side by
+// side in one tensor; they are read as three transposed boxes of it, because
+// cutting the whole tensor over ranks would cut it in the wrong places. Names
+// come with and without `transformer.`.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelBuilder.h"
+
+using namespace mlir;
+
+namespace tp {
+
+static constexpr llvm::StringLiteral prefix = "transformer.";
+
+static SmallVector<std::string> namesOf(const Twine &name) {
+  return {(prefix + name).str(), name.str()};
+}
+
+static Value normalize(ModelBuilder &m, const std::string &path, Value x) {
+  int64_t size = ModelBuilder::shapeOf(x).back();
+  Value weight = m.parameter(namesOf(path + ".weight"), {size});
+  Value bias = m.parameter(namesOf(path + ".bias"), {size});
+  return m.layerNorm((prefix + path).str(), x, weight, bias);
+}
+
+/// Part `part` of the `parts` equal ones that a Conv1D's outputs consist of.
+static Value project(ModelBuilder &m, const std::string &path, Value x,
+                     int64_t outputs, int64_t part = 0, int64_t parts = 1) {
+  int64_t inputs = ModelBuilder::shapeOf(x).back();
+  ParameterBox weightBox{
+      {inputs, parts * outputs}, {0, part * outputs}, {1, 0}};
+  ParameterBox biasBox{{parts * outputs}, {part * outputs}, {0}};
+  Value weight =
+      m.parameter(namesOf(path + ".weight"), {outputs, inputs}, &weightBox);
+  Value bias = m.parameter(namesOf(path + ".bias"), {outputs},
+                           parts > 1 ? &biasBox : nullptr);
+  std::string place = (prefix + path).str();
+  if (parts > 1)
+    place += "[" + std::string(1, "qkv"[part]) + "]";
+  return m.linear(place, x, weight, bias);
+}
+
+static Value buildAttention(ModelBuilder &m, const std::string &path, Value x,
+                            Value mask) {
+  const ModelConfig &c = m.config;
+  std::string place = (prefix + path).str();
+  auto heads = [&](int64_t part) {
+    Value y = project(m, path + ".c_attn", x, c.hiddenSize, part, 3);
+    return m.splitHeads(place, y, c.numHeads);
+  };
+  Value q = heads(0), k = heads(1), v = heads(2);
+  Value context = m.attention(place, q, k, v, mask, /*causal=*/true);
+  return project(m, path + ".c_proj", m.mergeHeads(place, context),
+                 c.hiddenSize);
+}
+
+NamedValues buildGPT2(ModelBuilder &m) {
+  const ModelConfig &c = m.config;
+  Value ids = m.addInput("input_ids", c.vocabSize, "");
+  Value mask = m.addInput("attention_mask", 2, "ones");
+  SmallVector<std::string> names = namesOf("wte.weight");
+  if (c.tieEmbeddings)
+    names.push_back("lm_head.weight");
+  Value table = m.parameter(names, {c.vocabSize, c.hiddenSize});
+  Value positions =
+      m.parameter(namesOf("wpe.weight"), {c.maxPositions, c.hiddenSize});
+  Value hidden = m.embedding("transformer.wte", ids, table);
+  hidden = m.addPositions("transformer.wpe", hidden,
+                          m.firstRows("transformer.wpe", positions));
+
+  std::string layer = "h.{i}", place = "transformer.h.{i}";
+  hidden = m.repeatLayers(place, hidden, [&](Value x) {
+    Value normed = normalize(m, layer + ".ln_1", x);
+    x = m.add(place, x, buildAttention(m, layer + ".attn", normed, mask));
+    normed = normalize(m, layer + ".ln_2", x);
+    Value inner = project(m, layer + ".mlp.c_fc", normed, c.intermediateSize);
+    inner = m.activation(place + ".mlp", inner);
+    return m.add(place, x,
+                 project(m, layer + ".mlp.c_proj", inner, c.hiddenSize));
+  });
+
+  hidden = normalize(m, "ln_f", hidden);
+  if (m.lastLogits)
+    hidden = m.lastPosition("lm_head", hidden, mask);
+  Value head = c.tieEmbeddings ? table
+                               : m.parameter({"lm_head.weight"},
+                                             {c.vocabSize, c.hiddenSize});
+  return {{"logits", m.linear("lm_head", hidden, head, Value())}};
+}
+
+} // namespace tp

@@ -1,0 +1,276 @@
+//===- JsonFile.cpp - Reading untrusted JSON with errors at the key -------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See JsonFile.h. Nesting is counted on the text, strings skipped, because the
+// parser underneath recurses once per level and would overflow its stack.
+//
+//===----------------------------------------------------------------------===//
+
+#include "JsonFile.h"
+#include "mlir/IR/Location.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include <cmath>
+
+using namespace mlir;
+namespace json = llvm::json;
+
+namespace tp {
+
+static constexpr unsigned maxNesting = 32;
+static constexpr size_t maxShown = 80;
+
+std::string checkJsonNesting(StringRef text, unsigned maxDepth) {
+  unsigned depth = 0;
+  bool inString = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (inString) {
+      if (c == '\\')
+        ++i;
+      else if (c == '"')
+        inString = false;
+      continue;
+    }
+    if (c == '"')
+      inString = true;
+    else if (c == '{' || c == '[') {
+      if (++depth > maxDepth)
+        return llvm::formatv("nested deeper than {0} levels", maxDepth);
+    } else if ((c == '}' || c == ']') && depth > 0)
+      --depth;
+  }
+  return "";
+}
+
+std::string showJson(const json::Value &value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << value;
+  if (text.size() > maxShown) {
+    size_t end = maxShown;
+    while (end > 0 && (text[end] & 0xc0) == 0x80)
+      --end;
+    text = text.substr(0, end) + "...";
+  }
+  return text;
+}
+
+std::string quoted(StringRef name) {
+  return showJson(json::Value(json::fixUTF8(name)));
+}
+
+std::optional<JsonFile> JsonFile::read(MLIRContext *context, StringRef path,
+                                       size_t maxBytes, StringRef arrayKey) {
+  JsonFile file(context, path);
+  Location whole = FileLineColLoc::get(context, path, 1, 1);
+  uint64_t size = 0;
+  if (std::error_code ec = llvm::sys::fs::file_size(path, size)) {
+    emitError(UnknownLoc::get(context))
+        << "cannot read " << path << ": " << ec.message();
+    return std::nullopt;
+  }
+  if (size > maxBytes) {
+    emitError(UnknownLoc::get(context))
+        << path << ": expected at most " << maxBytes << " bytes, got " << size;
+    return std::nullopt;
+  }
+  auto buffer = llvm::MemoryBuffer::getFile(path);
+  if (!buffer) {
+    emitError(UnknownLoc::get(context))
+        << "cannot read " << path << ": " << buffer.getError().message();
+    return std::nullopt;
+  }
+  file.text = (*buffer)->getBuffer().str();
+  if (std::string why = checkJsonNesting(file.text, maxNesting); !why.empty()) {
+    emitError(whole) << "malformed JSON: " << why;
+    return std::nullopt;
+  }
+  auto parsed = json::parse(file.text);
+  if (!parsed) {
+    // The parser's text is "[line:column, byte=offset]: what".
+    std::string what = llvm::toString(parsed.takeError());
+    StringRef rest = what;
+    unsigned line = 1, column = 1;
+    if (rest.consume_front("[")) {
+      rest.consumeInteger(10, line);
+      rest.consume_front(":");
+      rest.consumeInteger(10, column);
+      rest = rest.split("]: ").second;
+    }
+    emitError(FileLineColLoc::get(context, path, line, column))
+        << "malformed JSON: " << (rest.empty() ? StringRef(what) : rest);
+    return std::nullopt;
+  }
+  bool isArray = !arrayKey.empty();
+  if (isArray ? !parsed->getAsArray() : !parsed->getAsObject()) {
+    emitError(whole) << "expected a JSON " << (isArray ? "array" : "object");
+    return std::nullopt;
+  }
+  if (isArray)
+    file.root = json::Object{{arrayKey, std::move(*parsed)}};
+  else
+    file.root = std::move(*parsed);
+  return file;
+}
+
+size_t JsonFile::find(StringRef key, size_t from) const {
+  if (key.empty())
+    return from;
+  std::string pattern = ("\"" + key + "\"").str();
+  for (size_t at = text.find(pattern, from); at != std::string::npos;
+       at = text.find(pattern, at + 1)) {
+    StringRef after = StringRef(text).substr(at + pattern.size()).ltrim();
+    if (after.starts_with(":"))
+      return at;
+  }
+  return from;
+}
+
+Location JsonFile::getLoc(size_t offset) const {
+  StringRef before = StringRef(text).substr(0, offset);
+  size_t line = before.count('\n') + 1;
+  size_t lastNewline = before.rfind('\n');
+  size_t column =
+      lastNewline == StringRef::npos ? offset + 1 : offset - lastNewline;
+  return FileLineColLoc::get(context, path, line, column);
+}
+
+ObjectReader::ObjectReader(const JsonFile &file, const json::Object &object,
+                           StringRef name)
+    : file(file), object(object), name(name), start(file.find(name, 0)) {}
+
+InFlightDiagnostic ObjectReader::error(StringRef key) {
+  hasFailed = true;
+  return emitError(file.getLoc(file.find(key, start)));
+}
+
+std::string ObjectReader::getPath(StringRef key) const {
+  return name.empty() ? key.str() : name + "." + key.str();
+}
+
+bool ObjectReader::has(StringRef key) const {
+  const json::Value *value = object.get(key);
+  return value && value->kind() != json::Value::Null;
+}
+
+const json::Value *ObjectReader::get(StringRef key) {
+  seen.insert(key);
+  return has(key) ? object.get(key) : nullptr;
+}
+
+int64_t ObjectReader::getInt(StringRef key, std::optional<int64_t> fallback,
+                             int64_t min, int64_t max) {
+  const json::Value *value = get(key);
+  if (!value && fallback)
+    return *fallback;
+  if (!value) {
+    error() << "missing " << getPath(key) << ": expected an integer";
+    return min;
+  }
+  std::optional<int64_t> number = value->getAsInteger();
+  if (!number || *number < min || *number > max) {
+    error(key) << "expected " << getPath(key) << " to be an integer from "
+               << min << " to " << max << ", got " << showJson(*value);
+    return min;
+  }
+  return *number;
+}
+
+double ObjectReader::getPositive(StringRef key,
+                                 std::optional<double> fallback) {
+  const json::Value *value = get(key);
+  if (!value && fallback)
+    return *fallback;
+  if (!value) {
+    error() << "missing " << getPath(key) << ": expected a positive number";
+    return 1;
+  }
+  std::optional<double> number = value->getAsNumber();
+  if (!number || !std::isfinite(*number) || *number <= 0) {
+    error(key) << "expected " << getPath(key)
+               << " to be a positive number, got " << showJson(*value);
+    return 1;
+  }
+  return *number;
+}
+
+bool ObjectReader::getBool(StringRef key, bool fallback) {
+  const json::Value *value = get(key);
+  if (!value)
+    return fallback;
+  if (std::optional<bool> flag = value->getAsBoolean())
+    return *flag;
+  error(key) << "expected " << getPath(key) << " to be true or false, got "
+             << showJson(*value);
+  return fallback;
+}
+
+std::optional<std::string> ObjectReader::getString(StringRef key) {
+  const json::Value *value = get(key);
+  if (!value)
+    return std::nullopt;
+  if (std::optional<StringRef> string = value->getAsString())
+    return string->str();
+  error(key) << "expected " << getPath(key) << " to be a string, got "
+             << showJson(*value);
+  return std::nullopt;
+}
+
+const json::Object *ObjectReader::getObject(StringRef key) {
+  const json::Value *value = get(key);
+  if (!value)
+    return nullptr;
+  if (const json::Object *nested = value->getAsObject())
+    return nested;
+  error(key) << "expected " << getPath(key) << " to be an object, got "
+             << showJson(*value);
+  return nullptr;
+}
+
+const json::Array *ObjectReader::getArray(StringRef key) {
+  const json::Value *value = get(key);
+  if (!value)
+    return nullptr;
+  if (const json::Array *array = value->getAsArray())
+    return array;
+  error(key) << "expected " << getPath(key) << " to be an array, got "
+             << showJson(*value);
+  return nullptr;
+}
+
+void ObjectReader::require(StringRef key, const json::Value &expected,
+                           StringRef reason) {
+  const json::Value *value = get(key);
+  if (value && *value != expected)
+    error(key) << "unsupported " << getPath(key) << ": " << reason
+               << "; expected " << showJson(expected) << ", got "
+               << showJson(*value);
+}
+
+void ObjectReader::ignore(ArrayRef<llvm::StringLiteral> keys) {
+  for (StringRef key : keys)
+    seen.insert(key);
+}
+
+void ObjectReader::finish() {
+  SmallVector<StringRef> unknown;
+  for (const auto &entry : object) {
+    bool off = entry.second.kind() == json::Value::Null ||
+               entry.second.getAsBoolean() == false;
+    if (!off && !seen.contains(entry.first))
+      unknown.push_back(entry.first);
+  }
+  llvm::sort(unknown); // The object's order is that of a hash table.
+  for (StringRef key : unknown)
+    error(key) << "unknown key " << quoted(getPath(key)) << " with value "
+               << showJson(*object.get(key))
+               << ": it may change the result; remove it if it does not";
+}
+
+} // namespace tp

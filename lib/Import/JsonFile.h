@@ -1,0 +1,116 @@
+//===- JsonFile.h - Reading untrusted JSON with errors at the key ---*- C++
+//-*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The files of a checkpoint come from strangers. A JsonFile checks size and
+// nesting before the parser, which recurses, sees the text; an ObjectReader
+// hands out typed values, remembers which keys were read, and places each
+// error at the key that caused it. Errors are collected rather than ending the
+// reading, so that a user sees all of them at once.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_IMPORT_JSONFILE_H
+#define TP_LIB_IMPORT_JSONFILE_H
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/JSON.h"
+#include <optional>
+#include <string>
+
+namespace tp {
+
+/// What is wrong with `text` as far as nesting goes, or an empty string.
+std::string checkJsonNesting(llvm::StringRef text, unsigned maxDepth);
+
+/// A value as one would write it in JSON, shortened for a message.
+std::string showJson(const llvm::json::Value &value);
+/// A name in double quotes, with anything unprintable escaped.
+std::string quoted(llvm::StringRef name);
+
+/// A JSON text whose root is an object.
+class JsonFile {
+public:
+  /// Reads the file. Emits an error and returns nothing if it is missing,
+  /// larger than `maxBytes`, nested deeper than 32, malformed, or no object.
+  /// With `arrayKey` the file holds an array instead, which becomes the value
+  /// of that key of the root.
+  static std::optional<JsonFile> read(mlir::MLIRContext *context,
+                                      llvm::StringRef path, size_t maxBytes,
+                                      llvm::StringRef arrayKey = "");
+
+  const llvm::json::Object &getRoot() const { return *root.getAsObject(); }
+  llvm::StringRef getPath() const { return path; }
+  /// Where `key` stands after `from` (an offset into the text), or the start of
+  /// the file if it is not there.
+  size_t find(llvm::StringRef key, size_t from) const;
+  mlir::Location getLoc(size_t offset) const;
+
+private:
+  JsonFile(mlir::MLIRContext *context, llvm::StringRef path)
+      : context(context), path(path), root(nullptr) {}
+
+  mlir::MLIRContext *context;
+  std::string path;
+  std::string text;
+  llvm::json::Value root;
+};
+
+/// Typed access to one object of a file.
+class ObjectReader {
+public:
+  ObjectReader(const JsonFile &file, const llvm::json::Object &object,
+               llvm::StringRef name = "");
+
+  /// True once any error was emitted through this reader or a nested one.
+  bool failed() const { return hasFailed; }
+  void fail() { hasFailed = true; }
+  /// An error at `key` (or at the object's start).
+  mlir::InFlightDiagnostic error(llvm::StringRef key = "");
+  /// The key as a user knows it: `rope_parameters.factor`.
+  std::string getPath(llvm::StringRef key) const;
+
+  /// The value, unless the key is absent or null. Counts as read.
+  const llvm::json::Value *get(llvm::StringRef key);
+  /// True if the key is there and not null.
+  bool has(llvm::StringRef key) const;
+  /// True if the key is there, null included.
+  bool isPresent(llvm::StringRef key) const { return object.get(key); }
+
+  /// An integer of [min, max]; without `fallback` the key is required.
+  int64_t getInt(llvm::StringRef key, std::optional<int64_t> fallback,
+                 int64_t min, int64_t max);
+  /// A positive, finite number.
+  double getPositive(llvm::StringRef key, std::optional<double> fallback);
+  bool getBool(llvm::StringRef key, bool fallback);
+  std::optional<std::string> getString(llvm::StringRef key);
+  const llvm::json::Object *getObject(llvm::StringRef key);
+  const llvm::json::Array *getArray(llvm::StringRef key);
+
+  /// An error unless the key is absent, null or equal to `expected`.
+  void require(llvm::StringRef key, const llvm::json::Value &expected,
+               llvm::StringRef reason);
+  /// Marks keys as having no influence on the result.
+  void ignore(llvm::ArrayRef<llvm::StringLiteral> keys);
+  /// An error for every key that was neither read nor ignored, unless it is
+  /// null or false: such a key may change the result.
+  void finish();
+
+private:
+  const JsonFile &file;
+  const llvm::json::Object &object;
+  std::string name;
+  size_t start;
+  llvm::StringSet<> seen;
+  bool hasFailed = false;
+};
+
+} // namespace tp
+
+#endif // TP_LIB_IMPORT_JSONFILE_H

@@ -1,0 +1,137 @@
+//===- ModelBuilder.h - Emitting model IR ---*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the families share when they emit a program: the function and its named
+// inputs and outputs, parameters (recorded, so that they can be checked against
+// the checkpoint's headers), and operations placed at the path of the module
+// they come from, because that is what the ledger prints.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_IMPORT_MODELBUILDER_H
+#define TP_LIB_IMPORT_MODELBUILDER_H
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "tp/Import/Checkpoint.h"
+#include "tp/Import/Import.h"
+#include "tp/Import/ModelConfig.h"
+#include "tp/Import/SentenceModules.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace tp {
+
+/// A parameter of the program and the checkpoint tensor that it must match.
+struct ParameterUse {
+  /// The names it may have; the first is written into the IR. With `{i}` there
+  /// is one tensor per layer.
+  llvm::SmallVector<std::string> names;
+  llvm::SmallVector<int64_t> shape;
+};
+
+/// Where a parameter lies in its checkpoint tensor: see tp.parameter's source.
+struct ParameterBox {
+  llvm::SmallVector<int64_t> shape;
+  llvm::SmallVector<int64_t> offsets;
+  llvm::SmallVector<int64_t> permutation;
+};
+
+class ModelBuilder {
+public:
+  ModelBuilder(mlir::MLIRContext *context, const ModelConfig &config,
+               const Checkpoint &checkpoint, const ImportOptions &options,
+               FloatKind dtype, int64_t seq, int64_t numLayers);
+
+  const ModelConfig &config;
+  const int64_t batch, seq, numLayers;
+  const bool lastLogits;
+  mlir::OpBuilder builder;
+
+  //===--------------------------------------------------------------------===//
+  // The function
+  //===--------------------------------------------------------------------===//
+
+  /// An argument i64[batch, seq] with values of [0, limit). `defaultValue` is
+  /// "ones", "zeros" or empty for an input that must be given.
+  mlir::Value addInput(llvm::StringRef name, int64_t limit,
+                       llvm::StringRef defaultValue);
+  /// Ends the function.
+  mlir::OwningOpRef<mlir::ModuleOp>
+  finish(llvm::ArrayRef<std::pair<llvm::StringRef, mlir::Value>> outputs,
+         llvm::StringRef modelName, llvm::ArrayRef<std::string> ignored);
+  llvm::ArrayRef<ParameterUse> getParameters() const { return parameters; }
+
+  //===--------------------------------------------------------------------===//
+  // Parameters and operations, at the module's path
+  //===--------------------------------------------------------------------===//
+
+  mlir::Location at(llvm::StringRef path);
+  mlir::RankedTensorType type(llvm::ArrayRef<int64_t> shape) const {
+    return mlir::RankedTensorType::get(shape, elementType);
+  }
+  static llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) {
+    return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape();
+  }
+
+  /// The parameter with the first of `names` that the checkpoint has.
+  mlir::Value parameter(llvm::ArrayRef<std::string> names,
+                        llvm::ArrayRef<int64_t> shape,
+                        const ParameterBox *box = nullptr);
+  mlir::Value linear(llvm::StringRef path, mlir::Value x, mlir::Value weight,
+                     mlir::Value bias);
+  mlir::Value rmsNorm(llvm::StringRef path, mlir::Value x, mlir::Value weight);
+  mlir::Value layerNorm(llvm::StringRef path, mlir::Value x, mlir::Value weight,
+                        mlir::Value bias);
+  mlir::Value embedding(llvm::StringRef path, mlir::Value ids,
+                        mlir::Value table);
+  mlir::Value activation(llvm::StringRef path, mlir::Value x);
+  mlir::Value add(llvm::StringRef path, mlir::Value a, mlir::Value b);
+  mlir::Value mul(llvm::StringRef path, mlir::Value a, mlir::Value b);
+  /// x[b, s, h] + rows[s, h].
+  mlir::Value addPositions(llvm::StringRef path, mlir::Value x,
+                           mlir::Value rows);
+  /// The first `seq` rows of a table of positions.
+  mlir::Value firstRows(llvm::StringRef path, mlir::Value table);
+  /// [b, s, heads * d] -> [b, s, heads, d] and back.
+  mlir::Value splitHeads(llvm::StringRef path, mlir::Value x, int64_t heads);
+  mlir::Value mergeHeads(llvm::StringRef path, mlir::Value x);
+  mlir::Value attention(llvm::StringRef path, mlir::Value q, mlir::Value k,
+                        mlir::Value v, mlir::Value mask, bool causal);
+  /// The layers: `body` maps the carried value to the next one.
+  mlir::Value repeatLayers(llvm::StringRef path, mlir::Value x,
+                           llvm::function_ref<mlir::Value(mlir::Value)> body);
+  /// x[b, s, h] -> [b, 1, h]: the last position that the mask keeps.
+  mlir::Value lastPosition(llvm::StringRef path, mlir::Value x,
+                           mlir::Value mask);
+  /// x[b, s, h] -> [b, h]: the mean over the positions that the mask keeps.
+  mlir::Value meanPool(llvm::StringRef path, mlir::Value x, mlir::Value mask);
+  /// x[b, h] divided by its L2 norm.
+  mlir::Value l2Normalize(llvm::StringRef path, mlir::Value x);
+
+private:
+  mlir::Value filled(mlir::Location loc, mlir::TypedAttr value,
+                     llvm::ArrayRef<int64_t> shape);
+  /// i64[b]: how many positions of each row the mask keeps.
+  mlir::Value countKept(mlir::Location loc, mlir::Value mask);
+
+  const Checkpoint &checkpoint;
+  mlir::Type elementType;
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  mlir::Operation *function;
+  llvm::SmallVector<ParameterUse> parameters;
+};
+
+/// The families: emit the body and return the named outputs.
+using NamedValues = llvm::SmallVector<std::pair<llvm::StringRef, mlir::Value>>;
+NamedValues buildLlama(ModelBuilder &model);
+NamedValues buildGPT2(ModelBuilder &model);
+NamedValues buildBert(ModelBuilder &model, const SentenceModules &modules);
+
+} // namespace tp
+
+#endif // TP_LIB_IMPORT_MODELBUILDER_H

@@ -1,0 +1,52 @@
+//===- Rope.cpp - The frequencies of rotary position embeddings -----------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Frequencies are computed once, here, and stored in the IR: no later stage
+// knows a rope type. The arithmetic is f32 throughout, because a frequency that
+// differs in its last bit turns position 100,000 by a visibly other angle.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Import/ModelConfig.h"
+#include <cmath>
+#include <numbers>
+
+namespace tp {
+
+/// Llama 3.1: long wavelengths are stretched by the factor, short ones kept,
+/// and those between interpolated.
+static float stretchLlama3(float frequency, const RopeConfig &rope) {
+  float length = rope.originalMaxPositions;
+  float low = rope.lowFrequencyFactor, high = rope.highFrequencyFactor;
+  float wavelength = float(2 * std::numbers::pi) / frequency;
+  if (wavelength > length / low)
+    return frequency / float(rope.factor);
+  if (wavelength < length / high)
+    return frequency;
+  float smooth = (length / wavelength - low) / (high - low);
+  return (1 - smooth) * frequency / float(rope.factor) + smooth * frequency;
+}
+
+llvm::SmallVector<float>
+RopeConfig::getInverseFrequencies(int64_t headDim) const {
+  llvm::SmallVector<float> frequencies;
+  for (int64_t i = 0; i < headDim; i += 2) {
+    float frequency = 1.0f / std::pow(float(theta), float(i) / float(headDim));
+    switch (kind) {
+    case Kind::Default:
+      break;
+    case Kind::Linear:
+      frequency /= float(factor);
+      break;
+    case Kind::Llama3:
+      frequency = stretchLlama3(frequency, *this);
+      break;
+    }
+    frequencies.push_back(frequency);
+  }
+  return frequencies;
+}
+
+} // namespace tp

@@ -1,0 +1,115 @@
+//===- SentenceModules.cpp - What follows an encoder ----------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// modules.json is an array; it is wrapped in an object here, so that one reader
+// serves all files. A module's kind is the last part of its dotted type.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Import/SentenceModules.h"
+#include "JsonFile.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+namespace json = llvm::json;
+
+namespace tp {
+
+static constexpr size_t maxBytes = 1 << 20;
+
+static LogicalResult readPooling(MLIRContext *context, StringRef directory,
+                                 StringRef subdirectory, int64_t hiddenSize) {
+  SmallString<128> path(directory);
+  llvm::sys::path::append(path, subdirectory, "config.json");
+  std::optional<JsonFile> file = JsonFile::read(context, path, maxBytes);
+  if (!file)
+    return failure();
+  ObjectReader reader(*file, file->getRoot());
+  bool mean = reader.getBool("pooling_mode_mean_tokens", false);
+  for (const auto &entry : file->getRoot()) {
+    StringRef key = entry.first;
+    if (key.starts_with("pooling_mode_") && key != "pooling_mode_mean_tokens" &&
+        reader.getBool(key, false))
+      reader.error(key) << "unsupported " << key
+                        << ": expected mean pooling alone";
+  }
+  if (std::optional<std::string> mode = reader.getString("pooling_mode")) {
+    mean |= *mode == "mean";
+    if (*mode != "mean")
+      reader.error("pooling_mode") << "unsupported pooling_mode "
+                                   << quoted(*mode) << "; expected \"mean\"";
+  }
+  if (!mean && !reader.failed())
+    reader.error() << "expected pooling_mode_mean_tokens to be true";
+  for (StringRef key : {"word_embedding_dimension", "embedding_dimension"}) {
+    int64_t size = reader.getInt(key, hiddenSize, 1, INT32_MAX);
+    if (!reader.failed() && size != hiddenSize)
+      reader.error(key) << "expected " << key
+                        << " to be the encoder's hidden size " << hiddenSize
+                        << ", got " << size;
+  }
+  // Instructions in front of a sentence: the tokeniser's affair.
+  reader.ignore({"include_prompt"});
+  reader.finish();
+  return failure(reader.failed());
+}
+
+FailureOr<SentenceModules> readSentenceModules(MLIRContext *context,
+                                               StringRef directory,
+                                               int64_t hiddenSize) {
+  SentenceModules result;
+  SmallString<128> path(directory);
+  llvm::sys::path::append(path, "modules.json");
+  if (!llvm::sys::fs::exists(path))
+    return result;
+  std::optional<JsonFile> file =
+      JsonFile::read(context, path, maxBytes, "modules");
+  if (!file)
+    return failure();
+  ObjectReader reader(*file, file->getRoot());
+  const json::Array *modules = reader.getArray("modules");
+  if (!modules)
+    return failure();
+  SmallVector<std::string> kinds;
+  for (const json::Value &module : *modules) {
+    const json::Object *object = module.getAsObject();
+    std::optional<StringRef> type, subdirectory;
+    if (object) {
+      type = object->getString("type");
+      subdirectory = object->getString("path");
+    }
+    if (!type || !subdirectory) {
+      reader.error() << "expected modules with a type and a path, got "
+                     << showJson(module);
+      return failure();
+    }
+    StringRef kind = type->substr(type->rfind('.') + 1);
+    size_t place = kinds.size();
+    if (kind == "Pooling" && place == 1) {
+      if (subdirectory->contains("..") || subdirectory->starts_with("/")) {
+        reader.error("path")
+            << "expected the pooling module's path to be in the directory, got "
+            << quoted(*subdirectory);
+        return failure();
+      }
+      if (failed(readPooling(context, directory, *subdirectory, hiddenSize)))
+        return failure();
+      result.pooling = true;
+    } else if (kind == "Normalize" && place == 2) {
+      result.normalize = true;
+    } else if (kind != "Transformer" || place != 0) {
+      reader.error(*type == kind ? "type" : "")
+          << "unsupported module " << quoted(kind) << " at place " << place
+          << "; expected Transformer, Pooling and, optionally, Normalize";
+      return failure();
+    }
+    kinds.push_back(kind.str());
+  }
+  return result;
+}
+
+} // namespace tp

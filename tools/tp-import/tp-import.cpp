@@ -1,0 +1,72 @@
+//===- tp-import.cpp - A checkpoint directory as model IR -----------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The import stage as a program. The output appears only when it is complete.
+// Exit codes: 0 done, 1 the checkpoint or the environment, 2 the command line.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Support/FileUtilities.h"
+#include "tp/Import/Import.h"
+#include "tp/Import/ImportFlags.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+namespace cl = llvm::cl;
+
+static constexpr int userError = 1;
+static constexpr int commandLineError = 2;
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::OptionCategory category("tp-import options");
+  cl::opt<std::string> directory(cl::Positional, cl::Required, cl::desc("DIR"),
+                                 cl::cat(category));
+  cl::opt<std::string> output("o", cl::desc("Where to write the model IR"),
+                              cl::value_desc("FILE"), cl::init("-"),
+                              cl::cat(category));
+  cl::opt<bool> locations("mlir-print-debuginfo",
+                          cl::desc("Print the locations of operations"),
+                          cl::cat(category));
+  tp::ImportFlags flags(category);
+  cl::HideUnrelatedOptions(category);
+  if (!cl::ParseCommandLineOptions(
+          argc, argv,
+          "Turns a Hugging Face checkpoint directory into model IR\n",
+          &llvm::errs()))
+    return commandLineError;
+  std::optional<tp::ImportOptions> options = flags.get("tp-import");
+  if (!options)
+    return commandLineError;
+
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  tp::UserDiagnosticHandler handler(&context);
+  auto module = tp::importModel(&context, directory, *options);
+  if (!module)
+    return userError;
+
+  std::string message;
+  auto file = mlir::openOutputFile(output, &message);
+  if (!file) {
+    llvm::errs() << "error: " << message << "\n";
+    return userError;
+  }
+  mlir::OpPrintingFlags printing;
+  if (locations)
+    printing.enableDebugInfo(/*enable=*/true, /*prettyForm=*/false);
+  module->print(file->os(), printing);
+  file->os() << "\n";
+  file->os().flush();
+  if (file->os().has_error()) {
+    llvm::errs() << "error: cannot write " << output << ": "
+                 << file->os().error().message() << "\n";
+    file->os().clear_error();
+    return userError;
+  }
+  file->keep();
+  return 0;
+}
