@@ -49,7 +49,10 @@ function(tp_add_library name)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()
-  set_property(GLOBAL APPEND PROPERTY TP_LIBRARIES ${name})
+  # Libraries that only tests use are not installed.
+  if(NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "^${PROJECT_SOURCE_DIR}/test")
+    set_property(GLOBAL APPEND PROPERTY TP_LIBRARIES ${name})
+  endif()
 endfunction()
 
 # tp_add_tool(NAME source... [LINK libs...]): a program of the compiler.
@@ -60,6 +63,7 @@ function(tp_add_tool name)
   # As the precompiled header was made; CMake says -fPIE for programs.
   target_compile_options(${name} PRIVATE -fPIC)
   target_precompile_headers(${name} REUSE_FROM tp-pch)
+  set_property(GLOBAL APPEND PROPERTY TP_TOOLS ${name})
 endfunction()
 
 # tp_add_unittest(NAME source... [LINK libs...]): a GoogleTest program, run by

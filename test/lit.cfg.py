@@ -8,7 +8,7 @@ import lit.formats
 config.name = "tp-mlir"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["Inputs", "fixtures", "Unit"]
+config.excludes = ["Inputs", "fixtures", "Unit", "Package", "Python", "lib"]
 config.test_source_root = os.path.dirname(__file__)
 config.environment["PATH"] = os.pathsep.join(
     [config.tp_bin_dir, config.llvm_tools_dir, os.environ.get("PATH", "")]

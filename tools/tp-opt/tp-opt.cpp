@@ -8,12 +8,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "TestPasses.h"
 #include "tp/InitAll.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   tp::registerAllDialects(registry);
   tp::registerAllPasses();
+  tp::test::registerTestPasses();
   return mlir::asMainReturnCode(
       mlir::MlirOptMain(argc, argv, "tp-mlir optimizer driver\n", registry));
 }

@@ -1,0 +1,20 @@
+// tp-opt has what mlir-opt has: pass timing, crash reproducers, IR printing,
+// bytecode, and a non-zero exit code for invalid input.
+
+// RUN: tp-opt %s --canonicalize --mlir-timing 2>&1 | FileCheck %s --check-prefix=TIMING
+// TIMING: Execution time report
+// TIMING: Canonicalizer
+
+// RUN: rm -f %t.repro.mlir
+// RUN: not tp-opt %s --pass-pipeline='builtin.module(test-tp-fail)' --mlir-pass-pipeline-crash-reproducer=%t.repro.mlir 2>&1 | FileCheck %s --check-prefix=CRASH
+// CRASH: failed, because it was told to
+// RUN: FileCheck %s --check-prefix=REPRO < %t.repro.mlir
+// REPRO: pipeline: "builtin.module(test-tp-fail)"
+// RUN: not tp-opt %t.repro.mlir --run-reproducer
+
+// RUN: tp-opt %s --emit-bytecode -o %t.mlirbc
+// RUN: tp-opt %t.mlirbc | FileCheck %s
+// RUN: not tp-opt %s --no-such-pass
+
+// CHECK: tp.mesh @mesh <["tp"=4]>
+tp.mesh @mesh <["tp"=4]>

@@ -1,0 +1,22 @@
+//===- TestPasses.h - Passes that only tests use -----------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One line per test pass; tp-opt registers them all.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_TEST_LIB_TESTPASSES_H
+#define TP_TEST_LIB_TESTPASSES_H
+
+namespace tp::test {
+
+/// A pass that fails: crash reproducers and exit codes.
+void registerFailPass();
+
+inline void registerTestPasses() { registerFailPass(); }
+
+} // namespace tp::test
+
+#endif // TP_TEST_LIB_TESTPASSES_H

@@ -1,0 +1,19 @@
+//===- tp-lsp-server.cpp - Language server for our IR ---------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// mlir-lsp-server with our dialects: diagnostics, hover and navigation in
+// editors.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
+#include "tp/InitAll.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  tp::registerAllDialects(registry);
+  return mlir::asMainReturnCode(
+      mlir::MlirLspServerMain(argc, argv, registry));
+}
