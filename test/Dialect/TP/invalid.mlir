@@ -1,0 +1,236 @@
+// RUN: tp-opt %s --split-input-file --verify-diagnostics
+
+// expected-error@+1 {{expected distinct axis names, got "tp" twice}}
+tp.mesh @mesh <["tp"=2, "tp"=4]>
+
+// -----
+
+// expected-error@+1 {{expected axis "tp" to have a positive size, got 0}}
+tp.mesh @mesh <["tp"=0]>
+
+// -----
+
+// expected-error@+1 {{expected a mesh of at most 1048576 ranks}}
+tp.mesh @mesh <["tp"=1048577]>
+
+// -----
+
+// expected-error@+1 {{expected device_ids to list all 4 ranks, got 3}}
+tp.mesh @mesh <["tp"=4], device_ids=[0, 1, 2]>
+
+// -----
+
+// expected-error@+1 {{expected device_ids to be a permutation of 0..3, got 2 twice}}
+tp.mesh @mesh <["tp"=4], device_ids=[0, 2, 2, 3]>
+
+// -----
+
+// expected-error@+1 {{expected device_ids to be a permutation of 0..3, got 7}}
+tp.mesh @mesh <["tp"=4], device_ids=[0, 1, 2, 7]>
+
+// -----
+
+tp.mesh @mesh <["tp"=4]>
+func.func @unknown_axis(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected an axis of the mesh ("tp"), got "dp"}}
+  %0 = tp.sharding_constraint %x <@mesh, [{"dp"}]> : tensor<8xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh <["tp"=6]>
+func.func @sub_axis(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected sub-axis "tp":(1)4 to divide the axis of size 6}}
+  %0 = tp.sharding_constraint %x <@mesh, [{"tp":(1)4}]> : tensor<8xf32>
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected the sub-axis of "tp" to have a size of 2 or more, got 1}}
+func.func private @f(tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{"tp":(1)1}]>})
+
+// -----
+
+// expected-error@+1 {{expected each axis at most once in a sharding, got "tp" twice}}
+func.func private @f(tensor<8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{"tp"}, {"tp"}]>})
+
+// -----
+
+func.func @no_mesh(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected @mesh to be a tp.mesh, got no such mesh}}
+  %0 = tp.sharding_constraint %x <@mesh, [{}]> : tensor<8xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh <["tp"=4]>
+// expected-error@+1 {{argument 0: expected a sharding of rank 1 for 'tensor<8xf32>', got 2}}
+func.func @rank(%x: tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {}]>}) {
+  return
+}
+
+// -----
+
+tp.mesh @mesh <["tp"=4]>
+// expected-error@+1 {{result 0: expected a ranked tensor to carry a sharding, got 'index'}}
+func.func private @scalar() -> (index {tp.sharding = #tp.sharding<@mesh, []>})
+
+// -----
+
+tp.mesh @mesh <["tp"=4]>
+func.func @partial(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected a constraint without partial axes: what is partial follows from the program}}
+  %0 = tp.sharding_constraint %x <@mesh, [{}], partial sum {"tp"}> : tensor<8xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh <["tp"=4]>
+func.func @count(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected tp.shardings to list 1 shardings, one per result}}
+  %0 = arith.negf %x {tp.shardings = []} : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @name() {
+  // expected-error@+1 {{expected the parameter's name in the checkpoint}}
+  %0 = tp.parameter "" : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @template() {
+  // expected-error@+1 {{expected 'layers.{i}.w' inside tp.repeat, because '{i}' stands for its iteration index}}
+  %0 = tp.parameter "layers.{i}.w" : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @box() {
+  // expected-error@+1 {{expected the box [4, 12) to lie in dimension 0 of the source, which has size 10}}
+  %0 = tp.parameter "w" source <shape = [10], offsets = [4], permutation = [0]> : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @permutation() {
+  // expected-error@+1 {{expected the source's permutation to be one of 0..1}}
+  %0 = tp.parameter "w" source <shape = [8, 8], offsets = [0, 0], permutation = [0, 0]> : tensor<8x8xf32>
+  return
+}
+
+// -----
+
+func.func @negative(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected a count of 0 or more, got -1}}
+  %0 = tp.repeat -1 times iter(%x) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%i: index, %h: tensor<8xf32>):
+    tp.yield %h : tensor<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @slices(%x: tensor<2x8xf32>) {
+  // expected-error@+1 {{expected a stacked value to have 3 slices in its first dimension, got 'tensor<2x8xf32>'}}
+  tp.repeat 3 times stacked(%x) : (tensor<2x8xf32>) -> () {
+  ^bb0(%i: index, %h: tensor<8xf32>):
+    tp.yield
+  }
+  return
+}
+
+// -----
+
+func.func @yields(%x: tensor<8xf32>) {
+  %0 = tp.repeat 3 times iter(%x) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%i: index, %h: tensor<8xf32>):
+    // expected-error@+1 {{expected 1 operands, one per result of tp.repeat, got 0}}
+    tp.yield
+  }
+  return
+}
+
+// -----
+
+func.func @arguments(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected 2 block arguments (index, carried, slices), got 1}}
+  %0 = tp.repeat 3 times iter(%x) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%i: index):
+    tp.yield %x : tensor<8xf32>
+  }
+  return
+}
+
+// -----
+
+tp.mesh @mesh <["tp"=4]>
+func.func @dim(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected a dimension of 'tensor<8xf32>', got 1}}
+  %0 = tp.all_gather %x dim 1 over @mesh ["tp"] : tensor<8xf32> -> tensor<32xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh <["tp"=4]>
+func.func @parts(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected 4 parts to hold a dimension of 8, got parts of 1}}
+  %0 = tp.reduce_scatter sum %x dim 0 over @mesh ["tp"] : tensor<8xf32> -> tensor<1xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh <["tp"=4]>
+func.func @other(%x: tensor<8x4xf32>) {
+  // expected-error@+1 {{expected dimension 1 to stay 4, got 2}}
+  %0 = tp.slice %x dim 0 over @mesh ["tp"] : tensor<8x4xf32> -> tensor<2x2xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh <["tp"=4]>
+func.func @reduction(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected 'sum', 'max' or 'min', got 'mean'}}
+  %0 = tp.all_reduce mean %x over @mesh ["tp"] : tensor<8xf32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh <["tp"=4]>
+func.func @axes(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected distinct axes, got "tp" and "tp":(1)2}}
+  %0 = tp.all_reduce sum %x over @mesh ["tp", "tp":(1)2] : tensor<8xf32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh <["tp"=2]>
+func.func @target(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected each rank to be a target once, got 0 twice}}
+  %0 = tp.collective_permute %x over @mesh ["tp"] pairs dense<[[0, 0], [1, 0]]> : tensor<2x2xi64> : tensor<8xf32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh <["tp"=2]>
+func.func @split(%x: tensor<8x8xf32>) {
+  // expected-error@+1 {{expected two dimensions, got 1 twice}}
+  %0 = tp.all_to_all %x split 1 gather 1 over @mesh ["tp"] : tensor<8x8xf32> -> tensor<8x8xf32>
+  return
+}
