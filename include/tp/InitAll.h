@@ -1,4 +1,4 @@
-//===- InitAll.h - Registration of dialects and passes -----------*- C++ -*-===//
+//===- InitAll.h - Registration of dialects and passes ----------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- TestFail.cpp - A pass that fails ------------------------------------===//
+//===- TestFail.cpp - A pass that fails -----------------------------------===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- TestPasses.h - Passes that only tests use -----------------*- C++ -*-===//
+//===- TestPasses.h - Passes that only tests use ----------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

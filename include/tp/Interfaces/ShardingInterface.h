@@ -1,4 +1,4 @@
-//===- ShardingInterface.h - Operations that can be sharded ------*- C++ -*-===//
+//===- ShardingInterface.h - Operations that can be sharded -----*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,4 +1,4 @@
-//===- NNOps.h - The nn dialect ----------------------------------*- C++ -*-===//
+//===- NNOps.h - The nn dialect ---------------------------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
