@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "TestPasses.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "tp/InitAll.h"
 
 int main(int argc, char **argv) {
