@@ -1,0 +1,140 @@
+//===- ReshardSearch.h - Cheapest way through the reshard table -*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The planner's search, private to the library. A state is a sharding written
+// in the few (sub-)axes that the two ends are made of; the edges are the rows
+// of the table. Problems are tiny (one or two axes almost always: some ten
+// states), so uniform-cost search with the target's cost as a bound is enough.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_SHARDING_RESHARDSEARCH_H
+#define TP_LIB_SHARDING_RESHARDSEARCH_H
+
+#include "tp/Sharding/Reshard.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include <deque>
+#include <queue>
+
+namespace tp::detail {
+
+/// Positions in ReshardProblem::refs, in order, major first.
+using RefList = llvm::SmallVector<uint8_t, 4>;
+/// A set of them.
+using RefSet = uint32_t;
+
+/// What the search knows of the two shardings and the tensor.
+struct ReshardProblem {
+  /// The (sub-)axes that may move; those that stand at the head of a dimension
+  /// at both ends of an evenly cut tensor stay where they are and are left out.
+  llvm::SmallVector<AxisRef, 4> refs;
+  /// Which refs each one overlaps, itself included.
+  llvm::SmallVector<RefSet, 4> conflicts;
+  /// The size of each dimension, without the part that the fixed axes cut.
+  llvm::SmallVector<int64_t, 4> sizes;
+  /// The grains of the two ends.
+  llvm::SmallVector<int64_t, 4> fromGrains, toGrains;
+  /// What stays where it is.
+  llvm::SmallVector<AxisList, 4> fixedAxes;
+  AxisList fixedPartial;
+  /// The addends of the two ends combine differently.
+  bool reductionsDiffer = false;
+  ReductionKind fromReduction = ReductionKind::Sum,
+                toReduction = ReductionKind::Sum;
+  /// Some axis is cut at places that do not nest, so that one list of axes can
+  /// be written in several ways.
+  bool hasAliases = false;
+};
+
+struct ReshardState {
+  llvm::SmallVector<RefList, 4> dims;
+  RefSet partial = 0;
+  /// Dimensions cut in the target's grain rather than the source's, where that
+  /// makes a difference.
+  uint32_t inToGrain = 0;
+  /// The addends combine as the target's do.
+  bool inToReduction = false;
+};
+
+/// Lexicographic: elements, calls, steps, rows.
+struct ReshardCost {
+  int64_t elements = 0;
+  unsigned calls = 0, steps = 0;
+  /// The rows taken, three bits each: ordered by the table among sequences of
+  /// one length.
+  uint64_t rows = 0;
+  auto operator<=>(const ReshardCost &other) const = default;
+};
+
+/// A step without its shardings.
+struct ReshardMove {
+  ReshardStepKind kind = ReshardStepKind::Slice;
+  RefList axes;
+  int dim = -1, splitDim = -1;
+};
+
+class ReshardSearch {
+public:
+  explicit ReshardSearch(const ReshardProblem &problem) : problem(problem) {}
+
+  /// The moves of the cheapest path and the states that they lead to.
+  llvm::SmallVector<std::pair<ReshardMove, ReshardState>, 4>
+  run(ReshardState source, ReshardState target);
+
+private:
+  struct Node {
+    ReshardState state;
+    ReshardCost cost;
+    int parent;
+    /// False for another writing of the parent's state.
+    bool isMove;
+    ReshardMove move;
+    bool done = false;
+  };
+  using VisitList = llvm::function_ref<void(const RefList &)>;
+
+  int64_t getCount(llvm::ArrayRef<uint8_t> list) const;
+  int64_t getCount(RefSet set) const;
+  int64_t getLocalSize(unsigned dim, int64_t shards, bool inToGrain) const;
+  int64_t getLocalSize(const ReshardState &state, unsigned dim) const;
+  int64_t getLocalElements(const ReshardState &state) const;
+  RefSet getFree(const ReshardState &state) const;
+  /// Every ordered list of distinct compatible refs out of `available`.
+  void forEachList(RefSet available, VisitList visit) const;
+  /// Give `state` a dimension cut by `list`, in each grain in which its `whole`
+  /// lanes are made of `parts` parts, and hand it on.
+  void forEachCut(const ReshardState &state, unsigned dim, const RefList &list,
+                  llvm::function_ref<void(ReshardState &)> visit) const;
+  bool isCutInParts(const ReshardState &coarse, const ReshardState &fine,
+                    unsigned dim, int64_t parts) const;
+
+  void expand(int index);
+  void expandLocal(int index);
+  void expandReductions(int index);
+  void expandGathers(int index);
+  void expandPermutes(int index);
+  void permuteDims(int index, unsigned dim, RefSet available,
+                   ReshardState &state);
+  void expandAliases(int index);
+  void forEachAlias(llvm::ArrayRef<uint8_t> list, VisitList visit) const;
+  void visit(int parent, ReshardState state, ReshardMove move,
+             int64_t elements);
+  void visit(int parent, ReshardState state, const ReshardCost &cost,
+             bool isMove, ReshardMove move);
+  std::string getKey(ReshardState &state) const;
+
+  const ReshardProblem &problem;
+  std::deque<Node> nodes;
+  llvm::StringMap<int> known;
+  using Entry = std::pair<ReshardCost, int>;
+  std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> queue;
+  std::string targetKey;
+  int targetIndex = -1;
+};
+
+} // namespace tp::detail
+
+#endif // TP_LIB_SHARDING_RESHARDSEARCH_H
