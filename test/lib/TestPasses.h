@@ -14,8 +14,13 @@ namespace tp::test {
 
 /// A pass that fails: crash reproducers and exit codes.
 void registerFailPass();
+/// Sharding rules, padding states and per-rank forms of single operations.
+void registerRulePasses();
 
-inline void registerTestPasses() { registerFailPass(); }
+inline void registerTestPasses() {
+  registerFailPass();
+  registerRulePasses();
+}
 
 } // namespace tp::test
 

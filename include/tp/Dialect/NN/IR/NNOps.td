@@ -203,7 +203,7 @@ def NN_GeluOp : NN_Op<"gelu", [SameOperandsAndResultType, NN_Vjp]> {
   }];
   let arguments = (ins NN_GeluKindAttr:$kind, NN_Tensor:$input);
   let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$kind $input attr-dict `:` type($input)";
+  let assemblyFormat = "`` $kind $input attr-dict `:` type($input)";
 }
 
 def NN_SiluOp : NN_Op<"silu", [SameOperandsAndResultType, NN_Vjp]> {

@@ -1,0 +1,254 @@
+//===- Rules.cpp - Sharding rules of any operation
+//--------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Finds who answers for an operation, and what all families share.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Rules/Rules.h"
+
+#include "Internal.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace tp;
+
+static RuleProvider lookup(Operation *op) {
+  for (auto *family : {getLinalgRules, getTensorRules, getElementwiseRules})
+    if (RuleProvider provider = family(op))
+      return provider;
+  return {};
+}
+
+FailureOr<ShardingRule> tp::getShardingRule(Operation *op) {
+  if (auto interface = dyn_cast<ShardingRuleOpInterface>(op))
+    return interface.getShardingRule();
+  if (RuleProvider provider = lookup(op))
+    return provider.getRule(op);
+  if (isa<func::CallOp>(op))
+    return op->emitOpError("has no sharding rule of its own: inline calls "
+                           "before sharding (--inline)");
+  return op->emitOpError("has no sharding rule: implement "
+                         "ShardingRuleOpInterface or add a case to lib/Rules");
+}
+
+LocalValues tp::buildLocal(Operation *op, OpBuilder &builder,
+                           ValueRange operands, TypeRange resultTypes,
+                           const LocalContext &context) {
+  if (auto interface = dyn_cast<ShardingRuleOpInterface>(op))
+    return interface.buildLocal(builder, operands, resultTypes, context);
+  if (RuleProvider provider = lookup(op))
+    return provider.buildLocal(op, builder, operands, resultTypes, context);
+  return op->emitOpError("has no per-rank form: implement "
+                         "ShardingRuleOpInterface or add a case to lib/Rules");
+}
+
+PadStates tp::getPaddingStates(Operation *op, unsigned factor,
+                               ArrayRef<PadState> operands) {
+  if (auto interface = dyn_cast<ShardingRuleOpInterface>(op))
+    return interface.getPaddingStates(factor, operands);
+  if (RuleProvider provider = lookup(op))
+    return provider.getPaddingStates(op, factor, operands);
+  return PadStates(op->getNumResults(), PadState::Anything);
+}
+
+std::optional<PadStates> tp::getHarmlessStates(Operation *op,
+                                               const ShardingRule &rule,
+                                               unsigned factor,
+                                               ArrayRef<PadState> operands) {
+  PadStates states(operands);
+  if (rule.factors[factor].kind != FactorKind::Reduction)
+    return states;
+  auto isFine = [&] {
+    return llvm::all_of(
+        getPaddingStates(op, factor, states), [&](PadState state) {
+          return isHarmless(state, rule.factors[factor].reduction);
+        });
+  };
+  if (isFine())
+    return states;
+  SmallVector<unsigned> candidates;
+  for (auto [i, state] : llvm::enumerate(operands))
+    if (state != PadState::None)
+      candidates.push_back(i);
+  // Fewest masks first; there are two or three candidates.
+  static constexpr PadState masks[] = {PadState::Zero, PadState::NegInf,
+                                       PadState::PosInf};
+  for (unsigned count = 1; count <= candidates.size(); ++count) {
+    for (uint64_t set = 1; set < (uint64_t(1) << candidates.size()); ++set) {
+      if (static_cast<unsigned>(llvm::popcount(set)) != count)
+        continue;
+      for (PadState mask : masks) {
+        states.assign(operands.begin(), operands.end());
+        for (auto [i, operand] : llvm::enumerate(candidates))
+          if (set >> i & 1)
+            states[operand] = mask;
+        if (isFine())
+          return states;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Printing
+//===----------------------------------------------------------------------===//
+
+static std::string getFactorName(const ShardingRule &rule, unsigned index) {
+  const std::string &name = rule.factors[index].name;
+  return name.empty() ? "f" + std::to_string(index) : name;
+}
+
+static void print(llvm::raw_ostream &stream, const ShardingRule &rule,
+                  const TensorFactors &tensor) {
+  auto name = [&](unsigned index) { stream << getFactorName(rule, index); };
+  stream << '[';
+  llvm::interleaveComma(tensor.dims, stream, [&](ArrayRef<unsigned> dim) {
+    if (dim.size() == 1)
+      return name(dim.front());
+    stream << '(';
+    llvm::interleave(dim, stream, name, " * ");
+    stream << ')';
+  });
+  stream << ']';
+}
+
+std::string tp::toString(const ShardingRule &rule) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  llvm::interleaveComma(
+      llvm::seq<unsigned>(0, rule.factors.size()), stream, [&](unsigned i) {
+        const Factor &factor = rule.factors[i];
+        stream << getFactorName(rule, i) << '=' << factor.size;
+        if (factor.kind == FactorKind::Whole)
+          stream << " whole";
+        if (factor.kind == FactorKind::Reduction)
+          stream << ' ' << stringify(factor.reduction);
+        if (factor.grain != 1)
+          stream << " grain " << factor.grain;
+        if (factor.readsIndex)
+          stream << " index";
+      });
+  stream << ": ";
+  for (auto [i, operand] : llvm::enumerate(rule.operands)) {
+    stream << (i ? ", " : "");
+    print(stream, rule, operand);
+    switch (rule.linearity[i]) {
+    case Linearity::None:
+      break;
+    case Linearity::Multilinear:
+      stream << " multilinear";
+      break;
+    case Linearity::Additive:
+      stream << " additive";
+      break;
+    case Linearity::Initial:
+      stream << " initial";
+      break;
+    }
+  }
+  stream << " -> ";
+  for (auto [i, result] : llvm::enumerate(rule.results)) {
+    stream << (i ? ", " : "");
+    print(stream, rule, result);
+  }
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// Shared by the families
+//===----------------------------------------------------------------------===//
+
+ArrayRef<int64_t> tp::getShape(Value value) {
+  if (auto type = dyn_cast<RankedTensorType>(value.getType()))
+    return type.getShape();
+  return {};
+}
+
+LogicalResult tp::expectStatic(Operation *op) {
+  auto check = [&](Type type) -> LogicalResult {
+    auto shaped = dyn_cast<ShapedType>(type);
+    if (!shaped)
+      return success();
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (tensor && tensor.hasStaticShape())
+      return success();
+    return op->emitOpError()
+           << "expected tensors of static shape to shard, got " << type;
+  };
+  for (Type type : op->getOperandTypes())
+    if (failed(check(type)))
+      return failure();
+  for (Type type : op->getResultTypes())
+    if (failed(check(type)))
+      return failure();
+  return success();
+}
+
+TensorFactors tp::addDims(ShardingRule &rule, ArrayRef<int64_t> shape,
+                          FactorKind kind) {
+  TensorFactors tensor;
+  for (int64_t size : shape) {
+    std::string name = "d" + std::to_string(rule.factors.size());
+    tensor.dims.push_back({rule.addFactor(size, kind, name)});
+  }
+  return tensor;
+}
+
+static bool isConstant(Value value) {
+  return matchPattern(value, m_Constant());
+}
+
+LogicalResult tp::expectNoCaptures(Operation *op) {
+  llvm::SetVector<Value> captures;
+  getUsedValuesDefinedAbove(op->getRegions(), captures);
+  for (Value value : captures)
+    if (!isConstant(value)) {
+      InFlightDiagnostic diagnostic =
+          op->emitOpError("expected its body to use its own arguments and "
+                          "constants alone, got a value from outside: make it "
+                          "an operand");
+      diagnostic.attachNote(value.getLoc()) << "the value is defined here";
+      return diagnostic;
+    }
+  return success();
+}
+
+LocalValues tp::cloneWithConstants(Operation *op, OpBuilder &builder,
+                                   ValueRange operands, TypeRange resultTypes,
+                                   const LocalContext &) {
+  llvm::SetVector<Value> captures;
+  getUsedValuesDefinedAbove(op->getRegions(), captures);
+  IRMapping mapping;
+  for (Value value : captures)
+    if (isConstant(value))
+      mapping.map(value, builder.clone(*value.getDefiningOp())->getResult(0));
+  mapping.map(op->getOperands(), operands);
+  Operation *clone = builder.clone(*op, mapping);
+  clone->removeAttr(TPDialect::getShardingsAttrName());
+  for (auto [result, type] : llvm::zip_equal(clone->getResults(), resultTypes))
+    result.setType(type);
+  return SmallVector<Value>(clone->getResults());
+}
+
+PadStates tp::keepStates(Operation *op, unsigned, ArrayRef<PadState> operands) {
+  PadState state = PadState::None;
+  for (PadState operand : operands) {
+    if (operand == PadState::None)
+      continue;
+    state = state == PadState::None || state == operand ? operand
+                                                        : PadState::Anything;
+  }
+  if (state == PadState::None)
+    state = PadState::Anything;
+  return PadStates(op->getNumResults(), state);
+}

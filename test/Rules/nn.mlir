@@ -1,0 +1,51 @@
+// RUN: tp-opt %s --test-tp-print-rules --verify-diagnostics
+
+func.func @linear(%x: tensor<1x8x64xf32>, %w: tensor<256x64xf32>, %b: tensor<256xf32>) {
+  // expected-remark @below {{b=1, s=8, n=256, k=64 sum: [b, s, k] multilinear, [n, k] multilinear, [n] additive -> [b, s, n]}}
+  %0 = nn.linear %x, %w bias %b : (tensor<1x8x64xf32>, tensor<256x64xf32>, tensor<256xf32>) -> tensor<1x8x256xf32>
+  return
+}
+
+func.func @attention(%q: tensor<1x8x4x64xf32>, %k: tensor<1x10x2x64xf32>, %m: tensor<1x10xi1>) {
+  // expected-remark @below {{b=1, s=8, kv heads=2, queries per kv head=2, t=10 whole, head size=64 whole: [b, s, (kv heads * queries per kv head), head size], [b, t, kv heads, head size], [b, t, kv heads, head size] multilinear, [b, t] -> [b, s, (kv heads * queries per kv head), head size]}}
+  %0 = nn.attention %q, %k, %k mask %m {scale = 0.125 : f64} : (tensor<1x8x4x64xf32>, tensor<1x10x2x64xf32>, tensor<1x10x2x64xf32>, tensor<1x10xi1>) -> tensor<1x8x4x64xf32>
+  // expected-remark @below {{b=1, s=8 whole, kv heads=2, queries per kv head=2, t=10 whole, head size=64 whole: [b, s, (kv heads * queries per kv head), head size], [b, t, kv heads, head size], [b, t, kv heads, head size] -> [b, s, (kv heads * queries per kv head), head size], [b, s, (kv heads * queries per kv head)]}}
+  %1:2 = nn.attention %q, %k, %k {causal, scale = 0.125 : f64} : (tensor<1x8x4x64xf32>, tensor<1x10x2x64xf32>, tensor<1x10x2x64xf32>) -> (tensor<1x8x4x64xf32>, tensor<1x8x4xf32>)
+  return
+}
+
+func.func @norms(%x: tensor<1x8x64xf32>, %w: tensor<64xf32>) {
+  // expected-remark @below {{b=1, s=8, h=64 whole: [b, s, h], [h] -> [b, s, h], [b, s]}}
+  %0:2 = nn.rms_norm %x, %w {epsilon = 1.0e-5 : f64} : (tensor<1x8x64xf32>, tensor<64xf32>) -> (tensor<1x8x64xf32>, tensor<1x8xf32>)
+  // expected-remark @below {{b=1, s=8, h=64 whole: [b, s, h], [h], [h] -> [b, s, h], [b, s], [b, s]}}
+  %1:3 = nn.layer_norm %x, %w bias %w {epsilon = 1.0e-5 : f64} : (tensor<1x8x64xf32>, tensor<64xf32>, tensor<64xf32>) -> (tensor<1x8x64xf32>, tensor<1x8xf32>, tensor<1x8xf32>)
+  // expected-remark @below {{b=1, s=8, h=64 whole: [b, s, h] -> [b, s, h]}}
+  %2 = nn.softmax %x : tensor<1x8x64xf32>
+  return
+}
+
+func.func @rotary(%x: tensor<1x8x4x64xf32>, %o: index) {
+  // expected-remark @below {{s=8 index, frequencies=2 whole: [] -> [s, frequencies], [s, frequencies]}}
+  %c, %s = nn.rotary_table offset %o {inv_freq = dense<[1.0, 0.1]> : tensor<2xf32>} : tensor<8x2xf32>, tensor<8x2xf32>
+  // expected-remark @below {{b=1, s=8, heads=4, head size=64 whole, frequencies=2 whole: [b, s, heads, head size] multilinear, [s, frequencies], [s, frequencies] -> [b, s, heads, head size]}}
+  %0 = nn.rotary %x, %c, %s : (tensor<1x8x4x64xf32>, tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<1x8x4x64xf32>
+  return
+}
+
+func.func @vocabulary(%i: tensor<1x8xi64>, %t: tensor<100x64xf32>, %l: tensor<1x8x100xf32>) {
+  // expected-remark @below {{b=1, s=8, vocabulary=100 sum index, h=64: [b, s], [vocabulary, h] multilinear -> [b, s, h]}}
+  %0 = nn.embedding %i, %t : (tensor<1x8xi64>, tensor<100x64xf32>) -> tensor<1x8x64xf32>
+  // expected-remark @below {{b=1, s=8, vocabulary=100 whole: [b, s, vocabulary], [b, s] -> [b, s]}}
+  %1 = nn.cross_entropy %l, %i : (tensor<1x8x100xf32>, tensor<1x8xi64>) -> tensor<1x8xf32>
+  return
+}
+
+func.func @elementwise(%x: tensor<1x8x64xf32>, %seed: i64) {
+  // expected-remark @below {{d0=1, d1=8, d2=64: [d0, d1, d2] -> [d0, d1, d2]}}
+  %0 = nn.gelu erf %x : tensor<1x8x64xf32>
+  // expected-remark @below {{d0=1, d1=8, d2=64: [d0, d1, d2] -> [d0, d1, d2]}}
+  %1 = nn.silu %x : tensor<1x8x64xf32>
+  // expected-remark @below {{d0=1 index, d1=8 index, d2=64 index: [d0, d1, d2] multilinear, [], [] -> [d0, d1, d2]}}
+  %2 = nn.dropout %x, %seed, %seed {probability = 0.1 : f64, op_id = 3 : i64} : tensor<1x8x64xf32>
+  return
+}

@@ -1,0 +1,227 @@
+//===- TestRules.cpp - Print rules, padding states and per-rank forms
+//-------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One operation at a time, without propagation: `test-tp-print-rules` remarks
+// each rule, `test-tp-print-padding` the padding states of operations with
+// `test.padding = ["factor", "state of operand 0", ...]`, `test-tp-local-form`
+// builds the per-rank form of operations with `test.shard = {factor = "axis"}`.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestPasses.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Pass/Pass.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Rules/Rules.h"
+
+using namespace mlir;
+using namespace tp;
+
+static bool isSubject(Operation *op) {
+  return !isa<ModuleOp, FunctionOpInterface, MeshOp>(op) &&
+         !op->hasTrait<OpTrait::IsTerminator>() &&
+         isa_and_nonnull<FunctionOpInterface>(op->getParentOp());
+}
+
+static SmallVector<SmallVector<int64_t>> getShapes(TypeRange types) {
+  SmallVector<SmallVector<int64_t>> shapes;
+  for (Type type : types) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    shapes.emplace_back(tensor ? SmallVector<int64_t>(tensor.getShape())
+                               : SmallVector<int64_t>());
+  }
+  return shapes;
+}
+
+/// The rule, held against the operation's shapes.
+static FailureOr<ShardingRule> getVerifiedRule(Operation *op) {
+  FailureOr<ShardingRule> rule = getShardingRule(op);
+  if (failed(rule))
+    return failure();
+  std::string problem = verifyRule(*rule, getShapes(op->getOperandTypes()),
+                                   getShapes(op->getResultTypes()));
+  if (!problem.empty())
+    return op->emitError() << "rule is not well formed: " << problem;
+  return rule;
+}
+
+static std::optional<unsigned> findFactor(const ShardingRule &rule,
+                                          StringRef name) {
+  for (auto [i, factor] : llvm::enumerate(rule.factors))
+    if (factor.name == name)
+      return i;
+  return std::nullopt;
+}
+
+namespace {
+struct PrintRulesPass : PassWrapper<PrintRulesPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PrintRulesPass)
+
+  StringRef getArgument() const final { return "test-tp-print-rules"; }
+  StringRef getDescription() const final { return "remark each sharding rule"; }
+  void runOnOperation() override {
+    getOperation()->walk([&](Operation *op) {
+      if (!isSubject(op))
+        return;
+      FailureOr<ShardingRule> rule = getVerifiedRule(op);
+      if (failed(rule))
+        return signalPassFailure();
+      op->emitRemark() << tp::toString(*rule);
+    });
+  }
+};
+
+struct PrintPaddingPass
+    : PassWrapper<PrintPaddingPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(PrintPaddingPass)
+
+  StringRef getArgument() const final { return "test-tp-print-padding"; }
+  StringRef getDescription() const final {
+    return "remark padding states, and the masks that make them harmless";
+  }
+
+  static PadState parse(StringRef text) {
+    for (PadState state : {PadState::None, PadState::Zero, PadState::NegInf,
+                           PadState::PosInf, PadState::Anything})
+      if (stringify(state) == text)
+        return state;
+    llvm::report_fatal_error("unknown padding state");
+  }
+
+  static std::string print(ArrayRef<PadState> states) {
+    std::string text;
+    llvm::raw_string_ostream stream(text);
+    llvm::interleaveComma(states, stream,
+                          [&](PadState state) { stream << stringify(state); });
+    return text;
+  }
+
+  void runOnOperation() override {
+    getOperation()->walk([&](Operation *op) {
+      auto spec = op->getAttrOfType<ArrayAttr>("test.padding");
+      if (!spec)
+        return;
+      FailureOr<ShardingRule> rule = getVerifiedRule(op);
+      if (failed(rule))
+        return signalPassFailure();
+      auto texts = spec.getAsRange<StringAttr>();
+      std::optional<unsigned> factor =
+          findFactor(*rule, (*texts.begin()).getValue());
+      SmallVector<PadState> states;
+      for (StringAttr text : llvm::drop_begin(texts))
+        states.push_back(parse(text.getValue()));
+      if (!factor || states.size() != op->getNumOperands()) {
+        op->emitError("test.padding does not fit");
+        return signalPassFailure();
+      }
+      InFlightDiagnostic remark = op->emitRemark();
+      remark << "results: " << print(tp::getPaddingStates(op, *factor, states));
+      if (rule->factors[*factor].kind != FactorKind::Reduction)
+        return;
+      std::optional<SmallVector<PadState>> harmless =
+          getHarmlessStates(op, *rule, *factor, states);
+      remark << "; harmless with: "
+             << (harmless ? print(*harmless) : std::string("nothing"));
+    });
+  }
+};
+
+struct LocalFormPass : PassWrapper<LocalFormPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(LocalFormPass)
+
+  StringRef getArgument() const final { return "test-tp-local-form"; }
+  StringRef getDescription() const final {
+    return "replace operations by their per-rank form between casts";
+  }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.insert<TPDialect, arith::ArithDialect, tensor::TensorDialect>();
+  }
+
+  LogicalResult localize(Operation *op, DictionaryAttr spec) {
+    MeshOp meshOp = getUniqueMesh(op);
+    Mesh mesh = meshOp.getMesh().toMesh();
+    FailureOr<ShardingRule> rule = getVerifiedRule(op);
+    if (failed(rule))
+      return failure();
+    FactorShardings factors;
+    factors.axes.resize(rule->factors.size());
+    for (NamedAttribute entry : spec) {
+      std::optional<unsigned> factor = findFactor(*rule, entry.getName());
+      std::optional<unsigned> axis =
+          mesh.findAxis(cast<StringAttr>(entry.getValue()).getValue());
+      if (!factor || !axis)
+        return op->emitError("test.shard does not fit");
+      if (!canShard(rule->factors[*factor], {mesh.getWhole(*axis)}))
+        return op->emitError() << "factor " << entry.getName().getValue()
+                               << " cannot be sharded";
+      factors.axes[*factor] = {mesh.getWhole(*axis)};
+    }
+    auto getLocalType = [&](Type type, const TensorFactors &tensor) -> Type {
+      auto global = dyn_cast<RankedTensorType>(type);
+      if (!global)
+        return type;
+      std::optional<TensorSharding> sharding =
+          projectToTensor(*rule, tensor, global.getShape(), factors);
+      if (!sharding)
+        return {};
+      return global.clone(getLocalShape(global.getShape(), *sharding));
+    };
+    OpBuilder builder(op);
+    SmallVector<Value> operands;
+    SmallVector<Type> types;
+    auto cast = [&](Value value, Type type) -> Value {
+      if (value.getType() == type)
+        return value;
+      return UnrealizedConversionCastOp::create(builder, op->getLoc(), type,
+                                                value)
+          .getResult(0);
+    };
+    for (auto [operand, tensor] :
+         llvm::zip_equal(op->getOperands(), rule->operands)) {
+      Type type = getLocalType(operand.getType(), tensor);
+      if (!type)
+        return op->emitError("operand has no such sharding");
+      operands.push_back(cast(operand, type));
+    }
+    for (auto [result, tensor] :
+         llvm::zip_equal(op->getResults(), rule->results)) {
+      types.push_back(getLocalType(result.getType(), tensor));
+      if (!types.back())
+        return op->emitError("result has no such sharding");
+    }
+    op->removeAttr("test.shard");
+    LocalContext context(mesh, FlatSymbolRefAttr::get(meshOp.getSymNameAttr()),
+                         *rule, factors);
+    FailureOr<SmallVector<Value>> results =
+        tp::buildLocal(op, builder, operands, types, context);
+    if (failed(results))
+      return failure();
+    for (auto [old, value] : llvm::zip_equal(op->getResults(), *results))
+      old.replaceAllUsesWith(cast(value, old.getType()));
+    op->erase();
+    return success();
+  }
+
+  void runOnOperation() override {
+    SmallVector<std::pair<Operation *, DictionaryAttr>> ops;
+    getOperation()->walk([&](Operation *op) {
+      if (auto spec = op->getAttrOfType<DictionaryAttr>("test.shard"))
+        ops.push_back({op, spec});
+    });
+    for (auto [op, spec] : ops)
+      if (failed(localize(op, spec)))
+        return signalPassFailure();
+  }
+};
+} // namespace
+
+void tp::test::registerRulePasses() {
+  PassRegistration<PrintRulesPass>();
+  PassRegistration<PrintPaddingPass>();
+  PassRegistration<LocalFormPass>();
+}
