@@ -127,85 +127,97 @@ static std::string showShape(ArrayRef<int64_t> shape) {
   return text + "]";
 }
 
-static LogicalResult checkTensors(Location loc, const Checkpoint &checkpoint,
+/// What is wrong with a tensor that stands for a parameter, or nothing.
+static std::string checkTensor(const CheckpointTensor &tensor,
+                               ArrayRef<int64_t> shape) {
+  if (ArrayRef(tensor.shape) != shape)
+    return "expected shape " + showShape(shape) + " from config.json, got " +
+           showShape(tensor.shape);
+  if (tensor.dtype != "F32" && tensor.dtype != "BF16" && tensor.dtype != "F16")
+    return "expected dtype F32, BF16 or F16, got " + tensor.dtype;
+  return "";
+}
+
+namespace {
+/// Checks all parameters of a program against a checkpoint.
+struct TensorChecker {
+  Location loc;
+  StringRef directory;
+  const Checkpoint &checkpoint;
+  llvm::StringSet<> used;
+  SmallVector<std::string> missing;
+  bool valid = true;
+
+  /// One error for each parameter, however many layers have it wrong.
+  void check(const ParameterUse &use, int64_t layers) {
+    std::string first;
+    int64_t wrong = 0;
+    bool repeated = StringRef(use.names.front()).contains("{i}");
+    for (int64_t i = 0; i < (repeated ? layers : 1); ++i) {
+      bool found = false;
+      for (const std::string &pattern : use.names) {
+        std::string name = nameOfLayer(pattern, i);
+        used.insert(name);
+        const CheckpointTensor *tensor = checkpoint.find(name);
+        if (!tensor)
+          continue;
+        found = true;
+        std::string why = checkTensor(*tensor, use.shape);
+        if (!why.empty() && wrong++ == 0)
+          first = directory.str() + "/" + tensor->file + ": tensor " +
+                  quoted(name) + ": " + why;
+      }
+      if (!found)
+        missing.push_back(nameOfLayer(use.names.front(), i));
+    }
+    if (wrong == 0)
+      return;
+    valid = false;
+    auto diag = emitError(loc) << first;
+    if (wrong > 1)
+      diag << ", and so in " << wrong - 1 << " more layers";
+  }
+
+  void report(ArrayRef<std::string> names, StringRef verb, StringRef why) {
+    if (names.empty())
+      return;
+    valid = false;
+    auto diag = emitError(loc);
+    diag << directory << ": the checkpoint " << verb << " " << names.size()
+         << (names.size() == 1 ? " tensor" : " tensors") << " that " << why
+         << ": ";
+    list(diag, names);
+  }
+};
+} // namespace
+
+static LogicalResult checkTensors(MLIRContext *context, StringRef directory,
+                                  const Checkpoint &checkpoint,
                                   ArrayRef<ParameterUse> parameters,
                                   int64_t layers,
                                   ArrayRef<std::string> ignored) {
-  bool valid = true;
-  llvm::StringSet<> used;
-  SmallVector<std::string> missing;
-  auto check = [&](const ParameterUse &use, int64_t layer) {
-    bool found = false;
-    std::string first;
-    for (const std::string &pattern : use.names) {
-      auto [before, after] = StringRef(pattern).split("{i}");
-      std::string name = before.size() == pattern.size()
-                             ? pattern
-                             : (before + Twine(layer) + after).str();
-      if (first.empty())
-        first = name;
-      used.insert(name);
-      const CheckpointTensor *tensor = checkpoint.find(name);
-      if (!tensor)
-        continue;
-      found = true;
-      if (ArrayRef(tensor->shape) != ArrayRef(use.shape)) {
-        emitError(loc) << "tensor " << quoted(name) << " in "
-                       << quoted(tensor->file) << ": expected shape "
-                       << showShape(use.shape) << " from config.json, got "
-                       << showShape(tensor->shape);
-        valid = false;
-      }
-      if (tensor->dtype != "F32" && tensor->dtype != "BF16" &&
-          tensor->dtype != "F16") {
-        emitError(loc) << "tensor " << quoted(name) << " in "
-                       << quoted(tensor->file)
-                       << ": expected dtype F32, BF16 or F16, got "
-                       << tensor->dtype;
-        valid = false;
-      }
-    }
-    if (!found)
-      missing.push_back(first);
-  };
+  TensorChecker checker{
+      UnknownLoc::get(context), directory, checkpoint, {}, {}};
   llvm::StringSet<> seen;
-  for (const ParameterUse &use : parameters) {
-    // The three parts of a fused tensor are one tensor of the file.
-    if (!seen.insert(use.names.front()).second)
-      continue;
-    bool repeated = use.names.front().find("{i}") != std::string::npos;
-    for (int64_t i = 0; i < (repeated ? layers : 1); ++i)
-      check(use, i);
-  }
-  if (!missing.empty()) {
-    auto diag = emitError(loc);
-    diag << "the checkpoint lacks " << missing.size()
-         << (missing.size() == 1 ? " tensor" : " tensors")
-         << " that config.json asks for: ";
-    list(diag, missing);
-    valid = false;
-  }
+  // The three parts of a fused tensor are one tensor of the file.
+  for (const ParameterUse &use : parameters)
+    if (seen.insert(use.names.front()).second)
+      checker.check(use, layers);
+  checker.report(checker.missing, "lacks", "config.json asks for");
 
   SmallVector<llvm::GlobPattern> globs;
   for (const std::string &pattern : ignored)
     globs.push_back(llvm::cantFail(llvm::GlobPattern::create(pattern)));
   SmallVector<std::string> unused;
   for (const auto &entry : checkpoint.getTensors())
-    if (!used.contains(entry.first()) &&
+    if (!checker.used.contains(entry.first()) &&
         llvm::none_of(globs, [&](const llvm::GlobPattern &glob) {
           return glob.match(entry.first());
         }))
       unused.push_back(entry.first().str());
   llvm::sort(unused);
-  if (!unused.empty()) {
-    auto diag = emitError(loc);
-    diag << "the checkpoint has " << unused.size()
-         << (unused.size() == 1 ? " tensor" : " tensors")
-         << " that the model of config.json does not use: ";
-    list(diag, unused);
-    valid = false;
-  }
-  return success(valid);
+  checker.report(unused, "has", "the model of config.json does not use");
+  return success(checker.valid);
 }
 
 //===----------------------------------------------------------------------===//
@@ -255,7 +267,6 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
   SmallString<128> path(directory);
   llvm::sys::path::append(path, "config.json");
   Location loc = FileLineColLoc::get(context, path, 1, 1);
-  Location whole = UnknownLoc::get(context);
   FailureOr<int64_t> layers = chooseLayers(loc, *config, options);
   FailureOr<int64_t> seq = chooseSeq(loc, *config, options);
   if (failed(layers) || failed(seq) ||
@@ -287,8 +298,8 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
   OwningOpRef<ModuleOp> module =
       model.finish(outputs, getModelName(directory), ignored);
   if (checkpoint->hasWeights() &&
-      failed(checkTensors(whole, *checkpoint, model.getParameters(), *layers,
-                          ignored)))
+      failed(checkTensors(context, directory, *checkpoint,
+                          model.getParameters(), *layers, ignored)))
     return nullptr;
   if (failed(verify(*module)))
     return nullptr;

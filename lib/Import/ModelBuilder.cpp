@@ -52,6 +52,13 @@ ModelBuilder::ModelBuilder(MLIRContext *context, const ModelConfig &config,
   builder.setInsertionPointToEnd(main.addEntryBlock());
 }
 
+std::string nameOfLayer(StringRef name, int64_t layer) {
+  auto [before, after] = name.split("{i}");
+  if (before.size() == name.size())
+    return name.str();
+  return (before + Twine(layer) + after).str();
+}
+
 //===----------------------------------------------------------------------===//
 // The function
 //===----------------------------------------------------------------------===//
@@ -114,14 +121,6 @@ Location ModelBuilder::at(StringRef path) {
   return NameLoc::get(builder.getStringAttr(path));
 }
 
-/// The name of a layer's tensor.
-static std::string withIndex(StringRef name, int64_t index) {
-  auto [before, after] = name.split("{i}");
-  if (before.size() == name.size())
-    return name.str();
-  return (before + Twine(index) + after).str();
-}
-
 Value ModelBuilder::parameter(ArrayRef<std::string> names,
                               ArrayRef<int64_t> shape,
                               const ParameterBox *box) {
@@ -129,7 +128,7 @@ Value ModelBuilder::parameter(ArrayRef<std::string> names,
   use.names.assign(names.begin(), names.end());
   use.shape.assign(box ? box->shape : SmallVector<int64_t>(shape));
   auto found = llvm::find_if(use.names, [&](const std::string &name) {
-    return checkpoint.find(withIndex(name, 0));
+    return checkpoint.find(nameOfLayer(name, 0));
   });
   if (found != use.names.end())
     std::rotate(use.names.begin(), found, found + 1);
@@ -291,7 +290,7 @@ Value ModelBuilder::filled(Location loc, TypedAttr value,
 
 Value ModelBuilder::countKept(Location loc, Value mask) {
   MLIRContext *context = builder.getContext();
-  Value zeros = filled(loc, builder.getI64IntegerAttr(0), {batch});
+  Value zeros = filled(loc, builder.getF32FloatAttr(0), {batch});
   return linalg::GenericOp::create(
              builder, loc, zeros.getType(), mask, zeros,
              {mapOf(context, 2, {0, 1}), mapOf(context, 2, {0})},
@@ -300,8 +299,8 @@ Value ModelBuilder::countKept(Location loc, Value mask) {
                Value zero = arith::ConstantIntOp::create(b, l, 0, 64);
                Value keep = arith::CmpIOp::create(
                    b, l, arith::CmpIPredicate::ne, args[0], zero);
-               Value one = arith::ExtUIOp::create(b, l, b.getI64Type(), keep);
-               Value sum = arith::AddIOp::create(b, l, args[1], one);
+               Value one = arith::UIToFPOp::create(b, l, b.getF32Type(), keep);
+               Value sum = arith::AddFOp::create(b, l, args[1], one);
                linalg::YieldOp::create(b, l, sum);
              })
       .getResult(0);
@@ -325,10 +324,11 @@ Value ModelBuilder::lastPosition(StringRef path, Value x, Value mask) {
             Value position = linalg::IndexOp::create(b, l, 1);
             Value next = arith::AddIOp::create(
                 b, l, position, arith::ConstantIndexOp::create(b, l, 1));
-            Value length =
-                arith::IndexCastOp::create(b, l, b.getIndexType(), args[1]);
-            Value isLast = arith::CmpIOp::create(b, l, arith::CmpIPredicate::eq,
-                                                 next, length);
+            Value number = arith::SIToFPOp::create(
+                b, l, b.getF32Type(),
+                arith::IndexCastOp::create(b, l, b.getI64Type(), next));
+            Value isLast = arith::CmpFOp::create(
+                b, l, arith::CmpFPredicate::OEQ, number, args[1]);
             Value zero = arith::ConstantOp::create(
                 b, l, cast<TypedAttr>(b.getZeroAttr(elementType)));
             Value term = arith::SelectOp::create(b, l, isLast, args[0], zero);
@@ -385,11 +385,9 @@ Value ModelBuilder::meanPool(StringRef path, Value x, Value mask) {
               mapOf(context, 2, {0, 1})},
              {parallel, parallel},
              [&](OpBuilder &b, Location l, ValueRange args) {
-               Value kept =
-                   arith::SIToFPOp::create(b, l, b.getF32Type(), args[1]);
                // A row without any kept position gives zeros.
                Value divisor = arith::MaximumFOp::create(
-                   b, l, kept, constantF32(b, l, 1e-9f));
+                   b, l, args[1], constantF32(b, l, 1e-9f));
                Value mean = arith::DivFOp::create(b, l, args[0], divisor);
                linalg::YieldOp::create(b, l, narrow(b, l, mean, elementType));
              })

@@ -26,6 +26,9 @@
 
 namespace tp {
 
+/// The name of one layer's tensor, for a name with or without `{i}`.
+std::string nameOfLayer(llvm::StringRef name, int64_t layer);
+
 /// A parameter of the program and the checkpoint tensor that it must match.
 struct ParameterUse {
   /// The names it may have; the first is written into the IR. With `{i}` there
@@ -116,7 +119,8 @@ public:
 private:
   mlir::Value filled(mlir::Location loc, mlir::TypedAttr value,
                      llvm::ArrayRef<int64_t> shape);
-  /// i64[b]: how many positions of each row the mask keeps.
+  /// f32[b], like all sums here: how many positions of each row the mask
+  /// keeps.
   mlir::Value countKept(mlir::Location loc, mlir::Value mask);
 
   const Checkpoint &checkpoint;

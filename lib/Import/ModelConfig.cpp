@@ -49,30 +49,33 @@ std::optional<FloatKind> parseFloatKind(StringRef name) {
 /// Keys that any config may hold and that do not change a forward pass:
 /// tokens and generation, training, reporting, provenance.
 static const llvm::StringLiteral ignoredKeys[] = {
-    "_attn_implementation", "_name_or_path", "attention_dropout",
-    "attention_probs_dropout_prob", "attn_pdrop", "bad_words_ids",
-    "begin_suppress_tokens", "bos_token_id", "chunk_size_feed_forward",
-    "classifier_dropout", "decoder_start_token_id", "directionality",
-    "diversity_penalty", "do_sample", "early_stopping", "embd_pdrop",
-    "encoder_no_repeat_ngram_size", "eos_token_id",
+    "_attn_implementation", "_attn_implementation_autoset", "_commit_hash",
+    "_flash_attn_2_enabled", "_name_or_path", "_num_labels",
+    "attention_dropout", "attention_probs_dropout_prob", "attn_implementation",
+    "attn_pdrop", "bad_words_ids", "begin_suppress_tokens", "bos_token_id",
+    "chunk_size_feed_forward", "classifier_dropout", "decoder_start_token_id",
+    "directionality", "diversity_penalty", "do_sample", "early_stopping",
+    "embd_pdrop", "encoder_no_repeat_ngram_size", "eos_token_id",
     "exponential_decay_length_penalty", "finetuning_task",
     "forced_bos_token_id", "forced_eos_token_id", "gradient_checkpointing",
-    "hidden_dropout_prob", "id2label", "initializer_range", "label2id",
-    "language", "length_penalty", "max_length", "min_length", "n_ctx", "name",
+    "hidden_dropout_prob", "id2label", "initializer_range", "is_llama_config",
+    "label2id", "language", "length_penalty", "max_length",
+    "max_sequence_length", "min_length", "model_max_length", "n_ctx", "name",
     "no_repeat_ngram_size", "num_beam_groups", "num_beams",
     "num_return_sequences", "output_attentions", "output_hidden_states",
     "output_past", "output_scores", "pad_token_id", "pooler_fc_size",
     "pooler_num_attention_heads", "pooler_num_fc_layers",
-    "pooler_size_per_head", "pooler_type", "prefix",
-    // The same product computed in slices.
-    "pretraining_tp", "problem_type", "remove_invalid_values",
-    "repetition_penalty", "resid_pdrop", "return_dict",
+    "pooler_size_per_head", "pooler_type", "prefix", "problem_type",
+    "remove_invalid_values", "repetition_penalty", "resid_pdrop", "return_dict",
     "return_dict_in_generate", "sep_token_id", "summary_activation",
     "summary_first_dropout", "summary_proj_to_labels", "summary_type",
     "summary_use_proj", "suppress_tokens", "task_specific_params",
     "temperature", "tf_legacy_loss", "tokenizer_class", "top_k", "top_p",
-    "torchscript", "transformers_version", "typical_p", "unsloth_fixed",
-    "unsloth_version", "use_bfloat16", "use_cache"};
+    "torchscript", "transformers.js_config", "transformers_version",
+    "typical_p", "unsloth_fixed", "unsloth_version", "use_bfloat16",
+    "use_cache",
+    // The same product computed in slices.
+    "pretraining_tp"};
 
 /// Keys that change the result in every family, and the one value of each that
 /// is supported. An empty object stands for "absent or empty".
@@ -274,6 +277,7 @@ static void readHeads(ObjectReader &reader, ModelConfig &config,
   config.numHeads = reader.getInt(headsKey, std::nullopt, 1, maxSize);
   config.numKVHeads = config.numHeads;
   if (grouped) {
+    reader.ignore({"head_dim"});
     // Null means as many as queries; the defaults of a missing key differ, so
     // only Llama's (the same) is taken.
     bool optional =
@@ -300,7 +304,6 @@ static void readHeads(ObjectReader &reader, ModelConfig &config,
   } else {
     config.headDim = config.hiddenSize / config.numHeads;
   }
-  reader.ignore({"head_dim"});
   if (config.headDim > maxHeadDim)
     reader.error(headsKey) << "expected a head size of at most " << maxHeadDim
                            << ", got " << config.headDim;
@@ -431,7 +434,7 @@ static const Supported *readArchitecture(ObjectReader &reader,
       getSupported(), [&](const auto &s) { return s.modelType == *type; });
   if (row == getSupported().end()) {
     auto diag = reader.error("model_type");
-    diag << "unsupported model_type " << quoted(*type) << "; expected ";
+    diag << "unsupported model_type " << quoted(*type) << "; expected one of ";
     llvm::interleave(
         getSupported(), diag,
         [&](const Supported &s) { diag << quoted(s.modelType); }, ", ");

@@ -91,7 +91,7 @@ FailureOr<SentenceModules> readSentenceModules(MLIRContext *context,
     size_t place = kinds.size();
     if (kind == "Pooling" && place == 1) {
       if (subdirectory->contains("..") || subdirectory->starts_with("/")) {
-        reader.error("path")
+        reader.error()
             << "expected the pooling module's path to be in the directory, got "
             << quoted(*subdirectory);
         return failure();
@@ -102,7 +102,7 @@ FailureOr<SentenceModules> readSentenceModules(MLIRContext *context,
     } else if (kind == "Normalize" && place == 2) {
       result.normalize = true;
     } else if (kind != "Transformer" || place != 0) {
-      reader.error(*type == kind ? "type" : "")
+      reader.error()
           << "unsupported module " << quoted(kind) << " at place " << place
           << "; expected Transformer, Pooling and, optionally, Normalize";
       return failure();

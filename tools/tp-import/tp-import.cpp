@@ -29,9 +29,10 @@ int main(int argc, char **argv) {
   cl::opt<std::string> output("o", cl::desc("Where to write the model IR"),
                               cl::value_desc("FILE"), cl::init("-"),
                               cl::cat(category));
+  // On, because the ledger says by location where a collective comes from.
   cl::opt<bool> locations("mlir-print-debuginfo",
                           cl::desc("Print the locations of operations"),
-                          cl::cat(category));
+                          cl::init(true), cl::cat(category));
   tp::ImportFlags flags(category);
   cl::HideUnrelatedOptions(category);
   if (!cl::ParseCommandLineOptions(
