@@ -57,7 +57,8 @@ enum class Linearity {
   /// f(a + b, c + d) = f(a, c) + f(b, d): all additive operands are partial
   /// together, or a whole one among them counts on one rank only (add, a bias,
   /// the initial value of a reduction). Beside multilinear operands (x and w of
-  /// x w + bias) it may be partial only where one of those is. Where a reduction factor is sharded
+  /// x w + bias) it may be partial only where one of those is. Where a
+  /// reduction factor is sharded
   /// that the operand does not carry, it counts on one rank only.
   Additive,
   /// Added once to a sum whose terms are not linear in the other operands (the
