@@ -15,6 +15,7 @@
 #include "mlir/InitAllPasses.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Propagate/Passes.h"
 
 void tp::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
@@ -22,4 +23,7 @@ void tp::registerAllDialects(mlir::DialectRegistry &registry) {
   registry.insert<TPDialect, nn::NNDialect>();
 }
 
-void tp::registerAllPasses() { mlir::registerAllPasses(); }
+void tp::registerAllPasses() {
+  mlir::registerAllPasses();
+  registerPropagatePasses();
+}

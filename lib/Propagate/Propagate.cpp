@@ -1,0 +1,70 @@
+//===- Propagate.cpp - tp-propagate ---------------------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The pass around the engine of Propagation.h: finds the mesh, makes
+// annotations on results uses of their own, runs the fixpoint, settles, writes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Propagation.h"
+#include "tp/Propagate/Passes.h"
+
+namespace tp {
+#define GEN_PASS_DEF_PROPAGATE
+#include "tp/Propagate/Passes.h.inc"
+} // namespace tp
+
+using namespace mlir;
+using namespace tp;
+
+/// The module's mesh; null after an error if there is none or more than one.
+static MeshOp findMesh(ModuleOp module) {
+  MeshOp mesh;
+  for (MeshOp other : module.getOps<MeshOp>()) {
+    if (mesh) {
+      InFlightDiagnostic diag =
+          other.emitOpError("expected one mesh in the module, got a second");
+      diag.attachNote(mesh.getLoc()) << "the first is here";
+      return {};
+    }
+    mesh = other;
+  }
+  if (!mesh)
+    module.emitError("expected a tp.mesh in the module, got none: run "
+                     "tp-annotate, or declare one, such as "
+                     "tp.mesh @mesh <[\"tp\"=2]>");
+  return mesh;
+}
+
+namespace {
+struct PropagatePass : public tp::impl::PropagateBase<PropagatePass> {
+  using PropagateBase::PropagateBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    MeshOp mesh = findMesh(module);
+    if (!mesh)
+      return signalPassFailure();
+    WalkResult result = module.walk([](Operation *op) {
+      if (!isa<CollectiveOpInterface, ReshardOp, SliceOp, KeepFirstOp>(op))
+        return WalkResult::advance();
+      op->emitOpError("expected a program before partition, which has no "
+                      "collectives");
+      return WalkResult::interrupt();
+    });
+    if (result.wasInterrupted())
+      return signalPassFailure();
+    outlineAnnotations(module, FlatSymbolRefAttr::get(mesh.getSymNameAttr()));
+    Propagation propagation(mesh);
+    if (failed(propagation.build(module)))
+      return signalPassFailure();
+    propagation.run();
+    propagation.settle();
+    propagation.write(module);
+    numVisits = propagation.getNumVisits();
+    numSplit = propagation.getNumSplit();
+  }
+};
+} // namespace

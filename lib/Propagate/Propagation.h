@@ -1,0 +1,166 @@
+//===- Propagation.h - The state that propagation works on ------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Values and the nodes that tie them. A node is an operation with its sharding
+// rule, or a tie between values that have one sharding (the initial, carried
+// and yielded value of tp.repeat, a function's returned value and its result),
+// which is a rule too: the identity. Values that are one by construction (a
+// carried value and the result of tp.repeat, two uses of one parameter) are one
+// state.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_PROPAGATE_PROPAGATION_H
+#define TP_LIB_PROPAGATE_PROPAGATION_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Rules/Provenance.h"
+#include "tp/Sharding/Rule.h"
+#include "llvm/ADT/DenseMap.h"
+#include <vector>
+
+namespace tp {
+
+/// An annotation: where the axes come from.
+struct Seed {
+  std::string text;
+  /// Parameters' annotations first (0), then all others (1).
+  unsigned priority;
+};
+inline constexpr unsigned numPriorities = 2;
+
+/// Why a mesh axis is in the sharding of a value.
+struct AxisReason {
+  unsigned axis;
+  int seed;
+  /// The node and factor through which it came; -1 on the annotated value.
+  int node = -1;
+  int factor = -1;
+};
+
+struct ValueState {
+  llvm::SmallVector<int64_t> shape;
+  int64_t elementBytes = 1;
+  TensorSharding sharding;
+  llvm::SmallVector<llvm::SmallVector<AxisReason, 1>, 4> dimReasons;
+  llvm::SmallVector<AxisReason, 1> partialReasons;
+  /// The node that gives the value; -1 for arguments, parameters and states
+  /// that only ties touch.
+  int producer = -1;
+  /// Nodes that read it, once per operand.
+  llvm::SmallVector<int, 4> users;
+  /// Nodes that tie or produce or read it.
+  llvm::SmallVector<int, 4> nodes;
+};
+
+struct Node {
+  mlir::Operation *op = nullptr;
+  /// A tie carries no operation of its own: its result's state is not decided
+  /// by it.
+  bool isTie = false;
+  ShardingRule rule;
+  /// Indices of states; -1 for what is no ranked tensor.
+  llvm::SmallVector<int, 4> operands, results;
+  /// The cut chosen at the last visit.
+  FactorShardings factors;
+};
+
+/// A rule's factor with the axes that its tensors ask for.
+struct FactorWish {
+  AxisList axes;
+  int64_t grain = 1;
+  unsigned priority = numPriorities;
+  /// The state and dimension that asked.
+  int state = -1;
+  unsigned dim = 0;
+};
+
+class Propagation {
+public:
+  explicit Propagation(MeshOp meshOp);
+
+  /// Build states, nodes and seeds for every function of the module. Emits
+  /// errors on what has no rule or cannot be annotated so.
+  mlir::LogicalResult build(mlir::ModuleOp module);
+  /// Propagate to a fixpoint, one priority after the other.
+  void run();
+  /// Settle every operation's results in program order, partial sums included.
+  void settle();
+  /// Write shardings and reasons into the IR.
+  void write(mlir::ModuleOp module);
+
+  /// Visits until the fixpoint (statistics).
+  unsigned getNumVisits() const { return numVisits; }
+  /// Values that are not whole on every rank (statistics).
+  unsigned getNumSplit() const {
+    return llvm::count_if(states, [](const ValueState &value) {
+      return !value.sharding.isFullyReplicated();
+    });
+  }
+
+private:
+  // Building: Build.cpp.
+  mlir::LogicalResult buildBlock(mlir::Block &block);
+  mlir::LogicalResult buildOperation(mlir::Operation *op);
+  mlir::LogicalResult buildRepeat(RepeatOp repeat);
+  mlir::LogicalResult buildCall(mlir::Operation *op);
+  mlir::LogicalResult buildFunctionSignature(mlir::Operation *function);
+  int addState(mlir::Type type);
+  int getState(mlir::Value value);
+  void tie(mlir::Operation *op, int from, int to);
+  void tieSlices(mlir::Operation *op, int whole, int slice, bool wholeIsResult);
+  int addNode(Node node);
+  mlir::LogicalResult seed(mlir::Operation *op, int state,
+                           ShardingAttr sharding, unsigned priority,
+                           const std::string &who);
+  void closeAll(int state);
+
+  // Fixpoint: Propagation.cpp.
+  llvm::SmallVector<FactorWish, 4> collectWishes(const Node &node,
+                                                 unsigned priority) const;
+  void resolveConflicts(const Node &node,
+                        llvm::SmallVectorImpl<FactorWish> &wishes) const;
+  int64_t getCost(const Node &node, llvm::ArrayRef<FactorWish> wishes) const;
+  FactorShardings getCut(const Node &node,
+                         llvm::ArrayRef<FactorWish> wishes) const;
+  bool visit(int index, unsigned priority);
+  bool updateState(int state, const TensorSharding &wanted, int node,
+                   llvm::ArrayRef<FactorWish> wishes,
+                   const TensorFactors &tensor, bool isOperand,
+                   unsigned priority);
+  bool accepts(int node, int state, unsigned dim,
+               const TensorSharding &candidate) const;
+  const AxisReason *findReason(int state, unsigned dim, unsigned axis) const;
+
+  // Settling: Settle.cpp.
+  void settleNode(int index);
+  AxisList getPassedAxes(const Node &node,
+                         const FactorShardings &factors) const;
+
+  llvm::SmallVector<Because> explain(int state) const;
+  std::string describe(const AxisReason &reason, bool partial) const;
+
+  MeshOp meshOp;
+  Mesh mesh;
+  mlir::FlatSymbolRefAttr meshSymbol;
+  std::vector<Seed> seeds;
+  std::vector<ValueState> states;
+  std::vector<Node> nodes;
+  llvm::DenseMap<mlir::Value, int> stateOf;
+  /// States of functions' results.
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<int>> functionResults;
+  unsigned numVisits = 0;
+};
+
+/// Turn annotations on results of operations into tp.sharding_constraint, so
+/// that the operation itself may give another layout (a partial sum) which is
+/// then resharded; give each stacked operand of tp.repeat a constraint of its
+/// own.
+void outlineAnnotations(mlir::ModuleOp module, mlir::FlatSymbolRefAttr mesh);
+
+} // namespace tp
+
+#endif // TP_LIB_PROPAGATE_PROPAGATION_H
