@@ -8,14 +8,44 @@
 //===----------------------------------------------------------------------===//
 
 #include "TestPasses.h"
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "tp/InitAll.h"
+#include "tp/Support/ReadModule.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/ToolOutputFile.h"
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   tp::registerAllDialects(registry);
   tp::registerAllPasses();
   tp::test::registerTestPasses();
-  return mlir::asMainReturnCode(
-      mlir::MlirOptMain(argc, argv, "tp-mlir optimizer driver\n", registry));
+  auto [input, output] = mlir::registerAndParseCLIOptions(
+      argc, argv, "tp-mlir optimizer driver\n", registry);
+  mlir::MlirOptMainConfig config =
+      mlir::MlirOptMainConfig::createFromCLOptions();
+
+  llvm::InitLLVM init(argc, argv);
+  if (config.shouldShowDialects() || config.shouldListPasses())
+    return mlir::asMainReturnCode(
+        mlir::MlirOptMain(argc, argv, input, output, registry));
+  std::string message;
+  auto source = mlir::openInputFile(input, &message);
+  if (!source) {
+    llvm::errs() << message << "\n";
+    return EXIT_FAILURE;
+  }
+  if (!tp::checkNesting(source->getMemBufferRef(), llvm::errs()))
+    return EXIT_FAILURE;
+  auto file = mlir::openOutputFile(output, &message);
+  if (!file) {
+    llvm::errs() << message << "\n";
+    return EXIT_FAILURE;
+  }
+  if (failed(
+          mlir::MlirOptMain(file->os(), std::move(source), registry, config)))
+    return EXIT_FAILURE;
+  file->keep();
+  return EXIT_SUCCESS;
 }
