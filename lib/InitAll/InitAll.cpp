@@ -14,6 +14,7 @@
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Dialect/NN/Transforms/Passes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Propagate/Passes.h"
 
@@ -25,5 +26,6 @@ void tp::registerAllDialects(mlir::DialectRegistry &registry) {
 
 void tp::registerAllPasses() {
   mlir::registerAllPasses();
+  registerNNPasses();
   registerPropagatePasses();
 }

@@ -1,0 +1,142 @@
+//===- DecomposeElementwise.cpp - Activations and dropout as linalg
+//---------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Computed in f32 (of f64 in f64) and rounded once. Dropout's generator is
+// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
+// 2011), one block per element, of which the first word is used.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Parts.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/Support/MathExtras.h"
+#include <array>
+#include <cmath>
+
+using namespace mlir;
+using namespace tp::nn;
+
+FailureOr<SmallVector<Value>> GeluOp::decompose(OpBuilder &builder) {
+  RankedTensorType type = typeOf(getInput());
+  Emitter emitter(builder, getLoc(), type.getElementType());
+  return SmallVector<Value>{emitter.map(
+      type, {{getInput(), emitter.loops(type.getRank())}},
+      [&](Scalar &e, ValueRange v) -> Value {
+        Value x = v[0], curve;
+        if (getKind() == GeluKind::Erf) {
+          curve =
+              math::ErfOp::create(e.b, e.mul(x, e.number(1 / std::sqrt(2.0))));
+        } else {
+          Value cube = e.mul(e.mul(x, x), x);
+          Value inner = e.add(x, e.mul(cube, e.number(0.044715)));
+          curve = math::TanhOp::create(
+              e.b, e.mul(inner, e.number(std::sqrt(2 / llvm::numbers::pi))));
+        }
+        return e.mul(e.mul(x, e.number(0.5)), e.add(curve, e.number(1)));
+      })};
+}
+
+FailureOr<SmallVector<Value>> SiluOp::decompose(OpBuilder &builder) {
+  RankedTensorType type = typeOf(getInput());
+  Emitter emitter(builder, getLoc(), type.getElementType());
+  return SmallVector<Value>{
+      emitter.map(type, {{getInput(), emitter.loops(type.getRank())}},
+                  [](Scalar &e, ValueRange v) -> Value {
+                    Value decay = e.exp(arith::NegFOp::create(e.b, v[0]));
+                    return e.div(v[0], e.add(decay, e.number(1)));
+                  })};
+}
+
+//===----------------------------------------------------------------------===//
+// Dropout
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Philox4x32-10 on i32 values.
+struct Philox {
+  Scalar &e;
+  using Words = std::array<Value, 4>;
+
+  Value word(uint32_t value) {
+    return e.integer(static_cast<int32_t>(value), e.b.getI32Type());
+  }
+  /// High and low halves of the 64-bit product.
+  std::pair<Value, Value> multiply(Value x, uint32_t factor) {
+    Type i64 = e.b.getI64Type();
+    Value wide = arith::ExtUIOp::create(e.b, i64, x);
+    Value product = arith::MulIOp::create(e.b, wide, e.integer(factor, i64));
+    return split(product);
+  }
+  std::pair<Value, Value> split(Value x) {
+    Type i32 = e.b.getI32Type();
+    Value high = arith::ShRUIOp::create(e.b, x, e.integer(32, x.getType()));
+    return {arith::TruncIOp::create(e.b, i32, high),
+            arith::TruncIOp::create(e.b, i32, x)};
+  }
+  Value exclusiveOr(Value x, Value y) {
+    return arith::XOrIOp::create(e.b, x, y);
+  }
+  Words run(Words c, Value key0, Value key1) {
+    for (int round = 0; round < 10; ++round) {
+      if (round) {
+        key0 = arith::AddIOp::create(e.b, key0, word(0x9E3779B9));
+        key1 = arith::AddIOp::create(e.b, key1, word(0xBB67AE85));
+      }
+      auto [high0, low0] = multiply(c[0], 0xD2511F53);
+      auto [high1, low1] = multiply(c[2], 0xCD9E8D57);
+      c = {exclusiveOr(exclusiveOr(high1, c[1]), key0), low1,
+           exclusiveOr(exclusiveOr(high0, c[3]), key1), low0};
+    }
+    return c;
+  }
+};
+} // namespace
+
+FailureOr<SmallVector<Value>> DropoutOp::decompose(OpBuilder &builder) {
+  RankedTensorType type = typeOf(getInput());
+  Emitter emitter(builder, getLoc(), type.getElementType());
+  SmallVector<int64_t> global(getGlobalShape().value_or(type.getShape()));
+  double probability = getProbability().convertToDouble();
+  SmallVector<Operand> operands{{getInput(), emitter.loops(type.getRank())},
+                                {getSeed(), {}},
+                                {getStep(), {}}};
+  return SmallVector<Value>{
+      emitter.map(type, operands, [&](Scalar &e, ValueRange v) -> Value {
+        Type i32 = e.b.getI32Type(), i64 = e.b.getI64Type();
+        Type index = e.b.getIndexType();
+        // The element's linear position in the global tensor.
+        Value element = e.integer(0, index);
+        for (auto [dim, size] : llvm::enumerate(global)) {
+          Value position = e.index(dim);
+          if (!getOffsets().empty())
+            position = arith::AddIOp::create(e.b, position, getOffsets()[dim]);
+          element = arith::MulIOp::create(e.b, element, e.integer(size, index));
+          element = arith::AddIOp::create(e.b, element, position);
+        }
+        Philox philox{e};
+        auto [elementHigh, elementLow] = philox.split(
+            arith::IndexCastOp::create(e.b, i64, element).getResult());
+        auto [keyHigh, keyLow] = philox.split(v[1]);
+        // Counter: element, the layer in the upper half of its second word,
+        // operation, step.
+        Value second = elementHigh;
+        if (getLayer()) {
+          Value layer = arith::IndexCastOp::create(e.b, i32, getLayer());
+          layer = arith::ShLIOp::create(e.b, layer, e.integer(16, i32));
+          second = philox.exclusiveOr(second, layer);
+        }
+        Value step = philox.split(v[2]).second;
+        Value random =
+            philox.run({elementLow, second, philox.word(getOpId()), step},
+                       keyLow, keyHigh)[0];
+        Value keep = arith::CmpIOp::create(
+            e.b, arith::CmpIPredicate::uge, random,
+            philox.word(static_cast<uint32_t>(probability * 4294967296.0)));
+        Value scaled = e.mul(v[0], e.number(1 / (1 - probability)));
+        return e.select(keep, scaled, e.number(0));
+      })};
+}

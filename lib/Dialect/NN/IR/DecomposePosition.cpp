@@ -1,0 +1,130 @@
+//===- DecomposePosition.cpp - Rotary embedding and look-up as linalg
+//-------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Operations that read positions: the rotary table, the rotation, rows of a
+// table.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Parts.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tp::nn;
+
+//===----------------------------------------------------------------------===//
+// Rotary embedding
+//===----------------------------------------------------------------------===//
+
+/// The f32 angle within half a turn of zero. The angle itself is the f32
+/// product that the definition asks for; whole turns are taken off in f64, so
+/// that a sine which is accurate near zero alone is accurate here.
+static Value reduceAngle(Scalar &e, Value angle) {
+  Type f64 = e.b.getF64Type();
+  auto number = [&](double value) -> Value {
+    return arith::ConstantOp::create(e.b, e.b.getFloatAttr(f64, value));
+  };
+  constexpr double turn = 2 * llvm::numbers::pi;
+  Value exact = arith::ExtFOp::create(e.b, f64, angle);
+  Value turns = math::RoundEvenOp::create(
+      e.b, arith::MulFOp::create(e.b, exact, number(1 / turn)));
+  Value rest = arith::SubFOp::create(
+      e.b, exact, arith::MulFOp::create(e.b, turns, number(turn)));
+  return arith::TruncFOp::create(e.b, e.wide, rest);
+}
+
+FailureOr<SmallVector<Value>> RotaryTableOp::decompose(OpBuilder &builder) {
+  Emitter emitter(builder, getLoc(), builder.getF32Type());
+  Value frequencies =
+      arith::ConstantOp::create(builder, getLoc(), getInvFreq());
+  Loops d = emitter.loops(2);
+  SmallVector<Operand> operands{{frequencies, {d[1]}}};
+  auto compute = [&](Value result, bool isCosine) {
+    return emitter.map(
+        typeOf(result), operands, [&](Scalar &e, ValueRange v) -> Value {
+          Value position = e.index(0);
+          if (getOffset())
+            position = arith::AddIOp::create(e.b, position, getOffset());
+          position =
+              arith::IndexCastOp::create(e.b, e.b.getI64Type(), position);
+          position = arith::SIToFPOp::create(e.b, e.wide, position);
+          Value angle = reduceAngle(e, e.mul(position, v[0]));
+          Value wave = isCosine ? math::CosOp::create(e.b, angle).getResult()
+                                : math::SinOp::create(e.b, angle).getResult();
+          return e.mul(wave, e.number(getAttentionScaling().convertToDouble()));
+        });
+  };
+  return SmallVector<Value>{compute(getCos(), true), compute(getSin(), false)};
+}
+
+FailureOr<SmallVector<Value>> RotaryOp::decompose(OpBuilder &builder) {
+  Emitter emitter(builder, getLoc(), typeOf(getInput()).getElementType());
+  ArrayRef<int64_t> shape = shapeOf(getInput());
+  int64_t r = shapeOf(getCos())[1];
+  bool isPartial = 2 * r < shape[3];
+  SmallVector<OpFoldResult> zeros(4, builder.getIndexAttr(0));
+  SmallVector<OpFoldResult> ones(4, builder.getIndexAttr(1)), sizes;
+  for (int64_t size : {shape[0], shape[1], shape[2], 2 * r})
+    sizes.push_back(builder.getIndexAttr(size));
+  Value input = getInput();
+  if (isPartial)
+    input = tensor::ExtractSliceOp::create(builder, getLoc(), input, zeros,
+                                           sizes, ones);
+  // Loops: b, s, heads, p, j; half p of the head, element j of it. The other
+  // half is read at 1 - p.
+  Value halves = emitter.split(input, 3, {2, r});
+  Loops d = emitter.loops(5), other = d;
+  other[3] = emitter.constant(1) - d[3];
+  Value rotated = emitter.map(
+      typeOf(halves),
+      {{halves, d},
+       {halves, other},
+       {getCos(), {d[1], d[4]}},
+       {getSin(), {d[1], d[4]}}},
+      [](Scalar &e, ValueRange v) -> Value {
+        Value isFirst =
+            arith::CmpIOp::create(e.b, arith::CmpIPredicate::eq, e.index(3),
+                                  e.integer(0, e.b.getIndexType()));
+        Value sine = e.select(isFirst, arith::NegFOp::create(e.b, v[3]), v[3]);
+        return e.add(e.mul(v[0], v[2]), e.mul(v[1], sine));
+      });
+  Value result = emitter.join(rotated, 3, 2);
+  if (isPartial)
+    result = tensor::InsertSliceOp::create(builder, getLoc(), result,
+                                           getInput(), zeros, sizes, ones);
+  return SmallVector<Value>{result};
+}
+
+//===----------------------------------------------------------------------===//
+// Embedding
+//===----------------------------------------------------------------------===//
+
+FailureOr<SmallVector<Value>> EmbeddingOp::decompose(OpBuilder &builder) {
+  RankedTensorType type = typeOf(getResult());
+  Emitter emitter(builder, getLoc(), type.getElementType());
+  unsigned rank = type.getRank();
+  Loops rows(ArrayRef(emitter.loops(rank)).drop_back());
+  int64_t numRows = shapeOf(getTable())[0];
+  return SmallVector<Value>{emitter.map(
+      type, {{getIds(), rows}}, [&](Scalar &e, ValueRange v) -> Value {
+        Type index = e.b.getIndexType();
+        Value row = arith::IndexCastOp::create(e.b, index, v[0]);
+        if (getOffset())
+          row = arith::SubIOp::create(e.b, row, getOffset());
+        // As unsigned numbers, negative rows are large.
+        Value isHere = arith::CmpIOp::create(e.b, arith::CmpIPredicate::ult,
+                                             row, e.integer(numRows, index));
+        Value safe = e.select(isHere, row, e.integer(0, index));
+        Value element = tensor::ExtractOp::create(
+            e.b, getTable(), ValueRange{safe, e.index(rank - 1)});
+        Value zero = arith::ConstantOp::create(
+            e.b, e.b.getFloatAttr(type.getElementType(), 0));
+        return e.select(isHere, element, zero);
+      })};
+}

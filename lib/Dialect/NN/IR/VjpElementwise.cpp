@@ -1,0 +1,131 @@
+//===- VjpElementwise.cpp - Derivatives of activations and look-ups
+//---------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Vector-Jacobian products of GELU, SiLU, softmax, dropout, the rotary
+// embedding and the embedding. They are operations like any other: their
+// shardings, and the collectives of the backward, follow from their rules.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Parts.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "llvm/Support/MathExtras.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace tp::nn;
+
+using Gradients = FailureOr<SmallVector<Value>>;
+
+/// The erf form: Φ(x) + x φ(x).
+static Value getErfSlope(Scalar &e, Value x) {
+  Value erf = math::ErfOp::create(e.b, e.mul(x, e.number(1 / std::sqrt(2.0))));
+  Value area = e.mul(e.add(erf, e.number(1)), e.number(0.5));
+  Value bell = e.exp(e.mul(e.mul(x, x), e.number(-0.5)));
+  double scale = 1 / std::sqrt(2 * llvm::numbers::pi);
+  return e.add(area, e.mul(e.mul(x, bell), e.number(scale)));
+}
+
+/// With u = √(2/π) (x + c x³): (1 + tanh u) / 2 + x (1 - tanh² u) u' / 2.
+static Value getTanhSlope(Scalar &e, Value x) {
+  double root = std::sqrt(2 / llvm::numbers::pi), c = 0.044715;
+  Value square = e.mul(x, x);
+  Value u = e.mul(e.mul(x, e.add(e.mul(square, e.number(c)), e.number(1))),
+                  e.number(root));
+  Value tanh = math::TanhOp::create(e.b, u);
+  Value inner =
+      e.mul(e.add(e.mul(square, e.number(3 * c)), e.number(1)), e.number(root));
+  Value bend = e.sub(e.number(1), e.mul(tanh, tanh));
+  Value sum = e.add(e.add(tanh, e.number(1)), e.mul(e.mul(x, bend), inner));
+  return e.mul(sum, e.number(0.5));
+}
+
+Gradients GeluOp::buildVjp(OpBuilder &builder, ValueRange cotangents) {
+  RankedTensorType type = typeOf(getInput());
+  Emitter emitter(builder, getLoc(), type.getElementType());
+  Loops d = emitter.loops(type.getRank());
+  return SmallVector<Value>{emitter.map(
+      type, {{getInput(), d}, {cotangents[0], d}},
+      [&](Scalar &e, ValueRange v) -> Value {
+        Value slope = getKind() == GeluKind::Erf ? getErfSlope(e, v[0])
+                                                 : getTanhSlope(e, v[0]);
+        return e.mul(v[1], slope);
+      })};
+}
+
+Gradients SiluOp::buildVjp(OpBuilder &builder, ValueRange cotangents) {
+  RankedTensorType type = typeOf(getInput());
+  Emitter emitter(builder, getLoc(), type.getElementType());
+  Loops d = emitter.loops(type.getRank());
+  return SmallVector<Value>{
+      emitter.map(type, {{getInput(), d}, {cotangents[0], d}},
+                  [](Scalar &e, ValueRange v) -> Value {
+                    // σ (1 + x (1 - σ)).
+                    Value one = e.number(1);
+                    Value decay = e.exp(arith::NegFOp::create(e.b, v[0]));
+                    Value sigmoid = e.div(one, e.add(decay, one));
+                    Value rest = e.mul(v[0], e.sub(one, sigmoid));
+                    return e.mul(v[1], e.mul(sigmoid, e.add(rest, one)));
+                  })};
+}
+
+Gradients SoftmaxOp::buildVjp(OpBuilder &builder, ValueRange cotangents) {
+  RankedTensorType type = typeOf(getInput());
+  Emitter emitter(builder, getLoc(), type.getElementType());
+  Loops d = emitter.loops(type.getRank());
+  Loops rows(ArrayRef(d).drop_back());
+  SmallVector<Operand> both{{getResult(), d}, {cotangents[0], d}};
+  Value mean =
+      reduceRows(emitter, Combine::Sum, both, getInput(),
+                 [](Scalar &e, ValueRange v) { return e.mul(v[0], v[1]); });
+  both.push_back({mean, rows});
+  return SmallVector<Value>{
+      emitter.map(type, both, [](Scalar &e, ValueRange v) {
+        return e.mul(v[0], e.sub(v[1], v[2]));
+      })};
+}
+
+Gradients DropoutOp::buildVjp(OpBuilder &builder, ValueRange cotangents) {
+  // Linear with a mask that depends on positions alone: the same mask again.
+  Operation *clone = builder.clone(*getOperation());
+  clone->setOperand(0, cotangents[0]);
+  SmallVector<Value> gradients(getNumOperands());
+  gradients[0] = clone->getResult(0);
+  return gradients;
+}
+
+Gradients RotaryOp::buildVjp(OpBuilder &builder, ValueRange cotangents) {
+  // The transposed rotation turns back. The tables are constants.
+  Value sin = arith::NegFOp::create(builder, getLoc(), getSin());
+  Value gradient = RotaryOp::create(builder, getLoc(), typeOf(getInput()),
+                                    cotangents[0], getCos(), sin);
+  return SmallVector<Value>{gradient, Value(), Value()};
+}
+
+Gradients EmbeddingOp::buildVjp(OpBuilder &builder, ValueRange cotangents) {
+  RankedTensorType type = typeOf(getTable());
+  Emitter emitter(builder, getLoc(), type.getElementType());
+  unsigned rank = typeOf(getIds()).getRank();
+  // Loops: rows, vocabulary, h. Each table row sums the rows that named it.
+  Loops d = emitter.loops(rank + 2);
+  Loops rows(ArrayRef(d).take_front(rank)), result = rows;
+  result.push_back(d[rank + 1]);
+  Value table = emitter.reduce(
+      type, {d[rank], d[rank + 1]}, rank + 2, Combine::Sum,
+      {{getIds(), rows}, {cotangents[0], result}},
+      [&](Scalar &e, ValueRange v) -> Value {
+        Value row = arith::IndexCastOp::create(e.b, e.b.getIndexType(), v[0]);
+        if (getOffset())
+          row = arith::SubIOp::create(e.b, row, getOffset());
+        Value hit = arith::CmpIOp::create(e.b, arith::CmpIPredicate::eq, row,
+                                          e.index(rank));
+        return e.select(hit, v[1], e.number(0));
+      });
+  SmallVector<Value> gradients(getNumOperands());
+  gradients[1] = table;
+  return gradients;
+}
