@@ -1,0 +1,43 @@
+//===- Distribute.h - Global tensors to ranks and back -----------*- C++
+//-*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Spreads a tensor over the ranks as its sharding says, the way a loader does
+// (zeros in the padding lanes), and compares what the ranks hold with the
+// global value: every replica, addends summed first, padding ignored.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_INTERPRETER_DISTRIBUTE_H
+#define TP_INTERPRETER_DISTRIBUTE_H
+
+#include "tp/Interpreter/Interpreter.h"
+
+namespace tp::interp {
+
+/// One tensor per rank, of the local shape. A partial value has the whole on
+/// the first rank along the partial axes, and zeros (sum) or the whole (max,
+/// min) on the others. Ranks with equal parts share the memory.
+RankTensors distribute(const Tensor &global, const TensorSharding &sharding,
+                       const Mesh &mesh);
+
+/// Call `visit` for each distinct part of the value: a tensor (addends
+/// combined in the order of their position), a rank that holds it, and the
+/// global position of its first element; the sizes say how much of it is no
+/// padding. Tensors must be of the local shape.
+void forEachPart(const RankTensors &locals, llvm::ArrayRef<int64_t> globalShape,
+                 const TensorSharding &sharding, const Mesh &mesh,
+                 llvm::function_ref<void(const Tensor &part, int64_t rank,
+                                         llvm::ArrayRef<int64_t> offsets,
+                                         llvm::ArrayRef<int64_t> sizes)>
+                     visit);
+
+/// The global value, from the lowest rank where there are copies.
+Tensor assemble(const RankTensors &locals, llvm::ArrayRef<int64_t> globalShape,
+                const TensorSharding &sharding, const Mesh &mesh);
+
+} // namespace tp::interp
+
+#endif // TP_INTERPRETER_DISTRIBUTE_H

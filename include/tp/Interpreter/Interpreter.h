@@ -1,0 +1,68 @@
+//===- Interpreter.h - Evaluate programs of tensors op by op -----*- C++
+//-*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The reference that every stage is compared with: no code of lower, no
+// libraries, every operation by its definition (nn operations by their
+// decompositions). A per-rank program is evaluated for all its ranks in
+// lockstep in one thread: each value is N tensors, and a collective is a
+// function of N tensors that sums in rank order. A program before partition is
+// the same with N = 1.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_INTERPRETER_INTERPRETER_H
+#define TP_INTERPRETER_INTERPRETER_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Interpreter/Tensor.h"
+#include <functional>
+
+namespace tp::interp {
+
+class ParameterProvider;
+
+/// A value: one tensor per rank. Ranks that hold the same elements may share
+/// the memory.
+using RankTensors = llvm::SmallVector<Tensor, 1>;
+
+struct InterpreterOptions {
+  /// Ranks of the program: 1 for a program before partition.
+  int64_t numRanks = 1;
+  /// Where tp.parameter gets its values; without one the operation is an error.
+  ParameterProvider *parameters = nullptr;
+  /// Larger tensors are refused.
+  int64_t maxElements = int64_t(1) << 31;
+  /// Called for values as they come to be, in the function that is run (not in
+  /// those it calls): its arguments, the carried values at the start of each
+  /// iteration of a tp.repeat, and the results of each operation. `op` is the
+  /// function or operation they belong to; `iterations` are the indices of the
+  /// tp.repeat iterations around them, outermost first. Failure ends the run.
+  std::function<mlir::LogicalResult(
+      mlir::Operation *op, mlir::ValueRange values,
+      llvm::ArrayRef<RankTensors> tensors, llvm::ArrayRef<int64_t> iterations)>
+      observer;
+};
+
+/// Run `function` on `arguments` (one entry per argument, each of numRanks
+/// tensors of the argument's type). Errors (an operation that the interpreter
+/// does not have, an index out of range, a tensor past the limit) are emitted
+/// at the operation.
+mlir::FailureOr<llvm::SmallVector<RankTensors>>
+interpret(mlir::func::FuncOp function, llvm::ArrayRef<RankTensors> arguments,
+          const InterpreterOptions &options);
+
+/// The same for a program of one rank.
+mlir::FailureOr<llvm::SmallVector<Tensor>>
+interpret(mlir::func::FuncOp function, llvm::ArrayRef<Tensor> arguments,
+          const InterpreterOptions &options = {});
+
+/// The elements of a constant; nothing if it is not dense.
+std::optional<Tensor> getConstantTensor(mlir::Attribute value, mlir::Type type);
+
+} // namespace tp::interp
+
+#endif // TP_INTERPRETER_INTERPRETER_H

@@ -1,0 +1,88 @@
+//===- Parameters.h - Values of tp.parameter ---------------------*- C++
+//-*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where the interpreter finds the tensors of a checkpoint: in safetensors
+// files, or made up from (seed, name, element), so that every rank and every
+// stage sees the same numbers without a file.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_INTERPRETER_PARAMETERS_H
+#define TP_INTERPRETER_PARAMETERS_H
+
+#include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Interpreter/Tensor.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+namespace tp::interp {
+
+/// What one tp.parameter asks for; its names have no placeholder any more.
+struct ParameterRequest {
+  std::string name;
+  llvm::SmallVector<std::string> alternatives;
+  /// Null if the parameter is the whole tensor.
+  ParameterSourceAttr source;
+  /// Global, logical.
+  llvm::SmallVector<int64_t> shape;
+  ElementType type;
+
+  /// Of the checkpoint's tensor.
+  llvm::ArrayRef<int64_t> getCheckpointShape() const {
+    return source ? source.getShape() : llvm::ArrayRef<int64_t>(shape);
+  }
+};
+
+class ParameterProvider {
+public:
+  virtual ~ParameterProvider() = default;
+  /// The global tensor; emits why not.
+  virtual mlir::FailureOr<Tensor>
+  get(const ParameterRequest &request,
+      llvm::function_ref<mlir::InFlightDiagnostic()> emitError) = 0;
+};
+
+/// Random values: matrices uniform with variance 1 / (smaller of the last two
+/// sizes), vectors uniform in 0.75 .. 1.25, biases uniform in -0.5 .. 0.5.
+/// Boxes of one name are parts of one tensor.
+class RandomParameters : public ParameterProvider {
+public:
+  explicit RandomParameters(uint64_t seed) : seed(seed) {}
+  mlir::FailureOr<Tensor>
+  get(const ParameterRequest &request,
+      llvm::function_ref<mlir::InFlightDiagnostic()> emitError) override;
+
+private:
+  uint64_t seed;
+};
+
+/// The safetensors files of a checkpoint directory.
+class SafetensorsParameters : public ParameterProvider {
+public:
+  /// Reads the headers; null, after emitting why, if they are malformed or the
+  /// directory has none.
+  static std::unique_ptr<SafetensorsParameters> open(mlir::MLIRContext *context,
+                                                     llvm::StringRef directory);
+  mlir::FailureOr<Tensor>
+  get(const ParameterRequest &request,
+      llvm::function_ref<mlir::InFlightDiagnostic()> emitError) override;
+
+private:
+  struct Entry {
+    std::string dtype;
+    llvm::SmallVector<int64_t> shape;
+    llvm::StringRef data;
+  };
+  llvm::StringMap<Entry> entries;
+  llvm::StringMap<std::unique_ptr<llvm::MemoryBuffer>> files;
+};
+
+/// A number of [0, 1) from a counter: the same for the same arguments.
+double uniform(uint64_t seed, llvm::StringRef name, uint64_t counter);
+
+} // namespace tp::interp
+
+#endif // TP_INTERPRETER_PARAMETERS_H

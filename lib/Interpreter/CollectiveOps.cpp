@@ -1,0 +1,219 @@
+//===- CollectiveOps.cpp - Collectives as functions of N tensors ----------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Groups are ordered by position along the axes and reductions go in that
+// order, so every rank of a group gets the same bits. Parts that a dimension
+// does not fill are zero.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Engine.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+#include <cmath>
+
+using namespace mlir;
+
+namespace tp::interp {
+
+FailureOr<Mesh> Engine::getMesh(Operation *op, FlatSymbolRefAttr symbol) {
+  MeshOp mesh = lookupMesh(op, symbol);
+  if (!mesh)
+    return op->emitError() << "expected " << symbol
+                           << " to be a tp.mesh, got no such mesh";
+  Mesh value = mesh.getMesh().toMesh();
+  if (value.getNumRanks() != options.numRanks)
+    return op->emitError() << "expected a mesh of " << options.numRanks
+                           << " ranks, got " << value.getNumRanks();
+  return value;
+}
+
+Tensor combine(const RankTensors &input, ArrayRef<int64_t> group,
+               ReductionKind kind) {
+  const Tensor &first = input[group[0]];
+  Tensor result(first.getShape(), first.getElementType());
+  bool isFloat = first.getElementType().isFloat();
+  for (int64_t i = 0; i < first.getNumElements(); ++i) {
+    if (!isFloat) {
+      int64_t total = first.getInt(i);
+      for (int64_t rank : group.drop_front()) {
+        int64_t value = input[rank].getInt(i);
+        total = kind == ReductionKind::Sum   ? total + value
+                : kind == ReductionKind::Max ? std::max(total, value)
+                                             : std::min(total, value);
+      }
+      result.setInt(i, total);
+      continue;
+    }
+    double total = first.getFloat(i);
+    for (int64_t rank : group.drop_front()) {
+      double value = input[rank].getFloat(i);
+      if (kind == ReductionKind::Sum)
+        total += value;
+      else if (std::isnan(value) || std::isnan(total))
+        total = std::nan("");
+      else
+        total = kind == ReductionKind::Max ? std::max(total, value)
+                                           : std::min(total, value);
+    }
+    result.setFloat(i, total);
+  }
+  return result;
+}
+
+namespace {
+
+/// The overlap of two boxes that start at the same corner.
+SmallVector<int64_t> getOverlap(ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
+  SmallVector<int64_t> sizes(a);
+  for (auto [size, other] : llvm::zip(sizes, b))
+    size = std::min(size, other);
+  return sizes;
+}
+
+/// Elements [start, start + shape[dim]) of `dim`, zeros past the end.
+Tensor takePart(const Tensor &from, int64_t dim, int64_t start,
+                ArrayRef<int64_t> shape) {
+  Tensor part(shape, from.getElementType());
+  SmallVector<int64_t> sizes = getOverlap(from.getShape(), shape);
+  sizes[dim] = std::min(shape[dim], from.getShape()[dim] - start);
+  SmallVector<int64_t> offsets(shape.size(), 0), zero(shape.size(), 0);
+  offsets[dim] = start;
+  part.copyBox(from, offsets, zero, sizes);
+  return part;
+}
+
+/// Put `part` at `start` of `dim`, dropping what lies past the end.
+void putPart(Tensor &to, const Tensor &part, int64_t dim, int64_t start) {
+  SmallVector<int64_t> sizes = getOverlap(part.getShape(), to.getShape());
+  sizes[dim] = std::min(part.getShape()[dim], to.getShape()[dim] - start);
+  SmallVector<int64_t> offsets(sizes.size(), 0), zero(sizes.size(), 0);
+  offsets[dim] = start;
+  to.copyBox(part, zero, offsets, sizes);
+}
+
+/// Evaluates one collective; `groups` are those of its axes.
+struct Collective {
+  const RankTensors &input;
+  ArrayRef<SmallVector<int64_t>> groups;
+  ArrayRef<int64_t> shape;
+  RankTensors result;
+
+  void run(AllReduceOp op) {
+    ReductionKind kind = *symbolizeReductionKind(op.getReduction());
+    for (ArrayRef<int64_t> group : groups) {
+      Tensor total = combine(input, group, kind);
+      for (int64_t rank : group)
+        result[rank] = total;
+    }
+  }
+  void run(ReduceScatterOp op) {
+    ReductionKind kind = *symbolizeReductionKind(op.getReduction());
+    int64_t dim = op.getDim();
+    for (ArrayRef<int64_t> group : groups) {
+      Tensor total = combine(input, group, kind);
+      for (auto [position, rank] : llvm::enumerate(group))
+        result[rank] = takePart(total, dim, position * shape[dim], shape);
+    }
+  }
+  void run(AllGatherOp op) {
+    int64_t dim = op.getDim();
+    for (ArrayRef<int64_t> group : groups) {
+      Tensor whole(shape, input[0].getElementType());
+      for (auto [position, rank] : llvm::enumerate(group))
+        putPart(whole, input[rank], dim,
+                position * input[rank].getShape()[dim]);
+      for (int64_t rank : group)
+        result[rank] = whole;
+    }
+  }
+  void run(AllToAllOp op) {
+    int64_t split = op.getSplitDim(), gather = op.getGatherDim();
+    for (ArrayRef<int64_t> group : groups)
+      for (auto [position, rank] : llvm::enumerate(group)) {
+        Tensor whole(shape, input[0].getElementType());
+        for (auto [other, source] : llvm::enumerate(group)) {
+          SmallVector<int64_t> partShape(input[source].getShape());
+          partShape[split] = shape[split];
+          Tensor part = takePart(input[source], split, position * shape[split],
+                                 partShape);
+          putPart(whole, part, gather, other * partShape[gather]);
+        }
+        result[rank] = whole;
+      }
+  }
+  void run(CollectivePermuteOp op) {
+    SmallVector<int64_t> pairs(op.getPairs().getValues<int64_t>());
+    for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
+      const Tensor &source = input[pairs[i]];
+      Tensor target(shape, source.getElementType());
+      SmallVector<int64_t> zero(shape.size(), 0);
+      target.copyBox(source, zero, zero, getOverlap(source.getShape(), shape));
+      result[pairs[i + 1]] = target;
+    }
+  }
+  void run(BroadcastOp op) {
+    for (ArrayRef<int64_t> group : groups)
+      for (int64_t rank : group)
+        result[rank] = input[group[0]];
+  }
+  void run(SliceOp op) {
+    int64_t dim = op.getDim();
+    for (ArrayRef<int64_t> group : groups)
+      for (auto [position, rank] : llvm::enumerate(group))
+        result[rank] = takePart(input[rank], dim, position * shape[dim], shape);
+  }
+  void run(KeepFirstOp op) {
+    Tensor zero(shape, input[0].getElementType());
+    for (ArrayRef<int64_t> group : groups)
+      for (int64_t rank : group)
+        result[rank] = rank == group[0] ? input[rank] : zero;
+  }
+};
+
+} // namespace
+
+LogicalResult Engine::runRanked(Operation *op, Frame &frame) {
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case<RankOp>([&](RankOp rankOp) -> LogicalResult {
+        FailureOr<Mesh> mesh = getMesh(op, rankOp.getMeshAttr());
+        if (failed(mesh))
+          return failure();
+        FailureOr<AxisList> axes = resolveAxes(rankOp.getAxes(), *mesh,
+                                               [&] { return op->emitError(); });
+        if (failed(axes))
+          return failure();
+        RankTensors values;
+        for (int64_t rank = 0; rank < options.numRanks; ++rank)
+          values.push_back(Tensor::scalarInt(mesh->getIndexAlong(rank, *axes)));
+        frame[rankOp.getResult()] = std::move(values);
+        return success();
+      })
+      .Case<AllReduceOp, ReduceScatterOp, AllGatherOp, AllToAllOp,
+            CollectivePermuteOp, BroadcastOp, SliceOp, KeepFirstOp>(
+          [&](auto collective) -> LogicalResult {
+            FailureOr<Mesh> mesh = getMesh(op, collective.getMeshAttr());
+            if (failed(mesh))
+              return failure();
+            FailureOr<AxisList> axes = resolveAxes(
+                collective.getAxes(), *mesh, [&] { return op->emitError(); });
+            if (failed(axes))
+              return failure();
+            auto type =
+                cast<RankedTensorType>(collective.getResult().getType());
+            SmallVector<SmallVector<int64_t>> groups = mesh->getGroups(*axes);
+            Collective run{frame[collective.getInput()], groups,
+                           type.getShape(), RankTensors(options.numRanks)};
+            run.run(collective);
+            frame[collective.getResult()] = std::move(run.result);
+            return success();
+          })
+      .Default([&](Operation *) {
+        return op->emitError()
+               << "the interpreter has no operation '" << op->getName() << "'";
+      });
+}
+
+} // namespace tp::interp

@@ -1,0 +1,45 @@
+//===- Lanes.h - Execute bytecode on the lanes of a register file -*- C++
+//-*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The register file of one run of a kernel and the function that executes its
+// instructions on the first n lanes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_INTERPRETER_LANES_H
+#define TP_LIB_INTERPRETER_LANES_H
+
+#include "Opcode.h"
+
+namespace tp::interp {
+
+struct Lanes {
+  Lanes(unsigned numFloat, unsigned numInt)
+      : floats(numFloat * kLanes), ints(numInt * kLanes) {}
+  double *floatRegister(uint16_t index) { return &floats[index * kLanes]; }
+  int64_t *intRegister(uint16_t index) { return &ints[index * kLanes]; }
+
+  std::vector<double> floats;
+  std::vector<int64_t> ints;
+};
+
+/// What instructions may read beside registers.
+struct LaneContext {
+  llvm::ArrayRef<Tensor> captured;
+  llvm::ArrayRef<uint16_t> indices;
+  /// The loops' current positions; lane i of `laneDim` is at its value + i.
+  llvm::ArrayRef<int64_t> position;
+  int64_t laneDim = -1;
+};
+
+/// Execute on lanes 0..n-1; false, with `error` set, on an index out of range
+/// or a division by zero.
+bool execute(llvm::ArrayRef<Instruction> instructions, Lanes &lanes, int64_t n,
+             const LaneContext &context, std::string &error);
+
+} // namespace tp::interp
+
+#endif // TP_LIB_INTERPRETER_LANES_H

@@ -1,0 +1,193 @@
+//===- Parameters.cpp - Values of tp.parameter ----------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Both providers look a parameter's elements up in the checkpoint's tensor,
+// through the box and the permutation of its source.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Interpreter/Parameters.h"
+
+#include "tp/Import/Checkpoint.h"
+#include "tp/Sharding/Simulate.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/xxhash.h"
+#include <bit>
+#include <cmath>
+
+using namespace mlir;
+
+namespace tp::interp {
+
+double uniform(uint64_t seed, StringRef name, uint64_t counter) {
+  // splitmix64 of the three mixed together.
+  uint64_t x = seed * 0x9E3779B97F4A7C15 ^ llvm::xxh3_64bits(name);
+  x += (counter + 1) * 0x9E3779B97F4A7C15;
+  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9;
+  x = (x ^ (x >> 27)) * 0x94D049BB133111EB;
+  x ^= x >> 31;
+  return double(x >> 11) * 0x1p-53;
+}
+
+/// Call `visit(element, position)` for each element of the parameter with its
+/// row-major position in the checkpoint's tensor.
+template <typename Visit>
+static void forEachElement(const ParameterRequest &request, Visit visit) {
+  if (!request.source) {
+    int64_t elements = 1;
+    for (int64_t size : request.shape)
+      elements *= size;
+    for (int64_t i = 0; i < elements; ++i)
+      visit(i, i);
+    return;
+  }
+  ArrayRef<int64_t> shape = request.source.getShape();
+  ArrayRef<int64_t> offsets = request.source.getOffsets();
+  ArrayRef<int64_t> permutation = request.source.getPermutation();
+  SmallVector<int64_t> strides(shape.size(), 1);
+  for (int64_t dim = int64_t(shape.size()) - 2; dim >= 0; --dim)
+    strides[dim] = strides[dim + 1] * shape[dim + 1];
+  int64_t base = 0;
+  for (auto [offset, stride] : llvm::zip(offsets, strides))
+    base += offset * stride;
+  forEachIndex(request.shape,
+               [&](MutableArrayRef<int64_t> index, int64_t element) {
+                 int64_t position = base;
+                 for (auto [dim, i] : llvm::enumerate(index))
+                   position += i * strides[permutation[dim]];
+                 visit(element, position);
+               });
+}
+
+FailureOr<Tensor>
+RandomParameters::get(const ParameterRequest &request,
+                      function_ref<InFlightDiagnostic()> emitError) {
+  if (!request.type.isFloat())
+    return emitError() << "expected random parameter '" << request.name
+                       << "' to be of a float type";
+  ArrayRef<int64_t> shape = request.getCheckpointShape();
+  double low = 0.75, width = 0.5;
+  if (shape.size() >= 2) {
+    int64_t size = std::max<int64_t>(
+        1, std::min(shape[shape.size() - 1], shape[shape.size() - 2]));
+    width = 2 * std::sqrt(3.0 / double(size));
+    low = -width / 2;
+  } else if (StringRef(request.name).contains("bias")) {
+    low = -0.5;
+    width = 1;
+  }
+  Tensor tensor(request.shape, request.type);
+  forEachElement(request, [&](int64_t element, int64_t position) {
+    tensor.setFloat(element,
+                    low + width * uniform(seed, request.name, position));
+  });
+  return tensor;
+}
+
+std::unique_ptr<SafetensorsParameters>
+SafetensorsParameters::open(MLIRContext *context, StringRef directory) {
+  FailureOr<Checkpoint> checkpoint = Checkpoint::open(context, directory);
+  if (failed(checkpoint))
+    return nullptr;
+  Location loc = UnknownLoc::get(context);
+  if (!checkpoint->hasWeights()) {
+    mlir::emitError(loc) << "expected safetensors files in " << directory
+                         << ", got none";
+    return nullptr;
+  }
+  auto result = std::make_unique<SafetensorsParameters>();
+  for (const auto &[name, tensor] : checkpoint->getTensors()) {
+    std::unique_ptr<llvm::MemoryBuffer> &file = result->files[tensor.file];
+    if (!file) {
+      SmallString<128> path(directory);
+      llvm::sys::path::append(path, tensor.file);
+      auto buffer = llvm::MemoryBuffer::getFile(
+          path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
+      if (!buffer) {
+        mlir::emitError(loc)
+            << "cannot read " << path << ": " << buffer.getError().message();
+        return nullptr;
+      }
+      file = std::move(*buffer);
+    }
+    StringRef bytes = file->getBuffer();
+    uint64_t start = 8 + llvm::support::endian::read64le(bytes.data());
+    if (start + tensor.end > bytes.size()) {
+      mlir::emitError(loc) << "tensor '" << name << "' reaches past the end of "
+                           << tensor.file;
+      return nullptr;
+    }
+    result->entries[name] = {
+        tensor.dtype, tensor.shape,
+        bytes.substr(start + tensor.begin, tensor.end - tensor.begin)};
+  }
+  return result;
+}
+
+FailureOr<Tensor>
+SafetensorsParameters::get(const ParameterRequest &request,
+                           function_ref<InFlightDiagnostic()> emitError) {
+  auto found = entries.find(request.name);
+  for (const std::string &name : request.alternatives)
+    if (found == entries.end())
+      found = entries.find(name);
+  if (found == entries.end())
+    return emitError() << "the checkpoint has no tensor '" << request.name
+                       << "'";
+  const Entry &entry = found->second;
+  ArrayRef<int64_t> shape = request.getCheckpointShape();
+  if (ArrayRef<int64_t>(entry.shape) != shape) {
+    InFlightDiagnostic diagnostic = emitError();
+    diagnostic << "expected tensor '" << found->getKey() << "' of shape [";
+    llvm::interleaveComma(shape, diagnostic);
+    diagnostic << "], got [";
+    llvm::interleaveComma(entry.shape, diagnostic);
+    return diagnostic << "]";
+  }
+  Tensor tensor(request.shape, request.type);
+  const char *data = entry.data.data();
+  auto copyAs = [&](auto readElement) {
+    forEachElement(request, [&](int64_t element, int64_t position) {
+      auto value = readElement(position);
+      if (request.type.isFloat())
+        tensor.setFloat(element, double(value));
+      else
+        tensor.setInt(element, int64_t(value));
+    });
+    return tensor;
+  };
+  namespace le = llvm::support::endian;
+  if (entry.dtype == "F32")
+    return copyAs([&](int64_t i) {
+      return std::bit_cast<float>(le::read32le(data + 4 * i));
+    });
+  if (entry.dtype == "BF16")
+    return copyAs([&](int64_t i) {
+      return std::bit_cast<float>(uint32_t(le::read16le(data + 2 * i)) << 16);
+    });
+  if (entry.dtype == "F16")
+    return copyAs([&](int64_t i) {
+      return llvm::APFloat(llvm::APFloat::IEEEhalf(),
+                           llvm::APInt(16, le::read16le(data + 2 * i)))
+          .convertToDouble();
+    });
+  if (entry.dtype == "F64")
+    return copyAs([&](int64_t i) {
+      return std::bit_cast<double>(le::read64le(data + 8 * i));
+    });
+  if (entry.dtype == "I64")
+    return copyAs(
+        [&](int64_t i) { return int64_t(le::read64le(data + 8 * i)); });
+  if (entry.dtype == "I32")
+    return copyAs([&](int64_t i) {
+      return int64_t(int32_t(le::read32le(data + 4 * i)));
+    });
+  return emitError() << "tensor '" << found->getKey() << "' is of type "
+                     << entry.dtype
+                     << ": expected F64, F32, BF16, F16, I64 or I32";
+}
+
+} // namespace tp::interp
