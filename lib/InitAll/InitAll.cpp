@@ -13,6 +13,7 @@
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
+#include "tp/Annotate/Passes.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/NN/Transforms/Passes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
@@ -27,5 +28,6 @@ void tp::registerAllDialects(mlir::DialectRegistry &registry) {
 void tp::registerAllPasses() {
   mlir::registerAllPasses();
   registerNNPasses();
+  registerAnnotatePasses();
   registerPropagatePasses();
 }

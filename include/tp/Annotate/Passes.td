@@ -1,0 +1,57 @@
+//===- Passes.td - The annotate stage ---------------------*- tablegen -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From a one-device program to one with a mesh and a few annotated values.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_ANNOTATE_PASSES_TD
+#define TP_ANNOTATE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def Annotate : Pass<"tp-annotate", "::mlir::ModuleOp"> {
+  let summary = "declare the mesh and write a plan's shardings";
+  let description = [{
+    Declares `tp.mesh @mesh` and writes closed shardings on the parameters and
+    values that a plan names; nothing is inferred but the cut of key and value
+    projections with fewer heads than ranks, which is the leading sub-axis that
+    the heads allow. What the plan does not name is left to tp-propagate, and
+    what is annotated already stays as it is.
+
+    Plans: `megatron` (column- and row-parallel layers, vocabulary split),
+    `megatron-sp` (the same with the residual stream split along the sequence),
+    `replicated`, or a JSON file (docs/Annotate.md has the schema). A rule of a
+    JSON plan that matches nothing is an error.
+
+    Refused, with the degrees that fit: head counts that the degree does not
+    divide, sequences that it does not divide under sequence parallelism.
+
+    Precondition: no tp.mesh, or one of the same shape.
+
+    Before:
+    ```mlir
+    %w = tp.parameter "layers.0.mlp.down_proj.weight" : tensor<64x256xf32>
+    ```
+    After, with `plan=megatron mesh="tp=4"`:
+    ```mlir
+    tp.mesh @mesh <["tp"=4]>
+    %w = tp.parameter "layers.0.mlp.down_proj.weight" {tp.shardings = [#tp.sharding<@mesh, [{}, {"tp"} ]>]} : tensor<64x256xf32>
+    ```
+  }];
+  let options = [
+    Option<"plan", "plan", "std::string", "\"megatron\"",
+           "megatron, megatron-sp, replicated, or the path of a JSON plan">,
+    Option<"mesh", "mesh", "std::string", "\"\"",
+           "axes and sizes, outermost first: dp=2,tp=4 (the module's mesh if "
+           "empty)">
+  ];
+  let statistics = [
+    Statistic<"numAnnotated", "annotated", "values that the plan annotated">
+  ];
+  let dependentDialects = ["::tp::TPDialect"];
+}
+
+#endif // TP_ANNOTATE_PASSES_TD

@@ -1,0 +1,422 @@
+//===- Annotate.cpp - tp-annotate -----------------------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Declares the mesh and applies the rules of a plan to parameters, arguments,
+// results, values and carried values. For each tensor the first rule that
+// matches counts; what is annotated already stays. A built-in plan that finds
+// nothing to split, or a rule of a user's plan that matches nothing, is an
+// error: a program must not end up replicated unasked.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Heads.h"
+#include "Plan.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tp/Annotate/Passes.h"
+#include "tp/Rules/Provenance.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace tp {
+#define GEN_PASS_DEF_ANNOTATE
+#include "tp/Annotate/Passes.h.inc"
+} // namespace tp
+
+using namespace mlir;
+using namespace tp;
+
+namespace {
+
+/// A tensor that rules may match.
+struct Target {
+  PlanRule::Kind kind = PlanRule::Kind::Value;
+  /// Names to match against: of a parameter, all that it may have.
+  SmallVector<std::string, 2> names;
+  /// Of a value: its location.
+  std::string at;
+  RankedTensorType type;
+  /// The value; null for a function's result.
+  Value value;
+  func::FuncOp function;
+  unsigned index = 0;
+
+  Location getLoc() const {
+    return value ? value.getLoc()
+                 : const_cast<Target *>(this)->function.getLoc();
+  }
+};
+
+class Annotator {
+public:
+  Annotator(MeshOp meshOp, const Plan &plan)
+      : meshOp(meshOp), mesh(meshOp.getMesh().toMesh()), plan(plan),
+        matches(plan.rules.size(), 0) {}
+
+  LogicalResult run(ModuleOp module);
+  unsigned getNumAnnotated() const { return numAnnotated; }
+
+private:
+  void collect(ModuleOp module);
+  void collectResults(Operation *op);
+  bool isMatch(const PlanRule &rule, const Target &target) const;
+  LogicalResult apply(const PlanRule &rule, const Target &target);
+  LogicalResult resolve(const PlanRule &rule, const PlanDim &dim,
+                        const Target &target, unsigned index, DimSharding &out);
+  LogicalResult checkMatched(ModuleOp module);
+  InFlightDiagnostic error(const PlanRule &rule, Location loc);
+
+  MeshOp meshOp;
+  Mesh mesh;
+  const Plan &plan;
+  SmallVector<Target, 0> targets;
+  SmallVector<unsigned> matches;
+  unsigned numAnnotated = 0;
+  /// Whether a parameter or value is split.
+  bool anySplit = false;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// What can be matched
+//===----------------------------------------------------------------------===//
+
+void Annotator::collectResults(Operation *op) {
+  if (auto parameter = dyn_cast<ParameterOp>(op)) {
+    Target target;
+    target.kind = PlanRule::Kind::Parameter;
+    target.names.push_back(parameter.getName().str());
+    if (auto others = parameter.getAlternativesAttr())
+      for (auto name : others.getAsRange<StringAttr>())
+        target.names.push_back(name.str());
+    target.value = parameter.getResult();
+    target.type = cast<RankedTensorType>(parameter.getType());
+    targets.push_back(std::move(target));
+    return;
+  }
+  auto repeat = dyn_cast<RepeatOp>(op);
+  for (OpResult result : op->getResults()) {
+    auto type = dyn_cast<RankedTensorType>(result.getType());
+    if (!type)
+      continue;
+    Target target;
+    target.kind = PlanRule::Kind::Value;
+    target.at = toString(op->getLoc());
+    target.names.push_back(op->getName().getStringRef().str());
+    target.value = result;
+    target.type = type;
+    if (repeat) {
+      if (result.getResultNumber() >= repeat.getInits().size())
+        continue;
+      target.kind = PlanRule::Kind::Carried;
+      target.names = {target.at};
+    }
+    targets.push_back(std::move(target));
+  }
+}
+
+void Annotator::collect(ModuleOp module) {
+  for (auto function : module.getOps<func::FuncOp>()) {
+    auto add = [&](PlanRule::Kind kind, Type type, DictionaryAttr attrs,
+                   unsigned index, Value value) {
+      auto shaped = dyn_cast<RankedTensorType>(type);
+      if (!shaped)
+        return;
+      Target target;
+      target.kind = kind;
+      auto given = attrs ? attrs.getAs<StringAttr>(TPDialect::getNameAttrName())
+                         : StringAttr();
+      target.names.push_back(given ? given.str() : std::to_string(index));
+      target.type = shaped;
+      target.value = value;
+      target.function = function;
+      target.index = index;
+      targets.push_back(std::move(target));
+    };
+    if (!function.isExternal())
+      for (BlockArgument arg : function.getArguments())
+        add(PlanRule::Kind::Argument, arg.getType(),
+            function.getArgAttrDict(arg.getArgNumber()), arg.getArgNumber(),
+            arg);
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      add(PlanRule::Kind::Result, function.getResultTypes()[i],
+          function.getResultAttrDict(i), i, Value());
+    // Only what runs on tensors: not the bodies of linalg operations.
+    auto visit = [&](Block &block, auto &self) -> void {
+      for (Operation &op : block) {
+        collectResults(&op);
+        if (auto repeat = dyn_cast<RepeatOp>(op))
+          self(*repeat.getBodyBlock(), self);
+      }
+    };
+    for (Block &block : function.getBody())
+      visit(block, visit);
+  }
+}
+
+bool Annotator::isMatch(const PlanRule &rule, const Target &target) const {
+  if (rule.kind != target.kind ||
+      (rule.rank && *rule.rank != target.type.getRank()) ||
+      (!rule.at.empty() && !matchesGlob(rule.at, target.at)) ||
+      (!rule.whenAxis.empty() && !mesh.findAxis(rule.whenAxis)))
+    return false;
+  return llvm::any_of(rule.patterns, [&](const std::string &pattern) {
+    return llvm::any_of(target.names, [&](const std::string &name) {
+      return matchesGlob(pattern, name);
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Applying a rule
+//===----------------------------------------------------------------------===//
+
+InFlightDiagnostic Annotator::error(const PlanRule &rule, Location loc) {
+  InFlightDiagnostic diag = emitError(loc);
+  diag << "plan '" << plan.name << "': ";
+  if (!plan.isBuiltin)
+    diag << rule.path << ": ";
+  return diag;
+}
+
+LogicalResult Annotator::resolve(const PlanRule &rule, const PlanDim &dim,
+                                 const Target &target, unsigned index,
+                                 DimSharding &out) {
+  out.open = dim.open;
+  for (const PlanAxis &axis : dim.axes) {
+    std::optional<unsigned> found = mesh.findAxis(axis.name);
+    if (!found) {
+      SmallVector<std::string> names;
+      for (const Mesh::Axis &known : mesh.getAxes())
+        names.push_back("\"" + known.name + "\"");
+      return error(rule, target.getLoc())
+             << "expected an axis of the mesh (" << llvm::join(names, ", ")
+             << "), got \"" << axis.name << "\"";
+    }
+    int64_t whole = mesh.getAxis(*found).size;
+    AxisRef ref{*found, axis.pre, axis.size == 0 ? whole : axis.size};
+    if (whole % (ref.pre * ref.size) != 0)
+      return error(rule, target.getLoc())
+             << "expected the sub-axis \"" << axis.name << "\":(" << axis.pre
+             << ")" << axis.size << " to divide the axis of size " << whole;
+    out.axes.push_back(ref);
+  }
+  out.axes = canonicalize(out.axes);
+  int64_t size = target.type.getDimSize(index);
+  int64_t shards = getShardCount(out.axes);
+  if (shards > size)
+    return error(rule, target.getLoc())
+           << "dimension " << index << " of '" << target.names.front()
+           << "' has " << size << " elements, which cannot be cut into "
+           << shards << " shards";
+  if (rule.even.empty() || size % shards == 0)
+    return success();
+  InFlightDiagnostic diag = error(rule, target.getLoc());
+  diag << rule.even << " of " << size << " cannot be split over " << shards
+       << " ranks of " << mesh.getName(out.axes) << ": " << shards
+       << " does not divide " << size << "; lengths that fit are the multiples "
+       << "of " << shards << ", such as ";
+  if (int64_t below = size / shards * shards)
+    diag << below << " or ";
+  diag << (size / shards + 1) * shards << "; degrees that fit " << size << ": ";
+  SmallVector<int64_t> degrees;
+  for (int64_t d = 1; d <= std::min<int64_t>(size, 64); ++d)
+    if (size % d == 0)
+      degrees.push_back(d);
+  llvm::interleaveComma(degrees, diag);
+  return diag;
+}
+
+LogicalResult Annotator::apply(const PlanRule &rule, const Target &target) {
+  unsigned rank = target.type.getRank();
+  TensorSharding sharding = TensorSharding::replicated(rank);
+  if (rule.dim) {
+    if (*rule.dim >= rank)
+      return error(rule, target.getLoc())
+             << "expected a dimension of '" << target.names.front()
+             << "' of type " << target.type << ", got " << *rule.dim;
+    if (failed(resolve(rule, rule.dims[0], target, *rule.dim,
+                       sharding.dims[*rule.dim])))
+      return failure();
+  } else if (!rule.whole) {
+    if (rule.dims.size() != rank)
+      return error(rule, target.getLoc())
+             << "expected " << rank << " entries in dims for '"
+             << target.names.front() << "' of type " << target.type << ", got "
+             << rule.dims.size();
+    for (unsigned d = 0; d < rank; ++d)
+      if (failed(resolve(rule, rule.dims[d], target, d, sharding.dims[d])))
+        return failure();
+  }
+  SmallVector<int64_t> shape(target.type.getShape());
+  std::string why = verifySharding(shape, sharding, mesh);
+  if (!why.empty())
+    return error(rule, target.getLoc())
+           << "'" << target.names.front() << "': " << why;
+  auto symbol = FlatSymbolRefAttr::get(meshOp.getSymNameAttr());
+  auto attr = ShardingAttr::get(meshOp.getContext(), symbol, mesh, sharding);
+  anySplit |= llvm::any_of(
+      sharding.dims, [](const DimSharding &dim) { return !dim.axes.empty(); });
+  ++numAnnotated;
+  if (target.value)
+    setSharding(target.value, attr);
+  else
+    const_cast<Target &>(target).function.setResultAttr(
+        target.index, TPDialect::getShardingAttrName(), attr);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The whole plan
+//===----------------------------------------------------------------------===//
+
+LogicalResult Annotator::checkMatched(ModuleOp module) {
+  for (auto [rule, count] : llvm::zip_equal(plan.rules, matches)) {
+    if (count > 0 || rule.optional ||
+        (!rule.whenAxis.empty() && !mesh.findAxis(rule.whenAxis)))
+      continue;
+    InFlightDiagnostic diag = error(rule, module.getLoc());
+    diag << "matched nothing: '" << llvm::join(rule.patterns, "', '") << "'";
+    // The names of that kind that come closest.
+    std::string bare = rule.patterns.front();
+    llvm::erase(bare, '*');
+    SmallVector<std::pair<unsigned, std::string>> near;
+    for (const Target &target : targets)
+      if (target.kind == rule.kind)
+        for (const std::string &name : target.names) {
+          std::pair<unsigned, std::string> entry{
+              StringRef(name).edit_distance(bare), name};
+          if (!name.empty() && !llvm::is_contained(near, entry))
+            near.push_back(entry);
+        }
+    llvm::sort(near);
+    if (near.size() > 3)
+      near.resize(3);
+    if (near.empty())
+      return diag << "; the program has nothing of that kind";
+    diag << "; the nearest names are ";
+    llvm::interleaveComma(near, diag, [&](const auto &entry) {
+      diag << "'" << entry.second << "'";
+    });
+    return diag;
+  }
+  return success();
+}
+
+LogicalResult Annotator::run(ModuleOp module) {
+  collect(module);
+  bool wasAnnotated = false;
+  for (const Target &target : targets) {
+    bool hasOwn = target.value
+                      ? bool(getSharding(target.value))
+                      : bool(getResultSharding(target.function, target.index));
+    wasAnnotated |= hasOwn;
+    for (auto [index, rule] : llvm::enumerate(plan.rules))
+      if (isMatch(rule, target)) {
+        ++matches[index];
+        if (!hasOwn && failed(apply(rule, target)))
+          return failure();
+        break;
+      }
+  }
+  if (failed(checkMatched(module)))
+    return failure();
+  bool shouldSplit = plan.isBuiltin && plan.name != "replicated";
+  if (shouldSplit && !anySplit && !wasAnnotated && mesh.getNumRanks() > 1)
+    return module.emitError()
+           << "plan '" << plan.name << "' knows no parameter of this program "
+           << "by name, so every rank would hold all of it: name the "
+              "parameters as checkpoints do, annotate some, or give a JSON "
+              "plan";
+  return fitHeads(module, mesh);
+}
+
+//===----------------------------------------------------------------------===//
+// The mesh
+//===----------------------------------------------------------------------===//
+
+/// Axes from "dp=2,tp=4"; fails after an error.
+static FailureOr<MeshAttr> parseMesh(ModuleOp module, StringRef text) {
+  MLIRContext *context = module.getContext();
+  auto expected = [&]() -> InFlightDiagnostic {
+    return module.emitError() << "mesh '" << text << "': ";
+  };
+  SmallVector<MeshAxisAttr> axes;
+  SmallVector<StringRef> parts;
+  text.split(parts, ',');
+  for (StringRef part : parts) {
+    auto [name, number] = part.split('=');
+    name = name.trim();
+    int64_t size;
+    bool isName =
+        !name.empty() && !llvm::isDigit(name.front()) &&
+        llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
+    if (!isName || number.trim().getAsInteger(10, size) || size < 1)
+      return expected() << "expected axes and sizes such as dp=2,tp=4, got '"
+                        << part << "'";
+    axes.push_back(
+        MeshAxisAttr::get(context, StringAttr::get(context, name), size));
+  }
+  llvm::function_ref<InFlightDiagnostic()> emit = expected;
+  MeshAttr mesh = MeshAttr::getChecked(
+      emit, context, ArrayRef<MeshAxisAttr>(axes), ArrayRef<int64_t>());
+  if (!mesh)
+    return failure();
+  return mesh;
+}
+
+/// The module's mesh, made if need be; null after an error.
+static MeshOp getOrCreateMesh(ModuleOp module, StringRef text) {
+  MeshOp existing = getUniqueMesh(module);
+  if (!existing && !module.getOps<MeshOp>().empty()) {
+    module.emitError("expected at most one tp.mesh in the module");
+    return {};
+  }
+  if (text.empty()) {
+    if (!existing)
+      module.emitError("expected a mesh, such as mesh=tp=2, or a tp.mesh in "
+                       "the module");
+    return existing;
+  }
+  FailureOr<MeshAttr> mesh = parseMesh(module, text);
+  if (failed(mesh))
+    return {};
+  if (existing) {
+    if (existing.getMesh().getAxes() == mesh->getAxes())
+      return existing;
+    InFlightDiagnostic diag = module.emitError()
+                              << "mesh '" << text << "' is not the one that "
+                              << "the module declares, " << existing.getMesh();
+    diag.attachNote(existing.getLoc()) << "declared here";
+    return {};
+  }
+  if (Operation *other = SymbolTable::lookupSymbolIn(module, "mesh")) {
+    other->emitError("expected the symbol @mesh to be free for the mesh");
+    return {};
+  }
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  return MeshOp::create(builder, module.getLoc(), "mesh", *mesh);
+}
+
+namespace {
+struct AnnotatePass : public tp::impl::AnnotateBase<AnnotatePass> {
+  using AnnotateBase::AnnotateBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    llvm::Expected<Plan> loaded = loadPlan(plan);
+    if (!loaded) {
+      module.emitError() << llvm::toString(loaded.takeError());
+      return signalPassFailure();
+    }
+    MeshOp meshOp = getOrCreateMesh(module, mesh);
+    if (!meshOp)
+      return signalPassFailure();
+    Annotator annotator(meshOp, *loaded);
+    if (failed(annotator.run(module)))
+      return signalPassFailure();
+    numAnnotated = annotator.getNumAnnotated();
+  }
+};
+} // namespace
