@@ -18,6 +18,7 @@
 #include "tp/Dialect/NN/Transforms/Passes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Propagate/Passes.h"
+#include "tp/Partition/Passes.h"
 
 void tp::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
@@ -30,4 +31,5 @@ void tp::registerAllPasses() {
   registerNNPasses();
   registerAnnotatePasses();
   registerPropagatePasses();
+  registerPartitionPasses();
 }

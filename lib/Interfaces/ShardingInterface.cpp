@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/IRMapping.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace tp;
@@ -21,8 +22,10 @@ using namespace tp;
 
 int64_t LocalContext::getLocalSize(unsigned factor) const {
   const Factor &f = rule.factors[factor];
+  int64_t grain = std::lcm(
+      f.grain, factor < factors.grains.size() ? factors.grains[factor] : 1);
   return ::tp::getLocalSize(f.size,
-                            {factors.axes[factor], f.grain, /*open=*/false});
+                            {factors.axes[factor], grain, /*open=*/false});
 }
 
 Value LocalContext::getOffset(OpBuilder &builder, Location loc,

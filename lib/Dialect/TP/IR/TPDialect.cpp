@@ -19,7 +19,22 @@ using namespace tp;
 
 #include "tp/Dialect/TP/IR/TPDialect.cpp.inc"
 
+namespace {
+/// Rules are long and mostly the same: print them once.
+struct TPAsmInterface : OpAsmDialectInterface {
+  using OpAsmDialectInterface::OpAsmDialectInterface;
+  AliasResult getAlias(Attribute attribute,
+                       raw_ostream &stream) const override {
+    if (!isa<RuleAttr>(attribute))
+      return AliasResult::NoAlias;
+    stream << "rule";
+    return AliasResult::FinalAlias;
+  }
+};
+} // namespace
+
 void TPDialect::initialize() {
+  addInterfaces<TPAsmInterface>();
   registerAttributes();
   addOperations<
 #define GET_OP_LIST
@@ -137,8 +152,37 @@ static LogicalResult verifyShardingOn(Operation *op, ShardingAttr sharding,
   return success();
 }
 
+static LogicalResult verifyGlobalType(Operation *op, NamedAttribute attribute,
+                                      const Twine &where) {
+  auto type = dyn_cast<TypeAttr>(attribute.getValue());
+  if (!type || !isa<RankedTensorType>(type.getValue()))
+    return op->emitOpError()
+           << where << "expected " << TPDialect::getGlobalTypeAttrName()
+           << " to be a ranked tensor type, got " << attribute.getValue();
+  return success();
+}
+
 LogicalResult TPDialect::verifyOperationAttribute(Operation *op,
                                                   NamedAttribute attribute) {
+  if (attribute.getName() == getGlobalTypeAttrName())
+    return verifyGlobalType(op, attribute, "");
+  if (attribute.getName() == getRuleAttrName()) {
+    if (!isa<RuleAttr>(attribute.getValue()))
+      return op->emitOpError()
+             << "expected " << getRuleAttrName() << " to be a #tp.rule, got "
+             << attribute.getValue();
+    return success();
+  }
+  if (attribute.getName() == getCommBudgetAttrName()) {
+    if (!isa<FunctionOpInterface, RepeatOp>(op))
+      return op->emitOpError() << "expected " << getCommBudgetAttrName()
+                               << " on a function or on tp.repeat";
+    if (!isa<CommBudgetAttr>(attribute.getValue()))
+      return op->emitOpError()
+             << "expected " << getCommBudgetAttrName()
+             << " to be a #tp.comm_budget, got " << attribute.getValue();
+    return success();
+  }
   if (attribute.getName() != getShardingsAttrName())
     return success();
   auto list = dyn_cast<ArrayAttr>(attribute.getValue());
@@ -170,6 +214,8 @@ static LogicalResult verifyFunctionAttribute(Operation *op, Type type,
                                << "got " << attribute.getValue();
     return success();
   }
+  if (attribute.getName() == TPDialect::getGlobalTypeAttrName())
+    return verifyGlobalType(op, attribute, where + ": ");
   if (attribute.getName() != TPDialect::getShardingAttrName())
     return success();
   auto sharding = dyn_cast<ShardingAttr>(attribute.getValue());

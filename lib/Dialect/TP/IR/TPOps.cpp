@@ -93,6 +93,10 @@ LogicalResult ParameterOp::verify() {
                          << "' inside tp.repeat, because '{i}' stands for "
                             "its iteration index";
   auto type = cast<RankedTensorType>(getType());
+  // After partition the type is this rank's part; the box is the whole's.
+  if (auto global =
+          (*this)->getAttrOfType<TypeAttr>(TPDialect::getGlobalTypeAttrName()))
+    type = cast<RankedTensorType>(global.getValue());
   ParameterSourceAttr source = getSourceAttr();
   if (!source)
     return success();

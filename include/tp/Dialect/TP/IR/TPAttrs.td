@@ -151,4 +151,67 @@ def TP_ParameterSourceAttr : TP_Attr<"ParameterSource", "source"> {
   let assemblyFormat = "`<` `shape` `=` `[` $shape `]` `,` `offsets` `=` `[` $offsets `]` `,` `permutation` `=` `[` $permutation `]` `>`";
 }
 
+def TP_RuleFactorAttr : TP_Attr<"RuleFactor", "factor"> {
+  let summary = "One factor of a sharding rule";
+  let parameters = (ins "::mlir::StringAttr":$name, "int64_t":$size,
+                        "::tp::FactorKind":$kind, "int64_t":$grain,
+                        "::tp::ReductionKind":$reduction, "bool":$readsIndex);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def TP_RuleAttr : TP_Attr<"Rule", "rule"> {
+  let summary = "The sharding rule of the operation before it became local";
+  let description = [{
+    Discardable attribute `tp.rule` that partition leaves on operations with
+    tensor operands or results: the rule on global types, from which the
+    verifiers derive again what every local value is. Factors with their kind,
+    then the factors of each dimension of each operand (with what the operation
+    does to a partial one), then those of the results.
+
+    ```mlir
+    #tp.rule<["s" 128, "k" 64 sum, "n" 256], ([0], [1]) multilinear, ([2], [1]) multilinear -> ([0], [2])>
+    ```
+  }];
+  let parameters = (ins
+    ArrayRefParameter<"::tp::RuleFactorAttr">:$factors,
+    "::mlir::ArrayAttr":$operands, "::mlir::ArrayAttr":$results,
+    ArrayRefParameter<"int64_t">:$linearity);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    static RuleAttr get(::mlir::MLIRContext *context,
+                        const ::tp::ShardingRule &rule);
+    ::tp::ShardingRule toRule() const;
+  }];
+}
+
+def TP_CommLimitAttr : TP_Attr<"CommLimit", "comm_limit"> {
+  let summary = "How much of one kind of collective is allowed";
+  let description = [{
+    `kind` is a collective's name or `any`; `count` calls and `bytes` in total
+    are allowed, -1 for as many as needed.
+  }];
+  let parameters = (ins "::mlir::StringAttr":$kind, "int64_t":$count,
+                        "int64_t":$bytes);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def TP_CommBudgetAttr : TP_Attr<"CommBudget", "comm_budget"> {
+  let summary = "The communication allowed in a function or a repeated layer";
+  let description = [{
+    Discardable attribute `tp.comm_budget` on a function (one run of it, repeats
+    counted) or on tp.repeat (one iteration). `none` forbids a kind, or, alone,
+    all; a kind that is not listed is allowed without limit. Bytes are those of
+    the ledger: the full logical tensor of each call.
+
+    ```mlir
+    #tp.comm_budget<none>
+    #tp.comm_budget<all_reduce count 2 bytes 2097152, all_gather none>
+    ```
+  }];
+  let parameters = (ins ArrayRefParameter<"::tp::CommLimitAttr">:$limits);
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
 #endif // TP_DIALECT_TP_IR_TPATTRS_TD

@@ -50,6 +50,16 @@ def TP_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral getCommBudgetAttrName() {
       return "tp.comm_budget";
     }
+    /// Discardable attribute on arguments and results of a per-rank function and
+    /// on tp.parameter in it: the type before partition, a TypeAttr.
+    static constexpr ::llvm::StringLiteral getGlobalTypeAttrName() {
+      return "tp.global_type";
+    }
+    /// Discardable attribute on per-rank operations: the rule on global types,
+    /// a RuleAttr.
+    static constexpr ::llvm::StringLiteral getRuleAttrName() {
+      return "tp.rule";
+    }
     void registerAttributes();
   }];
 }

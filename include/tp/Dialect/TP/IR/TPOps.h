@@ -20,7 +20,7 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "tp/Sharding/Sharding.h"
+#include "tp/Sharding/Rule.h"
 
 namespace tp {
 class YieldOp;

@@ -1,0 +1,304 @@
+//===- InsertReshards.cpp - tp-insert-reshards ----------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Finds every use that needs a value in another sharding than it has and serves
+// them with as little communication as possible. A value with several targets
+// gets a tree of reshards: from the value or from another target, whichever is
+// cheaper. Example: y, partial over "tp", is needed whole by a norm and split
+// along the sequence by an addition. All-reduce for the norm and slice its
+// result for the addition, instead of an all-reduce and a reduce-scatter.
+//
+//===----------------------------------------------------------------------===//
+
+#include "OpAnalysis.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tp/Partition/Derive.h"
+#include "tp/Partition/Passes.h"
+#include "tp/Sharding/Reshard.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace tp {
+#define GEN_PASS_DEF_INSERTRESHARDS
+#include "tp/Partition/Passes.h.inc"
+} // namespace tp
+
+using namespace mlir;
+using namespace tp;
+
+namespace {
+/// One sharding that uses of a value need.
+struct Target {
+  TensorSharding sharding;
+  SmallVector<OpOperand *> uses;
+  /// The target that it is made from; none for the value itself.
+  std::optional<unsigned> parent;
+};
+
+struct ReshardCost {
+  int64_t elements = 0, calls = 0, steps = 0;
+  auto operator<=>(const ReshardCost &) const = default;
+};
+
+struct InsertReshards : tp::impl::InsertReshardsBase<InsertReshards> {
+  void runOnOperation() override;
+
+  /// Record what `op` needs that it does not get.
+  LogicalResult collect(Operation *op);
+  LogicalResult collectRepeat(RepeatOp op);
+  LogicalResult need(OpOperand &use, const TensorSharding &sharding);
+  void insert(Value value, SmallVector<Target, 0> &targets);
+
+  Mesh mesh;
+  FlatSymbolRefAttr meshSymbol;
+  llvm::MapVector<Value, SmallVector<Target, 0>> needs;
+};
+} // namespace
+
+LogicalResult InsertReshards::need(OpOperand &use,
+                                   const TensorSharding &sharding) {
+  Value value = use.get();
+  FailureOr<TensorSharding> have =
+      getWrittenSharding(use.getOwner(), value, mesh);
+  if (failed(have))
+    return failure();
+  ArrayRef<int64_t> shape = getGlobalShape(value);
+  if (sameLayout(shape, *have, sharding))
+    return success();
+  // A whole maximum is a partial one, and zeros are a partial sum.
+  if (sharding.isPartial() && !have->isPartial()) {
+    TensorSharding whole = sharding;
+    whole.partial.clear();
+    whole.reduction = ReductionKind::Sum;
+    if (sameLayout(shape, *have, whole) &&
+        (sharding.reduction != ReductionKind::Sum || isZeroTensor(value)))
+      return success();
+  }
+  SmallVector<Target, 0> &targets = needs[value];
+  for (Target &target : targets)
+    if (sameLayout(shape, target.sharding, sharding)) {
+      target.uses.push_back(&use);
+      ++numShared;
+      return success();
+    }
+  targets.push_back({sharding, {&use}, std::nullopt});
+  return success();
+}
+
+/// The sharding of one layer of a stacked tensor with this sharding.
+static FailureOr<TensorSharding> getSliceSharding(Operation *op,
+                                                  TensorSharding sharding) {
+  if (!canonicalize(sharding.dims.front().axes).empty())
+    return op->emitOpError("expected the layers of a stacked result to be "
+                           "whole: dimension 0 cannot be split");
+  sharding.dims.erase(sharding.dims.begin());
+  return sharding;
+}
+
+LogicalResult InsertReshards::collectRepeat(RepeatOp op) {
+  for (OpOperand &use : op->getOpOperands()) {
+    if (!isa<RankedTensorType>(use.get().getType()))
+      continue;
+    unsigned index = use.getOperandNumber();
+    bool isCarried = index < op.getInits().size();
+    Value holder = isCarried ? Value(op.getResult(index)) : use.get();
+    FailureOr<TensorSharding> sharding = getWrittenSharding(op, holder, mesh);
+    if (failed(sharding))
+      return failure();
+    if (!isCarried)
+      sharding->dims.front() = DimSharding();
+    if (failed(need(use, *sharding)))
+      return failure();
+  }
+  for (OpOperand &use : op.getYield()->getOpOperands()) {
+    unsigned index = use.getOperandNumber();
+    if (!isa<RankedTensorType>(use.get().getType()))
+      continue;
+    FailureOr<TensorSharding> sharding =
+        getWrittenSharding(op, op.getResult(index), mesh);
+    if (succeeded(sharding) && index >= op.getInits().size())
+      sharding = getSliceSharding(op, *sharding);
+    if (failed(sharding) || failed(need(use, *sharding)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult InsertReshards::collect(Operation *op) {
+  if (auto repeat = dyn_cast<RepeatOp>(op))
+    return collectRepeat(repeat);
+  if (isa<YieldOp, ParameterOp>(op) || !hasTensors(op))
+    return success();
+  if (isa<ReshardOp>(op))
+    return op->emitOpError("expected a program without reshards: "
+                           "tp-insert-reshards runs once");
+  if (isa<func::ReturnOp>(op)) {
+    for (OpOperand &use : op->getOpOperands()) {
+      if (!isa<RankedTensorType>(use.get().getType()))
+        continue;
+      ShardingAttr attr =
+          getResultSharding(op->getParentOp(), use.getOperandNumber());
+      if (!attr)
+        return op->emitOpError()
+               << "expected result " << use.getOperandNumber()
+               << " of the function to have a sharding: run tp-propagate first";
+      FailureOr<TensorSharding> sharding =
+          attr.toSharding(mesh, [&] { return op->emitOpError(); });
+      if (failed(sharding) || failed(need(use, *sharding)))
+        return failure();
+    }
+    return success();
+  }
+  FailureOr<OpAnalysis> analysis = analyzeOp(op, mesh);
+  if (failed(analysis))
+    return failure();
+  // What is partial and not reduced here must have come in so.
+  AxisList explained =
+      getPartialAxes(analysis->rule, analysis->resolved.factors);
+  for (const AxisList &axes : analysis->resolved.operandPartial)
+    explained.append(axes.begin(), axes.end());
+  if (!containsAxes(explained, analysis->resolved.partial))
+    return op->emitOpError()
+           << "expected results that are partial over what it reduces or what "
+              "its operands are partial over, got a partial "
+           << stringify(analysis->resolved.reduction) << " over "
+           << mesh.getName(analysis->resolved.partial)
+           << ": run tp-propagate first";
+  for (auto [index, result] : llvm::enumerate(op->getResults())) {
+    if (!isa<RankedTensorType>(result.getType()))
+      continue;
+    TensorSharding produced = getProducedSharding(
+        analysis->rule, index, analysis->resolved, getGlobalShape(result));
+    if (!sameLayout(getGlobalShape(result), produced, analysis->results[index]))
+      return op->emitOpError()
+             << "result " << index << ": expected the sharding that the "
+             << "operation gives, " << toString(produced, mesh) << ", got "
+             << toString(analysis->results[index], mesh)
+             << ": run tp-propagate first";
+  }
+  for (OpOperand &use : op->getOpOperands())
+    if (isa<RankedTensorType>(use.get().getType()) &&
+        failed(need(use, analysis->getRequired(use.getOperandNumber()))))
+      return failure();
+  return success();
+}
+
+/// Choose what each target is made from: over all orders in which the targets
+/// can be served (all orders are tried for up to five targets), each from the
+/// cheapest of what is there.
+static void planTree(ArrayRef<int64_t> shape, const TensorSharding &have,
+                     SmallVector<Target, 0> &targets, const Mesh &mesh) {
+  unsigned count = targets.size();
+  auto cost = [&](const TensorSharding &from, const TensorSharding &to) {
+    ReshardPlan plan = planReshard(shape, from, to, mesh);
+    return ReshardCost{plan.elementsReceived, plan.getNumCalls(),
+                       static_cast<int64_t>(plan.steps.size())};
+  };
+  // table[i][j]: target j from target i; the last row: from the value.
+  SmallVector<SmallVector<ReshardCost>> table(count + 1,
+                                              SmallVector<ReshardCost>(count));
+  for (unsigned i = 0; i <= count; ++i)
+    for (unsigned j = 0; j < count; ++j)
+      if (i != j)
+        table[i][j] =
+            cost(i == count ? have : targets[i].sharding, targets[j].sharding);
+
+  SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, count));
+  std::optional<ReshardCost> best;
+  SmallVector<std::optional<unsigned>> bestParents;
+  do {
+    ReshardCost total;
+    SmallVector<std::optional<unsigned>> parents(count);
+    for (unsigned position = 0; position < count; ++position) {
+      unsigned j = order[position];
+      ReshardCost cheapest = table[count][j];
+      for (unsigned i : ArrayRef<unsigned>(order).take_front(position))
+        if (table[i][j] < cheapest) {
+          cheapest = table[i][j];
+          parents[j] = i;
+        }
+      total.elements += cheapest.elements;
+      total.calls += cheapest.calls;
+      total.steps += cheapest.steps;
+    }
+    if (!best || total < *best) {
+      best = total;
+      bestParents = parents;
+    }
+  } while (count <= 5 && std::next_permutation(order.begin(), order.end()));
+  for (auto [target, parent] : llvm::zip_equal(targets, bestParents))
+    target.parent = parent;
+}
+
+void InsertReshards::insert(Value value, SmallVector<Target, 0> &targets) {
+  ArrayRef<int64_t> shape = getGlobalShape(value);
+  TensorSharding have = getSharding(value).toSharding(mesh);
+  planTree(shape, have, targets, mesh);
+
+  // Where each is needed first; what is made from it comes after it.
+  Block *block = value.getParentBlock();
+  SmallVector<Operation *> place(targets.size(), nullptr);
+  SmallVector<SmallVector<OpOperand *>> allUses(targets.size());
+  for (auto [index, target] : llvm::enumerate(targets))
+    for (std::optional<unsigned> at = index; at; at = targets[*at].parent)
+      for (OpOperand *use : target.uses) {
+        Operation *user = block->findAncestorOpInBlock(*use->getOwner());
+        if (!place[*at] || user->isBeforeInBlock(place[*at]))
+          place[*at] = user;
+        allUses[*at].push_back(use);
+      }
+  MLIRContext *context = &getContext();
+  SmallVector<Value> made(targets.size());
+  auto make = [&](auto &&self, unsigned index) -> Value {
+    if (made[index])
+      return made[index];
+    Target &target = targets[index];
+    Value input = target.parent ? self(self, *target.parent) : value;
+    TensorSharding from =
+        target.parent ? targets[*target.parent].sharding : have;
+    OpBuilder builder(place[index]);
+    ShardingAttr to =
+        ShardingAttr::get(context, meshSymbol, mesh, target.sharding);
+    Location loc = value.getDefiningOp()
+                       ? value.getLoc()
+                       : target.uses.front()->getOwner()->getLoc();
+    auto reshard = ReshardOp::create(
+        builder, loc, input, ShardingAttr::get(context, meshSymbol, mesh, from),
+        to, explainReshard(value, from, target.sharding, allUses[index], mesh));
+    setSharding(reshard.getResult(), to);
+    ++numReshards;
+    return made[index] = reshard.getResult();
+  };
+  for (unsigned index = 0; index < targets.size(); ++index)
+    make(make, index);
+  for (auto [index, target] : llvm::enumerate(targets))
+    for (OpOperand *use : target.uses)
+      use->set(made[index]);
+}
+
+void InsertReshards::runOnOperation() {
+  MeshOp meshOp = getUniqueMesh(getOperation());
+  if (!meshOp) {
+    getOperation()->emitError(
+        "expected the module to have exactly one tp.mesh to partition for");
+    return signalPassFailure();
+  }
+  mesh = meshOp.getMesh().toMesh();
+  meshSymbol = FlatSymbolRefAttr::get(meshOp.getSymNameAttr());
+  for (auto function : getOperation().getOps<func::FuncOp>()) {
+    needs.clear();
+    WalkResult walk = function.walk<WalkOrder::PreOrder>([&](Operation *op) {
+      if (op == function)
+        return WalkResult::advance();
+      if (failed(collect(op)))
+        return WalkResult::interrupt();
+      // Bodies of linalg operations are scalar code.
+      return isa<RepeatOp>(op) ? WalkResult::advance() : WalkResult::skip();
+    });
+    if (walk.wasInterrupted())
+      return signalPassFailure();
+    for (auto &[value, targets] : needs)
+      insert(value, targets);
+  }
+}

@@ -1,0 +1,189 @@
+//===- PaddingAnalysis.cpp - What padding lanes hold, and masks -----------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A forward walk with one state per dimension. Factors are followed one at a
+// time: a lane is padding of a dimension whatever its other positions are.
+// Repeated layers are walked until the carried states no longer change.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PaddingAnalysis.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tp/Rules/Rules.h"
+#include <numeric>
+
+using namespace mlir;
+using namespace tp;
+
+PaddingAnalysis::States PaddingAnalysis::zeros(Value value) {
+  ArrayRef<int64_t> shape = getGlobalShape(value);
+  TensorSharding sharding = getSharding(value).toSharding(mesh);
+  States result;
+  for (auto [size, dim] : llvm::zip_equal(shape, sharding.dims))
+    result.push_back(getPadding(size, dim) ? PadState::Zero : PadState::None);
+  return result;
+}
+
+LogicalResult PaddingAnalysis::run(Block &body) {
+  for (BlockArgument arg : body.getArguments())
+    if (isa<RankedTensorType>(arg.getType()))
+      states[arg] = zeros(arg);
+  return block(body);
+}
+
+LogicalResult PaddingAnalysis::block(Block &block) {
+  for (Operation &op : block)
+    if (failed(operation(&op)))
+      return failure();
+  return success();
+}
+
+PaddingAnalysis::States PaddingAnalysis::reshard(ReshardOp op) {
+  ArrayRef<int64_t> shape = getGlobalShape(op.getInput());
+  States result = states[op.getInput()];
+  TensorSharding from = op.getFrom().toSharding(mesh);
+  ReshardPlan plan =
+      planReshard(shape, from, op.getTo().toSharding(mesh), mesh);
+  for (const ReshardStep &step : plan.steps) {
+    for (auto [dim, state] : llvm::enumerate(result)) {
+      const DimSharding &before = from.dims[dim];
+      const DimSharding &after = step.result.dims[dim];
+      if (getPadding(shape[dim], after) == 0) {
+        state = PadState::None;
+      } else if (before.axes == after.axes) {
+        // Other ranks hold zeros; a sum of infinities stays one.
+        if (step.kind == ReshardStepKind::KeepFirst &&
+            step.reduction == ReductionKind::Sum)
+          state = join(state, PadState::Zero);
+      } else if (step.kind == ReshardStepKind::CollectivePermute) {
+        state = PadState::Anything;
+      } else {
+        // Newly cut parts are padded with zeros.
+        state = join(state, PadState::Zero);
+      }
+    }
+    from = step.result;
+  }
+  return result;
+}
+
+LogicalResult PaddingAnalysis::repeat(RepeatOp op) {
+  SmallVector<States> carried;
+  for (auto [init, arg] : llvm::zip(op.getInits(), op.getCarriedArgs())) {
+    if (isa<RankedTensorType>(init.getType()))
+      states[arg] = states[init];
+  }
+  for (auto [value, arg] : llvm::zip(op.getStacked(), op.getStackedArgs())) {
+    States slice = states[value];
+    slice.erase(slice.begin());
+    states[arg] = std::move(slice);
+  }
+  // Joining only goes up, and every dimension has few states.
+  for (bool changed = true; changed;) {
+    changed = false;
+    if (failed(block(*op.getBodyBlock())))
+      return failure();
+    for (auto [arg, next] :
+         llvm::zip(op.getCarriedArgs(), op.getYield().getOperands())) {
+      if (!isa<RankedTensorType>(arg.getType()))
+        continue;
+      States joined = states[arg], from = states[next];
+      for (auto [state, other] : llvm::zip_equal(joined, from))
+        state = join(state, other);
+      changed |= joined != states[arg];
+      states[arg] = std::move(joined);
+    }
+  }
+  for (auto [index, result] : llvm::enumerate(op.getResults())) {
+    if (!isa<RankedTensorType>(result.getType()))
+      continue;
+    States state = states[op.getYield().getOperand(index)];
+    if (index < op.getInits().size())
+      state = states[op.getCarriedArgs()[index]];
+    else
+      state.insert(state.begin(), PadState::None);
+    states[result] = std::move(state);
+  }
+  return success();
+}
+
+/// True if the factor is cut unevenly.
+static bool isPadded(const ShardingRule &rule, const FactorShardings &factors,
+                     unsigned f) {
+  const Factor &factor = rule.factors[f];
+  DimSharding dim{factors.axes[f], std::lcm(factor.grain, factors.grains[f]),
+                  false};
+  return getPadding(factor.size, dim) != 0;
+}
+
+static std::string listDegrees(int64_t size, int64_t grain) {
+  std::string text;
+  int64_t grains = size / grain;
+  for (int64_t degree = 1; degree <= grains && degree <= 1024; ++degree)
+    if (grains % degree == 0)
+      text += (text.empty() ? "" : ", ") + std::to_string(degree);
+  return text;
+}
+
+LogicalResult PaddingAnalysis::operation(Operation *op) {
+  if (auto repeat = dyn_cast<RepeatOp>(op))
+    return this->repeat(repeat);
+  if (isa<func::ReturnOp, YieldOp>(op) || !hasTensors(op))
+    return success();
+  if (auto reshardOp = dyn_cast<ReshardOp>(op)) {
+    states[reshardOp.getResult()] = reshard(reshardOp);
+    return success();
+  }
+  for (Value result : op->getResults())
+    if (isa<RankedTensorType>(result.getType()))
+      states[result] = States(getGlobalShape(result).size(), PadState::None);
+  if (auto parameter = dyn_cast<ParameterOp>(op)) {
+    states[parameter.getResult()] = zeros(parameter.getResult());
+    return success();
+  }
+  FailureOr<OpAnalysis> analysis = analyzeOp(op, mesh);
+  if (failed(analysis))
+    return failure();
+  const ShardingRule &rule = analysis->rule;
+  const FactorShardings &factors = analysis->resolved.factors;
+  for (OpOperand &operand : op->getOpOperands())
+    masks.erase(&operand);
+  for (auto [f, factor] : llvm::enumerate(rule.factors)) {
+    if (!isPadded(rule, factors, f))
+      continue;
+    auto dimOf =
+        [f = f](const TensorFactors &tensor) -> std::optional<unsigned> {
+      for (auto [dim, list] : llvm::enumerate(tensor.dims))
+        if (llvm::is_contained(list, f))
+          return dim;
+      return std::nullopt;
+    };
+    States operands;
+    for (auto [index, value] : llvm::enumerate(op->getOperands())) {
+      std::optional<unsigned> dim = dimOf(rule.operands[index]);
+      operands.push_back(dim ? states[value][*dim] : PadState::None);
+    }
+    std::optional<SmallVector<PadState>> harmless =
+        getHarmlessStates(op, rule, f, operands);
+    if (!harmless)
+      return op->emitOpError()
+             << "cannot split factor " << analysis->getFactorName(f)
+             << " of size " << factor.size << " in "
+             << getShardCount(factors.axes[f])
+             << " parts: the padding lanes would be counted and no mask makes "
+                "them harmless; degrees that fit: "
+             << listDegrees(factor.size, factor.grain);
+    for (auto [index, state] : llvm::enumerate(*harmless))
+      if (state != operands[index])
+        masks[&op->getOpOperand(index)].push_back(
+            {*dimOf(rule.operands[index]), state});
+    SmallVector<PadState> results = getPaddingStates(op, f, *harmless);
+    for (auto [index, state] : llvm::enumerate(results))
+      if (std::optional<unsigned> dim = dimOf(rule.results[index]))
+        states[op->getResult(index)][*dim] = state;
+  }
+  return success();
+}

@@ -1,0 +1,60 @@
+//===- PaddingAnalysis.h - What padding lanes hold, and masks ---*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Follows the contents of padding lanes through a program on global types with
+// its reshards inserted, and says which operands must be masked before an
+// operation that would count those lanes. Example: y = exp(x) summed over a
+// dimension of 10 in 4 parts of 3: the last rank has two lanes of exp(0) = 1,
+// so y is masked with zeros before the sum.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_PARTITION_PADDINGANALYSIS_H
+#define TP_PARTITION_PADDINGANALYSIS_H
+
+#include "OpAnalysis.h"
+#include "tp/Sharding/Padding.h"
+#include "tp/Sharding/Reshard.h"
+
+namespace tp {
+
+/// Lanes of one dimension of an operand that must be overwritten.
+struct Mask {
+  unsigned dim;
+  PadState value;
+  bool operator==(const Mask &other) const = default;
+};
+
+class PaddingAnalysis {
+public:
+  explicit PaddingAnalysis(const Mesh &mesh) : mesh(mesh) {}
+
+  /// Analyse the body of a function. Padding lanes of arguments and parameters
+  /// are zero. Fails, after an error, where padding cannot be made harmless.
+  mlir::LogicalResult run(mlir::Block &body);
+  /// The masks due on an operand.
+  llvm::ArrayRef<Mask> getMasks(mlir::OpOperand &operand) const {
+    auto found = masks.find(&operand);
+    return found == masks.end() ? llvm::ArrayRef<Mask>() : found->second;
+  }
+
+private:
+  using States = llvm::SmallVector<PadState>;
+
+  mlir::LogicalResult block(mlir::Block &block);
+  mlir::LogicalResult operation(mlir::Operation *op);
+  mlir::LogicalResult repeat(RepeatOp op);
+  States reshard(ReshardOp op);
+  /// Zero in every padded dimension of `value`.
+  States zeros(mlir::Value value);
+
+  const Mesh &mesh;
+  llvm::DenseMap<mlir::Value, States> states;
+  llvm::DenseMap<mlir::OpOperand *, llvm::SmallVector<Mask, 1>> masks;
+};
+
+} // namespace tp
+
+#endif // TP_PARTITION_PADDINGANALYSIS_H

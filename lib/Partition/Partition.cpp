@@ -1,0 +1,395 @@
+//===- Partition.cpp - tp-partition ---------------------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Builds the per-rank body of each function beside the global one, operation by
+// operation, and then drops the global one. What each operation's local form is
+// says its sharding rule's owner (tp::buildLocal); here are the types,
+// reshards, masks and repeated layers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "OpAnalysis.h"
+#include "PaddingAnalysis.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "tp/Partition/Passes.h"
+#include "tp/Rules/Provenance.h"
+#include "tp/Rules/Rules.h"
+
+namespace tp {
+#define GEN_PASS_DEF_PARTITION
+#include "tp/Partition/Passes.h.inc"
+} // namespace tp
+
+using namespace mlir;
+using namespace tp;
+
+namespace {
+/// Converts one function.
+class Converter {
+public:
+  Converter(const Mesh &mesh, FlatSymbolRefAttr meshSymbol, int64_t &nextId)
+      : mesh(mesh), meshSymbol(meshSymbol), padding(mesh), nextId(nextId) {}
+
+  LogicalResult run(func::FuncOp function);
+
+  int64_t numMasks = 0;
+
+private:
+  LogicalResult convertBlock(Block &from, OpBuilder &builder);
+  LogicalResult convert(Operation *op, OpBuilder &builder);
+  LogicalResult convertRepeat(RepeatOp op, OpBuilder &builder);
+  void convertReshard(ReshardOp op, OpBuilder &builder);
+  Value buildStep(OpBuilder &builder, Location loc, Value value,
+                  ArrayRef<int64_t> shape, const TensorSharding &from,
+                  const ReshardStep &step, LedgerAttr reason);
+  Value buildMask(OpBuilder &builder, Location loc, Value global, Value local,
+                  const Mask &mask);
+
+  ShardingAttr attrOf(MLIRContext *context, const TensorSharding &sharding) {
+    return ShardingAttr::get(context, meshSymbol, mesh, sharding);
+  }
+  /// The local type of a global value; other types stay.
+  Type localType(Type type, ShardingAttr sharding) {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor)
+      return type;
+    return tensor.clone(
+        getLocalShape(tensor.getShape(), sharding.toSharding(mesh)));
+  }
+  SmallVector<Type> localTypes(ValueRange values) {
+    SmallVector<Type> types;
+    for (Value value : values)
+      types.push_back(localType(value.getType(), getSharding(value)));
+    return types;
+  }
+
+  const Mesh &mesh;
+  FlatSymbolRefAttr meshSymbol;
+  PaddingAnalysis padding;
+  int64_t &nextId;
+  IRMapping mapping;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Reshards
+//===----------------------------------------------------------------------===//
+
+Value Converter::buildStep(OpBuilder &builder, Location loc, Value value,
+                           ArrayRef<int64_t> shape, const TensorSharding &from,
+                           const ReshardStep &step, LedgerAttr reason) {
+  MLIRContext *context = builder.getContext();
+  ShardingAttr before = attrOf(context, from);
+  ShardingAttr after = attrOf(context, step.result);
+  AxisListAttr axes = getAxisListAttr(context, mesh, step.axes);
+  auto type = cast<RankedTensorType>(value.getType())
+                  .clone(getLocalShape(shape, step.result));
+  StringAttr reduction = builder.getStringAttr(stringify(step.reduction));
+  IntegerAttr dim = builder.getI64IntegerAttr(step.dim);
+  LedgerAttr ledger;
+  if (isCollective(step.kind))
+    ledger = LedgerAttr::get(context, nextId++, reason.getCause(),
+                             reason.getAnnotation(), reason.getPass());
+  switch (step.kind) {
+  case ReshardStepKind::KeepFirst:
+    // A whole maximum is a partial one already.
+    if (step.reduction != ReductionKind::Sum)
+      return value;
+    return KeepFirstOp::create(builder, loc, type, value, meshSymbol, axes,
+                               before, after);
+  case ReshardStepKind::Slice:
+    return SliceOp::create(builder, loc, type, value, dim, meshSymbol, axes,
+                           before, after);
+  case ReshardStepKind::AllReduce:
+    return AllReduceOp::create(builder, loc, type, value, reduction, meshSymbol,
+                               axes, before, after, ledger);
+  case ReshardStepKind::ReduceScatter:
+    return ReduceScatterOp::create(builder, loc, type, value, reduction, dim,
+                                   meshSymbol, axes, before, after, ledger);
+  case ReshardStepKind::AllGather:
+    return AllGatherOp::create(builder, loc, type, value, dim, meshSymbol, axes,
+                               before, after, ledger);
+  case ReshardStepKind::AllToAll:
+    return AllToAllOp::create(builder, loc, type, value,
+                              builder.getI64IntegerAttr(step.splitDim), dim,
+                              meshSymbol, axes, before, after, ledger);
+  case ReshardStepKind::CollectivePermute: {
+    SmallVector<int64_t> pairs;
+    for (auto [source, target] : step.pairs)
+      pairs.append({source, target});
+    auto pairsType = RankedTensorType::get(
+        {static_cast<int64_t>(step.pairs.size()), 2}, builder.getI64Type());
+    return CollectivePermuteOp::create(
+        builder, loc, type, value, meshSymbol, axes,
+        DenseIntElementsAttr::get(pairsType, pairs), before, after, ledger);
+  }
+  }
+  llvm_unreachable("unknown step");
+}
+
+void Converter::convertReshard(ReshardOp op, OpBuilder &builder) {
+  ArrayRef<int64_t> shape = getGlobalShape(op.getInput());
+  TensorSharding from = op.getFrom().toSharding(mesh);
+  ReshardPlan plan =
+      planReshard(shape, from, op.getTo().toSharding(mesh), mesh);
+  Value value = mapping.lookup(op.getInput());
+  for (const ReshardStep &step : plan.steps) {
+    value = buildStep(builder, op.getLoc(), value, shape, from, step,
+                      op.getLedgerAttr());
+    from = step.result;
+  }
+  mapping.map(op.getResult(), value);
+}
+
+//===----------------------------------------------------------------------===//
+// Masks
+//===----------------------------------------------------------------------===//
+
+static TypedAttr getMaskValue(OpBuilder &builder, Type type, PadState state) {
+  bool negative = state == PadState::NegInf;
+  if (auto floatType = dyn_cast<FloatType>(type)) {
+    const llvm::fltSemantics &semantics = floatType.getFloatSemantics();
+    return builder.getFloatAttr(floatType,
+                                state == PadState::Zero
+                                    ? APFloat::getZero(semantics)
+                                    : APFloat::getInf(semantics, negative));
+  }
+  unsigned width = type.getIntOrFloatBitWidth();
+  return builder.getIntegerAttr(type,
+                                state == PadState::Zero ? APInt::getZero(width)
+                                : negative ? APInt::getSignedMinValue(width)
+                                           : APInt::getSignedMaxValue(width));
+}
+
+/// `local` with the lanes past the logical end of a dimension overwritten: a
+/// select by global position, which no NaN passes.
+Value Converter::buildMask(OpBuilder &builder, Location loc, Value global,
+                           Value local, const Mask &mask) {
+  MLIRContext *context = builder.getContext();
+  auto type = cast<RankedTensorType>(local.getType());
+  unsigned rank = type.getRank();
+  ShardingAttr sharding = getSharding(global);
+  const DimSharding dim = sharding.toSharding(mesh).dims[mask.dim];
+  Value position =
+      RankOp::create(builder, loc, builder.getIndexType(), meshSymbol,
+                     getAxisListAttr(context, mesh, dim.axes));
+  Value offset = arith::MulIOp::create(
+      builder, loc, position,
+      arith::ConstantIndexOp::create(builder, loc, type.getDimSize(mask.dim)));
+  Value end = arith::ConstantIndexOp::create(builder, loc,
+                                             getGlobalShape(global)[mask.dim]);
+  Value fill = arith::ConstantOp::create(
+      builder, loc, getMaskValue(builder, type.getElementType(), mask.value));
+  Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(),
+                                        type.getElementType());
+  SmallVector<AffineMap> maps(2,
+                              AffineMap::getMultiDimIdentityMap(rank, context));
+  auto generic = linalg::GenericOp::create(
+      builder, loc, type, local, empty, maps,
+      SmallVector<utils::IteratorType>(rank, utils::IteratorType::parallel),
+      [&](OpBuilder &b, Location l, ValueRange args) {
+        Value index = linalg::IndexOp::create(b, l, mask.dim);
+        Value at = arith::AddIOp::create(b, l, index, offset);
+        Value inside =
+            arith::CmpIOp::create(b, l, arith::CmpIPredicate::slt, at, end);
+        linalg::YieldOp::create(
+            b, l,
+            arith::SelectOp::create(b, l, inside, args[0], fill).getResult());
+      });
+  ShardingRule rule;
+  TensorFactors dims;
+  for (auto [index, size] : llvm::enumerate(getGlobalShape(global)))
+    dims.dims.push_back({rule.addFactor(size, FactorKind::Parallel,
+                                        "d" + std::to_string(index))});
+  rule.factors[mask.dim].readsIndex = true;
+  rule.operands = {dims, dims};
+  rule.results = {dims};
+  // Zeros keep a partial sum one.
+  rule.linearity = {mask.value == PadState::Zero ? Linearity::Multilinear
+                                                 : Linearity::None,
+                    Linearity::None};
+  setSharding(generic.getResult(0), sharding);
+  generic->setAttr(TPDialect::getRuleAttrName(), RuleAttr::get(context, rule));
+  // The buffer is as local as the result.
+  ShardingRule buffer;
+  buffer.factors = rule.factors;
+  buffer.results = {dims};
+  Operation *emptyOp = empty.getDefiningOp();
+  ShardingAttr whole = sharding;
+  if (!sharding.getPartial().empty())
+    whole = ShardingAttr::get(context, sharding.getMesh(), sharding.getDims(),
+                              {}, ReductionKind::Sum);
+  setSharding(empty, whole);
+  emptyOp->setAttr(TPDialect::getRuleAttrName(),
+                   RuleAttr::get(context, buffer));
+  ++numMasks;
+  return generic.getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+LogicalResult Converter::convert(Operation *op, OpBuilder &builder) {
+  if (auto repeat = dyn_cast<RepeatOp>(op))
+    return convertRepeat(repeat, builder);
+  if (auto reshard = dyn_cast<ReshardOp>(op)) {
+    convertReshard(reshard, builder);
+    return success();
+  }
+  if (isa<func::ReturnOp, YieldOp>(op) || !hasTensors(op)) {
+    builder.clone(*op, mapping)->removeAttr(becauseAttrName);
+    return success();
+  }
+  MLIRContext *context = op->getContext();
+  if (auto parameter = dyn_cast<ParameterOp>(op)) {
+    Type global = parameter.getType();
+    auto local = cast<ParameterOp>(builder.clone(*op, mapping));
+    local->removeAttr(becauseAttrName);
+    local->setAttr(TPDialect::getGlobalTypeAttrName(), TypeAttr::get(global));
+    local.getResult().setType(cast<RankedTensorType>(
+        localType(global, getSharding(parameter.getResult()))));
+    return success();
+  }
+  FailureOr<OpAnalysis> analysis = analyzeOp(op, mesh);
+  if (failed(analysis))
+    return failure();
+  // Every rank has the whole of a constant table and takes its part.
+  auto constant = dyn_cast<arith::ConstantOp>(op);
+  if (constant && !isa<SplatElementsAttr>(constant.getValue())) {
+    Value value = builder.clone(*op)->getResult(0);
+    value.getDefiningOp()->removeAttr(becauseAttrName);
+    ArrayRef<int64_t> shape = getGlobalShape(value);
+    TensorSharding from = TensorSharding::replicated(shape.size());
+    setSharding(value, attrOf(context, from));
+    value.getDefiningOp()->setAttr(TPDialect::getRuleAttrName(),
+                                   RuleAttr::get(context, analysis->rule));
+    for (const ReshardStep &step :
+         planReshard(shape, from, analysis->results[0], mesh).steps) {
+      value =
+          buildStep(builder, op->getLoc(), value, shape, from, step, nullptr);
+      from = step.result;
+    }
+    mapping.map(op->getResult(0), value);
+    return success();
+  }
+  SmallVector<Value> operands;
+  for (OpOperand &operand : op->getOpOperands()) {
+    Value local = mapping.lookup(operand.get());
+    for (const Mask &mask : padding.getMasks(operand))
+      local = buildMask(builder, op->getLoc(), operand.get(), local, mask);
+    operands.push_back(local);
+  }
+  LocalContext localContext(mesh, meshSymbol, analysis->rule,
+                            analysis->resolved.factors);
+  FailureOr<SmallVector<Value>> results = buildLocal(
+      op, builder, operands, localTypes(op->getResults()), localContext);
+  if (failed(results))
+    return failure();
+  mapping.map(op->getResults(), *results);
+  if (isa<ShardingConstraintOp>(op) || results->empty())
+    return success();
+  Operation *local = results->front().getDefiningOp();
+  local->removeAttr(becauseAttrName);
+  local->setAttr(TPDialect::getShardingsAttrName(),
+                 op->getAttr(TPDialect::getShardingsAttrName()));
+  local->setAttr(TPDialect::getRuleAttrName(),
+                 RuleAttr::get(context, analysis->rule));
+  return success();
+}
+
+LogicalResult Converter::convertRepeat(RepeatOp op, OpBuilder &builder) {
+  SmallVector<Value> inits, stacked;
+  for (Value value : op.getInits())
+    inits.push_back(mapping.lookup(value));
+  for (Value value : op.getStacked())
+    stacked.push_back(mapping.lookup(value));
+  auto local = RepeatOp::create(builder, op.getLoc(), op.getCount(), inits,
+                                stacked, localTypes(op.getStackedResults()));
+  local->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  local->removeAttr(becauseAttrName);
+  Block *body = local.getBodyBlock();
+  mapping.map(op.getBodyBlock()->getArguments(), body->getArguments());
+  for (auto [from, to] :
+       llvm::zip(op.getBodyBlock()->getArguments(), body->getArguments()))
+    to.setLoc(from.getLoc());
+  OpBuilder inner = OpBuilder::atBlockEnd(body);
+  if (failed(convertBlock(*op.getBodyBlock(), inner)))
+    return failure();
+  mapping.map(op.getResults(), local.getResults());
+  return success();
+}
+
+LogicalResult Converter::convertBlock(Block &from, OpBuilder &builder) {
+  for (Operation &op : from)
+    if (failed(convert(&op, builder)))
+      return failure();
+  return success();
+}
+
+LogicalResult Converter::run(func::FuncOp function) {
+  Block &global = function.getBody().front();
+  if (failed(padding.run(global)))
+    return failure();
+  MLIRContext *context = function.getContext();
+  auto globalName =
+      StringAttr::get(context, TPDialect::getGlobalTypeAttrName());
+  auto becauseName = StringAttr::get(context, becauseAttrName);
+
+  auto *local = new Block();
+  function.getBody().push_back(local);
+  SmallVector<Type> inputs, results;
+  for (BlockArgument arg : global.getArguments()) {
+    unsigned index = arg.getArgNumber();
+    inputs.push_back(localType(arg.getType(), getSharding(arg)));
+    mapping.map(arg, local->addArgument(inputs.back(), arg.getLoc()));
+    if (isa<RankedTensorType>(arg.getType()))
+      function.setArgAttr(index, globalName, TypeAttr::get(arg.getType()));
+    function.removeArgAttr(index, becauseName);
+  }
+  for (auto [index, type] : llvm::enumerate(function.getResultTypes())) {
+    results.push_back(localType(type, getResultSharding(function, index)));
+    if (isa<RankedTensorType>(type))
+      function.setResultAttr(index, globalName, TypeAttr::get(type));
+    function.removeResultAttr(index, becauseName);
+  }
+  OpBuilder builder = OpBuilder::atBlockEnd(local);
+  LogicalResult converted = convertBlock(global, builder);
+  if (failed(converted))
+    return failure();
+  global.erase();
+  function.setFunctionType(FunctionType::get(context, inputs, results));
+  return success();
+}
+
+namespace {
+struct Partition : tp::impl::PartitionBase<Partition> {
+  void runOnOperation() override {
+    MeshOp meshOp = getUniqueMesh(getOperation());
+    if (!meshOp) {
+      getOperation()->emitError(
+          "expected the module to have exactly one tp.mesh to partition for");
+      return signalPassFailure();
+    }
+    Mesh mesh = meshOp.getMesh().toMesh();
+    auto symbol = FlatSymbolRefAttr::get(meshOp.getSymNameAttr());
+    int64_t nextId = 0;
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (function.isExternal())
+        continue;
+      if (!function.getBody().hasOneBlock()) {
+        function.emitOpError("expected one block to partition");
+        return signalPassFailure();
+      }
+      Converter converter(mesh, symbol, nextId);
+      if (failed(converter.run(function)))
+        return signalPassFailure();
+      numMasks += converter.numMasks;
+    }
+    numCollectives += nextId;
+  }
+};
+} // namespace

@@ -1,0 +1,60 @@
+//===- VerifyPartitioned.cpp - tp-verify-partitioned ----------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The contract at the end of partition: every local value is what its sharding
+// says, and every collective is in the ledger once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tp/Partition/Derive.h"
+#include "tp/Partition/Passes.h"
+
+namespace tp {
+#define GEN_PASS_DEF_VERIFYPARTITIONED
+#include "tp/Partition/Passes.h.inc"
+} // namespace tp
+
+using namespace mlir;
+using namespace tp;
+
+LogicalResult tp::verifyPartitioned(ModuleOp module) {
+  MeshOp meshOp = getUniqueMesh(module);
+  if (!meshOp)
+    return module.emitError("expected the module to have exactly one tp.mesh");
+  Mesh mesh = meshOp.getMesh().toMesh();
+  for (auto function : module.getOps<func::FuncOp>()) {
+    LocalStates states;
+    if (failed(deriveStates(function, mesh, states)))
+      return failure();
+  }
+  DenseMap<int64_t, Operation *> ids;
+  WalkResult walk = module.walk([&](CollectiveOpInterface op) {
+    LedgerAttr entry = op.getLedgerEntry();
+    if (!entry) {
+      op->emitOpError("expected an entry in the ledger, got none");
+      return WalkResult::interrupt();
+    }
+    auto [place, inserted] = ids.try_emplace(entry.getId(), op);
+    if (inserted)
+      return WalkResult::advance();
+    InFlightDiagnostic diagnostic =
+        op->emitOpError() << "expected an id of its own in the ledger, got "
+                          << entry.getId() << " twice";
+    diagnostic.attachNote(place->second->getLoc()) << "it is used here";
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+namespace {
+struct VerifyPartitioned : tp::impl::VerifyPartitionedBase<VerifyPartitioned> {
+  void runOnOperation() override {
+    if (failed(verifyPartitioned(getOperation())))
+      return signalPassFailure();
+    markAllAnalysesPreserved();
+  }
+};
+} // namespace
