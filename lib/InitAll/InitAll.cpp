@@ -17,8 +17,8 @@
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/NN/Transforms/Passes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
-#include "tp/Propagate/Passes.h"
 #include "tp/Partition/Passes.h"
+#include "tp/Propagate/Passes.h"
 
 void tp::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
