@@ -10,7 +10,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Propagation.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "tp/Rules/Rules.h"
 
 using namespace mlir;
@@ -294,6 +297,13 @@ LogicalResult Propagation::buildBlock(Block &block) {
   return success();
 }
 
+/// Programs whose weights are arguments: matrices and vectors of floats count
+/// as parameters beside activations, which have a batch dimension more.
+static bool isParameterLike(Type type) {
+  auto shaped = cast<RankedTensorType>(type);
+  return shaped.getRank() <= 2 && isa<FloatType>(shaped.getElementType());
+}
+
 LogicalResult Propagation::buildFunctionSignature(Operation *op) {
   auto function = cast<func::FuncOp>(op);
   if (!function.isExternal() && !function.getBody().hasOneBlock())
@@ -322,7 +332,8 @@ LogicalResult Propagation::buildFunctionSignature(Operation *op) {
       continue;
     unsigned i = arg.getArgNumber();
     if (ShardingAttr sharding = getSharding(arg))
-      if (failed(seed(op, state, sharding, 1,
+      if (failed(seed(op, state, sharding,
+                      isParameterLike(arg.getType()) ? 0 : 1,
                       name(function.getArgAttrDict(i), "argument", i))))
         return failure();
   }
@@ -343,6 +354,42 @@ LogicalResult Propagation::build(ModuleOp module) {
 //===----------------------------------------------------------------------===//
 // Annotations on results
 //===----------------------------------------------------------------------===//
+
+/// A value that costs nothing to make anew: empty, filled, a splat.
+static bool isFree(Operation *op) {
+  if (isa<tensor::EmptyOp>(op))
+    return true;
+  if (auto fill = dyn_cast<linalg::FillOp>(op))
+    return fill->getNumResults() == 1 &&
+           fill.getOutputs()[0].getDefiningOp<tensor::EmptyOp>();
+  auto constant = dyn_cast<arith::ConstantOp>(op);
+  return constant && isa<SplatElementsAttr>(constant.getValue());
+}
+
+void tp::duplicateFreeValues(ModuleOp module) {
+  // Fills before the empty tensors that they fill.
+  SmallVector<Operation *> candidates;
+  module.walk([&](Operation *op) {
+    if (isFree(op) && isa<RankedTensorType>(op->getResult(0).getType()))
+      candidates.push_back(op);
+  });
+  for (Operation *op : llvm::reverse(candidates)) {
+    OpBuilder builder(op);
+    SmallVector<OpOperand *> uses;
+    for (OpOperand &use : op->getUses())
+      uses.push_back(&use);
+    for (OpOperand *use : ArrayRef(uses).drop_front(uses.empty() ? 0 : 1)) {
+      Operation *copy = builder.clone(*op);
+      use->set(copy->getResult(0));
+      // The tensor that a copied fill fills is its own too.
+      if (isa<linalg::FillOp>(copy)) {
+        OpOperand &out = copy->getOpOperand(1);
+        OpBuilder before(copy);
+        out.set(before.clone(*out.get().getDefiningOp())->getResult(0));
+      }
+    }
+  }
+}
 
 void tp::outlineAnnotations(ModuleOp module, FlatSymbolRefAttr mesh) {
   StringRef name = TPDialect::getShardingsAttrName();

@@ -57,6 +57,7 @@ struct PropagatePass : public tp::impl::PropagateBase<PropagatePass> {
     if (result.wasInterrupted())
       return signalPassFailure();
     outlineAnnotations(module, FlatSymbolRefAttr::get(mesh.getSymNameAttr()));
+    duplicateFreeValues(module);
     Propagation propagation(mesh);
     if (failed(propagation.build(module)))
       return signalPassFailure();

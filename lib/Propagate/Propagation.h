@@ -161,6 +161,11 @@ private:
 /// own.
 void outlineAnnotations(mlir::ModuleOp module, mlir::FlatSymbolRefAttr mesh);
 
+/// Give each use of a value that costs nothing to make (tensor.empty, a fill of
+/// one, a splat constant) its own copy: sharing one would tie the shardings of
+/// operations that have nothing to do with each other, and gather zeros.
+void duplicateFreeValues(mlir::ModuleOp module);
+
 } // namespace tp
 
 #endif // TP_LIB_PROPAGATE_PROPAGATION_H

@@ -52,7 +52,8 @@ AxisList Propagation::getPassedAxes(const Node &node,
       taken.append(dim.axes);
     if (states[index].sharding.isPartial() &&
         states[index].sharding.reduction == ReductionKind::Sum)
-      candidates.append(states[index].sharding.partial);
+      candidates.append(
+          subtractAxes(states[index].sharding.partial, candidates));
   }
   llvm::sort(candidates);
   candidates = canonicalize(subtractAxes(candidates, taken));
