@@ -1,0 +1,55 @@
+// RUN: tp-opt %s --tp-annotate='plan=megatron-sp mesh=tp=8' --split-input-file --verify-diagnostics
+
+// expected-error @below {{plan 'megatron-sp' knows no parameter of this program by name, so every rank would hold all of it: name the parameters as checkpoints do, annotate some, or give a JSON plan}}
+module {
+  func.func @f() {
+    %0 = tp.parameter "renamed" : tensor<64x64xf32>
+    return
+  }
+}
+
+// -----
+
+// expected-error @below {{mesh 'tp=8' is not the one that the module declares, #tp.mesh<["tp"=4]>}}
+module {
+  // expected-note @below {{declared here}}
+  tp.mesh @mesh <["tp"=4]>
+}
+
+// -----
+
+module {
+  // expected-error @below {{expected the symbol @mesh to be free for the mesh}}
+  func.func private @mesh()
+}
+
+// -----
+
+func.func @heads(%x: tensor<1x8x64xf32>) -> tensor<1x8x14x8xf32> {
+  %wq = tp.parameter "q_proj.weight" : tensor<112x64xf32>
+  %wk = tp.parameter "k_proj.weight" : tensor<16x64xf32>
+  %q = nn.linear %x, %wq : (tensor<1x8x64xf32>, tensor<112x64xf32>) -> tensor<1x8x112xf32>
+  %k = nn.linear %x, %wk : (tensor<1x8x64xf32>, tensor<16x64xf32>) -> tensor<1x8x16xf32>
+  %q1 = tensor.expand_shape %q [[0], [1], [2, 3]] output_shape [1, 8, 14, 8] : tensor<1x8x112xf32> into tensor<1x8x14x8xf32>
+  %k1 = tensor.expand_shape %k [[0], [1], [2, 3]] output_shape [1, 8, 2, 8] : tensor<1x8x16xf32> into tensor<1x8x2x8xf32>
+  // expected-error-re @below {{'nn.attention' op at {{.*}}: degree 8 does not fit 14 query heads and 2 key/value heads: 8 does not divide 14; degrees that fit: 1, 2, 14}}
+  %o = nn.attention %q1, %k1, %k1 {causal, scale = 0.35 : f64} : (tensor<1x8x14x8xf32>, tensor<1x8x2x8xf32>, tensor<1x8x2x8xf32>) -> tensor<1x8x14x8xf32>
+  return %o : tensor<1x8x14x8xf32>
+}
+
+// -----
+
+func.func @sequence(%ids: tensor<1x100xi64>) -> tensor<1x100x64xf32> {
+  %0 = tp.parameter "wte.weight" : tensor<131x64xf32>
+  // expected-error @below {{plan 'megatron-sp': sequence of 100 cannot be split over 8 ranks of "tp": 8 does not divide 100; lengths that fit are the multiples of 8, such as 96 or 104; degrees that fit 100: 1, 2, 4, 5, 10, 20, 25, 50}}
+  %1 = nn.embedding %ids, %0 : (tensor<1x100xi64>, tensor<131x64xf32>) -> tensor<1x100x64xf32>
+  return %1 : tensor<1x100x64xf32>
+}
+
+// -----
+
+func.func @small() {
+  // expected-error @below {{plan 'megatron-sp': dimension 0 of 'wte.weight' has 6 elements, which cannot be cut into 8 shards}}
+  %0 = tp.parameter "wte.weight" : tensor<6x64xf32>
+  return
+}
