@@ -1,0 +1,150 @@
+//===- Memory.cpp - buffers and mapped files ------------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Thin owners of mmap and stdio handles.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Memory.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
+
+using namespace tprt;
+
+constexpr int64_t kHugePage = int64_t(2) << 20;
+
+Buffer::~Buffer() {
+  if (data_)
+    munmap(data_, size_);
+}
+
+Expected<Buffer> Buffer::allocate(int64_t bytes) {
+  Buffer buffer;
+  if (bytes == 0)
+    return buffer;
+  int64_t page = bytes >= 2 * kHugePage ? kHugePage : sysconf(_SC_PAGESIZE);
+  int64_t size = alignUp(bytes, page);
+  // Reserve a huge page more and give back what lies outside the alignment.
+  int64_t reserve = page == kHugePage ? size + page : size;
+  void *memory = mmap(nullptr, reserve, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED)
+    return userError("cannot allocate ", bytes,
+                     " bytes: ", std::strerror(errno));
+  char *begin = static_cast<char *>(memory);
+  if (page == kHugePage) {
+    char *aligned = reinterpret_cast<char *>(
+        alignUp(reinterpret_cast<int64_t>(begin), page));
+    if (aligned != begin)
+      munmap(begin, aligned - begin);
+    if (aligned + size != begin + reserve)
+      munmap(aligned + size, begin + reserve - aligned - size);
+    begin = aligned;
+    madvise(begin, size, MADV_HUGEPAGE);
+  }
+  buffer.data_ = begin;
+  buffer.size_ = size;
+  return buffer;
+}
+
+int64_t Buffer::touched() const {
+  if (!data_)
+    return 0;
+  int64_t page = sysconf(_SC_PAGESIZE);
+  std::vector<unsigned char> resident((size_ + page - 1) / page);
+  if (mincore(data_, size_, resident.data()) != 0)
+    return size_;
+  int64_t count = 0;
+  for (unsigned char flags : resident)
+    count += flags & 1;
+  return count * page;
+}
+
+MappedFile::~MappedFile() {
+  if (data_)
+    munmap(const_cast<char *>(data_), size_);
+}
+
+Expected<MappedFile> MappedFile::open(const std::string &path) {
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0)
+    return userError("cannot open '", path, "': ", std::strerror(errno));
+  struct stat info;
+  MappedFile file;
+  Status status;
+  if (fstat(fd, &info) != 0) {
+    status = userError("cannot open '", path, "': ", std::strerror(errno));
+  } else if (!S_ISREG(info.st_mode)) {
+    status = userError("'", path, "' is not a file");
+  } else if (info.st_size > 0) {
+    void *memory = mmap(nullptr, info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (memory == MAP_FAILED)
+      status = userError("cannot map '", path, "': ", std::strerror(errno));
+    else {
+      file.data_ = static_cast<const char *>(memory);
+      file.size_ = info.st_size;
+    }
+  }
+  ::close(fd);
+  if (!status.ok())
+    return status;
+  return file;
+}
+
+OutputFile::~OutputFile() {
+  if (file)
+    std::fclose(file);
+  if (!temporary.empty())
+    std::remove(temporary.c_str());
+}
+
+Expected<OutputFile> OutputFile::create(const std::string &path) {
+  OutputFile out;
+  out.path = path;
+  out.temporary = path + ".tmp." + std::to_string(getpid());
+  out.file = std::fopen(out.temporary.c_str(), "wb");
+  if (!out.file) {
+    out.temporary.clear();
+    return userError("cannot write '", path, "': ", std::strerror(errno));
+  }
+  return out;
+}
+
+Status OutputFile::write(const void *data, size_t size) {
+  if (std::fwrite(data, 1, size, file) != size)
+    return userError("cannot write '", path, "': ", std::strerror(errno));
+  return {};
+}
+
+Status OutputFile::commit() {
+  std::FILE *handle = std::exchange(file, nullptr);
+  if (std::fclose(handle) != 0 ||
+      std::rename(temporary.c_str(), path.c_str()) != 0)
+    return userError("cannot write '", path, "': ", std::strerror(errno));
+  temporary.clear();
+  return {};
+}
+
+Status tprt::writeFile(const std::string &path, std::string_view bytes) {
+  if (path == "-") {
+    if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size() ||
+        std::fflush(stdout) != 0)
+      return userError("cannot write to standard output: ",
+                       std::strerror(errno));
+    return {};
+  }
+  auto out = OutputFile::create(path);
+  if (!out)
+    return out.status();
+  TPRT_TRY(out->write(bytes.data(), bytes.size()));
+  return out->commit();
+}

@@ -1,0 +1,105 @@
+//===- Memory.h - buffers and mapped files ----------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Owners of memory and files. Buffers come zeroed from the system, aligned to a
+// page, on huge pages where that pays, and can tell how much of them was ever
+// touched: that is how the runtime measures what the compiler planned.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_CORE_MEMORY_H
+#define TPRT_CORE_MEMORY_H
+
+#include "tprt/status.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tprt {
+
+/// Zeroed anonymous memory.
+class Buffer {
+public:
+  Buffer() = default;
+  Buffer(Buffer &&other) noexcept { swap(other); }
+  Buffer &operator=(Buffer &&other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~Buffer();
+
+  static Expected<Buffer> allocate(int64_t bytes);
+
+  char *data() const { return data_; }
+  int64_t size() const { return size_; }
+  /// Bytes of the pages that were ever written or read, by the page.
+  int64_t touched() const;
+
+private:
+  void swap(Buffer &other) {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+  }
+  char *data_ = nullptr;
+  int64_t size_ = 0;
+};
+
+/// An open file, read-only and mapped.
+class MappedFile {
+public:
+  MappedFile() = default;
+  MappedFile(MappedFile &&other) noexcept { swap(other); }
+  MappedFile &operator=(MappedFile &&other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~MappedFile();
+
+  static Expected<MappedFile> open(const std::string &path);
+  std::string_view bytes() const { return {data_, size_}; }
+
+private:
+  void swap(MappedFile &other) {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+  }
+  const char *data_ = nullptr;
+  size_t size_ = 0;
+};
+
+/// A file written beside its destination and renamed to it by commit(); without
+/// commit it is removed.
+class OutputFile {
+public:
+  OutputFile(OutputFile &&other) noexcept { swap(other); }
+  ~OutputFile();
+
+  static Expected<OutputFile> create(const std::string &path);
+  Status write(const void *data, size_t size);
+  Status commit();
+
+private:
+  OutputFile() = default;
+  void swap(OutputFile &other) {
+    std::swap(file, other.file);
+    std::swap(path, other.path);
+    std::swap(temporary, other.temporary);
+  }
+  std::FILE *file = nullptr;
+  std::string path, temporary;
+};
+
+/// `write` to a file as a whole; `-` is standard output.
+Status writeFile(const std::string &path, std::string_view bytes);
+
+inline int64_t alignUp(int64_t value, int64_t alignment) {
+  return (value + alignment - 1) / alignment * alignment;
+}
+
+} // namespace tprt
+
+#endif // TPRT_CORE_MEMORY_H

@@ -1,0 +1,69 @@
+//===- Parallel.cpp - one thread pool per rank ----------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// libgomp is called by its own names rather than by pragmas: a compiler whose
+// pragmas mean another OpenMP library would bring a second pool.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Parallel.h"
+
+#include <algorithm>
+#include <atomic>
+
+extern "C" {
+void GOMP_parallel(void (*body)(void *), void *data, unsigned threads,
+                   unsigned flags);
+void omp_set_num_threads(int threads);
+void omp_set_dynamic(int dynamic);
+int omp_get_max_threads(void);
+int omp_get_thread_num(void);
+int omp_get_num_threads(void);
+}
+
+using namespace tprt;
+
+void tprt::setWorkers(int workers) {
+  omp_set_dynamic(0);
+  omp_set_num_threads(workers);
+}
+
+int tprt::workers() { return omp_get_max_threads(); }
+
+void tprt::parallelFor(
+    int64_t extent, int64_t grain,
+    const std::function<void(int64_t, int64_t, int64_t)> &body) {
+  if (extent <= 0)
+    return;
+  int64_t most = std::max<int64_t>(1, extent / std::max<int64_t>(1, grain));
+  int64_t parts = std::min<int64_t>(most, workers());
+  if (parts == 1)
+    return body(0, extent, 0);
+  struct Job {
+    int64_t extent;
+    const std::function<void(int64_t, int64_t, int64_t)> &body;
+  } job{extent, body};
+  GOMP_parallel(
+      [](void *data) {
+        Job &job = *static_cast<Job *>(data);
+        // The team may be smaller than asked for.
+        int64_t part = omp_get_thread_num(), parts = omp_get_num_threads();
+        int64_t begin = job.extent * part / parts;
+        int64_t end = job.extent * (part + 1) / parts;
+        if (begin < end)
+          job.body(begin, end, part);
+      },
+      &job, unsigned(parts), 0);
+}
+
+void tprt::parallelItems(int64_t items,
+                         const std::function<void(int64_t, int64_t)> &body) {
+  std::atomic<int64_t> next = 0;
+  parallelFor(std::min<int64_t>(items, workers()), 1,
+              [&](int64_t, int64_t, int64_t worker) {
+                for (int64_t i; (i = next.fetch_add(1)) < items;)
+                  body(i, worker);
+              });
+}

@@ -1,0 +1,288 @@
+//===- Safetensors.cpp - checked headers ----------------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Reads and writes .safetensors. Checkpoints come from strangers: the header's
+// length, nesting, names, types, shapes and offsets are checked, and the
+// tensors must cover the data without gap or overlap, before anything is read.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Json.h"
+#include "Tensor.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace tprt;
+using nlohmann::json;
+
+const char *tprt::fileTypeName(FileType type) {
+  switch (type) {
+#define TPRT_CASE(name, bytes)                                                 \
+  case FileType::name:                                                         \
+    return #name;
+    TPRT_FILE_TYPES(TPRT_CASE)
+#undef TPRT_CASE
+  }
+  return "?";
+}
+
+int64_t tprt::fileTypeBytes(FileType type) {
+  switch (type) {
+#define TPRT_CASE(name, bytes)                                                 \
+  case FileType::name:                                                         \
+    return bytes;
+    TPRT_FILE_TYPES(TPRT_CASE)
+#undef TPRT_CASE
+  }
+  return 0;
+}
+
+std::optional<FileType> tprt::parseFileType(std::string_view text) {
+#define TPRT_CASE(name, bytes)                                                 \
+  if (text == #name)                                                           \
+    return FileType::name;
+  TPRT_FILE_TYPES(TPRT_CASE)
+#undef TPRT_CASE
+  return std::nullopt;
+}
+
+namespace {
+
+constexpr uint64_t kMaxHeader = 100'000'000;
+
+struct HeaderError {
+  std::string message;
+};
+
+uint64_t natural(const json &value, const std::string &what) {
+  if (!value.is_number_unsigned())
+    throw HeaderError{what + ": expected a natural number, got " +
+                      value.dump()};
+  return value.get<uint64_t>();
+}
+
+TensorView parseTensor(const std::string &name, const json &value,
+                       std::string_view data, uint64_t &begin) {
+  std::string what = "tensor '" + name + "'";
+  if (!value.is_object())
+    throw HeaderError{what + ": expected an object, got " + value.type_name()};
+  for (const char *key : {"dtype", "shape", "data_offsets"})
+    if (!value.contains(key))
+      throw HeaderError{what + ": missing key '" + key + "'"};
+  if (value.size() != 3)
+    throw HeaderError{what + ": unknown keys"};
+  if (!value["dtype"].is_string())
+    throw HeaderError{what + ": expected a string as dtype"};
+  std::string typeText = value["dtype"].get<std::string>();
+  std::optional<FileType> type = parseFileType(typeText);
+  if (!type)
+    throw HeaderError{what + ": unknown dtype '" + typeText + "'"};
+  if (!value["shape"].is_array() || value["shape"].size() > 32)
+    throw HeaderError{what + ": expected a list of at most 32 sizes as shape"};
+
+  TensorView view{*type, {}, {}};
+  uint64_t bytes = fileTypeBytes(*type);
+  for (const json &size : value["shape"]) {
+    uint64_t n = natural(size, what + ": shape");
+    if (n > INT64_MAX || __builtin_mul_overflow(bytes, n, &bytes))
+      throw HeaderError{what + ": shape overflows"};
+    view.shape.push_back(int64_t(n));
+  }
+  const json &offsets = value["data_offsets"];
+  if (!offsets.is_array() || offsets.size() != 2)
+    throw HeaderError{what + ": expected [begin, end] as data_offsets"};
+  begin = natural(offsets[0], what + ": data_offsets");
+  uint64_t end = natural(offsets[1], what + ": data_offsets");
+  if (begin > end)
+    throw HeaderError{detail::join(what, ": data_offsets end at ", end,
+                                   " before their begin ", begin)};
+  if (end > data.size())
+    throw HeaderError{detail::join(what, ": data_offsets end at ", end,
+                                   ", but the file holds ", data.size(),
+                                   " bytes of data (truncated?)")};
+  if (end - begin != bytes)
+    throw HeaderError{detail::join(what, ": ", typeText, " ",
+                                   formatShape(view.shape), " takes ", bytes,
+                                   " bytes, data_offsets span ", end - begin)};
+  view.bytes = data.substr(begin, end - begin);
+  return view;
+}
+
+std::map<std::string, TensorView> parseHeader(const json &header,
+                                              std::string_view data) {
+  if (!header.is_object())
+    throw HeaderError{"the header is not an object"};
+  std::map<std::string, TensorView> tensors;
+  std::vector<std::pair<uint64_t, std::string>> order;
+  for (const auto &item : header.items()) {
+    if (item.key() == "__metadata__") {
+      if (!item.value().is_object())
+        throw HeaderError{"__metadata__ is not an object"};
+      continue;
+    }
+    uint64_t begin;
+    tensors[item.key()] = parseTensor(item.key(), item.value(), data, begin);
+    order.push_back({begin, item.key()});
+  }
+  // Empty tensors may share an offset with their neighbour: they come first.
+  std::sort(order.begin(), order.end(), [&](const auto &a, const auto &b) {
+    auto key = [&](const auto &x) {
+      return std::make_pair(x.first, tensors[x.second].bytes.size());
+    };
+    return key(a) < key(b);
+  });
+  uint64_t position = 0;
+  std::string previous;
+  for (const auto &[begin, name] : order) {
+    if (begin < position)
+      throw HeaderError{"tensor '" + name + "' overlaps tensor '" + previous +
+                        "'"};
+    if (begin > position)
+      throw HeaderError{detail::join("bytes ", position, " to ", begin,
+                                     " before tensor '", name,
+                                     "' belong to no tensor")};
+    position = begin + tensors[name].bytes.size();
+    previous = name;
+  }
+  if (position != data.size())
+    throw HeaderError{detail::join(data.size() - position,
+                                   " bytes lie past the last tensor")};
+  return tensors;
+}
+
+} // namespace
+
+Expected<std::map<std::string, TensorView>>
+SafetensorsFile::parse(std::string_view bytes, const std::string &name) {
+  std::string where = "'" + name + "'";
+  if (bytes.size() < 8)
+    return userError(where, ": expected at least 8 bytes, got ", bytes.size(),
+                     " (truncated?)");
+  uint64_t length;
+  std::memcpy(&length, bytes.data(), 8);
+  if (length > kMaxHeader)
+    return userError(where, ": header of ", length,
+                     " bytes exceeds the limit of ", kMaxHeader);
+  if (length > bytes.size() - 8)
+    return userError(where, ": header of ", length,
+                     " bytes reaches past the end of the file (truncated?)");
+  std::string_view text = bytes.substr(8, length);
+  if (text.empty() || text[0] != '{')
+    return userError(where, ": the header does not begin with '{'");
+  Expected<json> header = parseJson(text, 8);
+  if (!header)
+    return header.status().in(where + ": header");
+  try {
+    return parseHeader(*header, bytes.substr(8 + length));
+  } catch (const HeaderError &error) {
+    return userError(where, ": ", error.message);
+  } catch (const json::exception &error) {
+    return userError(where, ": header: ", error.what());
+  }
+}
+
+Expected<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
+  auto file = MappedFile::open(path);
+  if (!file)
+    return file.status();
+  auto tensors = parse(file->bytes(), path);
+  if (!tensors)
+    return tensors.status();
+  SafetensorsFile result;
+  result.file = std::move(*file);
+  result.list = std::move(*tensors);
+  return result;
+}
+
+static FileType fileTypeOf(tprt_type type) {
+  switch (type) {
+  case TPRT_F32:
+    return FileType::F32;
+  case TPRT_BF16:
+    return FileType::BF16;
+  case TPRT_F16:
+    return FileType::F16;
+  case TPRT_I32:
+    return FileType::I32;
+  case TPRT_I64:
+    return FileType::I64;
+  case TPRT_I8:
+    return FileType::I8;
+  }
+  return FileType::I8;
+}
+
+static Status writeSafetensors(const std::string &path,
+                               const std::vector<HostTensor> &tensors) {
+  json header = json::object();
+  uint64_t position = 0;
+  for (const HostTensor &tensor : tensors) {
+    header[tensor.name] = {
+        {"dtype", fileTypeName(fileTypeOf(tensor.type))},
+        {"shape", tensor.shape},
+        {"data_offsets", {position, position + tensor.bytes.size()}}};
+    position += tensor.bytes.size();
+  }
+  std::string text = header.dump();
+  text.append((8 - text.size() % 8) % 8, ' ');
+  uint64_t length = text.size();
+  auto file = OutputFile::create(path);
+  if (!file)
+    return file.status();
+  TPRT_TRY(file->write(&length, sizeof(length)));
+  TPRT_TRY(file->write(text.data(), text.size()));
+  for (const HostTensor &tensor : tensors)
+    TPRT_TRY(file->write(tensor.bytes.data(), tensor.bytes.size()));
+  return file->commit();
+}
+
+static Status writeNpy(const std::string &path, const HostTensor &tensor) {
+  const char *descr = nullptr;
+  switch (tensor.type) {
+  case TPRT_F32:
+    descr = "<f4";
+    break;
+  case TPRT_F16:
+    descr = "<f2";
+    break;
+  case TPRT_I32:
+    descr = "<i4";
+    break;
+  case TPRT_I64:
+    descr = "<i8";
+    break;
+  case TPRT_I8:
+    descr = "|i1";
+    break;
+  case TPRT_BF16:
+    return userError("'", path, "': .npy has no bf16; use .safetensors");
+  }
+  std::string shape;
+  for (int64_t size : tensor.shape)
+    shape += std::to_string(size) + ",";
+  std::string text = std::string("{'descr': '") + descr +
+                     "', 'fortran_order': False, 'shape': (" + shape + "), }";
+  text.append(63 - (10 + text.size()) % 64, ' ');
+  text += '\n';
+  std::string bytes("\x93NUMPY\x01\x00", 8);
+  uint16_t length = text.size();
+  bytes.append(reinterpret_cast<const char *>(&length), 2);
+  return writeFile(path, bytes + text + tensor.bytes);
+}
+
+Status tprt::writeTensors(const std::string &path,
+                          const std::vector<HostTensor> &tensors) {
+  if (path.ends_with(".safetensors"))
+    return writeSafetensors(path, tensors);
+  if (path.ends_with(".npy")) {
+    if (tensors.size() != 1)
+      return userError("'", path, "': .npy holds one tensor, there are ",
+                       tensors.size(), "; use .safetensors");
+    return writeNpy(path, tensors[0]);
+  }
+  return userError("'", path,
+                   "': expected a name ending in .safetensors or .npy");
+}

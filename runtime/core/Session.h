@@ -1,0 +1,73 @@
+//===- Session.h - a program being run --------------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Loads an artifact, gives each rank a thread, its weights and its memory, runs
+// steps, and brings the results together. What a user of the runtime holds.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_CORE_SESSION_H
+#define TPRT_CORE_SESSION_H
+
+#include "Manifest.h"
+#include "Tensor.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace tprt {
+
+struct SessionOptions {
+  std::string backend = "threads";
+  double timeoutSeconds = 300; ///< longest wait for another rank
+  bool timeline = false;
+};
+
+class Session {
+public:
+  ~Session();
+  Session(Session &&) noexcept;
+  Session &operator=(Session &&) noexcept;
+
+  static Expected<Session> open(const std::string &artifact,
+                                const SessionOptions &options);
+
+  const Manifest &manifest() const;
+  /// Position of the entry, the first for an empty name.
+  Expected<int64_t> entry(const std::string &name) const;
+
+  /// Loads all ranks' parameters; see Weights::open for `spec`.
+  Status loadWeights(const std::string &spec);
+
+  /// Sets an input of an entry, of the shape that the manifest states; checks
+  /// type, shape, range and padding.
+  Status setInput(int64_t entry, const std::string &name,
+                  const TensorView &value);
+
+  /// An error naming the first input that has neither value nor default.
+  Status checkInputs(int64_t entry) const;
+
+  /// Runs the entry `repeat` times on all ranks. Inputs that were not set take
+  /// their default, or are an error.
+  Status run(int64_t entry, int64_t repeat);
+
+  /// The results of the last run of the entry, padding stripped, floats as f32.
+  Expected<std::vector<HostTensor>> outputs(int64_t entry);
+
+  /// One JSON object: load seconds and bytes, step seconds, memory per rank.
+  std::string stats() const;
+  /// The Chrome trace of all steps so far.
+  std::string timeline() const;
+
+private:
+  struct Impl;
+  explicit Session(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace tprt
+
+#endif // TPRT_CORE_SESSION_H

@@ -1,0 +1,97 @@
+//===- Tensor.h - tensors in host memory and files --------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Named tensors as they come from and go to users: .npy and .safetensors files.
+// Files may hold element types that programs do not compute with; they are kept
+// as they are until someone converts them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_CORE_TENSOR_H
+#define TPRT_CORE_TENSOR_H
+
+#include "Manifest.h"
+#include "Memory.h"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tprt {
+
+/// Element types of files, by safetensors' names.
+#define TPRT_FILE_TYPES(X)                                                     \
+  X(F64, 8)                                                                    \
+  X(F32, 4) X(F16, 2) X(BF16, 2) X(I64, 8) X(I32, 4) X(I16, 2) X(I8, 1)        \
+      X(U64, 8) X(U32, 4) X(U16, 2) X(U8, 1) X(BOOL, 1) X(F8_E4M3, 1)          \
+          X(F8_E5M2, 1)
+
+enum class FileType {
+#define TPRT_ENUM(name, bytes) name,
+  TPRT_FILE_TYPES(TPRT_ENUM)
+#undef TPRT_ENUM
+};
+
+const char *fileTypeName(FileType type);
+int64_t fileTypeBytes(FileType type);
+std::optional<FileType> parseFileType(std::string_view name);
+
+/// A tensor in somebody else's memory.
+struct TensorView {
+  FileType type;
+  Shape shape;
+  std::string_view bytes;
+};
+
+/// A tensor of its own, of a type that programs know.
+struct HostTensor {
+  std::string name;
+  tprt_type type;
+  Shape shape;
+  std::string bytes;
+};
+
+/// The same values in another type: integers and booleans to integers (values
+/// that do not fit are an error), floats to floats. `what` begins messages.
+Expected<HostTensor> convertTensor(const TensorView &view, tprt_type type,
+                                   const std::string &what);
+
+/// A mapped .safetensors file whose header has been checked completely.
+class SafetensorsFile {
+public:
+  static Expected<SafetensorsFile> open(const std::string &path);
+  /// Checks bytes that the caller keeps alive; `name` is for messages.
+  static Expected<std::map<std::string, TensorView>>
+  parse(std::string_view bytes, const std::string &name);
+
+  const std::map<std::string, TensorView> &tensors() const { return list; }
+
+private:
+  MappedFile file;
+  std::map<std::string, TensorView> list;
+};
+
+/// A mapped .npy file.
+class NpyFile {
+public:
+  static Expected<NpyFile> open(const std::string &path);
+  static Expected<TensorView> parse(std::string_view bytes,
+                                    const std::string &name);
+  const TensorView &tensor() const { return view; }
+
+private:
+  MappedFile file;
+  TensorView view;
+};
+
+/// Writes tensors by the ending of `path`: .npy (exactly one) or .safetensors.
+/// No partial file is left behind.
+Status writeTensors(const std::string &path,
+                    const std::vector<HostTensor> &tensors);
+
+} // namespace tprt
+
+#endif // TPRT_CORE_TENSOR_H

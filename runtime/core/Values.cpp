@@ -1,0 +1,200 @@
+//===- Values.cpp - inputs cut, outputs put together ----------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Blocks of tensors, row by row.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Values.h"
+
+#include "../kernels/Simd.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace tprt;
+
+namespace {
+
+/// A rank's block of a whole tensor.
+struct Block {
+  Shape start, valid;
+  bool empty = false;
+};
+
+Block blockOf(const Shape &shape, const Shape &local, const Sharding &sharding,
+              const Mesh &mesh, const std::vector<int64_t> &coordinates) {
+  Block block;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    int64_t start = mesh.index(sharding[d], coordinates) * local[d];
+    block.start.push_back(start);
+    block.valid.push_back(std::clamp<int64_t>(shape[d] - start, 0, local[d]));
+    block.empty |= block.valid.back() == 0;
+  }
+  return block;
+}
+
+/// Calls body(element in the whole, element in the block, count) per row.
+template <typename Body>
+void forEachRow(const Shape &shape, const Shape &local, const Block &block,
+                Body body) {
+  if (block.empty)
+    return;
+  size_t rank = shape.size();
+  if (rank == 0)
+    return body(0, 0, 1);
+  int64_t rows = 1;
+  for (size_t d = 0; d + 1 < rank; ++d)
+    rows *= block.valid[d];
+  for (int64_t row = 0; row < rows; ++row) {
+    int64_t rest = row, whole = block.start[rank - 1], part = 0;
+    int64_t wholeStep = shape[rank - 1], partStep = local[rank - 1];
+    for (size_t d = rank - 1; d-- > 0;) {
+      int64_t at = rest % block.valid[d];
+      rest /= block.valid[d];
+      whole += (block.start[d] + at) * wholeStep;
+      part += at * partStep;
+      wholeStep *= shape[d];
+      partStep *= local[d];
+    }
+    body(whole, part, block.valid[rank - 1]);
+  }
+}
+
+int64_t integerAt(const HostTensor &tensor, int64_t i) {
+  const char *p = tensor.bytes.data() + i * typeBytes(tensor.type);
+  switch (tensor.type) {
+  case TPRT_I64: {
+    int64_t value;
+    std::memcpy(&value, p, 8);
+    return value;
+  }
+  case TPRT_I32: {
+    int32_t value;
+    std::memcpy(&value, p, 4);
+    return value;
+  }
+  default:
+    return *reinterpret_cast<const signed char *>(p);
+  }
+}
+
+/// A mask [B, S] must be ones, at least one, and then zeros in each row.
+Status checkPadding(const Input &input, const HostTensor &mask) {
+  int64_t columns = mask.shape[1];
+  for (int64_t row = 0; row < mask.shape[0]; ++row) {
+    int64_t previous = 1;
+    for (int64_t column = 0; column < columns; ++column) {
+      int64_t value = integerAt(mask, row * columns + column);
+      if (value != 0 && value != 1)
+        return userError("input '", input.name, "': expected 0 or 1, got ",
+                         value, " at [", row, ", ", column, "]");
+      if (column == 0 && value == 0)
+        return userError("input '", input.name, "': row ", row,
+                         " begins with 0: padding on the left is not "
+                         "supported, put it on the right");
+      if (value > previous)
+        return userError("input '", input.name, "': row ", row,
+                         " has a 1 after a 0 at column ", column,
+                         ": expected padding on the right only");
+      previous = value;
+    }
+  }
+  return {};
+}
+
+} // namespace
+
+Expected<HostTensor> tprt::checkInput(const Input &input,
+                                      const TensorView &value) {
+  if (value.shape != input.shape)
+    return userError("input '", input.name, "': expected shape ",
+                     formatShape(input.shape), " as compiled, got ",
+                     formatShape(value.shape));
+  auto tensor = convertTensor(value, input.type, "input '" + input.name + "'");
+  if (!tensor)
+    return tensor.status();
+  tensor->name = input.name;
+  if (input.range)
+    for (int64_t i = 0; i < elementCount(input.shape); ++i) {
+      int64_t x = integerAt(*tensor, i);
+      if (x < input.range->first || x >= input.range->second)
+        return userError("input '", input.name, "': expected values in [",
+                         input.range->first, ", ", input.range->second,
+                         "), got ", x, " at element ", i);
+    }
+  if (input.rightPadded)
+    TPRT_TRY(checkPadding(input, *tensor));
+  return tensor;
+}
+
+void tprt::distribute(const Input &input, const HostTensor *value,
+                      const Mesh &mesh, const std::vector<int64_t> &coordinates,
+                      void *local) {
+  int64_t size = typeBytes(input.type);
+  char *out = static_cast<char *>(local);
+  std::memset(out, 0, elementCount(input.localShape) * size);
+  std::string ones;
+  if (!value) {
+    if (input.defaultValue != Input::Default::Ones)
+      return;
+    int64_t widest = input.localShape.empty() ? 1 : input.localShape.back();
+    ones.assign(widest * size, '\0');
+    for (int64_t i = 0; i < widest; ++i) {
+      float one = 1;
+      if (isFloat(input.type))
+        simd().narrow(input.type, &one, ones.data() + i * size, 1);
+      else
+        ones[i * size] = 1;
+    }
+  }
+  Block block =
+      blockOf(input.shape, input.localShape, input.sharding, mesh, coordinates);
+  forEachRow(input.shape, input.localShape, block,
+             [&](int64_t whole, int64_t part, int64_t count) {
+               const char *from =
+                   value ? value->bytes.data() + whole * size : ones.data();
+               std::memcpy(out + part * size, from, count * size);
+             });
+}
+
+Expected<HostTensor> tprt::assemble(const Output &output, const Mesh &mesh,
+                                    const std::vector<const void *> &shards) {
+  int64_t size = typeBytes(output.type);
+  HostTensor tensor{output.name, output.type, output.shape,
+                    std::string(elementCount(output.shape) * size, '\0')};
+  // The first rank that holds a block writes it, the others are compared.
+  std::map<Shape, int64_t> owners;
+  for (size_t rank = 0; rank < shards.size(); ++rank) {
+    Block block = blockOf(output.shape, output.localShape, output.sharding,
+                          mesh, mesh.coordinates(int64_t(rank)));
+    auto [owner, first] = owners.insert({block.start, int64_t(rank)});
+    int64_t differs = -1;
+    forEachRow(output.shape, output.localShape, block,
+               [&](int64_t whole, int64_t part, int64_t count) {
+                 char *to = tensor.bytes.data() + whole * size;
+                 const char *from =
+                     static_cast<const char *>(shards[rank]) + part * size;
+                 if (first)
+                   std::memcpy(to, from, count * size);
+                 else if (differs < 0 &&
+                          std::memcmp(to, from, count * size) != 0)
+                   differs = whole;
+               });
+    if (differs >= 0)
+      return lostError("output '", output.name, "': rank ", rank,
+                       " differs from rank ", owner->second, " near element ",
+                       differs, ", though both hold the same part");
+  }
+  if (!isFloat(output.type) || output.type == TPRT_F32)
+    return tensor;
+  int64_t count = elementCount(output.shape);
+  std::string wide(count * 4, '\0');
+  simd().widen(output.type, tensor.bytes.data(),
+               reinterpret_cast<float *>(wide.data()), count);
+  tensor.type = TPRT_F32;
+  tensor.bytes = std::move(wide);
+  return tensor;
+}

@@ -1,0 +1,33 @@
+//===- Values.h - inputs cut, outputs put together --------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Between the user's whole tensors and the ranks' local ones. Neither direction
+// is a collective: the host does it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_CORE_VALUES_H
+#define TPRT_CORE_VALUES_H
+
+#include "Tensor.h"
+
+namespace tprt {
+
+/// The value in the input's type; an error if its shape, type, range or padding
+/// is not what the input asks for.
+Expected<HostTensor> checkInput(const Input &input, const TensorView &value);
+
+/// Writes the block of a rank; `value` null stands for the input's default.
+void distribute(const Input &input, const HostTensor *value, const Mesh &mesh,
+                const std::vector<int64_t> &coordinates, void *local);
+
+/// Puts the ranks' blocks together without their padding, floats as f32. A Lost
+/// error if ranks that hold the same block differ in any bit of it.
+Expected<HostTensor> assemble(const Output &output, const Mesh &mesh,
+                              const std::vector<const void *> &shards);
+
+} // namespace tprt
+
+#endif // TPRT_CORE_VALUES_H

@@ -1,0 +1,361 @@
+//===- Weights.cpp - parameters from checkpoints --------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A parameter is a slice of the checkpoint's tensor, permuted, cut into blocks
+// and padded with zeros; all of that is one strided copy with a conversion.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Weights.h"
+
+#include "../kernels/Simd.h"
+#include "Json.h"
+#include "Parallel.h"
+#include "tprt/artifact.h"
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+using namespace tprt;
+using nlohmann::json;
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// Files
+//===----------------------------------------------------------------------===//
+
+struct Located {
+  const TensorView *view;
+  std::string file;
+};
+using Files = std::vector<std::shared_ptr<SafetensorsFile>>;
+
+Status addFile(const std::string &path, Files &files,
+               std::map<std::string, Located> &tensors) {
+  auto file = SafetensorsFile::open(path);
+  if (!file)
+    return file.status();
+  files.push_back(std::make_shared<SafetensorsFile>(std::move(*file)));
+  for (const auto &[name, view] : files.back()->tensors()) {
+    auto [found, inserted] = tensors.insert({name, {&view, path}});
+    if (!inserted)
+      return userError("tensor '", name, "' is in '", found->second.file,
+                       "' and in '", path, "'");
+  }
+  return {};
+}
+
+Status addIndex(const std::filesystem::path &path, Files &files,
+                std::map<std::string, Located> &tensors) {
+  std::string where = "'" + path.string() + "'";
+  auto file = MappedFile::open(path.string());
+  if (!file)
+    return file.status();
+  auto index = parseJson(file->bytes(), 8);
+  if (!index)
+    return index.status().in(where);
+  if (!index->is_object() || !index->contains("weight_map") ||
+      !(*index)["weight_map"].is_object())
+    return userError(where, ": expected an object with a 'weight_map'");
+  std::set<std::string> names;
+  for (const auto &item : (*index)["weight_map"].items()) {
+    if (!item.value().is_string())
+      return userError(where, ": tensor '", item.key(),
+                       "': expected a file name");
+    std::string name = item.value().get<std::string>();
+    if (name.empty() || name.find('/') != std::string::npos || name == "..")
+      return userError(where, ": tensor '", item.key(),
+                       "': expected the name of a file beside the index, got '",
+                       name, "'");
+    names.insert(name);
+  }
+  for (const std::string &name : names)
+    TPRT_TRY(addFile((path.parent_path() / name).string(), files, tensors));
+  for (const auto &item : (*index)["weight_map"].items()) {
+    std::string name = item.value().get<std::string>();
+    auto found = tensors.find(item.key());
+    if (found == tensors.end() ||
+        found->second.file != (path.parent_path() / name).string())
+      return userError(where, ": tensor '", item.key(), "' is not in '", name,
+                       "'");
+  }
+  return {};
+}
+
+Status openCheckpoint(const std::string &spec, Files &files,
+                      std::map<std::string, Located> &tensors) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  fs::path path(spec);
+  if (fs::is_regular_file(path, ignored))
+    return addFile(spec, files, tensors);
+  if (!fs::is_directory(path, ignored))
+    return userError("weights '", spec,
+                     "': no such directory or .safetensors file (random "
+                     "weights: random:SEED)");
+  if (fs::exists(path / "model.safetensors", ignored))
+    return addFile((path / "model.safetensors").string(), files, tensors);
+  if (fs::exists(path / "model.safetensors.index.json", ignored))
+    return addIndex(path / "model.safetensors.index.json", files, tensors);
+  return userError("weights '", spec,
+                   "': expected model.safetensors or "
+                   "model.safetensors.index.json in the directory");
+}
+
+std::optional<tprt_type> floatTypeOf(FileType type) {
+  switch (type) {
+  case FileType::F32:
+    return TPRT_F32;
+  case FileType::BF16:
+    return TPRT_BF16;
+  case FileType::F16:
+    return TPRT_F16;
+  default:
+    return std::nullopt;
+  }
+}
+
+/// `'a', 'b' and 7 more`.
+std::string nameSome(const std::vector<std::string> &names) {
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < 5; ++i)
+    text += (i ? ", '" : "'") + names[i] + "'";
+  if (names.size() > 5)
+    text += " and " + std::to_string(names.size() - 5) + " more";
+  return text;
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+uint64_t mix(uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+/// Elements of one source tensor as f32: of a checkpoint, or made up.
+class Source {
+public:
+  explicit Source(const TensorView &view)
+      : data(view.bytes.data()), type(*floatTypeOf(view.type)) {}
+  Source(uint64_t seed, const std::string &name, Parameter::Init init)
+      : key(mix(seed) ^ checksum(name)), init(init) {}
+
+  void read(int64_t index, int64_t stride, int64_t count, float *out) const {
+    if (!data) {
+      for (int64_t i = 0; i < count; ++i)
+        out[i] = random(index + i * stride);
+    } else if (stride == 1) {
+      simd().widen(type, data + index * typeBytes(type), out, count);
+    } else {
+      for (int64_t i = 0; i < count; ++i)
+        simd().widen(type, data + (index + i * stride) * typeBytes(type),
+                     out + i, 1);
+    }
+  }
+
+private:
+  /// About normal: the sum of four uniform numbers of 16 bits, whose deviation
+  /// is sqrt(4 * (2^32 - 1) / 12), scaled to a deviation of 0.02.
+  float random(int64_t index) const {
+    if (init != Parameter::Init::Normal)
+      return init == Parameter::Init::Ones ? 1.0f : 0.0f;
+    uint64_t bits = mix(key + uint64_t(index));
+    int64_t sum = 0;
+    for (int part = 0; part < 4; ++part)
+      sum += (bits >> (16 * part)) & 0xffff;
+    return float(double(sum - 2 * 65535) / 37837.2 * 0.02);
+  }
+
+  const char *data = nullptr;
+  tprt_type type = TPRT_F32;
+  uint64_t key = 0;
+  Parameter::Init init = Parameter::Init::Normal;
+};
+
+/// The local block of a parameter: where each of its dimensions is found.
+struct Block {
+  Shape valid;   ///< elements that exist; the rest is padding
+  Shape strides; ///< in the source
+  int64_t base = 0;
+};
+
+Block locate(const Parameter &p, const Mesh &mesh,
+             const std::vector<int64_t> &coordinates) {
+  size_t rank = p.shape.size();
+  Shape sourceStrides(rank, 1);
+  for (size_t d = rank; d-- > 1;)
+    sourceStrides[d - 1] = sourceStrides[d] * p.sourceShape[d];
+  Block block;
+  for (size_t d = 0; d < rank; ++d) {
+    int64_t source = p.permutation[d];
+    int64_t start = mesh.index(p.sharding[d], coordinates) * p.localShape[d];
+    block.valid.push_back(
+        std::clamp<int64_t>(p.shape[d] - start, 0, p.localShape[d]));
+    block.strides.push_back(sourceStrides[source]);
+    block.base += (p.sliceOffsets[source] + start) * sourceStrides[source];
+  }
+  for (const AxisRef &ref : p.partial)
+    if (mesh.digit(ref, coordinates) != 0)
+      block.valid.assign(std::max<size_t>(rank, 1), 0);
+  return block;
+}
+
+/// Copies a matrix of rows x columns into rows of `ldc` elements. Transposed
+/// sources go through tiles that are read in the source's order.
+void copyMatrix(const Source &source, int64_t base, int64_t rows,
+                int64_t columns, int64_t rowStride, int64_t columnStride,
+                tprt_type type, char *target, int64_t ldc) {
+  constexpr int64_t kTile = 64;
+  int64_t bytes = typeBytes(type);
+  if (columnStride == 1) {
+    parallelFor(rows, 8, [&](int64_t begin, int64_t end, int64_t) {
+      float buffer[1024];
+      for (int64_t r = begin; r < end; ++r)
+        for (int64_t c = 0; c < columns; c += 1024) {
+          int64_t n = std::min<int64_t>(1024, columns - c);
+          source.read(base + r * rowStride + c, 1, n, buffer);
+          simd().narrow(type, buffer, target + (r * ldc + c) * bytes, n);
+        }
+    });
+    return;
+  }
+  int64_t bands = (rows + kTile - 1) / kTile;
+  parallelFor(bands, 1, [&](int64_t begin, int64_t end, int64_t) {
+    float column[kTile], tile[kTile][kTile];
+    for (int64_t r = begin * kTile; r < std::min(rows, end * kTile); r += kTile)
+      for (int64_t c = 0; c < columns; c += kTile) {
+        int64_t height = std::min(kTile, rows - r);
+        int64_t width = std::min(kTile, columns - c);
+        for (int64_t j = 0; j < width; ++j) {
+          source.read(base + r * rowStride + (c + j) * columnStride, rowStride,
+                      height, column);
+          for (int64_t i = 0; i < height; ++i)
+            tile[i][j] = column[i];
+        }
+        for (int64_t i = 0; i < height; ++i)
+          simd().narrow(type, tile[i], target + ((r + i) * ldc + c) * bytes,
+                        width);
+      }
+  });
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Weights
+//===----------------------------------------------------------------------===//
+
+Expected<Weights> Weights::open(const std::string &spec,
+                                const Manifest &manifest) {
+  Weights weights;
+  weights.manifest = &manifest;
+  constexpr std::string_view kRandom = "random:";
+  if (spec.starts_with(kRandom)) {
+    std::string number = spec.substr(kRandom.size());
+    if (number.empty() || number.size() > 18 ||
+        number.find_first_not_of("0123456789") != std::string::npos)
+      return userError("weights '", spec,
+                       "': expected a natural number as the seed");
+    weights.seed = std::stoull(number);
+    return weights;
+  }
+
+  std::map<std::string, Located> tensors;
+  TPRT_TRY(openCheckpoint(spec, weights.files, tensors));
+  std::set<std::string> used;
+  std::vector<std::string> missing;
+  for (const Parameter &p : manifest.parameters)
+    for (int64_t i = 0; i < p.count; ++i) {
+      auto found = tensors.end();
+      for (size_t a = 0; a < p.names.size() && found == tensors.end(); ++a)
+        found = tensors.find(p.nameOf(a, i));
+      if (found == tensors.end()) {
+        missing.push_back(p.nameOf(0, i));
+        continue;
+      }
+      const TensorView &view = *found->second.view;
+      std::string where =
+          "'" + found->second.file + "': tensor '" + found->first + "'";
+      if (!floatTypeOf(view.type))
+        return userError(where, ": expected type F32, BF16 or F16, got ",
+                         fileTypeName(view.type));
+      if (view.shape != p.sourceShape)
+        return userError(where, ": expected shape ", formatShape(p.sourceShape),
+                         ", got ", formatShape(view.shape));
+      used.insert(found->first);
+      weights.slots.push_back(view);
+    }
+  if (!missing.empty())
+    return userError("weights '", spec,
+                     "': the checkpoint lacks tensors that the program needs: ",
+                     nameSome(missing));
+  std::vector<std::string> unused;
+  for (const auto &[name, located] : tensors) {
+    bool ignored = std::any_of(manifest.ignored.begin(), manifest.ignored.end(),
+                               [&, &name = name](const std::string &pattern) {
+                                 return globMatch(pattern, name);
+                               });
+    if (!used.count(name) && !ignored)
+      unused.push_back(name);
+  }
+  if (!unused.empty())
+    return userError("weights '", spec,
+                     "': the checkpoint has tensors that the program does not "
+                     "use: ",
+                     nameSome(unused));
+  return weights;
+}
+
+int64_t Weights::load(int64_t parameter, int64_t instance,
+                      const std::vector<int64_t> &coordinates,
+                      void *target) const {
+  const Parameter &p = manifest->parameters[parameter];
+  bool random = slots.empty();
+  const TensorView *view = random ? nullptr : &slots[p.base + instance];
+  Source source =
+      random ? Source(seed, p.nameOf(0, instance), p.init) : Source(*view);
+
+  Block block = locate(p, manifest->mesh, coordinates);
+  char *out = static_cast<char *>(target);
+  int64_t bytes = typeBytes(p.type);
+  std::memset(out, 0, elementCount(p.localShape) * bytes);
+  if (std::count(block.valid.begin(), block.valid.end(), 0))
+    return 0;
+
+  // The last two dimensions are a matrix; those before it are walked.
+  Shape valid = block.valid, strides = block.strides, local = p.localShape;
+  while (valid.size() < 2) {
+    valid.insert(valid.begin(), 1);
+    strides.insert(strides.begin(), 0);
+    local.insert(local.begin(), 1);
+  }
+  if (p.shape.empty())
+    strides[1] = 1;
+  size_t outer = valid.size() - 2;
+  int64_t matrices = 1;
+  for (size_t d = 0; d < outer; ++d)
+    matrices *= valid[d];
+  for (int64_t m = 0; m < matrices; ++m) {
+    int64_t rest = m, from = block.base, to = 0, step = 1;
+    for (size_t d = outer + 2; d-- > 0; step *= local[d]) {
+      if (d >= outer)
+        continue;
+      int64_t at = rest % valid[d];
+      rest /= valid[d];
+      from += at * strides[d];
+      to += at * step;
+    }
+    copyMatrix(source, from, valid[outer], valid[outer + 1], strides[outer],
+               strides[outer + 1], p.type, out + to * bytes, local[outer + 1]);
+  }
+  return view ? elementCount(block.valid) * fileTypeBytes(view->type) : 0;
+}

@@ -1,0 +1,46 @@
+//===- Weights.h - parameters from checkpoints ------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Matches a checkpoint's tensors with the manifest's parameter templates, once,
+// and then reads any rank's blocks of them. Files are mapped, so that a rank
+// touches only the pages that hold its own slices. `random:SEED` stands for a
+// checkpoint whose values depend on seed, name and element alone, not on the
+// number of ranks.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_CORE_WEIGHTS_H
+#define TPRT_CORE_WEIGHTS_H
+
+#include "Tensor.h"
+
+#include <memory>
+
+namespace tprt {
+
+class Weights {
+public:
+  /// `spec`: a directory with model.safetensors or
+  /// model.safetensors.index.json, a .safetensors file, or random:SEED. Reports
+  /// tensors that are missing, misshapen, of a wrong type or unused, by name.
+  static Expected<Weights> open(const std::string &spec,
+                                const Manifest &manifest);
+
+  /// Writes the local block of parameters[parameter], instance `instance`, for
+  /// the rank at these mesh coordinates, padding included, to `target`. Returns
+  /// the bytes read from the checkpoint.
+  int64_t load(int64_t parameter, int64_t instance,
+               const std::vector<int64_t> &coordinates, void *target) const;
+
+private:
+  const Manifest *manifest = nullptr;
+  std::vector<std::shared_ptr<SafetensorsFile>> files;
+  std::vector<TensorView> slots; ///< per parameter slot; empty for random
+  uint64_t seed = 0;
+};
+
+} // namespace tprt
+
+#endif // TPRT_CORE_WEIGHTS_H

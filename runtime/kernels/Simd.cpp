@@ -1,0 +1,398 @@
+//===- Simd.cpp - loops compiled for several CPU levels -------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Compiled once per level, with TPRT_SIMD_LEVEL naming the factory function and
+// the compiler's flags the instruction set. Everything is static: nothing
+// compiled for a higher level may be merged with code that runs on a lower one.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Simd.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#define TPRT_STRING2(x) #x
+#define TPRT_STRING(x) TPRT_STRING2(x)
+
+using namespace tprt;
+
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kLanes = 16, kPanel = 4, kRows = 6;
+#elif defined(__AVX2__)
+constexpr int kLanes = 8, kPanel = 2, kRows = 6;
+#else
+constexpr int kLanes = 4, kPanel = 2, kRows = 4;
+#endif
+
+typedef float Vec __attribute__((vector_size(kLanes * 4)));
+typedef int32_t IVec __attribute__((vector_size(kLanes * 4)));
+typedef Vec VecU __attribute__((aligned(4), may_alias));
+
+inline Vec load(const float *p) { return *reinterpret_cast<const VecU *>(p); }
+inline void store(float *p, Vec v) { *reinterpret_cast<VecU *>(p) = v; }
+inline Vec splat(float x) { return Vec{} + x; }
+inline Vec select(IVec mask, Vec yes, Vec no) {
+  return (Vec)(((IVec)yes & mask) | ((IVec)no & ~mask));
+}
+inline Vec maximum(Vec a, Vec b) { return select(a > b, a, b); }
+
+/// exp for arguments up to 0, to two units in the last place; 0 below -87.
+inline Vec expNegative(Vec x) {
+  Vec n = x * 1.44269504f + 12582912.f - 12582912.f;
+  Vec r = x - n * 0.693359375f;
+  r = r + n * 2.12194440e-4f;
+  Vec p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * (r * r) + r + 1.0f;
+  IVec tiny = x < splat(-87.0f);
+  // Lanes below the range must not reach the conversion.
+  Vec clamped = select(tiny, splat(-126.0f), n);
+  IVec exponent = (__builtin_convertvector(clamped, IVec) + 127) << 23;
+  return select(tiny, Vec{}, p * (Vec)exponent);
+}
+
+//===----------------------------------------------------------------------===//
+// Conversions and reductions
+//===----------------------------------------------------------------------===//
+
+inline float bf16ToFloat(uint16_t x) {
+  return __builtin_bit_cast(float, uint32_t(x) << 16);
+}
+
+inline uint16_t floatToBf16(float x) {
+  uint32_t bits = __builtin_bit_cast(uint32_t, x);
+  uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
+  uint32_t quiet = (bits >> 16) | 0x40;
+  return uint16_t((bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded);
+}
+
+void widen(tprt_type from, const void *in, float *__restrict out,
+           int64_t count) {
+  if (from == TPRT_F32) {
+    std::memcpy(out, in, count * sizeof(float));
+  } else if (from == TPRT_BF16) {
+    auto *source = static_cast<const uint16_t *>(in);
+    for (int64_t i = 0; i < count; ++i)
+      out[i] = bf16ToFloat(source[i]);
+  } else {
+    auto *source = static_cast<const _Float16 *>(in);
+    for (int64_t i = 0; i < count; ++i)
+      out[i] = float(source[i]);
+  }
+}
+
+void narrow(tprt_type to, const float *__restrict in, void *out,
+            int64_t count) {
+  if (to == TPRT_F32) {
+    std::memcpy(out, in, count * sizeof(float));
+  } else if (to == TPRT_BF16) {
+    auto *target = static_cast<uint16_t *>(out);
+    for (int64_t i = 0; i < count; ++i)
+      target[i] = floatToBf16(in[i]);
+  } else {
+    auto *target = static_cast<_Float16 *>(out);
+    for (int64_t i = 0; i < count; ++i)
+      target[i] = _Float16(in[i]);
+  }
+}
+
+template <typename T>
+void combine(Reduction op, T *__restrict sum, const T *__restrict in,
+             int64_t count) {
+  switch (op) {
+  case Reduction::Sum:
+    // Unsigned arithmetic where integers may wrap.
+    for (int64_t i = 0; i < count; ++i)
+      if constexpr (std::is_integral_v<T>)
+        sum[i] =
+            T(std::make_unsigned_t<T>(sum[i]) + std::make_unsigned_t<T>(in[i]));
+      else
+        sum[i] += in[i];
+    return;
+  // A NaN on either side stays: silent loss of one would hide an error.
+  case Reduction::Max:
+    for (int64_t i = 0; i < count; ++i)
+      sum[i] = in[i] > sum[i] || in[i] != in[i] ? in[i] : sum[i];
+    return;
+  case Reduction::Min:
+    for (int64_t i = 0; i < count; ++i)
+      sum[i] = in[i] < sum[i] || in[i] != in[i] ? in[i] : sum[i];
+    return;
+  }
+}
+
+constexpr int64_t kChunk = 1024;
+
+template <typename T>
+void reduceAs(Reduction op, const void *const *inputs, int64_t inputCount,
+              void *out, int64_t count) {
+  alignas(64) T sum[kChunk];
+  for (int64_t begin = 0; begin < count; begin += kChunk) {
+    int64_t n = std::min(kChunk, count - begin);
+    std::memcpy(sum, static_cast<const T *>(inputs[0]) + begin, n * sizeof(T));
+    for (int64_t j = 1; j < inputCount; ++j)
+      combine(op, sum, static_cast<const T *>(inputs[j]) + begin, n);
+    std::memcpy(static_cast<T *>(out) + begin, sum, n * sizeof(T));
+  }
+}
+
+void reduceNarrow(tprt_type type, Reduction op, const void *const *inputs,
+                  int64_t inputCount, void *out, int64_t count) {
+  alignas(64) float sum[kChunk], next[kChunk];
+  auto at = [](const void *p, int64_t i) {
+    return static_cast<const char *>(p) + 2 * i;
+  };
+  for (int64_t begin = 0; begin < count; begin += kChunk) {
+    int64_t n = std::min(kChunk, count - begin);
+    widen(type, at(inputs[0], begin), sum, n);
+    for (int64_t j = 1; j < inputCount; ++j) {
+      widen(type, at(inputs[j], begin), next, n);
+      combine(op, sum, next, n);
+    }
+    narrow(type, sum, const_cast<char *>(at(out, begin)), n);
+  }
+}
+
+void reduce(tprt_type type, Reduction op, const void *const *inputs,
+            int64_t inputCount, void *out, int64_t count) {
+  switch (type) {
+  case TPRT_F32:
+    return reduceAs<float>(op, inputs, inputCount, out, count);
+  case TPRT_I32:
+    return reduceAs<int32_t>(op, inputs, inputCount, out, count);
+  case TPRT_I64:
+    return reduceAs<int64_t>(op, inputs, inputCount, out, count);
+  case TPRT_I8:
+    return reduceAs<int8_t>(op, inputs, inputCount, out, count);
+  case TPRT_BF16:
+  case TPRT_F16:
+    return reduceNarrow(type, op, inputs, inputCount, out, count);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+/// c[M, N vectors] (+)= a[M, depth] * b[depth, N vectors], in registers.
+template <int M, int N>
+void tile(const float *a, int64_t lda, const float *b, int64_t ldb, float *c,
+          int64_t ldc, int64_t depth, bool accumulate) {
+  Vec sum[M][N];
+  for (int i = 0; i < M; ++i)
+    for (int j = 0; j < N; ++j)
+      sum[i][j] = accumulate ? load(c + i * ldc + j * kLanes) : Vec{};
+  for (int64_t p = 0; p < depth; ++p) {
+    Vec right[N];
+    for (int j = 0; j < N; ++j)
+      right[j] = load(b + p * ldb + j * kLanes);
+    for (int i = 0; i < M; ++i) {
+      Vec left = splat(a[i * lda + p]);
+      for (int j = 0; j < N; ++j)
+        sum[i][j] += left * right[j];
+    }
+  }
+  for (int i = 0; i < M; ++i)
+    for (int j = 0; j < N; ++j)
+      store(c + i * ldc + j * kLanes, sum[i][j]);
+}
+
+template <int M>
+void rowTiles(const float *a, int64_t lda, const float *b, int64_t ldb,
+              float *c, int64_t ldc, int64_t vectors, int64_t depth,
+              bool accumulate) {
+  int64_t j = 0;
+  for (; j + kPanel <= vectors; j += kPanel)
+    tile<M, kPanel>(a, lda, b + j * kLanes, ldb, c + j * kLanes, ldc, depth,
+                    accumulate);
+  for (; j < vectors; ++j)
+    tile<M, 1>(a, lda, b + j * kLanes, ldb, c + j * kLanes, ldc, depth,
+               accumulate);
+}
+
+/// c[rows, columns] (+)= a[rows, depth] * b[depth, columns]; columns is a
+/// multiple of kLanes.
+void multiply(const float *a, int64_t lda, const float *b, int64_t ldb,
+              float *c, int64_t ldc, int64_t rows, int64_t columns,
+              int64_t depth, bool accumulate) {
+  int64_t vectors = columns / kLanes, i = 0;
+  for (; i + kRows <= rows; i += kRows)
+    rowTiles<kRows>(a + i * lda, lda, b, ldb, c + i * ldc, ldc, vectors, depth,
+                    accumulate);
+  for (; i + 2 <= rows; i += 2)
+    rowTiles<2>(a + i * lda, lda, b, ldb, c + i * ldc, ldc, vectors, depth,
+                accumulate);
+  for (; i < rows; ++i)
+    rowTiles<1>(a + i * lda, lda, b, ldb, c + i * ldc, ldc, vectors, depth,
+                accumulate);
+}
+
+int64_t typeSize(tprt_type type) { return type == TPRT_F32 ? 4 : 2; }
+
+const void *rowAt(tprt_type type, const void *base, int64_t elements) {
+  return static_cast<const char *>(base) + elements * typeSize(type);
+}
+
+void packKeys(tprt_type type, const void *keys, int64_t stride, int64_t rows,
+              int64_t headSize, float *out) {
+  alignas(64) float row[4096];
+  if (rows < kKeyBlock)
+    std::memset(out, 0, headSize * kKeyBlock * sizeof(float));
+  for (int64_t j = 0; j < rows; ++j) {
+    widen(type, rowAt(type, keys, j * stride), row, headSize);
+    for (int64_t d = 0; d < headSize; ++d)
+      out[d * kKeyBlock + j] = row[d];
+  }
+}
+
+void packValues(tprt_type type, const void *values, int64_t stride,
+                int64_t rows, int64_t headSize, int64_t paddedHeadSize,
+                float *out) {
+  for (int64_t j = 0; j < rows; ++j, out += paddedHeadSize) {
+    widen(type, rowAt(type, values, j * stride), out, headSize);
+    std::fill(out + headSize, out + paddedHeadSize, 0.0f);
+  }
+}
+
+float reduceMax(Vec v) {
+  float best = v[0];
+  for (int i = 1; i < kLanes; ++i)
+    best = std::max(best, float(v[i]));
+  return best;
+}
+
+float reduceSum(Vec v) {
+  float sum = 0;
+  for (int i = 0; i < kLanes; ++i)
+    sum += v[i];
+  return sum;
+}
+
+/// Keys [first, last) that the query at `position` sees.
+void visible(const AttentionBlock &b, int64_t position, int64_t &first,
+             int64_t &last) {
+  first = b.window ? std::max<int64_t>(0, position - b.window + 1) : 0;
+  last = b.kvLen;
+  if (b.causal)
+    last = std::min(last, position + 1);
+  else if (b.window)
+    last = std::min(last, position + b.window);
+}
+
+/// Turns a row of scores into exponentials of what lies in [first, last) and
+/// updates the running maximum and sum; rescales the row of results.
+void softmaxRow(float *scores, int64_t columns, int64_t first, int64_t last,
+                const float *keyMask, float &best, float &sum, float *result,
+                int64_t resultSize) {
+  const float infinity = __builtin_inff();
+  for (int64_t j = 0; j < std::min(first, columns); ++j)
+    scores[j] = -infinity;
+  for (int64_t j = std::max<int64_t>(last, 0); j < columns; ++j)
+    scores[j] = -infinity;
+  if (keyMask)
+    for (int64_t j = 0; j < columns; j += kLanes)
+      store(scores + j, load(scores + j) + load(keyMask + j));
+  Vec most = splat(-infinity);
+  for (int64_t j = 0; j < columns; j += kLanes)
+    most = maximum(load(scores + j), most);
+  float newBest = std::max(best, reduceMax(most));
+  if (newBest == -infinity) {
+    // Nothing is visible here; but a NaN, which no comparison finds, stays.
+    for (int64_t j = 0; j < columns; ++j) {
+      sum = scores[j] != scores[j] ? scores[j] : sum;
+      scores[j] = 0;
+    }
+    return;
+  }
+  Vec total = {};
+  Vec shift = splat(newBest);
+  for (int64_t j = 0; j < columns; j += kLanes) {
+    Vec e = expNegative(load(scores + j) - shift);
+    store(scores + j, e);
+    total += e;
+  }
+  if (newBest != best) {
+    float rescale = best == -infinity ? 0.0f : std::exp(best - newBest);
+    for (int64_t d = 0; d < resultSize; d += kLanes)
+      store(result + d, load(result + d) * rescale);
+    sum *= rescale;
+    best = newBest;
+  }
+  sum += reduceSum(total);
+}
+
+void attend(const AttentionBlock &b) {
+  int64_t rows = b.heads * b.queries, size = b.headSize;
+  int64_t padded = b.paddedHeadSize;
+  float *q = b.scratch, *result = q + kQueryBlock * padded;
+  float *scores = result + kQueryBlock * padded;
+  float *best = scores + kQueryBlock * kKeyBlock, *sum = best + kQueryBlock;
+
+  for (int64_t r = 0; r < rows; ++r) {
+    int64_t head = r / b.queries, query = r % b.queries;
+    float *row = q + r * size;
+    widen(b.type, rowAt(b.type, b.q, query * b.qStride + head * size), row,
+          size);
+    for (int64_t d = 0; d < size; ++d)
+      row[d] *= b.scale;
+    best[r] = -__builtin_inff();
+    sum[r] = 0;
+  }
+  std::memset(result, 0, rows * padded * sizeof(float));
+
+  int64_t begin, end, unused;
+  visible(b, b.position, begin, unused);
+  visible(b, b.position + b.queries - 1, unused, end);
+  for (int64_t block = begin / kKeyBlock; block * kKeyBlock < end; ++block) {
+    int64_t base = block * kKeyBlock;
+    int64_t keys = std::min(kKeyBlock, b.kvLen - base);
+    int64_t columns = (keys + kLanes - 1) / kLanes * kLanes;
+    multiply(q, size, b.keys + base * size, kKeyBlock, scores, kKeyBlock, rows,
+             columns, size, false);
+    for (int64_t r = 0; r < rows; ++r) {
+      int64_t first, last;
+      visible(b, b.position + r % b.queries, first, last);
+      softmaxRow(scores + r * kKeyBlock, columns, first - base, last - base,
+                 b.keyMask ? b.keyMask + base : nullptr, best[r], sum[r],
+                 result + r * padded, padded);
+    }
+    multiply(scores, kKeyBlock, b.values + base * padded, padded, result,
+             padded, rows, padded, keys, true);
+  }
+
+  for (int64_t r = 0; r < rows; ++r) {
+    int64_t head = r / b.queries, query = r % b.queries;
+    float *row = result + r * padded;
+    float inverse = sum[r] > 0 || sum[r] != sum[r] ? 1.0f / sum[r] : 0.0f;
+    for (int64_t d = 0; d < size; ++d)
+      row[d] *= inverse;
+    narrow(b.type, row,
+           const_cast<void *>(
+               rowAt(b.type, b.out, query * b.outStride + head * size)),
+           size);
+    if (b.lse)
+      b.lse[head * b.lseStride + query] = best[r] + std::log(sum[r]);
+  }
+}
+
+} // namespace
+
+const Simd &tprt::TPRT_SIMD_LEVEL() {
+  static const Simd table = {TPRT_STRING(TPRT_SIMD_LEVEL),
+                             widen,
+                             narrow,
+                             reduce,
+                             packKeys,
+                             packValues,
+                             attend};
+  return table;
+}

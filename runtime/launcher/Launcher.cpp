@@ -1,0 +1,141 @@
+//===- Launcher.cpp - what tp-run does ------------------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Reads the command line, files and checkpoint, runs the program, writes
+// results. Results go to files and standard output, everything else to standard
+// error.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Launcher.h"
+
+#include "../core/Session.h"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+
+using namespace tprt;
+
+namespace {
+
+struct Options {
+  std::string artifact, weights, entry, output, stats, timeline;
+  std::vector<std::string> inputs;
+  SessionOptions session;
+  int64_t repeat = 1;
+};
+
+/// Sets the inputs that `--input text` names: NAME=FILE, or FILE.safetensors
+/// with all inputs by their names.
+Status setInput(Session &session, int64_t entry, const std::string &text) {
+  size_t equals = text.find('=');
+  std::string name = equals == std::string::npos ? "" : text.substr(0, equals);
+  std::string path =
+      equals == std::string::npos ? text : text.substr(equals + 1);
+  if (path.ends_with(".npy")) {
+    if (name.empty())
+      return userError("input '", text,
+                       "': a .npy file needs a name: NAME=", text);
+    auto file = NpyFile::open(path);
+    if (!file)
+      return file.status();
+    return session.setInput(entry, name, file->tensor()).in("'" + path + "'");
+  }
+  if (!path.ends_with(".safetensors"))
+    return userError("input '", text,
+                     "': expected a file ending in .npy or .safetensors");
+  auto file = SafetensorsFile::open(path);
+  if (!file)
+    return file.status();
+  const auto &tensors = file->tensors();
+  if (!name.empty()) {
+    auto found = tensors.find(name);
+    if (found == tensors.end())
+      return userError("'", path, "' has no tensor '", name, "'");
+    return session.setInput(entry, name, found->second).in("'" + path + "'");
+  }
+  for (const auto &[key, view] : tensors)
+    TPRT_TRY(session.setInput(entry, key, view).in("'" + path + "'"));
+  return {};
+}
+
+Status execute(const Options &options) {
+  if (!options.output.empty() && !options.output.ends_with(".safetensors") &&
+      !options.output.ends_with(".npy"))
+    return userError("output '", options.output,
+                     "': expected a name ending in .safetensors or .npy");
+  auto session = Session::open(options.artifact, options.session);
+  if (!session)
+    return session.status();
+  auto entry = session->entry(options.entry);
+  if (!entry)
+    return entry.status();
+  // Inputs first: they are cheap to check, weights are dear to load.
+  for (const std::string &input : options.inputs)
+    TPRT_TRY(setInput(*session, *entry, input));
+  TPRT_TRY(session->checkInputs(*entry));
+  TPRT_TRY(session->loadWeights(options.weights));
+  TPRT_TRY(session->run(*entry, options.repeat));
+  auto outputs = session->outputs(*entry);
+  if (!outputs)
+    return outputs.status();
+  if (!options.output.empty())
+    TPRT_TRY(writeTensors(options.output, *outputs));
+  if (!options.timeline.empty())
+    TPRT_TRY(writeFile(options.timeline, session->timeline()));
+  if (!options.stats.empty())
+    TPRT_TRY(writeFile("-", session->stats()));
+  return {};
+}
+
+} // namespace
+
+int tprt::launch(int argc, char **argv) {
+  Options options;
+  CLI::App app{"Runs a program that tp-compile made.", "tp-run"};
+  app.add_option("artifact", options.artifact, "the program (.tpa)")
+      ->required();
+  app.add_option("--weights", options.weights,
+                 "checkpoint directory, .safetensors file, or random:SEED")
+      ->required();
+  app.add_option("--input", options.inputs,
+                 "NAME=FILE (.npy or .safetensors), or FILE.safetensors with "
+                 "inputs by name; may be repeated")
+      ->take_all();
+  app.add_option("--output", options.output,
+                 "where results go (.safetensors, or .npy for one)");
+  app.add_option("--entry", options.entry,
+                 "entry point to run; default the first");
+  app.add_option("--backend", options.session.backend,
+                 "threads (default); processes, mpi and nccl are not in this "
+                 "build");
+  app.add_option("--repeat", options.repeat, "steps to run")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--stats", options.stats,
+                 "json: load and step times and memory, to standard output")
+      ->check(CLI::IsMember({"json"}));
+  app.add_option("--timeline", options.timeline,
+                 "Chrome trace of all ranks, to this file");
+  app.add_option("--timeout", options.session.timeoutSeconds,
+                 "seconds that a rank waits for another; default 300")
+      ->check(CLI::PositiveNumber);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError &error) {
+    return app.exit(error, std::cout, std::cerr) == 0 ? 0 : 2;
+  }
+  options.session.timeline = !options.timeline.empty();
+
+  Status status;
+  try {
+    status = execute(options);
+  } catch (const std::exception &error) {
+    status = internalError(error.what());
+  }
+  if (!status.ok())
+    std::fprintf(stderr, "tp-run: error: %s\n", status.message().c_str());
+  return int(status.code());
+}

@@ -1,0 +1,21 @@
+//===- Launcher.h - what tp-run does ----------------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The whole of tp-run as a function.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_LAUNCHER_LAUNCHER_H
+#define TPRT_LAUNCHER_LAUNCHER_H
+
+namespace tprt {
+
+/// Runs tp-run with the command line; returns the exit code: 0 done, 1 the
+/// user's input or environment, 2 the command line, 3 a rank lost, 4 our bug.
+int launch(int argc, char **argv);
+
+} // namespace tprt
+
+#endif // TPRT_LAUNCHER_LAUNCHER_H
