@@ -1,4 +1,4 @@
-//===- CodeModule.h - compiled code, examined and loaded --------------*- C++ -*-===//
+//===- CodeModule.h - compiled code, examined and loaded --------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

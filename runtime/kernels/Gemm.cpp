@@ -13,7 +13,6 @@
 
 #include "Gemm.h"
 
-#include "../core/Cpu.h"
 #include "../core/Parallel.h"
 #include "Simd.h"
 
@@ -40,6 +39,13 @@ const char *at(const void *base, int64_t elements, tprt_type type) {
 }
 char *at(void *base, int64_t elements, tprt_type type) {
   return static_cast<char *>(base) + elements * typeBytes(type);
+}
+
+/// Whether oneDNN has bf16 arithmetic here: it follows the processor, and the
+/// limit that ONEDNN_MAX_CPU_ISA sets.
+bool multipliesBf16() {
+  auto needed = unsigned(dnnl::cpu_isa::avx512_core_bf16);
+  return (unsigned(dnnl::get_effective_cpu_isa()) & needed) == needed;
 }
 
 /// Buffer that only grows.
@@ -113,8 +119,7 @@ struct GemmEngine::Impl {
 
 GemmEngine::GemmEngine(const std::vector<Gemm> &gemms)
     : impl(std::make_unique<Impl>()) {
-  bool bf16 = cpuFeature("avx512bf16").value_or(false) ||
-              cpuFeature("amx-bf16").value_or(false);
+  bool bf16 = multipliesBf16();
   for (const Gemm &gemm : gemms) {
     State state;
     state.gemm = gemm;

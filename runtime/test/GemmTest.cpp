@@ -1,0 +1,215 @@
+//===- GemmTest.cpp - products against the definition ---------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Every combination that the manifest can state, against loops in double. The
+// tolerance follows from the type and the depth of the sum.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestUtil.h"
+
+#include "../core/Cpu.h"
+#include "../core/Parallel.h"
+#include "../kernels/Gemm.h"
+
+#include <cmath>
+
+using namespace tprt;
+using namespace tprt::test;
+
+namespace {
+
+double activate(Gemm::Activation activation, double x) {
+  switch (activation) {
+  case Gemm::Activation::None:
+    return x;
+  case Gemm::Activation::Relu:
+    return x > 0 ? x : 0;
+  case Gemm::Activation::Silu:
+    return x / (1 + std::exp(-x));
+  case Gemm::Activation::GeluErf:
+    return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0)));
+  case Gemm::Activation::GeluTanh:
+    return 0.5 * x *
+           (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+  }
+  return x;
+}
+
+Gemm describe(int64_t m, int64_t n, int64_t k, tprt_type type) {
+  Gemm g{};
+  g.m = m, g.n = n, g.k = k;
+  g.xType = g.wType = g.yType = type;
+  g.biasType = TPRT_F32;
+  g.activation = Gemm::Activation::None;
+  g.weightIsParameter = true;
+  return g;
+}
+
+/// Runs the product on `rows` rows and compares with the definition.
+void check(GemmEngine &engine, const Gemm &g, int64_t id, int64_t rows,
+           int64_t xStride, int64_t yStride, bool inPlace, std::mt19937 &random,
+           const void *handle, const std::vector<float> &w) {
+  SCOPED_TRACE(detail::join(
+      "rows ", rows, " n ", g.n, " k ", g.k, " types ", typeName(g.xType), " ",
+      typeName(g.wType), " ", typeName(g.yType), " strides ", xStride, " ",
+      yStride, " activation ", int(g.activation), " seed ", kSeed));
+  int64_t xLines = g.xTransposed ? g.k : rows;
+  auto x = rounded(g.xType, randomFloats(random, xLines * xStride));
+  auto bias = rounded(g.biasType, randomFloats(random, g.n));
+  auto residual = rounded(g.yType, randomFloats(random, rows * yStride));
+  std::string xBytes = toBytes(g.xType, x);
+  std::string biasBytes = toBytes(g.biasType, bias);
+  std::string residualBytes = toBytes(g.yType, residual);
+  std::string y =
+      inPlace ? residualBytes
+              : toBytes(g.yType, std::vector<float>(rows * yStride, 77.0f));
+  std::string wBytes = toBytes(g.wType, w);
+  const void *weights = g.weightIsParameter ? handle : wBytes.data();
+  const void *extra = !g.residual ? nullptr
+                      : inPlace   ? y.data()
+                                  : residualBytes.data();
+  ASSERT_OK(engine.run(id, rows, xBytes.data(), xStride, weights,
+                       g.bias ? biasBytes.data() : nullptr, extra, y.data(),
+                       yStride));
+  std::vector<float> got = toFloats(g.yType, y);
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = 0; c < yStride; ++c) {
+      if (c >= g.n) { // between rows nothing is written
+        float before =
+            inPlace ? residual[r * yStride + c] : rounded(g.yType, {77.0f})[0];
+        ASSERT_EQ(got[r * yStride + c], before);
+        continue;
+      }
+      double sum = 0, size = 0;
+      for (int64_t p = 0; p < g.k; ++p) {
+        double a = x[g.xTransposed ? p * xStride + r : r * xStride + p];
+        double b = w[g.wTransposed ? p * g.n + c : c * g.k + p];
+        sum += a * b;
+        size += std::fabs(a * b);
+      }
+      if (g.bias)
+        sum += bias[c];
+      double value = activate(g.activation, sum);
+      if (g.residual)
+        value += residual[r * yStride + c];
+      // Rounding of the sum in f32, of the result in y's type; the activations
+      // of oneDNN are good to 2e-6.
+      double tolerance = size * 6e-8 * std::sqrt(double(g.k)) + 4e-6 +
+                         epsilon(g.yType) * (std::fabs(value) + 2);
+      ASSERT_NEAR(got[r * yStride + c], value, tolerance)
+          << "at " << r << ", " << c;
+    }
+}
+
+void checkRows(const Gemm &g, std::initializer_list<int64_t> rows) {
+  std::mt19937 random(kSeed);
+  GemmEngine engine({g});
+  auto w = rounded(g.wType, randomFloats(random, g.n * g.k));
+  const void *handle = nullptr;
+  if (g.weightIsParameter) {
+    std::string bytes = toBytes(g.wType, w);
+    auto packed = engine.pack(0, bytes.data());
+    ASSERT_TRUE(bool(packed)) << packed.status().message();
+    handle = *packed;
+  }
+  for (int64_t r : rows) {
+    int64_t length = g.xTransposed ? r : g.k;
+    check(engine, g, 0, r, length, g.n, false, random, handle, w);
+    check(engine, g, 0, r, length + 5, g.n + 3, false, random, handle, w);
+    if (g.residual)
+      check(engine, g, 0, r, length, g.n, true, random, handle, w);
+  }
+}
+
+} // namespace
+
+TEST(Gemm, RowsOfEveryCount) {
+  for (tprt_type type : {TPRT_F32, TPRT_BF16, TPRT_F16}) {
+    Gemm g = describe(67, 51, 37, type);
+    g.bias = true;
+    std::mt19937 random(kSeed);
+    GemmEngine engine({g});
+    auto w = rounded(type, randomFloats(random, g.n * g.k));
+    std::string bytes = toBytes(type, w);
+    auto packed = engine.pack(0, bytes.data());
+    ASSERT_TRUE(bool(packed));
+    for (int64_t rows = 1; rows <= 67; ++rows)
+      check(engine, g, 0, rows, g.k, g.n, false, random, *packed, w);
+  }
+}
+
+TEST(Gemm, ActivationsBiasResidual) {
+  using Activation = Gemm::Activation;
+  for (tprt_type type : {TPRT_F32, TPRT_BF16, TPRT_F16})
+    for (Activation activation :
+         {Activation::None, Activation::Relu, Activation::Silu,
+          Activation::GeluErf, Activation::GeluTanh})
+      for (bool bias : {false, true})
+        for (bool residual : {false, true}) {
+          Gemm g = describe(20, 48, 64, type);
+          g.activation = activation;
+          g.bias = bias;
+          g.biasType = type;
+          g.residual = residual;
+          checkRows(g, {1, 20});
+        }
+}
+
+TEST(Gemm, MixedTypes) {
+  for (tprt_type w : {TPRT_F32, TPRT_BF16, TPRT_F16})
+    for (tprt_type x : {TPRT_F32, w})
+      for (tprt_type y : {TPRT_F32, TPRT_BF16, TPRT_F16}) {
+        Gemm g = describe(9, 40, 96, w);
+        g.xType = x;
+        g.yType = y;
+        g.residual = true;
+        checkRows(g, {3, 9});
+      }
+}
+
+TEST(Gemm, WeightsInSeveralBlocks) {
+  // More than one block of widened weights, the last one smaller.
+  for (tprt_type type : {TPRT_BF16, TPRT_F16}) {
+    Gemm g = describe(4, 900, 2500, type);
+    g.xType = TPRT_F32;
+    g.yType = TPRT_F32;
+    g.bias = true;
+    checkRows(g, {4});
+  }
+}
+
+TEST(Gemm, ComputedWeights) {
+  for (tprt_type type : {TPRT_F32, TPRT_BF16, TPRT_F16})
+    for (bool wTransposed : {false, true})
+      for (bool xTransposed : {false, true}) {
+        Gemm g = describe(33, 29, 41, type);
+        g.weightIsParameter = false;
+        g.wTransposed = wTransposed;
+        g.xTransposed = xTransposed;
+        g.bias = true;
+        checkRows(g, {1, 7, 33});
+      }
+}
+
+TEST(Gemm, TwoWorkersGiveTheSame) {
+  setWorkers(2);
+  Gemm g = describe(31, 130, 70, TPRT_F32);
+  g.bias = true;
+  checkRows(g, {1, 31});
+  setWorkers(1);
+}
+
+TEST(Gemm, RefusesWhatTheManifestDoesNotSay) {
+  Gemm g = describe(4, 8, 8, TPRT_F32);
+  GemmEngine engine({g});
+  float x[64] = {}, y[64] = {};
+  EXPECT_MESSAGE(engine.run(1, 1, x, 8, x, nullptr, nullptr, y, 8),
+                 "gemm 1 is not in the manifest");
+  EXPECT_MESSAGE(engine.run(0, 5, x, 8, x, nullptr, nullptr, y, 8),
+                 "gemm 0: expected at most 4 rows, got 5");
+  EXPECT_MESSAGE(engine.run(0, 4, x, 8, x, x, nullptr, y, 8),
+                 "gemm 0: bias or residual is not as the manifest says");
+}

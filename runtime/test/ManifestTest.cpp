@@ -1,0 +1,247 @@
+//===- ManifestTest.cpp - refusals name the path --------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Starts from a valid manifest with something in every table, breaks one thing
+// at a time and expects the exact message; then breaks it at random and expects
+// no crash. Also the arithmetic of meshes and sub-axes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestUtil.h"
+
+using namespace tprt;
+using namespace tprt::test;
+
+namespace {
+
+json fullManifest() {
+  return json::parse(R"({
+    "abi": 1, "producer": "test",
+    "model": {"name": "m", "architecture": "a", "type": "f32"},
+    "target": {"triple": "x86_64", "features": ["avx2"]},
+    "mesh": {"axes": [{"name": "dp", "size": 2}, {"name": "tp", "size": 4}]},
+    "entries": [{"name": "main",
+      "inputs": [{"name": "ids", "type": "i64", "shape": [2, 5],
+                  "sharding": [[{"axis": "dp"}], []], "local_shape": [1, 5],
+                  "range": [0, 10]},
+                 {"name": "mask", "type": "i64", "shape": [2, 5],
+                  "sharding": [[], []], "local_shape": [2, 5],
+                  "default": "ones", "right_padded": true}],
+      "outputs": [{"name": "y", "type": "f32", "shape": [6],
+                   "sharding": [[{"axis": "tp"}]], "local_shape": [2]}],
+      "arena_bytes": 64, "comm_bytes": 0, "scratch_bytes": 0,
+      "peak_bytes": 9}],
+    "parameters": [{"names": ["l.{i}.w"], "count": 3, "first": 1, "base": 0,
+      "source_shape": [8, 10], "slice": {"offsets": [0, 2], "sizes": [8, 6]},
+      "permutation": [1, 0], "shape": [6, 8],
+      "sharding": [[{"axis": "tp", "pre": 2, "size": 2}], []],
+      "local_shape": [3, 8], "partial": [{"axis": "tp", "size": 2}],
+      "type": "bf16", "use": "gemm:0", "init": "normal"}],
+    "ignored": ["*.b"],
+    "gemms": [{"id": 0, "m": 4, "n": 3, "k": 8, "x_type": "bf16",
+      "w_type": "bf16", "y_type": "f32", "bias": false, "activation": "none",
+      "residual": false, "weight": "parameter"}],
+    "attentions": [{"id": 0, "batch": 1, "q_len": 2, "kv_capacity": 2,
+      "q_heads": 4, "kv_heads": 2, "head_size": 8, "type": "f32",
+      "causal": true, "window": 0, "scale": 0.5, "mask": "none"}],
+    "collectives": [{"id": 0, "kind": "all_gather", "type": "f32",
+      "axes": [{"axis": "tp"}], "input_shape": [2, 3],
+      "output_shape": [2, 11], "dim": 1, "count": 1, "bytes": 88,
+      "cause": "", "annotation": "", "location": "", "pass": ""}],
+    "kernels": ["k"]})");
+}
+
+std::string refusal(const json &manifest) {
+  return Manifest::parse(manifest.dump()).status().message();
+}
+
+} // namespace
+
+TEST(Manifest, Valid) {
+  auto parsed = Manifest::parse(fullManifest().dump());
+  ASSERT_TRUE(bool(parsed)) << parsed.status().message();
+  EXPECT_EQ(parsed->parameterSlots(), 3);
+  EXPECT_EQ(parsed->parameters[0].nameOf(0, 2), "l.3.w");
+  EXPECT_EQ(parsed->entries[0].inputs[1].defaultValue, Input::Default::Ones);
+  EXPECT_EQ(parsed->attentions[0].scale, 0.5);
+}
+
+TEST(Manifest, Refusals) {
+  struct Fault {
+    const char *pointer, *value, *message;
+  };
+  const Fault faults[] = {
+      {"/abi", "2",
+       "manifest.abi: expected ABI version 1, got 2; compile it again"},
+      {"/extra", "1", "manifest: unknown key 'extra'"},
+      {"/producer", "1", "manifest.producer: expected a string, got number"},
+      {"/mesh/axes/1/size", "0",
+       "manifest.mesh.axes[1].size: expected an integer in [1, 65536], got 0"},
+      {"/mesh/axes/1/size", "1.5",
+       "manifest.mesh.axes[1].size: expected an integer, got 1.5"},
+      {"/mesh/axes/1/size", "18446744073709551615",
+       "manifest.mesh.axes[1].size: integer 18446744073709551615 is too large"},
+      {"/mesh/axes/1/name", "\"dp\"",
+       "manifest.mesh.axes[1].name: axis 'dp' occurs twice"},
+      {"/mesh/device_order", "[0]",
+       "manifest.mesh.device_order: expected 8 ranks, got 1"},
+      {"/mesh/device_order", "[0,1,2,3,4,5,6,6]",
+       "manifest.mesh.device_order[7]: rank 6 occurs twice"},
+      {"/entries", "[]", "manifest.entries: expected at least one entry"},
+      {"/entries/0/inputs/0/shape/1", "-4",
+       "manifest.entries[0].inputs[0].shape[1]: expected an integer in [1, "
+       "1099511627776], got -4"},
+      {"/entries/0/inputs/0/shape", "[1099511627776, 1099511627776]",
+       "manifest.entries[0].inputs[0].shape: too many elements"},
+      {"/entries/0/inputs/0/local_shape", "[1]",
+       "manifest.entries[0].inputs[0].local_shape: expected 2 dimensions, "
+       "got 1"},
+      {"/entries/0/inputs/1/local_shape/0", "1",
+       "manifest.entries[0].inputs[1].local_shape: dimension 0: 1 shards of 1 "
+       "do not cover 2"},
+      {"/entries/0/inputs/1/name", "\"ids\"",
+       "manifest.entries[0].inputs[1].name: input 'ids' occurs twice"},
+      {"/entries/0/inputs/1/default", "\"twos\"",
+       "manifest.entries[0].inputs[1].default: expected one of 'ones', "
+       "'zeros', got 'twos'"},
+      {"/entries/0/outputs/0/type", "\"f8\"",
+       "manifest.entries[0].outputs[0].type: unknown element type 'f8'"},
+      {"/entries/0/outputs/0/sharding/0/0/axis", "\"pp\"",
+       "manifest.entries[0].outputs[0].sharding[0][0].axis: the mesh has no "
+       "axis 'pp'"},
+      {"/entries/0/outputs/0/sharding/0/0/size", "3",
+       "manifest.entries[0].outputs[0].sharding[0][0]: pre 1 times size 3 does "
+       "not divide axis 'tp' of size 4"},
+      {"/parameters/0/partial/0/size", "4",
+       "manifest.parameters[0].partial[0]: axis 'tp' is used twice"},
+      {"/parameters/0/base", "1",
+       "manifest.parameters[0].base: expected 0, got 1"},
+      {"/parameters/0/names/0", "\"w\"",
+       "manifest.parameters[0].names: 'w' names 3 instances without '{i}'"},
+      {"/parameters/0/slice/sizes/1", "9",
+       "manifest.parameters[0].slice: dimension 1 reaches 11 of 10"},
+      {"/parameters/0/permutation/0", "0",
+       "manifest.parameters[0].permutation[1]: dimension 0 occurs twice"},
+      {"/parameters/0/shape", "[8, 6]",
+       "manifest.parameters[0].shape: expected [6, 8], got [8, 6]"},
+      {"/parameters/0/use", "\"gemm:7\"",
+       "manifest.parameters[0].use: there are 1 gemms"},
+      {"/parameters/0/use", "\"gemm:-1\"",
+       "manifest.parameters[0].use: expected 'plain' or 'gemm:<id>', got "
+       "'gemm:-1'"},
+      {"/parameters/0/type", "\"f32\"",
+       "manifest.parameters[0].type: expected bf16 as gemm 0 has it, got f32"},
+      {"/gemms/0/n", "4",
+       "manifest.parameters[0].local_shape: expected [4, 8] as gemm 0 has it, "
+       "got [3, 8]"},
+      {"/gemms/0/id", "1",
+       "manifest.gemms[0].id: expected an integer in [0, 0], got 1"},
+      {"/gemms/0/x_type", "\"f16\"",
+       "manifest.gemms[0].x_type: expected f32 or bf16, got f16"},
+      {"/gemms/0/bias", "0",
+       "manifest.gemms[0].bias: expected a boolean, got number"},
+      {"/attentions/0/kv_heads", "3",
+       "manifest.attentions[0].kv_heads: expected a divisor of q_heads 4, "
+       "got 3"},
+      {"/collectives/0/kind", "\"reduce\"",
+       "manifest.collectives[0].kind: expected one of 'all_reduce', "
+       "'all_gather', 'reduce_scatter', 'all_to_all', 'broadcast', "
+       "'collective_permute', got 'reduce'"},
+      {"/collectives/0/reduction", "\"sum\"",
+       "manifest.collectives[0]: 'reduction' has no meaning for all_gather"},
+      {"/collectives/0/kind", "\"all_reduce\"",
+       "manifest.collectives[0]: missing key 'reduction'"},
+      {"/collectives/0/dim", "2",
+       "manifest.collectives[0].dim: expected an integer in [0, 1], got 2"},
+      {"/collectives/0/output_shape/1", "13",
+       "manifest.collectives[0].output_shape: dimension 1: 3 and 13 do not fit "
+       "all_gather over 4 ranks"},
+      {"/collectives/0/output_shape/0", "1",
+       "manifest.collectives[0].output_shape: dimension 0: 2 and 1 do not fit "
+       "all_gather over 4 ranks"},
+  };
+  for (const Fault &fault : faults) {
+    json manifest = fullManifest();
+    manifest[json::json_pointer(fault.pointer)] = json::parse(fault.value);
+    EXPECT_EQ(refusal(manifest), fault.message) << fault.pointer;
+  }
+}
+
+TEST(Manifest, TextRefusals) {
+  EXPECT_MESSAGE(Manifest::parse("{\"a\": 1, \"a\": 2}").status(),
+                 "manifest: JSON names 'a' twice");
+  EXPECT_MESSAGE(Manifest::parse(std::string(100000, '[')).status(),
+                 "manifest: JSON is nested 32 deep or more");
+  EXPECT_MESSAGE(Manifest::parse("[]").status(),
+                 "manifest: expected an object, got array");
+  EXPECT_TRUE(Manifest::parse("{").status().message().starts_with(
+      "manifest: invalid JSON: "));
+  EXPECT_FALSE(Manifest::parse("{\"abi\": \"\xff\"}").status().ok());
+}
+
+TEST(Manifest, EveryMissingKeyIsNamed) {
+  json manifest = fullManifest();
+  for (const auto &item : fullManifest().items()) {
+    json other = manifest;
+    other.erase(item.key());
+    EXPECT_EQ(refusal(other), "manifest: missing key '" + item.key() + "'");
+  }
+}
+
+TEST(Manifest, RandomDamageDoesNotCrash) {
+  std::mt19937 random(kSeed);
+  std::string text = fullManifest().dump();
+  int refused = 0;
+  for (int i = 0; i < 5000; ++i) {
+    std::string damaged = text;
+    for (int n = 1 + random() % 3; n > 0; --n) {
+      size_t at = random() % damaged.size();
+      switch (random() % 3) {
+      case 0:
+        damaged[at] = char(random());
+        break;
+      case 1:
+        damaged.erase(at, random() % 20);
+        break;
+      case 2:
+        damaged.insert(at, damaged.substr(random() % damaged.size(), 9));
+        break;
+      }
+    }
+    refused += !Manifest::parse(damaged);
+  }
+  EXPECT_GT(refused, 3000) << "seed " << kSeed;
+}
+
+TEST(Manifest, SubAxesAndDeviceOrder) {
+  json manifest = fullManifest();
+  manifest["mesh"]["device_order"] = {7, 6, 5, 4, 3, 2, 1, 0};
+  auto parsed = Manifest::parse(manifest.dump());
+  ASSERT_TRUE(bool(parsed)) << parsed.status().message();
+  const Mesh &mesh = parsed->mesh;
+  EXPECT_EQ(mesh.coordinates(0), (std::vector<int64_t>{1, 3}));
+  EXPECT_EQ(mesh.coordinates(6), (std::vector<int64_t>{0, 1}));
+  AxisRef major{1, 1, 2}, minor{1, 2, 2}, dp{0, 1, 2};
+  EXPECT_EQ(mesh.digit(major, {0, 2}), 1);
+  EXPECT_EQ(mesh.digit(minor, {0, 2}), 0);
+  EXPECT_EQ(mesh.index({minor, major}, {0, 2}), 1);
+  EXPECT_EQ(mesh.index({dp, minor}, {1, 3}), 3);
+  // Rank 0 is at (1, 3); its neighbour on the minor half of tp at (1, 2).
+  EXPECT_EQ(mesh.group({minor}, 0), (std::vector<int64_t>{1, 0}));
+  EXPECT_EQ(mesh.group({major}, 0), (std::vector<int64_t>{2, 0}));
+  EXPECT_EQ(mesh.group({minor, dp}, 0), (std::vector<int64_t>{5, 1, 4, 0}));
+  EXPECT_EQ(mesh.group({}, 3), (std::vector<int64_t>{3}));
+}
+
+TEST(Manifest, Globs) {
+  EXPECT_TRUE(globMatch("*.inv_freq", "a.b.inv_freq"));
+  EXPECT_FALSE(globMatch("*.inv_freq", "a.inv_freq2"));
+  EXPECT_TRUE(globMatch("a*b*c", "a.b.b.c"));
+  EXPECT_FALSE(globMatch("a*b*c", "a.c"));
+  EXPECT_TRUE(globMatch("h.?.x", "h.1.x"));
+  EXPECT_FALSE(globMatch("h.?.x", "h.11.x"));
+  EXPECT_TRUE(globMatch("*", ""));
+  EXPECT_FALSE(globMatch("", "a"));
+}

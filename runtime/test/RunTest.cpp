@@ -1,0 +1,425 @@
+//===- RunTest.cpp - a whole program on several ranks ---------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Runs program.c by tp-run and by the C interface at several degrees, one of
+// which does not divide the hidden size, and holds it against loops; then all
+// the ways in which a run can go wrong, with the message that the user reads.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestUtil.h"
+
+#include "../core/Session.h"
+#include "../launcher/Launcher.h"
+#include "tprt/artifact.h"
+#include "tprt/tprt.h"
+
+#include <chrono>
+#include <cmath>
+#include <fstream>
+#include <sys/wait.h>
+
+using namespace tprt;
+using namespace tprt::test;
+
+namespace {
+
+constexpr int64_t kRows = 5, kIn = 12, kHidden = 22, kOut = 7;
+
+std::string readFile(const std::string &path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+json parameter(const char *name, int64_t base, Shape source, Shape shape,
+               Shape local, json sharding, const char *use) {
+  return {{"names", {std::string("m.") + name, name}},
+          {"count", 1},
+          {"first", 0},
+          {"base", base},
+          {"source_shape", source},
+          {"shape", shape},
+          {"sharding", sharding},
+          {"local_shape", local},
+          {"type", "f32"},
+          {"use", use}};
+}
+
+json gemm(int64_t id, int64_t n, int64_t k, const char *activation) {
+  return {{"id", id},
+          {"m", kRows},
+          {"n", n},
+          {"k", k},
+          {"x_type", "f32"},
+          {"w_type", "f32"},
+          {"y_type", "f32"},
+          {"bias", true},
+          {"activation", activation},
+          {"residual", false},
+          {"weight", "parameter"}};
+}
+
+json mlpManifest(int64_t ranks) {
+  int64_t local = (kHidden + ranks - 1) / ranks;
+  json none = json::array();
+  json tp = json::array({{{"axis", "tp"}}});
+  json m = emptyManifest(ranks);
+  json x = {{"name", "x"},
+            {"type", "f32"},
+            {"shape", {kRows, kIn}},
+            {"sharding", {none, none}},
+            {"local_shape", {kRows, kIn}}};
+  json y = x;
+  y["name"] = "y";
+  y["shape"] = y["local_shape"] = {kRows, kOut};
+  json entries = json::array();
+  for (const char *name : {"mlp", "fail", "stall", "mismatch", "differ"})
+    entries.push_back({{"name", name},
+                       {"inputs", std::string(name) == "mlp" ? json::array({x})
+                                                             : json::array()},
+                       {"outputs", json::array({y})},
+                       {"arena_bytes", kRows * local * 4},
+                       {"comm_bytes", kRows * kOut * 4},
+                       {"scratch_bytes", 0},
+                       {"peak_bytes", 1000}});
+  m["entries"] = entries;
+  m["gemms"] = {gemm(0, local, kIn, "relu"), gemm(1, kOut, local, "none")};
+  // The first weight is stored transposed.
+  json w1 = parameter("w1", 0, {kIn, kHidden}, {kHidden, kIn}, {local, kIn},
+                      {tp, none}, "gemm:0");
+  w1["permutation"] = {1, 0};
+  json b2 =
+      parameter("b2", 3, {kOut}, {kOut}, {kOut}, json::array({none}), "plain");
+  b2["partial"] = tp;
+  json factor =
+      parameter("factor", 4, {3}, {1}, {1}, json::array({none}), "plain");
+  factor["slice"] = {{"offsets", {1}}, {"sizes", {1}}};
+  m["parameters"] = {w1,
+                     parameter("b1", 1, {kHidden}, {kHidden}, {local},
+                               json::array({tp}), "plain"),
+                     parameter("w2", 2, {kOut, kHidden}, {kOut, kHidden},
+                               {kOut, local}, {none, tp}, "gemm:1"),
+                     b2, factor};
+  m["ignored"] = {"*.inv_freq"};
+  m["kernels"] = {"scale"};
+  m["collectives"] = json::array({{{"id", 0},
+                                   {"kind", "all_reduce"},
+                                   {"reduction", "sum"},
+                                   {"type", "f32"},
+                                   {"axes", tp},
+                                   {"input_shape", {kRows, kOut}},
+                                   {"output_shape", {kRows, kOut}},
+                                   {"count", 1},
+                                   {"bytes", kRows * kOut * 4},
+                                   {"cause", "partial sum of w2"},
+                                   {"annotation", "w1"},
+                                   {"location", "m.w2"},
+                                   {"pass", "test"}}});
+  return m;
+}
+
+std::string constantsFor(int64_t ranks) {
+  int64_t sizes[4] = {kRows, kIn, (kHidden + ranks - 1) / ranks, kOut};
+  return {reinterpret_cast<char *>(sizes), sizeof(sizes)};
+}
+
+/// Files of one run, and the values to expect.
+struct Fixture {
+  TemporaryDirectory directory;
+  std::vector<float> x, w1, b1, w2, b2, factor, y;
+  std::vector<TestTensor> checkpoint;
+
+  explicit Fixture(int64_t ranks, json manifest = {}) {
+    std::mt19937 random(kSeed);
+    x = randomFloats(random, kRows * kIn);
+    w1 = randomFloats(random, kIn * kHidden);
+    b1 = randomFloats(random, kHidden);
+    w2 = randomFloats(random, kOut * kHidden);
+    b2 = randomFloats(random, kOut);
+    factor = {5, 2, 9};
+    checkpoint = {{"m.w1", "F32", {kIn, kHidden}, toBytes(TPRT_F32, w1)},
+                  {"m.b1", "F32", {kHidden}, toBytes(TPRT_F32, b1)},
+                  {"m.w2", "F32", {kOut, kHidden}, toBytes(TPRT_F32, w2)},
+                  {"b2", "F32", {kOut}, toBytes(TPRT_F32, b2)},
+                  {"factor", "F32", {3}, toBytes(TPRT_F32, factor)},
+                  {"rope.inv_freq", "F32", {1}, std::string(4, '\0')}};
+    for (int64_t r = 0; r < kRows; ++r)
+      for (int64_t o = 0; o < kOut; ++o) {
+        double sum = b2[o];
+        for (int64_t h = 0; h < kHidden; ++h) {
+          double inner = b1[h];
+          for (int64_t i = 0; i < kIn; ++i)
+            inner += double(x[r * kIn + i]) * w1[i * kHidden + h];
+          sum += std::max(inner, 0.0) * w2[o * kHidden + h];
+        }
+        y.push_back(float(2 * sum));
+      }
+    if (manifest.is_null())
+      manifest = mlpManifest(ranks);
+    writeCheckpoint();
+    writeOrFail(
+        "in.safetensors",
+        safetensors({{"x", "F32", {kRows, kIn}, toBytes(TPRT_F32, x)}}));
+    writeOrFail("p.tpa", writeArtifact({{"manifest", manifest.dump()},
+                                        {"code", readFile(TPRT_TEST_PROGRAM)},
+                                        {"constants", constantsFor(ranks)}}));
+  }
+  void writeCheckpoint() {
+    writeOrFail("model.safetensors", safetensors(checkpoint));
+  }
+  void writeOrFail(const std::string &name, const std::string &bytes) {
+    Status status = writeFile(directory / name, bytes);
+    if (!status.ok())
+      throw std::runtime_error(status.message());
+  }
+  void expectY(const std::vector<float> &got) const {
+    ASSERT_EQ(got.size(), y.size());
+    for (size_t i = 0; i < y.size(); ++i)
+      ASSERT_NEAR(got[i], y[i], 1e-4) << "at " << i;
+  }
+
+  struct Result {
+    int code;
+    std::string out, err;
+  };
+  /// Runs the program tp-run.
+  Result run(const std::string &arguments) const {
+    std::string command = std::string(TPRT_RUN) + " " + (directory / "p.tpa") +
+                          " " + arguments + " >" + (directory / "out") + " 2>" +
+                          (directory / "err");
+    int status = std::system(command.c_str());
+    return {WEXITSTATUS(status), readFile(directory / "out"),
+            readFile(directory / "err")};
+  }
+  std::string weights() const { return "--weights " + (directory / ""); }
+  std::string input() const {
+    return " --input " + (directory / "in.safetensors");
+  }
+};
+
+std::vector<float> readOutput(const std::string &path) {
+  auto file = SafetensorsFile::open(path);
+  if (!file)
+    return {};
+  return toFloats(TPRT_F32, std::string(file->tensors().at("y").bytes));
+}
+
+} // namespace
+
+TEST(Run, SameResultAtEveryDegree) {
+  for (int64_t ranks : {1, 2, 3, 4, 5}) {
+    SCOPED_TRACE(ranks);
+    Fixture f(ranks);
+    auto result = f.run(f.weights() + f.input() + " --repeat 3 --stats=json" +
+                        " --output " + (f.directory / "y.safetensors") +
+                        " --timeline " + (f.directory / "t.json"));
+    ASSERT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(result.err, "");
+    f.expectY(readOutput(f.directory / "y.safetensors"));
+
+    json stats = json::parse(result.out);
+    EXPECT_EQ(stats["ranks"].size(), size_t(ranks));
+    EXPECT_EQ(stats["steps"]["seconds"].size(), 3u);
+    EXPECT_GT(stats["load"]["bytes"].get<int64_t>(), 0);
+    EXPECT_EQ(stats["ranks"][0]["stated_peak_bytes"], 1000);
+    EXPECT_GT(stats["ranks"][0]["arena"]["used"].get<int64_t>(), 0);
+
+    json trace = json::parse(readFile(f.directory / "t.json"));
+    std::map<std::string, int> counts;
+    for (const json &event : trace["traceEvents"]) {
+      ++counts[event["name"].get<std::string>()];
+      if (event["name"] == "all_reduce") {
+        EXPECT_EQ(event["args"]["ledger"], 0);
+        EXPECT_EQ(event["args"]["location"], "m.w2");
+      }
+    }
+    std::map<std::string, int> expected = {
+        {"thread_name", ranks},    {"gemm 0", 3 * ranks}, {"gemm 1", 3 * ranks},
+        {"all_reduce", 3 * ranks}, {"scale", 3 * ranks},  {"step", 3 * ranks}};
+    EXPECT_EQ(counts, expected);
+  }
+}
+
+TEST(Run, BytesReadAreTheShards) {
+  // Sharded weights are read once over all ranks, replicated ones by each.
+  Fixture f(2);
+  SessionOptions options;
+  auto session = Session::open(f.directory / "p.tpa", options);
+  ASSERT_TRUE(bool(session)) << session.status().message();
+  ASSERT_OK(session->loadWeights(f.directory / ""));
+  json stats = json::parse(session->stats());
+  int64_t expected = 4 * (kIn * kHidden + kHidden + kHidden * kOut + kOut + 2);
+  EXPECT_EQ(stats["load"]["bytes"], expected);
+}
+
+TEST(Run, RandomWeightsDoNotDependOnTheDegree) {
+  std::vector<float> first;
+  for (int64_t ranks : {1, 3, 4}) {
+    Fixture f(ranks);
+    auto result = f.run("--weights random:7" + f.input() + " --output " +
+                        (f.directory / "y.safetensors"));
+    ASSERT_EQ(result.code, 0) << result.err;
+    std::vector<float> y = readOutput(f.directory / "y.safetensors");
+    ASSERT_EQ(y.size(), size_t(kRows * kOut));
+    if (first.empty())
+      first = y;
+    EXPECT_NE(y[0], 0);
+    for (size_t i = 0; i < y.size(); ++i)
+      EXPECT_NEAR(y[i], first[i], 1e-5);
+  }
+}
+
+TEST(Run, NpyInAndOut) {
+  Fixture f(2);
+  ASSERT_OK(
+      writeTensors(f.directory / "x.npy",
+                   {{"x", TPRT_F32, {kRows, kIn}, toBytes(TPRT_F32, f.x)}}));
+  auto result = f.run(f.weights() + " --input x=" + (f.directory / "x.npy") +
+                      " --output " + (f.directory / "y.npy"));
+  ASSERT_EQ(result.code, 0) << result.err;
+  auto file = NpyFile::open(f.directory / "y.npy");
+  ASSERT_TRUE(bool(file)) << file.status().message();
+  EXPECT_EQ(file->tensor().shape, (Shape{kRows, kOut}));
+  f.expectY(toFloats(TPRT_F32, std::string(file->tensor().bytes)));
+}
+
+TEST(Run, ErrorOfOneRankEndsAll) {
+  Fixture f(4);
+  auto result = f.run(f.weights() + " --entry fail");
+  EXPECT_EQ(result.code, 4);
+  EXPECT_EQ(result.err,
+            "tp-run: error: rank 1: gemm 99 is not in the manifest\n");
+}
+
+TEST(Run, StalledRankIsNamed) {
+  Fixture f(2);
+  auto start = std::chrono::steady_clock::now();
+  auto result = f.run(f.weights() + " --entry stall --timeout 0.5");
+  auto seconds = std::chrono::steady_clock::now() - start;
+  EXPECT_EQ(result.code, 3);
+  EXPECT_EQ(result.err,
+            "tp-run: error: rank 0 waited in collective 0 (all_reduce, layer "
+            "7, m.w2): rank 1 did not arrive within 0.5 s, last seen after "
+            "the beginning or end of a step\n");
+  EXPECT_LT(seconds, std::chrono::seconds(10));
+}
+
+TEST(Run, RanksInDifferentCallsAreNamed) {
+  Fixture f(2);
+  auto result = f.run(f.weights() + " --entry mismatch");
+  EXPECT_EQ(result.code, 3);
+  EXPECT_NE(result.err.find("ranks disagree: rank "), std::string::npos);
+  EXPECT_NE(result.err.find("layer 2, m.w2)"), std::string::npos);
+}
+
+TEST(Run, ReplicatedResultsAreCompared) {
+  Fixture f(2);
+  auto result = f.run(f.weights() + " --entry differ");
+  EXPECT_EQ(result.code, 3);
+  EXPECT_EQ(result.err,
+            "tp-run: error: output 'y': rank 1 differs from rank 0 near "
+            "element 0, though both hold the same part\n");
+}
+
+TEST(Run, CommandLine) {
+  Fixture f(1);
+  auto expect = [&](const std::string &arguments, int code,
+                    const std::string &text) {
+    auto result = f.run(arguments);
+    EXPECT_EQ(result.code, code) << arguments;
+    EXPECT_NE(result.err.find(text), std::string::npos) << arguments << "\n"
+                                                        << result.err;
+  };
+  expect("", 2, "--weights is required");
+  expect(f.weights() + " --nonsense", 2, "--nonsense");
+  expect(f.weights() + " --repeat 0", 2, "--repeat");
+  expect(f.weights() + " --stats=xml", 2, "--stats");
+  expect(f.weights() + f.input() + " --backend nccl", 1,
+         "backend 'nccl' is not in this build; it has: threads");
+  expect(f.weights() + f.input() + " --backend gloo", 1,
+         "unknown backend 'gloo'; this build has: threads");
+  expect(f.weights() + " --entry none", 1,
+         "no entry 'none'; the artifact has 'mlp', 'fail'");
+  expect(f.weights(), 1, "missing input 'x' (f32 [5, 12])");
+  expect(f.weights() + f.input() + " --output y.txt", 1,
+         "output 'y.txt': expected a name ending in .safetensors or .npy");
+  expect(f.weights() + " --input x=x.txt", 1,
+         "expected a file ending in .npy or .safetensors");
+  expect("--weights random:x" + f.input(), 1,
+         "expected a natural number as the seed");
+  expect("--weights /nowhere" + f.input(), 1, "no such directory");
+  expect("--help", 0, "");
+}
+
+TEST(Run, CInterface) {
+  Fixture f(3);
+  tprt_session *session = nullptr;
+  ASSERT_EQ(tprt_open("/nowhere", nullptr, &session), 1);
+  EXPECT_STREQ(tprt_error(nullptr),
+               "cannot open '/nowhere': No such file or directory");
+  ASSERT_EQ(tprt_open((f.directory / "p.tpa").c_str(), nullptr, &session), 0);
+  EXPECT_EQ(tprt_ranks(session), 3);
+  EXPECT_EQ(tprt_entry(session, "differ"), 4);
+  EXPECT_EQ(tprt_entry(session, "none"), -1);
+  EXPECT_EQ(tprt_run(session, 0, 1), 1);
+  EXPECT_STREQ(tprt_error(session), "no weights are loaded");
+  ASSERT_EQ(tprt_load_weights(session, (f.directory / "").c_str()), 0);
+  tprt_tensor input{};
+  int32_t optional = 1;
+  ASSERT_EQ(tprt_input_count(session, 0), 1);
+  ASSERT_EQ(tprt_describe_input(session, 0, 0, &input, &optional), 0);
+  EXPECT_STREQ(input.name, "x");
+  EXPECT_STREQ(input.dtype, "F32");
+  EXPECT_EQ(optional, 0);
+  input.data = f.x.data();
+  ASSERT_EQ(tprt_set_input(session, 0, &input), 0) << tprt_error(session);
+  input.name = "z";
+  EXPECT_EQ(tprt_set_input(session, 0, &input), 1);
+  EXPECT_STREQ(tprt_error(session), "unknown input 'z'; the program takes 'x'");
+  ASSERT_EQ(tprt_run(session, 0, 2), 0) << tprt_error(session);
+  tprt_tensor output{};
+  ASSERT_EQ(tprt_output_count(session, 0), 1);
+  ASSERT_EQ(tprt_output(session, 0, 0, &output), 0);
+  auto *data = static_cast<const float *>(output.data);
+  f.expectY({data, data + output.bytes / 4});
+  EXPECT_EQ(tprt_output(session, 0, 1, &output), 1);
+  EXPECT_EQ(json::parse(tprt_stats(session))["steps"]["count"], 2);
+  // An error leaves a session that still works.
+  EXPECT_EQ(tprt_run(session, tprt_entry(session, "fail"), 1), 4);
+  ASSERT_EQ(tprt_run(session, 0, 1), 0) << tprt_error(session);
+  tprt_close(session);
+}
+
+TEST(Run, ArtifactsThatAreRefused) {
+  auto refusal = [](json manifest, const std::string &code) {
+    TemporaryDirectory directory;
+    std::string path = directory / "p.tpa";
+    EXPECT_TRUE(writeArtifactFile(path, {{"manifest", manifest.dump()},
+                                         {"code", code},
+                                         {"constants", ""}})
+                    .ok());
+    std::string message = Session::open(path, {}).status().message();
+    std::string prefix = "artifact '" + path + "': ";
+    EXPECT_TRUE(message.starts_with(prefix)) << message;
+    return message.substr(std::min(prefix.size(), message.size()));
+  };
+  std::string code = readFile(TPRT_TEST_PROGRAM);
+  json m = mlpManifest(1);
+  m["target"]["features"] = {"avx2", "avx99"};
+  EXPECT_EQ(refusal(m, code), "the artifact needs CPU feature 'avx99', which "
+                              "this runtime does not know");
+  EXPECT_EQ(refusal(mlpManifest(1), "text"), "code: expected an ELF file");
+  EXPECT_EQ(refusal(mlpManifest(1), code.substr(0, 300)),
+            "code: the section headers are malformed");
+  EXPECT_EQ(refusal(emptyManifest(), code),
+            "code: the manifest has 1 entries, the code has 5");
+  EXPECT_EQ(refusal(mlpManifest(1), readFile(TPRT_TEST_IMPORTS)),
+            "code: expected no imported symbol, got 'puts'");
+  EXPECT_EQ(refusal(mlpManifest(1), readFile(TPRT_TEST_EXPORTS)),
+            "code: expected 'tprt_query' as the only exported symbol, got "
+            "'another'");
+  EXPECT_EQ(refusal(mlpManifest(1), readFile(TPRT_TEST_CONSTRUCTOR)),
+            "code: expected no code that runs when loaded");
+}

@@ -1,0 +1,302 @@
+//===- TensorTest.cpp - files from strangers ------------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// safetensors and npy: what is refused, by name and number; random damage; the
+// conversions; inputs that are checked against what was compiled.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestUtil.h"
+
+#include "../core/Tensor.h"
+#include "../core/Values.h"
+
+#include <cmath>
+#include <cstring>
+
+using namespace tprt;
+using namespace tprt::test;
+
+namespace {
+
+std::string refusal(const std::string &header, size_t data = 16) {
+  uint64_t length = header.size();
+  std::string bytes(reinterpret_cast<char *>(&length), 8);
+  return SafetensorsFile::parse(bytes + header + std::string(data, '\0'), "f")
+      .status()
+      .message();
+}
+
+std::string npy(const std::string &header, const std::string &data) {
+  uint16_t length = header.size();
+  return std::string("\x93NUMPY\x01\x00", 8) +
+         std::string(reinterpret_cast<char *>(&length), 2) + header + data;
+}
+
+} // namespace
+
+TEST(Safetensors, RoundTrip) {
+  TemporaryDirectory directory;
+  std::string path = directory / "a.safetensors";
+  ASSERT_OK(writeTensors(path, {{"x", TPRT_F32, {1, 2}, std::string(8, 'a')},
+                                {"y", TPRT_I64, {}, std::string(8, 'b')},
+                                {"e", TPRT_I8, {0}, ""}}));
+  auto file = SafetensorsFile::open(path);
+  ASSERT_TRUE(bool(file)) << file.status().message();
+  EXPECT_EQ(file->tensors().at("x").shape, (Shape{1, 2}));
+  EXPECT_EQ(file->tensors().at("x").bytes, std::string(8, 'a'));
+  EXPECT_EQ(file->tensors().at("y").bytes, std::string(8, 'b'));
+  EXPECT_EQ(file->tensors().size(), 3u);
+}
+
+TEST(Safetensors, Refusals) {
+  auto tensor = [](const char *body) {
+    return std::string("{\"w\":") + body + "}";
+  };
+  EXPECT_EQ(
+      refusal(tensor(R"({"dtype":"F32","shape":[4],"data_offsets":[0,16]})")),
+      "");
+  EXPECT_EQ(
+      refusal(tensor(R"({"dtype":"F32","shape":[4],"data_offsets":[0,16]})"),
+              12),
+      "'f': tensor 'w': data_offsets end at 16, but the file holds 12 "
+      "bytes of data (truncated?)");
+  EXPECT_EQ(
+      refusal(tensor(R"({"dtype":"F32","shape":[4],"data_offsets":[0,16]})"),
+              20),
+      "'f': 4 bytes lie past the last tensor");
+  EXPECT_EQ(
+      refusal(tensor(R"({"dtype":"F32","shape":[3],"data_offsets":[4,16]})")),
+      "'f': bytes 0 to 4 before tensor 'w' belong to no tensor");
+  EXPECT_EQ(
+      refusal(tensor(R"({"dtype":"F32","shape":[3],"data_offsets":[0,16]})")),
+      "'f': tensor 'w': F32 [3] takes 12 bytes, data_offsets span 16");
+  EXPECT_EQ(
+      refusal(tensor(R"({"dtype":"Q4","shape":[4],"data_offsets":[0,16]})")),
+      "'f': tensor 'w': unknown dtype 'Q4'");
+  EXPECT_EQ(
+      refusal(tensor(R"({"dtype":"F32","shape":[4],"data_offsets":[16,0]})")),
+      "'f': tensor 'w': data_offsets end at 0 before their begin 16");
+  EXPECT_EQ(
+      refusal(tensor(R"({"dtype":"F32","shape":[-4],"data_offsets":[0,16]})")),
+      "'f': tensor 'w': shape: expected a natural number, got -4");
+  EXPECT_EQ(
+      refusal(tensor(
+          R"({"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,16]})")),
+      "'f': tensor 'w': shape overflows");
+  EXPECT_EQ(refusal(tensor(R"({"dtype":"F32","shape":[4]})")),
+            "'f': tensor 'w': missing key 'data_offsets'");
+  EXPECT_EQ(refusal(tensor(
+                R"({"dtype":"F32","shape":[4],"data_offsets":[0,16],"x":1})")),
+            "'f': tensor 'w': unknown keys");
+  EXPECT_EQ(
+      refusal(R"({"a":{"dtype":"F32","shape":[3],"data_offsets":[0,12]},)"
+              R"("b":{"dtype":"F32","shape":[2],"data_offsets":[8,16]}})"),
+      "'f': tensor 'b' overlaps tensor 'a'");
+  EXPECT_EQ(
+      refusal(R"({"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]},)"
+              R"("a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}})"),
+      "'f': header: JSON names 'a' twice");
+  EXPECT_EQ(refusal(std::string(50, '[')),
+            "'f': the header does not begin with '{'");
+  EXPECT_EQ(refusal("{\"a\":" + std::string(200000, '[')),
+            "'f': header: JSON is nested 8 deep or more");
+  EXPECT_EQ(SafetensorsFile::parse("abc", "f").status().message(),
+            "'f': expected at least 8 bytes, got 3 (truncated?)");
+  EXPECT_EQ(
+      SafetensorsFile::parse(std::string(8, '\xff'), "f").status().message(),
+      "'f': header of 18446744073709551615 bytes exceeds the limit of "
+      "100000000");
+  EXPECT_EQ(SafetensorsFile::parse(std::string("\x10\0\0\0\0\0\0\0{}", 10), "f")
+                .status()
+                .message(),
+            "'f': header of 16 bytes reaches past the end of the file "
+            "(truncated?)");
+}
+
+TEST(Safetensors, RandomDamageDoesNotCrash) {
+  std::mt19937 random(kSeed);
+  std::string good = safetensors({{"a", "F32", {3}, std::string(12, 'a')},
+                                  {"b", "BF16", {2, 2}, std::string(8, 'b')}});
+  for (int i = 0; i < 20000; ++i) {
+    std::string damaged = good;
+    for (int n = 1 + random() % 4; n > 0; --n)
+      damaged[random() % damaged.size()] = char(random());
+    if (random() % 4 == 0)
+      damaged.resize(random() % damaged.size());
+    auto tensors = SafetensorsFile::parse(damaged, "f");
+    if (!tensors)
+      continue;
+    // What is accepted lies inside the file.
+    for (const auto &[name, view] : *tensors) {
+      EXPECT_GE(view.bytes.data(), damaged.data()) << "seed " << kSeed;
+      EXPECT_LE(view.bytes.data() + view.bytes.size(),
+                damaged.data() + damaged.size());
+    }
+  }
+}
+
+TEST(Npy, RoundTripAndRefusals) {
+  TemporaryDirectory directory;
+  for (tprt_type type : {TPRT_F32, TPRT_F16, TPRT_I32, TPRT_I64, TPRT_I8}) {
+    std::string path = directory / "a.npy";
+    ASSERT_OK(writeTensors(
+        path, {{"x", type, {2, 3}, std::string(6 * typeBytes(type), 'x')}}));
+    EXPECT_EQ(std::filesystem::file_size(path) % 2, 0u);
+    auto file = NpyFile::open(path);
+    ASSERT_TRUE(bool(file)) << file.status().message();
+    EXPECT_EQ(file->tensor().shape, (Shape{2, 3}));
+    EXPECT_EQ(file->tensor().bytes.size(), size_t(6 * typeBytes(type)));
+  }
+  auto refusal = [](const std::string &bytes) {
+    return NpyFile::parse(bytes, "f").status().message();
+  };
+  EXPECT_EQ(refusal("text"), "'f': not a .npy file (wrong magic)");
+  EXPECT_EQ(refusal(npy("{'descr': '<f4', 'fortran_order': False, 'shape': "
+                        "(2,), }",
+                        "1234567")),
+            "'f': expected 8 bytes of data for shape [2], got 7");
+  EXPECT_EQ(refusal(npy("{'descr': '<f4', 'fortran_order': True, 'shape': "
+                        "(2,), }",
+                        "12345678")),
+            "'f': expected row-major order, got column-major (use "
+            "numpy.ascontiguousarray)");
+  EXPECT_EQ(refusal(npy("{'descr': '<c8', 'fortran_order': False, 'shape': "
+                        "(), }",
+                        "12345678")),
+            "'f': unsupported element type '<c8'");
+  EXPECT_EQ(refusal(npy("{'descr': __import__('os'), }", "")),
+            "'f': malformed header");
+  EXPECT_EQ(refusal(npy("{'descr': '<f4', 'fortran_order': False, 'shape': "
+                        "(99999999999999999999,), }",
+                        "")),
+            "'f': malformed header");
+  std::mt19937 random(kSeed);
+  std::string good = npy("{'descr': '<i8', 'fortran_order': False, 'shape': "
+                         "(1, 2), }\n",
+                         std::string(16, 'x'));
+  for (int i = 0; i < 20000; ++i) {
+    std::string damaged = good;
+    damaged[random() % damaged.size()] = char(random());
+    damaged.resize(damaged.size() - (random() % 3 == 0));
+    auto view = NpyFile::parse(damaged, "f");
+    if (view) {
+      EXPECT_LE(view->bytes.data() + view->bytes.size(),
+                damaged.data() + damaged.size());
+    }
+  }
+}
+
+TEST(Tensor, Conversions) {
+  int32_t ids[] = {1, -2, 2147483647};
+  TensorView view{FileType::I32, {3}, {reinterpret_cast<char *>(ids), 12}};
+  auto wide = convertTensor(view, TPRT_I64, "x");
+  ASSERT_TRUE(bool(wide));
+  int64_t got[3];
+  std::memcpy(got, wide->bytes.data(), 24);
+  EXPECT_EQ(got[1], -2);
+  EXPECT_EQ(got[2], 2147483647);
+  EXPECT_MESSAGE(convertTensor(view, TPRT_I8, "x").status(),
+                 "x: element 2 is 2147483647, which does not fit i8");
+  EXPECT_MESSAGE(convertTensor(view, TPRT_F32, "x").status(),
+                 "x: expected elements of type f32, got I32");
+  view.type = FileType::F32;
+  EXPECT_MESSAGE(convertTensor(view, TPRT_I64, "x").status(),
+                 "x: expected elements of type i64, got F32");
+}
+
+TEST(Tensor, NarrowingRoundsToNearestEven) {
+  // Every bf16 and f16 value survives; halfway cases go to even; NaN stays.
+  for (tprt_type type : {TPRT_BF16, TPRT_F16})
+    for (uint32_t bits = 0; bits < 0x10000; ++bits) {
+      uint16_t in = uint16_t(bits), out = 0;
+      float wide;
+      simd().widen(type, &in, &wide, 1);
+      simd().narrow(type, &wide, &out, 1);
+      if (std::isnan(wide)) {
+        float again;
+        simd().widen(type, &out, &again, 1);
+        ASSERT_TRUE(std::isnan(again));
+      } else {
+        ASSERT_EQ(in, out);
+      }
+    }
+  uint16_t out;
+  for (auto [x, bits] : {std::pair{1.00390625f, 0x3f80},
+                         {1.01171875f, 0x3f82},
+                         {3.4e38f, 0x7f80}}) {
+    simd().narrow(TPRT_BF16, &x, &out, 1);
+    EXPECT_EQ(out, bits) << x;
+  }
+}
+
+TEST(Input, Checks) {
+  Input ids;
+  ids.name = "input_ids";
+  ids.type = TPRT_I64;
+  ids.shape = ids.localShape = {1, 3};
+  ids.sharding = {{}, {}};
+  ids.range = {0, 100};
+  int64_t values[] = {5, 99, 100};
+  TensorView view{
+      FileType::I64, {1, 3}, {reinterpret_cast<char *>(values), 24}};
+  EXPECT_MESSAGE(checkInput(ids, view).status(),
+                 "input 'input_ids': expected values in [0, 100), got 100 at "
+                 "element 2");
+  values[2] = 0;
+  EXPECT_TRUE(bool(checkInput(ids, view)));
+  view.shape = {3};
+  EXPECT_MESSAGE(checkInput(ids, view).status(),
+                 "input 'input_ids': expected shape [1, 3] as compiled, got "
+                 "[3]");
+
+  Input mask = ids;
+  mask.name = "mask";
+  mask.range.reset();
+  mask.rightPadded = true;
+  view.shape = {1, 3};
+  auto refusal = [&](int64_t a, int64_t b, int64_t c) {
+    values[0] = a, values[1] = b, values[2] = c;
+    return checkInput(mask, view).status().message();
+  };
+  EXPECT_EQ(refusal(1, 1, 0), "");
+  EXPECT_EQ(refusal(1, 0, 0), "");
+  EXPECT_EQ(refusal(0, 1, 1), "input 'mask': row 0 begins with 0: padding on "
+                              "the left is not supported, put it on the right");
+  EXPECT_EQ(refusal(1, 0, 1), "input 'mask': row 0 has a 1 after a 0 at column "
+                              "2: expected padding on the right only");
+  EXPECT_EQ(refusal(1, 2, 1), "input 'mask': expected 0 or 1, got 2 at [0, 1]");
+}
+
+TEST(Values, CutAndAssembledAgain) {
+  // [5, 3, 4] over a mesh of 2 x 3, dimension 0 over b, 2 over a; padded.
+  Mesh mesh;
+  mesh.axes = {{"a", 2}, {"b", 3}};
+  mesh.positions = {3, 1, 2, 0, 5, 4};
+  Input input;
+  input.type = TPRT_F32;
+  input.shape = {5, 3, 3};
+  input.localShape = {2, 3, 2};
+  input.sharding = {{{1, 1, 3}}, {}, {{0, 1, 2}}};
+  std::mt19937 random(kSeed);
+  auto x = randomFloats(random, 45);
+  HostTensor whole{"x", TPRT_F32, input.shape, toBytes(TPRT_F32, x)};
+  std::vector<std::vector<float>> shards(6, std::vector<float>(12, 9));
+  std::vector<const void *> pointers;
+  for (int64_t r = 0; r < 6; ++r) {
+    distribute(input, &whole, mesh, mesh.coordinates(r), shards[r].data());
+    pointers.push_back(shards[r].data());
+    auto at = mesh.coordinates(r);
+    for (int64_t i = 0; i < 12; ++i) {
+      int64_t d0 = at[1] * 2 + i / 6, d1 = i / 2 % 3, d2 = at[0] * 2 + i % 2;
+      float expected = d0 < 5 && d2 < 3 ? x[(d0 * 3 + d1) * 3 + d2] : 0;
+      ASSERT_EQ(shards[r][i], expected) << r << " " << i;
+    }
+  }
+  Output output{"x", TPRT_F32, input.shape, input.localShape, input.sharding};
+  auto again = assemble(output, mesh, pointers);
+  ASSERT_TRUE(bool(again));
+  EXPECT_EQ(again->bytes, whole.bytes);
+}

@@ -1,0 +1,247 @@
+//===- WeightsTest.cpp - blocks of checkpoints ----------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Every rank's block of sliced, permuted, sharded and padded parameters against
+// an element-by-element definition, and the refusals of checkpoints that do not
+// fit.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestUtil.h"
+
+#include "../core/Weights.h"
+
+#include <cmath>
+
+using namespace tprt;
+using namespace tprt::test;
+
+namespace {
+
+json parameter(const char *name, Shape shape) {
+  json sharding = json::array();
+  for (size_t d = 0; d < shape.size(); ++d)
+    sharding.push_back(json::array());
+  return {{"names", {std::string("model.") + name, name}},
+          {"count", 1},
+          {"first", 0},
+          {"base", 0},
+          {"source_shape", shape},
+          {"shape", shape},
+          {"sharding", sharding},
+          {"local_shape", shape},
+          {"type", "f32"},
+          {"use", "plain"}};
+}
+
+struct Checkpoint {
+  TemporaryDirectory directory;
+  json manifest = emptyManifest();
+
+  explicit Checkpoint(const std::vector<TestTensor> &tensors) {
+    write("model.safetensors", safetensors(tensors));
+  }
+  void write(const std::string &name, const std::string &bytes) {
+    ASSERT_OK(writeFile(directory / name, bytes));
+  }
+  std::string refusal() {
+    auto parsed = Manifest::parse(manifest.dump());
+    EXPECT_TRUE(bool(parsed)) << parsed.status().message();
+    std::string message =
+        Weights::open(directory.path.string(), *parsed).status().message();
+    // Messages name the directory, which differs from run to run.
+    for (size_t at;
+         (at = message.find(directory.path.string())) != std::string::npos;)
+      message.replace(at, directory.path.string().size(), "DIR");
+    return message;
+  }
+};
+
+std::string zeros(int64_t bytes) { return std::string(bytes, '\0'); }
+
+} // namespace
+
+TEST(Weights, RefusalsByName) {
+  Checkpoint c({{"w", "F32", {2, 3}, zeros(24)}});
+  c.manifest["parameters"] = {parameter("w", {2, 3})};
+  EXPECT_EQ(c.refusal(), "");
+
+  c.manifest["parameters"] = {parameter("w", {3, 2})};
+  EXPECT_EQ(c.refusal(), "'DIR/model.safetensors': tensor 'w': expected shape "
+                         "[3, 2], got [2, 3]");
+  json other = parameter("b", {3});
+  other["base"] = 1;
+  c.manifest["parameters"] = {parameter("w", {2, 3}), other};
+  EXPECT_EQ(c.refusal(), "weights 'DIR': the checkpoint lacks tensors that the "
+                         "program needs: 'model.b'");
+
+  Checkpoint types({{"w", "I64", {2, 3}, zeros(48)}});
+  types.manifest["parameters"] = {parameter("w", {2, 3})};
+  EXPECT_EQ(types.refusal(), "'DIR/model.safetensors': tensor 'w': expected "
+                             "type F32, BF16 or F16, got I64");
+
+  Checkpoint unused({{"w", "F32", {2, 3}, zeros(24)},
+                     {"x.inv_freq", "F32", {1}, zeros(4)},
+                     {"y", "F32", {1}, zeros(4)}});
+  unused.manifest["parameters"] = {parameter("w", {2, 3})};
+  unused.manifest["ignored"] = {"*.inv_freq"};
+  EXPECT_EQ(unused.refusal(), "weights 'DIR': the checkpoint has tensors that "
+                              "the program does not use: 'y'");
+  unused.manifest["ignored"] = {"*.inv_freq", "y"};
+  EXPECT_EQ(unused.refusal(), "");
+  std::filesystem::remove(unused.directory.path / "model.safetensors");
+  EXPECT_EQ(unused.refusal(), "weights 'DIR': expected model.safetensors or "
+                              "model.safetensors.index.json in the directory");
+}
+
+TEST(Weights, ShardedCheckpoints) {
+  Checkpoint c({});
+  std::filesystem::remove(c.directory.path / "model.safetensors");
+  c.manifest["parameters"] = {parameter("w", {2})};
+  json b = parameter("b", {1});
+  b["base"] = 1;
+  c.manifest["parameters"].push_back(b);
+  c.write("1.safetensors", safetensors({{"w", "F32", {2}, zeros(8)}}));
+  c.write("2.safetensors", safetensors({{"b", "F32", {1}, zeros(4)}}));
+  auto index = [&](const json &map) {
+    c.write("model.safetensors.index.json", json({{"weight_map", map}}).dump());
+    return c.refusal();
+  };
+  EXPECT_EQ(index({{"w", "1.safetensors"}, {"b", "2.safetensors"}}), "");
+  EXPECT_EQ(index({{"w", "1.safetensors"}, {"b", "1.safetensors"}}),
+            "'DIR/model.safetensors.index.json': tensor 'b' is not in "
+            "'1.safetensors'");
+  EXPECT_EQ(index({{"w", "../1.safetensors"}}),
+            "'DIR/model.safetensors.index.json': tensor 'w': expected the name "
+            "of a file beside the index, got '../1.safetensors'");
+  EXPECT_EQ(index({{"w", "3.safetensors"}}),
+            "cannot open 'DIR/3.safetensors': No such file or directory");
+  c.write("2.safetensors", safetensors({{"b", "F32", {1}, zeros(4)},
+                                        {"w", "F32", {2}, zeros(8)}}));
+  EXPECT_EQ(index({{"w", "1.safetensors"}, {"b", "2.safetensors"}}),
+            "tensor 'w' is in 'DIR/1.safetensors' and in 'DIR/2.safetensors'");
+}
+
+TEST(Weights, BlocksOfRandomTemplates) {
+  std::mt19937 random(kSeed);
+  auto pick = [&](int64_t low, int64_t high) {
+    return low + int64_t(random() % (high - low + 1));
+  };
+  const char *fileTypes[] = {"F32", "BF16", "F16"};
+  tprt_type types[] = {TPRT_F32, TPRT_BF16, TPRT_F16};
+  for (int n = 0; n < 120; ++n) {
+    SCOPED_TRACE(detail::join("seed ", kSeed, " case ", n));
+    size_t rank = pick(1, 3);
+    Shape source, offsets, sizes, permutation, shape, local;
+    for (size_t d = 0; d < rank; ++d) {
+      source.push_back(pick(1, d + 1 == rank ? 150 : 20));
+      offsets.push_back(pick(0, source[d] - 1));
+      sizes.push_back(pick(1, source[d] - offsets[d]));
+      permutation.push_back(int64_t(d));
+    }
+    std::shuffle(permutation.begin(), permutation.end(), random);
+    int64_t tp = 4;
+    size_t sharded = pick(0, int64_t(rank) - 1);
+    json refs = json::array();
+    int64_t shards = 1, kind = pick(0, 3);
+    if (kind == 1)
+      refs = json::array({{{"axis", "tp"}}}), shards = 4;
+    if (kind == 2)
+      refs = json::array({{{"axis", "tp"}, {"size", 2}}}), shards = 2;
+    if (kind == 3)
+      refs = json::array(
+          {{{"axis", "tp"}, {"pre", 2}}, {{"axis", "tp"}, {"size", 2}}}),
+      shards = 4;
+    json sharding = json::array();
+    for (size_t d = 0; d < rank; ++d) {
+      shape.push_back(sizes[permutation[d]]);
+      int64_t cut = d == sharded ? shards : 1;
+      // Sometimes a block is larger than it need be, as grains make it.
+      local.push_back((shape[d] + cut - 1) / cut + (random() % 3 == 0));
+      sharding.push_back(d == sharded ? refs : json::array());
+    }
+    int from = pick(0, 2), to = pick(0, 2);
+    std::vector<float> values =
+        rounded(types[from], randomFloats(random, elementCount(source)));
+    Checkpoint c(
+        {{"w", fileTypes[from], source, toBytes(types[from], values)}});
+    json p = parameter("w", source);
+    p["slice"] = {{"offsets", offsets}, {"sizes", sizes}};
+    p["permutation"] = permutation;
+    p["shape"] = shape;
+    p["local_shape"] = local;
+    p["sharding"] = sharding;
+    p["type"] = typeName(types[to]);
+    bool partial = kind == 2 && random() % 2;
+    if (partial)
+      p["partial"] = json::array({{{"axis", "tp"}, {"pre", 2}, {"size", 2}}});
+    c.manifest = emptyManifest(tp);
+    c.manifest["parameters"] = {p};
+    auto manifest = Manifest::parse(c.manifest.dump());
+    ASSERT_TRUE(bool(manifest)) << manifest.status().message();
+    auto weights = Weights::open(c.directory.path.string(), *manifest);
+    ASSERT_TRUE(bool(weights)) << weights.status().message();
+
+    for (int64_t r = 0; r < tp; ++r) {
+      std::string block(elementCount(local) * typeBytes(types[to]), '\x7f');
+      weights->load(0, 0, {r}, block.data());
+      std::vector<float> got = toFloats(types[to], block);
+      int64_t shard = kind == 1   ? r
+                      : kind == 2 ? r / 2
+                      : kind == 3 ? r % 2 * 2 + r / 2
+                                  : 0;
+      for (int64_t i = 0; i < elementCount(local); ++i) {
+        int64_t rest = i, index = 0;
+        bool inside = !(partial && r % 2 != 0);
+        Shape global(rank);
+        for (size_t d = rank; d-- > 0;) {
+          global[d] = rest % local[d] + (d == sharded ? shard * local[d] : 0);
+          rest /= local[d];
+          inside &= global[d] < shape[d];
+        }
+        float expected = 0;
+        if (inside) {
+          Shape at(rank);
+          for (size_t d = 0; d < rank; ++d)
+            at[permutation[d]] = offsets[permutation[d]] + global[d];
+          for (size_t d = 0; d < rank; ++d)
+            index = index * source[d] + at[d];
+          expected = rounded(types[to], {values[index]})[0];
+        }
+        ASSERT_EQ(got[i], expected) << "rank " << r << " element " << i;
+      }
+    }
+  }
+}
+
+TEST(Weights, RandomValuesLookNormal) {
+  json m = emptyManifest();
+  json p = parameter("w", {100, 1000}), one = parameter("g", {4}),
+       zero = parameter("z", {4});
+  one["base"] = 1;
+  zero["base"] = 2;
+  zero["init"] = "zeros";
+  m["parameters"] = {p, one, zero};
+  auto manifest = Manifest::parse(m.dump());
+  ASSERT_TRUE(bool(manifest)) << manifest.status().message();
+  std::vector<float> a(100000), b(100000), g(4), z(4);
+  auto load = [&](const char *spec, int64_t parameter, float *out) {
+    auto weights = Weights::open(spec, *manifest);
+    ASSERT_TRUE(bool(weights));
+    weights->load(parameter, 0, {0}, out);
+  };
+  load("random:1", 0, a.data());
+  load("random:2", 0, b.data());
+  load("random:1", 1, g.data());
+  load("random:1", 2, z.data());
+  double sum = 0, squares = 0, product = 0;
+  for (size_t i = 0; i < a.size(); ++i)
+    sum += a[i], squares += a[i] * a[i], product += a[i] * b[i];
+  EXPECT_NEAR(sum / 1e5, 0, 3e-4);
+  EXPECT_NEAR(std::sqrt(squares / 1e5), 0.02, 3e-4);
+  EXPECT_NEAR(product / 1e5, 0, 1e-5);
+  EXPECT_EQ(g, (std::vector<float>{1, 1, 1, 1}));
+  EXPECT_EQ(z, (std::vector<float>{0, 0, 0, 0}));
+}
