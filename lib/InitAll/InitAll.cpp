@@ -19,6 +19,7 @@
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Partition/Passes.h"
 #include "tp/Propagate/Passes.h"
+#include "tp/Verify/Passes.h"
 
 void tp::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
@@ -32,4 +33,5 @@ void tp::registerAllPasses() {
   registerAnnotatePasses();
   registerPropagatePasses();
   registerPartitionPasses();
+  registerVerifyPasses();
 }

@@ -25,7 +25,8 @@ using Results = llvm::SmallVector<Tensor>;
 
 class Engine {
 public:
-  explicit Engine(const InterpreterOptions &options) : options(options) {}
+  explicit Engine(const InterpreterOptions &options)
+      : options(options), randomState(options.perturbation) {}
 
   mlir::FailureOr<llvm::SmallVector<RankTensors>>
   runFunction(mlir::func::FuncOp function,
@@ -59,6 +60,8 @@ private:
   mlir::FailureOr<Kernel *> getKernel(mlir::Operation *op);
 
   mlir::LogicalResult checkSizes(mlir::Operation *op);
+  /// Change computed results as options.perturbation asks, and keep statistics.
+  void finish(Results &results);
   /// Values of `block` that are dead after an operation in it.
   const llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value, 2>> &
   getLastUses(mlir::Block &block);
@@ -67,6 +70,7 @@ private:
                                 mlir::FlatSymbolRefAttr symbol);
 
   const InterpreterOptions &options;
+  uint64_t randomState = 0;
   llvm::SmallVector<int64_t> iterations;
   /// Depth of calls, and whether we are inside a decomposition.
   int64_t depth = 0;

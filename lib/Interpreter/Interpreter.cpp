@@ -14,6 +14,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/SymbolTable.h"
 #include "tp/Interfaces/ShardingInterface.h"
@@ -307,7 +308,8 @@ LogicalResult Engine::runParameter(ParameterOp op, Frame &frame) {
            << "the interpreter was given no values for parameters";
   // After partition the whole tensor's type is an attribute.
   Type global = op.getType();
-  if (auto attribute = op->getAttrOfType<TypeAttr>("tp.global_type"))
+  if (auto attribute =
+          op->getAttrOfType<TypeAttr>(TPDialect::getGlobalTypeAttrName()))
     global = attribute.getValue();
   auto type = cast<RankedTensorType>(global);
   ParameterRequest request;
@@ -416,6 +418,24 @@ FailureOr<Kernel *> Engine::getKernel(Operation *op) {
   return slot.get();
 }
 
+void Engine::finish(Results &results) {
+  for (Tensor &result : results) {
+    ElementType type = result.getElementType();
+    if (options.statistics)
+      options.statistics->coarsestEpsilon =
+          std::max(options.statistics->coarsestEpsilon, getEpsilon(type));
+    if (!options.perturbation || !type.isFloat())
+      continue;
+    double scale = getEpsilon(type) * 0x1p-31;
+    for (int64_t i = 0; i < result.getNumElements(); ++i) {
+      randomState = randomState * 6364136223846793005 + 1442695040888963407;
+      // Uniform in one unit of the last place either way.
+      double change = double(int32_t(randomState >> 32)) * scale;
+      result.setFloat(i, result.getFloat(i) * (1 + change));
+    }
+  }
+}
+
 FailureOr<Results> Engine::runElementwise(Operation *op,
                                           ArrayRef<Tensor> operands) {
   FailureOr<Kernel *> kernel = getKernel(op);
@@ -446,6 +466,7 @@ FailureOr<Results> Engine::runElementwise(Operation *op,
   std::optional<Results> results = nest.run(**kernel, {}, error);
   if (!results)
     return op->emitError() << error;
+  finish(*results);
   return *results;
 }
 
@@ -501,9 +522,19 @@ FailureOr<Results> Engine::runLinalg(linalg::LinalgOp op,
     else
       nest.outputs.push_back({operands[index], map});
   }
+  if (options.statistics) {
+    int64_t length = 1;
+    for (auto [range, reduced] : llvm::zip(nest.ranges, nest.isReduction))
+      length *= reduced ? range : 1;
+    options.statistics->longestReduction =
+        std::max(options.statistics->longestReduction, length);
+  }
   if (isContractionBody(op))
-    if (std::optional<Tensor> result = runContraction(nest))
-      return Results{*result};
+    if (std::optional<Tensor> result = runContraction(nest)) {
+      Results results{*result};
+      finish(results);
+      return results;
+    }
   FailureOr<Kernel *> kernel = getKernel(op);
   if (failed(kernel))
     return failure();
@@ -516,6 +547,7 @@ FailureOr<Results> Engine::runLinalg(linalg::LinalgOp op,
   std::optional<Results> results = nest.run(**kernel, ordered, error);
   if (!results)
     return op->emitError() << error;
+  finish(*results);
   return *results;
 }
 
@@ -545,12 +577,17 @@ FailureOr<Results> Engine::runLocal(Operation *op, ArrayRef<Tensor> operands,
 FailureOr<SmallVector<RankTensors>>
 interpret(func::FuncOp function, ArrayRef<RankTensors> arguments,
           const InterpreterOptions &options) {
+  // Decompositions make operations of these, whatever the module has.
+  function.getContext()
+      ->loadDialect<arith::ArithDialect, func::FuncDialect,
+                    linalg::LinalgDialect, math::MathDialect,
+                    tensor::TensorDialect>();
   return Engine(options).runFunction(function, arguments);
 }
 
-FailureOr<SmallVector<Tensor>> interpret(func::FuncOp function,
-                                         ArrayRef<Tensor> arguments,
-                                         const InterpreterOptions &options) {
+FailureOr<SmallVector<Tensor>>
+interpretOneRank(func::FuncOp function, ArrayRef<Tensor> arguments,
+                 const InterpreterOptions &options) {
   SmallVector<RankTensors> ranked;
   for (const Tensor &argument : arguments)
     ranked.push_back({argument});

@@ -29,11 +29,24 @@ class ParameterProvider;
 /// the memory.
 using RankTensors = llvm::SmallVector<Tensor, 1>;
 
+/// What a run has met so far.
+struct InterpreterStatistics {
+  /// Elements summed (or maximised) into one, and the coarsest rounding.
+  int64_t longestReduction = 1;
+  double coarsestEpsilon = 0;
+};
+
 struct InterpreterOptions {
   /// Ranks of the program: 1 for a program before partition.
   int64_t numRanks = 1;
   /// Where tp.parameter gets its values; without one the operation is an error.
   ParameterProvider *parameters = nullptr;
+  /// Not zero: change each computed float by up to one unit in the last place,
+  /// at random from this seed. What that does to a result is the noise that any
+  /// two correct programs may differ by.
+  uint64_t perturbation = 0;
+  /// Filled while running, if given.
+  InterpreterStatistics *statistics = nullptr;
   /// Larger tensors are refused.
   int64_t maxElements = int64_t(1) << 31;
   /// Called for values as they come to be, in the function that is run (not in
@@ -57,8 +70,8 @@ interpret(mlir::func::FuncOp function, llvm::ArrayRef<RankTensors> arguments,
 
 /// The same for a program of one rank.
 mlir::FailureOr<llvm::SmallVector<Tensor>>
-interpret(mlir::func::FuncOp function, llvm::ArrayRef<Tensor> arguments,
-          const InterpreterOptions &options = {});
+interpretOneRank(mlir::func::FuncOp function, llvm::ArrayRef<Tensor> arguments,
+                 const InterpreterOptions &options = {});
 
 /// The elements of a constant; nothing if it is not dense.
 std::optional<Tensor> getConstantTensor(mlir::Attribute value, mlir::Type type);

@@ -1,0 +1,28 @@
+//===- Passes.h - Passes that serve verification ----------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Creation and registration of the passes that Passes.td describes.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_VERIFY_PASSES_H
+#define TP_VERIFY_PASSES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace tp {
+
+/// Discardable attribute on operations and functions: IntegerAttr, see
+/// tp-assign-value-ids.
+inline constexpr llvm::StringLiteral valueIdAttrName = "tp.value_id";
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "tp/Verify/Passes.h.inc"
+
+} // namespace tp
+
+#endif // TP_VERIFY_PASSES_H

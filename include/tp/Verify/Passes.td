@@ -1,0 +1,31 @@
+//===- Passes.td - Passes that serve verification ---------*- tablegen -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What tp-verify needs the program to carry through the stages.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_VERIFY_PASSES_TD
+#define TP_VERIFY_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def AssignValueIds : Pass<"tp-assign-value-ids", "::mlir::ModuleOp"> {
+  let summary = "number the operations, so that their values can be compared";
+  let description = [{
+    Gives every operation with results, and every function, a `tp.value_id`: a
+    number that the stages carry along, so that tp-verify can find the value of
+    the one-device program that a per-rank value is a part of. Operations that
+    have one keep it; running the pass again changes nothing.
+
+    ```mlir
+    %0 = nn.silu %x : tensor<2x8xf32>
+    // becomes
+    %0 = nn.silu %x {tp.value_id = 1 : i64} : tensor<2x8xf32>
+    ```
+  }];
+}
+
+#endif // TP_VERIFY_PASSES_TD

@@ -1,0 +1,118 @@
+//===- Inputs.cpp - Random inputs that a program accepts ------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What values an integer may have is said by the importer's attributes, or else
+// by what reads it: rows of a table, classes of a loss, keys of a mask.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Import/ModelAttributes.h"
+#include "tp/Verify/Verify.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace tp::interp;
+
+namespace tp {
+
+namespace {
+/// The values that an integer argument may have.
+struct IntegerDomain {
+  int64_t low = 0, high = 2;
+  /// Each row is ones and then zeros.
+  bool isMask = false;
+  bool isKnown = false;
+
+  void restrict(int64_t newHigh) {
+    high = isKnown ? std::min(high, newHigh) : newHigh;
+    isKnown = true;
+  }
+};
+} // namespace
+
+/// Follow `value` to the operations that read it as numbers of something.
+static void inspectUses(Value value, IntegerDomain &domain) {
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    if (auto embedding = dyn_cast<nn::EmbeddingOp>(user)) {
+      if (use.get() == embedding.getIds())
+        domain.restrict(embedding.getTable().getType().getDimSize(0));
+    } else if (auto loss = dyn_cast<nn::CrossEntropyOp>(user)) {
+      if (use.get() == loss.getLabels())
+        domain.restrict(loss.getLogits().getType().getShape().back());
+    } else if (auto gather = dyn_cast<tensor::GatherOp>(user)) {
+      if (use.get() == gather.getIndices())
+        for (int64_t dim : gather.getGatherDims())
+          domain.restrict(gather.getSourceType().getDimSize(dim));
+    } else if (auto attention = dyn_cast<nn::AttentionOp>(user)) {
+      if (use.get() == attention.getMask())
+        domain.isMask = domain.isKnown = true;
+    } else if (isa<ShardingConstraintOp, tensor::ExpandShapeOp,
+                   tensor::CollapseShapeOp, tensor::CastOp,
+                   tensor::ExtractSliceOp>(user)) {
+      inspectUses(user->getResult(0), domain);
+    }
+  }
+}
+
+static Tensor makeMask(ArrayRef<int64_t> shape, ElementType type, uint64_t seed,
+                       StringRef name) {
+  Tensor mask(shape, type);
+  int64_t width = shape.empty() ? 1 : shape.back();
+  for (int64_t i = 0; i < mask.getNumElements(); ++i) {
+    // At least one key of each row is valid.
+    int64_t valid = 1 + int64_t(uniform(seed, name, i / width) * double(width));
+    mask.setInt(i, i % width < valid ? 1 : 0);
+  }
+  return mask;
+}
+
+FailureOr<SmallVector<Tensor>> makeInputs(func::FuncOp function,
+                                          uint64_t seed) {
+  SmallVector<Tensor> inputs;
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    std::string name = "argument " + std::to_string(index);
+    std::optional<ElementType> type = getElementType(argument.getType());
+    auto shaped = dyn_cast<RankedTensorType>(argument.getType());
+    if (!type || (!shaped && isa<ShapedType>(argument.getType())) ||
+        (shaped && !shaped.hasStaticShape()))
+      return function.emitError()
+             << "no random values for argument " << index << " of "
+             << argument.getType()
+             << ": expected a scalar or a tensor of static shape, of floats, "
+                "integers or index";
+    ArrayRef<int64_t> shape = shaped ? shaped.getShape() : ArrayRef<int64_t>();
+    if (type->isFloat()) {
+      Tensor tensor(shape, *type);
+      for (int64_t i = 0; i < tensor.getNumElements(); ++i)
+        tensor.setFloat(i, 2 * uniform(seed, name, i) - 1);
+      inputs.push_back(tensor);
+      continue;
+    }
+    IntegerDomain domain;
+    inspectUses(argument, domain);
+    if (auto range =
+            function.getArgAttrOfType<DenseI64ArrayAttr>(index, rangeAttrName);
+        range && range.size() == 2) {
+      domain.low = range[0];
+      domain.restrict(range[1]);
+    }
+    if (domain.isMask || function.getArgAttr(index, rightPaddedAttrName)) {
+      inputs.push_back(makeMask(shape, *type, seed, name));
+      continue;
+    }
+    Tensor tensor(shape, *type);
+    for (int64_t i = 0; i < tensor.getNumElements(); ++i)
+      tensor.setInt(i, domain.low + int64_t(uniform(seed, name, i) *
+                                            double(domain.high - domain.low)));
+    inputs.push_back(tensor);
+  }
+  return inputs;
+}
+
+} // namespace tp

@@ -1,0 +1,158 @@
+//===- tp-verify.cpp - Compare the stages with the one-device program -----===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Runs a model on one device and, after each stage asked for, on all ranks, and
+// compares every value. Exit codes: 0 equal, 1 the input, 2 the command line,
+// 3 a value differs. The report goes to standard output.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mlir/IR/MLIRContext.h"
+#include "tp/Import/ImportFlags.h"
+#include "tp/InitAll.h"
+#include "tp/Support/ReadModule.h"
+#include "tp/Verify/Stages.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/InitLLVM.h"
+
+namespace cl = llvm::cl;
+
+static constexpr int userError = 1;
+static constexpr int commandLineError = 2;
+static constexpr int differs = 3;
+
+static int complain(const llvm::Twine &message) {
+  llvm::errs() << "tp-verify: " << message << "\n";
+  return commandLineError;
+}
+
+/// Whether a plan is needed: the module says nothing about shardings itself.
+static bool isAnnotated(mlir::ModuleOp module) {
+  return module
+      ->walk([](mlir::Operation *op) {
+        if (llvm::isa<tp::ShardingConstraintOp>(op) ||
+            op->hasAttr(tp::TPDialect::getShardingsAttrName()))
+          return mlir::WalkResult::interrupt();
+        if (auto function = llvm::dyn_cast<mlir::func::FuncOp>(op))
+          for (unsigned i = 0; i < function.getNumArguments(); ++i)
+            if (function.getArgAttr(i, tp::TPDialect::getShardingAttrName()))
+              return mlir::WalkResult::interrupt();
+        return mlir::WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::OptionCategory category("tp-verify options");
+  cl::opt<std::string> input(cl::Positional, cl::Required,
+                             cl::desc("DIR|model.mlir"), cl::cat(category));
+  cl::opt<std::string> mesh(
+      "mesh",
+      cl::desc("Axes and sizes, outermost first: dp=2,tp=4 (default: "
+               "the module's mesh, or tp=1)"),
+      cl::cat(category));
+  cl::opt<std::string> plan(
+      "plan",
+      cl::desc("megatron, megatron-sp, replicated, a JSON file, or none: as "
+               "the module is annotated (default: none if it is, else "
+               "megatron)"),
+      cl::cat(category));
+  cl::list<std::string> stages(
+      "stages", cl::CommaSeparated,
+      cl::desc("Stages to compare at (default: all of them): " +
+               llvm::join(tp::getVerifiableStages(), ", ")),
+      cl::cat(category));
+  cl::opt<uint64_t> seed("seed", cl::init(1),
+                         cl::desc("Of random inputs and weights"),
+                         cl::cat(category));
+  cl::opt<std::string> weights(
+      "weights", cl::init("random"),
+      cl::desc("A directory with safetensors files, or random (default)"),
+      cl::cat(category));
+  cl::opt<std::string> against(
+      "against", cl::value_desc("FILE"),
+      cl::desc("Compare with this per-rank program instead of making one"),
+      cl::cat(category));
+  cl::opt<std::string> report("report", cl::init("text"),
+                              cl::desc("text or json"), cl::cat(category));
+  tp::ImportFlags flags(category);
+  cl::HideUnrelatedOptions(category);
+  if (!cl::ParseCommandLineOptions(
+          argc, argv,
+          "Compares a partitioned model with its one-device program\n",
+          &llvm::errs()))
+    return commandLineError;
+  std::optional<tp::ImportOptions> import = flags.get("tp-verify");
+  if (!import)
+    return commandLineError;
+  if (report != "text" && report != "json")
+    return complain("for the --report option: expected text or json, got " +
+                    report);
+  std::vector<std::string> words(stages.begin(), stages.end());
+  if (words.empty())
+    for (llvm::StringRef stage : tp::getVerifiableStages())
+      words.push_back(stage.str());
+  for (const std::string &word : words)
+    if (!llvm::is_contained(tp::getVerifiableStages(), word))
+      return complain("for the --stages option: expected " +
+                      llvm::join(tp::getVerifiableStages(), ", ") + ", got " +
+                      word);
+  if (!against.empty() &&
+      (stages.getNumOccurrences() || mesh.getNumOccurrences() ||
+       plan.getNumOccurrences()))
+    return complain("--against takes the program as it is: expected no --mesh, "
+                    "--plan or --stages beside it");
+
+  mlir::DialectRegistry registry;
+  tp::registerAllDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  context.printOpOnDiagnostic(false);
+  tp::UserDiagnosticHandler handler(&context);
+  mlir::OwningOpRef<mlir::ModuleOp> module =
+      llvm::sys::fs::is_directory(input.getValue())
+          ? tp::importModel(&context, input, *import)
+          : tp::readModule(&context, input);
+  if (!module)
+    return userError;
+
+  tp::VerifyOptions options;
+  options.seed = seed;
+  std::unique_ptr<tp::interp::ParameterProvider> parameters;
+  if (weights != "random") {
+    parameters =
+        tp::interp::SafetensorsParameters::open(&context, weights.getValue());
+    if (!parameters)
+      return userError;
+    options.parameters = parameters.get();
+  }
+  mlir::FailureOr<tp::VerifyReport> result = mlir::failure();
+  if (!against.empty()) {
+    auto perRank = tp::readModule(&context, against);
+    if (!perRank)
+      return userError;
+    result = tp::verifyAgainst(*module, *perRank, options);
+  } else {
+    std::string chosen = plan;
+    if (chosen.empty())
+      chosen = isAnnotated(*module) ? "none" : "megatron";
+    if (chosen == "none" && !mesh.empty())
+      return complain("--mesh needs a plan: the module's annotations name its "
+                      "own mesh");
+    std::string axes = mesh;
+    if (axes.empty() && !tp::getUniqueMesh(*module))
+      axes = "tp=1";
+    result = tp::verifyProgram(
+        *module, tp::makeVerifyStages(axes, chosen, words), options);
+  }
+  if (mlir::failed(result))
+    return userError;
+  if (report == "json")
+    llvm::outs() << llvm::formatv("{0:2}", result->toJSON()) << "\n";
+  else
+    result->print(llvm::outs());
+  return result->isEqual() ? 0 : differs;
+}
