@@ -247,7 +247,9 @@ LogicalResult Engine::runRepeat(RepeatOp op, Frame &frame) {
     stackedResults.push_back(std::move(tensors));
   }
   for (int64_t i = 0; i < count; ++i) {
-    frame[op.getIndex()] = RankTensors(options.numRanks, Tensor::scalarInt(i));
+    int64_t index = op.getFirstIndex() + i;
+    frame[op.getIndex()] =
+        RankTensors(options.numRanks, Tensor::scalarInt(index));
     for (auto [argument, value] : llvm::zip(op.getCarriedArgs(), carried))
       frame[argument] = value;
     for (auto [argument, operand] :
@@ -264,7 +266,7 @@ LogicalResult Engine::runRepeat(RepeatOp op, Frame &frame) {
       }
       frame[argument] = std::move(slices);
     }
-    iterations.push_back(i);
+    iterations.push_back(index);
     if (options.observer && !inDecomposition && depth == 1 &&
         failed(options.observer(op, op.getCarriedArgs(), carried, iterations)))
       return failure();

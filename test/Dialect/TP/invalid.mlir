@@ -234,3 +234,14 @@ func.func @split(%x: tensor<8x8xf32>) {
   %0 = tp.all_to_all %x split 1 gather 1 over @mesh ["tp"] : tensor<8x8xf32> -> tensor<8x8xf32>
   return
 }
+
+// -----
+
+func.func @repeat_first(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected a first index of 0 or more, got -1}}
+  %0 = tp.repeat 3 times from -1 iter(%x) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%i: index, %c: tensor<8xf32>):
+    tp.yield %c : tensor<8xf32>
+  }
+  return
+}

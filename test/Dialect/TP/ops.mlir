@@ -58,3 +58,15 @@ func.func @collectives(%x: tensor<8x64xf32>) {
   %7 = tp.keep_first %x over @mesh ["tp"] : tensor<8x64xf32>
   return
 }
+
+// Layers that do not begin at zero.
+
+// CHECK-LABEL: func.func @later_layers(
+// CHECK: tp.repeat 3 times from 58 iter(%{{.*}}) : (tensor<8xf32>) -> tensor<8xf32> {
+func.func @later_layers(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = tp.repeat 3 times from 58 iter(%x) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%i: index, %c: tensor<8xf32>):
+    tp.yield %c : tensor<8xf32>
+  }
+  return %0 : tensor<8xf32>
+}

@@ -129,11 +129,13 @@ LogicalResult ParameterOp::verify() {
 
 void RepeatOp::build(OpBuilder &builder, OperationState &state, int64_t count,
                      ValueRange inits, ValueRange stacked,
-                     TypeRange stackedResults) {
+                     TypeRange stackedResults, int64_t first) {
   state.addOperands(inits);
   state.addOperands(stacked);
   auto &properties = state.getOrAddProperties<Properties>();
   properties.setCount(builder.getI64IntegerAttr(count));
+  if (first != 0)
+    properties.setFirst(builder.getI64IntegerAttr(first));
   llvm::copy(ArrayRef<int32_t>{static_cast<int32_t>(inits.size()),
                                static_cast<int32_t>(stacked.size())},
              properties.operandSegmentSizes.begin());
@@ -156,6 +158,9 @@ LogicalResult RepeatOp::verify() {
   int64_t count = getCount();
   if (count < 0)
     return emitOpError() << "expected a count of 0 or more, got " << count;
+  if (getFirstIndex() < 0)
+    return emitOpError() << "expected a first index of 0 or more, got "
+                         << getFirstIndex();
   if (getNumResults() < getInits().size())
     return emitOpError() << "expected a result for each of the "
                          << getInits().size() << " carried values, got "

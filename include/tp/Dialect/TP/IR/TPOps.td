@@ -102,8 +102,8 @@ def TP_RepeatOp : TP_Op<"repeat", [
     SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "identical layers, one after the other";
   let description = [{
-    Runs its region `count` times. Block arguments: the iteration index, the
-    carried values, then for each `stacked` operand of type tensor<count x T>
+    Runs its region `count` times. Block arguments: the iteration index (it
+    begins at `first`, zero unless given), the carried values, then for each `stacked` operand of type tensor<count x T>
     the iteration's slice of type T. The terminator yields the next carried
     values, then for each stacked result the iteration's slice. Results: the
     last carried values, then the stacked results. Values from above may be
@@ -119,20 +119,24 @@ def TP_RepeatOp : TP_Op<"repeat", [
     }
     ```
   }];
-  let arguments = (ins I64Attr:$count, Variadic<AnyType>:$inits,
+  let arguments = (ins I64Attr:$count, OptionalAttr<I64Attr>:$first,
+                       Variadic<AnyType>:$inits,
                        Variadic<AnyRankedTensor>:$stacked);
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $count `times` (`iter` `(` $inits^ `)`)? (`stacked` `(` $stacked^ `)`)?
+    $count `times` (`from` $first^)? (`iter` `(` $inits^ `)`)? (`stacked` `(` $stacked^ `)`)?
     attr-dict `:` functional-type(operands, results) $body
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "int64_t":$count, "::mlir::ValueRange":$inits,
-      "::mlir::ValueRange":$stacked, "::mlir::TypeRange":$stackedResults)>];
+      "::mlir::ValueRange":$stacked, "::mlir::TypeRange":$stackedResults,
+      CArg<"int64_t", "0">:$first)>];
   let extraClassDeclaration = [{
+    /// The index of the first iteration: `{i}` of the first layer.
+    int64_t getFirstIndex() { return getFirst().value_or(0); }
     ::mlir::Block *getBodyBlock() { return &getBody().front(); }
     ::mlir::BlockArgument getIndex() { return getBody().getArgument(0); }
     ::mlir::Block::BlockArgListType getCarriedArgs() {
