@@ -12,6 +12,8 @@
 
 namespace tp::test {
 
+/// Known mistakes, for tests of tp-verify.
+void registerFaultPass();
 /// A pass that fails: crash reproducers and exit codes.
 void registerFailPass();
 /// Sharding rules, padding states and per-rank forms of single operations.
@@ -19,6 +21,7 @@ void registerRulePasses();
 
 inline void registerTestPasses() {
   registerFailPass();
+  registerFaultPass();
   registerRulePasses();
 }
 
