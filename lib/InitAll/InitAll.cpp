@@ -14,12 +14,15 @@
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 #include "tp/Annotate/Passes.h"
+#include "tp/Conversion/Passes.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/NN/Transforms/Passes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Partition/Passes.h"
+#include "tp/Pipelines/Pipelines.h"
 #include "tp/Propagate/Passes.h"
 #include "tp/Verify/Passes.h"
+#include "tp/Schedule/Passes.h"
 
 void tp::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
@@ -34,4 +37,7 @@ void tp::registerAllPasses() {
   registerPropagatePasses();
   registerPartitionPasses();
   registerVerifyPasses();
+  registerSchedulePasses();
+  registerConversionPasses();
+  registerPipelines();
 }

@@ -214,4 +214,20 @@ def TP_CommBudgetAttr : TP_Attr<"CommBudget", "comm_budget"> {
   let genVerifyDecl = 1;
 }
 
+def TP_BufferAttr : TP_Attr<"Buffer", "buffer"> {
+  let summary = "Where a scheduled tensor lies";
+  let description = [{
+    `space` is "arena" or "comm" (an arena, at byte `offset`), "output" (result
+    number `offset` of the entry), and inside `tp.repeat` "next" (the place of
+    carried value number `offset` for the next iteration) or "stacked" (this
+    iteration's slice of stacked result number `offset`).
+
+    ```mlir
+    #tp.buffer<"arena", 4096>
+    ```
+  }];
+  let parameters = (ins "::mlir::StringAttr":$space, "int64_t":$offset);
+  let assemblyFormat = "`<` $space `,` $offset `>`";
+}
+
 #endif // TP_DIALECT_TP_IR_TPATTRS_TD

@@ -1,0 +1,49 @@
+//===- Compile.h - From a model to an artifact ------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What tp-compile does, as a library: runs the stages one after the other,
+// stops, dumps and explains where asked, and writes the artifact.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_COMPILE_COMPILE_H
+#define TP_COMPILE_COMPILE_H
+
+#include "tp/Import/Import.h"
+#include "tp/Pipelines/Pipelines.h"
+#include "tp/Target/Cpu.h"
+#include "llvm/Support/raw_ostream.h"
+#include <optional>
+#include <string>
+
+namespace tp {
+
+enum class Explain { No, Table, Json };
+
+struct CompileOptions {
+  /// A checkpoint directory or an .mlir file ("-": standard input).
+  std::string input;
+  /// Where the artifact, or the IR of the last stage, goes ("-": standard
+  /// output; empty: no artifact).
+  std::string output;
+  ImportOptions import;
+  StageOptions stages;
+  CpuTarget target;
+  /// Stop after this stage and write its IR.
+  std::optional<Stage> lastStage;
+  /// Directory that receives each stage's IR as <n>-<stage>.mlir; may be empty.
+  std::string dumpDirectory;
+  Explain explain = Explain::No;
+};
+
+/// Compiles; diagnostics go through `context`, progress to `log`. Nothing is
+/// left half-written.
+mlir::LogicalResult compile(mlir::MLIRContext &context,
+                            const CompileOptions &options,
+                            llvm::raw_ostream &log);
+
+} // namespace tp
+
+#endif // TP_COMPILE_COMPILE_H

@@ -1,0 +1,36 @@
+//===- Passes.h - Passes of the lower stage ------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From the scheduled program to the LLVM dialect: see
+// Passes.td.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_CONVERSION_PASSES_H
+#define TP_CONVERSION_PASSES_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+#include <memory>
+
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
+
+namespace tp {
+
+#define GEN_PASS_DECL
+#include "tp/Conversion/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "tp/Conversion/Passes.h.inc"
+
+/// Everything from the scheduled program to the LLVM dialect.
+void buildLowerToLLVM(mlir::OpPassManager &manager, int64_t vectorBits);
+
+} // namespace tp
+
+#endif // TP_CONVERSION_PASSES_H

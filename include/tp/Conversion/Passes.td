@@ -1,0 +1,67 @@
+//===- Passes.td - Passes of the lower stage --------------*- tablegen -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From the scheduled program to the LLVM dialect. Target (lib/Target) makes
+// machine code and the artifact of it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_CONVERSION_PASSES_TD
+#define TP_CONVERSION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def GenerateKernels : Pass<"tp-generate-kernels", "::mlir::ModuleOp"> {
+  let summary = "write the loops of every row kernel";
+  let description = [{
+    Each function with `tp.kernel = "rows"` gets a function of the runtime's
+    `tprt_body` form beside it: a loop over the rows it is given, and for each
+    row loops over the columns in vectors of the target's width, with smaller
+    vectors for what is left over. Reductions use several vector accumulators
+    and are finished by halves, so their order does not depend on the number of
+    threads. bf16 and f16 are widened to f32 and rounded once per operation of
+    that type. The kernel keeps its definition on tensors, with the attributes
+    that the step needs to call it.
+
+    Upstream's tiling and vectorisation need a schedule per shape and masks for
+    lengths that the vector does not divide; the shapes of row kernels are known
+    well enough to write the loops directly.
+  }];
+  let options = [Option<"vectorBits", "vector-bits", "int64_t", "512",
+                        "width of the target's vector registers">];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def LowerStep : Pass<"tp-lower-step", "::mlir::ModuleOp"> {
+  let summary = "turn entry functions into steps that call the runtime";
+  let description = [{
+    An entry function on tensors becomes `tprt_step` (runtime/include/tprt/abi.h):
+    addresses are computed from the places that `tp-plan-buffers` chose, GEMMs,
+    attention and collectives are calls through the function table, row kernels
+    calls of `parallel_for`, `tp.repeat` is a loop over the layer index. Every
+    call's status is checked and returned.
+
+    The manifest that belongs to the code is written to `tp.manifest`, the
+    bytes of dense constants to `tp.constants`, the entries to `tp.entries`.
+
+    Precondition: tp-plan-buffers, tp-generate-kernels.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::cf::ControlFlowDialect",
+    "::mlir::arith::ArithDialect"];
+}
+
+def ExpandMath : Pass<"tp-expand-math"> {
+  let summary = "replace math functions by arithmetic";
+  let description = [{
+    exp, log, tanh, erf, sin, cos, rsqrt and their kin become polynomials and
+    arithmetic on scalars and vectors alike: compiled code calls no library.
+    Fails on a function that has no expansion.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::vector::VectorDialect"];
+}
+
+#endif // TP_CONVERSION_PASSES_TD

@@ -1,0 +1,62 @@
+//===- Pipelines.h - The stages, in order -----------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The order of the stages is written here and nowhere else; what a stage
+// consists of is one short function in Pipelines.cpp. Each stage ends with the
+// verifier of its contract.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_PIPELINES_PIPELINES_H
+#define TP_PIPELINES_PIPELINES_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
+
+namespace tp {
+
+enum class Stage {
+  Import,
+  Annotate,
+  Propagate,
+  Partition,
+  Collectives,
+  Schedule,
+  Lower
+};
+
+/// All stages in the order in which they run.
+llvm::ArrayRef<Stage> getStages();
+/// "import", "annotate", ...
+llvm::StringRef getStageName(Stage stage);
+std::optional<Stage> parseStage(llvm::StringRef name);
+
+struct StageOptions {
+  /// Of annotate: axes and sizes, `dp=2,tp=4` (the module's mesh if empty).
+  std::string mesh;
+  /// Of annotate: megatron, megatron-sp, replicated, or a JSON file.
+  std::string plan = "megatron";
+  /// Of lower: width of the target's vector registers.
+  int64_t vectorBits = 256;
+};
+
+/// Adds the passes of `stage`. Import's are those that make any model IR, also
+/// hand-written, what the importers would have made of it.
+void buildStage(mlir::OpPassManager &manager, Stage stage,
+                const StageOptions &options);
+
+/// --tp-import-pipeline to --tp-lower-pipeline for tp-opt.
+void registerPipelines();
+
+} // namespace tp
+
+#endif // TP_PIPELINES_PIPELINES_H

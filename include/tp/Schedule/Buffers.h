@@ -1,0 +1,27 @@
+//===- Buffers.h - What buffer planning writes on the IR --------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Names of the attributes by which tp-plan-buffers tells lower where everything
+// is.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_SCHEDULE_BUFFERS_H
+#define TP_SCHEDULE_BUFFERS_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace tp {
+
+/// On operations: ArrayAttr of BufferAttr, one per result; on tp.repeat the two
+/// alternating places of each carried value, then one per stacked result.
+inline constexpr llvm::StringLiteral buffersAttrName = "tp.buffers";
+/// On functions: sizes of the two arenas in bytes.
+inline constexpr llvm::StringLiteral arenaBytesAttrName = "tp.arena_bytes";
+inline constexpr llvm::StringLiteral commBytesAttrName = "tp.comm_bytes";
+
+} // namespace tp
+
+#endif // TP_SCHEDULE_BUFFERS_H

@@ -1,0 +1,106 @@
+//===- Passes.td - Passes of the schedule stage -----------*- tablegen -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From the per-rank program to kernels, library calls and buffers.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_SCHEDULE_PASSES_TD
+#define TP_SCHEDULE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def FormGemms : Pass<"tp-form-gemms", "::mlir::ModuleOp"> {
+  let summary = "outline linear layers, with what follows them, as GEMM calls";
+  let description = [{
+    Every `nn.linear`, with its bias, becomes a call of a private function with
+    `tp.kernel = "gemm"` whose body says what it computes. An activation that is
+    the only use of the product and does not feed a row kernel joins it (one
+    that does is computed there, in the same pass over memory). Equal functions
+    are made once.
+
+    Precondition: local types. Runs before nn operations are decomposed.
+
+    ```mlir
+    %0 = nn.linear %x, %w bias %b : ...
+    %1 = nn.gelu tanh %0 : ...
+    // becomes
+    %1 = call @gemm_0(%x, %w, %b) : ...
+    func.func private @gemm_0(...) attributes {tp.kernel = "gemm"} { ... }
+    ```
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect"];
+  let statistics = [Statistic<"numGemms", "gemms", "calls made">];
+}
+
+def LowerToLinalg : Pass<"tp-lower-to-linalg", "::mlir::func::FuncOp"> {
+  let summary = "express everything but library calls as linalg.generic";
+  let description = [{
+    nn operations (but attention) are decomposed, element-wise arith and math on
+    tensors, named linalg operations, slices that are no views, pads,
+    concatenations, `tp.slice` and `tp.keep_first` become `linalg.generic`;
+    fills of constants become constants. What is left on tensors is generic
+    operations, reshapes and slices that are views of memory, collectives,
+    attention, parameters and calls.
+
+    Upstream's element-wise conversion is used; its conversions of slices and
+    pads make copies, which this avoids.
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
+                           "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def FormKernels : Pass<"tp-form-kernels", "::mlir::ModuleOp"> {
+  let summary = "group linalg.generic operations into row kernels";
+  let description = [{
+    Operations that share their leading ("row") dimensions and read each other
+    row by row are computed together, one pass over memory: residual and norm,
+    the statistics of a norm and its scaling, bias and activation, gate and up.
+    Each group becomes a call of a private function with `tp.kernel = "rows"`
+    and `tp.row_dims`; equal functions are made once.
+
+    Upstream's element-wise fusion makes one operation of two and so cannot fuse
+    through a reduction; here the operations stay and lower runs them side by
+    side.
+
+    Precondition: tp-lower-to-linalg.
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::linalg::LinalgDialect"];
+  let statistics = [Statistic<"numKernels", "kernels", "distinct row kernels">];
+}
+
+def PlanBuffers : Pass<"tp-plan-buffers", "::mlir::ModuleOp"> {
+  let summary = "give every tensor a place in memory";
+  let description = [{
+    Writes a `#tp.buffer` for each result of each call, collective, attention
+    and repeated layer into the attribute `tp.buffers`: its place in the arena,
+    the communication arena, or a result of the function. Places are reused
+    when lifetimes allow. Reshapes and contiguous slices share the place of
+    what they view. A collective's operands and results lie in the
+    communication arena; an all-reduce whose operand is not read again works in
+    place. The values carried by `tp.repeat` have two places that alternate, and
+    what lives only inside its body is placed once for all iterations.
+
+    The sizes are written on the function: `tp.arena_bytes`, `tp.comm_bytes`,
+    `tp.peak_bytes`.
+
+    Where a value must be in a certain place and its producer cannot write
+    there, a copy (a row kernel) is inserted.
+  }];
+  let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::linalg::LinalgDialect", "::tp::TPDialect"];
+}
+
+def VerifySchedule : Pass<"tp-verify-schedule", "::mlir::ModuleOp"> {
+  let summary = "check the schedule stage's contract";
+  let description = [{
+    Every tensor has a place; the places of values that are alive at the same
+    time do not overlap; an all-reduce works in place only on a value that
+    nothing reads afterwards; collectives use memory that they may use; all
+    places are inside the stated arenas; no operation is left that lower does
+    not know.
+  }];
+}
+
+#endif // TP_SCHEDULE_PASSES_TD

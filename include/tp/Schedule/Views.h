@@ -1,0 +1,31 @@
+//===- Views.h - Tensors that share memory ----------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Reshapes and contiguous slices cost nothing: they are the memory of what they
+// view, further on by some elements.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_SCHEDULE_VIEWS_H
+#define TP_SCHEDULE_VIEWS_H
+
+#include "mlir/IR/Operation.h"
+#include "mlir/IR/Value.h"
+
+namespace tp {
+
+/// True for an operation whose result is contiguous memory of its operand 0.
+bool isView(mlir::Operation *op);
+
+/// Where a tensor's memory is that of another tensor.
+struct ViewedTensor {
+  mlir::Value root;       ///< not made by a view
+  int64_t byteOffset = 0; ///< into the root
+};
+ViewedTensor getViewedTensor(mlir::Value value);
+
+} // namespace tp
+
+#endif // TP_SCHEDULE_VIEWS_H

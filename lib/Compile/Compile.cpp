@@ -1,0 +1,142 @@
+//===- Compile.cpp - From a model to an artifact --------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See Compile.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Compile/Compile.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/FileUtilities.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Support/ReadModule.h"
+#include "tp/Target/Artifact.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/ToolOutputFile.h"
+#include <chrono>
+
+using namespace mlir;
+using namespace tp;
+
+static InFlightDiagnostic emitError(MLIRContext &context) {
+  return mlir::emitError(UnknownLoc::get(&context));
+}
+
+static OwningOpRef<ModuleOp> readModel(MLIRContext &context,
+                                       const CompileOptions &options) {
+  if (options.input != "-" && llvm::sys::fs::is_directory(options.input))
+    return importModel(&context, options.input, options.import);
+  return readModule(&context, options.input);
+}
+
+/// Prints `module` to `path` by way of a file that appears when it is whole.
+static LogicalResult writeModule(ModuleOp module, StringRef path) {
+  std::string message;
+  auto file = openOutputFile(path, &message);
+  if (!file)
+    return emitError(*module.getContext()) << message;
+  OpPrintingFlags flags;
+  flags.enableDebugInfo(/*enable=*/true, /*prettyForm=*/false);
+  module.print(file->os(), flags);
+  file->os() << "\n";
+  file->os().flush();
+  if (file->os().has_error()) {
+    std::string text = file->os().error().message();
+    file->os().clear_error();
+    return emitError(*module.getContext())
+           << "cannot write " << path << ": " << text;
+  }
+  file->keep();
+  return success();
+}
+
+static std::string formatBytes(int64_t bytes) {
+  if (bytes < 10 * 1024)
+    return llvm::formatv("{0} B", bytes);
+  if (bytes < 10 * 1024 * 1024)
+    return llvm::formatv("{0:f1} KiB", bytes / 1024.0);
+  if (bytes < int64_t(10) << 30)
+    return llvm::formatv("{0:f1} MiB", bytes / (1024.0 * 1024));
+  return llvm::formatv("{0:f1} GiB", bytes / (1024.0 * 1024 * 1024));
+}
+
+/// States the memory that a rank needs.
+static void reportMemory(const Program &program, llvm::raw_ostream &log) {
+  llvm::Expected<llvm::json::Value> manifest =
+      llvm::json::parse(program.manifest);
+  if (!manifest) {
+    llvm::consumeError(manifest.takeError());
+    return;
+  }
+  for (llvm::json::Value &value :
+       *manifest->getAsObject()->getArray("entries")) {
+    llvm::json::Object &entry = *value.getAsObject();
+    auto bytes = [&](StringRef key) { return *entry.getInteger(key); };
+    log << "entry " << *entry.getString("name") << ": peak per rank "
+        << formatBytes(bytes("peak_bytes")) << ", of it intermediates "
+        << formatBytes(bytes("arena_bytes")) << ", communication "
+        << formatBytes(bytes("comm_bytes")) << "\n";
+  }
+}
+
+LogicalResult tp::compile(MLIRContext &context, const CompileOptions &options,
+                          llvm::raw_ostream &log) {
+  using Clock = std::chrono::steady_clock;
+  auto start = Clock::now();
+  auto report = [&](StringRef what) {
+    double seconds =
+        std::chrono::duration<double>(Clock::now() - start).count();
+    log << llvm::formatv("{0,-11} {1,7:f3} s\n", what, seconds);
+    start = Clock::now();
+  };
+  context.printOpOnDiagnostic(false);
+  OwningOpRef<ModuleOp> module = readModel(context, options);
+  if (!module)
+    return failure();
+  StageOptions stageOptions = options.stages;
+  if (stageOptions.mesh.empty() && module->getOps<MeshOp>().empty())
+    stageOptions.mesh = "tp=1";
+  if (!options.dumpDirectory.empty())
+    if (std::error_code error =
+            llvm::sys::fs::create_directories(options.dumpDirectory))
+      return emitError(context) << "cannot make " << options.dumpDirectory
+                                << ": " << error.message();
+  for (auto [number, stage] : llvm::enumerate(getStages())) {
+    PassManager manager(&context);
+    manager.enableVerifier(stage != Stage::Lower);
+    buildStage(manager, stage, stageOptions);
+    if (failed(manager.run(*module)))
+      return failure();
+    StringRef name = getStageName(stage);
+    report(name);
+    if (!options.dumpDirectory.empty()) {
+      SmallString<128> path(options.dumpDirectory);
+      llvm::sys::path::append(path,
+                              llvm::formatv("{0}-{1}.mlir", number, name));
+      if (failed(writeModule(*module, path)))
+        return failure();
+    }
+    if (options.lastStage == stage)
+      return writeModule(*module,
+                         options.output.empty() ? "-" : options.output);
+  }
+  FailureOr<Program> program = compileProgram(*module, options.target);
+  if (failed(program))
+    return failure();
+  report("machine code");
+  reportMemory(*program, log);
+  if (options.output == "-")
+    return emitError(context) << "expected a file for the artifact after -o";
+  if (std::string message = writeProgram(*program, options.output);
+      !message.empty())
+    return emitError(context) << message;
+  return success();
+}

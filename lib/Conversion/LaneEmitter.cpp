@@ -1,0 +1,487 @@
+//===- LaneEmitter.cpp - Scalar bodies as vector code ---------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See LaneEmitter.h. Addresses are LLVM pointers from the start: a kernel's
+// tensors have static shapes, so an access is an affine expression of the
+// loops' indices, whose step from lane to lane decides between a broadcast, a
+// vector access and one access per lane.
+//
+//===----------------------------------------------------------------------===//
+
+#include "LaneEmitter.h"
+#include "KernelPlan.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/AffineExprVisitor.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace tp;
+
+Value LaneEmitter::constantIndex(int64_t value) {
+  return arith::ConstantIndexOp::create(builder, loc, value);
+}
+
+namespace {
+/// Index arithmetic of an affine expression.
+struct AffineEmitter : AffineExprVisitor<AffineEmitter, Value> {
+  LaneEmitter &emitter;
+  ValueRange dims;
+  AffineEmitter(LaneEmitter &emitter, ValueRange dims)
+      : emitter(emitter), dims(dims) {}
+
+  template <typename Op>
+  Value binary(AffineBinaryOpExpr expr) {
+    Value lhs = visit(expr.getLHS());
+    Value rhs = visit(expr.getRHS());
+    return Op::create(emitter.builder, emitter.loc, lhs, rhs);
+  }
+  Value visitAddExpr(AffineBinaryOpExpr expr) {
+    return binary<arith::AddIOp>(expr);
+  }
+  Value visitMulExpr(AffineBinaryOpExpr expr) {
+    return binary<arith::MulIOp>(expr);
+  }
+  // Signed forms with a positive divisor; the dividend may be negative.
+  Value visitFloorDivExpr(AffineBinaryOpExpr expr) {
+    return binary<arith::FloorDivSIOp>(expr);
+  }
+  Value visitCeilDivExpr(AffineBinaryOpExpr expr) {
+    return binary<arith::CeilDivSIOp>(expr);
+  }
+  Value visitModExpr(AffineBinaryOpExpr expr) {
+    Value lhs = visit(expr.getLHS());
+    Value rhs = visit(expr.getRHS());
+    Value quotient =
+        arith::FloorDivSIOp::create(emitter.builder, emitter.loc, lhs, rhs);
+    Value product =
+        arith::MulIOp::create(emitter.builder, emitter.loc, quotient, rhs);
+    return arith::SubIOp::create(emitter.builder, emitter.loc, lhs, product);
+  }
+  Value visitConstantExpr(AffineConstantExpr expr) {
+    return emitter.constantIndex(expr.getValue());
+  }
+  Value visitDimExpr(AffineDimExpr expr) { return dims[expr.getPosition()]; }
+  Value visitSymbolExpr(AffineSymbolExpr) { return nullptr; }
+};
+} // namespace
+
+Value LaneEmitter::emitAffine(AffineExpr expr, ValueRange dims) {
+  return AffineEmitter(*this, dims).visit(expr);
+}
+
+Type LaneEmitter::getVectorType(Type element) {
+  return width == 1 ? element : Type(VectorType::get({width}, element));
+}
+
+Value LaneEmitter::getVectorOf(Value scalar) {
+  if (width == 1)
+    return scalar;
+  return vector::BroadcastOp::create(builder, loc,
+                                     getVectorType(scalar.getType()), scalar);
+}
+
+LaneValue LaneEmitter::makeConsecutive(Value base) {
+  if (width == 1)
+    return {base, false, base};
+  return {nullptr, true, base};
+}
+
+Value LaneEmitter::toVector(const LaneValue &lane) {
+  if (width == 1)
+    return lane.value;
+  if (lane.value && lane.isVector)
+    return lane.value;
+  if (lane.isVector) {
+    Value steps = vector::StepOp::create(
+        builder, loc, cast<VectorType>(getVectorType(builder.getIndexType())));
+    return arith::AddIOp::create(builder, loc, getVectorOf(lane.base), steps);
+  }
+  return getVectorOf(lane.value);
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// The type that an element has in memory: booleans are bytes.
+static Type getStorageType(Type element) {
+  if (element.isInteger(1))
+    return IntegerType::get(element.getContext(), 8);
+  return element;
+}
+
+Value LaneEmitter::getAddress(const TensorMemory &memory, Value offset) {
+  Value cast =
+      arith::IndexCastOp::create(builder, loc, builder.getI64Type(), offset);
+  return LLVM::GEPOp::create(builder, loc, memory.address.getType(),
+                             getStorageType(memory.elementType), memory.address,
+                             ArrayRef<LLVM::GEPArg>{cast});
+}
+
+Value LaneEmitter::loadScalar(const TensorMemory &memory, Value offset) {
+  Type storage = getStorageType(memory.elementType);
+  Value value =
+      LLVM::LoadOp::create(builder, loc, storage, getAddress(memory, offset));
+  if (storage != memory.elementType)
+    value = arith::TruncIOp::create(builder, loc, memory.elementType, value);
+  return value;
+}
+
+AffineExpr LaneEmitter::getOffset(const TensorMemory &memory, AffineMap map) {
+  AffineExpr offset = getAffineConstantExpr(0, map.getContext());
+  for (auto [result, stride] :
+       llvm::zip_equal(map.getResults(), memory.strides))
+    offset = offset + result * stride;
+  return simplifyAffineExpr(offset, map.getNumDims(), 0);
+}
+
+/// How far `expr` moves from one lane to the next; none if it depends.
+static std::optional<int64_t> getLaneStride(AffineExpr expr, unsigned numDims,
+                                            int64_t laneDim) {
+  if (laneDim < 0 || !expr.isFunctionOfDim(laneDim))
+    return 0;
+  AffineExpr dim = getAffineDimExpr(laneDim, expr.getContext());
+  AffineExpr step =
+      simplifyAffineExpr(expr.replace(dim, dim + 1) - expr, numDims, 0);
+  if (auto constant = dyn_cast<AffineConstantExpr>(step))
+    return constant.getValue();
+  return std::nullopt;
+}
+
+LaneValue LaneEmitter::load(const TensorMemory &memory, AffineExpr expr,
+                            ValueRange dims, int64_t laneDim) {
+  std::optional<int64_t> stride = getLaneStride(expr, dims.size(), laneDim);
+  if (width == 1 || stride == 0)
+    return {loadScalar(memory, emitAffine(expr, dims)), false, nullptr};
+  Type storage = getStorageType(memory.elementType);
+  if (stride == 1) {
+    Value value = LLVM::LoadOp::create(
+        builder, loc, getVectorType(storage),
+        getAddress(memory, emitAffine(expr, dims)), getElementBytes(storage));
+    if (storage != memory.elementType)
+      value = arith::TruncIOp::create(builder, loc,
+                                      getVectorType(memory.elementType), value);
+    return {value, true, nullptr};
+  }
+  SmallVector<Value> elements, position(dims.begin(), dims.end());
+  for (int64_t i = 0; i < width; ++i) {
+    position[laneDim] =
+        arith::AddIOp::create(builder, loc, dims[laneDim], constantIndex(i));
+    elements.push_back(loadScalar(memory, emitAffine(expr, position)));
+  }
+  Value value = vector::FromElementsOp::create(
+      builder, loc, cast<VectorType>(getVectorType(memory.elementType)),
+      elements);
+  return {value, true, nullptr};
+}
+
+void LaneEmitter::store(const LaneValue &lane, const TensorMemory &memory,
+                        AffineExpr expr, ValueRange dims, int64_t laneDim) {
+  std::optional<int64_t> stride = getLaneStride(expr, dims.size(), laneDim);
+  Type storage = getStorageType(memory.elementType);
+  auto toStorage = [&](Value value) -> Value {
+    if (storage == memory.elementType)
+      return value;
+    Type type = storage;
+    if (auto vector = dyn_cast<VectorType>(value.getType()))
+      type = vector.clone(storage);
+    return arith::ExtUIOp::create(builder, loc, type, value);
+  };
+  if (width == 1) {
+    LLVM::StoreOp::create(builder, loc, toStorage(lane.value),
+                          getAddress(memory, emitAffine(expr, dims)));
+    return;
+  }
+  Value value = toVector(lane);
+  if (stride == 1) {
+    LLVM::StoreOp::create(builder, loc, toStorage(value),
+                          getAddress(memory, emitAffine(expr, dims)),
+                          getElementBytes(storage));
+    return;
+  }
+  SmallVector<Value> position(dims.begin(), dims.end());
+  for (int64_t i = 0; i < width; ++i) {
+    if (laneDim >= 0)
+      position[laneDim] =
+          arith::AddIOp::create(builder, loc, dims[laneDim], constantIndex(i));
+    Value element = vector::ExtractOp::create(builder, loc, value, i);
+    LLVM::StoreOp::create(builder, loc, toStorage(element),
+                          getAddress(memory, emitAffine(expr, position)));
+  }
+}
+
+LaneValue LaneEmitter::emitExtract(Operation *op, const TensorMemory &memory,
+                                   ArrayRef<LaneValue> indices) {
+  MLIRContext *context = op->getContext();
+  AffineExpr offset = getAffineConstantExpr(0, context);
+  SmallVector<Value> bases;
+  int64_t laneStride = 0;
+  bool perLane = false;
+  for (auto [position, index] : llvm::enumerate(indices)) {
+    offset =
+        offset + getAffineDimExpr(position, context) * memory.strides[position];
+    if (index.isVector && !index.base)
+      perLane = true;
+    else if (index.isVector)
+      laneStride += memory.strides[position];
+    bases.push_back(index.base ? index.base : index.value);
+  }
+  if (width == 1 || (!perLane && laneStride == 0))
+    return {loadScalar(memory, emitAffine(offset, bases)), false, nullptr};
+  if (!perLane && laneStride == 1) {
+    AffineExpr lane = getAffineDimExpr(indices.size(), context);
+    bases.push_back(constantIndex(0));
+    return load(memory, offset + lane, bases, indices.size());
+  }
+  SmallVector<Value> elements;
+  for (int64_t i = 0; i < width; ++i) {
+    SmallVector<Value> position;
+    for (const LaneValue &index : indices) {
+      if (!index.isVector)
+        position.push_back(index.value);
+      else
+        position.push_back(
+            vector::ExtractOp::create(builder, loc, toVector(index), i));
+    }
+    elements.push_back(loadScalar(memory, emitAffine(offset, position)));
+  }
+  Value value = vector::FromElementsOp::create(
+      builder, loc, cast<VectorType>(getVectorType(memory.elementType)),
+      elements);
+  return {value, true, nullptr};
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+static bool isNarrowFloat(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return element.isBF16() || element.isF16();
+}
+
+static Type withElement(Type type, Type element) {
+  if (auto vector = dyn_cast<VectorType>(type))
+    return vector.clone(element);
+  return element;
+}
+
+/// bf16 or f16 to f32.
+Value LaneEmitter::widen(Value value) {
+  Type wide = withElement(value.getType(), builder.getF32Type());
+  if (!getElementTypeOrSelf(value.getType()).isBF16())
+    return arith::ExtFOp::create(builder, loc, wide, value);
+  Type i16 = withElement(value.getType(), builder.getIntegerType(16));
+  Type i32 = withElement(value.getType(), builder.getI32Type());
+  Value bits = arith::BitcastOp::create(builder, loc, i16, value);
+  bits = arith::ExtUIOp::create(builder, loc, i32, bits);
+  Value sixteen =
+      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(i32));
+  Value shift = arith::ConstantIntOp::create(builder, loc, 16, 32);
+  if (auto vector = dyn_cast<VectorType>(i32))
+    sixteen = vector::BroadcastOp::create(builder, loc, vector, shift);
+  else
+    sixteen = shift;
+  bits = arith::ShLIOp::create(builder, loc, bits, sixteen);
+  return arith::BitcastOp::create(builder, loc, wide, bits);
+}
+
+/// f32 to bf16 or f16, to nearest even. For bf16 in integers, which every
+/// target does on vectors: add 0x7fff and the last bit kept, then drop 16 bits;
+/// a NaN keeps its sign and becomes quiet.
+Value LaneEmitter::narrow(Value value, Type element) {
+  Type narrowType = withElement(value.getType(), element);
+  if (!element.isBF16())
+    return arith::TruncFOp::create(builder, loc, narrowType, value);
+  Type i32 = withElement(value.getType(), builder.getI32Type());
+  Type i16 = withElement(value.getType(), builder.getIntegerType(16));
+  auto constant = [&](int64_t number) -> Value {
+    auto attr = builder.getI32IntegerAttr(number);
+    if (auto vector = dyn_cast<VectorType>(i32))
+      return arith::ConstantOp::create(builder, loc,
+                                       DenseElementsAttr::get(vector, attr));
+    return arith::ConstantOp::create(builder, loc, attr);
+  };
+  Value bits = arith::BitcastOp::create(builder, loc, i32, value);
+  Value sixteen = constant(16);
+  Value upper = arith::ShRUIOp::create(builder, loc, bits, sixteen);
+  Value odd = arith::AndIOp::create(builder, loc, upper, constant(1));
+  Value bias = arith::AddIOp::create(builder, loc, odd, constant(0x7fff));
+  Value rounded = arith::AddIOp::create(builder, loc, bits, bias);
+  rounded = arith::ShRUIOp::create(builder, loc, rounded, sixteen);
+  Value quiet = arith::OrIOp::create(builder, loc, upper, constant(0x40));
+  Value isNan = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::UNO,
+                                      value, value);
+  Value chosen = arith::SelectOp::create(builder, loc, isNan, quiet, rounded);
+  Value half = arith::TruncIOp::create(builder, loc, i16, chosen);
+  return arith::BitcastOp::create(builder, loc, narrowType, half);
+}
+
+FailureOr<LaneValue>
+LaneEmitter::emitElementwise(Operation *op, ArrayRef<LaneValue> operands) {
+  if (op->getNumResults() != 1 || op->getNumRegions() != 0 ||
+      !op->hasTrait<OpTrait::Elementwise>())
+    return op->emitOpError("expected an elementwise operation on scalars in "
+                           "the body of a kernel");
+  bool isVector =
+      width != 1 && llvm::any_of(operands, [](const LaneValue &lane) {
+        return lane.isVector;
+      });
+  SmallVector<Value> values;
+  for (const LaneValue &lane : operands)
+    values.push_back(isVector ? toVector(lane) : lane.value);
+  Type result = op->getResult(0).getType();
+  // Index arithmetic on consecutive lanes stays consecutive.
+  Value base;
+  if (isVector && isa<arith::AddIOp, arith::SubIOp>(op) && result.isIndex() &&
+      operands[0].isVector != operands[1].isVector) {
+    const LaneValue &moving = operands[0].isVector ? operands[0] : operands[1];
+    const LaneValue &fixed = operands[0].isVector ? operands[1] : operands[0];
+    if (moving.base && isa<arith::AddIOp>(op))
+      base = arith::AddIOp::create(builder, loc, moving.base, fixed.value);
+    else if (operands[0].base && operands[0].isVector)
+      base = arith::SubIOp::create(builder, loc, operands[0].base, fixed.value);
+  }
+  if (base)
+    return LaneValue{nullptr, true, base};
+  auto typed = [&](Type type) { return isVector ? getVectorType(type) : type; };
+  if (auto ext = dyn_cast<arith::ExtFOp>(op);
+      ext && isNarrowFloat(ext.getIn().getType()) && result.isF32())
+    return LaneValue{widen(values[0]), isVector, nullptr};
+  if (auto trunc = dyn_cast<arith::TruncFOp>(op);
+      trunc && trunc.getIn().getType().isF32())
+    return LaneValue{narrow(values[0], result), isVector, nullptr};
+  bool movesBits = isa<arith::SelectOp, arith::BitcastOp>(op);
+  Type computed = result;
+  if (!movesBits) {
+    for (Value &value : values)
+      if (isNarrowFloat(value.getType()))
+        value = widen(value);
+    if (isNarrowFloat(result))
+      computed = builder.getF32Type();
+  }
+  OperationState state(loc, op->getName(), values, {typed(computed)},
+                       op->getAttrs());
+  state.propertiesAttr = op->getPropertiesAsAttribute();
+  Value value = builder.create(state)->getResult(0);
+  if (computed != result)
+    value = narrow(value, result);
+  return LaneValue{value, isVector, nullptr};
+}
+
+LogicalResult
+LaneEmitter::emitBody(Block &block, DenseMap<Value, LaneValue> &lanes,
+                      ArrayRef<LaneValue> indices,
+                      function_ref<FailureOr<TensorMemory>(Value)> findMemory,
+                      Operation *skip) {
+  auto find = [&](Value value) -> LaneValue {
+    auto found = lanes.find(value);
+    // Constants and scalars from outside are the same for all lanes.
+    return found == lanes.end() ? LaneValue{value, false, nullptr}
+                                : found->second;
+  };
+  for (Operation &op : block.without_terminator()) {
+    if (&op == skip)
+      continue;
+    if (auto index = dyn_cast<linalg::IndexOp>(op)) {
+      lanes[index] = indices[index.getDim()];
+      continue;
+    }
+    if (op.hasTrait<OpTrait::ConstantLike>()) {
+      lanes[op.getResult(0)] = {builder.clone(op)->getResult(0), false,
+                                nullptr};
+      continue;
+    }
+    if (auto extract = dyn_cast<tensor::ExtractOp>(op)) {
+      FailureOr<TensorMemory> memory = findMemory(extract.getTensor());
+      if (failed(memory))
+        return failure();
+      SmallVector<LaneValue> at;
+      for (Value index : extract.getIndices())
+        at.push_back(find(index));
+      lanes[extract] = emitExtract(&op, *memory, at);
+      continue;
+    }
+    SmallVector<LaneValue> operands;
+    for (Value operand : op.getOperands())
+      operands.push_back(find(operand));
+    FailureOr<LaneValue> lane = emitElementwise(&op, operands);
+    if (failed(lane))
+      return failure();
+    lanes[op.getResult(0)] = *lane;
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+Value LaneEmitter::combine(Operation *combiner, Value a, Value b) {
+  OperationState state(loc, combiner->getName(), {a, b}, {a.getType()},
+                       combiner->getAttrs());
+  state.propertiesAttr = combiner->getPropertiesAsAttribute();
+  return builder.create(state)->getResult(0);
+}
+
+Value LaneEmitter::reduce(Operation *combiner, Value vector) {
+  auto type = dyn_cast<VectorType>(vector.getType());
+  if (!type)
+    return vector;
+  // Halves onto halves: the order is the same for every rank and target width.
+  for (int64_t size = type.getDimSize(0); size > 1; size /= 2) {
+    SmallVector<int64_t> low, high;
+    for (int64_t i = 0; i < size / 2; ++i) {
+      low.push_back(i);
+      high.push_back(size / 2 + i);
+    }
+    Value a = vector::ShuffleOp::create(builder, loc, vector, vector, low);
+    Value b = vector::ShuffleOp::create(builder, loc, vector, vector, high);
+    vector = combine(combiner, a, b);
+  }
+  return vector::ExtractOp::create(builder, loc, vector, 0);
+}
+
+Value LaneEmitter::getIdentity(Operation *combiner, Type type) {
+  std::optional<TypedAttr> attr;
+  Type element = getElementTypeOrSelf(type);
+  if (auto floatType = dyn_cast<FloatType>(element)) {
+    const llvm::fltSemantics &semantics = floatType.getFloatSemantics();
+    if (isa<arith::AddFOp>(combiner))
+      attr = builder.getFloatAttr(element, 0.0);
+    else if (isa<arith::MulFOp>(combiner))
+      attr = builder.getFloatAttr(element, 1.0);
+    else if (isa<arith::MaximumFOp, arith::MaxNumFOp>(combiner))
+      attr = builder.getFloatAttr(
+          element, APFloat::getInf(semantics, /*Negative=*/true));
+    else if (isa<arith::MinimumFOp, arith::MinNumFOp>(combiner))
+      attr = builder.getFloatAttr(element, APFloat::getInf(semantics));
+  } else if (auto integer = dyn_cast<IntegerType>(element)) {
+    unsigned bits = integer.getWidth();
+    if (isa<arith::AddIOp, arith::OrIOp, arith::XOrIOp, arith::MaxUIOp>(
+            combiner))
+      attr = builder.getIntegerAttr(element, 0);
+    else if (isa<arith::MulIOp>(combiner))
+      attr = builder.getIntegerAttr(element, 1);
+    else if (isa<arith::AndIOp, arith::MinUIOp>(combiner))
+      attr = builder.getIntegerAttr(element, APInt::getAllOnes(bits));
+    else if (isa<arith::MaxSIOp>(combiner))
+      attr = builder.getIntegerAttr(element, APInt::getSignedMinValue(bits));
+    else if (isa<arith::MinSIOp>(combiner))
+      attr = builder.getIntegerAttr(element, APInt::getSignedMaxValue(bits));
+  }
+  if (!attr)
+    return nullptr;
+  if (auto vector = dyn_cast<VectorType>(type))
+    return arith::ConstantOp::create(
+        builder, loc, DenseElementsAttr::get(vector, Attribute(*attr)));
+  return arith::ConstantOp::create(builder, loc, *attr);
+}

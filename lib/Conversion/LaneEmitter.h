@@ -1,0 +1,105 @@
+//===- LaneEmitter.h - Scalar bodies as vector code -------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Emits the body of a linalg.generic for a number of neighbouring positions
+// ("lanes") of its innermost loop. A value is uniform (one scalar for all
+// lanes) or has a vector of its own per lane; index values remember that they
+// count upwards by one, so that reading a tensor at them is one vector load.
+// Narrow floats are computed in f32 and rounded after every operation, as the
+// types say; nothing here calls a function.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_CONVERSION_LANEEMITTER_H
+#define TP_LIB_CONVERSION_LANEEMITTER_H
+
+#include "mlir/IR/AffineExpr.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace tp {
+
+/// What all lanes hold.
+struct LaneValue {
+  mlir::Value value;
+  bool isVector = false;
+  /// Index of lane 0 if lane i holds base + i; null otherwise.
+  mlir::Value base;
+};
+
+/// Memory that a tensor lives in: an address, and the strides in elements by
+/// which its dimensions move it (0 for the rows of a one-row buffer).
+struct TensorMemory {
+  mlir::Value address;
+  llvm::SmallVector<int64_t> strides;
+  mlir::Type elementType;
+};
+
+class LaneEmitter {
+public:
+  LaneEmitter(mlir::OpBuilder &builder, mlir::Location loc)
+      : builder(builder), loc(loc) {}
+
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  /// Number of lanes; 1 makes scalar code.
+  int64_t width = 1;
+
+  mlir::Value constantIndex(int64_t value);
+  /// `expr` (no symbols) of index values.
+  mlir::Value emitAffine(mlir::AffineExpr expr, mlir::ValueRange dims);
+  /// Index value as lanes that count upwards from `base`.
+  LaneValue makeConsecutive(mlir::Value base);
+  /// The vector (for width 1, the scalar) of a lane value.
+  mlir::Value toVector(const LaneValue &lane);
+  mlir::Value getVectorOf(mlir::Value scalar);
+  mlir::Type getVectorType(mlir::Type element);
+
+  /// Reads and writes at the element offset expression `expr` of `dims`;
+  /// `laneDim` (-1: none) is the dimension in which lanes are neighbours.
+  LaneValue load(const TensorMemory &memory, mlir::AffineExpr expr,
+                 mlir::ValueRange dims, int64_t laneDim);
+  void store(const LaneValue &lane, const TensorMemory &memory,
+             mlir::AffineExpr expr, mlir::ValueRange dims, int64_t laneDim);
+  /// Linear offset of `map`'s results in `memory`.
+  static mlir::AffineExpr getOffset(const TensorMemory &memory,
+                                    mlir::AffineMap map);
+
+  /// Emits `block` with its arguments already in `lanes`; `indices` are the
+  /// loops' index values by domain dimension; `findMemory` knows where a tensor
+  /// read by tensor.extract is. Fills in `lanes` for every value of the block.
+  /// Stops before `last` (a combiner) if it is not null.
+  mlir::LogicalResult emitBody(
+      mlir::Block &block, llvm::DenseMap<mlir::Value, LaneValue> &lanes,
+      llvm::ArrayRef<LaneValue> indices,
+      llvm::function_ref<mlir::FailureOr<TensorMemory>(mlir::Value)> findMemory,
+      mlir::Operation *skip = nullptr);
+
+  /// One operation of one result on lanes; scalar if all operands are uniform.
+  mlir::FailureOr<LaneValue>
+  emitElementwise(mlir::Operation *op, llvm::ArrayRef<LaneValue> operands);
+
+  /// All lanes combined by the operation `combiner` (such as arith.addf).
+  mlir::Value reduce(mlir::Operation *combiner, mlir::Value vector);
+  /// `combiner` of two values.
+  mlir::Value combine(mlir::Operation *combiner, mlir::Value a, mlir::Value b);
+  /// The value that `combiner` leaves unchanged; null if it has none.
+  mlir::Value getIdentity(mlir::Operation *combiner, mlir::Type type);
+
+  /// A value of bf16 or f16 as f32, and back, rounded to nearest even.
+  mlir::Value widen(mlir::Value value);
+  mlir::Value narrow(mlir::Value value, mlir::Type element);
+
+private:
+  mlir::Value loadScalar(const TensorMemory &memory, mlir::Value offset);
+  LaneValue emitExtract(mlir::Operation *op, const TensorMemory &memory,
+                        llvm::ArrayRef<LaneValue> indices);
+  mlir::Value getAddress(const TensorMemory &memory, mlir::Value offset);
+};
+
+} // namespace tp
+
+#endif // TP_LIB_CONVERSION_LANEEMITTER_H

@@ -1,0 +1,504 @@
+//===- LowerStep.cpp - Entries as steps that call the runtime -------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A step is straight code around library calls, so it is written with plain
+// blocks: after each call a branch leaves with the status if it is not zero.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Tables.h"
+#include "tp/Conversion/Passes.h"
+#include "tp/Schedule/Buffers.h"
+#include "tp/Schedule/RowKernels.h"
+#include "tp/Schedule/Views.h"
+#include "tprt/abi.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace tp {
+#define GEN_PASS_DEF_LOWERSTEP
+#include "tp/Conversion/Passes.h.inc"
+} // namespace tp
+
+using namespace mlir;
+using namespace tp;
+
+namespace {
+
+/// Members of tprt_step_args, by position.
+enum Member {
+  Inputs,
+  Outputs,
+  Params,
+  Constants,
+  Arena,
+  Comm,
+  Scratch,
+  ScratchStride,
+  Workers,
+  AxisIndex
+};
+
+/// Where the iteration of a repeated layer stands.
+struct Iteration {
+  RepeatOp repeat;
+  Value index;                      ///< i64
+  SmallVector<Value> current, next; ///< addresses of the carried values
+};
+
+class StepBuilder {
+public:
+  StepBuilder(func::FuncOp entry, const Tables &tables)
+      : entry(entry), tables(tables), builder(entry.getContext()),
+        loc(entry.getLoc()),
+        pointer(LLVM::LLVMPointerType::get(entry.getContext())),
+        i32(builder.getI32Type()), i64(builder.getI64Type()) {}
+
+  FailureOr<func::FuncOp> run();
+
+private:
+  func::FuncOp entry;
+  const Tables &tables;
+  OpBuilder builder;
+  Location loc;
+  Type pointer, i32, i64;
+  func::FuncOp step;
+  Block *failed = nullptr; ///< returns its argument
+  Value api, rank, args, context, zero;
+  DenseMap<int, Value> members;
+  IRMapping scalars;
+  SmallVector<Iteration> iterations;
+
+  Value constant(int64_t value) {
+    return arith::ConstantIntOp::create(builder, loc, value, 64);
+  }
+  Value constant32(int64_t value) {
+    return arith::ConstantIntOp::create(builder, loc, value, 32);
+  }
+  Value null() { return LLVM::ZeroOp::create(builder, loc, pointer); }
+  Value offsetBytes(Value address, int64_t bytes) {
+    if (bytes == 0)
+      return address;
+    return offsetBytes(address, constant(bytes));
+  }
+  Value offsetBytes(Value address, Value bytes) {
+    return LLVM::GEPOp::create(builder, loc, pointer, builder.getI8Type(),
+                               address, ArrayRef<LLVM::GEPArg>{bytes});
+  }
+  Value loadAt(Value address, int64_t index, Type type) {
+    return LLVM::LoadOp::create(builder, loc, type,
+                                offsetBytes(address, 8 * index));
+  }
+  Value layer() { return iterations.empty() ? zero : iterations.back().index; }
+
+  /// Calls a function of the table and leaves with its status if it failed.
+  void callRuntime(int slot, ValueRange arguments);
+  LogicalResult emitBlock(Block &block);
+  LogicalResult emitOp(Operation *op);
+  LogicalResult emitRows(func::CallOp call, func::FuncOp kernel);
+  LogicalResult emitGemm(func::CallOp call, func::FuncOp kernel);
+  LogicalResult emitAttention(nn::AttentionOp op);
+  LogicalResult emitRepeat(RepeatOp op);
+  LogicalResult emitRank(RankOp op);
+  Value getParameter(ParameterOp op, int64_t gemm);
+  FailureOr<Value> getAddress(Value value);
+  FailureOr<Value> getPlace(Operation *op, BufferAttr buffer, Type type);
+};
+
+} // namespace
+
+void StepBuilder::callRuntime(int slot, ValueRange arguments) {
+  SmallVector<Value> operands{loadAt(api, 1 + slot, pointer), rank};
+  llvm::append_range(operands, arguments);
+  SmallVector<Type> types(ValueRange(operands).drop_front().getTypes());
+  auto call = LLVM::CallOp::create(
+      builder, loc, LLVM::LLVMFunctionType::get(i32, types), operands);
+  Value status = call.getResult();
+  Value isBad = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
+                                      status, constant32(0));
+  Block *next = builder.createBlock(&step.getBody(), failed->getIterator());
+  builder.setInsertionPointAfter(isBad.getDefiningOp());
+  cf::CondBranchOp::create(builder, loc, isBad, failed, ValueRange{status},
+                           next, ValueRange{});
+  builder.setInsertionPointToStart(next);
+}
+
+//===----------------------------------------------------------------------===//
+// Addresses
+//===----------------------------------------------------------------------===//
+
+Value StepBuilder::getParameter(ParameterOp op, int64_t gemm) {
+  Value slot = constant(tables.getSlot(op, gemm));
+  if (op.isTemplate())
+    slot = arith::AddIOp::create(builder, loc, slot, layer());
+  Value offset = arith::MulIOp::create(builder, loc, slot, constant(8));
+  return LLVM::LoadOp::create(builder, loc, pointer,
+                              offsetBytes(members[Params], offset));
+}
+
+/// The place `buffer` of a result of `op` of type `type`.
+FailureOr<Value> StepBuilder::getPlace(Operation *op, BufferAttr buffer,
+                                       Type type) {
+  StringRef space = buffer.getSpace().getValue();
+  int64_t offset = buffer.getOffset();
+  if (space == "arena")
+    return offsetBytes(members[Arena], offset);
+  if (space == "comm")
+    return offsetBytes(members[Comm], offset);
+  if (space == "output")
+    return loadAt(members[Outputs], offset, pointer);
+  if (!iterations.empty() && space == "next")
+    return iterations.back().next[offset];
+  if (!iterations.empty() && space == "stacked") {
+    RepeatOp repeat = iterations.back().repeat;
+    OpResult result = repeat.getStackedResults()[offset];
+    FailureOr<Value> base = getAddress(result);
+    if (::mlir::failed(base))
+      return failure();
+    Value moved = arith::MulIOp::create(
+        builder, loc, iterations.back().index,
+        constant(getTensorBytes(cast<RankedTensorType>(type))));
+    return offsetBytes(*base, moved);
+  }
+  return op->emitOpError("has an unknown place ") << buffer;
+}
+
+FailureOr<Value> StepBuilder::getAddress(Value value) {
+  ViewedTensor view = getViewedTensor(value);
+  FailureOr<Value> base = failure();
+  if (auto argument = dyn_cast<BlockArgument>(view.root)) {
+    if (argument.getOwner() == &entry.getBody().front()) {
+      base = loadAt(members[Inputs], argument.getArgNumber(), pointer);
+    } else {
+      for (Iteration &iteration : iterations) {
+        RepeatOp repeat = iteration.repeat;
+        if (argument.getOwner() != repeat.getBodyBlock())
+          continue;
+        unsigned number = argument.getArgNumber() - 1;
+        if (number < repeat.getInits().size()) {
+          base = iteration.current[number];
+          continue;
+        }
+        FailureOr<Value> whole =
+            getAddress(repeat.getStacked()[number - repeat.getInits().size()]);
+        if (::mlir::failed(whole))
+          return failure();
+        Value moved = arith::MulIOp::create(
+            builder, loc, iteration.index,
+            constant(
+                getTensorBytes(cast<RankedTensorType>(argument.getType()))));
+        base = offsetBytes(*whole, moved);
+      }
+    }
+  } else {
+    Operation *op = view.root.getDefiningOp();
+    unsigned result = cast<OpResult>(view.root).getResultNumber();
+    if (auto parameter = dyn_cast<ParameterOp>(op)) {
+      base = getParameter(parameter, -1);
+    } else if (isa<arith::ConstantOp>(op)) {
+      base = offsetBytes(members[Constants], tables.getConstantOffset(op));
+    } else if (auto buffers = op->getAttrOfType<ArrayAttr>(buffersAttrName)) {
+      size_t index = result;
+      if (auto repeat = dyn_cast<RepeatOp>(op)) {
+        size_t carried = repeat.getInits().size();
+        index = result < carried ? 2 * result + repeat.getCount() % 2
+                                 : carried + result;
+      }
+      base =
+          getPlace(op, cast<BufferAttr>(buffers[index]), view.root.getType());
+    } else {
+      return op->emitOpError("has no place in memory");
+    }
+  }
+  if (::mlir::failed(base))
+    return entry.emitOpError("has a tensor without a place in memory");
+  return offsetBytes(*base, view.byteOffset);
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+LogicalResult StepBuilder::emitRows(func::CallOp call, func::FuncOp kernel) {
+  SmallVector<Value> slots;
+  for (Value operand : call.getOperands()) {
+    if (!isa<RankedTensorType>(operand.getType())) {
+      Value scalar = scalars.lookup(operand);
+      if (scalar.getType().isIndex())
+        scalar = arith::IndexCastOp::create(builder, loc, i64, scalar);
+      slots.push_back(scalar);
+      continue;
+    }
+    FailureOr<Value> address = getAddress(operand);
+    if (::mlir::failed(address))
+      return failure();
+    slots.push_back(*address);
+  }
+  for (Value result : call.getResults()) {
+    FailureOr<Value> address = getAddress(result);
+    if (::mlir::failed(address))
+      return failure();
+    slots.push_back(*address);
+  }
+  slots.push_back(members[Scratch]);
+  slots.push_back(members[ScratchStride]);
+  for (auto [i, slot] : llvm::enumerate(slots))
+    LLVM::StoreOp::create(builder, loc, slot, offsetBytes(context, 8 * i));
+  callRuntime(TPRT_SLOT_mark,
+              {constant32(tables.getKernel(call.getCallee())), layer()});
+  auto body = kernel->getAttrOfType<FlatSymbolRefAttr>(bodyAttrName);
+  auto number = [&](StringRef name) {
+    return constant(kernel->getAttrOfType<IntegerAttr>(name).getInt());
+  };
+  auto function = func::ConstantOp::create(
+      builder, loc, builder.getFunctionType({pointer, i64, i64, i64}, {}),
+      body);
+  Value address = UnrealizedConversionCastOp::create(
+                      builder, loc, TypeRange{pointer}, ValueRange{function})
+                      .getResult(0);
+  callRuntime(
+      TPRT_SLOT_parallel_for,
+      {address, context, number(rowCountAttrName), number(grainAttrName)});
+  return success();
+}
+
+LogicalResult StepBuilder::emitGemm(func::CallOp call, func::FuncOp kernel) {
+  nn::LinearOp linear;
+  kernel.walk([&](nn::LinearOp op) { linear = op; });
+  auto operandOf = [&](Value value) {
+    return call.getOperand(cast<BlockArgument>(value).getArgNumber());
+  };
+  int64_t id = tables.getGemm(call);
+  const GemmEntry &gemm = tables.gemms[id];
+  FailureOr<Value> x = getAddress(operandOf(linear.getInput()));
+  Value weightOperand = operandOf(linear.getWeight());
+  FailureOr<Value> w =
+      gemm.weightIsParameter
+          ? FailureOr<Value>(
+                getParameter(weightOperand.getDefiningOp<ParameterOp>(), id))
+          : getAddress(weightOperand);
+  FailureOr<Value> bias = null();
+  if (linear.getBias())
+    bias = getAddress(operandOf(linear.getBias()));
+  FailureOr<Value> y = getAddress(call.getResult(0));
+  if (::mlir::failed(x) || ::mlir::failed(w) || ::mlir::failed(bias) ||
+      ::mlir::failed(y))
+    return failure();
+  int64_t rows =
+      cast<RankedTensorType>(linear.getInput().getType()).getNumElements() /
+      gemm.k;
+  callRuntime(TPRT_SLOT_gemm,
+              {constant32(id), constant(rows), *x, constant(gemm.k), *w, *bias,
+               null(), *y, constant(gemm.n)});
+  return success();
+}
+
+LogicalResult StepBuilder::emitAttention(nn::AttentionOp op) {
+  auto query = cast<RankedTensorType>(op.getQuery().getType());
+  auto key = cast<RankedTensorType>(op.getKey().getType());
+  int64_t queryLength = query.getDimSize(1), keyLength = key.getDimSize(1);
+  SmallVector<Value> address;
+  for (Value operand : op->getOperands()) {
+    FailureOr<Value> found = getAddress(operand);
+    if (::mlir::failed(found))
+      return failure();
+    address.push_back(*found);
+  }
+  FailureOr<Value> out = getAddress(op.getResult());
+  if (::mlir::failed(out))
+    return failure();
+  Value queryStride = constant(query.getDimSize(2) * query.getDimSize(3));
+  Value keyStride = constant(key.getDimSize(2) * key.getDimSize(3));
+  callRuntime(TPRT_SLOT_attention,
+              {constant32(tables.getAttention(op)), address[0], queryStride,
+               address[1], keyStride, address[2], keyStride,
+               op.getMask() ? address[3] : null(), constant(keyLength),
+               constant(keyLength - queryLength), *out, queryStride, null()});
+  return success();
+}
+
+LogicalResult StepBuilder::emitRank(RankOp op) {
+  MeshAttr mesh = lookupMesh(op, op.getMeshAttr()).getMesh();
+  Value index = zero;
+  for (AxisRefAttr ref : op.getAxes().getAxes()) {
+    int64_t position = 0, total = 1;
+    for (auto [i, axis] : llvm::enumerate(mesh.getAxes()))
+      if (axis.getName() == ref.getName()) {
+        position = i;
+        total = axis.getSize();
+      }
+    int64_t size = ref.getSize() == 0 ? total : ref.getSize();
+    int64_t pre = ref.getSize() == 0 ? 1 : ref.getPre();
+    Value at = loadAt(members[AxisIndex], position, i64);
+    at = arith::DivUIOp::create(builder, loc, at,
+                                constant(total / (pre * size)));
+    at = arith::RemUIOp::create(builder, loc, at, constant(size));
+    index = arith::MulIOp::create(builder, loc, index, constant(size));
+    index = arith::AddIOp::create(builder, loc, index, at);
+  }
+  scalars.map(op.getResult(),
+              Value(arith::IndexCastOp::create(builder, loc,
+                                               builder.getIndexType(), index)));
+  return success();
+}
+
+LogicalResult StepBuilder::emitRepeat(RepeatOp op) {
+  auto buffers = op->getAttrOfType<ArrayAttr>(buffersAttrName);
+  size_t carried = op.getInits().size();
+  SmallVector<Value> initial{zero};
+  SmallVector<Type> types{i64};
+  for (int place : {0, 1})
+    for (size_t i = 0; i < carried; ++i) {
+      FailureOr<Value> address =
+          getPlace(op, cast<BufferAttr>(buffers[2 * i + place]),
+                   op->getResult(i).getType());
+      if (::mlir::failed(address))
+        return failure();
+      initial.push_back(*address);
+      types.push_back(pointer);
+    }
+  Block *before = builder.getInsertionBlock();
+  Block *header =
+      builder.createBlock(&step.getBody(), failed->getIterator(), types,
+                          SmallVector<Location>(types.size(), loc));
+  Block *after = builder.createBlock(&step.getBody(), failed->getIterator());
+  builder.setInsertionPointToEnd(before);
+  cf::BranchOp::create(builder, loc, header, initial);
+  builder.setInsertionPointToStart(header);
+  Iteration iteration{op, header->getArgument(0), {}, {}};
+  for (size_t i = 0; i < carried; ++i) {
+    iteration.current.push_back(header->getArgument(1 + i));
+    iteration.next.push_back(header->getArgument(1 + carried + i));
+  }
+  iterations.push_back(iteration);
+  scalars.map(op.getIndex(),
+              Value(arith::IndexCastOp::create(
+                  builder, loc, builder.getIndexType(), iteration.index)));
+  if (::mlir::failed(emitBlock(*op.getBodyBlock())))
+    return failure();
+  iterations.pop_back();
+  Value next =
+      arith::AddIOp::create(builder, loc, iteration.index, constant(1));
+  Value again = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                      next, constant(op.getCount()));
+  SmallVector<Value> arguments{next};
+  llvm::append_range(arguments, iteration.next);
+  llvm::append_range(arguments, iteration.current);
+  cf::CondBranchOp::create(builder, loc, again, header, arguments, after,
+                           ValueRange{});
+  after->moveBefore(failed);
+  builder.setInsertionPointToStart(after);
+  return success();
+}
+
+LogicalResult StepBuilder::emitOp(Operation *op) {
+  loc = op->getLoc();
+  if (auto call = dyn_cast<func::CallOp>(op)) {
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+        call, call.getCalleeAttr());
+    auto kind = kernel->getAttrOfType<StringAttr>(kernelAttrName).getValue();
+    return kind == "rows" ? emitRows(call, kernel) : emitGemm(call, kernel);
+  }
+  if (auto attention = dyn_cast<nn::AttentionOp>(op))
+    return emitAttention(attention);
+  if (isa<CollectiveOpInterface>(op)) {
+    FailureOr<Value> in = getAddress(op->getOperand(0));
+    FailureOr<Value> out = getAddress(op->getResult(0));
+    if (::mlir::failed(in) || ::mlir::failed(out))
+      return failure();
+    callRuntime(TPRT_SLOT_collective,
+                {constant32(tables.getCollective(op)), layer(), *in, *out});
+    return success();
+  }
+  if (auto repeat = dyn_cast<RepeatOp>(op))
+    return emitRepeat(repeat);
+  if (auto rankOp = dyn_cast<RankOp>(op))
+    return emitRank(rankOp);
+  bool isScalar = op->getNumResults() == 1 &&
+                  !isa<RankedTensorType>(op->getResult(0).getType());
+  if (isScalar)
+    builder.clone(*op, scalars);
+  // Parameters, constants and views are addresses: computed where used.
+  return success();
+}
+
+LogicalResult StepBuilder::emitBlock(Block &block) {
+  for (Operation &op : block.without_terminator())
+    if (::mlir::failed(emitOp(&op)))
+      return failure();
+  return success();
+}
+
+FailureOr<func::FuncOp> StepBuilder::run() {
+  builder.setInsertionPoint(entry);
+  step = func::FuncOp::create(
+      builder, loc, (entry.getName() + ".step").str(),
+      builder.getFunctionType({pointer, pointer, pointer}, {i32}));
+  step.setPrivate();
+  Block *first = step.addEntryBlock();
+  failed =
+      builder.createBlock(&step.getBody(), step.getBody().end(), {i32}, {loc});
+  func::ReturnOp::create(builder, loc, failed->getArgument(0));
+  builder.setInsertionPointToStart(first);
+  api = first->getArgument(0);
+  rank = first->getArgument(1);
+  args = first->getArgument(2);
+  zero = constant(0);
+  for (int member = Inputs; member <= AxisIndex; ++member)
+    members[member] =
+        loadAt(args, member,
+               member == ScratchStride || member == Workers ? i64 : pointer);
+  // One context for all kernels: parallel_for returns when it is done.
+  size_t slots = 2;
+  entry.walk([&](func::CallOp call) {
+    slots = std::max<size_t>(slots,
+                             call.getNumOperands() + call.getNumResults() + 2);
+  });
+  context = LLVM::AllocaOp::create(builder, loc, pointer, i64, constant(slots),
+                                   /*alignment=*/8);
+  if (::mlir::failed(emitBlock(entry.getBody().front())))
+    return failure();
+  func::ReturnOp::create(builder, loc, constant32(0));
+  return step;
+}
+
+namespace {
+struct LowerStepPass : tp::impl::LowerStepBase<LowerStepPass> {
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    OpBuilder builder(module);
+    FailureOr<Tables> tables = Tables::build(module);
+    if (failed(tables))
+      return signalPassFailure();
+    SmallVector<Attribute> steps;
+    for (func::FuncOp entry : tables->entries) {
+      FailureOr<func::FuncOp> step = StepBuilder(entry, *tables).run();
+      if (failed(step))
+        return signalPassFailure();
+      steps.push_back(FlatSymbolRefAttr::get(step->getNameAttr()));
+    }
+    std::string manifest;
+    llvm::raw_string_ostream(manifest)
+        << tables->getManifest(module, llvm::json::Object());
+    module->setAttr(manifestAttrName, builder.getStringAttr(manifest));
+    module->setAttr(constantsAttrName,
+                    builder.getStringAttr(tables->constants));
+    module->setAttr(entriesAttrName, builder.getArrayAttr(steps));
+    // What is left is code; the tables have the rest.
+    for (auto function : llvm::to_vector(module.getOps<func::FuncOp>())) {
+      auto kind = function->getAttrOfType<StringAttr>(kernelAttrName);
+      if (kind && kind.getValue() == "body")
+        function->removeAttr(kernelAttrName);
+      else if (kind || llvm::is_contained(tables->entries, function))
+        function.erase();
+    }
+    for (auto mesh : llvm::to_vector(module.getOps<MeshOp>()))
+      mesh.erase();
+  }
+};
+} // namespace

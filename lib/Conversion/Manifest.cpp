@@ -1,0 +1,331 @@
+//===- Manifest.cpp - The artifact's manifest from the tables -------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Writes what docs/RuntimeABI.md describes, key by key.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Tables.h"
+
+#include "tp/Import/ModelAttributes.h"
+#include "tp/Schedule/Buffers.h"
+#include "tp/Schedule/RowKernels.h"
+
+using namespace mlir;
+using namespace tp;
+namespace json = llvm::json;
+
+/// On parameters, arguments and results: the type before partition.
+static constexpr llvm::StringLiteral globalTypeAttrName = "tp.global_type";
+
+static json::Array getShape(ArrayRef<int64_t> shape) {
+  json::Array result;
+  for (int64_t size : shape)
+    result.push_back(size);
+  return result;
+}
+
+json::Array tp::getAxes(AxisListAttr axes) {
+  json::Array result;
+  if (!axes)
+    return result;
+  for (AxisRefAttr ref : axes.getAxes()) {
+    json::Object axis{{"axis", ref.getName().getValue().str()}};
+    if (ref.getSize() != 0) {
+      axis["pre"] = ref.getPre();
+      axis["size"] = ref.getSize();
+    }
+    result.push_back(std::move(axis));
+  }
+  return result;
+}
+
+static json::Array getSharding(ShardingAttr sharding, int64_t rank) {
+  json::Array result;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    result.push_back(
+        sharding ? getAxes(AxisListAttr::get(sharding.getContext(),
+                                             sharding.getDims()[dim].getAxes()))
+                 : json::Array());
+  return result;
+}
+
+/// Where the user finds what an operation came from.
+static std::string describeLocation(Location loc) {
+  if (auto name = dyn_cast<NameLoc>(loc))
+    return name.getName().str();
+  if (auto file = dyn_cast<FileLineColLoc>(loc))
+    return (file.getFilename().getValue() + ":" + Twine(file.getLine()) + ":" +
+            Twine(file.getColumn()))
+        .str();
+  if (auto fused = dyn_cast<FusedLoc>(loc)) {
+    for (Location part : fused.getLocations())
+      if (std::string text = describeLocation(part); !text.empty())
+        return text;
+    return "";
+  }
+  if (auto call = dyn_cast<CallSiteLoc>(loc))
+    return describeLocation(call.getCallee());
+  return "";
+}
+
+static RankedTensorType getGlobalType(Attribute attr, Type local) {
+  if (auto type = dyn_cast_or_null<TypeAttr>(attr))
+    return cast<RankedTensorType>(type.getValue());
+  return cast<RankedTensorType>(local);
+}
+
+static json::Object describeTensor(func::FuncOp function, unsigned index,
+                                   bool isResult) {
+  auto attribute = [&](StringRef name) {
+    return isResult ? function.getResultAttr(index, name)
+                    : function.getArgAttr(index, name);
+  };
+  Type local = isResult ? function.getResultTypes()[index]
+                        : function.getArgumentTypes()[index];
+  RankedTensorType global = getGlobalType(attribute(globalTypeAttrName), local);
+  auto name =
+      dyn_cast_or_null<StringAttr>(attribute(TPDialect::getNameAttrName()));
+  std::string fallback = (isResult ? "result" : "arg") + std::to_string(index);
+  json::Object tensor{
+      {"name", name ? name.getValue().str() : fallback},
+      {"type", getTypeName(global.getElementType())},
+      {"shape", getShape(global.getShape())},
+      {"sharding", getSharding(dyn_cast_or_null<ShardingAttr>(
+                                   attribute(TPDialect::getShardingAttrName())),
+                               global.getRank())},
+      {"local_shape", getShape(cast<RankedTensorType>(local).getShape())}};
+  if (isResult)
+    return tensor;
+  if (auto value = dyn_cast_or_null<StringAttr>(attribute(defaultAttrName)))
+    tensor["default"] = value.getValue().str();
+  if (auto range =
+          dyn_cast_or_null<DenseI64ArrayAttr>(attribute(rangeAttrName)))
+    tensor["range"] = getShape(range.asArrayRef());
+  if (attribute(rightPaddedAttrName))
+    tensor["right_padded"] = true;
+  return tensor;
+}
+
+static json::Object describeParameter(const ParameterEntry &entry) {
+  ParameterOp op = entry.op;
+  json::Array names{op.getName().str()};
+  if (auto alternatives = op.getAlternatives())
+    for (Attribute name : *alternatives)
+      names.push_back(cast<StringAttr>(name).getValue().str());
+  RankedTensorType global =
+      getGlobalType(op->getAttr(globalTypeAttrName), op.getType());
+  auto shardings =
+      op->getAttrOfType<ArrayAttr>(TPDialect::getShardingsAttrName());
+  json::Object result{
+      {"names", std::move(names)},
+      {"count", entry.count},
+      {"first", 0},
+      {"base", entry.base},
+      {"source_shape", getShape(global.getShape())},
+      {"shape", getShape(global.getShape())},
+      {"sharding", getSharding(shardings ? dyn_cast<ShardingAttr>(shardings[0])
+                                         : ShardingAttr(),
+                               global.getRank())},
+      {"local_shape",
+       getShape(cast<RankedTensorType>(op.getType()).getShape())},
+      {"type", getTypeName(global.getElementType())},
+      {"use", entry.use}};
+  if (auto source = op.getSourceAttr()) {
+    result["source_shape"] = getShape(source.getShape());
+    SmallVector<int64_t> sizes(global.getRank());
+    for (auto [dim, from] : llvm::enumerate(source.getPermutation()))
+      sizes[from] = global.getDimSize(dim);
+    result["slice"] = json::Object{{"offsets", getShape(source.getOffsets())},
+                                   {"sizes", getShape(sizes)}};
+    result["permutation"] = getShape(source.getPermutation());
+  }
+  if (auto partial = op->getAttrOfType<AxisListAttr>("tp.partial"))
+    result["partial"] = getAxes(partial);
+  if (auto init = op->getAttrOfType<StringAttr>(initAttrName))
+    result["init"] = init.getValue().str();
+  return result;
+}
+
+static json::Object describeCollective(Operation *op, int64_t id) {
+  auto collective = cast<CollectiveOpInterface>(op);
+  auto input = cast<RankedTensorType>(op->getOperand(0).getType());
+  auto output = cast<RankedTensorType>(op->getResult(0).getType());
+  LedgerAttr ledger = collective.getLedgerEntry();
+  auto text = [&](StringAttr attr) {
+    return attr ? attr.getValue().str() : std::string();
+  };
+  json::Object result{
+      {"id", id},
+      {"kind", collective.getCollectiveKind().str()},
+      {"type", getTypeName(input.getElementType())},
+      {"axes", getAxes(collective.getCollectiveAxes())},
+      {"input_shape", getShape(input.getShape())},
+      {"output_shape", getShape(output.getShape())},
+      {"count", getRepetitions(op)},
+      {"bytes", std::max(getTensorBytes(input), getTensorBytes(output))},
+      {"cause", ledger ? text(ledger.getCause()) : ""},
+      {"annotation", ledger ? text(ledger.getAnnotation()) : ""},
+      {"location", describeLocation(op->getLoc())},
+      {"pass", ledger ? text(ledger.getPass()) : ""}};
+  if (auto reduce = dyn_cast<AllReduceOp>(op))
+    result["reduction"] = reduce.getReduction().str();
+  if (auto reduce = dyn_cast<ReduceScatterOp>(op)) {
+    result["reduction"] = reduce.getReduction().str();
+    result["dim"] = reduce.getDim();
+  }
+  if (auto gather = dyn_cast<AllGatherOp>(op))
+    result["dim"] = gather.getDim();
+  if (auto exchange = dyn_cast<AllToAllOp>(op)) {
+    result["dim"] = exchange.getGatherDim();
+    result["split_dim"] = exchange.getSplitDim();
+  }
+  if (isa<BroadcastOp>(op))
+    result["root"] = 0;
+  if (auto permute = dyn_cast<CollectivePermuteOp>(op)) {
+    Mesh mesh = lookupMesh(op, permute.getMeshAttr()).getMesh().toMesh();
+    AxisList axes = *resolveAxes(permute.getAxes(), mesh,
+                                 [&] { return op->emitOpError(); });
+    json::Array pairs;
+    llvm::DenseSet<int64_t> seen;
+    SmallVector<int64_t> flat(permute.getPairs().getValues<int64_t>());
+    for (size_t i = 0; i + 1 < flat.size(); i += 2) {
+      int64_t from = mesh.getIndexAlong(flat[i], axes);
+      int64_t to = mesh.getIndexAlong(flat[i + 1], axes);
+      if (seen.insert(to).second)
+        pairs.push_back(json::Array{from, to});
+    }
+    result["pairs"] = std::move(pairs);
+  }
+  return result;
+}
+
+static json::Object describeAttention(nn::AttentionOp op, int64_t id) {
+  auto query = cast<RankedTensorType>(op.getQuery().getType());
+  auto key = cast<RankedTensorType>(op.getKey().getType());
+  json::Object result{{"id", id},
+                      {"batch", query.getDimSize(0)},
+                      {"q_len", query.getDimSize(1)},
+                      {"kv_capacity", key.getDimSize(1)},
+                      {"q_heads", query.getDimSize(2)},
+                      {"kv_heads", key.getDimSize(2)},
+                      {"head_size", query.getDimSize(3)},
+                      {"type", getTypeName(query.getElementType())},
+                      {"causal", op.getCausal()},
+                      {"window", op.getWindow().value_or(0)},
+                      {"scale", op.getScale().convertToDouble()},
+                      {"mask", op.getMask() ? "key_padding" : "none"}};
+  if (op.getMask())
+    result["mask_type"] = getTypeName(getElementTypeOrSelf(op.getMask()));
+  return result;
+}
+
+static int64_t getBytes(ArrayRef<Type> types) {
+  int64_t bytes = 0;
+  for (Type type : types)
+    bytes += llvm::alignTo(getTensorBytes(cast<RankedTensorType>(type)), 64);
+  return bytes;
+}
+
+json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
+  json::Object meshObject;
+  json::Array axes;
+  if (MeshOp mesh = getUniqueMesh(module)) {
+    for (MeshAxisAttr axis : mesh.getMesh().getAxes())
+      axes.push_back(json::Object{{"name", axis.getName().getValue().str()},
+                                  {"size", axis.getSize()}});
+    if (!mesh.getMesh().getDeviceIds().empty())
+      meshObject["device_order"] = getShape(mesh.getMesh().getDeviceIds());
+  } else {
+    axes.push_back(json::Object{{"name", "tp"}, {"size", 1}});
+  }
+  meshObject["axes"] = std::move(axes);
+
+  int64_t parameterBytes = 0;
+  json::Array parameterList, gemmList, attentionList, collectiveList,
+      kernelList, ignored, entryList;
+  for (ParameterEntry entry : parameters) {
+    parameterBytes += entry.count * getBytes({entry.op.getType()});
+    parameterList.push_back(describeParameter(entry));
+  }
+  for (auto [id, gemm] : llvm::enumerate(gemms))
+    gemmList.push_back(json::Object{
+        {"id", id},
+        {"m", gemm.m},
+        {"n", gemm.n},
+        {"k", gemm.k},
+        {"x_type", gemm.xType},
+        {"w_type", gemm.wType},
+        {"y_type", gemm.yType},
+        {"bias", gemm.hasBias},
+        {"bias_type", gemm.biasType},
+        {"activation", gemm.activation},
+        {"residual", false},
+        {"weight", gemm.weightIsParameter ? "parameter" : "buffer"}});
+  for (auto [id, op] : llvm::enumerate(attentions))
+    attentionList.push_back(describeAttention(cast<nn::AttentionOp>(op), id));
+  for (auto [id, op] : llvm::enumerate(collectives))
+    collectiveList.push_back(describeCollective(op, id));
+  int64_t scratch = 0;
+  for (const std::string &name : kernels) {
+    kernelList.push_back(name);
+    if (auto bytes = module.lookupSymbol(name)->getAttrOfType<IntegerAttr>(
+            scratchBytesAttrName))
+      scratch = std::max(scratch, bytes.getInt());
+  }
+  if (auto patterns = module->getAttrOfType<ArrayAttr>(ignoredTensorsAttrName))
+    for (Attribute pattern : patterns)
+      ignored.push_back(cast<StringAttr>(pattern).getValue().str());
+  for (func::FuncOp function : entries) {
+    json::Array inputs, outputs;
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      inputs.push_back(describeTensor(function, i, false));
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      outputs.push_back(describeTensor(function, i, true));
+    auto bytes = [&](StringRef name) {
+      auto attr = function->getAttrOfType<IntegerAttr>(name);
+      return attr ? attr.getInt() : int64_t(0);
+    };
+    int64_t arena = bytes(arenaBytesAttrName), comm = bytes(commBytesAttrName);
+    entryList.push_back(
+        json::Object{{"name", function.getName().str()},
+                     {"inputs", std::move(inputs)},
+                     {"outputs", std::move(outputs)},
+                     {"arena_bytes", arena},
+                     {"comm_bytes", comm},
+                     {"scratch_bytes", scratch},
+                     {"peak_bytes", parameterBytes + arena + comm +
+                                        int64_t(constants.size()) +
+                                        getBytes(function.getArgumentTypes()) +
+                                        getBytes(function.getResultTypes())}});
+  }
+  auto text = [&](StringRef name, StringRef otherwise) {
+    auto attr = module->getAttrOfType<StringAttr>(name);
+    return attr ? attr.getValue().str() : otherwise.str();
+  };
+  // The type most of the work is done in: that of the largest GEMM.
+  std::string type = "f32";
+  int64_t largest = -1;
+  for (const GemmEntry &gemm : gemms)
+    if (gemm.n * gemm.k > largest) {
+      largest = gemm.n * gemm.k;
+      type = gemm.wType;
+    }
+  return json::Object{
+      {"abi", 1},
+      {"producer", "tp-mlir " TP_VERSION},
+      {"model", json::Object{{"name", text(modelNameAttrName, "")},
+                             {"architecture", text(architectureAttrName, "")},
+                             {"type", type}}},
+      {"target", std::move(target)},
+      {"mesh", std::move(meshObject)},
+      {"entries", std::move(entryList)},
+      {"parameters", std::move(parameterList)},
+      {"ignored", std::move(ignored)},
+      {"gemms", std::move(gemmList)},
+      {"attentions", std::move(attentionList)},
+      {"collectives", std::move(collectiveList)},
+      {"kernels", std::move(kernelList)}};
+}

@@ -1,0 +1,228 @@
+//===- Tables.cpp - What an artifact lists beside its code ----------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Collects the tables from the scheduled program.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Tables.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "tp/Schedule/RowKernels.h"
+#include "tp/Schedule/Views.h"
+
+using namespace mlir;
+using namespace tp;
+
+std::string tp::getTypeName(Type type) {
+  if (type.isF32())
+    return "f32";
+  if (type.isBF16())
+    return "bf16";
+  if (type.isF16())
+    return "f16";
+  if (type.isInteger(32))
+    return "i32";
+  if (type.isInteger(64))
+    return "i64";
+  if (type.isInteger(8) || type.isInteger(1))
+    return "i8";
+  return "";
+}
+
+int64_t tp::getRepetitions(Operation *op) {
+  int64_t count = 1;
+  for (auto repeat = op->getParentOfType<RepeatOp>(); repeat;
+       repeat = repeat->getParentOfType<RepeatOp>())
+    count *= repeat.getCount();
+  return count;
+}
+
+static func::FuncOp getCallee(func::CallOp call) {
+  return SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+      call, call.getCalleeAttr());
+}
+
+static LogicalResult checkType(Operation *op, Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (tensor && tensor.hasStaticShape() &&
+      !getTypeName(tensor.getElementType()).empty())
+    return success();
+  return op->emitOpError("expected tensors of static shape with elements f32, "
+                         "bf16, f16, i64, i32, i8 or i1, got ")
+         << type;
+}
+
+LogicalResult Tables::addCall(func::CallOp call) {
+  func::FuncOp callee = getCallee(call);
+  auto kind =
+      callee ? callee->getAttrOfType<StringAttr>(kernelAttrName) : StringAttr();
+  if (!kind)
+    return call.emitOpError("expected a kernel, got @") << call.getCallee();
+  if (kind.getValue() == "rows") {
+    if (kernelOf.try_emplace(call.getCallee(), kernels.size()).second)
+      kernels.push_back(call.getCallee().str());
+    for (Value operand : call.getOperands())
+      if (auto parameter =
+              getViewedTensor(operand).root.getDefiningOp<ParameterOp>())
+        addParameter(parameter, -1);
+    return success();
+  }
+  GemmEntry entry{};
+  nn::LinearOp linear;
+  entry.activation = "none";
+  for (Operation &op : callee.getBody().front().without_terminator()) {
+    if (auto found = dyn_cast<nn::LinearOp>(op))
+      linear = found;
+    else if (auto gelu = dyn_cast<nn::GeluOp>(op))
+      entry.activation =
+          gelu.getKind() == nn::GeluKind::Erf ? "gelu_erf" : "gelu_tanh";
+    else if (isa<nn::SiluOp>(op))
+      entry.activation = "silu";
+    else
+      return op.emitOpError("is not known in a GEMM");
+  }
+  if (!linear)
+    return call.emitOpError("expected nn.linear in @") << call.getCallee();
+  auto x = cast<RankedTensorType>(linear.getInput().getType());
+  auto w = cast<RankedTensorType>(linear.getWeight().getType());
+  auto y = cast<RankedTensorType>(linear.getResult().getType());
+  entry.n = w.getDimSize(0);
+  entry.k = w.getDimSize(1);
+  entry.m = x.getNumElements() / entry.k;
+  entry.xType = getTypeName(x.getElementType());
+  entry.wType = getTypeName(w.getElementType());
+  entry.yType = getTypeName(y.getElementType());
+  entry.hasBias = linear.getBias() != nullptr;
+  entry.biasType =
+      entry.hasBias
+          ? getTypeName(cast<RankedTensorType>(linear.getBias().getType())
+                            .getElementType())
+          : "f32";
+  auto operandOf = [&](Value value) {
+    return call.getOperand(cast<BlockArgument>(value).getArgNumber());
+  };
+  Value weight = operandOf(linear.getWeight());
+  auto parameter = weight.getDefiningOp<ParameterOp>();
+  entry.weightIsParameter = parameter != nullptr;
+  auto key = [](const GemmEntry &e) {
+    return std::tuple(e.n, e.k, e.xType, e.wType, e.yType, e.biasType,
+                      e.activation, e.hasBias, e.weightIsParameter);
+  };
+  size_t id = 0;
+  while (id < gemms.size() && key(gemms[id]) != key(entry))
+    ++id;
+  if (id == gemms.size())
+    gemms.push_back(entry);
+  gemms[id].m = std::max(gemms[id].m, entry.m);
+  gemmOf[call] = id;
+  for (Value operand : call.getOperands())
+    if (auto used = getViewedTensor(operand).root.getDefiningOp<ParameterOp>())
+      addParameter(used, operand == weight && parameter ? int64_t(id) : -1);
+  return success();
+}
+
+LogicalResult Tables::addAttention(nn::AttentionOp op) {
+  if (op.getLse() && !op.getLse().use_empty())
+    return op.emitOpError("expected no use of the log-sum-exp: the CPU target "
+                          "runs forward programs alone");
+  Type type = op.getQuery().getType();
+  for (Value operand : {op.getKey(), op.getValue()})
+    if (getElementTypeOrSelf(operand) != getElementTypeOrSelf(type))
+      return op.emitOpError("expected query, key and value of one type");
+  idOf[op] = attentions.size();
+  attentions.push_back(op);
+  return success();
+}
+
+/// Identifies a template: what is loaded and how it is kept.
+static std::string getKey(ParameterOp op, int64_t gemm) {
+  std::string key;
+  llvm::raw_string_ostream stream(key);
+  stream << op.getName() << '|' << op.getSourceAttr() << '|' << op.getType()
+         << '|' << op->getAttr(TPDialect::getShardingsAttrName()) << '|'
+         << op->getAttr("tp.partial") << '|' << getRepetitions(op) << '|'
+         << gemm;
+  return key;
+}
+
+void Tables::addParameter(ParameterOp op, int64_t gemm) {
+  auto [found, isNew] =
+      parameterOf.try_emplace(getKey(op, gemm), parameters.size());
+  if (!isNew)
+    return;
+  int64_t count = op.isTemplate() ? getRepetitions(op) : 1;
+  parameters.push_back({op, count, numSlots,
+                        gemm < 0 ? "plain" : "gemm:" + std::to_string(gemm)});
+  numSlots += count;
+}
+
+int64_t Tables::getSlot(ParameterOp op, int64_t gemm) const {
+  return parameters[parameterOf.lookup(getKey(op, gemm))].base;
+}
+
+/// Elements as they lie in memory; booleans as bytes.
+LogicalResult Tables::addConstant(Operation *op) {
+  auto elements =
+      dyn_cast<DenseElementsAttr>(cast<arith::ConstantOp>(op).getValue());
+  if (!elements)
+    return success();
+  constants.resize(llvm::alignTo(constants.size(), 64));
+  constantOf[op] = constants.size();
+  int64_t bytes = getElementBytes(elements.getElementType());
+  for (APInt value :
+       isa<FloatType>(elements.getElementType())
+           ? llvm::map_to_vector(elements.getValues<APFloat>(),
+                                 [](APFloat f) { return f.bitcastToAPInt(); })
+           : llvm::to_vector(elements.getValues<APInt>()))
+    for (int64_t i = 0; i < bytes; ++i)
+      constants.push_back(char(value.lshr(8 * i).trunc(8).getZExtValue()));
+  return success();
+}
+
+FailureOr<Tables> Tables::build(ModuleOp module) {
+  Tables tables;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function->hasAttr(kernelAttrName))
+      continue;
+    if (function.isExternal())
+      return function.emitOpError("expected a body");
+    tables.entries.push_back(function);
+    for (Type type : llvm::concat<const Type>(function.getArgumentTypes(),
+                                              function.getResultTypes()))
+      if (failed(checkType(function, type)))
+        return failure();
+    WalkResult result = function.walk([&](Operation *op) {
+      for (Type type : op->getResultTypes())
+        if (isa<TensorType>(type) && failed(checkType(op, type)))
+          return WalkResult::interrupt();
+      LogicalResult added = success();
+      if (auto call = dyn_cast<func::CallOp>(op)) {
+        added = tables.addCall(call);
+      } else if (auto attention = dyn_cast<nn::AttentionOp>(op)) {
+        added = tables.addAttention(attention);
+      } else if (isa<CollectiveOpInterface>(op)) {
+        tables.idOf[op] = tables.collectives.size();
+        tables.collectives.push_back(op);
+      } else if (isa<arith::ConstantOp>(op)) {
+        bool isRead = llvm::any_of(op->getUsers(), [](Operation *user) {
+          return !isa<arith::ConstantOp>(user);
+        });
+        if (isRead)
+          added = tables.addConstant(op);
+      }
+      // Everything else that reads a parameter reads it as a plain tensor.
+      if (isa<nn::AttentionOp, CollectiveOpInterface, RepeatOp>(op))
+        for (Value operand : op->getOperands())
+          if (auto parameter =
+                  getViewedTensor(operand).root.getDefiningOp<ParameterOp>())
+            tables.addParameter(parameter, -1);
+      return failed(added) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      return failure();
+  }
+  return tables;
+}

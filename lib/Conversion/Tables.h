@@ -1,0 +1,103 @@
+//===- Tables.h - What an artifact lists beside its code --------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The numbers by which compiled code and runtime speak of the same GEMM,
+// parameter, collective or kernel, and the manifest that says what each number
+// means (docs/RuntimeABI.md). Everything is listed in program order, repeated
+// layers once.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_CONVERSION_TABLES_H
+#define TP_LIB_CONVERSION_TABLES_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/Support/JSON.h"
+#include <string>
+
+namespace tp {
+
+/// A GEMM of the manifest; all calls that differ only in rows share one.
+struct GemmEntry {
+  int64_t m, n, k;
+  std::string xType, wType, yType, biasType, activation;
+  bool hasBias, weightIsParameter;
+};
+
+struct ParameterEntry {
+  ParameterOp op; ///< one of the operations that name it
+  int64_t count, base;
+  std::string use;
+};
+
+class Tables {
+public:
+  /// Reads the scheduled program; emits errors on what the runtime cannot do.
+  static mlir::FailureOr<Tables> build(mlir::ModuleOp module);
+
+  llvm::SmallVector<mlir::func::FuncOp> entries;
+  llvm::SmallVector<GemmEntry> gemms;
+  llvm::SmallVector<mlir::Operation *> attentions, collectives;
+  llvm::SmallVector<ParameterEntry> parameters;
+  llvm::SmallVector<std::string> kernels;
+  /// Raw bytes of dense constants.
+  std::string constants;
+
+  int64_t getGemm(mlir::func::CallOp call) const { return gemmOf.lookup(call); }
+  int64_t getAttention(mlir::Operation *op) const { return idOf.lookup(op); }
+  int64_t getCollective(mlir::Operation *op) const { return idOf.lookup(op); }
+  int64_t getKernel(llvm::StringRef name) const {
+    return kernelOf.lookup(name);
+  }
+  /// First slot of a parameter used for `gemm` (-1: as a plain tensor).
+  int64_t getSlot(ParameterOp op, int64_t gemm) const;
+  /// Byte offset of a constant in the constants section.
+  int64_t getConstantOffset(mlir::Operation *constant) const {
+    return constantOf.lookup(constant);
+  }
+
+  /// The manifest; `target` is its target object.
+  llvm::json::Value getManifest(mlir::ModuleOp module,
+                                llvm::json::Object target) const;
+
+private:
+  llvm::DenseMap<mlir::Operation *, int64_t> gemmOf, idOf, constantOf;
+  llvm::StringMap<int64_t> kernelOf;
+  llvm::StringMap<size_t> parameterOf;
+  int64_t numSlots = 0;
+
+  mlir::LogicalResult addCall(mlir::func::CallOp call);
+  mlir::LogicalResult addAttention(nn::AttentionOp op);
+  void addParameter(ParameterOp op, int64_t gemm);
+  mlir::LogicalResult addConstant(mlir::Operation *op);
+};
+
+/// On row kernels after generation: rows, scratch bytes per worker, rows that
+/// are worth a thread, the name of the generated body.
+inline constexpr llvm::StringLiteral rowCountAttrName = "tp.row_count";
+inline constexpr llvm::StringLiteral scratchBytesAttrName = "tp.scratch_bytes";
+inline constexpr llvm::StringLiteral grainAttrName = "tp.grain";
+inline constexpr llvm::StringLiteral bodyAttrName = "tp.body";
+/// On the module after lowering: the manifest's text (without the target) and
+/// the bytes of the constants section.
+inline constexpr llvm::StringLiteral manifestAttrName = "tp.manifest";
+inline constexpr llvm::StringLiteral constantsAttrName = "tp.constants";
+/// On the module: functions of the entries, in order.
+inline constexpr llvm::StringLiteral entriesAttrName = "tp.entries";
+
+/// Name of an element type in the manifest; empty if the runtime has none.
+std::string getTypeName(mlir::Type type);
+/// How often an operation runs in one step.
+int64_t getRepetitions(mlir::Operation *op);
+/// The axes of a list as the manifest writes them.
+llvm::json::Array getAxes(AxisListAttr axes);
+
+} // namespace tp
+
+#endif // TP_LIB_CONVERSION_TABLES_H

@@ -1,0 +1,126 @@
+//===- Pipelines.cpp - The stages, in order -------------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One short function per stage.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Pipelines/Pipelines.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassOptions.h"
+#include "mlir/Pass/PassRegistry.h"
+#include "mlir/Transforms/Passes.h"
+#include "tp/Annotate/Passes.h"
+#include "tp/Conversion/Passes.h"
+#include "tp/Propagate/Passes.h"
+#include "tp/Schedule/Passes.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace tp;
+
+static constexpr Stage stages[] = {
+    Stage::Import,      Stage::Annotate, Stage::Propagate, Stage::Partition,
+    Stage::Collectives, Stage::Schedule, Stage::Lower};
+
+llvm::ArrayRef<Stage> tp::getStages() { return stages; }
+
+llvm::StringRef tp::getStageName(Stage stage) {
+  switch (stage) {
+  case Stage::Import:
+    return "import";
+  case Stage::Annotate:
+    return "annotate";
+  case Stage::Propagate:
+    return "propagate";
+  case Stage::Partition:
+    return "partition";
+  case Stage::Collectives:
+    return "collectives";
+  case Stage::Schedule:
+    return "schedule";
+  case Stage::Lower:
+    return "lower";
+  }
+  llvm_unreachable("all stages are listed");
+}
+
+std::optional<Stage> tp::parseStage(llvm::StringRef name) {
+  for (Stage stage : stages)
+    if (getStageName(stage) == name)
+      return stage;
+  return std::nullopt;
+}
+
+static void buildAnnotate(OpPassManager &manager, const StageOptions &options) {
+  AnnotateOptions annotate;
+  annotate.mesh = options.mesh;
+  annotate.plan = options.plan;
+  manager.addPass(createAnnotate(annotate));
+}
+
+static void buildPropagate(OpPassManager &manager) {
+  manager.addPass(createPropagate());
+  manager.addPass(createVerifyPropagated());
+}
+
+static void buildSchedule(OpPassManager &manager) {
+  manager.addPass(createFormGemms());
+  manager.addNestedPass<func::FuncOp>(createLowerToLinalg());
+  manager.addPass(createCSEPass());
+  manager.addPass(createFormKernels());
+  manager.addPass(createPlanBuffers());
+  manager.addPass(createVerifySchedule());
+}
+
+void tp::buildStage(OpPassManager &manager, Stage stage,
+                    const StageOptions &options) {
+  switch (stage) {
+  case Stage::Import:
+    return;
+  case Stage::Annotate:
+    return buildAnnotate(manager, options);
+  case Stage::Propagate:
+    return buildPropagate(manager);
+  case Stage::Partition:
+    return;
+  case Stage::Collectives:
+    return;
+  case Stage::Schedule:
+    return buildSchedule(manager);
+  case Stage::Lower:
+    return buildLowerToLLVM(manager, options.vectorBits);
+  }
+}
+
+namespace {
+/// The options of all stages, as text pipelines take them; each stage reads its
+/// own.
+struct StagePipelineOptions : PassPipelineOptions<StagePipelineOptions> {
+  Option<std::string> mesh{*this, "mesh",
+                           llvm::cl::desc("axes and sizes: dp=2,tp=4")};
+  Option<std::string> plan{
+      *this, "plan",
+      llvm::cl::desc("megatron, megatron-sp, replicated, or a JSON file"),
+      llvm::cl::init("megatron")};
+  Option<int64_t> vectorBits{*this, "vector-bits",
+                             llvm::cl::desc("width of vector registers"),
+                             llvm::cl::init(256)};
+};
+} // namespace
+
+void tp::registerPipelines() {
+  for (Stage stage : stages) {
+    std::string name = getStageName(stage).str();
+    PassPipelineRegistration<StagePipelineOptions>(
+        "tp-" + name + "-pipeline", "the " + name + " stage",
+        [stage](OpPassManager &manager, const StagePipelineOptions &given) {
+          StageOptions options{given.mesh, given.plan, given.vectorBits};
+          buildStage(manager, stage, options);
+        });
+  }
+}

@@ -1,0 +1,463 @@
+//===- LowerToLinalg.cpp - Everything as linalg.generic -------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The row generator reads one form: linalg.generic on tensors. This pass brings
+// the per-rank program there. Index-driven operations (pad, concatenation,
+// slices) become generics that compute the index they read; where that index
+// counts up with the innermost loop, the generator makes vector accesses of it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Schedule/Passes.h"
+#include "tp/Schedule/Views.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Linalg/Passes.h"
+#include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
+
+namespace tp {
+#define GEN_PASS_DEF_LOWERTOLINALG
+#include "tp/Schedule/Passes.h.inc"
+} // namespace tp
+
+using namespace mlir;
+using namespace tp;
+
+namespace {
+
+using IndexBody =
+    function_ref<Value(OpBuilder &, Location, ArrayRef<Value> indices)>;
+
+/// A generic without inputs whose elements are computed from their indices.
+Value makeIndexed(OpBuilder &builder, Location loc, RankedTensorType type,
+                  IndexBody body) {
+  Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(),
+                                        type.getElementType());
+  SmallVector<utils::IteratorType> iterators(type.getRank(),
+                                             utils::IteratorType::parallel);
+  auto generic = linalg::GenericOp::create(
+      builder, loc, TypeRange{type}, ValueRange{}, ValueRange{empty},
+      {builder.getMultiDimIdentityMap(type.getRank())}, iterators,
+      [&](OpBuilder &inner, Location at, ValueRange) {
+        SmallVector<Value> indices;
+        for (int64_t dim = 0; dim < type.getRank(); ++dim)
+          indices.push_back(linalg::IndexOp::create(inner, at, dim));
+        linalg::YieldOp::create(inner, at, body(inner, at, indices));
+      });
+  return generic.getResult(0);
+}
+
+Value constantIndex(OpBuilder &builder, Location loc, int64_t value) {
+  return arith::ConstantIndexOp::create(builder, loc, value);
+}
+
+/// `tensor` at `indices`, or `otherwise` where one of them is outside.
+Value readInside(OpBuilder &builder, Location loc, Value tensor,
+                 ArrayRef<Value> indices, ArrayRef<bool> mayBeOutside,
+                 Value otherwise) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  SmallVector<Value> clamped(indices);
+  Value inside;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    if (!mayBeOutside[dim])
+      continue;
+    Value zero = constantIndex(builder, loc, 0);
+    Value last = constantIndex(builder, loc, type.getDimSize(dim) - 1);
+    Value low = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
+                                      indices[dim], zero);
+    Value high = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sle,
+                                       indices[dim], last);
+    Value both = arith::AndIOp::create(builder, loc, low, high);
+    inside = inside ? arith::AndIOp::create(builder, loc, inside, both) : both;
+    clamped[dim] = arith::MinSIOp::create(
+        builder, loc, arith::MaxSIOp::create(builder, loc, indices[dim], zero),
+        last);
+  }
+  Value element = tensor::ExtractOp::create(builder, loc, tensor, clamped);
+  if (!inside)
+    return element;
+  return arith::SelectOp::create(builder, loc, inside, element, otherwise);
+}
+
+Value makeZero(OpBuilder &builder, Location loc, Type type) {
+  return arith::ConstantOp::create(builder, loc,
+                                   cast<TypedAttr>(builder.getZeroAttr(type)));
+}
+
+//===----------------------------------------------------------------------===//
+// Tensor operations
+//===----------------------------------------------------------------------===//
+
+/// A slice that is no view of memory: a copy through an affine map.
+FailureOr<Value> convertExtractSlice(tensor::ExtractSliceOp op,
+                                     OpBuilder &builder) {
+  if (!op.hasUnitStride() &&
+      llvm::any_of(op.getStaticStrides(), ShapedType::isDynamic))
+    return op.emitOpError("expected static offsets, sizes and strides");
+  if (llvm::any_of(op.getStaticOffsets(), ShapedType::isDynamic))
+    return op.emitOpError("expected static offsets, sizes and strides");
+  auto type = op.getType();
+  MLIRContext *context = op.getContext();
+  llvm::SmallBitVector dropped = op.getDroppedDims();
+  SmallVector<AffineExpr> exprs;
+  unsigned next = 0;
+  for (int64_t dim = 0; dim < op.getSourceType().getRank(); ++dim) {
+    AffineExpr at = getAffineConstantExpr(op.getStaticOffsets()[dim], context);
+    if (!dropped.test(dim))
+      at = at + getAffineDimExpr(next++, context) * op.getStaticStrides()[dim];
+    exprs.push_back(at);
+  }
+  Value empty = tensor::EmptyOp::create(builder, op.getLoc(), type.getShape(),
+                                        type.getElementType());
+  SmallVector<utils::IteratorType> iterators(type.getRank(),
+                                             utils::IteratorType::parallel);
+  SmallVector<AffineMap> maps{AffineMap::get(type.getRank(), 0, exprs, context),
+                              builder.getMultiDimIdentityMap(type.getRank())};
+  auto generic = linalg::GenericOp::create(
+      builder, op.getLoc(), TypeRange{type}, ValueRange{op.getSource()},
+      ValueRange{empty}, maps, iterators,
+      [](OpBuilder &inner, Location at, ValueRange args) {
+        linalg::YieldOp::create(inner, at, args[0]);
+      });
+  return generic.getResult(0);
+}
+
+FailureOr<Value> convertInsertSlice(tensor::InsertSliceOp op,
+                                    OpBuilder &builder) {
+  if (llvm::any_of(op.getStaticOffsets(), ShapedType::isDynamic) ||
+      !op.hasUnitStride())
+    return op.emitOpError("expected static offsets and unit strides");
+  auto type = op.getType();
+  llvm::SmallBitVector dropped = op.getDroppedDims();
+  bool overEmpty = op.getDest().getDefiningOp<tensor::EmptyOp>() != nullptr;
+  return makeIndexed(
+      builder, op.getLoc(), type,
+      [&](OpBuilder &inner, Location loc, ArrayRef<Value> indices) {
+        Value old = overEmpty ? makeZero(inner, loc, type.getElementType())
+                              : Value(tensor::ExtractOp::create(
+                                    inner, loc, op.getDest(), indices));
+        SmallVector<Value> at;
+        SmallVector<bool> outside;
+        Value isHere;
+        for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+          int64_t offset = op.getStaticOffsets()[dim];
+          Value moved = arith::SubIOp::create(
+              inner, loc, indices[dim], constantIndex(inner, loc, offset));
+          bool isPart = op.getStaticSizes()[dim] != type.getDimSize(dim);
+          if (!dropped.test(dim)) {
+            at.push_back(isPart ? moved : indices[dim]);
+            outside.push_back(isPart);
+            continue;
+          }
+          if (!isPart)
+            continue;
+          Value same =
+              arith::CmpIOp::create(inner, loc, arith::CmpIPredicate::eq, moved,
+                                    constantIndex(inner, loc, 0));
+          isHere =
+              isHere ? arith::AndIOp::create(inner, loc, isHere, same) : same;
+        }
+        Value value = readInside(inner, loc, op.getSource(), at, outside, old);
+        return isHere ? arith::SelectOp::create(inner, loc, isHere, value, old)
+                      : value;
+      });
+}
+
+FailureOr<Value> convertConcat(tensor::ConcatOp op, OpBuilder &builder) {
+  auto type = op.getResultType();
+  int64_t dim = op.getDim();
+  return makeIndexed(
+      builder, op.getLoc(), type,
+      [&](OpBuilder &inner, Location loc, ArrayRef<Value> indices) {
+        Value result = makeZero(inner, loc, type.getElementType());
+        int64_t offset = 0;
+        for (Value part : op.getInputs()) {
+          SmallVector<Value> at(indices);
+          SmallVector<bool> outside(type.getRank(), false);
+          outside[dim] = true;
+          at[dim] = arith::SubIOp::create(inner, loc, indices[dim],
+                                          constantIndex(inner, loc, offset));
+          result = readInside(inner, loc, part, at, outside, result);
+          offset += cast<RankedTensorType>(part.getType()).getDimSize(dim);
+        }
+        return result;
+      });
+}
+
+FailureOr<Value> convertPad(tensor::PadOp op, OpBuilder &builder) {
+  Value padding = op.getConstantPaddingValue();
+  auto type = op.getType();
+  if (!padding || !type.hasStaticShape() ||
+      llvm::any_of(op.getStaticLow(), ShapedType::isDynamic))
+    return op.emitOpError("expected static sizes and one padding value");
+  return makeIndexed(
+      builder, op.getLoc(), type,
+      [&](OpBuilder &inner, Location loc, ArrayRef<Value> indices) {
+        SmallVector<Value> at;
+        SmallVector<bool> outside;
+        auto source = cast<RankedTensorType>(op.getSource().getType());
+        for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+          bool isPart = source.getDimSize(dim) != type.getDimSize(dim);
+          at.push_back(
+              isPart ? Value(arith::SubIOp::create(
+                           inner, loc, indices[dim],
+                           constantIndex(inner, loc, op.getStaticLow()[dim])))
+                     : indices[dim]);
+          outside.push_back(isPart);
+        }
+        Value otherwise = padding;
+        if (auto constant = padding.getDefiningOp<arith::ConstantOp>())
+          otherwise = inner.clone(*constant)->getResult(0);
+        return readInside(inner, loc, op.getSource(), at, outside, otherwise);
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// Operations of this rank
+//===----------------------------------------------------------------------===//
+
+Value convertSlice(SliceOp op, OpBuilder &builder) {
+  auto type = cast<RankedTensorType>(op.getType());
+  auto source = cast<RankedTensorType>(op.getInput().getType());
+  Location loc = op.getLoc();
+  Value rank = RankOp::create(builder, loc, builder.getIndexType(),
+                              op.getMeshAttr(), op.getAxes());
+  int64_t dim = op.getDim();
+  Value offset = arith::MulIOp::create(
+      builder, loc, rank, constantIndex(builder, loc, type.getDimSize(dim)));
+  // Blocks that cover more than the source end in zeros.
+  bool padded = source.getDimSize(dim) % type.getDimSize(dim) != 0;
+  return makeIndexed(
+      builder, loc, type,
+      [&](OpBuilder &inner, Location at, ArrayRef<Value> indices) {
+        SmallVector<Value> moved(indices);
+        SmallVector<bool> outside(type.getRank(), false);
+        outside[dim] = padded;
+        moved[dim] = arith::AddIOp::create(inner, at, indices[dim], offset);
+        return readInside(inner, at, op.getInput(), moved, outside,
+                          makeZero(inner, at, type.getElementType()));
+      });
+}
+
+Value convertKeepFirst(KeepFirstOp op, OpBuilder &builder) {
+  auto type = cast<RankedTensorType>(op.getType());
+  // A parameter is loaded that way.
+  if (auto parameter = op.getInput().getDefiningOp<ParameterOp>()) {
+    Operation *clone = builder.clone(*parameter);
+    clone->setAttr("tp.partial", op.getAxes());
+    return clone->getResult(0);
+  }
+  Location loc = op.getLoc();
+  Value rank = RankOp::create(builder, loc, builder.getIndexType(),
+                              op.getMeshAttr(), op.getAxes());
+  return makeIndexed(
+      builder, loc, type,
+      [&](OpBuilder &inner, Location at, ArrayRef<Value> indices) -> Value {
+        Value element =
+            tensor::ExtractOp::create(inner, at, op.getInput(), indices);
+        Value first = arith::CmpIOp::create(inner, at, arith::CmpIPredicate::eq,
+                                            rank, constantIndex(inner, at, 0));
+        return arith::SelectOp::create(
+            inner, at, first, element,
+            makeZero(inner, at, type.getElementType()));
+      });
+}
+
+/// Rotary embedding of whole heads as one pass: with a head seen as two halves,
+/// half c of the result is x_c cos + (c ? 1 : -1) x_(1-c) sin. Null if only
+/// part of a head is rotated.
+Value convertRotary(nn::RotaryOp op, OpBuilder &builder) {
+  auto type = cast<RankedTensorType>(op.getType());
+  auto table = cast<RankedTensorType>(op.getCos().getType());
+  int64_t half = table.getDimSize(1);
+  if (type.getDimSize(3) != 2 * half)
+    return nullptr;
+  Location loc = op.getLoc();
+  SmallVector<int64_t> shape(type.getShape().drop_back());
+  shape.append({2, half});
+  auto halves = RankedTensorType::get(shape, type.getElementType());
+  SmallVector<ReassociationIndices> groups{{0}, {1}, {2}, {3, 4}};
+  Value input = tensor::ExpandShapeOp::create(builder, loc, halves,
+                                              op.getInput(), groups);
+  MLIRContext *context = op.getContext();
+  SmallVector<AffineExpr> d;
+  for (unsigned i = 0; i < 5; ++i)
+    d.push_back(getAffineDimExpr(i, context));
+  AffineMap identity = builder.getMultiDimIdentityMap(5);
+  AffineMap swapped =
+      AffineMap::get(5, 0, {d[0], d[1], d[2], 1 - d[3], d[4]}, context);
+  AffineMap angle = AffineMap::get(5, 0, {d[1], d[4]}, context);
+  Value empty = tensor::EmptyOp::create(builder, loc, halves.getShape(),
+                                        halves.getElementType());
+  SmallVector<utils::IteratorType> iterators(5, utils::IteratorType::parallel);
+  Type f32 = builder.getF32Type();
+  auto generic = linalg::GenericOp::create(
+      builder, loc, TypeRange{halves},
+      ValueRange{input, input, op.getCos(), op.getSin()}, ValueRange{empty},
+      {identity, swapped, angle, angle, identity}, iterators,
+      [&](OpBuilder &inner, Location at, ValueRange args) {
+        auto toF32 = [&](Value value) -> Value {
+          if (value.getType().isF32())
+            return value;
+          return arith::ExtFOp::create(inner, at, f32, value);
+        };
+        Value which = linalg::IndexOp::create(inner, at, 3);
+        Value isFirst =
+            arith::CmpIOp::create(inner, at, arith::CmpIPredicate::eq, which,
+                                  constantIndex(inner, at, 0));
+        Value sign = arith::SelectOp::create(
+            inner, at, isFirst,
+            arith::ConstantOp::create(inner, at, inner.getF32FloatAttr(-1)),
+            arith::ConstantOp::create(inner, at, inner.getF32FloatAttr(1)));
+        Value straight =
+            arith::MulFOp::create(inner, at, toF32(args[0]), toF32(args[2]));
+        Value crossed =
+            arith::MulFOp::create(inner, at, toF32(args[1]), toF32(args[3]));
+        crossed = arith::MulFOp::create(inner, at, sign, crossed);
+        Value sum = arith::AddFOp::create(inner, at, straight, crossed);
+        if (type.getElementType() != f32)
+          sum = arith::TruncFOp::create(inner, at, type.getElementType(), sum);
+        linalg::YieldOp::create(inner, at, sum);
+      });
+  return tensor::CollapseShapeOp::create(builder, loc, type,
+                                         generic.getResult(0), groups);
+}
+
+/// A fill by a constant is the constant.
+Value convertFill(linalg::FillOp op, OpBuilder &builder) {
+  TypedAttr value;
+  Operation *definition = op.value().getDefiningOp();
+  if (!definition || !matchPattern(op.value(), m_Constant(&value)) ||
+      op->getNumResults() != 1)
+    return nullptr;
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  return arith::ConstantOp::create(builder, op.getLoc(),
+                                   DenseElementsAttr::get(type, value));
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+struct LowerToLinalgPass : tp::impl::LowerToLinalgBase<LowerToLinalgPass> {
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    if (function.isExternal() || function->hasAttr("tp.kernel"))
+      return;
+    if (failed(decomposeAll(function)) || failed(generalise(function)) ||
+        failed(convertTensorOps(function)))
+      signalPassFailure();
+  }
+
+  /// Decomposes until only the operations that schedule keeps are left.
+  LogicalResult decomposeAll(func::FuncOp function) {
+    OpBuilder builder(&getContext());
+    for (bool changed = true; changed;) {
+      changed = false;
+      SmallVector<Operation *> found;
+      function.walk([&](Operation *op) {
+        if (isa<DecomposeOpInterface>(op) &&
+            !isa<nn::LinearOp, nn::AttentionOp>(op))
+          found.push_back(op);
+      });
+      for (Operation *op : found) {
+        builder.setInsertionPoint(op);
+        if (auto rotary = dyn_cast<nn::RotaryOp>(op))
+          if (Value value = convertRotary(rotary, builder)) {
+            rotary.getResult().replaceAllUsesWith(value);
+            op->erase();
+            changed = true;
+            continue;
+          }
+        FailureOr<SmallVector<Value>> values =
+            cast<DecomposeOpInterface>(op).decompose(builder);
+        if (failed(values))
+          return failure();
+        op->replaceAllUsesWith(*values);
+        op->erase();
+        changed = true;
+      }
+    }
+    return success();
+  }
+
+  LogicalResult generalise(func::FuncOp function) {
+    SmallVector<linalg::FillOp> fills;
+    function.walk([&](linalg::FillOp op) { fills.push_back(op); });
+    OpBuilder builder(&getContext());
+    for (linalg::FillOp op : fills) {
+      builder.setInsertionPoint(op);
+      if (Value value = convertFill(op, builder)) {
+        op->getResult(0).replaceAllUsesWith(value);
+        op->erase();
+      }
+    }
+    SmallVector<linalg::SoftmaxOp> softmaxes;
+    function.walk([&](linalg::SoftmaxOp op) { softmaxes.push_back(op); });
+    for (linalg::SoftmaxOp op : softmaxes) {
+      builder.setInsertionPoint(op);
+      FailureOr<SmallVector<Value>> values = op.decomposeOperation(builder);
+      if (failed(values))
+        return failure();
+      op->replaceAllUsesWith(*values);
+      op->erase();
+    }
+    RewritePatternSet patterns(&getContext());
+    linalg::populateElementwiseToLinalgConversionPatterns(patterns);
+    linalg::populateLinalgNamedOpsGeneralizationPatterns(patterns);
+    return applyPatternsGreedily(function, std::move(patterns));
+  }
+
+  LogicalResult convertTensorOps(func::FuncOp function) {
+    SmallVector<Operation *> ops;
+    function.walk([&](Operation *op) { ops.push_back(op); });
+    OpBuilder builder(&getContext());
+    for (Operation *op : ops) {
+      builder.setInsertionPoint(op);
+      FailureOr<Value> value = Value();
+      if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
+        if (!isView(op))
+          value = convertExtractSlice(slice, builder);
+      } else if (auto insert = dyn_cast<tensor::InsertSliceOp>(op)) {
+        value = convertInsertSlice(insert, builder);
+      } else if (auto concat = dyn_cast<tensor::ConcatOp>(op)) {
+        value = convertConcat(concat, builder);
+      } else if (auto pad = dyn_cast<tensor::PadOp>(op)) {
+        value = convertPad(pad, builder);
+      } else if (auto slice = dyn_cast<SliceOp>(op)) {
+        value = convertSlice(slice, builder);
+      } else if (auto keep = dyn_cast<KeepFirstOp>(op)) {
+        value = convertKeepFirst(keep, builder);
+      } else if (auto splat = dyn_cast<tensor::SplatOp>(op)) {
+        value = makeIndexed(builder, op->getLoc(),
+                            cast<RankedTensorType>(splat.getType()),
+                            [&](OpBuilder &, Location, ArrayRef<Value>) {
+                              return splat.getInput();
+                            });
+      } else {
+        continue;
+      }
+      if (failed(value))
+        return failure();
+      if (!*value)
+        continue;
+      op->getResult(0).replaceAllUsesWith(*value);
+      op->erase();
+    }
+    // Operations that only the removed ones used.
+    IRRewriter rewriter(&getContext());
+    (void)runRegionDCE(rewriter, function->getRegions());
+    return success();
+  }
+};
+
+} // namespace

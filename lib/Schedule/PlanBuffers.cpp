@@ -1,0 +1,426 @@
+//===- PlanBuffers.cpp - A place in memory for every tensor ---------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A block is planned after the blocks inside it. Its operations are numbered;
+// a tensor lives from the operation that makes it to the last that reads it or
+// a view of it. Largest first, each gets the lowest place that no tensor alive
+// at the same time has. The body of a repeated layer is one tensor, as far as
+// the block around it is concerned: its workspace.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Schedule/Outline.h"
+#include "tp/Schedule/Passes.h"
+#include "tp/Schedule/Views.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Schedule/Buffers.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace tp {
+#define GEN_PASS_DEF_PLANBUFFERS
+#include "tp/Schedule/Passes.h.inc"
+} // namespace tp
+
+using namespace mlir;
+using namespace tp;
+
+namespace {
+
+constexpr int64_t alignment = 64;
+
+/// Something that needs memory for a while.
+struct Item {
+  int64_t bytes;
+  bool inComm;
+  unsigned begin, end; ///< numbers of operations, inclusive
+  int64_t offset = -1;
+  /// Called with the place once it is known.
+  std::function<void(int64_t)> assign;
+};
+
+struct Sizes {
+  int64_t arena = 0, comm = 0;
+};
+
+/// Inserts the copies that the rules of placement need.
+class Copies {
+public:
+  explicit Copies(ModuleOp module)
+      : outliner(module, "rows"), builder(module) {}
+
+  void run(func::FuncOp function) {
+    function.walk([&](RepeatOp repeat) { prepareRepeat(repeat); });
+    function.walk([&](CollectiveOpInterface op) {
+      OpOperand &operand = op->getOpOperand(0);
+      Value root = getViewedTensor(operand.get()).root;
+      if (root.getDefiningOp<arith::ConstantOp>())
+        copy(operand);
+    });
+    llvm::DenseSet<Value> taken;
+    Operation *end = function.getBody().front().getTerminator();
+    for (OpOperand &operand : end->getOpOperands()) {
+      ViewedTensor view = getViewedTensor(operand.get());
+      bool direct = isWriter(view.root, end->getBlock()) && isWhole(operand) &&
+                    !feedsOther(view.root, end) &&
+                    taken.insert(view.root).second;
+      if (!direct)
+        copy(operand);
+    }
+  }
+
+private:
+  Outliner outliner;
+  OpBuilder builder;
+
+  /// Made by an operation of `block` that can write anywhere.
+  static bool isWriter(Value value, Block *block) {
+    Operation *op = value.getDefiningOp();
+    return op && op->getBlock() == block &&
+           isa<func::CallOp, nn::AttentionOp>(op);
+  }
+  /// The operand is all of its root.
+  static bool isWhole(OpOperand &operand) {
+    Value root = getViewedTensor(operand.get()).root;
+    return getTensorBytes(cast<RankedTensorType>(root.getType())) ==
+           getTensorBytes(cast<RankedTensorType>(operand.get().getType()));
+  }
+  /// A view of `value` is read by an operation that has a say in its place.
+  static bool feedsOther(Value value, Operation *except) {
+    for (Operation *user : value.getUsers()) {
+      if (user == except)
+        continue;
+      if (isa<CollectiveOpInterface, RepeatOp, YieldOp, func::ReturnOp>(user))
+        return true;
+      if (isView(user) && feedsOther(user->getResult(0), except))
+        return true;
+    }
+    return false;
+  }
+
+  void prepareRepeat(RepeatOp repeat) {
+    for (OpOperand &init :
+         repeat->getOpOperands().take_front(repeat.getInits().size())) {
+      Value root = getViewedTensor(init.get()).root;
+      if (root != init.get() || !isWriter(root, repeat->getBlock()) ||
+          !root.hasOneUse())
+        copy(init);
+    }
+    llvm::DenseSet<Value> taken;
+    Operation *yield = repeat.getYield();
+    for (OpOperand &operand : yield->getOpOperands()) {
+      Value root = getViewedTensor(operand.get()).root;
+      bool direct = isWriter(root, yield->getBlock()) && isWhole(operand) &&
+                    !feedsOther(root, yield) && taken.insert(root).second;
+      if (!direct)
+        copy(operand);
+    }
+  }
+
+  void copy(OpOperand &operand) {
+    Value value = operand.get();
+    Location loc = value.getLoc();
+    builder.setInsertionPoint(operand.getOwner());
+    auto type = cast<RankedTensorType>(value.getType());
+    Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(),
+                                          type.getElementType());
+    AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
+    auto generic = linalg::GenericOp::create(
+        builder, loc, TypeRange{type}, ValueRange{value}, ValueRange{empty},
+        {identity, identity},
+        SmallVector<utils::IteratorType>(type.getRank(),
+                                         utils::IteratorType::parallel),
+        [](OpBuilder &inner, Location at, ValueRange args) {
+          linalg::YieldOp::create(inner, at, args[0]);
+        });
+    operand.set(generic.getResult(0));
+    outliner.outline(
+        {generic.getOperation()},
+        builder.getNamedAttr(rowDimsAttrName,
+                             builder.getI64IntegerAttr(
+                                 std::max<int64_t>(0, type.getRank() - 1))));
+    if (empty.use_empty())
+      empty.getDefiningOp()->erase();
+  }
+};
+
+class Planner {
+public:
+  explicit Planner(MLIRContext *context) : context(context) {}
+
+  /// Plans `block`; the places it writes are relative to its own workspace.
+  Sizes plan(Block &block) {
+    llvm::DenseMap<Operation *, unsigned> number;
+    for (Operation &op : block)
+      number[&op] = number.size();
+    SmallVector<Item> items;
+    // All-reduces in place share their operand's item.
+    llvm::DenseMap<Value, unsigned> itemOf;
+    for (Operation &op : block) {
+      unsigned now = number[&op];
+      if (auto repeat = dyn_cast<RepeatOp>(op)) {
+        planRepeat(repeat, now, number, items, itemOf);
+        continue;
+      }
+      if (!needsMemory(&op))
+        continue;
+      SmallVector<Attribute> buffers(op.getNumResults());
+      op.setAttr(buffersAttrName, UnitAttr::get(context));
+      for (OpResult result : op.getResults()) {
+        unsigned last = getLastUse(result, block, number, now);
+        if (BufferAttr fixed = getFixedPlace(result)) {
+          setBuffer(result, fixed);
+          continue;
+        }
+        bool inComm = isa<CollectiveOpInterface>(op) || feedsCollective(result);
+        if (Value shared = getInPlaceOperand(&op, block, number)) {
+          auto found = itemOf.find(shared);
+          if (found != itemOf.end()) {
+            Item &item = items[found->second];
+            item.end = std::max(item.end, last);
+            itemOf[result] = found->second;
+            auto before = item.assign;
+            item.assign = [=, this](int64_t offset) {
+              before(offset);
+              setBuffer(result, getPlace(true, offset));
+            };
+            continue;
+          }
+        }
+        itemOf[result] = items.size();
+        items.push_back(
+            {getTensorBytes(cast<RankedTensorType>(result.getType())), inComm,
+             now, last, -1, [=, this](int64_t offset) {
+               setBuffer(result, getPlace(inComm, offset));
+             }});
+      }
+    }
+    return place(items);
+  }
+
+  static void setBuffer(OpResult result, BufferAttr buffer) {
+    Operation *op = result.getOwner();
+    SmallVector<Attribute> buffers;
+    if (auto old = op->getAttrOfType<ArrayAttr>(buffersAttrName))
+      buffers.assign(old.begin(), old.end());
+    buffers.resize(op->getNumResults(), buffer);
+    buffers[result.getResultNumber()] = buffer;
+    op->setAttr(buffersAttrName, ArrayAttr::get(op->getContext(), buffers));
+  }
+
+private:
+  MLIRContext *context;
+
+  BufferAttr getPlace(bool inComm, int64_t offset) {
+    return BufferAttr::get(
+        context, StringAttr::get(context, inComm ? "comm" : "arena"), offset);
+  }
+
+  static bool needsMemory(Operation *op) {
+    return isa<func::CallOp, nn::AttentionOp, CollectiveOpInterface>(op);
+  }
+
+  /// Place that the use as a result of the function or of an iteration fixes.
+  BufferAttr getFixedPlace(Value value) {
+    for (OpOperand &use : value.getUses()) {
+      Operation *user = use.getOwner();
+      unsigned index = use.getOperandNumber();
+      StringRef space;
+      if (isa<func::ReturnOp>(user)) {
+        space = "output";
+      } else if (isa<YieldOp>(user)) {
+        unsigned carried =
+            cast<RepeatOp>(user->getParentOp()).getInits().size();
+        space = index < carried ? "next" : "stacked";
+        index = index < carried ? index : index - carried;
+      } else if (isView(user)) {
+        if (BufferAttr found = getFixedPlace(user->getResult(0)))
+          return found;
+        continue;
+      } else if (auto repeat = dyn_cast<RepeatOp>(user);
+                 repeat && index < repeat.getInits().size()) {
+        // The first of the two places of the carried value: set with them.
+        return BufferAttr::get(context, StringAttr::get(context, "init"),
+                               index);
+      } else {
+        continue;
+      }
+      return BufferAttr::get(context, StringAttr::get(context, space), index);
+    }
+    return nullptr;
+  }
+
+  static unsigned getLastUse(Value value, Block &block,
+                             llvm::DenseMap<Operation *, unsigned> &number,
+                             unsigned last) {
+    for (Operation *user : value.getUsers()) {
+      Operation *top = block.findAncestorOpInBlock(*user);
+      last = std::max(last, number[top]);
+      if (isView(user))
+        last = getLastUse(user->getResult(0), block, number, last);
+    }
+    return last;
+  }
+
+  static bool feedsCollective(Value value) {
+    for (Operation *user : value.getUsers())
+      if (isa<CollectiveOpInterface>(user) ||
+          (isView(user) && feedsCollective(user->getResult(0))))
+        return true;
+    return false;
+  }
+
+  /// The operand of an all-reduce that may work in place; null otherwise.
+  static Value
+  getInPlaceOperand(Operation *op, Block &block,
+                    llvm::DenseMap<Operation *, unsigned> &number) {
+    if (!isa<AllReduceOp>(op))
+      return nullptr;
+    ViewedTensor view = getViewedTensor(op->getOperand(0));
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    if (view.byteOffset != 0 || view.root.getParentBlock() != &block ||
+        getTensorBytes(cast<RankedTensorType>(view.root.getType())) !=
+            getTensorBytes(type))
+      return nullptr;
+    if (getLastUse(view.root, block, number, 0) > number[op])
+      return nullptr;
+    return view.root;
+  }
+
+  void planRepeat(RepeatOp repeat, unsigned now,
+                  llvm::DenseMap<Operation *, unsigned> &number,
+                  SmallVector<Item> &items,
+                  llvm::DenseMap<Value, unsigned> &itemOf) {
+    Sizes inside = plan(*repeat.getBodyBlock());
+    for (bool inComm : {false, true}) {
+      int64_t bytes = inComm ? inside.comm : inside.arena;
+      if (bytes == 0)
+        continue;
+      items.push_back({bytes, inComm, now, now, -1, [=, this](int64_t offset) {
+                         shift(repeat, inComm, offset);
+                       }});
+    }
+    // [first place, second place] of each carried value, then stacked results.
+    size_t numCarried = repeat.getInits().size();
+    size_t numStacked = repeat->getNumResults() - numCarried;
+    repeat->setAttr(buffersAttrName,
+                    ArrayAttr::get(context, SmallVector<Attribute>(
+                                                2 * numCarried + numStacked,
+                                                getPlace(false, 0))));
+    Operation *op = repeat;
+    auto setSlot = [op](size_t slot, BufferAttr buffer) {
+      auto old = op->getAttrOfType<ArrayAttr>(buffersAttrName);
+      SmallVector<Attribute> buffers(old.begin(), old.end());
+      buffers[slot] = buffer;
+      op->setAttr(buffersAttrName, ArrayAttr::get(op->getContext(), buffers));
+    };
+    for (size_t i = 0; i < numCarried; ++i) {
+      auto init = cast<OpResult>(repeat.getInits()[i]);
+      int64_t bytes = getTensorBytes(cast<RankedTensorType>(init.getType()));
+      Value result = repeat->getResult(i);
+      unsigned last = getLastUse(result, *repeat->getBlock(), number, now);
+      // The last value is in the first place after an even number of steps.
+      bool endsInFirst = repeat.getCount() % 2 == 0;
+      items.push_back({bytes, false, number[init.getOwner()],
+                       endsInFirst ? last : now, -1, [=, this](int64_t offset) {
+                         setBuffer(init, getPlace(false, offset));
+                         setSlot(2 * i, getPlace(false, offset));
+                       }});
+      items.push_back({bytes, false, now, endsInFirst ? now : last, -1,
+                       [=, this](int64_t offset) {
+                         setSlot(2 * i + 1, getPlace(false, offset));
+                       }});
+    }
+    for (size_t i = 0; i < numStacked; ++i) {
+      OpResult result = repeat->getResult(numCarried + i);
+      if (BufferAttr fixed = getFixedPlace(result)) {
+        setSlot(2 * numCarried + i, fixed);
+        continue;
+      }
+      items.push_back({getTensorBytes(cast<RankedTensorType>(result.getType())),
+                       false, now,
+                       getLastUse(result, *repeat->getBlock(), number, now), -1,
+                       [=, this](int64_t offset) {
+                         setSlot(2 * numCarried + i, getPlace(false, offset));
+                       }});
+    }
+  }
+
+  /// Moves everything planned inside `repeat` to its workspace at `offset`.
+  void shift(RepeatOp repeat, bool inComm, int64_t offset) {
+    StringRef space = inComm ? "comm" : "arena";
+    repeat.getBodyBlock()->walk([&](Operation *op) {
+      auto buffers = op->getAttrOfType<ArrayAttr>(buffersAttrName);
+      if (!buffers)
+        return;
+      SmallVector<Attribute> moved;
+      for (Attribute attr : buffers) {
+        auto buffer = cast<BufferAttr>(attr);
+        if (buffer.getSpace().getValue() == space)
+          buffer = getPlace(inComm, buffer.getOffset() + offset);
+        moved.push_back(buffer);
+      }
+      op->setAttr(buffersAttrName, ArrayAttr::get(context, moved));
+    });
+  }
+
+  Sizes place(SmallVector<Item> &items) {
+    SmallVector<Item *> order, placed;
+    for (Item &item : items)
+      order.push_back(&item);
+    // Pointers into one vector: the order is the program's among equals.
+    llvm::sort(order, [](const Item *a, const Item *b) {
+      return std::tuple(-a->bytes, a) < std::tuple(-b->bytes, b);
+    });
+    Sizes sizes;
+    for (Item *item : order) {
+      SmallVector<Item *> others;
+      for (Item *other : placed)
+        if (other->inComm == item->inComm && other->begin <= item->end &&
+            item->begin <= other->end)
+          others.push_back(other);
+      llvm::sort(others, [](const Item *a, const Item *b) {
+        return a->offset < b->offset;
+      });
+      int64_t offset = 0;
+      for (Item *other : others) {
+        if (offset + item->bytes <= other->offset)
+          break;
+        offset =
+            std::max(offset, static_cast<int64_t>(llvm::alignTo(
+                                 other->offset + other->bytes, alignment)));
+      }
+      item->offset = offset;
+      placed.push_back(item);
+      int64_t &size = item->inComm ? sizes.comm : sizes.arena;
+      size = std::max<int64_t>(size,
+                               llvm::alignTo(offset + item->bytes, alignment));
+    }
+    for (Item &item : items)
+      item.assign(item.offset);
+    return sizes;
+  }
+};
+
+struct PlanBuffersPass : tp::impl::PlanBuffersBase<PlanBuffersPass> {
+  void runOnOperation() override {
+    OpBuilder builder(&getContext());
+    for (auto function :
+         llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
+      if (function->hasAttr(kernelAttrName) || function.isExternal())
+        continue;
+      Copies(getOperation()).run(function);
+      Sizes sizes = Planner(&getContext()).plan(function.getBody().front());
+      function->setAttr(arenaBytesAttrName,
+                        builder.getI64IntegerAttr(sizes.arena));
+      function->setAttr(commBytesAttrName,
+                        builder.getI64IntegerAttr(sizes.comm));
+    }
+  }
+};
+
+} // namespace

@@ -1,0 +1,195 @@
+//===- VerifySchedule.cpp - The schedule stage's contract -----------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Walks the program in order as it will run, keeping the memory that holds a
+// value still to be read, and checks each operation's results against it. This
+// shares no code with the planner.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Schedule/Buffers.h"
+#include "tp/Schedule/Passes.h"
+#include "tp/Schedule/RowKernels.h"
+#include "tp/Schedule/Views.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
+
+namespace tp {
+#define GEN_PASS_DEF_VERIFYSCHEDULE
+#include "tp/Schedule/Passes.h.inc"
+} // namespace tp
+
+using namespace mlir;
+using namespace tp;
+
+namespace {
+
+/// Bytes that hold a value somebody will read.
+struct Occupied {
+  Value value;
+  StringAttr space;
+  int64_t begin, end;
+};
+
+class Checker {
+public:
+  explicit Checker(func::FuncOp function) : function(function) {}
+
+  LogicalResult check(Block &block, ArrayRef<Occupied> around) {
+    SmallVector<Occupied> live(around);
+    for (Operation &op : block) {
+      if (failed(checkKnown(&op)))
+        return failure();
+      if (op.hasTrait<OpTrait::IsTerminator>() || isView(&op))
+        continue;
+      SmallVector<Occupied> made;
+      if (failed(collect(&op, made)))
+        return failure();
+      for (const Occupied &next : made) {
+        if (failed(checkBounds(&op, next)))
+          return failure();
+        for (const Occupied &other : live) {
+          bool overlaps = next.space == other.space && next.begin < other.end &&
+                          other.begin < next.end;
+          if (!overlaps || mayReplace(&op, next, other))
+            continue;
+          InFlightDiagnostic diag = op.emitOpError("writes bytes ")
+                                    << next.begin << " to " << next.end
+                                    << " of " << next.space.getValue()
+                                    << ", where a value is that is still read";
+          diag.attachNote(other.value.getLoc()) << "the value is made here";
+          return diag;
+        }
+      }
+      if (auto repeat = dyn_cast<RepeatOp>(op)) {
+        // All of the carried values' places are in use during the loop.
+        SmallVector<Occupied> inside(live);
+        llvm::append_range(inside, made);
+        if (failed(check(*repeat.getBodyBlock(), inside)))
+          return failure();
+        // Afterwards only one place of each carried value matters.
+        SmallVector<Occupied> after;
+        for (auto [i, entry] : llvm::enumerate(made))
+          if (i >= 2 * repeat.getInits().size() ||
+              int64_t(i % 2) == repeat.getCount() % 2)
+            after.push_back(entry);
+        made = after;
+      }
+      llvm::append_range(live, made);
+      // Forget what nobody reads after this operation.
+      llvm::erase_if(live, [&](const Occupied &entry) {
+        bool isOuter = llvm::any_of(around, [&](const Occupied &outer) {
+          return outer.value == entry.value;
+        });
+        return !isOuter && !isReadAfter(entry.value, &op);
+      });
+    }
+    return success();
+  }
+
+private:
+  func::FuncOp function;
+
+  LogicalResult checkKnown(Operation *op) {
+    if (isa<func::CallOp, func::ReturnOp, nn::AttentionOp,
+            CollectiveOpInterface, RepeatOp, YieldOp, ParameterOp, RankOp,
+            arith::ConstantOp, tensor::EmptyOp>(op) ||
+        isView(op))
+      return success();
+    bool isScalar = llvm::none_of(
+        llvm::concat<const Type>(llvm::to_vector(op->getOperandTypes()),
+                                 llvm::to_vector(op->getResultTypes())),
+        [](Type type) { return isa<RankedTensorType>(type); });
+    if (isScalar && op->hasTrait<OpTrait::Elementwise>())
+      return success();
+    return op->emitOpError("is left after schedule: expected kernels, "
+                           "collectives, attention and scalar arithmetic; "
+                           "give it a decomposition to linalg");
+  }
+
+  LogicalResult collect(Operation *op, SmallVectorImpl<Occupied> &made) {
+    if (!isa<func::CallOp, nn::AttentionOp, CollectiveOpInterface, RepeatOp>(
+            op))
+      return success();
+    auto buffers = op->getAttrOfType<ArrayAttr>(buffersAttrName);
+    auto repeat = dyn_cast<RepeatOp>(op);
+    size_t numCarried = repeat ? repeat.getInits().size() : 0;
+    if (!buffers || buffers.size() != op->getNumResults() + numCarried)
+      return op->emitOpError("expected a place for each result");
+    for (auto [i, attr] : llvm::enumerate(buffers)) {
+      auto buffer = dyn_cast<BufferAttr>(attr);
+      if (!buffer)
+        return op->emitOpError("expected a #tp.buffer, got ") << attr;
+      size_t result = i < 2 * numCarried ? i / 2 : i - numCarried;
+      Value value = op->getResult(result);
+      StringRef space = buffer.getSpace().getValue();
+      if (space != "arena" && space != "comm") {
+        if (isa<CollectiveOpInterface>(op))
+          return op->emitOpError("expected a result in an arena, got ")
+                 << buffer;
+        continue;
+      }
+      int64_t bytes = getTensorBytes(cast<RankedTensorType>(value.getType()));
+      made.push_back({value, buffer.getSpace(), buffer.getOffset(),
+                      buffer.getOffset() + bytes});
+    }
+    return success();
+  }
+
+  LogicalResult checkBounds(Operation *op, const Occupied &entry) {
+    StringRef name = entry.space.getValue() == "arena" ? arenaBytesAttrName
+                                                       : commBytesAttrName;
+    auto size = function->getAttrOfType<IntegerAttr>(name);
+    if (!size || entry.begin < 0 || entry.end > size.getInt())
+      return op->emitOpError("writes outside the ")
+             << entry.space.getValue() << " arena: bytes " << entry.begin
+             << " to " << entry.end << " of "
+             << (size ? size.getInt() : int64_t(0));
+    return success();
+  }
+
+  /// Whether `op` may write `next` over `other`, which it reads.
+  bool mayReplace(Operation *op, const Occupied &next, const Occupied &other) {
+    if (isa<AllReduceOp>(op))
+      return getViewedTensor(op->getOperand(0)).root == other.value &&
+             next.begin == other.begin && next.end == other.end &&
+             !isReadAfter(other.value, op);
+    // The first place of a carried value holds the initial value.
+    if (auto repeat = dyn_cast<RepeatOp>(op))
+      return llvm::is_contained(repeat.getInits(), other.value) &&
+             next.begin == other.begin && next.end == other.end &&
+             !isReadAfter(other.value, op);
+    return false;
+  }
+
+  /// True if an operation after `op` in its block reads `value` or a view.
+  bool isReadAfter(Value value, Operation *op) {
+    for (Operation *user : value.getUsers()) {
+      Operation *top = op->getBlock()->findAncestorOpInBlock(*user);
+      if (top && op->isBeforeInBlock(top))
+        return true;
+      if (top && isView(user) && isReadAfter(user->getResult(0), op))
+        return true;
+    }
+    return false;
+  }
+};
+
+struct VerifySchedulePass : tp::impl::VerifyScheduleBase<VerifySchedulePass> {
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (function->hasAttr(kernelAttrName) || function.isExternal())
+        continue;
+      if (failed(Checker(function).check(function.getBody().front(), {})))
+        return signalPassFailure();
+    }
+    markAllAnalysesPreserved();
+  }
+};
+
+} // namespace

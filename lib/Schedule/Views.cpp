@@ -1,0 +1,60 @@
+//===- Views.cpp - Tensors that share memory ------------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See Views.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Schedule/Views.h"
+#include "tp/Schedule/RowKernels.h"
+
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace tp;
+
+/// A box is contiguous in a row-major tensor if it is whole in all dimensions
+/// after the first (from the left) of which it takes more than one element.
+static bool isContiguous(tensor::ExtractSliceOp op) {
+  auto source = op.getSourceType();
+  if (!op.hasUnitStride() || !source.hasStaticShape() ||
+      llvm::any_of(op.getStaticOffsets(), ShapedType::isDynamic) ||
+      llvm::any_of(op.getStaticSizes(), ShapedType::isDynamic))
+    return false;
+  bool started = false;
+  for (int64_t dim = 0; dim < source.getRank(); ++dim) {
+    int64_t size = op.getStaticSizes()[dim];
+    if (started && size != source.getDimSize(dim))
+      return false;
+    started |= size != 1;
+  }
+  return true;
+}
+
+bool tp::isView(Operation *op) {
+  if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
+    return true;
+  if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
+    return isContiguous(slice);
+  return false;
+}
+
+ViewedTensor tp::getViewedTensor(Value value) {
+  ViewedTensor result{value, 0};
+  while (Operation *op = result.root.getDefiningOp()) {
+    if (!isView(op))
+      break;
+    if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
+      auto source = slice.getSourceType();
+      int64_t stride = getElementBytes(source.getElementType());
+      for (int64_t dim = source.getRank() - 1; dim >= 0; --dim) {
+        result.byteOffset += slice.getStaticOffsets()[dim] * stride;
+        stride *= source.getDimSize(dim);
+      }
+    }
+    result.root = op->getOperand(0);
+  }
+  return result;
+}

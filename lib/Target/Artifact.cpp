@@ -1,0 +1,248 @@
+//===- Artifact.cpp - From the LLVM dialect to an artifact ----------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Everything in the module is internal but the query function, which is added
+// to the LLVM IR here. No function of the C library may be assumed: loops must
+// not be turned into memset or memcpy.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Target/Artifact.h"
+
+#include "tprt/abi.h"
+#include "tprt/artifact.h"
+
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Program.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Triple.h"
+
+using namespace mlir;
+using namespace tp;
+
+void tp::registerTargetDialects(DialectRegistry &registry) {
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+}
+
+static std::unique_ptr<llvm::TargetMachine>
+makeTargetMachine(const CpuTarget &target, std::string &error) {
+  static bool initialised = [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    return true;
+  }();
+  (void)initialised;
+  llvm::Triple triple(target.triple);
+  const llvm::Target *found = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!found)
+    return nullptr;
+  std::string features;
+  for (const std::string &feature : target.features)
+    features += (features.empty() ? "+" : ",+") + feature;
+  llvm::TargetOptions options;
+  // Products and sums may share one rounding.
+  options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
+      triple, "x86-64", features, options, llvm::Reloc::PIC_, std::nullopt,
+      llvm::CodeGenOptLevel::Default));
+}
+
+/// Adds tprt_query, which returns the table of `entries`.
+static void addQuery(llvm::Module &module, ArrayAttr entries) {
+  llvm::LLVMContext &context = module.getContext();
+  llvm::IRBuilder<> builder(context);
+  llvm::Type *pointer = builder.getPtrTy();
+  llvm::Type *i32 = builder.getInt32Ty();
+  SmallVector<llvm::Constant *> steps;
+  for (Attribute entry : entries)
+    steps.push_back(
+        module.getFunction(cast<FlatSymbolRefAttr>(entry).getValue()));
+  auto *arrayType = llvm::ArrayType::get(pointer, steps.size());
+  auto makeConstant = [&](llvm::Constant *value, StringRef name) {
+    return new llvm::GlobalVariable(module, value->getType(), true,
+                                    llvm::GlobalValue::InternalLinkage, value,
+                                    name);
+  };
+  auto *array =
+      makeConstant(llvm::ConstantArray::get(arrayType, steps), "entries");
+  auto *program = makeConstant(
+      llvm::ConstantStruct::getAnon({builder.getInt32(TPRT_ABI_VERSION),
+                                     builder.getInt32(steps.size()), array}),
+      "program");
+  auto *query = llvm::Function::Create(
+      llvm::FunctionType::get(pointer, {i32}, false),
+      llvm::GlobalValue::ExternalLinkage, TPRT_QUERY_SYMBOL, module);
+  builder.SetInsertPoint(llvm::BasicBlock::Create(context, "", query));
+  llvm::Value *known = builder.CreateICmpEQ(query->getArg(0),
+                                            builder.getInt32(TPRT_ABI_VERSION));
+  builder.CreateRet(builder.CreateSelect(
+      known, program, llvm::ConstantPointerNull::get(builder.getPtrTy())));
+}
+
+static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager sccs;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PipelineTuningOptions tuning;
+  // The kernels are vectors already.
+  tuning.LoopVectorization = false;
+  tuning.SLPVectorization = false;
+  llvm::PassBuilder builder(&machine, tuning);
+  functions.registerPass([&] {
+    llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
+    library.disableAllFunctions();
+    return llvm::TargetLibraryAnalysis(library);
+  });
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(sccs);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, sccs, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2)
+      .run(module, modules);
+}
+
+namespace {
+/// A temporary file that goes with the scope.
+struct TemporaryFile {
+  SmallString<128> path;
+  explicit TemporaryFile(StringRef suffix) {
+    if (llvm::sys::fs::createTemporaryFile("tp-mlir", suffix, path))
+      path.clear();
+  }
+  ~TemporaryFile() {
+    if (!path.empty())
+      llvm::sys::fs::remove(path);
+  }
+};
+} // namespace
+
+/// Links `object` to a shared object; returns its bytes.
+static FailureOr<std::string> link(StringRef object, ModuleOp module) {
+  llvm::ErrorOr<std::string> linker = std::string(TP_LLD);
+  if (!llvm::sys::fs::can_execute(*linker))
+    linker = llvm::sys::findProgramByName("ld.lld-22");
+  if (!linker)
+    linker = llvm::sys::findProgramByName("ld.lld");
+  if (!linker)
+    return module.emitError("cannot link: expected LLVM's linker as " TP_LLD
+                            ", or ld.lld on the path; install lld-22");
+  TemporaryFile input("o"), output("so"), log("txt");
+  std::error_code error;
+  if (!input.path.empty()) {
+    llvm::raw_fd_ostream stream(input.path, error);
+    stream << object;
+  }
+  if (input.path.empty() || output.path.empty() || log.path.empty() || error)
+    return module.emitError("cannot write temporary files: ")
+           << error.message();
+  SmallVector<StringRef> arguments{
+      *linker,         "-shared", "--no-undefined", "-z",
+      "now",           "-z",      "relro",          "--build-id=none",
+      "--gc-sections", "-o",      output.path,      input.path};
+  std::optional<StringRef> redirects[] = {std::nullopt, StringRef(log.path),
+                                          StringRef(log.path)};
+  std::string message;
+  int status = llvm::sys::ExecuteAndWait(*linker, arguments, std::nullopt,
+                                         redirects, 0, 0, &message);
+  if (status != 0) {
+    if (auto text = llvm::MemoryBuffer::getFile(log.path))
+      message += (*text)->getBuffer();
+    return module.emitError("linking the generated code failed: ") << message;
+  }
+  auto bytes = llvm::MemoryBuffer::getFile(output.path);
+  if (!bytes)
+    return module.emitError("cannot read the linked code: ")
+           << bytes.getError().message();
+  return (*bytes)->getBuffer().str();
+}
+
+FailureOr<Program> tp::compileProgram(ModuleOp module,
+                                      const CpuTarget &target) {
+  auto manifestText = module->getAttrOfType<StringAttr>("tp.manifest");
+  auto constants = module->getAttrOfType<StringAttr>("tp.constants");
+  auto entries = module->getAttrOfType<ArrayAttr>("tp.entries");
+  if (!manifestText || !constants || !entries)
+    return module.emitError("expected a module after tp-lower-step");
+
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(module, context);
+  if (!code)
+    return failure();
+  std::string error;
+  std::unique_ptr<llvm::TargetMachine> machine =
+      makeTargetMachine(target, error);
+  if (!machine)
+    return module.emitError("no code generator for ")
+           << target.triple << ": " << error;
+  code->setTargetTriple(machine->getTargetTriple());
+  code->setDataLayout(machine->createDataLayout());
+  for (llvm::Function &function : *code) {
+    if (function.isDeclaration())
+      continue;
+    function.setLinkage(llvm::GlobalValue::InternalLinkage);
+    function.addFnAttr("no-builtins");
+    function.addFnAttr("prefer-vector-width",
+                       std::to_string(target.vectorBits));
+    function.addFnAttr("min-legal-vector-width",
+                       std::to_string(target.vectorBits));
+    function.addFnAttr(llvm::Attribute::NoUnwind);
+  }
+  addQuery(*code, entries);
+  optimise(*code, *machine);
+
+  SmallVector<char> object;
+  llvm::raw_svector_ostream stream(object);
+  llvm::legacy::PassManager emitter;
+  if (machine->addPassesToEmitFile(emitter, stream, nullptr,
+                                   llvm::CodeGenFileType::ObjectFile))
+    return module.emitError("the target emits no object files");
+  emitter.run(*code);
+
+  FailureOr<std::string> linked =
+      link(StringRef(object.data(), object.size()), module);
+  if (failed(linked))
+    return failure();
+  Program program;
+  program.code = std::move(*linked);
+  program.constants = constants.getValue().str();
+  llvm::Expected<llvm::json::Value> manifest =
+      llvm::json::parse(manifestText.getValue());
+  if (!manifest)
+    return module.emitError("the manifest is no JSON: ")
+           << llvm::toString(manifest.takeError());
+  (*manifest->getAsObject())["target"] =
+      llvm::json::Object{{"triple", target.triple},
+                         {"features", llvm::json::Array(target.features)}};
+  llvm::raw_string_ostream(program.manifest) << *manifest;
+  tprt::Status checked = tprt::checkManifest(program.manifest);
+  if (!checked.ok())
+    return module.emitError("the artifact's manifest is wrong: ")
+           << checked.message();
+  return program;
+}
+
+std::string tp::writeProgram(const Program &program, llvm::StringRef path) {
+  tprt::Status status =
+      tprt::writeArtifactFile(path.str(), {{"manifest", program.manifest},
+                                           {"code", program.code},
+                                           {"constants", program.constants}});
+  return status.ok() ? std::string() : status.message();
+}

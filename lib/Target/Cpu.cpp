@@ -1,0 +1,66 @@
+//===- Cpu.cpp - Which CPU code is made for -------------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See Cpu.h. Only features that generated row kernels gain from are used: what
+// the artifact does not list, it runs without.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Target/Cpu.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/Twine.h"
+#include "llvm/TargetParser/Host.h"
+
+using namespace tp;
+
+static constexpr llvm::StringLiteral level2[] = {"sse4.2", "popcnt"};
+static constexpr llvm::StringLiteral level3[] = {
+    "avx", "avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt", "movbe"};
+static constexpr llvm::StringLiteral level4[] = {
+    "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"};
+
+mlir::FailureOr<CpuTarget>
+tp::parseTarget(llvm::StringRef text,
+                llvm::function_ref<void(const llvm::Twine &)> emitError) {
+  auto [kind, name] = text.split(':');
+  if (kind == "cuda") {
+    emitError("target 'cuda' is not in this build: expected cpu, cpu:native, "
+              "cpu:x86-64-v2, cpu:x86-64-v3 or cpu:x86-64-v4");
+    return mlir::failure();
+  }
+  int level = llvm::StringSwitch<int>(name)
+                  .Cases({"", "native"}, 0)
+                  .Case("x86-64-v2", 2)
+                  .Case("x86-64-v3", 3)
+                  .Case("x86-64-v4", 4)
+                  .Default(-1);
+  if (kind != "cpu" || level < 0) {
+    emitError("unknown target '" + text +
+              "': expected cpu, cpu:native, cpu:x86-64-v2, cpu:x86-64-v3 or "
+              "cpu:x86-64-v4");
+    return mlir::failure();
+  }
+  CpuTarget target;
+  target.triple = "x86_64-unknown-linux-gnu";
+  llvm::StringMap<bool> host = llvm::sys::getHostCPUFeatures();
+  auto add = [&](llvm::ArrayRef<llvm::StringLiteral> features, int from) {
+    for (llvm::StringLiteral feature : features)
+      if (level == 0 ? host.lookup(feature) : level >= from)
+        target.features.push_back(feature.str());
+  };
+  add(level2, 2);
+  add(level3, 3);
+  add(level4, 4);
+  auto has = [&](llvm::ArrayRef<llvm::StringLiteral> features) {
+    return llvm::all_of(features, [&](llvm::StringLiteral feature) {
+      return llvm::is_contained(target.features, feature.str());
+    });
+  };
+  target.vectorBits = has(level4) ? 512 : has({"avx", "avx2"}) ? 256 : 128;
+  return target;
+}

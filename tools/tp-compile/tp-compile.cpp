@@ -1,0 +1,107 @@
+//===- tp-compile.cpp - From a model to an artifact -----------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The command line of lib/Compile. Exit codes: 0 done, 1 the model or the
+// environment, 2 the command line.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Compile/Compile.h"
+#include "tp/Import/ImportFlags.h"
+#include "tp/InitAll.h"
+#include "tp/Target/Artifact.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/InitLLVM.h"
+
+namespace cl = llvm::cl;
+
+static constexpr int userError = 1;
+static constexpr int commandLineError = 2;
+
+static int refuse(const llvm::Twine &text) {
+  llvm::errs() << "tp-compile: " << text << "\n";
+  return commandLineError;
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::OptionCategory category("tp-compile options");
+  tp::CompileOptions options;
+  cl::opt<std::string> input(cl::Positional, cl::Required,
+                             cl::desc("DIR|model.mlir"), cl::cat(category));
+  cl::opt<std::string> output("o", cl::desc("Where to write the artifact"),
+                              cl::value_desc("model.tpa"), cl::cat(category));
+  cl::opt<std::string> mesh("mesh",
+                            cl::desc("Axes and sizes, outermost first (tp=1)"),
+                            cl::value_desc("dp=2,tp=4"), cl::cat(category));
+  cl::opt<std::string> plan(
+      "plan",
+      cl::desc("megatron (the default), megatron-sp, replicated or FILE.json"),
+      cl::init("megatron"), cl::cat(category));
+  cl::opt<std::string> target("target", cl::desc("What to make code for (cpu)"),
+                              cl::value_desc("cpu[:native|x86-64-v3|...]"),
+                              cl::init("cpu"), cl::cat(category));
+  cl::opt<std::string> compileTo(
+      "compile-to", cl::desc("Stop after a stage and write its IR"),
+      cl::value_desc("STAGE"), cl::cat(category));
+  cl::opt<std::string> dump("dump-stages",
+                            cl::desc("Write the IR of every stage"),
+                            cl::value_desc("DIR"), cl::cat(category));
+  cl::opt<std::string> explain("explain", cl::ValueOptional,
+                               cl::desc("Print the collectives and why they "
+                                        "exist, as a table or as JSON"),
+                               cl::value_desc("json"), cl::cat(category));
+  tp::ImportFlags flags(category);
+  cl::HideUnrelatedOptions(category);
+  if (!cl::ParseCommandLineOptions(
+          argc, argv, "Compiles a transformer for N ranks\n", &llvm::errs()))
+    return commandLineError;
+
+  std::optional<tp::ImportOptions> import = flags.get("tp-compile");
+  if (!import)
+    return commandLineError;
+  options.import = *import;
+  options.input = input;
+  options.output = output;
+  options.dumpDirectory = dump;
+  options.stages.mesh = mesh;
+  options.stages.plan = plan;
+  if (explain.getNumOccurrences() > 0) {
+    if (!explain.empty() && explain != "json")
+      return refuse(
+          "for the --explain option: expected nothing or json, got '" +
+          explain + "'");
+    options.explain =
+        explain == "json" ? tp::Explain::Json : tp::Explain::Table;
+  }
+  if (!compileTo.empty()) {
+    options.lastStage = tp::parseStage(compileTo);
+    if (!options.lastStage) {
+      std::string names;
+      for (tp::Stage stage : tp::getStages())
+        names += (names.empty() ? "" : ", ") + tp::getStageName(stage).str();
+      return refuse("for the --compile-to option: expected one of " + names +
+                    ", got '" + compileTo + "'");
+    }
+  } else if (output.empty() && options.explain == tp::Explain::No) {
+    return refuse("expected -o model.tpa, --compile-to=STAGE or --explain");
+  }
+  std::string message;
+  auto parsed = tp::parseTarget(
+      target, [&](const llvm::Twine &text) { message = text.str(); });
+  if (failed(parsed))
+    return refuse("for the --target option: " + llvm::Twine(message));
+  options.target = *parsed;
+  options.stages.vectorBits = parsed->vectorBits;
+
+  mlir::DialectRegistry registry;
+  tp::registerAllDialects(registry);
+  tp::registerTargetDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  tp::UserDiagnosticHandler handler(&context);
+  if (failed(tp::compile(context, options, llvm::errs())))
+    return userError;
+  return 0;
+}
