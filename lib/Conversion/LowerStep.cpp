@@ -47,7 +47,7 @@ enum Member {
 /// Where the iteration of a repeated layer stands.
 struct Iteration {
   RepeatOp repeat;
-  Value index;                      ///< i64
+  Value index;                      ///< i64, from zero
   SmallVector<Value> current, next; ///< addresses of the carried values
 };
 
@@ -376,9 +376,11 @@ LogicalResult StepBuilder::emitRepeat(RepeatOp op) {
     iteration.next.push_back(header->getArgument(1 + carried + i));
   }
   iterations.push_back(iteration);
+  Value number = arith::AddIOp::create(builder, loc, iteration.index,
+                                       constant(op.getFirstIndex()));
   scalars.map(op.getIndex(),
               Value(arith::IndexCastOp::create(
-                  builder, loc, builder.getIndexType(), iteration.index)));
+                  builder, loc, builder.getIndexType(), number)));
   if (::mlir::failed(emitBlock(*op.getBodyBlock())))
     return failure();
   iterations.pop_back();

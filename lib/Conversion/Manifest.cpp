@@ -122,7 +122,7 @@ static json::Object describeParameter(const ParameterEntry &entry) {
   json::Object result{
       {"names", std::move(names)},
       {"count", entry.count},
-      {"first", 0},
+      {"first", entry.first},
       {"base", entry.base},
       {"source_shape", getShape(global.getShape())},
       {"shape", getShape(global.getShape())},

@@ -137,6 +137,12 @@ LogicalResult Tables::addAttention(nn::AttentionOp op) {
   return success();
 }
 
+/// The number that the first instance of a template has in its name.
+static int64_t getFirstInstance(ParameterOp op) {
+  auto repeat = op->getParentOfType<RepeatOp>();
+  return repeat && op.isTemplate() ? repeat.getFirstIndex() : 0;
+}
+
 /// Identifies a template: what is loaded and how it is kept.
 static std::string getKey(ParameterOp op, int64_t gemm) {
   std::string key;
@@ -144,7 +150,7 @@ static std::string getKey(ParameterOp op, int64_t gemm) {
   stream << op.getName() << '|' << op.getSourceAttr() << '|' << op.getType()
          << '|' << op->getAttr(TPDialect::getShardingsAttrName()) << '|'
          << op->getAttr("tp.partial") << '|' << getRepetitions(op) << '|'
-         << gemm;
+         << getFirstInstance(op) << '|' << gemm;
   return key;
 }
 
@@ -154,7 +160,7 @@ void Tables::addParameter(ParameterOp op, int64_t gemm) {
   if (!isNew)
     return;
   int64_t count = op.isTemplate() ? getRepetitions(op) : 1;
-  parameters.push_back({op, count, numSlots,
+  parameters.push_back({op, count, getFirstInstance(op), numSlots,
                         gemm < 0 ? "plain" : "gemm:" + std::to_string(gemm)});
   numSlots += count;
 }

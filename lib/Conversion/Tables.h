@@ -32,7 +32,7 @@ struct GemmEntry {
 
 struct ParameterEntry {
   ParameterOp op; ///< one of the operations that name it
-  int64_t count, base;
+  int64_t count, first, base;
   std::string use;
 };
 

@@ -16,6 +16,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "tp/Annotate/Passes.h"
 #include "tp/Conversion/Passes.h"
+#include "tp/Partition/Passes.h"
 #include "tp/Propagate/Passes.h"
 #include "tp/Schedule/Passes.h"
 #include "llvm/ADT/STLExtras.h"
@@ -68,6 +69,12 @@ static void buildPropagate(OpPassManager &manager) {
   manager.addPass(createVerifyPropagated());
 }
 
+static void buildPartition(OpPassManager &manager) {
+  manager.addPass(createInsertReshards());
+  manager.addPass(createPartition());
+  manager.addPass(createVerifyPartitioned());
+}
+
 static void buildSchedule(OpPassManager &manager) {
   manager.addPass(createFormGemms());
   manager.addNestedPass<func::FuncOp>(createLowerToLinalg());
@@ -87,7 +94,7 @@ void tp::buildStage(OpPassManager &manager, Stage stage,
   case Stage::Propagate:
     return buildPropagate(manager);
   case Stage::Partition:
-    return;
+    return buildPartition(manager);
   case Stage::Collectives:
     return;
   case Stage::Schedule:
