@@ -128,7 +128,8 @@ Status Session::Impl::open(const std::string &path) {
     return parsed.status().in(where);
   manifest = std::move(*parsed);
   TPRT_TRY(requireFeatures(manifest.features).in(where));
-  auto loadedCode = CodeModule::load(*texts[1], int64_t(manifest.entries.size()));
+  auto loadedCode =
+      CodeModule::load(*texts[1], int64_t(manifest.entries.size()));
   if (!loadedCode)
     return loadedCode.status().in(where);
   code = std::move(*loadedCode);
