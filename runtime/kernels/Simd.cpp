@@ -75,16 +75,20 @@ inline uint16_t floatToBf16(float x) {
   return uint16_t((bits & 0x7fffffff) > 0x7f800000 ? quiet : rounded);
 }
 
+// Files promise no alignment.
+typedef uint16_t Bits16 __attribute__((aligned(1), may_alias));
+typedef _Float16 Half __attribute__((aligned(1), may_alias));
+
 void widen(tprt_type from, const void *in, float *__restrict out,
            int64_t count) {
   if (from == TPRT_F32) {
     std::memcpy(out, in, count * sizeof(float));
   } else if (from == TPRT_BF16) {
-    auto *source = static_cast<const uint16_t *>(in);
+    auto *source = static_cast<const Bits16 *>(in);
     for (int64_t i = 0; i < count; ++i)
       out[i] = bf16ToFloat(source[i]);
   } else {
-    auto *source = static_cast<const _Float16 *>(in);
+    auto *source = static_cast<const Half *>(in);
     for (int64_t i = 0; i < count; ++i)
       out[i] = float(source[i]);
   }
@@ -95,11 +99,11 @@ void narrow(tprt_type to, const float *__restrict in, void *out,
   if (to == TPRT_F32) {
     std::memcpy(out, in, count * sizeof(float));
   } else if (to == TPRT_BF16) {
-    auto *target = static_cast<uint16_t *>(out);
+    auto *target = static_cast<Bits16 *>(out);
     for (int64_t i = 0; i < count; ++i)
       target[i] = floatToBf16(in[i]);
   } else {
-    auto *target = static_cast<_Float16 *>(out);
+    auto *target = static_cast<Half *>(out);
     for (int64_t i = 0; i < count; ++i)
       target[i] = _Float16(in[i]);
   }
@@ -263,18 +267,41 @@ void packValues(tprt_type type, const void *values, int64_t stride,
   }
 }
 
-float reduceMax(Vec v) {
-  float best = v[0];
-  for (int i = 1; i < kLanes; ++i)
-    best = std::max(best, float(v[i]));
-  return best;
+/// The vector with its lanes moved by half, quarter, ... of its width.
+template <int Distance>
+inline Vec rotate(Vec v) {
+#if defined(__AVX512F__)
+#define L(i) (i + Distance) % 16
+  return __builtin_shufflevector(v, v, L(0), L(1), L(2), L(3), L(4), L(5), L(6),
+                                 L(7), L(8), L(9), L(10), L(11), L(12), L(13),
+                                 L(14), L(15));
+#elif defined(__AVX2__)
+#define L(i) (i + Distance) % 8
+  return __builtin_shufflevector(v, v, L(0), L(1), L(2), L(3), L(4), L(5), L(6),
+                                 L(7));
+#else
+#define L(i) (i + Distance) % 4
+  return __builtin_shufflevector(v, v, L(0), L(1), L(2), L(3));
+#endif
+#undef L
 }
 
-float reduceSum(Vec v) {
-  float sum = 0;
-  for (int i = 0; i < kLanes; ++i)
-    sum += v[i];
-  return sum;
+inline float reduceMax(Vec v) {
+  if constexpr (kLanes > 8)
+    v = maximum(v, rotate<8>(v));
+  if constexpr (kLanes > 4)
+    v = maximum(v, rotate<4>(v));
+  v = maximum(v, rotate<2>(v));
+  return maximum(v, rotate<1>(v))[0];
+}
+
+inline float reduceSum(Vec v) {
+  if constexpr (kLanes > 8)
+    v += rotate<8>(v);
+  if constexpr (kLanes > 4)
+    v += rotate<4>(v);
+  v += rotate<2>(v);
+  return (v + rotate<1>(v))[0];
 }
 
 /// Keys [first, last) that the query at `position` sees.
@@ -354,7 +381,7 @@ void attend(const AttentionBlock &b) {
   visible(b, b.position + b.queries - 1, unused, end);
   for (int64_t block = begin / kKeyBlock; block * kKeyBlock < end; ++block) {
     int64_t base = block * kKeyBlock;
-    int64_t keys = std::min(kKeyBlock, b.kvLen - base);
+    int64_t keys = std::min(kKeyBlock, end - base);
     int64_t columns = (keys + kLanes - 1) / kLanes * kLanes;
     multiply(q, size, b.keys + base * size, kKeyBlock, scores, kKeyBlock, rows,
              columns, size, false);

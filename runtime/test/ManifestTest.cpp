@@ -183,7 +183,7 @@ TEST(Manifest, TextRefusals) {
 
 TEST(Manifest, EveryMissingKeyIsNamed) {
   json manifest = fullManifest();
-  for (const auto &item : fullManifest().items()) {
+  for (const auto &item : manifest.items()) {
     json other = manifest;
     other.erase(item.key());
     EXPECT_EQ(refusal(other), "manifest: missing key '" + item.key() + "'");

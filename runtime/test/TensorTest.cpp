@@ -270,6 +270,29 @@ TEST(Input, Checks) {
   EXPECT_EQ(refusal(1, 2, 1), "input 'mask': expected 0 or 1, got 2 at [0, 1]");
 }
 
+TEST(Values, DefaultsArePaddedWithZeros) {
+  Mesh mesh;
+  mesh.axes = {{"a", 2}};
+  mesh.positions = {0, 1};
+  Input mask;
+  mask.shape = {1, 5};
+  mask.localShape = {1, 3};
+  mask.sharding = {{}, {{0, 1, 2}}};
+  mask.defaultValue = Input::Default::Ones;
+  mask.type = TPRT_I64;
+  int64_t ids[3] = {9, 9, 9};
+  distribute(mask, nullptr, mesh, {1}, ids);
+  EXPECT_EQ((Shape{ids[0], ids[1], ids[2]}), (Shape{1, 1, 0}));
+  mask.type = TPRT_F32;
+  float values[3] = {9, 9, 9};
+  distribute(mask, nullptr, mesh, {0}, values);
+  EXPECT_EQ((std::vector<float>{values[0], values[1], values[2]}),
+            (std::vector<float>{1, 1, 1}));
+  mask.defaultValue = Input::Default::Zeros;
+  distribute(mask, nullptr, mesh, {0}, values);
+  EXPECT_EQ(values[1], 0);
+}
+
 TEST(Values, CutAndAssembledAgain) {
   // [5, 3, 4] over a mesh of 2 x 3, dimension 0 over b, 2 over a; padded.
   Mesh mesh;

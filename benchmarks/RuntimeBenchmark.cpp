@@ -1,0 +1,234 @@
+//===- RuntimeBenchmark.cpp - the runtime against bare libraries ----------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Prints ratios, as speeds differ from machine to machine: the runtime's
+// products beside oneDNN called directly, attention beside a product's speed,
+// collectives beside a copy's. Contestants alternate, and each one's best time
+// counts.
+//
+// usage: tprt-bench [WORKERS]
+//
+//===----------------------------------------------------------------------===//
+
+#include "../runtime/collectives/threads/Threads.h"
+#include "../runtime/core/Memory.h"
+#include "../runtime/core/Parallel.h"
+#include "../runtime/kernels/Attention.h"
+#include "../runtime/kernels/Gemm.h"
+#include "../runtime/kernels/Simd.h"
+
+#include <dnnl.hpp>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <thread>
+
+using namespace tprt;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+double secondsOf(const std::function<void()> &work) {
+  auto start = Clock::now();
+  work();
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Best seconds of each contestant, which alternate for about a second.
+std::vector<double>
+race(const std::vector<std::function<void()>> &contestants) {
+  std::vector<double> best(contestants.size(), 1e9);
+  auto start = Clock::now();
+  for (int round = 0;
+       round < 5 ||
+       (round < 200 && Clock::now() - start < std::chrono::milliseconds(1000));
+       ++round)
+    for (size_t i = 0; i < contestants.size(); ++i)
+      best[i] = std::min(best[i], secondsOf(contestants[i]));
+  return best;
+}
+
+/// Memory filled with small numbers.
+struct Values {
+  Buffer buffer;
+  explicit Values(int64_t count, tprt_type type = TPRT_F32)
+      : buffer(std::move(*Buffer::allocate(count * typeBytes(type) + 64))) {
+    for (int64_t i = 0; i < count; ++i) {
+      float x = float(i * 7919 % 1000) / 1000 - 0.5f;
+      simd().narrow(type, &x, buffer.data() + i * typeBytes(type), 1);
+    }
+  }
+  void *data() const { return buffer.data(); }
+};
+
+/// oneDNN's inner product with every layout left to it.
+class Bare {
+public:
+  Bare(int64_t m, int64_t n, int64_t k, tprt_type type) {
+    using namespace dnnl;
+    auto t =
+        type == TPRT_BF16 ? memory::data_type::bf16 : memory::data_type::f32;
+    auto any = memory::format_tag::any;
+    memory::desc x({m, k}, t, any), w({n, k}, t, any), y({m, n}, t, any);
+    inner_product_forward::primitive_desc made(
+        {prop_kind::forward_inference, x, w, y}, engine);
+    primitive = inner_product_forward(made);
+    for (auto [argument, desc] : {std::pair{DNNL_ARG_SRC, made.src_desc()},
+                                  {DNNL_ARG_WEIGHTS, made.weights_desc()},
+                                  {DNNL_ARG_DST, made.dst_desc()}}) {
+      values.emplace_back(int64_t(desc.get_size()) / typeBytes(type), type);
+      arguments.insert({argument, memory(desc, engine, values.back().data())});
+    }
+  }
+  void run() {
+    primitive.execute(stream, arguments);
+    stream.wait();
+  }
+
+private:
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+  dnnl::inner_product_forward primitive;
+  std::vector<Values> values;
+  std::unordered_map<int, dnnl::memory> arguments;
+};
+
+Gemm describe(int64_t m, int64_t n, int64_t k, tprt_type type) {
+  Gemm g{};
+  g.m = m, g.n = n, g.k = k;
+  g.xType = g.wType = g.yType = type;
+  g.weightIsParameter = true;
+  return g;
+}
+
+void benchmarkGemm(tprt_type type, int64_t m, int64_t rows, int64_t n,
+                   int64_t k, tprt_type against) {
+  Gemm g = describe(m, n, k, type);
+  GemmEngine engine({g});
+  Values x(rows * k, type), w(n * k, type), y(rows * n, type);
+  const void *handle = *engine.pack(0, w.data());
+  Bare bare(rows, n, k, against);
+  auto ours = [&] {
+    if (!engine.run(0, rows, x.data(), k, handle, nullptr, nullptr, y.data(), n)
+             .ok())
+      std::abort();
+  };
+  ours();
+  std::vector<double> best = race({[&] { bare.run(); }, ours});
+  std::printf("gemm %4s %4ld x %5ld x %5ld (packed for %ld rows)  "
+              "%.2f of bare %s\n",
+              typeName(type), long(rows), long(n), long(k), long(m),
+              best[0] / best[1], typeName(against));
+}
+
+void benchmarkAttention(tprt_type type, int64_t length, int64_t heads,
+                        int64_t kvHeads, int64_t size, bool causal) {
+  Attention a{};
+  a.batch = 1;
+  a.qLen = a.kvCapacity = length;
+  a.qHeads = heads, a.kvHeads = kvHeads, a.headSize = size;
+  a.type = type;
+  a.causal = causal;
+  a.scale = 1 / std::sqrt(double(size));
+  std::vector<Attention> list = {a};
+  AttentionEngine engine(list);
+  Values q(length * heads * size, type), k(length * kvHeads * size, type),
+      v(length * kvHeads * size, type), out(length * heads * size, type);
+  AttentionCall call{q.data(), heads * size,   k.data(),     kvHeads * size,
+                     v.data(), kvHeads * size, nullptr,      length,
+                     0,        out.data(),     heads * size, nullptr};
+  Bare bare(512, 2048, 2048, TPRT_F32);
+  std::vector<double> best = race({[&] { bare.run(); },
+                                   [&] {
+                                     if (!engine.run(0, call).ok())
+                                       std::abort();
+                                   }});
+  double flops = 4.0 * length * length * size * heads * (causal ? 0.5 : 1);
+  double product = 2.0 * 512 * 2048 * 2048 / best[0];
+  std::printf("attention %4s %4ld tokens, %2ld/%ld heads of %3ld, %-8s  "
+              "%.2f of a product's speed\n",
+              typeName(type), long(length), long(heads), long(kvHeads),
+              long(size), causal ? "causal" : "full",
+              flops / best[1] / product);
+}
+
+void benchmarkCollective(CollectiveKind kind, int64_t ranks, int64_t bytes) {
+  Collective c{};
+  c.kind = kind;
+  c.type = TPRT_F32;
+  int64_t count = bytes / 4;
+  c.inputShape = {kind == CollectiveKind::AllGather ? count / ranks : count};
+  c.outputShape = {kind == CollectiveKind::ReduceScatter ? count / ranks
+                                                         : count};
+  ThreadHub hub(ranks, 60, [](CallSite) { return std::string(); });
+  std::vector<int64_t> everyone;
+  for (int64_t r = 0; r < ranks; ++r)
+    everyone.push_back(r);
+  int rounds = int(std::clamp<int64_t>((int64_t(64) << 20) / bytes, 20, 2000));
+  double seconds = 1e9, copy = 1e9;
+  std::vector<std::thread> threads;
+  for (int64_t r = 0; r < ranks; ++r)
+    threads.emplace_back([&, r] {
+      setWorkers(1);
+      auto world = hub.world(r);
+      auto communicator = world->communicator(everyone);
+      Values in(count), out(count);
+      for (int n = 0; n < rounds; ++n) {
+        double time = secondsOf([&] {
+          if (!(*communicator)->run(c, {0, n}, in.data(), out.data()).ok())
+            std::abort();
+        });
+        double copied = secondsOf(
+            [&] { std::memcpy(out.data(), in.data(), size_t(bytes)); });
+        if (r == 0) {
+          seconds = std::min(seconds, time);
+          copy = std::min(copy, copied);
+        }
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  std::printf("%-14s %ld ranks %8ld bytes  %.2f of a copy's time\n",
+              kindName(kind), long(ranks), long(bytes), seconds / copy);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  setWorkers(argc > 1 ? std::max(1, std::atoi(argv[1])) : 1);
+  std::printf("level %s, oneDNN isa %x, %d workers\n", simd().level,
+              unsigned(dnnl::get_effective_cpu_isa()), workers());
+  for (auto [n, k] : {std::pair<int64_t, int64_t>{2048, 2048},
+                      {8192, 2048},
+                      {2048, 8192},
+                      {512, 2048}}) {
+    benchmarkGemm(TPRT_F32, 512, 512, n, k, TPRT_F32);
+    benchmarkGemm(TPRT_F32, 512, 1, n, k, TPRT_F32);
+  }
+  for (tprt_type type : {TPRT_BF16, TPRT_F16})
+    for (int64_t rows : {512, 32, 1})
+      benchmarkGemm(type, 512, rows, 8192, 2048, TPRT_F32);
+  auto bf16 = unsigned(dnnl::cpu_isa::avx512_core_bf16);
+  if ((unsigned(dnnl::get_effective_cpu_isa()) & bf16) == bf16)
+    benchmarkGemm(TPRT_BF16, 512, 512, 8192, 2048, TPRT_BF16);
+  for (tprt_type type : {TPRT_F32, TPRT_BF16})
+    for (bool causal : {false, true}) {
+      benchmarkAttention(type, 512, 32, 8, 64, causal);
+      benchmarkAttention(type, 1024, 8, 8, 128, causal);
+      benchmarkAttention(type, 128, 12, 12, 32, causal);
+    }
+  for (CollectiveKind kind :
+       {CollectiveKind::AllReduce, CollectiveKind::AllGather,
+        CollectiveKind::ReduceScatter})
+    for (int64_t bytes :
+         {int64_t(64) << 10, int64_t(1) << 20, int64_t(16) << 20})
+      benchmarkCollective(kind, 2, bytes);
+  return 0;
+}
