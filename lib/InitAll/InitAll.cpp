@@ -18,6 +18,7 @@
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/NN/Transforms/Passes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Import/Passes.h"
 #include "tp/Partition/Passes.h"
 #include "tp/Pipelines/Pipelines.h"
 #include "tp/Propagate/Passes.h"
@@ -33,6 +34,7 @@ void tp::registerAllDialects(mlir::DialectRegistry &registry) {
 void tp::registerAllPasses() {
   mlir::registerAllPasses();
   registerNNPasses();
+  registerImportPasses();
   registerAnnotatePasses();
   registerPropagatePasses();
   registerPartitionPasses();

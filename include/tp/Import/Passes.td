@@ -1,0 +1,53 @@
+//===- Passes.td - Passes of the import stage -------------*- tablegen -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What brings programs written elsewhere into the form of import.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_IMPORT_PASSES_TD
+#define TP_IMPORT_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def RollLayers : Pass<"tp-roll-layers", "::mlir::ModuleOp"> {
+  let summary = "turn identical layers in a row into tp.repeat";
+  let description = [{
+    Finds runs of segments that are the same but for one number in the names of
+    their parameters, which goes up by one, and in which each segment reads what
+    the one before it computed. Each run becomes one tp.repeat, so that
+    everything after works on one layer, however deep the model. A layer with
+    another constant, attribute or shape stays apart, and the runs on either
+    side of it are rolled.
+
+    Why not upstream's loop rerolling: there is none for tensors.
+
+    Precondition: none; what does not repeat stays as it is.
+
+    Before:
+    ```mlir
+    %w0 = tp.parameter "layers.0.w" : tensor<8x8xf32>
+    %0 = nn.linear %x, %w0 : ...
+    %w1 = tp.parameter "layers.1.w" : tensor<8x8xf32>
+    %1 = nn.linear %0, %w1 : ...
+    ```
+    After:
+    ```mlir
+    %1 = tp.repeat 2 times iter(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32> {
+    ^bb0(%i: index, %c: tensor<4x8xf32>):
+      %w = tp.parameter "layers.{i}.w" : tensor<8x8xf32>
+      %y = nn.linear %c, %w : ...
+      tp.yield %y : tensor<4x8xf32>
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numRepeats", "repeats", "tp.repeat made">,
+    Statistic<"numLayers", "layers", "layers rolled into them">
+  ];
+  let dependentDialects = ["::tp::TPDialect"];
+}
+
+#endif // TP_IMPORT_PASSES_TD

@@ -1,0 +1,623 @@
+//===- RollLayers.cpp - Identical layers in a row become tp.repeat --------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Works on the straight line of a block's compute operations (parameters,
+// constants and empty tensors are no part of it: they are described by name or
+// content where they are used). Layer k is anchored at the first operation that
+// reads one of its parameters; layers are one period P apart. Operation t is
+// the same as t + P if both do the same on operands that are the same value,
+// the same constant, the same parameter one layer on, or made equally far back.
+// A run is a number of segments in a row that are the same; where in the period
+// a segment begins is chosen so that most layers fit and fewest values cross.
+//
+// Example: anchors of x -> norm(w0) -> add -> norm(w1) -> add -> head are the
+// norms; segments [norm, add] repeat, the sum is the carried value.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "tp/Import/Passes.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include <set>
+
+namespace tp {
+#define GEN_PASS_DEF_ROLLLAYERS
+#include "tp/Import/Passes.h.inc"
+} // namespace tp
+
+using namespace mlir;
+using namespace tp;
+
+namespace {
+
+/// A parameter's name with one number taken out.
+struct LayerName {
+  StringAttr pattern; ///< `{i}` in place of the number; null if there is none.
+  ArrayAttr alternatives; ///< The same for the other names.
+  int64_t number = -1;
+};
+
+/// Operands of this kind of one segment that the one before it made.
+struct Carried {
+  unsigned position; ///< In the segment.
+  unsigned result;
+  Value init;
+};
+
+struct Run {
+  unsigned begin = 0, period = 0, count = 0;
+  int64_t first = 0; ///< The number of the first layer.
+  SmallVector<Carried> carried;
+};
+
+class Roller {
+public:
+  explicit Roller(Block &block) : block(block) {}
+  /// Rolls what it can; returns the numbers of repeats and of layers.
+  std::pair<unsigned, unsigned> run();
+
+private:
+  void isolateFreeValues();
+  void collect();
+  void findNames();
+  bool sameConstant(Value a, Value b) const;
+  bool sameOperation(Operation *a, Operation *b) const;
+  bool sameOperand(unsigned t, unsigned period, Value a, Value b,
+                   int64_t &sharedAt) const;
+  void compare(unsigned period);
+  std::optional<Run> tryRun(unsigned begin, unsigned period, int64_t first,
+                            unsigned maxCount);
+  std::optional<unsigned> checkFirst(Run &run) const;
+  bool leavesCleanly(const Run &run) const;
+  void build(const Run &run);
+
+  int64_t positionOf(Value value) const {
+    Operation *op = value.getDefiningOp();
+    auto it = op ? positions.find(op) : positions.end();
+    return it == positions.end() ? int64_t(-1) : int64_t(it->second);
+  }
+  /// The layer's name of the parameter that a value is, if it has a number.
+  const LayerName *getName(Value value) const {
+    Operation *op = value.getDefiningOp();
+    auto it = op ? names.find(op) : names.end();
+    return it == names.end() || !it->second.pattern ? nullptr : &it->second;
+  }
+
+  Block &block;
+  std::vector<Operation *> line;
+  llvm::DenseMap<Operation *, unsigned> positions;
+  llvm::DenseMap<Operation *, LayerName> names;
+  /// The layer of the first numbered parameter that line[t] reads, or -1.
+  std::vector<int64_t> layers;
+  /// For the current period: whether line[t] is the same as line[t + P], and
+  /// the latest position whose value both read.
+  unsigned comparedPeriod = 0;
+  std::vector<bool> same;
+  std::vector<int64_t> shared;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The straight line
+//===----------------------------------------------------------------------===//
+
+static bool isConstant(Operation *op) {
+  return op->hasTrait<OpTrait::ConstantLike>();
+}
+
+/// Fills of empty tensors go next to their use, one for each, so that zeros
+/// that several layers share do not tie them.
+void Roller::isolateFreeValues() {
+  SmallVector<Operation *> candidates;
+  for (Operation &op : block) {
+    auto fill = dyn_cast<linalg::FillOp>(op);
+    if (isa<tensor::EmptyOp>(op) ||
+        (fill && fill->getNumResults() == 1 &&
+         fill.getOutputs()[0].getDefiningOp<tensor::EmptyOp>()))
+      candidates.push_back(&op);
+  }
+  // Users before what they use: a copied fill gets its own empty tensor.
+  for (Operation *op : llvm::reverse(candidates)) {
+    SmallVector<OpOperand *> uses;
+    for (OpOperand &use : op->getUses())
+      uses.push_back(&use);
+    bool isFirst = true;
+    for (OpOperand *use : uses) {
+      if (use->getOwner()->getBlock() != &block)
+        continue;
+      if (isFirst) {
+        op->moveBefore(use->getOwner());
+        isFirst = false;
+        continue;
+      }
+      OpBuilder builder(use->getOwner());
+      use->set(builder.clone(*op)->getResult(0));
+    }
+  }
+  // Copied fills share the empty tensor that they fill.
+  SmallVector<tensor::EmptyOp> empties(block.getOps<tensor::EmptyOp>());
+  for (tensor::EmptyOp op : empties) {
+    SmallVector<OpOperand *> uses;
+    for (OpOperand &use : op->getUses())
+      uses.push_back(&use);
+    for (OpOperand *use : ArrayRef(uses).drop_front(uses.empty() ? 0 : 1)) {
+      if (use->getOwner()->getBlock() != &block)
+        continue;
+      OpBuilder builder(use->getOwner());
+      use->set(builder.clone(*op.getOperation())->getResult(0));
+    }
+    if (!uses.empty() && uses.front()->getOwner()->getBlock() == &block)
+      op->moveBefore(uses.front()->getOwner());
+  }
+}
+
+/// Replace the digits [begin, end) by {i}.
+static std::string toPattern(StringRef name, size_t begin, size_t end) {
+  return (name.take_front(begin) + "{i}" + name.drop_front(end)).str();
+}
+
+/// Runs of digits in a name.
+static SmallVector<std::pair<size_t, size_t>, 2> getNumbers(StringRef name) {
+  SmallVector<std::pair<size_t, size_t>, 2> numbers;
+  for (size_t i = 0; i < name.size();) {
+    if (!llvm::isDigit(name[i])) {
+      ++i;
+      continue;
+    }
+    size_t begin = i;
+    while (i < name.size() && llvm::isDigit(name[i]))
+      ++i;
+    // `01` would not come back as 1.
+    if (i - begin <= 9 && (name[begin] != '0' || i - begin == 1))
+      numbers.push_back({begin, i});
+  }
+  return numbers;
+}
+
+void Roller::findNames() {
+  // For every place of a number, the values that it takes.
+  llvm::StringMap<std::set<int64_t>> values;
+  auto forEach = [&](StringRef name, auto action) {
+    for (auto [begin, end] : getNumbers(name)) {
+      int64_t number;
+      if (!name.slice(begin, end).getAsInteger(10, number))
+        action(toPattern(name, begin, end), number);
+    }
+  };
+  for (auto parameter : block.getOps<ParameterOp>())
+    forEach(parameter.getName(),
+            [&](const std::string &pattern, int64_t number) {
+              values[pattern].insert(number);
+            });
+  MLIRContext *context = block.getParentOp()->getContext();
+  for (auto parameter : block.getOps<ParameterOp>()) {
+    if (parameter.isTemplate())
+      continue;
+    LayerName best;
+    size_t bestCount = 1;
+    forEach(parameter.getName(),
+            [&](const std::string &pattern, int64_t number) {
+              size_t count = values[pattern].size();
+              if (count > bestCount) {
+                bestCount = count;
+                best.pattern = StringAttr::get(context, pattern);
+                best.number = number;
+              }
+            });
+    // Other names must have the same number somewhere.
+    if (best.pattern && parameter.getAlternativesAttr()) {
+      SmallVector<Attribute> others;
+      for (auto name :
+           parameter.getAlternativesAttr().getAsRange<StringAttr>()) {
+        std::optional<std::string> found;
+        forEach(name, [&](const std::string &pattern, int64_t number) {
+          if (!found && number == best.number)
+            found = pattern;
+        });
+        if (found)
+          others.push_back(StringAttr::get(context, *found));
+      }
+      if (others.size() == parameter.getAlternativesAttr().size())
+        best.alternatives = ArrayAttr::get(context, others);
+      else
+        best.pattern = {};
+    }
+    names[parameter] = best;
+  }
+}
+
+void Roller::collect() {
+  for (Operation &op : block.without_terminator()) {
+    if (isa<ParameterOp>(op) || isConstant(&op))
+      continue;
+    positions[&op] = line.size();
+    line.push_back(&op);
+    int64_t layer = -1;
+    for (Value operand : op.getOperands())
+      if (const LayerName *name = getName(operand)) {
+        layer = name->number;
+        break;
+      }
+    layers.push_back(layer);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Sameness
+//===----------------------------------------------------------------------===//
+
+bool Roller::sameConstant(Value a, Value b) const {
+  Operation *x = a.getDefiningOp(), *y = b.getDefiningOp();
+  return x && y && isConstant(x) && isConstant(y) &&
+         a.getType() == b.getType() && x->getName() == y->getName() &&
+         x->getAttrDictionary() == y->getAttrDictionary();
+}
+
+/// All but operands and the location.
+bool Roller::sameOperation(Operation *a, Operation *b) const {
+  if (a->getName() != b->getName() ||
+      a->getNumOperands() != b->getNumOperands() ||
+      a->getResultTypes() != b->getResultTypes() ||
+      a->getNumRegions() != b->getNumRegions() ||
+      a->getAttrDictionary() != b->getAttrDictionary())
+    return false;
+  // Inside regions values correspond; captured ones must be the same.
+  llvm::DenseMap<Value, Value> pairs;
+  auto corresponds = [&](Value x, Value y) {
+    auto it = pairs.find(x);
+    return success(it != pairs.end() ? it->second == y
+                                     : x == y || sameConstant(x, y));
+  };
+  auto mark = [&](Value x, Value y) { pairs[x] = y; };
+  for (auto [x, y] : llvm::zip(a->getRegions(), b->getRegions()))
+    if (!OperationEquivalence::isRegionEquivalentTo(
+            &x, &y, corresponds, mark, OperationEquivalence::IgnoreLocations))
+      return false;
+  return true;
+}
+
+/// Both are parameters without a number, of one name.
+static bool sameShared(Value a, Value b) {
+  auto x = a.getDefiningOp<ParameterOp>(), y = b.getDefiningOp<ParameterOp>();
+  return x && y && x->getAttrDictionary() == y->getAttrDictionary();
+}
+
+static bool sameButName(ParameterOp a, ParameterOp b) {
+  auto strip = [](ParameterOp op) {
+    NamedAttrList attrs(op->getAttrDictionary());
+    attrs.erase(op.getNameAttrName());
+    attrs.erase(op.getAlternativesAttrName());
+    return attrs.getDictionary(op.getContext());
+  };
+  return a.getType() == b.getType() && strip(a) == strip(b);
+}
+
+static bool sameParameter(const LayerName &a, const LayerName &b, Value x,
+                          Value y) {
+  return a.pattern == b.pattern && a.alternatives == b.alternatives &&
+         a.number + 1 == b.number &&
+         sameButName(x.getDefiningOp<ParameterOp>(),
+                     y.getDefiningOp<ParameterOp>());
+}
+
+bool Roller::sameOperand(unsigned t, unsigned period, Value a, Value b,
+                         int64_t &sharedAt) const {
+  const LayerName *x = getName(a), *y = getName(b);
+  if (x || y)
+    return x && y && sameParameter(*x, *y, a, b);
+  if (a == b) {
+    sharedAt = std::max(sharedAt, positionOf(a));
+    return true;
+  }
+  if (sameConstant(a, b) || sameShared(a, b))
+    return true;
+  int64_t p = positionOf(a), q = positionOf(b);
+  return p >= 0 && q >= 0 && p + period == q &&
+         cast<OpResult>(a).getResultNumber() ==
+             cast<OpResult>(b).getResultNumber();
+}
+
+void Roller::compare(unsigned period) {
+  if (comparedPeriod == period)
+    return;
+  comparedPeriod = period;
+  same.assign(line.size(), false);
+  shared.assign(line.size(), -1);
+  for (unsigned t = 0; t + period < line.size(); ++t) {
+    Operation *a = line[t], *b = line[t + period];
+    if (!sameOperation(a, b))
+      continue;
+    bool all = true;
+    for (auto [x, y] : llvm::zip(a->getOperands(), b->getOperands()))
+      all = all && sameOperand(t, period, x, y, shared[t]);
+    same[t] = all;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Runs
+//===----------------------------------------------------------------------===//
+
+/// The first segment against the second, whose operands from before it tell
+/// what is carried. Fills `run.carried`; false if they are not the same.
+std::optional<unsigned> Roller::checkFirst(Run &run) const {
+  unsigned begin = run.begin, period = run.period;
+  std::map<std::pair<unsigned, unsigned>, Value> inits;
+  auto layerOf = [&](unsigned t) {
+    return run.first + static_cast<int64_t>((t - begin) / period);
+  };
+  for (unsigned t = begin; t < begin + period; ++t) {
+    Operation *a = line[t], *b = line[t + period];
+    if (!sameOperation(a, b))
+      return std::nullopt;
+    for (auto [x, y] : llvm::zip(a->getOperands(), b->getOperands())) {
+      if (const LayerName *name = getName(x)) {
+        const LayerName *next = getName(y);
+        if (!next || !sameParameter(*name, *next, x, y) ||
+            name->number != layerOf(t))
+          return std::nullopt;
+        continue;
+      }
+      int64_t p = positionOf(x), q = positionOf(y);
+      if (q >= begin + period) {
+        // Made in the segment.
+        if (p + period != q || cast<OpResult>(x).getResultNumber() !=
+                                   cast<OpResult>(y).getResultNumber())
+          return std::nullopt;
+        continue;
+      }
+      if (q >= static_cast<int64_t>(begin)) {
+        // Made in the segment before: carried.
+        if (p >= static_cast<int64_t>(begin) || x.getType() != y.getType() ||
+            getName(x))
+          return std::nullopt;
+        auto key = std::make_pair(
+            static_cast<unsigned>(q) - begin,
+            static_cast<unsigned>(cast<OpResult>(y).getResultNumber()));
+        auto [it, isNew] = inits.try_emplace(key, x);
+        if (!isNew && it->second != x)
+          return std::nullopt;
+        continue;
+      }
+      if (x != y && !sameConstant(x, y) && !sameShared(x, y))
+        return std::nullopt;
+    }
+  }
+  run.carried.clear();
+  for (auto [key, init] : inits)
+    run.carried.push_back({key.first, key.second, init});
+  return run.carried.size();
+}
+
+/// Values made in the run are used in their segment, as carried values in the
+/// next one, and after it only as carried values of the last.
+bool Roller::leavesCleanly(const Run &run) const {
+  unsigned end = run.begin + run.period * run.count;
+  unsigned last = end - run.period;
+  for (unsigned t = run.begin; t < end; ++t)
+    for (OpResult result : line[t]->getResults())
+      for (OpOperand &use : result.getUses()) {
+        Operation *user = block.findAncestorOpInBlock(*use.getOwner());
+        auto it = user ? positions.find(user) : positions.end();
+        // Captured by a region, or used by the terminator.
+        bool isDirect = user == use.getOwner();
+        unsigned at = it == positions.end() ? line.size() : it->second;
+        if (at < end && isDirect)
+          continue; // the comparison covers it
+        if (at < end && at >= run.begin &&
+            (t - run.begin) / run.period == (at - run.begin) / run.period)
+          continue;
+        bool isCarried = llvm::any_of(run.carried, [&](const Carried &value) {
+          return value.position == (t - run.begin) % run.period &&
+                 value.result == result.getResultNumber();
+        });
+        if (t < last || !isCarried)
+          return false;
+      }
+  return true;
+}
+
+std::optional<Run> Roller::tryRun(unsigned begin, unsigned period,
+                                  int64_t first, unsigned maxCount) {
+  Run run;
+  run.begin = begin;
+  run.period = period;
+  run.first = first;
+  if (begin + 2 * period > line.size() || !checkFirst(run))
+    return std::nullopt;
+  run.count = 2;
+  // Segment count - 1 against the next one.
+  while (run.count < maxCount) {
+    unsigned from = begin + (run.count - 1) * period;
+    if (from + 2 * period > line.size())
+      break;
+    bool all = true;
+    for (unsigned t = from; t < from + period && all; ++t)
+      all = same[t] && shared[t] < static_cast<int64_t>(begin);
+    if (!all)
+      break;
+    ++run.count;
+  }
+  // Shorter runs may leave more cleanly, but a run that is cut short only
+  // because its values are read elsewhere is no run of layers.
+  if (!leavesCleanly(run))
+    return std::nullopt;
+  return run;
+}
+
+//===----------------------------------------------------------------------===//
+// Building
+//===----------------------------------------------------------------------===//
+
+/// The location with `{i}` for the layer's number, where it has one.
+static Location generalize(Location loc, int64_t number) {
+  auto name = dyn_cast<NameLoc>(loc);
+  if (!name)
+    return loc;
+  StringRef text = name.getName();
+  for (auto [begin, end] : getNumbers(text)) {
+    int64_t value;
+    if (!text.slice(begin, end).getAsInteger(10, value) && value == number)
+      return NameLoc::get(
+          StringAttr::get(loc.getContext(), toPattern(text, begin, end)),
+          name.getChildLoc());
+  }
+  return loc;
+}
+
+void Roller::build(const Run &run) {
+  unsigned end = run.begin + run.period * run.count;
+  OpBuilder builder(line[end - 1]->getContext());
+  builder.setInsertionPointAfter(line[end - 1]);
+  SmallVector<Value> inits;
+  for (const Carried &value : run.carried)
+    inits.push_back(value.init);
+  Location loc = generalize(line[run.begin]->getLoc(), run.first);
+  auto repeat = RepeatOp::create(builder, loc, run.count, inits, ValueRange(),
+                                 TypeRange(), run.first);
+  Block *body = repeat.getBodyBlock();
+  OpBuilder inner = OpBuilder::atBlockEnd(body);
+  IRMapping mapping;
+  for (unsigned t = run.begin; t < run.begin + run.period; ++t) {
+    Operation *op = line[t], *next = line[t + run.period];
+    // Operands as the second segment has them tell what is carried.
+    SmallVector<Value> operands;
+    for (auto [x, y] : llvm::zip(op->getOperands(), next->getOperands())) {
+      if (const LayerName *name = getName(x)) {
+        if (!mapping.contains(x)) {
+          auto parameter = x.getDefiningOp<ParameterOp>();
+          auto copy = cast<ParameterOp>(inner.clone(*parameter.getOperation()));
+          copy.setNameAttr(name->pattern);
+          if (name->alternatives)
+            copy.setAlternativesAttr(name->alternatives);
+          copy->setLoc(generalize(parameter.getLoc(), name->number));
+          mapping.map(x, copy.getResult());
+        }
+        operands.push_back(mapping.lookup(x));
+        continue;
+      }
+      int64_t q = positionOf(y);
+      if (q >= static_cast<int64_t>(run.begin) &&
+          q < static_cast<int64_t>(run.begin + run.period)) {
+        for (auto [index, value] : llvm::enumerate(run.carried))
+          if (value.position == q - run.begin &&
+              value.result == cast<OpResult>(y).getResultNumber())
+            operands.push_back(repeat.getCarriedArgs()[index]);
+        continue;
+      }
+      // Constants of its own for each layer become one inside.
+      if (x != y && !mapping.contains(x) &&
+          (sameConstant(x, y) || sameShared(x, y)))
+        mapping.map(x, inner.clone(*x.getDefiningOp())->getResult(0));
+      operands.push_back(mapping.lookupOrDefault(x));
+    }
+    Operation *copy = op->clone(mapping);
+    copy->setOperands(operands);
+    copy->setLoc(generalize(op->getLoc(), run.first));
+    inner.insert(copy);
+    mapping.map(op->getResults(), copy->getResults());
+  }
+  SmallVector<Value> yielded;
+  for (const Carried &value : run.carried)
+    yielded.push_back(mapping.lookup(
+        line[run.begin + value.position]->getResult(value.result)));
+  YieldOp::create(inner, loc, yielded);
+
+  unsigned last = end - run.period;
+  for (auto [index, value] : llvm::enumerate(run.carried))
+    line[last + value.position]
+        ->getResult(value.result)
+        .replaceAllUsesWith(repeat.getResult(index));
+  for (unsigned t = end; t-- > run.begin;)
+    line[t]->erase();
+}
+
+std::pair<unsigned, unsigned> Roller::run() {
+  unsigned numRepeats = 0, numLayers = 0;
+  findNames();
+  bool any = llvm::any_of(
+      names, [](const auto &entry) { return bool(entry.second.pattern); });
+  if (!any)
+    return {0, 0};
+  isolateFreeValues();
+  collect();
+
+  // Where each layer begins to read its parameters.
+  SmallVector<std::pair<int64_t, unsigned>> anchors;
+  llvm::DenseMap<int64_t, unsigned> seen;
+  for (auto [t, layer] : llvm::enumerate(layers))
+    if (layer >= 0 && seen.try_emplace(layer, t).second)
+      anchors.push_back({layer, t});
+
+  SmallVector<Run> runs;
+  unsigned done = 0; // operations before this are in a run already
+  for (unsigned k = 0; k + 1 < anchors.size();) {
+    auto [layer, at] = anchors[k];
+    auto [next, nextAt] = anchors[k + 1];
+    if (next != layer + 1) {
+      ++k;
+      continue;
+    }
+    unsigned period = nextAt - at;
+    // Layers that follow at the same distance.
+    unsigned chain = 2;
+    while (k + chain < anchors.size() &&
+           anchors[k + chain].first == layer + static_cast<int64_t>(chain) &&
+           anchors[k + chain].second == at + chain * period)
+      ++chain;
+    compare(period);
+    std::optional<Run> best;
+    for (unsigned back = 0; back < period && back <= at; ++back) {
+      if (at - back < done)
+        break;
+      std::optional<Run> run = tryRun(at - back, period, layer, chain);
+      if (run && (!best || run->count > best->count ||
+                  (run->count == best->count &&
+                   run->carried.size() < best->carried.size())))
+        best = std::move(run);
+    }
+    if (!best) {
+      ++k;
+      continue;
+    }
+    done = best->begin + best->period * best->count;
+    k += best->count;
+    runs.push_back(std::move(*best));
+  }
+  // Later runs first: building one changes only what comes after it.
+  for (const Run &run : llvm::reverse(runs)) {
+    build(run);
+    ++numRepeats;
+    numLayers += run.count;
+  }
+  if (runs.empty())
+    return {0, 0};
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (op.use_empty() && (isa<ParameterOp>(op) || isConstant(&op)))
+      op.erase();
+  return {numRepeats, numLayers};
+}
+
+namespace {
+struct RollLayersPass : public tp::impl::RollLayersBase<RollLayersPass> {
+  using RollLayersBase::RollLayersBase;
+
+  void runOnOperation() override {
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      for (Block &block : function.getBody()) {
+        auto [repeats, layers] = Roller(block).run();
+        numRepeats += repeats;
+        numLayers += layers;
+      }
+  }
+};
+} // namespace
