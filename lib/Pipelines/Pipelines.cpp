@@ -16,6 +16,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "tp/Annotate/Passes.h"
 #include "tp/Conversion/Passes.h"
+#include "tp/Import/Passes.h"
 #include "tp/Partition/Passes.h"
 #include "tp/Propagate/Passes.h"
 #include "tp/Schedule/Passes.h"
@@ -57,6 +58,10 @@ std::optional<Stage> tp::parseStage(llvm::StringRef name) {
   return std::nullopt;
 }
 
+static void buildImport(OpPassManager &manager) {
+  manager.addPass(createRollLayers());
+}
+
 static void buildAnnotate(OpPassManager &manager, const StageOptions &options) {
   AnnotateOptions annotate;
   annotate.mesh = options.mesh;
@@ -88,7 +93,7 @@ void tp::buildStage(OpPassManager &manager, Stage stage,
                     const StageOptions &options) {
   switch (stage) {
   case Stage::Import:
-    return;
+    return buildImport(manager);
   case Stage::Annotate:
     return buildAnnotate(manager, options);
   case Stage::Propagate:

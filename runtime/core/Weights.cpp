@@ -291,7 +291,10 @@ Expected<Weights> Weights::open(const std::string &spec,
       if (view.shape != p.sourceShape)
         return userError(where, ": expected shape ", formatShape(p.sourceShape),
                          ", got ", formatShape(view.shape));
-      used.insert(found->first);
+      // The other names are other spellings of the same tensor: a checkpoint
+      // that stores a tied tensor twice is read under the first.
+      for (size_t a = 0; a < p.names.size(); ++a)
+        used.insert(p.nameOf(a, i));
       weights.slots.push_back(view);
     }
   if (!missing.empty())
