@@ -205,7 +205,7 @@ LogicalResult Annotator::resolve(const PlanRule &rule, const PlanDim &dim,
   out.axes = canonicalize(out.axes);
   int64_t size = target.type.getDimSize(index);
   int64_t shards = getShardCount(out.axes);
-  if (shards > size)
+  if (rule.even.empty() && shards > size)
     return error(rule, target.getLoc())
            << "dimension " << index << " of '" << target.names.front()
            << "' has " << size << " elements, which cannot be cut into "

@@ -164,16 +164,31 @@ ResolvedOp tp::resolveFactors(const ShardingRule &rule,
       resolved.reduction = sharding.reduction;
     }
   }
-  if (!resolved.partial.empty())
-    for (auto [index, sharding] : llvm::enumerate(operandShardings)) {
-      Projection projection = projectToFactors(rule, rule.operands[index],
-                                               operandShapes[index], sharding);
-      for (auto [f, factor] : llvm::enumerate(rule.factors))
-        if (factor.kind == FactorKind::Reduction &&
-            factor.reduction == resolved.reduction)
-          take(f, restrictToAxes(projection.factors.axes[f], resolved.partial),
-               projection.factors.grains[f]);
+  // Of the operands' cuts of a reduction factor, the one that explains most of
+  // what the results are partial over; the first of equals.
+  if (!resolved.partial.empty()) {
+    SmallVector<FactorShardings, 4> projected;
+    for (auto [index, sharding] : llvm::enumerate(operandShardings))
+      projected.push_back(projectToFactors(rule, rule.operands[index],
+                                           operandShapes[index], sharding)
+                              .factors);
+    for (auto [f, factor] : llvm::enumerate(rule.factors)) {
+      if (factor.kind != FactorKind::Reduction ||
+          factor.reduction != resolved.reduction)
+        continue;
+      AxisList best;
+      int64_t grain = 1;
+      for (const FactorShardings &cut : projected) {
+        AxisList axes = restrictToAvailable(
+            restrictToAxes(cut.axes[f], resolved.partial), used);
+        if (getShardCount(axes) > getShardCount(best)) {
+          best = std::move(axes);
+          grain = cut.grains[f];
+        }
+      }
+      take(f, best, grain);
     }
+  }
   makeExpressible(rule, operandShapes, resultShapes, factors);
 
   // What the reduction factors do not explain passed through.
@@ -181,17 +196,30 @@ ResolvedOp tp::resolveFactors(const ShardingRule &rule,
   AxisList passed = subtractAxes(resolved.partial, reduced);
   unsigned numOperands = rule.operands.size();
   resolved.operandPartial.resize(numOperands);
+  AxisList explained = reduced;
   for (const AxisRef &axis : passed) {
-    for (unsigned i = 0; i < numOperands; ++i)
-      if (rule.linearity[i] == Linearity::Multilinear &&
-          containsAxes(operandShardings[i].partial, {axis})) {
-        resolved.operandPartial[i].push_back(axis);
-        break;
-      }
+    // The first Multilinear operand that has it, else the Additive ones.
+    unsigned carrier = numOperands;
+    bool isAdded = false;
+    for (unsigned i = numOperands; i-- > 0;) {
+      if (!containsAxes(operandShardings[i].partial, {axis}))
+        continue;
+      if (rule.linearity[i] == Linearity::Multilinear)
+        carrier = i;
+      isAdded |= rule.linearity[i] == Linearity::Additive;
+    }
+    if (carrier == numOperands && !isAdded)
+      continue;
+    explained.push_back(axis);
+    if (carrier < numOperands)
+      resolved.operandPartial[carrier].push_back(axis);
     for (unsigned i = 0; i < numOperands; ++i)
       if (rule.linearity[i] == Linearity::Additive)
         resolved.operandPartial[i].push_back(axis);
   }
+  // What nothing explains, the operation does not give.
+  llvm::sort(explained);
+  resolved.partial = canonicalize(explained);
   for (unsigned i = 0; i < numOperands; ++i) {
     if (!countsOnce(rule.linearity[i]))
       continue;
