@@ -18,11 +18,14 @@ void registerFaultPass();
 void registerFailPass();
 /// Sharding rules, padding states and per-rank forms of single operations.
 void registerRulePasses();
+/// The derivative of a single operation.
+void registerVjpPass();
 
 inline void registerTestPasses() {
   registerFailPass();
   registerFaultPass();
   registerRulePasses();
+  registerVjpPass();
 }
 
 } // namespace tp::test

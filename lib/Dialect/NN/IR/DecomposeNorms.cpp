@@ -33,7 +33,8 @@ static Value computeRstd(Emitter &emitter, Value total, int64_t n,
       typeOf(total), {{total, emitter.loops(typeOf(total).getRank())}},
       [&](Scalar &e, ValueRange v) -> Value {
         Value mean = e.div(v[0], e.number(n));
-        return math::RsqrtOp::create(e.b, e.add(mean, e.number(epsilon)));
+        Value root = math::SqrtOp::create(e.b, e.add(mean, e.number(epsilon)));
+        return e.div(e.number(1), root);
       });
 }
 

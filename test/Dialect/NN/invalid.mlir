@@ -1,0 +1,255 @@
+// RUN: tp-opt %s --split-input-file --verify-diagnostics
+
+func.func @linear(%x: tensor<1x8x64xf32>, %w: tensor<256x32xf32>) {
+  // expected-error @below {{'nn.linear' op expected weight of shape [256, 64], got [256, 32]}}
+  %0 = nn.linear %x, %w : (tensor<1x8x64xf32>, tensor<256x32xf32>) -> tensor<1x8x256xf32>
+  return
+}
+
+// -----
+
+func.func @linear(%x: tensor<f32>, %w: tensor<256x32xf32>) {
+  // expected-error @below {{'nn.linear' op expected input of rank 1 or more, got rank 0}}
+  %0 = nn.linear %x, %w : (tensor<f32>, tensor<256x32xf32>) -> tensor<256xf32>
+  return
+}
+
+// -----
+
+func.func @linear(%x: tensor<8x64xf32>, %w: tensor<256x64xf32>) {
+  // expected-error @below {{'nn.linear' op expected result of shape [8, 256], got [4, 256]}}
+  %0 = nn.linear %x, %w : (tensor<8x64xf32>, tensor<256x64xf32>) -> tensor<4x256xf32>
+  return
+}
+
+// -----
+
+func.func @linear(%x: tensor<8x64xf32>, %w: tensor<256x64xbf16>) {
+  // expected-error @below {{'nn.linear' op expected weight of element type 'f32', got 'bf16'}}
+  %0 = nn.linear %x, %w : (tensor<8x64xf32>, tensor<256x64xbf16>) -> tensor<8x256xf32>
+  return
+}
+
+// -----
+
+func.func @linear(%x: tensor<8x64xf32>, %w: tensor<256x64xf32>, %b: tensor<64xf32>) {
+  // expected-error @below {{'nn.linear' op expected bias of shape [256], got [64]}}
+  %0 = nn.linear %x, %w bias %b : (tensor<8x64xf32>, tensor<256x64xf32>, tensor<64xf32>) -> tensor<8x256xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<8x4x64xf32>, %k: tensor<1x8x2x64xf32>) {
+  // expected-error @below {{'nn.attention' op expected query of rank 4, got rank 3}}
+  %0 = nn.attention %q, %k, %k {scale = 1.0 : f64} : (tensor<8x4x64xf32>, tensor<1x8x2x64xf32>, tensor<1x8x2x64xf32>) -> tensor<8x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<1x8x4x64xf32>, %k: tensor<1x8x3x64xf32>) {
+  // expected-error @below {{'nn.attention' op expected the query heads to be a multiple of the 3 KV heads, got 4}}
+  %0 = nn.attention %q, %k, %k {scale = 1.0 : f64} : (tensor<1x8x4x64xf32>, tensor<1x8x3x64xf32>, tensor<1x8x3x64xf32>) -> tensor<1x8x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<1x8x4x64xf32>, %k: tensor<1x8x2x32xf32>) {
+  // expected-error @below {{'nn.attention' op expected key of shape [1, 8, 2, 64], got [1, 8, 2, 32]}}
+  %0 = nn.attention %q, %k, %k {scale = 1.0 : f64} : (tensor<1x8x4x64xf32>, tensor<1x8x2x32xf32>, tensor<1x8x2x32xf32>) -> tensor<1x8x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<1x8x4x64xf32>, %k: tensor<1x8x2x64xf32>, %v: tensor<1x9x2x64xf32>) {
+  // expected-error @below {{'nn.attention' op expected value of shape [1, 8, 2, 64], got [1, 9, 2, 64]}}
+  %0 = nn.attention %q, %k, %v {scale = 1.0 : f64} : (tensor<1x8x4x64xf32>, tensor<1x8x2x64xf32>, tensor<1x9x2x64xf32>) -> tensor<1x8x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<1x8x4x64xf32>, %m: tensor<1x4xi1>) {
+  // expected-error @below {{'nn.attention' op expected mask of shape [1, 8], got [1, 4]}}
+  %0 = nn.attention %q, %q, %q mask %m {scale = 1.0 : f64} : (tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x4xi1>) -> tensor<1x8x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<1x8x4x64xf32>, %m: tensor<1x8xf32>) {
+  // expected-error @below {{'nn.attention' op expected mask of an integer element type, got 'f32'}}
+  %0 = nn.attention %q, %q, %q mask %m {scale = 1.0 : f64} : (tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8xf32>) -> tensor<1x8x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<1x8x4x64xf32>) {
+  // expected-error @below {{'nn.attention' op expected 'causal' beside 'window': the window is the last keys that a causal query sees}}
+  %0 = nn.attention %q, %q, %q {scale = 1.0 : f64, window = 4 : i64} : (tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>) -> tensor<1x8x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<1x8x4x64xf32>) {
+  // expected-error @below {{'nn.attention' op expected a window of 1 or more keys, got 0}}
+  %0 = nn.attention %q, %q, %q {causal, scale = 1.0 : f64, window = 0 : i64} : (tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>) -> tensor<1x8x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<1x8x4x64xbf16>) {
+  // expected-error @below {{'nn.attention' op expected lse of element type 'f32', got 'bf16'}}
+  %0:2 = nn.attention %q, %q, %q {scale = 1.0 : f64} : (tensor<1x8x4x64xbf16>, tensor<1x8x4x64xbf16>, tensor<1x8x4x64xbf16>) -> (tensor<1x8x4x64xbf16>, tensor<1x8x4xbf16>)
+  return
+}
+
+// -----
+
+func.func @rms_norm(%x: tensor<8x64xf32>, %w: tensor<32xf32>) {
+  // expected-error @below {{'nn.rms_norm' op expected weight of shape [64], got [32]}}
+  %0 = nn.rms_norm %x, %w {epsilon = 1.0e-5 : f64} : (tensor<8x64xf32>, tensor<32xf32>) -> tensor<8x64xf32>
+  return
+}
+
+// -----
+
+func.func @rms_norm(%x: tensor<8x64xf32>, %w: tensor<64xf32>) {
+  // expected-error @below {{'nn.rms_norm' op expected an epsilon of 0 or more, got -1}}
+  %0 = nn.rms_norm %x, %w {epsilon = -1.0 : f64} : (tensor<8x64xf32>, tensor<64xf32>) -> tensor<8x64xf32>
+  return
+}
+
+// -----
+
+func.func @rms_norm(%x: tensor<8x64xf32>, %w: tensor<64xf32>) {
+  // expected-error @below {{'nn.rms_norm' op expected rstd of shape [8], got [4]}}
+  %0:2 = nn.rms_norm %x, %w {epsilon = 1.0e-5 : f64} : (tensor<8x64xf32>, tensor<64xf32>) -> (tensor<8x64xf32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @layer_norm(%x: tensor<8x64xf32>, %w: tensor<64xf32>) {
+  // expected-error @below {{'nn.layer_norm' op expected no statistics or two (mean and reciprocal standard deviation), got 1}}
+  %0:2 = nn.layer_norm %x, %w {epsilon = 1.0e-5 : f64} : (tensor<8x64xf32>, tensor<64xf32>) -> (tensor<8x64xf32>, tensor<8xf32>)
+  return
+}
+
+// -----
+
+func.func @layer_norm(%x: tensor<8x64xf32>, %w: tensor<64xf32>, %b: tensor<8xf32>) {
+  // expected-error @below {{'nn.layer_norm' op expected bias of shape [64], got [8]}}
+  %0 = nn.layer_norm %x, %w bias %b {epsilon = 1.0e-5 : f64} : (tensor<8x64xf32>, tensor<64xf32>, tensor<8xf32>) -> tensor<8x64xf32>
+  return
+}
+
+// -----
+
+func.func @rotary_table() {
+  // expected-error @below {{'nn.rotary_table' op expected inv_freq of rank 1 and element type f32, got 'tensor<2xf64>'}}
+  %c, %s = nn.rotary_table {inv_freq = dense<1.0> : tensor<2xf64>} : tensor<8x2xf32>, tensor<8x2xf32>
+  return
+}
+
+// -----
+
+func.func @rotary_table() {
+  // expected-error @below {{'nn.rotary_table' op expected sin of shape [8, 2], got [8, 4]}}
+  %c, %s = nn.rotary_table {inv_freq = dense<1.0> : tensor<2xf32>} : tensor<8x2xf32>, tensor<8x4xf32>
+  return
+}
+
+// -----
+
+func.func @rotary(%x: tensor<1x8x4x6xf32>, %c: tensor<8x4xf32>) {
+  // expected-error @below {{'nn.rotary' op expected between 1 and 3 frequencies for a head size of 6, got 4}}
+  %0 = nn.rotary %x, %c, %c : (tensor<1x8x4x6xf32>, tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<1x8x4x6xf32>
+  return
+}
+
+// -----
+
+func.func @rotary(%x: tensor<1x8x4x6xf32>, %c: tensor<4x3xf32>) {
+  // expected-error @below {{'nn.rotary' op expected cos of shape [8, 3], got [4, 3]}}
+  %0 = nn.rotary %x, %c, %c : (tensor<1x8x4x6xf32>, tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<1x8x4x6xf32>
+  return
+}
+
+// -----
+
+func.func @embedding(%i: tensor<1x8xi64>, %t: tensor<100x64xf32>) {
+  // expected-error @below {{'nn.embedding' op expected result of shape [1, 8, 64], got [1, 8, 32]}}
+  %0 = nn.embedding %i, %t : (tensor<1x8xi64>, tensor<100x64xf32>) -> tensor<1x8x32xf32>
+  return
+}
+
+// -----
+
+func.func @embedding(%i: tensor<1x8xi64>, %t: tensor<100xf32>) {
+  // expected-error @below {{'nn.embedding' op expected table of rank 2, got rank 1}}
+  %0 = nn.embedding %i, %t : (tensor<1x8xi64>, tensor<100xf32>) -> tensor<1x8x32xf32>
+  return
+}
+
+// -----
+
+func.func @cross_entropy(%l: tensor<1x8x100xf32>, %i: tensor<8xi64>) {
+  // expected-error @below {{'nn.cross_entropy' op expected labels of shape [1, 8], got [8]}}
+  %0 = nn.cross_entropy %l, %i : (tensor<1x8x100xf32>, tensor<8xi64>) -> tensor<1x8xf32>
+  return
+}
+
+// -----
+
+func.func @cross_entropy(%l: tensor<1x8x100xbf16>, %i: tensor<1x8xi64>) {
+  // expected-error @below {{'nn.cross_entropy' op expected loss of element type 'f32', got 'bf16'}}
+  %0 = nn.cross_entropy %l, %i : (tensor<1x8x100xbf16>, tensor<1x8xi64>) -> tensor<1x8xbf16>
+  return
+}
+
+// -----
+
+func.func @softmax(%x: tensor<f32>) {
+  // expected-error @below {{'nn.softmax' op expected input of rank 1 or more, got rank 0}}
+  %0 = nn.softmax %x : tensor<f32>
+  return
+}
+
+// -----
+
+func.func @dropout(%x: tensor<8x4xf32>, %s: i64) {
+  // expected-error @below {{'nn.dropout' op expected a probability of at least 0 and less than 1, got 1.000000e+00}}
+  %0 = nn.dropout %x, %s, %s {op_id = 0 : i64, probability = 1.0 : f64} : tensor<8x4xf32>
+  return
+}
+
+// -----
+
+func.func @dropout(%x: tensor<8x4xf32>, %s: i64, %o: index) {
+  // expected-error @below {{'nn.dropout' op expected 2 offsets, one per dimension, got 1}}
+  %0 = nn.dropout %x, %s, %s offsets %o {global_shape = array<i64: 8, 4>, op_id = 0 : i64, probability = 0.5 : f64} : tensor<8x4xf32>
+  return
+}
+
+// -----
+
+func.func @dropout(%x: tensor<8xf32>, %s: i64, %o: index) {
+  // expected-error @below {{'nn.dropout' op expected 'offsets' and 'global_shape' together}}
+  %0 = nn.dropout %x, %s, %s offsets %o {op_id = 0 : i64, probability = 0.5 : f64} : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @dropout(%x: tensor<8xf32>, %s: i64, %o: index) {
+  // expected-error @below {{'nn.dropout' op expected global_shape of rank 1, got rank 2}}
+  %0 = nn.dropout %x, %s, %s offsets %o {global_shape = array<i64: 8, 4>, op_id = 0 : i64, probability = 0.5 : f64} : tensor<8xf32>
+  return
+}

@@ -1,0 +1,82 @@
+// RUN: tp-opt %s | tp-opt | FileCheck %s
+// RUN: tp-opt %s --mlir-print-op-generic | tp-opt | FileCheck %s
+// RUN: tp-opt %s --emit-bytecode | tp-opt | FileCheck %s
+
+// CHECK-LABEL: func.func @linear
+func.func @linear(%x: tensor<1x8x64xf32>, %w: tensor<256x64xf32>, %b: tensor<256xf32>) {
+  // CHECK: nn.linear %{{.*}}, %{{.*}} : (tensor<1x8x64xf32>, tensor<256x64xf32>) -> tensor<1x8x256xf32>
+  %0 = nn.linear %x, %w : (tensor<1x8x64xf32>, tensor<256x64xf32>) -> tensor<1x8x256xf32>
+  // CHECK: nn.linear %{{.*}}, %{{.*}} bias %{{.*}} : (tensor<1x8x64xf32>, tensor<256x64xf32>, tensor<256xf32>) -> tensor<1x8x256xf32>
+  %1 = nn.linear %x, %w bias %b : (tensor<1x8x64xf32>, tensor<256x64xf32>, tensor<256xf32>) -> tensor<1x8x256xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @attention
+func.func @attention(%q: tensor<1x8x4x64xbf16>, %k: tensor<1x8x2x64xbf16>, %m: tensor<1x8xi64>) {
+  // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} {causal, scale = 1.250000e-01 : f64, window = 4 : i64} : (tensor<1x8x4x64xbf16>, tensor<1x8x2x64xbf16>, tensor<1x8x2x64xbf16>) -> tensor<1x8x4x64xbf16>
+  %0 = nn.attention %q, %k, %k {causal, window = 4 : i64, scale = 0.125 : f64} : (tensor<1x8x4x64xbf16>, tensor<1x8x2x64xbf16>, tensor<1x8x2x64xbf16>) -> tensor<1x8x4x64xbf16>
+  // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} mask %{{.*}} {scale = 1.250000e-01 : f64} : (tensor<1x8x4x64xbf16>, tensor<1x8x2x64xbf16>, tensor<1x8x2x64xbf16>, tensor<1x8xi64>) -> (tensor<1x8x4x64xbf16>, tensor<1x8x4xf32>)
+  %1:2 = nn.attention %q, %k, %k mask %m {scale = 0.125 : f64} : (tensor<1x8x4x64xbf16>, tensor<1x8x2x64xbf16>, tensor<1x8x2x64xbf16>, tensor<1x8xi64>) -> (tensor<1x8x4x64xbf16>, tensor<1x8x4xf32>)
+  return
+}
+
+// CHECK-LABEL: func.func @norms
+func.func @norms(%x: tensor<1x8x64xf16>, %w: tensor<64xf16>) {
+  // CHECK: nn.rms_norm %{{.*}}, %{{.*}} {epsilon = 1.000000e-05 : f64} : (tensor<1x8x64xf16>, tensor<64xf16>) -> tensor<1x8x64xf16>
+  %0 = nn.rms_norm %x, %w {epsilon = 1.0e-5 : f64} : (tensor<1x8x64xf16>, tensor<64xf16>) -> tensor<1x8x64xf16>
+  // CHECK: nn.rms_norm {{.*}} -> (tensor<1x8x64xf16>, tensor<1x8xf32>)
+  %1:2 = nn.rms_norm %x, %w {epsilon = 1.0e-5 : f64} : (tensor<1x8x64xf16>, tensor<64xf16>) -> (tensor<1x8x64xf16>, tensor<1x8xf32>)
+  // CHECK: nn.layer_norm %{{.*}}, %{{.*}} {epsilon = 1.000000e-05 : f64} : (tensor<1x8x64xf16>, tensor<64xf16>) -> tensor<1x8x64xf16>
+  %2 = nn.layer_norm %x, %w {epsilon = 1.0e-5 : f64} : (tensor<1x8x64xf16>, tensor<64xf16>) -> tensor<1x8x64xf16>
+  // CHECK: nn.layer_norm %{{.*}}, %{{.*}} bias %{{.*}} {epsilon = 1.000000e-05 : f64} : (tensor<1x8x64xf16>, tensor<64xf16>, tensor<64xf16>) -> (tensor<1x8x64xf16>, tensor<1x8xf32>, tensor<1x8xf32>)
+  %3:3 = nn.layer_norm %x, %w bias %w {epsilon = 1.0e-5 : f64} : (tensor<1x8x64xf16>, tensor<64xf16>, tensor<64xf16>) -> (tensor<1x8x64xf16>, tensor<1x8xf32>, tensor<1x8xf32>)
+  // CHECK: nn.softmax %{{.*}} : tensor<1x8x64xf16>
+  %4 = nn.softmax %x : tensor<1x8x64xf16>
+  return
+}
+
+// CHECK-LABEL: func.func @positions
+func.func @positions(%x: tensor<1x8x4x64xf32>, %i: tensor<1x8xi32>, %t: tensor<100x64xf32>, %o: index) {
+  // CHECK: nn.rotary_table {inv_freq = dense<[1.000000e+00, 1.000000e-01]> : tensor<2xf32>} : tensor<8x2xf32>, tensor<8x2xf32>
+  %c, %s = nn.rotary_table {inv_freq = dense<[1.0, 0.1]> : tensor<2xf32>} : tensor<8x2xf32>, tensor<8x2xf32>
+  // CHECK: nn.rotary_table offset %{{.*}} {attention_scaling = 1.500000e+00 : f64, inv_freq = dense<1.000000e+00> : tensor<2xf32>} : tensor<8x2xf32>, tensor<8x2xf32>
+  %c1, %s1 = nn.rotary_table offset %o {attention_scaling = 1.5 : f64, inv_freq = dense<1.0> : tensor<2xf32>} : tensor<8x2xf32>, tensor<8x2xf32>
+  // CHECK: nn.rotary %{{.*}}, %{{.*}}, %{{.*}} : (tensor<1x8x4x64xf32>, tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<1x8x4x64xf32>
+  %0 = nn.rotary %x, %c, %s : (tensor<1x8x4x64xf32>, tensor<8x2xf32>, tensor<8x2xf32>) -> tensor<1x8x4x64xf32>
+  // CHECK: nn.embedding %{{.*}}, %{{.*}} : (tensor<1x8xi32>, tensor<100x64xf32>) -> tensor<1x8x64xf32>
+  %1 = nn.embedding %i, %t : (tensor<1x8xi32>, tensor<100x64xf32>) -> tensor<1x8x64xf32>
+  // CHECK: nn.embedding %{{.*}}, %{{.*}} offset %{{.*}} : (tensor<1x8xi32>, tensor<100x64xf32>, index) -> tensor<1x8x64xf32>
+  %2 = nn.embedding %i, %t offset %o : (tensor<1x8xi32>, tensor<100x64xf32>, index) -> tensor<1x8x64xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @rest
+func.func @rest(%x: tensor<1x8x64xf32>, %l: tensor<1x8xi64>, %seed: i64, %layer: index) {
+  // CHECK: nn.cross_entropy %{{.*}}, %{{.*}} : (tensor<1x8x64xf32>, tensor<1x8xi64>) -> tensor<1x8xf32>
+  %0 = nn.cross_entropy %x, %l : (tensor<1x8x64xf32>, tensor<1x8xi64>) -> tensor<1x8xf32>
+  // CHECK: nn.gelu erf %{{.*}} : tensor<1x8x64xf32>
+  %1 = nn.gelu erf %x : tensor<1x8x64xf32>
+  // CHECK: nn.gelu tanh %{{.*}} : tensor<1x8x64xf32>
+  %2 = nn.gelu tanh %x : tensor<1x8x64xf32>
+  // CHECK: nn.silu %{{.*}} : tensor<1x8x64xf32>
+  %3 = nn.silu %x : tensor<1x8x64xf32>
+  // CHECK: nn.dropout %{{.*}}, %{{.*}}, %{{.*}} {op_id = 3 : i64, probability = 1.000000e-01 : f64} : tensor<1x8x64xf32>
+  %4 = nn.dropout %x, %seed, %seed {op_id = 3 : i64, probability = 0.1 : f64} : tensor<1x8x64xf32>
+  // CHECK: nn.dropout %{{.*}}, %{{.*}}, %{{.*}} layer %{{.*}} offsets %{{.*}}, %{{.*}}, %{{.*}} {global_shape = array<i64: 1, 16, 64>, op_id = 3 : i64, probability = 1.000000e-01 : f64} : tensor<1x8x64xf32>
+  %5 = nn.dropout %x, %seed, %seed layer %layer offsets %layer, %layer, %layer {global_shape = array<i64: 1, 16, 64>, op_id = 3 : i64, probability = 0.1 : f64} : tensor<1x8x64xf32>
+  return
+}
+
+// Calls of functions with nn operations inline.
+// RUN: tp-opt %s --inline | FileCheck %s --check-prefix=INLINE
+// INLINE-LABEL: func.func @caller
+// INLINE: nn.silu
+// INLINE-NOT: call
+func.func @caller(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = call @callee(%x) : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+func.func private @callee(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = nn.silu %x : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
