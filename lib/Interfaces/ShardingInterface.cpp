@@ -11,7 +11,6 @@
 #include "tp/Interfaces/ShardingInterface.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/IR/IRMapping.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include <numeric>
 
@@ -42,9 +41,10 @@ Value LocalContext::getOffset(OpBuilder &builder, Location loc,
 
 SmallVector<Value> tp::cloneLocal(Operation *op, OpBuilder &builder,
                                   ValueRange operands, TypeRange resultTypes) {
-  IRMapping mapping;
-  mapping.map(op->getOperands(), operands);
-  Operation *clone = builder.clone(*op, mapping);
+  // Not through a mapping of values: one global value may have two local
+  // forms, x and its transpose in a product of x with itself.
+  Operation *clone = builder.clone(*op);
+  clone->setOperands(operands);
   clone->removeAttr(TPDialect::getShardingsAttrName());
   for (auto [result, type] : llvm::zip_equal(clone->getResults(), resultTypes))
     result.setType(type);

@@ -232,8 +232,9 @@ LocalValues tp::cloneWithConstants(Operation *op, OpBuilder &builder,
   for (Value value : captures)
     if (isConstant(value))
       mapping.map(value, builder.clone(*value.getDefiningOp())->getResult(0));
-  mapping.map(op->getOperands(), operands);
+  // Operands by position: one global value may have two local forms.
   Operation *clone = builder.clone(*op, mapping);
+  clone->setOperands(operands);
   clone->removeAttr(TPDialect::getShardingsAttrName());
   for (auto [result, type] : llvm::zip_equal(clone->getResults(), resultTypes))
     result.setType(type);

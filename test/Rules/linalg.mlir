@@ -22,3 +22,141 @@ func.func @named(%a: tensor<4x6xf32>, %b: tensor<6x8xf32>, %c: tensor<4x8xf32>, 
   %7 = linalg.reduce { arith.mulf } ins(%a : tensor<4x6xf32>) outs(%v : tensor<4xf32>) dimensions = [1]
   return
 }
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+#col = affine_map<(d0, d1) -> (d1)>
+
+// The initial value of a sum of terms that are not linear counts once, but may
+// not be partial.
+func.func @sum_of_exponentials(%x: tensor<4x6xf32>, %m: tensor<4xf32>, %init: tensor<4xf32>) {
+  // expected-remark @below {{d0=4, d1=6 sum: [d0, d1], [d0], [d0] initial -> [d0]}}
+  %0 = linalg.generic {indexing_maps = [#id, #row, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x, %m : tensor<4x6xf32>, tensor<4xf32>) outs(%init : tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %1 = arith.subf %a, %b : f32
+    %2 = math.exp %1 : f32
+    %3 = arith.addf %out, %2 : f32
+    linalg.yield %3 : f32
+  } -> tensor<4xf32>
+  return
+}
+
+// x w + b: x and w as products, b added once; the scale changes nothing.
+func.func @scale_and_bias(%x: tensor<4x6xf32>, %w: tensor<6xf32>, %b: tensor<6xf32>, %e: tensor<4x6xbf16>) {
+  // expected-remark @below {{d0=4, d1=6: [d0, d1] multilinear, [d1] multilinear, [d1] additive, [d0, d1] -> [d0, d1]}}
+  %0 = linalg.generic {indexing_maps = [#id, #col, #col, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %w, %b : tensor<4x6xf32>, tensor<6xf32>, tensor<6xf32>) outs(%e : tensor<4x6xbf16>) {
+  ^bb0(%a: f32, %v: f32, %c: f32, %out: bf16):
+    %two = arith.constant 2.0 : f32
+    %1 = arith.mulf %a, %two : f32
+    %2 = arith.mulf %1, %v : f32
+    %3 = arith.addf %2, %c : f32
+    %4 = arith.truncf %3 : f32 to bf16
+    linalg.yield %4 : bf16
+  } -> tensor<4x6xbf16>
+  // A constant that is added would be added on every rank.
+  // expected-remark @below {{d0=4, d1=6: [d0, d1], [d0, d1] -> [d0, d1]}}
+  %5 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<4x6xf32>) outs(%x : tensor<4x6xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %one = arith.constant 1.0 : f32
+    %6 = arith.addf %a, %one : f32
+    linalg.yield %6 : f32
+  } -> tensor<4x6xf32>
+  // x² and x y + z w are not linear in anything; x (y + z) is in x.
+  // expected-remark @below {{d0=4, d1=6: [d0, d1] multilinear, [d1], [d1], [d0, d1] -> [d0, d1]}}
+  %7 = linalg.generic {indexing_maps = [#id, #col, #col, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %w, %b : tensor<4x6xf32>, tensor<6xf32>, tensor<6xf32>) outs(%x : tensor<4x6xf32>) {
+  ^bb0(%a: f32, %v: f32, %c: f32, %out: f32):
+    %8 = arith.addf %v, %c : f32
+    %9 = arith.mulf %a, %8 : f32
+    linalg.yield %9 : f32
+  } -> tensor<4x6xf32>
+  // expected-remark @below {{d0=4, d1=6: [d0, d1], [d0, d1] -> [d0, d1]}}
+  %10 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x : tensor<4x6xf32>) outs(%x : tensor<4x6xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    %11 = arith.mulf %a, %a : f32
+    linalg.yield %11 : f32
+  } -> tensor<4x6xf32>
+  return
+}
+
+// Several results share one kind of reduction or none.
+func.func @two_results(%x: tensor<4x6xf32>, %v: tensor<4xf32>) {
+  // expected-remark @below {{d0=4, d1=6 sum: [d0, d1], [d0] initial, [d0] initial -> [d0], [d0]}}
+  %0:2 = linalg.generic {indexing_maps = [#id, #row, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<4x6xf32>) outs(%v, %v : tensor<4xf32>, tensor<4xf32>) {
+  ^bb0(%a: f32, %s: f32, %q: f32):
+    %1 = arith.addf %s, %a : f32
+    %2 = arith.mulf %a, %a : f32
+    %3 = arith.addf %q, %2 : f32
+    linalg.yield %1, %3 : f32, f32
+  } -> (tensor<4xf32>, tensor<4xf32>)
+  // expected-remark @below {{d0=4, d1=6 whole: [d0, d1], [d0], [d0] -> [d0], [d0]}}
+  %4:2 = linalg.generic {indexing_maps = [#id, #row, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<4x6xf32>) outs(%v, %v : tensor<4xf32>, tensor<4xf32>) {
+  ^bb0(%a: f32, %s: f32, %m: f32):
+    %5 = arith.addf %s, %a : f32
+    %6 = arith.maximumf %m, %a : f32
+    linalg.yield %5, %6 : f32, f32
+  } -> (tensor<4xf32>, tensor<4xf32>)
+  return
+}
+
+// A running product with the sum is no reduction that can be split.
+func.func @recurrence(%x: tensor<4x6xf32>, %v: tensor<4xf32>) {
+  // expected-remark @below {{d0=4, d1=6 whole: [d0, d1], [d0] -> [d0]}}
+  %0 = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<4x6xf32>) outs(%v : tensor<4xf32>) {
+  ^bb0(%a: f32, %s: f32):
+    %half = arith.constant 0.5 : f32
+    %1 = arith.mulf %s, %half : f32
+    %2 = arith.addf %1, %a : f32
+    linalg.yield %2 : f32
+  } -> tensor<4xf32>
+  return
+}
+
+// -----
+
+// Rotation: the half that is read at 1 - p stays whole, the rest shards.
+func.func @reversed(%x: tensor<4x2x3xf32>) {
+  // expected-remark @below {{d0=4, d1=2 whole index, d2=3, x3=2 whole: [d0, d1, d2] additive, [d0, x3, d2] additive, [d0, d1, d2] -> [d0, d1, d2]}}
+  %0 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>,
+                                        affine_map<(d0, d1, d2) -> (d0, 1 - d1, d2)>,
+                                        affine_map<(d0, d1, d2) -> (d0, d1, d2)>],
+                       iterator_types = ["parallel", "parallel", "parallel"]}
+      ins(%x, %x : tensor<4x2x3xf32>, tensor<4x2x3xf32>) outs(%x : tensor<4x2x3xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %p = linalg.index 1 : index
+    %c0 = arith.constant 0 : index
+    %first = arith.cmpi eq, %p, %c0 : index
+    %neg = arith.negf %b : f32
+    %1 = arith.select %first, %neg, %b : f32
+    %2 = arith.addf %a, %1 : f32
+    linalg.yield %2 : f32
+  } -> tensor<4x2x3xf32>
+  return
+}
+
+// A convolution reads i + j: both loops stay whole.
+func.func @convolution(%x: tensor<1x10x4xf32>, %k: tensor<3x4x8xf32>, %o: tensor<1x8x8xf32>) {
+  // expected-remark @below {{d0=1, d1=8 whole, d2=8, d3=3 whole, d4=4 sum, x5=10 whole: [d0, x5, d4] multilinear, [d3, d4, d2] multilinear, [d0, d1, d2] additive -> [d0, d1, d2]}}
+  %0 = linalg.conv_1d_nwc_wcf ins(%x, %k : tensor<1x10x4xf32>, tensor<3x4x8xf32>) outs(%o : tensor<1x8x8xf32>) -> tensor<1x8x8xf32>
+  return
+}
+
+// A diagonal cannot be cut along both of its dimensions.
+func.func @diagonal(%x: tensor<4x4xf32>, %v: tensor<4xf32>) {
+  // expected-remark @below {{d0=4 whole: [d0, d0] multilinear, [d0] -> [d0]}}
+  %0 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0, d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]}
+      ins(%x : tensor<4x4xf32>) outs(%v : tensor<4xf32>) {
+  ^bb0(%a: f32, %out: f32):
+    linalg.yield %a : f32
+  } -> tensor<4xf32>
+  return
+}

@@ -25,15 +25,24 @@ static ArrayRef<int64_t> shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
-/// One parallel factor for each size; two are called b and s.
-static Dims addRows(ShardingRule &rule, ArrayRef<int64_t> sizes,
+/// One parallel factor for each size, called d0, d1, ...
+static Dims addDims(ShardingRule &rule, ArrayRef<int64_t> sizes,
                     bool readsIndex = false) {
-  static constexpr const char *names[] = {"b", "s"};
   Dims dims;
   for (auto [i, size] : llvm::enumerate(sizes)) {
-    std::string name = sizes.size() == 2 ? names[i] : "d" + std::to_string(i);
-    dims.push_back({rule.addFactor(size, FactorKind::Parallel, name)});
+    dims.push_back({rule.addFactor(size, FactorKind::Parallel,
+                                   "d" + std::to_string(i))});
     rule.factors.back().readsIndex = readsIndex;
+  }
+  return dims;
+}
+
+/// Dimensions before the last; two of them are called b and s.
+static Dims addRows(ShardingRule &rule, ArrayRef<int64_t> sizes) {
+  Dims dims = addDims(rule, sizes);
+  if (sizes.size() == 2) {
+    rule.factors[dims[0][0]].name = "b";
+    rule.factors[dims[1][0]].name = "s";
   }
   return dims;
 }
@@ -185,7 +194,7 @@ FailureOr<ShardingRule> CrossEntropyOp::getShardingRule() {
 
 static ShardingRule getElementwiseRule(Operation *op) {
   ShardingRule rule;
-  Dims dims = addRows(rule, shapeOf(op->getOperand(0)));
+  Dims dims = addDims(rule, shapeOf(op->getOperand(0)));
   addOperand(rule, dims, Linearity::None);
   addResult(rule, dims);
   return rule;
@@ -201,7 +210,7 @@ FailureOr<ShardingRule> SiluOp::getShardingRule() {
 
 FailureOr<ShardingRule> DropoutOp::getShardingRule() {
   ShardingRule rule;
-  Dims dims = addRows(rule, shapeOf(getInput()), /*readsIndex=*/true);
+  Dims dims = addDims(rule, shapeOf(getInput()), /*readsIndex=*/true);
   addOperand(rule, dims, Linearity::Multilinear);
   for (unsigned i = 1; i < getNumOperands(); ++i)
     addScalar(rule);
