@@ -153,18 +153,6 @@ LogicalResult InsertReshards::collect(Operation *op) {
   FailureOr<OpAnalysis> analysis = analyzeOp(op, mesh);
   if (failed(analysis))
     return failure();
-  // What is partial and not reduced here must have come in so.
-  AxisList explained =
-      getPartialAxes(analysis->rule, analysis->resolved.factors);
-  for (const AxisList &axes : analysis->resolved.operandPartial)
-    explained.append(axes.begin(), axes.end());
-  if (!containsAxes(explained, analysis->resolved.partial))
-    return op->emitOpError()
-           << "expected results that are partial over what it reduces or what "
-              "its operands are partial over, got a partial "
-           << stringify(analysis->resolved.reduction) << " over "
-           << mesh.getName(analysis->resolved.partial)
-           << ": run tp-propagate first";
   for (auto [index, result] : llvm::enumerate(op->getResults())) {
     if (!isa<RankedTensorType>(result.getType()))
       continue;
