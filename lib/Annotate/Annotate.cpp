@@ -159,6 +159,7 @@ bool Annotator::isMatch(const PlanRule &rule, const Target &target) const {
   if (rule.kind != target.kind ||
       (rule.rank && *rule.rank != target.type.getRank()) ||
       (!rule.at.empty() && !matchesGlob(rule.at, target.at)) ||
+      (plan.isBuiltin && rule.dim && *rule.dim >= target.type.getRank()) ||
       (!rule.whenAxis.empty() && !mesh.findAxis(rule.whenAxis)))
     return false;
   return llvm::any_of(rule.patterns, [&](const std::string &pattern) {

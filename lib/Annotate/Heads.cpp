@@ -47,6 +47,22 @@ static HeadProjection findProjection(Value value) {
   return {};
 }
 
+/// Forward through what leaves the heads where they are to the weight of the
+/// output projection; null if there is none.
+static ParameterOp findOutputWeight(Value value) {
+  while (value.hasOneUse()) {
+    Operation *user = *value.user_begin();
+    if (auto linear = dyn_cast<nn::LinearOp>(user))
+      return linear.getInput() == value ? getParameter(linear.getWeight())
+                                        : ParameterOp();
+    if (user->getNumResults() != 1 || user->getNumRegions() != 0 ||
+        user->getOperand(0) != value)
+      return {};
+    value = user->getResult(0);
+  }
+  return {};
+}
+
 static bool fits(int64_t degree, int64_t queries, int64_t keys) {
   return queries % degree == 0 && (keys % degree == 0 || degree % keys == 0);
 }
@@ -97,6 +113,9 @@ LogicalResult tp::fitHeads(ModuleOp module, const Mesh &mesh) {
                                     findProjection(op.getKey()),
                                     findProjection(op.getValue())};
     int64_t degree = 1;
+    if (ParameterOp weight = findOutputWeight(op.getResult()))
+      if (ShardingAttr attr = getSharding(weight.getResult()))
+        degree = getShardCount(attr.toSharding(mesh).dims[1].axes);
     for (HeadProjection &projection : projections) {
       if (!projection.weight)
         continue;

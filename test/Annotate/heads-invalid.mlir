@@ -1,4 +1,4 @@
-// RUN: tp-opt %s --tp-annotate='plan=megatron mesh=tp=7' --verify-diagnostics
+// RUN: tp-opt %s --tp-annotate='plan=megatron mesh=tp=7' --split-input-file --verify-diagnostics
 
 // 7 divides the query heads, but a rank would need two KV heads.
 func.func @heads(%x: tensor<1x8x64xf32>) -> tensor<1x8x14x8xf32> {
@@ -11,4 +11,16 @@ func.func @heads(%x: tensor<1x8x64xf32>) -> tensor<1x8x14x8xf32> {
   // expected-error-re @below {{'nn.attention' op at {{.*}}: degree 7 does not fit 14 query heads and 2 key/value heads: neither of 7 and 2 divides the other; degrees that fit: 1, 2, 14}}
   %o = nn.attention %q1, %k1, %k1 {causal, scale = 0.35 : f64} : (tensor<1x8x14x8xf32>, tensor<1x8x2x8xf32>, tensor<1x8x2x8xf32>) -> tensor<1x8x14x8xf32>
   return %o : tensor<1x8x14x8xf32>
+}
+
+// -----
+
+// The output projection's annotation counts as well.
+func.func @output(%q: tensor<1x8x14x8xf32>, %k: tensor<1x8x2x8xf32>) -> tensor<1x8x64xf32> {
+  %wo = tp.parameter "o_proj.weight" : tensor<64x112xf32>
+  // expected-error-re @below {{'nn.attention' op at {{.*}}: degree 7 does not fit 14 query heads and 2 key/value heads: neither of 7 and 2 divides the other; degrees that fit: 1, 2, 14}}
+  %o = nn.attention %q, %k, %k {causal, scale = 0.35 : f64} : (tensor<1x8x14x8xf32>, tensor<1x8x2x8xf32>, tensor<1x8x2x8xf32>) -> tensor<1x8x14x8xf32>
+  %c = tensor.collapse_shape %o [[0], [1], [2, 3]] : tensor<1x8x14x8xf32> into tensor<1x8x112xf32>
+  %y = nn.linear %c, %wo : (tensor<1x8x112xf32>, tensor<64x112xf32>) -> tensor<1x8x64xf32>
+  return %y : tensor<1x8x64xf32>
 }
