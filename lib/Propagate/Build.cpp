@@ -77,6 +77,13 @@ LogicalResult Propagation::seed(Operation *op, int state, ShardingAttr sharding,
   ValueState &target = states[state];
   for (auto [d, dim] : llvm::enumerate(wanted.dims)) {
     dim.axes = canonicalize(dim.axes);
+    int64_t shards = getShardCount(dim.axes);
+    int64_t grains = target.shape[d] / dim.grain;
+    if (shards > grains && shards > 1)
+      return op->emitError()
+             << who << ": dimension " << d << " has " << grains
+             << (dim.grain == 1 ? " elements" : " grains")
+             << ", which cannot be cut into " << shards << " shards";
     for (const AxisRef &ref : dim.axes) {
       if (findReason(state, d, ref.axis))
         continue;

@@ -51,3 +51,20 @@ func.func @f(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = func.call @outside(%x) : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+tp.mesh @mesh <["tp"=4]>
+// expected-error @below {{argument 0: dimension 1 has 3 elements, which cannot be cut into 4 shards}}
+func.func @f(%x: tensor<8x3xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}]>}) {
+  return
+}
+
+// -----
+
+tp.mesh @mesh <["tp"=4]>
+func.func @f() {
+  // expected-error @below {{w: dimension 0 has 3 grains, which cannot be cut into 4 shards}}
+  %0 = tp.parameter "w" {tp.shardings = [#tp.sharding<@mesh, [{"tp" grain 4}]>]} : tensor<12xf32>
+  return
+}
