@@ -81,6 +81,7 @@ static void buildPartition(OpPassManager &manager) {
 }
 
 static void buildSchedule(OpPassManager &manager) {
+  manager.addNestedPass<func::FuncOp>(createRecogniseLinear());
   manager.addPass(createFormGemms());
   manager.addNestedPass<func::FuncOp>(createLowerToLinalg());
   manager.addPass(createCSEPass());

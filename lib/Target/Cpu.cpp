@@ -18,9 +18,9 @@
 
 using namespace tp;
 
-static constexpr llvm::StringLiteral level2[] = {"sse4.2", "popcnt"};
 static constexpr llvm::StringLiteral level3[] = {
-    "avx", "avx2", "fma", "f16c", "bmi", "bmi2", "lzcnt", "movbe"};
+    "sse4.2", "popcnt", "avx",  "avx2",  "fma",
+    "f16c",   "bmi",    "bmi2", "lzcnt", "movbe"};
 static constexpr llvm::StringLiteral level4[] = {
     "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"};
 
@@ -30,19 +30,17 @@ tp::parseTarget(llvm::StringRef text,
   auto [kind, name] = text.split(':');
   if (kind == "cuda") {
     emitError("target 'cuda' is not in this build: expected cpu, cpu:native, "
-              "cpu:x86-64-v2, cpu:x86-64-v3 or cpu:x86-64-v4");
+              "cpu:x86-64-v3 or cpu:x86-64-v4");
     return mlir::failure();
   }
   int level = llvm::StringSwitch<int>(name)
                   .Cases({"", "native"}, 0)
-                  .Case("x86-64-v2", 2)
                   .Case("x86-64-v3", 3)
                   .Case("x86-64-v4", 4)
                   .Default(-1);
   if (kind != "cpu" || level < 0) {
     emitError("unknown target '" + text +
-              "': expected cpu, cpu:native, cpu:x86-64-v2, cpu:x86-64-v3 or "
-              "cpu:x86-64-v4");
+              "': expected cpu, cpu:native, cpu:x86-64-v3 or cpu:x86-64-v4");
     return mlir::failure();
   }
   CpuTarget target;
@@ -53,14 +51,19 @@ tp::parseTarget(llvm::StringRef text,
       if (level == 0 ? host.lookup(feature) : level >= from)
         target.features.push_back(feature.str());
   };
-  add(level2, 2);
   add(level3, 3);
   add(level4, 4);
-  auto has = [&](llvm::ArrayRef<llvm::StringLiteral> features) {
-    return llvm::all_of(features, [&](llvm::StringLiteral feature) {
-      return llvm::is_contained(target.features, feature.str());
-    });
-  };
-  target.vectorBits = has(level4) ? 512 : has({"avx", "avx2"}) ? 256 : 128;
+  auto missing = llvm::find_if(level3, [&](llvm::StringLiteral feature) {
+    return !llvm::is_contained(target.features, feature.str());
+  });
+  if (missing != std::end(level3)) {
+    emitError("this machine has less than x86-64-v3: it lacks '" + *missing +
+              "'");
+    return mlir::failure();
+  }
+  bool isWide = llvm::all_of(level4, [&](llvm::StringLiteral feature) {
+    return llvm::is_contained(target.features, feature.str());
+  });
+  target.vectorBits = isWide ? 512 : 256;
   return target;
 }

@@ -14,6 +14,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
+#include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
 #include <memory>
 
 namespace tp {

@@ -35,6 +35,28 @@ def FormGemms : Pass<"tp-form-gemms", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"numGemms", "gemms", "calls made">];
 }
 
+def RecogniseLinear : Pass<"tp-recognise-linear", "::mlir::func::FuncOp"> {
+  let summary = "find linear layers that are written in linalg";
+  let description = [{
+    A product of a tensor x[rows..., k] with a matrix w[n, k], written as any
+    linalg operation, becomes `nn.linear`, so that the GEMM library computes it.
+    A parameter w[k, n] is read transposed: its `source` says so. An initial
+    value that is not zero is added. Products of other shapes are left for the
+    generated loops.
+
+    Precondition: local types; before tp-form-gemms.
+
+    ```mlir
+    %y = linalg.matmul ins(%x, %w : tensor<8x64xf32>, tensor<64x32xf32>) outs(%zeros : tensor<8x32xf32>) -> tensor<8x32xf32>
+    // with %w = tp.parameter "w" : tensor<64x32xf32> becomes
+    %0 = tp.parameter "w" source <shape = [64, 32], offsets = [0, 0], permutation = [1, 0]> : tensor<32x64xf32>
+    %y = nn.linear %x, %0 : (tensor<8x64xf32>, tensor<32x64xf32>) -> tensor<8x32xf32>
+    ```
+  }];
+  let dependentDialects = ["::tp::nn::NNDialect", "::mlir::arith::ArithDialect"];
+  let statistics = [Statistic<"numLinears", "linear-layers", "products found">];
+}
+
 def LowerToLinalg : Pass<"tp-lower-to-linalg", "::mlir::func::FuncOp"> {
   let summary = "express everything but library calls as linalg.generic";
   let description = [{

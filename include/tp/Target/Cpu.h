@@ -24,11 +24,12 @@ struct CpuTarget {
   /// tprt/features.def knows.
   llvm::SmallVector<std::string> features;
   /// Width of its vector registers.
-  int64_t vectorBits = 128;
+  int64_t vectorBits = 256;
 };
 
 /// The target that `text` names: "cpu" and "cpu:native" for this machine,
-/// "cpu:x86-64-v2" to "-v4" for the levels of the x86-64 psABI. Reports through
+/// "cpu:x86-64-v3" and "-v4" for the levels of the x86-64 psABI. Below -v3 the
+/// conversions from and to f16 would be library calls. Reports through
 /// `emitError` what is not known.
 mlir::FailureOr<CpuTarget>
 parseTarget(llvm::StringRef text,

@@ -1,0 +1,58 @@
+// RUN: tp-opt %s --tp-generate-kernels --split-input-file --verify-diagnostics
+
+// expected-error @below {{expected the attribute tp.row_dims}}
+func.func private @unmarked(%x: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.kernel = "rows"} {
+  return %x : tensor<8x64xf32>
+}
+
+// -----
+
+// expected-error @below {{expected result 0 to be computed by the kernel}}
+func.func private @argument(%x: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.kernel = "rows", tp.row_dims = 1 : i64} {
+  return %x : tensor<8x64xf32>
+}
+
+// -----
+
+func.func private @reshape(%x: tensor<8x64xf32>) -> tensor<8x8x8xf32> attributes {tp.kernel = "rows", tp.row_dims = 1 : i64} {
+  // expected-error @below {{expected linalg.generic on tensors in a row kernel}}
+  %0 = tensor.expand_shape %x [[0], [1, 2]] output_shape [8, 8, 8] : tensor<8x64xf32> into tensor<8x8x8xf32>
+  return %0 : tensor<8x8x8xf32>
+}
+
+// -----
+
+#id = affine_map<(s, h) -> (s, h)>
+func.func private @across(%x: tensor<8x8xf32>) -> tensor<8x8xf32> attributes {tp.kernel = "rows", tp.row_dims = 1 : i64} {
+  %e = tensor.empty() : tensor<8x8xf32>
+  %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<8x8xf32>) outs(%e : tensor<8x8xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    %v = math.exp %in : f32
+    linalg.yield %v : f32
+  } -> tensor<8x8xf32>
+  // expected-error @below {{reads a tensor of the same kernel across rows}}
+  %1 = linalg.generic {indexing_maps = [affine_map<(s, h) -> (h, s)>, #id], iterator_types = ["parallel", "parallel"]} ins(%0 : tensor<8x8xf32>) outs(%e : tensor<8x8xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  } -> tensor<8x8xf32>
+  return %1 : tensor<8x8xf32>
+}
+
+// -----
+
+#id = affine_map<(s, h) -> (s, h)>
+func.func private @branch(%x: tensor<8x8xf32>, %c: tensor<8x8xi1>) -> tensor<8x8xf32> attributes {tp.kernel = "rows", tp.row_dims = 1 : i64} {
+  %e = tensor.empty() : tensor<8x8xf32>
+  %0 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%x, %c : tensor<8x8xf32>, tensor<8x8xi1>) outs(%e : tensor<8x8xf32>) {
+  ^bb0(%in: f32, %condition: i1, %out: f32):
+    // expected-error @below {{expected an elementwise operation on scalars in the body of a kernel}}
+    %v = scf.if %condition -> f32 {
+      scf.yield %in : f32
+    } else {
+      %n = arith.negf %in : f32
+      scf.yield %n : f32
+    }
+    linalg.yield %v : f32
+  } -> tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}

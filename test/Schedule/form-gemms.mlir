@@ -1,0 +1,38 @@
+// RUN: tp-opt %s --tp-form-gemms --split-input-file | FileCheck %s
+
+// An activation whose result goes to a library joins the GEMM.
+// CHECK-LABEL: func @mlp
+// CHECK: %[[A:.*]] = call @gemm_0(%arg0, %arg1, %arg2)
+// CHECK: %[[B:.*]] = call @gemm_1(%[[A]], %arg3)
+// CHECK: return %[[B]]
+// CHECK: func private @gemm_0
+// CHECK-SAME: tp.kernel = "gemm"
+// CHECK: nn.linear
+// CHECK-SAME: bias
+// CHECK: nn.gelu tanh
+// CHECK: func private @gemm_1
+// CHECK-NOT: nn.gelu
+func.func @mlp(%x: tensor<1x8x64xf32>, %w: tensor<96x64xf32>, %b: tensor<96xf32>, %v: tensor<64x96xf32>) -> tensor<1x8x64xf32> {
+  %0 = nn.linear %x, %w bias %b : (tensor<1x8x64xf32>, tensor<96x64xf32>, tensor<96xf32>) -> tensor<1x8x96xf32>
+  %1 = nn.gelu tanh %0 : tensor<1x8x96xf32>
+  %2 = nn.linear %1, %v : (tensor<1x8x96xf32>, tensor<64x96xf32>) -> tensor<1x8x64xf32>
+  return %2 : tensor<1x8x64xf32>
+}
+
+// -----
+
+// One that feeds element-wise work stays out: the row kernel computes it in the
+// same pass over memory. Equal GEMMs are one function.
+// CHECK-LABEL: func @gated
+// CHECK: %[[G:.*]] = call @gemm_0(%arg0, %arg1)
+// CHECK: %[[U:.*]] = call @gemm_0(%arg0, %arg2)
+// CHECK: %[[S:.*]] = nn.silu %[[G]]
+// CHECK: arith.mulf %[[S]], %[[U]]
+// CHECK-NOT: @gemm_1
+func.func @gated(%x: tensor<1x8x64xf32>, %g: tensor<96x64xf32>, %u: tensor<96x64xf32>) -> tensor<1x8x96xf32> {
+  %0 = nn.linear %x, %g : (tensor<1x8x64xf32>, tensor<96x64xf32>) -> tensor<1x8x96xf32>
+  %1 = nn.linear %x, %u : (tensor<1x8x64xf32>, tensor<96x64xf32>) -> tensor<1x8x96xf32>
+  %2 = nn.silu %0 : tensor<1x8x96xf32>
+  %3 = arith.mulf %2, %1 : tensor<1x8x96xf32>
+  return %3 : tensor<1x8x96xf32>
+}
