@@ -63,7 +63,10 @@ function(tp_add_tool name)
   # As the precompiled header was made; CMake says -fPIE for programs.
   target_compile_options(${name} PRIVATE -fPIC)
   target_precompile_headers(${name} REUSE_FROM tp-pch)
-  set_property(GLOBAL APPEND PROPERTY TP_TOOLS ${name})
+  # Nor are programs that only tests use.
+  if(NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "^${PROJECT_SOURCE_DIR}/test")
+    set_property(GLOBAL APPEND PROPERTY TP_TOOLS ${name})
+  endif()
 endfunction()
 
 # tp_add_unittest(NAME source... [LINK libs...]): a GoogleTest program, run by

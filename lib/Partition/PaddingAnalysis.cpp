@@ -73,8 +73,11 @@ PaddingAnalysis::States PaddingAnalysis::reshard(ReshardOp op) {
 LogicalResult PaddingAnalysis::repeat(RepeatOp op) {
   SmallVector<States> carried;
   for (auto [init, arg] : llvm::zip(op.getInits(), op.getCarriedArgs())) {
-    if (isa<RankedTensorType>(init.getType()))
-      states[arg] = states[init];
+    if (!isa<RankedTensorType>(init.getType()))
+      continue;
+    // A copy: making the new entry may move the old one.
+    States state = states[init];
+    states[arg] = std::move(state);
   }
   for (auto [value, arg] : llvm::zip(op.getStacked(), op.getStackedArgs())) {
     States slice = states[value];

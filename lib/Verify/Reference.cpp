@@ -62,7 +62,7 @@ static void addNoise(Reference::Value &value, const Tensor &disturbed) {
       return;
     }
   }
-  value.tolerance += 16 * noise;
+  value.tolerance += 6 * noise;
 }
 
 FailureOr<Reference> Reference::run(func::FuncOp function,
@@ -82,7 +82,7 @@ FailureOr<Reference> Reference::run(func::FuncOp function,
     if (!tensor.getElementType().isFloat())
       return 0.0;
     return statistics.coarsestEpsilon * getLargest(tensor) *
-           (4 + std::sqrt(double(statistics.longestReduction)));
+           (2 + std::sqrt(double(statistics.longestReduction)) / 2);
   };
   // Visit each value with its key.
   auto observe = [&](auto visit) {

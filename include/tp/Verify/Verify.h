@@ -12,7 +12,7 @@
 //
 // How close is equal: the one-device program is run twice more with every
 // rounding disturbed by up to one unit in the last place. A value may differ by
-// 16 times what that did to it, plus (4 + sqrt(K)) units in the last place of
+// 6 times what that did to it, plus 2 + sqrt(K) / 2 units in the last place of
 // the tensor's largest element, where K is the longest reduction so far.
 // Integers are equal or not; those that the disturbance changed are left out.
 //

@@ -1,0 +1,529 @@
+//===- RandomOps.cpp - The operations of random programs ------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Each function adds an operation (or the few that belong together) and returns
+// its value, or null if it does not apply to the operand.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RandomProgram.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Dialect/NN/IR/NNOps.h"
+#include <cmath>
+
+using namespace mlir;
+
+namespace tp::fuzz {
+
+void ProgramMaker::addOperation() {
+  Value value = someValue();
+  switch (below(26)) {
+  case 0:
+  case 1:
+  case 2:
+    return keep(linear(value, someWidth()));
+  case 3:
+    return keep(reduce(value));
+  case 4:
+    return keep(contract(value));
+  case 5:
+    return keep(transpose(value));
+  case 6:
+    return keep(split(value));
+  case 7:
+    return keep(merge(value));
+  case 8:
+    return keep(slice(value));
+  case 9:
+    return keep(concat(value));
+  case 10:
+    return keep(pad(value));
+  case 11:
+    return keep(gather(value));
+  case 12:
+    return keep(embedding());
+  case 13:
+    return keep(crossEntropy(value));
+  case 14:
+  case 15:
+    return keep(attention());
+  case 16:
+    return keep(repeat(value));
+  case 17:
+  case 18:
+    return keep(constraint(value));
+  default:
+    return keep(shapePreserving(value));
+  }
+}
+
+Value ProgramMaker::shapePreserving(Value value) {
+  switch (below(10)) {
+  case 0:
+    return norm(value);
+  case 1:
+    return feedForward(value);
+  case 2:
+    return constraint(value);
+  case 3:
+    return positions(value);
+  case 4:
+    return dropout(value);
+  case 5:
+    return binary(value);
+  case 6:
+    return narrow(value);
+  case 7:
+    return addVector(value);
+  default:
+    return activation(value);
+  }
+}
+
+Value ProgramMaker::linear(Value value, int64_t width) {
+  Shape shape = shapeOf(value);
+  Value weight = parameter({width, shape.back()}, "weight");
+  Value bias = chance(40) ? parameter({width}, "bias") : Value();
+  shape.back() = width;
+  return nn::LinearOp::create(builder, loc, tensor(shape), value, weight, bias)
+      .getResult();
+}
+
+Value ProgramMaker::activation(Value value) {
+  switch (below(6)) {
+  case 0:
+    return nn::GeluOp::create(
+        builder, loc, value.getType(),
+        chance(50) ? nn::GeluKind::Erf : nn::GeluKind::Tanh, value);
+  case 1:
+    return nn::SiluOp::create(builder, loc, value.getType(), value);
+  case 2:
+    return nn::SoftmaxOp::create(builder, loc, value.getType(), value);
+  case 3:
+    return arith::NegFOp::create(builder, loc, value);
+  default:
+    return math::TanhOp::create(builder, loc, value);
+  }
+}
+
+Value ProgramMaker::norm(Value value) {
+  int64_t width = shapeOf(value).back();
+  Value weight = parameter({width}, "norm.weight");
+  if (chance(50))
+    return nn::RMSNormOp::create(builder, loc, value.getType(), Type(), value,
+                                 weight, APFloat(1e-5))
+        .getResult();
+  Value bias = chance(70) ? parameter({width}, "norm.bias") : Value();
+  return nn::LayerNormOp::create(builder, loc, value.getType(), TypeRange(),
+                                 value, weight, bias, APFloat(1e-5))
+      .getResult();
+}
+
+/// Two projections around an activation, and the residual.
+Value ProgramMaker::feedForward(Value value) {
+  int64_t width = shapeOf(value).back();
+  Value inner = linear(value, someWidth());
+  inner = nn::SiluOp::create(builder, loc, inner.getType(), inner);
+  return arith::AddFOp::create(builder, loc, value, linear(inner, width));
+}
+
+Value ProgramMaker::constraint(Value value) {
+  ShardingAttr sharding = someSharding(shapeOf(value));
+  if (!sharding)
+    return Value();
+  return ShardingConstraintOp::create(builder, loc, value.getType(), value,
+                                      sharding);
+}
+
+/// An operation that reads its own position: add it, or mask by it.
+Value ProgramMaker::positions(Value value) {
+  Shape shape = shapeOf(value);
+  int64_t dim = below(shape.size()), limit = 1 + below(shape[dim]);
+  bool mask = chance(50);
+  AffineMap identity = AffineMap::getMultiDimIdentityMap(shape.size(), context);
+  Value empty = tensor::EmptyOp::create(builder, loc, shape, element);
+  Value low = scalar(-2);
+  SmallVector<utils::IteratorType> kinds(shape.size(),
+                                         utils::IteratorType::parallel);
+  return linalg::GenericOp::create(
+             builder, loc, value.getType(), value, empty,
+             ArrayRef<AffineMap>{identity, identity}, kinds,
+             [&](OpBuilder &b, Location l, ValueRange args) {
+               Value index = linalg::IndexOp::create(b, l, dim);
+               Value result;
+               if (mask) {
+                 Value end = arith::ConstantIndexOp::create(b, l, limit);
+                 Value inside = arith::CmpIOp::create(
+                     b, l, arith::CmpIPredicate::slt, index, end);
+                 result = arith::SelectOp::create(b, l, inside, args[0], low);
+               } else {
+                 Value number =
+                     arith::IndexCastOp::create(b, l, b.getI32Type(), index);
+                 number = arith::SIToFPOp::create(b, l, element, number);
+                 result = arith::AddFOp::create(b, l, args[0], number);
+               }
+               linalg::YieldOp::create(b, l, result);
+             })
+      .getResult(0);
+}
+
+Value ProgramMaker::dropout(Value value) {
+  if (inRepeat)
+    return Value();
+  auto i64 = builder.getI64Type();
+  Value seed =
+      arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(i64, 7));
+  Value step =
+      arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(i64, 1));
+  return nn::DropoutOp::create(builder, loc, value.getType(), value, seed, step,
+                               Value(), ValueRange(), APFloat(0.3),
+                               uint64_t(numDropouts++), DenseI64ArrayAttr())
+      .getResult();
+}
+
+/// With another value of the same type, or with itself.
+Value ProgramMaker::binary(Value value) {
+  SmallVector<Value> others{value};
+  for (Value other : pool)
+    if (other.getType() == value.getType())
+      others.push_back(other);
+  Value other = others[below(others.size())];
+  switch (below(4)) {
+  case 0:
+    return arith::MulFOp::create(builder, loc, value, other);
+  case 1:
+    return arith::MaximumFOp::create(builder, loc, value, other);
+  case 2:
+    return arith::SubFOp::create(builder, loc, value, other);
+  default:
+    return arith::AddFOp::create(builder, loc, value, other);
+  }
+}
+
+/// To a narrower type and back.
+Value ProgramMaker::narrow(Value value) {
+  if (!element.isF32())
+    return Value();
+  auto type = cast<RankedTensorType>(value.getType());
+  Value half = arith::TruncFOp::create(
+      builder, loc, type.clone(builder.getBF16Type()), value);
+  return arith::ExtFOp::create(builder, loc, type, half);
+}
+
+/// Add a vector along the last dimension, in linalg.
+Value ProgramMaker::addVector(Value value) {
+  Shape shape = shapeOf(value);
+  Value vector = parameter({shape.back()}, "bias");
+  unsigned rank = shape.size();
+  AffineMap identity = AffineMap::getMultiDimIdentityMap(rank, context);
+  AffineMap last = AffineMap::get(rank, 0, builder.getAffineDimExpr(rank - 1));
+  Value empty = tensor::EmptyOp::create(builder, loc, shape, element);
+  return linalg::GenericOp::create(
+             builder, loc, value.getType(), ValueRange{value, vector}, empty,
+             ArrayRef<AffineMap>{identity, last, identity},
+             SmallVector<utils::IteratorType>(rank,
+                                              utils::IteratorType::parallel),
+             [](OpBuilder &b, Location l, ValueRange args) {
+               Value sum = arith::AddFOp::create(b, l, args[0], args[1]);
+               linalg::YieldOp::create(b, l, sum);
+             })
+      .getResult(0);
+}
+
+/// Sum or maximum along one dimension, from an initial value that is neutral, a
+/// number, or a tensor.
+Value ProgramMaker::reduce(Value value) {
+  Shape shape = shapeOf(value);
+  if (shape.size() < 2)
+    return Value();
+  int64_t dim = below(shape.size());
+  shape.erase(shape.begin() + dim);
+  bool isSum = chance(65);
+  Value init = chance(40)   ? filled(shape, isSum ? 0 : -INFINITY)
+               : chance(50) ? filled(shape, 0.5)
+                            : argument(tensor(shape));
+  return linalg::ReduceOp::create(
+             builder, loc, value, init, ArrayRef<int64_t>{dim},
+             [&](OpBuilder &b, Location l, ValueRange args) {
+               Value result =
+                   isSum ? arith::AddFOp::create(b, l, args[0], args[1])
+                               .getResult()
+                         : arith::MaximumFOp::create(b, l, args[0], args[1])
+                               .getResult();
+               linalg::YieldOp::create(b, l, result);
+             })
+      .getResult(0);
+}
+
+/// The last dimension with a matrix stored [k, n], in linalg.
+Value ProgramMaker::contract(Value value) {
+  Shape shape = shapeOf(value);
+  int64_t width = someWidth();
+  unsigned rank = shape.size();
+  Value weight = parameter({shape.back(), width}, "weight");
+  SmallVector<AffineExpr> x, y;
+  for (unsigned i = 0; i + 1 < rank; ++i) {
+    x.push_back(builder.getAffineDimExpr(i));
+    y.push_back(builder.getAffineDimExpr(i));
+  }
+  AffineExpr n = builder.getAffineDimExpr(rank - 1);
+  AffineExpr k = builder.getAffineDimExpr(rank);
+  x.push_back(k);
+  y.push_back(n);
+  SmallVector<AffineMap> maps{AffineMap::get(rank + 1, 0, x, context),
+                              AffineMap::get(rank + 1, 0, {k, n}, context),
+                              AffineMap::get(rank + 1, 0, y, context)};
+  SmallVector<utils::IteratorType> kinds(rank, utils::IteratorType::parallel);
+  kinds.push_back(utils::IteratorType::reduction);
+  shape.back() = width;
+  Value init = filled(shape, chance(60) ? 0 : 0.25);
+  return linalg::GenericOp::create(
+             builder, loc, tensor(shape), ValueRange{value, weight}, init, maps,
+             kinds,
+             [](OpBuilder &b, Location l, ValueRange args) {
+               Value product = arith::MulFOp::create(b, l, args[0], args[1]);
+               Value sum = arith::AddFOp::create(b, l, args[2], product);
+               linalg::YieldOp::create(b, l, sum);
+             })
+      .getResult(0);
+}
+
+Value ProgramMaker::transpose(Value value) {
+  Shape shape = shapeOf(value), permuted;
+  SmallVector<int64_t> order;
+  for (int64_t i = 0; i < int64_t(shape.size()); ++i)
+    order.insert(order.begin() + below(i + 1), i);
+  for (int64_t dim : order)
+    permuted.push_back(shape[dim]);
+  Value empty = tensor::EmptyOp::create(builder, loc, permuted, element);
+  return linalg::TransposeOp::create(builder, loc, value, empty, order)
+      ->getResult(0);
+}
+
+/// One dimension into two.
+Value ProgramMaker::split(Value value) {
+  Shape shape = shapeOf(value);
+  if (shape.size() > 3)
+    return Value();
+  int64_t dim = below(shape.size());
+  for (int64_t factor : {4, 3, 2}) {
+    if (shape[dim] % factor || shape[dim] == factor)
+      continue;
+    SmallVector<ReassociationIndices> groups;
+    int64_t at = 0;
+    for (int64_t i = 0; i < int64_t(shape.size()); ++i) {
+      groups.push_back({at++});
+      if (i == dim)
+        groups.back().push_back(at++);
+    }
+    Shape result = shape;
+    result[dim] = shape[dim] / factor;
+    result.insert(result.begin() + dim + 1, factor);
+    return tensor::ExpandShapeOp::create(builder, loc, tensor(result), value,
+                                         groups);
+  }
+  return Value();
+}
+
+/// Two neighbouring dimensions into one.
+Value ProgramMaker::merge(Value value) {
+  Shape shape = shapeOf(value);
+  if (shape.size() < 2)
+    return Value();
+  int64_t dim = below(shape.size() - 1);
+  SmallVector<ReassociationIndices> groups;
+  for (int64_t i = 0; i < int64_t(shape.size()); ++i) {
+    if (i == dim + 1)
+      groups.back().push_back(i);
+    else
+      groups.push_back({i});
+  }
+  return tensor::CollapseShapeOp::create(builder, loc, value, groups);
+}
+
+Value ProgramMaker::slice(Value value) {
+  Shape shape = shapeOf(value);
+  int64_t dim = below(shape.size());
+  if (shape[dim] < 2)
+    return Value();
+  SmallVector<OpFoldResult> offsets, sizes, steps;
+  for (int64_t size : shape) {
+    offsets.push_back(builder.getIndexAttr(0));
+    sizes.push_back(builder.getIndexAttr(size));
+    steps.push_back(builder.getIndexAttr(1));
+  }
+  int64_t size = 1 + below(shape[dim] - 1);
+  offsets[dim] = builder.getIndexAttr(below(shape[dim] - size + 1));
+  sizes[dim] = builder.getIndexAttr(size);
+  return tensor::ExtractSliceOp::create(builder, loc, value, offsets, sizes,
+                                        steps);
+}
+
+Value ProgramMaker::concat(Value value) {
+  SmallVector<Value> parts{value};
+  for (Value other : pool)
+    if (other.getType() == value.getType() && parts.size() < 3 && chance(50))
+      parts.push_back(other);
+  if (parts.size() == 1)
+    parts.push_back(value);
+  return tensor::ConcatOp::create(builder, loc, below(shapeOf(value).size()),
+                                  parts);
+}
+
+Value ProgramMaker::pad(Value value) {
+  Shape shape = shapeOf(value);
+  SmallVector<OpFoldResult> low(shape.size(), builder.getIndexAttr(0));
+  SmallVector<OpFoldResult> high = low;
+  int64_t dim = below(shape.size()), before = below(3), after = below(3);
+  low[dim] = builder.getIndexAttr(before);
+  high[dim] = builder.getIndexAttr(after);
+  shape[dim] += before + after;
+  return tensor::PadOp::create(builder, loc, tensor(shape), value, low, high,
+                               scalar(chance(50) ? 0 : 1.5));
+}
+
+/// Rows of a value, by constant indices.
+Value ProgramMaker::gather(Value value) {
+  Shape shape = shapeOf(value);
+  SmallVector<int64_t> rows;
+  for (int64_t count = 1 + below(4); count > 0; --count)
+    rows.push_back(below(shape[0]));
+  auto type =
+      RankedTensorType::get({int64_t(rows.size()), 1}, builder.getI64Type());
+  Value indices = arith::ConstantOp::create(
+      builder, loc, DenseIntElementsAttr::get(type, rows));
+  shape[0] = rows.size();
+  return tensor::GatherOp::create(builder, loc, tensor(shape), value, indices,
+                                  ArrayRef<int64_t>{0});
+}
+
+Value ProgramMaker::embedding() {
+  Shape shape{pick({1, 2}), pick({4, 6})};
+  Value ids = argument(RankedTensorType::get(shape, builder.getI64Type()));
+  int64_t width = someWidth();
+  Value table = parameter({pick({7, 10, 16}), width}, "weight");
+  shape.push_back(width);
+  return nn::EmbeddingOp::create(builder, loc, tensor(shape), ids, table,
+                                 Value())
+      .getResult();
+}
+
+Value ProgramMaker::crossEntropy(Value value) {
+  Shape shape = shapeOf(value);
+  if (shape.size() < 2)
+    return Value();
+  shape.pop_back();
+  Value labels = argument(RankedTensorType::get(shape, builder.getI64Type()));
+  Value loss =
+      nn::CrossEntropyOp::create(
+          builder, loc, RankedTensorType::get(shape, builder.getF32Type()),
+          Type(), value, labels)
+          .getLoss();
+  if (element.isF32())
+    return loss;
+  return arith::TruncFOp::create(builder, loc, tensor(shape), loss);
+}
+
+/// Projections, heads, rotation, attention, projection.
+Value ProgramMaker::attention() {
+  Value value = someValue(3);
+  if (!value || shapeOf(value).size() != 3)
+    return Value();
+  Shape shape = shapeOf(value);
+  int64_t queryHeads = pick({2, 4, 4, 6, 8}), kvHeads = queryHeads;
+  while (kvHeads % 2 == 0 && chance(50))
+    kvHeads /= 2;
+  int64_t size = pick({2, 4});
+  auto project = [&](int64_t heads) {
+    Value flat = linear(value, heads * size);
+    return tensor::ExpandShapeOp::create(
+               builder, loc, tensor({shape[0], shape[1], heads, size}), flat,
+               SmallVector<ReassociationIndices>{{0}, {1}, {2, 3}})
+        .getResult();
+  };
+  Value query = project(queryHeads), key = project(kvHeads);
+  Value values = project(kvHeads);
+  if (chance(40)) {
+    auto type =
+        RankedTensorType::get({shape[1], size / 2}, builder.getF32Type());
+    SmallVector<float> frequencies;
+    for (int64_t i = 0; i < size / 2; ++i)
+      frequencies.push_back(1.0f / float(1 + i));
+    auto table = nn::RotaryTableOp::create(
+        builder, loc, type, type, Value(),
+        DenseElementsAttr::get(
+            RankedTensorType::get({size / 2}, builder.getF32Type()),
+            ArrayRef<float>(frequencies)),
+        APFloat(1.0));
+    for (Value *rotated : {&query, &key})
+      *rotated = nn::RotaryOp::create(builder, loc, rotated->getType(),
+                                      *rotated, table.getCos(), table.getSin());
+  }
+  Value mask;
+  if (chance(30) && !inRepeat)
+    mask = argument(
+        RankedTensorType::get({shape[0], shape[1]}, builder.getI64Type()));
+  bool causal = chance(60);
+  IntegerAttr window =
+      causal && chance(30) ? builder.getI64IntegerAttr(3) : IntegerAttr();
+  Value mixed =
+      nn::AttentionOp::create(builder, loc, query.getType(), Type(), query, key,
+                              values, mask, APFloat(0.7), causal, window)
+          .getResult();
+  Value flat = tensor::CollapseShapeOp::create(
+      builder, loc, mixed, SmallVector<ReassociationIndices>{{0}, {1}, {2, 3}});
+  return linear(flat, shape[2]);
+}
+
+/// Two or three layers; sometimes with a slice of a stacked value per layer,
+/// and one handed out per layer.
+Value ProgramMaker::repeat(Value value) {
+  if (inRepeat)
+    return Value();
+  int64_t count = 2 + below(2);
+  Shape stackedShape = shapeOf(value);
+  stackedShape.insert(stackedShape.begin(), count);
+  bool takes = chance(25) && stackedShape.size() <= 4, gives = chance(25);
+  SmallVector<Value> stacked;
+  SmallVector<Type> results;
+  if (takes)
+    stacked.push_back(argument(tensor(stackedShape)));
+  if (gives)
+    results.push_back(tensor(stackedShape));
+  auto op = RepeatOp::create(builder, loc, count, ValueRange(value), stacked,
+                             results);
+  SmallVector<Value> outer = std::exchange(pool, {});
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(op.getBodyBlock());
+  inRepeat = true;
+  Value carried = op.getCarriedArgs()[0];
+  // A value from above may be used in every layer.
+  for (Value other : outer)
+    if (other.getType() == value.getType() && chance(30))
+      keep(other);
+  keep(carried);
+  for (int64_t steps = 1 + below(3); steps > 0; --steps)
+    if (Value next = shapePreserving(carried))
+      keep(carried = next);
+  if (takes)
+    keep(carried = arith::AddFOp::create(builder, loc, carried,
+                                         op.getStackedArgs()[0]));
+  SmallVector<Value> yielded{carried};
+  if (gives)
+    yielded.push_back(chance(50) ? pool.back() : pool.front());
+  inRepeat = false;
+  pool = outer;
+  builder.setInsertionPointToEnd(op.getBodyBlock());
+  YieldOp::create(builder, loc, yielded);
+  if (gives)
+    keep(op.getStackedResults()[0]);
+  return op.getCarriedResults()[0];
+}
+
+} // namespace tp::fuzz

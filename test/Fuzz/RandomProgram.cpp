@@ -1,0 +1,179 @@
+//===- RandomProgram.cpp - Programs, meshes and annotations by seed -------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The frame of a program: mesh, arguments, parameters, annotations, results.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RandomProgram.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace tp::fuzz {
+
+ProgramMaker::ProgramMaker(MLIRContext *context, uint64_t seed)
+    : context(context), random(seed), builder(context),
+      loc(UnknownLoc::get(context)) {}
+
+OwningOpRef<ModuleOp> makeRandomProgram(MLIRContext *context, uint64_t seed) {
+  return ProgramMaker(context, seed).make();
+}
+
+ProgramMaker::Shape ProgramMaker::shapeOf(Value value) {
+  return Shape(cast<RankedTensorType>(value.getType()).getShape());
+}
+
+Value ProgramMaker::someValue(int64_t minRank) {
+  // The last ones more often, so that programs get deep.
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    int64_t size = pool.size();
+    int64_t from = chance(60) ? std::max<int64_t>(0, size - 2) : 0;
+    Value value = pool[from + below(size - from)];
+    if (int64_t(shapeOf(value).size()) >= minRank)
+      return value;
+  }
+  return Value();
+}
+
+Value ProgramMaker::argument(Type type) {
+  unsigned index = function.getNumArguments();
+  (void)function.insertArgument(index, type, DictionaryAttr(), loc);
+  BlockArgument value = function.getArgument(index);
+  auto shaped = dyn_cast<RankedTensorType>(type);
+  if (shaped && chance(50))
+    if (ShardingAttr sharding = someSharding(shaped.getShape()))
+      setSharding(value, sharding);
+  return value;
+}
+
+Value ProgramMaker::parameter(ArrayRef<int64_t> shape, StringRef suffix) {
+  std::string name = (inRepeat ? "layers.{i}.p" : "p") +
+                     std::to_string(numParameters++) + "." + suffix.str();
+  Value value = ParameterOp::create(builder, loc, tensor(shape), name,
+                                    ParameterSourceAttr(), ArrayAttr());
+  if (chance(60))
+    if (ShardingAttr sharding = someSharding(shape))
+      setSharding(value, sharding);
+  return value;
+}
+
+Value ProgramMaker::scalar(double value) {
+  return arith::ConstantOp::create(builder, loc,
+                                   builder.getFloatAttr(element, value));
+}
+
+Value ProgramMaker::filled(ArrayRef<int64_t> shape, double value) {
+  Value empty = tensor::EmptyOp::create(builder, loc, shape, element);
+  return linalg::FillOp::create(builder, loc, scalar(value), empty)
+      .getResult(0);
+}
+
+void ProgramMaker::makeMesh() {
+  SmallVector<Mesh::Axis> axes;
+  if (chance(55))
+    axes.push_back({"tp", pick({1, 2, 2, 3, 4, 4, 5, 6, 8})});
+  else
+    switch (below(4)) {
+    case 0:
+      axes = {{"dp", 2}, {"tp", 2}};
+      break;
+    case 1:
+      axes = {{"dp", 2}, {"tp", 4}};
+      break;
+    case 2:
+      axes = {{"dp", 2}, {"tp", 3}};
+      break;
+    default:
+      axes = {{"dp", 4}, {"tp", 2}};
+    }
+  int64_t ranks = 1;
+  SmallVector<MeshAxisAttr> attributes;
+  for (const Mesh::Axis &axis : axes) {
+    ranks *= axis.size;
+    attributes.push_back(MeshAxisAttr::get(
+        context, builder.getStringAttr(axis.name), axis.size));
+  }
+  SmallVector<int64_t> order;
+  if (chance(30)) {
+    for (int64_t i = 0; i < ranks; ++i)
+      order.insert(order.begin() + below(i + 1), i);
+  }
+  mesh = Mesh(axes, order);
+  auto op = MeshOp::create(builder, loc, builder.getStringAttr("mesh"),
+                           MeshAttr::get(context, attributes, order));
+  meshSymbol = FlatSymbolRefAttr::get(op.getSymNameAttr());
+}
+
+ShardingAttr ProgramMaker::someSharding(ArrayRef<int64_t> shape) {
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    // The pieces to hand out: axes, or the two factors of one.
+    AxisList pieces;
+    for (unsigned axis = 0; axis < mesh.getNumAxes(); ++axis) {
+      int64_t size = mesh.getAxis(axis).size;
+      bool composite = size == 4 || size == 6 || size == 8;
+      if (!composite || !chance(35)) {
+        pieces.push_back(mesh.getWhole(axis));
+        continue;
+      }
+      pieces.push_back({axis, 1, 2});
+      pieces.push_back({axis, 2, size / 2});
+    }
+    TensorSharding sharding = TensorSharding::replicated(shape.size());
+    for (const AxisRef &piece : pieces)
+      if (chance(65))
+        sharding.dims[below(shape.size())].axes.push_back(piece);
+    for (DimSharding &dim : sharding.dims)
+      dim.open = chance(30);
+    sharding.normalize(shape);
+    bool fits = verifySharding(shape, sharding, mesh).empty();
+    for (auto [size, dim] : llvm::zip(shape, sharding.dims))
+      fits &= getShardCount(dim.axes) <= size;
+    if (fits)
+      return ShardingAttr::get(context, meshSymbol, mesh, sharding);
+  }
+  return ShardingAttr();
+}
+
+OwningOpRef<ModuleOp> ProgramMaker::make() {
+  module = ModuleOp::create(loc);
+  builder.setInsertionPointToStart(module->getBody());
+  element = chance(85) ? FloatType(builder.getF32Type())
+                       : FloatType(builder.getBF16Type());
+  makeMesh();
+  function = func::FuncOp::create(builder, loc, "main",
+                                  builder.getFunctionType({}, {}));
+  Block *body = function.addEntryBlock();
+  builder.setInsertionPointToStart(body);
+
+  int64_t batch = pick({1, 2, 3}), sequence = pick({3, 4, 6, 8});
+  int64_t hidden = someWidth();
+  keep(argument(tensor({batch, sequence, hidden})));
+  if (chance(50))
+    keep(argument(tensor({batch, sequence, hidden})));
+  if (chance(30))
+    keep(argument(tensor({someWidth(), hidden})));
+  for (int64_t count = 2 + below(9); count > 0; --count)
+    addOperation();
+
+  SmallVector<Value> results{pool.back()};
+  for (int64_t extra = below(3); extra > 0; --extra)
+    results.push_back(pool[below(pool.size())]);
+  func::ReturnOp::create(builder, loc, results);
+  SmallVector<Type> types(ValueRange(results).getTypes());
+  function.setFunctionType(
+      builder.getFunctionType(function.getArgumentTypes(), types));
+  for (auto [index, value] : llvm::enumerate(results))
+    if (chance(30))
+      if (ShardingAttr sharding = someSharding(shapeOf(value)))
+        function.setResultAttr(index, TPDialect::getShardingAttrName(),
+                               sharding);
+  return std::move(module);
+}
+
+} // namespace tp::fuzz
