@@ -64,6 +64,8 @@ private:
   LogicalResult resolve(const PlanRule &rule, const PlanDim &dim,
                         const Target &target, unsigned index, DimSharding &out);
   LogicalResult checkMatched(ModuleOp module);
+  /// No more shards than elements, now that the head counts have had their say.
+  LogicalResult checkSizes();
   InFlightDiagnostic error(const PlanRule &rule, Location loc);
 
   MeshOp meshOp;
@@ -72,6 +74,7 @@ private:
   SmallVector<Target, 0> targets;
   SmallVector<unsigned> matches;
   unsigned numAnnotated = 0;
+  SmallVector<std::pair<const PlanRule *, const Target *>> applied;
   /// Whether a parameter or value is split.
   bool anySplit = false;
 };
@@ -206,11 +209,6 @@ LogicalResult Annotator::resolve(const PlanRule &rule, const PlanDim &dim,
   out.axes = canonicalize(out.axes);
   int64_t size = target.type.getDimSize(index);
   int64_t shards = getShardCount(out.axes);
-  if (rule.even.empty() && shards > size)
-    return error(rule, target.getLoc())
-           << "dimension " << index << " of '" << target.names.front()
-           << "' has " << size << " elements, which cannot be cut into "
-           << shards << " shards";
   if (rule.even.empty() || size % shards == 0)
     return success();
   InFlightDiagnostic diag = error(rule, target.getLoc());
@@ -260,6 +258,7 @@ LogicalResult Annotator::apply(const PlanRule &rule, const Target &target) {
   anySplit |= llvm::any_of(
       sharding.dims, [](const DimSharding &dim) { return !dim.axes.empty(); });
   ++numAnnotated;
+  applied.push_back({&rule, &target});
   if (target.value)
     setSharding(target.value, attr);
   else
@@ -330,7 +329,28 @@ LogicalResult Annotator::run(ModuleOp module) {
            << "by name, so every rank would hold all of it: name the "
               "parameters as checkpoints do, annotate some, or give a JSON "
               "plan";
-  return fitHeads(module, mesh);
+  if (failed(fitHeads(module, mesh)))
+    return failure();
+  return checkSizes();
+}
+
+LogicalResult Annotator::checkSizes() {
+  for (auto [rule, target] : applied) {
+    ShardingAttr attr =
+        target->value ? getSharding(target->value)
+                      : getResultSharding(target->function, target->index);
+    TensorSharding sharding = attr.toSharding(mesh);
+    for (auto [index, dim] : llvm::enumerate(sharding.dims)) {
+      int64_t size = target->type.getDimSize(index);
+      int64_t shards = getShardCount(dim.axes);
+      if (shards > size)
+        return error(*rule, target->getLoc())
+               << "dimension " << index << " of '" << target->names.front()
+               << "' has " << size << " elements, which cannot be cut into "
+               << shards << " shards";
+    }
+  }
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
