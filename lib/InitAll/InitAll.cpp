@@ -19,11 +19,12 @@
 #include "tp/Dialect/NN/Transforms/Passes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Import/Passes.h"
+#include "tp/Ledger/Passes.h"
 #include "tp/Partition/Passes.h"
 #include "tp/Pipelines/Pipelines.h"
 #include "tp/Propagate/Passes.h"
-#include "tp/Verify/Passes.h"
 #include "tp/Schedule/Passes.h"
+#include "tp/Verify/Passes.h"
 
 void tp::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
@@ -38,6 +39,7 @@ void tp::registerAllPasses() {
   registerAnnotatePasses();
   registerPropagatePasses();
   registerPartitionPasses();
+  registerLedgerPasses();
   registerVerifyPasses();
   registerSchedulePasses();
   registerConversionPasses();

@@ -16,7 +16,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tp/Partition/Derive.h"
 #include "tp/Partition/Passes.h"
-#include "tp/Sharding/Reshard.h"
+#include "tp/Partition/Steps.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace tp {
@@ -34,11 +34,6 @@ struct Target {
   SmallVector<OpOperand *> uses;
   /// The target that it is made from; none for the value itself.
   std::optional<unsigned> parent;
-};
-
-struct ReshardCost {
-  int64_t elements = 0, calls = 0, steps = 0;
-  auto operator<=>(const ReshardCost &) const = default;
 };
 
 struct InsertReshards : tp::impl::InsertReshardsBase<InsertReshards> {
@@ -172,57 +167,15 @@ LogicalResult InsertReshards::collect(Operation *op) {
   return success();
 }
 
-/// Choose what each target is made from: over all orders in which the targets
-/// can be served (all orders are tried for up to five targets), each from the
-/// cheapest of what is there.
-static void planTree(ArrayRef<int64_t> shape, const TensorSharding &have,
-                     SmallVector<Target, 0> &targets, const Mesh &mesh) {
-  unsigned count = targets.size();
-  auto cost = [&](const TensorSharding &from, const TensorSharding &to) {
-    ReshardPlan plan = planReshard(shape, from, to, mesh);
-    return ReshardCost{plan.elementsReceived, plan.getNumCalls(),
-                       static_cast<int64_t>(plan.steps.size())};
-  };
-  // table[i][j]: target j from target i; the last row: from the value.
-  SmallVector<SmallVector<ReshardCost>> table(count + 1,
-                                              SmallVector<ReshardCost>(count));
-  for (unsigned i = 0; i <= count; ++i)
-    for (unsigned j = 0; j < count; ++j)
-      if (i != j)
-        table[i][j] =
-            cost(i == count ? have : targets[i].sharding, targets[j].sharding);
-
-  SmallVector<unsigned> order = llvm::to_vector(llvm::seq<unsigned>(0, count));
-  std::optional<ReshardCost> best;
-  SmallVector<std::optional<unsigned>> bestParents;
-  do {
-    ReshardCost total;
-    SmallVector<std::optional<unsigned>> parents(count);
-    for (unsigned position = 0; position < count; ++position) {
-      unsigned j = order[position];
-      ReshardCost cheapest = table[count][j];
-      for (unsigned i : ArrayRef<unsigned>(order).take_front(position))
-        if (table[i][j] < cheapest) {
-          cheapest = table[i][j];
-          parents[j] = i;
-        }
-      total.elements += cheapest.elements;
-      total.calls += cheapest.calls;
-      total.steps += cheapest.steps;
-    }
-    if (!best || total < *best) {
-      best = total;
-      bestParents = parents;
-    }
-  } while (count <= 5 && std::next_permutation(order.begin(), order.end()));
-  for (auto [target, parent] : llvm::zip_equal(targets, bestParents))
-    target.parent = parent;
-}
-
 void InsertReshards::insert(Value value, SmallVector<Target, 0> &targets) {
   ArrayRef<int64_t> shape = getGlobalShape(value);
   TensorSharding have = getSharding(value).toSharding(mesh);
-  planTree(shape, have, targets, mesh);
+  SmallVector<TensorSharding, 0> shardings;
+  for (const Target &target : targets)
+    shardings.push_back(target.sharding);
+  for (auto [target, parent] :
+       llvm::zip_equal(targets, planReshardTree(shape, have, shardings, mesh)))
+    target.parent = parent;
 
   // Where each is needed first; what is made from it comes after it.
   Block *block = value.getParentBlock();

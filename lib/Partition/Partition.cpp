@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "tp/Partition/Passes.h"
+#include "tp/Partition/Steps.h"
 #include "tp/Rules/Provenance.h"
 #include "tp/Rules/Rules.h"
 
@@ -42,9 +43,10 @@ private:
   LogicalResult convert(Operation *op, OpBuilder &builder);
   LogicalResult convertRepeat(RepeatOp op, OpBuilder &builder);
   void convertReshard(ReshardOp op, OpBuilder &builder);
-  Value buildStep(OpBuilder &builder, Location loc, Value value,
-                  ArrayRef<int64_t> shape, const TensorSharding &from,
-                  const ReshardStep &step, LedgerAttr reason);
+  /// The steps from `from` to `to`, each collective with an id of its own.
+  Value buildSteps(OpBuilder &builder, Location loc, Value value,
+                   ArrayRef<int64_t> shape, TensorSharding from,
+                   const TensorSharding &to, LedgerAttr reason);
   Value buildMask(OpBuilder &builder, Location loc, Value global, Value local,
                   const Mask &mask);
 
@@ -78,70 +80,27 @@ private:
 // Reshards
 //===----------------------------------------------------------------------===//
 
-Value Converter::buildStep(OpBuilder &builder, Location loc, Value value,
-                           ArrayRef<int64_t> shape, const TensorSharding &from,
-                           const ReshardStep &step, LedgerAttr reason) {
-  MLIRContext *context = builder.getContext();
-  ShardingAttr before = attrOf(context, from);
-  ShardingAttr after = attrOf(context, step.result);
-  AxisListAttr axes = getAxisListAttr(context, mesh, step.axes);
-  auto type = cast<RankedTensorType>(value.getType())
-                  .clone(getLocalShape(shape, step.result));
-  StringAttr reduction = builder.getStringAttr(stringify(step.reduction));
-  IntegerAttr dim = builder.getI64IntegerAttr(step.dim);
-  LedgerAttr ledger;
-  if (isCollective(step.kind))
-    ledger = LedgerAttr::get(context, nextId++, reason.getCause(),
-                             reason.getAnnotation(), reason.getPass());
-  switch (step.kind) {
-  case ReshardStepKind::KeepFirst:
-    // A whole maximum is a partial one already.
-    if (step.reduction != ReductionKind::Sum)
-      return value;
-    return KeepFirstOp::create(builder, loc, type, value, meshSymbol, axes,
-                               before, after);
-  case ReshardStepKind::Slice:
-    return SliceOp::create(builder, loc, type, value, dim, meshSymbol, axes,
-                           before, after);
-  case ReshardStepKind::AllReduce:
-    return AllReduceOp::create(builder, loc, type, value, reduction, meshSymbol,
-                               axes, before, after, ledger);
-  case ReshardStepKind::ReduceScatter:
-    return ReduceScatterOp::create(builder, loc, type, value, reduction, dim,
-                                   meshSymbol, axes, before, after, ledger);
-  case ReshardStepKind::AllGather:
-    return AllGatherOp::create(builder, loc, type, value, dim, meshSymbol, axes,
-                               before, after, ledger);
-  case ReshardStepKind::AllToAll:
-    return AllToAllOp::create(builder, loc, type, value,
-                              builder.getI64IntegerAttr(step.splitDim), dim,
-                              meshSymbol, axes, before, after, ledger);
-  case ReshardStepKind::CollectivePermute: {
-    SmallVector<int64_t> pairs;
-    for (auto [source, target] : step.pairs)
-      pairs.append({source, target});
-    auto pairsType = RankedTensorType::get(
-        {static_cast<int64_t>(step.pairs.size()), 2}, builder.getI64Type());
-    return CollectivePermuteOp::create(
-        builder, loc, type, value, meshSymbol, axes,
-        DenseIntElementsAttr::get(pairsType, pairs), before, after, ledger);
+Value Converter::buildSteps(OpBuilder &builder, Location loc, Value value,
+                            ArrayRef<int64_t> shape, TensorSharding from,
+                            const TensorSharding &to, LedgerAttr reason) {
+  for (const ReshardStep &step : planReshard(shape, from, to, mesh).steps) {
+    LedgerAttr entry;
+    if (isCollective(step.kind))
+      entry = LedgerAttr::get(builder.getContext(), nextId++, reason.getCause(),
+                              reason.getAnnotation(), reason.getPass());
+    value = tp::buildStep(builder, loc, value, shape, from, step, mesh,
+                          meshSymbol, entry);
+    from = step.result;
   }
-  }
-  llvm_unreachable("unknown step");
+  return value;
 }
 
 void Converter::convertReshard(ReshardOp op, OpBuilder &builder) {
-  ArrayRef<int64_t> shape = getGlobalShape(op.getInput());
-  TensorSharding from = op.getFrom().toSharding(mesh);
-  ReshardPlan plan =
-      planReshard(shape, from, op.getTo().toSharding(mesh), mesh);
-  Value value = mapping.lookup(op.getInput());
-  for (const ReshardStep &step : plan.steps) {
-    value = buildStep(builder, op.getLoc(), value, shape, from, step,
-                      op.getLedgerAttr());
-    from = step.result;
-  }
-  mapping.map(op.getResult(), value);
+  mapping.map(op.getResult(),
+              buildSteps(builder, op.getLoc(), mapping.lookup(op.getInput()),
+                         getGlobalShape(op.getInput()),
+                         op.getFrom().toSharding(mesh),
+                         op.getTo().toSharding(mesh), op.getLedgerAttr()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -267,12 +226,8 @@ LogicalResult Converter::convert(Operation *op, OpBuilder &builder) {
     setSharding(value, attrOf(context, from));
     value.getDefiningOp()->setAttr(TPDialect::getRuleAttrName(),
                                    RuleAttr::get(context, analysis->rule));
-    for (const ReshardStep &step :
-         planReshard(shape, from, analysis->results[0], mesh).steps) {
-      value =
-          buildStep(builder, op->getLoc(), value, shape, from, step, nullptr);
-      from = step.result;
-    }
+    value = buildSteps(builder, op->getLoc(), value, shape, from,
+                       analysis->results[0], nullptr);
     mapping.map(op->getResult(0), value);
     return success();
   }

@@ -1,0 +1,114 @@
+//===- Ledger.h - What is communicated, and why -----------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The ledger of a per-rank program, read from its collectives: what each moves
+// and why it exists, the totals against the least that the shardings allow, and
+// each rank's share of the parameters and the arithmetic. docs/Ledger.md
+// defines every figure.
+//
+// Example, Llama-3-8B on 8 ranks, 2048 tokens in bf16: 65 all-reduces of 16
+// MiB; one rank sends 28 MiB for each, 1820 MiB in all, which is the bound.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LEDGER_LEDGER_H
+#define TP_LEDGER_LEDGER_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Partition/Derive.h"
+#include "tp/Sharding/Cost.h"
+#include "llvm/ADT/MapVector.h"
+#include <map>
+
+namespace tp {
+
+/// One collective.
+struct LedgerLine {
+  int64_t id = 0;
+  std::string kind, axis, type;
+  /// Calls in one run of the function, repeated layers included.
+  int64_t count = 0;
+  /// The full logical tensor of one call, and what one rank sends for it in a
+  /// ring.
+  int64_t bytes = 0, traffic = 0;
+  std::string cause, annotation, location, pass;
+  /// The function, and the repeated layer in it (empty outside of layers).
+  std::string function, layer;
+};
+
+/// Of all collectives of one kind, over all calls.
+struct KindTotal {
+  int64_t count = 0, bytes = 0, traffic = 0;
+  /// The least traffic of this kind.
+  int64_t bound = 0;
+};
+
+/// What one rank holds or does, beside the model and its ideal share.
+struct RankShare {
+  int64_t perRank = 0, model = 0;
+  /// model / ranks.
+  double ideal = 0;
+  /// Where the rest comes from: tensors that every rank has, tensors that some
+  /// ranks share (KV copies), and padding.
+  double replicated = 0, copies = 0, padding = 0;
+};
+
+struct LedgerReport {
+  std::string mesh;
+  int64_t ranks = 1;
+  llvm::SmallVector<LedgerLine, 0> lines;
+  std::map<std::string, KindTotal> totals;
+  /// Bytes of distinct parameters; floating point operations of contractions.
+  RankShare parameters, flops;
+  /// Parameters that every rank holds in full, with their bytes.
+  llvm::SmallVector<std::pair<std::string, int64_t>, 0> replicatedParameters;
+
+  KindTotal getTotal() const;
+};
+
+/// Read the ledger of a per-rank program (the output of tp-partition or
+/// tp-collectives). Fails, after an error, if the module is not one.
+mlir::FailureOr<LedgerReport> readLedger(mlir::ModuleOp module);
+
+enum class ExplainFormat { Table, Json };
+/// Read the ledger and print it.
+mlir::LogicalResult explain(mlir::ModuleOp module, llvm::raw_ostream &stream,
+                            ExplainFormat format);
+void printTable(const LedgerReport &report, llvm::raw_ostream &stream);
+void printJson(const LedgerReport &report, llvm::raw_ostream &stream);
+
+//===----------------------------------------------------------------------===//
+// Figures of one collective
+//===----------------------------------------------------------------------===//
+
+/// How often an operation runs in one run of its function: the product of the
+/// counts of the repeated layers around it.
+int64_t getRunCount(mlir::Operation *op);
+CollectiveKind getCollectiveKind(CollectiveOpInterface op);
+/// The full logical tensor of one call.
+mlir::RankedTensorType getLogicalType(CollectiveOpInterface op);
+/// Bytes of a static tensor.
+int64_t getByteSize(mlir::RankedTensorType type);
+/// Ranks in one group.
+int64_t getGroupSize(CollectiveOpInterface op, const Mesh &mesh);
+/// What one rank sends in a ring for one call.
+int64_t getTraffic(CollectiveOpInterface op, const Mesh &mesh);
+/// "tp", "tp:(1)8", "dp,tp".
+std::string getAxisText(llvm::ArrayRef<AxisRef> axes, const Mesh &mesh);
+
+/// The least traffic per kind for the shardings of `function`: see
+/// docs/Ledger.md. Added to the bounds of `totals`.
+void addBounds(mlir::Operation *function, const Mesh &mesh,
+               const LocalStates &states,
+               std::map<std::string, KindTotal> &totals);
+/// Add the shares of `function`.
+void addShares(mlir::Operation *function, const Mesh &mesh,
+               const LocalStates &states, llvm::StringMap<bool> &seenParameters,
+               LedgerReport &report);
+
+} // namespace tp
+
+#endif // TP_LEDGER_LEDGER_H

@@ -1,0 +1,162 @@
+//===- Bound.cpp - The least communication that the shardings allow -------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Counts needs, not collectives. A need is a value that some operation computes
+// in one sharding and others take in another; however the program meets it, in
+// a ring each rank must send at least 2 (N-1)/N of a partial sum that all ranks
+// want whole, and (N-1)/N of what is only scattered or only gathered. Partial
+// sums that are added are one need. A program that gathers twice, or reduces
+// what it could have added first, has more traffic than its bound.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Ledger/Ledger.h"
+#include "tp/Partition/Steps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tp;
+
+/// The figures of a step that no operation stands for.
+static std::optional<std::pair<StringRef, int64_t>>
+getStepTraffic(ArrayRef<int64_t> shape, Type element,
+               const TensorSharding &from, const ReshardStep &step) {
+  auto type = [&](const TensorSharding &sharding) {
+    return RankedTensorType::get(getLocalShape(shape, sharding), element);
+  };
+  int64_t ranks = getShardCount(step.axes);
+  int64_t before = getByteSize(type(from)),
+          after = getByteSize(type(step.result));
+  switch (step.kind) {
+  case ReshardStepKind::KeepFirst:
+  case ReshardStepKind::Slice:
+    return std::nullopt;
+  case ReshardStepKind::AllReduce:
+    return {
+        {"all_reduce", getTraffic(CollectiveKind::AllReduce, after, ranks)}};
+  case ReshardStepKind::ReduceScatter:
+    return {{"reduce_scatter",
+             getTraffic(CollectiveKind::ReduceScatter, before, ranks)}};
+  case ReshardStepKind::AllGather:
+    return {
+        {"all_gather", getTraffic(CollectiveKind::AllGather, after, ranks)}};
+  case ReshardStepKind::AllToAll: {
+    int64_t whole = before / type(from).getDimSize(step.dim) *
+                    type(step.result).getDimSize(step.dim);
+    return {{"all_to_all", getTraffic(CollectiveKind::AllToAll, whole, ranks)}};
+  }
+  case ReshardStepKind::CollectivePermute:
+    return {{"collective_permute",
+             getTraffic(CollectiveKind::CollectivePermute, before, ranks)}};
+  }
+  llvm_unreachable("unknown step");
+}
+
+/// The shardings in which a value is taken, through whatever steps.
+static void collectTargets(Value value, const LocalStates &states,
+                           SmallVectorImpl<TensorSharding> &targets) {
+  const LocalState &state = states.find(value)->second;
+  bool isTaken = false;
+  for (Operation *user : value.getUsers()) {
+    if (isReshardStep(user))
+      collectTargets(user->getResult(0), states, targets);
+    else
+      isTaken = true;
+  }
+  if (isTaken && llvm::none_of(targets, [&](const TensorSharding &other) {
+        return sameLayout(state.shape, other, state.sharding);
+      }))
+    targets.push_back(state.sharding);
+}
+
+/// The collective that finishes a partial sum and whose only use is `use`.
+static Operation *getOwnReduction(OpOperand &use) {
+  Operation *op = use.get().getDefiningOp();
+  if (!op || !isa<AllReduceOp, ReduceScatterOp>(op) ||
+      !llvm::all_of(op->getUsers(),
+                    [&](Operation *user) { return user == use.getOwner(); }))
+    return nullptr;
+  Value input = op->getOperand(0);
+  Operation *before = input.getDefiningOp();
+  return input.hasOneUse() && !(before && isReshardStep(before)) ? op : nullptr;
+}
+
+/// Values whose reduction an addition could share with another one's.
+static DenseSet<Value> findMergeable(Operation *function) {
+  DenseSet<Value> mergeable;
+  function->walk([&](Operation *op) {
+    auto attr = op->getAttrOfType<RuleAttr>(TPDialect::getRuleAttrName());
+    if (!attr)
+      return;
+    SmallVector<Operation *> first;
+    for (auto [index, kind] : llvm::enumerate(attr.getLinearity())) {
+      if (static_cast<Linearity>(kind) != Linearity::Additive)
+        continue;
+      Operation *reduction = getOwnReduction(op->getOpOperand(index));
+      if (!reduction || llvm::is_contained(first, reduction))
+        continue;
+      bool shares = llvm::any_of(first, [&](Operation *other) {
+        return other->getName() == reduction->getName() &&
+               other->getAttr("from") == reduction->getAttr("from") &&
+               other->getAttr("to") == reduction->getAttr("to");
+      });
+      if (shares)
+        mergeable.insert(reduction->getOperand(0));
+      else
+        first.push_back(reduction);
+    }
+  });
+  return mergeable;
+}
+
+void tp::addBounds(Operation *function, const Mesh &mesh,
+                   const LocalStates &states,
+                   std::map<std::string, KindTotal> &totals) {
+  DenseSet<Value> mergeable = findMergeable(function);
+  auto add = [&](Value value) {
+    auto found = states.find(value);
+    if (found == states.end() || mergeable.contains(value))
+      return;
+    Operation *op = value.getDefiningOp();
+    if (op && isReshardStep(op))
+      return;
+    SmallVector<TensorSharding, 2> targets;
+    collectTargets(value, states, targets);
+    const LocalState &state = found->second;
+    llvm::erase_if(targets, [&](const TensorSharding &target) {
+      return sameLayout(state.shape, target, state.sharding);
+    });
+    if (targets.empty())
+      return;
+    int64_t runs = 1;
+    if (Operation *parent = value.getParentBlock()->getParentOp();
+        parent != function) {
+      runs = getRunCount(parent);
+      if (auto repeat = dyn_cast<RepeatOp>(parent))
+        runs *= repeat.getCount();
+    }
+    Type element = cast<RankedTensorType>(value.getType()).getElementType();
+    for (auto [target, parent] :
+         llvm::zip_equal(targets, planReshardTree(state.shape, state.sharding,
+                                                  targets, mesh))) {
+      TensorSharding from = parent ? targets[*parent] : state.sharding;
+      for (const ReshardStep &step :
+           planReshard(state.shape, from, target, mesh).steps) {
+        if (auto traffic = getStepTraffic(state.shape, element, from, step))
+          totals[traffic->first.str()].bound += runs * traffic->second;
+        from = step.result;
+      }
+    }
+  };
+  function->walk<WalkOrder::PreOrder>([&](Operation *op) {
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        if (op == function || isa<RepeatOp>(op))
+          for (BlockArgument arg : block.getArguments())
+            add(arg);
+    for (Value result : op->getResults())
+      add(result);
+  });
+}

@@ -1,0 +1,155 @@
+//===- Print.cpp - The ledger as a table and as JSON ----------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The table is for people: a group per function and layer, two lines per
+// collective, figures above, reasons below. The JSON object has the same
+// content under fixed keys.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Ledger/Ledger.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+
+using namespace tp;
+using llvm::formatv;
+
+/// Bytes in the unit that keeps them short: 16.0 MiB.
+static std::string withUnit(double bytes) {
+  static constexpr llvm::StringLiteral units[] = {"B", "KiB", "MiB", "GiB",
+                                                  "TiB"};
+  unsigned unit = 0;
+  while (bytes >= 1024 && unit + 1 < std::size(units)) {
+    bytes /= 1024;
+    ++unit;
+  }
+  return unit ? formatv("{0:F1} {1}", bytes, units[unit]).str()
+              : formatv("{0} B", static_cast<int64_t>(bytes)).str();
+}
+
+static void printShare(const RankShare &share, llvm::StringRef name,
+                       llvm::function_ref<std::string(double)> text,
+                       llvm::raw_ostream &stream) {
+  if (share.model == 0)
+    return;
+  stream << formatv("{0} per rank: {1}, even share {2} of {3}", name,
+                    text(share.perRank), text(share.ideal), text(share.model));
+  if (share.perRank > share.ideal + 0.5) {
+    stream << formatv(" (+{0:F2}%:", 100 * (share.perRank / share.ideal - 1));
+    const char *separator = " ";
+    for (auto [cause, value] :
+         {std::pair<const char *, double>{"on every rank", share.replicated},
+          {"shared by some ranks", share.copies},
+          {"padding", share.padding}})
+      if (value >= 0.5) {
+        stream << separator << cause << " " << text(value);
+        separator = ", ";
+      }
+    stream << ")";
+  }
+  stream << "\n";
+}
+
+void tp::printTable(const LedgerReport &report, llvm::raw_ostream &stream) {
+  stream << "mesh " << (report.mesh.empty() ? "of one rank" : report.mesh)
+         << ", " << report.ranks << " ranks\n";
+  std::string group = "none";
+  for (const LedgerLine &line : report.lines) {
+    std::string title = "@" + line.function;
+    if (!line.layer.empty())
+      title += ", " + line.layer;
+    if (title != group) {
+      stream << "\n" << title << "\n";
+      stream << "   id  kind                axis          count       bytes  "
+                "   traffic  type\n";
+      group = title;
+    }
+    stream << formatv("{0,5}  {1,-18}  {2,-12}  {3,5}  {4,10}  {5,10}  {6}\n",
+                      line.id, line.kind, line.axis, line.count,
+                      withUnit(line.bytes), withUnit(line.traffic), line.type);
+    stream << "       cause: " << line.cause << "\n"
+           << "       annotation: " << line.annotation << "; at "
+           << (line.location.empty() ? "an unknown place" : line.location)
+           << "; placed by " << line.pass << "\n";
+  }
+  stream << "\ntotals of one run     count       bytes     traffic       "
+            "bound\n";
+  auto total = [&](llvm::StringRef name, const KindTotal &one) {
+    stream << formatv("{0,-18}  {1,7}  {2,10}  {3,10}  {4,10}\n", name,
+                      one.count, withUnit(one.bytes), withUnit(one.traffic),
+                      withUnit(one.bound));
+  };
+  for (const auto &[kind, one] : report.totals)
+    total(kind, one);
+  total("all", report.getTotal());
+  stream << "\n";
+  printShare(report.parameters, "parameters", withUnit, stream);
+  printShare(
+      report.flops, "arithmetic",
+      [](double flops) { return formatv("{0:F2} GFLOP", flops / 1e9).str(); },
+      stream);
+}
+
+void tp::printJson(const LedgerReport &report, llvm::raw_ostream &stream) {
+  llvm::json::OStream json(stream, /*IndentSize=*/2);
+  auto share = [&](const RankShare &value, bool isBytes) {
+    std::string unit = isBytes ? "_bytes" : "";
+    json.attribute("per_rank" + unit, value.perRank);
+    json.attribute("model" + unit, value.model);
+    json.attribute("ideal" + unit, value.ideal);
+    json.attributeObject("excess", [&] {
+      json.attribute("replicated", value.replicated);
+      json.attribute("copies", value.copies);
+      json.attribute("padding", value.padding);
+    });
+  };
+  json.object([&] {
+    json.attribute("mesh", report.mesh);
+    json.attribute("ranks", report.ranks);
+    json.attributeArray("collectives", [&] {
+      for (const LedgerLine &line : report.lines)
+        json.object([&] {
+          json.attribute("id", line.id);
+          json.attribute("kind", line.kind);
+          json.attribute("axis", line.axis);
+          json.attribute("type", line.type);
+          json.attribute("count", line.count);
+          json.attribute("bytes", line.bytes);
+          json.attribute("traffic", line.traffic);
+          json.attribute("cause", line.cause);
+          json.attribute("annotation", line.annotation);
+          json.attribute("location", line.location);
+          json.attribute("pass", line.pass);
+          json.attribute("function", line.function);
+          json.attribute("layer", line.layer);
+        });
+    });
+    json.attributeObject("totals", [&] {
+      for (const auto &[kind, one] : report.totals)
+        json.attributeObject(kind, [&, &one = one] {
+          json.attribute("count", one.count);
+          json.attribute("bytes", one.bytes);
+          json.attribute("traffic", one.traffic);
+          json.attribute("bound", one.bound);
+        });
+    });
+    KindTotal all = report.getTotal();
+    json.attribute("traffic", all.traffic);
+    json.attribute("bound", all.bound);
+    json.attributeObject("parameters", [&] {
+      share(report.parameters, /*isBytes=*/true);
+      json.attributeArray("replicated", [&] {
+        for (const auto &[name, bytes] : report.replicatedParameters)
+          json.object([&, &name = name, &bytes = bytes] {
+            json.attribute("name", name);
+            json.attribute("bytes", bytes);
+          });
+      });
+    });
+    json.attributeObject("flops",
+                         [&] { share(report.flops, /*isBytes=*/false); });
+  });
+  stream << "\n";
+}

@@ -1,0 +1,157 @@
+//===- Read.cpp - The ledger of a per-rank program ------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The figures of each collective, and the collection of all of them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tp/Ledger/Ledger.h"
+#include "tp/Rules/Provenance.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tp;
+
+int64_t tp::getRunCount(Operation *op) {
+  int64_t count = 1;
+  for (Operation *parent = op->getParentOp(); parent;
+       parent = parent->getParentOp())
+    if (auto repeat = dyn_cast<RepeatOp>(parent))
+      count *= repeat.getCount();
+  return count;
+}
+
+CollectiveKind tp::getCollectiveKind(CollectiveOpInterface op) {
+  return llvm::TypeSwitch<Operation *, CollectiveKind>(op)
+      .Case<AllReduceOp>([](auto) { return CollectiveKind::AllReduce; })
+      .Case<AllGatherOp>([](auto) { return CollectiveKind::AllGather; })
+      .Case<ReduceScatterOp>([](auto) { return CollectiveKind::ReduceScatter; })
+      .Case<AllToAllOp>([](auto) { return CollectiveKind::AllToAll; })
+      .Case<BroadcastOp>([](auto) { return CollectiveKind::Broadcast; })
+      .Case<CollectivePermuteOp>(
+          [](auto) { return CollectiveKind::CollectivePermute; });
+}
+
+RankedTensorType tp::getLogicalType(CollectiveOpInterface op) {
+  auto input = cast<RankedTensorType>(op->getOperand(0).getType());
+  auto result = cast<RankedTensorType>(op->getResult(0).getType());
+  if (auto exchange = dyn_cast<AllToAllOp>(op.getOperation())) {
+    // The tensor of the group: whole where it was and where it becomes so.
+    SmallVector<int64_t> shape(input.getShape());
+    shape[exchange.getGatherDim()] = result.getDimSize(exchange.getGatherDim());
+    return input.clone(shape);
+  }
+  return isa<ReduceScatterOp>(op) ? input : result;
+}
+
+int64_t tp::getByteSize(RankedTensorType type) {
+  return type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
+}
+
+int64_t tp::getGroupSize(CollectiveOpInterface op, const Mesh &mesh) {
+  FailureOr<AxisList> axes = resolveAxes(op.getCollectiveAxes(), mesh,
+                                         [&] { return op->emitOpError(); });
+  return succeeded(axes) ? getShardCount(*axes) : 1;
+}
+
+int64_t tp::getTraffic(CollectiveOpInterface op, const Mesh &mesh) {
+  return getTraffic(getCollectiveKind(op), getByteSize(getLogicalType(op)),
+                    getGroupSize(op, mesh));
+}
+
+std::string tp::getAxisText(ArrayRef<AxisRef> axes, const Mesh &mesh) {
+  std::string text;
+  for (const AxisRef &ref : axes) {
+    text += (text.empty() ? "" : ",") + mesh.getAxis(ref.axis).name;
+    if (!(ref == mesh.getWhole(ref.axis)))
+      text += ":(" + std::to_string(ref.pre) + ")" + std::to_string(ref.size);
+  }
+  return text;
+}
+
+KindTotal LedgerReport::getTotal() const {
+  KindTotal total;
+  for (const auto &[kind, one] : totals) {
+    total.count += one.count;
+    total.bytes += one.bytes;
+    total.traffic += one.traffic;
+    total.bound += one.bound;
+  }
+  return total;
+}
+
+/// The layers that `op` is in: `model.layers.{i}` or where they were written.
+static std::string getLayerText(Operation *op) {
+  std::string text;
+  for (Operation *parent = op->getParentOp(); parent;
+       parent = parent->getParentOp()) {
+    auto repeat = dyn_cast<RepeatOp>(parent);
+    if (!repeat)
+      continue;
+    std::string name = toString(repeat.getLoc());
+    name = (name.empty() ? "tp.repeat" : name) + " x " +
+           std::to_string(repeat.getCount());
+    text = text.empty() ? name : name + ", " + text;
+  }
+  return text;
+}
+
+FailureOr<LedgerReport> tp::readLedger(ModuleOp module) {
+  MeshOp meshOp = getUniqueMesh(module);
+  if (!meshOp)
+    return module.emitError("expected the module to have exactly one tp.mesh");
+  LedgerReport report;
+  Mesh mesh = meshOp.getMesh().toMesh();
+  for (const Mesh::Axis &axis : mesh.getAxes())
+    report.mesh += (report.mesh.empty() ? "" : ",") + axis.name + "=" +
+                   std::to_string(axis.size);
+  report.ranks = mesh.getNumRanks();
+  llvm::StringMap<bool> seenParameters;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function.isExternal())
+      continue;
+    LocalStates states;
+    if (failed(deriveStates(function, mesh, states)))
+      return failure();
+    WalkResult walk = function.walk([&](CollectiveOpInterface op) {
+      LedgerAttr entry = op.getLedgerEntry();
+      if (!entry) {
+        op->emitOpError("expected an entry in the ledger, got none");
+        return WalkResult::interrupt();
+      }
+      LedgerLine line;
+      line.id = entry.getId();
+      line.kind = op.getCollectiveKind().str();
+      FailureOr<AxisList> axes = resolveAxes(op.getCollectiveAxes(), mesh,
+                                             [&] { return op->emitOpError(); });
+      if (failed(axes))
+        return WalkResult::interrupt();
+      line.axis = getAxisText(*axes, mesh);
+      RankedTensorType type = getLogicalType(op);
+      llvm::raw_string_ostream(line.type) << type;
+      line.count = getRunCount(op);
+      line.bytes = getByteSize(type);
+      line.traffic = getTraffic(op, mesh);
+      line.cause = entry.getCause().str();
+      line.annotation = entry.getAnnotation().str();
+      line.location = toString(op->getLoc());
+      line.pass = entry.getPass().str();
+      line.function = function.getSymName().str();
+      line.layer = getLayerText(op);
+      KindTotal &total = report.totals[line.kind];
+      total.count += line.count;
+      total.bytes += line.count * line.bytes;
+      total.traffic += line.count * line.traffic;
+      report.lines.push_back(std::move(line));
+      return WalkResult::advance();
+    });
+    if (walk.wasInterrupted())
+      return failure();
+    addBounds(function, mesh, states, report.totals);
+    addShares(function, mesh, states, seenParameters, report);
+  }
+  return report;
+}

@@ -1,0 +1,120 @@
+//===- Shares.cpp - What each rank holds and computes ---------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Parameter bytes and floating point operations of one rank beside those of the
+// model. What exceeds an even share is put down to what causes it: tensors that
+// every rank holds, tensors that some ranks share, padding.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Ledger/Ledger.h"
+#include "tp/Sharding/Padding.h"
+#include <numeric>
+
+using namespace mlir;
+using namespace tp;
+
+/// Put one tensor's (or operation's) local part down to its causes.
+static void addShare(RankShare &share, int64_t local, int64_t model,
+                     int64_t shards, int64_t ranks) {
+  share.perRank += local;
+  share.model += model;
+  double even = static_cast<double>(model) / ranks;
+  double cut = static_cast<double>(model) / shards;
+  share.ideal += even;
+  (shards == 1 ? share.replicated : share.copies) += cut - even;
+  share.padding += local - cut;
+}
+
+/// Multiplications and additions of an operation per element of its iteration
+/// space; 0 for what is no contraction.
+static int64_t getFlopsPerPoint(Operation *op, const ShardingRule &rule) {
+  // Scores and their product with the values.
+  if (isa<nn::AttentionOp>(op))
+    return 4;
+  if (isa<nn::LinearOp>(op))
+    return 2;
+  if (!isa<linalg::LinalgOp>(op))
+    return 0;
+  // A sum of products of two tensors.
+  bool hasSum = llvm::any_of(rule.factors, [](const Factor &factor) {
+    return factor.kind == FactorKind::Reduction &&
+           factor.reduction == ReductionKind::Sum;
+  });
+  return hasSum && llvm::count(rule.linearity, Linearity::Multilinear) >= 2 ? 2
+                                                                            : 0;
+}
+
+/// How the factors of a per-rank operation are cut.
+static FactorShardings getFactors(Operation *op, const ShardingRule &rule,
+                                  const LocalStates &states) {
+  FactorShardings factors(rule.factors.size());
+  auto take = [&](Value value, const TensorFactors &tensor) {
+    auto found = states.find(value);
+    if (found == states.end())
+      return;
+    Projection projection = projectToFactors(rule, tensor, found->second.shape,
+                                             found->second.sharding);
+    for (unsigned f = 0; f < rule.factors.size(); ++f)
+      if (factors.axes[f].empty()) {
+        factors.axes[f] = projection.factors.axes[f];
+        factors.grains[f] = projection.factors.grains[f];
+      }
+  };
+  for (auto [index, tensor] : llvm::enumerate(rule.operands))
+    take(op->getOperand(index), tensor);
+  for (auto [index, tensor] : llvm::enumerate(rule.results))
+    take(op->getResult(index), tensor);
+  return factors;
+}
+
+void tp::addShares(Operation *function, const Mesh &mesh,
+                   const LocalStates &states,
+                   llvm::StringMap<bool> &seenParameters,
+                   LedgerReport &report) {
+  int64_t ranks = mesh.getNumRanks();
+  function->walk([&](Operation *op) {
+    if (auto parameter = dyn_cast<ParameterOp>(op)) {
+      std::string key = parameter.getName().str();
+      if (parameter.getSource())
+        llvm::raw_string_ostream(key) << *parameter.getSource();
+      if (!seenParameters.try_emplace(key, true).second)
+        return;
+      const LocalState &state = states.find(parameter.getResult())->second;
+      auto local = cast<RankedTensorType>(parameter.getType());
+      int64_t copies = parameter.isTemplate() ? getRunCount(op) : 1;
+      int64_t shards = 1;
+      for (const DimSharding &dim : state.sharding.dims)
+        shards *= getShardCount(dim.axes);
+      int64_t model = copies * getByteSize(local.clone(state.shape));
+      addShare(report.parameters, copies * getByteSize(local), model, shards,
+               ranks);
+      if (shards == 1 && ranks > 1)
+        report.replicatedParameters.push_back(
+            {parameter.getName().str(), model});
+      return;
+    }
+    auto attr = op->getAttrOfType<RuleAttr>(TPDialect::getRuleAttrName());
+    if (!attr)
+      return;
+    ShardingRule rule = attr.toRule();
+    int64_t perPoint = getFlopsPerPoint(op, rule);
+    if (!perPoint)
+      return;
+    FactorShardings factors = getFactors(op, rule, states);
+    int64_t runs = getRunCount(op) * perPoint;
+    int64_t local = runs, model = runs, shards = 1;
+    for (auto [f, factor] : llvm::enumerate(rule.factors)) {
+      DimSharding dim{factors.axes[f],
+                      std::lcm(factor.grain, factors.grains[f]), false};
+      model *= factor.size;
+      local *= getLocalSize(factor.size, dim);
+      shards *= getShardCount(dim.axes);
+    }
+    addShare(report.flops, local, model, shards, ranks);
+  });
+}
