@@ -1,0 +1,210 @@
+//===- ModelBenchmark.cpp - whole programs against bare libraries ---------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Runs an artifact's first entry and, alternating with it, what it is judged
+// by: its GEMMs alone in oneDNN (as many calls, on as many threads per rank),
+// and a triad on arrays of as many bytes as the entry reads and writes. Prints
+// the best time of each and ratios, as speeds differ from machine to machine.
+//
+// usage: tp-bench-model MODEL.tpa [ROUNDS]
+//
+//===----------------------------------------------------------------------===//
+
+#include "../runtime/core/Manifest.h"
+#include "../runtime/core/Memory.h"
+#include "../runtime/core/Session.h"
+
+#include <dnnl.hpp>
+#include <omp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <thread>
+#include <unordered_map>
+
+using namespace tprt;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+double secondsOf(const std::function<void()> &work) {
+  auto start = Clock::now();
+  work();
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+void require(const Status &status) {
+  if (status.ok())
+    return;
+  std::fprintf(stderr, "tp-bench-model: %s\n", status.message().c_str());
+  std::exit(int(status.code()));
+}
+
+/// Runs `work(rank)` on a thread per rank, each with its share of the cores.
+void onRanks(int64_t ranks, const std::function<void(int64_t)> &work) {
+  int threads = std::max<int>(1, std::thread::hardware_concurrency() / ranks);
+  std::vector<std::thread> pool;
+  for (int64_t rank = 0; rank < ranks; ++rank)
+    pool.emplace_back([&, rank] {
+      omp_set_num_threads(threads);
+      work(rank);
+    });
+  for (std::thread &thread : pool)
+    thread.join();
+}
+
+/// One GEMM of the manifest in oneDNN, every layout left to it.
+class Bare {
+public:
+  explicit Bare(const Gemm &gemm) {
+    using namespace dnnl;
+    auto any = memory::format_tag::any;
+    memory::desc x({gemm.m, gemm.k}, type(gemm.xType), any);
+    memory::desc w({gemm.n, gemm.k}, type(gemm.wType), any);
+    memory::desc y({gemm.m, gemm.n}, type(gemm.yType), any);
+    inner_product_forward::primitive_desc made(
+        {prop_kind::forward_inference, x, w, y}, engine);
+    primitive = inner_product_forward(made);
+    for (auto [argument, desc] : {std::pair{DNNL_ARG_SRC, made.src_desc()},
+                                  {DNNL_ARG_WEIGHTS, made.weights_desc()},
+                                  {DNNL_ARG_DST, made.dst_desc()}}) {
+      memories.push_back(std::move(*Buffer::allocate(desc.get_size() + 64)));
+      std::memset(memories.back().data(), 0, desc.get_size());
+      arguments.insert(
+          {argument, memory(desc, engine, memories.back().data())});
+    }
+  }
+  void run() {
+    primitive.execute(stream, arguments);
+    stream.wait();
+  }
+
+private:
+  static dnnl::memory::data_type type(tprt_type type) {
+    return type == TPRT_BF16  ? dnnl::memory::data_type::bf16
+           : type == TPRT_F16 ? dnnl::memory::data_type::f16
+                              : dnnl::memory::data_type::f32;
+  }
+  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
+  dnnl::stream stream{engine};
+  dnnl::inner_product_forward primitive;
+  std::vector<Buffer> memories;
+  std::unordered_map<int, dnnl::memory> arguments;
+};
+
+/// All GEMM calls of one step of one rank: each packed weight is used once.
+class BareStep {
+public:
+  explicit BareStep(const Manifest &manifest) {
+    for (size_t id = 0; id < manifest.gemms.size(); ++id) {
+      int64_t calls = 0;
+      for (const Parameter &parameter : manifest.parameters)
+        if (parameter.gemm == int64_t(id))
+          calls += parameter.count;
+      if (calls == 0)
+        continue;
+      gemms.emplace_back(std::make_unique<Bare>(manifest.gemms[id]), calls);
+      flops += 2.0 * calls * manifest.gemms[id].m * manifest.gemms[id].n *
+               manifest.gemms[id].k;
+    }
+  }
+  void run() {
+    for (auto &[gemm, calls] : gemms)
+      for (int64_t i = 0; i < calls; ++i)
+        gemm->run();
+  }
+  double flops = 0;
+
+private:
+  std::vector<std::pair<std::unique_ptr<Bare>, int64_t>> gemms;
+};
+
+/// a = b + s * c, in ranges on all cores.
+void triad(float *a, const float *b, const float *c, int64_t count) {
+#pragma omp parallel for simd schedule(static)
+  for (int64_t i = 0; i < count; ++i)
+    a[i] = b[i] + 3.0f * c[i];
+}
+
+/// Inputs of any type within their range: ids count up, floats are small.
+void setInputs(Session &session) {
+  for (const Input &input : session.manifest().entries[0].inputs) {
+    int64_t count = elementCount(input.shape);
+    tprt_type given = isFloat(input.type) ? TPRT_F32 : input.type;
+    std::string bytes(count * typeBytes(given), '\0');
+    auto [low, high] = input.range.value_or(std::pair<int64_t, int64_t>(0, 2));
+    for (int64_t i = 0; i < count; ++i) {
+      int64_t number =
+          input.rightPadded ? 1 : low + i % std::max<int64_t>(1, high - low);
+      float small = float(i % 1000) / 1000 - 0.5f;
+      std::memcpy(bytes.data() + i * typeBytes(given),
+                  given == TPRT_F32 ? static_cast<const void *>(&small)
+                                    : &number,
+                  typeBytes(given));
+    }
+    FileType type = given == TPRT_F32   ? FileType::F32
+                    : given == TPRT_I64 ? FileType::I64
+                    : given == TPRT_I32 ? FileType::I32
+                                        : FileType::I8;
+    require(session.setInput(0, input.name, {type, input.shape, bytes}));
+  }
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  if (argc < 2) {
+    std::fprintf(stderr, "usage: tp-bench-model MODEL.tpa [ROUNDS]\n");
+    return 2;
+  }
+  int rounds = argc > 2 ? std::atoi(argv[2]) : 7;
+  auto opened = Session::open(argv[1], {});
+  if (!opened)
+    require(opened.status());
+  Session session = std::move(*opened);
+  const Manifest &manifest = session.manifest();
+  require(session.loadWeights("random:1"));
+  setInputs(session);
+  int64_t ranks = manifest.mesh.size();
+
+  std::vector<std::unique_ptr<BareStep>> bare(ranks);
+  onRanks(ranks, [&](int64_t rank) {
+    bare[rank] = std::make_unique<BareStep>(manifest);
+    bare[rank]->run();
+  });
+  int64_t bytes = 0;
+  for (const Input &input : manifest.entries[0].inputs)
+    bytes += elementCount(input.localShape) * typeBytes(input.type);
+  for (const Output &output : manifest.entries[0].outputs)
+    bytes += elementCount(output.localShape) * typeBytes(output.type);
+  int64_t count = bytes / 3 / sizeof(float);
+  std::vector<float> a(count), b(count, 1.0f), c(count, 2.0f);
+
+  require(session.run(0, 1));
+  double step = 1e9, gemms = 1e9, stream = 1e9;
+  for (int round = 0; round < rounds; ++round) {
+    step = std::min(step, secondsOf([&] { require(session.run(0, 1)); }));
+    gemms = std::min(gemms, secondsOf([&] {
+                       onRanks(ranks, [&](int64_t rank) { bare[rank]->run(); });
+                     }));
+    stream = std::min(
+        stream, secondsOf([&] { triad(a.data(), b.data(), c.data(), count); }));
+  }
+  std::printf("%ld ranks, step %.4f s\n", long(ranks), step);
+  if (bare[0]->flops > 0)
+    std::printf("the same GEMMs bare: %.4f s (%.1f GFLOP/s); step at %.1f %% "
+                "of that speed\n",
+                gemms, ranks * bare[0]->flops / gemms * 1e-9,
+                100 * gemms / step);
+  else
+    std::printf("triad on as many bytes: %.4f s (%.2f GB/s); step at %.1f %% "
+                "of that speed\n",
+                stream, bytes / stream * 1e-9, 100 * stream / step);
+  return 0;
+}
