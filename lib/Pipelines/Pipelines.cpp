@@ -16,6 +16,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "tp/Annotate/Passes.h"
 #include "tp/Conversion/Passes.h"
+#include "tp/Dialect/NN/Transforms/Passes.h"
 #include "tp/Import/Passes.h"
 #include "tp/Partition/Passes.h"
 #include "tp/Propagate/Passes.h"
@@ -59,6 +60,8 @@ std::optional<Stage> tp::parseStage(llvm::StringRef name) {
 }
 
 static void buildImport(OpPassManager &manager) {
+  // A call has no sharding rule: what a function does depends on its caller.
+  manager.addPass(createInlinerPass());
   manager.addPass(createRollLayers());
 }
 
@@ -70,6 +73,8 @@ static void buildAnnotate(OpPassManager &manager, const StageOptions &options) {
 }
 
 static void buildPropagate(OpPassManager &manager) {
+  // Split logits stay split only if each reduction has a rule of its own.
+  manager.addPass(createDecomposeCrossEntropy());
   manager.addPass(createPropagate());
   manager.addPass(createVerifyPropagated());
 }

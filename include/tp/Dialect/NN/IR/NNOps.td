@@ -144,6 +144,7 @@ def NN_RotaryTableOp : NN_IndexedOp<"rotary_table"> {
   let arguments = (ins Optional<Index>:$offset, ElementsAttr:$inv_freq,
     DefaultValuedAttr<F64Attr, "1.0">:$attention_scaling);
   let results = (outs NN_Tensor:$cos, NN_Tensor:$sin);
+  let hasCanonicalizeMethod = 1;
   let assemblyFormat = "(`offset` $offset^)? attr-dict `:` type($cos) `,` type($sin)";
 }
 
@@ -170,6 +171,7 @@ def NN_EmbeddingOp : NN_IndexedOp<"embedding", [NN_Vjp]> {
   }];
   let arguments = (ins NN_Ids:$ids, NN_Tensor:$table, Optional<Index>:$offset);
   let results = (outs NN_Tensor:$result);
+  let hasCanonicalizeMethod = 1;
   let assemblyFormat = "$ids `,` $table (`offset` $offset^)? attr-dict `:` functional-type(operands, results)";
 }
 
@@ -220,12 +222,16 @@ def NN_DropoutOp : NN_IndexedOp<"dropout", [AttrSizedOperandSegments, AllTypesMa
     Philox4x32-10 of (seed, step; op id, layer, e) gives a number of at least
     `probability`, and then divided by 1 - probability: the mask, and so the
     result, does not depend on how the tensor is spread. `seed` and `step` are
-    scalars; `layer` is the iteration of the repeated layer.
+    scalars; `layer` is the iteration of the repeated layer. The key is the
+    seed; the counter's words are the low and high halves of e, of which the
+    upper 16 bits of the high one are combined (xor) with the layer, the op id,
+    and the low half of the step; the first word of the result is compared.
   }];
   let arguments = (ins NN_Tensor:$input, I64:$seed, I64:$step,
     Optional<Index>:$layer, Variadic<Index>:$offsets, F64Attr:$probability,
     I64Attr:$op_id, OptionalAttr<DenseI64ArrayAttr>:$global_shape);
   let results = (outs NN_Tensor:$result);
+  let hasFolder = 1;
   let assemblyFormat = "$input `,` $seed `,` $step (`layer` $layer^)? (`offsets` $offsets^)? attr-dict `:` type($input)";
 }
 

@@ -51,6 +51,7 @@ def TP_ShardingConstraintOp : TP_Op<"sharding_constraint",
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$input $sharding attr-dict `:` type($input)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def TP_ReshardOp : TP_Op<"reshard", [Pure, SameOperandsAndResultType]> {
@@ -64,6 +65,7 @@ def TP_ReshardOp : TP_Op<"reshard", [Pure, SameOperandsAndResultType]> {
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$input `from` $from `to` $to attr-dict `:` type($input)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def TP_ParameterOp : TP_Op<"parameter", [Pure]> {
@@ -87,6 +89,7 @@ def TP_ParameterOp : TP_Op<"parameter", [Pure]> {
   let results = (outs AnyStaticShapeTensor:$result);
   let assemblyFormat = "$name (`source` $source^)? (`alternatives` $alternatives^)? attr-dict `:` type($result)";
   let hasVerifier = 1;
+  let hasCanonicalizer = 1;
   let extraClassDeclaration = [{
     /// True if the name has the iteration placeholder `{i}`.
     bool isTemplate() { return getName().contains("{i}"); }
@@ -181,6 +184,7 @@ def TP_RankOp : TP_Op<"rank", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInter
 class TP_CollectiveOp<string opMnemonic, list<Trait> traits = []>
     : TP_Op<opMnemonic, !listconcat(traits, [Pure, TP_CollectiveOpInterface])> {
   let hasVerifier = 1;
+  let hasFolder = 1;
   let results = (outs AnyStaticShapeTensor:$result);
   code collectiveDescription = [{
     Local types. `axes` of `mesh` make the groups; `from` and `to` are the
@@ -292,6 +296,7 @@ def TP_SliceOp : TP_Op<"slice", [Pure]> {
   let results = (outs AnyStaticShapeTensor:$result);
   let assemblyFormat = "$input `dim` $dim `over` $mesh $axes attr-dict `:` type($input) `->` type($result)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 def TP_KeepFirstOp : TP_Op<"keep_first", [Pure, SameOperandsAndResultType]> {
@@ -310,6 +315,7 @@ def TP_KeepFirstOp : TP_Op<"keep_first", [Pure, SameOperandsAndResultType]> {
   let results = (outs AnyStaticShapeTensor:$result);
   let assemblyFormat = "$input `over` $mesh $axes attr-dict `:` type($input)";
   let hasVerifier = 1;
+  let hasFolder = 1;
 }
 
 #endif // TP_DIALECT_TP_IR_TPOPS_TD

@@ -1,0 +1,185 @@
+//===- Canonicalize.cpp - Simpler forms of tp operations
+//--------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Reshards that change nothing, groups of one rank, a gather of the slice of
+// the same value; and parts and transposes of a parameter, which are parameters
+// with a source, so that each part is loaded and sharded on its own.
+//
+//===----------------------------------------------------------------------===//
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/PatternMatch.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace tp;
+
+//===----------------------------------------------------------------------===//
+// Reshards and collectives
+//===----------------------------------------------------------------------===//
+
+OpFoldResult ShardingConstraintOp::fold(FoldAdaptor) {
+  auto inner = getInput().getDefiningOp<ShardingConstraintOp>();
+  if (inner && inner.getSharding() == getSharding())
+    return getInput();
+  return {};
+}
+
+OpFoldResult ReshardOp::fold(FoldAdaptor) {
+  return getFrom() == getTo() ? getInput() : OpFoldResult();
+}
+
+/// The operand, if every group has one rank and no padding comes or goes.
+template <typename Op>
+static OpFoldResult foldTrivialGroup(Op op) {
+  if (op.getInput().getType() != op.getType())
+    return {};
+  MeshOp meshOp = lookupMesh(op, op.getMeshAttr());
+  if (!meshOp)
+    return {};
+  Mesh mesh = meshOp.getMesh().toMesh();
+  for (AxisRefAttr axis : op.getAxes().getAxes()) {
+    std::optional<unsigned> index = mesh.findAxis(axis.getName());
+    if (!index)
+      return {};
+    int64_t size = axis.getSize() ? axis.getSize() : mesh.getAxis(*index).size;
+    if (size != 1)
+      return {};
+  }
+  return op.getInput();
+}
+
+/// The operand of `inner`, if `outer` undoes it along the same groups.
+template <typename Outer, typename Inner>
+static OpFoldResult foldInverse(Outer outer, Inner inner) {
+  if (inner && inner.getMesh() == outer.getMesh() &&
+      inner.getAxes() == outer.getAxes() && inner.getDim() == outer.getDim() &&
+      inner.getInput().getType() == outer.getType())
+    return inner.getInput();
+  return {};
+}
+
+OpFoldResult AllReduceOp::fold(FoldAdaptor) { return foldTrivialGroup(*this); }
+OpFoldResult ReduceScatterOp::fold(FoldAdaptor) {
+  return foldTrivialGroup(*this);
+}
+OpFoldResult AllToAllOp::fold(FoldAdaptor) { return foldTrivialGroup(*this); }
+OpFoldResult BroadcastOp::fold(FoldAdaptor) { return foldTrivialGroup(*this); }
+OpFoldResult KeepFirstOp::fold(FoldAdaptor) { return foldTrivialGroup(*this); }
+
+OpFoldResult CollectivePermuteOp::fold(FoldAdaptor) {
+  if (getInput().getType() != getType())
+    return {};
+  SmallVector<int64_t> ranks(getPairs().getValues<int64_t>());
+  for (size_t i = 0; i + 1 < ranks.size(); i += 2)
+    if (ranks[i] != ranks[i + 1])
+      return {};
+  return getInput();
+}
+
+OpFoldResult AllGatherOp::fold(FoldAdaptor) {
+  if (OpFoldResult value =
+          foldInverse(*this, getInput().getDefiningOp<SliceOp>()))
+    return value;
+  return foldTrivialGroup(*this);
+}
+
+OpFoldResult SliceOp::fold(FoldAdaptor) {
+  if (OpFoldResult value =
+          foldInverse(*this, getInput().getDefiningOp<AllGatherOp>()))
+    return value;
+  return foldTrivialGroup(*this);
+}
+
+//===----------------------------------------------------------------------===//
+// Parts of parameters
+//===----------------------------------------------------------------------===//
+
+/// The parameter that `value` is, if its parts can take its place: nothing has
+/// been said of its sharding, and no one wants the whole.
+static ParameterOp getDivisible(Value value) {
+  auto parameter = value.getDefiningOp<ParameterOp>();
+  if (!parameter || parameter->hasAttr(TPDialect::getShardingsAttrName()) ||
+      !llvm::all_of(parameter->getUsers(), [&](Operation *user) {
+        if (auto transpose = dyn_cast<linalg::TransposeOp>(user))
+          return transpose.getInput() == value && transpose.getInit() != value;
+        return isa<tensor::ExtractSliceOp>(user);
+      }))
+    return {};
+  return parameter;
+}
+
+static ParameterSourceAttr getSourceOrWhole(ParameterOp parameter) {
+  if (ParameterSourceAttr source = parameter.getSourceAttr())
+    return source;
+  ArrayRef<int64_t> shape =
+      cast<RankedTensorType>(parameter.getType()).getShape();
+  SmallVector<int64_t> offsets(shape.size(), 0);
+  auto identity = llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
+  return ParameterSourceAttr::get(parameter.getContext(), shape, offsets,
+                                  identity);
+}
+
+static void replaceByParameter(PatternRewriter &rewriter, Operation *op,
+                               ParameterOp parameter,
+                               ParameterSourceAttr source) {
+  rewriter.replaceOpWithNewOp<ParameterOp>(op, op->getResult(0).getType(),
+                                           parameter.getNameAttr(), source,
+                                           parameter.getAlternativesAttr());
+}
+
+namespace {
+/// extract_slice(parameter) is the parameter with a smaller box.
+struct SliceOfParameter : OpRewritePattern<tensor::ExtractSliceOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(tensor::ExtractSliceOp op,
+                                PatternRewriter &rewriter) const override {
+    ParameterOp parameter = getDivisible(op.getSource());
+    if (!parameter || op->hasAttr(TPDialect::getShardingsAttrName()) ||
+        op.getType().getRank() != op.getSourceType().getRank() ||
+        !op.hasUnitStride() || !op.getType().hasStaticShape() ||
+        llvm::any_of(op.getStaticOffsets(), ShapedType::isDynamic))
+      return failure();
+    ParameterSourceAttr old = getSourceOrWhole(parameter);
+    SmallVector<int64_t> offsets(old.getOffsets());
+    for (auto [dim, offset] : llvm::enumerate(op.getStaticOffsets()))
+      offsets[old.getPermutation()[dim]] += offset;
+    replaceByParameter(rewriter, op, parameter,
+                       ParameterSourceAttr::get(op.getContext(), old.getShape(),
+                                                offsets, old.getPermutation()));
+    return success();
+  }
+};
+
+/// transpose(parameter) is the parameter in another order of dimensions.
+struct TransposeOfParameter : OpRewritePattern<linalg::TransposeOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(linalg::TransposeOp op,
+                                PatternRewriter &rewriter) const override {
+    ParameterOp parameter = getDivisible(op.getInput());
+    if (!parameter || op->getNumResults() != 1 ||
+        op->hasAttr(TPDialect::getShardingsAttrName()))
+      return failure();
+    ParameterSourceAttr old = getSourceOrWhole(parameter);
+    SmallVector<int64_t> permutation;
+    for (int64_t dim : op.getPermutation())
+      permutation.push_back(old.getPermutation()[dim]);
+    replaceByParameter(rewriter, op, parameter,
+                       ParameterSourceAttr::get(op.getContext(), old.getShape(),
+                                                old.getOffsets(), permutation));
+    return success();
+  }
+};
+} // namespace
+
+void ParameterOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
+                                              MLIRContext *context) {
+  patterns.add<SliceOfParameter, TransposeOfParameter>(context);
+}

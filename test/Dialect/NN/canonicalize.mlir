@@ -1,0 +1,26 @@
+// RUN: tp-opt %s --canonicalize | FileCheck %s
+
+// An offset of zero is none; any other stays.
+// CHECK-LABEL: func.func @offsets
+func.func @offsets(%i: tensor<1x8xi64>, %t: tensor<100x64xf32>, %o: index) -> (tensor<8x2xf32>, tensor<8x2xf32>, tensor<1x8x64xf32>, tensor<1x8x64xf32>) {
+  %zero = arith.constant 0 : index
+  // CHECK: nn.rotary_table {
+  %c, %s = nn.rotary_table offset %zero {inv_freq = dense<1.0> : tensor<2xf32>} : tensor<8x2xf32>, tensor<8x2xf32>
+  // CHECK: nn.rotary_table offset
+  %c1, %s1 = nn.rotary_table offset %o {inv_freq = dense<1.0> : tensor<2xf32>} : tensor<8x2xf32>, tensor<8x2xf32>
+  // CHECK: nn.embedding %{{[a-z0-9]*}}, %{{[a-z0-9]*}} :
+  %0 = nn.embedding %i, %t offset %zero : (tensor<1x8xi64>, tensor<100x64xf32>, index) -> tensor<1x8x64xf32>
+  // CHECK: nn.embedding %{{[a-z0-9]*}}, %{{[a-z0-9]*}} offset
+  %1 = nn.embedding %i, %t offset %o : (tensor<1x8xi64>, tensor<100x64xf32>, index) -> tensor<1x8x64xf32>
+  return %c, %s1, %0, %1 : tensor<8x2xf32>, tensor<8x2xf32>, tensor<1x8x64xf32>, tensor<1x8x64xf32>
+}
+
+// CHECK-LABEL: func.func @dropout
+// CHECK-SAME: %[[X:[a-z0-9]*]]: tensor<8xf32>
+func.func @dropout(%x: tensor<8xf32>, %seed: i64) -> (tensor<8xf32>, tensor<8xf32>) {
+  %0 = nn.dropout %x, %seed, %seed {op_id = 3 : i64, probability = 0.0 : f64} : tensor<8xf32>
+  // CHECK: %[[Y:.*]] = nn.dropout
+  %1 = nn.dropout %x, %seed, %seed {op_id = 3 : i64, probability = 0.5 : f64} : tensor<8xf32>
+  // CHECK: return %[[X]], %[[Y]]
+  return %0, %1 : tensor<8xf32>, tensor<8xf32>
+}
