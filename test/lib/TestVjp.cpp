@@ -1,4 +1,5 @@
-//===- TestVjp.cpp - Build the derivative of a single operation -------------===//
+//===- TestVjp.cpp - Build the derivative of a single operation
+//-------------===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -47,8 +48,8 @@ struct VjpPass : PassWrapper<VjpPass, OperationPass<func::FuncOp>> {
     if (auto count = dyn_cast_or_null<IntegerAttr>(
             subject->removeAttr("test.no_cotangents")))
       without = count.getInt();
-    SmallVector<Value> cotangents(function.getArguments().take_back(
-        subject->getNumResults() - without));
+    SmallVector<Value> cotangents(
+        function.getArguments().take_back(subject->getNumResults() - without));
     cotangents.resize(subject->getNumResults());
     OpBuilder builder(subject->getContext());
     builder.setInsertionPointAfter(subject);
@@ -63,9 +64,9 @@ struct VjpPass : PassWrapper<VjpPass, OperationPass<func::FuncOp>> {
       if (!gradient)
         continue;
       if (gradient.getType() != operand.getType()) {
-        subject->emitError() << "expected a gradient of type "
-                             << operand.getType() << ", got "
-                             << gradient.getType();
+        subject->emitError()
+            << "expected a gradient of type " << operand.getType() << ", got "
+            << gradient.getType();
         return signalPassFailure();
       }
       results.push_back(gradient);

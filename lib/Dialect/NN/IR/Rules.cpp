@@ -30,8 +30,8 @@ static Dims addDims(ShardingRule &rule, ArrayRef<int64_t> sizes,
                     bool readsIndex = false) {
   Dims dims;
   for (auto [i, size] : llvm::enumerate(sizes)) {
-    dims.push_back({rule.addFactor(size, FactorKind::Parallel,
-                                   "d" + std::to_string(i))});
+    dims.push_back(
+        {rule.addFactor(size, FactorKind::Parallel, "d" + std::to_string(i))});
     rule.factors.back().readsIndex = readsIndex;
   }
   return dims;
