@@ -13,6 +13,7 @@
 #define TPRT_COLLECTIVES_COMMUNICATOR_H
 
 #include "../core/Manifest.h"
+#include "../core/Memory.h"
 
 #include <cstdint>
 #include <memory>
@@ -54,6 +55,10 @@ public:
   /// Waits for all ranks and fails on each of them unless all bring the same
   /// value.
   virtual Status agree(uint64_t value, const char *what) = 0;
+
+  /// Zeroed memory for buffers of collectives: where the others can read it, if
+  /// the backend has such memory. Other buffers work too, by a copy.
+  virtual Expected<Buffer> allocate(int64_t bytes) = 0;
 
   /// Tells all ranks that this one failed: their waits return an error. The
   /// first status given by any rank is what the run reports.

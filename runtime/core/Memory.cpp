@@ -23,7 +23,7 @@ using namespace tprt;
 constexpr int64_t kHugePage = int64_t(2) << 20;
 
 Buffer::~Buffer() {
-  if (data_)
+  if (data_ && owned_)
     munmap(data_, size_);
 }
 
@@ -53,6 +53,14 @@ Expected<Buffer> Buffer::allocate(int64_t bytes) {
   }
   buffer.data_ = begin;
   buffer.size_ = size;
+  return buffer;
+}
+
+Buffer Buffer::borrow(char *data, int64_t bytes) {
+  Buffer buffer;
+  buffer.data_ = data;
+  buffer.size_ = bytes;
+  buffer.owned_ = false;
   return buffer;
 }
 

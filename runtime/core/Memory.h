@@ -33,6 +33,8 @@ public:
   ~Buffer();
 
   static Expected<Buffer> allocate(int64_t bytes);
+  /// Memory that belongs to somebody else, who keeps it mapped.
+  static Buffer borrow(char *data, int64_t bytes);
 
   char *data() const { return data_; }
   int64_t size() const { return size_; }
@@ -43,9 +45,11 @@ private:
   void swap(Buffer &other) {
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
+    std::swap(owned_, other.owned_);
   }
   char *data_ = nullptr;
   int64_t size_ = 0;
+  bool owned_ = true;
 };
 
 /// An open file, read-only and mapped.

@@ -166,7 +166,7 @@ Status tprt_rank::prepare(int64_t index) {
     place(input.type, input.localShape);
   for (const Output &output : entry.outputs)
     place(output.type, output.localShape);
-  auto values = Buffer::allocate(total);
+  auto values = world->allocate(total);
   if (!values)
     return values.status();
   memory.values = std::move(*values);
@@ -174,19 +174,19 @@ Status tprt_rank::prepare(int64_t index) {
     (i < entry.inputs.size() ? memory.inputs : memory.outputs)
         .push_back(memory.values.data() + offsets[i]);
 
-  auto grow = [](Buffer &buffer, int64_t bytes) -> Status {
+  auto grow = [&](Buffer &buffer, int64_t bytes, bool common) -> Status {
     if (bytes <= buffer.size())
       return {};
-    auto larger = Buffer::allocate(bytes);
+    auto larger = common ? world->allocate(bytes) : Buffer::allocate(bytes);
     if (!larger)
       return larger.status();
     buffer = std::move(*larger);
     return {};
   };
-  TPRT_TRY(grow(arena, entry.arenaBytes));
-  TPRT_TRY(grow(comm, entry.commBytes));
-  TPRT_TRY(
-      grow(scratch, workers() * alignUp(entry.scratchBytes, TPRT_ALIGNMENT)));
+  TPRT_TRY(grow(arena, entry.arenaBytes, true));
+  TPRT_TRY(grow(comm, entry.commBytes, true));
+  TPRT_TRY(grow(
+      scratch, workers() * alignUp(entry.scratchBytes, TPRT_ALIGNMENT), false));
   memory.ready = true;
   return {};
 }

@@ -40,7 +40,9 @@ public:
 
   const std::vector<int64_t> &coordinates() const { return place; }
   void *input(int64_t entry, int64_t i) { return entries[entry].inputs[i]; }
-  void *output(int64_t entry, int64_t i) { return entries[entry].outputs[i]; }
+  void *output(int64_t entry, int64_t i) const {
+    return entries[entry].outputs[i];
+  }
 
   /// Of this rank, in bytes.
   struct Memory {

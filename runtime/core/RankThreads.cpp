@@ -35,6 +35,7 @@ RankThreads::RankThreads(int64_t ranks, int workers)
   for (int64_t rank = 0; rank < ranks; ++rank)
     state->threads.emplace_back([state = state, rank, workers] {
       setWorkers(workers);
+      pthread_setname_np(pthread_self(), "rank");
       uint64_t seen = 0;
       while (true) {
         std::function<void(int64_t)> job;

@@ -12,6 +12,8 @@
 
 #include "Session.h"
 
+#include "../collectives/processes/Processes.h"
+#include "../collectives/processes/Rendezvous.h"
 #include "../collectives/threads/Threads.h"
 #include "CodeModule.h"
 #include "Cpu.h"
@@ -39,8 +41,11 @@ struct Session::Impl {
   Manifest manifest;
   CodeModule code;
   const void *constants = nullptr;
-  uint64_t hash = 0;
-  std::unique_ptr<ThreadHub> hub;
+  uint64_t hash = 0, scheduleHash = 0;
+  std::unique_ptr<SharedHub> hub;
+  ProcessHub *processes = nullptr; ///< the hub, if ranks are processes
+  std::vector<int64_t> here;       ///< the ranks of this process
+  /// By rank; null where it lives in another process.
   std::vector<std::unique_ptr<tprt_rank>> ranks;
   /// Inputs as set, per entry and input; empty: not set.
   std::vector<std::vector<std::optional<HostTensor>>> inputs;
@@ -50,7 +55,13 @@ struct Session::Impl {
   // Last, so that threads end before what they use.
   std::unique_ptr<RankThreads> threads;
 
+  Status load(const std::string &path);
   Status open(const std::string &path);
+  Status connect();
+  int64_t sharedBytes() const;
+  /// One blob per rank: `mine` of each rank, on rank 0 or in threads.
+  std::vector<std::string>
+  gather(const std::function<std::string(const tprt_rank &)> &mine);
   Status onRanks(const std::function<Status(int64_t)> &job);
   std::string describe(CallSite site) const;
 };
@@ -66,7 +77,7 @@ Session::~Session() {
 }
 
 std::string Session::Impl::describe(CallSite site) const {
-  if (site.id < 0)
+  if (site.id < 0 || site.id >= int64_t(manifest.collectives.size()))
     return "the beginning or end of a step";
   const Collective &entry = manifest.collectives[site.id];
   return detail::join("collective ", site.id, " (", kindName(entry.kind),
@@ -78,7 +89,8 @@ Status Session::Impl::onRanks(const std::function<Status(int64_t)> &job) {
   if (lost)
     return lostError("a rank was lost earlier; the session cannot go on");
   hub->reset();
-  auto body = [this, job](int64_t rank) {
+  auto body = [this, job](int64_t i) {
+    int64_t rank = here[i];
     Status status;
     try {
       status = job(rank);
@@ -95,14 +107,35 @@ Status Session::Impl::onRanks(const std::function<Status(int64_t)> &job) {
   return hub->failure();
 }
 
-Status Session::Impl::open(const std::string &path) {
-  if (options.backend != "threads") {
-    for (const char *planned : {"processes", "mpi", "nccl"})
+/// What must be equal for ranks to call the same collectives.
+static uint64_t hashSchedule(const Manifest &manifest) {
+  std::string text;
+  auto add = [&](const Shape &list) { text += formatShape(list); };
+  for (const Mesh::Axis &axis : manifest.mesh.axes)
+    text += axis.name + "=" + std::to_string(axis.size) + " ";
+  add(manifest.mesh.positions);
+  for (const Collective &c : manifest.collectives) {
+    text += detail::join("\n", kindName(c.kind), " ", int(c.reduction), " ",
+                         typeName(c.type), " ", c.dim, " ", c.splitDim, " ",
+                         c.root, " ", c.count);
+    add(c.inputShape);
+    add(c.outputShape);
+    for (const AxisRef &ref : c.axes)
+      add({ref.axis, ref.pre, ref.size});
+    for (auto [from, to] : c.pairs)
+      add({from, to});
+  }
+  return checksum(text);
+}
+
+Status Session::Impl::load(const std::string &path) {
+  constexpr const char *kHas = "this build has: threads, processes";
+  if (options.backend != "threads" && options.backend != "processes") {
+    for (const char *planned : {"mpi", "nccl"})
       if (options.backend == planned)
         return userError("backend '", options.backend,
-                         "' is not in this build; it has: threads");
-    return userError("unknown backend '", options.backend,
-                     "'; this build has: threads");
+                         "' is not in this build; ", kHas);
+    return userError("unknown backend '", options.backend, "'; ", kHas);
   }
   auto mapped = MappedFile::open(path);
   if (!mapped)
@@ -135,24 +168,106 @@ Status Session::Impl::open(const std::string &path) {
   code = std::move(*loadedCode);
   constants = texts[2]->data();
   hash = checksum(file.bytes());
+  scheduleHash = hashSchedule(manifest);
+  return {};
+}
 
+int64_t Session::Impl::sharedBytes() const {
+  constexpr int64_t kPage = int64_t(2) << 20;
+  int64_t total = kPage;
+  auto add = [&](tprt_type type, const Shape &shape) {
+    total += alignUp(elementCount(shape) * typeBytes(type), TPRT_ALIGNMENT);
+  };
+  for (const Entry &entry : manifest.entries) {
+    for (const Input &input : entry.inputs)
+      add(input.type, input.localShape);
+    for (const Output &output : entry.outputs)
+      add(output.type, output.localShape);
+    total = alignUp(total, kPage) + alignUp(entry.arenaBytes, kPage) +
+            alignUp(entry.commBytes, kPage) + 2 * kPage;
+  }
+  // Copies of buffers that lie elsewhere, such as parameters.
+  for (const Collective &c : manifest.collectives) {
+    add(c.type, c.inputShape);
+    add(c.type, c.outputShape);
+    total = alignUp(total, kPage) + 4 * kPage;
+  }
+  return total;
+}
+
+Status Session::Impl::open(const std::string &path) {
+  TPRT_TRY(load(path));
   int64_t size = manifest.mesh.size();
-  hub = std::make_unique<ThreadHub>(
-      size, options.timeoutSeconds,
-      [this](CallSite site) { return describe(site); });
+  auto describeSite = [this](CallSite site) { return describe(site); };
+  if (options.backend == "processes") {
+    if (!options.place)
+      return userError("backend 'processes' is for tp-run, which starts the "
+                       "processes; this program can use: threads");
+    const Place &place = *options.place;
+    if (place.ranks != size)
+      return userError("artifact '", path, "' is made for ", size,
+                       " ranks, but ", place.source, " says ", place.ranks);
+    auto segment = meet(place, sharedBytes(), options.timeoutSeconds);
+    if (!segment)
+      return segment.status();
+    if (segment->ranks() != size)
+      return userError("the rendezvous is of ", segment->ranks(),
+                       " ranks, expected ", size);
+    auto made = std::make_unique<ProcessHub>(
+        std::move(*segment), place.rank, options.timeoutSeconds, describeSite);
+    processes = made.get();
+    hub = std::move(made);
+    here = {place.rank};
+  } else {
+    hub =
+        std::make_unique<ThreadHub>(size, options.timeoutSeconds, describeSite);
+    for (int64_t rank = 0; rank < size; ++rank)
+      here.push_back(rank);
+  }
+  Status status = connect();
+  if (!status.ok() && processes)
+    processes->abort(status);
+  return status;
+}
+
+Status Session::Impl::connect() {
+  int64_t size = manifest.mesh.size();
   int workers = std::max<int>(1, int(availableCores() / size));
-  threads = std::make_unique<RankThreads>(size, workers);
+  threads = std::make_unique<RankThreads>(int64_t(here.size()), workers);
   ranks.resize(size);
   for (const Entry &entry : manifest.entries)
     inputs.emplace_back(entry.inputs.size());
   return onRanks([this](int64_t rank) -> Status {
     ranks[rank] = std::make_unique<tprt_rank>(manifest, hub->world(rank),
                                               options.timeline);
-    // The manifest is part of the artifact: one hash covers the schedule of
-    // collectives too.
-    TPRT_TRY(ranks[rank]->world->agree(hash, "the artifact"));
+    // The schedule is part of the artifact; first, as the graver difference.
+    World &world = *ranks[rank]->world;
+    TPRT_TRY(world.agree(scheduleHash, "the artifact's collective schedule"));
+    TPRT_TRY(world.agree(hash, "the artifact"));
     return ranks[rank]->connect();
   });
+}
+
+std::vector<std::string> Session::Impl::gather(
+    const std::function<std::string(const tprt_rank &)> &mine) {
+  std::vector<std::string> blobs;
+  for (int64_t rank : here)
+    blobs.push_back(mine(*ranks[rank]));
+  if (!processes)
+    return blobs;
+  auto all = processes->gather(blobs[0]);
+  if (!all)
+    processes->abort(all.status());
+  return std::move(*all);
+}
+
+Expected<Plan> tprt::planRun(const std::string &artifact,
+                             const SessionOptions &options) {
+  auto impl = std::make_shared<Session::Impl>();
+  impl->options = options;
+  TPRT_TRY(impl->load(artifact));
+  return Plan{impl->manifest.mesh.size(), impl->sharedBytes(),
+              [impl](CallSite site) { return impl->describe(site); }};
 }
 
 Expected<Session> Session::open(const std::string &artifact,
@@ -186,8 +301,13 @@ Status Session::loadWeights(const std::string &spec) {
     return weights.status();
   if (impl->loaded)
     return userError("the weights are loaded already");
-  TPRT_TRY(impl->onRanks(
-      [&](int64_t rank) { return impl->ranks[rank]->loadWeights(*weights); }));
+  uint64_t fingerprint = impl->processes ? weights->fingerprint() : 0;
+  TPRT_TRY(impl->onRanks([&](int64_t r) -> Status {
+    tprt_rank &rank = *impl->ranks[r];
+    if (impl->processes)
+      TPRT_TRY(rank.world->agree(fingerprint, "the weights"));
+    return rank.loadWeights(*weights);
+  }));
   impl->loaded = true;
   impl->loadSeconds =
       std::chrono::duration<double>(Clock::now() - start).count();
@@ -231,7 +351,7 @@ Status Session::run(int64_t index, int64_t repeat) {
   TPRT_TRY(checkInputs(index));
   auto &inputs = impl->inputs[index];
   // Shared, as a rank that stalls may still write to it later.
-  auto seconds = std::make_shared<std::vector<double>>(repeat);
+  auto seconds = std::make_shared<std::vector<double>>();
   tprt_step function = impl->code.program().entries[index];
   Status status = impl->onRanks(
       [=, &inputs, &entry, impl = impl.get()](int64_t r) -> Status {
@@ -241,14 +361,16 @@ Status Session::run(int64_t index, int64_t repeat) {
           distribute(entry.inputs[i], inputs[i] ? &*inputs[i] : nullptr,
                      impl->manifest.mesh, rank.coordinates(),
                      rank.input(index, int64_t(i)));
+        // For top and the like.
+        pthread_setname_np(pthread_self(), "rank-step");
         for (int64_t n = 0; n < repeat; ++n) {
           TPRT_TRY(rank.world->agree(uint64_t(n), "the step"));
           auto start = Clock::now();
           TPRT_TRY(rank.step(index, function, impl->constants));
           TPRT_TRY(rank.world->agree(uint64_t(n), "the step"));
           if (r == 0)
-            (*seconds)[n] =
-                std::chrono::duration<double>(Clock::now() - start).count();
+            seconds->push_back(
+                std::chrono::duration<double>(Clock::now() - start).count());
         }
         return {};
       });
@@ -261,11 +383,31 @@ Status Session::run(int64_t index, int64_t repeat) {
 Expected<std::vector<HostTensor>> Session::outputs(int64_t index) {
   const Entry &entry = impl->manifest.entries[index];
   std::vector<HostTensor> result;
+  for (int64_t rank : impl->here)
+    TPRT_TRY(impl->ranks[rank]->prepare(index));
+  // Other processes tell where their results are; they stay readable after a
+  // process has ended.
+  std::vector<std::string> places;
+  if (impl->processes)
+    places = impl->gather([&](const tprt_rank &rank) {
+      std::vector<uint64_t> offsets;
+      for (size_t i = 0; i < entry.outputs.size(); ++i)
+        offsets.push_back(
+            impl->processes->offsetOf(rank.output(index, int64_t(i))));
+      return std::string(reinterpret_cast<char *>(offsets.data()),
+                         offsets.size() * 8);
+    });
+  if (!root())
+    return result;
   for (size_t i = 0; i < entry.outputs.size(); ++i) {
     std::vector<const void *> shards;
-    for (const auto &rank : impl->ranks) {
-      TPRT_TRY(rank->prepare(index));
-      shards.push_back(rank->output(index, int64_t(i)));
+    if (!impl->processes)
+      for (const auto &rank : impl->ranks)
+        shards.push_back(rank->output(index, int64_t(i)));
+    for (const std::string &offsets : places) {
+      uint64_t offset;
+      std::memcpy(&offset, offsets.data() + 8 * i, 8);
+      shards.push_back(impl->processes->at(offset));
     }
     auto tensor = assemble(entry.outputs[i], impl->manifest.mesh, shards);
     if (!tensor)
@@ -285,15 +427,41 @@ static int64_t processPeak() {
   return 0;
 }
 
+namespace {
+/// What a rank tells of itself.
+struct RankStats {
+  tprt_rank::Memory memory;
+  int64_t loaded, processPeak;
+};
+} // namespace
+
+bool Session::root() const { return impl->here[0] == 0; }
+
+void Session::abort(const Status &status) {
+  if (impl->processes)
+    impl->processes->abort(status);
+}
+
 std::string Session::stats() const {
+  std::vector<std::string> blobs = impl->gather([](const tprt_rank &rank) {
+    RankStats stats{rank.memory(), rank.loadedBytes, processPeak()};
+    return std::string(reinterpret_cast<char *>(&stats), sizeof(stats));
+  });
+  if (!root())
+    return "";
   json ranks = json::array();
   int64_t bytes = 0;
   int64_t statedPeak = 0;
   for (const Entry &entry : impl->manifest.entries)
     statedPeak = std::max(statedPeak, entry.peakBytes);
-  for (size_t r = 0; r < impl->ranks.size(); ++r) {
-    tprt_rank::Memory m = impl->ranks[r]->memory();
-    bytes += impl->ranks[r]->loadedBytes;
+  int64_t processPeaks = processPeak();
+  for (size_t r = 0; r < blobs.size(); ++r) {
+    RankStats rank;
+    std::memcpy(&rank, blobs[r].data(), sizeof(rank));
+    const tprt_rank::Memory &m = rank.memory;
+    bytes += rank.loaded;
+    if (r > 0 && impl->processes)
+      processPeaks += rank.processPeak;
     ranks.push_back(
         {{"rank", r},
          {"peak_bytes", m.peak()},
@@ -303,7 +471,7 @@ std::string Session::stats() const {
          {"comm", {{"stated", m.commStated}, {"used", m.commUsed}}},
          {"scratch_bytes", m.scratch},
          {"value_bytes", m.values},
-         {"loaded_bytes", impl->ranks[r]->loadedBytes}});
+         {"loaded_bytes", rank.loaded}});
   }
   std::vector<double> sorted = impl->stepSeconds;
   std::sort(sorted.begin(), sorted.end());
@@ -316,13 +484,20 @@ std::string Session::stats() const {
                 {"ranks", std::move(ranks)},
                 {"load", {{"seconds", impl->loadSeconds}, {"bytes", bytes}}},
                 {"steps", std::move(steps)},
-                {"process_peak_bytes", processPeak()}};
+                {"process_peak_bytes", processPeaks}};
   return stats.dump(2) + "\n";
 }
 
 std::string Session::timeline() const {
+  std::vector<std::string> blobs = impl->gather(
+      [](const tprt_rank &rank) { return rank.timeline.toBytes(); });
+  if (!root())
+    return "";
+  std::vector<Timeline> ranks;
+  for (const std::string &blob : blobs)
+    ranks.push_back(Timeline::fromBytes(blob));
   std::vector<const Timeline *> list;
-  for (const auto &rank : impl->ranks)
-    list.push_back(&rank->timeline);
+  for (const Timeline &rank : ranks)
+    list.push_back(&rank);
   return formatTrace(impl->manifest, list);
 }

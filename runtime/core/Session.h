@@ -14,17 +14,35 @@
 #include "Manifest.h"
 #include "Tensor.h"
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace tprt {
 
+struct Place;
+struct CallSite;
+
 struct SessionOptions {
   std::string backend = "threads";
-  double timeoutSeconds = 300; ///< longest wait for another rank
+  double timeoutSeconds = 60; ///< longest wait for another rank
   bool timeline = false;
+  /// Backend processes: which rank this process is. Any failure of any rank
+  /// then ends the process, with its report on standard error.
+  std::shared_ptr<const Place> place;
 };
+
+/// What a launcher of ranks must know of a program.
+struct Plan {
+  int64_t ranks;
+  int64_t sharedBytes; ///< at most, per rank: buffers that others may read
+  std::function<std::string(CallSite)> describe;
+};
+
+/// Checks the artifact and this machine as Session::open does.
+Expected<Plan> planRun(const std::string &artifact,
+                       const SessionOptions &options);
 
 class Session {
 public:
@@ -54,6 +72,14 @@ public:
   /// their default, or are an error.
   Status run(int64_t entry, int64_t repeat);
 
+  /// Whether this process gets results: all do but ranks that are processes
+  /// other than rank 0. Those call outputs, stats and timeline like rank 0, in
+  /// the same order, and get nothing.
+  bool root() const;
+  /// Tells ranks in other processes that this one cannot go on; does not return
+  /// where there are any.
+  void abort(const Status &status);
+
   /// The results of the last run of the entry, padding stripped, floats as f32.
   Expected<std::vector<HostTensor>> outputs(int64_t entry);
 
@@ -63,6 +89,7 @@ public:
   std::string timeline() const;
 
 private:
+  friend Expected<Plan> planRun(const std::string &, const SessionOptions &);
   struct Impl;
   explicit Session(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl;

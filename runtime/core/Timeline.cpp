@@ -12,6 +12,7 @@
 #include "Json.h"
 
 #include <algorithm>
+#include <cstring>
 
 using namespace tprt;
 using nlohmann::json;
@@ -37,6 +38,20 @@ void Timeline::endStep() {
     return;
   end();
   events.push_back({Kind::Step, 0, 0, stepStart, Clock::now()});
+}
+
+std::string Timeline::toBytes() const {
+  return {reinterpret_cast<const char *>(events.data()),
+          events.size() * sizeof(Event)};
+}
+
+Timeline Timeline::fromBytes(const std::string &bytes) {
+  static_assert(std::is_trivially_copyable_v<Event>);
+  Timeline timeline(false);
+  timeline.events.resize(bytes.size() / sizeof(Event));
+  std::memcpy(static_cast<void *>(timeline.events.data()), bytes.data(),
+              timeline.events.size() * sizeof(Event));
+  return timeline;
 }
 
 static json describe(const Manifest &manifest, const Timeline::Event &event) {

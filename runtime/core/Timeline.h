@@ -46,6 +46,10 @@ public:
   };
   const std::vector<Event> &all() const { return events; }
 
+  /// The events as bytes, for another process of this host, and back.
+  std::string toBytes() const;
+  static Timeline fromBytes(const std::string &bytes);
+
 private:
   bool on, open = false;
   Event current;

@@ -362,3 +362,15 @@ int64_t Weights::load(int64_t parameter, int64_t instance,
   }
   return view ? elementCount(block.valid) * fileTypeBytes(view->type) : 0;
 }
+
+uint64_t Weights::fingerprint() const {
+  std::string text = std::to_string(seed);
+  constexpr size_t kSample = 256;
+  for (const TensorView &view : slots) {
+    text += fileTypeName(view.type) + formatShape(view.shape);
+    size_t size = view.bytes.size();
+    for (size_t at : {size_t(0), size / 2, size - std::min(size, kSample)})
+      text += view.bytes.substr(at, kSample);
+  }
+  return checksum(text);
+}

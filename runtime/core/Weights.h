@@ -34,6 +34,10 @@ public:
   int64_t load(int64_t parameter, int64_t instance,
                const std::vector<int64_t> &coordinates, void *target) const;
 
+  /// Tells checkpoints apart: a hash of types, shapes and a sample of each
+  /// tensor's values, or of the seed. Reads at most three pages per tensor.
+  uint64_t fingerprint() const;
+
 private:
   const Manifest *manifest = nullptr;
   std::vector<std::shared_ptr<SafetensorsFile>> files;

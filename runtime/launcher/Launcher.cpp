@@ -11,11 +11,18 @@
 
 #include "Launcher.h"
 
+#include "../collectives/processes/Rendezvous.h"
 #include "../core/Session.h"
+#include "LocalRanks.h"
 
 #include <CLI/CLI.hpp>
 
+#include <cerrno>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <unistd.h>
 
 using namespace tprt;
 
@@ -62,33 +69,79 @@ Status setInput(Session &session, int64_t entry, const std::string &text) {
   return {};
 }
 
-Status execute(const Options &options) {
-  if (!options.output.empty() && !options.output.ends_with(".safetensors") &&
-      !options.output.ends_with(".npy"))
-    return userError("output '", options.output,
-                     "': expected a name ending in .safetensors or .npy");
-  auto session = Session::open(options.artifact, options.session);
-  if (!session)
-    return session.status();
-  auto entry = session->entry(options.entry);
+/// An early error for a file that could not be written at the end.
+Status checkWritable(const std::string &path) {
+  std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  if (path.empty() || path == "-")
+    return {};
+  if (access(parent.empty() ? "." : parent.c_str(), W_OK) != 0)
+    return userError("cannot write '", path, "': ", std::strerror(errno));
+  return {};
+}
+
+Status runEntry(Session &session, const Options &options) {
+  auto entry = session.entry(options.entry);
   if (!entry)
     return entry.status();
   // Inputs first: they are cheap to check, weights are dear to load.
   for (const std::string &input : options.inputs)
-    TPRT_TRY(setInput(*session, *entry, input));
-  TPRT_TRY(session->checkInputs(*entry));
-  TPRT_TRY(session->loadWeights(options.weights));
-  TPRT_TRY(session->run(*entry, options.repeat));
-  auto outputs = session->outputs(*entry);
+    TPRT_TRY(setInput(session, *entry, input));
+  TPRT_TRY(session.checkInputs(*entry));
+  TPRT_TRY(session.loadWeights(options.weights));
+  TPRT_TRY(session.run(*entry, options.repeat));
+  auto outputs = session.outputs(*entry);
   if (!outputs)
     return outputs.status();
+  // Every rank takes part in these.
+  std::string timeline, stats;
+  if (!options.timeline.empty())
+    timeline = session.timeline();
+  if (!options.stats.empty())
+    stats = session.stats();
+  if (!session.root())
+    return {};
   if (!options.output.empty())
     TPRT_TRY(writeTensors(options.output, *outputs));
   if (!options.timeline.empty())
-    TPRT_TRY(writeFile(options.timeline, session->timeline()));
+    TPRT_TRY(writeFile(options.timeline, timeline));
   if (!options.stats.empty())
-    TPRT_TRY(writeFile("-", session->stats()));
+    TPRT_TRY(writeFile("-", stats));
   return {};
+}
+
+/// What the command line asks for, in `code`; errors that ranks in other
+/// processes have printed are not returned again.
+Status execute(Options &options, char **argv, int &code) {
+  if (!options.output.empty() && !options.output.ends_with(".safetensors") &&
+      !options.output.ends_with(".npy"))
+    return userError("output '", options.output,
+                     "': expected a name ending in .safetensors or .npy");
+  TPRT_TRY(checkWritable(options.output));
+  TPRT_TRY(checkWritable(options.timeline));
+  if (options.session.backend == "processes") {
+    auto place = placeFromEnvironment(
+        [](const char *name) -> const char * { return std::getenv(name); });
+    if (!place)
+      return place.status();
+    if (!*place) {
+      auto plan = planRun(options.artifact, options.session);
+      if (!plan)
+        return plan.status();
+      auto segment = Segment::create(plan->ranks, plan->sharedBytes);
+      if (!segment)
+        return segment.status();
+      code = runLocalRanks(*segment, argv, plan->describe);
+      return {};
+    }
+    options.session.place = std::make_shared<Place>(**place);
+  }
+  auto session = Session::open(options.artifact, options.session);
+  if (!session)
+    return session.status();
+  Status status = runEntry(*session, options);
+  if (!status.ok())
+    session->abort(status);
+  return status;
 }
 
 } // namespace
@@ -110,8 +163,8 @@ int tprt::launch(int argc, char **argv) {
   app.add_option("--entry", options.entry,
                  "entry point to run; default the first");
   app.add_option("--backend", options.session.backend,
-                 "threads (default); processes, mpi and nccl are not in this "
-                 "build");
+                 "threads (default) or processes, one per rank; mpi and nccl "
+                 "are not in this build");
   app.add_option("--repeat", options.repeat, "steps to run")
       ->check(CLI::PositiveNumber);
   app.add_option("--stats", options.stats,
@@ -120,7 +173,7 @@ int tprt::launch(int argc, char **argv) {
   app.add_option("--timeline", options.timeline,
                  "Chrome trace of all ranks, to this file");
   app.add_option("--timeout", options.session.timeoutSeconds,
-                 "seconds that a rank waits for another; default 300")
+                 "seconds that a rank waits for another; default 60")
       ->check(CLI::PositiveNumber);
   try {
     app.parse(argc, argv);
@@ -130,12 +183,13 @@ int tprt::launch(int argc, char **argv) {
   options.session.timeline = !options.timeline.empty();
 
   Status status;
+  int code = 0;
   try {
-    status = execute(options);
+    status = execute(options, argv, code);
   } catch (const std::exception &error) {
     status = internalError(error.what());
   }
   if (!status.ok())
     std::fprintf(stderr, "tp-run: error: %s\n", status.message().c_str());
-  return int(status.code());
+  return status.ok() ? code : int(status.code());
 }

@@ -13,36 +13,36 @@
 #ifndef TPRT_COLLECTIVES_THREADS_THREADS_H
 #define TPRT_COLLECTIVES_THREADS_THREADS_H
 
-#include "../Communicator.h"
+#include "../SharedGroup.h"
 
-#include <functional>
+#include <map>
+#include <mutex>
 
 namespace tprt {
 
-class ThreadGroup;
-
-/// What the ranks of one program share.
-class ThreadHub {
+class ThreadHub : public SharedHub {
 public:
   /// Waits longer than `timeoutSeconds` end the run; `describe` says what a
   /// site is in messages.
   ThreadHub(int64_t ranks, double timeoutSeconds,
             std::function<std::string(CallSite)> describe);
-  ~ThreadHub();
+  ~ThreadHub() override;
 
-  int64_t size() const;
-  /// The World of one rank; outlived by the hub.
-  std::unique_ptr<World> world(int64_t rank);
-
-  /// The first error that a rank reported, or success.
-  Status failure() const;
-  /// Forgets errors and positions, for the next run. No rank may be inside.
-  void reset();
-
-  struct State;
+  Status failure() const override;
+  void abort(const Status &status) override;
+  void reset() override;
+  Expected<SharedGroup *> group(const std::vector<int64_t> &members) override;
+  Expected<Buffer> allocate(int64_t rank, int64_t bytes) override {
+    return Buffer::allocate(bytes);
+  }
 
 private:
-  std::unique_ptr<State> state;
+  struct Group;
+  std::vector<Position> where;
+  std::atomic<uint32_t> stop = 0;
+  mutable std::mutex mutex; // guards what follows
+  Status first;
+  std::map<std::vector<int64_t>, std::unique_ptr<Group>> groups;
 };
 
 } // namespace tprt

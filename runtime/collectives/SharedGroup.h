@@ -1,0 +1,117 @@
+//===- SharedGroup.h - ranks with common memory -----------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Groups, barriers and collectives of ranks that can read each other's buffers.
+// Threads and processes share this one implementation; they differ in who owns
+// the memory below (heap or a shared segment), in how an address is told to
+// another rank (itself, or an offset in the segment) and in what an error does.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_COLLECTIVES_SHAREDGROUP_H
+#define TPRT_COLLECTIVES_SHAREDGROUP_H
+
+#include "Communicator.h"
+
+#include <atomic>
+#include <functional>
+
+namespace tprt {
+
+/// What a member shows the others; a cache line of its own. Valid when zero.
+struct alignas(64) GroupSlot {
+  uint64_t in, out; ///< offsets from SharedHub::base
+  uint64_t value;
+  CallSite site;
+  std::atomic<uint64_t> arrivals;
+};
+
+/// A barrier. Valid when zero.
+struct GroupState {
+  alignas(64) std::atomic<uint32_t> arrived;
+  alignas(64) std::atomic<uint32_t> generation;
+  std::atomic<uint32_t> sleepers;
+};
+
+/// Where a rank was last seen, for the report of a rank that is missing.
+struct alignas(64) Position {
+  std::atomic<int64_t> id = -1, layer = 0;
+  std::atomic<bool> inside = false;
+};
+
+class SharedGroup;
+
+/// What the ranks of one program share.
+class SharedHub {
+public:
+  virtual ~SharedHub() = default;
+
+  int64_t size() const { return ranks; }
+  /// The World of one rank; outlived by the hub.
+  virtual std::unique_ptr<World> world(int64_t rank);
+
+  /// The first error that a rank reported, or success.
+  virtual Status failure() const = 0;
+  /// Keeps the first error and ends all waits with it.
+  virtual void abort(const Status &status) = 0;
+  /// Forgets errors and positions, for the next run. No rank may be inside.
+  virtual void reset() = 0;
+  /// The group of these ranks, the same for all of them.
+  virtual Expected<SharedGroup *>
+  group(const std::vector<int64_t> &members) = 0;
+  /// Zeroed memory of a rank that others can read where it lies.
+  virtual Expected<Buffer> allocate(int64_t rank, int64_t bytes) = 0;
+
+  /// `in collective 3 (...)` or `after ...`: where the rank was last seen.
+  std::string lastSeen(int64_t rank) const;
+
+protected:
+  friend class SharedGroup;
+  int64_t ranks = 0;
+  double timeout = 0; ///< longest wait, in seconds
+  std::function<std::string(CallSite)> describe;
+  bool crowded = false;    ///< more ranks than cores: do not spin
+  bool oneProcess = true;  ///< futexes are private
+  char *base = nullptr;    ///< what offsets in slots count from
+  uint64_t extent = ~0ull; ///< bytes at base that all ranks can read
+  Position *positions = nullptr;
+  std::atomic<uint32_t> *aborted = nullptr;
+};
+
+/// A group of ranks, as seen by one process.
+class SharedGroup {
+public:
+  SharedGroup(SharedHub &hub, std::vector<int64_t> members, GroupState &state,
+              GroupSlot *slots)
+      : hub(hub), members(std::move(members)), state(state), slots(slots) {}
+
+  /// All members arrive before any leaves.
+  Status barrier(int64_t self);
+  /// One member's call of a collective; `ins` and `outs` are room for one
+  /// address per member.
+  Status run(int64_t self, const Collective &entry, CallSite site,
+             const void *in, void *out, std::vector<const void *> &ins,
+             std::vector<void *> &outs);
+  /// Fails on all members unless all bring the same value.
+  Status agree(int64_t self, uint64_t value, const char *what);
+
+  /// Ends the sleep of those who wait.
+  void wake();
+  void reset();
+
+  SharedHub &hub;
+  const std::vector<int64_t> members;
+
+private:
+  Status missing(int64_t self);
+  Status fail(const Status &status);
+
+  GroupState &state;
+  GroupSlot *slots;
+};
+
+} // namespace tprt
+
+#endif // TPRT_COLLECTIVES_SHAREDGROUP_H

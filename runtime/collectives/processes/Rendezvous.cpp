@@ -1,0 +1,330 @@
+//===- Rendezvous.cpp - how rank processes find each other ----------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Rank 0 listens, the others call until it answers. Every wait ends with the
+// time limit and says who is missing.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Rendezvous.h"
+
+#include <cerrno>
+#include <charconv>
+#include <chrono>
+#include <cstddef>
+#include <cstring>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <thread>
+#include <unistd.h>
+
+using namespace tprt;
+using Clock = std::chrono::steady_clock;
+
+//===----------------------------------------------------------------------===//
+// Environment
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+using Get = std::function<const char *(const char *)>;
+
+Expected<int64_t> number(const Get &get, const char *name) {
+  const char *text = get(name);
+  if (!text)
+    return userError("environment variable ", name, " is not set");
+  int64_t value = -1;
+  const char *end = text + std::strlen(text);
+  auto [stop, error] = std::from_chars(text, end, value);
+  if (error != std::errc() || stop != end || value < 0)
+    return userError("environment variable ", name,
+                     ": expected a natural number, got '", text, "'");
+  return value;
+}
+
+std::string orEmpty(const char *text) { return text ? text : ""; }
+
+/// One way in which ranks are started.
+struct Starter {
+  const char *name, *rank, *ranks;
+  const char *local; ///< ranks on this host, or null
+  const char *nodes; ///< hosts, or null
+};
+constexpr Starter kStarters[] = {
+    {"tp-run", kRankVariable, kRanksVariable, nullptr, nullptr},
+    {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_SIZE", nullptr},
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", nullptr},
+    {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", nullptr, "SLURM_STEP_NUM_NODES"},
+};
+
+/// What names the job on this host.
+std::string jobOf(const std::string &starter, const Get &get) {
+  auto value = [&](const char *name) { return orEmpty(get(name)); };
+  if (starter == "mpirun")
+    return value("PMIX_NAMESPACE") + value("OMPI_MCA_ess_base_jobid");
+  if (starter == "Slurm")
+    return value("SLURM_JOB_ID") + "." + value("SLURM_STEP_ID");
+  return value("MASTER_ADDR") + ":" + value("MASTER_PORT");
+}
+
+} // namespace
+
+Expected<std::optional<Place>> tprt::placeFromEnvironment(const Get &get) {
+  for (const Starter &starter : kStarters) {
+    std::string name = starter.name;
+    if (!get(starter.rank) || !get(starter.ranks))
+      continue;
+    // The script of a batch job has the variables too; only srun's steps are
+    // ranks.
+    if (name == "Slurm" && !get("SLURM_STEP_ID"))
+      continue;
+    auto rank = number(get, starter.rank), ranks = number(get, starter.ranks);
+    if (!rank || !ranks)
+      return rank ? ranks.status() : rank.status();
+    if (*rank >= *ranks)
+      return userError("environment variable ", starter.rank,
+                       ": expected a rank below ", starter.ranks, " = ", *ranks,
+                       ", got ", *rank);
+    Place place;
+    place.rank = *rank;
+    place.ranks = *ranks;
+    place.source = std::string(starter.ranks) + " (" + name + ")";
+    if (name == "tp-run") {
+      auto file = number(get, kFileVariable);
+      if (!file)
+        return file.status();
+      place.file = int(*file);
+      return std::optional(place);
+    }
+    if (starter.local && get(starter.local)) {
+      auto local = number(get, starter.local);
+      if (!local)
+        return local.status();
+      if (*local != *ranks)
+        return userError("backend 'processes' needs all ranks on one host: ",
+                         starter.ranks, " is ", *ranks, ", ", starter.local,
+                         " is ", *local, "; put them on one host");
+    }
+    if (starter.nodes && get(starter.nodes)) {
+      auto nodes = number(get, starter.nodes);
+      if (!nodes)
+        return nodes.status();
+      if (*nodes != 1)
+        return userError(
+            "backend 'processes' needs all ranks on one host: ", starter.nodes,
+            " is ", *nodes, "; put them on one host");
+    }
+    place.socket =
+        detail::join("tprt-", getuid(), "-", name, "-", jobOf(name, get));
+    // The name of a socket is short.
+    if (place.socket.size() > 100)
+      place.socket.resize(100);
+    return std::optional(place);
+  }
+  return std::optional<Place>();
+}
+
+//===----------------------------------------------------------------------===//
+// Meeting
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+struct Hello {
+  uint64_t magic = 0x3130564452505454; // "TTPRDV01"
+  int64_t rank = 0, ranks = 0;
+};
+
+class Socket {
+public:
+  explicit Socket(int fd) : fd(fd) {}
+  Socket(Socket &&other) noexcept : fd(std::exchange(other.fd, -1)) {}
+  ~Socket() {
+    if (fd >= 0)
+      close(fd);
+  }
+  int fd;
+};
+
+socklen_t addressOf(const std::string &name, sockaddr_un &address) {
+  std::memset(&address, 0, sizeof(address));
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  return socklen_t(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+}
+
+bool sameUser(int fd) {
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 &&
+         peer.uid == getuid();
+}
+
+/// Milliseconds until the deadline, at least 0.
+int remaining(Clock::time_point deadline) {
+  auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(
+      deadline - Clock::now());
+  return int(std::max<int64_t>(0, rest.count()));
+}
+
+/// Sends a message, with an open file or without (-1).
+bool sendFile(int fd, const std::string &text, int file) {
+  iovec part{const_cast<char *>(text.data()), text.size()};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  if (file >= 0) {
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+    cmsghdr *head = CMSG_FIRSTHDR(&message);
+    head->cmsg_level = SOL_SOCKET;
+    head->cmsg_type = SCM_RIGHTS;
+    head->cmsg_len = CMSG_LEN(sizeof(int));
+    std::memcpy(CMSG_DATA(head), &file, sizeof(int));
+  }
+  return sendmsg(fd, &message, MSG_NOSIGNAL) == ssize_t(text.size());
+}
+
+std::string receiveFile(int fd, int &file) {
+  char text[512];
+  iovec part{text, sizeof(text)};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  ssize_t count = recvmsg(fd, &message, MSG_CMSG_CLOEXEC);
+  file = -1;
+  if (count <= 0)
+    return "";
+  cmsghdr *head = CMSG_FIRSTHDR(&message);
+  if (head && head->cmsg_type == SCM_RIGHTS)
+    std::memcpy(&file, CMSG_DATA(head), sizeof(int));
+  return std::string(text, size_t(count));
+}
+
+/// Rank 0: makes the memory and gives it to the others.
+Expected<Segment> host(const Place &place, int64_t regionBytes,
+                       Clock::time_point deadline, double timeout) {
+  auto segment = Segment::create(place.ranks, regionBytes);
+  if (!segment)
+    return segment;
+  Socket listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  sockaddr_un address;
+  socklen_t length = addressOf(place.socket, address);
+  if (listener.fd < 0 ||
+      bind(listener.fd, reinterpret_cast<sockaddr *>(&address), length) != 0 ||
+      listen(listener.fd, int(place.ranks)) != 0)
+    return userError("rank 0 cannot open the rendezvous '", place.socket,
+                     "': ", std::strerror(errno),
+                     errno == EADDRINUSE
+                         ? " (another run with the same address and port?)"
+                         : "");
+  std::vector<bool> here(place.ranks);
+  std::vector<Socket> callers;
+  here[0] = true;
+  for (int64_t count = 1; count < place.ranks;) {
+    pollfd entry{listener.fd, POLLIN, 0};
+    if (poll(&entry, 1, remaining(deadline)) <= 0) {
+      std::string missing;
+      for (int64_t rank = 0; rank < place.ranks; ++rank)
+        if (!here[rank])
+          missing +=
+              (missing.empty() ? "rank " : ", rank ") + std::to_string(rank);
+      Status status = userError(
+          "the rendezvous '", place.socket, "' did not complete in ", timeout,
+          " s: ", missing, " of ", place.ranks, " (", place.source,
+          ") did not come; all ranks must run on this "
+          "host");
+      for (Socket &caller : callers)
+        sendFile(caller.fd, status.message(), -1);
+      return status;
+    }
+    Socket caller(accept4(listener.fd, nullptr, nullptr, SOCK_CLOEXEC));
+    Hello hello;
+    pollfd words{caller.fd, POLLIN, 0};
+    if (caller.fd < 0 || !sameUser(caller.fd) || poll(&words, 1, 1000) <= 0 ||
+        recv(caller.fd, &hello, sizeof(hello), 0) != sizeof(hello) ||
+        hello.magic != Hello().magic)
+      continue;
+    std::string refusal;
+    if (hello.ranks != place.ranks)
+      refusal = detail::join("rank ", hello.rank, " was told of ", hello.ranks,
+                             " ranks, rank 0 of ", place.ranks);
+    else if (hello.rank <= 0 || hello.rank >= place.ranks || here[hello.rank])
+      refusal =
+          detail::join("rank ", hello.rank, " came to the rendezvous twice");
+    if (!refusal.empty()) {
+      sendFile(caller.fd, refusal, -1);
+      for (Socket &other : callers)
+        sendFile(other.fd, refusal, -1);
+      return userError(refusal);
+    }
+    here[hello.rank] = true;
+    callers.push_back(std::move(caller));
+    ++count;
+  }
+  for (Socket &caller : callers)
+    if (!sendFile(caller.fd, "come", segment->fd()))
+      return lostError("a rank was lost at the rendezvous '", place.socket,
+                       "'");
+  return segment;
+}
+
+/// The other ranks: call rank 0.
+Expected<Segment> join(const Place &place, Clock::time_point deadline,
+                       double timeout) {
+  sockaddr_un address;
+  socklen_t length = addressOf(place.socket, address);
+  while (true) {
+    Socket caller(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    Hello hello;
+    hello.rank = place.rank;
+    hello.ranks = place.ranks;
+    bool met =
+        caller.fd >= 0 &&
+        connect(caller.fd, reinterpret_cast<sockaddr *>(&address), length) == 0;
+    if (met && sameUser(caller.fd) &&
+        send(caller.fd, &hello, sizeof(hello), MSG_NOSIGNAL) == sizeof(hello)) {
+      pollfd entry{caller.fd, POLLIN, 0};
+      // Rank 0 answers by its own deadline, which may be a little later.
+      if (poll(&entry, 1, remaining(deadline) + 2000) > 0) {
+        int file;
+        std::string answer = receiveFile(caller.fd, file);
+        if (file >= 0)
+          return Segment::attach(file);
+        if (answer.empty())
+          return lostError("rank ", place.rank,
+                           ": rank 0 is lost: it left the rendezvous '",
+                           place.socket, "'");
+        return userError("rank ", place.rank, ": ", answer);
+      }
+    }
+    if (remaining(deadline) == 0)
+      return userError("rank ", place.rank, ": the rendezvous '", place.socket,
+                       "' did not complete in ", timeout,
+                       " s: ", met ? "the other ranks" : "rank 0 of ",
+                       met ? "" : std::to_string(place.ranks),
+                       " did not come; all ranks (", place.source,
+                       ") must run on this host");
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+} // namespace
+
+Expected<Segment> tprt::meet(const Place &place, int64_t regionBytes,
+                             double timeoutSeconds) {
+  if (place.file >= 0)
+    return Segment::attach(place.file);
+  auto deadline =
+      Clock::now() + std::chrono::milliseconds(int64_t(timeoutSeconds * 1000));
+  return place.rank == 0 ? host(place, regionBytes, deadline, timeoutSeconds)
+                         : join(place, deadline, timeoutSeconds);
+}

@@ -1,0 +1,141 @@
+//===- LocalRanks.cpp - a process per rank on this host -------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The ranks report failures themselves. The launcher knows better than they how
+// a process ended, and ends those that cannot end themselves: frozen ones. If
+// the launcher is killed, the kernel kills its ranks.
+//
+//===----------------------------------------------------------------------===//
+
+#include "LocalRanks.h"
+
+#include "../collectives/processes/Processes.h"
+#include "../collectives/processes/Rendezvous.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace tprt;
+using Clock = std::chrono::steady_clock;
+
+/// How long the ranks may take to report a failure before they are killed.
+constexpr auto kReportTime = std::chrono::milliseconds(1000);
+
+namespace {
+
+/// The child's side of a start; returns only to leave.
+[[noreturn]] void becomeRank(const Segment &segment, int64_t rank, char **argv,
+                             pid_t launcher) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  if (getppid() != launcher)
+    _exit(1);
+  fcntl(segment.fd(), F_SETFD, 0);
+  setenv(kRankVariable, std::to_string(rank).c_str(), 1);
+  setenv(kRanksVariable, std::to_string(segment.ranks()).c_str(), 1);
+  setenv(kFileVariable, std::to_string(segment.fd()).c_str(), 1);
+  execv("/proc/self/exe", argv);
+  std::fprintf(stderr, "tp-run: error: cannot start rank %ld: %s\n", long(rank),
+               std::strerror(errno));
+  _exit(1);
+}
+
+} // namespace
+
+int tprt::runLocalRanks(const Segment &segment, char **argv,
+                        const std::function<std::string(CallSite)> &describe) {
+  int64_t ranks = segment.ranks();
+  std::vector<pid_t> processes(ranks, 0);
+  auto lastSeen = [&](int64_t rank) {
+    const Position &position = segment.positions()[rank];
+    return (position.inside ? "in " : "after ") +
+           describe({position.id, position.layer});
+  };
+  auto killAll = [&] {
+    for (pid_t process : processes)
+      if (process > 0)
+        kill(process, SIGKILL);
+  };
+  pid_t self = getpid();
+  int64_t alive = 0;
+  for (int64_t rank = 0; rank < ranks; ++rank) {
+    pid_t process = fork();
+    if (process == 0)
+      becomeRank(segment, rank, argv, self);
+    if (process < 0) {
+      std::fprintf(stderr, "tp-run: error: cannot start rank %ld: %s\n",
+                   long(rank), std::strerror(errno));
+      killAll();
+      return 1;
+    }
+    processes[rank] = process;
+    ++alive;
+  }
+
+  Watcher watcher(segment, -1);
+  std::optional<Clock::time_point> deadline;
+  int code = 0;
+  while (alive > 0) {
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      int status;
+      if (processes[rank] == 0 ||
+          waitpid(processes[rank], &status, WNOHANG) != processes[rank])
+        continue;
+      processes[rank] = 0;
+      --alive;
+      if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+        continue;
+      if (WIFEXITED(status) && code == 0)
+        code = WEXITSTATUS(status);
+      std::string how =
+          WIFSIGNALED(status)
+              ? detail::join("was killed by signal ", WTERMSIG(status), " (",
+                             strsignal(WTERMSIG(status)), ")")
+              : detail::join("ended with status ", WEXITSTATUS(status));
+      // Failures of a rank that could still speak are known by now.
+      bool known = segment.failure().has_value();
+      int ended = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+      if (!known && (ended == int(Code::User) || ended == int(Code::Internal)))
+        // It said why before it came to the others.
+        segment.fail({Status(Code(ended), "a rank could not start"), rank});
+      else if (!known)
+        segment.fail({lostError("rank ", rank, " is lost: its process ", how,
+                                "; it was last seen ", lastSeen(rank)),
+                      rank});
+      if (WIFSIGNALED(status) && !(deadline && Clock::now() > *deadline))
+        std::fprintf(stderr,
+                     "tp-run: error: rank %ld %s; it was last seen %s\n",
+                     long(rank), how.c_str(), lastSeen(rank).c_str());
+    }
+    if (auto loss = watcher.look(); loss && !segment.failure()) {
+      Failure failure = lossOf(*loss, lastSeen(loss->rank));
+      if (segment.fail(failure) && alive == 1)
+        std::fprintf(stderr, "tp-run: error: %s\n",
+                     failure.status.message().c_str());
+    }
+    if (segment.failure()) {
+      if (!deadline)
+        deadline = Clock::now() + kReportTime;
+      if (Clock::now() > *deadline)
+        killAll();
+      // Who is frozen cannot report; once the others have, nobody is waited
+      // for.
+      else if (alive == 1 && segment.failure()->rank >= 0 &&
+               processes[segment.failure()->rank] != 0 &&
+               segment.failure()->status.code() == Code::Lost)
+        deadline = Clock::now();
+    }
+    if (alive > 0)
+      usleep(10'000);
+  }
+  if (auto failure = segment.failure())
+    return int(failure->status.code());
+  return code;
+}

@@ -1,0 +1,439 @@
+//===- ProcessesTest.cpp - ranks that are processes -----------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The same bits as threads; ranks started by tp-run, torchrun, mpirun and Slurm
+// variables; ranks that are killed, frozen or stuck, or that bring another
+// artifact or other weights: the run always ends, and says who and where.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RunFixture.h"
+
+#include "../collectives/processes/Rendezvous.h"
+
+#include <chrono>
+#include <csignal>
+#include <fcntl.h>
+#include <thread>
+
+using namespace tprt;
+using namespace tprt::test;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+double since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// tp-run in the background, with more environment variables.
+class Running {
+public:
+  Running(const Fixture &f, const std::string &arguments,
+          const std::string &environment, const std::string &log)
+      : log(log) {
+    process = fork();
+    if (process == 0) {
+      std::string command = "exec env " + environment + " " + TPRT_RUN + " " +
+                            (f.directory / "p.tpa") + " " + arguments + " >" +
+                            log + ".out 2>" + log;
+      execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+      _exit(127);
+    }
+  }
+  ~Running() {
+    if (process > 0) {
+      kill(process, SIGKILL);
+      waitpid(process, nullptr, 0);
+    }
+  }
+  /// The exit code, -1 after `seconds` without one.
+  int wait(double seconds) {
+    auto start = Clock::now();
+    int status;
+    while (since(start) < seconds) {
+      if (waitpid(process, &status, WNOHANG) == process) {
+        process = 0;
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -2;
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    return -1;
+  }
+  std::string errors() const { return readFile(log); }
+
+  pid_t process;
+  std::string log;
+};
+
+/// The ranks' processes that a launcher has started and that run steps now, by
+/// rank; empty until all do.
+std::vector<pid_t> steppingRanks(pid_t launcher, int64_t ranks) {
+  std::string id = std::to_string(launcher);
+  std::ifstream children("/proc/" + id + "/task/" + id + "/children");
+  std::vector<pid_t> result(ranks, 0);
+  int64_t found = 0;
+  for (pid_t child; children >> child;) {
+    std::string root = "/proc/" + std::to_string(child);
+    std::string environment = readFile(root + "/environ");
+    size_t at = environment.find("TPRT_RANK=");
+    bool stepping = false;
+    std::error_code ignored;
+    for (auto &task :
+         std::filesystem::directory_iterator(root + "/task", ignored))
+      stepping |= readFile(task.path() / "comm") == "rank-step\n";
+    if (at == std::string::npos || !stepping)
+      continue;
+    result[std::stoi(environment.substr(at + 10))] = child;
+    ++found;
+  }
+  return found == ranks ? result : std::vector<pid_t>();
+}
+
+/// Waits for all ranks to run steps.
+std::vector<pid_t> waitForSteps(pid_t launcher, int64_t ranks) {
+  auto start = Clock::now();
+  std::vector<pid_t> processes;
+  while (processes.empty() && since(start) < 60) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    processes = steppingRanks(launcher, ranks);
+  }
+  return processes;
+}
+
+bool exists(pid_t process) {
+  std::string text = readFile("/proc/" + std::to_string(process) + "/stat");
+  size_t end = text.rfind(')');
+  return end != std::string::npos && text[end + 2] != 'Z';
+}
+
+void runAll(const std::vector<std::string> &environments, const Fixture &f,
+            const std::string &arguments, std::vector<int> &codes,
+            std::vector<std::string> &errors) {
+  std::vector<std::unique_ptr<Running>> ranks;
+  for (size_t i = 0; i < environments.size(); ++i)
+    ranks.push_back(
+        std::make_unique<Running>(f, arguments, environments[i],
+                                  f.directory / ("log" + std::to_string(i))));
+  for (auto &rank : ranks) {
+    codes.push_back(rank->wait(60));
+    errors.push_back(rank->errors());
+  }
+}
+
+} // namespace
+
+TEST(Processes, SameBitsAsThreads) {
+  for (int64_t ranks : {1, 2, 3, 4, 8}) {
+    SCOPED_TRACE(ranks);
+    Fixture f(ranks);
+    std::string common = f.weights() + f.input() + " --repeat 3 --stats=json" +
+                         " --timeline " + (f.directory / "t.json") +
+                         " --output ";
+    auto threads = f.run(common + (f.directory / "a.safetensors"));
+    ASSERT_EQ(threads.code, 0) << threads.err;
+    auto processes = f.run(common + (f.directory / "b.safetensors") +
+                           " --backend processes");
+    ASSERT_EQ(processes.code, 0) << processes.err;
+    EXPECT_EQ(processes.err, "");
+    f.expectY(readOutput(f.directory / "b.safetensors"));
+    EXPECT_EQ(readFile(f.directory / "a.safetensors"),
+              readFile(f.directory / "b.safetensors"));
+
+    json a = json::parse(threads.out), b = json::parse(processes.out);
+    EXPECT_EQ(a["load"]["bytes"], b["load"]["bytes"]);
+    ASSERT_EQ(b["ranks"].size(), size_t(ranks));
+    for (int64_t r = 0; r < ranks; ++r)
+      for (const char *key : {"loaded_bytes", "parameter_bytes", "value_bytes",
+                              "arena", "comm", "stated_peak_bytes"})
+        EXPECT_EQ(a["ranks"][r][key], b["ranks"][r][key]) << r << " " << key;
+    int reduces = 0;
+    json trace = json::parse(readFile(f.directory / "t.json"));
+    for (const json &event : trace["traceEvents"])
+      reduces += event["name"] == "all_reduce";
+    EXPECT_EQ(reduces, 3 * ranks);
+  }
+}
+
+/// Random kills and freezes; TPRT_KILLS says how many.
+TEST(Processes, LostRanksAreNamed) {
+  const char *text = std::getenv("TPRT_KILLS");
+  int rounds = text ? std::atoi(text) : 20;
+  const char *seedText = std::getenv("TPRT_SEED");
+  unsigned seed = seedText ? std::atoi(seedText) : kSeed;
+  std::mt19937 random(seed);
+  std::map<int64_t, std::unique_ptr<Fixture>> fixtures;
+  double slowest[2] = {0, 0}, sum[2] = {0, 0};
+  int count[2] = {0, 0}, late = 0;
+  for (int n = 0; n < rounds; ++n) {
+    int64_t ranks = 2 + random() % 7;
+    int64_t victim = random() % ranks;
+    bool freeze = random() % 2;
+    SCOPED_TRACE(detail::join("seed ", seed, " round ", n, ": rank ", victim,
+                              " of ", ranks, freeze ? " frozen" : " killed"));
+    auto &f = fixtures[ranks];
+    if (!f)
+      f = std::make_unique<Fixture>(ranks);
+    Running run(*f,
+                f->weights() + f->input() +
+                    " --backend processes --repeat 1000000000",
+                "", f->directory / "log");
+    std::vector<pid_t> processes = waitForSteps(run.process, ranks);
+    ASSERT_FALSE(processes.empty()) << run.errors();
+    std::this_thread::sleep_for(std::chrono::milliseconds(50 + random() % 100));
+    auto start = Clock::now();
+    ASSERT_EQ(kill(processes[victim], freeze ? SIGSTOP : SIGKILL), 0);
+    int code = run.wait(20);
+    double seconds = since(start);
+    std::string errors = run.errors();
+    ASSERT_EQ(code, 3) << errors;
+    slowest[freeze] = std::max(slowest[freeze], seconds);
+    sum[freeze] += seconds;
+    ++count[freeze];
+    late += seconds > 2;
+    // Each survivor names the rank and the ledger entry, its own place too.
+    std::string lost = detail::join("rank ", victim, " is lost: its process ");
+    for (int64_t r = 0; r < ranks; ++r) {
+      if (r == victim)
+        continue;
+      size_t at = errors.find(detail::join("tp-run: error: rank ", r, ": "));
+      ASSERT_NE(at, std::string::npos) << "rank " << r << "\n" << errors;
+      std::string line = errors.substr(at, errors.find('\n', at) - at);
+      ASSERT_NE(line.find(lost), std::string::npos) << errors;
+      ASSERT_NE(line.find("last seen"), std::string::npos) << errors;
+      ASSERT_NE(line.find("collective 0 (all_reduce, layer 0, m.w2)"),
+                std::string::npos)
+          << errors;
+    }
+    for (pid_t process : processes)
+      EXPECT_FALSE(exists(process)) << "process " << process << " is left";
+    EXPECT_LT(seconds, 6) << errors;
+  }
+  std::printf("seed %u: %d kills, until the last process ended %.2f s on "
+              "average, %.2f at most; %d freezes, %.2f and %.2f s; %d above 2 "
+              "s\n",
+              seed, count[0], sum[0] / std::max(1, count[0]), slowest[0],
+              count[1], sum[1] / std::max(1, count[1]), slowest[1], late);
+}
+
+TEST(Processes, BusyRankIsNotLostBeforeTheTimeout) {
+  Fixture f(2);
+  auto start = Clock::now();
+  auto result =
+      f.run(f.weights() + " --entry stall --timeout 3 --backend processes");
+  EXPECT_GT(since(start), 3);
+  EXPECT_LT(since(start), 20);
+  EXPECT_EQ(result.code, 3);
+  EXPECT_NE(result.err.find("rank 0: rank 0 waited in collective 0 "
+                            "(all_reduce, layer 7, m.w2): rank 1 did not "
+                            "arrive within 3 s"),
+            std::string::npos)
+      << result.err;
+  EXPECT_EQ(result.err.find("is lost"), std::string::npos) << result.err;
+}
+
+TEST(Processes, ErrorsOfARankEndAll) {
+  Fixture f(4);
+  auto result = f.run(f.weights() + " --entry fail --backend processes");
+  EXPECT_EQ(result.code, 4);
+  EXPECT_EQ(result.err,
+            "tp-run: error: rank 1: gemm 99 is not in the manifest\n");
+  result = f.run(f.weights() + " --entry mismatch --backend processes");
+  EXPECT_EQ(result.code, 3);
+  EXPECT_NE(result.err.find("ranks disagree: rank "), std::string::npos);
+  result = f.run(f.weights() + " --entry differ --backend processes");
+  EXPECT_EQ(result.code, 3);
+  EXPECT_NE(result.err.find("output 'y': rank 1 differs from rank 0"),
+            std::string::npos);
+  auto expect = [&](const std::string &arguments, const std::string &text) {
+    auto result = f.run(arguments + " --backend processes");
+    EXPECT_EQ(result.code, 1) << result.err;
+    EXPECT_EQ(result.err, "tp-run: error: " + text + "\n");
+  };
+  expect("--weights /nowhere" + f.input(),
+         "weights '/nowhere': no such directory or .safetensors file (random "
+         "weights: random:SEED)");
+  expect(f.weights(), "missing input 'x' (f32 [5, 12])");
+  expect(f.weights() + f.input() + " --output /nowhere/y.npy",
+         "cannot write '/nowhere/y.npy': No such file or directory");
+}
+
+TEST(Processes, LauncherKilledLeavesNoRank) {
+  Fixture f(3);
+  Running run(
+      f, f.weights() + f.input() + " --backend processes --repeat 1000000000",
+      "", f.directory / "log");
+  std::vector<pid_t> processes = waitForSteps(run.process, 3);
+  ASSERT_FALSE(processes.empty()) << run.errors();
+  kill(run.process, SIGKILL);
+  auto start = Clock::now();
+  auto left = [&] {
+    return exists(processes[0]) || exists(processes[1]) || exists(processes[2]);
+  };
+  while (left() && since(start) < 10)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  EXPECT_FALSE(left());
+}
+
+TEST(Processes, StartedByOthers) {
+  Fixture f(2);
+  std::string port = std::to_string(getpid());
+  auto torch = [&](const char *rank) {
+    return std::string("RANK=") + rank + " WORLD_SIZE=2 LOCAL_RANK=" + rank +
+           " LOCAL_WORLD_SIZE=2 MASTER_ADDR=127.0.0.1 MASTER_PORT=" + port;
+  };
+  auto mpi = [&](const char *rank) {
+    return std::string("OMPI_COMM_WORLD_RANK=") + rank +
+           " OMPI_COMM_WORLD_SIZE=2 OMPI_COMM_WORLD_LOCAL_SIZE=2 "
+           "PMIX_NAMESPACE=test" +
+           port;
+  };
+  auto slurm = [&](const char *rank) {
+    return std::string("SLURM_PROCID=") + rank +
+           " SLURM_NTASKS=2 SLURM_STEP_NUM_NODES=1 SLURM_STEP_ID=0 "
+           "SLURM_JOB_ID=" +
+           port;
+  };
+  for (auto &environments :
+       {std::vector<std::string>{torch("0"), torch("1")},
+        std::vector<std::string>{mpi("1"), mpi("0")},
+        std::vector<std::string>{slurm("0"), slurm("1")}}) {
+    std::filesystem::remove(f.directory / "y.npy");
+    std::vector<int> codes;
+    std::vector<std::string> errors;
+    runAll(environments, f,
+           f.weights() + f.input() + " --backend processes --output " +
+               (f.directory / "y.npy"),
+           codes, errors);
+    EXPECT_EQ(codes, (std::vector<int>{0, 0})) << errors[0] << errors[1];
+    auto file = NpyFile::open(f.directory / "y.npy");
+    ASSERT_TRUE(bool(file)) << file.status().message();
+    f.expectY(toFloats(TPRT_F32, std::string(file->tensor().bytes)));
+  }
+}
+
+TEST(Processes, RendezvousThatNeverCompletes) {
+  Fixture f(3);
+  std::string common =
+      " WORLD_SIZE=3 MASTER_ADDR=h MASTER_PORT=" + std::to_string(getpid());
+  std::vector<int> codes;
+  std::vector<std::string> errors;
+  runAll({"RANK=0" + common, "RANK=2" + common}, f,
+         f.weights() + f.input() + " --backend processes --timeout 1.5", codes,
+         errors);
+  EXPECT_EQ(codes, (std::vector<int>{1, 1}));
+  for (const std::string &text : errors)
+    EXPECT_NE(text.find("did not complete in 1.5 s: rank 1 of 3 (WORLD_SIZE "
+                        "(torchrun)) did not come"),
+              std::string::npos)
+        << text;
+  codes.clear(), errors.clear();
+  runAll({"RANK=1" + common}, f,
+         f.weights() + f.input() + " --backend processes --timeout 0.5", codes,
+         errors);
+  EXPECT_EQ(codes, (std::vector<int>{1}));
+  EXPECT_NE(errors[0].find("rank 0 of 3 did not come"), std::string::npos)
+      << errors[0];
+}
+
+TEST(Processes, DifferentArtifactOrWeightsAreNamed) {
+  Fixture f(3), other(3), values(3);
+  values.checkpoint[0].bytes[0] ^= 1;
+  values.writeCheckpoint();
+  json schedule = mlpManifest(3);
+  schedule["collectives"][0]["count"] = 2;
+  Fixture calls(3, schedule);
+  json name = mlpManifest(3);
+  name["producer"] = "another compiler";
+  Fixture artifact(3, name);
+  auto run = [&](const Fixture &odd, const std::string &weights) {
+    std::string common =
+        " WORLD_SIZE=3 MASTER_ADDR=h MASTER_PORT=" + std::to_string(getpid());
+    std::string rest = f.input() + " --backend processes";
+    Running a(f, f.weights() + rest, "RANK=0" + common, f.directory / "a");
+    Running b(odd, weights + rest, "RANK=1" + common, f.directory / "b");
+    Running c(f, f.weights() + rest, "RANK=2" + common, f.directory / "c");
+    for (Running *rank : {&a, &b, &c})
+      EXPECT_EQ(rank->wait(60), 3);
+    EXPECT_EQ(a.errors().find("tp-run: error: rank 0: the ranks do not"), 0u)
+        << a.errors();
+    return a.errors();
+  };
+  EXPECT_NE(run(artifact, f.weights())
+                .find("do not agree on the artifact: rank 1 differs from the "
+                      "other 2"),
+            std::string::npos);
+  EXPECT_NE(run(calls, f.weights())
+                .find("do not agree on the artifact's collective schedule: "
+                      "rank 1 differs"),
+            std::string::npos);
+  EXPECT_NE(run(f, values.weights())
+                .find("do not agree on the weights: rank 1 differs"),
+            std::string::npos);
+  EXPECT_NE(run(f, "--weights random:7").find("agree on the weights: rank 1"),
+            std::string::npos);
+}
+
+TEST(Processes, EnvironmentsThatAreRefused) {
+  auto refusal = [](std::map<std::string, std::string> variables) {
+    auto place = placeFromEnvironment([&](const char *name) -> const char * {
+      auto found = variables.find(name);
+      return found == variables.end() ? nullptr : found->second.c_str();
+    });
+    return place ? *place ? "rank " + std::to_string((*place)->rank) : "none"
+                 : place.status().message();
+  };
+  EXPECT_EQ(refusal({}), "none");
+  EXPECT_EQ(refusal({{"RANK", "1"}}), "none");
+  EXPECT_EQ(refusal({{"RANK", "1"}, {"WORLD_SIZE", "2"}}), "rank 1");
+  // A batch script is no rank.
+  EXPECT_EQ(refusal({{"SLURM_PROCID", "0"}, {"SLURM_NTASKS", "2"}}), "none");
+  EXPECT_EQ(refusal({{"RANK", "x"}, {"WORLD_SIZE", "2"}}),
+            "environment variable RANK: expected a natural number, got 'x'");
+  EXPECT_EQ(refusal({{"RANK", "2"}, {"WORLD_SIZE", "2"}}),
+            "environment variable RANK: expected a rank below WORLD_SIZE = 2, "
+            "got 2");
+  EXPECT_EQ(
+      refusal({{"RANK", "0"}, {"WORLD_SIZE", "4"}, {"LOCAL_WORLD_SIZE", "2"}}),
+      "backend 'processes' needs all ranks on one host: WORLD_SIZE is 4, "
+      "LOCAL_WORLD_SIZE is 2; put them on one host");
+  Fixture f(2);
+  std::vector<int> codes;
+  std::vector<std::string> errors;
+  runAll({"RANK=0 WORLD_SIZE=3"}, f, f.weights() + " --backend processes",
+         codes, errors);
+  EXPECT_EQ(codes[0], 1);
+  EXPECT_NE(errors[0].find("is made for 2 ranks, but WORLD_SIZE (torchrun) "
+                           "says 3"),
+            std::string::npos)
+      << errors[0];
+}
+
+TEST(Processes, SharedMemoryThatCannotBeMade) {
+  Fixture f(2);
+  std::string command = std::string("ulimit -f 100; trap '' XFSZ; ") +
+                        TPRT_RUN + " " + (f.directory / "p.tpa") + " " +
+                        f.weights() + f.input() + " --backend processes 2>" +
+                        (f.directory / "err");
+  int status = std::system(command.c_str());
+  EXPECT_EQ(WEXITSTATUS(status), 1);
+  std::string errors = readFile(f.directory / "err");
+  EXPECT_NE(errors.find("bytes of shared memory for 2 ranks: File too large"),
+            std::string::npos)
+      << errors;
+}
+
+TEST(Processes, FullDevShmDoesNotMatter) {
+  // In a mount namespace of its own, where that is allowed.
+  std::string shell = "unshare -Urm sh -c 'mount -t tmpfs -o size=4096 none "
+                      "/dev/shm && head -c 4096 /dev/zero >/dev/shm/full";
+  if (std::system((shell + "' 2>/dev/null").c_str()) != 0)
+    GTEST_SKIP() << "no mount namespaces here";
+  Fixture f(2);
+  std::string command = shell + " && " + TPRT_RUN + " " +
+                        (f.directory / "p.tpa") + " " + f.weights() +
+                        f.input() + " --backend processes'";
+  EXPECT_EQ(std::system(command.c_str()), 0);
+}
