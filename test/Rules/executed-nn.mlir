@@ -1,0 +1,69 @@
+// Every nn operation sharded in the ways its rule allows, each value held
+// against the one-device program: positions, offsets and padding included.
+// RUN: tp-verify %s | FileCheck %s
+
+tp.mesh @mesh <["dp"=2, "tp"=4]>
+
+// Eight query heads over (dp, tp), four KV heads each shared by two ranks.
+// CHECK: partition @attention: equal
+func.func @attention(%x: tensor<2x6x32xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {}, {}]>}) -> tensor<2x6x64xf32> {
+  %wq = tp.parameter "q" {tp.shardings = [#tp.sharding<@mesh, [{"dp", "tp"}, {}]>]} : tensor<64x32xf32>
+  %wk = tp.parameter "k" : tensor<32x32xf32>
+  %wv = tp.parameter "v" : tensor<32x32xf32>
+  %q = nn.linear %x, %wq : (tensor<2x6x32xf32>, tensor<64x32xf32>) -> tensor<2x6x64xf32>
+  %k = nn.linear %x, %wk : (tensor<2x6x32xf32>, tensor<32x32xf32>) -> tensor<2x6x32xf32>
+  %v = nn.linear %x, %wv : (tensor<2x6x32xf32>, tensor<32x32xf32>) -> tensor<2x6x32xf32>
+  %q4 = tensor.expand_shape %q [[0], [1], [2, 3]] output_shape [2, 6, 8, 8] : tensor<2x6x64xf32> into tensor<2x6x8x8xf32>
+  %k4 = tensor.expand_shape %k [[0], [1], [2, 3]] output_shape [2, 6, 4, 8] : tensor<2x6x32xf32> into tensor<2x6x4x8xf32>
+  %v4 = tensor.expand_shape %v [[0], [1], [2, 3]] output_shape [2, 6, 4, 8] : tensor<2x6x32xf32> into tensor<2x6x4x8xf32>
+  %c, %s = nn.rotary_table {inv_freq = dense<[1.0, 0.5, 0.25, 0.125]> : tensor<4xf32>} : tensor<6x4xf32>, tensor<6x4xf32>
+  %qr = nn.rotary %q4, %c, %s : (tensor<2x6x8x8xf32>, tensor<6x4xf32>, tensor<6x4xf32>) -> tensor<2x6x8x8xf32>
+  %kr = nn.rotary %k4, %c, %s : (tensor<2x6x4x8xf32>, tensor<6x4xf32>, tensor<6x4xf32>) -> tensor<2x6x4x8xf32>
+  %o = nn.attention %qr, %kr, %v4 {causal, window = 4 : i64, scale = 0.35 : f64} : (tensor<2x6x8x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>) -> tensor<2x6x8x8xf32>
+  %r = tensor.collapse_shape %o [[0], [1], [2, 3]] : tensor<2x6x8x8xf32> into tensor<2x6x64xf32>
+  return %r : tensor<2x6x64xf32>
+}
+
+// Positions over four ranks: the tables go on where the previous rank's end.
+// CHECK: partition @positions: equal
+func.func @positions(%x: tensor<2x6x4x10xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {"tp"}, {}, {}]>}) -> (tensor<2x6x4x10xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {"tp"}, {}, {}]>}) {
+  %start = arith.constant 3 : index
+  %c, %s = nn.rotary_table offset %start {attention_scaling = 1.25 : f64, inv_freq = dense<[1.0, 0.5, 0.25]> : tensor<3xf32>} : tensor<6x3xf32>, tensor<6x3xf32>
+  %0 = nn.rotary %x, %c, %s : (tensor<2x6x4x10xf32>, tensor<6x3xf32>, tensor<6x3xf32>) -> tensor<2x6x4x10xf32>
+  return %0 : tensor<2x6x4x10xf32>
+}
+
+// A vocabulary that four ranks do not divide, padded in the table, the head and
+// the loss; labels outside it are ignored.
+// CHECK: partition @vocabulary: equal
+func.func @vocabulary(%x: tensor<2x6x16xf32>) -> tensor<2x6xf32> {
+  %ids = arith.constant dense<[[0, 29, 7, 8, 30, 15], [16, 24, 23, 29, 1, 2]]> : tensor<2x6xi64>
+  %table = tp.parameter "embedding" {tp.shardings = [#tp.sharding<@mesh, [{"tp"}, {}]>]} : tensor<30x16xf32>
+  %0 = nn.embedding %ids, %table : (tensor<2x6xi64>, tensor<30x16xf32>) -> tensor<2x6x16xf32>
+  %1 = arith.addf %0, %x : tensor<2x6x16xf32>
+  %2 = nn.linear %1, %table : (tensor<2x6x16xf32>, tensor<30x16xf32>) -> tensor<2x6x30xf32>
+  %loss = nn.cross_entropy %2, %ids : (tensor<2x6x30xf32>, tensor<2x6xi64>) -> tensor<2x6xf32>
+  return %loss : tensor<2x6xf32>
+}
+
+// The mask is that of the global element, whatever is cut, unevenly too.
+// CHECK: partition @dropout: equal
+func.func @dropout(%x: tensor<6x10xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {"tp"}]>}) -> (tensor<6x10xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {"tp"}]>}) {
+  %seed = arith.constant 1234567890123 : i64
+  %step = arith.constant 7 : i64
+  %0 = nn.dropout %x, %seed, %step {op_id = 3 : i64, probability = 0.5 : f64} : tensor<6x10xf32>
+  return %0 : tensor<6x10xf32>
+}
+
+// Rows over four ranks; the normalised dimension is whole.
+// CHECK: partition @rows: equal
+func.func @rows(%x: tensor<2x6x16xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {"tp"}, {}]>}) -> (tensor<2x6x16xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {"tp"}, {}]>}) {
+  %w = tp.parameter "w" : tensor<16xf32>
+  %b = tp.parameter "b" : tensor<16xf32>
+  %0 = nn.layer_norm %x, %w bias %b {epsilon = 1.0e-5 : f64} : (tensor<2x6x16xf32>, tensor<16xf32>, tensor<16xf32>) -> tensor<2x6x16xf32>
+  %1:2 = nn.rms_norm %0, %w {epsilon = 1.0e-5 : f64} : (tensor<2x6x16xf32>, tensor<16xf32>) -> (tensor<2x6x16xf32>, tensor<2x6xf32>)
+  %2 = nn.softmax %1#0 : tensor<2x6x16xf32>
+  %3 = nn.silu %2 : tensor<2x6x16xf32>
+  %4 = nn.gelu erf %3 : tensor<2x6x16xf32>
+  return %4 : tensor<2x6x16xf32>
+}
