@@ -270,9 +270,10 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
     collectiveList.push_back(describeCollective(op, id));
   int64_t scratch = 0;
   for (const std::string &name : kernels) {
-    kernelList.push_back(name);
-    if (auto bytes = module.lookupSymbol(name)->getAttrOfType<IntegerAttr>(
-            scratchBytesAttrName))
+    Operation *kernel = module.lookupSymbol(name);
+    auto label = kernel->getAttrOfType<StringAttr>(labelAttrName);
+    kernelList.push_back(label ? name + " " + label.getValue().str() : name);
+    if (auto bytes = kernel->getAttrOfType<IntegerAttr>(scratchBytesAttrName))
       scratch = std::max(scratch, bytes.getInt());
   }
   if (auto patterns = module->getAttrOfType<ArrayAttr>(ignoredTensorsAttrName))

@@ -20,6 +20,7 @@
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace tp {
 #define GEN_PASS_DEF_FORMKERNELS
@@ -64,6 +65,25 @@ unsigned getOwnRowDims(linalg::GenericOp op) {
   if (rank == 0 || reducesLast)
     return rank;
   return rank - 1;
+}
+
+/// What a group computes, in a few words: "add+rms_norm".
+std::string describeGroup(ArrayRef<linalg::GenericOp> ops) {
+  SmallVector<std::string> words;
+  for (linalg::GenericOp op : ops) {
+    std::string word;
+    if (auto origin = op->getAttrOfType<StringAttr>(originAttrName))
+      word = origin.getValue().str();
+    else if (Operation *value =
+                 op.getBody()->getTerminator()->getOperand(0).getDefiningOp())
+      word = value->getName().stripDialect().str();
+    else
+      word = "copy";
+    op->removeAttr(originAttrName);
+    if (!llvm::is_contained(words, word))
+      words.push_back(word);
+  }
+  return llvm::join(words, "+");
 }
 
 class Grouper {
@@ -236,9 +256,13 @@ struct FormKernelsPass : tp::impl::FormKernelsBase<FormKernelsPass> {
         grouper.run();
         for (Group *group : grouper.getGroups()) {
           SmallVector<Operation *> ops(group->ops.begin(), group->ops.end());
-          outliner.outline(ops, builder.getNamedAttr(rowDimsAttrName,
-                                                     builder.getI64IntegerAttr(
-                                                         group->numRowDims)));
+          std::string label = describeGroup(group->ops);
+          outliner.outline(
+              ops,
+              {builder.getNamedAttr(rowDimsAttrName, builder.getI64IntegerAttr(
+                                                         group->numRowDims)),
+               builder.getNamedAttr(labelAttrName,
+                                    builder.getStringAttr(label))});
         }
         sortTopologically(block);
       }

@@ -11,6 +11,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tp/Schedule/Passes.h"
+#include "tp/Schedule/RowKernels.h"
 #include "tp/Schedule/Views.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -373,21 +374,35 @@ struct LowerToLinalgPass : tp::impl::LowerToLinalgBase<LowerToLinalgPass> {
         builder.setInsertionPoint(op);
         if (auto rotary = dyn_cast<nn::RotaryOp>(op))
           if (Value value = convertRotary(rotary, builder)) {
+            noteOrigin(op, value.getDefiningOp()->getPrevNode()->getPrevNode());
             rotary.getResult().replaceAllUsesWith(value);
             op->erase();
             changed = true;
             continue;
           }
+        Operation *before = op->getPrevNode();
         FailureOr<SmallVector<Value>> values =
             cast<DecomposeOpInterface>(op).decompose(builder);
         if (failed(values))
           return failure();
+        noteOrigin(op, before);
         op->replaceAllUsesWith(*values);
         op->erase();
         changed = true;
       }
     }
     return success();
+  }
+
+  /// Marks what was made between `before` and `op` with the name of `op`.
+  void noteOrigin(Operation *op, Operation *before) {
+    Attribute origin = op->getAttr(originAttrName);
+    if (!origin)
+      origin = StringAttr::get(&getContext(), op->getName().stripDialect());
+    Operation *made = before ? before->getNextNode() : &op->getBlock()->front();
+    for (; made != op; made = made->getNextNode())
+      if (isa<linalg::LinalgOp, DecomposeOpInterface>(made))
+        made->setAttr(originAttrName, origin);
   }
 
   LogicalResult generalise(func::FuncOp function) {

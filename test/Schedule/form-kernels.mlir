@@ -6,7 +6,7 @@
 // CHECK-NOT: call
 // CHECK: return %[[R]]#0, %[[R]]#1
 // CHECK: func private @rows_0
-// CHECK-SAME: tp.kernel = "rows", tp.row_dims = 2 : i64
+// CHECK-SAME: tp.kernel = "rows", tp.label = "addf+rms_norm", tp.row_dims = 2 : i64
 // CHECK-COUNT-4: linalg.generic
 // CHECK-NOT: linalg.generic
 func.func @residual_norm(%x: tensor<1x64x48xf32>, %y: tensor<1x64x48xf32>, %w: tensor<48xf32>) -> (tensor<1x64x48xf32>, tensor<1x64x48xf32>) {

@@ -24,6 +24,11 @@ inline constexpr llvm::StringLiteral kernelAttrName = "tp.kernel";
 /// On a row kernel: how many leading dimensions of its results are rows.
 inline constexpr llvm::StringLiteral rowDimsAttrName = "tp.row_dims";
 
+/// On operations, while schedule runs: the nn operation they come from.
+inline constexpr llvm::StringLiteral originAttrName = "tp.origin";
+/// On a row kernel: what it computes, for timelines.
+inline constexpr llvm::StringLiteral labelAttrName = "tp.label";
+
 /// Bytes of one element in memory (booleans take one).
 int64_t getElementBytes(mlir::Type type);
 /// Bytes of a tensor in memory.
