@@ -53,7 +53,10 @@ static constexpr llvm::StringLiteral sequenceRules = R"json(,
   {"carried": "*", "rank": 3, "dims": [null, ["tp"], []], "even": "sequence",
    "comment": "the residual stream"},
   {"value": "nn.embedding", "rank": 3, "dims": [null, ["tp"], []],
-   "even": "sequence"}
+   "even": "sequence"},
+  {"value": "nn.rms_norm", "at": "*input_layernorm", "rank": 3,
+   "dims": [null, [], []], "optional": true,
+   "comment": "one gather for queries, keys and values, also where every rank holds the one KV head"}
 )json";
 
 std::optional<std::string> tp::getBuiltinPlan(llvm::StringRef name) {

@@ -14,6 +14,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Ledger/Ledger.h"
 #include "tp/Support/ReadModule.h"
 #include "tp/Target/Artifact.h"
 #include "llvm/Support/FileSystem.h"
@@ -87,6 +88,20 @@ static void reportMemory(const Program &program, llvm::raw_ostream &log) {
   }
 }
 
+/// The ledger goes to standard output, unless the IR or artifact does.
+static LogicalResult printLedger(ModuleOp module,
+                                 const CompileOptions &options) {
+  bool outputTaken =
+      options.output == "-" || (options.output.empty() && options.lastStage);
+  llvm::raw_ostream &out = outputTaken ? llvm::errs() : llvm::outs();
+  if (failed(explain(module, out,
+                     options.explain == Explain::Json ? ExplainFormat::Json
+                                                      : ExplainFormat::Table)))
+    return failure();
+  out.flush();
+  return success();
+}
+
 LogicalResult tp::compile(MLIRContext &context, const CompileOptions &options,
                           llvm::raw_ostream &log) {
   using Clock = std::chrono::steady_clock;
@@ -124,7 +139,18 @@ LogicalResult tp::compile(MLIRContext &context, const CompileOptions &options,
       if (failed(writeModule(*module, path)))
         return failure();
     }
-    if (options.lastStage == stage)
+    bool isLast = options.lastStage == stage;
+    // What the collectives are when the last pass that changes them has run.
+    bool isFinal =
+        stage == Stage::Collectives || (isLast && stage == Stage::Partition);
+    if (options.explain != Explain::No && isFinal) {
+      if (failed(printLedger(*module, options)))
+        return failure();
+      // Nothing else was asked for.
+      if (options.output.empty() && !options.lastStage)
+        return success();
+    }
+    if (isLast)
       return writeModule(*module,
                          options.output.empty() ? "-" : options.output);
   }

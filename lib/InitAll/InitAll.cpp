@@ -14,6 +14,7 @@
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 #include "tp/Annotate/Passes.h"
+#include "tp/Collectives/Passes.h"
 #include "tp/Conversion/Passes.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/NN/Transforms/Passes.h"
@@ -40,6 +41,7 @@ void tp::registerAllPasses() {
   registerPropagatePasses();
   registerPartitionPasses();
   registerLedgerPasses();
+  registerCollectivesPasses();
   registerVerifyPasses();
   registerSchedulePasses();
   registerConversionPasses();

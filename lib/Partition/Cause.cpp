@@ -144,6 +144,14 @@ static std::string explainUse(OpOperand &use, unsigned dim,
            " of the function is declared so";
   if (isa<RepeatOp, YieldOp>(op))
     return "the value carried by tp.repeat is";
+  if (auto constraint = dyn_cast<ShardingConstraintOp>(op)) {
+    // Where a value is declared whole, the use that makes it worth it.
+    for (OpOperand &next : constraint.getResult().getUses())
+      if (std::string why = explainUse(next, dim, freed, mesh);
+          StringRef(why).contains(" factor "))
+        return why;
+    return name + " " + whole;
+  }
   FailureOr<OpAnalysis> analysis = analyzeOp(op, mesh);
   if (failed(analysis))
     return name + " " + whole;

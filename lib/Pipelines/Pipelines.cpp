@@ -15,6 +15,7 @@
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 #include "tp/Annotate/Passes.h"
+#include "tp/Collectives/Passes.h"
 #include "tp/Conversion/Passes.h"
 #include "tp/Dialect/NN/Transforms/Passes.h"
 #include "tp/Import/Passes.h"
@@ -85,6 +86,15 @@ static void buildPartition(OpPassManager &manager) {
   manager.addPass(createVerifyPartitioned());
 }
 
+static void buildCollectives(OpPassManager &manager) {
+  manager.addPass(createDropCollectives());
+  manager.addPass(createDelayReductions());
+  manager.addPass(createMergeReductions());
+  manager.addPass(createFuseSlices());
+  manager.addPass(createDropCollectives());
+  manager.addPass(createVerifyCollectives());
+}
+
 static void buildSchedule(OpPassManager &manager) {
   manager.addNestedPass<func::FuncOp>(createRecogniseLinear());
   manager.addPass(createFormGemms());
@@ -107,7 +117,7 @@ void tp::buildStage(OpPassManager &manager, Stage stage,
   case Stage::Partition:
     return buildPartition(manager);
   case Stage::Collectives:
-    return;
+    return buildCollectives(manager);
   case Stage::Schedule:
     return buildSchedule(manager);
   case Stage::Lower:

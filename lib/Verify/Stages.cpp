@@ -13,6 +13,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "tp/Annotate/Passes.h"
 #include "tp/Partition/Passes.h"
+#include "tp/Pipelines/Pipelines.h"
 #include "tp/Propagate/Passes.h"
 
 using namespace mlir;
@@ -20,7 +21,7 @@ using namespace mlir;
 namespace tp {
 
 ArrayRef<StringRef> getVerifiableStages() {
-  static const StringRef stages[] = {"propagate", "partition"};
+  static const StringRef stages[] = {"propagate", "partition", "collectives"};
   return stages;
 }
 
@@ -59,6 +60,9 @@ std::vector<VerifyStage> makeVerifyStages(StringRef mesh, StringRef plan,
     passes.addPass(createInsertReshards());
     passes.addPass(createPartition());
     passes.addPass(createVerifyPartitioned());
+  });
+  add("collectives", [](PassManager &passes) {
+    buildStage(passes, Stage::Collectives, StageOptions());
   });
   while (!stages.empty() && !stages.back().compare)
     stages.pop_back();

@@ -85,6 +85,12 @@ int main(int argc, char **argv) {
       return refuse("for the --compile-to option: expected one of " + names +
                     ", got '" + compileTo + "'");
     }
+    if (options.explain != tp::Explain::No &&
+        *options.lastStage < tp::Stage::Partition)
+      return refuse("for the --explain option: expected --compile-to=partition "
+                    "or a later stage, because the collectives are what it "
+                    "explains, got '" +
+                    compileTo + "'");
   } else if (output.empty() && options.explain == tp::Explain::No) {
     return refuse("expected -o model.tpa, --compile-to=STAGE or --explain");
   }

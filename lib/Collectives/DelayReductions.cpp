@@ -1,0 +1,159 @@
+//===- DelayReductions.cpp - tp-delay-reductions --------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Looks down the chain of linear operations after a reduction and moves it to
+// where it is least, or where it meets what it can be merged with. It is never
+// moved for nothing: a later reduction keeps a full addend alive for longer.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Rewrite.h"
+#include "tp/Collectives/Passes.h"
+
+namespace tp {
+#define GEN_PASS_DEF_DELAYREDUCTIONS
+#include "tp/Collectives/Passes.h.inc"
+} // namespace tp
+
+using namespace mlir;
+using namespace tp;
+
+namespace {
+class ReductionDelayer {
+public:
+  ReductionDelayer(CollectiveOpInterface reduction, PerRankFunction &function)
+      : reduction(reduction), function(function),
+        axes(getStepAxes(reduction, function.mesh)),
+        isScatter(isa<ReduceScatterOp>(reduction.getOperation())) {}
+
+  /// How many of the operations after the reduction it should move past.
+  unsigned findTarget() const;
+  /// Move past the next one.
+  CollectiveOpInterface moveOnce(StringRef pass);
+
+private:
+  /// The only use of `value`, if it is in the same block and linear in it.
+  Operation *getLinearUser(Value value) const;
+  /// True if `op` adds `value` to what another such reduction can reach.
+  bool meetsAnother(Operation *op, Value value) const;
+  bool comesFromAlike(Value value) const;
+  /// True if `op` takes this rank's part along the reduction's axes.
+  bool isSliceOfIt(Operation *op) const {
+    return !isScatter && isa<SliceOp>(op) &&
+           getStepAxes(op, function.mesh) == axes;
+  }
+
+  CollectiveOpInterface reduction;
+  PerRankFunction &function;
+  AxisList axes;
+  bool isScatter;
+};
+} // namespace
+
+Operation *ReductionDelayer::getLinearUser(Value value) const {
+  if (!value.hasOneUse())
+    return nullptr;
+  OpOperand &use = *value.getUses().begin();
+  Operation *user = use.getOwner();
+  if (user->getBlock() != reduction->getBlock() ||
+      !isLinearIn(user, use.getOperandNumber(), axes, isScatter, function))
+    return nullptr;
+  return user;
+}
+
+bool ReductionDelayer::comesFromAlike(Value value) const {
+  while (value.hasOneUse()) {
+    if (CollectiveOpInterface other = getSumReduction(value))
+      return areAlike(reduction, other);
+    Operation *op = value.getDefiningOp();
+    if (!op || op->getBlock() != reduction->getBlock())
+      return false;
+    // The one operand that a reduction may have made.
+    std::optional<unsigned> through;
+    for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+      if (operand.hasOneUse() &&
+          isLinearIn(op, static_cast<unsigned>(index), axes, isScatter,
+                     function) &&
+          getLocalBytes(value) <= getLocalBytes(operand))
+        through = index;
+    if (!through)
+      return false;
+    value = op->getOperand(*through);
+  }
+  return false;
+}
+
+bool ReductionDelayer::meetsAnother(Operation *op, Value value) const {
+  SmallVector<unsigned> operands;
+  for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+    if (operand == value ||
+        (isa<RankedTensorType>(operand.getType()) && comesFromAlike(operand)))
+      operands.push_back(index);
+  return operands.size() >= 2 &&
+         isLinearIn(op, operands, axes, isScatter, function);
+}
+
+unsigned ReductionDelayer::findTarget() const {
+  Value value = reduction->getResult(0);
+  int64_t limit = getLocalBytes(reduction->getOperand(0));
+  int64_t least = limit;
+  unsigned target = 0;
+  for (unsigned passed = 0;; ++passed) {
+    if (passed > 0) {
+      int64_t bytes = getLocalBytes(value);
+      if (isScatter)
+        bytes *= getShardCount(axes);
+      if (bytes > limit)
+        return target;
+      bool meets = false;
+      if (value.hasOneUse()) {
+        Operation *user = *value.getUsers().begin();
+        meets = user->getBlock() == reduction->getBlock() &&
+                (isSliceOfIt(user) || meetsAnother(user, value));
+      }
+      if (bytes < least || (meets && bytes <= least)) {
+        least = bytes;
+        target = passed;
+      }
+    }
+    Operation *user = getLinearUser(value);
+    if (!user)
+      return target;
+    value = user->getResult(0);
+  }
+}
+
+CollectiveOpInterface ReductionDelayer::moveOnce(StringRef pass) {
+  OpOperand &use = *reduction->getResult(0).getUses().begin();
+  return cast<CollectiveOpInterface>(
+      reduceAfter(use.getOwner(), use.getOperandNumber(),
+                  withPass(reduction.getLedgerEntry(), pass), function));
+}
+
+namespace {
+struct DelayReductions : tp::impl::DelayReductionsBase<DelayReductions> {
+  void runOnOperation() override {
+    auto delay = [&](PerRankFunction &function) {
+      SmallVector<CollectiveOpInterface> reductions;
+      function.function->walk([&](Operation *op) {
+        if (op->getNumResults() == 1)
+          if (CollectiveOpInterface reduction =
+                  getSumReduction(op->getResult(0)))
+            reductions.push_back(reduction);
+      });
+      for (CollectiveOpInterface reduction : reductions) {
+        unsigned steps = ReductionDelayer(reduction, function).findTarget();
+        for (unsigned i = 0; i < steps; ++i)
+          reduction =
+              ReductionDelayer(reduction, function).moveOnce(getArgument());
+        numDelayed += steps;
+      }
+      return success();
+    };
+    if (failed(forEachFunction(getOperation(), delay)))
+      return signalPassFailure();
+  }
+};
+} // namespace

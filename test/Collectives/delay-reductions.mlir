@@ -1,0 +1,87 @@
+// RUN: tp-opt %s --split-input-file --tp-delay-reductions --tp-verify-partitioned | FileCheck %s
+
+// Past a narrowing cast: half the bytes.
+
+#rep = #tp.sharding<@mesh, [{}, {}]>
+#col = #tp.sharding<@mesh, [{}, {"tp"}]>
+#part = #tp.sharding<@mesh, [{}, {}], partial sum {"tp"}>
+#linear = #tp.rule<["s" 8, "n" 16, "k" 64 sum], ([0], [2]) multilinear, ([1], [2]) multilinear -> ([0], [1])>
+#cast = #tp.rule<["a" 8, "b" 16], ([0], [1]) multilinear -> ([0], [1])>
+tp.mesh @mesh <["tp"=2]>
+// CHECK-LABEL: func.func @narrow
+func.func @narrow(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col}, %w: tensor<16x32xf32> {tp.global_type = tensor<16x64xf32>, tp.sharding = #col})
+    -> (tensor<8x16xbf16> {tp.global_type = tensor<8x16xbf16>, tp.sharding = #rep}) {
+  // CHECK: %[[Y:.*]] = nn.linear
+  // CHECK: %[[N:.*]] = arith.truncf %[[Y]] {{.*}} partial sum {"tp"}
+  // CHECK: tp.all_reduce sum %[[N]] {{.*}} pass = "tp-delay-reductions">{{.*}} : tensor<8x16xbf16> -> tensor<8x16xbf16>
+  %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
+  %r = tp.all_reduce sum %y over @mesh ["tp"] {from = #part, to = #rep, ledger = #tp.ledger<0, cause = "c", annotation = "w", pass = "tp-insert-reshards">} : tensor<8x16xf32> -> tensor<8x16xf32>
+  %n = arith.truncf %r {tp.rule = #cast, tp.shardings = [#rep]} : tensor<8x16xf32> to tensor<8x16xbf16>
+  return %n : tensor<8x16xbf16>
+}
+
+// -----
+
+// Not past a widening cast, nor past one that is no less and meets nothing.
+
+#rep = #tp.sharding<@mesh, [{}, {}]>
+#col = #tp.sharding<@mesh, [{}, {"tp"}]>
+#part = #tp.sharding<@mesh, [{}, {}], partial sum {"tp"}>
+#linear = #tp.rule<["s" 8, "n" 16, "k" 64 sum], ([0], [2]) multilinear, ([1], [2]) multilinear -> ([0], [1])>
+#cast = #tp.rule<["a" 8, "b" 16], ([0], [1]) multilinear -> ([0], [1])>
+tp.mesh @mesh <["tp"=2]>
+// CHECK-LABEL: func.func @widen
+func.func @widen(%x: tensor<8x32xbf16> {tp.global_type = tensor<8x64xbf16>, tp.sharding = #col}, %w: tensor<16x32xbf16> {tp.global_type = tensor<16x64xbf16>, tp.sharding = #col})
+    -> (tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}, tensor<8x16xbf16> {tp.global_type = tensor<8x16xbf16>, tp.sharding = #rep}) {
+  // CHECK: %[[Y:.*]] = nn.linear
+  // CHECK: tp.all_reduce sum %[[Y]] {{.*}} : tensor<8x16xbf16> -> tensor<8x16xbf16>
+  // CHECK: arith.extf
+  %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xbf16>, tensor<16x32xbf16>) -> tensor<8x16xbf16>
+  %r = tp.all_reduce sum %y over @mesh ["tp"] {from = #part, to = #rep, ledger = #tp.ledger<0, cause = "c", annotation = "w", pass = "tp-insert-reshards">} : tensor<8x16xbf16> -> tensor<8x16xbf16>
+  %n = arith.extf %r {tp.rule = #cast, tp.shardings = [#rep]} : tensor<8x16xbf16> to tensor<8x16xf32>
+  // CHECK: %[[Z:.*]] = nn.linear
+  // CHECK: tp.all_reduce sum %[[Z]]
+  // CHECK: arith.negf
+  %z = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xbf16>, tensor<16x32xbf16>) -> tensor<8x16xbf16>
+  %q = tp.all_reduce sum %z over @mesh ["tp"] {from = #part, to = #rep, ledger = #tp.ledger<1, cause = "c", annotation = "w", pass = "tp-insert-reshards">} : tensor<8x16xbf16> -> tensor<8x16xbf16>
+  %m = arith.negf %q {tp.rule = #cast, tp.shardings = [#rep]} : tensor<8x16xbf16>
+  return %n, %m : tensor<8x16xf32>, tensor<8x16xbf16>
+}
+
+// -----
+
+// To where it meets another, and to a slice; the merged and fused forms are
+// those of the next passes.
+
+#rep = #tp.sharding<@mesh, [{}, {}]>
+#col = #tp.sharding<@mesh, [{}, {"tp"}]>
+#part = #tp.sharding<@mesh, [{}, {}], partial sum {"tp"}>
+#linear = #tp.rule<["s" 8, "n" 16, "k" 64 sum], ([0], [2]) multilinear, ([1], [2]) multilinear -> ([0], [1])>
+#neg = #tp.rule<["a" 8, "b" 16], ([0], [1]) multilinear -> ([0], [1])>
+#add = #tp.rule<["a" 8, "b" 16], ([0], [1]) additive, ([0], [1]) additive -> ([0], [1])>
+tp.mesh @mesh <["tp"=2]>
+// CHECK-LABEL: func.func @meet
+func.func @meet(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col}, %w: tensor<16x32xf32> {tp.global_type = tensor<16x64xf32>, tp.sharding = #col})
+    -> (tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}, tensor<8x8xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #col}) {
+  // CHECK: %[[A:.*]] = nn.linear
+  // CHECK: %[[NEG:.*]] = arith.negf %[[A]]
+  // CHECK: %[[AR:.*]] = tp.all_reduce sum %[[NEG]]
+  %a = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
+  %a1 = tp.all_reduce sum %a over @mesh ["tp"] {from = #part, to = #rep, ledger = #tp.ledger<0, cause = "c", annotation = "w", pass = "tp-insert-reshards">} : tensor<8x16xf32> -> tensor<8x16xf32>
+  %n = arith.negf %a1 {tp.rule = #neg, tp.shardings = [#rep]} : tensor<8x16xf32>
+  // CHECK: %[[B:.*]] = nn.linear
+  // CHECK: %[[BR:.*]] = tp.all_reduce sum %[[B]]
+  // CHECK: arith.addf %[[AR]], %[[BR]]
+  %b = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
+  %b1 = tp.all_reduce sum %b over @mesh ["tp"] {from = #part, to = #rep, ledger = #tp.ledger<1, cause = "c", annotation = "w", pass = "tp-insert-reshards">} : tensor<8x16xf32> -> tensor<8x16xf32>
+  %s = arith.addf %n, %b1 {tp.rule = #add, tp.shardings = [#rep]} : tensor<8x16xf32>
+  // CHECK: %[[C:.*]] = nn.linear
+  // CHECK: %[[CN:.*]] = arith.negf %[[C]]
+  // CHECK: %[[CR:.*]] = tp.all_reduce sum %[[CN]]
+  // CHECK: tp.slice %[[CR]]
+  %c = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
+  %c1 = tp.all_reduce sum %c over @mesh ["tp"] {from = #part, to = #rep, ledger = #tp.ledger<2, cause = "c", annotation = "w", pass = "tp-insert-reshards">} : tensor<8x16xf32> -> tensor<8x16xf32>
+  %cn = arith.negf %c1 {tp.rule = #neg, tp.shardings = [#rep]} : tensor<8x16xf32>
+  %t = tp.slice %cn dim 1 over @mesh ["tp"] {from = #rep, to = #col} : tensor<8x16xf32> -> tensor<8x8xf32>
+  return %s, %t : tensor<8x16xf32>, tensor<8x8xf32>
+}

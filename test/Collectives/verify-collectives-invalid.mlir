@@ -1,0 +1,92 @@
+// RUN: tp-opt --tp-propagate-pipeline --tp-partition-pipeline --tp-collectives-pipeline %s -split-input-file -verify-diagnostics
+
+// Forbidden in a function.
+
+#column = #tp.sharding<@mesh, [{"tp"}, {}]>
+#row = #tp.sharding<@mesh, [{}, {"tp"}]>
+#whole = #tp.sharding<@mesh, [{}, {}]>
+tp.mesh @mesh <["tp"=4]>
+// expected-note@+1 {{the budget of this function is #tp.comm_budget<none>}}
+func.func @main(%x: tensor<8x64xf32> {tp.sharding = #whole}) -> (tensor<8x64xf32> {tp.sharding = #whole}) attributes {tp.comm_budget = #tp.comm_budget<none>} {
+  %r = tp.repeat 3 times iter(%x) : (tensor<8x64xf32>) -> tensor<8x64xf32> {
+  ^bb0(%i: index, %h: tensor<8x64xf32>):
+    %up = tp.parameter "{i}.up.weight" {tp.shardings = [#column]} : tensor<256x64xf32>
+    %down = tp.parameter "{i}.down.weight" {tp.shardings = [#row]} : tensor<64x256xf32>
+    %0 = nn.linear %h, %up : (tensor<8x64xf32>, tensor<256x64xf32>) -> tensor<8x256xf32>
+    %1 = nn.gelu erf %0 : tensor<8x256xf32>
+    // expected-error@+1 {{'tp.all_reduce' op exceeds the communication budget: expected no collective, got 3 calls of any collective and 6144 bytes; its cause is: partial sum of nn.linear over factor k; without the annotation '{i}.down.weight dim 1 on "tp"' it is not needed}}
+    %2 = nn.linear %1, %down : (tensor<8x256xf32>, tensor<64x256xf32>) -> tensor<8x64xf32>
+    tp.yield %2 : tensor<8x64xf32>
+  }
+  return %r : tensor<8x64xf32>
+}
+
+// -----
+
+// Too many calls: three layers.
+
+#column = #tp.sharding<@mesh, [{"tp"}, {}]>
+#row = #tp.sharding<@mesh, [{}, {"tp"}]>
+#whole = #tp.sharding<@mesh, [{}, {}]>
+tp.mesh @mesh <["tp"=4]>
+// expected-note@+1 {{the budget of this function is #tp.comm_budget<all_reduce count 2>}}
+func.func @main(%x: tensor<8x64xf32> {tp.sharding = #whole}) -> (tensor<8x64xf32> {tp.sharding = #whole}) attributes {tp.comm_budget = #tp.comm_budget<all_reduce count 2>} {
+  %r = tp.repeat 3 times iter(%x) : (tensor<8x64xf32>) -> tensor<8x64xf32> {
+  ^bb0(%i: index, %h: tensor<8x64xf32>):
+    %up = tp.parameter "{i}.up.weight" {tp.shardings = [#column]} : tensor<256x64xf32>
+    %down = tp.parameter "{i}.down.weight" {tp.shardings = [#row]} : tensor<64x256xf32>
+    %0 = nn.linear %h, %up : (tensor<8x64xf32>, tensor<256x64xf32>) -> tensor<8x256xf32>
+    %1 = nn.gelu erf %0 : tensor<8x256xf32>
+    // expected-error@+1 {{'tp.all_reduce' op exceeds the communication budget: expected at most 2 calls of tp.all_reduce, got 3 calls of tp.all_reduce and 6144 bytes; its cause is: partial sum of nn.linear over factor k; without the annotation '{i}.down.weight dim 1 on "tp"' it is not needed}}
+    %2 = nn.linear %1, %down : (tensor<8x256xf32>, tensor<64x256xf32>) -> tensor<8x64xf32>
+    tp.yield %2 : tensor<8x64xf32>
+  }
+  return %r : tensor<8x64xf32>
+}
+
+// -----
+
+// Too many bytes in one iteration.
+
+#column = #tp.sharding<@mesh, [{"tp"}, {}]>
+#row = #tp.sharding<@mesh, [{}, {"tp"}]>
+#whole = #tp.sharding<@mesh, [{}, {}]>
+tp.mesh @mesh <["tp"=4]>
+
+func.func @main(%x: tensor<8x64xf32> {tp.sharding = #whole}) -> (tensor<8x64xf32> {tp.sharding = #whole}) {
+  // expected-note@+1 {{the budget of this repeated layer is #tp.comm_budget<all_reduce bytes 2047>}}
+  %r = tp.repeat 3 times iter(%x) {tp.comm_budget = #tp.comm_budget<all_reduce bytes 2047>} : (tensor<8x64xf32>) -> tensor<8x64xf32> {
+  ^bb0(%i: index, %h: tensor<8x64xf32>):
+    %up = tp.parameter "{i}.up.weight" {tp.shardings = [#column]} : tensor<256x64xf32>
+    %down = tp.parameter "{i}.down.weight" {tp.shardings = [#row]} : tensor<64x256xf32>
+    %0 = nn.linear %h, %up : (tensor<8x64xf32>, tensor<256x64xf32>) -> tensor<8x256xf32>
+    %1 = nn.gelu erf %0 : tensor<8x256xf32>
+    // expected-error@+1 {{'tp.all_reduce' op exceeds the communication budget: expected at most 2047 bytes of tp.all_reduce, got 1 call of tp.all_reduce and 2048 bytes; its cause is: partial sum of nn.linear over factor k; without the annotation '{i}.down.weight dim 1 on "tp"' it is not needed}}
+    %2 = nn.linear %1, %down : (tensor<8x256xf32>, tensor<64x256xf32>) -> tensor<8x64xf32>
+    tp.yield %2 : tensor<8x64xf32>
+  }
+  return %r : tensor<8x64xf32>
+}
+
+// -----
+
+// Count and bytes of one kind; the other kinds are free.
+
+#column = #tp.sharding<@mesh, [{"tp"}, {}]>
+#row = #tp.sharding<@mesh, [{}, {"tp"}]>
+#whole = #tp.sharding<@mesh, [{}, {}]>
+tp.mesh @mesh <["tp"=4]>
+// expected-note@+1 {{the budget of this function is #tp.comm_budget<all_reduce count 3 bytes 6000, all_gather none>}}
+func.func @main(%x: tensor<8x64xf32> {tp.sharding = #whole}) -> (tensor<8x64xf32> {tp.sharding = #whole}) attributes {tp.comm_budget = #tp.comm_budget<all_reduce count 3 bytes 6000, all_gather none>} {
+  %r = tp.repeat 3 times iter(%x) : (tensor<8x64xf32>) -> tensor<8x64xf32> {
+  ^bb0(%i: index, %h: tensor<8x64xf32>):
+    %up = tp.parameter "{i}.up.weight" {tp.shardings = [#column]} : tensor<256x64xf32>
+    %down = tp.parameter "{i}.down.weight" {tp.shardings = [#row]} : tensor<64x256xf32>
+    %0 = nn.linear %h, %up : (tensor<8x64xf32>, tensor<256x64xf32>) -> tensor<8x256xf32>
+    %1 = nn.gelu erf %0 : tensor<8x256xf32>
+    // expected-error@+1 {{'tp.all_reduce' op exceeds the communication budget: expected at most 3 calls of tp.all_reduce and 6000 bytes, got 3 calls of tp.all_reduce and 6144 bytes; its cause is: partial sum of nn.linear over factor k; without the annotation '{i}.down.weight dim 1 on "tp"' it is not needed}}
+    %2 = nn.linear %1, %down : (tensor<8x256xf32>, tensor<64x256xf32>) -> tensor<8x64xf32>
+    tp.yield %2 : tensor<8x64xf32>
+  }
+  return %r : tensor<8x64xf32>
+}
