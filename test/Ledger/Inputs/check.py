@@ -35,15 +35,11 @@ assert {k: v[0] for k, v in totals.items()} == expected, totals
 assert report["traffic"] == sum(v[2] for v in totals.values())
 assert report["traffic"] == report["bound"], (report["traffic"], report["bound"])
 
-parameters = report["parameters"]
-excess = parameters["excess"]
-assert set(excess) == {"padding", "kv_copies", "norms", "biases", "other"}
-assert excess["other"] == 0 and not parameters["held_whole"], parameters
-assert parameters["degree"] == ranks
-more = parameters["bytes_per_rank"] - parameters["bytes_model"] / ranks
-assert abs(sum(excess.values()) - more) <= 2, (excess, more)
-flops = report["flops"]
-more = flops["per_rank"] - flops["model"] / ranks
-assert abs(sum(flops["excess"].values()) - more) <= 2, flops
-assert flops["excess"]["other"] == 0, flops
+for share, suffix in ((report["parameters"], "_bytes"), (report["flops"], "")):
+    more = share["per_rank" + suffix] - share["model" + suffix] / ranks
+    excess = share["excess"]
+    assert set(excess) == {"replicated", "copies", "padding"}
+    assert abs(sum(excess.values()) - more) <= 2, (excess, more)
+for tensor in report["parameters"]["replicated"]:
+    assert any(part in tensor["name"] for part in ("norm", "bias", "k_proj", "v_proj")), tensor
 print("ok", " ".join(f"{k}={v[0]}" for k, v in sorted(totals.items())))
