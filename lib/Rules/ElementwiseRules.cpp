@@ -36,13 +36,12 @@ static FailureOr<ShardingRule> getRule(Operation *op) {
   SmallVector<Form> inputs;
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
     rule.operands.push_back(isTensor(operand) ? dims : TensorFactors());
-    inputs.push_back(getInputForm(i, size));
+    // A scalar is the same on every rank; partial values are tensors.
+    inputs.push_back(isTensor(operand) ? getInputForm(i, size)
+                                       : getConstantForm(operand, size));
   }
   rule.results.assign(op->getNumResults(), dims);
   rule.linearity = classify(transferForm(op, inputs, size), size);
-  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
-    if (!isTensor(operand))
-      rule.linearity[i] = Linearity::None;
   return rule;
 }
 

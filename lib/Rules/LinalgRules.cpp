@@ -113,15 +113,28 @@ static std::optional<ReductionKind> matchReductionKind(LinalgOp op) {
   return kind;
 }
 
+/// True if every reduction loop is in the operand's map: each of its elements
+/// then enters a sum once, however the loops are cut.
+static bool isInAllReductions(LinalgOp op, OpOperand &operand) {
+  AffineMap map = op.getMatchingIndexingMap(&operand);
+  SmallVector<unsigned> loops;
+  op.getReductionDims(loops);
+  return llvm::all_of(loops,
+                      [&](unsigned loop) { return map.isFunctionOfDim(loop); });
+}
+
 static SmallVector<Linearity, 4> getLinearity(LinalgOp op, bool isReduction,
                                               bool isSum) {
   unsigned size = op->getNumOperands();
   SmallVector<Linearity, 4> linearity(size, Linearity::None);
   if (isReduction && !isSum)
     return linearity;
+  // A scalar is the same on every rank; partial values are tensors.
   SmallVector<Form> inputs;
-  for (unsigned i = 0; i < size; ++i)
-    inputs.push_back(getInputForm(i, size));
+  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+    inputs.push_back(isa<RankedTensorType>(operand.getType())
+                         ? getInputForm(i, size)
+                         : getConstantForm(operand, size));
   DenseMap<Value, Form> forms = interpret<Form>(
       *op.getBlock(), inputs,
       [&](Value value) { return getConstantForm(value, size); },
@@ -135,11 +148,13 @@ static SmallVector<Linearity, 4> getLinearity(LinalgOp op, bool isReduction,
   for (Value value : op.getBlock()->getTerminator()->getOperands())
     llvm::append_range(terms, forms[value]);
   linearity = classify(terms, size);
-  // A scalar or constant operand is the same on every rank; partial values are
-  // tensors.
-  for (OpOperand &operand : op->getOpOperands())
-    if (!isa<RankedTensorType>(operand.get().getType()))
-      linearity[operand.getOperandNumber()] = Linearity::None;
+  // In the sum over k of x[m] + w[k], x is added as often as there are k: it
+  // may neither count once nor be partial beside a w that does not.
+  if (isSum)
+    for (OpOperand *input : op.getDpsInputOperands())
+      if (linearity[input->getOperandNumber()] == Linearity::Additive &&
+          !isInAllReductions(op, *input))
+        linearity.assign(size, Linearity::None);
   if (isSum)
     for (OpOperand &init : op.getDpsInitsMutable())
       if (linearity[init.getOperandNumber()] == Linearity::None)

@@ -74,3 +74,45 @@ func.func @linear(%x: tensor<6x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"
   %4 = math.tanh %3 : tensor<6x4xf32>
   return %4 : tensor<6x4xf32>
 }
+
+// A partial bias or initial value beside a product that is whole.
+// CHECK: partition @bias: equal
+func.func @bias(%x: tensor<6x8xf32>, %w: tensor<4x8xf32>, %a: tensor<1x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}]>}, %b: tensor<4x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}]>}) -> tensor<6x4xf32> {
+  %p = nn.linear %a, %b : (tensor<1x8xf32>, tensor<4x8xf32>) -> tensor<1x4xf32>
+  %bias = tensor.collapse_shape %p [[0, 1]] : tensor<1x4xf32> into tensor<4xf32>
+  %0 = nn.linear %x, %w bias %bias : (tensor<6x8xf32>, tensor<4x8xf32>, tensor<4xf32>) -> tensor<6x4xf32>
+  return %0 : tensor<6x4xf32>
+}
+
+// CHECK: partition @out: equal
+func.func @out(%x: tensor<6x8xf32>, %w: tensor<8x4xf32>, %a: tensor<6x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}]>}, %b: tensor<4x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}]>}) -> tensor<6x4xf32> {
+  %p = nn.linear %a, %b : (tensor<6x8xf32>, tensor<4x8xf32>) -> tensor<6x4xf32>
+  %0 = linalg.matmul ins(%x, %w : tensor<6x8xf32>, tensor<8x4xf32>) outs(%p : tensor<6x4xf32>) -> tensor<6x4xf32>
+  return %0 : tensor<6x4xf32>
+}
+
+// What has no place in the reduction is added at every step of it, and a scalar
+// by every rank.
+// CHECK: partition @often: equal
+func.func @often(%x: tensor<6xf32>, %w: tensor<6x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}]>}, %i: tensor<6xf32>) -> tensor<6xf32> {
+  %0 = linalg.generic {indexing_maps = [#row, #id, #row], iterator_types = ["parallel", "reduction"]} ins(%x, %w : tensor<6xf32>, tensor<6x8xf32>) outs(%i : tensor<6xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %d = arith.subf %b, %a : f32
+    %s = arith.addf %out, %d : f32
+    linalg.yield %s : f32
+  } -> tensor<6xf32>
+  return %0 : tensor<6xf32>
+}
+
+// CHECK: partition @scalar: equal
+func.func @scalar(%x: tensor<6x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}]>}, %b: tensor<4x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}]>}) -> tensor<6x4xf32> {
+  %f = arith.constant 2.0 : f32
+  %p = nn.linear %x, %b : (tensor<6x8xf32>, tensor<4x8xf32>) -> tensor<6x4xf32>
+  %e = tensor.empty() : tensor<6x4xf32>
+  %0 = linalg.generic {indexing_maps = [#id, affine_map<(d0, d1) -> ()>, #id], iterator_types = ["parallel", "parallel"]} ins(%p, %f : tensor<6x4xf32>, f32) outs(%e : tensor<6x4xf32>) {
+  ^bb0(%a: f32, %c: f32, %out: f32):
+    %s = arith.addf %a, %c : f32
+    linalg.yield %s : f32
+  } -> tensor<6x4xf32>
+  return %0 : tensor<6x4xf32>
+}

@@ -107,6 +107,38 @@ func.func @two_results(%x: tensor<4x6xf32>, %v: tensor<4xf32>) {
   return
 }
 
+// x is added at every step: it may neither count once nor be partial.
+func.func @often(%x: tensor<4xf32>, %w: tensor<4x6xf32>, %v: tensor<4xf32>) {
+  // expected-remark @below {{d0=4, d1=6 sum: [d0], [d0, d1], [d0] initial -> [d0]}}
+  %0 = linalg.generic {indexing_maps = [#row, #id, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x, %w : tensor<4xf32>, tensor<4x6xf32>) outs(%v : tensor<4xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %1 = arith.subf %b, %a : f32
+    %2 = arith.addf %out, %1 : f32
+    linalg.yield %2 : f32
+  } -> tensor<4xf32>
+  return
+}
+
+// A scalar that is added would be added on every rank; one that scales may.
+func.func @scalars(%x: tensor<4x6xf32>, %f: f32) {
+  // expected-remark @below {{d0=4, d1=6: [d0, d1], [], [d0, d1] -> [d0, d1]}}
+  %0 = linalg.generic {indexing_maps = [#id, affine_map<(d0, d1) -> ()>, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %f : tensor<4x6xf32>, f32) outs(%x : tensor<4x6xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %1 = arith.addf %a, %b : f32
+    linalg.yield %1 : f32
+  } -> tensor<4x6xf32>
+  // expected-remark @below {{d0=4, d1=6: [d0, d1] multilinear, [], [d0, d1] -> [d0, d1]}}
+  %2 = linalg.generic {indexing_maps = [#id, affine_map<(d0, d1) -> ()>, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%x, %f : tensor<4x6xf32>, f32) outs(%x : tensor<4x6xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %3 = arith.mulf %a, %b : f32
+    linalg.yield %3 : f32
+  } -> tensor<4x6xf32>
+  return
+}
+
 // A running product with the sum is no reduction that can be split.
 func.func @recurrence(%x: tensor<4x6xf32>, %v: tensor<4xf32>) {
   // expected-remark @below {{d0=4, d1=6 whole: [d0, d1], [d0] -> [d0]}}
