@@ -11,7 +11,9 @@
 
 #include "RunFixture.h"
 
+#include "../collectives/processes/Processes.h"
 #include "../collectives/processes/Rendezvous.h"
+#include "../core/Session.h"
 
 #include <chrono>
 #include <csignal>
@@ -155,6 +157,66 @@ TEST(Processes, SameBitsAsThreads) {
       reduces += event["name"] == "all_reduce";
     EXPECT_EQ(reduces, 3 * ranks);
   }
+}
+
+/// Buffers that others cannot read go through ones that they can, and long
+/// blobs through the mail in pieces.
+TEST(Processes, BuffersOutsideSharedMemory) {
+  constexpr int64_t kRanks = 3, kCount = 5001;
+  auto segment = Segment::create(kRanks, int64_t(4) << 20);
+  ASSERT_TRUE(bool(segment)) << segment.status().message();
+  auto asRank = [&](int64_t rank) {
+    ProcessHub hub(std::move(*segment), rank, 30,
+                   [](CallSite) { return std::string("a call"); });
+    auto communicator = hub.world(rank)->communicator({0, 1, 2});
+    Collective c{};
+    c.type = TPRT_I64;
+    bool right = true;
+    for (int64_t n = 0; n < 3; ++n) {
+      std::vector<int64_t> in(kCount), out(kCount), all(kRanks * kCount);
+      for (int64_t i = 0; i < kCount; ++i)
+        in[i] = rank * 10000 + i + n;
+      c.kind = CollectiveKind::AllReduce;
+      c.inputShape = c.outputShape = {kCount};
+      right &= (*communicator)->run(c, {0, n}, in.data(), out.data()).ok();
+      c.kind = CollectiveKind::AllGather;
+      c.outputShape = {kRanks * kCount};
+      right &= (*communicator)->run(c, {1, n}, in.data(), all.data()).ok();
+      for (int64_t i = 0; i < kCount; ++i) {
+        right &= out[i] == 30000 + 3 * (i + n);
+        for (int64_t r = 0; r < kRanks; ++r)
+          right &= all[r * kCount + i] == r * 10000 + i + n;
+      }
+    }
+    auto blob = [](int64_t r) {
+      return std::string(size_t(r * 300'000), char('a' + r));
+    };
+    auto blobs = hub.gather(blob(rank));
+    right &= bool(blobs);
+    for (int64_t r = 0; rank == 0 && r < kRanks; ++r)
+      right &= (*blobs)[r] == blob(r);
+    return right;
+  };
+  std::vector<pid_t> children;
+  for (int64_t rank = 0; rank < kRanks; ++rank) {
+    children.push_back(fork());
+    if (children.back() == 0)
+      _exit(asRank(rank) ? 0 : 1);
+  }
+  for (pid_t child : children) {
+    int status;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+  }
+}
+
+TEST(Processes, AreStartedByTpRunAlone) {
+  Fixture f(2);
+  SessionOptions options;
+  options.backend = "processes";
+  EXPECT_MESSAGE(Session::open(f.directory / "p.tpa", options).status(),
+                 "backend 'processes' is for tp-run, which starts the "
+                 "processes; this program can use: threads");
 }
 
 /// Random kills and freezes; TPRT_KILLS says how many.

@@ -1,0 +1,154 @@
+//===- CollectivesBenchmark.cpp - processes beside threads ----------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The time of a collective over rank processes against the same over rank
+// threads, with buffers that the runtime allocated as it does for arenas.
+// Several runs of each in turn; the median call of the best run counts.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../runtime/collectives/processes/Processes.h"
+#include "../runtime/collectives/threads/Threads.h"
+#include "../runtime/core/Parallel.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sys/wait.h>
+#include <unistd.h>
+
+using namespace tprt;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+[[noreturn]] void fail(const Status &status) {
+  std::fprintf(stderr, "error: %s\n", status.message().c_str());
+  _exit(1);
+}
+
+/// One rank's part; the median seconds of a call.
+double measure(World &world, const Collective &entry, int rounds) {
+  setWorkers(1);
+  std::vector<int64_t> everyone;
+  for (int64_t r = 0; r < world.size(); ++r)
+    everyone.push_back(r);
+  auto communicator = world.communicator(everyone);
+  auto in = world.allocate(elementCount(entry.inputShape) * 4);
+  auto out = world.allocate(elementCount(entry.outputShape) * 4);
+  if (!communicator || !in || !out)
+    fail(!communicator ? communicator.status()
+                       : (!in ? in.status() : out.status()));
+  std::memset(in->data(), 0, in->size());
+  std::memset(out->data(), 0, out->size());
+  std::vector<double> seconds;
+  for (int n = 0; n < rounds; ++n) {
+    auto start = Clock::now();
+    Status status =
+        (*communicator)->run(entry, {0, n}, in->data(), out->data());
+    if (!status.ok())
+      fail(status);
+    seconds.push_back(
+        std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  std::nth_element(seconds.begin(), seconds.begin() + rounds / 2,
+                   seconds.end());
+  return seconds[rounds / 2];
+}
+
+std::string nowhere(CallSite) { return "the benchmark"; }
+
+/// Runs body in a process of its own, and gives the number that it returns.
+template <typename Body>
+double inProcess(Body body) {
+  int ends[2];
+  if (pipe(ends) != 0)
+    std::abort();
+  if (fork() == 0) {
+    double result = body();
+    if (write(ends[1], &result, sizeof(result)) != sizeof(result))
+      _exit(1);
+    _exit(0);
+  }
+  double result = 0;
+  close(ends[1]);
+  if (read(ends[0], &result, sizeof(result)) != sizeof(result))
+    std::exit(1);
+  close(ends[0]);
+  wait(nullptr);
+  return result;
+}
+
+double overThreads(int64_t ranks, const Collective &entry, int rounds) {
+  return inProcess([&] {
+    ThreadHub hub(ranks, 60, nowhere);
+    std::vector<std::thread> others;
+    for (int64_t r = 1; r < ranks; ++r)
+      others.emplace_back([&, r] { measure(*hub.world(r), entry, rounds); });
+    double result = measure(*hub.world(0), entry, rounds);
+    for (std::thread &other : others)
+      other.join();
+    return result;
+  });
+}
+
+double overProcesses(int64_t ranks, const Collective &entry, int rounds) {
+  int64_t bytes =
+      4 * (elementCount(entry.inputShape) + elementCount(entry.outputShape));
+  auto segment = Segment::create(ranks, bytes + (int64_t(16) << 20));
+  if (!segment)
+    fail(segment.status());
+  auto asRank = [&](int64_t rank) {
+    ProcessHub hub(std::move(*segment), rank, 60, nowhere);
+    double result = measure(*hub.world(rank), entry, rounds);
+    if (auto all = hub.gather(""); !all)
+      fail(all.status());
+    return result;
+  };
+  for (int64_t r = 1; r < ranks; ++r)
+    if (fork() == 0) {
+      asRank(r);
+      _exit(0);
+    }
+  double result = inProcess([&] { return asRank(0); });
+  while (wait(nullptr) > 0)
+    ;
+  return result;
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  int64_t ranks = argc > 1 ? std::max(1, std::atoi(argv[1])) : 2;
+  std::printf("%ld ranks; microseconds of a call over threads and over "
+              "processes, and their ratio\n",
+              long(ranks));
+  for (CollectiveKind kind :
+       {CollectiveKind::AllReduce, CollectiveKind::AllGather,
+        CollectiveKind::ReduceScatter})
+    for (int64_t bytes = 4 << 10; bytes <= (64 << 20); bytes *= 4) {
+      Collective c{};
+      c.kind = kind;
+      c.type = TPRT_F32;
+      int64_t count = bytes / 4 / ranks * ranks;
+      c.inputShape = {kind == CollectiveKind::AllGather ? count / ranks
+                                                        : count};
+      c.outputShape = {kind == CollectiveKind::ReduceScatter ? count / ranks
+                                                             : count};
+      int rounds =
+          int(std::clamp<int64_t>((int64_t(256) << 20) / bytes, 9, 4001));
+      double threads = 1e9, processes = 1e9;
+      for (int n = 0; n < 5; ++n) {
+        threads = std::min(threads, overThreads(ranks, c, rounds));
+        processes = std::min(processes, overProcesses(ranks, c, rounds));
+      }
+      std::printf("%-14s %8ld bytes  %10.1f  %10.1f  %.2f\n", kindName(kind),
+                  long(bytes), threads * 1e6, processes * 1e6,
+                  processes / threads);
+      std::fflush(stdout);
+    }
+  return 0;
+}
