@@ -37,7 +37,7 @@ static std::string formatShape(ArrayRef<int64_t> shape) {
 }
 
 /// The location without the debug syntax: loc("x") is x.
-static std::string formatLocation(Location loc) {
+std::string formatLocation(Location loc) {
   if (auto name = dyn_cast<NameLoc>(loc))
     return name.getName().str();
   if (auto fused = dyn_cast<FusedLoc>(loc))
@@ -55,12 +55,10 @@ static std::string formatLocation(Location loc) {
   return text;
 }
 
-/// Compare what the ranks hold with the global value. Returns what is wrong;
-/// `worst` is the largest difference seen, as a part of what is allowed.
-static std::string compareValue(const RankTensors &locals,
-                                const Reference::Value &expected,
-                                const TensorSharding &sharding,
-                                const Mesh &mesh, double &worst) {
+std::string compareValue(const RankTensors &locals,
+                         const Reference::Value &expected,
+                         const TensorSharding &sharding, const Mesh &mesh,
+                         double &worst) {
   const Tensor &global = expected.tensor;
   if (expected.tolerance < 0)
     return "";

@@ -10,61 +10,52 @@
 #include "tp/Verify/Stages.h"
 
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Transforms/Passes.h"
-#include "tp/Annotate/Passes.h"
-#include "tp/Partition/Passes.h"
 #include "tp/Pipelines/Pipelines.h"
-#include "tp/Propagate/Passes.h"
 
 using namespace mlir;
 
 namespace tp {
 
 ArrayRef<StringRef> getVerifiableStages() {
-  static const StringRef stages[] = {"propagate", "partition", "collectives"};
+  static const StringRef stages[] = {"propagate", "partition", "collectives",
+                                     "lower"};
   return stages;
 }
 
-static VerifyStage makeStage(StringRef name, bool compare,
-                             std::function<void(PassManager &)> build) {
-  return {name.str(),
-          [build = std::move(build)](ModuleOp module) {
+static VerifyStage makeStage(Stage stage, Check check,
+                             const StageOptions &options) {
+  return {getStageName(stage).str(),
+          [stage, options](ModuleOp module) {
             PassManager passes(module.getContext());
-            build(passes);
+            buildStage(passes, stage, options);
             return passes.run(module);
           },
-          compare};
+          check};
+}
+
+VerifyStage makeImportStage() {
+  return makeStage(Stage::Import, Check::No, StageOptions());
 }
 
 std::vector<VerifyStage> makeVerifyStages(StringRef mesh, StringRef plan,
                                           ArrayRef<std::string> compared) {
+  StageOptions options;
+  options.mesh = mesh.str();
+  options.plan = plan.str();
   std::vector<VerifyStage> stages;
-  if (plan != "none") {
-    AnnotateOptions options;
-    options.plan = plan.str();
-    options.mesh = mesh.str();
+  for (Stage stage : {Stage::Annotate, Stage::Propagate, Stage::Partition,
+                      Stage::Collectives}) {
+    if (stage == Stage::Annotate && plan == "none")
+      continue;
+    bool isCompared = llvm::is_contained(compared, getStageName(stage));
     stages.push_back(
-        makeStage("annotate", false, [options](PassManager &passes) {
-          passes.addPass(createAnnotate(options));
-        }));
+        makeStage(stage, isCompared ? Check::Interpret : Check::No, options));
   }
-  auto add = [&](StringRef name, std::function<void(PassManager &)> build) {
+  // What lower gives is no module any more: it is made of a copy and run.
+  if (llvm::is_contained(compared, "lower"))
     stages.push_back(
-        makeStage(name, llvm::is_contained(compared, name), std::move(build)));
-  };
-  add("propagate", [](PassManager &passes) {
-    passes.addPass(createPropagate());
-    passes.addPass(createVerifyPropagated());
-  });
-  add("partition", [](PassManager &passes) {
-    passes.addPass(createInsertReshards());
-    passes.addPass(createPartition());
-    passes.addPass(createVerifyPartitioned());
-  });
-  add("collectives", [](PassManager &passes) {
-    buildStage(passes, Stage::Collectives, StageOptions());
-  });
-  while (!stages.empty() && !stages.back().compare)
+        {"lower", [](ModuleOp) { return success(); }, Check::Execute});
+  while (!stages.empty() && stages.back().check == Check::No)
     stages.pop_back();
   return stages;
 }

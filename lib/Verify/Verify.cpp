@@ -19,10 +19,12 @@ namespace tp {
 
 using References = std::vector<std::pair<std::string, Reference>>;
 
-static FailureOr<References> runReferences(ModuleOp module,
+/// Evaluate every public function; with ids, its values are kept.
+static FailureOr<References> runReferences(ModuleOp module, bool assignIds,
                                            const VerifyOptions &options) {
   PassManager passes(module.getContext());
-  passes.addPass(createAssignValueIds());
+  if (assignIds)
+    passes.addPass(createAssignValueIds());
   if (failed(passes.run(module)))
     return failure();
   References references;
@@ -40,27 +42,32 @@ static FailureOr<References> runReferences(ModuleOp module,
   return references;
 }
 
+/// A program with local types says so by the whole types that it records.
+static bool isPerRank(ModuleOp module) {
+  StringRef name = TPDialect::getGlobalTypeAttrName();
+  return module
+      ->walk([&](Operation *op) {
+        bool local =
+            op->hasAttr(name) ||
+            isa<CollectiveOpInterface, SliceOp, KeepFirstOp, RankOp>(op);
+        if (auto function = dyn_cast<func::FuncOp>(op)) {
+          for (unsigned i = 0; i < function.getNumArguments(); ++i)
+            local |= bool(function.getArgAttr(i, name));
+          for (unsigned i = 0; i < function.getNumResults(); ++i)
+            local |= bool(function.getResultAttr(i, name));
+        }
+        return local ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 /// Compare every function of `module` at `stage`; true while all are equal.
-static FailureOr<bool> compareAll(ModuleOp module, StringRef stage,
+static FailureOr<bool> compareAll(ModuleOp module, StringRef stage, Check check,
                                   const References &references,
                                   const VerifyOptions &options,
                                   VerifyReport &report) {
-  // A program with local types says so by its functions' attributes.
-  bool isPerRank = false;
-  module->walk([&](Operation *op) {
-    isPerRank |= isa<CollectiveOpInterface, SliceOp, KeepFirstOp, RankOp>(op);
-    if (auto function = dyn_cast<func::FuncOp>(op)) {
-      for (unsigned i = 0; i < function.getNumArguments(); ++i)
-        isPerRank |=
-            bool(function.getArgAttr(i, TPDialect::getGlobalTypeAttrName()));
-      for (unsigned i = 0; i < function.getNumResults(); ++i)
-        isPerRank |=
-            bool(function.getResultAttr(i, TPDialect::getGlobalTypeAttrName()));
-    }
-    isPerRank |= op->hasAttr(TPDialect::getGlobalTypeAttrName());
-  });
   Mesh mesh;
-  if (isPerRank) {
+  if (isPerRank(module)) {
     MeshOp meshOp = getUniqueMesh(module);
     if (!meshOp)
       return module.emitError()
@@ -72,31 +79,60 @@ static FailureOr<bool> compareAll(ModuleOp module, StringRef stage,
     if (!function)
       return module.emitError() << "expected the function @" << name
                                 << " at stage " << stage << ", got none";
-    report.stages.push_back(
-        {stage.str(), name,
-         compareWithReference(function, mesh, reference, options)});
+    FailureOr<Comparison> comparison =
+        check == Check::Execute
+            ? compareExecuted(module, name, reference, options)
+            : compareWithReference(function, mesh, reference, options);
+    if (failed(comparison))
+      return failure();
+    report.stages.push_back({stage.str(), name, std::move(*comparison)});
     if (report.stages.back().comparison.divergence)
       return false;
   }
   return true;
 }
 
+static int64_t countOperations(ModuleOp module) {
+  int64_t count = 0;
+  module->walk([&](Operation *) { ++count; });
+  return count;
+}
+
 FailureOr<VerifyReport> verifyProgram(ModuleOp module,
                                       ArrayRef<VerifyStage> stages,
-                                      const VerifyOptions &options) {
-  FailureOr<References> references = runReferences(module, options);
+                                      const VerifyOptions &options,
+                                      const VerifyStage *prepare) {
+  VerifyReport report;
+  if (prepare) {
+    OwningOpRef<ModuleOp> original = module.clone();
+    if (failed(prepare->run(module)))
+      return failure();
+    if (countOperations(module) != countOperations(*original)) {
+      FailureOr<References> before =
+          runReferences(*original, /*assignIds=*/false, options);
+      if (failed(before))
+        return failure();
+      FailureOr<bool> equal = compareAll(
+          module, prepare->name, Check::Interpret, *before, options, report);
+      if (failed(equal))
+        return failure();
+      if (!*equal)
+        return report;
+    }
+  }
+  FailureOr<References> references =
+      runReferences(module, /*assignIds=*/true, options);
   if (failed(references))
     return failure();
-  VerifyReport report;
   for (const auto &[name, reference] : *references)
     report.numDropped += reference.getNumDropped();
   for (const VerifyStage &stage : stages) {
     if (failed(stage.run(module)))
       return failure();
-    if (!stage.compare)
+    if (stage.check == Check::No)
       continue;
-    FailureOr<bool> equal =
-        compareAll(module, stage.name, *references, options, report);
+    FailureOr<bool> equal = compareAll(module, stage.name, stage.check,
+                                       *references, options, report);
     if (failed(equal))
       return failure();
     if (!*equal)
@@ -106,14 +142,16 @@ FailureOr<VerifyReport> verifyProgram(ModuleOp module,
 }
 
 FailureOr<VerifyReport> verifyAgainst(ModuleOp module, ModuleOp perRank,
+                                      Check check,
                                       const VerifyOptions &options) {
-  FailureOr<References> references = runReferences(module, options);
+  FailureOr<References> references =
+      runReferences(module, /*assignIds=*/true, options);
   if (failed(references))
     return failure();
   VerifyReport report;
   for (const auto &[name, reference] : *references)
     report.numDropped += reference.getNumDropped();
-  if (failed(compareAll(perRank, "given", *references, options, report)))
+  if (failed(compareAll(perRank, "given", check, *references, options, report)))
     return failure();
   return report;
 }

@@ -12,6 +12,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Iterators.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 using namespace mlir;
 
@@ -165,6 +167,11 @@ OwningOpRef<ModuleOp> ProgramMaker::make() {
   for (int64_t extra = below(3); extra > 0; --extra)
     results.push_back(pool[below(pool.size())]);
   func::ReturnOp::create(builder, loc, results);
+  // What nothing uses is no part of the program.
+  function->walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
+    if (isOpTriviallyDead(op))
+      op->erase();
+  });
   SmallVector<Type> types(ValueRange(results).getTypes());
   function.setFunctionType(
       builder.getFunctionType(function.getArgumentTypes(), types));

@@ -5,6 +5,8 @@
 // RUN: tp-verify %s --seed 2 --stages propagate | FileCheck %s --check-prefix=ONE
 
 // CHECK: propagate @main: equal, {{[1-9][0-9]*}} values and 1 results compared
+// RUN: tp-verify %s --stages partition,lower | FileCheck %s --check-prefix=LOWER
+// LOWER: lower @main: equal, 0 values and 1 results compared
 // CHECK: partition @main: equal, {{[1-9][0-9]*}} values and 1 results compared
 // JSON: "equal": true
 // JSON: "function": "main"

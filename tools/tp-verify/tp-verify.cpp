@@ -63,7 +63,7 @@ int main(int argc, char **argv) {
       cl::cat(category));
   cl::list<std::string> stages(
       "stages", cl::CommaSeparated,
-      cl::desc("Stages to compare at (default: all of them): " +
+      cl::desc("Stages to compare at (default: all but lower): " +
                llvm::join(tp::getVerifiableStages(), ", ")),
       cl::cat(category));
   cl::opt<uint64_t> seed("seed", cl::init(1),
@@ -86,15 +86,15 @@ int main(int argc, char **argv) {
           "Compares a partitioned model with its one-device program\n",
           &llvm::errs()))
     return commandLineError;
-  std::optional<tp::ImportOptions> import = flags.get("tp-verify");
-  if (!import)
+  std::optional<tp::ImportOptions> importOptions = flags.get("tp-verify");
+  if (!importOptions)
     return commandLineError;
   if (report != "text" && report != "json")
     return complain("for the --report option: expected text or json, got " +
                     report);
   std::vector<std::string> words(stages.begin(), stages.end());
   if (words.empty())
-    for (llvm::StringRef stage : tp::getVerifiableStages())
+    for (llvm::StringRef stage : tp::getVerifiableStages().drop_back())
       words.push_back(stage.str());
   for (const std::string &word : words)
     if (!llvm::is_contained(tp::getVerifiableStages(), word))
@@ -102,10 +102,14 @@ int main(int argc, char **argv) {
                       llvm::join(tp::getVerifiableStages(), ", ") + ", got " +
                       word);
   if (!against.empty() &&
-      (stages.getNumOccurrences() || mesh.getNumOccurrences() ||
-       plan.getNumOccurrences()))
-    return complain("--against takes the program as it is: expected no --mesh, "
-                    "--plan or --stages beside it");
+      (mesh.getNumOccurrences() || plan.getNumOccurrences()))
+    return complain("--against takes the program as it is: expected no --mesh "
+                    "or --plan beside it");
+  bool executes = llvm::is_contained(words, "lower");
+  if (!against.empty() && stages.getNumOccurrences() &&
+      (words.size() > 1 || !executes))
+    return complain("--against compares one program: expected no --stages "
+                    "beside it, or --stages=lower to compile and run it");
 
   mlir::DialectRegistry registry;
   tp::registerAllDialects(registry);
@@ -114,7 +118,7 @@ int main(int argc, char **argv) {
   tp::UserDiagnosticHandler handler(&context);
   mlir::OwningOpRef<mlir::ModuleOp> module =
       llvm::sys::fs::is_directory(input.getValue())
-          ? tp::importModel(&context, input, *import)
+          ? tp::importModel(&context, input, *importOptions)
           : tp::readModule(&context, input);
   if (!module)
     return userError;
@@ -128,13 +132,16 @@ int main(int argc, char **argv) {
     if (!parameters)
       return userError;
     options.parameters = parameters.get();
+    options.weights = weights;
   }
   mlir::FailureOr<tp::VerifyReport> result = mlir::failure();
   if (!against.empty()) {
     auto perRank = tp::readModule(&context, against);
     if (!perRank)
       return userError;
-    result = tp::verifyAgainst(*module, *perRank, options);
+    result = tp::verifyAgainst(
+        *module, *perRank, executes ? tp::Check::Execute : tp::Check::Interpret,
+        options);
   } else {
     std::string chosen = plan;
     if (chosen.empty())
@@ -145,8 +152,9 @@ int main(int argc, char **argv) {
     std::string axes = mesh;
     if (axes.empty() && !tp::getUniqueMesh(*module))
       axes = "tp=1";
+    tp::VerifyStage import = tp::makeImportStage();
     result = tp::verifyProgram(
-        *module, tp::makeVerifyStages(axes, chosen, words), options);
+        *module, tp::makeVerifyStages(axes, chosen, words), options, &import);
   }
   if (mlir::failed(result))
     return userError;

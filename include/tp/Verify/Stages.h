@@ -14,8 +14,12 @@
 
 namespace tp {
 
-/// The stages that can be compared, in order: propagate, partition, ...
+/// The stages that can be compared, in order: propagate, partition,
+/// collectives, lower.
 llvm::ArrayRef<llvm::StringRef> getVerifiableStages();
+
+/// The import stage, for verifyProgram's `prepare`.
+VerifyStage makeImportStage();
 
 /// The steps up to the last of `compared`, comparing at those. `plan` and
 /// `mesh` are as tp-annotate takes them; with plan "none" nothing is annotated:

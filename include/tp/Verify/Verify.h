@@ -34,6 +34,8 @@ struct VerifyOptions {
   uint64_t seed = 1;
   /// Null: random parameters.
   interp::ParameterProvider *parameters = nullptr;
+  /// The directory that `parameters` come from, empty if they are random.
+  std::string weights;
   /// Values of the one-device program are kept up to this many bytes; results
   /// always.
   int64_t maxKeptBytes = int64_t(2) << 30;
@@ -111,13 +113,35 @@ Comparison compareWithReference(mlir::func::FuncOp function, const Mesh &mesh,
                                 const Reference &reference,
                                 const VerifyOptions &options);
 
-/// A stage to check: its word and what brings the module there from the
-/// previous one.
+/// What is wrong between the parts that the ranks hold and the global value, or
+/// an empty text; `worst` is raised to the largest difference seen, as a part
+/// of what is allowed.
+std::string compareValue(const interp::RankTensors &locals,
+                         const Reference::Value &expected,
+                         const TensorSharding &sharding, const Mesh &mesh,
+                         double &worst);
+/// The location as messages give it: the name alone where it has one.
+std::string formatLocation(mlir::Location loc);
+
+/// Compile `perRank` for this machine, run `function` on as many threads as the
+/// mesh has ranks, and compare its results. If one differs, the program is run
+/// once more with every value handed out, so that the first operation that
+/// differs is named. Fails, after an error, if the program cannot be compiled
+/// or run.
+mlir::FailureOr<Comparison> compareExecuted(mlir::ModuleOp perRank,
+                                            llvm::StringRef function,
+                                            const Reference &reference,
+                                            const VerifyOptions &options);
+
+/// How a stage is compared: not at all, evaluated by the interpreter, or
+/// compiled for this machine and run on threads.
+enum class Check { No, Interpret, Execute };
+
+/// A stage: its word, and what brings the module there from the previous one.
 struct VerifyStage {
   std::string name;
   std::function<mlir::LogicalResult(mlir::ModuleOp)> run;
-  /// Whether to compare after it.
-  bool compare = true;
+  Check check = Check::Interpret;
 };
 
 struct StageReport {
@@ -135,18 +159,22 @@ struct VerifyReport {
   llvm::json::Value toJSON() const;
 };
 
-/// Number the operations of `module` and evaluate every public function; take
-/// it through the stages, comparing where asked. Fails, after an error, if the
+/// Evaluate every public function of `module`, take the module through the
+/// stages, comparing where asked. `prepare`, if given, runs first (the import
+/// stage, which makes repeated layers of unrolled ones): where it changes the
+/// program, results are compared with those before, and the values that later
+/// stages are compared with are those after. Fails, after an error, if the
 /// one-device program does not run or a stage refuses it. Stops at the first
 /// stage that differs. `module` is left at the last stage.
-mlir::FailureOr<VerifyReport> verifyProgram(mlir::ModuleOp module,
-                                            llvm::ArrayRef<VerifyStage> stages,
-                                            const VerifyOptions &options);
+mlir::FailureOr<VerifyReport>
+verifyProgram(mlir::ModuleOp module, llvm::ArrayRef<VerifyStage> stages,
+              const VerifyOptions &options,
+              const VerifyStage *prepare = nullptr);
 
 /// The same for a per-rank program made elsewhere from `module`, whose ids (if
 /// any) are those that tp-assign-value-ids gives.
 mlir::FailureOr<VerifyReport> verifyAgainst(mlir::ModuleOp module,
-                                            mlir::ModuleOp perRank,
+                                            mlir::ModuleOp perRank, Check check,
                                             const VerifyOptions &options);
 
 } // namespace tp

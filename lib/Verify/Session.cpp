@@ -1,0 +1,301 @@
+//===- Session.cpp - Run a per-rank program natively ----------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Random parameters are written to a safetensors file in a temporary directory,
+// so that the runtime loads and slices them as it does a checkpoint's.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Session.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "tp/Pipelines/Pipelines.h"
+#include "tp/Target/Artifact.h"
+#include "tprt/tprt.h"
+#include "llvm/Support/DynamicLibrary.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include <bit>
+
+using namespace mlir;
+using namespace tp::interp;
+
+namespace tp {
+
+namespace {
+
+/// The runtime's C interface, opened beside the program that runs.
+struct Runtime {
+  decltype(&tprt_open) open = nullptr;
+  decltype(&tprt_close) close = nullptr;
+  decltype(&tprt_error) error = nullptr;
+  decltype(&tprt_entry) entry = nullptr;
+  decltype(&tprt_describe_input) describeInput = nullptr;
+  decltype(&tprt_load_weights) loadWeights = nullptr;
+  decltype(&tprt_set_input) setInput = nullptr;
+  decltype(&tprt_run) run = nullptr;
+  decltype(&tprt_output) output = nullptr;
+
+  /// Empty, or why it cannot be had.
+  static std::string load(Runtime &runtime) {
+    std::string program = llvm::sys::fs::getMainExecutable(
+        nullptr, reinterpret_cast<void *>(&Runtime::load));
+    SmallString<128> path(llvm::sys::path::parent_path(program));
+    llvm::sys::path::append(path, "..", "lib", "libtprt.so");
+    std::string error;
+    auto library =
+        llvm::sys::DynamicLibrary::getPermanentLibrary(path.c_str(), &error);
+    if (!library.isValid())
+      return "cannot open the runtime: " + error;
+    auto find = [&](auto &function, const char *name) {
+      function = reinterpret_cast<std::decay_t<decltype(function)>>(
+          library.getAddressOfSymbol(name));
+      return function != nullptr;
+    };
+    if (!find(runtime.open, "tprt_open") ||
+        !find(runtime.close, "tprt_close") ||
+        !find(runtime.error, "tprt_error") ||
+        !find(runtime.entry, "tprt_entry") ||
+        !find(runtime.describeInput, "tprt_describe_input") ||
+        !find(runtime.loadWeights, "tprt_load_weights") ||
+        !find(runtime.setInput, "tprt_set_input") ||
+        !find(runtime.run, "tprt_run") || !find(runtime.output, "tprt_output"))
+      return "the runtime at " + path.str().str() + " lacks a function";
+    return "";
+  }
+};
+
+/// A directory that goes away.
+struct TemporaryDirectory {
+  SmallString<128> path;
+  ~TemporaryDirectory() {
+    if (!path.empty())
+      llvm::sys::fs::remove_directories(path);
+  }
+};
+
+} // namespace
+
+/// The elements as raw little-endian bytes of a safetensors type; empty if it
+/// is none that is known here.
+static std::string toBytes(const Tensor &tensor, StringRef dtype) {
+  std::string bytes;
+  auto append = [&](auto value) {
+    char buffer[sizeof(value)];
+    llvm::support::endian::write(buffer, value, llvm::endianness::little);
+    bytes.append(buffer, sizeof(value));
+  };
+  for (int64_t i = 0; i < tensor.getNumElements(); ++i) {
+    if (dtype == "F32")
+      append(std::bit_cast<uint32_t>(float(tensor.getFloat(i))));
+    else if (dtype == "BF16")
+      append(
+          uint16_t(std::bit_cast<uint32_t>(float(tensor.getFloat(i))) >> 16));
+    else if (dtype == "I64")
+      append(uint64_t(tensor.getInt(i)));
+    else if (dtype == "I32")
+      append(uint32_t(tensor.getInt(i)));
+    else if (dtype == "I8" || dtype == "U8" || dtype == "BOOL")
+      append(uint8_t(tensor.getInt(i)));
+    else
+      return "";
+  }
+  return bytes;
+}
+
+/// Write the checkpoint that the program reads, from the provider, as f32.
+static LogicalResult
+writeCheckpoint(ModuleOp module, ParameterProvider &provider, StringRef path) {
+  llvm::json::Object header;
+  std::string data;
+  WalkResult walked = module->walk([&](ParameterOp op) {
+    auto whole =
+        op->getAttrOfType<TypeAttr>(TPDialect::getGlobalTypeAttrName());
+    auto type =
+        cast<RankedTensorType>(whole ? whole.getValue() : Type(op.getType()));
+    int64_t first = 0, count = 1;
+    if (auto repeat = op->getParentOfType<RepeatOp>();
+        repeat && op.isTemplate()) {
+      first = repeat.getFirstIndex();
+      count = repeat.getCount();
+    }
+    for (int64_t i = first; i < first + count; ++i) {
+      ParameterRequest request;
+      request.name = op.getName().str();
+      for (size_t at; (at = request.name.find("{i}")) != std::string::npos;)
+        request.name.replace(at, 3, std::to_string(i));
+      if (header.get(request.name))
+        continue;
+      ArrayRef<int64_t> shape =
+          op.getSourceAttr() ? op.getSourceAttr().getShape() : type.getShape();
+      request.shape.assign(shape.begin(), shape.end());
+      request.type = *getElementType(type);
+      FailureOr<Tensor> tensor =
+          provider.get(request, [&] { return op.emitError(); });
+      if (failed(tensor))
+        return WalkResult::interrupt();
+      std::string bytes = toBytes(*tensor, "F32");
+      int64_t begin = data.size(), end = begin + bytes.size();
+      header[request.name] =
+          llvm::json::Object{{"dtype", "F32"},
+                             {"shape", llvm::json::Array(shape)},
+                             {"data_offsets", llvm::json::Array{begin, end}}};
+      data += bytes;
+    }
+    return WalkResult::advance();
+  });
+  if (walked.wasInterrupted())
+    return failure();
+  std::string text = llvm::formatv("{0}", llvm::json::Value(std::move(header)));
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  std::error_code error;
+  llvm::raw_fd_ostream file(path, error);
+  if (error)
+    return module.emitError()
+           << "cannot write " << path << ": " << error.message();
+  char length[8];
+  llvm::support::endian::write64le(length, text.size());
+  file << StringRef(length, 8) << text << data;
+  return success();
+}
+
+static FailureOr<Tensor> fromOutput(ModuleOp module,
+                                    const tprt_tensor &output) {
+  ArrayRef<int64_t> shape(output.shape, output.rank);
+  StringRef dtype(output.dtype);
+  ElementType type;
+  if (dtype == "F32")
+    type = {ElementType::F32, 32};
+  else if (dtype == "I64")
+    type = {ElementType::Int, 64};
+  else if (dtype == "I32")
+    type = {ElementType::Int, 32};
+  else
+    return module.emitError()
+           << "expected an output of F32, I64 or I32, got " << dtype;
+  Tensor tensor(shape, type);
+  const char *data = static_cast<const char *>(output.data);
+  namespace le = llvm::support::endian;
+  for (int64_t i = 0; i < tensor.getNumElements(); ++i) {
+    if (dtype == "F32")
+      tensor.setFloat(i, std::bit_cast<float>(le::read32le(data + 4 * i)));
+    else if (dtype == "I64")
+      tensor.setInt(i, int64_t(le::read64le(data + 8 * i)));
+    else
+      tensor.setInt(i, int32_t(le::read32le(data + 4 * i)));
+  }
+  return tensor;
+}
+
+FailureOr<SmallVector<Tensor>>
+executeProgram(ModuleOp perRank, StringRef function, ArrayRef<Tensor> inputs,
+               const VerifyOptions &options, std::string &fault) {
+  MLIRContext *context = perRank.getContext();
+  Runtime runtime;
+  if (std::string problem = Runtime::load(runtime); !problem.empty())
+    return perRank.emitError() << problem;
+  TemporaryDirectory directory;
+  if (std::error_code error =
+          llvm::sys::fs::createUniqueDirectory("tp-verify", directory.path)) {
+    directory.path.clear();
+    return perRank.emitError()
+           << "cannot make a temporary directory: " << error.message();
+  }
+  auto inDirectory = [&](StringRef name) {
+    SmallString<128> path(directory.path);
+    llvm::sys::path::append(path, name);
+    return path;
+  };
+
+  // Compile.
+  FailureOr<CpuTarget> target = parseTarget(
+      "cpu", [&](const Twine &text) { perRank.emitError() << text; });
+  if (failed(target))
+    return failure();
+  DialectRegistry registry;
+  registerTargetDialects(registry);
+  context->appendDialectRegistry(registry);
+  OwningOpRef<ModuleOp> module = perRank.clone();
+  StageOptions stageOptions;
+  stageOptions.vectorBits = target->vectorBits;
+  for (Stage stage : {Stage::Schedule, Stage::Lower}) {
+    PassManager passes(context);
+    passes.enableVerifier(stage != Stage::Lower);
+    buildStage(passes, stage, stageOptions);
+    if (failed(passes.run(*module)))
+      return failure();
+  }
+  FailureOr<Program> program = compileProgram(*module, *target);
+  if (failed(program))
+    return failure();
+  SmallString<128> artifact = inDirectory("program.tpa");
+  if (std::string problem = writeProgram(*program, artifact); !problem.empty())
+    return perRank.emitError() << problem;
+
+  // Load.
+  std::string weights = options.weights;
+  if (weights.empty()) {
+    weights = directory.path.str().str();
+    RandomParameters random(options.seed);
+    ParameterProvider *provider =
+        options.parameters ? options.parameters : &random;
+    if (failed(writeCheckpoint(perRank, *provider,
+                               inDirectory("model.safetensors"))))
+      return failure();
+  }
+  tprt_session *session = nullptr;
+  tprt_options sessionOptions{nullptr, 0, 0};
+  auto complain = [&]() -> FailureOr<SmallVector<Tensor>> {
+    std::string message = runtime.error(session);
+    if (session)
+      runtime.close(session);
+    return perRank.emitError() << "the runtime: " << message;
+  };
+  if (runtime.open(artifact.c_str(), &sessionOptions, &session) ||
+      runtime.loadWeights(session, weights.c_str()))
+    return complain();
+  int64_t entry = runtime.entry(session, function.str().c_str());
+  if (entry < 0)
+    return complain();
+
+  // Run.
+  for (auto [index, input] : llvm::enumerate(inputs)) {
+    tprt_tensor described;
+    int32_t optional = 0;
+    if (runtime.describeInput(session, entry, index, &described, &optional))
+      return complain();
+    std::string bytes = toBytes(input, described.dtype);
+    described.data = bytes.data();
+    described.bytes = bytes.size();
+    SmallVector<int64_t> shape(input.getShape());
+    described.rank = shape.size();
+    described.shape = shape.data();
+    if (runtime.setInput(session, entry, &described))
+      return complain();
+  }
+  if (runtime.run(session, entry, 1)) {
+    fault = runtime.error(session);
+    runtime.close(session);
+    return failure();
+  }
+  SmallVector<Tensor> results;
+  auto compiled = perRank.lookupSymbol<func::FuncOp>(function);
+  for (unsigned i = 0; i < compiled.getNumResults(); ++i) {
+    tprt_tensor output;
+    if (runtime.output(session, entry, i, &output))
+      return complain();
+    FailureOr<Tensor> tensor = fromOutput(perRank, output);
+    if (failed(tensor)) {
+      runtime.close(session);
+      return failure();
+    }
+    results.push_back(*tensor);
+  }
+  runtime.close(session);
+  return results;
+}
+
+} // namespace tp
