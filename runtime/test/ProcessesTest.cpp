@@ -70,6 +70,16 @@ public:
   std::string log;
 };
 
+/// Whether the process is a rank that runs steps.
+bool stepping(pid_t process) {
+  bool found = false;
+  std::error_code ignored;
+  for (auto &task : std::filesystem::directory_iterator(
+           "/proc/" + std::to_string(process) + "/task", ignored))
+    found |= readFile(task.path() / "comm") == "rank-step\n";
+  return found;
+}
+
 /// The ranks' processes that a launcher has started and that run steps now, by
 /// rank; empty until all do.
 std::vector<pid_t> steppingRanks(pid_t launcher, int64_t ranks) {
@@ -81,12 +91,7 @@ std::vector<pid_t> steppingRanks(pid_t launcher, int64_t ranks) {
     std::string root = "/proc/" + std::to_string(child);
     std::string environment = readFile(root + "/environ");
     size_t at = environment.find("TPRT_RANK=");
-    bool stepping = false;
-    std::error_code ignored;
-    for (auto &task :
-         std::filesystem::directory_iterator(root + "/task", ignored))
-      stepping |= readFile(task.path() / "comm") == "rank-step\n";
-    if (at == std::string::npos || !stepping)
+    if (at == std::string::npos || !stepping(child))
       continue;
     result[std::stoi(environment.substr(at + 10))] = child;
     ++found;
@@ -374,6 +379,57 @@ TEST(Processes, StartedByOthers) {
     ASSERT_TRUE(bool(file)) << file.status().message();
     f.expectY(toFloats(TPRT_F32, std::string(file->tensor().bytes)));
   }
+}
+
+TEST(Processes, LostRanksAreNamedUnderOtherLaunchers) {
+  Fixture f(3);
+  std::string common =
+      " WORLD_SIZE=3 MASTER_ADDR=h MASTER_PORT=" + std::to_string(getpid());
+  for (int signal : {SIGKILL, SIGSTOP}) {
+    std::vector<std::unique_ptr<Running>> ranks;
+    for (int r = 0; r < 3; ++r)
+      ranks.push_back(std::make_unique<Running>(
+          f,
+          f.weights() + f.input() + " --backend processes --repeat 1000000000",
+          "RANK=" + std::to_string(r) + common,
+          f.directory / ("log" + std::to_string(r))));
+    auto start = Clock::now();
+    for (auto &rank : ranks)
+      while (!stepping(rank->process) && since(start) < 60)
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    kill(ranks[1]->process, signal);
+    for (int r : {0, 2}) {
+      EXPECT_EQ(ranks[r]->wait(10), 3);
+      EXPECT_NE(
+          ranks[r]->errors().find("rank " + std::to_string(r) +
+                                  ": rank 1 is lost: its process " +
+                                  (signal == SIGKILL ? "ended" : "is stopped")),
+          std::string::npos)
+          << ranks[r]->errors();
+    }
+    if (signal == SIGSTOP) {
+      kill(ranks[1]->process, SIGCONT);
+      EXPECT_EQ(ranks[1]->wait(10), 3);
+    }
+  }
+}
+
+TEST(Processes, StoppedAltogetherGoesOn) {
+  // As Ctrl-Z and fg: nobody is lost.
+  Fixture f(3);
+  Running run(
+      f, f.weights() + f.input() + " --backend processes --repeat 1000000000",
+      "", f.directory / "log");
+  std::vector<pid_t> processes = waitForSteps(run.process, 3);
+  ASSERT_FALSE(processes.empty()) << run.errors();
+  processes.push_back(run.process);
+  for (pid_t process : processes)
+    kill(process, SIGSTOP);
+  std::this_thread::sleep_for(std::chrono::seconds(3));
+  for (pid_t process : processes)
+    kill(process, SIGCONT);
+  EXPECT_EQ(run.wait(2.5), -1) << run.errors();
 }
 
 TEST(Processes, RendezvousThatNeverCompletes) {
