@@ -74,9 +74,11 @@ func::CallOp Outliner::outline(ArrayRef<Operation *> ops,
         results.push_back(result);
     locations.push_back(op->getLoc());
   }
+  // A library reads its operands from memory, constants too.
+  bool copiesConstants = kind == "rows";
   SmallVector<Value> arguments, copied;
   for (Value value : captured)
-    (isCopied(value) ? copied : arguments).push_back(value);
+    (copiesConstants && isCopied(value) ? copied : arguments).push_back(value);
   Location loc = builder.getFusedLoc(locations);
 
   auto function = func::FuncOp::create(

@@ -36,3 +36,15 @@ func.func @gated(%x: tensor<1x8x64xf32>, %g: tensor<96x64xf32>, %u: tensor<96x64
   %3 = arith.mulf %2, %1 : tensor<1x8x96xf32>
   return %3 : tensor<1x8x96xf32>
 }
+
+// -----
+
+// The library reads a constant bias from memory.
+// CHECK-LABEL: func @constant_bias
+// CHECK: %[[B:.*]] = arith.constant dense<5.0
+// CHECK: call @gemm_0(%arg0, %arg1, %[[B]])
+func.func @constant_bias(%x: tensor<1x8x64xf32>, %w: tensor<96x64xf32>) -> tensor<1x8x96xf32> {
+  %b = arith.constant dense<5.0> : tensor<96xf32>
+  %0 = nn.linear %x, %w bias %b : (tensor<1x8x64xf32>, tensor<96x64xf32>, tensor<96xf32>) -> tensor<1x8x96xf32>
+  return %0 : tensor<1x8x96xf32>
+}
