@@ -10,6 +10,7 @@
 #include "Tables.h"
 
 #include "tp/Import/ModelAttributes.h"
+#include "tp/Ledger/Ledger.h"
 #include "tp/Schedule/Buffers.h"
 #include "tp/Schedule/RowKernels.h"
 
@@ -149,7 +150,7 @@ static json::Object describeParameter(const ParameterEntry &entry) {
   return result;
 }
 
-static json::Object describeCollective(Operation *op, int64_t id) {
+static json::Object makeCollective(Operation *op, int64_t id) {
   auto collective = cast<CollectiveOpInterface>(op);
   auto input = cast<RankedTensorType>(op->getOperand(0).getType());
   auto output = cast<RankedTensorType>(op->getResult(0).getType());
@@ -165,7 +166,7 @@ static json::Object describeCollective(Operation *op, int64_t id) {
       {"input_shape", getShape(input.getShape())},
       {"output_shape", getShape(output.getShape())},
       {"count", getRepetitions(op)},
-      {"bytes", std::max(getTensorBytes(input), getTensorBytes(output))},
+      {"bytes", getByteSize(getLogicalType(collective))},
       {"cause", ledger ? text(ledger.getCause()) : ""},
       {"annotation", ledger ? text(ledger.getAnnotation()) : ""},
       {"location", describeLocation(op->getLoc())},
@@ -267,7 +268,7 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
   for (auto [id, op] : llvm::enumerate(attentions))
     attentionList.push_back(describeAttention(cast<nn::AttentionOp>(op), id));
   for (auto [id, op] : llvm::enumerate(collectives))
-    collectiveList.push_back(describeCollective(op, id));
+    collectiveList.push_back(makeCollective(op, id));
   int64_t scratch = 0;
   for (const std::string &name : kernels) {
     Operation *kernel = module.lookupSymbol(name);

@@ -92,6 +92,7 @@ static void buildCollectives(OpPassManager &manager) {
   manager.addPass(createMergeReductions());
   manager.addPass(createFuseSlices());
   manager.addPass(createDropCollectives());
+  manager.addPass(createNumberCollectives());
   manager.addPass(createVerifyCollectives());
 }
 

@@ -106,6 +106,23 @@ def FuseSlices : CollectivesPass<"tp-fuse-slices"> {
   ];
 }
 
+def NumberCollectives : CollectivesPass<"tp-number-collectives"> {
+  let summary = "give ledger entries their final ids";
+  let description = [{
+    Ids in program order from zero, without the gaps that dropped and merged
+    collectives left. The artifact's tables number collectives by position; so
+    the id in `--explain`, in the timeline and in an error at run time is one.
+
+    ```mlir
+    %a = tp.all_gather %x ... {ledger = #tp.ledger<0, ...>}
+    %b = tp.all_reduce sum %a ... {ledger = #tp.ledger<3, ...>}
+    // becomes
+    %a = tp.all_gather %x ... {ledger = #tp.ledger<0, ...>}
+    %b = tp.all_reduce sum %a ... {ledger = #tp.ledger<1, ...>}
+    ```
+  }];
+}
+
 def VerifyCollectives : Pass<"tp-verify-collectives", "::mlir::ModuleOp"> {
   let summary = "check the contract of the stage collectives";
   let description = [{

@@ -1,0 +1,38 @@
+//===- NumberCollectives.cpp - tp-number-collectives ----------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Ledger ids in program order, without gaps: the artifact numbers collectives
+// by position, and both must be the number that --explain prints.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Collectives/Passes.h"
+
+#include "mlir/IR/Builders.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
+
+namespace tp {
+#define GEN_PASS_DEF_NUMBERCOLLECTIVES
+#include "tp/Collectives/Passes.h.inc"
+} // namespace tp
+
+using namespace mlir;
+using namespace tp;
+
+namespace {
+struct NumberCollectives : tp::impl::NumberCollectivesBase<NumberCollectives> {
+  void runOnOperation() override {
+    int64_t next = 0;
+    getOperation().walk<WalkOrder::PreOrder>([&](CollectiveOpInterface op) {
+      LedgerAttr entry = op.getLedgerEntry();
+      if (!entry)
+        return;
+      op.setLedgerEntry(LedgerAttr::get(&getContext(), next++, entry.getCause(),
+                                        entry.getAnnotation(),
+                                        entry.getPass()));
+    });
+  }
+};
+} // namespace
