@@ -55,6 +55,11 @@ static Value findUndone(Operation *op, const PerRankFunction &function) {
   if (!state || !result || origin.getType() != op->getResult(0).getType() ||
       !sameLayout(state->shape, state->sharding, result->sharding))
     return {};
+  // A slice pads with zeros, and masks were placed accordingly; the lanes of x
+  // may hold anything.
+  unsigned dim = op->getAttrOfType<IntegerAttr>("dim").getInt();
+  if (getPadding(state->shape[dim], state->sharding.dims[dim]) != 0)
+    return {};
   return origin;
 }
 

@@ -3,12 +3,14 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// AR(a) + AR(b) = AR(a + b), in one walk in program order, so that a sum of
-// many becomes one reduction.
+// AR(a) + AR(b) = AR(a + b), in program order, so that a sum of many becomes
+// one reduction. Sums are reassociated for it: a block whose attention and MLP
+// read the same input, (h + AR(a)) + AR(b), is h + AR(a + b).
 //
 //===----------------------------------------------------------------------===//
 
 #include "Rewrite.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "tp/Collectives/Passes.h"
 
 namespace tp {
@@ -42,30 +44,85 @@ static SmallVector<unsigned> findMergeable(Operation *op,
   return operands;
 }
 
+static bool isAddition(Operation *op) {
+  return isa_and_nonnull<arith::AddFOp, arith::AddIOp>(op) &&
+         op->hasAttr(TPDialect::getRuleAttrName());
+}
+
+/// (h + R(a)) + R(b) in any order becomes h + (R(a) + R(b)).
+static bool reassociate(Operation *op, PerRankFunction &function) {
+  auto getOwn = [&](Value value, Operation *user) -> CollectiveOpInterface {
+    CollectiveOpInterface reduction = getSumReduction(value);
+    if (!reduction || !value.hasOneUse() ||
+        reduction->getBlock() != user->getBlock())
+      return {};
+    return reduction;
+  };
+  for (unsigned side : {0, 1}) {
+    CollectiveOpInterface second = getOwn(op->getOperand(1 - side), op);
+    Operation *inner = op->getOperand(side).getDefiningOp();
+    if (!second || !isAddition(inner) || !inner->hasOneUse() ||
+        inner->getBlock() != op->getBlock())
+      continue;
+    for (unsigned innerSide : {0, 1}) {
+      Value added = inner->getOperand(1 - innerSide);
+      CollectiveOpInterface first = getOwn(added, inner);
+      // Two reductions in the inner sum are merged as they are.
+      if (!first || !areAlike(first, second) ||
+          getOwn(inner->getOperand(innerSide), inner))
+        continue;
+      OpBuilder builder(op);
+      Operation *sum = builder.clone(*op);
+      sum->setOperands({added, second->getResult(0)});
+      function.states[sum->getResult(0)] =
+          LocalState(*function.getState(op->getResult(0)));
+      op->setOperands({inner->getOperand(innerSide), sum->getResult(0)});
+      function.states.erase(inner->getResult(0));
+      inner->erase();
+      return true;
+    }
+  }
+  return false;
+}
+
+/// One walk; returns the reductions that were merged into another.
+static int64_t mergeOnce(PerRankFunction &function, StringRef pass) {
+  SmallVector<Operation *> additions, ops;
+  function.function->walk([&](Operation *op) {
+    if (isAddition(op))
+      additions.push_back(op);
+  });
+  // What goes comes before the addition that it goes for.
+  for (Operation *op : additions)
+    reassociate(op, function);
+  // Merging erases reductions and the addition itself, nothing else.
+  function.function->walk([&](Operation *op) {
+    if (op->hasAttr(TPDialect::getRuleAttrName()))
+      ops.push_back(op);
+  });
+  int64_t merged = 0;
+  for (Operation *op : ops) {
+    SmallVector<unsigned> operands = findMergeable(op, function);
+    if (operands.empty())
+      continue;
+    LedgerAttr ledger;
+    for (unsigned index : operands) {
+      CollectiveOpInterface reduction = getSumReduction(op->getOperand(index));
+      LedgerAttr entry = reduction.getLedgerEntry();
+      ledger = ledger ? joinEntries(ledger, entry, pass) : entry;
+    }
+    reduceAfter(op, operands, ledger, function);
+    merged += operands.size() - 1;
+  }
+  return merged;
+}
+
 namespace {
 struct MergeReductions : tp::impl::MergeReductionsBase<MergeReductions> {
   void runOnOperation() override {
     auto merge = [&](PerRankFunction &function) {
-      SmallVector<Operation *> ops;
-      // Merging erases reductions and the addition itself, nothing else.
-      function.function->walk([&](Operation *op) {
-        if (op->hasAttr(TPDialect::getRuleAttrName()))
-          ops.push_back(op);
-      });
-      for (Operation *op : ops) {
-        SmallVector<unsigned> operands = findMergeable(op, function);
-        if (operands.empty())
-          continue;
-        LedgerAttr ledger;
-        for (unsigned index : operands) {
-          CollectiveOpInterface reduction =
-              getSumReduction(op->getOperand(index));
-          LedgerAttr entry = reduction.getLedgerEntry();
-          ledger = ledger ? joinEntries(ledger, entry, getArgument()) : entry;
-        }
-        reduceAfter(op, operands, ledger, function);
-        numMerged += operands.size() - 1;
-      }
+      while (int64_t merged = mergeOnce(function, getArgument()))
+        numMerged += merged;
       return success();
     };
     if (failed(forEachFunction(getOperation(), merge)))

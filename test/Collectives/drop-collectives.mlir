@@ -50,3 +50,14 @@ func.func @idle(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.shar
   }
   return %r : tensor<8x64xf32>
 }
+
+// The padding lanes of five in two parts of three: zero after the slice,
+// anything in what was gathered. Both stay.
+// CHECK-LABEL: func.func @padded
+// CHECK: tp.all_gather
+// CHECK-NEXT: tp.slice
+func.func @padded(%x: tensor<3xf32> {tp.global_type = tensor<5xf32>, tp.sharding = #tp.sharding<@mesh, [{"tp"}]>}) -> (tensor<3xf32> {tp.global_type = tensor<5xf32>, tp.sharding = #tp.sharding<@mesh, [{"tp"}]>}) {
+  %g = tp.all_gather %x dim 0 over @mesh ["tp"] {from = #tp.sharding<@mesh, [{"tp"}]>, to = #tp.sharding<@mesh, [{}]>, ledger = #tp.ledger<20, cause = "c", annotation = "a", pass = "p">} : tensor<3xf32> -> tensor<5xf32>
+  %s = tp.slice %g dim 0 over @mesh ["tp"] {from = #tp.sharding<@mesh, [{}]>, to = #tp.sharding<@mesh, [{"tp"}]>} : tensor<5xf32> -> tensor<3xf32>
+  return %s : tensor<3xf32>
+}

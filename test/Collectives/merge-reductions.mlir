@@ -55,3 +55,30 @@ func.func @reduce_scatter(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32
   %t = arith.addf %c, %d {tp.rule = #add, tp.shardings = [#rep]} : tensor<8x16xf32>
   return %s, %t, %c : tensor<4x16xf32>, tensor<8x16xf32>, tensor<8x16xf32>
 }
+
+// -----
+
+// Attention and MLP side by side, and a third: h + AR(a) + AR(b) + AR(c) is one
+// reduction beside h.
+
+#rep = #tp.sharding<@mesh, [{}, {}]>
+#part = #tp.sharding<@mesh, [{}, {}], partial sum {"tp"}>
+#add = #tp.rule<["a" 8, "b" 16], ([0], [1]) additive, ([0], [1]) additive -> ([0], [1])>
+tp.mesh @mesh <["tp"=2]>
+// CHECK-LABEL: func.func @parallel_block
+// CHECK-SAME: (%[[H:[^:]*]]: tensor<8x16xf32> {{{.*}}}, %[[A:[^:]*]]: tensor<8x16xf32> {{{.*}}}, %[[B:[^:]*]]: tensor<8x16xf32> {{{.*}}}, %[[C:[^:]*]]: tensor<8x16xf32>
+// CHECK: %[[AB:.*]] = arith.addf %[[A]], %[[B]]
+// CHECK-NEXT: %[[ABC:.*]] = arith.addf %[[AB]], %[[C]]
+// CHECK-NEXT: %[[R:.*]] = tp.all_reduce sum %[[ABC]]
+// CHECK-NEXT: %[[S:.*]] = arith.addf %[[H]], %[[R]]
+// CHECK-NEXT: return %[[S]]
+func.func @parallel_block(%h: tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}, %a: tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #part}, %b: tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #part}, %c: tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #part})
+    -> (tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) {
+  %ra = tp.all_reduce sum %a over @mesh ["tp"] {from = #part, to = #rep, ledger = #tp.ledger<0, cause = "of a", annotation = "v", pass = "p">} : tensor<8x16xf32> -> tensor<8x16xf32>
+  %s1 = arith.addf %h, %ra {tp.rule = #add, tp.shardings = [#rep]} : tensor<8x16xf32>
+  %rb = tp.all_reduce sum %b over @mesh ["tp"] {from = #part, to = #rep, ledger = #tp.ledger<1, cause = "of b", annotation = "w", pass = "p">} : tensor<8x16xf32> -> tensor<8x16xf32>
+  %s2 = arith.addf %s1, %rb {tp.rule = #add, tp.shardings = [#rep]} : tensor<8x16xf32>
+  %rc = tp.all_reduce sum %c over @mesh ["tp"] {from = #part, to = #rep, ledger = #tp.ledger<2, cause = "of c", annotation = "w", pass = "p">} : tensor<8x16xf32> -> tensor<8x16xf32>
+  %s3 = arith.addf %s2, %rc {tp.rule = #add, tp.shardings = [#rep]} : tensor<8x16xf32>
+  return %s3 : tensor<8x16xf32>
+}
