@@ -18,6 +18,8 @@ void registerFaultPass();
 void registerFailPass();
 /// Sharding rules, padding states and per-rank forms of single operations.
 void registerRulePasses();
+/// Repeated layers written out.
+void registerUnrollPass();
 /// The derivative of a single operation.
 void registerVjpPass();
 
@@ -25,6 +27,7 @@ inline void registerTestPasses() {
   registerFailPass();
   registerFaultPass();
   registerRulePasses();
+  registerUnrollPass();
   registerVjpPass();
 }
 
