@@ -61,11 +61,11 @@ int main(int argc, char **argv) {
                "the module is annotated (default: none if it is, else "
                "megatron)"),
       cl::cat(category));
-  cl::list<std::string> stages(
-      "stages", cl::CommaSeparated,
-      cl::desc("Stages to compare at (default: all but lower): " +
-               llvm::join(tp::getVerifiableStages(), ", ")),
-      cl::cat(category));
+  // Outlives the option, which keeps a reference.
+  std::string stagesText = "Stages to compare at (default: all but lower): " +
+                           llvm::join(tp::getVerifiableStages(), ", ");
+  cl::list<std::string> stages("stages", cl::CommaSeparated,
+                               cl::desc(stagesText), cl::cat(category));
   cl::opt<uint64_t> seed("seed", cl::init(1),
                          cl::desc("Of random inputs and weights"),
                          cl::cat(category));
