@@ -184,7 +184,8 @@ LogicalResult Tables::addConstant(Operation *op) {
                                  [](APFloat f) { return f.bitcastToAPInt(); })
            : llvm::to_vector(elements.getValues<APInt>()))
     for (int64_t i = 0; i < bytes; ++i)
-      constants.push_back(char(value.lshr(8 * i).zextOrTrunc(8).getZExtValue()));
+      constants.push_back(
+          char(value.lshr(8 * i).zextOrTrunc(8).getZExtValue()));
   return success();
 }
 
