@@ -27,8 +27,12 @@ namespace tprt {
   X(F64, 8)                                                                    \
   X(F32, 4)                                                                    \
   X(F16, 2)                                                                    \
-  X(BF16, 2) X(I64, 8) X(I32, 4) X(I16, 2) X(I8, 1) X(U64, 8) X(U32, 4)        \
-      X(U16, 2) X(U8, 1) X(BOOL, 1) X(F8_E4M3, 1) X(F8_E5M2, 1)
+  X(BF16, 2)                                                                   \
+  X(I64, 8)                                                                    \
+  X(I32, 4)                                                                    \
+  X(I16, 2)                                                                    \
+  X(I8, 1)                                                                     \
+  X(U64, 8) X(U32, 4) X(U16, 2) X(U8, 1) X(BOOL, 1) X(F8_E4M3, 1) X(F8_E5M2, 1)
 
 enum class FileType {
 #define TPRT_ENUM(name, bytes) name,
