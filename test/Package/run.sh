@@ -1,12 +1,12 @@
 #!/bin/bash
 # Install the build tree, build another project against it, run the result.
-# usage: run.sh BUILD_DIR SOURCE_DIR CXX
+# usage: run.sh BUILD_DIR SOURCE_DIR CC CXX
 set -euo pipefail
-build=$1 source=$2 cxx=$3
+build=$1 source=$2 cc=$3 cxx=$4
 work=$build/package-test
 rm -rf "$work"
 cmake --install "$build" --prefix "$work/prefix" > "$work.log"
-cmake -G Ninja -S "$source/test/Package" -B "$work/build" -DCMAKE_CXX_COMPILER="$cxx" \
+cmake -G Ninja -S "$source/test/Package" -B "$work/build" -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" \
   -DCMAKE_CXX_FLAGS=-fno-exceptions -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld \
   -DCMAKE_PREFIX_PATH="$work/prefix" > "$work.log"
 ninja -C "$work/build" > "$work.log" || { cat "$work.log"; exit 1; }
