@@ -359,6 +359,18 @@ LaneEmitter::emitElementwise(Operation *op, ArrayRef<LaneValue> operands) {
   if (auto trunc = dyn_cast<arith::TruncFOp>(op);
       trunc && trunc.getIn().getType().isF32())
     return LaneValue{narrow(values[0], result), isVector, nullptr};
+  // A choice between narrow floats is one between their bits: as floats it
+  // would be made in f32 and rounded by a library call.
+  if (isa<arith::SelectOp>(op) && isNarrowFloat(result)) {
+    auto asBits = [&](Value value) {
+      Type bits = withElement(value.getType(), builder.getIntegerType(16));
+      return arith::BitcastOp::create(builder, loc, bits, value).getResult();
+    };
+    Value chosen = arith::SelectOp::create(
+        builder, loc, values[0], asBits(values[1]), asBits(values[2]));
+    Value value = arith::BitcastOp::create(builder, loc, typed(result), chosen);
+    return LaneValue{value, isVector, nullptr};
+  }
   bool movesBits = isa<arith::SelectOp, arith::BitcastOp>(op);
   Type computed = result;
   if (!movesBits) {

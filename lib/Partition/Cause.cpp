@@ -152,6 +152,9 @@ static std::string explainUse(OpOperand &use, unsigned dim,
         return why;
     return name + " " + whole;
   }
+  // A declared value is resharded for its uses before this one is explained.
+  if (isa<ReshardOp>(op))
+    return name + " " + whole;
   FailureOr<OpAnalysis> analysis = analyzeOp(op, mesh);
   if (failed(analysis))
     return name + " " + whole;

@@ -109,6 +109,35 @@ FailureOr<Value> convertExtractSlice(tensor::ExtractSliceOp op,
   auto type = op.getType();
   MLIRContext *context = op.getContext();
   llvm::SmallBitVector dropped = op.getDroppedDims();
+  // A part that begins where the dimension does has no map of its own (a plain
+  // dimension stands for all of it): it is read by position.
+  bool readsStart = false;
+  for (int64_t dim = 0; dim < op.getSourceType().getRank(); ++dim)
+    readsStart |=
+        !dropped.test(dim) && op.getStaticOffsets()[dim] == 0 &&
+        op.getStaticStrides()[dim] == 1 &&
+        op.getStaticSizes()[dim] != op.getSourceType().getDimSize(dim);
+  if (readsStart)
+    return makeIndexed(
+        builder, op.getLoc(), type,
+        [&](OpBuilder &inner, Location loc, ArrayRef<Value> indices) {
+          SmallVector<Value> at;
+          unsigned next = 0;
+          for (int64_t dim = 0; dim < op.getSourceType().getRank(); ++dim) {
+            Value offset =
+                constantIndex(inner, loc, op.getStaticOffsets()[dim]);
+            if (dropped.test(dim)) {
+              at.push_back(offset);
+              continue;
+            }
+            Value step = arith::MulIOp::create(
+                inner, loc, indices[next++],
+                constantIndex(inner, loc, op.getStaticStrides()[dim]));
+            at.push_back(arith::AddIOp::create(inner, loc, step, offset));
+          }
+          return tensor::ExtractOp::create(inner, loc, op.getSource(), at)
+              .getResult();
+        });
   SmallVector<AffineExpr> exprs;
   unsigned next = 0;
   for (int64_t dim = 0; dim < op.getSourceType().getRank(); ++dim) {
@@ -235,8 +264,13 @@ Value convertSlice(SliceOp op, OpBuilder &builder) {
   int64_t dim = op.getDim();
   Value offset = arith::MulIOp::create(
       builder, loc, rank, constantIndex(builder, loc, type.getDimSize(dim)));
-  // Blocks that cover more than the source end in zeros.
-  bool padded = source.getDimSize(dim) % type.getDimSize(dim) != 0;
+  // Blocks that cover more than the source end in zeros (8 over 6 ranks are
+  // blocks of 2, of which the last two are all padding).
+  Mesh mesh = lookupMesh(op, op.getMeshAttr()).getMesh().toMesh();
+  AxisList axes =
+      *resolveAxes(op.getAxes(), mesh, [&] { return op.emitOpError(); });
+  bool padded =
+      getShardCount(axes) * type.getDimSize(dim) > source.getDimSize(dim);
   return makeIndexed(
       builder, loc, type,
       [&](OpBuilder &inner, Location at, ArrayRef<Value> indices) {
@@ -246,6 +280,39 @@ Value convertSlice(SliceOp op, OpBuilder &builder) {
         moved[dim] = arith::AddIOp::create(inner, at, indices[dim], offset);
         return readInside(inner, at, op.getInput(), moved, outside,
                           makeZero(inner, at, type.getElementType()));
+      });
+}
+
+/// Positions of the result: those of the indices, then those of the slice,
+/// where gathered dimensions are ones or left out.
+Value convertGather(tensor::GatherOp op, OpBuilder &builder) {
+  RankedTensorType type = op.getResultType();
+  RankedTensorType source = op.getSourceType();
+  int64_t batch = op.getIndicesType().getRank() - 1;
+  bool keepsOnes = type.getRank() - batch == source.getRank();
+  return makeIndexed(
+      builder, op.getLoc(), type,
+      [&](OpBuilder &inner, Location loc, ArrayRef<Value> indices) {
+        SmallVector<Value> at(source.getRank());
+        for (auto [number, dim] : llvm::enumerate(op.getGatherDims())) {
+          SmallVector<Value> where(indices.take_front(batch));
+          where.push_back(constantIndex(inner, loc, number));
+          Value row =
+              tensor::ExtractOp::create(inner, loc, op.getIndices(), where);
+          if (!row.getType().isIndex())
+            row = arith::IndexCastOp::create(inner, loc, inner.getIndexType(),
+                                             row);
+          at[dim] = row;
+        }
+        int64_t next = batch;
+        for (Value &index : at) {
+          if (!index)
+            index = indices[next++];
+          else if (keepsOnes)
+            ++next;
+        }
+        return tensor::ExtractOp::create(inner, loc, op.getSource(), at)
+            .getResult();
       });
 }
 
@@ -452,6 +519,8 @@ struct LowerToLinalgPass : tp::impl::LowerToLinalgBase<LowerToLinalgPass> {
         value = convertSlice(slice, builder);
       } else if (auto keep = dyn_cast<KeepFirstOp>(op)) {
         value = convertKeepFirst(keep, builder);
+      } else if (auto gather = dyn_cast<tensor::GatherOp>(op)) {
+        value = convertGather(gather, builder);
       } else if (auto splat = dyn_cast<tensor::SplatOp>(op)) {
         value = makeIndexed(builder, op->getLoc(),
                             cast<RankedTensorType>(splat.getType()),

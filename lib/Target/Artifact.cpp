@@ -95,6 +95,33 @@ static void addQuery(llvm::Module &module, ArrayAttr entries) {
       known, program, llvm::ConstantPointerNull::get(builder.getPtrTy())));
 }
 
+/// Adds __truncsfbf2, f32 to bf16 to nearest even. Where the target has no
+/// instruction for it, the code generator calls it when it makes a choice or a
+/// move of single bf16 values in f32; compiled code imports nothing, so it
+/// brings its own.
+static void addNarrowing(llvm::Module &module) {
+  llvm::LLVMContext &context = module.getContext();
+  llvm::IRBuilder<> builder(context);
+  auto *function = llvm::Function::Create(
+      llvm::FunctionType::get(builder.getBFloatTy(), {builder.getFloatTy()},
+                              false),
+      llvm::GlobalValue::ExternalLinkage, "__truncsfbf2", module);
+  function->setVisibility(llvm::GlobalValue::HiddenVisibility);
+  function->addFnAttr(llvm::Attribute::NoUnwind);
+  builder.SetInsertPoint(llvm::BasicBlock::Create(context, "", function));
+  llvm::Value *value = function->getArg(0);
+  llvm::Value *bits = builder.CreateBitCast(value, builder.getInt32Ty());
+  llvm::Value *upper = builder.CreateLShr(bits, 16);
+  llvm::Value *bias =
+      builder.CreateAdd(builder.CreateAnd(upper, 1), builder.getInt32(0x7fff));
+  llvm::Value *rounded = builder.CreateLShr(builder.CreateAdd(bits, bias), 16);
+  llvm::Value *quiet = builder.CreateOr(upper, 0x40);
+  llvm::Value *chosen =
+      builder.CreateSelect(builder.CreateFCmpUNO(value, value), quiet, rounded);
+  llvm::Value *half = builder.CreateTrunc(chosen, builder.getInt16Ty());
+  builder.CreateRet(builder.CreateBitCast(half, builder.getBFloatTy()));
+}
+
 static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -207,6 +234,7 @@ FailureOr<Program> tp::compileProgram(ModuleOp module,
   }
   addQuery(*code, entries);
   optimise(*code, *machine);
+  addNarrowing(*code);
 
   SmallVector<char> object;
   llvm::raw_svector_ostream stream(object);
