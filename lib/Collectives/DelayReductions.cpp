@@ -73,7 +73,7 @@ bool ReductionDelayer::comesFromAlike(Value value) const {
     // The one operand that a reduction may have made.
     std::optional<unsigned> through;
     for (auto [index, operand] : llvm::enumerate(op->getOperands()))
-      if (operand.hasOneUse() &&
+      if (isa<RankedTensorType>(operand.getType()) && operand.hasOneUse() &&
           isLinearIn(op, static_cast<unsigned>(index), axes, isScatter,
                      function) &&
           getLocalBytes(value) <= getLocalBytes(operand))

@@ -302,14 +302,18 @@ LogicalResult Deriver::compute(Operation *op, RuleAttr attr) {
         return op->emitOpError()
                << "operand " << index << ": expected a partial sum, got "
                << text(sharding);
-      if (passedBy)
+      // Over different axes both may be partial: the product of two sums is the
+      // sum of all products.
+      if (passedBy && overlap(passed, sharding.partial))
         return op->emitOpError()
                << "operand " << index << ": expected one partial factor of a "
                << "product, got operand " << *passedBy << " partial as well";
-      passed = sharding.partial;
+      passed.append(sharding.partial.begin(), sharding.partial.end());
       passedBy = index;
     }
   }
+  llvm::sort(passed);
+  passed = canonicalize(passed);
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
     auto found = states.find(operand);
     if (found == states.end() || !countsOnce(rule.linearity[index]))

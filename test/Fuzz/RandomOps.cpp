@@ -23,7 +23,7 @@ namespace tp::fuzz {
 
 void ProgramMaker::addOperation() {
   Value value = someValue();
-  switch (below(26)) {
+  switch (below(30)) {
   case 0:
   case 1:
   case 2:
@@ -58,6 +58,14 @@ void ProgramMaker::addOperation() {
   case 17:
   case 18:
     return keep(constraint(value));
+  case 19:
+    return keep(product(value));
+  case 20:
+    return keep(insert(value));
+  case 21:
+    return keep(fused(value));
+  case 22:
+    return keep(withStatistics(value));
   default:
     return keep(shapePreserving(value));
   }
@@ -90,6 +98,10 @@ Value ProgramMaker::linear(Value value, int64_t width) {
   Shape shape = shapeOf(value);
   Value weight = parameter({width, shape.back()}, "weight");
   Value bias = chance(40) ? parameter({width}, "bias") : Value();
+  // A bias may be computed, and then partial.
+  for (Value other : pool)
+    if (other.getType() == tensor({width}) && chance(50))
+      bias = other;
   shape.back() = width;
   return nn::LinearOp::create(builder, loc, tensor(shape), value, weight, bias)
       .getResult();
@@ -479,6 +491,89 @@ Value ProgramMaker::attention() {
   Value flat = tensor::CollapseShapeOp::create(
       builder, loc, mixed, SmallVector<ReassociationIndices>{{0}, {1}, {2, 3}});
   return linear(flat, shape[2]);
+}
+
+/// x yᵀ over the last dimension with another value, both computed.
+Value ProgramMaker::product(Value value) {
+  Shape shape = shapeOf(value);
+  if (shape.size() != 3)
+    return Value();
+  Value other = value;
+  for (Value candidate : pool) {
+    Shape there = shapeOf(candidate);
+    if (there.size() == 3 && there[0] == shape[0] && there[2] == shape[2] &&
+        chance(60))
+      other = candidate;
+  }
+  int64_t columns = shapeOf(other)[1];
+  AffineExpr b, m, n, k;
+  bindDims(context, b, m, n, k);
+  using Kind = utils::IteratorType;
+  Shape result{shape[0], shape[1], columns};
+  return linalg::GenericOp::create(
+             builder, loc, tensor(result), ValueRange{value, other},
+             filled(result, 0),
+             ArrayRef<AffineMap>{AffineMap::get(4, 0, {b, m, k}, context),
+                                 AffineMap::get(4, 0, {b, n, k}, context),
+                                 AffineMap::get(4, 0, {b, m, n}, context)},
+             ArrayRef<Kind>{Kind::parallel, Kind::parallel, Kind::parallel,
+                            Kind::reduction},
+             [](OpBuilder &inner, Location at, ValueRange args) {
+               Value product =
+                   arith::MulFOp::create(inner, at, args[0], args[1]);
+               Value sum = arith::AddFOp::create(inner, at, args[2], product);
+               linalg::YieldOp::create(inner, at, sum);
+             })
+      .getResult(0);
+}
+
+/// A part of a value, scaled, back into it.
+Value ProgramMaker::insert(Value value) {
+  Value part = slice(value);
+  if (!part)
+    return Value();
+  auto from = part.getDefiningOp<tensor::ExtractSliceOp>();
+  Value changed = math::TanhOp::create(builder, loc, part);
+  return tensor::InsertSliceOp::create(
+      builder, loc, changed, value, from.getMixedOffsets(),
+      from.getMixedSizes(), from.getMixedStrides());
+}
+
+/// Three layers whose weights are one tensor of the checkpoint, stored [k, n].
+Value ProgramMaker::fused(Value value) {
+  Shape shape = shapeOf(value);
+  int64_t width = someWidth(), inner = shape.back();
+  std::string name = "p" + std::to_string(numParameters++) + ".fused.weight";
+  SmallVector<Value> parts;
+  shape.back() = width;
+  for (int64_t i = 0; i < 3; ++i) {
+    auto source = ParameterSourceAttr::get(context, {inner, 3 * width},
+                                           {0, i * width}, {1, 0});
+    Value weight = ParameterOp::create(builder, loc, tensor({width, inner}),
+                                       name, source, ArrayAttr());
+    if (chance(70))
+      if (ShardingAttr sharding = someSharding({width, inner}))
+        setSharding(weight, sharding);
+    parts.push_back(nn::LinearOp::create(builder, loc, tensor(shape), value,
+                                         weight, Value())
+                        .getResult());
+  }
+  Value sum = arith::AddFOp::create(builder, loc, parts[0], parts[1]);
+  return arith::MulFOp::create(builder, loc, sum, parts[2]);
+}
+
+/// A norm that hands its statistics out.
+Value ProgramMaker::withStatistics(Value value) {
+  if (!element.isF32() || shapeOf(value).size() < 2)
+    return Value();
+  Shape shape = shapeOf(value);
+  int64_t width = shape.pop_back_val();
+  Value weight = parameter({width}, "norm.weight");
+  auto norm =
+      nn::RMSNormOp::create(builder, loc, value.getType(), tensor(shape), value,
+                            weight, APFloat(1e-5));
+  keep(norm.getRstd());
+  return norm.getResult();
 }
 
 /// Two or three layers; sometimes with a slice of a stacked value per layer,

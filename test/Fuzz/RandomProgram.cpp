@@ -55,6 +55,15 @@ Value ProgramMaker::argument(Type type) {
 }
 
 Value ProgramMaker::parameter(ArrayRef<int64_t> shape, StringRef suffix) {
+  // Now and then one that is there already, as a tied table is.
+  if (!inRepeat && chance(15))
+    for (auto old : function.getOps<ParameterOp>())
+      if (old.getType() == tensor(shape) && !old.getSource() &&
+          StringRef(old.getName()).ends_with(suffix)) {
+        if (chance(50))
+          return old.getResult();
+        return builder.clone(*old)->getResult(0);
+      }
   std::string name = (inRepeat ? "layers.{i}.p" : "p") +
                      std::to_string(numParameters++) + "." + suffix.str();
   Value value = ParameterOp::create(builder, loc, tensor(shape), name,

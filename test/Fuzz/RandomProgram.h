@@ -92,6 +92,10 @@ private:
   mlir::Value embedding();
   mlir::Value crossEntropy(mlir::Value value);
   mlir::Value attention();
+  mlir::Value product(mlir::Value value);
+  mlir::Value insert(mlir::Value value);
+  mlir::Value fused(mlir::Value value);
+  mlir::Value withStatistics(mlir::Value value);
   mlir::Value repeat(mlir::Value value);
 
   mlir::MLIRContext *context;
