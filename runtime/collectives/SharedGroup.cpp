@@ -142,8 +142,9 @@ Status SharedGroup::run(int64_t self, const Collective &entry, CallSite site,
       return fail(lostError("ranks disagree: rank ", members[self], " is in ",
                             hub.describe(site), ", rank ", members[i], " in ",
                             hub.describe(slots[i].site)));
-    ins[i] = hub.base + slots[i].in;
-    outs[i] = hub.base + slots[i].out;
+    // In integers: threads count from address 0, which is no object.
+    ins[i] = reinterpret_cast<const void *>(uint64_t(hub.base) + slots[i].in);
+    outs[i] = reinterpret_cast<void *>(uint64_t(hub.base) + slots[i].out);
   }
   runLocally(entry, self, ins, outs);
   TPRT_TRY(barrier(self));
