@@ -81,13 +81,6 @@ Type LaneEmitter::getVectorType(Type element) {
   return width == 1 ? element : Type(VectorType::get({width}, element));
 }
 
-Value LaneEmitter::getVectorOf(Value scalar) {
-  if (width == 1)
-    return scalar;
-  return vector::BroadcastOp::create(builder, loc,
-                                     getVectorType(scalar.getType()), scalar);
-}
-
 LaneValue LaneEmitter::makeConsecutive(Value base) {
   if (width == 1)
     return {base, false, base};
@@ -111,11 +104,51 @@ Value LaneEmitter::toVector(const LaneValue &lane) {
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// The type that an element has in memory: booleans are bytes.
+/// The type that an element has in memory: booleans are bytes, and bf16 is bits
+/// (targets without bf16 registers move values of that type through f32 and
+/// round them with a library call).
 static Type getStorageType(Type element) {
   if (element.isInteger(1))
     return IntegerType::get(element.getContext(), 8);
+  if (element.isBF16())
+    return IntegerType::get(element.getContext(), 16);
   return element;
+}
+
+static Type withElement(Type type, Type element) {
+  if (auto vector = dyn_cast<VectorType>(type))
+    return vector.clone(element);
+  return element;
+}
+
+/// A value as it is in memory, and back.
+static Value toStorage(OpBuilder &builder, Location loc, Value value) {
+  Type element = getElementTypeOrSelf(value.getType());
+  Type type = withElement(value.getType(), getStorageType(element));
+  if (element.isInteger(1))
+    return arith::ExtUIOp::create(builder, loc, type, value);
+  if (element.isBF16())
+    return arith::BitcastOp::create(builder, loc, type, value);
+  return value;
+}
+static Value fromStorage(OpBuilder &builder, Location loc, Value value,
+                         Type element) {
+  Type type = withElement(value.getType(), element);
+  if (element.isInteger(1))
+    return arith::TruncIOp::create(builder, loc, type, value);
+  if (element.isBF16())
+    return arith::BitcastOp::create(builder, loc, type, value);
+  return value;
+}
+
+Value LaneEmitter::getVectorOf(Value scalar) {
+  if (width == 1)
+    return scalar;
+  Type element = scalar.getType();
+  Value stored = toStorage(builder, loc, scalar);
+  Value vector = vector::BroadcastOp::create(
+      builder, loc, getVectorType(stored.getType()), stored);
+  return fromStorage(builder, loc, vector, element);
 }
 
 Value LaneEmitter::getAddress(const TensorMemory &memory, Value offset) {
@@ -126,13 +159,23 @@ Value LaneEmitter::getAddress(const TensorMemory &memory, Value offset) {
                              ArrayRef<LLVM::GEPArg>{cast});
 }
 
+Value LaneEmitter::loadStored(const TensorMemory &memory, Value offset) {
+  return LLVM::LoadOp::create(builder, loc, getStorageType(memory.elementType),
+                              getAddress(memory, offset));
+}
+
 Value LaneEmitter::loadScalar(const TensorMemory &memory, Value offset) {
-  Type storage = getStorageType(memory.elementType);
-  Value value =
-      LLVM::LoadOp::create(builder, loc, storage, getAddress(memory, offset));
-  if (storage != memory.elementType)
-    value = arith::TruncIOp::create(builder, loc, memory.elementType, value);
-  return value;
+  return fromStorage(builder, loc, loadStored(memory, offset),
+                     memory.elementType);
+}
+
+LaneValue LaneEmitter::gather(const TensorMemory &memory,
+                              ArrayRef<Value> elements) {
+  Value value = vector::FromElementsOp::create(
+      builder, loc,
+      cast<VectorType>(getVectorType(getStorageType(memory.elementType))),
+      elements);
+  return {fromStorage(builder, loc, value, memory.elementType), true, nullptr};
 }
 
 AffineExpr LaneEmitter::getOffset(const TensorMemory &memory, AffineMap map) {
@@ -166,43 +209,30 @@ LaneValue LaneEmitter::load(const TensorMemory &memory, AffineExpr expr,
     Value value = LLVM::LoadOp::create(
         builder, loc, getVectorType(storage),
         getAddress(memory, emitAffine(expr, dims)), getElementBytes(storage));
-    if (storage != memory.elementType)
-      value = arith::TruncIOp::create(builder, loc,
-                                      getVectorType(memory.elementType), value);
+    value = fromStorage(builder, loc, value, memory.elementType);
     return {value, true, nullptr};
   }
   SmallVector<Value> elements, position(dims.begin(), dims.end());
   for (int64_t i = 0; i < width; ++i) {
     position[laneDim] =
         arith::AddIOp::create(builder, loc, dims[laneDim], constantIndex(i));
-    elements.push_back(loadScalar(memory, emitAffine(expr, position)));
+    elements.push_back(loadStored(memory, emitAffine(expr, position)));
   }
-  Value value = vector::FromElementsOp::create(
-      builder, loc, cast<VectorType>(getVectorType(memory.elementType)),
-      elements);
-  return {value, true, nullptr};
+  return gather(memory, elements);
 }
 
 void LaneEmitter::store(const LaneValue &lane, const TensorMemory &memory,
                         AffineExpr expr, ValueRange dims, int64_t laneDim) {
   std::optional<int64_t> stride = getLaneStride(expr, dims.size(), laneDim);
   Type storage = getStorageType(memory.elementType);
-  auto toStorage = [&](Value value) -> Value {
-    if (storage == memory.elementType)
-      return value;
-    Type type = storage;
-    if (auto vector = dyn_cast<VectorType>(value.getType()))
-      type = vector.clone(storage);
-    return arith::ExtUIOp::create(builder, loc, type, value);
-  };
   if (width == 1) {
-    LLVM::StoreOp::create(builder, loc, toStorage(lane.value),
+    LLVM::StoreOp::create(builder, loc, toStorage(builder, loc, lane.value),
                           getAddress(memory, emitAffine(expr, dims)));
     return;
   }
-  Value value = toVector(lane);
+  Value value = toStorage(builder, loc, toVector(lane));
   if (stride == 1) {
-    LLVM::StoreOp::create(builder, loc, toStorage(value),
+    LLVM::StoreOp::create(builder, loc, value,
                           getAddress(memory, emitAffine(expr, dims)),
                           getElementBytes(storage));
     return;
@@ -213,7 +243,7 @@ void LaneEmitter::store(const LaneValue &lane, const TensorMemory &memory,
       position[laneDim] =
           arith::AddIOp::create(builder, loc, dims[laneDim], constantIndex(i));
     Value element = vector::ExtractOp::create(builder, loc, value, i);
-    LLVM::StoreOp::create(builder, loc, toStorage(element),
+    LLVM::StoreOp::create(builder, loc, element,
                           getAddress(memory, emitAffine(expr, position)));
   }
 }
@@ -251,12 +281,9 @@ LaneValue LaneEmitter::emitExtract(Operation *op, const TensorMemory &memory,
         position.push_back(
             vector::ExtractOp::create(builder, loc, toVector(index), i));
     }
-    elements.push_back(loadScalar(memory, emitAffine(offset, position)));
+    elements.push_back(loadStored(memory, emitAffine(offset, position)));
   }
-  Value value = vector::FromElementsOp::create(
-      builder, loc, cast<VectorType>(getVectorType(memory.elementType)),
-      elements);
-  return {value, true, nullptr};
+  return gather(memory, elements);
 }
 
 //===----------------------------------------------------------------------===//
@@ -266,12 +293,6 @@ LaneValue LaneEmitter::emitExtract(Operation *op, const TensorMemory &memory,
 static bool isNarrowFloat(Type type) {
   Type element = getElementTypeOrSelf(type);
   return element.isBF16() || element.isF16();
-}
-
-static Type withElement(Type type, Type element) {
-  if (auto vector = dyn_cast<VectorType>(type))
-    return vector.clone(element);
-  return element;
 }
 
 /// bf16 or f16 to f32.
@@ -413,6 +434,12 @@ LaneEmitter::emitBody(Block &block, DenseMap<Value, LaneValue> &lanes,
       continue;
     }
     if (auto extract = dyn_cast<tensor::ExtractOp>(op)) {
+      // A constant in every element, or nothing in particular.
+      if (auto found = lanes.find(extract.getTensor()); found != lanes.end()) {
+        LaneValue element = found->second;
+        lanes[extract] = element;
+        continue;
+      }
       FailureOr<TensorMemory> memory = findMemory(extract.getTensor());
       if (failed(memory))
         return failure();

@@ -94,6 +94,10 @@ public:
   mlir::Value narrow(mlir::Value value, mlir::Type element);
 
 private:
+  /// An element as it is in memory, and as a value; lanes of elements.
+  mlir::Value loadStored(const TensorMemory &memory, mlir::Value offset);
+  LaneValue gather(const TensorMemory &memory,
+                   llvm::ArrayRef<mlir::Value> elements);
   mlir::Value loadScalar(const TensorMemory &memory, mlir::Value offset);
   LaneValue emitExtract(mlir::Operation *op, const TensorMemory &memory,
                         llvm::ArrayRef<LaneValue> indices);

@@ -109,18 +109,16 @@ FailureOr<Value> convertExtractSlice(tensor::ExtractSliceOp op,
   auto type = op.getType();
   MLIRContext *context = op.getContext();
   llvm::SmallBitVector dropped = op.getDroppedDims();
-  // A part that begins where the dimension does has no map of its own (a plain
-  // dimension stands for all of it): it is read by position.
-  bool readsStart = false;
+  // linalg takes a plain dimension of a map as saying the operand's size.
+  bool beginsWhole = false;
   for (int64_t dim = 0; dim < op.getSourceType().getRank(); ++dim)
-    readsStart |=
-        !dropped.test(dim) && op.getStaticOffsets()[dim] == 0 &&
-        op.getStaticStrides()[dim] == 1 &&
+    beginsWhole |=
+        op.getStaticOffsets()[dim] == 0 && op.getStaticStrides()[dim] == 1 &&
         op.getStaticSizes()[dim] != op.getSourceType().getDimSize(dim);
-  if (readsStart)
+  if (beginsWhole)
     return makeIndexed(
         builder, op.getLoc(), type,
-        [&](OpBuilder &inner, Location loc, ArrayRef<Value> indices) {
+        [&](OpBuilder &inner, Location loc, ArrayRef<Value> indices) -> Value {
           SmallVector<Value> at;
           unsigned next = 0;
           for (int64_t dim = 0; dim < op.getSourceType().getRank(); ++dim) {
@@ -130,13 +128,14 @@ FailureOr<Value> convertExtractSlice(tensor::ExtractSliceOp op,
               at.push_back(offset);
               continue;
             }
-            Value step = arith::MulIOp::create(
-                inner, loc, indices[next++],
-                constantIndex(inner, loc, op.getStaticStrides()[dim]));
-            at.push_back(arith::AddIOp::create(inner, loc, step, offset));
+            Value index = indices[next++];
+            if (op.getStaticStrides()[dim] != 1)
+              index = arith::MulIOp::create(
+                  inner, loc, index,
+                  constantIndex(inner, loc, op.getStaticStrides()[dim]));
+            at.push_back(arith::AddIOp::create(inner, loc, index, offset));
           }
-          return tensor::ExtractOp::create(inner, loc, op.getSource(), at)
-              .getResult();
+          return tensor::ExtractOp::create(inner, loc, op.getSource(), at);
         });
   SmallVector<AffineExpr> exprs;
   unsigned next = 0;

@@ -78,11 +78,11 @@ func.func private @twice(%x: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {t
 
 // bf16 is widened by a shift, computed in f32 and rounded in integers.
 // CHECK-LABEL: func private @narrow.body
-// CHECK: llvm.load {{.*}} : !llvm.ptr -> vector<8xbf16>
+// CHECK: llvm.load {{.*}} : !llvm.ptr -> vector<8xi16>
 // CHECK: arith.shli {{.*}} : vector<8xi32>
 // CHECK: arith.mulf {{.*}} : vector<8xf32>
 // CHECK: arith.shrui {{.*}} : vector<8xi32>
-// CHECK: llvm.store {{.*}} : vector<8xbf16>, !llvm.ptr
+// CHECK: llvm.store {{.*}} : vector<8xi16>, !llvm.ptr
 #id = affine_map<(s, h) -> (s, h)>
 func.func private @narrow(%x: tensor<8x64xbf16>) -> tensor<8x64xbf16> attributes {tp.kernel = "rows", tp.row_dims = 1 : i64} {
   %e = tensor.empty() : tensor<8x64xbf16>

@@ -91,3 +91,23 @@ func.func @pieces(%x: tensor<2x3xf32>, %y: tensor<2x5xf32>) -> (tensor<2x8xf32>,
   %2 = tensor.insert_slice %x into %y[0, 2] [2, 3] [1, 1] : tensor<2x3xf32> into tensor<2x5xf32>
   return %0, %1, %2 : tensor<2x8xf32>, tensor<4x3xf32>, tensor<2x5xf32>
 }
+
+// -----
+
+// Rows of a table by coordinates, and a slice from the beginning of a dimension,
+// read by computed indices.
+// CHECK-LABEL: func @gather
+// CHECK-NOT: tensor.gather
+// CHECK: tensor.extract %arg1
+// CHECK: tensor.extract %arg0
+func.func @gather(%x: tensor<8x3xf32>, %at: tensor<5x1xi64>) -> tensor<5x3xf32> {
+  %0 = tensor.gather %x[%at] gather_dims([0]) : (tensor<8x3xf32>, tensor<5x1xi64>) -> tensor<5x3xf32>
+  return %0 : tensor<5x3xf32>
+}
+// CHECK-LABEL: func @beginning
+// CHECK-NOT: tensor.extract_slice
+// CHECK: tensor.extract %arg0
+func.func @beginning(%x: tensor<8x64xf32>) -> tensor<8x32xf32> {
+  %0 = tensor.extract_slice %x[0, 0] [8, 32] [1, 1] : tensor<8x64xf32> to tensor<8x32xf32>
+  return %0 : tensor<8x32xf32>
+}
