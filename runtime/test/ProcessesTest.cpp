@@ -15,6 +15,7 @@
 #include "../collectives/processes/Rendezvous.h"
 #include "../core/Session.h"
 
+#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <fcntl.h>
@@ -37,6 +38,8 @@ public:
           const std::string &environment, const std::string &log)
       : log(log) {
     process = fork();
+    if (process < 0)
+      std::abort();
     if (process == 0) {
       std::string command = "exec env " + environment + " " + TPRT_RUN + " " +
                             (f.directory / "p.tpa") + " " + arguments + " >" +
@@ -96,7 +99,10 @@ std::vector<pid_t> steppingRanks(pid_t launcher, int64_t ranks) {
     result[std::stoi(environment.substr(at + 10))] = child;
     ++found;
   }
-  return found == ranks ? result : std::vector<pid_t>();
+  // Never a 0 among them: to a signal that is our own process group.
+  bool whole = found == ranks &&
+               std::find(result.begin(), result.end(), 0) == result.end();
+  return whole ? result : std::vector<pid_t>();
 }
 
 /// Waits for all ranks to run steps.
