@@ -10,6 +10,7 @@
 
 #include "Plan.h"
 #include "BuiltinPlans.h"
+#include "tp/Support/JsonNesting.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -264,26 +265,9 @@ Expected<PlanRule> Parser::parseRule(const json::Value &value,
 }
 
 Expected<Plan> Parser::parse(StringRef text) {
-  // The library's parser is recursive.
-  unsigned depth = 0;
-  bool inString = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    if (inString) {
-      if (c == '\\')
-        ++i;
-      else if (c == '"')
-        inString = false;
-    } else if (c == '"') {
-      inString = true;
-    } else if (c == '[' || c == '{') {
-      if (++depth > maxDepth)
-        return error("", "expected at most " + Twine(maxDepth) +
-                             " nested brackets");
-    } else if ((c == ']' || c == '}') && depth > 0) {
-      --depth;
-    }
-  }
+  if (!isJsonNestingAtMost(text, maxDepth))
+    return error("",
+                 "expected at most " + Twine(maxDepth) + " nested brackets");
   auto root = json::parse(text);
   if (!root)
     return error("", "no JSON: " + toString(root.takeError()));

@@ -10,6 +10,7 @@
 
 #include "JsonFile.h"
 #include "mlir/IR/Location.h"
+#include "tp/Support/JsonNesting.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Error.h"
@@ -27,25 +28,8 @@ static constexpr unsigned maxNesting = 32;
 static constexpr size_t maxShown = 80;
 
 std::string checkJsonNesting(StringRef text, unsigned maxDepth) {
-  unsigned depth = 0;
-  bool inString = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    char c = text[i];
-    if (inString) {
-      if (c == '\\')
-        ++i;
-      else if (c == '"')
-        inString = false;
-      continue;
-    }
-    if (c == '"')
-      inString = true;
-    else if (c == '{' || c == '[') {
-      if (++depth > maxDepth)
-        return llvm::formatv("nested deeper than {0} levels", maxDepth);
-    } else if ((c == '}' || c == ']') && depth > 0)
-      --depth;
-  }
+  if (!isJsonNestingAtMost(text, maxDepth))
+    return llvm::formatv("nested deeper than {0} levels", maxDepth);
   return "";
 }
 
