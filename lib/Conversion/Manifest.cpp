@@ -13,6 +13,7 @@
 #include "tp/Ledger/Ledger.h"
 #include "tp/Schedule/Buffers.h"
 #include "tp/Schedule/RowKernels.h"
+#include "tprt/abi.h"
 
 using namespace mlir;
 using namespace tp;
@@ -273,7 +274,8 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
   for (const std::string &name : kernels) {
     Operation *kernel = module.lookupSymbol(name);
     auto label = kernel->getAttrOfType<StringAttr>(labelAttrName);
-    kernelList.push_back(label ? name + " " + label.getValue().str() : name);
+    kernelList.push_back(json::Object{
+        {"name", label ? name + " " + label.getValue().str() : name}});
     if (auto bytes = kernel->getAttrOfType<IntegerAttr>(scratchBytesAttrName))
       scratch = std::max(scratch, bytes.getInt());
   }
@@ -316,7 +318,7 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
       type = gemm.wType;
     }
   return json::Object{
-      {"abi", 1},
+      {"abi", TPRT_ABI_VERSION},
       {"producer", "tp-mlir " TP_VERSION},
       {"model", json::Object{{"name", text(modelNameAttrName, "")},
                              {"architecture", text(architectureAttrName, "")},

@@ -16,6 +16,7 @@
 #include "tprt/abi.h"
 #include "tprt/status.h"
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -123,6 +124,17 @@ struct Gemm {
   bool xTransposed; ///< x laid out [k, m]
 };
 
+/// A generated kernel. The launch geometry is of device code alone.
+struct Kernel {
+  std::string name; ///< for the timeline; device code: its symbol comes first
+  std::array<int64_t, 3> grid{}, block{}; ///< x, y, z
+  int64_t sharedBytes = 0;                ///< dynamic shared memory
+  int64_t arguments = 0;                  ///< eight-byte parameters
+
+  /// `name` up to the first space.
+  std::string symbol() const { return name.substr(0, name.find(' ')); }
+};
+
 struct Attention {
   enum class Mask { None, KeyPadding };
   int64_t batch, qLen, kvCapacity, qHeads, kvHeads, headSize;
@@ -132,6 +144,7 @@ struct Attention {
   double scale;
   Mask mask;
   tprt_type maskType;
+  int64_t kernel = -1; ///< device code: position in Manifest::kernels
 };
 
 enum class CollectiveKind {
@@ -158,7 +171,12 @@ struct Collective {
   std::string cause, annotation, location, pass;
 };
 
+/// What executes kernels, GEMMs and attention.
+enum class Device { Cpu, Cuda };
+
 struct Manifest {
+  Device device = Device::Cpu;
+  std::vector<std::string> architectures; ///< with machine code: sm_90, ...
   std::string producer, modelName, architecture, modelType, triple;
   std::vector<std::string> features;
   Mesh mesh;
@@ -168,7 +186,7 @@ struct Manifest {
   std::vector<Gemm> gemms;
   std::vector<Attention> attentions;
   std::vector<Collective> collectives;
-  std::vector<std::string> kernels;
+  std::vector<Kernel> kernels;
 
   /// Slots in the flat parameter table.
   int64_t parameterSlots() const;

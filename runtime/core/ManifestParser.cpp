@@ -184,12 +184,20 @@ public:
     manifest.architecture = model["architecture"].string();
     manifest.modelType = model["type"].string();
     Cursor target = top["target"];
-    target.keys({"triple", "features"});
+    target.keys({"triple", "features"}, {"device", "architectures"});
+    if (target.has("device"))
+      manifest.device = Device(target["device"].word({"cpu", "cuda"}));
+    if (target.has("architectures")) {
+      if (!isDevice())
+        target["architectures"].fail("expected none for device 'cpu'");
+      manifest.architectures = target["architectures"].strings();
+    }
     manifest.triple = target["triple"].string();
     manifest.features = target["features"].strings();
     parseMesh(top["mesh"]);
     manifest.ignored = top["ignored"].strings();
-    manifest.kernels = top["kernels"].strings();
+    for (const Cursor &item : top["kernels"].list())
+      parseKernel(item);
     for (const Cursor &item : top["gemms"].list())
       parseGemm(item);
     for (const Cursor &item : top["attentions"].list())
@@ -209,6 +217,39 @@ public:
   }
 
 private:
+  bool isDevice() const { return manifest.device != Device::Cpu; }
+
+  void parseKernel(const Cursor &cursor) {
+    Kernel kernel;
+    if (!isDevice()) {
+      cursor.keys({"name"});
+      kernel.name = cursor["name"].string();
+      manifest.kernels.push_back(std::move(kernel));
+      return;
+    }
+    cursor.keys({"name", "grid", "block", "shared_bytes", "arguments"});
+    kernel.name = cursor["name"].string();
+    if (kernel.symbol().empty())
+      cursor["name"].fail("expected a symbol first");
+    // Limits of the CUDA programming model.
+    auto sizes = [&](const char *key, std::array<int64_t, 3> most) {
+      std::vector<Cursor> items = cursor[key].list();
+      std::array<int64_t, 3> result;
+      if (items.size() != 3)
+        cursor[key].fail("expected [x, y, z], got ", items.size(), " items");
+      for (int i = 0; i < 3; ++i)
+        result[i] = items[i].integer(1, most[i]);
+      return result;
+    };
+    kernel.grid = sizes("grid", {(int64_t(1) << 31) - 1, 65535, 65535});
+    kernel.block = sizes("block", {1024, 1024, 64});
+    if (kernel.block[0] * kernel.block[1] * kernel.block[2] > 1024)
+      cursor["block"].fail("expected at most 1024 threads");
+    kernel.sharedBytes = cursor["shared_bytes"].integer(0, 227 * 1024);
+    kernel.arguments = cursor["arguments"].integer(0, 1024);
+    manifest.kernels.push_back(std::move(kernel));
+  }
+
   void parseMesh(const Cursor &cursor) {
     cursor.keys({"axes"}, {"device_order"});
     Mesh &mesh = manifest.mesh;
@@ -490,7 +531,7 @@ private:
   void parseAttention(const Cursor &cursor) {
     cursor.keys({"id", "batch", "q_len", "kv_capacity", "q_heads", "kv_heads",
                  "head_size", "type", "causal", "window", "scale", "mask"},
-                {"mask_type"});
+                {"mask_type", "kernel"});
     checkId(cursor, manifest.attentions.size());
     Attention a;
     a.batch = cursor["batch"].size();
@@ -512,6 +553,12 @@ private:
     if (isFloat(a.maskType))
       cursor["mask_type"].fail("expected an integer type, got ",
                                typeName(a.maskType));
+    if (cursor.has("kernel") != isDevice())
+      cursor.fail(isDevice() ? "missing key 'kernel'"
+                             : "'kernel' has no meaning for device 'cpu'");
+    if (isDevice())
+      a.kernel =
+          cursor["kernel"].integer(0, int64_t(manifest.kernels.size()) - 1);
     manifest.attentions.push_back(a);
   }
 

@@ -66,13 +66,22 @@ struct RankFunctions {
     rank->timeline.mark(id, layer);
     return 0;
   }
+
+  /// Collectives between host ranks are over when they return.
+  static int32_t wait(tprt_rank *, int32_t, int64_t) { return 0; }
+
+  static int32_t launch(tprt_rank *rank, int32_t id, int64_t, void *) {
+    return rank->finish(internalError("kernel ", id,
+                                      " is launched on a device, but the "
+                                      "artifact is made for the host"));
+  }
 };
 
 const tprt_api &tprt::functionTable() {
   using F = RankFunctions;
   static const tprt_api table = {
-      TPRT_ABI_VERSION, TPRT_SLOT_COUNT, F::gemm, F::attention,
-      F::collective,    F::parallelFor,  F::mark};
+      TPRT_ABI_VERSION, TPRT_SLOT_COUNT, F::gemm, F::attention, F::collective,
+      F::parallelFor,   F::mark,         F::wait, F::launch};
   return table;
 }
 

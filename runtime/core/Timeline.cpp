@@ -61,7 +61,7 @@ static json describe(const Manifest &manifest, const Timeline::Event &event) {
   switch (event.kind) {
   case Kind::Kernel:
     name = event.id < int64_t(manifest.kernels.size())
-               ? manifest.kernels[event.id]
+               ? manifest.kernels[event.id].name
                : "kernel " + std::to_string(event.id);
     category = "kernel";
     break;

@@ -18,7 +18,7 @@ namespace {
 
 json fullManifest() {
   return json::parse(R"({
-    "abi": 1, "producer": "test",
+    "abi": 2, "producer": "test",
     "model": {"name": "m", "architecture": "a", "type": "f32"},
     "target": {"triple": "x86_64", "features": ["avx2"]},
     "mesh": {"axes": [{"name": "dp", "size": 2}, {"name": "tp", "size": 4}]},
@@ -50,7 +50,7 @@ json fullManifest() {
       "axes": [{"axis": "tp"}], "input_shape": [2, 3],
       "output_shape": [2, 11], "dim": 1, "count": 1, "bytes": 88,
       "cause": "", "annotation": "", "location": "", "pass": ""}],
-    "kernels": ["k"]})");
+    "kernels": [{"name": "k"}]})");
 }
 
 std::string refusal(const json &manifest) {
@@ -73,8 +73,8 @@ TEST(Manifest, Refusals) {
     const char *pointer, *value, *message;
   };
   const Fault faults[] = {
-      {"/abi", "2",
-       "manifest.abi: expected ABI version 1, got 2; compile it again"},
+      {"/abi", "1",
+       "manifest.abi: expected ABI version 2, got 1; compile it again"},
       {"/extra", "1", "manifest: unknown key 'extra'"},
       {"/producer", "1", "manifest.producer: expected a string, got number"},
       {"/mesh/axes/1/size", "0",

@@ -98,7 +98,7 @@ inline json mlpManifest(int64_t ranks) {
                                {kOut, local}, {none, tp}, "gemm:1"),
                      b2, factor};
   m["ignored"] = {"*.inv_freq"};
-  m["kernels"] = {"scale"};
+  m["kernels"] = {{{"name", "scale"}}};
   m["collectives"] = json::array({{{"id", 0},
                                    {"kind", "all_reduce"},
                                    {"reduction", "sum"},

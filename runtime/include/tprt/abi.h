@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define TPRT_ABI_VERSION 1
+#define TPRT_ABI_VERSION 2
 
 /// The only symbol that the code section exports.
 #define TPRT_QUERY_SYMBOL "tprt_query"
@@ -79,8 +79,18 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 ///   All ranks call the same entries in the same order. in == out is allowed
 ///   for all_reduce and broadcast only. Buffers lie in the communication arena,
 ///   the general arena, inputs or parameters (the first is the fastest on some
-///   backends).
-/// parallel_for: cut [0, extent) into ranges of at least `grain` and call body.
+///   backends). On a device it is only started: its operand and result belong
+///   to the communication until `wait`. A host backend returns when it is done.
+/// wait: what follows reads the result, or overwrites the operand, of the last
+///   call of collective `id`, which was in repetition `layer`. Nothing is
+///   waited for on the host. Every start is awaited exactly once.
+/// launch: start kernel `kernels[id]` of the device code, in repetition
+/// `layer`;
+///   `arguments` points to eight-byte slots (addresses, i64 values) in the
+///   order of the kernel's parameters, and is read before the call returns.
+///   Only in code for a device.
+/// parallel_for: only in code for the host. Cut [0, extent) into ranges of at
+/// least `grain` and call body.
 ///   Not nested. Bodies call no function of this table.
 /// mark: kernel `kernels[id]` starts, in repetition `layer`; it ends with the
 ///   next call of mark, gemm, attention or collective, or with the step. Free
@@ -93,7 +103,9 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
         IN(mask) I64(kv_len) I64(q_offset) OUT(out) I64(out_stride) OUT(lse))  \
   X(collective, I32(id) I64(layer) IN(in) OUT(out))                            \
   X(parallel_for, BODY(body) OUT(context) I64(extent) I64(grain))              \
-  X(mark, I32(id) I64(layer))
+  X(mark, I32(id) I64(layer))                                                  \
+  X(wait, I32(id) I64(layer))                                                  \
+  X(launch, I32(id) I64(layer) OUT(arguments))
 
 /// The function table. Function i of the list lies at byte 8 + 8 * i.
 typedef struct tprt_api {
@@ -125,9 +137,10 @@ enum tprt_slot {
 #undef TPRT_NOTHING
 };
 
-/// What a step is given. All memory belongs to the runtime and stays where it
-/// is between the steps of a run; the step allocates nothing. Every member is
-/// eight bytes, in this order.
+/// What a step is given. Addresses of tensors are the device's where there is
+/// one; the arrays of addresses are the host's. All memory belongs to the
+/// runtime and stays where it is between the steps of a run; the step allocates
+/// nothing. Every member is eight bytes, in this order.
 typedef struct tprt_step_args {
   void *const *inputs;       ///< entries[e].inputs, local shapes, row-major
   void *const *outputs;      ///< entries[e].outputs, local padded shapes
@@ -138,6 +151,7 @@ typedef struct tprt_step_args {
   void *comm;                ///< comm_bytes of the entry
   void *scratch;             ///< workers * scratch_stride bytes
   int64_t scratch_stride;    ///< scratch_bytes rounded up to TPRT_ALIGNMENT
+                             ///< (on a device: one scratch for all kernels)
   int64_t workers;           ///< of parallel_for, at least 1
   const int64_t *axis_index; ///< this rank's coordinate on each mesh axis
 } tprt_step_args;
