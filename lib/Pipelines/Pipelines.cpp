@@ -122,7 +122,7 @@ void tp::buildStage(OpPassManager &manager, Stage stage,
   case Stage::Schedule:
     return buildSchedule(manager);
   case Stage::Lower:
-    return buildLowerToLLVM(manager, options.vectorBits);
+    return buildLowerToLLVM(manager, options.device, options.vectorBits);
   }
 }
 
@@ -136,6 +136,11 @@ struct StagePipelineOptions : PassPipelineOptions<StagePipelineOptions> {
       *this, "plan",
       llvm::cl::desc("megatron, megatron-sp, replicated, or a JSON file"),
       llvm::cl::init("megatron")};
+  Option<Device> target{
+      *this, "target", llvm::cl::desc("where tensors are: cpu or cuda"),
+      llvm::cl::init(Device::Cpu),
+      llvm::cl::values(clEnumValN(Device::Cpu, "cpu", "the host"),
+                       clEnumValN(Device::Cuda, "cuda", "a GPU"))};
   Option<int64_t> vectorBits{*this, "vector-bits",
                              llvm::cl::desc("width of vector registers"),
                              llvm::cl::init(256)};
@@ -148,7 +153,8 @@ void tp::registerPipelines() {
     PassPipelineRegistration<StagePipelineOptions>(
         "tp-" + name + "-pipeline", "the " + name + " stage",
         [stage](OpPassManager &manager, const StagePipelineOptions &given) {
-          StageOptions options{given.mesh, given.plan, given.vectorBits};
+          StageOptions options{given.mesh, given.plan, given.target,
+                               given.vectorBits};
           buildStage(manager, stage, options);
         });
   }

@@ -201,8 +201,7 @@ static FailureOr<std::string> link(StringRef object, ModuleOp module) {
   return (*bytes)->getBuffer().str();
 }
 
-FailureOr<Program> tp::compileProgram(ModuleOp module,
-                                      const CpuTarget &target) {
+FailureOr<Program> tp::compileProgram(ModuleOp module, const Target &target) {
   auto manifestText = module->getAttrOfType<StringAttr>("tp.manifest");
   auto constants = module->getAttrOfType<StringAttr>("tp.constants");
   auto entries = module->getAttrOfType<ArrayAttr>("tp.entries");
@@ -215,10 +214,10 @@ FailureOr<Program> tp::compileProgram(ModuleOp module,
     return failure();
   std::string error;
   std::unique_ptr<llvm::TargetMachine> machine =
-      makeTargetMachine(target, error);
+      makeTargetMachine(target.cpu, error);
   if (!machine)
     return module.emitError("no code generator for ")
-           << target.triple << ": " << error;
+           << target.cpu.triple << ": " << error;
   code->setTargetTriple(machine->getTargetTriple());
   code->setDataLayout(machine->createDataLayout());
   for (llvm::Function &function : *code) {
@@ -227,9 +226,9 @@ FailureOr<Program> tp::compileProgram(ModuleOp module,
     function.setLinkage(llvm::GlobalValue::InternalLinkage);
     function.addFnAttr("no-builtins");
     function.addFnAttr("prefer-vector-width",
-                       std::to_string(target.vectorBits));
+                       std::to_string(target.cpu.vectorBits));
     function.addFnAttr("min-legal-vector-width",
-                       std::to_string(target.vectorBits));
+                       std::to_string(target.cpu.vectorBits));
     function.addFnAttr(llvm::Attribute::NoUnwind);
   }
   addQuery(*code, entries);
@@ -257,8 +256,8 @@ FailureOr<Program> tp::compileProgram(ModuleOp module,
     return module.emitError("the manifest is no JSON: ")
            << llvm::toString(manifest.takeError());
   (*manifest->getAsObject())["target"] =
-      llvm::json::Object{{"triple", target.triple},
-                         {"features", llvm::json::Array(target.features)}};
+      llvm::json::Object{{"triple", target.cpu.triple},
+                         {"features", llvm::json::Array(target.cpu.features)}};
   llvm::raw_string_ostream(program.manifest) << *manifest;
   tprt::Status checked = tprt::checkManifest(program.manifest);
   if (!checked.ok())

@@ -25,22 +25,19 @@ static constexpr llvm::StringLiteral level4[] = {
     "avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"};
 
 mlir::FailureOr<CpuTarget>
-tp::parseTarget(llvm::StringRef text,
-                llvm::function_ref<void(const llvm::Twine &)> emitError) {
+tp::parseCpuTarget(llvm::StringRef text,
+                   llvm::function_ref<void(const llvm::Twine &)> emitError) {
   auto [kind, name] = text.split(':');
-  if (kind == "cuda") {
-    emitError("target 'cuda' is not in this build: expected cpu, cpu:native, "
-              "cpu:x86-64-v3 or cpu:x86-64-v4");
-    return mlir::failure();
-  }
   int level = llvm::StringSwitch<int>(name)
                   .Cases({"", "native"}, 0)
                   .Case("x86-64-v3", 3)
                   .Case("x86-64-v4", 4)
                   .Default(-1);
   if (kind != "cpu" || level < 0) {
-    emitError("unknown target '" + text +
-              "': expected cpu, cpu:native, cpu:x86-64-v3 or cpu:x86-64-v4");
+    emitError(
+        "unknown target '" + text +
+        "': expected cpu, cpu:native, cpu:x86-64-v3, cpu:x86-64-v4, cuda, "
+        "cuda:ptx or cuda:sm_90");
     return mlir::failure();
   }
   CpuTarget target;

@@ -211,7 +211,7 @@ executeProgram(ModuleOp perRank, StringRef function, ArrayRef<Tensor> inputs,
   };
 
   // Compile.
-  FailureOr<CpuTarget> target = parseTarget(
+  FailureOr<Target> target = parseTarget(
       "cpu", [&](const Twine &text) { perRank.emitError() << text; });
   if (failed(target))
     return failure();
@@ -220,7 +220,7 @@ executeProgram(ModuleOp perRank, StringRef function, ArrayRef<Tensor> inputs,
   context->appendDialectRegistry(registry);
   OwningOpRef<ModuleOp> module = perRank.clone();
   StageOptions stageOptions;
-  stageOptions.vectorBits = target->vectorBits;
+  stageOptions.vectorBits = target->cpu.vectorBits;
   for (Stage stage : {Stage::Schedule, Stage::Lower}) {
     PassManager passes(context);
     passes.enableVerifier(stage != Stage::Lower);

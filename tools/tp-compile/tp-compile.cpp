@@ -40,9 +40,10 @@ int main(int argc, char **argv) {
       "plan",
       cl::desc("megatron (the default), megatron-sp, replicated or FILE.json"),
       cl::init("megatron"), cl::cat(category));
-  cl::opt<std::string> target("target", cl::desc("What to make code for (cpu)"),
-                              cl::value_desc("cpu[:native|x86-64-v3|...]"),
-                              cl::init("cpu"), cl::cat(category));
+  cl::opt<std::string> target(
+      "target", cl::desc("What to make code for (cpu)"),
+      cl::value_desc("cpu[:LEVEL]|cuda[:sm_90,...|:ptx]"), cl::init("cpu"),
+      cl::cat(category));
   cl::opt<std::string> compileTo(
       "compile-to", cl::desc("Stop after a stage and write its IR"),
       cl::value_desc("STAGE"), cl::cat(category));
@@ -100,7 +101,8 @@ int main(int argc, char **argv) {
   if (failed(parsed))
     return refuse("for the --target option: " + llvm::Twine(message));
   options.target = *parsed;
-  options.stages.vectorBits = parsed->vectorBits;
+  options.stages.device = parsed->device;
+  options.stages.vectorBits = parsed->cpu.vectorBits;
 
   mlir::DialectRegistry registry;
   tp::registerAllDialects(registry);

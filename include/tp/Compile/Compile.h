@@ -13,7 +13,7 @@
 
 #include "tp/Import/Import.h"
 #include "tp/Pipelines/Pipelines.h"
-#include "tp/Target/Cpu.h"
+#include "tp/Target/Target.h"
 #include "llvm/Support/raw_ostream.h"
 #include <optional>
 #include <string>
@@ -30,7 +30,7 @@ struct CompileOptions {
   std::string output;
   ImportOptions import;
   StageOptions stages;
-  CpuTarget target;
+  Target target;
   /// Stop after this stage and write its IR.
   std::optional<Stage> lastStage;
   /// Directory that receives each stage's IR as <n>-<stage>.mlir; may be empty.

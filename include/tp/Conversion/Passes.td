@@ -35,6 +35,33 @@ def GenerateKernels : Pass<"tp-generate-kernels", "::mlir::ModuleOp"> {
     "::mlir::vector::VectorDialect", "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
 }
 
+def GenerateGpuKernels : Pass<"tp-generate-gpu-kernels", "::mlir::ModuleOp"> {
+  let summary = "write every row kernel for a device";
+  let description = [{
+    Each function with `tp.kernel = "rows"` gets a `gpu.func` of its name in
+    `gpu.module @kernels`. Its parameters are eight bytes each: one per operand
+    (a tensor's address, an index as i64), one address per result, then, if
+    `tp.scratch_bytes` of the function is not zero, the address of the scratch.
+    On the `gpu.func`, `tp.grid`, `tp.block` and `tp.shared_bytes` say how it is
+    started.
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def GenerateGpuAttention : Pass<"tp-generate-gpu-attention", "::mlir::ModuleOp"> {
+  let summary = "write the attention kernels for a device";
+  let description = [{
+    Every distinct `nn.attention` gets a `gpu.func @attention_<i>` in
+    `gpu.module @kernels` and names it in `tp.kernel`. Its parameters are the
+    arguments of the runtime's `attention` after `id`, in that order.
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
 def LowerStep : Pass<"tp-lower-step", "::mlir::ModuleOp"> {
   let summary = "turn entry functions into steps that call the runtime";
   let description = [{

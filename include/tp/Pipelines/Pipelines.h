@@ -12,6 +12,7 @@
 #ifndef TP_PIPELINES_PIPELINES_H
 #define TP_PIPELINES_PIPELINES_H
 
+#include "tp/Target/Device.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
@@ -45,7 +46,9 @@ struct StageOptions {
   std::string mesh;
   /// Of annotate: megatron, megatron-sp, replicated, or a JSON file.
   std::string plan = "megatron";
-  /// Of lower: width of the target's vector registers.
+  /// Of schedule and lower: where the tensors are.
+  Device device = Device::Cpu;
+  /// Of lower for the CPU: width of the target's vector registers.
   int64_t vectorBits = 256;
 };
 

@@ -14,7 +14,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Support/LLVM.h"
-#include "tp/Target/Cpu.h"
+#include "tp/Target/Target.h"
 #include <string>
 
 namespace tp {
@@ -30,7 +30,7 @@ void registerTargetDialects(mlir::DialectRegistry &registry);
 /// Compiles `module` (after buildLowerToLLVM) and links it. Emits errors on the
 /// module.
 mlir::FailureOr<Program> compileProgram(mlir::ModuleOp module,
-                                        const CpuTarget &target);
+                                        const Target &target);
 
 /// Writes `program` to `path`, which is replaced only when all is written;
 /// returns the error's text, empty if there is none.

@@ -27,13 +27,13 @@ struct CpuTarget {
   int64_t vectorBits = 256;
 };
 
-/// The target that `text` names: "cpu" and "cpu:native" for this machine,
+/// The CPU that `text` names: "cpu" and "cpu:native" for this machine,
 /// "cpu:x86-64-v3" and "-v4" for the levels of the x86-64 psABI. Below -v3 the
 /// conversions from and to f16 would be library calls. Reports through
 /// `emitError` what is not known.
 mlir::FailureOr<CpuTarget>
-parseTarget(llvm::StringRef text,
-            llvm::function_ref<void(const llvm::Twine &)> emitError);
+parseCpuTarget(llvm::StringRef text,
+               llvm::function_ref<void(const llvm::Twine &)> emitError);
 
 } // namespace tp
 

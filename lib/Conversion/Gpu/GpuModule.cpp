@@ -1,0 +1,43 @@
+//===- GpuModule.cpp - Where generated device kernels stand ---------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See GpuModule.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GpuModule.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace tp;
+
+gpu::GPUModuleOp tp::getOrCreateKernelsModule(ModuleOp module) {
+  if (auto found = module.lookupSymbol<gpu::GPUModuleOp>(kernelsModuleName))
+    return found;
+  auto builder = OpBuilder::atBlockEnd(module.getBody());
+  return gpu::GPUModuleOp::create(builder, module.getLoc(), kernelsModuleName);
+}
+
+void tp::setLaunch(gpu::GPUFuncOp kernel, const Launch &launch) {
+  OpBuilder builder(kernel.getContext());
+  kernel->setAttr(gridAttrName, builder.getDenseI64ArrayAttr(launch.grid));
+  kernel->setAttr(blockAttrName, builder.getDenseI64ArrayAttr(launch.block));
+  kernel->setAttr(sharedBytesAttrName,
+                  builder.getI64IntegerAttr(launch.sharedBytes));
+}
+
+std::optional<Launch> tp::getLaunch(Operation *kernel) {
+  Launch launch;
+  auto grid = kernel->getAttrOfType<DenseI64ArrayAttr>(gridAttrName);
+  auto block = kernel->getAttrOfType<DenseI64ArrayAttr>(blockAttrName);
+  if (!grid || !block || grid.size() != 3 || block.size() != 3)
+    return std::nullopt;
+  llvm::copy(grid.asArrayRef(), launch.grid.begin());
+  llvm::copy(block.asArrayRef(), launch.block.begin());
+  if (auto bytes = kernel->getAttrOfType<IntegerAttr>(sharedBytesAttrName))
+    launch.sharedBytes = bytes.getInt();
+  return launch;
+}
