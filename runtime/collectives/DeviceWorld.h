@@ -1,0 +1,47 @@
+//===- DeviceWorld.h - ranks whose buffers lie on devices -------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a World can do beyond the host's when the rank has a device. Names no
+// library: a context and a stream are pointers here.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_COLLECTIVES_DEVICEWORLD_H
+#define TPRT_COLLECTIVES_DEVICEWORLD_H
+
+#include "Communicator.h"
+
+struct CUstream_st;
+
+namespace tprt {
+
+/// `run` of its communicators enqueues on the stream given to `attach` and
+/// returns; it may be called while that stream is captured into a graph, and
+/// then says nothing of the time at which the graph runs. `allocate` gives host
+/// memory, which other processes of the host can read where there is such.
+class DeviceWorld : public World {
+public:
+  /// The position of this rank's device among `devices` of the machine.
+  virtual int64_t device(int64_t devices) const = 0;
+
+  /// Once, before communicators are made, on a thread where the rank's context
+  /// is current. Collectives go to `stream`. Allocates device memory for all
+  /// entries of the ledger.
+  virtual Status attach(CUstream_st *stream) = 0;
+
+  /// Waits until the stream has done all its work, or until the run fails: by
+  /// another rank's failure (does not return then), by an error of the device,
+  /// or because no collective began or ended for the time limit: the error
+  /// names the ledger entry that this rank is in.
+  virtual Status await(CUstream_st *stream) = 0;
+
+  /// Device memory that attach allocated; what NCCL takes for itself is not
+  /// known.
+  virtual int64_t deviceBytes() const = 0;
+};
+
+} // namespace tprt
+
+#endif // TPRT_COLLECTIVES_DEVICEWORLD_H

@@ -1,0 +1,219 @@
+//===- Transfer.cpp - a collective as calls and copies --------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A tensor cut along dimension d is [outer, d, inner]: each piece is `outer`
+// rows, `d * inner` apart. Staging memory holds one contiguous block per
+// member. A group of one makes copies alone.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Transfer.h"
+
+#include <algorithm>
+
+using namespace tprt;
+
+namespace {
+
+using Kind = TransferStep::Kind;
+using Memory = TransferStep::Memory;
+using Place = TransferStep::Place;
+
+/// A tensor as seen from one of its dimensions.
+struct Cut {
+  int64_t outer = 1, size, inner = 1; ///< inner in bytes
+
+  Cut(const Shape &shape, int64_t dim, int64_t elementBytes)
+      : size(shape[dim]), inner(elementBytes) {
+    for (int64_t d = 0; d < int64_t(shape.size()); ++d)
+      if (d < dim)
+        outer *= shape[d];
+      else if (d > dim)
+        inner *= shape[d];
+  }
+  int64_t pitch() const { return size * inner; }
+};
+
+class Planner {
+public:
+  Planner(const Collective &entry, int64_t self, int64_t members)
+      : c(entry), self(self), members(members), size(typeBytes(entry.type)),
+        inBytes(elementCount(entry.inputShape) * size),
+        outBytes(elementCount(entry.outputShape) * size) {}
+
+  Transfer plan() {
+    switch (c.kind) {
+    case CollectiveKind::AllReduce:
+      alone() ? copyAll()
+              : call(Kind::AllReduce, {Memory::In}, {Memory::Out}, inBytes);
+      break;
+    case CollectiveKind::Broadcast:
+      if (alone())
+        copyAll();
+      else
+        call(Kind::Broadcast, {Memory::In}, {Memory::Out}, inBytes, c.root);
+      break;
+    case CollectiveKind::CollectivePermute:
+      permute();
+      break;
+    case CollectiveKind::AllGather:
+      allGather();
+      break;
+    case CollectiveKind::ReduceScatter:
+      reduceScatter();
+      break;
+    case CollectiveKind::AllToAll:
+      allToAll();
+      break;
+    }
+    return std::move(result);
+  }
+
+private:
+  bool alone() const { return members == 1; }
+
+  void add(TransferStep step) { result.steps.push_back(step); }
+  void call(Kind kind, Place from, Place to, int64_t bytes, int64_t peer = 0) {
+    add({kind, from, to, 0, 1, bytes / size, peer});
+  }
+  void mark(Kind kind) { add({kind, {}, {}}); }
+  void copy(Place from, Place to, int64_t width, int64_t rows = 1) {
+    if (width <= 0 || rows <= 0)
+      return;
+    if (rows > 1 && from.pitch == width && to.pitch == width) {
+      width *= rows;
+      rows = 1;
+    }
+    add({Kind::Copy, from, to, width, rows});
+  }
+  void zero(Place to, int64_t bytes) { add({Kind::Zero, {}, to, bytes}); }
+  void copyAll() { copy({Memory::In}, {Memory::Out}, inBytes); }
+
+  /// `bytes` more of staging memory.
+  Place stage(int64_t bytes) {
+    Place place{Memory::Staging, result.stagingBytes};
+    result.stagingBytes +=
+        (bytes + TPRT_ALIGNMENT - 1) / TPRT_ALIGNMENT * TPRT_ALIGNMENT;
+    return place;
+  }
+  static Place at(Place place, int64_t offset, int64_t pitch = 0) {
+    place.offset += offset;
+    place.pitch = pitch;
+    return place;
+  }
+  /// How much of block i of `block` lanes lies below `end`.
+  static int64_t valid(int64_t i, int64_t block, int64_t end) {
+    return std::clamp<int64_t>(end - i * block, 0, block);
+  }
+
+  /// Block i of `lanes` lanes of the input becomes contiguous at `to`; lanes
+  /// past the input's end are zero.
+  void pack(const Cut &in, int64_t i, int64_t lanes, Place to) {
+    int64_t row = lanes * in.inner, there = valid(i, lanes, in.size);
+    if (there < lanes)
+      zero(at(to, 0), in.outer * row);
+    copy(at({Memory::In}, i * row, in.pitch()), at(to, 0, row),
+         there * in.inner, in.outer);
+  }
+  /// The block of `lanes` lanes at `from` becomes block i of the output; lanes
+  /// past the output's end are dropped.
+  void unpack(Place from, int64_t i, int64_t lanes, const Cut &out) {
+    int64_t row = lanes * out.inner;
+    copy(at(from, 0, row), at({Memory::Out}, i * row, out.pitch()),
+         valid(i, lanes, out.size) * out.inner, out.outer);
+  }
+
+  void permute() {
+    int64_t source = -1;
+    for (auto [from, to] : c.pairs)
+      if (to == self)
+        source = from;
+    if (source < 0)
+      zero({Memory::Out}, outBytes);
+    else if (source == self)
+      copyAll();
+    bool sends = false;
+    for (auto [from, to] : c.pairs)
+      sends |= from == self && to != self;
+    if (!sends && (source < 0 || source == self))
+      return;
+    mark(Kind::Group);
+    for (auto [from, to] : c.pairs)
+      if (from == self && to != self)
+        call(Kind::Send, {Memory::In}, {}, inBytes, to);
+    if (source >= 0 && source != self)
+      call(Kind::Receive, {}, {Memory::Out}, outBytes, source);
+    mark(Kind::EndGroup);
+  }
+
+  void allGather() {
+    Cut out(c.outputShape, c.dim, size);
+    int64_t lanes = c.inputShape[c.dim];
+    if (alone())
+      return unpack({Memory::In}, 0, lanes, out);
+    if (out.outer == 1 && out.size == lanes * members)
+      return call(Kind::AllGather, {Memory::In}, {Memory::Out}, inBytes);
+    Place blocks = stage(members * inBytes);
+    call(Kind::AllGather, {Memory::In}, blocks, inBytes);
+    for (int64_t i = 0; i < members; ++i)
+      unpack(at(blocks, i * inBytes), i, lanes, out);
+  }
+
+  void reduceScatter() {
+    Cut in(c.inputShape, c.dim, size);
+    int64_t lanes = c.outputShape[c.dim];
+    if (alone())
+      return pack(in, 0, lanes, {Memory::Out});
+    if (in.outer == 1 && in.size == lanes * members)
+      return call(Kind::ReduceScatter, {Memory::In}, {Memory::Out}, outBytes);
+    Place blocks = stage(members * outBytes);
+    for (int64_t i = 0; i < members; ++i)
+      pack(in, i, lanes, at(blocks, i * outBytes));
+    call(Kind::ReduceScatter, blocks, {Memory::Out}, outBytes);
+  }
+
+  /// Member j gets block j of the split dimension; what arrives is put together
+  /// along the other. Blocks have the input's shape but for the split.
+  void allToAll() {
+    Cut in(c.inputShape, c.splitDim, size);
+    int64_t split = c.outputShape[c.splitDim], lanes = c.inputShape[c.dim];
+    Cut out(c.outputShape, c.dim, size);
+    int64_t block = in.outer * split * in.inner;
+    bool sendPlain = in.outer == 1 && in.size == split * members;
+    bool takePlain = out.outer == 1 && out.size == lanes * members;
+
+    Place sent = sendPlain ? Place{Memory::In} : stage(members * block);
+    if (!sendPlain)
+      for (int64_t i = 0; i < members; ++i)
+        pack(in, i, split, at(sent, i * block));
+    Place taken = takePlain ? Place{Memory::Out} : stage(members * block);
+    if (!alone()) {
+      mark(Kind::Group);
+      for (int64_t i = 0; i < members; ++i)
+        if (i != self) {
+          call(Kind::Send, at(sent, i * block), {}, block, i);
+          call(Kind::Receive, {}, at(taken, i * block), block, i);
+        }
+      mark(Kind::EndGroup);
+    }
+    if (takePlain) {
+      copy(at(sent, self * block), at(taken, self * block), block);
+      return;
+    }
+    for (int64_t i = 0; i < members; ++i)
+      unpack(at(i == self ? sent : taken, i * block), i, lanes, out);
+  }
+
+  const Collective &c;
+  int64_t self, members, size, inBytes, outBytes;
+  Transfer result;
+};
+
+} // namespace
+
+Transfer tprt::planTransfer(const Collective &entry, int64_t self,
+                            int64_t members) {
+  return Planner(entry, self, members).plan();
+}
