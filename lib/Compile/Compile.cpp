@@ -158,6 +158,11 @@ LogicalResult tp::compile(MLIRContext &context, const CompileOptions &options,
   if (failed(program))
     return failure();
   report("machine code");
+  if (!options.kernelsDirectory.empty())
+    if (std::string message =
+            saveKernels(*program->device, options.kernelsDirectory);
+        !message.empty())
+      return emitError(context) << message;
   reportMemory(*program, log);
   if (options.output == "-")
     return emitError(context) << "expected a file for the artifact after -o";

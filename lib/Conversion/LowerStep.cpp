@@ -53,9 +53,9 @@ struct Iteration {
 
 class StepBuilder {
 public:
-  StepBuilder(func::FuncOp entry, const Tables &tables)
-      : entry(entry), tables(tables), builder(entry.getContext()),
-        loc(entry.getLoc()),
+  StepBuilder(func::FuncOp entry, const Tables &tables, Device device)
+      : entry(entry), tables(tables), device(device),
+        builder(entry.getContext()), loc(entry.getLoc()),
         pointer(LLVM::LLVMPointerType::get(entry.getContext())),
         i32(builder.getI32Type()), i64(builder.getI64Type()) {}
 
@@ -64,6 +64,7 @@ public:
 private:
   func::FuncOp entry;
   const Tables &tables;
+  Device device;
   OpBuilder builder;
   Location loc;
   Type pointer, i32, i64;
@@ -245,12 +246,24 @@ LogicalResult StepBuilder::emitRows(func::CallOp call, func::FuncOp kernel) {
       return failure();
     slots.push_back(*address);
   }
-  slots.push_back(members[Scratch]);
-  slots.push_back(members[ScratchStride]);
+  auto scratch = kernel->getAttrOfType<IntegerAttr>(scratchBytesAttrName);
+  if (device == Device::Cpu)
+    llvm::append_values(slots, members[Scratch], members[ScratchStride]);
+  else if (scratch && scratch.getInt() > 0)
+    slots.push_back(members[Scratch]);
   for (auto [i, slot] : llvm::enumerate(slots))
     LLVM::StoreOp::create(builder, loc, slot, offsetBytes(context, 8 * i));
-  callRuntime(TPRT_SLOT_mark,
-              {constant32(tables.getKernel(call.getCallee())), layer()});
+  Value id = constant32(tables.getKernel(call.getCallee()));
+  if (device == Device::Cuda) {
+    if (int64_t(slots.size()) !=
+        tables.kernels[tables.getKernel(call.getCallee())].arguments)
+      return call.emitOpError("passes ")
+             << slots.size() << " arguments to a kernel of "
+             << tables.kernels[tables.getKernel(call.getCallee())].arguments;
+    callRuntime(TPRT_SLOT_launch, {id, layer(), context});
+    return success();
+  }
+  callRuntime(TPRT_SLOT_mark, {id, layer()});
   auto body = kernel->getAttrOfType<FlatSymbolRefAttr>(bodyAttrName);
   auto number = [&](StringRef name) {
     return constant(kernel->getAttrOfType<IntegerAttr>(name).getInt());
@@ -455,7 +468,8 @@ FailureOr<func::FuncOp> StepBuilder::run() {
     members[member] =
         loadAt(args, member,
                member == ScratchStride || member == Workers ? i64 : pointer);
-  // One context for all kernels: parallel_for returns when it is done.
+  // One context for all kernels: parallel_for returns when it is done, launch
+  // when it has read it.
   size_t slots = 2;
   entry.walk([&](func::CallOp call) {
     slots = std::max<size_t>(slots,
@@ -471,15 +485,19 @@ FailureOr<func::FuncOp> StepBuilder::run() {
 
 namespace {
 struct LowerStepPass : tp::impl::LowerStepBase<LowerStepPass> {
+  using LowerStepBase::LowerStepBase;
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     OpBuilder builder(module);
-    FailureOr<Tables> tables = Tables::build(module);
+    if (target == Device::Cuda)
+      getOrCreateKernelsModule(module);
+    FailureOr<Tables> tables = Tables::build(module, target);
     if (failed(tables))
       return signalPassFailure();
     SmallVector<Attribute> steps;
     for (func::FuncOp entry : tables->entries) {
-      FailureOr<func::FuncOp> step = StepBuilder(entry, *tables).run();
+      FailureOr<func::FuncOp> step = StepBuilder(entry, *tables, target).run();
       if (failed(step))
         return signalPassFailure();
       steps.push_back(FlatSymbolRefAttr::get(step->getNameAttr()));

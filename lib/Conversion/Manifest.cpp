@@ -266,19 +266,37 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
         {"activation", gemm.activation},
         {"residual", false},
         {"weight", gemm.weightIsParameter ? "parameter" : "buffer"}});
-  for (auto [id, op] : llvm::enumerate(attentions))
-    attentionList.push_back(describeAttention(cast<nn::AttentionOp>(op), id));
+  for (auto [id, op] : llvm::enumerate(attentions)) {
+    json::Object attention = describeAttention(cast<nn::AttentionOp>(op), id);
+    if (device == Device::Cuda)
+      attention["kernel"] = getKernel(
+          op->getAttrOfType<FlatSymbolRefAttr>(kernelAttrName).getValue());
+    attentionList.push_back(std::move(attention));
+  }
   for (auto [id, op] : llvm::enumerate(collectives))
     collectiveList.push_back(makeCollective(op, id));
   int64_t scratch = 0;
-  for (const std::string &name : kernels) {
-    Operation *kernel = module.lookupSymbol(name);
-    auto label = kernel->getAttrOfType<StringAttr>(labelAttrName);
-    kernelList.push_back(json::Object{
-        {"name", label ? name + " " + label.getValue().str() : name}});
-    if (auto bytes = kernel->getAttrOfType<IntegerAttr>(scratchBytesAttrName))
-      scratch = std::max(scratch, bytes.getInt());
+  for (const KernelEntry &entry : kernels) {
+    json::Object kernel{{"name", entry.name}};
+    // Attention's kernel is defined by the operation alone.
+    if (Operation *definition = module.lookupSymbol(entry.name)) {
+      if (auto label = definition->getAttrOfType<StringAttr>(labelAttrName))
+        kernel["name"] = entry.name + " " + label.getValue().str();
+      if (auto bytes =
+              definition->getAttrOfType<IntegerAttr>(scratchBytesAttrName))
+        scratch = std::max(scratch, bytes.getInt());
+    }
+    if (device == Device::Cuda) {
+      kernel["grid"] = getShape(entry.launch.grid);
+      kernel["block"] = getShape(entry.launch.block);
+      kernel["shared_bytes"] = entry.launch.sharedBytes;
+      kernel["arguments"] = entry.arguments;
+    }
+    kernelList.push_back(std::move(kernel));
   }
+  // A device's scratch is one; the host's is per thread, which the runtime
+  // counts.
+  int64_t deviceScratch = device == Device::Cuda ? scratch : 0;
   if (auto patterns = module->getAttrOfType<ArrayAttr>(ignoredTensorsAttrName))
     for (Attribute pattern : patterns)
       ignored.push_back(cast<StringAttr>(pattern).getValue().str());
@@ -293,17 +311,17 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
       return attr ? attr.getInt() : int64_t(0);
     };
     int64_t arena = bytes(arenaBytesAttrName), comm = bytes(commBytesAttrName);
-    entryList.push_back(
-        json::Object{{"name", function.getName().str()},
-                     {"inputs", std::move(inputs)},
-                     {"outputs", std::move(outputs)},
-                     {"arena_bytes", arena},
-                     {"comm_bytes", comm},
-                     {"scratch_bytes", scratch},
-                     {"peak_bytes", parameterBytes + arena + comm +
-                                        int64_t(constants.size()) +
-                                        getBytes(function.getArgumentTypes()) +
-                                        getBytes(function.getResultTypes())}});
+    entryList.push_back(json::Object{
+        {"name", function.getName().str()},
+        {"inputs", std::move(inputs)},
+        {"outputs", std::move(outputs)},
+        {"arena_bytes", arena},
+        {"comm_bytes", comm},
+        {"scratch_bytes", scratch},
+        {"peak_bytes", parameterBytes + arena + comm + deviceScratch +
+                           int64_t(constants.size()) +
+                           getBytes(function.getArgumentTypes()) +
+                           getBytes(function.getResultTypes())}});
   }
   auto text = [&](StringRef name, StringRef otherwise) {
     auto attr = module->getAttrOfType<StringAttr>(name);

@@ -55,6 +55,28 @@ static LogicalResult checkType(Operation *op, Type type) {
          << type;
 }
 
+LogicalResult Tables::addKernel(Operation *user, StringRef name) {
+  if (!kernelOf.try_emplace(name, kernels.size()).second)
+    return success();
+  KernelEntry entry{name.str(), {}, 0};
+  if (device == Device::Cuda) {
+    auto kernels = module.lookupSymbol<gpu::GPUModuleOp>(kernelsModuleName);
+    auto kernel =
+        kernels ? kernels.lookupSymbol<gpu::GPUFuncOp>(name) : gpu::GPUFuncOp();
+    std::optional<Launch> launch;
+    if (kernel)
+      launch = getLaunch(kernel);
+    if (!launch)
+      return user->emitOpError("expected gpu.func @")
+             << name << " in gpu.module @" << kernelsModuleName
+             << " with tp.grid and tp.block";
+    entry.launch = *launch;
+    entry.arguments = kernel.getNumArguments();
+  }
+  kernels.push_back(entry);
+  return success();
+}
+
 LogicalResult Tables::addCall(func::CallOp call) {
   func::FuncOp callee = getCallee(call);
   auto kind =
@@ -62,8 +84,8 @@ LogicalResult Tables::addCall(func::CallOp call) {
   if (!kind)
     return call.emitOpError("expected a kernel, got @") << call.getCallee();
   if (kind.getValue() == "rows") {
-    if (kernelOf.try_emplace(call.getCallee(), kernels.size()).second)
-      kernels.push_back(call.getCallee().str());
+    if (failed(addKernel(call, call.getCallee())))
+      return failure();
     for (Value operand : call.getOperands())
       if (auto parameter =
               getViewedTensor(operand).root.getDefiningOp<ParameterOp>())
@@ -126,12 +148,19 @@ LogicalResult Tables::addCall(func::CallOp call) {
 
 LogicalResult Tables::addAttention(nn::AttentionOp op) {
   if (op.getLse() && !op.getLse().use_empty())
-    return op.emitOpError("expected no use of the log-sum-exp: the CPU target "
-                          "runs forward programs alone");
+    return op.emitOpError("expected no use of the log-sum-exp: artifacts are "
+                          "forward programs alone");
   Type type = op.getQuery().getType();
   for (Value operand : {op.getKey(), op.getValue()})
     if (getElementTypeOrSelf(operand) != getElementTypeOrSelf(type))
       return op.emitOpError("expected query, key and value of one type");
+  if (device == Device::Cuda) {
+    auto kernel = op->getAttrOfType<FlatSymbolRefAttr>(kernelAttrName);
+    if (!kernel)
+      return op.emitOpError("expected a kernel: run tp-generate-gpu-attention");
+    if (failed(addKernel(op, kernel.getValue())))
+      return failure();
+  }
   idOf[op] = attentions.size();
   attentions.push_back(op);
   return success();
@@ -189,8 +218,10 @@ LogicalResult Tables::addConstant(Operation *op) {
   return success();
 }
 
-FailureOr<Tables> Tables::build(ModuleOp module) {
+FailureOr<Tables> Tables::build(ModuleOp module, Device device) {
   Tables tables;
+  tables.module = module;
+  tables.device = device;
   for (auto function : module.getOps<func::FuncOp>()) {
     if (function->hasAttr(kernelAttrName))
       continue;

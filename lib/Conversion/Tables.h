@@ -13,10 +13,12 @@
 #ifndef TP_LIB_CONVERSION_TABLES_H
 #define TP_LIB_CONVERSION_TABLES_H
 
+#include "Gpu/GpuModule.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Target/Device.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/JSON.h"
 #include <string>
@@ -30,6 +32,13 @@ struct GemmEntry {
   bool hasBias, weightIsParameter;
 };
 
+/// A generated kernel.
+struct KernelEntry {
+  std::string name;
+  Launch launch;         ///< on a device
+  int64_t arguments = 0; ///< on a device
+};
+
 struct ParameterEntry {
   ParameterOp op; ///< one of the operations that name it
   int64_t count, first, base;
@@ -39,13 +48,13 @@ struct ParameterEntry {
 class Tables {
 public:
   /// Reads the scheduled program; emits errors on what the runtime cannot do.
-  static mlir::FailureOr<Tables> build(mlir::ModuleOp module);
+  static mlir::FailureOr<Tables> build(mlir::ModuleOp module, Device device);
 
   llvm::SmallVector<mlir::func::FuncOp> entries;
   llvm::SmallVector<GemmEntry> gemms;
   llvm::SmallVector<mlir::Operation *> attentions, collectives;
   llvm::SmallVector<ParameterEntry> parameters;
-  llvm::SmallVector<std::string> kernels;
+  llvm::SmallVector<KernelEntry> kernels;
   /// Raw bytes of dense constants.
   std::string constants;
 
@@ -71,7 +80,10 @@ private:
   llvm::StringMap<int64_t> kernelOf;
   llvm::StringMap<size_t> parameterOf;
   int64_t numSlots = 0;
+  mlir::ModuleOp module;
+  Device device = Device::Cpu;
 
+  mlir::LogicalResult addKernel(mlir::Operation *user, llvm::StringRef name);
   mlir::LogicalResult addCall(mlir::func::CallOp call);
   mlir::LogicalResult addAttention(nn::AttentionOp op);
   void addParameter(ParameterOp op, int64_t gemm);

@@ -23,7 +23,7 @@ void tp::buildLowerToLLVM(OpPassManager &manager, Device device,
   if (device == Device::Cuda) {
     manager.addPass(createGenerateGpuKernels());
     manager.addPass(createGenerateGpuAttention());
-    manager.addPass(createLowerStep());
+    manager.addPass(createLowerStep({Device::Cuda}));
     buildGpuToLLVM(manager);
   } else {
     GenerateKernelsOptions options;

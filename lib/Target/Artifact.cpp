@@ -11,19 +11,20 @@
 
 #include "tp/Target/Artifact.h"
 
+#include "CodeGen.h"
 #include "tprt/abi.h"
 #include "tprt/artifact.h"
 
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
-#include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
 #include "llvm/MC/TargetRegistry.h"
-#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -37,7 +38,9 @@ using namespace tp;
 
 void tp::registerTargetDialects(DialectRegistry &registry) {
   registerBuiltinDialectTranslation(registry);
+  registerGPUDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
+  registerNVVMDialectTranslation(registry);
 }
 
 static std::unique_ptr<llvm::TargetMachine>
@@ -122,45 +125,6 @@ static void addNarrowing(llvm::Module &module) {
   builder.CreateRet(builder.CreateBitCast(half, builder.getBFloatTy()));
 }
 
-static void optimise(llvm::Module &module, llvm::TargetMachine &machine) {
-  llvm::LoopAnalysisManager loops;
-  llvm::FunctionAnalysisManager functions;
-  llvm::CGSCCAnalysisManager sccs;
-  llvm::ModuleAnalysisManager modules;
-  llvm::PipelineTuningOptions tuning;
-  // The kernels are vectors already.
-  tuning.LoopVectorization = false;
-  tuning.SLPVectorization = false;
-  llvm::PassBuilder builder(&machine, tuning);
-  functions.registerPass([&] {
-    llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
-    library.disableAllFunctions();
-    return llvm::TargetLibraryAnalysis(library);
-  });
-  builder.registerModuleAnalyses(modules);
-  builder.registerCGSCCAnalyses(sccs);
-  builder.registerFunctionAnalyses(functions);
-  builder.registerLoopAnalyses(loops);
-  builder.crossRegisterProxies(loops, functions, sccs, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2)
-      .run(module, modules);
-}
-
-namespace {
-/// A temporary file that goes with the scope.
-struct TemporaryFile {
-  SmallString<128> path;
-  explicit TemporaryFile(StringRef suffix) {
-    if (llvm::sys::fs::createTemporaryFile("tp-mlir", suffix, path))
-      path.clear();
-  }
-  ~TemporaryFile() {
-    if (!path.empty())
-      llvm::sys::fs::remove(path);
-  }
-};
-} // namespace
-
 /// Links `object` to a shared object; returns its bytes.
 static FailureOr<std::string> link(StringRef object, ModuleOp module) {
   llvm::ErrorOr<std::string> linker = std::string(TP_LLD);
@@ -201,23 +165,19 @@ static FailureOr<std::string> link(StringRef object, ModuleOp module) {
   return (*bytes)->getBuffer().str();
 }
 
-FailureOr<Program> tp::compileProgram(ModuleOp module, const Target &target) {
-  auto manifestText = module->getAttrOfType<StringAttr>("tp.manifest");
-  auto constants = module->getAttrOfType<StringAttr>("tp.constants");
-  auto entries = module->getAttrOfType<ArrayAttr>("tp.entries");
-  if (!manifestText || !constants || !entries)
-    return module.emitError("expected a module after tp-lower-step");
-
+/// The step's shared object.
+static FailureOr<std::string> compileStep(ModuleOp module, ArrayAttr entries,
+                                          const CpuTarget &target) {
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(module, context);
   if (!code)
     return failure();
   std::string error;
   std::unique_ptr<llvm::TargetMachine> machine =
-      makeTargetMachine(target.cpu, error);
+      makeTargetMachine(target, error);
   if (!machine)
     return module.emitError("no code generator for ")
-           << target.cpu.triple << ": " << error;
+           << target.triple << ": " << error;
   code->setTargetTriple(machine->getTargetTriple());
   code->setDataLayout(machine->createDataLayout());
   for (llvm::Function &function : *code) {
@@ -226,9 +186,9 @@ FailureOr<Program> tp::compileProgram(ModuleOp module, const Target &target) {
     function.setLinkage(llvm::GlobalValue::InternalLinkage);
     function.addFnAttr("no-builtins");
     function.addFnAttr("prefer-vector-width",
-                       std::to_string(target.cpu.vectorBits));
+                       std::to_string(target.vectorBits));
     function.addFnAttr("min-legal-vector-width",
-                       std::to_string(target.cpu.vectorBits));
+                       std::to_string(target.vectorBits));
     function.addFnAttr(llvm::Attribute::NoUnwind);
   }
   addQuery(*code, entries);
@@ -243,21 +203,48 @@ FailureOr<Program> tp::compileProgram(ModuleOp module, const Target &target) {
     return module.emitError("the target emits no object files");
   emitter.run(*code);
 
-  FailureOr<std::string> linked =
-      link(StringRef(object.data(), object.size()), module);
-  if (failed(linked))
-    return failure();
+  return link(StringRef(object.data(), object.size()), module);
+}
+
+static llvm::json::Object describeTarget(const Target &target,
+                                         const Program &program) {
+  llvm::json::Object result{
+      {"triple", target.cpu.triple},
+      {"features", llvm::json::Array(target.cpu.features)}};
+  if (!program.device)
+    return result;
+  llvm::json::Array architectures;
+  for (const Cubin &cubin : program.device->cubins)
+    architectures.push_back(cubin.architecture);
+  result["device"] = "cuda";
+  result["architectures"] = std::move(architectures);
+  return result;
+}
+
+FailureOr<Program> tp::compileProgram(ModuleOp module, const Target &target) {
+  auto manifestText = module->getAttrOfType<StringAttr>("tp.manifest");
+  auto constants = module->getAttrOfType<StringAttr>("tp.constants");
+  auto entries = module->getAttrOfType<ArrayAttr>("tp.entries");
+  if (!manifestText || !constants || !entries)
+    return module.emitError("expected a module after tp-lower-step");
   Program program;
-  program.code = std::move(*linked);
+  if (target.device == Device::Cuda) {
+    FailureOr<DeviceCode> device = compileKernels(module, target.cuda);
+    if (failed(device))
+      return failure();
+    program.device = std::move(*device);
+  }
+  FailureOr<std::string> step = compileStep(module, entries, target.cpu);
+  if (failed(step))
+    return failure();
+  program.code = std::move(*step);
   program.constants = constants.getValue().str();
   llvm::Expected<llvm::json::Value> manifest =
       llvm::json::parse(manifestText.getValue());
   if (!manifest)
     return module.emitError("the manifest is no JSON: ")
            << llvm::toString(manifest.takeError());
-  (*manifest->getAsObject())["target"] =
-      llvm::json::Object{{"triple", target.cpu.triple},
-                         {"features", llvm::json::Array(target.cpu.features)}};
+  (*manifest->getAsObject())["target"] = describeTarget(target, program);
   llvm::raw_string_ostream(program.manifest) << *manifest;
   tprt::Status checked = tprt::checkManifest(program.manifest);
   if (!checked.ok())
@@ -267,9 +254,15 @@ FailureOr<Program> tp::compileProgram(ModuleOp module, const Target &target) {
 }
 
 std::string tp::writeProgram(const Program &program, llvm::StringRef path) {
-  tprt::Status status =
-      tprt::writeArtifactFile(path.str(), {{"manifest", program.manifest},
-                                           {"code", program.code},
-                                           {"constants", program.constants}});
+  std::vector<tprt::Section> sections{{"manifest", program.manifest},
+                                      {"code", program.code}};
+  if (program.device) {
+    // The driver reads PTX to its null.
+    sections.push_back({"kernels.ptx", program.device->ptx + '\0'});
+    for (const Cubin &cubin : program.device->cubins)
+      sections.push_back({"kernels." + cubin.architecture, cubin.code});
+  }
+  sections.push_back({"constants", program.constants});
+  tprt::Status status = tprt::writeArtifactFile(path.str(), sections);
   return status.ok() ? std::string() : status.message();
 }

@@ -50,6 +50,11 @@ int main(int argc, char **argv) {
   cl::opt<std::string> dump("dump-stages",
                             cl::desc("Write the IR of every stage"),
                             cl::value_desc("DIR"), cl::cat(category));
+  cl::opt<std::string> saveKernels(
+      "save-kernels",
+      cl::desc("Write the device's kernels: bitcode, PTX, machine code, and "
+               "the resources that each uses"),
+      cl::value_desc("DIR"), cl::cat(category));
   cl::opt<std::string> explain("explain", cl::ValueOptional,
                                cl::desc("Print the collectives and why they "
                                         "exist, as a table or as JSON"),
@@ -101,6 +106,16 @@ int main(int argc, char **argv) {
   if (failed(parsed))
     return refuse("for the --target option: " + llvm::Twine(message));
   options.target = *parsed;
+  if (!saveKernels.empty()) {
+    if (parsed->device == tp::Device::Cpu)
+      return refuse("for the --save-kernels option: expected --target cuda, "
+                    "whose kernels are files of their own, got '" +
+                    target + "'");
+    if (options.lastStage)
+      return refuse("for the --save-kernels option: expected no --compile-to, "
+                    "because kernels are made after the last stage");
+    options.kernelsDirectory = saveKernels;
+  }
   options.stages.device = parsed->device;
   options.stages.vectorBits = parsed->cpu.vectorBits;
 

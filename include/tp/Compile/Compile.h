@@ -35,6 +35,8 @@ struct CompileOptions {
   std::optional<Stage> lastStage;
   /// Directory that receives each stage's IR as <n>-<stage>.mlir; may be empty.
   std::string dumpDirectory;
+  /// Directory that receives the device's kernels (saveKernels); may be empty.
+  std::string kernelsDirectory;
   Explain explain = Explain::No;
 };
 

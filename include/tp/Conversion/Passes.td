@@ -74,8 +74,17 @@ def LowerStep : Pass<"tp-lower-step", "::mlir::ModuleOp"> {
     The manifest that belongs to the code is written to `tp.manifest`, the
     bytes of dense constants to `tp.constants`, the entries to `tp.entries`.
 
-    Precondition: tp-plan-buffers, tp-generate-kernels.
+    For a device, row kernels are started by `launch` with the addresses in the
+    order of their parameters, `tp.await` is a call of `wait`, and the manifest
+    says how each kernel is started.
+
+    Precondition: tp-plan-buffers, tp-generate-kernels; for a device
+    tp-generate-gpu-kernels and tp-generate-gpu-attention.
   }];
+  let options = [Option<"target", "target", "::tp::Device", "::tp::Device::Cpu",
+    "where tensors are: cpu or cuda",
+    [{::llvm::cl::values(clEnumValN(::tp::Device::Cpu, "cpu", "the host"),
+                         clEnumValN(::tp::Device::Cuda, "cuda", "a GPU"))}]>];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::cf::ControlFlowDialect",
     "::mlir::arith::ArithDialect"];
 }

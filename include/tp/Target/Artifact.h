@@ -14,7 +14,8 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Support/LLVM.h"
-#include "tp/Target/Target.h"
+#include "tp/Target/Cuda.h"
+#include <optional>
 #include <string>
 
 namespace tp {
@@ -22,6 +23,7 @@ namespace tp {
 /// The parts of an artifact.
 struct Program {
   std::string manifest, code, constants;
+  std::optional<DeviceCode> device; ///< kernels, if they run on a device
 };
 
 /// What translation to LLVM IR needs registered.

@@ -27,6 +27,9 @@ void tp::setLaunch(gpu::GPUFuncOp kernel, const Launch &launch) {
   kernel->setAttr(blockAttrName, builder.getDenseI64ArrayAttr(launch.block));
   kernel->setAttr(sharedBytesAttrName,
                   builder.getI64IntegerAttr(launch.sharedBytes));
+  // The assembler gives each thread as many registers as this leaves.
+  SmallVector<int32_t> threads(launch.block.begin(), launch.block.end());
+  kernel.setKnownBlockSize(threads);
 }
 
 std::optional<Launch> tp::getLaunch(Operation *kernel) {

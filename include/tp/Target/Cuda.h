@@ -1,0 +1,77 @@
+//===- Cuda.h - Machine code of device kernels ------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From the kernels' module in the LLVM dialect to optimised NVPTX bitcode, from
+// exactly that bitcode to PTX, and by CUDA's assembler to machine code. The
+// bitcode can thus be run in place of the PTX, for tests.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_TARGET_CUDA_H
+#define TP_TARGET_CUDA_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Support/LLVM.h"
+#include "tp/Target/Target.h"
+#include "llvm/Support/Error.h"
+#include <map>
+#include <string>
+#include <vector>
+
+namespace tp {
+
+/// What the assembler says of a kernel: registers per thread, bytes of static
+/// shared memory, and bytes per thread of the others.
+struct KernelResources {
+  int64_t registers = 0, shared = 0, spillStores = 0, spillLoads = 0, stack = 0;
+};
+
+/// Machine code for one architecture.
+struct Cubin {
+  std::string architecture; ///< "sm_90"
+  std::string code;
+  std::map<std::string, KernelResources> kernels;
+};
+
+struct DeviceCode {
+  std::string bitcode; ///< optimised
+  std::string ptx;     ///< for sm_80 and later, of that bitcode
+  std::vector<Cubin> cubins;
+
+  /// The assembler's figures as JSON: {kernel: {architecture: {registers,
+  /// shared, spill_stores, spill_loads, stack}}}.
+  std::string getResourcesAsJson() const;
+};
+
+/// The PTX of a module of optimised NVPTX bitcode.
+llvm::Expected<std::string> makePtx(llvm::StringRef bitcode);
+
+/// CUDA's assembler: what TP_PTXAS names, or ptxas on the path or in the
+/// toolkit that CUDA_HOME, CUDA_PATH or /usr/local/cuda is; empty if there is
+/// none.
+std::string findPtxas();
+
+/// Assembles `ptx` for each of the architectures at once. What the assembler
+/// refuses is an error with its text and the kernel it stopped at; an
+/// architecture that it does not know is left out and told to `onUnknown`, if
+/// there is one.
+llvm::Expected<std::vector<Cubin>> assemblePtx(
+    llvm::StringRef ptxas, llvm::StringRef ptx,
+    llvm::ArrayRef<std::string> architectures,
+    llvm::function_ref<void(llvm::StringRef architecture)> onUnknown = {});
+
+/// Compiles `gpu.module @kernels` of `module`, after buildGpuToLLVM. Emits
+/// errors, and a remark on what is left out, on the module.
+mlir::FailureOr<DeviceCode> compileKernels(mlir::ModuleOp module,
+                                           const CudaTarget &target);
+
+/// Writes kernels.bc, kernels.ptx, kernels.sm_XX.cubin and kernels.json (the
+/// assembler's figures) to `directory`, which is made if it is not there;
+/// returns the error's text, empty if there is none.
+std::string saveKernels(const DeviceCode &code, llvm::StringRef directory);
+
+} // namespace tp
+
+#endif // TP_TARGET_CUDA_H

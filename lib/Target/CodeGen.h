@@ -1,0 +1,38 @@
+//===- CodeGen.h - What both code generators use ----------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// LLVM's passes in our configuration, and files for other programs to read.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_TARGET_CODEGEN_H
+#define TP_LIB_TARGET_CODEGEN_H
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringRef.h"
+
+namespace llvm {
+class Module;
+class TargetMachine;
+} // namespace llvm
+
+namespace tp {
+
+/// LLVM's default passes at -O2, without its vectorisers (the kernels are
+/// vectors already) and without calls of the C library.
+void optimise(llvm::Module &module, llvm::TargetMachine &machine);
+
+/// A temporary file that goes with the scope; no path if it cannot be made.
+struct TemporaryFile {
+  llvm::SmallString<128> path;
+  explicit TemporaryFile(llvm::StringRef suffix);
+  ~TemporaryFile();
+  TemporaryFile(const TemporaryFile &) = delete;
+  TemporaryFile &operator=(const TemporaryFile &) = delete;
+};
+
+} // namespace tp
+
+#endif // TP_LIB_TARGET_CODEGEN_H

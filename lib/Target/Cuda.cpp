@@ -1,0 +1,206 @@
+//===- Cuda.cpp - Machine code of device kernels --------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One PTX serves every device from sm_80 on; the assembler makes the best of it
+// for each architecture.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Target/Cuda.h"
+
+#include "CodeGen.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/Bitcode/BitcodeWriter.h"
+#include "llvm/Config/Targets.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/IR/Verifier.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Triple.h"
+
+using namespace mlir;
+using namespace tp;
+
+static std::unique_ptr<llvm::TargetMachine>
+makeDeviceMachine(std::string &error) {
+#if LLVM_HAS_NVPTX_TARGET
+  static bool initialised = [] {
+    LLVMInitializeNVPTXTargetInfo();
+    LLVMInitializeNVPTXTarget();
+    LLVMInitializeNVPTXTargetMC();
+    LLVMInitializeNVPTXAsmPrinter();
+    return true;
+  }();
+  (void)initialised;
+#endif
+  llvm::Triple triple("nvptx64-nvidia-cuda");
+  const llvm::Target *found = llvm::TargetRegistry::lookupTarget(triple, error);
+  if (!found)
+    return nullptr;
+  llvm::TargetOptions options;
+  // Products and sums may share one rounding.
+  options.AllowFPOpFusion = llvm::FPOpFusion::Fast;
+  return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
+      triple, "sm_80", "+ptx80", options, std::nullopt, std::nullopt,
+      llvm::CodeGenOptLevel::Aggressive));
+}
+
+llvm::Expected<std::string> tp::makePtx(llvm::StringRef bitcode) {
+  llvm::LLVMContext context;
+  auto module = llvm::parseBitcodeFile(
+      llvm::MemoryBufferRef(bitcode, "kernels.bc"), context);
+  if (!module)
+    return module.takeError();
+  std::string error;
+  std::unique_ptr<llvm::TargetMachine> machine = makeDeviceMachine(error);
+  if (!machine)
+    return llvm::createStringError("no code generator for NVPTX: " + error);
+  if ((*module)->getTargetTriple() != machine->getTargetTriple())
+    return llvm::createStringError("expected bitcode for " +
+                                   machine->getTargetTriple().str() + ", got " +
+                                   (*module)->getTargetTriple().str());
+  SmallString<0> text;
+  llvm::raw_svector_ostream stream(text);
+  llvm::legacy::PassManager emitter;
+  if (machine->addPassesToEmitFile(emitter, stream, nullptr,
+                                   llvm::CodeGenFileType::AssemblyFile))
+    return llvm::createStringError("the code generator emits no PTX");
+  emitter.run(**module);
+  return text.str().str();
+}
+
+std::string DeviceCode::getResourcesAsJson() const {
+  llvm::json::Object kernels;
+  for (const Cubin &cubin : cubins)
+    for (const auto &[name, used] : cubin.kernels) {
+      llvm::json::Value &kernel =
+          kernels.try_emplace(name, llvm::json::Object()).first->second;
+      (*kernel.getAsObject())[cubin.architecture] =
+          llvm::json::Object{{"registers", used.registers},
+                             {"shared", used.shared},
+                             {"spill_stores", used.spillStores},
+                             {"spill_loads", used.spillLoads},
+                             {"stack", used.stack}};
+    }
+  std::string text;
+  llvm::raw_string_ostream(text)
+      << llvm::formatv("{0:2}\n", llvm::json::Value(std::move(kernels)));
+  return text;
+}
+
+std::string tp::saveKernels(const DeviceCode &code, StringRef directory) {
+  if (std::error_code error = llvm::sys::fs::create_directories(directory))
+    return ("cannot make " + directory + ": " + error.message()).str();
+  std::vector<std::pair<std::string, std::string>> files{
+      {"kernels.bc", code.bitcode},
+      {"kernels.ptx", code.ptx},
+      {"kernels.json", code.getResourcesAsJson()}};
+  for (const Cubin &cubin : code.cubins)
+    files.push_back({"kernels." + cubin.architecture + ".cubin", cubin.code});
+  for (const auto &[name, bytes] : files) {
+    SmallString<128> path(directory);
+    llvm::sys::path::append(path, name);
+    // Replaced when it is whole.
+    llvm::Error error =
+        llvm::writeToOutput(path, [&](llvm::raw_ostream &stream) {
+          stream << bytes;
+          return llvm::Error::success();
+        });
+    if (error)
+      return "cannot write " + path.str().str() + ": " +
+             llvm::toString(std::move(error));
+  }
+  return "";
+}
+
+/// The optimised module of the kernels as bitcode.
+static FailureOr<std::string> makeBitcode(gpu::GPUModuleOp kernels) {
+  std::string error;
+  std::unique_ptr<llvm::TargetMachine> machine = makeDeviceMachine(error);
+  if (!machine)
+    return kernels.emitError("no code generator for NVPTX: ") << error;
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> module =
+      translateModuleToLLVMIR(kernels, context, "kernels");
+  if (!module)
+    return failure();
+  module->setTargetTriple(machine->getTargetTriple());
+  module->setDataLayout(machine->createDataLayout());
+  for (llvm::Function &function : *module) {
+    if (!function.isDeclaration())
+      function.addFnAttr(llvm::Attribute::NoUnwind);
+    else if (!function.isIntrinsic() && !function.use_empty())
+      return kernels.emitError("a kernel calls '")
+             << function.getName()
+             << "', which no device has: expected arithmetic and intrinsics";
+  }
+  optimise(*module, *machine);
+  std::string problem;
+  llvm::raw_string_ostream stream(problem);
+  if (llvm::verifyModule(*module, &stream))
+    return kernels.emitError("the kernels' LLVM IR is wrong: ") << problem;
+  SmallString<0> bitcode;
+  llvm::raw_svector_ostream out(bitcode);
+  llvm::WriteBitcodeToFile(*module, out);
+  return bitcode.str().str();
+}
+
+FailureOr<DeviceCode> tp::compileKernels(ModuleOp module,
+                                         const CudaTarget &target) {
+  auto kernels = module.lookupSymbol<gpu::GPUModuleOp>("kernels");
+  if (!kernels)
+    return module.emitError(
+        "expected gpu.module @kernels, as the lower stage makes it for a "
+        "device");
+  FailureOr<std::string> bitcode = makeBitcode(kernels);
+  if (failed(bitcode))
+    return failure();
+  DeviceCode code;
+  code.bitcode = std::move(*bitcode);
+  auto report = [&](llvm::Error error) {
+    return kernels.emitError() << llvm::toString(std::move(error));
+  };
+  llvm::Expected<std::string> ptx = makePtx(code.bitcode);
+  if (!ptx)
+    return report(ptx.takeError());
+  code.ptx = std::move(*ptx);
+  if (target.architectures.empty())
+    return code;
+  std::string ptxas = findPtxas();
+  if (ptxas.empty()) {
+    constexpr StringLiteral where =
+        "CUDA's assembler 'ptxas' is not on the path, nor in the toolkit that "
+        "CUDA_HOME, CUDA_PATH or /usr/local/cuda is";
+    if (target.isExplicit)
+      return module.emitError("no machine code for ")
+             << llvm::join(target.architectures, ", ") << ": " << where
+             << "; --target cuda:ptx needs none";
+    module.emitRemark() << where
+                        << ": the artifact has PTX alone, which the driver "
+                           "assembles when the program is loaded";
+    return code;
+  }
+  auto leaveOut = [&](StringRef architecture) {
+    module.emitRemark() << ptxas << " does not know " << architecture
+                        << ": the artifact has no machine code for it";
+  };
+  llvm::function_ref<void(StringRef)> onUnknown = leaveOut;
+  if (target.isExplicit)
+    onUnknown = nullptr;
+  auto cubins = assemblePtx(ptxas, code.ptx, target.architectures, onUnknown);
+  if (!cubins)
+    return report(cubins.takeError());
+  code.cubins = std::move(*cubins);
+  return code;
+}
