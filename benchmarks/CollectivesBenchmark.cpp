@@ -103,9 +103,12 @@ double overProcesses(int64_t ranks, const Collective &entry, int rounds) {
   if (!segment)
     fail(segment.status());
   auto asRank = [&](int64_t rank) {
-    ProcessHub hub(std::move(*segment), rank, 60, nowhere);
+    Place place;
+    place.rank = rank;
+    place.ranks = ranks;
+    ProcessHub hub(std::move(*segment), place, {60, nowhere});
     double result = measure(*hub.world(rank), entry, rounds);
-    if (auto all = hub.gather(""); !all)
+    if (auto all = hub.channel()->gather(""); !all)
       fail(all.status());
     return result;
   };

@@ -14,42 +14,15 @@
 
 #include "LocalCollective.h"
 
-#include <chrono>
-#include <climits>
 #include <cstring>
-#include <linux/futex.h>
-#include <map>
-#include <sys/syscall.h>
-#include <thread>
-#include <unistd.h>
 
 using namespace tprt;
-
-namespace {
-
-constexpr int kSpins = 2000, kYields = 50;
-constexpr long kSleepNanoseconds = 20'000'000;
-
-static_assert(sizeof(std::atomic<uint32_t>) == 4);
-
-void futexWait(std::atomic<uint32_t> &word, uint32_t expected, int flag) {
-  timespec limit{0, kSleepNanoseconds};
-  syscall(SYS_futex, &word, FUTEX_WAIT | flag, expected, &limit, nullptr, 0);
-}
-
-void futexWake(std::atomic<uint32_t> &word, int flag) {
-  syscall(SYS_futex, &word, FUTEX_WAKE | flag, INT_MAX, nullptr, nullptr, 0);
-}
-
-} // namespace
 
 //===----------------------------------------------------------------------===//
 // The group
 //===----------------------------------------------------------------------===//
 
-void SharedGroup::wake() {
-  futexWake(state.generation, hub.oneProcess ? FUTEX_PRIVATE_FLAG : 0);
-}
+void SharedGroup::wake() { state.wake(hub.oneProcess); }
 
 void SharedGroup::reset() {
   state.arrived = 0;
@@ -65,49 +38,19 @@ Status SharedGroup::fail(const Status &status) {
 Status SharedGroup::barrier(int64_t self) {
   if (*hub.aborted)
     return hub.failure();
-  int flag = hub.oneProcess ? FUTEX_PRIVATE_FLAG : 0;
   slots[self].arrivals.fetch_add(1, std::memory_order_relaxed);
-  uint32_t mine = state.generation.load(std::memory_order_relaxed);
-  if (state.arrived.fetch_add(1, std::memory_order_acq_rel) + 1 ==
-      members.size()) {
-    state.arrived.store(0, std::memory_order_relaxed);
-    state.generation.store(mine + 1);
-    if (state.sleepers.load() > 0)
-      futexWake(state.generation, flag);
+  switch (state.arrive(int64_t(members.size()), {.oneProcess = hub.oneProcess,
+                                                 .crowded = hub.crowded,
+                                                 .timeout = hub.timeout,
+                                                 .aborted = *hub.aborted})) {
+  case Barrier::Result::Passed:
     return {};
+  case Barrier::Result::Aborted:
+    return hub.failure();
+  case Barrier::Result::TimedOut:
+    break;
   }
-  auto passed = [&] {
-    return state.generation.load(std::memory_order_acquire) != mine;
-  };
-  for (int i = 0; i < (hub.crowded ? 1 : kSpins); ++i) {
-    if (passed())
-      return {};
-    __builtin_ia32_pause();
-  }
-  for (int i = 0; i < kYields; ++i) {
-    if (passed())
-      return {};
-    std::this_thread::yield();
-  }
-  auto start = std::chrono::steady_clock::now();
-  while (!passed()) {
-    if (*hub.aborted)
-      return hub.failure();
-    std::chrono::duration<double> waited =
-        std::chrono::steady_clock::now() - start;
-    if (waited.count() > hub.timeout)
-      return fail(missing(self));
-    ++state.sleepers;
-    futexWait(state.generation, mine, flag);
-    --state.sleepers;
-  }
-  return {};
-}
-
-std::string SharedHub::lastSeen(int64_t rank) const {
-  const Position &position = positions[rank];
-  return (position.inside ? "in " : "after ") +
-         describe({position.id, position.layer});
+  return fail(missing(self));
 }
 
 /// Names the members that have not arrived and where they were last seen.
@@ -133,9 +76,7 @@ Status SharedGroup::run(int64_t self, const Collective &entry, CallSite site,
   slot.out = uint64_t(out) - uint64_t(hub.base);
   slot.site = site;
   Position &position = hub.positions[members[self]];
-  position.id.store(site.id, std::memory_order_relaxed);
-  position.layer.store(site.layer, std::memory_order_relaxed);
-  position.inside.store(true, std::memory_order_relaxed);
+  position.enter(site);
   TPRT_TRY(barrier(self));
   for (size_t i = 0; i < members.size(); ++i) {
     if (!(slots[i].site == site))
@@ -148,7 +89,7 @@ Status SharedGroup::run(int64_t self, const Collective &entry, CallSite site,
   }
   runLocally(entry, self, ins, outs);
   TPRT_TRY(barrier(self));
-  position.inside.store(false, std::memory_order_relaxed);
+  position.leave();
   return {};
 }
 
@@ -156,23 +97,11 @@ Status SharedGroup::agree(int64_t self, uint64_t value, const char *what) {
   slots[self].value = value;
   slots[self].site = {};
   TPRT_TRY(barrier(self));
-  // What most ranks bring counts as right, the first of equals.
-  std::map<uint64_t, int64_t> votes;
+  std::vector<uint64_t> values;
   for (size_t i = 0; i < members.size(); ++i)
-    ++votes[slots[i].value];
-  if (votes.size() > 1) {
-    uint64_t right = slots[0].value;
-    for (size_t i = 0; i < members.size(); ++i)
-      if (votes[slots[i].value] > votes[right])
-        right = slots[i].value;
-    std::string text;
-    for (size_t i = 0; i < members.size(); ++i)
-      if (slots[i].value != right)
-        text +=
-            (text.empty() ? "rank " : ", rank ") + std::to_string(members[i]);
-    return fail(lostError("the ranks do not agree on ", what, ": ", text,
-                          " differs from the other ", votes[right]));
-  }
+    values.push_back(slots[i].value);
+  if (Status status = compareValues(values, what); !status.ok())
+    return fail(status);
   return barrier(self);
 }
 

@@ -13,10 +13,8 @@
 #ifndef TPRT_COLLECTIVES_SHAREDGROUP_H
 #define TPRT_COLLECTIVES_SHAREDGROUP_H
 
-#include "Communicator.h"
-
-#include <atomic>
-#include <functional>
+#include "Barrier.h"
+#include "Hub.h"
 
 namespace tprt {
 
@@ -28,36 +26,13 @@ struct alignas(64) GroupSlot {
   std::atomic<uint64_t> arrivals;
 };
 
-/// A barrier. Valid when zero.
-struct GroupState {
-  alignas(64) std::atomic<uint32_t> arrived;
-  alignas(64) std::atomic<uint32_t> generation;
-  std::atomic<uint32_t> sleepers;
-};
-
-/// Where a rank was last seen, for the report of a rank that is missing.
-struct alignas(64) Position {
-  std::atomic<int64_t> id = -1, layer = 0;
-  std::atomic<bool> inside = false;
-};
-
 class SharedGroup;
 
-/// What the ranks of one program share.
-class SharedHub {
+/// A hub whose ranks can read each other's buffers.
+class SharedHub : public Hub {
 public:
-  virtual ~SharedHub() = default;
+  std::unique_ptr<World> world(int64_t rank) override;
 
-  int64_t size() const { return ranks; }
-  /// The World of one rank; outlived by the hub.
-  virtual std::unique_ptr<World> world(int64_t rank);
-
-  /// The first error that a rank reported, or success.
-  virtual Status failure() const = 0;
-  /// Keeps the first error and ends all waits with it.
-  virtual void abort(const Status &status) = 0;
-  /// Forgets errors and positions, for the next run. No rank may be inside.
-  virtual void reset() = 0;
   /// The group of these ranks, the same for all of them.
   virtual Expected<SharedGroup *>
   group(const std::vector<int64_t> &members) = 0;
@@ -65,13 +40,14 @@ public:
   virtual Expected<Buffer> allocate(int64_t rank, int64_t bytes) = 0;
 
   /// `in collective 3 (...)` or `after ...`: where the rank was last seen.
-  std::string lastSeen(int64_t rank) const;
+  std::string lastSeen(int64_t rank) const {
+    return positions[rank].text(describe);
+  }
 
 protected:
   friend class SharedGroup;
-  int64_t ranks = 0;
   double timeout = 0; ///< longest wait, in seconds
-  std::function<std::string(CallSite)> describe;
+  Describe describe;
   bool crowded = false;    ///< more ranks than cores: do not spin
   bool oneProcess = true;  ///< futexes are private
   char *base = nullptr;    ///< what offsets in slots count from
@@ -83,7 +59,7 @@ protected:
 /// A group of ranks, as seen by one process.
 class SharedGroup {
 public:
-  SharedGroup(SharedHub &hub, std::vector<int64_t> members, GroupState &state,
+  SharedGroup(SharedHub &hub, std::vector<int64_t> members, Barrier &state,
               GroupSlot *slots)
       : hub(hub), members(std::move(members)), state(state), slots(slots) {}
 
@@ -94,7 +70,7 @@ public:
   Status run(int64_t self, const Collective &entry, CallSite site,
              const void *in, void *out, std::vector<const void *> &ins,
              std::vector<void *> &outs);
-  /// Fails on all members unless all bring the same value.
+  /// Of all ranks: fails on each unless all bring the same value.
   Status agree(int64_t self, uint64_t value, const char *what);
 
   /// Ends the sleep of those who wait.
@@ -108,7 +84,7 @@ private:
   Status missing(int64_t self);
   Status fail(const Status &status);
 
-  GroupState &state;
+  Barrier &state;
   GroupSlot *slots;
 };
 

@@ -12,9 +12,7 @@
 
 #include "Session.h"
 
-#include "../collectives/processes/Processes.h"
-#include "../collectives/processes/Rendezvous.h"
-#include "../collectives/threads/Threads.h"
+#include "../collectives/Backends.h"
 #include "CodeModule.h"
 #include "Cpu.h"
 #include "Json.h"
@@ -42,9 +40,8 @@ struct Session::Impl {
   CodeModule code;
   const void *constants = nullptr;
   uint64_t hash = 0, scheduleHash = 0;
-  std::unique_ptr<SharedHub> hub;
-  ProcessHub *processes = nullptr; ///< the hub, if ranks are processes
-  std::vector<int64_t> here;       ///< the ranks of this process
+  std::unique_ptr<Hub> hub;
+  std::vector<int64_t> here; ///< the ranks of this process
   /// By rank; null where it lives in another process.
   std::vector<std::unique_ptr<tprt_rank>> ranks;
   /// Inputs as set, per entry and input; empty: not set.
@@ -59,6 +56,7 @@ struct Session::Impl {
   Status open(const std::string &path);
   Status connect();
   int64_t sharedBytes() const;
+  bool processes() const { return hub && hub->channel(); }
   /// One blob per rank: `mine` of each rank, on rank 0 or in threads.
   std::vector<std::string>
   gather(const std::function<std::string(const tprt_rank &)> &mine);
@@ -129,14 +127,7 @@ static uint64_t hashSchedule(const Manifest &manifest) {
 }
 
 Status Session::Impl::load(const std::string &path) {
-  constexpr const char *kHas = "this build has: threads, processes";
-  if (options.backend != "threads" && options.backend != "processes") {
-    for (const char *planned : {"mpi", "nccl"})
-      if (options.backend == planned)
-        return userError("backend '", options.backend,
-                         "' is not in this build; ", kHas);
-    return userError("unknown backend '", options.backend, "'; ", kHas);
-  }
+  TPRT_TRY(checkBackend(options.backend));
   auto mapped = MappedFile::open(path);
   if (!mapped)
     return mapped.status();
@@ -198,35 +189,23 @@ int64_t Session::Impl::sharedBytes() const {
 Status Session::Impl::open(const std::string &path) {
   TPRT_TRY(load(path));
   int64_t size = manifest.mesh.size();
-  auto describeSite = [this](CallSite site) { return describe(site); };
-  if (options.backend == "processes") {
-    if (!options.place)
-      return userError("backend 'processes' is for tp-run, which starts the "
-                       "processes; this program can use: threads");
-    const Place &place = *options.place;
-    if (place.ranks != size)
-      return userError("artifact '", path, "' is made for ", size,
-                       " ranks, but ", place.source, " says ", place.ranks);
-    auto segment = meet(place, sharedBytes(), options.timeoutSeconds);
-    if (!segment)
-      return segment.status();
-    if (segment->ranks() != size)
-      return userError("the rendezvous is of ", segment->ranks(),
-                       " ranks, expected ", size);
-    auto made = std::make_unique<ProcessHub>(
-        std::move(*segment), place.rank, options.timeoutSeconds, describeSite);
-    processes = made.get();
-    hub = std::move(made);
-    here = {place.rank};
-  } else {
-    hub =
-        std::make_unique<ThreadHub>(size, options.timeoutSeconds, describeSite);
+  auto made = makeHub({options.backend,
+                       size,
+                       options.place,
+                       sharedBytes(),
+                       {options.timeoutSeconds,
+                        [this](CallSite site) { return describe(site); }}});
+  if (!made)
+    return made.status();
+  hub = std::move(*made);
+  if (processes())
+    here = {hub->channel()->rank()};
+  else
     for (int64_t rank = 0; rank < size; ++rank)
       here.push_back(rank);
-  }
   Status status = connect();
-  if (!status.ok() && processes)
-    processes->abort(status);
+  if (!status.ok() && processes())
+    hub->abort(status);
   return status;
 }
 
@@ -253,11 +232,11 @@ std::vector<std::string> Session::Impl::gather(
   std::vector<std::string> blobs;
   for (int64_t rank : here)
     blobs.push_back(mine(*ranks[rank]));
-  if (!processes)
+  if (!processes())
     return blobs;
-  auto all = processes->gather(blobs[0]);
+  auto all = hub->channel()->gather(blobs[0]);
   if (!all)
-    processes->abort(all.status());
+    hub->channel()->abort(all.status());
   return std::move(*all);
 }
 
@@ -301,10 +280,10 @@ Status Session::loadWeights(const std::string &spec) {
     return weights.status();
   if (impl->loaded)
     return userError("the weights are loaded already");
-  uint64_t fingerprint = impl->processes ? weights->fingerprint() : 0;
+  uint64_t fingerprint = impl->processes() ? weights->fingerprint() : 0;
   TPRT_TRY(impl->onRanks([&](int64_t r) -> Status {
     tprt_rank &rank = *impl->ranks[r];
-    if (impl->processes)
+    if (impl->processes())
       TPRT_TRY(rank.world->agree(fingerprint, "the weights"));
     return rank.loadWeights(*weights);
   }));
@@ -385,31 +364,23 @@ Expected<std::vector<HostTensor>> Session::outputs(int64_t index) {
   std::vector<HostTensor> result;
   for (int64_t rank : impl->here)
     TPRT_TRY(impl->ranks[rank]->prepare(index));
-  // Other processes tell where their results are; they stay readable after a
-  // process has ended.
-  std::vector<std::string> places;
-  if (impl->processes)
-    places = impl->gather([&](const tprt_rank &rank) {
-      std::vector<uint64_t> offsets;
-      for (size_t i = 0; i < entry.outputs.size(); ++i)
-        offsets.push_back(
-            impl->processes->offsetOf(rank.output(index, int64_t(i))));
-      return std::string(reinterpret_cast<char *>(offsets.data()),
-                         offsets.size() * 8);
-    });
-  if (!root())
-    return result;
   for (size_t i = 0; i < entry.outputs.size(); ++i) {
-    std::vector<const void *> shards;
-    if (!impl->processes)
+    Hub::Gathered shards;
+    const Output &output = entry.outputs[i];
+    if (impl->processes()) {
+      auto gathered = impl->hub->gather(
+          impl->ranks[impl->here[0]]->output(index, int64_t(i)),
+          elementCount(output.localShape) * typeBytes(output.type));
+      if (!gathered)
+        return gathered.status();
+      shards = std::move(*gathered);
+    } else {
       for (const auto &rank : impl->ranks)
-        shards.push_back(rank->output(index, int64_t(i)));
-    for (const std::string &offsets : places) {
-      uint64_t offset;
-      std::memcpy(&offset, offsets.data() + 8 * i, 8);
-      shards.push_back(impl->processes->at(offset));
+        shards.data.push_back(rank->output(index, int64_t(i)));
     }
-    auto tensor = assemble(entry.outputs[i], impl->manifest.mesh, shards);
+    if (!root())
+      continue;
+    auto tensor = assemble(output, impl->manifest.mesh, shards.data);
     if (!tensor)
       return tensor.status();
     result.push_back(std::move(*tensor));
@@ -438,8 +409,8 @@ struct RankStats {
 bool Session::root() const { return impl->here[0] == 0; }
 
 void Session::abort(const Status &status) {
-  if (impl->processes)
-    impl->processes->abort(status);
+  if (impl->processes())
+    impl->hub->abort(status);
 }
 
 std::string Session::stats() const {
@@ -460,7 +431,7 @@ std::string Session::stats() const {
     std::memcpy(&rank, blobs[r].data(), sizeof(rank));
     const tprt_rank::Memory &m = rank.memory;
     bytes += rank.loaded;
-    if (r > 0 && impl->processes)
+    if (r > 0 && impl->processes())
       processPeaks += rank.processPeak;
     ranks.push_back(
         {{"rank", r},

@@ -11,7 +11,7 @@
 
 #include "Launcher.h"
 
-#include "../collectives/processes/Rendezvous.h"
+#include "../collectives/Backends.h"
 #include "../core/Session.h"
 #include "LocalRanks.h"
 
@@ -118,7 +118,8 @@ Status execute(Options &options, char **argv, int &code) {
                      "': expected a name ending in .safetensors or .npy");
   TPRT_TRY(checkWritable(options.output));
   TPRT_TRY(checkWritable(options.timeline));
-  if (options.session.backend == "processes") {
+  TPRT_TRY(checkBackend(options.session.backend));
+  if (ranksAreProcesses(options.session.backend)) {
     auto place = placeFromEnvironment(
         [](const char *name) -> const char * { return std::getenv(name); });
     if (!place)

@@ -11,8 +11,7 @@
 
 #include "LocalRanks.h"
 
-#include "../collectives/processes/Processes.h"
-#include "../collectives/processes/Rendezvous.h"
+#include "../collectives/processes/SegmentChannel.h"
 
 #include <cerrno>
 #include <csignal>
@@ -54,9 +53,7 @@ int tprt::runLocalRanks(const Segment &segment, char **argv,
   int64_t ranks = segment.ranks();
   std::vector<pid_t> processes(ranks, 0);
   auto lastSeen = [&](int64_t rank) {
-    const Position &position = segment.positions()[rank];
-    return (position.inside ? "in " : "after ") +
-           describe({position.id, position.layer});
+    return segment.positions()[rank].text(describe);
   };
   auto killAll = [&] {
     for (pid_t process : processes)

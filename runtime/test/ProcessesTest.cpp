@@ -11,8 +11,8 @@
 
 #include "RunFixture.h"
 
+#include "../collectives/Backends.h"
 #include "../collectives/processes/Processes.h"
-#include "../collectives/processes/Rendezvous.h"
 #include "../core/Session.h"
 
 #include <algorithm>
@@ -177,8 +177,11 @@ TEST(Processes, BuffersOutsideSharedMemory) {
   auto segment = Segment::create(kRanks, int64_t(4) << 20);
   ASSERT_TRUE(bool(segment)) << segment.status().message();
   auto asRank = [&](int64_t rank) {
-    ProcessHub hub(std::move(*segment), rank, 30,
-                   [](CallSite) { return std::string("a call"); });
+    Place place;
+    place.rank = rank;
+    place.ranks = kRanks;
+    ProcessHub hub(std::move(*segment), place,
+                   {30, [](CallSite) { return std::string("a call"); }});
     auto communicator = hub.world(rank)->communicator({0, 1, 2});
     Collective c{};
     c.type = TPRT_I64;
@@ -202,9 +205,13 @@ TEST(Processes, BuffersOutsideSharedMemory) {
     auto blob = [](int64_t r) {
       return std::string(size_t(r * 300'000), char('a' + r));
     };
-    auto blobs = hub.gather(blob(rank));
-    right &= bool(blobs);
+    auto blobs = hub.channel()->gather(blob(rank));
+    right &= bool(blobs) && blobs->size() == (rank == 0 ? kRanks : 0);
     for (int64_t r = 0; rank == 0 && r < kRanks; ++r)
+      right &= (*blobs)[r] == blob(r);
+    blobs = hub.channel()->exchange(blob(rank));
+    right &= bool(blobs);
+    for (int64_t r = 0; r < kRanks; ++r)
       right &= (*blobs)[r] == blob(r);
     return right;
   };
@@ -519,13 +526,16 @@ TEST(Processes, EnvironmentsThatAreRefused) {
   EXPECT_EQ(refusal({{"RANK", "2"}, {"WORLD_SIZE", "2"}}),
             "environment variable RANK: expected a rank below WORLD_SIZE = 2, "
             "got 2");
-  EXPECT_EQ(
-      refusal({{"RANK", "0"}, {"WORLD_SIZE", "4"}, {"LOCAL_WORLD_SIZE", "2"}}),
-      "backend 'processes' needs all ranks on one host: WORLD_SIZE is 4, "
-      "LOCAL_WORLD_SIZE is 2; put them on one host");
   Fixture f(2);
   std::vector<int> codes;
   std::vector<std::string> errors;
+  runAll({"RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=1"}, f,
+         f.weights() + " --backend processes", codes, errors);
+  EXPECT_EQ(codes, (std::vector<int>{1}));
+  EXPECT_EQ(errors[0],
+            "tp-run: error: backend 'processes' needs all ranks on one host: "
+            "WORLD_SIZE is 2, LOCAL_WORLD_SIZE is 1; put them on one host\n");
+  codes.clear(), errors.clear();
   runAll({"RANK=0 WORLD_SIZE=3"}, f, f.weights() + " --backend processes",
          codes, errors);
   EXPECT_EQ(codes[0], 1);

@@ -11,7 +11,6 @@
 #include "Rendezvous.h"
 
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <cstddef>
 #include <cstring>
@@ -24,115 +23,16 @@
 using namespace tprt;
 using Clock = std::chrono::steady_clock;
 
-//===----------------------------------------------------------------------===//
-// Environment
-//===----------------------------------------------------------------------===//
-
 namespace {
 
-using Get = std::function<const char *(const char *)>;
-
-Expected<int64_t> number(const Get &get, const char *name) {
-  const char *text = get(name);
-  if (!text)
-    return userError("environment variable ", name, " is not set");
-  int64_t value = -1;
-  const char *end = text + std::strlen(text);
-  auto [stop, error] = std::from_chars(text, end, value);
-  if (error != std::errc() || stop != end || value < 0)
-    return userError("environment variable ", name,
-                     ": expected a natural number, got '", text, "'");
-  return value;
+/// The rendezvous' name on this host; that of a socket is short.
+std::string nameOf(const Place &place) {
+  std::string name =
+      detail::join("tprt-", getuid(), "-", place.starter, "-", place.job);
+  if (name.size() > 100)
+    name.resize(100);
+  return name;
 }
-
-std::string orEmpty(const char *text) { return text ? text : ""; }
-
-/// One way in which ranks are started.
-struct Starter {
-  const char *name, *rank, *ranks;
-  const char *local; ///< ranks on this host, or null
-  const char *nodes; ///< hosts, or null
-};
-constexpr Starter kStarters[] = {
-    {"tp-run", kRankVariable, kRanksVariable, nullptr, nullptr},
-    {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
-     "OMPI_COMM_WORLD_LOCAL_SIZE", nullptr},
-    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", nullptr},
-    {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", nullptr, "SLURM_STEP_NUM_NODES"},
-};
-
-/// What names the job on this host.
-std::string jobOf(const std::string &starter, const Get &get) {
-  auto value = [&](const char *name) { return orEmpty(get(name)); };
-  if (starter == "mpirun")
-    return value("PMIX_NAMESPACE") + value("OMPI_MCA_ess_base_jobid");
-  if (starter == "Slurm")
-    return value("SLURM_JOB_ID") + "." + value("SLURM_STEP_ID");
-  return value("MASTER_ADDR") + ":" + value("MASTER_PORT");
-}
-
-} // namespace
-
-Expected<std::optional<Place>> tprt::placeFromEnvironment(const Get &get) {
-  for (const Starter &starter : kStarters) {
-    std::string name = starter.name;
-    if (!get(starter.rank) || !get(starter.ranks))
-      continue;
-    // The script of a batch job has the variables too; only srun's steps are
-    // ranks.
-    if (name == "Slurm" && !get("SLURM_STEP_ID"))
-      continue;
-    auto rank = number(get, starter.rank), ranks = number(get, starter.ranks);
-    if (!rank || !ranks)
-      return rank ? ranks.status() : rank.status();
-    if (*rank >= *ranks)
-      return userError("environment variable ", starter.rank,
-                       ": expected a rank below ", starter.ranks, " = ", *ranks,
-                       ", got ", *rank);
-    Place place;
-    place.rank = *rank;
-    place.ranks = *ranks;
-    place.source = std::string(starter.ranks) + " (" + name + ")";
-    if (name == "tp-run") {
-      auto file = number(get, kFileVariable);
-      if (!file)
-        return file.status();
-      place.file = int(*file);
-      return std::optional(place);
-    }
-    if (starter.local && get(starter.local)) {
-      auto local = number(get, starter.local);
-      if (!local)
-        return local.status();
-      if (*local != *ranks)
-        return userError("backend 'processes' needs all ranks on one host: ",
-                         starter.ranks, " is ", *ranks, ", ", starter.local,
-                         " is ", *local, "; put them on one host");
-    }
-    if (starter.nodes && get(starter.nodes)) {
-      auto nodes = number(get, starter.nodes);
-      if (!nodes)
-        return nodes.status();
-      if (*nodes != 1)
-        return userError(
-            "backend 'processes' needs all ranks on one host: ", starter.nodes,
-            " is ", *nodes, "; put them on one host");
-    }
-    place.socket =
-        detail::join("tprt-", getuid(), "-", name, "-", jobOf(name, get));
-    // The name of a socket is short.
-    if (place.socket.size() > 100)
-      place.socket.resize(100);
-    return std::optional(place);
-  }
-  return std::optional<Place>();
-}
-
-//===----------------------------------------------------------------------===//
-// Meeting
-//===----------------------------------------------------------------------===//
-
-namespace {
 
 struct Hello {
   uint64_t magic = 0x3130564452505454; // "TTPRDV01"
@@ -212,16 +112,17 @@ std::string receiveFile(int fd, int &file) {
 /// Rank 0: makes the memory and gives it to the others.
 Expected<Segment> host(const Place &place, int64_t regionBytes,
                        Clock::time_point deadline, double timeout) {
+  std::string name = nameOf(place);
   auto segment = Segment::create(place.ranks, regionBytes);
   if (!segment)
     return segment;
   Socket listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   sockaddr_un address;
-  socklen_t length = addressOf(place.socket, address);
+  socklen_t length = addressOf(name, address);
   if (listener.fd < 0 ||
       bind(listener.fd, reinterpret_cast<sockaddr *>(&address), length) != 0 ||
       listen(listener.fd, int(place.ranks)) != 0)
-    return userError("rank 0 cannot open the rendezvous '", place.socket,
+    return userError("rank 0 cannot open the rendezvous '", name,
                      "': ", std::strerror(errno),
                      errno == EADDRINUSE
                          ? " (another run with the same address and port?)"
@@ -237,11 +138,11 @@ Expected<Segment> host(const Place &place, int64_t regionBytes,
         if (!here[rank])
           missing +=
               (missing.empty() ? "rank " : ", rank ") + std::to_string(rank);
-      Status status = userError(
-          "the rendezvous '", place.socket, "' did not complete in ", timeout,
-          " s: ", missing, " of ", place.ranks, " (", place.source,
-          ") did not come; all ranks must run on this "
-          "host");
+      Status status =
+          userError("the rendezvous '", name, "' did not complete in ", timeout,
+                    " s: ", missing, " of ", place.ranks, " (", place.source,
+                    ") did not come; all ranks must run on this "
+                    "host");
       for (Socket &caller : callers)
         sendFile(caller.fd, status.message(), -1);
       return status;
@@ -272,16 +173,16 @@ Expected<Segment> host(const Place &place, int64_t regionBytes,
   }
   for (Socket &caller : callers)
     if (!sendFile(caller.fd, "come", segment->fd()))
-      return lostError("a rank was lost at the rendezvous '", place.socket,
-                       "'");
+      return lostError("a rank was lost at the rendezvous '", name, "'");
   return segment;
 }
 
 /// The other ranks: call rank 0.
 Expected<Segment> join(const Place &place, Clock::time_point deadline,
                        double timeout) {
+  std::string name = nameOf(place);
   sockaddr_un address;
-  socklen_t length = addressOf(place.socket, address);
+  socklen_t length = addressOf(name, address);
   while (true) {
     Socket caller(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     Hello hello;
@@ -301,13 +202,13 @@ Expected<Segment> join(const Place &place, Clock::time_point deadline,
           return Segment::attach(file);
         if (answer.empty())
           return lostError("rank ", place.rank,
-                           ": rank 0 is lost: it left the rendezvous '",
-                           place.socket, "'");
+                           ": rank 0 is lost: it left the rendezvous '", name,
+                           "'");
         return userError("rank ", place.rank, ": ", answer);
       }
     }
     if (remaining(deadline) == 0)
-      return userError("rank ", place.rank, ": the rendezvous '", place.socket,
+      return userError("rank ", place.rank, ": the rendezvous '", name,
                        "' did not complete in ", timeout,
                        " s: ", met ? "the other ranks" : "rank 0 of ",
                        met ? "" : std::to_string(place.ranks),

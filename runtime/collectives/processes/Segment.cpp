@@ -21,7 +21,7 @@
 using namespace tprt;
 
 namespace {
-constexpr uint64_t kMagic = 0x3130454d48535054; // "TPSHME01"
+constexpr uint64_t kMagic = 0x3230454d48535054; // "TPSHME02"
 constexpr int64_t kGroups = 4096, kPage = 4096, kMessage = 2048;
 enum : uint32_t { kEmpty, kWriting, kReady };
 } // namespace
@@ -35,12 +35,13 @@ struct Segment::Header {
   int32_t code;
   int64_t culprit;
   char message[kMessage];
+  Barrier everyone;
 };
 
 struct alignas(64) Segment::GroupRecord {
   std::atomic<uint32_t> claimed; // kEmpty, kWriting, kReady
   int64_t members;
-  GroupState state;
+  Barrier state;
 
   GroupSlot *slots() { return reinterpret_cast<GroupSlot *>(this + 1); }
   int64_t *list(int64_t ranks) {
@@ -152,6 +153,8 @@ char *Segment::mail(int64_t rank) const {
   return data + LAYOUT.mail + rank * kMailBytes;
 }
 
+Barrier &Segment::everyone() const { return header().everyone; }
+
 std::atomic<uint32_t> &Segment::aborted() const { return header().aborted; }
 
 bool Segment::fail(const Failure &failure) const {
@@ -179,7 +182,7 @@ std::optional<Failure> Segment::failure() const {
   return Failure{Status(Code(h.code), h.message), h.culprit};
 }
 
-std::pair<GroupState *, GroupSlot *>
+std::pair<Barrier *, GroupSlot *>
 Segment::group(const std::vector<int64_t> &members) const {
   int64_t ranks = header().ranks, size = GroupRecord::size(ranks);
   char *groups = data + LAYOUT.groups;

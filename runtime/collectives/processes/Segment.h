@@ -15,6 +15,7 @@
 #define TPRT_COLLECTIVES_PROCESSES_SEGMENT_H
 
 #include "../SharedGroup.h"
+#include "../SideChannel.h"
 
 namespace tprt {
 
@@ -23,12 +24,7 @@ struct alignas(64) RankRecord {
   std::atomic<int32_t> process;    ///< its id; 0: has not come yet
   std::atomic<uint32_t> finished;  ///< it needs nobody and nobody needs it
   std::atomic<uint64_t> heartbeat; ///< counts up while the process runs
-};
-
-/// The first failure of any rank.
-struct Failure {
-  Status status;
-  int64_t rank; ///< the one that failed or was lost, or -1
+  std::atomic<uint64_t> mails;     ///< exchanges that it has come to
 };
 
 class Segment {
@@ -64,9 +60,11 @@ public:
   bool fail(const Failure &failure) const;
   std::optional<Failure> failure() const;
 
+  /// The barrier of all ranks' exchanges.
+  Barrier &everyone() const;
   /// The barrier and slots of these ranks: found, or made by the first who
   /// asks. Null if there is no room.
-  std::pair<GroupState *, GroupSlot *>
+  std::pair<Barrier *, GroupSlot *>
   group(const std::vector<int64_t> &members) const;
 
 private:

@@ -17,13 +17,13 @@ using namespace tprt;
 struct ThreadHub::Group {
   Group(SharedHub &hub, const std::vector<int64_t> &members)
       : slots(members.size()), view(hub, members, state, slots.data()) {}
-  GroupState state{};
+  Barrier state{};
   std::vector<GroupSlot> slots;
   SharedGroup view;
 };
 
 ThreadHub::ThreadHub(int64_t count, double timeoutSeconds,
-                     std::function<std::string(CallSite)> describeSite)
+                     Describe describeSite)
     : where(count) {
   ranks = count;
   timeout = timeoutSeconds;

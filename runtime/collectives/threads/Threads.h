@@ -24,8 +24,7 @@ class ThreadHub : public SharedHub {
 public:
   /// Waits longer than `timeoutSeconds` end the run; `describe` says what a
   /// site is in messages.
-  ThreadHub(int64_t ranks, double timeoutSeconds,
-            std::function<std::string(CallSite)> describe);
+  ThreadHub(int64_t ranks, double timeoutSeconds, Describe describe);
   ~ThreadHub() override;
 
   Status failure() const override;

@@ -1,0 +1,83 @@
+//===- Backends.cpp - from a backend's name to its hub --------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// threads: ranks of this process. processes: ranks of this host.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Backends.h"
+
+#include "processes/Processes.h"
+#include "processes/Rendezvous.h"
+#include "threads/Threads.h"
+
+using namespace tprt;
+
+Status tprt::checkBackend(const std::string &backend) {
+  constexpr const char *kHas = "this build has: threads, processes";
+  if (backend == "threads" || backend == "processes")
+    return {};
+  for (const char *planned : {"mpi", "nccl"})
+    if (backend == planned)
+      return userError("backend '", backend, "' is not in this build; ", kHas);
+  return userError("unknown backend '", backend, "'; ", kHas);
+}
+
+bool tprt::ranksAreProcesses(const std::string &backend) {
+  return backend != "threads";
+}
+
+namespace {
+
+/// The shared memory of the ranks, all of which are on this host.
+Expected<Segment> meetHere(const Place &place, int64_t bytes, double timeout) {
+  auto segment = meet(place, bytes, timeout);
+  if (segment && segment->ranks() != place.ranks)
+    return userError("the rendezvous is of ", segment->ranks(),
+                     " ranks, expected ", place.ranks);
+  return segment;
+}
+
+Expected<std::unique_ptr<Hub>> makeProcesses(const HubOptions &options) {
+  const Place &place = *options.place;
+  if (!place.oneHost())
+    return userError("backend 'processes' needs all ranks on one host: ",
+                     place.hosts, "; put them on one host");
+  auto segment =
+      meetHere(place, options.sharedBytes, options.waits.timeoutSeconds);
+  if (!segment)
+    return segment.status();
+  return std::unique_ptr<Hub>(
+      std::make_unique<ProcessHub>(std::move(*segment), place, options.waits));
+}
+
+} // namespace
+
+Expected<std::unique_ptr<SideChannel>>
+tprt::connectRanks(const Place &place, const SideChannel::Options &options) {
+  if (!place.oneHost())
+    return userError("ranks on several hosts (", place.hosts,
+                     ") are not supported by this backend");
+  auto segment = meetHere(place, 0, options.timeoutSeconds);
+  if (!segment)
+    return segment.status();
+  return std::unique_ptr<SideChannel>(
+      std::make_unique<SegmentChannel>(std::move(*segment), place, options));
+}
+
+Expected<std::unique_ptr<Hub>> tprt::makeHub(const HubOptions &options) {
+  TPRT_TRY(checkBackend(options.backend));
+  if (!ranksAreProcesses(options.backend))
+    return std::unique_ptr<Hub>(std::make_unique<ThreadHub>(
+        options.ranks, options.waits.timeoutSeconds, options.waits.describe));
+  if (!options.place)
+    return userError("backend '", options.backend,
+                     "' is for tp-run, which starts the processes; this "
+                     "program can use: threads");
+  if (options.place->ranks != options.ranks)
+    return userError("the artifact is made for ", options.ranks, " ranks, but ",
+                     options.place->source, " says ", options.place->ranks);
+  return makeProcesses(options);
+}

@@ -1,0 +1,37 @@
+//===- Backends.h - from a backend's name to its hub ------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The one place that knows which backends there are.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_COLLECTIVES_BACKENDS_H
+#define TPRT_COLLECTIVES_BACKENDS_H
+
+#include "Hub.h"
+#include "SideChannel.h"
+
+namespace tprt {
+
+/// What a hub is made from.
+struct HubOptions {
+  std::string backend;
+  int64_t ranks = 1;                  ///< of the artifact
+  std::shared_ptr<const Place> place; ///< where ranks are processes
+  int64_t sharedBytes = 0;            ///< of buffers that other ranks may read
+  SideChannel::Options waits;
+};
+
+/// An error for a backend that there is not, or not in this build.
+Status checkBackend(const std::string &backend);
+/// Whether each rank of the backend is a process of its own.
+bool ranksAreProcesses(const std::string &backend);
+
+/// The hub of this process, once all ranks have come.
+Expected<std::unique_ptr<Hub>> makeHub(const HubOptions &options);
+
+} // namespace tprt
+
+#endif // TPRT_COLLECTIVES_BACKENDS_H

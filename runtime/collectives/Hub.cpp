@@ -1,0 +1,48 @@
+//===- Hub.cpp - what the ranks of one program share ----------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What every backend does the same way.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Hub.h"
+
+#include "SideChannel.h"
+
+#include <map>
+
+using namespace tprt;
+
+Expected<Hub::Gathered> Hub::gather(const void *data, int64_t bytes) {
+  auto all = channel()->gather(
+      std::string(static_cast<const char *>(data), size_t(bytes)));
+  if (!all)
+    return all.status();
+  Gathered result;
+  result.copies = std::move(*all);
+  for (const std::string &copy : result.copies)
+    result.data.push_back(copy.data());
+  return result;
+}
+
+Status tprt::compareValues(const std::vector<uint64_t> &values,
+                           const char *what) {
+  // What most ranks bring counts as right, the first of equals.
+  std::map<uint64_t, int64_t> votes;
+  for (uint64_t value : values)
+    ++votes[value];
+  if (votes.size() < 2)
+    return {};
+  uint64_t right = values[0];
+  for (uint64_t value : values)
+    if (votes[value] > votes[right])
+      right = value;
+  std::string text;
+  for (size_t i = 0; i < values.size(); ++i)
+    if (values[i] != right)
+      text += (text.empty() ? "rank " : ", rank ") + std::to_string(i);
+  return lostError("the ranks do not agree on ", what, ": ", text,
+                   " differs from the other ", votes[right]);
+}

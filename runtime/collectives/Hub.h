@@ -1,0 +1,87 @@
+//===- Hub.h - what the ranks of one program share --------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A backend, as a session holds it: it makes each rank's World, keeps the first
+// failure, and brings bytes to rank 0. Where ranks are processes, it stands on
+// a SideChannel, which is the same for every transport.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_COLLECTIVES_HUB_H
+#define TPRT_COLLECTIVES_HUB_H
+
+#include "Communicator.h"
+
+#include <atomic>
+#include <functional>
+
+namespace tprt {
+
+class SideChannel;
+
+/// What a call site is, in words.
+using Describe = std::function<std::string(CallSite)>;
+
+/// Where a rank is, for the report of one that is missing. Written by the rank,
+/// read by anybody.
+struct alignas(64) Position {
+  std::atomic<int64_t> id = -1, layer = 0;
+  std::atomic<uint64_t> calls = 0; ///< how many it has entered
+  std::atomic<bool> inside = false;
+
+  void enter(CallSite site) {
+    id.store(site.id, std::memory_order_relaxed);
+    layer.store(site.layer, std::memory_order_relaxed);
+    calls.store(calls.load(std::memory_order_relaxed) + 1,
+                std::memory_order_relaxed);
+    inside.store(true, std::memory_order_relaxed);
+  }
+  void leave() { inside.store(false, std::memory_order_relaxed); }
+  CallSite site() const { return {id, layer}; }
+  /// `in collective 3 (...)` or `after ...`.
+  std::string text(const Describe &describe) const {
+    return (inside ? "in " : "after ") + describe(site());
+  }
+};
+
+class Hub {
+public:
+  virtual ~Hub() = default;
+
+  int64_t size() const { return ranks; }
+  /// The World of one rank; outlived by the hub.
+  virtual std::unique_ptr<World> world(int64_t rank) = 0;
+
+  /// The first error that a rank reported, or success.
+  virtual Status failure() const = 0;
+  /// Keeps the first error and ends all waits with it. Where ranks are
+  /// processes it does not return.
+  virtual void abort(const Status &status) = 0;
+  /// Forgets errors and positions, for the next run. No rank may be inside.
+  virtual void reset() {}
+
+  /// What ranks that are processes have in common; null where they are threads
+  /// of this one.
+  virtual SideChannel *channel() { return nullptr; }
+
+  /// The same buffer of every rank, in their order, on rank 0.
+  struct Gathered {
+    std::vector<const void *> data;
+    std::vector<std::string> copies; ///< that own them, where they were sent
+  };
+  /// Where ranks are processes: all call it with a buffer of their own; rank 0
+  /// gets them all, the others nothing.
+  virtual Expected<Gathered> gather(const void *data, int64_t bytes);
+
+protected:
+  int64_t ranks = 0;
+};
+
+/// An error that names the ranks whose value differs from the others'.
+Status compareValues(const std::vector<uint64_t> &values, const char *what);
+
+} // namespace tprt
+
+#endif // TPRT_COLLECTIVES_HUB_H

@@ -1,0 +1,115 @@
+//===- Place.cpp - which rank a process is --------------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A table of starters and their variables; the first that is set decides.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Place.h"
+
+#include <charconv>
+#include <cstring>
+
+using namespace tprt;
+
+namespace {
+
+using Get = std::function<const char *(const char *)>;
+
+Expected<int64_t> number(const Get &get, const char *name) {
+  const char *text = get(name);
+  if (!text)
+    return userError("environment variable ", name, " is not set");
+  int64_t value = -1;
+  const char *end = text + std::strlen(text);
+  auto [stop, error] = std::from_chars(text, end, value);
+  if (error != std::errc() || stop != end || value < 0)
+    return userError("environment variable ", name,
+                     ": expected a natural number, got '", text, "'");
+  return value;
+}
+
+std::string orEmpty(const char *text) { return text ? text : ""; }
+
+/// One way in which ranks are started. Names may be null.
+struct Starter {
+  const char *name, *rank, *ranks;
+  const char *localRank, *localRanks; ///< on this host
+  const char *nodes;                  ///< hosts
+};
+constexpr Starter kStarters[] = {
+    {"tp-run", kRankVariable, kRanksVariable, nullptr, nullptr, nullptr},
+    {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", nullptr},
+    {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
+     nullptr},
+    {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", nullptr,
+     "SLURM_STEP_NUM_NODES"},
+};
+
+/// What names the job.
+std::string jobOf(const std::string &starter, const Get &get) {
+  auto value = [&](const char *name) { return orEmpty(get(name)); };
+  if (starter == "mpirun")
+    return value("PMIX_NAMESPACE") + value("OMPI_MCA_ess_base_jobid");
+  if (starter == "Slurm")
+    return value("SLURM_JOB_ID") + "." + value("SLURM_STEP_ID");
+  return value("MASTER_ADDR") + ":" + value("MASTER_PORT");
+}
+
+} // namespace
+
+Expected<std::optional<Place>> tprt::placeFromEnvironment(const Get &get) {
+  for (const Starter &starter : kStarters) {
+    std::string name = starter.name;
+    if (!get(starter.rank) || !get(starter.ranks))
+      continue;
+    // The script of a batch job has the variables too; only srun's steps are
+    // ranks.
+    if (name == "Slurm" && !get("SLURM_STEP_ID"))
+      continue;
+    auto rank = number(get, starter.rank), ranks = number(get, starter.ranks);
+    if (!rank || !ranks)
+      return rank ? ranks.status() : rank.status();
+    if (*rank >= *ranks)
+      return userError("environment variable ", starter.rank,
+                       ": expected a rank below ", starter.ranks, " = ", *ranks,
+                       ", got ", *rank);
+    Place place;
+    place.rank = place.localRank = *rank;
+    place.ranks = place.localRanks = *ranks;
+    place.starter = name;
+    place.source = std::string(starter.ranks) + " (" + name + ")";
+    place.job = jobOf(name, get);
+    if (name == "tp-run") {
+      auto file = number(get, kFileVariable);
+      if (!file)
+        return file.status();
+      place.file = int(*file);
+      return std::optional(place);
+    }
+    /// A variable that need not be there.
+    auto more = [&](const char *variable, int64_t &value) -> Status {
+      if (!variable || !get(variable))
+        return {};
+      auto got = number(get, variable);
+      if (!got)
+        return got.status();
+      value = *got;
+      return {};
+    };
+    int64_t nodes = 1;
+    TPRT_TRY(more(starter.localRank, place.localRank));
+    TPRT_TRY(more(starter.localRanks, place.localRanks));
+    TPRT_TRY(more(starter.nodes, nodes));
+    if (place.localRanks != place.ranks)
+      place.hosts = detail::join(starter.ranks, " is ", place.ranks, ", ",
+                                 starter.localRanks, " is ", place.localRanks);
+    else if (nodes != 1)
+      place.hosts = detail::join(starter.nodes, " is ", nodes);
+    return std::optional(place);
+  }
+  return std::optional<Place>();
+}

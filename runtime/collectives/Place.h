@@ -1,0 +1,51 @@
+//===- Place.h - which rank a process is ------------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A process learns its rank from its environment: from tp-run, torchrun, mpirun
+// or Slurm. They also say which host it is on and name the job, which is how
+// the ranks find each other.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_COLLECTIVES_PLACE_H
+#define TPRT_COLLECTIVES_PLACE_H
+
+#include "tprt/status.h"
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+namespace tprt {
+
+/// A process' place in the run.
+struct Place {
+  int64_t rank = 0, ranks = 1;
+  /// Among the ranks of its host. Where the starter does not say: as if all
+  /// were on one.
+  int64_t localRank = 0, localRanks = 1;
+  int file = -1;       ///< the shared memory, if it was inherited
+  std::string starter; ///< tp-run, mpirun, torchrun, Slurm
+  std::string source;  ///< what says so, for messages
+  std::string job;     ///< names the job, the same on all of its ranks
+  std::string hosts;   ///< how we know of several hosts; empty: there is one
+
+  bool oneHost() const { return hosts.empty(); }
+};
+
+/// Variables that tp-run sets for the ranks it starts.
+inline constexpr const char *kRankVariable = "TPRT_RANK";
+inline constexpr const char *kRanksVariable = "TPRT_WORLD_SIZE";
+inline constexpr const char *kFileVariable = "TPRT_SHARED_MEMORY_FD";
+
+/// The place that the environment gives; none: nobody has started ranks yet.
+/// `get` is getenv, or a test's.
+Expected<std::optional<Place>>
+placeFromEnvironment(const std::function<const char *(const char *)> &get);
+
+} // namespace tprt
+
+#endif // TPRT_COLLECTIVES_PLACE_H

@@ -1,0 +1,180 @@
+//===- SideChannel.cpp - what rank processes tell each other --------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Watching and reporting. A rank may be anywhere when another is lost, in a
+// barrier, in a library or in the middle of a product, so the watching thread
+// ends the process itself.
+//
+//===----------------------------------------------------------------------===//
+
+#include "SideChannel.h"
+
+#include <cstring>
+#include <map>
+#include <unistd.h>
+
+using namespace tprt;
+using Clock = std::chrono::steady_clock;
+
+SideChannel::SideChannel(Place where, Options how)
+    : place(std::move(where)), options(std::move(how)) {}
+
+//===----------------------------------------------------------------------===//
+// Watching
+//===----------------------------------------------------------------------===//
+
+void SideChannel::start() {
+  watcher = std::thread([this] { watch(); });
+}
+
+void SideChannel::finish() {
+  leaving = true;
+  if (watcher.joinable())
+    watcher.join();
+}
+
+void SideChannel::watch() {
+  pthread_setname_np(pthread_self(), "rank-watch");
+  while (!leaving) {
+    beat();
+    if (failed())
+      report();
+    if (auto loss = look()) {
+      // A rank that failed reports before it ends.
+      if (!failed())
+        fail(*loss);
+      report();
+    }
+    {
+      std::lock_guard lock(polling);
+      Status status = job ? job() : Status();
+      if (!status.ok())
+        abort(status);
+    }
+    checkWait();
+    rest();
+  }
+}
+
+/// Ends a wait in a library that has no time limit of its own.
+void SideChannel::checkWait() {
+  const std::vector<int64_t> *members = waitingFor;
+  Position &mine = position(rank());
+  uint64_t call = mine.calls;
+  if (!members || !mine.inside || call != seenCall) {
+    seenCall = call;
+    seenSince = Clock::now();
+    return;
+  }
+  std::chrono::duration<double> waited = Clock::now() - seenSince;
+  if (waited.count() > options.timeoutSeconds)
+    waitedTooLong(*members);
+}
+
+void SideChannel::everyBeat(std::function<Status()> newJob) {
+  std::lock_guard lock(polling);
+  job = std::move(newJob);
+}
+
+//===----------------------------------------------------------------------===//
+// Positions
+//===----------------------------------------------------------------------===//
+
+void SideChannel::enter(CallSite site, const std::vector<int64_t> *members) {
+  position(rank()).enter(site);
+  waitingFor.store(members, std::memory_order_release);
+}
+
+void SideChannel::leave() {
+  waitingFor.store(nullptr, std::memory_order_relaxed);
+  position(rank()).leave();
+}
+
+std::string SideChannel::lastSeen(int64_t rank) const {
+  return position(rank).text(options.describe);
+}
+
+Status SideChannel::missing(CallSite site, uint64_t calls,
+                            const std::vector<int64_t> &members,
+                            int64_t waiting) const {
+  std::string late, elsewhere;
+  for (int64_t member : members) {
+    const Position &other = position(member);
+    if (member == waiting || other.calls > calls)
+      continue;
+    if (other.calls < calls)
+      late += detail::join(late.empty() ? "rank " : "; rank ", member,
+                           " did not arrive within ", options.timeoutSeconds,
+                           " s, last seen ", lastSeen(member));
+    else if (!(other.site() == site))
+      elsewhere += detail::join(", rank ", member, " in ",
+                                options.describe(other.site()));
+  }
+  if (!elsewhere.empty())
+    return lostError("ranks disagree: rank ", waiting, " is in ",
+                     options.describe(site), elsewhere);
+  return lostError("rank ", waiting, " waited in ", options.describe(site),
+                   ": ",
+                   late.empty() ? detail::join("it did not end within ",
+                                               options.timeoutSeconds,
+                                               " s, though all ranks are in it")
+                                : late);
+}
+
+void SideChannel::waitedTooLong(const std::vector<int64_t> &members) {
+  const Position &mine = position(rank());
+  abort(missing(mine.site(), mine.calls, members, rank()));
+}
+
+//===----------------------------------------------------------------------===//
+// Agreement
+//===----------------------------------------------------------------------===//
+
+Status SideChannel::agree(uint64_t value, const char *what) {
+  auto all = exchange(std::string(reinterpret_cast<char *>(&value), 8));
+  if (!all)
+    return all.status();
+  std::vector<uint64_t> values(all->size());
+  for (size_t r = 0; r < values.size(); ++r)
+    std::memcpy(&values[r], (*all)[r].data(), 8);
+  Status status = compareValues(values, what);
+  if (!status.ok())
+    abort(status);
+  return status;
+}
+
+//===----------------------------------------------------------------------===//
+// Failing
+//===----------------------------------------------------------------------===//
+
+Status SideChannel::failure() {
+  if (!failed())
+    return {};
+  report();
+}
+
+void SideChannel::abort(const Status &status) {
+  fail({status, rank()});
+  report();
+}
+
+void SideChannel::report() {
+  reporting.lock(); // for good
+  Failure failure = *failed();
+  std::string text;
+  if (failure.status.code() == Code::Lost)
+    text = detail::join("tp-run: error: rank ", rank(), ": ",
+                        failure.status.message(), "; rank ", rank(), " was ",
+                        lastSeen(rank()), "\n");
+  else if (failure.rank == rank())
+    text = "tp-run: error: " + failure.status.message() + "\n";
+  for (size_t done = 0; done < text.size();) {
+    ssize_t count = write(2, text.data() + done, text.size() - done);
+    if (count <= 0)
+      break;
+    done += size_t(count);
+  }
+  _exit(int(failure.status.code()));
+}

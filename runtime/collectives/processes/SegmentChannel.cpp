@@ -1,0 +1,187 @@
+//===- SegmentChannel.cpp - the side channel within one host --------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Shared memory goes with the last process, so nothing is tidied up.
+//
+//===----------------------------------------------------------------------===//
+
+#include "SegmentChannel.h"
+
+#include "../../core/Cpu.h"
+
+#include <cstring>
+#include <fstream>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+using namespace tprt;
+
+namespace {
+
+constexpr auto kBeat = std::chrono::milliseconds(25);
+/// A heart that stands still this long is frozen: known to be stopped, and not
+/// known. Looks count too, as the one who looks may itself have been frozen.
+constexpr double kStoppedSeconds = 0.8, kSilentSeconds = 1.5;
+constexpr int kLooks = 20;
+
+/// The state letter of /proc/PID/stat; 0 if there is no such process.
+char processState(int process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string line;
+  std::getline(file, line);
+  size_t end = line.rfind(')');
+  return end != std::string::npos && end + 2 < line.size() ? line[end + 2] : 0;
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Watching
+//===----------------------------------------------------------------------===//
+
+Watcher::Watcher(const Segment &segment, int64_t self)
+    : segment(segment), self(self), peers(segment.ranks()) {}
+
+Watcher::~Watcher() {
+  for (Peer &peer : peers)
+    if (peer.descriptor >= 0)
+      close(peer.descriptor);
+}
+
+std::optional<Watcher::Loss> Watcher::look() {
+  auto now = Clock::now();
+  for (int64_t rank = 0; rank < int64_t(peers.size()); ++rank) {
+    const RankRecord &record = segment.record(rank);
+    Peer &peer = peers[rank];
+    int process = record.process;
+    if (rank == self || process == 0 || record.finished)
+      continue;
+    bool ended = false;
+    if (peer.descriptor < 0) {
+      peer.descriptor = int(syscall(SYS_pidfd_open, process, 0));
+      peer.since = now;
+      ended = peer.descriptor < 0 && errno == ESRCH;
+    }
+    if (peer.descriptor >= 0) {
+      pollfd entry{peer.descriptor, POLLIN, 0};
+      ended = poll(&entry, 1, 0) > 0;
+    }
+    // It finishes before it ends: look in the other order.
+    if (ended && !record.finished)
+      return Loss{rank, "its process ended"};
+    if (ended)
+      continue;
+    uint64_t beat = record.heartbeat;
+    if (beat != peer.beat) {
+      peer.beat = beat;
+      peer.since = now;
+      peer.looks = 0;
+      continue;
+    }
+    ++peer.looks;
+    double silent = std::chrono::duration<double>(now - peer.since).count();
+    if (peer.looks < kLooks || silent < kStoppedSeconds)
+      continue;
+    char state = processState(process);
+    if (state == 'T' || state == 't')
+      return Loss{rank, "its process is stopped"};
+    if (silent > kSilentSeconds)
+      return Loss{rank, detail::join("its process gave no sign of life for ",
+                                     kSilentSeconds, " s")};
+  }
+  return std::nullopt;
+}
+
+Failure tprt::lossOf(const Watcher::Loss &loss, const std::string &lastSeen) {
+  return {lostError("rank ", loss.rank, " is lost: ", loss.what,
+                    "; it was last seen ", lastSeen),
+          loss.rank};
+}
+
+void SegmentChannel::beat() { segment.record(rank()).heartbeat.fetch_add(1); }
+
+std::optional<Failure> SegmentChannel::look() {
+  auto loss = peers.look();
+  if (!loss)
+    return std::nullopt;
+  return lossOf(*loss, lastSeen(loss->rank));
+}
+
+void SegmentChannel::rest() { std::this_thread::sleep_for(kBeat); }
+
+void SegmentChannel::fail(const Failure &failure) { segment.fail(failure); }
+
+std::optional<Failure> SegmentChannel::failed() const {
+  return segment.failure();
+}
+
+Position &SegmentChannel::position(int64_t rank) const {
+  return segment.positions()[rank];
+}
+
+//===----------------------------------------------------------------------===//
+// Coming, exchanging, leaving
+//===----------------------------------------------------------------------===//
+
+SegmentChannel::SegmentChannel(Segment shared, const Place &place,
+                               const Options &options)
+    : SideChannel(place, options), segment(std::move(shared)),
+      peers(segment, place.rank), crowded(place.ranks > availableCores()) {
+  segment.record(rank()).process = getpid();
+  start();
+}
+
+SegmentChannel::~SegmentChannel() {
+  (void)failure();
+  segment.record(rank()).finished = 1;
+  finish();
+}
+
+/// All ranks have come to the same exchange.
+Status SegmentChannel::everyone() {
+  uint64_t mine = ++segment.record(rank()).mails;
+  auto result =
+      segment.everyone().arrive(size(), {.oneProcess = false,
+                                         .crowded = crowded,
+                                         .timeout = options.timeoutSeconds,
+                                         .aborted = segment.aborted()});
+  if (result == Barrier::Result::Passed)
+    return {};
+  (void)failure();
+  std::string late;
+  for (int64_t other = 0; other < size(); ++other)
+    if (segment.record(other).mails < mine)
+      late += detail::join(late.empty() ? "rank " : "; rank ", other,
+                           " did not arrive within ", options.timeoutSeconds,
+                           " s, last seen ", lastSeen(other));
+  abort(lostError("rank ", rank(), " waited in ", options.describe(CallSite()),
+                  ": ", late));
+}
+
+Expected<std::vector<std::string>>
+SegmentChannel::pass(const std::string &bytes, bool read) {
+  std::vector<std::string> result(read ? size() : 0);
+  // A piece: whether more follow, its size, its bytes.
+  constexpr uint64_t kPiece = Segment::kMailBytes - 16;
+  uint64_t done = 0;
+  for (bool more = true; more;) {
+    uint64_t head[2] = {bytes.size() - done > kPiece,
+                        std::min(kPiece, bytes.size() - done)};
+    std::memcpy(segment.mail(rank()), head, 16);
+    std::memcpy(segment.mail(rank()) + 16, bytes.data() + done, head[1]);
+    done += head[1];
+    TPRT_TRY(everyone());
+    more = false;
+    for (int64_t other = 0; other < size(); ++other) {
+      std::memcpy(head, segment.mail(other), 16);
+      more |= head[0] != 0;
+      if (read)
+        result[other].append(segment.mail(other) + 16, head[1]);
+    }
+    TPRT_TRY(everyone());
+  }
+  return result;
+}
