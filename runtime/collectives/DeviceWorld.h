@@ -20,7 +20,7 @@ namespace tprt {
 /// `run` of its communicators enqueues on the stream given to `attach` and
 /// returns; it may be called while that stream is captured into a graph, and
 /// then says nothing of the time at which the graph runs. `allocate` gives host
-/// memory, which other processes of the host can read where there is such.
+/// memory.
 class DeviceWorld : public World {
 public:
   /// The position of this rank's device among `devices` of the machine.
@@ -28,8 +28,13 @@ public:
 
   /// Once, before communicators are made, on a thread where the rank's context
   /// is current. Collectives go to `stream`. Allocates device memory for all
-  /// entries of the ledger.
-  virtual Status attach(CUstream_st *stream) = 0;
+  /// entries of the ledger; `devices` is how many the machine has.
+  virtual Status attach(const Manifest &manifest, CUstream_st *stream,
+                        int64_t devices) = 0;
+
+  /// At the end of every step, captured or not, before others wait for
+  /// `stream`: all work of this world becomes work of that stream.
+  virtual Status endStep() = 0;
 
   /// Waits until the stream has done all its work, or until the run fails: by
   /// another rank's failure (does not return then), by an error of the device,

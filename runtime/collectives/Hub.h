@@ -25,11 +25,23 @@ class SideChannel;
 using Describe = std::function<std::string(CallSite)>;
 
 /// Where a rank is, for the report of one that is missing. Written by the rank,
-/// read by anybody.
+/// read by anybody, through site(), isInside() and text().
 struct alignas(64) Position {
   std::atomic<int64_t> id = -1, layer = 0;
   std::atomic<uint64_t> calls = 0; ///< how many it has entered
   std::atomic<bool> inside = false;
+  /// Written by the rank's device, where it has one that runs collectives
+  /// without the host; 0: nothing yet. What the host writes of itself goes
+  /// first while it is inside.
+  std::atomic<uint32_t> device = 0;
+
+  /// The largest id and layer that a device can tell.
+  static constexpr int64_t kDeviceIds = (1 << 15) - 2,
+                           kDeviceLayers = (1 << 16) - 1;
+  /// A value of `device`.
+  static uint32_t onDevice(CallSite site, bool inside) {
+    return uint32_t(site.id + 1) << 17 | uint32_t(site.layer) << 1 | inside;
+  }
 
   void enter(CallSite site) {
     id.store(site.id, std::memory_order_relaxed);
@@ -39,10 +51,16 @@ struct alignas(64) Position {
     inside.store(true, std::memory_order_relaxed);
   }
   void leave() { inside.store(false, std::memory_order_relaxed); }
-  CallSite site() const { return {id, layer}; }
+  CallSite site() const {
+    uint32_t word = inside ? 0 : device.load(std::memory_order_relaxed);
+    if (!word)
+      return {id, layer};
+    return {int64_t(word >> 17) - 1, int64_t(word >> 1 & 0xffff)};
+  }
+  bool isInside() const { return inside || (device & 1); }
   /// `in collective 3 (...)` or `after ...`.
   std::string text(const Describe &describe) const {
-    return (inside ? "in " : "after ") + describe(site());
+    return (isInside() ? "in " : "after ") + describe(site());
   }
 };
 

@@ -78,6 +78,11 @@ void SideChannel::everyBeat(std::function<Status()> newJob) {
   job = std::move(newJob);
 }
 
+void SideChannel::beforeEnd(std::function<void()> newJob) {
+  std::lock_guard lock(reporting);
+  lastJob = std::move(newJob);
+}
+
 //===----------------------------------------------------------------------===//
 // Positions
 //===----------------------------------------------------------------------===//
@@ -176,5 +181,7 @@ void SideChannel::report() {
       break;
     done += size_t(count);
   }
+  if (lastJob)
+    lastJob();
   _exit(int(failure.status.code()));
 }

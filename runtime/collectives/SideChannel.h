@@ -76,6 +76,12 @@ public:
   /// run. For what must be polled. It may not wait. Set before the first step;
   /// an empty one takes it away, after which it runs no more.
   void everyBeat(std::function<Status()> job);
+  /// Called once, after the report of a failure and before the process ends
+  /// itself: for what would keep it from ending. It may not take long.
+  void beforeEnd(std::function<void()> job);
+  /// This rank's own position.
+  Position &here() { return position(rank()); }
+  const Position &whereIs(int64_t rank) const { return position(rank); }
 
 protected:
   SideChannel(Place place, Options options);
@@ -120,6 +126,7 @@ private:
   std::mutex reporting;
   std::mutex polling; // guards job
   std::function<Status()> job;
+  std::function<void()> lastJob;
   std::atomic<const std::vector<int64_t> *> waitingFor = nullptr;
   uint64_t seenCall = 0; // by the watcher
   std::chrono::steady_clock::time_point seenSince;
