@@ -55,7 +55,12 @@ def GenerateGpuAttention : Pass<"tp-generate-gpu-attention", "::mlir::ModuleOp">
   let description = [{
     Every distinct `nn.attention` gets a `gpu.func @attention_<i>` in
     `gpu.module @kernels` and names it in `tp.kernel`. Its parameters are the
-    arguments of the runtime's `attention` after `id`, in that order.
+    arguments of the runtime's `attention` after `id`, in that order. Lengths,
+    offsets and strides are the call's; sizes, type, masks and scale are the
+    operation's. How it works is in `lib/Conversion/Gpu/AttentionKernel.h`.
+
+    Refused are heads of more than 256 elements, elements other than f32, bf16
+    and f16, and more batch entries or KV heads than a grid has room for.
   }];
   let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",

@@ -1,0 +1,140 @@
+//===- AttentionMasks.cpp - Which keys a row sees -------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See AttentionMasks.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionMasks.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace tp;
+
+AttentionMasks::AttentionMasks(KernelEmitter &emitter,
+                               const AttentionShape &shape,
+                               const AttentionTiles &tiles, Value keyLength,
+                               Value queryOffset, Value mask, Value blockRow,
+                               Value warpRow, Value warpKey, Value lane)
+    : e(emitter), shape(shape), tiles(tiles), keyLength(keyLength), mask(mask),
+      warpKey(warpKey), lane(lane) {
+  auto getPosition = [&](Value query) {
+    return e.add(queryOffset, e.toInt64(query));
+  };
+  Value first = getPosition(e.div(blockRow, shape.getSharing()));
+  Value lastRow = e.add(blockRow, tiles.getRows() - 1);
+  Value last = getPosition(
+      e.least(e.div(lastRow, shape.getSharing()), shape.queryLength - 1));
+  firstTile = e.div(e.toInt32(getLowest(first)), tiles.keys);
+  endTile =
+      e.div(e.add(e.toInt32(getHighest(last)), tiles.keys - 1), tiles.keys);
+  wholeFrom = e.toInt32(getLowest(last));
+  wholeTo = e.toInt32(getHighest(first));
+
+  Value row = e.add(e.add(blockRow, warpRow), e.div(lane, 4));
+  for (int64_t half = 0; half < 2 * tiles.fragments; ++half) {
+    Value query = e.div(e.add(row, 8 * half), shape.getSharing());
+    Value position = getPosition(query);
+    Value from = e.toInt32(getLowest(position));
+    Value to = e.toInt32(getHighest(position));
+    lowest.push_back(from);
+    visible.push_back(e.greatest(e.sub(to, from), 0));
+  }
+}
+
+Value AttentionMasks::getLowest(Value position) {
+  if (shape.window == 0)
+    return e.int64(0);
+  Value key = e.add(position, 1 - shape.window);
+  return e.least(e.greatest(key, 0), keyLength);
+}
+
+Value AttentionMasks::getHighest(Value position) {
+  if (!shape.causal && shape.window == 0)
+    return keyLength;
+  Value key = e.add(position, shape.causal ? 1 : shape.window);
+  return e.least(e.greatest(key, 0), keyLength);
+}
+
+void AttentionMasks::readPadding(Value start) {
+  padding.clear();
+  if (!shape.maskType)
+    return;
+  int64_t bytes = std::max(1u, shape.maskType.getIntOrFloatBitWidth() / 8);
+  Type type = e.builder.getIntegerType(8 * bytes);
+  int64_t keys = tiles.getWarpKeys();
+  for (int64_t word = 0; word < keys; word += 32) {
+    Value own = e.add(lane, word);
+    Value key = e.toInt64(e.add(e.add(start, warpKey), own));
+    Value isThere = e.compare(arith::CmpIPredicate::slt, key, keyLength);
+    if (keys < 32)
+      isThere =
+          e.bitAnd(isThere, e.compare(arith::CmpIPredicate::slt, own, keys));
+    Value hidden = e.builder.createOrFold<arith::ConstantOp>(
+        e.loc, e.builder.getBoolAttr(false));
+    Value isSeen = e.choose(
+        isThere,
+        [&] {
+          Value loaded = e.load(type, e.offset(mask, e.mul(key, bytes)), bytes);
+          return KernelEmitter::Values{
+              e.compare(arith::CmpIPredicate::ne, loaded, 0)};
+        },
+        [&] { return KernelEmitter::Values{hidden}; })[0];
+    // Bit 2t + j of what lane t keeps moves to bit j: its own first column.
+    Value bits = e.ballot(isSeen);
+    padding.push_back(e.shiftRight(bits, e.mul(e.rem(lane, 4), 2)));
+  }
+}
+
+Fragments AttentionMasks::applyByElement(const Fragments &scores, Value start) {
+  Value hidden = e.float32(-std::numeric_limits<double>::infinity());
+  Value column = e.add(e.add(start, warpKey), e.mul(e.rem(lane, 4), 2));
+  Fragments result = scores;
+  for (auto [fragment, tileScores] : llvm::enumerate(result))
+    for (int64_t half = 0; half < 2; ++half) {
+      Value own = e.sub(column, lowest[2 * fragment + half]);
+      Value count = visible[2 * fragment + half];
+      for (auto [tile, values] : llvm::enumerate(tileScores))
+        for (int64_t side = 0; side < 2; ++side) {
+          int64_t key = 8 * tile + side;
+          Value isSeen =
+              e.compare(arith::CmpIPredicate::ult, e.add(own, key), count);
+          if (!padding.empty()) {
+            Value bit = e.bitAnd(padding[key / 32], int64_t(1) << key % 32);
+            isSeen =
+                e.bitAnd(isSeen, e.compare(arith::CmpIPredicate::ne, bit, 0));
+          }
+          Value &score = values[2 * half + side];
+          score = e.select(isSeen, score, hidden);
+        }
+    }
+  return result;
+}
+
+Fragments AttentionMasks::apply(const Fragments &scores, Value start) {
+  if (shape.maskType)
+    return applyByElement(scores, start);
+  Value isWhole = e.bitAnd(
+      e.compare(arith::CmpIPredicate::sge, start, wholeFrom),
+      e.compare(arith::CmpIPredicate::sle, e.add(start, tiles.keys), wholeTo));
+  auto flatten = [](const Fragments &fragments) {
+    KernelEmitter::Values values;
+    for (const Fragment &fragment : fragments)
+      for (const auto &tile : fragment)
+        llvm::append_range(values, tile);
+    return values;
+  };
+  KernelEmitter::Values flat = e.choose(
+      isWhole, [&] { return flatten(scores); },
+      [&] { return flatten(applyByElement(scores, start)); });
+  Fragments result = scores;
+  size_t next = 0;
+  for (Fragment &fragment : result)
+    for (auto &tile : fragment)
+      for (Value &value : tile)
+        value = flat[next++];
+  return result;
+}

@@ -1,0 +1,65 @@
+//===- AttentionMasks.h - Which keys a row sees -----------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The query at position p sees a range of keys, [lowest(p), highest(p)): what
+// kv_len, the causal mask and the window leave. Neither end falls as p grows,
+// so the rows of a block need the tiles from its first row's lowest key to its
+// last row's highest, and between its last row's lowest and its first row's
+// highest nothing is masked at all. With a window of 4, causal, and tiles of 8:
+//
+//        rows at positions 9 to 12    first row sees 6..9, last row 9..12
+//        tiles read                   0 (keys 0..7) and 1 (keys 8..15)
+//        keys that all rows see       9 alone: both tiles are masked by element
+//
+// The mask of padding ([batch, kv_capacity], non-zero: visible) is read by each
+// warp, a key per lane, and kept as a bit per key.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_CONVERSION_GPU_ATTENTIONMASKS_H
+#define TP_LIB_CONVERSION_GPU_ATTENTIONMASKS_H
+
+#include "AttentionProducts.h"
+
+namespace tp {
+
+class AttentionMasks {
+public:
+  using Value = mlir::Value;
+
+  /// Of the call: kv_len, q_offset, and the mask's row of this batch entry (or
+  /// null); of the block: its first row; of the warp: its first row and key,
+  /// counted from the block's row and from the tile.
+  AttentionMasks(KernelEmitter &emitter, const AttentionShape &shape,
+                 const AttentionTiles &tiles, Value keyLength,
+                 Value queryOffset, Value mask, Value blockRow, Value warpRow,
+                 Value warpKey, Value lane);
+
+  /// Tiles that some row of the block sees: [first, end), empty if end <=
+  /// first.
+  Value firstTile, endTile;
+
+  /// Reads the mask of padding for the tile that begins at key `start`.
+  void readPadding(Value start);
+  /// Scores of keys that are not seen become -inf.
+  Fragments apply(const Fragments &scores, Value start);
+
+private:
+  KernelEmitter &e;
+  const AttentionShape &shape;
+  const AttentionTiles &tiles;
+  Value keyLength, mask, warpKey, lane;
+  Value wholeFrom, wholeTo;                 ///< keys that all rows see
+  llvm::SmallVector<Value> lowest, visible; ///< first key and count, per row
+  llvm::SmallVector<Value> padding;         ///< words of 32 keys
+
+  Value getLowest(Value position);
+  Value getHighest(Value position);
+  Fragments applyByElement(const Fragments &scores, Value start);
+};
+
+} // namespace tp
+
+#endif // TP_LIB_CONVERSION_GPU_ATTENTIONMASKS_H

@@ -1,0 +1,314 @@
+//===- AttentionProducts.cpp - The two products of attention --------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Tensor cores for bf16 and f16, fused multiply-adds for f32. See
+// AttentionProducts.h for which lane holds what.
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionProducts.h"
+
+using namespace mlir;
+using namespace tp;
+
+static Fragment getZeros(KernelEmitter &e, int64_t tiles) {
+  Value zero = e.float32(0);
+  return Fragment(tiles, {zero, zero, zero, zero});
+}
+
+//===----------------------------------------------------------------------===//
+// Tensor cores
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class TensorCoreProducts : public AttentionProducts {
+public:
+  TensorCoreProducts(KernelEmitter &emitter, const AttentionShape &shape,
+                     const AttentionTiles &tiles, Value lane);
+  void setQueries(Value queries) override;
+  Fragments multiplyKeys(Value keys) override;
+  void multiplyValues(Fragments &outputs, const Fragments &probabilities,
+                      Value values) override;
+  void storeOutputs(const Fragment &outputs, Value row) override;
+
+private:
+  using Registers = std::array<Value, 4>;
+
+  /// Four 8x8 matrices, one register each: lanes 8i to 8i + 7 give the
+  /// addresses of the rows of matrix i.
+  Registers loadMatrices(Value pointer, bool isTransposed);
+  /// The left operand of step `step` (16 columns of the head).
+  Registers getQueries(int64_t fragment, int64_t step);
+  void multiply(std::array<Value, 4> &sum, ArrayRef<Value> left, Value right0,
+                Value right1);
+
+  int64_t steps; ///< of 16 columns of the head
+  /// What this lane adds to a matrix's first element to find its row: of a
+  /// 16x16 block by rows then columns, and of one by columns then rows.
+  Value byRows, byColumns;
+  Value queries;
+  SmallVector<Registers> held; ///< queries in registers
+};
+
+} // namespace
+
+TensorCoreProducts::TensorCoreProducts(KernelEmitter &emitter,
+                                       const AttentionShape &shape,
+                                       const AttentionTiles &tiles, Value lane)
+    : AttentionProducts(emitter, shape, tiles, lane),
+      steps(tiles.paddedHead / 16) {
+  // Matrices 0 and 1 are rows 0-7 and 8-15 of the left half, 2 and 3 of the
+  // right half: the order of the left operand, and of two right operands that
+  // are read transposed.
+  Value row = e.rem(lane, 16), half = e.div(lane, 16);
+  byRows = e.add(e.mul(row, tiles.pitch), e.mul(half, 16));
+  // Matrices 0 and 1 are the halves of rows 0-7, 2 and 3 of rows 8-15: two
+  // right operands whose columns are rows in memory.
+  row = e.add(e.rem(lane, 8), e.mul(half, 8));
+  Value side = e.rem(e.div(lane, 8), 2);
+  byColumns = e.add(e.mul(row, tiles.pitch), e.mul(side, 16));
+}
+
+TensorCoreProducts::Registers
+TensorCoreProducts::loadMatrices(Value pointer, bool isTransposed) {
+  MLIRContext *context = e.builder.getContext();
+  auto type =
+      LLVM::LLVMStructType::getLiteral(context, SmallVector<Type>(4, e.i32));
+  auto layout = isTransposed ? NVVM::MMALayout::col : NVVM::MMALayout::row;
+  Value loaded =
+      NVVM::LdMatrixOp::create(e.builder, e.loc, type, pointer, 4, layout,
+                               NVVM::LdStMatrixShapeAttr::get(context, 8, 8),
+                               NVVM::LdStMatrixEltType::B16);
+  Registers registers;
+  for (int64_t i = 0; i < 4; ++i)
+    registers[i] = LLVM::ExtractValueOp::create(e.builder, e.loc, loaded, i);
+  return registers;
+}
+
+void TensorCoreProducts::setQueries(Value pointer) {
+  queries = e.offset(pointer, byRows);
+  if (!tiles.queriesInRegisters)
+    return;
+  for (int64_t fragment = 0; fragment < tiles.fragments; ++fragment)
+    for (int64_t step = 0; step < steps; ++step)
+      held.push_back(loadMatrices(
+          e.offset(queries, 16 * fragment * tiles.pitch + 32 * step), false));
+}
+
+TensorCoreProducts::Registers TensorCoreProducts::getQueries(int64_t fragment,
+                                                             int64_t step) {
+  if (tiles.queriesInRegisters)
+    return held[fragment * steps + step];
+  return loadMatrices(
+      e.offset(queries, 16 * fragment * tiles.pitch + 32 * step), false);
+}
+
+void TensorCoreProducts::multiply(std::array<Value, 4> &sum,
+                                  ArrayRef<Value> left, Value right0,
+                                  Value right1) {
+  MLIRContext *context = e.builder.getContext();
+  auto type =
+      LLVM::LLVMStructType::getLiteral(context, SmallVector<Type>(4, e.f32));
+  SmallVector<Value> a(left), b{right0, right1};
+  auto kind = NVVM::MMATypes::bf16;
+  if (shape.type.isF16()) {
+    kind = NVVM::MMATypes::f16;
+    auto pair = VectorType::get(2, shape.type);
+    for (Value &value : a)
+      value = LLVM::BitcastOp::create(e.builder, e.loc, pair, value);
+    for (Value &value : b)
+      value = LLVM::BitcastOp::create(e.builder, e.loc, pair, value);
+  }
+  Value product = NVVM::MmaOp::create(
+      e.builder, e.loc, type, a, b, ValueRange(sum), {16, 8, 16}, std::nullopt,
+      std::nullopt, std::array{kind, kind},
+      std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+  for (int64_t i = 0; i < 4; ++i)
+    sum[i] = LLVM::ExtractValueOp::create(e.builder, e.loc, product, i);
+}
+
+Fragments TensorCoreProducts::multiplyKeys(Value keys) {
+  int64_t keyTiles = tiles.getWarpKeys() / 8;
+  Fragments scores(tiles.fragments, getZeros(e, keyTiles));
+  Value rows = e.offset(keys, byColumns);
+  for (int64_t step = 0; step < steps; ++step) {
+    SmallVector<Registers> left;
+    for (int64_t fragment = 0; fragment < tiles.fragments; ++fragment)
+      left.push_back(getQueries(fragment, step));
+    for (int64_t tile = 0; tile < keyTiles; tile += 2) {
+      Registers right =
+          loadMatrices(e.offset(rows, 8 * tile * tiles.pitch + 32 * step),
+                       /*isTransposed=*/false);
+      for (int64_t fragment = 0; fragment < tiles.fragments; ++fragment) {
+        Fragment &sums = scores[fragment];
+        multiply(sums[tile], left[fragment], right[0], right[1]);
+        multiply(sums[tile + 1], left[fragment], right[2], right[3]);
+      }
+    }
+  }
+  return scores;
+}
+
+void TensorCoreProducts::multiplyValues(Fragments &outputs,
+                                        const Fragments &probabilities,
+                                        Value values) {
+  Value rows = e.offset(values, byRows);
+  for (int64_t step = 0; step < tiles.getWarpKeys() / 16; ++step) {
+    SmallVector<Registers> left;
+    for (const Fragment &fragment : probabilities) {
+      const auto &first = fragment[2 * step], &second = fragment[2 * step + 1];
+      left.push_back({e.pack(first[0], first[1], shape.type),
+                      e.pack(first[2], first[3], shape.type),
+                      e.pack(second[0], second[1], shape.type),
+                      e.pack(second[2], second[3], shape.type)});
+    }
+    for (int64_t column = 0; column < steps; ++column) {
+      Registers right =
+          loadMatrices(e.offset(rows, 16 * step * tiles.pitch + 32 * column),
+                       /*isTransposed=*/true);
+      for (auto [sums, operand] : llvm::zip_equal(outputs, left)) {
+        multiply(sums[2 * column], operand, right[0], right[1]);
+        multiply(sums[2 * column + 1], operand, right[2], right[3]);
+      }
+    }
+  }
+}
+
+void TensorCoreProducts::storeOutputs(const Fragment &outputs, Value row) {
+  Value place = e.offset(
+      row, e.add(e.mul(e.div(lane, 4), tiles.pitch), e.mul(e.rem(lane, 4), 4)));
+  for (auto [tile, values] : llvm::enumerate(outputs))
+    for (int64_t half = 0; half < 2; ++half)
+      e.store(e.pack(values[2 * half], values[2 * half + 1], shape.type),
+              e.offset(place, 8 * half * tiles.pitch + 16 * int64_t(tile)), 4);
+}
+
+//===----------------------------------------------------------------------===//
+// Fused multiply-adds
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Scores lie in lanes as above. Of the outputs, two tiles together are 16
+/// columns, of which lane t of a quad has the four from 4t on: what one read of
+/// 16 bytes brings.
+class FusedProducts : public AttentionProducts {
+public:
+  using AttentionProducts::AttentionProducts;
+  void setQueries(Value pointer) override {
+    Value row = e.div(lane, 4);
+    queries = e.offset(pointer, e.mul(row, tiles.pitch));
+  }
+  Fragments multiplyKeys(Value keys) override;
+  void multiplyValues(Fragments &outputs, const Fragments &probabilities,
+                      Value values) override;
+  void storeOutputs(const Fragment &outputs, Value row) override;
+
+private:
+  std::array<Value, 4> loadFour(Value pointer);
+  Value queries;
+};
+
+} // namespace
+
+std::array<Value, 4> FusedProducts::loadFour(Value pointer) {
+  Value loaded = e.load(VectorType::get(4, e.f32), pointer, 16);
+  std::array<Value, 4> values;
+  for (int64_t i = 0; i < 4; ++i)
+    values[i] =
+        LLVM::ExtractElementOp::create(e.builder, e.loc, loaded, e.int32(i));
+  return values;
+}
+
+Fragments FusedProducts::multiplyKeys(Value keys) {
+  int64_t keyTiles = tiles.getWarpKeys() / 8;
+  Value own = e.offset(keys, e.mul(e.rem(lane, 4), 2 * tiles.pitch));
+  // A loop over 16 columns at a time: written out, it would not fit the
+  // instruction cache.
+  Value zero = e.float32(0);
+  SmallVector<Value> zeros(tiles.fragments * keyTiles * 4, zero);
+  auto index = [&](int64_t fragment, int64_t tile, int64_t value) {
+    return (fragment * keyTiles + tile) * 4 + value;
+  };
+  KernelEmitter::Values sums = e.loop(
+      e.int32(0), e.int32(tiles.paddedHead * 4), 64, zeros,
+      [&](Value skip, ValueRange carried) {
+        KernelEmitter::Values sums(carried);
+        Value left = e.offset(queries, skip), right = e.offset(own, skip);
+        for (int64_t part = 0; part < 64; part += 16) {
+          SmallVector<std::array<Value, 4>> rows;
+          for (int64_t half = 0; half < 2 * tiles.fragments; ++half)
+            rows.push_back(
+                loadFour(e.offset(left, 8 * half * tiles.pitch + part)));
+          for (int64_t tile = 0; tile < keyTiles; ++tile)
+            for (int64_t side = 0; side < 2; ++side) {
+              auto key = loadFour(
+                  e.offset(right, (8 * tile + side) * tiles.pitch + part));
+              for (auto [half, row] : llvm::enumerate(rows)) {
+                Value &sum = sums[index(half / 2, tile, half % 2 * 2 + side)];
+                for (auto [a, b] : llvm::zip_equal(row, key))
+                  sum = e.fma(a, b, sum);
+              }
+            }
+        }
+        return sums;
+      });
+  Fragments scores(tiles.fragments, getZeros(e, keyTiles));
+  for (int64_t fragment = 0; fragment < tiles.fragments; ++fragment)
+    for (int64_t tile = 0; tile < keyTiles; ++tile)
+      for (int64_t value = 0; value < 4; ++value)
+        scores[fragment][tile][value] = sums[index(fragment, tile, value)];
+  return scores;
+}
+
+void FusedProducts::multiplyValues(Fragments &outputs,
+                                   const Fragments &probabilities,
+                                   Value values) {
+  Value own = e.offset(values, e.mul(e.rem(lane, 4), 16));
+  for (int64_t key = 0; key < tiles.getWarpKeys(); ++key) {
+    // The lane of the quad that holds this key's probabilities gives them to
+    // the others.
+    int64_t source = key % 8 / 2, side = key % 2;
+    SmallVector<Value> rows;
+    for (const Fragment &fragment : probabilities)
+      for (int64_t half = 0; half < 2; ++half)
+        rows.push_back(
+            e.shuffleInQuad(fragment[key / 8][2 * half + side], source));
+    for (int64_t step = 0; step < tiles.paddedHead / 16; ++step) {
+      auto value = loadFour(e.offset(own, key * tiles.pitch + 64 * step));
+      for (auto [half, probability] : llvm::enumerate(rows))
+        for (int64_t i = 0; i < 4; ++i) {
+          Value &sum =
+              outputs[half / 2][2 * step + i / 2][half % 2 * 2 + i % 2];
+          sum = e.fma(probability, value[i], sum);
+        }
+    }
+  }
+}
+
+void FusedProducts::storeOutputs(const Fragment &outputs, Value row) {
+  Value place = e.offset(row, e.add(e.mul(e.div(lane, 4), tiles.pitch),
+                                    e.mul(e.rem(lane, 4), 16)));
+  for (size_t tile = 0; tile < outputs.size(); tile += 2)
+    for (int64_t half = 0; half < 2; ++half) {
+      auto type = VectorType::get(4, e.f32);
+      Value four = LLVM::PoisonOp::create(e.builder, e.loc, type);
+      for (int64_t i = 0; i < 4; ++i)
+        four = LLVM::InsertElementOp::create(
+            e.builder, e.loc, four, outputs[tile + i / 2][2 * half + i % 2],
+            e.int32(i));
+      e.store(four,
+              e.offset(place, 8 * half * tiles.pitch + 32 * int64_t(tile)), 16);
+    }
+}
+
+std::unique_ptr<AttentionProducts>
+AttentionProducts::create(KernelEmitter &emitter, const AttentionShape &shape,
+                          const AttentionTiles &tiles, Value lane) {
+  if (shape.type.isF32())
+    return std::make_unique<FusedProducts>(emitter, shape, tiles, lane);
+  return std::make_unique<TensorCoreProducts>(emitter, shape, tiles, lane);
+}

@@ -1,0 +1,149 @@
+//===- AttentionSoftmax.cpp - Softmax over keys that arrive in tiles ------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See AttentionSoftmax.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionSoftmax.h"
+
+#include "llvm/Support/MathExtras.h"
+#include <limits>
+
+using namespace mlir;
+using namespace tp;
+
+static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+SmallVector<Value> SoftmaxState::flatten() const {
+  SmallVector<Value> values(greatest);
+  llvm::append_range(values, sum);
+  for (const Fragment &fragment : outputs)
+    for (const auto &tile : fragment)
+      llvm::append_range(values, tile);
+  return values;
+}
+
+void SoftmaxState::assign(ValueRange values) {
+  size_t next = 0;
+  for (Value &value : greatest)
+    value = values[next++];
+  for (Value &value : sum)
+    value = values[next++];
+  for (Fragment &fragment : outputs)
+    for (auto &tile : fragment)
+      for (Value &value : tile)
+        value = values[next++];
+}
+
+AttentionSoftmax::AttentionSoftmax(KernelEmitter &emitter,
+                                   const AttentionShape &shape,
+                                   const AttentionTiles &tiles)
+    : e(emitter), tiles(tiles), factor(shape.scale * llvm::numbers::log2e),
+      scalesScores(!(shape.scale > 0)) {}
+
+SoftmaxState AttentionSoftmax::getInitial() {
+  SoftmaxState state;
+  Value zero = e.float32(0);
+  state.greatest.assign(2 * tiles.fragments, e.float32(-infinity));
+  state.sum.assign(2 * tiles.fragments, zero);
+  state.outputs.assign(tiles.fragments, Fragment(tiles.paddedHead / 8,
+                                                 {zero, zero, zero, zero}));
+  return state;
+}
+
+void AttentionSoftmax::scale(Fragments &scores) {
+  if (!scalesScores)
+    return;
+  for (Fragment &fragment : scores)
+    for (auto &tile : fragment)
+      for (Value &value : tile)
+        value = e.mulf(value, e.float32(factor));
+}
+
+Value AttentionSoftmax::getShift(Value greatest) {
+  Value isNone =
+      e.compare(arith::CmpFPredicate::OEQ, greatest, e.float32(-infinity));
+  Value product = scalesScores ? greatest : e.mulf(greatest, e.float32(factor));
+  return e.select(isNone, e.float32(0), product);
+}
+
+Value AttentionSoftmax::getPower(Value value, Value shift) {
+  return e.exp2(
+      e.fma(value, e.float32(scalesScores ? 1 : factor), e.negate(shift)));
+}
+
+void AttentionSoftmax::rescale(SoftmaxState &state, size_t row, Value by) {
+  state.sum[row] = e.mulf(state.sum[row], by);
+  for (auto &tile : state.outputs[row / 2])
+    for (size_t side = 0; side < 2; ++side) {
+      Value &value = tile[row % 2 * 2 + side];
+      value = e.mulf(value, by);
+    }
+}
+
+Fragments AttentionSoftmax::update(SoftmaxState &state,
+                                   const Fragments &scores) {
+  Fragments result = scores;
+  for (size_t row = 0; row < state.greatest.size(); ++row) {
+    size_t first = row % 2 * 2;
+    Fragment &own = result[row / 2];
+    Value greatest = own[0][first];
+    for (auto &tile : own)
+      for (size_t side = 0; side < 2; ++side)
+        greatest = e.greatestf(greatest, tile[first + side]);
+    Value before = state.greatest[row];
+    greatest = e.greatestf(before, e.greatestOfQuad(greatest));
+    Value shift = getShift(greatest);
+    state.greatest[row] = greatest;
+    rescale(state, row, getPower(before, shift));
+    for (auto &tile : own)
+      for (size_t side = 0; side < 2; ++side) {
+        Value &value = tile[first + side];
+        value = getPower(value, shift);
+        state.sum[row] = e.addf(state.sum[row], value);
+      }
+  }
+  return result;
+}
+
+void AttentionSoftmax::finish(SoftmaxState &state) {
+  for (Value &sum : state.sum)
+    sum = e.sumOfQuad(sum);
+}
+
+void AttentionSoftmax::merge(SoftmaxState &state, const SoftmaxState &other) {
+  for (size_t row = 0; row < state.greatest.size(); ++row) {
+    Value before = state.greatest[row];
+    Value greatest = e.greatestf(before, other.greatest[row]);
+    Value shift = getShift(greatest);
+    Value factor = getPower(other.greatest[row], shift);
+    state.greatest[row] = greatest;
+    rescale(state, row, getPower(before, shift));
+    state.sum[row] = e.fma(other.sum[row], factor, state.sum[row]);
+    for (auto [tile, otherTile] :
+         llvm::zip_equal(state.outputs[row / 2], other.outputs[row / 2]))
+      for (size_t side = 0; side < 2; ++side) {
+        Value &value = tile[row % 2 * 2 + side];
+        value = e.fma(otherTile[row % 2 * 2 + side], factor, value);
+      }
+  }
+}
+
+SmallVector<Value> AttentionSoftmax::normalise(SoftmaxState &state) {
+  SmallVector<Value> logarithms;
+  Value zero = e.float32(0);
+  for (size_t row = 0; row < state.greatest.size(); ++row) {
+    Value sum = state.sum[row];
+    Value isNone = e.compare(arith::CmpFPredicate::OEQ, sum, zero);
+    Value power = e.addf(getShift(state.greatest[row]), e.log2(sum));
+    logarithms.push_back(
+        e.select(isNone, e.float32(-infinity),
+                 e.mulf(power, e.float32(llvm::numbers::ln2))));
+    Value inverse = e.select(isNone, zero, e.reciprocal(sum));
+    rescale(state, row, inverse);
+  }
+  return logarithms;
+}

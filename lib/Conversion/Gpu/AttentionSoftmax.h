@@ -1,0 +1,80 @@
+//===- AttentionSoftmax.h - Softmax over keys that arrive in tiles -*- C++ -*-//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The online softmax of FlashAttention-2 (Dao, 2023, section 3.1; the
+// recurrence is Milakov and Gimelshein, 2018). Of each row it keeps the
+// greatest score m seen so far, the sum l of 2^(c (s - m)) over the keys seen,
+// where c is the scale times log2(e), and the outputs o, the sum of these times
+// the values. When a tile raises m to m', what was summed so far is too large
+// by 2^(c (m' - m)); both l and o are divided by it:
+//
+//        scores 1, 3 | 5 (c = 1)
+//        after the first tile    m = 3, l = 2^-2 + 2^0              = 1.25
+//        after the second        m = 5, l = 1.25 * 2^-2 + 2^0       = 1.3125
+//                                    which is 2^-4 + 2^-2 + 2^0
+//
+// The result is o / l, its log-sum-exp (c m + log2 l) * ln 2. A row that has
+// seen no key has m = -inf; there 0 is subtracted instead, so that all its
+// powers, and the factor of what was summed before, are 2^-inf = 0.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_CONVERSION_GPU_ATTENTIONSOFTMAX_H
+#define TP_LIB_CONVERSION_GPU_ATTENTIONSOFTMAX_H
+
+#include "AttentionProducts.h"
+
+namespace tp {
+
+/// What a lane keeps of its rows: two of each fragment, rows g and g + 8. The
+/// sum is of the lane's own keys until finish().
+struct SoftmaxState {
+  llvm::SmallVector<mlir::Value> greatest, sum;
+  Fragments outputs;
+
+  /// In one list and back, for what loops carry.
+  llvm::SmallVector<mlir::Value> flatten() const;
+  void assign(mlir::ValueRange values);
+};
+
+class AttentionSoftmax {
+public:
+  using Value = mlir::Value;
+
+  AttentionSoftmax(KernelEmitter &emitter, const AttentionShape &shape,
+                   const AttentionTiles &tiles);
+
+  /// The state before any key.
+  SoftmaxState getInitial();
+  /// What the masks and update() take: the scores times the scale if that is
+  /// not positive (then the greatest score is not that of the greatest
+  /// product), else unchanged.
+  void scale(Fragments &scores);
+  /// Takes a tile's scores into the state, but for the product with the values;
+  /// returns the probabilities to multiply them with.
+  Fragments update(SoftmaxState &state, const Fragments &scores);
+  /// Adds up the lanes of each row.
+  void finish(SoftmaxState &state);
+  /// Takes in what another warp has of the same rows, both finished.
+  void merge(SoftmaxState &state, const SoftmaxState &other);
+  /// Divides the outputs by the sums and returns each row's log-sum-exp.
+  llvm::SmallVector<Value> normalise(SoftmaxState &state);
+
+private:
+  KernelEmitter &e;
+  const AttentionTiles &tiles;
+  double factor;     ///< c
+  bool scalesScores; ///< by the factor, before anything else
+
+  /// `greatest` times the factor, zero in place of -inf.
+  Value getShift(Value greatest);
+  /// 2^(c value - shift)
+  Value getPower(Value value, Value shift);
+  void rescale(SoftmaxState &state, size_t row, Value by);
+};
+
+} // namespace tp
+
+#endif // TP_LIB_CONVERSION_GPU_ATTENTIONSOFTMAX_H

@@ -1,0 +1,99 @@
+//===- AttentionTiles.cpp - Sizes of a device's attention kernel ----------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See AttentionTiles.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "AttentionTiles.h"
+
+#include "llvm/Support/MathExtras.h"
+#include <algorithm>
+#include <limits>
+
+using namespace mlir;
+using namespace tp;
+
+/// Shared memory that every architecture from sm_80 on gives a block.
+static constexpr int64_t sharedBytes = 99 << 10;
+/// Blocks that fill a card: larger tiles are taken only if as many remain.
+static constexpr int64_t blocksOfCard = 128;
+/// The largest second and third extent of a grid.
+static constexpr int64_t gridLimit = 65535;
+static constexpr int64_t largestHead = 256;
+
+FailureOr<AttentionShape> AttentionShape::get(nn::AttentionOp op) {
+  auto query = cast<RankedTensorType>(op.getQuery().getType());
+  auto key = cast<RankedTensorType>(op.getKey().getType());
+  AttentionShape shape;
+  shape.batch = query.getDimSize(0);
+  shape.queryLength = query.getDimSize(1);
+  shape.queryHeads = query.getDimSize(2);
+  shape.headSize = query.getDimSize(3);
+  shape.keyCapacity = key.getDimSize(1);
+  shape.keyHeads = key.getDimSize(2);
+  shape.type = query.getElementType();
+  shape.maskType = op.getMask() ? getElementTypeOrSelf(op.getMask()) : Type();
+  shape.causal = op.getCausal();
+  shape.window = op.getWindow().value_or(0);
+  shape.scale = op.getScale().convertToDouble();
+
+  if (!shape.type.isF32() && !shape.type.isBF16() && !shape.type.isF16())
+    return op.emitOpError("expected elements f32, bf16 or f16 for a device, "
+                          "got ")
+           << shape.type;
+  if (shape.headSize > largestHead)
+    return op.emitOpError("expected heads of at most ")
+           << largestHead << " elements for a device, got " << shape.headSize
+           << ": its tiles would not fit a block's registers";
+  if (shape.batch > gridLimit || shape.keyHeads > gridLimit)
+    return op.emitOpError("expected a batch and KV heads of at most ")
+           << gridLimit << " for a device, got " << shape.batch << " and "
+           << shape.keyHeads << ": they are a grid's extents";
+  // Positions within a head are 32-bit, with room for a tile past the end.
+  int64_t positions = std::numeric_limits<int32_t>::max() / 2;
+  if (shape.keyCapacity > positions || shape.getRows() > positions)
+    return op.emitOpError("expected at most ")
+           << positions << " keys, and query rows of one KV head, got "
+           << shape.keyCapacity << " and " << shape.getRows();
+  return shape;
+}
+
+AttentionTiles AttentionTiles::choose(const AttentionShape &shape) {
+  bool isWide = shape.type.isF32();
+  AttentionTiles tiles;
+  tiles.paddedHead = llvm::alignTo(shape.headSize, 16);
+  // An odd number of 16-byte chunks: eight rows at the same column, which is
+  // what ldmatrix reads at once, then lie in different banks.
+  tiles.pitch = tiles.paddedHead * shape.getElementBytes() + 16;
+
+  // Few rows: the warps split the keys instead.
+  int64_t warps = isWide && tiles.paddedHead > 128 ? 2 : 4;
+  int64_t rows = shape.getRows();
+  tiles.rowWarps =
+      std::min<int64_t>(warps, llvm::PowerOf2Ceil(llvm::divideCeil(rows, 16)));
+  tiles.keyWarps = warps / tiles.rowWarps;
+
+  // Twice the rows per warp halve the reads of keys and values from shared
+  // memory, if the accumulators leave room.
+  int64_t blocks =
+      shape.batch * shape.keyHeads * (rows / (2 * 16 * tiles.rowWarps));
+  bool isSmall = tiles.paddedHead <= (isWide ? 64 : 128);
+  tiles.fragments = isSmall && blocks >= blocksOfCard ? 2 : 1;
+
+  tiles.keys = isWide ? 32 : 64;
+  while (tiles.getSharedBytes() > sharedBytes)
+    tiles.keys /= 2;
+  // A warp's keys are at least one step of the second product.
+  int64_t leastKeys = isWide ? 8 : 16;
+  while (tiles.getWarpKeys() < leastKeys)
+    tiles.keyWarps /= 2;
+
+  // Registers of a thread: outputs, scores, then queries if they fit too.
+  int64_t perFragment = tiles.paddedHead / 2 + tiles.getWarpKeys() / 2;
+  tiles.queriesInRegisters =
+      !isWide && tiles.fragments * (perFragment + tiles.paddedHead / 4) <= 160;
+  return tiles;
+}

@@ -1,0 +1,246 @@
+//===- KernelEmitter.cpp - Scalar code of a device kernel -----------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See KernelEmitter.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelEmitter.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace tp;
+
+KernelEmitter::KernelEmitter(OpBuilder &builder, Location loc)
+    : builder(builder), loc(loc), i1(builder.getI1Type()),
+      i8(builder.getI8Type()), i16(builder.getI16Type()),
+      i32(builder.getI32Type()), i64(builder.getI64Type()),
+      f32(builder.getF32Type()),
+      globalPointer(LLVM::LLVMPointerType::get(builder.getContext(), 1)),
+      sharedPointer(LLVM::LLVMPointerType::get(builder.getContext(), 3)) {}
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+Value KernelEmitter::like(Value a, int64_t value) {
+  return arith::ConstantOp::create(builder, loc,
+                                   builder.getIntegerAttr(a.getType(), value));
+}
+Value KernelEmitter::int32(int64_t value) {
+  return arith::ConstantOp::create(builder, loc,
+                                   builder.getI32IntegerAttr(value));
+}
+Value KernelEmitter::int64(int64_t value) {
+  return arith::ConstantOp::create(builder, loc,
+                                   builder.getI64IntegerAttr(value));
+}
+Value KernelEmitter::float32(double value) {
+  return arith::ConstantOp::create(builder, loc,
+                                   builder.getF32FloatAttr(value));
+}
+
+Value KernelEmitter::add(Value a, Value b) {
+  return builder.createOrFold<arith::AddIOp>(loc, a, b);
+}
+Value KernelEmitter::sub(Value a, Value b) {
+  return builder.createOrFold<arith::SubIOp>(loc, a, b);
+}
+Value KernelEmitter::mul(Value a, Value b) {
+  return builder.createOrFold<arith::MulIOp>(loc, a, b);
+}
+Value KernelEmitter::div(Value a, Value b) {
+  return builder.createOrFold<arith::DivUIOp>(loc, a, b);
+}
+Value KernelEmitter::rem(Value a, Value b) {
+  return builder.createOrFold<arith::RemUIOp>(loc, a, b);
+}
+Value KernelEmitter::least(Value a, Value b) {
+  return builder.createOrFold<arith::MinSIOp>(loc, a, b);
+}
+Value KernelEmitter::greatest(Value a, Value b) {
+  return builder.createOrFold<arith::MaxSIOp>(loc, a, b);
+}
+Value KernelEmitter::bitAnd(Value a, Value b) {
+  return builder.createOrFold<arith::AndIOp>(loc, a, b);
+}
+Value KernelEmitter::bitOr(Value a, Value b) {
+  return builder.createOrFold<arith::OrIOp>(loc, a, b);
+}
+Value KernelEmitter::shiftRight(Value a, Value b) {
+  return builder.createOrFold<arith::ShRUIOp>(loc, a, b);
+}
+Value KernelEmitter::compare(arith::CmpIPredicate predicate, Value a, Value b) {
+  return builder.createOrFold<arith::CmpIOp>(loc, predicate, a, b);
+}
+Value KernelEmitter::compare(arith::CmpFPredicate predicate, Value a, Value b) {
+  return arith::CmpFOp::create(builder, loc, predicate, a, b);
+}
+Value KernelEmitter::select(Value condition, Value a, Value b) {
+  return arith::SelectOp::create(builder, loc, condition, a, b);
+}
+Value KernelEmitter::toInt32(Value a) {
+  return builder.createOrFold<arith::TruncIOp>(loc, i32, a);
+}
+Value KernelEmitter::toInt64(Value a) {
+  return builder.createOrFold<arith::ExtSIOp>(loc, i64, a);
+}
+
+Value KernelEmitter::addf(Value a, Value b) {
+  return arith::AddFOp::create(builder, loc, a, b);
+}
+Value KernelEmitter::mulf(Value a, Value b) {
+  return arith::MulFOp::create(builder, loc, a, b);
+}
+Value KernelEmitter::fma(Value a, Value b, Value c) {
+  return LLVM::FMAOp::create(builder, loc, a, b, c);
+}
+Value KernelEmitter::negate(Value a) {
+  return arith::NegFOp::create(builder, loc, a);
+}
+Value KernelEmitter::greatestf(Value a, Value b) {
+  return LLVM::MaxNumOp::create(builder, loc, a, b);
+}
+Value KernelEmitter::reciprocal(Value a) {
+  return arith::DivFOp::create(builder, loc, float32(1), a);
+}
+
+static Value callIntrinsic(KernelEmitter &e, StringRef name, Value a) {
+  return LLVM::CallIntrinsicOp::create(e.builder, e.loc, a.getType(),
+                                       e.builder.getStringAttr(name), a)
+      .getResults();
+}
+Value KernelEmitter::exp2(Value a) {
+  return callIntrinsic(*this, "llvm.nvvm.ex2.approx.ftz", a);
+}
+Value KernelEmitter::log2(Value a) {
+  return callIntrinsic(*this, "llvm.nvvm.lg2.approx.f", a);
+}
+
+Value KernelEmitter::pack(Value low, Value high, Type type) {
+  auto pair = VectorType::get(2, f32);
+  Value both = LLVM::PoisonOp::create(builder, loc, pair);
+  both = LLVM::InsertElementOp::create(builder, loc, both, low, int32(0));
+  both = LLVM::InsertElementOp::create(builder, loc, both, high, int32(1));
+  Value narrow =
+      arith::TruncFOp::create(builder, loc, VectorType::get(2, type), both);
+  return LLVM::BitcastOp::create(builder, loc, i32, narrow);
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+Value KernelEmitter::offset(Value pointer, Value bytes) {
+  return LLVM::GEPOp::create(builder, loc, pointer.getType(), i8, pointer,
+                             ArrayRef<LLVM::GEPArg>{bytes});
+}
+Value KernelEmitter::offset(Value pointer, int64_t bytes) {
+  if (bytes == 0)
+    return pointer;
+  return LLVM::GEPOp::create(builder, loc, pointer.getType(), i8, pointer,
+                             ArrayRef<LLVM::GEPArg>{int32_t(bytes)});
+}
+Value KernelEmitter::load(Type type, Value pointer, int64_t alignment) {
+  return LLVM::LoadOp::create(builder, loc, type, pointer, alignment);
+}
+void KernelEmitter::store(Value value, Value pointer, int64_t alignment) {
+  LLVM::StoreOp::create(builder, loc, value, pointer, alignment);
+}
+void KernelEmitter::copyAsync(Value to, Value from, int64_t bytes,
+                              Value isThere) {
+  // Only whole cache-line chunks can go past the first-level cache.
+  auto cache = bytes == 16 ? NVVM::LoadCacheModifierKind::CG
+                           : NVVM::LoadCacheModifierKind::CA;
+  NVVM::CpAsyncOp::create(builder, loc, to, from, bytes, cache,
+                          select(isThere, int32(bytes), int32(0)));
+}
+void KernelEmitter::commitCopies() {
+  NVVM::CpAsyncCommitGroupOp::create(builder, loc);
+}
+void KernelEmitter::waitForCopies() {
+  NVVM::CpAsyncWaitGroupOp::create(builder, loc, 0);
+}
+
+//===----------------------------------------------------------------------===//
+// Threads
+//===----------------------------------------------------------------------===//
+
+Value KernelEmitter::threadId() {
+  return NVVM::ThreadIdXOp::create(builder, loc, i32);
+}
+Value KernelEmitter::blockId(int dimension) {
+  switch (dimension) {
+  case 0:
+    return NVVM::BlockIdXOp::create(builder, loc, i32);
+  case 1:
+    return NVVM::BlockIdYOp::create(builder, loc, i32);
+  default:
+    return NVVM::BlockIdZOp::create(builder, loc, i32);
+  }
+}
+void KernelEmitter::barrier() { gpu::BarrierOp::create(builder, loc); }
+void KernelEmitter::warpBarrier() {
+  NVVM::SyncWarpOp::create(builder, loc, int32(-1));
+}
+Value KernelEmitter::shuffleXor(Value value, int64_t mask) {
+  return NVVM::ShflOp::create(builder, loc, value.getType(), int32(-1), value,
+                              int32(mask), int32(31), NVVM::ShflKind::bfly,
+                              UnitAttr());
+}
+Value KernelEmitter::shuffleInQuad(Value value, int64_t source) {
+  // The upper half of the last operand says which bits of the lane are kept.
+  return NVVM::ShflOp::create(builder, loc, value.getType(), int32(-1), value,
+                              int32(source), int32(28 << 8 | 3),
+                              NVVM::ShflKind::idx, UnitAttr());
+}
+Value KernelEmitter::ballot(Value condition) {
+  return NVVM::VoteSyncOp::create(builder, loc, i32, int32(-1), condition,
+                                  NVVM::VoteSyncKind::ballot);
+}
+Value KernelEmitter::sumOfQuad(Value value) {
+  for (int64_t mask : {1, 2})
+    value = addf(value, shuffleXor(value, mask));
+  return value;
+}
+Value KernelEmitter::greatestOfQuad(Value value) {
+  for (int64_t mask : {1, 2})
+    value = greatestf(value, shuffleXor(value, mask));
+  return value;
+}
+
+//===----------------------------------------------------------------------===//
+// Control
+//===----------------------------------------------------------------------===//
+
+KernelEmitter::Values
+KernelEmitter::loop(Value from, Value to, int64_t step, ValueRange initial,
+                    function_ref<Values(Value, ValueRange)> body) {
+  auto loop = scf::ForOp::create(
+      builder, loc, from, to, like(from, step), initial,
+      [&](OpBuilder &, Location, Value index, ValueRange carried) {
+        scf::YieldOp::create(builder, loc, body(index, carried));
+      });
+  return Values(loop.getResults());
+}
+
+KernelEmitter::Values KernelEmitter::choose(Value condition,
+                                            function_ref<Values()> yes,
+                                            function_ref<Values()> no) {
+  auto branch = scf::IfOp::create(
+      builder, loc, condition,
+      [&](OpBuilder &, Location) { scf::YieldOp::create(builder, loc, yes()); },
+      [&](OpBuilder &, Location) { scf::YieldOp::create(builder, loc, no()); });
+  return Values(branch.getResults());
+}
+
+void KernelEmitter::when(Value condition, function_ref<void()> body) {
+  scf::IfOp::create(builder, loc, condition, [&](OpBuilder &, Location) {
+    body();
+    scf::YieldOp::create(builder, loc);
+  });
+}

@@ -1,0 +1,119 @@
+//===- KernelEmitter.h - Scalar code of a device kernel ---------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Short names for the scalar operations that generated kernels are made of, so
+// that a generator reads like the algorithm. Operations on constants fold.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_CONVERSION_GPU_KERNELEMITTER_H
+#define TP_LIB_CONVERSION_GPU_KERNELEMITTER_H
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/IR/Builders.h"
+
+namespace tp {
+
+class KernelEmitter {
+public:
+  using Value = mlir::Value;
+  using Values = llvm::SmallVector<Value>;
+
+  KernelEmitter(mlir::OpBuilder &builder, mlir::Location loc);
+
+  mlir::OpBuilder &builder;
+  mlir::Location loc;
+  mlir::Type i1, i8, i16, i32, i64, f32;
+  mlir::Type globalPointer, sharedPointer;
+
+  Value int32(int64_t value);
+  Value int64(int64_t value);
+  Value float32(double value);
+
+  /// Arithmetic on integers of one type; the second operand may be a number.
+  /// Division is unsigned, least and greatest are signed.
+  Value add(Value a, Value b);
+  Value sub(Value a, Value b);
+  Value mul(Value a, Value b);
+  Value div(Value a, Value b);
+  Value rem(Value a, Value b);
+  Value least(Value a, Value b);
+  Value greatest(Value a, Value b);
+  Value bitAnd(Value a, Value b);
+  Value bitOr(Value a, Value b);
+  Value shiftRight(Value a, Value b);
+  Value add(Value a, int64_t b) { return add(a, like(a, b)); }
+  Value sub(Value a, int64_t b) { return sub(a, like(a, b)); }
+  Value mul(Value a, int64_t b) { return mul(a, like(a, b)); }
+  Value div(Value a, int64_t b) { return div(a, like(a, b)); }
+  Value rem(Value a, int64_t b) { return rem(a, like(a, b)); }
+  Value least(Value a, int64_t b) { return least(a, like(a, b)); }
+  Value greatest(Value a, int64_t b) { return greatest(a, like(a, b)); }
+  Value bitAnd(Value a, int64_t b) { return bitAnd(a, like(a, b)); }
+  Value shiftRight(Value a, int64_t b) { return shiftRight(a, like(a, b)); }
+  Value compare(mlir::arith::CmpIPredicate predicate, Value a, Value b);
+  Value compare(mlir::arith::CmpIPredicate predicate, Value a, int64_t b) {
+    return compare(predicate, a, like(a, b));
+  }
+  Value compare(mlir::arith::CmpFPredicate predicate, Value a, Value b);
+  Value select(Value condition, Value a, Value b);
+  Value toInt32(Value a);
+  Value toInt64(Value a);
+
+  /// Arithmetic on f32. exp2 and log2 are the device's approximations, with a
+  /// relative error below 2^-22; exp2 of -inf is zero.
+  Value addf(Value a, Value b);
+  Value mulf(Value a, Value b);
+  Value fma(Value a, Value b, Value c);
+  Value negate(Value a);
+  Value greatestf(Value a, Value b);
+  Value exp2(Value a);
+  Value log2(Value a);
+  Value reciprocal(Value a);
+  /// Two f32 values, rounded to `type` (16 bits), in the halves of an i32.
+  Value pack(Value low, Value high, mlir::Type type);
+
+  /// Memory. Offsets are in bytes; shared memory's are i32, global's i64.
+  Value offset(Value pointer, Value bytes);
+  Value offset(Value pointer, int64_t bytes);
+  Value load(mlir::Type type, Value pointer, int64_t alignment);
+  void store(Value value, Value pointer, int64_t alignment);
+  /// Starts a copy of 4, 8 or 16 bytes from global to shared memory; zeros
+  /// arrive, and nothing is read, where `isThere` is false.
+  void copyAsync(Value to, Value from, int64_t bytes, Value isThere);
+  void commitCopies();
+  /// Waits for this thread's copies; a barrier makes them everyone's.
+  void waitForCopies();
+
+  /// Threads.
+  Value threadId();
+  Value blockId(int dimension);
+  void barrier();
+  void warpBarrier();
+  /// The value of lane `lane ^ mask`; of lane `source` in each group of four.
+  Value shuffleXor(Value value, int64_t mask);
+  Value shuffleInQuad(Value value, int64_t source);
+  /// Bit i: the condition of lane i.
+  Value ballot(Value condition);
+  /// Sum, and greatest, over the four lanes of a group.
+  Value sumOfQuad(Value value);
+  Value greatestOfQuad(Value value);
+
+  /// Control. The bodies give what is carried, or the results.
+  Values loop(Value from, Value to, int64_t step, mlir::ValueRange initial,
+              llvm::function_ref<Values(Value, mlir::ValueRange)> body);
+  Values choose(Value condition, llvm::function_ref<Values()> yes,
+                llvm::function_ref<Values()> no);
+  void when(Value condition, llvm::function_ref<void()> body);
+
+private:
+  Value like(Value a, int64_t value);
+};
+
+} // namespace tp
+
+#endif // TP_LIB_CONVERSION_GPU_KERNELEMITTER_H

@@ -1,0 +1,31 @@
+// RUN: tp-opt %s --tp-generate-gpu-attention --split-input-file --verify-diagnostics
+
+func.func @head(%q: tensor<1x8x2x257xf32>) -> tensor<1x8x2x257xf32> {
+  // expected-error @+1 {{expected heads of at most 256 elements for a device, got 257: its tiles would not fit a block's registers}}
+  %o = nn.attention %q, %q, %q {scale = 1.0 : f64} : (tensor<1x8x2x257xf32>, tensor<1x8x2x257xf32>, tensor<1x8x2x257xf32>) -> tensor<1x8x2x257xf32>
+  return %o : tensor<1x8x2x257xf32>
+}
+
+// -----
+
+func.func @batch(%q: tensor<65536x1x2x8xf16>) -> tensor<65536x1x2x8xf16> {
+  // expected-error @+1 {{expected a batch and KV heads of at most 65535 for a device, got 65536 and 2: they are a grid's extents}}
+  %o = nn.attention %q, %q, %q {scale = 1.0 : f64} : (tensor<65536x1x2x8xf16>, tensor<65536x1x2x8xf16>, tensor<65536x1x2x8xf16>) -> tensor<65536x1x2x8xf16>
+  return %o : tensor<65536x1x2x8xf16>
+}
+
+// -----
+
+func.func @length(%q: tensor<1x1x1x8xf16>, %k: tensor<1x2000000000x1x8xf16>) -> tensor<1x1x1x8xf16> {
+  // expected-error @+1 {{expected at most 1073741823 keys, and query rows of one KV head, got 2000000000 and 1}}
+  %o = nn.attention %q, %k, %k {scale = 1.0 : f64} : (tensor<1x1x1x8xf16>, tensor<1x2000000000x1x8xf16>, tensor<1x2000000000x1x8xf16>) -> tensor<1x1x1x8xf16>
+  return %o : tensor<1x1x1x8xf16>
+}
+
+// -----
+
+func.func @double(%q: tensor<1x8x2x8xf64>) -> tensor<1x8x2x8xf64> {
+  // expected-error @+1 {{expected elements f32, bf16 or f16 for a device, got 'f64'}}
+  %o = nn.attention %q, %q, %q {scale = 1.0 : f64} : (tensor<1x8x2x8xf64>, tensor<1x8x2x8xf64>, tensor<1x8x2x8xf64>) -> tensor<1x8x2x8xf64>
+  return %o : tensor<1x8x2x8xf64>
+}

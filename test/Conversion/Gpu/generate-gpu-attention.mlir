@@ -1,0 +1,84 @@
+// RUN: tp-opt %s --tp-generate-gpu-attention --split-input-file | FileCheck %s
+
+// bf16 on tensor cores: grouped queries share a kernel's rows (37 queries of two
+// heads are 74 rows, in blocks of 64), a causal kernel starts with the last.
+
+// CHECK-LABEL: func.func @bf16
+// CHECK: nn.attention {{.*}} {causal, scale = 1.250000e-01 : f64, tp.kernel = @attention_0}
+// CHECK: gpu.module @kernels
+// CHECK: llvm.mlir.global external @dynamic_shared_memory() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<0 x i8>
+// CHECK: gpu.func @attention_0(%{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %[[LENGTH:.*]]: i64, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr) kernel
+// CHECK-SAME: known_block_size = array<i32: 128, 1, 1>
+// CHECK-SAME: tp.block = array<i64: 128, 1, 1>
+// CHECK-SAME: tp.grid = array<i64: 2, 2, 3>
+// CHECK-SAME: tp.shared_bytes = 46080
+// Queries, then the first tile, then the rest of them in the loop.
+// CHECK: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg
+// CHECK: nvvm.cp.async.commit.group
+// CHECK: nvvm.cp.async.wait.group 0
+// CHECK: gpu.barrier
+// CHECK: nvvm.ldmatrix {{.*}} layout = #nvvm.mma_layout<row>, num = 4
+// CHECK: scf.for
+// CHECK: nvvm.cp.async.wait.group 0
+// CHECK: gpu.barrier
+// CHECK: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg
+// CHECK: nvvm.cp.async.commit.group
+// CHECK: nvvm.ldmatrix {{.*}} layout = #nvvm.mma_layout<row>, num = 4
+// CHECK: nvvm.mma.sync {{.*}} multiplicandAPtxType = #nvvm.mma_type<bf16>{{.*}} shape = #nvvm.shape<m = 16, n = 8, k = 16>
+// CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"
+// CHECK: nvvm.ldmatrix {{.*}} layout = #nvvm.mma_layout<col>, num = 4
+// CHECK: nvvm.mma.sync
+// CHECK: scf.yield
+// CHECK: gpu.return
+func.func @bf16(%q: tensor<3x37x4x64xbf16>, %k: tensor<3x37x2x64xbf16>, %v: tensor<3x37x2x64xbf16>) -> tensor<3x37x4x64xbf16> {
+  %o = nn.attention %q, %k, %v {causal, scale = 0.125 : f64} : (tensor<3x37x4x64xbf16>, tensor<3x37x2x64xbf16>, tensor<3x37x2x64xbf16>) -> tensor<3x37x4x64xbf16>
+  return %o : tensor<3x37x4x64xbf16>
+}
+
+// -----
+
+// f32 by fused multiply-adds, in no tensor core. Heads of 5 elements are copied
+// four bytes at a time; their padding is cleared.
+
+// CHECK-LABEL: func.func @f32
+// CHECK: gpu.func @attention_0
+// CHECK-NOT: nvvm.mma.sync
+// CHECK-NOT: nvvm.ldmatrix
+// CHECK: nvvm.cp.async.shared.global {{.*}}, 4, cache = ca
+// CHECK: scf.for
+// CHECK: llvm.intr.fma
+// CHECK: nvvm.shfl.sync idx
+// CHECK: llvm.intr.fma
+// CHECK-NOT: nvvm.mma.sync
+// CHECK: gpu.return
+func.func @f32(%q: tensor<1x65x1x5xf32>, %k: tensor<1x65x1x5xf32>, %v: tensor<1x65x1x5xf32>) -> tensor<1x65x1x5xf32> {
+  %o = nn.attention %q, %k, %v {scale = 1.0 : f64} : (tensor<1x65x1x5xf32>, tensor<1x65x1x5xf32>, tensor<1x65x1x5xf32>) -> tensor<1x65x1x5xf32>
+  return %o : tensor<1x65x1x5xf32>
+}
+
+// -----
+
+// Equal attentions share a kernel. One query of seven heads is seven rows: four
+// warps share them and split the keys, so they exchange sums after the loop.
+// The mask is a vote of the warp.
+
+// CHECK-LABEL: func.func @decode
+// CHECK: nn.attention {{.*}} tp.kernel = @attention_0
+// CHECK: nn.attention {{.*}} tp.kernel = @attention_0
+// CHECK: nn.attention {{.*}} tp.kernel = @attention_1
+// CHECK: gpu.func @attention_0
+// CHECK-SAME: tp.grid = array<i64: 1, 2, 1>
+// CHECK: scf.for
+// CHECK: nvvm.mma.sync {{.*}} : (vector<2xf16>, vector<2xf16>, f32)
+// CHECK: gpu.barrier
+// CHECK: gpu.barrier
+// CHECK: gpu.return
+// CHECK: gpu.func @attention_1
+// CHECK: nvvm.vote.sync ballot
+// CHECK: gpu.return
+func.func @decode(%q: tensor<1x1x14x128xf16>, %k: tensor<1x99x2x128xf16>, %v: tensor<1x99x2x128xf16>, %m: tensor<1x99xi64>) -> tensor<1x1x14x128xf16> {
+  %0 = nn.attention %q, %k, %v {causal, scale = 0.1 : f64} : (tensor<1x1x14x128xf16>, tensor<1x99x2x128xf16>, tensor<1x99x2x128xf16>) -> tensor<1x1x14x128xf16>
+  %1 = nn.attention %0, %k, %v {causal, scale = 0.1 : f64} : (tensor<1x1x14x128xf16>, tensor<1x99x2x128xf16>, tensor<1x99x2x128xf16>) -> tensor<1x1x14x128xf16>
+  %2 = nn.attention %1, %k, %v mask %m {causal, scale = 0.1 : f64} : (tensor<1x1x14x128xf16>, tensor<1x99x2x128xf16>, tensor<1x99x2x128xf16>, tensor<1x99xi64>) -> tensor<1x1x14x128xf16>
+  return %2 : tensor<1x1x14x128xf16>
+}
