@@ -9,6 +9,9 @@
 
 #include "Backends.h"
 
+#ifdef TPRT_HAS_CUDA
+#include "nccl/NcclHub.h"
+#endif
 #include "processes/Processes.h"
 #include "processes/Rendezvous.h"
 #include "threads/Threads.h"
@@ -16,13 +19,40 @@
 using namespace tprt;
 
 Status tprt::checkBackend(const std::string &backend) {
+#ifdef TPRT_HAS_CUDA
+  constexpr const char *kHas = "this build has: threads, processes, nccl";
+  if (backend == "nccl")
+    return {};
+#else
   constexpr const char *kHas = "this build has: threads, processes";
+  if (backend == "nccl")
+    return userError("backend 'nccl' is not in this build, which was made "
+                     "without CUDA's headers (cuda.h, cublasLt.h, nccl.h): "
+                     "install the CUDA toolkit and libnccl-dev and configure "
+                     "with -DTPRT_CUDA=ON; ",
+                     kHas);
+#endif
   if (backend == "threads" || backend == "processes")
     return {};
-  for (const char *planned : {"mpi", "nccl"})
-    if (backend == planned)
-      return userError("backend '", backend, "' is not in this build; ", kHas);
+  if (backend == "mpi")
+    return userError("backend 'mpi' is not in this build; ", kHas);
   return userError("unknown backend '", backend, "'; ", kHas);
+}
+
+Status tprt::checkProgram(const std::string &backend,
+                          const Manifest &manifest) {
+  bool device = manifest.device == Device::Cuda;
+  if (device && backend != "nccl")
+    return userError("the program is made for CUDA devices, backend '", backend,
+                     "' is for the CPU; run it with --backend nccl");
+  if (!device && backend == "nccl")
+    return userError("the program is made for the CPU, backend 'nccl' is for "
+                     "CUDA devices; compile it with --target cuda");
+#ifdef TPRT_HAS_CUDA
+  if (device)
+    return checkDevices(manifest.mesh.size(), !manifest.gemms.empty());
+#endif
+  return {};
 }
 
 bool tprt::ranksAreProcesses(const std::string &backend) {
@@ -79,5 +109,13 @@ Expected<std::unique_ptr<Hub>> tprt::makeHub(const HubOptions &options) {
   if (options.place->ranks != options.ranks)
     return userError("the artifact is made for ", options.ranks, " ranks, but ",
                      options.place->source, " says ", options.place->ranks);
+#ifdef TPRT_HAS_CUDA
+  if (options.backend == "nccl") {
+    auto channel = connectRanks(*options.place, options.waits);
+    if (!channel)
+      return channel.status();
+    return std::unique_ptr<Hub>(std::make_unique<NcclHub>(std::move(*channel)));
+  }
+#endif
   return makeProcesses(options);
 }

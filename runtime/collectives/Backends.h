@@ -26,6 +26,9 @@ struct HubOptions {
 
 /// An error for a backend that there is not, or not in this build.
 Status checkBackend(const std::string &backend);
+/// An error where the backend cannot run the program, or this machine lacks
+/// what the backend needs for it.
+Status checkProgram(const std::string &backend, const Manifest &manifest);
 /// Whether each rank of the backend is a process of its own.
 bool ranksAreProcesses(const std::string &backend);
 

@@ -151,6 +151,7 @@ Status Session::Impl::load(const std::string &path) {
   if (!parsed)
     return parsed.status().in(where);
   manifest = std::move(*parsed);
+  TPRT_TRY(checkProgram(options.backend, manifest).in(where));
   TPRT_TRY(requireFeatures(manifest.features).in(where));
   auto loadedCode =
       CodeModule::load(*texts[1], int64_t(manifest.entries.size()));

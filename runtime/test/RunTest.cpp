@@ -150,9 +150,17 @@ TEST(Run, CommandLine) {
   expect(f.weights() + " --nonsense", 2, "--nonsense");
   expect(f.weights() + " --repeat 0", 2, "--repeat");
   expect(f.weights() + " --stats=xml", 2, "--stats");
+#ifndef TPRT_HAS_CUDA
   expect(f.weights() + f.input() + " --backend nccl", 1,
-         "backend 'nccl' is not in this build; this build has: threads, "
-         "processes");
+         "backend 'nccl' is not in this build, which was made without CUDA's "
+         "headers (cuda.h, cublasLt.h, nccl.h): install the CUDA toolkit and "
+         "libnccl-dev and configure with -DTPRT_CUDA=ON; this build has: "
+         "threads, processes");
+#else
+  expect(f.weights() + f.input() + " --backend nccl", 1,
+         "the program is made for the CPU, backend 'nccl' is for CUDA devices; "
+         "compile it with --target cuda");
+#endif
   expect(f.weights() + f.input() + " --backend gloo", 1,
          "unknown backend 'gloo'; this build has: threads, processes");
   expect(f.weights() + " --entry none", 1,

@@ -1,0 +1,40 @@
+//===- NcclHub.h - ranks with a device each, over NCCL ----------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One process per rank. How they find each other, agree, watch over each other
+// and report is the side channel's work, the same as for processes on the host;
+// NCCL moves the data of collectives and nothing else. In a world of one rank
+// libnccl is not opened.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_COLLECTIVES_NCCL_NCCLHUB_H
+#define TPRT_COLLECTIVES_NCCL_NCCLHUB_H
+
+#include "../SideChannel.h"
+
+namespace tprt {
+
+/// An error that says what of this machine is missing to run programs for
+/// devices: the driver, a device, NCCL (for several ranks), cuBLASLt (for
+/// programs with products). Opens the libraries, makes no context.
+Status checkDevices(int64_t ranks, bool products);
+
+class NcclHub : public Hub {
+public:
+  explicit NcclHub(std::unique_ptr<SideChannel> channel);
+
+  std::unique_ptr<World> world(int64_t rank) override;
+  Status failure() const override { return side->failure(); }
+  void abort(const Status &status) override { side->abort(status); }
+  SideChannel *channel() override { return side.get(); }
+
+private:
+  std::unique_ptr<SideChannel> side;
+};
+
+} // namespace tprt
+
+#endif // TPRT_COLLECTIVES_NCCL_NCCLHUB_H

@@ -1,0 +1,457 @@
+//===- NcclWorld.cpp - one rank's collectives on its device ---------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Communicators block: a rank that sits in NCCL's start, in a step or in the
+// driver is ended by the side channel's watcher, which aborts the communicators
+// first so that kernels waiting for a lost rank do not hold the device.
+//
+//===----------------------------------------------------------------------===//
+
+#include "NcclWorld.h"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+#include <unistd.h>
+
+using namespace tprt;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+/// How long a host wait only yields before it sleeps between looks.
+constexpr auto kYieldTime = std::chrono::milliseconds(5);
+constexpr useconds_t kSleepMicroseconds = 50;
+/// NCCL sees a broken connection before the watcher knows whose process it was:
+/// its own report comes second.
+constexpr double kErrorSeconds = 2;
+/// How long aborting communicators may hold up the end of the process.
+constexpr auto kAbortTime = std::chrono::milliseconds(300);
+
+ncclDataType_t typeOf(tprt_type type) {
+  switch (type) {
+  case TPRT_F32:
+    return ncclFloat32;
+  case TPRT_BF16:
+    return ncclBfloat16;
+  case TPRT_F16:
+    return ncclFloat16;
+  case TPRT_I32:
+    return ncclInt32;
+  case TPRT_I64:
+    return ncclInt64;
+  case TPRT_I8:
+    return ncclInt8;
+  }
+  return ncclNumTypes;
+}
+
+ncclRedOp_t reductionOf(Reduction reduction) {
+  switch (reduction) {
+  case Reduction::Sum:
+    return ncclSum;
+  case Reduction::Max:
+    return ncclMax;
+  case Reduction::Min:
+    return ncclMin;
+  }
+  return ncclNumOps;
+}
+
+std::string listRanks(const std::vector<int64_t> &members) {
+  std::string text = members.size() == 1 ? "rank " : "ranks ";
+  for (size_t i = 0; i < members.size(); ++i)
+    text += (i ? ", " : "") + std::to_string(members[i]);
+  return text;
+}
+
+} // namespace
+
+/// One rank's membership of one group.
+class NcclWorld::Group : public Communicator {
+public:
+  Group(NcclWorld &world, const std::vector<int64_t> &members,
+        ncclComm_t communicator)
+      : world(world), members(members), communicator(communicator) {
+    while (members[size_t(self)] != world.rank())
+      ++self;
+  }
+
+  Status run(const Collective &entry, CallSite site, const void *in,
+             void *out) override {
+    auto [found, fresh] = plans.try_emplace(&entry);
+    if (fresh)
+      found->second = planTransfer(entry, self, int64_t(members.size()));
+    TPRT_TRY(world.mark(site, true));
+    TPRT_TRY(world.enqueue(found->second, entry, communicator, in, out));
+    return world.mark(site, false);
+  }
+
+private:
+  NcclWorld &world;
+  std::vector<int64_t> members;
+  ncclComm_t communicator;
+  int64_t self = 0;
+  std::map<const Collective *, Transfer> plans;
+};
+
+//===----------------------------------------------------------------------===//
+// Beginning and end
+//===----------------------------------------------------------------------===//
+
+NcclWorld::NcclWorld(SideChannel &channel, const Driver &cuda, const Nccl *nccl)
+    : channel(channel), cuda(cuda), nccl(nccl) {}
+
+NcclWorld::~NcclWorld() {
+  channel.everyBeat({});
+  channel.beforeEnd({});
+  // The process ends soon, and the device's memory with it; NCCL's threads and
+  // connections are what others could notice.
+  for (auto &[members, communicator] : communicators)
+    nccl->ncclCommDestroy(communicator);
+}
+
+Status NcclWorld::checkCuda(CUresult result, const char *what) const {
+  if (result == CUDA_SUCCESS)
+    return {};
+  return cuda.check(result, detail::join(what, ", ", channel.lastSeen(rank())));
+}
+
+Status NcclWorld::checkNccl(ncclResult_t result, const std::string &what,
+                            ncclComm_t communicator) const {
+  if (result == ncclSuccess)
+    return {};
+  const char *more = nccl->ncclGetLastError(communicator);
+  return userError("NCCL: ", what,
+                   " failed: ", nccl->ncclGetErrorString(result),
+                   more && *more ? detail::join(" (", more, ")") : "",
+                   "; NCCL_DEBUG=INFO tells more");
+}
+
+/// NCCL refuses two ranks on one device of one host. With a host identifier of
+/// their own, ranks that share a device pass for ranks of different hosts, and
+/// talk through sockets. What the user has set stays.
+void NcclWorld::shareDevices(int64_t devices) const {
+  if (channel.localSize() <= devices)
+    return;
+  char host[256] = "host";
+  gethostname(host, sizeof(host) - 1);
+  setenv("NCCL_HOSTID",
+         detail::join(host, "-", getpid(), "-rank-", rank()).c_str(), 0);
+  setenv("NCCL_IB_DISABLE", "1", 0);
+  setenv("NCCL_NVLS_ENABLE", "0", 0);
+  if (channel.localSize() == channel.size())
+    setenv("NCCL_SOCKET_IFNAME", "lo", 0);
+}
+
+/// Lets the device write this rank's position.
+Status NcclWorld::showPosition() {
+  auto *here = &channel.here().device;
+  uint64_t page = uint64_t(sysconf(_SC_PAGESIZE));
+  uint64_t first = uint64_t(here) / page * page;
+  if (cuda.cuMemHostRegister(reinterpret_cast<void *>(first), page,
+                             CU_MEMHOSTREGISTER_DEVICEMAP) == CUDA_SUCCESS &&
+      cuda.cuMemHostGetDevicePointer(&position, here, 0) == CUDA_SUCCESS) {
+    word = here;
+    return {};
+  }
+  void *memory = nullptr;
+  TPRT_TRY(checkCuda(
+      cuda.cuMemHostAlloc(&memory, sizeof(*word), CU_MEMHOSTALLOC_DEVICEMAP),
+      "cuMemHostAlloc"));
+  word = new (memory) std::atomic<uint32_t>(0);
+  return checkCuda(cuda.cuMemHostGetDevicePointer(&position, memory, 0),
+                   "cuMemHostGetDevicePointer");
+}
+
+Status NcclWorld::attach(const Manifest &theManifest, CUstream theStream,
+                         int64_t devices) {
+  manifest = &theManifest;
+  stream = theStream;
+  shareDevices(devices);
+  if (int64_t(manifest->collectives.size()) > Position::kDeviceIds)
+    return userError("the program has ", manifest->collectives.size(),
+                     " collectives; backend 'nccl' takes ",
+                     Position::kDeviceIds, " at most");
+  for (const Collective &entry : manifest->collectives) {
+    std::vector<int64_t> members = manifest->mesh.group(entry.axes, rank());
+    int64_t self =
+        manifest->mesh.index(entry.axes, manifest->mesh.coordinates(rank()));
+    stagingBytes = std::max(
+        stagingBytes,
+        planTransfer(entry, self, int64_t(members.size())).stagingBytes);
+  }
+  if (stagingBytes)
+    TPRT_TRY(checkCuda(cuda.cuMemAlloc(&staging, size_t(stagingBytes)),
+                       "cuMemAlloc"));
+  TPRT_TRY(checkCuda(cuda.cuStreamCreate(&markers, CU_STREAM_NON_BLOCKING),
+                     "cuStreamCreate"));
+  TPRT_TRY(checkCuda(cuda.cuEventCreate(&reached, CU_EVENT_DISABLE_TIMING),
+                     "cuEventCreate"));
+  TPRT_TRY(showPosition());
+  channel.everyBeat([this] { return poll(); });
+  channel.beforeEnd([this] { abortAll(); });
+  return {};
+}
+
+/// All ranks call it, each for its own group, as often as the others.
+Expected<ncclComm_t> NcclWorld::connect(const std::vector<int64_t> &members) {
+  std::string mine;
+  if (members[0] == rank()) {
+    ncclUniqueId id;
+    TPRT_TRY(checkNccl(nccl->ncclGetUniqueId(&id), "ncclGetUniqueId", nullptr));
+    mine.assign(reinterpret_cast<char *>(&id), sizeof(id));
+  }
+  auto ids = channel.exchange(mine);
+  if (!ids)
+    return ids.status();
+  const std::string &theirs = (*ids)[size_t(members[0])];
+  ncclUniqueId id;
+  if (theirs.size() != sizeof(id))
+    return internalError("rank ", members[0], " made no NCCL identifier for ",
+                         listRanks(members));
+  std::memcpy(&id, theirs.data(), sizeof(id));
+  int64_t self =
+      std::find(members.begin(), members.end(), rank()) - members.begin();
+  ncclComm_t communicator = nullptr;
+  channel.enter({}, &members);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  ncclResult_t result = nccl->ncclCommInitRankConfig(
+      &communicator, int(members.size()), id, int(self), &config);
+  channel.leave();
+  TPRT_TRY(checkNccl(result, "connecting " + listRanks(members), communicator));
+  return communicator;
+}
+
+Expected<std::unique_ptr<Communicator>>
+NcclWorld::communicator(const std::vector<int64_t> &members) {
+  ncclComm_t communicator = nullptr;
+  auto found = communicators.find(members);
+  if (found != communicators.end()) {
+    communicator = found->second;
+  } else if (members.size() > 1) {
+    auto made = connect(members);
+    if (!made)
+      return made.status();
+    communicator = *made;
+    std::lock_guard lock(mutex);
+    communicators[members] = communicator;
+  }
+  return std::unique_ptr<Communicator>(
+      std::make_unique<Group>(*this, members, communicator));
+}
+
+//===----------------------------------------------------------------------===//
+// A call
+//===----------------------------------------------------------------------===//
+
+/// The device is at `site`: written when the communication stream gets here,
+/// but nothing on that stream waits for it.
+Status NcclWorld::mark(CallSite site, bool inside) {
+  if (site.layer > Position::kDeviceLayers)
+    return userError("backend 'nccl' takes ", Position::kDeviceLayers + 1,
+                     " layers at most");
+  marked = true;
+  TPRT_TRY(checkCuda(cuda.cuEventRecord(reached, stream), "cuEventRecord"));
+  TPRT_TRY(checkCuda(cuda.cuStreamWaitEvent(markers, reached, 0),
+                     "cuStreamWaitEvent"));
+  return checkCuda(cuda.cuMemsetD32Async(
+                       position, Position::onDevice(site, inside), 1, markers),
+                   "cuMemsetD32Async");
+}
+
+Status NcclWorld::endStep() {
+  if (!marked) // the streams have nothing to do with each other in this step
+    return {};
+  marked = false;
+  TPRT_TRY(checkCuda(cuda.cuEventRecord(reached, markers), "cuEventRecord"));
+  return checkCuda(cuda.cuStreamWaitEvent(stream, reached, 0),
+                   "cuStreamWaitEvent");
+}
+
+Status NcclWorld::enqueue(const Transfer &plan, const Collective &entry,
+                          ncclComm_t communicator, const void *in, void *out) {
+  using Kind = TransferStep::Kind;
+  ncclDataType_t type = typeOf(entry.type);
+  ncclRedOp_t reduction = reductionOf(entry.reduction);
+  auto at = [&](const TransferStep::Place &place) {
+    uint64_t base = place.memory == TransferStep::Memory::In ? uint64_t(in)
+                    : place.memory == TransferStep::Memory::Out
+                        ? uint64_t(out)
+                        : uint64_t(staging);
+    return base + uint64_t(place.offset);
+  };
+  auto pointer = [&](const TransferStep::Place &place) {
+    return reinterpret_cast<void *>(at(place));
+  };
+  for (const TransferStep &step : plan.steps) {
+    ncclResult_t result = ncclSuccess;
+    const char *what = "";
+    switch (step.kind) {
+    case Kind::Copy:
+      if (step.rows == 1) {
+        if (at(step.from) != at(step.to))
+          TPRT_TRY(checkCuda(cuda.cuMemcpyDtoDAsync(at(step.to), at(step.from),
+                                                    size_t(step.width), stream),
+                             "cuMemcpyDtoDAsync"));
+        continue;
+      } else {
+        CUDA_MEMCPY2D copy{};
+        copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+        copy.srcDevice = at(step.from);
+        copy.srcPitch = size_t(step.from.pitch);
+        copy.dstDevice = at(step.to);
+        copy.dstPitch = size_t(step.to.pitch);
+        copy.WidthInBytes = size_t(step.width);
+        copy.Height = size_t(step.rows);
+        TPRT_TRY(
+            checkCuda(cuda.cuMemcpy2DAsync(&copy, stream), "cuMemcpy2DAsync"));
+        continue;
+      }
+    case Kind::Zero:
+      TPRT_TRY(checkCuda(
+          cuda.cuMemsetD8Async(at(step.to), 0, size_t(step.width), stream),
+          "cuMemsetD8Async"));
+      continue;
+    case Kind::Group:
+      what = "ncclGroupStart";
+      result = nccl->ncclGroupStart();
+      break;
+    case Kind::EndGroup:
+      what = "ncclGroupEnd";
+      result = nccl->ncclGroupEnd();
+      break;
+    case Kind::AllReduce:
+      what = "ncclAllReduce";
+      result = nccl->ncclAllReduce(pointer(step.from), pointer(step.to),
+                                   size_t(step.count), type, reduction,
+                                   communicator, stream);
+      break;
+    case Kind::AllGather:
+      what = "ncclAllGather";
+      result =
+          nccl->ncclAllGather(pointer(step.from), pointer(step.to),
+                              size_t(step.count), type, communicator, stream);
+      break;
+    case Kind::ReduceScatter:
+      what = "ncclReduceScatter";
+      result = nccl->ncclReduceScatter(pointer(step.from), pointer(step.to),
+                                       size_t(step.count), type, reduction,
+                                       communicator, stream);
+      break;
+    case Kind::Broadcast:
+      what = "ncclBroadcast";
+      result = nccl->ncclBroadcast(pointer(step.from), pointer(step.to),
+                                   size_t(step.count), type, int(step.peer),
+                                   communicator, stream);
+      break;
+    case Kind::Send:
+      what = "ncclSend";
+      result = nccl->ncclSend(pointer(step.from), size_t(step.count), type,
+                              int(step.peer), communicator, stream);
+      break;
+    case Kind::Receive:
+      what = "ncclRecv";
+      result = nccl->ncclRecv(pointer(step.to), size_t(step.count), type,
+                              int(step.peer), communicator, stream);
+      break;
+    }
+    TPRT_TRY(checkNccl(result, what, communicator));
+  }
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// Waiting and failing
+//===----------------------------------------------------------------------===//
+
+Status NcclWorld::await(CUstream waited) {
+  auto start = Clock::now(), changed = start;
+  uint32_t seen = word ? word->load() : 0;
+  for (;;) {
+    CUresult result = cuda.cuStreamQuery(waited);
+    if (result == CUDA_SUCCESS)
+      return {};
+    if (result != CUDA_ERROR_NOT_READY)
+      return checkCuda(result, "the step");
+    TPRT_TRY(channel.failure());
+    auto now = Clock::now();
+    uint32_t latest = word ? word->load() : 0;
+    if (latest != seen) {
+      seen = latest;
+      changed = now;
+    }
+    if (std::chrono::duration<double>(now - changed).count() >
+        channel.timeout())
+      return stuck();
+    if (now - start < kYieldTime)
+      std::this_thread::yield();
+    else
+      usleep(kSleepMicroseconds);
+  }
+}
+
+/// No collective of this rank began or ended for as long as is allowed.
+Status NcclWorld::stuck() const {
+  const Position &mine = channel.here();
+  CallSite site = mine.site();
+  std::string text =
+      detail::join("rank ", rank(), "'s device did nothing for ",
+                   channel.timeout(), " s, ", channel.lastSeen(rank()));
+  if (!mine.isInside() || site.id < 0)
+    return lostError(text);
+  std::string late;
+  for (int64_t member :
+       manifest->mesh.group(manifest->collectives[site.id].axes, rank())) {
+    const Position &other = channel.whereIs(member);
+    if (!other.isInside() || !(other.site() == site))
+      late += detail::join("; rank ", member, " was last seen ",
+                           channel.lastSeen(member));
+  }
+  return lostError(text, late.empty() ? "; all its members are in it" : late);
+}
+
+/// Called by the watcher.
+Status NcclWorld::poll() {
+  Position &mine = channel.here();
+  if (word && word != &mine.device)
+    mine.device = word->load();
+  std::lock_guard lock(mutex);
+  for (auto &[members, communicator] : communicators) {
+    ncclResult_t failure = ncclSuccess;
+    if (nccl->ncclCommGetAsyncError(communicator, &failure) != ncclSuccess ||
+        failure == ncclSuccess || failure == ncclInProgress)
+      continue;
+    auto now = Clock::now();
+    if (!failingSince)
+      failingSince = now;
+    if (std::chrono::duration<double>(now - *failingSince).count() <
+        kErrorSeconds)
+      return {};
+    const char *more = nccl->ncclGetLastError(communicator);
+    return lostError("NCCL reports an error among ", listRanks(members), ": ",
+                     nccl->ncclGetErrorString(failure),
+                     more && *more ? detail::join(" (", more, ")") : "",
+                     "; rank ", rank(), " was ", channel.lastSeen(rank()));
+  }
+  return {};
+}
+
+/// Ends kernels that wait for a lost rank, if NCCL can. On a thread of its own,
+/// as it may take for ever; then the end of the process has to do.
+void NcclWorld::abortAll() {
+  if (!nccl || !mutex.try_lock())
+    return;
+  auto list = communicators;
+  mutex.unlock();
+  auto done = std::make_shared<std::atomic<bool>>(false);
+  std::thread([list, done, nccl = nccl] {
+    for (auto &[members, communicator] : list)
+      nccl->ncclCommAbort(communicator);
+    *done = true;
+  }).detach();
+  for (auto start = Clock::now(); !*done && Clock::now() - start < kAbortTime;)
+    usleep(1000);
+}
