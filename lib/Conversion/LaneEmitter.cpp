@@ -21,6 +21,7 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/AffineExprVisitor.h"
 #include "mlir/IR/Matchers.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace tp;
@@ -28,6 +29,9 @@ using namespace tp;
 Value LaneEmitter::constantIndex(int64_t value) {
   return arith::ConstantIndexOp::create(builder, loc, value);
 }
+
+/// The largest access that a target has an instruction for, if it cares.
+static constexpr uint64_t maxAccessBytes = 16;
 
 namespace {
 /// Index arithmetic of an affine expression.
@@ -84,7 +88,7 @@ Type LaneEmitter::getVectorType(Type element) {
 LaneValue LaneEmitter::makeConsecutive(Value base) {
   if (width == 1)
     return {base, false, base};
-  return {nullptr, true, base};
+  return {nullptr, true, base, width};
 }
 
 Value LaneEmitter::toVector(const LaneValue &lane) {
@@ -160,8 +164,9 @@ Value LaneEmitter::getAddress(const TensorMemory &memory, Value offset) {
 }
 
 Value LaneEmitter::loadStored(const TensorMemory &memory, Value offset) {
-  return LLVM::LoadOp::create(builder, loc, getStorageType(memory.elementType),
-                              getAddress(memory, offset));
+  Type storage = getStorageType(memory.elementType);
+  return LLVM::LoadOp::create(builder, loc, storage, getAddress(memory, offset),
+                              memory.alignment ? getElementBytes(storage) : 0);
 }
 
 Value LaneEmitter::loadScalar(const TensorMemory &memory, Value offset) {
@@ -199,8 +204,50 @@ static std::optional<int64_t> getLaneStride(AffineExpr expr, unsigned numDims,
   return std::nullopt;
 }
 
+/// A number that the index `value` is a multiple of; 0 is one of all numbers.
+static int64_t getKnownMultiple(Value value, unsigned depth = 0) {
+  APInt number;
+  if (matchPattern(value, m_ConstantInt(&number)))
+    return number.abs().getSExtValue();
+  Operation *op = value.getDefiningOp();
+  auto operand = [&](unsigned i) {
+    return getKnownMultiple(op->getOperand(i), depth + 1);
+  };
+  if (op && depth < 4) {
+    if (isa<arith::MulIOp>(op))
+      return operand(0) * operand(1);
+    if (isa<arith::AddIOp, arith::SubIOp>(op))
+      return std::gcd(operand(0), operand(1));
+  }
+  return 1;
+}
+
+unsigned LaneEmitter::getAlignment(const TensorMemory &memory, AffineExpr expr,
+                                   ValueRange position, int64_t laneDim,
+                                   ArrayRef<int64_t> multiples) {
+  int64_t bytes = getElementBytes(getStorageType(memory.elementType));
+  if (memory.alignment == 0)
+    return bytes;
+  MLIRContext *context = expr.getContext();
+  SmallVector<AffineExpr> dims;
+  unsigned numDims = position.size();
+  for (unsigned i = 0; i < numDims; ++i) {
+    int64_t multiple =
+        multiples.empty() ? getKnownMultiple(position[i]) : multiples[i];
+    if (int64_t(i) == laneDim)
+      multiple = width;
+    dims.push_back(getAffineDimExpr(i, context) * multiple);
+  }
+  AffineExpr scaled =
+      simplifyAffineExpr(expr.replaceDims(dims), numDims, /*numSymbols=*/0);
+  uint64_t known = std::gcd(uint64_t(scaled.getLargestKnownDivisor()) * bytes,
+                            uint64_t(memory.alignment));
+  return std::min<uint64_t>(maxAccessBytes, known & -known);
+}
+
 LaneValue LaneEmitter::load(const TensorMemory &memory, AffineExpr expr,
-                            ValueRange dims, int64_t laneDim) {
+                            ValueRange dims, int64_t laneDim,
+                            ArrayRef<int64_t> multiples) {
   std::optional<int64_t> stride = getLaneStride(expr, dims.size(), laneDim);
   if (width == 1 || stride == 0)
     return {loadScalar(memory, emitAffine(expr, dims)), false, nullptr};
@@ -208,7 +255,8 @@ LaneValue LaneEmitter::load(const TensorMemory &memory, AffineExpr expr,
   if (stride == 1) {
     Value value = LLVM::LoadOp::create(
         builder, loc, getVectorType(storage),
-        getAddress(memory, emitAffine(expr, dims)), getElementBytes(storage));
+        getAddress(memory, emitAffine(expr, dims)),
+        getAlignment(memory, expr, dims, laneDim, multiples));
     value = fromStorage(builder, loc, value, memory.elementType);
     return {value, true, nullptr};
   }
@@ -224,7 +272,6 @@ LaneValue LaneEmitter::load(const TensorMemory &memory, AffineExpr expr,
 void LaneEmitter::store(const LaneValue &lane, const TensorMemory &memory,
                         AffineExpr expr, ValueRange dims, int64_t laneDim) {
   std::optional<int64_t> stride = getLaneStride(expr, dims.size(), laneDim);
-  Type storage = getStorageType(memory.elementType);
   if (width == 1) {
     LLVM::StoreOp::create(builder, loc, toStorage(builder, loc, lane.value),
                           getAddress(memory, emitAffine(expr, dims)));
@@ -234,7 +281,7 @@ void LaneEmitter::store(const LaneValue &lane, const TensorMemory &memory,
   if (stride == 1) {
     LLVM::StoreOp::create(builder, loc, value,
                           getAddress(memory, emitAffine(expr, dims)),
-                          getElementBytes(storage));
+                          getAlignment(memory, expr, dims, laneDim, {}));
     return;
   }
   SmallVector<Value> position(dims.begin(), dims.end());
@@ -253,6 +300,7 @@ LaneValue LaneEmitter::emitExtract(Operation *op, const TensorMemory &memory,
   MLIRContext *context = op->getContext();
   AffineExpr offset = getAffineConstantExpr(0, context);
   SmallVector<Value> bases;
+  SmallVector<int64_t> multiples;
   int64_t laneStride = 0;
   bool perLane = false;
   for (auto [position, index] : llvm::enumerate(indices)) {
@@ -263,13 +311,16 @@ LaneValue LaneEmitter::emitExtract(Operation *op, const TensorMemory &memory,
     else if (index.isVector)
       laneStride += memory.strides[position];
     bases.push_back(index.base ? index.base : index.value);
+    multiples.push_back(index.isVector ? index.multiple
+                                       : getKnownMultiple(bases.back()));
   }
   if (width == 1 || (!perLane && laneStride == 0))
     return {loadScalar(memory, emitAffine(offset, bases)), false, nullptr};
   if (!perLane && laneStride == 1) {
     AffineExpr lane = getAffineDimExpr(indices.size(), context);
     bases.push_back(constantIndex(0));
-    return load(memory, offset + lane, bases, indices.size());
+    multiples.push_back(width);
+    return load(memory, offset + lane, bases, indices.size(), multiples);
   }
   SmallVector<Value> elements;
   for (int64_t i = 0; i < width; ++i) {
@@ -320,7 +371,7 @@ Value LaneEmitter::widen(Value value) {
 /// a NaN keeps its sign and becomes quiet.
 Value LaneEmitter::narrow(Value value, Type element) {
   Type narrowType = withElement(value.getType(), element);
-  if (!element.isBF16())
+  if (!element.isBF16() || roundsToBf16)
     return arith::TruncFOp::create(builder, loc, narrowType, value);
   Type i32 = withElement(value.getType(), builder.getI32Type());
   Type i16 = withElement(value.getType(), builder.getIntegerType(16));
@@ -362,17 +413,19 @@ LaneEmitter::emitElementwise(Operation *op, ArrayRef<LaneValue> operands) {
   Type result = op->getResult(0).getType();
   // Index arithmetic on consecutive lanes stays consecutive.
   Value base;
+  int64_t multiple = 1;
   if (isVector && isa<arith::AddIOp, arith::SubIOp>(op) && result.isIndex() &&
       operands[0].isVector != operands[1].isVector) {
     const LaneValue &moving = operands[0].isVector ? operands[0] : operands[1];
     const LaneValue &fixed = operands[0].isVector ? operands[1] : operands[0];
+    multiple = std::gcd(moving.multiple, getKnownMultiple(fixed.value));
     if (moving.base && isa<arith::AddIOp>(op))
       base = arith::AddIOp::create(builder, loc, moving.base, fixed.value);
     else if (operands[0].base && operands[0].isVector)
       base = arith::SubIOp::create(builder, loc, operands[0].base, fixed.value);
   }
   if (base)
-    return LaneValue{nullptr, true, base};
+    return LaneValue{nullptr, true, base, multiple};
   auto typed = [&](Type type) { return isVector ? getVectorType(type) : type; };
   if (auto ext = dyn_cast<arith::ExtFOp>(op);
       ext && isNarrowFloat(ext.getIn().getType()) && result.isF32())

@@ -28,6 +28,8 @@ struct LaneValue {
   bool isVector = false;
   /// Index of lane 0 if lane i holds base + i; null otherwise.
   mlir::Value base;
+  /// A number that `base` is known to be a multiple of.
+  int64_t multiple = 1;
 };
 
 /// Memory that a tensor lives in: an address, and the strides in elements by
@@ -36,6 +38,10 @@ struct TensorMemory {
   mlir::Value address;
   llvm::SmallVector<int64_t> strides;
   mlir::Type elementType;
+  /// Bytes that the address is known to be a multiple of, where vectors along
+  /// `laneDim` begin at multiples of their width; 0: accesses are aligned to
+  /// an element alone.
+  int64_t alignment = 0;
 };
 
 class LaneEmitter {
@@ -47,6 +53,8 @@ public:
   mlir::Location loc;
   /// Number of lanes; 1 makes scalar code.
   int64_t width = 1;
+  /// The target rounds f32 to bf16 in one instruction.
+  bool roundsToBf16 = false;
 
   mlir::Value constantIndex(int64_t value);
   /// `expr` (no symbols) of index values.
@@ -60,8 +68,10 @@ public:
 
   /// Reads and writes at the element offset expression `expr` of `dims`;
   /// `laneDim` (-1: none) is the dimension in which lanes are neighbours.
+  /// `multiples`, if given, are numbers that the dimensions are multiples of.
   LaneValue load(const TensorMemory &memory, mlir::AffineExpr expr,
-                 mlir::ValueRange dims, int64_t laneDim);
+                 mlir::ValueRange dims, int64_t laneDim,
+                 llvm::ArrayRef<int64_t> multiples = {});
   void store(const LaneValue &lane, const TensorMemory &memory,
              mlir::AffineExpr expr, mlir::ValueRange dims, int64_t laneDim);
   /// Linear offset of `map`'s results in `memory`.
@@ -102,6 +112,10 @@ private:
   LaneValue emitExtract(mlir::Operation *op, const TensorMemory &memory,
                         llvm::ArrayRef<LaneValue> indices);
   mlir::Value getAddress(const TensorMemory &memory, mlir::Value offset);
+  /// The alignment of a vector at `expr`.
+  unsigned getAlignment(const TensorMemory &memory, mlir::AffineExpr expr,
+                        mlir::ValueRange dims, int64_t laneDim,
+                        llvm::ArrayRef<int64_t> multiples);
 };
 
 } // namespace tp

@@ -44,10 +44,38 @@ def GenerateGpuKernels : Pass<"tp-generate-gpu-kernels", "::mlir::ModuleOp"> {
     `tp.scratch_bytes` of the function is not zero, the address of the scratch.
     On the `gpu.func`, `tp.grid`, `tp.block` and `tp.shared_bytes` say how it is
     started.
+
+    A kernel without reductions over a row is shared among threads by vectors of
+    16 bytes; otherwise a warp or a block makes a row, and what a later loop
+    needs stays in its registers. Reductions go through shuffles and, between
+    warps, shared memory; their order is fixed. bf16 and f16 are computed in f32
+    and rounded once per operation of that type.
   }];
   let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def ExpandGpuMath : Pass<"tp-expand-gpu-math"> {
+  let summary = "replace math functions by a GPU's instructions";
+  let description = [{
+    exp of f32 becomes a reduction of its argument and the instruction for 2^x,
+    within 2 units in the last place or so. Divisions of indices that round to
+    one side become those that the hardware has. What is left is the work of
+    `tp-expand-math`.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
+def MathToIntrinsics : Pass<"tp-math-to-intrinsics"> {
+  let summary = "call LLVM's intrinsics for math that is an instruction";
+  let description = [{
+    Square roots, rounding, signs and counts of bits, on scalars and vectors,
+    become LLVM's intrinsics of the same meaning (upstream's conversion to NVVM
+    would call a device library). To be run after `tp-expand-math`.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect"];
 }
 
 def GenerateGpuAttention : Pass<"tp-generate-gpu-attention", "::mlir::ModuleOp"> {

@@ -1,0 +1,675 @@
+//===- RowGenerator.cpp - Row kernels as GPU functions --------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// All threads of a warp, and of a block, run the same code: a thread whose
+// vector or row does not exist skips reads and writes, never a shuffle or a
+// barrier. Threads without a row look at the last one.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowGenerator.h"
+
+#include "../RowEmitter.h"
+#include "BlockReduce.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace tp;
+
+namespace {
+
+class RowGenerator : public RowEmitter {
+public:
+  RowGenerator(func::FuncOp kernel, const KernelPlan &plan,
+               const RowSchedule &schedule, const KernelAlignment &alignment,
+               gpu::GPUModuleOp module)
+      : RowEmitter(kernel, plan), schedule(schedule), alignment(alignment),
+        module(module) {
+    emitter.roundsToBf16 = true;
+  }
+
+  FailureOr<gpu::GPUFuncOp> run();
+
+private:
+  const RowSchedule &schedule;
+  const KernelAlignment &alignment;
+  gpu::GPUModuleOp module;
+  /// Address of the block's shared memory; null if it has none.
+  Value shared;
+  /// Number of this thread in its block and among those of its row; of the row
+  /// in its block. All i32.
+  Value thread, threadOfRow, rowOfBlock;
+  /// Null if every thread has a row.
+  Value hasRow;
+  /// True on the one thread of a row that stores its scalars.
+  Value isLeader;
+  /// Results are stored under this condition; null: always.
+  Value storeGuard;
+  /// Values kept from loop to loop, by slot.
+  using Slot = DenseMap<TensorAccess, LaneValue>;
+  SmallVector<std::pair<const LoopShape *, SmallVector<Slot>>, 2> kept;
+  /// The slot being emitted; null where nothing is kept. The shape of its loop.
+  Slot *slot = nullptr;
+  const LoopShape *shape = nullptr;
+  /// Tensors that other threads may read, and partials of reductions, so far.
+  llvm::SmallPtrSet<void *, 8> visible;
+  unsigned numPartials = 0;
+
+  void emitPrologue(gpu::GPUFuncOp function);
+  void emitBuffers(Value scratch);
+  LogicalResult emitFlat();
+  LogicalResult emitRows();
+  void emitBarriers(unsigned number);
+  LogicalResult emitLoop(unsigned number);
+  LogicalResult emitSequential(const KernelLoop &loop,
+                               MutableArrayRef<Accumulator> accumulators);
+  SmallVector<Slot> &getKept();
+  LogicalResult emitSlots(const KernelLoop &loop,
+                          MutableArrayRef<Accumulator> accumulators);
+  LogicalResult emitVector(const KernelLoop &loop, Value vector,
+                           MutableArrayRef<Accumulator> accumulators);
+  LogicalResult emitMixed(KernelOp &op, Value vector);
+  void reduceThreads(MutableArrayRef<Accumulator> accumulators);
+  void noteBarrier(unsigned number);
+
+  bool isStored(Value tensor) override {
+    return schedule.buffers.contains(tensor) ||
+           !plan.tensors.find(tensor)->second.results.empty();
+  }
+  LaneValue loadOperand(KernelOp &op, OpOperand &operand,
+                        ArrayRef<Value> position, int64_t laneDim) override;
+  void storeResult(KernelOp &op, unsigned result, const LaneValue &lane,
+                   ArrayRef<Value> position, int64_t laneDim) override;
+
+  Value i32(int64_t value) {
+    return arith::ConstantIntOp::create(builder, loc, value, 32);
+  }
+  Value compare(arith::CmpIPredicate predicate, Value a, Value b) {
+    return arith::CmpIOp::create(builder, loc, predicate, a, b);
+  }
+  Value toIndex(Value value) {
+    return arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(),
+                                        value);
+  }
+  Value number(Type type, int64_t value) {
+    return arith::ConstantOp::create(builder, loc,
+                                     builder.getIntegerAttr(type, value));
+  }
+  /// Emits `body` under `condition`; always if it is null.
+  template <typename Body>
+  LogicalResult emitIf(Value condition, Body body) {
+    if (!condition)
+      return body();
+    auto branch = scf::IfOp::create(builder, loc, condition);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    return body();
+  }
+  SmallVector<Value> getPosition(const LoopShape &of, Value vector);
+
+  Type getPackedType(const LoopShape &of, Value tensor);
+  Value pack(const LaneValue &lane);
+  LaneValue unpack(Value packed, Value tensor);
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Operands and results
+//===----------------------------------------------------------------------===//
+
+LaneValue RowGenerator::loadOperand(KernelOp &op, OpOperand &operand,
+                                    ArrayRef<Value> position, int64_t laneDim) {
+  if (!slot || scalars.count(operand.get()))
+    return RowEmitter::loadOperand(op, operand, position, laneDim);
+  TensorAccess access{operand.get(),
+                      op.getCommonMap(op.op.getMatchingIndexingMap(&operand))};
+  if (auto found = slot->find(access); found != slot->end())
+    return found->second;
+  LaneValue lane = RowEmitter::loadOperand(op, operand, position, laneDim);
+  (*slot)[access] = lane;
+  return lane;
+}
+
+void RowGenerator::storeResult(KernelOp &op, unsigned result,
+                               const LaneValue &lane, ArrayRef<Value> position,
+                               int64_t laneDim) {
+  if (!isStored(op.op->getResult(result)))
+    return;
+  (void)emitIf(storeGuard, [&]() {
+    RowEmitter::storeResult(op, result, lane, position, laneDim);
+    return success();
+  });
+}
+
+/// Registers are 32 bits: narrow lanes are kept in pairs or fours.
+Type RowGenerator::getPackedType(const LoopShape &of, Value tensor) {
+  Type element = getElementTypeOrSelf(tensor.getType());
+  int64_t bits = of.width * element.getIntOrFloatBitWidth();
+  if (of.width == 1)
+    return element;
+  if (element.getIntOrFloatBitWidth() < 32 && bits % 32 == 0)
+    return VectorType::get({bits / 32}, builder.getI32Type());
+  return VectorType::get({of.width}, element);
+}
+
+Value RowGenerator::pack(const LaneValue &lane) {
+  Value value = emitter.toVector(lane);
+  Type element = getElementTypeOrSelf(value.getType());
+  int64_t bits = emitter.width * element.getIntOrFloatBitWidth();
+  if (emitter.width == 1 || element.getIntOrFloatBitWidth() >= 32 ||
+      bits % 32 != 0)
+    return value;
+  return LLVM::BitcastOp::create(
+      builder, loc, VectorType::get({bits / 32}, builder.getI32Type()), value);
+}
+
+LaneValue RowGenerator::unpack(Value packed, Value tensor) {
+  if (emitter.width == 1)
+    return {packed, false, nullptr};
+  Type type = emitter.getVectorType(getElementTypeOrSelf(tensor.getType()));
+  if (packed.getType() != type)
+    packed = LLVM::BitcastOp::create(builder, loc, type, packed);
+  return {packed, true, nullptr};
+}
+
+//===----------------------------------------------------------------------===//
+// Positions
+//===----------------------------------------------------------------------===//
+
+/// The position of the vector of number `vector` (an integer).
+SmallVector<Value> RowGenerator::getPosition(const LoopShape &of,
+                                             Value vector) {
+  SmallVector<Value> position(rowIndices);
+  Type type = vector.getType();
+  size_t numDims = plan.numRowDims;
+  for (const KernelLoop &loop : plan.loops)
+    numDims = std::max(numDims, plan.numRowDims + loop.sizes.size());
+  position.resize(numDims, emitter.constantIndex(0));
+  Value rest = vector;
+  for (size_t i = of.dims.size(); i-- > 0;) {
+    bool isLane = i + 1 == of.dims.size();
+    int64_t size =
+        isLane ? llvm::divideCeil(of.sizes[i], of.width) : of.sizes[i];
+    Value at = rest;
+    if (i > 0) {
+      at = arith::RemUIOp::create(builder, loc, rest, number(type, size));
+      rest = arith::DivUIOp::create(builder, loc, rest, number(type, size));
+    }
+    if (isLane)
+      at = arith::MulIOp::create(builder, loc, at, number(type, of.width));
+    position[of.dims[i]] = toIndex(at);
+  }
+  return position;
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+/// Combines what the threads of a row have.
+void RowGenerator::reduceThreads(MutableArrayRef<Accumulator> accumulators) {
+  auto combine = [&](unsigned i, Value a, Value b) {
+    return emitter.combine(accumulators[i].combiner.op, a, b);
+  };
+  for (auto [i, accumulator] : llvm::enumerate(accumulators))
+    accumulator.values.back() =
+        reduceInWarp(builder, loc, accumulator.values.back(),
+                     std::min<int64_t>(32, schedule.threadsPerRow),
+                     [&, i = i](Value a, Value b) { return combine(i, a, b); });
+  if (schedule.threadsPerRow <= 32)
+    return;
+  SmallVector<WarpPartial> partials;
+  for (Accumulator &accumulator : accumulators)
+    partials.push_back(
+        {accumulator.values.back(),
+         emitter.getIdentity(accumulator.combiner.op, accumulator.type)});
+  Value slots = LLVM::GEPOp::create(
+      builder, loc, shared.getType(), builder.getI8Type(), shared,
+      ArrayRef<LLVM::GEPArg>{int32_t(numPartials * schedule.getWarps() * 8)});
+  numPartials += partials.size();
+  SmallVector<Value> results = reduceWarps(
+      builder, loc, partials, schedule.getWarps(), thread, slots, combine);
+  for (auto [accumulator, result] : llvm::zip_equal(accumulators, results))
+    accumulator.values.back() = result;
+}
+
+//===----------------------------------------------------------------------===//
+// Loops over the columns of a row
+//===----------------------------------------------------------------------===//
+
+/// A barrier if the loop reads what other threads have written since the last.
+void RowGenerator::emitBarriers(unsigned number) {
+  bool needed = false;
+  const KernelLoop &loop = plan.loops[number];
+  const LoopShape &own = schedule.loops[number];
+  for (KernelOp *op : loop.ops)
+    forEachRead(plan, *op, [&](OpOperand &operand, TensorAccess access) {
+      KernelOp *producer = plan.tensors.find(access.first)->second.producer;
+      if (!producer || producer->loop == number ||
+          visible.contains(access.first.getAsOpaquePointer()))
+        return;
+      bool sameThread =
+          loop.kind != KernelOp::Kind::Mixed &&
+          plan.loops[producer->loop].kind != KernelOp::Kind::Mixed &&
+          !own.dims.empty() && own.sharesLike(schedule.loops[producer->loop]) &&
+          getWrite(*producer, cast<OpResult>(access.first).getResultNumber()) ==
+              access;
+      needed |= !sameThread;
+    });
+  if (!needed)
+    return;
+  gpu::BarrierOp::create(builder, loc);
+  noteBarrier(number);
+}
+
+/// All threads see what loops before `number` have written.
+void RowGenerator::noteBarrier(unsigned number) {
+  for (unsigned i = 0; i < number; ++i)
+    for (KernelOp *op : plan.loops[i].ops)
+      for (Value result : op->op->getResults())
+        visible.insert(result.getAsOpaquePointer());
+}
+
+LogicalResult
+RowGenerator::emitVector(const KernelLoop &loop, Value vector,
+                         MutableArrayRef<Accumulator> accumulators) {
+  emitter.width = shape->width;
+  if (loop.kind == KernelOp::Kind::Mixed)
+    return emitMixed(*loop.ops.front(), vector);
+  DenseMap<Value, LaneValue> tensors;
+  SmallVector<Value> position = getPosition(*shape, vector);
+  if (failed(emitStep(loop, position, shape->width, shape->getLaneDim(), 0,
+                      accumulators, tensors)))
+    return failure();
+  if (slot)
+    for (const TensorAccess &access : shape->keeps)
+      if (auto made = tensors.find(access.first); made != tensors.end())
+        (*slot)[access] = made->second;
+  return success();
+}
+
+LogicalResult RowGenerator::emitMixed(KernelOp &op, Value vector) {
+  MixedOrder order = getMixedOrder(op);
+  SmallVector<Value> position = getPosition(*shape, vector);
+  position.resize(op.rows.size() + op.columns.size());
+  SmallVector<Value> accumulators;
+  return emitMixedNest(op, order, order.numParallel, position, accumulators);
+}
+
+/// The slots of the loops that are shared like the present one.
+SmallVector<RowGenerator::Slot> &RowGenerator::getKept() {
+  for (auto &[like, slots] : kept)
+    if (like->sharesLike(*shape))
+      return slots;
+  kept.push_back({shape, SmallVector<Slot>(shape->slots)});
+  return kept.back().second;
+}
+
+LogicalResult
+RowGenerator::emitSlots(const KernelLoop &loop,
+                        MutableArrayRef<Accumulator> accumulators) {
+  int64_t threads = schedule.threadsPerRow;
+  emitter.width = shape->width;
+  if (!shape->unrolled) {
+    Value end = i32(shape->vectors);
+    if (hasRow)
+      end = arith::SelectOp::create(builder, loc, hasRow, end, i32(0));
+    SmallVector<Value> carried = tp::pack(accumulators);
+    auto each = scf::ForOp::create(builder, loc, threadOfRow, end, i32(threads),
+                                   carried);
+    OpBuilder::InsertionGuard guard(builder);
+    if (carried.empty())
+      builder.setInsertionPoint(each.getBody()->getTerminator());
+    else
+      builder.setInsertionPointToStart(each.getBody());
+    tp::unpack(accumulators, SmallVector<Value>(each.getRegionIterArgs()));
+    Slot own;
+    slot = loop.kind == KernelOp::Kind::Mixed ? nullptr : &own;
+    if (failed(emitVector(loop, each.getInductionVar(), accumulators)))
+      return failure();
+    slot = nullptr;
+    if (!carried.empty())
+      scf::YieldOp::create(builder, loc, tp::pack(accumulators));
+    tp::unpack(accumulators, SmallVector<Value>(each.getResults()));
+    return success();
+  }
+  SmallVector<Slot> &slots = getKept();
+  for (int64_t i = 0; i < shape->slots; ++i) {
+    Value vector = threadOfRow;
+    if (i > 0)
+      vector = arith::AddIOp::create(builder, loc, vector, i32(i * threads));
+    Value condition = hasRow;
+    if ((i + 1) * threads > shape->vectors) {
+      Value isThere =
+          compare(arith::CmpIPredicate::ult, vector, i32(shape->vectors));
+      condition = condition
+                      ? arith::AndIOp::create(builder, loc, condition, isThere)
+                            .getResult()
+                      : isThere;
+    }
+    // What earlier loops of this shape have kept, and what this one reads.
+    Slot &keeping = slots[i];
+    Slot own = keeping;
+    slot = &own;
+    auto keep = [&]() {
+      for (const TensorAccess &access : shape->keeps)
+        keeping[access] = own.lookup(access);
+    };
+    if (!condition) {
+      if (failed(emitVector(loop, vector, accumulators)))
+        return failure();
+      keep();
+      slot = nullptr;
+      continue;
+    }
+    SmallVector<Value> before = tp::pack(accumulators);
+    SmallVector<Type> types;
+    for (const TensorAccess &access : shape->keeps)
+      types.push_back(getPackedType(*shape, access.first));
+    llvm::append_range(types, TypeRange(ValueRange(before)));
+    auto branch = scf::IfOp::create(builder, loc, types, condition,
+                                    /*withElseRegion=*/!types.empty());
+    {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointToStart(branch.thenBlock());
+      if (failed(emitVector(loop, vector, accumulators)))
+        return failure();
+      if (!types.empty()) {
+        emitter.width = shape->width;
+        SmallVector<Value> yielded;
+        for (const TensorAccess &access : shape->keeps)
+          yielded.push_back(pack(own.lookup(access)));
+        llvm::append_range(yielded, tp::pack(accumulators));
+        scf::YieldOp::create(builder, loc, yielded);
+        builder.setInsertionPointToStart(branch.elseBlock());
+        SmallVector<Value> otherwise;
+        for (const TensorAccess &access : shape->keeps)
+          otherwise.push_back(LLVM::PoisonOp::create(
+              builder, loc, getPackedType(*shape, access.first)));
+        llvm::append_range(otherwise, before);
+        scf::YieldOp::create(builder, loc, otherwise);
+      }
+    }
+    slot = nullptr;
+    emitter.width = shape->width;
+    size_t numKept = shape->keeps.size();
+    for (auto [position, access] : llvm::enumerate(shape->keeps))
+      keeping[access] = unpack(branch.getResult(position), access.first);
+    tp::unpack(accumulators,
+               SmallVector<Value>(branch.getResults().drop_front(numKept)));
+  }
+  return success();
+}
+
+/// Every thread goes through the whole row; one of them stores.
+LogicalResult
+RowGenerator::emitSequential(const KernelLoop &loop,
+                             MutableArrayRef<Accumulator> accumulators) {
+  SmallVector<Value> carried = tp::pack(accumulators);
+  auto each = scf::ForOp::create(builder, loc, i32(0), i32(shape->vectors),
+                                 i32(1), carried);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(each.getBody());
+  tp::unpack(accumulators, SmallVector<Value>(each.getRegionIterArgs()));
+  if (failed(emitVector(loop, each.getInductionVar(), accumulators)))
+    return failure();
+  if (!carried.empty())
+    scf::YieldOp::create(builder, loc, tp::pack(accumulators));
+  tp::unpack(accumulators, SmallVector<Value>(each.getResults()));
+  return success();
+}
+
+LogicalResult RowGenerator::emitLoop(unsigned number) {
+  const KernelLoop &loop = plan.loops[number];
+  shape = &schedule.loops[number];
+  emitBarriers(number);
+  if (loop.kind == KernelOp::Kind::Mixed)
+    return emitSlots(loop, {});
+  SmallVector<Accumulator> accumulators;
+  for (KernelOp *op : loop.ops)
+    if (op->kind == KernelOp::Kind::Reduce)
+      llvm::append_range(accumulators, makeAccumulators(*op));
+  emitter.width = 1;
+  for (Accumulator &accumulator : accumulators) {
+    if (Operation *combiner = accumulator.combiner.op) {
+      accumulator.values.push_back(
+          emitter.getIdentity(combiner, accumulator.type));
+      continue;
+    }
+    OpOperand *init =
+        accumulator.op->op.getDpsInitOperand(accumulator.position);
+    accumulator.values.push_back(
+        loadOperand(*accumulator.op, *init, rowIndices, -1).value);
+  }
+  // A loop of one position is done by every thread of the row.
+  bool isShared = !shape->dims.empty() && !shape->sequential;
+  storeGuard = isShared ? Value() : isLeader;
+  LogicalResult result = shape->sequential ? emitSequential(loop, accumulators)
+                         : isShared ? emitSlots(loop, accumulators)
+                                    : emitVector(loop, i32(0), accumulators);
+  if (failed(result))
+    return failure();
+  if (isShared && !accumulators.empty()) {
+    reduceThreads(accumulators);
+    if (schedule.threadsPerRow > 32)
+      noteBarrier(number + 1);
+  }
+  storeGuard = isLeader;
+  for (Accumulator &accumulator : accumulators) {
+    SmallVector<Value> at(rowIndices);
+    at.append(accumulator.op->columns.size(), emitter.constantIndex(0));
+    if (failed(finish(accumulator, at)))
+      return failure();
+  }
+  storeGuard = nullptr;
+  return success();
+}
+
+LogicalResult RowGenerator::emitRows() {
+  Value block = arith::IndexCastUIOp::create(
+      builder, loc, builder.getI32Type(),
+      gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x));
+  threadOfRow = thread;
+  rowOfBlock = i32(0);
+  Value row = block;
+  int64_t rows = plan.getRowCount();
+  if (schedule.rowsPerBlock > 1) {
+    Value threads = i32(schedule.threadsPerRow);
+    threadOfRow = arith::RemUIOp::create(builder, loc, thread, threads);
+    rowOfBlock = arith::DivUIOp::create(builder, loc, thread, threads);
+    row =
+        arith::MulIOp::create(builder, loc, block, i32(schedule.rowsPerBlock));
+    row = arith::AddIOp::create(builder, loc, row, rowOfBlock);
+  }
+  isLeader = compare(arith::CmpIPredicate::eq, threadOfRow, i32(0));
+  if (rows % schedule.rowsPerBlock != 0 || rows == 0) {
+    hasRow = compare(arith::CmpIPredicate::ult, row, i32(rows));
+    row = arith::MinUIOp::create(builder, loc, row,
+                                 i32(std::max<int64_t>(0, rows - 1)));
+    isLeader = arith::AndIOp::create(builder, loc, isLeader, hasRow);
+  }
+  emitRowIndices(toIndex(row));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Flat kernels
+//===----------------------------------------------------------------------===//
+
+LogicalResult RowGenerator::emitFlat() {
+  const KernelLoop &loop = plan.loops.front();
+  shape = &schedule.loops.front();
+  int64_t total = schedule.gridBlocks * schedule.blockThreads * shape->width;
+  Type type =
+      total < (int64_t(1) << 31) ? builder.getI32Type() : builder.getI64Type();
+  Value block = arith::IndexCastUIOp::create(
+      builder, loc, type,
+      gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x));
+  Value own = arith::IndexCastUIOp::create(
+      builder, loc, type,
+      gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x));
+  Value vector = arith::MulIOp::create(builder, loc, block,
+                                       number(type, schedule.blockThreads));
+  vector = arith::AddIOp::create(builder, loc, vector, own);
+  rowIndices.assign(plan.rowSizes.size(), emitter.constantIndex(0));
+  Slot values;
+  slot = loop.kind == KernelOp::Kind::Mixed ? nullptr : &values;
+  Value end = number(type, shape->vectors);
+  Value isThere;
+  int64_t threads = schedule.gridBlocks * schedule.blockThreads;
+  if (shape->vectors != threads)
+    isThere = compare(arith::CmpIPredicate::ult, vector, end);
+  if (shape->vectors > 0 &&
+      failed(emitIf(isThere, [&]() { return emitVector(loop, vector, {}); })))
+    return failure();
+  if (shape->remainder == 0)
+    return success();
+  // The thread after the last whole vector does what is left.
+  Value isNext = compare(arith::CmpIPredicate::eq, vector, end);
+  return emitIf(isNext, [&]() -> LogicalResult {
+    int64_t at = shape->sizes.back() - shape->remainder;
+    for (int64_t part = shape->width / 2; part >= 1; part /= 2) {
+      if ((shape->remainder & part) == 0)
+        continue;
+      values.clear();
+      DenseMap<Value, LaneValue> tensors;
+      SmallVector<Value> position(rowIndices);
+      position.append(loop.sizes.size(), emitter.constantIndex(0));
+      position[shape->getLaneDim()] = emitter.constantIndex(at);
+      if (failed(emitStep(loop, position, part, shape->getLaneDim(), 0, {},
+                          tensors)))
+        return failure();
+      at += part;
+    }
+    return success();
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// The function
+//===----------------------------------------------------------------------===//
+
+void RowGenerator::emitBuffers(Value scratch) {
+  for (auto &[tensor, buffer] : schedule.buffers) {
+    Value base = shared;
+    if (!buffer.isShared) {
+      Type i64 = builder.getI64Type();
+      Value block = arith::IndexCastUIOp::create(
+          builder, loc, i64,
+          gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x));
+      Value offset = arith::MulIOp::create(
+          builder, loc, block, number(i64, schedule.scratchBytesPerBlock));
+      base = LLVM::GEPOp::create(builder, loc, scratch.getType(),
+                                 builder.getI8Type(), scratch,
+                                 ArrayRef<LLVM::GEPArg>{offset});
+    }
+    Value offset =
+        arith::MulIOp::create(builder, loc, rowOfBlock, i32(buffer.rowBytes));
+    offset = arith::AddIOp::create(builder, loc, offset, i32(buffer.offset));
+    auto type = cast<RankedTensorType>(tensor.getType());
+    memories[tensor] = {
+        LLVM::GEPOp::create(builder, loc, base.getType(), builder.getI8Type(),
+                            base, ArrayRef<LLVM::GEPArg>{offset}),
+        getStrides(type, plan.numRowDims), type.getElementType(), 16};
+  }
+}
+
+void RowGenerator::emitPrologue(gpu::GPUFuncOp function) {
+  for (auto [i, argument] : llvm::enumerate(kernel.getArguments())) {
+    Value own = function.getArgument(i);
+    if (auto type = dyn_cast<RankedTensorType>(argument.getType()))
+      memories[argument] = {own, getStrides(type), type.getElementType(),
+                            alignment.arguments[i]};
+    else
+      scalars[argument] = {
+          arith::IndexCastOp::create(builder, loc, builder.getIndexType(), own),
+          false, nullptr};
+  }
+  for (auto [i, result] : llvm::enumerate(kernel.getResultTypes())) {
+    auto type = cast<RankedTensorType>(result);
+    resultMemories.push_back(
+        {function.getArgument(kernel.getNumArguments() + i), getStrides(type),
+         type.getElementType(), alignment.results[i]});
+  }
+  for (auto &[value, info] : plan.tensors)
+    if (!info.results.empty())
+      memories[value] = resultMemories[info.results.front()];
+  emitConstants();
+  thread = arith::IndexCastUIOp::create(
+      builder, loc, builder.getI32Type(),
+      gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x));
+}
+
+FailureOr<gpu::GPUFuncOp> RowGenerator::run() {
+  MLIRContext *context = builder.getContext();
+  Type pointer = LLVM::LLVMPointerType::get(context);
+  SmallVector<Type> types;
+  for (Type type : kernel.getArgumentTypes()) {
+    if (!isa<RankedTensorType>(type) && !type.isIndex())
+      return kernel.emitOpError("expected tensors and indices as arguments of "
+                                "a kernel, got ")
+             << type;
+    types.push_back(type.isIndex() ? builder.getI64Type() : pointer);
+  }
+  types.append(kernel.getNumResults(), pointer);
+  bool hasScratch = schedule.scratchBytesPerBlock > 0;
+  if (hasScratch)
+    types.push_back(pointer);
+
+  builder.setInsertionPointToEnd(module.getBody());
+  LLVM::GlobalOp global;
+  if (schedule.sharedBytes > 0)
+    global = LLVM::GlobalOp::create(
+        builder, loc,
+        LLVM::LLVMArrayType::get(builder.getI8Type(), schedule.sharedBytes),
+        /*isConstant=*/false, LLVM::Linkage::Internal,
+        (kernel.getName() + "_shared").str(), Attribute(), /*alignment=*/16,
+        /*addrSpace=*/3);
+  auto function = gpu::GPUFuncOp::create(builder, loc, kernel.getName(),
+                                         builder.getFunctionType(types, {}));
+  function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
+                    builder.getUnitAttr());
+  function.setKnownBlockSizeAttr(
+      builder.getDenseI32ArrayAttr({int32_t(schedule.blockThreads), 1, 1}));
+  // No result's memory is an operand's: the planner of buffers sees to it.
+  for (auto [i, type] : llvm::enumerate(types)) {
+    if (type != pointer)
+      continue;
+    function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
+                        builder.getUnitAttr());
+    if (i < kernel.getNumArguments())
+      function.setArgAttr(i, LLVM::LLVMDialect::getReadonlyAttrName(),
+                          builder.getUnitAttr());
+  }
+  builder.setInsertionPointToStart(&function.getBody().front());
+  emitPrologue(function);
+  if (global)
+    shared = LLVM::AddressOfOp::create(builder, loc, global);
+  if (schedule.flat) {
+    if (failed(emitFlat()))
+      return failure();
+  } else {
+    if (failed(emitRows()))
+      return failure();
+    emitBuffers(hasScratch ? function.getArguments().back() : Value());
+    for (unsigned i = 0; i < plan.loops.size(); ++i)
+      if (failed(emitLoop(i)))
+        return failure();
+  }
+  gpu::ReturnOp::create(builder, loc);
+  return function;
+}
+
+FailureOr<gpu::GPUFuncOp> tp::generateGpuRows(func::FuncOp kernel,
+                                              const KernelPlan &plan,
+                                              const RowSchedule &schedule,
+                                              const KernelAlignment &alignment,
+                                              gpu::GPUModuleOp module) {
+  return RowGenerator(kernel, plan, schedule, alignment, module).run();
+}

@@ -1,0 +1,459 @@
+//===- RowSchedule.cpp - Threads for the rows of a kernel -----------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A kernel of one loop without reductions over a row is flat: all its elements
+// are shared among all threads. Otherwise a row has as many threads as its
+// longest loop has vectors, a warp while that gives each thread a few, then
+// several warps; what a later loop needs stays in registers while a thread has
+// enough of them.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowSchedule.h"
+
+#include "../RowEmitter.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tp;
+
+/// Threads of a warp.
+static constexpr int64_t warpThreads = 32;
+/// Most threads of a block: each has 128 registers then.
+static constexpr int64_t maxThreads = 512;
+/// Registers for values kept from loop to loop, of the 128.
+static constexpr int64_t maxKeptRegisters = 64;
+/// Slots that are unrolled though nothing is kept, and though something is.
+static constexpr int64_t unrolledSlots = 4;
+static constexpr int64_t maxSlots = 16;
+/// Bytes of the largest access, and most lanes.
+static constexpr int64_t accessBytes = 16;
+static constexpr int64_t maxLanes = 8;
+/// Blocks that fill a large device, with some to spare.
+static constexpr int64_t enoughBlocks = 256;
+/// Shared memory that a block has on every device without asking for more.
+static constexpr int64_t maxSharedBytes = 48 * 1024;
+
+void tp::forEachRead(const KernelPlan &plan, KernelOp &op,
+                     function_ref<void(OpOperand &, TensorAccess)> visit) {
+  for (OpOperand &operand : op.op->getOpOperands()) {
+    if (!isa<RankedTensorType>(operand.get().getType()) ||
+        op.op.getMatchingBlockArgument(&operand).use_empty())
+      continue;
+    const KernelTensor &tensor = plan.tensors.find(operand.get())->second;
+    if (tensor.splat || tensor.isEmpty || tensor.isRowScalar)
+      continue;
+    visit(operand, {operand.get(),
+                    op.getCommonMap(op.op.getMatchingIndexingMap(&operand))});
+  }
+}
+
+TensorAccess tp::getWrite(KernelOp &op, unsigned index) {
+  OpResult result = op.op->getResult(index);
+  return {result, op.getCommonMap(op.op.getIndexingMapMatchingResult(result))};
+}
+
+namespace {
+
+struct Scheduler {
+  const KernelPlan &plan;
+  RowSchedule &schedule;
+
+  unsigned getNumRows() const { return plan.numRowDims; }
+
+  //===--------------------------------------------------------------------===//
+  // Vectors
+  //===--------------------------------------------------------------------===//
+
+  /// Operations of all loops like `loop`, which are to have one shape.
+  SmallVector<KernelOp *> getGroup(const KernelLoop &loop) {
+    if (loop.kind == KernelOp::Kind::Mixed)
+      return loop.ops;
+    SmallVector<KernelOp *> ops;
+    for (const KernelLoop &other : plan.loops)
+      if (other.kind != KernelOp::Kind::Mixed && other.sizes == loop.sizes)
+        llvm::append_range(ops, other.ops);
+    return ops;
+  }
+
+  /// Linear offsets of all accesses.
+  SmallVector<AffineExpr> getOffsets(ArrayRef<KernelOp *> ops) {
+    SmallVector<AffineExpr> offsets;
+    auto add = [&](TensorAccess access) {
+      auto type = cast<RankedTensorType>(access.first.getType());
+      offsets.push_back(LaneEmitter::getOffset(
+          {nullptr, getStrides(type), type.getElementType()}, access.second));
+    };
+    for (KernelOp *op : ops) {
+      forEachRead(plan, *op,
+                  [&](OpOperand &, TensorAccess access) { add(access); });
+      for (unsigned i = 0; i < op->op->getNumResults(); ++i)
+        add(getWrite(*op, i));
+    }
+    return offsets;
+  }
+
+  /// True if an operation asks for its index in dimension `dim`.
+  static bool isIndexed(ArrayRef<KernelOp *> ops, unsigned dim) {
+    for (KernelOp *op : ops) {
+      unsigned domainDim = dim < op->rows.size()
+                               ? op->rows[dim]
+                               : op->columns[dim - op->rows.size()];
+      for (auto index : op->op.getBody()->getOps<linalg::IndexOp>())
+        if (index.getDim() == domainDim)
+          return true;
+    }
+    return false;
+  }
+
+  /// Merges dimensions that every access walks through as one.
+  void merge(LoopShape &shape, ArrayRef<KernelOp *> ops) {
+    SmallVector<AffineExpr> offsets = getOffsets(ops);
+    unsigned numDims = ops.front()->rows.size() + ops.front()->columns.size();
+    SmallVector<unsigned> dims;
+    SmallVector<int64_t> sizes;
+    for (unsigned i = shape.dims.size(); i-- > 0;) {
+      unsigned dim = shape.dims[i];
+      int64_t size = shape.sizes[i];
+      if (size == 1)
+        continue;
+      bool fits =
+          !dims.empty() && !isIndexed(ops, dim) && !isIndexed(ops, dims.back());
+      if (fits) {
+        MLIRContext *context = ops.front()->op.getContext();
+        AffineExpr outer = getAffineDimExpr(dim, context);
+        AffineExpr inner = getAffineDimExpr(dims.back(), context);
+        AffineExpr zero = getAffineConstantExpr(0, context);
+        SmallVector<AffineExpr> merged;
+        for (AffineExpr offset : offsets) {
+          AffineExpr alone = offset.replace(outer, zero);
+          AffineExpr both = simplifyAffineExpr(
+              alone.replace(inner, outer * sizes.back() + inner) - offset,
+              numDims, 0);
+          fits &= both == zero;
+          merged.push_back(simplifyAffineExpr(alone, numDims, 0));
+        }
+        if (fits) {
+          offsets = merged;
+          sizes.back() *= size;
+          continue;
+        }
+      }
+      dims.push_back(dim);
+      sizes.push_back(size);
+    }
+    shape.dims.assign(dims.rbegin(), dims.rend());
+    shape.sizes.assign(sizes.rbegin(), sizes.rend());
+  }
+
+  /// Lanes that fill the largest access of the narrowest tensor.
+  int64_t getMaxWidth(ArrayRef<KernelOp *> ops) {
+    int64_t bytes = accessBytes;
+    auto add = [&](Value tensor) {
+      bytes = std::min(bytes,
+                       getElementBytes(getElementTypeOrSelf(tensor.getType())));
+    };
+    for (KernelOp *op : ops) {
+      forEachRead(plan, *op, [&](OpOperand &operand, TensorAccess) {
+        add(operand.get());
+      });
+      for (auto extract : op->op.getBody()->getOps<tensor::ExtractOp>())
+        add(extract.getTensor());
+      for (Value result : op->op->getResults())
+        add(result);
+    }
+    return std::min(maxLanes, accessBytes / bytes);
+  }
+
+  /// Sets the number of vectors from dimensions, sizes and the lanes wanted.
+  static void setVectors(LoopShape &shape, int64_t width, bool mayRemain) {
+    shape.width = 1;
+    shape.vectors = 1;
+    for (int64_t size : shape.sizes)
+      shape.vectors *= size;
+    if (shape.sizes.empty())
+      return;
+    int64_t lanes = shape.sizes.back();
+    if (!mayRemain || shape.sizes.size() > 1)
+      width = std::min(width, lanes & -lanes);
+    shape.width = width;
+    shape.remainder = shape.sizes.size() == 1 ? lanes % width : 0;
+    shape.vectors = shape.vectors / lanes * (lanes / width);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Flat kernels
+  //===--------------------------------------------------------------------===//
+
+  bool isFlat() {
+    if (plan.loops.size() != 1)
+      return false;
+    return plan.loops.front().kind != KernelOp::Kind::Reduce &&
+           llvm::none_of(plan.loops.front().ops, [](KernelOp *op) {
+             return op->kind == KernelOp::Kind::Reduce;
+           });
+  }
+
+  void addRowDims(LoopShape &shape) {
+    for (auto [i, size] : llvm::enumerate(plan.rowSizes)) {
+      shape.dims.push_back(i);
+      shape.sizes.push_back(size);
+    }
+  }
+
+  /// Column dimensions of a Mixed operation's result, lanes last.
+  static void addParallelColumns(LoopShape &shape, KernelOp &op) {
+    RowEmitter::MixedOrder order = RowEmitter::getMixedOrder(op);
+    for (unsigned column :
+         ArrayRef(order.columns).take_front(order.numParallel)) {
+      shape.dims.push_back(op.rows.size() + column);
+      shape.sizes.push_back(op.columnSizes[column]);
+    }
+  }
+
+  void buildFlat() {
+    const KernelLoop &loop = plan.loops.front();
+    LoopShape &shape = schedule.loops.emplace_back();
+    addRowDims(shape);
+    int64_t width = getMaxWidth(loop.ops);
+    if (loop.kind == KernelOp::Kind::Mixed) {
+      addParallelColumns(shape, *loop.ops.front());
+      setVectors(shape, width, /*mayRemain=*/false);
+      // Each output is much work: rather more threads than wide ones.
+      while (shape.width > 1 && shape.vectors < enoughBlocks * warpThreads)
+        setVectors(shape, shape.width / 2, /*mayRemain=*/false);
+    } else {
+      for (auto [i, size] : llvm::enumerate(loop.sizes)) {
+        shape.dims.push_back(getNumRows() + i);
+        shape.sizes.push_back(size);
+      }
+      merge(shape, getGroup(loop));
+      setVectors(shape, width, /*mayRemain=*/true);
+    }
+    int64_t threads = shape.vectors + (shape.remainder != 0);
+    schedule.flat = true;
+    schedule.blockThreads = threads > enoughBlocks * 256 ? 256 : 128;
+    schedule.gridBlocks =
+        std::max<int64_t>(1, llvm::divideCeil(threads, schedule.blockThreads));
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Rows
+  //===--------------------------------------------------------------------===//
+
+  static bool isSequential(const KernelLoop &loop) {
+    return llvm::any_of(loop.ops, [](KernelOp *op) {
+      if (op->kind != KernelOp::Kind::Reduce)
+        return false;
+      for (unsigned i = 0; i < op->op.getNumDpsInits(); ++i)
+        if (!findCombiner(op->op, i).op)
+          return true;
+      return false;
+    });
+  }
+
+  void shapeLoop(const KernelLoop &loop) {
+    LoopShape &shape = schedule.loops.emplace_back();
+    if (loop.kind == KernelOp::Kind::Mixed) {
+      addParallelColumns(shape, *loop.ops.front());
+      setVectors(shape, getMaxWidth(loop.ops), /*mayRemain=*/false);
+      shape.unrolled = false;
+      return;
+    }
+    for (auto [i, size] : llvm::enumerate(loop.sizes)) {
+      shape.dims.push_back(getNumRows() + i);
+      shape.sizes.push_back(size);
+    }
+    merge(shape, getGroup(loop));
+    shape.sequential = !loop.sizes.empty() && isSequential(loop);
+    setVectors(shape, shape.sequential ? 1 : getMaxWidth(getGroup(loop)),
+               /*mayRemain=*/false);
+  }
+
+  /// Threads for rows of `vectors`: a few vectors each, the last slot full if
+  /// possible.
+  static int64_t chooseThreads(int64_t vectors) {
+    if (vectors <= warpThreads)
+      return llvm::PowerOf2Ceil(vectors);
+    if (vectors <= 4 * warpThreads)
+      return warpThreads;
+    int64_t best = maxThreads;
+    double bestCost = 1e9;
+    for (int64_t slots = 1; slots <= 8; ++slots) {
+      int64_t threads =
+          llvm::alignTo(llvm::divideCeil(vectors, slots), warpThreads);
+      if (threads > maxThreads || threads < 2 * warpThreads)
+        continue;
+      double waste = double(threads * slots - vectors) / vectors;
+      double cost = 4 * waste + 0.3 * std::abs(slots - 2) +
+                    (threads * slots == vectors ? 0 : 0.2);
+      if (cost < bestCost) {
+        best = threads;
+        bestCost = cost;
+      }
+    }
+    return best;
+  }
+
+  void chooseGeometry() {
+    int64_t vectors = 1;
+    for (const LoopShape &shape : schedule.loops)
+      if (!shape.sequential)
+        vectors = std::max(vectors, shape.vectors);
+    int64_t rows = plan.getRowCount();
+    schedule.threadsPerRow = chooseThreads(vectors);
+    schedule.blockThreads = schedule.threadsPerRow;
+    if (schedule.threadsPerRow <= warpThreads) {
+      schedule.blockThreads = 4 * warpThreads;
+      auto blocks = [&]() {
+        return llvm::divideCeil(rows * schedule.threadsPerRow,
+                                schedule.blockThreads);
+      };
+      while (schedule.blockThreads > warpThreads &&
+             int64_t(blocks()) < enoughBlocks)
+        schedule.blockThreads /= 2;
+    }
+    schedule.rowsPerBlock = schedule.blockThreads / schedule.threadsPerRow;
+    schedule.gridBlocks =
+        std::max<int64_t>(1, llvm::divideCeil(rows, schedule.rowsPerBlock));
+    for (LoopShape &shape : schedule.loops) {
+      shape.slots = llvm::divideCeil(shape.vectors, schedule.threadsPerRow);
+      shape.unrolled &= shape.slots <= unrolledSlots;
+    }
+  }
+
+  /// Registers that a thread needs to keep an access of `shape`.
+  static int64_t getRegisters(const LoopShape &shape, Value tensor) {
+    Type element = getElementTypeOrSelf(tensor.getType());
+    return shape.slots *
+           llvm::divideCeil(shape.width * getElementBytes(element), 4);
+  }
+
+  /// Chooses what stays in registers.
+  void chooseKept() {
+    struct Candidate {
+      TensorAccess access;
+      unsigned first;
+      bool isMade;
+    };
+    SmallVector<Candidate> candidates;
+    auto find = [&](TensorAccess access, const LoopShape &shape) {
+      return llvm::find_if(candidates, [&](const Candidate &candidate) {
+        return candidate.access == access &&
+               schedule.loops[candidate.first].sharesLike(shape);
+      });
+    };
+    SmallVector<std::pair<bool, unsigned>> order;
+    for (auto [number, loop] : llvm::enumerate(plan.loops)) {
+      LoopShape &shape = schedule.loops[number];
+      if (loop.kind == KernelOp::Kind::Mixed || shape.sequential ||
+          shape.dims.empty() || shape.slots > maxSlots)
+        continue;
+      for (KernelOp *op : loop.ops) {
+        forEachRead(plan, *op, [&](OpOperand &, TensorAccess access) {
+          auto found = find(access, shape);
+          bool moves = access.second.isFunctionOfDim(shape.getLaneDim());
+          if (found == candidates.end()) {
+            if (moves && !plan.tensors.find(access.first)->second.producer)
+              candidates.push_back({access, unsigned(number), false});
+          } else if (found->first != number) {
+            order.push_back({!found->isMade, found - candidates.begin()});
+          }
+        });
+        if (op->kind != KernelOp::Kind::Map)
+          continue;
+        for (unsigned i = 0; i < op->op->getNumResults(); ++i)
+          candidates.push_back({getWrite(*op, i), unsigned(number), true});
+      }
+    }
+    // What would have to be written and read comes before what is only read.
+    llvm::sort(order);
+    int64_t registers = 0;
+    for (auto [late, index] : order) {
+      const Candidate &candidate = candidates[index];
+      LoopShape &shape = schedule.loops[candidate.first];
+      int64_t own = getRegisters(shape, candidate.access.first);
+      if (schedule.kept.contains(candidate.access) ||
+          registers + own > maxKeptRegisters)
+        continue;
+      registers += own;
+      schedule.kept.insert(candidate.access);
+      shape.keeps.push_back(candidate.access);
+      for (auto [other, loop] : llvm::zip_equal(schedule.loops, plan.loops))
+        if (loop.kind != KernelOp::Kind::Mixed && other.sharesLike(shape))
+          other.unrolled = true;
+    }
+  }
+
+  /// True if loop `number` reads `access`, made in an earlier loop, from a
+  /// register.
+  bool isKept(TensorAccess access, unsigned number) {
+    if (!schedule.kept.contains(access) ||
+        plan.loops[number].kind == KernelOp::Kind::Mixed)
+      return false;
+    const KernelTensor &tensor = plan.tensors.find(access.first)->second;
+    return !tensor.producer || schedule.loops[tensor.producer->loop].sharesLike(
+                                   schedule.loops[number]);
+  }
+
+  void placeBuffers() {
+    int64_t reductions = 0;
+    if (schedule.blockThreads > warpThreads && schedule.rowsPerBlock == 1)
+      for (auto [number, loop] : llvm::enumerate(plan.loops))
+        for (KernelOp *op : loop.ops)
+          if (op->kind == KernelOp::Kind::Reduce &&
+              !schedule.loops[number].sequential &&
+              !schedule.loops[number].dims.empty())
+            reductions += op->op.getNumDpsInits();
+    schedule.sharedBytes =
+        llvm::alignTo(reductions * schedule.getWarps() * 8, 16);
+    for (auto [number, loop] : llvm::enumerate(plan.loops))
+      for (KernelOp *op : loop.ops)
+        forEachRead(
+            plan, *op,
+            [&, number = number](OpOperand &operand, TensorAccess access) {
+              const KernelTensor &tensor =
+                  plan.tensors.find(access.first)->second;
+              if (!tensor.producer || tensor.producer->loop == number ||
+                  !tensor.results.empty() || isKept(access, number) ||
+                  schedule.buffers.contains(access.first))
+                return;
+              auto type = cast<RankedTensorType>(access.first.getType());
+              int64_t bytes = getElementBytes(type.getElementType());
+              for (int64_t size : type.getShape().drop_front(plan.numRowDims))
+                bytes *= size;
+              bytes = llvm::alignTo(bytes, 16);
+              int64_t total = bytes * schedule.rowsPerBlock;
+              bool isShared = schedule.sharedBytes + total <= maxSharedBytes;
+              int64_t &used = isShared ? schedule.sharedBytes
+                                       : schedule.scratchBytesPerBlock;
+              schedule.buffers[access.first] = {isShared, used, bytes};
+              used += total;
+            });
+    schedule.scratchBytesPerBlock =
+        llvm::alignTo(schedule.scratchBytesPerBlock, 64);
+  }
+
+  void buildRows() {
+    for (const KernelLoop &loop : plan.loops)
+      shapeLoop(loop);
+    chooseGeometry();
+    chooseKept();
+    placeBuffers();
+  }
+};
+
+} // namespace
+
+RowSchedule RowSchedule::build(const KernelPlan &plan) {
+  RowSchedule schedule;
+  Scheduler scheduler{plan, schedule};
+  if (scheduler.isFlat())
+    scheduler.buildFlat();
+  else
+    scheduler.buildRows();
+  return schedule;
+}

@@ -1,0 +1,460 @@
+//===- RowEmitter.cpp - What row kernels of all targets share -------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See RowEmitter.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RowEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace tp;
+
+Combiner tp::findCombiner(linalg::GenericOp op, unsigned position) {
+  Block *body = op.getBody();
+  Value accumulator = body->getArgument(op.getNumDpsInputs() + position);
+  Value yielded = body->getTerminator()->getOperand(position);
+  Operation *combiner = yielded.getDefiningOp();
+  if (!combiner || combiner->getNumOperands() != 2 ||
+      !accumulator.hasOneUse() || *accumulator.user_begin() != combiner ||
+      !yielded.hasOneUse())
+    return {};
+  if (!isa<arith::AddFOp, arith::MulFOp, arith::MaximumFOp, arith::MinimumFOp,
+           arith::MaxNumFOp, arith::MinNumFOp, arith::AddIOp, arith::MulIOp,
+           arith::OrIOp, arith::AndIOp, arith::XOrIOp, arith::MaxSIOp,
+           arith::MinSIOp, arith::MaxUIOp, arith::MinUIOp>(combiner) ||
+      yielded.getType().isIndex())
+    return {};
+  Value other = combiner->getOperand(combiner->getOperand(0) == accumulator);
+  return {combiner, other};
+}
+
+/// Converts between a narrow float and f32.
+Value RowEmitter::toType(Value value, Type type) {
+  if (getElementTypeOrSelf(value.getType()) == type)
+    return value;
+  return type.isF32() ? emitter.widen(value) : emitter.narrow(value, type);
+}
+
+FailureOr<TensorMemory> RowEmitter::findMemory(Value tensor) {
+  auto found = memories.find(tensor);
+  if (found != memories.end())
+    return found->second;
+  return kernel.emitOpError("reads a tensor by computed indices that is made "
+                            "in the same kernel");
+}
+
+LogicalResult RowEmitter::emitFor(
+    int64_t begin, int64_t end, int64_t step, SmallVectorImpl<Value> &carried,
+    function_ref<LogicalResult(Value, SmallVectorImpl<Value> &)> body) {
+  if (begin >= end)
+    return success();
+  if (begin + step >= end)
+    return body(emitter.constantIndex(begin), carried);
+  auto loop = scf::ForOp::create(builder, loc, emitter.constantIndex(begin),
+                                 emitter.constantIndex(end),
+                                 emitter.constantIndex(step), carried);
+  OpBuilder::InsertionGuard guard(builder);
+  if (carried.empty())
+    builder.setInsertionPoint(loop.getBody()->getTerminator());
+  else
+    builder.setInsertionPointToStart(loop.getBody());
+  SmallVector<Value> inside(loop.getRegionIterArgs());
+  if (failed(body(loop.getInductionVar(), inside)))
+    return failure();
+  if (!carried.empty())
+    scf::YieldOp::create(builder, loc, inside);
+  carried.assign(loop.getResults().begin(), loop.getResults().end());
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Operands and results
+//===----------------------------------------------------------------------===//
+
+LaneValue RowEmitter::loadOperand(KernelOp &op, OpOperand &operand,
+                                  ArrayRef<Value> position, int64_t laneDim) {
+  Value tensor = operand.get();
+  if (auto found = scalars.find(tensor); found != scalars.end())
+    return found->second;
+  const TensorMemory &memory = memories.find(tensor)->second;
+  AffineMap map = op.getCommonMap(op.op.getMatchingIndexingMap(&operand));
+  return emitter.load(memory, LaneEmitter::getOffset(memory, map), position,
+                      laneDim);
+}
+
+void RowEmitter::storeResult(KernelOp &op, unsigned result,
+                             const LaneValue &lane, ArrayRef<Value> position,
+                             int64_t laneDim) {
+  OpResult value = op.op->getResult(result);
+  const KernelTensor &info = plan.tensors.find(value)->second;
+  AffineMap map = op.getCommonMap(op.op.getIndexingMapMatchingResult(value));
+  auto put = [&](const TensorMemory &memory) {
+    emitter.store(lane, memory, LaneEmitter::getOffset(memory, map), position,
+                  laneDim);
+  };
+  if (info.results.empty() && isStored(value))
+    put(memories.find(value)->second);
+  for (unsigned index : info.results)
+    put(resultMemories[index]);
+}
+
+/// Emits the body of `op` for one position; `tensors` are values made at this
+/// position, `lanes` receives the block's values.
+LogicalResult RowEmitter::emitOp(KernelOp &op, ArrayRef<Value> position,
+                                 DenseMap<Value, LaneValue> &tensors,
+                                 DenseMap<Value, LaneValue> &lanes,
+                                 int64_t laneDim, Operation *skip) {
+  Block *body = op.op.getBody();
+  for (OpOperand &operand : op.op->getOpOperands()) {
+    BlockArgument argument = body->getArgument(operand.getOperandNumber());
+    if (lanes.count(argument) || argument.use_empty())
+      continue;
+    auto made = tensors.find(operand.get());
+    if (made != tensors.end())
+      lanes[argument] = made->second;
+    else if (skip == nullptr || !op.op.isDpsInit(&operand))
+      lanes[argument] = loadOperand(op, operand, position, laneDim);
+  }
+  SmallVector<LaneValue> indices(op.op.getNumLoops());
+  for (unsigned dim = 0; dim < indices.size(); ++dim) {
+    indices[dim] = {emitter.constantIndex(0), false, nullptr};
+    auto setIndex = [&](size_t i) {
+      indices[dim] = int64_t(i) == laneDim
+                         ? emitter.makeConsecutive(position[i])
+                         : LaneValue{position[i], false, nullptr};
+    };
+    for (auto [i, row] : llvm::enumerate(op.rows))
+      if (row == dim)
+        setIndex(i);
+    for (auto [i, column] : llvm::enumerate(op.columns))
+      if (column == dim)
+        setIndex(op.rows.size() + i);
+  }
+  return emitter.emitBody(
+      *body, lanes, indices, [&](Value tensor) { return findMemory(tensor); },
+      skip);
+}
+
+/// The lane that `value` (in the body or outside) has.
+static LaneValue findLane(const DenseMap<Value, LaneValue> &lanes,
+                          Value value) {
+  auto found = lanes.find(value);
+  return found == lanes.end() ? LaneValue{value, false, nullptr}
+                              : found->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+SmallVector<Accumulator> RowEmitter::makeAccumulators(KernelOp &op) {
+  SmallVector<Accumulator> result;
+  for (unsigned i = 0; i < op.op.getNumDpsInits(); ++i) {
+    Accumulator accumulator{&op, i, findCombiner(op.op, i), nullptr, {}};
+    Type element = op.op.getDpsInits()[i].getType();
+    element = getElementTypeOrSelf(element);
+    bool isNarrow = element.isBF16() || element.isF16();
+    accumulator.type = accumulator.combiner.op && isNarrow
+                           ? Type(builder.getF32Type())
+                           : element;
+    result.push_back(accumulator);
+  }
+  // A body whose accumulators depend on each other is done element by element.
+  if (llvm::any_of(result, [](auto &a) { return !a.combiner.op; }))
+    for (Accumulator &accumulator : result) {
+      accumulator.combiner = {};
+      accumulator.type =
+          getElementTypeOrSelf(op.op.getDpsInits()[accumulator.position]);
+    }
+  return result;
+}
+
+/// Combines what is left of an accumulator, adds the initial value once, and
+/// puts the result where it belongs.
+LogicalResult RowEmitter::finish(Accumulator &accumulator,
+                                 ArrayRef<Value> position) {
+  KernelOp &op = *accumulator.op;
+  OpResult result = op.op->getResult(accumulator.position);
+  Type element = getElementTypeOrSelf(result.getType());
+  Value value = accumulator.values.back();
+  emitter.width = 1;
+  if (Operation *combiner = accumulator.combiner.op) {
+    SmallVector<Value> vectors(ArrayRef(accumulator.values).drop_back());
+    while (vectors.size() > 1) {
+      SmallVector<Value> next;
+      for (size_t i = 0; i + 1 < vectors.size(); i += 2)
+        next.push_back(emitter.combine(combiner, vectors[i], vectors[i + 1]));
+      if (vectors.size() % 2)
+        next.push_back(vectors.back());
+      vectors = next;
+    }
+    if (!vectors.empty())
+      value = emitter.combine(combiner, emitter.reduce(combiner, vectors[0]),
+                              value);
+    OpOperand *init = op.op.getDpsInitOperand(accumulator.position);
+    LaneValue initial = loadOperand(op, *init, position, -1);
+    value = emitter.combine(combiner, toType(initial.value, accumulator.type),
+                            value);
+    value = toType(value, element);
+  }
+  LaneValue lane{value, false, nullptr};
+  if (plan.tensors.find(result)->second.isRowScalar)
+    scalars[result] = lane;
+  storeResult(op, accumulator.position, lane, position, -1);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Shared loops
+//===----------------------------------------------------------------------===//
+
+LogicalResult RowEmitter::emitStep(const KernelLoop &loop,
+                                   ArrayRef<Value> position, int64_t width,
+                                   int64_t laneDim, unsigned accumulatorIndex,
+                                   MutableArrayRef<Accumulator> accumulators,
+                                   DenseMap<Value, LaneValue> &tensors) {
+  emitter.width = width;
+  for (KernelOp *op : loop.ops) {
+    DenseMap<Value, LaneValue> lanes(scalars);
+    Operation *terminator = op->op.getBody()->getTerminator();
+    if (op->kind == KernelOp::Kind::Map) {
+      if (failed(emitOp(*op, position, tensors, lanes, laneDim, nullptr)))
+        return failure();
+      for (auto [i, yielded] : llvm::enumerate(terminator->getOperands())) {
+        LaneValue lane = findLane(lanes, yielded);
+        Value result = op->op->getResult(i);
+        tensors[result] = lane;
+        if (plan.tensors.find(result)->second.isRowScalar && !lane.isVector)
+          scalars[result] = {lane.value, false, nullptr};
+        if (isStored(result))
+          storeResult(*op, i, lane, position, laneDim);
+      }
+      continue;
+    }
+    SmallVector<Accumulator *> own;
+    for (Accumulator &accumulator : accumulators)
+      if (accumulator.op == op)
+        own.push_back(&accumulator);
+    bool combines = own.front()->combiner.op != nullptr;
+    if (!combines)
+      for (Accumulator *accumulator : own)
+        lanes[op->op.getBody()->getArgument(op->op.getNumDpsInputs() +
+                                            accumulator->position)] = {
+            accumulator->values.back(), false, nullptr};
+    // With a combiner the accumulator is no operand of what is emitted: the
+    // combining operations are left out and done on the accumulators.
+    Operation *skip = combines ? own.front()->combiner.op : nullptr;
+    if (combines && own.size() > 1) {
+      // Several independent reductions: leave each combiner out in turn.
+      for (Accumulator *accumulator : own)
+        lanes[op->op.getBody()->getArgument(op->op.getNumDpsInputs() +
+                                            accumulator->position)] = {
+            emitter.getIdentity(accumulator->combiner.op,
+                                accumulator->combiner.other.getType()),
+            false, nullptr};
+      skip = nullptr;
+    }
+    if (failed(emitOp(*op, position, tensors, lanes, laneDim, skip)))
+      return failure();
+    for (Accumulator *accumulator : own) {
+      if (!combines) {
+        accumulator->values.back() =
+            findLane(lanes, terminator->getOperand(accumulator->position))
+                .value;
+        continue;
+      }
+      Operation *combiner = accumulator->combiner.op;
+      Value value =
+          emitter.toVector(findLane(lanes, accumulator->combiner.other));
+      value = toType(value, accumulator->type);
+      bool isFull = accumulatorIndex + 1 < accumulator->values.size();
+      Value &into = isFull ? accumulator->values[accumulatorIndex]
+                           : accumulator->values.back();
+      if (!isFull)
+        value = emitter.reduce(combiner, value);
+      into = emitter.combine(combiner, into, value);
+    }
+  }
+  return success();
+}
+
+SmallVector<Value> tp::pack(ArrayRef<Accumulator> accumulators) {
+  SmallVector<Value> values;
+  for (const Accumulator &accumulator : accumulators)
+    llvm::append_range(values, accumulator.values);
+  return values;
+}
+
+void tp::unpack(MutableArrayRef<Accumulator> accumulators,
+                ArrayRef<Value> values) {
+  for (Accumulator &accumulator : accumulators)
+    for (Value &value : accumulator.values) {
+      value = values.front();
+      values = values.drop_front();
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// Mixed loops: parallel columns outside, reductions inside
+//===----------------------------------------------------------------------===//
+
+LogicalResult RowEmitter::emitMixedNest(KernelOp &op, const MixedOrder &order,
+                                        unsigned depth,
+                                        SmallVector<Value> &position,
+                                        SmallVector<Value> &accumulators) {
+  size_t numRows = op.rows.size();
+  int64_t laneDim =
+      order.laneColumn < 0 ? -1 : int64_t(numRows) + order.laneColumn;
+  if (depth == order.numParallel) {
+    accumulators.clear();
+    for (unsigned i = 0; i < op.op.getNumDpsInits(); ++i)
+      accumulators.push_back(emitter.toVector(
+          loadOperand(op, *op.op.getDpsInitOperand(i), position, laneDim)));
+  }
+  auto finishParallel = [&]() {
+    for (auto [i, value] : llvm::enumerate(accumulators))
+      storeResult(op, i, {value, emitter.width != 1, nullptr}, position,
+                  laneDim);
+  };
+  if (depth == order.columns.size()) {
+    DenseMap<Value, LaneValue> tensors, lanes(scalars);
+    Block *body = op.op.getBody();
+    for (auto [i, value] : llvm::enumerate(accumulators))
+      lanes[body->getArgument(op.op.getNumDpsInputs() + i)] = {
+          value, emitter.width != 1, nullptr};
+    if (failed(emitOp(op, position, tensors, lanes, laneDim, nullptr)))
+      return failure();
+    for (auto [i, yielded] :
+         llvm::enumerate(body->getTerminator()->getOperands()))
+      accumulators[i] = emitter.toVector(findLane(lanes, yielded));
+    if (order.columns.size() == order.numParallel)
+      finishParallel();
+    return success();
+  }
+  unsigned column = order.columns[depth];
+  int64_t size = op.columnSizes[column];
+  bool isReduction = depth >= order.numParallel;
+  auto body = [&](Value index,
+                  SmallVectorImpl<Value> &carried) -> LogicalResult {
+    position[numRows + column] = index;
+    SmallVector<Value> inside(carried.begin(), carried.end());
+    if (failed(emitMixedNest(op, order, depth + 1, position, inside)))
+      return failure();
+    if (isReduction)
+      carried.assign(inside.begin(), inside.end());
+    return success();
+  };
+  if (isReduction) {
+    if (failed(emitFor(0, size, 1, accumulators, body)))
+      return failure();
+    if (depth == order.numParallel)
+      finishParallel();
+    return success();
+  }
+  SmallVector<Value> none;
+  if (int64_t(column) != order.laneColumn)
+    return emitFor(0, size, 1, none, body);
+  int64_t at = size / fullWidth * fullWidth;
+  emitter.width = fullWidth;
+  if (failed(emitFor(0, at, fullWidth, none, body)))
+    return failure();
+  for (int64_t part = fullWidth / 2; part >= 1; part /= 2)
+    if (at + part <= size) {
+      emitter.width = part;
+      if (failed(body(emitter.constantIndex(at), none)))
+        return failure();
+      at += part;
+    }
+  return success();
+}
+
+SmallVector<int64_t> tp::getStrides(RankedTensorType type, unsigned dropped) {
+  SmallVector<int64_t> strides(type.getRank(), 0);
+  int64_t stride = 1;
+  for (int64_t dim = type.getRank() - 1; dim >= int64_t(dropped); --dim) {
+    strides[dim] = stride;
+    stride *= type.getDimSize(dim);
+  }
+  return strides;
+}
+
+RowEmitter::MixedOrder RowEmitter::getMixedOrder(KernelOp &op) {
+  MixedOrder order;
+  auto iterators = op.op.getIteratorTypesArray();
+  SmallVector<unsigned> reductions;
+  for (auto [i, dim] : llvm::enumerate(op.columns))
+    (iterators[dim] == utils::IteratorType::parallel ? order.columns
+                                                     : reductions)
+        .push_back(i);
+  // Lanes go along the last column of the result.
+  AffineMap map =
+      op.getCommonMap(op.op.getIndexingMapMatchingResult(op.op->getResult(0)));
+  for (AffineExpr expr : map.getResults())
+    if (auto dim = dyn_cast<AffineDimExpr>(expr);
+        dim && dim.getPosition() >= op.rows.size())
+      order.laneColumn = dim.getPosition() - op.rows.size();
+  // The column of the lanes innermost among the parallel ones.
+  llvm::erase(order.columns, unsigned(order.laneColumn));
+  if (order.laneColumn >= 0)
+    order.columns.push_back(order.laneColumn);
+  order.numParallel = order.columns.size();
+  llvm::append_range(order.columns, reductions);
+  return order;
+}
+
+//===----------------------------------------------------------------------===//
+// Around the loops
+//===----------------------------------------------------------------------===//
+
+void RowEmitter::emitConstants() {
+  for (auto &[value, info] : plan.tensors) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    if (!type)
+      continue;
+    if (info.splat) {
+      auto elements = cast<DenseElementsAttr>(
+          cast<arith::ConstantOp>(info.splat.getDefiningOp()).getValue());
+      auto attr = cast<TypedAttr>(elements.getSplatValue<Attribute>());
+      scalars[value] = {arith::ConstantOp::create(builder, loc, attr), false,
+                        nullptr};
+    } else if (info.isEmpty) {
+      // An accumulator that starts from nothing in particular.
+      scalars[value] = {
+          arith::ConstantOp::create(
+              builder, loc,
+              cast<TypedAttr>(builder.getZeroAttr(type.getElementType()))),
+          false, nullptr};
+    }
+  }
+  // Scalars of the function itself.
+  for (Operation &op : kernel.getBody().front().without_terminator()) {
+    if (op.getNumResults() != 1 ||
+        isa<RankedTensorType>(op.getResult(0).getType()))
+      continue;
+    IRMapping mapping;
+    for (Value operand : op.getOperands())
+      mapping.map(operand, scalars.lookup(operand).value);
+    scalars[op.getResult(0)] = {builder.clone(op, mapping)->getResult(0), false,
+                                nullptr};
+  }
+}
+
+void RowEmitter::emitRowIndices(Value row) {
+  // Last varies fastest.
+  rowIndices.assign(plan.rowSizes.size(), nullptr);
+  Value rest = row;
+  for (int64_t i = plan.rowSizes.size() - 1; i > 0; --i) {
+    Value size = emitter.constantIndex(plan.rowSizes[i]);
+    rowIndices[i] = arith::RemUIOp::create(builder, loc, rest, size);
+    rest = arith::DivUIOp::create(builder, loc, rest, size);
+  }
+  if (!rowIndices.empty())
+    rowIndices[0] = rest;
+}
