@@ -42,6 +42,10 @@ public:
   /// names the ledger entry that this rank is in.
   virtual Status await(CUstream_st *stream) = 0;
 
+  /// Gives every rank all ranks' bytes, in their order.
+  virtual Expected<std::vector<std::string>>
+  exchange(const std::string &bytes) = 0;
+
   /// Device memory that attach allocated; what NCCL takes for itself is not
   /// known.
   virtual int64_t deviceBytes() const = 0;

@@ -3,98 +3,32 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Memory of a rank, and the functions that compiled code calls.
+// What ranks on hosts and on devices have in common.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Rank.h"
 
-#include "Parallel.h"
+#include "HostRank.h"
+
+#ifdef TPRT_HAS_CUDA
+#include "../cuda/CudaRank.h"
+#endif
 
 using namespace tprt;
 
-//===----------------------------------------------------------------------===//
-// The function table
-//===----------------------------------------------------------------------===//
-
-struct RankFunctions {
-  static int32_t gemm(tprt_rank *rank, int32_t id, int64_t rows, const void *x,
-                      int64_t xStride, const void *w, const void *bias,
-                      const void *residual, void *y, int64_t yStride) {
-    rank->timeline.begin(Timeline::Kind::Gemm, id, 0);
-    Status status =
-        rank->gemms.run(id, rows, x, xStride, w, bias, residual, y, yStride);
-    rank->timeline.end();
-    return rank->finish(std::move(status));
-  }
-
-  static int32_t attention(tprt_rank *rank, int32_t id, const void *q,
-                           int64_t qStride, const void *k, int64_t kStride,
-                           const void *v, int64_t vStride, const void *mask,
-                           int64_t kvLen, int64_t qOffset, void *out,
-                           int64_t outStride, void *lse) {
-    rank->timeline.begin(Timeline::Kind::Attention, id, 0);
-    Status status = rank->attentions.run(
-        id, {q, qStride, k, kStride, v, vStride, mask, kvLen, qOffset, out,
-             outStride, static_cast<float *>(lse)});
-    rank->timeline.end();
-    return rank->finish(std::move(status));
-  }
-
-  static int32_t collective(tprt_rank *rank, int32_t id, int64_t layer,
-                            const void *in, void *out) {
-    const auto &entries = rank->manifest.collectives;
-    if (id < 0 || id >= int64_t(entries.size()))
-      return rank->finish(
-          internalError("collective ", id, " is not in the ledger"));
-    rank->timeline.begin(Timeline::Kind::Collective, id, layer);
-    Status status = rank->perEntry[id]->run(entries[id], {id, layer}, in, out);
-    rank->timeline.end();
-    return rank->finish(std::move(status));
-  }
-
-  static int32_t parallelFor(tprt_rank *, tprt_body body, void *context,
-                             int64_t extent, int64_t grain) {
-    tprt::parallelFor(extent, grain,
-                      [&](int64_t begin, int64_t end, int64_t worker) {
-                        body(context, begin, end, worker);
-                      });
-    return 0;
-  }
-
-  static int32_t mark(tprt_rank *rank, int32_t id, int64_t layer) {
-    rank->timeline.mark(id, layer);
-    return 0;
-  }
-
-  /// Collectives between host ranks are over when they return.
-  static int32_t wait(tprt_rank *, int32_t, int64_t) { return 0; }
-
-  static int32_t launch(tprt_rank *rank, int32_t id, int64_t, void *) {
-    return rank->finish(internalError("kernel ", id,
-                                      " is launched on a device, but the "
-                                      "artifact is made for the host"));
-  }
-};
-
-const tprt_api &tprt::functionTable() {
-  using F = RankFunctions;
-  static const tprt_api table = {
-      TPRT_ABI_VERSION, TPRT_SLOT_COUNT, F::gemm, F::attention, F::collective,
-      F::parallelFor,   F::mark,         F::wait, F::launch};
-  return table;
-}
-
-//===----------------------------------------------------------------------===//
-// The rank
-//===----------------------------------------------------------------------===//
-
-tprt_rank::tprt_rank(const Manifest &manifest, std::unique_ptr<World> world,
-                     bool timeline)
+tprt_rank::tprt_rank(const Manifest &manifest, const Program &program,
+                     std::unique_ptr<World> world, bool timeline)
     : timeline(timeline), world(std::move(world)), manifest(manifest),
-      place(manifest.mesh.coordinates(this->world->rank())),
-      gemms(manifest.gemms), attentions(manifest.attentions),
-      entries(manifest.entries.size()) {}
+      program(program), place(manifest.mesh.coordinates(this->world->rank())) {}
+
+tprt_rank::~tprt_rank() = default;
+
+void tprt_rank::disconnect() {
+  perEntry.clear();
+  communicators.clear();
+  world.reset();
+}
 
 int32_t tprt_rank::finish(Status status) {
   if (status.ok())
@@ -120,125 +54,37 @@ Status tprt_rank::connect() {
   return {};
 }
 
-Status tprt_rank::loadWeights(const Weights &weights) {
-  int64_t plain = 0;
-  int64_t largest = 0;
-  auto bytesOf = [](const Parameter &p) {
-    return alignUp(elementCount(p.localShape) * typeBytes(p.type),
-                   TPRT_ALIGNMENT);
-  };
-  for (const Parameter &p : manifest.parameters) {
-    if (p.gemm)
-      largest = std::max(largest, bytesOf(p));
-    else
-      plain += p.count * bytesOf(p);
-  }
-  auto memory = Buffer::allocate(plain);
-  auto staging = Buffer::allocate(largest);
-  if (!memory || !staging)
-    return memory ? staging.status() : memory.status();
-  parameterMemory = std::move(*memory);
-
-  int64_t position = 0;
-  for (size_t t = 0; t < manifest.parameters.size(); ++t) {
-    const Parameter &p = manifest.parameters[t];
-    for (int64_t i = 0; i < p.count; ++i) {
-      char *target =
-          p.gemm ? staging->data() : parameterMemory.data() + position;
-      loadedBytes += weights.load(int64_t(t), i, place, target);
-      if (!p.gemm) {
-        parameters.push_back(target);
-        position += bytesOf(p);
-        continue;
-      }
-      auto handle = gemms.pack(*p.gemm, target);
-      if (!handle)
-        return handle.status();
-      parameters.push_back(*handle);
-    }
-  }
-  return {};
+Status tprt_rank::collective(int32_t id, int64_t layer, const void *in,
+                             void *out) {
+  const auto &entries = manifest.collectives;
+  if (id < 0 || id >= int64_t(entries.size()))
+    return internalError("collective ", id, " is not in the ledger");
+  return perEntry[id]->run(entries[id], {id, layer}, in, out);
 }
 
-Status tprt_rank::prepare(int64_t index) {
-  const Entry &entry = manifest.entries[index];
-  EntryMemory &memory = entries[index];
-  if (memory.ready)
-    return {};
-  std::vector<int64_t> offsets;
-  int64_t total = 0;
-  auto place = [&](tprt_type type, const Shape &shape) {
-    offsets.push_back(total);
-    total += alignUp(elementCount(shape) * typeBytes(type), TPRT_ALIGNMENT);
-  };
-  for (const Input &input : entry.inputs)
-    place(input.type, input.localShape);
-  for (const Output &output : entry.outputs)
-    place(output.type, output.localShape);
-  auto values = world->allocate(total);
-  if (!values)
-    return values.status();
-  memory.values = std::move(*values);
-  for (size_t i = 0; i < offsets.size(); ++i)
-    (i < entry.inputs.size() ? memory.inputs : memory.outputs)
-        .push_back(memory.values.data() + offsets[i]);
-
-  auto grow = [&](Buffer &buffer, int64_t bytes, bool common) -> Status {
-    if (bytes <= buffer.size())
-      return {};
-    auto larger = common ? world->allocate(bytes) : Buffer::allocate(bytes);
-    if (!larger)
-      return larger.status();
-    buffer = std::move(*larger);
-    return {};
-  };
-  TPRT_TRY(grow(arena, entry.arenaBytes, true));
-  TPRT_TRY(grow(comm, entry.commBytes, true));
-  TPRT_TRY(grow(
-      scratch, workers() * alignUp(entry.scratchBytes, TPRT_ALIGNMENT), false));
-  memory.ready = true;
-  return {};
-}
-
-Status tprt_rank::step(int64_t index, tprt_step function,
-                       const void *constants) {
-  const Entry &entry = manifest.entries[index];
-  EntryMemory &memory = entries[index];
-  tprt_step_args args;
-  args.inputs = memory.inputs.data();
-  args.outputs = memory.outputs.data();
-  args.params = parameters.data();
-  args.constants = constants;
-  args.arena = arena.data();
-  args.comm = comm.data();
-  args.scratch = scratch.data();
-  args.scratch_stride = alignUp(entry.scratchBytes, TPRT_ALIGNMENT);
-  args.workers = workers();
-  args.axis_index = place.data();
+Status tprt_rank::call(int64_t entry, const tprt_api &table,
+                       const tprt_step_args &args) {
   error.reset();
-  timeline.beginStep();
-  int32_t code = function(&functionTable(), this, &args);
-  timeline.endStep();
+  int32_t code = program.steps->entries[entry](&table, this, &args);
   if (code == 0)
     return {};
   return error ? *error
-               : internalError("entry '", entry.name, "' returned ", code,
+               : internalError("entry '", manifest.entries[entry].name,
+                               "' returned ", code,
                                " without an error of the runtime");
 }
 
-tprt_rank::Memory tprt_rank::memory() const {
-  Memory m{};
-  m.parameters = parameterMemory.size() + gemms.weightBytes();
-  for (size_t i = 0; i < entries.size(); ++i) {
-    if (!entries[i].ready)
-      continue;
-    m.values += entries[i].values.size();
-    m.arenaStated = std::max(m.arenaStated, manifest.entries[i].arenaBytes);
-    m.commStated = std::max(m.commStated, manifest.entries[i].commBytes);
-  }
-  // Pages are counted whole: never more than was asked for.
-  m.arenaUsed = std::min(m.arenaStated, arena.touched());
-  m.commUsed = std::min(m.commStated, comm.touched());
-  m.scratch = scratch.size() + gemms.scratchBytes() + attentions.scratchBytes();
-  return m;
+Expected<std::unique_ptr<tprt_rank>>
+tprt::makeRank(const Manifest &manifest, const Program &program,
+               std::unique_ptr<World> world, bool timeline) {
+  if (manifest.device == Device::Cpu)
+    return std::unique_ptr<tprt_rank>(std::make_unique<HostRank>(
+        manifest, program, std::move(world), timeline));
+#ifdef TPRT_HAS_CUDA
+  return makeCudaRank(manifest, program, std::move(world), timeline);
+#else
+  return userError("the artifact is made for CUDA, which this build does not "
+                   "have: build it where the CUDA toolkit and NCCL's headers "
+                   "are installed");
+#endif
 }

@@ -3,8 +3,10 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What compiled code holds as tprt_rank: the rank's place in the mesh, its
-// communicators, engines and memory, and the function table's implementations.
+// What compiled code knows as tprt_rank: a rank's memory, parameters and
+// communicators, and the functions that the compiled step calls. What executes
+// them is the host (HostRank.h) or a device (../cuda/CudaRank.h). A rank is
+// used by one thread.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,8 +14,6 @@
 #define TPRT_CORE_RANK_H
 
 #include "../collectives/Communicator.h"
-#include "../kernels/Attention.h"
-#include "../kernels/Gemm.h"
 #include "Manifest.h"
 #include "Memory.h"
 #include "Timeline.h"
@@ -23,68 +23,99 @@
 #include <memory>
 #include <optional>
 
-/// Made and used on the rank's own thread.
+namespace tprt {
+
+/// What the artifact holds beside the manifest. Belongs to the session.
+struct Program {
+  const tprt_program *steps = nullptr;
+  std::string_view constants;
+  /// Device code by section: kernels.ptx, kernels.sm_90, ...
+  std::map<std::string, std::string_view> kernels;
+};
+
+} // namespace tprt
+
 struct tprt_rank {
 public:
-  tprt_rank(const tprt::Manifest &manifest, std::unique_ptr<tprt::World> world,
-            bool timeline);
+  virtual ~tprt_rank();
 
   /// Makes the communicators of all ledger entries.
-  tprt::Status connect();
-  /// Loads and packs this rank's parameters.
-  tprt::Status loadWeights(const tprt::Weights &weights);
-  /// Allocates the entry's memory, once.
-  tprt::Status prepare(int64_t entry);
-  /// One step: inputs are in place, outputs are when it returns.
-  tprt::Status step(int64_t entry, tprt_step function, const void *constants);
+  virtual tprt::Status connect();
+  /// Loads this rank's parameters.
+  virtual tprt::Status loadWeights(const tprt::Weights &weights) = 0;
+  /// Makes the entry ready to run: memory, and what is done once for all steps.
+  virtual tprt::Status prepare(int64_t entry) = 0;
+  /// Takes the inputs from where input() has them.
+  virtual tprt::Status upload(int64_t entry) { return {}; }
+  virtual tprt::Status step(int64_t entry) = 0;
+  /// Brings the outputs of the last step to where output() has them.
+  virtual tprt::Status download(int64_t entry) { return {}; }
 
   const std::vector<int64_t> &coordinates() const { return place; }
-  void *input(int64_t entry, int64_t i) { return entries[entry].inputs[i]; }
-  void *output(int64_t entry, int64_t i) const {
-    return entries[entry].outputs[i];
-  }
+  /// Host memory of local, padded values.
+  virtual void *input(int64_t entry, int64_t i) = 0;
+  virtual void *output(int64_t entry, int64_t i) const = 0;
 
   /// Of this rank, in bytes.
   struct Memory {
     int64_t parameters, arenaStated, arenaUsed, commStated, commUsed, scratch,
         values;
+    /// Of a device alone: what the runtime allocated in all; what was in use
+    /// when it began (the driver's context, and others on the device); and what
+    /// the communication library took.
+    int64_t allocated, context, communicators;
     int64_t peak() const {
       return parameters + arenaUsed + commUsed + scratch + values;
     }
   };
-  Memory memory() const;
+  virtual Memory memory() const = 0;
+  /// Seconds that the device took for each step so far; empty on the host.
+  virtual std::vector<double> deviceSeconds() const { return {}; }
 
   int64_t loadedBytes = 0;
   tprt::Timeline timeline;
   std::unique_ptr<tprt::World> world;
 
-private:
-  friend struct RankFunctions;
+protected:
+  tprt_rank(const tprt::Manifest &manifest, const tprt::Program &program,
+            std::unique_ptr<tprt::World> world, bool timeline);
+
+  /// Ends the communicators and the world, for ranks that must do so before
+  /// their own end.
+  void disconnect();
   /// Records the first error and turns it into the table's status.
   int32_t finish(tprt::Status status);
-
-  struct EntryMemory {
-    bool ready = false;
-    tprt::Buffer values;
-    std::vector<void *> inputs, outputs;
-  };
+  /// Runs the entry's code with a function table.
+  tprt::Status call(int64_t entry, const tprt_api &table,
+                    const tprt_step_args &args);
+  /// Executes or enqueues a ledger entry.
+  tprt::Status collective(int32_t id, int64_t layer, const void *in, void *out);
 
   const tprt::Manifest &manifest;
+  const tprt::Program &program;
   std::vector<int64_t> place;
+
+private:
   std::vector<tprt::Communicator *> perEntry; ///< ledger entry -> communicator
   std::map<std::vector<int64_t>, std::unique_ptr<tprt::Communicator>>
       communicators;
-  tprt::GemmEngine gemms;
-  tprt::AttentionEngine attentions;
-  tprt::Buffer parameterMemory, arena, comm, scratch;
-  std::vector<const void *> parameters;
-  std::vector<EntryMemory> entries;
   std::optional<tprt::Status> error;
 };
 
 namespace tprt {
-/// The function table that every step is given.
-const tprt_api &functionTable();
+
+/// A rank on what the manifest names.
+Expected<std::unique_ptr<tprt_rank>> makeRank(const Manifest &manifest,
+                                              const Program &program,
+                                              std::unique_ptr<World> world,
+                                              bool timeline);
+
+/// Bytes of a parameter's local block, rounded up to TPRT_ALIGNMENT.
+inline int64_t localBytes(const Parameter &p) {
+  return alignUp(elementCount(p.localShape) * typeBytes(p.type),
+                 TPRT_ALIGNMENT);
+}
+
 } // namespace tprt
 
 #endif // TPRT_CORE_RANK_H

@@ -38,7 +38,7 @@ struct Session::Impl {
   MappedFile file;
   Manifest manifest;
   CodeModule code;
-  const void *constants = nullptr;
+  Program program;
   uint64_t hash = 0, scheduleHash = 0;
   std::unique_ptr<Hub> hub;
   std::vector<int64_t> here; ///< the ranks of this process
@@ -55,6 +55,7 @@ struct Session::Impl {
   Status load(const std::string &path);
   Status open(const std::string &path);
   Status connect();
+  Status checkKernels(const std::string &where) const;
   int64_t sharedBytes() const;
   bool processes() const { return hub && hub->channel(); }
   /// One blob per rank: `mine` of each rank, on rank 0 or in threads.
@@ -140,6 +141,10 @@ Status Session::Impl::load(const std::string &path) {
   const char *names[3] = {"manifest", "code", "constants"};
   for (const SectionView &section : *sections) {
     auto found = std::find(std::begin(names), std::end(names), section.name);
+    if (found == std::end(names) && section.name.starts_with("kernels.")) {
+      program.kernels[std::string(section.name)] = section.bytes;
+      continue;
+    }
     if (found == std::end(names))
       return userError(where, ": unknown section '", section.name, "'");
     texts[found - names] = section.bytes;
@@ -152,21 +157,49 @@ Status Session::Impl::load(const std::string &path) {
     return parsed.status().in(where);
   manifest = std::move(*parsed);
   TPRT_TRY(checkProgram(options.backend, manifest).in(where));
+  TPRT_TRY(checkKernels(where));
   TPRT_TRY(requireFeatures(manifest.features).in(where));
   auto loadedCode =
       CodeModule::load(*texts[1], int64_t(manifest.entries.size()));
   if (!loadedCode)
     return loadedCode.status().in(where);
   code = std::move(*loadedCode);
-  constants = texts[2]->data();
+  program.steps = &code.program();
+  program.constants = *texts[2];
   hash = checksum(file.bytes());
   scheduleHash = hashSchedule(manifest);
+  return {};
+}
+
+/// Whether the device code that the manifest promises is there, and no other.
+Status Session::Impl::checkKernels(const std::string &where) const {
+  bool onDevice = manifest.device != Device::Cpu;
+  std::vector<std::string> wanted;
+  if (onDevice) {
+    wanted.push_back("kernels.ptx");
+    for (const std::string &name : manifest.architectures)
+      wanted.push_back("kernels." + name);
+  }
+  for (const std::string &name : wanted)
+    if (!program.kernels.count(name))
+      return userError(where, ": section '", name, "' is missing");
+  for (const auto &[name, bytes] : program.kernels)
+    if (std::find(wanted.begin(), wanted.end(), name) == wanted.end())
+      return userError(where, ": unknown section '", name, "'");
+  if (onDevice) {
+    std::string_view ptx = program.kernels.at("kernels.ptx");
+    if (ptx.empty() || ptx.back() != '\0')
+      return userError(where, ": section 'kernels.ptx': expected a "
+                              "null-terminated text");
+  }
   return {};
 }
 
 int64_t Session::Impl::sharedBytes() const {
   constexpr int64_t kPage = int64_t(2) << 20;
   int64_t total = kPage;
+  if (manifest.device != Device::Cpu)
+    return total;
   auto add = [&](tprt_type type, const Shape &shape) {
     total += alignUp(elementCount(shape) * typeBytes(type), TPRT_ALIGNMENT);
   };
@@ -218,8 +251,10 @@ Status Session::Impl::connect() {
   for (const Entry &entry : manifest.entries)
     inputs.emplace_back(entry.inputs.size());
   return onRanks([this](int64_t rank) -> Status {
-    ranks[rank] = std::make_unique<tprt_rank>(manifest, hub->world(rank),
-                                              options.timeline);
+    auto made = makeRank(manifest, program, hub->world(rank), options.timeline);
+    if (!made)
+      return made.status();
+    ranks[rank] = std::move(*made);
     // The schedule is part of the artifact; first, as the graver difference.
     World &world = *ranks[rank]->world;
     TPRT_TRY(world.agree(scheduleHash, "the artifact's collective schedule"));
@@ -332,7 +367,6 @@ Status Session::run(int64_t index, int64_t repeat) {
   auto &inputs = impl->inputs[index];
   // Shared, as a rank that stalls may still write to it later.
   auto seconds = std::make_shared<std::vector<double>>();
-  tprt_step function = impl->code.program().entries[index];
   Status status = impl->onRanks(
       [=, &inputs, &entry, impl = impl.get()](int64_t r) -> Status {
         tprt_rank &rank = *impl->ranks[r];
@@ -341,12 +375,13 @@ Status Session::run(int64_t index, int64_t repeat) {
           distribute(entry.inputs[i], inputs[i] ? &*inputs[i] : nullptr,
                      impl->manifest.mesh, rank.coordinates(),
                      rank.input(index, int64_t(i)));
+        TPRT_TRY(rank.upload(index));
         // For top and the like.
         pthread_setname_np(pthread_self(), "rank-step");
         for (int64_t n = 0; n < repeat; ++n) {
           TPRT_TRY(rank.world->agree(uint64_t(n), "the step"));
           auto start = Clock::now();
-          TPRT_TRY(rank.step(index, function, impl->constants));
+          TPRT_TRY(rank.step(index));
           TPRT_TRY(rank.world->agree(uint64_t(n), "the step"));
           if (r == 0)
             seconds->push_back(
@@ -363,8 +398,10 @@ Status Session::run(int64_t index, int64_t repeat) {
 Expected<std::vector<HostTensor>> Session::outputs(int64_t index) {
   const Entry &entry = impl->manifest.entries[index];
   std::vector<HostTensor> result;
-  for (int64_t rank : impl->here)
+  TPRT_TRY(impl->onRanks([&](int64_t rank) -> Status {
     TPRT_TRY(impl->ranks[rank]->prepare(index));
+    return impl->ranks[rank]->download(index);
+  }));
   for (size_t i = 0; i < entry.outputs.size(); ++i) {
     Hub::Gathered shards;
     const Output &output = entry.outputs[i];
@@ -444,17 +481,27 @@ std::string Session::stats() const {
          {"scratch_bytes", m.scratch},
          {"value_bytes", m.values},
          {"loaded_bytes", rank.loaded}});
+    if (impl->manifest.device != Device::Cpu)
+      ranks.back()["device"] = {{"allocated_bytes", m.allocated},
+                                {"context_bytes", m.context},
+                                {"communicator_bytes", m.communicators}};
   }
   std::vector<double> sorted = impl->stepSeconds;
   std::sort(sorted.begin(), sorted.end());
   json steps = {{"count", sorted.size()}, {"seconds", impl->stepSeconds}};
+  std::vector<double> onDevice = impl->ranks[impl->here[0]]->deviceSeconds();
+  if (!onDevice.empty())
+    steps["device_seconds"] = onDevice;
   if (!sorted.empty()) {
     steps["median"] = sorted[sorted.size() / 2];
     steps["least"] = sorted.front();
   }
+  json load = {{"seconds", impl->loadSeconds}, {"bytes", bytes}};
+  if (impl->loadSeconds > 0)
+    load["gigabytes_per_second"] = double(bytes) / 1e9 / impl->loadSeconds;
   json stats = {{"model", impl->manifest.modelName},
                 {"ranks", std::move(ranks)},
-                {"load", {{"seconds", impl->loadSeconds}, {"bytes", bytes}}},
+                {"load", std::move(load)},
                 {"steps", std::move(steps)},
                 {"process_peak_bytes", processPeaks}};
   return stats.dump(2) + "\n";

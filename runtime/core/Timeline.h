@@ -44,6 +44,8 @@ public:
     int64_t layer;
     Clock::time_point start, stop;
   };
+  /// An event that was timed elsewhere.
+  void add(const Event &event) { events.push_back(event); }
   const std::vector<Event> &all() const { return events; }
 
   /// The events as bytes, for another process of this host, and back.

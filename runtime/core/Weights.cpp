@@ -319,8 +319,8 @@ Expected<Weights> Weights::open(const std::string &spec,
 }
 
 int64_t Weights::load(int64_t parameter, int64_t instance,
-                      const std::vector<int64_t> &coordinates,
-                      void *target) const {
+                      const std::vector<int64_t> &coordinates, void *target,
+                      int64_t first, int64_t rows) const {
   const Parameter &p = manifest->parameters[parameter];
   bool random = slots.empty();
   const TensorView *view = random ? nullptr : &slots[p.base + instance];
@@ -328,14 +328,20 @@ int64_t Weights::load(int64_t parameter, int64_t instance,
       random ? Source(seed, p.nameOf(0, instance), p.init) : Source(*view);
 
   Block block = locate(p, manifest->mesh, coordinates);
+  Shape localShape = p.localShape;
+  if (rows >= 0 && !localShape.empty()) {
+    localShape[0] = rows;
+    block.base += first * block.strides[0];
+    block.valid[0] = std::clamp<int64_t>(block.valid[0] - first, 0, rows);
+  }
   char *out = static_cast<char *>(target);
   int64_t bytes = typeBytes(p.type);
-  std::memset(out, 0, elementCount(p.localShape) * bytes);
+  std::memset(out, 0, elementCount(localShape) * bytes);
   if (std::count(block.valid.begin(), block.valid.end(), 0))
     return 0;
 
   // The last two dimensions are a matrix; those before it are walked.
-  Shape valid = block.valid, strides = block.strides, local = p.localShape;
+  Shape valid = block.valid, strides = block.strides, local = localShape;
   while (valid.size() < 2) {
     valid.insert(valid.begin(), 1);
     strides.insert(strides.begin(), 0);

@@ -29,10 +29,12 @@ public:
                                 const Manifest &manifest);
 
   /// Writes the local block of parameters[parameter], instance `instance`, for
-  /// the rank at these mesh coordinates, padding included, to `target`. Returns
-  /// the bytes read from the checkpoint.
+  /// the rank at these mesh coordinates, padding included, to `target`: all of
+  /// it, or `rows` rows of its first dimension from `first` on. Returns the
+  /// bytes read from the checkpoint.
   int64_t load(int64_t parameter, int64_t instance,
-               const std::vector<int64_t> &coordinates, void *target) const;
+               const std::vector<int64_t> &coordinates, void *target,
+               int64_t first = 0, int64_t rows = -1) const;
 
   /// Tells checkpoints apart: a hash of types, shapes and a sample of each
   /// tensor's values, or of the seed. Reads at most three pages per tensor.

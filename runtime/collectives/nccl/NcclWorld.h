@@ -52,6 +52,10 @@ public:
                 int64_t devices) override;
   Status endStep() override;
   Status await(CUstream stream) override;
+  Expected<std::vector<std::string>>
+  exchange(const std::string &bytes) override {
+    return channel.exchange(bytes);
+  }
   int64_t deviceBytes() const override { return stagingBytes; }
 
 private:

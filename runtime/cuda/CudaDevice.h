@@ -1,0 +1,55 @@
+//===- CudaDevice.h - the device of a rank ----------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Chooses and opens the device, and says what the rest must know of it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_CUDA_CUDADEVICE_H
+#define TPRT_CUDA_CUDADEVICE_H
+
+#include "Driver.h"
+
+#include <string>
+
+namespace tprt {
+
+/// A device with its primary context, which is current on the thread that
+/// opened it.
+class CudaDevice {
+public:
+  /// How many devices there are; an error if there is none.
+  static Expected<int> count(const Driver &cuda);
+  static Expected<CudaDevice> open(const Driver &cuda, int ordinal);
+
+  CudaDevice() = default;
+  CudaDevice(CudaDevice &&other) noexcept { *this = std::move(other); }
+  CudaDevice &operator=(CudaDevice &&other) noexcept;
+  ~CudaDevice();
+
+  /// Makes the context current on this thread.
+  void makeCurrent() const;
+  /// `device 0 (NVIDIA H100, compute capability 9.0)`, for messages.
+  std::string describe() const;
+  Status checkShared(int64_t bytes, const std::string &what) const;
+  struct Free {
+    int64_t free, total;
+  };
+  Expected<Free> memory() const;
+
+  int major = 0, minor = 0;
+  std::string name;
+
+private:
+  const Driver *cuda = nullptr;
+  int ordinal = 0;
+  CUdevice device = 0;
+  CUcontext context = nullptr;
+  int maxShared = 0; ///< bytes that a block can ask for
+};
+
+} // namespace tprt
+
+#endif // TPRT_CUDA_CUDADEVICE_H

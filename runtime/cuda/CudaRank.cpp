@@ -1,0 +1,500 @@
+//===- CudaRank.cpp - a rank that computes on a CUDA device ---------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See CudaRank.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CudaRank.h"
+
+#include <cstdlib>
+#include <cstring>
+
+using namespace tprt;
+
+/// Places in the block are aligned as cuMemAlloc aligns.
+constexpr int64_t kBlockAlignment = 256;
+
+static CUdeviceptr addressOf(const void *p) {
+  return reinterpret_cast<CUdeviceptr>(p);
+}
+
+/// Whether steps are replayed as graphs; TPRT_CUDA_GRAPHS=0 enqueues them.
+static bool useGraphs() {
+  const char *value = std::getenv("TPRT_CUDA_GRAPHS");
+  return !value || std::strcmp(value, "0") != 0;
+}
+
+CudaRank::CudaRank(const Manifest &manifest, const Program &program,
+                   std::unique_ptr<World> world, bool timeline)
+    : tprt_rank(manifest, program, std::move(world), timeline),
+      parameterPlan(manifest), entries(manifest.entries.size()) {}
+
+CudaRank::~CudaRank() {
+  // The owner's thread may be another, and the world has device memory too.
+  gpu.makeCurrent();
+  disconnect();
+}
+
+Expected<std::unique_ptr<tprt_rank>>
+tprt::makeCudaRank(const Manifest &manifest, const Program &program,
+                   std::unique_ptr<World> world, bool timeline) {
+  return std::unique_ptr<tprt_rank>(std::make_unique<CudaRank>(
+      manifest, program, std::move(world), timeline));
+}
+
+//===----------------------------------------------------------------------===//
+// Beginning
+//===----------------------------------------------------------------------===//
+
+Status CudaRank::connect() {
+  device = dynamic_cast<DeviceWorld *>(world.get());
+  if (!device)
+    return internalError("the backend's ranks have no devices");
+  auto driver = Driver::get();
+  if (!driver)
+    return driver.status();
+  cuda = *driver;
+  auto devices = CudaDevice::count(*cuda);
+  if (!devices)
+    return devices.status();
+  auto opened = CudaDevice::open(*cuda, int(device->device(*devices)));
+  if (!opened)
+    return opened.status();
+  gpu = std::move(*opened);
+  auto before = gpu.memory();
+  if (!before)
+    return before.status();
+  contextBytes = before->total - before->free;
+  TPRT_TRY(kernels.load(*cuda, gpu, manifest, program));
+
+  for (Stream *stream : {&compute, &communication}) {
+    auto made = makeStream(*cuda);
+    if (!made)
+      return made.status();
+    *stream = std::move(*made);
+  }
+  finished.resize(manifest.collectives.size());
+  std::vector<Event *> events{&reached, &joined};
+  for (Event &event : finished)
+    events.push_back(&event);
+  for (Event *event : events) {
+    auto made = makeEvent(*cuda);
+    if (!made)
+      return made.status();
+    *event = std::move(*made);
+  }
+  for (Event *event : {&begun, &ended}) {
+    auto made = makeEvent(*cuda, /*timed=*/true);
+    if (!made)
+      return made.status();
+    *event = std::move(*made);
+  }
+  if (timeline.enabled())
+    trace = std::make_unique<DeviceTimeline>(*cuda, timeline);
+
+  auto unconnected = gpu.memory();
+  if (!unconnected)
+    return unconnected.status();
+  TPRT_TRY(device->attach(manifest, communication.get(), *devices));
+  TPRT_TRY(tprt_rank::connect());
+  auto connected = gpu.memory();
+  if (!connected)
+    return connected.status();
+  communicatorBytes = std::max<int64_t>(0, unconnected->free - connected->free -
+                                               device->deviceBytes());
+  return {};
+}
+
+/// Lays out and allocates everything that the entries need.
+Status CudaRank::allocate() {
+  int64_t arena = 0, comm = 0;
+  for (size_t e = 0; e < entries.size(); ++e) {
+    const Entry &entry = manifest.entries[e];
+    arena = std::max(arena, entry.arenaBytes);
+    comm = std::max(comm, entry.commBytes);
+    scratchBytes = std::max(scratchBytes, entry.scratchBytes);
+    auto place = [&](tprt_type type, const Shape &shape) {
+      entries[e].offsets.push_back(valueBytes);
+      valueBytes = alignUp(valueBytes + elementCount(shape) * typeBytes(type),
+                           kBlockAlignment);
+    };
+    for (const Input &input : entry.inputs)
+      place(input.type, input.localShape);
+    for (const Output &output : entry.outputs)
+      place(output.type, output.localShape);
+  }
+  auto add = [&](int64_t &offset, int64_t bytes) {
+    offset = layout.total;
+    layout.total = alignUp(layout.total + bytes, kBlockAlignment);
+  };
+  add(layout.parameters, parameterPlan.bytes);
+  add(layout.constants, int64_t(program.constants.size()));
+  add(layout.arena, arena);
+  add(layout.comm, comm);
+  add(layout.scratch, scratchBytes);
+  add(layout.workspace,
+      manifest.gemms.empty() ? 0 : GemmPlans::kWorkspaceBytes);
+  add(layout.values, valueBytes);
+
+  auto memory = gpu.memory();
+  if (!memory)
+    return memory.status();
+  if (memory->free < layout.total)
+    return userError(gpu.describe(), ": the program needs ", layout.total,
+                     " bytes on the device, ", memory->free, " of ",
+                     memory->total,
+                     " are free; use more ranks, or a smaller "
+                     "batch or sequence");
+  CUdeviceptr address = 0;
+  TPRT_TRY(cuda->check(cuda->cuMemAlloc(&address, size_t(layout.total)),
+                       detail::join("cannot allocate ", layout.total,
+                                    " bytes on ", gpu.describe())));
+  block = DeviceBytes(*cuda, address);
+  auto pinned = allocatePinned(*cuda, valueBytes);
+  if (!pinned)
+    return pinned.status();
+  values = std::move(*pinned);
+  for (size_t e = 0; e < entries.size(); ++e)
+    for (size_t i = 0; i < entries[e].offsets.size(); ++i)
+      (i < manifest.entries[e].inputs.size() ? entries[e].inputs
+                                             : entries[e].outputs)
+          .push_back(reinterpret_cast<void *>(address + layout.values +
+                                              entries[e].offsets[i]));
+  return {};
+}
+
+Status CudaRank::loadWeights(const Weights &weights) {
+  TPRT_TRY(allocate());
+  if (!manifest.gemms.empty()) {
+    auto lt = CublasLt::get();
+    if (!lt)
+      return lt.status();
+    TPRT_TRY(gemms.open(*cuda, **lt, manifest.gemms, compute.get(),
+                        block.get() + layout.workspace));
+  }
+  if (!program.constants.empty())
+    TPRT_TRY(cuda->check(cuda->cuMemcpyHtoDAsync(block.get() + layout.constants,
+                                                 program.constants.data(),
+                                                 program.constants.size(),
+                                                 compute.get()),
+                         "cannot load the constants to the device"));
+  auto read = loadParameters(*cuda, manifest, parameterPlan, weights, place,
+                             block.get() + layout.parameters, compute.get());
+  if (!read)
+    return read.status();
+  loadedBytes = *read;
+  for (int64_t offset : parameterPlan.offsets)
+    parameters.push_back(reinterpret_cast<const void *>(
+        block.get() + layout.parameters + offset));
+  return {};
+}
+
+//===----------------------------------------------------------------------===//
+// The function table
+//===----------------------------------------------------------------------===//
+
+struct CudaFunctions {
+  static CudaRank &self(tprt_rank *rank) {
+    return *static_cast<CudaRank *>(rank);
+  }
+
+  /// What the call adds to the timeline, if there is one.
+  template <typename Work>
+  static int32_t traced(tprt_rank *rank, Timeline::Kind kind, int64_t id,
+                        int64_t layer, CUstream stream, Work work) {
+    CudaRank &own = self(rank);
+    if (!own.trace)
+      return own.finish(work());
+    Status status = own.trace->begin(kind, id, layer, stream);
+    if (status.ok())
+      status = work();
+    if (status.ok())
+      status = own.trace->end(stream);
+    return own.finish(std::move(status));
+  }
+
+  static int32_t gemm(tprt_rank *rank, int32_t id, int64_t rows, const void *x,
+                      int64_t xStride, const void *w, const void *bias,
+                      const void *residual, void *y, int64_t yStride) {
+    CudaRank &own = self(rank);
+    return traced(rank, Timeline::Kind::Gemm, id, 0, own.compute.get(), [&] {
+      return own.gemms.run(
+          {id, rows, x, xStride, w, bias, residual, y, yStride});
+    });
+  }
+
+  static int32_t attention(tprt_rank *rank, int32_t id, const void *q,
+                           int64_t qStride, const void *k, int64_t kStride,
+                           const void *v, int64_t vStride, const void *mask,
+                           int64_t kvLen, int64_t qOffset, void *out,
+                           int64_t outStride, void *lse) {
+    CudaRank &own = self(rank);
+    if (id < 0 || id >= int64_t(own.manifest.attentions.size()))
+      return own.finish(
+          internalError("attention ", id, " is not in the manifest"));
+    auto slot = [](const void *p) { return int64_t(addressOf(p)); };
+    int64_t slots[] = {slot(q), qStride,   slot(k),    kStride,
+                       slot(v), vStride,   slot(mask), kvLen,
+                       qOffset, slot(out), outStride,  slot(lse)};
+    return traced(
+        rank, Timeline::Kind::Attention, id, 0, own.compute.get(), [&] {
+          return own.kernels.launch(own.manifest.attentions[id].kernel, slots,
+                                    own.compute.get());
+        });
+  }
+
+  static int32_t collective(tprt_rank *rank, int32_t id, int64_t layer,
+                            const void *in, void *out) {
+    return self(rank).finish(self(rank).startCollective(id, layer, in, out));
+  }
+
+  static int32_t parallelFor(tprt_rank *rank, tprt_body, void *, int64_t,
+                             int64_t) {
+    return self(rank).finish(internalError(
+        "a loop of the host in an artifact that is made for a device"));
+  }
+
+  static int32_t mark(tprt_rank *, int32_t, int64_t) { return 0; }
+
+  static int32_t wait(tprt_rank *rank, int32_t id, int64_t) {
+    return self(rank).finish(self(rank).waitFor(id));
+  }
+
+  static int32_t launch(tprt_rank *rank, int32_t id, int64_t layer,
+                        void *arguments) {
+    CudaRank &own = self(rank);
+    return traced(
+        rank, Timeline::Kind::Kernel, id, layer, own.compute.get(),
+        [&] { return own.kernels.launch(id, arguments, own.compute.get()); });
+  }
+
+  static const tprt_api table;
+  /// Notes the GEMMs that a step will call, and does nothing.
+  static const tprt_api recording;
+};
+
+const tprt_api CudaFunctions::table = {TPRT_ABI_VERSION,
+                                       TPRT_SLOT_COUNT,
+                                       gemm,
+                                       attention,
+                                       collective,
+                                       parallelFor,
+                                       mark,
+                                       wait,
+                                       launch};
+
+const tprt_api CudaFunctions::recording = {
+    TPRT_ABI_VERSION,
+    TPRT_SLOT_COUNT,
+    [](tprt_rank *rank, int32_t id, int64_t rows, const void *x,
+       int64_t xStride, const void *w, const void *bias, const void *residual,
+       void *y, int64_t yStride) {
+      self(rank).noted.push_back(
+          {id, rows, x, xStride, w, bias, residual, y, yStride});
+      return int32_t(0);
+    },
+    [](tprt_rank *, int32_t, const void *, int64_t, const void *, int64_t,
+       const void *, int64_t, const void *, int64_t, int64_t, void *, int64_t,
+       void *) { return int32_t(0); },
+    [](tprt_rank *, int32_t, int64_t, const void *, void *) {
+      return int32_t(0);
+    },
+    parallelFor,
+    mark,
+    [](tprt_rank *, int32_t, int64_t) { return int32_t(0); },
+    [](tprt_rank *, int32_t, int64_t, void *) { return int32_t(0); }};
+
+Status CudaRank::startCollective(int32_t id, int64_t layer, const void *in,
+                                 void *out) {
+  CUstream stream = communication.get();
+  auto check = [&](CUresult result) {
+    return cuda->check(result, "cannot order a collective");
+  };
+  // What was computed so far is its operand.
+  TPRT_TRY(check(cuda->cuEventRecord(reached.get(), compute.get())));
+  TPRT_TRY(check(cuda->cuStreamWaitEvent(stream, reached.get(), 0)));
+  if (trace)
+    TPRT_TRY(trace->begin(Timeline::Kind::Collective, id, layer, stream));
+  TPRT_TRY(collective(id, layer, in, out));
+  if (trace)
+    TPRT_TRY(trace->end(stream));
+  return check(cuda->cuEventRecord(finished[id].get(), stream));
+}
+
+Status CudaRank::waitFor(int32_t id) {
+  if (id < 0 || id >= int64_t(finished.size()))
+    return internalError("collective ", id, " is not in the ledger");
+  return cuda->check(
+      cuda->cuStreamWaitEvent(compute.get(), finished[id].get(), 0),
+      "cannot wait for a collective");
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+tprt_step_args CudaRank::arguments(int64_t entry) {
+  auto at = [&](int64_t offset) {
+    return reinterpret_cast<void *>(block.get() + offset);
+  };
+  tprt_step_args args;
+  args.inputs = entries[entry].inputs.data();
+  args.outputs = entries[entry].outputs.data();
+  args.params = parameters.data();
+  args.constants = at(layout.constants);
+  args.arena = at(layout.arena);
+  args.comm = at(layout.comm);
+  args.scratch = at(layout.scratch);
+  args.scratch_stride = scratchBytes;
+  args.workers = 1;
+  args.axis_index = place.data();
+  return args;
+}
+
+/// The communication stream follows the computation stream from here on, also
+/// into a capture.
+Status CudaRank::forkStreams() {
+  if (manifest.collectives.empty())
+    return {};
+  TPRT_TRY(cuda->check(cuda->cuEventRecord(reached.get(), compute.get()),
+                       "cannot begin a step"));
+  return cuda->check(
+      cuda->cuStreamWaitEvent(communication.get(), reached.get(), 0),
+      "cannot begin a step");
+}
+
+/// All work of the step becomes work of the computation stream.
+Status CudaRank::joinStreams() {
+  if (manifest.collectives.empty())
+    return {};
+  TPRT_TRY(device->endStep());
+  TPRT_TRY(cuda->check(cuda->cuEventRecord(joined.get(), communication.get()),
+                       "cannot end a step"));
+  return cuda->check(cuda->cuStreamWaitEvent(compute.get(), joined.get(), 0),
+                     "cannot end a step");
+}
+
+Status CudaRank::enqueueStep(int64_t entry, const tprt_api &table) {
+  TPRT_TRY(forkStreams());
+  TPRT_TRY(call(entry, table, arguments(entry)));
+  return joinStreams();
+}
+
+Status CudaRank::capture(int64_t entry) {
+  std::string what =
+      "cannot capture entry '" + manifest.entries[entry].name + "' as a graph";
+  // Relaxed: communicators may set up connections at their first call.
+  TPRT_TRY(cuda->check(
+      cuda->cuStreamBeginCapture(compute.get(), CU_STREAM_CAPTURE_MODE_RELAXED),
+      what));
+  Status status = enqueueStep(entry, CudaFunctions::table);
+  CUgraph made = nullptr;
+  CUresult ended = cuda->cuStreamEndCapture(compute.get(), &made);
+  Graph graph(*cuda, made);
+  TPRT_TRY(status);
+  TPRT_TRY(cuda->check(ended, what));
+  CUgraphExec executable = nullptr;
+  TPRT_TRY(cuda->check(cuda->cuGraphInstantiate(&executable, made, 0), what));
+  entries[entry].graph = GraphExec(*cuda, executable);
+  TPRT_TRY(cuda->check(cuda->cuGraphUpload(executable, compute.get()), what));
+  return await(what);
+}
+
+Status CudaRank::prepare(int64_t entry) {
+  EntryState &state = entries[entry];
+  if (state.ready)
+    return {};
+  noted.clear();
+  TPRT_TRY(call(entry, CudaFunctions::recording, arguments(entry)));
+  TPRT_TRY(gemms.plan(noted, [this](const std::string &mine) {
+    return device->exchange(mine);
+  }));
+  if (useGraphs() && !trace)
+    TPRT_TRY(capture(entry));
+  state.ready = true;
+  return {};
+}
+
+Status CudaRank::await(const std::string &what) {
+  return device->await(compute.get()).in(what);
+}
+
+Status CudaRank::upload(int64_t entry) {
+  for (size_t i = 0; i < entries[entry].inputs.size(); ++i) {
+    const Input &input = manifest.entries[entry].inputs[i];
+    TPRT_TRY(cuda->check(
+        cuda->cuMemcpyHtoDAsync(
+            addressOf(entries[entry].inputs[i]), this->input(entry, int64_t(i)),
+            size_t(elementCount(input.localShape) * typeBytes(input.type)),
+            compute.get()),
+        "cannot load input '" + input.name + "' to the device"));
+  }
+  return await("cannot load the inputs to the device");
+}
+
+Status CudaRank::step(int64_t entry) {
+  auto check = [&](CUresult result) {
+    return cuda->check(result, "entry '" + manifest.entries[entry].name + "'");
+  };
+  if (trace)
+    TPRT_TRY(trace->beginStep(compute.get()));
+  TPRT_TRY(check(cuda->cuEventRecord(begun.get(), compute.get())));
+  if (entries[entry].graph)
+    TPRT_TRY(
+        check(cuda->cuGraphLaunch(entries[entry].graph.get(), compute.get())));
+  else
+    TPRT_TRY(enqueueStep(entry, CudaFunctions::table));
+  TPRT_TRY(check(cuda->cuEventRecord(ended.get(), compute.get())));
+  TPRT_TRY(await("entry '" + manifest.entries[entry].name + "'"));
+  float milliseconds = 0;
+  TPRT_TRY(
+      check(cuda->cuEventElapsedTime(&milliseconds, begun.get(), ended.get())));
+  seconds.push_back(milliseconds / 1000);
+  return trace ? trace->endStep() : Status();
+}
+
+Status CudaRank::download(int64_t entry) {
+  for (size_t i = 0; i < entries[entry].outputs.size(); ++i) {
+    const Output &output = manifest.entries[entry].outputs[i];
+    TPRT_TRY(cuda->check(
+        cuda->cuMemcpyDtoHAsync(
+            this->output(entry, int64_t(i)),
+            addressOf(entries[entry].outputs[i]),
+            size_t(elementCount(output.localShape) * typeBytes(output.type)),
+            compute.get()),
+        "cannot load output '" + output.name + "' from the device"));
+  }
+  return await("cannot load the outputs from the device");
+}
+
+void *CudaRank::input(int64_t entry, int64_t i) {
+  return static_cast<char *>(values.get()) + entries[entry].offsets[i];
+}
+
+void *CudaRank::output(int64_t entry, int64_t i) const {
+  return static_cast<char *>(values.get()) +
+         entries[entry]
+             .offsets[manifest.entries[entry].inputs.size() + size_t(i)];
+}
+
+tprt_rank::Memory CudaRank::memory() const {
+  Memory m{};
+  m.parameters = parameterPlan.bytes;
+  for (const Entry &entry : manifest.entries) {
+    m.arenaStated = std::max(m.arenaStated, entry.arenaBytes);
+    m.commStated = std::max(m.commStated, entry.commBytes);
+  }
+  // One allocation holds it all: what is stated is taken.
+  m.arenaUsed = m.arenaStated;
+  m.commUsed = m.commStated;
+  int64_t staging = device ? device->deviceBytes() : 0;
+  m.scratch = layout.values - layout.scratch + staging;
+  m.values = valueBytes;
+  m.allocated = layout.total + staging;
+  m.context = contextBytes;
+  m.communicators = communicatorBytes;
+  return m;
+}

@@ -1,0 +1,101 @@
+//===- CudaRank.h - a rank that computes on a CUDA device -------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// All memory is allocated once, when the parameters are loaded: inside a step
+// nothing is allocated and nothing waits. Kernels, GEMMs and attention go to
+// the computation stream, collectives to the communication stream, and events
+// order the two where the compiled step says so. A step is captured as a graph
+// once and replayed.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_CUDA_CUDARANK_H
+#define TPRT_CUDA_CUDARANK_H
+
+#include "../collectives/DeviceWorld.h"
+#include "../core/Rank.h"
+#include "CudaDevice.h"
+#include "DeviceTimeline.h"
+#include "GemmPlans.h"
+#include "Handles.h"
+#include "KernelImages.h"
+#include "ParameterLoader.h"
+
+struct CudaFunctions;
+
+namespace tprt {
+
+class CudaRank final : public tprt_rank {
+public:
+  CudaRank(const Manifest &manifest, const Program &program,
+           std::unique_ptr<World> world, bool timeline);
+  ~CudaRank() override;
+
+  Status connect() override;
+  Status loadWeights(const Weights &weights) override;
+  Status prepare(int64_t entry) override;
+  Status upload(int64_t entry) override;
+  Status step(int64_t entry) override;
+  Status download(int64_t entry) override;
+  void *input(int64_t entry, int64_t i) override;
+  void *output(int64_t entry, int64_t i) const override;
+  Memory memory() const override;
+  std::vector<double> deviceSeconds() const override { return seconds; }
+
+private:
+  friend struct ::CudaFunctions;
+
+  struct EntryState {
+    /// Of each input, then each output: its place among the values.
+    std::vector<int64_t> offsets;
+    std::vector<void *> inputs, outputs; ///< device addresses
+    bool ready = false;
+    GraphExec graph;
+  };
+
+  Status allocate();
+  Status forkStreams();
+  Status joinStreams();
+  Status enqueueStep(int64_t entry, const tprt_api &table);
+  Status capture(int64_t entry);
+  Status await(const std::string &what);
+  tprt_step_args arguments(int64_t entry);
+  Status startCollective(int32_t id, int64_t layer, const void *in, void *out);
+  Status waitFor(int32_t id);
+
+  const Driver *cuda = nullptr;
+  DeviceWorld *device = nullptr; ///< the world
+  CudaDevice gpu;
+  // Destroyed in reverse order: what uses a stream goes before it.
+  Stream compute, communication;
+  Event reached, joined, begun, ended;
+  std::vector<Event> finished; ///< of the last call of each ledger entry
+  KernelImages kernels;
+  GemmPlans gemms;
+  std::unique_ptr<DeviceTimeline> trace;
+
+  ParameterPlan parameterPlan;
+  DeviceBytes block; ///< all device memory of the runtime
+  PinnedBytes values;
+  struct Layout {
+    int64_t parameters = 0, constants = 0, arena = 0, comm = 0, scratch = 0,
+            workspace = 0, values = 0, total = 0;
+  } layout; ///< offsets in the block
+  int64_t valueBytes = 0, scratchBytes = 0;
+  int64_t contextBytes = 0, communicatorBytes = 0;
+  std::vector<const void *> parameters;
+  std::vector<EntryState> entries;
+  std::vector<GemmPlans::Call> noted; ///< by the recording table
+  std::vector<double> seconds;
+};
+
+Expected<std::unique_ptr<tprt_rank>> makeCudaRank(const Manifest &manifest,
+                                                  const Program &program,
+                                                  std::unique_ptr<World> world,
+                                                  bool timeline);
+
+} // namespace tprt
+
+#endif // TPRT_CUDA_CUDARANK_H

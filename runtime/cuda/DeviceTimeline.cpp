@@ -1,0 +1,68 @@
+//===- DeviceTimeline.cpp - when a device did what ------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See DeviceTimeline.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "DeviceTimeline.h"
+
+using namespace tprt;
+
+Expected<size_t> DeviceTimeline::record(CUstream stream) {
+  if (used == events.size()) {
+    auto made = makeEvent(cuda, /*timed=*/true);
+    if (!made)
+      return made.status();
+    events.push_back(std::move(*made));
+  }
+  TPRT_TRY(cuda.check(cuda.cuEventRecord(events[used].get(), stream),
+                      "cannot record the timeline"));
+  return used++;
+}
+
+Status DeviceTimeline::beginStep(CUstream stream) {
+  used = 0;
+  calls.clear();
+  stepStart = Timeline::Clock::now();
+  return record(stream).status();
+}
+
+Status DeviceTimeline::begin(Timeline::Kind kind, int64_t id, int64_t layer,
+                             CUstream stream) {
+  auto start = record(stream);
+  if (!start)
+    return start.status();
+  calls.push_back({kind, id, layer, *start, 0});
+  return {};
+}
+
+Status DeviceTimeline::end(CUstream stream) {
+  auto stop = record(stream);
+  if (!stop)
+    return stop.status();
+  calls.back().stop = *stop;
+  return {};
+}
+
+Status DeviceTimeline::endStep() {
+  auto timeOf = [&](size_t event, Timeline::Clock::time_point &time) -> Status {
+    float milliseconds = 0;
+    TPRT_TRY(cuda.check(cuda.cuEventElapsedTime(&milliseconds, events[0].get(),
+                                                events[event].get()),
+                        "cannot read the timeline"));
+    time = stepStart +
+           std::chrono::duration_cast<Timeline::Clock::duration>(
+               std::chrono::duration<double, std::milli>(milliseconds));
+    return {};
+  };
+  for (const Call &call : calls) {
+    Timeline::Event event{call.kind, int32_t(call.id), call.layer, {}, {}};
+    TPRT_TRY(timeOf(call.start, event.start));
+    TPRT_TRY(timeOf(call.stop, event.stop));
+    timeline.add(event);
+  }
+  return {};
+}

@@ -1,0 +1,306 @@
+//===- GemmPlans.cpp - GEMMs by cuBLASLt ----------------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See GemmPlans.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GemmPlans.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+using namespace tprt;
+
+/// Algorithms that are tried for a call, and how often each is timed.
+constexpr int kCandidates = 8, kTimings = 3;
+
+static cudaDataType dataType(tprt_type type) {
+  switch (type) {
+  case TPRT_BF16:
+    return CUDA_R_16BF;
+  case TPRT_F16:
+    return CUDA_R_16F;
+  default:
+    return CUDA_R_32F;
+  }
+}
+
+/// The largest power of two up to 256 that divides the address; as cuBLASLt
+/// asks for it.
+static int alignment(const void *address) {
+  auto value = reinterpret_cast<uintptr_t>(address);
+  return int(value ? std::min<uintptr_t>(256, value & -value) : 256);
+}
+
+struct GemmPlans::Plan {
+  explicit Plan(const CublasLt &lt) : lt(lt) {}
+  ~Plan() {
+    for (cublasLtMatrixLayout_t layout : {a, b, d})
+      if (layout)
+        lt.cublasLtMatrixLayoutDestroy(layout);
+    if (product)
+      lt.cublasLtMatmulDescDestroy(product);
+  }
+  const CublasLt &lt;
+  cublasLtMatmulDesc_t product = nullptr;
+  cublasLtMatrixLayout_t a = nullptr, b = nullptr, d = nullptr;
+  std::vector<cublasLtMatmulAlgo_t> algorithms;
+  size_t chosen = 0;
+};
+
+GemmPlans::GemmPlans() = default;
+GemmPlans::~GemmPlans() {
+  plans.clear();
+  if (handle)
+    lt->cublasLtDestroy(handle);
+}
+
+Status GemmPlans::open(const Driver &driver, const CublasLt &library,
+                       const std::vector<Gemm> &list, CUstream computation,
+                       CUdeviceptr scratch) {
+  cuda = &driver;
+  lt = &library;
+  gemms = &list;
+  stream = computation;
+  workspace = scratch;
+  return lt->check(lt->cublasLtCreate(&handle), "cannot start cuBLASLt");
+}
+
+GemmPlans::Key GemmPlans::keyOf(const Call &call) {
+  return {call.id,           call.rows,
+          call.xStride,      call.yStride,
+          alignment(call.x), alignment(call.w),
+          alignment(call.y), alignment(call.residual)};
+}
+
+std::string GemmPlans::describe(const Call &call) const {
+  const Gemm &gemm = (*gemms)[call.id];
+  return detail::join("gemm ", call.id, " (", call.rows, " rows, n ", gemm.n,
+                      ", k ", gemm.k, ", ", typeName(gemm.xType), " times ",
+                      typeName(gemm.wType), " to ", typeName(gemm.yType), ")");
+}
+
+//===----------------------------------------------------------------------===//
+// Plans
+//===----------------------------------------------------------------------===//
+
+static Expected<cublasLtEpilogue_t> epilogueOf(const Gemm &gemm) {
+  using Activation = Gemm::Activation;
+  switch (gemm.activation) {
+  case Activation::None:
+    return gemm.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
+  case Activation::Relu:
+    return gemm.bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
+  case Activation::GeluTanh:
+    return gemm.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
+  default:
+    return userError("cuBLASLt has no such activation: expected none, relu or "
+                     "gelu_tanh in a GEMM on a device");
+  }
+}
+
+Expected<std::unique_ptr<GemmPlans::Plan>>
+GemmPlans::makePlan(const Call &call) const {
+  const Gemm &gemm = (*gemms)[call.id];
+  auto plan = std::make_unique<Plan>(*lt);
+  auto check = [&](cublasStatus_t result) {
+    return lt->check(result, "cuBLASLt does not take " + describe(call));
+  };
+  if (gemm.xType != gemm.wType)
+    return userError(describe(call), ": expected both operands of one type on "
+                                     "a device");
+  auto epilogue = epilogueOf(gemm);
+  if (!epilogue)
+    return epilogue.status().in(describe(call));
+  if (gemm.residual && gemm.activation != Gemm::Activation::None)
+    return userError(describe(call), ": cuBLASLt adds a residual before the "
+                                     "activation, not after");
+  // Never TF32: an f32 product keeps f32's precision.
+  TPRT_TRY(check(lt->cublasLtMatmulDescCreate(&plan->product,
+                                              CUBLAS_COMPUTE_32F, CUDA_R_32F)));
+  auto set = [&](cublasLtMatmulDescAttributes_t key, auto value) {
+    return check(lt->cublasLtMatmulDescSetAttribute(plan->product, key, &value,
+                                                    sizeof(value)));
+  };
+  cublasOperation_t opA = gemm.wTransposed ? CUBLAS_OP_N : CUBLAS_OP_T;
+  cublasOperation_t opB = gemm.xTransposed ? CUBLAS_OP_T : CUBLAS_OP_N;
+  TPRT_TRY(set(CUBLASLT_MATMUL_DESC_TRANSA, opA));
+  TPRT_TRY(set(CUBLASLT_MATMUL_DESC_TRANSB, opB));
+  TPRT_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE, *epilogue));
+  if (gemm.bias) {
+    TPRT_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, dataType(gemm.biasType)));
+    // The heuristic looks at the pointer; each call sets its own.
+    TPRT_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, call.bias));
+  }
+  auto layout = [&](cublasLtMatrixLayout_t &made, tprt_type type, int64_t rows,
+                    int64_t columns, int64_t stride) {
+    return check(lt->cublasLtMatrixLayoutCreate(
+        &made, dataType(type), uint64_t(rows), uint64_t(columns), stride));
+  };
+  TPRT_TRY(gemm.wTransposed
+               ? layout(plan->a, gemm.wType, gemm.n, gemm.k, gemm.n)
+               : layout(plan->a, gemm.wType, gemm.k, gemm.n, gemm.k));
+  TPRT_TRY(gemm.xTransposed
+               ? layout(plan->b, gemm.xType, call.rows, gemm.k, call.xStride)
+               : layout(plan->b, gemm.xType, gemm.k, call.rows, call.xStride));
+  TPRT_TRY(layout(plan->d, gemm.yType, gemm.n, call.rows, call.yStride));
+
+  cublasLtMatmulPreference_t preference = nullptr;
+  TPRT_TRY(check(lt->cublasLtMatmulPreferenceCreate(&preference)));
+  auto prefer = [&](cublasLtMatmulPreferenceAttributes_t key, auto value) {
+    return check(lt->cublasLtMatmulPreferenceSetAttribute(
+        preference, key, &value, sizeof(value)));
+  };
+  const void *c = gemm.residual ? call.residual : call.y;
+  Status status = prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                         uint64_t(kWorkspaceBytes));
+  if (status.ok())
+    status = prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+                    uint32_t(alignment(call.w)));
+  if (status.ok())
+    status = prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+                    uint32_t(alignment(call.x)));
+  if (status.ok())
+    status = prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+                    uint32_t(alignment(c)));
+  if (status.ok())
+    status = prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES,
+                    uint32_t(alignment(call.y)));
+  cublasLtMatmulHeuristicResult_t results[kCandidates];
+  int found = 0;
+  if (status.ok())
+    status = check(lt->cublasLtMatmulAlgoGetHeuristic(
+        handle, plan->product, plan->a, plan->b, plan->d, plan->d, preference,
+        kCandidates, results, &found));
+  lt->cublasLtMatmulPreferenceDestroy(preference);
+  TPRT_TRY(status);
+  for (int i = 0; i < found; ++i)
+    if (results[i].state == CUBLAS_STATUS_SUCCESS &&
+        results[i].workspaceSize <= size_t(kWorkspaceBytes))
+      plan->algorithms.push_back(results[i].algo);
+  if (plan->algorithms.empty())
+    return userError("cuBLASLt has no algorithm for ", describe(call));
+  return plan;
+}
+
+Status GemmPlans::enqueue(const Plan &plan, size_t algorithm,
+                          const Call &call) const {
+  const Gemm &gemm = (*gemms)[call.id];
+  if (gemm.bias) {
+    cublasStatus_t set = lt->cublasLtMatmulDescSetAttribute(
+        plan.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &call.bias,
+        sizeof(call.bias));
+    if (set != CUBLAS_STATUS_SUCCESS)
+      return lt->check(set, describe(call));
+  }
+  float alpha = 1, beta = gemm.residual ? 1.0f : 0.0f;
+  const void *c = gemm.residual ? call.residual : call.y;
+  cublasStatus_t result = lt->cublasLtMatmul(
+      handle, plan.product, &alpha, call.w, plan.a, call.x, plan.b, &beta, c,
+      plan.d, call.y, plan.d, &plan.algorithms[algorithm],
+      reinterpret_cast<void *>(workspace), size_t(kWorkspaceBytes),
+      reinterpret_cast<cudaStream_t>(stream));
+  if (result == CUBLAS_STATUS_SUCCESS)
+    return {};
+  return lt->check(result, describe(call));
+}
+
+//===----------------------------------------------------------------------===//
+// Choosing
+//===----------------------------------------------------------------------===//
+
+/// Appends one float per algorithm: milliseconds, infinite if it failed.
+Status GemmPlans::measure(const Plan &plan, const Call &call,
+                          std::string &times) const {
+  auto start = makeEvent(*cuda, true), stop = makeEvent(*cuda, true);
+  if (!start || !stop)
+    return start ? stop.status() : start.status();
+  for (size_t i = 0; i < plan.algorithms.size(); ++i) {
+    float least = std::numeric_limits<float>::infinity();
+    // The first run loads the kernel.
+    bool runs = enqueue(plan, i, call).ok();
+    for (int n = 0; runs && n < kTimings; ++n) {
+      float milliseconds = 0;
+      TPRT_TRY(cuda->check(cuda->cuEventRecord(start->get(), stream),
+                           "cannot time a GEMM"));
+      runs = enqueue(plan, i, call).ok();
+      TPRT_TRY(cuda->check(cuda->cuEventRecord(stop->get(), stream),
+                           "cannot time a GEMM"));
+      TPRT_TRY(cuda->check(cuda->cuEventSynchronize(stop->get()),
+                           "while timing " + describe(call)));
+      TPRT_TRY(cuda->check(
+          cuda->cuEventElapsedTime(&milliseconds, start->get(), stop->get()),
+          "cannot time a GEMM"));
+      if (runs)
+        least = std::min(least, milliseconds);
+    }
+    times.append(reinterpret_cast<char *>(&least), sizeof(least));
+  }
+  return {};
+}
+
+Status GemmPlans::plan(const std::vector<Call> &calls,
+                       const Exchange &exchange) {
+  std::vector<std::pair<Plan *, const Call *>> fresh;
+  std::string mine;
+  for (const Call &call : calls) {
+    if (call.id < 0 || call.id >= int64_t(gemms->size()))
+      return internalError("gemm ", call.id, " is not in the manifest");
+    auto &slot = plans[keyOf(call)];
+    if (slot)
+      continue;
+    auto made = makePlan(call);
+    if (!made)
+      return made.status();
+    slot = std::move(*made);
+    fresh.push_back({slot.get(), &call});
+  }
+  for (auto [plan, call] : fresh)
+    TPRT_TRY(measure(*plan, *call, mine));
+  auto all = exchange(mine);
+  if (!all)
+    return all.status();
+  // The slowest rank counts. Ranks on unlike devices may have other candidates:
+  // then each keeps cuBLASLt's first choice that works.
+  bool alike = std::all_of(all->begin(), all->end(), [&](const auto &other) {
+    return other.size() == mine.size();
+  });
+  size_t at = 0;
+  for (auto [plan, call] : fresh) {
+    float best = std::numeric_limits<float>::infinity();
+    for (size_t i = 0; i < plan->algorithms.size(); ++i, at += sizeof(float)) {
+      float slowest = 0;
+      auto include = [&](const std::string &times) {
+        float value;
+        std::memcpy(&value, times.data() + at, sizeof(value));
+        slowest = std::max(slowest, value);
+      };
+      if (alike)
+        std::for_each(all->begin(), all->end(), include);
+      else
+        include(mine);
+      bool better =
+          alike ? slowest < best : std::isinf(best) && !std::isinf(slowest);
+      if (better) {
+        best = slowest;
+        plan->chosen = i;
+      }
+    }
+    if (std::isinf(best))
+      return userError("every algorithm of cuBLASLt fails for ",
+                       describe(*call));
+  }
+  return {};
+}
+
+Status GemmPlans::run(const Call &call) {
+  auto found = plans.find(keyOf(call));
+  if (found == plans.end())
+    return internalError(describe(call), " was not planned");
+  return enqueue(*found->second, found->second->chosen, call);
+}

@@ -1,0 +1,84 @@
+//===- GemmPlans.h - GEMMs by cuBLASLt --------------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The manifest's GEMMs on a device. Before the first step the calls that it
+// will make are noted; each distinct one gets a plan, whose algorithm is the
+// fastest of those that cuBLASLt suggests, tried once. All ranks take the same
+// algorithm, so that values computed alike on several ranks have the same bits.
+//
+// cuBLASLt counts matrices by columns: row-major y = x w^T is the column-major
+// Y[n, rows] = W^T[n, k] X[k, rows], without moving anything.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_CUDA_GEMMPLANS_H
+#define TPRT_CUDA_GEMMPLANS_H
+
+#include "CublasLt.h"
+#include "Handles.h"
+
+#include "../core/Manifest.h"
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <tuple>
+
+namespace tprt {
+
+class GemmPlans {
+public:
+  /// The arguments of tprt_api::gemm.
+  struct Call {
+    int32_t id;
+    int64_t rows;
+    const void *x;
+    int64_t xStride;
+    const void *w, *bias, *residual;
+    void *y;
+    int64_t yStride;
+  };
+  /// Scratch that every call may use; calls run one after the other.
+  static constexpr int64_t kWorkspaceBytes = int64_t(32) << 20;
+
+  /// Gives every rank all ranks' bytes.
+  using Exchange =
+      std::function<Expected<std::vector<std::string>>(const std::string &)>;
+
+  GemmPlans();
+  ~GemmPlans();
+  Status open(const Driver &cuda, const CublasLt &lt,
+              const std::vector<Gemm> &gemms, CUstream stream,
+              CUdeviceptr workspace);
+
+  /// Makes plans for calls like these and tries their algorithms on the calls'
+  /// buffers, whose contents are lost.
+  Status plan(const std::vector<Call> &calls, const Exchange &exchange);
+  /// Enqueues a planned call.
+  Status run(const Call &call);
+
+private:
+  struct Plan;
+  /// What a plan depends on: GEMM, rows, strides, alignment of the addresses.
+  using Key =
+      std::tuple<int32_t, int64_t, int64_t, int64_t, int, int, int, int>;
+  static Key keyOf(const Call &call);
+  std::string describe(const Call &call) const;
+  Expected<std::unique_ptr<Plan>> makePlan(const Call &call) const;
+  Status enqueue(const Plan &plan, size_t algorithm, const Call &call) const;
+  Status measure(const Plan &plan, const Call &call, std::string &times) const;
+
+  const Driver *cuda = nullptr;
+  const CublasLt *lt = nullptr;
+  cublasLtHandle_t handle = nullptr;
+  const std::vector<Gemm> *gemms = nullptr;
+  CUstream stream = nullptr;
+  CUdeviceptr workspace = 0;
+  std::map<Key, std::unique_ptr<Plan>> plans;
+};
+
+} // namespace tprt
+
+#endif // TPRT_CUDA_GEMMPLANS_H

@@ -1,0 +1,108 @@
+//===- KernelImages.cpp - generated kernels on the device -----------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See KernelImages.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelImages.h"
+
+#include <cstdlib>
+
+using namespace tprt;
+
+/// Shared memory that a block gets without asking.
+constexpr int64_t kDefaultShared = 48 * 1024;
+/// The compute capability that the PTX is written for.
+constexpr int kPtxMajor = 8;
+
+Expected<std::string> tprt::chooseKernels(const Program &program, int major,
+                                          int minor) {
+  std::string best = "ptx", known;
+  int bestMinor = -1;
+  for (const auto &[section, bytes] : program.kernels) {
+    std::string name = section.substr(section.find('.') + 1);
+    known += (known.empty() ? "" : ", ") + name;
+    if (!name.starts_with("sm_") || name.size() < 5)
+      continue;
+    // sm_90: major 9, minor 0; sm_100: major 10, minor 0. Machine code runs on
+    // its own minor version and later ones of the same major.
+    char *end = nullptr;
+    long number = std::strtol(name.c_str() + 3, &end, 10);
+    if (*end || number / 10 != major || number % 10 > minor ||
+        number % 10 <= bestMinor)
+      continue;
+    best = name;
+    bestMinor = int(number % 10);
+  }
+  if (best == "ptx" && major < kPtxMajor)
+    return userError("expected a device of compute capability ", kPtxMajor,
+                     ".0 or later, got ", major, ".", minor,
+                     "; the artifact has kernels as ", known);
+  return best;
+}
+
+Status KernelImages::load(const Driver &driver, const CudaDevice &device,
+                          const Manifest &program, const Program &images) {
+  cuda = &driver;
+  manifest = &program;
+  auto section = chooseKernels(images, device.major, device.minor);
+  if (!section)
+    return section.status().in(device.describe());
+  chosen = *section;
+  // What the driver's PTX compiler has to say, if anything.
+  char log[4096] = "";
+  CUjit_option keys[] = {CU_JIT_ERROR_LOG_BUFFER,
+                         CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+  void *values[] = {log, reinterpret_cast<void *>(sizeof(log))};
+  bool isText = chosen == "ptx";
+  CUlibrary made = nullptr;
+  CUresult result = driver.cuLibraryLoadData(
+      &made, images.kernels.at("kernels." + chosen).data(), keys, values,
+      isText ? 2 : 0, nullptr, nullptr, 0);
+  Status status = driver.check(result, "cannot load the kernels (" + chosen +
+                                           ") on " + device.describe());
+  if (!status.ok())
+    return log[0] ? userError(status.message(), ": ", log) : status;
+  library = LoadedLibrary(driver, made);
+
+  for (const Kernel &kernel : program.kernels) {
+    std::string what = "kernel '" + kernel.name + "'";
+    CUkernel handle = nullptr;
+    CUfunction function = nullptr;
+    TPRT_TRY(driver.check(
+        driver.cuLibraryGetKernel(&handle, made, kernel.symbol().c_str()),
+        what + " is not in the artifact's " + chosen));
+    TPRT_TRY(driver.check(driver.cuKernelGetFunction(&function, handle), what));
+    TPRT_TRY(device.checkShared(kernel.sharedBytes, what));
+    if (kernel.sharedBytes > kDefaultShared)
+      TPRT_TRY(driver.check(driver.cuFuncSetAttribute(
+                                function,
+                                CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
+                                int(kernel.sharedBytes)),
+                            what));
+    functions.push_back(function);
+  }
+  return {};
+}
+
+Status KernelImages::launch(int64_t id, void *arguments,
+                            CUstream stream) const {
+  if (id < 0 || id >= int64_t(functions.size()))
+    return internalError("kernel ", id, " is not in the manifest");
+  const Kernel &kernel = manifest->kernels[id];
+  std::vector<void *> slots(kernel.arguments);
+  for (int64_t i = 0; i < kernel.arguments; ++i)
+    slots[i] = static_cast<char *>(arguments) + 8 * i;
+  auto [gx, gy, gz] = kernel.grid;
+  auto [bx, by, bz] = kernel.block;
+  CUresult result = cuda->cuLaunchKernel(
+      functions[id], unsigned(gx), unsigned(gy), unsigned(gz), unsigned(bx),
+      unsigned(by), unsigned(bz), unsigned(kernel.sharedBytes), stream,
+      slots.data(), nullptr);
+  if (result == CUDA_SUCCESS)
+    return {};
+  return cuda->check(result, "cannot launch kernel '" + kernel.name + "'");
+}

@@ -1,0 +1,108 @@
+//===- ParameterLoader.cpp - parameters to the device ---------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See ParameterLoader.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ParameterLoader.h"
+
+#include "../core/Rank.h"
+
+#include <algorithm>
+#include <map>
+
+using namespace tprt;
+
+/// Identifies what an instance of a template loads.
+static std::string keyOf(const Parameter &p, int64_t instance) {
+  std::string key = detail::join(p.nameOf(0, instance), "|", typeName(p.type),
+                                 "|", int(p.init));
+  auto add = [&](const Shape &list) { key += formatShape(list); };
+  add(p.sliceOffsets);
+  add(p.sliceSizes);
+  add(p.permutation);
+  add(p.localShape);
+  for (const AxisList &list : p.sharding) {
+    key += "|";
+    for (const AxisRef &ref : list)
+      add({ref.axis, ref.pre, ref.size});
+  }
+  key += "|";
+  for (const AxisRef &ref : p.partial)
+    add({ref.axis, ref.pre, ref.size});
+  return key;
+}
+
+ParameterPlan::ParameterPlan(const Manifest &manifest) {
+  std::map<std::string, int64_t> known;
+  for (size_t t = 0; t < manifest.parameters.size(); ++t) {
+    const Parameter &p = manifest.parameters[t];
+    for (int64_t i = 0; i < p.count; ++i) {
+      auto [found, isNew] = known.insert({keyOf(p, i), bytes});
+      offsets.push_back(found->second);
+      if (!isNew)
+        continue;
+      tensors.push_back({int64_t(t), i, bytes});
+      // As cuBLASLt likes its operands.
+      bytes = alignUp(bytes + localBytes(p), 256);
+    }
+  }
+}
+
+Expected<int64_t> tprt::loadParameters(const Driver &cuda,
+                                       const Manifest &manifest,
+                                       const ParameterPlan &plan,
+                                       const Weights &weights,
+                                       const std::vector<int64_t> &coordinates,
+                                       CUdeviceptr base, CUstream stream) {
+  // A row is the smallest piece.
+  int64_t bytes = std::min(plan.bytes, kPinnedBytes);
+  auto rowBytes = [](const Parameter &p) {
+    return elementCount(p.localShape) * typeBytes(p.type) /
+           (p.localShape.empty() ? 1 : p.localShape[0]);
+  };
+  for (const Parameter &p : manifest.parameters)
+    bytes = std::max(bytes, rowBytes(p));
+  PinnedBytes buffers[2];
+  Event copied[2];
+  for (int b : {0, 1}) {
+    auto memory = allocatePinned(cuda, bytes);
+    if (!memory)
+      return memory.status();
+    buffers[b] = std::move(*memory);
+    auto event = makeEvent(cuda);
+    if (!event)
+      return event.status();
+    copied[b] = std::move(*event);
+  }
+
+  int64_t read = 0;
+  int turn = 0;
+  for (const ParameterPlan::Tensor &tensor : plan.tensors) {
+    const Parameter &p = manifest.parameters[tensor.parameter];
+    int64_t rows = p.localShape.empty() ? 1 : p.localShape[0];
+    int64_t row = rowBytes(p), step = std::max<int64_t>(1, bytes / row);
+    std::string what =
+        "cannot load '" + p.nameOf(0, tensor.instance) + "' to the device";
+    for (int64_t first = 0; first < rows; first += step, turn ^= 1) {
+      int64_t count = std::min(step, rows - first);
+      void *staging = buffers[turn].get();
+      // The copy that used this buffer before; success if there was none.
+      TPRT_TRY(cuda.check(cuda.cuEventSynchronize(copied[turn].get()), what));
+      read += weights.load(tensor.parameter, tensor.instance, coordinates,
+                           staging, first, count);
+      TPRT_TRY(cuda.check(
+          cuda.cuMemcpyHtoDAsync(base + tensor.offset + first * row, staging,
+                                 size_t(count * row), stream),
+          what));
+      TPRT_TRY(
+          cuda.check(cuda.cuEventRecord(copied[turn].get(), stream), what));
+    }
+  }
+  TPRT_TRY(cuda.check(cuda.cuStreamSynchronize(stream),
+                      "cannot load the parameters to the device"));
+  return read;
+}

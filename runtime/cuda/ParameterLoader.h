@@ -1,0 +1,46 @@
+//===- ParameterLoader.h - parameters to the device -------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Reads a rank's blocks of the checkpoint, piece by piece, into one of two
+// pinned buffers while the other is copied to the device.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_CUDA_PARAMETERLOADER_H
+#define TPRT_CUDA_PARAMETERLOADER_H
+
+#include "../core/Weights.h"
+#include "Handles.h"
+
+namespace tprt {
+
+/// Where the parameters of a rank lie on the device: one block of memory, each
+/// distinct tensor once, however many templates name it.
+struct ParameterPlan {
+  struct Tensor {
+    int64_t parameter, instance; ///< the first that names it
+    int64_t offset;              ///< in the block
+  };
+  std::vector<Tensor> tensors;
+  std::vector<int64_t> offsets; ///< by parameter slot
+  int64_t bytes = 0;
+
+  explicit ParameterPlan(const Manifest &manifest);
+};
+
+/// Bytes of each of the two pinned buffers.
+constexpr int64_t kPinnedBytes = int64_t(32) << 20;
+
+/// Fills the block at `base` by way of `stream`; returns, when all is there,
+/// the bytes read from the checkpoint.
+Expected<int64_t> loadParameters(const Driver &cuda, const Manifest &manifest,
+                                 const ParameterPlan &plan,
+                                 const Weights &weights,
+                                 const std::vector<int64_t> &coordinates,
+                                 CUdeviceptr base, CUstream stream);
+
+} // namespace tprt
+
+#endif // TPRT_CUDA_PARAMETERLOADER_H
