@@ -14,6 +14,7 @@
 #include "Memory.h"
 #include "Stream.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -117,6 +118,29 @@ End at(const void *address) {
   return {static_cast<char *>(const_cast<void *>(address))};
 }
 
+/// Pinned memory may be filled too: it has an address on the device.
+template <typename T>
+CUresult fill(CUstream stream, CUdeviceptr address, T value, size_t count) {
+  Guard guard;
+  TRY(ready());
+  if (!streamOf(stream))
+    return CUDA_ERROR_INVALID_HANDLE;
+  if (count == 0)
+    return CUDA_SUCCESS;
+  End to = at(address);
+  Shape shape = {count * sizeof(T)};
+  if (address % sizeof(T) || spanOf(to.data).place == Place::Pageable)
+    return CUDA_ERROR_INVALID_VALUE;
+  TRY(check(to, shape, Kind::Any));
+  return submitWork(stream, "fill", [=] {
+    if (stillThere(to, shape)) {
+      openMemory();
+      std::fill_n(reinterpret_cast<T *>(to.data), count, value);
+    }
+    return Step::Done;
+  });
+}
+
 /// One side of the driver's description of a rectangle or box.
 CUresult side(CUmemorytype type, const void *host, CUdeviceptr device, End &end,
               Kind &kind) {
@@ -203,20 +227,10 @@ CUresult cuMemcpy3DAsync(const CUDA_MEMCPY3D *d, CUstream stream) {
 
 CUresult cuMemsetD8Async(CUdeviceptr dst, unsigned char value, size_t count,
                          CUstream stream) {
-  Guard guard;
-  TRY(ready());
-  if (!streamOf(stream))
-    return CUDA_ERROR_INVALID_HANDLE;
-  if (count == 0)
-    return CUDA_SUCCESS;
-  End to = at(dst);
-  Shape shape = {count};
-  TRY(check(to, shape, Kind::Device));
-  return submitWork(stream, "fill", [=] {
-    if (stillThere(to, shape)) {
-      openMemory();
-      std::memset(to.data, value, count);
-    }
-    return Step::Done;
-  });
+  return fill(stream, dst, value, count);
+}
+
+CUresult cuMemsetD32Async(CUdeviceptr dst, unsigned int value, size_t count,
+                          CUstream stream) {
+  return fill(stream, dst, value, count);
 }

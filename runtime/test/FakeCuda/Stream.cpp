@@ -11,7 +11,6 @@
 
 #include "Stream.h"
 #include "Device.h"
-#include "Memory.h"
 
 #include <algorithm>
 #include <chrono>
@@ -213,29 +212,6 @@ CUresult cuStreamQuery(CUstream hStream) {
     done &= Scheduler::get().poll(tail);
   TRY(Scheduler::get().failure());
   return done ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
-}
-
-CUresult cuStreamWriteValue32(CUstream stream, CUdeviceptr addr,
-                              cuuint32_t value, unsigned int flags) {
-  Guard guard;
-  TRY(ready());
-  auto *to = reinterpret_cast<cuuint32_t *>(addr);
-  Place place = spanOf(to).place;
-  if (flags & ~unsigned(CU_STREAM_WRITE_VALUE_NO_MEMORY_BARRIER) ||
-      addr % sizeof(value) ||
-      (place != Place::Pinned && !onDevice(to, sizeof(value))))
-    return CUDA_ERROR_INVALID_VALUE;
-  return submitWork(stream, "write of a value", [to, value] {
-    Place place = spanOf(to).place;
-    if (place != Place::Pinned && !onDevice(to, sizeof(value)))
-      Scheduler::get().fail(CUDA_ERROR_ILLEGAL_ADDRESS,
-                            "a value for " + describe(to));
-    else {
-      openMemory();
-      __atomic_store_n(to, value, __ATOMIC_RELEASE);
-    }
-    return Step::Done;
-  });
 }
 
 //===----------------------------------------------------------------------===//

@@ -83,7 +83,7 @@ TEST(Stream, RunsNothingBeforeSomebodyWaits) {
         CUdeviceptr there;
         OK(cuMemHostGetDevicePointer(&there, flag, 0));
         CUstream s = stream();
-        OK(cuStreamWriteValue32(s, there, 7, 0));
+        OK(cuMemsetD32Async(there, 7, 1, s));
         EXPECT_EQ(*flag, 0u);
         OK(cuStreamSynchronize(s));
         EXPECT_EQ(*flag, 7u);
@@ -97,7 +97,7 @@ TEST(Stream, GoesOnByItself) {
     *flag = 0;
     CUdeviceptr there;
     OK(cuMemHostGetDevicePointer(&there, flag, 0));
-    OK(cuStreamWriteValue32(stream(), there, 7, 0));
+    OK(cuMemsetD32Async(there, 7, 1, stream()));
     while (__atomic_load_n(flag, __ATOMIC_ACQUIRE) != 7)
       usleep(1000);
   });
