@@ -71,7 +71,7 @@ def ExpandGpuMath : Pass<"tp-expand-gpu-math"> {
 def MathToIntrinsics : Pass<"tp-math-to-intrinsics"> {
   let summary = "call LLVM's intrinsics for math that is an instruction";
   let description = [{
-    Square roots, rounding, signs and counts of bits, on scalars and vectors,
+    Square roots, rounding, signs, minima and counts of bits, on scalars and vectors,
     become LLVM's intrinsics of the same meaning (upstream's conversion to NVVM
     would call a device library). To be run after `tp-expand-math`.
   }];

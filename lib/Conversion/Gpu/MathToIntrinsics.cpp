@@ -34,6 +34,8 @@ static StringRef getIntrinsic(Operation *op) {
       .Case([](math::CountLeadingZerosOp) { return "llvm.ctlz"; })
       .Case([](math::CountTrailingZerosOp) { return "llvm.cttz"; })
       .Case([](math::CtPopOp) { return "llvm.ctpop"; })
+      .Case([](arith::MinNumFOp) { return "llvm.minnum"; })
+      .Case([](arith::MaxNumFOp) { return "llvm.maxnum"; })
       .Default([](Operation *) { return ""; });
 }
 
