@@ -3,15 +3,18 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// threads: ranks of this process. processes: ranks of this host.
+// threads: ranks of this process. processes: ranks of this host. mpi: ranks
+// that an MPI has started, anywhere.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Backends.h"
 
+#include "mpi/Mpi.h"
 #ifdef TPRT_HAS_CUDA
 #include "nccl/NcclHub.h"
 #endif
+#include "net/NetChannel.h"
 #include "processes/Processes.h"
 #include "processes/Rendezvous.h"
 #include "threads/Threads.h"
@@ -20,11 +23,11 @@ using namespace tprt;
 
 Status tprt::checkBackend(const std::string &backend) {
 #ifdef TPRT_HAS_CUDA
-  constexpr const char *kHas = "this build has: threads, processes, nccl";
+  constexpr const char *kHas = "this build has: threads, processes, mpi, nccl";
   if (backend == "nccl")
     return {};
 #else
-  constexpr const char *kHas = "this build has: threads, processes";
+  constexpr const char *kHas = "this build has: threads, processes, mpi";
   if (backend == "nccl")
     return userError("backend 'nccl' is not in this build, which was made "
                      "without CUDA's headers (cuda.h, cublasLt.h, nccl.h): "
@@ -32,10 +35,9 @@ Status tprt::checkBackend(const std::string &backend) {
                      "with -DTPRT_CUDA=ON; ",
                      kHas);
 #endif
-  if (backend == "threads" || backend == "processes")
-    return {};
-  if (backend == "mpi")
-    return userError("backend 'mpi' is not in this build; ", kHas);
+  for (const char *known : {"threads", "processes", "mpi"})
+    if (backend == known)
+      return {};
   return userError("unknown backend '", backend, "'; ", kHas);
 }
 
@@ -53,6 +55,10 @@ Status tprt::checkProgram(const std::string &backend,
     return checkDevices(manifest.mesh.size(), !manifest.gemms.empty());
 #endif
   return {};
+}
+
+bool tprt::startsOwnRanks(const std::string &backend) {
+  return ranksAreProcesses(backend) && backend != "mpi";
 }
 
 bool tprt::ranksAreProcesses(const std::string &backend) {
@@ -87,9 +93,17 @@ Expected<std::unique_ptr<Hub>> makeProcesses(const HubOptions &options) {
 
 Expected<std::unique_ptr<SideChannel>>
 tprt::connectRanks(const Place &place, const SideChannel::Options &options) {
-  if (!place.oneHost())
-    return userError("ranks on several hosts (", place.hosts,
-                     ") are not supported by this backend");
+  if (!place.oneHost()) {
+    if (place.ports.empty())
+      return userError("ranks are on several hosts (", place.hosts,
+                       "), but nothing says where rank 0 is: set MASTER_ADDR "
+                       "and MASTER_PORT");
+    auto meeting = net::meet(place, options.timeoutSeconds);
+    if (!meeting)
+      return meeting.status();
+    return std::unique_ptr<SideChannel>(
+        std::make_unique<NetChannel>(std::move(*meeting), place, options));
+  }
   auto segment = meetHere(place, 0, options.timeoutSeconds);
   if (!segment)
     return segment.status();
@@ -106,6 +120,9 @@ Expected<std::unique_ptr<Hub>> tprt::makeHub(const HubOptions &options) {
     return userError("backend '", options.backend,
                      "' is for tp-run, which starts the processes; this "
                      "program can use: threads");
+  // MPI knows better than the environment.
+  if (options.backend == "mpi")
+    return makeMpiHub(options);
   if (options.place->ranks != options.ranks)
     return userError("the artifact is made for ", options.ranks, " ranks, but ",
                      options.place->source, " says ", options.place->ranks);

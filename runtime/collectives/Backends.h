@@ -31,6 +31,8 @@ Status checkBackend(const std::string &backend);
 Status checkProgram(const std::string &backend, const Manifest &manifest);
 /// Whether each rank of the backend is a process of its own.
 bool ranksAreProcesses(const std::string &backend);
+/// Whether tp-run starts them, where nobody else has.
+bool startsOwnRanks(const std::string &backend);
 
 /// The hub of this process, once all ranks have come.
 Expected<std::unique_ptr<Hub>> makeHub(const HubOptions &options);

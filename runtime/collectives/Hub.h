@@ -50,6 +50,11 @@ struct alignas(64) Position {
                 std::memory_order_relaxed);
     inside.store(true, std::memory_order_relaxed);
   }
+  /// A call that is no ledger entry: what it was in last stays the better word.
+  void agree() {
+    calls.store(calls.load(std::memory_order_relaxed) + 1,
+                std::memory_order_relaxed);
+  }
   void leave() { inside.store(false, std::memory_order_relaxed); }
   CallSite site() const {
     uint32_t word = inside ? 0 : device.load(std::memory_order_relaxed);

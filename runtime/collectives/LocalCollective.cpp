@@ -13,8 +13,8 @@
 
 #include "LocalCollective.h"
 
-#include "../core/Parallel.h"
 #include "../kernels/Simd.h"
+#include "Region.h"
 
 #include <algorithm>
 #include <cstring>
@@ -23,78 +23,11 @@ using namespace tprt;
 
 namespace {
 
-/// Elements below which one thread moves the data alone.
-constexpr int64_t kGrain = 1 << 15;
-
-struct Region {
-  Shape extents, fromStart, toStart;
-};
-
-Shape stridesOf(const Shape &shape) {
-  Shape strides(shape.size(), 1);
-  for (size_t d = shape.size(); d-- > 1;)
-    strides[d - 1] = strides[d] * shape[d];
-  return strides;
-}
-
-/// Calls body(offset in from, offset in to, contiguous elements) for the rows
-/// of a region that begins at fromStart of a tensor of shape `from` and at
-/// toStart of one of shape `to`.
-template <typename Body>
-void forEachRun(const Shape &from, const Shape &to, const Region &region,
-                Body body) {
-  const Shape &extents = region.extents;
-  for (int64_t extent : extents)
-    if (extent <= 0)
-      return;
-  Shape fromStrides = stridesOf(from), toStrides = stridesOf(to);
-  int64_t fromBase = 0, toBase = 0;
-  for (size_t d = 0; d < extents.size(); ++d) {
-    fromBase += region.fromStart[d] * fromStrides[d];
-    toBase += region.toStart[d] * toStrides[d];
-  }
-  // Trailing dimensions that are whole on both sides make one run.
-  size_t outer = extents.size();
-  int64_t run = 1;
-  while (outer > 0) {
-    --outer;
-    run *= extents[outer];
-    if (extents[outer] != from[outer] || extents[outer] != to[outer])
-      break;
-  }
-  int64_t runs = 1;
-  for (size_t d = 0; d < outer; ++d)
-    runs *= extents[d];
-  parallelFor(runs, std::max<int64_t>(1, kGrain / run),
-              [&](int64_t begin, int64_t end, int64_t) {
-                for (int64_t i = begin; i < end; ++i) {
-                  int64_t rest = i, f = fromBase, t = toBase;
-                  for (size_t d = outer; d-- > 0;) {
-                    int64_t at = rest % extents[d];
-                    rest /= extents[d];
-                    f += at * fromStrides[d];
-                    t += at * toStrides[d];
-                  }
-                  body(f, t, run);
-                }
-              });
-}
-
 const char *at(const void *base, int64_t bytes) {
   return static_cast<const char *>(base) + bytes;
 }
 char *at(void *base, int64_t bytes) {
   return static_cast<char *>(base) + bytes;
-}
-
-void copyRegion(const Collective &c, const Region &region, const void *in,
-                void *out) {
-  int64_t size = typeBytes(c.type);
-  forEachRun(c.inputShape, c.outputShape, region,
-             [&](int64_t from, int64_t to, int64_t count) {
-               std::memcpy(at(out, to * size), at(in, from * size),
-                           count * size);
-             });
 }
 
 /// Zeroes [start, end) of dimension d of the output.
@@ -169,7 +102,8 @@ void allGather(const Collective &c, const std::vector<const void *> &in,
     region.extents[c.dim] =
         std::min(c.inputShape[c.dim], c.outputShape[c.dim] - start);
     region.toStart[c.dim] = start;
-    copyRegion(c, region, in[j], out);
+    copyRegion(typeBytes(c.type), c.inputShape, c.outputShape, region, in[j],
+               out);
   }
 }
 
@@ -187,7 +121,8 @@ void allToAll(const Collective &c, int64_t self,
     region.extents[c.splitDim] = valid;
     region.fromStart[c.splitDim] = start;
     region.toStart[c.dim] = place;
-    copyRegion(c, region, in[j], out);
+    copyRegion(typeBytes(c.type), c.inputShape, c.outputShape, region, in[j],
+               out);
   }
   zeroTail(c, c.splitDim, valid, out);
 }

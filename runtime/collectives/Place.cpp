@@ -59,7 +59,49 @@ std::string jobOf(const std::string &starter, const Get &get) {
   return value("MASTER_ADDR") + ":" + value("MASTER_PORT");
 }
 
+/// Says where rank 0 can be met, if the starter does.
+Status meetingPoint(const Get &get, Place &place) {
+  constexpr int kTries = 8;
+  bool slurm = place.starter == "Slurm";
+  int64_t first = 0;
+  if (get("MASTER_ADDR") && get("MASTER_PORT")) {
+    auto port = number(get, "MASTER_PORT");
+    if (!port)
+      return port.status();
+    place.addresses = {get("MASTER_ADDR")};
+    // torchrun's own store sits there, if it says so.
+    const char *store = get("TORCHELASTIC_USE_AGENT_STORE");
+    first = *port + (store && std::string(store) == "True" ? 1 : 0);
+  } else if (slurm) {
+    auto job = number(get, "SLURM_JOB_ID"), step = number(get, "SLURM_STEP_ID");
+    const char *nodes = get("SLURM_STEP_NODELIST");
+    if (!job || !step || !nodes)
+      return {};
+    place.addresses = {firstOfNodeList(nodes)};
+    // Below the ports that the system gives out itself.
+    first = 10000 + (*job * 61 + *step * 7) % 20000;
+  }
+  for (int64_t port = first; first > 0 && port < first + kTries; ++port)
+    if (port < 65536)
+      place.ports.push_back(int(port));
+  return {};
+}
+
 } // namespace
+
+std::string tprt::firstOfNodeList(const std::string &list) {
+  size_t bracket = list.find_first_of("[,");
+  if (bracket == std::string::npos || list[bracket] == ',')
+    return list.substr(0, bracket);
+  size_t end = list.find_first_of("],-", bracket);
+  size_t close = list.find(']', bracket);
+  std::string name =
+      list.substr(0, bracket) + list.substr(bracket + 1, end - bracket - 1);
+  // What follows the bracket belongs to the name too.
+  if (close != std::string::npos)
+    name += list.substr(close + 1, list.find(',', close) - close - 1);
+  return name;
+}
 
 Expected<std::optional<Place>> tprt::placeFromEnvironment(const Get &get) {
   for (const Starter &starter : kStarters) {
@@ -104,6 +146,12 @@ Expected<std::optional<Place>> tprt::placeFromEnvironment(const Get &get) {
     TPRT_TRY(more(starter.localRank, place.localRank));
     TPRT_TRY(more(starter.localRanks, place.localRanks));
     TPRT_TRY(more(starter.nodes, nodes));
+    TPRT_TRY(meetingPoint(get, place));
+    // A rank that is left of an earlier attempt is of another job.
+    place.token = name + " " + place.job;
+    for (const char *part :
+         {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", kTokenVariable})
+      place.token += " " + orEmpty(get(part));
     if (place.localRanks != place.ranks)
       place.hosts = detail::join(starter.ranks, " is ", place.ranks, ", ",
                                  starter.localRanks, " is ", place.localRanks);

@@ -18,6 +18,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tprt {
 
@@ -31,7 +32,11 @@ struct Place {
   std::string starter; ///< tp-run, mpirun, torchrun, Slurm
   std::string source;  ///< what says so, for messages
   std::string job;     ///< names the job, the same on all of its ranks
+  std::string token;   ///< what ranks of this job alone bring
   std::string hosts;   ///< how we know of several hosts; empty: there is one
+  /// Where rank 0 may be met over TCP; ports it tries in turn.
+  std::vector<std::string> addresses;
+  std::vector<int> ports;
 
   bool oneHost() const { return hosts.empty(); }
 };
@@ -40,6 +45,13 @@ struct Place {
 inline constexpr const char *kRankVariable = "TPRT_RANK";
 inline constexpr const char *kRanksVariable = "TPRT_WORLD_SIZE";
 inline constexpr const char *kFileVariable = "TPRT_SHARED_MEMORY_FD";
+
+/// Whoever wants a secret of their own in the token of a job sets this.
+inline constexpr const char *kTokenVariable = "TPRT_JOB_TOKEN";
+
+/// The first host of a list in Slurm's notation: `gpu[08-11,20],login` ->
+/// gpu08.
+std::string firstOfNodeList(const std::string &list);
 
 /// The place that the environment gives; none: nobody has started ranks yet.
 /// `get` is getenv, or a test's.

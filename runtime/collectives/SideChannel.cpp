@@ -11,8 +11,8 @@
 
 #include "SideChannel.h"
 
+#include <csignal>
 #include <cstring>
-#include <map>
 #include <unistd.h>
 
 using namespace tprt;
@@ -25,7 +25,19 @@ SideChannel::SideChannel(Place where, Options how)
 // Watching
 //===----------------------------------------------------------------------===//
 
+/// Launchers end the other ranks when one is lost (mpirun within a second): the
+/// signal must leave time to say why.
+static std::atomic<bool> toldToEnd = false;
+constexpr auto kLastWords = std::chrono::milliseconds(700);
+
 void SideChannel::start() {
+  struct sigaction action{};
+  if (place.starter != "tp-run" && sigaction(SIGTERM, nullptr, &action) == 0 &&
+      action.sa_handler == SIG_DFL) {
+    action.sa_handler = [](int) { toldToEnd = true; };
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGTERM, &action, nullptr);
+  }
   watcher = std::thread([this] { watch(); });
 }
 
@@ -37,6 +49,7 @@ void SideChannel::finish() {
 
 void SideChannel::watch() {
   pthread_setname_np(pthread_self(), "rank-watch");
+  std::optional<Clock::time_point> endBy;
   while (!leaving) {
     beat();
     if (failed())
@@ -54,6 +67,12 @@ void SideChannel::watch() {
         abort(status);
     }
     checkWait();
+    if (toldToEnd) {
+      if (!endBy)
+        endBy = Clock::now() + kLastWords;
+      else if (Clock::now() > *endBy)
+        abort(lostError("rank ", rank(), " was told to end (SIGTERM)"));
+    }
     rest();
   }
 }
@@ -63,14 +82,13 @@ void SideChannel::checkWait() {
   const std::vector<int64_t> *members = waitingFor;
   Position &mine = position(rank());
   uint64_t call = mine.calls;
-  if (!members || !mine.inside || call != seenCall) {
+  if (!members || call != seenCall) {
     seenCall = call;
     seenSince = Clock::now();
     return;
   }
   std::chrono::duration<double> waited = Clock::now() - seenSince;
-  if (waited.count() > options.timeoutSeconds)
-    waitedTooLong(*members);
+  waiting(*members, waited.count());
 }
 
 void SideChannel::everyBeat(std::function<Status()> newJob) {
@@ -92,6 +110,11 @@ void SideChannel::enter(CallSite site, const std::vector<int64_t> *members) {
   waitingFor.store(members, std::memory_order_release);
 }
 
+void SideChannel::enterAgreement(const std::vector<int64_t> &members) {
+  position(rank()).agree();
+  waitingFor.store(&members, std::memory_order_release);
+}
+
 void SideChannel::leave() {
   waitingFor.store(nullptr, std::memory_order_relaxed);
   position(rank()).leave();
@@ -101,36 +124,51 @@ std::string SideChannel::lastSeen(int64_t rank) const {
   return position(rank).text(options.describe);
 }
 
+Status SideChannel::disagreement(CallSite site, uint64_t calls,
+                                 const std::vector<int64_t> &members,
+                                 int64_t waiting) const {
+  std::string text;
+  for (int64_t member : members) {
+    const Position &other = position(member);
+    if (member != waiting && other.calls == calls && other.inside &&
+        !(other.site() == site))
+      text += detail::join(", rank ", member, " in ",
+                           options.describe(other.site()));
+  }
+  if (text.empty())
+    return {};
+  return lostError("ranks disagree: rank ", waiting, " is in ",
+                   options.describe(site), text);
+}
+
 Status SideChannel::missing(CallSite site, uint64_t calls,
                             const std::vector<int64_t> &members,
                             int64_t waiting) const {
-  std::string late, elsewhere;
-  for (int64_t member : members) {
-    const Position &other = position(member);
-    if (member == waiting || other.calls > calls)
-      continue;
-    if (other.calls < calls)
+  std::string late;
+  for (int64_t member : members)
+    if (member != waiting && position(member).calls < calls)
       late += detail::join(late.empty() ? "rank " : "; rank ", member,
                            " did not arrive within ", options.timeoutSeconds,
                            " s, last seen ", lastSeen(member));
-    else if (!(other.site() == site))
-      elsewhere += detail::join(", rank ", member, " in ",
-                                options.describe(other.site()));
-  }
-  if (!elsewhere.empty())
-    return lostError("ranks disagree: rank ", waiting, " is in ",
-                     options.describe(site), elsewhere);
+  if (late.empty())
+    late = detail::join("it did not end within ", options.timeoutSeconds,
+                        " s, though all of its ranks are in it");
   return lostError("rank ", waiting, " waited in ", options.describe(site),
-                   ": ",
-                   late.empty() ? detail::join("it did not end within ",
-                                               options.timeoutSeconds,
-                                               " s, though all ranks are in it")
-                                : late);
+                   ": ", late);
 }
 
-void SideChannel::waitedTooLong(const std::vector<int64_t> &members) {
+void SideChannel::waiting(const std::vector<int64_t> &members, double seconds) {
+  constexpr double kAskSeconds = 0.5;
+  if (seconds < kAskSeconds && seconds < options.timeoutSeconds)
+    return;
   const Position &mine = position(rank());
-  abort(missing(mine.site(), mine.calls, members, rank()));
+  Status status = disagreement(waitingIn(), mine.calls, members, rank());
+  bool sure = !status.ok() && status.message() == complaint;
+  complaint = status.message();
+  if (sure)
+    abort(status);
+  if (seconds > options.timeoutSeconds)
+    abort(missing(waitingIn(), mine.calls, members, rank()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -181,6 +219,7 @@ void SideChannel::report() {
       break;
     done += size_t(count);
   }
+  beforeExit();
   if (lastJob)
     lastJob();
   _exit(int(failure.status.code()));

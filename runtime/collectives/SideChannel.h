@@ -53,6 +53,8 @@ public:
   /// the names of those that did not come. Without, the caller does.
   void enter(CallSite site, const std::vector<int64_t> *members = nullptr);
   void leave();
+  /// The same for a call of all members that is no ledger entry.
+  void enterAgreement(const std::vector<int64_t> &members);
 
   /// Gives every rank all ranks' bytes, in their order. All call it, from one
   /// thread of each; waits are limited by the timeout.
@@ -104,11 +106,26 @@ protected:
   virtual void fail(const Failure &failure) = 0;
   /// The run's first failure, as far as known here.
   virtual std::optional<Failure> failed() const = 0;
-  /// The wait of this rank has passed the time limit: ends the run.
-  virtual void waitedTooLong(const std::vector<int64_t> &members);
+  /// Called by the watcher while this rank waits for others in a call that has
+  /// no time limit of its own: ends the run if that has taken too long or the
+  /// ranks are in different calls.
+  virtual void waiting(const std::vector<int64_t> &members, double seconds);
+  /// What there is to do after the report, before the process ends.
+  virtual void beforeExit() {}
   /// Where a rank was last seen; of its own, where it writes.
   virtual Position &position(int64_t rank) const = 0;
 
+  /// The call in which this rank waits.
+  CallSite waitingIn() const {
+    const Position &mine = position(rank());
+    return mine.inside ? mine.site() : CallSite();
+  }
+  /// An error if a member is in another call than the rank that waits, though
+  /// it has come as far. What is known of others may be half new: believe it
+  /// the second time.
+  Status disagreement(CallSite site, uint64_t calls,
+                      const std::vector<int64_t> &members,
+                      int64_t waiting) const;
   /// The error of a wait for members of which some did not come.
   Status missing(CallSite site, uint64_t calls,
                  const std::vector<int64_t> &members, int64_t waiting) const;
@@ -130,6 +147,7 @@ private:
   std::atomic<const std::vector<int64_t> *> waitingFor = nullptr;
   uint64_t seenCall = 0; // by the watcher
   std::chrono::steady_clock::time_point seenSince;
+  std::string complaint; // the last disagreement
   std::atomic<bool> leaving = false;
   std::thread watcher;
 };

@@ -245,7 +245,8 @@ Status Session::Impl::open(const std::string &path) {
 
 Status Session::Impl::connect() {
   int64_t size = manifest.mesh.size();
-  int workers = std::max<int>(1, int(availableCores() / size));
+  int64_t sharing = processes() ? hub->channel()->localSize() : size;
+  int workers = std::max<int>(1, int(availableCores() / sharing));
   threads = std::make_unique<RankThreads>(int64_t(here.size()), workers);
   ranks.resize(size);
   for (const Entry &entry : manifest.entries)

@@ -124,7 +124,7 @@ Status execute(Options &options, char **argv, int &code) {
         [](const char *name) -> const char * { return std::getenv(name); });
     if (!place)
       return place.status();
-    if (!*place) {
+    if (!*place && startsOwnRanks(options.session.backend)) {
       auto plan = planRun(options.artifact, options.session);
       if (!plan)
         return plan.status();
@@ -134,7 +134,7 @@ Status execute(Options &options, char **argv, int &code) {
       code = runLocalRanks(*segment, argv, plan->describe);
       return {};
     }
-    options.session.place = std::make_shared<Place>(**place);
+    options.session.place = std::make_shared<Place>(place->value_or(Place()));
   }
   auto session = Session::open(options.artifact, options.session);
   if (!session)
@@ -164,8 +164,8 @@ int tprt::launch(int argc, char **argv) {
   app.add_option("--entry", options.entry,
                  "entry point to run; default the first");
   app.add_option("--backend", options.session.backend,
-                 "threads (default) or processes, one per rank; mpi and nccl "
-                 "are not in this build");
+                 "threads (default); processes, one per rank; mpi (under "
+                 "mpirun); nccl for programs of --target cuda");
   app.add_option("--repeat", options.repeat, "steps to run")
       ->check(CLI::PositiveNumber);
   app.add_option("--stats", options.stats,

@@ -9,134 +9,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RunFixture.h"
+#include "RankProcesses.h"
 
 #include "../collectives/Backends.h"
 #include "../collectives/processes/Processes.h"
 #include "../core/Session.h"
 
-#include <algorithm>
-#include <chrono>
-#include <csignal>
-#include <fcntl.h>
-#include <thread>
-
 using namespace tprt;
 using namespace tprt::test;
-using Clock = std::chrono::steady_clock;
-
-namespace {
-
-double since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-/// tp-run in the background, with more environment variables.
-class Running {
-public:
-  Running(const Fixture &f, const std::string &arguments,
-          const std::string &environment, const std::string &log)
-      : log(log) {
-    process = fork();
-    if (process < 0)
-      std::abort();
-    if (process == 0) {
-      std::string command = "exec env " + environment + " " + TPRT_RUN + " " +
-                            (f.directory / "p.tpa") + " " + arguments + " >" +
-                            log + ".out 2>" + log;
-      execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
-      _exit(127);
-    }
-  }
-  ~Running() {
-    if (process > 0) {
-      kill(process, SIGKILL);
-      waitpid(process, nullptr, 0);
-    }
-  }
-  /// The exit code, -1 after `seconds` without one.
-  int wait(double seconds) {
-    auto start = Clock::now();
-    int status;
-    while (since(start) < seconds) {
-      if (waitpid(process, &status, WNOHANG) == process) {
-        process = 0;
-        return WIFEXITED(status) ? WEXITSTATUS(status) : -2;
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-    return -1;
-  }
-  std::string errors() const { return readFile(log); }
-
-  pid_t process;
-  std::string log;
-};
-
-/// Whether the process is a rank that runs steps.
-bool stepping(pid_t process) {
-  bool found = false;
-  std::error_code ignored;
-  for (auto &task : std::filesystem::directory_iterator(
-           "/proc/" + std::to_string(process) + "/task", ignored))
-    found |= readFile(task.path() / "comm") == "rank-step\n";
-  return found;
-}
-
-/// The ranks' processes that a launcher has started and that run steps now, by
-/// rank; empty until all do.
-std::vector<pid_t> steppingRanks(pid_t launcher, int64_t ranks) {
-  std::string id = std::to_string(launcher);
-  std::ifstream children("/proc/" + id + "/task/" + id + "/children");
-  std::vector<pid_t> result(ranks, 0);
-  int64_t found = 0;
-  for (pid_t child; children >> child;) {
-    std::string root = "/proc/" + std::to_string(child);
-    std::string environment = readFile(root + "/environ");
-    size_t at = environment.find("TPRT_RANK=");
-    if (at == std::string::npos || !stepping(child))
-      continue;
-    result[std::stoi(environment.substr(at + 10))] = child;
-    ++found;
-  }
-  // Never a 0 among them: to a signal that is our own process group.
-  bool whole = found == ranks &&
-               std::find(result.begin(), result.end(), 0) == result.end();
-  return whole ? result : std::vector<pid_t>();
-}
-
-/// Waits for all ranks to run steps.
-std::vector<pid_t> waitForSteps(pid_t launcher, int64_t ranks) {
-  auto start = Clock::now();
-  std::vector<pid_t> processes;
-  while (processes.empty() && since(start) < 60) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    processes = steppingRanks(launcher, ranks);
-  }
-  return processes;
-}
-
-bool exists(pid_t process) {
-  std::string text = readFile("/proc/" + std::to_string(process) + "/stat");
-  size_t end = text.rfind(')');
-  return end != std::string::npos && text[end + 2] != 'Z';
-}
-
-void runAll(const std::vector<std::string> &environments, const Fixture &f,
-            const std::string &arguments, std::vector<int> &codes,
-            std::vector<std::string> &errors) {
-  std::vector<std::unique_ptr<Running>> ranks;
-  for (size_t i = 0; i < environments.size(); ++i)
-    ranks.push_back(
-        std::make_unique<Running>(f, arguments, environments[i],
-                                  f.directory / ("log" + std::to_string(i))));
-  for (auto &rank : ranks) {
-    codes.push_back(rank->wait(60));
-    errors.push_back(rank->errors());
-  }
-}
-
-} // namespace
 
 TEST(Processes, SameBitsAsThreads) {
   for (int64_t ranks : {1, 2, 3, 4, 8}) {
@@ -237,65 +117,10 @@ TEST(Processes, AreStartedByTpRunAlone) {
                  "processes; this program can use: threads");
 }
 
-/// Random kills and freezes; TPRT_KILLS says how many.
 TEST(Processes, LostRanksAreNamed) {
-  const char *text = std::getenv("TPRT_KILLS");
-  int rounds = text ? std::atoi(text) : 20;
-  const char *seedText = std::getenv("TPRT_SEED");
-  unsigned seed = seedText ? std::atoi(seedText) : kSeed;
-  std::mt19937 random(seed);
-  std::map<int64_t, std::unique_ptr<Fixture>> fixtures;
-  double slowest[2] = {0, 0}, sum[2] = {0, 0};
-  int count[2] = {0, 0}, late = 0;
-  for (int n = 0; n < rounds; ++n) {
-    int64_t ranks = 2 + random() % 7;
-    int64_t victim = random() % ranks;
-    bool freeze = random() % 2;
-    SCOPED_TRACE(detail::join("seed ", seed, " round ", n, ": rank ", victim,
-                              " of ", ranks, freeze ? " frozen" : " killed"));
-    auto &f = fixtures[ranks];
-    if (!f)
-      f = std::make_unique<Fixture>(ranks);
-    Running run(*f,
-                f->weights() + f->input() +
-                    " --backend processes --repeat 1000000000",
-                "", f->directory / "log");
-    std::vector<pid_t> processes = waitForSteps(run.process, ranks);
-    ASSERT_FALSE(processes.empty()) << run.errors();
-    std::this_thread::sleep_for(std::chrono::milliseconds(50 + random() % 100));
-    auto start = Clock::now();
-    ASSERT_EQ(kill(processes[victim], freeze ? SIGSTOP : SIGKILL), 0);
-    int code = run.wait(20);
-    double seconds = since(start);
-    std::string errors = run.errors();
-    ASSERT_EQ(code, 3) << errors;
-    slowest[freeze] = std::max(slowest[freeze], seconds);
-    sum[freeze] += seconds;
-    ++count[freeze];
-    late += seconds > 2;
-    // Each survivor names the rank and the ledger entry, its own place too.
-    std::string lost = detail::join("rank ", victim, " is lost: its process ");
-    for (int64_t r = 0; r < ranks; ++r) {
-      if (r == victim)
-        continue;
-      size_t at = errors.find(detail::join("tp-run: error: rank ", r, ": "));
-      ASSERT_NE(at, std::string::npos) << "rank " << r << "\n" << errors;
-      std::string line = errors.substr(at, errors.find('\n', at) - at);
-      ASSERT_NE(line.find(lost), std::string::npos) << errors;
-      ASSERT_NE(line.find("last seen"), std::string::npos) << errors;
-      ASSERT_NE(line.find("collective 0 (all_reduce, layer 0, m.w2)"),
-                std::string::npos)
-          << errors;
-    }
-    for (pid_t process : processes)
-      EXPECT_FALSE(exists(process)) << "process " << process << " is left";
-    EXPECT_LT(seconds, 6) << errors;
-  }
-  std::printf("seed %u: %d kills, until the last process ended %.2f s on "
-              "average, %.2f at most; %d freezes, %.2f and %.2f s; %d above 2 "
-              "s\n",
-              seed, count[0], sum[0] / std::max(1, count[0]), slowest[0],
-              count[1], sum[1] / std::max(1, count[1]), slowest[1], late);
+  loseRanks(
+      {"processes", "TPRT_RANK", [](int64_t) { return std::string(); }, true},
+      20);
 }
 
 TEST(Processes, BusyRankIsNotLostBeforeTheTimeout) {
@@ -345,7 +170,7 @@ TEST(Processes, LauncherKilledLeavesNoRank) {
   Running run(
       f, f.weights() + f.input() + " --backend processes --repeat 1000000000",
       "", f.directory / "log");
-  std::vector<pid_t> processes = waitForSteps(run.process, 3);
+  std::vector<pid_t> processes = waitForSteps(run, 3);
   ASSERT_FALSE(processes.empty()) << run.errors();
   kill(run.process, SIGKILL);
   auto start = Clock::now();
@@ -434,7 +259,7 @@ TEST(Processes, StoppedAltogetherGoesOn) {
   Running run(
       f, f.weights() + f.input() + " --backend processes --repeat 1000000000",
       "", f.directory / "log");
-  std::vector<pid_t> processes = waitForSteps(run.process, 3);
+  std::vector<pid_t> processes = waitForSteps(run, 3);
   ASSERT_FALSE(processes.empty()) << run.errors();
   processes.push_back(run.process);
   for (pid_t process : processes)

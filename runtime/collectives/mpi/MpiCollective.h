@@ -1,0 +1,56 @@
+//===- MpiCollective.h - collectives by messages ----------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Each collective as one or two exchanges of messages between all members, with
+// packing before and unpacking or summing after, so that any dimension, uneven
+// blocks and every type work, and sums have the bits of the definition: in the
+// order of the group. How messages travel is left to the caller.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_COLLECTIVES_MPI_MPICOLLECTIVE_H
+#define TPRT_COLLECTIVES_MPI_MPICOLLECTIVE_H
+
+#include "../../core/Memory.h"
+#include "Plugin.h"
+
+#include "../../core/Manifest.h"
+
+#include <functional>
+
+namespace tprt {
+
+class MessageCollective {
+public:
+  /// Sends and receives all of it before it returns.
+  using Exchange =
+      std::function<Status(const std::vector<tprt_mpi_part> &receives,
+                           const std::vector<tprt_mpi_part> &sends)>;
+
+  MessageCollective(int64_t self, int64_t members, Exchange exchange)
+      : self(self), members(members), exchange(std::move(exchange)) {}
+
+  /// This member's call. In place works for all_reduce and broadcast.
+  Status run(const Collective &entry, const void *in, void *out);
+
+private:
+  Status allReduce(const Collective &c, const char *in, char *out);
+  Status reduceScatter(const Collective &c, const char *in, char *out);
+  Status allGather(const Collective &c, const char *in, char *out);
+  Status allToAll(const Collective &c, const char *in, char *out);
+  Status broadcast(const Collective &c, const char *in, char *out);
+  Status permute(const Collective &c, const char *in, char *out);
+  Status reserve(Buffer &buffer, int64_t bytes);
+
+  int64_t self, members;
+  Exchange exchange;
+  Buffer outgoing, incoming;
+  std::vector<tprt_mpi_part> receives, sends;
+  std::vector<const void *> sources;
+};
+
+} // namespace tprt
+
+#endif // TPRT_COLLECTIVES_MPI_MPICOLLECTIVE_H

@@ -1,0 +1,431 @@
+//===- NetChannel.cpp - the side channel over TCP -------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The watcher alone receives; any thread sends. A process that ends with bytes
+// unread resets its connection, which may take the last frames with it: so
+// those that matter (Failed, Bye) are followed by a short wait for the other
+// end.
+//
+//===----------------------------------------------------------------------===//
+
+#include "NetChannel.h"
+
+#include <algorithm>
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+using namespace tprt;
+using namespace tprt::net;
+
+namespace {
+
+constexpr auto kBeat = std::chrono::milliseconds(10);
+/// Silence after which a process is frozen. Looks count too, as the one who
+/// looks may itself have been frozen.
+constexpr double kSilentSeconds = 1.5;
+constexpr int kLooks = 50;
+/// How long a wait lasts until the ranks are asked whether they disagree.
+constexpr double kAskSeconds = 0.5;
+/// How long rank 0 may take to answer, and a frame to get through at the end.
+constexpr auto kAnswerTime = std::chrono::milliseconds(300);
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Coming and leaving
+//===----------------------------------------------------------------------===//
+
+NetChannel::NetChannel(Meeting meeting, const Place &where,
+                       const Options &options)
+    : SideChannel(where, options), peers(meeting.peers.size()),
+      positions(size_t(where.ranks)) {
+  place.localRank = meeting.localRank;
+  place.localRanks = meeting.localRanks;
+  for (size_t i = 0; i < peers.size(); ++i) {
+    peers[i].connection = std::move(meeting.peers[i]);
+    peers[i].since = Clock::now();
+  }
+  wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  nextBeat = Clock::now();
+  start();
+}
+
+NetChannel::~NetChannel() {
+  (void)failure();
+  {
+    std::unique_lock lock(mutex);
+    for (int64_t i = first(); i < last(); ++i)
+      peers[i].connection.send(encode(Type::Bye));
+    wakeUp();
+    // What was exchanged goes first, however long it is.
+    auto sent = [&] {
+      for (Peer &peer : peers)
+        if (peer.connection.sending() && !peer.ended)
+          return false;
+      return true;
+    };
+    auto heard = [&] {
+      for (int64_t i = first(); i < last(); ++i)
+        if (!peers[i].finished && !peers[i].ended)
+          return false;
+      return true;
+    };
+    changed.wait_for(lock, std::chrono::duration<double>(timeout()), sent);
+    changed.wait_for(lock, kAnswerTime, heard);
+  }
+  finish();
+  close(wake);
+}
+
+void NetChannel::beforeExit() {
+  if (rank() != 0)
+    return;
+  std::unique_lock lock(mutex, std::defer_lock);
+  // The other thread may be in the middle of something, for good.
+  for (int i = 0; i < 50 && !lock.try_lock(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  if (!lock.owns_lock())
+    return;
+  auto deadline = Clock::now() + kAnswerTime;
+  for (int64_t i = first(); i < last(); ++i)
+    if (!peers[i].connection.sending())
+      shutdown(peers[i].connection.fd, SHUT_WR);
+  while (remaining(deadline) > 0) {
+    std::vector<pollfd> entries;
+    for (int64_t i = first(); i < last(); ++i)
+      if (peers[i].connection.open() && !peers[i].ended)
+        entries.push_back(
+            {peers[i].connection.fd,
+             short(POLLIN | (peers[i].connection.sending() ? POLLOUT : 0)), 0});
+    if (entries.empty())
+      return;
+    ::poll(entries.data(), entries.size(), remaining(deadline));
+    for (int64_t i = first(); i < last(); ++i) {
+      Peer &peer = peers[i];
+      if (!peer.connection.open() || peer.ended)
+        continue;
+      peer.connection.flush();
+      peer.ended = !peer.connection.receive();
+      while (peer.connection.next())
+        ;
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Watching
+//===----------------------------------------------------------------------===//
+
+Position &NetChannel::position(int64_t rank) const { return positions[rank]; }
+
+void NetChannel::wakeUp() {
+  uint64_t one = 1;
+  (void)!write(wake, &one, sizeof(one));
+}
+
+void NetChannel::beat() {
+  std::lock_guard lock(mutex);
+  watcherId = std::this_thread::get_id();
+  if (Clock::now() < nextBeat)
+    return;
+  nextBeat = Clock::now() + kBeat;
+  const Position &mine = positions[rank()];
+  std::string frame = encode(Beat{mine.site(), mine.calls, mine.inside});
+  for (int64_t i = first(); i < last(); ++i)
+    // Whoever gets other bytes sees by them that this rank is alive.
+    if (!peers[i].connection.sending())
+      peers[i].connection.send(frame);
+}
+
+void NetChannel::rest() { poll(std::max(1, remaining(nextBeat))); }
+
+/// Waits for what arrives, and handles it.
+void NetChannel::poll(int milliseconds) {
+  std::vector<pollfd> entries{{wake, POLLIN, 0}};
+  std::unique_lock lock(mutex);
+  for (int64_t i = first(); i < last(); ++i)
+    if (peers[i].connection.open() && !peers[i].ended)
+      entries.push_back(
+          {peers[i].connection.fd,
+           short(POLLIN | (peers[i].connection.sending() ? POLLOUT : 0)), 0});
+  lock.unlock();
+  ::poll(entries.data(), entries.size(), milliseconds);
+  uint64_t count;
+  (void)!read(wake, &count, sizeof(count));
+  lock.lock();
+  for (int64_t i = first(); i < last(); ++i) {
+    Peer &peer = peers[i];
+    if (!peer.connection.open() || peer.ended)
+      continue;
+    bool sending = peer.connection.sending();
+    peer.connection.flush();
+    bool open = peer.connection.receive();
+    while (auto frame = peer.connection.next())
+      handle(i, *frame);
+    peer.ended = !open;
+    if (peer.ended || (sending && !peer.connection.sending()))
+      changed.notify_all();
+  }
+}
+
+std::optional<Failure> NetChannel::look() {
+  std::lock_guard lock(mutex);
+  if (decided)
+    return std::nullopt;
+  auto now = Clock::now();
+  for (int64_t i = first(); i < last(); ++i) {
+    Peer &peer = peers[i];
+    if (peer.finished)
+      continue;
+    std::string what;
+    if (!peer.connection.error().ok())
+      what = "its connection is broken: " + peer.connection.error().message();
+    else if (peer.ended)
+      what = "its process ended, or its connection did";
+    if (peer.connection.received() != peer.received) {
+      peer.received = peer.connection.received();
+      peer.since = now;
+      peer.looks = 0;
+    } else if (++peer.looks >= kLooks &&
+               std::chrono::duration<double>(now - peer.since).count() >
+                   kSilentSeconds) {
+      what = detail::join("its process gave no sign of life for ",
+                          kSilentSeconds, " s");
+    }
+    if (!what.empty())
+      return Failure{lostError("rank ", i, " is lost: ", what,
+                               "; it was last seen ", lastSeen(i)),
+                     i};
+  }
+  return std::nullopt;
+}
+
+/// A frame of rank i. The mutex is held.
+void NetChannel::handle(int64_t i, const Frame &frame) {
+  auto garbage = [&] {
+    decide(
+        {lostError("rank ", i, " is lost: what it sent is not understood"), i});
+  };
+  switch (frame.type) {
+  case Type::Beat: {
+    auto beat = decodeBeat(frame.body);
+    if (!beat)
+      return garbage();
+    Position &position = positions[i];
+    position.id = beat->site.id;
+    position.layer = beat->site.layer;
+    position.calls = beat->calls;
+    position.inside = beat->inside;
+    return;
+  }
+  case Type::Piece: {
+    auto piece = decodePiece(frame.body);
+    if (!piece || rank() != 0)
+      return garbage();
+    return addPiece(i, std::move(*piece));
+  }
+  case Type::All: {
+    auto all = decodeAll(frame.body, size());
+    if (!all || rank() == 0)
+      return garbage();
+    results[all->round] = std::move(all->pieces);
+    changed.notify_all();
+    return;
+  }
+  case Type::Failed: {
+    auto failure = decodeFailure(frame.body, size());
+    if (!failure)
+      return garbage();
+    return decide(*failure);
+  }
+  case Type::Stuck: {
+    auto stuck = decodeStuck(frame.body, size());
+    if (!stuck || rank() != 0)
+      return garbage();
+    return answer(i, *stuck);
+  }
+  case Type::Bye:
+    peers[i].finished = true;
+    // So that it need not wait for this rank to end.
+    if (rank() == 0)
+      peers[i].connection.send(encode(Type::Bye));
+    changed.notify_all();
+    return;
+  case Type::Hello:
+  case Type::Heard:
+  case Type::Refuse:
+  case Type::Welcome:
+    return garbage();
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Exchange
+//===----------------------------------------------------------------------===//
+
+/// On rank 0, with the mutex held.
+void NetChannel::addPiece(int64_t from, Piece piece) {
+  Round &r = rounds[piece.round];
+  r.pieces.resize(size_t(size()));
+  r.wanted.resize(size_t(size()));
+  if (!r.pieces[from])
+    ++r.here;
+  r.pieces[from] = std::move(piece.bytes);
+  r.wanted[from] = piece.wanted;
+  if (r.here < size())
+    return;
+  All all{piece.round, {}};
+  for (auto &bytes : r.pieces)
+    all.pieces.push_back(std::move(*bytes));
+  std::string frame;
+  for (int64_t i = 1; i < size(); ++i)
+    if (r.wanted[i]) {
+      if (frame.empty())
+        frame = encode(all);
+      peers[i].connection.send(frame);
+    }
+  rounds.erase(piece.round);
+  results[all.round] = std::move(all.pieces);
+  changed.notify_all();
+}
+
+/// On rank 0, with the mutex held: who has not come to an exchange.
+Status NetChannel::late(uint64_t number, int64_t waiting) {
+  std::string text;
+  const Round &r = rounds[number];
+  for (int64_t i = 0; i < size(); ++i)
+    if (r.pieces.empty() || !r.pieces[i])
+      text += detail::join(text.empty() ? "rank " : "; rank ", i,
+                           " did not arrive within ", timeout(),
+                           " s, last seen ", lastSeen(i));
+  return lostError("rank ", waiting, " waited in ",
+                   options.describe(CallSite()), ": ", text);
+}
+
+Expected<std::vector<std::string>> NetChannel::pass(const std::string &bytes,
+                                                    bool wanted) {
+  std::unique_lock lock(mutex);
+  uint64_t mine = round++;
+  Piece piece{mine, wanted, bytes};
+  if (rank() == 0) {
+    addPiece(0, std::move(piece));
+  } else {
+    peers[0].connection.send(encode(piece));
+    if (!wanted) {
+      wakeUp();
+      return std::vector<std::string>();
+    }
+  }
+  wakeUp();
+  auto done = [&] { return decided || results.count(mine); };
+  auto limit = std::chrono::duration<double>(timeout());
+  if (!changed.wait_for(lock, limit, done)) {
+    if (rank() == 0) {
+      Status status = late(mine, 0);
+      lock.unlock();
+      abort(status);
+    }
+    Stuck stuck{true, true, {}, {}};
+    stuck.where.calls = mine;
+    peers[0].connection.send(encode(stuck));
+    wakeUp();
+    if (!changed.wait_for(lock, std::chrono::seconds(2), done)) {
+      lock.unlock();
+      abort(lostError("rank ", rank(), " waited in ",
+                      options.describe(CallSite()), ": it did not end within ",
+                      timeout(), " s"));
+    }
+  }
+  if (decided) {
+    lock.unlock();
+    (void)failure();
+  }
+  auto result = std::move(results[mine]);
+  results.erase(mine);
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Waits in a transport's calls
+//===----------------------------------------------------------------------===//
+
+void NetChannel::waiting(const std::vector<int64_t> &members, double seconds) {
+  if (rank() == 0)
+    return SideChannel::waiting(members, seconds);
+  if (seconds > timeout() + 2)
+    abort(lostError("rank ", rank(), " waited for longer than ", timeout(),
+                    " s"));
+  if (seconds < kAskSeconds && seconds < timeout())
+    return;
+  std::lock_guard lock(mutex);
+  // A few times a second is enough.
+  if (Clock::now() < nextQuestion)
+    return;
+  nextQuestion = Clock::now() + std::chrono::milliseconds(100);
+  const Position &mine = positions[rank()];
+  peers[0].connection.send(encode(Stuck{
+      false, seconds > timeout(), {waitingIn(), mine.calls, true}, members}));
+}
+
+/// On rank 0, with the mutex held.
+void NetChannel::answer(int64_t from, const Stuck &stuck) {
+  if (stuck.exchange)
+    return decide({late(stuck.where.calls, from), from});
+  const Beat &where = stuck.where;
+  Status status = disagreement(where.site, where.calls, stuck.members, from);
+  // Twice the same, as what is known of the others may be half new.
+  Peer &peer = peers[from];
+  bool sure = !status.ok() && status.message() == peer.complaint;
+  peer.complaint = status.message();
+  if (sure)
+    return decide({status, from});
+  if (stuck.timedOut)
+    decide({missing(where.site, where.calls, stuck.members, from), from});
+}
+
+//===----------------------------------------------------------------------===//
+// Failing
+//===----------------------------------------------------------------------===//
+
+std::optional<Failure> NetChannel::failed() const {
+  std::lock_guard lock(mutex);
+  return decided;
+}
+
+/// Keeps the first failure; rank 0 passes it on. The mutex is held.
+void NetChannel::decide(const Failure &failure) {
+  if (decided)
+    return;
+  decided = failure;
+  if (rank() == 0)
+    for (int64_t i = 1; i < size(); ++i)
+      peers[i].connection.send(encode(failure));
+  changed.notify_all();
+}
+
+void NetChannel::fail(const Failure &failure) {
+  std::unique_lock lock(mutex);
+  if (decided)
+    return;
+  if (rank() == 0)
+    return decide(failure);
+  peers[0].connection.send(encode(failure));
+  // Rank 0 says what came first, unless it is the one that is lost.
+  if (!(failure.rank == 0 && failure.status.code() == Code::Lost)) {
+    auto deadline = Clock::now() + kAnswerTime;
+    while (!decided && !peers[0].ended && remaining(deadline) > 0) {
+      if (std::this_thread::get_id() == watcherId) {
+        lock.unlock();
+        poll(std::max(1, remaining(deadline)));
+        lock.lock();
+      } else {
+        changed.wait_until(lock, deadline);
+      }
+    }
+  }
+  decide(failure);
+}

@@ -1,0 +1,268 @@
+//===- NetRendezvous.cpp - how ranks on several hosts meet ----------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A caller sends Hello and is answered Heard or Refuse at once, so that it can
+// tell rank 0 from another program at the same port; Welcome comes once all
+// ranks are there. Every wait ends with the time limit and says who is missing.
+//
+//===----------------------------------------------------------------------===//
+
+#include "NetRendezvous.h"
+
+#include "tprt/artifact.h"
+
+#include <algorithm>
+#include <map>
+#include <poll.h>
+#include <thread>
+
+using namespace tprt;
+using namespace tprt::net;
+
+namespace {
+
+constexpr auto kHelloTime = std::chrono::seconds(2);
+
+std::string listText(const std::vector<std::string> &hosts,
+                     const std::vector<int> &ports) {
+  std::string text;
+  for (const std::string &host : hosts)
+    text += (text.empty() ? "" : ", ") + host;
+  if (!ports.empty())
+    text += ":" + std::to_string(ports[0]);
+  return text;
+}
+
+/// Sends to all, waiting a little for those that are slow.
+void tell(std::vector<Connection> &peers, const std::string &frame) {
+  auto deadline = Clock::now() + std::chrono::milliseconds(300);
+  for (Connection &peer : peers)
+    peer.send(frame);
+  for (Connection &peer : peers)
+    while (peer.sending() && remaining(deadline) > 0) {
+      pollfd entry{peer.fd, POLLOUT, 0};
+      poll(&entry, 1, remaining(deadline));
+      peer.flush();
+    }
+}
+
+/// Rank 0.
+class Host {
+public:
+  Host(const Place &place, double timeout, Listener &listener)
+      : place(place), timeout(timeout), listener(listener) {
+    meeting.peers.resize(size_t(place.ranks));
+    hosts.resize(size_t(place.ranks));
+    hosts[0] = hostIdentity();
+  }
+
+  Expected<Meeting> run() {
+    auto deadline =
+        Clock::now() + std::chrono::milliseconds(int64_t(timeout * 1000));
+    int64_t missing = place.ranks - 1;
+    while (missing > 0) {
+      std::vector<pollfd> entries{{listener.socket.fd, POLLIN, 0}};
+      for (Caller &caller : callers)
+        entries.push_back({caller.connection.fd, POLLIN, 0});
+      // Short, as callers that say nothing are dropped.
+      poll(entries.data(), entries.size(), std::min(100, remaining(deadline)));
+      if (remaining(deadline) == 0)
+        return giveUp(late());
+      while (auto connection = accept(listener))
+        callers.push_back({std::move(*connection), Clock::now() + kHelloTime});
+      for (size_t i = 0; i < callers.size();) {
+        auto came = hear(callers[i]);
+        if (!came)
+          return giveUp(came.status());
+        missing -= *came == Heard::Rank;
+        if (*came == Heard::Nothing)
+          ++i;
+        else
+          callers.erase(callers.begin() + long(i));
+      }
+      for (int64_t rank = 1; rank < place.ranks; ++rank)
+        if (here(rank) && !meeting.peers[rank].receive())
+          return giveUp(
+              lostError("rank ", rank, " is lost: it left the rendezvous"));
+    }
+    welcome();
+    return std::move(meeting);
+  }
+
+private:
+  struct Caller {
+    Connection connection;
+    Clock::time_point deadline;
+  };
+  enum class Heard { Nothing, Rank, Dropped };
+
+  bool here(int64_t rank) const { return !hosts[rank].empty(); }
+
+  Expected<Heard> hear(Caller &caller) {
+    bool open = caller.connection.receive();
+    auto frame = caller.connection.next();
+    if (!frame)
+      return open && remaining(caller.deadline) > 0 ? Heard::Nothing
+                                                    : Heard::Dropped;
+    auto hello = frame->type == Type::Hello ? decodeHello(frame->body)
+                                            : std::optional<Hello>();
+    if (!hello)
+      return Heard::Dropped;
+    if (hello->version != Hello().version) {
+      refuse(caller, detail::join("it speaks version ", hello->version,
+                                  " of the runtime's protocol, rank 0 version ",
+                                  Hello().version));
+      return Heard::Dropped;
+    }
+    if (hello->token != checksum(place.token)) {
+      refuse(caller, "it brings the token of another job (a rank that is left "
+                     "of an earlier run, or the same address and port?)");
+      return Heard::Dropped;
+    }
+    int64_t rank = hello->rank;
+    Status status;
+    if (hello->ranks != place.ranks)
+      status = userError("rank ", rank, " was told of ", hello->ranks,
+                         " ranks, rank 0 of ", place.ranks);
+    else if (rank <= 0 || rank >= place.ranks || here(rank))
+      status = userError("rank ", rank, " came to the rendezvous twice");
+    if (!status.ok()) {
+      std::string frame = encode(Type::Refuse, status.message());
+      caller.connection.send(frame);
+      return status;
+    }
+    hosts[rank] = hello->host.empty() ? "?" : hello->host;
+    caller.connection.send(encode(Type::Heard));
+    meeting.peers[rank] = std::move(caller.connection);
+    return Heard::Rank;
+  }
+
+  void refuse(Caller &caller, const std::string &why) {
+    caller.connection.send(
+        encode(Type::Refuse, "rank 0 turned this process away: " + why));
+  }
+
+  Status late() const {
+    std::string missing;
+    for (int64_t rank = 0; rank < place.ranks; ++rank)
+      if (!here(rank))
+        missing +=
+            (missing.empty() ? "rank " : ", rank ") + std::to_string(rank);
+    return userError("the rendezvous at port ", listener.port,
+                     " did not complete in ", timeout, " s: ", missing, " of ",
+                     place.ranks, " (", place.source, ") did not come");
+  }
+
+  Status giveUp(const Status &status) {
+    tell(meeting.peers, encode(Type::Refuse, status.message()));
+    return status;
+  }
+
+  void welcome() {
+    std::map<std::string, int64_t> counts;
+    std::vector<int64_t> locals;
+    for (const std::string &host : hosts)
+      locals.push_back(counts[host]++);
+    for (int64_t rank = 0; rank < place.ranks; ++rank)
+      meeting.peers[rank].send(
+          encode(Welcome{locals[rank], counts[hosts[rank]]}));
+    meeting.localRank = locals[0];
+    meeting.localRanks = counts[hosts[0]];
+  }
+
+  const Place &place;
+  double timeout;
+  Listener &listener;
+  std::vector<Caller> callers;
+  std::vector<std::string> hosts; ///< of each rank, empty until it comes
+  Meeting meeting;
+};
+
+/// What calling one address came to: a connection to rank 0, a refusal, or
+/// nothing, so that one tries again.
+Expected<std::optional<Connection>> call(const Place &place,
+                                         const std::string &host, int port,
+                                         Clock::time_point deadline) {
+  auto connection = connect(host, port, deadline);
+  if (!connection)
+    return std::optional<Connection>();
+  Hello hello;
+  hello.rank = place.rank;
+  hello.ranks = place.ranks;
+  hello.token = checksum(place.token);
+  hello.host = hostIdentity();
+  connection->send(encode(hello));
+  auto answer = connection->wait(Clock::now() + kHelloTime);
+  if (answer && answer->type == Type::Refuse)
+    return userError("rank ", place.rank, ": ", answer->body);
+  if (!answer || answer->type != Type::Heard)
+    return std::optional<Connection>();
+  return std::optional<Connection>(std::move(*connection));
+}
+
+/// The other ranks.
+Expected<Meeting> join(const Place &place, double timeout) {
+  auto deadline =
+      Clock::now() + std::chrono::milliseconds(int64_t(timeout * 1000));
+  std::string where = listText(place.addresses, place.ports);
+  while (true) {
+    for (const std::string &host : place.addresses)
+      for (int port : place.ports) {
+        auto called = call(place, host, port, deadline);
+        if (!called)
+          return called.status();
+        if (!*called)
+          continue;
+        Connection &root = **called;
+        // Rank 0 answers by its own deadline, which may be a little later.
+        auto answer = root.wait(deadline + std::chrono::seconds(2));
+        if (!answer && remaining(deadline) > 0)
+          return lostError("rank ", place.rank,
+                           ": rank 0 is lost: it left the rendezvous at ",
+                           where);
+        if (!answer)
+          return userError("rank ", place.rank, ": the rendezvous at ", where,
+                           " did not complete in ", timeout,
+                           " s: the other ranks did not come");
+        if (answer->type == Type::Refuse)
+          return userError("rank ", place.rank, ": ", answer->body);
+        auto welcome = answer->type == Type::Welcome
+                           ? decodeWelcome(answer->body)
+                           : std::optional<Welcome>();
+        if (!welcome)
+          return userError("rank ", place.rank,
+                           ": the rendezvous gave an answer that is none");
+        Meeting meeting;
+        meeting.peers.push_back(std::move(root));
+        meeting.localRank = welcome->localRank;
+        meeting.localRanks = welcome->localRanks;
+        return meeting;
+      }
+    if (remaining(deadline) == 0)
+      return userError("rank ", place.rank, ": the rendezvous at ", where,
+                       " did not complete in ", timeout, " s: rank 0 of ",
+                       place.ranks, " (", place.source, ") did not come");
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+}
+
+} // namespace
+
+Expected<Meeting> net::meet(const Place &place, double timeoutSeconds,
+                            Listener *listener) {
+  if (place.ranks == 1) {
+    Meeting alone;
+    alone.peers.resize(1);
+    return alone;
+  }
+  if (place.rank != 0)
+    return join(place, timeoutSeconds);
+  if (listener)
+    return Host(place, timeoutSeconds, *listener).run();
+  auto own = net::listen(place.ports, false);
+  if (!own)
+    return own.status();
+  return Host(place, timeoutSeconds, *own).run();
+}

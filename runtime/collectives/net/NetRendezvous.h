@@ -1,0 +1,34 @@
+//===- NetRendezvous.h - how ranks on several hosts meet --------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Rank 0 listens, the others call it at the address that the job's variables
+// give, and say who they are. Who does not bring the job's token is turned
+// away: another program, another job, a rank that is left of an earlier
+// attempt. (A token guards against mistakes; what is sent is not encrypted.)
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_COLLECTIVES_NET_NETRENDEZVOUS_H
+#define TPRT_COLLECTIVES_NET_NETRENDEZVOUS_H
+
+#include "Socket.h"
+
+namespace tprt::net {
+
+/// The connections of a rank whose run has come together.
+struct Meeting {
+  /// On rank 0 by rank, its own closed; on the others rank 0's alone.
+  std::vector<Connection> peers;
+  int64_t localRank = 0, localRanks = 1;
+};
+
+/// Meets at place.addresses and place.ports. Rank 0 may bring a socket that
+/// listens already.
+Expected<Meeting> meet(const Place &place, double timeoutSeconds,
+                       Listener *listener = nullptr);
+
+} // namespace tprt::net
+
+#endif // TPRT_COLLECTIVES_NET_NETRENDEZVOUS_H

@@ -1,0 +1,247 @@
+//===- Socket.cpp - TCP sockets that never block --------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Small frames are wanted at once, so that Nagle's algorithm is off.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Socket.h"
+
+#include <algorithm>
+#include <arpa/inet.h>
+#include <cerrno>
+#include <fstream>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+using namespace tprt;
+using namespace tprt::net;
+
+int net::remaining(Clock::time_point deadline) {
+  auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(
+      deadline - Clock::now());
+  return int(std::clamp<int64_t>(rest.count(), 0, 1 << 30));
+}
+
+//===----------------------------------------------------------------------===//
+// Connection
+//===----------------------------------------------------------------------===//
+
+Connection &Connection::operator=(Connection &&other) noexcept {
+  std::swap(fd, other.fd);
+  std::swap(out, other.out);
+  std::swap(sent, other.sent);
+  std::swap(total, other.total);
+  std::swap(reader, other.reader);
+  std::swap(broken, other.broken);
+  return *this;
+}
+
+void Connection::close() {
+  if (fd >= 0)
+    ::close(fd);
+  fd = -1;
+}
+
+void Connection::send(std::string frame) {
+  if (!open())
+    return;
+  if (sent == out.size()) {
+    out = std::move(frame);
+    sent = 0;
+  } else {
+    out += frame;
+  }
+  flush();
+}
+
+void Connection::flush() {
+  while (sending()) {
+    ssize_t count =
+        ::send(fd, out.data() + sent, out.size() - sent, MSG_NOSIGNAL);
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0) {
+      // The end of a stream is seen by receive, after what came before it.
+      if (errno != EAGAIN)
+        sent = out.size();
+      return;
+    }
+    sent += size_t(count);
+  }
+}
+
+bool Connection::receive() {
+  if (!broken.ok() || !open())
+    return false;
+  char buffer[64 << 10];
+  // Not for ever: others wait too.
+  for (int i = 0; i < 64; ++i) {
+    ssize_t count = recv(fd, buffer, sizeof(buffer), 0);
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0 && errno == EAGAIN)
+      return true;
+    if (count <= 0)
+      return false;
+    total += uint64_t(count);
+    broken = reader.feed(buffer, size_t(count));
+    if (!broken.ok())
+      return false;
+  }
+  return true;
+}
+
+std::optional<Frame> Connection::wait(Clock::time_point deadline) {
+  while (true) {
+    if (auto frame = next())
+      return frame;
+    pollfd entry{fd, short(POLLIN | (sending() ? POLLOUT : 0)), 0};
+    if (poll(&entry, 1, remaining(deadline)) == 0)
+      return std::nullopt;
+    flush();
+    if (!receive())
+      return next();
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Making connections
+//===----------------------------------------------------------------------===//
+
+static void prepare(int fd) {
+  int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+Expected<Listener> net::listen(const std::vector<int> &ports, bool loopback) {
+  std::vector<int> tries = ports.empty() ? std::vector<int>{0} : ports;
+  int error = 0;
+  for (int port : tries) {
+    Listener listener{
+        Connection(
+            socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
+        port};
+    sockaddr_storage address{};
+    socklen_t length;
+    // One socket for IPv4 and IPv6, where there is IPv6.
+    if (listener.socket.open() && !loopback) {
+      int off = 0;
+      setsockopt(listener.socket.fd, IPPROTO_IPV6, IPV6_V6ONLY, &off,
+                 sizeof(off));
+      auto &v6 = reinterpret_cast<sockaddr_in6 &>(address);
+      v6.sin6_family = AF_INET6;
+      v6.sin6_addr = in6addr_any;
+      v6.sin6_port = htons(uint16_t(port));
+      length = sizeof(v6);
+    } else {
+      listener.socket = Connection(
+          socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+      auto &v4 = reinterpret_cast<sockaddr_in &>(address);
+      v4.sin_family = AF_INET;
+      v4.sin_addr.s_addr = htonl(loopback ? INADDR_LOOPBACK : INADDR_ANY);
+      v4.sin_port = htons(uint16_t(port));
+      length = sizeof(v4);
+    }
+    int on = 1;
+    setsockopt(listener.socket.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    if (!listener.socket.open() ||
+        bind(listener.socket.fd, reinterpret_cast<sockaddr *>(&address),
+             length) != 0 ||
+        ::listen(listener.socket.fd, 1024) != 0) {
+      error = errno;
+      continue;
+    }
+    getsockname(listener.socket.fd, reinterpret_cast<sockaddr *>(&address),
+                &length);
+    listener.port =
+        ntohs(address.ss_family == AF_INET6
+                  ? reinterpret_cast<sockaddr_in6 &>(address).sin6_port
+                  : reinterpret_cast<sockaddr_in &>(address).sin_port);
+    return listener;
+  }
+  std::string list;
+  for (int port : tries)
+    list += (list.empty() ? "" : ", ") + std::to_string(port);
+  return userError("rank 0 cannot listen on TCP port ", list, ": ",
+                   std::strerror(error));
+}
+
+std::optional<Connection> net::accept(const Listener &listener) {
+  Connection connection(accept4(listener.socket.fd, nullptr, nullptr,
+                                SOCK_CLOEXEC | SOCK_NONBLOCK));
+  if (!connection.open())
+    return std::nullopt;
+  prepare(connection.fd);
+  return connection;
+}
+
+std::optional<Connection> net::connect(const std::string &host, int port,
+                                       Clock::time_point deadline) {
+  addrinfo hints{}, *list = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list) !=
+      0)
+    return std::nullopt;
+  std::optional<Connection> result;
+  for (addrinfo *info = list; info && !result; info = info->ai_next) {
+    Connection connection(
+        socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!connection.open())
+      continue;
+    int error = ::connect(connection.fd, info->ai_addr, info->ai_addrlen) == 0
+                    ? 0
+                    : errno;
+    if (error == EINPROGRESS) {
+      // A host that does not answer must not take all the time.
+      pollfd entry{connection.fd, POLLOUT, 0};
+      socklen_t size = sizeof(error);
+      if (poll(&entry, 1, std::min(1000, remaining(deadline))) <= 0 ||
+          getsockopt(connection.fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0)
+        continue;
+    }
+    if (error != 0)
+      continue;
+    prepare(connection.fd);
+    result = std::move(connection);
+  }
+  freeaddrinfo(list);
+  return result;
+}
+
+std::vector<std::string> net::ownAddresses() {
+  std::vector<std::string> result;
+  ifaddrs *list = nullptr;
+  if (getifaddrs(&list) == 0)
+    for (ifaddrs *entry = list; entry; entry = entry->ifa_next) {
+      if (!entry->ifa_addr || !(entry->ifa_flags & IFF_UP) ||
+          (entry->ifa_flags & IFF_LOOPBACK) ||
+          entry->ifa_addr->sa_family != AF_INET)
+        continue;
+      char text[INET_ADDRSTRLEN];
+      if (inet_ntop(AF_INET,
+                    &reinterpret_cast<sockaddr_in *>(entry->ifa_addr)->sin_addr,
+                    text, sizeof(text)))
+        result.push_back(text);
+    }
+  freeifaddrs(list);
+  result.push_back("127.0.0.1");
+  return result;
+}
+
+std::string net::hostIdentity() {
+  // Containers and namespaces of one machine may have names of their own.
+  char name[256] = {};
+  gethostname(name, sizeof(name) - 1);
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string boot;
+  std::getline(file, boot);
+  return std::string(name) + " " + boot;
+}

@@ -1,0 +1,343 @@
+//===- MpiTest.cpp - ranks that talk through MPI --------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Collectives by messages against those in shared memory, bit for bit; runs
+// under the real mpirun: results, stuck, lost and frozen ranks, ranks that
+// differ; and what is said where MPI is missing or started wrongly.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RankProcesses.h"
+
+#include "../collectives/LocalCollective.h"
+#include "../collectives/mpi/MpiCollective.h"
+
+#include <condition_variable>
+#include <mutex>
+
+using namespace tprt;
+using namespace tprt::test;
+
+namespace {
+
+std::string mpirun(int64_t ranks) {
+  return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
+         "mpirun --oversubscribe -n " +
+         std::to_string(ranks);
+}
+
+/// The same with a log per rank: mpirun may pass on what ranks write seconds
+/// later, when it is busy ending them.
+std::string mpirunWithLogs(int64_t ranks) {
+  return mpirun(ranks) + " sh -c 'exec \"$0\" \"$@\" "
+                         "2>\"$TPRT_TEST_LOG.$OMPI_COMM_WORLD_RANK\"'";
+}
+
+/// Members of a group as threads, whose messages are copied.
+class Post {
+public:
+  explicit Post(int64_t members) : boxes(members * members) {}
+
+  Status exchange(int64_t self, const std::vector<tprt_mpi_part> &receives,
+                  const std::vector<tprt_mpi_part> &sends) {
+    int64_t members = int64_t(std::sqrt(double(boxes.size())) + 0.5);
+    std::unique_lock lock(mutex);
+    for (const tprt_mpi_part &part : sends)
+      boxes[self * members + part.member].push_back(
+          std::string(static_cast<char *>(part.data), size_t(part.bytes)));
+    changed.notify_all();
+    for (const tprt_mpi_part &part : receives) {
+      auto &box = boxes[part.member * members + self];
+      if (!changed.wait_for(lock, std::chrono::seconds(20),
+                            [&] { return !box.empty(); }))
+        return lostError("no message from ", part.member);
+      if (int64_t(box.front().size()) != part.bytes)
+        return internalError("a message of ", box.front().size(),
+                             " bytes, expected ", part.bytes);
+      std::memcpy(part.data, box.front().data(), size_t(part.bytes));
+      box.erase(box.begin());
+    }
+    return {};
+  }
+
+private:
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::vector<std::vector<std::string>> boxes;
+};
+
+/// A random collective of a group, all dimensions odd and uneven.
+Collective randomCollective(int64_t members, std::mt19937 &random) {
+  Collective c{};
+  c.kind = CollectiveKind(random() % 6);
+  constexpr tprt_type kTypes[] = {TPRT_F32, TPRT_BF16, TPRT_F16,
+                                  TPRT_I64, TPRT_I32,  TPRT_I8};
+  c.type = kTypes[random() % 6];
+  c.reduction = Reduction(random() % 3);
+  int64_t rank = 1 + random() % 3;
+  for (int64_t d = 0; d < rank; ++d)
+    c.inputShape.push_back(1 + random() % (random() % 4 ? 9 : 70));
+  c.outputShape = c.inputShape;
+  c.dim = random() % rank;
+  auto divided = [&](int64_t n) { return (n + members - 1) / members; };
+  switch (c.kind) {
+  case CollectiveKind::AllGather:
+    c.outputShape[c.dim] =
+        c.inputShape[c.dim] * members - random() % c.inputShape[c.dim];
+    break;
+  case CollectiveKind::ReduceScatter:
+    c.outputShape[c.dim] = divided(c.inputShape[c.dim]);
+    break;
+  case CollectiveKind::AllToAll: {
+    if (rank == 1) {
+      c.inputShape.push_back(5);
+      c.outputShape.push_back(5);
+      ++rank;
+    }
+    c.splitDim = (c.dim + 1) % rank;
+    c.outputShape[c.splitDim] = divided(c.inputShape[c.splitDim]);
+    c.outputShape[c.dim] =
+        c.inputShape[c.dim] * members - random() % c.inputShape[c.dim];
+    break;
+  }
+  case CollectiveKind::Broadcast:
+    c.root = random() % members;
+    break;
+  case CollectiveKind::CollectivePermute: {
+    std::vector<int64_t> to(members);
+    for (int64_t i = 0; i < members; ++i)
+      to[i] = i;
+    std::shuffle(to.begin(), to.end(), random);
+    for (int64_t i = 0; i < members; ++i)
+      if (random() % 4)
+        c.pairs.push_back({i, to[i]});
+    break;
+  }
+  case CollectiveKind::AllReduce:
+    break;
+  }
+  return c;
+}
+
+} // namespace
+
+/// Every kind, type and dimension: messages give the bits of shared memory.
+TEST(Mpi, MessagesGiveTheSameBits) {
+  std::mt19937 random(kSeed);
+  for (int n = 0; n < 400; ++n) {
+    int64_t members = 1 + random() % 8;
+    Collective c = randomCollective(members, random);
+    // Some are longer than what one exchange takes.
+    if (c.kind == CollectiveKind::AllReduce && n % 3 == 0)
+      c.inputShape[0] = c.outputShape[0] = 9000;
+    SCOPED_TRACE(detail::join("seed ", kSeed, " round ", n, ": ",
+                              kindName(c.kind), " ", typeName(c.type), " ",
+                              formatShape(c.inputShape), " -> ",
+                              formatShape(c.outputShape), " over ", members));
+    int64_t inBytes = elementCount(c.inputShape) * typeBytes(c.type);
+    int64_t outBytes = elementCount(c.outputShape) * typeBytes(c.type);
+    std::vector<std::string> inputs, expected(members), got(members);
+    for (int64_t i = 0; i < members; ++i) {
+      std::string bytes;
+      if (isFloat(c.type)) {
+        bytes =
+            toBytes(c.type, randomFloats(random, elementCount(c.inputShape)));
+      } else {
+        for (int64_t b = 0; b < inBytes; ++b)
+          bytes.push_back(char(random()));
+      }
+      inputs.push_back(bytes);
+      expected[i].assign(outBytes, '?');
+      got[i].assign(outBytes, '!');
+    }
+    std::vector<const void *> ins;
+    std::vector<void *> outs;
+    for (int64_t i = 0; i < members; ++i) {
+      ins.push_back(inputs[i].data());
+      outs.push_back(expected[i].data());
+    }
+    for (int64_t i = 0; i < members; ++i)
+      runLocally(c, i, ins, outs);
+    Post post(members);
+    std::vector<std::thread> threads;
+    for (int64_t i = 0; i < members; ++i)
+      threads.emplace_back([&, i] {
+        MessageCollective collective(
+            i, members, [&, i](const auto &receives, const auto &sends) {
+              return post.exchange(i, receives, sends);
+            });
+        // In place, where that is allowed.
+        bool inPlace = n % 2 && (c.kind == CollectiveKind::AllReduce ||
+                                 c.kind == CollectiveKind::Broadcast);
+        if (inPlace)
+          got[i] = inputs[i];
+        Status status = collective.run(
+            c, inPlace ? got[i].data() : inputs[i].data(), got[i].data());
+        EXPECT_TRUE(status.ok()) << status.message();
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+    for (int64_t i = 0; i < members; ++i)
+      ASSERT_EQ(got[i], expected[i]) << "member " << i;
+  }
+}
+
+#ifdef TPRT_HAS_MPI
+
+TEST(Mpi, SameBitsAsThreads) {
+  for (int64_t ranks : {1, 2, 3, 4, 8}) {
+    SCOPED_TRACE(ranks);
+    Fixture f(ranks);
+    std::string common = f.weights() + f.input() + " --repeat 3 --stats=json" +
+                         " --timeline " + (f.directory / "t.json") +
+                         " --output ";
+    auto threads = f.run(common + (f.directory / "a.safetensors"));
+    ASSERT_EQ(threads.code, 0) << threads.err;
+    Running run(f, common + (f.directory / "b.safetensors") + " --backend mpi",
+                "", f.directory / "log", mpirun(ranks));
+    ASSERT_EQ(run.wait(60), 0) << run.errors();
+    EXPECT_EQ(run.errors(), "");
+    f.expectY(readOutput(f.directory / "b.safetensors"));
+    EXPECT_EQ(readFile(f.directory / "a.safetensors"),
+              readFile(f.directory / "b.safetensors"));
+    json stats = json::parse(readFile(run.log + ".out"));
+    ASSERT_EQ(stats["ranks"].size(), size_t(ranks));
+    int reduces = 0;
+    json trace = json::parse(readFile(f.directory / "t.json"));
+    for (const json &event : trace["traceEvents"])
+      reduces += event["name"] == "all_reduce";
+    EXPECT_EQ(reduces, 3 * ranks);
+  }
+}
+
+TEST(Mpi, LostRanksAreNamed) {
+  loseRanks({"mpi", "OMPI_COMM_WORLD_RANK", mpirunWithLogs, false}, 6);
+}
+
+TEST(Mpi, ErrorsOfARankEndAll) {
+  Fixture f(4);
+  auto run = [&](const std::string &arguments) {
+    Running running(f, arguments + " --backend mpi", "", f.directory / "log",
+                    mpirun(4));
+    int code = running.wait(60);
+    EXPECT_GT(code, 0) << running.errors();
+    return running.errors();
+  };
+  EXPECT_NE(run(f.weights() + " --entry fail")
+                .find("tp-run: error: rank 1: gemm 99 is not in the manifest"),
+            std::string::npos);
+  EXPECT_NE(run(f.weights() + " --entry stall --timeout 3")
+                .find("waited in collective 0 (all_reduce, layer 7, m.w2): "
+                      "rank 1 did not arrive within 3 s"),
+            std::string::npos);
+  std::string text = run(f.weights() + " --entry mismatch");
+  EXPECT_NE(text.find("ranks disagree: rank "), std::string::npos) << text;
+  EXPECT_NE(run(f.weights() + " --entry differ")
+                .find("output 'y': rank 1 differs from rank 0"),
+            std::string::npos);
+  // Said once, whichever rank came first.
+  text = run("--weights /nowhere" + f.input());
+  size_t at = text.find("weights '/nowhere': no such directory");
+  EXPECT_NE(at, std::string::npos) << text;
+}
+
+TEST(Mpi, SurvivorsAreHeardThroughMpirun) {
+  Fixture f(3);
+  Running run(f, f.weights() + f.input() + " --backend mpi --repeat 1000000000",
+              "", f.directory / "log", mpirun(3));
+  auto processes = waitForSteps(run, 3, "OMPI_COMM_WORLD_RANK");
+  ASSERT_FALSE(processes.empty()) << run.errors();
+  kill(processes[1], SIGKILL);
+  int code = run.wait(30);
+  EXPECT_GT(code, 0);
+  EXPECT_TRUE(allNamed(run.errors(), 3, 1)) << run.errors();
+}
+
+TEST(Mpi, UnwritableOutput) {
+  // Found out at the end: the folder is taken away in between.
+  Fixture f(2);
+  std::filesystem::create_directory(f.directory / "out");
+  Running run(f,
+              f.weights() + f.input() + " --backend mpi --repeat 20000" +
+                  " --output " + (f.directory / "out/y.npy"),
+              "", f.directory / "log", mpirun(2));
+  ASSERT_FALSE(waitForSteps(run, 2, "OMPI_COMM_WORLD_RANK").empty())
+      << run.errors();
+  std::filesystem::remove_all(f.directory / "out");
+  EXPECT_EQ(run.wait(60), 1) << run.errors();
+  EXPECT_NE(run.errors().find("out/y.npy"), std::string::npos) << run.errors();
+}
+
+TEST(Mpi, DifferentArtifactOrWeightsAreNamed) {
+  Fixture f(3), values(3);
+  values.checkpoint[0].bytes[0] ^= 1;
+  values.writeCheckpoint();
+  json name = mlpManifest(3);
+  name["producer"] = "another compiler";
+  Fixture artifact(3, name);
+  auto run = [&](const Fixture &odd, const std::string &weights) {
+    std::string tail = f.input() + " --backend mpi";
+    // One program per rank.
+    std::string launcher =
+        mpirun(1) + " " + TPRT_RUN + " " + (f.directory / "p.tpa") + " " +
+        f.weights() + tail + " : -n 1 " + TPRT_RUN + " " +
+        (odd.directory / "p.tpa") + " " + weights + tail + " : -n 1";
+    Running running(f, f.weights() + tail, "", f.directory / "log", launcher);
+    EXPECT_GT(running.wait(60), 0) << running.errors();
+    return running.errors();
+  };
+  std::string text = run(artifact, f.weights());
+  EXPECT_NE(text.find("do not agree on the artifact: rank 1 differs from the "
+                      "other 2"),
+            std::string::npos)
+      << text;
+  text = run(f, values.weights());
+  EXPECT_NE(text.find("do not agree on the weights: rank 1 differs"),
+            std::string::npos)
+      << text;
+}
+
+TEST(Mpi, WrongStartsAreExplained) {
+  Fixture f(2);
+  auto expect = [&](const std::string &environment, const std::string &launcher,
+                    const std::string &text) {
+    Running run(f, f.weights() + f.input() + " --backend mpi", environment,
+                f.directory / "log", launcher);
+    EXPECT_EQ(run.wait(60), 1) << run.errors();
+    EXPECT_NE(run.errors().find(text), std::string::npos) << run.errors();
+  };
+  expect("", "",
+         "tp-run: error: the artifact is made for 2 ranks, but this process "
+         "was started alone; expected: mpirun -n 2 tp-run MODEL --backend mpi "
+         "...\n");
+  expect("RANK=0 WORLD_SIZE=2", "", "torchrun starts no MPI; start the ranks");
+  expect("SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_STEP_ID=0", "",
+         "srun has not started MPI; expected: srun --mpi=pmix -n 2 tp-run");
+  expect("", mpirun(3),
+         "the artifact is made for 2 ranks, but MPI says 3; expected: mpirun "
+         "-n 2 tp-run MODEL --backend mpi");
+  // Alone is fine for one rank.
+  Fixture one(1);
+  auto result =
+      one.run(one.weights() + one.input() + " --backend mpi --output " +
+              (one.directory / "y.safetensors"));
+  EXPECT_EQ(result.code, 0) << result.err;
+  one.expectY(readOutput(one.directory / "y.safetensors"));
+}
+
+#endif // TPRT_HAS_MPI
+
+TEST(Mpi, MissingLibraryIsExplained) {
+  Fixture f(2);
+  Running run(f, f.weights() + f.input() + " --backend mpi",
+              "TPRT_MPI_PLUGIN=/nowhere/libtprt-mpi.so", f.directory / "log");
+  EXPECT_EQ(run.wait(60), 1);
+  EXPECT_EQ(run.errors(),
+            "tp-run: error: backend 'mpi' needs libtprt-mpi.so, which cannot "
+            "be opened: /nowhere/libtprt-mpi.so: cannot open shared object "
+            "file: No such file or directory; it is built where an MPI is "
+            "installed (Debian: libopenmpi-dev, openmpi-bin), and "
+            "TPRT_MPI_PLUGIN may name it\n");
+}
