@@ -54,6 +54,10 @@ void tpEmulatorRegister(void *base, size_t bytes);
 /// Forget the range that begins at `base`.
 void tpEmulatorUnregister(void *base);
 
+/// Give up a launch, with a finding, after so many checked accesses; 0, as it
+/// is at first: never. For kernels that may not end.
+void tpEmulatorSetAccessLimit(uint64_t accesses);
+
 /// Called with the text of each finding (distinct in kind and place), e.g.
 /// "kernel add: data race ... block (0, 0, 0) thread (5, 0, 0) at [...]".
 typedef void (*TpEmulatorReport)(void *context, const char *text);

@@ -1,0 +1,288 @@
+//===- Record.cpp - What kernels are called with --------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The interpreter's observer sees every value of the program. A kernel's own
+// function is then run alone on the operands, three times: for its results and
+// twice with disturbed rounding for their tolerance.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Record.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Interpreter/Distribute.h"
+#include "tp/Interpreter/Parameters.h"
+#include "tp/Schedule/Buffers.h"
+#include "tp/Schedule/RowKernels.h"
+#include "tp/Schedule/Views.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace tp;
+using namespace tp::emulator;
+using namespace tp::interp;
+
+/// What approximate instructions may add, in parts of the largest element.
+static constexpr double approximation = 2e-6;
+
+static double getLargest(const Tensor &tensor) {
+  double largest = 0;
+  for (int64_t i = 0; i < tensor.getNumElements(); ++i)
+    if (double value = std::abs(tensor.getFloat(i)); std::isfinite(value))
+      largest = std::max(largest, value);
+  return largest;
+}
+
+/// Widens the tolerance by what the disturbance did.
+static void addNoise(ExpectedResult &result, const Tensor &disturbed) {
+  const Tensor &tensor = result.tensor;
+  double noise = 0;
+  for (int64_t i = 0; i < tensor.getNumElements(); ++i) {
+    double a = tensor.getNumber(i), b = disturbed.getNumber(i);
+    bool same = a == b || (std::isnan(a) && std::isnan(b));
+    if (same)
+      continue;
+    if (!tensor.getElementType().isFloat() || !std::isfinite(a - b)) {
+      result.tolerance = -1;
+      return;
+    }
+    noise = std::max(noise, std::abs(a - b));
+  }
+  if (result.tolerance >= 0)
+    result.tolerance += 6 * noise;
+}
+
+FailureOr<SmallVector<ExpectedResult>>
+tp::emulator::evaluate(func::FuncOp function, ArrayRef<Tensor> operands) {
+  InterpreterStatistics statistics;
+  InterpreterOptions options;
+  options.statistics = &statistics;
+  auto tensors = interpretOneRank(function, operands, options);
+  if (failed(tensors))
+    return failure();
+  SmallVector<ExpectedResult> results;
+  for (const Tensor &tensor : *tensors) {
+    double tolerance = 0;
+    if (tensor.getElementType().isFloat())
+      tolerance =
+          getLargest(tensor) *
+          (approximation +
+           std::max(statistics.coarsestEpsilon,
+                    getEpsilon(tensor.getElementType())) *
+               (2 + std::sqrt(double(statistics.longestReduction)) / 2));
+    results.push_back({tensor, tolerance});
+  }
+  options.statistics = nullptr;
+  for (uint64_t disturbance : {1, 2}) {
+    options.perturbation = disturbance;
+    auto disturbed = interpretOneRank(function, operands, options);
+    if (failed(disturbed))
+      return failure();
+    for (auto [result, tensor] : llvm::zip(results, *disturbed))
+      addNoise(result, tensor);
+  }
+  return results;
+}
+
+func::FuncOp tp::emulator::makeAttentionFunction(ModuleOp module,
+                                                 nn::AttentionOp op,
+                                                 int64_t keyLength) {
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  SmallVector<Type> types;
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    auto type = cast<RankedTensorType>(operand.getType());
+    SmallVector<int64_t> shape(type.getShape());
+    if (i > 0)
+      shape[1] = keyLength;
+    types.push_back(type.clone(shape));
+  }
+  auto query = cast<RankedTensorType>(op.getQuery().getType());
+  Type lse =
+      RankedTensorType::get(query.getShape().drop_back(), builder.getF32Type());
+  SmallVector<Type> resultTypes{op.getResult().getType(), lse};
+  auto function =
+      func::FuncOp::create(builder, op.getLoc(), "attention.reference",
+                           builder.getFunctionType(types, resultTypes));
+  function.setPrivate();
+  Block *block = function.addEntryBlock();
+  builder.setInsertionPointToStart(block);
+  OperationState state(op.getLoc(), op->getName(), block->getArguments(),
+                       resultTypes, op->getAttrs());
+  Operation *attention = builder.create(state);
+  func::ReturnOp::create(builder, op.getLoc(), attention->getResults());
+  return function;
+}
+
+namespace {
+class Recorder {
+public:
+  Recorder(ModuleOp module, int64_t numRanks)
+      : module(module), numRanks(numRanks) {}
+
+  LogicalResult observe(Operation *op, ValueRange results,
+                        ArrayRef<RankTensors> tensors,
+                        ArrayRef<int64_t> iterations) {
+    for (auto [value, held] : llvm::zip(results, tensors))
+      values[value] = held;
+    if (auto repeat = dyn_cast<RepeatOp>(op))
+      if (iterations.size() > depthOf(op))
+        return enterIteration(repeat, iterations.back());
+    bool isFirst = true, isLast = true;
+    size_t level = iterations.size();
+    for (auto repeat = op->getParentOfType<RepeatOp>(); repeat;
+         repeat = repeat->getParentOfType<RepeatOp>()) {
+      int64_t at = iterations[--level] - repeat.getFirstIndex();
+      isFirst &= at == 0;
+      isLast &= at == int64_t(repeat.getCount()) - 1;
+    }
+    if (!isFirst && !isLast)
+      return success();
+    if (auto call = dyn_cast<func::CallOp>(op)) {
+      auto kernel = module.lookupSymbol<func::FuncOp>(call.getCallee());
+      auto kind = kernel->getAttrOfType<StringAttr>(kernelAttrName);
+      if (kind && kind.getValue() == "rows")
+        return record(op, call.getCallee(), kernel, iterations);
+    } else if (auto attention = dyn_cast<nn::AttentionOp>(op)) {
+      auto kernel = op->getAttrOfType<FlatSymbolRefAttr>(kernelAttrName);
+      if (!kernel)
+        return op->emitOpError("names no kernel");
+      func::FuncOp function = makeAttentionFunction(
+          module, attention,
+          cast<RankedTensorType>(attention.getKey().getType()).getDimSize(1));
+      LogicalResult result =
+          record(op, kernel.getValue(), function, iterations);
+      function.erase();
+      return result;
+    }
+    return success();
+  }
+
+  std::vector<KernelCall> calls;
+
+private:
+  /// The number of tp.repeat around `op`.
+  static size_t depthOf(Operation *op) {
+    size_t depth = 0;
+    for (auto repeat = op->getParentOfType<RepeatOp>(); repeat;
+         repeat = repeat->getParentOfType<RepeatOp>())
+      ++depth;
+    return depth;
+  }
+
+  LogicalResult enterIteration(RepeatOp repeat, int64_t index) {
+    values[repeat.getIndex()] = RankTensors(numRanks, Tensor::scalarInt(index));
+    int64_t at = index - repeat.getFirstIndex();
+    for (auto [argument, stacked] :
+         llvm::zip(repeat.getStackedArgs(), repeat.getStacked())) {
+      auto type = cast<RankedTensorType>(argument.getType());
+      RankTensors slices;
+      for (const Tensor &whole : values[stacked]) {
+        Tensor slice(type.getShape(), whole.getElementType());
+        for (int64_t i = 0; i < slice.getNumElements(); ++i)
+          slice.copyElement(i, whole, at * slice.getNumElements() + i);
+        slices.push_back(slice);
+      }
+      values[argument] = slices;
+      stackedOffsets[argument] = at * getTensorBytes(type);
+    }
+    return success();
+  }
+
+  int64_t getOffset(Value value) {
+    if (!isa<RankedTensorType>(value.getType()))
+      return 0;
+    ViewedTensor view = getViewedTensor(value);
+    return view.byteOffset + stackedOffsets.lookup(view.root);
+  }
+
+  LogicalResult record(Operation *op, StringRef kernel, func::FuncOp function,
+                       ArrayRef<int64_t> iterations) {
+    SmallVector<int64_t> ranks{0};
+    if (numRanks > 1)
+      ranks.push_back(numRanks - 1);
+    for (int64_t rank : ranks) {
+      KernelCall call;
+      call.kernel = kernel.str();
+      call.attention = dyn_cast<nn::AttentionOp>(op);
+      if (auto scratch =
+              function->getAttrOfType<IntegerAttr>("tp.scratch_bytes"))
+        call.scratchBytes = scratch.getInt();
+      call.rank = rank;
+      for (Value operand : op->getOperands()) {
+        auto found = values.find(operand);
+        if (found == values.end())
+          return op->emitOpError("has an operand that was not recorded");
+        call.operands.push_back(found->second[rank]);
+        call.isScalar.push_back(!isa<RankedTensorType>(operand.getType()));
+        call.operandOffsets.push_back(getOffset(operand));
+      }
+      for (Value result : op->getResults())
+        call.resultOffsets.push_back(
+            getResultOffset(op, cast<OpResult>(result),
+                            iterations.empty() ? 0 : iterations.back()));
+      auto results = evaluate(function, call.operands);
+      if (failed(results))
+        return failure();
+      call.results = std::move(*results);
+      calls.push_back(std::move(call));
+    }
+    return success();
+  }
+
+  /// Within the arena; a stacked result lies at its iteration's slice.
+  static int64_t getResultOffset(Operation *op, OpResult result,
+                                 int64_t iteration) {
+    auto buffers = op->getAttrOfType<ArrayAttr>(buffersAttrName);
+    if (!buffers)
+      return 0;
+    auto buffer = cast<BufferAttr>(buffers[result.getResultNumber()]);
+    StringRef space = buffer.getSpace().getValue();
+    if (space == "arena" || space == "comm")
+      return buffer.getOffset();
+    if (space != "stacked")
+      return 0;
+    auto repeat = op->getParentOfType<RepeatOp>();
+    return (iteration - repeat.getFirstIndex()) *
+           getTensorBytes(cast<RankedTensorType>(result.getType()));
+  }
+
+  ModuleOp module;
+  int64_t numRanks;
+  DenseMap<Value, RankTensors> values;
+  DenseMap<Value, int64_t> stackedOffsets;
+};
+} // namespace
+
+FailureOr<std::vector<KernelCall>>
+tp::emulator::recordCalls(ModuleOp module, func::FuncOp function,
+                          ArrayRef<Tensor> inputs, uint64_t seed) {
+  Mesh mesh;
+  if (MeshOp op = getUniqueMesh(module))
+    mesh = op.getMesh().toMesh();
+  int64_t numRanks = mesh.getNumRanks();
+  SmallVector<RankTensors> arguments;
+  for (auto [i, input] : llvm::enumerate(inputs)) {
+    auto sharding = function.getArgAttrOfType<ShardingAttr>(
+        i, TPDialect::getShardingAttrName());
+    TensorSharding layout = sharding && numRanks > 1
+                                ? sharding.toSharding(mesh)
+                                : TensorSharding::replicated(input.getRank());
+    arguments.push_back(distribute(input, layout, mesh));
+  }
+  Recorder recorder(module, numRanks);
+  RandomParameters parameters(seed);
+  InterpreterOptions options;
+  options.numRanks = numRanks;
+  options.parameters = &parameters;
+  options.observer = [&](Operation *op, ValueRange values,
+                         ArrayRef<RankTensors> tensors,
+                         ArrayRef<int64_t> iterations) {
+    return recorder.observe(op, values, tensors, iterations);
+  };
+  if (failed(interpret(function, arguments, options)))
+    return failure();
+  return std::move(recorder.calls);
+}

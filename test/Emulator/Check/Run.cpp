@@ -1,0 +1,329 @@
+//===- Run.cpp - A recorded call on emulated kernels ----------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Each tensor is an allocation of exactly its bytes at the alignment that its
+// place in the program gives it, so that the last element is followed by memory
+// that no kernel may touch.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Run.h"
+
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+
+using namespace tp::emulator;
+using tp::interp::ElementType;
+using tp::interp::Tensor;
+
+namespace {
+/// A registered range.
+class Allocation {
+public:
+  /// `offset`: the address is that much past a multiple of the alignment.
+  Allocation(size_t bytes, int64_t offset) : bytes(bytes) {
+    constexpr size_t alignment = 256;
+    size_t shift = offset % alignment;
+    size_t whole = (shift + bytes + guard + alignment) / alignment * alignment;
+    memory = static_cast<char *>(std::aligned_alloc(alignment, whole));
+    memset(memory, 0xff, whole);
+    base = memory + shift;
+    if (bytes)
+      tpEmulatorRegister(base, bytes);
+  }
+  ~Allocation() {
+    if (bytes)
+      tpEmulatorUnregister(base);
+    std::free(memory);
+  }
+  Allocation(const Allocation &) = delete;
+  Allocation &operator=(const Allocation &) = delete;
+
+  char *base;
+  size_t bytes;
+
+private:
+  static constexpr size_t guard = 64;
+  char *memory;
+};
+
+/// Allocations and the slots of a call's arguments.
+class Arguments {
+public:
+  Allocation &allocate(size_t bytes, int64_t offset) {
+    allocations.push_back(std::make_unique<Allocation>(bytes, offset));
+    return *allocations.back();
+  }
+  void add(uint64_t value) { slots.push_back(value); }
+  void add(const void *pointer) {
+    slots.push_back(reinterpret_cast<uintptr_t>(pointer));
+  }
+  void **get() {
+    pointers.clear();
+    for (uint64_t &slot : slots)
+      pointers.push_back(&slot);
+    return pointers.data();
+  }
+  size_t size() const { return slots.size(); }
+
+private:
+  std::vector<std::unique_ptr<Allocation>> allocations;
+  std::vector<uint64_t> slots;
+  std::vector<void *> pointers;
+};
+} // namespace
+
+static size_t getElementBytes(ElementType type) {
+  switch (type.kind) {
+  case ElementType::F64:
+    return 8;
+  case ElementType::F32:
+    return 4;
+  case ElementType::F16:
+  case ElementType::BF16:
+    return 2;
+  case ElementType::Int:
+    return (type.width + 7) / 8;
+  }
+  llvm_unreachable("all kinds are listed");
+}
+
+static size_t getBytes(const Tensor &tensor) {
+  return tensor.getNumElements() * getElementBytes(tensor.getElementType());
+}
+
+template <typename T>
+static void store(char *to, T value) {
+  memcpy(to, &value, sizeof value);
+}
+template <typename T>
+static T load(const char *from) {
+  T value;
+  memcpy(&value, from, sizeof value);
+  return value;
+}
+
+static void writeElement(char *to, const Tensor &tensor, int64_t i) {
+  ElementType type = tensor.getElementType();
+  switch (type.kind) {
+  case ElementType::F64:
+    return store(to, tensor.getFloat(i));
+  case ElementType::F32:
+    return store(to, float(tensor.getFloat(i)));
+  case ElementType::F16:
+    return store(to, _Float16(tensor.getFloat(i)));
+  case ElementType::BF16: // a bf16 value is exact in f32
+    return store(
+        to,
+        uint16_t(llvm::bit_cast<uint32_t>(float(tensor.getFloat(i))) >> 16));
+  case ElementType::Int: {
+    int64_t value = tensor.getInt(i); // the low bytes come first
+    memcpy(to, &value, getElementBytes(type));
+  }
+  }
+}
+
+static double readElement(const char *from, ElementType type) {
+  switch (type.kind) {
+  case ElementType::F64:
+    return load<double>(from);
+  case ElementType::F32:
+    return load<float>(from);
+  case ElementType::F16:
+    return load<_Float16>(from);
+  case ElementType::BF16:
+    return llvm::bit_cast<float>(uint32_t(load<uint16_t>(from)) << 16);
+  case ElementType::Int:
+    break;
+  }
+  if (type.width == 64)
+    return load<int64_t>(from);
+  if (type.width == 32)
+    return load<int32_t>(from);
+  if (type.width == 16)
+    return load<int16_t>(from);
+  return load<int8_t>(from);
+}
+
+static void write(char *to, const Tensor &tensor) {
+  size_t step = getElementBytes(tensor.getElementType());
+  for (int64_t i = 0; i < tensor.getNumElements(); ++i)
+    writeElement(to + i * step, tensor, i);
+}
+
+/// Compares element i of the result with `got`.
+static void compare(Outcome &outcome, const std::string &what,
+                    const ExpectedResult &expected, int64_t i, double got,
+                    int64_t &numWrong) {
+  double want = expected.tensor.getNumber(i);
+  if (got == want || (std::isnan(got) && std::isnan(want)))
+    return;
+  double difference = std::abs(got - want);
+  if (difference <= expected.tolerance) {
+    outcome.worst = std::max(outcome.worst, difference / expected.tolerance);
+    return;
+  }
+  if (numWrong++ == 0) {
+    std::string text;
+    llvm::raw_string_ostream(text)
+        << what << ", element "
+        << tp::interp::formatIndex(expected.tensor.getShape(), i)
+        << llvm::format(": expected %.9g, got %.9g (tolerance %.3g)", want, got,
+                        expected.tolerance);
+    outcome.problems.push_back(text);
+  }
+}
+
+static Outcome launchKernel(const TpEmulator *emulator,
+                            const KernelLaunch &launch,
+                            const std::string &kernel, Arguments &arguments,
+                            uint64_t seed) {
+  Outcome outcome;
+  int32_t expected = tpEmulatorParameterCount(
+      emulator, tpEmulatorFindKernel(emulator, kernel.c_str()));
+  if (expected != int32_t(arguments.size())) {
+    outcome.problems.push_back(
+        "kernel " + kernel + " has " + std::to_string(expected) +
+        " parameters, expected " + std::to_string(arguments.size()));
+    return outcome;
+  }
+  tpEmulatorLaunch(
+      emulator, kernel.c_str(), launch.grid, launch.block, launch.sharedBytes,
+      arguments.get(), seed,
+      [](void *context, const char *text) {
+        static_cast<Outcome *>(context)->problems.push_back(text);
+      },
+      &outcome);
+  return outcome;
+}
+
+Outcome tp::emulator::runRows(const TpEmulator *emulator,
+                              const KernelLaunch &launch,
+                              const KernelCall &call, uint64_t seed) {
+  Arguments arguments;
+  std::vector<std::pair<Allocation *, std::string>> given;
+  for (auto [operand, offset, isScalar] :
+       llvm::zip(call.operands, call.operandOffsets, call.isScalar)) {
+    if (isScalar) {
+      arguments.add(uint64_t(operand.getInt(0)));
+      continue;
+    }
+    Allocation &place = arguments.allocate(getBytes(operand), offset);
+    write(place.base, operand);
+    given.push_back({&place, std::string(place.base, place.bytes)});
+    arguments.add(place.base);
+  }
+  std::vector<Allocation *> results;
+  for (auto [result, offset] : llvm::zip(call.results, call.resultOffsets)) {
+    results.push_back(&arguments.allocate(getBytes(result.tensor), offset));
+    arguments.add(results.back()->base);
+  }
+  if (call.scratchBytes > 0)
+    arguments.add(arguments.allocate(call.scratchBytes, 0).base);
+  Outcome outcome =
+      launchKernel(emulator, launch, call.kernel, arguments, seed);
+  for (auto [i, result] : llvm::enumerate(call.results)) {
+    if (result.tolerance < 0)
+      continue;
+    size_t step = getElementBytes(result.tensor.getElementType());
+    int64_t numWrong = 0;
+    for (int64_t j = 0; j < result.tensor.getNumElements(); ++j)
+      compare(outcome, call.kernel + ": result " + std::to_string(i), result, j,
+              readElement(results[i]->base + j * step,
+                          result.tensor.getElementType()),
+              numWrong);
+  }
+  for (auto [i, operand] : llvm::enumerate(given))
+    if (memcmp(operand.first->base, operand.second.data(),
+               operand.second.size()))
+      outcome.problems.push_back(call.kernel + ": writes to tensor operand " +
+                                 std::to_string(i));
+  return outcome;
+}
+
+/// Rows (b, s) of `tensor` [b, s, h, d] at `stride` elements from each other.
+static Allocation &placeRows(Arguments &arguments, const Tensor &tensor,
+                             int64_t stride, int64_t offset, bool filled) {
+  auto shape = tensor.getShape();
+  int64_t rows = shape[0] * shape[1], width = shape[2] * shape[3];
+  size_t step = getElementBytes(tensor.getElementType());
+  // Exactly up to the end of the last row.
+  size_t bytes = rows ? ((rows - 1) * stride + width) * step : 0;
+  Allocation &place = arguments.allocate(bytes, offset);
+  for (int64_t row = 0; filled && row < rows; ++row)
+    for (int64_t i = 0; i < width; ++i)
+      writeElement(place.base + (row * stride + i) * step, tensor,
+                   row * width + i);
+  return place;
+}
+
+Outcome tp::emulator::runAttention(const TpEmulator *emulator,
+                                   const KernelLaunch &launch,
+                                   const KernelCall &call,
+                                   const AttentionVariant &variant,
+                                   llvm::ArrayRef<ExpectedResult> results,
+                                   uint64_t seed) {
+  Arguments arguments;
+  const Tensor &query = call.operands[0];
+  const ExpectedResult &expected = results[0];
+  auto strideOf = [&](const Tensor &tensor) {
+    return tensor.getShape()[2] * tensor.getShape()[3] + variant.extraStride;
+  };
+  for (int i = 0; i < 3; ++i) {
+    const Tensor &operand = call.operands[i];
+    Allocation &place = placeRows(arguments, operand, strideOf(operand),
+                                  call.operandOffsets[i], /*filled=*/true);
+    arguments.add(place.base);
+    arguments.add(uint64_t(strideOf(operand)));
+  }
+  if (call.operands.size() > 3) {
+    Allocation &mask =
+        arguments.allocate(getBytes(call.operands[3]), call.operandOffsets[3]);
+    write(mask.base, call.operands[3]);
+    arguments.add(mask.base);
+  } else {
+    arguments.add(nullptr);
+  }
+  arguments.add(uint64_t(variant.keyLength));
+  arguments.add(uint64_t(variant.keyLength - query.getShape()[1]));
+  int64_t stride = strideOf(query);
+  Allocation &out =
+      placeRows(arguments, expected.tensor, stride, call.resultOffsets[0],
+                /*filled=*/false);
+  arguments.add(out.base);
+  arguments.add(uint64_t(stride));
+  int64_t batch = query.getShape()[0], length = query.getShape()[1];
+  int64_t heads = query.getShape()[2], size = query.getShape()[3];
+  Allocation *lse = nullptr;
+  if (variant.wantsLse)
+    lse = &arguments.allocate(batch * heads * length * sizeof(float), 0);
+  arguments.add(lse ? lse->base : nullptr);
+
+  std::string what = call.kernel + " (" + variant.name + ")";
+  Outcome outcome =
+      launchKernel(emulator, launch, call.kernel, arguments, seed);
+  ElementType type = expected.tensor.getElementType();
+  int64_t numWrong = 0, width = heads * size;
+  for (int64_t i = 0; i < expected.tensor.getNumElements(); ++i)
+    compare(outcome, what + ": result", expected, i,
+            readElement(out.base + (i / width * stride + i % width) *
+                                       getElementBytes(type),
+                        type),
+            numWrong);
+  // [b, s, h] of the reference is [b, h, s] here; a row that sees no key has
+  // none.
+  numWrong = 0;
+  for (int64_t i = 0; lse && i < results[1].tensor.getNumElements(); ++i) {
+    int64_t b = i / (length * heads), s = i / heads % length, h = i % heads;
+    double got =
+        readElement(lse->base + ((b * heads + h) * length + s) * sizeof(float),
+                    {ElementType::F32, 32});
+    if (std::isfinite(results[1].tensor.getFloat(i)))
+      compare(outcome, what + ": lse", results[1], i, got, numWrong);
+  }
+  return outcome;
+}

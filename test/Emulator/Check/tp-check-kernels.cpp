@@ -1,0 +1,422 @@
+//===- tp-check-kernels.cpp - Every kernel of a program, on the CPU -------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Compiles a program for a device, runs each of its kernels in the emulator on
+// the values that the program gives it, and compares with the interpreter; or
+// breaks each kernel on purpose and expects that this is noticed. A module that
+// has gpu.module @kernels is taken as scheduled, and its kernels as they are.
+// Exit codes: 0 all well, 1 a kernel is wrong (or a fault was not noticed), 2
+// the command line or the input.
+//
+//===----------------------------------------------------------------------===//
+
+#include "EmulateKernels.h"
+#include "Run.h"
+
+#include "Conversion/Gpu/GpuModule.h"
+#include "mlir/Pass/PassManager.h"
+#include "tp/Conversion/Passes.h"
+#include "tp/Import/Import.h"
+#include "tp/Import/ImportFlags.h"
+#include "tp/InitAll.h"
+#include "tp/Pipelines/Pipelines.h"
+#include "tp/Schedule/RowKernels.h"
+#include "tp/Support/ReadModule.h"
+#include "tp/Target/Artifact.h"
+#include "tp/Target/Cuda.h"
+#include "tp/Verify/Verify.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/Bitcode/BitcodeReader.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/InitLLVM.h"
+
+namespace cl = llvm::cl;
+using namespace mlir;
+using namespace tp::emulator;
+using tp::interp::Tensor;
+
+namespace {
+/// A program's kernels and the calls of them.
+struct Program {
+  OwningOpRef<ModuleOp> module;
+  llvm::MapVector<StringRef, KernelLaunch> launches;
+  std::vector<KernelCall> calls;
+  std::string bitcode;
+  uint64_t ptxHash = 0;
+};
+
+/// A shared object of emulated kernels, open while in scope.
+class OpenKernels {
+public:
+  static llvm::Expected<std::unique_ptr<OpenKernels>> make(llvm::Module &module,
+                                                           uint64_t ptxHash) {
+    auto kernels = std::make_unique<OpenKernels>();
+    if (std::error_code error = llvm::sys::fs::createTemporaryFile(
+            "tp-emulated", "so", kernels->path))
+      return llvm::createStringError("cannot write a temporary file: " +
+                                     error.message());
+    if (llvm::Error error = rewriteKernels(module, ptxHash, /*checked=*/true))
+      return std::move(error);
+    if (llvm::Error error = linkKernels(module, kernels->path))
+      return std::move(error);
+    char message[512];
+    kernels->emulator =
+        tpEmulatorOpen(kernels->path.c_str(), message, sizeof message);
+    if (!kernels->emulator)
+      return llvm::createStringError(message);
+    return kernels;
+  }
+  ~OpenKernels() {
+    tpEmulatorClose(emulator);
+    llvm::sys::fs::remove(path);
+  }
+  TpEmulator *emulator = nullptr;
+  SmallString<128> path;
+};
+
+class Checker {
+public:
+  Checker(Program &program, uint64_t numSeeds)
+      : program(program), numSeeds(numSeeds) {}
+
+  /// Runs every call; returns false if a kernel is wrong.
+  bool checkAll();
+  /// Makes `fault` wherever it can be made; returns false if one was not
+  /// noticed.
+  bool breakAll(Fault fault);
+
+private:
+  /// What is wrong with `kernel`, in the first call that shows it.
+  Outcome check(const TpEmulator *emulator, StringRef kernel, size_t &numRuns);
+  Outcome checkCall(const TpEmulator *emulator, const KernelCall &call,
+                    uint64_t seed, size_t &numRuns);
+
+  Program &program;
+  uint64_t numSeeds;
+  /// The reference of attention's variants, per call.
+  std::map<std::pair<const KernelCall *, int64_t>, SmallVector<ExpectedResult>>
+      references;
+};
+} // namespace
+
+static int refuse(const llvm::Twine &text) {
+  llvm::errs() << "tp-check-kernels: " << text << "\n";
+  return 2;
+}
+
+//===----------------------------------------------------------------------===//
+// From a model to kernels and calls
+//===----------------------------------------------------------------------===//
+
+static bool isScheduled(ModuleOp module) {
+  for (auto function : module.getOps<func::FuncOp>())
+    if (function->hasAttr(tp::kernelAttrName))
+      return true;
+  return false;
+}
+
+static LogicalResult schedule(ModuleOp module, tp::StageOptions options) {
+  options.device = tp::Device::Cuda;
+  if (options.mesh.empty() && module.getOps<tp::MeshOp>().empty())
+    options.mesh = "tp=1";
+  for (tp::Stage stage : tp::getStages()) {
+    if (stage == tp::Stage::Lower)
+      break;
+    PassManager passes(module.getContext());
+    tp::buildStage(passes, stage, options);
+    if (failed(passes.run(module)))
+      return failure();
+  }
+  return success();
+}
+
+/// The kernels' module and what starts them.
+static LogicalResult generate(Program &program) {
+  ModuleOp module = *program.module;
+  auto kernels = module.lookupSymbol<gpu::GPUModuleOp>(tp::kernelsModuleName);
+  if (!kernels) {
+    PassManager passes(module.getContext());
+    passes.addPass(tp::createGenerateGpuKernels());
+    passes.addPass(tp::createGenerateGpuAttention());
+    if (failed(passes.run(module)))
+      return failure();
+    kernels = module.lookupSymbol<gpu::GPUModuleOp>(tp::kernelsModuleName);
+  }
+  if (!kernels || kernels.getOps<gpu::GPUFuncOp>().empty())
+    return module.emitError("the program has no kernel");
+  for (auto kernel : kernels.getOps<gpu::GPUFuncOp>()) {
+    std::optional<tp::Launch> launch = tp::getLaunch(kernel);
+    if (!launch)
+      return kernel.emitError("expected tp.grid and tp.block");
+    auto dim = [](const std::array<int64_t, 3> &sizes) {
+      return TpEmulatorDim{uint32_t(sizes[0]), uint32_t(sizes[1]),
+                           uint32_t(sizes[2])};
+    };
+    program.launches[kernel.getName()] = {dim(launch->grid), dim(launch->block),
+                                          uint32_t(launch->sharedBytes)};
+  }
+  return success();
+}
+
+static LogicalResult compile(Program &program) {
+  OwningOpRef<ModuleOp> copy = program.module->clone();
+  PassManager passes(copy->getContext());
+  tp::buildGpuToLLVM(passes);
+  if (failed(passes.run(*copy)))
+    return failure();
+  auto code = tp::compileKernels(*copy, tp::CudaTarget());
+  if (failed(code))
+    return failure();
+  program.bitcode = code->bitcode;
+  program.ptxHash = hashPtx(code->ptx);
+  return success();
+}
+
+static LogicalResult build(Program &program, const tp::StageOptions &options,
+                           uint64_t seed) {
+  ModuleOp module = *program.module;
+  // The inputs are the one-device program's.
+  llvm::MapVector<StringRef, SmallVector<Tensor>> inputs;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function.isPrivate() || function.isExternal())
+      continue;
+    auto made = tp::makeInputs(function, seed);
+    if (failed(made))
+      return failure();
+    inputs[function.getSymNameAttr().getValue()] = std::move(*made);
+  }
+  if (!isScheduled(module) && failed(schedule(module, options)))
+    return failure();
+  if (failed(generate(program)))
+    return failure();
+  for (auto &[name, tensors] : inputs) {
+    auto calls = recordCalls(module, module.lookupSymbol<func::FuncOp>(name),
+                             tensors, seed);
+    if (failed(calls))
+      return failure();
+    llvm::move(*calls, std::back_inserter(program.calls));
+  }
+  return compile(program);
+}
+
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+/// Keys [0, length) of what attention is given.
+static SmallVector<Tensor> cutKeys(ArrayRef<Tensor> operands, int64_t length) {
+  SmallVector<Tensor> cut{operands[0]};
+  for (const Tensor &operand : operands.drop_front()) {
+    SmallVector<int64_t> shape(operand.getShape()), zero(shape.size(), 0);
+    shape[1] = length;
+    Tensor part(shape, operand.getElementType());
+    part.copyBox(operand, zero, zero, shape);
+    cut.push_back(part);
+  }
+  return cut;
+}
+
+Outcome Checker::checkCall(const TpEmulator *emulator, const KernelCall &call,
+                           uint64_t seed, size_t &numRuns) {
+  const KernelLaunch &launch = program.launches[call.kernel];
+  if (!call.attention) {
+    ++numRuns;
+    return runRows(emulator, launch, call, seed);
+  }
+  int64_t capacity = call.operands[1].getShape()[1];
+  SmallVector<AttentionVariant> variants{
+      {"as called", capacity, 0, false},
+      {"wider rows, with lse", capacity, 8, true}};
+  if (capacity > 1)
+    variants.push_back({"fewer keys", capacity - (capacity + 2) / 3, 0, true});
+  Outcome outcome;
+  for (const AttentionVariant &variant : variants) {
+    auto &reference = references[{&call, variant.keyLength}];
+    if (reference.empty()) {
+      func::FuncOp function = makeAttentionFunction(
+          *program.module, call.attention, variant.keyLength);
+      auto made = evaluate(function, cutKeys(call.operands, variant.keyLength));
+      function.erase();
+      if (failed(made)) {
+        outcome.problems.push_back("the reference does not run");
+        return outcome;
+      }
+      reference = std::move(*made);
+    }
+    ++numRuns;
+    Outcome one =
+        runAttention(emulator, launch, call, variant, reference, seed);
+    outcome.worst = std::max(outcome.worst, one.worst);
+    outcome.problems = std::move(one.problems);
+    if (!outcome.problems.empty())
+      break;
+  }
+  return outcome;
+}
+
+Outcome Checker::check(const TpEmulator *emulator, StringRef kernel,
+                       size_t &numRuns) {
+  Outcome outcome;
+  for (const KernelCall &call : program.calls) {
+    if (call.kernel != kernel)
+      continue;
+    for (uint64_t seed = 0; seed < numSeeds; ++seed) {
+      Outcome one = checkCall(emulator, call, seed, numRuns);
+      outcome.worst = std::max(outcome.worst, one.worst);
+      for (std::string &problem : one.problems)
+        outcome.problems.push_back(problem + " (rank " +
+                                   std::to_string(call.rank) + ", seed " +
+                                   std::to_string(seed) + ")");
+      if (!outcome.problems.empty())
+        return outcome;
+    }
+  }
+  return outcome;
+}
+
+static llvm::Expected<std::unique_ptr<llvm::Module>>
+parse(const Program &program, llvm::LLVMContext &context) {
+  return llvm::parseBitcodeFile(
+      llvm::MemoryBufferRef(program.bitcode, "kernels.bc"), context);
+}
+
+bool Checker::checkAll() {
+  llvm::LLVMContext context;
+  auto module = llvm::cantFail(parse(program, context));
+  auto kernels = OpenKernels::make(*module, program.ptxHash);
+  if (!kernels) {
+    refuse(llvm::toString(kernels.takeError()));
+    return false;
+  }
+  bool isRight = true;
+  for (auto &[kernel, launch] : program.launches) {
+    size_t numRuns = 0;
+    Outcome outcome = check((*kernels)->emulator, kernel, numRuns);
+    if (numRuns == 0)
+      outcome.problems.push_back("no call of the program reaches it");
+    if (outcome.problems.empty()) {
+      llvm::outs() << kernel << ": right in " << numRuns << " runs, "
+                   << llvm::format("%.2f", outcome.worst)
+                   << " of the tolerance\n";
+      continue;
+    }
+    isRight = false;
+    llvm::outs() << kernel << ": WRONG\n";
+    for (const std::string &problem : outcome.problems)
+      llvm::outs() << "  " << problem << "\n";
+  }
+  return isRight;
+}
+
+bool Checker::breakAll(Fault fault) {
+  // A broken loop may not end.
+  tpEmulatorSetAccessLimit(20000000);
+  bool allNoticed = true;
+  for (auto &[kernel, launch] : program.launches) {
+    size_t numPlaces = 0, numNoticed = 0;
+    std::vector<std::string> unnoticed;
+    for (size_t place = 0;; ++place) {
+      llvm::LLVMContext context;
+      auto module = llvm::cantFail(parse(program, context));
+      auto places = listFaultPlaces(*module, kernel, fault);
+      numPlaces = places.size();
+      if (place == numPlaces)
+        break;
+      keepKernel(*module, kernel);
+      breakKernel(*module, kernel, fault, place);
+      auto kernels = OpenKernels::make(*module, program.ptxHash);
+      if (!kernels) {
+        refuse(llvm::toString(kernels.takeError()));
+        return false;
+      }
+      size_t numRuns = 0;
+      Outcome outcome = check((*kernels)->emulator, kernel, numRuns);
+      if (outcome.problems.empty()) {
+        unnoticed.push_back(places[place]);
+        continue;
+      }
+      if (numNoticed++ == 0)
+        llvm::outs() << kernel << ": " << getFaultName(fault) << ": "
+                     << outcome.problems.front() << "\n";
+    }
+    if (numPlaces == 0)
+      continue;
+    llvm::outs() << kernel << ": " << getFaultName(fault) << ": noticed "
+                 << numNoticed << " of " << numPlaces << "\n";
+    for (const std::string &text : unnoticed)
+      llvm::outs() << "  not noticed: " << text << "\n";
+    // A bound that this shape does not reach may be off by one.
+    allNoticed &=
+        fault == Fault::OffByOneBound ? numNoticed > 0 : unnoticed.empty();
+  }
+  return allNoticed;
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::OptionCategory category("tp-check-kernels options");
+  cl::opt<std::string> input(cl::Positional, cl::Required,
+                             cl::desc("DIR|program.mlir"), cl::cat(category));
+  cl::opt<std::string> mesh("mesh", cl::desc("Axes and sizes (tp=1)"),
+                            cl::value_desc("tp=4"), cl::cat(category));
+  cl::opt<std::string> plan("plan", cl::desc("As for tp-compile"),
+                            cl::init("megatron"), cl::cat(category));
+  cl::opt<uint64_t> seeds(
+      "seeds", cl::desc("Orders and roundings to run each call in (2)"),
+      cl::init(2), cl::cat(category));
+  cl::opt<uint64_t> dataSeed("data-seed", cl::desc("Of inputs and parameters"),
+                             cl::init(1), cl::cat(category));
+  cl::list<std::string> faults(
+      "break", cl::CommaSeparated,
+      cl::desc("Make these faults and expect that they are noticed"),
+      cl::cat(category));
+  tp::ImportFlags flags(category);
+  cl::HideUnrelatedOptions(category);
+  if (!cl::ParseCommandLineOptions(argc, argv,
+                                   "Runs a program's GPU kernels on the CPU\n",
+                                   &llvm::errs()))
+    return 2;
+  std::optional<tp::ImportOptions> importOptions =
+      flags.get("tp-check-kernels");
+  if (!importOptions)
+    return 2;
+  if (seeds == 0)
+    return refuse("for the --seeds option: expected at least 1, got 0");
+  SmallVector<Fault> chosen;
+  for (const std::string &name : faults) {
+    std::optional<Fault> fault = parseFault(name);
+    std::string names =
+        llvm::join(llvm::map_range(getFaults(), getFaultName), ", ");
+    if (!fault)
+      return refuse("for the --break option: expected " + names + ", got '" +
+                    name + "'");
+    chosen.push_back(*fault);
+  }
+
+  DialectRegistry registry;
+  tp::registerAllDialects(registry);
+  tp::registerTargetDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.printOpOnDiagnostic(false);
+  tp::UserDiagnosticHandler handler(&context);
+  Program program;
+  program.module = llvm::sys::fs::is_directory(input.getValue())
+                       ? tp::importModel(&context, input, *importOptions)
+                       : tp::readModule(&context, input);
+  tp::StageOptions options;
+  options.mesh = mesh;
+  options.plan = plan;
+  if (!program.module || failed(build(program, options, dataSeed)))
+    return 2;
+  Checker checker(program, seeds);
+  bool isRight = true;
+  if (chosen.empty())
+    isRight = checker.checkAll();
+  for (Fault fault : chosen)
+    isRight &= checker.breakAll(fault);
+  return isRight ? 0 : 1;
+}

@@ -1,0 +1,68 @@
+//===- EmulateKernels.h - Kernels as code of the host ------------*- C++
+//-*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Turns the bitcode that PTX is made from into a shared object that the
+// emulator opens, and breaks kernels on purpose, so that tests can show that
+// the emulator notices.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_TEST_EMULATOR_EMULATEKERNELS_H
+#define TP_TEST_EMULATOR_EMULATEKERNELS_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/IR/Module.h"
+#include "llvm/Support/Error.h"
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tp::emulator {
+
+/// XXH3-64 of PTX's text.
+uint64_t hashPtx(llvm::StringRef ptx);
+
+/// Rewrites optimised NVPTX IR for x86-64 with calls of the emulator; `ptxHash`
+/// goes into its table. Without `checked`, memory is accessed directly.
+llvm::Error rewriteKernels(llvm::Module &module, uint64_t ptxHash,
+                           bool checked);
+
+/// Generates code for rewritten kernels and links it with the emulator into the
+/// shared object `path`.
+llvm::Error linkKernels(llvm::Module &module, llvm::StringRef path);
+
+/// The two above for bitcode.
+llvm::Error emulateKernels(llvm::StringRef bitcode, uint64_t ptxHash,
+                           bool checked, llvm::StringRef path);
+
+/// What can be broken in a kernel.
+enum class Fault {
+  DropBarrier,   ///< a barrier of the block is left out
+  DropCopyWait,  ///< a cp.async.wait is left out
+  SkipInit,      ///< a store to shared memory is left out
+  WrongLane,     ///< a shuffle takes another lane's value
+  OffByOneBound, ///< an index may be equal to its bound
+  OverlapBlocks, ///< two blocks next to each other do the same part
+};
+llvm::ArrayRef<Fault> getFaults();
+/// "drop-barrier", ...
+llvm::StringRef getFaultName(Fault fault);
+std::optional<Fault> parseFault(llvm::StringRef name);
+
+/// The instructions of `kernel` in `module` at which `fault` can be made, as
+/// text.
+std::vector<std::string> listFaultPlaces(llvm::Module &module,
+                                         llvm::StringRef kernel, Fault fault);
+/// Makes `fault` at place `index` of the list.
+void breakKernel(llvm::Module &module, llvm::StringRef kernel, Fault fault,
+                 size_t index);
+/// Deletes all kernels but one.
+void keepKernel(llvm::Module &module, llvm::StringRef kernel);
+
+} // namespace tp::emulator
+
+#endif // TP_TEST_EMULATOR_EMULATEKERNELS_H

@@ -1,0 +1,196 @@
+//===- Launch.h - One launch of a kernel -------------------------*- C++
+//-*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The state of a launch and what its parts do: the scheduler (Scheduler.cpp),
+// memory and its checks (Memory.cpp), barriers and operations of a warp
+// (Sync.cpp) and findings (Report.cpp). The intrinsics' definitions work on
+// `current`, the launch that the calling host thread is in.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_TEST_EMULATOR_LAUNCH_H
+#define TP_TEST_EMULATOR_LAUNCH_H
+
+#include "Emulator.h"
+#include "Fiber.h"
+#include "Module.h"
+#include "Shadow.h"
+#include <deque>
+#include <set>
+#include <string>
+#include <utility>
+
+namespace tp::emulator {
+
+/// Text of the instruction at work: the kernel's name, a number, the
+/// instruction. Equal exactly if it is the same instruction.
+using Site = const char *;
+
+inline constexpr uint32_t warpSize = 32;
+inline constexpr uint32_t maxThreads = 1024;
+/// What a block may have on sm_80, which the PTX is made for.
+inline constexpr uint32_t maxStaticShared = 48 << 10;
+inline constexpr uint32_t maxShared = 163 << 10;
+
+/// For each thread of the block, its time up to which everything it did is
+/// known to have happened. Null: nothing is known.
+using Clock = std::shared_ptr<const std::vector<uint32_t>>;
+
+/// A cp.async that is under way: done at the wait, as late as is allowed.
+struct AsyncCopy {
+  char *target;
+  const char *source;
+  uint32_t bytes, copied; ///< what is not copied becomes zero
+  Site site;
+};
+
+struct Thread {
+  enum State : uint8_t { Ready, Waiting, Done };
+  void *stackPointer;
+  State state;
+  uint32_t index[3];
+  Site waitsAt;
+  uint32_t time;
+  Clock known;
+  std::vector<AsyncCopy> open;                  ///< no group yet
+  std::deque<std::vector<AsyncCopy>> committed; ///< oldest first
+};
+
+/// Lanes of a warp on their way to one operation.
+struct Meeting {
+  const char *operation;
+  uint32_t mask, present = 0;
+  uint64_t *in[warpSize], *out[warpSize];
+};
+
+/// Arrivals at one of the block's 16 named barriers.
+struct Barrier {
+  struct Arrival {
+    uint32_t thread;
+    bool waits;
+    Site site;
+    uint32_t time;
+    Clock known;
+  };
+  std::vector<Arrival> arrivals;
+  uint32_t count = 0; ///< of threads, as the arrivals said; 0: all
+};
+
+enum class Access { Read, Write, Atomic, AsyncWrite };
+/// Which memory an instruction's address space allows.
+enum class Space { Any, Shared };
+
+class Launch {
+public:
+  Launch(const ModuleTable &module, const KernelEntry &kernel,
+         TpEmulatorDim grid, TpEmulatorDim block, uint32_t dynamicBytes,
+         void **arguments, uint64_t seed, TpEmulatorReport report,
+         void *reportContext);
+  ~Launch();
+  /// Runs all blocks; returns the number of findings.
+  int32_t run();
+
+  // For the intrinsics.
+  Thread &thread() { return threads[self]; }
+  uint32_t lane() const { return self % warpSize; }
+  uint32_t warp() const { return self / warpSize; }
+  bool isChecked() const { return module.checked; }
+
+  void access(const void *address, uint32_t bytes, Access kind, Space space,
+              Site site);
+  /// Evaluates one lane of a meeting; called by the last lane to arrive, in the
+  /// order of lanes.
+  using Evaluate = void (*)(Launch &, Meeting &, uint32_t lane, Site);
+  /// Meets the other lanes of `mask` at an operation. `aligned` operations need
+  /// all lanes at the same instruction.
+  void meet(const char *operation, uint32_t mask, uint64_t *in, uint64_t *out,
+            Site site, bool aligned, Evaluate evaluate);
+  /// Arrives at named barrier `id` with `count` threads in all (0: all of the
+  /// block) and, if `waits`, stays until it is complete.
+  void barrier(uint32_t id, uint32_t count, bool aligned, bool waits,
+               Site site);
+  /// Makes all that the lanes of the meeting did known to each of them.
+  void orderLanes(uint32_t lanes);
+  void copyAsync(void *target, const void *source, uint32_t bytes,
+                 uint32_t copied, Site site);
+  void commitCopies();
+  /// Completes all but the `pending` youngest groups.
+  void waitCopies(uint32_t pending);
+  /// And what is in no group.
+  void waitAllCopies();
+
+  /// Records a finding once per kind and place.
+  [[gnu::format(printf, 4, 5)]] void find(const char *kind, Site site,
+                                          const char *format, ...);
+  /// Gives up the launch; does not return.
+  [[noreturn]] void giveUp();
+
+  /// A number of [-1, 1] that depends on the seed, the operation and its
+  /// operand only: the hardware's errors are the same each time.
+  double error(const char *operation, uint64_t operand) const;
+
+  TpEmulatorDim grid, block;
+  uint32_t blockIndex[3] = {};
+  char *shared() { return arena.base; }
+
+private:
+  // Scheduler.cpp and Sync.cpp
+  static void enterThread();
+  void runBlock();
+  void resolveStuck(uint32_t left);
+  uint32_t liveLanes(uint32_t warp) const;
+  uint32_t liveThreads() const;
+  void yield();
+  void waitAt(Site site);
+  void shuffle(std::vector<uint32_t> &order);
+  // Memory.cpp
+  Region *findRegion(const char *address, uint32_t bytes, Space space,
+                     Site site);
+  const char *sharedName(size_t offset) const;
+  bool isKnown(uint32_t thread, uint32_t time) const;
+  void checkWrites(Cell &cell, const Region &region, Access kind, Site site);
+  void noteRead(Cell &cell);
+  int32_t unorderedReader(const Cell &cell) const;
+  void complete(std::vector<AsyncCopy> &copies);
+  // Sync.cpp
+  void release(Barrier &barrier, bool whole);
+
+  const ModuleTable &module;
+  const KernelEntry &kernel;
+  uint32_t dynamicBytes;
+  void **arguments;
+  uint64_t seed, randomState;
+  TpEmulatorReport report;
+  void *reportContext;
+
+  Stacks *stacks;
+  void *scheduler = nullptr;
+  std::vector<Thread> threads;
+  uint32_t self = 0;
+  uint32_t blockNumber = 0; ///< from 1 on
+  bool over = false;
+  std::vector<std::vector<Meeting>> meetings; ///< per warp
+  Barrier barriers[16];
+
+  Region arena;
+  std::vector<Region> globals; ///< by address
+  size_t lastGlobal = 0;
+  std::vector<std::vector<Readers>> moreReaders;
+  uint64_t accesses = 0, accessLimit;
+  std::set<std::pair<std::string, std::string>> seen;
+  int32_t findings = 0;
+};
+
+extern thread_local Launch *current;
+
+/// What tpEmulatorSetAccessLimit set.
+uint64_t getAccessLimit();
+/// The ranges that were registered, by address.
+std::vector<std::pair<char *, size_t>> getRegisteredRanges();
+
+} // namespace tp::emulator
+
+#endif // TP_TEST_EMULATOR_LAUNCH_H

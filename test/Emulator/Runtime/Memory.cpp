@@ -1,0 +1,242 @@
+//===- Memory.cpp - Checks of every access --------------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Bounds, alignment, what nobody wrote, races. Two accesses race if one is a
+// write (not both atomic) and neither is known to the other's thread: within a
+// block by the clocks that barriers pass on, between blocks never.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Launch.h"
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+using namespace tp::emulator;
+
+const char *Launch::sharedName(size_t offset) const {
+  for (uint32_t i = 0; i < kernel.sharedCount; ++i) {
+    const SharedVariable &variable = kernel.shared[i];
+    uint32_t size = variable.size ? variable.size : dynamicBytes;
+    if (offset >= variable.offset && offset - variable.offset < size)
+      return variable.name;
+  }
+  return nullptr;
+}
+
+Region *Launch::findRegion(const char *address, uint32_t bytes, Space space,
+                           Site site) {
+  if (address >= arena.base && address < arena.base + arena.bytes) {
+    size_t offset = address - arena.base;
+    const char *name = sharedName(offset);
+    if (!name || sharedName(offset + bytes - 1) != name)
+      find("shared memory out of bounds", site, "%u bytes at offset %zu, %s%s",
+           bytes, offset, name ? "at the end of @" : "outside of any variable",
+           name ? name : "");
+    if (arena.contains(address, bytes))
+      return &arena;
+    giveUp();
+  }
+  if (space == Space::Shared) {
+    find("shared memory out of bounds", site, "%u bytes at offset %td", bytes,
+         address - arena.base);
+    giveUp();
+  }
+  if (lastGlobal < globals.size() &&
+      globals[lastGlobal].contains(address, bytes))
+    return &globals[lastGlobal];
+  auto above = std::upper_bound(globals.begin(), globals.end(), address,
+                                [](const char *address, const Region &region) {
+                                  return address < region.base;
+                                });
+  if (above != globals.begin() && std::prev(above)->contains(address, bytes)) {
+    lastGlobal = std::prev(above) - globals.begin();
+    return &globals[lastGlobal];
+  }
+  // Where it would have belonged: the range below, if any.
+  if (above != globals.begin()) {
+    const Region &below = *std::prev(above);
+    find("global memory out of bounds", site,
+         "%u bytes at offset %td of an allocation of %zu bytes", bytes,
+         address - below.base, below.bytes);
+  } else {
+    find("global memory out of bounds", site, "%u bytes at %p", bytes,
+         static_cast<const void *>(address));
+  }
+  giveUp();
+}
+
+bool Launch::isKnown(uint32_t thread, uint32_t time) const {
+  if (thread == self)
+    return true;
+  const Clock &known = threads[self].known;
+  return known && (*known)[thread] >= time;
+}
+
+/// A thread of the block that read the byte and whose reading is not known to
+/// the present thread, or -1.
+int32_t Launch::unorderedReader(const Cell &cell) const {
+  auto search = [&](const Readers &readers) -> int32_t {
+    for (uint32_t lanes = readers.lanes; lanes; lanes &= lanes - 1) {
+      uint32_t reader = readers.warp * warpSize + std::countr_zero(lanes);
+      if (!isKnown(reader, readers.clock))
+        return reader;
+    }
+    return -1;
+  };
+  int32_t found = search(cell.readers);
+  if (cell.more)
+    for (const Readers &readers : moreReaders[cell.more - 1]) {
+      if (found >= 0)
+        break;
+      found = search(readers);
+    }
+  return found;
+}
+
+void Launch::noteRead(Cell &cell) {
+  uint32_t time = threads[self].time;
+  uint32_t bit = 1u << lane();
+  if (cell.readBlock != blockNumber || cell.readers.lanes == 0 ||
+      unorderedReader(cell) < 0) {
+    // All earlier reads happened before this one: it stands for them.
+    cell.readByOthers |= cell.readBlock != 0 && cell.readBlock != blockNumber;
+    cell.readBlock = blockNumber;
+    cell.readers = {time, bit, warp()};
+    if (cell.more)
+      moreReaders[cell.more - 1].clear();
+    return;
+  }
+  auto join = [&](Readers &readers) {
+    bool same = readers.warp == warp() && readers.clock == time;
+    if (same)
+      readers.lanes |= bit;
+    return same;
+  };
+  if (join(cell.readers))
+    return;
+  if (!cell.more) {
+    moreReaders.emplace_back();
+    cell.more = moreReaders.size();
+  }
+  auto &list = moreReaders[cell.more - 1];
+  if (std::none_of(list.begin(), list.end(), join))
+    list.push_back({time, bit, warp()});
+}
+
+static std::string nameThread(uint32_t thread) {
+  return "thread " + std::to_string(thread) + " of the block";
+}
+
+void Launch::checkWrites(Cell &cell, const Region &region, Access kind,
+                         Site site) {
+  if (cell.writeBlock == 0)
+    return;
+  bool isShared = &region == &arena;
+  const char *memory = isShared ? "shared" : "global";
+  if (cell.writeBlock != blockNumber) {
+    // Shared memory of an earlier block is no more.
+    if (!isShared && !(kind == Access::Atomic && cell.writeIsAtomic))
+      find("data race between blocks", site,
+           "%s memory written by block number %u", memory, cell.writeBlock - 1);
+    return;
+  }
+  if (!isKnown(cell.writeThread, cell.writeClock) &&
+      !(kind == Access::Atomic && cell.writeIsAtomic))
+    find("data race", site, "%s memory written by %s, no barrier between",
+         memory, nameThread(cell.writeThread).c_str());
+}
+
+void Launch::access(const void *pointer, uint32_t bytes, Access kind,
+                    Space space, Site site) {
+  if (!isChecked() || bytes == 0)
+    return;
+  if (++accesses == accessLimit) {
+    find("too many accesses", site, "%llu, the limit that was set",
+         static_cast<unsigned long long>(accessLimit));
+    giveUp();
+  }
+  const char *address = static_cast<const char *>(pointer);
+  if (space == Space::Any && stacks->contains(self, address, bytes))
+    return; // local memory
+  Region &region = *findRegion(address, bytes, space, site);
+  bool isShared = &region == &arena;
+  uint32_t alignment = std::min(16u, bytes & -bytes);
+  if (reinterpret_cast<uintptr_t>(address) % alignment)
+    find("misaligned access", site, "%u bytes at %p", bytes, pointer);
+
+  size_t first = address - region.base;
+  for (uint32_t i = 0; i < bytes; ++i) {
+    Cell &cell = region.cell(first + i);
+    bool here = cell.writeBlock == blockNumber;
+    if (cell.inFlight && here)
+      find("asynchronous copy not waited for", site,
+           "its target is used before cp.async.wait");
+    if (isShared && !here && (kind == Access::Read || kind == Access::Atomic)) {
+      const char *name = sharedName(first + i);
+      find("uninitialised shared memory", site, "byte %zu of @%s", first + i,
+           name ? name : "?");
+    }
+    checkWrites(cell, region, kind, site);
+    if (kind == Access::Read) {
+      noteRead(cell);
+      continue;
+    }
+    if (cell.readBlock == blockNumber) {
+      if (int32_t reader = unorderedReader(cell); reader >= 0)
+        find("data race", site, "%s memory read by %s, no barrier between",
+             isShared ? "shared" : "global", nameThread(reader).c_str());
+    }
+    if (!isShared && cell.readBlock != 0 &&
+        (cell.readBlock != blockNumber || cell.readByOthers))
+      find("data race between blocks", site,
+           "global memory read by block number %u", cell.readBlock - 1);
+    cell.writeBlock = blockNumber;
+    cell.writeThread = self;
+    cell.writeClock = threads[self].time;
+    cell.writeIsAtomic = kind == Access::Atomic;
+    cell.inFlight = kind == Access::AsyncWrite;
+  }
+}
+
+void Launch::copyAsync(void *target, const void *source, uint32_t bytes,
+                       uint32_t copied, Site site) {
+  access(target, bytes, Access::AsyncWrite, Space::Shared, site);
+  access(source, copied, Access::Read, Space::Any, site);
+  thread().open.push_back({static_cast<char *>(target),
+                           static_cast<const char *>(source), bytes, copied,
+                           site});
+}
+
+void Launch::complete(std::vector<AsyncCopy> &copies) {
+  for (AsyncCopy &copy : copies) {
+    if (isChecked()) {
+      for (uint32_t i = 0; i < copy.bytes; ++i)
+        arena.cell(copy.target + i - arena.base).inFlight = false;
+      access(copy.source, copy.copied, Access::Read, Space::Any, copy.site);
+      access(copy.target, copy.bytes, Access::Write, Space::Shared, copy.site);
+    }
+    memcpy(copy.target, copy.source, copy.copied);
+    memset(copy.target + copy.copied, 0, copy.bytes - copy.copied);
+  }
+}
+
+void Launch::commitCopies() {
+  thread().committed.push_back(std::move(thread().open));
+  thread().open.clear();
+}
+
+void Launch::waitCopies(uint32_t pending) {
+  while (thread().committed.size() > pending) {
+    complete(thread().committed.front());
+    thread().committed.pop_front();
+  }
+}
+
+void Launch::waitAllCopies() {
+  waitCopies(0);
+  complete(thread().open);
+  thread().open.clear();
+}

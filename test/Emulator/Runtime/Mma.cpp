@@ -1,0 +1,103 @@
+//===- Mma.cpp - Tensor cores ---------------------------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// mma.sync and the loads that bring its fragments. How a device rounds inside
+// one mma is not documented: the sum is exact here, and with a seed off by up
+// to a unit of f32 at its largest term.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Intrinsics.h"
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+using namespace tp::emulator;
+
+/// Lane 8 i + r gives the address of row r of matrix i.
+template <int count, bool transposed>
+static void loadMatrix(Launch &, Meeting &meeting, uint32_t lane, Site) {
+  for (int i = 0; i < count; ++i) {
+    auto element = [&](int row, int column) {
+      return get<const uint16_t *>(meeting.in[8 * i + row][0])[column];
+    };
+    int row = lane / 4, column = 2 * (lane % 4);
+    uint16_t pair[2] = {
+        transposed ? element(column, row) : element(row, column),
+        transposed ? element(column + 1, row) : element(row, column + 1)};
+    memcpy(&meeting.out[lane][i], pair, sizeof pair);
+  }
+}
+
+#define TP_LOAD_MATRIX(name, count, transposed)                                \
+  TP_EMULATE(ldmatrix_sync_aligned_m8n8_##name##_b16_p3) {                     \
+    if (current->lane() < 8 * count)                                           \
+      current->access(get<void *>(in[0]), 16, Access::Read, Space::Shared,     \
+                      site);                                                   \
+    current->meet("ldmatrix." #name, ~0u, in, out, site, true,                 \
+                  loadMatrix<count, transposed>);                              \
+  }
+TP_LOAD_MATRIX(x1, 1, false)
+TP_LOAD_MATRIX(x2, 2, false)
+TP_LOAD_MATRIX(x4, 4, false)
+TP_LOAD_MATRIX(x1_trans, 1, true)
+TP_LOAD_MATRIX(x2_trans, 2, true)
+TP_LOAD_MATRIX(x4_trans, 4, true)
+
+static float widenF16(uint16_t bits) {
+  return float(std::bit_cast<_Float16>(bits));
+}
+static float widenBf16(uint16_t bits) {
+  return std::bit_cast<float>(uint32_t(bits) << 16);
+}
+
+/// D = A B + C for 16 rows, 8 columns and `depth` products, C and D in f32.
+/// Operands: depth / 4 registers of A, depth / 8 of B, four of C.
+template <int depth, float (*widen)(uint16_t)>
+static void multiply(Launch &launch, Meeting &meeting, uint32_t lane, Site) {
+  if (lane != uint32_t(std::countr_zero(meeting.present)) ||
+      meeting.present != ~0u)
+    return;
+  constexpr int aSlots = depth / 4, bSlots = depth / 8;
+  float a[16][depth], b[depth][8];
+  for (int t = 0; t < 32; ++t)
+    for (int half = 0; half < 2; ++half) {
+      auto element = [&](int slot) {
+        uint16_t pair[2];
+        memcpy(pair, &meeting.in[t][slot], sizeof pair);
+        return widen(pair[half]);
+      };
+      int group = t / 4, column = 2 * (t % 4) + half;
+      for (int slot = 0; slot < aSlots; ++slot)
+        a[group + slot % 2 * 8][column + slot / 2 * 8] = element(slot);
+      for (int slot = 0; slot < bSlots; ++slot)
+        b[column + slot * 8][group] = element(aSlots + slot);
+    }
+  for (int t = 0; t < 32; ++t)
+    for (int i = 0; i < 4; ++i) {
+      int row = t / 4 + i / 2 * 8, column = 2 * (t % 4) + i % 2;
+      float start = get<float>(meeting.in[t][aSlots + bSlots + i]);
+      double sum = start, largest = std::fabs(start);
+      for (int k = 0; k < depth; ++k) {
+        double product = double(a[row][k]) * b[k][column];
+        sum += product;
+        largest = std::max(largest, std::fabs(product));
+      }
+      double unit = std::ldexp(largest, -23);
+      if (std::isfinite(unit))
+        sum += unit * launch.error("mma", std::bit_cast<uint64_t>(sum));
+      put(meeting.out[t][i], float(sum));
+    }
+}
+
+#define TP_MMA(name, depth, widen)                                             \
+  TP_EMULATE(mma_##name) {                                                     \
+    current->meet("mma." #name, ~0u, in, out, site, true,                      \
+                  multiply<depth, widen>);                                     \
+  }
+TP_MMA(m16n8k16_row_col_bf16, 16, widenBf16)
+TP_MMA(m16n8k16_row_col_f32_f32, 16, widenF16)
+TP_MMA(m16n8k8_row_col_bf16, 8, widenBf16)
+TP_MMA(m16n8k8_row_col_f32_f32, 8, widenF16)

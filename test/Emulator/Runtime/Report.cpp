@@ -1,0 +1,38 @@
+//===- Report.cpp - Findings ----------------------------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Each finding names kernel, block, thread and instruction; the same kind at
+// the same instruction is told once per launch.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Launch.h"
+#include <cstdarg>
+#include <cstdio>
+
+using namespace tp::emulator;
+
+static std::string nameIndex(const uint32_t *index) {
+  return "(" + std::to_string(index[0]) + ", " + std::to_string(index[1]) +
+         ", " + std::to_string(index[2]) + ")";
+}
+
+void Launch::find(const char *kind, Site site, const char *format, ...) {
+  if (!seen.insert({kind, site}).second)
+    return;
+  char details[1024];
+  va_list list;
+  va_start(list, format);
+  vsnprintf(details, sizeof details, format, list);
+  va_end(list);
+  std::string text = std::string("kernel ") + kernel.name + ": " + kind + ": " +
+                     details + "; block " + nameIndex(blockIndex) + " thread " +
+                     nameIndex(thread().index) + " at [" + site + "]";
+  ++findings;
+  if (report)
+    report(reportContext, text.c_str());
+  else
+    fprintf(stderr, "emulator: %s\n", text.c_str());
+}
