@@ -108,9 +108,13 @@ void tp::emulator::breakKernel(Module &module, StringRef kernel, Fault fault,
     place->eraseFromParent();
     return;
   case Fault::WrongLane:
-    // The third operand is a lane or a distance to one.
+    // The third operand is a lane or a distance to one. A butterfly of another
+    // distance may still reach every lane, one of none does not.
     place->setOperand(
-        2, builder.CreateXor(place->getOperand(2), builder.getInt32(3)));
+        2,
+        cast<CallInst>(place)->getCalledFunction()->getName().contains("bfly")
+            ? builder.getInt32(0)
+            : builder.CreateAdd(place->getOperand(2), builder.getInt32(1)));
     return;
   case Fault::OffByOneBound: {
     auto *compare = cast<ICmpInst>(place);
