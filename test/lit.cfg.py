@@ -18,6 +18,7 @@ for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "HOME", "OMP_NUM_THREADS"):
         config.environment[name] = os.environ[name]
 config.substitutions.append(("%fixtures", os.path.join(config.tp_source_dir, "test", "fixtures")))
 config.substitutions.append(("%tp_source", config.tp_source_dir))
+config.substitutions.append(("%tp_bin", config.tp_bin_dir))
 config.substitutions.append(("%python", sys.executable))
 if config.has_emulator:
     config.available_features.add("emulator")

@@ -10,6 +10,7 @@
 
 #include "Backends.h"
 
+#include "Alone.h"
 #include "mpi/Mpi.h"
 #ifdef TPRT_HAS_CUDA
 #include "nccl/NcclHub.h"
@@ -41,8 +42,8 @@ Status tprt::checkBackend(const std::string &backend) {
   return userError("unknown backend '", backend, "'; ", kHas);
 }
 
-Status tprt::checkProgram(const std::string &backend,
-                          const Manifest &manifest) {
+Status tprt::checkProgram(const std::string &backend, const Manifest &manifest,
+                          bool alone) {
   bool device = manifest.device == Device::Cuda;
   if (device && backend != "nccl")
     return userError("the program is made for CUDA devices, backend '", backend,
@@ -52,7 +53,8 @@ Status tprt::checkProgram(const std::string &backend,
                      "CUDA devices; compile it with --target cuda");
 #ifdef TPRT_HAS_CUDA
   if (device)
-    return checkDevices(manifest.mesh.size(), !manifest.gemms.empty());
+    return checkDevices(alone ? 1 : manifest.mesh.size(),
+                        !manifest.gemms.empty());
 #endif
   return {};
 }
@@ -113,6 +115,9 @@ tprt::connectRanks(const Place &place, const SideChannel::Options &options) {
 
 Expected<std::unique_ptr<Hub>> tprt::makeHub(const HubOptions &options) {
   TPRT_TRY(checkBackend(options.backend));
+  if (options.onlyRank)
+    return std::unique_ptr<Hub>(
+        std::make_unique<AloneHub>(*options.onlyRank, options.ranks));
   if (!ranksAreProcesses(options.backend))
     return std::unique_ptr<Hub>(std::make_unique<ThreadHub>(
         options.ranks, options.waits.timeoutSeconds, options.waits.describe));

@@ -20,6 +20,7 @@ struct HubOptions {
   std::string backend;
   int64_t ranks = 1;                  ///< of the artifact
   std::shared_ptr<const Place> place; ///< where ranks are processes
+  std::optional<int64_t> onlyRank;    ///< this rank alone, no collectives
   int64_t sharedBytes = 0;            ///< of buffers that other ranks may read
   SideChannel::Options waits;
 };
@@ -27,8 +28,9 @@ struct HubOptions {
 /// An error for a backend that there is not, or not in this build.
 Status checkBackend(const std::string &backend);
 /// An error where the backend cannot run the program, or this machine lacks
-/// what the backend needs for it.
-Status checkProgram(const std::string &backend, const Manifest &manifest);
+/// what the backend needs for it; `alone`: for one rank without the others.
+Status checkProgram(const std::string &backend, const Manifest &manifest,
+                    bool alone);
 /// Whether each rank of the backend is a process of its own.
 bool ranksAreProcesses(const std::string &backend);
 /// Whether tp-run starts them, where nobody else has.

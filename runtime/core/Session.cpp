@@ -156,7 +156,8 @@ Status Session::Impl::load(const std::string &path) {
   if (!parsed)
     return parsed.status().in(where);
   manifest = std::move(*parsed);
-  TPRT_TRY(checkProgram(options.backend, manifest).in(where));
+  TPRT_TRY(checkProgram(options.backend, manifest, options.onlyRank.has_value())
+               .in(where));
   TPRT_TRY(checkKernels(where));
   TPRT_TRY(requireFeatures(manifest.features).in(where));
   auto loadedCode =
@@ -223,16 +224,22 @@ int64_t Session::Impl::sharedBytes() const {
 Status Session::Impl::open(const std::string &path) {
   TPRT_TRY(load(path));
   int64_t size = manifest.mesh.size();
+  if (options.onlyRank && (*options.onlyRank < 0 || *options.onlyRank >= size))
+    return userError("artifact '", path, "' is made for ", size,
+                     " ranks, which has no rank ", *options.onlyRank);
   auto made = makeHub({options.backend,
                        size,
                        options.place,
+                       options.onlyRank,
                        sharedBytes(),
                        {options.timeoutSeconds,
                         [this](CallSite site) { return describe(site); }}});
   if (!made)
     return made.status();
   hub = std::move(*made);
-  if (processes())
+  if (options.onlyRank)
+    here = {*options.onlyRank};
+  else if (processes())
     here = {hub->channel()->rank()};
   else
     for (int64_t rank = 0; rank < size; ++rank)
@@ -384,7 +391,7 @@ Status Session::run(int64_t index, int64_t repeat) {
           auto start = Clock::now();
           TPRT_TRY(rank.step(index));
           TPRT_TRY(rank.world->agree(uint64_t(n), "the step"));
-          if (r == 0)
+          if (r == impl->here[0])
             seconds->push_back(
                 std::chrono::duration<double>(Clock::now() - start).count());
         }
@@ -398,6 +405,9 @@ Status Session::run(int64_t index, int64_t repeat) {
 
 Expected<std::vector<HostTensor>> Session::outputs(int64_t index) {
   const Entry &entry = impl->manifest.entries[index];
+  if (impl->options.onlyRank)
+    return userError("there are no results: only rank ",
+                     *impl->options.onlyRank, " ran, without collectives");
   std::vector<HostTensor> result;
   TPRT_TRY(impl->onRanks([&](int64_t rank) -> Status {
     TPRT_TRY(impl->ranks[rank]->prepare(index));
@@ -445,7 +455,9 @@ struct RankStats {
 };
 } // namespace
 
-bool Session::root() const { return impl->here[0] == 0; }
+bool Session::root() const {
+  return impl->options.onlyRank || impl->here[0] == 0;
+}
 
 void Session::abort(const Status &status) {
   if (impl->processes())
@@ -473,7 +485,7 @@ std::string Session::stats() const {
     if (r > 0 && impl->processes())
       processPeaks += rank.processPeak;
     ranks.push_back(
-        {{"rank", r},
+        {{"rank", impl->options.onlyRank.value_or(int64_t(r))},
          {"peak_bytes", m.peak()},
          {"stated_peak_bytes", statedPeak},
          {"parameter_bytes", m.parameters},

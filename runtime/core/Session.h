@@ -16,6 +16,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,9 @@ struct SessionOptions {
   /// Backend processes: which rank this process is. Any failure of any rank
   /// then ends the process, with its report on standard error.
   std::shared_ptr<const Place> place;
+  /// Runs this rank alone, whatever the backend: collectives are left out and
+  /// outputs() is refused.
+  std::optional<int64_t> onlyRank;
 };
 
 /// What a launcher of ranks must know of a program.

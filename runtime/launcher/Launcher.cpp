@@ -89,9 +89,19 @@ Status runEntry(Session &session, const Options &options) {
   TPRT_TRY(session.checkInputs(*entry));
   TPRT_TRY(session.loadWeights(options.weights));
   TPRT_TRY(session.run(*entry, options.repeat));
-  auto outputs = session.outputs(*entry);
-  if (!outputs)
-    return outputs.status();
+  std::vector<HostTensor> outputs;
+  if (options.session.onlyRank) {
+    std::fprintf(stderr,
+                 "tp-run: only rank %ld of %ld ran, without collectives: "
+                 "results mean nothing\n",
+                 long(*options.session.onlyRank),
+                 long(session.manifest().mesh.size()));
+  } else {
+    auto made = session.outputs(*entry);
+    if (!made)
+      return made.status();
+    outputs = std::move(*made);
+  }
   // Every rank takes part in these.
   std::string timeline, stats;
   if (!options.timeline.empty())
@@ -101,7 +111,7 @@ Status runEntry(Session &session, const Options &options) {
   if (!session.root())
     return {};
   if (!options.output.empty())
-    TPRT_TRY(writeTensors(options.output, *outputs));
+    TPRT_TRY(writeTensors(options.output, outputs));
   if (!options.timeline.empty())
     TPRT_TRY(writeFile(options.timeline, timeline));
   if (!options.stats.empty())
@@ -116,10 +126,13 @@ Status execute(Options &options, char **argv, int &code) {
       !options.output.ends_with(".npy"))
     return userError("output '", options.output,
                      "': expected a name ending in .safetensors or .npy");
+  if (options.session.onlyRank && !options.output.empty())
+    return userError("--output is refused with --only-rank: without "
+                     "collectives the results mean nothing");
   TPRT_TRY(checkWritable(options.output));
   TPRT_TRY(checkWritable(options.timeline));
   TPRT_TRY(checkBackend(options.session.backend));
-  if (ranksAreProcesses(options.session.backend)) {
+  if (ranksAreProcesses(options.session.backend) && !options.session.onlyRank) {
     auto place = placeFromEnvironment(
         [](const char *name) -> const char * { return std::getenv(name); });
     if (!place)
@@ -173,6 +186,9 @@ int tprt::launch(int argc, char **argv) {
       ->check(CLI::IsMember({"json"}));
   app.add_option("--timeline", options.timeline,
                  "Chrome trace of all ranks, to this file");
+  app.add_option("--only-rank", options.session.onlyRank,
+                 "run what this rank computes, alone and without collectives, "
+                 "to measure it; results mean nothing");
   app.add_option("--timeout", options.session.timeoutSeconds,
                  "seconds that a rank waits for another; default 60")
       ->check(CLI::PositiveNumber);

@@ -173,7 +173,27 @@ TEST(Run, CommandLine) {
   expect("--weights random:x" + f.input(), 1,
          "expected a natural number as the seed");
   expect("--weights /nowhere" + f.input(), 1, "no such directory");
+  expect(f.weights() + f.input() + " --only-rank 1", 1,
+         "is made for 1 ranks, which has no rank 1");
+  expect(f.weights() + f.input() + " --only-rank 0 --output y.npy", 1,
+         "--output is refused with --only-rank: without collectives the "
+         "results mean nothing");
   expect("--help", 0, "");
+}
+
+TEST(Run, OneRankAlone) {
+  Fixture f(3);
+  for (const char *backend : {"threads", "processes"}) {
+    auto result = f.run(f.weights() + f.input() + " --only-rank 2 --repeat 3 " +
+                        "--stats json --backend " + backend);
+    EXPECT_EQ(result.code, 0) << result.err;
+    EXPECT_EQ(result.err, "tp-run: only rank 2 of 3 ran, without collectives: "
+                          "results mean nothing\n");
+    json stats = json::parse(result.out);
+    EXPECT_EQ(stats["ranks"].size(), 1u);
+    EXPECT_EQ(stats["ranks"][0]["rank"], 2);
+    EXPECT_EQ(stats["steps"]["count"], 3);
+  }
 }
 
 TEST(Run, CInterface) {

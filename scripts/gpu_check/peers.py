@@ -1,0 +1,155 @@
+"""What a step is judged by, measured with PyTorch on the same card.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+The same Llama in PyTorch (eager and torch.compile), its matrix products alone,
+the fastest attention that PyTorch has, and the rate of a plain copy.
+"""
+
+import statistics
+
+
+class Shape:
+    """Llama-3-8B, and what one of `ranks` ranks computes of it."""
+    hidden, feed, heads, kv_heads, size, layers, vocabulary = 4096, 14336, 32, 8, 128, 32, 128256
+
+    def __init__(self, tokens, ranks=1, layers=None):
+        self.tokens, self.ranks = tokens, ranks
+        self.layers = layers or Shape.layers
+        self.heads, self.kv_heads = Shape.heads // ranks, max(1, Shape.kv_heads // ranks)
+        self.feed, self.vocabulary = Shape.feed // ranks, Shape.vocabulary // ranks
+
+    def products(self):
+        """(outputs, inputs) of the matrix products of a layer."""
+        h, q, kv = self.hidden, self.heads * self.size, self.kv_heads * self.size
+        return {"q": (q, h), "k": (kv, h), "v": (kv, h), "o": (h, q), "gate": (self.feed, h),
+                "up": (self.feed, h), "down": (h, self.feed)}
+
+
+def seconds(torch, work, rounds=10):
+    """The median of some rounds, by the device's own clock."""
+    for _ in range(3):
+        work()
+    times = []
+    for _ in range(rounds):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        begin.record()
+        work()
+        end.record()
+        end.synchronize()
+        times.append(begin.elapsed_time(end) / 1e3)
+    return statistics.median(times)
+
+
+def graphed(torch, work):
+    """The work as a CUDA graph, so that launches do not count."""
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        work()
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        work()
+    return graph.replay
+
+
+def random(torch, *shape, dtype=None):
+    return torch.randn(shape, device="cuda", dtype=dtype or torch.bfloat16) * 0.02
+
+
+class Llama:
+    def __init__(self, torch, shape):
+        self.torch, self.shape = torch, shape
+        self.layers = []
+        for _ in range(shape.layers):
+            layer = {name: random(torch, *size) for name, size in shape.products().items()}
+            layer["norm1"] = layer["norm2"] = torch.ones(shape.hidden, device="cuda",
+                                                         dtype=torch.bfloat16)
+            self.layers.append(layer)
+        self.embedding = random(torch, shape.vocabulary, shape.hidden)
+        self.head = random(torch, shape.vocabulary, shape.hidden)
+        half = shape.size // 2
+        angle = (torch.arange(shape.tokens, device="cuda")[:, None] *
+                 500000.0 ** (-torch.arange(half, device="cuda") / half))
+        self.cos, self.sin = angle.cos(), angle.sin()
+        self.ids = torch.randint(0, shape.vocabulary, (1, shape.tokens), device="cuda")
+
+    def layer(self, x, w, cos, sin):
+        torch, s = self.torch, self.shape
+        f = torch.nn.functional
+
+        def heads(y, count):
+            return y.view(1, s.tokens, count, s.size).transpose(1, 2)
+
+        def rotate(y):
+            a, b = y.float().chunk(2, -1)
+            return torch.cat([a * cos - b * sin, b * cos + a * sin], -1).to(y.dtype)
+        y = f.rms_norm(x, (s.hidden,), w["norm1"], 1e-5)
+        q = rotate(heads(f.linear(y, w["q"]), s.heads))
+        k = rotate(heads(f.linear(y, w["k"]), s.kv_heads))
+        v = heads(f.linear(y, w["v"]), s.kv_heads)
+        y = f.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+        x = x + f.linear(y.transpose(1, 2).reshape(1, s.tokens, -1), w["o"])
+        y = f.rms_norm(x, (s.hidden,), w["norm2"], 1e-5)
+        return x + f.linear(f.silu(f.linear(y, w["gate"])) * f.linear(y, w["up"]), w["down"])
+
+    def forward(self, layer):
+        x = self.torch.nn.functional.embedding(self.ids, self.embedding)
+        for w in self.layers:
+            x = layer(x, w, self.cos, self.sin)
+        return self.torch.nn.functional.linear(x[:, -1:], self.head)
+
+
+def products_seconds(torch, llama):
+    """Every matrix product of a step, one after the other, nothing between."""
+    s = llama.shape
+    inputs = {size: random(torch, s.tokens, size)
+              for size in {inner for _, inner in s.products().values()}}
+    linear = torch.nn.functional.linear
+
+    def work():
+        for w in llama.layers:
+            for name, (_, inner) in s.products().items():
+                linear(inputs[inner], w[name])
+        linear(inputs[s.hidden][-1:], llama.head)
+    return seconds(torch, graphed(torch, work))
+
+
+def attention_seconds(torch, shape):
+    """The fastest causal attention of one layer, and whose it was."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    q = random(torch, 1, shape.heads, shape.tokens, shape.size)
+    k, v = (random(torch, 1, shape.kv_heads, shape.tokens, shape.size) for _ in range(2))
+    best = None
+    for backend in (SDPBackend.FLASH_ATTENTION, SDPBackend.CUDNN_ATTENTION,
+                    SDPBackend.EFFICIENT_ATTENTION):
+        for repeated in (False, True):
+            keys = [x.repeat_interleave(shape.heads // shape.kv_heads, 1) if repeated else x
+                    for x in (k, v)]
+
+            def work():
+                with sdpa_kernel(backend):
+                    torch.nn.functional.scaled_dot_product_attention(
+                        q, *keys, is_causal=True, enable_gqa=not repeated)
+            try:
+                took = seconds(torch, graphed(torch, work))
+            except RuntimeError:
+                continue
+            if best is None or took < best[0]:
+                best = took, f"{backend.name}{', KV repeated before' if repeated else ''}"
+    return best
+
+
+def copy_rate(torch, size=1 << 30):
+    """Bytes read and written per second by a copy on the device."""
+    a, b = (torch.empty(size, dtype=torch.uint8, device="cuda") for _ in range(2))
+    return 2 * size / seconds(torch, lambda: b.copy_(a))
+
+
+def host_rate(torch, size=1 << 30):
+    """Bytes per second from pinned memory to the device."""
+    a = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+    b = torch.empty(size, dtype=torch.uint8, device="cuda")
+    return size / seconds(torch, lambda: b.copy_(a, non_blocking=True), 5)
