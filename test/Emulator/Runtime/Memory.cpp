@@ -99,8 +99,9 @@ int32_t Launch::unorderedReader(const Cell &cell) const {
 void Launch::noteRead(Cell &cell) {
   uint32_t time = threads[self].time;
   uint32_t bit = 1u << lane();
-  if (cell.readBlock != blockNumber || cell.readers.lanes == 0 ||
-      unorderedReader(cell) < 0) {
+  if (cell.readBlock != blockNumber)
+    cell.more = 0; // the lists are the block's
+  if (cell.readBlock != blockNumber || unorderedReader(cell) < 0) {
     // All earlier reads happened before this one: it stands for them.
     cell.readByOthers |= cell.readBlock != 0 && cell.readBlock != blockNumber;
     cell.readBlock = blockNumber;
