@@ -430,6 +430,12 @@ LogicalResult StepBuilder::emitOp(Operation *op) {
                 {constant32(tables.getCollective(op)), layer(), *in, *out});
     return success();
   }
+  if (auto await = dyn_cast<AwaitOp>(op)) {
+    Operation *collective = await.getStarted().getDefiningOp();
+    callRuntime(TPRT_SLOT_wait,
+                {constant32(tables.getCollective(collective)), layer()});
+    return success();
+  }
   if (auto repeat = dyn_cast<RepeatOp>(op))
     return emitRepeat(repeat);
   if (auto rankOp = dyn_cast<RankOp>(op))

@@ -191,6 +191,11 @@ LogicalResult Engine::runRanked(Operation *op, Frame &frame) {
         frame[rankOp.getResult()] = std::move(values);
         return success();
       })
+      .Case<AwaitOp>([&](AwaitOp await) -> LogicalResult {
+        RankTensors value = frame[await.getStarted()];
+        frame[await.getResult()] = std::move(value);
+        return success();
+      })
       .Case<AllReduceOp, ReduceScatterOp, AllGatherOp, AllToAllOp,
             CollectivePermuteOp, BroadcastOp, SliceOp, KeepFirstOp>(
           [&](auto collective) -> LogicalResult {

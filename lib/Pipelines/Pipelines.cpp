@@ -96,14 +96,19 @@ static void buildCollectives(OpPassManager &manager) {
   manager.addPass(createVerifyCollectives());
 }
 
-static void buildSchedule(OpPassManager &manager) {
+static void buildSchedule(OpPassManager &manager, Device device) {
   manager.addNestedPass<func::FuncOp>(createRecogniseLinear());
   manager.addPass(createFormGemms());
   manager.addNestedPass<func::FuncOp>(createLowerToLinalg());
   manager.addPass(createCSEPass());
   manager.addPass(createFormKernels());
+  bool asynchronous = device != Device::Cpu;
+  if (asynchronous)
+    manager.addNestedPass<func::FuncOp>(createStartCollectives());
   manager.addPass(createPlanBuffers());
-  manager.addPass(createVerifySchedule());
+  VerifyScheduleOptions verify;
+  verify.asynchronous = asynchronous;
+  manager.addPass(createVerifySchedule(verify));
 }
 
 void tp::buildStage(OpPassManager &manager, Stage stage,
@@ -120,7 +125,7 @@ void tp::buildStage(OpPassManager &manager, Stage stage,
   case Stage::Collectives:
     return buildCollectives(manager);
   case Stage::Schedule:
-    return buildSchedule(manager);
+    return buildSchedule(manager, options.device);
   case Stage::Lower:
     return buildLowerToLLVM(manager, options.device, options.vectorBits);
   }

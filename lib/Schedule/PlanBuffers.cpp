@@ -254,14 +254,20 @@ private:
     return nullptr;
   }
 
+  /// Position of the last use of `value` or a view of it. The operand of an
+  /// asynchronous collective is in use until it is awaited; `inPlace` is a
+  /// collective that may overwrite it earlier.
   static unsigned getLastUse(Value value, Block &block,
                              llvm::DenseMap<Operation *, unsigned> &number,
-                             unsigned last) {
+                             unsigned last, Operation *inPlace = nullptr) {
     for (Operation *user : value.getUsers()) {
       Operation *top = block.findAncestorOpInBlock(*user);
       last = std::max(last, number[top]);
+      if (AwaitOp await = getAwait(user);
+          await && user != inPlace && user == top)
+        last = std::max(last, number[await]);
       if (isView(user))
-        last = getLastUse(user->getResult(0), block, number, last);
+        last = getLastUse(user->getResult(0), block, number, last, inPlace);
     }
     return last;
   }
@@ -286,7 +292,7 @@ private:
         getTensorBytes(cast<RankedTensorType>(view.root.getType())) !=
             getTensorBytes(type))
       return nullptr;
-    if (getLastUse(view.root, block, number, 0) > number[op])
+    if (getLastUse(view.root, block, number, 0, op) > number[op])
       return nullptr;
     return view.root;
   }

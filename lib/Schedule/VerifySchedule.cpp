@@ -38,11 +38,15 @@ struct Occupied {
 
 class Checker {
 public:
-  explicit Checker(func::FuncOp function) : function(function) {}
+  Checker(func::FuncOp function, bool requireAwait)
+      : function(function), requireAwait(requireAwait) {}
 
   LogicalResult check(Block &block, ArrayRef<Occupied> around) {
     SmallVector<Occupied> live(around);
     for (Operation &op : block) {
+      if (requireAwait && isa<CollectiveOpInterface>(op) && !getAwait(&op))
+        return op.emitOpError("is started and never awaited: expected "
+                              "tp.await of its result");
       if (failed(checkKnown(&op)))
         return failure();
       if (op.hasTrait<OpTrait::IsTerminator>() || isView(&op))
@@ -94,6 +98,8 @@ public:
 
 private:
   func::FuncOp function;
+  /// Collectives are asynchronous.
+  bool requireAwait;
 
   LogicalResult checkKnown(Operation *op) {
     if (isa<func::CallOp, func::ReturnOp, nn::AttentionOp,
@@ -158,7 +164,7 @@ private:
     if (isa<AllReduceOp>(op))
       return getViewedTensor(op->getOperand(0)).root == other.value &&
              next.begin == other.begin && next.end == other.end &&
-             !isReadAfter(other.value, op);
+             !isReadAfter(other.value, op, op);
     // The first place of a carried value holds the initial value.
     if (auto repeat = dyn_cast<RepeatOp>(op))
       return llvm::is_contained(repeat.getInits(), other.value) &&
@@ -167,13 +173,19 @@ private:
     return false;
   }
 
-  /// True if an operation after `op` in its block reads `value` or a view.
-  bool isReadAfter(Value value, Operation *op) {
+  /// True if an operation after `op` in its block reads `value` or a view, or
+  /// began to read it, asynchronously, and is awaited after `op`; `inPlace` is
+  /// a collective that may overwrite it.
+  bool isReadAfter(Value value, Operation *op, Operation *inPlace = nullptr) {
     for (Operation *user : value.getUsers()) {
       Operation *top = op->getBlock()->findAncestorOpInBlock(*user);
       if (top && op->isBeforeInBlock(top))
         return true;
-      if (top && isView(user) && isReadAfter(user->getResult(0), op))
+      AwaitOp await = getAwait(user);
+      if (await && user != inPlace && await->getBlock() == op->getBlock() &&
+          op->isBeforeInBlock(await))
+        return true;
+      if (top && isView(user) && isReadAfter(user->getResult(0), op, inPlace))
         return true;
     }
     return false;
@@ -181,11 +193,13 @@ private:
 };
 
 struct VerifySchedulePass : tp::impl::VerifyScheduleBase<VerifySchedulePass> {
+  using VerifyScheduleBase::VerifyScheduleBase;
   void runOnOperation() override {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function->hasAttr(kernelAttrName) || function.isExternal())
         continue;
-      if (failed(Checker(function).check(function.getBody().front(), {})))
+      if (failed(Checker(function, asynchronous)
+                     .check(function.getBody().front(), {})))
         return signalPassFailure();
     }
     markAllAnalysesPreserved();

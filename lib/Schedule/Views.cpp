@@ -8,6 +8,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "tp/Schedule/Views.h"
+
+#include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Schedule/RowKernels.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -34,7 +36,7 @@ static bool isContiguous(tensor::ExtractSliceOp op) {
 }
 
 bool tp::isView(Operation *op) {
-  if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(op))
+  if (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp, AwaitOp>(op))
     return true;
   if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
     return isContiguous(slice);

@@ -93,6 +93,32 @@ def FormKernels : Pass<"tp-form-kernels", "::mlir::ModuleOp"> {
   let statistics = [Statistic<"numKernels", "kernels", "distinct row kernels">];
 }
 
+def StartCollectives : Pass<"tp-start-collectives", "::mlir::func::FuncOp"> {
+  let summary = "start collectives early and await them late";
+  let description = [{
+    Makes every collective asynchronous: it is moved up to where its operand is
+    ready, and a `tp.await` is placed before the first operation that needs the
+    result. What stands between the two runs beside it. The order of the
+    collectives among themselves does not change, so that all ranks agree on it.
+
+    Only for devices: a collective of host ranks is over when the call returns.
+
+    ```mlir
+    %1 = tp.all_reduce sum %0 over @mesh ["tp"] : tensor<8x64xf32>
+    %2 = call @rows_0(%x) : ...
+    %3 = call @rows_1(%1, %2) : ...
+    // becomes
+    %1 = tp.all_reduce sum %0 over @mesh ["tp"] : tensor<8x64xf32>
+    %2 = call @rows_0(%x) : ...
+    %4 = tp.await %1 : tensor<8x64xf32>
+    %3 = call @rows_1(%4, %2) : ...
+    ```
+  }];
+  let dependentDialects = ["::tp::TPDialect"];
+  let statistics = [Statistic<"numOverlapped", "overlapped",
+                              "collectives with work between start and await">];
+}
+
 def PlanBuffers : Pass<"tp-plan-buffers", "::mlir::ModuleOp"> {
   let summary = "give every tensor a place in memory";
   let description = [{
@@ -121,8 +147,11 @@ def VerifySchedule : Pass<"tp-verify-schedule", "::mlir::ModuleOp"> {
     time do not overlap; an all-reduce works in place only on a value that
     nothing reads afterwards; collectives use memory that they may use; all
     places are inside the stated arenas; no operation is left that lower does
-    not know.
+    not know. Between the start and the await of an asynchronous collective
+    nothing overwrites its operand or its result.
   }];
+  let options = [Option<"asynchronous", "asynchronous", "bool", "false",
+                        "every collective must be awaited">];
 }
 
 #endif // TP_SCHEDULE_PASSES_TD

@@ -227,3 +227,34 @@ LogicalResult RepeatOp::verifyRegions() {
 YieldOp RepeatOp::getYield() {
   return cast<YieldOp>(getBodyBlock()->getTerminator());
 }
+
+//===----------------------------------------------------------------------===//
+// Await
+//===----------------------------------------------------------------------===//
+
+LogicalResult AwaitOp::verify() {
+  Operation *collective = getStarted().getDefiningOp();
+  if (!isa_and_nonnull<CollectiveOpInterface>(collective))
+    return emitOpError("expected the result of a collective");
+  if (collective->getBlock() != (*this)->getBlock())
+    return emitOpError("expected the collective in the same block");
+  for (Operation *user : getStarted().getUsers())
+    if (user != getOperation()) {
+      InFlightDiagnostic diag =
+          isa<AwaitOp>(user)
+              ? emitOpError("expected a collective to be awaited once")
+              : emitOpError("expected to be the only use of the collective");
+      diag.attachNote(user->getLoc()) << "another use is here";
+      return diag;
+    }
+  return success();
+}
+
+AwaitOp tp::getAwait(Operation *collective) {
+  if (!isa<CollectiveOpInterface>(collective))
+    return nullptr;
+  for (Operation *user : collective->getUsers())
+    if (auto await = dyn_cast<AwaitOp>(user))
+      return await;
+  return nullptr;
+}

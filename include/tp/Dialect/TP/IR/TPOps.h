@@ -62,4 +62,11 @@ resolveAxes(AxisListAttr axes, const Mesh &mesh,
 
 } // namespace tp
 
+namespace tp {
+
+/// The tp.await of an asynchronous collective; null of any other operation.
+AwaitOp getAwait(mlir::Operation *collective);
+
+} // namespace tp
+
 #endif // TP_DIALECT_TP_IR_TPOPS_H

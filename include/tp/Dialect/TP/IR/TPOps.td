@@ -318,4 +318,23 @@ def TP_KeepFirstOp : TP_Op<"keep_first", [Pure, SameOperandsAndResultType]> {
   let hasFolder = 1;
 }
 
+def TP_AwaitOp : TP_Op<"await", [SameOperandsAndResultType]> {
+  let summary = "the result of a collective, once it is there";
+  let description = [{
+    A collective whose result is awaited is asynchronous: it is started where it
+    stands, and until the await its operand may not be overwritten and its
+    result may not be read. The await is its only use, in the same block. The
+    value and its place in memory are the collective's result.
+
+    ```mlir
+    %1 = tp.all_reduce sum %0 over @mesh ["tp"] : tensor<1x8x64xf32>
+    %2 = tp.await %1 : tensor<1x8x64xf32>
+    ```
+  }];
+  let arguments = (ins AnyStaticShapeTensor:$started);
+  let results = (outs AnyStaticShapeTensor:$result);
+  let assemblyFormat = "$started attr-dict `:` type($started)";
+  let hasVerifier = 1;
+}
+
 #endif // TP_DIALECT_TP_IR_TPOPS_TD
