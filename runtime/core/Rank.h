@@ -64,6 +64,8 @@ public:
     /// when it began (the driver's context, and others on the device); and what
     /// the communication library took.
     int64_t allocated, context, communicators;
+    /// Of `scratch`: what products and collectives need beside the plan.
+    int64_t workspace;
     int64_t peak() const {
       return parameters + arenaUsed + commUsed + scratch + values;
     }

@@ -52,6 +52,9 @@ struct Session::Impl {
   // Last, so that threads end before what they use.
   std::unique_ptr<RankThreads> threads;
 
+  /// Opens the file and reads its tables; `texts` are the sections manifest,
+  /// code and constants.
+  Status readTables(const std::string &path, std::string_view (&texts)[3]);
   Status load(const std::string &path);
   Status open(const std::string &path);
   Status connect();
@@ -127,8 +130,10 @@ static uint64_t hashSchedule(const Manifest &manifest) {
   return checksum(text);
 }
 
-Status Session::Impl::load(const std::string &path) {
-  TPRT_TRY(checkBackend(options.backend));
+Status Session::Impl::readTables(const std::string &path,
+                                 std::string_view (&texts)[3]) {
+  if (!options.backend.empty())
+    TPRT_TRY(checkBackend(options.backend));
   auto mapped = MappedFile::open(path);
   if (!mapped)
     return mapped.status();
@@ -137,36 +142,49 @@ Status Session::Impl::load(const std::string &path) {
   if (!sections)
     return sections.status();
   std::string where = "artifact '" + path + "'";
-  std::optional<std::string_view> texts[3];
+  std::optional<std::string_view> found[3];
   const char *names[3] = {"manifest", "code", "constants"};
   for (const SectionView &section : *sections) {
-    auto found = std::find(std::begin(names), std::end(names), section.name);
-    if (found == std::end(names) && section.name.starts_with("kernels.")) {
+    auto name = std::find(std::begin(names), std::end(names), section.name);
+    if (name == std::end(names) && section.name.starts_with("kernels.")) {
       program.kernels[std::string(section.name)] = section.bytes;
       continue;
     }
-    if (found == std::end(names))
+    if (name == std::end(names))
       return userError(where, ": unknown section '", section.name, "'");
-    texts[found - names] = section.bytes;
+    found[name - names] = section.bytes;
   }
-  for (int i = 0; i < 3; ++i)
-    if (!texts[i])
+  for (int i = 0; i < 3; ++i) {
+    if (!found[i])
       return userError(where, ": section '", names[i], "' is missing");
-  auto parsed = Manifest::parse(*texts[0]);
+    texts[i] = *found[i];
+  }
+  auto parsed = Manifest::parse(texts[0]);
   if (!parsed)
     return parsed.status().in(where);
   manifest = std::move(*parsed);
+  if (options.backend.empty()) {
+    options.backend = manifest.device == Device::Cuda ? "nccl" : "threads";
+    TPRT_TRY(checkBackend(options.backend));
+  }
+  return {};
+}
+
+Status Session::Impl::load(const std::string &path) {
+  std::string where = "artifact '" + path + "'";
+  std::string_view texts[3];
+  TPRT_TRY(readTables(path, texts));
   TPRT_TRY(checkProgram(options.backend, manifest, options.onlyRank.has_value())
                .in(where));
   TPRT_TRY(checkKernels(where));
   TPRT_TRY(requireFeatures(manifest.features).in(where));
   auto loadedCode =
-      CodeModule::load(*texts[1], int64_t(manifest.entries.size()));
+      CodeModule::load(texts[1], int64_t(manifest.entries.size()));
   if (!loadedCode)
     return loadedCode.status().in(where);
   code = std::move(*loadedCode);
   program.steps = &code.program();
-  program.constants = *texts[2];
+  program.constants = texts[2];
   hash = checksum(file.bytes());
   scheduleHash = hashSchedule(manifest);
   return {};
@@ -291,6 +309,19 @@ Expected<Plan> tprt::planRun(const std::string &artifact,
   TPRT_TRY(impl->load(artifact));
   return Plan{impl->manifest.mesh.size(), impl->sharedBytes(),
               [impl](CallSite site) { return impl->describe(site); }};
+}
+
+Expected<std::string> tprt::chooseBackend(const std::string &artifact,
+                                          const SessionOptions &options) {
+  Session::Impl impl;
+  impl.options = options;
+  std::string_view texts[3];
+  // Without a look at the artifact, where that is not needed.
+  if (!options.backend.empty())
+    TPRT_TRY(checkBackend(options.backend));
+  else
+    TPRT_TRY(impl.readTables(artifact, texts));
+  return impl.options.backend;
 }
 
 Expected<Session> Session::open(const std::string &artifact,
@@ -496,6 +527,7 @@ std::string Session::stats() const {
          {"loaded_bytes", rank.loaded}});
     if (impl->manifest.device != Device::Cpu)
       ranks.back()["device"] = {{"allocated_bytes", m.allocated},
+                                {"workspace_bytes", m.workspace},
                                 {"context_bytes", m.context},
                                 {"communicator_bytes", m.communicators}};
   }
@@ -503,8 +535,11 @@ std::string Session::stats() const {
   std::sort(sorted.begin(), sorted.end());
   json steps = {{"count", sorted.size()}, {"seconds", impl->stepSeconds}};
   std::vector<double> onDevice = impl->ranks[impl->here[0]]->deviceSeconds();
-  if (!onDevice.empty())
+  if (!onDevice.empty()) {
     steps["device_seconds"] = onDevice;
+    std::sort(onDevice.begin(), onDevice.end());
+    steps["device_median"] = onDevice[onDevice.size() / 2];
+  }
   if (!sorted.empty()) {
     steps["median"] = sorted[sorted.size() / 2];
     steps["least"] = sorted.front();

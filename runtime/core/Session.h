@@ -26,7 +26,8 @@ struct Place;
 struct CallSite;
 
 struct SessionOptions {
-  std::string backend = "threads";
+  /// Empty: threads for a program for the CPU, nccl for one for CUDA.
+  std::string backend;
   double timeoutSeconds = 60; ///< longest wait for another rank
   bool timeline = false;
   /// Backend processes: which rank this process is. Any failure of any rank
@@ -47,6 +48,11 @@ struct Plan {
 /// Checks the artifact and this machine as Session::open does.
 Expected<Plan> planRun(const std::string &artifact,
                        const SessionOptions &options);
+
+/// The backend that `options` asks for, or the one for the artifact's device;
+/// an error if this build does not have it.
+Expected<std::string> chooseBackend(const std::string &artifact,
+                                    const SessionOptions &options);
 
 class Session {
 public:
@@ -94,6 +100,8 @@ public:
 
 private:
   friend Expected<Plan> planRun(const std::string &, const SessionOptions &);
+  friend Expected<std::string> chooseBackend(const std::string &,
+                                             const SessionOptions &);
   struct Impl;
   explicit Session(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl;

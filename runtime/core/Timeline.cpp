@@ -105,17 +105,26 @@ std::string tprt::formatTrace(const Manifest &manifest,
     return std::chrono::duration<double, std::micro>(d).count();
   };
   json events = json::array();
-  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+  auto row = [&](size_t thread, const std::string &name) {
     events.push_back({{"name", "thread_name"},
                       {"ph", "M"},
                       {"pid", 0},
-                      {"tid", rank},
-                      {"args", {{"name", "rank " + std::to_string(rank)}}}});
+                      {"tid", thread},
+                      {"args", {{"name", name}}}});
+  };
+  // On a device collectives run beside the rest: a row of their own.
+  bool device = manifest.device != Device::Cpu;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    std::string name = "rank " + std::to_string(rank);
+    row(rank, name);
+    if (device)
+      row(ranks.size() + rank, name + " communication");
     for (const Timeline::Event &event : ranks[rank]->all()) {
       json item = describe(manifest, event);
       item["ph"] = "X";
       item["pid"] = 0;
-      item["tid"] = rank;
+      bool apart = device && event.kind == Timeline::Kind::Collective;
+      item["tid"] = apart ? ranks.size() + rank : rank;
       item["ts"] = micros(event.start - origin);
       item["dur"] = micros(event.stop - event.start);
       events.push_back(std::move(item));

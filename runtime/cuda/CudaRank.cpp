@@ -9,6 +9,7 @@
 
 #include "CudaRank.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 
@@ -20,6 +21,53 @@ constexpr int64_t kBlockAlignment = 256;
 static CUdeviceptr addressOf(const void *p) {
   return reinterpret_cast<CUdeviceptr>(p);
 }
+
+/// A call of the function table, in words.
+static std::string describeCall(const Manifest &manifest,
+                                const Timeline::Event &call) {
+  using Kind = Timeline::Kind;
+  auto layer = [&] { return detail::join(" (layer ", call.layer, ")"); };
+  switch (call.kind) {
+  case Kind::Gemm:
+    return detail::join("gemm ", call.id);
+  case Kind::Attention:
+    return detail::join("attention ", call.id);
+  case Kind::Collective:
+    return detail::join("collective ", call.id) + layer();
+  case Kind::Kernel:
+    if (call.id >= 0 && call.id < int64_t(manifest.kernels.size()))
+      return "kernel '" + manifest.kernels[call.id].name + "'" + layer();
+    break;
+  case Kind::Step:
+    break;
+  }
+  return "none";
+}
+
+namespace {
+/// Says on standard error how loading goes, if it takes long.
+class Progress {
+public:
+  Progress(int64_t rank, int64_t total) : rank(rank), total(total) {}
+  void operator()(int64_t done) {
+    auto now = Timeline::Clock::now();
+    double silent = std::chrono::duration<double>(now - last).count();
+    bool spoke = last != start;
+    if (rank != 0 || (silent < kSeconds && !(spoke && done == total)))
+      return;
+    last = now;
+    double seconds = std::chrono::duration<double>(now - start).count();
+    std::fprintf(
+        stderr, "tp-run: rank 0: weights: %.2f of %.2f GB, %.2f GB/s\n",
+        double(done) / 1e9, double(total) / 1e9, double(done) / 1e9 / seconds);
+  }
+
+private:
+  static constexpr double kSeconds = 2;
+  int64_t rank, total;
+  Timeline::Clock::time_point start = Timeline::Clock::now(), last = start;
+};
+} // namespace
 
 /// Whether steps are replayed as graphs; TPRT_CUDA_GRAPHS=0 enqueues them.
 static bool useGraphs() {
@@ -68,6 +116,7 @@ Status CudaRank::connect() {
   if (!before)
     return before.status();
   contextBytes = before->total - before->free;
+  TPRT_TRY(GemmPlans::check(manifest.gemms));
   TPRT_TRY(kernels.load(*cuda, gpu, manifest, program));
 
   for (Stream *stream : {&compute, &communication}) {
@@ -182,7 +231,8 @@ Status CudaRank::loadWeights(const Weights &weights) {
                                                  compute.get()),
                          "cannot load the constants to the device"));
   auto read = loadParameters(*cuda, manifest, parameterPlan, weights, place,
-                             block.get() + layout.parameters, compute.get());
+                             block.get() + layout.parameters, compute.get(),
+                             Progress(world->rank(), parameterPlan.bytes));
   if (!read)
     return read.status();
   loadedBytes = *read;
@@ -206,6 +256,7 @@ struct CudaFunctions {
   static int32_t traced(tprt_rank *rank, Timeline::Kind kind, int64_t id,
                         int64_t layer, CUstream stream, Work work) {
     CudaRank &own = self(rank);
+    own.last = {kind, int32_t(id), layer, {}, {}};
     if (!own.trace)
       return own.finish(work());
     Status status = own.trace->begin(kind, id, layer, stream);
@@ -313,6 +364,7 @@ Status CudaRank::startCollective(int32_t id, int64_t layer, const void *in,
   auto check = [&](CUresult result) {
     return cuda->check(result, "cannot order a collective");
   };
+  last = {Timeline::Kind::Collective, id, layer, {}, {}};
   // What was computed so far is its operand.
   TPRT_TRY(check(cuda->cuEventRecord(reached.get(), compute.get())));
   TPRT_TRY(check(cuda->cuStreamWaitEvent(stream, reached.get(), 0)));
@@ -394,7 +446,7 @@ Status CudaRank::capture(int64_t entry) {
   CUgraph made = nullptr;
   CUresult ended = cuda->cuStreamEndCapture(compute.get(), &made);
   Graph graph(*cuda, made);
-  TPRT_TRY(status);
+  TPRT_TRY(status.in(what));
   TPRT_TRY(cuda->check(ended, what));
   CUgraphExec executable = nullptr;
   TPRT_TRY(cuda->check(cuda->cuGraphInstantiate(&executable, made, 0), what));
@@ -422,6 +474,20 @@ Status CudaRank::await(const std::string &what) {
   return device->await(compute.get()).in(what);
 }
 
+/// What fails on the device is found later: says what is known of where.
+Status CudaRank::explain(const Status &status, bool graph) const {
+  if (status.ok() || status.code() != Code::User)
+    return status;
+  if (graph)
+    return userError(status.message(), "; the step ran as a graph: with "
+                                       "TPRT_CUDA_GRAPHS=0 it runs call by "
+                                       "call");
+  return userError(status.message(), "; the last call that was started is ",
+                   describeCall(manifest, last),
+                   ", and an earlier one may be at fault: with "
+                   "CUDA_LAUNCH_BLOCKING=1 each call waits for the one before");
+}
+
 Status CudaRank::upload(int64_t entry) {
   for (size_t i = 0; i < entries[entry].inputs.size(); ++i) {
     const Input &input = manifest.entries[entry].inputs[i];
@@ -446,9 +512,12 @@ Status CudaRank::step(int64_t entry) {
     TPRT_TRY(
         check(cuda->cuGraphLaunch(entries[entry].graph.get(), compute.get())));
   else
-    TPRT_TRY(enqueueStep(entry, CudaFunctions::table));
+    TPRT_TRY(explain(enqueueStep(entry, CudaFunctions::table), false));
   TPRT_TRY(check(cuda->cuEventRecord(ended.get(), compute.get())));
-  TPRT_TRY(await("entry '" + manifest.entries[entry].name + "'"));
+  if (trace)
+    TPRT_TRY(trace->endStepOn(compute.get()));
+  TPRT_TRY(explain(await("entry '" + manifest.entries[entry].name + "'"),
+                   bool(entries[entry].graph)));
   float milliseconds = 0;
   TPRT_TRY(
       check(cuda->cuEventElapsedTime(&milliseconds, begun.get(), ended.get())));
@@ -494,6 +563,7 @@ tprt_rank::Memory CudaRank::memory() const {
   m.scratch = layout.values - layout.scratch + staging;
   m.values = valueBytes;
   m.allocated = layout.total + staging;
+  m.workspace = layout.values - layout.workspace + staging;
   m.context = contextBytes;
   m.communicators = communicatorBytes;
   return m;

@@ -61,6 +61,7 @@ private:
   Status enqueueStep(int64_t entry, const tprt_api &table);
   Status capture(int64_t entry);
   Status await(const std::string &what);
+  Status explain(const Status &status, bool graph) const;
   tprt_step_args arguments(int64_t entry);
   Status startCollective(int32_t id, int64_t layer, const void *in, void *out);
   Status waitFor(int32_t id);
@@ -89,6 +90,8 @@ private:
   std::vector<EntryState> entries;
   std::vector<GemmPlans::Call> noted; ///< by the recording table
   std::vector<double> seconds;
+  /// The last call of the step, for messages.
+  Timeline::Event last{Timeline::Kind::Step, 0, 0, {}, {}};
 };
 
 Expected<std::unique_ptr<tprt_rank>> makeCudaRank(const Manifest &manifest,

@@ -47,6 +47,14 @@ Status DeviceTimeline::end(CUstream stream) {
   return {};
 }
 
+Status DeviceTimeline::endStepOn(CUstream stream) {
+  auto event = record(stream);
+  if (!event)
+    return event.status();
+  last = *event;
+  return {};
+}
+
 Status DeviceTimeline::endStep() {
   auto timeOf = [&](size_t event, Timeline::Clock::time_point &time) -> Status {
     float milliseconds = 0;
@@ -64,5 +72,9 @@ Status DeviceTimeline::endStep() {
     TPRT_TRY(timeOf(call.stop, event.stop));
     timeline.add(event);
   }
+  Timeline::Event step{Timeline::Kind::Step, 0, 0, {}, {}};
+  TPRT_TRY(timeOf(0, step.start));
+  TPRT_TRY(timeOf(last, step.stop));
+  timeline.add(step);
   return {};
 }

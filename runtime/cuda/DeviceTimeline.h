@@ -24,6 +24,8 @@ public:
   Status beginStep(CUstream stream);
   Status begin(Timeline::Kind kind, int64_t id, int64_t layer, CUstream stream);
   Status end(CUstream stream);
+  /// The last of the step, on the stream of beginStep.
+  Status endStepOn(CUstream stream);
   /// When the device has done the step: writes it to the timeline.
   Status endStep();
 
@@ -40,7 +42,7 @@ private:
   Timeline &timeline;
   std::vector<Event> events;
   std::vector<Call> calls;
-  size_t used = 0;
+  size_t used = 0, last = 0;
   Timeline::Clock::time_point stepStart;
 };
 

@@ -89,18 +89,48 @@ std::string GemmPlans::describe(const Call &call) const {
 // Plans
 //===----------------------------------------------------------------------===//
 
-static Expected<cublasLtEpilogue_t> epilogueOf(const Gemm &gemm) {
+Status GemmPlans::check(const std::vector<Gemm> &gemms) {
+  static const char *const names[] = {"none", "relu", "silu", "gelu_erf",
+                                      "gelu_tanh"};
   using Activation = Gemm::Activation;
+  for (size_t id = 0; id < gemms.size(); ++id) {
+    const Gemm &gemm = gemms[id];
+    std::string where = "gemm " + std::to_string(id);
+    const char *activation = names[int(gemm.activation)];
+    if (gemm.xType != gemm.wType)
+      return userError(where, ": expected operands of one type, got ",
+                       typeName(gemm.xType), " and ", typeName(gemm.wType));
+    if (gemm.yType != gemm.xType && gemm.yType != TPRT_F32)
+      return userError(where, ": expected a result of type f32",
+                       gemm.xType == TPRT_F32 ? "" : " or ",
+                       gemm.xType == TPRT_F32 ? "" : typeName(gemm.xType),
+                       ", got ", typeName(gemm.yType));
+    if (gemm.bias && gemm.biasType != gemm.yType)
+      return userError(where, ": expected a bias of the result's type ",
+                       typeName(gemm.yType), ", got ", typeName(gemm.biasType));
+    if (gemm.activation == Activation::Silu ||
+        gemm.activation == Activation::GeluErf)
+      return userError(where,
+                       ": cuBLASLt has the activations relu and "
+                       "gelu_tanh, got ",
+                       activation);
+    if (gemm.residual && gemm.activation != Activation::None)
+      return userError(where,
+                       ": cuBLASLt adds a residual before the "
+                       "activation, expected activation none, got ",
+                       activation);
+  }
+  return {};
+}
+
+static cublasLtEpilogue_t epilogueOf(const Gemm &gemm) {
   switch (gemm.activation) {
-  case Activation::None:
-    return gemm.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
-  case Activation::Relu:
+  case Gemm::Activation::Relu:
     return gemm.bias ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_RELU;
-  case Activation::GeluTanh:
+  case Gemm::Activation::GeluTanh:
     return gemm.bias ? CUBLASLT_EPILOGUE_GELU_BIAS : CUBLASLT_EPILOGUE_GELU;
-  default:
-    return userError("cuBLASLt has no such activation: expected none, relu or "
-                     "gelu_tanh in a GEMM on a device");
+  default: // `check` has refused the others
+    return gemm.bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
   }
 }
 
@@ -111,15 +141,6 @@ GemmPlans::makePlan(const Call &call) const {
   auto check = [&](cublasStatus_t result) {
     return lt->check(result, "cuBLASLt does not take " + describe(call));
   };
-  if (gemm.xType != gemm.wType)
-    return userError(describe(call), ": expected both operands of one type on "
-                                     "a device");
-  auto epilogue = epilogueOf(gemm);
-  if (!epilogue)
-    return epilogue.status().in(describe(call));
-  if (gemm.residual && gemm.activation != Gemm::Activation::None)
-    return userError(describe(call), ": cuBLASLt adds a residual before the "
-                                     "activation, not after");
   // Never TF32: an f32 product keeps f32's precision.
   TPRT_TRY(check(lt->cublasLtMatmulDescCreate(&plan->product,
                                               CUBLAS_COMPUTE_32F, CUDA_R_32F)));
@@ -131,7 +152,7 @@ GemmPlans::makePlan(const Call &call) const {
   cublasOperation_t opB = gemm.xTransposed ? CUBLAS_OP_T : CUBLAS_OP_N;
   TPRT_TRY(set(CUBLASLT_MATMUL_DESC_TRANSA, opA));
   TPRT_TRY(set(CUBLASLT_MATMUL_DESC_TRANSB, opB));
-  TPRT_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE, *epilogue));
+  TPRT_TRY(set(CUBLASLT_MATMUL_DESC_EPILOGUE, epilogueOf(gemm)));
   if (gemm.bias) {
     TPRT_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, dataType(gemm.biasType)));
     // The heuristic looks at the pointer; each call sets its own.

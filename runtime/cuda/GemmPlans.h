@@ -47,6 +47,9 @@ public:
   using Exchange =
       std::function<Expected<std::vector<std::string>>(const std::string &)>;
 
+  /// An error for a product that cuBLASLt does not have.
+  static Status check(const std::vector<Gemm> &gemms);
+
   GemmPlans();
   ~GemmPlans();
   Status open(const Driver &cuda, const CublasLt &lt,

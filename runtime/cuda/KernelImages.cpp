@@ -52,6 +52,8 @@ Status KernelImages::load(const Driver &driver, const CudaDevice &device,
   if (!section)
     return section.status().in(device.describe());
   chosen = *section;
+  if (program.kernels.empty())
+    return {}; // products and collectives alone
   // What the driver's PTX compiler has to say, if anything.
   char log[4096] = "";
   CUjit_option keys[] = {CU_JIT_ERROR_LOG_BUFFER,
@@ -64,6 +66,15 @@ Status KernelImages::load(const Driver &driver, const CudaDevice &device,
       isText ? 2 : 0, nullptr, nullptr, 0);
   Status status = driver.check(result, "cannot load the kernels (" + chosen +
                                            ") on " + device.describe());
+  if (result == CUDA_ERROR_UNSUPPORTED_PTX_VERSION ||
+      result == CUDA_ERROR_NO_BINARY_FOR_GPU) {
+    int version = 0;
+    driver.cuDriverGetVersion(&version);
+    return userError(status.message(), ": the driver is for CUDA ",
+                     version / 1000, ".", version % 1000 / 10,
+                     "; update it, or compile with --target cuda:sm_",
+                     device.major, device.minor);
+  }
   if (!status.ok())
     return log[0] ? userError(status.message(), ": ", log) : status;
   library = LoadedLibrary(driver, made);

@@ -17,6 +17,18 @@ using namespace tprt;
 #define TPRT_QUOTE(name) #name
 #define TPRT_NAME(name) TPRT_QUOTE(name)
 
+/// A function of the driver. Where a header gave one a new version without a
+/// change of its type, drivers that have only the one before it do.
+template <typename Function>
+static Status findInDriver(const Library &library, const char *name,
+                           Function *&function) {
+  Status status = library.find(name, function);
+  if (!status.ok() && std::string_view(name) == "cuEventElapsedTime_v2" &&
+      library.find("cuEventElapsedTime", function).ok())
+    return {};
+  return status;
+}
+
 static Expected<Driver> loadDriver() {
   auto library =
       Library::open("the CUDA driver", "TPRT_CUDA_LIBRARY", {"libcuda.so.1"},
@@ -24,7 +36,8 @@ static Expected<Driver> loadDriver() {
   if (!library)
     return library.status();
   Driver api;
-#define X(function) TPRT_TRY(library->find(TPRT_NAME(function), api.function));
+#define X(function)                                                            \
+  TPRT_TRY(findInDriver(*library, TPRT_NAME(function), api.function));
 #include "Driver.def"
 #undef X
   return api;

@@ -19,7 +19,7 @@ Expected<Library> Library::open(const char *what, const char *variable,
                                 const char *remedy) {
   Library library;
   library.what = what;
-  library.remedy = remedy;
+  library.variable = variable;
   if (const char *path = std::getenv(variable); path && *path) {
     library.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!library.handle)
@@ -47,5 +47,7 @@ Status Library::lookUp(const char *symbol, void *&address) const {
   if (address)
     return {};
   return userError(what, " (", file, ") has no function '", symbol,
-                   "': it is too old for this build; ", remedy);
+                   "': it is too old for this build; update it, or name "
+                   "another file in ",
+                   variable);
 }

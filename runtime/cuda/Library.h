@@ -44,7 +44,7 @@ private:
   Status lookUp(const char *symbol, void *&address) const;
 
   void *handle = nullptr;
-  const char *what = "", *remedy = "";
+  const char *what = "", *variable = "";
   std::string file;
 };
 

@@ -52,12 +52,12 @@ ParameterPlan::ParameterPlan(const Manifest &manifest) {
   }
 }
 
-Expected<int64_t> tprt::loadParameters(const Driver &cuda,
-                                       const Manifest &manifest,
-                                       const ParameterPlan &plan,
-                                       const Weights &weights,
-                                       const std::vector<int64_t> &coordinates,
-                                       CUdeviceptr base, CUstream stream) {
+Expected<int64_t>
+tprt::loadParameters(const Driver &cuda, const Manifest &manifest,
+                     const ParameterPlan &plan, const Weights &weights,
+                     const std::vector<int64_t> &coordinates, CUdeviceptr base,
+                     CUstream stream,
+                     const std::function<void(int64_t)> &progress) {
   // A row is the smallest piece.
   int64_t bytes = std::min(plan.bytes, kPinnedBytes);
   auto rowBytes = [](const Parameter &p) {
@@ -100,6 +100,7 @@ Expected<int64_t> tprt::loadParameters(const Driver &cuda,
           what));
       TPRT_TRY(
           cuda.check(cuda.cuEventRecord(copied[turn].get(), stream), what));
+      progress(tensor.offset + (first + count) * row);
     }
   }
   TPRT_TRY(cuda.check(cuda.cuStreamSynchronize(stream),

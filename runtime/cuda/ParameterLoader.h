@@ -14,6 +14,8 @@
 #include "../core/Weights.h"
 #include "Handles.h"
 
+#include <functional>
+
 namespace tprt {
 
 /// Where the parameters of a rank lie on the device: one block of memory, each
@@ -39,7 +41,8 @@ Expected<int64_t> loadParameters(const Driver &cuda, const Manifest &manifest,
                                  const ParameterPlan &plan,
                                  const Weights &weights,
                                  const std::vector<int64_t> &coordinates,
-                                 CUdeviceptr base, CUstream stream);
+                                 CUdeviceptr base, CUstream stream,
+                                 const std::function<void(int64_t)> &progress);
 
 } // namespace tprt
 

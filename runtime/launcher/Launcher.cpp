@@ -131,7 +131,10 @@ Status execute(Options &options, char **argv, int &code) {
                      "collectives the results mean nothing");
   TPRT_TRY(checkWritable(options.output));
   TPRT_TRY(checkWritable(options.timeline));
-  TPRT_TRY(checkBackend(options.session.backend));
+  auto backend = chooseBackend(options.artifact, options.session);
+  if (!backend)
+    return backend.status();
+  options.session.backend = *backend;
   if (ranksAreProcesses(options.session.backend) && !options.session.onlyRank) {
     auto place = placeFromEnvironment(
         [](const char *name) -> const char * { return std::getenv(name); });
@@ -177,8 +180,9 @@ int tprt::launch(int argc, char **argv) {
   app.add_option("--entry", options.entry,
                  "entry point to run; default the first");
   app.add_option("--backend", options.session.backend,
-                 "threads (default); processes, one per rank; mpi (under "
-                 "mpirun); nccl for programs of --target cuda");
+                 "threads (default for programs for the CPU); processes, one "
+                 "per rank; mpi (under mpirun); nccl (default for programs of "
+                 "--target cuda)");
   app.add_option("--repeat", options.repeat, "steps to run")
       ->check(CLI::PositiveNumber);
   app.add_option("--stats", options.stats,

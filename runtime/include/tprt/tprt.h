@@ -34,7 +34,7 @@ typedef struct tprt_tensor {
 } tprt_tensor;
 
 typedef struct tprt_options {
-  const char *backend;    ///< null: "threads"
+  const char *backend;    ///< null: what suits the artifact's device
   double timeout_seconds; ///< 0: the default
   int32_t timeline;       ///< record one
 } tprt_options;
