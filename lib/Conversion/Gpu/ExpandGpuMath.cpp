@@ -3,9 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A GPU has 2^x in one instruction, within 2 units in the last place, so exp is
-// a reduction of its argument and two of them. The rest is left to
-// tp-expand-math.
+// A GPU has 2^x in one instruction, within 2 units in the last place; exp is a
+// reduction of its argument around it. The rest is left to tp-expand-math.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,24 +40,33 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
     auto fma = [&](Value a, Value b, Value c) -> Value {
       return LLVM::FMAOp::create(builder, loc, a, b, c);
     };
-    auto exp2 = [&](Value a) -> Value {
-      return LLVM::CallIntrinsicOp::create(
-                 builder, loc, f32,
-                 builder.getStringAttr("llvm.nvvm.ex2.approx.f32"), a)
-          .getResult(0);
-    };
     // Within these bounds 2^n is an ordinary number; what is beyond them is in
     // the other factor, infinities and NaN too.
     Value log2e = constant(0x1.715476p+0);
-    Value scaled = arith::MulFOp::create(builder, loc, x, log2e);
-    Value n = math::RoundEvenOp::create(builder, loc, scaled);
+    Value n = arith::MulFOp::create(builder, loc, x, log2e);
     n = arith::MinNumFOp::create(builder, loc, n, constant(127));
     n = arith::MaxNumFOp::create(builder, loc, n, constant(-126));
+    // Adding this number leaves a whole number, in the lowest bits.
+    Value magic = constant(0x1.8p+23);
+    Value shifted = arith::AddFOp::create(builder, loc, n, magic);
+    n = arith::SubFOp::create(builder, loc, shifted, magic);
     Value r = fma(n, constant(-0x1.62e400p-1), x);
     r = fma(n, constant(-0x1.7f7d1cp-20), r);
-    Value fraction =
-        exp2(arith::MulFOp::create(builder, loc, r, log2e).getResult());
-    return arith::MulFOp::create(builder, loc, exp2(n), fraction);
+    r = arith::MulFOp::create(builder, loc, r, log2e);
+    Value fraction = LLVM::CallIntrinsicOp::create(
+                         builder, loc, f32,
+                         builder.getStringAttr("llvm.nvvm.ex2.approx.ftz"), r)
+                         .getResult(0);
+    // 2^n: n as the exponent of a float.
+    auto integer = [&](int64_t value) -> Value {
+      return arith::ConstantIntOp::create(builder, loc, value, 32);
+    };
+    Value bits =
+        arith::BitcastOp::create(builder, loc, builder.getI32Type(), shifted);
+    bits = arith::ShLIOp::create(builder, loc, bits, integer(23));
+    bits = arith::AddIOp::create(builder, loc, bits, integer(0x3f800000));
+    Value scale = arith::BitcastOp::create(builder, loc, f32, bits);
+    return arith::MulFOp::create(builder, loc, scale, fraction);
   }
 
   LogicalResult matchAndRewrite(math::ExpOp op,
