@@ -155,14 +155,14 @@ TEST(Run, CommandLine) {
          "backend 'nccl' is not in this build, which was made without CUDA's "
          "headers (cuda.h, cublasLt.h, nccl.h): install the CUDA toolkit and "
          "libnccl-dev and configure with -DTPRT_CUDA=ON; this build has: "
-         "threads, processes");
+         "threads, processes, mpi");
 #else
   expect(f.weights() + f.input() + " --backend nccl", 1,
          "the program is made for the CPU, backend 'nccl' is for CUDA devices; "
          "compile it with --target cuda");
 #endif
   expect(f.weights() + f.input() + " --backend gloo", 1,
-         "unknown backend 'gloo'; this build has: threads, processes");
+         "unknown backend 'gloo'; this build has: threads, processes, mpi");
   expect(f.weights() + " --entry none", 1,
          "no entry 'none'; the artifact has 'mlp', 'fail'");
   expect(f.weights(), 1, "missing input 'x' (f32 [5, 12])");

@@ -249,6 +249,8 @@ void NetChannel::handle(int64_t i, const Frame &frame) {
     return answer(i, *stuck);
   }
   case Type::Bye:
+    if (!frame.body.empty())
+      return garbage();
     peers[i].finished = true;
     // So that it need not wait for this rank to end.
     if (rank() == 0)
