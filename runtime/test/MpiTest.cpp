@@ -255,6 +255,23 @@ TEST(Mpi, SurvivorsAreHeardThroughMpirun) {
   EXPECT_TRUE(allNamed(run.errors(), 3, 1)) << run.errors();
 }
 
+TEST(Mpi, FullDevShm) {
+  // OpenMPI keeps buffers there: it says so, and goes another way.
+  std::string shell = "unshare -Urm sh -c 'mount -t tmpfs -o size=4096 none "
+                      "/dev/shm && head -c 4096 /dev/zero >/dev/shm/full";
+  if (std::system((shell + "' 2>/dev/null").c_str()) != 0)
+    GTEST_SKIP() << "no mount namespaces here";
+  Fixture f(2);
+  std::string command = shell + " && " + mpirun(2) + " " + TPRT_RUN + " " +
+                        (f.directory / "p.tpa") + " " + f.weights() +
+                        f.input() + " --backend mpi --output " +
+                        (f.directory / "y.safetensors") + "' >" +
+                        (f.directory / "log") + " 2>&1";
+  EXPECT_EQ(std::system(command.c_str()), 0) << readFile(f.directory / "log");
+  EXPECT_NE(readFile(f.directory / "log").find("/dev/shm"), std::string::npos);
+  f.expectY(readOutput(f.directory / "y.safetensors"));
+}
+
 TEST(Mpi, UnwritableOutput) {
   // Found out at the end: the folder is taken away in between.
   Fixture f(2);
