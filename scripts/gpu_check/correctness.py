@@ -188,7 +188,7 @@ def lose_a_rank(pack, item, record, seconds, name, number):
         [str(part) for part in pack.command(item, "--input", pack.root / item["inputs"],
                                             "--repeat", "100000000", "--timeout", "30")],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
-        env={**os.environ, **item.get("environment", {})})
+        env={**os.environ, **pack.environment(item)})
     try:
         end = time.monotonic() + seconds / 2
         ranks = []
@@ -244,7 +244,7 @@ def sanitizers(pack, record, seconds):
             result = execute(
                 [tool, "--tool", item["check"], "--target-processes", "all", "--error-exitcode",
                  "77", *pack.command(item, "--input", inputs, "--timeout", "300")],
-                min(90, left), item.get("environment"))
+                min(90, left), pack.environment(item))
         text = result.out + result.err
         clean = result.code == 0 and ("ERROR SUMMARY: 0 errors" in text or
                                       "0 hazards" in text)

@@ -131,7 +131,7 @@ class Pack:
     """The unpacked directory: programs, checkpoints, and what each is for."""
 
     def __init__(self, root):
-        self.root = pathlib.Path(root)
+        self.root = pathlib.Path(root).resolve()
         self.facts = json.loads((self.root / "pack.json").read_text())
         self.tp_run = self.root / "bin" / "tp-run"
         self.backend = self.facts["backend"]
@@ -140,6 +140,10 @@ class Pack:
 
     def items(self, kind):
         return [item for item in self.facts["items"] if item["kind"] == kind]
+
+    def environment(self, item):
+        return {name: value.replace("{root}", str(self.root))
+                for name, value in item.get("environment", {}).items()}
 
     def command(self, item, *options):
         return [self.tp_run, self.root / item["artifact"], "--backend", self.backend,
@@ -151,4 +155,4 @@ class Pack:
 
     def run(self, item, *options, seconds=60, environment=None):
         return execute(self.command(item, *options), seconds,
-                       {**item.get("environment", {}), **(environment or {})})
+                       {**self.environment(item), **(environment or {})})

@@ -54,19 +54,28 @@ class Packer:
     def compile(self, item, *what):
         """Later, with the others: an item and what tp-compile is told."""
         item["artifact"] = f"programs/{len(self.items):03}.tpa"
+        command = [self.compiler, *what, "--target", self.options.target, "-o",
+                   self.root / item["artifact"]]
+        after = []
+        if self.options.emulator:
+            kernels = self.root.parent / f"kernels{len(self.items)}"
+            item["environment"] = {"TP_FAKE_CUDA_KERNELS": "{root}/" + item["artifact"] + ".so"}
+            command.append(f"--save-kernels={kernels}")
+            after = [self.options.emulator, kernels / "kernels.bc", "--ptx",
+                     kernels / "kernels.ptx", "-o", f"{self.root / item['artifact']}.so"]
         self.items.append(item)
-        self.work.append((item, [self.compiler, *what, "--target", self.options.target, "-o",
-                                 self.root / item["artifact"]]))
+        self.work.append((item, [command, after]))
 
     def compile_all(self):
         start = time.monotonic()
 
         def one(job):
-            item, command = job
-            result = subprocess.run([str(part) for part in command], capture_output=True,
-                                    text=True, check=False)
-            if result.returncode:
-                return f"{item['name']}: {result.stderr.strip()[-400:]}"
+            item, commands = job
+            for command in filter(None, commands):
+                result = subprocess.run([str(part) for part in command], capture_output=True,
+                                        text=True, check=False)
+                if result.returncode:
+                    return f"{item['name']}: {result.stderr.strip()[-400:]}"
             return None
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             faults = [fault for fault in pool.map(one, self.work) if fault]
