@@ -22,3 +22,5 @@ config.substitutions.append(("%tp_bin", config.tp_bin_dir))
 config.substitutions.append(("%python", sys.executable))
 if config.has_emulator:
     config.available_features.add("emulator")
+if os.path.exists(os.path.join(config.tp_bin_dir, os.pardir, "lib", "libtp-fake-cuda.so")):
+    config.available_features.add("cuda")

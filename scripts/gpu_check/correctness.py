@@ -196,7 +196,7 @@ def lose_a_rank(pack, item, record, seconds, name, number):
             time.sleep(0.1)
             ranks = children(process.pid)
         # Loading and the first steps.
-        time.sleep(min(8, seconds / 4) if pack.backend == "nccl" else 1)
+        time.sleep(min(8, seconds / 4) if pack.on_card(item) else 1)
         if process.poll() is not None or len(ranks) < item["degree"]:
             text = process.stderr.read() if process.poll() is not None else "no ranks"
             return record(name=name, status="failed", why=f"ended by itself: {text[-400:]}")

@@ -141,6 +141,9 @@ class Pack:
     def items(self, kind):
         return [item for item in self.facts["items"] if item["kind"] == kind]
 
+    def on_card(self, item):
+        return self.backend == "nccl" and "environment" not in item
+
     def environment(self, item):
         return {name: value.replace("{root}", str(self.root))
                 for name, value in item.get("environment", {}).items()}

@@ -208,7 +208,7 @@ class Packer:
             "commit": commit, "target": self.options.target, "glibc": self.glibc,
             "backend": "nccl" if self.device else "processes", "items": self.items}, indent=1))
         output = self.options.output
-        with tarfile.open(output, "w:xz", preset=0 if self.options.few else 6) as archive:
+        with tarfile.open(output, "w" if self.options.few else "w:xz") as archive:
             archive.add(self.root, "gpu-check")
         size = output.stat().st_size
         print(f"{output}: {size / 2**20:.1f} MiB, {len(self.items)} programs")
