@@ -23,6 +23,11 @@ using namespace tp;
 
 namespace {
 
+/// Vectors of a thread that a loop does at a time.
+constexpr int64_t vectorsTogether = 4;
+/// Registers for what is loaded ahead.
+constexpr int64_t maxLoadRegisters = 48;
+
 class RowGenerator : public RowEmitter {
 public:
   RowGenerator(func::FuncOp kernel, const KernelPlan &plan,
@@ -69,11 +74,15 @@ private:
   LogicalResult emitSequential(const KernelLoop &loop,
                                MutableArrayRef<Accumulator> accumulators);
   SmallVector<Slot> &getKept();
+  LogicalResult emitLong(const KernelLoop &loop,
+                         MutableArrayRef<Accumulator> accumulators);
   LogicalResult emitSlots(const KernelLoop &loop,
                           MutableArrayRef<Accumulator> accumulators);
   LogicalResult emitVector(const KernelLoop &loop, Value vector,
                            MutableArrayRef<Accumulator> accumulators);
   LogicalResult emitMixed(KernelOp &op, Value vector);
+  int64_t countRegisters(const KernelLoop &loop);
+  void preload(const KernelLoop &loop, Value vector);
   void reduceThreads(MutableArrayRef<Accumulator> accumulators);
   void noteBarrier(unsigned number);
 
@@ -287,11 +296,49 @@ RowGenerator::emitVector(const KernelLoop &loop, Value vector,
   if (failed(emitStep(loop, position, shape->width, shape->getLaneDim(), 0,
                       accumulators, tensors)))
     return failure();
-  if (slot)
-    for (const TensorAccess &access : shape->keeps)
-      if (auto made = tensors.find(access.first); made != tensors.end())
-        (*slot)[access] = made->second;
+  if (!slot)
+    return success();
+  for (auto [op, operand] : shape->preloads)
+    loadOperand(*op, *operand, position, shape->getLaneDim());
+  for (const TensorAccess &access : shape->keeps)
+    if (auto made = tensors.find(access.first); made != tensors.end())
+      (*slot)[access] = made->second;
   return success();
+}
+
+/// Calls `visit` with what a loop reads at each position and does not make.
+template <typename Visit>
+static void forEachLoad(const KernelPlan &plan, const KernelLoop &loop,
+                        Visit visit) {
+  for (KernelOp *op : loop.ops)
+    forEachRead(plan, *op, [&](OpOperand &operand, TensorAccess access) {
+      KernelOp *producer = plan.tensors.find(access.first)->second.producer;
+      if (!producer || &plan.loops[producer->loop] != &loop)
+        visit(*op, operand, access);
+    });
+}
+
+/// Registers of what a loop reads for one vector.
+int64_t RowGenerator::countRegisters(const KernelLoop &loop) {
+  llvm::SetVector<TensorAccess> reads;
+  int64_t registers = 0;
+  forEachLoad(plan, loop, [&](KernelOp &, OpOperand &, TensorAccess access) {
+    Type element = getElementTypeOrSelf(access.first.getType());
+    if (reads.insert(access))
+      registers += llvm::divideCeil(shape->width * getElementBytes(element), 4);
+  });
+  return registers;
+}
+
+/// Reads into `slot` what the loop needs for a vector.
+void RowGenerator::preload(const KernelLoop &loop, Value vector) {
+  emitter.width = shape->width;
+  SmallVector<Value> position = getPosition(*shape, vector);
+  forEachLoad(plan, loop, [&](KernelOp &op, OpOperand &operand, TensorAccess) {
+    // The value that a reduction starts with is added once, at its end.
+    if (op.kind == KernelOp::Kind::Map || op.op.isDpsInput(&operand))
+      loadOperand(op, operand, position, shape->getLaneDim());
+  });
 }
 
 LogicalResult RowGenerator::emitMixed(KernelOp &op, Value vector) {
@@ -300,6 +347,64 @@ LogicalResult RowGenerator::emitMixed(KernelOp &op, Value vector) {
   position.resize(op.rows.size() + op.columns.size());
   SmallVector<Value> accumulators;
   return emitMixedNest(op, order, order.numParallel, position, accumulators);
+}
+
+/// A loop over a thread's vectors, several at a time so that their loads are
+/// under way together.
+LogicalResult
+RowGenerator::emitLong(const KernelLoop &loop,
+                       MutableArrayRef<Accumulator> accumulators) {
+  int64_t threads = schedule.threadsPerRow;
+  bool isMixed = loop.kind == KernelOp::Kind::Mixed;
+  int64_t together = 1;
+  while (!isMixed && together < vectorsTogether &&
+         2 * together * countRegisters(loop) <= maxLoadRegisters)
+    together *= 2;
+  int64_t chunk = threads * together;
+  int64_t whole = shape->vectors / chunk * chunk;
+  auto emitPart = [&](int64_t begin, int64_t last,
+                      int64_t count) -> LogicalResult {
+    if (begin >= last)
+      return success();
+    Value first = threadOfRow;
+    if (begin > 0)
+      first = arith::AddIOp::create(builder, loc, first, i32(begin));
+    Value end = i32(last);
+    if (hasRow)
+      end = arith::SelectOp::create(builder, loc, hasRow, end, i32(0));
+    SmallVector<Value> carried = tp::pack(accumulators);
+    auto each = scf::ForOp::create(builder, loc, first, end,
+                                   i32(threads * count), carried);
+    OpBuilder::InsertionGuard guard(builder);
+    if (carried.empty())
+      builder.setInsertionPoint(each.getBody()->getTerminator());
+    else
+      builder.setInsertionPointToStart(each.getBody());
+    tp::unpack(accumulators, SmallVector<Value>(each.getRegionIterArgs()));
+    SmallVector<Slot> loads(count);
+    SmallVector<Value> vectors(count, each.getInductionVar());
+    for (int64_t i = 0; i < count; ++i) {
+      slot = isMixed ? nullptr : &loads[i];
+      if (i > 0)
+        vectors[i] =
+            arith::AddIOp::create(builder, loc, vectors[i], i32(i * threads));
+      if (count > 1)
+        preload(loop, vectors[i]);
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      slot = isMixed ? nullptr : &loads[i];
+      if (failed(emitVector(loop, vectors[i], accumulators)))
+        return failure();
+    }
+    slot = nullptr;
+    if (!carried.empty())
+      scf::YieldOp::create(builder, loc, tp::pack(accumulators));
+    tp::unpack(accumulators, SmallVector<Value>(each.getResults()));
+    return success();
+  };
+  if (failed(emitPart(0, whole, together)))
+    return failure();
+  return emitPart(whole, shape->vectors, 1);
 }
 
 /// The slots of the loops that are shared like the present one.
@@ -316,30 +421,19 @@ RowGenerator::emitSlots(const KernelLoop &loop,
                         MutableArrayRef<Accumulator> accumulators) {
   int64_t threads = schedule.threadsPerRow;
   emitter.width = shape->width;
-  if (!shape->unrolled) {
-    Value end = i32(shape->vectors);
-    if (hasRow)
-      end = arith::SelectOp::create(builder, loc, hasRow, end, i32(0));
-    SmallVector<Value> carried = tp::pack(accumulators);
-    auto each = scf::ForOp::create(builder, loc, threadOfRow, end, i32(threads),
-                                   carried);
-    OpBuilder::InsertionGuard guard(builder);
-    if (carried.empty())
-      builder.setInsertionPoint(each.getBody()->getTerminator());
-    else
-      builder.setInsertionPointToStart(each.getBody());
-    tp::unpack(accumulators, SmallVector<Value>(each.getRegionIterArgs()));
-    Slot own;
-    slot = loop.kind == KernelOp::Kind::Mixed ? nullptr : &own;
-    if (failed(emitVector(loop, each.getInductionVar(), accumulators)))
-      return failure();
-    slot = nullptr;
-    if (!carried.empty())
-      scf::YieldOp::create(builder, loc, tp::pack(accumulators));
-    tp::unpack(accumulators, SmallVector<Value>(each.getResults()));
-    return success();
-  }
+  if (!shape->unrolled)
+    return emitLong(loop, accumulators);
   SmallVector<Slot> &slots = getKept();
+  // Loads of all slots that every thread has are under way before any store.
+  int64_t numWhole = hasRow ? 0 : shape->vectors / threads;
+  SmallVector<Slot> loads(slots.begin(), slots.end());
+  if (numWhole > 1 && numWhole * countRegisters(loop) <= maxLoadRegisters)
+    for (int64_t i = 0; i < numWhole; ++i) {
+      slot = &loads[i];
+      Value vector =
+          arith::AddIOp::create(builder, loc, threadOfRow, i32(i * threads));
+      preload(loop, vector);
+    }
   for (int64_t i = 0; i < shape->slots; ++i) {
     Value vector = threadOfRow;
     if (i > 0)
@@ -355,7 +449,7 @@ RowGenerator::emitSlots(const KernelLoop &loop,
     }
     // What earlier loops of this shape have kept, and what this one reads.
     Slot &keeping = slots[i];
-    Slot own = keeping;
+    Slot own = loads[i];
     slot = &own;
     auto keep = [&]() {
       for (const TensorAccess &access : shape->keeps)

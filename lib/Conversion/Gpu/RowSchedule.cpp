@@ -191,10 +191,7 @@ struct Scheduler {
   bool isFlat() {
     if (plan.loops.size() != 1)
       return false;
-    return plan.loops.front().kind != KernelOp::Kind::Reduce &&
-           llvm::none_of(plan.loops.front().ops, [](KernelOp *op) {
-             return op->kind == KernelOp::Kind::Reduce;
-           });
+    return !hasReduction(plan.loops.front());
   }
 
   void addRowDims(LoopShape &shape) {
@@ -252,6 +249,12 @@ struct Scheduler {
         if (!findCombiner(op->op, i).op)
           return true;
       return false;
+    });
+  }
+
+  static bool hasReduction(const KernelLoop &loop) {
+    return llvm::any_of(loop.ops, [](KernelOp *op) {
+      return op->kind == KernelOp::Kind::Reduce;
     });
   }
 
@@ -338,6 +341,8 @@ struct Scheduler {
       TensorAccess access;
       unsigned first;
       bool isMade;
+      KernelOp *reader = nullptr;
+      OpOperand *read = nullptr;
     };
     SmallVector<Candidate> candidates;
     auto find = [&](TensorAccess access, const LoopShape &shape) {
@@ -353,12 +358,13 @@ struct Scheduler {
           shape.dims.empty() || shape.slots > maxSlots)
         continue;
       for (KernelOp *op : loop.ops) {
-        forEachRead(plan, *op, [&](OpOperand &, TensorAccess access) {
+        forEachRead(plan, *op, [&](OpOperand &read, TensorAccess access) {
           auto found = find(access, shape);
           bool moves = access.second.isFunctionOfDim(shape.getLaneDim());
           if (found == candidates.end()) {
             if (moves && !plan.tensors.find(access.first)->second.producer)
-              candidates.push_back({access, unsigned(number), false});
+              candidates.push_back(
+                  {access, unsigned(number), false, op, &read});
           } else if (found->first != number) {
             order.push_back({!found->isMade, found - candidates.begin()});
           }
@@ -372,19 +378,35 @@ struct Scheduler {
     // What would have to be written and read comes before what is only read.
     llvm::sort(order);
     int64_t registers = 0;
-    for (auto [late, index] : order) {
-      const Candidate &candidate = candidates[index];
-      LoopShape &shape = schedule.loops[candidate.first];
+    auto keep = [&](const Candidate &candidate, unsigned first) {
+      LoopShape &shape = schedule.loops[first];
       int64_t own = getRegisters(shape, candidate.access.first);
       if (schedule.kept.contains(candidate.access) ||
           registers + own > maxKeptRegisters)
-        continue;
+        return false;
       registers += own;
       schedule.kept.insert(candidate.access);
       shape.keeps.push_back(candidate.access);
       for (auto [other, loop] : llvm::zip_equal(schedule.loops, plan.loops))
         if (loop.kind != KernelOp::Kind::Mixed && other.sharesLike(shape))
           other.unrolled = true;
+      return true;
+    };
+    for (auto [late, index] : order)
+      keep(candidates[index], candidates[index].first);
+    // What is read behind a reduction alone, such as weights.
+    for (const Candidate &candidate : candidates) {
+      if (candidate.isMade || schedule.kept.contains(candidate.access))
+        continue;
+      for (unsigned first = 0; first < candidate.first; ++first) {
+        LoopShape &shape = schedule.loops[first];
+        if (!shape.unrolled || !hasReduction(plan.loops[first]) ||
+            !shape.sharesLike(schedule.loops[candidate.first]))
+          continue;
+        if (keep(candidate, first))
+          shape.preloads.push_back({candidate.reader, candidate.read});
+        break;
+      }
     }
   }
 

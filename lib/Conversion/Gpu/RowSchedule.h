@@ -42,6 +42,9 @@ struct LoopShape {
   bool sequential = false;
   /// Accesses kept in registers for later loops that are available first here.
   llvm::SmallVector<TensorAccess> keeps;
+  /// Reads of later loops that are kept from here on, so that they do not wait
+  /// behind a reduction.
+  llvm::SmallVector<std::pair<KernelOp *, mlir::OpOperand *>> preloads;
 
   /// The dimension of the lanes; -1: none.
   int64_t getLaneDim() const { return dims.empty() ? -1 : dims.back(); }
@@ -60,7 +63,7 @@ struct RowSchedule {
   int64_t rowsPerBlock = 1;
   int64_t blockThreads = 32;
   int64_t gridBlocks = 1;
-  llvm::SmallVector<LoopShape> loops;
+  llvm::SmallVector<LoopShape, 0> loops;
   llvm::SetVector<TensorAccess> kept;
 
   /// Memory of a tensor for the rows of one block.

@@ -1,18 +1,19 @@
 // RUN: tp-opt %s --tp-generate-gpu-kernels --split-input-file | FileCheck %s
 
 // Residual and RMSNorm of 4096 columns: 256 threads of two vectors of 16 bytes
-// each. The sum and the weights are read once; what is added stays in registers
-// over the one barrier. Every thread stores all its vectors.
+// each. All operands are read once and before the first of them is waited for,
+// the weights before the one barrier; what is added stays in registers.
 // CHECK-LABEL: llvm.mlir.global internal @norm_shared() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<64 x i8>
 // CHECK: gpu.func @norm(
 // CHECK-SAME: %[[X:.*]]: !llvm.ptr {llvm.noalias, llvm.readonly}, %[[R:.*]]: !llvm.ptr {llvm.noalias, llvm.readonly}, %[[W:.*]]: !llvm.ptr {llvm.noalias, llvm.readonly}, %[[S:.*]]: !llvm.ptr {llvm.noalias}, %[[Y:.*]]: !llvm.ptr {llvm.noalias}) kernel
 // CHECK-SAME: known_block_size = array<i32: 256, 1, 1>
 // CHECK-SAME: tp.block = array<i64: 256, 1, 1>, tp.grid = array<i64: 8, 1, 1>, tp.shared_bytes = 0 : i64
 // CHECK-NOT: scf.for
-// CHECK-COUNT-2: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<8xi16>
+// CHECK-COUNT-4: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<8xi16>
 // CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<8xi16>, !llvm.ptr
-// CHECK-COUNT-2: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<8xi16>
+// CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<8xi16>
 // CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<8xi16>, !llvm.ptr
+// CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<8xi16>
 // CHECK-COUNT-5: gpu.shuffle xor
 // CHECK: scf.if
 // CHECK: llvm.store {{.*}} : f32, !llvm.ptr<3>
@@ -21,8 +22,10 @@
 // CHECK-COUNT-3: gpu.shuffle xor
 // CHECK-NOT: gpu.shuffle
 // CHECK-NOT: gpu.barrier
+// CHECK-NOT: llvm.load
 // CHECK: math.rsqrt
-// CHECK-COUNT-2: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<8xi16>
+// CHECK-NOT: llvm.load
+// CHECK-COUNT-2: llvm.store {{.*}} {alignment = 16 : i64} : vector<8xi16>, !llvm.ptr
 // CHECK-NOT: llvm.load
 // CHECK: gpu.return
 #id = affine_map<(s, h) -> (s, h)>
@@ -153,13 +156,14 @@ func.func private @short(%x: tensor<10x32xf32>) -> tensor<10xf32> attributes {tp
 // -----
 
 // Exponentials of a row that is too long for registers and shared memory wait
-// in scratch, each read by the thread that wrote it: no barrier but those of
-// the sum.
+// in scratch, each read by the thread that wrote it: no barrier but that of the
+// sum. Four vectors of a thread are under way together.
 // CHECK-LABEL: func.func private @long(
 // CHECK-SAME: tp.scratch_bytes = 1026048 : i64
 // CHECK: gpu.func @long({{.*}}, %[[SCRATCH:.*]]: !llvm.ptr {llvm.noalias}) kernel
 // CHECK: scf.for {{.*}} -> (f32)
-// CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr
+// CHECK-COUNT-4: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<4xf32>
+// CHECK-COUNT-4: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr
 // CHECK: gpu.barrier
 // CHECK-NOT: gpu.barrier
 // CHECK: scf.for
