@@ -573,6 +573,7 @@ cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t computeDesc,
       product.d = q.out.matrix(out, at(D, q.out.batchStride, out), false);
       product.bias =
           q.hasBias() ? at(q.d.bias, q.d.biasBatchStride, out) : nullptr;
+      Unlocked unlocked;
       multiply(product);
     }
     return Step::Done;

@@ -146,9 +146,14 @@ Step execute(const Launch &launch) {
   // The same on every rank, so that replicated values stay equal bit by bit.
   static auto seed = uint64_t(environmentNumber("TP_FAKE_CUDA_SEED", 1));
   uint64_t order = XXH3_64bits_withSeed(name.data(), name.size(), seed);
-  if (k.launch(k.emulator, name.c_str(), launch.grid, launch.block,
-               launch.shared, pointers.data(), seed ? order : 0, report,
-               nullptr) != 0)
+  int findings;
+  {
+    Unlocked unlocked;
+    findings = k.launch(k.emulator, name.c_str(), launch.grid, launch.block,
+                        launch.shared, pointers.data(), seed ? order : 0,
+                        report, nullptr);
+  }
+  if (findings != 0)
     Scheduler::get().fail(CUDA_ERROR_ILLEGAL_ADDRESS,
                           "kernel " + name + " did what a device would not");
   return Step::Done;

@@ -82,6 +82,15 @@ uint64_t Scheduler::priority(uint64_t lane) {
 }
 
 bool Scheduler::advance(const std::vector<NodeRef> *targets) {
+  if (busy_)
+    return false;
+  busy_ = true;
+  bool moved = pass(targets);
+  busy_ = false;
+  return moved;
+}
+
+bool Scheduler::pass(const std::vector<NodeRef> *targets) {
   // Mark what the targets need; half of the time others may run as well.
   bool anything = !targets || random() % 2;
   uint64_t mark = ++searches_;

@@ -90,9 +90,10 @@ public:
 
 private:
   Scheduler();
-  /// One pass over what is needed (all, if `targets` is null); true if any
-  /// node moved.
+  /// One pass over what is needed (all, if `targets` is null), unless another
+  /// thread is in one; true if any node moved.
   bool advance(const std::vector<NodeRef> *targets);
+  bool pass(const std::vector<NodeRef> *targets);
   void finish(const NodeRef &node);
   uint64_t priority(uint64_t lane);
   void startProgressThread();
@@ -106,6 +107,7 @@ private:
   CUresult failure_ = CUDA_SUCCESS;
   std::string running_;
   bool progressThread_ = false;
+  bool busy_ = false; ///< a thread is in a pass, perhaps without the lock
 };
 
 /// The library's lock, for the length of one call.
@@ -115,6 +117,14 @@ public:
 
 private:
   std::lock_guard<std::recursive_mutex> lock_;
+};
+
+/// Gives the lock away while a node computes for long: calls that only ask are
+/// answered meanwhile, as by a device.
+class Unlocked {
+public:
+  Unlocked() { Scheduler::get().mutex.unlock(); }
+  ~Unlocked() { Scheduler::get().mutex.lock(); }
 };
 
 /// An environment variable as a number, or the default.
