@@ -52,7 +52,7 @@ static void addNoise(ExpectedResult &result, const Tensor &disturbed) {
     noise = std::max(noise, std::abs(a - b));
   }
   if (result.tolerance >= 0)
-    result.tolerance += 6 * noise;
+    result.tolerance += noise;
 }
 
 FailureOr<SmallVector<ExpectedResult>>
@@ -67,12 +67,9 @@ tp::emulator::evaluate(func::FuncOp function, ArrayRef<Tensor> operands) {
   for (const Tensor &tensor : *tensors) {
     double tolerance = 0;
     if (tensor.getElementType().isFloat())
-      tolerance =
-          getLargest(tensor) *
-          (approximation +
-           std::max(statistics.coarsestEpsilon,
-                    getEpsilon(tensor.getElementType())) *
-               (2 + std::sqrt(double(statistics.longestReduction)) / 2));
+      tolerance = getLargest(tensor) *
+                  (approximation + getEpsilon(tensor.getElementType()) +
+                   0x1p-23 * std::sqrt(double(statistics.longestReduction)));
     results.push_back({tensor, tolerance});
   }
   options.statistics = nullptr;

@@ -135,6 +135,14 @@ void tp::emulator::breakKernel(Module &module, StringRef kernel, Fault fault,
   }
 }
 
+void tp::emulator::probeKernel(Module &module, StringRef kernel, Fault fault,
+                               size_t index) {
+  IRBuilder<> builder(getPlaces(module, kernel, fault)[index]);
+  builder.CreateStore(
+      builder.getInt8(0),
+      builder.CreateIntToPtr(builder.getInt64(1), builder.getPtrTy()));
+}
+
 void tp::emulator::keepKernel(Module &module, StringRef kernel) {
   for (Function &function : make_early_inc_range(module)) {
     if (function.getCallingConv() != CallingConv::PTX_Kernel ||

@@ -60,6 +60,10 @@ std::vector<std::string> listFaultPlaces(llvm::Module &module,
 /// Makes `fault` at place `index` of the list.
 void breakKernel(llvm::Module &module, llvm::StringRef kernel, Fault fault,
                  size_t index);
+/// Makes place `index` end the launch with a finding, which tells whether it is
+/// reached.
+void probeKernel(llvm::Module &module, llvm::StringRef kernel, Fault fault,
+                 size_t index);
 /// Deletes all kernels but one.
 void keepKernel(llvm::Module &module, llvm::StringRef kernel);
 

@@ -45,10 +45,12 @@ static void shuffle(Launch &launch, Meeting &meeting, uint32_t lane,
   bool valid = mode == Mode::Up ? source >= last : source <= last;
   if (!valid)
     source = lane;
-  if (!(meeting.present >> source & 1))
+  if (!(meeting.present >> source & 1)) {
     launch.find("shuffle from a lane that is not there", site,
                 "lane %u reads lane %d, present 0x%08x", lane, source,
                 meeting.present);
+    source = lane;
+  }
   put(meeting.out[lane][0], get<uint32_t>(meeting.in[source][1]));
   if (withPredicate)
     put(meeting.out[lane][1], valid);
