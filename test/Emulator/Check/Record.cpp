@@ -52,7 +52,7 @@ static void addNoise(ExpectedResult &result, const Tensor &disturbed) {
     noise = std::max(noise, std::abs(a - b));
   }
   if (result.tolerance >= 0)
-    result.tolerance += noise;
+    result.tolerance += 3 * noise;
 }
 
 FailureOr<SmallVector<ExpectedResult>>
