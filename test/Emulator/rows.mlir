@@ -84,8 +84,9 @@ func.func @user_op(%x: tensor<ROWSxCOLSxTYPE>, %y: tensor<COLSxTYPE>) -> tensor<
   return %r : tensor<ROWSxCOLSxTYPE>
 }
 
-func.func @reductions(%x: tensor<ROWSxCOLSxTYPE>) -> (tensor<ROWSxTYPE>, tensor<ROWSxTYPE>, tensor<COLSxTYPE>) {
-  %zero = arith.constant 0.0 : TYPE
+// Sums in f32: the reference rounds a narrower accumulator at every step.
+func.func @reductions(%x: tensor<ROWSxCOLSxTYPE>, %z: tensor<ROWSxCOLSxf32>) -> (tensor<ROWSxTYPE>, tensor<ROWSxf32>, tensor<COLSxf32>) {
+  %zero = arith.constant 0.0 : f32
   %lowest = arith.constant -1.0e4 : TYPE
   %e0 = tensor.empty() : tensor<ROWSxTYPE>
   %i0 = linalg.fill ins(%lowest : TYPE) outs(%e0 : tensor<ROWSxTYPE>) -> tensor<ROWSxTYPE>
@@ -95,23 +96,23 @@ func.func @reductions(%x: tensor<ROWSxCOLSxTYPE>) -> (tensor<ROWSxTYPE>, tensor<
     %m = arith.maximumf %a, %o : TYPE
     linalg.yield %m : TYPE
   } -> tensor<ROWSxTYPE>
-  %e1 = tensor.empty() : tensor<ROWSxTYPE>
-  %i1 = linalg.fill ins(%zero : TYPE) outs(%e1 : tensor<ROWSxTYPE>) -> tensor<ROWSxTYPE>
+  %e1 = tensor.empty() : tensor<ROWSxf32>
+  %i1 = linalg.fill ins(%zero : f32) outs(%e1 : tensor<ROWSxf32>) -> tensor<ROWSxf32>
   %sum = linalg.generic {indexing_maps = [affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (a)>], iterator_types = ["parallel", "reduction"]}
-      ins(%x : tensor<ROWSxCOLSxTYPE>) outs(%i1 : tensor<ROWSxTYPE>) {
-  ^bb0(%a: TYPE, %o: TYPE):
-    %m = arith.addf %a, %o : TYPE
-    linalg.yield %m : TYPE
-  } -> tensor<ROWSxTYPE>
-  %e2 = tensor.empty() : tensor<COLSxTYPE>
-  %i2 = linalg.fill ins(%zero : TYPE) outs(%e2 : tensor<COLSxTYPE>) -> tensor<COLSxTYPE>
+      ins(%z : tensor<ROWSxCOLSxf32>) outs(%i1 : tensor<ROWSxf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %m = arith.addf %a, %o : f32
+    linalg.yield %m : f32
+  } -> tensor<ROWSxf32>
+  %e2 = tensor.empty() : tensor<COLSxf32>
+  %i2 = linalg.fill ins(%zero : f32) outs(%e2 : tensor<COLSxf32>) -> tensor<COLSxf32>
   %columns = linalg.generic {indexing_maps = [affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (b)>], iterator_types = ["reduction", "parallel"]}
-      ins(%x : tensor<ROWSxCOLSxTYPE>) outs(%i2 : tensor<COLSxTYPE>) {
-  ^bb0(%a: TYPE, %o: TYPE):
-    %m = arith.addf %a, %o : TYPE
-    linalg.yield %m : TYPE
-  } -> tensor<COLSxTYPE>
-  return %max, %sum, %columns : tensor<ROWSxTYPE>, tensor<ROWSxTYPE>, tensor<COLSxTYPE>
+      ins(%z : tensor<ROWSxCOLSxf32>) outs(%i2 : tensor<COLSxf32>) {
+  ^bb0(%a: f32, %o: f32):
+    %m = arith.addf %a, %o : f32
+    linalg.yield %m : f32
+  } -> tensor<COLSxf32>
+  return %max, %sum, %columns : tensor<ROWSxTYPE>, tensor<ROWSxf32>, tensor<COLSxf32>
 }
 
 func.func @moves(%x: tensor<ROWSxCOLSxTYPE>, %y: tensor<ROWSxCOLSxTYPE>) -> (tensor<ROWSxHALFxTYPE>, tensor<ROWSxDOUBLExTYPE>, tensor<ROWSxLONGERxTYPE>) {

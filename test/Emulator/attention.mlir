@@ -1,0 +1,37 @@
+// Attention in each element type: causal, windowed, masked and neither, grouped
+// and single KV heads, head sizes with and without padding, lengths that fill
+// tiles and that do not. Each is also called with wider rows, with the
+// log-sum-exp asked for, and with fewer keys than the buffers have room for.
+// RUN: sed 's/TYPE/bf16/g; s/HEAD/64/g; s/QUERIES/64/g; s/KEYS/128/g' %s | tp-check-kernels - | FileCheck %s
+// RUN: sed 's/TYPE/bf16/g; s/HEAD/24/g; s/QUERIES/37/g; s/KEYS/101/g' %s | tp-check-kernels - | FileCheck %s
+// RUN: sed 's/TYPE/bf16/g; s/HEAD/7/g; s/QUERIES/70/g; s/KEYS/70/g' %s | tp-check-kernels - | FileCheck %s
+// RUN: sed 's/TYPE/f16/g; s/HEAD/128/g; s/QUERIES/1/g; s/KEYS/67/g' %s | tp-check-kernels - | FileCheck %s
+// RUN: sed 's/TYPE/f16/g; s/HEAD/16/g; s/QUERIES/65/g; s/KEYS/65/g' %s | tp-check-kernels - | FileCheck %s
+// RUN: sed 's/TYPE/f32/g; s/HEAD/32/g; s/QUERIES/64/g; s/KEYS/64/g' %s | tp-check-kernels - | FileCheck %s
+// RUN: sed 's/TYPE/f32/g; s/HEAD/13/g; s/QUERIES/19/g; s/KEYS/41/g' %s | tp-check-kernels - | FileCheck %s
+// RUN: sed 's/TYPE/f32/g; s/HEAD/8/g; s/QUERIES/1/g; s/KEYS/1/g' %s | tp-check-kernels - | FileCheck %s
+
+// CHECK: attention_0: right
+// CHECK: attention_1: right
+// CHECK: attention_2: right
+// CHECK: attention_3: right
+
+func.func @causal(%q: tensor<1xQUERIESx4xHEADxTYPE>, %k: tensor<1xKEYSx2xHEADxTYPE>, %v: tensor<1xKEYSx2xHEADxTYPE>) -> tensor<1xQUERIESx4xHEADxTYPE> {
+  %y = nn.attention %q, %k, %v {causal, scale = 0.5 : f64} : (tensor<1xQUERIESx4xHEADxTYPE>, tensor<1xKEYSx2xHEADxTYPE>, tensor<1xKEYSx2xHEADxTYPE>) -> tensor<1xQUERIESx4xHEADxTYPE>
+  return %y : tensor<1xQUERIESx4xHEADxTYPE>
+}
+
+func.func @masked(%q: tensor<2xQUERIESx2xHEADxTYPE>, %k: tensor<2xKEYSx2xHEADxTYPE>, %v: tensor<2xKEYSx2xHEADxTYPE>, %m: tensor<2xKEYSxi64>) -> tensor<2xQUERIESx2xHEADxTYPE> {
+  %y = nn.attention %q, %k, %v mask %m {scale = 0.25 : f64} : (tensor<2xQUERIESx2xHEADxTYPE>, tensor<2xKEYSx2xHEADxTYPE>, tensor<2xKEYSx2xHEADxTYPE>, tensor<2xKEYSxi64>) -> tensor<2xQUERIESx2xHEADxTYPE>
+  return %y : tensor<2xQUERIESx2xHEADxTYPE>
+}
+
+func.func @window(%q: tensor<1xQUERIESx3xHEADxTYPE>, %k: tensor<1xKEYSx1xHEADxTYPE>, %v: tensor<1xKEYSx1xHEADxTYPE>, %m: tensor<1xKEYSxi32>) -> tensor<1xQUERIESx3xHEADxTYPE> {
+  %y = nn.attention %q, %k, %v mask %m {causal, window = 9 : i64, scale = 1.0 : f64} : (tensor<1xQUERIESx3xHEADxTYPE>, tensor<1xKEYSx1xHEADxTYPE>, tensor<1xKEYSx1xHEADxTYPE>, tensor<1xKEYSxi32>) -> tensor<1xQUERIESx3xHEADxTYPE>
+  return %y : tensor<1xQUERIESx3xHEADxTYPE>
+}
+
+func.func @plain(%q: tensor<1xQUERIESx1xHEADxTYPE>, %k: tensor<1xKEYSx1xHEADxTYPE>, %v: tensor<1xKEYSx1xHEADxTYPE>) -> tensor<1xQUERIESx1xHEADxTYPE> {
+  %y = nn.attention %q, %k, %v {scale = 2.0 : f64} : (tensor<1xQUERIESx1xHEADxTYPE>, tensor<1xKEYSx1xHEADxTYPE>, tensor<1xKEYSx1xHEADxTYPE>) -> tensor<1xQUERIESx1xHEADxTYPE>
+  return %y : tensor<1xQUERIESx1xHEADxTYPE>
+}
