@@ -55,66 +55,102 @@ void AttentionCopies::clearPadding(Value shared, Value thread) {
                    ? e.int32(0)
                    : Value(arith::ConstantOp::create(
                          e.builder, e.loc, e.builder.getI16IntegerAttr(0)));
-  e.loop(thread, e.int32(rows * padding), tiles.getThreads(), {},
-         [&](Value index, ValueRange) {
-           Value row = e.div(index, padding);
-           Value column = e.add(e.rem(index, padding), shape.headSize);
-           Value bytes = e.add(e.mul(row, tiles.pitch), e.mul(column, element));
-           e.store(zero, e.offset(shared, bytes), element);
-           return KernelEmitter::Values();
-         });
+  e.keptLoop(
+      thread, e.int32(rows * padding), tiles.getThreads(), [&](Value index) {
+        Value row = e.div(index, padding);
+        Value column = e.add(e.rem(index, padding), shape.headSize);
+        Value bytes = e.add(e.mul(row, tiles.pitch), e.mul(column, element));
+        e.store(zero, e.offset(shared, bytes), element);
+      });
 }
 
-void AttentionCopies::loadUnit(Value to, Value index, int64_t bytes,
-                               RowOf rowOf) {
-  int64_t units = shape.headSize * element / bytes;
-  Value row = e.div(index, units), column = e.rem(index, units);
-  GlobalRow from = rowOf(row);
-  Value skip = e.mul(column, bytes);
-  Value source = e.offset(from.pointer, e.toInt64(skip));
-  Value target = e.offset(to, e.add(e.mul(row, tiles.pitch), skip));
+void AttentionCopies::loadUnit(Value to, Value from, int64_t bytes,
+                               Value isThere) {
   if (bytes >= 4)
-    return e.copyAsync(target, source, bytes, from.isThere);
+    return e.copyAsync(to, from, bytes, isThere);
   // Asynchronous copies have at least four bytes.
   Value zero = arith::ConstantOp::create(e.builder, e.loc,
                                          e.builder.getI16IntegerAttr(0));
   Value value = e.choose(
-      from.isThere,
-      [&] { return KernelEmitter::Values{e.load(e.i16, source, bytes)}; },
+      isThere,
+      [&] { return KernelEmitter::Values{e.load(e.i16, from, bytes)}; },
       [&] { return KernelEmitter::Values{zero}; })[0];
-  e.store(value, target, bytes);
+  e.store(value, to, bytes);
 }
 
+/// Unrolled, the loop would keep many addresses ready, which cost the registers
+/// of the loop over tiles although this path is rarely taken.
 void AttentionCopies::loadUnits(Value to, int64_t rows, Value thread,
                                 int64_t bytes, RowOf rowOf) {
-  int64_t units = shape.headSize * element / bytes, total = rows * units;
-  int64_t threads = tiles.getThreads();
-  if (total > unrolledCopies * threads || bytes < chunk) {
-    e.loop(thread, e.int32(total), threads, {}, [&](Value index, ValueRange) {
-      loadUnit(to, index, bytes, rowOf);
-      return KernelEmitter::Values();
-    });
-    return;
-  }
-  int64_t first = 0;
-  for (; first + threads <= total; first += threads)
-    loadUnit(to, e.add(thread, first), bytes, rowOf);
-  if (first < total)
-    e.when(e.compare(arith::CmpIPredicate::slt, thread, total - first),
-           [&] { loadUnit(to, e.add(thread, first), bytes, rowOf); });
+  int64_t units = getUnits(bytes);
+  e.keptLoop(
+      thread, e.int32(rows * units), tiles.getThreads(), [&](Value index) {
+        Value row = e.div(index, units);
+        Value skip = e.mul(e.rem(index, units), bytes);
+        GlobalRow from = rowOf(row);
+        loadUnit(e.offset(to, e.add(e.mul(row, tiles.pitch), skip)),
+                 e.offset(from.pointer, e.toInt64(skip)), bytes, from.isThere);
+      });
 }
 
 void AttentionCopies::load(Value to, int64_t rows, Value thread, RowOf rowOf) {
   byUnit([&](int64_t bytes) { loadUnits(to, rows, thread, bytes, rowOf); });
 }
 
+/// As many whole rows at a time as there are threads for; a thread keeps its
+/// column and goes from row to row by adding.
+void AttentionCopies::loadInPasses(Value to, int64_t rows, Value thread,
+                                   int64_t bytes, const GlobalRows &from) {
+  int64_t units = getUnits(bytes);
+  int64_t step = std::min(rows, tiles.getThreads() / units);
+  Value row = e.div(thread, units);
+  Value skip = e.mul(e.rem(thread, units), bytes);
+  Value source = e.offset(
+      from.pointer, e.add(e.mul(e.toInt64(row), from.pitch), e.toInt64(skip)));
+  Value target = e.offset(to, e.add(e.mul(row, tiles.pitch), skip));
+  Value distance = e.mul(from.pitch, step);
+  auto copy = [&](int64_t first) {
+    loadUnit(
+        e.offset(target, first * tiles.pitch), source, bytes,
+        e.compare(arith::CmpIPredicate::slt, row, e.sub(from.count, first)));
+  };
+  auto copyAll = [&] {
+    int64_t first = 0;
+    for (; first + step <= rows; first += step) {
+      copy(first);
+      source = e.offset(source, distance);
+    }
+    if (first < rows)
+      e.when(e.compare(arith::CmpIPredicate::slt, row, rows - first),
+             [&] { copy(first); });
+  };
+  if (step * units == tiles.getThreads())
+    return copyAll();
+  e.when(e.compare(arith::CmpIPredicate::slt, thread, step * units), copyAll);
+}
+
+void AttentionCopies::load(Value to, int64_t rows, Value thread,
+                           const GlobalRows &from) {
+  byUnit([&](int64_t bytes) {
+    int64_t units = getUnits(bytes);
+    if (bytes == chunk && units <= tiles.getThreads() &&
+        rows * units <= unrolledCopies * tiles.getThreads())
+      return loadInPasses(to, rows, thread, bytes, from);
+    loadUnits(to, rows, thread, bytes, [&](Value row) {
+      return GlobalRow{
+          e.offset(from.pointer, e.mul(e.toInt64(row), from.pitch)),
+          e.compare(arith::CmpIPredicate::slt, row, from.count)};
+    });
+  });
+}
+
 void AttentionCopies::storeUnits(Value from, int64_t rows, Value lane,
                                  int64_t bytes, RowOf rowOf) {
-  int64_t units = shape.headSize * element / bytes;
+  int64_t units = getUnits(bytes);
   Type type = e.builder.getIntegerType(8 * std::min<int64_t>(bytes, 8));
   if (bytes == 16)
     type = VectorType::get(4, e.i32);
-  e.loop(lane, e.int32(rows * units), 32, {}, [&](Value index, ValueRange) {
+  e.keptLoop(lane, e.int32(rows * units), 32, [&](Value index) {
     Value row = e.div(index, units), column = e.rem(index, units);
     GlobalRow to = rowOf(row);
     e.when(to.isThere, [&] {
@@ -123,7 +159,6 @@ void AttentionCopies::storeUnits(Value from, int64_t rows, Value lane,
       e.store(e.load(type, source, bytes),
               e.offset(to.pointer, e.toInt64(skip)), bytes);
     });
-    return KernelEmitter::Values();
   });
 }
 

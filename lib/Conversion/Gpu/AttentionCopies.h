@@ -22,6 +22,11 @@ struct GlobalRow {
   mlir::Value pointer, isThere;
 };
 
+/// The first `count` (i32) rows of a tile lie `pitch` (i64) bytes apart.
+struct GlobalRows {
+  mlir::Value pointer, pitch, count;
+};
+
 class AttentionCopies {
 public:
   using Value = mlir::Value;
@@ -37,6 +42,9 @@ public:
   /// All threads start to copy `rows` rows to shared memory at `to`; rows that
   /// are not there become zero.
   void load(Value to, int64_t rows, Value thread, RowOf rowOf);
+  /// The same for rows at one distance, with few registers: what a loop does
+  /// while its registers are full.
+  void load(Value to, int64_t rows, Value thread, const GlobalRows &from);
   /// One warp copies `rows` rows from shared memory at `from`.
   void store(Value from, int64_t rows, Value lane, RowOf rowOf);
 
@@ -47,11 +55,15 @@ private:
   int64_t element, chunk; ///< bytes
   Value isAligned;        ///< may copy by chunks; null: a chunk is an element
 
-  /// A unit of `bytes`: unit `index` of the tile is column `index % units` of
-  /// row `index / units`.
-  void loadUnit(Value to, Value index, int64_t bytes, RowOf rowOf);
+  int64_t getUnits(int64_t bytes) const {
+    return shape.headSize * element / bytes;
+  }
+  /// Unit `index` of the tile is column `index % units` of row `index / units`.
   void loadUnits(Value to, int64_t rows, Value thread, int64_t bytes,
                  RowOf rowOf);
+  void loadInPasses(Value to, int64_t rows, Value thread, int64_t bytes,
+                    const GlobalRows &from);
+  void loadUnit(Value to, Value from, int64_t bytes, Value isThere);
   void storeUnits(Value from, int64_t rows, Value lane, int64_t bytes,
                   RowOf rowOf);
   /// Calls `copy` with the number of bytes of the unit that the call allows.

@@ -120,18 +120,13 @@ void AttentionKernel::loadTile(Value tile, Value firstTile) {
   Value stage = getStage(tile, firstTile);
   Value start = e.toInt64(e.mul(tile, tiles.keys));
   Value first = e.add(e.mul(e.toInt64(batch), shape.keyCapacity), start);
-  Value left = e.sub(keyLength, start);
+  Value left = e.toInt32(e.sub(keyLength, start));
   for (auto [base, stride, place] :
        {std::tuple(key, keyStride, tiles.getKeysOffset()),
-        std::tuple(value, valueStride, tiles.getValuesOffset())}) {
-    Value origin = getRow(base, first, stride, keyHead);
-    Value pitch = e.mul(stride, shape.getElementBytes());
-    copies->load(e.offset(stage, place), tiles.keys, thread, [&](Value row) {
-      Value wide = e.toInt64(row);
-      return GlobalRow{e.offset(origin, e.mul(wide, pitch)),
-                       e.compare(arith::CmpIPredicate::slt, wide, left)};
-    });
-  }
+        std::tuple(value, valueStride, tiles.getValuesOffset())})
+    copies->load(e.offset(stage, place), tiles.keys, thread,
+                 GlobalRows{getRow(base, first, stride, keyHead),
+                            e.mul(stride, shape.getElementBytes()), left});
 }
 
 /// Where shared memory begins, moved so that the offsets of the tiles give
@@ -165,14 +160,12 @@ void AttentionKernel::exchange(SoftmaxState &state, AttentionSoftmax &softmax) {
   auto merged = e.choose(
       e.compare(arith::CmpIPredicate::eq, keyWarp, 0),
       [&] {
-        SoftmaxState sum = state, other = state;
+        SoftmaxState sum = state;
         for (int64_t warp = 1; warp < tiles.keyWarps; ++warp) {
           Value place = getPlace(e.int32(warp - 1));
-          SmallVector<Value> values;
-          for (int64_t i = 0; i < count; ++i)
-            values.push_back(e.load(e.f32, e.offset(place, 128 * i), 4));
-          other.assign(values);
-          softmax.merge(sum, other);
+          softmax.merge(sum, [&](int64_t i) {
+            return e.load(e.f32, e.offset(place, 128 * i), 4);
+          });
         }
         return sum.flatten();
       },
@@ -313,6 +306,8 @@ gpu::GPUFuncOp tp::generateAttention(gpu::GPUModuleOp module, StringRef name,
                   builder.getUnitAttr());
   kernel.setKnownBlockSizeAttr(
       builder.getDenseI32ArrayAttr({int32_t(tiles.getThreads()), 1, 1}));
+  kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                  builder.getI32IntegerAttr(tiles.residentBlocks));
   Launch launch;
   launch.grid = {int64_t(llvm::divideCeil(shape.getRows(), tiles.getRows())),
                  shape.keyHeads, shape.batch};

@@ -19,8 +19,9 @@ AttentionMasks::AttentionMasks(KernelEmitter &emitter,
                                const AttentionTiles &tiles, Value keyLength,
                                Value queryOffset, Value mask, Value blockRow,
                                Value warpRow, Value warpKey, Value lane)
-    : e(emitter), shape(shape), tiles(tiles), keyLength(keyLength), mask(mask),
-      warpKey(warpKey), lane(lane) {
+    : e(emitter), shape(shape), tiles(tiles), keyLength(keyLength),
+      queryOffset(queryOffset), mask(mask), warpKey(warpKey), lane(lane) {
+  firstRow = e.add(e.add(blockRow, warpRow), e.div(lane, 4));
   auto getPosition = [&](Value query) {
     return e.add(queryOffset, e.toInt64(query));
   };
@@ -33,16 +34,15 @@ AttentionMasks::AttentionMasks(KernelEmitter &emitter,
       e.div(e.add(e.toInt32(getHighest(last)), tiles.keys - 1), tiles.keys);
   wholeFrom = e.toInt32(getLowest(last));
   wholeTo = e.toInt32(getHighest(first));
+}
 
-  Value row = e.add(e.add(blockRow, warpRow), e.div(lane, 4));
-  for (int64_t half = 0; half < 2 * tiles.fragments; ++half) {
-    Value query = e.div(e.add(row, 8 * half), shape.getSharing());
-    Value position = getPosition(query);
-    Value from = e.toInt32(getLowest(position));
-    Value to = e.toInt32(getHighest(position));
-    lowest.push_back(from);
-    visible.push_back(e.greatest(e.sub(to, from), 0));
-  }
+/// Of row g + 8 * half: the first key it sees, and how many from there on.
+std::pair<Value, Value> AttentionMasks::getVisible(int64_t half) {
+  Value query = e.div(e.add(firstRow, 8 * half), shape.getSharing());
+  Value position = e.add(queryOffset, e.toInt64(query));
+  Value from = e.toInt32(getLowest(position));
+  Value to = e.toInt32(getHighest(position));
+  return {from, e.greatest(e.sub(to, from), 0)};
 }
 
 Value AttentionMasks::getLowest(Value position) {
@@ -53,9 +53,9 @@ Value AttentionMasks::getLowest(Value position) {
 }
 
 Value AttentionMasks::getHighest(Value position) {
-  if (!shape.causal && shape.window == 0)
+  if (!shape.causal)
     return keyLength;
-  Value key = e.add(position, shape.causal ? 1 : shape.window);
+  Value key = e.add(position, 1);
   return e.least(e.greatest(key, 0), keyLength);
 }
 
@@ -95,8 +95,8 @@ Fragments AttentionMasks::applyByElement(const Fragments &scores, Value start) {
   Fragments result = scores;
   for (auto [fragment, tileScores] : llvm::enumerate(result))
     for (int64_t half = 0; half < 2; ++half) {
-      Value own = e.sub(column, lowest[2 * fragment + half]);
-      Value count = visible[2 * fragment + half];
+      auto [from, count] = getVisible(2 * fragment + half);
+      Value own = e.sub(column, from);
       for (auto [tile, values] : llvm::enumerate(tileScores))
         for (int64_t side = 0; side < 2; ++side) {
           int64_t key = 8 * tile + side;

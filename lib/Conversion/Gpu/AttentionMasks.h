@@ -50,13 +50,14 @@ private:
   KernelEmitter &e;
   const AttentionShape &shape;
   const AttentionTiles &tiles;
-  Value keyLength, mask, warpKey, lane;
-  Value wholeFrom, wholeTo;                 ///< keys that all rows see
-  llvm::SmallVector<Value> lowest, visible; ///< first key and count, per row
-  llvm::SmallVector<Value> padding;         ///< words of 32 keys
+  Value keyLength, queryOffset, mask, warpKey, lane;
+  Value firstRow;           ///< of this lane, counted from the KV head's
+  Value wholeFrom, wholeTo; ///< keys that all rows see
+  llvm::SmallVector<Value> padding; ///< words of 32 keys
 
   Value getLowest(Value position);
   Value getHighest(Value position);
+  std::pair<Value, Value> getVisible(int64_t half);
   Fragments applyByElement(const Fragments &scores, Value start);
 };
 

@@ -114,22 +114,23 @@ void AttentionSoftmax::finish(SoftmaxState &state) {
     sum = e.sumOfQuad(sum);
 }
 
-void AttentionSoftmax::merge(SoftmaxState &state, const SoftmaxState &other) {
-  for (size_t row = 0; row < state.greatest.size(); ++row) {
-    Value before = state.greatest[row];
-    Value greatest = e.greatestf(before, other.greatest[row]);
-    Value shift = getShift(greatest);
-    Value factor = getPower(other.greatest[row], shift);
-    state.greatest[row] = greatest;
+void AttentionSoftmax::merge(SoftmaxState &state,
+                             function_ref<Value(int64_t)> other) {
+  int64_t rows = state.greatest.size(), next = 0;
+  SmallVector<Value> factors;
+  for (int64_t row = 0; row < rows; ++row) {
+    Value before = state.greatest[row], theirs = other(next++);
+    state.greatest[row] = e.greatestf(before, theirs);
+    Value shift = getShift(state.greatest[row]);
+    factors.push_back(getPower(theirs, shift));
     rescale(state, row, getPower(before, shift));
-    state.sum[row] = e.fma(other.sum[row], factor, state.sum[row]);
-    for (auto [tile, otherTile] :
-         llvm::zip_equal(state.outputs[row / 2], other.outputs[row / 2]))
-      for (size_t side = 0; side < 2; ++side) {
-        Value &value = tile[row % 2 * 2 + side];
-        value = e.fma(otherTile[row % 2 * 2 + side], factor, value);
-      }
   }
+  for (int64_t row = 0; row < rows; ++row)
+    state.sum[row] = e.fma(other(next++), factors[row], state.sum[row]);
+  for (auto [fragment, tiles] : llvm::enumerate(state.outputs))
+    for (auto &tile : tiles)
+      for (int64_t i = 0; i < 4; ++i)
+        tile[i] = e.fma(other(next++), factors[2 * fragment + i / 2], tile[i]);
 }
 
 SmallVector<Value> AttentionSoftmax::normalise(SoftmaxState &state) {

@@ -57,8 +57,9 @@ public:
   Fragments update(SoftmaxState &state, const Fragments &scores);
   /// Adds up the lanes of each row.
   void finish(SoftmaxState &state);
-  /// Takes in what another warp has of the same rows, both finished.
-  void merge(SoftmaxState &state, const SoftmaxState &other);
+  /// Takes in what another warp has of the same rows, both finished: `other`
+  /// gives number i of its state in one list.
+  void merge(SoftmaxState &state, llvm::function_ref<Value(int64_t i)> other);
   /// Divides the outputs by the sums and returns each row's log-sum-exp.
   llvm::SmallVector<Value> normalise(SoftmaxState &state);
 

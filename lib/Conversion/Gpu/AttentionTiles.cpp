@@ -23,6 +23,12 @@ static constexpr int64_t blocksOfCard = 128;
 /// The largest second and third extent of a grid.
 static constexpr int64_t gridLimit = 65535;
 static constexpr int64_t largestHead = 256;
+/// Registers of a thread, of 255, that may hold outputs, scores and queries.
+static constexpr int64_t accumulators = 144;
+/// Registers, and bytes of shared memory, of a multiprocessor (the least of
+/// sm_80, sm_90, sm_100); a block takes 1 KiB more than it asks for.
+static constexpr int64_t registerFile = 64 << 10;
+static constexpr int64_t sharedFile = 164 << 10;
 
 FailureOr<AttentionShape> AttentionShape::get(nn::AttentionOp op) {
   auto query = cast<RankedTensorType>(op.getQuery().getType());
@@ -84,16 +90,26 @@ AttentionTiles AttentionTiles::choose(const AttentionShape &shape) {
   tiles.fragments = isSmall && blocks >= blocksOfCard ? 2 : 1;
 
   tiles.keys = isWide ? 32 : 64;
-  while (tiles.getSharedBytes() > sharedBytes)
+  auto getRegisters = [&] {
+    return tiles.fragments * (tiles.paddedHead + tiles.getWarpKeys()) / 2;
+  };
+  while (tiles.getSharedBytes() > sharedBytes ||
+         (tiles.keys > 32 && getRegisters() > accumulators))
     tiles.keys /= 2;
   // A warp's keys are at least one step of the second product.
   int64_t leastKeys = isWide ? 8 : 16;
   while (tiles.getWarpKeys() < leastKeys)
     tiles.keyWarps /= 2;
-
-  // Registers of a thread: outputs, scores, then queries if they fit too.
-  int64_t perFragment = tiles.paddedHead / 2 + tiles.getWarpKeys() / 2;
   tiles.queriesInRegisters =
-      !isWide && tiles.fragments * (perFragment + tiles.paddedHead / 4) <= 160;
+      !isWide &&
+      getRegisters() + tiles.fragments * tiles.paddedHead / 4 <= accumulators;
+
+  // With what a thread needs beside them, generously.
+  int64_t registers = getRegisters() + (isWide ? 112 : 72);
+  if (tiles.queriesInRegisters)
+    registers += tiles.fragments * tiles.paddedHead / 4;
+  tiles.residentBlocks = std::max<int64_t>(
+      1, std::min(registerFile / (registers * tiles.getThreads()),
+                  sharedFile / (tiles.getSharedBytes() + 1024)));
   return tiles;
 }

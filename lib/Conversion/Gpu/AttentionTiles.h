@@ -22,7 +22,7 @@ struct AttentionShape {
   int64_t batch, queryLength, keyCapacity, queryHeads, keyHeads, headSize;
   mlir::Type type, maskType; ///< maskType is null without a mask
   bool causal;
-  int64_t window; ///< 0: none
+  int64_t window; ///< 0: none; only with causal
   double scale;
 
   /// Emits an error for what no kernel is generated for.
@@ -47,6 +47,9 @@ struct AttentionTiles {
   int64_t paddedHead; ///< head size in a multiple of 16
   int64_t pitch;      ///< bytes from row to row in shared memory
   bool queriesInRegisters;
+  /// Blocks that a multiprocessor should run at once. It is the bound that the
+  /// assembler takes for registers; left to itself it aims at more and spills.
+  int64_t residentBlocks;
 
   static AttentionTiles choose(const AttentionShape &shape);
 

@@ -217,6 +217,24 @@ Value KernelEmitter::greatestOfQuad(Value value) {
 // Control
 //===----------------------------------------------------------------------===//
 
+/// What the LLVM optimiser leaves alone in a loop; conversions hand attributes
+/// of its dialect on.
+static void annotate(scf::ForOp loop, bool keepsInvariants, bool isUnrolled) {
+  MLIRContext *context = loop.getContext();
+  auto isDisabled = BoolAttr::get(context, true);
+  LLVM::LoopUnrollAttr unroll;
+  LLVM::LoopLICMAttr invariants;
+  if (!isUnrolled)
+    unroll =
+        LLVM::LoopUnrollAttr::get(context, isDisabled, {}, {}, {}, {}, {}, {});
+  if (keepsInvariants)
+    invariants = LLVM::LoopLICMAttr::get(context, isDisabled, {});
+  loop->setAttr("loop_annotation",
+                LLVM::LoopAnnotationAttr::get(context, {}, {}, {}, unroll, {},
+                                              invariants, {}, {}, {}, {}, {},
+                                              {}, {}, {}, {}));
+}
+
 KernelEmitter::Values
 KernelEmitter::loop(Value from, Value to, int64_t step, ValueRange initial,
                     function_ref<Values(Value, ValueRange)> body) {
@@ -225,7 +243,19 @@ KernelEmitter::loop(Value from, Value to, int64_t step, ValueRange initial,
       [&](OpBuilder &, Location, Value index, ValueRange carried) {
         scf::YieldOp::create(builder, loc, body(index, carried));
       });
+  annotate(loop, /*keepsInvariants=*/true, /*isUnrolled=*/true);
   return Values(loop.getResults());
+}
+
+void KernelEmitter::keptLoop(Value from, Value to, int64_t step,
+                             function_ref<void(Value)> body) {
+  auto loop =
+      scf::ForOp::create(builder, loc, from, to, like(from, step), ValueRange(),
+                         [&](OpBuilder &, Location, Value index, ValueRange) {
+                           body(index);
+                           scf::YieldOp::create(builder, loc);
+                         });
+  annotate(loop, /*keepsInvariants=*/false, /*isUnrolled=*/false);
 }
 
 KernelEmitter::Values KernelEmitter::choose(Value condition,

@@ -103,9 +103,14 @@ public:
   Value sumOfQuad(Value value);
   Value greatestOfQuad(Value value);
 
-  /// Control. The bodies give what is carried, or the results.
+  /// Control. The bodies give what is carried, or the results. What a body
+  /// computes stays in the loop: moved out by the optimiser, it would take
+  /// registers in every iteration even where it is rarely used. A kept loop is
+  /// not unrolled.
   Values loop(Value from, Value to, int64_t step, mlir::ValueRange initial,
               llvm::function_ref<Values(Value, mlir::ValueRange)> body);
+  void keptLoop(Value from, Value to, int64_t step,
+                llvm::function_ref<void(Value)> body);
   Values choose(Value condition, llvm::function_ref<Values()> yes,
                 llvm::function_ref<Values()> no);
   void when(Value condition, llvm::function_ref<void()> body);
