@@ -15,7 +15,7 @@ import subprocess
 import sys
 import time
 
-NAMES = {"f32": "F32", "bf16": "BF16", "f16": "F16", "i64": "I64", "i32": "I32", "i8": "I8"}
+SIZES = {"F32": 4, "BF16": 2, "F16": 2, "I64": 8, "I32": 4, "I8": 1, "U8": 1, "BOOL": 1}
 
 
 def read_safetensors(path):
@@ -29,10 +29,12 @@ def read_safetensors(path):
 
 
 def write_safetensors(path, tensors):
-    """`tensors`: {name: (type, shape, bytes-like)}."""
+    """`tensors`: {name: (type, shape, bytes-like, or a function that makes them)}."""
     header, at = {}, 0
     for name, (kind, shape, data) in tensors.items():
-        size = memoryview(data).nbytes
+        size = SIZES[kind]
+        for extent in shape:
+            size *= extent
         header[name] = {"dtype": kind, "shape": list(shape), "data_offsets": [at, at + size]}
         at += size
     text = json.dumps(header).encode()
@@ -40,7 +42,8 @@ def write_safetensors(path, tensors):
     with open(path, "wb") as file:
         file.write(struct.pack("<Q", len(text)) + text)
         for _, _, data in tensors.values():
-            file.write(data)
+            file.write(data() if callable(data) else data)
+    return at
 
 
 def torch_bytes(torch, value):
@@ -130,7 +133,8 @@ def loads(name):
 class Pack:
     """The unpacked directory: programs, checkpoints, and what each is for."""
 
-    def __init__(self, root):
+    def __init__(self, root, scratch=None):
+        self.scratch = pathlib.Path(scratch) if scratch else None
         self.root = pathlib.Path(root).resolve()
         self.facts = json.loads((self.root / "pack.json").read_text())
         self.tp_run = self.root / "bin" / "tp-run"
@@ -154,7 +158,7 @@ class Pack:
 
     def weights(self, item):
         weights = item.get("weights", "random:1")
-        return weights if weights.startswith("random:") else self.root / weights
+        return weights if weights.startswith(("random:", "/")) else self.root / weights
 
     def run(self, item, *options, seconds=60, environment=None):
         return execute(self.command(item, *options), seconds,

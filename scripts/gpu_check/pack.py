@@ -23,6 +23,7 @@ import time
 
 from . import programs
 from .files import read_safetensors, write_safetensors
+from .shapes import facts_of
 
 LIMIT = 60 << 20
 GLIBC = ("libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "ld-linux", "linux-vdso")
@@ -176,27 +177,29 @@ class Packer:
                            {"kind": "kernel", "kernel": kernel, "dtype": dtype})
 
     def benchmarks(self):
-        config = self.source / LLAMA
-        self.llama(config, "llama-3-8b, 2048 tokens", 2048)
-        for degree in (2, 4, 8):
-            self.llama(config, f"llama-3-8b, 2048 tokens, TP={degree}", 2048, degree)
-        self.llama(config, "llama-3-8b, 128 tokens", 128)
-        short = self.root / "inputs" / "llama-4-layers.json"
-        facts = json.loads((config / "config.json").read_text())
-        short.write_text(json.dumps({**facts, "num_hidden_layers": 4}, indent=1))
-        self.llama(config, "llama-3-8b, 4 layers", 128, 1, "--layers", "4")
-        self.items[-1]["config"] = "inputs/llama-4-layers.json"
+        config = json.loads((self.source / LLAMA / "config.json").read_text())
+        tokens, mlp, large = (2048, 128), (16, 128, 4096, 11008), programs.LARGE
+        if self.options.few:
+            config.update(hidden_size=64, intermediate_size=96, num_attention_heads=8,
+                          num_key_value_heads=8, num_hidden_layers=2, vocab_size=128)
+            tokens, mlp = (32, 16), (2, 8, 32, 48)
+            large = {"swiglu": (1, 16, 64), "rotary": (1, 16, 4, 8)}
+        self.llama = facts_of(config, *tokens)
+        folder = self.root.parent / "llama"
+        folder.mkdir()
+        for path in (folder / "config.json", self.root / "inputs" / "llama.json"):
+            path.write_text(json.dumps(config, indent=1))
+        for which, degrees in (("prefill", (1, 2, 4, 8)), ("short", (1,))):
+            for degree in degrees:
+                self.compile({"kind": "benchmark", "name": f"llama, {which}, TP={degree}",
+                              "degree": degree}, folder, "--mesh", f"tp={degree}", "--seq",
+                             self.llama["tokens"][which], "--dtype", "bf16", "--logits", "last")
         for degree in (1, 2):
-            self.model(f"two-matrix MLP, TP={degree}", MLP,
-                       {"kind": "benchmark", "degree": degree})
-        for kernel, shape in programs.LARGE.items():
+            self.model(f"mlp, TP={degree}", mlp_text(*mlp), {"kind": "benchmark", "degree": degree})
+        for kernel, shape in large.items():
             self.model(f"{kernel}, bf16", programs.program(kernel, "bf16", [shape]).text("ones"),
                        {"kind": "row benchmark", "kernel": kernel, "dtype": "bf16",
                         "shape": shape})
-
-    def llama(self, config, name, tokens, degree=1, *more):
-        self.compile({"kind": "benchmark", "name": name, "degree": degree}, config, "--mesh",
-                     f"tp={degree}", "--seq", tokens, "--dtype", "bf16", "--logits", "last", *more)
 
     def finish(self):
         shutil.copy(pathlib.Path(__file__).parent.parent / "gpu-check", self.root)
@@ -206,7 +209,7 @@ class Packer:
                                 capture_output=True, text=True, check=False).stdout.strip()
         (self.root / "pack.json").write_text(json.dumps({
             "commit": commit, "target": self.options.target, "glibc": self.glibc,
-            "backend": "nccl" if self.device else "processes", "items": self.items}, indent=1))
+            "backend": "nccl" if self.device else "processes", "llama": self.llama, "items": self.items}, indent=1))
         output = self.options.output
         with tarfile.open(output, "w" if self.options.few else "w:xz") as archive:
             archive.add(self.root, "gpu-check")
@@ -219,14 +222,17 @@ class Packer:
         return 0
 
 
-MLP = """func.func @main(%x: tensor<16x128x4096xf32> {tp.name = "x"}) -> (tensor<16x128x4096xf32> {tp.name = "y"}) {
-  %w1 = tp.parameter "mlp.c_fc.weight" : tensor<11008x4096xf32>
-  %w2 = tp.parameter "mlp.c_proj.weight" : tensor<4096x11008xf32>
-  %a = nn.linear %x, %w1 : (tensor<16x128x4096xf32>, tensor<11008x4096xf32>) -> tensor<16x128x11008xf32>
-  %b = nn.silu %a : tensor<16x128x11008xf32>
-  %y = nn.linear %b, %w2 : (tensor<16x128x11008xf32>, tensor<4096x11008xf32>) -> tensor<16x128x4096xf32>
-  return %y : tensor<16x128x4096xf32>
-}
+def mlp_text(batch, tokens, hidden, feed):
+    x, a = f"tensor<{batch}x{tokens}x{hidden}xf32>", f"tensor<{batch}x{tokens}x{feed}xf32>"
+    w1, w2 = f"tensor<{feed}x{hidden}xf32>", f"tensor<{hidden}x{feed}xf32>"
+    return f"""func.func @main(%x: {x} {{tp.name = "x", tp.default = "ones"}}) -> ({x} {{tp.name = "y"}}) {{
+  %w1 = tp.parameter "mlp.c_fc.weight" : {w1}
+  %w2 = tp.parameter "mlp.c_proj.weight" : {w2}
+  %a = nn.linear %x, %w1 : ({x}, {w1}) -> {a}
+  %b = nn.silu %a : {a}
+  %y = nn.linear %b, %w2 : ({a}, {w2}) -> {x}
+  return %y : {x}
+}}
 """
 
 
@@ -243,9 +249,9 @@ def pack(options, source):
             options.fixtures = ["llama-gqa"]
         packer.fixtures()
         packer.kernels()
+        packer.benchmarks()
         if not options.few:
             packer.minilm()
-            packer.benchmarks()
         packer.compile_all()
         packer.runtime()
         return packer.finish()

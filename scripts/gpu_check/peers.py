@@ -9,22 +9,7 @@ the fastest attention that PyTorch has, and the rate of a plain copy.
 
 import statistics
 
-
-class Shape:
-    """Llama-3-8B, and what one of `ranks` ranks computes of it."""
-    hidden, feed, heads, kv_heads, size, layers, vocabulary = 4096, 14336, 32, 8, 128, 32, 128256
-
-    def __init__(self, tokens, ranks=1, layers=None):
-        self.tokens, self.ranks = tokens, ranks
-        self.layers = layers or Shape.layers
-        self.heads, self.kv_heads = Shape.heads // ranks, max(1, Shape.kv_heads // ranks)
-        self.feed, self.vocabulary = Shape.feed // ranks, Shape.vocabulary // ranks
-
-    def products(self):
-        """(outputs, inputs) of the matrix products of a layer."""
-        h, q, kv = self.hidden, self.heads * self.size, self.kv_heads * self.size
-        return {"q": (q, h), "k": (kv, h), "v": (kv, h), "o": (h, q), "gate": (self.feed, h),
-                "up": (self.feed, h), "down": (h, self.feed)}
+from . import programs
 
 
 def seconds(torch, work, rounds=10):
@@ -59,7 +44,7 @@ def random(torch, *shape, dtype=None):
     return torch.randn(shape, device="cuda", dtype=dtype or torch.bfloat16) * 0.02
 
 
-class Llama:
+class Model:
     def __init__(self, torch, shape):
         self.torch, self.shape = torch, shape
         self.layers = []
@@ -140,6 +125,22 @@ def attention_seconds(torch, shape):
             if best is None or took < best[0]:
                 best = took, f"{backend.name}{', KV repeated before' if repeated else ''}"
     return best
+
+
+def row_seconds(torch, kernel, program, shape, element):
+    """torch.compile's kernel for PyTorch's definition, on the same shapes and types."""
+    values = programs.random_inputs(program.inputs, torch, "cuda")
+    kind = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}[element]
+
+    def work(inputs):
+        return {name: value.to(kind) for name, value in
+                programs.reference(kernel, torch, inputs, 0, shape).items()}
+    compiled = torch.compile(work)
+    with torch.no_grad():
+        took = seconds(torch, lambda: compiled(values))
+    values.clear()
+    torch.cuda.empty_cache()
+    return took
 
 
 def copy_rate(torch, size=1 << 30):

@@ -19,6 +19,13 @@ def tensor(shape, element):
     return "tensor<" + "x".join(map(str, shape)) + f"x{element}>"
 
 
+def elements(shape):
+    count = 1
+    for size in shape:
+        count *= size
+    return count
+
+
 class Program:
     """The text of a function, its inputs {name: (shape, element type)} and outputs."""
 

@@ -27,7 +27,8 @@ STEPS = [
     ("fixtures", correctness.fixtures, 100),
     ("MiniLM", correctness.minilm, 40),
     ("lost rank", correctness.lost_rank, 40),
-    ("prefill of Llama-3-8B", benchmarks.prefill, 110),
+    ("checkpoint for what follows", benchmarks.checkpoint, 60),
+    ("prefill of Llama-3-8B", benchmarks.prefill, 100),
     ("row kernels", benchmarks.rows, 60),
     ("launch overhead", benchmarks.launch, 40),
     ("one rank's share", benchmarks.shares, 50),
@@ -37,9 +38,9 @@ STEPS = [
 ]
 
 
-def run_step(root, name, path, seconds):
+def run_step(root, scratch, name, path, seconds):
     """In the process of one step."""
-    pack, lock = Pack(root), threading.Lock()
+    pack, lock = Pack(root, scratch), threading.Lock()
 
     def record(**result):
         with lock, open(path, "a", encoding="utf-8") as file:
@@ -71,6 +72,11 @@ def describe(result):
 
 
 def run(root, output, seconds, only):
+    with tempfile.TemporaryDirectory(prefix="gpu-check-") as scratch:
+        return run_steps(root, scratch, output, seconds, only)
+
+
+def run_steps(root, scratch, output, seconds, only):
     start = time.monotonic()
     report = {"date": time.strftime("%Y-%m-%d %H:%M:%S %z"), "steps": {},
               "pack": {k: v for k, v in Pack(root).facts.items() if k != "items"}}
@@ -84,13 +90,12 @@ def run(root, output, seconds, only):
             print(f"{name}: not run, no time left", flush=True)
             continue
         limit = min(limit, left - 2)
-        with tempfile.TemporaryDirectory() as directory:
-            path = pathlib.Path(directory) / "results"
-            path.touch()
-            began = time.monotonic()
-            result = execute([sys.executable, script, "step", root, name, path, f"{limit - 3:.0f}"],
-                             limit)
-            results = [json.loads(line) for line in path.read_text().splitlines()]
+        path = pathlib.Path(scratch) / "results"
+        path.write_text("")
+        began = time.monotonic()
+        result = execute([sys.executable, script, "step", root, scratch, name, path,
+                          f"{limit - 3:.0f}"], limit)
+        results = [json.loads(line) for line in path.read_text().splitlines()]
         ended = "" if result.code == 0 else "out of time" if result.code == 124 else "failed"
         status = judge(results, ended)
         report["steps"][name] = {"status": status, "results": results,
