@@ -12,6 +12,7 @@
 
 #include "RandomCollective.h"
 
+#include "../collectives/Backends.h"
 #include "../collectives/DeviceWorld.h"
 #include "../collectives/nccl/NcclHub.h"
 #include "../collectives/processes/SegmentChannel.h"
@@ -48,14 +49,37 @@ struct Ended {
   std::string err;
 };
 
-Status become(int64_t rank, Segment segment, const Manifest &manifest,
-              double timeout, const Body &body) {
+/// How the ranks talk beside NCCL: memory, or TCP as on several hosts.
+enum class Beside { Memory, Tcp };
+
+Expected<std::unique_ptr<SideChannel>>
+meet(int64_t rank, Segment segment, double timeout, Beside beside, int port) {
   Place place;
   place.rank = place.localRank = rank;
   place.ranks = place.localRanks = segment.ranks();
-  TPRT_TRY(checkDevices(place.ranks, false));
-  NcclHub hub(std::make_unique<SegmentChannel>(
-      std::move(segment), place, SideChannel::Options{timeout, describe}));
+  SideChannel::Options options{timeout, describe};
+  if (beside == Beside::Memory)
+    return std::unique_ptr<SideChannel>(
+        std::make_unique<SegmentChannel>(std::move(segment), place, options));
+  place.localRank = 0;
+  place.localRanks = 1;
+  place.starter = place.source = "a test";
+  place.hosts = "a test says so";
+  place.job = place.token = std::to_string(getppid());
+  place.addresses = {"127.0.0.1"};
+  place.ports = {port};
+  setenv("NCCL_HOSTID", std::to_string(rank).c_str(), 1);
+  return connectRanks(place, options);
+}
+
+Status
+become(int64_t rank, const Manifest &manifest, const Body &body,
+       const std::function<Expected<std::unique_ptr<SideChannel>>()> &channel) {
+  TPRT_TRY(checkDevices(manifest.mesh.size(), false));
+  auto side = channel();
+  if (!side)
+    return side.status();
+  NcclHub hub(std::move(*side));
   auto world = hub.world(rank);
   auto *device = dynamic_cast<DeviceWorld *>(world.get());
   const Driver &cuda = **Driver::get();
@@ -76,7 +100,9 @@ Status become(int64_t rank, Segment segment, const Manifest &manifest,
 /// Runs the body in a process per rank.
 std::vector<Ended>
 onRanks(const Manifest &manifest, const Body &body, double timeout = 30,
-        const std::function<void(const std::vector<pid_t> &)> &meanwhile = {}) {
+        const std::function<void(const std::vector<pid_t> &)> &meanwhile = {},
+        Beside beside = Beside::Memory) {
+  int port = 20000 + int(getpid() % 20000);
   int64_t ranks = manifest.mesh.size();
   TemporaryDirectory directory;
   Segment segment = std::move(*Segment::create(ranks, 0));
@@ -92,7 +118,9 @@ onRanks(const Manifest &manifest, const Body &body, double timeout = 30,
            {"TPRT_CUDA_LIBRARY", "TPRT_NCCL_LIBRARY", "TPRT_CUBLASLT_LIBRARY"})
         setenv(name, TP_FAKE_CUDA, 1);
       setenv("TP_FAKE_CUDA_SEED", std::to_string(rank + 1).c_str(), 1);
-      Status status = become(rank, std::move(segment), manifest, timeout, body);
+      Status status = become(rank, manifest, body, [&] {
+        return meet(rank, std::move(segment), timeout, beside, port);
+      });
       if (!status.ok())
         std::fprintf(stderr, "%s\n", status.message().c_str());
       std::fflush(nullptr);
@@ -320,6 +348,31 @@ TEST(Nccl, KilledRankIsNamed) {
                            ": rank 1 is lost: its process ended; it was last "
                            "seen after entry 0 layer 19; rank ",
                            r, " was in entry 0 layer 20\n"));
+  }
+}
+
+TEST(Nccl, KilledRankIsNamedOverTcp) {
+  Manifest manifest = oneSum(3);
+  auto ends = onRanks(
+      manifest,
+      [&](Rank &self) {
+        return sumForEver(self, manifest, 20, [] {
+          usleep(500'000); // the others are in the sum, and have heard of this
+          raise(SIGKILL);
+        });
+      },
+      30, {}, Beside::Tcp);
+  EXPECT_TRUE(WIFSIGNALED(ends[1].status));
+  for (int64_t r : {0, 2}) {
+    EXPECT_EQ(WEXITSTATUS(ends[r].status), 3);
+    EXPECT_NE(ends[r].err.find("rank 1 is lost: "), std::string::npos)
+        << ends[r].err;
+    EXPECT_NE(
+        ends[r].err.find(detail::join("it was last seen after entry 0 layer "
+                                      "19; rank ",
+                                      r, " was in entry 0 layer 20\n")),
+        std::string::npos)
+        << ends[r].err;
   }
 }
 

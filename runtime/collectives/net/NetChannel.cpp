@@ -134,7 +134,7 @@ void NetChannel::beat() {
     return;
   nextBeat = Clock::now() + kBeat;
   const Position &mine = positions[rank()];
-  std::string frame = encode(Beat{mine.site(), mine.calls, mine.inside});
+  std::string frame = encode(Beat{mine.site(), mine.calls, mine.isInside()});
   for (int64_t i = first(); i < last(); ++i)
     // Whoever gets other bytes sees by them that this rank is alive.
     if (!peers[i].connection.sending())
