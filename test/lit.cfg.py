@@ -1,6 +1,7 @@
 # How lit runs the tests: every .mlir, .test and .py file outside Inputs,
 # fixtures and Unit is a shell test with our tools and LLVM's on the PATH.
 import os
+import shutil
 import sys
 
 import lit.formats
@@ -20,6 +21,9 @@ config.substitutions.append(("%fixtures", os.path.join(config.tp_source_dir, "te
 config.substitutions.append(("%tp_source", config.tp_source_dir))
 config.substitutions.append(("%tp_bin", config.tp_bin_dir))
 config.substitutions.append(("%python", sys.executable))
+# Where the compiler looks for CUDA's assembler.
+if shutil.which("ptxas") or os.path.exists("/usr/local/cuda/bin/ptxas"):
+    config.available_features.add("ptxas")
 if config.has_emulator:
     config.available_features.add("emulator")
 if os.path.exists(os.path.join(config.tp_bin_dir, os.pardir, "lib", "libtp-fake-cuda.so")):
