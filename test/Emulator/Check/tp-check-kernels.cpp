@@ -52,14 +52,14 @@ struct Program {
 /// A shared object of emulated kernels, open while in scope.
 class OpenKernels {
 public:
-  static llvm::Expected<std::unique_ptr<OpenKernels>> make(llvm::Module &module,
-                                                           uint64_t ptxHash) {
+  static llvm::Expected<std::unique_ptr<OpenKernels>>
+  make(llvm::Module &module, uint64_t ptxHash, bool checked = true) {
     auto kernels = std::make_unique<OpenKernels>();
     if (std::error_code error = llvm::sys::fs::createTemporaryFile(
             "tp-emulated", "so", kernels->path))
       return llvm::createStringError("cannot write a temporary file: " +
                                      error.message());
-    if (llvm::Error error = rewriteKernels(module, ptxHash, /*checked=*/true))
+    if (llvm::Error error = rewriteKernels(module, ptxHash, checked))
       return std::move(error);
     if (llvm::Error error = linkKernels(module, kernels->path))
       return std::move(error);
@@ -84,7 +84,7 @@ public:
       : program(program), numSeeds(numSeeds), strict(strict) {}
 
   /// Runs every call; returns false if a kernel is wrong.
-  bool checkAll();
+  bool checkAll(bool checked);
   /// Makes `fault` wherever it can be made; returns false if a kernel has
   /// places that are reached and none (strictly: not each) was noticed.
   bool breakAll(Fault fault);
@@ -181,8 +181,21 @@ static LogicalResult compile(Program &program) {
   return success();
 }
 
+/// Makes one element of each row stand out, so that a sum without its lane is
+/// another sum, whatever the type.
+static void addSpikes(Tensor &tensor) {
+  if (!tensor.getElementType().isFloat() || tensor.getRank() == 0)
+    return;
+  int64_t width = tensor.getShape().back();
+  for (int64_t row = 0; width && row * width < tensor.getNumElements(); ++row) {
+    int64_t at = row * width + (7 * row + width / 3) % width;
+    double factor = 4 * std::sqrt(double(width));
+    tensor.setFloat(at, tensor.getFloat(at) * factor);
+  }
+}
+
 static LogicalResult build(Program &program, const tp::StageOptions &options,
-                           uint64_t seed) {
+                           uint64_t seed, bool hasSpikes) {
   ModuleOp module = *program.module;
   // The inputs are the one-device program's.
   llvm::MapVector<StringRef, SmallVector<Tensor>> inputs;
@@ -192,6 +205,8 @@ static LogicalResult build(Program &program, const tp::StageOptions &options,
     auto made = tp::makeInputs(function, seed);
     if (failed(made))
       return failure();
+    if (hasSpikes)
+      llvm::for_each(*made, addSpikes);
     inputs[function.getSymNameAttr().getValue()] = std::move(*made);
   }
   if (!isScheduled(module) && failed(schedule(module, options)))
@@ -289,10 +304,10 @@ parse(const Program &program, llvm::LLVMContext &context) {
       llvm::MemoryBufferRef(program.bitcode, "kernels.bc"), context);
 }
 
-bool Checker::checkAll() {
+bool Checker::checkAll(bool checked) {
   llvm::LLVMContext context;
   auto module = llvm::cantFail(parse(program, context));
-  auto kernels = OpenKernels::make(*module, program.ptxHash);
+  auto kernels = OpenKernels::make(*module, program.ptxHash, checked);
   if (!kernels) {
     refuse(llvm::toString(kernels.takeError()));
     return false;
@@ -412,6 +427,13 @@ int main(int argc, char **argv) {
   cl::opt<bool> strict(
       "all", cl::desc("Expect that every fault is noticed, not one per kernel"),
       cl::cat(category));
+  cl::opt<bool> spikes(
+      "spikes", cl::desc("Inputs in which one element of each row stands out"),
+      cl::cat(category));
+  cl::opt<bool> noChecks("no-checks",
+                         cl::desc("Compare results only; memory accesses are "
+                                  "not checked"),
+                         cl::cat(category));
   tp::ImportFlags flags(category);
   cl::HideUnrelatedOptions(category);
   if (!cl::ParseCommandLineOptions(argc, argv,
@@ -424,6 +446,8 @@ int main(int argc, char **argv) {
     return 2;
   if (strict && faults.empty())
     return refuse("--all goes with --break");
+  if (noChecks && !faults.empty())
+    return refuse("--no-checks goes without --break");
   if (seeds == 0)
     return refuse("for the --seeds option: expected at least 1, got 0");
   SmallVector<Fault> chosen;
@@ -450,12 +474,12 @@ int main(int argc, char **argv) {
   tp::StageOptions options;
   options.mesh = mesh;
   options.plan = plan;
-  if (!program.module || failed(build(program, options, dataSeed)))
+  if (!program.module || failed(build(program, options, dataSeed, spikes)))
     return 2;
   Checker checker(program, seeds, strict);
   bool isRight = true;
   if (chosen.empty())
-    isRight = checker.checkAll();
+    isRight = checker.checkAll(!noChecks);
   for (Fault fault : chosen)
     isRight &= checker.breakAll(fault);
   return isRight ? 0 : 1;

@@ -223,7 +223,7 @@ void Rewriter::replaceShared(GlobalVariable &variable, uint64_t offset) {
 void Rewriter::checkAccess(Instruction &instruction, Value *pointer, Type *type,
                            Kind kind) {
   const Value *object = getUnderlyingObject(pointer, 0);
-  if (!checked || isa<AllocaInst, GlobalVariable>(object))
+  if (!checked || isa<AllocaInst>(object))
     return;
   builder.SetInsertPoint(&instruction);
   Space space = pointer->getType()->getPointerAddressSpace() == sharedSpace

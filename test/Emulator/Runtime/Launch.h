@@ -137,6 +137,7 @@ public:
   char *shared() { return arena.base; }
 
 private:
+  int32_t tellFindings() const;
   // Scheduler.cpp and Sync.cpp
   static void enterThread();
   void runBlock();
@@ -181,10 +182,11 @@ private:
   std::vector<std::vector<Readers>> moreReaders;
   uint64_t accesses = 0, accessLimit;
   std::set<std::pair<std::string, std::string>> seen;
-  int32_t findings = 0;
+  /// Told when the launch is over: a fiber's stack is small.
+  std::vector<std::string> findings;
 };
 
-extern thread_local Launch *current;
+extern thread_local Launch *current [[gnu::tls_model("initial-exec")]];
 
 /// What tpEmulatorSetAccessLimit set.
 uint64_t getAccessLimit();

@@ -30,9 +30,14 @@ void Launch::find(const char *kind, Site site, const char *format, ...) {
   std::string text = std::string("kernel ") + kernel.name + ": " + kind + ": " +
                      details + "; block " + nameIndex(blockIndex) + " thread " +
                      nameIndex(thread().index) + " at [" + site + "]";
-  ++findings;
-  if (report)
-    report(reportContext, text.c_str());
-  else
-    fprintf(stderr, "emulator: %s\n", text.c_str());
+  findings.push_back(text);
+}
+
+int32_t Launch::tellFindings() const {
+  for (const std::string &text : findings)
+    if (report)
+      report(reportContext, text.c_str());
+    else
+      fprintf(stderr, "emulator: %s\n", text.c_str());
+  return findings.size();
 }

@@ -18,7 +18,8 @@
 
 using namespace tp::emulator;
 
-thread_local Launch *tp::emulator::current = nullptr;
+thread_local Launch *tp::emulator::current [[gnu::tls_model("initial-exec")]] =
+    nullptr;
 
 /// The stacks of this host thread; it runs one launch at a time.
 static Stacks &getStacks() {
@@ -180,5 +181,5 @@ int32_t Launch::run() {
     if (over)
       break;
   }
-  return findings;
+  return tellFindings();
 }
