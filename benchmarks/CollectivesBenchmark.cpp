@@ -1,12 +1,14 @@
-//===- CollectivesBenchmark.cpp - processes beside threads ----------------===//
+//===- CollectivesBenchmark.cpp - processes, threads and MPI --------------===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The time of a collective over rank processes against the same over rank
-// threads, with buffers that the runtime allocated as it does for arenas.
-// Several runs of each in turn; the fastest tenth of the calls of the best run
-// counts, as machines are rarely idle.
+// The time of a collective over rank processes beside the same over rank
+// threads and in OpenMPI's own collectives, with buffers that the runtime
+// allocated as it does for arenas. Several runs of each in turn; the fastest
+// tenth of the calls of the best run counts, as machines are rarely idle.
+//
+// usage: tprt-collectives-bench [RANKS [RUNS]]
 //
 //===----------------------------------------------------------------------===//
 
@@ -68,6 +70,7 @@ double inProcess(Body body) {
   int ends[2];
   if (pipe(ends) != 0)
     std::abort();
+  std::fflush(nullptr);
   if (fork() == 0) {
     double result = body();
     if (write(ends[1], &result, sizeof(result)) != sizeof(result))
@@ -123,13 +126,45 @@ double overProcesses(int64_t ranks, const Collective &entry, int rounds) {
   return result;
 }
 
+/// One line of the table.
+struct Case {
+  Collective collective;
+  int64_t bytes;
+  int rounds;
+  double threads = 1e9, processes = 1e9, mpi = 1e9;
+};
+
+/// All cases in MPI; false where there is none.
+bool overMpi(int64_t ranks, std::vector<Case> &cases) {
+#ifdef TPRT_BENCH_MPI
+  std::string command = detail::join(
+      "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun "
+      "--oversubscribe -n ",
+      ranks, " ", TPRT_BENCH_MPI);
+  for (const Case &c : cases)
+    command += detail::join(" ", kindName(c.collective.kind), " ", c.bytes, " ",
+                            c.rounds);
+  FILE *pipe = popen(command.c_str(), "r");
+  bool good = pipe != nullptr;
+  for (Case &c : cases) {
+    double seconds = 0;
+    good = good && std::fscanf(pipe, "%lf", &seconds) == 1;
+    if (good)
+      c.mpi = std::min(c.mpi, seconds);
+  }
+  return pipe && pclose(pipe) == 0 && good;
+#else
+  (void)ranks, (void)cases;
+  return false;
+#endif
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
   int64_t ranks = argc > 1 ? std::max(1, std::atoi(argv[1])) : 2;
-  std::printf("%ld ranks; microseconds of a call over threads and over "
-              "processes, and their ratio\n",
-              long(ranks));
+  int runs = argc > 2 ? std::max(1, std::atoi(argv[2])) : 5;
+  std::vector<Case> cases;
   for (CollectiveKind kind :
        {CollectiveKind::AllReduce, CollectiveKind::AllGather,
         CollectiveKind::ReduceScatter})
@@ -144,15 +179,38 @@ int main(int argc, char **argv) {
                                                              : count};
       int rounds =
           int(std::clamp<int64_t>((int64_t(256) << 20) / bytes, 9, 4001));
-      double threads = 1e9, processes = 1e9;
-      for (int n = 0; n < 5; ++n) {
-        threads = std::min(threads, overThreads(ranks, c, rounds));
-        processes = std::min(processes, overProcesses(ranks, c, rounds));
-      }
-      std::printf("%-14s %8ld bytes  %10.1f  %10.1f  %.2f\n", kindName(kind),
-                  long(bytes), threads * 1e6, processes * 1e6,
-                  processes / threads);
-      std::fflush(stdout);
+      cases.push_back({c, bytes, rounds});
     }
+  bool mpi = true;
+  for (int n = 0; n < runs; ++n) {
+    mpi = mpi && overMpi(ranks, cases);
+    for (Case &c : cases) {
+      c.threads =
+          std::min(c.threads, overThreads(ranks, c.collective, c.rounds));
+      c.processes =
+          std::min(c.processes, overProcesses(ranks, c.collective, c.rounds));
+    }
+  }
+  std::printf("%ld ranks, f32, best of %d runs; microseconds of a call%s\n"
+              "                                  threads  processes    OpenMPI"
+              "  processes/threads  OpenMPI/processes\n",
+              long(ranks), runs,
+              mpi ? "" : "; OpenMPI was not found or did not run");
+  double worst = 0, least = 1e9;
+  for (const Case &c : cases) {
+    double toThreads = c.processes / c.threads, toMpi = c.mpi / c.processes;
+    worst = std::max(worst, toThreads);
+    least = std::min(least, toMpi);
+    std::printf("%-14s %8ld bytes  %10.1f %10.1f", kindName(c.collective.kind),
+                long(c.bytes), c.threads * 1e6, c.processes * 1e6);
+    if (mpi)
+      std::printf(" %10.1f  %17.2f  %17.2f\n", c.mpi * 1e6, toThreads, toMpi);
+    else
+      std::printf(" %10s  %17.2f\n", "-", toThreads);
+  }
+  std::printf("processes/threads at most %.2f (bound 1.3)", worst);
+  if (mpi)
+    std::printf("; OpenMPI/processes at least %.2f (must be above 1)", least);
+  std::printf("\n");
   return 0;
 }

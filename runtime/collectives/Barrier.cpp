@@ -21,7 +21,9 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr int kSpins = 2000, kYields = 50;
+/// Looks, a few microseconds in all, between two yields: a rank must not keep a
+/// core that the one it waits for needs.
+constexpr int kSpins = 100, kYields = 50;
 constexpr long kSleepNanoseconds = 20'000'000;
 
 static_assert(sizeof(std::atomic<uint32_t>) == 4);
@@ -52,14 +54,12 @@ Barrier::Result Barrier::arrive(int64_t ranks, const Options &options) {
   auto passed = [&] {
     return generation.load(std::memory_order_acquire) != mine;
   };
-  for (int i = 0; i < (options.crowded ? 1 : kSpins); ++i) {
-    if (passed())
-      return Result::Passed;
-    __builtin_ia32_pause();
-  }
   for (int i = 0; i < kYields; ++i) {
-    if (passed())
-      return Result::Passed;
+    for (int k = 0; k < (options.crowded ? 1 : kSpins); ++k) {
+      if (passed())
+        return Result::Passed;
+      __builtin_ia32_pause();
+    }
     std::this_thread::yield();
   }
   auto start = Clock::now();

@@ -330,6 +330,9 @@ Expected<std::unique_ptr<Hub>> tprt::makeMpiHub(const HubOptions &options) {
   Place place = *options.place;
   std::optional<net::Listener> listener;
   if (started) {
+    // When OpenMPI hears of a lost rank it ends the others; the side channel
+    // has to say first which one that was.
+    setenv("OMPI_MCA_opal_abort_delay", "2", 0);
     int64_t rank = 0, size = 1;
     TPRT_TRY(mpi->check(mpi->table->initialize(&rank, &size), "start"));
     if (size == 1 && place.ranks > 1)

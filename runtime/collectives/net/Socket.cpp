@@ -121,51 +121,53 @@ static void prepare(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
+/// Listens on one port of one family; 0 or the error.
+static int listenOn(Listener &listener, int family, int port, bool loopback) {
+  listener.socket =
+      Connection(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!listener.socket.open())
+    return errno;
+  int on = 1, off = 0, fd = listener.socket.fd;
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  union {
+    sockaddr any;
+    sockaddr_in v4;
+    sockaddr_in6 v6;
+  } address{};
+  socklen_t length;
+  if (family == AF_INET6) {
+    // One socket for IPv4 too.
+    setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
+    address.v6.sin6_family = AF_INET6;
+    address.v6.sin6_addr = in6addr_any;
+    address.v6.sin6_port = htons(uint16_t(port));
+    length = sizeof(address.v6);
+  } else {
+    address.v4.sin_family = AF_INET;
+    address.v4.sin_addr.s_addr = htonl(loopback ? INADDR_LOOPBACK : INADDR_ANY);
+    address.v4.sin_port = htons(uint16_t(port));
+    length = sizeof(address.v4);
+  }
+  if (bind(fd, &address.any, length) != 0 || ::listen(fd, 1024) != 0)
+    return errno;
+  getsockname(fd, &address.any, &length);
+  listener.port =
+      ntohs(family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
+  return 0;
+}
+
 Expected<Listener> net::listen(const std::vector<int> &ports, bool loopback) {
   std::vector<int> tries = ports.empty() ? std::vector<int>{0} : ports;
   int error = 0;
   for (int port : tries) {
-    Listener listener{
-        Connection(
-            socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0)),
-        port};
-    sockaddr_storage address{};
-    socklen_t length;
-    // One socket for IPv4 and IPv6, where there is IPv6.
-    if (listener.socket.open() && !loopback) {
-      int off = 0;
-      setsockopt(listener.socket.fd, IPPROTO_IPV6, IPV6_V6ONLY, &off,
-                 sizeof(off));
-      auto &v6 = reinterpret_cast<sockaddr_in6 &>(address);
-      v6.sin6_family = AF_INET6;
-      v6.sin6_addr = in6addr_any;
-      v6.sin6_port = htons(uint16_t(port));
-      length = sizeof(v6);
-    } else {
-      listener.socket = Connection(
-          socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-      auto &v4 = reinterpret_cast<sockaddr_in &>(address);
-      v4.sin_family = AF_INET;
-      v4.sin_addr.s_addr = htonl(loopback ? INADDR_LOOPBACK : INADDR_ANY);
-      v4.sin_port = htons(uint16_t(port));
-      length = sizeof(v4);
-    }
-    int on = 1;
-    setsockopt(listener.socket.fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-    if (!listener.socket.open() ||
-        bind(listener.socket.fd, reinterpret_cast<sockaddr *>(&address),
-             length) != 0 ||
-        ::listen(listener.socket.fd, 1024) != 0) {
-      error = errno;
-      continue;
-    }
-    getsockname(listener.socket.fd, reinterpret_cast<sockaddr *>(&address),
-                &length);
-    listener.port =
-        ntohs(address.ss_family == AF_INET6
-                  ? reinterpret_cast<sockaddr_in6 &>(address).sin6_port
-                  : reinterpret_cast<sockaddr_in &>(address).sin_port);
-    return listener;
+    Listener listener;
+    error =
+        loopback ? EAFNOSUPPORT : listenOn(listener, AF_INET6, port, loopback);
+    // Where there is no IPv6.
+    if (error != 0 && error != EADDRINUSE)
+      error = listenOn(listener, AF_INET, port, loopback);
+    if (error == 0)
+      return listener;
   }
   std::string list;
   for (int port : tries)

@@ -16,6 +16,11 @@
 
 using namespace tprt;
 
+/// MADV_COLLAPSE, since Linux 6.1: huge pages also where the system gives none
+/// to shared memory by itself. With small ones, sums of large buffers take up
+/// to twice as long as over threads.
+constexpr int kCollapse = 25;
+
 ProcessHub::ProcessHub(Segment shared, const Place &place,
                        const SideChannel::Options &options)
     : side(std::move(shared), place, options), segment(side.memory()) {
@@ -54,8 +59,10 @@ Expected<Buffer> ProcessHub::allocate(int64_t rank, int64_t bytes) {
                          segment.regionBytes(), " bytes planned");
   used = begin + size;
   char *data = segment.region(rank) + begin;
-  if (page == kHugePage)
+  if (page == kHugePage) {
     madvise(data, size, MADV_HUGEPAGE);
+    madvise(data, size, kCollapse);
+  }
   return Buffer::borrow(data, size);
 }
 

@@ -23,6 +23,7 @@ using namespace tprt;
 namespace {
 constexpr uint64_t kMagic = 0x3230454d48535054; // "TPSHME02"
 constexpr int64_t kGroups = 4096, kPage = 4096, kMessage = 2048;
+constexpr int64_t kHugePage = int64_t(2) << 20;
 enum : uint32_t { kEmpty, kWriting, kReady };
 } // namespace
 
@@ -59,7 +60,7 @@ struct Layout {
     positions = records + ranks * int64_t(sizeof(RankRecord));
     groups = positions + ranks * int64_t(sizeof(Position));
     mail = alignUp(groups + kGroups * group, kPage);
-    regions = alignUp(mail + ranks * Segment::kMailBytes, int64_t(2) << 20);
+    regions = alignUp(mail + ranks * Segment::kMailBytes, kHugePage);
   }
   int64_t records, positions, groups, mail, regions;
 };
@@ -79,12 +80,24 @@ Segment::Header &Segment::header() const {
 }
 
 Status Segment::map(Segment &segment, int fd, uint64_t bytes) {
-  void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                      MAP_SHARED | MAP_NORESERVE, fd, 0);
+  // At a multiple of a huge page, so that huge pages of the file can be mapped
+  // as such.
+  void *space = mmap(nullptr, bytes + kHugePage, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  char *start = nullptr;
+  void *memory = MAP_FAILED;
+  if (space != MAP_FAILED) {
+    start = reinterpret_cast<char *>(alignUp(int64_t(space), kHugePage));
+    munmap(space, size_t(start - static_cast<char *>(space)));
+    munmap(start + bytes,
+           size_t(static_cast<char *>(space) + kHugePage - start));
+    memory = mmap(start, bytes, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0);
+  }
   if (memory == MAP_FAILED)
     return userError("cannot map ", bytes,
                      " bytes of shared memory: ", std::strerror(errno));
-  segment.data = static_cast<char *>(memory);
+  segment.data = start;
   segment.bytes = bytes;
   return {};
 }
@@ -94,7 +107,7 @@ Expected<Segment> Segment::create(int64_t ranks, int64_t regionBytes) {
   segment.file = memfd_create("tprt-ranks", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   if (segment.file < 0)
     return userError("cannot make shared memory: ", std::strerror(errno));
-  regionBytes = alignUp(regionBytes, int64_t(2) << 20);
+  regionBytes = alignUp(regionBytes, kHugePage);
   Layout layout(ranks, sizeof(Header), GroupRecord::size(ranks));
   uint64_t bytes = uint64_t(layout.regions) + uint64_t(ranks * regionBytes);
   if (ftruncate(segment.file, off_t(bytes)) != 0)
