@@ -28,10 +28,9 @@ F16_FACTOR = 0.5      # of the same: f16 has three more bits
 MINILM_TOLERANCE = {"f32": 1e-5, "bf16": 4e-3, "f16": 6e-4}
 # Of the largest value: what f32 leaves; up to four roundings on the way.
 KERNEL_TOLERANCE = {"f32": 2e-5, "bf16": 2 ** -7, "f16": 2 ** -10}
-AT_ONCE = 6
 
 
-def deadline_loop(items, record, seconds, work, at_once=AT_ONCE):
+def deadline_loop(items, record, seconds, work, at_once=6):
     """work(item) for all, several at once; those left over at the end are recorded."""
     end = time.monotonic() + seconds
 
@@ -108,14 +107,18 @@ def fixture(pack, item, record, seconds, environment=None):
 
 def two_on_one(pack, record, seconds):
     """Two processes with their own NCCL_HOSTID on one card: unproven until it runs."""
-    items = [i for i in pack.items("fixture") if i["degree"] == 2 and i["dtype"] == "f32"]
-    for item in items[:1]:
-        log = tempfile.mktemp()
-        fixture(pack, item, record, seconds, {"NCCL_DEBUG": "INFO", "NCCL_DEBUG_FILE": log + ".%p"})
-        for path in pathlib.Path(log).parent.glob(pathlib.Path(log).name + ".*"):
+    items = [i for i in pack.items("fixture") if i["dtype"] == "f32" and i["plan"] == "megatron"]
+    for degree, graphs in ((2, "0"), (2, "1"), (4, "1")):
+        item = next((i for i in items if i["degree"] == degree), None)
+        if item is None:
+            continue
+        item = {**item, "name": f"{item['name']}, {'graph' if graphs == '1' else 'no graph'}"}
+        log = pack.scratch / f"nccl-{degree}-{graphs}"
+        fixture(pack, item, record, seconds / 3, {
+            "NCCL_DEBUG": "INFO", "NCCL_DEBUG_FILE": f"{log}.%p", "TPRT_CUDA_GRAPHS": graphs})
+        for path in pack.scratch.glob(log.name + ".*"):
             lines = path.read_text(errors="replace").splitlines()
             record(name="NCCL's log", status="note", lines=lines[:4] + lines[-12:])
-            path.unlink()
 
 
 def priority(item):
@@ -124,8 +127,13 @@ def priority(item):
 
 
 def fixtures(pack, record, seconds):
-    deadline_loop(sorted(pack.items("fixture"), key=priority), record, seconds,
-                  lambda item, left: fixture(pack, item, record, left))
+    # Kernels that wait for each other take turns on the card: fewer at once.
+    end = time.monotonic() + seconds
+    items = sorted(pack.items("fixture"), key=priority)
+    for some, at_once in ([i for i in items if i["degree"] == 1], 6), (
+            [i for i in items if i["degree"] > 1], 4):
+        deadline_loop(some, record, end - time.monotonic(),
+                      lambda item, left: fixture(pack, item, record, left), at_once)
 
 
 def minilm(pack, record, seconds):

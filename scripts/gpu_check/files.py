@@ -103,7 +103,7 @@ def execute(command, seconds, environment=None, directory=None):
     return Run(code, out, err, time.monotonic() - start)
 
 
-LIBRARIES = {"TPRT_NCCL_LIBRARY": ["libnccl.so.2"],
+LIBRARIES = {"TPRT_CUDA_LIBRARY": ["libcuda.so.1"], "TPRT_NCCL_LIBRARY": ["libnccl.so.2"],
              "TPRT_CUBLASLT_LIBRARY": ["libcublasLt.so.13", "libcublasLt.so.12"]}
 
 
@@ -111,7 +111,8 @@ def libraries():
     """Where CUDA's libraries are if the loader does not find them: PyTorch brings its own."""
     found = {}
     places = [pathlib.Path(path) / "nvidia" for path in sys.path if path]
-    places += [pathlib.Path("/usr/local/cuda/lib64"), pathlib.Path("/usr/lib/x86_64-linux-gnu")]
+    places += [pathlib.Path(path) for path in (
+        "/usr/local/cuda/lib64", "/usr/local/nvidia", "/usr/lib/x86_64-linux-gnu")]
     for variable, names in LIBRARIES.items():
         if variable in os.environ or any(loads(name) for name in names):
             continue

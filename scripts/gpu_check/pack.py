@@ -149,11 +149,13 @@ class Packer:
         shutil.copytree(source / "1_Pooling", folder / "1_Pooling")
         write_safetensors(folder / "model.safetensors", {
             name: ("BF16", shape, round_to_bf16(data)) if kind == "F32" else (kind, shape, data)
-            for name, (kind, shape, data) in read_safetensors(source / "model.safetensors").items()})
+            for name, (kind, shape, data) in
+            read_safetensors(source / "model.safetensors").items()})
         fixture = self.source / "test" / "fixtures" / "all-minilm-l6-v2"
         facts = json.loads((fixture / "fixture.json").read_text())
         for part in ("inputs", "expected-bf16-weights"):
-            shutil.copy(fixture / f"{part}.safetensors", self.root / "inputs" / f"minilm-{part}.safetensors")
+            shutil.copy(fixture / f"{part}.safetensors",
+                        self.root / "inputs" / f"minilm-{part}.safetensors")
         for degree in DEGREES:
             for plan in PLANS if degree > 1 else ["megatron"]:
                 for dtype in programs.TYPES:
@@ -209,7 +211,8 @@ class Packer:
                                 capture_output=True, text=True, check=False).stdout.strip()
         (self.root / "pack.json").write_text(json.dumps({
             "commit": commit, "target": self.options.target, "glibc": self.glibc,
-            "backend": "nccl" if self.device else "processes", "llama": self.llama, "items": self.items}, indent=1))
+            "backend": "nccl" if self.device else "processes", "llama": self.llama,
+            "items": self.items}, indent=1))
         output = self.options.output
         with tarfile.open(output, "w" if self.options.few else "w:xz") as archive:
             archive.add(self.root, "gpu-check")
@@ -225,7 +228,8 @@ class Packer:
 def mlp_text(batch, tokens, hidden, feed):
     x, a = f"tensor<{batch}x{tokens}x{hidden}xf32>", f"tensor<{batch}x{tokens}x{feed}xf32>"
     w1, w2 = f"tensor<{feed}x{hidden}xf32>", f"tensor<{hidden}x{feed}xf32>"
-    return f"""func.func @main(%x: {x} {{tp.name = "x", tp.default = "ones"}}) -> ({x} {{tp.name = "y"}}) {{
+    given, result = '{tp.name = "x", tp.default = "ones"}', '{tp.name = "y"}'
+    return f"""func.func @main(%x: {x} {given}) -> ({x} {result}) {{
   %w1 = tp.parameter "mlp.c_fc.weight" : {w1}
   %w2 = tp.parameter "mlp.c_proj.weight" : {w2}
   %a = nn.linear %x, %w1 : ({x}, {w1}) -> {a}

@@ -24,7 +24,7 @@ STEPS = [
     ("device", correctness.device, 30),
     ("two ranks on one card", correctness.two_on_one, 60),
     ("kernels against PyTorch", correctness.kernels, 75),
-    ("fixtures", correctness.fixtures, 100),
+    ("fixtures", correctness.fixtures, 150),
     ("MiniLM", correctness.minilm, 40),
     ("lost rank", correctness.lost_rank, 40),
     ("checkpoint for what follows", benchmarks.checkpoint, 60),

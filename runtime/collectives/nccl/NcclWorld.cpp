@@ -142,6 +142,7 @@ void NcclWorld::shareDevices(int64_t devices) const {
          detail::join(host, "-", getpid(), "-rank-", rank()).c_str(), 0);
   setenv("NCCL_IB_DISABLE", "1", 0);
   setenv("NCCL_NVLS_ENABLE", "0", 0);
+  setenv("NCCL_MNNVL_ENABLE", "0", 0);
   if (channel.localSize() == channel.size())
     setenv("NCCL_SOCKET_IFNAME", "lo", 0);
 }
