@@ -178,6 +178,12 @@ static LogicalResult compile(Program &program) {
     return failure();
   program.bitcode = code->bitcode;
   program.ptxHash = hashPtx(code->ptx);
+  // What is emulated is what the PTX is made of.
+  auto again = tp::makePtx(program.bitcode);
+  if (!again)
+    return copy->emitError() << llvm::toString(again.takeError());
+  if (hashPtx(*again) != program.ptxHash)
+    return copy->emitError("the PTX is not the bitcode's");
   return success();
 }
 
