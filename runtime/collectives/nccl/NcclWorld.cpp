@@ -132,19 +132,36 @@ Status NcclWorld::checkNccl(ncclResult_t result, const std::string &what,
 
 /// NCCL refuses two ranks on one device of one host. With a host identifier of
 /// their own, ranks that share a device pass for ranks of different hosts, and
-/// talk through sockets. What the user has set stays.
-void NcclWorld::shareDevices(int64_t devices) const {
-  if (channel.localSize() <= devices)
-    return;
+/// talk through sockets; so must those who talk to them. What the user has set
+/// stays. Devices are told apart by their identifiers, as a launcher may show
+/// each rank another one as its first.
+Status NcclWorld::shareDevices(int64_t devices) const {
+  if (size() == 1)
+    return {};
+  CUdevice device = 0;
+  CUuuid uuid;
+  TPRT_TRY(checkCuda(cuda.cuDeviceGet(&device, int(this->device(devices))),
+                     "cuDeviceGet"));
+  TPRT_TRY(checkCuda(cuda.cuDeviceGetUuid(&uuid, device), "cuDeviceGetUuid"));
+  auto all = channel.exchange(std::string(uuid.bytes, sizeof(uuid.bytes)));
+  if (!all)
+    return all.status();
+  std::map<std::string, int64_t> users;
+  for (const std::string &one : *all)
+    ++users[one];
+  if (int64_t(users.size()) == size())
+    return {};
   char host[256] = "host";
   gethostname(host, sizeof(host) - 1);
-  setenv("NCCL_HOSTID",
-         detail::join(host, "-", getpid(), "-rank-", rank()).c_str(), 0);
+  if (users[(*all)[size_t(rank())]] > 1)
+    setenv("NCCL_HOSTID",
+           detail::join(host, "-", getpid(), "-rank-", rank()).c_str(), 0);
   setenv("NCCL_IB_DISABLE", "1", 0);
   setenv("NCCL_NVLS_ENABLE", "0", 0);
   setenv("NCCL_MNNVL_ENABLE", "0", 0);
   if (channel.localSize() == channel.size())
     setenv("NCCL_SOCKET_IFNAME", "lo", 0);
+  return {};
 }
 
 /// Lets the device write this rank's position.
@@ -171,7 +188,7 @@ Status NcclWorld::attach(const Manifest &theManifest, CUstream theStream,
                          int64_t devices) {
   manifest = &theManifest;
   stream = theStream;
-  shareDevices(devices);
+  TPRT_TRY(shareDevices(devices));
   if (int64_t(manifest->collectives.size()) > Position::kDeviceIds)
     return userError("the program has ", manifest->collectives.size(),
                      " collectives; backend 'nccl' takes ",
@@ -443,16 +460,22 @@ Status NcclWorld::poll() {
 /// Ends kernels that wait for a lost rank, if NCCL can. On a thread of its own,
 /// as it may take for ever; then the end of the process has to do.
 void NcclWorld::abortAll() {
-  if (!nccl || !mutex.try_lock())
-    return;
+  auto start = Clock::now();
+  while (!mutex.try_lock()) {
+    if (Clock::now() - start > kAbortTime)
+      return;
+    usleep(1000);
+  }
   auto list = communicators;
   mutex.unlock();
+  if (list.empty())
+    return;
   auto done = std::make_shared<std::atomic<bool>>(false);
   std::thread([list, done, nccl = nccl] {
     for (auto &[members, communicator] : list)
       nccl->ncclCommAbort(communicator);
     *done = true;
   }).detach();
-  for (auto start = Clock::now(); !*done && Clock::now() - start < kAbortTime;)
+  while (!*done && Clock::now() - start < kAbortTime)
     usleep(1000);
 }

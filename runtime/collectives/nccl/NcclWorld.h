@@ -65,7 +65,7 @@ private:
   Status checkNccl(ncclResult_t result, const std::string &what,
                    ncclComm_t communicator) const;
   Expected<ncclComm_t> connect(const std::vector<int64_t> &members);
-  void shareDevices(int64_t devices) const;
+  Status shareDevices(int64_t devices) const;
   Status showPosition();
   Status mark(CallSite site, bool inside);
   Status enqueue(const Transfer &plan, const Collective &entry,

@@ -112,6 +112,17 @@ CUresult cuDeviceGet(CUdevice *device, int ordinal) {
   return CUDA_SUCCESS;
 }
 
+CUresult cuDeviceGetUuid(CUuuid *uuid, CUdevice dev) {
+  Guard guard;
+  if (!initialised)
+    return CUDA_ERROR_NOT_INITIALIZED;
+  if (!isDevice(dev))
+    return CUDA_ERROR_INVALID_DEVICE;
+  std::memset(uuid, 0, sizeof(*uuid));
+  std::memcpy(uuid->bytes, busId(dev).data(), busId(dev).size());
+  return CUDA_SUCCESS;
+}
+
 CUresult cuDeviceGetName(char *name, int len, CUdevice dev) {
   if (!isDevice(dev))
     return CUDA_ERROR_INVALID_DEVICE;
