@@ -60,9 +60,10 @@ def ExpandGpuMath : Pass<"tp-expand-gpu-math"> {
   let summary = "replace math functions by a GPU's instructions";
   let description = [{
     exp of f32 becomes a reduction of its argument and the instruction for 2^x,
-    within 2 units in the last place or so. Divisions of indices that round to
-    one side become those that the hardware has. What is left is the work of
-    `tp-expand-math`.
+    rsqrt the instruction for it, within 2 units in the last place or so.
+    Quotients by a constant are a product and a correction. Divisions of indices
+    that round to one side become those that the hardware has. What is left is
+    the work of `tp-expand-math`.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
     "::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect"];
@@ -73,9 +74,12 @@ def MathToIntrinsics : Pass<"tp-math-to-intrinsics"> {
   let description = [{
     Square roots, rounding, signs, minima and counts of bits, on scalars and vectors,
     become LLVM's intrinsics of the same meaning (upstream's conversion to NVVM
-    would call a device library). To be run after `tp-expand-math`.
+    would call a device library). Quotients inside the approximations that
+    `tp-expand-math` makes, before this pass, use the instruction for a
+    reciprocal; those of the program are `llvm.fdiv` since `tp-expand-gpu-math`.
   }];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect"];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect",
+    "::mlir::vector::VectorDialect"];
 }
 
 def GenerateGpuAttention : Pass<"tp-generate-gpu-attention", "::mlir::ModuleOp"> {

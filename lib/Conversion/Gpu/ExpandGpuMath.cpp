@@ -3,8 +3,9 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A GPU has 2^x in one instruction, within 2 units in the last place; exp is a
-// reduction of its argument around it. The rest is left to tp-expand-math.
+// A GPU has 2^x and 1/sqrt(x) in one instruction, within 2 units in the last
+// place; exp is a reduction of its argument around the first. The rest is left
+// to tp-expand-math.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +16,10 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include <climits>
+#include <cmath>
 
 namespace tp {
 #define GEN_PASS_DEF_EXPANDGPUMATH
@@ -91,13 +95,125 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
   }
 };
 
+/// x / c by the reciprocal of c and one correction of the quotient, where
+/// nothing over- or underflows on the way; the instruction sequence for any
+/// quotient has a branch and a call.
+struct DivideByConstant : OpRewritePattern<arith::DivFOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(arith::DivFOp op,
+                                PatternRewriter &rewriter) const override {
+    Type type = op.getType();
+    APFloat divisor(0.0f);
+    if (!getElementTypeOrSelf(type).isF32() ||
+        !matchPattern(op.getRhs(), m_ConstantFloat(&divisor)) ||
+        !divisor.isFiniteNonZero())
+      return failure();
+    float c = divisor.convertToFloat();
+    if (std::abs(c) < 0x1p-20f || std::abs(c) > 0x1p40f)
+      return failure();
+    Location loc = op.getLoc();
+    Value x = op.getLhs();
+    auto constant = [&](float value) -> Value {
+      TypedAttr attr = rewriter.getF32FloatAttr(value);
+      if (auto vector = dyn_cast<VectorType>(type))
+        attr = DenseElementsAttr::get(vector, Attribute(attr));
+      return arith::ConstantOp::create(rewriter, loc, attr);
+    };
+    auto fma = [&](Value a, Value b, Value c) -> Value {
+      return LLVM::FMAOp::create(rewriter, loc, a, b, c);
+    };
+    Value reciprocal = constant(1.0f / c);
+    Value quotient = arith::MulFOp::create(rewriter, loc, x, reciprocal);
+    if (divisor.getExactLog2Abs() != INT_MIN) {
+      rewriter.replaceOp(op, quotient);
+      return success();
+    }
+    Value rest = fma(quotient, constant(-c), x);
+    Value corrected = fma(rest, reciprocal, quotient);
+    Value magnitude = math::AbsFOp::create(rewriter, loc, x);
+    Value isLarge =
+        arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OGT,
+                              magnitude, constant(0x1p-60f));
+    Value isSmall =
+        arith::CmpFOp::create(rewriter, loc, arith::CmpFPredicate::OLT,
+                              magnitude, constant(0x1p100f));
+    Value isOrdinary = arith::AndIOp::create(rewriter, loc, isLarge, isSmall);
+    rewriter.replaceOpWithNewOp<arith::SelectOp>(op, isOrdinary, corrected,
+                                                 quotient);
+    return success();
+  }
+};
+
+/// Calls `intrinsic` on every lane.
+static Value callOnLanes(OpBuilder &builder, Location loc, StringRef intrinsic,
+                         Value x) {
+  auto call = [&](Value lane) -> Value {
+    return LLVM::CallIntrinsicOp::create(builder, loc, lane.getType(),
+                                         builder.getStringAttr(intrinsic), lane)
+        .getResult(0);
+  };
+  auto vector = dyn_cast<VectorType>(x.getType());
+  if (!vector)
+    return call(x);
+  SmallVector<Value> lanes;
+  for (int64_t i = 0; i < vector.getDimSize(0); ++i)
+    lanes.push_back(
+        call(vector::ExtractOp::create(builder, loc, x, i).getResult()));
+  return vector::FromElementsOp::create(builder, loc, vector, lanes);
+}
+
+static bool isF32Lanes(Type type) {
+  auto vector = dyn_cast<VectorType>(type);
+  return getElementTypeOrSelf(type).isF32() &&
+         (!vector || vector.getRank() == 1);
+}
+
+static constexpr StringLiteral rsqrtName = "llvm.nvvm.rsqrt.approx.f";
+
+struct ExpandRsqrt : OpRewritePattern<math::RsqrtOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::RsqrtOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!isF32Lanes(op.getType()))
+      return failure();
+    rewriter.replaceOp(
+        op, callOnLanes(rewriter, op.getLoc(), rsqrtName, op.getOperand()));
+    return success();
+  }
+};
+
+/// 1 / sqrt(x), as models write it.
+struct ExpandInverseRoot : OpRewritePattern<arith::DivFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(arith::DivFOp op,
+                                PatternRewriter &rewriter) const override {
+    auto root = op.getRhs().getDefiningOp<math::SqrtOp>();
+    if (!root || !isF32Lanes(op.getType()) ||
+        !matchPattern(op.getLhs(), m_OneFloat()))
+      return failure();
+    rewriter.replaceOp(
+        op, callOnLanes(rewriter, op.getLoc(), rsqrtName, root.getOperand()));
+    return success();
+  }
+};
+
 struct ExpandGpuMathPass : tp::impl::ExpandGpuMathBase<ExpandGpuMathPass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ExpandExp>(&getContext());
+    patterns.add<ExpandExp, DivideByConstant, ExpandRsqrt, ExpandInverseRoot>(
+        &getContext());
     arith::populateCeilFloorDivExpandOpsPatterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      signalPassFailure();
+      return signalPassFailure();
+    // What is a quotient by now is one of the program, to be rounded correctly.
+    getOperation()->walk([](arith::DivFOp op) {
+      OpBuilder builder(op);
+      op.replaceAllUsesWith(
+          LLVM::FDivOp::create(builder, op.getLoc(), op.getLhs(), op.getRhs())
+              .getResult());
+      op.erase();
+    });
   }
 };
 } // namespace

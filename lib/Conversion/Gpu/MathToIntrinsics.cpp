@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 namespace tp {
 #define GEN_PASS_DEF_MATHTOINTRINSICS
@@ -39,10 +40,42 @@ static StringRef getIntrinsic(Operation *op) {
       .Default([](Operation *) { return ""; });
 }
 
+/// x / y as x times the reciprocal of y by the instruction for it. Only the
+/// approximations that tp-expand-math has made contain such quotients.
+static void expandQuotient(arith::DivFOp op) {
+  OpBuilder builder(op);
+  Location loc = op.getLoc();
+  auto invert = [&](Value lane) -> Value {
+    return LLVM::CallIntrinsicOp::create(
+               builder, loc, lane.getType(),
+               builder.getStringAttr("llvm.nvvm.rcp.approx.ftz.f"), lane)
+        .getResult(0);
+  };
+  Value reciprocal;
+  if (auto vector = dyn_cast<VectorType>(op.getType())) {
+    SmallVector<Value> lanes;
+    for (int64_t i = 0; i < vector.getDimSize(0); ++i)
+      lanes.push_back(invert(
+          vector::ExtractOp::create(builder, loc, op.getRhs(), i).getResult()));
+    reciprocal = vector::FromElementsOp::create(builder, loc, vector, lanes);
+  } else {
+    reciprocal = invert(op.getRhs());
+  }
+  op.replaceAllUsesWith(
+      arith::MulFOp::create(builder, loc, op.getLhs(), reciprocal).getResult());
+  op.erase();
+}
+
 namespace {
 struct MathToIntrinsicsPass
     : tp::impl::MathToIntrinsicsBase<MathToIntrinsicsPass> {
   void runOnOperation() override {
+    getOperation()->walk([](arith::DivFOp op) {
+      auto vector = dyn_cast<VectorType>(op.getType());
+      if (getElementTypeOrSelf(op.getType()).isF32() &&
+          (!vector || vector.getRank() == 1))
+        expandQuotient(op);
+    });
     getOperation()->walk([](Operation *op) {
       StringRef name = getIntrinsic(op);
       if (name.empty())

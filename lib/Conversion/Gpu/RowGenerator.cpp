@@ -26,7 +26,7 @@ namespace {
 /// Vectors of a thread that a loop does at a time.
 constexpr int64_t vectorsTogether = 4;
 /// Registers for what is loaded ahead.
-constexpr int64_t maxLoadRegisters = 48;
+constexpr int64_t maxLoadRegisters = 32;
 
 class RowGenerator : public RowEmitter {
 public:

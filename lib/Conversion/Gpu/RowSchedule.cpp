@@ -24,8 +24,10 @@ using namespace tp;
 static constexpr int64_t warpThreads = 32;
 /// Most threads of a block: each has 128 registers then.
 static constexpr int64_t maxThreads = 512;
-/// Registers for values kept from loop to loop, of the 128.
+/// Registers for values kept from loop to loop: with vectors of 4 and of more
+/// lanes, which need more to be computed with.
 static constexpr int64_t maxKeptRegisters = 64;
+static constexpr int64_t maxKeptRegistersWide = 40;
 /// Slots that are unrolled though nothing is kept, and though something is.
 static constexpr int64_t unrolledSlots = 4;
 static constexpr int64_t maxSlots = 16;
@@ -381,8 +383,8 @@ struct Scheduler {
     auto keep = [&](const Candidate &candidate, unsigned first) {
       LoopShape &shape = schedule.loops[first];
       int64_t own = getRegisters(shape, candidate.access.first);
-      if (schedule.kept.contains(candidate.access) ||
-          registers + own > maxKeptRegisters)
+      int64_t most = shape.width > 4 ? maxKeptRegistersWide : maxKeptRegisters;
+      if (schedule.kept.contains(candidate.access) || registers + own > most)
         return false;
       registers += own;
       schedule.kept.insert(candidate.access);

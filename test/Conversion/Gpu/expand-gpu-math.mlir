@@ -32,14 +32,45 @@ func.func @instructions(%x: vector<4xf32>, %d: f64, %i: i32) -> (vector<4xf32>, 
   return %3, %4, %5 : vector<4xf32>, f64, i32
 }
 
+// The approximations' own quotients are by the reciprocal's instruction.
 // CHECK-LABEL: func @polynomials
 // CHECK-NOT: math.
+// CHECK-COUNT-4: "llvm.nvvm.rcp.approx.ftz.f"
+// CHECK-NOT: math.
+// CHECK-NOT: fdiv
+// CHECK-NOT: divf
+// CHECK: "llvm.nvvm.rsqrt.approx.f"
 // CHECK: return
 func.func @polynomials(%x: vector<4xf32>) -> vector<4xf32> {
   %0 = math.tanh %x : vector<4xf32>
   %1 = math.erf %0 : vector<4xf32>
   %2 = math.rsqrt %1 : vector<4xf32>
   return %2 : vector<4xf32>
+}
+
+// A program's quotient is IEEE's; by a constant it is a product with one
+// correction, by a power of two a product.
+// CHECK-LABEL: func @quotients
+// CHECK: llvm.fdiv %arg0, %arg1 : f32
+// CHECK: %[[Q:.*]] = arith.mulf
+// CHECK: %[[R:.*]] = llvm.intr.fma(%[[Q]], {{.*}}, %[[X:.*]])
+// CHECK: llvm.intr.fma(%[[R]], {{.*}}, %[[Q]])
+// CHECK: arith.select
+// CHECK: arith.mulf {{.*}} : f32
+// CHECK-NOT: fma
+// CHECK: call_intrinsic "llvm.nvvm.rsqrt.approx.f"
+// CHECK-NOT: fdiv
+// CHECK: return
+func.func @quotients(%x: f32, %y: f32) -> f32 {
+  %n = arith.constant 4095.0 : f32
+  %p = arith.constant 4096.0 : f32
+  %one = arith.constant 1.0 : f32
+  %0 = arith.divf %x, %y : f32
+  %1 = arith.divf %0, %n : f32
+  %2 = arith.divf %1, %p : f32
+  %3 = math.sqrt %2 : f32
+  %4 = arith.divf %one, %3 : f32
+  return %4 : f32
 }
 
 // Upstream has a floor of a quotient in no instruction.
