@@ -131,6 +131,8 @@ static LogicalResult schedule(ModuleOp module, tp::StageOptions options) {
   for (tp::Stage stage : tp::getStages()) {
     if (stage == tp::Stage::Lower)
       break;
+    if (stage == tp::Stage::Annotate && options.plan == "none")
+      continue;
     PassManager passes(module.getContext());
     tp::buildStage(passes, stage, options);
     if (failed(passes.run(module)))
@@ -419,8 +421,8 @@ int main(int argc, char **argv) {
                              cl::desc("DIR|program.mlir"), cl::cat(category));
   cl::opt<std::string> mesh("mesh", cl::desc("Axes and sizes (tp=1)"),
                             cl::value_desc("tp=4"), cl::cat(category));
-  cl::opt<std::string> plan("plan", cl::desc("As for tp-compile"),
-                            cl::init("megatron"), cl::cat(category));
+  cl::opt<std::string> plan("plan", cl::desc("As for tp-verify"),
+                            cl::cat(category));
   cl::opt<uint64_t> seeds(
       "seeds", cl::desc("Orders and roundings to run each call in (2)"),
       cl::init(2), cl::cat(category));
@@ -480,6 +482,8 @@ int main(int argc, char **argv) {
   tp::StageOptions options;
   options.mesh = mesh;
   options.plan = plan;
+  if (program.module && plan.empty())
+    options.plan = tp::getUniqueMesh(*program.module) ? "none" : "megatron";
   if (!program.module || failed(build(program, options, dataSeed, spikes)))
     return 2;
   Checker checker(program, seeds, strict);

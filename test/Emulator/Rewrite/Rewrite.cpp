@@ -54,7 +54,7 @@ private:
   void rewriteCall(CallInst &call);
   void rewriteApproximate(Instruction &instruction, StringRef name);
   void checkAccess(Instruction &instruction, Value *pointer, Type *type,
-                   Kind kind);
+                   Align alignment, Kind kind);
   Value *callEmulator(Instruction &before, StringRef name,
                       ArrayRef<Value *> operands, Type *result);
   void callIntrinsic(CallInst &call, StringRef name);
@@ -221,7 +221,7 @@ void Rewriter::replaceShared(GlobalVariable &variable, uint64_t offset) {
 }
 
 void Rewriter::checkAccess(Instruction &instruction, Value *pointer, Type *type,
-                           Kind kind) {
+                           Align alignment, Kind kind) {
   const Value *object = getUnderlyingObject(pointer, 0);
   if (!checked || isa<AllocaInst>(object))
     return;
@@ -234,11 +234,12 @@ void Rewriter::checkAccess(Instruction &instruction, Value *pointer, Type *type,
   FunctionCallee callee = module.getOrInsertFunction(
       "tpEmulateAccess", builder.getVoidTy(), builder.getPtrTy(),
       builder.getInt32Ty(), builder.getInt32Ty(), builder.getInt32Ty(),
-      builder.getPtrTy());
+      builder.getInt32Ty(), builder.getPtrTy());
   uint32_t bytes = module.getDataLayout().getTypeStoreSize(type);
-  builder.CreateCall(callee,
-                     {pointer, builder.getInt32(bytes), builder.getInt32(kind),
-                      builder.getInt32(space), makeSite(instruction)});
+  builder.CreateCall(callee, {pointer, builder.getInt32(bytes),
+                              builder.getInt32(alignment.value()),
+                              builder.getInt32(kind), builder.getInt32(space),
+                              makeSite(instruction)});
 }
 
 /// A call of tpEmulate_<name> with operands and result in slots.
@@ -394,16 +395,18 @@ void Rewriter::rewriteCall(CallInst &call) {
 void Rewriter::rewriteInstruction(Instruction &instruction) {
   if (auto *load = dyn_cast<LoadInst>(&instruction))
     return checkAccess(instruction, load->getPointerOperand(), load->getType(),
-                       Kind::Read);
+                       load->getAlign(), Kind::Read);
   if (auto *store = dyn_cast<StoreInst>(&instruction))
     return checkAccess(instruction, store->getPointerOperand(),
-                       store->getValueOperand()->getType(), Kind::Write);
+                       store->getValueOperand()->getType(), store->getAlign(),
+                       Kind::Write);
   if (auto *atomic = dyn_cast<AtomicRMWInst>(&instruction))
     return checkAccess(instruction, atomic->getPointerOperand(),
-                       atomic->getType(), Kind::Atomic);
+                       atomic->getType(), atomic->getAlign(), Kind::Atomic);
   if (auto *exchange = dyn_cast<AtomicCmpXchgInst>(&instruction))
     return checkAccess(instruction, exchange->getPointerOperand(),
-                       exchange->getNewValOperand()->getType(), Kind::Atomic);
+                       exchange->getNewValOperand()->getType(),
+                       exchange->getAlign(), Kind::Atomic);
   if (auto *call = dyn_cast<CallInst>(&instruction))
     return rewriteCall(*call);
   if (instruction.getOpcode() == Instruction::FDiv &&

@@ -44,18 +44,19 @@ TP_EMULATE(cp_async_wait_group) { current->waitCopies(get<uint32_t>(in[0])); }
 TP_EMULATE(cp_async_wait_all) { current->waitAllCopies(); }
 
 extern "C" void tpEmulateAccess(const void *address, uint32_t bytes,
-                                uint32_t kind, uint32_t space, Site site) {
-  current->access(address, bytes, Access(kind), Space(space), site);
+                                uint32_t alignment, uint32_t kind,
+                                uint32_t space, Site site) {
+  current->access(address, bytes, alignment, Access(kind), Space(space), site);
 }
 
 extern "C" char *tpEmulateShared() { return current->shared(); }
 
 static void checkRange(const void *address, uint64_t bytes, Access kind,
                        Site site) {
-  // In pieces of their greatest alignment: a range has none of its own.
+  // By bytes: the range may be long.
   for (uint64_t i = 0; i < bytes; ++i)
-    current->access(static_cast<const char *>(address) + i, 1, kind, Space::Any,
-                    site);
+    current->access(static_cast<const char *>(address) + i, 1, 1, kind,
+                    Space::Any, site);
 }
 
 extern "C" void tpEmulateMove(void *target, const void *source, uint64_t bytes,

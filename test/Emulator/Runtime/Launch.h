@@ -99,8 +99,10 @@ public:
   uint32_t warp() const { return self / warpSize; }
   bool isChecked() const { return module.checked; }
 
-  void access(const void *address, uint32_t bytes, Access kind, Space space,
-              Site site);
+  /// Checks and notes an access that the code generator takes as aligned to
+  /// `alignment` bytes.
+  void access(const void *address, uint32_t bytes, uint32_t alignment,
+              Access kind, Space space, Site site);
   /// Evaluates one lane of a meeting; called by the last lane to arrive, in the
   /// order of lanes.
   using Evaluate = void (*)(Launch &, Meeting &, uint32_t lane, Site);

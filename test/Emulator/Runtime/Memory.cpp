@@ -150,8 +150,8 @@ void Launch::checkWrites(Cell &cell, const Region &region, Access kind,
          memory, nameThread(cell.writeThread).c_str());
 }
 
-void Launch::access(const void *pointer, uint32_t bytes, Access kind,
-                    Space space, Site site) {
+void Launch::access(const void *pointer, uint32_t bytes, uint32_t alignment,
+                    Access kind, Space space, Site site) {
   if (!isChecked() || bytes == 0)
     return;
   if (++accesses == accessLimit) {
@@ -164,9 +164,9 @@ void Launch::access(const void *pointer, uint32_t bytes, Access kind,
     return; // local memory
   Region &region = *findRegion(address, bytes, space, site);
   bool isShared = &region == &arena;
-  uint32_t alignment = std::min(16u, bytes & -bytes);
   if (reinterpret_cast<uintptr_t>(address) % alignment)
-    find("misaligned access", site, "%u bytes at %p", bytes, pointer);
+    find("misaligned access", site, "%u bytes at %p, expected alignment %u",
+         bytes, pointer, alignment);
 
   size_t first = address - region.base;
   for (uint32_t i = 0; i < bytes; ++i) {
@@ -204,8 +204,8 @@ void Launch::access(const void *pointer, uint32_t bytes, Access kind,
 
 void Launch::copyAsync(void *target, const void *source, uint32_t bytes,
                        uint32_t copied, Site site) {
-  access(target, bytes, Access::AsyncWrite, Space::Shared, site);
-  access(source, copied, Access::Read, Space::Any, site);
+  access(target, bytes, bytes, Access::AsyncWrite, Space::Shared, site);
+  access(source, copied, bytes, Access::Read, Space::Any, site);
   thread().open.push_back({static_cast<char *>(target),
                            static_cast<const char *>(source), bytes, copied,
                            site});
@@ -216,8 +216,10 @@ void Launch::complete(std::vector<AsyncCopy> &copies) {
     if (isChecked()) {
       for (uint32_t i = 0; i < copy.bytes; ++i)
         arena.cell(copy.target + i - arena.base).inFlight = false;
-      access(copy.source, copy.copied, Access::Read, Space::Any, copy.site);
-      access(copy.target, copy.bytes, Access::Write, Space::Shared, copy.site);
+      access(copy.source, copy.copied, copy.bytes, Access::Read, Space::Any,
+             copy.site);
+      access(copy.target, copy.bytes, copy.bytes, Access::Write, Space::Shared,
+             copy.site);
     }
     memcpy(copy.target, copy.source, copy.copied);
     memset(copy.target + copy.copied, 0, copy.bytes - copy.copied);

@@ -34,7 +34,7 @@ static void loadMatrix(Launch &, Meeting &meeting, uint32_t lane, Site) {
 #define TP_LOAD_MATRIX(name, count, transposed)                                \
   TP_EMULATE(ldmatrix_sync_aligned_m8n8_##name##_b16_p3) {                     \
     if (current->lane() < 8 * count)                                           \
-      current->access(get<void *>(in[0]), 16, Access::Read, Space::Shared,     \
+      current->access(get<void *>(in[0]), 16, 16, Access::Read, Space::Shared, \
                       site);                                                   \
     current->meet("ldmatrix." #name, ~0u, in, out, site, true,                 \
                   loadMatrix<count, transposed>);                              \
