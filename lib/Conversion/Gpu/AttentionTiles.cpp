@@ -75,19 +75,27 @@ AttentionTiles AttentionTiles::choose(const AttentionShape &shape) {
   // what ldmatrix reads at once, then lie in different banks.
   tiles.pitch = tiles.paddedHead * shape.getElementBytes() + 16;
 
-  // Few rows: the warps split the keys instead.
+  // Too few rows to fill the warps, or too few blocks to fill a card: smaller
+  // blocks, whose warps split the keys instead.
   int64_t warps = isWide && tiles.paddedHead > 128 ? 2 : 4;
-  int64_t rows = shape.getRows();
-  tiles.rowWarps =
-      std::min<int64_t>(warps, llvm::PowerOf2Ceil(llvm::divideCeil(rows, 16)));
+  auto getBlocks = [&](int64_t rows) {
+    return shape.batch * shape.keyHeads *
+           int64_t(llvm::divideCeil(shape.getRows(), rows));
+  };
+  tiles.rowWarps = warps;
+  while (tiles.rowWarps > 1 && (shape.getRows() <= 8 * tiles.rowWarps ||
+                                getBlocks(16 * tiles.rowWarps) < blocksOfCard))
+    tiles.rowWarps /= 2;
   tiles.keyWarps = warps / tiles.rowWarps;
 
   // Twice the rows per warp halve the reads of keys and values from shared
   // memory, if the accumulators leave room.
-  int64_t blocks =
-      shape.batch * shape.keyHeads * (rows / (2 * 16 * tiles.rowWarps));
   bool isSmall = tiles.paddedHead <= (isWide ? 64 : 128);
-  tiles.fragments = isSmall && blocks >= blocksOfCard ? 2 : 1;
+  tiles.fragments = isSmall && tiles.keyWarps == 1 &&
+                            shape.getRows() > 16 * tiles.rowWarps &&
+                            getBlocks(32 * tiles.rowWarps) >= blocksOfCard
+                        ? 2
+                        : 1;
 
   tiles.keys = isWide ? 32 : 64;
   auto getRegisters = [&] {

@@ -10,7 +10,7 @@
 // CHECK: gpu.func @attention_0(%{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %[[LENGTH:.*]]: i64, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr) kernel
 // CHECK-SAME: known_block_size = array<i32: 128, 1, 1>
 // CHECK-SAME: tp.block = array<i64: 128, 1, 1>
-// CHECK-SAME: tp.grid = array<i64: 2, 2, 3>
+// CHECK-SAME: tp.grid = array<i64: 2, 2, 32>
 // CHECK-SAME: tp.shared_bytes = 46080
 // Queries, then the first tile, then the rest of them in the loop.
 // CHECK: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg
@@ -30,9 +30,9 @@
 // CHECK: nvvm.mma.sync
 // CHECK: scf.yield
 // CHECK: gpu.return
-func.func @bf16(%q: tensor<3x37x4x64xbf16>, %k: tensor<3x37x2x64xbf16>, %v: tensor<3x37x2x64xbf16>) -> tensor<3x37x4x64xbf16> {
-  %o = nn.attention %q, %k, %v {causal, scale = 0.125 : f64} : (tensor<3x37x4x64xbf16>, tensor<3x37x2x64xbf16>, tensor<3x37x2x64xbf16>) -> tensor<3x37x4x64xbf16>
-  return %o : tensor<3x37x4x64xbf16>
+func.func @bf16(%q: tensor<32x37x4x64xbf16>, %k: tensor<32x37x2x64xbf16>, %v: tensor<32x37x2x64xbf16>) -> tensor<32x37x4x64xbf16> {
+  %o = nn.attention %q, %k, %v {causal, scale = 0.125 : f64} : (tensor<32x37x4x64xbf16>, tensor<32x37x2x64xbf16>, tensor<32x37x2x64xbf16>) -> tensor<32x37x4x64xbf16>
+  return %o : tensor<32x37x4x64xbf16>
 }
 
 // -----
