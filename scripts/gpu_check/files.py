@@ -47,10 +47,13 @@ def write_safetensors(path, tensors):
 
 
 def torch_bytes(torch, value):
-    """A tensor's bytes, whatever its type."""
+    """A tensor's bytes where they lie, whatever its type; without numpy."""
     value = value.detach().cpu().contiguous()
-    flat = value.reshape(-1).view(torch.uint8) if value.numel() else value.reshape(-1)
-    return memoryview(flat.numpy()).cast("B")
+    size = value.numel() * value.element_size()
+    place = (ctypes.c_char * size).from_address(value.data_ptr()) if size else b""
+    if size:
+        place.owner = value  # as long as somebody looks at them
+    return memoryview(place).cast("B")
 
 
 def write_torch(path, torch, values):
@@ -86,12 +89,21 @@ class Run:
         return f"exit {self.code}: " + " | ".join(lines[-4:])[-600:]
 
 
+LIBC = ctypes.CDLL(None)
+
+
+def end_with_parent():
+    """Between fork and exec: what is started here does not outlive a step that is ended."""
+    LIBC.prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
 def execute(command, seconds, environment=None, directory=None):
     """Runs it in a process group of its own and ends all of that at the limit."""
     start = time.monotonic()
     process = subprocess.Popen(
         [str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         text=True, errors="replace", cwd=directory, start_new_session=True,
+        preexec_fn=end_with_parent,
         env={**os.environ, **(environment or {})})
     try:
         out, err = process.communicate(timeout=max(1, seconds))
