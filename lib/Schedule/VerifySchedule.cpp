@@ -49,7 +49,9 @@ public:
                               "tp.await of its result");
       if (failed(checkKnown(&op)))
         return failure();
-      if (op.hasTrait<OpTrait::IsTerminator>() || isView(&op))
+      // A view changes nothing; but an await ends the use of operands.
+      if (op.hasTrait<OpTrait::IsTerminator>() ||
+          (isView(&op) && !isa<AwaitOp>(op)))
         continue;
       SmallVector<Occupied> made;
       if (failed(collect(&op, made)))
