@@ -255,6 +255,31 @@ TEST(Mpi, SurvivorsAreHeardThroughMpirun) {
   EXPECT_TRUE(allNamed(run.errors(), 3, 1)) << run.errors();
 }
 
+TEST(Mpi, RanksThatDoNotComeAreNamed) {
+  Fixture f(3);
+  // One that does something else for ever, and never starts MPI.
+  Running run(f, f.weights() + f.input() + " --backend mpi --timeout 2", "",
+              f.directory / "log", mpirun(1) + " sleep 1000 : -n 2");
+  auto start = Clock::now();
+  EXPECT_GT(run.wait(30), 0);
+  EXPECT_LT(since(start), 20);
+  EXPECT_NE(run.errors().find("did not complete in 2 s: rank 0 of 3 did not "
+                              "come; all ranks (OMPI_COMM_WORLD_SIZE "
+                              "(mpirun))"),
+            std::string::npos)
+      << run.errors();
+  Running other(f,
+                f.weights() + f.input() +
+                    " --backend mpi --timeout 2 : -n 1 "
+                    "sleep 1000",
+                "", f.directory / "log", mpirun(2));
+  EXPECT_GT(other.wait(30), 0);
+  EXPECT_NE(other.errors().find("did not complete in 2 s: rank 2 of 3 "
+                                "(OMPI_COMM_WORLD_SIZE (mpirun)) did not come"),
+            std::string::npos)
+      << other.errors();
+}
+
 TEST(Mpi, FullDevShm) {
   // OpenMPI keeps buffers there: it says so, and goes another way.
   std::string shell = "unshare -Urm sh -c 'mount -t tmpfs -o size=4096 none "

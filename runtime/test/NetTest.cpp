@@ -329,6 +329,22 @@ TEST(Net, ExchangeAgreeGather) {
   }
 }
 
+TEST(Net, SlurmsVariables) {
+  Ranks ranks(3);
+  std::string job = std::to_string(getpid());
+  for (int64_t r = 0; r < 3; ++r)
+    ranks.start(
+        r, "50",
+        detail::join("env -u RANK -u WORLD_SIZE -u MASTER_ADDR -u "
+                     "MASTER_PORT SLURM_NTASKS=3 SLURM_PROCID=",
+                     r, " SLURM_LOCALID=0 SLURM_STEP_ID=2 SLURM_JOB_ID=", job,
+                     " SLURM_STEP_NUM_NODES=3 "
+                     "SLURM_STEP_NODELIST='localhost,other[1-2]'"));
+  for (int64_t r = 0; r < 3; ++r)
+    EXPECT_EQ(ranks.wait(r), 0) << ranks.errors(r);
+  EXPECT_NE(ranks.output(0).find("all is well"), std::string::npos);
+}
+
 TEST(Net, RanksThatDisagreeAreNamed) {
   Ranks ranks(4);
   ranks.startAll("5", "NET_RANK_ODD=2");

@@ -13,8 +13,11 @@
 
 #include "../../core/Cpu.h"
 #include "../net/NetChannel.h"
+#include "../processes/Rendezvous.h"
 #include "MpiCollective.h"
 
+#include <condition_variable>
+#include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
@@ -282,6 +285,52 @@ Status notStarted(const HubOptions &options) {
       " ranks, but this process was started alone; expected: ", how);
 }
 
+/// MPI waits without limit for ranks that do not come. So those of each host
+/// meet before, which names the ones that are missing.
+Status rollCall(const Place &place, double timeout) {
+  if (place.starter != "mpirun")
+    return {};
+  Place here = place;
+  here.job += ".mpi";
+  if (!place.oneHost()) {
+    here.rank = place.localRank;
+    here.ranks = place.localRanks;
+    here.source = "OMPI_COMM_WORLD_LOCAL_SIZE (mpirun)";
+  }
+  if (here.ranks == 1)
+    return {};
+  auto met = meet(here, 0, timeout);
+  return met ? Status() : met.status();
+}
+
+/// Ends the process if what it is made for takes too long.
+class Watchdog {
+public:
+  Watchdog(double seconds, std::string text)
+      : thread([this, seconds, text = std::move(text)] {
+          std::unique_lock lock(mutex);
+          if (changed.wait_for(lock, std::chrono::duration<double>(seconds),
+                               [this] { return over; }))
+            return;
+          std::fprintf(stderr, "tp-run: error: %s\n", text.c_str());
+          _exit(int(Code::User));
+        }) {}
+  ~Watchdog() {
+    {
+      std::lock_guard lock(mutex);
+      over = true;
+      changed.notify_all();
+    }
+    thread.join();
+  }
+
+private:
+  std::mutex mutex;
+  std::condition_variable changed;
+  bool over = false;
+  std::thread thread;
+};
+
 /// Rank 0 tells all where it listens.
 Status tellAddress(const Mpi &mpi, Place &place,
                    std::optional<net::Listener> &listener) {
@@ -333,6 +382,14 @@ Expected<std::unique_ptr<Hub>> tprt::makeMpiHub(const HubOptions &options) {
     // When OpenMPI hears of a lost rank it ends the others; the side channel
     // has to say first which one that was.
     setenv("OMPI_MCA_opal_abort_delay", "2", 0);
+    double limit = options.waits.timeoutSeconds;
+    TPRT_TRY(rollCall(place, limit));
+    Watchdog watchdog(limit, detail::join("rank ", place.rank,
+                                          ": MPI did not bring the ranks "
+                                          "together in ",
+                                          limit,
+                                          " s; those of other hosts "
+                                          "say more"));
     int64_t rank = 0, size = 1;
     TPRT_TRY(mpi->check(mpi->table->initialize(&rank, &size), "start"));
     if (size == 1 && place.ranks > 1)
