@@ -209,11 +209,14 @@ def lose_a_rank(pack, item, record, seconds, name, number):
     try:
         end = time.monotonic() + seconds / 2
         ranks = []
-        while len(ranks) < item["degree"] and time.monotonic() < end:
+        while (len(ranks) < item["degree"] and process.poll() is None
+               and time.monotonic() < end):
             time.sleep(0.1)
             ranks = children(process.pid)
         # Loading and the first steps.
-        time.sleep(min(8, seconds / 4) if pack.on_card(item) else 1)
+        end = time.monotonic() + (min(8, seconds / 4) if pack.on_card(item) else 1)
+        while process.poll() is None and time.monotonic() < end:
+            time.sleep(0.1)
         if process.poll() is not None or len(ranks) < item["degree"]:
             text = process.stderr.read() if process.poll() is not None else "no ranks"
             return record(name=name, status="failed", why=f"ended by itself: {text[-400:]}")

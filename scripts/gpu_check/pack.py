@@ -95,8 +95,9 @@ class Packer:
             call("cmake", "-S", self.source / "runtime", "-B", build, "-G", "Ninja",
                  "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF",
                  "-DTPRT_CUDA=" + ("ON" if self.device else "AUTO"),
+                 "-DCMAKE_BUILD_WITH_INSTALL_RPATH=ON", "-DCMAKE_INSTALL_RPATH=$ORIGIN/../lib",
                  # The old kind of search path, which libraries inherit.
-                 "-DCMAKE_EXE_LINKER_FLAGS=-Wl,-rpath,$ORIGIN/../lib -Wl,--disable-new-dtags")
+                 "-DCMAKE_EXE_LINKER_FLAGS=-Wl,--disable-new-dtags")
             call("ninja", "-C", build, "-j", os.cpu_count(), "tp-run")
             program = build / "bin" / "tp-run"
         shutil.copy(program, target)
@@ -106,6 +107,11 @@ class Packer:
                 shutil.copy(rest.split()[0], self.root / "lib" / name)
         for path in [target, *(self.root / "lib").iterdir()]:
             call("strip", "--strip-unneeded", path)
+        if not self.options.tp_run:
+            found = [line.split()[2] for line in call("ldd", target).splitlines()
+                     if line.strip().startswith("libdnnl")]
+            if [str(self.root / "bin" / "../lib/libdnnl.so.2")] != found:
+                raise SystemExit(f"gpu-check: tp-run takes {found} instead of the library beside it")
         self.glibc = call("ldd", "--version").split("\n")[0].split()[-1]
 
     def fixtures(self):

@@ -50,6 +50,8 @@ def run_step(root, scratch, name, path, seconds):
         function(pack, record, seconds)
     except ImportError as error:
         record(name=name, status="skipped", why=f"needs {error.name}")
+    except RuntimeError as error:
+        record(name=name, status="failed", why=str(error)[-1500:])
     except Exception:
         record(name=name, status="failed", why=traceback.format_exc()[-1500:])
 
