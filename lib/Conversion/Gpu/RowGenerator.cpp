@@ -357,8 +357,10 @@ RowGenerator::emitLong(const KernelLoop &loop,
   int64_t threads = schedule.threadsPerRow;
   bool isMixed = loop.kind == KernelOp::Kind::Mixed;
   int64_t together = 1;
+  // Wide vectors need more registers to be computed with.
+  int64_t most = shape->width > 4 ? maxLoadRegisters / 2 : maxLoadRegisters;
   while (!isMixed && together < vectorsTogether &&
-         2 * together * countRegisters(loop) <= maxLoadRegisters)
+         2 * together * countRegisters(loop) <= most)
     together *= 2;
   int64_t chunk = threads * together;
   int64_t whole = shape->vectors / chunk * chunk;
