@@ -299,6 +299,8 @@ CUresult cuMemHostRegister(void *p, size_t bytesize, unsigned int flags) {
   Guard guard;
   TRY(ready());
   TRY(refuseInCapture("cuMemHostRegister"));
+  if (environmentNumber("TP_FAKE_CUDA_REGISTER", 1) == 0)
+    return CUDA_ERROR_NOT_SUPPORTED;
   if (!p || bytesize == 0 || flags & ~15u)
     return CUDA_ERROR_INVALID_VALUE;
   if (spanOf(p).place != Place::Pageable)
