@@ -114,6 +114,46 @@ TEST_F(EmulatorTest, Tables) {
   EXPECT_EQ(tpEmulatorKernelName(emulator, -1), nullptr);
 }
 
+/// What rewriting and linking a kernel with `body` says.
+std::string getProblem(const std::string &body,
+                       const char *triple = "nvptx64-nvidia-cuda") {
+  llvm::LLVMContext context;
+  llvm::SMDiagnostic diagnostic;
+  auto module = llvm::parseAssemblyString(
+      "target triple = \"" + std::string(triple) +
+          "\"\n"
+          "declare i64 @llvm.nvvm.read.ptx.sreg.clock64()\n"
+          "declare float @other(float)\n"
+          "define ptx_kernel void @k(ptr %x) {\n" +
+          body + "\n ret void\n}\n",
+      diagnostic, context);
+  if (!module)
+    return diagnostic.getMessage().str();
+  llvm::SmallString<128> path;
+  if (llvm::sys::fs::createTemporaryFile("emulator", "so", path))
+    return "no temporary file";
+  llvm::Error error = tp::emulator::rewriteKernels(*module, 0, true);
+  if (!error)
+    error = tp::emulator::linkKernels(*module, path);
+  llvm::sys::fs::remove(path);
+  return llvm::toString(std::move(error));
+}
+
+TEST(RewriteTest, NamesWhatItDoesNotHave) {
+  EXPECT_EQ(getProblem(""), "");
+  EXPECT_NE(getProblem("%c = call i64 @llvm.nvvm.read.ptx.sreg.clock64()\n"
+                       "store i64 %c, ptr %x")
+                .find("tpEmulate_read_ptx_sreg_clock64"),
+            std::string::npos);
+  EXPECT_EQ(getProblem("call void asm sideeffect \"nanosleep.u32 10;\", "
+                       "\"\"()"),
+            "inline PTX is not emulated: nanosleep.u32");
+  EXPECT_EQ(getProblem("%v = call float @other(float 1.0)"),
+            "a function without definition: other");
+  EXPECT_EQ(getProblem("", "x86_64-unknown-linux-gnu"),
+            "expected bitcode for nvptx64, got x86_64-unknown-linux-gnu");
+}
+
 TEST_F(EmulatorTest, RefusesToOpen) {
   char message[256];
   EXPECT_FALSE(tpEmulatorOpen("/nowhere.so", message, sizeof message));
