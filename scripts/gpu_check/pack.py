@@ -115,6 +115,10 @@ class Packer:
         self.glibc = call("ldd", "--version").split("\n")[0].split()[-1]
 
     def fixtures(self):
+        unknown = [name for name in self.options.fixtures or ()
+                   if not (self.source / "test" / "fixtures" / name / "config.json").exists()]
+        if unknown:
+            raise SystemExit(f"gpu-check: no fixture '{unknown[0]}' in test/fixtures")
         for facts in sorted((self.source / "test" / "fixtures").glob("*/fixture.json")):
             folder = facts.parent
             if folder.name == "all-minilm-l6-v2":
@@ -255,7 +259,7 @@ def round_to_bf16(data):
 def pack(options, source):
     with tempfile.TemporaryDirectory() as directory:
         packer = Packer(options, source, pathlib.Path(directory))
-        if options.few:
+        if options.few and options.fixtures is None:
             options.fixtures = ["llama-gqa"]
         packer.fixtures()
         packer.kernels()

@@ -74,6 +74,10 @@ def describe(result):
 
 
 def run(root, output, seconds, only):
+    unknown = set(only or ()) - {name for name, _, _ in STEPS}
+    if unknown:
+        raise SystemExit(f"gpu-check: no step {sorted(unknown)[0]!r}; there are: "
+                         + ", ".join(name for name, _, _ in STEPS))
     with tempfile.TemporaryDirectory(prefix="gpu-check-") as scratch:
         return run_steps(root, scratch, output, seconds, only)
 
