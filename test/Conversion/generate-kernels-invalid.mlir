@@ -1,4 +1,5 @@
 // RUN: tp-opt %s --tp-generate-kernels --split-input-file --verify-diagnostics
+// RUN: tp-opt %s --tp-generate-gpu-kernels --split-input-file --verify-diagnostics
 
 // expected-error @below {{expected the attribute tp.row_dims}}
 func.func private @unmarked(%x: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.kernel = "rows"} {
