@@ -13,11 +13,14 @@
 #include "AttentionMasks.h"
 #include "AttentionSoftmax.h"
 #include "GpuModule.h"
+#include "tprt/abi.h"
+#include <string_view>
 
 using namespace mlir;
 using namespace tp;
 
-/// The kernel's parameters, in order: X(name, is an address).
+/// The kernel's parameters, the arguments of tprt_api::attention after `id`, in
+/// order: X(name, is an address).
 #define ATTENTION_PARAMETERS(X)                                                \
   X(query, true)                                                               \
   X(queryStride, false)                                                        \
@@ -33,6 +36,27 @@ using namespace tp;
   X(logSumExp, true)
 
 namespace {
+
+/// The kinds of each function's arguments in tprt/abi.h: addresses p, i32 4,
+/// i64 8.
+constexpr std::string_view abiKinds[] = {
+#define ABI_ADDRESS(name) "p"
+#define ABI_I32(name) "4"
+#define ABI_I64(name) "8"
+#define ABI_KINDS(name, parameters) "" parameters,
+    TPRT_FUNCTIONS(ABI_KINDS, ABI_ADDRESS, ABI_ADDRESS, ABI_I32, ABI_I64,
+                   ABI_ADDRESS)
+#undef ABI_KINDS
+#undef ABI_I64
+#undef ABI_I32
+#undef ABI_ADDRESS
+};
+#define ATTENTION_KIND(name, isAddress) (isAddress) ? 'p' : '8',
+constexpr char attentionKinds[] = {'4', ATTENTION_PARAMETERS(ATTENTION_KIND)};
+#undef ATTENTION_KIND
+static_assert(abiKinds[TPRT_SLOT_attention] ==
+                  std::string_view(attentionKinds, std::size(attentionKinds)),
+              "the runtime hands its arguments on as they are");
 
 class AttentionKernel {
 public:
@@ -101,7 +125,7 @@ AttentionKernel::AttentionKernel(OpBuilder &builder, Location loc,
 Value AttentionKernel::getRow(Value base, Value position, Value stride,
                               Value head) {
   Value elements =
-      e.add(e.mul(position, stride), e.toInt64(e.mul(head, shape.headSize)));
+      e.add(e.mul(position, stride), e.mul(e.toInt64(head), shape.headSize));
   return e.offset(base, e.mul(elements, shape.getElementBytes()));
 }
 
@@ -109,7 +133,7 @@ Value AttentionKernel::getRow(Value base, Value position, Value stride,
 GlobalRow AttentionKernel::getQueryRow(Value base, Value stride, Value row) {
   Value head =
       e.add(e.mul(keyHead, shape.getSharing()), e.rem(row, shape.getSharing()));
-  Value position = e.add(e.toInt64(e.mul(batch, shape.queryLength)),
+  Value position = e.add(e.mul(e.toInt64(batch), shape.queryLength),
                          e.toInt64(e.div(row, shape.getSharing())));
   return {getRow(base, position, stride, head),
           e.compare(arith::CmpIPredicate::slt, row, shape.getRows())};

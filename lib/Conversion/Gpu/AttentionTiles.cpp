@@ -50,6 +50,10 @@ FailureOr<AttentionShape> AttentionShape::get(nn::AttentionOp op) {
     return op.emitOpError("expected elements f32, bf16 or f16 for a device, "
                           "got ")
            << shape.type;
+  if (query.getNumElements() == 0 || key.getNumElements() == 0)
+    return op.emitOpError("expected at least one query and key for a device, "
+                          "got ")
+           << query << " and " << key;
   if (shape.headSize > largestHead)
     return op.emitOpError("expected heads of at most ")
            << largestHead << " elements for a device, got " << shape.headSize

@@ -29,3 +29,11 @@ func.func @double(%q: tensor<1x8x2x8xf64>) -> tensor<1x8x2x8xf64> {
   %o = nn.attention %q, %q, %q {scale = 1.0 : f64} : (tensor<1x8x2x8xf64>, tensor<1x8x2x8xf64>, tensor<1x8x2x8xf64>) -> tensor<1x8x2x8xf64>
   return %o : tensor<1x8x2x8xf64>
 }
+
+// -----
+
+func.func @empty(%q: tensor<1x0x2x8xf16>, %k: tensor<1x8x2x8xf16>) -> tensor<1x0x2x8xf16> {
+  // expected-error @+1 {{expected at least one query and key for a device, got 'tensor<1x0x2x8xf16>' and 'tensor<1x8x2x8xf16>'}}
+  %o = nn.attention %q, %k, %k {scale = 1.0 : f64} : (tensor<1x0x2x8xf16>, tensor<1x8x2x8xf16>, tensor<1x8x2x8xf16>) -> tensor<1x0x2x8xf16>
+  return %o : tensor<1x0x2x8xf16>
+}
