@@ -25,10 +25,13 @@ SideChannel::SideChannel(Place where, Options how)
 // Watching
 //===----------------------------------------------------------------------===//
 
-/// Launchers end the other ranks when one is lost (mpirun within a second): the
-/// signal must leave time to say why.
+/// Launchers end the other ranks when one is lost (mpirun within two seconds):
+/// the signal must leave time to say why.
 static std::atomic<bool> toldToEnd = false;
 constexpr auto kLastWords = std::chrono::milliseconds(700);
+/// mpirun loses what is left of its patience when another rank ends: so those
+/// that have said what happened stay until the others have too.
+constexpr auto kStay = std::chrono::milliseconds(500);
 
 void SideChannel::start() {
   struct sigaction action{};
@@ -222,5 +225,7 @@ void SideChannel::report() {
   beforeExit();
   if (lastJob)
     lastJob();
+  if (failure.status.code() == Code::Lost && place.starter != "tp-run")
+    std::this_thread::sleep_for(kStay);
   _exit(int(failure.status.code()));
 }

@@ -379,9 +379,6 @@ Expected<std::unique_ptr<Hub>> tprt::makeMpiHub(const HubOptions &options) {
   Place place = *options.place;
   std::optional<net::Listener> listener;
   if (started) {
-    // When OpenMPI hears of a lost rank it ends the others; the side channel
-    // has to say first which one that was.
-    setenv("OMPI_MCA_opal_abort_delay", "2", 0);
     double limit = options.waits.timeoutSeconds;
     TPRT_TRY(rollCall(place, limit));
     Watchdog watchdog(limit, detail::join("rank ", place.rank,
