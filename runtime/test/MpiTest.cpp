@@ -22,7 +22,7 @@ using namespace tprt::test;
 
 namespace {
 
-std::string mpirun(int64_t ranks) {
+[[maybe_unused]] std::string mpirun(int64_t ranks) {
   return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
          "mpirun --oversubscribe -n " +
          std::to_string(ranks);
@@ -30,7 +30,7 @@ std::string mpirun(int64_t ranks) {
 
 /// The same with a log per rank: mpirun may pass on what ranks write seconds
 /// later, when it is busy ending them.
-std::string mpirunWithLogs(int64_t ranks) {
+[[maybe_unused]] std::string mpirunWithLogs(int64_t ranks) {
   return mpirun(ranks) + " sh -c 'exec \"$0\" \"$@\" "
                          "2>\"$TPRT_TEST_LOG.$OMPI_COMM_WORLD_RANK\"'";
 }

@@ -41,7 +41,7 @@ Outcome onTwoHosts(const TemporaryDirectory &directory,
   if (outcome.code == 77)                                                      \
     GTEST_SKIP() << outcome.log;
 
-constexpr const char *kMpirun =
+[[maybe_unused]] constexpr const char *kMpirun =
     "mpirun --host 10.77.0.1:2,10.77.0.2:2 -n 4 --bind-to none --mca "
     "plm_rsh_agent \"$AGENT\" --mca pml ob1 --mca btl self,vader,tcp --mca "
     "btl_tcp_if_include 10.77.0.0/24 --mca oob_tcp_if_include 10.77.0.0/24 ";
