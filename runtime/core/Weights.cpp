@@ -162,6 +162,11 @@ public:
     }
   }
 
+  /// The bytes from an element on, if they are those of this type.
+  const char *bytesOf(tprt_type wanted, int64_t index) const {
+    return data && type == wanted ? data + index * typeBytes(type) : nullptr;
+  }
+
 private:
   /// About normal: the sum of four uniform numbers of 16 bits, whose deviation
   /// is sqrt(4 * (2^32 - 1) / 12), scaled to a deviation of 0.02.
@@ -219,12 +224,17 @@ void copyMatrix(const Source &source, int64_t base, int64_t rows,
   if (columnStride == 1) {
     parallelFor(rows, 8, [&](int64_t begin, int64_t end, int64_t) {
       float buffer[1024];
-      for (int64_t r = begin; r < end; ++r)
+      for (int64_t r = begin; r < end; ++r) {
+        if (auto *same = source.bytesOf(type, base + r * rowStride)) {
+          std::memcpy(target + r * ldc * bytes, same, columns * bytes);
+          continue;
+        }
         for (int64_t c = 0; c < columns; c += 1024) {
           int64_t n = std::min<int64_t>(1024, columns - c);
           source.read(base + r * rowStride + c, 1, n, buffer);
           simd().narrow(type, buffer, target + (r * ldc + c) * bytes, n);
         }
+      }
     });
     return;
   }

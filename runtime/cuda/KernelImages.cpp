@@ -87,8 +87,14 @@ Status KernelImages::load(const Driver &driver, const CudaDevice &device,
         driver.cuLibraryGetKernel(&handle, made, kernel.symbol().c_str()),
         what + " is not in the artifact's " + chosen));
     TPRT_TRY(driver.check(driver.cuKernelGetFunction(&function, handle), what));
-    TPRT_TRY(device.checkShared(kernel.sharedBytes, what));
-    if (kernel.sharedBytes > kDefaultShared)
+    // Static shared memory counts towards what a block gets without asking.
+    int fixed = 0;
+    TPRT_TRY(
+        driver.check(driver.cuFuncGetAttribute(
+                         &fixed, CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES, function),
+                     what));
+    TPRT_TRY(device.checkShared(kernel.sharedBytes + fixed, what));
+    if (kernel.sharedBytes > 0 && kernel.sharedBytes + fixed > kDefaultShared)
       TPRT_TRY(driver.check(driver.cuFuncSetAttribute(
                                 function,
                                 CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,

@@ -52,14 +52,13 @@ ParameterPlan::ParameterPlan(const Manifest &manifest) {
   }
 }
 
-Expected<int64_t>
-tprt::loadParameters(const Driver &cuda, const Manifest &manifest,
-                     const ParameterPlan &plan, const Weights &weights,
-                     const std::vector<int64_t> &coordinates, CUdeviceptr base,
-                     CUstream stream,
-                     const std::function<void(int64_t)> &progress) {
+Expected<int64_t> tprt::loadParameters(
+    const Driver &cuda, const Manifest &manifest, const ParameterPlan &plan,
+    const Weights &weights, const std::vector<int64_t> &coordinates,
+    CUdeviceptr base, CUstream stream,
+    const std::function<void(int64_t)> &progress, int64_t pinnedBytes) {
   // A row is the smallest piece.
-  int64_t bytes = std::min(plan.bytes, kPinnedBytes);
+  int64_t bytes = std::min(plan.bytes, pinnedBytes);
   auto rowBytes = [](const Parameter &p) {
     return elementCount(p.localShape) * typeBytes(p.type) /
            (p.localShape.empty() ? 1 : p.localShape[0]);

@@ -42,7 +42,8 @@ Expected<int64_t> loadParameters(const Driver &cuda, const Manifest &manifest,
                                  const Weights &weights,
                                  const std::vector<int64_t> &coordinates,
                                  CUdeviceptr base, CUstream stream,
-                                 const std::function<void(int64_t)> &progress);
+                                 const std::function<void(int64_t)> &progress,
+                                 int64_t pinnedBytes = kPinnedBytes);
 
 } // namespace tprt
 

@@ -187,6 +187,14 @@ TEST(Weights, BlocksOfRandomTemplates) {
     for (int64_t r = 0; r < tp; ++r) {
       std::string block(elementCount(local) * typeBytes(types[to]), '\x7f');
       weights->load(0, 0, {r}, block.data());
+      // The same in pieces of whole rows.
+      std::string pieces(block.size(), '\x7f');
+      int64_t rowBytes = int64_t(block.size()) / local[0];
+      for (int64_t first = 0, rows; first < local[0]; first += rows) {
+        rows = pick(1, local[0] - first);
+        weights->load(0, 0, {r}, pieces.data() + first * rowBytes, first, rows);
+      }
+      ASSERT_TRUE(pieces == block) << "rank " << r;
       std::vector<float> got = toFloats(types[to], block);
       int64_t shard = kind == 1   ? r
                       : kind == 2 ? r / 2
