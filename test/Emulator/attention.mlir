@@ -7,6 +7,7 @@
 // RUN: sed 's/TYPE/bf16/g; s/HEAD/7/g; s/QUERIES/70/g; s/KEYS/70/g' %s | tp-check-kernels - | FileCheck %s
 // RUN: sed 's/TYPE/f16/g; s/HEAD/128/g; s/QUERIES/1/g; s/KEYS/67/g' %s | tp-check-kernels - | FileCheck %s
 // RUN: sed 's/TYPE/f16/g; s/HEAD/16/g; s/QUERIES/65/g; s/KEYS/65/g' %s | tp-check-kernels - | FileCheck %s
+// RUN: sed 's/TYPE/f16/g; s/HEAD/200/g; s/QUERIES/33/g; s/KEYS/70/g' %s | tp-check-kernels - --seeds=1 | FileCheck %s
 // RUN: sed 's/TYPE/f32/g; s/HEAD/32/g; s/QUERIES/64/g; s/KEYS/64/g' %s | tp-check-kernels - | FileCheck %s
 // RUN: sed 's/TYPE/f32/g; s/HEAD/13/g; s/QUERIES/19/g; s/KEYS/41/g' %s | tp-check-kernels - | FileCheck %s
 // RUN: sed 's/TYPE/f32/g; s/HEAD/8/g; s/QUERIES/1/g; s/KEYS/1/g' %s | tp-check-kernels - | FileCheck %s

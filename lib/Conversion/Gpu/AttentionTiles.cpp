@@ -110,8 +110,12 @@ AttentionTiles AttentionTiles::choose(const AttentionShape &shape) {
     tiles.keys /= 2;
   // A warp's keys are at least one step of the second product.
   int64_t leastKeys = isWide ? 8 : 16;
-  while (tiles.getWarpKeys() < leastKeys)
+  while (tiles.getWarpKeys() < leastKeys) {
     tiles.keyWarps /= 2;
+    if (shape.getRows() > 16 * tiles.rowWarps)
+      tiles.rowWarps *= 2;
+  }
+  assert(tiles.getSharedBytes() <= sharedBytes);
   tiles.queriesInRegisters =
       !isWide &&
       getRegisters() + tiles.fragments * tiles.paddedHead / 4 <= accumulators;
