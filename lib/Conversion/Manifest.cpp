@@ -14,6 +14,9 @@
 #include "tp/Schedule/Buffers.h"
 #include "tp/Schedule/RowKernels.h"
 #include "tprt/abi.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <set>
 
 using namespace mlir;
 using namespace tp;
@@ -248,9 +251,19 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
   int64_t parameterBytes = 0;
   json::Array parameterList, gemmList, attentionList, collectiveList,
       kernelList, ignored, entryList;
+  std::set<std::string> held;
   for (ParameterEntry entry : parameters) {
-    parameterBytes += entry.count * getBytes({entry.op.getType()});
-    parameterList.push_back(describeParameter(entry));
+    json::Object parameter = describeParameter(entry);
+    // A device holds the same part of the same tensor once, however it is used.
+    json::Object part = parameter;
+    part.erase("base");
+    part.erase("use");
+    bool again =
+        !held.insert(llvm::formatv("{0}", json::Value(std::move(part))).str())
+             .second;
+    if (device != Device::Cuda || !again)
+      parameterBytes += entry.count * getBytes({entry.op.getType()});
+    parameterList.push_back(std::move(parameter));
   }
   for (auto [id, gemm] : llvm::enumerate(gemms))
     gemmList.push_back(json::Object{
