@@ -153,7 +153,7 @@ void KernelEmitter::store(Value value, Value pointer, int64_t alignment) {
 }
 void KernelEmitter::copyAsync(Value to, Value from, int64_t bytes,
                               Value isThere) {
-  // Only whole cache-line chunks can go past the first-level cache.
+  // Only copies of 16 bytes may go past the first-level cache.
   auto cache = bytes == 16 ? NVVM::LoadCacheModifierKind::CG
                            : NVVM::LoadCacheModifierKind::CA;
   NVVM::CpAsyncOp::create(builder, loc, to, from, bytes, cache,
