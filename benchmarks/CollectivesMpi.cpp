@@ -4,9 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The peer of CollectivesBenchmark, which starts it under mpirun: the same
-// collectives as calls of the MPI library. For each case of the
-// form `kind bytes rounds` among its arguments it prints the seconds of a call
-// that a tenth of the calls undercut.
+// collectives as calls of the MPI library. Its arguments are cases of three
+// words, `kind bytes rounds`; for each it prints the seconds of a call that a
+// tenth of the calls undercut.
 //
 //===----------------------------------------------------------------------===//
 

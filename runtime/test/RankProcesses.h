@@ -43,6 +43,8 @@ public:
     if (process < 0)
       std::abort();
     if (process == 0) {
+      // mpirun may send its last signals to the whole group that it is in.
+      setsid();
       std::string command = "exec env TPRT_TEST_MARK=" + mark +
                             " TPRT_TEST_LOG=" + log + " " + environment + " " +
                             launcher + " " + TPRT_RUN + " " +
