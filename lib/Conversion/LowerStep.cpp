@@ -298,16 +298,22 @@ LogicalResult StepBuilder::emitGemm(func::CallOp call, func::FuncOp kernel) {
   FailureOr<Value> bias = null();
   if (linear.getBias())
     bias = getAddress(operandOf(linear.getBias()));
+  FailureOr<Value> residual = null();
+  if (gemm.hasResidual) {
+    auto sum = cast<arith::AddFOp>(*linear.getResult().user_begin());
+    residual = getAddress(operandOf(
+        sum.getLhs() == linear.getResult() ? sum.getRhs() : sum.getLhs()));
+  }
   FailureOr<Value> y = getAddress(call.getResult(0));
   if (::mlir::failed(x) || ::mlir::failed(w) || ::mlir::failed(bias) ||
-      ::mlir::failed(y))
+      ::mlir::failed(residual) || ::mlir::failed(y))
     return failure();
   int64_t rows =
       cast<RankedTensorType>(linear.getInput().getType()).getNumElements() /
       gemm.k;
   callRuntime(TPRT_SLOT_gemm,
               {constant32(id), constant(rows), *x, constant(gemm.k), *w, *bias,
-               null(), *y, constant(gemm.n)});
+               *residual, *y, constant(gemm.n)});
   return success();
 }
 

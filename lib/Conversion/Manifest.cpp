@@ -277,7 +277,7 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
         {"bias", gemm.hasBias},
         {"bias_type", gemm.biasType},
         {"activation", gemm.activation},
-        {"residual", false},
+        {"residual", gemm.hasResidual},
         {"weight", gemm.weightIsParameter ? "parameter" : "buffer"}});
   for (auto [id, op] : llvm::enumerate(attentions)) {
     json::Object attention = describeAttention(cast<nn::AttentionOp>(op), id);

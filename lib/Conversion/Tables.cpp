@@ -103,6 +103,8 @@ LogicalResult Tables::addCall(func::CallOp call) {
           gelu.getKind() == nn::GeluKind::Erf ? "gelu_erf" : "gelu_tanh";
     else if (isa<nn::SiluOp>(op))
       entry.activation = "silu";
+    else if (isa<arith::AddFOp>(op))
+      entry.hasResidual = true;
     else
       return op.emitOpError("is not known in a GEMM");
   }
@@ -131,7 +133,8 @@ LogicalResult Tables::addCall(func::CallOp call) {
   entry.weightIsParameter = parameter != nullptr;
   auto key = [](const GemmEntry &e) {
     return std::tuple(e.n, e.k, e.xType, e.wType, e.yType, e.biasType,
-                      e.activation, e.hasBias, e.weightIsParameter);
+                      e.activation, e.hasBias, e.hasResidual,
+                      e.weightIsParameter);
   };
   size_t id = 0;
   while (id < gemms.size() && key(gemms[id]) != key(entry))
@@ -140,9 +143,20 @@ LogicalResult Tables::addCall(func::CallOp call) {
     gemms.push_back(entry);
   gemms[id].m = std::max(gemms[id].m, entry.m);
   gemmOf[call] = id;
-  for (Value operand : call.getOperands())
-    if (auto used = getViewedTensor(operand).root.getDefiningOp<ParameterOp>())
-      addParameter(used, operand == weight && parameter ? int64_t(id) : -1);
+  if (parameter)
+    addParameter(parameter, id);
+  // The weight, too, may be read as a plain tensor beside its product.
+  for (Operation &op : callee.getBody().front().without_terminator())
+    for (OpOperand &use : op.getOpOperands()) {
+      auto argument = dyn_cast<BlockArgument>(use.get());
+      bool isWeight =
+          parameter && argument && &use == &linear.getWeightMutable();
+      if (!argument || isWeight)
+        continue;
+      if (auto used = getViewedTensor(operandOf(argument))
+                          .root.getDefiningOp<ParameterOp>())
+        addParameter(used, -1);
+    }
   return success();
 }
 

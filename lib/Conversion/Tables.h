@@ -29,7 +29,7 @@ namespace tp {
 struct GemmEntry {
   int64_t m, n, k;
   std::string xType, wType, yType, biasType, activation;
-  bool hasBias, weightIsParameter;
+  bool hasBias, hasResidual, weightIsParameter;
 };
 
 /// A generated kernel.

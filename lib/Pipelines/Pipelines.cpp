@@ -98,7 +98,7 @@ static void buildCollectives(OpPassManager &manager) {
 
 static void buildSchedule(OpPassManager &manager, Device device) {
   manager.addNestedPass<func::FuncOp>(createRecogniseLinear());
-  manager.addPass(createFormGemms());
+  manager.addPass(createFormGemms({device}));
   manager.addNestedPass<func::FuncOp>(createLowerToLinalg());
   manager.addPass(createCSEPass());
   manager.addPass(createFormKernels());

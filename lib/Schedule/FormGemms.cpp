@@ -30,14 +30,31 @@ static bool readsMemory(Operation *op) {
 }
 
 /// The activation to compute in the GEMM of `linear`; null if there is none.
-static Operation *findActivation(nn::LinearOp linear) {
+static Operation *findActivation(nn::LinearOp linear, Device device) {
   if (!linear.getResult().hasOneUse())
     return nullptr;
   Operation *user = *linear.getResult().user_begin();
   if (!isa<nn::GeluOp, nn::SiluOp>(user) ||
       user->getBlock() != linear->getBlock())
     return nullptr;
+  // cuBLASLt has no other.
+  auto gelu = dyn_cast<nn::GeluOp>(user);
+  if (device == Device::Cuda && (!gelu || gelu.getKind() != nn::GeluKind::Tanh))
+    return nullptr;
   return llvm::all_of(user->getUsers(), readsMemory) ? user : nullptr;
+}
+
+/// The sum of `linear` and a tensor that the GEMM of a device is to compute:
+/// one that has to be in memory anyway. Null if there is none.
+static Operation *findResidual(nn::LinearOp linear, Device device) {
+  if (device != Device::Cuda || !linear.getResult().hasOneUse())
+    return nullptr;
+  auto sum = dyn_cast<arith::AddFOp>(*linear.getResult().user_begin());
+  if (!sum || sum->getBlock() != linear->getBlock())
+    return nullptr;
+  bool isKept = llvm::hasNItemsOrMore(sum->getUses(), 2) ||
+                llvm::all_of(sum->getUsers(), readsMemory);
+  return isKept ? sum.getOperation() : nullptr;
 }
 
 /// Removes what earlier stages noted on operations; from here on the types are
@@ -54,6 +71,8 @@ static void dropNotes(func::FuncOp function) {
 
 namespace {
 struct FormGemmsPass : tp::impl::FormGemmsBase<FormGemmsPass> {
+  using FormGemmsBase::FormGemmsBase;
+
   void runOnOperation() override {
     Outliner outliner(getOperation(), "gemm");
     for (auto function : llvm::to_vector(getOperation().getOps<func::FuncOp>()))
@@ -63,8 +82,10 @@ struct FormGemmsPass : tp::impl::FormGemmsBase<FormGemmsPass> {
         function.walk([&](nn::LinearOp op) { linears.push_back(op); });
         for (nn::LinearOp linear : linears) {
           SmallVector<Operation *> group{linear};
-          if (Operation *activation = findActivation(linear))
+          if (Operation *activation = findActivation(linear, target))
             group.push_back(activation);
+          else if (Operation *residual = findResidual(linear, target))
+            group.push_back(residual);
           outliner.outline(group, {});
           ++numGemms;
         }

@@ -1,4 +1,5 @@
 // RUN: tp-opt %s --tp-form-gemms --split-input-file | FileCheck %s
+// RUN: tp-opt %s --tp-form-gemms=target=cuda --split-input-file | FileCheck %s --check-prefix=CUDA
 
 // An activation whose result goes to a library joins the GEMM.
 // CHECK-LABEL: func @mlp
@@ -47,4 +48,34 @@ func.func @constant_bias(%x: tensor<1x8x64xf32>, %w: tensor<96x64xf32>) -> tenso
   %b = arith.constant dense<5.0> : tensor<96xf32>
   %0 = nn.linear %x, %w bias %b : (tensor<1x8x64xf32>, tensor<96x64xf32>, tensor<96xf32>) -> tensor<1x8x96xf32>
   return %0 : tensor<1x8x96xf32>
+}
+
+// -----
+
+// A device's library adds a residual that is read more than once; one that only
+// a row kernel reads is added there, and so are the activations it lacks.
+// CHECK-LABEL: func @residual
+// CHECK: call @gemm_0
+// CHECK: arith.addf
+// CUDA-LABEL: func @residual
+// CUDA: %[[H:.*]] = call @gemm_0(%arg0, %arg1, %arg2)
+// CUDA-NEXT: %[[G:.*]] = call @gemm_1(%[[H]], %arg1)
+// CUDA-NEXT: nn.gelu erf %[[G]]
+// CUDA: %[[P:.*]] = call @gemm_1
+// CUDA-NEXT: %[[T:.*]] = arith.addf %[[P]], %[[H]]
+// CUDA-NEXT: arith.negf %[[T]]
+// CUDA: func private @gemm_0
+// CUDA: %[[Y:.*]] = nn.linear
+// CUDA-NEXT: arith.addf %[[Y]], %arg2
+// CUDA: func private @gemm_1
+// CUDA-NOT: nn.gelu
+func.func @residual(%x: tensor<8x64xf32>, %w: tensor<64x64xf32>, %r: tensor<8x64xf32>) -> (tensor<8x64xf32>, tensor<8x64xf32>) {
+  %0 = nn.linear %x, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
+  %h = arith.addf %0, %r : tensor<8x64xf32>
+  %1 = nn.linear %h, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
+  %2 = nn.gelu erf %1 : tensor<8x64xf32>
+  %3 = nn.linear %2, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
+  %4 = arith.addf %3, %h : tensor<8x64xf32>
+  %5 = arith.negf %4 : tensor<8x64xf32>
+  return %5, %2 : tensor<8x64xf32>, tensor<8x64xf32>
 }

@@ -21,6 +21,10 @@ def FormGemms : Pass<"tp-form-gemms", "::mlir::ModuleOp"> {
     that does is computed there, in the same pass over memory). Equal functions
     are made once.
 
+    For a device the activation is `nn.gelu tanh` alone, which cuBLASLt has, and
+    the sum with a tensor joins a product without activation if the sum has more
+    than one reader or no row kernel reads it.
+
     Precondition: local types. Runs before nn operations are decomposed.
 
     ```mlir
@@ -31,6 +35,10 @@ def FormGemms : Pass<"tp-form-gemms", "::mlir::ModuleOp"> {
     func.func private @gemm_0(...) attributes {tp.kernel = "gemm"} { ... }
     ```
   }];
+  let options = [Option<"target", "target", "::tp::Device", "::tp::Device::Cpu",
+    "where tensors are: cpu or cuda",
+    [{::llvm::cl::values(clEnumValN(::tp::Device::Cpu, "cpu", "the host"),
+                         clEnumValN(::tp::Device::Cuda, "cuda", "a GPU"))}]>];
   let dependentDialects = ["::mlir::func::FuncDialect"];
   let statistics = [Statistic<"numGemms", "gemms", "calls made">];
 }
