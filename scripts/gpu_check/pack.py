@@ -206,7 +206,7 @@ class Packer:
                 self.compile({"kind": "benchmark", "name": f"llama, {which}, TP={degree}",
                               "degree": degree}, folder, "--mesh", f"tp={degree}", "--seq",
                              self.llama["tokens"][which], "--dtype", "bf16", "--logits", "last")
-        for degree in () if self.options.few else (1, 2):
+        for degree in (1, 2):
             self.model(f"mlp, TP={degree}", mlp_text(*mlp), {"kind": "benchmark", "degree": degree})
         for kernel, shape in large.items():
             self.model(f"{kernel}, bf16", programs.program(kernel, "bf16", [shape]).text("ones"),
