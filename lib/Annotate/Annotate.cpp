@@ -14,6 +14,7 @@
 #include "Heads.h"
 #include "Plan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tp/Annotate/MeshText.h"
 #include "tp/Annotate/Passes.h"
 #include "tp/Rules/Provenance.h"
 #include "llvm/ADT/StringExtras.h"
@@ -364,21 +365,12 @@ static FailureOr<MeshAttr> parseMesh(ModuleOp module, StringRef text) {
     return module.emitError() << "mesh '" << text << "': ";
   };
   SmallVector<MeshAxisAttr> axes;
-  SmallVector<StringRef> parts;
-  text.split(parts, ',');
-  for (StringRef part : parts) {
-    auto [name, number] = part.split('=');
-    name = name.trim();
-    int64_t size;
-    bool isName =
-        !name.empty() && !llvm::isDigit(name.front()) &&
-        llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
-    if (!isName || number.trim().getAsInteger(10, size) || size < 1)
-      return expected() << "expected axes and sizes such as dp=2,tp=4, got '"
-                        << part << "'";
-    axes.push_back(
-        MeshAxisAttr::get(context, StringAttr::get(context, name), size));
-  }
+  SmallVector<MeshTextAxis> given;
+  if (std::string problem = parseMeshText(text, given); !problem.empty())
+    return expected() << problem;
+  for (const MeshTextAxis &axis : given)
+    axes.push_back(MeshAxisAttr::get(
+        context, StringAttr::get(context, axis.name), axis.size));
   llvm::function_ref<InFlightDiagnostic()> emit = expected;
   MeshAttr mesh = MeshAttr::getChecked(
       emit, context, ArrayRef<MeshAxisAttr>(axes), ArrayRef<int64_t>());

@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tp/Annotate/MeshText.h"
 #include "tp/Compile/Compile.h"
 #include "tp/Import/ImportFlags.h"
 #include "tp/InitAll.h"
@@ -73,6 +74,10 @@ int main(int argc, char **argv) {
   options.output = output;
   options.dumpDirectory = dump;
   options.stages.mesh = mesh;
+  llvm::SmallVector<tp::MeshTextAxis> axes;
+  if (mesh.getNumOccurrences() > 0)
+    if (std::string problem = tp::parseMeshText(mesh, axes); !problem.empty())
+      return refuse("for the --mesh option: " + llvm::Twine(problem));
   options.stages.plan = plan;
   if (explain.getNumOccurrences() > 0) {
     if (!explain.empty() && explain != "json")
