@@ -275,6 +275,9 @@ CUresult cuStreamWaitEvent(CUstream hStream, CUevent hEvent,
     return CUDA_ERROR_INVALID_VALUE;
   static int64_t drop = environmentNumber("TP_FAKE_CUDA_DROP_WAIT", 0);
   bool dropped = ++waits == drop;
+  if (dropped)
+    std::fprintf(stderr, "fake-cuda: wait %lld is dropped\n",
+                 static_cast<long long>(waits));
   if (hEvent->capture) {
     const std::shared_ptr<Capture> &capture = hEvent->capture;
     if (!capture->valid)

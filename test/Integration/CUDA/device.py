@@ -7,9 +7,9 @@ The kernels of the artifact are executed by the emulator; CUDA, cuBLASLt and NCC
 one test library on host memory that runs what is asynchronous in any legal order.
 """
 
+import json
 import os
 import pathlib
-import re
 import subprocess
 
 from safetensors.numpy import load_file
@@ -25,17 +25,20 @@ class Artifact:
     """An artifact with its kernels made for the emulator, in a folder."""
 
     def __init__(self, folder, model, *, degree=1, plan="megatron", batch, seq, dtype=None,
-                 checks=True):
+                 layers=None, checks=True):
         self.folder, self.degree, self.model = folder, degree, model
         arguments = [BIN / "tp-compile", model, f"--mesh=tp={degree}", f"--plan={plan}",
                      f"--batch={batch}", f"--seq={seq}", "--target=cuda:ptx",
-                     f"--save-kernels={folder}", "-o", folder / "model.tpa"]
+                     f"--save-kernels={folder}", "--explain=json", "-o", folder / "model.tpa"]
         if dtype:
             arguments.append(f"--dtype={dtype}")
+        if layers:
+            arguments.append(f"--layers={layers}")
         result = subprocess.run(arguments, capture_output=True, text=True, check=False)
         if result.returncode == 1:
             raise tp_mlir.InputError("tp-compile", 1, result.stderr)
         assert result.returncode == 0, result.stderr
+        self.explanation = json.loads(result.stdout)
         emulate = [BIN / "tp-emulate-kernels", folder / "kernels.bc", "--ptx",
                    folder / "kernels.ptx", "-o", folder / "kernels.so"]
         subprocess.run(emulate + ([] if checks else ["--no-checks"]), check=True)

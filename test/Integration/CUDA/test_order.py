@@ -1,0 +1,81 @@
+"""Streams in any legal order: right always, wrong as soon as an event is left out.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+
+import json
+import os
+import pathlib
+import signal
+import time
+
+import numpy
+import pytest
+from device import FIXTURES, Artifact
+from safetensors.numpy import load_file
+
+FOLDER = FIXTURES / "llama-gqa"
+FACTS = json.loads((FOLDER / "fixture.json").read_text())
+INPUTS = FOLDER / "inputs.safetensors"
+LOGITS = load_file(FOLDER / "expected.safetensors")["logits"]
+SEEDS = range(1, 9)
+MOST_SEEDS = range(1, 17)
+
+
+def artifact(folder, **options):
+    # The other tests have the kernels' accesses checked.
+    return Artifact(folder, FOLDER, batch=FACTS["batch"], seq=FACTS["seq"], dtype="f32",
+                    checks=False, **options)
+
+
+def is_right(outputs):
+    return numpy.abs(outputs["logits"] - LOGITS).max() <= 2e-5 * numpy.abs(LOGITS).max()
+
+
+@pytest.mark.parametrize("plan, degree", [("megatron", 4), ("megatron-sp", 2)])
+@pytest.mark.parametrize("graphs", [1, 0])
+def test_any_order(plan, degree, graphs, tmp_path):
+    made = artifact(tmp_path, plan=plan, degree=degree)
+    for seed in SEEDS:
+        assert is_right(made.run(INPUTS, "--repeat=3", TP_FAKE_CUDA_SEED=seed,
+                                 TPRT_CUDA_GRAPHS=graphs)), f"seed {seed}"
+
+
+def test_dropped_event(tmp_path):
+    """Each collective needs two waits: for its operand and for its result. Every other
+    wait (of the marks that say where a rank is) may be dropped."""
+    made = artifact(tmp_path, degree=2, layers=1)
+    collectives = sum(entry["count"] for entry in made.explanation["collectives"])
+    right = made.run(INPUTS)["logits"]
+    needed, wait, dropped = [], 0, True
+    while dropped:
+        wait += 1
+        for seed in MOST_SEEDS:
+            status, errors = made.attempt(INPUTS, TP_FAKE_CUDA_SEED=seed,
+                                          TP_FAKE_CUDA_DROP_WAIT=wait)
+            assert status == 0, errors
+            dropped = f"wait {wait} is dropped" in errors
+            logits = load_file(tmp_path / "out.safetensors")["logits"]
+            if dropped and not numpy.allclose(logits, right, rtol=0, atol=1e-3):
+                needed.append(wait)
+            if not dropped or needed[-1:] == [wait]:
+                break
+    assert len(needed) == 2 * collectives, f"of {wait - 1} waits, these matter: {needed}"
+
+
+def children(process):
+    return [int(child) for child in
+            pathlib.Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+def test_killed_rank(tmp_path):
+    process = artifact(tmp_path, degree=2).start(INPUTS, "--repeat=1000000")
+    while len(children(process.pid)) < 2:
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.01)
+    time.sleep(0.5)
+    os.kill(children(process.pid)[1], signal.SIGKILL)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 3
+    assert "rank 1 was killed by signal 9 (Killed)" in errors
