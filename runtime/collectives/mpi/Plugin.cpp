@@ -10,6 +10,7 @@
 #include "Plugin.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <mpi.h>
 #include <vector>
 
@@ -27,6 +28,10 @@ int32_t initialize(int64_t *rank, int64_t *size) {
   MPI_Initialized(&there);
   if (there)
     return kTwice;
+  // Open MPI ends a process whose first connection to a peer fails, whatever
+  // the error handler says: before the rank could say which peer was lost. So
+  // all connections are made here.
+  setenv("OMPI_MCA_mpi_preconnect_mpi", "1", /*overwrite=*/0);
   // Different threads call, one at a time.
   int level = MPI_THREAD_SINGLE;
   if (int error =
