@@ -1,7 +1,9 @@
 # How lit runs the tests: every .mlir, .test and .py file outside Inputs,
 # fixtures and Unit is a shell test with our tools and LLVM's on the PATH.
 import os
+import shlex
 import shutil
+import subprocess
 import sys
 
 import lit.formats
@@ -21,10 +23,20 @@ config.substitutions.append(("%fixtures", os.path.join(config.tp_source_dir, "te
 config.substitutions.append(("%tp_source", config.tp_source_dir))
 config.substitutions.append(("%tp_bin", config.tp_bin_dir))
 config.substitutions.append(("%python", sys.executable))
-# Where the compiler looks for CUDA's assembler.
-if shutil.which("ptxas") or os.path.exists("/usr/local/cuda/bin/ptxas"):
+# Configures another build with the same compilers and cache.
+config.substitutions.append(("%cmake", shlex.join(config.cmake_command)))
+# CUDA's assembler, where the compiler looks for it. Tests of machine code need one
+# that knows all architectures.
+ptxas = shutil.which("ptxas") or shutil.which("/usr/local/cuda/bin/ptxas")
+if not ptxas:
+    config.available_features.add("no-ptxas")
+elif "sm_100" in subprocess.run([ptxas, "--help"], capture_output=True, text=True).stdout:
     config.available_features.add("ptxas")
 if config.has_emulator:
     config.available_features.add("emulator")
-if os.path.exists(os.path.join(config.tp_bin_dir, os.pardir, "lib", "libtp-fake-cuda.so")):
+# The runtime has the device, and the library that stands for CUDA is there.
+config.substitutions.append(
+    ("%fake_cuda", os.path.join(config.tp_bin_dir, os.pardir, "lib", "libtp-fake-cuda.so"))
+)
+if config.has_cuda:
     config.available_features.add("cuda")

@@ -93,9 +93,12 @@ std::string DeviceCode::getResourcesAsJson() const {
                              {"spill_loads", used.spillLoads},
                              {"stack", used.stack}};
     }
+  std::string release = ptxas.empty() ? "" : getPtxasRelease(ptxas);
+  llvm::json::Value root = llvm::json::Object{
+      {"ptxas", release.empty() ? llvm::json::Value(nullptr) : release},
+      {"kernels", std::move(kernels)}};
   std::string text;
-  llvm::raw_string_ostream(text)
-      << llvm::formatv("{0:2}\n", llvm::json::Value(std::move(kernels)));
+  llvm::raw_string_ostream(text) << llvm::formatv("{0:2}\n", root);
   return text;
 }
 
@@ -177,28 +180,28 @@ FailureOr<DeviceCode> tp::compileKernels(ModuleOp module,
   code.ptx = std::move(*ptx);
   if (target.architectures.empty())
     return code;
-  std::string ptxas = findPtxas();
-  if (ptxas.empty()) {
-    constexpr StringLiteral where =
-        "CUDA's assembler 'ptxas' is not on the path, nor in the toolkit that "
-        "CUDA_HOME, CUDA_PATH or /usr/local/cuda is";
+  llvm::Expected<std::string> ptxas = findPtxas();
+  if (!ptxas) {
+    std::string where = llvm::toString(ptxas.takeError());
     if (target.isExplicit)
       return module.emitError("no machine code for ")
              << llvm::join(target.architectures, ", ") << ": " << where
-             << "; --target cuda:ptx needs none";
+             << "; install NVIDIA's CUDA toolkit, 12.8 or later, or name its "
+                "bin/ptxas in TP_PTXAS; --target cuda:ptx needs none";
     module.emitRemark() << where
                         << ": the artifact has PTX alone, which the driver "
                            "assembles when the program is loaded";
     return code;
   }
+  code.ptxas = *ptxas;
   auto leaveOut = [&](StringRef architecture) {
-    module.emitRemark() << ptxas << " does not know " << architecture
+    module.emitRemark() << *ptxas << " does not know " << architecture
                         << ": the artifact has no machine code for it";
   };
   llvm::function_ref<void(StringRef)> onUnknown = leaveOut;
   if (target.isExplicit)
     onUnknown = nullptr;
-  auto cubins = assemblePtx(ptxas, code.ptx, target.architectures, onUnknown);
+  auto cubins = assemblePtx(*ptxas, code.ptx, target.architectures, onUnknown);
   if (!cubins)
     return report(cubins.takeError());
   code.cubins = std::move(*cubins);

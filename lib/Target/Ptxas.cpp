@@ -23,9 +23,15 @@
 
 using namespace tp;
 
-std::string tp::findPtxas() {
-  if (auto named = llvm::sys::Process::GetEnv("TP_PTXAS"))
-    return llvm::sys::fs::can_execute(*named) ? *named : "";
+llvm::Expected<std::string> tp::findPtxas() {
+  auto named = llvm::sys::Process::GetEnv("TP_PTXAS");
+  if (named && named->empty())
+    return llvm::createStringError("TP_PTXAS is empty, no assembler is used");
+  if (named && llvm::sys::fs::can_execute(*named))
+    return *named;
+  if (named)
+    return llvm::createStringError("TP_PTXAS names '" + *named +
+                                   "', which is no program that can be run");
   if (llvm::ErrorOr<std::string> found = llvm::sys::findProgramByName("ptxas"))
     return *found;
   std::vector<std::string> toolkits;
@@ -39,6 +45,24 @@ std::string tp::findPtxas() {
     if (llvm::sys::fs::can_execute(path))
       return path.str().str();
   }
+  return llvm::createStringError(
+      "CUDA's assembler 'ptxas' is not on the path, nor in the toolkit that "
+      "CUDA_HOME, CUDA_PATH or /usr/local/cuda is");
+}
+
+std::string tp::getPtxasRelease(llvm::StringRef ptxas) {
+  TemporaryFile log("txt");
+  llvm::StringRef arguments[] = {ptxas, "--version"};
+  std::optional<llvm::StringRef> redirects[] = {std::nullopt, log.path.str(),
+                                                log.path.str()};
+  if (log.path.empty() ||
+      llvm::sys::ExecuteAndWait(ptxas, arguments, std::nullopt, redirects))
+    return "";
+  auto text = llvm::MemoryBuffer::getFile(log.path);
+  llvm::SmallVector<llvm::StringRef> match;
+  if (text && llvm::Regex("release .*V([0-9][0-9.]*)")
+                  .match((*text)->getBuffer(), &match))
+    return match[1].str();
   return "";
 }
 

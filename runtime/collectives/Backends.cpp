@@ -22,6 +22,13 @@
 
 using namespace tprt;
 
+#ifndef TPRT_HAS_CUDA
+static constexpr const char *kNoCuda =
+    "backend 'nccl' is not in this build, which was made without CUDA's "
+    "headers (cuda.h, cublasLt.h, nccl.h): install the CUDA toolkit and "
+    "libnccl-dev and configure with -DTPRT_CUDA=ON";
+#endif
+
 Status tprt::checkBackend(const std::string &backend) {
 #ifdef TPRT_HAS_CUDA
   constexpr const char *kHas = "this build has: threads, processes, mpi, nccl";
@@ -30,11 +37,7 @@ Status tprt::checkBackend(const std::string &backend) {
 #else
   constexpr const char *kHas = "this build has: threads, processes, mpi";
   if (backend == "nccl")
-    return userError("backend 'nccl' is not in this build, which was made "
-                     "without CUDA's headers (cuda.h, cublasLt.h, nccl.h): "
-                     "install the CUDA toolkit and libnccl-dev and configure "
-                     "with -DTPRT_CUDA=ON; ",
-                     kHas);
+    return userError(kNoCuda, "; ", kHas);
 #endif
   for (const char *known : {"threads", "processes", "mpi"})
     if (backend == known)
@@ -45,6 +48,11 @@ Status tprt::checkBackend(const std::string &backend) {
 Status tprt::checkProgram(const std::string &backend, const Manifest &manifest,
                           bool alone) {
   bool device = manifest.device == Device::Cuda;
+#ifndef TPRT_HAS_CUDA
+  if (device)
+    return userError("the program is made for CUDA devices, but ", kNoCuda,
+                     ", or compile it without --target cuda");
+#endif
   if (device && backend != "nccl")
     return userError("the program is made for CUDA devices, backend '", backend,
                      "' is for the CPU; run it with --backend nccl");

@@ -38,20 +38,26 @@ struct Cubin {
 struct DeviceCode {
   std::string bitcode; ///< optimised
   std::string ptx;     ///< for sm_80 and later, of that bitcode
+  std::string ptxas;   ///< what assembled it; empty if nothing did
   std::vector<Cubin> cubins;
 
-  /// The assembler's figures as JSON: {kernel: {architecture: {registers,
-  /// shared, spill_stores, spill_loads, stack}}}.
+  /// The assembler's figures as JSON: {"ptxas": its release, or null,
+  /// "kernels": {kernel: {architecture: {registers, shared, spill_stores,
+  /// spill_loads, stack}}}}.
   std::string getResourcesAsJson() const;
 };
 
 /// The PTX of a module of optimised NVPTX bitcode.
 llvm::Expected<std::string> makePtx(llvm::StringRef bitcode);
 
-/// CUDA's assembler: what TP_PTXAS names, or ptxas on the path or in the
-/// toolkit that CUDA_HOME, CUDA_PATH or /usr/local/cuda is; empty if there is
+/// CUDA's assembler: what TP_PTXAS names (nothing, if it is empty), or ptxas on
+/// the path or in the toolkit that CUDA_HOME, CUDA_PATH or /usr/local/cuda is.
+/// If there is none, the error says where it was looked for.
+llvm::Expected<std::string> findPtxas();
+
+/// The release that `ptxas --version` states, as "13.0.88"; empty if it states
 /// none.
-std::string findPtxas();
+std::string getPtxasRelease(llvm::StringRef ptxas);
 
 /// Assembles `ptx` for each of the architectures at once. What the assembler
 /// refuses is an error with its text and the kernel it stopped at; an

@@ -4,7 +4,7 @@ import json
 import sys
 
 with open(sys.argv[1]) as file:
-    kernels = json.load(file)
+    kernels = json.load(file)["kernels"]
 kernels_wanted, architectures_wanted = int(sys.argv[2]), int(sys.argv[3])
 faults = []
 if len(kernels) != kernels_wanted:
