@@ -16,7 +16,9 @@ config.test_source_root = os.path.dirname(__file__)
 config.environment["PATH"] = os.pathsep.join(
     [config.tp_bin_dir, config.llvm_tools_dir, os.environ.get("PATH", "")]
 )
-for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "HOME", "OMP_NUM_THREADS"):
+# The language and the folders, because ccache tells compilations apart by them.
+for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "HOME", "OMP_NUM_THREADS", "LANG", "LC_ALL",
+             "CCACHE_DIR", "XDG_CACHE_HOME", "CUDA_HOME", "CUDA_PATH"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 config.substitutions.append(("%fixtures", os.path.join(config.tp_source_dir, "test", "fixtures")))
@@ -27,7 +29,10 @@ config.substitutions.append(("%python", sys.executable))
 config.substitutions.append(("%cmake", shlex.join(config.cmake_command)))
 # CUDA's assembler, where the compiler looks for it. Tests of machine code need one
 # that knows all architectures.
-ptxas = shutil.which("ptxas") or shutil.which("/usr/local/cuda/bin/ptxas")
+toolkits = [os.environ.get("CUDA_HOME"), os.environ.get("CUDA_PATH"), "/usr/local/cuda"]
+ptxas = shutil.which("ptxas") or next(
+    filter(None, (shutil.which(f"{toolkit}/bin/ptxas") for toolkit in toolkits)), None
+)
 if not ptxas:
     config.available_features.add("no-ptxas")
 elif "sm_100" in subprocess.run([ptxas, "--help"], capture_output=True, text=True).stdout:
