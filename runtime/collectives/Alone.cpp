@@ -46,6 +46,27 @@ public:
   Status attach(const Manifest &, CUstream_st *, int64_t) override {
     return {};
   }
+  ~AloneWorld() override {
+#ifdef TPRT_HAS_CUDA
+    for (uint64_t memory : operands)
+      (*Driver::get())->cuMemFree(memory);
+#endif
+  }
+  Expected<uint64_t> allocateOperands(int64_t bytes) override {
+#ifdef TPRT_HAS_CUDA
+    auto cuda = Driver::get();
+    if (!cuda)
+      return cuda.status();
+    CUdeviceptr memory = 0;
+    TPRT_TRY((*cuda)->check(
+        (*cuda)->cuMemAlloc(&memory, size_t(bytes)),
+        detail::join("cannot allocate ", bytes, " bytes on the device")));
+    operands.push_back(memory);
+    return uint64_t(memory);
+#else
+    return internalError("this build has no devices");
+#endif
+  }
   Status endStep() override { return {}; }
   Status await(CUstream_st *stream) override {
 #ifdef TPRT_HAS_CUDA
@@ -67,6 +88,7 @@ public:
 private:
   AloneHub &hub;
   int64_t self;
+  std::vector<uint64_t> operands;
 };
 
 } // namespace

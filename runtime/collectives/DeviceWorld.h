@@ -32,6 +32,10 @@ public:
   virtual Status attach(const Manifest &manifest, CUstream_st *stream,
                         int64_t devices) = 0;
 
+  /// Device memory for what collectives read and write, where the backend moves
+  /// such memory better than other; the address. Lives as long as the world.
+  virtual Expected<uint64_t> allocateOperands(int64_t bytes) = 0;
+
   /// At the end of every step, captured or not, before others wait for
   /// `stream`: all work of this world becomes work of that stream.
   virtual Status endStep() = 0;

@@ -11,6 +11,7 @@
 
 #include "SideChannel.h"
 
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <unistd.h>
@@ -39,7 +40,7 @@ void SideChannel::start() {
       action.sa_handler == SIG_DFL) {
     action.sa_handler = [](int) { toldToEnd = true; };
     action.sa_flags = SA_RESTART;
-    sigaction(SIGTERM, &action, nullptr);
+    hasHandler = sigaction(SIGTERM, &action, nullptr) == 0;
   }
   watcher = std::thread([this] { watch(); });
 }
@@ -48,6 +49,12 @@ void SideChannel::finish() {
   leaving = true;
   if (watcher.joinable())
     watcher.join();
+  if (!hasHandler)
+    return;
+  // Nobody looks for the signal any more.
+  signal(SIGTERM, SIG_DFL);
+  if (toldToEnd)
+    raise(SIGTERM);
 }
 
 void SideChannel::watch() {
@@ -82,6 +89,7 @@ void SideChannel::watch() {
 
 /// Ends a wait in a library that has no time limit of its own.
 void SideChannel::checkWait() {
+  std::lock_guard lock(waits);
   const std::vector<int64_t> *members = waitingFor;
   Position &mine = position(rank());
   uint64_t call = mine.calls;
@@ -110,16 +118,21 @@ void SideChannel::beforeEnd(std::function<void()> newJob) {
 
 void SideChannel::enter(CallSite site, const std::vector<int64_t> *members) {
   position(rank()).enter(site);
-  waitingFor.store(members, std::memory_order_release);
+  std::lock_guard lock(waits);
+  waitingFor = members;
 }
 
 void SideChannel::enterAgreement(const std::vector<int64_t> &members) {
   position(rank()).agree();
-  waitingFor.store(&members, std::memory_order_release);
+  std::lock_guard lock(waits);
+  waitingFor = &members;
 }
 
 void SideChannel::leave() {
-  waitingFor.store(nullptr, std::memory_order_relaxed);
+  {
+    std::lock_guard lock(waits);
+    waitingFor = nullptr;
+  }
   position(rank()).leave();
 }
 
@@ -218,6 +231,8 @@ void SideChannel::report() {
     text = "tp-run: error: " + failure.status.message() + "\n";
   for (size_t done = 0; done < text.size();) {
     ssize_t count = write(2, text.data() + done, text.size() - done);
+    if (count < 0 && errno == EINTR)
+      continue;
     if (count <= 0)
       break;
     done += size_t(count);

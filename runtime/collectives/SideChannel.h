@@ -81,6 +81,8 @@ public:
   /// Called once, after the report of a failure and before the process ends
   /// itself: for what would keep it from ending. It may not take long.
   void beforeEnd(std::function<void()> job);
+  /// Whether whereIs and lastSeen know all ranks, or this one and rank 0 alone.
+  virtual bool hearsAll() const { return true; }
   /// This rank's own position.
   Position &here() { return position(rank()); }
   const Position &whereIs(int64_t rank) const { return position(rank); }
@@ -144,11 +146,14 @@ private:
   std::mutex polling; // guards job
   std::function<Status()> job;
   std::function<void()> lastJob;
-  std::atomic<const std::vector<int64_t> *> waitingFor = nullptr;
+  /// Guards what waitingFor points to: it may go once leave() is through.
+  std::mutex waits;
+  const std::vector<int64_t> *waitingFor = nullptr;
   uint64_t seenCall = 0; // by the watcher
   std::chrono::steady_clock::time_point seenSince;
   std::string complaint; // the last disagreement
   std::atomic<bool> leaving = false;
+  bool hasHandler = false; ///< of SIGTERM
   std::thread watcher;
 };
 

@@ -83,6 +83,8 @@ CudaRank::CudaRank(const Manifest &manifest, const Program &program,
 CudaRank::~CudaRank() {
   // The owner's thread may be another, and the world has device memory too.
   gpu.makeCurrent();
+  // NCCL's communicators wait for the graphs that captured their collectives.
+  entries.clear();
   disconnect();
 }
 
@@ -175,33 +177,44 @@ Status CudaRank::allocate() {
     for (const Output &output : entry.outputs)
       place(output.type, output.localShape);
   }
-  auto add = [&](int64_t &offset, int64_t bytes) {
-    offset = layout.total;
-    layout.total = alignUp(layout.total + bytes, kBlockAlignment);
+  auto add = [&](auto &place, int64_t &offset, int64_t bytes) {
+    offset = place.total;
+    place.total = alignUp(place.total + bytes, kBlockAlignment);
   };
-  add(layout.parameters, parameterPlan.bytes);
-  add(layout.constants, int64_t(program.constants.size()));
-  add(layout.arena, arena);
-  add(layout.comm, comm);
-  add(layout.scratch, scratchBytes);
-  add(layout.workspace,
+  add(layout, layout.parameters, parameterPlan.bytes);
+  add(layout, layout.constants, int64_t(program.constants.size()));
+  add(layout, layout.arena, arena);
+  add(layout, layout.scratch, scratchBytes);
+  add(layout, layout.workspace,
       manifest.gemms.empty() ? 0 : GemmPlans::kWorkspaceBytes);
-  add(layout.values, valueBytes);
+  // A collective may read an input and write a result of the entry.
+  add(shared, shared.comm, comm);
+  add(shared, shared.values, valueBytes);
 
   auto memory = gpu.memory();
   if (!memory)
     return memory.status();
-  if (memory->free < layout.total)
-    return userError(gpu.describe(), ": the program needs ", layout.total,
+  int64_t total = layout.total + shared.total;
+  if (memory->free < total)
+    return userError(gpu.describe(), ": the program needs ", total,
                      " bytes on the device, ", memory->free, " of ",
                      memory->total,
                      " are free; use more ranks, or a smaller "
                      "batch or sequence");
-  CUdeviceptr address = 0;
-  TPRT_TRY(cuda->check(cuda->cuMemAlloc(&address, size_t(layout.total)),
-                       detail::join("cannot allocate ", layout.total,
-                                    " bytes on ", gpu.describe())));
-  block = DeviceBytes(*cuda, address);
+  std::string what =
+      detail::join("cannot allocate ", total, " bytes on ", gpu.describe());
+  if (layout.total) {
+    CUdeviceptr address = 0;
+    TPRT_TRY(
+        cuda->check(cuda->cuMemAlloc(&address, size_t(layout.total)), what));
+    block = DeviceBytes(*cuda, address);
+  }
+  if (shared.total) {
+    auto address = device->allocateOperands(shared.total);
+    if (!address)
+      return address.status().in(what);
+    operands = *address;
+  }
   auto pinned = allocatePinned(*cuda, valueBytes);
   if (!pinned)
     return pinned.status();
@@ -210,7 +223,7 @@ Status CudaRank::allocate() {
     for (size_t i = 0; i < entries[e].offsets.size(); ++i)
       (i < manifest.entries[e].inputs.size() ? entries[e].inputs
                                              : entries[e].outputs)
-          .push_back(reinterpret_cast<void *>(address + layout.values +
+          .push_back(reinterpret_cast<void *>(operands + shared.values +
                                               entries[e].offsets[i]));
   return {};
 }
@@ -322,9 +335,19 @@ struct CudaFunctions {
         [&] { return own.kernels.launch(id, arguments, own.compute.get()); });
   }
 
+  static int32_t note(tprt_rank *rank, int32_t id, int64_t rows, const void *x,
+                      int64_t xStride, const void *w, const void *bias,
+                      const void *residual, void *y, int64_t yStride) {
+    self(rank).noted.push_back(
+        {id, rows, x, xStride, w, bias, residual, y, yStride});
+    return 0;
+  }
+
   static const tprt_api table;
   /// Notes the GEMMs that a step will call, and does nothing.
   static const tprt_api recording;
+  /// Calls the collectives of a step, and does nothing else.
+  static const tprt_api connecting;
 };
 
 const tprt_api CudaFunctions::table = {TPRT_ABI_VERSION,
@@ -337,26 +360,34 @@ const tprt_api CudaFunctions::table = {TPRT_ABI_VERSION,
                                        wait,
                                        launch};
 
+/// Calls that a pass over a step leaves out.
+namespace left_out {
+static int32_t gemm(tprt_rank *, int32_t, int64_t, const void *, int64_t,
+                    const void *, const void *, const void *, void *, int64_t) {
+  return 0;
+}
+static int32_t attention(tprt_rank *, int32_t, const void *, int64_t,
+                         const void *, int64_t, const void *, int64_t,
+                         const void *, int64_t, int64_t, void *, int64_t,
+                         void *) {
+  return 0;
+}
+static int32_t collective(tprt_rank *, int32_t, int64_t, const void *, void *) {
+  return 0;
+}
+static int32_t wait(tprt_rank *, int32_t, int64_t) { return 0; }
+static int32_t launch(tprt_rank *, int32_t, int64_t, void *) { return 0; }
+} // namespace left_out
+
 const tprt_api CudaFunctions::recording = {
-    TPRT_ABI_VERSION,
-    TPRT_SLOT_COUNT,
-    [](tprt_rank *rank, int32_t id, int64_t rows, const void *x,
-       int64_t xStride, const void *w, const void *bias, const void *residual,
-       void *y, int64_t yStride) {
-      self(rank).noted.push_back(
-          {id, rows, x, xStride, w, bias, residual, y, yStride});
-      return int32_t(0);
-    },
-    [](tprt_rank *, int32_t, const void *, int64_t, const void *, int64_t,
-       const void *, int64_t, const void *, int64_t, int64_t, void *, int64_t,
-       void *) { return int32_t(0); },
-    [](tprt_rank *, int32_t, int64_t, const void *, void *) {
-      return int32_t(0);
-    },
-    parallelFor,
-    mark,
-    [](tprt_rank *, int32_t, int64_t) { return int32_t(0); },
-    [](tprt_rank *, int32_t, int64_t, void *) { return int32_t(0); }};
+    TPRT_ABI_VERSION,     TPRT_SLOT_COUNT, note, left_out::attention,
+    left_out::collective, parallelFor,     mark, left_out::wait,
+    left_out::launch};
+
+const tprt_api CudaFunctions::connecting = {
+    TPRT_ABI_VERSION, TPRT_SLOT_COUNT, left_out::gemm, left_out::attention,
+    collective,       parallelFor,     mark,           wait,
+    left_out::launch};
 
 Status CudaRank::startCollective(int32_t id, int64_t layer, const void *in,
                                  void *out) {
@@ -398,7 +429,7 @@ tprt_step_args CudaRank::arguments(int64_t entry) {
   args.params = parameters.data();
   args.constants = at(layout.constants);
   args.arena = at(layout.arena);
-  args.comm = at(layout.comm);
+  args.comm = reinterpret_cast<void *>(operands + shared.comm);
   args.scratch = at(layout.scratch);
   args.scratch_stride = scratchBytes;
   args.workers = 1;
@@ -435,10 +466,31 @@ Status CudaRank::enqueueStep(int64_t entry, const tprt_api &table) {
   return joinStreams();
 }
 
+/// Calls each collective of the entry once, on whatever lies in its buffers.
+/// NCCL makes connections, allocates and loads its kernels in first calls, and
+/// the hosts wait for each other: not while streams are captured, where an
+/// error would be that of the whole capture, nor in the first step's time.
+Status CudaRank::connectAll(int64_t entry) {
+  if (device->size() == 1 || manifest.collectives.empty())
+    return {};
+  auto before = gpu.memory();
+  if (!before)
+    return before.status();
+  TPRT_TRY(enqueueStep(entry, CudaFunctions::connecting));
+  TPRT_TRY(await("cannot connect the ranks for entry '" +
+                 manifest.entries[entry].name + "'"));
+  auto after = gpu.memory();
+  if (!after)
+    return after.status();
+  communicatorBytes += std::max<int64_t>(0, before->free - after->free);
+  return {};
+}
+
 Status CudaRank::capture(int64_t entry) {
   std::string what =
       "cannot capture entry '" + manifest.entries[entry].name + "' as a graph";
-  // Relaxed: communicators may set up connections at their first call.
+  // Relaxed: NCCL registers the operands of captured collectives, and may have
+  // to connect for another algorithm then.
   TPRT_TRY(cuda->check(
       cuda->cuStreamBeginCapture(compute.get(), CU_STREAM_CAPTURE_MODE_RELAXED),
       what));
@@ -464,6 +516,7 @@ Status CudaRank::prepare(int64_t entry) {
   TPRT_TRY(gemms.plan(noted, [this](const std::string &mine) {
     return device->exchange(mine);
   }));
+  TPRT_TRY(connectAll(entry));
   if (useGraphs() && !trace)
     TPRT_TRY(capture(entry));
   state.ready = true;
@@ -560,10 +613,10 @@ tprt_rank::Memory CudaRank::memory() const {
   m.arenaUsed = m.arenaStated;
   m.commUsed = m.commStated;
   int64_t staging = device ? device->deviceBytes() : 0;
-  m.scratch = layout.values - layout.scratch + staging;
+  m.scratch = layout.total - layout.scratch + staging;
   m.values = valueBytes;
-  m.allocated = layout.total + staging;
-  m.workspace = layout.values - layout.workspace + staging;
+  m.allocated = layout.total + shared.total + staging;
+  m.workspace = layout.total - layout.workspace + staging;
   m.context = contextBytes;
   m.communicators = communicatorBytes;
   return m;

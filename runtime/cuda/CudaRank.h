@@ -59,6 +59,7 @@ private:
   Status forkStreams();
   Status joinStreams();
   Status enqueueStep(int64_t entry, const tprt_api &table);
+  Status connectAll(int64_t entry);
   Status capture(int64_t entry);
   Status await(const std::string &what);
   Status explain(const Status &status, bool graph) const;
@@ -78,12 +79,16 @@ private:
   std::unique_ptr<DeviceTimeline> trace;
 
   ParameterPlan parameterPlan;
-  DeviceBytes block; ///< all device memory of the runtime
+  DeviceBytes block;        ///< device memory of this rank alone
+  CUdeviceptr operands = 0; ///< and what collectives move, which is the world's
   PinnedBytes values;
   struct Layout {
-    int64_t parameters = 0, constants = 0, arena = 0, comm = 0, scratch = 0,
-            workspace = 0, values = 0, total = 0;
+    int64_t parameters = 0, constants = 0, arena = 0, scratch = 0,
+            workspace = 0, total = 0;
   } layout; ///< offsets in the block
+  struct Operands {
+    int64_t comm = 0, values = 0, total = 0;
+  } shared; ///< offsets in what collectives move
   int64_t valueBytes = 0, scratchBytes = 0;
   int64_t contextBytes = 0, communicatorBytes = 0;
   std::vector<const void *> parameters;

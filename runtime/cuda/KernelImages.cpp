@@ -100,6 +100,12 @@ Status KernelImages::load(const Driver &driver, const CudaDevice &device,
                                 CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
                                 int(kernel.sharedBytes)),
                             what));
+#if CUDA_VERSION >= 12040
+    // Otherwise the first launch may load it, which waits for the device: and a
+    // collective that runs there may wait for a rank that this one holds up.
+    if (driver.cuFuncLoad)
+      TPRT_TRY(driver.check(driver.cuFuncLoad(function), what));
+#endif
     functions.push_back(function);
   }
   return {};

@@ -16,6 +16,9 @@ using namespace tprt;
 
 #define TPRT_QUOTE(name) #name
 #define TPRT_NAME(name) TPRT_QUOTE(name)
+/// Stays null where the library does not have it.
+#define TPRT_FIND(function)                                                    \
+  (void)library->find(TPRT_NAME(function), api.function);
 
 /// A function of the driver. Where a header gave one a new version without a
 /// change of its type, drivers that have only the one before it do.
@@ -38,6 +41,7 @@ static Expected<Driver> loadDriver() {
   Driver api;
 #define X(function)                                                            \
   TPRT_TRY(findInDriver(*library, TPRT_NAME(function), api.function));
+#define OPTIONAL(function) TPRT_FIND(function)
 #include "Driver.def"
 #undef X
   return api;
@@ -77,6 +81,7 @@ static Expected<Nccl> loadNccl() {
     return library.status();
   Nccl api;
 #define X(function) TPRT_TRY(library->find(TPRT_NAME(function), api.function));
+#define OPTIONAL(function) TPRT_FIND(function)
 #include "Nccl.def"
 #undef X
   return api;

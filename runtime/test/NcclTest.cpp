@@ -15,6 +15,7 @@
 #include "../collectives/Backends.h"
 #include "../collectives/DeviceWorld.h"
 #include "../collectives/nccl/NcclHub.h"
+#include "../collectives/nccl/NcclWorld.h"
 #include "../collectives/processes/SegmentChannel.h"
 #include "../cuda/CudaDevice.h"
 #include "../cuda/Driver.h"
@@ -219,7 +220,23 @@ Status runAll(Rank &self, const Manifest &manifest, bool graph) {
                                    reinterpret_cast<void *>(calls[i].out)));
     return self.world->endStep();
   };
+  // Connections are made before anything is captured. The operands are lost
+  // where a collective works in place, so that this works on copies of nothing.
+  for (size_t i = 0; graph && i < calls.size(); ++i) {
+    const Collective &c = manifest.collectives[i];
+    auto in = self.world->allocateOperands(elementCount(c.inputShape) *
+                                           typeBytes(c.type));
+    auto out = self.world->allocateOperands(elementCount(c.outputShape) *
+                                            typeBytes(c.type));
+    if (!in || !out)
+      return in ? out.status() : in.status();
+    TPRT_TRY(groups.list[i]->run(c, {int64_t(i), 0},
+                                 reinterpret_cast<void *>(*in),
+                                 reinterpret_cast<void *>(*out)));
+  }
   if (graph) {
+    TPRT_TRY(self.world->endStep());
+    TPRT_TRY(self.world->await(self.stream));
     TPRT_TRY(cuda.check(
         cuda.cuStreamBeginCapture(self.stream, CU_STREAM_CAPTURE_MODE_RELAXED),
         "capture"));
@@ -231,10 +248,13 @@ Status runAll(Rank &self, const Manifest &manifest, bool graph) {
     TPRT_TRY(
         cuda.check(cuda.cuGraphInstantiate(&executable, captured, 0), "graph"));
     TPRT_TRY(cuda.check(cuda.cuGraphLaunch(executable, self.stream), "graph"));
+    TPRT_TRY(self.world->await(self.stream));
+    TPRT_TRY(cuda.check(cuda.cuGraphExecDestroy(executable), "graph"));
+    TPRT_TRY(cuda.check(cuda.cuGraphDestroy(captured), "graph"));
   } else {
     TPRT_TRY(enqueue());
+    TPRT_TRY(self.world->await(self.stream));
   }
-  TPRT_TRY(self.world->await(self.stream));
   int64_t last = int64_t(calls.size()) - 1;
   EXPECT_EQ(self.channel->lastSeen(self.rank),
             "after " + describe({last, last % 7}));
@@ -320,6 +340,8 @@ TEST(Nccl, RandomLedgers) {
   for (unsigned seed : {1u, 2u})
     for (const Case &one : cases)
       for (bool graph : {false, true}) {
+        // With memory of NCCL's own, and where there is none.
+        setenv("TP_FAKE_NCCL_MEMORY", seed == 1 ? "1" : "0", 1);
         Manifest manifest = randomLedger(one.axes, one.entries, kSeed + seed);
         auto ends = onRanks(manifest, [&](Rank &self) {
           return runAll(self, manifest, graph);
@@ -329,6 +351,55 @@ TEST(Nccl, RandomLedgers) {
               << "seed " << seed << ", " << ends.size() << " ranks, graph "
               << graph << ", rank " << r << ": " << ends[r].err;
       }
+  unsetenv("TP_FAKE_NCCL_MEMORY");
+}
+
+// Everything that the world took is given back.
+TEST(Nccl, GivesBackWhatItTook) {
+  Manifest manifest = oneSum(2);
+  // Staging memory, as the sizes do not divide.
+  manifest.collectives[0].kind = CollectiveKind::ReduceScatter;
+  manifest.collectives[0].inputShape = {2, 5};
+  manifest.collectives[0].outputShape = {2, 3};
+  manifest.collectives[0].dim = 1;
+  for (const char *memory : {"1", "0"})
+    for (const char *registered : {"1", "0"}) {
+      setenv("TP_FAKE_NCCL_MEMORY", memory, 1);
+      setenv("TP_FAKE_CUDA_REGISTER", registered, 1);
+      auto ends = onRanks(manifest, [&](Rank &self) -> Status {
+        const Driver &cuda = *self.cuda;
+        auto free = [&] {
+          size_t free = 0, total = 0;
+          cuda.cuMemGetInfo(&free, &total);
+          return free;
+        };
+        size_t before = free();
+        {
+          NcclWorld world(*self.channel, cuda, *Nccl::get());
+          TPRT_TRY(world.attach(manifest, self.stream, 1));
+          EXPECT_GT(world.deviceBytes(), 0);
+          auto data = world.allocateOperands(4096);
+          EXPECT_TRUE(bool(data));
+          EXPECT_LT(free(), before);
+        }
+        EXPECT_EQ(free(), before);
+        // A library without memory of its own.
+        Nccl older = **Nccl::get();
+        older.ncclMemAlloc = nullptr;
+        older.ncclMemFree = nullptr;
+        {
+          NcclWorld world(*self.channel, cuda, &older);
+          EXPECT_TRUE(bool(world.allocateOperands(4096)));
+          EXPECT_LT(free(), before);
+        }
+        EXPECT_EQ(free(), before);
+        return {};
+      });
+      for (const Ended &end : ends)
+        EXPECT_EQ(end.status, 0) << end.err;
+    }
+  unsetenv("TP_FAKE_NCCL_MEMORY");
+  unsetenv("TP_FAKE_CUDA_REGISTER");
 }
 
 TEST(Nccl, KilledRankIsNamed) {
@@ -419,6 +490,61 @@ TEST(Nccl, LateRankIsNamed) {
             "tp-run: error: rank 0: rank 0's device did nothing for 1 s, in "
             "entry 0 layer 5; rank 1 was last seen after entry 0 layer 4; rank "
             "0 was in entry 0 layer 5\n");
+}
+
+// In its first collective the host itself waits.
+TEST(Nccl, RankThatNeverConnectsIsNamed) {
+  Manifest manifest = oneSum(2);
+  auto ends = onRanks(
+      manifest,
+      [&](Rank &self) -> Status {
+        return sumForEver(self, manifest, 0, [] { sleep(3600); });
+      },
+      1);
+  for (const Ended &end : ends)
+    EXPECT_EQ(WEXITSTATUS(end.status), 3);
+  EXPECT_EQ(ends[0].err,
+            "tp-run: error: rank 0: rank 0 waited in entry 0 layer 0: rank 1 "
+            "did not arrive within 1 s, last seen after the beginning or end "
+            "of a step; rank 0 was in entry 0 layer 0\n");
+}
+
+// The time limit is for waits: a device that computes may take longer.
+TEST(Nccl, RankThatComputesIsNotLate) {
+  Manifest manifest = oneSum(2);
+  auto ends = onRanks(
+      manifest,
+      [&](Rank &self) -> Status {
+        const Nccl &nccl = **Nccl::get();
+        ncclUniqueId id;
+        if (self.rank == 0)
+          nccl.ncclGetUniqueId(&id);
+        auto ids = self.world->exchange(
+            self.rank ? "" : std::string(id.internal, sizeof(id)));
+        if (!ids)
+          return ids.status();
+        std::memcpy(&id, (*ids)[0].data(), sizeof(id));
+        ncclComm_t comm = nullptr;
+        EXPECT_EQ(
+            nccl.ncclCommInitRankConfig(&comm, 2, id, int(self.rank), nullptr),
+            ncclSuccess);
+        // Work that nobody calls a collective, and that takes 3 s on rank 0.
+        CUdeviceptr data = 0;
+        TPRT_TRY(self.cuda->check(self.cuda->cuMemAlloc(&data, 4), "memory"));
+        for (int n = 0; n < 2; ++n) {
+          if (n == 1 && self.rank == 1)
+            sleep(3);
+          auto *buffer = reinterpret_cast<void *>(data);
+          EXPECT_EQ(nccl.ncclAllReduce(buffer, buffer, 1, ncclFloat32, ncclSum,
+                                       comm, self.stream),
+                    ncclSuccess);
+          TPRT_TRY(self.world->await(self.stream));
+        }
+        return {};
+      },
+      1);
+  for (const Ended &end : ends)
+    EXPECT_EQ(end.status, 0) << end.err;
 }
 
 TEST(Nccl, MissingLibrariesAreNamed) {

@@ -84,9 +84,13 @@ public:
     auto [found, fresh] = plans.try_emplace(&entry);
     if (fresh)
       found->second = planTransfer(entry, self, int64_t(members.size()));
+    // The host may wait in here too: NCCL makes connections in a first call.
+    world.channel.enter(site, &members);
     TPRT_TRY(world.mark(site, true));
     TPRT_TRY(world.enqueue(found->second, entry, communicator, in, out));
-    return world.mark(site, false);
+    TPRT_TRY(world.mark(site, false));
+    world.channel.leave();
+    return {};
   }
 
 private:
@@ -107,10 +111,21 @@ NcclWorld::NcclWorld(SideChannel &channel, const Driver &cuda, const Nccl *nccl)
 NcclWorld::~NcclWorld() {
   channel.everyBeat({});
   channel.beforeEnd({});
-  // The process ends soon, and the device's memory with it; NCCL's threads and
-  // connections are what others could notice.
   for (auto &[members, communicator] : communicators)
     nccl->ncclCommDestroy(communicator);
+  for (auto [memory, isNccls] : operands)
+    if (isNccls)
+      nccl->ncclMemFree(reinterpret_cast<void *>(memory));
+    else
+      cuda.cuMemFree(memory);
+  if (reached)
+    cuda.cuEventDestroy(reached);
+  if (markers)
+    cuda.cuStreamDestroy(markers);
+  if (registered)
+    cuda.cuMemHostUnregister(registered);
+  if (pinned)
+    cuda.cuMemFreeHost(pinned);
 }
 
 Status NcclWorld::checkCuda(CUresult result, const char *what) const {
@@ -168,19 +183,20 @@ Status NcclWorld::shareDevices(int64_t devices) const {
 Status NcclWorld::showPosition() {
   auto *here = &channel.here().device;
   uint64_t page = uint64_t(sysconf(_SC_PAGESIZE));
-  uint64_t first = uint64_t(here) / page * page;
-  if (cuda.cuMemHostRegister(reinterpret_cast<void *>(first), page,
-                             CU_MEMHOSTREGISTER_DEVICEMAP) == CUDA_SUCCESS &&
-      cuda.cuMemHostGetDevicePointer(&position, here, 0) == CUDA_SUCCESS) {
-    word = here;
-    return {};
+  auto *first = reinterpret_cast<void *>(uint64_t(here) / page * page);
+  if (cuda.cuMemHostRegister(first, page, CU_MEMHOSTREGISTER_DEVICEMAP) ==
+      CUDA_SUCCESS) {
+    registered = first;
+    if (cuda.cuMemHostGetDevicePointer(&position, here, 0) == CUDA_SUCCESS) {
+      word = here;
+      return {};
+    }
   }
-  void *memory = nullptr;
   TPRT_TRY(checkCuda(
-      cuda.cuMemHostAlloc(&memory, sizeof(*word), CU_MEMHOSTALLOC_DEVICEMAP),
+      cuda.cuMemHostAlloc(&pinned, sizeof(*word), CU_MEMHOSTALLOC_DEVICEMAP),
       "cuMemHostAlloc"));
-  word = new (memory) std::atomic<uint32_t>(0);
-  return checkCuda(cuda.cuMemHostGetDevicePointer(&position, memory, 0),
+  word = new (pinned) std::atomic<uint32_t>(0);
+  return checkCuda(cuda.cuMemHostGetDevicePointer(&position, pinned, 0),
                    "cuMemHostGetDevicePointer");
 }
 
@@ -201,9 +217,12 @@ Status NcclWorld::attach(const Manifest &theManifest, CUstream theStream,
         stagingBytes,
         planTransfer(entry, self, int64_t(members.size())).stagingBytes);
   }
-  if (stagingBytes)
-    TPRT_TRY(checkCuda(cuda.cuMemAlloc(&staging, size_t(stagingBytes)),
-                       "cuMemAlloc"));
+  if (stagingBytes) {
+    auto memory = allocateOperands(stagingBytes);
+    if (!memory)
+      return memory.status();
+    staging = *memory;
+  }
   TPRT_TRY(checkCuda(cuda.cuStreamCreate(&markers, CU_STREAM_NON_BLOCKING),
                      "cuStreamCreate"));
   TPRT_TRY(checkCuda(cuda.cuEventCreate(&reached, CU_EVENT_DISABLE_TIMING),
@@ -212,6 +231,23 @@ Status NcclWorld::attach(const Manifest &theManifest, CUstream theStream,
   channel.everyBeat([this] { return poll(); });
   channel.beforeEnd([this] { abortAll(); });
   return {};
+}
+
+/// NCCL moves memory of its own kind without copies of its own: it registers
+/// the operands of collectives in a captured graph, and those of cuMemAlloc
+/// only where NCCL_LEGACY_CUDA_REGISTER asks for it. Older libraries have no
+/// such memory, and drivers may lack it.
+Expected<uint64_t> NcclWorld::allocateOperands(int64_t bytes) {
+  void *memory = nullptr;
+  if (nccl && nccl->ncclMemAlloc && nccl->ncclMemFree &&
+      nccl->ncclMemAlloc(&memory, size_t(bytes)) == ncclSuccess) {
+    operands.push_back({reinterpret_cast<CUdeviceptr>(memory), true});
+    return uint64_t(operands.back().first);
+  }
+  CUdeviceptr address = 0;
+  TPRT_TRY(checkCuda(cuda.cuMemAlloc(&address, size_t(bytes)), "cuMemAlloc"));
+  operands.push_back({address, false});
+  return uint64_t(address);
 }
 
 /// All ranks call it, each for its own group, as often as the others.
@@ -304,6 +340,7 @@ Status NcclWorld::enqueue(const Transfer &plan, const Collective &entry,
   auto pointer = [&](const TransferStep::Place &place) {
     return reinterpret_cast<void *>(at(place));
   };
+  std::lock_guard lock(calling);
   for (const TransferStep &step : plan.steps) {
     ncclResult_t result = ncclSuccess;
     const char *what = "";
@@ -397,12 +434,14 @@ Status NcclWorld::await(CUstream waited) {
     TPRT_TRY(channel.failure());
     auto now = Clock::now();
     uint32_t latest = word ? word->load() : 0;
-    if (latest != seen) {
+    // A rank that computes may take its time: whoever waits for it complains.
+    if (latest != seen || !(latest & 1)) {
       seen = latest;
       changed = now;
     }
-    if (std::chrono::duration<double>(now - changed).count() >
-        channel.timeout())
+    // Who hears of all ranks knows better, and speaks first.
+    double limit = channel.timeout() + (channel.hearsAll() ? 0 : 2);
+    if (std::chrono::duration<double>(now - changed).count() > limit)
       return stuck();
     if (now - start < kYieldTime)
       std::this_thread::yield();
@@ -411,14 +450,14 @@ Status NcclWorld::await(CUstream waited) {
   }
 }
 
-/// No collective of this rank began or ended for as long as is allowed.
+/// The collective that this rank's device is in did not end in time.
 Status NcclWorld::stuck() const {
   const Position &mine = channel.here();
   CallSite site = mine.site();
   std::string text =
       detail::join("rank ", rank(), "'s device did nothing for ",
                    channel.timeout(), " s, ", channel.lastSeen(rank()));
-  if (!mine.isInside() || site.id < 0)
+  if (!mine.isInside() || site.id < 0 || !channel.hearsAll())
     return lostError(text);
   std::string late;
   for (int64_t member :
@@ -470,10 +509,17 @@ void NcclWorld::abortAll() {
   mutex.unlock();
   if (list.empty())
     return;
+  // What is freed must not be in use, unless the call waits for the abort. For
+  // good: the rank makes no more calls.
+  while (!calling.try_lock() && Clock::now() - start < kAbortTime / 3)
+    usleep(1000);
   auto done = std::make_shared<std::atomic<bool>>(false);
   std::thread([list, done, nccl = nccl] {
+    // As a group: all are told before the first is waited for.
+    nccl->ncclGroupStart();
     for (auto &[members, communicator] : list)
       nccl->ncclCommAbort(communicator);
+    nccl->ncclGroupEnd();
     *done = true;
   }).detach();
   while (!*done && Clock::now() - start < kAbortTime)

@@ -50,6 +50,7 @@ public:
   }
   Status attach(const Manifest &manifest, CUstream stream,
                 int64_t devices) override;
+  Expected<uint64_t> allocateOperands(int64_t bytes) override;
   Status endStep() override;
   Status await(CUstream stream) override;
   Expected<std::vector<std::string>>
@@ -84,11 +85,17 @@ private:
   bool marked = false;        ///< in this step
   CUdeviceptr staging = 0;
   int64_t stagingBytes = 0;
+  /// Device memory and whether NCCL gave it.
+  std::vector<std::pair<CUdeviceptr, bool>> operands;
   /// Position::device as the device sees it, and the host memory it lies in:
-  /// the channel's own, or, where that cannot be shown to the device, a word
-  /// that the watcher copies from.
+  /// the channel's own, in a page that is registered, or, where that cannot be
+  /// shown to the device, a pinned word that the watcher copies from.
   CUdeviceptr position = 0;
   const std::atomic<uint32_t> *word = nullptr;
+  void *registered = nullptr, *pinned = nullptr;
+
+  /// Held while this rank's thread is in a call of NCCL.
+  std::mutex calling;
 
   std::mutex mutex; // guards what follows, for the watcher
   std::map<std::vector<int64_t>, ncclComm_t> communicators;

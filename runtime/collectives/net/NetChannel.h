@@ -35,6 +35,8 @@ public:
     return pass(bytes, rank() == 0);
   }
 
+  bool hearsAll() const override { return rank() == 0; }
+
 protected:
   void beat() override;
   std::optional<Failure> look() override;

@@ -50,6 +50,7 @@ struct Communicator {
   int rank, ranks, device;
   bool aborted = false;
   bool finalized = false;
+  bool connected = false; ///< its first collective has brought all together
   ncclResult_t state = ncclInProgress; ///< of the initialisation, then errors
   std::string error;
   // Handed out at launch, in the order of launches.

@@ -11,6 +11,7 @@
 #include "Graph.h"
 #include "Device.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <unordered_set>
 
@@ -51,6 +52,17 @@ bool isJoined(const Capture &capture) {
 }
 
 } // namespace
+
+bool fake::isInGraph(const void *owner) {
+  auto holds = [owner](const auto *handle) {
+    for (const GraphNode &node : handle->graph->nodes)
+      if (node.owner == owner)
+        return true;
+    return false;
+  };
+  return std::any_of(graphs().begin(), graphs().end(), holds) ||
+         std::any_of(executables().begin(), executables().end(), holds);
+}
 
 CUresult cuStreamEndCapture(CUstream hStream, CUgraph *phGraph) {
   Guard guard;

@@ -240,6 +240,12 @@ CUresult cuKernelGetFunction(CUfunction *pFunc, CUkernel kernel) {
   return CUDA_SUCCESS;
 }
 
+CUresult cuFuncLoad(CUfunction function) {
+  Guard guard;
+  TRY(ready());
+  return functions().count(function) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+}
+
 CUresult cuFuncGetAttribute(int *pi, CUfunction_attribute attrib,
                             CUfunction hfunc) {
   Guard guard;

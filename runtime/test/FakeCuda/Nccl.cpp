@@ -19,6 +19,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <set>
 #include <thread>
 #include <unistd.h>
 
@@ -33,6 +34,12 @@ namespace {
 
 std::map<ncclComm_t, bool> &communicators() {
   static auto *all = new std::map<ncclComm_t, bool>;
+  return *all;
+}
+
+/// Memory that ncclMemAlloc gave.
+std::set<CUdeviceptr> &operands() {
+  static auto *all = new std::set<CUdeviceptr>;
   return *all;
 }
 
@@ -89,16 +96,51 @@ ncclResult_t flush() {
     std::string name = nameOf(pending.calls.front().operation);
     CommunicatorRef c = pending.communicator;
     std::vector<Call> calls = pending.calls;
-    CUresult result =
-        submit(pending.stream, name, [c, calls](const NodeRef &node) {
+    CUresult result = submit(
+        pending.stream, name,
+        [c, calls](const NodeRef &node) {
           c->last = node;
           return launch(c, calls);
-        });
+        },
+        c.get());
     if (result != CUDA_SUCCESS)
       return refuse(ncclUnhandledCudaError,
                     name + " was refused by the stream");
   }
   return ncclSuccess;
+}
+
+/// As in NCCL, the first collective of a communicator makes its connections,
+/// and the host waits in it until all members have come. What that does while a
+/// stream is captured depends on NCCL's version and the mode of the capture: it
+/// is refused here.
+ncclResult_t connectFirst(ncclComm_t comm, CUstream stream,
+                          const std::string &name) {
+  CommunicatorRef c;
+  {
+    Guard guard;
+    if (!isLive(comm) || comm->shared->connected ||
+        comm->shared->state != ncclSuccess)
+      return ncclSuccess;
+    c = comm->shared;
+    if (isCapturing(stream))
+      return refuse(ncclInvalidUsage,
+                    name + ": the first collective of a communicator is "
+                           "captured, before its connections are made");
+    c->segment->shared().members[c->rank].connecting = 1;
+  }
+  while (true) {
+    {
+      Guard guard;
+      bool all = true;
+      for (int r = 0; r < c->ranks; ++r)
+        all &= c->segment->shared().members[r].connecting != 0;
+      c->connected |= all;
+      if (all || c->aborted)
+        return all ? ncclSuccess : ncclInternalError;
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
 }
 
 bool overlap(const void *a, size_t aBytes, const void *b, size_t bBytes) {
@@ -108,8 +150,11 @@ bool overlap(const void *a, size_t aBytes, const void *b, size_t bBytes) {
 
 /// Checks a call and puts it into the group that is open, or one of its own.
 ncclResult_t enqueue(ncclComm_t comm, CUstream stream, Call call) {
-  Guard guard;
   std::string name = nameOf(call.operation);
+  // Pairs that send and receive connect among themselves.
+  if (call.operation != Operation::Send && call.operation != Operation::Receive)
+    TRY(connectFirst(comm, stream, name));
+  Guard guard;
   if (!isLive(comm))
     return refuse(ncclInvalidArgument, name + ": no such communicator");
   CommunicatorRef c = comm->shared;
@@ -281,6 +326,12 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
   Guard guard;
   if (!isLive(comm))
     return ncclInvalidArgument;
+  if (isInGraph(comm->shared.get())) {
+    std::fprintf(stderr, "fake-cuda: ncclCommDestroy waits for ever: a graph "
+                         "that holds the communicator's collectives is not "
+                         "destroyed\n");
+    std::abort();
+  }
   Scheduler::get().wait({comm->shared->last});
   communicators().erase(comm);
   delete comm;
@@ -296,6 +347,35 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
   communicators().erase(comm);
   delete comm;
   return ncclSuccess;
+}
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+ncclResult_t ncclMemAlloc(void **ptr, size_t size) {
+  // As where the driver cannot share such memory.
+  if (environmentNumber("TP_FAKE_NCCL_MEMORY", 1) == 0)
+    return refuse(ncclUnhandledCudaError, "ncclMemAlloc is switched off");
+  CUdeviceptr address = 0;
+  if (cuMemAlloc(&address, size) != CUDA_SUCCESS)
+    return refuse(ncclUnhandledCudaError, "ncclMemAlloc: out of memory");
+  Guard guard;
+  operands().insert(address);
+  *ptr = reinterpret_cast<void *>(address);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclMemFree(void *ptr) {
+  auto address = reinterpret_cast<CUdeviceptr>(ptr);
+  {
+    Guard guard;
+    if (!operands().erase(address))
+      return refuse(ncclInvalidArgument,
+                    "ncclMemFree of memory that ncclMemAlloc did not give");
+  }
+  return cuMemFree(address) == CUDA_SUCCESS ? ncclSuccess
+                                            : ncclUnhandledCudaError;
 }
 
 //===----------------------------------------------------------------------===//

@@ -130,6 +130,7 @@ TEST(Nccl, IsCaptured) {
                 ncclComm_t comm = communicator(2, rank, id);
                 CUstream s = stream();
                 float *data = device<float>(8);
+                OK(ncclAllReduce(data, data, 8, ncclFloat32, ncclSum, comm, s));
                 OK(cuStreamBeginCapture(s,
                                         CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
                 OK(cuMemsetD8Async(address(data), 0, 32, s));
@@ -144,6 +145,57 @@ TEST(Nccl, IsCaptured) {
                 EXPECT_EQ(host(data, 8), std::vector<float>(8, 0));
               }),
       zeros(2));
+}
+
+TEST(Nccl, ConnectsBeforeItIsCaptured) {
+  EXPECT_EQ(
+      onRanks(2,
+              [](int rank, ncclUniqueId id) {
+                ncclComm_t comm = communicator(2, rank, id);
+                CUstream s = stream();
+                float *data = device<float>(8);
+                OK(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+                EXPECT_EQ(
+                    ncclAllReduce(data, data, 8, ncclFloat32, ncclSum, comm, s),
+                    ncclInvalidUsage);
+              }),
+      zeros(2));
+}
+
+// NCCL waits until the graphs are gone, which here would be never.
+TEST(Nccl, OutlivesItsGraphs) {
+  auto statuses = onRanks(2, [](int rank, ncclUniqueId id) {
+    ncclComm_t comm = communicator(2, rank, id);
+    CUstream s = stream();
+    float *data = device<float>(8);
+    OK(ncclAllReduce(data, data, 8, ncclFloat32, ncclSum, comm, s));
+    OK(cuStreamSynchronize(s));
+    OK(cuStreamBeginCapture(s, CU_STREAM_CAPTURE_MODE_RELAXED));
+    OK(ncclAllReduce(data, data, 8, ncclFloat32, ncclSum, comm, s));
+    CUgraph graph;
+    OK(cuStreamEndCapture(s, &graph));
+    CUgraphExec executable;
+    OK(cuGraphInstantiate(&executable, graph, 0));
+    OK(cuGraphDestroy(graph));
+    if (rank)
+      OK(cuGraphExecDestroy(executable));
+    OK(ncclCommDestroy(comm));
+  });
+  EXPECT_EQ(WTERMSIG(statuses[0]), SIGABRT);
+  EXPECT_EQ(statuses[1], 0);
+}
+
+TEST(Nccl, GivesMemory) {
+  isolated([] {
+    void *data = nullptr;
+    OK(ncclMemAlloc(&data, 1000));
+    OK(cuMemsetD8Async(address(data), 0, 1000, nullptr));
+    OK(ncclMemFree(data));
+    EXPECT_EQ(ncclMemFree(data), ncclInvalidArgument);
+    EXPECT_EQ(ncclMemFree(device<float>(1)), ncclInvalidArgument);
+    setenv("TP_FAKE_NCCL_MEMORY", "0", 1);
+    EXPECT_NE(ncclMemAlloc(&data, 1000), ncclSuccess);
+  });
 }
 
 // Two communicators on two streams, in another order on each rank.
@@ -161,6 +213,10 @@ TEST(Nccl, IndependentCollectivesMayPass) {
                 CUstream streams[2] = {stream(), stream()};
                 float *data[2] = {device(std::vector<float>{1}),
                                   device(std::vector<float>{2})};
+                // Connections are made in the same order.
+                for (int at : {0, 1})
+                  OK(ncclAllReduce(data[at], data[at], 1, ncclFloat32, ncclMax,
+                                   comms[at], streams[at]));
                 for (int i = 0; i < 20; ++i) {
                   int at = rank ? i % 2 : 1 - i % 2;
                   OK(ncclAllReduce(data[at], data[at], 1, ncclFloat32, ncclMax,
@@ -214,6 +270,8 @@ TEST(Nccl, ALostPeerIsWaitedForUntilAbort) {
     ncclComm_t comm = communicator(2, rank, id);
     float *data = device<float>(1);
     CUstream s = stream();
+    OK(ncclAllReduce(data, data, 1, ncclFloat32, ncclSum, comm, s));
+    OK(cuStreamSynchronize(s));
     if (rank)
       raise(SIGKILL);
     OK(ncclAllReduce(data, data, 1, ncclFloat32, ncclSum, comm, s));

@@ -116,7 +116,8 @@ void fake::setTail(CUstream stream, NodeRef node) {
   stream->tail = std::move(node);
 }
 
-CUresult fake::submit(CUstream handle, std::string name, Recipe recipe) {
+CUresult fake::submit(CUstream handle, std::string name, Recipe recipe,
+                      const void *owner) {
   TRY(ready());
   CUstream stream = streamOf(handle);
   if (!stream)
@@ -127,7 +128,8 @@ CUresult fake::submit(CUstream handle, std::string name, Recipe recipe) {
       return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     int id = int(capture.graph->nodes.size());
     capture.graph->nodes.push_back({std::move(name), stream->lane, stream->ends,
-                                    stream->joinedEnds, std::move(recipe)});
+                                    stream->joinedEnds, std::move(recipe),
+                                    owner});
     stream->ends = stream->joinedEnds = {id};
     return CUDA_SUCCESS;
   }

@@ -27,6 +27,7 @@ struct GraphNode {
   std::set<int> needs;  ///< what orders it
   std::set<int> joined; ///< that, and what a dropped wait would have added
   Recipe recipe;
+  const void *owner = nullptr; ///< what must outlive the graph
 };
 
 struct Graph {
@@ -56,7 +57,8 @@ struct CUstream_st {
 namespace fake {
 
 /// Gives work to a stream. Refused where the stream or the capture does.
-CUresult submit(CUstream handle, std::string name, Recipe recipe);
+CUresult submit(CUstream handle, std::string name, Recipe recipe,
+                const void *owner = nullptr);
 
 /// The usual case: work that needs no state of its own.
 CUresult submitWork(CUstream handle, std::string name, Work work);
@@ -79,6 +81,9 @@ std::vector<NodeRef> tailsOf(CUstream stream);
 void setTail(CUstream stream, NodeRef node);
 
 void invalidate(const std::shared_ptr<Capture> &capture);
+
+/// True if a graph that has not been destroyed holds work of this owner.
+bool isInGraph(const void *owner);
 
 /// cuStreamWaitEvent calls so far in this process.
 int64_t waitCount();
