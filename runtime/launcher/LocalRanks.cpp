@@ -18,6 +18,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <iterator>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -29,6 +30,33 @@ using Clock = std::chrono::steady_clock;
 constexpr auto kReportTime = std::chrono::milliseconds(1000);
 
 namespace {
+
+/// The signal that asked the launcher to end, or 0.
+volatile sig_atomic_t toldBy = 0;
+
+/// While it lives, signals that end a program are noted in toldBy. One that was
+/// ignored stays so (nohup).
+class EndSignals {
+public:
+  EndSignals() {
+    for (size_t i = 0; i < std::size(kSignals); ++i) {
+      sigaction(kSignals[i], nullptr, &before[i]);
+      if (before[i].sa_handler == SIG_IGN)
+        continue;
+      struct sigaction action{};
+      action.sa_handler = [](int signal) { toldBy = signal; };
+      sigaction(kSignals[i], &action, nullptr);
+    }
+  }
+  ~EndSignals() {
+    for (size_t i = 0; i < std::size(kSignals); ++i)
+      sigaction(kSignals[i], &before[i], nullptr);
+  }
+
+private:
+  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+  struct sigaction before[std::size(kSignals)];
+};
 
 /// The child's side of a start; returns only to leave.
 [[noreturn]] void becomeRank(const Segment &segment, int64_t rank, char **argv,
@@ -60,6 +88,7 @@ int tprt::runLocalRanks(const Segment &segment, char **argv,
       if (process > 0)
         kill(process, SIGKILL);
   };
+  EndSignals signals;
   pid_t self = getpid();
   int64_t alive = 0;
   for (int64_t rank = 0; rank < ranks; ++rank) {
@@ -70,16 +99,38 @@ int tprt::runLocalRanks(const Segment &segment, char **argv,
       std::fprintf(stderr, "tp-run: error: cannot start rank %ld: %s\n",
                    long(rank), std::strerror(errno));
       killAll();
+      for (int64_t other = 0; other < rank; ++other)
+        waitpid(processes[other], nullptr, 0);
       return 1;
     }
     processes[rank] = process;
     ++alive;
   }
 
+  // Says who was where, and ends.
+  auto endBy = [&](int signal) {
+    std::string text = detail::join("tp-run: error: ended by signal ", signal,
+                                    " (", strsignal(signal), ")");
+    for (int64_t rank = 0; rank < ranks; ++rank)
+      text += detail::join("; rank ", rank, " was ", lastSeen(rank));
+    std::fprintf(stderr, "%s\n", text.c_str());
+    killAll();
+    for (pid_t process : processes)
+      if (process > 0)
+        while (waitpid(process, nullptr, 0) < 0 && errno == EINTR)
+          ;
+  };
+
   Watcher watcher(segment, -1);
   std::optional<Clock::time_point> deadline;
   int code = 0;
   while (alive > 0) {
+    if (int signal = toldBy) {
+      endBy(signal);
+      // As if nobody had looked at it.
+      ::signal(signal, SIG_DFL);
+      raise(signal);
+    }
     for (int64_t rank = 0; rank < ranks; ++rank) {
       int status;
       if (processes[rank] == 0 ||

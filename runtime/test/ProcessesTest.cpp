@@ -13,7 +13,11 @@
 
 #include "../collectives/Backends.h"
 #include "../collectives/processes/Processes.h"
+#include "../collectives/processes/Rendezvous.h"
 #include "../core/Session.h"
+
+#include <sys/resource.h>
+#include <sys/time.h>
 
 using namespace tprt;
 using namespace tprt::test;
@@ -180,6 +184,158 @@ TEST(Processes, LauncherKilledLeavesNoRank) {
   while (left() && since(start) < 10)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_FALSE(left());
+}
+
+TEST(Processes, LauncherToldToEndLeavesNoRankAndSaysWhere) {
+  Fixture f(2);
+  for (int signal : {SIGTERM, SIGINT, SIGHUP}) {
+    Running run(
+        f, f.weights() + f.input() + " --backend processes --repeat 1000000000",
+        "", f.directory / "log");
+    std::vector<pid_t> processes = waitForSteps(run, 2);
+    ASSERT_FALSE(processes.empty()) << run.errors();
+    kill(run.process, signal);
+    EXPECT_EQ(run.wait(60), 128 + signal);
+    for (pid_t process : processes)
+      EXPECT_FALSE(exists(process));
+    std::string start = detail::join("tp-run: error: ended by signal ", signal,
+                                     " (", strsignal(signal), "); rank 0 was ");
+    EXPECT_EQ(run.errors().find(start), 0u) << run.errors();
+    EXPECT_NE(run.errors().find("; rank 1 was "), std::string::npos)
+        << run.errors();
+    // Nothing else is said.
+    EXPECT_EQ(run.errors().find('\n'), run.errors().size() - 1) << run.errors();
+  }
+  // What was ignored stays ignored.
+  Running run(
+      f, f.weights() + f.input() + " --backend processes --repeat 1000000000",
+      "", f.directory / "log", "nohup");
+  ASSERT_FALSE(waitForSteps(run, 2).empty()) << run.errors();
+  kill(run.process, SIGHUP);
+  EXPECT_EQ(run.wait(0.5), -1) << run.errors();
+}
+
+/// The ranks' side of meet(), each in a process of its own; whether all met.
+static bool allMeet(const std::vector<Place> &places, double timeout,
+                    const std::function<void(const Place &)> &first = {}) {
+  std::vector<pid_t> children;
+  for (const Place &place : places) {
+    children.push_back(fork());
+    if (children.back() != 0)
+      continue;
+    if (first)
+      first(place);
+    auto segment = meet(place, 0, timeout);
+    if (!segment)
+      std::fprintf(stderr, "%s\n", segment.status().message().c_str());
+    _exit(segment ? 0 : 1);
+  }
+  bool all = true;
+  for (pid_t child : children) {
+    int status = 0;
+    waitpid(child, &status, 0);
+    all &= status == 0;
+  }
+  return all;
+}
+
+static Place placeOf(int64_t rank, const std::string &job,
+                     const std::string &token = "") {
+  Place place;
+  place.rank = rank;
+  place.ranks = 2;
+  place.starter = "mpirun";
+  place.source = "a test";
+  place.job = job + std::to_string(getpid());
+  place.token = token;
+  return place;
+}
+
+// Names of jobs are long where those of hosts are.
+TEST(Processes, JobsWithLongNamesDoNotMeet) {
+  std::string name(300, 'x');
+  // All four have to be there before any of them is done.
+  EXPECT_TRUE(allMeet({placeOf(0, name + "a"), placeOf(0, name + "b"),
+                       placeOf(1, name + "b"), placeOf(1, name + "a")},
+                      30, [](const Place &place) {
+                        usleep(useconds_t(place.rank * 300'000));
+                      }));
+}
+
+TEST(Processes, SignalsDoNotEndTheRendezvous) {
+  EXPECT_TRUE(allMeet({placeOf(0, "signals"), placeOf(1, "signals")}, 30,
+                      [](const Place &place) {
+                        // The other one is waited for, while signals come.
+                        if (place.rank == 1)
+                          usleep(300'000);
+                        struct sigaction action{};
+                        action.sa_handler = [](int) {};
+                        sigaction(SIGALRM, &action, nullptr);
+                        itimerval often{{0, 2000}, {0, 2000}};
+                        setitimer(ITIMER_REAL, &often, nullptr);
+                      }));
+}
+
+TEST(Processes, StaleRanksAreTurnedAway) {
+  Place stale = placeOf(1, "stale", "attempt 0");
+  Place fresh[] = {placeOf(0, "stale", "attempt 1"),
+                   placeOf(1, "stale", "attempt 1")};
+  pid_t child = fork();
+  if (child == 0) {
+    auto segment = meet(stale, 0, 30);
+    bool right = !segment && segment.status().message() ==
+                                 "rank 1: rank 0 turned this process away: it "
+                                 "brings the token of another job";
+    _exit(right ? 0 : 1);
+  }
+  EXPECT_TRUE(allMeet({fresh[0], fresh[1]}, 30, [&](const Place &place) {
+    // The stale one comes first.
+    while (place.rank == 1 && exists(child))
+      usleep(1000);
+  }));
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
+// Where a process cannot be had as a descriptor, its heart is heard all the
+// same.
+TEST(Processes, WatcherWithoutDescriptors) {
+  auto segment = Segment::create(3, 0);
+  ASSERT_TRUE(bool(segment));
+  pid_t frozen = fork();
+  if (frozen == 0) {
+    pause();
+    _exit(0);
+  }
+  pid_t ended = fork();
+  if (ended == 0)
+    _exit(0);
+  pid_t looker = fork();
+  if (looker == 0) {
+    // No descriptor is left from here on.
+    rlimit none{0, 0};
+    setrlimit(RLIMIT_NOFILE, &none);
+    segment->record(0).process = frozen;
+    Watcher watcher(*segment, -1);
+    std::optional<Watcher::Loss> loss;
+    while (!(loss = watcher.look()))
+      usleep(25'000);
+    bool right = loss->rank == 0 &&
+                 loss->what.starts_with("its process gave no sign of life");
+    segment->record(0).finished = 1;
+    segment->record(2).process = ended;
+    while (!(loss = watcher.look()))
+      usleep(25'000);
+    _exit(right && loss->rank == 2 && loss->what == "its process ended" ? 0
+                                                                        : 1);
+  }
+  waitpid(ended, nullptr, 0);
+  int status = -1;
+  waitpid(looker, &status, 0);
+  EXPECT_EQ(status, 0);
+  kill(frozen, SIGKILL);
+  waitpid(frozen, nullptr, 0);
 }
 
 TEST(Processes, StartedByOthers) {

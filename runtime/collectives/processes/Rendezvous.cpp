@@ -10,9 +10,13 @@
 
 #include "Rendezvous.h"
 
+#include "../net/Socket.h"
+#include "tprt/artifact.h"
+
 #include <cerrno>
 #include <chrono>
 #include <cstddef>
+#include <cstdio>
 #include <cstring>
 #include <poll.h>
 #include <sys/socket.h>
@@ -25,18 +29,24 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// The rendezvous' name on this host; that of a socket is short.
+/// The rendezvous' name on this host; that of a socket is short, and still not
+/// that of another job.
 std::string nameOf(const Place &place) {
+  constexpr size_t kLongest = 100;
   std::string name =
       detail::join("tprt-", getuid(), "-", place.starter, "-", place.job);
-  if (name.size() > 100)
-    name.resize(100);
+  if (name.size() > kLongest) {
+    char hash[20];
+    std::snprintf(hash, sizeof(hash), "-%016lx", long(checksum(name)));
+    name = name.substr(0, kLongest - std::strlen(hash)) + hash;
+  }
   return name;
 }
 
 struct Hello {
-  uint64_t magic = 0x3130564452505454; // "TTPRDV01"
+  uint64_t magic = 0x3230564452505454; // "TTPRDV02"
   int64_t rank = 0, ranks = 0;
+  uint64_t token = 0; ///< checksum of the job's
 };
 
 class Socket {
@@ -64,11 +74,15 @@ bool sameUser(int fd) {
          peer.uid == getuid();
 }
 
-/// Milliseconds until the deadline, at least 0.
-int remaining(Clock::time_point deadline) {
-  auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(
-      deadline - Clock::now());
-  return int(std::max<int64_t>(0, rest.count()));
+/// Waits for something to read or a caller; false if nothing came in time.
+bool waitFor(int fd, Clock::time_point deadline) {
+  while (true) {
+    pollfd entry{fd, POLLIN, 0};
+    int found = poll(&entry, 1, net::remaining(deadline));
+    // A signal is no answer.
+    if (found >= 0 || errno != EINTR)
+      return found > 0;
+  }
 }
 
 /// Sends a message, with an open file or without (-1).
@@ -131,8 +145,7 @@ Expected<Segment> host(const Place &place, int64_t regionBytes,
   std::vector<Socket> callers;
   here[0] = true;
   for (int64_t count = 1; count < place.ranks;) {
-    pollfd entry{listener.fd, POLLIN, 0};
-    if (poll(&entry, 1, remaining(deadline)) <= 0) {
+    if (!waitFor(listener.fd, deadline)) {
       std::string missing;
       for (int64_t rank = 0; rank < place.ranks; ++rank)
         if (!here[rank])
@@ -149,11 +162,19 @@ Expected<Segment> host(const Place &place, int64_t regionBytes,
     }
     Socket caller(accept4(listener.fd, nullptr, nullptr, SOCK_CLOEXEC));
     Hello hello;
-    pollfd words{caller.fd, POLLIN, 0};
-    if (caller.fd < 0 || !sameUser(caller.fd) || poll(&words, 1, 1000) <= 0 ||
+    if (caller.fd < 0 || !sameUser(caller.fd) ||
+        !waitFor(caller.fd, Clock::now() + std::chrono::seconds(1)) ||
         recv(caller.fd, &hello, sizeof(hello), 0) != sizeof(hello) ||
         hello.magic != Hello().magic)
       continue;
+    // A rank that is left of an earlier attempt is of another job.
+    if (hello.token != checksum(place.token)) {
+      sendFile(caller.fd,
+               "rank 0 turned this process away: it brings the token of "
+               "another job",
+               -1);
+      continue;
+    }
     std::string refusal;
     if (hello.ranks != place.ranks)
       refusal = detail::join("rank ", hello.rank, " was told of ", hello.ranks,
@@ -188,14 +209,14 @@ Expected<Segment> join(const Place &place, Clock::time_point deadline,
     Hello hello;
     hello.rank = place.rank;
     hello.ranks = place.ranks;
+    hello.token = checksum(place.token);
     bool met =
         caller.fd >= 0 &&
         connect(caller.fd, reinterpret_cast<sockaddr *>(&address), length) == 0;
     if (met && sameUser(caller.fd) &&
         send(caller.fd, &hello, sizeof(hello), MSG_NOSIGNAL) == sizeof(hello)) {
-      pollfd entry{caller.fd, POLLIN, 0};
       // Rank 0 answers by its own deadline, which may be a little later.
-      if (poll(&entry, 1, remaining(deadline) + 2000) > 0) {
+      if (waitFor(caller.fd, deadline + std::chrono::seconds(2))) {
         int file;
         std::string answer = receiveFile(caller.fd, file);
         if (file >= 0)
@@ -207,7 +228,7 @@ Expected<Segment> join(const Place &place, Clock::time_point deadline,
         return userError("rank ", place.rank, ": ", answer);
       }
     }
-    if (remaining(deadline) == 0)
+    if (net::remaining(deadline) == 0)
       return userError("rank ", place.rank, ": the rendezvous '", name,
                        "' did not complete in ", timeout,
                        " s: ", met ? "the other ranks" : "rank 0 of ",

@@ -11,6 +11,7 @@
 
 #include "../../core/Cpu.h"
 
+#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <poll.h>
@@ -60,10 +61,15 @@ std::optional<Watcher::Loss> Watcher::look() {
     if (rank == self || process == 0 || record.finished)
       continue;
     bool ended = false;
-    if (peer.descriptor < 0) {
-      peer.descriptor = int(syscall(SYS_pidfd_open, process, 0));
+    if (!peer.met) {
+      peer.met = true;
       peer.since = now;
+      peer.beat = record.heartbeat;
+      peer.descriptor = int(syscall(SYS_pidfd_open, process, 0));
       ended = peer.descriptor < 0 && errno == ESRCH;
+    } else if (peer.descriptor < 0) {
+      // Where there are no such descriptors, or no more of them.
+      ended = kill(process, 0) != 0 && errno == ESRCH;
     }
     if (peer.descriptor >= 0) {
       pollfd entry{peer.descriptor, POLLIN, 0};

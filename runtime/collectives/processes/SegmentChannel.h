@@ -33,7 +33,8 @@ public:
 private:
   using Clock = std::chrono::steady_clock;
   struct Peer {
-    int descriptor = -1;
+    bool met = false;
+    int descriptor = -1; ///< that tells when the process ends, if there is one
     uint64_t beat = 0;
     int looks = 0;
     Clock::time_point since;
