@@ -300,9 +300,11 @@ LogicalResult StepBuilder::emitGemm(func::CallOp call, func::FuncOp kernel) {
     bias = getAddress(operandOf(linear.getBias()));
   FailureOr<Value> residual = null();
   if (gemm.hasResidual) {
-    auto sum = cast<arith::AddFOp>(*linear.getResult().user_begin());
+    // The other addend is what the operations before it made.
+    arith::AddFOp sum;
+    kernel.walk([&](arith::AddFOp op) { sum = op; });
     residual = getAddress(operandOf(
-        sum.getLhs() == linear.getResult() ? sum.getRhs() : sum.getLhs()));
+        isa<BlockArgument>(sum.getLhs()) ? sum.getLhs() : sum.getRhs()));
   }
   FailureOr<Value> y = getAddress(call.getResult(0));
   if (::mlir::failed(x) || ::mlir::failed(w) || ::mlir::failed(bias) ||

@@ -265,8 +265,8 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
       parameterBytes += entry.count * getBytes({entry.op.getType()});
     parameterList.push_back(std::move(parameter));
   }
-  for (auto [id, gemm] : llvm::enumerate(gemms))
-    gemmList.push_back(json::Object{
+  for (auto [id, gemm] : llvm::enumerate(gemms)) {
+    json::Object object{
         {"id", id},
         {"m", gemm.m},
         {"n", gemm.n},
@@ -278,7 +278,11 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
         {"bias_type", gemm.biasType},
         {"activation", gemm.activation},
         {"residual", gemm.hasResidual},
-        {"weight", gemm.weightIsParameter ? "parameter" : "buffer"}});
+        {"weight", gemm.weightIsParameter ? "parameter" : "buffer"}};
+    if (gemm.scale != 1)
+      object["scale"] = gemm.scale;
+    gemmList.push_back(std::move(object));
+  }
   for (auto [id, op] : llvm::enumerate(attentions)) {
     json::Object attention = describeAttention(cast<nn::AttentionOp>(op), id);
     if (device == Device::Cuda)

@@ -10,6 +10,7 @@
 #include "Tables.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "tp/Schedule/Epilogue.h"
 #include "tp/Schedule/RowKernels.h"
 #include "tp/Schedule/Views.h"
 
@@ -77,6 +78,64 @@ LogicalResult Tables::addKernel(Operation *user, StringRef name) {
   return success();
 }
 
+/// Reads what the body of a GEMM does beside its product, which it returns. The
+/// order in which a library does it is fixed.
+static FailureOr<nn::LinearOp> readGemm(func::FuncOp callee, Device device,
+                                        GemmEntry &entry) {
+  nn::LinearOp linear;
+  Value value; // computed so far
+  enum { Product, Scaled, Activated, Added } step = Product;
+  entry.activation = "none";
+  entry.scale = 1;
+  Block &body = callee.getBody().front();
+  for (Operation &op : body.without_terminator()) {
+    if (isa<arith::ConstantOp>(op))
+      continue;
+    if (!linear) {
+      linear = dyn_cast<nn::LinearOp>(op);
+      if (!linear)
+        return op.emitOpError("expected nn.linear first in a GEMM");
+      value = linear.getResult();
+      continue;
+    }
+    auto next = Activated;
+    auto gelu = dyn_cast<nn::GeluOp>(op);
+    if (!llvm::is_contained(op.getOperands(), value))
+      return op.emitOpError("expected to read what a GEMM computed before it");
+    if (gelu) {
+      entry.activation =
+          gelu.getKind() == nn::GeluKind::Erf ? "gelu_erf" : "gelu_tanh";
+    } else if (isa<nn::SiluOp>(op)) {
+      entry.activation = "silu";
+    } else if (isRelu(&op, value)) {
+      entry.activation = "relu";
+    } else if (std::optional<Scale> scale = matchScale(&op, value)) {
+      if (device == Device::Cpu || linear.getBias())
+        return op.emitOpError("scales a GEMM: expected one ")
+               << (device == Device::Cpu ? "of a device" : "without a bias");
+      entry.scale = scale->factor;
+      next = Scaled;
+    } else if (isa<arith::AddFOp>(op) &&
+               llvm::any_of(op.getOperands(), llvm::IsaPred<BlockArgument>)) {
+      entry.hasResidual = true;
+      next = Added;
+    } else {
+      return op.emitOpError("is not known in a GEMM");
+    }
+    if (next <= step)
+      return op.emitOpError("expected scale, activation and sum of a GEMM in "
+                            "this order, each at most once");
+    step = next;
+    value = op.getResult(0);
+  }
+  if (!linear)
+    return callee.emitOpError("expected nn.linear in a GEMM");
+  Operation *end = body.getTerminator();
+  if (end->getNumOperands() != 1 || end->getOperand(0) != value)
+    return end->emitOpError("expected what a GEMM computes last");
+  return linear;
+}
+
 LogicalResult Tables::addCall(func::CallOp call) {
   func::FuncOp callee = getCallee(call);
   auto kind =
@@ -93,23 +152,10 @@ LogicalResult Tables::addCall(func::CallOp call) {
     return success();
   }
   GemmEntry entry{};
-  nn::LinearOp linear;
-  entry.activation = "none";
-  for (Operation &op : callee.getBody().front().without_terminator()) {
-    if (auto found = dyn_cast<nn::LinearOp>(op))
-      linear = found;
-    else if (auto gelu = dyn_cast<nn::GeluOp>(op))
-      entry.activation =
-          gelu.getKind() == nn::GeluKind::Erf ? "gelu_erf" : "gelu_tanh";
-    else if (isa<nn::SiluOp>(op))
-      entry.activation = "silu";
-    else if (isa<arith::AddFOp>(op))
-      entry.hasResidual = true;
-    else
-      return op.emitOpError("is not known in a GEMM");
-  }
-  if (!linear)
-    return call.emitOpError("expected nn.linear in @") << call.getCallee();
+  FailureOr<nn::LinearOp> found = readGemm(callee, device, entry);
+  if (failed(found))
+    return failure();
+  nn::LinearOp linear = *found;
   auto x = cast<RankedTensorType>(linear.getInput().getType());
   auto w = cast<RankedTensorType>(linear.getWeight().getType());
   auto y = cast<RankedTensorType>(linear.getResult().getType());
@@ -133,7 +179,7 @@ LogicalResult Tables::addCall(func::CallOp call) {
   entry.weightIsParameter = parameter != nullptr;
   auto key = [](const GemmEntry &e) {
     return std::tuple(e.n, e.k, e.xType, e.wType, e.yType, e.biasType,
-                      e.activation, e.hasBias, e.hasResidual,
+                      e.activation, e.scale, e.hasBias, e.hasResidual,
                       e.weightIsParameter);
   };
   size_t id = 0;

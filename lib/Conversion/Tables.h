@@ -29,6 +29,7 @@ namespace tp {
 struct GemmEntry {
   int64_t m, n, k;
   std::string xType, wType, yType, biasType, activation;
+  float scale; ///< of the product, before anything else; devices alone
   bool hasBias, hasResidual, weightIsParameter;
 };
 

@@ -118,6 +118,7 @@ struct Gemm {
   bool bias;
   tprt_type biasType;
   Activation activation;
+  float scale = 1; ///< of the product, before bias and activation
   bool residual;
   bool weightIsParameter;
   bool wTransposed; ///< buffer weights laid out [k, n]

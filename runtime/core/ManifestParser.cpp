@@ -14,6 +14,8 @@
 #include "tprt/artifact.h"
 
 #include <algorithm>
+#include <cfloat>
+#include <cmath>
 #include <initializer_list>
 #include <set>
 
@@ -93,6 +95,8 @@ public:
       fail("expected a number, got ", value.type_name());
     return value.get<double>();
   }
+
+  std::string text() const { return value.dump(); }
 
   /// An integer in [low, high].
   int64_t integer(int64_t low = INT64_MIN, int64_t high = INT64_MAX) const {
@@ -500,7 +504,7 @@ private:
   void parseGemm(const Cursor &cursor) {
     cursor.keys({"id", "m", "n", "k", "x_type", "w_type", "y_type", "bias",
                  "activation", "residual", "weight"},
-                {"bias_type", "w_layout", "x_layout"});
+                {"bias_type", "scale", "w_layout", "x_layout"});
     checkId(cursor, manifest.gemms.size());
     Gemm g;
     g.m = cursor["m"].size();
@@ -517,6 +521,15 @@ private:
         cursor.has("bias_type") ? cursor["bias_type"].floatType() : TPRT_F32;
     g.activation = Gemm::Activation(cursor["activation"].word(
         {"none", "relu", "silu", "gelu_erf", "gelu_tanh"}));
+    if (cursor.has("scale")) {
+      if (!isDevice())
+        cursor["scale"].fail("expected none for device 'cpu'");
+      double scale = cursor["scale"].number();
+      if (!(std::fabs(scale) >= FLT_MIN && std::fabs(scale) <= FLT_MAX))
+        cursor["scale"].fail("expected a normal f32 number other than 0, got ",
+                             cursor["scale"].text());
+      g.scale = float(scale);
+    }
     g.residual = cursor["residual"].boolean();
     g.weightIsParameter = cursor["weight"].word({"parameter", "buffer"}) == 0;
     g.wTransposed =

@@ -219,7 +219,7 @@ Status GemmPlans::enqueue(const Plan &plan, size_t algorithm,
     if (set != CUBLAS_STATUS_SUCCESS)
       return lt->check(set, describe(call));
   }
-  float alpha = 1, beta = gemm.residual ? 1.0f : 0.0f;
+  float alpha = gemm.scale, beta = gemm.residual ? 1.0f : 0.0f;
   const void *c = gemm.residual ? call.residual : call.y;
   cublasStatus_t result = lt->cublasLtMatmul(
       handle, plan.product, &alpha, call.w, plan.a, call.x, plan.b, &beta, c,

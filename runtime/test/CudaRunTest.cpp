@@ -23,6 +23,9 @@ const std::string kFake =
     "TPRT_CUDA_LIBRARY=" TP_FAKE_CUDA " TPRT_CUBLASLT_LIBRARY=" TP_FAKE_CUDA
     " TPRT_NCCL_LIBRARY=" TP_FAKE_CUDA " ";
 
+/// Of some products; f32 has no exact value of it.
+constexpr double kScale = 0.3;
+
 const char *programFor(int64_t ranks) {
   return ranks == 1   ? TPRT_TEST_DEVICE_1
          : ranks == 2 ? TPRT_TEST_DEVICE_2
@@ -56,6 +59,7 @@ json deviceManifest(int64_t ranks, const char *type = "f32") {
   for (const char *name : {"y0", "y1", "y2", "y3"})
     outputs.push_back(value(name, type, {kRows, kOut}));
   outputs.push_back(value("y4", type, {kIn, kOut}));
+  outputs.push_back(value("y5", type, {kRows, kOut}));
   json entries = json::array();
   for (const char *name :
        {"mlp", "products", "stray", "missing", "loop", "adrift"}) {
@@ -82,19 +86,23 @@ json deviceManifest(int64_t ranks, const char *type = "f32") {
   gelu["activation"] = "gelu_tanh";
   json residual = product(4, type, kRows, kOut, kIn);
   residual["residual"] = true;
+  residual["scale"] = kScale;
   json relu = product(5, type, kRows, kOut, kIn);
   relu["activation"] = "relu";
   for (json *g : {&gelu, &relu}) {
     (*g)["bias"] = true;
     (*g)["bias_type"] = type;
   }
-  for (json *g : {&gelu, &residual, &relu})
+  json scaledRelu = product(7, type, kRows, kOut, kIn);
+  scaledRelu["activation"] = "relu";
+  scaledRelu["scale"] = -kScale;
+  for (json *g : {&gelu, &residual, &relu, &scaledRelu})
     (*g)["weight"] = "buffer";
   json km = product(6, type, kIn, kOut, kRows);
   km["weight"] = "buffer";
   km["w_layout"] = "kn";
   km["x_layout"] = "km";
-  for (json *g : {&kn, &gelu, &residual, &relu, &km})
+  for (json *g : {&kn, &gelu, &residual, &relu, &km, &scaledRelu})
     gemms.push_back(*g);
   m["gemms"] = gemms;
   // The same tensor again, as a weight of other products: held once.
@@ -218,8 +226,8 @@ TEST(CudaRun, ProductsInEachType) {
                (kn ? w[k * kOut + n] : w2[n * kHidden + 3 + k]);
       return sum;
     };
-    std::vector<float> y[5];
-    for (int i = 0; i < 5; ++i)
+    std::vector<float> y[6];
+    for (int i = 0; i < 6; ++i)
       y[i] = f.read("y" + std::to_string(i));
     auto expect = [&](int i, int64_t at, double wanted, const char *what) {
       EXPECT_NEAR(y[i][at], wanted,
@@ -236,10 +244,12 @@ TEST(CudaRun, ProductsInEachType) {
             z / 2 *
             (1 + std::tanh(0.7978845608028654 * (z + 0.044715 * z * z * z)));
         expect(1, at, gelu, "bias and gelu");
-        expect(2, at, dot(r, n, false) + y[0][at], "residual");
+        double scaled = kScale * dot(r, n, false);
+        expect(2, at, scaled + y[0][at], "scale and residual");
         double relu = std::max(z, 0.0);
-        expect(3, at, dot(r, n, false) + rounded(element, {float(relu)})[0],
+        expect(3, at, scaled + rounded(element, {float(relu)})[0],
                "residual in place");
+        expect(5, at, std::max(-scaled, 0.0), "scale and relu");
       }
     for (int64_t i = 0; i < kIn; ++i)
       for (int64_t n = 0; n < kOut; ++n) {

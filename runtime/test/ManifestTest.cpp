@@ -53,6 +53,17 @@ json fullManifest() {
     "kernels": [{"name": "k"}]})");
 }
 
+/// The same for a device.
+json deviceManifest() {
+  json manifest = fullManifest();
+  manifest["target"]["device"] = "cuda";
+  manifest["gemms"][0]["scale"] = 0.3;
+  manifest["attentions"][0]["kernel"] = 0;
+  manifest["kernels"] = json::parse(R"([{"name": "k", "grid": [1, 1, 1],
+    "block": [32, 1, 1], "shared_bytes": 0, "arguments": 12}])");
+  return manifest;
+}
+
 std::string refusal(const json &manifest) {
   return Manifest::parse(manifest.dump()).status().message();
 }
@@ -169,6 +180,46 @@ TEST(Manifest, Refusals) {
   }
 }
 
+TEST(Manifest, ScalesOfDevices) {
+  json host = fullManifest();
+  host["gemms"][0]["scale"] = 0.5;
+  EXPECT_EQ(refusal(host),
+            "manifest.gemms[0].scale: expected none for device 'cpu'");
+  json manifest = deviceManifest();
+  json &scale = manifest["gemms"][0]["scale"];
+  for (const char *good : {"0.5", "-3", "1.1754944e-38", "3.4028234e38"}) {
+    scale = json::parse(good);
+    auto parsed = Manifest::parse(manifest.dump());
+    ASSERT_TRUE(bool(parsed)) << parsed.status().message();
+    EXPECT_EQ(parsed->gemms[0].scale, std::strtof(good, nullptr));
+  }
+  for (auto [bad, got] : {std::pair("0", "0"),
+                          {"-0.0", "-0.0"},
+                          {"1e-39", "1e-39"},
+                          {"3.5e38", "3.5e+38"},
+                          {"-1e308", "-1e+308"}}) {
+    scale = json::parse(bad);
+    EXPECT_EQ(refusal(manifest),
+              std::string("manifest.gemms[0].scale: expected "
+                          "a normal f32 number other than "
+                          "0, got ") +
+                  got);
+  }
+  for (auto [bad, type] : {std::pair("\"0.5\"", "string"),
+                           {"true", "boolean"},
+                           {"null", "null"},
+                           {"[1]", "array"}}) {
+    scale = json::parse(bad);
+    EXPECT_EQ(refusal(manifest),
+              std::string("manifest.gemms[0].scale: expected a number, got ") +
+                  type);
+  }
+  manifest["gemms"][0].erase("scale");
+  auto parsed = Manifest::parse(manifest.dump());
+  ASSERT_TRUE(bool(parsed)) << parsed.status().message();
+  EXPECT_EQ(parsed->gemms[0].scale, 1);
+}
+
 TEST(Manifest, TextRefusals) {
   EXPECT_MESSAGE(Manifest::parse("{\"a\": 1, \"a\": 2}").status(),
                  "manifest: JSON names 'a' twice");
@@ -192,9 +243,10 @@ TEST(Manifest, EveryMissingKeyIsNamed) {
 
 TEST(Manifest, RandomDamageDoesNotCrash) {
   std::mt19937 random(kSeed);
-  std::string text = fullManifest().dump();
+  const std::string texts[] = {fullManifest().dump(), deviceManifest().dump()};
   int refused = 0;
   for (int i = 0; i < 5000; ++i) {
+    const std::string &text = texts[i % 2];
     std::string damaged = text;
     for (int n = 1 + random() % 3; n > 0; --n) {
       size_t at = random() % damaged.size();

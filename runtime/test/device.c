@@ -39,8 +39,9 @@ static int32_t mlp(const tprt_api *api, tprt_rank *rank,
   return 0;
 }
 
-/* Every form of a product: weights [k, n], a residual from elsewhere and in
- * place, bias with each activation, x [k, m]. */
+/* Every form of a product: weights [k, n], a scaled one with a residual from
+ * elsewhere and in place, bias with each activation, x [k, m], a scaled one
+ * with an activation. */
 static int32_t products(const tprt_api *api, tprt_rank *rank,
                         const tprt_step_args *args) {
   int32_t status;
@@ -53,7 +54,8 @@ static int32_t products(const tprt_api *api, tprt_rank *rank,
   TRY(gemm(rank, 5, ROWS, x, IN, w2, bias, 0, y[3], OUT));
   TRY(gemm(rank, 4, ROWS, x, IN, w2, 0, y[3], y[3], OUT));
   /* y4 [in, out] = x' y0 */
-  return api->gemm(rank, 6, IN, x, IN, y[0], 0, 0, y[4], OUT);
+  TRY(gemm(rank, 6, IN, x, IN, y[0], 0, 0, y[4], OUT));
+  return api->gemm(rank, 7, ROWS, x, IN, w2, 0, 0, y[5], OUT);
 }
 
 /* A product that reads where nothing is. */

@@ -21,9 +21,13 @@ def FormGemms : Pass<"tp-form-gemms", "::mlir::ModuleOp"> {
     that does is computed there, in the same pass over memory). Equal functions
     are made once.
 
-    For a device the activation is `nn.gelu tanh` alone, which cuBLASLt has, and
-    the sum with a tensor joins a product without activation if the sum has more
-    than one reader or no row kernel reads it.
+    For a device the activation is `nn.gelu tanh` or max(x, 0), which cuBLASLt
+    has. The latter is `arith.maximumf` with zero, or another spelling that does
+    the same with NaN, and becomes the former. The sum with a tensor joins a
+    product without activation if the sum has more than one reader or no row
+    kernel reads it. A product of the result with one number, or a quotient
+    where its inverse rounds no more, joins before both if there is no bias;
+    the numbers are then constants of the function.
 
     Precondition: local types. Runs before nn operations are decomposed.
 
@@ -33,6 +37,13 @@ def FormGemms : Pass<"tp-form-gemms", "::mlir::ModuleOp"> {
     // becomes
     %1 = call @gemm_0(%x, %w, %b) : ...
     func.func private @gemm_0(...) attributes {tp.kernel = "gemm"} { ... }
+
+    // and for a device
+    %0 = nn.linear %x, %w : ...
+    %1 = arith.mulf %0, %half : ...
+    %2 = arith.addf %1, %r : ...
+    // becomes
+    %2 = call @gemm_1(%x, %w, %r) : ...
     ```
   }];
   let options = [Option<"target", "target", "::tp::Device", "::tp::Device::Cpu",

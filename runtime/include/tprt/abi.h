@@ -60,7 +60,7 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 /// IN (const void *), OUT (void *), I32 (int32_t), I64 (int64_t), BODY
 /// (tprt_body). Strides are in elements; "or null" pointers are said below.
 ///
-/// gemm: y[r, 0:n] = activation(sum_k x[r, k] * w[n, k] + bias[n]) +
+/// gemm: y[r, 0:n] = activation(scale * sum_k x[r, k] * w[n, k] + bias[n]) +
 /// residual[r, n]
 ///   for r in [0, rows), as `gemms[id]` of the manifest describes it. `w` is
 ///   the entry of the parameter table (for weight "parameter") or an address

@@ -169,7 +169,8 @@ TEST(CublasLt, Multiplies) {
         for (bool transposed : {false, true})
           for (cublasLtEpilogue_t epilogue :
                {CUBLASLT_EPILOGUE_DEFAULT, CUBLASLT_EPILOGUE_BIAS,
-                CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_GELU_BIAS}) {
+                CUBLASLT_EPILOGUE_RELU, CUBLASLT_EPILOGUE_RELU_BIAS,
+                CUBLASLT_EPILOGUE_GELU_BIAS}) {
             Case c = {rows, n, k, bf16, epilogue, 1, 0, transposed};
             bf16 ? check<uint16_t>(c) : check<float>(c);
             c.alpha = 0.5;

@@ -24,16 +24,13 @@ FIXTURES = pathlib.Path(__file__).resolve().parents[2] / "fixtures"
 class Artifact:
     """An artifact with its kernels made for the emulator, in a folder."""
 
-    def __init__(self, folder, model, *, degree=1, plan="megatron", batch, seq, dtype=None,
-                 layers=None, checks=True):
+    def __init__(self, folder, model, *, degree=1, plan="megatron", checks=True, **options):
+        """Options of a checkpoint: batch, seq, dtype, layers."""
         self.folder, self.degree, self.model = folder, degree, model
         arguments = [BIN / "tp-compile", model, f"--mesh=tp={degree}", f"--plan={plan}",
-                     f"--batch={batch}", f"--seq={seq}", "--target=cuda:ptx",
-                     f"--save-kernels={folder}", "--explain=json", "-o", folder / "model.tpa"]
-        if dtype:
-            arguments.append(f"--dtype={dtype}")
-        if layers:
-            arguments.append(f"--layers={layers}")
+                     "--target=cuda:ptx", f"--save-kernels={folder}", "--explain=json", "-o",
+                     folder / "model.tpa"]
+        arguments += [f"--{name}={value}" for name, value in options.items() if value]
         result = subprocess.run(arguments, capture_output=True, text=True, check=False)
         if result.returncode == 1:
             raise tp_mlir.InputError("tp-compile", 1, result.stderr)

@@ -1,0 +1,46 @@
+//===- Epilogue.h - What a GEMM library does beside the product -*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A library multiplies its f32 sums by a factor and clips them at zero before
+// it rounds them once to the result's type. These functions say which
+// operations of a program mean that, so that the pass that forms GEMMs and the
+// tables of the artifact agree.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_SCHEDULE_EPILOGUE_H
+#define TP_SCHEDULE_EPILOGUE_H
+
+#include "mlir/IR/Operation.h"
+#include "llvm/ADT/APFloat.h"
+#include <optional>
+
+namespace tp {
+
+/// A product or quotient by one number.
+struct Scale {
+  llvm::APFloat constant; ///< as the program has it
+  bool isDivisor;
+  float factor; ///< what the library multiplies by
+};
+
+/// `op` as a scale of the tensor `x`, if the library's result is no further
+/// from the exact one than the program's: `factor` times the sum is then
+/// rounded at most as often. So a divisor of f32 has to be a power of two (its
+/// inverse is exact); one of a narrower type may be any number, since the
+/// inverse is rounded to f32 where the program rounds x to that type. Factors
+/// are normal f32 numbers: with zero a library does not read its operands, so
+/// that their infinities are lost. `op` is element-wise arith on tensors, or
+/// linalg of such a body.
+std::optional<Scale> matchScale(mlir::Operation *op, mlir::Value x);
+
+/// True if `op` is max(x, 0) element by element and keeps NaN (or says that
+/// there is none), whatever the sign of a zero. It is a maximum, or a
+/// comparison and a select, on tensors or in the body of linalg.
+bool isRelu(mlir::Operation *op, mlir::Value x);
+
+} // namespace tp
+
+#endif // TP_SCHEDULE_EPILOGUE_H
