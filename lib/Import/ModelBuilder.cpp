@@ -181,6 +181,11 @@ Value ModelBuilder::embedding(StringRef path, Value ids, Value table) {
 Value ModelBuilder::activation(StringRef path, Value x) {
   if (config.activation == Activation::SiLU)
     return nn::SiluOp::create(builder, at(path), x.getType(), x);
+  if (config.activation == Activation::ReLU) {
+    auto zeros = cast<TypedAttr>(builder.getZeroAttr(x.getType()));
+    Value zero = arith::ConstantOp::create(builder, at(path), zeros);
+    return arith::MaximumFOp::create(builder, at(path), x, zero);
+  }
   auto kind = config.activation == Activation::GeluErf ? nn::GeluKind::Erf
                                                        : nn::GeluKind::Tanh;
   return nn::GeluOp::create(builder, at(path), x.getType(), kind, x);

@@ -130,13 +130,14 @@ static void readActivation(ObjectReader &reader, StringRef key,
                         .Cases({"gelu", "gelu_python"}, Activation::GeluErf)
                         .Cases({"gelu_new", "gelu_pytorch_tanh", "gelu_fast"},
                                Activation::GeluTanh)
+                        .Case("relu", Activation::ReLU)
                         .Default(std::nullopt);
   if (activation)
     config.activation = *activation;
   else
     reader.error(key) << "unsupported " << key << " " << quoted(name)
                       << "; expected \"silu\", \"gelu\", \"gelu_new\", "
-                         "\"gelu_pytorch_tanh\" or \"gelu_fast\"";
+                         "\"gelu_pytorch_tanh\", \"gelu_fast\" or \"relu\"";
 }
 
 /// Reads what describes the stretching of frequencies: today's whole

@@ -180,6 +180,10 @@ GemmPlans::makePlan(const Call &call) const {
   const void *c = gemm.residual ? call.residual : call.y;
   Status status = prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
                          uint64_t(kWorkspaceBytes));
+  // Split sums meet in f32: a result is rounded once.
+  if (status.ok())
+    status = prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                    uint32_t(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
   if (status.ok())
     status = prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
                     uint32_t(alignment(call.w)));

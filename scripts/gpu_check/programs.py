@@ -12,6 +12,7 @@ SCALE = 0.7  # of random inputs
 
 # Small and odd, one element, past a block's threads, and a real model's.
 ROWS = [(2, 3, 97), (1, 1, 8), (3, 5, 1000), (1, 33, 4096), (2, 2, 11008)]
+PRODUCTS = [(5, 7, 12), (33, 64, 100), (128, 512, 256)]
 HEADS = [(1, 7, 3, 8), (2, 33, 5, 64), (1, 128, 8, 128)]
 
 
@@ -191,6 +192,44 @@ def attention(p, i, shape, t):
     p.output(f"y{i}", f"%y{i}", queries, t)
 
 
+def gemm(p, i, shape, t):
+    """What a product's library does beside it; the shape is rows, n, k."""
+    rows, n, k = shape
+    x, w, y = tensor((rows, k), t), tensor((n, k), t), tensor((rows, n), t)
+    names = {name: p.input(f"{name}{i}", size, t) for name, size in
+             {"x": (rows, k), "nan": (rows, k), "w": (n, k), "b": (n,), "r": (rows, n),
+              "v": (n, n)}.items()}
+    for name, value in {"zero": 0.0, "one": 1.0, "factor": 0.3}.items():
+        p.add(f"%{name}{i} = arith.constant dense<{value}> : {y}")
+
+    def add(name, operation, *operands):
+        p.add(f"%{name}{i} = arith.{operation} " + ", ".join(f"%{o}{i}" for o in operands)
+              + f" : {y}")
+
+    def linear(name, x_name="x"):
+        p.add(f"%{name}{i} = nn.linear {names[x_name]}, {names['w']} : ({x}, {w}) -> {y}")
+    for name in ("relu_of", "scaled_of", "sum_of", "both_of"):
+        linear(name)
+    p.add(f"%biased_of{i} = nn.linear {names['x']}, {names['w']} bias {names['b']} : "
+          f"({x}, {w}, {tensor((n,), t)}) -> {y}")
+    add("relu", "maximumf", "relu_of", "zero")
+    add("biased", "maximumf", "biased_of", "zero")
+    add("scaled", "mulf", "scaled_of", "factor")
+    add("half_sum", "mulf", "sum_of", "factor")
+    add("sum", "addf", "half_sum", "r")
+    add("half_both", "mulf", "both_of", "factor")
+    add("both", "maximumf", "half_both", "zero")
+    # One where relu has kept NaN, behind a product that reads it from memory.
+    linear("nan_of", "nan")
+    add("kept_of", "maximumf", "nan_of", "zero")
+    p.add(f"%through{i} = nn.linear %kept_of{i}, {names['v']} : ({y}, {tensor((n, n), t)}) -> {y}")
+    p.add(f"%isnan{i} = arith.cmpf uno, %through{i}, %through{i} : {y}")
+    p.add(f"%kept{i} = arith.select %isnan{i}, %one{i}, %zero{i} : "
+          f"{tensor((rows, n), 'i1')}, {y}")
+    for name in ("relu", "biased", "scaled", "sum", "both", "kept"):
+        p.output(f"{name}{i}", f"%{name}{i}", (rows, n), t)
+
+
 KERNELS = {
     "residual_rms_norm": (residual_rms_norm, ROWS),
     "layer_norm": (layer_norm, ROWS),
@@ -202,6 +241,7 @@ KERNELS = {
     "embedding": (embedding, ROWS),
     "rotary": (rotary, HEADS),
     "attention": (attention, range(len(ATTENTIONS))),
+    "gemm": (gemm, PRODUCTS),
 }
 TYPES = ("f32", "bf16", "f16")
 
@@ -256,6 +296,12 @@ def reference(kernel, torch, values, i, shape):
         c, s = angle.cos()[:, None], angle.sin()[:, None]
         a, b = x[..., :half], x[..., half:]
         return {f"y{i}": torch.cat([a * c - b * s, b * c + a * s], -1)}
+    if kernel == "gemm":
+        y, factor = get("x") @ get("w").T, torch.tensor(0.3).to(values[f"x{i}"].dtype).float()
+        factor = factor.item()
+        return {f"relu{i}": y.relu(), f"biased{i}": (y + get("b")).relu(),
+                f"scaled{i}": y * factor, f"sum{i}": y * factor + get("r"),
+                f"both{i}": (y * factor).relu(), f"kept{i}": torch.ones_like(y)}
     assert kernel == "attention"
     a = ATTENTIONS[shape]
     q, k, v = (get(n).transpose(1, 2) for n in "qkv")
@@ -285,6 +331,8 @@ def random_inputs(inputs, torch, device, seed=1):
             length[1:] = shape[1] * 2 // 3
             at = torch.arange(shape[1], device=device)[None]
             values[name] = (at < length).long()
+        elif name.startswith("nan"):
+            values[name] = torch.full(shape, float("nan"), device=device).to(types[element])
         elif element == "i64":
             values[name] = torch.randint(0, 75, shape, generator=generator, device=device)
         else:

@@ -28,7 +28,7 @@ namespace tp {
 /// The builder that a model type is made with.
 enum class ModelFamily { Llama, GPT2, Bert };
 
-enum class Activation { SiLU, GeluErf, GeluTanh };
+enum class Activation { SiLU, GeluErf, GeluTanh, ReLU };
 
 enum class FloatKind { F32, BF16, F16 };
 

@@ -11,11 +11,18 @@ each addition); a factor or an activation that is not as it should be is further
 """
 
 import json
+import pathlib
+import shutil
+import subprocess
+import sys
 
 import numpy
 import pytest
-from device import Artifact
-from safetensors.numpy import save_file
+from device import BIN, FIXTURES, Artifact
+from safetensors.numpy import load_file, save_file
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "scripts/gpu_check"))
+import programs  # noqa: E402
 
 BATCH, SEQUENCE, HIDDEN, WIDE, HEADS, LAYERS = 2, 6, 48, 84, 40, 2
 PARAMETERS = {"c_attn": (HEADS, HIDDEN), "o_proj": (HIDDEN, HEADS), "c_fc": (WIDE, HIDDEN),
@@ -163,6 +170,13 @@ class Case:
         return True
 
 
+def gemms_of(artifact):
+    """The table of the manifest."""
+    data = (artifact.folder / "model.tpa").read_bytes()
+    begin = data.index(b'{"abi"')
+    return json.JSONDecoder().raw_decode(data[begin:].decode("latin-1"))[0]["gemms"]
+
+
 @pytest.mark.parametrize("t", ["f32", "bf16", "f16"])
 @pytest.mark.parametrize("plan, degree", [("megatron", 1), ("megatron", 2), ("megatron", 3),
                                           ("megatron", 4), ("megatron-sp", 2),
@@ -177,11 +191,8 @@ def test_epilogues(plan, degree, t, tmp_path):
 def test_what_is_formed(degree, t, tmp_path):
     case = Case(tmp_path, t, degree=degree)
     case.run()
-    data = (case.artifact.folder / "model.tpa").read_bytes()
-    begin = data.index(b'{"abi"')
-    gemms = json.JSONDecoder().raw_decode(data[begin:].decode("latin-1"))[0]["gemms"]
     formed = sorted((g["activation"], round(g.get("scale", 1), 3), g["bias"], g["residual"])
-                    for g in gemms)
+                    for g in gemms_of(case.artifact))
     alone = degree == 1
     fifth = 0.2 if t == "bf16" else 1  # 1/5 is not exact
     assert formed == sorted([
@@ -199,3 +210,63 @@ def test_what_is_formed(degree, t, tmp_path):
 def test_fault_shows(change, t, tmp_path):
     case = Case(tmp_path, t, degree=2)
     assert not case.is_right(case.run([change]))
+
+
+@pytest.mark.parametrize("fixture, key, degree", [("gpt2", "activation_function", 2),
+                                                  ("bert", "hidden_act", 1)])
+def test_imported_relu(fixture, key, degree, tmp_path):
+    """A model whose config says relu: as on the host, where a row kernel computes it."""
+    model = tmp_path / "model"
+    shutil.copytree(FIXTURES / fixture, model)
+    config = json.loads((model / "config.json").read_text())
+    (model / "config.json").write_text(json.dumps({**config, key: "relu"}))
+    facts = json.loads((model / "fixture.json").read_text())
+    sizes = {"batch": facts["batch"], "seq": facts["seq"], "dtype": "f32"}
+    artifact = Artifact(tmp_path, model, degree=degree, **sizes)
+    assert [g["bias"] for g in gemms_of(artifact) if g["activation"] == "relu"] == [True]
+    outputs = artifact.run(model / "inputs.safetensors")
+    subprocess.run([BIN / "tp-compile", model, "--target=cpu", "-o", tmp_path / "host.tpa",
+                    *(f"--{name}={value}" for name, value in sizes.items())], check=True,
+                   capture_output=True)
+    subprocess.run([BIN / "tp-run", tmp_path / "host.tpa", "--weights", model, "--input",
+                    model / "inputs.safetensors", "--output", tmp_path / "host.safetensors"],
+                   check=True)
+    expected = load_file(tmp_path / "host.safetensors")
+    gelu = load_file(model / "expected.safetensors")
+    for name, want in expected.items():
+        largest = numpy.abs(want).max()
+        assert numpy.abs(outputs[name] - want).max() <= 2e-5 * largest
+        assert numpy.abs(gelu[name] - want).max() > 1e-3 * largest
+
+
+@pytest.mark.parametrize("t", programs.TYPES)
+def test_program_for_a_card(t, tmp_path):
+    """The program by which a card's library is asked, among others what it does with NaN."""
+    program = programs.program("gemm", t)
+    model, inputs = tmp_path / "gemm.mlir", tmp_path / "in.safetensors"
+    model.write_text(program.text())
+    random = numpy.random.default_rng(1)
+    values = {}
+    for name, (shape, _) in program.inputs.items():
+        value = random.normal(0, 0.7, shape).astype(numpy.float32)
+        values[name] = numpy.full_like(value, numpy.nan) if name.startswith("nan") else value
+    save_file(values, inputs)
+    artifact = Artifact(tmp_path, model)
+    activations = [(g["activation"], g.get("scale", 1) != 1, g["bias"], g["residual"])
+                   for g in gemms_of(artifact)]
+    for form in (("relu", False, False, False), ("relu", False, True, False),
+                 ("none", True, False, False), ("none", True, False, True),
+                 ("relu", True, False, False)):
+        assert activations.count(form) == len(programs.PRODUCTS), activations
+    outputs = artifact.run(inputs, weights="random:1")
+    values = {name: ROUND[t](value) for name, value in values.items()}
+    factor = float(ROUND[t](numpy.array([0.3]))[0])
+    for i in range(len(programs.PRODUCTS)):
+        y = values[f"x{i}"] @ values[f"w{i}"].T
+        expected = {"relu": numpy.maximum(y, 0), "scaled": y * factor,
+                    "biased": numpy.maximum(y + values[f"b{i}"], 0),
+                    "sum": y * factor + values[f"r{i}"],
+                    "both": numpy.maximum(y * factor, 0), "kept": numpy.ones_like(y)}
+        for name, want in expected.items():
+            off = numpy.abs(outputs[f"{name}{i}"] - want).max() / numpy.abs(want).max()
+            assert off <= {"f32": 2e-5, "bf16": 2 ** -7, "f16": 2 ** -10}[t], name
