@@ -7,6 +7,7 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import array
 import ctypes
 import json
+import math
 import os
 import pathlib
 import signal
@@ -70,12 +71,13 @@ def floats(tensor):
 
 
 def difference(got, want):
-    """The largest difference and the largest value; NaN anywhere is infinite."""
+    """The largest difference, the norm of all and the largest value; NaN anywhere is
+    infinite."""
     a, b = floats(got), floats(want)
     if got[1] != want[1]:
         raise ValueError(f"shape {got[1]}, expected {want[1]}")
-    worst = max((abs(x - y) if x == x else float("inf") for x, y in zip(a, b)), default=0.0)
-    return worst, max((abs(y) for y in b), default=0.0)
+    each = [abs(x - y) if x == x else float("inf") for x, y in zip(a, b)]
+    return max(each, default=0.0), math.hypot(*each), max((abs(y) for y in b), default=0.0)
 
 
 class Run:

@@ -3,9 +3,10 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Every rank sums in the order of the ranks, so all get the same bits. Sums of
-// narrow floats are rounded after every addition, as they may be where the
-// pieces travel from device to device.
+// Sums are NCCL's ring: the partial sum of a piece begins behind the rank where
+// it ends and passes all others, in the type of the data, so that narrow floats
+// are rounded after every addition. Each piece is summed in one order, and all
+// ranks get the same bits.
 //
 //===----------------------------------------------------------------------===//
 
@@ -326,16 +327,44 @@ private:
     case Operation::Broadcast:
       std::memcpy(to, slot(call.peer), bytes);
       break;
-    default: {
-      size_t offset = call.operation == Operation::ReduceScatter
-                          ? size_t(c_->rank) * bytes
-                          : 0;
-      std::memcpy(to, slot(0) + offset, bytes);
-      for (int r = 1; r < c_->ranks; ++r)
-        reduceInto(call.type, call.reduction, to, slot(r) + offset, call.count);
+    case Operation::ReduceScatter:
+      sumAlongRing(call, sequence, to, size_t(c_->rank) * bytes, call.count,
+                   c_->rank);
+      break;
+    default:
+      allReduce(call, sequence, to);
       break;
     }
+  }
+
+  /// Rank c gets the sum of piece c, the others get it from there. Pieces are
+  /// multiples of 16 bytes, of at most 2 MiB.
+  void allReduce(const Call &call, uint64_t sequence, char *to) {
+    constexpr size_t kMostBytes = 2 << 20, kGrain = 16;
+    size_t element = bytesOf(call.type), ranks = size_t(c_->ranks);
+    size_t grain = kGrain / element;
+    for (size_t at = 0; at < call.count;) {
+      size_t piece = (call.count - at + ranks - 1) / ranks;
+      piece =
+          std::min((piece + grain - 1) / grain * grain, kMostBytes / element);
+      for (int r = 0; r < c_->ranks && at < call.count; ++r) {
+        size_t count = std::min(piece, call.count - at);
+        sumAlongRing(call, sequence, to + at * element, at * element, count, r);
+        at += count;
+      }
     }
+  }
+
+  /// `count` elements at `offset` bytes of every rank's data, those of `last`
+  /// last.
+  void sumAlongRing(const Call &call, uint64_t sequence, char *to,
+                    size_t offset, size_t count, int last) {
+    auto dataOf = [&](int hop) {
+      return c_->segment->slot((last + 1 + hop) % c_->ranks, sequence) + offset;
+    };
+    std::memcpy(to, dataOf(0), count * bytesOf(call.type));
+    for (int hop = 1; hop < c_->ranks; ++hop)
+      reduceInto(call.type, call.reduction, to, dataOf(hop), count);
   }
 
   CommunicatorRef c_;

@@ -9,6 +9,7 @@ import pathlib
 
 import numpy
 import pytest
+from reference import check
 from safetensors.numpy import load_file
 
 import tp_mlir
@@ -32,3 +33,13 @@ def test_embeddings(degree, plan):
     outputs = program.run(package.MODEL_DIR, load_file(FIXTURE / "inputs.safetensors"))
     want = load_file(FIXTURE / "expected.safetensors")["sentence_embedding"]
     assert numpy.abs(outputs["sentence_embedding"] - want).max() <= 1e-5
+
+
+@pytest.mark.parametrize("dtype, degree, plan", [
+    ("bf16", 1, "megatron"), ("bf16", 4, "megatron-sp"), ("f16", 1, "megatron"),
+    ("f16", 3, "megatron"), ("f16", 4, "megatron-sp")])
+def test_narrow(dtype, degree, plan):
+    program = tp_mlir.compile(package.MODEL_DIR, mesh=f"tp={degree}", plan=plan, dtype=dtype,
+                              batch=FACTS["batch"], seq=FACTS["sequence"])
+    outputs = program.run(package.MODEL_DIR, load_file(FIXTURE / "inputs.safetensors"))
+    check({"sentence_embedding": outputs["sentence_embedding"]}, FIXTURE, FACTS, dtype)

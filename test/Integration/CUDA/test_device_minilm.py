@@ -9,6 +9,7 @@ import json
 import numpy
 import pytest
 from device import FIXTURES, Artifact
+from reference import check
 from safetensors.numpy import load_file
 
 FIXTURE = FIXTURES / "all-minilm-l6-v2"
@@ -24,3 +25,10 @@ def test_embeddings(degree, plan, tmp_path):
     outputs = artifact.run(FIXTURE / "inputs.safetensors")
     want = load_file(FIXTURE / "expected.safetensors")["sentence_embedding"]
     assert numpy.abs(outputs["sentence_embedding"] - want).max() <= 1e-5
+
+
+def test_f16(tmp_path):
+    artifact = Artifact(tmp_path, package.MODEL_DIR, degree=3, dtype="f16",
+                        batch=FACTS["batch"], seq=FACTS["sequence"], checks=False)
+    outputs = artifact.run(FIXTURE / "inputs.safetensors")
+    check({"sentence_embedding": outputs["sentence_embedding"]}, FIXTURE, FACTS, "f16")
