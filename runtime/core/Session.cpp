@@ -32,9 +32,12 @@ using Clock = std::chrono::steady_clock;
 
 /// How long ranks may take to come back after one of them failed.
 constexpr double kGraceSeconds = 2;
+/// Three years: clocks count nanoseconds in 64 bits.
+constexpr double kLongestTimeout = 1e8;
 
 struct Session::Impl {
   SessionOptions options;
+  std::string where; ///< the artifact, for messages
   MappedFile file;
   Manifest manifest;
   CodeModule code;
@@ -56,9 +59,9 @@ struct Session::Impl {
   /// code and constants.
   Status readTables(const std::string &path, std::string_view (&texts)[3]);
   Status load(const std::string &path);
-  Status open(const std::string &path);
+  Status start();
   Status connect();
-  Status checkKernels(const std::string &where) const;
+  Status checkKernels() const;
   int64_t sharedBytes() const;
   bool processes() const { return hub && hub->channel(); }
   /// One blob per rank: `mine` of each rank, on rank 0 or in threads.
@@ -141,7 +144,6 @@ Status Session::Impl::readTables(const std::string &path,
   auto sections = readArtifact(file.bytes(), path);
   if (!sections)
     return sections.status();
-  std::string where = "artifact '" + path + "'";
   std::optional<std::string_view> found[3];
   const char *names[3] = {"manifest", "code", "constants"};
   for (const SectionView &section : *sections) {
@@ -171,12 +173,12 @@ Status Session::Impl::readTables(const std::string &path,
 }
 
 Status Session::Impl::load(const std::string &path) {
-  std::string where = "artifact '" + path + "'";
+  where = "artifact '" + path + "'";
   std::string_view texts[3];
   TPRT_TRY(readTables(path, texts));
   TPRT_TRY(checkProgram(options.backend, manifest, options.onlyRank.has_value())
                .in(where));
-  TPRT_TRY(checkKernels(where));
+  TPRT_TRY(checkKernels());
   TPRT_TRY(requireFeatures(manifest.features).in(where));
   auto loadedCode =
       CodeModule::load(texts[1], int64_t(manifest.entries.size()));
@@ -191,7 +193,7 @@ Status Session::Impl::load(const std::string &path) {
 }
 
 /// Whether the device code that the manifest promises is there, and no other.
-Status Session::Impl::checkKernels(const std::string &where) const {
+Status Session::Impl::checkKernels() const {
   bool onDevice = manifest.device != Device::Cpu;
   std::vector<std::string> wanted;
   if (onDevice) {
@@ -239,12 +241,11 @@ int64_t Session::Impl::sharedBytes() const {
   return total;
 }
 
-Status Session::Impl::open(const std::string &path) {
-  TPRT_TRY(load(path));
+Status Session::Impl::start() {
   int64_t size = manifest.mesh.size();
   if (options.onlyRank && (*options.onlyRank < 0 || *options.onlyRank >= size))
-    return userError("artifact '", path, "' is made for ", size,
-                     " ranks, which has no rank ", *options.onlyRank);
+    return userError(where, " is made for ", size, " ranks, which has no rank ",
+                     *options.onlyRank);
   auto made = makeHub({options.backend,
                        size,
                        options.place,
@@ -302,37 +303,34 @@ std::vector<std::string> Session::Impl::gather(
   return std::move(*all);
 }
 
-Expected<Plan> tprt::planRun(const std::string &artifact,
-                             const SessionOptions &options) {
-  auto impl = std::make_shared<Session::Impl>();
-  impl->options = options;
-  TPRT_TRY(impl->load(artifact));
-  return Plan{impl->manifest.mesh.size(), impl->sharedBytes(),
-              [impl](CallSite site) { return impl->describe(site); }};
+Expected<Session> Session::load(const std::string &artifact,
+                                const SessionOptions &options) {
+  Session session(std::make_unique<Impl>());
+  session.impl->options = options;
+  session.impl->options.timeoutSeconds =
+      std::min(options.timeoutSeconds, kLongestTimeout);
+  TPRT_TRY(session.impl->load(artifact));
+  return session;
 }
 
-Expected<std::string> tprt::chooseBackend(const std::string &artifact,
-                                          const SessionOptions &options) {
-  Session::Impl impl;
-  impl.options = options;
-  std::string_view texts[3];
-  // Without a look at the artifact, where that is not needed.
-  if (!options.backend.empty())
-    TPRT_TRY(checkBackend(options.backend));
-  else
-    TPRT_TRY(impl.readTables(artifact, texts));
-  return impl.options.backend;
+Status Session::start(std::shared_ptr<const Place> place) {
+  impl->options.place = std::move(place);
+  return impl->start();
 }
 
 Expected<Session> Session::open(const std::string &artifact,
                                 const SessionOptions &options) {
-  auto impl = std::make_unique<Impl>();
-  impl->options = options;
-  Status status = impl->open(artifact);
-  Session session(std::move(impl));
-  if (!status.ok())
-    return status;
+  auto session = load(artifact, options);
+  if (session)
+    TPRT_TRY(session->start(options.place));
   return session;
+}
+
+const std::string &Session::backend() const { return impl->options.backend; }
+
+Plan Session::plan() const {
+  return {impl->manifest.mesh.size(), impl->sharedBytes(),
+          [impl = impl.get()](CallSite site) { return impl->describe(site); }};
 }
 
 const Manifest &Session::manifest() const { return impl->manifest; }

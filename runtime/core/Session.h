@@ -45,23 +45,26 @@ struct Plan {
   std::function<std::string(CallSite)> describe;
 };
 
-/// Checks the artifact and this machine as Session::open does.
-Expected<Plan> planRun(const std::string &artifact,
-                       const SessionOptions &options);
-
-/// The backend that `options` asks for, or the one for the artifact's device;
-/// an error if this build does not have it.
-Expected<std::string> chooseBackend(const std::string &artifact,
-                                    const SessionOptions &options);
-
 class Session {
 public:
   ~Session();
   Session(Session &&) noexcept;
   Session &operator=(Session &&) noexcept;
 
+  /// load and start.
   static Expected<Session> open(const std::string &artifact,
                                 const SessionOptions &options);
+  /// Reads and checks the artifact, and whether this machine can run it.
+  static Expected<Session> load(const std::string &artifact,
+                                const SessionOptions &options);
+  /// The backend that the options ask for, or the one for the artifact's
+  /// device.
+  const std::string &backend() const;
+  /// Of a loaded session, which the plan must not outlive.
+  Plan plan() const;
+  /// Makes this process' ranks and brings all ranks together; everything below
+  /// comes after it.
+  Status start(std::shared_ptr<const Place> place);
 
   const Manifest &manifest() const;
   /// Position of the entry, the first for an empty name.
@@ -99,9 +102,6 @@ public:
   std::string timeline() const;
 
 private:
-  friend Expected<Plan> planRun(const std::string &, const SessionOptions &);
-  friend Expected<std::string> chooseBackend(const std::string &,
-                                             const SessionOptions &);
   struct Impl;
   explicit Session(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl;

@@ -129,32 +129,33 @@ Status execute(Options &options, char **argv, int &code) {
   if (options.session.onlyRank && !options.output.empty())
     return userError("--output is refused with --only-rank: without "
                      "collectives the results mean nothing");
-  TPRT_TRY(checkWritable(options.output));
-  TPRT_TRY(checkWritable(options.timeline));
-  auto backend = chooseBackend(options.artifact, options.session);
-  if (!backend)
-    return backend.status();
-  options.session.backend = *backend;
-  if (ranksAreProcesses(options.session.backend) && !options.session.onlyRank) {
-    auto place = placeFromEnvironment(
-        [](const char *name) -> const char * { return std::getenv(name); });
-    if (!place)
-      return place.status();
-    if (!*place && startsOwnRanks(options.session.backend)) {
-      auto plan = planRun(options.artifact, options.session);
-      if (!plan)
-        return plan.status();
-      auto segment = Segment::create(plan->ranks, plan->sharedBytes);
-      if (!segment)
-        return segment.status();
-      code = runLocalRanks(*segment, argv, plan->describe);
-      return {};
-    }
-    options.session.place = std::make_shared<Place>(place->value_or(Place()));
-  }
-  auto session = Session::open(options.artifact, options.session);
+  auto session = Session::load(options.artifact, options.session);
   if (!session)
     return session.status();
+  std::shared_ptr<const Place> place;
+  bool ownRanks = false;
+  if (ranksAreProcesses(session->backend()) && !options.session.onlyRank) {
+    auto found = placeFromEnvironment(
+        [](const char *name) -> const char * { return std::getenv(name); });
+    if (!found)
+      return found.status();
+    ownRanks = !*found && startsOwnRanks(session->backend());
+    place = std::make_shared<Place>(found->value_or(Place()));
+  }
+  // Rank 0 alone writes, perhaps on a host of its own.
+  if (!place || place->rank == 0) {
+    TPRT_TRY(checkWritable(options.output));
+    TPRT_TRY(checkWritable(options.timeline));
+  }
+  if (ownRanks) {
+    Plan plan = session->plan();
+    auto segment = Segment::create(plan.ranks, plan.sharedBytes);
+    if (!segment)
+      return segment.status();
+    code = runLocalRanks(*segment, argv, plan.describe);
+    return {};
+  }
+  TPRT_TRY(session->start(place));
   Status status = runEntry(*session, options);
   if (!status.ok())
     session->abort(status);

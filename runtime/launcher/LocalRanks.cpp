@@ -88,6 +88,8 @@ int tprt::runLocalRanks(const Segment &segment, char **argv,
       if (process > 0)
         kill(process, SIGKILL);
   };
+  // Where it is ignored, ended ranks cannot be waited for.
+  signal(SIGCHLD, SIG_DFL);
   EndSignals signals;
   pid_t self = getpid();
   int64_t alive = 0;

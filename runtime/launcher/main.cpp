@@ -11,9 +11,18 @@
 #include "Launcher.h"
 
 #include <cstdio>
+#include <fcntl.h>
 #include <unistd.h>
 
+/// Whatever is opened must not become standard input, output or error.
+static void openStandardFiles() {
+  for (int fd = 0; fd < 3; ++fd)
+    if (fcntl(fd, F_GETFD) < 0)
+      (void)open("/dev/null", O_RDWR);
+}
+
 int main(int argc, char **argv) {
+  openStandardFiles();
   int code = tprt::launch(argc, argv);
   std::fflush(nullptr);
   _exit(code);

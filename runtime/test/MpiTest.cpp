@@ -281,7 +281,8 @@ TEST(Mpi, RanksThatDoNotComeAreNamed) {
 }
 
 TEST(Mpi, FullDevShm) {
-  // OpenMPI keeps buffers there: it says so, and goes another way.
+  // OpenMPI keeps buffers there, and goes another way. That it says so is not
+  // asked for: mpirun may end before it has passed it on.
   std::string shell = "unshare -Urm sh -c 'mount -t tmpfs -o size=4096 none "
                       "/dev/shm && head -c 4096 /dev/zero >/dev/shm/full";
   if (std::system((shell + "' 2>/dev/null").c_str()) != 0)
@@ -293,7 +294,6 @@ TEST(Mpi, FullDevShm) {
                         (f.directory / "y.safetensors") + "' >" +
                         (f.directory / "log") + " 2>&1";
   EXPECT_EQ(std::system(command.c_str()), 0) << readFile(f.directory / "log");
-  EXPECT_NE(readFile(f.directory / "log").find("/dev/shm"), std::string::npos);
   f.expectY(readOutput(f.directory / "y.safetensors"));
 }
 

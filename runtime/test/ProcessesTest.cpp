@@ -338,6 +338,32 @@ TEST(Processes, WatcherWithoutDescriptors) {
   waitpid(frozen, nullptr, 0);
 }
 
+// Descriptors that were closed and signals that were ignored by whoever started
+// tp-run.
+TEST(Processes, OddSurroundings) {
+  Fixture f(2);
+  auto run = [&](const std::string &before, const std::string &arguments,
+                 const std::string &after) {
+    std::string command = before + " exec " + TPRT_RUN + " " +
+                          (f.directory / "p.tpa") + " " + f.weights() +
+                          arguments + " --backend processes " + after;
+    int status = std::system(command.c_str());
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  };
+  std::string output =
+      f.input() + " --output " + (f.directory / "y.safetensors");
+  for (const char *closed : {"<&-", ">&-", "<&- >&- 2>&-"}) {
+    std::filesystem::remove(f.directory / "y.safetensors");
+    EXPECT_EQ(run("", output, closed), 0) << closed;
+    f.expectY(readOutput(f.directory / "y.safetensors"));
+    EXPECT_EQ(run("", " --entry fail", std::string(closed) + " 2>&-"), 4)
+        << closed;
+  }
+  EXPECT_EQ(run("trap '' CHLD;", output, ""), 0);
+  // So long that clocks cannot count it.
+  EXPECT_EQ(run("", output + " --timeout 1e300", ""), 0);
+}
+
 TEST(Processes, StartedByOthers) {
   Fixture f(2);
   std::string port = std::to_string(getpid());

@@ -222,3 +222,28 @@ TEST(Transfer, PlainCasesNeedNoStaging) {
   EXPECT_EQ(plan.steps.size(), 5u);
   EXPECT_EQ(plan.stagingBytes, 2 * 16 * 6 * 2);
 }
+
+/// CUDA's copies of rows take pitches below 2 GiB.
+TEST(Transfer, RowsThatLieFarApart) {
+  for (int64_t columns : {int64_t(1) << 28, int64_t(1) << 30}) {
+    Collective c{};
+    c.kind = CollectiveKind::AllGather;
+    c.type = TPRT_F32;
+    c.dim = 1;
+    c.inputShape = {3, columns / 2 + 1};
+    c.outputShape = {3, columns};
+    Transfer plan = planTransfer(c, 0, 2);
+    int64_t copied = 0;
+    for (const Step &step : plan.steps) {
+      if (step.kind != Step::Kind::Copy)
+        continue;
+      copied += step.width * step.rows;
+      if (step.rows > 1)
+        EXPECT_LT(std::max(step.from.pitch, step.to.pitch), int64_t(1) << 31);
+      EXPECT_LE(step.to.offset + (step.rows - 1) * step.to.pitch + step.width,
+                3 * columns * 4);
+    }
+    EXPECT_EQ(copied, 3 * columns * 4);
+    EXPECT_EQ(plan.steps.size(), columns < int64_t(1) << 29 ? 3u : 7u);
+  }
+}

@@ -210,7 +210,10 @@ public:
   communicator(const std::vector<int64_t> &members) override {
     for (size_t i = 0; i < members.size(); ++i)
       if (members[i] == rank()) {
+        // Members wait for each other.
+        hub.side->enterAgreement(members);
         auto messages = hub.messages(members);
+        hub.side->leave();
         if (!messages)
           return messages.status();
         return std::unique_ptr<Communicator>(std::make_unique<MpiCommunicator>(

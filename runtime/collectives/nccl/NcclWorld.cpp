@@ -476,6 +476,12 @@ Status NcclWorld::poll() {
   if (word && word != &mine.device)
     mine.device = word->load();
   std::lock_guard lock(mutex);
+  // Ranks that have done their part may close connections before this one has
+  // written its results.
+  if (!mine.isInside()) {
+    failingSince.reset();
+    return {};
+  }
   for (auto &[members, communicator] : communicators) {
     ncclResult_t failure = ncclSuccess;
     if (nccl->ncclCommGetAsyncError(communicator, &failure) != ncclSuccess ||

@@ -36,6 +36,10 @@ struct Cut {
   int64_t pitch() const { return size * inner; }
 };
 
+/// The most that CUDA allows between rows of a copy
+/// (CU_DEVICE_ATTRIBUTE_MAX_PITCH).
+constexpr int64_t kMostPitch = (int64_t(1) << 31) - 1;
+
 class Planner {
 public:
   Planner(const Collective &entry, int64_t self, int64_t members)
@@ -85,6 +89,12 @@ private:
     if (rows > 1 && from.pitch == width && to.pitch == width) {
       width *= rows;
       rows = 1;
+    }
+    if (rows > 1 && std::max(from.pitch, to.pitch) > kMostPitch) {
+      for (int64_t row = 0; row < rows; ++row)
+        add({Kind::Copy, at(from, row * from.pitch), at(to, row * to.pitch),
+             width});
+      return;
     }
     add({Kind::Copy, from, to, width, rows});
   }

@@ -219,21 +219,27 @@ std::optional<Connection> net::connect(const std::string &host, int port,
 }
 
 std::vector<std::string> net::ownAddresses() {
-  std::vector<std::string> result;
+  std::vector<std::string> result, last;
   ifaddrs *list = nullptr;
   if (getifaddrs(&list) == 0)
     for (ifaddrs *entry = list; entry; entry = entry->ifa_next) {
       if (!entry->ifa_addr || !(entry->ifa_flags & IFF_UP) ||
-          (entry->ifa_flags & IFF_LOOPBACK) ||
-          entry->ifa_addr->sa_family != AF_INET)
+          (entry->ifa_flags & IFF_LOOPBACK))
         continue;
-      char text[INET_ADDRSTRLEN];
-      if (inet_ntop(AF_INET,
-                    &reinterpret_cast<sockaddr_in *>(entry->ifa_addr)->sin_addr,
-                    text, sizeof(text)))
-        result.push_back(text);
+      int family = entry->ifa_addr->sa_family;
+      const void *address = nullptr;
+      if (family == AF_INET)
+        address = &reinterpret_cast<sockaddr_in *>(entry->ifa_addr)->sin_addr;
+      // Those of one link alone mean nothing to others.
+      if (auto *v6 = reinterpret_cast<sockaddr_in6 *>(entry->ifa_addr);
+          family == AF_INET6 && !IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr))
+        address = &v6->sin6_addr;
+      char text[INET6_ADDRSTRLEN];
+      if (address && inet_ntop(family, address, text, sizeof(text)))
+        (family == AF_INET ? result : last).push_back(text);
     }
   freeifaddrs(list);
+  result.insert(result.end(), last.begin(), last.end());
   result.push_back("127.0.0.1");
   return result;
 }
