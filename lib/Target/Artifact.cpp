@@ -137,12 +137,13 @@ static FailureOr<std::string> link(StringRef object, ModuleOp module) {
                             ", or ld.lld on the path; install lld-22");
   TemporaryFile input("o"), output("so"), log("txt");
   std::error_code error;
-  if (!input.path.empty()) {
-    llvm::raw_fd_ostream stream(input.path, error);
-    stream << object;
-  }
-  if (input.path.empty() || output.path.empty() || log.path.empty() || error)
-    return module.emitError("cannot write temporary files: ")
+  for (const TemporaryFile *file : {&input, &output, &log})
+    if (!error)
+      error = file->error;
+  if (!error)
+    error = writeFile(input.path, object);
+  if (error)
+    return module.emitError("cannot write temporary files for the linker: ")
            << error.message();
   SmallVector<StringRef> arguments{
       *linker,         "-shared", "--no-undefined", "-z",

@@ -13,6 +13,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
 
 using namespace tp;
@@ -40,8 +41,29 @@ void tp::optimise(llvm::Module &module, llvm::TargetMachine &machine) {
       .run(module, modules);
 }
 
+std::error_code tp::writeFile(llvm::StringRef path, llvm::StringRef bytes) {
+  llvm::Expected<llvm::sys::fs::TempFile> file =
+      llvm::sys::fs::TempFile::create(path + ".%%%%%%");
+  if (!file)
+    return llvm::errorToErrorCode(file.takeError());
+  std::error_code error;
+  {
+    llvm::raw_fd_ostream stream(file->FD, /*shouldClose=*/false);
+    stream << bytes;
+    stream.flush();
+    error = stream.error();
+    stream.clear_error(); // reported here; an end of the program otherwise
+  }
+  if (error) {
+    llvm::consumeError(file->discard());
+    return error;
+  }
+  return llvm::errorToErrorCode(file->keep(path));
+}
+
 TemporaryFile::TemporaryFile(llvm::StringRef suffix) {
-  if (llvm::sys::fs::createTemporaryFile("tp-mlir", suffix, path))
+  error = llvm::sys::fs::createTemporaryFile("tp-mlir", suffix, path);
+  if (error)
     path.clear();
 }
 

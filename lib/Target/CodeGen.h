@@ -12,6 +12,7 @@
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringRef.h"
+#include <system_error>
 
 namespace llvm {
 class Module;
@@ -24,9 +25,14 @@ namespace tp {
 /// vectors already) and without calls of the C library.
 void optimise(llvm::Module &module, llvm::TargetMachine &machine);
 
-/// A temporary file that goes with the scope; no path if it cannot be made.
+/// Replaces the file at `path`, when all is written.
+std::error_code writeFile(llvm::StringRef path, llvm::StringRef bytes);
+
+/// A temporary file that goes with the scope; no path, and an error, if it
+/// cannot be made.
 struct TemporaryFile {
   llvm::SmallString<128> path;
+  std::error_code error;
   explicit TemporaryFile(llvm::StringRef suffix);
   ~TemporaryFile();
   TemporaryFile(const TemporaryFile &) = delete;

@@ -114,15 +114,8 @@ std::string tp::saveKernels(const DeviceCode &code, StringRef directory) {
   for (const auto &[name, bytes] : files) {
     SmallString<128> path(directory);
     llvm::sys::path::append(path, name);
-    // Replaced when it is whole.
-    llvm::Error error =
-        llvm::writeToOutput(path, [&](llvm::raw_ostream &stream) {
-          stream << bytes;
-          return llvm::Error::success();
-        });
-    if (error)
-      return "cannot write " + path.str().str() + ": " +
-             llvm::toString(std::move(error));
+    if (std::error_code error = writeFile(path, bytes))
+      return "cannot write " + path.str().str() + ": " + error.message();
   }
   return "";
 }

@@ -13,13 +13,14 @@
 #include "CodeGen.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/BinaryFormat/ELF.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/Regex.h"
-#include "llvm/Support/raw_ostream.h"
+#include <cstring>
 
 using namespace tp;
 
@@ -64,6 +65,17 @@ std::string tp::getPtxasRelease(llvm::StringRef ptxas) {
                   .match((*text)->getBuffer(), &match))
     return match[1].str();
   return "";
+}
+
+/// Seconds that the assembler may take: TP_PTXAS_SECONDS, or an hour.
+static llvm::Expected<unsigned> getTimeLimit() {
+  auto given = llvm::sys::Process::GetEnv("TP_PTXAS_SECONDS");
+  unsigned seconds = 3600;
+  if (given &&
+      (llvm::StringRef(*given).getAsInteger(10, seconds) || seconds == 0))
+    return llvm::createStringError(
+        "TP_PTXAS_SECONDS: expected seconds, at least 1, got '" + *given + "'");
+  return seconds;
 }
 
 /// The kernel that line `number` of `ptx` belongs to; empty if to none.
@@ -128,27 +140,23 @@ llvm::Expected<std::vector<Cubin>>
 tp::assemblePtx(llvm::StringRef ptxas, llvm::StringRef ptx,
                 llvm::ArrayRef<std::string> architectures,
                 llvm::function_ref<void(llvm::StringRef)> onUnknown) {
+  llvm::Expected<unsigned> seconds = getTimeLimit();
+  if (!seconds)
+    return seconds.takeError();
   TemporaryFile input("ptx");
-  std::error_code error;
-  if (!input.path.empty()) {
-    llvm::raw_fd_ostream stream(input.path, error);
-    stream << ptx;
-    stream.close();
-    if (stream.has_error()) {
-      error = stream.error();
-      stream.clear_error();
-    }
-  }
+  std::error_code error = input.error;
   std::vector<std::unique_ptr<Run>> runs;
-  bool haveFiles = !input.path.empty() && !error;
   for (const std::string &architecture : architectures) {
     runs.push_back(std::make_unique<Run>());
     runs.back()->architecture = architecture;
     runs.back()->name = "--gpu-name=" + architecture;
-    haveFiles &=
-        !runs.back()->output.path.empty() && !runs.back()->log.path.empty();
+    for (const TemporaryFile *file : {&runs.back()->output, &runs.back()->log})
+      if (!error)
+        error = file->error;
   }
-  if (!haveFiles)
+  if (!error)
+    error = writeFile(input.path, ptx);
+  if (error)
     return llvm::createStringError("cannot write temporary files for ptxas: " +
                                    error.message());
   for (std::unique_ptr<Run> &run : runs) {
@@ -167,14 +175,16 @@ tp::assemblePtx(llvm::StringRef ptxas, llvm::StringRef ptx,
     int status = -1;
     if (!run->failedToStart)
       status =
-          llvm::sys::Wait(run->process, std::nullopt, &run->message).ReturnCode;
+          llvm::sys::Wait(run->process, *seconds, &run->message).ReturnCode;
     std::string log;
     if (auto text = llvm::MemoryBuffer::getFile(run->log.path))
       log = (*text)->getBuffer().str();
     if (status == 0) {
       auto bytes = llvm::MemoryBuffer::getFile(run->output.path);
-      if (!bytes) {
-        failure = "cannot read what ptxas wrote: " + bytes.getError().message();
+      if (!bytes || !(*bytes)->getBuffer().starts_with(llvm::StringRef(
+                        llvm::ELF::ElfMagic, strlen(llvm::ELF::ElfMagic)))) {
+        failure =
+            (ptxas + " wrote no machine code for " + run->architecture).str();
         continue;
       }
       cubins.push_back(

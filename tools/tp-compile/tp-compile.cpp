@@ -111,7 +111,9 @@ int main(int argc, char **argv) {
   if (failed(parsed))
     return refuse("for the --target option: " + llvm::Twine(message));
   options.target = *parsed;
-  if (!saveKernels.empty()) {
+  if (saveKernels.getNumOccurrences()) {
+    if (saveKernels.empty())
+      return refuse("for the --save-kernels option: expected a directory");
     if (parsed->device == tp::Device::Cpu)
       return refuse("for the --save-kernels option: expected --target cuda, "
                     "whose kernels are files of their own, got '" +

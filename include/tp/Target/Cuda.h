@@ -59,7 +59,8 @@ llvm::Expected<std::string> findPtxas();
 /// none.
 std::string getPtxasRelease(llvm::StringRef ptxas);
 
-/// Assembles `ptx` for each of the architectures at once. What the assembler
+/// Assembles `ptx` for each of the architectures at once, in an hour at most or
+/// what TP_PTXAS_SECONDS says. What the assembler
 /// refuses is an error with its text and the kernel it stopped at; an
 /// architecture that it does not know is left out and told to `onUnknown`, if
 /// there is one.
