@@ -64,8 +64,6 @@ static std::unique_ptr<KernelOp> analyseOp(linalg::GenericOp op,
     result->kind = KernelOp::Kind::Reduce;
   else
     result->kind = KernelOp::Kind::Mixed;
-  // A loop that computes a map writes every element: its results must be
-  // indexed by all its columns.
   return result;
 }
 
@@ -176,6 +174,9 @@ FailureOr<KernelPlan> KernelPlan::build(func::FuncOp kernel) {
       return op.emitOpError("expected results whose ")
              << plan.numRowDims << " leading dimensions are the kernel's rows";
     SmallVector<int64_t> sizes = generic.getStaticLoopRanges();
+    if (llvm::any_of(sizes, [](int64_t size) { return size <= 0; }))
+      return op.emitOpError("expected static sizes of at least one in a row "
+                            "kernel");
     SmallVector<int64_t> rowSizes;
     for (unsigned dim : analysed->rows)
       rowSizes.push_back(sizes[dim]);

@@ -38,6 +38,19 @@ static MeshOp findMesh(ModuleOp module) {
   return mesh;
 }
 
+/// Operations without elements have no sharding rule; nor can a program be
+/// handed such a tensor.
+static LogicalResult expectElements(ModuleOp module) {
+  for (auto function : module.getOps<func::FuncOp>())
+    for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
+      if (auto tensor = dyn_cast<RankedTensorType>(type);
+          tensor && llvm::is_contained(tensor.getShape(), 0))
+        return function.emitError("argument ")
+               << i << ": expected a tensor of at least one element, got "
+               << type;
+  return success();
+}
+
 namespace {
 struct PropagatePass : public tp::impl::PropagateBase<PropagatePass> {
   using PropagateBase::PropagateBase;
@@ -54,7 +67,7 @@ struct PropagatePass : public tp::impl::PropagateBase<PropagatePass> {
                       "collectives");
       return WalkResult::interrupt();
     });
-    if (result.wasInterrupted())
+    if (result.wasInterrupted() || failed(expectElements(module)))
       return signalPassFailure();
     outlineAnnotations(module, FlatSymbolRefAttr::get(mesh.getSymNameAttr()));
     duplicateFreeValues(module);

@@ -162,9 +162,57 @@ static SmallVector<Linearity, 4> getLinearity(LinalgOp op, bool isReduction,
   return linearity;
 }
 
+/// The dimension that `expr` walks through whole, forwards or backwards; none
+/// if it is another expression.
+static std::optional<unsigned> getWholeDim(AffineExpr expr, int64_t size,
+                                           unsigned numDims) {
+  MLIRContext *context = expr.getContext();
+  AffineExpr last = getAffineConstantExpr(size - 1, context);
+  auto forwards = dyn_cast<AffineDimExpr>(expr);
+  if (!forwards)
+    forwards = dyn_cast<AffineDimExpr>(
+        simplifyAffineExpr(last - expr, numDims, /*numSymbols=*/0));
+  if (!forwards)
+    return std::nullopt;
+  return forwards.getPosition();
+}
+
+/// Results are computed, not changed in part: each element is written at one
+/// position of the parallel loops, and all are.
+static LogicalResult expectWholeResults(LinalgOp op) {
+  SmallVector<int64_t> sizes = op.getStaticLoopRanges();
+  SmallVector<utils::IteratorType> iterators = op.getIteratorTypesArray();
+  for (auto [i, init] : llvm::enumerate(op.getDpsInitsMutable())) {
+    AffineMap map = op.getMatchingIndexingMap(&init);
+    llvm::SmallBitVector seen(sizes.size());
+    bool isWhole = true;
+    for (auto [size, expr] :
+         llvm::zip_equal(getShape(init.get()), map.getResults())) {
+      if (size == 1)
+        continue;
+      std::optional<unsigned> loop = getWholeDim(expr, size, sizes.size());
+      isWhole &= loop && sizes[*loop] == size && !seen.test(*loop);
+      if (loop)
+        seen.set(*loop);
+    }
+    for (auto [loop, size] : llvm::enumerate(sizes))
+      isWhole &=
+          size == 1 ||
+          seen.test(loop) == (iterators[loop] == utils::IteratorType::parallel);
+    if (!isWhole)
+      return op.emitOpError("expected result ")
+             << i
+             << " to be written whole, at each of the parallel dimensions "
+                "once, got the map "
+             << AffineMapAttr::get(map);
+  }
+  return success();
+}
+
 static FailureOr<ShardingRule> getRule(Operation *operation) {
   auto op = cast<LinalgOp>(operation);
-  if (failed(expectStatic(op)) || failed(expectNoCaptures(op)))
+  if (failed(expectStatic(op)) || failed(expectNoCaptures(op)) ||
+      failed(expectWholeResults(op)))
     return failure();
   ShardingRule rule;
   SmallVector<utils::IteratorType> iterators = op.getIteratorTypesArray();

@@ -28,7 +28,21 @@ static RuleProvider lookup(Operation *op) {
   return {};
 }
 
+/// A dimension of no elements has no factors.
+static LogicalResult expectElements(Operation *op) {
+  for (TypeRange types : {TypeRange(op->getOperandTypes()),
+                          TypeRange(op->getResultTypes())})
+    for (Type type : types)
+      if (auto tensor = dyn_cast<RankedTensorType>(type);
+          tensor && llvm::is_contained(tensor.getShape(), 0))
+        return op->emitOpError()
+               << "expected tensors of at least one element, got " << type;
+  return success();
+}
+
 FailureOr<ShardingRule> tp::getShardingRule(Operation *op) {
+  if (failed(expectElements(op)))
+    return failure();
   if (auto interface = dyn_cast<ShardingRuleOpInterface>(op))
     return interface.getShardingRule();
   if (RuleProvider provider = lookup(op))

@@ -29,6 +29,14 @@ namespace tp {
 using namespace mlir;
 using namespace tp;
 
+/// Whether elements of this type have a size in memory.
+static bool hasBytes(Type element) {
+  return isa<Float64Type, Float32Type, BFloat16Type, Float16Type>(element) ||
+         llvm::any_of(ArrayRef<unsigned>{64, 32, 16, 8, 1}, [&](unsigned bits) {
+           return element.isSignlessInteger(bits);
+         });
+}
+
 namespace {
 
 constexpr int64_t alignment = 64;
@@ -415,6 +423,19 @@ private:
 struct PlanBuffersPass : tp::impl::PlanBuffersBase<PlanBuffersPass> {
   void runOnOperation() override {
     OpBuilder builder(&getContext());
+    WalkResult result = getOperation()->walk([](Operation *op) {
+      for (Type type : op->getResultTypes())
+        if (auto tensor = dyn_cast<RankedTensorType>(type);
+            tensor && !hasBytes(tensor.getElementType())) {
+          op->emitOpError("expected tensors of f64, f32, bf16, f16, i64, i32, "
+                          "i16, i8 or i1 in memory, got ")
+              << type;
+          return WalkResult::interrupt();
+        }
+      return WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      return signalPassFailure();
     for (auto function :
          llvm::to_vector(getOperation().getOps<func::FuncOp>())) {
       if (function->hasAttr(kernelAttrName) || function.isExternal())

@@ -25,6 +25,14 @@ func.func @dynamic(%x: tensor<?x4xf32>) {
 
 // -----
 
+func.func @empty(%x: tensor<4x0xf32>) {
+  // expected-error @below {{'nn.silu' op expected tensors of at least one element, got 'tensor<4x0xf32>'}}
+  %0 = nn.silu %x : tensor<4x0xf32>
+  return
+}
+
+// -----
+
 // expected-note @below {{the value is defined here}}
 func.func @capture(%x: tensor<4xf32>, %f: f32) {
   // expected-error @below {{'linalg.map' op expected its body to use its own arguments and constants alone, got a value from outside: make it an operand}}
@@ -32,5 +40,50 @@ func.func @capture(%x: tensor<4xf32>, %f: f32) {
     %1 = arith.mulf %a, %f : f32
     linalg.yield %1 : f32
   }
+  return
+}
+
+// -----
+
+func.func @dropped(%x: tensor<6x40xf32>, %y: tensor<6xf32>) {
+  // expected-error @below {{'linalg.generic' op expected result 0 to be written whole, at each of the parallel dimensions once, got the map affine_map<(d0, d1) -> (d0)>}}
+  %0 = linalg.generic {indexing_maps = [affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (a)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<6x40xf32>) outs(%y : tensor<6xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  } -> tensor<6xf32>
+  return
+}
+
+// -----
+
+func.func @strided(%x: tensor<6x40xf32>, %y: tensor<6x80xf32>) {
+  // expected-error @below {{'linalg.generic' op expected result 0 to be written whole, at each of the parallel dimensions once, got the map affine_map<(d0, d1) -> (d0, d1 * 2 + 1)>}}
+  %0 = linalg.generic {indexing_maps = [affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (a, b * 2 + 1)>], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<6x40xf32>) outs(%y : tensor<6x80xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  } -> tensor<6x80xf32>
+  return
+}
+
+// -----
+
+func.func @part(%x: tensor<40xf32>, %y: tensor<3x40xf32>) {
+  // expected-error @below {{'linalg.generic' op expected result 0 to be written whole, at each of the parallel dimensions once, got the map affine_map<(d0) -> (1, d0)>}}
+  %0 = linalg.generic {indexing_maps = [affine_map<(a) -> (a)>, affine_map<(a) -> (1, a)>], iterator_types = ["parallel"]} ins(%x : tensor<40xf32>) outs(%y : tensor<3x40xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  } -> tensor<3x40xf32>
+  return
+}
+
+// -----
+
+// A reduced dimension in a result is a race.
+func.func @reduced(%x: tensor<6x40xf32>, %y: tensor<6x40xf32>) {
+  // expected-error @below {{'linalg.generic' op expected result 0 to be written whole, at each of the parallel dimensions once, got the map affine_map<(d0, d1) -> (d0, d1)>}}
+  %0 = linalg.generic {indexing_maps = [affine_map<(a, b) -> (a, b)>, affine_map<(a, b) -> (a, b)>], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<6x40xf32>) outs(%y : tensor<6x40xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  } -> tensor<6x40xf32>
   return
 }
