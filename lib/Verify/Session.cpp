@@ -94,7 +94,13 @@ static std::string toBytes(const Tensor &tensor, StringRef dtype) {
     else if (dtype == "BF16")
       append(
           uint16_t(std::bit_cast<uint32_t>(float(tensor.getFloat(i))) >> 16));
-    else if (dtype == "I64")
+    else if (dtype == "F16") {
+      llvm::APFloat half(tensor.getFloat(i));
+      bool losesInfo;
+      half.convert(llvm::APFloat::IEEEhalf(),
+                   llvm::APFloat::rmNearestTiesToEven, &losesInfo);
+      append(uint16_t(half.bitcastToAPInt().getZExtValue()));
+    } else if (dtype == "I64")
       append(uint64_t(tensor.getInt(i)));
     else if (dtype == "I32")
       append(uint32_t(tensor.getInt(i)));
@@ -173,9 +179,12 @@ static FailureOr<Tensor> fromOutput(ModuleOp module,
     type = {ElementType::Int, 64};
   else if (dtype == "I32")
     type = {ElementType::Int, 32};
+  else if (dtype == "I8" || dtype == "U8" || dtype == "BOOL")
+    type = {ElementType::Int, 8};
   else
     return module.emitError()
-           << "expected an output of F32, I64 or I32, got " << dtype;
+           << "expected an output of F32, I64, I32, I8, U8 or BOOL, got "
+           << dtype;
   Tensor tensor(shape, type);
   const char *data = static_cast<const char *>(output.data);
   namespace le = llvm::support::endian;
@@ -184,6 +193,8 @@ static FailureOr<Tensor> fromOutput(ModuleOp module,
       tensor.setFloat(i, std::bit_cast<float>(le::read32le(data + 4 * i)));
     else if (dtype == "I64")
       tensor.setInt(i, int64_t(le::read64le(data + 8 * i)));
+    else if (type.width == 8)
+      tensor.setInt(i, int8_t(data[i]));
     else
       tensor.setInt(i, int32_t(le::read32le(data + 4 * i)));
   }
