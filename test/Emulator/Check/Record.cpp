@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The interpreter's observer sees every value of the program. A kernel's own
-// function is then run alone on the operands, three times: for its results and
-// twice with disturbed rounding for their tolerance.
+// function is then run alone on the operands: for its results, and several
+// times with disturbed rounding for their tolerance.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +25,8 @@ using namespace tp;
 using namespace tp::emulator;
 using namespace tp::interp;
 
+/// Approximate instructions make zeros of what is smaller.
+static constexpr double leastNormal = 0x1p-126;
 /// What approximate instructions may add, in parts of the largest element.
 static constexpr double approximation = 2e-6;
 
@@ -67,14 +69,19 @@ tp::emulator::evaluate(func::FuncOp function, ArrayRef<Tensor> operands) {
   for (const Tensor &tensor : *tensors) {
     double tolerance = 0;
     if (tensor.getElementType().isFloat())
-      tolerance = getLargest(tensor) *
+      tolerance = leastNormal + getLargest(tensor) *
                   (approximation + getEpsilon(tensor.getElementType()) +
                    0x1p-23 * std::sqrt(double(statistics.longestReduction)));
     results.push_back({tensor, tolerance});
   }
   options.statistics = nullptr;
-  for (uint64_t disturbance : {1, 2}) {
-    options.perturbation = disturbance;
+  // The fewer elements, the more likely that one disturbance cancels out.
+  int64_t numElements = 0;
+  for (const Tensor &tensor : *tensors)
+    numElements = std::max(numElements, tensor.getNumElements());
+  unsigned numDisturbances = numElements < 4096 ? 8 : 2;
+  for (unsigned i = 1; i <= numDisturbances; ++i) {
+    options.perturbation = i;
     auto disturbed = interpretOneRank(function, operands, options);
     if (failed(disturbed))
       return failure();

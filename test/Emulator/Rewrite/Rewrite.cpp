@@ -52,6 +52,7 @@ private:
   void rewriteFunction(Function &function);
   void rewriteInstruction(Instruction &instruction);
   void rewriteCall(CallInst &call);
+  void widen(CallInst &call);
   void rewriteApproximate(Instruction &instruction, StringRef name);
   void checkAccess(Instruction &instruction, Value *pointer, Type *type,
                    Align alignment, Kind kind);
@@ -327,6 +328,20 @@ static StringRef getMnemonic(StringRef text) {
       [](char letter) { return letter == ' ' || letter == ';'; });
 }
 
+/// The host's code generator calls a library for those of 16 bits.
+void Rewriter::widen(CallInst &call) {
+  Type *type = call.getType();
+  if (!type->getScalarType()->is16bitFPTy())
+    return;
+  builder.SetInsertPoint(&call);
+  Type *wide = type->getWithNewType(builder.getFloatTy());
+  Value *result = builder.CreateBinaryIntrinsic(
+      call.getIntrinsicID(), builder.CreateFPExt(call.getArgOperand(0), wide),
+      builder.CreateFPExt(call.getArgOperand(1), wide));
+  call.replaceAllUsesWith(builder.CreateFPTrunc(result, type));
+  call.eraseFromParent();
+}
+
 void Rewriter::rewriteCall(CallInst &call) {
   if (auto *assembly = dyn_cast<InlineAsm>(call.getCalledOperand()))
     return fail("inline PTX is not emulated: " +
@@ -383,6 +398,11 @@ void Rewriter::rewriteCall(CallInst &call) {
     if (afn)
       return rewriteApproximate(call, "llvm.sqrt.approx");
     return;
+  case Intrinsic::maxnum:
+  case Intrinsic::minnum:
+  case Intrinsic::maximum:
+  case Intrinsic::minimum:
+    return widen(call);
   case Intrinsic::not_intrinsic:
     if (callee->isDeclaration() && !name.starts_with("tpEmulate"))
       fail("a function without definition: " + callee->getName());
