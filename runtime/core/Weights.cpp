@@ -346,7 +346,9 @@ int64_t Weights::load(int64_t parameter, int64_t instance,
   }
   char *out = static_cast<char *>(target);
   int64_t bytes = typeBytes(p.type);
-  std::memset(out, 0, elementCount(localShape) * bytes);
+  // Padding is zeros; all else is written below.
+  if (block.valid != localShape)
+    std::memset(out, 0, elementCount(localShape) * bytes);
   if (std::count(block.valid.begin(), block.valid.end(), 0))
     return 0;
 

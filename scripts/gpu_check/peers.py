@@ -27,6 +27,26 @@ def seconds(torch, work, rounds=10):
     return statistics.median(times)
 
 
+def in_turns(torch, works, rounds=5, at_once=3):
+    """{name: the median seconds}, each contestant some times in every round, so that clocks
+    and temperature are the same for all."""
+    for work in works.values():
+        for _ in range(2):
+            work()
+    times = {name: [] for name in works}
+    for _ in range(rounds):
+        for name, work in works.items():
+            for i in range(at_once + 1):
+                begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+                begin.record()
+                work()
+                end.record()
+                end.synchronize()
+                if i:  # the first follows another's work
+                    times[name].append(begin.elapsed_time(end) / 1e3)
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
 def graphed(torch, work):
     """The work as a CUDA graph, so that launches do not count."""
     side = torch.cuda.Stream()
@@ -45,10 +65,10 @@ def random(torch, *shape, dtype=None):
 
 
 class Model:
-    def __init__(self, torch, shape):
+    def __init__(self, torch, shape, layers=None):
         self.torch, self.shape = torch, shape
         self.layers = []
-        for _ in range(shape.layers):
+        for _ in range(layers or shape.layers):
             layer = {name: random(torch, *size) for name, size in shape.products().items()}
             layer["norm1"] = layer["norm2"] = torch.ones(shape.hidden, device="cuda",
                                                          dtype=torch.bfloat16)
@@ -87,8 +107,9 @@ class Model:
         return self.torch.nn.functional.linear(x[:, -1:], self.head)
 
 
-def products_seconds(torch, llama):
-    """Every matrix product of a step, one after the other, nothing between."""
+def products(torch, llama, library=None):
+    """Every matrix product of a step, one after the other, nothing between, as a graph;
+    `library`: which of PyTorch's two, where it can be chosen."""
     s = llama.shape
     inputs = {size: random(torch, s.tokens, size)
               for size in {inner for _, inner in s.products().values()}}
@@ -99,7 +120,33 @@ def products_seconds(torch, llama):
             for name, (_, inner) in s.products().items():
                 linear(inputs[inner], w[name])
         linear(inputs[s.hidden][-1:], llama.head)
-    return seconds(torch, graphed(torch, work))
+    return with_library(torch, library, lambda: graphed(torch, work))
+
+
+def with_library(torch, library, work):
+    if library is None:
+        return work()
+    before = torch.backends.cuda.preferred_blas_library()
+    torch.backends.cuda.preferred_blas_library(library)
+    try:
+        return work()
+    finally:
+        torch.backends.cuda.preferred_blas_library(before)
+
+
+def products_each(torch, llama):
+    """{name: seconds of that product in all layers}, to see which one loses."""
+    s, times = llama.shape, {}
+    for name, (_, inner) in s.products().items():
+        x = random(torch, s.tokens, inner)
+
+        def work(name=name, x=x):
+            for w in llama.layers:
+                torch.nn.functional.linear(x, w[name])
+        times[name] = round(min(seconds(torch, with_library(
+            torch, library, lambda work=work: graphed(torch, work)), 3)
+            for library in (None, "cublaslt")), 6)
+    return times
 
 
 def attention_seconds(torch, shape):
@@ -128,26 +175,29 @@ def attention_seconds(torch, shape):
     return best
 
 
-def row_seconds(torch, kernel, program, shape, element):
-    """torch.compile's kernel for PyTorch's definition, on the same shapes and types."""
+def compiled_layer(torch, llama):
+    return torch.compile(llama.layer, dynamic=False)
+
+
+def compiled_row(torch, kernel, shape, element):
+    """A call of torch.compile's kernel for PyTorch's definition, on the same shape and type."""
+    torch._dynamo.reset()  # what one shape taught it does not serve another
+    program = programs.program(kernel, element, [shape])
     values = programs.random_inputs(program.inputs, torch, "cuda")
     kind = {"bf16": torch.bfloat16, "f16": torch.float16, "f32": torch.float32}[element]
+    tables = programs.tables(kernel, torch, shape, "cuda")
 
     def work(inputs):
         return {name: value.to(kind) for name, value in
-                programs.reference(kernel, torch, inputs, 0, shape).items()}
-    compiled = torch.compile(work)
-    with torch.no_grad():
-        took = seconds(torch, lambda: compiled(values))
-    values.clear()
-    torch.cuda.empty_cache()
-    return took
+                programs.reference(kernel, torch, inputs, 0, shape, tables).items()}
+    compiled = torch.compile(work, dynamic=False)
+    return lambda: compiled(values)
 
 
-def copy_rate(torch, size=1 << 30):
-    """Bytes read and written per second by a copy on the device."""
+def copy(torch, size=1 << 29):
+    """A copy on the device, and the bytes it reads and writes."""
     a, b = (torch.empty(size, dtype=torch.uint8, device="cuda") for _ in range(2))
-    return 2 * size / seconds(torch, lambda: b.copy_(a))
+    return lambda: b.copy_(a), 2 * size
 
 
 def host_rate(torch, size=1 << 30):

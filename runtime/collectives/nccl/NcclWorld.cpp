@@ -22,7 +22,7 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 /// How long a host wait only yields before it sleeps between looks.
-constexpr auto kYieldTime = std::chrono::milliseconds(5);
+constexpr auto kYieldTime = std::chrono::milliseconds(20);
 constexpr useconds_t kSleepMicroseconds = 50;
 /// NCCL sees a broken connection before the watcher knows whose process it was:
 /// its own report comes second.
