@@ -283,16 +283,23 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
       object["scale"] = gemm.scale;
     gemmList.push_back(std::move(object));
   }
+  int64_t scratch = 0;
   for (auto [id, op] : llvm::enumerate(attentions)) {
     json::Object attention = describeAttention(cast<nn::AttentionOp>(op), id);
+    auto getKernelOf = [&, op = op](StringRef name) {
+      auto kernel = op->getAttrOfType<FlatSymbolRefAttr>(name);
+      return kernel ? getKernel(kernel.getValue()) : -1;
+    };
     if (device == Device::Cuda)
-      attention["kernel"] = getKernel(
-          op->getAttrOfType<FlatSymbolRefAttr>(kernelAttrName).getValue());
+      attention["kernel"] = getKernelOf(kernelAttrName);
+    if (int64_t combine = getKernelOf(combineAttrName); combine >= 0)
+      attention["combine"] = combine;
+    if (auto bytes = op->getAttrOfType<IntegerAttr>(scratchBytesAttrName))
+      scratch = std::max(scratch, bytes.getInt());
     attentionList.push_back(std::move(attention));
   }
   for (auto [id, op] : llvm::enumerate(collectives))
     collectiveList.push_back(makeCollective(op, id));
-  int64_t scratch = 0;
   for (const KernelEntry &entry : kernels) {
     json::Object kernel{{"name", entry.name}};
     // Attention's kernel is defined by the operation alone.

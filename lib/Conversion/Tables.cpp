@@ -218,7 +218,9 @@ LogicalResult Tables::addAttention(nn::AttentionOp op) {
     auto kernel = op->getAttrOfType<FlatSymbolRefAttr>(kernelAttrName);
     if (!kernel)
       return op.emitOpError("expected a kernel: run tp-generate-gpu-attention");
-    if (failed(addKernel(op, kernel.getValue())))
+    auto combine = op->getAttrOfType<FlatSymbolRefAttr>(combineAttrName);
+    if (failed(addKernel(op, kernel.getValue())) ||
+        (combine && failed(addKernel(op, combine.getValue()))))
       return failure();
   }
   idOf[op] = attentions.size();

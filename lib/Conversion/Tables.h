@@ -95,6 +95,9 @@ private:
 /// are worth a thread, the name of the generated body.
 inline constexpr llvm::StringLiteral rowCountAttrName = "tp.row_count";
 inline constexpr llvm::StringLiteral scratchBytesAttrName = "tp.scratch_bytes";
+/// On attention whose keys are split over blocks, beside its kernel and
+/// tp.scratch_bytes: the kernel that puts the parts together.
+inline constexpr llvm::StringLiteral combineAttrName = "tp.combine";
 inline constexpr llvm::StringLiteral grainAttrName = "tp.grain";
 inline constexpr llvm::StringLiteral bodyAttrName = "tp.body";
 /// On the module after lowering: the manifest's text (without the target) and

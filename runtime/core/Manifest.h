@@ -145,7 +145,9 @@ struct Attention {
   double scale;
   Mask mask;
   tprt_type maskType;
-  int64_t kernel = -1; ///< device code: position in Manifest::kernels
+  /// Device code: positions in Manifest::kernels; `combine` is -1 if the kernel
+  /// does all.
+  int64_t kernel = -1, combine = -1;
 };
 
 enum class CollectiveKind {

@@ -544,7 +544,7 @@ private:
   void parseAttention(const Cursor &cursor) {
     cursor.keys({"id", "batch", "q_len", "kv_capacity", "q_heads", "kv_heads",
                  "head_size", "type", "causal", "window", "scale", "mask"},
-                {"mask_type", "kernel"});
+                {"mask_type", "kernel", "combine"});
     checkId(cursor, manifest.attentions.size());
     Attention a;
     a.batch = cursor["batch"].size();
@@ -569,9 +569,19 @@ private:
     if (cursor.has("kernel") != isDevice())
       cursor.fail(isDevice() ? "missing key 'kernel'"
                              : "'kernel' has no meaning for device 'cpu'");
+    if (cursor.has("combine") && !isDevice())
+      cursor.fail("'combine' has no meaning for device 'cpu'");
+    auto kernel = [&](const char *key, int64_t arguments) {
+      int64_t id = cursor[key].integer(0, int64_t(manifest.kernels.size()) - 1);
+      if (int64_t got = manifest.kernels[id].arguments; got != arguments)
+        cursor[key].fail("expected a kernel of ", arguments,
+                         " arguments, got one of ", got);
+      return id;
+    };
     if (isDevice())
-      a.kernel =
-          cursor["kernel"].integer(0, int64_t(manifest.kernels.size()) - 1);
+      a.kernel = kernel("kernel", cursor.has("combine") ? 13 : 12);
+    if (cursor.has("combine"))
+      a.combine = kernel("combine", 4);
     manifest.attentions.push_back(a);
   }
 

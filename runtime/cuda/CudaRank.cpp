@@ -300,13 +300,21 @@ struct CudaFunctions {
       return own.finish(
           internalError("attention ", id, " is not in the manifest"));
     auto slot = [](const void *p) { return int64_t(addressOf(p)); };
-    int64_t slots[] = {slot(q), qStride,   slot(k),    kStride,
-                       slot(v), vStride,   slot(mask), kvLen,
-                       qOffset, slot(out), outStride,  slot(lse)};
+    const Attention &description = own.manifest.attentions[id];
+    // The last one only where a second kernel puts parts together.
+    auto scratch = int64_t(own.block.get() + own.layout.scratch);
+    int64_t slots[] = {slot(q),   qStride,    slot(k), kStride, slot(v),
+                       vStride,   slot(mask), kvLen,   qOffset, slot(out),
+                       outStride, slot(lse),  scratch};
+    int64_t parts[] = {scratch, slot(out), outStride, slot(lse)};
     return traced(
-        rank, Timeline::Kind::Attention, id, 0, own.compute.get(), [&] {
-          return own.kernels.launch(own.manifest.attentions[id].kernel, slots,
-                                    own.compute.get());
+        rank, Timeline::Kind::Attention, id, 0, own.compute.get(),
+        [&]() -> Status {
+          CUstream stream = own.compute.get();
+          TPRT_TRY(own.kernels.launch(description.kernel, slots, stream));
+          if (description.combine < 0)
+            return {};
+          return own.kernels.launch(description.combine, parts, stream);
         });
   }
 

@@ -91,6 +91,11 @@ def GenerateGpuAttention : Pass<"tp-generate-gpu-attention", "::mlir::ModuleOp">
     offsets and strides are the call's; sizes, type, masks and scale are the
     operation's. How it works is in `lib/Conversion/Gpu/AttentionKernel.h`.
 
+    Few rows over many keys are split: then the kernel has a last parameter,
+    scratch of `tp.scratch_bytes` bytes, and `tp.combine` names a second kernel
+    (scratch, out, out_stride, lse) that runs behind it
+    (`lib/Conversion/Gpu/AttentionSplits.h`).
+
     Refused are heads of more than 256 elements, elements other than f32, bf16
     and f16, and more batch entries or KV heads than a grid has room for.
   }];

@@ -11,7 +11,7 @@
 
 #include "AttentionCopies.h"
 #include "AttentionMasks.h"
-#include "AttentionSoftmax.h"
+#include "AttentionSplits.h"
 #include "GpuModule.h"
 #include "tprt/abi.h"
 #include <string_view>
@@ -73,7 +73,8 @@ private:
 #define ATTENTION_MEMBER(name, isAddress) Value name;
   ATTENTION_PARAMETERS(ATTENTION_MEMBER)
 #undef ATTENTION_MEMBER
-  Value thread, lane, warpRow, keyWarp, blockRow, keyHead, batch;
+  Value scratch; ///< only with splits
+  Value thread, lane, warpRow, keyWarp, blockRow, split, keyHead, batch;
   std::optional<AttentionCopies> copies;
 
   /// A tensor of rows [batch, length, heads * head size] from `base` on.
@@ -100,6 +101,9 @@ AttentionKernel::AttentionKernel(OpBuilder &builder, Location loc,
     name = LLVM::AddrSpaceCastOp::create(builder, loc, e.globalPointer, name);
   ATTENTION_PARAMETERS(ATTENTION_MEMBER)
 #undef ATTENTION_MEMBER
+  if (tiles.splits > 1)
+    scratch = LLVM::AddrSpaceCastOp::create(builder, loc, e.globalPointer,
+                                            arguments[next]);
   thread = e.threadId();
   lane = e.rem(thread, 32);
   Value warp = e.div(thread, 32);
@@ -107,6 +111,8 @@ AttentionKernel::AttentionKernel(OpBuilder &builder, Location loc,
   keyWarp = e.div(warp, tiles.rowWarps);
   int64_t blocks = llvm::divideCeil(shape.getRows(), tiles.getRows());
   Value block = e.blockId(0);
+  split = e.rem(block, tiles.splits);
+  block = e.div(block, tiles.splits);
   // Rows that see the most keys come first, so that all end together.
   if (shape.causal)
     block = e.sub(e.int32(blocks - 1), block);
@@ -242,6 +248,9 @@ void AttentionKernel::run() {
   Value warpKey = e.mul(keyWarp, tiles.getWarpKeys());
   AttentionMasks masks(e, shape, tiles, keyLength, queryOffset, maskRow,
                        blockRow, warpRow, warpKey, lane);
+  AttentionSplits splits(e, shape, tiles);
+  if (tiles.splits > 1)
+    splits.narrow(masks.firstTile, masks.endTile, split);
   AttentionSoftmax softmax(e, shape, tiles);
   auto products = AttentionProducts::create(e, shape, tiles, lane);
 
@@ -290,6 +299,12 @@ void AttentionKernel::run() {
   softmax.finish(state);
   exchange(state, softmax);
   auto finish = [&] {
+    if (tiles.splits > 1) {
+      Value line = e.add(e.mul(batch, shape.keyHeads), keyHead);
+      splits.store(state, *products, scratch, line, e.add(blockRow, warpRow),
+                   split, lane);
+      return;
+    }
     SmallVector<Value> logarithms = softmax.normalise(state);
     write(state, logarithms, *products);
   };
@@ -299,23 +314,10 @@ void AttentionKernel::run() {
     e.when(e.compare(arith::CmpIPredicate::eq, keyWarp, 0), finish);
 }
 
-/// Dynamic shared memory: one symbol of no size for all kernels of a module,
-/// which begins where the launch puts what it asks for.
-static LLVM::GlobalOp getSharedMemory(gpu::GPUModuleOp module, Location loc) {
-  static constexpr StringLiteral name = "dynamic_shared_memory";
-  if (auto found = module.lookupSymbol<LLVM::GlobalOp>(name))
-    return found;
-  auto builder = OpBuilder::atBlockBegin(module.getBody());
-  auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), 0);
-  return LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/false,
-                                LLVM::Linkage::External, name, Attribute(),
-                                /*alignment=*/16, /*addrSpace=*/3);
-}
-
 gpu::GPUFuncOp tp::generateAttention(gpu::GPUModuleOp module, StringRef name,
                                      const AttentionShape &shape,
+                                     const AttentionTiles &tiles,
                                      Location loc) {
-  AttentionTiles tiles = AttentionTiles::choose(shape);
   LLVM::GlobalOp shared = getSharedMemory(module, loc);
   auto builder = OpBuilder::atBlockEnd(module.getBody());
   Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
@@ -324,6 +326,8 @@ gpu::GPUFuncOp tp::generateAttention(gpu::GPUModuleOp module, StringRef name,
   types.push_back(isAddress ? pointer : Type(builder.getI64Type()));
   ATTENTION_PARAMETERS(ATTENTION_TYPE)
 #undef ATTENTION_TYPE
+  if (tiles.splits > 1)
+    types.push_back(pointer);
   auto kernel = gpu::GPUFuncOp::create(builder, loc, name,
                                        builder.getFunctionType(types, {}));
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
@@ -333,8 +337,8 @@ gpu::GPUFuncOp tp::generateAttention(gpu::GPUModuleOp module, StringRef name,
   kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                   builder.getI32IntegerAttr(tiles.residentBlocks));
   Launch launch;
-  launch.grid = {int64_t(llvm::divideCeil(shape.getRows(), tiles.getRows())),
-                 shape.keyHeads, shape.batch};
+  int64_t blocks = llvm::divideCeil(shape.getRows(), tiles.getRows());
+  launch.grid = {blocks * tiles.splits, shape.keyHeads, shape.batch};
   launch.block = {tiles.getThreads(), 1, 1};
   launch.sharedBytes = tiles.getSharedBytes();
   setLaunch(kernel, launch);

@@ -33,10 +33,12 @@
 namespace tp {
 
 /// Writes the kernel into `module`. Its parameters are the arguments of
-/// `attention` in tprt/abi.h after `id`: addresses and i64.
+/// `attention` in tprt/abi.h after `id`: addresses and i64; with splits also
+/// the address of scratch, which the kernel of generateAttentionCombine reads.
 mlir::gpu::GPUFuncOp generateAttention(mlir::gpu::GPUModuleOp module,
                                        llvm::StringRef name,
                                        const AttentionShape &shape,
+                                       const AttentionTiles &tiles,
                                        mlir::Location loc);
 
 } // namespace tp

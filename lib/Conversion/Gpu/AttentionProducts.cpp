@@ -33,6 +33,7 @@ public:
   void multiplyValues(Fragments &outputs, const Fragments &probabilities,
                       Value values) override;
   void storeOutputs(const Fragment &outputs, Value row) override;
+  void storeSums(const Fragment &outputs, int64_t half, Value row) override;
 
 private:
   using Registers = std::array<Value, 4>;
@@ -186,6 +187,14 @@ void TensorCoreProducts::storeOutputs(const Fragment &outputs, Value row) {
               e.offset(place, 8 * half * tiles.pitch + 16 * int64_t(tile)), 4);
 }
 
+void TensorCoreProducts::storeSums(const Fragment &outputs, int64_t half,
+                                   Value row) {
+  Value place = e.offset(row, e.toInt64(e.mul(e.rem(lane, 4), 8)));
+  for (auto [tile, values] : llvm::enumerate(outputs))
+    e.store(e.makeVector({values[2 * half], values[2 * half + 1]}),
+            e.offset(place, 32 * int64_t(tile)), 8);
+}
+
 //===----------------------------------------------------------------------===//
 // Fused multiply-adds
 //===----------------------------------------------------------------------===//
@@ -206,6 +215,7 @@ public:
   void multiplyValues(Fragments &outputs, const Fragments &probabilities,
                       Value values) override;
   void storeOutputs(const Fragment &outputs, Value row) override;
+  void storeSums(const Fragment &outputs, int64_t half, Value row) override;
 
 private:
   std::array<Value, 4> loadFour(Value pointer);
@@ -294,15 +304,23 @@ void FusedProducts::storeOutputs(const Fragment &outputs, Value row) {
                                     e.mul(e.rem(lane, 4), 16)));
   for (size_t tile = 0; tile < outputs.size(); tile += 2)
     for (int64_t half = 0; half < 2; ++half) {
-      auto type = VectorType::get(4, e.f32);
-      Value four = LLVM::PoisonOp::create(e.builder, e.loc, type);
+      SmallVector<Value> four;
       for (int64_t i = 0; i < 4; ++i)
-        four = LLVM::InsertElementOp::create(
-            e.builder, e.loc, four, outputs[tile + i / 2][2 * half + i % 2],
-            e.int32(i));
-      e.store(four,
+        four.push_back(outputs[tile + i / 2][2 * half + i % 2]);
+      e.store(e.makeVector(four),
               e.offset(place, 8 * half * tiles.pitch + 32 * int64_t(tile)), 16);
     }
+}
+
+void FusedProducts::storeSums(const Fragment &outputs, int64_t half,
+                              Value row) {
+  Value place = e.offset(row, e.toInt64(e.mul(e.rem(lane, 4), 16)));
+  for (size_t tile = 0; tile < outputs.size(); tile += 2) {
+    SmallVector<Value> four;
+    for (int64_t i = 0; i < 4; ++i)
+      four.push_back(outputs[tile + i / 2][2 * half + i % 2]);
+    e.store(e.makeVector(four), e.offset(place, 32 * int64_t(tile)), 16);
+  }
 }
 
 std::unique_ptr<AttentionProducts>

@@ -72,6 +72,9 @@ public:
   /// Writes a fragment of outputs, rounded to the element type, to the row in
   /// shared memory of its first row.
   virtual void storeOutputs(const Fragment &outputs, Value row) = 0;
+  /// Writes what this lane has of the outputs of row g + 8 * half, in f32, to
+  /// global memory; `row` is where that row begins.
+  virtual void storeSums(const Fragment &outputs, int64_t half, Value row) = 0;
 
 protected:
   KernelEmitter &e;

@@ -133,18 +133,25 @@ void AttentionSoftmax::merge(SoftmaxState &state,
         tile[i] = e.fma(other(next++), factors[2 * fragment + i / 2], tile[i]);
 }
 
+Value AttentionSoftmax::getInverse(Value sum) {
+  Value zero = e.float32(0);
+  Value isNone = e.compare(arith::CmpFPredicate::OEQ, sum, zero);
+  return e.select(isNone, zero, e.reciprocal(sum));
+}
+
+Value AttentionSoftmax::getLogarithm(Value sum, Value shift) {
+  Value isNone = e.compare(arith::CmpFPredicate::OEQ, sum, e.float32(0));
+  Value power = e.addf(shift, e.log2(sum));
+  return e.select(isNone, e.float32(-infinity),
+                  e.mulf(power, e.float32(llvm::numbers::ln2)));
+}
+
 SmallVector<Value> AttentionSoftmax::normalise(SoftmaxState &state) {
   SmallVector<Value> logarithms;
-  Value zero = e.float32(0);
   for (size_t row = 0; row < state.greatest.size(); ++row) {
     Value sum = state.sum[row];
-    Value isNone = e.compare(arith::CmpFPredicate::OEQ, sum, zero);
-    Value power = e.addf(getShift(state.greatest[row]), e.log2(sum));
-    logarithms.push_back(
-        e.select(isNone, e.float32(-infinity),
-                 e.mulf(power, e.float32(llvm::numbers::ln2))));
-    Value inverse = e.select(isNone, zero, e.reciprocal(sum));
-    rescale(state, row, inverse);
+    logarithms.push_back(getLogarithm(sum, getShift(state.greatest[row])));
+    rescale(state, row, getInverse(sum));
   }
   return logarithms;
 }

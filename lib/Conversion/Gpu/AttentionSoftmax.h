@@ -63,16 +63,20 @@ public:
   /// Divides the outputs by the sums and returns each row's log-sum-exp.
   llvm::SmallVector<Value> normalise(SoftmaxState &state);
 
+  /// `greatest` times the factor, zero in place of -inf.
+  Value getShift(Value greatest);
+  /// 2^(c value - shift)
+  Value getPower(Value value, Value shift);
+  /// One over the sum, zero of no key; the log-sum-exp, -inf of no key.
+  Value getInverse(Value sum);
+  Value getLogarithm(Value sum, Value shift);
+
 private:
   KernelEmitter &e;
   const AttentionTiles &tiles;
   double factor;     ///< c
   bool scalesScores; ///< by the factor, before anything else
 
-  /// `greatest` times the factor, zero in place of -inf.
-  Value getShift(Value greatest);
-  /// 2^(c value - shift)
-  Value getPower(Value value, Value shift);
   void rescale(SoftmaxState &state, size_t row, Value by);
 };
 

@@ -20,6 +20,14 @@ using namespace tp;
 static constexpr int64_t sharedBytes = 99 << 10;
 /// Blocks that fill a card: larger tiles are taken only if as many remain.
 static constexpr int64_t blocksOfCard = 128;
+/// Multiprocessors of a large card, blocks of each that keep enough copies
+/// under way.
+static constexpr int64_t multiprocessors = 132;
+static constexpr int64_t blocksTogether = 2;
+/// Tiles that are worth a second kernel, and a block of their own.
+static constexpr int64_t tilesToSplit = 8;
+static constexpr int64_t leastTiles = 2;
+static constexpr int64_t largestSplits = 160;
 /// The largest second and third extent of a grid.
 static constexpr int64_t gridLimit = 65535;
 static constexpr int64_t largestHead = 256;
@@ -127,5 +135,19 @@ AttentionTiles AttentionTiles::choose(const AttentionShape &shape) {
   tiles.residentBlocks = std::max<int64_t>(
       1, std::min(registerFile / (registers * tiles.getThreads()),
                   sharedFile / (tiles.getSharedBytes() + 1024)));
+
+  // Few rows and many keys: several blocks for the keys of the same rows, as
+  // many as run at once.
+  int64_t blocks = getBlocks(tiles.getRows());
+  int64_t seen = llvm::divideCeil(shape.keyCapacity, tiles.keys);
+  if (shape.window > 0)
+    seen = std::min<int64_t>(
+        seen, (shape.window + shape.queryLength) / tiles.keys + 1);
+  tiles.splits = 1;
+  if (blocks < blocksOfCard && seen >= tilesToSplit)
+    tiles.splits = std::clamp<int64_t>(
+        multiprocessors * std::min(tiles.residentBlocks, blocksTogether) /
+            blocks,
+        1, std::min(seen / leastTiles, largestSplits));
   return tiles;
 }

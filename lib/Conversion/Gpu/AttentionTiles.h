@@ -41,9 +41,12 @@ struct AttentionShape {
 /// A block of rowWarps * keyWarps warps computes getRows() rows of one KV head.
 /// It walks over tiles of `keys` keys; of each, every warp takes keys/keyWarps
 /// for its 16 * fragments rows. Shared memory holds the queries and two tiles
-/// each of keys and values, all rows at one pitch.
+/// each of keys and values, all rows at one pitch. Where rows are too few to
+/// fill a card, `splits` blocks share the tiles of the same rows
+/// (AttentionParts).
 struct AttentionTiles {
   int64_t rowWarps, keyWarps, fragments, keys;
+  int64_t splits;
   int64_t paddedHead; ///< head size in a multiple of 16
   int64_t pitch;      ///< bytes from row to row in shared memory
   bool queriesInRegisters;

@@ -7,7 +7,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Tables.h"
 #include "AttentionKernel.h"
+#include "AttentionSplits.h"
 #include "GpuModule.h"
 #include "tp/Conversion/Passes.h"
 #include "tp/Schedule/RowKernels.h"
@@ -27,24 +29,47 @@ using namespace mlir;
 using namespace tp;
 
 namespace {
+struct Known {
+  AttentionShape shape;
+  AttentionTiles tiles;
+  std::string name;
+};
+
 struct GenerateGpuAttentionPass
     : tp::impl::GenerateGpuAttentionBase<GenerateGpuAttentionPass> {
+  static std::string getCombineName(StringRef name) {
+    return (name + "_combine").str();
+  }
+
   void runOnOperation() override {
-    SmallVector<std::pair<AttentionShape, FlatSymbolRefAttr>> known;
+    SmallVector<Known> known;
     WalkResult result = getOperation().walk([&](nn::AttentionOp op) {
       FailureOr<AttentionShape> shape = AttentionShape::get(op);
       if (failed(shape))
         return WalkResult::interrupt();
       auto *found = llvm::find_if(
-          known, [&](const auto &entry) { return entry.first == *shape; });
+          known, [&](const Known &entry) { return entry.shape == *shape; });
       if (found == known.end()) {
         std::string name = "attention_" + std::to_string(known.size());
-        generateAttention(getOrCreateKernelsModule(getOperation()), name,
-                          *shape, op.getLoc());
-        known.push_back({*shape, FlatSymbolRefAttr::get(&getContext(), name)});
+        gpu::GPUModuleOp module = getOrCreateKernelsModule(getOperation());
+        AttentionTiles tiles = AttentionTiles::choose(*shape);
+        generateAttention(module, name, *shape, tiles, op.getLoc());
+        if (tiles.splits > 1)
+          generateAttentionCombine(module, getCombineName(name), *shape, tiles,
+                                   op.getLoc());
+        known.push_back({*shape, tiles, name});
         found = &known.back();
       }
-      op->setAttr(kernelAttrName, found->second);
+      op->setAttr(kernelAttrName,
+                  FlatSymbolRefAttr::get(&getContext(), found->name));
+      if (found->tiles.splits == 1)
+        return WalkResult::advance();
+      op->setAttr(
+          combineAttrName,
+          FlatSymbolRefAttr::get(&getContext(), getCombineName(found->name)));
+      op->setAttr(scratchBytesAttrName,
+                  OpBuilder(op).getI64IntegerAttr(
+                      AttentionSplits::getScratchBytes(*shape, found->tiles)));
       return WalkResult::advance();
     });
     if (result.wasInterrupted())

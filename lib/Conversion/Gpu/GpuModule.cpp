@@ -21,6 +21,17 @@ gpu::GPUModuleOp tp::getOrCreateKernelsModule(ModuleOp module) {
   return gpu::GPUModuleOp::create(builder, module.getLoc(), kernelsModuleName);
 }
 
+LLVM::GlobalOp tp::getSharedMemory(gpu::GPUModuleOp module, Location loc) {
+  static constexpr StringLiteral name = "dynamic_shared_memory";
+  if (auto found = module.lookupSymbol<LLVM::GlobalOp>(name))
+    return found;
+  auto builder = OpBuilder::atBlockBegin(module.getBody());
+  auto type = LLVM::LLVMArrayType::get(builder.getI8Type(), 0);
+  return LLVM::GlobalOp::create(builder, loc, type, /*isConstant=*/false,
+                                LLVM::Linkage::External, name, Attribute(),
+                                /*alignment=*/16, /*addrSpace=*/3);
+}
+
 void tp::setLaunch(gpu::GPUFuncOp kernel, const Launch &launch) {
   OpBuilder builder(kernel.getContext());
   kernel->setAttr(gridAttrName, builder.getDenseI64ArrayAttr(launch.grid));

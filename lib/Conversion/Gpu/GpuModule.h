@@ -13,6 +13,7 @@
 #define TP_LIB_CONVERSION_GPU_GPUMODULE_H
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SmallVector.h"
 #include <array>
@@ -34,6 +35,11 @@ inline constexpr llvm::StringLiteral sharedBytesAttrName = "tp.shared_bytes";
 /// The module `gpu.module @kernels`, made at the end of `module` if it is not
 /// there.
 mlir::gpu::GPUModuleOp getOrCreateKernelsModule(mlir::ModuleOp module);
+
+/// Dynamic shared memory: one symbol of no size for all kernels of a module,
+/// which begins where the launch puts what it asks for.
+mlir::LLVM::GlobalOp getSharedMemory(mlir::gpu::GPUModuleOp module,
+                                     mlir::Location loc);
 
 /// How a kernel is started.
 struct Launch {

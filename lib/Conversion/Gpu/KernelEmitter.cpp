@@ -122,13 +122,17 @@ Value KernelEmitter::log2(Value a) {
 }
 
 Value KernelEmitter::pack(Value low, Value high, Type type) {
-  auto pair = VectorType::get(2, f32);
-  Value both = LLVM::PoisonOp::create(builder, loc, pair);
-  both = LLVM::InsertElementOp::create(builder, loc, both, low, int32(0));
-  both = LLVM::InsertElementOp::create(builder, loc, both, high, int32(1));
-  Value narrow =
-      arith::TruncFOp::create(builder, loc, VectorType::get(2, type), both);
+  Value narrow = arith::TruncFOp::create(builder, loc, VectorType::get(2, type),
+                                         makeVector({low, high}));
   return LLVM::BitcastOp::create(builder, loc, i32, narrow);
+}
+Value KernelEmitter::makeVector(ArrayRef<Value> values) {
+  auto type = VectorType::get(values.size(), values.front().getType());
+  Value vector = LLVM::PoisonOp::create(builder, loc, type);
+  for (auto [i, value] : llvm::enumerate(values))
+    vector =
+        LLVM::InsertElementOp::create(builder, loc, vector, value, int32(i));
+  return vector;
 }
 
 //===----------------------------------------------------------------------===//
@@ -209,6 +213,17 @@ Value KernelEmitter::sumOfQuad(Value value) {
 }
 Value KernelEmitter::greatestOfQuad(Value value) {
   for (int64_t mask : {1, 2})
+    value = greatestf(value, shuffleXor(value, mask));
+  return value;
+}
+
+Value KernelEmitter::sumOfWarp(Value value) {
+  for (int64_t mask : {16, 8, 4, 2, 1})
+    value = addf(value, shuffleXor(value, mask));
+  return value;
+}
+Value KernelEmitter::greatestOfWarp(Value value) {
+  for (int64_t mask : {16, 8, 4, 2, 1})
     value = greatestf(value, shuffleXor(value, mask));
   return value;
 }

@@ -76,6 +76,8 @@ public:
   Value reciprocal(Value a);
   /// Two f32 values, rounded to `type` (16 bits), in the halves of an i32.
   Value pack(Value low, Value high, mlir::Type type);
+  /// Values of one type side by side.
+  Value makeVector(llvm::ArrayRef<Value> values);
 
   /// Memory. Offsets are in bytes; shared memory's are i32, global's i64.
   Value offset(Value pointer, Value bytes);
@@ -102,6 +104,8 @@ public:
   /// Sum, and greatest, over the four lanes of a group.
   Value sumOfQuad(Value value);
   Value greatestOfQuad(Value value);
+  Value sumOfWarp(Value value);
+  Value greatestOfWarp(Value value);
 
   /// Control. The bodies give what is carried, or the results. What a body
   /// computes stays in the loop: moved out by the optimiser, it would take

@@ -82,3 +82,61 @@ func.func @decode(%q: tensor<1x1x14x128xf16>, %k: tensor<1x99x2x128xf16>, %v: te
   %2 = nn.attention %1, %k, %v mask %m {causal, scale = 0.1 : f64} : (tensor<1x1x14x128xf16>, tensor<1x99x2x128xf16>, tensor<1x99x2x128xf16>, tensor<1x99xi64>) -> tensor<1x1x14x128xf16>
   return %2 : tensor<1x1x14x128xf16>
 }
+
+// -----
+
+// One query over 8192 keys: with 8 KV heads 33 blocks share the 128 tiles of one
+// head, two for each multiprocessor of a card. Each writes its sums in f32 to
+// scratch and no result; the second kernel reads a column and a pair of each
+// split with a thread, all before the first is needed.
+
+// CHECK-LABEL: func.func @split
+// CHECK: nn.attention {{.*}} {causal, scale = {{.*}} : f64, tp.combine = @attention_0_combine, tp.kernel = @attention_0, tp.scratch_bytes = 549120 : i64}
+// CHECK: gpu.func @attention_0(
+// CHECK-SAME: %[[OUT:[a-z0-9]*]]: !llvm.ptr, %{{[a-z0-9]*}}: i64, %{{[a-z0-9]*}}: !llvm.ptr, %[[SCRATCH:[a-z0-9]*]]: !llvm.ptr) kernel
+// CHECK-SAME: tp.grid = array<i64: 33, 8, 1>
+// CHECK: %[[PARTS:.*]] = llvm.addrspacecast %[[SCRATCH]]
+// CHECK: nvvm.read.ptx.sreg.ctaid.x
+// CHECK: arith.remui
+// CHECK: arith.divui
+// CHECK: scf.for
+// CHECK: llvm.getelementptr %[[PARTS]]
+// CHECK: llvm.store {{.*}} {alignment = 8 : i64} : vector<2xf32>, !llvm.ptr<1>
+// CHECK-NOT: llvm.store {{.*}}i16, !llvm.ptr<1>
+// CHECK: gpu.return
+// CHECK: gpu.func @attention_0_combine(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr) kernel
+// CHECK-SAME: tp.block = array<i64: 512, 1, 1>, tp.grid = array<i64: 4, 8, 1>, tp.shared_bytes = 2048
+// CHECK-COUNT-2: llvm.load {{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<2xf32>
+// CHECK-COUNT-10: nvvm.shfl.sync bfly
+// CHECK-COUNT-18: llvm.load {{.*}} : !llvm.ptr<1> -> f32
+// CHECK-NOT: llvm.load {{.*}} : !llvm.ptr<1>
+// CHECK: gpu.barrier
+// CHECK-COUNT-3: llvm.load {{.*}} : !llvm.ptr<3> -> f32
+// CHECK: llvm.store {{.*}} {alignment = 2 : i64} : i16, !llvm.ptr<1>
+// CHECK: gpu.return
+func.func @split(%q: tensor<1x1x32x128xbf16>, %k: tensor<1x8192x8x128xbf16>, %v: tensor<1x8192x8x128xbf16>) -> tensor<1x1x32x128xbf16> {
+  %0 = nn.attention %q, %k, %v {causal, scale = 0.1 : f64} : (tensor<1x1x32x128xbf16>, tensor<1x8192x8x128xbf16>, tensor<1x8192x8x128xbf16>) -> tensor<1x1x32x128xbf16>
+  return %0 : tensor<1x1x32x128xbf16>
+}
+
+// -----
+
+// As many splits as there are pairs of tiles, of what a window lets through: 515
+// keys at one query are 9 tiles of 64 at most. Fewer than 8 tiles, or blocks
+// enough for a card: no split.
+
+// CHECK-LABEL: func.func @bounds
+// CHECK: gpu.func @attention_0(
+// CHECK-SAME: tp.grid = array<i64: 4, 1, 1>
+// CHECK: gpu.func @attention_0_combine(
+// CHECK: gpu.func @attention_1(
+// CHECK-SAME: tp.grid = array<i64: 1, 1, 1>
+// CHECK: gpu.func @attention_2(
+// CHECK-SAME: tp.grid = array<i64: 1, 8, 16>
+// CHECK-NOT: gpu.func
+func.func @bounds(%q: tensor<1x1x1x64xf16>, %k: tensor<1x9000x1x64xf16>, %s: tensor<1x448x1x64xf16>, %qs: tensor<16x1x32x64xf16>, %ks: tensor<16x9000x8x64xf16>) {
+  %0 = nn.attention %q, %k, %k {causal, window = 515 : i64, scale = 0.1 : f64} : (tensor<1x1x1x64xf16>, tensor<1x9000x1x64xf16>, tensor<1x9000x1x64xf16>) -> tensor<1x1x1x64xf16>
+  %1 = nn.attention %q, %s, %s {scale = 0.1 : f64} : (tensor<1x1x1x64xf16>, tensor<1x448x1x64xf16>, tensor<1x448x1x64xf16>) -> tensor<1x1x1x64xf16>
+  %2 = nn.attention %qs, %ks, %ks {scale = 0.1 : f64} : (tensor<16x1x32x64xf16>, tensor<16x9000x8x64xf16>, tensor<16x9000x8x64xf16>) -> tensor<16x1x32x64xf16>
+  return
+}

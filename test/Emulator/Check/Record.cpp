@@ -211,9 +211,11 @@ private:
       KernelCall call;
       call.kernel = kernel.str();
       call.attention = dyn_cast<nn::AttentionOp>(op);
-      if (auto scratch =
-              function->getAttrOfType<IntegerAttr>("tp.scratch_bytes"))
+      Operation *owner = call.attention ? op : function.getOperation();
+      if (auto scratch = owner->getAttrOfType<IntegerAttr>("tp.scratch_bytes"))
         call.scratchBytes = scratch.getInt();
+      if (auto combine = op->getAttrOfType<FlatSymbolRefAttr>("tp.combine"))
+        call.combine = combine.getValue().str();
       call.rank = rank;
       for (Value operand : op->getOperands()) {
         auto found = values.find(operand);

@@ -33,7 +33,9 @@ struct KernelCall {
   std::string kernel;
   /// Set if the kernel is attention.
   nn::AttentionOp attention;
-  /// Row kernels: bytes of scratch.
+  /// Attention: the kernel that puts the parts of split keys together, or none.
+  std::string combine;
+  /// Bytes of scratch.
   int64_t scratchBytes = 0;
   int64_t rank = 0;
   llvm::SmallVector<interp::Tensor> operands;

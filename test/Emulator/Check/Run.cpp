@@ -263,6 +263,7 @@ static Allocation &placeRows(Arguments &arguments, const Tensor &tensor,
 
 Outcome tp::emulator::runAttention(const TpEmulator *emulator,
                                    const KernelLaunch &launch,
+                                   const KernelLaunch *combine,
                                    const KernelCall &call,
                                    const AttentionVariant &variant,
                                    llvm::ArrayRef<ExpectedResult> results,
@@ -303,9 +304,25 @@ Outcome tp::emulator::runAttention(const TpEmulator *emulator,
     lse = &arguments.allocate(batch * heads * length * sizeof(float), 0);
   arguments.add(lse ? lse->base : nullptr);
 
+  Arguments combined;
+  if (!call.combine.empty()) {
+    char *scratch = arguments.allocate(call.scratchBytes, 0).base;
+    arguments.add(scratch);
+    combined.add(scratch);
+    combined.add(out.base);
+    combined.add(uint64_t(stride));
+    combined.add(lse ? lse->base : nullptr);
+  }
+
   std::string what = call.kernel + " (" + variant.name + ")";
   Outcome outcome =
       launchKernel(emulator, launch, call.kernel, arguments, seed);
+  if (!call.combine.empty()) {
+    Outcome second =
+        launchKernel(emulator, *combine, call.combine, combined, seed);
+    outcome.problems.insert(outcome.problems.end(), second.problems.begin(),
+                            second.problems.end());
+  }
   ElementType type = expected.tensor.getElementType();
   int64_t numWrong = 0, width = heads * size;
   for (int64_t i = 0; i < expected.tensor.getNumElements(); ++i)

@@ -43,8 +43,10 @@ struct AttentionVariant {
 };
 /// Runs one call of attention; `results` are its result and, if wanted, the
 /// log-sum-exp.
+/// `combine` starts the second kernel, if the call has one.
 Outcome runAttention(const TpEmulator *emulator, const KernelLaunch &launch,
-                     const KernelCall &call, const AttentionVariant &variant,
+                     const KernelLaunch *combine, const KernelCall &call,
+                     const AttentionVariant &variant,
                      llvm::ArrayRef<ExpectedResult> results, uint64_t seed);
 
 } // namespace tp::emulator

@@ -261,6 +261,13 @@ Outcome Checker::checkCall(const TpEmulator *emulator, const KernelCall &call,
       {"wider rows, with lse", capacity, 8, true}};
   if (capacity > 1)
     variants.push_back({"fewer keys", capacity - (capacity + 2) / 3, 0, true});
+  const KernelLaunch *combine = nullptr;
+  if (!call.combine.empty()) {
+    combine = &program.launches[call.combine];
+    // Splits without a tile, and without any key.
+    variants.push_back({"few keys", (capacity + 8) / 9, 0, true});
+    variants.push_back({"one key", 1, 0, false});
+  }
   Outcome outcome;
   for (const AttentionVariant &variant : variants) {
     auto &reference = references[{&call, variant.keyLength}];
@@ -277,7 +284,7 @@ Outcome Checker::checkCall(const TpEmulator *emulator, const KernelCall &call,
     }
     ++numRuns;
     Outcome one =
-        runAttention(emulator, launch, call, variant, reference, seed);
+        runAttention(emulator, launch, combine, call, variant, reference, seed);
     outcome.worst = std::max(outcome.worst, one.worst);
     outcome.problems = std::move(one.problems);
     if (!outcome.problems.empty())
@@ -290,7 +297,7 @@ Outcome Checker::check(const TpEmulator *emulator, StringRef kernel,
                        size_t &numRuns) {
   Outcome outcome;
   for (const KernelCall &call : program.calls) {
-    if (call.kernel != kernel)
+    if (call.kernel != kernel && call.combine != kernel)
       continue;
     for (uint64_t seed = 0; seed < numSeeds; ++seed) {
       Outcome one = checkCall(emulator, call, seed, numRuns);
@@ -344,7 +351,15 @@ Outcome Checker::checkChanged(StringRef kernel,
                               llvm::function_ref<void(llvm::Module &)> change) {
   llvm::LLVMContext context;
   auto module = llvm::cantFail(parse(program, context));
-  keepKernel(*module, kernel);
+  // Both kernels of an attention whose keys are split.
+  llvm::StringSet<> kept;
+  for (const KernelCall &call : program.calls)
+    if (call.kernel == kernel || call.combine == kernel) {
+      kept.insert(call.kernel);
+      kept.insert(call.combine);
+    }
+  kept.insert(kernel);
+  keepKernels(*module, kept);
   change(*module);
   auto kernels = OpenKernels::make(*module, program.ptxHash);
   if (!kernels)

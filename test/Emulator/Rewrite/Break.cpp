@@ -25,7 +25,8 @@ static constexpr std::pair<Fault, StringLiteral> faultNames[] = {
     {Fault::SkipInit, "skip-init"},
     {Fault::WrongLane, "wrong-lane"},
     {Fault::OffByOneBound, "off-by-one-bound"},
-    {Fault::OverlapBlocks, "overlap-blocks"}};
+    {Fault::OverlapBlocks, "overlap-blocks"},
+    {Fault::WrongPart, "wrong-part"}};
 
 ArrayRef<Fault> tp::emulator::getFaults() {
   static const SmallVector<Fault> faults(make_first_range(faultNames));
@@ -70,6 +71,11 @@ static bool isPlace(Instruction &instruction, Fault fault) {
   }
   case Fault::OverlapBlocks:
     return callee.starts_with("llvm.nvvm.read.ptx.sreg.ctaid");
+  case Fault::WrongPart:
+    return (instruction.getOpcode() == Instruction::UDiv ||
+            instruction.getOpcode() == Instruction::LShr) &&
+           instruction.getType()->isIntegerTy(32) &&
+           isa<ConstantInt>(instruction.getOperand(1));
   }
   return false;
 }
@@ -125,6 +131,12 @@ void tp::emulator::breakKernel(Module &module, StringRef kernel, Fault fault,
     compare->setSameSign(false);
     return;
   }
+  case Fault::WrongPart: {
+    auto *divisor = cast<ConstantInt>(place->getOperand(1));
+    place->setOperand(1, builder.getInt32(divisor->getZExtValue() + 1));
+    place->dropPoisonGeneratingFlags();
+    return;
+  }
   case Fault::OverlapBlocks: {
     builder.SetInsertPoint(place->getNextNode());
     Value *half = builder.CreateLShr(place, builder.getInt32(1));
@@ -143,10 +155,10 @@ void tp::emulator::probeKernel(Module &module, StringRef kernel, Fault fault,
       builder.CreateIntToPtr(builder.getInt64(1), builder.getPtrTy()));
 }
 
-void tp::emulator::keepKernel(Module &module, StringRef kernel) {
+void tp::emulator::keepKernels(Module &module, const StringSet<> &kept) {
   for (Function &function : make_early_inc_range(module)) {
     if (function.getCallingConv() != CallingConv::PTX_Kernel ||
-        function.getName() == kernel)
+        kept.contains(function.getName()))
       continue;
     function.replaceAllUsesWith(PoisonValue::get(function.getType()));
     function.eraseFromParent();

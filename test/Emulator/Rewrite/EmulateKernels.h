@@ -14,6 +14,7 @@
 #define TP_TEST_EMULATOR_EMULATEKERNELS_H
 
 #include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/Error.h"
 #include <cstdint>
@@ -47,6 +48,7 @@ enum class Fault {
   WrongLane,     ///< a shuffle takes another lane's value
   OffByOneBound, ///< an index may be equal to its bound
   OverlapBlocks, ///< two blocks next to each other do the same part
+  WrongPart,     ///< an index is divided by another number
 };
 llvm::ArrayRef<Fault> getFaults();
 /// "drop-barrier", ...
@@ -64,8 +66,8 @@ void breakKernel(llvm::Module &module, llvm::StringRef kernel, Fault fault,
 /// reached.
 void probeKernel(llvm::Module &module, llvm::StringRef kernel, Fault fault,
                  size_t index);
-/// Deletes all kernels but one.
-void keepKernel(llvm::Module &module, llvm::StringRef kernel);
+/// Deletes all other kernels.
+void keepKernels(llvm::Module &module, const llvm::StringSet<> &kept);
 
 } // namespace tp::emulator
 

@@ -1,0 +1,36 @@
+// Few rows over many keys: several blocks share the keys of the same rows, and a
+// second kernel puts their parts together. Grouped heads, a window, a mask of
+// padding, short queries, batches; calls with fewer keys than there are splits
+// leave some without a tile, and rows without a key.
+// RUN: sed 's/TYPE/bf16/g; s/HEAD/128/g; s/KEYS/600/g' %s | tp-check-kernels - --seeds=1 | FileCheck %s
+// RUN: sed 's/TYPE/f16/g; s/HEAD/24/g; s/KEYS/1031/g' %s | tp-check-kernels - --seeds=1 | FileCheck %s
+// RUN: sed 's/TYPE/f32/g; s/HEAD/13/g; s/KEYS/600/g' %s | tp-check-kernels - --seeds=1 | FileCheck %s
+
+// CHECK: attention_0: right in 5 runs
+// CHECK: attention_0_combine: right in 5 runs
+// CHECK: attention_1: right in 5 runs
+// CHECK: attention_1_combine: right in 5 runs
+// CHECK: attention_2: right in 5 runs
+// CHECK: attention_2_combine: right in 5 runs
+// CHECK: attention_3: right in 5 runs
+// CHECK: attention_3_combine: right in 5 runs
+
+func.func @step(%q: tensor<1x1x8xHEADxTYPE>, %k: tensor<1xKEYSx2xHEADxTYPE>, %v: tensor<1xKEYSx2xHEADxTYPE>) -> tensor<1x1x8xHEADxTYPE> {
+  %y = nn.attention %q, %k, %v {causal, scale = 0.25 : f64} : (tensor<1x1x8xHEADxTYPE>, tensor<1xKEYSx2xHEADxTYPE>, tensor<1xKEYSx2xHEADxTYPE>) -> tensor<1x1x8xHEADxTYPE>
+  return %y : tensor<1x1x8xHEADxTYPE>
+}
+
+func.func @masked(%q: tensor<2x1x3xHEADxTYPE>, %k: tensor<2xKEYSx1xHEADxTYPE>, %v: tensor<2xKEYSx1xHEADxTYPE>, %m: tensor<2xKEYSxi64>) -> tensor<2x1x3xHEADxTYPE> {
+  %y = nn.attention %q, %k, %v mask %m {scale = 0.25 : f64} : (tensor<2x1x3xHEADxTYPE>, tensor<2xKEYSx1xHEADxTYPE>, tensor<2xKEYSx1xHEADxTYPE>, tensor<2xKEYSxi64>) -> tensor<2x1x3xHEADxTYPE>
+  return %y : tensor<2x1x3xHEADxTYPE>
+}
+
+func.func @window(%q: tensor<1x5x4xHEADxTYPE>, %k: tensor<1xKEYSx1xHEADxTYPE>, %v: tensor<1xKEYSx1xHEADxTYPE>, %m: tensor<1xKEYSxi32>) -> tensor<1x5x4xHEADxTYPE> {
+  %y = nn.attention %q, %k, %v mask %m {causal, window = 515 : i64, scale = 0.5 : f64} : (tensor<1x5x4xHEADxTYPE>, tensor<1xKEYSx1xHEADxTYPE>, tensor<1xKEYSx1xHEADxTYPE>, tensor<1xKEYSxi32>) -> tensor<1x5x4xHEADxTYPE>
+  return %y : tensor<1x5x4xHEADxTYPE>
+}
+
+func.func @negative(%q: tensor<1x2x1xHEADxTYPE>, %k: tensor<1xKEYSx1xHEADxTYPE>, %v: tensor<1xKEYSx1xHEADxTYPE>) -> tensor<1x2x1xHEADxTYPE> {
+  %y = nn.attention %q, %k, %v {scale = -0.5 : f64} : (tensor<1x2x1xHEADxTYPE>, tensor<1xKEYSx1xHEADxTYPE>, tensor<1xKEYSx1xHEADxTYPE>) -> tensor<1x2x1xHEADxTYPE>
+  return %y : tensor<1x2x1xHEADxTYPE>
+}
