@@ -37,7 +37,7 @@ struct Signature {
 struct Member {
   std::atomic<uint32_t> arrived;
   std::atomic<uint32_t> connecting; ///< it has come to its first collective
-  char host[64]; ///< what tells hosts apart
+  char host[64];                    ///< what tells hosts apart
   char device[16];
   std::atomic<uint64_t> published, done;
   Signature signature[2];
