@@ -30,8 +30,8 @@ static RuleProvider lookup(Operation *op) {
 
 /// A dimension of no elements has no factors.
 static LogicalResult expectElements(Operation *op) {
-  for (TypeRange types : {TypeRange(op->getOperandTypes()),
-                          TypeRange(op->getResultTypes())})
+  for (TypeRange types :
+       {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
     for (Type type : types)
       if (auto tensor = dyn_cast<RankedTensorType>(type);
           tensor && llvm::is_contained(tensor.getShape(), 0))

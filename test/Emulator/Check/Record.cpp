@@ -69,9 +69,11 @@ tp::emulator::evaluate(func::FuncOp function, ArrayRef<Tensor> operands) {
   for (const Tensor &tensor : *tensors) {
     double tolerance = 0;
     if (tensor.getElementType().isFloat())
-      tolerance = leastNormal + getLargest(tensor) *
-                  (approximation + getEpsilon(tensor.getElementType()) +
-                   0x1p-23 * std::sqrt(double(statistics.longestReduction)));
+      tolerance =
+          leastNormal +
+          getLargest(tensor) *
+              (approximation + getEpsilon(tensor.getElementType()) +
+               0x1p-23 * std::sqrt(double(statistics.longestReduction)));
     results.push_back({tensor, tolerance});
   }
   options.statistics = nullptr;
