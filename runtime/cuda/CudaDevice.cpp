@@ -27,45 +27,28 @@ Expected<CudaDevice> CudaDevice::open(const Driver &cuda, int ordinal) {
   made.cuda = &cuda;
   made.ordinal = ordinal;
   std::string what = detail::join("cannot use CUDA device ", ordinal);
-  TPRT_TRY(cuda.check(cuda.cuDeviceGet(&made.device, ordinal), what));
+  CUdevice device = 0;
+  TPRT_TRY(cuda.check(cuda.cuDeviceGet(&device, ordinal), what));
   char name[256] = "";
-  TPRT_TRY(
-      cuda.check(cuda.cuDeviceGetName(name, sizeof(name), made.device), what));
+  TPRT_TRY(cuda.check(cuda.cuDeviceGetName(name, sizeof(name), device), what));
   made.name = name;
   auto attribute = [&](CUdevice_attribute key, int &value) {
-    return cuda.check(cuda.cuDeviceGetAttribute(&value, key, made.device),
-                      what);
+    return cuda.check(cuda.cuDeviceGetAttribute(&value, key, device), what);
   };
   TPRT_TRY(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, made.major));
   TPRT_TRY(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, made.minor));
   TPRT_TRY(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
                      made.maxShared));
-  TPRT_TRY(cuda.check(cuda.cuDevicePrimaryCtxRetain(&made.context, made.device),
-                      what));
-  TPRT_TRY(cuda.check(cuda.cuCtxSetCurrent(made.context), what));
+  CUcontext context = nullptr;
+  TPRT_TRY(cuda.check(cuda.cuDevicePrimaryCtxRetain(&context, device), what));
+  made.context = {context, {&cuda, device}};
+  TPRT_TRY(cuda.check(cuda.cuCtxSetCurrent(context), what));
   return made;
-}
-
-CudaDevice &CudaDevice::operator=(CudaDevice &&other) noexcept {
-  std::swap(cuda, other.cuda);
-  std::swap(ordinal, other.ordinal);
-  std::swap(device, other.device);
-  std::swap(context, other.context);
-  std::swap(maxShared, other.maxShared);
-  std::swap(major, other.major);
-  std::swap(minor, other.minor);
-  std::swap(name, other.name);
-  return *this;
-}
-
-CudaDevice::~CudaDevice() {
-  if (context)
-    cuda->cuDevicePrimaryCtxRelease(device);
 }
 
 void CudaDevice::makeCurrent() const {
   if (context)
-    cuda->cuCtxSetCurrent(context);
+    cuda->cuCtxSetCurrent(context.get());
 }
 
 std::string CudaDevice::describe() const {

@@ -12,6 +12,7 @@
 
 #include "Driver.h"
 
+#include <memory>
 #include <string>
 
 namespace tprt {
@@ -25,9 +26,6 @@ public:
   static Expected<CudaDevice> open(const Driver &cuda, int ordinal);
 
   CudaDevice() = default;
-  CudaDevice(CudaDevice &&other) noexcept { *this = std::move(other); }
-  CudaDevice &operator=(CudaDevice &&other) noexcept;
-  ~CudaDevice();
 
   /// Makes the context current on this thread.
   void makeCurrent() const;
@@ -43,10 +41,20 @@ public:
   std::string name;
 
 private:
+  /// Gives the primary context back.
+  struct Release {
+    Release() : Release(nullptr, 0) {}
+    Release(const Driver *cuda, CUdevice device) : cuda(cuda), device(device) {}
+    void operator()(CUcontext) const {
+      cuda->cuDevicePrimaryCtxRelease(device);
+    }
+    const Driver *cuda;
+    CUdevice device;
+  };
+
   const Driver *cuda = nullptr;
   int ordinal = 0;
-  CUdevice device = 0;
-  CUcontext context = nullptr;
+  std::unique_ptr<CUctx_st, Release> context;
   int maxShared = 0; ///< bytes that a block can ask for
 };
 

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "RandomCollective.h"
 #include "RankProcesses.h"
 
 #include "../collectives/LocalCollective.h"
@@ -68,70 +69,20 @@ private:
   std::vector<std::vector<std::string>> boxes;
 };
 
-/// A random collective of a group, all dimensions odd and uneven.
-Collective randomCollective(int64_t members, std::mt19937 &random) {
-  Collective c{};
-  c.kind = CollectiveKind(random() % 6);
-  constexpr tprt_type kTypes[] = {TPRT_F32, TPRT_BF16, TPRT_F16,
-                                  TPRT_I64, TPRT_I32,  TPRT_I8};
-  c.type = kTypes[random() % 6];
-  c.reduction = Reduction(random() % 3);
-  int64_t rank = 1 + random() % 3;
-  for (int64_t d = 0; d < rank; ++d)
-    c.inputShape.push_back(1 + random() % (random() % 4 ? 9 : 70));
-  c.outputShape = c.inputShape;
-  c.dim = random() % rank;
-  auto divided = [&](int64_t n) { return (n + members - 1) / members; };
-  switch (c.kind) {
-  case CollectiveKind::AllGather:
-    c.outputShape[c.dim] =
-        c.inputShape[c.dim] * members - random() % c.inputShape[c.dim];
-    break;
-  case CollectiveKind::ReduceScatter:
-    c.outputShape[c.dim] = divided(c.inputShape[c.dim]);
-    break;
-  case CollectiveKind::AllToAll: {
-    if (rank == 1) {
-      c.inputShape.push_back(5);
-      c.outputShape.push_back(5);
-      ++rank;
-    }
-    c.splitDim = (c.dim + 1) % rank;
-    c.outputShape[c.splitDim] = divided(c.inputShape[c.splitDim]);
-    c.outputShape[c.dim] =
-        c.inputShape[c.dim] * members - random() % c.inputShape[c.dim];
-    break;
-  }
-  case CollectiveKind::Broadcast:
-    c.root = random() % members;
-    break;
-  case CollectiveKind::CollectivePermute: {
-    std::vector<int64_t> to(members);
-    for (int64_t i = 0; i < members; ++i)
-      to[i] = i;
-    std::shuffle(to.begin(), to.end(), random);
-    for (int64_t i = 0; i < members; ++i)
-      if (random() % 4)
-        c.pairs.push_back({i, to[i]});
-    break;
-  }
-  case CollectiveKind::AllReduce:
-    break;
-  }
-  return c;
-}
-
 } // namespace
 
 /// Every kind, type and dimension: messages give the bits of shared memory.
 TEST(Mpi, MessagesGiveTheSameBits) {
-  std::mt19937 random(kSeed);
+  Picker pick;
+  std::mt19937 &random = pick.random;
   for (int n = 0; n < 400; ++n) {
-    int64_t members = 1 + random() % 8;
-    Collective c = randomCollective(members, random);
+    Mesh mesh;
+    mesh.axes = {{"tp", pick(1, 8)}};
+    Collective c = randomEntry(pick, mesh);
+    int64_t members = shardCount(c.axes);
     // Some are longer than what one exchange takes.
     if (c.kind == CollectiveKind::AllReduce && n % 3 == 0)
-      c.inputShape[0] = c.outputShape[0] = 9000;
+      c.inputShape = c.outputShape = {pick(8000, 9000), 3};
     SCOPED_TRACE(detail::join("seed ", kSeed, " round ", n, ": ",
                               kindName(c.kind), " ", typeName(c.type), " ",
                               formatShape(c.inputShape), " -> ",

@@ -325,95 +325,108 @@ Status NcclWorld::endStep() {
                    "cuStreamWaitEvent");
 }
 
-Status NcclWorld::enqueue(const Transfer &plan, const Collective &entry,
-                          ncclComm_t communicator, const void *in, void *out) {
+/// NCCL's function for a step that is one, for messages.
+static const char *nameOf(TransferStep::Kind kind) {
+  using Kind = TransferStep::Kind;
+  switch (kind) {
+  case Kind::Copy:
+  case Kind::Zero:
+    break;
+  case Kind::Group:
+    return "ncclGroupStart";
+  case Kind::EndGroup:
+    return "ncclGroupEnd";
+  case Kind::AllReduce:
+    return "ncclAllReduce";
+  case Kind::AllGather:
+    return "ncclAllGather";
+  case Kind::ReduceScatter:
+    return "ncclReduceScatter";
+  case Kind::Broadcast:
+    return "ncclBroadcast";
+  case Kind::Send:
+    return "ncclSend";
+  case Kind::Receive:
+    return "ncclRecv";
+  }
+  return "";
+}
+
+ncclResult_t NcclWorld::call(const TransferStep &step, const Collective &entry,
+                             ncclComm_t group, void *from, void *to) {
   using Kind = TransferStep::Kind;
   ncclDataType_t type = typeOf(entry.type);
   ncclRedOp_t reduction = reductionOf(entry.reduction);
+  size_t count = size_t(step.count);
+  int peer = int(step.peer);
+  switch (step.kind) {
+  case Kind::Copy:
+  case Kind::Zero:
+    break;
+  case Kind::Group:
+    return nccl->ncclGroupStart();
+  case Kind::EndGroup:
+    return nccl->ncclGroupEnd();
+  case Kind::AllReduce:
+    return nccl->ncclAllReduce(from, to, count, type, reduction, group, stream);
+  case Kind::AllGather:
+    return nccl->ncclAllGather(from, to, count, type, group, stream);
+  case Kind::ReduceScatter:
+    return nccl->ncclReduceScatter(from, to, count, type, reduction, group,
+                                   stream);
+  case Kind::Broadcast:
+    return nccl->ncclBroadcast(from, to, count, type, peer, group, stream);
+  case Kind::Send:
+    return nccl->ncclSend(from, count, type, peer, group, stream);
+  case Kind::Receive:
+    return nccl->ncclRecv(to, count, type, peer, group, stream);
+  }
+  return ncclInternalError;
+}
+
+Status NcclWorld::copy(const TransferStep &step, CUdeviceptr from,
+                       CUdeviceptr to) {
+  if (step.rows == 1 && from == to)
+    return {};
+  if (step.rows == 1)
+    return checkCuda(
+        cuda.cuMemcpyDtoDAsync(to, from, size_t(step.width), stream),
+        "cuMemcpyDtoDAsync");
+  CUDA_MEMCPY2D copy{};
+  copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  copy.srcDevice = from;
+  copy.srcPitch = size_t(step.from.pitch);
+  copy.dstDevice = to;
+  copy.dstPitch = size_t(step.to.pitch);
+  copy.WidthInBytes = size_t(step.width);
+  copy.Height = size_t(step.rows);
+  return checkCuda(cuda.cuMemcpy2DAsync(&copy, stream), "cuMemcpy2DAsync");
+}
+
+Status NcclWorld::enqueue(const Transfer &plan, const Collective &entry,
+                          ncclComm_t communicator, const void *in, void *out) {
+  using Kind = TransferStep::Kind;
   auto at = [&](const TransferStep::Place &place) {
     uint64_t base = place.memory == TransferStep::Memory::In ? uint64_t(in)
                     : place.memory == TransferStep::Memory::Out
                         ? uint64_t(out)
                         : uint64_t(staging);
-    return base + uint64_t(place.offset);
-  };
-  auto pointer = [&](const TransferStep::Place &place) {
-    return reinterpret_cast<void *>(at(place));
+    return CUdeviceptr(base + uint64_t(place.offset));
   };
   std::lock_guard lock(calling);
   for (const TransferStep &step : plan.steps) {
-    ncclResult_t result = ncclSuccess;
-    const char *what = "";
-    switch (step.kind) {
-    case Kind::Copy:
-      if (step.rows == 1) {
-        if (at(step.from) != at(step.to))
-          TPRT_TRY(checkCuda(cuda.cuMemcpyDtoDAsync(at(step.to), at(step.from),
-                                                    size_t(step.width), stream),
-                             "cuMemcpyDtoDAsync"));
-        continue;
-      } else {
-        CUDA_MEMCPY2D copy{};
-        copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
-        copy.srcDevice = at(step.from);
-        copy.srcPitch = size_t(step.from.pitch);
-        copy.dstDevice = at(step.to);
-        copy.dstPitch = size_t(step.to.pitch);
-        copy.WidthInBytes = size_t(step.width);
-        copy.Height = size_t(step.rows);
-        TPRT_TRY(
-            checkCuda(cuda.cuMemcpy2DAsync(&copy, stream), "cuMemcpy2DAsync"));
-        continue;
-      }
-    case Kind::Zero:
-      TPRT_TRY(checkCuda(
-          cuda.cuMemsetD8Async(at(step.to), 0, size_t(step.width), stream),
-          "cuMemsetD8Async"));
-      continue;
-    case Kind::Group:
-      what = "ncclGroupStart";
-      result = nccl->ncclGroupStart();
-      break;
-    case Kind::EndGroup:
-      what = "ncclGroupEnd";
-      result = nccl->ncclGroupEnd();
-      break;
-    case Kind::AllReduce:
-      what = "ncclAllReduce";
-      result = nccl->ncclAllReduce(pointer(step.from), pointer(step.to),
-                                   size_t(step.count), type, reduction,
-                                   communicator, stream);
-      break;
-    case Kind::AllGather:
-      what = "ncclAllGather";
-      result =
-          nccl->ncclAllGather(pointer(step.from), pointer(step.to),
-                              size_t(step.count), type, communicator, stream);
-      break;
-    case Kind::ReduceScatter:
-      what = "ncclReduceScatter";
-      result = nccl->ncclReduceScatter(pointer(step.from), pointer(step.to),
-                                       size_t(step.count), type, reduction,
-                                       communicator, stream);
-      break;
-    case Kind::Broadcast:
-      what = "ncclBroadcast";
-      result = nccl->ncclBroadcast(pointer(step.from), pointer(step.to),
-                                   size_t(step.count), type, int(step.peer),
-                                   communicator, stream);
-      break;
-    case Kind::Send:
-      what = "ncclSend";
-      result = nccl->ncclSend(pointer(step.from), size_t(step.count), type,
-                              int(step.peer), communicator, stream);
-      break;
-    case Kind::Receive:
-      what = "ncclRecv";
-      result = nccl->ncclRecv(pointer(step.to), size_t(step.count), type,
-                              int(step.peer), communicator, stream);
-      break;
-    }
-    TPRT_TRY(checkNccl(result, what, communicator));
+    CUdeviceptr from = at(step.from), to = at(step.to);
+    if (step.kind == Kind::Copy)
+      TPRT_TRY(copy(step, from, to));
+    else if (step.kind == Kind::Zero)
+      TPRT_TRY(
+          checkCuda(cuda.cuMemsetD8Async(to, 0, size_t(step.width), stream),
+                    "cuMemsetD8Async"));
+    else
+      TPRT_TRY(checkNccl(call(step, entry, communicator,
+                              reinterpret_cast<void *>(from),
+                              reinterpret_cast<void *>(to)),
+                         nameOf(step.kind), communicator));
   }
   return {};
 }

@@ -69,6 +69,9 @@ private:
   Status shareDevices(int64_t devices) const;
   Status showPosition();
   Status mark(CallSite site, bool inside);
+  ncclResult_t call(const TransferStep &step, const Collective &entry,
+                    ncclComm_t group, void *from, void *to);
+  Status copy(const TransferStep &step, CUdeviceptr from, CUdeviceptr to);
   Status enqueue(const Transfer &plan, const Collective &entry,
                  ncclComm_t communicator, const void *in, void *out);
   Status stuck() const;

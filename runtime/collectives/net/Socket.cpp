@@ -34,22 +34,6 @@ int net::remaining(Clock::time_point deadline) {
 // Connection
 //===----------------------------------------------------------------------===//
 
-Connection &Connection::operator=(Connection &&other) noexcept {
-  std::swap(fd, other.fd);
-  std::swap(out, other.out);
-  std::swap(sent, other.sent);
-  std::swap(total, other.total);
-  std::swap(reader, other.reader);
-  std::swap(broken, other.broken);
-  return *this;
-}
-
-void Connection::close() {
-  if (fd >= 0)
-    ::close(fd);
-  fd = -1;
-}
-
 void Connection::send(std::string frame) {
   if (!open())
     return;

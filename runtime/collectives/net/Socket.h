@@ -11,6 +11,7 @@
 #ifndef TPRT_COLLECTIVES_NET_SOCKET_H
 #define TPRT_COLLECTIVES_NET_SOCKET_H
 
+#include "../../core/Descriptor.h"
 #include "Wire.h"
 
 #include <utility>
@@ -25,12 +26,9 @@ int remaining(Clock::time_point deadline);
 class Connection {
 public:
   explicit Connection(int fd = -1) : fd(fd) {}
-  Connection(Connection &&other) noexcept { *this = std::move(other); }
-  Connection &operator=(Connection &&other) noexcept;
-  ~Connection() { close(); }
 
-  void close();
-  bool open() const { return fd >= 0; }
+  void close() { fd.reset(); }
+  bool open() const { return fd.open(); }
   /// Adds to what is to be sent, and sends what goes without waiting.
   void send(std::string frame);
   void flush();
@@ -46,7 +44,7 @@ public:
   /// Bytes received so far.
   uint64_t received() const { return total; }
 
-  int fd = -1;
+  Descriptor fd;
 
 private:
   std::string out;

@@ -10,6 +10,7 @@
 
 #include "Rendezvous.h"
 
+#include "../../core/Descriptor.h"
 #include "../net/Socket.h"
 #include "tprt/artifact.h"
 
@@ -47,17 +48,6 @@ struct Hello {
   uint64_t magic = 0x3230564452505454; // "TTPRDV02"
   int64_t rank = 0, ranks = 0;
   uint64_t token = 0; ///< checksum of the job's
-};
-
-class Socket {
-public:
-  explicit Socket(int fd) : fd(fd) {}
-  Socket(Socket &&other) noexcept : fd(std::exchange(other.fd, -1)) {}
-  ~Socket() {
-    if (fd >= 0)
-      close(fd);
-  }
-  int fd;
 };
 
 socklen_t addressOf(const std::string &name, sockaddr_un &address) {
@@ -130,22 +120,22 @@ Expected<Segment> host(const Place &place, int64_t regionBytes,
   auto segment = Segment::create(place.ranks, regionBytes);
   if (!segment)
     return segment;
-  Socket listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+  Descriptor listener(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
   sockaddr_un address;
   socklen_t length = addressOf(name, address);
-  if (listener.fd < 0 ||
-      bind(listener.fd, reinterpret_cast<sockaddr *>(&address), length) != 0 ||
-      listen(listener.fd, int(place.ranks)) != 0)
+  if (!listener.open() ||
+      bind(listener, reinterpret_cast<sockaddr *>(&address), length) != 0 ||
+      listen(listener, int(place.ranks)) != 0)
     return userError("rank 0 cannot open the rendezvous '", name,
                      "': ", std::strerror(errno),
                      errno == EADDRINUSE
                          ? " (another run with the same address and port?)"
                          : "");
   std::vector<bool> here(place.ranks);
-  std::vector<Socket> callers;
+  std::vector<Descriptor> callers;
   here[0] = true;
   for (int64_t count = 1; count < place.ranks;) {
-    if (!waitFor(listener.fd, deadline)) {
+    if (!waitFor(listener, deadline)) {
       std::string missing;
       for (int64_t rank = 0; rank < place.ranks; ++rank)
         if (!here[rank])
@@ -156,20 +146,20 @@ Expected<Segment> host(const Place &place, int64_t regionBytes,
                     " s: ", missing, " of ", place.ranks, " (", place.source,
                     ") did not come; all ranks must run on this "
                     "host");
-      for (Socket &caller : callers)
-        sendFile(caller.fd, status.message(), -1);
+      for (Descriptor &caller : callers)
+        sendFile(caller, status.message(), -1);
       return status;
     }
-    Socket caller(accept4(listener.fd, nullptr, nullptr, SOCK_CLOEXEC));
+    Descriptor caller(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
     Hello hello;
-    if (caller.fd < 0 || !sameUser(caller.fd) ||
-        !waitFor(caller.fd, Clock::now() + std::chrono::seconds(1)) ||
-        recv(caller.fd, &hello, sizeof(hello), 0) != sizeof(hello) ||
+    if (!caller.open() || !sameUser(caller) ||
+        !waitFor(caller, Clock::now() + std::chrono::seconds(1)) ||
+        recv(caller, &hello, sizeof(hello), 0) != sizeof(hello) ||
         hello.magic != Hello().magic)
       continue;
     // A rank that is left of an earlier attempt is of another job.
     if (hello.token != checksum(place.token)) {
-      sendFile(caller.fd,
+      sendFile(caller,
                "rank 0 turned this process away: it brings the token of "
                "another job",
                -1);
@@ -183,17 +173,17 @@ Expected<Segment> host(const Place &place, int64_t regionBytes,
       refusal =
           detail::join("rank ", hello.rank, " came to the rendezvous twice");
     if (!refusal.empty()) {
-      sendFile(caller.fd, refusal, -1);
-      for (Socket &other : callers)
-        sendFile(other.fd, refusal, -1);
+      sendFile(caller, refusal, -1);
+      for (Descriptor &other : callers)
+        sendFile(other, refusal, -1);
       return userError(refusal);
     }
     here[hello.rank] = true;
     callers.push_back(std::move(caller));
     ++count;
   }
-  for (Socket &caller : callers)
-    if (!sendFile(caller.fd, "come", segment->fd()))
+  for (Descriptor &caller : callers)
+    if (!sendFile(caller, "come", segment->fd()))
       return lostError("a rank was lost at the rendezvous '", name, "'");
   return segment;
 }
@@ -205,20 +195,20 @@ Expected<Segment> join(const Place &place, Clock::time_point deadline,
   sockaddr_un address;
   socklen_t length = addressOf(name, address);
   while (true) {
-    Socket caller(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
+    Descriptor caller(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0));
     Hello hello;
     hello.rank = place.rank;
     hello.ranks = place.ranks;
     hello.token = checksum(place.token);
     bool met =
-        caller.fd >= 0 &&
-        connect(caller.fd, reinterpret_cast<sockaddr *>(&address), length) == 0;
-    if (met && sameUser(caller.fd) &&
-        send(caller.fd, &hello, sizeof(hello), MSG_NOSIGNAL) == sizeof(hello)) {
+        caller.open() &&
+        connect(caller, reinterpret_cast<sockaddr *>(&address), length) == 0;
+    if (met && sameUser(caller) &&
+        send(caller, &hello, sizeof(hello), MSG_NOSIGNAL) == sizeof(hello)) {
       // Rank 0 answers by its own deadline, which may be a little later.
-      if (waitFor(caller.fd, deadline + std::chrono::seconds(2))) {
+      if (waitFor(caller, deadline + std::chrono::seconds(2))) {
         int file;
-        std::string answer = receiveFile(caller.fd, file);
+        std::string answer = receiveFile(caller, file);
         if (file >= 0)
           return Segment::attach(file);
         if (answer.empty())
