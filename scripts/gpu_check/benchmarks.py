@@ -186,7 +186,7 @@ def prefill(pack, record, seconds):
     if torch:
         from . import peers
         shape = model.shape("prefill")
-        llama = peers.Model(torch, shape)
+        llama, layer = peers.Model(torch, shape), None
         with torch.no_grad():
             each = peers.products_each(torch, llama)
             attention, whose = peers.attention_seconds(torch, shape)
@@ -203,7 +203,7 @@ def prefill(pack, record, seconds):
             else:
                 record(name="torch.compile", status="not run", why="no time left")
             times = peers.in_turns(torch, works)
-        del llama, works
+        del llama, works, layer
         torch.cuda.empty_cache()
     runs = [first]
     if time.monotonic() - start < seconds * 0.8:

@@ -8,6 +8,10 @@ measured, or reported where there is no bound.
 """
 
 
+class Records(dict):
+    """The results by step; `ended`: the steps that came to their end."""
+
+
 def all_of(*steps):
     """How many of the steps' results are right."""
     def figure(records):
@@ -16,8 +20,9 @@ def all_of(*steps):
         passed = sum(r["status"] == "passed" for r in results)
         failed = sum(r["status"] == "failed" for r in results)
         worst = max((r["of_tolerance"] for r in results if "of_tolerance" in r), default=None)
+        whole = passed == len(results) and all(step in records.ended for step in steps)
         verdict = ("not measured" if not passed + failed else "missed" if failed
-                   else "reached" if passed == len(results) else "in part")
+                   else "reached" if whole else "in part")
         return {"value": f"{passed} of {len(results)} right", "bound": "all", "verdict": verdict,
                 **({"worst_of_tolerance": worst} if worst is not None else {})}
     return figure
@@ -91,7 +96,8 @@ FIGURES = [
 
 def figures(steps):
     """`steps`: {name: what the report has of it}."""
-    records = {name: step["results"] for name, step in steps.items()}
+    records = Records((name, step["results"]) for name, step in steps.items())
+    records.ended = {name for name, step in steps.items() if step["status"] == "passed"}
     return [{"item": item, "what": what, **figure(records)} for item, what, figure in FIGURES]
 
 

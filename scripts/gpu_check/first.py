@@ -114,12 +114,12 @@ def two_on_one(pack, record, seconds):
         return record(name="two ranks", status="skipped", why="the pack has no such program")
     found, worked = {}, {}
 
-    def attempt(item, graphs, more):
-        """Whether it ran; its results, where right or wrong, are recorded."""
+    def attempt(item, graphs, more, most=20):
+        """The seconds, if it ran; whether its results are right is recorded."""
         item = {**item, "name": f"{item['name']}, {'graph' if graphs == '1' else 'no graph'}"
                 + "".join(f", {k}={v}" for k, v in more.items())}
         log = pack.scratch / f"nccl-{item['degree']}-{graphs}"
-        took = correctness.fixture(pack, item, record, min(30, seconds / 4), {
+        took = correctness.fixture(pack, item, record, min(most, seconds / 2), {
             **more, "NCCL_DEBUG": "INFO", "NCCL_DEBUG_FILE": f"{log}.%p",
             "TPRT_CUDA_GRAPHS": graphs})
         for path in pack.scratch.glob(log.name + ".*"):
@@ -129,7 +129,7 @@ def two_on_one(pack, record, seconds):
         return took
     for variant in VARIANTS if pack.on_card(two) else VARIANTS[:1]:
         found.update(variant)
-        took = attempt(two, "0", found)
+        took = attempt(two, "0", found, 20 if found else 40)  # the first reads its libraries
         if took:
             worked = {**found}
             break

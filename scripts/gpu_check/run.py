@@ -21,13 +21,13 @@ import time
 import traceback
 
 from . import benchmarks, correctness, figures, first, sanitize
-from .files import Pack, execute
+from .files import Pack, end_with_parent, execute
 
 # Name, function, seconds: the unproven first, then what is right, then speed.
 WAVES = [
     [("device", first.device, 60)],
     [("first launches", first.launches, 60)],
-    [("two ranks on one card", first.two_on_one, 80)],
+    [("two ranks on one card", first.two_on_one, 110)],
     [("kernels against PyTorch", correctness.kernels, 90),
      ("fixtures, one rank", correctness.fixtures_alone, 90),
      ("checkpoint for what follows", benchmarks.checkpoint, 90),
@@ -93,22 +93,32 @@ class Clocks:
                "utilization.gpu", "clocks_event_reasons.active")
 
     def __init__(self, wanted):
-        self.samples, self.process = [], None
+        self.samples, self.process, self.columns = [], None, self.COLUMNS
         if wanted and shutil.which("nvidia-smi"):
-            self.process = subprocess.Popen(
-                ["nvidia-smi", "--query-gpu=" + ",".join(self.COLUMNS), "--id=0",
-                 "--format=csv,noheader,nounits", "--loop-ms=1000"], text=True,
-                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            self.begin()
             threading.Thread(target=self.listen, daemon=True).start()
 
+    def begin(self):
+        self.process = subprocess.Popen(
+            ["nvidia-smi", "--query-gpu=" + ",".join(self.columns), "--id=0",
+             "--format=csv,noheader,nounits", "--loop-ms=1000"], text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, preexec_fn=end_with_parent)
+
     def listen(self):
-        for line in self.process.stdout:
-            self.samples.append((time.monotonic(), [part.strip() for part in line.split(",")]))
+        while True:
+            for line in self.process.stdout:
+                values = [part.strip() for part in line.split(",")]
+                if len(values) == len(self.columns):
+                    self.samples.append((time.monotonic(), dict(zip(self.columns, values))))
+            # It may not know the last column.
+            if self.samples or len(self.columns) < len(self.COLUMNS):
+                return
+            self.columns = self.COLUMNS[:-1]
+            self.begin()
 
     def between(self, begin, end):
         """What it was like while the card worked."""
-        rows = [dict(zip(self.COLUMNS, values)) for at, values in list(self.samples)
-                if begin <= at <= end and len(values) == len(self.COLUMNS)]
+        rows = [values for at, values in list(self.samples) if begin <= at <= end]
 
         def numbers(column, rows):
             return [float(row[column]) for row in rows
@@ -123,7 +133,7 @@ class Clocks:
             values = numbers(column, of)
             if values:
                 facts[name] = [min(values), max(values)]
-        reasons = sorted({row["clocks_event_reasons.active"] for row in busy})
+        reasons = sorted({row[self.COLUMNS[-1]] for row in busy if self.COLUMNS[-1] in row})
         return {**facts, **({"reasons": reasons} if reasons else {})} if rows else {}
 
     def end(self):
