@@ -338,6 +338,38 @@ TEST(Processes, WatcherWithoutDescriptors) {
   waitpid(frozen, nullptr, 0);
 }
 
+// A process that only waits for its turn is not given up; once stopped, it is.
+TEST(Processes, WatcherWaitsForCrowdedHosts) {
+  auto segment = Segment::create(1, 0);
+  ASSERT_TRUE(bool(segment));
+  pid_t silent = fork();
+  if (silent == 0)
+    for (;;)
+      ;
+  segment->record(0).process = silent;
+  Watcher watcher(*segment, -1);
+  auto start = std::chrono::steady_clock::now();
+  auto seconds = [&] {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() -
+                                         start)
+        .count();
+  };
+  std::optional<Watcher::Loss> loss;
+  // Longer than the silence of a process of which nothing is known.
+  for (; !loss && seconds() < 3; usleep(25'000))
+    loss = watcher.look();
+  EXPECT_FALSE(loss) << loss->what;
+  kill(silent, SIGSTOP);
+  while (!loss && seconds() < 60) {
+    loss = watcher.look();
+    usleep(25'000);
+  }
+  ASSERT_TRUE(loss);
+  EXPECT_EQ(loss->what, "its process is stopped");
+  kill(silent, SIGKILL);
+  waitpid(silent, nullptr, 0);
+}
+
 // Descriptors that were closed and signals that were ignored by whoever started
 // tp-run.
 TEST(Processes, OddSurroundings) {

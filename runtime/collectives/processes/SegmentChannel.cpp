@@ -23,12 +23,15 @@ using namespace tprt;
 namespace {
 
 constexpr auto kBeat = std::chrono::milliseconds(25);
-/// A heart that stands still this long is frozen: known to be stopped, and not
-/// known. Looks count too, as the one who looks may itself have been frozen.
-constexpr double kStoppedSeconds = 0.8, kSilentSeconds = 1.5;
+/// A heart that stands still this long is frozen: that of a process known to be
+/// stopped, one of which nothing is known, and one that the system says is not
+/// stopped, which on a crowded host may only have to wait for a core. Looks
+/// count too, as the one who looks may itself have been frozen.
+constexpr double kStoppedSeconds = 0.8, kSilentSeconds = 1.5,
+                 kStarvedSeconds = 10;
 constexpr int kLooks = 20;
 
-/// The state letter of /proc/PID/stat; 0 if there is no such process.
+/// The state letter of /proc/PID/stat; 0 if it cannot be read.
 char processState(int process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/stat");
   std::string line;
@@ -94,9 +97,10 @@ std::optional<Watcher::Loss> Watcher::look() {
     char state = processState(process);
     if (state == 'T' || state == 't')
       return Loss{rank, "its process is stopped"};
-    if (silent > kSilentSeconds)
+    double limit = state ? kStarvedSeconds : kSilentSeconds;
+    if (silent > limit)
       return Loss{rank, detail::join("its process gave no sign of life for ",
-                                     kSilentSeconds, " s")};
+                                     limit, " s")};
   }
   return std::nullopt;
 }
