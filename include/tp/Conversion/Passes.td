@@ -61,7 +61,9 @@ def ExpandGpuMath : Pass<"tp-expand-gpu-math"> {
   let description = [{
     exp of f32 becomes a reduction of its argument and the instruction for 2^x,
     rsqrt the instruction for it, within 2 units in the last place or so.
-    Quotients by a constant are a product and a correction. Divisions of indices
+    Quotients of f32 are products with the reciprocal and a correction, or the
+    instruction that is within 2 units in the last place where the operands are
+    extreme, or where only 16 bits are made of the result. Divisions of indices
     that round to one side become those that the hardware has. What is left is
     the work of `tp-expand-math`.
   }];
@@ -76,7 +78,7 @@ def MathToIntrinsics : Pass<"tp-math-to-intrinsics"> {
     become LLVM's intrinsics of the same meaning (upstream's conversion to NVVM
     would call a device library). Quotients inside the approximations that
     `tp-expand-math` makes, before this pass, use the instruction for a
-    reciprocal; those of the program are `llvm.fdiv` since `tp-expand-gpu-math`.
+    reciprocal; `tp-expand-gpu-math` has expanded those of the program.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect",
     "::mlir::vector::VectorDialect"];

@@ -58,6 +58,12 @@ struct InterpreterOptions {
       mlir::Operation *op, mlir::ValueRange values,
       llvm::ArrayRef<RankTensors> tensors, llvm::ArrayRef<int64_t> iterations)>
       observer;
+  /// Asked before each operation of the function that is run (not of those it
+  /// calls). Where it gives values, one per result, these are taken and the
+  /// operation is not run.
+  std::function<std::optional<llvm::SmallVector<RankTensors>>(
+      mlir::Operation *op)>
+      substitute;
 };
 
 /// Run `function` on `arguments` (one entry per argument, each of numRanks

@@ -145,21 +145,26 @@ struct DivideByConstant : OpRewritePattern<arith::DivFOp> {
   }
 };
 
-/// Calls `intrinsic` on every lane.
+/// Calls `intrinsic` on every lane of the operands.
 static Value callOnLanes(OpBuilder &builder, Location loc, StringRef intrinsic,
-                         Value x) {
-  auto call = [&](Value lane) -> Value {
-    return LLVM::CallIntrinsicOp::create(builder, loc, lane.getType(),
+                         ValueRange operands) {
+  Type type = operands.front().getType();
+  auto call = [&](ValueRange lane) -> Value {
+    return LLVM::CallIntrinsicOp::create(builder, loc,
+                                         getElementTypeOrSelf(type),
                                          builder.getStringAttr(intrinsic), lane)
         .getResult(0);
   };
-  auto vector = dyn_cast<VectorType>(x.getType());
+  auto vector = dyn_cast<VectorType>(type);
   if (!vector)
-    return call(x);
+    return call(operands);
   SmallVector<Value> lanes;
-  for (int64_t i = 0; i < vector.getDimSize(0); ++i)
-    lanes.push_back(
-        call(vector::ExtractOp::create(builder, loc, x, i).getResult()));
+  for (int64_t i = 0; i < vector.getDimSize(0); ++i) {
+    SmallVector<Value> lane;
+    for (Value operand : operands)
+      lane.push_back(vector::ExtractOp::create(builder, loc, operand, i));
+    lanes.push_back(call(lane));
+  }
   return vector::FromElementsOp::create(builder, loc, vector, lanes);
 }
 
@@ -198,6 +203,58 @@ struct ExpandInverseRoot : OpRewritePattern<arith::DivFOp> {
   }
 };
 
+/// Within 2 units in the last place, everywhere.
+static constexpr StringLiteral fastDivideName = "llvm.nvvm.div.full";
+
+/// x / y by the reciprocal of y, one step of Newton's, and one correction of
+/// the quotient, which makes it the nearest; by the fast instruction where
+/// something would over- or underflow on the way. The instruction that always
+/// rounds correctly is one in PTX alone: ptxas calls a subroutine for what is
+/// rare, and spills around it.
+static Value divide(OpBuilder &builder, Location loc, Value x, Value y) {
+  Type type = x.getType();
+  auto constant = [&](float value) -> Value {
+    TypedAttr attr = builder.getF32FloatAttr(value);
+    if (auto vector = dyn_cast<VectorType>(type))
+      attr = DenseElementsAttr::get(vector, Attribute(attr));
+    return arith::ConstantOp::create(builder, loc, attr);
+  };
+  auto fma = [&](Value a, Value b, Value c) -> Value {
+    return LLVM::FMAOp::create(builder, loc, a, b, c);
+  };
+  Value approximate =
+      callOnLanes(builder, loc, "llvm.nvvm.rcp.approx.ftz.f", y);
+  Value minusY = arith::NegFOp::create(builder, loc, y);
+  Value error = fma(minusY, approximate, constant(1));
+  Value reciprocal = fma(error, approximate, approximate);
+  Value quotient = arith::MulFOp::create(builder, loc, x, reciprocal);
+  Value rest = fma(minusY, quotient, x);
+  Value corrected = fma(rest, reciprocal, quotient);
+  auto isOrdinary = [&](Value value) -> Value {
+    Value magnitude = math::AbsFOp::create(builder, loc, value);
+    auto compare = [&](arith::CmpFPredicate predicate, float bound) -> Value {
+      return arith::CmpFOp::create(builder, loc, predicate, magnitude,
+                                   constant(bound));
+    };
+    return arith::AndIOp::create(builder, loc,
+                                 compare(arith::CmpFPredicate::OGT, 0x1p-60f),
+                                 compare(arith::CmpFPredicate::OLT, 0x1p60f));
+  };
+  Value areOrdinary =
+      arith::AndIOp::create(builder, loc, isOrdinary(x), isOrdinary(y));
+  Value other = callOnLanes(builder, loc, fastDivideName, {x, y});
+  return arith::SelectOp::create(builder, loc, areOrdinary, corrected, other);
+}
+
+/// Only a value of 16 bits is made of it.
+static bool isRounded(Value quotient) {
+  return llvm::all_of(quotient.getUsers(), [](Operation *user) {
+    return isa<arith::TruncFOp>(user) &&
+           getElementTypeOrSelf(user->getResult(0)).getIntOrFloatBitWidth() ==
+               16;
+  });
+}
+
 struct ExpandGpuMathPass : tp::impl::ExpandGpuMathBase<ExpandGpuMathPass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
@@ -206,12 +263,19 @@ struct ExpandGpuMathPass : tp::impl::ExpandGpuMathBase<ExpandGpuMathPass> {
     arith::populateCeilFloorDivExpandOpsPatterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       return signalPassFailure();
-    // What is a quotient by now is one of the program, to be rounded correctly.
+    // tp-expand-math's own quotients, which come later, need less.
     getOperation()->walk([](arith::DivFOp op) {
       OpBuilder builder(op);
-      op.replaceAllUsesWith(
-          LLVM::FDivOp::create(builder, op.getLoc(), op.getLhs(), op.getRhs())
-              .getResult());
+      Location loc = op.getLoc();
+      Value x = op.getLhs(), y = op.getRhs();
+      Value result;
+      if (!isF32Lanes(op.getType()))
+        result = LLVM::FDivOp::create(builder, loc, x, y);
+      else if (isRounded(op))
+        result = callOnLanes(builder, loc, fastDivideName, {x, y});
+      else
+        result = divide(builder, loc, x, y);
+      op.replaceAllUsesWith(result);
       op.erase();
     });
   }

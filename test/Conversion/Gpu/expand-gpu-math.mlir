@@ -48,10 +48,19 @@ func.func @polynomials(%x: vector<4xf32>) -> vector<4xf32> {
   return %2 : vector<4xf32>
 }
 
-// A program's quotient is IEEE's; by a constant it is a product with one
-// correction, by a power of two a product.
+// A program's quotient is a product with the reciprocal and its correction, or
+// the fast instruction's where the operands are extreme. A constant's reciprocal
+// is known, and a power of two's exact.
 // CHECK-LABEL: func @quotients
-// CHECK: llvm.fdiv %arg0, %arg1 : f32
+// CHECK: %[[A:.*]] = llvm.call_intrinsic "llvm.nvvm.rcp.approx.ftz.f"(%arg1)
+// CHECK: %[[M:.*]] = arith.negf %arg1
+// CHECK: %[[E:.*]] = llvm.intr.fma(%[[M]], %[[A]], {{.*}})
+// CHECK: %[[I:.*]] = llvm.intr.fma(%[[E]], %[[A]], %[[A]])
+// CHECK: %[[P:.*]] = arith.mulf %arg0, %[[I]]
+// CHECK: %[[S:.*]] = llvm.intr.fma(%[[M]], %[[P]], %arg0)
+// CHECK: %[[C:.*]] = llvm.intr.fma(%[[S]], %[[I]], %[[P]])
+// CHECK: %[[F:.*]] = llvm.call_intrinsic "llvm.nvvm.div.full"(%arg0, %arg1)
+// CHECK: arith.select {{.*}}, %[[C]], %[[F]] : f32
 // CHECK: %[[Q:.*]] = arith.mulf
 // CHECK: %[[R:.*]] = llvm.intr.fma(%[[Q]], {{.*}}, %[[X:.*]])
 // CHECK: llvm.intr.fma(%[[R]], {{.*}}, %[[Q]])
@@ -71,6 +80,23 @@ func.func @quotients(%x: f32, %y: f32) -> f32 {
   %3 = math.sqrt %2 : f32
   %4 = arith.divf %one, %3 : f32
   return %4 : f32
+}
+
+// CHECK-LABEL: func @narrow
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.div.full"
+// CHECK-NOT: fma
+// CHECK: arith.truncf
+func.func @narrow(%x: vector<2xf32>, %y: vector<2xf32>) -> vector<2xbf16> {
+  %0 = arith.divf %x, %y : vector<2xf32>
+  %1 = arith.truncf %0 : vector<2xf32> to vector<2xbf16>
+  return %1 : vector<2xbf16>
+}
+
+// CHECK-LABEL: func @wide
+// CHECK: llvm.fdiv %arg0, %arg1 : f64
+func.func @wide(%x: f64, %y: f64) -> f64 {
+  %0 = arith.divf %x, %y : f64
+  return %0 : f64
 }
 
 // Upstream has a floor of a quotient in no instruction.

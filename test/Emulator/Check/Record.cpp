@@ -123,6 +123,61 @@ func::FuncOp tp::emulator::makeAttentionFunction(ModuleOp module,
 }
 
 namespace {
+/// Values for what a kernel never sees: products and the weights in them.
+class StandIns {
+public:
+  StandIns(ModuleOp module, int64_t numRanks, uint64_t seed)
+      : module(module), numRanks(numRanks), seed(seed) {}
+
+  std::optional<SmallVector<RankTensors>> get(Operation *op) {
+    if (isProduct(op))
+      return SmallVector<RankTensors>(
+          1, RankTensors(numRanks, makeRandom(op->getResult(0), "product")));
+    auto parameter = dyn_cast<ParameterOp>(op);
+    if (!parameter)
+      return std::nullopt;
+    if (llvm::all_of(op->getUsers(),
+                     [&](Operation *user) { return isProduct(user); }))
+      return SmallVector<RankTensors>(1, RankTensors(numRanks, Tensor()));
+    if (cast<RankedTensorType>(parameter.getType()).getNumElements() <= most)
+      return std::nullopt;
+    return SmallVector<RankTensors>(
+        1, RankTensors(numRanks,
+                       makeRandom(op->getResult(0), parameter.getName())));
+  }
+
+private:
+  /// Different random elements of a tensor. A prime: rows of any width that
+  /// are some power of two apart differ.
+  static constexpr int64_t most = 1048573;
+
+  bool isProduct(Operation *op) {
+    auto call = dyn_cast<func::CallOp>(op);
+    if (!call)
+      return false;
+    auto kind = module.lookupSymbol<func::FuncOp>(call.getCallee())
+                    ->getAttrOfType<StringAttr>(kernelAttrName);
+    return kind && kind.getValue() == "gemm";
+  }
+
+  /// Uniform with variance 1, the same on all ranks.
+  Tensor makeRandom(Value value, StringRef name) {
+    auto type = cast<RankedTensorType>(value.getType());
+    Tensor tensor(type.getShape(), *getElementType(type));
+    double width = 2 * std::sqrt(3.0);
+    for (int64_t i = 0; i < tensor.getNumElements(); ++i)
+      if (i < most)
+        tensor.setFloat(i, width * (uniform(seed, name, i) - 0.5));
+      else
+        tensor.copyElement(i, tensor, i - most);
+    return tensor;
+  }
+
+  ModuleOp module;
+  int64_t numRanks;
+  uint64_t seed;
+};
+
 class Recorder {
 public:
   Recorder(ModuleOp module, int64_t numRanks)
@@ -266,7 +321,8 @@ private:
 
 FailureOr<std::vector<KernelCall>>
 tp::emulator::recordCalls(ModuleOp module, func::FuncOp function,
-                          ArrayRef<Tensor> inputs, uint64_t seed) {
+                          ArrayRef<Tensor> inputs, uint64_t seed,
+                          bool isSampled) {
   Mesh mesh;
   if (MeshOp op = getUniqueMesh(module))
     mesh = op.getMesh().toMesh();
@@ -290,6 +346,9 @@ tp::emulator::recordCalls(ModuleOp module, func::FuncOp function,
                          ArrayRef<int64_t> iterations) {
     return recorder.observe(op, values, tensors, iterations);
   };
+  StandIns standIns(module, numRanks, seed);
+  if (isSampled)
+    options.substitute = [&](Operation *op) { return standIns.get(op); };
   if (failed(interpret(function, arguments, options)))
     return failure();
   return std::move(recorder.calls);

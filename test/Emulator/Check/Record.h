@@ -58,10 +58,13 @@ mlir::func::FuncOp makeAttentionFunction(mlir::ModuleOp module,
 
 /// The calls in `function` of the scheduled `module`: of each place that calls,
 /// the first and last iteration on the first and last rank. `inputs` are global
-/// values, distributed as the function's shardings say.
+/// values, distributed as the function's shardings say. If `isSampled`, matrix
+/// products are not computed: their results are random, and of large
+/// parameters rows are repeated. So a layer of any width takes seconds.
 mlir::FailureOr<std::vector<KernelCall>>
 recordCalls(mlir::ModuleOp module, mlir::func::FuncOp function,
-            llvm::ArrayRef<interp::Tensor> inputs, uint64_t seed);
+            llvm::ArrayRef<interp::Tensor> inputs, uint64_t seed,
+            bool isSampled);
 
 } // namespace tp::emulator
 

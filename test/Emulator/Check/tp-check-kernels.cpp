@@ -203,7 +203,7 @@ static void addSpikes(Tensor &tensor) {
 }
 
 static LogicalResult build(Program &program, const tp::StageOptions &options,
-                           uint64_t seed, bool hasSpikes) {
+                           uint64_t seed, bool hasSpikes, bool isSampled) {
   ModuleOp module = *program.module;
   // The inputs are the one-device program's.
   llvm::MapVector<StringRef, SmallVector<Tensor>> inputs;
@@ -223,7 +223,7 @@ static LogicalResult build(Program &program, const tp::StageOptions &options,
     return failure();
   for (auto &[name, tensors] : inputs) {
     auto calls = recordCalls(module, module.lookupSymbol<func::FuncOp>(name),
-                             tensors, seed);
+                             tensors, seed, isSampled);
     if (failed(calls))
       return failure();
     llvm::move(*calls, std::back_inserter(program.calls));
@@ -453,6 +453,11 @@ int main(int argc, char **argv) {
   cl::opt<bool> spikes(
       "spikes", cl::desc("Inputs in which one element of each row stands out"),
       cl::cat(category));
+  cl::opt<bool> sample(
+      "sample",
+      cl::desc("For large models: random results of matrix products, and large "
+               "parameters that repeat"),
+      cl::cat(category));
   cl::opt<bool> noChecks("no-checks",
                          cl::desc("Compare results only; memory accesses are "
                                   "not checked"),
@@ -499,7 +504,8 @@ int main(int argc, char **argv) {
   options.plan = plan;
   if (program.module && plan.empty())
     options.plan = tp::getUniqueMesh(*program.module) ? "none" : "megatron";
-  if (!program.module || failed(build(program, options, dataSeed, spikes)))
+  if (!program.module ||
+      failed(build(program, options, dataSeed, spikes, sample)))
     return 2;
   Checker checker(program, seeds, strict);
   bool isRight = true;
