@@ -276,6 +276,37 @@ TEST(Processes, SignalsDoNotEndTheRendezvous) {
                       }));
 }
 
+// Who comes and is lost before all have come is missed at once.
+TEST(Processes, RankLostAtTheRendezvousIsNamed) {
+  std::vector<Place> places;
+  for (int64_t rank = 0; rank < 4; ++rank) {
+    places.push_back(placeOf(rank, "lost"));
+    places.back().ranks = 4; // rank 3 does not come
+  }
+  std::vector<pid_t> children;
+  for (int64_t rank = 0; rank < 3; ++rank) {
+    children.push_back(fork());
+    if (children.back() != 0)
+      continue;
+    auto segment = meet(places[rank], 0, 3600);
+    std::string wanted =
+        detail::join(rank == 0 ? "" : "rank 1: ",
+                     "rank 2 is lost: it left the rendezvous 'tprt-", getuid(),
+                     "-mpirun-", places[0].job, "'");
+    bool right = !segment && segment.status().message() == wanted;
+    if (!right && !segment)
+      std::fprintf(stderr, "%s\n", segment.status().message().c_str());
+    _exit(right ? 0 : 1);
+  }
+  usleep(300'000); // rank 2 has come
+  kill(children[2], SIGKILL);
+  for (int64_t rank = 0; rank < 3; ++rank) {
+    int status = -1;
+    waitpid(children[rank], &status, 0);
+    EXPECT_EQ(status, rank < 2 ? 0 : SIGKILL) << rank;
+  }
+}
+
 TEST(Processes, StaleRanksAreTurnedAway) {
   Place stale = placeOf(1, "stale", "attempt 0");
   Place fresh[] = {placeOf(0, "stale", "attempt 1"),

@@ -131,25 +131,40 @@ Expected<Segment> host(const Place &place, int64_t regionBytes,
                      errno == EADDRINUSE
                          ? " (another run with the same address and port?)"
                          : "");
-  std::vector<bool> here(place.ranks);
-  std::vector<Descriptor> callers;
-  here[0] = true;
+  std::vector<Descriptor> callers(place.ranks); // by rank; rank 0's is none
+  auto here = [&](int64_t rank) { return rank == 0 || callers[rank].open(); };
+  auto giveUp = [&](const Status &status) {
+    for (Descriptor &caller : callers)
+      if (caller.open())
+        sendFile(caller, status.message(), -1);
+    return status;
+  };
+  auto left = [&](int64_t rank) {
+    return lostError("rank ", rank, " is lost: it left the rendezvous '", name,
+                     "'");
+  };
   for (int64_t count = 1; count < place.ranks;) {
-    if (!waitFor(listener, deadline)) {
+    // Of those that have come, only their end is of interest.
+    std::vector<pollfd> entries{{listener, POLLIN, 0}};
+    for (const Descriptor &caller : callers)
+      entries.push_back({caller, 0, 0});
+    int found = poll(entries.data(), entries.size(), net::remaining(deadline));
+    if (found < 0 && errno == EINTR)
+      continue;
+    if (found <= 0) {
       std::string missing;
       for (int64_t rank = 0; rank < place.ranks; ++rank)
-        if (!here[rank])
+        if (!here(rank))
           missing +=
               (missing.empty() ? "rank " : ", rank ") + std::to_string(rank);
-      Status status =
+      return giveUp(
           userError("the rendezvous '", name, "' did not complete in ", timeout,
                     " s: ", missing, " of ", place.ranks, " (", place.source,
-                    ") did not come; all ranks must run on this "
-                    "host");
-      for (Descriptor &caller : callers)
-        sendFile(caller, status.message(), -1);
-      return status;
+                    ") did not come; all ranks must run on this host"));
     }
+    for (int64_t rank = 1; rank < place.ranks; ++rank)
+      if (entries[1 + rank].revents)
+        return giveUp(left(rank));
     Descriptor caller(accept4(listener, nullptr, nullptr, SOCK_CLOEXEC));
     Hello hello;
     if (!caller.open() || !sameUser(caller) ||
@@ -165,26 +180,22 @@ Expected<Segment> host(const Place &place, int64_t regionBytes,
                -1);
       continue;
     }
-    std::string refusal;
+    Status refusal;
     if (hello.ranks != place.ranks)
-      refusal = detail::join("rank ", hello.rank, " was told of ", hello.ranks,
-                             " ranks, rank 0 of ", place.ranks);
-    else if (hello.rank <= 0 || hello.rank >= place.ranks || here[hello.rank])
-      refusal =
-          detail::join("rank ", hello.rank, " came to the rendezvous twice");
-    if (!refusal.empty()) {
-      sendFile(caller, refusal, -1);
-      for (Descriptor &other : callers)
-        sendFile(other, refusal, -1);
-      return userError(refusal);
+      refusal = userError("rank ", hello.rank, " was told of ", hello.ranks,
+                          " ranks, rank 0 of ", place.ranks);
+    else if (hello.rank < 0 || hello.rank >= place.ranks || here(hello.rank))
+      refusal = userError("rank ", hello.rank, " came to the rendezvous twice");
+    if (!refusal.ok()) {
+      sendFile(caller, refusal.message(), -1);
+      return giveUp(refusal);
     }
-    here[hello.rank] = true;
-    callers.push_back(std::move(caller));
+    callers[hello.rank] = std::move(caller);
     ++count;
   }
-  for (Descriptor &caller : callers)
-    if (!sendFile(caller, "come", segment->fd()))
-      return lostError("a rank was lost at the rendezvous '", name, "'");
+  for (int64_t rank = 1; rank < place.ranks; ++rank)
+    if (!sendFile(callers[rank], "come", segment->fd()))
+      return giveUp(left(rank));
   return segment;
 }
 

@@ -104,19 +104,30 @@ T *object(Opaque *opaque) {
   return living<T>().count(opaque) ? reinterpret_cast<T *>(opaque) : nullptr;
 }
 template <typename T, typename Opaque>
-void create(Opaque **to, T value) {
+cublasStatus_t create(Opaque **to, T value) {
+  Guard guard;
   auto *made = new T(value);
   living<T>().insert(made);
   *to = reinterpret_cast<Opaque *>(made);
+  return CUBLAS_STATUS_SUCCESS;
 }
 template <typename T, typename Opaque>
 cublasStatus_t destroy(Opaque *opaque) {
+  Guard guard;
   T *found = object<T>(opaque);
   if (!found)
     return CUBLAS_STATUS_INVALID_VALUE;
   living<T>().erase(opaque);
   delete found;
   return CUBLAS_STATUS_SUCCESS;
+}
+
+/// Gives the object to `set`, which assigns an attribute.
+template <typename T, typename Opaque, typename Set>
+cublasStatus_t change(Opaque *opaque, Set set) {
+  Guard guard;
+  T *found = object<T>(opaque);
+  return found ? set(*found) : CUBLAS_STATUS_INVALID_VALUE;
 }
 
 template <typename T>
@@ -244,7 +255,6 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t *lightHandle) {
 }
 
 cublasStatus_t cublasLtDestroy(cublasLtHandle_t lightHandle) {
-  Guard guard;
   return destroy<Handle>(lightHandle);
 }
 
@@ -270,13 +280,10 @@ const char *cublasLtGetStatusString(cublasStatus_t status) {
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *matmulDesc,
                                         cublasComputeType_t computeType,
                                         cudaDataType_t scaleType) {
-  Guard guard;
-  create(matmulDesc, Description{computeType, scaleType});
-  return CUBLAS_STATUS_SUCCESS;
+  return create(matmulDesc, Description{computeType, scaleType});
 }
 
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t matmulDesc) {
-  Guard guard;
   return destroy<Description>(matmulDesc);
 }
 
@@ -284,48 +291,43 @@ cublasStatus_t
 cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t matmulDesc,
                                cublasLtMatmulDescAttributes_t attr,
                                const void *buf, size_t sizeInBytes) {
-  Guard guard;
-  auto *d = object<Description>(matmulDesc);
-  if (!d)
-    return CUBLAS_STATUS_INVALID_VALUE;
-  switch (attr) {
-  case CUBLASLT_MATMUL_DESC_COMPUTE_TYPE:
-    return assign(d->compute, buf, sizeInBytes);
-  case CUBLASLT_MATMUL_DESC_SCALE_TYPE:
-    return assign(d->scale, buf, sizeInBytes);
-  case CUBLASLT_MATMUL_DESC_POINTER_MODE:
-    return assign(d->pointerMode, buf, sizeInBytes);
-  case CUBLASLT_MATMUL_DESC_TRANSA:
-    return assign(d->transA, buf, sizeInBytes);
-  case CUBLASLT_MATMUL_DESC_TRANSB:
-    return assign(d->transB, buf, sizeInBytes);
-  case CUBLASLT_MATMUL_DESC_TRANSC:
-    return assign(d->transC, buf, sizeInBytes);
-  case CUBLASLT_MATMUL_DESC_EPILOGUE:
-    return assign(d->epilogue, buf, sizeInBytes);
-  case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
-    return assign(d->bias, buf, sizeInBytes);
-  case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
-    return assign(d->biasType, buf, sizeInBytes);
-  case CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE:
-    return assign(d->biasBatchStride, buf, sizeInBytes);
-  case CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET:
-    return assign(d->multiprocessors, buf, sizeInBytes);
-  default:
-    return CUBLAS_STATUS_INVALID_VALUE;
-  }
+  return change<Description>(matmulDesc, [&](Description &d) {
+    switch (attr) {
+    case CUBLASLT_MATMUL_DESC_COMPUTE_TYPE:
+      return assign(d.compute, buf, sizeInBytes);
+    case CUBLASLT_MATMUL_DESC_SCALE_TYPE:
+      return assign(d.scale, buf, sizeInBytes);
+    case CUBLASLT_MATMUL_DESC_POINTER_MODE:
+      return assign(d.pointerMode, buf, sizeInBytes);
+    case CUBLASLT_MATMUL_DESC_TRANSA:
+      return assign(d.transA, buf, sizeInBytes);
+    case CUBLASLT_MATMUL_DESC_TRANSB:
+      return assign(d.transB, buf, sizeInBytes);
+    case CUBLASLT_MATMUL_DESC_TRANSC:
+      return assign(d.transC, buf, sizeInBytes);
+    case CUBLASLT_MATMUL_DESC_EPILOGUE:
+      return assign(d.epilogue, buf, sizeInBytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_POINTER:
+      return assign(d.bias, buf, sizeInBytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE:
+      return assign(d.biasType, buf, sizeInBytes);
+    case CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE:
+      return assign(d.biasBatchStride, buf, sizeInBytes);
+    case CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET:
+      return assign(d.multiprocessors, buf, sizeInBytes);
+    default:
+      return CUBLAS_STATUS_INVALID_VALUE;
+    }
+  });
 }
 
 cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t *matLayout,
                                           cudaDataType type, uint64_t rows,
                                           uint64_t cols, int64_t ld) {
-  Guard guard;
-  create(matLayout, Layout{type, rows, cols, ld});
-  return CUBLAS_STATUS_SUCCESS;
+  return create(matLayout, Layout{type, rows, cols, ld});
 }
 
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t matLayout) {
-  Guard guard;
   return destroy<Layout>(matLayout);
 }
 
@@ -333,46 +335,41 @@ cublasStatus_t
 cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t matLayout,
                                  cublasLtMatrixLayoutAttribute_t attr,
                                  const void *buf, size_t sizeInBytes) {
-  Guard guard;
-  auto *l = object<Layout>(matLayout);
-  if (!l)
-    return CUBLAS_STATUS_INVALID_VALUE;
-  switch (attr) {
-  case CUBLASLT_MATRIX_LAYOUT_TYPE:
-    return assign(l->type, buf, sizeInBytes);
-  case CUBLASLT_MATRIX_LAYOUT_ORDER: {
-    int32_t order;
-    TRY(assign(order, buf, sizeInBytes));
-    if (order != CUBLASLT_ORDER_COL && order != CUBLASLT_ORDER_ROW)
-      return CUBLAS_STATUS_NOT_SUPPORTED;
-    l->order = order;
-    return CUBLAS_STATUS_SUCCESS;
-  }
-  case CUBLASLT_MATRIX_LAYOUT_ROWS:
-    return assign(l->rows, buf, sizeInBytes);
-  case CUBLASLT_MATRIX_LAYOUT_COLS:
-    return assign(l->columns, buf, sizeInBytes);
-  case CUBLASLT_MATRIX_LAYOUT_LD:
-    return assign(l->ld, buf, sizeInBytes);
-  case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT:
-    return assign(l->batch, buf, sizeInBytes);
-  case CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET:
-    return assign(l->batchStride, buf, sizeInBytes);
-  default:
-    return CUBLAS_STATUS_INVALID_VALUE;
-  }
+  return change<Layout>(matLayout, [&](Layout &l) {
+    switch (attr) {
+    case CUBLASLT_MATRIX_LAYOUT_TYPE:
+      return assign(l.type, buf, sizeInBytes);
+    case CUBLASLT_MATRIX_LAYOUT_ORDER: {
+      int32_t order;
+      TRY(assign(order, buf, sizeInBytes));
+      if (order != CUBLASLT_ORDER_COL && order != CUBLASLT_ORDER_ROW)
+        return CUBLAS_STATUS_NOT_SUPPORTED;
+      l.order = order;
+      return CUBLAS_STATUS_SUCCESS;
+    }
+    case CUBLASLT_MATRIX_LAYOUT_ROWS:
+      return assign(l.rows, buf, sizeInBytes);
+    case CUBLASLT_MATRIX_LAYOUT_COLS:
+      return assign(l.columns, buf, sizeInBytes);
+    case CUBLASLT_MATRIX_LAYOUT_LD:
+      return assign(l.ld, buf, sizeInBytes);
+    case CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT:
+      return assign(l.batch, buf, sizeInBytes);
+    case CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET:
+      return assign(l.batchStride, buf, sizeInBytes);
+    default:
+      return CUBLAS_STATUS_INVALID_VALUE;
+    }
+  });
 }
 
 cublasStatus_t
 cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *pref) {
-  Guard guard;
-  create(pref, Preference{});
-  return CUBLAS_STATUS_SUCCESS;
+  return create(pref, Preference{});
 }
 
 cublasStatus_t
 cublasLtMatmulPreferenceDestroy(cublasLtMatmulPreference_t pref) {
-  Guard guard;
   return destroy<Preference>(pref);
 }
 
@@ -380,28 +377,26 @@ cublasStatus_t
 cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t pref,
                                      cublasLtMatmulPreferenceAttributes_t attr,
                                      const void *buf, size_t sizeInBytes) {
-  Guard guard;
-  auto *p = object<Preference>(pref);
-  if (!p)
-    return CUBLAS_STATUS_INVALID_VALUE;
-  switch (attr) {
-  case CUBLASLT_MATMUL_PREF_SEARCH_MODE:
-    return assign(p->search, buf, sizeInBytes);
-  case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
-    return assign(p->workspace, buf, sizeInBytes);
-  case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
-    return assign(p->reductions, buf, sizeInBytes);
-  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
-    return assign(p->alignment[0], buf, sizeInBytes);
-  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES:
-    return assign(p->alignment[1], buf, sizeInBytes);
-  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES:
-    return assign(p->alignment[2], buf, sizeInBytes);
-  case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES:
-    return assign(p->alignment[3], buf, sizeInBytes);
-  default:
-    return CUBLAS_STATUS_INVALID_VALUE;
-  }
+  return change<Preference>(pref, [&](Preference &p) {
+    switch (attr) {
+    case CUBLASLT_MATMUL_PREF_SEARCH_MODE:
+      return assign(p.search, buf, sizeInBytes);
+    case CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES:
+      return assign(p.workspace, buf, sizeInBytes);
+    case CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK:
+      return assign(p.reductions, buf, sizeInBytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES:
+      return assign(p.alignment[0], buf, sizeInBytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES:
+      return assign(p.alignment[1], buf, sizeInBytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES:
+      return assign(p.alignment[2], buf, sizeInBytes);
+    case CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES:
+      return assign(p.alignment[3], buf, sizeInBytes);
+    default:
+      return CUBLAS_STATUS_INVALID_VALUE;
+    }
+  });
 }
 
 //===----------------------------------------------------------------------===//
