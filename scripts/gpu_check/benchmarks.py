@@ -179,7 +179,7 @@ def prefill(pack, record, seconds):
     """A long prompt against its matrix products and attention, PyTorch, torch.compile. What
     is compared takes turns: ours, the others round by round, ours again."""
     start, model, torch = time.monotonic(), Model(pack), card()
-    first = model.measure("prefill", repeat=30, seconds=seconds / 3)
+    first = model.measure("prefill", repeat=30, seconds=seconds / 2)
     record(name="step", status="passed", seconds=step_seconds(first),
            device_seconds=device_seconds(first), load=first["load"],
            weights=model.weights.split("/")[-1])

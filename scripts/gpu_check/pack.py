@@ -282,7 +282,8 @@ class Packer:
         shutil.copy(pathlib.Path(__file__).parent.parent / "gpu-check", self.root)
         shutil.copytree(pathlib.Path(__file__).parent, self.root / "gpu_check",
                         ignore=shutil.ignore_patterns("__pycache__", "pack.py"))
-        commit = subprocess.run(["git", "-C", str(self.source), "rev-parse", "--short", "HEAD"],
+        commit = subprocess.run(["git", "-C", str(self.source), "describe", "--always",
+                                 "--dirty", "--exclude=*"],
                                 capture_output=True, text=True, check=False).stdout.strip()
         (self.root / "pack.json").write_text(json.dumps({
             "commit": commit, "target": self.options.target,

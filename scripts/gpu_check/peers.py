@@ -48,15 +48,20 @@ def in_turns(torch, works, rounds=5, at_once=3):
 
 
 def graphed(torch, work):
-    """The work as a CUDA graph, so that launches do not count."""
+    """The work as a CUDA graph, so that launches do not count; as it is if PyTorch cannot
+    capture it."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         work()
     torch.cuda.current_stream().wait_stream(side)
     graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        work()
+    try:
+        with torch.cuda.graph(graph):
+            work()
+    except RuntimeError:
+        torch.cuda.synchronize()
+        return work
     return graph.replay
 
 
