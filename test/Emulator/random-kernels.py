@@ -614,10 +614,49 @@ def makeAttention(seed):
     q = tensor([batch, queries, kv * group, head], element)
     k = tensor([batch, keys, kv, head], element)
     arguments, types, mask = f"%q: {q}, %k: {k}, %v: {k}", f"{q}, {k}, {k}", ""
+    lines, names = [], {"q": "%q", "k": "%k", "v": "%v"}
     if r.randrange(2):
-        m = tensor([batch, keys], r.choice(["i64", "i32", "i1", "i8"]))
-        arguments, types, mask = arguments + f", %m: {m}", types + f", {m}", " mask %m"
-    return (f"func.func @main({arguments}) -> {q} {{\n  %y = nn.attention %q, %k, %v{mask} "
+        bits = r.choice(["i64", "i32", "i1", "i8"])
+        m = tensor([batch, keys], bits)
+        types, mask = types + f", {m}", " mask %m"
+        if r.randrange(2):
+            arguments += f", %m: {m}"
+        else:  # any keys, perhaps none of a sequence
+            seen = r.choice([0, 10, 50, 90])
+            rows = [[int(r.randrange(100) < seen) for _ in range(keys)] for _ in range(batch)]
+            lines.append(f"%m = arith.constant dense<{rows}> : {m}")
+    if not r.randrange(3):  # what overflows, and what is no number
+        name = r.choice("qkv")
+        shape = [batch, queries, kv * group, head] if name == "q" else [batch, keys, kv, head]
+        kind = tensor(shape, element)
+        names[name] = "%changed"
+        strange = r.choice({"f32": ["0x7FC00000", "0x7F800000", "0xFF800000", "1.0e38"],
+                            "bf16": ["0x7FC0", "0x7F80", "0xFF80", "1.0e38"],
+                            "f16": ["0x7E00", "0x7C00", "0xFC00", "6.0e4"]}[element])
+        if name == "v" and (causal or mask):
+            # No query need see it, and zero times it is no number.
+            strange = "6.0e4"
+        at = [r.randrange(s) for s in shape[:3]]
+        lines += [f"%empty = tensor.empty() : {kind}",
+                  "%changed = linalg.generic {indexing_maps = [affine_map<(a, b, c, d) -> (a, b, c, d)>, "
+                  "affine_map<(a, b, c, d) -> (a, b, c, d)>], iterator_types = "
+                  '["parallel", "parallel", "parallel", "parallel"]} '
+                  f"ins(%{name} : {kind}) outs(%empty : {kind}) {{",
+                  f"^bb0(%in: {element}, %out: {element}):",
+                  f"  %strange = arith.constant {strange} : {element}",
+                  "  %true = arith.constant true"]
+        last = "%true"
+        for i, position in enumerate(at):
+            lines += [f"  %i{i} = linalg.index {i} : index",
+                      f"  %p{i} = arith.constant {position} : index",
+                      f"  %e{i} = arith.cmpi eq, %i{i}, %p{i} : index",
+                      f"  %b{i} = arith.andi {last}, %e{i} : i1"]
+            last = f"%b{i}"
+        lines += [f"  %chosen = arith.select {last}, %strange, %in : {element}",
+                  f"  linalg.yield %chosen : {element}", f"}} -> {kind}"]
+    body = "".join(f"  {line}\n" for line in lines)
+    return (f"func.func @main({arguments}) -> {q} {{\n{body}  %y = nn.attention "
+            f"{names['q']}, {names['k']}, {names['v']}{mask} "
             f"{{{', '.join(attributes)}}} : ({types}) -> {q}\n  return %y : {q}\n}}\n")
 
 
@@ -634,7 +673,7 @@ def runTool(command, text, seconds):
 def findSpills(folder):
     """Kernels that spill, as text."""
     problems = []
-    figures = json.loads((pathlib.Path(folder) / "kernels.json").read_text())
+    figures = json.loads((pathlib.Path(folder) / "kernels.json").read_text())["kernels"]
     for kernel, architectures in figures.items():
         for architecture, used in architectures.items():
             if used["spill_stores"] or used["spill_loads"]:

@@ -42,6 +42,8 @@ struct GenerateGpuAttentionPass
   }
 
   void runOnOperation() override {
+    if (failed(checkKernelsName(getOperation())))
+      return signalPassFailure();
     SmallVector<Known> known;
     WalkResult result = getOperation().walk([&](nn::AttentionOp op) {
       FailureOr<AttentionShape> shape = AttentionShape::get(op);

@@ -13,6 +13,7 @@
 #include "GpuModule.h"
 #include "RowGenerator.h"
 #include "tp/Conversion/Passes.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Schedule/Buffers.h"
 #include "tp/Schedule/Views.h"
 
@@ -54,16 +55,29 @@ static int64_t getAddressAlignment(Value tensor) {
   ViewedTensor view = getViewedTensor(tensor);
   int64_t alignment = std::gcd(bufferAlignment, view.byteOffset);
   if (auto result = dyn_cast<OpResult>(view.root))
-    alignment =
-        std::gcd(alignment, getPlaceAlignment(result.getOwner(),
-                                              result.getResultNumber()));
-  return alignment;
+    return std::gcd(alignment, getPlaceAlignment(result.getOwner(),
+                                                 result.getResultNumber()));
+  auto argument = cast<BlockArgument>(view.root);
+  auto repeat = dyn_cast<RepeatOp>(argument.getOwner()->getParentOp());
+  if (!repeat)
+    return alignment;
+  // A carried value begins as what the loop is given; of a stacked one this is
+  // a slice, one after the other.
+  unsigned number = argument.getArgNumber() - 1;
+  if (number < repeat.getInits().size())
+    return std::gcd(alignment, getAddressAlignment(repeat.getInits()[number]));
+  Value stacked = repeat.getStacked()[number - repeat.getInits().size()];
+  alignment = std::gcd(
+      alignment, getTensorBytes(cast<RankedTensorType>(argument.getType())));
+  return std::gcd(alignment, getAddressAlignment(stacked));
 }
 
 namespace {
 struct GenerateGpuKernelsPass
     : tp::impl::GenerateGpuKernelsBase<GenerateGpuKernelsPass> {
   void runOnOperation() override {
+    if (failed(checkKernelsName(getOperation())))
+      return signalPassFailure();
     llvm::MapVector<StringAttr, KernelAlignment> alignments;
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       auto kind = function->getAttrOfType<StringAttr>(kernelAttrName);

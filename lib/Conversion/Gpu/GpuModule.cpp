@@ -14,6 +14,14 @@
 using namespace mlir;
 using namespace tp;
 
+LogicalResult tp::checkKernelsName(ModuleOp module) {
+  Operation *found = module.lookupSymbol(kernelsModuleName);
+  if (!found || isa<gpu::GPUModuleOp>(found))
+    return success();
+  return found->emitOpError("expected another name than '")
+         << kernelsModuleName << "', which a device's kernels have";
+}
+
 gpu::GPUModuleOp tp::getOrCreateKernelsModule(ModuleOp module) {
   if (auto found = module.lookupSymbol<gpu::GPUModuleOp>(kernelsModuleName))
     return found;

@@ -32,6 +32,9 @@ inline constexpr llvm::StringLiteral gridAttrName = "tp.grid";
 inline constexpr llvm::StringLiteral blockAttrName = "tp.block";
 inline constexpr llvm::StringLiteral sharedBytesAttrName = "tp.shared_bytes";
 
+/// Fails if something else of the program has the name of the kernels' module.
+mlir::LogicalResult checkKernelsName(mlir::ModuleOp module);
+
 /// The module `gpu.module @kernels`, made at the end of `module` if it is not
 /// there.
 mlir::gpu::GPUModuleOp getOrCreateKernelsModule(mlir::ModuleOp module);

@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include <limits>
 
 using namespace mlir;
 using namespace tp;
@@ -65,6 +66,7 @@ private:
   llvm::SmallPtrSet<void *, 8> visible;
   unsigned numPartials = 0;
 
+  LogicalResult checkLimits();
   void emitPrologue(gpu::GPUFuncOp function);
   void emitBuffers(Value scratch);
   LogicalResult emitFlat();
@@ -665,14 +667,21 @@ void RowGenerator::emitBuffers(Value scratch) {
                                  builder.getI8Type(), scratch,
                                  ArrayRef<LLVM::GEPArg>{offset});
     }
+    // Device scratch may be larger than 32 bits can count.
+    Type type = buffer.isShared ? builder.getI32Type() : builder.getI64Type();
+    Value row = rowOfBlock;
+    if (!buffer.isShared)
+      row = arith::ExtUIOp::create(builder, loc, type, row);
     Value offset =
-        arith::MulIOp::create(builder, loc, rowOfBlock, i32(buffer.rowBytes));
-    offset = arith::AddIOp::create(builder, loc, offset, i32(buffer.offset));
-    auto type = cast<RankedTensorType>(tensor.getType());
-    memories[tensor] = {
-        LLVM::GEPOp::create(builder, loc, base.getType(), builder.getI8Type(),
-                            base, ArrayRef<LLVM::GEPArg>{offset}),
-        getStrides(type, plan.numRowDims), type.getElementType(), 16};
+        arith::MulIOp::create(builder, loc, row, number(type, buffer.rowBytes));
+    offset = arith::AddIOp::create(builder, loc, offset,
+                                   number(type, buffer.offset));
+    auto tensorType = cast<RankedTensorType>(tensor.getType());
+    memories[tensor] = {LLVM::GEPOp::create(builder, loc, base.getType(),
+                                            builder.getI8Type(), base,
+                                            ArrayRef<LLVM::GEPArg>{offset}),
+                        getStrides(tensorType, plan.numRowDims),
+                        tensorType.getElementType(), 16};
   }
 }
 
@@ -702,7 +711,31 @@ void RowGenerator::emitPrologue(gpu::GPUFuncOp function) {
       gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x));
 }
 
+/// Rows and vectors of a row are counted in 32 bits, with room for a step past
+/// the end; blocks are what a grid has.
+LogicalResult RowGenerator::checkLimits() {
+  constexpr int64_t blocks = std::numeric_limits<int32_t>::max();
+  constexpr int64_t counted = int64_t(1) << 30;
+  if (schedule.gridBlocks > blocks)
+    return kernel.emitOpError("expected at most ")
+           << blocks << " blocks of threads for a device, got "
+           << schedule.gridBlocks;
+  if (schedule.flat)
+    return success();
+  if (plan.getRowCount() > counted)
+    return kernel.emitOpError("expected at most ")
+           << counted << " rows for a device, got " << plan.getRowCount();
+  for (const LoopShape &loop : schedule.loops)
+    if (loop.vectors > counted)
+      return kernel.emitOpError("expected at most ")
+             << counted << " vectors in a row for a device, got "
+             << loop.vectors << " of " << loop.width << " elements";
+  return success();
+}
+
 FailureOr<gpu::GPUFuncOp> RowGenerator::run() {
+  if (failed(checkLimits()))
+    return failure();
   MLIRContext *context = builder.getContext();
   Type pointer = LLVM::LLVMPointerType::get(context);
   SmallVector<Type> types;

@@ -191,15 +191,17 @@ public:
     if (auto repeat = dyn_cast<RepeatOp>(op))
       if (iterations.size() > depthOf(op))
         return enterIteration(repeat, iterations.back());
-    bool isFirst = true, isLast = true;
+    // The second iteration's slices lie where the size of one puts them.
+    bool isFirst = true, isSecond = true, isLast = true;
     size_t level = iterations.size();
     for (auto repeat = op->getParentOfType<RepeatOp>(); repeat;
          repeat = repeat->getParentOfType<RepeatOp>()) {
       int64_t at = iterations[--level] - repeat.getFirstIndex();
       isFirst &= at == 0;
+      isSecond &= at == 1;
       isLast &= at == int64_t(repeat.getCount()) - 1;
     }
-    if (!isFirst && !isLast)
+    if (!isFirst && !isSecond && !isLast)
       return success();
     if (auto call = dyn_cast<func::CallOp>(op)) {
       auto kernel = module.lookupSymbol<func::FuncOp>(call.getCallee());
