@@ -41,7 +41,7 @@ WAVES = [
     [("launch overhead", benchmarks.launch, 40)],
     [("loading and memory", benchmarks.loading, 50)],
     [("one rank's share", benchmarks.shares, 50)],
-    [("two-matrix MLP", benchmarks.mlp, 25)],
+    [("two-matrix MLP", benchmarks.mlp, 40)],
     [("failures again", sanitize.again, 60)],
 ]
 STEPS = {name: work for wave in WAVES for name, work, _ in wave}
