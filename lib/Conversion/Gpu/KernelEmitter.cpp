@@ -27,53 +27,15 @@ KernelEmitter::KernelEmitter(OpBuilder &builder, Location loc)
 // Arithmetic
 //===----------------------------------------------------------------------===//
 
-Value KernelEmitter::like(Value a, int64_t value) {
+Value KernelEmitter::constant(Type type, int64_t value) {
   return arith::ConstantOp::create(builder, loc,
-                                   builder.getIntegerAttr(a.getType(), value));
-}
-Value KernelEmitter::int32(int64_t value) {
-  return arith::ConstantOp::create(builder, loc,
-                                   builder.getI32IntegerAttr(value));
-}
-Value KernelEmitter::int64(int64_t value) {
-  return arith::ConstantOp::create(builder, loc,
-                                   builder.getI64IntegerAttr(value));
+                                   builder.getIntegerAttr(type, value));
 }
 Value KernelEmitter::float32(double value) {
   return arith::ConstantOp::create(builder, loc,
                                    builder.getF32FloatAttr(value));
 }
 
-Value KernelEmitter::add(Value a, Value b) {
-  return builder.createOrFold<arith::AddIOp>(loc, a, b);
-}
-Value KernelEmitter::sub(Value a, Value b) {
-  return builder.createOrFold<arith::SubIOp>(loc, a, b);
-}
-Value KernelEmitter::mul(Value a, Value b) {
-  return builder.createOrFold<arith::MulIOp>(loc, a, b);
-}
-Value KernelEmitter::div(Value a, Value b) {
-  return builder.createOrFold<arith::DivUIOp>(loc, a, b);
-}
-Value KernelEmitter::rem(Value a, Value b) {
-  return builder.createOrFold<arith::RemUIOp>(loc, a, b);
-}
-Value KernelEmitter::least(Value a, Value b) {
-  return builder.createOrFold<arith::MinSIOp>(loc, a, b);
-}
-Value KernelEmitter::greatest(Value a, Value b) {
-  return builder.createOrFold<arith::MaxSIOp>(loc, a, b);
-}
-Value KernelEmitter::bitAnd(Value a, Value b) {
-  return builder.createOrFold<arith::AndIOp>(loc, a, b);
-}
-Value KernelEmitter::bitOr(Value a, Value b) {
-  return builder.createOrFold<arith::OrIOp>(loc, a, b);
-}
-Value KernelEmitter::shiftRight(Value a, Value b) {
-  return builder.createOrFold<arith::ShRUIOp>(loc, a, b);
-}
 Value KernelEmitter::compare(arith::CmpIPredicate predicate, Value a, Value b) {
   return builder.createOrFold<arith::CmpIOp>(loc, predicate, a, b);
 }
@@ -90,12 +52,6 @@ Value KernelEmitter::toInt64(Value a) {
   return builder.createOrFold<arith::ExtSIOp>(loc, i64, a);
 }
 
-Value KernelEmitter::addf(Value a, Value b) {
-  return arith::AddFOp::create(builder, loc, a, b);
-}
-Value KernelEmitter::mulf(Value a, Value b) {
-  return arith::MulFOp::create(builder, loc, a, b);
-}
 Value KernelEmitter::fma(Value a, Value b, Value c) {
   return LLVM::FMAOp::create(builder, loc, a, b, c);
 }

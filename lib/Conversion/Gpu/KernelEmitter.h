@@ -30,22 +30,24 @@ public:
   mlir::Type i1, i8, i16, i32, i64, f32;
   mlir::Type globalPointer, sharedPointer;
 
-  Value int32(int64_t value);
-  Value int64(int64_t value);
+  Value int32(int64_t value) { return constant(i32, value); }
+  Value int64(int64_t value) { return constant(i64, value); }
   Value float32(double value);
 
   /// Arithmetic on integers of one type; the second operand may be a number.
   /// Division is unsigned, least and greatest are signed.
-  Value add(Value a, Value b);
-  Value sub(Value a, Value b);
-  Value mul(Value a, Value b);
-  Value div(Value a, Value b);
-  Value rem(Value a, Value b);
-  Value least(Value a, Value b);
-  Value greatest(Value a, Value b);
-  Value bitAnd(Value a, Value b);
-  Value bitOr(Value a, Value b);
-  Value shiftRight(Value a, Value b);
+  Value add(Value a, Value b) { return fold<mlir::arith::AddIOp>(a, b); }
+  Value sub(Value a, Value b) { return fold<mlir::arith::SubIOp>(a, b); }
+  Value mul(Value a, Value b) { return fold<mlir::arith::MulIOp>(a, b); }
+  Value div(Value a, Value b) { return fold<mlir::arith::DivUIOp>(a, b); }
+  Value rem(Value a, Value b) { return fold<mlir::arith::RemUIOp>(a, b); }
+  Value least(Value a, Value b) { return fold<mlir::arith::MinSIOp>(a, b); }
+  Value greatest(Value a, Value b) { return fold<mlir::arith::MaxSIOp>(a, b); }
+  Value bitAnd(Value a, Value b) { return fold<mlir::arith::AndIOp>(a, b); }
+  Value bitOr(Value a, Value b) { return fold<mlir::arith::OrIOp>(a, b); }
+  Value shiftRight(Value a, Value b) {
+    return fold<mlir::arith::ShRUIOp>(a, b);
+  }
   Value add(Value a, int64_t b) { return add(a, like(a, b)); }
   Value sub(Value a, int64_t b) { return sub(a, like(a, b)); }
   Value mul(Value a, int64_t b) { return mul(a, like(a, b)); }
@@ -66,8 +68,8 @@ public:
 
   /// Arithmetic on f32. exp2 and log2 are the device's approximations, with a
   /// relative error below 2^-22; exp2 of -inf is zero.
-  Value addf(Value a, Value b);
-  Value mulf(Value a, Value b);
+  Value addf(Value a, Value b) { return fold<mlir::arith::AddFOp>(a, b); }
+  Value mulf(Value a, Value b) { return fold<mlir::arith::MulFOp>(a, b); }
   Value fma(Value a, Value b, Value c);
   Value negate(Value a);
   Value greatestf(Value a, Value b);
@@ -120,7 +122,14 @@ public:
   void when(Value condition, llvm::function_ref<void()> body);
 
 private:
-  Value like(Value a, int64_t value);
+  Value constant(mlir::Type type, int64_t value);
+  /// A constant of the type of `a`.
+  Value like(Value a, int64_t value) { return constant(a.getType(), value); }
+  /// An operation, or the constant that it comes to.
+  template <typename Op>
+  Value fold(Value a, Value b) {
+    return builder.createOrFold<Op>(loc, a, b);
+  }
 };
 
 } // namespace tp
