@@ -35,19 +35,42 @@ using namespace tp;
 /// Every buffer begins at a multiple of this.
 static constexpr int64_t bufferAlignment = 64;
 
+/// The alignment of a place. Only in an arena is its offset one in bytes.
+static int64_t getBufferAlignment(BufferAttr buffer) {
+  StringRef space = buffer.getSpace().getValue();
+  if (space == "arena" || space == "comm")
+    return std::gcd(bufferAlignment, buffer.getOffset());
+  return bufferAlignment;
+}
+
+/// Of all places of the results of `op`, and of the values that it carries.
+static int64_t getPlacesAlignment(Operation *op) {
+  int64_t alignment = bufferAlignment;
+  if (auto buffers = op->getAttrOfType<ArrayAttr>(buffersAttrName))
+    for (auto buffer : buffers.getAsRange<BufferAttr>())
+      alignment = std::gcd(alignment, getBufferAlignment(buffer));
+  return alignment;
+}
+
 /// The alignment of result `index` of `op` in the place it has.
 static int64_t getPlaceAlignment(Operation *op, unsigned index) {
+  if (isa<RepeatOp>(op))
+    return getPlacesAlignment(op);
   auto buffers = op->getAttrOfType<ArrayAttr>(buffersAttrName);
   if (!buffers || index >= buffers.size())
     return bufferAlignment;
   auto buffer = dyn_cast<BufferAttr>(buffers[index]);
   if (!buffer)
     return bufferAlignment;
-  int64_t alignment = std::gcd(bufferAlignment, buffer.getOffset());
+  int64_t alignment = getBufferAlignment(buffer);
+  StringRef space = buffer.getSpace().getValue();
   // One slice after the other.
-  if (buffer.getSpace() == "stacked")
+  if (space == "stacked")
     alignment = std::gcd(alignment, getTensorBytes(cast<RankedTensorType>(
                                         op->getResult(index).getType())));
+  if (space == "stacked" || space == "next")
+    alignment = std::gcd(alignment,
+                         getPlacesAlignment(op->getParentOfType<RepeatOp>()));
   return alignment;
 }
 
@@ -63,6 +86,7 @@ static int64_t getAddressAlignment(Value tensor) {
     return alignment;
   // A carried value begins as what the loop is given; of a stacked one this is
   // a slice, one after the other.
+  alignment = std::gcd(alignment, getPlacesAlignment(repeat));
   unsigned number = argument.getArgNumber() - 1;
   if (number < repeat.getInits().size())
     return std::gcd(alignment, getAddressAlignment(repeat.getInits()[number]));

@@ -254,3 +254,24 @@ func.func private @copy(%x: tensor<64xbf16>) -> tensor<64xbf16> attributes {tp.k
   } -> tensor<64xbf16>
   return %s : tensor<64xbf16>
 }
+
+// -----
+
+// Output 1 begins where a buffer does; in an arena, byte 34 is one of any number.
+// CHECK-LABEL: gpu.func @outputs(
+// CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<8xi16>, !llvm.ptr
+// CHECK: llvm.store {{.*}} {alignment = 2 : i64} : vector<8xi16>, !llvm.ptr
+#id = affine_map<(h) -> (h)>
+func.func @main(%x: tensor<64xbf16>) -> (tensor<64xbf16>, tensor<64xbf16>) {
+  %0:2 = call @outputs(%x) {tp.buffers = [#tp.buffer<"output", 1>, #tp.buffer<"arena", 34>]} : (tensor<64xbf16>) -> (tensor<64xbf16>, tensor<64xbf16>)
+  return %0#1, %0#0 : tensor<64xbf16>, tensor<64xbf16>
+}
+func.func private @outputs(%x: tensor<64xbf16>) -> (tensor<64xbf16>, tensor<64xbf16>) attributes {tp.kernel = "rows", tp.row_dims = 0 : i64} {
+  %e = tensor.empty() : tensor<64xbf16>
+  %s:2 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel"]} ins(%x : tensor<64xbf16>) outs(%e, %e : tensor<64xbf16>, tensor<64xbf16>) {
+  ^bb0(%a: bf16, %o0: bf16, %o1: bf16):
+    %n = arith.negf %a : bf16
+    linalg.yield %a, %n : bf16, bf16
+  } -> (tensor<64xbf16>, tensor<64xbf16>)
+  return %s#0, %s#1 : tensor<64xbf16>, tensor<64xbf16>
+}
