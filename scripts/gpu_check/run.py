@@ -67,6 +67,14 @@ def run_step(root, scratch, name, path, seconds):
         record(name=name, status="failed", why=traceback.format_exc()[-1500:])
 
 
+def say(text):
+    """To standard output, which may have gone away; the report has it all."""
+    try:
+        print(text, flush=True)
+    except OSError:
+        pass
+
+
 def judge(results, ended):
     states = {result["status"] for result in results}
     if "failed" in states:
@@ -189,13 +197,13 @@ class Runner:
         results, counts = step["results"], {}
         for one in results:
             counts[one["status"]] = counts.get(one["status"], 0) + 1
-        print(f"{name}: {step['status']}, {step['seconds']} s, "
+        say(f"{name}: {step['status']}, {step['seconds']} s, "
               + ", ".join(f"{n} {state}" for state, n in counts.items())
-              + (f" ({step['why']})" if "why" in step else ""), flush=True)
+              + (f" ({step['why']})" if "why" in step else ""))
         many = len(results) > 20
         for one in results:
             if not many or one["status"] not in ("passed", "not run"):
-                print(describe(one), flush=True)
+                say(describe(one))
 
     def wave(self, wave, later):
         wave = [one for one in wave if not self.only or one[0] in self.only]
@@ -209,10 +217,9 @@ class Runner:
             for name, _, _ in wave:
                 self.report["steps"][name] = {"status": "not run", "why": "no time left",
                                               "results": []}
-                print(f"{name}: not run, no time left", flush=True)
+                say(f"{name}: not run, no time left")
             return
-        print(f"[{time.monotonic() - self.start:.0f} s] " + ", ".join(name for name, _, _ in wave),
-              flush=True)
+        say(f"[{time.monotonic() - self.start:.0f} s] " + ", ".join(name for name, _, _ in wave))
         threads = [threading.Thread(target=self.step, args=(name, min(most, limit)))
                    for name, _, most in wave]
         for thread in threads:
@@ -232,7 +239,7 @@ class Runner:
         if fault:
             self.report.update(status="failed", why=fault)
             self.write()
-            print(f"gpu-check: {fault}", flush=True)
+            say(f"gpu-check: {fault}")
             return 3
         self.report["libraries"] = {name: value for name, value in os.environ.items()
                                     if name.startswith("TPRT_") or name == "LD_LIBRARY_PATH"}
@@ -245,7 +252,7 @@ class Runner:
                 if (any(name == GATE for name, _, _ in wave) and gate and not self.keep_going
                         and gate["status"] == "failed"
                         and not any(r["status"] == "passed" for r in gate["results"])):
-                    print("nothing runs: the rest is left out (--keep-going: not)", flush=True)
+                    say("nothing runs: the rest is left out (--keep-going: not)")
                     self.wave(WAVES[-1], 0)
                     self.report["stopped"] = "no program of the first launches runs"
                     break
@@ -259,10 +266,10 @@ class Runner:
                                  else "passed")
         self.write()
         if self.pack.backend == "nccl":
-            print("figures (item, verdict, what, bound):")
+            say("figures (item, verdict, what, bound):")
             for line in figures.lines(self.report["figures"]):
-                print(line)
-        print(f"{self.report['status']} in {self.report['seconds']} s; all numbers are in "
+                say(line)
+        say(f"{self.report['status']} in {self.report['seconds']} s; all numbers are in "
               f"{self.output}")
         return 0 if self.report["status"] == "passed" else 3
 
