@@ -1,7 +1,7 @@
 // Attention in each element type: causal, windowed, masked and neither, grouped
 // and single KV heads, head sizes with and without padding, lengths that fill
 // tiles and that do not. Each is also called with wider rows, with the
-// log-sum-exp asked for, and with fewer keys than the buffers have room for.
+// log-sum-exp asked for, and with fewer keys than the buffers have room for, or none.
 // RUN: sed 's/TYPE/bf16/g; s/HEAD/64/g; s/QUERIES/64/g; s/KEYS/128/g' %s | tp-check-kernels - | FileCheck %s
 // RUN: sed 's/TYPE/bf16/g; s/HEAD/24/g; s/QUERIES/37/g; s/KEYS/101/g' %s | tp-check-kernels - | FileCheck %s
 // RUN: sed 's/TYPE/bf16/g; s/HEAD/7/g; s/QUERIES/70/g; s/KEYS/70/g' %s | tp-check-kernels - | FileCheck %s

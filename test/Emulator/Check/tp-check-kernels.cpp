@@ -261,6 +261,7 @@ Outcome Checker::checkCall(const TpEmulator *emulator, const KernelCall &call,
       {"wider rows, with lse", capacity, 8, true}};
   if (capacity > 1)
     variants.push_back({"fewer keys", capacity - (capacity + 2) / 3, 0, true});
+  variants.push_back({"no key", 0, 0, true});
   const KernelLaunch *combine = nullptr;
   if (!call.combine.empty()) {
     combine = &program.launches[call.combine];
