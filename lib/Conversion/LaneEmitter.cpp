@@ -88,7 +88,7 @@ Type LaneEmitter::getVectorType(Type element) {
 LaneValue LaneEmitter::makeConsecutive(Value base) {
   if (width == 1)
     return {base, false, base};
-  return {nullptr, true, base, width};
+  return {nullptr, true, base, phase ? 1 : width};
 }
 
 Value LaneEmitter::toVector(const LaneValue &lane) {
@@ -238,6 +238,8 @@ unsigned LaneEmitter::getAlignment(const TensorMemory &memory, AffineExpr expr,
       multiple = width;
     dims.push_back(getAffineDimExpr(i, context) * multiple);
   }
+  if (phase && multiples.empty() && laneDim >= 0)
+    dims[laneDim] = dims[laneDim] - phase.replaceDims(dims);
   AffineExpr scaled =
       simplifyAffineExpr(expr.replaceDims(dims), numDims, /*numSymbols=*/0);
   uint64_t known = std::gcd(uint64_t(scaled.getLargestKnownDivisor()) * bytes,

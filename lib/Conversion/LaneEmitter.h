@@ -53,6 +53,9 @@ public:
   mlir::Location loc;
   /// Number of lanes; 1 makes scalar code.
   int64_t width = 1;
+  /// If set, vectors do not begin at multiples of their width along the lanes'
+  /// dimension d, but where d plus this expression of the others is one.
+  mlir::AffineExpr phase;
   /// The target rounds f32 to bf16 in one instruction.
   bool roundsToBf16 = false;
 

@@ -35,6 +35,123 @@ Combiner tp::findCombiner(linalg::GenericOp op, unsigned position) {
   return {combiner, other};
 }
 
+/// True if `value`, in the body of a reduction, depends on an accumulator.
+static bool dependsOnAccumulator(Value value, linalg::GenericOp op) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return argument.getOwner() == op.getBody() &&
+           argument.getArgNumber() >= op.getNumDpsInputs();
+  Operation *producer = value.getDefiningOp();
+  if (producer->getBlock() != op.getBody())
+    return false;
+  return llvm::any_of(producer->getOperands(), [&](Value operand) {
+    return dependsOnAccumulator(operand, op);
+  });
+}
+
+/// The condition of a selection by floats that is false for NaN, or by
+/// integers: whether equal keys replace, and whether greater ones do.
+static bool readPredicate(Operation *condition, bool &replacesEqual,
+                          bool &wantsGreater, bool &isSigned) {
+  isSigned = true;
+  auto set = [&](bool equal, bool greater) {
+    replacesEqual = equal;
+    wantsGreater = greater;
+    return true;
+  };
+  if (auto compare = dyn_cast<arith::CmpFOp>(condition))
+    switch (compare.getPredicate()) {
+    case arith::CmpFPredicate::OGT:
+      return set(false, true);
+    case arith::CmpFPredicate::OGE:
+      return set(true, true);
+    case arith::CmpFPredicate::OLT:
+      return set(false, false);
+    case arith::CmpFPredicate::OLE:
+      return set(true, false);
+    default:
+      return false;
+    }
+  auto compare = dyn_cast<arith::CmpIOp>(condition);
+  if (!compare)
+    return false;
+  switch (compare.getPredicate()) {
+  case arith::CmpIPredicate::ugt:
+    isSigned = false;
+    [[fallthrough]];
+  case arith::CmpIPredicate::sgt:
+    return set(false, true);
+  case arith::CmpIPredicate::uge:
+    isSigned = false;
+    [[fallthrough]];
+  case arith::CmpIPredicate::sge:
+    return set(true, true);
+  case arith::CmpIPredicate::ult:
+    isSigned = false;
+    [[fallthrough]];
+  case arith::CmpIPredicate::slt:
+    return set(false, false);
+  case arith::CmpIPredicate::ule:
+    isSigned = false;
+    [[fallthrough]];
+  case arith::CmpIPredicate::sle:
+    return set(true, false);
+  default:
+    return false;
+  }
+}
+
+std::optional<Selection> tp::findSelection(linalg::GenericOp op) {
+  Operation *terminator = op.getBody()->getTerminator();
+  Operation *condition = nullptr;
+  std::optional<unsigned> key;
+  for (auto [i, yielded] : llvm::enumerate(terminator->getOperands())) {
+    Value accumulator = op.getBody()->getArgument(op.getNumDpsInputs() + i);
+    auto select = yielded.getDefiningOp<arith::SelectOp>();
+    if (!select || !accumulator.getType().isIntOrFloat() ||
+        accumulator.getType().getIntOrFloatBitWidth() > 64 ||
+        select.getFalseValue() != accumulator ||
+        dependsOnAccumulator(select.getTrueValue(), op))
+      return std::nullopt;
+    Operation *own = select.getCondition().getDefiningOp();
+    if (!own || (condition && condition != own))
+      return std::nullopt;
+    condition = own;
+    bool isKey = own->getNumOperands() == 2 &&
+                 llvm::is_contained(own->getOperands(), accumulator);
+    for (Operation *user : accumulator.getUsers())
+      if (user != select && !(isKey && user == own))
+        return std::nullopt;
+    if (!isKey)
+      continue;
+    Value other = own->getOperand(own->getOperand(0) == accumulator);
+    if (key || other != select.getTrueValue())
+      return std::nullopt;
+    key = i;
+  }
+  Selection selection{condition, key.value_or(0), false, nullptr};
+  bool wantsGreater, isSigned;
+  if (!key ||
+      !readPredicate(condition, selection.keepsLast, wantsGreater, isSigned))
+    return std::nullopt;
+  Value accumulator = op.getBody()->getArgument(op.getNumDpsInputs() + *key);
+  // Compared the other way round.
+  if (condition->getOperand(0) == accumulator)
+    wantsGreater = !wantsGreater;
+  Type type = accumulator.getType();
+  if (auto floats = dyn_cast<FloatType>(type)) {
+    selection.worst = FloatAttr::get(
+        type, APFloat::getInf(floats.getFloatSemantics(), wantsGreater));
+    return selection;
+  }
+  unsigned bits = type.getIntOrFloatBitWidth();
+  APInt worst = isSigned ? (wantsGreater ? APInt::getSignedMinValue(bits)
+                                         : APInt::getSignedMaxValue(bits))
+                         : (wantsGreater ? APInt::getMinValue(bits)
+                                         : APInt::getMaxValue(bits));
+  selection.worst = IntegerAttr::get(type, worst);
+  return selection;
+}
+
 /// Converts between a narrow float and f32.
 Value RowEmitter::toType(Value value, Type type) {
   if (getElementTypeOrSelf(value.getType()) == type)
@@ -243,11 +360,21 @@ LogicalResult RowEmitter::emitStep(const KernelLoop &loop,
       if (accumulator.op == op)
         own.push_back(&accumulator);
     bool combines = own.front()->combiner.op != nullptr;
+    const Selection *selection = own.front()->selection;
+    // Selected elements have a vector of lanes, where there are any.
+    auto getSelected = [&](Accumulator *accumulator) -> Value & {
+      return accumulatorIndex + 1 < accumulator->values.size()
+                 ? accumulator->values[accumulatorIndex]
+                 : accumulator->values.back();
+    };
     if (!combines)
       for (Accumulator *accumulator : own)
-        lanes[op->op.getBody()->getArgument(op->op.getNumDpsInputs() +
-                                            accumulator->position)] = {
-            accumulator->values.back(), false, nullptr};
+        if (accumulator->position < op->op.getNumDpsInits()) {
+          Value value = getSelected(accumulator);
+          lanes[op->op.getBody()->getArgument(op->op.getNumDpsInputs() +
+                                              accumulator->position)] = {
+              value, isa<VectorType>(value.getType()), nullptr};
+        }
     // With a combiner the accumulator is no operand of what is emitted: the
     // combining operations are left out and done on the accumulators.
     Operation *skip = combines ? own.front()->combiner.op : nullptr;
@@ -264,6 +391,29 @@ LogicalResult RowEmitter::emitStep(const KernelLoop &loop,
     if (failed(emitOp(*op, position, tensors, lanes, laneDim, skip)))
       return failure();
     for (Accumulator *accumulator : own) {
+      if (selection) {
+        Value &value = getSelected(accumulator);
+        if (accumulator->position < op->op.getNumDpsInits()) {
+          value = emitter.toVector(
+              findLane(lanes, terminator->getOperand(accumulator->position)));
+          continue;
+        }
+        Value isTaken = emitter.toVector(
+            findLane(lanes, selection->condition->getResult(0)));
+        Value own = emitter.getVectorOf(place);
+        if (auto type = dyn_cast<VectorType>(own.getType())) {
+          SmallVector<int32_t> steps = llvm::to_vector(
+              llvm::map_range(llvm::seq<int32_t>(type.getDimSize(0)),
+                              [](int32_t i) { return i; }));
+          own = arith::AddIOp::create(
+              builder, loc, own,
+              arith::ConstantOp::create(
+                  builder, loc,
+                  DenseElementsAttr::get(type, ArrayRef<int32_t>(steps))));
+        }
+        value = arith::SelectOp::create(builder, loc, isTaken, own, value);
+        continue;
+      }
       if (!combines) {
         accumulator->values.back() =
             findLane(lanes, terminator->getOperand(accumulator->position))

@@ -27,6 +27,21 @@ struct Combiner {
 /// The combiner of result `position` of the reduction `op`.
 Combiner findCombiner(mlir::linalg::GenericOp op, unsigned position);
 
+/// A reduction whose results are all taken over from the new element if its key
+/// compares well with the key so far, such as argmax. Order matters only among
+/// equal keys: of these the first is kept, or the last.
+struct Selection {
+  /// Compares the new key with result `key`'s accumulator.
+  mlir::Operation *condition;
+  unsigned key;
+  bool keepsLast;
+  /// The key that every other one replaces.
+  mlir::TypedAttr worst;
+};
+
+/// None if the body of `op` is not of that form.
+std::optional<Selection> findSelection(mlir::linalg::GenericOp op);
+
 /// A running reduction.
 struct Accumulator {
   KernelOp *op;
@@ -35,8 +50,11 @@ struct Accumulator {
   /// f32 for narrow floats.
   mlir::Type type;
   /// Vector accumulators (of the loop's width), then one scalar for what is
-  /// left; only the scalar where there is no combiner.
+  /// left; only the scalar where there is neither combiner nor selection.
   llvm::SmallVector<mlir::Value> values;
+  /// Of a selection done by several threads. Its last accumulator, beyond the
+  /// results, is where the element stood (i32).
+  const Selection *selection = nullptr;
 };
 
 /// The values of all accumulators in a row, and back.
@@ -78,6 +96,8 @@ protected:
   llvm::SmallVector<TensorMemory> resultMemories;
   /// Scalars: constants and index arguments; per row also row scalars.
   llvm::DenseMap<mlir::Value, LaneValue> scalars;
+  /// For selections: where lane 0 stands among the elements of the row (i32).
+  mlir::Value place;
   /// Position of the current row in the row dimensions.
   llvm::SmallVector<mlir::Value> rowIndices;
 

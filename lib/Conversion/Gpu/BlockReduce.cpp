@@ -64,18 +64,23 @@ static Value exchange(OpBuilder &builder, Location loc, Value value,
   return result;
 }
 
-Value tp::reduceInWarp(OpBuilder &builder, Location loc, Value value,
-                       int64_t size, Combine combine) {
-  for (int64_t mask = size / 2; mask > 0; mask /= 2)
-    value = combine(value, exchange(builder, loc, value, mask));
-  return value;
+SmallVector<Value> tp::reduceInWarp(OpBuilder &builder, Location loc,
+                                    ArrayRef<Value> values, int64_t size,
+                                    Combine combine) {
+  SmallVector<Value> result(values);
+  for (int64_t mask = size / 2; mask > 0; mask /= 2) {
+    SmallVector<Value> others;
+    for (Value value : result)
+      others.push_back(exchange(builder, loc, value, mask));
+    result = combine(result, others);
+  }
+  return result;
 }
 
-SmallVector<Value>
-tp::reduceWarps(OpBuilder &builder, Location loc,
-                ArrayRef<WarpPartial> partials, int64_t warps, Value thread,
-                Value shared,
-                function_ref<Value(unsigned, Value, Value)> combine) {
+SmallVector<Value> tp::reduceWarps(OpBuilder &builder, Location loc,
+                                   ArrayRef<WarpPartial> partials,
+                                   int64_t warps, Value thread, Value shared,
+                                   Combine combine) {
   auto constant = [&](int64_t value) {
     return constantI32(builder, loc, value);
   };
@@ -122,10 +127,7 @@ tp::reduceWarps(OpBuilder &builder, Location loc,
       value = arith::TruncIOp::create(builder, loc, type, value);
     value =
         arith::SelectOp::create(builder, loc, isThere, value, partial.identity);
-    results.push_back(
-        reduceInWarp(builder, loc, value, copies, [&, i = i](Value a, Value b) {
-          return combine(i, a, b);
-        }));
+    results.push_back(value);
   }
-  return results;
+  return reduceInWarp(builder, loc, results, copies, combine);
 }

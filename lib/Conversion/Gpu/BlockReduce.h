@@ -15,13 +15,16 @@
 
 namespace tp {
 
-/// Combines two values.
-using Combine = llvm::function_ref<mlir::Value(mlir::Value, mlir::Value)>;
+/// Combines two lists of values, number by number or as a whole.
+using Combine = llvm::function_ref<llvm::SmallVector<mlir::Value>(
+    llvm::ArrayRef<mlir::Value>, llvm::ArrayRef<mlir::Value>)>;
 
-/// `value` combined over each group of `size` (a power of two up to 32)
+/// `values` combined over each group of `size` (a power of two up to 32)
 /// neighbouring threads of the warp, on each of them.
-mlir::Value reduceInWarp(mlir::OpBuilder &builder, mlir::Location loc,
-                         mlir::Value value, int64_t size, Combine combine);
+llvm::SmallVector<mlir::Value> reduceInWarp(mlir::OpBuilder &builder,
+                                            mlir::Location loc,
+                                            llvm::ArrayRef<mlir::Value> values,
+                                            int64_t size, Combine combine);
 
 /// A value that warps hand to each other.
 struct WarpPartial {
@@ -29,15 +32,14 @@ struct WarpPartial {
   mlir::Value identity; ///< what combining leaves unchanged
 };
 
-/// Combines each of `partials` over the `warps` warps of a block by way of
-/// shared memory at `shared` (an address in space 3; eight bytes for each warp
-/// of each partial), with one barrier. `combine[i]` belongs to `partials[i]`.
-llvm::SmallVector<mlir::Value>
-reduceWarps(mlir::OpBuilder &builder, mlir::Location loc,
-            llvm::ArrayRef<WarpPartial> partials, int64_t warps,
-            mlir::Value thread, mlir::Value shared,
-            llvm::function_ref<mlir::Value(unsigned, mlir::Value, mlir::Value)>
-                combine);
+/// Combines `partials` over the `warps` warps of a block by way of shared
+/// memory at `shared` (an address in space 3; eight bytes for each warp of each
+/// partial), with one barrier.
+llvm::SmallVector<mlir::Value> reduceWarps(mlir::OpBuilder &builder,
+                                           mlir::Location loc,
+                                           llvm::ArrayRef<WarpPartial> partials,
+                                           int64_t warps, mlir::Value thread,
+                                           mlir::Value shared, Combine combine);
 
 } // namespace tp
 

@@ -9,14 +9,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RowGenerator.h"
+#include "RowWriter.h"
 
-#include "../RowEmitter.h"
-#include "BlockReduce.h"
-
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include <limits>
 
 using namespace mlir;
@@ -29,113 +24,14 @@ constexpr int64_t vectorsTogether = 4;
 /// Registers for what is loaded ahead.
 constexpr int64_t maxLoadRegisters = 32;
 
-class RowGenerator : public RowEmitter {
-public:
-  RowGenerator(func::FuncOp kernel, const KernelPlan &plan,
-               const RowSchedule &schedule, const KernelAlignment &alignment,
-               gpu::GPUModuleOp module)
-      : RowEmitter(kernel, plan), schedule(schedule), alignment(alignment),
-        module(module) {
-    emitter.roundsToBf16 = true;
-  }
-
-  FailureOr<gpu::GPUFuncOp> run();
-
-private:
-  const RowSchedule &schedule;
-  const KernelAlignment &alignment;
-  gpu::GPUModuleOp module;
-  /// Address of the block's shared memory; null if it has none.
-  Value shared;
-  /// Number of this thread in its block and among those of its row; of the row
-  /// in its block. All i32.
-  Value thread, threadOfRow, rowOfBlock;
-  /// Null if every thread has a row.
-  Value hasRow;
-  /// True on the one thread of a row that stores its scalars.
-  Value isLeader;
-  /// Results are stored under this condition; null: always.
-  Value storeGuard;
-  /// Values kept from loop to loop, by slot.
-  using Slot = DenseMap<TensorAccess, LaneValue>;
-  SmallVector<std::pair<const LoopShape *, SmallVector<Slot>>, 2> kept;
-  /// The slot being emitted; null where nothing is kept. The shape of its loop.
-  Slot *slot = nullptr;
-  const LoopShape *shape = nullptr;
-  /// Tensors that other threads may read, and partials of reductions, so far.
-  llvm::SmallPtrSet<void *, 8> visible;
-  unsigned numPartials = 0;
-
-  LogicalResult checkLimits();
-  void emitPrologue(gpu::GPUFuncOp function);
-  void emitBuffers(Value scratch);
-  LogicalResult emitFlat();
-  LogicalResult emitRows();
-  void emitBarriers(unsigned number);
-  LogicalResult emitLoop(unsigned number);
-  LogicalResult emitSequential(const KernelLoop &loop,
-                               MutableArrayRef<Accumulator> accumulators);
-  SmallVector<Slot> &getKept();
-  LogicalResult emitLong(const KernelLoop &loop,
-                         MutableArrayRef<Accumulator> accumulators);
-  LogicalResult emitSlots(const KernelLoop &loop,
-                          MutableArrayRef<Accumulator> accumulators);
-  LogicalResult emitVector(const KernelLoop &loop, Value vector,
-                           MutableArrayRef<Accumulator> accumulators);
-  LogicalResult emitMixed(KernelOp &op, Value vector);
-  int64_t countRegisters(const KernelLoop &loop);
-  void preload(const KernelLoop &loop, Value vector);
-  void reduceThreads(MutableArrayRef<Accumulator> accumulators);
-  void noteBarrier(unsigned number);
-
-  bool isStored(Value tensor) override {
-    return schedule.buffers.contains(tensor) ||
-           !plan.tensors.find(tensor)->second.results.empty();
-  }
-  LaneValue loadOperand(KernelOp &op, OpOperand &operand,
-                        ArrayRef<Value> position, int64_t laneDim) override;
-  void storeResult(KernelOp &op, unsigned result, const LaneValue &lane,
-                   ArrayRef<Value> position, int64_t laneDim) override;
-
-  Value i32(int64_t value) {
-    return arith::ConstantIntOp::create(builder, loc, value, 32);
-  }
-  Value compare(arith::CmpIPredicate predicate, Value a, Value b) {
-    return arith::CmpIOp::create(builder, loc, predicate, a, b);
-  }
-  Value toIndex(Value value) {
-    return arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(),
-                                        value);
-  }
-  Value number(Type type, int64_t value) {
-    return arith::ConstantOp::create(builder, loc,
-                                     builder.getIntegerAttr(type, value));
-  }
-  /// Emits `body` under `condition`; always if it is null.
-  template <typename Body>
-  LogicalResult emitIf(Value condition, Body body) {
-    if (!condition)
-      return body();
-    auto branch = scf::IfOp::create(builder, loc, condition);
-    OpBuilder::InsertionGuard guard(builder);
-    builder.setInsertionPointToStart(branch.thenBlock());
-    return body();
-  }
-  SmallVector<Value> getPosition(const LoopShape &of, Value vector);
-
-  Type getPackedType(const LoopShape &of, Value tensor);
-  Value pack(const LaneValue &lane);
-  LaneValue unpack(Value packed, Value tensor);
-};
-
 } // namespace
 
 //===----------------------------------------------------------------------===//
 // Operands and results
 //===----------------------------------------------------------------------===//
 
-LaneValue RowGenerator::loadOperand(KernelOp &op, OpOperand &operand,
-                                    ArrayRef<Value> position, int64_t laneDim) {
+LaneValue RowWriter::loadOperand(KernelOp &op, OpOperand &operand,
+                                 ArrayRef<Value> position, int64_t laneDim) {
   if (!slot || scalars.count(operand.get()))
     return RowEmitter::loadOperand(op, operand, position, laneDim);
   TensorAccess access{operand.get(),
@@ -147,9 +43,9 @@ LaneValue RowGenerator::loadOperand(KernelOp &op, OpOperand &operand,
   return lane;
 }
 
-void RowGenerator::storeResult(KernelOp &op, unsigned result,
-                               const LaneValue &lane, ArrayRef<Value> position,
-                               int64_t laneDim) {
+void RowWriter::storeResult(KernelOp &op, unsigned result,
+                            const LaneValue &lane, ArrayRef<Value> position,
+                            int64_t laneDim) {
   if (!isStored(op.op->getResult(result)))
     return;
   (void)emitIf(storeGuard, [&]() {
@@ -159,7 +55,7 @@ void RowGenerator::storeResult(KernelOp &op, unsigned result,
 }
 
 /// Registers are 32 bits: narrow lanes are kept in pairs or fours.
-Type RowGenerator::getPackedType(const LoopShape &of, Value tensor) {
+Type RowWriter::getPackedType(const LoopShape &of, Value tensor) {
   Type element = getElementTypeOrSelf(tensor.getType());
   int64_t bits = of.width * element.getIntOrFloatBitWidth();
   if (of.width == 1)
@@ -169,7 +65,7 @@ Type RowGenerator::getPackedType(const LoopShape &of, Value tensor) {
   return VectorType::get({of.width}, element);
 }
 
-Value RowGenerator::pack(const LaneValue &lane) {
+Value RowWriter::pack(const LaneValue &lane) {
   Value value = emitter.toVector(lane);
   Type element = getElementTypeOrSelf(value.getType());
   int64_t bits = emitter.width * element.getIntOrFloatBitWidth();
@@ -180,7 +76,7 @@ Value RowGenerator::pack(const LaneValue &lane) {
       builder, loc, VectorType::get({bits / 32}, builder.getI32Type()), value);
 }
 
-LaneValue RowGenerator::unpack(Value packed, Value tensor) {
+LaneValue RowWriter::unpack(Value packed, Value tensor) {
   if (emitter.width == 1)
     return {packed, false, nullptr};
   Type type = emitter.getVectorType(getElementTypeOrSelf(tensor.getType()));
@@ -194,8 +90,7 @@ LaneValue RowGenerator::unpack(Value packed, Value tensor) {
 //===----------------------------------------------------------------------===//
 
 /// The position of the vector of number `vector` (an integer).
-SmallVector<Value> RowGenerator::getPosition(const LoopShape &of,
-                                             Value vector) {
+SmallVector<Value> RowWriter::getPosition(const LoopShape &of, Value vector) {
   SmallVector<Value> position(rowIndices);
   Type type = vector.getType();
   size_t numDims = plan.numRowDims;
@@ -214,40 +109,11 @@ SmallVector<Value> RowGenerator::getPosition(const LoopShape &of,
     }
     if (isLane)
       at = arith::MulIOp::create(builder, loc, at, number(type, of.width));
+    if (isLane && of.phase)
+      at = arith::AddIOp::create(builder, loc, at, getPhase().head);
     position[of.dims[i]] = toIndex(at);
   }
   return position;
-}
-
-//===----------------------------------------------------------------------===//
-// Reductions
-//===----------------------------------------------------------------------===//
-
-/// Combines what the threads of a row have.
-void RowGenerator::reduceThreads(MutableArrayRef<Accumulator> accumulators) {
-  auto combine = [&](unsigned i, Value a, Value b) {
-    return emitter.combine(accumulators[i].combiner.op, a, b);
-  };
-  for (auto [i, accumulator] : llvm::enumerate(accumulators))
-    accumulator.values.back() =
-        reduceInWarp(builder, loc, accumulator.values.back(),
-                     std::min<int64_t>(32, schedule.threadsPerRow),
-                     [&, i = i](Value a, Value b) { return combine(i, a, b); });
-  if (schedule.threadsPerRow <= 32)
-    return;
-  SmallVector<WarpPartial> partials;
-  for (Accumulator &accumulator : accumulators)
-    partials.push_back(
-        {accumulator.values.back(),
-         emitter.getIdentity(accumulator.combiner.op, accumulator.type)});
-  Value slots = LLVM::GEPOp::create(
-      builder, loc, shared.getType(), builder.getI8Type(), shared,
-      ArrayRef<LLVM::GEPArg>{int32_t(numPartials * schedule.getWarps() * 8)});
-  numPartials += partials.size();
-  SmallVector<Value> results = reduceWarps(
-      builder, loc, partials, schedule.getWarps(), thread, slots, combine);
-  for (auto [accumulator, result] : llvm::zip_equal(accumulators, results))
-    accumulator.values.back() = result;
 }
 
 //===----------------------------------------------------------------------===//
@@ -255,7 +121,7 @@ void RowGenerator::reduceThreads(MutableArrayRef<Accumulator> accumulators) {
 //===----------------------------------------------------------------------===//
 
 /// A barrier if the loop reads what other threads have written since the last.
-void RowGenerator::emitBarriers(unsigned number) {
+void RowWriter::emitBarriers(unsigned number) {
   bool needed = false;
   const KernelLoop &loop = plan.loops[number];
   const LoopShape &own = schedule.loops[number];
@@ -280,22 +146,35 @@ void RowGenerator::emitBarriers(unsigned number) {
 }
 
 /// All threads see what loops before `number` have written.
-void RowGenerator::noteBarrier(unsigned number) {
+void RowWriter::noteBarrier(unsigned number) {
   for (unsigned i = 0; i < number; ++i)
     for (KernelOp *op : plan.loops[i].ops)
       for (Value result : op->op->getResults())
         visible.insert(result.getAsOpaquePointer());
 }
 
-LogicalResult
-RowGenerator::emitVector(const KernelLoop &loop, Value vector,
-                         MutableArrayRef<Accumulator> accumulators) {
+LogicalResult RowWriter::emitVector(const KernelLoop &loop, Value vector,
+                                    MutableArrayRef<Accumulator> accumulators) {
   emitter.width = shape->width;
+  emitter.phase = shape->phase;
   if (loop.kind == KernelOp::Kind::Mixed)
     return emitMixed(*loop.ops.front(), vector);
-  DenseMap<Value, LaneValue> tensors;
   SmallVector<Value> position = getPosition(*shape, vector);
-  if (failed(emitStep(loop, position, shape->width, shape->getLaneDim(), 0,
+  if (llvm::any_of(accumulators, [](auto &a) { return a.selection; })) {
+    place = arith::MulIOp::create(builder, loc, vector, i32(shape->width));
+    if (shape->phase)
+      place = arith::AddIOp::create(builder, loc, place, getPhase().head);
+  }
+  return emitAt(loop, position, shape->width, accumulators);
+}
+
+LogicalResult RowWriter::emitAt(const KernelLoop &loop,
+                                ArrayRef<Value> position, int64_t width,
+                                MutableArrayRef<Accumulator> accumulators) {
+  DenseMap<Value, LaneValue> tensors;
+  // Of a vector's accumulators the first are vectors.
+  unsigned index = width == shape->width ? 0 : 1;
+  if (failed(emitStep(loop, position, width, shape->getLaneDim(), index,
                       accumulators, tensors)))
     return failure();
   if (!slot)
@@ -321,7 +200,7 @@ static void forEachLoad(const KernelPlan &plan, const KernelLoop &loop,
 }
 
 /// Registers of what a loop reads for one vector.
-int64_t RowGenerator::countRegisters(const KernelLoop &loop) {
+int64_t RowWriter::countRegisters(const KernelLoop &loop) {
   llvm::SetVector<TensorAccess> reads;
   int64_t registers = 0;
   forEachLoad(plan, loop, [&](KernelOp &, OpOperand &, TensorAccess access) {
@@ -332,10 +211,11 @@ int64_t RowGenerator::countRegisters(const KernelLoop &loop) {
   return registers;
 }
 
-/// Reads into `slot` what the loop needs for a vector.
-void RowGenerator::preload(const KernelLoop &loop, Value vector) {
-  emitter.width = shape->width;
-  SmallVector<Value> position = getPosition(*shape, vector);
+/// Reads into `slot` what the loop needs at a position.
+void RowWriter::preload(const KernelLoop &loop, ArrayRef<Value> position,
+                        int64_t width) {
+  emitter.width = width;
+  emitter.phase = shape->phase;
   forEachLoad(plan, loop, [&](KernelOp &op, OpOperand &operand, TensorAccess) {
     // The value that a reduction starts with is added once, at its end.
     if (op.kind == KernelOp::Kind::Map || op.op.isDpsInput(&operand))
@@ -343,7 +223,7 @@ void RowGenerator::preload(const KernelLoop &loop, Value vector) {
   });
 }
 
-LogicalResult RowGenerator::emitMixed(KernelOp &op, Value vector) {
+LogicalResult RowWriter::emitMixed(KernelOp &op, Value vector) {
   MixedOrder order = getMixedOrder(op);
   SmallVector<Value> position = getPosition(*shape, vector);
   position.resize(op.rows.size() + op.columns.size());
@@ -353,27 +233,25 @@ LogicalResult RowGenerator::emitMixed(KernelOp &op, Value vector) {
 
 /// A loop over a thread's vectors, several at a time so that their loads are
 /// under way together.
-LogicalResult
-RowGenerator::emitLong(const KernelLoop &loop,
-                       MutableArrayRef<Accumulator> accumulators) {
+LogicalResult RowWriter::emitLong(const KernelLoop &loop,
+                                  MutableArrayRef<Accumulator> accumulators) {
   int64_t threads = schedule.threadsPerRow;
   bool isMixed = loop.kind == KernelOp::Kind::Mixed;
   int64_t together = 1;
-  // Wide vectors need more registers to be computed with.
-  int64_t most = shape->width > 4 ? maxLoadRegisters / 2 : maxLoadRegisters;
+  // Wide vectors need more registers to be computed with, and threads of large
+  // blocks have fewer.
+  bool isTight = shape->width > 4 || schedule.blockThreads > 512;
+  int64_t most = isTight ? maxLoadRegisters / 2 : maxLoadRegisters;
   while (!isMixed && together < vectorsTogether &&
          2 * together * countRegisters(loop) <= most)
     together *= 2;
   int64_t chunk = threads * together;
-  int64_t whole = shape->vectors / chunk * chunk;
-  auto emitPart = [&](int64_t begin, int64_t last,
+  int64_t whole = shape->leastVectors / chunk * chunk;
+  auto emitPart = [&](int64_t begin, Value end,
                       int64_t count) -> LogicalResult {
-    if (begin >= last)
-      return success();
     Value first = threadOfRow;
     if (begin > 0)
       first = arith::AddIOp::create(builder, loc, first, i32(begin));
-    Value end = i32(last);
     if (hasRow)
       end = arith::SelectOp::create(builder, loc, hasRow, end, i32(0));
     SmallVector<Value> carried = tp::pack(accumulators);
@@ -393,7 +271,7 @@ RowGenerator::emitLong(const KernelLoop &loop,
         vectors[i] =
             arith::AddIOp::create(builder, loc, vectors[i], i32(i * threads));
       if (count > 1)
-        preload(loop, vectors[i]);
+        preload(loop, getPosition(*shape, vectors[i]), shape->width);
     }
     for (int64_t i = 0; i < count; ++i) {
       slot = isMixed ? nullptr : &loads[i];
@@ -406,46 +284,68 @@ RowGenerator::emitLong(const KernelLoop &loop,
     tp::unpack(accumulators, SmallVector<Value>(each.getResults()));
     return success();
   };
-  if (failed(emitPart(0, whole, together)))
+  Slot edge;
+  SmallVector<Value> edgePosition;
+  Value hasEdge;
+  if (shape->phase) {
+    std::tie(edgePosition, hasEdge) = getEdgePosition();
+    slot = &edge;
+    preload(loop, edgePosition, 1);
+    slot = nullptr;
+  }
+  if (whole > 0 && failed(emitPart(0, i32(whole), together)))
     return failure();
-  return emitPart(whole, shape->vectors, 1);
+  if (whole < shape->vectors &&
+      failed(emitPart(
+          whole, shape->phase ? getPhase().count : i32(shape->vectors), 1)))
+    return failure();
+  if (!shape->phase)
+    return success();
+  return emitEdge(loop, edgePosition, hasEdge, edge, accumulators);
 }
 
 /// The slots of the loops that are shared like the present one.
-SmallVector<RowGenerator::Slot> &RowGenerator::getKept() {
+SmallVector<RowWriter::Slot> &RowWriter::getKept() {
   for (auto &[like, slots] : kept)
     if (like->sharesLike(*shape))
       return slots;
-  kept.push_back({shape, SmallVector<Slot>(shape->slots)});
+  // The last one is for the element beside the vectors.
+  kept.push_back({shape, SmallVector<Slot>(shape->slots + 1)});
   return kept.back().second;
 }
 
-LogicalResult
-RowGenerator::emitSlots(const KernelLoop &loop,
-                        MutableArrayRef<Accumulator> accumulators) {
+LogicalResult RowWriter::emitSlots(const KernelLoop &loop,
+                                   MutableArrayRef<Accumulator> accumulators) {
   int64_t threads = schedule.threadsPerRow;
   emitter.width = shape->width;
   if (!shape->unrolled)
     return emitLong(loop, accumulators);
   SmallVector<Slot> &slots = getKept();
   // Loads of all slots that every thread has are under way before any store.
-  int64_t numWhole = hasRow ? 0 : shape->vectors / threads;
+  int64_t numWhole = hasRow ? 0 : shape->leastVectors / threads;
   SmallVector<Slot> loads(slots.begin(), slots.end());
+  SmallVector<Value> edgePosition;
+  Value hasEdge;
+  if (shape->phase) {
+    std::tie(edgePosition, hasEdge) = getEdgePosition();
+    slot = &loads.back();
+    preload(loop, edgePosition, 1);
+  }
   if (numWhole > 1 && numWhole * countRegisters(loop) <= maxLoadRegisters)
     for (int64_t i = 0; i < numWhole; ++i) {
       slot = &loads[i];
       Value vector =
           arith::AddIOp::create(builder, loc, threadOfRow, i32(i * threads));
-      preload(loop, vector);
+      preload(loop, getPosition(*shape, vector), shape->width);
     }
   for (int64_t i = 0; i < shape->slots; ++i) {
     Value vector = threadOfRow;
     if (i > 0)
       vector = arith::AddIOp::create(builder, loc, vector, i32(i * threads));
     Value condition = hasRow;
-    if ((i + 1) * threads > shape->vectors) {
-      Value isThere =
-          compare(arith::CmpIPredicate::ult, vector, i32(shape->vectors));
+    if ((i + 1) * threads > shape->leastVectors) {
+      Value end = shape->phase ? getPhase().count : i32(shape->vectors);
+      Value isThere = compare(arith::CmpIPredicate::ult, vector, end);
       condition = condition
                       ? arith::AndIOp::create(builder, loc, condition, isThere)
                             .getResult()
@@ -502,13 +402,20 @@ RowGenerator::emitSlots(const KernelLoop &loop,
     tp::unpack(accumulators,
                SmallVector<Value>(branch.getResults().drop_front(numKept)));
   }
+  if (!shape->phase)
+    return success();
+  Slot &own = loads.back();
+  if (failed(emitEdge(loop, edgePosition, hasEdge, own, accumulators)))
+    return failure();
+  for (const TensorAccess &access : shape->keeps)
+    slots.back()[access] = own.lookup(access);
   return success();
 }
 
 /// Every thread goes through the whole row; one of them stores.
 LogicalResult
-RowGenerator::emitSequential(const KernelLoop &loop,
-                             MutableArrayRef<Accumulator> accumulators) {
+RowWriter::emitSequential(const KernelLoop &loop,
+                          MutableArrayRef<Accumulator> accumulators) {
   SmallVector<Value> carried = tp::pack(accumulators);
   auto each = scf::ForOp::create(builder, loc, i32(0), i32(shape->vectors),
                                  i32(1), carried);
@@ -523,7 +430,7 @@ RowGenerator::emitSequential(const KernelLoop &loop,
   return success();
 }
 
-LogicalResult RowGenerator::emitLoop(unsigned number) {
+LogicalResult RowWriter::emitLoop(unsigned number) {
   const KernelLoop &loop = plan.loops[number];
   shape = &schedule.loops[number];
   emitBarriers(number);
@@ -533,11 +440,20 @@ LogicalResult RowGenerator::emitLoop(unsigned number) {
   for (KernelOp *op : loop.ops)
     if (op->kind == KernelOp::Kind::Reduce)
       llvm::append_range(accumulators, makeAccumulators(*op));
-  emitter.width = 1;
+  // A loop of one position is done by every thread of the row.
+  bool isShared = !shape->dims.empty() && !shape->sequential;
+  if (isShared)
+    addSelections(accumulators);
+  if (isShared && shape->phase)
+    getPhase(); // for all that follows
   for (Accumulator &accumulator : accumulators) {
-    if (Operation *combiner = accumulator.combiner.op) {
-      accumulator.values.push_back(
-          emitter.getIdentity(combiner, accumulator.type));
+    emitter.width = 1;
+    if (accumulator.combiner.op || accumulator.selection) {
+      Value identity = getIdentity(accumulator);
+      emitter.width = shape->width;
+      if (accumulator.selection && shape->width > 1)
+        accumulator.values.push_back(emitter.getVectorOf(identity));
+      accumulator.values.push_back(identity);
       continue;
     }
     OpOperand *init =
@@ -545,8 +461,6 @@ LogicalResult RowGenerator::emitLoop(unsigned number) {
     accumulator.values.push_back(
         loadOperand(*accumulator.op, *init, rowIndices, -1).value);
   }
-  // A loop of one position is done by every thread of the row.
-  bool isShared = !shape->dims.empty() && !shape->sequential;
   storeGuard = isShared ? Value() : isLeader;
   LogicalResult result = shape->sequential ? emitSequential(loop, accumulators)
                          : isShared ? emitSlots(loop, accumulators)
@@ -554,12 +468,18 @@ LogicalResult RowGenerator::emitLoop(unsigned number) {
   if (failed(result))
     return failure();
   if (isShared && !accumulators.empty()) {
+    reduceLanes(accumulators);
     reduceThreads(accumulators);
+    finishSelections(accumulators);
     if (schedule.threadsPerRow > 32)
       noteBarrier(number + 1);
   }
   storeGuard = isLeader;
   for (Accumulator &accumulator : accumulators) {
+    if (accumulator.position == accumulator.op->op.getNumDpsInits())
+      continue;                // where a selected element stood
+    if (accumulator.selection) // its lanes are in the scalar
+      accumulator.values = {accumulator.values.back()};
     SmallVector<Value> at(rowIndices);
     at.append(accumulator.op->columns.size(), emitter.constantIndex(0));
     if (failed(finish(accumulator, at)))
@@ -569,7 +489,7 @@ LogicalResult RowGenerator::emitLoop(unsigned number) {
   return success();
 }
 
-LogicalResult RowGenerator::emitRows() {
+LogicalResult RowWriter::emitRows() {
   Value block = arith::IndexCastUIOp::create(
       builder, loc, builder.getI32Type(),
       gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x));
@@ -600,7 +520,7 @@ LogicalResult RowGenerator::emitRows() {
 // Flat kernels
 //===----------------------------------------------------------------------===//
 
-LogicalResult RowGenerator::emitFlat() {
+LogicalResult RowWriter::emitFlat() {
   const KernelLoop &loop = plan.loops.front();
   shape = &schedule.loops.front();
   int64_t total = schedule.gridBlocks * schedule.blockThreads * shape->width;
@@ -623,8 +543,10 @@ LogicalResult RowGenerator::emitFlat() {
   int64_t threads = schedule.gridBlocks * schedule.blockThreads;
   if (shape->vectors != threads)
     isThere = compare(arith::CmpIPredicate::ult, vector, end);
-  if (shape->vectors > 0 &&
-      failed(emitIf(isThere, [&]() { return emitVector(loop, vector, {}); })))
+  auto emitOwn = [&]() {
+    return shape->phase ? emitLine(loop, vector) : emitVector(loop, vector, {});
+  };
+  if (shape->vectors > 0 && failed(emitIf(isThere, emitOwn)))
     return failure();
   if (shape->remainder == 0)
     return success();
@@ -653,7 +575,7 @@ LogicalResult RowGenerator::emitFlat() {
 // The function
 //===----------------------------------------------------------------------===//
 
-void RowGenerator::emitBuffers(Value scratch) {
+void RowWriter::emitBuffers(Value scratch) {
   for (auto &[tensor, buffer] : schedule.buffers) {
     Value base = shared;
     if (!buffer.isShared) {
@@ -677,15 +599,39 @@ void RowGenerator::emitBuffers(Value scratch) {
     offset = arith::AddIOp::create(builder, loc, offset,
                                    number(type, buffer.offset));
     auto tensorType = cast<RankedTensorType>(tensor.getType());
+    Value address =
+        LLVM::GEPOp::create(builder, loc, base.getType(), builder.getI8Type(),
+                            base, ArrayRef<LLVM::GEPArg>{offset});
+    const LoopShape &made =
+        schedule.loops[plan.tensors.find(tensor)->second.producer->loop];
+    if (!made.phase) {
+      memories[tensor] = {address, getStrides(tensorType, plan.numRowDims),
+                          tensorType.getElementType(), 16};
+      continue;
+    }
+    // As far from a line as the row of the whole tensor would be, so that its
+    // vectors are aligned too: addressed as if the tensor was all there.
+    SmallVector<int64_t> strides = getStrides(tensorType);
+    AffineExpr before = getAffineConstantExpr(0, builder.getContext());
+    for (unsigned i = 0; i < plan.numRowDims; ++i)
+      before = before + builder.getAffineDimExpr(i) * strides[i];
+    Value shift = toIndex(getRest(before, rowIndices, made.width));
+    shift = arith::SubIOp::create(builder, loc, shift,
+                                  emitter.emitAffine(before, rowIndices));
+    int64_t bytes = getElementBytes(tensorType.getElementType());
+    shift = arith::MulIOp::create(builder, loc, shift,
+                                  emitter.constantIndex(bytes));
+    shift =
+        arith::IndexCastOp::create(builder, loc, builder.getI64Type(), shift);
     memories[tensor] = {LLVM::GEPOp::create(builder, loc, base.getType(),
-                                            builder.getI8Type(), base,
-                                            ArrayRef<LLVM::GEPArg>{offset}),
-                        getStrides(tensorType, plan.numRowDims),
-                        tensorType.getElementType(), 16};
+                                            builder.getI8Type(), address,
+                                            ArrayRef<LLVM::GEPArg>{shift}),
+                        strides, tensorType.getElementType(),
+                        std::min<int64_t>(16, made.width * bytes)};
   }
 }
 
-void RowGenerator::emitPrologue(gpu::GPUFuncOp function) {
+void RowWriter::emitPrologue(gpu::GPUFuncOp function) {
   for (auto [i, argument] : llvm::enumerate(kernel.getArguments())) {
     Value own = function.getArgument(i);
     if (auto type = dyn_cast<RankedTensorType>(argument.getType()))
@@ -713,7 +659,7 @@ void RowGenerator::emitPrologue(gpu::GPUFuncOp function) {
 
 /// Rows and vectors of a row are counted in 32 bits, with room for a step past
 /// the end; blocks are what a grid has.
-LogicalResult RowGenerator::checkLimits() {
+LogicalResult RowWriter::checkLimits() {
   constexpr int64_t blocks = std::numeric_limits<int32_t>::max();
   constexpr int64_t counted = int64_t(1) << 30;
   if (schedule.gridBlocks > blocks)
@@ -733,7 +679,7 @@ LogicalResult RowGenerator::checkLimits() {
   return success();
 }
 
-FailureOr<gpu::GPUFuncOp> RowGenerator::run() {
+FailureOr<gpu::GPUFuncOp> RowWriter::run() {
   if (failed(checkLimits()))
     return failure();
   MLIRContext *context = builder.getContext();
@@ -766,6 +712,11 @@ FailureOr<gpu::GPUFuncOp> RowGenerator::run() {
                     builder.getUnitAttr());
   function.setKnownBlockSizeAttr(
       builder.getDenseI32ArrayAttr({int32_t(schedule.blockThreads), 1, 1}));
+  // Left to itself the assembler aims at several large blocks at once and
+  // spills.
+  if (schedule.blockThreads > 512)
+    function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                      builder.getI32IntegerAttr(1));
   // No result's memory is an operand's: the planner of buffers sees to it.
   for (auto [i, type] : llvm::enumerate(types)) {
     if (type != pointer)
@@ -800,5 +751,5 @@ FailureOr<gpu::GPUFuncOp> tp::generateGpuRows(func::FuncOp kernel,
                                               const RowSchedule &schedule,
                                               const KernelAlignment &alignment,
                                               gpu::GPUModuleOp module) {
-  return RowGenerator(kernel, plan, schedule, alignment, module).run();
+  return RowWriter(kernel, plan, schedule, alignment, module).run();
 }

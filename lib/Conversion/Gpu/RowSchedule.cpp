@@ -22,20 +22,33 @@ using namespace tp;
 
 /// Threads of a warp.
 static constexpr int64_t warpThreads = 32;
-/// Most threads of a block: each has 128 registers then.
+/// Most threads of a block: each has 128 registers then. Of a block that has
+/// long rows and a multiprocessor to itself: 64; with vectors of more than 4
+/// lanes, which need more, 96.
 static constexpr int64_t maxThreads = 512;
+static constexpr int64_t maxThreadsAlone = 1024;
+static constexpr int64_t maxThreadsAloneWide = 640;
+static constexpr int64_t maxSlotsTogether = 8;
 /// Registers for values kept from loop to loop: with vectors of 4 and of more
 /// lanes, which need more to be computed with.
 static constexpr int64_t maxKeptRegisters = 64;
 static constexpr int64_t maxKeptRegistersWide = 40;
+static constexpr int64_t maxKeptRegistersAlone = 16;
+static constexpr int64_t maxPreloadedRegistersWide = 20;
 /// Slots that are unrolled though nothing is kept, and though something is.
 static constexpr int64_t unrolledSlots = 4;
 static constexpr int64_t maxSlots = 16;
 /// Bytes of the largest access, and most lanes.
 static constexpr int64_t accessBytes = 16;
 static constexpr int64_t maxLanes = 8;
-/// Blocks that fill a large device, with some to spare.
+/// Blocks that fill a large device, with some to spare; multiprocessors of one.
 static constexpr int64_t enoughBlocks = 256;
+static constexpr int64_t multiprocessors = 132;
+/// Elements of a row that may be counted in 32 bits.
+static constexpr int64_t maxCounted = int64_t(1) << 30;
+/// Vectors of a row from which on it is worth to look for where they are
+/// aligned.
+static constexpr int64_t vectorsToAlign = 16;
 /// Shared memory that a block has on every device without asking for more.
 static constexpr int64_t maxSharedBytes = 48 * 1024;
 
@@ -184,6 +197,64 @@ struct Scheduler {
     shape.width = width;
     shape.remainder = shape.sizes.size() == 1 ? lanes % width : 0;
     shape.vectors = shape.vectors / lanes * (lanes / width);
+    shape.leastVectors = shape.vectors;
+  }
+
+  /// What most tensors that are walked through along dimension `laneDim` have
+  /// before a row; null if there is none. Those that differ from row to row
+  /// count before what all rows share.
+  AffineExpr findPhase(ArrayRef<KernelOp *> ops, unsigned laneDim,
+                       int64_t width) {
+    MLIRContext *context = ops.front()->op.getContext();
+    AffineExpr lane = getAffineDimExpr(laneDim, context);
+    AffineExpr zero = getAffineConstantExpr(0, context);
+    AffineExpr one = getAffineConstantExpr(1, context);
+    llvm::MapVector<AffineExpr, int64_t> votes;
+    for (AffineExpr offset : getOffsets(ops)) {
+      unsigned numDims = getNumDims(offset);
+      if (simplifyAffineExpr(offset.replace(lane, lane + one) - offset, numDims,
+                             0) != one)
+        continue;
+      AffineExpr before =
+          simplifyAffineExpr(offset.replace(lane, zero), numDims, 0);
+      bool isShared = isa<AffineConstantExpr>(before);
+      votes[before] += isShared ? 1 : 1000;
+    }
+    AffineExpr best;
+    for (auto [before, count] : votes)
+      if (!best || count > votes[best])
+        best = before;
+    return best;
+  }
+
+  /// One more than the largest dimension in `expr`.
+  static unsigned getNumDims(AffineExpr expr) {
+    unsigned numDims = 0;
+    expr.walk([&](AffineExpr part) {
+      if (auto dim = dyn_cast<AffineDimExpr>(part))
+        numDims = std::max(numDims, dim.getPosition() + 1);
+    });
+    return numDims;
+  }
+
+  /// Wide vectors for rows that are no multiple of them, if they are long
+  /// enough and some access gains.
+  void align(LoopShape &shape, ArrayRef<KernelOp *> ops, int64_t width) {
+    if (shape.dims.empty() || shape.width == width ||
+        shape.sizes.back() < vectorsToAlign * width ||
+        shape.sizes.back() > maxCounted)
+      return;
+    AffineExpr phase = findPhase(ops, shape.dims.back(), width);
+    if (!phase)
+      return;
+    int64_t lanes = shape.sizes.back(), rows = 1;
+    for (int64_t size : ArrayRef(shape.sizes).drop_back())
+      rows *= size;
+    shape.phase = phase;
+    shape.width = width;
+    shape.remainder = 0;
+    shape.vectors = rows * (lanes / width);
+    shape.leastVectors = rows * ((lanes - (width - 1)) / width);
   }
 
   //===--------------------------------------------------------------------===//
@@ -231,10 +302,20 @@ struct Scheduler {
       }
       merge(shape, getGroup(loop));
       setVectors(shape, width, /*mayRemain=*/true);
+      if (shape.sizes.size() > 1) {
+        align(shape, getGroup(loop), width);
+        if (shape.phase) // lines that a row may touch
+          shape.vectors =
+              shape.vectors / (shape.sizes.back() / width) * getLines(shape);
+      }
     }
     int64_t threads = shape.vectors + (shape.remainder != 0);
     schedule.flat = true;
     schedule.blockThreads = threads > enoughBlocks * 256 ? 256 : 128;
+    // A few rows at a decoding step: every multiprocessor takes a warp.
+    while (schedule.blockThreads > warpThreads &&
+           threads < multiprocessors * schedule.blockThreads)
+      schedule.blockThreads /= 2;
     schedule.gridBlocks =
         std::max<int64_t>(1, llvm::divideCeil(threads, schedule.blockThreads));
   }
@@ -243,14 +324,20 @@ struct Scheduler {
   // Rows
   //===--------------------------------------------------------------------===//
 
+  static bool hasCombiners(KernelOp &op) {
+    return llvm::all_of(
+        llvm::seq<unsigned>(op.op.getNumDpsInits()),
+        [&](unsigned i) { return findCombiner(op.op, i).op != nullptr; });
+  }
+
   static bool isSequential(const KernelLoop &loop) {
     return llvm::any_of(loop.ops, [](KernelOp *op) {
-      if (op->kind != KernelOp::Kind::Reduce)
+      if (op->kind != KernelOp::Kind::Reduce || hasCombiners(*op))
         return false;
-      for (unsigned i = 0; i < op->op.getNumDpsInits(); ++i)
-        if (!findCombiner(op->op, i).op)
-          return true;
-      return false;
+      int64_t elements = 1;
+      for (int64_t size : op->columnSizes)
+        elements *= size;
+      return elements > maxCounted || !findSelection(op->op);
     });
   }
 
@@ -276,6 +363,8 @@ struct Scheduler {
     shape.sequential = !loop.sizes.empty() && isSequential(loop);
     setVectors(shape, shape.sequential ? 1 : getMaxWidth(getGroup(loop)),
                /*mayRemain=*/false);
+    if (!shape.sequential && shape.sizes.size() == 1)
+      align(shape, getGroup(loop), getMaxWidth(getGroup(loop)));
   }
 
   /// Threads for rows of `vectors`: a few vectors each, the last slot full if
@@ -310,6 +399,12 @@ struct Scheduler {
         vectors = std::max(vectors, shape.vectors);
     int64_t rows = plan.getRowCount();
     schedule.threadsPerRow = chooseThreads(vectors);
+    if (vectors > maxThreads * maxSlotsTogether && rows < 2 * multiprocessors)
+      schedule.threadsPerRow =
+          llvm::any_of(schedule.loops,
+                       [](const LoopShape &shape) { return shape.width > 4; })
+              ? maxThreadsAloneWide
+              : maxThreadsAlone;
     schedule.blockThreads = schedule.threadsPerRow;
     if (schedule.threadsPerRow <= warpThreads) {
       schedule.blockThreads = 4 * warpThreads;
@@ -383,7 +478,9 @@ struct Scheduler {
     auto keep = [&](const Candidate &candidate, unsigned first) {
       LoopShape &shape = schedule.loops[first];
       int64_t own = getRegisters(shape, candidate.access.first);
-      int64_t most = shape.width > 4 ? maxKeptRegistersWide : maxKeptRegisters;
+      int64_t most = schedule.blockThreads > maxThreads ? maxKeptRegistersAlone
+                     : shape.width > 4                  ? maxKeptRegistersWide
+                                                        : maxKeptRegisters;
       if (schedule.kept.contains(candidate.access) || registers + own > most)
         return false;
       registers += own;
@@ -405,6 +502,11 @@ struct Scheduler {
         if (!shape.unrolled || !hasReduction(plan.loops[first]) ||
             !shape.sharesLike(schedule.loops[candidate.first]))
           continue;
+        // Of several weights the first ones, where lanes need registers.
+        if (shape.width > 4 && registers > 0 &&
+            registers + getRegisters(shape, candidate.access.first) >
+                maxPreloadedRegistersWide)
+          break;
         if (keep(candidate, first))
           shape.preloads.push_back({candidate.reader, candidate.read});
         break;
@@ -431,7 +533,8 @@ struct Scheduler {
           if (op->kind == KernelOp::Kind::Reduce &&
               !schedule.loops[number].sequential &&
               !schedule.loops[number].dims.empty())
-            reductions += op->op.getNumDpsInits();
+            // One more for where a selected element stands.
+            reductions += op->op.getNumDpsInits() + !hasCombiners(*op);
     schedule.sharedBytes =
         llvm::alignTo(reductions * schedule.getWarps() * 8, 16);
     for (auto [number, loop] : llvm::enumerate(plan.loops))
@@ -449,6 +552,10 @@ struct Scheduler {
               int64_t bytes = getElementBytes(type.getElementType());
               for (int64_t size : type.getShape().drop_front(plan.numRowDims))
                 bytes *= size;
+              // Moved so that it is aligned where the tensor would be.
+              if (schedule.loops[tensor.producer->loop].phase)
+                bytes += schedule.loops[tensor.producer->loop].width *
+                         getElementBytes(type.getElementType());
               bytes = llvm::alignTo(bytes, 16);
               int64_t total = bytes * schedule.rowsPerBlock;
               bool isShared = schedule.sharedBytes + total <= maxSharedBytes;
@@ -480,4 +587,8 @@ RowSchedule RowSchedule::build(const KernelPlan &plan) {
   else
     scheduler.buildRows();
   return schedule;
+}
+
+int64_t tp::getLines(const LoopShape &shape) {
+  return llvm::divideCeil(shape.sizes.back() + shape.width - 1, shape.width);
 }

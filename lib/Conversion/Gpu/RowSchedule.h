@@ -34,6 +34,20 @@ struct LoopShape {
   /// Whole vectors in all, and lanes left over.
   int64_t vectors = 1;
   int64_t remainder = 0;
+  /// Set where rows begin anywhere in a line of 16 bytes: how many elements
+  /// before a row most tensors have (of rows; in a flat kernel, of all but the
+  /// lanes' dimension). Vectors then begin where this and the column together
+  /// are a multiple of the width, so that accesses are aligned. E.g. for width
+  /// 4 and rows of 9, row 1 has 9 elements before it:
+  ///
+  ///     memory   8 . . . | 12 . . . | 16 . . .
+  ///     row 1      0 1 2 | 3  4 5 6 | 7  8         `head` 3, one vector
+  ///
+  /// Rows have `leastVectors` to `vectors`, and fewer than twice the width of
+  /// other elements, one for each of the first threads. A flat kernel has a
+  /// thread for every line that a row touches.
+  mlir::AffineExpr phase;
+  int64_t leastVectors = 1;
   /// Vectors of one thread, at most.
   int64_t slots = 1;
   /// Straight code for all slots (rather than a loop).
@@ -51,9 +65,13 @@ struct LoopShape {
   /// True if both give each thread the same positions.
   bool sharesLike(const LoopShape &other) const {
     return !sequential && !other.sequential && dims == other.dims &&
-           sizes == other.sizes && width == other.width;
+           sizes == other.sizes && width == other.width && phase == other.phase;
   }
 };
+
+/// Of a flat kernel with a phase: lines of `width` elements that a row touches
+/// at most.
+int64_t getLines(const LoopShape &shape);
 
 struct RowSchedule {
   /// One thread per vector of the whole kernel; else threads share rows.

@@ -68,9 +68,9 @@ func.func private @norm(%x: tensor<8x4096xbf16>, %r: tensor<8x4096xbf16>, %w: te
 // -----
 
 // Rows of 1037 that every access walks through as one are one line of 8296
-// elements.
+// elements; so few that each multiprocessor takes a warp.
 // CHECK-LABEL: gpu.func @add(
-// CHECK-SAME: tp.grid = array<i64: 9, 1, 1>
+// CHECK-SAME: tp.block = array<i64: 32, 1, 1>, tp.grid = array<i64: 33, 1, 1>
 // CHECK-DAG: arith.constant 1037 : i32
 // CHECK-COUNT-2: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<8xf16>
 // CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<8xf16>, !llvm.ptr
@@ -109,11 +109,21 @@ func.func private @line(%x: tensor<103xf32>) -> tensor<103xf32> attributes {tp.k
 
 // -----
 
-// A weight per column keeps rows of odd length apart: single elements.
+// A weight per column keeps rows of odd length apart. A thread has a line of 16
+// bytes, of which a row touches 20 at most; the weights lie otherwise, and what
+// is beside whole lines is done element by element.
 // CHECK-LABEL: gpu.func @weighted(
-// CHECK-NOT: vector<
-// CHECK: llvm.load {{.*}} : !llvm.ptr -> f32
-// CHECK-NOT: vector<
+// CHECK-SAME: tp.grid = array<i64: 5, 1, 1>
+// CHECK: arith.remui {{.*}} : i32
+// CHECK: scf.if
+// CHECK-NEXT: arith.index_cast
+// CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<4xf32>
+// CHECK: llvm.load {{.*}} {alignment = 4 : i64} : !llvm.ptr -> vector<4xf32>
+// CHECK: llvm.store {{.*}} {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr
+// CHECK: } else {
+// CHECK: scf.for
+// CHECK-COUNT-2: llvm.load {{.*}} : !llvm.ptr -> f32
+// CHECK: llvm.store {{.*}} : f32, !llvm.ptr
 // CHECK: gpu.return
 #id = affine_map<(s, h) -> (s, h)>
 #column = affine_map<(s, h) -> (h)>
@@ -193,11 +203,16 @@ func.func private @long(%x: tensor<2x128256xf32>) -> tensor<2x128256xf32> attrib
 
 // -----
 
-// Accumulators that depend on each other have no combiner: a thread goes
-// through its row in order.
+// A selection: each lane keeps its best element, and where it stood, then
+// threads compare theirs. Of rows of 100 a warp takes one, four lanes to a thread.
 // CHECK-LABEL: gpu.func @argmax(
-// CHECK: scf.for {{.*}} -> (f32, i64)
+// CHECK-NOT: scf.for
+// CHECK: scf.if {{.*}} -> (vector<4xf32>, f32, vector<4xi64>, i64, vector<4xi32>, i32)
+// CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<4xf32>
+// CHECK: arith.cmpf ogt, {{.*}} : vector<4xf32>
+// CHECK-COUNT-20: gpu.shuffle xor
 // CHECK-NOT: gpu.shuffle
+// CHECK: llvm.store {{.*}} : i64, !llvm.ptr
 // CHECK: gpu.return
 #id = affine_map<(s, h) -> (s, h)>
 #row = affine_map<(s, h) -> (s)>
@@ -210,6 +225,60 @@ func.func private @argmax(%x: tensor<8x100xf32>) -> tensor<8xi64> attributes {tp
     %here = arith.index_cast %i : index to i64
     %greater = arith.cmpf ogt, %in, %best : f32
     %b = arith.select %greater, %in, %best : f32
+    %p = arith.select %greater, %here, %at : i64
+    linalg.yield %b, %p : f32, i64
+  } -> (tensor<8xf32>, tensor<8xi64>)
+  return %m#1 : tensor<8xi64>
+}
+
+// -----
+
+// Rows of 50257 elements of 2 bytes: vectors follow the lines of 16 bytes, four of
+// a thread under way, and one element beside them. Few long rows have a block of
+// 640 threads each.
+// CHECK-LABEL: gpu.func @logits(
+// CHECK-SAME: nvvm.minctasm = 1 : i32, tp.block = array<i64: 640, 1, 1>, tp.grid = array<i64: 2, 1, 1>
+// CHECK: arith.andi
+// CHECK: llvm.load {{.*}} : !llvm.ptr -> i16
+// CHECK: scf.for {{.*}} -> (f32)
+// CHECK-COUNT-4: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<8xi16>
+// CHECK-NOT: llvm.load
+// CHECK: scf.for {{.*}} -> (f32)
+// CHECK: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr -> vector<8xi16>
+// CHECK-NOT: llvm.load {{.*}}!llvm.ptr ->
+// CHECK: gpu.barrier
+// CHECK: gpu.return
+#id = affine_map<(s, h) -> (s, h)>
+#row = affine_map<(s, h) -> (s)>
+func.func private @logits(%x: tensor<2x50257xbf16>) -> tensor<2xbf16> attributes {tp.kernel = "rows", tp.row_dims = 1 : i64} {
+  %low = arith.constant dense<0xFF80> : tensor<2xbf16>
+  %m = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<2x50257xbf16>) outs(%low : tensor<2xbf16>) {
+  ^bb0(%in: bf16, %best: bf16):
+    %b = arith.maximumf %in, %best : bf16
+    linalg.yield %b : bf16
+  } -> tensor<2xbf16>
+  return %m : tensor<2xbf16>
+}
+
+// -----
+
+// What keeps the greatest in another way than by its condition has neither
+// combiner nor selection: a thread goes through its row in order.
+// CHECK-LABEL: gpu.func @ordered(
+// CHECK: scf.for {{.*}} -> (f32, i64)
+// CHECK-NOT: gpu.shuffle
+// CHECK: gpu.return
+#id = affine_map<(s, h) -> (s, h)>
+#row = affine_map<(s, h) -> (s)>
+func.func private @ordered(%x: tensor<8x100xf32>) -> tensor<8xi64> attributes {tp.kernel = "rows", tp.row_dims = 1 : i64} {
+  %low = arith.constant dense<0xFF800000> : tensor<8xf32>
+  %zero = arith.constant dense<0> : tensor<8xi64>
+  %m:2 = linalg.generic {indexing_maps = [#id, #row, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<8x100xf32>) outs(%low, %zero : tensor<8xf32>, tensor<8xi64>) {
+  ^bb0(%in: f32, %best: f32, %at: i64):
+    %i = linalg.index 1 : index
+    %here = arith.index_cast %i : index to i64
+    %greater = arith.cmpf ogt, %in, %best : f32
+    %b = arith.maximumf %in, %best : f32
     %p = arith.select %greater, %here, %at : i64
     linalg.yield %b, %p : f32, i64
   } -> (tensor<8xf32>, tensor<8xi64>)

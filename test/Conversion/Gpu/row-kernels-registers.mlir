@@ -1,19 +1,32 @@
 // REQUIRES: ptxas
 // RUN: sed 's/TYPE/bf16/g; s/COLS/4096/g' %s > %t.mlir
 // RUN: tp-compile %t.mlir --target cuda:sm_80,sm_90,sm_100 --save-kernels=%t.4096 -o %t.tpa
-// RUN: %python %S/Inputs/check-resources.py %t.4096/kernels.json 2 3
+// RUN: %python %S/Inputs/check-resources.py %t.4096/kernels.json 4 3
 // RUN: sed 's/TYPE/bf16/g; s/COLS/20480/g' %s > %t.mlir
 // RUN: tp-compile %t.mlir --target cuda:sm_80,sm_90,sm_100 --save-kernels=%t.20480 -o %t.tpa
-// RUN: %python %S/Inputs/check-resources.py %t.20480/kernels.json 2 3
+// RUN: %python %S/Inputs/check-resources.py %t.20480/kernels.json 4 3
 // RUN: sed 's/TYPE/f32/g; s/COLS/16384/g' %s > %t.mlir
 // RUN: tp-compile %t.mlir --target cuda:sm_80,sm_90,sm_100 --save-kernels=%t.16384 -o %t.tpa
-// RUN: %python %S/Inputs/check-resources.py %t.16384/kernels.json 2 3
+// RUN: %python %S/Inputs/check-resources.py %t.16384/kernels.json 4 3
 // RUN: sed 's/TYPE/bf16/g; s/COLS/53248/g' %s > %t.mlir
 // RUN: tp-compile %t.mlir --target cuda:sm_80,sm_90,sm_100 --save-kernels=%t.53248 -o %t.tpa
-// RUN: %python %S/Inputs/check-resources.py %t.53248/kernels.json 2 3
+// RUN: %python %S/Inputs/check-resources.py %t.53248/kernels.json 4 3
+// RUN: sed 's/TYPE/bf16/g; s/COLS/4097/g' %s > %t.mlir
+// RUN: tp-compile %t.mlir --target cuda:sm_80,sm_90,sm_100 --save-kernels=%t.4097 -o %t.tpa
+// RUN: %python %S/Inputs/check-resources.py %t.4097/kernels.json 4 3
+// RUN: sed 's/TYPE/f16/g; s/COLS/50257/g' %s > %t.mlir
+// RUN: tp-compile %t.mlir --target cuda:sm_80,sm_90,sm_100 --save-kernels=%t.50257 -o %t.tpa
+// RUN: %python %S/Inputs/check-resources.py %t.50257/kernels.json 4 3
+// RUN: sed 's/TYPE/bf16/g; s/COLS/128256/g' %s > %t.mlir
+// RUN: tp-compile %t.mlir --target cuda:sm_80,sm_90,sm_100 --save-kernels=%t.128256 -o %t.tpa
+// RUN: %python %S/Inputs/check-resources.py %t.128256/kernels.json 4 3
+// RUN: sed 's/TYPE/f32/g; s/COLS/128257/g' %s > %t.mlir
+// RUN: tp-compile %t.mlir --target cuda:sm_80,sm_90,sm_100 --save-kernels=%t.128257 -o %t.tpa
+// RUN: %python %S/Inputs/check-resources.py %t.128257/kernels.json 4 3
 
 // No row kernel spills, on any architecture, though a thread keeps up to eight
-// vectors of a row and computes much with them.
+// vectors of a row and computes much with them, also where rows begin anywhere in
+// a line of memory, and in blocks whose threads have fewer registers.
 
 func.func @norm_gelu(%x: tensor<64xCOLSxTYPE>, %r: tensor<64xCOLSxTYPE>, %w: tensor<COLSxTYPE>, %b: tensor<COLSxTYPE>) -> (tensor<64xCOLSxTYPE>, tensor<64xCOLSxTYPE>) {
   %s = arith.addf %x, %r : tensor<64xCOLSxTYPE>
@@ -28,4 +41,25 @@ func.func @norm_swiglu(%x: tensor<64xCOLSxTYPE>, %r: tensor<64xCOLSxTYPE>, %w: t
   %a = nn.silu %y : tensor<64xCOLSxTYPE>
   %g = arith.mulf %a, %r : tensor<64xCOLSxTYPE>
   return %s, %g : tensor<64xCOLSxTYPE>, tensor<64xCOLSxTYPE>
+}
+
+#id = affine_map<(s, h) -> (s, h)>
+#row = affine_map<(s, h) -> (s)>
+func.func @softmax(%x: tensor<64xCOLSxTYPE>) -> tensor<64xCOLSxTYPE> {
+  %y = nn.softmax %x : tensor<64xCOLSxTYPE>
+  return %y : tensor<64xCOLSxTYPE>
+}
+func.func @argmax(%x: tensor<64xCOLSxTYPE>) -> tensor<64xi64> {
+  %low = arith.constant dense<-1.0e4> : tensor<64xTYPE>
+  %zero = arith.constant dense<0> : tensor<64xi64>
+  %m:2 = linalg.generic {indexing_maps = [#id, #row, #row], iterator_types = ["parallel", "reduction"]} ins(%x : tensor<64xCOLSxTYPE>) outs(%low, %zero : tensor<64xTYPE>, tensor<64xi64>) {
+  ^bb0(%in: TYPE, %best: TYPE, %at: i64):
+    %i = linalg.index 1 : index
+    %here = arith.index_cast %i : index to i64
+    %greater = arith.cmpf ogt, %in, %best : TYPE
+    %b = arith.select %greater, %in, %best : TYPE
+    %p = arith.select %greater, %here, %at : i64
+    linalg.yield %b, %p : TYPE, i64
+  } -> (tensor<64xTYPE>, tensor<64xi64>)
+  return %m#1 : tensor<64xi64>
 }

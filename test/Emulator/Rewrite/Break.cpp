@@ -74,7 +74,7 @@ static bool isPlace(Instruction &instruction, Fault fault) {
   case Fault::WrongPart:
     return (instruction.getOpcode() == Instruction::UDiv ||
             instruction.getOpcode() == Instruction::LShr) &&
-           instruction.getType()->isIntegerTy(32) &&
+           instruction.getType()->isIntegerTy() &&
            isa<ConstantInt>(instruction.getOperand(1));
   }
   return false;
@@ -133,7 +133,8 @@ void tp::emulator::breakKernel(Module &module, StringRef kernel, Fault fault,
   }
   case Fault::WrongPart: {
     auto *divisor = cast<ConstantInt>(place->getOperand(1));
-    place->setOperand(1, builder.getInt32(divisor->getZExtValue() + 1));
+    place->setOperand(
+        1, ConstantInt::get(divisor->getType(), divisor->getZExtValue() + 1));
     place->dropPoisonGeneratingFlags();
     return;
   }
