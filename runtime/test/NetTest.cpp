@@ -505,6 +505,22 @@ TEST(Net, BusyPortIsPassedOver) {
     EXPECT_EQ(ranks.wait(r), 0) << ranks.errors(r);
 }
 
+/// The first job listens at the port that both were given.
+TEST(Net, JobsWithOnePortMeetApart) {
+  Ranks ranks(2);
+  ranks.start(0, "5");
+  while (!net::connect("127.0.0.1", ranks.port,
+                       Clock::now() + std::chrono::seconds(5)))
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  ranks.start(1, "5", "TPRT_JOB_TOKEN=other", 11);
+  ranks.start(0, "5", "TPRT_JOB_TOKEN=other", 10);
+  for (int64_t key : {10, 11})
+    EXPECT_EQ(ranks.wait(key), 0) << ranks.errors(key);
+  ranks.start(1, "5");
+  for (int64_t key : {0, 1})
+    EXPECT_EQ(ranks.wait(key), 0) << ranks.errors(key);
+}
+
 /// A process with the right token that then sends anything at all, in any
 /// pieces: it is named as lost, and nobody hangs.
 TEST(Net, RanksThatSendGarbageAreNamed) {

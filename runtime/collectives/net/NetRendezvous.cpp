@@ -24,6 +24,10 @@ using namespace tprt::net;
 namespace {
 
 constexpr auto kHelloTime = std::chrono::seconds(2);
+/// How long a rank that another job turned away looks for its own rank 0, which
+/// then listens at another port and may come later.
+constexpr auto kOtherJobTime = std::chrono::seconds(5);
+constexpr const char *kTurnedAway = "rank 0 turned this process away: ";
 
 std::string listText(const std::vector<std::string> &hosts,
                      const std::vector<int> &ports) {
@@ -140,8 +144,7 @@ private:
   }
 
   void refuse(Caller &caller, const std::string &why) {
-    caller.connection.send(
-        encode(Type::Refuse, "rank 0 turned this process away: " + why));
+    caller.connection.send(encode(Type::Refuse, kTurnedAway + why));
   }
 
   Status late() const {
@@ -181,10 +184,12 @@ private:
 };
 
 /// What calling one address came to: a connection to rank 0, a refusal, or
-/// nothing, so that one tries again.
+/// nothing, so that one tries again. `turnedAway` is why it was not this job's
+/// rank 0 that answered.
 Expected<std::optional<Connection>> call(const Place &place,
                                          const std::string &host, int port,
-                                         Clock::time_point deadline) {
+                                         Clock::time_point deadline,
+                                         std::string &turnedAway) {
   auto connection = connect(host, port, deadline);
   if (!connection)
     return std::optional<Connection>();
@@ -195,8 +200,12 @@ Expected<std::optional<Connection>> call(const Place &place,
   hello.host = hostIdentity();
   connection->send(encode(hello));
   auto answer = connection->wait(Clock::now() + kHelloTime);
-  if (answer && answer->type == Type::Refuse)
-    return userError("rank ", place.rank, ": ", answer->body);
+  if (answer && answer->type == Type::Refuse) {
+    if (!answer->body.starts_with(kTurnedAway))
+      return userError("rank ", place.rank, ": ", answer->body);
+    turnedAway = answer->body;
+    return std::optional<Connection>();
+  }
   if (!answer || answer->type != Type::Heard)
     return std::optional<Connection>();
   return std::optional<Connection>(std::move(*connection));
@@ -207,10 +216,15 @@ Expected<Meeting> join(const Place &place, double timeout) {
   auto deadline =
       Clock::now() + std::chrono::milliseconds(int64_t(timeout * 1000));
   std::string where = listText(place.addresses, place.ports);
+  std::string turnedAway;
+  auto searchUntil = deadline;
   while (true) {
     for (const std::string &host : place.addresses)
       for (int port : place.ports) {
-        auto called = call(place, host, port, deadline);
+        bool first = turnedAway.empty();
+        auto called = call(place, host, port, searchUntil, turnedAway);
+        if (first && !turnedAway.empty())
+          searchUntil = std::min(deadline, Clock::now() + kOtherJobTime);
         if (!called)
           return called.status();
         if (!*called)
@@ -240,7 +254,9 @@ Expected<Meeting> join(const Place &place, double timeout) {
         meeting.localRanks = welcome->localRanks;
         return meeting;
       }
-    if (remaining(deadline) == 0)
+    if (remaining(searchUntil) == 0 && !turnedAway.empty())
+      return userError("rank ", place.rank, ": ", turnedAway);
+    if (remaining(searchUntil) == 0)
       return userError("rank ", place.rank, ": the rendezvous at ", where,
                        " did not complete in ", timeout, " s: rank 0 of ",
                        place.ranks, " (", place.source, ") did not come");
