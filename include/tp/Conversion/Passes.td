@@ -61,9 +61,10 @@ def ExpandGpuMath : Pass<"tp-expand-gpu-math"> {
   let description = [{
     exp of f32 becomes a reduction of its argument and the instruction for 2^x,
     rsqrt the instruction for it, within 2 units in the last place or so.
-    Quotients of f32 are products with the reciprocal and a correction, or the
-    instruction that is within 2 units in the last place where the operands are
-    extreme, or where only 16 bits are made of the result. Divisions of indices
+    Quotients of f32 are products with the reciprocal and a correction, square
+    roots products with rsqrt and a correction, or the instruction that is within
+    2 units in the last place where the operands are extreme, or where only 16
+    bits are made of the result. Divisions of indices
     that round to one side become those that the hardware has. What is left is
     the work of `tp-expand-math`.
   }];

@@ -206,49 +206,80 @@ struct ExpandInverseRoot : OpRewritePattern<arith::DivFOp> {
 /// Within 2 units in the last place, everywhere.
 static constexpr StringLiteral fastDivideName = "llvm.nvvm.div.full";
 
-/// x / y by the reciprocal of y, one step of Newton's, and one correction of
-/// the quotient, which makes it the nearest; by the fast instruction where
-/// something would over- or underflow on the way. The instruction that always
-/// rounds correctly is one in PTX alone: ptxas calls a subroutine for what is
-/// rare, and spills around it.
-static Value divide(OpBuilder &builder, Location loc, Value x, Value y) {
-  Type type = x.getType();
-  auto constant = [&](float value) -> Value {
+static constexpr StringLiteral fastRootName = "llvm.nvvm.sqrt.approx.f";
+
+/// Makes operations on f32 or vectors of it. The instructions that always round
+/// a quotient and a root correctly are one in PTX alone: ptxas calls a
+/// subroutine for what is rare, and spills around it. Here what is rare takes
+/// the fast instruction.
+struct LaneMath {
+  OpBuilder &builder;
+  Location loc;
+  Type type;
+
+  Value constant(float value) {
     TypedAttr attr = builder.getF32FloatAttr(value);
     if (auto vector = dyn_cast<VectorType>(type))
       attr = DenseElementsAttr::get(vector, Attribute(attr));
     return arith::ConstantOp::create(builder, loc, attr);
-  };
-  auto fma = [&](Value a, Value b, Value c) -> Value {
+  }
+  Value fma(Value a, Value b, Value c) {
     return LLVM::FMAOp::create(builder, loc, a, b, c);
-  };
-  Value approximate =
-      callOnLanes(builder, loc, "llvm.nvvm.rcp.approx.ftz.f", y);
-  Value minusY = arith::NegFOp::create(builder, loc, y);
-  Value error = fma(minusY, approximate, constant(1));
-  Value reciprocal = fma(error, approximate, approximate);
-  Value quotient = arith::MulFOp::create(builder, loc, x, reciprocal);
-  Value rest = fma(minusY, quotient, x);
-  Value corrected = fma(rest, reciprocal, quotient);
-  auto isOrdinary = [&](Value value) -> Value {
-    Value magnitude = math::AbsFOp::create(builder, loc, value);
+  }
+  Value negate(Value a) { return arith::NegFOp::create(builder, loc, a); }
+  Value mul(Value a, Value b) {
+    return arith::MulFOp::create(builder, loc, a, b);
+  }
+  Value call(StringRef intrinsic, ValueRange operands) {
+    return callOnLanes(builder, loc, intrinsic, operands);
+  }
+  Value both(Value a, Value b) {
+    return arith::AndIOp::create(builder, loc, a, b);
+  }
+  Value select(Value condition, Value a, Value b) {
+    return arith::SelectOp::create(builder, loc, condition, a, b);
+  }
+
+  /// Neither it nor what is made of it on the way over- or underflows.
+  Value isOrdinary(Value magnitude) {
     auto compare = [&](arith::CmpFPredicate predicate, float bound) -> Value {
       return arith::CmpFOp::create(builder, loc, predicate, magnitude,
                                    constant(bound));
     };
-    return arith::AndIOp::create(builder, loc,
-                                 compare(arith::CmpFPredicate::OGT, 0x1p-60f),
-                                 compare(arith::CmpFPredicate::OLT, 0x1p60f));
-  };
-  Value areOrdinary =
-      arith::AndIOp::create(builder, loc, isOrdinary(x), isOrdinary(y));
-  Value other = callOnLanes(builder, loc, fastDivideName, {x, y});
-  return arith::SelectOp::create(builder, loc, areOrdinary, corrected, other);
-}
+    return both(compare(arith::CmpFPredicate::OGT, 0x1p-60f),
+                compare(arith::CmpFPredicate::OLT, 0x1p60f));
+  }
+
+  /// x / y by the reciprocal of y, one step of Newton's, and one correction of
+  /// the quotient, which makes it the nearest.
+  Value divide(Value x, Value y) {
+    Value approximate = call("llvm.nvvm.rcp.approx.ftz.f", y);
+    Value minusY = negate(y);
+    Value error = fma(minusY, approximate, constant(1));
+    Value reciprocal = fma(error, approximate, approximate);
+    Value quotient = mul(x, reciprocal);
+    Value rest = fma(minusY, quotient, x);
+    Value corrected = fma(rest, reciprocal, quotient);
+    Value areOrdinary = both(isOrdinary(math::AbsFOp::create(builder, loc, x)),
+                             isOrdinary(math::AbsFOp::create(builder, loc, y)));
+    return select(areOrdinary, corrected, call(fastDivideName, {x, y}));
+  }
+
+  /// sqrt(x) as x / sqrt(x) with one correction: the nearest, but for one in
+  /// millions if the instruction is as far off as it may be. Of what is below
+  /// zero it is the fast instruction's NaN.
+  Value root(Value x) {
+    Value inverse = call(rsqrtName, x);
+    Value approximate = mul(x, inverse);
+    Value rest = fma(negate(approximate), approximate, x);
+    Value corrected = fma(rest, mul(inverse, constant(0.5)), approximate);
+    return select(isOrdinary(x), corrected, call(fastRootName, x));
+  }
+};
 
 /// Only a value of 16 bits is made of it.
-static bool isRounded(Value quotient) {
-  return llvm::all_of(quotient.getUsers(), [](Operation *user) {
+static bool isRounded(Value value) {
+  return llvm::all_of(value.getUsers(), [](Operation *user) {
     return isa<arith::TruncFOp>(user) &&
            getElementTypeOrSelf(user->getResult(0)).getIntOrFloatBitWidth() ==
                16;
@@ -264,19 +295,30 @@ struct ExpandGpuMathPass : tp::impl::ExpandGpuMathBase<ExpandGpuMathPass> {
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       return signalPassFailure();
     // tp-expand-math's own quotients, which come later, need less.
-    getOperation()->walk([](arith::DivFOp op) {
+    getOperation()->walk([](Operation *op) {
+      if (!isa<arith::DivFOp, math::SqrtOp>(op))
+        return;
       OpBuilder builder(op);
-      Location loc = op.getLoc();
-      Value x = op.getLhs(), y = op.getRhs();
+      Location loc = op->getLoc();
+      Type type = op->getResult(0).getType();
+      LaneMath lanes{builder, loc, type};
+      auto divide = dyn_cast<arith::DivFOp>(op);
       Value result;
-      if (!isF32Lanes(op.getType()))
-        result = LLVM::FDivOp::create(builder, loc, x, y);
-      else if (isRounded(op))
-        result = callOnLanes(builder, loc, fastDivideName, {x, y});
-      else
-        result = divide(builder, loc, x, y);
-      op.replaceAllUsesWith(result);
-      op.erase();
+      if (!isF32Lanes(type)) {
+        if (!divide)
+          return;
+        result = LLVM::FDivOp::create(builder, loc, divide.getLhs(),
+                                      divide.getRhs());
+      } else if (isRounded(op->getResult(0))) {
+        result = lanes.call(divide ? fastDivideName : fastRootName,
+                            op->getOperands());
+      } else if (divide) {
+        result = lanes.divide(divide.getLhs(), divide.getRhs());
+      } else {
+        result = lanes.root(op->getOperand(0));
+      }
+      op->getResult(0).replaceAllUsesWith(result);
+      op->erase();
     });
   }
 };

@@ -14,7 +14,7 @@ func.func @exp(%x: vector<2xf32>) -> vector<2xf32> {
 // a device library.
 // CHECK-LABEL: func @instructions
 // CHECK-NOT: math.
-// CHECK: "llvm.sqrt"({{.*}}) : (vector<4xf32>) -> vector<4xf32>
+// CHECK: "llvm.sqrt"({{.*}}) : (f64) -> f64
 // CHECK: "llvm.fabs"
 // CHECK: "llvm.minnum"
 // CHECK: "llvm.maxnum"
@@ -23,11 +23,11 @@ func.func @exp(%x: vector<2xf32>) -> vector<2xf32> {
 // CHECK-NOT: math.
 // CHECK: return
 func.func @instructions(%x: vector<4xf32>, %d: f64, %i: i32) -> (vector<4xf32>, f64, i32) {
-  %0 = math.sqrt %x : vector<4xf32>
-  %1 = math.absf %0 : vector<4xf32>
+  %0 = math.sqrt %d : f64
+  %1 = math.absf %x : vector<4xf32>
   %2 = arith.minnumf %1, %x : vector<4xf32>
   %3 = arith.maxnumf %2, %x : vector<4xf32>
-  %4 = math.roundeven %d : f64
+  %4 = math.roundeven %0 : f64
   %5 = math.ctlz %i : i32
   return %3, %4, %5 : vector<4xf32>, f64, i32
 }
@@ -80,6 +80,27 @@ func.func @quotients(%x: f32, %y: f32) -> f32 {
   %3 = math.sqrt %2 : f32
   %4 = arith.divf %one, %3 : f32
   return %4 : f32
+}
+
+// So is a square root, with the instruction for 1/sqrt(x).
+// CHECK-LABEL: func @roots
+// CHECK-NOT: "llvm.sqrt"
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.rsqrt.approx.f"
+// CHECK: %[[A:.*]] = arith.mulf %arg0, %[[I:.*]] : vector<2xf32>
+// CHECK: %[[M:.*]] = arith.negf %[[A]]
+// CHECK: %[[S:.*]] = llvm.intr.fma(%[[M]], %[[A]], %arg0)
+// CHECK: %[[H:.*]] = arith.mulf %[[I]]
+// CHECK: %[[C:.*]] = llvm.intr.fma(%[[S]], %[[H]], %[[A]])
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.sqrt.approx.f"
+// CHECK: arith.select {{.*}}, %[[C]]
+// CHECK-COUNT-2: llvm.call_intrinsic "llvm.nvvm.sqrt.approx.f"
+// CHECK-NOT: fma
+// CHECK: arith.truncf
+func.func @roots(%x: vector<2xf32>) -> (vector<2xf32>, vector<2xbf16>) {
+  %0 = math.sqrt %x : vector<2xf32>
+  %1 = math.sqrt %x : vector<2xf32>
+  %2 = arith.truncf %1 : vector<2xf32> to vector<2xbf16>
+  return %0, %2 : vector<2xf32>, vector<2xbf16>
 }
 
 // CHECK-LABEL: func @narrow
