@@ -13,7 +13,9 @@
 #include "CodeGen.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Target/LLVMIR/Export.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Bitcode/BitcodeReader.h"
 #include "llvm/Bitcode/BitcodeWriter.h"
 #include "llvm/Config/Targets.h"
@@ -152,6 +154,43 @@ static FailureOr<std::string> makeBitcode(gpu::GPUModuleOp kernels) {
   return bitcode.str().str();
 }
 
+/// Kernels that keep registers in memory on some architecture.
+static llvm::StringSet<> findSpilling(ArrayRef<Cubin> cubins) {
+  llvm::StringSet<> names;
+  for (const Cubin &cubin : cubins)
+    for (const auto &[name, used] : cubin.kernels)
+      if (used.spillStores || used.spillLoads)
+        names.insert(name);
+  return names;
+}
+
+/// Lets one block of each of these kernels have all registers of a
+/// multiprocessor, where none says how many blocks it wants there. The
+/// assembler otherwise has an aim of its own, for which it spills. False if
+/// there is nothing to change.
+static llvm::Expected<bool> giveRegisters(std::string &bitcode,
+                                          const llvm::StringSet<> &names) {
+  llvm::LLVMContext context;
+  auto module = llvm::parseBitcodeFile(
+      llvm::MemoryBufferRef(bitcode, "kernels.bc"), context);
+  if (!module)
+    return module.takeError();
+  StringRef wanted = NVVM::NVVMDialect::getMinctasmAttrName();
+  bool changed = false;
+  for (const auto &name : names.keys()) {
+    llvm::Function *kernel = (*module)->getFunction(name);
+    if (!kernel || kernel->hasFnAttribute(wanted))
+      continue;
+    kernel->addFnAttr(wanted, "1");
+    changed = true;
+  }
+  SmallString<0> text;
+  llvm::raw_svector_ostream out(text);
+  llvm::WriteBitcodeToFile(**module, out);
+  bitcode = text.str();
+  return changed;
+}
+
 FailureOr<DeviceCode> tp::compileKernels(ModuleOp module,
                                          const CudaTarget &target) {
   auto kernels = module.lookupSymbol<gpu::GPUModuleOp>("kernels");
@@ -195,6 +234,26 @@ FailureOr<DeviceCode> tp::compileKernels(ModuleOp module,
   if (target.isExplicit)
     onUnknown = nullptr;
   auto cubins = assemblePtx(*ptxas, code.ptx, target.architectures, onUnknown);
+  if (!cubins)
+    return report(cubins.takeError());
+  code.cubins = std::move(*cubins);
+  llvm::StringSet<> spilling = findSpilling(code.cubins);
+  if (spilling.empty())
+    return code;
+  llvm::Expected<bool> changed = giveRegisters(code.bitcode, spilling);
+  if (!changed)
+    return report(changed.takeError());
+  if (!*changed)
+    return code;
+  ptx = makePtx(code.bitcode);
+  if (!ptx)
+    return report(ptx.takeError());
+  code.ptx = std::move(*ptx);
+  // What is left out has been said.
+  auto ignore = [](StringRef) {};
+  if (onUnknown)
+    onUnknown = ignore;
+  cubins = assemblePtx(*ptxas, code.ptx, target.architectures, onUnknown);
   if (!cubins)
     return report(cubins.takeError());
   code.cubins = std::move(*cubins);

@@ -35,6 +35,8 @@ static constexpr int64_t maxKeptRegisters = 64;
 static constexpr int64_t maxKeptRegistersWide = 40;
 static constexpr int64_t maxKeptRegistersAlone = 16;
 static constexpr int64_t maxPreloadedRegistersWide = 20;
+/// The same with what the loop that makes a value loads for all its slots.
+static constexpr int64_t maxLoadedRegistersWide = 76;
 /// Slots that are unrolled though nothing is kept, and though something is.
 static constexpr int64_t unrolledSlots = 4;
 static constexpr int64_t maxSlots = 16;
@@ -432,6 +434,27 @@ struct Scheduler {
            llvm::divideCeil(shape.width * getElementBytes(element), 4);
   }
 
+  /// Registers that a thread needs for all that loop `number` reads from
+  /// memory, which comes first where its slots are straight code, without
+  /// `except`.
+  int64_t getLoadedRegisters(unsigned number, TensorAccess except) {
+    const LoopShape &shape = schedule.loops[number];
+    SmallVector<TensorAccess> loaded{except};
+    int64_t registers = 0;
+    for (KernelOp *op : plan.loops[number].ops)
+      forEachRead(plan, *op, [&](OpOperand &, TensorAccess access) {
+        KernelOp *producer = plan.tensors.find(access.first)->second.producer;
+        if ((producer && producer->loop == number) ||
+            schedule.kept.contains(access) ||
+            llvm::is_contained(loaded, access) ||
+            !access.second.isFunctionOfDim(shape.getLaneDim()))
+          return;
+        loaded.push_back(access);
+        registers += getRegisters(shape, access.first);
+      });
+    return registers;
+  }
+
   /// Chooses what stays in registers.
   void chooseKept() {
     struct Candidate {
@@ -482,6 +505,10 @@ struct Scheduler {
                      : shape.width > 4                  ? maxKeptRegistersWide
                                                         : maxKeptRegisters;
       if (schedule.kept.contains(candidate.access) || registers + own > most)
+        return false;
+      if (shape.width > 4 &&
+          registers + own + getLoadedRegisters(first, candidate.access) >
+              maxLoadedRegistersWide)
         return false;
       registers += own;
       schedule.kept.insert(candidate.access);

@@ -23,6 +23,16 @@
 // RUN: sed 's/TYPE/f32/g; s/COLS/128257/g' %s > %t.mlir
 // RUN: tp-compile %t.mlir --target cuda:sm_80,sm_90,sm_100 --save-kernels=%t.128257 -o %t.tpa
 // RUN: %python %S/Inputs/check-resources.py %t.128257/kernels.json 5 3
+// RUN: sed 's/TYPE/bf16/g; s/COLS/28672/g' %s > %t.mlir
+// RUN: tp-compile %t.mlir --target cuda:sm_80,sm_90,sm_100 --save-kernels=%t.28672 -o %t.tpa
+// RUN: %python %S/Inputs/check-resources.py %t.28672/kernels.json 5 3
+// The assembler would spill one of these for the sake of more blocks.
+// RUN: sed 's/TYPE/bf16/g; s/COLS/20000/g' %s > %t.mlir
+// RUN: tp-compile %t.mlir --target cuda:sm_80,sm_90,sm_100 --save-kernels=%t.20000 -o %t.tpa
+// RUN: %python %S/Inputs/check-resources.py %t.20000/kernels.json 5 3
+// RUN: tp-compile %t.mlir --target cuda:ptx --save-kernels=%t.ptx -o %t.tpa
+// RUN: not grep minnctapersm %t.ptx/kernels.ptx
+// RUN: grep minnctapersm %t.20000/kernels.ptx
 
 // No row kernel spills, on any architecture, though a thread keeps up to eight
 // vectors of a row and computes much with them, also where rows begin anywhere in
