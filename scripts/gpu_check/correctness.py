@@ -179,17 +179,21 @@ def kernels(pack, record, seconds):
                   lambda item, left: kernel(pack, item, record, left), 5)
 
 
-def children(process):
-    """Its child processes, in the order in which they were started."""
-    found = []
+def ranks_of(launcher):
+    """The processes that tp-run started, by rank."""
+    found = {}
     for path in pathlib.Path("/proc").glob("[0-9]*/stat"):
         try:
-            fields = path.read_text().rpartition(")")[2].split()
+            parent = int(path.read_text().rpartition(")")[2].split()[1])
+            if parent != launcher:
+                continue
+            variables = (path.parent / "environ").read_bytes().split(b"\0")
         except OSError:  # it has ended
             continue
-        if int(fields[1]) == process:
-            found.append((int(fields[19]), int(path.parent.name)))
-    return [child for _, child in sorted(found)]
+        for variable in variables:
+            if variable.startswith(b"TPRT_RANK="):
+                found[int(variable.partition(b"=")[2])] = int(path.parent.name)
+    return found
 
 
 def lose_a_rank(pack, item, record, seconds, name, number):
@@ -210,11 +214,11 @@ def lose_a_rank(pack, item, record, seconds, name, number):
     listener.start()
     try:
         end = time.monotonic() + seconds / 2
-        ranks = []
+        ranks = {}
         while (len(ranks) < item["degree"] and process.poll() is None
                and time.monotonic() < end):
             time.sleep(0.1)
-            ranks = children(process.pid)
+            ranks = ranks_of(process.pid)
         # Loading and the first steps: as long as a whole run took before, and more.
         usual = pack.recall("two ranks") or 8
         end = time.monotonic() + (min(usual + 3, seconds / 2) if pack.on_card(item) else 1)
