@@ -206,10 +206,15 @@ FailureOr<DeviceCode> tp::compileKernels(ModuleOp module,
   auto report = [&](llvm::Error error) {
     return kernels.emitError() << llvm::toString(std::move(error));
   };
-  llvm::Expected<std::string> ptx = makePtx(code.bitcode);
-  if (!ptx)
-    return report(ptx.takeError());
-  code.ptx = std::move(*ptx);
+  auto print = [&]() -> LogicalResult {
+    llvm::Expected<std::string> ptx = makePtx(code.bitcode);
+    if (!ptx)
+      return report(ptx.takeError());
+    code.ptx = std::move(*ptx);
+    return success();
+  };
+  if (failed(print()))
+    return failure();
   if (target.architectures.empty())
     return code;
   llvm::Expected<std::string> ptxas = findPtxas();
@@ -233,10 +238,16 @@ FailureOr<DeviceCode> tp::compileKernels(ModuleOp module,
   llvm::function_ref<void(StringRef)> onUnknown = leaveOut;
   if (target.isExplicit)
     onUnknown = nullptr;
-  auto cubins = assemblePtx(*ptxas, code.ptx, target.architectures, onUnknown);
-  if (!cubins)
-    return report(cubins.takeError());
-  code.cubins = std::move(*cubins);
+  auto assemble = [&]() -> LogicalResult {
+    auto cubins =
+        assemblePtx(*ptxas, code.ptx, target.architectures, onUnknown);
+    if (!cubins)
+      return report(cubins.takeError());
+    code.cubins = std::move(*cubins);
+    return success();
+  };
+  if (failed(assemble()))
+    return failure();
   llvm::StringSet<> spilling = findSpilling(code.cubins);
   if (spilling.empty())
     return code;
@@ -245,17 +256,11 @@ FailureOr<DeviceCode> tp::compileKernels(ModuleOp module,
     return report(changed.takeError());
   if (!*changed)
     return code;
-  ptx = makePtx(code.bitcode);
-  if (!ptx)
-    return report(ptx.takeError());
-  code.ptx = std::move(*ptx);
   // What is left out has been said.
   auto ignore = [](StringRef) {};
   if (onUnknown)
     onUnknown = ignore;
-  cubins = assemblePtx(*ptxas, code.ptx, target.architectures, onUnknown);
-  if (!cubins)
-    return report(cubins.takeError());
-  code.cubins = std::move(*cubins);
+  if (failed(print()) || failed(assemble()))
+    return failure();
   return code;
 }
