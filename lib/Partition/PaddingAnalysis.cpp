@@ -48,6 +48,12 @@ PaddingAnalysis::States PaddingAnalysis::reshard(ReshardOp op) {
   ReshardPlan plan =
       planReshard(shape, from, op.getTo().toSharding(mesh), mesh);
   for (const ReshardStep &step : plan.steps) {
+    // Zeros past the end of one dimension are so in the lanes of all others.
+    bool addsZeros = false;
+    for (auto [dim, size] : llvm::enumerate(shape))
+      addsZeros |= step.kind != ReshardStepKind::CollectivePermute &&
+                   getPadding(size, step.result.dims[dim]) != 0 &&
+                   from.dims[dim].axes != step.result.dims[dim].axes;
     for (auto [dim, state] : llvm::enumerate(result)) {
       const DimSharding &before = from.dims[dim];
       const DimSharding &after = step.result.dims[dim];
@@ -55,8 +61,8 @@ PaddingAnalysis::States PaddingAnalysis::reshard(ReshardOp op) {
         state = PadState::None;
       } else if (before.axes == after.axes) {
         // Other ranks hold zeros; a sum of infinities stays one.
-        if (step.kind == ReshardStepKind::KeepFirst &&
-            step.reduction == ReductionKind::Sum)
+        if (addsZeros || (step.kind == ReshardStepKind::KeepFirst &&
+                          step.reduction == ReductionKind::Sum))
           state = join(state, PadState::Zero);
       } else if (step.kind == ReshardStepKind::CollectivePermute) {
         state = PadState::Anything;
@@ -150,43 +156,63 @@ LogicalResult PaddingAnalysis::operation(Operation *op) {
   FailureOr<OpAnalysis> analysis = analyzeOp(op, mesh);
   if (failed(analysis))
     return failure();
-  const ShardingRule &rule = analysis->rule;
-  const FactorShardings &factors = analysis->resolved.factors;
   for (OpOperand &operand : op->getOpOperands())
     masks.erase(&operand);
-  for (auto [f, factor] : llvm::enumerate(rule.factors)) {
-    if (!isPadded(rule, factors, f))
-      continue;
-    auto dimOf =
-        [f = f](const TensorFactors &tensor) -> std::optional<unsigned> {
-      for (auto [dim, list] : llvm::enumerate(tensor.dims))
-        if (llvm::is_contained(list, f))
-          return dim;
-      return std::nullopt;
-    };
-    States operands;
-    for (auto [index, value] : llvm::enumerate(op->getOperands())) {
-      std::optional<unsigned> dim = dimOf(rule.operands[index]);
-      operands.push_back(dim ? states[value][*dim] : PadState::None);
-    }
-    std::optional<SmallVector<PadState>> harmless =
-        getHarmlessStates(op, rule, f, operands);
-    if (!harmless)
-      return op->emitOpError()
-             << "cannot split factor " << analysis->getFactorName(f)
-             << " of size " << factor.size << " in "
-             << getShardCount(factors.axes[f])
-             << " parts: the padding lanes would be counted and no mask makes "
-                "them harmless; degrees that fit: "
-             << listDegrees(factor.size, factor.grain);
-    for (auto [index, state] : llvm::enumerate(*harmless))
-      if (state != operands[index])
-        masks[&op->getOpOperand(index)].push_back(
-            {*dimOf(rule.operands[index]), state});
-    SmallVector<PadState> results = getPaddingStates(op, f, *harmless);
-    for (auto [index, state] : llvm::enumerate(results))
-      if (std::optional<unsigned> dim = dimOf(rule.results[index]))
-        states[op->getResult(index)][*dim] = state;
+  guarded.erase(op);
+  for (unsigned f = 0; f < analysis->rule.factors.size(); ++f)
+    if (isPadded(analysis->rule, analysis->resolved.factors, f) &&
+        failed(factor(op, *analysis, f)))
+      return failure();
+  return success();
+}
+
+PadState PaddingAnalysis::getOperandState(Value value, unsigned dim) {
+  ArrayRef<PadState> all = states[value];
+  auto isPadding = [](PadState state) { return state != PadState::None; };
+  // Where two dimensions are padded, a mask of one may overwrite the other's.
+  if (llvm::count_if(all, isPadding) > 1 && isPadding(all[dim]) &&
+      all[dim] != PadState::Zero)
+    return PadState::Anything;
+  return all[dim];
+}
+
+/// The dimension of a tensor that carries `factor`.
+static std::optional<unsigned> findDim(const TensorFactors &tensor,
+                                       unsigned factor) {
+  for (auto [dim, list] : llvm::enumerate(tensor.dims))
+    if (llvm::is_contained(list, factor))
+      return dim;
+  return std::nullopt;
+}
+
+LogicalResult PaddingAnalysis::factor(Operation *op, const OpAnalysis &analysis,
+                                      unsigned f) {
+  const ShardingRule &rule = analysis.rule;
+  const Factor &cut = rule.factors[f];
+  States operands;
+  for (auto [index, value] : llvm::enumerate(op->getOperands())) {
+    std::optional<unsigned> dim = findDim(rule.operands[index], f);
+    operands.push_back(dim ? getOperandState(value, *dim) : PadState::None);
   }
+  std::optional<LaneGuard> guard = getLaneGuard(op, rule, f, operands);
+  if (!guard)
+    return op->emitOpError()
+           << "cannot split factor " << analysis.getFactorName(f) << " of size "
+           << cut.size << " in "
+           << getShardCount(analysis.resolved.factors.axes[f])
+           << " parts: the padding lanes would be counted and no mask makes "
+              "them harmless; degrees that fit: "
+           << listDegrees(cut.size, cut.grain);
+  for (auto [index, mask] : llvm::enumerate(guard->masks))
+    if (mask)
+      masks[&op->getOpOperand(index)].push_back(
+          {*findDim(rule.operands[index], f), *mask});
+  if (guard->inBody)
+    guarded[op].push_back(f);
+  SmallVector<PadState> results =
+      getPaddingStates(op, f, applyMasks(*guard, operands));
+  for (auto [index, state] : llvm::enumerate(results))
+    if (std::optional<unsigned> dim = findDim(rule.results[index], f))
+      states[op->getResult(index)][*dim] = state;
   return success();
 }

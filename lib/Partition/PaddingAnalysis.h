@@ -20,10 +20,10 @@
 
 namespace tp {
 
-/// Lanes of one dimension of an operand that must be overwritten.
+/// Lanes of one dimension of an operand that must be overwritten with a number.
 struct Mask {
   unsigned dim;
-  PadState value;
+  int64_t value;
   bool operator==(const Mask &other) const = default;
 };
 
@@ -39,12 +39,24 @@ public:
     auto found = masks.find(&operand);
     return found == masks.end() ? llvm::ArrayRef<Mask>() : found->second;
   }
+  /// The factors whose padding lanes the per-rank form of `op` must leave out.
+  llvm::ArrayRef<unsigned> getGuardedFactors(mlir::Operation *op) const {
+    auto found = guarded.find(op);
+    return found == guarded.end() ? llvm::ArrayRef<unsigned>() : found->second;
+  }
 
 private:
   using States = llvm::SmallVector<PadState>;
 
   mlir::LogicalResult block(mlir::Block &block);
   mlir::LogicalResult operation(mlir::Operation *op);
+  /// One padded factor of an operation: its masks and guards, and what its
+  /// lanes hold in the results.
+  mlir::LogicalResult factor(mlir::Operation *op, const OpAnalysis &analysis,
+                             unsigned factor);
+  /// What the lanes of dimension `dim` of an operand hold, wherever they are in
+  /// its other dimensions.
+  PadState getOperandState(mlir::Value value, unsigned dim);
   mlir::LogicalResult repeat(RepeatOp op);
   States reshard(ReshardOp op);
   /// Zero in every padded dimension of `value`.
@@ -53,6 +65,7 @@ private:
   const Mesh &mesh;
   llvm::DenseMap<mlir::Value, States> states;
   llvm::DenseMap<mlir::OpOperand *, llvm::SmallVector<Mask, 1>> masks;
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<unsigned, 1>> guarded;
 };
 
 } // namespace tp

@@ -107,20 +107,10 @@ void Converter::convertReshard(ReshardOp op, OpBuilder &builder) {
 // Masks
 //===----------------------------------------------------------------------===//
 
-static TypedAttr getMaskValue(OpBuilder &builder, Type type, PadState state) {
-  bool negative = state == PadState::NegInf;
-  if (auto floatType = dyn_cast<FloatType>(type)) {
-    const llvm::fltSemantics &semantics = floatType.getFloatSemantics();
-    return builder.getFloatAttr(floatType,
-                                state == PadState::Zero
-                                    ? APFloat::getZero(semantics)
-                                    : APFloat::getInf(semantics, negative));
-  }
-  unsigned width = type.getIntOrFloatBitWidth();
-  return builder.getIntegerAttr(type,
-                                state == PadState::Zero ? APInt::getZero(width)
-                                : negative ? APInt::getSignedMinValue(width)
-                                           : APInt::getSignedMaxValue(width));
+static TypedAttr getMaskValue(OpBuilder &builder, Type type, int64_t value) {
+  if (isa<FloatType>(type))
+    return builder.getFloatAttr(type, static_cast<double>(value));
+  return builder.getIntegerAttr(type, value);
 }
 
 /// `local` with the lanes past the logical end of a dimension overwritten: a
@@ -167,8 +157,7 @@ Value Converter::buildMask(OpBuilder &builder, Location loc, Value global,
   rule.operands = {dims, dims};
   rule.results = {dims};
   // Zeros keep a partial sum one.
-  rule.linearity = {mask.value == PadState::Zero ? Linearity::Multilinear
-                                                 : Linearity::None,
+  rule.linearity = {mask.value == 0 ? Linearity::Multilinear : Linearity::None,
                     Linearity::None};
   setSharding(generic.getResult(0), sharding);
   generic->setAttr(TPDialect::getRuleAttrName(), RuleAttr::get(context, rule));
@@ -238,8 +227,13 @@ LogicalResult Converter::convert(Operation *op, OpBuilder &builder) {
       local = buildMask(builder, op->getLoc(), operand.get(), local, mask);
     operands.push_back(local);
   }
+  ArrayRef<unsigned> guarded = padding.getGuardedFactors(op);
+  // The body then reads these positions.
+  for (unsigned factor : guarded)
+    analysis->rule.factors[factor].readsIndex = true;
+  numMasks += guarded.size();
   LocalContext localContext(mesh, meshSymbol, analysis->rule,
-                            analysis->resolved.factors);
+                            analysis->resolved.factors, guarded);
   FailureOr<SmallVector<Value>> results = buildLocal(
       op, builder, operands, localTypes(op->getResults()), localContext);
   if (failed(results))

@@ -79,9 +79,11 @@ static Value followStep(Operation *op, const DenseSet<Value> &dependent) {
   return next;
 }
 
-static std::optional<Combiner> matchCombiner(linalg::LinalgOp op,
-                                             unsigned output,
-                                             const DenseSet<Value> &dependent) {
+/// The operands of its steps that are terms are added to `terms`, if asked.
+static std::optional<Combiner>
+matchCombiner(linalg::LinalgOp op, unsigned output,
+              const DenseSet<Value> &dependent,
+              SmallVectorImpl<OpOperand *> *terms = nullptr) {
   BlockArgument out = op.getRegionOutputArgs()[output];
   Value value = op.getBlock()->getTerminator()->getOperand(output);
   std::optional<Combiner> combiner;
@@ -107,6 +109,10 @@ static std::optional<Combiner> matchCombiner(linalg::LinalgOp op,
     value = followStep(step, dependent);
     if (!value)
       return std::nullopt;
+    if (terms)
+      for (OpOperand &operand : step->getOpOperands())
+        if (!dependent.contains(operand.get()))
+          terms->push_back(&operand);
   }
   return combiner;
 }
@@ -114,6 +120,13 @@ static std::optional<Combiner> matchCombiner(linalg::LinalgOp op,
 std::optional<Combiner> tp::matchCombiner(linalg::LinalgOp op,
                                           unsigned output) {
   return ::matchCombiner(op, output, getDependent(op));
+}
+
+SmallVector<OpOperand *> tp::getTermOperands(linalg::LinalgOp op,
+                                             unsigned output) {
+  SmallVector<OpOperand *> terms;
+  ::matchCombiner(op, output, getDependent(op), &terms);
+  return terms;
 }
 
 std::optional<SmallVector<Combiner>> tp::matchCombiners(linalg::LinalgOp op) {

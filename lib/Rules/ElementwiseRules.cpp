@@ -9,8 +9,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "BodyAnalysis.h"
 #include "Internal.h"
+#include "Lanes.h"
+#include "LinearForm.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
@@ -54,7 +55,7 @@ static PadStates getElementwiseStates(Operation *op, unsigned,
                                       ArrayRef<PadState> states) {
   SmallVector<Lane> operands;
   for (auto [state, operand] : llvm::zip_equal(states, op->getOperands()))
-    operands.push_back(isTensor(operand) ? toLane(state)
+    operands.push_back(isTensor(operand) ? toLane(state, operand.getType())
                                          : getSharedLane(operand));
   return PadStates(op->getNumResults(), toPadState(transferLane(op, operands)));
 }

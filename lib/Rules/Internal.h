@@ -28,6 +28,10 @@ struct RuleProvider {
                             const LocalContext &) = nullptr;
   PadStates (*getPaddingStates)(mlir::Operation *, unsigned,
                                 llvm::ArrayRef<PadState>) = nullptr;
+  /// Whether the per-rank form must leave the padding lanes of a factor out of
+  /// its body; null if it has none.
+  bool (*needsBodyGuard)(mlir::Operation *, unsigned,
+                         llvm::ArrayRef<PadState>) = nullptr;
   explicit operator bool() const { return getRule; }
 };
 

@@ -11,105 +11,23 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "BodyAnalysis.h"
-#include "Internal.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "LinalgBody.h"
+#include "LinearForm.h"
+#include "tp/Rules/Combiner.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/TypeSwitch.h"
-#include <limits>
 
 using namespace mlir;
 using namespace mlir::linalg;
 using namespace tp;
 
-/// The values of a body in order, each with what `transfer` makes of it from
-/// what it made of the operands. `outside` reads values from outside the body.
-template <typename T>
-static DenseMap<Value, T>
-interpret(Block &body, ArrayRef<T> inputs, llvm::function_ref<T(Value)> outside,
-          llvm::function_ref<T(Operation *, ArrayRef<T>)> transfer) {
-  DenseMap<Value, T> values;
-  for (auto [argument, input] : llvm::zip_equal(body.getArguments(), inputs))
-    values[argument] = input;
-  for (Operation &op : body.without_terminator()) {
-    SmallVector<T> operands;
-    for (Value operand : op.getOperands()) {
-      auto it = values.find(operand);
-      operands.push_back(it != values.end() ? it->second : outside(operand));
-    }
-    for (Value result : op.getResults())
-      values[result] = transfer(&op, operands);
-  }
-  for (Value operand : body.getTerminator()->getOperands())
-    if (!values.contains(operand))
-      values[operand] = outside(operand);
-  return values;
-}
-
-static bool dependsOn(Value value, BlockArgument argument) {
-  if (value == argument)
-    return true;
-  Operation *op = value.getDefiningOp();
-  if (!op || op->getBlock() != argument.getOwner())
-    return false;
-  return llvm::any_of(op->getOperands(), [&](Value operand) {
-    return dependsOn(operand, argument);
-  });
-}
-
-/// What one step of the combination of `out` with a term computes.
-static std::optional<ReductionKind> getStepKind(Operation *op) {
-  return llvm::TypeSwitch<Operation *, std::optional<ReductionKind>>(op)
-      .Case<arith::AddFOp, arith::AddIOp>(
-          [](auto) { return ReductionKind::Sum; })
-      .Case<arith::MaximumFOp, arith::MaxNumFOp, arith::MaxSIOp>(
-          [](auto) { return ReductionKind::Max; })
-      .Case<arith::MinimumFOp, arith::MinNumFOp, arith::MinSIOp>(
-          [](auto) { return ReductionKind::Min; })
-      .Default([](Operation *) { return std::nullopt; });
-}
-
-/// The reduction that `yielded = out (+) term (+) term` computes, each step of
-/// one kind; nothing if it is another computation.
-static std::optional<ReductionKind> matchReductionKind(Value yielded,
-                                                       BlockArgument out) {
-  std::optional<ReductionKind> kind;
-  Value value = yielded;
-  while (value != out) {
-    Operation *op = value.getDefiningOp();
-    if (!op || op->getBlock() != out.getOwner())
+std::optional<ReductionKind> tp::getReductionKind(LinalgOp op) {
+  std::optional<SmallVector<Combiner>> combiners = matchCombiners(op);
+  if (!combiners || combiners->empty())
+    return std::nullopt;
+  std::optional<ReductionKind> kind = getReductionKind(combiners->front());
+  for (const Combiner &combiner : *combiners)
+    if (getReductionKind(combiner) != kind)
       return std::nullopt;
-    // out - term subtracts a sum; it has the same kind.
-    bool isDifference = isa<arith::SubFOp, arith::SubIOp>(op);
-    std::optional<ReductionKind> step =
-        isDifference ? ReductionKind::Sum : getStepKind(op);
-    if (isa<arith::ExtFOp, arith::TruncFOp>(op)) {
-      value = op->getOperand(0);
-      continue;
-    }
-    if (!step || (kind && *kind != *step))
-      return std::nullopt;
-    kind = step;
-    bool left = dependsOn(op->getOperand(0), out);
-    bool right = dependsOn(op->getOperand(1), out);
-    if (left == right || (isDifference && right))
-      return std::nullopt;
-    value = op->getOperand(left ? 0 : 1);
-  }
-  return kind;
-}
-
-/// The kind that all results share; nothing if one differs.
-static std::optional<ReductionKind> matchReductionKind(LinalgOp op) {
-  std::optional<ReductionKind> kind;
-  Operation *yield = op.getBlock()->getTerminator();
-  for (auto [out, value] :
-       llvm::zip_equal(op.getRegionOutputArgs(), yield->getOperands())) {
-    std::optional<ReductionKind> one = matchReductionKind(value, out);
-    if (!one || (kind && *kind != *one))
-      return std::nullopt;
-    kind = one;
-  }
   return kind;
 }
 
@@ -135,7 +53,7 @@ static SmallVector<Linearity, 4> getLinearity(LinalgOp op, bool isReduction,
     inputs.push_back(isa<RankedTensorType>(operand.getType())
                          ? getInputForm(i, size)
                          : getConstantForm(operand, size));
-  DenseMap<Value, Form> forms = interpret<Form>(
+  DenseMap<Value, Form> forms = interpretBody<Form>(
       *op.getBlock(), inputs,
       [&](Value value) { return getConstantForm(value, size); },
       [&](Operation *inner, ArrayRef<Form> operands) -> Form {
@@ -220,7 +138,7 @@ static FailureOr<ShardingRule> getRule(Operation *operation) {
       llvm::is_contained(iterators, utils::IteratorType::reduction);
   std::optional<ReductionKind> kind;
   if (isReduction)
-    kind = matchReductionKind(op);
+    kind = getReductionKind(op);
   for (auto [i, size] : llvm::enumerate(op.getStaticLoopRanges())) {
     unsigned factor =
         rule.addFactor(size, FactorKind::Parallel, "d" + std::to_string(i));
@@ -277,84 +195,8 @@ static FailureOr<ShardingRule> getRule(Operation *operation) {
   return rule;
 }
 
-static LocalValues buildLocalLinalg(Operation *op, OpBuilder &builder,
-                                    ValueRange operands, TypeRange resultTypes,
-                                    const LocalContext &context) {
-  SmallVector<Value> offsets;
-  unsigned numLoops = cast<LinalgOp>(op).getNumLoops();
-  llvm::SmallBitVector read(numLoops);
-  cast<LinalgOp>(op).getBlock()->walk(
-      [&](linalg::IndexOp index) { read.set(index.getDim()); });
-  for (unsigned i = 0; i < numLoops; ++i)
-    offsets.push_back(read.test(i) && context.isSharded(i)
-                          ? context.getOffset(builder, op->getLoc(), i)
-                          : Value());
-  LocalValues results =
-      cloneWithConstants(op, builder, operands, resultTypes, context);
-  auto local = cast<LinalgOp>(results->front().getDefiningOp());
-  OpBuilder::InsertionGuard guard(builder);
-  local.getBlock()->walk([&](linalg::IndexOp index) {
-    Value offset = offsets[index.getDim()];
-    if (!offset)
-      return;
-    builder.setInsertionPointAfter(index);
-    auto global = arith::AddIOp::create(builder, index.getLoc(),
-                                        index.getResult(), offset);
-    index.getResult().replaceAllUsesExcept(global, global);
-  });
-  return results;
-}
-
-static PadStates getLinalgStates(Operation *operation, unsigned factor,
-                                 ArrayRef<PadState> states) {
-  auto op = cast<LinalgOp>(operation);
-  auto run = [&](ArrayRef<Lane> inputs) {
-    DenseMap<Value, Lane> lanes = interpret<Lane>(
-        *op.getBlock(), inputs, getSharedLane,
-        [&](Operation *inner, ArrayRef<Lane> operands) -> Lane {
-          if (auto index = dyn_cast<linalg::IndexOp>(inner))
-            return index.getDim() == factor ? Lane() : Lane::finite();
-          return transferLane(inner, operands);
-        });
-    SmallVector<Lane> results;
-    for (Value value : op.getBlock()->getTerminator()->getOperands())
-      results.push_back(lanes[value]);
-    return results;
-  };
-  SmallVector<Lane> inputs;
-  for (auto [state, operand] : llvm::zip_equal(states, op->getOperands()))
-    inputs.push_back(isa<RankedTensorType>(operand.getType())
-                         ? toLane(state)
-                         : getSharedLane(operand));
-  unsigned firstOut = op.getNumDpsInputs(), numOuts = op.getNumDpsInits();
-  SmallVector<utils::IteratorType> iterators = op.getIteratorTypesArray();
-  auto toStates = [](ArrayRef<Lane> lanes) {
-    return PadStates(llvm::map_range(lanes, toPadState));
-  };
-  if (factor < iterators.size() &&
-      iterators[factor] == utils::IteratorType::reduction) {
-    // The terms alone: combine them with what the reduction ignores.
-    std::optional<ReductionKind> kind = matchReductionKind(op);
-    if (!kind)
-      return PadStates(numOuts, PadState::Anything);
-    for (unsigned i = 0; i < numOuts; ++i)
-      inputs[firstOut + i] = toLane(getNeutralState(*kind));
-    return toStates(run(inputs));
-  }
-  SmallVector<Lane> results = run(inputs);
-  if (!llvm::is_contained(iterators, utils::IteratorType::reduction))
-    return toStates(results);
-  // Over the steps of a reduction the lane must keep what one step left.
-  llvm::copy(results, inputs.begin() + firstOut);
-  SmallVector<Lane> again = run(inputs);
-  for (unsigned i = 0; i < numOuts; ++i)
-    if (!(results[i] == again[i]))
-      results[i] = Lane();
-  return toStates(results);
-}
-
 RuleProvider tp::getLinalgRules(Operation *op) {
   if (!isa<LinalgOp>(op))
     return {};
-  return {getRule, buildLocalLinalg, getLinalgStates};
+  return {getRule, buildLocalLinalg, getLinalgStates, needsBodyGuard};
 }

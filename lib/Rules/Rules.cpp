@@ -11,6 +11,7 @@
 #include "tp/Rules/Rules.h"
 
 #include "Internal.h"
+#include "Lanes.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
@@ -74,43 +75,71 @@ PadStates tp::getPaddingStates(Operation *op, unsigned factor,
   return PadStates(op->getNumResults(), PadState::Anything);
 }
 
-std::optional<PadStates> tp::getHarmlessStates(Operation *op,
-                                               const ShardingRule &rule,
-                                               unsigned factor,
-                                               ArrayRef<PadState> operands) {
+PadStates tp::applyMasks(const LaneGuard &guard, ArrayRef<PadState> operands) {
   PadStates states(operands);
-  if (rule.factors[factor].kind != FactorKind::Reduction)
-    return states;
-  auto isFine = [&] {
+  for (auto [state, mask] : llvm::zip_equal(states, guard.masks))
+    if (mask)
+      state = *mask == 0 ? PadState::Zero : PadState::Anything;
+  return states;
+}
+
+/// Mask the operand for which `op` is not defined on every number.
+static void maskPartialOperand(Operation *op, ArrayRef<PadState> operands,
+                               LaneGuard &guard) {
+  std::optional<PartialOperand> partial = getPartialOperand(op);
+  if (!partial || operands[partial->index] == PadState::None)
+    return;
+  Value operand = op->getOperand(partial->index);
+  // A splat is in its lanes what it is elsewhere.
+  SplatElementsAttr splat;
+  if (matchPattern(operand, m_Constant(&splat)))
+    return;
+  Lane lane = toLane(operands[partial->index], operand.getType());
+  if (!isSafe(*partial, lane))
+    guard.masks[partial->index] = partial->safe;
+}
+
+std::optional<LaneGuard> tp::getLaneGuard(Operation *op,
+                                          const ShardingRule &rule,
+                                          unsigned factor,
+                                          ArrayRef<PadState> operands) {
+  LaneGuard guard;
+  guard.masks.resize(operands.size());
+  maskPartialOperand(op, operands, guard);
+  RuleProvider provider = lookup(op);
+  bool hasBody = provider && provider.needsBodyGuard;
+  if (hasBody)
+    guard.inBody = provider.needsBodyGuard(op, factor, operands);
+  const Factor &cut = rule.factors[factor];
+  auto isFine = [&](const LaneGuard &trial) {
     return llvm::all_of(
-        getPaddingStates(op, factor, states), [&](PadState state) {
-          return isHarmless(state, rule.factors[factor].reduction);
-        });
+        getPaddingStates(op, factor, applyMasks(trial, operands)),
+        [&](PadState state) { return isHarmless(state, cut.reduction); });
   };
-  if (isFine())
-    return states;
+  if (cut.kind != FactorKind::Reduction || isFine(guard))
+    return guard;
   SmallVector<unsigned> candidates;
   for (auto [i, state] : llvm::enumerate(operands))
-    if (state != PadState::None)
+    if (state != PadState::None && state != PadState::Zero)
       candidates.push_back(i);
-  // Fewest masks first; there are two or three candidates.
-  static constexpr PadState masks[] = {PadState::Zero, PadState::NegInf,
-                                       PadState::PosInf};
-  for (unsigned count = 1; count <= candidates.size(); ++count) {
-    for (uint64_t set = 1; set < (uint64_t(1) << candidates.size()); ++set) {
-      if (static_cast<unsigned>(llvm::popcount(set)) != count)
-        continue;
-      for (PadState mask : masks) {
-        states.assign(operands.begin(), operands.end());
+  // Fewest masks first; there are one or two candidates.
+  static constexpr unsigned maxCandidates = 8;
+  if (candidates.size() <= maxCandidates)
+    for (unsigned count = 1; count <= candidates.size(); ++count)
+      for (uint64_t set = 1; set < (uint64_t(1) << candidates.size()); ++set) {
+        if (static_cast<unsigned>(llvm::popcount(set)) != count)
+          continue;
+        LaneGuard trial = guard;
         for (auto [i, operand] : llvm::enumerate(candidates))
           if (set >> i & 1)
-            states[operand] = mask;
-        if (isFine())
-          return states;
+            trial.masks[operand] = 0;
+        if (isFine(trial))
+          return trial;
       }
-    }
-  }
-  return std::nullopt;
+  if (!hasBody)
+    return std::nullopt;
+  guard.inBody = true;
+  return guard;
 }
 
 //===----------------------------------------------------------------------===//

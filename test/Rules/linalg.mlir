@@ -192,3 +192,118 @@ func.func @diagonal(%x: tensor<4x4xf32>, %v: tensor<4xf32>) {
   } -> tensor<4xf32>
   return
 }
+
+// -----
+
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#row = affine_map<(d0, d1) -> (d0)>
+
+// Every term must carry what is partial exactly once, and nothing may use it
+// otherwise.
+func.func @every_term(%x: tensor<4x6xf32>, %h: tensor<4x6xf32>) {
+  // expected-remark @below {{d0=4, d1=6: [d0, d1], [d0, d1], [d0, d1] -> [d0, d1]}}
+  %0 = linalg.map ins(%x, %h : tensor<4x6xf32>, tensor<4x6xf32>) outs(%x : tensor<4x6xf32>) (%a: f32, %b: f32, %out: f32) {
+    %1 = math.tanh %a : f32
+    %2 = arith.mulf %1, %b : f32
+    %3 = arith.addf %a, %2 : f32
+    linalg.yield %3 : f32
+  }
+  // expected-remark @below {{d0=4, d1=6: [d0, d1], [d0, d1], [d0, d1] -> [d0, d1]}}
+  %4 = linalg.map ins(%x, %h : tensor<4x6xf32>, tensor<4x6xf32>) outs(%x : tensor<4x6xf32>) (%a: f32, %b: f32, %out: f32) {
+    %5 = arith.mulf %a, %b : f32
+    %6 = arith.addf %5, %a : f32
+    linalg.yield %6 : f32
+  }
+  // What a region of the body reads is used by it.
+  // expected-remark @below {{d0=4, d1=6: [d0, d1], [d0, d1], [d0, d1] -> [d0, d1]}}
+  %7 = linalg.map ins(%x, %h : tensor<4x6xf32>, tensor<4x6xf32>) outs(%x : tensor<4x6xf32>) (%a: f32, %b: f32, %out: f32) {
+    %true = arith.constant true
+    %8 = scf.if %true -> f32 {
+      %9 = math.exp %a : f32
+      scf.yield %9 : f32
+    } else {
+      scf.yield %b : f32
+    }
+    %10 = arith.mulf %8, %a : f32
+    linalg.yield %10 : f32
+  }
+  // Truth values are no numbers: 1 + 1 = 0.
+  %p = arith.constant dense<true> : tensor<4x6xi1>
+  // expected-remark @below {{d0=4, d1=6: [d0, d1], [d0, d1], [d0, d1] -> [d0, d1]}}
+  %11 = linalg.map ins(%p, %p : tensor<4x6xi1>, tensor<4x6xi1>) outs(%p : tensor<4x6xi1>) (%a: i1, %b: i1, %out: i1) {
+    %12 = arith.addi %a, %b : i1
+    linalg.yield %12 : i1
+  }
+  return
+}
+
+// A term may depend on no output, its own or another's.
+func.func @terms_of_outputs(%x: tensor<4x6xf32>, %v: tensor<4xf32>) {
+  // expected-remark @below {{d0=4, d1=6 whole: [d0, d1], [d0], [d0] -> [d0], [d0]}}
+  %0:2 = linalg.generic {indexing_maps = [#id, #row, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<4x6xf32>) outs(%v, %v : tensor<4xf32>, tensor<4xf32>) {
+  ^bb0(%a: f32, %s: f32, %t: f32):
+    %1 = arith.addf %s, %a : f32
+    %2 = arith.addf %t, %1 : f32
+    linalg.yield %1, %2 : f32, f32
+  } -> (tensor<4xf32>, tensor<4xf32>)
+  // expected-remark @below {{d0=4, d1=6 whole: [d0, d1], [d0] -> [d0]}}
+  %3 = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<4x6xf32>) outs(%v : tensor<4xf32>) {
+  ^bb0(%a: f32, %s: f32):
+    %true = arith.constant true
+    %4 = scf.if %true -> f32 {
+      scf.yield %s : f32
+    } else {
+      scf.yield %a : f32
+    }
+    %5 = arith.addf %s, %4 : f32
+    linalg.yield %5 : f32
+  } -> tensor<4xf32>
+  // A maximum that passes over NaN is not the one that ranks are joined by.
+  // expected-remark @below {{d0=4, d1=6 whole: [d0, d1], [d0] -> [d0]}}
+  %6 = linalg.reduce { arith.maxnumf } ins(%x : tensor<4x6xf32>) outs(%v : tensor<4xf32>) dimensions = [1]
+  return
+}
+
+// Shared sub-expressions are read once: 2^30 x is x 2^30 times over.
+func.func @shared(%x: tensor<4x6xf32>, %v: tensor<4xf32>) {
+  // expected-remark @below {{d0=4, d1=6 sum: [d0, d1], [d0] initial -> [d0]}}
+  %0 = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<4x6xf32>) outs(%v : tensor<4xf32>) {
+  ^bb0(%a: f32, %s: f32):
+    %d0 = arith.addf %a, %a : f32
+    %d1 = arith.addf %d0, %d0 : f32
+    %d2 = arith.addf %d1, %d1 : f32
+    %d3 = arith.addf %d2, %d2 : f32
+    %d4 = arith.addf %d3, %d3 : f32
+    %d5 = arith.addf %d4, %d4 : f32
+    %d6 = arith.addf %d5, %d5 : f32
+    %d7 = arith.addf %d6, %d6 : f32
+    %d8 = arith.addf %d7, %d7 : f32
+    %d9 = arith.addf %d8, %d8 : f32
+    %d10 = arith.addf %d9, %d9 : f32
+    %d11 = arith.addf %d10, %d10 : f32
+    %d12 = arith.addf %d11, %d11 : f32
+    %d13 = arith.addf %d12, %d12 : f32
+    %d14 = arith.addf %d13, %d13 : f32
+    %d15 = arith.addf %d14, %d14 : f32
+    %d16 = arith.addf %d15, %d15 : f32
+    %d17 = arith.addf %d16, %d16 : f32
+    %d18 = arith.addf %d17, %d17 : f32
+    %d19 = arith.addf %d18, %d18 : f32
+    %d20 = arith.addf %d19, %d19 : f32
+    %d21 = arith.addf %d20, %d20 : f32
+    %d22 = arith.addf %d21, %d21 : f32
+    %d23 = arith.addf %d22, %d22 : f32
+    %d24 = arith.addf %d23, %d23 : f32
+    %d25 = arith.addf %d24, %d24 : f32
+    %d26 = arith.addf %d25, %d25 : f32
+    %d27 = arith.addf %d26, %d26 : f32
+    %d28 = arith.addf %d27, %d27 : f32
+    %d29 = arith.addf %d28, %d28 : f32
+    %1 = arith.addf %s, %d29 : f32
+    linalg.yield %1 : f32
+  } -> tensor<4xf32>
+  return
+}

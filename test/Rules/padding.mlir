@@ -1,17 +1,17 @@
 // RUN: tp-opt %s --test-tp-print-padding --verify-diagnostics
 
 func.func @linear(%x: tensor<1x8x62xf32>, %w: tensor<250x62xf32>, %b: tensor<250xf32>) {
-  // Zero rows of the weight and of the bias make zero columns.
-  // expected-remark @below {{results: zero}}
+  // Zero rows of the weight, times rows that may hold an infinity.
+  // expected-remark @below {{results: anything}}
   %0 = nn.linear %x, %w bias %b {test.padding = ["n", "none", "zero", "zero"]} : (tensor<1x8x62xf32>, tensor<250x62xf32>, tensor<250xf32>) -> tensor<1x8x250xf32>
   // A padding token gives the bias.
   // expected-remark @below {{results: anything}}
   %1 = nn.linear %x, %w bias %b {test.padding = ["s", "zero", "none", "none"]} : (tensor<1x8x62xf32>, tensor<250x62xf32>, tensor<250xf32>) -> tensor<1x8x250xf32>
   // Zero times zero: nothing to mask in the sum.
-  // expected-remark @below {{results: zero; harmless with: zero, zero}}
+  // expected-remark @below {{results: zero}}
   %2 = nn.linear %x, %w {test.padding = ["k", "zero", "zero"]} : (tensor<1x8x62xf32>, tensor<250x62xf32>) -> tensor<1x8x250xf32>
   // What is not known may be no number: one mask is due.
-  // expected-remark @below {{results: anything; harmless with: zero, zero, none}}
+  // expected-remark @below {{results: anything; operand 0 masked with 0}}
   %3 = nn.linear %x, %w bias %b {test.padding = ["k", "anything", "zero", "none"]} : (tensor<1x8x62xf32>, tensor<250x62xf32>, tensor<250xf32>) -> tensor<1x8x250xf32>
   return
 }
@@ -19,15 +19,13 @@ func.func @linear(%x: tensor<1x8x62xf32>, %w: tensor<250x62xf32>, %b: tensor<250
 func.func @nn(%q: tensor<1x8x6x4xf32>, %x: tensor<1x6x8xf32>, %w: tensor<8xf32>, %i: tensor<1x6xi64>, %t: tensor<50x8xf32>) {
   // expected-remark @below {{results: zero}}
   %0 = nn.attention %q, %q, %q {causal, scale = 1.0 : f64, test.padding = ["kv heads", "zero", "zero", "zero"]} : (tensor<1x8x6x4xf32>, tensor<1x8x6x4xf32>, tensor<1x8x6x4xf32>) -> tensor<1x8x6x4xf32>
-  // expected-remark @below {{results: zero, anything}}
+  // The weight may hold an infinity.
+  // expected-remark @below {{results: anything, anything}}
   %1:2 = nn.rms_norm %x, %w {epsilon = 1.0e-5 : f64, test.padding = ["s", "zero", "none"]} : (tensor<1x6x8xf32>, tensor<8xf32>) -> (tensor<1x6x8xf32>, tensor<1x6xf32>)
-  // Zero over the root of zero.
-  // expected-remark @below {{results: anything}}
-  %2 = nn.rms_norm %x, %w {epsilon = 0.0 : f64, test.padding = ["s", "zero", "none"]} : (tensor<1x6x8xf32>, tensor<8xf32>) -> tensor<1x6x8xf32>
   // expected-remark @below {{results: anything}}
   %3 = nn.layer_norm %x, %w bias %w {epsilon = 1.0e-5 : f64, test.padding = ["s", "zero", "none", "none"]} : (tensor<1x6x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<1x6x8xf32>
-  // No id names a padding row.
-  // expected-remark @below {{results: zero; harmless with: none, anything}}
+  // An id past the logical vocabulary names a padding row, and gives zeros.
+  // expected-remark @below {{results: anything; operand 1 masked with 0}}
   %4 = nn.embedding %i, %t {test.padding = ["vocabulary", "none", "anything"]} : (tensor<1x6xi64>, tensor<50x8xf32>) -> tensor<1x6x8xf32>
   // expected-remark @below {{results: zero}}
   %5 = nn.embedding %i, %t {test.padding = ["h", "none", "zero"]} : (tensor<1x6xi64>, tensor<50x8xf32>) -> tensor<1x6x8xf32>
@@ -40,7 +38,7 @@ func.func @nn(%q: tensor<1x8x6x4xf32>, %x: tensor<1x6x8xf32>, %w: tensor<8xf32>,
 
 func.func @elementwise(%x: tensor<6xf32>) {
   // expected-remark @below {{results: zero}}
-  %0 = arith.mulf %x, %x {test.padding = ["d0", "zero", "none"]} : tensor<6xf32>
+  %0 = arith.mulf %x, %x {test.padding = ["d0", "zero", "zero"]} : tensor<6xf32>
   // expected-remark @below {{results: anything}}
   %1 = arith.addf %x, %x {test.padding = ["d0", "zero", "none"]} : tensor<6xf32>
   // expected-remark @below {{results: anything}}
@@ -52,7 +50,7 @@ func.func @elementwise(%x: tensor<6xf32>) {
   // expected-remark @below {{results: pos_inf}}
   %5 = arith.negf %x {test.padding = ["d0", "neg_inf"]} : tensor<6xf32>
   // expected-remark @below {{results: neg_inf}}
-  %6 = arith.subf %x, %x {test.padding = ["d0", "neg_inf", "none"]} : tensor<6xf32>
+  %6 = arith.subf %x, %x {test.padding = ["d0", "neg_inf", "zero"]} : tensor<6xf32>
   // expected-remark @below {{results: zero}}
   %7 = arith.constant {test.padding = ["d0"]} dense<0.0> : tensor<6xf32>
   // expected-remark @below {{results: anything}}
@@ -68,11 +66,11 @@ func.func @elementwise(%x: tensor<6xf32>) {
 #row = affine_map<(d0, d1) -> (d0)>
 #col = affine_map<(d0, d1) -> (d1)>
 func.func @linalg(%x: tensor<4x6xf32>, %m: tensor<4xf32>, %w: tensor<5x6xf32>, %o: tensor<4x5xf32>, %p: tensor<6xf32>) {
-  // Zeros take part in a maximum: mask with -inf.
-  // expected-remark @below {{results: zero; harmless with: neg_inf, none}}
+  // Zeros take part in a maximum.
+  // expected-remark @below {{results: zero; guarded in the body}}
   %0 = linalg.reduce { arith.maximumf } ins(%x : tensor<4x6xf32>) outs(%m : tensor<4xf32>) dimensions = [1] {test.padding = ["d1", "zero", "none"]}
-  // exp(-inf) is a zero that the sum ignores.
-  // expected-remark @below {{results: anything; harmless with: neg_inf, none, none}}
+  // No lane of %x makes every term zero: the row's %m may be infinite.
+  // expected-remark @below {{results: anything; guarded in the body}}
   %1 = linalg.generic {indexing_maps = [#id, #row, #row], iterator_types = ["parallel", "reduction"]}
       ins(%x, %m : tensor<4x6xf32>, tensor<4xf32>) outs(%m : tensor<4xf32>)
       attrs = {test.padding = ["d1", "zero", "none", "none"]} {
@@ -82,8 +80,8 @@ func.func @linalg(%x: tensor<4x6xf32>, %m: tensor<4xf32>, %w: tensor<5x6xf32>, %
     %4 = arith.addf %out, %3 : f32
     linalg.yield %4 : f32
   } -> tensor<4xf32>
-  // Rows of zeros, added to zeros.
-  // expected-remark @below {{results: zero}}
+  // Rows of zeros, times rows that may hold an infinity.
+  // expected-remark @below {{results: anything}}
   %5 = linalg.matmul indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>] {test.padding = ["d1", "none", "zero", "zero"]} ins(%x, %w : tensor<4x6xf32>, tensor<5x6xf32>) outs(%o : tensor<4x5xf32>) -> tensor<4x5xf32>
   // A lane that grows with every step of a sum is not known.
   // expected-remark @below {{results: anything}}
@@ -95,5 +93,69 @@ func.func @linalg(%x: tensor<4x6xf32>, %m: tensor<4xf32>, %w: tensor<5x6xf32>, %
     %7 = arith.addf %out, %one : f32
     linalg.yield %7 : f32
   } -> tensor<6xf32>
+  return
+}
+
+// What may not be run on a lane, or look something up there.
+func.func @undefined(%w: tensor<6x6xi32>, %i: tensor<6xi32>, %x: tensor<6xf32>, %t: tensor<5x8xf32>, %p: tensor<6x1xindex>) {
+  // expected-remark @below {{results: anything; operand 1 masked with 1}}
+  %0 = arith.divsi %i, %i {test.padding = ["d0", "anything", "zero"]} : tensor<6xi32>
+  // expected-remark @below {{results: zero; operand 1 masked with 1}}
+  %1 = arith.remui %i, %i {test.padding = ["d0", "zero", "anything"]} : tensor<6xi32>
+  %three = arith.constant dense<3> : tensor<6xi32>
+  // Every lane of a splat is what it is elsewhere.
+  // expected-remark @below {{results: anything}}
+  %2 = arith.divsi %i, %three {test.padding = ["d0", "anything", "anything"]} : tensor<6xi32>
+  %table = arith.constant dense<[1, 2, 3, 4, 5, 6]> : tensor<6xi32>
+  // expected-remark @below {{results: anything; operand 1 masked with 1}}
+  %3 = arith.divsi %i, %table {test.padding = ["d0", "anything", "zero"]} : tensor<6xi32>
+  // expected-remark @below {{results: anything; operand 0 masked with 0}}
+  %4 = arith.fptosi %x {test.padding = ["d0", "neg_inf"]} : tensor<6xf32> to tensor<6xi32>
+  // expected-remark @below {{results: anything}}
+  %5 = arith.fptosi %x {test.padding = ["d0", "zero"]} : tensor<6xf32> to tensor<6xi32>
+  // expected-remark @below {{results: anything; operand 1 masked with 0}}
+  %6 = arith.shli %i, %i {test.padding = ["d0", "anything", "anything"]} : tensor<6xi32>
+  // expected-remark @below {{results: anything; operand 1 masked with 0}}
+  %7 = tensor.gather %t[%p] gather_dims([0]) {test.padding = ["d0", "none", "anything"]} : (tensor<5x8xf32>, tensor<6x1xindex>) -> tensor<6x8xf32>
+  // A divisor that depends on the lanes, and one that does not.
+  // expected-remark @below {{results: anything; guarded in the body}}
+  %8 = linalg.map ins(%i, %i : tensor<6xi32>, tensor<6xi32>) outs(%i : tensor<6xi32>) {test.padding = ["d0", "anything", "zero", "zero"]} (%a: i32, %b: i32, %out: i32) {
+    %c = arith.muli %a, %b : i32
+    %d = arith.divsi %a, %c : i32
+    linalg.yield %d : i32
+  }
+  // expected-remark @below {{results: zero}}
+  %9 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%i, %i : tensor<6xi32>, tensor<6xi32>) outs(%w : tensor<6x6xi32>) attrs = {test.padding = ["d0", "zero", "none", "zero"]} {
+  ^bb0(%a: i32, %b: i32, %out: i32):
+    %c = arith.divsi %out, %b : i32
+    linalg.yield %c : i32
+  } -> tensor<6x6xi32>
+  return
+}
+
+// Harmless is a property of the whole term.
+func.func @terms(%x: tensor<4x6xf32>, %i: tensor<4x6xi32>, %m: tensor<4xf32>, %n: tensor<4xi32>) {
+  // Minus infinity less the lane of the smallest integer would wrap.
+  // expected-remark @below {{results: anything; guarded in the body}}
+  %0 = linalg.generic {indexing_maps = [#id, #id, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%i, %i : tensor<4x6xi32>, tensor<4x6xi32>) outs(%n : tensor<4xi32>)
+      attrs = {test.padding = ["d1", "anything", "zero", "none"]} {
+  ^bb0(%a: i32, %b: i32, %out: i32):
+    %1 = arith.addi %a, %b : i32
+    %2 = arith.maxsi %out, %1 : i32
+    linalg.yield %2 : i32
+  } -> tensor<4xi32>
+  // 0 times the exponential of a row that may be infinite.
+  // expected-remark @below {{results: anything; guarded in the body}}
+  %3 = linalg.generic {indexing_maps = [#id, #row, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x, %m : tensor<4x6xf32>, tensor<4xf32>) outs(%m : tensor<4xf32>)
+      attrs = {test.padding = ["d1", "zero", "none", "none"]} {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %4 = math.exp %b : f32
+    %5 = arith.mulf %a, %4 : f32
+    %6 = arith.addf %out, %5 : f32
+    linalg.yield %6 : f32
+  } -> tensor<4xf32>
   return
 }

@@ -101,6 +101,14 @@ struct PrintPaddingPass
     return text;
   }
 
+  static void printGuard(const LaneGuard &guard, InFlightDiagnostic &remark) {
+    for (auto [index, mask] : llvm::enumerate(guard.masks))
+      if (mask)
+        remark << "; operand " << index << " masked with " << *mask;
+    if (guard.inBody)
+      remark << "; guarded in the body";
+  }
+
   void runOnOperation() override {
     getOperation()->walk([&](Operation *op) {
       auto spec = op->getAttrOfType<ArrayAttr>("test.padding");
@@ -121,12 +129,12 @@ struct PrintPaddingPass
       }
       InFlightDiagnostic remark = op->emitRemark();
       remark << "results: " << print(tp::getPaddingStates(op, *factor, states));
-      if (rule->factors[*factor].kind != FactorKind::Reduction)
-        return;
-      std::optional<SmallVector<PadState>> harmless =
-          getHarmlessStates(op, *rule, *factor, states);
-      remark << "; harmless with: "
-             << (harmless ? print(*harmless) : std::string("nothing"));
+      std::optional<LaneGuard> guard =
+          getLaneGuard(op, *rule, *factor, states);
+      if (!guard)
+        remark << "; no guard";
+      else
+        printGuard(*guard, remark);
     });
   }
 };

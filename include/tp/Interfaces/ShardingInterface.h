@@ -16,6 +16,7 @@
 #include "mlir/IR/OpDefinition.h"
 #include "tp/Sharding/Padding.h"
 #include "tp/Sharding/Rule.h"
+#include "llvm/ADT/STLExtras.h"
 
 namespace tp {
 
@@ -23,8 +24,10 @@ namespace tp {
 class LocalContext {
 public:
   LocalContext(const Mesh &mesh, mlir::FlatSymbolRefAttr meshSymbol,
-               const ShardingRule &rule, const FactorShardings &factors)
-      : mesh(mesh), meshSymbol(meshSymbol), rule(rule), factors(factors) {}
+               const ShardingRule &rule, const FactorShardings &factors,
+               llvm::ArrayRef<unsigned> guarded = {})
+      : mesh(mesh), meshSymbol(meshSymbol), rule(rule), factors(factors),
+        guarded(guarded) {}
 
   const Mesh &getMesh() const { return mesh; }
   mlir::FlatSymbolRefAttr getMeshSymbol() const { return meshSymbol; }
@@ -33,6 +36,11 @@ public:
 
   bool isSharded(unsigned factor) const {
     return getShardCount(factors.axes[factor]) > 1;
+  }
+  /// The per-rank form must leave the padding lanes of the factor out of its
+  /// body (LaneGuard::inBody).
+  bool isGuarded(unsigned factor) const {
+    return llvm::is_contained(guarded, factor);
   }
   /// Positions of the factor on one rank, padding included.
   int64_t getLocalSize(unsigned factor) const;
@@ -50,6 +58,7 @@ private:
   mlir::FlatSymbolRefAttr meshSymbol;
   const ShardingRule &rule;
   const FactorShardings &factors;
+  llvm::ArrayRef<unsigned> guarded;
 };
 
 /// Clone `op` with local operands and result types. Regions are cloned too;

@@ -37,7 +37,8 @@ def TP_ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
     InterfaceMethod<[{
         What the padding lanes of factor `factor` hold in each result, given
         what they hold in each operand (PadState::None where an operand does not
-        carry the factor). The default knows nothing: PadState::Anything.
+        carry the factor: it holds logical values, of which nothing may be
+        assumed, not even that they are finite). The default knows nothing: PadState::Anything.
       }], "::llvm::SmallVector<::tp::PadState>", "getPaddingStates",
       (ins "unsigned":$factor, "::llvm::ArrayRef<::tp::PadState>":$operands),
       [{}], [{

@@ -59,6 +59,12 @@ std::optional<Combiner> matchCombiner(mlir::linalg::LinalgOp op,
 std::optional<llvm::SmallVector<Combiner>>
 matchCombiners(mlir::linalg::LinalgOp op);
 
+/// The operands of the body's operations through which terms enter result
+/// `output`, which has a combiner (both factors of a fused multiply-add). With
+/// the identity in all of them, the body leaves the accumulator as it is.
+llvm::SmallVector<mlir::OpOperand *>
+getTermOperands(mlir::linalg::LinalgOp op, unsigned output);
+
 /// The reduction of partial results on several ranks that does the same; none
 /// if no collective does.
 std::optional<ReductionKind> getReductionKind(const Combiner &combiner);

@@ -39,20 +39,33 @@ buildLocal(mlir::Operation *op, mlir::OpBuilder &builder,
            const LocalContext &context);
 
 /// What the padding lanes of `factor` hold in each result, given what they hold
-/// in each operand (PadState::None where an operand does not carry the factor).
-/// For a reduction factor: what the terms of each result's reduction hold in
-/// those lanes; isHarmless(state, reduction) says whether they count.
+/// in each operand (PadState::None where an operand does not carry the factor:
+/// it holds logical values, of which nothing is assumed). For a reduction
+/// factor: what the terms of each result's reduction hold in those lanes;
+/// isHarmless(state, reduction) says whether they count.
 llvm::SmallVector<PadState> getPaddingStates(mlir::Operation *op,
                                              unsigned factor,
                                              llvm::ArrayRef<PadState> operands);
 
-/// Operand states, differing from `operands` only where a mask is due, with
-/// which the padding lanes of reduction factor `factor` do not count; as few
-/// masks as possible. Empty if no such masks exist (or `factor` is not a
-/// reduction and none is needed: then `operands` is returned unchanged).
-std::optional<llvm::SmallVector<PadState>>
-getHarmlessStates(mlir::Operation *op, const ShardingRule &rule,
-                  unsigned factor, llvm::ArrayRef<PadState> operands);
+/// What makes the padding lanes of one factor harmless to an operation.
+struct LaneGuard {
+  /// One per operand: the number that its lanes must be overwritten with.
+  llvm::SmallVector<std::optional<int64_t>> masks;
+  /// The per-rank form must leave the lanes out of its body.
+  bool inBody = false;
+};
+
+/// What is due before the lanes of `factor`, which hold `operands`, neither
+/// count in a reduction nor are divided by, converted or looked up. Harmless is
+/// a property of the whole term: operands are masked, as few as possible, only
+/// where that makes every term exactly zero; else the body leaves the lanes
+/// out. Empty if `op` has no body of its own and no masks help.
+std::optional<LaneGuard> getLaneGuard(mlir::Operation *op,
+                                      const ShardingRule &rule, unsigned factor,
+                                      llvm::ArrayRef<PadState> operands);
+/// The states of the operands after the masks of `guard`.
+llvm::SmallVector<PadState> applyMasks(const LaneGuard &guard,
+                                       llvm::ArrayRef<PadState> operands);
 
 /// A rule for people: `b, s, n parallel; k sum | [b, s, k] multilinear, ...`.
 std::string toString(const ShardingRule &rule);

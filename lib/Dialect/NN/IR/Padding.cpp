@@ -19,9 +19,9 @@ using namespace tp::nn;
 using States = SmallVector<PadState>;
 
 static bool isZero(PadState state) { return state == PadState::Zero; }
-/// Nothing that could turn a product with zero into something else.
-static bool isFinite(PadState state) {
-  return state == PadState::Zero || state == PadState::None;
+
+static States knowNothing(Operation *op) {
+  return States(op->getNumResults(), PadState::Anything);
 }
 
 /// Operations that map a zero to a zero and know nothing of other lanes.
@@ -31,42 +31,31 @@ static States keepZero(Operation *op, PadState input) {
 }
 
 States LinearOp::getPaddingStates(unsigned factor, ArrayRef<PadState> in) {
-  // The products: zero where one side is zero and the other finite.
-  bool zero =
-      (isZero(in[0]) && isFinite(in[1])) || (isZero(in[1]) && isFinite(in[0]));
-  // The bias joins the results, not the terms of the reduction.
+  // The terms: zero if both sides are. A row of zeros times a row that does not
+  // carry the factor is not, for that may hold an infinity.
   bool isReduction =
       factor == cast<RankedTensorType>(getInput().getType()).getRank();
-  if (getBias() && !isReduction)
-    zero &= isZero(in[2]);
-  return {zero ? PadState::Zero : PadState::Anything};
+  return {isReduction && isZero(in[0]) && isZero(in[1]) ? PadState::Zero
+                                                        : PadState::Anything};
 }
 
 States AttentionOp::getPaddingStates(unsigned, ArrayRef<PadState> in) {
-  // Whatever the weights are, an average of zeros is zero; scores must be
-  // finite for it.
-  bool zero = isZero(in[2]) && isFinite(in[0]) && isFinite(in[1]);
-  States states(getNumResults(), PadState::Anything);
-  if (zero)
+  // An average of zeros, whose weights come from scores that are zero. A mask
+  // that carries the factor may leave nothing to average.
+  States states = knowNothing(*this);
+  if (isZero(in[0]) && isZero(in[1]) && isZero(in[2]) &&
+      (!getMask() || in[3] == PadState::None))
     states[0] = PadState::Zero;
   return states;
 }
 
-States RMSNormOp::getPaddingStates(unsigned, ArrayRef<PadState> in) {
-  States states(getNumResults(), PadState::Anything);
-  // A row of zeros over the root of epsilon.
-  if (isZero(in[0]) && getEpsilon().isNonZero())
-    states[0] = PadState::Zero;
-  return states;
+States RMSNormOp::getPaddingStates(unsigned, ArrayRef<PadState>) {
+  return knowNothing(*this);
 }
 
 States LayerNormOp::getPaddingStates(unsigned, ArrayRef<PadState> in) {
-  States states(getNumResults(), PadState::Anything);
-  if (!isZero(in[0]) || !getEpsilon().isNonZero())
-    return states;
-  if (!getBias())
-    states[0] = PadState::Zero;
-  if (getMean())
+  States states = knowNothing(*this);
+  if (isZero(in[0]) && getMean())
     states[1] = PadState::Zero;
   return states;
 }
@@ -81,18 +70,18 @@ States RotaryTableOp::getPaddingStates(unsigned, ArrayRef<PadState>) {
 }
 
 States RotaryOp::getPaddingStates(unsigned, ArrayRef<PadState> in) {
-  // Rotary tables are finite in their padding lanes too (cosines, sines).
-  return keepZero(*this, in[0]);
+  bool zero = llvm::all_of(in, isZero);
+  return {zero ? PadState::Zero : PadState::Anything};
 }
 
 States EmbeddingOp::getPaddingStates(unsigned factor, ArrayRef<PadState> in) {
   int64_t rows = cast<RankedTensorType>(getIds().getType()).getRank();
-  // No id names a padding row, so that its term is zero whatever it holds.
+  // An id past the logical vocabulary names a padding row.
   if (factor == rows)
-    return {PadState::Zero};
-  // Hidden lanes are the table's; rows for padding ids could be any.
-  if (factor == rows + 1)
     return {in[1]};
+  // Hidden lanes are the table's, or zero for an id that names no row.
+  if (factor == rows + 1)
+    return keepZero(*this, in[1]);
   return {PadState::Anything};
 }
 

@@ -1,0 +1,286 @@
+//===- Lanes.cpp - What scalar code makes of padding lanes ----------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One transfer function for floats, where only exact cases count (sums and
+// products of numbers, functions at zero and at the infinities), and one for
+// integers, of which only zero is followed: everything else may wrap. Without a
+// case a float is unknown, which is always right.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Lanes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/TypeSwitch.h"
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace tp;
+
+static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+bool Lane::isFinite() const {
+  return kind == Finite || (kind == Known && std::isfinite(value));
+}
+
+//===----------------------------------------------------------------------===//
+// To and from states and constants
+//===----------------------------------------------------------------------===//
+
+/// All numbers of an integer type are finite.
+static Lane getAnyLane(Type type) {
+  return isa<FloatType>(getElementTypeOrSelf(type)) ? Lane() : Lane::finite();
+}
+
+Lane tp::toLane(PadState state, Type type) {
+  bool isFloat = isa<FloatType>(getElementTypeOrSelf(type));
+  switch (state) {
+  case PadState::Zero:
+    return Lane::known(0);
+  case PadState::NegInf:
+    return isFloat ? Lane::known(-infinity) : Lane::finite();
+  case PadState::PosInf:
+    return isFloat ? Lane::known(infinity) : Lane::finite();
+  case PadState::None:
+  case PadState::Anything:
+    return getAnyLane(type);
+  }
+  llvm_unreachable("unknown state");
+}
+
+PadState tp::toPadState(Lane lane) {
+  if (lane.is(0))
+    return PadState::Zero;
+  if (lane.is(-infinity))
+    return PadState::NegInf;
+  if (lane.is(infinity))
+    return PadState::PosInf;
+  return PadState::Anything;
+}
+
+/// The number of a constant or splat, if a double can tell it.
+static std::optional<double> matchNumber(Value value) {
+  Attribute constant;
+  if (!matchPattern(value, m_Constant(&constant)))
+    return std::nullopt;
+  if (auto splat = dyn_cast<SplatElementsAttr>(constant))
+    constant = splat.getSplatValue<Attribute>();
+  if (auto number = dyn_cast<FloatAttr>(constant)) {
+    double exact = number.getValueAsDouble();
+    return std::isnan(exact) ? std::nullopt : std::optional(exact);
+  }
+  auto number = dyn_cast<IntegerAttr>(constant);
+  if (!number || number.getValue().getSignificantBits() > 53)
+    return std::nullopt;
+  return static_cast<double>(number.getValue().getSExtValue());
+}
+
+Lane tp::getSharedLane(Value value) {
+  if (std::optional<double> number = matchNumber(value))
+    return Lane::known(*number);
+  return getAnyLane(value.getType());
+}
+
+//===----------------------------------------------------------------------===//
+// Floats
+//===----------------------------------------------------------------------===//
+
+/// A number as `type` holds it; no number is unknown.
+static Lane roundTo(double number, Type type) {
+  if (std::isnan(number))
+    return {};
+  APFloat rounded(number);
+  bool losesInfo;
+  rounded.convert(cast<FloatType>(type).getFloatSemantics(),
+                  APFloat::rmNearestTiesToEven, &losesInfo);
+  rounded.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
+                  &losesInfo);
+  return Lane::known(rounded.convertToDouble());
+}
+
+static Lane transferSum(Lane a, Lane b, Type type) {
+  if (a.kind == Lane::Known && b.kind == Lane::Known)
+    return roundTo(a.value + b.value, type);
+  // A finite number beside an infinity, or beside zero.
+  for (auto [x, y] : {std::pair(a, b), std::pair(b, a)})
+    if (x.kind == Lane::Known && y.kind == Lane::Finite)
+      return std::isinf(x.value) ? x : x.value == 0 ? y : Lane();
+  return {};
+}
+
+static Lane transferProduct(Lane a, Lane b, Type type) {
+  if (a.kind == Lane::Known && b.kind == Lane::Known)
+    return roundTo(a.value * b.value, type);
+  if ((a.is(0) && b.isFinite()) || (b.is(0) && a.isFinite()))
+    return Lane::known(0);
+  return {};
+}
+
+static Lane transferQuotient(Lane a, Lane b, Type type) {
+  // Of a zero below, not even the sign is known.
+  if (a.kind == Lane::Known && b.kind == Lane::Known && b.value != 0)
+    return roundTo(a.value / b.value, type);
+  if (a.isFinite() && b.kind == Lane::Known && std::isinf(b.value))
+    return Lane::known(0);
+  return {};
+}
+
+static Lane negate(Lane lane) {
+  lane.value = -lane.value;
+  return lane;
+}
+
+static Lane transferMaximum(Lane a, Lane b) {
+  if (a.kind == Lane::Known && b.kind == Lane::Known)
+    return Lane::known(std::max(a.value, b.value));
+  if (a.kind == Lane::Unknown || b.kind == Lane::Unknown)
+    return {};
+  return a.is(infinity) || b.is(infinity) ? Lane::known(infinity)
+                                          : Lane::finite();
+}
+
+/// A function by its values at -inf, 0 and inf (NaN: not followed).
+static Lane atKnown(Lane lane, double low, double zero, double high) {
+  if (lane.kind != Lane::Known)
+    return {};
+  double value = lane.value == 0           ? zero
+                 : lane.value == -infinity ? low
+                 : lane.value == infinity  ? high
+                                           : std::nan("");
+  return std::isnan(value) ? Lane() : Lane::known(value);
+}
+
+/// The same for a function that is finite wherever its operand is.
+static Lane atBounded(Lane lane, double low, double zero, double high) {
+  Lane result = atKnown(lane, low, zero, high);
+  return result.kind == Lane::Unknown && lane.isFinite() ? Lane::finite()
+                                                         : result;
+}
+
+static Lane transferFloat(Operation *op, ArrayRef<Lane> in) {
+  Type type = getElementTypeOrSelf(op->getResult(0));
+  const double nan = std::nan("");
+  return llvm::TypeSwitch<Operation *, Lane>(op)
+      .Case<arith::AddFOp>([&](auto) { return transferSum(in[0], in[1], type); })
+      .Case<arith::SubFOp>(
+          [&](auto) { return transferSum(in[0], negate(in[1]), type); })
+      .Case<arith::MulFOp>(
+          [&](auto) { return transferProduct(in[0], in[1], type); })
+      .Case<arith::DivFOp>(
+          [&](auto) { return transferQuotient(in[0], in[1], type); })
+      .Case<math::FmaOp>([&](auto) {
+        return transferSum(transferProduct(in[0], in[1], type), in[2], type);
+      })
+      .Case<arith::MaximumFOp, arith::MaxNumFOp>(
+          [&](auto) { return transferMaximum(in[0], in[1]); })
+      .Case<arith::MinimumFOp, arith::MinNumFOp>([&](auto) {
+        return negate(transferMaximum(negate(in[0]), negate(in[1])));
+      })
+      .Case<arith::NegFOp>([&](auto) { return negate(in[0]); })
+      .Case<math::AbsFOp>([&](auto) {
+        return in[0].kind == Lane::Known ? Lane::known(std::fabs(in[0].value))
+                                         : in[0];
+      })
+      .Case<arith::ExtFOp>([&](auto) { return in[0]; })
+      .Case<arith::TruncFOp>([&](auto) {
+        return in[0].kind == Lane::Known ? roundTo(in[0].value, type) : Lane();
+      })
+      .Case<arith::SIToFPOp, arith::UIToFPOp>([&](Operation *) {
+        if (in[0].is(0))
+          return in[0];
+        // The largest integer is below the largest number of most types.
+        unsigned bits = op->getOperand(0).getType().isIndex()
+                            ? 64
+                            : getElementTypeOrSelf(op->getOperand(0))
+                                  .getIntOrFloatBitWidth();
+        return bits <= 64 && !type.isF16() ? Lane::finite() : Lane();
+      })
+      .Case<math::ExpOp, math::Exp2Op>(
+          [&](auto) { return atKnown(in[0], 0, 1, infinity); })
+      .Case<math::ExpM1Op>(
+          [&](auto) { return atKnown(in[0], -1, 0, infinity); })
+      .Case<math::LogOp>(
+          [&](auto) { return atKnown(in[0], nan, -infinity, infinity); })
+      .Case<math::SqrtOp>(
+          [&](auto) { return atKnown(in[0], nan, 0, infinity); })
+      .Case<math::RsqrtOp>([&](auto) { return atKnown(in[0], nan, nan, 0); })
+      .Case<math::TanhOp, math::ErfOp>(
+          [&](auto) { return atBounded(in[0], -1, 0, 1); })
+      .Case<math::SinOp>([&](auto) { return atBounded(in[0], nan, 0, nan); })
+      .Case<math::CosOp>([&](auto) { return atBounded(in[0], nan, 1, nan); })
+      .Default([](Operation *) { return Lane(); });
+}
+
+//===----------------------------------------------------------------------===//
+// Integers
+//===----------------------------------------------------------------------===//
+
+static Lane transferInteger(Operation *op, ArrayRef<Lane> in) {
+  auto isZero = [](Lane lane) { return lane.is(0); };
+  bool zero =
+      llvm::TypeSwitch<Operation *, bool>(op)
+          .Case<arith::AddIOp, arith::SubIOp, arith::OrIOp, arith::XOrIOp,
+                arith::MaxSIOp, arith::MinSIOp, arith::MaxUIOp, arith::MinUIOp,
+                arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp,
+                arith::IndexCastOp, arith::IndexCastUIOp>(
+              [&](auto) { return llvm::all_of(in, isZero); })
+          .Case<arith::MulIOp, arith::AndIOp>(
+              [&](auto) { return llvm::any_of(in, isZero); })
+          .Case<arith::ShLIOp, arith::ShRSIOp, arith::ShRUIOp, arith::DivSIOp,
+                arith::DivUIOp, arith::RemSIOp, arith::RemUIOp>(
+              [&](auto) { return isZero(in[0]); })
+          .Default([](Operation *) { return false; });
+  return zero ? Lane::known(0) : Lane::finite();
+}
+
+Lane tp::transferLane(Operation *op, ArrayRef<Lane> operands) {
+  if (op->hasTrait<OpTrait::ConstantLike>())
+    return getSharedLane(op->getResult(0));
+  if (op->getNumResults() != 1 || op->getNumRegions() != 0)
+    return {};
+  if (isa<arith::SelectOp>(op)) {
+    if (operands[0].kind == Lane::Known)
+      return operands[operands[0].value != 0 ? 1 : 2];
+    if (operands[1] == operands[2])
+      return operands[1];
+    return operands[1].isFinite() && operands[2].isFinite() ? Lane::finite()
+                                                            : Lane();
+  }
+  return isa<FloatType>(getElementTypeOrSelf(op->getResult(0)))
+             ? transferFloat(op, operands)
+             : transferInteger(op, operands);
+}
+
+//===----------------------------------------------------------------------===//
+// Where lanes may not be looked at
+//===----------------------------------------------------------------------===//
+
+std::optional<PartialOperand> tp::getPartialOperand(Operation *op) {
+  using Result = std::optional<PartialOperand>;
+  return llvm::TypeSwitch<Operation *, Result>(op)
+      .Case<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
+            arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(
+          [](auto) { return PartialOperand{1, 1}; })
+      .Case<math::IPowIOp>([](auto) { return PartialOperand{1, 1}; })
+      .Case<arith::ShLIOp, arith::ShRSIOp, arith::ShRUIOp, tensor::GatherOp>(
+          [](auto) { return PartialOperand{1, 0}; })
+      .Case<arith::FPToSIOp, arith::FPToUIOp>(
+          [](auto) { return PartialOperand{0, 0}; })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+bool tp::isSafe(PartialOperand partial, Lane lane) {
+  // Of other known numbers, not even a division of the smallest integer by -1
+  // is defined.
+  return lane.kind == Lane::Known &&
+         (lane.value == static_cast<double>(partial.safe) ||
+          (partial.safe == 1 && lane.value > 0));
+}
