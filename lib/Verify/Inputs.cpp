@@ -13,6 +13,7 @@
 #include "tp/Verify/Verify.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace tp::interp;
@@ -71,6 +72,51 @@ static Tensor makeMask(ArrayRef<int64_t> shape, ElementType type, uint64_t seed,
   return mask;
 }
 
+/// A float of the kind that tp.values names; `u` and `v` are uniform.
+static std::optional<double> drawFloat(StringRef kind, double u, double v) {
+  double plain = 2 * u - 1;
+  if (kind == "zeros") // Half of them zeros of either sign.
+    return v < 0.3 ? 0.0 : v < 0.5 ? -0.0 : plain;
+  if (kind == "integers")
+    return std::floor(9 * u) - 4;
+  if (kind == "positive")
+    return 0.5 + 1.5 * u;
+  if (kind == "large")
+    return 1e4 * plain;
+  if (kind == "wide") // All magnitudes; one in eight is zero.
+    return v < 0.125 ? 0.0
+                     : std::copysign(std::pow(10.0, 40 * (v - 0.5)), plain);
+  return std::nullopt;
+}
+
+/// An integer near zero or near the limits of its type.
+static int64_t drawNearLimits(unsigned width, double u) {
+  int64_t most = width == 64 ? INT64_MAX : (int64_t(1) << (width - 1)) - 1;
+  const int64_t choices[] = {-most - 1, -most, -2, -1, 0, 1, 2, most - 1, most};
+  return choices[int64_t(u * std::size(choices))];
+}
+
+/// The values that `kind` names; fails if it names none for this type.
+static LogicalResult fill(Tensor &tensor, StringRef kind, uint64_t seed,
+                          StringRef name) {
+  ElementType type = tensor.getElementType();
+  std::string second = (name + " again").str();
+  for (int64_t i = 0; i < tensor.getNumElements(); ++i) {
+    double u = uniform(seed, name, i), v = uniform(seed, second, i);
+    if (type.isFloat()) {
+      std::optional<double> value = drawFloat(kind, u, v);
+      if (!value)
+        return failure();
+      tensor.setFloat(i, *value);
+    } else if (kind == "limits" && type.width > 1) {
+      tensor.setInt(i, drawNearLimits(type.width, u));
+    } else {
+      return failure();
+    }
+  }
+  return success();
+}
+
 FailureOr<SmallVector<Tensor>> makeInputs(func::FuncOp function,
                                           uint64_t seed) {
   SmallVector<Tensor> inputs;
@@ -87,6 +133,18 @@ FailureOr<SmallVector<Tensor>> makeInputs(func::FuncOp function,
              << ": expected a scalar or a tensor of static shape, of floats, "
                 "integers or index";
     ArrayRef<int64_t> shape = shaped ? shaped.getShape() : ArrayRef<int64_t>();
+    if (auto kind =
+            function.getArgAttrOfType<StringAttr>(index, valuesAttrName)) {
+      Tensor tensor(shape, *type);
+      if (failed(fill(tensor, kind, seed, name)))
+        return function.emitError()
+               << "expected " << valuesAttrName << " of argument " << index
+               << " to be 'zeros', 'integers', 'positive', 'wide' or 'large' "
+                  "for floats or 'limits' for integers, got "
+               << kind << " for " << argument.getType();
+      inputs.push_back(tensor);
+      continue;
+    }
     if (type->isFloat()) {
       Tensor tensor(shape, *type);
       for (int64_t i = 0; i < tensor.getNumElements(); ++i)
@@ -99,8 +157,9 @@ FailureOr<SmallVector<Tensor>> makeInputs(func::FuncOp function,
     if (auto range =
             function.getArgAttrOfType<DenseI64ArrayAttr>(index, rangeAttrName);
         range && range.size() == 2) {
+      // What the argument says goes before what its uses say.
       domain.low = range[0];
-      domain.restrict(range[1]);
+      domain.high = range[1];
     }
     if (domain.isMask || function.getArgAttr(index, rightPaddedAttrName)) {
       inputs.push_back(makeMask(shape, *type, seed, name));

@@ -128,6 +128,41 @@ void Coverage::add(ModuleOp perRank) {
   });
 }
 
+std::string Coverage::toText() const {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  auto line = [&](const std::string &name, int row, const Count &count) {
+    os << name << ' ' << row << ' ' << count.all << ' ' << count.padded << ' '
+       << count.subAxis << '\n';
+  };
+  for (const auto &[name, count] : operations)
+    line(name, -1, count);
+  for (const auto &[name, rows] : reshards)
+    for (const auto &[row, count] : rows)
+      line(name, int(row), count);
+  return text;
+}
+
+void Coverage::addText(StringRef text) {
+  SmallVector<StringRef> lines;
+  text.split(lines, '\n', -1, /*KeepEmpty=*/false);
+  for (StringRef line : lines) {
+    SmallVector<StringRef> words;
+    line.split(words, ' ');
+    auto number = [&](unsigned index) {
+      int64_t value = 0;
+      words[index].getAsInteger(10, value);
+      return value;
+    };
+    std::string name = words[0].str();
+    Count &count = number(1) < 0 ? operations[name]
+                                 : reshards[name][ReshardStepKind(number(1))];
+    count.all += number(2);
+    count.padded += number(3);
+    count.subAxis += number(4);
+  }
+}
+
 void Coverage::print(llvm::raw_ostream &os) const {
   auto cell = [&](const Count &count) {
     std::string text = std::to_string(count.all);

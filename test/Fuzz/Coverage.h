@@ -27,6 +27,10 @@ public:
   /// Count what its per-rank program has.
   void add(mlir::ModuleOp perRank);
 
+  /// All counts, one per line, and those of such a text added.
+  std::string toText() const;
+  void addText(llvm::StringRef text);
+
   /// The table: for each operation how often it ran and how often each row
   /// of the reshard table took its value elsewhere; `p` of those with padding,
   /// `s` with sub-axes.

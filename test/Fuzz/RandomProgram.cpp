@@ -20,15 +20,10 @@ using namespace mlir;
 namespace tp::fuzz {
 
 ProgramMaker::ProgramMaker(MLIRContext *context, uint64_t seed)
-    : context(context), random(seed), builder(context),
-      loc(UnknownLoc::get(context)) {}
+    : Frame(context, seed) {}
 
 OwningOpRef<ModuleOp> makeRandomProgram(MLIRContext *context, uint64_t seed) {
   return ProgramMaker(context, seed).make();
-}
-
-ProgramMaker::Shape ProgramMaker::shapeOf(Value value) {
-  return Shape(cast<RankedTensorType>(value.getType()).getShape());
 }
 
 Value ProgramMaker::someValue(int64_t minRank) {
@@ -83,72 +78,6 @@ Value ProgramMaker::filled(ArrayRef<int64_t> shape, double value) {
   Value empty = tensor::EmptyOp::create(builder, loc, shape, element);
   return linalg::FillOp::create(builder, loc, scalar(value), empty)
       .getResult(0);
-}
-
-void ProgramMaker::makeMesh() {
-  SmallVector<Mesh::Axis> axes;
-  if (chance(55))
-    axes.push_back({"tp", pick({1, 2, 2, 3, 4, 4, 5, 6, 8})});
-  else
-    switch (below(4)) {
-    case 0:
-      axes = {{"dp", 2}, {"tp", 2}};
-      break;
-    case 1:
-      axes = {{"dp", 2}, {"tp", 4}};
-      break;
-    case 2:
-      axes = {{"dp", 2}, {"tp", 3}};
-      break;
-    default:
-      axes = {{"dp", 4}, {"tp", 2}};
-    }
-  int64_t ranks = 1;
-  SmallVector<MeshAxisAttr> attributes;
-  for (const Mesh::Axis &axis : axes) {
-    ranks *= axis.size;
-    attributes.push_back(MeshAxisAttr::get(
-        context, builder.getStringAttr(axis.name), axis.size));
-  }
-  SmallVector<int64_t> order;
-  if (chance(30)) {
-    for (int64_t i = 0; i < ranks; ++i)
-      order.insert(order.begin() + below(i + 1), i);
-  }
-  mesh = Mesh(axes, order);
-  auto op = MeshOp::create(builder, loc, builder.getStringAttr("mesh"),
-                           MeshAttr::get(context, attributes, order));
-  meshSymbol = FlatSymbolRefAttr::get(op.getSymNameAttr());
-}
-
-ShardingAttr ProgramMaker::someSharding(ArrayRef<int64_t> shape) {
-  for (int attempt = 0; attempt < 4; ++attempt) {
-    // The pieces to hand out: axes, or the two factors of one.
-    AxisList pieces;
-    for (unsigned axis = 0; axis < mesh.getNumAxes(); ++axis) {
-      int64_t size = mesh.getAxis(axis).size;
-      bool composite = size == 4 || size == 6 || size == 8;
-      if (!composite || !chance(35)) {
-        pieces.push_back(mesh.getWhole(axis));
-        continue;
-      }
-      pieces.push_back({axis, 1, 2});
-      pieces.push_back({axis, 2, size / 2});
-    }
-    TensorSharding sharding = TensorSharding::replicated(shape.size());
-    for (const AxisRef &piece : pieces)
-      if (chance(65))
-        sharding.dims[below(shape.size())].axes.push_back(piece);
-    for (DimSharding &dim : sharding.dims)
-      dim.open = chance(30);
-    sharding.normalize(shape);
-    bool fits = verifySharding(shape, sharding, mesh).empty();
-    for (auto [size, dim] : llvm::zip(shape, sharding.dims))
-      fits &= getShardCount(dim.axes) <= size;
-    if (fits)
-      return ShardingAttr::get(context, meshSymbol, mesh, sharding);
-  }
-  return ShardingAttr();
 }
 
 OwningOpRef<ModuleOp> ProgramMaker::make() {

@@ -13,12 +13,8 @@
 #ifndef TP_TEST_FUZZ_RANDOMPROGRAM_H
 #define TP_TEST_FUZZ_RANDOMPROGRAM_H
 
+#include "Frame.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/Builders.h"
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/OwningOpRef.h"
-#include "tp/Dialect/TP/IR/TPOps.h"
-#include <random>
 
 namespace tp::fuzz {
 
@@ -28,27 +24,18 @@ mlir::OwningOpRef<mlir::ModuleOp> makeRandomProgram(mlir::MLIRContext *context,
 
 /// Grows one function. Values of rank 1 to 4 that later operations may use are
 /// in a pool.
-class ProgramMaker {
+class ProgramMaker : Frame {
 public:
   ProgramMaker(mlir::MLIRContext *context, uint64_t seed);
   mlir::OwningOpRef<mlir::ModuleOp> make();
 
 private:
-  using Shape = llvm::SmallVector<int64_t, 4>;
-
-  //===-- Chance ----------------------------------------------------------===//
-  int64_t below(int64_t bound) { return int64_t(random() % uint64_t(bound)); }
-  bool chance(int64_t percent) { return below(100) < percent; }
-  int64_t pick(llvm::ArrayRef<int64_t> choices) {
-    return choices[below(choices.size())];
-  }
   int64_t someWidth() { return pick({6, 8, 10, 12, 16, 24}); }
 
   //===-- Values ----------------------------------------------------------===//
   mlir::RankedTensorType tensor(llvm::ArrayRef<int64_t> shape) {
     return mlir::RankedTensorType::get(shape, element);
   }
-  static Shape shapeOf(mlir::Value value);
   /// Any value of the pool of at least this rank; null if there is none.
   mlir::Value someValue(int64_t minRank = 1);
   mlir::Value argument(mlir::Type type);
@@ -59,11 +46,6 @@ private:
     if (value)
       pool.push_back(value);
   }
-
-  //===-- Annotations -----------------------------------------------------===//
-  void makeMesh();
-  /// A sharding that a tensor of `shape` may have; null if chance gave none.
-  ShardingAttr someSharding(llvm::ArrayRef<int64_t> shape);
 
   //===-- Operations (RandomOps.cpp)
   //---------------------------------------===//
@@ -98,14 +80,7 @@ private:
   mlir::Value withStatistics(mlir::Value value);
   mlir::Value repeat(mlir::Value value);
 
-  mlir::MLIRContext *context;
-  std::mt19937_64 random;
-  mlir::OpBuilder builder;
-  mlir::Location loc;
-  mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::func::FuncOp function;
-  Mesh mesh;
-  mlir::FlatSymbolRefAttr meshSymbol;
   mlir::FloatType element;
   llvm::SmallVector<mlir::Value> pool;
   int64_t numParameters = 0, numDropouts = 0;

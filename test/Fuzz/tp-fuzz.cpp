@@ -3,31 +3,49 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Each seed makes a program, which is compared after every stage asked for. A
-// refusal with an error counts as refused, not as success. Exit code 1 if a
-// program differs, crashes or is refused without a word, if too many are
-// refused, or if a row of the reshard table was never used.
+// Each seed makes a program, which is compared after every stage asked for, in
+// a child process. Exit code 1 if a program differs, crashes, takes too long or
+// is refused without a word, if too many are refused, or (asked for) if a row
+// of the reshard table was never used.
 //
 //===----------------------------------------------------------------------===//
 
+#include "BodyCounts.h"
 #include "Coverage.h"
-#include "RandomProgram.h"
-#include "mlir/IR/Verifier.h"
+#include "Runner.h"
 #include "tp/InitAll.h"
 #include "tp/Verify/Stages.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/CrashRecoveryContext.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"
 
 using namespace mlir;
+using namespace tp::fuzz;
 namespace cl = llvm::cl;
 
 namespace {
-enum class Outcome { Equal, Refused, Failed };
+/// What a run of the fuzzer found.
+class Summary {
+public:
+  void add(const Trial &trial);
+  void print(llvm::raw_ostream &os) const;
+  unsigned count(Outcome outcome) const {
+    auto found = outcomes.find(outcome);
+    return found == outcomes.end() ? 0 : found->second.size();
+  }
+  Coverage coverage;
 
-struct Trial {
-  Outcome outcome = Outcome::Failed;
-  std::string message;
+private:
+  /// Messages that differ in numbers only, with how many and the first seed.
+  using Reasons = std::map<std::string, std::pair<unsigned, uint64_t>>;
+  static void addReason(Reasons &reasons, const Trial &trial);
+  static void print(const Reasons &reasons, llvm::StringRef title,
+                    llvm::raw_ostream &os);
+
+  std::map<Outcome, std::vector<uint64_t>> outcomes;
+  Reasons refusals, undefined;
+  std::map<std::string, int64_t> counts;
+  std::vector<std::pair<double, uint64_t>> times;
 };
 } // namespace
 
@@ -42,57 +60,81 @@ static std::string summarize(llvm::StringRef message) {
   return text;
 }
 
-static Trial tryProgram(MLIRContext *context, uint64_t seed,
-                        llvm::ArrayRef<std::string> stages,
-                        tp::fuzz::Coverage &coverage) {
-  Trial trial;
-  std::string error;
-  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
-    if (error.empty() && diagnostic.getSeverity() == DiagnosticSeverity::Error)
-      error = diagnostic.str();
-    return success();
+void Summary::addReason(Reasons &reasons, const Trial &trial) {
+  auto &entry = reasons[summarize(trial.message)];
+  if (!entry.first++)
+    entry.second = trial.seed;
+}
+
+void Summary::add(const Trial &trial) {
+  outcomes[trial.outcome].push_back(trial.seed);
+  times.push_back({trial.seconds, trial.seed});
+  for (const auto &[key, number] : trial.counts)
+    counts[key] += number;
+  switch (trial.outcome) {
+  case Outcome::Equal:
+    coverage.addText(trial.coverage);
+    break;
+  case Outcome::Refused:
+    addReason(refusals, trial);
+    break;
+  case Outcome::Undefined:
+    addReason(undefined, trial);
+    break;
+  default:
+    llvm::outs() << "seed " << trial.seed << " FAILED, "
+                 << stringify(trial.outcome) << ": " << trial.message << "\n";
+    llvm::outs().flush();
+  }
+}
+
+void Summary::print(const Reasons &reasons, llvm::StringRef title,
+                    llvm::raw_ostream &os) {
+  os << "\n" << title << ":\n";
+  std::vector<std::pair<std::string, std::pair<unsigned, uint64_t>>> sorted(
+      reasons.begin(), reasons.end());
+  llvm::sort(sorted, [](const auto &a, const auto &b) {
+    return std::tie(b.second.first, a.first) <
+           std::tie(a.second.first, b.first);
   });
-  OwningOpRef<ModuleOp> module = tp::fuzz::makeRandomProgram(context, seed);
-  if (failed(verify(*module))) {
-    trial.message = "the program made is not valid: " + error;
-    return trial;
-  }
-  bool ran = false;
-  std::vector<tp::VerifyStage> steps = tp::makeVerifyStages("", "none", stages);
-  steps.insert(steps.begin(), tp::VerifyStage{"start",
-                                              [&](ModuleOp global) {
-                                                ran = true;
-                                                coverage.begin(global);
-                                                return success();
-                                              },
-                                              tp::Check::No});
-  tp::VerifyOptions options;
-  options.seed = seed;
-  FailureOr<tp::VerifyReport> report =
-      tp::verifyProgram(*module, steps, options);
-  if (failed(report)) {
-    trial.message = error;
-    if (!ran)
-      trial.message = "the one-device program does not run: " + error;
-    else if (error.empty())
-      trial.message = "refused without a reason";
-    else
-      trial.outcome = Outcome::Refused;
-    return trial;
-  }
-  if (!report->isEqual()) {
-    llvm::raw_string_ostream os(trial.message);
-    report->print(os);
-    return trial;
-  }
-  coverage.add(*module);
-  trial.outcome = Outcome::Equal;
-  return trial;
+  for (const auto &[message, entry] : sorted)
+    os << llvm::format("%5u", entry.first) << "  (seed " << entry.second << ") "
+       << message << "\n";
+}
+
+void Summary::print(llvm::raw_ostream &os) const {
+  coverage.print(os);
+  printCounts(counts, os);
+  print(refusals, "refused", os);
+  if (!undefined.empty())
+    print(undefined, "undefined on one device", os);
+  std::vector<std::pair<double, uint64_t>> sorted = times;
+  llvm::sort(sorted);
+  os << llvm::format("\ntime per program: median %.1f ms, worst %.1f ms",
+                     1000 * sorted[sorted.size() / 2].first,
+                     1000 * sorted.back().first)
+     << " (seed " << sorted.back().second << ")\n";
+  for (Outcome outcome : {Outcome::Wrong, Outcome::Crashed, Outcome::TimedOut})
+    if (auto found = outcomes.find(outcome); found != outcomes.end()) {
+      os << stringify(outcome) << ":";
+      for (uint64_t seed : found->second)
+        os << " " << seed;
+      os << "\n";
+    }
+  os << "\n" << times.size() << " programs:";
+  for (const auto &[outcome, seeds] : outcomes)
+    os << " " << seeds.size() << " " << stringify(outcome) << ",";
+  unsigned failed = count(Outcome::Wrong) + count(Outcome::Crashed) +
+                    count(Outcome::TimedOut);
+  os << " " << failed << " failed\n";
 }
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::OptionCategory category("tp-fuzz options");
+  cl::opt<std::string> generatorName(
+      "generator", cl::init("transformers"), cl::cat(category),
+      cl::desc("What programs: transformers (default) or bodies"));
   cl::opt<uint64_t> first("seed", cl::init(1), cl::cat(category),
                           cl::desc("Seed of the first program"));
   cl::opt<unsigned> programs("programs", cl::init(1), cl::cat(category),
@@ -102,6 +144,8 @@ int main(int argc, char **argv) {
       cl::desc("Stages to compare at (default: all but lower)"));
   cl::opt<bool> print("print", cl::cat(category),
                       cl::desc("Print the programs and do nothing else"));
+  cl::opt<double> timeout("timeout", cl::init(10), cl::cat(category),
+                          cl::desc("Seconds that one program may take"));
   cl::opt<unsigned> maxRefused("max-refused", cl::init(50), cl::cat(category),
                                cl::desc("Per cent that may be refused"));
   cl::opt<bool> requireRows(
@@ -110,6 +154,12 @@ int main(int argc, char **argv) {
   cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv,
                               "Random programs, meshes and annotations\n");
+  const Generator *generator = findGenerator(generatorName);
+  if (!generator) {
+    llvm::errs() << "expected --generator transformers or bodies, got "
+                 << generatorName << "\n";
+    return 2;
+  }
   std::vector<std::string> words(stages.begin(), stages.end());
   if (words.empty())
     for (llvm::StringRef stage : tp::getVerifiableStages().drop_back())
@@ -122,55 +172,32 @@ int main(int argc, char **argv) {
   context.printOpOnDiagnostic(false);
   if (print) {
     for (unsigned i = 0; i < programs; ++i) {
-      auto module = tp::fuzz::makeRandomProgram(&context, first + i);
+      auto module = generator->make(&context, first + i);
       llvm::outs() << "// seed " << first + i << "\n" << *module << "\n";
     }
     return 0;
   }
 
-  llvm::CrashRecoveryContext::Enable();
-  tp::fuzz::Coverage coverage;
-  std::map<std::string, std::pair<unsigned, uint64_t>> refusals;
-  unsigned numEqual = 0, numRefused = 0, numFailed = 0;
-  for (unsigned i = 0; i < programs; ++i) {
-    uint64_t seed = first + i;
-    Trial trial;
-    llvm::CrashRecoveryContext recovery;
-    if (!recovery.RunSafely(
-            [&] { trial = tryProgram(&context, seed, words, coverage); }))
-      trial = {Outcome::Failed, "crash"};
-    switch (trial.outcome) {
-    case Outcome::Equal:
-      ++numEqual;
-      break;
-    case Outcome::Refused: {
-      ++numRefused;
-      auto &entry = refusals[summarize(trial.message)];
-      if (!entry.first++)
-        entry.second = seed;
-      break;
-    }
-    case Outcome::Failed:
-      ++numFailed;
-      llvm::outs() << "seed " << seed << " FAILED: " << trial.message << "\n";
-      break;
-    }
-  }
-
-  coverage.print(llvm::outs());
-  llvm::outs() << "\nrefused:\n";
-  for (const auto &[message, entry] : refusals)
-    llvm::outs() << llvm::format("%5u", entry.first) << "  (seed "
-                 << entry.second << ") " << message << "\n";
-  llvm::outs() << "\nseeds " << first << " to " << first + programs - 1 << ": "
-               << numEqual << " equal, " << numRefused << " refused, "
-               << numFailed << " failed\n";
-  bool bad = numFailed > 0;
-  if (numRefused * 100 > maxRefused * programs) {
+  Summary summary;
+  RunnerOptions options;
+  options.first = first;
+  options.count = programs;
+  options.timeout = timeout;
+  runTrials(
+      options,
+      [&](uint64_t seed) {
+        return runTrial(&context, *generator, seed, words);
+      },
+      [&](const Trial &trial) { summary.add(trial); });
+  summary.print(llvm::outs());
+  bool bad = summary.count(Outcome::Wrong) + summary.count(Outcome::Crashed) +
+                 summary.count(Outcome::TimedOut) >
+             0;
+  if (summary.count(Outcome::Refused) * 100 > maxRefused * programs) {
     llvm::outs() << "more than " << maxRefused << " % were refused\n";
     bad = true;
   }
-  for (llvm::StringRef row : coverage.getMissingRows()) {
+  for (llvm::StringRef row : summary.coverage.getMissingRows()) {
     llvm::outs() << "no program used the row '" << row
                  << "' of the reshard table\n";
     bad |= requireRows;

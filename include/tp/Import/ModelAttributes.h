@@ -31,6 +31,9 @@ inline constexpr llvm::StringLiteral ignoredTensorsAttrName =
 inline constexpr llvm::StringLiteral defaultAttrName = "tp.default";
 /// On an argument: DenseI64ArrayAttr [lo, hi), the values allowed.
 inline constexpr llvm::StringLiteral rangeAttrName = "tp.range";
+/// On an argument: StringAttr, which random values tp-verify gives it (see
+/// makeInputs) instead of uniform ones.
+inline constexpr llvm::StringLiteral valuesAttrName = "tp.values";
 /// On an argument: UnitAttr, each row is ones and then zeros.
 inline constexpr llvm::StringLiteral rightPaddedAttrName = "tp.right_padded";
 

@@ -102,7 +102,10 @@ private:
 
 /// Random values for the arguments of a one-device function: ids within the
 /// range that the argument or its use states, masks of ones and then zeros,
-/// floats in -1 .. 1. Emits an error for an argument it knows no values for.
+/// floats in -1 .. 1, unless its attribute tp.values names others: floats
+/// "zeros" (half are), "integers" (-4 .. 4), "positive" (0.5 .. 2), "large" (to
+/// 1e4), "wide" (1e-20 .. 1e20), integers at the "limits" of their type. Emits
+/// an error for an argument it knows no values for.
 mlir::FailureOr<llvm::SmallVector<interp::Tensor>>
 makeInputs(mlir::func::FuncOp function, uint64_t seed);
 

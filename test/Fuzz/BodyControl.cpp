@@ -1,0 +1,249 @@
+//===- BodyControl.cpp - Repeated layers, calls, and the program ----------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Layers repeated no, one or several times, nested, with stacked operands and
+// results; helper functions; several public functions.
+//
+//===----------------------------------------------------------------------===//
+
+#include "BodyProgram.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Dialect/NN/IR/NNOps.h"
+
+using namespace mlir;
+
+namespace tp::fuzz {
+
+OwningOpRef<ModuleOp> makeBodyProgram(MLIRContext *context, uint64_t seed) {
+  return BodyProgram(context, seed).make();
+}
+
+/// An operation whose result has the type of `value`.
+Value BodyProgram::keepingType(Value value) {
+  Shape shape = shapeOf(value);
+  Type element = elementOf(value);
+  if (isFloat(value) && !shape.empty()) {
+    if (chance(25)) {
+      Value weight = parameter({shape.back(), shape.back()}, element);
+      return nn::LinearOp::create(builder, loc, value.getType(), value, weight,
+                                  Value());
+    }
+    if (chance(8))
+      return dropout(value);
+  }
+  ScalarBody body(*this, shape);
+  body.addInput(value, positive.contains(value));
+  if (chance(80)) {
+    Value other = likeOne(value);
+    body.addInput(other, positive.contains(other));
+  }
+  return body.draw(element);
+}
+
+Value BodyProgram::repeat(Value value, int64_t depth) {
+  int64_t count = pick({0, 1, 2, 2, 2, 3, 3});
+  int64_t first = chance(20) ? 1 + below(2) : 0;
+  SmallVector<Value> inits{value}, stacked;
+  if (chance(30))
+    inits.push_back(likeOne(value));
+  for (int64_t more = pick({0, 0, 0, 1, 1, 2}); more > 0; --more) {
+    Shape shape = chance(60) ? shapeOf(value) : someShape(2);
+    if (shape.size() > 3)
+      continue;
+    shape.insert(shape.begin(), count);
+    stacked.push_back(source(shape, elementOf(value)));
+  }
+  SmallVector<Value> outer = pool;
+  // The body is built first with no stacked results, which are added after.
+  OwningOpRef<Operation *> scratch;
+  auto draft =
+      RepeatOp::create(builder, loc, count, inits, stacked, TypeRange(), first);
+  OpBuilder::InsertPoint after = builder.saveInsertionPoint();
+  Block *body = draft.getBodyBlock();
+  builder.setInsertionPointToStart(body);
+  ++repeatDepth;
+  if (chance(50))
+    pool.clear();
+  SmallVector<Value> next;
+  for (BlockArgument argument : draft.getStackedArgs())
+    keep(argument);
+  for (BlockArgument argument : draft.getCarriedArgs())
+    keep(argument);
+  for (BlockArgument argument : draft.getCarriedArgs()) {
+    Value inner = argument;
+    for (int64_t steps = 1 + below(2); steps > 0; --steps) {
+      Value result;
+      if (depth < 2 && chance(depth == 0 ? 25 : 15)) {
+        result = repeat(inner, depth + 1);
+      } else {
+        if (chance(30))
+          keep(structured(inner));
+        result = keepingType(inner);
+      }
+      if (result && result.getType() == inner.getType()) {
+        inner = result;
+        keep(inner);
+      }
+    }
+    next.push_back(inner);
+  }
+  SmallVector<Type> stackedTypes;
+  for (int64_t more = pick({0, 0, 1, 1, 2}); more > 0; --more) {
+    Value slice = chance(50) ? pool.back() : fromPool();
+    if (slice.getParentBlock() != body || shapeOf(slice).size() > 3)
+      continue;
+    next.push_back(slice);
+    Shape shape = shapeOf(slice);
+    shape.insert(shape.begin(), count);
+    stackedTypes.push_back(tensor(shape, elementOf(slice)));
+  }
+  --repeatDepth;
+  // The builder's implicit terminator gives way to the real one.
+  if (!body->empty() && isa<YieldOp>(body->back()))
+    body->back().erase();
+  builder.setInsertionPointToEnd(body);
+  OperationState state(loc, YieldOp::getOperationName());
+  state.addOperands(next);
+  builder.create(state);
+  pool = outer;
+  builder.restoreInsertionPoint(after);
+  auto op = RepeatOp::create(builder, loc, count, inits, stacked, stackedTypes,
+                             first);
+  op.getBody().takeBody(draft.getBody());
+  draft.erase();
+  for (Value result : op->getResults().drop_front())
+    keep(result);
+  return op->getResult(0);
+}
+
+Value BodyProgram::call(Value value) {
+  if (repeatDepth || function.isPrivate())
+    return Value();
+  SmallVector<Value> operands{value};
+  if (chance(50))
+    operands.push_back(fromPool());
+  func::FuncOp caller = function;
+  SmallVector<Value> outer = pool;
+  OpBuilder::InsertPoint here = builder.saveInsertionPoint();
+  builder.setInsertionPointToEnd(module->getBody());
+  SmallVector<Type> types(ValueRange(operands).getTypes());
+  function = func::FuncOp::create(builder, loc,
+                                  "helper" + std::to_string(numFunctions++),
+                                  builder.getFunctionType(types, {}));
+  function.setPrivate();
+  Block *body = function.addEntryBlock();
+  builder.setInsertionPointToStart(body);
+  pool.assign(body->getArguments().begin(), body->getArguments().end());
+  for (int64_t count = 1 + below(2); count > 0; --count)
+    addOperation();
+  SmallVector<Value> results{pool.back()};
+  if (chance(25))
+    results.push_back(fromPool());
+  func::ReturnOp::create(builder, loc, results);
+  SmallVector<Type> resultTypes(ValueRange(results).getTypes());
+  function.setFunctionType(builder.getFunctionType(types, resultTypes));
+  func::FuncOp callee = function;
+  function = caller;
+  pool = outer;
+  builder.restoreInsertionPoint(here);
+  auto op = func::CallOp::create(builder, loc, callee, operands);
+  if (chance(30)) {
+    // Once more, on the result if it fits.
+    SmallVector<Value> again(operands);
+    if (op->getResult(0).getType() == again[0].getType())
+      again[0] = op->getResult(0);
+    keep(op->getResult(0));
+    op = func::CallOp::create(builder, loc, callee, again);
+  }
+  for (Value result : op->getResults().drop_front())
+    keep(result);
+  return op->getResult(0);
+}
+
+void BodyProgram::addOperation() {
+  for (int attempt = 0; attempt < 6; ++attempt) {
+    Value value = fromPool(), result;
+    int64_t choice = below(100);
+    if (choice < 38)
+      result = structured(value);
+    else if (choice < 56)
+      result = elementwise(value);
+    else if (choice < 64)
+      result = named(value);
+    else if (choice < 69)
+      result = reduceOp(value);
+    else if (choice < 72)
+      result = mapOp(value);
+    else if (choice < 80)
+      result = moving(value);
+    else if (choice < 84)
+      result = chance(50) ? gather() : embedding();
+    else if (choice < 89)
+      result = constrained(value);
+    else if (choice < 91)
+      result = dropout(value);
+    else if (choice < 94)
+      result = transformer(value);
+    else if (choice < 98)
+      result = repeatDepth ? Value() : repeat(value, 0);
+    else
+      result = call(value);
+    if (result) {
+      int64_t elements = 1;
+      for (int64_t size : shapeOf(result))
+        elements *= size;
+      if (elements > 3000)
+        continue;
+      keep(result);
+      return;
+    }
+  }
+}
+
+void BodyProgram::finish() {
+  SmallVector<Value> results{pool.back()};
+  if (chance(30))
+    results.push_back(fromPool());
+  func::ReturnOp::create(builder, loc, results);
+  SmallVector<Type> types(ValueRange(results).getTypes());
+  function.setFunctionType(
+      builder.getFunctionType(function.getArgumentTypes(), types));
+  for (auto [index, value] : llvm::enumerate(results))
+    if (chance(30))
+      if (ShardingAttr sharding = someSharding(shapeOf(value), !chance(10)))
+        function.setResultAttr(index, TPDialect::getShardingAttrName(),
+                               sharding);
+}
+
+OwningOpRef<ModuleOp> BodyProgram::make() {
+  module = ModuleOp::create(loc);
+  builder.setInsertionPointToStart(module->getBody());
+  makeMesh();
+  for (int64_t functions = chance(4) ? 2 : 1; functions > 0; --functions) {
+    builder.setInsertionPointToEnd(module->getBody());
+    function =
+        func::FuncOp::create(builder, loc, functions == 2 ? "first" : "main",
+                             builder.getFunctionType({}, {}));
+    builder.setInsertionPointToStart(function.addEntryBlock());
+    pool.clear();
+    Shape shape = someShape();
+    Type element = someElement();
+    if (chance(8))
+      keep(chance(50) ? gather() : embedding());
+    else
+      keep(source(shape, element));
+    if (chance(35))
+      keep(source(chance(60) ? shape : someShape(), element));
+    for (int64_t count = pick({1, 1, 2, 2, 3, 3, 4, 5, 6}); count > 0; --count)
+      addOperation();
+    finish();
+  }
+  return std::move(module);
+}
+
+} // namespace tp::fuzz

@@ -1,0 +1,125 @@
+//===- BodyProgram.h - Programs of few operations with odd bodies -*- C++
+//-*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The second generator: small one-device programs, one to six operations whose
+// scalar bodies, indexing maps, types and values are drawn from what MLIR
+// defines, not from what the compiler is made for. Partial, padded and
+// position-dependent operands are brought about by annotations; whether a
+// program can be compiled is not asked here.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_TEST_FUZZ_BODYPROGRAM_H
+#define TP_TEST_FUZZ_BODYPROGRAM_H
+
+#include "ScalarBody.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace tp::fuzz {
+
+mlir::OwningOpRef<mlir::ModuleOp> makeBodyProgram(mlir::MLIRContext *context,
+                                                  uint64_t seed);
+
+class BodyProgram : public Frame {
+public:
+  using Frame::Frame;
+  mlir::OwningOpRef<mlir::ModuleOp> make();
+
+private:
+  using Value = mlir::Value;
+  using Type = mlir::Type;
+
+  //===-- Types and sizes -------------------------------------------------===//
+  int64_t someSize();
+  Shape someShape(int64_t maxRank = 3);
+  Type someElement();
+  static Type elementOf(Value value) {
+    return mlir::getElementTypeOrSelf(value.getType());
+  }
+  static mlir::RankedTensorType tensor(llvm::ArrayRef<int64_t> shape,
+                                       Type element) {
+    return mlir::RankedTensorType::get(shape, element);
+  }
+  static bool isFloat(Value value) {
+    return llvm::isa<mlir::FloatType>(elementOf(value));
+  }
+
+  //===-- Operands (BodyOperands.cpp) -------------------------------------===//
+  Value argument(llvm::ArrayRef<int64_t> shape, Type element);
+  Value integerArgument(llvm::ArrayRef<int64_t> shape, Type element,
+                        int64_t low, int64_t high);
+  Value parameter(llvm::ArrayRef<int64_t> shape, Type element);
+  Value constantTensor(llvm::ArrayRef<int64_t> shape, Type element);
+  Value filled(llvm::ArrayRef<int64_t> shape, Type element, double value);
+  Value scalarConstant(Type element, double value);
+  Value empty(llvm::ArrayRef<int64_t> shape, Type element);
+  /// A value that nothing else reads yet, from wherever values come.
+  Value source(llvm::ArrayRef<int64_t> shape, Type element);
+  /// A sum (or maximum) over a dimension that is cut, so that it may be
+  /// partial.
+  Value partialSource(llvm::ArrayRef<int64_t> shape, Type element);
+  Value whole(llvm::ArrayRef<int64_t> shape, Type element);
+  Value fromPool();
+  Value likeOne(Value value);
+  /// The initial value of an output that is read.
+  Value initial(llvm::ArrayRef<int64_t> shape, Type element);
+  Value constrained(Value value);
+  void annotate(Value value, int64_t percent);
+  /// A sharding that cuts dimension `dim`.
+  ShardingAttr cutting(llvm::ArrayRef<int64_t> shape, unsigned dim);
+
+  //===-- Structured operations (BodyStructured.cpp) ----------------------===//
+  Value structured(Value value);
+  Value named(Value value);
+  Value reduceOp(Value value);
+  Value mapOp(Value value);
+  Value matmul(Value value);
+  /// A chain of element-wise operations on whole tensors.
+  Value elementwise(Value value);
+
+  //===-- Other operations (BodyTensors.cpp) ------------------------------===//
+  Value moving(Value value);
+  Value look(Value value);
+  Value transformer(Value value);
+  Value sliced(Value value);
+  Value inserted(Value value);
+  Value padded(Value value);
+  Value concatenated(Value value);
+  Value expanded(Value value);
+  Value collapsed(Value value);
+  Value gather();
+  Value embedding();
+  Value ids(llvm::ArrayRef<int64_t> shape, Type element, int64_t rows,
+            bool mayMiss);
+  Value table(llvm::ArrayRef<int64_t> shape, Type element);
+  Value fromScalars(llvm::ArrayRef<int64_t> shape, Type element);
+  Value dropout(Value value);
+
+  //===-- Control (BodyControl.cpp) ---------------------------------------===//
+  Value repeat(Value value, int64_t depth);
+  Value call(Value value);
+  Value keepingType(Value value);
+
+  void addOperation();
+  void keep(Value value) {
+    if (value)
+      pool.push_back(value);
+  }
+  void finish();
+
+  mlir::func::FuncOp function;
+  llvm::SmallVector<Value> pool;
+  /// Arguments of integers above zero.
+  llvm::SmallPtrSet<mlir::Value, 4> positive;
+  int64_t numParameters = 0, numFunctions = 0, numDropouts = 0;
+  int64_t repeatDepth = 0;
+  friend class BodyLoops;
+};
+
+} // namespace tp::fuzz
+
+#endif // TP_TEST_FUZZ_BODYPROGRAM_H

@@ -1,0 +1,357 @@
+//===- BodyStructured.cpp - linalg operations with odd bodies -------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A linalg.generic is drawn loops first: the dimensions of a value, now and
+// then one more; some of them reduce, in any place. Operands read along any of
+// the loops, in any order, backwards, shifted or at one place.
+//
+//===----------------------------------------------------------------------===//
+
+#include "BodyProgram.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+
+namespace tp::fuzz {
+
+/// The loops of one operation while it is drawn.
+class BodyLoops {
+public:
+  BodyLoops(BodyProgram &program) : program(program) {}
+
+  SmallVector<int64_t> sizes;
+  SmallVector<bool> reduces;
+  SmallVector<Value> inputs;
+  SmallVector<AffineMap> maps;
+
+  AffineExpr dim(unsigned loop) const {
+    return getAffineDimExpr(loop, program.context);
+  }
+  AffineMap map(ArrayRef<AffineExpr> exprs) const {
+    return AffineMap::get(sizes.size(), 0, exprs, program.context);
+  }
+  void add(Value value, ArrayRef<AffineExpr> exprs) {
+    inputs.push_back(value);
+    maps.push_back(map(exprs));
+  }
+  bool isRead(unsigned loop) const {
+    return llvm::any_of(maps, [&](AffineMap map) {
+      return llvm::is_contained(map.getResults(), dim(loop));
+    });
+  }
+  /// An operand of the pool whose sizes are those of loops; false if there is
+  /// none.
+  bool addFromPool();
+  /// A new operand along loops drawn, `must` among them if given.
+  void addSource(std::optional<unsigned> must, Type element);
+
+private:
+  BodyProgram &program;
+};
+
+bool BodyLoops::addFromPool() {
+  Value value = program.fromPool();
+  SmallVector<bool> taken(sizes.size(), false);
+  SmallVector<AffineExpr> exprs;
+  for (int64_t size : Frame::shapeOf(value)) {
+    SmallVector<unsigned> fitting;
+    for (auto [loop, range] : llvm::enumerate(sizes))
+      if (range == size && !taken[loop])
+        fitting.push_back(loop);
+    if (fitting.empty() && size != 1)
+      return false;
+    if (fitting.empty()) {
+      exprs.push_back(getAffineConstantExpr(0, program.context));
+      continue;
+    }
+    unsigned loop = fitting[program.below(fitting.size())];
+    taken[loop] = true;
+    exprs.push_back(dim(loop));
+  }
+  add(value, exprs);
+  return true;
+}
+
+void BodyLoops::addSource(std::optional<unsigned> must, Type element) {
+  SmallVector<unsigned> loops;
+  for (unsigned loop = 0; loop < sizes.size(); ++loop)
+    if (loop == must || program.chance(60))
+      loops.insert(loops.begin() + program.below(loops.size() + 1), loop);
+  Frame::Shape shape;
+  SmallVector<AffineExpr> exprs;
+  for (unsigned loop : loops) {
+    AffineExpr expr = dim(loop);
+    int64_t size = sizes[loop];
+    if (loop != must && program.chance(8)) {
+      switch (program.below(4)) {
+      case 0: // Backwards.
+        expr = size - 1 - expr;
+        break;
+      case 1: { // Shifted.
+        int64_t shift = 1 + program.below(3);
+        expr = expr + shift;
+        size += shift;
+        break;
+      }
+      case 2: { // A window.
+        unsigned other = program.below(sizes.size());
+        if (other == loop)
+          break;
+        expr = expr + dim(other);
+        size += sizes[other] - 1;
+        break;
+      }
+      default: // One place.
+        expr = getAffineConstantExpr(program.below(size), program.context);
+      }
+    }
+    shape.push_back(size);
+    exprs.push_back(expr);
+  }
+  add(program.source(shape, element), exprs);
+}
+
+Value BodyProgram::structured(Value value) {
+  BodyLoops loops(*this);
+  // The loops of the value in a drawn order, and perhaps one more.
+  Shape shape = shapeOf(value);
+  SmallVector<unsigned> place;
+  unsigned numLoops = shape.size() + (shape.size() < 4 && chance(30));
+  for (unsigned loop = 0; loop < numLoops; ++loop)
+    place.insert(chance(60) ? place.end()
+                            : place.begin() + below(place.size() + 1),
+                 loop);
+  loops.sizes.assign(numLoops, 0);
+  loops.reduces.assign(numLoops, false);
+  SmallVector<AffineExpr> exprs;
+  for (unsigned loop = 0; loop < numLoops; ++loop)
+    loops.sizes[place[loop]] = loop < shape.size() ? shape[loop]
+                               : chance(20)        ? 1
+                                                   : someSize();
+  for (unsigned i = 0; i < shape.size(); ++i)
+    exprs.push_back(loops.dim(place[i]));
+  loops.add(value, exprs);
+  if (numLoops > 0 && chance(50))
+    for (int64_t count = chance(75) ? 1 : 2; count > 0; --count)
+      loops.reduces[below(numLoops)] = true;
+
+  Type element = chance(85) ? elementOf(value) : someElement();
+  for (int64_t count = pick({0, 1, 1, 1, 2, 2, 3}); count > 0; --count)
+    if (!chance(45) || !loops.addFromPool())
+      loops.addSource(std::nullopt, element);
+  for (unsigned loop = 0; loop < numLoops; ++loop)
+    if (!loops.isRead(loop))
+      loops.addSource(loop, element);
+
+  int64_t volume = 1;
+  for (int64_t size : loops.sizes)
+    volume *= size;
+  if (volume > 6000)
+    return Value();
+
+  // Outputs run over the parallel loops; beside a reduction one may keep every
+  // intermediate value.
+  bool anyReduction = llvm::is_contained(loops.reduces, true);
+  SmallVector<Value> outs;
+  SmallVector<bool> reduced, isRead;
+  for (int64_t count = pick({1, 1, 1, 1, 1, 2, 2, 3}); count > 0; --count) {
+    bool keepsAll = anyReduction && !outs.empty() && chance(20);
+    SmallVector<unsigned> kept;
+    for (unsigned loop = 0; loop < numLoops; ++loop)
+      if (keepsAll || !loops.reduces[loop])
+        kept.insert(chance(70) ? kept.end()
+                               : kept.begin() + below(kept.size() + 1),
+                    loop);
+    Shape outShape;
+    SmallVector<AffineExpr> outExprs;
+    for (unsigned loop : kept) {
+      outShape.push_back(loops.sizes[loop]);
+      outExprs.push_back(loops.dim(loop));
+    }
+    Type outElement = chance(80) ? element : someElement();
+    reduced.push_back(anyReduction && !keepsAll);
+    isRead.push_back(reduced.back() || chance(18));
+    outs.push_back(isRead.back() ? initial(outShape, outElement)
+                                 : empty(outShape, outElement));
+    loops.maps.push_back(loops.map(outExprs));
+  }
+  SmallVector<utils::IteratorType> iterators;
+  for (bool reduces : loops.reduces)
+    iterators.push_back(reduces ? utils::IteratorType::reduction
+                                : utils::IteratorType::parallel);
+  unsigned numInputs = loops.inputs.size();
+  SmallVector<Type> types(ValueRange(outs).getTypes());
+  auto op = linalg::GenericOp::create(
+      builder, loc, types, loops.inputs, outs, loops.maps, iterators,
+      [&](OpBuilder &, Location, ValueRange arguments) {
+        ScalarBody body(*this);
+        for (unsigned i = 0; i < numInputs; ++i)
+          body.addInput(arguments[i], positive.contains(loops.inputs[i]));
+        if (chance(30))
+          body.addLoops(numLoops);
+        // A term that reads an output is no term of a reduction.
+        for (unsigned i = 0; i < outs.size(); ++i)
+          if (isRead[i] && chance(reduced[i] ? 8 : 100))
+            body.addInput(arguments[numInputs + i]);
+        SmallVector<Value> results;
+        for (auto [i, out] : llvm::enumerate(outs)) {
+          Value term = body.draw(elementOf(out));
+          if (reduced[i])
+            term = body.combine(arguments[numInputs + i], term);
+          if (anyReduction && chance(20))
+            body.addInput(term);
+          results.push_back(term);
+        }
+        linalg::YieldOp::create(builder, loc, results);
+      });
+  for (Value result : op->getResults().drop_front())
+    keep(result);
+  return op.getResult(0);
+}
+
+Value BodyProgram::elementwise(Value value) {
+  Type element = chance(88) ? elementOf(value) : someElement();
+  ScalarBody body(*this, shapeOf(value));
+  body.addInput(value, positive.contains(value));
+  for (int64_t others = pick({0, 1, 1, 2}); others > 0; --others) {
+    Value other = likeOne(value);
+    body.addInput(other, positive.contains(other));
+  }
+  return body.draw(element);
+}
+
+Value BodyProgram::matmul(Value value) {
+  Shape shape = shapeOf(value);
+  Type element = elementOf(value);
+  if (shape.empty() || element.isInteger(1))
+    return Value();
+  auto other = [&](ArrayRef<int64_t> sizes) {
+    return isFloat(value) && chance(60) ? parameter(sizes, element)
+                                        : whole(sizes, element);
+  };
+  int64_t n = someSize();
+  if (shape.size() == 1) {
+    if (chance(40)) {
+      Value b = other(shape), out = initial({}, element);
+      return linalg::DotOp::create(builder, loc, ValueRange{value, b},
+                                   ValueRange{out})
+          .getResult(0);
+    }
+    Value b = other({n, shape[0]}), out = initial({n}, element);
+    return linalg::MatvecOp::create(builder, loc, ValueRange{b, value},
+                                    ValueRange{out})
+        .getResult(0);
+  }
+  if (shape.size() == 2) {
+    if (chance(50)) {
+      Value b = other({shape[1], n}), out = initial({shape[0], n}, element);
+      return linalg::MatmulOp::create(builder, loc, ValueRange{value, b},
+                                      ValueRange{out})
+          .getResult(0);
+    }
+    Value a = other({n, shape[0]}), out = initial({n, shape[1]}, element);
+    return linalg::MatmulOp::create(builder, loc, ValueRange{a, value},
+                                    ValueRange{out})
+        .getResult(0);
+  }
+  if (shape.size() != 3)
+    return Value();
+  Value b = other({shape[0], shape[2], n});
+  Value out = initial({shape[0], shape[1], n}, element);
+  return linalg::BatchMatmulOp::create(builder, loc, ValueRange{value, b},
+                                       ValueRange{out})
+      .getResult(0);
+}
+
+Value BodyProgram::reduceOp(Value value) {
+  Shape shape = shapeOf(value);
+  if (shape.empty())
+    return Value();
+  int64_t dim = below(shape.size());
+  Shape rest(shape);
+  rest.erase(rest.begin() + dim);
+  Value out = initial(rest, elementOf(value));
+  auto op = linalg::ReduceOp::create(
+      builder, loc, ValueRange{value}, ValueRange{out}, ArrayRef<int64_t>{dim},
+      [&](OpBuilder &, Location, ValueRange inner) {
+        ScalarBody body(*this);
+        body.addInput(inner[0]);
+        Value term = chance(60) ? inner[0] : body.draw(elementOf(value));
+        Value next = body.combine(inner[1], term);
+        linalg::YieldOp::create(builder, loc, next);
+      });
+  return op.getResult(0);
+}
+
+Value BodyProgram::mapOp(Value value) {
+  Type element = chance(80) ? elementOf(value) : someElement();
+  SmallVector<Value> inputs{value};
+  for (int64_t others = below(3); others > 0; --others)
+    inputs.push_back(likeOne(value));
+  Value out = empty(shapeOf(value), element);
+  auto op = linalg::MapOp::create(
+      builder, loc, inputs, out,
+      [&](OpBuilder &, Location, ValueRange arguments) {
+        ScalarBody body(*this);
+        for (unsigned i = 0; i < inputs.size(); ++i)
+          body.addInput(arguments[i], positive.contains(inputs[i]));
+        linalg::YieldOp::create(builder, loc, body.draw(element));
+      });
+  return op->getResult(0);
+}
+
+Value BodyProgram::named(Value value) {
+  Shape shape = shapeOf(value);
+  Type element = elementOf(value);
+  switch (below(5)) {
+  case 0:
+  case 1:
+    return matmul(value);
+  case 2: {
+    SmallVector<int64_t> order;
+    for (unsigned i = 0; i < shape.size(); ++i)
+      order.insert(order.begin() + below(i + 1), i);
+    Shape moved;
+    for (int64_t from : order)
+      moved.push_back(shape[from]);
+    return linalg::TransposeOp::create(builder, loc, value,
+                                       empty(moved, element), order)
+        ->getResult(0);
+  }
+  case 3: {
+    if (shape.size() > 3)
+      return Value();
+    int64_t dim = below(shape.size() + 1);
+    shape.insert(shape.begin() + dim, someSize());
+    return linalg::BroadcastOp::create(builder, loc, value,
+                                       empty(shape, element),
+                                       ArrayRef<int64_t>{dim})
+        ->getResult(0);
+  }
+  default: {
+    Value other = likeOne(value), out = empty(shape, element);
+    SmallVector<Value> inputs{value, other};
+    if (!isFloat(value))
+      return Value();
+    switch (below(3)) {
+    case 0:
+      return linalg::AddOp::create(builder, loc, inputs, ValueRange{out})
+          .getResult(0);
+    case 1:
+      return linalg::MulOp::create(builder, loc, inputs, ValueRange{out})
+          .getResult(0);
+    default:
+      return linalg::ExpOp::create(builder, loc, ValueRange{value},
+                                   ValueRange{out})
+          .getResult(0);
+    }
+  }
+  }
+}
+
+} // namespace tp::fuzz

@@ -1,0 +1,92 @@
+//===- Frame.cpp - Meshes and shardings by seed ---------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the generators of programs share.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Frame.h"
+
+using namespace mlir;
+
+namespace tp::fuzz {
+
+Frame::Frame(MLIRContext *context, uint64_t seed)
+    : context(context), random(seed), builder(context),
+      loc(UnknownLoc::get(context)) {}
+
+Frame::Shape Frame::shapeOf(Value value) {
+  return Shape(cast<RankedTensorType>(value.getType()).getShape());
+}
+
+void Frame::makeMesh() {
+  SmallVector<Mesh::Axis> axes;
+  if (chance(55))
+    axes.push_back({"tp", pick({1, 2, 2, 3, 4, 4, 5, 6, 8})});
+  else
+    switch (below(4)) {
+    case 0:
+      axes = {{"dp", 2}, {"tp", 2}};
+      break;
+    case 1:
+      axes = {{"dp", 2}, {"tp", 4}};
+      break;
+    case 2:
+      axes = {{"dp", 2}, {"tp", 3}};
+      break;
+    default:
+      axes = {{"dp", 4}, {"tp", 2}};
+    }
+  int64_t ranks = 1;
+  SmallVector<MeshAxisAttr> attributes;
+  for (const Mesh::Axis &axis : axes) {
+    ranks *= axis.size;
+    attributes.push_back(MeshAxisAttr::get(
+        context, builder.getStringAttr(axis.name), axis.size));
+  }
+  SmallVector<int64_t> order;
+  if (chance(30)) {
+    for (int64_t i = 0; i < ranks; ++i)
+      order.insert(order.begin() + below(i + 1), i);
+  }
+  mesh = Mesh(axes, order);
+  auto op = MeshOp::create(builder, loc, builder.getStringAttr("mesh"),
+                           MeshAttr::get(context, attributes, order));
+  meshSymbol = FlatSymbolRefAttr::get(op.getSymNameAttr());
+}
+
+ShardingAttr Frame::someSharding(ArrayRef<int64_t> shape, bool full) {
+  if (shape.empty())
+    return ShardingAttr();
+  for (int attempt = 0; attempt < 4; ++attempt) {
+    // The pieces to hand out: axes, or the two factors of one.
+    AxisList pieces;
+    for (unsigned axis = 0; axis < mesh.getNumAxes(); ++axis) {
+      int64_t size = mesh.getAxis(axis).size;
+      bool composite = size == 4 || size == 6 || size == 8;
+      if (!composite || !chance(35)) {
+        pieces.push_back(mesh.getWhole(axis));
+        continue;
+      }
+      pieces.push_back({axis, 1, 2});
+      pieces.push_back({axis, 2, size / 2});
+    }
+    TensorSharding sharding = TensorSharding::replicated(shape.size());
+    for (const AxisRef &piece : pieces)
+      if (chance(65))
+        sharding.dims[below(shape.size())].axes.push_back(piece);
+    for (DimSharding &dim : sharding.dims)
+      dim.open = chance(30);
+    sharding.normalize(shape);
+    bool fits = verifySharding(shape, sharding, mesh).empty();
+    for (auto [size, dim] : llvm::zip(shape, sharding.dims))
+      fits &= !full || getShardCount(dim.axes) <= size;
+    if (fits)
+      return ShardingAttr::get(context, meshSymbol, mesh, sharding);
+  }
+  return ShardingAttr();
+}
+
+} // namespace tp::fuzz

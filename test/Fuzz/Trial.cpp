@@ -1,0 +1,139 @@
+//===- Trial.cpp - One random program and what became of it ---------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A refusal with an error counts as refused, not as success; one without a word
+// is a failure.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Trial.h"
+
+#include "BodyCounts.h"
+#include "BodyProgram.h"
+#include "Coverage.h"
+#include "RandomProgram.h"
+#include "mlir/IR/Verifier.h"
+#include "tp/Verify/Stages.h"
+#include <chrono>
+
+using namespace mlir;
+
+namespace tp::fuzz {
+
+static constexpr StringRef outcomeWords[] = {"equal", "refused", "undefined",
+                                             "wrong", "crashed", "timed out"};
+
+StringRef stringify(Outcome outcome) { return outcomeWords[size_t(outcome)]; }
+
+const Generator *findGenerator(StringRef name) {
+  static const Generator generators[] = {
+      {"transformers", makeRandomProgram, false},
+      {"bodies", makeBodyProgram, true}};
+  for (const Generator &generator : generators)
+    if (generator.name == name)
+      return &generator;
+  return nullptr;
+}
+
+llvm::json::Value Trial::toJSON() const {
+  llvm::json::Object tally;
+  for (const auto &[key, count] : counts)
+    tally[key] = count;
+  return llvm::json::Object{{"seed", int64_t(seed)},
+                            {"outcome", int64_t(outcome)},
+                            {"message", llvm::json::fixUTF8(message)},
+                            {"seconds", seconds},
+                            {"counts", std::move(tally)},
+                            {"coverage", coverage}};
+}
+
+std::optional<Trial> Trial::fromJSON(StringRef text) {
+  llvm::Expected<llvm::json::Value> value = llvm::json::parse(text);
+  if (!value) {
+    llvm::consumeError(value.takeError());
+    return std::nullopt;
+  }
+  const llvm::json::Object *object = value->getAsObject();
+  if (!object || !object->getInteger("outcome"))
+    return std::nullopt;
+  Trial trial;
+  trial.seed = uint64_t(*object->getInteger("seed"));
+  trial.outcome = Outcome(*object->getInteger("outcome"));
+  trial.message = object->getString("message")->str();
+  trial.seconds = *object->getNumber("seconds");
+  trial.coverage = object->getString("coverage")->str();
+  for (const auto &[key, count] : *object->getObject("counts"))
+    trial.counts[key.str()] = *count.getAsInteger();
+  return trial;
+}
+
+static void verifyTrial(Trial &trial, ModuleOp module,
+                        const Generator &generator,
+                        ArrayRef<std::string> stages) {
+  std::string error;
+  ScopedDiagnosticHandler handler(
+      module.getContext(), [&](Diagnostic &diagnostic) {
+        if (error.empty() &&
+            diagnostic.getSeverity() == DiagnosticSeverity::Error)
+          error = diagnostic.str();
+        return success();
+      });
+  if (failed(verify(module))) {
+    trial.message = "the program made is not valid: " + error;
+    return;
+  }
+  trial.counts = countBodies(module);
+  Coverage coverage;
+  bool ran = false;
+  std::vector<VerifyStage> steps = makeVerifyStages("", "none", stages);
+  steps.insert(steps.begin(), VerifyStage{"start",
+                                          [&](ModuleOp global) {
+                                            ran = true;
+                                            coverage.begin(global);
+                                            return success();
+                                          },
+                                          Check::No});
+  VerifyOptions options;
+  options.seed = trial.seed;
+  VerifyStage import = makeImportStage();
+  FailureOr<VerifyReport> report = verifyProgram(
+      module, steps, options, generator.mayBeUndefined ? &import : nullptr);
+  if (failed(report)) {
+    trial.message = error;
+    if (!ran) {
+      trial.message = "the one-device program does not run: " + error;
+      trial.outcome =
+          generator.mayBeUndefined ? Outcome::Undefined : Outcome::Wrong;
+    } else if (error.empty()) {
+      trial.message = "refused without a reason";
+    } else {
+      trial.outcome = Outcome::Refused;
+    }
+    return;
+  }
+  if (!report->isEqual()) {
+    llvm::raw_string_ostream os(trial.message);
+    report->print(os);
+    return;
+  }
+  trial.outcome = Outcome::Equal;
+  coverage.add(module);
+  trial.coverage = coverage.toText();
+}
+
+Trial runTrial(MLIRContext *context, const Generator &generator, uint64_t seed,
+               ArrayRef<std::string> stages) {
+  Trial trial;
+  trial.seed = seed;
+  auto start = std::chrono::steady_clock::now();
+  OwningOpRef<ModuleOp> module = generator.make(context, seed);
+  verifyTrial(trial, *module, generator, stages);
+  trial.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
+  return trial;
+}
+
+} // namespace tp::fuzz
