@@ -223,9 +223,19 @@ bool wrongGelu(ModuleOp module) {
   return done;
 }
 
-/// Masks of padding lanes (generic operations that partition made) are gone.
+/// Masks of padding lanes are gone: generic operations that partition made, and
+/// what it leaves out of bodies by position.
 bool dropPaddingMask(ModuleOp module) {
   bool done = false;
+  module->walk([&](arith::SelectOp op) {
+    auto inside = op.getCondition().getDefiningOp<arith::CmpIOp>();
+    if (!inside || inside.getPredicate() != arith::CmpIPredicate::slt ||
+        !isa<IndexType>(inside.getLhs().getType()))
+      return;
+    op.getResult().replaceAllUsesWith(op.getTrueValue());
+    op.erase();
+    done = true;
+  });
   module->walk([&](linalg::GenericOp op) {
     if (op->hasAttr("tp.value_id") || op.getNumDpsInputs() != 1 ||
         op->getNumResults() != 1)
