@@ -183,7 +183,7 @@ void BodyProgram::addOperation() {
       result = moving(value);
     else if (choice < 84)
       result = chance(50) ? gather() : embedding();
-    else if (choice < 89)
+    else if (choice < 88)
       result = constrained(value);
     else if (choice < 91)
       result = dropout(value);
@@ -205,6 +205,33 @@ void BodyProgram::addOperation() {
   }
 }
 
+/// One operation with a body of its own on fresh operands, and perhaps a second
+/// one on its result.
+void BodyProgram::addSingle() {
+  Shape shape = someShape();
+  Type element = someElement();
+  auto operand = [&] {
+    return chance(55) && !element.isInteger(1) ? partialSource(shape, element)
+                                               : whole(shape, element);
+  };
+  keep(operand());
+  for (int64_t others = pick({0, 1, 1, 2}); others > 0; --others)
+    keep(operand());
+  for (int64_t count = chance(70) ? 1 : 2; count > 0; --count) {
+    Value value = chance(60) ? pool.back() : pool.front(), result;
+    int64_t choice = below(10);
+    if (choice < 6)
+      result = structured(value);
+    else if (choice < 7)
+      result = mapOp(value);
+    else if (choice < 8)
+      result = reduceOp(value);
+    else
+      result = elementwise(value);
+    keep(result);
+  }
+}
+
 void BodyProgram::finish() {
   SmallVector<Value> results{pool.back()};
   if (chance(30))
@@ -215,7 +242,7 @@ void BodyProgram::finish() {
       builder.getFunctionType(function.getArgumentTypes(), types));
   for (auto [index, value] : llvm::enumerate(results))
     if (chance(30))
-      if (ShardingAttr sharding = someSharding(shapeOf(value), !chance(10)))
+      if (ShardingAttr sharding = someSharding(shapeOf(value), !chance(3)))
         function.setResultAttr(index, TPDialect::getShardingAttrName(),
                                sharding);
 }
@@ -231,12 +258,19 @@ OwningOpRef<ModuleOp> BodyProgram::make() {
                              builder.getFunctionType({}, {}));
     builder.setInsertionPointToStart(function.addEntryBlock());
     pool.clear();
+    if (chance(45)) {
+      addSingle();
+      finish();
+      continue;
+    }
     Shape shape = someShape();
     Type element = someElement();
     if (chance(8))
       keep(chance(50) ? gather() : embedding());
+    else if (chance(45) && !element.isInteger(1))
+      keep(partialSource(shape, element));
     else
-      keep(source(shape, element));
+      keep(chance(85) ? whole(shape, element) : source(shape, element));
     if (chance(35))
       keep(source(chance(60) ? shape : someShape(), element));
     for (int64_t count = pick({1, 1, 2, 2, 3, 3, 4, 5, 6}); count > 0; --count)

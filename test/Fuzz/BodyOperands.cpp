@@ -57,7 +57,7 @@ Type BodyProgram::someElement() {
 
 ShardingAttr BodyProgram::cutting(ArrayRef<int64_t> shape, unsigned dim) {
   for (int attempt = 0; attempt < 12; ++attempt)
-    if (ShardingAttr sharding = someSharding(shape, !chance(15)))
+    if (ShardingAttr sharding = someSharding(shape, !chance(4)))
       if (!sharding.getDims()[dim].getAxes().empty())
         return sharding;
   return ShardingAttr();
@@ -66,7 +66,7 @@ ShardingAttr BodyProgram::cutting(ArrayRef<int64_t> shape, unsigned dim) {
 void BodyProgram::annotate(Value value, int64_t percent) {
   if (!chance(percent))
     return;
-  if (ShardingAttr sharding = someSharding(shapeOf(value), !chance(10)))
+  if (ShardingAttr sharding = someSharding(shapeOf(value), !chance(3)))
     setSharding(value, sharding);
 }
 
@@ -299,6 +299,8 @@ Value BodyProgram::partialSource(ArrayRef<int64_t> shape, Type element) {
 }
 
 Value BodyProgram::fromPool() {
+  if (chance(45))
+    return pool.back();
   int64_t size = pool.size();
   int64_t from = chance(65) ? std::max<int64_t>(0, size - 2) : 0;
   return pool[from + below(size - from)];
@@ -326,7 +328,7 @@ Value BodyProgram::initial(ArrayRef<int64_t> shape, Type element) {
 }
 
 Value BodyProgram::constrained(Value value) {
-  if (ShardingAttr sharding = someSharding(shapeOf(value), !chance(10)))
+  if (ShardingAttr sharding = someSharding(shapeOf(value), !chance(3)))
     return ShardingConstraintOp::create(builder, loc, value, sharding);
   return value;
 }

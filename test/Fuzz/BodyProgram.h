@@ -74,6 +74,7 @@ private:
 
   //===-- Structured operations (BodyStructured.cpp) ----------------------===//
   Value structured(Value value);
+  Value extractAlong(Value table, int64_t loop, llvm::ArrayRef<int64_t> sizes);
   Value named(Value value);
   Value reduceOp(Value value);
   Value mapOp(Value value);
@@ -105,6 +106,7 @@ private:
   Value keepingType(Value value);
 
   void addOperation();
+  void addSingle();
   void keep(Value value) {
     if (value)
       pool.push_back(value);

@@ -116,10 +116,23 @@ void BodyLoops::addSource(std::optional<unsigned> must, Type element) {
   add(program.source(shape, element), exprs);
 }
 
+/// The element of `table` at one loop's index, forwards or backwards.
+Value BodyProgram::extractAlong(Value table, int64_t loop,
+                                ArrayRef<int64_t> sizes) {
+  Value index = linalg::IndexOp::create(builder, loc, loop);
+  if (chance(40)) {
+    Value last = arith::ConstantIndexOp::create(builder, loc, sizes[loop] - 1);
+    index = arith::SubIOp::create(builder, loc, last, index);
+  }
+  return tensor::ExtractOp::create(builder, loc, table, index);
+}
+
 Value BodyProgram::structured(Value value) {
   BodyLoops loops(*this);
   // The loops of the value in a drawn order, and perhaps one more.
   Shape shape = shapeOf(value);
+  if (llvm::is_contained(shape, 0))
+    return Value();
   SmallVector<unsigned> place;
   unsigned numLoops = shape.size() + (shape.size() < 4 && chance(30));
   for (unsigned loop = 0; loop < numLoops; ++loop)
@@ -185,6 +198,11 @@ Value BodyProgram::structured(Value value) {
     iterators.push_back(reduces ? utils::IteratorType::reduction
                                 : utils::IteratorType::parallel);
   unsigned numInputs = loops.inputs.size();
+  // Now and then elements of a tensor that is no operand.
+  Value lookUp;
+  int64_t lookLoop = numLoops ? below(numLoops) : 0;
+  if (numLoops && chance(5))
+    lookUp = source({loops.sizes[lookLoop]}, element);
   SmallVector<Type> types(ValueRange(outs).getTypes());
   auto op = linalg::GenericOp::create(
       builder, loc, types, loops.inputs, outs, loops.maps, iterators,
@@ -194,6 +212,8 @@ Value BodyProgram::structured(Value value) {
           body.addInput(arguments[i], positive.contains(loops.inputs[i]));
         if (chance(30))
           body.addLoops(numLoops);
+        if (lookUp)
+          body.addInput(extractAlong(lookUp, lookLoop, loops.sizes));
         // A term that reads an output is no term of a reduction.
         for (unsigned i = 0; i < outs.size(); ++i)
           if (isRead[i] && chance(reduced[i] ? 8 : 100))
@@ -313,6 +333,9 @@ Value BodyProgram::named(Value value) {
   case 1:
     return matmul(value);
   case 2: {
+    // Upstream's own verifier does not survive a transpose of rank 0.
+    if (shape.empty())
+      return Value();
     SmallVector<int64_t> order;
     for (unsigned i = 0; i < shape.size(); ++i)
       order.insert(order.begin() + below(i + 1), i);

@@ -156,24 +156,29 @@ Value BodyProgram::ids(ArrayRef<int64_t> shape, Type element, int64_t rows,
     return arith::ConstantOp::create(builder, loc,
                                      DenseElementsAttr::get(type, elements));
   }
-  Value value;
-  if (mayMiss && chance(60))
-    value = integerArgument(shape, element, chance(50) ? -1 : rows - 2,
-                            rows + 1 + below(6));
-  else if (chance(40))
-    value = integerArgument(shape, element, rows - 1, rows);
-  else
-    value = integerArgument(shape, element, 0, rows);
-  if (chance(25)) {
-    // Computed: rows counted from the end.
-    Attribute lastRow = builder.getIntegerAttr(element, rows - 1);
-    Value last = arith::ConstantOp::create(
+  auto splat = [&](int64_t number) -> Value {
+    Attribute attribute = builder.getIntegerAttr(element, number);
+    return arith::ConstantOp::create(
         builder, loc,
         DenseElementsAttr::get(tensor(shape, element),
-                               ArrayRef<Attribute>(lastRow)));
-    value = arith::SubIOp::create(builder, loc, last, value);
+                               ArrayRef<Attribute>(attribute)));
+  };
+  int64_t low = 0, high = rows;
+  if (mayMiss && chance(60)) {
+    low = chance(50) ? -1 : rows - 2;
+    high = rows + 1 + below(6);
+  } else if (chance(30)) {
+    low = rows - 1;
   }
-  return value;
+  if (!chance(30))
+    return integerArgument(shape, element, low, high);
+  // Computed, so that a lane of padding does not hold row zero.
+  if (chance(50)) {
+    Value value = integerArgument(shape, element, low + 1, high + 1);
+    return arith::SubIOp::create(builder, loc, value, splat(1));
+  }
+  Value value = integerArgument(shape, element, rows - high, rows - low);
+  return arith::SubIOp::create(builder, loc, splat(rows - 1), value);
 }
 
 /// A parameter, or computed from one.

@@ -93,7 +93,9 @@ Value ScalarBody::leaf(Type element) {
 Value ScalarBody::draw(Type element) {
   int64_t manner = frame.below(100);
   Value value;
-  if (manner < 38)
+  if (manner < 18)
+    value = nearlyLinear(element);
+  else if (manner < 42)
     value = sumOfTerms(element);
   else if (manner < 70)
     value = tree(element, 1 + frame.below(4));
@@ -105,6 +107,39 @@ Value ScalarBody::draw(Type element) {
     value = tree(element, 1);
   computed.push_back(value);
   return value;
+}
+
+/// Sums of inputs, some with a factor: linear but for what chance adds.
+Value ScalarBody::nearlyLinear(Type element) {
+  Value sum;
+  for (int64_t count = 1 + frame.below(3); count > 0; --count) {
+    Value term = leaf(element);
+    switch (frame.below(8)) {
+    case 0:
+    case 1:
+      term = multiply(term, leaf(element));
+      break;
+    case 2:
+      term = multiply(term, someConstant(element));
+      break;
+    case 3: {
+      Value other = frame.chance(50) ? leaf(element) : someConstant(element);
+      term = arith::SelectOp::create(builder, loc, condition(0), term, other);
+      break;
+    }
+    case 4:
+      term = multiply(term, unary(leaf(element)));
+      break;
+    default:
+      break;
+    }
+    computed.push_back(term);
+    if (!sum)
+      sum = term;
+    else
+      sum = frame.chance(75) ? add(sum, term) : subtract(sum, term);
+  }
+  return sum;
 }
 
 /// x·f(y) + z·c − x ..., the terms over inputs that they may share.

@@ -49,6 +49,7 @@ private:
   mlir::Value floatToInteger(mlir::Value value, mlir::Type element);
   mlir::Value divisor(mlir::Type element);
 
+  mlir::Value nearlyLinear(mlir::Type element);
   mlir::Value sumOfTerms(mlir::Type element);
   mlir::Value factor(mlir::Type element);
   mlir::Value tree(mlir::Type element, int64_t depth);

@@ -123,13 +123,12 @@ static void verifyTrial(Trial &trial, ModuleOp module,
   trial.coverage = coverage.toText();
 }
 
-Trial runTrial(MLIRContext *context, const Generator &generator, uint64_t seed,
+Trial runTrial(ModuleOp module, const Generator &generator, uint64_t seed,
                ArrayRef<std::string> stages) {
   Trial trial;
   trial.seed = seed;
   auto start = std::chrono::steady_clock::now();
-  OwningOpRef<ModuleOp> module = generator.make(context, seed);
-  verifyTrial(trial, *module, generator, stages);
+  verifyTrial(trial, module, generator, stages);
   trial.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();

@@ -57,8 +57,9 @@ struct Generator {
 /// Null if there is none of that name.
 const Generator *findGenerator(llvm::StringRef name);
 
-Trial runTrial(mlir::MLIRContext *context, const Generator &generator,
-               uint64_t seed, llvm::ArrayRef<std::string> stages);
+/// Take `module` through the stages; it is changed. `seed` is that of the data.
+Trial runTrial(mlir::ModuleOp module, const Generator &generator, uint64_t seed,
+               llvm::ArrayRef<std::string> stages);
 
 } // namespace tp::fuzz
 

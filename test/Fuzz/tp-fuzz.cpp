@@ -12,6 +12,7 @@
 
 #include "BodyCounts.h"
 #include "Coverage.h"
+#include "Reducer.h"
 #include "Runner.h"
 #include "tp/InitAll.h"
 #include "tp/Verify/Stages.h"
@@ -129,6 +130,35 @@ void Summary::print(llvm::raw_ostream &os) const {
   os << " " << failed << " failed\n";
 }
 
+/// The program of the first seed, made smaller as long as it fails the same
+/// way.
+static int printReduced(MLIRContext *context, const Generator &generator,
+                        RunnerOptions options,
+                        llvm::ArrayRef<std::string> stages) {
+  options.count = 1;
+  auto run = [&](ModuleOp module) {
+    Trial last;
+    runTrials(
+        options,
+        [&](uint64_t seed) {
+          OwningOpRef<ModuleOp> copy = module.clone();
+          return runTrial(*copy, generator, seed, stages);
+        },
+        [&](const Trial &trial) { last = trial; });
+    return last;
+  };
+  OwningOpRef<ModuleOp> module = generator.make(context, options.first);
+  Trial original = run(*module);
+  auto reduced = reduceProgram(*module, [&](ModuleOp smaller) {
+    return run(smaller).outcome == original.outcome;
+  });
+  llvm::outs() << "// seed " << options.first << ", "
+               << stringify(original.outcome) << ": "
+               << llvm::StringRef(run(*reduced).message).rtrim() << "\n"
+               << *reduced << "\n";
+  return 0;
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::OptionCategory category("tp-fuzz options");
@@ -144,6 +174,9 @@ int main(int argc, char **argv) {
       cl::desc("Stages to compare at (default: all but lower)"));
   cl::opt<bool> print("print", cl::cat(category),
                       cl::desc("Print the programs and do nothing else"));
+  cl::opt<bool> reduce("reduce", cl::cat(category),
+                       cl::desc("Print a smaller program that fails as the "
+                                "first one does"));
   cl::opt<double> timeout("timeout", cl::init(10), cl::cat(category),
                           cl::desc("Seconds that one program may take"));
   cl::opt<unsigned> maxRefused("max-refused", cl::init(50), cl::cat(category),
@@ -178,15 +211,18 @@ int main(int argc, char **argv) {
     return 0;
   }
 
-  Summary summary;
   RunnerOptions options;
   options.first = first;
   options.count = programs;
   options.timeout = timeout;
+  if (reduce)
+    return printReduced(&context, *generator, options, words);
+  Summary summary;
   runTrials(
       options,
       [&](uint64_t seed) {
-        return runTrial(&context, *generator, seed, words);
+        auto module = generator->make(&context, seed);
+        return runTrial(*module, *generator, seed, words);
       },
       [&](const Trial &trial) { summary.add(trial); });
   summary.print(llvm::outs());
