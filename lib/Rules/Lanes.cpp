@@ -263,18 +263,23 @@ Lane tp::transferLane(Operation *op, ArrayRef<Lane> operands) {
 // Where lanes may not be looked at
 //===----------------------------------------------------------------------===//
 
-std::optional<PartialOperand> tp::getPartialOperand(Operation *op) {
-  using Result = std::optional<PartialOperand>;
+SmallVector<PartialOperand, 1> tp::getPartialOperands(Operation *op) {
+  using Result = SmallVector<PartialOperand, 1>;
   return llvm::TypeSwitch<Operation *, Result>(op)
       .Case<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
-            arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp>(
-          [](auto) { return PartialOperand{1, 1}; })
-      .Case<math::IPowIOp>([](auto) { return PartialOperand{1, 1}; })
+            arith::CeilDivSIOp, arith::CeilDivUIOp, arith::FloorDivSIOp,
+            math::IPowIOp>([](auto) { return Result{{1, 1}}; })
       .Case<arith::ShLIOp, arith::ShRSIOp, arith::ShRUIOp, tensor::GatherOp>(
-          [](auto) { return PartialOperand{1, 0}; })
+          [](auto) { return Result{{1, 0}}; })
       .Case<arith::FPToSIOp, arith::FPToUIOp>(
-          [](auto) { return PartialOperand{0, 0}; })
-      .Default([](Operation *) { return std::nullopt; });
+          [](auto) { return Result{{0, 0}}; })
+      .Case<tensor::ExtractOp>([](tensor::ExtractOp extract) {
+        Result result;
+        for (unsigned i = 1; i <= extract.getIndices().size(); ++i)
+          result.push_back({i, 0});
+        return result;
+      })
+      .Default([](Operation *) { return Result(); });
 }
 
 bool tp::isSafe(PartialOperand partial, Lane lane) {

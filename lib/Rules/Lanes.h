@@ -58,9 +58,9 @@ struct PartialOperand {
   unsigned index;
   int64_t safe;
 };
-/// The operand of an integer division or remainder (one is safe), a shift, a
-/// conversion from floats to integers or a position looked up (zero).
-std::optional<PartialOperand> getPartialOperand(mlir::Operation *op);
+/// The operands of an integer division or remainder (one is safe), a shift, a
+/// conversion from floats to integers or positions looked up (zero).
+llvm::SmallVector<PartialOperand, 1> getPartialOperands(mlir::Operation *op);
 /// True if an operation whose operand must be as in `partial` is defined on a
 /// lane of it.
 bool isSafe(PartialOperand partial, Lane lane);

@@ -96,8 +96,8 @@ bool tp::needsBodyGuard(Operation *operation, unsigned factor,
     return false;
   SmallVector<std::pair<PartialOperand, Value>> looked;
   op.getBlock()->walk([&](Operation *inner) {
-    if (std::optional<PartialOperand> partial = getPartialOperand(inner))
-      looked.push_back({*partial, inner->getOperand(partial->index)});
+    for (PartialOperand partial : getPartialOperands(inner))
+      looked.push_back({partial, inner->getOperand(partial.index)});
   });
   if (looked.empty())
     return false;

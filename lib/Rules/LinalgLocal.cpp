@@ -91,19 +91,18 @@ void BodyGuard::guardTerms(Value inside) {
 void BodyGuard::guardPartial(Value inside) {
   SmallVector<Operation *> guarded;
   op.getBlock()->walk([&](Operation *inner) {
-    if (getPartialOperand(inner))
-      guarded.push_back(inner);
+    guarded.push_back(inner);
   });
-  for (Operation *inner : guarded) {
-    PartialOperand partial = *getPartialOperand(inner);
-    OpOperand &operand = inner->getOpOperand(partial.index);
-    Type type = operand.get().getType();
-    TypedAttr safe =
-        isa<FloatType>(type)
-            ? TypedAttr(builder.getFloatAttr(type, double(partial.safe)))
-            : TypedAttr(builder.getIntegerAttr(type, partial.safe));
-    replace(operand, inside, safe);
-  }
+  for (Operation *inner : guarded)
+    for (PartialOperand partial : getPartialOperands(inner)) {
+      OpOperand &operand = inner->getOpOperand(partial.index);
+      Type type = operand.get().getType();
+      TypedAttr safe =
+          isa<FloatType>(type)
+              ? TypedAttr(builder.getFloatAttr(type, double(partial.safe)))
+              : TypedAttr(builder.getIntegerAttr(type, partial.safe));
+      replace(operand, inside, safe);
+    }
 }
 
 void BodyGuard::guard() {

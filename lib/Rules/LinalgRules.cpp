@@ -73,10 +73,15 @@ static SmallVector<Linearity, 4> getLinearity(LinalgOp op, bool isReduction,
       if (linearity[input->getOperandNumber()] == Linearity::Additive &&
           !isInAllReductions(op, *input))
         linearity.assign(size, Linearity::None);
+  // An initial value counts once, even beside terms that are always zero.
   if (isSum)
-    for (OpOperand &init : op.getDpsInitsMutable())
-      if (linearity[init.getOperandNumber()] == Linearity::None)
-        linearity[init.getOperandNumber()] = Linearity::Initial;
+    for (OpOperand &init : op.getDpsInitsMutable()) {
+      Linearity &enters = linearity[init.getOperandNumber()];
+      if (enters == Linearity::None)
+        enters = Linearity::Initial;
+      else if (enters == Linearity::Multilinear)
+        enters = Linearity::Additive;
+    }
   return linearity;
 }
 

@@ -88,6 +88,16 @@ static Form nonLinear(ArrayRef<Form> operands, unsigned size) {
   return {term};
 }
 
+static bool isNonZero(Value value) {
+  Attribute constant;
+  if (!matchPattern(value, m_Constant(&constant)))
+    return false;
+  if (auto splat = dyn_cast<SplatElementsAttr>(constant))
+    constant = splat.getSplatValue<Attribute>();
+  auto number = dyn_cast<FloatAttr>(constant);
+  return number && number.getValue().isFiniteNonZero();
+}
+
 Form tp::transferForm(Operation *op, ArrayRef<Form> operands, unsigned size) {
   // Truth values are no numbers: their sum is an exclusive or.
   if (op->getNumRegions() != 0 || op->getNumResults() != 1 ||
@@ -100,7 +110,9 @@ Form tp::transferForm(Operation *op, ArrayRef<Form> operands, unsigned size) {
           .Case<arith::MulFOp, arith::MulIOp>(
               [&](auto) { return multiply(operands[0], operands[1], size); })
           .Case<arith::DivFOp>([&](auto) {
-            return scale(operands[0], getInputs(operands[1], size));
+            // By a zero, the parts would be infinities of both signs.
+            return isNonZero(op->getOperand(1)) ? operands[0]
+                                                : nonLinear(operands, size);
           })
           .Case<arith::NegFOp, arith::ExtFOp, arith::TruncFOp>(
               [&](auto) { return operands[0]; })

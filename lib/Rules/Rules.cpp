@@ -83,20 +83,20 @@ PadStates tp::applyMasks(const LaneGuard &guard, ArrayRef<PadState> operands) {
   return states;
 }
 
-/// Mask the operand for which `op` is not defined on every number.
-static void maskPartialOperand(Operation *op, ArrayRef<PadState> operands,
-                               LaneGuard &guard) {
-  std::optional<PartialOperand> partial = getPartialOperand(op);
-  if (!partial || operands[partial->index] == PadState::None)
-    return;
-  Value operand = op->getOperand(partial->index);
-  // A splat is in its lanes what it is elsewhere.
-  SplatElementsAttr splat;
-  if (matchPattern(operand, m_Constant(&splat)))
-    return;
-  Lane lane = toLane(operands[partial->index], operand.getType());
-  if (!isSafe(*partial, lane))
-    guard.masks[partial->index] = partial->safe;
+/// Mask the operands for which `op` is not defined on every number.
+static void maskPartialOperands(Operation *op, ArrayRef<PadState> operands,
+                                LaneGuard &guard) {
+  for (PartialOperand partial : getPartialOperands(op)) {
+    Value operand = op->getOperand(partial.index);
+    // A splat is in its lanes what it is elsewhere.
+    SplatElementsAttr splat;
+    if (operands[partial.index] == PadState::None ||
+        matchPattern(operand, m_Constant(&splat)))
+      continue;
+    Lane lane = toLane(operands[partial.index], operand.getType());
+    if (!isSafe(partial, lane))
+      guard.masks[partial.index] = partial.safe;
+  }
 }
 
 std::optional<LaneGuard> tp::getLaneGuard(Operation *op,
@@ -105,7 +105,7 @@ std::optional<LaneGuard> tp::getLaneGuard(Operation *op,
                                           ArrayRef<PadState> operands) {
   LaneGuard guard;
   guard.masks.resize(operands.size());
-  maskPartialOperand(op, operands, guard);
+  maskPartialOperands(op, operands, guard);
   RuleProvider provider = lookup(op);
   bool hasBody = provider && provider.needsBodyGuard;
   if (hasBody)

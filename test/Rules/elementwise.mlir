@@ -7,8 +7,8 @@ func.func @linear(%x: tensor<4x6xf32>, %y: tensor<4x6xf32>) {
   %1 = arith.subf %x, %y : tensor<4x6xf32>
   // expected-remark @below {{d0=4, d1=6: [d0, d1] multilinear, [d0, d1] multilinear -> [d0, d1]}}
   %2 = arith.mulf %x, %y : tensor<4x6xf32>
-  // Linear in the numerator alone.
-  // expected-remark @below {{d0=4, d1=6: [d0, d1] multilinear, [d0, d1] -> [d0, d1]}}
+  // By a zero, parts would be infinities of both signs.
+  // expected-remark @below {{d0=4, d1=6: [d0, d1], [d0, d1] -> [d0, d1]}}
   %3 = arith.divf %x, %y : tensor<4x6xf32>
   // expected-remark @below {{d0=4, d1=6: [d0, d1] multilinear -> [d0, d1]}}
   %4 = arith.negf %x : tensor<4x6xf32>

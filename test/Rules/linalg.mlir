@@ -236,6 +236,36 @@ func.func @every_term(%x: tensor<4x6xf32>, %h: tensor<4x6xf32>, %p: tensor<4x6xi
   return
 }
 
+// By a zero, the parts of a sum would be infinities of both signs.
+func.func @quotients(%x: tensor<4x6xf32>, %h: tensor<4x6xf32>) {
+  // expected-remark @below {{d0=4, d1=6: [d0, d1], [d0, d1], [d0, d1] -> [d0, d1]}}
+  %0 = linalg.map ins(%x, %h : tensor<4x6xf32>, tensor<4x6xf32>) outs(%x : tensor<4x6xf32>) (%a: f32, %b: f32, %out: f32) {
+    %1 = arith.divf %a, %b : f32
+    linalg.yield %1 : f32
+  }
+  // expected-remark @below {{d0=4, d1=6: [d0, d1] multilinear, [d0, d1] -> [d0, d1]}}
+  %2 = linalg.map ins(%x : tensor<4x6xf32>) outs(%x : tensor<4x6xf32>) (%a: f32, %out: f32) {
+    %three = arith.constant 3.0 : f32
+    %3 = arith.divf %a, %three : f32
+    linalg.yield %3 : f32
+  }
+  return
+}
+
+// An initial value counts once, even beside terms that are always zero.
+func.func @no_terms(%x: tensor<4x6xf32>, %v: tensor<4xf32>) {
+  // expected-remark @below {{d0=4, d1=6 sum: [d0, d1], [d0] additive -> [d0]}}
+  %0 = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}
+      ins(%x : tensor<4x6xf32>) outs(%v : tensor<4xf32>) {
+  ^bb0(%a: f32, %s: f32):
+    %zero = arith.constant 0.0 : f32
+    %1 = arith.mulf %a, %zero : f32
+    %2 = arith.addf %s, %1 : f32
+    linalg.yield %2 : f32
+  } -> tensor<4xf32>
+  return
+}
+
 // A term may depend on no output, its own or another's.
 func.func @terms_of_outputs(%x: tensor<4x6xf32>, %v: tensor<4xf32>) {
   // expected-remark @below {{d0=4, d1=6 whole: [d0, d1], [d0], [d0] -> [d0], [d0]}}

@@ -159,3 +159,21 @@ func.func @terms(%x: tensor<4x6xf32>, %i: tensor<4x6xi32>, %m: tensor<4xf32>, %n
   } -> tensor<4xf32>
   return
 }
+
+// A position looked up in a body, and one that no lane has a part in.
+func.func @extracted(%x: tensor<6xf32>) {
+  %table = arith.constant dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]> : tensor<6xf32>
+  // expected-remark @below {{results: anything; guarded in the body}}
+  %0 = linalg.map ins(%x : tensor<6xf32>) outs(%x : tensor<6xf32>) {test.padding = ["d0", "zero", "zero"]} (%a: f32, %out: f32) {
+    %i = linalg.index 0 : index
+    %e = tensor.extract %table[%i] : tensor<6xf32>
+    linalg.yield %e : f32
+  }
+  // expected-remark @below {{results: anything}}
+  %1 = linalg.map ins(%x : tensor<6xf32>) outs(%x : tensor<6xf32>) {test.padding = ["d0", "zero", "zero"]} (%a: f32, %out: f32) {
+    %i = arith.constant 2 : index
+    %e = tensor.extract %table[%i] : tensor<6xf32>
+    linalg.yield %e : f32
+  }
+  return
+}

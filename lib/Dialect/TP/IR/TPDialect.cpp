@@ -13,6 +13,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Transforms/InliningUtils.h"
 
 using namespace mlir;
 using namespace tp;
@@ -20,6 +21,17 @@ using namespace tp;
 #include "tp/Dialect/TP/IR/TPDialect.cpp.inc"
 
 namespace {
+/// Calls are inlined at the start of the import stage, whatever they contain.
+struct TPInlinerInterface : DialectInlinerInterface {
+  using DialectInlinerInterface::DialectInlinerInterface;
+  bool isLegalToInline(Operation *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+  bool isLegalToInline(Region *, Region *, bool, IRMapping &) const final {
+    return true;
+  }
+};
+
 /// Rules are long and mostly the same: print them once.
 struct TPAsmInterface : OpAsmDialectInterface {
   using OpAsmDialectInterface::OpAsmDialectInterface;
@@ -34,7 +46,7 @@ struct TPAsmInterface : OpAsmDialectInterface {
 } // namespace
 
 void TPDialect::initialize() {
-  addInterfaces<TPAsmInterface>();
+  addInterfaces<TPAsmInterface, TPInlinerInterface>();
   registerAttributes();
   addOperations<
 #define GET_OP_LIST
