@@ -201,7 +201,8 @@ LogicalResult Annotator::resolve(const PlanRule &rule, const PlanDim &dim,
     }
     int64_t whole = mesh.getAxis(*found).size;
     AxisRef ref{*found, axis.pre, axis.size == 0 ? whole : axis.size};
-    if (whole % (ref.pre * ref.size) != 0)
+    if (ref.pre > whole || ref.size > whole ||
+        whole % (ref.pre * ref.size) != 0)
       return error(rule, target.getLoc())
              << "expected the sub-axis \"" << axis.name << "\":(" << axis.pre
              << ")" << axis.size << " to divide the axis of size " << whole;
@@ -383,7 +384,10 @@ static FailureOr<MeshAttr> parseMesh(ModuleOp module, StringRef text) {
 static MeshOp getOrCreateMesh(ModuleOp module, StringRef text) {
   MeshOp existing = getUniqueMesh(module);
   if (!existing && !module.getOps<MeshOp>().empty()) {
-    module.emitError("expected at most one tp.mesh in the module");
+    auto meshes = llvm::to_vector(module.getOps<MeshOp>());
+    InFlightDiagnostic diag =
+        meshes[1].emitError("expected at most one tp.mesh in the module");
+    diag.attachNote(meshes[0].getLoc()) << "the first is here";
     return {};
   }
   if (text.empty()) {

@@ -157,14 +157,18 @@ Error Parser::parseCut(const json::Object &object, PlanRule &rule) {
                             "\"whole\": true");
   if (whole) {
     if (whole->getAsBoolean() != true)
-      return error(rule.path + ".whole", "expected true");
+      return error(rule.path + ".whole", "expected true, got " +
+                                              (whole->getAsBoolean()
+                                                   ? StringRef("false")
+                                                   : kindOf(*whole)));
     rule.whole = true;
     return Error::success();
   }
   if (dim) {
     auto index = dim->getAsInteger();
     if (!index || *index < 0 || *index > 64)
-      return error(rule.path + ".dim", "expected the number of a dimension");
+      return error(rule.path + ".dim",
+                   "expected the number of a dimension, from 0 to 64");
     rule.dim = *index;
     auto parsed = parseDim(*axes, rule.path + ".axes");
     if (!parsed)
@@ -249,7 +253,8 @@ Expected<PlanRule> Parser::parseRule(const json::Value &value,
   if (const json::Value *rank = object->get("rank")) {
     auto number = rank->getAsInteger();
     if (!number || *number < 0 || *number > 64)
-      return error(rule.path + ".rank", "expected a number of dimensions");
+      return error(rule.path + ".rank",
+                   "expected a number of dimensions, from 0 to 64");
     rule.rank = *number;
   }
   if (const json::Value *optional = object->get("optional")) {
@@ -280,10 +285,13 @@ Expected<Plan> Parser::parse(StringRef text) {
                            "\"; known are version, rules, comment");
   const json::Value *version = object->get("version");
   if (!version || version->getAsInteger() != 1)
-    return error("version", "expected 1");
+    return error("version", "expected 1, which is the version of this format");
   const json::Array *rules = object->getArray("rules");
   if (!rules)
-    return error("rules", "expected a list of rules");
+    return error("rules", "expected a list of rules, got " +
+                              (object->get("rules")
+                                   ? kindOf(*object->get("rules"))
+                                   : StringRef("none")));
   Plan plan;
   plan.name = name;
   for (auto [index, element] : enumerate(*rules)) {

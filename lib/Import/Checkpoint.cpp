@@ -45,7 +45,7 @@ static std::string readEntry(const json::Value &value, uint64_t dataBytes,
                              CheckpointTensor &tensor) {
   const json::Object *entry = value.getAsObject();
   if (!entry)
-    return "expected an object";
+    return "expected an object, got " + showJson(value);
   std::optional<StringRef> dtype = entry->getString("dtype");
   uint64_t elementBytes = dtype ? getElementBytes(*dtype) : 0;
   if (!elementBytes) {
@@ -76,7 +76,9 @@ static std::string readEntry(const json::Value &value, uint64_t dataBytes,
     end = (*offsets)[1].getAsUINT64();
   }
   if (!begin || !end)
-    return "expected data_offsets to be two offsets";
+    return "expected data_offsets to be two offsets, got " +
+           (entry->get("data_offsets") ? showJson(*entry->get("data_offsets"))
+                                       : std::string("none"));
   if (*begin > *end || *end > dataBytes)
     return llvm::formatv("data_offsets [{0}, {1}] lie outside the {2} bytes of "
                          "data",

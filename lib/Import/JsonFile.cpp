@@ -93,7 +93,8 @@ std::optional<JsonFile> JsonFile::read(MLIRContext *context, StringRef path,
   }
   bool isArray = !arrayKey.empty();
   if (isArray ? !parsed->getAsArray() : !parsed->getAsObject()) {
-    emitError(whole) << "expected a JSON " << (isArray ? "array" : "object");
+    emitError(whole) << "expected a JSON " << (isArray ? "array" : "object")
+                     << ", got " << showJson(*parsed);
     return std::nullopt;
   }
   if (isArray)

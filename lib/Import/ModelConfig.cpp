@@ -163,7 +163,8 @@ static void readRopeScaling(ObjectReader &reader, StringRef typeKey,
     if (!reader.failed() && rope.highFrequencyFactor <= rope.lowFrequencyFactor)
       reader.error("high_freq_factor")
           << "expected " << reader.getPath("high_freq_factor") << " to exceed "
-          << reader.getPath("low_freq_factor");
+          << reader.getPath("low_freq_factor") << ", got "
+          << rope.highFrequencyFactor << " and " << rope.lowFrequencyFactor;
   } else {
     reader.error(typeKey) << "unsupported " << reader.getPath(typeKey) << " "
                           << quoted(type)
@@ -309,8 +310,10 @@ static void readHeads(ObjectReader &reader, ModelConfig &config,
     reader.error(headsKey) << "expected a head size of at most " << maxHeadDim
                            << ", got " << config.headDim;
   else if (config.headDim > maxSize / config.numHeads)
-    reader.error("head_dim") << "expected " << headsKey
-                             << " times head_dim to be at most " << maxSize;
+    reader.error("head_dim")
+        << "expected " << headsKey << " times head_dim to be at most "
+        << maxSize << ", got " << config.numHeads << " times "
+        << config.headDim;
 }
 
 static void readLlama(ObjectReader &reader, const JsonFile &file,

@@ -67,7 +67,8 @@ RandomParameters::get(const ParameterRequest &request,
                       function_ref<InFlightDiagnostic()> emitError) {
   if (!request.type.isFloat())
     return emitError() << "expected random parameter '" << request.name
-                       << "' to be of a float type";
+                       << "' to be of a float type, got integers: give it "
+                          "values with --weights DIR";
   ArrayRef<int64_t> shape = request.getCheckpointShape();
   double low = 0.75, width = 0.5;
   if (shape.size() >= 2) {

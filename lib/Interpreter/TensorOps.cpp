@@ -217,17 +217,19 @@ struct TensorOps {
     if (matchPattern(padding, m_Constant(&constant))) {
       std::optional<Tensor> scalar =
           getConstantTensor(constant, padding.getType());
-      if (!scalar)
-        return op.emitError() << "the interpreter has no constant of type "
-                              << padding.getType();
+      assert(scalar && "the result has elements of this type");
       fill(result, *scalar);
     } else {
       fill(result, captured[0]);
     }
-    for (auto [dim, offset] : llvm::enumerate(low))
-      if (offset < 0 ||
-          offset + operands[0].getShape()[dim] > result.getShape()[dim])
-        return op.emitError() << "the interpreter has no negative padding";
+    for (auto [dim, before] : llvm::enumerate(low)) {
+      int64_t after =
+          result.getShape()[dim] - operands[0].getShape()[dim] - before;
+      if (before < 0 || after < 0)
+        return op.emitError() << "the interpreter has no negative padding, got "
+                              << before << " before and " << after
+                              << " after dimension " << dim;
+    }
     result.copyBox(operands[0], zeros(result), low, operands[0].getShape());
     return Results{result};
   }

@@ -208,9 +208,7 @@ LogicalResult Propagation::buildCall(Operation *op) {
   auto call = cast<func::CallOp>(op);
   auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
       op, call.getCalleeAttr());
-  if (!callee)
-    return op->emitOpError() << "expected " << call.getCalleeAttr()
-                             << " to be a function, got no such function";
+  assert(callee && "the call's verifier found the function");
   if (callee.isExternal()) {
     InFlightDiagnostic diag = op->emitOpError()
                               << "cannot be sharded: " << call.getCalleeAttr()

@@ -4,7 +4,7 @@
 // RUN: tp-verify %s --stages partition --report=json | FileCheck %s --check-prefix=JSON
 // RUN: tp-verify %s --seed 2 --stages propagate | FileCheck %s --check-prefix=ONE
 
-// CHECK: propagate @main: equal, {{[1-9][0-9]*}} values and 1 results compared
+// CHECK: propagate @main: equal, {{[1-9][0-9]*}} values and 1 results compared, largest difference {{.*}} of the tolerance
 // RUN: tp-verify %s --stages partition,lower | FileCheck %s --check-prefix=LOWER
 // LOWER: lower @main: equal, 0 values and 1 results compared
 // CHECK: partition @main: equal, {{[1-9][0-9]*}} values and 1 results compared

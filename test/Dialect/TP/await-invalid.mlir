@@ -30,3 +30,18 @@ func.func @early(%x: tensor<4xf32>) -> tensor<4xf32> {
   %2 = tp.await %0 : tensor<4xf32>
   return %1 : tensor<4xf32>
 }
+
+// -----
+
+tp.mesh @mesh <["tp"=2]>
+func.func @other_block(%x: tensor<4xf32>) {
+  // expected-note @below {{the collective is started here}}
+  %0 = tp.all_reduce sum %x over @mesh ["tp"] : tensor<4xf32> -> tensor<4xf32>
+  %1 = tp.repeat 2 times iter(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%i: index, %c: tensor<4xf32>):
+    // expected-error @below {{expected the collective in the same block}}
+    %2 = tp.await %0 : tensor<4xf32>
+    tp.yield %2 : tensor<4xf32>
+  }
+  return
+}

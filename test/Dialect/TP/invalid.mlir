@@ -245,3 +245,87 @@ func.func @repeat_first(%x: tensor<8xf32>) {
   }
   return
 }
+
+// -----
+
+func.func @repeat_results(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected a result for each of the 1 carried values, got 0 results}}
+  tp.repeat 3 times iter(%x) : (tensor<8xf32>) -> () {
+  ^bb0(%i: index, %c: tensor<8xf32>):
+    tp.yield
+  }
+  return
+}
+
+// -----
+
+func.func @repeat_type(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected a carried value to keep its type 'tensor<8xf32>', got 'tensor<4xf32>'}}
+  %0 = tp.repeat 3 times iter(%x) : (tensor<8xf32>) -> tensor<4xf32> {
+  ^bb0(%i: index, %c: tensor<8xf32>):
+    tp.yield %c : tensor<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @repeat_index(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected the first block argument to be the index, got 'i64'}}
+  %0 = tp.repeat 3 times iter(%x) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%i: i64, %c: tensor<8xf32>):
+    tp.yield %c : tensor<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @repeat_carried(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected block argument 1 to have type 'tensor<8xf32>', got 'tensor<4xf32>'}}
+  %0 = tp.repeat 3 times iter(%x) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%i: index, %c: tensor<4xf32>):
+    tp.yield %x : tensor<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @repeat_slice(%x: tensor<3x8xf32>) {
+  // expected-error@+1 {{expected block argument 1 to have type 'tensor<8xf32>', got 'tensor<3x8xf32>'}}
+  tp.repeat 3 times stacked(%x) : (tensor<3x8xf32>) -> () {
+  ^bb0(%i: index, %c: tensor<3x8xf32>):
+    tp.yield
+  }
+  return
+}
+
+// -----
+
+func.func @repeat_yield(%x: tensor<8xf32>, %y: tensor<4xf32>) {
+  %0 = tp.repeat 3 times iter(%x) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%i: index, %c: tensor<8xf32>):
+    // expected-error@+1 {{expected operand 0 to have type 'tensor<8xf32>', got 'tensor<4xf32>'}}
+    tp.yield %y : tensor<4xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @source_rank() {
+  // expected-error@+1 {{expected a source of rank 1 for 'tensor<8xf32>', got a shape of 2, offsets of 1 and a permutation of 1}}
+  %0 = tp.parameter "w" source <shape = [8, 8], offsets = [0], permutation = [0]> : tensor<8xf32>
+  return
+}
+
+// -----
+
+tp.mesh @a <["tp"=2]>
+tp.mesh @b <["tp"=2]>
+func.func @meshes(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected both shardings on one mesh, got @a and @b}}
+  %0 = tp.reshard %x from <@a, [{"tp"}]> to <@b, [{}]> : tensor<8xf32>
+  return
+}

@@ -176,27 +176,20 @@ LogicalResult RuleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                ArrayRef<RuleFactorAttr> factors,
                                ArrayAttr operands, ArrayAttr results,
                                ArrayRef<int64_t> linearity) {
-  if (linearity.size() != operands.size())
-    return emitError() << "expected the linearity of " << operands.size()
-                       << " operands, got " << linearity.size();
+  assert(linearity.size() == operands.size() &&
+         "an operand without its linearity, or the other way round");
   for (RuleFactorAttr factor : factors)
     if (factor.getSize() < 1 || factor.getGrain() < 1)
-      return emitError() << "expected factors and grains of a positive size";
+      return emitError() << "expected factors and grains of at least 1, got "
+                         << factor.getName() << " of size " << factor.getSize()
+                         << " and grain " << factor.getGrain();
   for (ArrayAttr tensors : {operands, results})
-    for (Attribute tensor : tensors) {
-      auto dims = dyn_cast<ArrayAttr>(tensor);
-      if (!dims)
-        return emitError() << "expected a list of dimensions, got " << tensor;
-      for (Attribute dim : dims) {
-        auto list = dyn_cast<DenseI64ArrayAttr>(dim);
-        if (!list)
-          return emitError() << "expected a list of factors, got " << dim;
-        for (int64_t factor : list.asArrayRef())
+    for (Attribute tensor : tensors)
+      for (Attribute dim : cast<ArrayAttr>(tensor))
+        for (int64_t factor : cast<DenseI64ArrayAttr>(dim).asArrayRef())
           if (factor < 0 || factor >= static_cast<int64_t>(factors.size()))
             return emitError() << "expected one of " << factors.size()
                                << " factors, got number " << factor;
-      }
-    }
   return success();
 }
 

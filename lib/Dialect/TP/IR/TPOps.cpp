@@ -104,7 +104,11 @@ LogicalResult ParameterOp::verify() {
   if (source.getShape().size() != rank || source.getOffsets().size() != rank ||
       source.getPermutation().size() != rank)
     return emitOpError() << "expected a source of rank " << rank << " for "
-                         << type;
+                         << type << ", got a shape of "
+                         << source.getShape().size() << ", offsets of "
+                         << source.getOffsets().size()
+                         << " and a permutation of "
+                         << source.getPermutation().size();
   SmallVector<int64_t> box(rank, -1);
   for (auto [dim, from] : llvm::enumerate(source.getPermutation())) {
     if (from < 0 || from >= static_cast<int64_t>(rank) || box[from] != -1)
@@ -193,7 +197,9 @@ LogicalResult RepeatOp::verifyRegions() {
                          << " block arguments (index, carried, slices), got "
                          << block->getNumArguments();
   if (!block->getArgument(0).getType().isIndex())
-    return emitOpError("expected the first block argument to be the index");
+    return emitOpError() << "expected the first block argument to be the "
+                            "index, got "
+                         << block->getArgument(0).getType();
   auto slice = [](Type type) -> Type {
     auto shaped = cast<RankedTensorType>(type);
     return shaped.clone(shaped.getShape().drop_front());
@@ -236,8 +242,12 @@ LogicalResult AwaitOp::verify() {
   Operation *collective = getStarted().getDefiningOp();
   if (!isa_and_nonnull<CollectiveOpInterface>(collective))
     return emitOpError("expected the result of a collective");
-  if (collective->getBlock() != (*this)->getBlock())
-    return emitOpError("expected the collective in the same block");
+  if (collective->getBlock() != (*this)->getBlock()) {
+    InFlightDiagnostic diag =
+        emitOpError("expected the collective in the same block");
+    diag.attachNote(collective->getLoc()) << "the collective is started here";
+    return diag;
+  }
   for (Operation *user : getStarted().getUsers())
     if (user != getOperation()) {
       InFlightDiagnostic diag =

@@ -1,0 +1,115 @@
+// RUN: tp-opt %s --split-input-file --verify-diagnostics
+
+// Attributes that cannot be read, and those in a place that is not theirs.
+
+// expected-error@+1 {{expected a mesh axis to have a name}}
+tp.mesh @mesh <[""=2]>
+
+// -----
+
+// expected-error@+1 {{expected a sub-axis to have a size of 2 or more, got 0}}
+func.func private @f(tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{"tp":(1)0}]>})
+
+// -----
+
+// expected-error@+1 {{expected the sub-axis of "tp" to begin at 1 or more, got 0}}
+func.func private @f(tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{"tp":(0)2}]>})
+
+// -----
+
+// expected-error@+1 {{expected nothing after '?'}}
+func.func private @f(tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{?, "tp"}]>})
+
+// -----
+
+// expected-error@+1 {{expected a positive grain, got 0}}
+func.func private @f(tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{"tp" grain 0}]>})
+
+// -----
+
+// expected-error@+1 {{argument 0: expected @mesh to be a tp.mesh, got no such mesh}}
+func.func private @f(tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{}]>})
+
+// -----
+
+// expected-error@+1 {{argument 0: expected a #tp.sharding, got "tp"}}
+func.func private @f(tensor<8xf32> {tp.sharding = "tp"})
+
+// -----
+
+// expected-error@+1 {{argument 0: expected tp.name to be a string, got 3 : i64}}
+func.func private @f(tensor<8xf32> {tp.name = 3})
+
+// -----
+
+// expected-error@+1 {{argument 0: expected tp.global_type to be a ranked tensor type, got f32}}
+func.func private @f(tensor<8xf32> {tp.global_type = f32})
+
+// -----
+
+tp.mesh @mesh <["tp"=4]>
+func.func @shardings(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected tp.shardings to list 1 shardings, one per result, got [unit, unit]}}
+  %0 = arith.negf %x {tp.shardings = [unit, unit]} : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @shardings(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected tp.shardings to hold #tp.sharding, got "tp"}}
+  %0 = arith.negf %x {tp.shardings = ["tp"]} : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @rule(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected tp.rule to be a #tp.rule, got unit}}
+  %0 = arith.negf %x {tp.rule} : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @budget(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected tp.comm_budget on a function or on tp.repeat}}
+  %0 = arith.negf %x {tp.comm_budget = #tp.comm_budget<none>} : tensor<8xf32>
+  return
+}
+
+// -----
+
+// expected-error@+1 {{expected tp.comm_budget to be a #tp.comm_budget, got 3 : i64}}
+func.func private @f() attributes {tp.comm_budget = 3}
+
+// -----
+
+// expected-error@+1 {{expected 'none', a count or bytes for 'all_reduce'}}
+func.func private @f() attributes {tp.comm_budget = #tp.comm_budget<all_reduce>}
+
+// -----
+
+// expected-error@+1 {{expected a kind of collective (any, all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, collective_permute), got 'gather'}}
+func.func private @f() attributes {tp.comm_budget = #tp.comm_budget<gather count 1>}
+
+// -----
+
+// expected-error@+1 {{expected each kind once, got 'all_reduce' twice}}
+func.func private @f() attributes {tp.comm_budget = #tp.comm_budget<all_reduce count 1, all_reduce bytes 8>}
+
+// -----
+
+func.func @rule(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected factors and grains of at least 1, got "i" of size 0 and grain 1}}
+  %0 = arith.negf %x {tp.rule = #tp.rule<["i" 0], ([0]) -> ([0])>} : tensor<8xf32>
+  return
+}
+
+// -----
+
+func.func @rule(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected one of 1 factors, got number 1}}
+  %0 = arith.negf %x {tp.rule = #tp.rule<["i" 8], ([1]) -> ([0])>} : tensor<8xf32>
+  return
+}
