@@ -164,6 +164,10 @@ LogicalResult tp::compile(MLIRContext &context, const CompileOptions &options,
     start = Clock::now();
   };
   context.printOpOnDiagnostic(false);
+  if (options.output == "-" && !options.lastStage)
+    return emitError(context) << "expected a file for the artifact after -o, "
+                                 "got standard output; --compile-to=STAGE "
+                                 "writes IR there";
   OwningOpRef<ModuleOp> module = readModel(context, options);
   if (!module)
     return failure();
@@ -216,8 +220,6 @@ LogicalResult tp::compile(MLIRContext &context, const CompileOptions &options,
         !message.empty())
       return emitError(context) << message;
   reportMemory(*program, log);
-  if (options.output == "-")
-    return emitError(context) << "expected a file for the artifact after -o";
   if (std::string message = writeProgram(*program, options.output);
       !message.empty())
     return emitError(context) << message;

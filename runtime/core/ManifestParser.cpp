@@ -234,7 +234,7 @@ private:
     cursor.keys({"name", "grid", "block", "shared_bytes", "arguments"});
     kernel.name = cursor["name"].string();
     if (kernel.symbol().empty())
-      cursor["name"].fail("expected a symbol first");
+      cursor["name"].fail("expected a symbol first, got '", kernel.name, "'");
     // Limits of the CUDA programming model.
     auto sizes = [&](const char *key, std::array<int64_t, 3> most) {
       std::vector<Cursor> items = cursor[key].list();
@@ -247,8 +247,9 @@ private:
     };
     kernel.grid = sizes("grid", {(int64_t(1) << 31) - 1, 65535, 65535});
     kernel.block = sizes("block", {1024, 1024, 64});
-    if (kernel.block[0] * kernel.block[1] * kernel.block[2] > 1024)
-      cursor["block"].fail("expected at most 1024 threads");
+    int64_t threads = kernel.block[0] * kernel.block[1] * kernel.block[2];
+    if (threads > 1024)
+      cursor["block"].fail("expected at most 1024 threads, got ", threads);
     kernel.sharedBytes = cursor["shared_bytes"].integer(0, 227 * 1024);
     kernel.arguments = cursor["arguments"].integer(0, 1024);
     manifest.kernels.push_back(std::move(kernel));
@@ -267,7 +268,8 @@ private:
           item["name"].fail("axis '", axis.name, "' occurs twice");
       ranks *= axis.size;
       if (ranks > kMaxRanks)
-        cursor["axes"].fail("expected at most ", kMaxRanks, " ranks");
+        cursor["axes"].fail("expected at most ", kMaxRanks, " ranks, got ",
+                            ranks);
       mesh.axes.push_back(std::move(axis));
     }
     mesh.positions.resize(ranks);
@@ -376,13 +378,16 @@ private:
           item["range"].fail("expected [low, high], got ", range.size(),
                              " items");
         if (isFloat(input.type))
-          item["range"].fail("expected an integer input");
+          item["range"].fail("expected an input of integers, got ",
+                             typeName(input.type));
         input.range = {range[0].integer(), range[1].integer()};
       }
       if (item.has("right_padded"))
         input.rightPadded = item["right_padded"].boolean();
       if (input.rightPadded && (input.shape.size() != 2 || isFloat(input.type)))
-        item["right_padded"].fail("expected an integer mask [B, S]");
+        item["right_padded"].fail("expected a mask [B, S] of integers, got ",
+                                  formatShape(input.shape), " of ",
+                                  typeName(input.type));
       entry.inputs.push_back(std::move(input));
     }
     names.clear();
@@ -413,8 +418,8 @@ private:
     p.first = cursor["first"].integer(0, kMaxCount);
     p.base = cursor["base"].integer(0, kMaxCount);
     if (p.base != manifest.parameterSlots())
-      cursor["base"].fail("expected ", manifest.parameterSlots(), ", got ",
-                          p.base);
+      cursor["base"].fail("expected the next slot, ",
+                          manifest.parameterSlots(), ", got ", p.base);
     for (const std::string &name : p.names)
       if (p.count > 1 && name.find("{i}") == std::string::npos)
         cursor["names"].fail("'", name, "' names ", p.count,
@@ -430,7 +435,8 @@ private:
       p.sliceOffsets = slice["offsets"].shape(0);
       p.sliceSizes = slice["sizes"].shape();
       if (p.sliceOffsets.size() != rank || p.sliceSizes.size() != rank)
-        slice.fail("expected ", rank, " offsets and sizes");
+        slice.fail("expected ", rank, " offsets and sizes, got ",
+                   p.sliceOffsets.size(), " and ", p.sliceSizes.size());
       for (size_t d = 0; d < rank; ++d)
         if (p.sliceOffsets[d] + p.sliceSizes[d] > p.sourceShape[d])
           slice.fail("dimension ", d, " reaches ",
@@ -456,7 +462,8 @@ private:
     for (int64_t d : p.permutation)
       permuted.push_back(p.sliceSizes[d]);
     if (p.shape != permuted)
-      cursor["shape"].fail("expected ", formatShape(permuted), ", got ",
+      cursor["shape"].fail("expected the permuted slice, ",
+                           formatShape(permuted), ", got ",
                            formatShape(p.shape));
     p.localShape = cursor["local_shape"].shape();
     AxisList used;
@@ -537,7 +544,7 @@ private:
     g.xTransposed =
         cursor.has("x_layout") && cursor["x_layout"].word({"mk", "km"}) == 1;
     if (g.wTransposed && g.weightIsParameter)
-      cursor["w_layout"].fail("expected 'nk' for a parameter");
+      cursor["w_layout"].fail("expected 'nk' for a parameter, got 'kn'");
     manifest.gemms.push_back(g);
   }
 
@@ -644,7 +651,8 @@ private:
       int64_t from = pair[0].integer(0, size - 1);
       int64_t to = pair[1].integer(0, size - 1);
       if (!sources.insert(from).second || !destinations.insert(to).second)
-        item.fail("a source or destination occurs twice");
+        item.fail("a source or destination occurs twice, in [", from, ", ", to,
+                  "]");
       c.pairs.push_back({from, to});
     }
   }

@@ -83,8 +83,7 @@ tprt::makeRank(const Manifest &manifest, const Program &program,
 #ifdef TPRT_HAS_CUDA
   return makeCudaRank(manifest, program, std::move(world), timeline);
 #else
-  return userError("the artifact is made for CUDA, which this build does not "
-                   "have: build it where the CUDA toolkit and NCCL's headers "
-                   "are installed");
+  // checkProgram has said so already.
+  return internalError("a rank on a device, in a build without CUDA");
 #endif
 }

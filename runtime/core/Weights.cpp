@@ -66,7 +66,7 @@ Status addIndex(const std::filesystem::path &path, Files &files,
   for (const auto &item : (*index)["weight_map"].items()) {
     if (!item.value().is_string())
       return userError(where, ": tensor '", item.key(),
-                       "': expected a file name");
+                       "': expected a file name, got ", item.value().dump());
     std::string name = item.value().get<std::string>();
     if (name.empty() || name.find('/') != std::string::npos || name == "..")
       return userError(where, ": tensor '", item.key(),

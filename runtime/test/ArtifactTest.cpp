@@ -96,6 +96,57 @@ TEST(Artifact, Messages) {
                               " bytes, got 100 (truncated or extended)"));
 }
 
+/// The table is damaged, and hashed again so that the checks behind are met.
+TEST(Artifact, MessagesOfTheTable) {
+  std::string bytes = sample();
+  constexpr size_t kSecond = 64 + 64, kOffset = 24, kSize = 32, kZero = 48;
+  auto refusal = [&](size_t at, std::string_view value) {
+    std::string damaged = bytes;
+    damaged.replace(at, value.size(), value);
+    uint64_t hash = checksum(damaged.substr(0, 24) + damaged.substr(64, 192));
+    std::memcpy(&damaged[24], &hash, 8);
+    return readArtifact(damaged, "x").status().message();
+  };
+  auto number = [](uint64_t value) {
+    return std::string(reinterpret_cast<char *>(&value), 8);
+  };
+  auto count = [](uint32_t value) {
+    return std::string(reinterpret_cast<char *>(&value), 4);
+  };
+  EXPECT_EQ(refusal(12, count(17)),
+            "artifact 'x': expected at most 16 sections, got 17");
+  EXPECT_EQ(refusal(63, "x"),
+            "artifact 'x': reserved header bytes are not zero");
+  EXPECT_EQ(refusal(12, count(16)),
+            "artifact 'x': section table reaches past the end of the file");
+  EXPECT_EQ(refusal(kSecond, std::string(1, '\0')),
+            "artifact 'x': name of section 1 is malformed");
+  EXPECT_EQ(refusal(kSecond, "manifest"),
+            "artifact 'x': section 'manifest' occurs twice");
+  EXPECT_EQ(refusal(kSecond + kZero, "x"),
+            "artifact 'x': reserved bytes of section 'code' are not zero");
+  EXPECT_EQ(refusal(kSecond + kOffset, number(321)),
+            "artifact 'x': section 'code' begins at 321, which is not a "
+            "multiple of 64");
+  EXPECT_EQ(refusal(kSecond + kOffset, number(256)),
+            "artifact 'x': section 'code' overlaps what lies before it");
+  EXPECT_EQ(refusal(kSecond + kSize, number(1 << 20)),
+            "artifact 'x': section 'code' reaches past the end of the file");
+  EXPECT_EQ(refusal(300, "x"),
+            "artifact 'x': padding before section 'code' is not zero");
+  std::string damaged = bytes;
+  damaged[64] ^= 1;
+  EXPECT_MESSAGE(readArtifact(damaged, "x").status(),
+                 "artifact 'x': checksum of the section table does not match");
+  std::string longer = writeArtifact({{"code", "c"}}) + "more";
+  uint64_t size = longer.size();
+  std::memcpy(&longer[16], &size, 8);
+  uint64_t hash = checksum(longer.substr(0, 24) + longer.substr(64, 64));
+  std::memcpy(&longer[24], &hash, 8);
+  EXPECT_MESSAGE(readArtifact(longer, "x").status(),
+                 "artifact 'x': 4 bytes lie past the last section");
+}
+
 TEST(Artifact, FilesAreWrittenWhole) {
   TemporaryDirectory directory;
   ASSERT_OK(writeArtifactFile(directory / "a.tpa", {{"code", "x"}}));

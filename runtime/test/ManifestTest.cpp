@@ -68,6 +68,20 @@ std::string refusal(const json &manifest) {
   return Manifest::parse(manifest.dump()).status().message();
 }
 
+/// One thing of a manifest that is changed, and what is said to it.
+struct Fault {
+  const char *pointer, *value, *message;
+};
+
+template <size_t N>
+void expectRefusals(const json &manifest, const Fault (&faults)[N]) {
+  for (const Fault &fault : faults) {
+    json changed = manifest;
+    changed[json::json_pointer(fault.pointer)] = json::parse(fault.value);
+    EXPECT_EQ(refusal(changed), fault.message) << fault.pointer;
+  }
+}
+
 } // namespace
 
 TEST(Manifest, Valid) {
@@ -80,9 +94,6 @@ TEST(Manifest, Valid) {
 }
 
 TEST(Manifest, Refusals) {
-  struct Fault {
-    const char *pointer, *value, *message;
-  };
   const Fault faults[] = {
       {"/abi", "1",
        "manifest.abi: expected ABI version 2, got 1; compile it again"},
@@ -128,7 +139,7 @@ TEST(Manifest, Refusals) {
       {"/parameters/0/partial/0/size", "4",
        "manifest.parameters[0].partial[0]: axis 'tp' is used twice"},
       {"/parameters/0/base", "1",
-       "manifest.parameters[0].base: expected 0, got 1"},
+       "manifest.parameters[0].base: expected the next slot, 0, got 1"},
       {"/parameters/0/names/0", "\"w\"",
        "manifest.parameters[0].names: 'w' names 3 instances without '{i}'"},
       {"/parameters/0/slice/sizes/1", "9",
@@ -136,7 +147,8 @@ TEST(Manifest, Refusals) {
       {"/parameters/0/permutation/0", "0",
        "manifest.parameters[0].permutation[1]: dimension 0 occurs twice"},
       {"/parameters/0/shape", "[8, 6]",
-       "manifest.parameters[0].shape: expected [6, 8], got [8, 6]"},
+       "manifest.parameters[0].shape: expected the permuted slice, [6, 8], got "
+       "[8, 6]"},
       {"/parameters/0/use", "\"gemm:7\"",
        "manifest.parameters[0].use: there are 1 gemms"},
       {"/parameters/0/use", "\"gemm:-1\"",
@@ -173,11 +185,93 @@ TEST(Manifest, Refusals) {
        "manifest.collectives[0].output_shape: dimension 0: 2 and 1 do not fit "
        "all_gather over 4 ranks"},
   };
-  for (const Fault &fault : faults) {
-    json manifest = fullManifest();
-    manifest[json::json_pointer(fault.pointer)] = json::parse(fault.value);
-    EXPECT_EQ(refusal(manifest), fault.message) << fault.pointer;
-  }
+  expectRefusals(fullManifest(), faults);
+}
+
+TEST(Manifest, RefusalsOfValues) {
+  const Fault faults[] = {
+      {"/target/architectures", "[\"sm_80\"]",
+       "manifest.target.architectures: expected none for device 'cpu'"},
+      {"/mesh/axes", "4", "manifest.mesh.axes: expected a list, got number"},
+      {"/mesh/axes/0/size", "65536",
+       "manifest.mesh.axes: expected at most 65536 ranks, got 262144"},
+      {"/entries/1", "{}", "manifest.entries[1]: missing key 'name'"},
+      {"/entries/0/inputs/0/shape", "[1, 1, 1, 1, 1, 1, 1, 1, 1]",
+       "manifest.entries[0].inputs[0].shape: expected at most 8 dimensions, "
+       "got 9"},
+      {"/entries/0/inputs/0/range", "[0]",
+       "manifest.entries[0].inputs[0].range: expected [low, high], got 1 "
+       "items"},
+      {"/entries/0/inputs/0/type", "\"f32\"",
+       "manifest.entries[0].inputs[0].range: expected an input of integers, "
+       "got f32"},
+      {"/entries/0/inputs/1/type", "\"f32\"",
+       "manifest.entries[0].inputs[1].right_padded: expected a mask [B, S] of "
+       "integers, got [2, 5] of f32"},
+      {"/parameters/0/names", "[]",
+       "manifest.parameters[0].names: expected at least one name"},
+      {"/parameters/0/slice/sizes", "[8]",
+       "manifest.parameters[0].slice: expected 2 offsets and sizes, got 2 and "
+       "1"},
+      {"/parameters/0/permutation", "[0]",
+       "manifest.parameters[0].permutation: expected 2 items, got 1"},
+      {"/parameters/0/type", "\"i32\"",
+       "manifest.parameters[0].type: expected a float type, got i32"},
+      {"/parameters/0/init", "\"random\"",
+       "manifest.parameters[0].init: expected one of 'normal', 'ones', "
+       "'zeros', got 'random'"},
+      {"/gemms/0/weight", "\"buffer\"",
+       "manifest.parameters[0].use: the weight of gemm 0 is a buffer"},
+      {"/gemms/0/w_layout", "\"kn\"",
+       "manifest.gemms[0].w_layout: expected 'nk' for a parameter, got 'kn'"},
+      {"/attentions/0/mask_type", "\"f32\"",
+       "manifest.attentions[0].mask_type: expected an integer type, got f32"},
+      {"/attentions/0/kernel", "0",
+       "manifest.attentions[0]: 'kernel' has no meaning for device 'cpu'"},
+  };
+  expectRefusals(fullManifest(), faults);
+  json twice = fullManifest();
+  twice["entries"].push_back(twice["entries"][0]);
+  EXPECT_EQ(refusal(twice), "manifest.entries[1].name: 'main' occurs twice");
+  json outputs = fullManifest();
+  outputs["entries"][0]["outputs"].push_back(outputs["entries"][0]["outputs"][0]);
+  EXPECT_EQ(refusal(outputs),
+            "manifest.entries[0].outputs[1].name: output 'y' occurs twice");
+  json many = fullManifest();
+  many["ignored"] = json::array_t((1 << 20) + 1, "w");
+  EXPECT_EQ(refusal(many), "manifest.ignored: expected at most 1048576 items, "
+                           "got 1048577");
+}
+
+TEST(Manifest, RefusalsOfCollectives) {
+  json permute = fullManifest(), exchange = fullManifest();
+  json &first = permute["collectives"][0], &second = exchange["collectives"][0];
+  for (json *collective : {&first, &second})
+    (*collective)["output_shape"] = {2, 3};
+  first["kind"] = "collective_permute";
+  first.erase("dim");
+  first["pairs"] = json::parse("[[0, 1], [1, 0], [0]]");
+  EXPECT_EQ(refusal(permute), "manifest.collectives[0].pairs[2]: expected "
+                              "[source, destination], got 1 items");
+  first["pairs"] = json::parse("[[0, 1], [2, 1]]");
+  EXPECT_EQ(refusal(permute), "manifest.collectives[0].pairs[1]: a source or "
+                              "destination occurs twice, in [2, 1]");
+  second["kind"] = "all_to_all";
+  second["split_dim"] = 1;
+  EXPECT_EQ(refusal(exchange), "manifest.collectives[0].split_dim: expected "
+                               "another dimension than 'dim'");
+}
+
+TEST(Manifest, RefusalsOfKernels) {
+  const Fault faults[] = {
+      {"/kernels/0/name", "\":k\"",
+       "manifest.kernels[0].name: expected a symbol first, got ':k'"},
+      {"/kernels/0/grid", "[1]",
+       "manifest.kernels[0].grid: expected [x, y, z], got 1 items"},
+      {"/kernels/0/block", "[64, 32, 1]",
+       "manifest.kernels[0].block: expected at most 1024 threads, got 2048"},
+  };
+  expectRefusals(deviceManifest(), faults);
 }
 
 TEST(Manifest, ScalesOfDevices) {

@@ -169,9 +169,13 @@ TEST(Run, CommandLine) {
   expect(f.weights() + f.input() + " --output y.txt", 1,
          "output 'y.txt': expected a name ending in .safetensors or .npy");
   expect(f.weights() + " --input x=x.txt", 1,
-         "expected a file ending in .npy or .safetensors");
+         "input 'x=x.txt': expected a file ending in .npy or .safetensors");
+  expect(f.weights() + " --input " + (f.directory / "x.npy"), 1,
+         "x.npy': a .npy file needs a name: NAME=");
+  expect(f.weights() + " --input z=" + (f.directory / "in.safetensors"), 1,
+         "in.safetensors' has no tensor 'z'");
   expect("--weights random:x" + f.input(), 1,
-         "expected a natural number as the seed");
+         "weights 'random:x': expected a natural number as the seed");
   expect("--weights /nowhere" + f.input(), 1, "no such directory");
   expect(f.weights() + f.input() + " --only-rank 1", 1,
          "is made for 1 ranks, which has no rank 1");
@@ -194,6 +198,16 @@ TEST(Run, OneRankAlone) {
     EXPECT_EQ(stats["ranks"][0]["rank"], 2);
     EXPECT_EQ(stats["steps"]["count"], 3);
   }
+}
+
+TEST(Run, OneRankAloneHasNoResults) {
+  Fixture f(3);
+  SessionOptions options;
+  options.onlyRank = 1;
+  auto session = Session::open(f.directory / "p.tpa", options);
+  ASSERT_TRUE(bool(session)) << session.status().message();
+  EXPECT_MESSAGE(session->outputs(0).status(),
+                 "there are no results: only rank 1 ran, without collectives");
 }
 
 TEST(Run, CInterface) {
@@ -227,12 +241,70 @@ TEST(Run, CInterface) {
   ASSERT_EQ(tprt_output(session, 0, 0, &output), 0);
   auto *data = static_cast<const float *>(output.data);
   f.expectY({data, data + output.bytes / 4});
+  auto error = [&] { return std::string(tprt_error(session)); };
   EXPECT_EQ(tprt_output(session, 0, 1, &output), 1);
+  EXPECT_EQ(error(), "entry 0 has no output 1");
+  EXPECT_EQ(tprt_output(session, 1, 0, &output), 1);
+  EXPECT_EQ(error(), "entry 1 was not the last to run");
+  EXPECT_EQ(tprt_describe_input(session, 0, 1, &input, &optional), 1);
+  EXPECT_EQ(error(), "entry 0 has no input 1");
+  EXPECT_EQ(tprt_run(session, 9, 1), 1);
+  EXPECT_EQ(error(), "there is no entry 9");
+  EXPECT_EQ(tprt_run(session, 0, 0), 1);
+  EXPECT_EQ(error(), "expected at least one repetition, got 0");
+  input.name = "x";
+  input.bytes = 1;
+  EXPECT_EQ(tprt_set_input(session, 0, &input), 1);
+  EXPECT_EQ(error(), "input 'x': expected 240 bytes, got 1");
+  input.dtype = "F8";
+  EXPECT_EQ(tprt_set_input(session, 0, &input), 1);
+  EXPECT_EQ(error(), "input 'x': unknown element type 'F8'");
+  EXPECT_EQ(tprt_load_weights(session, "random:1"), 1);
+  EXPECT_EQ(error(), "the weights are loaded already");
   EXPECT_EQ(json::parse(tprt_stats(session))["steps"]["count"], 2);
   // An error leaves a session that still works.
   EXPECT_EQ(tprt_run(session, tprt_entry(session, "fail"), 1), 4);
   ASSERT_EQ(tprt_run(session, 0, 1), 0) << tprt_error(session);
   tprt_close(session);
+}
+
+TEST(Run, StatisticsThatCannotBeWritten) {
+  Fixture f(1);
+  std::string command = std::string(TPRT_RUN) + " " + (f.directory / "p.tpa") +
+                        " " + f.weights() + f.input() +
+                        " --stats json >/dev/full 2>" + (f.directory / "err");
+  EXPECT_EQ(WEXITSTATUS(std::system(command.c_str())), 1);
+  EXPECT_EQ(readFile(f.directory / "err"),
+            "tp-run: error: cannot write to standard output: No space left on "
+            "device\n");
+}
+
+TEST(Run, MemoryThatIsNotThere) {
+  EXPECT_MESSAGE(Buffer::allocate(int64_t(1) << 60).status(),
+                 "cannot allocate 1152921504606846976 bytes: Cannot allocate "
+                 "memory");
+}
+
+TEST(Run, SectionsThatAreRefused) {
+  TemporaryDirectory directory;
+  std::string path = directory / "p.tpa";
+  auto refusal = [&](const std::vector<Section> &sections) {
+    EXPECT_TRUE(writeArtifactFile(path, sections).ok());
+    std::string message = Session::open(path, {}).status().message();
+    std::string prefix = "artifact '" + path + "': ";
+    EXPECT_TRUE(message.starts_with(prefix)) << message;
+    return message.substr(std::min(prefix.size(), message.size()));
+  };
+  std::string manifest = mlpManifest(1).dump();
+  EXPECT_EQ(refusal({{"manifest", manifest}, {"code", ""}}),
+            "section 'constants' is missing");
+  EXPECT_EQ(refusal({{"manifest", manifest}, {"more", ""}}),
+            "unknown section 'more'");
+  EXPECT_EQ(refusal({{"manifest", manifest},
+                     {"code", ""},
+                     {"constants", ""},
+                     {"kernels.sm_90", ""}}),
+            "unknown section 'kernels.sm_90'");
 }
 
 TEST(Run, ArtifactsThatAreRefused) {

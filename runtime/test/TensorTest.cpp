@@ -154,6 +154,15 @@ TEST(Npy, RoundTripAndRefusals) {
     return NpyFile::parse(bytes, "f").status().message();
   };
   EXPECT_EQ(refusal("text"), "'f': not a .npy file (wrong magic)");
+  EXPECT_EQ(refusal("\x93NUMPY\x09xxxx"),
+            "'f': expected .npy version 1, 2 or 3, got 9");
+  EXPECT_EQ(refusal("\x93NUMPY\x01xxxx"),
+            "'f': header reaches past the end of the file (truncated?)");
+  EXPECT_MESSAGE(writeTensors("f.npy", {{"x", TPRT_BF16, {1}, "xx"}}),
+                 "'f.npy': .npy has no bf16; use .safetensors");
+  EXPECT_MESSAGE(writeTensors("f.npy", {}),
+                 "'f.npy': .npy holds one tensor, there are 0; use "
+                 ".safetensors");
   EXPECT_EQ(refusal(npy("{'descr': '<f4', 'fortran_order': False, 'shape': "
                         "(2,), }",
                         "1234567")),

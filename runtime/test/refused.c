@@ -3,8 +3,8 @@
  * Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
- * Compiled three times, with one fault each: an imported symbol, a second
- * exported symbol, a constructor.
+ * Compiled four times, with one fault each: an imported symbol, a second
+ * exported symbol, a constructor, another version.
  *
  *===----------------------------------------------------------------------===*/
 
@@ -30,6 +30,9 @@ tprt_query(uint32_t abi_version) {
 #endif
 #ifdef CONSTRUCTOR
   abi_version += ran - 1;
+#endif
+#ifdef VERSION
+  abi_version = 0;
 #endif
   return abi_version == TPRT_ABI_VERSION ? &program : 0;
 }
