@@ -157,10 +157,10 @@ Error Parser::parseCut(const json::Object &object, PlanRule &rule) {
                             "\"whole\": true");
   if (whole) {
     if (whole->getAsBoolean() != true)
-      return error(rule.path + ".whole", "expected true, got " +
-                                              (whole->getAsBoolean()
-                                                   ? StringRef("false")
-                                                   : kindOf(*whole)));
+      return error(rule.path + ".whole",
+                   "expected true, got " + (whole->getAsBoolean()
+                                                ? StringRef("false")
+                                                : kindOf(*whole)));
     rule.whole = true;
     return Error::success();
   }
@@ -288,10 +288,10 @@ Expected<Plan> Parser::parse(StringRef text) {
     return error("version", "expected 1, which is the version of this format");
   const json::Array *rules = object->getArray("rules");
   if (!rules)
-    return error("rules", "expected a list of rules, got " +
-                              (object->get("rules")
-                                   ? kindOf(*object->get("rules"))
-                                   : StringRef("none")));
+    return error("rules",
+                 "expected a list of rules, got " +
+                     (object->get("rules") ? kindOf(*object->get("rules"))
+                                           : StringRef("none")));
   Plan plan;
   plan.name = name;
   for (auto [index, element] : enumerate(*rules)) {

@@ -226,9 +226,9 @@ struct TensorOps {
       int64_t after =
           result.getShape()[dim] - operands[0].getShape()[dim] - before;
       if (before < 0 || after < 0)
-        return op.emitError() << "the interpreter has no negative padding, got "
-                              << before << " before and " << after
-                              << " after dimension " << dim;
+        return op.emitError()
+               << "the interpreter has no negative padding, got " << before
+               << " before and " << after << " after dimension " << dim;
     }
     result.copyBox(operands[0], zeros(result), low, operands[0].getShape());
     return Results{result};

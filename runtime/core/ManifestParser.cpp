@@ -418,8 +418,8 @@ private:
     p.first = cursor["first"].integer(0, kMaxCount);
     p.base = cursor["base"].integer(0, kMaxCount);
     if (p.base != manifest.parameterSlots())
-      cursor["base"].fail("expected the next slot, ",
-                          manifest.parameterSlots(), ", got ", p.base);
+      cursor["base"].fail("expected the next slot, ", manifest.parameterSlots(),
+                          ", got ", p.base);
     for (const std::string &name : p.names)
       if (p.count > 1 && name.find("{i}") == std::string::npos)
         cursor["names"].fail("'", name, "' names ", p.count,

@@ -22,13 +22,12 @@ using namespace tprt::test;
 namespace {
 
 /// The code of program.c, to be changed.
-struct Code {
+struct Damaged {
   std::string bytes = readFile(TPRT_TEST_PROGRAM);
 
   Elf64_Ehdr &header() { return *reinterpret_cast<Elf64_Ehdr *>(&bytes[0]); }
   Elf64_Shdr &section(unsigned type) {
-    auto *sections =
-        reinterpret_cast<Elf64_Shdr *>(&bytes[header().e_shoff]);
+    auto *sections = reinterpret_cast<Elf64_Shdr *>(&bytes[header().e_shoff]);
     Elf64_Shdr *found = sections;
     while (found->sh_type != type)
       ++found;
@@ -40,17 +39,16 @@ struct Code {
 } // namespace
 
 TEST(Code, Headers) {
-  EXPECT_EQ(Code().refusal(), "");
-  Code kind, machine;
+  EXPECT_EQ(Damaged().refusal(), "");
+  Damaged kind, machine;
   kind.header().e_type = ET_EXEC;
-  EXPECT_EQ(kind.refusal(),
-            "expected a 64-bit little-endian shared object");
+  EXPECT_EQ(kind.refusal(), "expected a 64-bit little-endian shared object");
   machine.header().e_machine = EM_AARCH64;
   EXPECT_EQ(machine.refusal(), "expected code for x86-64, got machine 183");
 }
 
 TEST(Code, Symbols) {
-  Code none, outside, name;
+  Damaged none, outside, name;
   none.section(SHT_DYNSYM).sh_type = SHT_NULL;
   EXPECT_EQ(none.refusal(), "expected an exported symbol 'tprt_query'");
   outside.section(SHT_DYNSYM).sh_offset = outside.bytes.size();
@@ -64,7 +62,7 @@ TEST(Code, Symbols) {
 }
 
 TEST(Code, Dynamic) {
-  Code odd, needs;
+  Damaged odd, needs;
   odd.section(SHT_DYNAMIC).sh_size += 1;
   EXPECT_EQ(odd.refusal(), "the dynamic section is malformed");
   reinterpret_cast<Elf64_Dyn *>(
@@ -74,7 +72,7 @@ TEST(Code, Dynamic) {
 }
 
 TEST(Code, Loading) {
-  Code unloadable;
+  Damaged unloadable;
   unloadable.header().e_phnum = 0;
   EXPECT_TRUE(CodeModule::load(unloadable.bytes, 5)
                   .status()
@@ -99,6 +97,7 @@ TEST(Code, FeaturesThatAreMissing) {
                      ? ""
                      : "the artifact needs CPU features that this machine "
                        "lacks: " +
-                           names + "; compile it for this machine (--target "
-                                   "cpu)");
+                           names +
+                           "; compile it for this machine (--target "
+                           "cpu)");
 }

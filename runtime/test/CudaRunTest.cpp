@@ -386,9 +386,10 @@ TEST(CudaRun, BackendsAndDevices) {
                                 "a device, compute capability 9.9): the "
                                 "program needs 33"))
       << small;
-  EXPECT_NE(small.find(" are free; use more ranks, or a smaller batch or "
-                       "sequence"),
-            std::string::npos)
+  EXPECT_TRUE(
+      inOrder(small, {": the program needs ", " bytes on the device, ", " of ",
+                      " are free; use more ranks, or a smaller batch "
+                      "or sequence"}))
       << small;
 
   Fixture host(1);
@@ -398,6 +399,25 @@ TEST(CudaRun, BackendsAndDevices) {
             "tp-run: error: artifact '" + (host.directory / "p.tpa") +
                 "': the program is made for the CPU, backend 'nccl' is "
                 "for CUDA devices; compile it with --target cuda\n");
+}
+
+TEST(CudaRun, KernelsThatAreMissing) {
+  DeviceFixture f(1);
+  auto refused = [&](const std::vector<Section> &kernels) {
+    std::vector<Section> sections{{"manifest", deviceManifest(1).dump()},
+                                  {"code", readFile(programFor(1))},
+                                  {"constants", "constants"}};
+    sections.insert(sections.end(), kernels.begin(), kernels.end());
+    f.writeOrFail("p.tpa", writeArtifact(sections));
+    auto result = f.runFake("");
+    EXPECT_EQ(result.code, 1) << result.err;
+    return messageOf(f, result);
+  };
+  EXPECT_EQ(refused({}),
+            "artifact 'DIR/p.tpa': section 'kernels.ptx' is missing");
+  EXPECT_EQ(refused({{"kernels.ptx", "//"}, {"kernels.sm_90", "code"}}),
+            "artifact 'DIR/p.tpa': section 'kernels.ptx': expected a "
+            "null-terminated text");
 }
 
 TEST(CudaRun, CallsThatNoDeviceHas) {

@@ -234,7 +234,8 @@ TEST(Manifest, RefusalsOfValues) {
   twice["entries"].push_back(twice["entries"][0]);
   EXPECT_EQ(refusal(twice), "manifest.entries[1].name: 'main' occurs twice");
   json outputs = fullManifest();
-  outputs["entries"][0]["outputs"].push_back(outputs["entries"][0]["outputs"][0]);
+  outputs["entries"][0]["outputs"].push_back(
+      outputs["entries"][0]["outputs"][0]);
   EXPECT_EQ(refusal(outputs),
             "manifest.entries[0].outputs[1].name: output 'y' occurs twice");
   json many = fullManifest();

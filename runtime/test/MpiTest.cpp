@@ -305,12 +305,16 @@ TEST(Mpi, WrongStartsAreExplained) {
          "tp-run: error: the artifact is made for 2 ranks, but this process "
          "was started alone; expected: mpirun -n 2 tp-run MODEL --backend mpi "
          "...\n");
-  expect("RANK=0 WORLD_SIZE=2", "", "torchrun starts no MPI; start the ranks");
+  expect("RANK=0 WORLD_SIZE=2", "",
+         "torchrun starts no MPI; start the ranks with: mpirun -n 2 tp-run "
+         "MODEL --backend mpi ...; under torchrun use --backend processes (one "
+         "host) or nccl");
   expect("SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_STEP_ID=0", "",
-         "srun has not started MPI; expected: srun --mpi=pmix -n 2 tp-run");
+         "srun has not started MPI; expected: srun --mpi=pmix -n 2 tp-run "
+         "MODEL --backend mpi ...");
   expect("", mpirun(3),
          "the artifact is made for 2 ranks, but MPI says 3; expected: mpirun "
-         "-n 2 tp-run MODEL --backend mpi");
+         "-n 2 tp-run MODEL --backend mpi ...");
   // Alone is fine for one rank.
   Fixture one(1);
   auto result =
@@ -333,4 +337,13 @@ TEST(Mpi, MissingLibraryIsExplained) {
             "file: No such file or directory; it is built where an MPI is "
             "installed (Debian: libopenmpi-dev, openmpi-bin), and "
             "TPRT_MPI_PLUGIN may name it\n");
+  Running other(f, f.weights() + f.input() + " --backend mpi",
+                std::string("TPRT_MPI_PLUGIN=") + TPRT_TEST_EXPORTS,
+                f.directory / "log");
+  EXPECT_EQ(other.wait(60), 1);
+  EXPECT_TRUE(inOrder(other.errors(),
+                      {"tp-run: error: backend 'mpi': '", TPRT_TEST_EXPORTS,
+                       "' is of another version of the runtime, expected "
+                       "version "}))
+      << other.errors();
 }

@@ -384,12 +384,11 @@ TEST(Net, LostRanksAreNamed) {
         if (r == victim)
           continue;
         EXPECT_EQ(ranks.wait(r), 3);
-        std::string expected =
-            detail::join("tp-run: error: rank ", r, ": rank ", victim,
-                         " is lost: its process ",
-                         signal == SIGKILL ? "ended, or its connection did"
-                                           : "gave no sign of life for 1.5 s",
-                         "; it was last seen ");
+        std::string expected = detail::join(
+            "tp-run: error: rank ", r, ": rank ", victim, " is lost: ",
+            signal == SIGKILL ? "its process ended, or its connection did"
+                              : "its process gave no sign of life for 1.5 s",
+            "; it was last seen ");
         EXPECT_EQ(ranks.errors(r).find(expected), 0u) << ranks.errors(r);
         EXPECT_NE(ranks.errors(r).find("call 3"), std::string::npos);
         EXPECT_NE(ranks.errors(r).find(detail::join("; rank ", r, " was ")),
@@ -426,6 +425,18 @@ TEST(Net, StrangersAndStaleJobsAreTurnedAway) {
             "tp-run: error: rank 2: rank 0 turned this process away: it brings "
             "the token of another job (a rank that is left of an earlier run, "
             "or the same address and port?)\n");
+  // One of another version.
+  Connection old = std::move(*net::connect(
+      "127.0.0.1", ranks.port, Clock::now() + std::chrono::seconds(5)));
+  net::Hello hello;
+  hello.version = 99;
+  old.send(net::encode(hello));
+  auto answer = old.wait(Clock::now() + std::chrono::seconds(10));
+  ASSERT_TRUE(answer);
+  EXPECT_TRUE(inOrder(answer->body,
+                      {"it speaks version 99 of the runtime's protocol, rank "
+                       "0 version "}))
+      << answer->body;
   // One that speaks something else, and one that says nothing.
   Connection silent = std::move(*net::connect(
       "127.0.0.1", ranks.port, Clock::now() + std::chrono::seconds(5)));
@@ -469,16 +480,33 @@ TEST(Net, RendezvousThatNeverCompletes) {
   ranks.start(2, "5 1.5");
   for (int64_t r : {0, 2}) {
     EXPECT_EQ(ranks.wait(r), 1);
-    EXPECT_NE(ranks.errors(r).find("did not complete in 1.5 s: rank 1, rank 3 "
-                                   "of 4 (WORLD_SIZE (torchrun)) did not come"),
-              std::string::npos)
+    EXPECT_TRUE(inOrder(ranks.errors(r),
+                        {"the rendezvous at port ",
+                         " did not complete in 1.5 s: rank 1, rank 3 of 4 ("
+                         "WORLD_SIZE (torchrun)) did not come"}))
         << ranks.errors(r);
   }
   ranks.start(1, "5 0.5");
   EXPECT_EQ(ranks.wait(1), 1);
-  EXPECT_NE(ranks.errors(1).find("rank 0 of 4 (WORLD_SIZE (torchrun)) did not "
-                                 "come"),
-            std::string::npos)
+  EXPECT_TRUE(inOrder(ranks.errors(1),
+                      {"rank 1: the rendezvous at ",
+                       " did not complete in 0.5 s: rank 0 of 4 (WORLD_SIZE "
+                       "(torchrun)) did not come"}))
+      << ranks.errors(1);
+}
+
+/// Rank 0 has heard, and says nothing more.
+TEST(Net, RankZeroStoppedAtTheRendezvous) {
+  Ranks ranks(3);
+  ranks.start(0, "5");
+  ranks.start(1, "5 2");
+  std::this_thread::sleep_for(std::chrono::milliseconds(1000));
+  kill(ranks.processes[0], SIGSTOP);
+  EXPECT_EQ(ranks.wait(1), 1);
+  EXPECT_TRUE(inOrder(ranks.errors(1),
+                      {"rank 1: the rendezvous at ",
+                       " did not complete in 2 s: the other ranks did not "
+                       "come"}))
       << ranks.errors(1);
 }
 
@@ -490,7 +518,8 @@ TEST(Net, RankZeroLostAtTheRendezvous) {
   std::this_thread::sleep_for(std::chrono::milliseconds(1000));
   kill(ranks.processes[0], SIGKILL);
   EXPECT_EQ(ranks.wait(1), 3);
-  EXPECT_NE(ranks.errors(1).find("rank 0 is lost: it left the rendezvous"),
+  EXPECT_NE(ranks.errors(1).find(
+                "rank 1: rank 0 is lost: it left the rendezvous at "),
             std::string::npos)
       << ranks.errors(1);
 }
@@ -540,13 +569,20 @@ TEST(Net, RanksThatSendGarbageAreNamed) {
     std::string bytes;
     for (int i = 0; i < 400; ++i)
       bytes.push_back(char(random()));
-    if (n % 2) // frames that are whole, of what does not belong here
+    const char *what = "rank 2 is lost: ";
+    if (n == 0) {
+      bytes = std::string(400, 'x');
+      what = "rank 2 is lost: its connection is broken: ";
+    } else if (n == 1) {
+      bytes = net::encode(Type::Beat, "x");
+      what = "rank 2 is lost: what it sent is not understood";
+    } else if (n % 2) // frames that are whole, of what does not belong here
       bytes = net::encode(Type(1 + random() % kLastType), bytes);
     for (char c : bytes)
       meeting->peers[0].send(std::string(1, c));
     for (int64_t r : {0, 1}) {
       EXPECT_EQ(ranks.wait(r), 3) << ranks.errors(r);
-      EXPECT_NE(ranks.errors(r).find("rank 2 is lost: "), std::string::npos)
+      EXPECT_NE(ranks.errors(r).find(what), std::string::npos)
           << ranks.errors(r);
     }
   }

@@ -276,6 +276,25 @@ TEST(Processes, SignalsDoNotEndTheRendezvous) {
                       }));
 }
 
+// Rank 0 of a run is there already.
+TEST(Processes, RendezvousThatIsTaken) {
+  Place place = placeOf(0, "taken");
+  pid_t child = fork();
+  if (child == 0) {
+    auto segment = meet(place, 0, 30);
+    _exit(segment ? 0 : 1);
+  }
+  usleep(500'000);
+  auto second = meet(place, 0, 30);
+  EXPECT_MESSAGE(second.status(),
+                 detail::join("rank 0 cannot open the rendezvous 'tprt-",
+                              getuid(), "-mpirun-", place.job,
+                              "': Address already in use (another run with the "
+                              "same address and port?)"));
+  kill(child, SIGKILL);
+  waitpid(child, nullptr, 0);
+}
+
 // Who comes and is lost before all have come is missed at once.
 TEST(Processes, RankLostAtTheRendezvousIsNamed) {
   std::vector<Place> places;
@@ -526,17 +545,38 @@ TEST(Processes, RendezvousThatNeverCompletes) {
          errors);
   EXPECT_EQ(codes, (std::vector<int>{1, 1}));
   for (const std::string &text : errors)
-    EXPECT_NE(text.find("did not complete in 1.5 s: rank 1 of 3 (WORLD_SIZE "
-                        "(torchrun)) did not come"),
-              std::string::npos)
+    EXPECT_TRUE(inOrder(text, {"the rendezvous '",
+                               "' did not complete in 1.5 s: rank 1 of 3 ("
+                               "WORLD_SIZE (torchrun)) did not come; all ranks "
+                               "must run on this host"}))
         << text;
   codes.clear(), errors.clear();
   runAll({"RANK=1" + common}, f,
          f.weights() + f.input() + " --backend processes --timeout 0.5", codes,
          errors);
   EXPECT_EQ(codes, (std::vector<int>{1}));
-  EXPECT_NE(errors[0].find("rank 0 of 3 did not come"), std::string::npos)
+  EXPECT_TRUE(inOrder(errors[0],
+                      {"rank 1: the rendezvous '",
+                       "' did not complete in 0.5 s: rank 0 of 3 did not come; "
+                       "all ranks (WORLD_SIZE (torchrun)) must run on this "
+                       "host"}))
       << errors[0];
+}
+
+TEST(Processes, RendezvousOfAnotherSize) {
+  Fixture two(2), three(3);
+  std::string common =
+      " MASTER_ADDR=h MASTER_PORT=" + std::to_string(getpid()) + " RANK=";
+  std::string rest = two.input() + " --backend processes";
+  Running a(two, two.weights() + rest, "WORLD_SIZE=2" + common + "0",
+            two.directory / "a");
+  Running b(three, two.weights() + rest, "WORLD_SIZE=3" + common + "1",
+            two.directory / "b");
+  EXPECT_EQ(b.wait(60), 1);
+  EXPECT_NE(b.errors().find("the rendezvous is of 2 ranks, expected 3"),
+            std::string::npos)
+      << b.errors();
+  a.wait(60);
 }
 
 TEST(Processes, DifferentArtifactOrWeightsAreNamed) {
@@ -624,8 +664,10 @@ TEST(Processes, SharedMemoryThatCannotBeMade) {
   int status = std::system(command.c_str());
   EXPECT_EQ(WEXITSTATUS(status), 1);
   std::string errors = readFile(f.directory / "err");
-  EXPECT_NE(errors.find("bytes of shared memory for 2 ranks: File too large"),
-            std::string::npos)
+  EXPECT_TRUE(inOrder(
+      errors, {"cannot make ",
+               " bytes of shared memory for 2 ranks: File too large (is "
+               "there a limit on the size of files?)"}))
       << errors;
 }
 

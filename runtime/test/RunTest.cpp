@@ -124,7 +124,10 @@ TEST(Run, RanksInDifferentCallsAreNamed) {
   Fixture f(2);
   auto result = f.run(f.weights() + " --entry mismatch");
   EXPECT_EQ(result.code, 3);
-  EXPECT_NE(result.err.find("ranks disagree: rank "), std::string::npos);
+  EXPECT_TRUE(
+      inOrder(result.err, {"ranks disagree: rank ", " is in collective 0 (",
+                           ", rank ", " in collective 0 ("}))
+      << result.err;
   EXPECT_NE(result.err.find("layer 2, m.w2)"), std::string::npos);
 }
 
@@ -291,20 +294,20 @@ TEST(Run, SectionsThatAreRefused) {
   auto refusal = [&](const std::vector<Section> &sections) {
     EXPECT_TRUE(writeArtifactFile(path, sections).ok());
     std::string message = Session::open(path, {}).status().message();
-    std::string prefix = "artifact '" + path + "': ";
-    EXPECT_TRUE(message.starts_with(prefix)) << message;
-    return message.substr(std::min(prefix.size(), message.size()));
+    size_t at = message.find(path);
+    return at == std::string::npos ? message
+                                   : message.replace(at, path.size(), "P");
   };
   std::string manifest = mlpManifest(1).dump();
   EXPECT_EQ(refusal({{"manifest", manifest}, {"code", ""}}),
-            "section 'constants' is missing");
+            "artifact 'P': section 'constants' is missing");
   EXPECT_EQ(refusal({{"manifest", manifest}, {"more", ""}}),
-            "unknown section 'more'");
+            "artifact 'P': unknown section 'more'");
   EXPECT_EQ(refusal({{"manifest", manifest},
                      {"code", ""},
                      {"constants", ""},
                      {"kernels.sm_90", ""}}),
-            "unknown section 'kernels.sm_90'");
+            "artifact 'P': unknown section 'kernels.sm_90'");
 }
 
 TEST(Run, ArtifactsThatAreRefused) {

@@ -40,6 +40,19 @@ constexpr unsigned kSeed = 20261121;
 /// The whole message, so that a test says exactly what a user reads.
 #define EXPECT_MESSAGE(status, text) EXPECT_EQ((status).message(), text)
 
+/// Whether `text` has the pieces one after the other.
+inline bool inOrder(const std::string &text,
+                    std::initializer_list<std::string_view> pieces) {
+  size_t at = 0;
+  for (std::string_view piece : pieces) {
+    at = text.find(piece, at);
+    if (at == std::string::npos)
+      return false;
+    at += piece.size();
+  }
+  return true;
+}
+
 inline std::vector<float> randomFloats(std::mt19937 &random, int64_t count,
                                        float scale = 1) {
   std::uniform_real_distribution<float> value(-scale, scale);
