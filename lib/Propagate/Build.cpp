@@ -61,14 +61,8 @@ void Propagation::closeAll(int state) {
 
 LogicalResult Propagation::seed(Operation *op, int state, ShardingAttr sharding,
                                 unsigned priority, const std::string &who) {
-  if (sharding.getMesh() != meshSymbol) {
-    InFlightDiagnostic diag =
-        op->emitError() << who << ": expected a sharding on " << meshSymbol
-                        << ", got one on " << sharding.getMesh();
-    diag.attachNote(meshOp.getLoc())
-        << "all shardings of a module are on one mesh";
-    return diag;
-  }
+  assert(sharding.getMesh() == meshSymbol &&
+         "the module has one mesh, and shardings name a mesh that is there");
   if (!sharding.getPartial().empty())
     return op->emitError()
            << who << ": expected an annotation without partial axes: what is "

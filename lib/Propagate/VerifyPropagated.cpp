@@ -49,10 +49,8 @@ LogicalResult Verifier::verifyValue(Operation *op, Type type,
     return op->emitError() << what << ": expected a sharding, got none: an "
                            << "operation was made or changed after "
                               "tp-propagate, or it did not run";
-  if (sharding.getMesh().getAttr() != meshOp.getSymNameAttr())
-    return op->emitError() << what << ": expected a sharding on @"
-                           << meshOp.getSymName() << ", got one on "
-                           << sharding.getMesh();
+  assert(sharding.getMesh().getAttr() == meshOp.getSymNameAttr() &&
+         "the module has one mesh, and shardings name a mesh that is there");
   for (auto [d, dim] : llvm::enumerate(sharding.getDims()))
     if (dim.getIsOpen())
       return op->emitError()

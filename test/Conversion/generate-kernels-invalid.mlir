@@ -57,3 +57,59 @@ func.func private @branch(%x: tensor<8x8xf32>, %c: tensor<8x8xi1>) -> tensor<8x8
   } -> tensor<8x8xf32>
   return %0 : tensor<8x8xf32>
 }
+
+// -----
+
+func.func private @whole(%x: tensor<8xf32>, %s: tensor<f32>) -> tensor<f32> attributes {tp.kernel = "rows", tp.row_dims = 1 : i64} {
+  // expected-error @below {{expected results whose 1 leading dimensions are the kernel's rows}}
+  %0 = linalg.generic {indexing_maps = [affine_map<(i) -> (i)>, affine_map<(i) -> ()>], iterator_types = ["reduction"]} ins(%x : tensor<8xf32>) outs(%s : tensor<f32>) {
+  ^bb0(%a: f32, %sum: f32):
+    %n = arith.addf %a, %sum : f32
+    linalg.yield %n : f32
+  } -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+#id = affine_map<(s, h) -> (s, h)>
+func.func private @empty(%x: tensor<8x0xf32>) -> tensor<8x0xf32> attributes {tp.kernel = "rows", tp.row_dims = 1 : i64} {
+  %e = tensor.empty() : tensor<8x0xf32>
+  // expected-error @below {{expected static sizes of at least one in a row kernel}}
+  %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<8x0xf32>) outs(%e : tensor<8x0xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  } -> tensor<8x0xf32>
+  return %0 : tensor<8x0xf32>
+}
+
+// -----
+
+#id = affine_map<(s, h) -> (s, h)>
+func.func private @rows(%x: tensor<8x4xf32>, %y: tensor<2x4xf32>) -> (tensor<8x4xf32>, tensor<2x4xf32>) attributes {tp.kernel = "rows", tp.row_dims = 1 : i64} {
+  %e = tensor.empty() : tensor<8x4xf32>
+  %f = tensor.empty() : tensor<2x4xf32>
+  %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<8x4xf32>) outs(%e : tensor<8x4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  } -> tensor<8x4xf32>
+  // expected-error @below {{expected the same rows in the whole kernel}}
+  %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%y : tensor<2x4xf32>) outs(%f : tensor<2x4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  } -> tensor<2x4xf32>
+  return %0, %1 : tensor<8x4xf32>, tensor<2x4xf32>
+}
+
+// -----
+
+#id = affine_map<(s, h) -> (s, h)>
+// expected-error @below {{expected tensors and indices as arguments of a kernel, got 'i32'}}
+func.func private @scalar(%x: tensor<8x4xf32>, %i: i32) -> tensor<8x4xf32> attributes {tp.kernel = "rows", tp.row_dims = 1 : i64} {
+  %e = tensor.empty() : tensor<8x4xf32>
+  %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<8x4xf32>) outs(%e : tensor<8x4xf32>) {
+  ^bb0(%in: f32, %out: f32):
+    linalg.yield %in : f32
+  } -> tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+}

@@ -116,3 +116,28 @@ func.func @main(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
 func.func private @gemm_0(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> attributes {tp.kernel = "gemm"} {
   return %x : tensor<8x8xf32>
 }
+
+// -----
+
+// expected-error @below {{expected a body}}
+func.func private @outside(%x: tensor<8xf32>) -> tensor<8xf32>
+
+// -----
+
+func.func private @k(%x: tensor<8xf32>) -> tensor<8xf32> attributes {tp.kernel = "body"}
+// expected-error @below {{has a tensor without a place in memory}}
+func.func @place(%x: tensor<8xf32>) -> tensor<8xf32> attributes {tp.arena_bytes = 32 : i64, tp.comm_bytes = 0 : i64} {
+  // expected-error @below {{has an unknown place #tp.buffer<"moon", 0>}}
+  %0 = call @k(%x) {tp.buffers = [#tp.buffer<"moon", 0>]} : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+func.func private @k(%x: tensor<8xf32>) -> tensor<8xf32> attributes {tp.kernel = "body"}
+func.func @nowhere(%x: tensor<8xf32>) -> tensor<8xf32> attributes {tp.arena_bytes = 32 : i64, tp.comm_bytes = 0 : i64} {
+  // expected-error @below {{has no place in memory}}
+  %e = tensor.empty() : tensor<8xf32>
+  %0 = call @k(%e) {tp.buffers = [#tp.buffer<"output", 0>]} : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}

@@ -60,3 +60,15 @@ func.func @main(%x: tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{}]>}) -> 
   %y = tp.reshard %x from <@mesh, [{}]> to <@mesh, [{}]> {tp.shardings = [#tp.sharding<@mesh, [{}]>]} : tensor<8xf32>
   return %y : tensor<8xf32>
 }
+
+// -----
+
+tp.mesh @mesh <["tp"=2]>
+func.func @main(%x: tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{}]>}) {
+  // expected-error @+1 {{'tp.repeat' op expected the layers of a stacked result to be whole: dimension 0 cannot be split}}
+  %0:2 = tp.repeat 2 times iter(%x) {tp.shardings = [#tp.sharding<@mesh, [{}]>, #tp.sharding<@mesh, [{"tp"}, {}]>]} : (tensor<8xf32>) -> (tensor<8xf32>, tensor<2x8xf32>) {
+  ^bb0(%i: index, %h: tensor<8xf32>):
+    tp.yield %h, %h : tensor<8xf32>, tensor<8xf32>
+  }
+  return
+}

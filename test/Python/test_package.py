@@ -72,3 +72,26 @@ def test_missing_tool(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(tp_mlir.InputError, match="TP_MLIR_BIN"):
         tp_mlir.compile(FIXTURE)
+
+
+def test_no_artifact(tmp_path):
+    with pytest.raises(FileNotFoundError) as error:
+        tp_mlir.load(tmp_path / "none.tpa")
+    assert str(error.value) == f"no artifact at {tmp_path / 'none.tpa'}"
+
+
+def test_loaded_artifact_is_not_explained(program):
+    with pytest.raises(ValueError) as error:
+        tp_mlir.load(program.path).explain()
+    assert str(error.value) == ("an artifact loaded from a file cannot be explained; "
+                                "compile it here")
+
+
+def test_no_tools(monkeypatch, tmp_path):
+    monkeypatch.setenv("TP_MLIR_BIN", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
+    with pytest.raises(tp_mlir.InputError) as error:
+        tp_mlir.compile(FIXTURE, mesh="tp=2")
+    assert (f"tp-compile is neither in $TP_MLIR_BIN, nor in {tmp_path}/bin, nor on the PATH; "
+            "build tp-mlir and set TP_MLIR_BIN to the build tree's bin") in str(error.value)

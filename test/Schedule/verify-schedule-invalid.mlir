@@ -72,3 +72,22 @@ func.func @left(%x: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.arena_b
   %0 = tensor.cast %x : tensor<8x64xf32> to tensor<8x64xf32>
   return %0 : tensor<8x64xf32>
 }
+
+// -----
+
+func.func private @gemm(%x: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.kernel = "gemm"}
+func.func @no_place(%x: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.arena_bytes = 0 : i64, tp.comm_bytes = 0 : i64} {
+  // expected-error @below {{expected a #tp.buffer, got "arena"}}
+  %0 = call @gemm(%x) {tp.buffers = ["arena"]} : (tensor<8x64xf32>) -> tensor<8x64xf32>
+  return %0 : tensor<8x64xf32>
+}
+
+// -----
+
+// A collective's result is sent from where ranks can reach it.
+tp.mesh @mesh <["tp"=2]>
+func.func @sent(%x: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.arena_bytes = 0 : i64, tp.comm_bytes = 0 : i64} {
+  // expected-error @below {{expected a result in an arena, got #tp.buffer<"output", 0>}}
+  %0 = tp.all_reduce sum %x over @mesh ["tp"] {tp.buffers = [#tp.buffer<"output", 0>]} : tensor<8x64xf32> -> tensor<8x64xf32>
+  return %0 : tensor<8x64xf32>
+}

@@ -260,6 +260,8 @@ TEST(Rule, IllFormed) {
             "factors, got 15");
   EXPECT_EQ(verifyRule(linear.rule, {{2, 8, 12}}, {{2, 8, 16}}),
             "expected a rule of 1 operands and 1 results, got 2 and 1");
+  EXPECT_EQ(verifyRule(linear.rule, {{2, 8, 12}, {16, 12}}, {{16, 16}}),
+            "result 0: expected factors of 2 dimensions, got 3");
   ShardingRule rule = linear.rule;
   rule.factors[linear.k].kind = FactorKind::Parallel;
   EXPECT_EQ(verifyRule(rule, {{2, 8, 12}, {16, 12}}, {{2, 8, 16}}),
