@@ -13,6 +13,7 @@
 #include "Tensor.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cstring>
 
 using namespace tprt;
@@ -75,7 +76,8 @@ TensorView parseTensor(const std::string &name, const json &value,
   if (value.size() != 3)
     throw HeaderError{what + ": unknown keys"};
   if (!value["dtype"].is_string())
-    throw HeaderError{what + ": expected a string as dtype"};
+    throw HeaderError{what + ": expected a string as dtype, got " +
+                      value["dtype"].dump()};
   std::string typeText = value["dtype"].get<std::string>();
   std::optional<FileType> type = parseFileType(typeText);
   if (!type)
@@ -93,7 +95,8 @@ TensorView parseTensor(const std::string &name, const json &value,
   }
   const json &offsets = value["data_offsets"];
   if (!offsets.is_array() || offsets.size() != 2)
-    throw HeaderError{what + ": expected [begin, end] as data_offsets"};
+    throw HeaderError{what + ": expected [begin, end] as data_offsets, got " +
+                      offsets.dump()};
   begin = natural(offsets[0], what + ": data_offsets");
   uint64_t end = natural(offsets[1], what + ": data_offsets");
   if (begin > end)
@@ -113,8 +116,7 @@ TensorView parseTensor(const std::string &name, const json &value,
 
 std::map<std::string, TensorView> parseHeader(const json &header,
                                               std::string_view data) {
-  if (!header.is_object())
-    throw HeaderError{"the header is not an object"};
+  assert(header.is_object() && "it begins with '{'");
   std::map<std::string, TensorView> tensors;
   std::vector<std::pair<uint64_t, std::string>> order;
   for (const auto &item : header.items()) {

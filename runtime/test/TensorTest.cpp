@@ -86,6 +86,16 @@ TEST(Safetensors, Refusals) {
       refusal(tensor(
           R"({"dtype":"F32","shape":[4611686018427387904,4],"data_offsets":[0,16]})")),
       "'f': tensor 'w': shape overflows");
+  EXPECT_EQ(refusal(tensor(R"({"dtype":4,"shape":[4],"data_offsets":[0,16]})")),
+            "'f': tensor 'w': expected a string as dtype, got 4");
+  EXPECT_EQ(
+      refusal(tensor(R"({"dtype":"F32","shape":4,"data_offsets":[0,16]})")),
+      "'f': tensor 'w': expected a list of at most 32 sizes as shape");
+  EXPECT_EQ(
+      refusal(tensor(R"({"dtype":"F32","shape":[4],"data_offsets":[16]})")),
+      "'f': tensor 'w': expected [begin, end] as data_offsets, got [16]");
+  EXPECT_EQ(refusal(R"({"__metadata__":1})", 0),
+            "'f': __metadata__ is not an object");
   EXPECT_EQ(refusal(tensor(R"({"dtype":"F32","shape":[4]})")),
             "'f': tensor 'w': missing key 'data_offsets'");
   EXPECT_EQ(refusal(tensor(

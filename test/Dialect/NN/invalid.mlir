@@ -253,3 +253,13 @@ func.func @dropout(%x: tensor<8xf32>, %s: i64, %o: index) {
   %0 = nn.dropout %x, %s, %s offsets %o {global_shape = array<i64: 8, 4>, op_id = 0 : i64, probability = 0.5 : f64} : tensor<8xf32>
   return
 }
+
+// -----
+
+func.func @made(%x: tensor<8x64xf32>, %y: tensor<64x256xf32>) {
+  // expected-note @below {{weight is made here}}
+  %w = arith.negf %y : tensor<64x256xf32>
+  // expected-error @below {{'nn.linear' op expected weight of shape [256, 64], got [64, 256]}}
+  %0 = nn.linear %x, %w : (tensor<8x64xf32>, tensor<64x256xf32>) -> tensor<8x256xf32>
+  return
+}

@@ -113,3 +113,10 @@ func.func @rule(%x: tensor<8xf32>) {
   %0 = arith.negf %x {tp.rule = #tp.rule<["i" 8], ([1]) -> ([0])>} : tensor<8xf32>
   return
 }
+
+// -----
+
+// expected-note@+1 {{the mesh is declared here}}
+tp.mesh @mesh <["tp"=4]>
+// expected-error@+1 {{argument 0: expected an axis of the mesh ("tp"), got "dp"}}
+func.func private @f(tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}]>})

@@ -51,3 +51,13 @@ func.func @scattered(%x: tensor<8xf32>) {
   %0 = "tp.reduce_scatter"(%x) {mesh = @mesh, axes = #tp.axes["tp"], reduction = "mean", dim = 0} : (tensor<8xf32>) -> tensor<4xf32>
   return
 }
+
+// -----
+
+// expected-note@+1 {{the mesh is declared here}}
+tp.mesh @mesh <["tp"=2]>
+func.func @axis(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected an axis of the mesh ("tp"), got "dp"}}
+  %0 = tp.all_reduce sum %x over @mesh ["dp"] : tensor<8xf32> -> tensor<8xf32>
+  return
+}

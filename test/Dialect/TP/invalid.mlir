@@ -30,6 +30,7 @@ tp.mesh @mesh <["tp"=4], device_ids=[0, 1, 2, 7]>
 
 // -----
 
+// expected-note@+1 {{the mesh is declared here}}
 tp.mesh @mesh <["tp"=4]>
 func.func @unknown_axis(%x: tensor<8xf32>) {
   // expected-error@+1 {{expected an axis of the mesh ("tp"), got "dp"}}
@@ -39,6 +40,7 @@ func.func @unknown_axis(%x: tensor<8xf32>) {
 
 // -----
 
+// expected-note@+1 {{the mesh is declared here}}
 tp.mesh @mesh <["tp"=6]>
 func.func @sub_axis(%x: tensor<8xf32>) {
   // expected-error@+1 {{expected sub-axis "tp":(1)4 to divide the axis of size 6}}
@@ -259,6 +261,7 @@ func.func @repeat_results(%x: tensor<8xf32>) {
 
 // -----
 
+// expected-note@+1 {{the initial value is made here}}
 func.func @repeat_type(%x: tensor<8xf32>) {
   // expected-error@+1 {{expected a carried value to keep its type 'tensor<8xf32>', got 'tensor<4xf32>'}}
   %0 = tp.repeat 3 times iter(%x) : (tensor<8xf32>) -> tensor<4xf32> {
@@ -281,6 +284,7 @@ func.func @repeat_index(%x: tensor<8xf32>) {
 
 // -----
 
+// expected-note@+1 {{the initial value is made here}}
 func.func @repeat_carried(%x: tensor<8xf32>) {
   // expected-error@+1 {{expected block argument 1 to have type 'tensor<8xf32>', got 'tensor<4xf32>'}}
   %0 = tp.repeat 3 times iter(%x) : (tensor<8xf32>) -> tensor<8xf32> {

@@ -30,13 +30,24 @@ static std::string toString(ArrayRef<int64_t> shape) {
   return text;
 }
 
+/// Fails, with a note where the operand that does not fit is made.
+static LogicalResult refuse(InFlightDiagnostic diag, Operation *op,
+                            StringRef what, Value value) {
+  Operation *maker = value.getDefiningOp();
+  if (maker && maker != op)
+    diag.attachNote(maker->getLoc()) << what << " is made here";
+  return diag;
+}
+
 static LogicalResult expectShape(Operation *op, StringRef what, Value value,
                                  ArrayRef<int64_t> expected) {
   ArrayRef<int64_t> got = typeOf(value).getShape();
   if (got == expected)
     return success();
-  return op->emitOpError() << "expected " << what << " of shape "
-                           << toString(expected) << ", got " << toString(got);
+  return refuse(op->emitOpError()
+                    << "expected " << what << " of shape " << toString(expected)
+                    << ", got " << toString(got),
+                op, what, value);
 }
 
 static LogicalResult expectElement(Operation *op, StringRef what, Value value,
@@ -44,8 +55,9 @@ static LogicalResult expectElement(Operation *op, StringRef what, Value value,
   Type got = typeOf(value).getElementType();
   if (got == expected)
     return success();
-  return op->emitOpError() << "expected " << what << " of element type "
-                           << expected << ", got " << got;
+  return refuse(op->emitOpError() << "expected " << what << " of element type "
+                                  << expected << ", got " << got,
+                op, what, value);
 }
 
 static LogicalResult expect(Operation *op, StringRef what, Value value,
@@ -59,16 +71,19 @@ static LogicalResult expectRank(Operation *op, StringRef what, Value value,
                                 int64_t expected) {
   if (typeOf(value).getRank() == expected)
     return success();
-  return op->emitOpError() << "expected " << what << " of rank " << expected
-                           << ", got rank " << typeOf(value).getRank();
+  return refuse(op->emitOpError()
+                    << "expected " << what << " of rank " << expected
+                    << ", got rank " << typeOf(value).getRank(),
+                op, what, value);
 }
 
 static LogicalResult expectLastDimension(Operation *op, StringRef what,
                                          Value value) {
   if (typeOf(value).getRank() >= 1)
     return success();
-  return op->emitOpError() << "expected " << what
-                           << " of rank 1 or more, got rank 0";
+  return refuse(op->emitOpError()
+                    << "expected " << what << " of rank 1 or more, got rank 0",
+                op, what, value);
 }
 
 static Type getF32(Operation *op) { return Float32Type::get(op->getContext()); }

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Notes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
@@ -31,8 +32,8 @@ resolveGroup(Operation *op, FlatSymbolRefAttr symbol, AxisListAttr axes) {
            << "expected " << symbol << " to be a tp.mesh, got no such mesh";
   ResolvedGroup group;
   group.mesh = mesh.getMesh().toMesh();
-  FailureOr<AxisList> resolved =
-      resolveAxes(axes, group.mesh, [&] { return op->emitOpError(); });
+  FailureOr<AxisList> resolved = resolveAxes(
+      axes, group.mesh, [&] { return noteMesh(op->emitOpError(), mesh); });
   if (failed(resolved))
     return failure();
   for (auto [index, a] : llvm::enumerate(*resolved))

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Notes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -148,8 +149,9 @@ static LogicalResult verifyShardingOn(Operation *op, ShardingAttr sharding,
     return op->emitOpError() << where << ": expected " << sharding.getMesh()
                              << " to be a tp.mesh, got no such mesh";
   Mesh resolved = mesh.getMesh().toMesh();
-  FailureOr<TensorSharding> value = sharding.toSharding(
-      resolved, [&] { return op->emitOpError() << where << ": "; });
+  FailureOr<TensorSharding> value = sharding.toSharding(resolved, [&] {
+    return noteMesh(op->emitOpError() << where << ": ", mesh);
+  });
   if (failed(value))
     return failure();
   // After partition types are local; only the rank can be held against them.

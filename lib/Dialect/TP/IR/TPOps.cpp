@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tp/Dialect/TP/IR/TPOps.h"
+#include "Notes.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
@@ -51,8 +52,8 @@ static LogicalResult verifySharding(Operation *op, ShardingAttr sharding,
     return op->emitOpError() << "expected " << sharding.getMesh()
                              << " to be a tp.mesh, got no such mesh";
   Mesh resolved = mesh.getMesh().toMesh();
-  FailureOr<TensorSharding> value =
-      sharding.toSharding(resolved, [&] { return op->emitOpError(); });
+  FailureOr<TensorSharding> value = sharding.toSharding(
+      resolved, [&] { return noteMesh(op->emitOpError(), mesh); });
   if (failed(value))
     return failure();
   std::string problem = ::tp::verifySharding(type.getShape(), *value, resolved);
@@ -158,6 +159,11 @@ void RepeatOp::build(OpBuilder &builder, OperationState &state, int64_t count,
   }
 }
 
+static InFlightDiagnostic noteInitial(InFlightDiagnostic diag, Value init) {
+  diag.attachNote(init.getLoc()) << "the initial value is made here";
+  return diag;
+}
+
 LogicalResult RepeatOp::verify() {
   int64_t count = getCount();
   if (count < 0)
@@ -171,8 +177,10 @@ LogicalResult RepeatOp::verify() {
                          << getNumResults() << " results";
   for (auto [init, result] : llvm::zip(getInits(), getCarriedResults()))
     if (init.getType() != result.getType())
-      return emitOpError() << "expected a carried value to keep its type "
-                           << init.getType() << ", got " << result.getType();
+      return noteInitial(emitOpError()
+                             << "expected a carried value to keep its type "
+                             << init.getType() << ", got " << result.getType(),
+                         init);
   auto checkStacked = [&](Type type) -> LogicalResult {
     auto shaped = dyn_cast<RankedTensorType>(type);
     if (!shaped || shaped.getRank() < 1 || shaped.getDimSize(0) != count)
@@ -206,9 +214,11 @@ LogicalResult RepeatOp::verifyRegions() {
   };
   for (auto [arg, init] : llvm::zip(getCarriedArgs(), getInits()))
     if (arg.getType() != init.getType())
-      return emitOpError() << "expected block argument " << arg.getArgNumber()
-                           << " to have type " << init.getType() << ", got "
-                           << arg.getType();
+      return noteInitial(emitOpError()
+                             << "expected block argument " << arg.getArgNumber()
+                             << " to have type " << init.getType() << ", got "
+                             << arg.getType(),
+                         init);
   for (auto [arg, value] : llvm::zip(getStackedArgs(), getStacked()))
     if (arg.getType() != slice(value.getType()))
       return emitOpError() << "expected block argument " << arg.getArgNumber()

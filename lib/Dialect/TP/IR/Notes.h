@@ -1,0 +1,26 @@
+//===- Notes.h - Notes at the other place of an error -----------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the verifiers of the dialect add where two places disagree.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_DIALECT_TP_IR_NOTES_H
+#define TP_LIB_DIALECT_TP_IR_NOTES_H
+
+#include "tp/Dialect/TP/IR/TPOps.h"
+
+namespace tp {
+
+/// `diag`, of axes that do not fit `mesh`.
+inline mlir::InFlightDiagnostic noteMesh(mlir::InFlightDiagnostic diag,
+                                         MeshOp mesh) {
+  diag.attachNote(mesh.getLoc()) << "the mesh is declared here";
+  return diag;
+}
+
+} // namespace tp
+
+#endif // TP_LIB_DIALECT_TP_IR_NOTES_H
