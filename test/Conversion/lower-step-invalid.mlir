@@ -124,7 +124,7 @@ func.func private @outside(%x: tensor<8xf32>) -> tensor<8xf32>
 
 // -----
 
-func.func private @k(%x: tensor<8xf32>) -> tensor<8xf32> attributes {tp.kernel = "body"}
+func.func private @k(%x: tensor<8xf32>) -> tensor<8xf32> attributes {tp.kernel = "rows", tp.row_dims = 1 : i64}
 // expected-error @below {{has a tensor without a place in memory}}
 func.func @place(%x: tensor<8xf32>) -> tensor<8xf32> attributes {tp.arena_bytes = 32 : i64, tp.comm_bytes = 0 : i64} {
   // expected-error @below {{has an unknown place #tp.buffer<"moon", 0>}}
@@ -134,7 +134,7 @@ func.func @place(%x: tensor<8xf32>) -> tensor<8xf32> attributes {tp.arena_bytes 
 
 // -----
 
-func.func private @k(%x: tensor<8xf32>) -> tensor<8xf32> attributes {tp.kernel = "body"}
+func.func private @k(%x: tensor<8xf32>) -> tensor<8xf32> attributes {tp.kernel = "rows", tp.row_dims = 1 : i64}
 func.func @nowhere(%x: tensor<8xf32>) -> tensor<8xf32> attributes {tp.arena_bytes = 32 : i64, tp.comm_bytes = 0 : i64} {
   // expected-error @below {{has no place in memory}}
   %e = tensor.empty() : tensor<8xf32>

@@ -12,7 +12,7 @@ func.func @rank(%x: tensor<8xf32>) {
 tp.mesh @mesh <["tp"=2]>
 func.func @reduction(%x: tensor<8xf32>) {
   // expected-error@+1 {{expected reduction sum, max or min, got "mean"}}
-  %0 = "tp.all_reduce"(%x) {mesh = @mesh, axes = #tp.axes["tp"], reduction = "mean"} : (tensor<8xf32>) -> tensor<8xf32>
+  %0 = "tp.all_reduce"(%x) <{mesh = @mesh, axes = #tp<axes["tp"]>, reduction = "mean"}> : (tensor<8xf32>) -> tensor<8xf32>
   return
 }
 
@@ -48,7 +48,7 @@ func.func @ranks(%x: tensor<8xf32>) {
 tp.mesh @mesh <["tp"=2]>
 func.func @scattered(%x: tensor<8xf32>) {
   // expected-error@+1 {{expected reduction sum, max or min, got "mean"}}
-  %0 = "tp.reduce_scatter"(%x) {mesh = @mesh, axes = #tp.axes["tp"], reduction = "mean", dim = 0} : (tensor<8xf32>) -> tensor<4xf32>
+  %0 = "tp.reduce_scatter"(%x) <{mesh = @mesh, axes = #tp<axes["tp"]>, reduction = "mean", dim = 0 : i64}> : (tensor<8xf32>) -> tensor<4xf32>
   return
 }
 
