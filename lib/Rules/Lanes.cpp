@@ -169,7 +169,8 @@ static Lane transferFloat(Operation *op, ArrayRef<Lane> in) {
   Type type = getElementTypeOrSelf(op->getResult(0));
   const double nan = std::nan("");
   return llvm::TypeSwitch<Operation *, Lane>(op)
-      .Case<arith::AddFOp>([&](auto) { return transferSum(in[0], in[1], type); })
+      .Case<arith::AddFOp>(
+          [&](auto) { return transferSum(in[0], in[1], type); })
       .Case<arith::SubFOp>(
           [&](auto) { return transferSum(in[0], negate(in[1]), type); })
       .Case<arith::MulFOp>(

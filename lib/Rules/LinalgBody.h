@@ -22,11 +22,10 @@ namespace tp {
 /// what it made of the operands and of the values that the operation's regions
 /// use. `outside` reads values from outside the body.
 template <typename T>
-llvm::DenseMap<mlir::Value, T>
-interpretBody(mlir::Block &body, llvm::ArrayRef<T> inputs,
-              llvm::function_ref<T(mlir::Value)> outside,
-              llvm::function_ref<T(mlir::Operation *, llvm::ArrayRef<T>)>
-                  transfer) {
+llvm::DenseMap<mlir::Value, T> interpretBody(
+    mlir::Block &body, llvm::ArrayRef<T> inputs,
+    llvm::function_ref<T(mlir::Value)> outside,
+    llvm::function_ref<T(mlir::Operation *, llvm::ArrayRef<T>)> transfer) {
   llvm::DenseMap<mlir::Value, T> values;
   auto get = [&](mlir::Value value) {
     auto it = values.find(value);

@@ -106,8 +106,8 @@ bool tp::needsBodyGuard(Operation *operation, unsigned factor,
   return llvm::any_of(looked, [&](const auto &entry) {
     auto [partial, value] = entry;
     // Values of nested regions were not followed.
-    bool isNested = op.getBlock()->getParent()->isProperAncestor(
-        value.getParentRegion());
+    bool isNested =
+        op.getBlock()->getParent()->isProperAncestor(value.getParentRegion());
     auto varies = varying.find(value);
     bool mayDiffer = isNested || (varies != varying.end() && varies->second);
     auto lane = lanes.find(value);

@@ -62,8 +62,8 @@ Value BodyGuard::buildInside(bool reducedOnly) {
       at = arith::AddIOp::create(builder, loc, at, offsets[loop]);
     Value end = arith::ConstantIndexOp::create(builder, loc,
                                                context.getGlobalSize(loop));
-    Value one = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
-                                      at, end);
+    Value one =
+        arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt, at, end);
     inside = inside ? arith::AndIOp::create(builder, loc, inside, one) : one;
   }
   return inside;
@@ -90,9 +90,7 @@ void BodyGuard::guardTerms(Value inside) {
 
 void BodyGuard::guardPartial(Value inside) {
   SmallVector<Operation *> guarded;
-  op.getBlock()->walk([&](Operation *inner) {
-    guarded.push_back(inner);
-  });
+  op.getBlock()->walk([&](Operation *inner) { guarded.push_back(inner); });
   for (Operation *inner : guarded)
     for (PartialOperand partial : getPartialOperands(inner)) {
       OpOperand &operand = inner->getOpOperand(partial.index);

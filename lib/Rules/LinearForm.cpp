@@ -152,9 +152,8 @@ SmallVector<Linearity, 4> tp::classify(ArrayRef<Term> terms, unsigned size) {
   if (single.anyCommon(other) || single.anyCommon(some) ||
       (hasProducts && all.none()))
     return linearity;
-  Linearity alone = !hasProducts && single.count() == 1
-                        ? Linearity::Multilinear
-                        : Linearity::Additive;
+  Linearity alone = !hasProducts && single.count() == 1 ? Linearity::Multilinear
+                                                        : Linearity::Additive;
   for (unsigned i = 0; i < size; ++i)
     if (single.test(i))
       linearity[i] = alone;

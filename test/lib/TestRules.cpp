@@ -129,8 +129,7 @@ struct PrintPaddingPass
       }
       InFlightDiagnostic remark = op->emitRemark();
       remark << "results: " << print(tp::getPaddingStates(op, *factor, states));
-      std::optional<LaneGuard> guard =
-          getLaneGuard(op, *rule, *factor, states);
+      std::optional<LaneGuard> guard = getLaneGuard(op, *rule, *factor, states);
       if (!guard)
         remark << "; no guard";
       else

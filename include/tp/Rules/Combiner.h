@@ -62,8 +62,8 @@ matchCombiners(mlir::linalg::LinalgOp op);
 /// The operands of the body's operations through which terms enter result
 /// `output`, which has a combiner (both factors of a fused multiply-add). With
 /// the identity in all of them, the body leaves the accumulator as it is.
-llvm::SmallVector<mlir::OpOperand *>
-getTermOperands(mlir::linalg::LinalgOp op, unsigned output);
+llvm::SmallVector<mlir::OpOperand *> getTermOperands(mlir::linalg::LinalgOp op,
+                                                     unsigned output);
 
 /// The reduction of partial results on several ranks that does the same; none
 /// if no collective does.

@@ -99,8 +99,9 @@ static std::string makeElementwise(RandomBody &body, int64_t numInputs) {
          "\n    %r = linalg.generic {indexing_maps = [" + maps +
          "affine_map<(i) -> (i)>], iterator_types = [\"parallel\"]} ins(" +
          names + " : " + types + ") outs(%e : " + tensor + ") {\n    ^bb0(" +
-         scalars + "%out: f64):\n" + body.text + "      linalg.yield " + result +
-         " : f64\n    } -> " + tensor + "\n    return %r : " + tensor + "\n  }";
+         scalars + "%out: f64):\n" + body.text + "      linalg.yield " +
+         result + " : f64\n    } -> " + tensor + "\n    return %r : " + tensor +
+         "\n  }";
 }
 
 /// f on the parts of the inputs in `set`, summed, against f on the whole.
@@ -235,7 +236,7 @@ static double drawLane(PadState state, RandomBody &chance) {
   case PadState::PosInf:
     return infinity;
   default: {
-    const double anything[] = {0.0,      -0.0, infinity, -infinity,
+    const double anything[] = {0.0,          -0.0, infinity, -infinity,
                                std::nan(""), 1.0,  -3.0,     1e300};
     return anything[chance.below(8)];
   }
@@ -252,9 +253,9 @@ TEST(Laws, LanesHoldWhatIsSaid) {
     llvm::SmallVector<PadState> states;
     llvm::SmallVector<Tensor> lanes;
     for (int64_t i = 0; i < numInputs; ++i) {
-      const PadState some[] = {PadState::Zero, PadState::Zero, PadState::NegInf,
-                               PadState::PosInf, PadState::None,
-                               PadState::Anything};
+      const PadState some[] = {PadState::Zero,   PadState::Zero,
+                               PadState::NegInf, PadState::PosInf,
+                               PadState::None,   PadState::Anything};
       states.push_back(some[body.below(6)]);
       Tensor lane({width}, kF64);
       for (int64_t k = 0; k < width; ++k)
