@@ -73,6 +73,8 @@ static bool reassociate(Operation *op, PerRankFunction &function) {
         continue;
       OpBuilder builder(op);
       Operation *sum = builder.clone(*op);
+      // A value that the one-device program does not have.
+      sum->removeAttr("tp.value_id");
       sum->setOperands({added, second->getResult(0)});
       function.states[sum->getResult(0)] =
           LocalState(*function.getState(op->getResult(0)));

@@ -54,7 +54,7 @@ LogicalResult Generator::emitInner(const KernelLoop &loop,
                                    MutableArrayRef<Accumulator> accumulators) {
   int64_t size = loop.sizes.back();
   bool vectorise = llvm::all_of(
-      accumulators, [](Accumulator &a) { return a.combiner.op != nullptr; });
+      accumulators, [](Accumulator &a) { return a.combiner.has_value(); });
   int64_t width = vectorise ? fullWidth : 1;
   int64_t unroll = accumulators.empty() || !vectorise ? 1 : numAccumulators;
   int64_t scalarSlot = numAccumulators;
@@ -131,11 +131,11 @@ LogicalResult Generator::emitLoop(const KernelLoop &loop) {
       llvm::append_range(accumulators, makeAccumulators(*op));
   bool vectorise =
       !loop.sizes.empty() && llvm::all_of(accumulators, [](Accumulator &a) {
-        return a.combiner.op != nullptr;
+        return a.combiner.has_value();
       });
   for (Accumulator &accumulator : accumulators) {
     emitter.width = fullWidth;
-    if (!accumulator.combiner.op) {
+    if (!accumulator.combiner) {
       OpOperand *init =
           accumulator.op->op.getDpsInitOperand(accumulator.position);
       emitter.width = 1;
@@ -143,7 +143,7 @@ LogicalResult Generator::emitLoop(const KernelLoop &loop) {
           loadOperand(*accumulator.op, *init, rowIndices, -1).value);
       continue;
     }
-    Operation *combiner = accumulator.combiner.op;
+    const Combiner &combiner = *accumulator.combiner;
     if (vectorise && loop.sizes.back() >= fullWidth)
       for (int64_t i = 0; i < numAccumulators; ++i)
         accumulator.values.push_back(emitter.getIdentity(

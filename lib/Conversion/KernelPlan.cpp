@@ -84,7 +84,10 @@ struct Planner {
         producer.getCommonMap(producer.op.getIndexingMapMatchingResult(result));
     AffineMap used =
         user.getCommonMap(user.op.getMatchingIndexingMap(&operand));
-    inSame = producer.kind == KernelOp::Kind::Map &&
+    // What a reduction starts from is read before its loop, or behind it.
+    bool startsReduction =
+        user.kind == KernelOp::Kind::Reduce && user.op.isDpsInit(&operand);
+    inSame = producer.kind == KernelOp::Kind::Map && !startsReduction &&
              user.kind != KernelOp::Kind::Mixed &&
              producer.columnSizes == user.columnSizes && made == used;
     return inSame ? producer.loop : producer.loop + 1;

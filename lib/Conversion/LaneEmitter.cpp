@@ -469,7 +469,7 @@ LogicalResult
 LaneEmitter::emitBody(Block &block, DenseMap<Value, LaneValue> &lanes,
                       ArrayRef<LaneValue> indices,
                       function_ref<FailureOr<TensorMemory>(Value)> findMemory,
-                      Operation *skip) {
+                      ArrayRef<Operation *> skipped) {
   auto find = [&](Value value) -> LaneValue {
     auto found = lanes.find(value);
     // Constants and scalars from outside are the same for all lanes.
@@ -477,7 +477,7 @@ LaneEmitter::emitBody(Block &block, DenseMap<Value, LaneValue> &lanes,
                                 : found->second;
   };
   for (Operation &op : block.without_terminator()) {
-    if (&op == skip)
+    if (llvm::is_contained(skipped, &op))
       continue;
     if (auto index = dyn_cast<linalg::IndexOp>(op)) {
       lanes[index] = indices[index.getDim()];
@@ -519,14 +519,7 @@ LaneEmitter::emitBody(Block &block, DenseMap<Value, LaneValue> &lanes,
 // Reductions
 //===----------------------------------------------------------------------===//
 
-Value LaneEmitter::combine(Operation *combiner, Value a, Value b) {
-  OperationState state(loc, combiner->getName(), {a, b}, {a.getType()},
-                       combiner->getAttrs());
-  state.propertiesAttr = combiner->getPropertiesAsAttribute();
-  return builder.create(state)->getResult(0);
-}
-
-Value LaneEmitter::reduce(Operation *combiner, Value vector) {
+Value LaneEmitter::reduce(const Combiner &combiner, Value vector) {
   auto type = dyn_cast<VectorType>(vector.getType());
   if (!type)
     return vector;
@@ -539,43 +532,14 @@ Value LaneEmitter::reduce(Operation *combiner, Value vector) {
     }
     Value a = vector::ShuffleOp::create(builder, loc, vector, vector, low);
     Value b = vector::ShuffleOp::create(builder, loc, vector, vector, high);
-    vector = combine(combiner, a, b);
+    vector = combinePartials(builder, loc, combiner, a, b);
   }
   return vector::ExtractOp::create(builder, loc, vector, 0);
 }
 
-Value LaneEmitter::getIdentity(Operation *combiner, Type type) {
-  std::optional<TypedAttr> attr;
-  Type element = getElementTypeOrSelf(type);
-  if (auto floatType = dyn_cast<FloatType>(element)) {
-    const llvm::fltSemantics &semantics = floatType.getFloatSemantics();
-    if (isa<arith::AddFOp>(combiner))
-      attr = builder.getFloatAttr(element, 0.0);
-    else if (isa<arith::MulFOp>(combiner))
-      attr = builder.getFloatAttr(element, 1.0);
-    else if (isa<arith::MaximumFOp, arith::MaxNumFOp>(combiner))
-      attr = builder.getFloatAttr(
-          element, APFloat::getInf(semantics, /*Negative=*/true));
-    else if (isa<arith::MinimumFOp, arith::MinNumFOp>(combiner))
-      attr = builder.getFloatAttr(element, APFloat::getInf(semantics));
-  } else if (auto integer = dyn_cast<IntegerType>(element)) {
-    unsigned bits = integer.getWidth();
-    if (isa<arith::AddIOp, arith::OrIOp, arith::XOrIOp, arith::MaxUIOp>(
-            combiner))
-      attr = builder.getIntegerAttr(element, 0);
-    else if (isa<arith::MulIOp>(combiner))
-      attr = builder.getIntegerAttr(element, 1);
-    else if (isa<arith::AndIOp, arith::MinUIOp>(combiner))
-      attr = builder.getIntegerAttr(element, APInt::getAllOnes(bits));
-    else if (isa<arith::MaxSIOp>(combiner))
-      attr = builder.getIntegerAttr(element, APInt::getSignedMinValue(bits));
-    else if (isa<arith::MinSIOp>(combiner))
-      attr = builder.getIntegerAttr(element, APInt::getSignedMaxValue(bits));
-  }
-  if (!attr)
-    return nullptr;
+Value LaneEmitter::getIdentity(const Combiner &combiner, Type type) {
+  TypedAttr element = getIdentityElement(combiner, getElementTypeOrSelf(type));
   if (auto vector = dyn_cast<VectorType>(type))
-    return arith::ConstantOp::create(
-        builder, loc, DenseElementsAttr::get(vector, Attribute(*attr)));
-  return arith::ConstantOp::create(builder, loc, *attr);
+    element = DenseElementsAttr::get(vector, Attribute(element));
+  return arith::ConstantOp::create(builder, loc, element);
 }

@@ -18,6 +18,7 @@
 #include "mlir/IR/AffineExpr.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "tp/Rules/Combiner.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace tp {
@@ -84,23 +85,21 @@ public:
   /// Emits `block` with its arguments already in `lanes`; `indices` are the
   /// loops' index values by domain dimension; `findMemory` knows where a tensor
   /// read by tensor.extract is. Fills in `lanes` for every value of the block.
-  /// Stops before `last` (a combiner) if it is not null.
+  /// Leaves out the operations of `skipped`.
   mlir::LogicalResult emitBody(
       mlir::Block &block, llvm::DenseMap<mlir::Value, LaneValue> &lanes,
       llvm::ArrayRef<LaneValue> indices,
       llvm::function_ref<mlir::FailureOr<TensorMemory>(mlir::Value)> findMemory,
-      mlir::Operation *skip = nullptr);
+      llvm::ArrayRef<mlir::Operation *> skipped = {});
 
   /// One operation of one result on lanes; scalar if all operands are uniform.
   mlir::FailureOr<LaneValue>
   emitElementwise(mlir::Operation *op, llvm::ArrayRef<LaneValue> operands);
 
-  /// All lanes combined by the operation `combiner` (such as arith.addf).
-  mlir::Value reduce(mlir::Operation *combiner, mlir::Value vector);
-  /// `combiner` of two values.
-  mlir::Value combine(mlir::Operation *combiner, mlir::Value a, mlir::Value b);
-  /// The value that `combiner` leaves unchanged; null if it has none.
-  mlir::Value getIdentity(mlir::Operation *combiner, mlir::Type type);
+  /// All lanes combined.
+  mlir::Value reduce(const Combiner &combiner, mlir::Value vector);
+  /// The identity of `combiner` in every lane of `type`.
+  mlir::Value getIdentity(const Combiner &combiner, mlir::Type type);
 
   /// A value of bf16 or f16 as f32, and back, rounded to nearest even.
   mlir::Value widen(mlir::Value value);

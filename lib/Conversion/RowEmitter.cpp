@@ -16,38 +16,6 @@
 using namespace mlir;
 using namespace tp;
 
-Combiner tp::findCombiner(linalg::GenericOp op, unsigned position) {
-  Block *body = op.getBody();
-  Value accumulator = body->getArgument(op.getNumDpsInputs() + position);
-  Value yielded = body->getTerminator()->getOperand(position);
-  Operation *combiner = yielded.getDefiningOp();
-  if (!combiner || combiner->getNumOperands() != 2 ||
-      !accumulator.hasOneUse() || *accumulator.user_begin() != combiner ||
-      !yielded.hasOneUse())
-    return {};
-  if (!isa<arith::AddFOp, arith::MulFOp, arith::MaximumFOp, arith::MinimumFOp,
-           arith::MaxNumFOp, arith::MinNumFOp, arith::AddIOp, arith::MulIOp,
-           arith::OrIOp, arith::AndIOp, arith::XOrIOp, arith::MaxSIOp,
-           arith::MinSIOp, arith::MaxUIOp, arith::MinUIOp>(combiner) ||
-      yielded.getType().isIndex())
-    return {};
-  Value other = combiner->getOperand(combiner->getOperand(0) == accumulator);
-  return {combiner, other};
-}
-
-/// True if `value`, in the body of a reduction, depends on an accumulator.
-static bool dependsOnAccumulator(Value value, linalg::GenericOp op) {
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    return argument.getOwner() == op.getBody() &&
-           argument.getArgNumber() >= op.getNumDpsInputs();
-  Operation *producer = value.getDefiningOp();
-  if (producer->getBlock() != op.getBody())
-    return false;
-  return llvm::any_of(producer->getOperands(), [&](Value operand) {
-    return dependsOnAccumulator(operand, op);
-  });
-}
-
 /// The condition of a selection by floats that is false for NaN, or by
 /// integers: whether equal keys replace, and whether greater ones do.
 static bool readPredicate(Operation *condition, bool &replacesEqual,
@@ -104,13 +72,14 @@ std::optional<Selection> tp::findSelection(linalg::GenericOp op) {
   Operation *terminator = op.getBody()->getTerminator();
   Operation *condition = nullptr;
   std::optional<unsigned> key;
+  DenseSet<Value> dependent = getOutputDependents(op);
   for (auto [i, yielded] : llvm::enumerate(terminator->getOperands())) {
     Value accumulator = op.getBody()->getArgument(op.getNumDpsInputs() + i);
     auto select = yielded.getDefiningOp<arith::SelectOp>();
     if (!select || !accumulator.getType().isIntOrFloat() ||
         accumulator.getType().getIntOrFloatBitWidth() > 64 ||
         select.getFalseValue() != accumulator ||
-        dependsOnAccumulator(select.getTrueValue(), op))
+        dependent.contains(select.getTrueValue()))
       return std::nullopt;
     Operation *own = select.getCondition().getDefiningOp();
     if (!own || (condition && condition != own))
@@ -227,7 +196,8 @@ void RowEmitter::storeResult(KernelOp &op, unsigned result,
 LogicalResult RowEmitter::emitOp(KernelOp &op, ArrayRef<Value> position,
                                  DenseMap<Value, LaneValue> &tensors,
                                  DenseMap<Value, LaneValue> &lanes,
-                                 int64_t laneDim, Operation *skip) {
+                                 int64_t laneDim,
+                                 ArrayRef<Operation *> skipped) {
   Block *body = op.op.getBody();
   for (OpOperand &operand : op.op->getOpOperands()) {
     BlockArgument argument = body->getArgument(operand.getOperandNumber());
@@ -236,7 +206,7 @@ LogicalResult RowEmitter::emitOp(KernelOp &op, ArrayRef<Value> position,
     auto made = tensors.find(operand.get());
     if (made != tensors.end())
       lanes[argument] = made->second;
-    else if (skip == nullptr || !op.op.isDpsInit(&operand))
+    else if (skipped.empty() || !op.op.isDpsInit(&operand))
       lanes[argument] = loadOperand(op, operand, position, laneDim);
   }
   SmallVector<LaneValue> indices(op.op.getNumLoops());
@@ -256,7 +226,7 @@ LogicalResult RowEmitter::emitOp(KernelOp &op, ArrayRef<Value> position,
   }
   return emitter.emitBody(
       *body, lanes, indices, [&](Value tensor) { return findMemory(tensor); },
-      skip);
+      skipped);
 }
 
 /// The lane that `value` (in the body or outside) has.
@@ -272,25 +242,34 @@ static LaneValue findLane(const DenseMap<Value, LaneValue> &lanes,
 //===----------------------------------------------------------------------===//
 
 SmallVector<Accumulator> RowEmitter::makeAccumulators(KernelOp &op) {
+  // If one result is a recurrence, all are done element by element.
+  std::optional<SmallVector<Combiner>> combiners = matchCombiners(op.op);
   SmallVector<Accumulator> result;
-  for (unsigned i = 0; i < op.op.getNumDpsInits(); ++i) {
-    Accumulator accumulator{&op, i, findCombiner(op.op, i), nullptr, {}};
-    Type element = op.op.getDpsInits()[i].getType();
-    element = getElementTypeOrSelf(element);
-    bool isNarrow = element.isBF16() || element.isF16();
-    accumulator.type = accumulator.combiner.op && isNarrow
-                           ? Type(builder.getF32Type())
-                           : element;
+  for (auto [i, init] : llvm::enumerate(op.op.getDpsInits())) {
+    Type element = getElementTypeOrSelf(init.getType());
+    Accumulator accumulator{&op, unsigned(i), std::nullopt, element, {}};
+    if (combiners) {
+      accumulator.combiner = (*combiners)[i];
+      if (element.isBF16() || element.isF16())
+        accumulator.type = builder.getF32Type();
+    }
     result.push_back(accumulator);
   }
-  // A body whose accumulators depend on each other is done element by element.
-  if (llvm::any_of(result, [](auto &a) { return !a.combiner.op; }))
-    for (Accumulator &accumulator : result) {
-      accumulator.combiner = {};
-      accumulator.type =
-          getElementTypeOrSelf(op.op.getDpsInits()[accumulator.position]);
-    }
   return result;
+}
+
+/// The term of result `position` where the last operation does nothing but
+/// combine it with the accumulator, which may then be left out; null
+/// elsewhere.
+static OpOperand *findPlainTerm(linalg::GenericOp op, unsigned position) {
+  BlockArgument accumulator = op.getRegionOutputArgs()[position];
+  Value yielded = op.getBody()->getTerminator()->getOperand(position);
+  Operation *last = yielded.getDefiningOp();
+  if (!accumulator.hasOneUse() || *accumulator.user_begin() != last ||
+      last->getNumOperands() != 2 || !yielded.hasOneUse() ||
+      isa<arith::SubFOp, arith::SubIOp>(last))
+    return nullptr;
+  return &last->getOpOperand(last->getOperand(0) == accumulator);
 }
 
 /// Combines what is left of an accumulator, adds the initial value once, and
@@ -302,23 +281,25 @@ LogicalResult RowEmitter::finish(Accumulator &accumulator,
   Type element = getElementTypeOrSelf(result.getType());
   Value value = accumulator.values.back();
   emitter.width = 1;
-  if (Operation *combiner = accumulator.combiner.op) {
+  if (accumulator.combiner) {
+    const Combiner &combiner = *accumulator.combiner;
+    auto combine = [&](Value a, Value b) {
+      return combinePartials(builder, loc, combiner, a, b);
+    };
     SmallVector<Value> vectors(ArrayRef(accumulator.values).drop_back());
     while (vectors.size() > 1) {
       SmallVector<Value> next;
       for (size_t i = 0; i + 1 < vectors.size(); i += 2)
-        next.push_back(emitter.combine(combiner, vectors[i], vectors[i + 1]));
+        next.push_back(combine(vectors[i], vectors[i + 1]));
       if (vectors.size() % 2)
         next.push_back(vectors.back());
       vectors = next;
     }
     if (!vectors.empty())
-      value = emitter.combine(combiner, emitter.reduce(combiner, vectors[0]),
-                              value);
+      value = combine(emitter.reduce(combiner, vectors[0]), value);
     OpOperand *init = op.op.getDpsInitOperand(accumulator.position);
     LaneValue initial = loadOperand(op, *init, position, -1);
-    value = emitter.combine(combiner, toType(initial.value, accumulator.type),
-                            value);
+    value = combine(toType(initial.value, accumulator.type), value);
     value = toType(value, element);
   }
   LaneValue lane{value, false, nullptr};
@@ -342,7 +323,7 @@ LogicalResult RowEmitter::emitStep(const KernelLoop &loop,
     DenseMap<Value, LaneValue> lanes(scalars);
     Operation *terminator = op->op.getBody()->getTerminator();
     if (op->kind == KernelOp::Kind::Map) {
-      if (failed(emitOp(*op, position, tensors, lanes, laneDim, nullptr)))
+      if (failed(emitOp(*op, position, tensors, lanes, laneDim)))
         return failure();
       for (auto [i, yielded] : llvm::enumerate(terminator->getOperands())) {
         LaneValue lane = findLane(lanes, yielded);
@@ -359,7 +340,7 @@ LogicalResult RowEmitter::emitStep(const KernelLoop &loop,
     for (Accumulator &accumulator : accumulators)
       if (accumulator.op == op)
         own.push_back(&accumulator);
-    bool combines = own.front()->combiner.op != nullptr;
+    bool combines = own.front()->combiner.has_value();
     const Selection *selection = own.front()->selection;
     // Selected elements have a vector of lanes, where there are any.
     auto getSelected = [&](Accumulator *accumulator) -> Value & {
@@ -376,19 +357,23 @@ LogicalResult RowEmitter::emitStep(const KernelLoop &loop,
               value, isa<VectorType>(value.getType()), nullptr};
         }
     // With a combiner the accumulator is no operand of what is emitted: the
-    // combining operations are left out and done on the accumulators.
-    Operation *skip = combines ? own.front()->combiner.op : nullptr;
-    if (combines && own.size() > 1) {
-      // Several independent reductions: leave each combiner out in turn.
-      for (Accumulator *accumulator : own)
-        lanes[op->op.getBody()->getArgument(op->op.getNumDpsInputs() +
-                                            accumulator->position)] = {
-            emitter.getIdentity(accumulator->combiner.op,
-                                accumulator->combiner.other.getType()),
+    // body makes the terms, which are combined with the accumulators here.
+    SmallVector<Operation *> skipped;
+    SmallVector<Value> terms(terminator->getOperands());
+    if (combines)
+      for (Accumulator *accumulator : own) {
+        unsigned i = accumulator->position;
+        if (OpOperand *term = findPlainTerm(op->op, i)) {
+          skipped.push_back(term->getOwner());
+          terms[i] = term->get();
+          continue;
+        }
+        BlockArgument argument = op->op.getRegionOutputArgs()[i];
+        lanes[argument] = {
+            emitter.getIdentity(*accumulator->combiner, argument.getType()),
             false, nullptr};
-      skip = nullptr;
-    }
-    if (failed(emitOp(*op, position, tensors, lanes, laneDim, skip)))
+      }
+    if (failed(emitOp(*op, position, tensors, lanes, laneDim, skipped)))
       return failure();
     for (Accumulator *accumulator : own) {
       if (selection) {
@@ -420,16 +405,16 @@ LogicalResult RowEmitter::emitStep(const KernelLoop &loop,
                 .value;
         continue;
       }
-      Operation *combiner = accumulator->combiner.op;
+      const Combiner &combiner = *accumulator->combiner;
       Value value =
-          emitter.toVector(findLane(lanes, accumulator->combiner.other));
+          emitter.toVector(findLane(lanes, terms[accumulator->position]));
       value = toType(value, accumulator->type);
       bool isFull = accumulatorIndex + 1 < accumulator->values.size();
       Value &into = isFull ? accumulator->values[accumulatorIndex]
                            : accumulator->values.back();
       if (!isFull)
         value = emitter.reduce(combiner, value);
-      into = emitter.combine(combiner, into, value);
+      into = combinePartials(builder, loc, combiner, into, value);
     }
   }
   return success();
@@ -479,7 +464,7 @@ LogicalResult RowEmitter::emitMixedNest(KernelOp &op, const MixedOrder &order,
     for (auto [i, value] : llvm::enumerate(accumulators))
       lanes[body->getArgument(op.op.getNumDpsInputs() + i)] = {
           value, emitter.width != 1, nullptr};
-    if (failed(emitOp(op, position, tensors, lanes, laneDim, nullptr)))
+    if (failed(emitOp(op, position, tensors, lanes, laneDim)))
       return failure();
     for (auto [i, yielded] :
          llvm::enumerate(body->getTerminator()->getOperands()))

@@ -17,16 +17,6 @@
 
 namespace tp {
 
-/// The operation that combines an accumulator with a new value, and the new
-/// value; null if the body is not of that form.
-struct Combiner {
-  mlir::Operation *op = nullptr;
-  mlir::Value other;
-};
-
-/// The combiner of result `position` of the reduction `op`.
-Combiner findCombiner(mlir::linalg::GenericOp op, unsigned position);
-
 /// A reduction whose results are all taken over from the new element if its key
 /// compares well with the key so far, such as argmax. Order matters only among
 /// equal keys: of these the first is kept, or the last.
@@ -46,8 +36,9 @@ std::optional<Selection> findSelection(mlir::linalg::GenericOp op);
 struct Accumulator {
   KernelOp *op;
   unsigned position;
-  Combiner combiner;
-  /// f32 for narrow floats.
+  /// None if the reduction runs in order.
+  std::optional<Combiner> combiner;
+  /// f32 for narrow floats that are combined.
   mlir::Type type;
   /// Vector accumulators (of the loop's width), then one scalar for what is
   /// left; only the scalar where there is neither combiner nor selection.
@@ -119,11 +110,13 @@ protected:
                            int64_t laneDim);
 
   /// Emits the body of `op` for one position; `tensors` are values made at
-  /// this position, `lanes` receives the block's values.
+  /// this position, `lanes` receives the block's values; `skipped` operations
+  /// are those that only combine with an accumulator.
   mlir::LogicalResult emitOp(KernelOp &op, llvm::ArrayRef<mlir::Value> position,
                              llvm::DenseMap<mlir::Value, LaneValue> &tensors,
                              llvm::DenseMap<mlir::Value, LaneValue> &lanes,
-                             int64_t laneDim, mlir::Operation *skip);
+                             int64_t laneDim,
+                             llvm::ArrayRef<mlir::Operation *> skipped = {});
   /// All operations of `loop` at one position of `width` lanes along the
   /// dimension `laneDim` (-1: none); `tensors` receives what is made there.
   mlir::LogicalResult emitStep(const KernelLoop &loop,

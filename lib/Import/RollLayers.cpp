@@ -77,6 +77,14 @@ private:
                             unsigned maxCount);
   std::optional<unsigned> checkFirst(Run &run) const;
   bool leavesCleanly(const Run &run) const;
+  /// The first operation that reads a parameter of a layer.
+  struct Anchor {
+    int64_t layer;
+    unsigned at;
+  };
+  SmallVector<SmallVector<Anchor>> getAnchors() const;
+  void findRuns(ArrayRef<Anchor> anchors, unsigned &done,
+                SmallVectorImpl<Run> &runs);
   void build(const Run &run);
 
   int64_t positionOf(Value value) const {
@@ -95,8 +103,8 @@ private:
   std::vector<Operation *> line;
   llvm::DenseMap<Operation *, unsigned> positions;
   llvm::DenseMap<Operation *, LayerName> names;
-  /// The layer of the first numbered parameter that line[t] reads, or -1.
-  std::vector<int64_t> layers;
+  /// The name of the first numbered parameter that line[t] reads, or null.
+  std::vector<const LayerName *> layers;
   /// For the current period: whether line[t] is the same as line[t + P], and
   /// the latest position whose value both read.
   unsigned comparedPeriod = 0;
@@ -114,6 +122,26 @@ static bool isConstant(Operation *op) {
   return op->hasTrait<OpTrait::ConstantLike>();
 }
 
+/// Each use of `op` in `block` gets an operation of its own before it. What
+/// regions capture stays where it is.
+static void isolate(Operation *op, Block &block) {
+  SmallVector<OpOperand *> uses;
+  bool isCaptured = false;
+  for (OpOperand &use : op->getUses()) {
+    if (use.getOwner()->getBlock() == &block)
+      uses.push_back(&use);
+    else
+      isCaptured = true;
+  }
+  bool moves = !isCaptured && !uses.empty();
+  if (moves)
+    op->moveBefore(uses.front()->getOwner());
+  for (OpOperand *use : ArrayRef(uses).drop_front(moves)) {
+    OpBuilder builder(use->getOwner());
+    use->set(builder.clone(*op)->getResult(0));
+  }
+}
+
 /// Fills of empty tensors go next to their use, one for each, so that zeros
 /// that several layers share do not tie them.
 void Roller::isolateFreeValues() {
@@ -126,38 +154,12 @@ void Roller::isolateFreeValues() {
       candidates.push_back(&op);
   }
   // Users before what they use: a copied fill gets its own empty tensor.
-  for (Operation *op : llvm::reverse(candidates)) {
-    SmallVector<OpOperand *> uses;
-    for (OpOperand &use : op->getUses())
-      uses.push_back(&use);
-    bool isFirst = true;
-    for (OpOperand *use : uses) {
-      if (use->getOwner()->getBlock() != &block)
-        continue;
-      if (isFirst) {
-        op->moveBefore(use->getOwner());
-        isFirst = false;
-        continue;
-      }
-      OpBuilder builder(use->getOwner());
-      use->set(builder.clone(*op)->getResult(0));
-    }
-  }
+  for (Operation *op : llvm::reverse(candidates))
+    isolate(op, block);
   // Copied fills share the empty tensor that they fill.
   SmallVector<tensor::EmptyOp> empties(block.getOps<tensor::EmptyOp>());
-  for (tensor::EmptyOp op : empties) {
-    SmallVector<OpOperand *> uses;
-    for (OpOperand &use : op->getUses())
-      uses.push_back(&use);
-    for (OpOperand *use : ArrayRef(uses).drop_front(uses.empty() ? 0 : 1)) {
-      if (use->getOwner()->getBlock() != &block)
-        continue;
-      OpBuilder builder(use->getOwner());
-      use->set(builder.clone(*op.getOperation())->getResult(0));
-    }
-    if (!uses.empty() && uses.front()->getOwner()->getBlock() == &block)
-      op->moveBefore(uses.front()->getOwner());
-  }
+  for (tensor::EmptyOp op : empties)
+    isolate(op, block);
 }
 
 /// Replace the digits [begin, end) by {i}.
@@ -241,12 +243,10 @@ void Roller::collect() {
       continue;
     positions[&op] = line.size();
     line.push_back(&op);
-    int64_t layer = -1;
+    const LayerName *layer = nullptr;
     for (Value operand : op.getOperands())
-      if (const LayerName *name = getName(operand)) {
-        layer = name->number;
+      if ((layer = getName(operand)))
         break;
-      }
     layers.push_back(layer);
   }
 }
@@ -541,29 +541,30 @@ void Roller::build(const Run &run) {
     line[t]->erase();
 }
 
-std::pair<unsigned, unsigned> Roller::run() {
-  unsigned numRepeats = 0, numLayers = 0;
-  findNames();
-  bool any = llvm::any_of(
-      names, [](const auto &entry) { return bool(entry.second.pattern); });
-  if (!any)
-    return {0, 0};
-  isolateFreeValues();
-  collect();
+/// Where each layer begins to read its parameters, by what their names begin
+/// with: conv1 and conv2 are no layers of layers.0, layers.1, ...
+SmallVector<SmallVector<Roller::Anchor>> Roller::getAnchors() const {
+  llvm::MapVector<StringRef, SmallVector<Anchor>> families;
+  for (auto [t, name] : llvm::enumerate(layers)) {
+    if (!name)
+      continue;
+    StringRef prefix = name->pattern.getValue().split("{i}").first;
+    SmallVector<Anchor> &family = families[prefix];
+    if (llvm::none_of(family, [&, layer = name->number](const Anchor &anchor) {
+          return anchor.layer == layer;
+        }))
+      family.push_back({name->number, unsigned(t)});
+  }
+  return llvm::to_vector(llvm::make_second_range(families));
+}
 
-  // Where each layer begins to read its parameters.
-  SmallVector<std::pair<int64_t, unsigned>> anchors;
-  llvm::DenseMap<int64_t, unsigned> seen;
-  for (auto [t, layer] : llvm::enumerate(layers))
-    if (layer >= 0 && seen.try_emplace(layer, t).second)
-      anchors.push_back({layer, t});
-
-  SmallVector<Run> runs;
-  unsigned done = 0; // operations before this are in a run already
+/// Adds the runs of layers that begin at `anchors`, behind position `done`.
+void Roller::findRuns(ArrayRef<Anchor> anchors, unsigned &done,
+                      SmallVectorImpl<Run> &runs) {
   for (unsigned k = 0; k + 1 < anchors.size();) {
     auto [layer, at] = anchors[k];
     auto [next, nextAt] = anchors[k + 1];
-    if (next != layer + 1) {
+    if (next != layer + 1 || at < done) {
       ++k;
       continue;
     }
@@ -571,8 +572,8 @@ std::pair<unsigned, unsigned> Roller::run() {
     // Layers that follow at the same distance.
     unsigned chain = 2;
     while (k + chain < anchors.size() &&
-           anchors[k + chain].first == layer + static_cast<int64_t>(chain) &&
-           anchors[k + chain].second == at + chain * period)
+           anchors[k + chain].layer == layer + static_cast<int64_t>(chain) &&
+           anchors[k + chain].at == at + chain * period)
       ++chain;
     compare(period);
     std::optional<Run> best;
@@ -593,6 +594,22 @@ std::pair<unsigned, unsigned> Roller::run() {
     k += best->count;
     runs.push_back(std::move(*best));
   }
+}
+
+std::pair<unsigned, unsigned> Roller::run() {
+  unsigned numRepeats = 0, numLayers = 0;
+  findNames();
+  bool any = llvm::any_of(
+      names, [](const auto &entry) { return bool(entry.second.pattern); });
+  if (!any)
+    return {0, 0};
+  isolateFreeValues();
+  collect();
+
+  SmallVector<Run> runs;
+  unsigned done = 0; // operations before this are in a run already
+  for (ArrayRef<Anchor> family : getAnchors())
+    findRuns(family, done, runs);
   // Later runs first: building one changes only what comes after it.
   for (const Run &run : llvm::reverse(runs)) {
     build(run);

@@ -13,6 +13,7 @@
 #define TP_LIB_INTERPRETER_ENGINE_H
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "tp/Interpreter/Interpreter.h"
 #include "tp/Interpreter/Kernel.h"
@@ -54,8 +55,12 @@ private:
   mlir::FailureOr<Results> runLinalg(mlir::linalg::LinalgOp op,
                                      llvm::ArrayRef<Tensor> operands,
                                      llvm::ArrayRef<Tensor> captured);
+  mlir::FailureOr<Results> runPad(mlir::tensor::PadOp op,
+                                  llvm::ArrayRef<Tensor> operands,
+                                  llvm::ArrayRef<Tensor> captured);
   mlir::FailureOr<Results> runElementwise(mlir::Operation *op,
                                           llvm::ArrayRef<Tensor> operands);
+  llvm::SmallVector<bool> getWideOutputs(mlir::linalg::LinalgOp op);
   /// The kernel of an operation, compiled at first use.
   mlir::FailureOr<Kernel *> getKernel(mlir::Operation *op);
 
@@ -89,6 +94,11 @@ private:
 std::optional<mlir::FailureOr<Results>>
 runTensorOp(mlir::Operation *op, llvm::ArrayRef<Tensor> operands,
             llvm::ArrayRef<Tensor> captured);
+
+/// Puts the operand of a pad in its place in `result`.
+mlir::LogicalResult placePadded(mlir::tensor::PadOp op,
+                                llvm::ArrayRef<Tensor> operands,
+                                Tensor &result);
 
 /// The tensors of a group of ranks combined element by element, in order; sums
 /// of floats in double, rounded once.

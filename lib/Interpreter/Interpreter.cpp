@@ -19,6 +19,7 @@
 #include "mlir/IR/SymbolTable.h"
 #include "tp/Interfaces/ShardingInterface.h"
 #include "tp/Interpreter/Distribute.h"
+#include "tp/Rules/Combiner.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -396,25 +397,39 @@ Engine::runDecomposition(Operation *op, ArrayRef<RankTensors> operands) {
   return results;
 }
 
+/// For each output of `op`: whether it is a sum that is kept in double.
+SmallVector<bool> Engine::getWideOutputs(linalg::LinalgOp op) {
+  SmallVector<bool> wide;
+  for (auto [number, init] : llvm::enumerate(op.getDpsInitsMutable())) {
+    AffineMap map = op.getMatchingIndexingMap(&init);
+    bool isReduced = false;
+    for (auto [dim, kind] : llvm::enumerate(op.getIteratorTypesArray()))
+      isReduced |=
+          kind == utils::IteratorType::reduction && !map.isFunctionOfDim(dim);
+    Type element = getElementTypeOrSelf(init.get().getType());
+    bool mayBeWide = element.isF32() ||
+                     (options.exactSums && element.isF16()) ||
+                     (options.exactSums && element.isBF16());
+    std::optional<Combiner> combiner;
+    if (isReduced && mayBeWide)
+      combiner = matchCombiner(op, number);
+    wide.push_back(combiner && combiner->kind == CombinerKind::Sum);
+  }
+  return wide;
+}
+
 FailureOr<Kernel *> Engine::getKernel(Operation *op) {
   std::unique_ptr<Kernel> &slot = kernels[op];
   if (slot)
     return slot.get();
   auto structured = dyn_cast<linalg::LinalgOp>(op);
   FailureOr<std::unique_ptr<Kernel>> kernel = failure();
-  if (structured) {
-    SmallVector<bool> reduced;
-    for (OpOperand &init : structured.getDpsInitsMutable()) {
-      AffineMap map = structured.getMatchingIndexingMap(&init);
-      bool isReduced = false;
-      for (auto [dim, kind] :
-           llvm::enumerate(structured.getIteratorTypesArray()))
-        isReduced |=
-            kind == utils::IteratorType::reduction && !map.isFunctionOfDim(dim);
-      reduced.push_back(isReduced);
-    }
-    kernel = Kernel::compile(*structured.getBlock(),
-                             structured.getNumDpsInputs(), reduced);
+  if (auto pad = dyn_cast<tensor::PadOp>(op)) {
+    kernel = Kernel::compileIndexed(pad.getRegion().front());
+  } else if (structured) {
+    kernel =
+        Kernel::compile(*structured.getBlock(), structured.getNumDpsInputs(),
+                        getWideOutputs(structured));
   } else {
     kernel = Kernel::compileElementwise(op);
   }
@@ -505,6 +520,16 @@ static bool isContractionBody(linalg::LinalgOp op) {
          (a == body.getArgument(1) && b == body.getArgument(0));
 }
 
+/// What `op` captures in the order of its kernel.
+static Results orderCaptured(Operation *op, const Kernel &kernel,
+                             ArrayRef<Tensor> captured) {
+  SmallVector<Value> above = getCapturedValues(op);
+  Results ordered;
+  for (Value value : kernel.getCaptured())
+    ordered.push_back(captured[llvm::find(above, value) - above.begin()]);
+  return ordered;
+}
+
 FailureOr<Results> Engine::runLinalg(linalg::LinalgOp op,
                                      ArrayRef<Tensor> operands,
                                      ArrayRef<Tensor> captured) {
@@ -540,16 +565,35 @@ FailureOr<Results> Engine::runLinalg(linalg::LinalgOp op,
   FailureOr<Kernel *> kernel = getKernel(op);
   if (failed(kernel))
     return failure();
-  // The kernel's captures in its own order.
-  SmallVector<Value> above = getCapturedValues(op);
-  Results ordered;
-  for (Value value : (*kernel)->getCaptured())
-    ordered.push_back(captured[llvm::find(above, value) - above.begin()]);
   std::string error;
-  std::optional<Results> results = nest.run(**kernel, ordered, error);
+  std::optional<Results> results =
+      nest.run(**kernel, orderCaptured(op, **kernel, captured), error);
   if (!results)
     return op->emitError() << error;
   finish(*results);
+  return *results;
+}
+
+/// The values of a pad's region at every position, then the operand over them.
+FailureOr<Results> Engine::runPad(tensor::PadOp op, ArrayRef<Tensor> operands,
+                                  ArrayRef<Tensor> captured) {
+  FailureOr<Kernel *> kernel = getKernel(op);
+  if (failed(kernel))
+    return failure();
+  ArrayRef<int64_t> shape = op.getType().getShape();
+  LoopNest nest;
+  nest.ranges.assign(shape.begin(), shape.end());
+  nest.isReduction.assign(shape.size(), false);
+  nest.outputs.push_back(
+      {Tensor(shape, operands[0].getElementType()),
+       AffineMap::getMultiDimIdentityMap(shape.size(), op.getContext())});
+  std::string error;
+  std::optional<Results> results =
+      nest.run(**kernel, orderCaptured(op, **kernel, captured), error);
+  if (!results)
+    return op->emitError() << error;
+  if (failed(placePadded(op, operands, results->front())))
+    return failure();
   return *results;
 }
 
@@ -557,6 +601,8 @@ FailureOr<Results> Engine::runLocal(Operation *op, ArrayRef<Tensor> operands,
                                     ArrayRef<Tensor> captured) {
   if (auto structured = dyn_cast<linalg::LinalgOp>(op))
     return runLinalg(structured, operands, captured);
+  if (auto pad = dyn_cast<tensor::PadOp>(op))
+    return runPad(pad, operands, captured);
   if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
     std::optional<Tensor> tensor =
         getConstantTensor(constant.getValue(), constant.getType());

@@ -30,6 +30,7 @@ public:
   LogicalResult addArgument(BlockArgument argument);
   FailureOr<Register> addElementwiseArgument(Value operand);
   LogicalResult addOp(Operation *op);
+  void addLoopIndex(Value value, int64_t dim);
   /// The register of a value; captures it if it is from above.
   FailureOr<Register> use(Value value, Operation *user);
   void widen(Value yielded, BlockArgument accumulator);
@@ -158,6 +159,15 @@ LogicalResult KernelBuilder::addConstant(arith::ConstantOp op) {
   return success();
 }
 
+/// `value` is the loops' position in dimension `dim`.
+void KernelBuilder::addLoopIndex(Value value, int64_t dim) {
+  Instruction instruction;
+  instruction.opcode = Opcode::LoopIndex;
+  instruction.target = define(value)->index;
+  instruction.immediate = dim;
+  kernel.instructions.push_back(instruction);
+}
+
 LogicalResult KernelBuilder::addExtract(tensor::ExtractOp op) {
   // Neither a body nor a program has tensors that the interpreter does not.
   assert(op->getBlock() != op.getTensor().getParentBlock() &&
@@ -243,11 +253,7 @@ LogicalResult KernelBuilder::addOp(Operation *op) {
   if (isa<arith::MulSIExtendedOp>(op))
     return addWideMultiply(op, Opcode::MulHighS);
   if (auto index = dyn_cast<linalg::IndexOp>(op)) {
-    Instruction instruction;
-    instruction.opcode = Opcode::LoopIndex;
-    instruction.target = define(index.getResult())->index;
-    instruction.immediate = index.getDim();
-    kernel.instructions.push_back(instruction);
+    addLoopIndex(index, index.getDim());
     return success();
   }
   if (auto apply = dyn_cast<affine::AffineApplyOp>(op)) {
@@ -295,23 +301,25 @@ LogicalResult KernelBuilder::addOp(Operation *op) {
   return success();
 }
 
+/// Each step on the way from the accumulator to what is yielded is computed in
+/// double and not rounded; nothing if some step is used elsewhere.
 void KernelBuilder::widen(Value yielded, BlockArgument accumulator) {
-  Operation *combiner = yielded.getDefiningOp();
-  bool isCombiner =
-      combiner &&
-      isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::MaximumFOp,
-          arith::MinimumFOp, arith::MaxNumFOp, arith::MinNumFOp, math::FmaOp>(
-          combiner);
-  if (!isCombiner || !accumulator.hasOneUse() ||
-      *accumulator.getUsers().begin() != combiner || !yielded.hasOneUse())
+  SmallVector<unsigned> steps;
+  for (Value value = accumulator; value != yielded;) {
+    if (!value.hasOneUse() || value.getUsers().begin()->getNumResults() != 1)
+      return;
+    value = value.getUsers().begin()->getResult(0);
+    steps.push_back(definitions[value]);
+  }
+  if (!yielded.hasOneUse())
     return;
-  kernel.instructions[definitions[yielded]].type = {ElementType::F64, 64};
+  for (unsigned step : steps)
+    kernel.instructions[step].type = {ElementType::F64, 64};
   kernel.wideOutputs.back() = true;
 }
 
 FailureOr<std::unique_ptr<Kernel>>
-Kernel::compile(Block &body, unsigned firstOutput,
-                ArrayRef<bool> reducedOutputs) {
+Kernel::compile(Block &body, unsigned firstOutput, ArrayRef<bool> wideOutputs) {
   auto kernel = std::make_unique<Kernel>();
   KernelBuilder builder(*kernel);
   for (BlockArgument argument : body.getArguments())
@@ -327,10 +335,27 @@ Kernel::compile(Block &body, unsigned firstOutput,
       return failure();
     kernel->yields.push_back(*reg);
     kernel->wideOutputs.push_back(false);
-    unsigned argument = firstOutput + index;
-    if (reducedOutputs[index] && value.getType().isF32() &&
-        argument < body.getNumArguments())
-      builder.widen(value, body.getArgument(argument));
+    if (wideOutputs[index])
+      builder.widen(value, body.getArgument(firstOutput + index));
+  }
+  return kernel;
+}
+
+FailureOr<std::unique_ptr<Kernel>> Kernel::compileIndexed(Block &body) {
+  auto kernel = std::make_unique<Kernel>();
+  KernelBuilder builder(*kernel);
+  for (BlockArgument argument : body.getArguments())
+    builder.addLoopIndex(argument, argument.getArgNumber());
+  for (Operation &op : body.without_terminator())
+    if (failed(builder.addOp(&op)))
+      return failure();
+  Operation *terminator = body.getTerminator();
+  for (Value value : terminator->getOperands()) {
+    FailureOr<Register> reg = builder.use(value, terminator);
+    if (failed(reg))
+      return failure();
+    kernel->yields.push_back(*reg);
+    kernel->wideOutputs.push_back(false);
   }
   return kernel;
 }

@@ -248,7 +248,7 @@ bool execute(ArrayRef<Instruction> instructions, Lanes &lanes, int64_t n,
     const int64_t *a = s(instruction.a), *b = s(instruction.b);                \
     int64_t *result = s(target);                                               \
     for (int64_t i = 0; i < n; ++i) {                                          \
-      int64_t x = a[i], y = b[i];                                              \
+      int64_t x = signExtend(type, a[i]), y = signExtend(type, b[i]);          \
       result[i] = VALUE;                                                       \
     }                                                                          \
     wrapLanes(result, n, type);                                                \

@@ -207,32 +207,6 @@ struct TensorOps {
     }
     return Results{result};
   }
-  FailureOr<Results> run(tensor::PadOp op) {
-    Tensor result = makeResult(op);
-    auto low = resolve(op.getStaticLow(), 1);
-    Value padding = op.getConstantPaddingValue();
-    if (!padding)
-      return op.emitError() << "the interpreter pads with one value only";
-    Attribute constant;
-    if (matchPattern(padding, m_Constant(&constant))) {
-      std::optional<Tensor> scalar =
-          getConstantTensor(constant, padding.getType());
-      assert(scalar && "the result has elements of this type");
-      fill(result, *scalar);
-    } else {
-      fill(result, captured[0]);
-    }
-    for (auto [dim, before] : llvm::enumerate(low)) {
-      int64_t after =
-          result.getShape()[dim] - operands[0].getShape()[dim] - before;
-      if (before < 0 || after < 0)
-        return op.emitError()
-               << "the interpreter has no negative padding, got " << before
-               << " before and " << after << " after dimension " << dim;
-    }
-    result.copyBox(operands[0], zeros(result), low, operands[0].getShape());
-    return Results{result};
-  }
   FailureOr<Results> run(tensor::GatherOp op) {
     const Tensor &source = operands[0], &indices = operands[1];
     Tensor result = makeResult(op);
@@ -264,6 +238,23 @@ struct TensorOps {
 };
 } // namespace
 
+LogicalResult placePadded(tensor::PadOp op, ArrayRef<Tensor> operands,
+                          Tensor &result) {
+  SmallVector<int64_t> low =
+      TensorOps{operands, {}}.resolve(op.getStaticLow(), /*first=*/1);
+  for (auto [dim, before] : llvm::enumerate(low)) {
+    int64_t after =
+        result.getShape()[dim] - operands[0].getShape()[dim] - before;
+    if (before < 0 || after < 0)
+      return op.emitError()
+             << "the interpreter has no negative padding, got " << before
+             << " before and " << after << " after dimension " << dim;
+  }
+  result.copyBox(operands[0], TensorOps::zeros(result), low,
+                 operands[0].getShape());
+  return success();
+}
+
 std::optional<FailureOr<Results>> runTensorOp(Operation *op,
                                               ArrayRef<Tensor> operands,
                                               ArrayRef<Tensor> captured) {
@@ -273,7 +264,7 @@ std::optional<FailureOr<Results>> runTensorOp(Operation *op,
             tensor::ExtractOp, tensor::InsertOp, tensor::DimOp,
             tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ReshapeOp,
             tensor::CastOp, tensor::ExtractSliceOp, tensor::InsertSliceOp,
-            tensor::ConcatOp, tensor::PadOp, tensor::GatherOp>(
+            tensor::ConcatOp, tensor::GatherOp>(
           [&](auto typed) { return ops.run(typed); })
       .Default([](Operation *) { return std::nullopt; });
 }

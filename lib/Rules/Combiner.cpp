@@ -13,7 +13,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
-#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -23,8 +22,7 @@ using namespace tp;
 // Matching
 //===----------------------------------------------------------------------===//
 
-/// The values of the body that depend on an output, nested regions included.
-static DenseSet<Value> getDependent(linalg::LinalgOp op) {
+DenseSet<Value> tp::getOutputDependents(linalg::LinalgOp op) {
   DenseSet<Value> dependent;
   for (BlockArgument out : op.getRegionOutputArgs())
     dependent.insert(out);
@@ -119,7 +117,7 @@ matchCombiner(linalg::LinalgOp op, unsigned output,
 
 std::optional<Combiner> tp::matchCombiner(linalg::LinalgOp op,
                                           unsigned output) {
-  return ::matchCombiner(op, output, getDependent(op));
+  return ::matchCombiner(op, output, getOutputDependents(op));
 }
 
 SmallVector<OpOperand *> tp::getTermOperands(linalg::LinalgOp op,
@@ -130,7 +128,7 @@ SmallVector<OpOperand *> tp::getTermOperands(linalg::LinalgOp op,
 }
 
 std::optional<SmallVector<Combiner>> tp::matchCombiners(linalg::LinalgOp op) {
-  DenseSet<Value> dependent = getDependent(op);
+  DenseSet<Value> dependent = getOutputDependents(op);
   SmallVector<Combiner> combiners;
   for (unsigned output = 0; output < op.getNumDpsInits(); ++output) {
     std::optional<Combiner> combiner = ::matchCombiner(op, output, dependent);

@@ -19,6 +19,7 @@
 #include "mlir/Dialect/Linalg/Passes.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -66,6 +67,8 @@ Value readInside(OpBuilder &builder, Location loc, Value tensor,
                  ArrayRef<Value> indices, ArrayRef<bool> mayBeOutside,
                  Value otherwise) {
   auto type = cast<RankedTensorType>(tensor.getType());
+  if (type.getNumElements() == 0)
+    return otherwise;
   SmallVector<Value> clamped(indices);
   Value inside;
   for (int64_t dim = 0; dim < type.getRank(); ++dim) {
@@ -222,12 +225,17 @@ FailureOr<Value> convertConcat(tensor::ConcatOp op, OpBuilder &builder) {
       });
 }
 
+/// The region computes what is put around the source, at any position.
 FailureOr<Value> convertPad(tensor::PadOp op, OpBuilder &builder) {
-  Value padding = op.getConstantPaddingValue();
   auto type = op.getType();
-  if (!padding || !type.hasStaticShape() ||
+  if (!type.hasStaticShape() ||
       llvm::any_of(op.getStaticLow(), ShapedType::isDynamic))
-    return op.emitOpError("expected static sizes and one padding value");
+    return op.emitOpError("expected static sizes and padding");
+  for (int64_t padding :
+       llvm::concat<const int64_t>(op.getStaticLow(), op.getStaticHigh()))
+    if (!ShapedType::isDynamic(padding) && padding < 0)
+      return op.emitOpError("expected padding of at least 0, got ")
+             << padding << "; tensor.extract_slice cuts off";
   return makeIndexed(
       builder, op.getLoc(), type,
       [&](OpBuilder &inner, Location loc, ArrayRef<Value> indices) {
@@ -243,10 +251,23 @@ FailureOr<Value> convertPad(tensor::PadOp op, OpBuilder &builder) {
                      : indices[dim]);
           outside.push_back(isPart);
         }
-        Value otherwise = padding;
-        if (auto constant = padding.getDefiningOp<arith::ConstantOp>())
-          otherwise = inner.clone(*constant)->getResult(0);
-        return readInside(inner, loc, op.getSource(), at, outside, otherwise);
+        // A constant from outside is one more argument unless it is cloned.
+        IRMapping mapping;
+        Block &region = op.getRegion().front();
+        mapping.map(region.getArguments(), indices);
+        auto cloneConstant = [&](Value value) {
+          auto constant = value.getDefiningOp<arith::ConstantOp>();
+          if (constant && !mapping.contains(value))
+            inner.clone(*constant, mapping);
+        };
+        for (Operation &padding : region.without_terminator()) {
+          llvm::for_each(padding.getOperands(), cloneConstant);
+          inner.clone(padding, mapping);
+        }
+        Value yielded = region.getTerminator()->getOperand(0);
+        cloneConstant(yielded);
+        return readInside(inner, loc, op.getSource(), at, outside,
+                          mapping.lookupOrDefault(yielded));
       });
 }
 

@@ -45,6 +45,9 @@ struct InterpreterOptions {
   /// at random from this seed. What that does to a result is the noise that any
   /// two correct programs may differ by.
   uint64_t perturbation = 0;
+  /// Sixteen-bit sums are not rounded at every step but once, as programs may
+  /// do that add up in another order or in a wider type.
+  bool exactSums = false;
   /// Filled while running, if given.
   InterpreterStatistics *statistics = nullptr;
   /// Larger tensors are refused.

@@ -11,10 +11,10 @@
 // the order of the iteration space.
 //
 // Rounding: every instruction computes in double (exact for f32 and narrower
-// before rounding) and rounds to its result's type. One exception: where an f32
-// output is reduced into, the combining operation keeps a double and the output
-// is rounded once at the end, which is nearer to the exact sum than any order.
-// Sixteen-bit accumulators are rounded at every step, as the program says.
+// before rounding) and rounds to its result's type. One exception: a sum into
+// an f32 output keeps a double and is rounded once at the end, which is nearer
+// to the exact sum than any order. Sixteen-bit sums are rounded at every step,
+// as the program says, unless asked to be exact too; recurrences always are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,12 +48,15 @@ struct Instruction {
 class Kernel {
 public:
   /// Compile a block that ends in a terminator whose operands are the results.
-  /// `reducedOutputs` says for each terminator operand whether it is reduced
-  /// into (its accumulator is the block argument `firstOutput` + i). Emits an
+  /// `wideOutputs` says for each terminator operand whether it is a sum into
+  /// the block argument `firstOutput` + i that is kept in double. Emits an
   /// error at the operation that is not supported.
   static mlir::FailureOr<std::unique_ptr<Kernel>>
   compile(mlir::Block &body, unsigned firstOutput,
-          llvm::ArrayRef<bool> reducedOutputs);
+          llvm::ArrayRef<bool> wideOutputs);
+  /// Compile a block whose arguments are the positions in the loops.
+  static mlir::FailureOr<std::unique_ptr<Kernel>>
+  compileIndexed(mlir::Block &body);
   /// Compile one operation whose operands are the arguments, element by
   /// element.
   static mlir::FailureOr<std::unique_ptr<Kernel>>

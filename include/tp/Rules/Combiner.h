@@ -20,6 +20,7 @@
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "tp/Sharding/Sharding.h"
+#include "llvm/ADT/DenseSet.h"
 #include <optional>
 
 namespace tp {
@@ -47,6 +48,10 @@ struct Combiner {
   /// Some term is taken away rather than added.
   bool subtracts = false;
 };
+
+/// The values of the body of `op` that depend on an output, nested regions
+/// included.
+llvm::DenseSet<mlir::Value> getOutputDependents(mlir::linalg::LinalgOp op);
 
 /// The combiner of the body of `op` for its result `output`; none if the result
 /// is a recurrence (or does not change). With its accumulators replaced by the

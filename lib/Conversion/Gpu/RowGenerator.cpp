@@ -448,7 +448,7 @@ LogicalResult RowWriter::emitLoop(unsigned number) {
     getPhase(); // for all that follows
   for (Accumulator &accumulator : accumulators) {
     emitter.width = 1;
-    if (accumulator.combiner.op || accumulator.selection) {
+    if (accumulator.combiner || accumulator.selection) {
       Value identity = getIdentity(accumulator);
       emitter.width = shape->width;
       if (accumulator.selection && shape->width > 1)

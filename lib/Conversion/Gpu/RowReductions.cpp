@@ -78,7 +78,7 @@ SmallVector<Value> RowWriter::combine(ArrayRef<Accumulator> accumulators,
                                         a.slice(i, count), b.slice(i, count)));
     else
       result.push_back(
-          emitter.combine(accumulators[i].combiner.op, a[i], b[i]));
+          combinePartials(builder, loc, *accumulators[i].combiner, a[i], b[i]));
     i += count;
   }
   return result;
@@ -87,7 +87,7 @@ SmallVector<Value> RowWriter::combine(ArrayRef<Accumulator> accumulators,
 Value RowWriter::getIdentity(const Accumulator &accumulator) {
   const Selection *selection = accumulator.selection;
   if (!selection)
-    return emitter.getIdentity(accumulator.combiner.op, accumulator.type);
+    return emitter.getIdentity(*accumulator.combiner, accumulator.type);
   TypedAttr value = cast<TypedAttr>(builder.getZeroAttr(accumulator.type));
   if (accumulator.position == selection->key)
     value = selection->worst;
@@ -102,14 +102,14 @@ void RowWriter::addSelections(SmallVectorImpl<Accumulator> &accumulators) {
   for (Accumulator &accumulator : accumulators) {
     KernelOp &op = *accumulator.op;
     unsigned last = op.op.getNumDpsInits() - 1;
-    if (accumulator.position == 0 && !accumulator.combiner.op)
+    if (accumulator.position == 0 && !accumulator.combiner)
       if (std::optional<Selection> selection = findSelection(op.op))
         selections.push_back(std::make_unique<Selection>(*selection));
-    if (!accumulator.combiner.op)
+    if (!accumulator.combiner)
       accumulator.selection = selections.back().get();
     result.push_back(accumulator);
     if (accumulator.selection && accumulator.position == last) {
-      Accumulator place{&op, last + 1, {}, builder.getI32Type(), {}};
+      Accumulator place{&op, last + 1, std::nullopt, builder.getI32Type(), {}};
       place.selection = accumulator.selection;
       result.push_back(place);
     }

@@ -327,9 +327,7 @@ struct Scheduler {
   //===--------------------------------------------------------------------===//
 
   static bool hasCombiners(KernelOp &op) {
-    return llvm::all_of(
-        llvm::seq<unsigned>(op.op.getNumDpsInits()),
-        [&](unsigned i) { return findCombiner(op.op, i).op != nullptr; });
+    return matchCombiners(op.op).has_value();
   }
 
   static bool isSequential(const KernelLoop &loop) {
