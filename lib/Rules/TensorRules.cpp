@@ -300,8 +300,10 @@ static FailureOr<ShardingRule> getPadRule(Operation *operation) {
   ArrayRef<int64_t> large = op.getResultType().getShape();
   for (auto [dim, size] : llvm::enumerate(op.getSourceType().getShape())) {
     bool isFull = op.getStaticLow()[dim] == 0 && op.getStaticHigh()[dim] == 0;
-    source.dims.push_back(
-        {isFull ? addParallel(rule, size) : addWhole(rule, size)});
+    // The padding may depend on the position in a dimension that has none.
+    bool isRead = !op.getRegion().getArgument(dim).use_empty();
+    source.dims.push_back({isFull && !isRead ? addParallel(rule, size)
+                                             : addWhole(rule, size)});
     result.dims.push_back(
         {isFull ? source.dims.back().front() : addWhole(rule, large[dim])});
   }

@@ -49,6 +49,14 @@ func.func @padding(%x: tensor<8x10xf32>) {
   ^bb0(%i: index, %j: index):
     tensor.yield %one : f32
   } : tensor<8x10xf32> to tensor<8x12xf32>
+  // What is padded with depends on the position in dimension 0.
+  // expected-remark @below {{x0=8 whole, x1=10 whole, x2=12 whole: [x0, x1] -> [x0, x2]}}
+  %2 = tensor.pad %x low[0, 1] high[0, 1] {
+  ^bb0(%i: index, %j: index):
+    %n = arith.index_cast %i : index to i32
+    %f = arith.sitofp %n : i32 to f32
+    tensor.yield %f : f32
+  } : tensor<8x10xf32> to tensor<8x12xf32>
   return
 }
 

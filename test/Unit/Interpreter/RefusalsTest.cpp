@@ -196,14 +196,4 @@ TEST(Refusals, Ranges) {
                      {x}),
             "the interpreter has no negative padding, got -1 "
             "before and 0 after dimension 0");
-  EXPECT_EQ(runError(R"(
-    func.func @main(%x: tensor<4xindex>) {
-      %0 = tensor.pad %x low[1] high[0] {
-      ^bb0(%i: index):
-        tensor.yield %i : index
-      } : tensor<4xindex> to tensor<5xindex>
-      return
-    })",
-                     {makeTensor({4}, {1, 2, 3, 4}, kI64)}),
-            "the interpreter pads with one value only");
 }
