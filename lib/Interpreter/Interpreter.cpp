@@ -148,6 +148,12 @@ LogicalResult Engine::checkSizes(Operation *op) {
   return success();
 }
 
+/// The result is the operand. Copied first: a new entry may move the others.
+static void forward(Operation *op, DenseMap<Value, RankTensors> &frame) {
+  RankTensors value = frame[op->getOperand(0)];
+  frame[op->getResult(0)] = std::move(value);
+}
+
 LogicalResult Engine::runOp(Operation *op, Frame &frame) {
   if (failed(checkSizes(op)))
     return failure();
@@ -162,14 +168,14 @@ LogicalResult Engine::runOp(Operation *op, Frame &frame) {
   if (auto parameter = dyn_cast<ParameterOp>(op))
     return runParameter(parameter, frame);
   if (isa<ShardingConstraintOp>(op)) {
-    frame[op->getResult(0)] = frame[op->getOperand(0)];
+    forward(op, frame);
     return success();
   }
   if (isa<ReshardOp>(op)) {
     if (options.numRanks != 1)
       return op->emitError() << "expected collectives in a per-rank program, "
                                 "got a reshard that was not carried out";
-    frame[op->getResult(0)] = frame[op->getOperand(0)];
+    forward(op, frame);
     return success();
   }
   if (op->getName().getDialectNamespace() == "tp")

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Iterators.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -175,6 +176,21 @@ static void eraseDead(ModuleOp module) {
   });
 }
 
+/// Whether something reads what nobody wrote.
+static bool readsUndefined(ModuleOp module) {
+  return module
+      ->walk([](tensor::EmptyOp op) {
+        for (OpOperand &use : op->getUses()) {
+          auto structured = dyn_cast<linalg::LinalgOp>(use.getOwner());
+          if (!structured || !structured.isDpsInit(&use) ||
+              structured.payloadUsesValueFromOperand(&use))
+            return WalkResult::interrupt();
+        }
+        return WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 static int64_t measure(ModuleOp module) {
   std::string text;
   llvm::raw_string_ostream(text) << module;
@@ -199,7 +215,7 @@ OwningOpRef<ModuleOp> reduceProgram(ModuleOp module,
         ScopedDiagnosticHandler quiet(module.getContext(),
                                       [](Diagnostic &) { return success(); });
         if (measure(*next) < measure(*best) && succeeded(verify(*next)) &&
-            fails(*next)) {
+            !readsUndefined(*next) && fails(*next)) {
           best = std::move(next);
           smaller = true;
           // The places have moved up.
