@@ -107,8 +107,10 @@ private:
 
   void addOperation();
   void addSingle();
+  /// Later operations may read the value, unless it has no elements (what a
+  /// layer repeated no times stacks).
   void keep(Value value) {
-    if (value)
+    if (value && !llvm::is_contained(shapeOf(value), 0))
       pool.push_back(value);
   }
   void finish();

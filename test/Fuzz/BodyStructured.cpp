@@ -131,8 +131,6 @@ Value BodyProgram::structured(Value value) {
   BodyLoops loops(*this);
   // The loops of the value in a drawn order, and perhaps one more.
   Shape shape = shapeOf(value);
-  if (llvm::is_contained(shape, 0))
-    return Value();
   SmallVector<unsigned> place;
   unsigned numLoops = shape.size() + (shape.size() < 4 && chance(30));
   for (unsigned loop = 0; loop < numLoops; ++loop)
@@ -201,7 +199,7 @@ Value BodyProgram::structured(Value value) {
   // Now and then elements of a tensor that is no operand.
   Value lookUp;
   int64_t lookLoop = numLoops ? below(numLoops) : 0;
-  if (numLoops && chance(5))
+  if (numLoops && chance(4))
     lookUp = source({loops.sizes[lookLoop]}, element);
   SmallVector<Type> types(ValueRange(outs).getTypes());
   auto op = linalg::GenericOp::create(

@@ -26,6 +26,7 @@ enum class Outcome {
   Refused,
   /// The one-device program does not run: nothing to compare with.
   Undefined,
+  /// Another result, or one of our verifiers stops what a stage made.
   Wrong,
   Crashed,
   TimedOut
