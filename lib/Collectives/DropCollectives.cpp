@@ -80,10 +80,11 @@ struct DropCollectives : tp::impl::DropCollectivesBase<DropCollectives> {
           ++numDropped;
           continue;
         }
-        // The same in every iteration.
+        // The same in every iteration, if there are any.
         auto repeat = op->getParentOfType<RepeatOp>();
-        for (; repeat && !repeat.getBody().isAncestor(
-                             op->getOperand(0).getParentRegion());
+        for (;
+             repeat && repeat.getCount() > 0 &&
+             !repeat.getBody().isAncestor(op->getOperand(0).getParentRegion());
              repeat = op->getParentOfType<RepeatOp>()) {
           op->moveBefore(repeat);
           ++numHoisted;

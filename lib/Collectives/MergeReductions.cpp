@@ -76,6 +76,11 @@ static bool reassociate(Operation *op, PerRankFunction &function) {
       // A value that the one-device program does not have.
       sum->removeAttr("tp.value_id");
       sum->setOperands({added, second->getResult(0)});
+      // Another value than that of `op`, whose notes are not about it.
+      for (NamedAttribute note : llvm::to_vector(op->getDiscardableAttrs()))
+        if (note.getName() != TPDialect::getRuleAttrName() &&
+            note.getName() != TPDialect::getShardingsAttrName())
+          sum->removeDiscardableAttr(note.getName());
       function.states[sum->getResult(0)] =
           LocalState(*function.getState(op->getResult(0)));
       op->setOperands({inner->getOperand(innerSide), sum->getResult(0)});

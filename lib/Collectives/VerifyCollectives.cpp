@@ -28,17 +28,25 @@ static std::string countCalls(int64_t count, StringRef kind) {
                        : calls + " of tp." + kind.str();
 }
 
-/// `scopeRuns`: how often the body of `scope` runs in one run of the function.
+/// How often `op` runs each time that the body of `scope` does.
+static int64_t getRunsWithin(Operation *op, Operation *scope) {
+  int64_t runs = 1;
+  for (auto repeat = op->getParentOfType<RepeatOp>();
+       repeat && repeat != scope && scope->isAncestor(repeat);
+       repeat = repeat->getParentOfType<RepeatOp>())
+    runs *= repeat.getCount();
+  return runs;
+}
+
 static LogicalResult checkLimit(Operation *scope, CommLimitAttr limit,
-                                ArrayRef<CollectiveOpInterface> collectives,
-                                int64_t scopeRuns) {
+                                ArrayRef<CollectiveOpInterface> collectives) {
   StringRef kind = limit.getKind().getValue();
   int64_t count = 0, bytes = 0;
   CollectiveOpInterface culprit;
   for (CollectiveOpInterface op : collectives) {
     if (kind != "any" && kind != op.getCollectiveKind())
       continue;
-    int64_t calls = getRunCount(op) / scopeRuns;
+    int64_t calls = getRunsWithin(op, scope);
     count += calls;
     bytes += calls * getByteSize(getLogicalType(op));
     bool exceeds = (limit.getCount() >= 0 && count > limit.getCount()) ||
@@ -84,14 +92,11 @@ static LogicalResult checkBudgets(ModuleOp module) {
         TPDialect::getCommBudgetAttrName());
     if (!budget)
       return WalkResult::advance();
-    int64_t runs = getRunCount(scope);
-    if (auto repeat = dyn_cast<RepeatOp>(scope))
-      runs *= repeat.getCount();
     SmallVector<CollectiveOpInterface> collectives;
     scope->walk<WalkOrder::PreOrder>(
         [&](CollectiveOpInterface op) { collectives.push_back(op); });
     for (CommLimitAttr limit : budget.getLimits())
-      if (failed(checkLimit(scope, limit, collectives, runs)))
+      if (failed(checkLimit(scope, limit, collectives)))
         return WalkResult::interrupt();
     return WalkResult::advance();
   });

@@ -11,16 +11,12 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
-#include "tp/Import/ModelAttributes.h"
 #include "tp/Ledger/Ledger.h"
 #include "tp/Support/ReadModule.h"
 #include "tp/Target/Artifact.h"
-#include "llvm/ADT/SetVector.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -40,53 +36,6 @@ static OwningOpRef<ModuleOp> readModel(MLIRContext &context,
   if (options.input != "-" && llvm::sys::fs::is_directory(options.input))
     return importModel(&context, options.input, options.import);
   return readModule(&context, options.input);
-}
-
-/// True if a result of the function may depend on `value`.
-static bool isRead(Value value, llvm::DenseMap<Value, bool> &known) {
-  if (auto found = known.find(value); found != known.end())
-    return found->second;
-  bool read = llvm::any_of(value.getUsers(), [&](Operation *user) {
-    return user->getNumRegions() > 0 || !isMemoryEffectFree(user) ||
-           user->hasTrait<OpTrait::IsTerminator>() ||
-           llvm::any_of(user->getResults(),
-                        [&](Value result) { return isRead(result, known); });
-  });
-  return known[value] = read;
-}
-
-/// Parameters that nothing reads are gone after the first stage; a checkpoint
-/// may have them all the same.
-static void ignoreUnusedParameters(ModuleOp module) {
-  Builder builder(module.getContext());
-  llvm::DenseMap<Value, bool> known;
-  llvm::StringSet<> used;
-  llvm::SetVector<StringRef> names;
-  auto forEachName = [](ParameterOp op, llvm::function_ref<void(StringRef)> f) {
-    f(op.getName());
-    if (auto alternatives = op.getAlternativesAttr())
-      for (auto name : alternatives.getAsRange<StringAttr>())
-        f(name.getValue());
-  };
-  module.walk([&](ParameterOp op) {
-    bool read = isRead(op.getResult(), known);
-    forEachName(op, [&](StringRef name) {
-      read ? void(used.insert(name)) : void(names.insert(name));
-    });
-  });
-  SmallVector<Attribute> ignored;
-  if (auto old = module->getAttrOfType<ArrayAttr>(ignoredTensorsAttrName))
-    llvm::append_range(ignored, old);
-  for (StringRef name : names) {
-    if (used.contains(name))
-      continue;
-    std::string pattern = name.str();
-    if (size_t at = pattern.find("{i}"); at != std::string::npos)
-      pattern.replace(at, 3, "*");
-    ignored.push_back(builder.getStringAttr(pattern));
-  }
-  if (!ignored.empty())
-    module->setAttr(ignoredTensorsAttrName, builder.getArrayAttr(ignored));
 }
 
 /// Prints `module` to `path` by way of a file that appears when it is whole.
@@ -171,7 +120,6 @@ LogicalResult tp::compile(MLIRContext &context, const CompileOptions &options,
   OwningOpRef<ModuleOp> module = readModel(context, options);
   if (!module)
     return failure();
-  ignoreUnusedParameters(*module);
   StageOptions stageOptions = options.stages;
   if (stageOptions.mesh.empty() && module->getOps<MeshOp>().empty())
     stageOptions.mesh = "tp=1";

@@ -47,7 +47,9 @@ enum Member {
 /// Where the iteration of a repeated layer stands.
 struct Iteration {
   RepeatOp repeat;
-  Value index;                      ///< i64, from zero
+  Value index; ///< i64, from zero
+  /// The same counted over all loops around it: what tells calls apart.
+  Value layer;
   SmallVector<Value> current, next; ///< addresses of the carried values
 };
 
@@ -95,7 +97,14 @@ private:
     return LLVM::LoadOp::create(builder, loc, type,
                                 offsetBytes(address, 8 * index));
   }
-  Value layer() { return iterations.empty() ? zero : iterations.back().index; }
+  Value layer() { return iterations.empty() ? zero : iterations.back().layer; }
+  /// The iteration of the loop that `op` is directly in; null outside of loops.
+  const Iteration *getIteration(Operation *op) const {
+    auto found = llvm::find_if(iterations, [&](const Iteration &iteration) {
+      return iteration.repeat == op->getParentOp();
+    });
+    return found == iterations.end() ? nullptr : &*found;
+  }
 
   /// Calls a function of the table and leaves with its status if it failed.
   void callRuntime(int slot, ValueRange arguments);
@@ -135,8 +144,9 @@ void StepBuilder::callRuntime(int slot, ValueRange arguments) {
 
 Value StepBuilder::getParameter(ParameterOp op, int64_t gemm) {
   Value slot = constant(tables.getSlot(op, gemm));
-  if (op.isTemplate())
-    slot = arith::AddIOp::create(builder, loc, slot, layer());
+  const Iteration *iteration = getIteration(op);
+  if (op.isTemplate() && iteration)
+    slot = arith::AddIOp::create(builder, loc, slot, iteration->index);
   Value offset = arith::MulIOp::create(builder, loc, slot, constant(8));
   return LLVM::LoadOp::create(builder, loc, pointer,
                               offsetBytes(members[Params], offset));
@@ -153,16 +163,18 @@ FailureOr<Value> StepBuilder::getPlace(Operation *op, BufferAttr buffer,
     return offsetBytes(members[Comm], offset);
   if (space == "output")
     return loadAt(members[Outputs], offset, pointer);
-  if (!iterations.empty() && space == "next")
-    return iterations.back().next[offset];
-  if (!iterations.empty() && space == "stacked") {
-    RepeatOp repeat = iterations.back().repeat;
+  // Of the loop that makes the value, whichever reads it.
+  const Iteration *iteration = getIteration(op);
+  if (iteration && space == "next")
+    return iteration->next[offset];
+  if (iteration && space == "stacked") {
+    RepeatOp repeat = iteration->repeat;
     OpResult result = repeat.getStackedResults()[offset];
     FailureOr<Value> base = getAddress(result);
     if (::mlir::failed(base))
       return failure();
     Value moved = arith::MulIOp::create(
-        builder, loc, iterations.back().index,
+        builder, loc, iteration->index,
         constant(getTensorBytes(cast<RankedTensorType>(type))));
     return offsetBytes(*base, moved);
   }
@@ -369,6 +381,9 @@ LogicalResult StepBuilder::emitRank(RankOp op) {
 }
 
 LogicalResult StepBuilder::emitRepeat(RepeatOp op) {
+  // Its results are where its initial values are.
+  if (op.getCount() == 0)
+    return success();
   auto buffers = op->getAttrOfType<ArrayAttr>(buffersAttrName);
   size_t carried = op.getInits().size();
   SmallVector<Value> initial{zero};
@@ -391,7 +406,12 @@ LogicalResult StepBuilder::emitRepeat(RepeatOp op) {
   builder.setInsertionPointToEnd(before);
   cf::BranchOp::create(builder, loc, header, initial);
   builder.setInsertionPointToStart(header);
-  Iteration iteration{op, header->getArgument(0), {}, {}};
+  Iteration iteration{
+      op, header->getArgument(0), header->getArgument(0), {}, {}};
+  if (!iterations.empty())
+    iteration.layer = arith::AddIOp::create(
+        builder, loc, iteration.index,
+        arith::MulIOp::create(builder, loc, layer(), constant(op.getCount())));
   for (size_t i = 0; i < carried; ++i) {
     iteration.current.push_back(header->getArgument(1 + i));
     iteration.next.push_back(header->getArgument(1 + carried + i));

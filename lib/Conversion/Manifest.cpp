@@ -9,6 +9,7 @@
 
 #include "Tables.h"
 
+#include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Import/ModelAttributes.h"
 #include "tp/Ledger/Ledger.h"
 #include "tp/Schedule/Buffers.h"
@@ -227,6 +228,24 @@ static json::Object describeAttention(nn::AttentionOp op, int64_t id) {
   return result;
 }
 
+/// Patterns of checkpoint tensors that may be there unused: what earlier stages
+/// say, and the parameters that no entry of the table reads.
+static json::Array describeIgnored(ModuleOp module,
+                                   ArrayRef<ParameterEntry> parameters) {
+  json::Array result;
+  if (auto patterns = module->getAttrOfType<ArrayAttr>(ignoredTensorsAttrName))
+    for (Attribute pattern : patterns)
+      result.push_back(cast<StringAttr>(pattern).getValue().str());
+  SmallVector<NameRange> all, used;
+  module.walk(
+      [&](ParameterOp op) { llvm::append_range(all, getAllNames(op)); });
+  for (const ParameterEntry &entry : parameters)
+    llvm::append_range(used, getAllNames(entry.op));
+  for (std::string &pattern : getUnusedNames(all, used))
+    result.push_back(std::move(pattern));
+  return result;
+}
+
 static int64_t getBytes(ArrayRef<Type> types) {
   int64_t bytes = 0;
   for (Type type : types)
@@ -250,7 +269,7 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
 
   int64_t parameterBytes = 0;
   json::Array parameterList, gemmList, attentionList, collectiveList,
-      kernelList, ignored, entryList;
+      kernelList, entryList;
   std::set<std::string> held;
   for (ParameterEntry entry : parameters) {
     json::Object parameter = describeParameter(entry);
@@ -321,9 +340,6 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
   // A device's scratch is one; the host's is per thread, which the runtime
   // counts.
   int64_t deviceScratch = device == Device::Cuda ? scratch : 0;
-  if (auto patterns = module->getAttrOfType<ArrayAttr>(ignoredTensorsAttrName))
-    for (Attribute pattern : patterns)
-      ignored.push_back(cast<StringAttr>(pattern).getValue().str());
   for (func::FuncOp function : entries) {
     json::Array inputs, outputs;
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
@@ -369,7 +385,7 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
       {"mesh", std::move(meshObject)},
       {"entries", std::move(entryList)},
       {"parameters", std::move(parameterList)},
-      {"ignored", std::move(ignored)},
+      {"ignored", describeIgnored(module, parameters)},
       {"gemms", std::move(gemmList)},
       {"attentions", std::move(attentionList)},
       {"collectives", std::move(collectiveList)},

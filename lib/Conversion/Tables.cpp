@@ -10,6 +10,7 @@
 #include "Tables.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Schedule/Epilogue.h"
 #include "tp/Schedule/RowKernels.h"
 #include "tp/Schedule/Views.h"
@@ -228,20 +229,15 @@ LogicalResult Tables::addAttention(nn::AttentionOp op) {
   return success();
 }
 
-/// The number that the first instance of a template has in its name.
-static int64_t getFirstInstance(ParameterOp op) {
-  auto repeat = op->getParentOfType<RepeatOp>();
-  return repeat && op.isTemplate() ? repeat.getFirstIndex() : 0;
-}
-
 /// Identifies a template: what is loaded and how it is kept.
 static std::string getKey(ParameterOp op, int64_t gemm) {
   std::string key;
   llvm::raw_string_ostream stream(key);
-  stream << op.getName() << '|' << op.getSourceAttr() << '|' << op.getType()
+  NameRange names = getNames(op);
+  stream << names.pattern << '|' << op.getSourceAttr() << '|' << op.getType()
          << '|' << op->getAttr(TPDialect::getShardingsAttrName()) << '|'
-         << op->getAttr("tp.partial") << '|' << getRepetitions(op) << '|'
-         << getFirstInstance(op) << '|' << gemm;
+         << op->getAttr("tp.partial") << '|' << names.count << '|'
+         << names.first << '|' << gemm;
   return key;
 }
 
@@ -250,10 +246,10 @@ void Tables::addParameter(ParameterOp op, int64_t gemm) {
       parameterOf.try_emplace(getKey(op, gemm), parameters.size());
   if (!isNew)
     return;
-  int64_t count = op.isTemplate() ? getRepetitions(op) : 1;
-  parameters.push_back({op, count, getFirstInstance(op), numSlots,
+  NameRange names = getNames(op);
+  parameters.push_back({op, names.count, names.first, numSlots,
                         gemm < 0 ? "plain" : "gemm:" + std::to_string(gemm)});
-  numSlots += count;
+  numSlots += names.count;
 }
 
 int64_t Tables::getSlot(ParameterOp op, int64_t gemm) const {
@@ -295,6 +291,9 @@ FailureOr<Tables> Tables::build(ModuleOp module, Device device) {
       if (failed(checkType(function, type)))
         return failure();
     WalkResult result = function.walk([&](Operation *op) {
+      // What never runs needs nothing.
+      if (getRepetitions(op) == 0)
+        return WalkResult::advance();
       for (Type type : op->getResultTypes())
         if (isa<TensorType>(type) && failed(checkType(op, type)))
           return WalkResult::interrupt();

@@ -195,6 +195,11 @@ void Roller::findNames() {
         action(toPattern(name, begin, end), number);
     }
   };
+  // A pattern that a loop inside uses is not one of this block's: see the
+  // verifier of tp.parameter.
+  std::set<StringRef> nested;
+  for (auto repeat : block.getOps<RepeatOp>())
+    repeat.walk([&](ParameterOp op) { nested.insert(op.getName()); });
   for (auto parameter : block.getOps<ParameterOp>())
     forEach(parameter.getName(),
             [&](const std::string &pattern, int64_t number) {
@@ -209,7 +214,7 @@ void Roller::findNames() {
     forEach(parameter.getName(),
             [&](const std::string &pattern, int64_t number) {
               size_t count = values[pattern].size();
-              if (count > bestCount) {
+              if (count > bestCount && !nested.count(pattern)) {
                 bestCount = count;
                 best.pattern = StringAttr::get(context, pattern);
                 best.number = number;
@@ -624,17 +629,30 @@ std::pair<unsigned, unsigned> Roller::run() {
   return {numRepeats, numLayers};
 }
 
+/// A repeat of no iterations is its initial values, and nothing in it is read.
+static void dropEmptyRepeats(func::FuncOp function) {
+  function.walk([](RepeatOp op) {
+    // The verifier lets none of these have stacked results.
+    if (op.getCount() != 0)
+      return;
+    op->replaceAllUsesWith(op.getInits());
+    op.erase();
+  });
+}
+
 namespace {
 struct RollLayersPass : public tp::impl::RollLayersBase<RollLayersPass> {
   using RollLayersBase::RollLayersBase;
 
   void runOnOperation() override {
-    for (auto function : getOperation().getOps<func::FuncOp>())
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      dropEmptyRepeats(function);
       for (Block &block : function.getBody()) {
         auto [repeats, layers] = Roller(block).run();
         numRepeats += repeats;
         numLayers += layers;
       }
+    }
   }
 };
 } // namespace

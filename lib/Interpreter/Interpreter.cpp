@@ -17,6 +17,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/SymbolTable.h"
+#include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Interfaces/ShardingInterface.h"
 #include "tp/Interpreter/Distribute.h"
 #include "tp/Rules/Combiner.h"
@@ -304,17 +305,6 @@ LogicalResult Engine::runRepeat(RepeatOp op, Frame &frame) {
   return success();
 }
 
-/// The name with each `{i}` replaced by the index of the innermost iteration.
-static std::string instantiate(StringRef name, ArrayRef<int64_t> iterations) {
-  std::string text = name.str();
-  if (iterations.empty())
-    return text;
-  std::string index = llvm::itostr(iterations.back());
-  for (size_t at; (at = text.find("{i}")) != std::string::npos;)
-    text.replace(at, 3, index);
-  return text;
-}
-
 LogicalResult Engine::runParameter(ParameterOp op, Frame &frame) {
   if (!options.parameters)
     return op.emitError()
@@ -326,10 +316,12 @@ LogicalResult Engine::runParameter(ParameterOp op, Frame &frame) {
     global = attribute.getValue();
   auto type = cast<RankedTensorType>(global);
   ParameterRequest request;
-  request.name = instantiate(op.getName(), iterations);
+  // The innermost loop around the operation is the one that runs.
+  int64_t index = iterations.empty() ? 0 : iterations.back();
+  request.name = instantiate(op.getName(), index);
   if (std::optional<ArrayAttr> names = op.getAlternatives())
     for (auto name : names->getAsRange<StringAttr>())
-      request.alternatives.push_back(instantiate(name, iterations));
+      request.alternatives.push_back(instantiate(name, index));
   request.source = op.getSourceAttr();
   request.shape.assign(type.getShape().begin(), type.getShape().end());
   request.type = *getElementType(type);

@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Ledger/Ledger.h"
 #include "tp/Sharding/Padding.h"
 #include <numeric>
@@ -79,14 +80,20 @@ void tp::addShares(Operation *function, const Mesh &mesh,
   int64_t ranks = mesh.getNumRanks();
   function->walk([&](Operation *op) {
     if (auto parameter = dyn_cast<ParameterOp>(op)) {
-      std::string key = parameter.getName().str();
+      // Each tensor once, whichever loops read it.
+      std::string source;
       if (parameter.getSource())
-        llvm::raw_string_ostream(key) << *parameter.getSource();
-      if (!seenParameters.try_emplace(key, true).second)
+        llvm::raw_string_ostream(source) << *parameter.getSource();
+      NameRange names = getNames(parameter);
+      int64_t copies = 0;
+      for (int64_t i = names.first; i < names.first + names.count; ++i)
+        copies += seenParameters
+                      .try_emplace(instantiate(names.pattern, i) + source, true)
+                      .second;
+      if (copies == 0)
         return;
       const LocalState &state = states.find(parameter.getResult())->second;
       auto local = cast<RankedTensorType>(parameter.getType());
-      int64_t copies = parameter.isTemplate() ? getRunCount(op) : 1;
       int64_t shards = 1;
       for (const DimSharding &dim : state.sharding.dims)
         shards *= getShardCount(dim.axes);

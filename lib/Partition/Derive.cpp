@@ -212,6 +212,25 @@ LogicalResult Deriver::compute(Operation *op, RuleAttr attr) {
            << " operands and " << op->getNumResults()
            << " results of the operation, got " << numOperands << " and "
            << rule.results.size();
+  auto getShapes = [&](ArrayRef<TensorFactors> tensors) {
+    return llvm::map_to_vector(tensors, [&](const TensorFactors &tensor) {
+      return getRuleShape(rule, tensor);
+    });
+  };
+  std::string problem =
+      verifyRule(rule, getShapes(rule.operands), getShapes(rule.results));
+  if (!problem.empty())
+    return op->emitOpError() << "has an ill-formed tp.rule: " << problem;
+  for (auto [index, value] : llvm::enumerate(op->getResults())) {
+    int64_t rank = isa<RankedTensorType>(value.getType())
+                       ? cast<RankedTensorType>(value.getType()).getRank()
+                       : 0;
+    int64_t dims = rule.results[index].dims.size();
+    if (dims != rank)
+      return op->emitOpError()
+             << "has an ill-formed tp.rule: result " << index
+             << ": expected factors of " << rank << " dimensions, got " << dims;
+  }
   // Factors, from the operands that carry them; all must agree.
   FactorShardings factors(rule.factors.size());
   SmallVector<std::optional<unsigned>> decidedBy(rule.factors.size());

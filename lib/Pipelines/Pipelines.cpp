@@ -111,8 +111,8 @@ static void buildSchedule(OpPassManager &manager, Device device) {
   manager.addPass(createVerifySchedule(verify));
 }
 
-void tp::buildStage(OpPassManager &manager, Stage stage,
-                    const StageOptions &options) {
+static void buildPasses(OpPassManager &manager, Stage stage,
+                        const StageOptions &options) {
   switch (stage) {
   case Stage::Import:
     return buildImport(manager);
@@ -129,6 +129,18 @@ void tp::buildStage(OpPassManager &manager, Stage stage,
   case Stage::Lower:
     return buildLowerToLLVM(manager, options.device, options.vectorBits);
   }
+}
+
+void tp::buildStage(OpPassManager &manager, Stage stage,
+                    const StageOptions &options) {
+  // Whatever a stage does, each parameter stays or is ignored; lower writes the
+  // manifest, which says so of those that are left.
+  bool hasParameters = stage != Stage::Lower;
+  if (hasParameters)
+    manager.addPass(createNoteParameters());
+  buildPasses(manager, stage, options);
+  if (hasParameters)
+    manager.addPass(createIgnoreParameters());
 }
 
 namespace {

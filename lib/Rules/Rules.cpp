@@ -41,13 +41,35 @@ static LogicalResult expectElements(Operation *op) {
   return success();
 }
 
+/// `rule`, if it is one for `op`. It comes from code, so that whoever reads the
+/// error can only pass it on.
+static FailureOr<ShardingRule> expectWellFormed(Operation *op,
+                                                FailureOr<ShardingRule> rule) {
+  if (failed(rule))
+    return failure();
+  auto getShapes = [](ValueRange values) {
+    SmallVector<SmallVector<int64_t>> shapes;
+    for (Value value : values)
+      shapes.emplace_back(getShape(value));
+    return shapes;
+  };
+  std::string problem = verifyRule(*rule, getShapes(op->getOperands()),
+                                   getShapes(op->getResults()));
+  if (!problem.empty())
+    return op->emitOpError()
+           << "has an ill-formed sharding rule: " << problem
+           << "; this is a fault of the operation's rule and not of the "
+              "program: please report it";
+  return rule;
+}
+
 FailureOr<ShardingRule> tp::getShardingRule(Operation *op) {
   if (failed(expectElements(op)))
     return failure();
   if (auto interface = dyn_cast<ShardingRuleOpInterface>(op))
-    return interface.getShardingRule();
+    return expectWellFormed(op, interface.getShardingRule());
   if (RuleProvider provider = lookup(op))
-    return provider.getRule(op);
+    return expectWellFormed(op, provider.getRule(op));
   if (isa<func::CallOp>(op))
     return op->emitOpError("has no sharding rule of its own: inline calls "
                            "before sharding (--inline)");

@@ -338,9 +338,10 @@ Value convertGather(tensor::GatherOp op, OpBuilder &builder) {
 
 Value convertKeepFirst(KeepFirstOp op, OpBuilder &builder) {
   auto type = cast<RankedTensorType>(op.getType());
-  // A parameter is loaded that way.
+  // A parameter is loaded that way, where it is: `{i}` is the iteration of the
+  // loop around it.
   if (auto parameter = op.getInput().getDefiningOp<ParameterOp>()) {
-    Operation *clone = builder.clone(*parameter);
+    Operation *clone = OpBuilder(parameter).clone(*parameter);
     clone->setAttr("tp.partial", op.getAxes());
     return clone->getResult(0);
   }

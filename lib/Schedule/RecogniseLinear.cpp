@@ -62,8 +62,10 @@ static bool isZero(Value value) {
   return matchPattern(value, m_AnyZeroFloat());
 }
 
-/// The parameter with its two dimensions exchanged: the loader does it.
-static Value transposeParameter(ParameterOp op, OpBuilder &builder) {
+/// The parameter with its two dimensions exchanged: the loader does it. In its
+/// place, because `{i}` is the iteration of the loop that it is in.
+static Value transposeParameter(ParameterOp op) {
+  OpBuilder builder(op);
   MLIRContext *context = op.getContext();
   auto swapType = [](RankedTensorType type) {
     return RankedTensorType::get({type.getDimSize(1), type.getDimSize(0)},
@@ -145,7 +147,7 @@ struct RecogniseLinearPass
       auto parameter = weight.getDefiningOp<ParameterOp>();
       if (!parameter)
         return;
-      weight = transposeParameter(parameter, builder);
+      weight = transposeParameter(parameter);
     }
     Value product = nn::LinearOp::create(builder, op.getLoc(), type, input,
                                          weight, Value());

@@ -11,6 +11,7 @@
 #include "Session.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Pipelines/Pipelines.h"
 #include "tp/Target/Artifact.h"
 #include "tprt/tprt.h"
@@ -122,17 +123,10 @@ writeCheckpoint(ModuleOp module, ParameterProvider &provider, StringRef path) {
         op->getAttrOfType<TypeAttr>(TPDialect::getGlobalTypeAttrName());
     auto type =
         cast<RankedTensorType>(whole ? whole.getValue() : Type(op.getType()));
-    int64_t first = 0, count = 1;
-    if (auto repeat = op->getParentOfType<RepeatOp>();
-        repeat && op.isTemplate()) {
-      first = repeat.getFirstIndex();
-      count = repeat.getCount();
-    }
-    for (int64_t i = first; i < first + count; ++i) {
+    NameRange names = getNames(op);
+    for (int64_t i = names.first; i < names.first + names.count; ++i) {
       ParameterRequest request;
-      request.name = op.getName().str();
-      for (size_t at; (at = request.name.find("{i}")) != std::string::npos;)
-        request.name.replace(at, 3, std::to_string(i));
+      request.name = instantiate(names.pattern, i);
       if (header.get(request.name))
         continue;
       ArrayRef<int64_t> shape =

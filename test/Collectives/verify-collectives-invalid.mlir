@@ -90,3 +90,45 @@ func.func @main(%x: tensor<8x64xf32> {tp.sharding = #whole}) -> (tensor<8x64xf32
   }
   return %r : tensor<8x64xf32>
 }
+
+// -----
+
+// Nested: each body counts for the loops between it and the budget, and what never
+// runs costs nothing.
+
+#column = #tp.sharding<@mesh, [{"tp"}, {}]>
+#row = #tp.sharding<@mesh, [{}, {"tp"}]>
+#whole = #tp.sharding<@mesh, [{}, {}]>
+tp.mesh @mesh <["tp"=4]>
+
+func.func @main(%x: tensor<8x64xf32> {tp.sharding = #whole}) -> (tensor<8x64xf32> {tp.sharding = #whole}) {
+  %never = tp.repeat 0 times iter(%x) {tp.comm_budget = #tp.comm_budget<all_reduce count 1>} : (tensor<8x64xf32>) -> tensor<8x64xf32> {
+  ^bb0(%i: index, %h: tensor<8x64xf32>):
+    %z = tp.repeat 0 times iter(%h) {tp.comm_budget = #tp.comm_budget<all_reduce count 1>} : (tensor<8x64xf32>) -> tensor<8x64xf32> {
+    ^bb0(%j: index, %g: tensor<8x64xf32>):
+      %up = tp.parameter "never.up.weight" {tp.shardings = [#column]} : tensor<256x64xf32>
+      %down = tp.parameter "never.down.weight" {tp.shardings = [#row]} : tensor<64x256xf32>
+      %0 = nn.linear %g, %up : (tensor<8x64xf32>, tensor<256x64xf32>) -> tensor<8x256xf32>
+      %1 = nn.gelu erf %0 : tensor<8x256xf32>
+      %2 = nn.linear %1, %down : (tensor<8x256xf32>, tensor<64x256xf32>) -> tensor<8x64xf32>
+      tp.yield %2 : tensor<8x64xf32>
+    }
+    tp.yield %z : tensor<8x64xf32>
+  }
+  // expected-note@+1 {{the budget of this repeated layer is #tp.comm_budget<all_reduce count 2>}}
+  %r = tp.repeat 5 times iter(%never) {tp.comm_budget = #tp.comm_budget<all_reduce count 2>} : (tensor<8x64xf32>) -> tensor<8x64xf32> {
+  ^bb0(%i: index, %h: tensor<8x64xf32>):
+    %s = tp.repeat 3 times iter(%h) {tp.comm_budget = #tp.comm_budget<all_reduce count 1>} : (tensor<8x64xf32>) -> tensor<8x64xf32> {
+    ^bb0(%j: index, %g: tensor<8x64xf32>):
+      %up = tp.parameter "{i}.up.weight" {tp.shardings = [#column]} : tensor<256x64xf32>
+      %down = tp.parameter "{i}.down.weight" {tp.shardings = [#row]} : tensor<64x256xf32>
+      %0 = nn.linear %g, %up : (tensor<8x64xf32>, tensor<256x64xf32>) -> tensor<8x256xf32>
+      %1 = nn.gelu erf %0 : tensor<8x256xf32>
+      // expected-error@+1 {{'tp.all_reduce' op exceeds the communication budget: expected at most 2 calls of tp.all_reduce, got 3 calls of tp.all_reduce and 6144 bytes; its cause is: partial sum of nn.linear over factor k; without the annotation '{i}.down.weight dim 1 on "tp"' it is not needed}}
+      %2 = nn.linear %1, %down : (tensor<8x256xf32>, tensor<64x256xf32>) -> tensor<8x64xf32>
+      tp.yield %2 : tensor<8x64xf32>
+    }
+    tp.yield %s : tensor<8x64xf32>
+  }
+  return %r : tensor<8x64xf32>
+}

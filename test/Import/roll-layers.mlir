@@ -163,3 +163,48 @@ func.func @backwards(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %1 = nn.rms_norm %0, %w1 {epsilon = 1.0e-5} : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
   return %1 : tensor<4x8xf32>
 }
+
+// -----
+
+// A loop that never runs is what it begins with.
+
+// CHECK-LABEL: func.func @never(
+// CHECK-SAME: %[[X:.*]]: tensor<8xf32>
+// CHECK-NEXT: return %[[X]]
+func.func @never(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = tp.repeat 0 times iter(%x) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%i: index, %c: tensor<8xf32>):
+    %w = tp.parameter "h.{i}.w" : tensor<8xf32>
+    %1 = arith.addf %c, %w : tensor<8xf32>
+    tp.yield %1 : tensor<8xf32>
+  }
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+// Layers of loops that name the same tensors by a template stay apart: in a repeat
+// the template would be of two nested loops.
+
+// CHECK-LABEL: func.func @nested(
+// CHECK: "h.0.w"
+// CHECK: "h.1.w"
+func.func @nested(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %w0 = tp.parameter "h.0.w" : tensor<8xf32>
+  %0 = arith.mulf %x, %w0 : tensor<8xf32>
+  %1 = tp.repeat 2 times iter(%0) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%i: index, %c: tensor<8xf32>):
+    %w = tp.parameter "h.{i}.w" : tensor<8xf32>
+    %y = arith.addf %c, %w : tensor<8xf32>
+    tp.yield %y : tensor<8xf32>
+  }
+  %w1 = tp.parameter "h.1.w" : tensor<8xf32>
+  %2 = arith.mulf %1, %w1 : tensor<8xf32>
+  %3 = tp.repeat 2 times iter(%2) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%i: index, %c: tensor<8xf32>):
+    %w = tp.parameter "h.{i}.w" : tensor<8xf32>
+    %y = arith.addf %c, %w : tensor<8xf32>
+    tp.yield %y : tensor<8xf32>
+  }
+  return %3 : tensor<8xf32>
+}

@@ -459,3 +459,27 @@ func.func @main(%x: tensor<4xf32> {tp.global_type = tensor<8xf32>, tp.sharding =
   %y = tp.collective_permute %x over @mesh ["dp", "tp"] pairs dense<[[0, 0], [1, 1], [2, 2], [3, 3]]> : tensor<4x2xi64> {from = #tp.sharding<@mesh, [{"dp"}]>, to = #tp.sharding<@mesh, [{"tp"}]>, ledger = #why} : tensor<4xf32> -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// -----
+
+// A rule that is none: what is summed away is in the result.
+#rep = #tp.sharding<@mesh, [{}, {}]>
+#unary = #tp.rule<["d0" 8, "d1" 16 sum], ([0], [1]) multilinear -> ([0], [1])>
+tp.mesh @mesh <["tp"=2]>
+func.func @main(%x: tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) -> (tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) {
+  // expected-error @+1 {{'nn.silu' op has an ill-formed tp.rule: factor 1 is a reduction but is in a result}}
+  %s = nn.silu %x {tp.rule = #unary, tp.shardings = [#rep]} : tensor<8x16xf32>
+  return %s : tensor<8x16xf32>
+}
+
+// -----
+
+// A rule for another rank of the result.
+#rep = #tp.sharding<@mesh, [{}, {}]>
+#unary = #tp.rule<["d0" 8, "d1" 16], ([0], [1]) -> ([0], [1], [])>
+tp.mesh @mesh <["tp"=2]>
+func.func @main(%x: tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) -> (tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) {
+  // expected-error @+1 {{'nn.silu' op has an ill-formed tp.rule: result 0: expected factors of 2 dimensions, got 3}}
+  %s = nn.silu %x {tp.rule = #unary, tp.shardings = [#rep]} : tensor<8x16xf32>
+  return %s : tensor<8x16xf32>
+}

@@ -7,7 +7,9 @@
 // One operation at a time, without propagation: `test-tp-print-rules` remarks
 // each rule, `test-tp-print-padding` the padding states of operations with
 // `test.padding = ["factor", "state of operand 0", ...]`, `test-tp-local-form`
-// builds the per-rank form of operations with `test.shard = {factor = "axis"}`.
+// builds the per-rank form of operations with `test.shard = {factor = "axis"}`,
+// `test-tp-ill-formed-rules` prints rules as the first does, with an operation
+// whose own rule is wrong.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,34 +30,25 @@ static bool isSubject(Operation *op) {
          isa_and_nonnull<FunctionOpInterface>(op->getParentOp());
 }
 
-static SmallVector<SmallVector<int64_t>> getShapes(TypeRange types) {
-  SmallVector<SmallVector<int64_t>> shapes;
-  for (Type type : types) {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    shapes.emplace_back(tensor ? SmallVector<int64_t>(tensor.getShape())
-                               : SmallVector<int64_t>());
-  }
-  return shapes;
-}
-
-/// The rule, held against the operation's shapes.
-static FailureOr<ShardingRule> getVerifiedRule(Operation *op) {
-  FailureOr<ShardingRule> rule = getShardingRule(op);
-  if (failed(rule))
-    return failure();
-  std::string problem = verifyRule(*rule, getShapes(op->getOperandTypes()),
-                                   getShapes(op->getResultTypes()));
-  if (!problem.empty())
-    return op->emitError() << "rule is not well formed: " << problem;
-  return rule;
-}
-
 static std::optional<unsigned> findFactor(const ShardingRule &rule,
                                           StringRef name) {
   for (auto [i, factor] : llvm::enumerate(rule.factors))
     if (factor.name == name)
       return i;
   return std::nullopt;
+}
+
+static LogicalResult printRules(ModuleOp module) {
+  WalkResult walk = module.walk([](Operation *op) {
+    if (!isSubject(op))
+      return WalkResult::advance();
+    FailureOr<ShardingRule> rule = getShardingRule(op);
+    if (failed(rule))
+      return WalkResult::interrupt();
+    op->emitRemark() << tp::toString(*rule);
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
 }
 
 namespace {
@@ -65,14 +58,42 @@ struct PrintRulesPass : PassWrapper<PrintRulesPass, OperationPass<ModuleOp>> {
   StringRef getArgument() const final { return "test-tp-print-rules"; }
   StringRef getDescription() const final { return "remark each sharding rule"; }
   void runOnOperation() override {
-    getOperation()->walk([&](Operation *op) {
-      if (!isSubject(op))
-        return;
-      FailureOr<ShardingRule> rule = getVerifiedRule(op);
-      if (failed(rule))
-        return signalPassFailure();
-      op->emitRemark() << tp::toString(*rule);
+    if (failed(printRules(getOperation())))
+      signalPassFailure();
+  }
+};
+
+/// A rule that does not fit the operation that says it.
+struct IllFormedRule
+    : ShardingRuleOpInterface::ExternalModel<IllFormedRule,
+                                             UnrealizedConversionCastOp> {
+  FailureOr<ShardingRule> getShardingRule(Operation *) const {
+    ShardingRule rule;
+    TensorFactors tensor;
+    tensor.dims.push_back({rule.addFactor(7)});
+    rule.operands.push_back(tensor);
+    rule.results.push_back(tensor);
+    rule.linearity.push_back(Linearity::None);
+    return rule;
+  }
+};
+
+struct IllFormedRulesPass
+    : PassWrapper<IllFormedRulesPass, OperationPass<ModuleOp>> {
+  MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(IllFormedRulesPass)
+
+  StringRef getArgument() const final { return "test-tp-ill-formed-rules"; }
+  StringRef getDescription() const final {
+    return "remark rules, that of unrealized_conversion_cast being wrong";
+  }
+  void getDependentDialects(DialectRegistry &registry) const override {
+    registry.addExtension(+[](MLIRContext *context, BuiltinDialect *) {
+      UnrealizedConversionCastOp::attachInterface<IllFormedRule>(*context);
     });
+  }
+  void runOnOperation() override {
+    if (failed(printRules(getOperation())))
+      signalPassFailure();
   }
 };
 
@@ -114,7 +135,7 @@ struct PrintPaddingPass
       auto spec = op->getAttrOfType<ArrayAttr>("test.padding");
       if (!spec)
         return;
-      FailureOr<ShardingRule> rule = getVerifiedRule(op);
+      FailureOr<ShardingRule> rule = getShardingRule(op);
       if (failed(rule))
         return signalPassFailure();
       auto texts = spec.getAsRange<StringAttr>();
@@ -152,7 +173,7 @@ struct LocalFormPass : PassWrapper<LocalFormPass, OperationPass<ModuleOp>> {
   LogicalResult localize(Operation *op, DictionaryAttr spec) {
     MeshOp meshOp = getUniqueMesh(op);
     Mesh mesh = meshOp.getMesh().toMesh();
-    FailureOr<ShardingRule> rule = getVerifiedRule(op);
+    FailureOr<ShardingRule> rule = getShardingRule(op);
     if (failed(rule))
       return failure();
     FactorShardings factors;
@@ -229,6 +250,7 @@ struct LocalFormPass : PassWrapper<LocalFormPass, OperationPass<ModuleOp>> {
 
 void tp::test::registerRulePasses() {
   PassRegistration<PrintRulesPass>();
+  PassRegistration<IllFormedRulesPass>();
   PassRegistration<PrintPaddingPass>();
   PassRegistration<LocalFormPass>();
 }

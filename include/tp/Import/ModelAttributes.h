@@ -26,6 +26,10 @@ inline constexpr llvm::StringLiteral modelTypeAttrName = "tp.model_type";
 /// characters) on the names of checkpoint tensors that may be there unused.
 inline constexpr llvm::StringLiteral ignoredTensorsAttrName =
     "tp.ignored_tensors";
+/// On the module while a stage runs: ArrayAttr of [name, first, count], what
+/// the names of the program's parameters stood for when it began.
+inline constexpr llvm::StringLiteral notedParametersAttrName =
+    "tp.noted_parameters";
 
 /// On an argument: StringAttr "ones" or "zeros", its value if left out.
 inline constexpr llvm::StringLiteral defaultAttrName = "tp.default";

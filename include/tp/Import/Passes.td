@@ -20,7 +20,7 @@ def RollLayers : Pass<"tp-roll-layers", "::mlir::ModuleOp"> {
     the one before it computed. Each run becomes one tp.repeat, so that
     everything after works on one layer, however deep the model. A layer with
     another constant, attribute or shape stays apart, and the runs on either
-    side of it are rolled.
+    side of it are rolled. A tp.repeat of no iterations is its initial values.
 
     Why not upstream's loop rerolling: there is none for tensors.
 
@@ -46,6 +46,64 @@ def RollLayers : Pass<"tp-roll-layers", "::mlir::ModuleOp"> {
   let statistics = [
     Statistic<"numRepeats", "repeats", "tp.repeat made">,
     Statistic<"numLayers", "layers", "layers rolled into them">
+  ];
+  let dependentDialects = ["::tp::TPDialect"];
+}
+
+def NoteParameters : Pass<"tp-note-parameters", "::mlir::ModuleOp"> {
+  let summary = "check the names of parameters, and note them";
+  let description = [{
+    The first pass of every stage up to schedule. One name is one tensor of the
+    checkpoint: two parameters, in whichever functions, whose names or templates
+    meet must agree on its shape, its element type and its alternatives. The names
+    are noted on the module for tp-ignore-parameters, at the end of the stage.
+
+    Why not the verifier of tp.parameter: no operation sees all functions, and a
+    search from each one would be quadratic.
+
+    Precondition: none.
+
+    Before:
+    ```mlir
+    module {
+      func.func @main(...) {
+        %h = tp.repeat 2 times iter(%x) : ... {
+          %w = tp.parameter "layers.{i}.w" : tensor<8x8xf32>
+    ```
+    After:
+    ```mlir
+    module attributes {tp.noted_parameters = [["layers.{i}.w", 0, 2]]} {
+      // as before
+    ```
+  }];
+  let dependentDialects = ["::tp::TPDialect"];
+}
+
+def IgnoreParameters : Pass<"tp-ignore-parameters", "::mlir::ModuleOp"> {
+  let summary = "note what became of parameters that are gone";
+  let description = [{
+    The last pass of every stage up to schedule. Whatever a stage removes, merges
+    or finds unused, a parameter that the user wrote is loaded or ignored: those
+    noted by tp-note-parameters that the program has no more are added to
+    tp.ignored_tensors, so that a checkpoint may have them. Parameters that are
+    there and unused at the end are ignored by the manifest in the same way.
+
+    Precondition: none; a module without notes stays as it is.
+
+    Before:
+    ```mlir
+    module attributes {tp.noted_parameters = [["old.bias", 0, 1], ["w", 0, 1]]} {
+      func.func @main(...) {
+        %w = tp.parameter "w" : tensor<8x8xf32>
+    ```
+    After:
+    ```mlir
+    module attributes {tp.ignored_tensors = ["old.bias"]} {
+      // as before
+    ```
+  }];
+  let statistics = [
+    Statistic<"numIgnored", "ignored", "patterns of names added">
   ];
   let dependentDialects = ["::tp::TPDialect"];
 }

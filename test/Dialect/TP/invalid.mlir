@@ -333,3 +333,67 @@ func.func @meshes(%x: tensor<8xf32>) {
   %0 = tp.reshard %x from <@a, [{"tp"}]> to <@b, [{}]> : tensor<8xf32>
   return
 }
+
+// -----
+
+func.func @repeat_far(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected a first index of at most 1048576, got 1048577}}
+  %0 = tp.repeat 3 times from 1048577 iter(%x) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%i: index, %c: tensor<8xf32>):
+    tp.yield %c : tensor<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @repeat_often(%x: tensor<8xf32>) {
+  %0 = tp.repeat 1024 times iter(%x) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%i: index, %c: tensor<8xf32>):
+    // expected-error@+1 {{expected at most 1048576 iterations, those of the loops around it multiplied}}
+    %1 = tp.repeat 1025 times iter(%c) : (tensor<8xf32>) -> tensor<8xf32> {
+    ^bb0(%j: index, %d: tensor<8xf32>):
+      tp.yield %d : tensor<8xf32>
+    }
+    tp.yield %1 : tensor<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @no_layers(%x: tensor<0x8xf32>) {
+  // expected-error@+1 {{expected a count of 1 or more where values are stacked, because a stack of no layers has no elements, got 0}}
+  tp.repeat 0 times stacked(%x) : (tensor<0x8xf32>) -> () {
+  ^bb0(%i: index, %h: tensor<8xf32>):
+    tp.yield
+  }
+  return
+}
+
+// -----
+
+func.func @nested_template(%x: tensor<8xf32>) {
+  %0 = tp.repeat 2 times iter(%x) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%i: index, %c: tensor<8xf32>):
+    // expected-note@+1 {{the outer loop names it here}}
+    %w = tp.parameter "layers.{i}.w" : tensor<8xf32>
+    %1 = tp.repeat 3 times iter(%c) : (tensor<8xf32>) -> tensor<8xf32> {
+    ^bb0(%j: index, %d: tensor<8xf32>):
+      // expected-error@+1 {{expected 'layers.{i}.w' in one of two nested tp.repeat, because '{i}' is another iteration in each; to read the outer loop's, use its value}}
+      %v = tp.parameter "layers.{i}.w" : tensor<8xf32>
+      %2 = arith.addf %d, %v : tensor<8xf32>
+      tp.yield %2 : tensor<8xf32>
+    }
+    tp.yield %1 : tensor<8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @alternative() {
+  // expected-error@+1 {{expected no '{i}' in the alternative 'x.{i}', because 'w' has none}}
+  %0 = tp.parameter "w" alternatives ["x.{i}"] : tensor<8xf32>
+  return
+}

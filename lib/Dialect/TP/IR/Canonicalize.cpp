@@ -128,6 +128,8 @@ static ParameterSourceAttr getSourceOrWhole(ParameterOp parameter) {
 static void replaceByParameter(PatternRewriter &rewriter, Operation *op,
                                ParameterOp parameter,
                                ParameterSourceAttr source) {
+  // `{i}` is the iteration of the loop that the parameter is in.
+  rewriter.setInsertionPoint(parameter);
   rewriter.replaceOpWithNewOp<ParameterOp>(op, op->getResult(0).getType(),
                                            parameter.getNameAttr(), source,
                                            parameter.getAlternativesAttr());

@@ -86,6 +86,34 @@ LogicalResult ReshardOp::verify() {
 // Parameter
 //===----------------------------------------------------------------------===//
 
+/// What `{i}` stands for must not depend on which loop the operation is in:
+/// CSE would take the outer loop's for the inner one's.
+static LogicalResult verifyTemplate(ParameterOp op) {
+  if (auto alternatives = op.getAlternativesAttr(); alternatives)
+    for (auto name : alternatives.getAsRange<StringAttr>())
+      if (name.getValue().contains("{i}") && !op.isTemplate())
+        return op.emitOpError()
+               << "expected no '{i}' in the alternative '" << name.getValue()
+               << "', because '" << op.getName() << "' has none";
+  auto inner = op->getParentOfType<RepeatOp>();
+  if (!op.isTemplate() || !inner)
+    return success();
+  for (auto outer = inner->getParentOfType<RepeatOp>(); outer;
+       outer = outer->getParentOfType<RepeatOp>())
+    for (auto other : outer.getBodyBlock()->getOps<ParameterOp>()) {
+      if (other.getNameAttr() != op.getNameAttr())
+        continue;
+      InFlightDiagnostic diag =
+          op.emitOpError()
+          << "expected '" << op.getName()
+          << "' in one of two nested tp.repeat, because '{i}' is another "
+             "iteration in each; to read the outer loop's, use its value";
+      diag.attachNote(other.getLoc()) << "the outer loop names it here";
+      return diag;
+    }
+  return success();
+}
+
 LogicalResult ParameterOp::verify() {
   if (getName().empty())
     return emitOpError("expected the parameter's name in the checkpoint");
@@ -93,6 +121,8 @@ LogicalResult ParameterOp::verify() {
     return emitOpError() << "expected '" << getName()
                          << "' inside tp.repeat, because '{i}' stands for "
                             "its iteration index";
+  if (failed(verifyTemplate(*this)))
+    return failure();
   auto type = cast<RankedTensorType>(getType());
   // After partition the type is this rank's part; the box is the whole's.
   if (auto global =
@@ -164,6 +194,9 @@ static InFlightDiagnostic noteInitial(InFlightDiagnostic diag, Value init) {
   return diag;
 }
 
+/// Numbers of iterations name parameters and collectives, and each has a slot.
+static constexpr int64_t maxIterations = 1048576;
+
 LogicalResult RepeatOp::verify() {
   int64_t count = getCount();
   if (count < 0)
@@ -171,6 +204,23 @@ LogicalResult RepeatOp::verify() {
   if (getFirstIndex() < 0)
     return emitOpError() << "expected a first index of 0 or more, got "
                          << getFirstIndex();
+  if (getFirstIndex() > maxIterations)
+    return emitOpError() << "expected a first index of at most "
+                         << maxIterations << ", got " << getFirstIndex();
+  int64_t runs = 1;
+  for (RepeatOp loop = *this; loop; loop = loop->getParentOfType<RepeatOp>()) {
+    int64_t times = std::max<int64_t>(1, loop.getCount());
+    if (times > maxIterations / runs)
+      return emitOpError() << "expected at most " << maxIterations
+                           << " iterations, those of the loops around it "
+                              "multiplied";
+    runs *= times;
+  }
+  bool isStacked = !getStacked().empty() || getNumResults() > getInits().size();
+  if (count == 0 && isStacked)
+    return emitOpError("expected a count of 1 or more where values are "
+                       "stacked, because a stack of no layers has no "
+                       "elements, got 0");
   if (getNumResults() < getInits().size())
     return emitOpError() << "expected a result for each of the "
                          << getInits().size() << " carried values, got "

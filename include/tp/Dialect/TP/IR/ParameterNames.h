@@ -1,0 +1,59 @@
+//===- ParameterNames.h - What the names of parameters stand for -*- C++
+//-*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A name is one tensor of the checkpoint, a template one for each iteration of
+// the innermost tp.repeat around it. Everything that loads, counts, compares or
+// forgets parameters asks here which tensors those are.
+//
+// Example: "layers.{i}.w" in `tp.repeat 3 times from 2` stands for
+// "layers.2.w", "layers.3.w" and "layers.4.w".
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_DIALECT_TP_IR_PARAMETERNAMES_H
+#define TP_DIALECT_TP_IR_PARAMETERNAMES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
+
+namespace tp {
+
+/// The names that a pattern stands for: with `{i}` from `first`, `count` of
+/// them; without, itself.
+struct NameRange {
+  llvm::StringRef pattern;
+  int64_t first = 0, count = 1;
+
+  bool isTemplate() const { return pattern.contains("{i}"); }
+  /// Whether iterations of both are the same tensors, if the patterns are.
+  bool overlaps(const NameRange &other) const;
+  /// The index at which the pattern is `name`; none if it is not.
+  std::optional<int64_t> findIndex(llvm::StringRef name) const;
+};
+
+/// `pattern` with each `{i}` replaced by `index`.
+std::string instantiate(llvm::StringRef pattern, int64_t index);
+
+/// The names of a parameter: its own.
+NameRange getNames(ParameterOp op);
+/// The same of its own name and then of its alternatives.
+llvm::SmallVector<NameRange, 2> getAllNames(ParameterOp op);
+
+/// The tensor of the checkpoint that a parameter is a part of.
+mlir::RankedTensorType getCheckpointType(ParameterOp op);
+
+/// Fails, with an error at the second place and a note at the first, if one
+/// name stands for two tensors: of another shape or element type, or with other
+/// alternatives. Looks at all functions of the module.
+mlir::LogicalResult verifyParameterNames(mlir::ModuleOp module);
+
+/// Glob patterns of the names in `all` that `used` lacks, each once.
+llvm::SmallVector<std::string> getUnusedNames(llvm::ArrayRef<NameRange> all,
+                                              llvm::ArrayRef<NameRange> used);
+
+} // namespace tp
+
+#endif // TP_DIALECT_TP_IR_PARAMETERNAMES_H

@@ -1,0 +1,261 @@
+//===- ParameterNames.cpp - What the names of parameters stand for --------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Names are compared as patterns and ranges of indices, so that a deep model
+// costs no more than a shallow one. Only two different patterns that begin and
+// end alike are compared index by index.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Dialect/TP/IR/ParameterNames.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
+
+using namespace mlir;
+using namespace tp;
+
+static constexpr StringLiteral placeholder = "{i}";
+
+bool NameRange::overlaps(const NameRange &other) const {
+  return !isTemplate() ||
+         (first < other.first + other.count && other.first < first + count);
+}
+
+std::string tp::instantiate(StringRef pattern, int64_t index) {
+  std::string text = pattern.str(), number = llvm::itostr(index);
+  for (size_t at = 0; (at = text.find(placeholder, at)) != std::string::npos;)
+    text.replace(at, placeholder.size(), number);
+  return text;
+}
+
+std::optional<int64_t> NameRange::findIndex(StringRef name) const {
+  if (!isTemplate())
+    return name == pattern ? std::optional<int64_t>(0) : std::nullopt;
+  // The length of the name says how many digits the index has.
+  int64_t times = pattern.count(placeholder);
+  int64_t fixed = int64_t(pattern.size()) - times * int64_t(placeholder.size());
+  int64_t digits = (int64_t(name.size()) - fixed) / times, index;
+  if (digits < 1 || fixed + digits * times != int64_t(name.size()) ||
+      name.substr(pattern.find(placeholder), digits).getAsInteger(10, index) ||
+      index < first || index >= first + count ||
+      instantiate(pattern, index) != name)
+    return std::nullopt;
+  return index;
+}
+
+static NameRange getNames(ParameterOp op, StringRef pattern) {
+  NameRange names{pattern};
+  auto repeat = op->getParentOfType<RepeatOp>();
+  if (repeat && names.isTemplate()) {
+    names.first = repeat.getFirstIndex();
+    names.count = repeat.getCount();
+  }
+  return names;
+}
+
+NameRange tp::getNames(ParameterOp op) { return ::getNames(op, op.getName()); }
+
+SmallVector<NameRange, 2> tp::getAllNames(ParameterOp op) {
+  SmallVector<NameRange, 2> all{getNames(op)};
+  if (auto alternatives = op.getAlternativesAttr())
+    for (auto name : alternatives.getAsRange<StringAttr>())
+      all.push_back(::getNames(op, name.getValue()));
+  return all;
+}
+
+RankedTensorType tp::getCheckpointType(ParameterOp op) {
+  auto type = cast<RankedTensorType>(op.getType());
+  if (auto global =
+          op->getAttrOfType<TypeAttr>(TPDialect::getGlobalTypeAttrName()))
+    type = cast<RankedTensorType>(global.getValue());
+  if (ParameterSourceAttr source = op.getSourceAttr())
+    return type.clone(source.getShape());
+  return type;
+}
+
+//===----------------------------------------------------------------------===//
+// One name, one tensor
+//===----------------------------------------------------------------------===//
+
+/// A name that both stand for, and its index in `a`.
+static std::optional<std::pair<std::string, int64_t>>
+findCommonName(const NameRange &a, const NameRange &b) {
+  if (a.count == 0 || b.count == 0)
+    return std::nullopt;
+  if (a.pattern == b.pattern) {
+    if (!a.overlaps(b))
+      return std::nullopt;
+    int64_t index = std::max(a.first, b.first);
+    return std::make_pair(instantiate(a.pattern, index), index);
+  }
+  auto startsAlike = [](StringRef x, StringRef y) {
+    return x.starts_with(y) || y.starts_with(x);
+  };
+  auto endsAlike = [](StringRef x, StringRef y) {
+    return x.ends_with(y) || y.ends_with(x);
+  };
+  auto getEnd = [](StringRef pattern) {
+    size_t at = pattern.rfind(placeholder);
+    return at == StringRef::npos ? pattern
+                                 : pattern.substr(at + placeholder.size());
+  };
+  if (!startsAlike(a.pattern.take_front(a.pattern.find(placeholder)),
+                   b.pattern.take_front(b.pattern.find(placeholder))) ||
+      !endsAlike(getEnd(a.pattern), getEnd(b.pattern)))
+    return std::nullopt;
+  const NameRange &shorter = a.count <= b.count ? a : b;
+  const NameRange &longer = a.count <= b.count ? b : a;
+  for (int64_t i = 0; i < shorter.count; ++i) {
+    std::string name = instantiate(shorter.pattern, shorter.first + i);
+    if (longer.findIndex(name))
+      return std::make_pair(name, a.findIndex(name).value_or(0));
+  }
+  return std::nullopt;
+}
+
+namespace {
+/// One way in which a pattern is used.
+struct NameUse {
+  ParameterOp op;
+  NameRange names;
+  RankedTensorType type;
+  /// Whether the pattern is the parameter's own, and no alternative.
+  bool isOwn;
+  bool isSame(const NameUse &other) const {
+    return names.first == other.names.first &&
+           names.count == other.names.count && type == other.type &&
+           isOwn == other.isOwn &&
+           (!isOwn || ParameterOp(op).getAlternativesAttr() ==
+                          ParameterOp(other.op).getAlternativesAttr());
+  }
+};
+} // namespace
+
+/// The alternatives of `use` under which it is the tensor `name`.
+static SmallVector<std::string> getAlternatives(NameUse use, StringRef name) {
+  SmallVector<std::string> list;
+  int64_t index = use.names.findIndex(name).value_or(0);
+  for (const NameRange &other : ArrayRef(getAllNames(use.op)).drop_front())
+    list.push_back(instantiate(other.pattern, index));
+  return list;
+}
+
+static LogicalResult verifySame(NameUse first, NameUse second) {
+  auto common = findCommonName(first.names, second.names);
+  if (!common)
+    return success();
+  const std::string &name = common->first;
+  auto attachNote = [&](InFlightDiagnostic diag) -> LogicalResult {
+    Diagnostic &note = diag.attachNote(first.op.getLoc());
+    note << "it is named here first";
+    if (first.names.isTemplate())
+      note << ", by '" << first.names.pattern << "' in iteration "
+           << common->second;
+    return diag;
+  };
+  if (first.type != second.type)
+    return attachNote(second.op.emitOpError()
+                      << "expected '" << name << "' to be a " << first.type
+                      << " of the checkpoint, got " << second.type
+                      << ": one name is one tensor");
+  if (!first.isOwn || !second.isOwn)
+    return success();
+  SmallVector<std::string> expected = getAlternatives(first, name);
+  SmallVector<std::string> got = getAlternatives(second, name);
+  if (expected == got)
+    return success();
+  auto list = [](ArrayRef<std::string> names) {
+    return names.empty()
+               ? "no alternatives"
+               : "the alternatives '" + llvm::join(names, "', '") + "'";
+  };
+  return attachNote(second.op.emitOpError()
+                    << "expected '" << name << "' to have " << list(expected)
+                    << ", got " << list(got) << ": one name is one tensor");
+}
+
+LogicalResult tp::verifyParameterNames(ModuleOp module) {
+  // The distinct uses of each pattern, and the patterns that are templates.
+  llvm::MapVector<StringRef, SmallVector<NameUse, 1>> uses;
+  SmallVector<StringRef> templates;
+  WalkResult walk = module.walk<WalkOrder::PreOrder>([&](ParameterOp op) {
+    for (auto [i, names] : llvm::enumerate(getAllNames(op))) {
+      NameUse use{op, names, getCheckpointType(op), i == 0};
+      auto [found, isNew] = uses.try_emplace(names.pattern);
+      if (isNew && names.isTemplate())
+        templates.push_back(names.pattern);
+      if (llvm::any_of(found->second,
+                       [&](const NameUse &other) { return other.isSame(use); }))
+        continue;
+      for (const NameUse &other : found->second)
+        if (failed(verifySame(other, use)))
+          return WalkResult::interrupt();
+      found->second.push_back(use);
+    }
+    return WalkResult::advance();
+  });
+  if (walk.wasInterrupted())
+    return failure();
+  // A template against every other pattern; of two templates once. The later
+  // place is the one in error.
+  llvm::DenseMap<Operation *, unsigned> order;
+  if (!templates.empty())
+    module.walk<WalkOrder::PreOrder>(
+        [&](ParameterOp op) { order.try_emplace(op, order.size()); });
+  for (StringRef pattern : templates)
+    for (auto &[other, list] : uses) {
+      bool isTemplate = NameRange{other}.isTemplate();
+      if (other == pattern || (isTemplate && other < pattern))
+        continue;
+      for (const NameUse &a : uses.find(pattern)->second)
+        for (const NameUse &b : list) {
+          bool inOrder = order.lookup(a.op) < order.lookup(b.op);
+          if (failed(inOrder ? verifySame(a, b) : verifySame(b, a)))
+            return failure();
+        }
+    }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Names without a use
+//===----------------------------------------------------------------------===//
+
+SmallVector<std::string> tp::getUnusedNames(ArrayRef<NameRange> all,
+                                            ArrayRef<NameRange> used) {
+  llvm::StringMap<SmallVector<NameRange, 1>> byPattern;
+  SmallVector<NameRange> templates;
+  for (const NameRange &names : used) {
+    byPattern[names.pattern].push_back(names);
+    if (names.isTemplate())
+      templates.push_back(names);
+  }
+  auto isUsed = [&](const NameRange &names) {
+    if (auto found = byPattern.find(names.pattern); found != byPattern.end())
+      for (const NameRange &other : found->second)
+        if (!names.isTemplate() ||
+            (other.first <= names.first &&
+             names.first + names.count <= other.first + other.count))
+          return true;
+    return !names.isTemplate() &&
+           llvm::any_of(templates, [&](const NameRange &other) {
+             return other.findIndex(names.pattern).has_value();
+           });
+  };
+  llvm::StringSet<> seen;
+  SmallVector<std::string> globs;
+  for (const NameRange &names : all) {
+    if (isUsed(names))
+      continue;
+    std::string glob = names.pattern.str();
+    for (size_t at; (at = glob.find(placeholder)) != std::string::npos;)
+      glob.replace(at, placeholder.size(), "*");
+    if (seen.insert(glob).second)
+      globs.push_back(std::move(glob));
+  }
+  return globs;
+}
