@@ -397,3 +397,14 @@ func.func @alternative() {
   %0 = tp.parameter "w" alternatives ["x.{i}"] : tensor<8xf32>
   return
 }
+
+// -----
+
+func.func @carried_scalar(%n: index) {
+  // expected-error@+1 {{expected a carried value to be a ranked tensor, got 'index'}}
+  %0 = tp.repeat 3 times iter(%n) : (index) -> index {
+  ^bb0(%i: index, %m: index):
+    tp.yield %i : index
+  }
+  return
+}

@@ -17,7 +17,7 @@
 // RUN: %python %S/Inputs/dead-parameters.py add %t
 // RUN: not tp-run %t/p.tpa --weights %t/weights --input %t/in.safetensors --output %t/out.safetensors 2>&1 | FileCheck %s --check-prefix=UNKNOWN
 
-// IGNORED: "ignored":["unused","other.name","dead","loop.*.w","never.*.w","layers.*.w","callee"]
+// IGNORED: "ignored":["callee","unused","other.name","dead","loop.*.w","never.*.w","layers.*.w"]
 // LOADED: "names":["w"]
 // LOADED-NEXT: "names":["layers.{i}.w"]
 // LOADED-NOT: names

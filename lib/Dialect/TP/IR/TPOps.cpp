@@ -189,6 +189,7 @@ void RepeatOp::build(OpBuilder &builder, OperationState &state, int64_t count,
   }
 }
 
+/// `diag` with a note at the initial value that it speaks of.
 static InFlightDiagnostic noteInitial(InFlightDiagnostic diag, Value init) {
   diag.attachNote(init.getLoc()) << "the initial value is made here";
   return diag;
@@ -225,12 +226,17 @@ LogicalResult RepeatOp::verify() {
     return emitOpError() << "expected a result for each of the "
                          << getInits().size() << " carried values, got "
                          << getNumResults() << " results";
-  for (auto [init, result] : llvm::zip(getInits(), getCarriedResults()))
+  for (auto [init, result] : llvm::zip(getInits(), getCarriedResults())) {
+    if (!isa<RankedTensorType>(init.getType()))
+      return emitOpError() << "expected a carried value to be a ranked tensor, "
+                              "got "
+                           << init.getType();
     if (init.getType() != result.getType())
       return noteInitial(emitOpError()
                              << "expected a carried value to keep its type "
                              << init.getType() << ", got " << result.getType(),
                          init);
+  }
   auto checkStacked = [&](Type type) -> LogicalResult {
     auto shaped = dyn_cast<RankedTensorType>(type);
     if (!shaped || shaped.getRank() < 1 || shaped.getDimSize(0) != count)
