@@ -123,7 +123,7 @@ std::optional<Combiner> tp::matchCombiner(linalg::LinalgOp op,
 SmallVector<OpOperand *> tp::getTermOperands(linalg::LinalgOp op,
                                              unsigned output) {
   SmallVector<OpOperand *> terms;
-  ::matchCombiner(op, output, getDependent(op), &terms);
+  ::matchCombiner(op, output, getOutputDependents(op), &terms);
   return terms;
 }
 
