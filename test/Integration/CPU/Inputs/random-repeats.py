@@ -141,14 +141,14 @@ class Maker:
     def makeMlp(self, values, weights, loop, lines, steps, pad):
         # The weights may be of a loop around.
         x = self.pick(values)
-        pairs = [pair for pair in weights if pair[0] == "mlp"]
-        if pairs and self.random.random() < 0.4:
-            _, up, down = self.random.choice(pairs)
-            self.features["weights of a loop around"] += 1
+        if weights and self.random.random() < 0.5:
+            up, down = self.random.choice(weights)
+            self.features["weights from above"] += 1
         else:
             up = self.makeParameter("mlp.up_proj.weight", loop, lines, steps, pad)
             down = self.makeParameter("mlp.down_proj.weight", loop, lines, steps, pad)
-            weights.append(("mlp", up, down))
+            if loop.parent:
+                weights.append((up, down))
         wide = self.makeLinear(x, up, ROWS, HIDDEN, WIDTH, lines, steps, pad)
         wide = self.makeTanh(wide, (ROWS, HIDDEN), lines, steps, pad)
         return self.makeLinear(wide, down, ROWS, WIDTH, HIDDEN, lines, steps, pad)
@@ -236,12 +236,10 @@ class Maker:
         index = f"%i{loop.number}"
         carried, slices = [self.name() for _ in inits], [self.name() for _ in stacked]
         bodyLines, bodySteps = [], []
-        inside, insideStacks, insideWeights = list(values) + carried + slices, list(stacks), list(weights)
-        # What this loop carries is read more often than what is around.
-        inside += carried * 3
+        inside, insideStacks, insideWeights = list(values) + slices + carried, list(stacks), list(weights)
         self.makeBody(inside, insideStacks, insideWeights, loop, depth + 1, runs * max(count, 1), bodyLines, bodySteps, pad + "  ")
-        recent = inside[-3:] + carried
-        yielded = [choose(recent) for _ in range(len(inits) + numResults)]
+        made = inside[len(values) :] or inside
+        yielded = [choose(made[-3:]) for _ in range(len(inits) + numResults)]
         results = [self.name() for _ in yielded]
         types = [VALUE_TYPE] * len(inits) + [getType((count,) + VALUE)] * numResults
         operands = [VALUE_TYPE] * len(inits) + [getType((count,) + VALUE)] * len(stacked)
@@ -251,6 +249,7 @@ class Maker:
             + (f" from {loop.first}" if loop.first else "")
             + (f" iter({', '.join(inits)})" if inits else "")
             + (f" stacked({', '.join(name for name, _ in stacked)})" if stacked else "")
+            + (" {tp.comm_budget = #tp.comm_budget<all_reduce count 100>}" if self.random.random() < 0.3 else "")
             + f" : ({', '.join(operands)}) -> ({', '.join(types)}) {{"
         )
         lines.append(f"{pad}^bb0({', '.join(arguments)}):")
@@ -286,7 +285,7 @@ class Maker:
             self.makeRepeat(values, stacks, weights, top, 0, 1, lines, steps, "  ")
         self.makeBody(values, stacks, weights, top, 0, 1, lines, steps, "  ")
         # The first keeps the parameters that a plan knows in use.
-        results = [values[1]] + values[-2:]
+        results = [values[1]] + values[-5:]
         arguments = ", ".join(
             f'%{name}: {getType(shape)} {{tp.name = "{name}"}}' for name, shape in self.getInputs()
         )
