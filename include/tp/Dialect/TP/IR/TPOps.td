@@ -72,7 +72,9 @@ def TP_ParameterOp : TP_Op<"parameter", [Pure]> {
   let summary = "a tensor of the checkpoint";
   let description = [{
     The value of a parameter by its checkpoint name. Within `tp.repeat`, `{i}`
-    in the name stands for the iteration index. `alternatives` are further names
+    in the name stands for the iteration index of the innermost one around the
+    operation; a loop around that one may not name the same template, and a loop
+    inside reads this one's by the value. `alternatives` are further names
     under which checkpoints store the same tensor, tried in order. `source` says
     which box of the checkpoint tensor it is, and in which order of dimensions,
     where it is not the whole. Two operations with the same name and source are
@@ -105,7 +107,9 @@ def TP_RepeatOp : TP_Op<"repeat", [
     SingleBlockImplicitTerminator<"YieldOp">]> {
   let summary = "identical layers, one after the other";
   let description = [{
-    Runs its region `count` times. Block arguments: the iteration index (it
+    Runs its region `count` times; no times, and the results are the initial
+    values (there are no stacks of no layers). Loops may be nested, with 2^20
+    iterations in all. Block arguments: the iteration index (it
     begins at `first`, zero unless given), the carried values, then for each `stacked` operand of type tensor<count x T>
     the iteration's slice of type T. The terminator yields the next carried
     values, then for each stacked result the iteration's slice. Results: the
