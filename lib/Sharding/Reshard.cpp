@@ -14,7 +14,7 @@
 #include "tp/Sharding/Reshard.h"
 #include "ReshardSearch.h"
 #include <algorithm>
-#include <map>
+#include <vector>
 
 using namespace tp;
 using namespace tp::detail;
@@ -85,16 +85,17 @@ int64_t tp::getElementsReceived(ArrayRef<int64_t> shape,
   llvm_unreachable("unknown row");
 }
 
-/// What `rank` holds: its shard of every dimension and which addend. Partial
-/// axes that both ends have count first, so that they match where they can.
-static SmallVector<int64_t> getHolding(const TensorSharding &sharding,
-                                       ArrayRef<AxisRef> partial, int64_t rank,
-                                       const Mesh &mesh) {
-  SmallVector<int64_t> holding;
+/// What `rank` holds as one number: its shard of every dimension and which
+/// addend. Partial axes that both ends have count first, so that they match
+/// where they can.
+static int64_t getHolding(const TensorSharding &sharding,
+                          ArrayRef<AxisRef> partial, int64_t rank,
+                          const Mesh &mesh) {
+  AxisList all;
   for (const DimSharding &dim : sharding.dims)
-    holding.push_back(mesh.getIndexAlong(rank, dim.axes));
-  holding.push_back(mesh.getIndexAlong(rank, partial));
-  return holding;
+    all.append(dim.axes);
+  all.append(partial.begin(), partial.end());
+  return mesh.getIndexAlong(rank, all);
 }
 
 SmallVector<std::pair<int64_t, int64_t>, 0>
@@ -114,20 +115,22 @@ tp::getPermutePairs(const TensorSharding &from, const TensorSharding &to,
 
   int64_t ranks = mesh.getNumRanks();
   SmallVector<std::pair<int64_t, int64_t>, 0> pairs;
-  std::map<SmallVector<int64_t>, SmallVector<int64_t>> spare, wanting;
+  // What is held or wanted, and by whom.
+  std::vector<std::pair<int64_t, int64_t>> spare, wanting;
   for (int64_t rank = 0; rank < ranks; ++rank) {
-    auto has = getHolding(from, fromPartial, rank, mesh);
-    auto wants = getHolding(to, toPartial, rank, mesh);
+    int64_t has = getHolding(from, fromPartial, rank, mesh);
+    int64_t wants = getHolding(to, toPartial, rank, mesh);
     if (has == wants) {
       pairs.push_back({rank, rank});
       continue;
     }
-    spare[has].push_back(rank);
-    wanting[wants].push_back(rank);
+    spare.push_back({has, rank});
+    wanting.push_back({wants, rank});
   }
-  for (auto &[what, targets] : wanting)
-    for (auto [source, target] : llvm::zip_equal(spare[what], targets))
-      pairs.push_back({source, target});
+  llvm::sort(spare);
+  llvm::sort(wanting);
+  for (auto [source, target] : llvm::zip_equal(spare, wanting))
+    pairs.push_back({source.second, target.second});
   llvm::sort(pairs, [](auto &a, auto &b) { return a.second < b.second; });
   return pairs;
 }
@@ -144,9 +147,14 @@ public:
           TensorSharding toSharding, const Mesh &mesh)
       : shape(shape), from(std::move(fromSharding)), to(std::move(toSharding)),
         mesh(mesh) {}
-  ReshardPlan run();
+  ReshardPlan run(ReshardPlan::Search first);
 
 private:
+  /// As many as a RefSet can tell apart, and one for what is past the end.
+  static constexpr size_t maxRefs = 63;
+  /// Dimensions that ReshardState::inToGrain can tell apart.
+  static constexpr size_t maxDims = 32;
+
   void collectRefs();
   RefList decompose(ArrayRef<AxisRef> list) const;
   void fixCommonAxes();
@@ -155,6 +163,9 @@ private:
   AxisList getAxes(ArrayRef<uint8_t> list) const;
   TensorSharding getSharding(const ReshardState &state) const;
   AxisList getMovedAxes(const ReshardStep &step) const;
+  void makeClasses();
+  ReshardPlan planThroughWhole() const;
+  ReshardPlan makePlan(ArrayRef<std::pair<ReshardMove, ReshardState>> path);
 
   ArrayRef<int64_t> shape;
   TensorSharding from, to;
@@ -193,7 +204,8 @@ void Planner::collectRefs() {
           problem.refs.push_back({axis, begin, end / begin});
       }
   }
-  assert(problem.refs.size() < 32 && "too many sub-axes");
+  if (problem.refs.size() >= maxRefs)
+    return;
   for (const AxisRef &ref : problem.refs) {
     RefSet set = 0;
     for (auto [i, other] : llvm::enumerate(problem.refs))
@@ -331,9 +343,84 @@ AxisList Planner::getMovedAxes(const ReshardStep &step) const {
   return canonicalize(axes);
 }
 
-ReshardPlan Planner::run() {
+void Planner::makeClasses() {
+  auto isAlone = [&](size_t i) {
+    return llvm::popcount(problem.conflicts[i]) > 1;
+  };
+  for (size_t i = 0; i < problem.refs.size(); ++i) {
+    size_t first = 0;
+    while (first < i && (isAlone(first) || isAlone(i) ||
+                         problem.refs[first].size != problem.refs[i].size))
+      ++first;
+    problem.classes.push_back(first);
+  }
+}
+
+/// Reduce the addends that do not stay, make the dimensions that change whole,
+/// slice them, and let the addends that are new begin with zeros.
+ReshardPlan Planner::planThroughWhole() const {
+  ReshardPlan plan;
+  plan.search = ReshardPlan::Search::ThroughWhole;
+  TensorSharding now = from;
+  auto take = [&](ReshardStepKind kind, AxisList axes, int64_t dim,
+                  const TensorSharding &next) {
+    ReshardStep step;
+    step.kind = kind;
+    step.axes = std::move(axes);
+    step.dim = dim;
+    step.reduction =
+        kind == ReshardStepKind::KeepFirst ? next.reduction : now.reduction;
+    step.result = next;
+    step.result.normalize(shape);
+    plan.elementsReceived += getElementsReceived(shape, now, step, mesh);
+    now = step.result;
+    plan.steps.push_back(std::move(step));
+  };
+  auto takeOut = [](ArrayRef<AxisRef> list, ArrayRef<AxisRef> other) {
+    AxisList rest;
+    for (const AxisRef &ref : list)
+      if (!llvm::is_contained(other, ref))
+        rest.push_back(ref);
+    return rest;
+  };
+  bool sameKind = from.reduction == to.reduction;
+  AxisList gone = sameKind ? takeOut(from.partial, to.partial) : from.partial;
+  if (!gone.empty()) {
+    TensorSharding next = now;
+    next.partial = takeOut(from.partial, gone);
+    take(ReshardStepKind::AllReduce, gone, -1, next);
+  }
+  SmallVector<size_t, 4> changed;
+  for (size_t dim = 0; dim < shape.size(); ++dim)
+    if (from.dims[dim].axes != to.dims[dim].axes ||
+        getLocalSize(shape[dim], from.dims[dim]) !=
+            getLocalSize(shape[dim], to.dims[dim]))
+      changed.push_back(dim);
+  for (size_t dim : changed) {
+    TensorSharding next = now;
+    next.dims[dim] = {};
+    if (!from.dims[dim].axes.empty())
+      take(ReshardStepKind::AllGather, from.dims[dim].axes, dim, next);
+  }
+  for (size_t dim : changed) {
+    TensorSharding next = now;
+    next.dims[dim] = to.dims[dim];
+    if (!to.dims[dim].axes.empty())
+      take(ReshardStepKind::Slice, to.dims[dim].axes, dim, next);
+  }
+  AxisList come = takeOut(to.partial, now.partial);
+  if (!come.empty())
+    take(ReshardStepKind::KeepFirst, come, -1, to);
+  return plan;
+}
+
+ReshardPlan Planner::run(ReshardPlan::Search first) {
   collectRefs();
+  if (first == ReshardPlan::Search::ThroughWhole ||
+      problem.refs.size() >= maxRefs || shape.size() > maxDims)
+    return planThroughWhole();
   fixCommonAxes();
+  makeClasses();
   bool isFixed = !llvm::all_of(
       problem.fixedAxes, [](const AxisList &list) { return list.empty(); });
   for (unsigned d = 0; d < shape.size(); ++d) {
@@ -352,9 +439,38 @@ ReshardPlan Planner::run() {
                      DimSharding{to.dims[d].axes, from.dims[d].grain, false}))
       target.inToGrain |= 1u << d;
 
+  ReshardSearch exact(problem, /*bySize=*/false);
+  std::optional<ReshardPath> path;
+  if (first == ReshardPlan::Search::Minimal)
+    path = exact.run(source, target);
+  int64_t work = exact.getWork();
+  auto search = ReshardPlan::Search::Minimal;
+  if (!path) {
+    ReshardSearch bySize(problem, /*bySize=*/true);
+    path = bySize.run(source, target);
+    work += bySize.getWork();
+    auto getSize = [&](const ReshardState &state) {
+      int64_t elements = 1;
+      for (int64_t size : getLocalShape(shape, getSharding(state)))
+        elements *= size;
+      return elements;
+    };
+    if (path && !renameTowards(problem, source, target, *path, getSize))
+      search = ReshardPlan::Search::BySize;
+  }
+  ReshardPlan plan = path ? makePlan(*path) : planThroughWhole();
+  if (path)
+    plan.search = search;
+  plan.work = work;
+  return plan;
+}
+
+/// A path of the search as steps.
+ReshardPlan
+Planner::makePlan(ArrayRef<std::pair<ReshardMove, ReshardState>> path) {
   ReshardPlan plan;
   TensorSharding before = from;
-  for (auto &[move, state] : ReshardSearch(problem).run(source, target)) {
+  for (auto &[move, state] : path) {
     ReshardStep step;
     step.kind = move.kind;
     step.axes = canonicalize(getAxes(move.axes));
@@ -372,20 +488,23 @@ ReshardPlan Planner::run() {
     before = step.result;
     plan.steps.push_back(std::move(step));
   }
-  // The same layout as the last step's, in the words of the caller.
-  if (!plan.steps.empty())
-    plan.steps.back().result = to;
   return plan;
 }
 
 ReshardPlan tp::planReshard(ArrayRef<int64_t> shape, const TensorSharding &from,
-                            const TensorSharding &to, const Mesh &mesh) {
+                            const TensorSharding &to, const Mesh &mesh,
+                            ReshardPlan::Search first) {
   if (sameLayout(shape, from, to))
     return {};
   TensorSharding source = from.closed(), target = to.closed();
   source.normalize(shape);
   target.normalize(shape);
-  return Planner(shape, std::move(source), std::move(target), mesh).run();
+  ReshardPlan plan =
+      Planner(shape, std::move(source), std::move(target), mesh).run(first);
+  // The same layout as the last step's, in the words of the caller.
+  if (!plan.steps.empty())
+    plan.steps.back().result = to;
+  return plan;
 }
 
 int64_t tp::getReshardElements(ArrayRef<int64_t> shape,

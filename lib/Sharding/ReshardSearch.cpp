@@ -71,18 +71,25 @@ RefSet ReshardSearch::getFree(const ReshardState &state) const {
   return ((RefSet(1) << problem.refs.size()) - 1) & ~blocked;
 }
 
-void ReshardSearch::forEachList(RefSet available, VisitList visit) const {
+void ReshardSearch::forEachList(RefSet available, VisitList visit,
+                                int64_t count) {
   RefList list;
-  auto extend = [&](auto &self, RefSet rest) -> void {
-    for (RefSet set = rest; set; set &= set - 1) {
+  auto extend = [&](auto &self, RefSet rest, int64_t count) -> void {
+    RefSet met = 0;
+    for (RefSet set = rest; set && work < budget; set &= set - 1) {
       unsigned i = llvm::countr_zero(set);
+      RefSet bit = RefSet(1) << problem.classes[i];
+      if (count % problem.refs[i].size != 0 || (bySize && (met & bit)))
+        continue;
+      met |= bit;
+      ++work;
       list.push_back(i);
       visit(list);
-      self(self, rest & ~problem.conflicts[i]);
+      self(self, rest & ~problem.conflicts[i], count / problem.refs[i].size);
       list.pop_back();
     }
   };
-  extend(extend, available);
+  extend(extend, available, count);
 }
 
 bool ReshardSearch::isCutInParts(const ReshardState &coarse,
@@ -120,7 +127,8 @@ void ReshardSearch::forEachCut(
 void ReshardSearch::expandLocal(int index) {
   const ReshardState &state = nodes[index].state;
   RefSet free = getFree(state);
-  if (!free)
+  // Local steps cost nothing but a step: none can help if that is too dear.
+  if (!free || isTooDear(getNext(index, ReshardStepKind::KeepFirst, 0)))
     return;
   forEachList(free, [&](const RefList &list) {
     // The partial axes are a set: take each once, in order.
@@ -205,10 +213,13 @@ void ReshardSearch::expandGathers(int index) {
 /// permute: any sharding with as many shards of every dimension and as many
 /// addends.
 void ReshardSearch::expandPermutes(int index) {
-  if (problem.refs.size() < 2)
+  const ReshardState &state = nodes[index].state;
+  if (problem.refs.size() < 2 ||
+      isTooDear(getNext(index, ReshardStepKind::CollectivePermute,
+                        getLocalElements(state))))
     return;
   RefSet all = (RefSet(1) << problem.refs.size()) - 1;
-  ReshardState next = nodes[index].state;
+  ReshardState next = state;
   permuteDims(index, 0, all, next);
 }
 
@@ -239,7 +250,7 @@ void ReshardSearch::permuteDims(int index, unsigned dim, RefSet available,
   if (wanted == 1)
     choose({});
   else
-    forEachList(available, choose);
+    forEachList(available, choose, wanted);
 }
 
 //===----------------------------------------------------------------------===//
@@ -310,51 +321,91 @@ std::string ReshardSearch::getKey(ReshardState &state) const {
     state.inToReduction = false;
   std::string key;
   for (const RefList &list : state.dims) {
-    key.append(list.begin(), list.end());
+    for (uint8_t i : list)
+      key.push_back(bySize ? problem.classes[i] : i);
     key.push_back('\xff');
   }
   auto append = [&](uint32_t bits) {
     for (int i = 0; i < 4; ++i)
       key.push_back(bits >> (8 * i) & 0xff);
   };
-  append(state.partial);
+  if (bySize) {
+    RefList partial;
+    for (RefSet set = state.partial; set; set &= set - 1)
+      partial.push_back(problem.classes[llvm::countr_zero(set)]);
+    llvm::sort(partial);
+    key.append(partial.begin(), partial.end());
+    key.push_back('\xff');
+  } else {
+    append(state.partial);
+    append(state.partial >> 32);
+  }
   append(state.inToGrain);
   key.push_back(state.inToReduction);
   return key;
 }
 
-void ReshardSearch::visit(int parent, ReshardState state, ReshardMove move,
-                          int64_t elements) {
+ReshardCost ReshardSearch::getNext(int parent, ReshardStepKind kind,
+                                   int64_t elements) const {
   ReshardCost cost = nodes[parent].cost;
   cost.elements += elements;
-  cost.calls += isCollective(move.kind);
+  cost.calls += isCollective(kind);
   cost.steps += 1;
-  cost.rows = cost.rows << 3 | static_cast<unsigned>(move.kind);
+  if (cost.steps <= 21)
+    cost.rows = cost.rows << 3 | static_cast<unsigned>(kind);
+  return cost;
+}
+
+int64_t ReshardSearch::getLack(const ReshardState &state) const {
+  // Reducing what must be reduced costs as much as holding the result.
+  int64_t addends = getCount(state.partial);
+  if (addends > 1 && ((problem.reductionsDiffer && !state.inToReduction) ||
+                      wantedAddends % addends != 0))
+    return wantedElements;
+  int64_t has = 1;
+  for (auto [dim, most] : llvm::enumerate(wanted))
+    has *= std::min(getLocalSize(state, dim), most);
+  return wantedElements - has;
+}
+
+ReshardCost ReshardSearch::getOrder(const Node &node) const {
+  ReshardCost order = node.cost;
+  if (bySize)
+    order.elements += node.lack;
+  return order;
+}
+
+void ReshardSearch::visit(int parent, ReshardState state, ReshardMove move,
+                          int64_t elements) {
+  ++work;
+  ReshardCost cost = getNext(parent, move.kind, elements);
   visit(parent, std::move(state), cost, /*isMove=*/true, std::move(move));
 }
 
 void ReshardSearch::visit(int parent, ReshardState state,
                           const ReshardCost &cost, bool isMove,
                           ReshardMove move) {
-  if (targetIndex >= 0 && cost >= nodes[targetIndex].cost)
+  if (isTooDear(cost))
+    return;
+  int64_t lack = bySize ? getLack(state) : 0;
+  if (bySize && targetIndex >= 0 &&
+      cost.elements + lack > nodes[targetIndex].cost.elements)
     return;
   std::string key = getKey(state);
   auto [it, isNew] = known.try_emplace(key, nodes.size());
   int index = it->second;
   if (isNew) {
-    nodes.push_back({std::move(state), cost, parent, isMove, std::move(move)});
+    nodes.push_back(
+        {std::move(state), cost, parent, isMove, std::move(move), lack});
     if (key == targetKey)
       targetIndex = index;
   } else {
     Node &node = nodes[index];
     if (node.done || cost >= node.cost)
       return;
-    node.cost = cost;
-    node.parent = parent;
-    node.isMove = isMove;
-    node.move = std::move(move);
+    node = {std::move(state), cost, parent, isMove, std::move(move), lack};
   }
-  queue.push({cost, index});
+  queue.push({getOrder(nodes[index]), index});
 }
 
 void ReshardSearch::expand(int index) {
@@ -366,30 +417,37 @@ void ReshardSearch::expand(int index) {
     expandAliases(index);
 }
 
-SmallVector<std::pair<ReshardMove, ReshardState>, 4>
-ReshardSearch::run(ReshardState source, ReshardState target) {
+std::optional<ReshardPath> ReshardSearch::run(ReshardState source,
+                                              ReshardState target) {
   targetKey = getKey(target);
+  wantedAddends = getCount(target.partial);
+  for (unsigned dim = 0; dim < target.dims.size(); ++dim) {
+    wanted.push_back(std::min(getLocalSize(target, dim), problem.sizes[dim]));
+    wantedElements *= wanted.back();
+  }
   std::string key = getKey(source);
   known[key] = 0;
-  nodes.push_back({std::move(source), {}, -1, false, {}});
+  int64_t lack = bySize ? getLack(source) : 0;
+  nodes.push_back({std::move(source), {}, -1, false, {}, lack});
   if (key == targetKey)
     targetIndex = 0;
-  queue.push({{}, 0});
-  while (!queue.empty()) {
-    auto [cost, index] = queue.top();
+  queue.push({getOrder(nodes[0]), 0});
+  bool isFound = false;
+  while (!queue.empty() && work < budget && !isFound) {
+    auto [order, index] = queue.top();
     queue.pop();
-    if (index == targetIndex)
-      break;
-    if (nodes[index].done || cost > nodes[index].cost)
+    isFound = index == targetIndex;
+    if (isFound || nodes[index].done || order > getOrder(nodes[index]))
       continue;
     nodes[index].done = true;
     expand(index);
   }
-  assert(targetIndex >= 0 && "every sharding is reached through the whole");
-  SmallVector<std::pair<ReshardMove, ReshardState>, 4> path;
+  if (!isFound)
+    return std::nullopt;
+  ReshardPath path;
   for (int index = targetIndex; nodes[index].parent >= 0;
        index = nodes[index].parent)
     if (nodes[index].isMove)
       path.push_back({nodes[index].move, nodes[index].state});
-  return {path.rbegin(), path.rend()};
+  return ReshardPath(path.rbegin(), path.rend());
 }

@@ -7,6 +7,9 @@
 // in the few (sub-)axes that the two ends are made of; the edges are the rows
 // of the table. Problems are tiny (one or two axes almost always: some ten
 // states), so uniform-cost search with the target's cost as a bound is enough.
+// Where it is not, states that differ only in which axes of one size they name
+// count as one, and the search is guided by what a rank still lacks; what it
+// leaves open is one permute. Both stop after a count of lists and states.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +20,7 @@
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include <deque>
+#include <optional>
 #include <queue>
 
 namespace tp::detail {
@@ -24,7 +28,7 @@ namespace tp::detail {
 /// Positions in ReshardProblem::refs, in order, major first.
 using RefList = llvm::SmallVector<uint8_t, 4>;
 /// A set of them.
-using RefSet = uint32_t;
+using RefSet = uint64_t;
 
 /// What the search knows of the two shardings and the tensor.
 struct ReshardProblem {
@@ -33,6 +37,9 @@ struct ReshardProblem {
   llvm::SmallVector<AxisRef, 4> refs;
   /// Which refs each one overlaps, itself included.
   llvm::SmallVector<RefSet, 4> conflicts;
+  /// Refs of one class have one size and take each other's place; one that
+  /// overlaps another is alone.
+  llvm::SmallVector<uint8_t, 4> classes;
   /// The size of each dimension, without the part that the fixed axes cut.
   llvm::SmallVector<int64_t, 4> sizes;
   /// The grains of the two ends.
@@ -63,8 +70,8 @@ struct ReshardState {
 struct ReshardCost {
   int64_t elements = 0;
   unsigned calls = 0, steps = 0;
-  /// The rows taken, three bits each: ordered by the table among sequences of
-  /// one length.
+  /// The first 21 rows taken, three bits each: ordered by the table among
+  /// sequences of one length.
   uint64_t rows = 0;
   auto operator<=>(const ReshardCost &other) const = default;
 };
@@ -76,13 +83,22 @@ struct ReshardMove {
   int dim = -1, splitDim = -1;
 };
 
+/// Moves and the states that they lead to.
+using ReshardPath = llvm::SmallVector<std::pair<ReshardMove, ReshardState>, 4>;
+
 class ReshardSearch {
 public:
-  explicit ReshardSearch(const ReshardProblem &problem) : problem(problem) {}
+  /// Lists and states looked at before a search gives up.
+  static constexpr int64_t budget = 40000;
 
-  /// The moves of the cheapest path and the states that they lead to.
-  llvm::SmallVector<std::pair<ReshardMove, ReshardState>, 4>
-  run(ReshardState source, ReshardState target);
+  /// `bySize`: states that differ in axes of one class are the same.
+  ReshardSearch(const ReshardProblem &problem, bool bySize)
+      : problem(problem), bySize(bySize) {}
+
+  /// The cheapest path, by size to a state as good as the target; nothing if
+  /// the budget does not reach.
+  std::optional<ReshardPath> run(ReshardState source, ReshardState target);
+  int64_t getWork() const { return work; }
 
 private:
   struct Node {
@@ -92,6 +108,7 @@ private:
     /// False for another writing of the parent's state.
     bool isMove;
     ReshardMove move;
+    int64_t lack;
     bool done = false;
   };
   using VisitList = llvm::function_ref<void(const RefList &)>;
@@ -102,8 +119,9 @@ private:
   int64_t getLocalSize(const ReshardState &state, unsigned dim) const;
   int64_t getLocalElements(const ReshardState &state) const;
   RefSet getFree(const ReshardState &state) const;
-  /// Every ordered list of distinct compatible refs out of `available`.
-  void forEachList(RefSet available, VisitList visit) const;
+  /// Every ordered list of distinct compatible refs out of `available` whose
+  /// count divides `count`, any if that is 0; by size the first of each class.
+  void forEachList(RefSet available, VisitList visit, int64_t count = 0);
   /// Give `state` a dimension cut by `list`, in each grain in which its `whole`
   /// lanes are made of `parts` parts, and hand it on.
   void forEachCut(const ReshardState &state, unsigned dim, const RefList &list,
@@ -125,8 +143,21 @@ private:
   void visit(int parent, ReshardState state, const ReshardCost &cost,
              bool isMove, ReshardMove move);
   std::string getKey(ReshardState &state) const;
+  ReshardCost getNext(int parent, ReshardStepKind kind, int64_t elements) const;
+  /// Elements that some rank has yet to receive, whatever way is taken.
+  int64_t getLack(const ReshardState &state) const;
+  /// The place in the queue: by size, what is lacking counts too.
+  ReshardCost getOrder(const Node &node) const;
+  bool isTooDear(const ReshardCost &cost) const {
+    return targetIndex >= 0 && cost >= nodes[targetIndex].cost;
+  }
 
   const ReshardProblem &problem;
+  const bool bySize;
+  int64_t work = 0;
+  /// What the fullest rank needs of each dimension, of all, and addends.
+  llvm::SmallVector<int64_t, 4> wanted;
+  int64_t wantedElements = 1, wantedAddends = 1;
   std::deque<Node> nodes;
   llvm::StringMap<int> known;
   using Entry = std::pair<ReshardCost, int>;
@@ -134,6 +165,13 @@ private:
   std::string targetKey;
   int targetIndex = -1;
 };
+
+/// Make `path`, found by size, lead to `target`: its axes are renamed from some
+/// point on, by a permute where it costs least, or by none if nothing that is
+/// renamed is in use there. True if it added no permute.
+bool renameTowards(const ReshardProblem &problem, const ReshardState &source,
+                   const ReshardState &target, ReshardPath &path,
+                   llvm::function_ref<int64_t(const ReshardState &)> getSize);
 
 } // namespace tp::detail
 

@@ -86,19 +86,37 @@ struct ReshardPlan {
   /// Elements received per rank (the largest over the ranks), of the local
   /// padded shapes: the sum of getElementsReceived of the steps.
   int64_t elementsReceived = 0;
+  /// How the plan was found, and so how much dearer it may be than the minimal
+  /// one; see docs/Sharding.md, "Searches".
+  enum class Search {
+    /// It is the minimal one.
+    Minimal,
+    /// At most one permute of the tensor dearer, where it is smallest on its
+    /// way.
+    BySize,
+    /// Reduces what changes, makes the dimensions that change whole and slices
+    /// them.
+    ThroughWhole,
+  };
+  Search search = Search::Minimal;
+  /// Lists and states that the search looked at: bounded, whatever the mesh.
+  int64_t work = 0;
 
   /// Steps that communicate.
   unsigned getNumCalls() const;
 };
 
-/// The minimal sequence from `from` to `to` for a tensor of `shape` (logical).
+/// The minimal sequence from `from` to `to` for a tensor of `shape` (logical),
+/// or one that ReshardPlan::search describes where the search would be too
+/// long. `first` is the search to begin with: tests compare one with another.
 /// Both must verify on `mesh`. Steps run only over (sub-)axes that one of the
 /// two names: ranks that hold copies before and after take no part. Partial
 /// values of different reductions are turned into each other only through the
 /// whole value. Deterministic. A plan without steps means the same layout.
-ReshardPlan planReshard(llvm::ArrayRef<int64_t> shape,
-                        const TensorSharding &from, const TensorSharding &to,
-                        const Mesh &mesh);
+ReshardPlan
+planReshard(llvm::ArrayRef<int64_t> shape, const TensorSharding &from,
+            const TensorSharding &to, const Mesh &mesh,
+            ReshardPlan::Search first = ReshardPlan::Search::Minimal);
 
 /// planReshard(...).elementsReceived: what a conflict costs in propagation.
 int64_t getReshardElements(llvm::ArrayRef<int64_t> shape,
