@@ -210,6 +210,9 @@ void BodyProgram::addOperation() {
 void BodyProgram::addSingle() {
   Shape shape = someShape();
   Type element = someElement();
+  // Now and then long enough that rounding and overflow tell.
+  if (chance(5))
+    shape = chance(60) ? Shape{pick({256, 300, 402})} : Shape{2, 270};
   auto operand = [&] {
     return chance(55) && !element.isInteger(1) ? partialSource(shape, element)
                                                : whole(shape, element);

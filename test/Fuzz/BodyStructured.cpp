@@ -201,6 +201,9 @@ Value BodyProgram::structured(Value value) {
   int64_t lookLoop = numLoops ? below(numLoops) : 0;
   if (numLoops && chance(4))
     lookUp = source({loops.sizes[lookLoop]}, element);
+  Value outside;
+  if (chance(4))
+    outside = scalarConstant(element, double(below(4)) - 1);
   SmallVector<Type> types(ValueRange(outs).getTypes());
   auto op = linalg::GenericOp::create(
       builder, loc, types, loops.inputs, outs, loops.maps, iterators,
@@ -210,6 +213,8 @@ Value BodyProgram::structured(Value value) {
           body.addInput(arguments[i], positive.contains(loops.inputs[i]));
         if (chance(30))
           body.addLoops(numLoops);
+        if (outside)
+          body.addInput(outside);
         if (lookUp)
           body.addInput(extractAlong(lookUp, lookLoop, loops.sizes));
         // A term that reads an output is no term of a reduction.

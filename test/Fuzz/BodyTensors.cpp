@@ -68,6 +68,18 @@ Value BodyProgram::padded(Value value) {
   auto pad = tensor::PadOp::create(builder, loc, tensor(shape, element), value,
                                    indices(builder, low),
                                    indices(builder, high), scalar);
+  if (shape.empty() || !chance(12))
+    return pad;
+  // Not the same everywhere: two values by position.
+  Operation *yield = pad.getBody()->getTerminator();
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(yield);
+  Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+  Value first = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                      pad.getBody()->getArgument(0), zero);
+  Value other = scalarConstant(element, 1);
+  yield->setOperand(
+      0, arith::SelectOp::create(builder, loc, first, other, scalar));
   return pad;
 }
 

@@ -13,6 +13,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 
@@ -303,7 +304,20 @@ Value ScalarBody::combine(Value out, Value term) {
     return real ? Value(math::FmaOp::create(builder, loc, term, leaf(element),
                                             out))
                 : Value(arith::OrIOp::create(builder, loc, out, term));
-  case 16:
+  case 16: {
+    // Control flow in the body.
+    if (!frame.chance(40))
+      return add(term, out);
+    Value which = condition(1);
+    auto branch = scf::IfOp::create(builder, loc, out.getType(), which, true);
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    scf::YieldOp::create(builder, loc,
+                         frame.chance(50) ? add(out, term) : term);
+    builder.setInsertionPointToStart(branch.elseBlock());
+    scf::YieldOp::create(builder, loc, out);
+    return branch.getResult(0);
+  }
   case 17:
     return add(term, out);
   default:
