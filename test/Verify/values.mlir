@@ -9,6 +9,7 @@
 // CHECK: collectives @main: equal
 
 //--- values.mlir
+tp.mesh @mesh <["tp"=2]>
 func.func @main(%positive: tensor<64xf32> {tp.values = "positive"},
                 %zeros: tensor<64xf32> {tp.values = "zeros"},
                 %integers: tensor<64xf32> {tp.values = "integers"},
