@@ -12,6 +12,8 @@
 #include "tp/Interpreter/Kernel.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include <climits>
+#include <cmath>
 
 using namespace mlir;
 
@@ -54,7 +56,16 @@ static std::vector<int64_t> getAddresses(ArrayRef<int64_t> strides,
   return addresses;
 }
 
-std::optional<Tensor> runContraction(const LoopNest &nest) {
+/// What all elements are multiples of.
+static int getLowestBit(const Tensor &tensor) {
+  int lowest = INT_MAX;
+  for (int64_t i = 0; i < tensor.getNumElements(); ++i)
+    lowest = std::min(lowest, getLowestBit(tensor.getFloat(i)));
+  return lowest;
+}
+
+std::optional<Tensor> runContraction(const LoopNest &nest,
+                                     Disturber *disturber) {
   unsigned numLoops = nest.ranges.size();
   const LoopNest::Access *accesses[] = {&nest.inputs[0], &nest.inputs[1],
                                         &nest.outputs[0]};
@@ -118,6 +129,14 @@ std::optional<Tensor> runContraction(const LoopNest &nest) {
   std::vector<int64_t> outColumns = getAddresses(n.out, n.sizes);
 
   Tensor result = nest.outputs[0].tensor.clone();
+  // Of products; a product with zero is zero and needs no bits.
+  int lowestBit = 1024;
+  if (disturber) {
+    int bitA = getLowestBit(*a), bitB = getLowestBit(*b);
+    if (bitA != INT_MAX && bitB != INT_MAX)
+      lowestBit = bitA + bitB;
+    lowestBit = std::min(lowestBit, getLowestBit(result));
+  }
   for (size_t at = 0; at < outBatch.size(); ++at) {
     for (int64_t row = 0; row < numM; ++row)
       gather(*a, k.a, k.sizes, aBatch[at] + aRows[row], &packedA[row * numK],
@@ -129,18 +148,28 @@ std::optional<Tensor> runContraction(const LoopNest &nest) {
                &packedB[column], panel);
       for (int64_t row = 0; row < numM; ++row) {
         int64_t base = outBatch[at] + outRows[row];
-        double sums[panel] = {};
-        for (int64_t column = 0; column < width; ++column)
+        double sums[panel] = {}, magnitudes[panel] = {};
+        for (int64_t column = 0; column < width; ++column) {
           sums[column] = result.getFloat(base + outColumns[start + column]);
+          magnitudes[column] = std::abs(sums[column]);
+        }
         const double *values = &packedA[row * numK];
         for (int64_t i = 0; i < numK; ++i) {
           double value = values[i];
           const double *others = &packedB[i * panel];
           for (int64_t column = 0; column < panel; ++column)
             sums[column] += value * others[column];
+          if (disturber)
+            for (int64_t column = 0; column < panel; ++column)
+              magnitudes[column] += std::abs(value * others[column]);
         }
-        for (int64_t column = 0; column < width; ++column)
+        for (int64_t column = 0; column < width; ++column) {
+          if (disturber)
+            sums[column] =
+                disturber->disturbSum(result.getElementType(), sums[column],
+                                      magnitudes[column], numK, lowestBit);
           result.setFloat(base + outColumns[start + column], sums[column]);
+        }
       }
     }
   }

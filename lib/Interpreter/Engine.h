@@ -27,7 +27,7 @@ using Results = llvm::SmallVector<Tensor>;
 class Engine {
 public:
   explicit Engine(const InterpreterOptions &options)
-      : options(options), randomState(options.perturbation) {}
+      : options(options), disturber(options.disturbance) {}
 
   mlir::FailureOr<llvm::SmallVector<RankTensors>>
   runFunction(mlir::func::FuncOp function,
@@ -65,8 +65,12 @@ private:
   mlir::FailureOr<Kernel *> getKernel(mlir::Operation *op);
 
   mlir::LogicalResult checkSizes(mlir::Operation *op);
-  /// Change computed results as options.perturbation asks, and keep statistics.
-  void finish(Results &results);
+  /// Keep statistics of an operation that was run.
+  void finish(const LoopNest &nest, const Results &results);
+  /// Null if nothing is to be disturbed.
+  Disturber *getDisturber() {
+    return disturber.isActive() ? &disturber : nullptr;
+  }
   /// Values of `block` that are dead after an operation in it.
   const llvm::DenseMap<mlir::Operation *, llvm::SmallVector<mlir::Value, 2>> &
   getLastUses(mlir::Block &block);
@@ -75,7 +79,7 @@ private:
                                 mlir::FlatSymbolRefAttr symbol);
 
   const InterpreterOptions &options;
-  uint64_t randomState = 0;
+  Disturber disturber;
   llvm::SmallVector<int64_t> iterations;
   /// Depth of calls, and whether we are inside a decomposition.
   int64_t depth = 0;

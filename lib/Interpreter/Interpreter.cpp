@@ -406,8 +406,8 @@ SmallVector<bool> Engine::getWideOutputs(linalg::LinalgOp op) {
           kind == utils::IteratorType::reduction && !map.isFunctionOfDim(dim);
     Type element = getElementTypeOrSelf(init.get().getType());
     bool mayBeWide = element.isF32() ||
-                     (options.exactSums && element.isF16()) ||
-                     (options.exactSums && element.isBF16());
+                     (options.disturbance.wideAccumulators &&
+                      (element.isF16() || element.isBF16()));
     std::optional<Combiner> combiner;
     if (isReduced && mayBeWide)
       combiner = matchCombiner(op, number);
@@ -437,22 +437,21 @@ FailureOr<Kernel *> Engine::getKernel(Operation *op) {
   return slot.get();
 }
 
-void Engine::finish(Results &results) {
-  for (Tensor &result : results) {
-    ElementType type = result.getElementType();
-    if (options.statistics)
-      options.statistics->coarsestEpsilon =
-          std::max(options.statistics->coarsestEpsilon, getEpsilon(type));
-    if (!options.perturbation || !type.isFloat())
-      continue;
-    double scale = getEpsilon(type) * 0x1p-31;
-    for (int64_t i = 0; i < result.getNumElements(); ++i) {
-      randomState = randomState * 6364136223846793005 + 1442695040888963407;
-      // Uniform in one unit of the last place either way.
-      double change = double(int32_t(randomState >> 32)) * scale;
-      result.setFloat(i, result.getFloat(i) * (1 + change));
-    }
+void Engine::finish(const LoopNest &nest, const Results &results) {
+  if (!options.statistics)
+    return;
+  double work = 1;
+  int64_t length = 1;
+  for (auto [range, reduced] : llvm::zip(nest.ranges, nest.isReduction)) {
+    work *= double(range);
+    length *= reduced ? range : 1;
   }
+  InterpreterStatistics &statistics = *options.statistics;
+  statistics.work += work;
+  statistics.longestReduction = std::max(statistics.longestReduction, length);
+  for (const Tensor &result : results)
+    statistics.coarsestEpsilon = std::max(statistics.coarsestEpsilon,
+                                          getEpsilon(result.getElementType()));
 }
 
 FailureOr<Results> Engine::runElementwise(Operation *op,
@@ -480,10 +479,11 @@ FailureOr<Results> Engine::runElementwise(Operation *op,
         {Tensor(shape, *getElementType(result.getType())), identity});
   }
   std::string error;
-  std::optional<Results> results = nest.run(**kernel, {}, error);
+  std::optional<Results> results =
+      nest.run(**kernel, {}, getDisturber(), error);
   if (!results)
     return op->emitError() << error;
-  finish(*results);
+  finish(nest, *results);
   return *results;
 }
 
@@ -547,17 +547,10 @@ FailureOr<Results> Engine::runLinalg(linalg::LinalgOp op,
     else
       nest.outputs.push_back({operands[index], map});
   }
-  if (options.statistics) {
-    int64_t length = 1;
-    for (auto [range, reduced] : llvm::zip(nest.ranges, nest.isReduction))
-      length *= reduced ? range : 1;
-    options.statistics->longestReduction =
-        std::max(options.statistics->longestReduction, length);
-  }
   if (isContractionBody(op))
-    if (std::optional<Tensor> result = runContraction(nest)) {
+    if (std::optional<Tensor> result = runContraction(nest, getDisturber())) {
       Results results{*result};
-      finish(results);
+      finish(nest, results);
       return results;
     }
   FailureOr<Kernel *> kernel = getKernel(op);
@@ -565,10 +558,11 @@ FailureOr<Results> Engine::runLinalg(linalg::LinalgOp op,
     return failure();
   std::string error;
   std::optional<Results> results =
-      nest.run(**kernel, orderCaptured(op, **kernel, captured), error);
+      nest.run(**kernel, orderCaptured(op, **kernel, captured), getDisturber(),
+               error);
   if (!results)
     return op->emitError() << error;
-  finish(*results);
+  finish(nest, *results);
   return *results;
 }
 
@@ -587,7 +581,8 @@ FailureOr<Results> Engine::runPad(tensor::PadOp op, ArrayRef<Tensor> operands,
        AffineMap::getMultiDimIdentityMap(shape.size(), op.getContext())});
   std::string error;
   std::optional<Results> results =
-      nest.run(**kernel, orderCaptured(op, **kernel, captured), error);
+      nest.run(**kernel, orderCaptured(op, **kernel, captured),
+               /*disturber=*/nullptr, error);
   if (!results)
     return op->emitError() << error;
   if (failed(placePadded(op, operands, results->front())))

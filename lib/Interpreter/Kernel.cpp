@@ -315,7 +315,7 @@ void KernelBuilder::widen(Value yielded, BlockArgument accumulator) {
     return;
   for (unsigned step : steps)
     kernel.instructions[step].type = {ElementType::F64, 64};
-  kernel.wideOutputs.back() = true;
+  kernel.accumulators.back() = Kernel::Accumulator::Sum;
 }
 
 FailureOr<std::unique_ptr<Kernel>>
@@ -334,7 +334,7 @@ Kernel::compile(Block &body, unsigned firstOutput, ArrayRef<bool> wideOutputs) {
     if (failed(reg))
       return failure();
     kernel->yields.push_back(*reg);
-    kernel->wideOutputs.push_back(false);
+    kernel->accumulators.push_back(Accumulator::Rounded);
     if (wideOutputs[index])
       builder.widen(value, body.getArgument(firstOutput + index));
   }
@@ -355,7 +355,7 @@ FailureOr<std::unique_ptr<Kernel>> Kernel::compileIndexed(Block &body) {
     if (failed(reg))
       return failure();
     kernel->yields.push_back(*reg);
-    kernel->wideOutputs.push_back(false);
+    kernel->accumulators.push_back(Accumulator::Rounded);
   }
   return kernel;
 }
@@ -375,7 +375,7 @@ FailureOr<std::unique_ptr<Kernel>> Kernel::compileElementwise(Operation *op) {
     return failure();
   for (Value result : op->getResults()) {
     kernel->yields.push_back(builder.registers[result]);
-    kernel->wideOutputs.push_back(false);
+    kernel->accumulators.push_back(Accumulator::Rounded);
   }
   return kernel;
 }

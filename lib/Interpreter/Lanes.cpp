@@ -39,6 +39,57 @@ static void roundLanes(double *values, int64_t n, ElementType type) {
   }
 }
 
+/// Whether any correct program gets the exact result where that is
+/// representable; functions are approximated.
+static bool isCorrectlyRounded(Opcode opcode) {
+  switch (opcode) {
+  case Opcode::AddF:
+  case Opcode::SubF:
+  case Opcode::MulF:
+  case Opcode::DivF:
+  case Opcode::Sqrt:
+  case Opcode::Fma:
+  case Opcode::TruncF:
+    return true;
+  default:
+    return false;
+  }
+}
+
+/// Whether nothing is rounded.
+static bool isExact(Opcode opcode) {
+  switch (opcode) {
+  case Opcode::NegF:
+  case Opcode::AbsF:
+  case Opcode::Floor:
+  case Opcode::Ceil:
+  case Opcode::Round:
+  case Opcode::RoundEven:
+  case Opcode::Trunc:
+  case Opcode::ExtF:
+  case Opcode::RemF:
+  case Opcode::MaximumF:
+  case Opcode::MinimumF:
+  case Opcode::MaxNumF:
+  case Opcode::MinNumF:
+  case Opcode::CopySign:
+    return true;
+  default:
+    return false;
+  }
+}
+
+/// Round results to `type`, in a disturbed run after changing them.
+static void finishLanes(Opcode opcode, double *values, int64_t n,
+                        ElementType type, Disturber *disturber) {
+  if (disturber && !isExact(opcode)) {
+    bool canBeExact = isCorrectlyRounded(opcode);
+    for (int64_t i = 0; i < n; ++i)
+      values[i] = disturber->disturb(type, values[i], canBeExact);
+  }
+  roundLanes(values, n, type);
+}
+
 static void wrapLanes(int64_t *values, int64_t n, ElementType type) {
   if (type.width == 64)
     return;
@@ -229,7 +280,7 @@ bool execute(ArrayRef<Instruction> instructions, Lanes &lanes, int64_t n,
       double x = a[i];                                                         \
       result[i] = VALUE;                                                       \
     }                                                                          \
-    roundLanes(result, n, type);                                               \
+    finishLanes(Opcode::NAME, result, n, type, context.disturber);             \
     break;                                                                     \
   }
 #define FLOAT2(NAME, OP, VALUE)                                                \
@@ -240,7 +291,7 @@ bool execute(ArrayRef<Instruction> instructions, Lanes &lanes, int64_t n,
       double x = a[i], y = b[i];                                               \
       result[i] = VALUE;                                                       \
     }                                                                          \
-    roundLanes(result, n, type);                                               \
+    finishLanes(Opcode::NAME, result, n, type, context.disturber);             \
     break;                                                                     \
   }
 #define INT2(NAME, OP, VALUE)                                                  \
@@ -272,7 +323,7 @@ bool execute(ArrayRef<Instruction> instructions, Lanes &lanes, int64_t n,
       double *result = f(target);
       for (int64_t i = 0; i < n; ++i)
         result[i] = std::fma(a[i], b[i], c[i]);
-      roundLanes(result, n, type);
+      finishLanes(instruction.opcode, result, n, type, context.disturber);
       break;
     }
     case Opcode::FPowI: {
@@ -281,7 +332,7 @@ bool execute(ArrayRef<Instruction> instructions, Lanes &lanes, int64_t n,
       double *result = f(target);
       for (int64_t i = 0; i < n; ++i)
         result[i] = std::pow(a[i], double(b[i]));
-      roundLanes(result, n, type);
+      finishLanes(instruction.opcode, result, n, type, context.disturber);
       break;
     }
     case Opcode::CmpF: {

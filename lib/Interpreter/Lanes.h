@@ -13,6 +13,7 @@
 #define TP_LIB_INTERPRETER_LANES_H
 
 #include "Opcode.h"
+#include "tp/Interpreter/Disturbance.h"
 
 namespace tp::interp {
 
@@ -33,6 +34,8 @@ struct LaneContext {
   /// The loops' current positions; lane i of `laneDim` is at its value + i.
   llvm::ArrayRef<int64_t> position;
   int64_t laneDim = -1;
+  /// Null if every result is rounded as it should be.
+  Disturber *disturber = nullptr;
 };
 
 /// Execute on lanes 0..n-1; false, with `error` set, on an index out of range

@@ -13,6 +13,7 @@
 
 #include "mlir/IR/AffineExpr.h"
 #include "llvm/ADT/STLExtras.h"
+#include <cmath>
 
 using namespace mlir;
 
@@ -128,6 +129,27 @@ struct Walk {
 };
 } // namespace
 
+namespace {
+/// What a disturbed run must know of each sum besides its value.
+struct SumTrace {
+  /// The sum of the terms' magnitudes, and what all are multiples of.
+  std::vector<double> magnitudes;
+  std::vector<int> lowestBits;
+
+  void begin(ArrayRef<double> initial) {
+    for (double value : initial) {
+      magnitudes.push_back(std::abs(value));
+      lowestBits.push_back(getLowestBit(value));
+    }
+  }
+  bool isActive() const { return !magnitudes.empty(); }
+  void add(int64_t address, double term) {
+    magnitudes[address] += std::abs(term);
+    lowestBits[address] = std::min(lowestBits[address], getLowestBit(term));
+  }
+};
+} // namespace
+
 /// The parallel loop that goes over the lanes: the innermost of at least half
 /// the lanes' number, else the largest; -1 if none moves every output.
 static int64_t chooseLaneDim(const LoopNest &nest, ArrayRef<Walk> outputs) {
@@ -149,7 +171,9 @@ static int64_t chooseLaneDim(const LoopNest &nest, ArrayRef<Walk> outputs) {
 
 std::optional<SmallVector<Tensor>> LoopNest::run(const Kernel &kernel,
                                                  ArrayRef<Tensor> captured,
+                                                 Disturber *disturber,
                                                  std::string &error) const {
+  using Accumulator = Kernel::Accumulator;
   unsigned numLoops = ranges.size();
   SmallVector<Walk> inputWalks, outputWalks;
   for (const Access &access : inputs)
@@ -161,11 +185,14 @@ std::optional<SmallVector<Tensor>> LoopNest::run(const Kernel &kernel,
   // double beside the result.
   SmallVector<Tensor> results;
   SmallVector<std::vector<double>> wide(outputs.size());
+  SmallVector<SumTrace> traces(outputs.size());
   for (auto [index, access] : llvm::enumerate(outputs)) {
     results.push_back(access.tensor.clone());
-    if (kernel.wideOutputs[index]) {
+    if (kernel.accumulators[index] == Accumulator::Sum) {
       const float *from = access.tensor.floats();
       wide[index].assign(from, from + access.tensor.getNumElements());
+      if (disturber)
+        traces[index].begin(wide[index]);
     }
   }
   if (llvm::is_contained(ranges, 0))
@@ -192,7 +219,7 @@ std::optional<SmallVector<Tensor>> LoopNest::run(const Kernel &kernel,
 
   int64_t laneDim = chooseLaneDim(*this, outputWalks);
   SmallVector<int64_t> position(numLoops, 0);
-  LaneContext context{captured, kernel.indices, position, laneDim};
+  LaneContext context{captured, kernel.indices, position, laneDim, disturber};
   int64_t addresses[kLanes];
   auto load = [&](const Tensor &tensor, const std::vector<double> *accumulator,
                   Register target, int64_t n) {
@@ -218,7 +245,7 @@ std::optional<SmallVector<Tensor>> LoopNest::run(const Kernel &kernel,
     }
   };
   auto store = [&](Tensor &tensor, std::vector<double> &accumulator,
-                   Register source, int64_t n) {
+                   SumTrace &trace, Register source, int64_t n) {
     if (!source.isFloat) {
       const int64_t *from = lanes.intRegister(source.index);
       int64_t *to = tensor.ints();
@@ -228,6 +255,9 @@ std::optional<SmallVector<Tensor>> LoopNest::run(const Kernel &kernel,
     }
     const double *from = lanes.floatRegister(source.index);
     if (!accumulator.empty()) {
+      if (trace.isActive())
+        for (int64_t i = 0; i < n; ++i)
+          trace.add(addresses[i], from[i] - accumulator[addresses[i]]);
       for (int64_t i = 0; i < n; ++i)
         accumulator[addresses[i]] = from[i];
     } else if (tensor.getElementType().kind == ElementType::F64) {
@@ -262,7 +292,7 @@ std::optional<SmallVector<Tensor>> LoopNest::run(const Kernel &kernel,
         return std::nullopt;
       for (auto [index, source] : llvm::enumerate(kernel.yields)) {
         outputWalks[index].getAddresses(position, laneDim, n, addresses);
-        store(results[index], wide[index], source, n);
+        store(results[index], wide[index], traces[index], source, n);
       }
     }
     if (laneDim >= 0)
@@ -279,9 +309,19 @@ std::optional<SmallVector<Tensor>> LoopNest::run(const Kernel &kernel,
       break;
   }
 
-  for (auto [result, accumulator] : llvm::zip(results, wide))
-    for (size_t i = 0; i < accumulator.size(); ++i)
-      result.setFloat(i, accumulator[i]);
+  int64_t length = 1;
+  for (auto [range, reduced] : llvm::zip(ranges, isReduction))
+    length *= reduced ? range : 1;
+  for (auto [index, result] : llvm::enumerate(results)) {
+    ElementType type = result.getElementType();
+    for (size_t i = 0; i < wide[index].size(); ++i) {
+      double value = wide[index][i];
+      if (disturber)
+        value = disturber->disturbSum(type, value, traces[index].magnitudes[i],
+                                      length, traces[index].lowestBits[i]);
+      result.setFloat(i, value);
+    }
+  }
   return results;
 }
 

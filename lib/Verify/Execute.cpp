@@ -24,7 +24,7 @@ namespace tp {
 
 static std::string compareNative(const Tensor &got,
                                  const Reference::Value &expected,
-                                 double &worst) {
+                                 Reference &reference, double &worst) {
   // Float outputs come as f32.
   Tensor converted(got.getShape(), expected.tensor.getElementType());
   if (got.getElementType().isFloat() != converted.getElementType().isFloat())
@@ -36,7 +36,8 @@ static std::string compareNative(const Tensor &got,
       converted.setInt(i, got.getInt(i));
   }
   return compareValue({converted}, expected,
-                      TensorSharding::replicated(got.getRank()), Mesh(), worst);
+                      TensorSharding::replicated(got.getRank()), Mesh(),
+                      reference, worst);
 }
 
 namespace {
@@ -191,8 +192,8 @@ static Tensor takeSlice(const Tensor &whole, int64_t i) {
 
 /// The first value that differs, if handing all of them out shows one.
 static std::optional<Divergence>
-findFirstDivergence(ModuleOp perRank, StringRef name,
-                    const Reference &reference, const VerifyOptions &options) {
+findFirstDivergence(ModuleOp perRank, StringRef name, Reference &reference,
+                    const VerifyOptions &options) {
   OwningOpRef<ModuleOp> copy = perRank.clone();
   auto function = copy->lookupSymbol<func::FuncOp>(name);
   unsigned numResults = function.getNumResults();
@@ -226,7 +227,8 @@ findFirstDivergence(ModuleOp perRank, StringRef name,
         Tensor tensor = (*outputs)[numResults + index];
         if (value.repeat)
           tensor = takeSlice(tensor, i);
-        std::string problem = compareNative(tensor, *expected, worst);
+        std::string problem =
+            compareNative(tensor, *expected, reference, worst);
         if (!problem.empty())
           return Divergence{value.what, value.location,
                             llvm::to_vector<6>(key.iterations), problem};
@@ -236,7 +238,7 @@ findFirstDivergence(ModuleOp perRank, StringRef name,
 }
 
 FailureOr<Comparison> compareExecuted(ModuleOp perRank, StringRef name,
-                                      const Reference &reference,
+                                      Reference &reference,
                                       const VerifyOptions &options) {
   std::string fault;
   FailureOr<SmallVector<Tensor>> outputs =
@@ -244,8 +246,18 @@ FailureOr<Comparison> compareExecuted(ModuleOp perRank, StringRef name,
   Comparison comparison;
   auto function = perRank.lookupSymbol<func::FuncOp>(name);
   if (!fault.empty()) {
-    comparison.divergence = Divergence{
-        "the compiled program", formatLocation(function.getLoc()), {}, fault};
+    std::string location = formatLocation(function.getLoc());
+    if (reference.mayStop())
+      comparison.unjudged.push_back(
+          {"the compiled program",
+           location,
+           {},
+           "it stops (" + fault +
+               "), and so does the one-device program with another rounding (" +
+               reference.getStop().str() + ")"});
+    else
+      comparison.divergence =
+          Divergence{"the compiled program", location, {}, fault};
     return comparison;
   }
   if (failed(outputs))
@@ -253,17 +265,18 @@ FailureOr<Comparison> compareExecuted(ModuleOp perRank, StringRef name,
   for (auto [index, expected] : llvm::enumerate(reference.getResults())) {
     ++comparison.numResults;
     std::string problem =
-        compareNative((*outputs)[index], expected, comparison.worst);
-    if (problem.empty())
+        compareNative((*outputs)[index], expected, reference, comparison.worst);
+    std::string what = "result " + std::to_string(index) + " of @" + name.str();
+    std::string location = formatLocation(function.getLoc());
+    if (problem.empty()) {
+      noteUnjudged(comparison, expected, what, location, {},
+                   reference.getStop());
       continue;
+    }
     comparison.divergence =
         findFirstDivergence(perRank, name, reference, options);
     if (!comparison.divergence)
-      comparison.divergence =
-          Divergence{"result " + std::to_string(index) + " of @" + name.str(),
-                     formatLocation(function.getLoc()),
-                     {},
-                     problem};
+      comparison.divergence = Divergence{what, location, {}, problem};
     break;
   }
   return comparison;

@@ -3,10 +3,10 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Three runs: one for the values, two with disturbed rounding for how far any
-// correct program may be from them. One of these adds up sixteen-bit sums
-// exactly, since the order of a sum is free: 400 ones in bf16 are 256 one after
-// the other and 400 in most other orders.
+// One run for the values, and disturbed ones for how far any correct program
+// may be from them. Few of these are made where a run is dear: then an
+// element's tolerance is that of the slices that it is in. More are made before
+// anything is said to differ, and these count element by element.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +20,12 @@ using namespace tp::interp;
 
 namespace tp {
 
+/// A run through so many elements costs nothing to speak of.
+static constexpr double smallWork = 0x1p21;
+/// Above this, more than one round of refinement takes minutes.
+static constexpr double largeWork = 0x1p32;
+static constexpr unsigned runsPerRefinement = 6;
+
 bool ValueKey::operator<(const ValueKey &other) const {
   auto tie = [](const ValueKey &key) {
     return std::tie(key.id, key.number, key.isArgument, key.iterations);
@@ -32,44 +38,161 @@ const Reference::Value *Reference::find(const ValueKey &key) const {
   return found == values.end() ? nullptr : &found->second;
 }
 
-/// The largest finite magnitude.
-static double getLargest(const Tensor &tensor) {
-  double largest = 0;
-  for (int64_t i = 0; i < tensor.getNumElements(); ++i) {
-    double value = std::abs(tensor.getFloat(i));
-    if (std::isfinite(value))
-      largest = std::max(largest, value);
-  }
-  return largest;
+int64_t Reference::Value::countUnjudged() const {
+  int64_t count = 0;
+  for (int64_t i = 0; i < tensor.getNumElements(); ++i)
+    count += !isJudged(i);
+  return count;
 }
 
-/// Widen the tolerance of `value` by what a disturbed run made of it.
-static void addNoise(Reference::Value &value, const Tensor &disturbed) {
+static Reference::Value makeValue(const Tensor &tensor) {
+  Reference::Value value;
+  value.tensor = tensor;
+  value.tolerances.assign(tensor.getNumElements(), 0);
+  for (int64_t i = 0; i < tensor.getNumElements(); ++i)
+    if (double number = std::abs(tensor.getNumber(i)); std::isfinite(number))
+      value.largest = std::max(value.largest, number);
+  return value;
+}
+
+/// Random changes and the same turned round: whatever hangs on one rounding is
+/// pushed both ways. 16-bit sums are rounded as written in the one, and once in
+/// the other.
+static SmallVector<Disturbance, 2> makePair(uint64_t seed) {
+  Disturbance random{Disturbance::Random, seed};
+  Disturbance opposite{Disturbance::Opposite, seed};
+  opposite.wideAccumulators = true;
+  return {random, opposite};
+}
+
+/// Every rounding the same way by one unit.
+static SmallVector<Disturbance, 2> makeDirected(Disturbance::Direction one,
+                                                Disturbance::Direction other) {
+  return {Disturbance{one, 0, /*units=*/1}, Disturbance{other, 0, /*units=*/1}};
+}
+
+/// Raise the tolerances of one value by what a disturbed run made of it.
+void Reference::addNoise(Value &value, const Tensor &disturbed) {
+  ++value.numRuns;
   const Tensor &tensor = value.tensor;
-  if (!tensor.getElementType().isFloat()) {
-    for (int64_t i = 0; i < tensor.getNumElements(); ++i)
-      if (tensor.getInt(i) != disturbed.getInt(i))
-        value.tolerance = -1;
-    return;
-  }
-  if (value.tolerance < 0)
-    return;
-  double noise = 0;
+  bool isFloat = tensor.getElementType().isFloat();
   for (int64_t i = 0; i < tensor.getNumElements(); ++i) {
-    double a = tensor.getFloat(i), b = disturbed.getFloat(i);
-    if (std::isfinite(a) && std::isfinite(b)) {
-      noise = std::max(noise, std::abs(a - b));
-    } else if (!(a == b) && !(std::isnan(a) && std::isnan(b))) {
-      value.tolerance = -1;
-      return;
-    }
+    float &tolerance = value.tolerances[i];
+    double a = tensor.getNumber(i), b = disturbed.getNumber(i);
+    if (tolerance < 0 || a == b || (std::isnan(a) && std::isnan(b)))
+      continue;
+    double change = std::abs(a - b);
+    tolerance = isFloat && std::isfinite(change)
+                    ? std::max(tolerance, float(change))
+                    : -1;
   }
-  value.tolerance += 6 * noise;
+}
+
+/// The largest tolerance of each slice along each dimension, so far as there
+/// are enough elements in one to be told from a lucky draw.
+static std::vector<float> poolTolerances(const Reference::Value &value) {
+  constexpr int64_t enough = 16;
+  ArrayRef<int64_t> shape = value.tensor.getShape();
+  SmallVector<int64_t> strides = value.tensor.getStrides();
+  int64_t count = value.tensor.getNumElements();
+  float largest = 0;
+  for (float tolerance : value.tolerances)
+    largest = std::max(largest, tolerance);
+  std::vector<float> pooled(count, largest);
+  for (auto [size, stride] : llvm::zip(shape, strides)) {
+    if (size <= 1 || count / size < enough)
+      continue;
+    std::vector<float> slices(size, 0);
+    for (int64_t i = 0; i < count; ++i) {
+      float &slice = slices[i / stride % size];
+      slice = std::max(slice, value.tolerances[i]);
+    }
+    for (int64_t i = 0; i < count; ++i)
+      pooled[i] = std::min(pooled[i], slices[i / stride % size]);
+  }
+  return pooled;
+}
+
+/// Turn the changes that the first runs made into tolerances.
+static void settle(Reference::Value &value, unsigned numRuns) {
+  const Tensor &tensor = value.tensor;
+  ElementType type = tensor.getElementType();
+  if (value.numRuns == 0)
+    std::fill(value.tolerances.begin(), value.tolerances.end(), -1);
+  if (!type.isFloat())
+    return;
+  std::vector<float> pooled = poolTolerances(value);
+  // Ranks round their addends of a sum in 16 bits, and an addend may be as
+  // large as the largest element where the sum cancels.
+  float addends =
+      type.width == 16 ? float(getEpsilon(type) * value.largest) : 0;
+  for (int64_t i = 0; i < tensor.getNumElements(); ++i) {
+    float &tolerance = value.tolerances[i];
+    double number = std::abs(tensor.getFloat(i));
+    if (tolerance < 0 || !std::isfinite(number))
+      continue;
+    // More runs speak for the element itself.
+    if (numRuns <= 2)
+      tolerance = pooled[i];
+    if (number != 0)
+      tolerance += float(2 * getUnit(type, number)) + addends;
+  }
+}
+
+/// Visit each value with its key.
+static auto
+observe(std::function<void(const ValueKey &, const Tensor &)> visit) {
+  return [visit](Operation *op, ValueRange values,
+                 ArrayRef<RankTensors> tensors,
+                 ArrayRef<int64_t> iterations) -> LogicalResult {
+    auto id = op->getAttrOfType<IntegerAttr>(valueIdAttrName);
+    if (!id)
+      return success();
+    for (auto [number, value] : llvm::enumerate(values))
+      visit(ValueKey{id.getInt(), unsigned(number), isa<BlockArgument>(value),
+                     SmallVector<int64_t, 2>(iterations)},
+            tensors[number][0]);
+    return success();
+  };
+}
+
+func::FuncOp Reference::getFunction() const {
+  return (*program)->lookupSymbol<func::FuncOp>(name);
+}
+
+void Reference::disturb(const Disturbance &disturbance) {
+  RandomParameters random(options.seed);
+  InterpreterOptions run;
+  run.parameters = options.parameters ? options.parameters : &random;
+  run.disturbance = disturbance;
+  run.disturbance.seed += options.seed * 0x9e3779b97f4a7c15;
+  run.observer = observe([&](const ValueKey &key, const Tensor &tensor) {
+    auto found = values.find(key);
+    if (found != values.end())
+      addNoise(found->second, tensor);
+  });
+  func::FuncOp function = getFunction();
+  // An index or a conversion that hangs on a rounding may leave its range.
+  ScopedDiagnosticHandler handler(function.getContext(),
+                                  [&](Diagnostic &error) {
+                                    if (stop.empty())
+                                      stop = error.str();
+                                    return success();
+                                  });
+  FailureOr<SmallVector<Tensor>> disturbed =
+      interpretOneRank(function, inputs, run);
+  if (succeeded(disturbed))
+    for (auto [value, tensor] : llvm::zip(results, *disturbed))
+      addNoise(value, tensor);
 }
 
 FailureOr<Reference> Reference::run(func::FuncOp function,
                                     const VerifyOptions &options) {
   Reference reference;
+  reference.options = options;
+  reference.name = function.getSymName().str();
+  reference.program = std::make_shared<OwningOpRef<ModuleOp>>(
+      function->getParentOfType<ModuleOp>().clone());
   FailureOr<SmallVector<Tensor>> inputs = makeInputs(function, options.seed);
   if (failed(inputs))
     return failure();
@@ -80,59 +203,62 @@ FailureOr<Reference> Reference::run(func::FuncOp function,
   InterpreterOptions run;
   run.parameters = options.parameters ? options.parameters : &random;
   run.statistics = &statistics;
-  auto getRounding = [&](const Tensor &tensor) {
-    if (!tensor.getElementType().isFloat())
-      return 0.0;
-    return statistics.coarsestEpsilon * getLargest(tensor) *
-           (2 + std::sqrt(double(statistics.longestReduction)) / 2);
-  };
-  // Visit each value with its key.
-  auto observe = [&](auto visit) {
-    return [visit](Operation *op, ValueRange values,
-                   ArrayRef<RankTensors> tensors,
-                   ArrayRef<int64_t> iterations) -> LogicalResult {
-      auto id = op->getAttrOfType<IntegerAttr>(valueIdAttrName);
-      if (!id)
-        return success();
-      for (auto [number, value] : llvm::enumerate(values))
-        visit(ValueKey{id.getInt(), unsigned(number), isa<BlockArgument>(value),
-                       SmallVector<int64_t, 2>(iterations)},
-              tensors[number][0]);
-      return success();
-    };
-  };
   run.observer = observe([&](const ValueKey &key, const Tensor &tensor) {
-    if (reference.keptBytes + tensor.getByteSize() > options.maxKeptBytes) {
+    int64_t bytes =
+        tensor.getByteSize() + tensor.getNumElements() * sizeof(float);
+    if (reference.keptBytes + bytes > options.maxKeptBytes) {
       ++reference.numDropped;
       return;
     }
-    reference.keptBytes += tensor.getByteSize();
-    reference.values[key] = {tensor, getRounding(tensor)};
+    reference.keptBytes += bytes;
+    reference.values[key] = makeValue(tensor);
   });
   FailureOr<SmallVector<Tensor>> results =
       interpretOneRank(function, reference.inputs, run);
   if (failed(results))
     return failure();
   for (const Tensor &tensor : *results)
-    reference.results.push_back({tensor, getRounding(tensor)});
+    reference.results.push_back(makeValue(tensor));
 
-  run.statistics = nullptr;
-  run.observer = observe([&](const ValueKey &key, const Tensor &tensor) {
-    auto found = reference.values.find(key);
-    if (found != reference.values.end())
-      addNoise(found->second, tensor);
-  });
-  for (uint64_t disturbance : {1, 2}) {
-    run.perturbation = 2 * options.seed + disturbance;
-    run.exactSums = disturbance == 2;
-    FailureOr<SmallVector<Tensor>> disturbed =
-        interpretOneRank(function, reference.inputs, run);
-    if (failed(disturbed))
-      return failure();
-    for (auto [value, tensor] : llvm::zip(reference.results, *disturbed))
-      addNoise(value, tensor);
+  SmallVector<Disturbance> runs(makePair(1));
+  if (statistics.work < smallWork) {
+    llvm::append_range(runs, makePair(2));
+    llvm::append_range(runs, makePair(3));
   }
+  for (const Disturbance &disturbance : runs)
+    reference.disturb(disturbance);
+  for (auto &[key, value] : reference.values)
+    settle(value, runs.size());
+  for (Value &value : reference.results)
+    settle(value, runs.size());
+  reference.maxRefinements = statistics.work < largeWork ? 5 : 1;
   return reference;
+}
+
+bool Reference::mayStop() {
+  while (stop.empty() && refine())
+    ;
+  return !stop.empty();
+}
+
+bool Reference::refine() {
+  if (numRefinements == maxRefinements)
+    return false;
+  SmallVector<Disturbance> runs;
+  if (numRefinements == 0) {
+    llvm::append_range(runs, makeDirected(Disturbance::Up, Disturbance::Down));
+    llvm::append_range(runs,
+                       makeDirected(Disturbance::Away, Disturbance::Toward));
+    llvm::append_range(
+        runs, makeDirected(Disturbance::Alternating, Disturbance::Alternating));
+    runs.back().units = -1;
+  }
+  for (uint64_t i = 0; runs.size() < runsPerRefinement; ++i)
+    llvm::append_range(runs, makePair(100 * (numRefinements + 1) + i));
+  for (const Disturbance &disturbance : runs)
+    disturb(disturbance);
+  ++numRefinements;
+  return true;
 }
 
 } // namespace tp

@@ -63,7 +63,7 @@ static bool isPerRank(ModuleOp module) {
 
 /// Compare every function of `module` at `stage`; true while all are equal.
 static FailureOr<bool> compareAll(ModuleOp module, StringRef stage, Check check,
-                                  const References &references,
+                                  References &references,
                                   const VerifyOptions &options,
                                   VerifyReport &report) {
   Mesh mesh;
@@ -74,7 +74,7 @@ static FailureOr<bool> compareAll(ModuleOp module, StringRef stage, Check check,
              << "expected exactly one tp.mesh in a per-rank program";
     mesh = meshOp.getMesh().toMesh();
   }
-  for (const auto &[name, reference] : references) {
+  for (auto &[name, reference] : references) {
     auto function = module.lookupSymbol<func::FuncOp>(name);
     if (!function)
       return module.emitError() << "expected the function @" << name
@@ -162,6 +162,28 @@ bool VerifyReport::isEqual() const {
   });
 }
 
+int64_t VerifyReport::countUnjudged() const {
+  int64_t count = 0;
+  for (const StageReport &stage : stages)
+    count += stage.comparison.unjudged.size();
+  return count;
+}
+
+/// "cannot judge arith.fptosi at ids: why", one line each; of many, the first.
+static void printUnjudged(const StageReport &stage, llvm::raw_ostream &os) {
+  constexpr size_t most = 8;
+  ArrayRef<Unjudged> unjudged = stage.comparison.unjudged;
+  for (const Unjudged &value : unjudged.take_front(most)) {
+    os << stage.stage << " @" << stage.function << ": cannot judge ";
+    Divergence{value.what, value.location, value.iterations, value.reason}
+        .print(os);
+    os << "\n";
+  }
+  if (unjudged.size() > most)
+    os << stage.stage << " @" << stage.function << ": cannot judge "
+       << unjudged.size() - most << " more values\n";
+}
+
 void VerifyReport::print(llvm::raw_ostream &os) const {
   for (const StageReport &stage : stages) {
     const Comparison &comparison = stage.comparison;
@@ -173,8 +195,12 @@ void VerifyReport::print(llvm::raw_ostream &os) const {
     } else {
       os << "equal, " << comparison.numValues << " values and "
          << comparison.numResults << " results compared, largest difference "
-         << llvm::format("%.2g", comparison.worst) << " of the tolerance\n";
+         << llvm::format("%.2g", comparison.worst) << " of the tolerance";
+      if (comparison.numUnjudgedElements)
+        os << ", " << comparison.numUnjudgedElements << " elements not judged";
+      os << "\n";
     }
+    printUnjudged(stage, os);
   }
   if (numDropped)
     os << "note: " << numDropped
@@ -197,6 +223,16 @@ llvm::json::Value VerifyReport::toJSON() const {
           {"location", divergence->location},
           {"iterations", llvm::json::Array(divergence->iterations)},
           {"problem", divergence->problem}};
+    llvm::json::Array unjudged;
+    for (const Unjudged &value : comparison.unjudged)
+      unjudged.push_back(llvm::json::Object{
+          {"op", value.what},
+          {"location", value.location},
+          {"iterations", llvm::json::Array(value.iterations)},
+          {"reason", value.reason}});
+    entry["unjudged"] =
+        llvm::json::Object{{"elements", comparison.numUnjudgedElements},
+                           {"values", std::move(unjudged)}};
     list.push_back(std::move(entry));
   }
   return llvm::json::Object{{"equal", isEqual()},

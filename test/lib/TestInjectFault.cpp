@@ -247,6 +247,55 @@ bool dropPaddingMask(ModuleOp module) {
   return done;
 }
 
+/// Make one float value, number `seed` of those that tp-verify compares, wrong
+/// by a factor of 1 + `amount` (in 16 bits as many units in the last place),
+/// everywhere or in one element.
+bool wrongValue(ModuleOp module, bool oneElement, unsigned seed,
+                double amount) {
+  SmallVector<Operation *> candidates;
+  module->walk([&](Operation *op) {
+    if (!op->hasAttr("tp.value_id") || op->getNumResults() != 1 ||
+        op->use_empty() || isa<arith::ConstantOp, tensor::EmptyOp>(op) ||
+        isa<linalg::FillOp, RepeatOp>(op))
+      return;
+    auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+    if (type && isa<FloatType>(type.getElementType()) &&
+        type.getNumElements() > 0)
+      candidates.push_back(op);
+  });
+  if (candidates.empty())
+    return false;
+  Operation *op = candidates[seed % candidates.size()];
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  if (type.getElementTypeBitWidth() == 16)
+    amount *= type.getElementType().isBF16() ? 0x1p16 : 0x1p13;
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointAfter(op);
+  Location loc = op->getLoc();
+  Value factor = arith::ConstantOp::create(
+      builder, loc,
+      DenseElementsAttr::get(type, ArrayRef<Attribute>(builder.getFloatAttr(
+                                       type.getElementType(), 1 + amount))));
+  Operation *wrong =
+      arith::MulFOp::create(builder, loc, op->getResult(0), factor);
+  SmallPtrSet<Operation *, 2> added{wrong};
+  if (oneElement) {
+    SmallVector<bool> chosen(type.getNumElements(), false);
+    chosen[seed % chosen.size()] = true;
+    Value mask = arith::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(type.clone(builder.getI1Type()), chosen));
+    wrong = arith::SelectOp::create(builder, loc, mask, wrong->getResult(0),
+                                    op->getResult(0));
+    added.insert(wrong);
+  }
+  op->getResult(0).replaceAllUsesExcept(wrong->getResult(0), added);
+  wrong->setAttr("tp.value_id", op->removeAttr("tp.value_id"));
+  if (ShardingAttr sharding = getSharding(op->getResult(0)))
+    setSharding(wrong->getResult(0), sharding);
+  return true;
+}
+
 struct Fault {
   StringRef kind;
   bool (*inject)(ModuleOp);
@@ -280,6 +329,15 @@ struct TestInjectFault
                     tensor::TensorDialect, TPDialect>();
   }
   void runOnOperation() override {
+    bool oneElement = kind == "wrong-element";
+    if (oneElement || kind == "wrong-value") {
+      if (!wrongValue(getOperation(), oneElement, seed, amount)) {
+        getOperation().emitError()
+            << "found nothing to break with fault '" << kind << "'";
+        signalPassFailure();
+      }
+      return;
+    }
     for (const Fault &fault : faults) {
       if (fault.kind != kind)
         continue;
@@ -295,6 +353,10 @@ struct TestInjectFault
 
   Option<std::string> kind{*this, "kind",
                            llvm::cl::desc("what to do to the program")};
+  Option<unsigned> seed{*this, "seed", llvm::cl::init(0),
+                        llvm::cl::desc("which value is wrong")};
+  Option<double> amount{*this, "amount", llvm::cl::init(1e-5),
+                        llvm::cl::desc("by what part of itself it is wrong")};
 };
 
 } // namespace

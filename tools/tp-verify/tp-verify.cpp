@@ -5,7 +5,8 @@
 //
 // Runs a model on one device and, after each stage asked for, on all ranks, and
 // compares every value. Exit codes: 0 equal, 1 the input, 2 the command line,
-// 3 a value differs. The report goes to standard output.
+// 3 a value differs. The report goes to standard output, a warning that there
+// are values which cannot be judged to standard error.
 //
 //===----------------------------------------------------------------------===//
 
@@ -162,5 +163,8 @@ int main(int argc, char **argv) {
     llvm::outs() << llvm::formatv("{0:2}", result->toJSON()) << "\n";
   else
     result->print(llvm::outs());
+  if (int64_t count = result->countUnjudged(); count && result->isEqual())
+    llvm::errs() << "tp-verify: warning: nothing differs, but " << count
+                 << " values hang on rounding and cannot be judged\n";
   return result->isEqual() ? 0 : differs;
 }

@@ -18,6 +18,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Interpreter/Disturbance.h"
 #include "tp/Interpreter/Tensor.h"
 #include <functional>
 
@@ -34,6 +35,8 @@ struct InterpreterStatistics {
   /// Elements summed (or maximised) into one, and the coarsest rounding.
   int64_t longestReduction = 1;
   double coarsestEpsilon = 0;
+  /// Elements of the iteration spaces that were run through.
+  double work = 0;
 };
 
 struct InterpreterOptions {
@@ -41,13 +44,9 @@ struct InterpreterOptions {
   int64_t numRanks = 1;
   /// Where tp.parameter gets its values; without one the operation is an error.
   ParameterProvider *parameters = nullptr;
-  /// Not zero: change each computed float by up to one unit in the last place,
-  /// at random from this seed. What that does to a result is the noise that any
-  /// two correct programs may differ by.
-  uint64_t perturbation = 0;
-  /// Sixteen-bit sums are not rounded at every step but once, as programs may
-  /// do that add up in another order or in a wider type.
-  bool exactSums = false;
+  /// How to round otherwise than the definition does. What that does to a
+  /// result is the noise that any two correct programs may differ by.
+  Disturbance disturbance;
   /// Filled while running, if given.
   InterpreterStatistics *statistics = nullptr;
   /// Larger tensors are refused.

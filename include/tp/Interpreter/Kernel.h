@@ -14,7 +14,8 @@
 // before rounding) and rounds to its result's type. One exception: a sum into
 // an f32 output keeps a double and is rounded once at the end, which is nearer
 // to the exact sum than any order. Sixteen-bit sums are rounded at every step,
-// as the program says, unless asked to be exact too; recurrences always are.
+// as the program says, unless a disturbed run asks for them to be wide too;
+// recurrences always are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +24,7 @@
 
 #include "mlir/IR/AffineMap.h"
 #include "mlir/IR/Operation.h"
+#include "tp/Interpreter/Disturbance.h"
 #include "tp/Interpreter/Tensor.h"
 #include "llvm/ADT/DenseMap.h"
 
@@ -94,8 +96,9 @@ private:
   llvm::SmallVector<uint16_t> indices;
   llvm::SmallVector<Instruction> instructions;
   llvm::SmallVector<Register> yields;
-  /// Outputs whose accumulator is a double.
-  llvm::SmallVector<bool> wideOutputs;
+  /// How an output is accumulated: rounded at every step, or a sum in a double.
+  enum class Accumulator : uint8_t { Rounded, Sum };
+  llvm::SmallVector<Accumulator> accumulators;
 };
 
 /// A rectangular iteration space and the tensors accessed in it.
@@ -112,17 +115,19 @@ public:
   llvm::SmallVector<Access> outputs;
 
   /// Run `kernel`, whose arguments are the inputs then the outputs (or the
-  /// inputs alone). Returns nothing and sets `error` if an index is out of
-  /// range.
+  /// inputs alone). `disturber`, if not null, changes what is rounded. Returns
+  /// nothing and sets `error` if an index is out of range.
   std::optional<llvm::SmallVector<Tensor>> run(const Kernel &kernel,
                                                llvm::ArrayRef<Tensor> captured,
+                                               Disturber *disturber,
                                                std::string &error) const;
 };
 
 /// The contraction output += a * b of a nest with two inputs and one output,
 /// accumulated in double. Nothing if a map is no projected permutation or a
 /// loop is none of batch, m, n and k.
-std::optional<Tensor> runContraction(const LoopNest &nest);
+std::optional<Tensor> runContraction(const LoopNest &nest,
+                                     Disturber *disturber);
 
 } // namespace tp::interp
 

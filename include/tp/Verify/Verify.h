@@ -10,11 +10,12 @@
 // summing, all replicas, padding ignored. The first value that differs names
 // the operation at fault, or the first one that a missing collective reaches.
 //
-// How close is equal: the one-device program is run twice more with every
-// rounding disturbed by up to one unit in the last place. A value may differ by
-// 6 times what that did to it, plus 2 + sqrt(K) / 2 units in the last place of
-// the tensor's largest element, where K is the longest reduction so far.
-// Integers are equal or not; those that the disturbance changed are left out.
+// How close is equal: the one-device program is run more often with every
+// rounding disturbed, and an element may differ by what that did to it, plus
+// two units in its last place. Where something seems to differ, more such runs
+// are made before it is said to. Elements whose value hangs on a rounding
+// (integers that change, numbers that become infinite) cannot be judged and are
+// counted.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,8 +55,20 @@ struct Divergence {
   void print(llvm::raw_ostream &os) const;
 };
 
+/// A value of which too little can be judged to say that it is right.
+struct Unjudged {
+  std::string what, location;
+  llvm::SmallVector<int64_t> iterations;
+  /// Why, the numbers included.
+  std::string reason;
+};
+
 struct Comparison {
   int64_t numValues = 0, numResults = 0;
+  /// Elements of the one-device program that could not be judged.
+  int64_t numUnjudgedElements = 0;
+  /// The values of which that is more than a quarter.
+  std::vector<Unjudged> unjudged;
   /// The largest difference as a part of what was allowed.
   double worst = 0;
   std::optional<Divergence> divergence;
@@ -78,14 +91,34 @@ class Reference {
 public:
   struct Value {
     interp::Tensor tensor;
-    /// The largest difference that is allowed; negative if nothing can be said
-    /// (an integer that hangs on a rounding).
-    double tolerance = 0;
+    /// The largest difference that is allowed, per element; negative if nothing
+    /// can be said (an integer that hangs on a rounding).
+    std::vector<float> tolerances;
+    /// The largest finite magnitude.
+    double largest = 0;
+    /// Disturbed runs that came as far as this value.
+    unsigned numRuns = 0;
+
+    /// False if it hangs on rounding what element `i` is, or where half of the
+    /// largest element would do as well.
+    bool isJudged(int64_t i) const {
+      return tolerances[i] == 0 ||
+             (tolerances[i] > 0 && tolerances[i] <= largest / 2);
+    }
+    int64_t countUnjudged() const;
   };
 
-  /// Runs `function`; emits why it cannot.
+  /// Runs `function`, and a few times disturbed; emits why it cannot.
   static mlir::FailureOr<Reference> run(mlir::func::FuncOp function,
                                         const VerifyOptions &options);
+
+  /// Widen the tolerances by some more disturbed runs; false when there have
+  /// been enough. Called before anything is said to differ.
+  bool refine();
+  /// Whether a disturbed run stops; makes more of them to find out.
+  bool mayStop();
+  /// The error of a disturbed run that stopped; empty if all came to the end.
+  llvm::StringRef getStop() const { return stop; }
 
   llvm::ArrayRef<interp::Tensor> getInputs() const { return inputs; }
   llvm::ArrayRef<Value> getResults() const { return results; }
@@ -94,10 +127,21 @@ public:
   int64_t getNumDropped() const { return numDropped; }
 
 private:
+  /// Run disturbed and raise the tolerances to what that does.
+  void disturb(const interp::Disturbance &disturbance);
+  void addNoise(Value &value, const interp::Tensor &disturbed);
+  mlir::func::FuncOp getFunction() const;
+
+  /// The program as it was, for later runs.
+  std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>> program;
+  std::string name;
+  VerifyOptions options;
   llvm::SmallVector<interp::Tensor> inputs;
   llvm::SmallVector<Value> results;
   std::map<ValueKey, Value> values;
   int64_t keptBytes = 0, numDropped = 0;
+  std::string stop;
+  unsigned numRefinements = 0, maxRefinements = 0;
 };
 
 /// Random values for the arguments of a one-device function: ids within the
@@ -113,16 +157,21 @@ makeInputs(mlir::func::FuncOp function, uint64_t seed);
 /// its mesh has not been applied yet) and compare it with the reference. A
 /// program that does not run diverges where it stops.
 Comparison compareWithReference(mlir::func::FuncOp function, const Mesh &mesh,
-                                const Reference &reference,
+                                Reference &reference,
                                 const VerifyOptions &options);
 
 /// What is wrong between the parts that the ranks hold and the global value, or
-/// an empty text; `worst` is raised to the largest difference seen, as a part
-/// of what is allowed.
+/// an empty text. Where a number is too far off, the reference is refined and
+/// asked again. `worst` is raised to the largest difference seen, as a part of
+/// what is allowed.
 std::string compareValue(const interp::RankTensors &locals,
                          const Reference::Value &expected,
                          const TensorSharding &sharding, const Mesh &mesh,
-                         double &worst);
+                         Reference &reference, double &worst);
+/// Count what cannot be judged of a value that was compared.
+void noteUnjudged(Comparison &comparison, const Reference::Value &expected,
+                  llvm::StringRef what, llvm::StringRef location,
+                  llvm::ArrayRef<int64_t> iterations, llvm::StringRef stop);
 /// The location as messages give it: the name alone where it has one.
 std::string formatLocation(mlir::Location loc);
 
@@ -133,7 +182,7 @@ std::string formatLocation(mlir::Location loc);
 /// or run.
 mlir::FailureOr<Comparison> compareExecuted(mlir::ModuleOp perRank,
                                             llvm::StringRef function,
-                                            const Reference &reference,
+                                            Reference &reference,
                                             const VerifyOptions &options);
 
 /// How a stage is compared: not at all, evaluated by the interpreter, or
@@ -158,6 +207,8 @@ struct VerifyReport {
   int64_t numDropped = 0;
 
   bool isEqual() const;
+  /// How many values could not be judged, of all stages.
+  int64_t countUnjudged() const;
   void print(llvm::raw_ostream &os) const;
   llvm::json::Value toJSON() const;
 };

@@ -83,8 +83,8 @@ tp::emulator::evaluate(func::FuncOp function, ArrayRef<Tensor> operands) {
     numElements = std::max(numElements, tensor.getNumElements());
   unsigned numDisturbances = numElements < 4096 ? 8 : 2;
   for (unsigned i = 1; i <= numDisturbances; ++i) {
-    options.perturbation = i;
-    options.exactSums = i % 2 == 0;
+    options.disturbance = {Disturbance::Random, i, /*units=*/1,
+                           /*wideAccumulators=*/i % 2 == 0};
     auto disturbed = interpretOneRank(function, operands, options);
     if (failed(disturbed))
       return failure();

@@ -1,0 +1,103 @@
+//===- Disturbance.cpp - Round otherwise than the definition does ---------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The sizes of the changes. Magnitudes are drawn from the upper half of what is
+// allowed, so that no number is left nearly undisturbed.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Interpreter/Disturbance.h"
+
+#include <bit>
+#include <climits>
+#include <cmath>
+
+namespace tp::interp {
+
+double getUnit(ElementType type, double magnitude) {
+  // Below the normal numbers the unit no longer shrinks.
+  double least = 0;
+  switch (type.kind) {
+  case ElementType::F64:
+    least = 0x1p-1074;
+    break;
+  case ElementType::F32:
+    least = 0x1p-149;
+    break;
+  case ElementType::BF16:
+    least = 0x1p-133;
+    break;
+  case ElementType::F16:
+    least = 0x1p-24;
+    break;
+  case ElementType::Int:
+    return 0;
+  }
+  return std::max(getEpsilon(type) * magnitude, least);
+}
+
+int getLowestBit(double value) {
+  uint64_t bits = std::bit_cast<uint64_t>(value);
+  uint64_t mantissa = bits & ((uint64_t(1) << 52) - 1);
+  int exponent = int(bits >> 52 & 0x7ff);
+  if (exponent == 0)
+    return mantissa ? -1074 + std::countr_zero(mantissa) : INT_MAX;
+  return exponent - 1075 + std::countr_zero(mantissa | uint64_t(1) << 52);
+}
+
+double Disturber::next(double value) {
+  double size = disturbance.units;
+  switch (disturbance.direction) {
+  case Disturbance::None:
+    return 0;
+  case Disturbance::Random:
+  case Disturbance::Opposite: {
+    state = state * 6364136223846793005 + 1442695040888963407;
+    // A sign and a magnitude in 1/2 .. 1.
+    size *= 0.5 + double(uint32_t(state >> 33)) * 0x1p-32;
+    bool negative = state >> 32 & 1;
+    return negative == (disturbance.direction == Disturbance::Random) ? -size
+                                                                      : size;
+  }
+  case Disturbance::Up:
+    return size;
+  case Disturbance::Down:
+    return -size;
+  case Disturbance::Away:
+    return std::copysign(size, value);
+  case Disturbance::Toward:
+    return -std::copysign(size, value);
+  case Disturbance::Alternating:
+    isOdd = !isOdd;
+    return isOdd ? size : -size;
+  }
+  return 0;
+}
+
+double Disturber::disturb(ElementType type, double value, bool canBeExact) {
+  double change = next(value);
+  if (!std::isfinite(value))
+    return value;
+  // Every f64 was rounded already: integers are what is likely to be exact.
+  if (canBeExact &&
+      (type.kind == ElementType::F64 ? value == std::nearbyint(value)
+                                     : value == roundTo(type, value)))
+    return value;
+  return value + change * getUnit(type, std::abs(value));
+}
+
+double Disturber::disturbSum(ElementType type, double value, double magnitude,
+                             int64_t length, int lowestBit) {
+  double change = next(value);
+  if (!std::isfinite(value) || !std::isfinite(magnitude) || lowestBit > 1023)
+    return value;
+  // No order of the terms needs more bits than the type has.
+  if (magnitude * getEpsilon(type) <= std::ldexp(1.0, lowestBit))
+    return value;
+  return value + change * getUnit(type, magnitude) *
+                     (1 + std::sqrt(double(length)) / 8);
+}
+
+} // namespace tp::interp
