@@ -87,6 +87,10 @@ bool detail::renameTowards(
   for (size_t i = start; i < path.size(); ++i) {
     for (uint8_t &ref : path[i].first.axes)
       ref = names[ref];
+    // Addends are a set, written in order.
+    if (path[i].first.kind == ReshardStepKind::KeepFirst ||
+        path[i].first.kind == ReshardStepKind::AllReduce)
+      llvm::sort(path[i].first.axes);
     path[i].second = rename(path[i].second, names);
   }
   if (isFree && start > 0)
