@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Import/ModelAttributes.h"
 
 using namespace mlir;
 
@@ -211,13 +212,27 @@ void BodyProgram::addSingle() {
   Shape shape = someShape();
   Type element = someElement();
   // Now and then long enough that rounding and overflow tell.
-  if (chance(5))
-    shape = chance(60) ? Shape{pick({256, 300, 402})} : Shape{2, 270};
+  bool isLong = chance(8);
+  if (isLong) {
+    shape = chance(70) ? Shape{pick({256, 300, 402})} : Shape{2, 270};
+    if (chance(40))
+      element =
+          chance(70) ? Type(builder.getBF16Type()) : Type(builder.getF16Type());
+  }
   auto operand = [&] {
     return chance(55) && !element.isInteger(1) ? partialSource(shape, element)
                                                : whole(shape, element);
   };
-  keep(operand());
+  if (isLong && isa<FloatType>(element) && chance(60)) {
+    // Numbers of one sign, whose sum outgrows them.
+    Value value = argument(shape, element);
+    function.setArgAttr(function.getNumArguments() - 1, valuesAttrName,
+                        builder.getStringAttr("positive"));
+    keep(value);
+    keep(reduceOp(value));
+  } else {
+    keep(operand());
+  }
   for (int64_t others = pick({0, 1, 1, 2}); others > 0; --others)
     keep(operand());
   for (int64_t count = chance(70) ? 1 : 2; count > 0; --count) {

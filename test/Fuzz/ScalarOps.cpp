@@ -275,8 +275,8 @@ Value ScalarBody::combine(Value out, Value term) {
                 : Value(arith::MinUIOp::create(builder, loc, term, out));
   case 5:
   case 6:
-    return multiply(out, term);
   case 7:
+    return multiply(out, term);
   case 8:
     return subtract(out, term);
   case 9:
