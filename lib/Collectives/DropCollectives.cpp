@@ -40,27 +40,23 @@ static Operation *findSame(Operation *op) {
   return nullptr;
 }
 
-/// What `op` undoes: x for a slice of the gathered x and for a gather of the
-/// sliced x.
-static Value findUndone(Operation *op, const PerRankFunction &function) {
-  Operation *before = op->getOperand(0).getDefiningOp();
-  bool isPair = before && ((isa<SliceOp>(op) && isa<AllGatherOp>(before)) ||
-                           (isa<AllGatherOp>(op) && isa<SliceOp>(before)));
-  if (!isPair || op->getAttr("dim") != before->getAttr("dim") ||
-      op->getAttr("axes") != before->getAttr("axes"))
+/// What `op` folds to (a group of one; a slice of what was gathered and the
+/// reverse: the folders know when lanes change), if that is the same part of
+/// the same value.
+static Value findFolded(Operation *op, const PerRankFunction &function) {
+  SmallVector<OpFoldResult> folded;
+  SmallVector<Attribute> constants(op->getNumOperands());
+  if (failed(op->fold(constants, folded)) || folded.size() != 1)
     return {};
-  Value origin = before->getOperand(0);
-  const LocalState *state = function.getState(origin);
+  auto value = dyn_cast<Value>(folded.front());
+  if (!value)
+    return {};
+  const LocalState *state = function.getState(value);
   const LocalState *result = function.getState(op->getResult(0));
-  if (!state || !result || origin.getType() != op->getResult(0).getType() ||
+  if (!state || !result ||
       !sameLayout(state->shape, state->sharding, result->sharding))
     return {};
-  // A slice pads with zeros, and masks were placed accordingly; the lanes of x
-  // may hold anything.
-  unsigned dim = op->getAttrOfType<IntegerAttr>("dim").getInt();
-  if (getPadding(state->shape[dim], state->sharding.dims[dim]) != 0)
-    return {};
-  return origin;
+  return value;
 }
 
 namespace {
@@ -102,13 +98,8 @@ struct DropCollectives : tp::impl::DropCollectivesBase<DropCollectives> {
   }
 
   static Value findReplacement(Operation *op, const PerRankFunction &function) {
-    Value operand = op->getOperand(0);
-    if (!isa<CollectivePermuteOp>(op) &&
-        getShardCount(getStepAxes(op, function.mesh)) == 1 &&
-        operand.getType() == op->getResult(0).getType())
-      return operand;
-    if (Value undone = findUndone(op, function))
-      return undone;
+    if (Value folded = findFolded(op, function))
+      return folded;
     if (Operation *same = findSame(op))
       return same->getResult(0);
     return {};

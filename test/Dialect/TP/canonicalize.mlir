@@ -94,3 +94,14 @@ func.func @whole() -> (tensor<8x24xf32>, tensor<8x8xf32>, tensor<8x8xf32>) {
   %k = tensor.extract_slice %s[0, 0] [8, 8] [1, 1] : tensor<8x24xf32> to tensor<8x8xf32>
   return %w, %q, %k : tensor<8x24xf32>, tensor<8x8xf32>, tensor<8x8xf32>
 }
+
+// Parts of two on four ranks hold five with lanes past the end, which the slice
+// makes zero: it undoes nothing.
+// CHECK-LABEL: func.func @lanes
+func.func @lanes(%x: tensor<2xf32>) -> tensor<2xf32> {
+  // CHECK: tp.all_gather
+  // CHECK-NEXT: tp.slice
+  %0 = tp.all_gather %x dim 0 over @mesh ["tp"] : tensor<2xf32> -> tensor<5xf32>
+  %1 = tp.slice %0 dim 0 over @mesh ["tp"] : tensor<5xf32> -> tensor<2xf32>
+  return %1 : tensor<2xf32>
+}

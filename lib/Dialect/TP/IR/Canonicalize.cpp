@@ -34,34 +34,51 @@ OpFoldResult ReshardOp::fold(FoldAdaptor) {
   return getFrom() == getTo() ? getInput() : OpFoldResult();
 }
 
+/// The ranks of a group along `axes`; none if the mesh has no such axes.
+static std::optional<int64_t>
+getGroupSize(Operation *op, FlatSymbolRefAttr symbol, AxisListAttr axes) {
+  MeshOp meshOp = lookupMesh(op, symbol);
+  if (!meshOp)
+    return std::nullopt;
+  Mesh mesh = meshOp.getMesh().toMesh();
+  int64_t ranks = 1;
+  for (AxisRefAttr axis : axes.getAxes()) {
+    std::optional<unsigned> index = mesh.findAxis(axis.getName());
+    if (!index)
+      return std::nullopt;
+    ranks *= axis.getSize() ? axis.getSize() : mesh.getAxis(*index).size;
+  }
+  return ranks;
+}
+
 /// The operand, if every group has one rank and no padding comes or goes.
 template <typename Op>
 static OpFoldResult foldTrivialGroup(Op op) {
-  if (op.getInput().getType() != op.getType())
-    return {};
-  MeshOp meshOp = lookupMesh(op, op.getMeshAttr());
-  if (!meshOp)
-    return {};
-  Mesh mesh = meshOp.getMesh().toMesh();
-  for (AxisRefAttr axis : op.getAxes().getAxes()) {
-    std::optional<unsigned> index = mesh.findAxis(axis.getName());
-    if (!index)
-      return {};
-    int64_t size = axis.getSize() ? axis.getSize() : mesh.getAxis(*index).size;
-    if (size != 1)
-      return {};
-  }
-  return op.getInput();
+  if (op.getInput().getType() == op.getType() &&
+      getGroupSize(op, op.getMeshAttr(), op.getAxes()) == 1)
+    return op.getInput();
+  return {};
 }
 
-/// The operand of `inner`, if `outer` undoes it along the same groups.
+/// The operand of `inner`, if `outer` undoes it along the same groups and no
+/// lane changes: parts that reach past the end of what is gathered come back
+/// from a slice with zeros there, whatever they held.
 template <typename Outer, typename Inner>
 static OpFoldResult foldInverse(Outer outer, Inner inner) {
-  if (inner && inner.getMesh() == outer.getMesh() &&
-      inner.getAxes() == outer.getAxes() && inner.getDim() == outer.getDim() &&
-      inner.getInput().getType() == outer.getType())
-    return inner.getInput();
-  return {};
+  if (!inner || inner.getMesh() != outer.getMesh() ||
+      inner.getAxes() != outer.getAxes() || inner.getDim() != outer.getDim() ||
+      inner.getInput().getType() != outer.getType())
+    return {};
+  if constexpr (std::is_same_v<Outer, SliceOp>) {
+    std::optional<int64_t> parts =
+        getGroupSize(outer, outer.getMeshAttr(), outer.getAxes());
+    int64_t dim = outer.getDim();
+    if (!parts ||
+        cast<RankedTensorType>(outer.getType()).getDimSize(dim) * *parts !=
+            cast<RankedTensorType>(inner.getType()).getDimSize(dim))
+      return {};
+  }
+  return inner.getInput();
 }
 
 OpFoldResult AllReduceOp::fold(FoldAdaptor) { return foldTrivialGroup(*this); }
