@@ -10,7 +10,9 @@
 #include "Rewrite.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "tp/Rules/Resolve.h"
 
 using namespace mlir;
@@ -67,6 +69,25 @@ AxisList tp::getStepAxes(Operation *op, const Mesh &mesh) {
   return succeeded(axes) ? canonicalize(*axes) : AxisList();
 }
 
+bool tp::isPlaceless(Operation *op, const ShardingRule &rule) {
+  auto readsIndex = [](const Factor &factor) { return factor.readsIndex; };
+  if (llvm::any_of(rule.factors, readsIndex) ||
+      isa<OffsetSizeAndStrideOpInterface>(op) ||
+      llvm::any_of(op->getOperandTypes(),
+                   [](Type type) { return type.isIndex(); }))
+    return false;
+  for (auto [operand, tensor] : llvm::zip(op->getOperands(), rule.operands))
+    if (isa<RankedTensorType>(operand.getType()) &&
+        llvm::any_of(rule.results, [&](const TensorFactors &result) {
+          return tensor.dims != result.dims;
+        }))
+      return false;
+  // In a body, positions are computed from indices, whatever the rule says.
+  return !op->walk([](linalg::IndexOp) {
+              return WalkResult::interrupt();
+            }).wasInterrupted();
+}
+
 bool tp::isLinearIn(Operation *op, ArrayRef<unsigned> partial,
                     ArrayRef<AxisRef> axes, bool isScatter,
                     const PerRankFunction &function) {
@@ -77,7 +98,9 @@ bool tp::isLinearIn(Operation *op, ArrayRef<unsigned> partial,
   if (!result || (!isScatter && overlap(result->sharding.getUsedAxes(), axes)))
     return false;
   ShardingRule rule = attr.toRule();
-  unsigned numMultilinear = 0;
+  if (isScatter && !isPlaceless(op, rule))
+    return false;
+  unsigned numFactors = 0, numMultilinear = 0;
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
     const LocalState *state = function.getState(operand);
     if (!state)
@@ -86,6 +109,8 @@ bool tp::isLinearIn(Operation *op, ArrayRef<unsigned> partial,
       return false;
     bool isPartial = llvm::is_contained(partial, index);
     Linearity linearity = rule.linearity[index];
+    if (linearity == Linearity::Multilinear)
+      ++numFactors;
     if (!isPartial) {
       // What is added must count once; other tensors are factors or buffers.
       if (countsOnce(linearity) && !isZeroTensor(operand))
@@ -99,11 +124,9 @@ bool tp::isLinearIn(Operation *op, ArrayRef<unsigned> partial,
       ++numMultilinear;
     else if (linearity != Linearity::Additive)
       return false;
-    if (isScatter && (rule.operands[index].dims != rule.results[0].dims ||
-                      state->shape != result->shape))
-      return false;
   }
-  return numMultilinear == 0 || (numMultilinear == 1 && partial.size() == 1);
+  // A product counts once per rank unless one of its factors is partial.
+  return numFactors == 0 || (numMultilinear == 1 && partial.size() == 1);
 }
 
 Operation *tp::reduceAfter(Operation *op, ArrayRef<unsigned> partial,

@@ -44,11 +44,18 @@ bool areAlike(CollectiveOpInterface a, CollectiveOpInterface b);
 /// Axes of a collective, slice or keep_first.
 AxisList getStepAxes(mlir::Operation *op, const Mesh &mesh);
 
-/// The rule of `op`, if it has one result, one rule, and is the same on a
-/// partial sum over `axes` as on a whole value in the operands `partial`: it is
-/// linear in them, and whatever else it adds is zero or among them. For a
-/// reduce_scatter (`isScatter`) it must moreover be element by element with no
-/// other tensors.
+/// True if `op`, which follows `rule`, does the same to an element wherever the
+/// element is: each element of its result comes from that at the same place of
+/// its operands, and it reads neither its position nor an offset nor names a
+/// size. Only such an operation may be moved past a change of place
+/// (reduce_scatter, all_gather, all_to_all, slice, permute).
+bool isPlaceless(mlir::Operation *op, const ShardingRule &rule);
+
+/// True if `op` has one result, a rule, and is the same on a partial sum over
+/// `axes` as on a whole value in the operands `partial`: it is linear in them,
+/// and whatever else it adds is zero or among them. To be moved past a
+/// reduce_scatter (`isScatter`), it must be placeless besides and have no other
+/// tensors.
 bool isLinearIn(mlir::Operation *op, llvm::ArrayRef<unsigned> partial,
                 llvm::ArrayRef<AxisRef> axes, bool isScatter,
                 const PerRankFunction &function);

@@ -85,3 +85,57 @@ func.func @meet(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.shar
   %t = tp.slice %cn dim 1 over @mesh ["tp"] {from = #rep, to = #col} : tensor<8x16xf32> -> tensor<8x8xf32>
   return %s, %t : tensor<8x16xf32>, tensor<8x8xf32>
 }
+
+// -----
+
+// Not past what reads its position: after the reduce_scatter dropout draws this
+// rank's part of the mask, before it the mask of the first part.
+
+#rep = #tp.sharding<@mesh, [{}, {}]>
+#seq = #tp.sharding<@mesh, [{"tp"}, {}]>
+#col = #tp.sharding<@mesh, [{}, {"tp"}]>
+#part = #tp.sharding<@mesh, [{}, {}], partial sum {"tp"}>
+#linear = #tp.rule<["s" 8, "n" 16, "k" 64 sum], ([0], [2]) multilinear, ([1], [2]) multilinear -> ([0], [1])>
+#drop = #tp.rule<["a" 8 indexed, "b" 16 indexed], ([0], [1]) multilinear, (), () -> ([0], [1])>
+#add = #tp.rule<["a" 8, "b" 16], ([0], [1]) additive, ([0], [1]) additive -> ([0], [1])>
+tp.mesh @mesh <["tp"=2]>
+// CHECK-LABEL: func.func @dropout
+func.func @dropout(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col}, %w: tensor<16x32xf32> {tp.global_type = tensor<16x64xf32>, tp.sharding = #col}, %seed: i64, %step: i64)
+    -> (tensor<4x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #seq}) {
+  // CHECK: %[[Y:.*]] = nn.linear
+  // CHECK: %[[R:.*]] = tp.reduce_scatter sum %[[Y]]
+  // CHECK: nn.dropout %[[R]]
+  %r = tp.rank @mesh ["tp"]
+  %four = arith.constant 4 : index
+  %zero = arith.constant 0 : index
+  %offset = arith.muli %r, %four : index
+  %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
+  %s = tp.reduce_scatter sum %y dim 0 over @mesh ["tp"] {from = #part, to = #seq, ledger = #tp.ledger<0, cause = "c", annotation = "w", pass = "tp-insert-reshards">} : tensor<8x16xf32> -> tensor<4x16xf32>
+  %d = nn.dropout %s, %seed, %step offsets %offset, %zero {probability = 0.5 : f64, op_id = 0 : i64, global_shape = array<i64: 8, 16>, tp.rule = #drop, tp.shardings = [#seq]} : tensor<4x16xf32>
+  %z = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
+  %t = tp.reduce_scatter sum %z dim 0 over @mesh ["tp"] {from = #part, to = #seq, ledger = #tp.ledger<1, cause = "c", annotation = "w", pass = "tp-insert-reshards">} : tensor<8x16xf32> -> tensor<4x16xf32>
+  %a = arith.addf %d, %t {tp.rule = #add, tp.shardings = [#seq]} : tensor<4x16xf32>
+  return %a : tensor<4x16xf32>
+}
+
+// -----
+
+// Nor past a product that it is added to, which would count once per rank.
+
+#rep = #tp.sharding<@mesh, [{}, {}]>
+#col = #tp.sharding<@mesh, [{}, {"tp"}]>
+#vec = #tp.sharding<@mesh, [{}]>
+#part = #tp.sharding<@mesh, [{}], partial sum {"tp"}>
+#linear = #tp.rule<["s" 1, "n" 16, "k" 64 sum], ([0], [2]) multilinear, ([1], [2]) multilinear, ([1]) additive -> ([0], [1])>
+tp.mesh @mesh <["tp"=2]>
+// CHECK-LABEL: func.func @bias
+func.func @bias(%x: tensor<1x64xf32> {tp.global_type = tensor<1x64xf32>, tp.sharding = #rep}, %w: tensor<16x64xf32> {tp.global_type = tensor<16x64xf32>, tp.sharding = #rep}, %b: tensor<16xf32> {tp.global_type = tensor<16xf32>, tp.sharding = #vec})
+    -> (tensor<1x8xf32> {tp.global_type = tensor<1x16xf32>, tp.sharding = #col}) {
+  // CHECK: %[[R:.*]] = tp.all_reduce
+  // CHECK: nn.linear {{.*}} bias %[[R]]
+  %k = tp.keep_first %b over @mesh ["tp"] {from = #vec, to = #part} : tensor<16xf32>
+  %r = tp.all_reduce sum %k over @mesh ["tp"] {from = #part, to = #vec, ledger = #tp.ledger<0, cause = "c", annotation = "b", pass = "tp-insert-reshards">} : tensor<16xf32> -> tensor<16xf32>
+  %y = nn.linear %x, %w bias %r {tp.rule = #linear, tp.shardings = [#rep]} : (tensor<1x64xf32>, tensor<16x64xf32>, tensor<16xf32>) -> tensor<1x16xf32>
+  %s = tp.slice %y dim 1 over @mesh ["tp"] {from = #rep, to = #col} : tensor<1x16xf32> -> tensor<1x8xf32>
+  return %s : tensor<1x8xf32>
+}
