@@ -12,6 +12,7 @@
 #include "tp/Partition/Derive.h"
 #include "tp/Sharding/Reshard.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include <map>
 
 using namespace mlir;
 using namespace tp;
@@ -58,8 +59,15 @@ struct StepChecker {
     return "";
   }
 
+  /// What both hold as addends, they combine alike.
+  bool sameReduction() const {
+    return !from.isPartial() || !to.isPartial() ||
+           from.reduction == to.reduction;
+  }
+
   std::string samePartial() const {
-    if (joinedSet(from.partial, {}) == joinedSet(to.partial, {}))
+    if (joinedSet(from.partial, {}) == joinedSet(to.partial, {}) &&
+        sameReduction())
       return "";
     return "expected what is partial to stay, got " + toString(from, mesh) +
            " to " + toString(to, mesh);
@@ -68,13 +76,76 @@ struct StepChecker {
   /// `whole` is `part` with `axes` taken out of what is partial.
   std::string removesPartial(ArrayRef<AxisRef> axes,
                              StringRef reduction) const {
-    if (!overlap(to.partial, axes) &&
+    if (!overlap(to.partial, axes) && sameReduction() &&
         joinedSet(to.partial, axes) == joinedSet(from.partial, {}) &&
         (stringify(from.reduction) == reduction))
       return "";
     return "expected a partial " + reduction.str() + " over " + quoted(axes) +
            " that it finishes, got " + toString(from, mesh) + " to " +
            toString(to, mesh);
+  }
+
+  /// A value that is the same along `axes` becomes a sum over them too.
+  std::string becomesPartial(ArrayRef<AxisRef> axes) const {
+    if (!overlap(from.partial, axes) && sameReduction() &&
+        to.reduction == ReductionKind::Sum &&
+        joinedSet(from.partial, axes) == joinedSet(to.partial, {}))
+      return "";
+    return "expected a whole value that becomes a partial sum over " +
+           quoted(axes) + ", got " + toString(from, mesh) + " to " +
+           toString(to, mesh);
+  }
+
+  /// All ranks of a group along `axes` hold one value.
+  std::string isSameAlong(ArrayRef<AxisRef> axes) const {
+    if (!overlap(from.getUsedAxes(), axes))
+      return "";
+    return "expected a value that is the same along " + quoted(axes) +
+           ", got " + toString(from, mesh);
+  }
+
+  /// `source` has before what `target` must have after. Which addend of a sum a
+  /// rank has is its own affair where the axes of the sum change.
+  bool holds(int64_t source, int64_t target) const {
+    auto same = [&](ArrayRef<AxisRef> a, ArrayRef<AxisRef> b) {
+      return mesh.getIndexAlong(source, a) == mesh.getIndexAlong(target, b);
+    };
+    for (auto [before, after] : llvm::zip_equal(from.dims, to.dims))
+      if (!same(before.axes, after.axes))
+        return false;
+    return joinedSet(from.partial, {}) != joinedSet(to.partial, {}) ||
+           same(from.partial, from.partial);
+  }
+
+  /// The parts go from where they are to where they belong, within groups.
+  std::string permutes(CollectivePermuteOp step, ArrayRef<AxisRef> axes) const {
+    std::string steps = toString(from, mesh) + " to " + toString(to, mesh);
+    bool sameCounts =
+        getShardCount(from.partial) == getShardCount(to.partial) &&
+        llvm::all_of(llvm::zip_equal(from.dims, to.dims), [](auto pair) {
+          return getShardCount(std::get<0>(pair).axes) ==
+                 getShardCount(std::get<1>(pair).axes);
+        });
+    if (!sameCounts || !sameReduction() ||
+        getLocalShape(shape, from) != getLocalShape(shape, to))
+      return "expected parts of one size, got " + steps;
+    SmallVector<int64_t> want;
+    for (auto [source, target] : getPermutePairs(from, to, mesh))
+      want.append({source, target});
+    if (!llvm::equal(want, step.getPairs().getValues<int64_t>()))
+      return "expected the pairs that lead from " + steps;
+    // Each group moves its parts alike, by positions along the axes: the pair
+    // that comes first says from where.
+    std::map<int64_t, int64_t> sources;
+    for (size_t i = 0; i < want.size(); i += 2)
+      sources.try_emplace(mesh.getIndexAlong(want[i + 1], axes),
+                          mesh.getIndexAlong(want[i], axes));
+    for (ArrayRef<int64_t> group : mesh.getGroups(axes))
+      for (auto [position, target] : llvm::enumerate(group))
+        if (!holds(group[sources[position]], target))
+          return "expected the parts to be exchanged within the groups along " +
+                 quoted(axes) + ", got " + steps;
+    return "";
   }
 
   /// `fine` cuts dimension `dim` of `coarse` further by `axes`, as minor ones.
@@ -159,37 +230,18 @@ std::string tp::checkStep(Operation *op, ArrayRef<int64_t> shape,
                                            axesOf(step.getAxes())),
                                 check.sameDims(dim), check.samePartial()}));
       })
-      .Case<KeepFirstOp>([&](KeepFirstOp step) -> std::string {
-        AxisList axes = axesOf(step.getAxes());
-        std::string problem = check.sameDims({});
-        if (problem.empty() && (overlap(from.partial, axes) ||
-                                StepChecker::joinedSet(from.partial, axes) !=
-                                    StepChecker::joinedSet(to.partial, {}) ||
-                                to.reduction != ReductionKind::Sum))
-          problem = "expected a whole value that becomes a partial sum over " +
-                    mesh.getName(axes) + ", got " + toString(from, mesh) +
-                    " to " + toString(to, mesh);
-        return withRow(ReshardStepKind::KeepFirst, problem);
+      .Case<KeepFirstOp>([&](KeepFirstOp step) {
+        return withRow(ReshardStepKind::KeepFirst,
+                       firstOf({check.sameDims({}),
+                                check.becomesPartial(axesOf(step.getAxes()))}));
       })
-      .Case<CollectivePermuteOp>([&](CollectivePermuteOp step) -> std::string {
-        ReshardStepKind row = ReshardStepKind::CollectivePermute;
-        if (getLocalShape(shape, from) != getLocalShape(shape, to) ||
-            getShardCount(from.partial) != getShardCount(to.partial))
-          return withRow(row, "expected parts of one size, got " +
-                                  toString(from, mesh) + " to " +
-                                  toString(to, mesh));
-        auto pairs = getPermutePairs(from, to, mesh);
-        SmallVector<int64_t> want;
-        for (auto [source, target] : pairs)
-          want.append({source, target});
-        if (!llvm::equal(want, step.getPairs().getValues<int64_t>()))
-          return withRow(row, "expected the pairs that lead from " +
-                                  toString(from, mesh) + " to " +
-                                  toString(to, mesh));
-        return "";
+      .Case<CollectivePermuteOp>([&](CollectivePermuteOp step) {
+        return withRow(ReshardStepKind::CollectivePermute,
+                       check.permutes(step, axesOf(step.getAxes())));
       })
-      .Case<BroadcastOp>([&](BroadcastOp) {
-        return firstOf({check.sameDims({}), check.samePartial()});
+      .Case<BroadcastOp>([&](BroadcastOp step) {
+        return firstOf({check.sameDims({}), check.samePartial(),
+                        check.isSameAlong(axesOf(step.getAxes()))});
       })
       .Default([](Operation *) { return "not a step of a reshard"; });
 }

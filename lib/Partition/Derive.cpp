@@ -6,18 +6,21 @@
 // A forward walk over the per-rank program. Sources (arguments, parameters,
 // constants) are taken as written; everything else follows from the rules,
 // which partition left on the operations, and must agree with what is written.
+// Scalars are followed beside it (Positions.h): none that depends on the rank
+// may enter a tensor but as the offset of a part.
 //
 //===----------------------------------------------------------------------===//
 
-#include "tp/Partition/Derive.h"
+#include "Deriver.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "tp/Rules/Resolve.h"
-#include "llvm/Support/InterleavedRange.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace tp;
@@ -41,53 +44,45 @@ bool tp::isZeroTensor(Value value) {
   return matchPattern(value, m_AnyZeroFloat()) || matchPattern(value, m_Zero());
 }
 
-namespace {
-class Deriver {
-public:
-  Deriver(const Mesh &mesh, LocalStates &states) : mesh(mesh), states(states) {}
-
-  LogicalResult run(FunctionOpInterface function);
-
-private:
-  LogicalResult block(Block &block);
-  LogicalResult operation(Operation *op);
-  LogicalResult compute(Operation *op, RuleAttr attr);
-  LogicalResult step(Operation *op);
-  LogicalResult repeat(RepeatOp op);
-  LogicalResult results(func::ReturnOp op);
-
-  /// What is written on a value; an error at `op` if nothing is.
-  FailureOr<TensorSharding> written(Operation *op, ShardingAttr attr,
-                                    const Twine &what);
-  /// Record `state` for `value` after comparing with its type.
-  LogicalResult define(Operation *op, Value value, LocalState state);
-  /// The value flows into a place that is written to be `want`.
-  LogicalResult flows(Operation *op, const Twine &what, Value value,
-                      const TensorSharding &want);
-  /// Whether an operand with `state` may stand for a partial `kind` over `axes`
-  /// without a step: zeros for a sum, a whole value for a maximum.
-  bool isImplicitlyPartial(Value value, const TensorSharding &sharding,
-                           ReductionKind kind) const {
-    return !sharding.isPartial() &&
-           (kind != ReductionKind::Sum || isZeroTensor(value));
-  }
-
-  std::string text(const TensorSharding &sharding) const {
-    return toString(sharding, mesh);
-  }
-
-  const Mesh &mesh;
-  LocalStates &states;
-  FunctionOpInterface function;
-};
-} // namespace
-
 FailureOr<TensorSharding> Deriver::written(Operation *op, ShardingAttr attr,
+                                           ArrayRef<int64_t> shape,
                                            const Twine &what) {
   if (!attr)
     return op->emitOpError()
            << "expected a sharding to be written on " << what << ", got none";
-  return attr.toSharding(mesh, [&] { return op->emitOpError(); });
+  FailureOr<TensorSharding> sharding =
+      attr.toSharding(mesh, [&] { return op->emitOpError(); });
+  if (failed(sharding))
+    return failure();
+  std::string problem = verifySharding(shape, *sharding, mesh);
+  if (!problem.empty())
+    return op->emitOpError() << what << ": " << problem;
+  return sharding;
+}
+
+bool Deriver::isOneWith(const LocalState &state, const TensorSharding &want) {
+  if (state.sharding.getRank() != want.getRank())
+    return false;
+  if (sameLayout(state.shape, state.sharding, want))
+    return true;
+  if (!want.isPartial() || want.reduction == ReductionKind::Sum ||
+      !containsAxes(want.partial, state.sharding.partial) ||
+      (state.sharding.isPartial() &&
+       state.sharding.reduction != want.reduction))
+    return false;
+  TensorSharding more = state.sharding;
+  more.partial = want.partial;
+  more.reduction = want.reduction;
+  return sameLayout(state.shape, more, want);
+}
+
+LogicalResult Deriver::expectSame(Operation *op, const Twine &what,
+                                  Value value) {
+  if (isa<ShapedType>(value.getType()) || positions.isSameOnAllRanks(value))
+    return success();
+  return op->emitOpError() << what
+                           << ": expected a value that is the same on every "
+                              "rank, got one that depends on tp.rank";
 }
 
 LogicalResult Deriver::define(Operation *op, Value value, LocalState state) {
@@ -105,12 +100,12 @@ LogicalResult Deriver::flows(Operation *op, const Twine &what, Value value,
                              const TensorSharding &want) {
   auto found = states.find(value);
   if (found == states.end())
-    return success();
-  const LocalState &state = found->second;
-  if (sameLayout(state.shape, state.sharding, want))
+    return op->emitOpError()
+           << what << ": expected a value whose sharding is known";
+  if (isOneWith(found->second, want))
     return success();
   return op->emitOpError() << what << ": expected " << text(want) << ", got "
-                           << text(state.sharding);
+                           << text(found->second.sharding);
 }
 
 LogicalResult Deriver::run(FunctionOpInterface func) {
@@ -126,13 +121,11 @@ LogicalResult Deriver::run(FunctionOpInterface func) {
       return func->emitOpError()
              << "expected tp.global_type on " << what
              << ": the function is not the output of tp-partition";
-    FailureOr<TensorSharding> sharding = written(func, getSharding(arg), what);
-    if (failed(sharding) ||
-        failed(
-            define(func, arg,
-                   {SmallVector<int64_t>(
-                        cast<RankedTensorType>(global.getValue()).getShape()),
-                    *sharding})))
+    SmallVector<int64_t> shape(
+        cast<RankedTensorType>(global.getValue()).getShape());
+    FailureOr<TensorSharding> sharding =
+        written(func, getSharding(arg), shape, what);
+    if (failed(sharding) || failed(define(func, arg, {shape, *sharding})))
       return failure();
   }
   return block(func.getFunctionBody().front());
@@ -161,35 +154,54 @@ LogicalResult Deriver::operation(Operation *op) {
         op->getAttrOfType<TypeAttr>(TPDialect::getGlobalTypeAttrName());
     if (!global)
       return op->emitOpError("expected tp.global_type");
+    SmallVector<int64_t> shape(
+        cast<RankedTensorType>(global.getValue()).getShape());
     FailureOr<TensorSharding> sharding =
-        written(op, getSharding(parameter.getResult()), "its result");
+        written(op, getSharding(parameter.getResult()), shape, "its result");
     if (failed(sharding))
       return failure();
     if (sharding->isPartial())
       return op->emitOpError() << "expected a parameter to be split or "
                                   "replicated, got "
                                << text(*sharding);
-    return define(op, parameter.getResult(),
-                  {SmallVector<int64_t>(
-                       cast<RankedTensorType>(global.getValue()).getShape()),
-                   *sharding});
+    return define(op, parameter.getResult(), {shape, *sharding});
   }
   if (auto rule = op->getAttrOfType<RuleAttr>(TPDialect::getRuleAttrName()))
     return compute(op, rule);
-  // What no rule describes must be the same on every rank: buffers and
-  // constants that a per-rank form needs, and scalar code.
-  bool isTensorCode = llvm::any_of(op->getResultTypes(), [](Type type) {
-    return isa<RankedTensorType>(type);
-  });
-  if (!isTensorCode)
-    return success();
-  for (Value operand : op->getOperands()) {
-    auto found = states.find(operand);
-    if (found != states.end() && !found->second.sharding.isFullyReplicated())
+  return withoutRule(op);
+}
+
+/// What no rule describes must be the same on every rank: buffers and constants
+/// that a per-rank form needs, and scalar code.
+LogicalResult Deriver::withoutRule(Operation *op) {
+  llvm::SetVector<Value> reads(op->operand_begin(), op->operand_end());
+  getUsedValuesDefinedAbove(op->getRegions(), reads);
+  bool hasTensors = llvm::any_of(
+      op->getResultTypes(), [](Type type) { return isa<ShapedType>(type); });
+  for (Value value : reads) {
+    if (hasTensors && failed(expectSame(op, "what it reads", value)))
+      return failure();
+    if (!isa<ShapedType>(value.getType()))
+      continue;
+    auto found = states.find(value);
+    if (found == states.end())
+      return op->emitOpError("expected operands whose sharding is known");
+    if (!found->second.sharding.isFullyReplicated())
       return op->emitOpError()
              << "expected tp.rule, by which its result can be derived from "
              << text(found->second.sharding);
   }
+  if (!isMemoryEffectFree(op))
+    return op->emitOpError(
+        "expected an operation without effects: no rule says "
+        "what it does on each rank");
+  if (!hasTensors) {
+    positions.evaluate(op);
+    return success();
+  }
+  std::string problem = positions.checkRegions(op, {});
+  if (!problem.empty())
+    return op->emitOpError() << problem;
   for (Value result : op->getResults())
     if (auto type = dyn_cast<RankedTensorType>(result.getType()))
       states[result] = {SmallVector<int64_t>(type.getShape()),
@@ -197,233 +209,19 @@ LogicalResult Deriver::operation(Operation *op) {
   return success();
 }
 
-LogicalResult Deriver::compute(Operation *op, RuleAttr attr) {
-  ShardingRule rule = attr.toRule();
-  // A per-rank form may take offsets that the global one does not have.
-  unsigned numOperands = rule.operands.size();
-  if (numOperands > op->getNumOperands() ||
-      rule.results.size() != op->getNumResults() ||
-      llvm::any_of(
-          op->getOperands().drop_front(
-              std::min<size_t>(numOperands, op->getNumOperands())),
-          [](Value value) { return isa<RankedTensorType>(value.getType()); }))
-    return op->emitOpError()
-           << "expected tp.rule to have the " << op->getNumOperands()
-           << " operands and " << op->getNumResults()
-           << " results of the operation, got " << numOperands << " and "
-           << rule.results.size();
-  auto getShapes = [&](ArrayRef<TensorFactors> tensors) {
-    return llvm::map_to_vector(tensors, [&](const TensorFactors &tensor) {
-      return getRuleShape(rule, tensor);
-    });
-  };
-  std::string problem =
-      verifyRule(rule, getShapes(rule.operands), getShapes(rule.results));
-  if (!problem.empty())
-    return op->emitOpError() << "has an ill-formed tp.rule: " << problem;
-  for (auto [index, value] : llvm::enumerate(op->getResults())) {
-    int64_t rank = isa<RankedTensorType>(value.getType())
-                       ? cast<RankedTensorType>(value.getType()).getRank()
-                       : 0;
-    int64_t dims = rule.results[index].dims.size();
-    if (dims != rank)
-      return op->emitOpError()
-             << "has an ill-formed tp.rule: result " << index
-             << ": expected factors of " << rank << " dimensions, got " << dims;
-  }
-  // Factors, from the operands that carry them; all must agree.
-  FactorShardings factors(rule.factors.size());
-  SmallVector<std::optional<unsigned>> decidedBy(rule.factors.size());
-  auto take = [&](const TensorFactors &tensor, ArrayRef<int64_t> shape,
-                  const TensorSharding &sharding, std::string what,
-                  std::optional<unsigned> index) -> LogicalResult {
-    Projection projection = projectToFactors(rule, tensor, shape, sharding);
-    if (!projection.complete)
-      return op->emitOpError()
-             << what << ": expected dimension " << *projection.misfit
-             << " to be cut along its factors, got " << text(sharding);
-    for (const auto &dim : tensor.dims)
-      for (unsigned f : dim) {
-        if (rule.factors[f].size == 1)
-          continue;
-        if (!decidedBy[f]) {
-          factors.axes[f] = projection.factors.axes[f];
-          factors.grains[f] = projection.factors.grains[f];
-          decidedBy[f] = index.value_or(numOperands);
-        } else if (factors.axes[f] != projection.factors.axes[f] ||
-                   factors.grains[f] != projection.factors.grains[f]) {
-          const std::string &name = rule.factors[f].name;
-          return op->emitOpError()
-                 << what << ": expected factor "
-                 << (name.empty() ? std::to_string(f) : name)
-                 << " to be cut by {" << mesh.getName(factors.axes[f])
-                 << "} as in operand " << *decidedBy[f] << ", got {"
-                 << mesh.getName(projection.factors.axes[f]) << "}";
-        }
-      }
-    return success();
-  };
-  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
-    auto found = states.find(operand);
-    if (found == states.end())
-      continue;
-    SmallVector<int64_t> shape = getRuleShape(rule, rule.operands[index]);
-    if (shape != found->second.shape)
-      return op->emitOpError()
-             << "operand " << index << ": expected a part of a tensor of ["
-             << llvm::interleaved(shape) << "], got one of ["
-             << llvm::interleaved(found->second.shape) << "]";
-    if (failed(take(rule.operands[index], shape, found->second.sharding,
-                    "operand " + std::to_string(index), index)))
-      return failure();
-  }
-  // Factors of the results alone are as written (a fill, an iota).
-  for (auto [index, result] : llvm::enumerate(op->getResults())) {
-    if (!isa<RankedTensorType>(result.getType()))
-      continue;
-    FailureOr<TensorSharding> sharding =
-        written(op, getSharding(result), "result " + std::to_string(index));
-    if (failed(sharding))
-      return failure();
-    const TensorFactors &tensor = rule.results[index];
-    Projection projection =
-        projectToFactors(rule, tensor, getRuleShape(rule, tensor), *sharding);
-    for (const auto &dim : tensor.dims)
-      for (unsigned f : dim)
-        if (!decidedBy[f]) {
-          factors.axes[f] = projection.factors.axes[f];
-          factors.grains[f] = projection.factors.grains[f];
-        }
-  }
-
-  // What is partial: the reduction factors, and what passes through.
-  AxisList reduced = getPartialAxes(rule, factors);
-  ReductionKind kind = ReductionKind::Sum;
-  for (auto [f, factor] : llvm::enumerate(rule.factors))
-    if (factor.kind == FactorKind::Reduction && !factors.axes[f].empty())
-      kind = factor.reduction;
-  AxisList passed;
-  std::optional<unsigned> passedBy;
-  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
-    auto found = states.find(operand);
-    if (found == states.end() || !found->second.sharding.isPartial())
-      continue;
-    const TensorSharding &sharding = found->second.sharding;
-    Linearity linearity = rule.linearity[index];
-    if (linearity == Linearity::None)
-      return op->emitOpError()
-             << "operand " << index
-             << ": expected a whole value, because the operation is not linear "
-                "in it, got "
-             << text(sharding);
-    if (linearity == Linearity::Multilinear) {
-      if (sharding.reduction != ReductionKind::Sum)
-        return op->emitOpError()
-               << "operand " << index << ": expected a partial sum, got "
-               << text(sharding);
-      // Over different axes both may be partial: the product of two sums is the
-      // sum of all products.
-      if (passedBy && overlap(passed, sharding.partial))
-        return op->emitOpError()
-               << "operand " << index << ": expected one partial factor of a "
-               << "product, got operand " << *passedBy << " partial as well";
-      passed.append(sharding.partial.begin(), sharding.partial.end());
-      passedBy = index;
-    }
-  }
-  llvm::sort(passed);
-  passed = canonicalize(passed);
-  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
-    auto found = states.find(operand);
-    if (found == states.end() || !countsOnce(rule.linearity[index]))
-      continue;
-    const TensorSharding &sharding = found->second.sharding;
-    // The axes that are reduced here and that the operand does not carry.
-    AxisList own;
-    for (auto [f, factor] : llvm::enumerate(rule.factors)) {
-      bool carried =
-          llvm::any_of(rule.operands[index].dims, [f = f](const auto &dim) {
-            return llvm::is_contained(dim, f);
-          });
-      if (factor.kind == FactorKind::Reduction && !carried)
-        own.append(factors.axes[f]);
-    }
-    if (isImplicitlyPartial(operand, sharding, kind))
-      continue;
-    if (!containsAxes(sharding.partial, own))
-      return op->emitOpError()
-             << "operand " << index << ": expected a partial "
-             << stringify(kind) << " over " << mesh.getName(own)
-             << " (tp.keep_first of a whole value), because it must count "
-                "once, got "
-             << text(sharding);
-    AxisList rest = subtractAxes(sharding.partial, own);
-    if (rule.linearity[index] == Linearity::Initial) {
-      if (!rest.empty())
-        return op->emitOpError()
-               << "operand " << index << ": expected a whole value, because "
-               << "the operation is not linear in it, got " << text(sharding);
-      continue;
-    }
-    if (!rest.empty() && sharding.reduction != ReductionKind::Sum)
-      return op->emitOpError()
-             << "operand " << index << ": expected a partial sum, got "
-             << text(sharding);
-    if (!passedBy) {
-      passed = rest;
-      passedBy = index;
-    } else if (rest != canonicalize(passed)) {
-      return op->emitOpError()
-             << "operand " << index << ": expected "
-             << (passed.empty() ? std::string("a whole value")
-                                : "a partial sum over " + mesh.getName(passed))
-             << " as operand " << *passedBy
-             << " is, because a whole value added to a partial one would "
-                "count once per rank, got "
-             << text(sharding);
-    }
-  }
-
-  for (auto [index, result] : llvm::enumerate(op->getResults())) {
-    if (!isa<RankedTensorType>(result.getType()))
-      continue;
-    SmallVector<int64_t> shape = getRuleShape(rule, rule.results[index]);
-    std::optional<TensorSharding> derived =
-        projectToTensor(rule, rule.results[index], shape, factors);
-    if (!derived)
-      return op->emitOpError()
-             << "result " << index << ": its factors are not cut contiguously";
-    derived->partial = reduced;
-    derived->partial.append(passed.begin(), passed.end());
-    derived->reduction = kind;
-    derived->normalize(shape);
-    FailureOr<TensorSharding> sharding =
-        written(op, getSharding(result), "result " + std::to_string(index));
-    if (failed(sharding))
-      return failure();
-    if (!sameLayout(shape, *derived, *sharding))
-      return op->emitOpError()
-             << "result " << index << ": expected what is derived, "
-             << text(*derived) << ", got " << text(*sharding);
-    if (failed(define(op, result, {shape, *derived})))
-      return failure();
-  }
-  return success();
-}
-
 LogicalResult Deriver::step(Operation *op) {
   Value operand = op->getOperand(0), result = op->getResult(0);
   auto from = op->getAttrOfType<ShardingAttr>("from");
   auto to = op->getAttrOfType<ShardingAttr>("to");
-  FailureOr<TensorSharding> before = written(op, from, "'from'");
-  FailureOr<TensorSharding> after = written(op, to, "'to'");
-  if (failed(before) || failed(after))
-    return failure();
   auto found = states.find(operand);
   if (found == states.end())
     return op->emitOpError("expected an operand whose sharding is known");
   LocalState state = found->second;
-  if (!sameLayout(state.shape, state.sharding, *before))
+  FailureOr<TensorSharding> before = written(op, from, state.shape, "'from'");
+  FailureOr<TensorSharding> after = written(op, to, state.shape, "'to'");
+  if (failed(before) || failed(after))
+    return failure();
+  if (!isOneWith(state, *before))
     return op->emitOpError() << "expected its operand to be " << text(*before)
                              << ", got " << text(state.sharding);
   std::string problem = checkStep(op, state.shape, *before, *after, mesh);
@@ -441,11 +239,16 @@ LogicalResult Deriver::repeat(RepeatOp op) {
   for (auto [index, pair] :
        llvm::enumerate(llvm::zip(op.getInits(), op.getCarriedArgs()))) {
     auto [init, arg] = pair;
+    if (failed(expectSame(op, "initial value " + Twine(index), init)))
+      return failure();
+    if (!isa<ShapedType>(init.getType()))
+      continue;
     auto found = states.find(init);
     if (found == states.end())
-      continue;
+      return op.emitOpError("expected initial values whose sharding is known");
     FailureOr<TensorSharding> carried =
-        written(op, getSharding(op.getResult(index)), "result " + Twine(index));
+        written(op, getSharding(op.getResult(index)), found->second.shape,
+                "result " + Twine(index));
     if (failed(carried) ||
         failed(flows(op, "initial value " + Twine(index), init, *carried)))
       return failure();
@@ -469,16 +272,24 @@ LogicalResult Deriver::repeat(RepeatOp op) {
   if (failed(block(*op.getBodyBlock())))
     return failure();
   for (auto [index, value] : llvm::enumerate(op.getYield().getOperands())) {
+    if (failed(expectSame(op.getYield(), "operand " + Twine(index), value)))
+      return failure();
+    if (!isa<ShapedType>(value.getType()))
+      continue;
     auto found = states.find(value);
     if (found == states.end())
-      continue;
-    FailureOr<TensorSharding> want =
-        written(op, getSharding(op.getResult(index)), "result " + Twine(index));
+      return op.getYield().emitOpError(
+          "expected values whose sharding is known");
+    bool isStacked = index >= op.getInits().size();
+    SmallVector<int64_t> shape = found->second.shape;
+    if (isStacked)
+      shape.insert(shape.begin(), op.getCount());
+    FailureOr<TensorSharding> want = written(
+        op, getSharding(op.getResult(index)), shape, "result " + Twine(index));
     if (failed(want))
       return failure();
-    if (index >= op.getInits().size()) {
-      LocalState state{found->second.shape, *want};
-      state.shape.insert(state.shape.begin(), op.getCount());
+    if (isStacked) {
+      LocalState state{shape, *want};
       if (!canonicalize(want->dims.front().axes).empty())
         return op.emitOpError()
                << "expected the layers of a stacked result to be whole, got "
@@ -495,10 +306,23 @@ LogicalResult Deriver::repeat(RepeatOp op) {
 
 LogicalResult Deriver::results(func::ReturnOp op) {
   for (auto [index, value] : llvm::enumerate(op.getOperands())) {
-    if (!isa<RankedTensorType>(value.getType()))
+    if (failed(expectSame(op, "result " + Twine(index), value)))
+      return failure();
+    if (!isa<ShapedType>(value.getType()))
       continue;
+    auto found = states.find(value);
+    if (found == states.end())
+      return op.emitOpError("expected results whose sharding is known");
+    auto global = cast_if_present<TypeAttr>(
+        function.getResultAttr(index, TPDialect::getGlobalTypeAttrName()));
+    RankedTensorType type =
+        cast<RankedTensorType>(value.getType()).clone(found->second.shape);
+    if (global && global.getValue() != type)
+      return op.emitOpError()
+             << "result " << index << ": expected the tp.global_type "
+             << global.getValue() << ", got " << type;
     FailureOr<TensorSharding> want =
-        written(op, getResultSharding(function, index),
+        written(op, getResultSharding(function, index), found->second.shape,
                 "result " + Twine(index) + " of the function");
     if (failed(want) ||
         failed(flows(op, "result " + Twine(index), value, *want)))

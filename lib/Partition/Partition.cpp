@@ -164,6 +164,7 @@ Value Converter::buildMask(OpBuilder &builder, Location loc, Value global,
   // The buffer is as local as the result.
   ShardingRule buffer;
   buffer.factors = rule.factors;
+  buffer.factors[mask.dim].readsIndex = false;
   buffer.results = {dims};
   Operation *emptyOp = empty.getDefiningOp();
   ShardingAttr whole = sharding;

@@ -20,14 +20,31 @@ namespace tp {
 using namespace mlir;
 using namespace tp;
 
+/// States were derived from the rules that are written: they must be right.
+static LogicalResult verifyRules(func::FuncOp function) {
+  WalkResult walk = function.walk([](Operation *op) {
+    if (!op->hasAttr(TPDialect::getRuleAttrName()))
+      return WalkResult::advance();
+    std::string problem = checkRule(op);
+    if (problem.empty())
+      return WalkResult::advance();
+    op->emitOpError() << problem;
+    return WalkResult::interrupt();
+  });
+  return failure(walk.wasInterrupted());
+}
+
 LogicalResult tp::verifyPartitioned(ModuleOp module) {
   MeshOp meshOp = getUniqueMesh(module);
   if (!meshOp)
     return module.emitError("expected the module to have exactly one tp.mesh");
   Mesh mesh = meshOp.getMesh().toMesh();
   for (auto function : module.getOps<func::FuncOp>()) {
+    if (function.isExternal())
+      continue;
     LocalStates states;
-    if (failed(deriveStates(function, mesh, states)))
+    if (failed(deriveStates(function, mesh, states)) ||
+        failed(verifyRules(function)))
       return failure();
   }
   DenseMap<int64_t, Operation *> ids;

@@ -42,6 +42,10 @@ using LocalStates = llvm::DenseMap<mlir::Value, LocalState>;
 mlir::LogicalResult deriveStates(mlir::Operation *function, const Mesh &mesh,
                                  LocalStates &states);
 
+/// Why `tp.rule` on `op` is not the rule that `op` has; empty if it is. The
+/// rule is asked of a copy of the operation with the global types that it says.
+std::string checkRule(mlir::Operation *op);
+
 /// The whole contract of tp-verify-partitioned.
 mlir::LogicalResult verifyPartitioned(mlir::ModuleOp module);
 

@@ -1,0 +1,352 @@
+//===- DeriveRule.cpp - What follows from the rule of one operation -------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// How its factors are cut, that the positions it reads are those in the whole,
+// and over which axes its results are partial.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Deriver.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "tp/Rules/Resolve.h"
+#include "llvm/Support/InterleavedRange.h"
+#include <numeric>
+
+using namespace mlir;
+using namespace tp;
+
+LogicalResult Deriver::deriveFactors(Operation *op, const ShardingRule &rule,
+                                     FactorShardings &factors) {
+  // Factors, from the operands that carry them; all must agree.
+  SmallVector<std::optional<unsigned>> decidedBy(rule.factors.size());
+  auto take = [&](const TensorFactors &tensor, ArrayRef<int64_t> shape,
+                  const TensorSharding &sharding, std::string what,
+                  std::optional<unsigned> index) -> LogicalResult {
+    Projection projection = projectToFactors(rule, tensor, shape, sharding);
+    if (!projection.complete)
+      return op->emitOpError()
+             << what << ": expected dimension " << *projection.misfit
+             << " to be cut along its factors, got " << text(sharding);
+    for (const auto &dim : tensor.dims)
+      for (unsigned f : dim) {
+        if (rule.factors[f].size == 1)
+          continue;
+        if (!decidedBy[f]) {
+          factors.axes[f] = projection.factors.axes[f];
+          factors.grains[f] = projection.factors.grains[f];
+          decidedBy[f] = index.value_or(op->getNumOperands());
+        } else if (factors.axes[f] != projection.factors.axes[f] ||
+                   factors.grains[f] != projection.factors.grains[f]) {
+          const std::string &name = rule.factors[f].name;
+          return op->emitOpError()
+                 << what << ": expected factor "
+                 << (name.empty() ? std::to_string(f) : name)
+                 << " to be cut by {" << mesh.getName(factors.axes[f])
+                 << "} as in operand " << *decidedBy[f] << ", got {"
+                 << mesh.getName(projection.factors.axes[f]) << "}";
+        }
+      }
+    return success();
+  };
+  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+    if (!isa<ShapedType>(operand.getType()))
+      continue;
+    auto found = states.find(operand);
+    if (found == states.end())
+      return op->emitOpError() << "operand " << index
+                               << ": expected a value whose sharding is known";
+    SmallVector<int64_t> shape = getRuleShape(rule, rule.operands[index]);
+    if (shape != found->second.shape)
+      return op->emitOpError()
+             << "operand " << index << ": expected a part of a tensor of ["
+             << llvm::interleaved(shape) << "], got one of ["
+             << llvm::interleaved(found->second.shape) << "]";
+    if (failed(take(rule.operands[index], shape, found->second.sharding,
+                    "operand " + std::to_string(index), index)))
+      return failure();
+  }
+  // Factors of the results alone are as written (a fill, an iota).
+  for (auto [index, result] : llvm::enumerate(op->getResults())) {
+    if (!isa<RankedTensorType>(result.getType()))
+      continue;
+    const TensorFactors &tensor = rule.results[index];
+    SmallVector<int64_t> shape = getRuleShape(rule, tensor);
+    FailureOr<TensorSharding> sharding = written(
+        op, getSharding(result), shape, "result " + std::to_string(index));
+    if (failed(sharding))
+      return failure();
+    Projection projection = projectToFactors(rule, tensor, shape, *sharding);
+    for (const auto &dim : tensor.dims)
+      for (unsigned f : dim)
+        if (!decidedBy[f]) {
+          factors.axes[f] = projection.factors.axes[f];
+          factors.grains[f] = projection.factors.grains[f];
+        }
+  }
+  return success();
+}
+
+/// How the positions of each loop of a structured operation, or of each
+/// dimension of the result of any other, are cut.
+static SmallVector<LoopCut> getCuts(Operation *op, const ShardingRule &rule,
+                                    const FactorShardings &factors) {
+  auto cutOf = [&](unsigned f) {
+    int64_t grain = std::lcm(rule.factors[f].grain, factors.grains[f]);
+    return LoopCut{factors.axes[f], getLocalSize(rule.factors[f].size,
+                                                 {factors.axes[f], grain})};
+  };
+  SmallVector<LoopCut> cuts;
+  auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
+  if (!linalgOp) {
+    for (const auto &dim : rule.results.front().dims)
+      cuts.push_back(dim.size() == 1 ? cutOf(dim.front()) : LoopCut());
+    return cuts;
+  }
+  cuts.resize(linalgOp.getNumLoops());
+  for (OpOperand &operand : op->getOpOperands())
+    for (auto [expr, dim] :
+         llvm::zip(linalgOp.getMatchingIndexingMap(&operand).getResults(),
+                   rule.operands[operand.getOperandNumber()].dims))
+      if (auto loop = dyn_cast<AffineDimExpr>(expr); loop && dim.size() == 1)
+        cuts[loop.getPosition()] = cutOf(dim.front());
+  return cuts;
+}
+
+LogicalResult Deriver::checkPositions(Operation *op, const ShardingRule &rule,
+                                      const FactorShardings &factors) {
+  SmallVector<unsigned> scalars, indexed;
+  for (auto [index, operand] : llvm::enumerate(op->getOperands()))
+    if (!isa<ShapedType>(operand.getType()))
+      scalars.push_back(index);
+  if (op->getNumRegions() != 0) {
+    std::string problem =
+        positions.checkRegions(op, getCuts(op, rule, factors));
+    if (!problem.empty())
+      return op->emitOpError() << problem;
+  } else {
+    for (auto [f, factor] : llvm::enumerate(rule.factors))
+      if (factor.readsIndex)
+        indexed.push_back(f);
+  }
+  // An operation that reads positions takes them as its last index operands,
+  // one for each indexed factor, or none where nothing is cut.
+  unsigned numIndices = llvm::count_if(scalars, [&](unsigned index) {
+    return op->getOperand(index).getType().isIndex();
+  });
+  bool hasOffsets = !indexed.empty() && numIndices >= indexed.size();
+  for (auto [position, f] : llvm::enumerate(indexed)) {
+    int64_t grain = std::lcm(rule.factors[f].grain, factors.grains[f]);
+    LoopCut cut{factors.axes[f],
+                getLocalSize(rule.factors[f].size, {factors.axes[f], grain})};
+    Value offset;
+    if (hasOffsets)
+      offset =
+          op->getOperand(scalars[scalars.size() - indexed.size() + position]);
+    std::string problem = positions.checkOffset(offset, cut);
+    const std::string &name = rule.factors[f].name;
+    if (!problem.empty())
+      return op->emitOpError()
+             << "reads its position along factor "
+             << (name.empty() ? std::to_string(f) : name) << ": " << problem;
+  }
+  if (hasOffsets)
+    scalars.pop_back_n(indexed.size());
+  for (unsigned index : scalars)
+    if (failed(
+            expectSame(op, "operand " + Twine(index), op->getOperand(index))))
+      return failure();
+  return success();
+}
+
+LogicalResult Deriver::derivePartial(Operation *op, const ShardingRule &rule,
+                                     const FactorShardings &factors,
+                                     AxisList &partial, ReductionKind &kind) {
+  // What is partial: the reduction factors, and what passes through.
+  AxisList reduced = getPartialAxes(rule, factors);
+  std::optional<ReductionKind> reduces;
+  for (auto [f, factor] : llvm::enumerate(rule.factors)) {
+    if (factor.kind != FactorKind::Reduction || factors.axes[f].empty())
+      continue;
+    if (reduces && *reduces != factor.reduction)
+      return op->emitOpError()
+             << "expected the factors that are cut to be reduced alike, got a "
+             << stringify(*reduces) << " and a " << stringify(factor.reduction);
+    reduces = factor.reduction;
+  }
+  kind = reduces.value_or(ReductionKind::Sum);
+  AxisList passed;
+  std::optional<unsigned> passedBy;
+  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+    auto found = states.find(operand);
+    if (found == states.end() || !found->second.sharding.isPartial())
+      continue;
+    const TensorSharding &sharding = found->second.sharding;
+    Linearity linearity = rule.linearity[index];
+    if (linearity == Linearity::None)
+      return op->emitOpError()
+             << "operand " << index
+             << ": expected a whole value, because the operation is not linear "
+                "in it, got "
+             << text(sharding);
+    if (linearity == Linearity::Multilinear) {
+      if (sharding.reduction != ReductionKind::Sum)
+        return op->emitOpError()
+               << "operand " << index << ": expected a partial sum, got "
+               << text(sharding);
+      // Over different axes both may be partial: the product of two sums is the
+      // sum of all products.
+      if (passedBy && overlap(passed, sharding.partial))
+        return op->emitOpError()
+               << "operand " << index << ": expected one partial factor of a "
+               << "product, got operand " << *passedBy << " partial as well";
+      if (overlap(reduced, sharding.partial))
+        return op->emitOpError()
+               << "operand " << index
+               << ": expected a whole factor of a sum that is cut by "
+               << mesh.getName(reduced) << ", got " << text(sharding);
+      passed.append(sharding.partial.begin(), sharding.partial.end());
+      passedBy = index;
+    }
+  }
+  llvm::sort(passed);
+  passed = canonicalize(passed);
+  bool hasFactors = llvm::is_contained(rule.linearity, Linearity::Multilinear);
+  for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
+    auto found = states.find(operand);
+    if (found == states.end() || !countsOnce(rule.linearity[index]))
+      continue;
+    const TensorSharding &sharding = found->second.sharding;
+    // The axes that are reduced here and that the operand does not carry.
+    AxisList own;
+    for (auto [f, factor] : llvm::enumerate(rule.factors)) {
+      bool carried =
+          llvm::any_of(rule.operands[index].dims, [f = f](const auto &dim) {
+            return llvm::is_contained(dim, f);
+          });
+      if (factor.kind == FactorKind::Reduction && !carried)
+        own.append(factors.axes[f]);
+    }
+    if (isImplicitlyPartial(operand, sharding, kind))
+      continue;
+    if (!containsAxes(sharding.partial, own))
+      return op->emitOpError()
+             << "operand " << index << ": expected a partial "
+             << stringify(kind) << " over " << mesh.getName(own)
+             << " (tp.keep_first of a whole value), because it must count "
+                "once, got "
+             << text(sharding);
+    if (!own.empty() && sharding.reduction != kind)
+      return op->emitOpError() << "operand " << index << ": expected a partial "
+                               << stringify(kind) << ", got " << text(sharding);
+    AxisList rest = subtractAxes(sharding.partial, own);
+    if (rule.linearity[index] == Linearity::Initial) {
+      if (!rest.empty())
+        return op->emitOpError()
+               << "operand " << index << ": expected a whole value, because "
+               << "the operation is not linear in it, got " << text(sharding);
+      continue;
+    }
+    if (!rest.empty() && sharding.reduction != ReductionKind::Sum)
+      return op->emitOpError()
+             << "operand " << index << ": expected a partial sum, got "
+             << text(sharding);
+    // A product beside it counts once per rank unless a factor is partial too.
+    if (!passedBy && !hasFactors) {
+      passed = rest;
+      passedBy = index;
+    } else if (rest != canonicalize(passed)) {
+      return op->emitOpError()
+             << "operand " << index << ": expected "
+             << (passed.empty() ? std::string("a whole value")
+                                : "a partial sum over " + mesh.getName(passed))
+             << " as "
+             << (passedBy ? "operand " + std::to_string(*passedBy) + " is"
+                          : "the product is that it is added to")
+             << ", because a whole value added to a partial one would "
+                "count once per rank, got "
+             << text(sharding);
+    }
+  }
+  if (!passed.empty() && kind != ReductionKind::Sum)
+    return op->emitOpError()
+           << "operand " << *passedBy
+           << ": expected a whole value, because its " << stringify(kind)
+           << " is taken, got "
+           << text(states.at(op->getOperand(*passedBy)).sharding);
+  partial = reduced;
+  partial.append(passed);
+  return success();
+}
+
+LogicalResult Deriver::compute(Operation *op, RuleAttr attr) {
+  ShardingRule rule = attr.toRule();
+  // A per-rank form may take offsets that the global one does not have.
+  unsigned numOperands = rule.operands.size();
+  if (numOperands > op->getNumOperands() ||
+      rule.results.size() != op->getNumResults() ||
+      llvm::any_of(
+          op->getOperands().drop_front(
+              std::min<size_t>(numOperands, op->getNumOperands())),
+          [](Value value) { return isa<RankedTensorType>(value.getType()); }))
+    return op->emitOpError()
+           << "expected tp.rule to have the " << op->getNumOperands()
+           << " operands and " << op->getNumResults()
+           << " results of the operation, got " << numOperands << " and "
+           << rule.results.size();
+  auto getShapes = [&](ArrayRef<TensorFactors> tensors) {
+    return llvm::map_to_vector(tensors, [&](const TensorFactors &tensor) {
+      return getRuleShape(rule, tensor);
+    });
+  };
+  std::string problem =
+      verifyRule(rule, getShapes(rule.operands), getShapes(rule.results));
+  if (!problem.empty())
+    return op->emitOpError() << "has an ill-formed tp.rule: " << problem;
+  for (auto [index, value] : llvm::enumerate(op->getResults())) {
+    int64_t rank = isa<RankedTensorType>(value.getType())
+                       ? cast<RankedTensorType>(value.getType()).getRank()
+                       : 0;
+    int64_t dims = rule.results[index].dims.size();
+    if (dims != rank)
+      return op->emitOpError()
+             << "has an ill-formed tp.rule: result " << index
+             << ": expected factors of " << rank << " dimensions, got " << dims;
+  }
+  FactorShardings factors(rule.factors.size());
+  AxisList partial;
+  ReductionKind kind;
+  if (failed(deriveFactors(op, rule, factors)) ||
+      failed(checkPositions(op, rule, factors)) ||
+      failed(derivePartial(op, rule, factors, partial, kind)))
+    return failure();
+  for (auto [index, result] : llvm::enumerate(op->getResults())) {
+    if (!isa<RankedTensorType>(result.getType()))
+      continue;
+    SmallVector<int64_t> shape = getRuleShape(rule, rule.results[index]);
+    std::optional<TensorSharding> derived =
+        projectToTensor(rule, rule.results[index], shape, factors);
+    if (!derived)
+      return op->emitOpError()
+             << "result " << index << ": its factors are not cut contiguously";
+    derived->partial = partial;
+    derived->reduction = kind;
+    derived->normalize(shape);
+    std::string problem = verifySharding(shape, *derived, mesh);
+    if (!problem.empty())
+      return op->emitOpError() << "result " << index << ": " << problem;
+    FailureOr<TensorSharding> sharding = written(
+        op, getSharding(result), shape, "result " + std::to_string(index));
+    if (failed(sharding))
+      return failure();
+    if (!sameLayout(shape, *derived, *sharding))
+      return op->emitOpError()
+             << "result " << index << ": expected what is derived, "
+             << text(*derived) << ", got " << text(*sharding);
+    if (failed(define(op, result, {shape, *derived})))
+      return failure();
+  }
+  return success();
+}
