@@ -1,0 +1,262 @@
+//===- tp-mutate.cpp - How many wrong programs are noticed ----------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Partitions random programs (and those of files), changes one thing in each
+// result and asks MLIR, tp-verify-partitioned and tp-verify in this order. What
+// all of them let pass must be equal: on several inputs, and of a kind for
+// which there is a reason. Anything else is a hole: exit code 1.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Fuzz/RandomProgram.h"
+#include "Mutations.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "tp/InitAll.h"
+#include "tp/Partition/Derive.h"
+#include "tp/Pipelines/Pipelines.h"
+#include "tp/Verify/Passes.h"
+#include "tp/Verify/Verify.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/CrashRecoveryContext.h"
+#include "llvm/Support/InitLLVM.h"
+
+using namespace mlir;
+namespace cl = llvm::cl;
+
+namespace {
+
+/// One-device program, what is right of it, and its per-rank program.
+struct Base {
+  OwningOpRef<ModuleOp> perRank;
+  tp::Mesh mesh;
+  std::string name;
+  /// For the inputs of several seeds.
+  std::vector<tp::Reference> references;
+  std::vector<tp::VerifyOptions> options;
+};
+
+enum class Fate { Invalid, Verifier, Execution, Equal, Survived, Crash };
+
+struct Mutant {
+  Fate fate = Fate::Crash;
+  std::string message;
+};
+
+struct Counts {
+  unsigned fates[6] = {};
+};
+
+} // namespace
+
+static constexpr unsigned numInputs = 4;
+
+static bool partition(ModuleOp module, bool withCollectives) {
+  PassManager passes(module.getContext());
+  for (tp::Stage stage :
+       {tp::Stage::Propagate, tp::Stage::Partition, tp::Stage::Collectives})
+    if (stage != tp::Stage::Collectives || withCollectives)
+      tp::buildStage(passes, stage, tp::StageOptions());
+  return succeeded(passes.run(module));
+}
+
+/// Null if the program is refused or does not run.
+static std::optional<Base> makeBase(OwningOpRef<ModuleOp> module,
+                                    std::string name, bool withCollectives) {
+  PassManager ids(module->getContext());
+  ids.addPass(tp::createAssignValueIds());
+  if (failed(verify(*module)) || failed(ids.run(*module)))
+    return std::nullopt;
+  Base base;
+  base.name = std::move(name);
+  for (unsigned seed = 1; seed <= numInputs; ++seed) {
+    tp::VerifyOptions options;
+    options.seed = seed;
+    auto reference =
+        tp::Reference::run(*module->getOps<func::FuncOp>().begin(), options);
+    if (failed(reference))
+      return std::nullopt;
+    base.references.push_back(std::move(*reference));
+    base.options.push_back(options);
+  }
+  if (!partition(*module, withCollectives))
+    return std::nullopt;
+  base.mesh = tp::getUniqueMesh(*module).getMesh().toMesh();
+  // On one rank every collective is the identity.
+  if (base.mesh.getNumRanks() == 1)
+    return std::nullopt;
+  base.perRank = std::move(module);
+  return base;
+}
+
+/// What tp-verify says on the inputs of one seed; empty if it is satisfied.
+static std::string compare(ModuleOp perRank, const Base &base, unsigned input) {
+  auto function = *perRank.getOps<func::FuncOp>().begin();
+  tp::Comparison comparison = tp::compareWithReference(
+      function, base.mesh, base.references[input], base.options[input]);
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (comparison.divergence)
+    comparison.divergence->print(stream);
+  return text;
+}
+
+static Mutant judge(ModuleOp perRank, const Base &base, StringRef whyEqual) {
+  std::string error;
+  ScopedDiagnosticHandler handler(
+      perRank.getContext(), [&](Diagnostic &diagnostic) {
+        if (error.empty() &&
+            diagnostic.getSeverity() == DiagnosticSeverity::Error)
+          error = diagnostic.str();
+        return success();
+      });
+  if (failed(verify(perRank)))
+    return {Fate::Invalid, error};
+  if (failed(tp::verifyPartitioned(perRank)))
+    return {Fate::Verifier, error};
+  for (unsigned input = 0; input < numInputs; ++input) {
+    std::string difference = compare(perRank, base, input);
+    if (!difference.empty())
+      return {Fate::Execution, difference};
+  }
+  if (whyEqual.empty())
+    return {Fate::Survived, "equal, for which there is no reason"};
+  return {Fate::Equal, ""};
+}
+
+static SmallVector<tp::mutate::Mutation> getMutations() {
+  SmallVector<tp::mutate::Mutation> all;
+  llvm::append_range(all, tp::mutate::getStepMutations());
+  llvm::append_range(all, tp::mutate::getAttributeMutations());
+  llvm::append_range(all, tp::mutate::getValueMutations());
+  return all;
+}
+
+static void printTable(ArrayRef<tp::mutate::Mutation> mutations,
+                       ArrayRef<Counts> counts) {
+  auto row = [](StringRef name, const Counts &count) {
+    llvm::outs() << llvm::left_justify(name, 26);
+    for (unsigned fate : count.fates)
+      llvm::outs() << llvm::format("%10u", fate);
+    llvm::outs() << "\n";
+  };
+  llvm::outs() << llvm::left_justify("mutation", 26)
+               << "   invalid  verifier execution     equal  survived"
+                  "     crash\n";
+  Counts total;
+  for (auto [mutation, count] : llvm::zip_equal(mutations, counts)) {
+    row(mutation.kind, count);
+    for (auto [sum, one] : llvm::zip_equal(total.fates, count.fates))
+      sum += one;
+  }
+  row("all", total);
+  llvm::outs() << "\nwhy they may be equal:\n";
+  for (auto [mutation, count] : llvm::zip_equal(mutations, counts))
+    if (count.fates[int(Fate::Equal)])
+      llvm::outs() << "  " << mutation.kind << ": " << mutation.whyEqual
+                   << "\n";
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  cl::OptionCategory category("tp-mutate options");
+  cl::list<std::string> files(cl::Positional, cl::cat(category),
+                              cl::desc("[annotated one-device programs]"));
+  cl::opt<uint64_t> first("seed", cl::init(1), cl::cat(category),
+                          cl::desc("Seed of the first random program"));
+  cl::opt<unsigned> wanted("mutants", cl::init(100), cl::cat(category),
+                           cl::desc("How many mutants to judge"));
+  cl::opt<unsigned> perProgram("per-program", cl::init(10), cl::cat(category),
+                               cl::desc("Mutants of each program"));
+  cl::opt<std::string> only("kind", cl::cat(category),
+                            cl::desc("Mutations of this kind alone"));
+  cl::opt<std::string> list("list", cl::cat(category),
+                            cl::desc("List the mutants of this fate: equal, "
+                                     "execution, verifier"));
+  cl::opt<bool> print("print", cl::cat(category),
+                      cl::desc("Print what survives"));
+  cl::HideUnrelatedOptions(category);
+  cl::ParseCommandLineOptions(argc, argv, "Mutants of per-rank programs\n");
+
+  DialectRegistry registry;
+  tp::registerAllDialects(registry);
+  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
+  context.loadAllAvailableDialects();
+  context.printOpOnDiagnostic(false);
+  llvm::CrashRecoveryContext::Enable();
+
+  SmallVector<tp::mutate::Mutation> mutations = getMutations();
+  if (!only.empty())
+    llvm::erase_if(mutations,
+                   [&](const auto &mutation) { return mutation.kind != only; });
+  if (mutations.empty()) {
+    llvm::errs() << "tp-mutate: expected a kind of mutation, got '" << only
+                 << "'\n";
+    return 2;
+  }
+  SmallVector<Counts> counts(mutations.size());
+  static constexpr StringRef fates[] = {"invalid", "verifier", "execution",
+                                        "equal",   "survived", "crash"};
+  unsigned numMutants = 0, numPrograms = 0, numHoles = 0;
+  for (uint64_t turn = 0; numMutants < wanted && turn < 20 * wanted; ++turn) {
+    std::optional<Base> base;
+    {
+      // Refusals are the fuzzer's business.
+      ScopedDiagnosticHandler quiet(&context,
+                                    [](Diagnostic &) { return success(); });
+      // Every fourth program is one of the files, in turns.
+      bool isFile = !files.empty() && turn % 4 == 0;
+      std::string file = isFile ? files[turn / 4 % files.size()] : "";
+      OwningOpRef<ModuleOp> module =
+          isFile ? parseSourceFile<ModuleOp>(file, &context)
+                 : tp::fuzz::makeRandomProgram(&context, first + turn);
+      if (!module) {
+        llvm::errs() << "tp-mutate: cannot read '" << file << "'\n";
+        return 2;
+      }
+      std::string name = isFile ? file : "seed " + std::to_string(first + turn);
+      base = makeBase(std::move(module), name, turn / 2 % 2 == 1);
+    }
+    if (!base)
+      continue;
+    if (std::string wrong = compare(*base->perRank, *base, 0); !wrong.empty()) {
+      llvm::outs() << base->name << " is wrong as it is: " << wrong << "\n";
+      ++numHoles;
+      continue;
+    }
+    ++numPrograms;
+    tp::mutate::Chance chance(first + turn);
+    for (unsigned i = 0; i < 3 * perProgram && numMutants < wanted; ++i) {
+      if (i >= perProgram && only.empty())
+        break;
+      unsigned index = chance.below(mutations.size());
+      OwningOpRef<ModuleOp> mutant = base->perRank->clone();
+      std::string what = mutations[index].apply(*mutant, base->mesh, chance);
+      if (what.empty())
+        continue;
+      ++numMutants;
+      Mutant result;
+      llvm::CrashRecoveryContext recovery;
+      (void)recovery.RunSafely(
+          [&] { result = judge(*mutant, *base, mutations[index].whyEqual); });
+      ++counts[index].fates[int(result.fate)];
+      bool isHole = result.fate == Fate::Survived || result.fate == Fate::Crash;
+      numHoles += isHole;
+      if (isHole || list == fates[int(result.fate)])
+        llvm::outs() << base->name << ", " << mutations[index].kind << " ("
+                     << what << "): " << fates[int(result.fate)] << " "
+                     << result.message << "\n";
+      if (print && isHole)
+        llvm::outs() << *mutant << "\n";
+    }
+  }
+  printTable(mutations, counts);
+  llvm::outs() << "\n"
+               << numMutants << " mutants of " << numPrograms
+               << " programs, seeds from " << first << ": " << numHoles
+               << " not noticed\n";
+  return numHoles || numMutants < wanted ? 1 : 0;
+}
