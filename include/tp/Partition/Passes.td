@@ -95,8 +95,10 @@ def VerifyPartitioned
     wrong axis or dimension); a partial value where the operation is not linear;
     an addition of a partial and a whole value (a bias that would count once per
     rank); operands that disagree over a factor; a local type that is not the
-    local shape; a result that is not what the function promises; a collective
-    without its ledger entry, or two with one id.
+    local shape; a result that is not what the function promises; a value that
+    depends on `tp.rank` in another way than as the exact offset of its part; a
+    `tp.rule` that is not the operation's own; a collective without its ledger
+    entry, or two with one id.
   }];
 }
 
