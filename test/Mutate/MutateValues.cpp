@@ -78,9 +78,12 @@ std::string changeConstant(ModuleOp module, const Mesh &, Chance &chance) {
   OpBuilder builder(op);
   std::string text;
   llvm::raw_string_ostream stream(text);
-  stream << op.getValue() << " to ";
-  op.setValueAttr(changeNumber(builder, op.getValue(), chance));
-  stream << op.getValue();
+  TypedAttr changed = changeNumber(builder, op.getValue(), chance);
+  if (changed == op.getValue())
+    return "";
+  stream << op.getValue() << " to " << changed << " in "
+         << describe(*op->getUsers().begin());
+  op.setValueAttr(changed);
   return text;
 }
 
