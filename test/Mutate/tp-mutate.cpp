@@ -38,7 +38,7 @@ struct Base {
   /// By the seed of the inputs, made when asked for.
   std::map<unsigned, tp::Reference> references;
 
-  const tp::Reference *getReference(unsigned seed);
+  tp::Reference *getReference(unsigned seed);
 };
 
 enum class Fate { Invalid, Verifier, Execution, Equal, Survived, Crash };
@@ -63,7 +63,7 @@ static tp::VerifyOptions getOptions(unsigned seed) {
   return options;
 }
 
-const tp::Reference *Base::getReference(unsigned seed) {
+tp::Reference *Base::getReference(unsigned seed) {
   auto found = references.find(seed);
   if (found != references.end())
     return &found->second;
@@ -108,7 +108,7 @@ static std::optional<Base> makeBase(OwningOpRef<ModuleOp> module,
 /// What tp-verify says on the inputs of one seed; empty if it is satisfied, or
 /// if the one-device program does not run on them.
 static std::string compare(ModuleOp perRank, Base &base, unsigned seed) {
-  const tp::Reference *reference = base.getReference(seed);
+  tp::Reference *reference = base.getReference(seed);
   if (!reference)
     return "";
   auto function = *perRank.getOps<func::FuncOp>().begin();
