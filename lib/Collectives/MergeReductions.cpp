@@ -73,8 +73,6 @@ static bool reassociate(Operation *op, PerRankFunction &function) {
         continue;
       OpBuilder builder(op);
       Operation *sum = builder.clone(*op);
-      // A value that the one-device program does not have.
-      sum->removeAttr("tp.value_id");
       sum->setOperands({added, second->getResult(0)});
       // Another value than that of `op`, whose notes are not about it.
       for (NamedAttribute note : llvm::to_vector(op->getDiscardableAttrs()))

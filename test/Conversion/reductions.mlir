@@ -3,9 +3,9 @@
 
 // `out - x` is a sum of what is taken away: four accumulators from -0.
 // CHECK-LABEL: func private @difference.body
-// CHECK: scf.for
-// CHECK: scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, f32)
-// CHECK: arith.subf %cst{{.*}}, {{.*}} : vector<8xf32>
+// CHECK: arith.constant dense<-0.000000e+00> : vector<8xf32>
+// CHECK: %{{.*}}:5 = scf.for
+// CHECK: arith.subf {{.*}} : vector<8xf32>
 // CHECK-NEXT: arith.addf {{.*}} : vector<8xf32>
 #id = affine_map<(b, h) -> (b, h)>
 #row = affine_map<(b, h) -> (b)>
@@ -79,7 +79,7 @@ func.func private @integers(%x: tensor<4x64xi32>, %o: tensor<4xi32>) -> tensor<4
 // The second result adds up the first one's steps: both run in order.
 // CHECK-LABEL: func private @prefix.body
 // CHECK: scf.for
-// CHECK: scf.for {{.*}} -> (f32, f32)
+// CHECK: %{{.*}}:2 = scf.for {{.*}} -> (f32, f32)
 #id = affine_map<(b, h) -> (b, h)>
 #row = affine_map<(b, h) -> (b)>
 func.func private @prefix(%x: tensor<4x64xf32>, %o: tensor<4xf32>, %p: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) attributes {tp.kernel = "rows", tp.row_dims = 1 : i64} {

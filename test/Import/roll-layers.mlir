@@ -208,3 +208,56 @@ func.func @nested(%x: tensor<8xf32>) -> tensor<8xf32> {
   }
   return %3 : tensor<8xf32>
 }
+
+// -----
+
+// Names with numbers of their own are no layers of the others.
+
+// CHECK-LABEL: func.func @families(
+// CHECK: tp.parameter "conv1.weight"
+// CHECK: tp.parameter "conv2.weight"
+// CHECK: tp.repeat 3 times iter
+// CHECK: tp.parameter "layers.{i}.w"
+func.func @families(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %a = tp.parameter "conv1.weight" : tensor<8x8xf32>
+  %b = tp.parameter "conv2.weight" : tensor<8x8xf32>
+  %w0 = tp.parameter "layers.0.w" : tensor<8x8xf32>
+  %w1 = tp.parameter "layers.1.w" : tensor<8x8xf32>
+  %w2 = tp.parameter "layers.2.w" : tensor<8x8xf32>
+  %0 = nn.linear %x, %a : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %1 = math.tanh %0 : tensor<4x8xf32>
+  %2 = nn.linear %1, %b : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %3 = nn.linear %2, %w0 : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %4 = nn.linear %3, %w1 : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %5 = nn.linear %4, %w2 : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  return %5 : tensor<4x8xf32>
+}
+
+// -----
+
+// A fill that a region captures stays before it.
+
+// CHECK-LABEL: func.func @captured(
+// CHECK: linalg.fill
+// CHECK: linalg.generic
+// CHECK: tensor.extract
+// CHECK: linalg.fill
+#rows = affine_map<(d0) -> (d0)>
+func.func @captured(%x: tensor<8xf32>, %y: tensor<8xf32>) -> (tensor<8xf32>, tensor<8xf32>) {
+  %w = tp.parameter "w0" : tensor<8xf32>
+  %v = tp.parameter "w1" : tensor<8xf32>
+  %one = arith.constant 1.0 : f32
+  %e = tensor.empty() : tensor<8xf32>
+  %ones = linalg.fill ins(%one : f32) outs(%e : tensor<8xf32>) -> tensor<8xf32>
+  %0 = linalg.generic {indexing_maps = [#rows, #rows], iterator_types = ["parallel"]} ins(%x : tensor<8xf32>) outs(%y : tensor<8xf32>) {
+  ^bb0(%a: f32, %b: f32):
+    %i = linalg.index 0 : index
+    %c = tensor.extract %ones[%i] : tensor<8xf32>
+    %d = arith.addf %a, %c : f32
+    linalg.yield %d : f32
+  } -> tensor<8xf32>
+  %1 = arith.addf %0, %w : tensor<8xf32>
+  %2 = arith.mulf %1, %v : tensor<8xf32>
+  %3 = arith.addf %2, %ones : tensor<8xf32>
+  return %1, %3 : tensor<8xf32>, tensor<8xf32>
+}
