@@ -265,8 +265,8 @@ TEST(Manifest, RefusalsOfCollectives) {
 
 TEST(Manifest, RefusalsOfKernels) {
   const Fault faults[] = {
-      {"/kernels/0/name", "\":k\"",
-       "manifest.kernels[0].name: expected a symbol first, got ':k'"},
+      {"/kernels/0/name", "\" k\"",
+       "manifest.kernels[0].name: expected a symbol first, got ' k'"},
       {"/kernels/0/grid", "[1]",
        "manifest.kernels[0].grid: expected [x, y, z], got 1 items"},
       {"/kernels/0/block", "[64, 32, 1]",
