@@ -26,10 +26,22 @@ func.func @insert(%x: tensor<2xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
 
 func.func @pad(%x: tensor<2xf32>, %n: index) -> tensor<?xf32> {
   %c = arith.constant 0.0 : f32
-  // expected-error @below {{'tensor.pad' op expected static sizes and one padding value}}
+  // expected-error @below {{'tensor.pad' op expected static sizes and padding}}
   %0 = tensor.pad %x low[0] high[%n] {
   ^bb0(%i: index):
     tensor.yield %c : f32
   } : tensor<2xf32> to tensor<?xf32>
   return %0 : tensor<?xf32>
+}
+
+// -----
+
+func.func @negative(%x: tensor<4xf32>) -> tensor<3xf32> {
+  %c = arith.constant 0.0 : f32
+  // expected-error @below {{'tensor.pad' op expected padding of at least 0, got -1; tensor.extract_slice cuts off}}
+  %0 = tensor.pad %x low[-1] high[0] {
+  ^bb0(%i: index):
+    tensor.yield %c : f32
+  } : tensor<4xf32> to tensor<3xf32>
+  return %0 : tensor<3xf32>
 }
