@@ -134,3 +134,30 @@ func.func @main(%x: tensor<8xf32> {tp.global_type = tensor<8xf32>, tp.sharding =
   }
   return
 }
+
+// -----
+
+// Memory, of which nothing is known: read, and given back.
+tp.mesh @mesh <["dp"=2, "tp"=2]>
+func.func @main(%m: memref<8xf32>, %i: index) {
+  // expected-error @+1 {{'memref.load' op expected operands whose sharding is known}}
+  %0 = memref.load %m[%i] : memref<8xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh <["dp"=2, "tp"=2]>
+func.func @main(%m: memref<8xf32>) -> memref<8xf32> {
+  // expected-error @+1 {{'func.return' op expected results whose sharding is known}}
+  return %m : memref<8xf32>
+}
+
+// -----
+
+tp.mesh @mesh <["dp"=2, "tp"=2]>
+func.func @main(%m: memref<f32>) {
+  // expected-error @+1 {{'memref.load' op operand 0: expected a value whose sharding is known}}
+  %0 = memref.load %m[] {tp.rule = #tp.rule<[], () -> ()>} : memref<f32>
+  return
+}
