@@ -44,10 +44,11 @@ func.func @ones(%x: tensor<8x402xbf16>) -> tensor<8xbf16> {
 // The maximum of nothing but NaN is NaN.
 func.func @number(%x: tensor<8x40xf32>) -> tensor<8xf32> {
   %nan = arith.constant dense<0x7FC00000> : tensor<8xf32>
-  %none = arith.constant 0x7FC00000 : f32
   %0 = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}
       ins(%x : tensor<8x40xf32>) outs(%nan : tensor<8xf32>) {
   ^bb0(%in: f32, %acc: f32):
+    %nothing = arith.subf %in, %in : f32
+    %none = arith.divf %nothing, %nothing : f32
     %1 = arith.maxnumf %acc, %none : f32
     linalg.yield %1 : f32
   } -> tensor<8xf32>
@@ -56,11 +57,13 @@ func.func @number(%x: tensor<8x40xf32>) -> tensor<8xf32> {
 // A sum of negative zeros is one, and so is one over it.
 func.func @zero(%x: tensor<8x40xf32>) -> tensor<8xf32> {
   %zero = arith.constant dense<-0.0> : tensor<8xf32>
-  %term = arith.constant -0.0 : f32
+  %minus = arith.constant -0.0 : f32
   %one = arith.constant dense<1.0> : tensor<8xf32>
   %0 = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}
       ins(%x : tensor<8x40xf32>) outs(%zero : tensor<8xf32>) {
   ^bb0(%in: f32, %acc: f32):
+    %size = math.absf %in : f32
+    %term = arith.mulf %size, %minus : f32
     %1 = arith.addf %acc, %term : f32
     linalg.yield %1 : f32
   } -> tensor<8xf32>
@@ -89,9 +92,11 @@ func.func @prefix(%x: tensor<8x40xf32>, %a: tensor<8xf32>, %b: tensor<8xf32>) ->
   } -> (tensor<8xf32>, tensor<8xf32>)
   return %0#0, %0#1 : tensor<8xf32>, tensor<8xf32>
 }
+// One element, and what it starts from is made in the same kernel.
 func.func @one(%x: tensor<8x1xf32>, %a: tensor<8xf32>) -> tensor<8xf32> {
+  %start = arith.mulf %a, %a : tensor<8xf32>
   %0 = linalg.generic {indexing_maps = [#id, #row], iterator_types = ["parallel", "reduction"]}
-      ins(%x : tensor<8x1xf32>) outs(%a : tensor<8xf32>) {
+      ins(%x : tensor<8x1xf32>) outs(%start : tensor<8xf32>) {
   ^bb0(%in: f32, %acc: f32):
     %1 = arith.subf %in, %acc : f32
     linalg.yield %1 : f32
