@@ -61,7 +61,6 @@ Value BodyProgram::repeat(Value value, int64_t depth) {
   }
   SmallVector<Value> outer = pool;
   // The body is built first with no stacked results, which are added after.
-  OwningOpRef<Operation *> scratch;
   auto draft =
       RepeatOp::create(builder, loc, count, inits, stacked, TypeRange(), first);
   OpBuilder::InsertPoint after = builder.saveInsertionPoint();

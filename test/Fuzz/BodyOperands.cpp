@@ -264,8 +264,9 @@ Value BodyProgram::partialSource(ArrayRef<int64_t> shape, Type element) {
     Value x = whole(input, element);
     Value weight = parameter({shape.back(), wide[dim]}, element);
     annotateCut(weight, 1);
+    Value bias = chance(30) ? parameter({shape.back()}, element) : Value();
     return nn::LinearOp::create(builder, loc, tensor(shape, element), x, weight,
-                                Value());
+                                bias);
   }
   Value value = whole(wide, element);
   if (isa<BlockArgument>(value) || value.getDefiningOp<ParameterOp>()) {
