@@ -52,7 +52,10 @@ Value BodyProgram::repeat(Value value, int64_t depth) {
   SmallVector<Value> inits{value}, stacked;
   if (chance(30))
     inits.push_back(likeOne(value));
-  for (int64_t more = pick({0, 0, 0, 1, 1, 2}); more > 0; --more) {
+  // A stack of no layers has no elements: the definition leaves it out.
+  bool mayStack = count > 0;
+  for (int64_t more = mayStack ? pick({0, 0, 0, 1, 1, 2}) : 0; more > 0;
+       --more) {
     Shape shape = chance(60) ? shapeOf(value) : someShape(2);
     if (shape.size() > 3)
       continue;
@@ -93,7 +96,7 @@ Value BodyProgram::repeat(Value value, int64_t depth) {
     next.push_back(inner);
   }
   SmallVector<Type> stackedTypes;
-  for (int64_t more = pick({0, 0, 1, 1, 2}); more > 0; --more) {
+  for (int64_t more = mayStack ? pick({0, 0, 1, 1, 2}) : 0; more > 0; --more) {
     Value slice = chance(50) ? pool.back() : fromPool();
     if (slice.getParentBlock() != body || shapeOf(slice).size() > 3)
       continue;

@@ -107,10 +107,9 @@ private:
 
   void addOperation();
   void addSingle();
-  /// Later operations may read the value, unless it has no elements (what a
-  /// layer repeated no times stacks).
+  /// Later operations may read the value.
   void keep(Value value) {
-    if (value && !llvm::is_contained(shapeOf(value), 0))
+    if (value)
       pool.push_back(value);
   }
   void finish();
