@@ -143,13 +143,11 @@ LogicalResult Generator::emitLoop(const KernelLoop &loop) {
           loadOperand(*accumulator.op, *init, rowIndices, -1).value);
       continue;
     }
-    const Combiner &combiner = *accumulator.combiner;
     if (vectorise && loop.sizes.back() >= fullWidth)
       for (int64_t i = 0; i < numAccumulators; ++i)
-        accumulator.values.push_back(emitter.getIdentity(
-            combiner, emitter.getVectorType(accumulator.type)));
-    accumulator.values.push_back(
-        emitter.getIdentity(combiner, accumulator.type));
+        accumulator.values.push_back(
+            getStart(accumulator, emitter.getVectorType(accumulator.type)));
+    accumulator.values.push_back(getStart(accumulator, accumulator.type));
   }
   SmallVector<Value> position(rowIndices);
   DenseMap<Value, LaneValue> tensors;

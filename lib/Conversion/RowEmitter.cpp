@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace tp;
@@ -256,6 +257,24 @@ SmallVector<Accumulator> RowEmitter::makeAccumulators(KernelOp &op) {
     result.push_back(accumulator);
   }
   return result;
+}
+
+Value RowEmitter::getStart(const Accumulator &accumulator, Type type) {
+  // Unless the initial value, which is added last, may be -0, a sum may start
+  // from 0 as well, which needs no register.
+  Value init = accumulator.op->op.getDpsInits()[accumulator.position];
+  Attribute known;
+  auto isNegativeZero = [&]() {
+    auto splat = dyn_cast<SplatElementsAttr>(known);
+    auto number = splat ? dyn_cast<FloatAttr>(splat.getSplatValue<Attribute>())
+                        : FloatAttr();
+    return !number || number.getValue().isNegZero();
+  };
+  if (accumulator.combiner->kind == CombinerKind::Sum &&
+      matchPattern(init, m_Constant(&known)) && !isNegativeZero())
+    return arith::ConstantOp::create(
+        builder, loc, cast<TypedAttr>(builder.getZeroAttr(type)));
+  return emitter.getIdentity(*accumulator.combiner, type);
 }
 
 /// The term of result `position` where the last operation does nothing but

@@ -134,6 +134,9 @@ protected:
               body);
 
   llvm::SmallVector<Accumulator> makeAccumulators(KernelOp &op);
+  /// What every part of `accumulator`, which has a combiner, starts from, in
+  /// each lane of `type`.
+  mlir::Value getStart(const Accumulator &accumulator, mlir::Type type);
   /// Combines what is left of an accumulator, adds the initial value once, and
   /// puts the result where it belongs.
   mlir::LogicalResult finish(Accumulator &accumulator,

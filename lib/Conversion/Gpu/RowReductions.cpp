@@ -87,7 +87,7 @@ SmallVector<Value> RowWriter::combine(ArrayRef<Accumulator> accumulators,
 Value RowWriter::getIdentity(const Accumulator &accumulator) {
   const Selection *selection = accumulator.selection;
   if (!selection)
-    return emitter.getIdentity(*accumulator.combiner, accumulator.type);
+    return getStart(accumulator, accumulator.type);
   TypedAttr value = cast<TypedAttr>(builder.getZeroAttr(accumulator.type));
   if (accumulator.position == selection->key)
     value = selection->worst;
