@@ -54,35 +54,6 @@ func.func @scalar() -> index {
 
 // -----
 
-// Through a repeat.
-tp.mesh @mesh <["tp"=2]>
-func.func @carried() -> index {
-  %r = tp.rank @mesh ["tp"]
-  // expected-error @+1 {{'tp.repeat' op initial value 0: expected a value that is the same on every rank, got one that depends on tp.rank}}
-  %n = tp.repeat 2 times iter(%r) : (index) -> index {
-  ^bb0(%i: index, %c: index):
-    tp.yield %c : index
-  }
-  return %n : index
-}
-
-// -----
-
-tp.mesh @mesh <["tp"=2]>
-func.func @yielded() -> index {
-  %zero = arith.constant 0 : index
-  %n = tp.repeat 2 times iter(%zero) : (index) -> index {
-  ^bb0(%i: index, %c: index):
-    %r = tp.rank @mesh ["tp"]
-    %s = arith.muli %c, %r : index
-    // expected-error @+1 {{'tp.yield' op operand 0: expected a value that is the same on every rank, got one that depends on tp.rank}}
-    tp.yield %s : index
-  }
-  return %n : index
-}
-
-// -----
-
 // A table without the offset of the part.
 #seq = #tp.sharding<@mesh, [{"tp"}, {}]>
 #table = #tp.rule<["s" 8 indexed, "j" 2 whole], -> ([0], [1]), ([0], [1])>
