@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Engine.h"
+#include "Lanes.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 #include <cmath>
@@ -52,11 +53,9 @@ Tensor combine(const RankTensors &input, ArrayRef<int64_t> group,
       double value = input[rank].getFloat(i);
       if (kind == ReductionKind::Sum)
         total += value;
-      else if (std::isnan(value) || std::isnan(total))
-        total = std::nan("");
       else
-        total = kind == ReductionKind::Max ? std::max(total, value)
-                                           : std::min(total, value);
+        total = kind == ReductionKind::Max ? maximum(total, value)
+                                           : -maximum(-total, -value);
     }
     result.setFloat(i, total);
   }

@@ -405,9 +405,8 @@ SmallVector<bool> Engine::getWideOutputs(linalg::LinalgOp op) {
       isReduced |=
           kind == utils::IteratorType::reduction && !map.isFunctionOfDim(dim);
     Type element = getElementTypeOrSelf(init.get().getType());
-    bool mayBeWide = element.isF32() ||
-                     (options.disturbance.wideAccumulators &&
-                      (element.isF16() || element.isBF16()));
+    bool mayBeWide = element.isF32() || (options.disturbance.wideAccumulators &&
+                                         (element.isF16() || element.isBF16()));
     std::optional<Combiner> combiner;
     if (isReduced && mayBeWide)
       combiner = matchCombiner(op, number);
@@ -557,9 +556,8 @@ FailureOr<Results> Engine::runLinalg(linalg::LinalgOp op,
   if (failed(kernel))
     return failure();
   std::string error;
-  std::optional<Results> results =
-      nest.run(**kernel, orderCaptured(op, **kernel, captured), getDisturber(),
-               error);
+  std::optional<Results> results = nest.run(
+      **kernel, orderCaptured(op, **kernel, captured), getDisturber(), error);
   if (!results)
     return op->emitError() << error;
   finish(nest, *results);

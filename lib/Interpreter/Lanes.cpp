@@ -20,15 +20,6 @@ using namespace mlir;
 
 namespace tp::interp {
 
-/// The maximum with NaN propagated and -0 below +0.
-static double maximum(double x, double y) {
-  if (std::isnan(x) || std::isnan(y))
-    return std::nan("");
-  if (x == y)
-    return std::signbit(x) ? y : x;
-  return x > y ? x : y;
-}
-
 static void roundLanes(double *values, int64_t n, ElementType type) {
   if (type.kind == ElementType::F32) {
     for (int64_t i = 0; i < n; ++i)

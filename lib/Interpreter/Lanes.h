@@ -14,8 +14,18 @@
 
 #include "Opcode.h"
 #include "tp/Interpreter/Disturbance.h"
+#include <cmath>
 
 namespace tp::interp {
+
+/// The maximum with NaN propagated and -0 below +0.
+inline double maximum(double x, double y) {
+  if (std::isnan(x) || std::isnan(y))
+    return std::nan("");
+  if (x == y)
+    return std::signbit(x) ? y : x;
+  return x > y ? x : y;
+}
 
 struct Lanes {
   Lanes(unsigned numFloat, unsigned numInt)

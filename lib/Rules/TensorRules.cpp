@@ -302,8 +302,8 @@ static FailureOr<ShardingRule> getPadRule(Operation *operation) {
     bool isFull = op.getStaticLow()[dim] == 0 && op.getStaticHigh()[dim] == 0;
     // The padding may depend on the position in a dimension that has none.
     bool isRead = !op.getRegion().getArgument(dim).use_empty();
-    source.dims.push_back({isFull && !isRead ? addParallel(rule, size)
-                                             : addWhole(rule, size)});
+    source.dims.push_back(
+        {isFull && !isRead ? addParallel(rule, size) : addWhole(rule, size)});
     result.dims.push_back(
         {isFull ? source.dims.back().front() : addWhole(rule, large[dim])});
   }

@@ -109,6 +109,16 @@ void narrow(tprt_type to, const float *__restrict in, void *out,
   }
 }
 
+/// True of numbers below zero and of -0: of two equal numbers only zeros differ,
+/// and -0 is the lower one.
+template <typename T>
+bool isNegative(T a) {
+  if constexpr (std::is_integral_v<T>)
+    return false;
+  else
+    return std::signbit(a);
+}
+
 template <typename T>
 void combine(Reduction op, T *__restrict sum, const T *__restrict in,
              int64_t count) {
@@ -125,11 +135,17 @@ void combine(Reduction op, T *__restrict sum, const T *__restrict in,
   // A NaN on either side stays: silent loss of one would hide an error.
   case Reduction::Max:
     for (int64_t i = 0; i < count; ++i)
-      sum[i] = in[i] > sum[i] || in[i] != in[i] ? in[i] : sum[i];
+      sum[i] = in[i] > sum[i] || in[i] != in[i] ||
+                       (in[i] == sum[i] && isNegative(sum[i]))
+                   ? in[i]
+                   : sum[i];
     return;
   case Reduction::Min:
     for (int64_t i = 0; i < count; ++i)
-      sum[i] = in[i] < sum[i] || in[i] != in[i] ? in[i] : sum[i];
+      sum[i] = in[i] < sum[i] || in[i] != in[i] ||
+                       (in[i] == sum[i] && isNegative(in[i]))
+                   ? in[i]
+                   : sum[i];
     return;
   }
 }
