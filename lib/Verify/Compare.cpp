@@ -110,7 +110,8 @@ static void forEachNumber(
 static std::string compareNumbers(const RankTensors &locals,
                                   const Reference::Value &expected,
                                   const TensorSharding &sharding,
-                                  const Mesh &mesh, double &worst) {
+                                  const Mesh &mesh, Reference &reference,
+                                  double &worst) {
   const Tensor &global = expected.tensor;
   ElementType type = global.getElementType();
   std::optional<Tensor> magnitudes =
@@ -124,6 +125,13 @@ static std::string compareNumbers(const RankTensors &locals,
                   if (allowed < 0 || got == want ||
                       (std::isnan(got) && std::isnan(want)))
                     return true;
+                  bool overflows =
+                      magnitudes && std::isinf(magnitudes->getFloat(at));
+                  if (std::isnan(got) &&
+                      (overflows || reference.getNumOverflows())) {
+                    reference.noteOverflow();
+                    return true;
+                  }
                   // What hangs on rounding alone has no largest change
                   // (quotients by what cancels); only what is gross shows.
                   bool isJudged = expected.isJudged(at);
@@ -171,7 +179,7 @@ std::string compareValue(const RankTensors &locals,
     return "expected the element type of the one-device program";
   while (true) {
     std::string problem =
-        compareNumbers(locals, expected, sharding, mesh, worst);
+        compareNumbers(locals, expected, sharding, mesh, reference, worst);
     // A difference that no disturbance explains is one.
     if (problem.empty() || !reference.refine())
       return problem;
@@ -216,8 +224,10 @@ public:
       if (!expected || !sharding)
         continue;
       ++result.numValues;
+      int64_t overflows = reference.getNumOverflows();
       std::string problem = compareValue(tensors[number], *expected, *sharding,
                                          mesh, reference, result.worst);
+      result.numUnjudgedElements += reference.getNumOverflows() - overflows;
       if (problem.empty()) {
         if (op->hasAttr(valueIdAttrName))
           noteUnjudged(result, *expected, describe(op),

@@ -120,6 +120,11 @@ public:
   /// The error of a disturbed run that stopped; empty if all came to the end.
   llvm::StringRef getStop() const { return stop; }
 
+  /// Ranks' addends were infinities of both signs, which are no number together
+  /// whatever the program of one device has there: so is all that follows.
+  void noteOverflow() { ++numOverflows; }
+  int64_t getNumOverflows() const { return numOverflows; }
+
   llvm::ArrayRef<interp::Tensor> getInputs() const { return inputs; }
   llvm::ArrayRef<Value> getResults() const { return results; }
   const Value *find(const ValueKey &key) const;
@@ -142,6 +147,7 @@ private:
   int64_t keptBytes = 0, numDropped = 0;
   std::string stop;
   unsigned numRefinements = 0, maxRefinements = 0;
+  int64_t numOverflows = 0;
 };
 
 /// Random values for the arguments of a one-device function: ids within the

@@ -1,0 +1,14 @@
+// inf · (a + b) is not inf · a + inf · b: where ranks' addends are infinities of
+// both signs, what one device has cannot be judged.
+// RUN: tp-verify %s --stages partition 2>&1 | FileCheck %s
+// CHECK: partition @main: equal
+// CHECK-SAME: elements not judged
+
+tp.mesh @mesh <["tp"=4]>
+func.func @main(%x: tensor<16x64xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}]>}) -> tensor<16x16xf32> {
+  %w = tp.parameter "w" {tp.shardings = [#tp.sharding<@mesh, [{}, {"tp"}]>]} : tensor<16x64xf32>
+  %y = nn.linear %x, %w : (tensor<16x64xf32>, tensor<16x64xf32>) -> tensor<16x16xf32>
+  %inf = arith.constant dense<0x7F800000> : tensor<16x16xf32>
+  %z = arith.mulf %y, %inf : tensor<16x16xf32>
+  return %z : tensor<16x16xf32>
+}
