@@ -118,45 +118,43 @@ static std::string compareNumbers(const RankTensors &locals,
       getMagnitudes(locals, global.getShape(), sharding, mesh);
   std::string problem;
   double largest = 0;
-  forEachNumber(locals, global.getShape(), global.getStrides(), sharding, mesh,
-                [&](int64_t at, double got, int64_t rank) {
-                  double want = global.getNumber(at);
-                  double allowed = expected.tolerances[at];
-                  if (allowed < 0 || got == want ||
-                      (std::isnan(got) && std::isnan(want)))
-                    return true;
-                  bool overflows =
-                      magnitudes && std::isinf(magnitudes->getFloat(at));
-                  if (std::isnan(got) &&
-                      (overflows || reference.getNumOverflows())) {
-                    reference.noteOverflow();
-                    return true;
-                  }
-                  // What hangs on rounding alone has no largest change
-                  // (quotients by what cancels); only what is gross shows.
-                  bool isJudged = expected.isJudged(at);
-                  if (!isJudged && !std::isfinite(got))
-                    return true;
-                  if (!isJudged)
-                    allowed *= 16;
-                  else if (allowed >= std::abs(want))
-                    allowed *= 4;
-                  if (magnitudes)
-                    allowed += getUnit(type, magnitudes->getFloat(at));
-                  double difference = std::abs(got - want);
-                  if (difference <= allowed) {
-                    largest = std::max(largest, difference / allowed);
-                    return true;
-                  }
-                  problem = "element " + formatIndex(global.getShape(), at) +
-                            " on rank " + std::to_string(rank) + ": expected " +
-                            formatNumber(global, want) + ", got " +
-                            formatNumber(global, got);
-                  if (type.isFloat())
-                    problem += " (tolerance " +
-                               formatNumber(global, float(allowed)) + ")";
-                  return false;
-                });
+  forEachNumber(
+      locals, global.getShape(), global.getStrides(), sharding, mesh,
+      [&](int64_t at, double got, int64_t rank) {
+        double want = global.getNumber(at);
+        double allowed = expected.tolerances[at];
+        if (allowed < 0 || got == want || (std::isnan(got) && std::isnan(want)))
+          return true;
+        bool overflows = magnitudes && std::isinf(magnitudes->getFloat(at));
+        if (std::isnan(got) && (overflows || reference.getNumOverflows())) {
+          reference.noteOverflow();
+          return true;
+        }
+        // What hangs on rounding alone has no largest change
+        // (quotients by what cancels); only what is gross shows.
+        bool isJudged = expected.isJudged(at);
+        if (!isJudged && !std::isfinite(got))
+          return true;
+        if (!isJudged)
+          allowed *= 16;
+        else if (allowed >= std::abs(want))
+          allowed *= 4;
+        if (magnitudes)
+          allowed += getUnit(type, magnitudes->getFloat(at));
+        double difference = std::abs(got - want);
+        if (difference <= allowed) {
+          largest = std::max(largest, difference / allowed);
+          return true;
+        }
+        problem = "element " + formatIndex(global.getShape(), at) +
+                  " on rank " + std::to_string(rank) + ": expected " +
+                  formatNumber(global, want) + ", got " +
+                  formatNumber(global, got);
+        if (type.isFloat())
+          problem +=
+              " (tolerance " + formatNumber(global, float(allowed)) + ")";
+        return false;
+      });
   if (problem.empty())
     worst = std::max(worst, largest);
   return problem;
