@@ -93,6 +93,8 @@ double Disturber::disturbSum(ElementType type, double value, double magnitude,
   double change = next(value);
   if (!std::isfinite(value) || !std::isfinite(magnitude) || lowestBit > 1023)
     return value;
+  if (reader && getEpsilon(*reader) > getEpsilon(type))
+    type = *reader;
   // No order of the terms needs more bits than the type has.
   if (magnitude * getEpsilon(type) <= std::ldexp(1.0, lowestBit))
     return value;

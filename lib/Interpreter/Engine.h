@@ -65,6 +65,8 @@ private:
   mlir::FailureOr<Kernel *> getKernel(mlir::Operation *op);
 
   mlir::LogicalResult checkSizes(mlir::Operation *op);
+  /// The 16-bit float that a value, or what is made of it, is rounded to next.
+  std::optional<ElementType> findReader(mlir::Value value, unsigned depth = 0);
   /// Keep statistics of an operation that was run.
   void finish(const LoopNest &nest, const Results &results);
   /// Null if nothing is to be disturbed.
@@ -84,6 +86,8 @@ private:
   /// Depth of calls, and whether we are inside a decomposition.
   int64_t depth = 0;
   bool inDecomposition = false;
+  /// What reads the operation that is decomposed (findReader).
+  std::optional<ElementType> decompositionReader;
   llvm::DenseMap<mlir::Operation *, std::unique_ptr<Kernel>> kernels;
   llvm::DenseMap<
       mlir::Block *,

@@ -390,8 +390,13 @@ Engine::runDecomposition(Operation *op, ArrayRef<RankTensors> operands) {
     decompositions[op] = function = *built;
   }
   bool outer = std::exchange(inDecomposition, true);
+  std::optional<ElementType> before = decompositionReader;
+  for (Value result : op->getResults())
+    if (std::optional<ElementType> reader = findReader(result))
+      decompositionReader = reader;
   FailureOr<SmallVector<RankTensors>> results = runFunction(function, operands);
   inDecomposition = outer;
+  decompositionReader = before;
   return results;
 }
 
@@ -413,6 +418,22 @@ SmallVector<bool> Engine::getWideOutputs(linalg::LinalgOp op) {
     wide.push_back(combiner && combiner->kind == CombinerKind::Sum);
   }
   return wide;
+}
+
+std::optional<ElementType> Engine::findReader(Value value, unsigned depth) {
+  static constexpr unsigned maxDepth = 4;
+  if (depth == maxDepth)
+    return std::nullopt;
+  for (Operation *user : value.getUsers())
+    for (Value result : user->getResults()) {
+      Type type = getElementTypeOrSelf(result.getType());
+      if (type.isF16() || type.isBF16())
+        return getElementType(type);
+      if (isa<FloatType>(type))
+        if (auto reader = findReader(result, depth + 1))
+          return reader;
+    }
+  return std::nullopt;
 }
 
 FailureOr<Kernel *> Engine::getKernel(Operation *op) {
@@ -545,6 +566,13 @@ FailureOr<Results> Engine::runLinalg(linalg::LinalgOp op,
       nest.inputs.push_back({operands[index], map});
     else
       nest.outputs.push_back({operands[index], map});
+  }
+  if (Disturber *disturber = getDisturber()) {
+    std::optional<ElementType> reader = decompositionReader;
+    for (Value result : op->getResults())
+      if (!reader)
+        reader = findReader(result);
+    disturber->setReader(reader);
   }
   if (isContractionBody(op))
     if (std::optional<Tensor> result = runContraction(nest, getDisturber())) {

@@ -15,10 +15,14 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 #include "llvm/Target/TargetMachine.h"
+#include "llvm/Transforms/Scalar/LoopIdiomRecognize.h"
 
 using namespace tp;
 
 void tp::optimise(llvm::Module &module, llvm::TargetMachine &machine) {
+  // The search for checksums in loops walks shared sub-expressions again and
+  // again: a body of 50 operations takes it for ever.
+  llvm::DisableLIRP::HashRecognize = true;
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager sccs;

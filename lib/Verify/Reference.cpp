@@ -77,34 +77,33 @@ void Reference::addNoise(Value &value, const Tensor &disturbed) {
   const Tensor &tensor = value.tensor;
   bool isFloat = tensor.getElementType().isFloat();
   for (int64_t i = 0; i < tensor.getNumElements(); ++i) {
-    float &tolerance = value.tolerances[i];
+    double &tolerance = value.tolerances[i];
     double a = tensor.getNumber(i), b = disturbed.getNumber(i);
     if (tolerance < 0 || a == b || (std::isnan(a) && std::isnan(b)))
       continue;
     double change = std::abs(a - b);
-    tolerance = isFloat && std::isfinite(change)
-                    ? std::max(tolerance, float(change))
-                    : -1;
+    tolerance =
+        isFloat && std::isfinite(change) ? std::max(tolerance, change) : -1;
   }
 }
 
 /// The largest tolerance of each slice along each dimension, so far as there
 /// are enough elements in one to be told from a lucky draw.
-static std::vector<float> poolTolerances(const Reference::Value &value) {
+static std::vector<double> poolTolerances(const Reference::Value &value) {
   constexpr int64_t enough = 16;
   ArrayRef<int64_t> shape = value.tensor.getShape();
   SmallVector<int64_t> strides = value.tensor.getStrides();
   int64_t count = value.tensor.getNumElements();
-  float largest = 0;
-  for (float tolerance : value.tolerances)
+  double largest = 0;
+  for (double tolerance : value.tolerances)
     largest = std::max(largest, tolerance);
-  std::vector<float> pooled(count, largest);
+  std::vector<double> pooled(count, largest);
   for (auto [size, stride] : llvm::zip(shape, strides)) {
     if (size <= 1 || count / size < enough)
       continue;
-    std::vector<float> slices(size, 0);
+    std::vector<double> slices(size, 0);
     for (int64_t i = 0; i < count; ++i) {
-      float &slice = slices[i / stride % size];
+      double &slice = slices[i / stride % size];
       slice = std::max(slice, value.tolerances[i]);
     }
     for (int64_t i = 0; i < count; ++i)
@@ -121,13 +120,12 @@ static void settle(Reference::Value &value, unsigned numRuns) {
     std::fill(value.tolerances.begin(), value.tolerances.end(), -1);
   if (!type.isFloat())
     return;
-  std::vector<float> pooled = poolTolerances(value);
+  std::vector<double> pooled = poolTolerances(value);
   // Ranks round their addends of a sum in 16 bits, and an addend may be as
   // large as the largest element where the sum cancels.
-  float addends =
-      type.width == 16 ? float(getEpsilon(type) * value.largest) : 0;
+  double addends = type.width == 16 ? getEpsilon(type) * value.largest : 0;
   for (int64_t i = 0; i < tensor.getNumElements(); ++i) {
-    float &tolerance = value.tolerances[i];
+    double &tolerance = value.tolerances[i];
     double number = std::abs(tensor.getFloat(i));
     if (tolerance < 0 || !std::isfinite(number))
       continue;
@@ -135,7 +133,7 @@ static void settle(Reference::Value &value, unsigned numRuns) {
     if (numRuns <= 2)
       tolerance = pooled[i];
     if (number != 0)
-      tolerance += float(2 * getUnit(type, number)) + addends;
+      tolerance += 2 * getUnit(type, number) + addends;
   }
 }
 
@@ -205,7 +203,7 @@ FailureOr<Reference> Reference::run(func::FuncOp function,
   run.statistics = &statistics;
   run.observer = observe([&](const ValueKey &key, const Tensor &tensor) {
     int64_t bytes =
-        tensor.getByteSize() + tensor.getNumElements() * sizeof(float);
+        tensor.getByteSize() + tensor.getNumElements() * sizeof(double);
     if (reference.keptBytes + bytes > options.maxKeptBytes) {
       ++reference.numDropped;
       return;

@@ -121,8 +121,9 @@ Value BodyProgram::integerArgument(ArrayRef<int64_t> shape, Type element,
 
 Value BodyProgram::parameter(ArrayRef<int64_t> shape, Type element) {
   std::string name = "p" + std::to_string(numParameters);
-  // Now and then one name twice; a template only where layers are repeated.
-  if (!chance(6))
+  // Now and then one name twice, but no template in two nested loops; a
+  // template only where layers are repeated.
+  if (!chance(6) || repeatDepth > 0)
     ++numParameters;
   else if (numParameters > 0)
     name = "p" + std::to_string(numParameters - 1);

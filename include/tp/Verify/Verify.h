@@ -93,17 +93,17 @@ public:
     interp::Tensor tensor;
     /// The largest difference that is allowed, per element; negative if nothing
     /// can be said (an integer that hangs on a rounding).
-    std::vector<float> tolerances;
+    std::vector<double> tolerances;
     /// The largest finite magnitude.
     double largest = 0;
     /// Disturbed runs that came as far as this value.
     unsigned numRuns = 0;
 
-    /// False if it hangs on rounding what element `i` is, or where half of the
-    /// largest element would do as well.
+    /// False if it hangs on rounding what element `i` is, or where a quarter of
+    /// the largest element would do as well.
     bool isJudged(int64_t i) const {
       return tolerances[i] == 0 ||
-             (tolerances[i] > 0 && tolerances[i] <= largest / 2);
+             (tolerances[i] > 0 && tolerances[i] <= largest / 4);
     }
     int64_t countUnjudged() const;
   };
