@@ -76,6 +76,13 @@ double Disturber::next(double value) {
   return 0;
 }
 
+double Disturber::add(double value, double change) const {
+  // Towards zero is not beyond it: what cancels but for roundings is nothing.
+  bool isGone = disturbance.direction == Disturbance::Toward &&
+                std::abs(change) > std::abs(value);
+  return isGone ? 0 : value + change;
+}
+
 double Disturber::disturb(ElementType type, double value, bool canBeExact) {
   double change = next(value);
   if (!std::isfinite(value))
@@ -85,7 +92,7 @@ double Disturber::disturb(ElementType type, double value, bool canBeExact) {
       (type.kind == ElementType::F64 ? value == std::nearbyint(value)
                                      : value == roundTo(type, value)))
     return value;
-  return value + change * getUnit(type, std::abs(value));
+  return add(value, change * getUnit(type, std::abs(value)));
 }
 
 double Disturber::disturbSum(ElementType type, double value, double magnitude,
@@ -98,8 +105,8 @@ double Disturber::disturbSum(ElementType type, double value, double magnitude,
   // No order of the terms needs more bits than the type has.
   if (magnitude * getEpsilon(type) <= std::ldexp(1.0, lowestBit))
     return value;
-  return value + change * getUnit(type, magnitude) *
-                     (1 + std::sqrt(double(length)) / 8);
+  return add(value, change * getUnit(type, magnitude) *
+                        (1 + std::sqrt(double(length)) / 8));
 }
 
 } // namespace tp::interp

@@ -247,6 +247,7 @@ bool Reference::refine() {
     llvm::append_range(runs, makeDirected(Disturbance::Up, Disturbance::Down));
     llvm::append_range(runs,
                        makeDirected(Disturbance::Away, Disturbance::Toward));
+    runs.back().units = 4;
     llvm::append_range(
         runs, makeDirected(Disturbance::Alternating, Disturbance::Alternating));
     runs.back().units = -1;

@@ -66,6 +66,8 @@ public:
                     int64_t length, int lowestBit);
 
 private:
+  double add(double value, double change) const;
+
   Disturbance disturbance;
   uint64_t state;
   std::optional<ElementType> reader;
