@@ -87,6 +87,9 @@ double Disturber::disturb(ElementType type, double value, bool canBeExact) {
   double change = next(value);
   if (!std::isfinite(value))
     return value;
+  // A sum over ranks does not keep the sign of a zero: -0 + 0 is 0.
+  if (value == 0 && disturbance.direction == Disturbance::Opposite)
+    return -value;
   // Every f64 was rounded already: integers are what is likely to be exact.
   if (canBeExact &&
       (type.kind == ElementType::F64 ? value == std::nearbyint(value)
