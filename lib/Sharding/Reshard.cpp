@@ -12,132 +12,15 @@
 //===----------------------------------------------------------------------===//
 
 #include "tp/Sharding/Reshard.h"
+#include "ReshardConstruct.h"
 #include "ReshardSearch.h"
+#include "ReshardSteps.h"
 #include <algorithm>
-#include <vector>
 
 using namespace tp;
 using namespace tp::detail;
 using llvm::ArrayRef;
 using llvm::SmallVector;
-
-llvm::StringRef tp::getRowId(ReshardStepKind kind) {
-  switch (kind) {
-  case ReshardStepKind::KeepFirst:
-    return "keep-first";
-  case ReshardStepKind::Slice:
-    return "slice";
-  case ReshardStepKind::AllReduce:
-    return "all-reduce";
-  case ReshardStepKind::ReduceScatter:
-    return "reduce-scatter";
-  case ReshardStepKind::AllGather:
-    return "all-gather";
-  case ReshardStepKind::AllToAll:
-    return "all-to-all";
-  case ReshardStepKind::CollectivePermute:
-    return "permute";
-  }
-  llvm_unreachable("unknown row");
-}
-
-bool tp::isCollective(ReshardStepKind kind) {
-  return kind != ReshardStepKind::KeepFirst && kind != ReshardStepKind::Slice;
-}
-
-unsigned ReshardPlan::getNumCalls() const {
-  return llvm::count_if(
-      steps, [](const ReshardStep &step) { return isCollective(step.kind); });
-}
-
-//===----------------------------------------------------------------------===//
-// Single steps
-//===----------------------------------------------------------------------===//
-
-int64_t tp::getElementsReceived(ArrayRef<int64_t> shape,
-                                const TensorSharding &from,
-                                const ReshardStep &step, const Mesh &mesh) {
-  auto product = [](ArrayRef<int64_t> sizes) {
-    int64_t elements = 1;
-    for (int64_t size : sizes)
-      elements *= size;
-    return elements;
-  };
-  SmallVector<int64_t> before = getLocalShape(shape, from);
-  SmallVector<int64_t> after = getLocalShape(shape, step.result);
-  int64_t ranks = getShardCount(step.axes);
-  switch (step.kind) {
-  case ReshardStepKind::KeepFirst:
-  case ReshardStepKind::Slice:
-    return 0;
-  case ReshardStepKind::AllReduce:
-    return 2 * (ranks - 1) * ((product(before) + ranks - 1) / ranks);
-  case ReshardStepKind::ReduceScatter:
-    return (ranks - 1) * product(after);
-  case ReshardStepKind::AllGather:
-    return (ranks - 1) * product(before);
-  case ReshardStepKind::AllToAll:
-    before[step.splitDim] = after[step.splitDim];
-    return (ranks - 1) * product(before);
-  case ReshardStepKind::CollectivePermute:
-    return product(before);
-  }
-  llvm_unreachable("unknown row");
-}
-
-/// What `rank` holds as one number: its shard of every dimension and which
-/// addend. Partial axes that both ends have count first, so that they match
-/// where they can.
-static int64_t getHolding(const TensorSharding &sharding,
-                          ArrayRef<AxisRef> partial, int64_t rank,
-                          const Mesh &mesh) {
-  AxisList all;
-  for (const DimSharding &dim : sharding.dims)
-    all.append(dim.axes);
-  all.append(partial.begin(), partial.end());
-  return mesh.getIndexAlong(rank, all);
-}
-
-SmallVector<std::pair<int64_t, int64_t>, 0>
-tp::getPermutePairs(const TensorSharding &from, const TensorSharding &to,
-                    const Mesh &mesh) {
-  AxisList fromPartial, toPartial;
-  for (const AxisRef &ref : from.partial)
-    if (llvm::is_contained(to.partial, ref))
-      fromPartial.push_back(ref);
-  toPartial = fromPartial;
-  for (const AxisRef &ref : from.partial)
-    if (!llvm::is_contained(to.partial, ref))
-      fromPartial.push_back(ref);
-  for (const AxisRef &ref : to.partial)
-    if (!llvm::is_contained(from.partial, ref))
-      toPartial.push_back(ref);
-
-  int64_t ranks = mesh.getNumRanks();
-  SmallVector<std::pair<int64_t, int64_t>, 0> pairs;
-  // What is held or wanted, and by whom.
-  std::vector<std::pair<int64_t, int64_t>> spare, wanting;
-  for (int64_t rank = 0; rank < ranks; ++rank) {
-    int64_t has = getHolding(from, fromPartial, rank, mesh);
-    int64_t wants = getHolding(to, toPartial, rank, mesh);
-    if (has == wants) {
-      pairs.push_back({rank, rank});
-      continue;
-    }
-    spare.push_back({has, rank});
-    wanting.push_back({wants, rank});
-  }
-  llvm::sort(spare);
-  llvm::sort(wanting);
-  for (auto [source, target] : llvm::zip_equal(spare, wanting))
-    pairs.push_back({source.second, target.second});
-  llvm::sort(pairs, [](auto &a, auto &b) { return a.second < b.second; });
-  return pairs;
-}
-
-//===----------------------------------------------------------------------===//
-// Setting up the search
-//===----------------------------------------------------------------------===//
 
 namespace {
 
@@ -162,9 +45,7 @@ private:
   ReshardState getState(const TensorSharding &sharding) const;
   AxisList getAxes(ArrayRef<uint8_t> list) const;
   TensorSharding getSharding(const ReshardState &state) const;
-  AxisList getMovedAxes(const ReshardStep &step) const;
   void makeClasses();
-  ReshardPlan planThroughWhole() const;
   ReshardPlan makePlan(ArrayRef<std::pair<ReshardMove, ReshardState>> path);
 
   ArrayRef<int64_t> shape;
@@ -329,20 +210,6 @@ TensorSharding Planner::getSharding(const ReshardState &state) const {
   return sharding;
 }
 
-/// The axes along which some pair of a permutation differs.
-AxisList Planner::getMovedAxes(const ReshardStep &step) const {
-  AxisList axes;
-  for (const AxisRef &ref : problem.refs)
-    if (llvm::any_of(step.pairs,
-                     [&](auto &pair) {
-                       return mesh.getIndexAlong(pair.first, ref) !=
-                              mesh.getIndexAlong(pair.second, ref);
-                     }) &&
-        !overlap(ref, axes))
-      axes.push_back(ref);
-  return canonicalize(axes);
-}
-
 void Planner::makeClasses() {
   auto isAlone = [&](size_t i) {
     return llvm::popcount(problem.conflicts[i]) > 1;
@@ -356,69 +223,11 @@ void Planner::makeClasses() {
   }
 }
 
-/// Reduce the addends that do not stay, make the dimensions that change whole,
-/// slice them, and let the addends that are new begin with zeros.
-ReshardPlan Planner::planThroughWhole() const {
-  ReshardPlan plan;
-  plan.search = ReshardPlan::Search::ThroughWhole;
-  TensorSharding now = from;
-  auto take = [&](ReshardStepKind kind, AxisList axes, int64_t dim,
-                  const TensorSharding &next) {
-    ReshardStep step;
-    step.kind = kind;
-    step.axes = std::move(axes);
-    step.dim = dim;
-    step.reduction =
-        kind == ReshardStepKind::KeepFirst ? next.reduction : now.reduction;
-    step.result = next;
-    step.result.normalize(shape);
-    plan.elementsReceived += getElementsReceived(shape, now, step, mesh);
-    now = step.result;
-    plan.steps.push_back(std::move(step));
-  };
-  auto takeOut = [](ArrayRef<AxisRef> list, ArrayRef<AxisRef> other) {
-    AxisList rest;
-    for (const AxisRef &ref : list)
-      if (!llvm::is_contained(other, ref))
-        rest.push_back(ref);
-    return rest;
-  };
-  bool sameKind = from.reduction == to.reduction;
-  AxisList gone = sameKind ? takeOut(from.partial, to.partial) : from.partial;
-  if (!gone.empty()) {
-    TensorSharding next = now;
-    next.partial = takeOut(from.partial, gone);
-    take(ReshardStepKind::AllReduce, gone, -1, next);
-  }
-  SmallVector<size_t, 4> changed;
-  for (size_t dim = 0; dim < shape.size(); ++dim)
-    if (from.dims[dim].axes != to.dims[dim].axes ||
-        getLocalSize(shape[dim], from.dims[dim]) !=
-            getLocalSize(shape[dim], to.dims[dim]))
-      changed.push_back(dim);
-  for (size_t dim : changed) {
-    TensorSharding next = now;
-    next.dims[dim] = {};
-    if (!from.dims[dim].axes.empty())
-      take(ReshardStepKind::AllGather, from.dims[dim].axes, dim, next);
-  }
-  for (size_t dim : changed) {
-    TensorSharding next = now;
-    next.dims[dim] = to.dims[dim];
-    if (!to.dims[dim].axes.empty())
-      take(ReshardStepKind::Slice, to.dims[dim].axes, dim, next);
-  }
-  AxisList come = takeOut(to.partial, now.partial);
-  if (!come.empty())
-    take(ReshardStepKind::KeepFirst, come, -1, to);
-  return plan;
-}
-
 ReshardPlan Planner::run(ReshardPlan::Search first) {
   collectRefs();
-  if (first == ReshardPlan::Search::ThroughWhole ||
+  if (first == ReshardPlan::Search::Constructed ||
       problem.refs.size() >= maxRefs || shape.size() > maxDims)
-    return planThroughWhole();
+    return constructReshard(shape, from, to, mesh);
   fixCommonAxes();
   makeClasses();
   bool isFixed = !llvm::all_of(
@@ -450,15 +259,13 @@ ReshardPlan Planner::run(ReshardPlan::Search first) {
     path = bySize.run(source, target);
     work += bySize.getWork();
     auto getSize = [&](const ReshardState &state) {
-      int64_t elements = 1;
-      for (int64_t size : getLocalShape(shape, getSharding(state)))
-        elements *= size;
-      return elements;
+      return getElements(getLocalShape(shape, getSharding(state)));
     };
     if (path && !renameTowards(problem, source, target, *path, getSize))
       search = ReshardPlan::Search::BySize;
   }
-  ReshardPlan plan = path ? makePlan(*path) : planThroughWhole();
+  ReshardPlan plan =
+      path ? makePlan(*path) : constructReshard(shape, from, to, mesh);
   if (path)
     plan.search = search;
   plan.work = work;
@@ -473,20 +280,12 @@ Planner::makePlan(ArrayRef<std::pair<ReshardMove, ReshardState>> path) {
   for (auto &[move, state] : path) {
     ReshardStep step;
     step.kind = move.kind;
-    step.axes = canonicalize(getAxes(move.axes));
+    step.axes = getAxes(move.axes);
     step.dim = move.dim;
     step.splitDim = move.splitDim;
     step.result = getSharding(state);
-    step.reduction = move.kind == ReshardStepKind::KeepFirst
-                         ? step.result.reduction
-                         : before.reduction;
-    if (move.kind == ReshardStepKind::CollectivePermute) {
-      step.pairs = getPermutePairs(before, step.result, mesh);
-      step.axes = getMovedAxes(step);
-    }
-    plan.elementsReceived += getElementsReceived(shape, before, step, mesh);
-    before = step.result;
-    plan.steps.push_back(std::move(step));
+    appendStep(plan, shape, before, std::move(step), problem.refs, mesh);
+    before = plan.steps.back().result;
   }
   return plan;
 }

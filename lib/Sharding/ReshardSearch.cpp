@@ -3,14 +3,14 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One function per group of rows of the table: which states a step leads to
-// and how many elements a rank receives for it. Whether a step works on padded
-// layouts is one question, asked by isCutInParts: do the parts that it moves
-// make up the coarser layout?
+// States, their order and the queue; ReshardRows.cpp says where the rows of the
+// table lead. Whether a step works on padded layouts is one question, asked by
+// isCutInParts: do the parts that it moves make up the coarser layout?
 //
 //===----------------------------------------------------------------------===//
 
 #include "ReshardSearch.h"
+#include "ReshardSteps.h"
 
 using namespace tp;
 using namespace tp::detail;
@@ -38,8 +38,7 @@ int64_t ReshardSearch::getCount(RefSet set) const {
 int64_t ReshardSearch::getLocalSize(unsigned dim, int64_t shards,
                                     bool inToGrain) const {
   int64_t grain = inToGrain ? problem.toGrains[dim] : problem.fromGrains[dim];
-  int64_t grains = problem.sizes[dim] / grain;
-  return (grains + shards - 1) / shards * grain;
+  return divideUp(problem.sizes[dim] / grain, shards) * grain;
 }
 
 int64_t ReshardSearch::getLocalSize(const ReshardState &state,
@@ -49,17 +48,10 @@ int64_t ReshardSearch::getLocalSize(const ReshardState &state,
 }
 
 int64_t ReshardSearch::getLocalElements(const ReshardState &state) const {
-  int64_t elements = 1;
+  SmallVector<int64_t, 4> sizes;
   for (unsigned dim = 0; dim < state.dims.size(); ++dim)
-    elements *= getLocalSize(state, dim);
-  return elements;
-}
-
-static RefSet toSet(ArrayRef<uint8_t> list) {
-  RefSet set = 0;
-  for (uint8_t i : list)
-    set |= RefSet(1) << i;
-  return set;
+    sizes.push_back(getLocalSize(state, dim));
+  return getElements(sizes);
 }
 
 RefSet ReshardSearch::getFree(const ReshardState &state) const {
@@ -98,8 +90,9 @@ bool ReshardSearch::isCutInParts(const ReshardState &coarse,
   int64_t whole = getLocalSize(coarse, dim), part = getLocalSize(fine, dim);
   // Either the parts make up every coarse shard, or all there is lies in the
   // first one (the dimension is whole, or all other shards are padding).
-  return part * parts == whole ||
-         (whole >= problem.sizes[dim] && part * parts >= problem.sizes[dim]);
+  int64_t together = multiply(part, parts);
+  return together == whole ||
+         (whole >= problem.sizes[dim] && together >= problem.sizes[dim]);
 }
 
 void ReshardSearch::forEachCut(
@@ -117,199 +110,6 @@ void ReshardSearch::forEachCut(
     return;
   next.inToGrain |= 1u << dim;
   visit(next);
-}
-
-//===----------------------------------------------------------------------===//
-// Rows of the table
-//===----------------------------------------------------------------------===//
-
-/// keep-first and slice.
-void ReshardSearch::expandLocal(int index) {
-  const ReshardState &state = nodes[index].state;
-  RefSet free = getFree(state);
-  // Local steps cost nothing but a step: none can help if that is too dear.
-  if (!free || isTooDear(getNext(index, ReshardStepKind::KeepFirst, 0)))
-    return;
-  forEachList(free, [&](const RefList &list) {
-    // The partial axes are a set: take each once, in order.
-    if (llvm::is_sorted(list)) {
-      ReshardState next = state;
-      next.inToReduction = state.partial ? state.inToReduction : true;
-      next.partial |= toSet(list);
-      visit(index, next, {ReshardStepKind::KeepFirst, list, -1, -1}, 0);
-    }
-    for (unsigned dim = 0; dim < state.dims.size(); ++dim) {
-      RefList cut = state.dims[dim];
-      cut.append(list);
-      forEachCut(state, dim, cut, [&](ReshardState &next) {
-        if (isCutInParts(state, next, dim, getCount(list)))
-          visit(index, next, {ReshardStepKind::Slice, list, int(dim), -1}, 0);
-      });
-    }
-  });
-}
-
-/// all-reduce and reduce-scatter.
-void ReshardSearch::expandReductions(int index) {
-  const ReshardState &state = nodes[index].state;
-  if (!state.partial)
-    return;
-  forEachList(state.partial, [&](const RefList &list) {
-    ReshardState reduced = state;
-    reduced.partial &= ~toSet(list);
-    int64_t ranks = getCount(list), elements = getLocalElements(state);
-    if (llvm::is_sorted(list))
-      visit(index, reduced, {ReshardStepKind::AllReduce, list, -1, -1},
-            2 * (ranks - 1) * ((elements + ranks - 1) / ranks));
-    for (unsigned dim = 0; dim < state.dims.size(); ++dim) {
-      RefList cut = state.dims[dim];
-      cut.append(list);
-      forEachCut(reduced, dim, cut, [&](ReshardState &next) {
-        if (isCutInParts(state, next, dim, ranks))
-          visit(index, next,
-                {ReshardStepKind::ReduceScatter, list, int(dim), -1},
-                (ranks - 1) * getLocalElements(next));
-      });
-    }
-  });
-}
-
-/// all-gather and all-to-all.
-void ReshardSearch::expandGathers(int index) {
-  const ReshardState &state = nodes[index].state;
-  for (unsigned dim = 0; dim < state.dims.size(); ++dim) {
-    ArrayRef<uint8_t> cut = state.dims[dim];
-    for (size_t keep = 0; keep < cut.size(); ++keep) {
-      RefList kept(cut.take_front(keep)), list(cut.drop_front(keep));
-      int64_t ranks = getCount(list);
-      forEachCut(state, dim, kept, [&](ReshardState &gathered) {
-        if (!isCutInParts(gathered, state, dim, ranks))
-          return;
-        visit(index, gathered, {ReshardStepKind::AllGather, list, int(dim), -1},
-              (ranks - 1) * getLocalElements(state));
-        for (unsigned split = 0; split < state.dims.size(); ++split) {
-          if (split == dim)
-            continue;
-          RefList both = state.dims[split];
-          both.append(list);
-          forEachCut(gathered, split, both, [&](ReshardState &next) {
-            if (!isCutInParts(state, next, split, ranks))
-              return;
-            // A part is the local value with its split dimension cut.
-            ReshardState part = state;
-            part.dims[split] = next.dims[split];
-            part.inToGrain = (part.inToGrain & ~(1u << split)) |
-                             (next.inToGrain & (1u << split));
-            visit(index, next,
-                  {ReshardStepKind::AllToAll, list, int(dim), int(split)},
-                  (ranks - 1) * getLocalElements(part));
-          });
-        }
-      });
-    }
-  }
-}
-
-/// permute: any sharding with as many shards of every dimension and as many
-/// addends.
-void ReshardSearch::expandPermutes(int index) {
-  const ReshardState &state = nodes[index].state;
-  if (problem.refs.size() < 2 ||
-      isTooDear(getNext(index, ReshardStepKind::CollectivePermute,
-                        getLocalElements(state))))
-    return;
-  RefSet all = (RefSet(1) << problem.refs.size()) - 1;
-  ReshardState next = state;
-  permuteDims(index, 0, all, next);
-}
-
-void ReshardSearch::permuteDims(int index, unsigned dim, RefSet available,
-                                ReshardState &state) {
-  const ReshardState &before = nodes[index].state;
-  int64_t wanted = dim < state.dims.size() ? getCount(before.dims[dim])
-                                           : getCount(before.partial);
-  auto choose = [&](const RefList &list) {
-    if (getCount(list) != wanted)
-      return;
-    if (dim == state.dims.size()) {
-      if (!llvm::is_sorted(list))
-        return;
-      state.partial = toSet(list);
-      if (state.partial == before.partial && state.dims == before.dims)
-        return;
-      visit(index, state, {ReshardStepKind::CollectivePermute, {}, -1, -1},
-            getLocalElements(before));
-      return;
-    }
-    RefSet rest = available;
-    for (uint8_t i : list)
-      rest &= ~problem.conflicts[i];
-    state.dims[dim] = list;
-    permuteDims(index, dim + 1, rest, state);
-  };
-  if (wanted == 1)
-    choose({});
-  else
-    forEachList(available, choose, wanted);
-}
-
-//===----------------------------------------------------------------------===//
-// Axes cut at places that do not nest
-//===----------------------------------------------------------------------===//
-
-void ReshardSearch::forEachAlias(ArrayRef<uint8_t> list,
-                                 VisitList visit) const {
-  // Replace every run of one axis from `begin` to `end` by other runs.
-  for (size_t first = 0; first < list.size(); ++first) {
-    int64_t begin = problem.refs[list[first]].pre, end = begin;
-    for (size_t last = first; last < list.size(); ++last) {
-      const AxisRef &ref = problem.refs[list[last]];
-      if (ref.axis != problem.refs[list[first]].axis || ref.pre != end)
-        break;
-      end = ref.pre * ref.size;
-      RefList alias(list.take_front(first));
-      auto extend = [&](auto &self, int64_t position) -> void {
-        if (position == end) {
-          RefList whole = alias;
-          whole.append(list.begin() + last + 1, list.end());
-          if (ArrayRef<uint8_t>(whole) != list)
-            visit(whole);
-          return;
-        }
-        for (auto [i, next] : llvm::enumerate(problem.refs)) {
-          if (next.axis != ref.axis || next.pre != position ||
-              end % (next.pre * next.size) != 0)
-            continue;
-          alias.push_back(i);
-          self(self, next.pre * next.size);
-          alias.pop_back();
-        }
-      };
-      extend(extend, begin);
-    }
-  }
-}
-
-void ReshardSearch::expandAliases(int index) {
-  const ReshardState &state = nodes[index].state;
-  for (unsigned dim = 0; dim < state.dims.size(); ++dim)
-    forEachAlias(state.dims[dim], [&](const RefList &alias) {
-      ReshardState next = state;
-      next.dims[dim] = alias;
-      visit(index, next, nodes[index].cost, /*isMove=*/false, {});
-    });
-  RefList partial;
-  for (RefSet set = state.partial; set; set &= set - 1)
-    partial.push_back(llvm::countr_zero(set));
-  // By axis and place: neighbours can be runs.
-  llvm::sort(partial, [&](uint8_t a, uint8_t b) {
-    return problem.refs[a] < problem.refs[b];
-  });
-  forEachAlias(partial, [&](const RefList &alias) {
-    ReshardState next = state;
-    next.partial = toSet(alias);
-    visit(index, next, nodes[index].cost, /*isMove=*/false, {});
-  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -348,7 +148,7 @@ std::string ReshardSearch::getKey(ReshardState &state) const {
 ReshardCost ReshardSearch::getNext(int parent, ReshardStepKind kind,
                                    int64_t elements) const {
   ReshardCost cost = nodes[parent].cost;
-  cost.elements += elements;
+  cost.elements = add(cost.elements, elements);
   cost.calls += isCollective(kind);
   cost.steps += 1;
   if (cost.steps <= 21)
@@ -362,16 +162,16 @@ int64_t ReshardSearch::getLack(const ReshardState &state) const {
   if (addends > 1 && ((problem.reductionsDiffer && !state.inToReduction) ||
                       wantedAddends % addends != 0))
     return wantedElements;
-  int64_t has = 1;
+  SmallVector<int64_t, 4> has;
   for (auto [dim, most] : llvm::enumerate(wanted))
-    has *= std::min(getLocalSize(state, dim), most);
-  return wantedElements - has;
+    has.push_back(std::min(getLocalSize(state, dim), most));
+  return wantedElements - getElements(has);
 }
 
 ReshardCost ReshardSearch::getOrder(const Node &node) const {
   ReshardCost order = node.cost;
   if (bySize)
-    order.elements += node.lack;
+    order.elements = add(order.elements, node.lack);
   return order;
 }
 
@@ -389,7 +189,7 @@ void ReshardSearch::visit(int parent, ReshardState state,
     return;
   int64_t lack = bySize ? getLack(state) : 0;
   if (bySize && targetIndex >= 0 &&
-      cost.elements + lack > nodes[targetIndex].cost.elements)
+      add(cost.elements, lack) > nodes[targetIndex].cost.elements)
     return;
   std::string key = getKey(state);
   auto [it, isNew] = known.try_emplace(key, nodes.size());
@@ -421,10 +221,9 @@ std::optional<ReshardPath> ReshardSearch::run(ReshardState source,
                                               ReshardState target) {
   targetKey = getKey(target);
   wantedAddends = getCount(target.partial);
-  for (unsigned dim = 0; dim < target.dims.size(); ++dim) {
+  for (unsigned dim = 0; dim < target.dims.size(); ++dim)
     wanted.push_back(std::min(getLocalSize(target, dim), problem.sizes[dim]));
-    wantedElements *= wanted.back();
-  }
+  wantedElements = getElements(wanted);
   std::string key = getKey(source);
   known[key] = 0;
   int64_t lack = bySize ? getLack(source) : 0;

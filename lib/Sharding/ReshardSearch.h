@@ -30,6 +30,13 @@ using RefList = llvm::SmallVector<uint8_t, 4>;
 /// A set of them.
 using RefSet = uint64_t;
 
+inline RefSet toSet(llvm::ArrayRef<uint8_t> list) {
+  RefSet set = 0;
+  for (uint8_t i : list)
+    set |= RefSet(1) << i;
+  return set;
+}
+
 /// What the search knows of the two shardings and the tensor.
 struct ReshardProblem {
   /// The (sub-)axes that may move; those that stand at the head of a dimension

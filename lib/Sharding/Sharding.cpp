@@ -110,7 +110,7 @@ llvm::hash_code tp::hash_value(const TensorSharding &sharding) {
 
 int64_t tp::getLocalSize(int64_t size, const DimSharding &dim) {
   int64_t grains = size / dim.grain, shards = getShardCount(dim.axes);
-  return (grains + shards - 1) / shards * dim.grain;
+  return (grains / shards + (grains % shards != 0)) * dim.grain;
 }
 
 SmallVector<int64_t> tp::getLocalShape(ArrayRef<int64_t> shape,

@@ -94,9 +94,10 @@ struct ReshardPlan {
     /// At most one permute of the tensor dearer, where it is smallest on its
     /// way.
     BySize,
-    /// Reduces what changes, makes the dimensions that change whole and slices
-    /// them.
-    ThroughWhole,
+    /// Not searched for: every step receives at most the larger of the two
+    /// local tensors, and the steps are few. Only dimensions that change and
+    /// are not cut evenly are made whole.
+    Constructed,
   };
   Search search = Search::Minimal;
   /// Lists and states that the search looked at: bounded, whatever the mesh.

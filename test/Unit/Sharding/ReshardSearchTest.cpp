@@ -124,7 +124,7 @@ void checkBounds(const Mesh &mesh, ArrayRef<int64_t> shape,
       ASSERT_EQ(minimal.search, Search::Minimal);
       ReshardPlan bySize = planReshard(shape, from, to, mesh, Search::BySize);
       ReshardPlan whole =
-          planReshard(shape, from, to, mesh, Search::ThroughWhole);
+          planReshard(shape, from, to, mesh, Search::Constructed);
       if (bySize.search == Search::Minimal) {
         ASSERT_EQ(bySize.elementsReceived, minimal.elementsReceived);
         ASSERT_EQ(bySize.getNumCalls(), minimal.getNumCalls());
@@ -238,7 +238,7 @@ TEST(ReshardSearch, RandomPairsOfSmallMeshesKeepTheValue) {
     SCOPED_TRACE("seed " + std::to_string(seed + trial) + ": " +
                  toString(from, mesh) + " -> " + toString(to, mesh));
     for (Search first :
-         {Search::Minimal, Search::BySize, Search::ThroughWhole}) {
+         {Search::Minimal, Search::BySize, Search::Constructed}) {
       ReshardPlan plan = planReshard(shape, from, to, mesh, first);
       checkSteps(mesh, shape, from, to, plan);
       checkValues(mesh, shape, from, to, plan);
@@ -264,7 +264,7 @@ TEST(ReshardSearch, RandomPairsOfLargeMeshesStayWithinTheBudget) {
     checkSteps(mesh, shape, from, to, plan);
     if (!from.isPartial() && !to.isPartial())
       ASSERT_GE(plan.elementsReceived, getLack(mesh, shape, from, to));
-    if (plan.search == Search::ThroughWhole)
+    if (plan.search == Search::Constructed)
       ASSERT_LE(plan.elementsReceived, getWholeBound(shape, from, to));
     if (testing::Test::HasFatalFailure())
       return;

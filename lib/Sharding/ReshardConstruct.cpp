@@ -1,0 +1,469 @@
+//===- ReshardConstruct.cpp - A reshard without a search ------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Axes are split into parts of prime size. Rows of the table see sizes only,
+// so what counts is how often each prime cuts each dimension; one permute gives
+// the parts their names. A dimension that some prime cuts less often than the
+// target does is short of it. The steps: slice what is short by parts that the
+// source leaves free; scatter addends where something is still short;
+// all-reduce the rest; move parts to where one is short by all-to-alls;
+// permute; gather what is too much.
+//
+// Why it is cheap. No step cuts a dimension by a prime more often than one of
+// the ends does, so every cut of an evenly cut tensor is even and every row
+// applies. After the slices and scatters no dimension is short of a prime, or
+// all parts of it are in use: the local tensor is at most the target's, and no
+// later step makes it larger than that. Only the scatters begin with more, and
+// together receive less than the source's local tensor. A dimension that
+// changes and is not cut evenly goes through the whole, behind the all-reduce.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ReshardConstruct.h"
+#include "ReshardParts.h"
+#include "ReshardSteps.h"
+#include <set>
+
+using namespace tp;
+using namespace tp::detail;
+using llvm::ArrayRef;
+using llvm::SmallVector;
+
+namespace {
+
+/// Positions in Construction::names, in order.
+using PartList = SmallVector<unsigned, 8>;
+
+struct State {
+  SmallVector<PartList, 4> dims;
+  PartList partial;
+};
+
+struct Move {
+  ReshardStepKind kind;
+  PartList parts;
+  int64_t dim = -1, splitDim = -1;
+  State after;
+};
+
+class Construction {
+public:
+  Construction(ArrayRef<int64_t> shape, const TensorSharding &from,
+               const TensorSharding &to, const Mesh &mesh)
+      : shape(shape), from(from), to(to), mesh(mesh), cutter(from, to, mesh) {}
+  ReshardPlan run();
+
+private:
+  enum class DimKind { Unchanged, Even, Uneven };
+
+  void setUp();
+  DimKind classify(unsigned dim) const;
+  void add(ReshardStepKind kind, PartList parts, int64_t dim = -1,
+           int64_t splitDim = -1);
+  PartList getFree() const;
+  /// How often more the target cuts `dim` by `prime`.
+  int64_t getShort(unsigned dim, int64_t prime) const;
+  void cutShortDims(ReshardStepKind kind);
+  void gatherUneven();
+  void moveParts(int64_t prime);
+  bool isLast(unsigned dim, int64_t prime, int64_t count) const;
+  void bringToEnd(int64_t prime, ArrayRef<int64_t> counts);
+  void orderAsTarget();
+  void gatherRest();
+  /// The names from the last permute on.
+  void makeNewNames();
+  /// The first move that uses the new names; a permute may be added there.
+  size_t placePermute();
+
+  AxisList getAxes(ArrayRef<unsigned> parts, ArrayRef<AxisRef> names) const;
+  TensorSharding getSharding(const State &state, ArrayRef<AxisRef> names) const;
+  ReshardPlan makePlan(size_t firstNew) const;
+
+  ArrayRef<int64_t> shape;
+  const TensorSharding &from, &to;
+  const Mesh &mesh;
+  AxisParts cutter;
+  SmallVector<DimKind, 4> kinds;
+  /// What heads a dimension at both ends, and addends of both.
+  SmallVector<AxisList, 4> fixedAxes;
+  AxisList fixedPartial;
+  /// What the target has besides, in parts; nothing for an uneven dimension.
+  SmallVector<AxisList, 4> wanted;
+  /// The parts that move: as the source names them, as the target does in its
+  /// own order, and as the target does in the order of the source's.
+  AxisList names, targetNames, newNames;
+  State source, now;
+  SmallVector<Move, 8> moves;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Setting up
+//===----------------------------------------------------------------------===//
+
+Construction::DimKind Construction::classify(unsigned dim) const {
+  const DimSharding &a = from.dims[dim], &b = to.dims[dim];
+  if (a.axes == b.axes &&
+      getLocalSize(shape[dim], a) == getLocalSize(shape[dim], b))
+    return DimKind::Unchanged;
+  return getPadding(shape[dim], a) == 0 && getPadding(shape[dim], b) == 0
+             ? DimKind::Even
+             : DimKind::Uneven;
+}
+
+void Construction::setUp() {
+  AxisList fixed;
+  SmallVector<AxisList, 4> moving;
+  for (unsigned dim = 0; dim < shape.size(); ++dim) {
+    kinds.push_back(classify(dim));
+    AxisList a = cutter.split(from.dims[dim].axes, /*isTarget=*/false),
+             b = cutter.split(to.dims[dim].axes, /*isTarget=*/true), head;
+    if (kinds[dim] == DimKind::Unchanged)
+      head = a;
+    for (size_t i = 0; kinds[dim] == DimKind::Even &&
+                       i < std::min(a.size(), b.size()) && a[i] == b[i];
+         ++i)
+      head.push_back(a[i]);
+    fixed.append(head);
+    moving.emplace_back(llvm::drop_begin(a, head.size()));
+    wanted.emplace_back();
+    if (kinds[dim] == DimKind::Even)
+      wanted.back() = AxisList(llvm::drop_begin(b, head.size()));
+    fixedAxes.push_back(std::move(head));
+  }
+  AxisList partial = cutter.split(from.partial, /*isTarget=*/false),
+           toPartial = cutter.split(to.partial, /*isTarget=*/true);
+  if (from.reduction == to.reduction)
+    for (const AxisRef &ref : partial)
+      if (llvm::is_contained(toPartial, ref))
+        fixedPartial.push_back(ref);
+  fixed.append(fixedPartial);
+
+  auto isMoving = [&](const AxisRef &ref) {
+    return !llvm::is_contained(fixed, ref);
+  };
+  llvm::copy_if(cutter.getAll(/*isTarget=*/false), std::back_inserter(names),
+                isMoving);
+  llvm::copy_if(cutter.getAll(/*isTarget=*/true),
+                std::back_inserter(targetNames), isMoving);
+  auto getParts = [&](ArrayRef<AxisRef> list) {
+    PartList parts;
+    for (const AxisRef &ref : list)
+      if (isMoving(ref))
+        parts.push_back(llvm::find(names, ref) - names.begin());
+    return parts;
+  };
+  for (const AxisList &list : moving)
+    now.dims.push_back(getParts(list));
+  now.partial = getParts(partial);
+  source = now;
+}
+
+//===----------------------------------------------------------------------===//
+// Choosing the steps
+//===----------------------------------------------------------------------===//
+
+/// Take `parts` along: off the end of `dim` (or off the addends), onto the end
+/// of `splitDim` (for a slice or scatter, of `dim`).
+void Construction::add(ReshardStepKind kind, PartList parts, int64_t dim,
+                       int64_t splitDim) {
+  switch (kind) {
+  case ReshardStepKind::Slice:
+    now.dims[dim].append(parts);
+    break;
+  case ReshardStepKind::AllReduce:
+  case ReshardStepKind::ReduceScatter:
+    llvm::erase_if(now.partial,
+                   [&](unsigned i) { return llvm::is_contained(parts, i); });
+    if (dim >= 0)
+      now.dims[dim].append(parts);
+    break;
+  case ReshardStepKind::AllGather:
+  case ReshardStepKind::AllToAll:
+    now.dims[dim].pop_back_n(parts.size());
+    if (splitDim >= 0)
+      now.dims[splitDim].append(parts);
+    break;
+  case ReshardStepKind::KeepFirst:
+  case ReshardStepKind::CollectivePermute:
+    break;
+  }
+  moves.push_back({kind, std::move(parts), dim, splitDim, now});
+}
+
+PartList Construction::getFree() const {
+  PartList free;
+  for (unsigned i = 0; i < names.size(); ++i)
+    if (!llvm::is_contained(now.partial, i) &&
+        llvm::none_of(now.dims, [&](const PartList &list) {
+          return llvm::is_contained(list, i);
+        }))
+      free.push_back(i);
+  return free;
+}
+
+int64_t Construction::getShort(unsigned dim, int64_t prime) const {
+  if (kinds[dim] != DimKind::Even)
+    return 0;
+  auto isPrime = [&](const AxisRef &ref) { return ref.size == prime; };
+  return llvm::count_if(wanted[dim], isPrime) -
+         llvm::count_if(now.dims[dim],
+                        [&](unsigned i) { return names[i].size == prime; });
+}
+
+/// Cut the dimensions that are short by free parts (a slice) or by addends (a
+/// reduce-scatter): those that the target has there, in its order, then others.
+void Construction::cutShortDims(ReshardStepKind kind) {
+  PartList pool = kind == ReshardStepKind::Slice ? getFree() : now.partial;
+  SmallVector<PartList, 4> chosen(shape.size());
+  auto choose = [&](unsigned dim, unsigned part) {
+    int64_t size = names[part].size;
+    if (getShort(dim, size) <= llvm::count_if(chosen[dim], [&](unsigned i) {
+          return names[i].size == size;
+        }))
+      return;
+    chosen[dim].push_back(part);
+    pool.erase(llvm::find(pool, part));
+  };
+  for (unsigned dim = 0; dim < shape.size(); ++dim)
+    for (const AxisRef &ref : wanted[dim]) {
+      auto part =
+          llvm::find_if(pool, [&](unsigned i) { return names[i] == ref; });
+      if (part != pool.end())
+        choose(dim, *part);
+    }
+  for (unsigned dim = 0; dim < shape.size(); ++dim)
+    for (unsigned part : PartList(pool))
+      choose(dim, part);
+  for (auto [dim, parts] : llvm::enumerate(chosen))
+    if (!parts.empty())
+      add(kind, std::move(parts), dim);
+}
+
+void Construction::gatherUneven() {
+  for (unsigned dim = 0; dim < shape.size(); ++dim)
+    if (kinds[dim] == DimKind::Uneven && !now.dims[dim].empty())
+      add(ReshardStepKind::AllGather, now.dims[dim], dim);
+}
+
+bool Construction::isLast(unsigned dim, int64_t prime, int64_t count) const {
+  return llvm::all_of(ArrayRef<unsigned>(now.dims[dim]).take_back(count),
+                      [&](unsigned i) { return names[i].size == prime; });
+}
+
+/// A permute after which the last `counts[dim]` parts of each dimension are of
+/// size `prime`.
+void Construction::bringToEnd(int64_t prime, ArrayRef<int64_t> counts) {
+  for (auto [list, count] : llvm::zip_equal(now.dims, counts)) {
+    PartList last;
+    for (size_t i = list.size(); i-- > 0 && int64_t(last.size()) < count;)
+      if (names[list[i]].size == prime) {
+        last.insert(last.begin(), list[i]);
+        list.erase(list.begin() + i);
+      }
+    list.append(last);
+  }
+  add(ReshardStepKind::CollectivePermute, {});
+}
+
+/// All-to-alls from dimensions that `prime` cuts too often to those that are
+/// short of it. Each settles one of the two, so that there are fewer than
+/// dimensions; and as none both gives and takes, one order serves them all.
+void Construction::moveParts(int64_t prime) {
+  struct Transfer {
+    unsigned dim, splitDim;
+    int64_t count;
+  };
+  SmallVector<int64_t> missing;
+  for (unsigned dim = 0; dim < shape.size(); ++dim)
+    missing.push_back(getShort(dim, prime));
+  SmallVector<Transfer> transfers;
+  SmallVector<int64_t> counts(shape.size(), 0);
+  for (unsigned dim = 0, split = 0; dim < shape.size(); ++dim)
+    for (split = 0; missing[dim] < 0 && split < shape.size(); ++split) {
+      int64_t count = std::min(-missing[dim], missing[split]);
+      if (count <= 0)
+        continue;
+      missing[dim] += count;
+      missing[split] -= count;
+      counts[dim] += count;
+      transfers.push_back({dim, split, count});
+    }
+  bool isReady = true;
+  for (unsigned dim = 0; dim < shape.size(); ++dim)
+    isReady &= isLast(dim, prime, counts[dim]);
+  if (!isReady)
+    bringToEnd(prime, counts);
+  for (auto [dim, split, count] : transfers)
+    add(ReshardStepKind::AllToAll,
+        PartList(ArrayRef<unsigned>(now.dims[dim]).take_back(count)), dim,
+        split);
+}
+
+/// A permute, if need be, after which each dimension begins with parts of the
+/// sizes that the target has.
+void Construction::orderAsTarget() {
+  bool isOrdered = true;
+  SmallVector<PartList, 4> ordered(shape.size());
+  for (auto [dim, list] : llvm::enumerate(ordered)) {
+    PartList rest = now.dims[dim];
+    for (auto [i, ref] : llvm::enumerate(wanted[dim])) {
+      isOrdered &= names[now.dims[dim][i]].size == ref.size;
+      auto part = llvm::find_if(
+          rest, [&](unsigned part) { return names[part].size == ref.size; });
+      list.push_back(*part);
+      rest.erase(part);
+    }
+    list.append(rest);
+  }
+  if (isOrdered)
+    return;
+  now.dims = std::move(ordered);
+  add(ReshardStepKind::CollectivePermute, {});
+}
+
+void Construction::gatherRest() {
+  for (unsigned dim = 0; dim < shape.size(); ++dim)
+    if (now.dims[dim].size() > wanted[dim].size())
+      add(ReshardStepKind::AllGather,
+          PartList(llvm::drop_begin(now.dims[dim], wanted[dim].size())), dim);
+}
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+void Construction::makeNewNames() {
+  newNames.assign(names.size(), AxisRef());
+  AxisList rest = targetNames;
+  auto give = [&](unsigned part, const AxisRef &ref) {
+    newNames[part] = ref;
+    rest.erase(llvm::find(rest, ref));
+  };
+  for (auto [list, refs] : llvm::zip_equal(now.dims, wanted))
+    for (auto [part, ref] : llvm::zip_equal(list, refs))
+      give(part, ref);
+  for (bool keep : {true, false})
+    for (unsigned part = 0; part < names.size(); ++part) {
+      auto ref = llvm::find_if(rest, [&](const AxisRef &ref) {
+        return keep ? ref == names[part] : ref.size == names[part].size;
+      });
+      if (newNames[part].size == 1 && ref != rest.end())
+        give(part, AxisRef(*ref));
+    }
+}
+
+size_t Construction::placePermute() {
+  for (auto [i, move] : llvm::enumerate(moves))
+    if (move.kind == ReshardStepKind::CollectivePermute)
+      return i;
+  size_t place = 0;
+  int64_t least = std::numeric_limits<int64_t>::max();
+  for (size_t i = 0; i <= moves.size(); ++i) {
+    const State &state = i ? moves[i - 1].after : source;
+    TensorSharding sharding = getSharding(state, names);
+    // Nothing that is in use changes its name.
+    if (sharding == getSharding(state, newNames))
+      return i;
+    int64_t elements = getElements(getLocalShape(shape, sharding));
+    if (elements < least) {
+      least = elements;
+      place = i;
+    }
+  }
+  State state = place ? moves[place - 1].after : source;
+  moves.insert(
+      moves.begin() + place,
+      {ReshardStepKind::CollectivePermute, {}, -1, -1, std::move(state)});
+  return place;
+}
+
+//===----------------------------------------------------------------------===//
+// The plan
+//===----------------------------------------------------------------------===//
+
+AxisList Construction::getAxes(ArrayRef<unsigned> parts,
+                               ArrayRef<AxisRef> names) const {
+  AxisList axes;
+  for (unsigned part : parts)
+    axes.push_back(names[part]);
+  return axes;
+}
+
+TensorSharding Construction::getSharding(const State &state,
+                                         ArrayRef<AxisRef> names) const {
+  TensorSharding sharding = from;
+  for (auto [i, dim] : llvm::enumerate(sharding.dims)) {
+    dim.axes = fixedAxes[i];
+    dim.axes.append(getAxes(state.dims[i], names));
+  }
+  sharding.partial = fixedPartial;
+  sharding.partial.append(getAxes(state.partial, names));
+  sharding.normalize(shape);
+  return sharding;
+}
+
+ReshardPlan Construction::makePlan(size_t firstNew) const {
+  ReshardPlan plan;
+  plan.search = ReshardPlan::Search::Constructed;
+  TensorSharding before = from;
+  auto take = [&](ReshardStepKind kind, AxisList axes, int64_t dim,
+                  int64_t splitDim, TensorSharding result) {
+    if (sameLayout(shape, before, result))
+      return;
+    ReshardStep step;
+    step.kind = kind;
+    step.axes = std::move(axes);
+    step.dim = dim;
+    step.splitDim = splitDim;
+    step.result = std::move(result);
+    appendStep(plan, shape, before, std::move(step), names, mesh);
+    before = plan.steps.back().result;
+  };
+  for (auto [i, move] : llvm::enumerate(moves)) {
+    ArrayRef<AxisRef> named = i < firstNew ? names : newNames;
+    take(move.kind, getAxes(move.parts, named), move.dim, move.splitDim,
+         getSharding(move.after, named));
+  }
+  for (unsigned dim = 0; dim < shape.size(); ++dim)
+    if (kinds[dim] == DimKind::Uneven) {
+      TensorSharding next = before;
+      next.dims[dim] = to.dims[dim];
+      take(ReshardStepKind::Slice, to.dims[dim].axes, dim, -1, next);
+    }
+  AxisList zeros;
+  for (const AxisRef &ref : cutter.split(to.partial, /*isTarget=*/true))
+    if (!llvm::is_contained(fixedPartial, ref))
+      zeros.push_back(ref);
+  take(ReshardStepKind::KeepFirst, zeros, -1, -1, to);
+  return plan;
+}
+
+ReshardPlan Construction::run() {
+  setUp();
+  cutShortDims(ReshardStepKind::Slice);
+  cutShortDims(ReshardStepKind::ReduceScatter);
+  if (!now.partial.empty())
+    add(ReshardStepKind::AllReduce, now.partial);
+  gatherUneven();
+  cutShortDims(ReshardStepKind::Slice);
+  std::set<int64_t> primes;
+  for (const AxisRef &ref : names)
+    primes.insert(ref.size);
+  for (int64_t prime : primes)
+    moveParts(prime);
+  orderAsTarget();
+  gatherRest();
+  makeNewNames();
+  return makePlan(placePermute());
+}
+
+ReshardPlan detail::constructReshard(ArrayRef<int64_t> shape,
+                                     const TensorSharding &from,
+                                     const TensorSharding &to,
+                                     const Mesh &mesh) {
+  return Construction(shape, from, to, mesh).run();
+}
