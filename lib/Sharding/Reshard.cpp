@@ -13,6 +13,7 @@
 
 #include "tp/Sharding/Reshard.h"
 #include "ReshardConstruct.h"
+#include "ReshardMemo.h"
 #include "ReshardSearch.h"
 #include "ReshardSteps.h"
 #include <algorithm>
@@ -298,8 +299,17 @@ ReshardPlan tp::planReshard(ArrayRef<int64_t> shape, const TensorSharding &from,
   TensorSharding source = from.closed(), target = to.closed();
   source.normalize(shape);
   target.normalize(shape);
-  ReshardPlan plan =
-      Planner(shape, std::move(source), std::move(target), mesh).run(first);
+  static thread_local ReshardMemo memo;
+  bool isUsual = first == ReshardPlan::Search::Minimal;
+  ReshardPlan plan;
+  if (const ReshardPlan *known =
+          isUsual ? memo.find(shape, source, target, mesh) : nullptr) {
+    plan = *known;
+  } else {
+    plan = Planner(shape, source, target, mesh).run(first);
+    if (isUsual)
+      memo.add(shape, source, target, mesh, plan);
+  }
   // The same layout as the last step's, in the words of the caller.
   if (!plan.steps.empty())
     plan.steps.back().result = to;

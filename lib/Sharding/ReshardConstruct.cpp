@@ -24,6 +24,7 @@
 #include "ReshardConstruct.h"
 #include "ReshardParts.h"
 #include "ReshardSteps.h"
+#include <numeric>
 #include <set>
 
 using namespace tp;
@@ -31,85 +32,38 @@ using namespace tp::detail;
 using llvm::ArrayRef;
 using llvm::SmallVector;
 
-namespace {
-
-/// Positions in Construction::names, in order.
-using PartList = SmallVector<unsigned, 8>;
-
-struct State {
-  SmallVector<PartList, 4> dims;
-  PartList partial;
-};
-
-struct Move {
-  ReshardStepKind kind;
-  PartList parts;
-  int64_t dim = -1, splitDim = -1;
-  State after;
-};
-
-class Construction {
-public:
-  Construction(ArrayRef<int64_t> shape, const TensorSharding &from,
-               const TensorSharding &to, const Mesh &mesh)
-      : shape(shape), from(from), to(to), mesh(mesh), cutter(from, to, mesh) {}
-  ReshardPlan run();
-
-private:
-  enum class DimKind { Unchanged, Even, Uneven };
-
-  void setUp();
-  DimKind classify(unsigned dim) const;
-  void add(ReshardStepKind kind, PartList parts, int64_t dim = -1,
-           int64_t splitDim = -1);
-  PartList getFree() const;
-  /// How often more the target cuts `dim` by `prime`.
-  int64_t getShort(unsigned dim, int64_t prime) const;
-  void cutShortDims(ReshardStepKind kind);
-  void gatherUneven();
-  void moveParts(int64_t prime);
-  bool isLast(unsigned dim, int64_t prime, int64_t count) const;
-  void bringToEnd(int64_t prime, ArrayRef<int64_t> counts);
-  void orderAsTarget();
-  void gatherRest();
-  /// The names from the last permute on.
-  void makeNewNames();
-  /// The first move that uses the new names; a permute may be added there.
-  size_t placePermute();
-
-  AxisList getAxes(ArrayRef<unsigned> parts, ArrayRef<AxisRef> names) const;
-  TensorSharding getSharding(const State &state, ArrayRef<AxisRef> names) const;
-  ReshardPlan makePlan(size_t firstNew) const;
-
-  ArrayRef<int64_t> shape;
-  const TensorSharding &from, &to;
-  const Mesh &mesh;
-  AxisParts cutter;
-  SmallVector<DimKind, 4> kinds;
-  /// What heads a dimension at both ends, and addends of both.
-  SmallVector<AxisList, 4> fixedAxes;
-  AxisList fixedPartial;
-  /// What the target has besides, in parts; nothing for an uneven dimension.
-  SmallVector<AxisList, 4> wanted;
-  /// The parts that move: as the source names them, as the target does in its
-  /// own order, and as the target does in the order of the source's.
-  AxisList names, targetNames, newNames;
-  State source, now;
-  SmallVector<Move, 8> moves;
-};
-
-} // namespace
-
 //===----------------------------------------------------------------------===//
 // Setting up
 //===----------------------------------------------------------------------===//
 
+/// Whether the parts of every cut that divides both cuts' least common multiple
+/// make up the shards of every coarser one, with no more padding than elements.
+static bool doCutsNest(int64_t size, const DimSharding &a,
+                       const DimSharding &b) {
+  if (getPadding(size, a) == 0 && getPadding(size, b) == 0)
+    return true;
+  if (a.grain != b.grain)
+    return false;
+  int64_t grains = size / a.grain,
+          finest = std::lcm(getShardCount(a.axes), getShardCount(b.axes));
+  if (multiply(divideUp(grains, finest), finest) / 2 > grains)
+    return false;
+  // The whole needs no padding: its parts may reach beyond it.
+  for (int64_t cut = 2; cut < finest; ++cut)
+    if (finest % cut == 0 &&
+        divideUp(grains, finest) * (finest / cut) != divideUp(grains, cut))
+      return false;
+  return true;
+}
+
 Construction::DimKind Construction::classify(unsigned dim) const {
   const DimSharding &a = from.dims[dim], &b = to.dims[dim];
-  if (a.axes == b.axes &&
-      getLocalSize(shape[dim], a) == getLocalSize(shape[dim], b))
+  bool isSameSize = getLocalSize(shape[dim], a) == getLocalSize(shape[dim], b);
+  if (a.axes == b.axes && isSameSize)
     return DimKind::Unchanged;
-  return getPadding(shape[dim], a) == 0 && getPadding(shape[dim], b) == 0
+  // With as many shards at both ends it is never cut otherwise.
+  bool isSameCount = getShardCount(a.axes) == getShardCount(b.axes);
+  return (isSameSize && isSameCount) || doCutsNest(shape[dim], a, b)
              ? DimKind::Even
              : DimKind::Uneven;
 }
@@ -137,9 +91,9 @@ void Construction::setUp() {
   AxisList partial = cutter.split(from.partial, /*isTarget=*/false),
            toPartial = cutter.split(to.partial, /*isTarget=*/true);
   if (from.reduction == to.reduction)
-    for (const AxisRef &ref : partial)
-      if (llvm::is_contained(toPartial, ref))
-        fixedPartial.push_back(ref);
+    for (const AxisRef &ref : toPartial)
+      (llvm::is_contained(partial, ref) ? fixedPartial : wantedPartial)
+          .push_back(ref);
   fixed.append(fixedPartial);
 
   auto isMoving = [&](const AxisRef &ref) {
@@ -205,6 +159,21 @@ PartList Construction::getFree() const {
   return free;
 }
 
+/// Addends but as many of each size as the target has under other names.
+PartList Construction::getGoneAddends() const {
+  AxisList stay = wantedPartial;
+  PartList gone;
+  for (unsigned part : now.partial) {
+    auto ref = llvm::find_if(
+        stay, [&](const AxisRef &ref) { return ref.size == names[part].size; });
+    if (ref == stay.end())
+      gone.push_back(part);
+    else
+      stay.erase(ref);
+  }
+  return gone;
+}
+
 int64_t Construction::getShort(unsigned dim, int64_t prime) const {
   if (kinds[dim] != DimKind::Even)
     return 0;
@@ -217,7 +186,7 @@ int64_t Construction::getShort(unsigned dim, int64_t prime) const {
 /// Cut the dimensions that are short by free parts (a slice) or by addends (a
 /// reduce-scatter): those that the target has there, in its order, then others.
 void Construction::cutShortDims(ReshardStepKind kind) {
-  PartList pool = kind == ReshardStepKind::Slice ? getFree() : now.partial;
+  PartList pool = kind == ReshardStepKind::Slice ? getFree() : getGoneAddends();
   SmallVector<PartList, 4> chosen(shape.size());
   auto choose = [&](unsigned dim, unsigned part) {
     int64_t size = names[part].size;
@@ -243,86 +212,24 @@ void Construction::cutShortDims(ReshardStepKind kind) {
       add(kind, std::move(parts), dim);
 }
 
+/// Whether more parts are missing than dimensions that are cut too often have.
+bool Construction::lacksParts(int64_t prime) const {
+  int64_t missing = 0;
+  for (unsigned dim = 0; dim < shape.size(); ++dim)
+    missing += getShort(dim, prime);
+  return missing > 0;
+}
+
+/// Make uneven dimensions whole whose parts are needed elsewhere; the others
+/// can wait until the local tensor is as small as it gets.
 void Construction::gatherUneven() {
   for (unsigned dim = 0; dim < shape.size(); ++dim)
-    if (kinds[dim] == DimKind::Uneven && !now.dims[dim].empty())
+    if (kinds[dim] == DimKind::Uneven &&
+        llvm::any_of(now.dims[dim],
+                     [&](unsigned i) { return lacksParts(names[i].size); })) {
       add(ReshardStepKind::AllGather, now.dims[dim], dim);
-}
-
-bool Construction::isLast(unsigned dim, int64_t prime, int64_t count) const {
-  return llvm::all_of(ArrayRef<unsigned>(now.dims[dim]).take_back(count),
-                      [&](unsigned i) { return names[i].size == prime; });
-}
-
-/// A permute after which the last `counts[dim]` parts of each dimension are of
-/// size `prime`.
-void Construction::bringToEnd(int64_t prime, ArrayRef<int64_t> counts) {
-  for (auto [list, count] : llvm::zip_equal(now.dims, counts)) {
-    PartList last;
-    for (size_t i = list.size(); i-- > 0 && int64_t(last.size()) < count;)
-      if (names[list[i]].size == prime) {
-        last.insert(last.begin(), list[i]);
-        list.erase(list.begin() + i);
-      }
-    list.append(last);
-  }
-  add(ReshardStepKind::CollectivePermute, {});
-}
-
-/// All-to-alls from dimensions that `prime` cuts too often to those that are
-/// short of it. Each settles one of the two, so that there are fewer than
-/// dimensions; and as none both gives and takes, one order serves them all.
-void Construction::moveParts(int64_t prime) {
-  struct Transfer {
-    unsigned dim, splitDim;
-    int64_t count;
-  };
-  SmallVector<int64_t> missing;
-  for (unsigned dim = 0; dim < shape.size(); ++dim)
-    missing.push_back(getShort(dim, prime));
-  SmallVector<Transfer> transfers;
-  SmallVector<int64_t> counts(shape.size(), 0);
-  for (unsigned dim = 0, split = 0; dim < shape.size(); ++dim)
-    for (split = 0; missing[dim] < 0 && split < shape.size(); ++split) {
-      int64_t count = std::min(-missing[dim], missing[split]);
-      if (count <= 0)
-        continue;
-      missing[dim] += count;
-      missing[split] -= count;
-      counts[dim] += count;
-      transfers.push_back({dim, split, count});
+      cutShortDims(ReshardStepKind::Slice);
     }
-  bool isReady = true;
-  for (unsigned dim = 0; dim < shape.size(); ++dim)
-    isReady &= isLast(dim, prime, counts[dim]);
-  if (!isReady)
-    bringToEnd(prime, counts);
-  for (auto [dim, split, count] : transfers)
-    add(ReshardStepKind::AllToAll,
-        PartList(ArrayRef<unsigned>(now.dims[dim]).take_back(count)), dim,
-        split);
-}
-
-/// A permute, if need be, after which each dimension begins with parts of the
-/// sizes that the target has.
-void Construction::orderAsTarget() {
-  bool isOrdered = true;
-  SmallVector<PartList, 4> ordered(shape.size());
-  for (auto [dim, list] : llvm::enumerate(ordered)) {
-    PartList rest = now.dims[dim];
-    for (auto [i, ref] : llvm::enumerate(wanted[dim])) {
-      isOrdered &= names[now.dims[dim][i]].size == ref.size;
-      auto part = llvm::find_if(
-          rest, [&](unsigned part) { return names[part].size == ref.size; });
-      list.push_back(*part);
-      rest.erase(part);
-    }
-    list.append(rest);
-  }
-  if (isOrdered)
-    return;
-  now.dims = std::move(ordered);
-  add(ReshardStepKind::CollectivePermute, {});
 }
 
 void Construction::gatherRest() {
@@ -346,6 +253,10 @@ void Construction::makeNewNames() {
   for (auto [list, refs] : llvm::zip_equal(now.dims, wanted))
     for (auto [part, ref] : llvm::zip_equal(list, refs))
       give(part, ref);
+  for (unsigned part : now.partial)
+    give(part, *llvm::find_if(wantedPartial, [&](const AxisRef &ref) {
+           return ref.size == names[part].size && llvm::is_contained(rest, ref);
+         }));
   for (bool keep : {true, false})
     for (unsigned part = 0; part < names.size(); ++part) {
       auto ref = llvm::find_if(rest, [&](const AxisRef &ref) {
@@ -434,9 +345,9 @@ ReshardPlan Construction::makePlan(size_t firstNew) const {
       next.dims[dim] = to.dims[dim];
       take(ReshardStepKind::Slice, to.dims[dim].axes, dim, -1, next);
     }
-  AxisList zeros;
+  AxisList zeros, has = cutter.split(before.partial, /*isTarget=*/true);
   for (const AxisRef &ref : cutter.split(to.partial, /*isTarget=*/true))
-    if (!llvm::is_contained(fixedPartial, ref))
+    if (!llvm::is_contained(has, ref))
       zeros.push_back(ref);
   take(ReshardStepKind::KeepFirst, zeros, -1, -1, to);
   return plan;
@@ -446,15 +357,11 @@ ReshardPlan Construction::run() {
   setUp();
   cutShortDims(ReshardStepKind::Slice);
   cutShortDims(ReshardStepKind::ReduceScatter);
-  if (!now.partial.empty())
-    add(ReshardStepKind::AllReduce, now.partial);
+  if (PartList gone = getGoneAddends(); !gone.empty())
+    add(ReshardStepKind::AllReduce, gone);
+  // What was an addend is free now, but only where nothing is short of it.
   gatherUneven();
-  cutShortDims(ReshardStepKind::Slice);
-  std::set<int64_t> primes;
-  for (const AxisRef &ref : names)
-    primes.insert(ref.size);
-  for (int64_t prime : primes)
-    moveParts(prime);
+  moveParts();
   orderAsTarget();
   gatherRest();
   makeNewNames();
