@@ -17,7 +17,8 @@
 // all parts of it are in use: the local tensor is at most the target's, and no
 // later step makes it larger than that. Only the scatters begin with more, and
 // together receive less than the source's local tensor. A dimension that
-// changes and is not cut evenly goes through the whole, behind the all-reduce.
+// changes and is not cut evenly goes through the whole, behind the all-reduce;
+// if there are several, each is cut again before the next where it can be.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +26,7 @@
 #include "ReshardParts.h"
 #include "ReshardSteps.h"
 #include <numeric>
+#include <optional>
 #include <set>
 
 using namespace tp;
@@ -84,7 +86,7 @@ void Construction::setUp() {
     fixed.append(head);
     moving.emplace_back(llvm::drop_begin(a, head.size()));
     wanted.emplace_back();
-    if (kinds[dim] == DimKind::Even)
+    if (kinds[dim] != DimKind::Unchanged)
       wanted.back() = AxisList(llvm::drop_begin(b, head.size()));
     fixedAxes.push_back(std::move(head));
   }
@@ -113,6 +115,7 @@ void Construction::setUp() {
   for (const AxisList &list : moving)
     now.dims.push_back(getParts(list));
   now.partial = getParts(partial);
+  now.isSettled.assign(shape.size(), false);
   source = now;
 }
 
@@ -220,21 +223,60 @@ bool Construction::lacksParts(int64_t prime) const {
   return missing > 0;
 }
 
-/// Make uneven dimensions whole whose parts are needed elsewhere; the others
-/// can wait until the local tensor is as small as it gets.
-void Construction::gatherUneven() {
-  for (unsigned dim = 0; dim < shape.size(); ++dim)
-    if (kinds[dim] == DimKind::Uneven &&
-        llvm::any_of(now.dims[dim],
-                     [&](unsigned i) { return lacksParts(names[i].size); })) {
-      add(ReshardStepKind::AllGather, now.dims[dim], dim);
-      cutShortDims(ReshardStepKind::Slice);
+/// The parts for the target's cut of an uneven dimension, if they are free.
+std::optional<PartList> Construction::findCut(unsigned dim) const {
+  PartList free = getFree(), cut;
+  for (const AxisRef &ref : wanted[dim]) {
+    auto part =
+        llvm::find_if(free, [&](unsigned i) { return names[i] == ref; });
+    if (part == free.end())
+      part = llvm::find_if(
+          free, [&](unsigned i) { return names[i].size == ref.size; });
+    if (part == free.end())
+      return std::nullopt;
+    cut.push_back(*part);
+    free.erase(part);
+  }
+  return cut;
+}
+
+/// Cut uneven dimensions that are whole as the target does.
+void Construction::cutUneven() {
+  for (unsigned dim = 0; dim < shape.size(); ++dim) {
+    if (kinds[dim] != DimKind::Uneven || now.isSettled[dim] ||
+        !now.dims[dim].empty())
+      continue;
+    if (std::optional<PartList> cut = findCut(dim)) {
+      now.isSettled[dim] = true;
+      if (!cut->empty())
+        add(ReshardStepKind::Slice, *cut, dim);
     }
+  }
+}
+
+/// Gather uneven dimensions one after the other, each cut again before the next
+/// is gathered where that is possible. Those that stay whole wait for the end
+/// unless their parts are needed.
+void Construction::settleUneven(bool isLast) {
+  cutUneven();
+  for (unsigned dim = 0; dim < shape.size(); ++dim) {
+    if (kinds[dim] != DimKind::Uneven || now.isSettled[dim] ||
+        now.dims[dim].empty())
+      continue;
+    bool isNeeded = llvm::any_of(
+        now.dims[dim], [&](unsigned i) { return lacksParts(names[i].size); });
+    if (!isLast && !isNeeded && wanted[dim].empty())
+      continue;
+    add(ReshardStepKind::AllGather, now.dims[dim], dim);
+    cutUneven();
+  }
+  cutShortDims(ReshardStepKind::Slice);
 }
 
 void Construction::gatherRest() {
   for (unsigned dim = 0; dim < shape.size(); ++dim)
-    if (now.dims[dim].size() > wanted[dim].size())
+    if (kinds[dim] == DimKind::Even &&
+        now.dims[dim].size() > wanted[dim].size())
       add(ReshardStepKind::AllGather,
           PartList(llvm::drop_begin(now.dims[dim], wanted[dim].size())), dim);
 }
@@ -308,6 +350,8 @@ TensorSharding Construction::getSharding(const State &state,
                                          ArrayRef<AxisRef> names) const {
   TensorSharding sharding = from;
   for (auto [i, dim] : llvm::enumerate(sharding.dims)) {
+    if (state.isSettled[i])
+      dim.grain = to.dims[i].grain;
     dim.axes = fixedAxes[i];
     dim.axes.append(getAxes(state.dims[i], names));
   }
@@ -339,12 +383,6 @@ ReshardPlan Construction::makePlan(size_t firstNew) const {
     take(move.kind, getAxes(move.parts, named), move.dim, move.splitDim,
          getSharding(move.after, named));
   }
-  for (unsigned dim = 0; dim < shape.size(); ++dim)
-    if (kinds[dim] == DimKind::Uneven) {
-      TensorSharding next = before;
-      next.dims[dim] = to.dims[dim];
-      take(ReshardStepKind::Slice, to.dims[dim].axes, dim, -1, next);
-    }
   AxisList zeros, has = cutter.split(before.partial, /*isTarget=*/true);
   for (const AxisRef &ref : cutter.split(to.partial, /*isTarget=*/true))
     if (!llvm::is_contained(has, ref))
@@ -359,11 +397,11 @@ ReshardPlan Construction::run() {
   cutShortDims(ReshardStepKind::ReduceScatter);
   if (PartList gone = getGoneAddends(); !gone.empty())
     add(ReshardStepKind::AllReduce, gone);
-  // What was an addend is free now, but only where nothing is short of it.
-  gatherUneven();
+  settleUneven(/*isLast=*/false);
   moveParts();
   orderAsTarget();
   gatherRest();
+  settleUneven(/*isLast=*/true);
   makeNewNames();
   return makePlan(placePermute());
 }

@@ -16,6 +16,7 @@
 #include "ReshardParts.h"
 #include "tp/Sharding/Reshard.h"
 #include <map>
+#include <optional>
 
 namespace tp::detail {
 
@@ -33,6 +34,8 @@ private:
   struct State {
     llvm::SmallVector<PartList, 4> dims;
     PartList partial;
+    /// Uneven dimensions that are cut as the target's.
+    llvm::SmallVector<bool, 4> isSettled;
   };
 
   struct Move {
@@ -53,7 +56,9 @@ private:
   int64_t getShort(unsigned dim, int64_t prime) const;
   void cutShortDims(ReshardStepKind kind);
   bool lacksParts(int64_t prime) const;
-  void gatherUneven();
+  std::optional<PartList> findCut(unsigned dim) const;
+  void cutUneven();
+  void settleUneven(bool isLast);
   void findTransfers();
   bool moveLast(unsigned dim, unsigned split);
   void bringToEnd(int64_t prime);
@@ -79,7 +84,7 @@ private:
   /// What heads a dimension at both ends, and addends of both.
   llvm::SmallVector<AxisList, 4> fixedAxes;
   AxisList fixedPartial;
-  /// What the target has besides, in parts; nothing for an uneven dimension.
+  /// What the target has besides, in parts.
   llvm::SmallVector<AxisList, 4> wanted;
   /// Addends of the target alone, if they combine as the source's do.
   AxisList wantedPartial;

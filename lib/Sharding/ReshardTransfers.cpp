@@ -136,6 +136,11 @@ void Construction::orderAsTarget() {
   SmallVector<PartList, 4> ordered(shape.size());
   for (auto [dim, list] : llvm::enumerate(ordered)) {
     PartList rest = now.dims[dim];
+    // An uneven dimension is cut in one go, in the target's order.
+    if (kinds[dim] == DimKind::Uneven) {
+      list = rest;
+      continue;
+    }
     for (auto [i, ref] : llvm::enumerate(wanted[dim])) {
       isOrdered &= names[now.dims[dim][i]].size == ref.size;
       auto part = llvm::find_if(

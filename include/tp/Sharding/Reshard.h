@@ -94,9 +94,9 @@ struct ReshardPlan {
     /// At most one permute of the tensor dearer, where it is smallest on its
     /// way.
     BySize,
-    /// Not searched for: every step receives at most the larger of the two
-    /// local tensors, and the steps are few. Only dimensions that change and
-    /// are not cut evenly are made whole.
+    /// Not searched for. Of an evenly cut tensor each step receives at most
+    /// the larger of the two local ones, and the steps are few; dimensions
+    /// that change and are cut unevenly go through the whole.
     Constructed,
   };
   Search search = Search::Minimal;

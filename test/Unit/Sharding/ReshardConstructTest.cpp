@@ -80,6 +80,12 @@ void planRandomPairs(bool isTwos, bool isEven, unsigned trials) {
     slowest = std::max(slowest, time.count());
     ++counts[unsigned(plan.search)];
     ASSERT_LE(plan.work, mostWork);
+    // Remembered or planned anew, it is the same.
+    ReshardPlan again = planReshard(shape, from, to, mesh);
+    ASSERT_EQ(again.elementsReceived, plan.elementsReceived);
+    ASSERT_EQ(again.steps.size(), plan.steps.size());
+    for (auto [x, y] : llvm::zip_equal(plan.steps, again.steps))
+      ASSERT_TRUE(x.kind == y.kind && x.result == y.result);
     checkSteps(mesh, shape, from, to, plan);
     if (plan.search == Search::Constructed)
       checkConstructed(mesh, shape, from, to, plan);
@@ -145,6 +151,32 @@ TEST(ReshardConstruct, RandomPairsAgainstTheMinimum) {
     printf("dearer than the minimum %lld of %lld, at most %.2f times\n",
            (long long)dearer, (long long)known, worst);
   }
+}
+
+// What is to move is not last: a permute brings it there, and gives the names.
+TEST(ReshardConstruct, BringsPartsToTheEnd) {
+  Mesh mesh({{"x", 2}, {"y", 3}});
+  AxisRef x = mesh.getWhole(0), y = mesh.getWhole(1);
+  TensorSharding from = sharding({cut({x, y}), cut({})}),
+                 to = sharding({cut({y}), cut({x})});
+  ReshardPlan plan = planReshard({6, 6}, from, to, mesh, Search::Constructed);
+  ASSERT_EQ(plan.steps.size(), 2u);
+  EXPECT_EQ(plan.steps[0].kind, ReshardStepKind::CollectivePermute);
+  EXPECT_EQ(plan.steps[0].result, sharding({cut({y, x}), cut({})}));
+  EXPECT_EQ(plan.steps[1].kind, ReshardStepKind::AllToAll);
+  EXPECT_EQ(plan.elementsReceived, 6 + 3);
+}
+
+// Addends under other names are permuted, not reduced.
+TEST(ReshardConstruct, RenamesAddends) {
+  Mesh mesh({{"x", 2}, {"y", 2}});
+  TensorSharding from = sharding({cut({mesh.getWhole(1)})}),
+                 to = sharding({cut({mesh.getWhole(0)})});
+  from.partial = {mesh.getWhole(0)};
+  to.partial = {mesh.getWhole(1)};
+  ReshardPlan plan = planReshard({4}, from, to, mesh, Search::Constructed);
+  ASSERT_EQ(plan.steps.size(), 1u);
+  EXPECT_EQ(plan.steps[0].kind, ReshardStepKind::CollectivePermute);
 }
 
 // A plan does not depend on how many orders of axes there are.
