@@ -11,6 +11,7 @@
 
 #include "tp/Sharding/Sharding.h"
 #include <algorithm>
+#include <limits>
 
 using namespace tp;
 using llvm::ArrayRef;
@@ -122,7 +123,12 @@ SmallVector<int64_t> tp::getLocalShape(ArrayRef<int64_t> shape,
 }
 
 int64_t tp::getPadding(int64_t size, const DimSharding &dim) {
-  return getLocalSize(size, dim) * getShardCount(dim.axes) - size;
+  // Up to the largest number: a coarse grain may reach far beyond the size.
+  int64_t lanes;
+  if (__builtin_mul_overflow(getLocalSize(size, dim), getShardCount(dim.axes),
+                             &lanes))
+    lanes = std::numeric_limits<int64_t>::max();
+  return lanes - size;
 }
 
 std::pair<int64_t, int64_t> tp::getShardRange(int64_t size,

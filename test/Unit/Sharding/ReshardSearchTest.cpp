@@ -145,4 +145,8 @@ TEST(ReshardSearch, ElementsBeyondTheLargestNumber) {
     checkSteps(mesh, shape, from, to, plan);
     EXPECT_EQ(plan.elementsReceived, std::numeric_limits<int64_t>::max());
   }
+  // One grain of 2^62 on four ranks.
+  int64_t size = int64_t(1) << 62;
+  EXPECT_EQ(getPadding(size, {{x}, size, false}),
+            std::numeric_limits<int64_t>::max() - size);
 }
