@@ -111,7 +111,8 @@ struct ReshardPlan {
 /// or one that ReshardPlan::search describes where the search would be too
 /// long. `first` is the search to begin with: tests compare one with another.
 /// Both must verify on `mesh`. Steps run only over (sub-)axes that one of the
-/// two names: ranks that hold copies before and after take no part. Partial
+/// two names (a constructed plan: over the whole of an axis that they cut at
+/// places that do not nest): other copies take no part. Partial
 /// values of different reductions are turned into each other only through the
 /// whole value. Deterministic. A plan without steps means the same layout.
 ReshardPlan
