@@ -109,8 +109,8 @@ void narrow(tprt_type to, const float *__restrict in, void *out,
   }
 }
 
-/// True of numbers below zero and of -0: of two equal numbers only zeros differ,
-/// and -0 is the lower one.
+/// True of numbers below zero and of -0: of two equal numbers only zeros
+/// differ, and -0 is the lower one.
 template <typename T>
 bool isNegative(T a) {
   if constexpr (std::is_integral_v<T>)

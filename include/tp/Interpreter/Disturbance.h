@@ -57,8 +57,8 @@ public:
   /// changed unless it is exact (`canBeExact`: the operation is correctly
   /// rounded in any program).
   double disturb(ElementType type, double value, bool canBeExact);
-  /// Sums are read in this type (none: in their own), so that each rank may have
-  /// rounded its addend to it.
+  /// Sums are read in this type (none: in their own), so that each rank may
+  /// have rounded its addend to it.
   void setReader(std::optional<ElementType> type) { reader = type; }
   /// The sum `value` of `length` terms, whose magnitudes add up to `magnitude`
   /// and which are multiples of 2^`lowestBit`.
