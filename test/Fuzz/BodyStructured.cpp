@@ -49,6 +49,8 @@ public:
   bool addFromPool();
   /// A new operand along loops drawn, `must` among them if given.
   void addSource(std::optional<unsigned> must, Type element);
+  /// Cut an operand along a loop that reduces.
+  void cutReduction();
 
 private:
   BodyProgram &program;
@@ -116,6 +118,26 @@ void BodyLoops::addSource(std::optional<unsigned> must, Type element) {
   add(program.source(shape, element), exprs);
 }
 
+void BodyLoops::cutReduction() {
+  SmallVector<std::pair<unsigned, unsigned>> places;
+  for (auto [input, map] : llvm::enumerate(maps))
+    for (auto [at, expr] : llvm::enumerate(map.getResults()))
+      if (auto loop = dyn_cast<AffineDimExpr>(expr))
+        if (reduces[loop.getPosition()])
+          places.push_back({input, at});
+  if (places.empty())
+    return;
+  auto [input, at] = places[program.below(places.size())];
+  Value value = inputs[input];
+  // Perhaps from elsewhere, so that it comes back.
+  if (program.chance(30))
+    if (Value moved = program.constrained(value))
+      value = moved;
+  if (ShardingAttr sharding = program.cutting(Frame::shapeOf(value), at))
+    inputs[input] = ShardingConstraintOp::create(
+        program.builder, program.loc, value.getType(), value, sharding);
+}
+
 /// The element of `table` at one loop's index, forwards or backwards.
 Value BodyProgram::extractAlong(Value table, int64_t loop,
                                 ArrayRef<int64_t> sizes) {
@@ -129,6 +151,8 @@ Value BodyProgram::extractAlong(Value table, int64_t loop,
 
 Value BodyProgram::structured(Value value) {
   BodyLoops loops(*this);
+  if (isFloat(value) && !shapeOf(value).empty() && chance(20))
+    value = partialSource(shapeOf(value), elementOf(value));
   // The loops of the value in a drawn order, and perhaps one more.
   Shape shape = shapeOf(value);
   SmallVector<unsigned> place;
@@ -164,6 +188,8 @@ Value BodyProgram::structured(Value value) {
     volume *= size;
   if (volume > 6000)
     return Value();
+  if (chance(50))
+    loops.cutReduction();
 
   // Outputs run over the parallel loops; beside a reduction one may keep every
   // intermediate value.
@@ -224,6 +250,9 @@ Value BodyProgram::structured(Value value) {
         SmallVector<Value> results;
         for (auto [i, out] : llvm::enumerate(outs)) {
           Value term = body.draw(elementOf(out));
+          // Now and then the term is what another output comes to.
+          if (i > 0 && results.back().getType() == term.getType() && chance(15))
+            term = results.back();
           if (reduced[i])
             term = body.combine(arguments[numInputs + i], term);
           if (anyReduction && chance(20))

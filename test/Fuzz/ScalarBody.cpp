@@ -93,9 +93,9 @@ Value ScalarBody::leaf(Type element) {
 Value ScalarBody::draw(Type element) {
   int64_t manner = frame.below(100);
   Value value;
-  if (manner < 18)
+  if (manner < 28)
     value = nearlyLinear(element);
-  else if (manner < 42)
+  else if (manner < 48)
     value = sumOfTerms(element);
   else if (manner < 70)
     value = tree(element, 1 + frame.below(4));
