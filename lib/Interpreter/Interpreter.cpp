@@ -420,12 +420,27 @@ SmallVector<bool> Engine::getWideOutputs(linalg::LinalgOp op) {
   return wide;
 }
 
+/// Operations that a sum may go through before it is finished.
+static bool isLinearReader(Operation *op) {
+  auto isLinear = [](Operation &inner) {
+    return isa<arith::TruncFOp, arith::ExtFOp, arith::AddFOp, arith::SubFOp,
+               arith::NegFOp, arith::MulFOp, arith::ConstantOp>(inner) ||
+           inner.hasTrait<OpTrait::IsTerminator>();
+  };
+  if (auto structured = dyn_cast<linalg::LinalgOp>(op))
+    return llvm::all_of(*structured.getBlock(), isLinear);
+  return isLinear(*op) || isa<ShardingConstraintOp, tensor::CollapseShapeOp,
+                              tensor::ExpandShapeOp>(op);
+}
+
 std::optional<ElementType> Engine::findReader(Value value, unsigned depth) {
   static constexpr unsigned maxDepth = 4;
-  if (depth == maxDepth)
+  if (depth == maxDepth || !options.disturbance.narrowAddends)
     return std::nullopt;
   for (Operation *user : value.getUsers())
     for (Value result : user->getResults()) {
+      if (!isLinearReader(user))
+        continue;
       Type type = getElementTypeOrSelf(result.getType());
       if (type.isF16() || type.isBF16())
         return getElementType(type);

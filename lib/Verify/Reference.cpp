@@ -62,6 +62,7 @@ static SmallVector<Disturbance, 2> makePair(uint64_t seed) {
   Disturbance random{Disturbance::Random, seed};
   Disturbance opposite{Disturbance::Opposite, seed};
   opposite.wideAccumulators = true;
+  random.narrowAddends = opposite.narrowAddends = true;
   return {random, opposite};
 }
 

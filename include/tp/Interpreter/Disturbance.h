@@ -40,6 +40,9 @@ struct Disturbance {
   double units = 4;
   /// Sums of 16 bits are kept in double and rounded once.
   bool wideAccumulators = false;
+  /// Sums that are read in 16 bits are those of ranks, each of which rounds its
+  /// addend to them.
+  bool narrowAddends = false;
 };
 
 /// The changes of one run, in the order in which they are made.
