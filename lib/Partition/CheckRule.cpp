@@ -66,9 +66,21 @@ GlobalCopy::GlobalCopy(Operation *local, const ShardingRule &rule)
   builder.setInsertionPointToEnd(&scratch);
   for (auto [index, tensor] : llvm::enumerate(rule.operands)) {
     Value operand = copy->getOperand(index);
-    if (isa<RankedTensorType>(operand.getType()))
-      copy->setOperand(index, scratch.addArgument(widen(operand, rule, tensor),
-                                                  operand.getLoc()));
+    if (!isa<RankedTensorType>(operand.getType()))
+      continue;
+    auto type = cast<RankedTensorType>(widen(operand, rule, tensor));
+    // A rule may hang on the number of a splat: a divisor that is not zero. Its
+    // parts are splats as well.
+    Value source = operand;
+    while (auto slice = source.getDefiningOp<SliceOp>())
+      source = slice.getInput();
+    SplatElementsAttr splat;
+    if (matchPattern(source, m_Constant(&splat)))
+      copy->setOperand(index,
+                       arith::ConstantOp::create(builder, operand.getLoc(),
+                                                 splat.resizeSplat(type)));
+    else
+      copy->setOperand(index, scratch.addArgument(type, operand.getLoc()));
   }
   for (auto [result, tensor] :
        llvm::zip_equal(copy->getResults(), rule.results))
