@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelPlan.h"
+#include "Tables.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -150,6 +151,8 @@ struct Planner {
 } // namespace
 
 FailureOr<KernelPlan> KernelPlan::build(func::FuncOp kernel) {
+  if (failed(verifyKernel(kernel)))
+    return failure();
   KernelPlan plan;
   auto rowDims = kernel->getAttrOfType<IntegerAttr>(rowDimsAttrName);
   if (!rowDims)

@@ -47,7 +47,7 @@ static func::FuncOp getCallee(func::CallOp call) {
       call, call.getCalleeAttr());
 }
 
-static LogicalResult checkType(Operation *op, Type type) {
+LogicalResult tp::checkType(Operation *op, Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (tensor && tensor.hasStaticShape() &&
       !getTypeName(tensor.getElementType()).empty())
@@ -55,6 +55,18 @@ static LogicalResult checkType(Operation *op, Type type) {
   return op->emitOpError("expected tensors of static shape with elements f32, "
                          "bf16, f16, i64, i32, i8 or i1, got ")
          << type;
+}
+
+LogicalResult tp::verifyKernel(func::FuncOp kernel) {
+  if (!kernel.getBody().hasOneBlock())
+    return kernel.emitOpError("expected a kernel with a body of one block");
+  auto check = [&](TypeRange types) {
+    return success(llvm::all_of(types, [&](Type type) {
+      return !isa<TensorType>(type) || succeeded(checkType(kernel, type));
+    }));
+  };
+  return success(succeeded(check(kernel.getArgumentTypes())) &&
+                 succeeded(check(kernel.getResultTypes())));
 }
 
 LogicalResult Tables::addKernel(Operation *user, StringRef name) {
@@ -96,6 +108,8 @@ static FailureOr<nn::LinearOp> readGemm(func::FuncOp callee, Device device,
       linear = dyn_cast<nn::LinearOp>(op);
       if (!linear)
         return op.emitOpError("expected nn.linear first in a GEMM");
+      if (!llvm::all_of(op.getOperands(), llvm::IsaPred<BlockArgument>))
+        return op.emitOpError("expected to read arguments of its GEMM alone");
       value = linear.getResult();
       continue;
     }
@@ -152,6 +166,8 @@ LogicalResult Tables::addCall(func::CallOp call) {
         addParameter(parameter, -1);
     return success();
   }
+  if (failed(verifyKernel(callee)))
+    return failure();
   GemmEntry entry{};
   FailureOr<nn::LinearOp> found = readGemm(callee, device, entry);
   if (failed(found))

@@ -109,6 +109,11 @@ inline constexpr llvm::StringLiteral entriesAttrName = "tp.entries";
 
 /// Name of an element type in the manifest; empty if the runtime has none.
 std::string getTypeName(mlir::Type type);
+/// An error at `op` unless `type` is a tensor that the runtime can hold.
+mlir::LogicalResult checkType(mlir::Operation *op, mlir::Type type);
+/// An error unless a kernel's function has a body of one block, and its tensors
+/// are such that the runtime can hold.
+mlir::LogicalResult verifyKernel(mlir::func::FuncOp kernel);
 /// How often an operation runs in one step.
 int64_t getRepetitions(mlir::Operation *op);
 /// The axes of a list as the manifest writes them.

@@ -113,3 +113,22 @@ func.func private @scalar(%x: tensor<8x4xf32>, %i: i32) -> tensor<8x4xf32> attri
   } -> tensor<8x4xf32>
   return %0 : tensor<8x4xf32>
 }
+
+// -----
+
+// expected-error @below {{expected a kernel with a body of one block}}
+func.func private @external(tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.kernel = "rows", tp.row_dims = 1 : i64}
+
+// -----
+
+#id = affine_map<(s, h) -> (s, h)>
+// expected-error @below {{expected tensors of static shape with elements f32, bf16, f16, i64, i32, i8 or i1, got 'tensor<8x8xindex>'}}
+func.func private @indices(%x: tensor<8x8xindex>) -> tensor<8x8xi64> attributes {tp.kernel = "rows", tp.row_dims = 1 : i64} {
+  %e = tensor.empty() : tensor<8x8xi64>
+  %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<8x8xindex>) outs(%e : tensor<8x8xi64>) {
+  ^bb0(%in: index, %out: i64):
+    %v = arith.index_cast %in : index to i64
+    linalg.yield %v : i64
+  } -> tensor<8x8xi64>
+  return %0 : tensor<8x8xi64>
+}

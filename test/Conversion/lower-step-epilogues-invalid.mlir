@@ -57,3 +57,25 @@ func.func private @gemm_0(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x
   %1 = arith.addf %0, %c : tensor<8x8xf32>
   return %1 : tensor<8x8xf32>
 }
+
+// -----
+
+func.func @main(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %0 = call @gemm_0(%x, %w) : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}
+// expected-error @below {{expected a kernel with a body of one block}}
+func.func private @gemm_0(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> attributes {tp.kernel = "gemm"}
+
+// -----
+
+func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %0 = call @gemm_0(%x) : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}
+func.func private @gemm_0(%x: tensor<8x8xf32>) -> tensor<8x8xf32> attributes {tp.kernel = "gemm"} {
+  %w = arith.constant dense<0.5> : tensor<8x8xf32>
+  // expected-error @below {{expected to read arguments of its GEMM alone}}
+  %0 = nn.linear %x, %w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
+}
