@@ -90,10 +90,12 @@ double Disturber::disturb(ElementType type, double value, bool canBeExact) {
   // A sum over ranks does not keep the sign of a zero: -0 + 0 is 0.
   if (value == 0 && disturbance.direction == Disturbance::Opposite)
     return -value;
-  // Every f64 was rounded already: integers are what is likely to be exact.
+  // Every f64 was rounded already: integers are what is likely to be exact, up
+  // to where all numbers are.
   if (canBeExact &&
-      (type.kind == ElementType::F64 ? value == std::nearbyint(value)
-                                     : value == roundTo(type, value)))
+      (type.kind == ElementType::F64
+           ? std::abs(value) < 0x1p52 && value == std::nearbyint(value)
+           : value == roundTo(type, value)))
     return value;
   return add(value, change * getUnit(type, std::abs(value)));
 }

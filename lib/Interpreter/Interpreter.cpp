@@ -81,6 +81,8 @@ FailureOr<SmallVector<RankTensors>> Engine::runBlock(Block &block,
         results.push_back(frame[result]);
       if (failed(options.observer(&op, op.getResults(), results, iterations)))
         return failure();
+      for (auto [result, tensors] : llvm::zip(op.getResults(), results))
+        frame[result] = std::move(tensors);
     }
     for (Value value : dying.lookup(&op))
       frame.erase(value);
@@ -119,10 +121,12 @@ Engine::runFunction(func::FuncOp function, ArrayRef<RankTensors> arguments) {
                  << argument.getType() << ", got another shape or type";
     frame[argument] = arguments[index];
   }
-  if (options.observer && !inDecomposition && depth == 0 &&
-      failed(options.observer(function, function.getArguments(), arguments,
-                              iterations)))
-    return failure();
+  if (options.observer && !inDecomposition && depth == 0) {
+    SmallVector<RankTensors> given(arguments);
+    if (failed(options.observer(function, function.getArguments(), given,
+                                iterations)))
+      return failure();
+  }
   ++depth;
   FailureOr<SmallVector<RankTensors>> results =
       runBlock(function.getBody().front(), frame);
@@ -279,9 +283,11 @@ LogicalResult Engine::runRepeat(RepeatOp op, Frame &frame) {
       frame[argument] = std::move(slices);
     }
     iterations.push_back(index);
-    if (options.observer && !inDecomposition && depth == 1 &&
-        failed(options.observer(op, op.getCarriedArgs(), carried, iterations)))
-      return failure();
+    if (options.observer && !inDecomposition && depth == 1) {
+      SmallVector<RankTensors> given(carried);
+      if (failed(options.observer(op, op.getCarriedArgs(), given, iterations)))
+        return failure();
+    }
     FailureOr<SmallVector<RankTensors>> yielded = runBlock(body, frame);
     iterations.pop_back();
     if (failed(yielded))

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Replay.h"
 #include "Session.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -22,22 +23,26 @@ using namespace tp::interp;
 
 namespace tp {
 
-static std::string compareNative(const Tensor &got,
-                                 const Reference::Value &expected,
-                                 Reference &reference, double &worst) {
+/// A native result as what the only rank has of `expected`.
+static Observation observeNative(const Tensor &got,
+                                 const Reference::Value &expected) {
+  Observation observation;
+  observation.sharding = TensorSharding::replicated(got.getRank());
+  bool isFloat = got.getElementType().isFloat();
+  if (isFloat != expected.tensor.getElementType().isFloat()) {
+    observation.locals = {got};
+    return observation;
+  }
   // Float outputs come as f32.
   Tensor converted(got.getShape(), expected.tensor.getElementType());
-  if (got.getElementType().isFloat() != converted.getElementType().isFloat())
-    return "expected the element type of the one-device program";
   for (int64_t i = 0; i < got.getNumElements(); ++i) {
-    if (got.getElementType().isFloat())
+    if (isFloat)
       converted.setFloat(i, got.getFloat(i));
     else
       converted.setInt(i, got.getInt(i));
   }
-  return compareValue({converted}, expected,
-                      TensorSharding::replicated(got.getRank()), Mesh(),
-                      reference, worst);
+  observation.locals = {converted};
+  return observation;
 }
 
 namespace {
@@ -190,25 +195,39 @@ static Tensor takeSlice(const Tensor &whole, int64_t i) {
   return slice.reshaped(ArrayRef(sizes).drop_front());
 }
 
-/// The first value that differs, if handing all of them out shows one.
-static std::optional<Divergence>
-findFirstDivergence(ModuleOp perRank, StringRef name, Reference &reference,
-                    const VerifyOptions &options) {
+static std::vector<Observation> observeResults(ArrayRef<Tensor> outputs,
+                                               func::FuncOp function,
+                                               const Reference &reference) {
+  std::vector<Observation> observations;
+  for (auto [index, expected] : llvm::enumerate(reference.getResults())) {
+    observations.push_back(observeNative(outputs[index], expected));
+    Observation &observation = observations.back();
+    observation.resultNumber = index;
+    observation.what = "result " + std::to_string(index) + " of @" +
+                       function.getSymName().str();
+    observation.location = formatLocation(function.getLoc());
+  }
+  return observations;
+}
+
+/// Run the program with every value handed out; the values in the order of the
+/// program, those of a repeated layer iteration by iteration, then the results.
+/// Nothing if the program does not compile with more results.
+static std::vector<Observation> observeAll(ModuleOp perRank, StringRef name,
+                                           const Reference &reference,
+                                           const VerifyOptions &options) {
   OwningOpRef<ModuleOp> copy = perRank.clone();
   auto function = copy->lookupSymbol<func::FuncOp>(name);
   unsigned numResults = function.getNumResults();
   SmallVector<Exposed> exposed = exposeValues(function, reference);
-  // Naming the operation is a courtesy: a program that does not compile with
-  // more results still has its difference reported.
   ScopedDiagnosticHandler quiet(perRank.getContext(),
                                 [](Diagnostic &) { return success(); });
   std::string fault;
   FailureOr<SmallVector<Tensor>> outputs =
       executeProgram(*copy, name, reference.getInputs(), options, fault);
   if (failed(outputs))
-    return std::nullopt;
-  double worst = 0;
-  // The values of one repeated layer iteration by iteration.
+    return {};
+  std::vector<Observation> observations;
   for (size_t begin = 0, end; begin < exposed.size(); begin = end) {
     const Exposed &head = exposed[begin];
     end = begin + 1;
@@ -227,14 +246,16 @@ findFirstDivergence(ModuleOp perRank, StringRef name, Reference &reference,
         Tensor tensor = (*outputs)[numResults + index];
         if (value.repeat)
           tensor = takeSlice(tensor, i);
-        std::string problem =
-            compareNative(tensor, *expected, reference, worst);
-        if (!problem.empty())
-          return Divergence{value.what, value.location,
-                            llvm::to_vector<6>(key.iterations), problem};
+        Observation observation = observeNative(tensor, *expected);
+        observation.key = key;
+        observation.what = value.what;
+        observation.location = value.location;
+        observations.push_back(std::move(observation));
       }
   }
-  return std::nullopt;
+  llvm::append_range(observations,
+                     observeResults(*outputs, function, reference));
+  return observations;
 }
 
 FailureOr<Comparison> compareExecuted(ModuleOp perRank, StringRef name,
@@ -262,24 +283,30 @@ FailureOr<Comparison> compareExecuted(ModuleOp perRank, StringRef name,
   }
   if (failed(outputs))
     return failure();
-  for (auto [index, expected] : llvm::enumerate(reference.getResults())) {
-    ++comparison.numResults;
-    std::string problem =
-        compareNative((*outputs)[index], expected, reference, comparison.worst);
-    std::string what = "result " + std::to_string(index) + " of @" + name.str();
-    std::string location = formatLocation(function.getLoc());
-    if (problem.empty()) {
-      noteUnjudged(comparison, expected, what, location, {},
-                   reference.getStop());
-      continue;
-    }
-    comparison.divergence =
-        findFirstDivergence(perRank, name, reference, options);
-    if (!comparison.divergence)
-      comparison.divergence = Divergence{what, location, {}, problem};
-    break;
-  }
-  return comparison;
+  for (const Observation &observation :
+       observeResults(*outputs, function, reference))
+    if (failed(compareObservation(observation, Mesh(), reference, comparison)))
+      break;
+  if (!comparison.divergence && comparison.numUnjudgedElements == 0)
+    return comparison;
+  std::vector<Observation> observations =
+      observeAll(perRank, name, reference, options);
+  // The operation that differs is a better name than the result.
+  Comparison named;
+  if (comparison.divergence)
+    for (const Observation &observation : observations)
+      if (failed(compareObservation(observation, Mesh(), reference, named))) {
+        comparison.divergence = named.divergence;
+        break;
+      }
+  auto run = [&](ObservationVisitor visit) -> LogicalResult {
+    for (const Observation &observation : observations)
+      if (failed(visit(observation)))
+        return failure();
+    return success();
+  };
+  return judgeByOperation(std::move(comparison), Mesh(), reference, run,
+                          options);
 }
 
 } // namespace tp

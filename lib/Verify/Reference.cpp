@@ -13,6 +13,8 @@
 #include "tp/Verify/Passes.h"
 #include "tp/Verify/Verify.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -45,9 +47,27 @@ int64_t Reference::Value::countUnjudged() const {
   return count;
 }
 
-static Reference::Value makeValue(const Tensor &tensor) {
+/// The unit of the narrowest float type that `op` casts to, in its body too;
+/// that of its results where these have 16 bits, whatever it reads.
+static double getAddendEpsilon(Operation *op) {
+  double epsilon = 0;
+  auto add = [&](Type type) {
+    if (std::optional<ElementType> element =
+            getElementType(getElementTypeOrSelf(type)))
+      epsilon = std::max(epsilon, getEpsilon(*element));
+  };
+  for (Type type : op->getResultTypes())
+    if (auto element = dyn_cast<FloatType>(getElementTypeOrSelf(type));
+        element && element.getWidth() == 16)
+      add(type);
+  op->walk([&](arith::TruncFOp cast) { add(cast.getType()); });
+  return epsilon;
+}
+
+static Reference::Value makeValue(const Tensor &tensor, double addendEpsilon) {
   Reference::Value value;
   value.tensor = tensor;
+  value.addendEpsilon = addendEpsilon;
   value.tolerances.assign(tensor.getNumElements(), 0);
   for (int64_t i = 0; i < tensor.getNumElements(); ++i)
     if (double number = std::abs(tensor.getNumber(i)); std::isfinite(number))
@@ -122,9 +142,8 @@ static void settle(Reference::Value &value, unsigned numRuns) {
   if (!type.isFloat())
     return;
   std::vector<double> pooled = poolTolerances(value);
-  // Ranks round their addends of a sum in 16 bits, and an addend may be as
-  // large as the largest element where the sum cancels.
-  double addends = type.width == 16 ? getEpsilon(type) * value.largest : 0;
+  // An addend may be as large as the largest element where the sum cancels.
+  double addends = value.addendEpsilon * value.largest;
   for (int64_t i = 0; i < tensor.getNumElements(); ++i) {
     double &tolerance = value.tolerances[i];
     double number = std::abs(tensor.getFloat(i));
@@ -138,19 +157,24 @@ static void settle(Reference::Value &value, unsigned numRuns) {
   }
 }
 
-/// Visit each value with its key.
-static auto
-observe(std::function<void(const ValueKey &, const Tensor &)> visit) {
-  return [visit](Operation *op, ValueRange values,
-                 ArrayRef<RankTensors> tensors,
-                 ArrayRef<int64_t> iterations) -> LogicalResult {
+/// Visit each value with its key; then go on with what is forced.
+static auto observe(
+    const std::map<ValueKey, Tensor> &forced,
+    std::function<void(Operation *, const ValueKey &, const Tensor &)> visit) {
+  return [&forced, visit](Operation *op, ValueRange values,
+                          MutableArrayRef<RankTensors> tensors,
+                          ArrayRef<int64_t> iterations) -> LogicalResult {
     auto id = op->getAttrOfType<IntegerAttr>(valueIdAttrName);
     if (!id)
       return success();
-    for (auto [number, value] : llvm::enumerate(values))
-      visit(ValueKey{id.getInt(), unsigned(number), isa<BlockArgument>(value),
-                     SmallVector<int64_t, 2>(iterations)},
-            tensors[number][0]);
+    for (auto [number, value] : llvm::enumerate(values)) {
+      ValueKey key{id.getInt(), unsigned(number), isa<BlockArgument>(value),
+                   SmallVector<int64_t, 2>(iterations)};
+      visit(op, key, tensors[number][0]);
+      auto other = forced.find(key);
+      if (other != forced.end())
+        tensors[number][0] = other->second;
+    }
     return success();
   };
 }
@@ -165,11 +189,12 @@ void Reference::disturb(const Disturbance &disturbance) {
   run.parameters = options.parameters ? options.parameters : &random;
   run.disturbance = disturbance;
   run.disturbance.seed += options.seed * 0x9e3779b97f4a7c15;
-  run.observer = observe([&](const ValueKey &key, const Tensor &tensor) {
-    auto found = values.find(key);
-    if (found != values.end())
-      addNoise(found->second, tensor);
-  });
+  run.observer = observe(
+      forced, [&](Operation *op, const ValueKey &key, const Tensor &tensor) {
+        auto found = values.find(key);
+        if (found != values.end())
+          addNoise(found->second, tensor);
+      });
   func::FuncOp function = getFunction();
   // An index or a conversion that hangs on a rounding may leave its range.
   ScopedDiagnosticHandler handler(function.getContext(),
@@ -197,27 +222,75 @@ FailureOr<Reference> Reference::run(func::FuncOp function,
     return failure();
   reference.inputs = *inputs;
 
+  if (failed(reference.evaluate()))
+    return failure();
+  return reference;
+}
+
+Reference Reference::copyProgram() const {
+  Reference copy;
+  copy.program = program;
+  copy.name = name;
+  copy.options = options;
+  copy.inputs = inputs;
+  return copy;
+}
+
+FailureOr<Reference>
+Reference::replay(std::map<ValueKey, Tensor> forced) const {
+  Reference reference = copyProgram();
+  reference.forced = std::move(forced);
+  ScopedDiagnosticHandler quiet(getFunction().getContext(),
+                                [](Diagnostic &) { return success(); });
+  if (failed(reference.evaluate()) || reference.numDropped)
+    return failure();
+  return reference;
+}
+
+std::string
+Reference::findStop(const std::map<ValueKey, Tensor> &forced) const {
+  RandomParameters random(options.seed);
+  InterpreterOptions run;
+  run.parameters = options.parameters ? options.parameters : &random;
+  run.observer =
+      observe(forced, [](Operation *, const ValueKey &, const Tensor &) {});
+  std::string error;
+  ScopedDiagnosticHandler handler(getFunction().getContext(),
+                                  [&](Diagnostic &diagnostic) {
+                                    if (error.empty())
+                                      error = diagnostic.str();
+                                    return success();
+                                  });
+  (void)interpretOneRank(getFunction(), inputs, run);
+  return error;
+}
+
+LogicalResult Reference::evaluate() {
   RandomParameters random(options.seed);
   InterpreterStatistics statistics;
   InterpreterOptions run;
   run.parameters = options.parameters ? options.parameters : &random;
   run.statistics = &statistics;
-  run.observer = observe([&](const ValueKey &key, const Tensor &tensor) {
-    int64_t bytes =
-        tensor.getByteSize() + tensor.getNumElements() * sizeof(double);
-    if (reference.keptBytes + bytes > options.maxKeptBytes) {
-      ++reference.numDropped;
-      return;
-    }
-    reference.keptBytes += bytes;
-    reference.values[key] = makeValue(tensor);
-  });
-  FailureOr<SmallVector<Tensor>> results =
-      interpretOneRank(function, reference.inputs, run);
-  if (failed(results))
+  run.observer = observe(
+      forced, [&](Operation *op, const ValueKey &key, const Tensor &tensor) {
+        int64_t bytes =
+            tensor.getByteSize() + tensor.getNumElements() * sizeof(double);
+        if (keptBytes + bytes > options.maxKeptBytes) {
+          ++numDropped;
+          return;
+        }
+        keptBytes += bytes;
+        values[key] = makeValue(tensor, getAddendEpsilon(op));
+      });
+  FailureOr<SmallVector<Tensor>> outputs =
+      interpretOneRank(getFunction(), inputs, run);
+  if (failed(outputs))
     return failure();
-  for (const Tensor &tensor : *results)
-    reference.results.push_back(makeValue(tensor));
+  Operation *end = getFunction().getBody().front().getTerminator();
+  for (auto [tensor, value] : llvm::zip(*outputs, end->getOperands())) {
+    Operation *op = value.getDefiningOp();
+    results.push_back(makeValue(tensor, op ? getAddendEpsilon(op) : 0));
+  }
 
   SmallVector<Disturbance> runs(makePair(1));
   if (statistics.work < smallWork) {
@@ -225,13 +298,22 @@ FailureOr<Reference> Reference::run(func::FuncOp function,
     llvm::append_range(runs, makePair(3));
   }
   for (const Disturbance &disturbance : runs)
-    reference.disturb(disturbance);
-  for (auto &[key, value] : reference.values)
+    disturb(disturbance);
+  for (auto &[key, value] : values)
     settle(value, runs.size());
-  for (Value &value : reference.results)
+  for (Value &value : results)
     settle(value, runs.size());
-  reference.maxRefinements = statistics.work < largeWork ? 5 : 1;
-  return reference;
+  maxRefinements = statistics.work < largeWork ? 5 : 1;
+  return success();
+}
+
+void Reference::allow(const ValueKey &key, ArrayRef<double> slack) {
+  auto found = values.find(key);
+  if (found == values.end())
+    return;
+  for (auto [tolerance, more] : llvm::zip(found->second.tolerances, slack))
+    if (tolerance >= 0 && std::isfinite(more))
+      tolerance += more;
 }
 
 bool Reference::mayStop() {

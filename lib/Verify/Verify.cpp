@@ -196,6 +196,8 @@ void VerifyReport::print(llvm::raw_ostream &os) const {
       os << "equal, " << comparison.numValues << " values and "
          << comparison.numResults << " results compared, largest difference "
          << llvm::format("%.2g", comparison.worst) << " of the tolerance";
+      if (comparison.isByOperation)
+        os << ", operation by operation";
       if (comparison.numUnjudgedElements)
         os << ", " << comparison.numUnjudgedElements << " elements not judged";
       os << "\n";
@@ -216,7 +218,8 @@ llvm::json::Value VerifyReport::toJSON() const {
                              {"equal", !comparison.divergence.has_value()},
                              {"values", comparison.numValues},
                              {"results", comparison.numResults},
-                             {"worst", comparison.worst}};
+                             {"worst", comparison.worst},
+                             {"byOperation", comparison.isByOperation}};
     if (const auto &divergence = comparison.divergence)
       entry["divergence"] = llvm::json::Object{
           {"op", divergence->what},

@@ -56,9 +56,11 @@ struct InterpreterOptions {
   /// iteration of a tp.repeat, and the results of each operation. `op` is the
   /// function or operation they belong to; `iterations` are the indices of the
   /// tp.repeat iterations around them, outermost first. Failure ends the run.
-  std::function<mlir::LogicalResult(
-      mlir::Operation *op, mlir::ValueRange values,
-      llvm::ArrayRef<RankTensors> tensors, llvm::ArrayRef<int64_t> iterations)>
+  /// What it makes of an operation's results is what the run goes on with.
+  std::function<mlir::LogicalResult(mlir::Operation *op,
+                                    mlir::ValueRange values,
+                                    llvm::MutableArrayRef<RankTensors> tensors,
+                                    llvm::ArrayRef<int64_t> iterations)>
       observer;
   /// Asked before each operation of the function that is run (not of those it
   /// calls). Where it gives values, one per result, these are taken and the

@@ -22,25 +22,10 @@
 #ifndef TP_VERIFY_VERIFY_H
 #define TP_VERIFY_VERIFY_H
 
-#include "mlir/IR/BuiltinOps.h"
-#include "tp/Interpreter/Interpreter.h"
-#include "tp/Interpreter/Parameters.h"
+#include "tp/Verify/Reference.h"
 #include "llvm/Support/JSON.h"
-#include <map>
 
 namespace tp {
-
-struct VerifyOptions {
-  /// Of inputs and random parameters.
-  uint64_t seed = 1;
-  /// Null: random parameters.
-  interp::ParameterProvider *parameters = nullptr;
-  /// The directory that `parameters` come from, empty if they are random.
-  std::string weights;
-  /// Values of the one-device program are kept up to this many bytes; results
-  /// always.
-  int64_t maxKeptBytes = int64_t(2) << 30;
-};
 
 /// A value that is not what the one-device program has there.
 struct Divergence {
@@ -71,83 +56,10 @@ struct Comparison {
   std::vector<Unjudged> unjudged;
   /// The largest difference as a part of what was allowed.
   double worst = 0;
+  /// Each value was compared with what its operation makes of the ranks' own
+  /// operands, for the program hangs on rounding.
+  bool isByOperation = false;
   std::optional<Divergence> divergence;
-};
-
-/// A value of the one-device program by what the stages carry along: the
-/// tp.value_id of its operation (or function), its number among the results
-/// (arguments, carried values), and the iterations around it.
-struct ValueKey {
-  int64_t id = 0;
-  unsigned number = 0;
-  bool isArgument = false;
-  llvm::SmallVector<int64_t, 2> iterations;
-
-  bool operator<(const ValueKey &other) const;
-};
-
-/// One function of the one-device program, evaluated on random inputs.
-class Reference {
-public:
-  struct Value {
-    interp::Tensor tensor;
-    /// The largest difference that is allowed, per element; negative if nothing
-    /// can be said (an integer that hangs on a rounding).
-    std::vector<double> tolerances;
-    /// The largest finite magnitude.
-    double largest = 0;
-    /// Disturbed runs that came as far as this value.
-    unsigned numRuns = 0;
-
-    /// False if it hangs on rounding what element `i` is, or where a quarter of
-    /// the largest element would do as well.
-    bool isJudged(int64_t i) const {
-      return tolerances[i] == 0 ||
-             (tolerances[i] > 0 && tolerances[i] <= largest / 4);
-    }
-    int64_t countUnjudged() const;
-  };
-
-  /// Runs `function`, and a few times disturbed; emits why it cannot.
-  static mlir::FailureOr<Reference> run(mlir::func::FuncOp function,
-                                        const VerifyOptions &options);
-
-  /// Widen the tolerances by some more disturbed runs; false when there have
-  /// been enough. Called before anything is said to differ.
-  bool refine();
-  /// Whether a disturbed run stops; makes more of them to find out.
-  bool mayStop();
-  /// The error of a disturbed run that stopped; empty if all came to the end.
-  llvm::StringRef getStop() const { return stop; }
-
-  /// Ranks' addends were infinities of both signs, which are no number together
-  /// whatever the program of one device has there: so is all that follows.
-  void noteOverflow() { ++numOverflows; }
-  int64_t getNumOverflows() const { return numOverflows; }
-
-  llvm::ArrayRef<interp::Tensor> getInputs() const { return inputs; }
-  llvm::ArrayRef<Value> getResults() const { return results; }
-  const Value *find(const ValueKey &key) const;
-  /// Values that were not kept for want of memory.
-  int64_t getNumDropped() const { return numDropped; }
-
-private:
-  /// Run disturbed and raise the tolerances to what that does.
-  void disturb(const interp::Disturbance &disturbance);
-  void addNoise(Value &value, const interp::Tensor &disturbed);
-  mlir::func::FuncOp getFunction() const;
-
-  /// The program as it was, for later runs.
-  std::shared_ptr<mlir::OwningOpRef<mlir::ModuleOp>> program;
-  std::string name;
-  VerifyOptions options;
-  llvm::SmallVector<interp::Tensor> inputs;
-  llvm::SmallVector<Value> results;
-  std::map<ValueKey, Value> values;
-  int64_t keptBytes = 0, numDropped = 0;
-  std::string stop;
-  unsigned numRefinements = 0, maxRefinements = 0;
-  int64_t numOverflows = 0;
 };
 
 /// Random values for the arguments of a one-device function: ids within the
@@ -166,6 +78,17 @@ Comparison compareWithReference(mlir::func::FuncOp function, const Mesh &mesh,
                                 Reference &reference,
                                 const VerifyOptions &options);
 
+/// What is wrong with the shape or type of the parts that the ranks hold of a
+/// value, or an empty text.
+std::string checkLayout(const interp::RankTensors &locals,
+                        const Reference::Value &expected,
+                        const TensorSharding &sharding, const Mesh &mesh);
+/// Where the value is partial: what the ranks' addends come to in magnitude,
+/// for each was rounded on its own.
+std::optional<interp::Tensor> getMagnitudes(const interp::RankTensors &locals,
+                                            llvm::ArrayRef<int64_t> shape,
+                                            const TensorSharding &sharding,
+                                            const Mesh &mesh);
 /// What is wrong between the parts that the ranks hold and the global value, or
 /// an empty text. Where a number is too far off, the reference is refined and
 /// asked again. `worst` is raised to the largest difference seen, as a part of

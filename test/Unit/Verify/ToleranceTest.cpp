@@ -174,6 +174,22 @@ TEST(Tolerance, SixteenBitSumsMayBeRoundedOnce) {
   EXPECT_FALSE(result.divergence.has_value()) << result.divergence->problem;
 }
 
+TEST(Tolerance, LargeDoublesAreRounded) {
+  // From 2^53 on all numbers are integers, and sums of them are not exact.
+  std::string t = "tensor<16xf64>";
+  auto makeText = [&](bool inHalves) {
+    std::string text = makeSum("f64", inHalves, "return %s : " + t, t);
+    std::string argument = "%x: tensor<16x64xf64>";
+    return text.replace(text.find(argument), argument.size(),
+                        argument + " {tp.values = \"wide\"}");
+  };
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    Comparison result = compare(makeText(false), makeText(true), seed);
+    EXPECT_FALSE(result.divergence.has_value())
+        << "seed " << seed << ": " << result.divergence->problem;
+  }
+}
+
 TEST(Tolerance, IntegersThatAreExactAreJudged) {
   // Sums of few bits are exact in any order, and so is what hangs on them.
   std::string t = "tensor<16xf32>", i = "tensor<16xi32>";

@@ -1,0 +1,65 @@
+//===- Replay.h - Judge a program one operation at a time --------*- C++
+//-*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where a program hangs on rounding (two numbers of 16 bits that one rank's
+// rounding makes equal, a floor, a recurrence that overflows), the ranks may
+// rightly have something else at its end than one device. So each value is then
+// compared with what its operation makes, on one device, of what the ranks had
+// of its operands. A program whose every operation is right is right: it does
+// what the one-device program does, but for roundings.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_VERIFY_REPLAY_H
+#define TP_LIB_VERIFY_REPLAY_H
+
+#include "tp/Verify/Verify.h"
+
+namespace tp {
+
+/// What the ranks had of a value.
+struct Observation {
+  /// The value of the one-device program; none for a result of the function.
+  std::optional<ValueKey> key;
+  unsigned resultNumber = 0;
+  interp::RankTensors locals;
+  TensorSharding sharding;
+  /// For messages: the operation, where it is, and which of its results
+  /// ("result 1, ", or nothing if it has one).
+  std::string what, location, which;
+  /// Of an operation of the program: not of a collective, which has another
+  /// part of the same value.
+  bool isOriginal = true;
+};
+
+using ObservationVisitor =
+    llvm::function_ref<mlir::LogicalResult(const Observation &)>;
+/// Runs the ranks' program again and hands out all that is observed in it, in
+/// the program's order. Fails where a visit does or the program stops.
+using RanksRun = llvm::function_ref<mlir::LogicalResult(ObservationVisitor)>;
+
+/// Compare with what the reference has there, if it has something. Fails and
+/// notes the divergence where that differs.
+mlir::LogicalResult compareObservation(const Observation &observation,
+                                       const Mesh &mesh, Reference &reference,
+                                       Comparison &comparison);
+
+/// The last word on a comparison that found a difference or elements that it
+/// could not judge. `first` is returned as it is where nothing is to be
+/// decided, or where nothing can be (values that were not kept for want of
+/// memory).
+Comparison judgeByOperation(Comparison first, const Mesh &mesh,
+                            const Reference &reference, RanksRun run,
+                            const VerifyOptions &options);
+
+/// Why the one-device program stops as well, from what the ranks had before
+/// their program stopped; empty if it does not, or if that is not known.
+std::string findStopByOperation(const Mesh &mesh, const Reference &reference,
+                                RanksRun run, const VerifyOptions &options);
+
+} // namespace tp
+
+#endif // TP_LIB_VERIFY_REPLAY_H
