@@ -5,18 +5,17 @@
 //
 // Upstream's polynomial approximations and expansions, applied to kernels; our
 // own where those are wrong by more than a few units in the last place (sine
-// and cosine of large arguments, the arctangent) or missing. Polynomials of
-// sine, cosine and arctangent: Moshier, Cephes Math Library.
+// and cosine, in ExpandSine.cpp, the arctangent) or missing. Polynomial of the
+// arctangent: Moshier, Cephes Math Library.
 //
 //===----------------------------------------------------------------------===//
 
+#include "FloatArithmetic.h"
 #include "tp/Conversion/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
-#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include <limits>
 #include <numbers>
@@ -40,106 +39,6 @@ static bool isInstruction(Operation *op) {
 }
 
 namespace {
-/// Arithmetic on f32, scalars or vectors as `type` is one.
-struct Arithmetic {
-  OpBuilder &builder;
-  Location loc;
-  Type type;
-
-  Type like(Type element) const {
-    auto vector = dyn_cast<VectorType>(type);
-    return vector ? vector.clone(element) : element;
-  }
-  Value constant(TypedAttr value) const {
-    auto vector = dyn_cast<VectorType>(like(value.getType()));
-    if (vector)
-      value = DenseElementsAttr::get(vector, Attribute(value));
-    return arith::ConstantOp::create(builder, loc, value);
-  }
-  Value number(double value) const {
-    return constant(builder.getF32FloatAttr(value));
-  }
-  Value integer(int32_t value) const {
-    return constant(builder.getI32IntegerAttr(value));
-  }
-  Value add(Value a, Value b) const {
-    return arith::AddFOp::create(builder, loc, a, b);
-  }
-  Value sub(Value a, Value b) const {
-    return arith::SubFOp::create(builder, loc, a, b);
-  }
-  Value mul(Value a, Value b) const {
-    return arith::MulFOp::create(builder, loc, a, b);
-  }
-  /// Rounded once, on every target: an instruction of x86-64-v3 and of devices.
-  Value fma(Value a, Value b, Value c) const {
-    return LLVM::FMAOp::create(builder, loc, a, b, c);
-  }
-  Value select(Value condition, Value a, Value b) const {
-    return arith::SelectOp::create(builder, loc, condition, a, b);
-  }
-  Value compare(arith::CmpFPredicate predicate, Value a, Value b) const {
-    return arith::CmpFOp::create(builder, loc, predicate, a, b);
-  }
-  /// Coefficients from the highest power down.
-  Value polynomial(Value x, ArrayRef<double> coefficients) const {
-    Value result = number(coefficients.front());
-    for (double coefficient : coefficients.drop_front())
-      result = fma(result, x, number(coefficient));
-    return result;
-  }
-};
-
-static bool isF32(Type type) { return getElementTypeOrSelf(type).isF32(); }
-
-/// With n the whole number next to x / (pi / 2) and r = x - n pi / 2, the sine
-/// and the cosine of x are those of r, one for the other if n is odd, with a
-/// sign that n gives. pi / 2 has three floats' worth of digits, and r is right
-/// to its last digit up to 2^22. What is beyond is NaN rather than wrong.
-template <typename Op, bool isCosine>
-struct ExpandSine : OpRewritePattern<Op> {
-  using OpRewritePattern<Op>::OpRewritePattern;
-  LogicalResult matchAndRewrite(Op op,
-                                PatternRewriter &rewriter) const override {
-    if (!isF32(op.getType()))
-      return failure();
-    Location loc = op.getLoc();
-    Arithmetic a{rewriter, loc, op.getType()};
-    Type i32 = a.like(rewriter.getI32Type());
-    Value x = op.getOperand();
-    // Adding this number leaves a whole number, in the lowest bits.
-    Value magic = a.number(0x1.8p+23);
-    Value shifted = a.add(a.mul(x, a.number(2 / std::numbers::pi)), magic);
-    Value n = a.sub(shifted, magic);
-    Value quadrant = arith::BitcastOp::create(rewriter, loc, i32, shifted);
-    if (isCosine)
-      quadrant = arith::AddIOp::create(rewriter, loc, quadrant, a.integer(1));
-    Value r = a.fma(n, a.number(-0x1.921fb6p+0), x);
-    r = a.fma(n, a.number(0x1.777a5cp-25), r);
-    r = a.fma(n, a.number(0x1.ee59dap-50), r);
-    Value size = math::AbsFOp::create(rewriter, loc, x);
-    r = a.select(a.compare(arith::CmpFPredicate::OLE, size, a.number(0x1p22)),
-                 r, a.number(std::numeric_limits<double>::quiet_NaN()));
-    Value square = a.mul(r, r);
-    Value sine = a.polynomial(
-        square, {-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1});
-    sine = a.fma(a.mul(sine, square), r, r);
-    Value cosine =
-        a.polynomial(square, {2.443315711809948e-5, -1.388731625493765e-3,
-                              4.166664568298827e-2, -0.5, 1});
-    auto hasBit = [&](int32_t bit) -> Value {
-      Value masked =
-          arith::AndIOp::create(rewriter, loc, quadrant, a.integer(bit));
-      return arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ne,
-                                   masked, a.integer(0));
-    };
-    Value result = a.select(hasBit(1), cosine, sine);
-    Value negated = arith::NegFOp::create(rewriter, loc, result);
-    rewriter.replaceOp(op, a.select(hasBit(2), negated, result));
-    return success();
-  }
-};
-
 /// atan(x) = base + atan(y) with y between -tan(pi / 8) and tan(pi / 8): x, (x
 /// - 1) / (x + 1) beside pi / 4, or -1 / x beside pi / 2.
 struct ExpandAtan : OpRewritePattern<math::AtanOp> {
@@ -219,12 +118,12 @@ struct ExpandMathPass : tp::impl::ExpandMathBase<ExpandMathPass> {
                                 name);
     });
     patterns
-        .add<ExpandSine<math::SinOp, false>, ExpandSine<math::CosOp, true>,
-             ExpandAtan, ExpandLog10,
+        .add<ExpandAtan, ExpandLog10,
              ExpandClass<math::IsNaNOp, arith::CmpFPredicate::UNO, false>,
              ExpandClass<math::IsInfOp, arith::CmpFPredicate::OEQ, true>,
              ExpandClass<math::IsFiniteOp, arith::CmpFPredicate::OLT, true>>(
             &getContext());
+    populateSinePatterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       return signalPassFailure();
     WalkResult result = getOperation()->walk([](Operation *op) {

@@ -16,9 +16,27 @@ func.func @functions(%x: vector<16xf32>, %s: f32) -> (vector<16xf32>, f32) {
 
 // -----
 
-// The product of n and each part of pi / 2 is rounded once.
+// The product of n and each part of pi / 2 is rounded once. If a lane is large, a
+// branch sees to it, lane by lane, that those which are count quadrants in
+// integers; the others keep what they had.
 // CHECK-LABEL: func @wave
-// CHECK-COUNT-3: llvm.intr.fma
+// CHECK: %[[R0:.*]] = llvm.intr.fma({{.*}}, %arg0)
+// CHECK: %[[R1:.*]] = llvm.intr.fma({{.*}}, %[[R0]])
+// CHECK: %[[R2:.*]] = llvm.intr.fma({{.*}}, %[[R1]])
+// CHECK: %[[N:.*]] = arith.bitcast {{.*}} : vector<8xf32> to vector<8xi32>
+// CHECK: %[[LARGE:.*]] = arith.cmpf ogt
+// CHECK: %[[ANY:.*]] = vector.reduction <or>, %[[LARGE]] : vector<8xi1> into i1
+// CHECK: %[[RARE:.*]] = llvm.intr.expect %[[ANY]], %false
+// CHECK: scf.if %[[RARE]] -> (vector<8xf32>, vector<8xi32>) {
+// CHECK: %[[R:.*]] = vector.extract %[[R2]][0]
+// CHECK: scf.if {{.*}} -> (f32, i32) {
+// CHECK-COUNT-3: arith.muli {{.*}} : i64
+// CHECK: else
+// CHECK-NEXT: scf.yield %[[R]]
+// CHECK-COUNT-7: scf.if {{.*}} -> (f32, i32) {
+// CHECK: vector.from_elements
+// CHECK: else
+// CHECK-NEXT: scf.yield %[[R2]], %[[N]]
 // CHECK-NOT: math.{{sin|atan|log10}}
 // CHECK: return
 func.func @wave(%x: vector<8xf32>) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>) {
@@ -26,6 +44,21 @@ func.func @wave(%x: vector<8xf32>) -> (vector<8xf32>, vector<8xf32>, vector<8xf3
   %1 = math.atan %x : vector<8xf32>
   %2 = math.log10 %x : vector<8xf32>
   return %0, %1, %2 : vector<8xf32>, vector<8xf32>, vector<8xf32>
+}
+
+// No f16 is large.
+// CHECK-LABEL: func @sizes
+// CHECK-NOT: scf.if
+// CHECK: %[[LARGE:.*]] = arith.cmpf ogt, {{.*}} : f32
+// CHECK-NEXT: %[[RARE:.*]] = llvm.intr.expect %[[LARGE]], %false
+// CHECK-NEXT: scf.if %[[RARE]] -> (f32, i32) {
+// CHECK-NOT: scf.if
+// CHECK: return
+func.func @sizes(%h: f16, %x: f32) -> (f32, f32) {
+  %wide = arith.extf %h : f16 to f32
+  %0 = math.sin %wide : f32
+  %1 = math.cos %x : f32
+  return %0, %1 : f32, f32
 }
 
 // CHECK-LABEL: func @classes
@@ -53,4 +86,12 @@ func.func @double(%x: f64) -> f64 {
   // expected-error @below {{expected a function of f32 with an expansion, got 'f64'}}
   %0 = math.exp %x : f64
   return %0 : f64
+}
+
+// -----
+
+func.func @matrix(%x: vector<2x4xf32>) -> vector<2x4xf32> {
+  // expected-error @below {{expected a function of f32 with an expansion, got 'vector<2x4xf32>'}}
+  %0 = math.sin %x : vector<2x4xf32>
+  return %0 : vector<2x4xf32>
 }

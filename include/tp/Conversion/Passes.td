@@ -139,12 +139,12 @@ def ExpandMath : Pass<"tp-expand-math"> {
   let description = [{
     exp, log, tanh, erf, sin, cos, rsqrt and their kin become polynomials and
     arithmetic on scalars and vectors alike: compiled code calls no library.
-    Sine and cosine are right to 2 units in the last place up to 2^22, and NaN
-    beyond. Fails on a function that
-    has no expansion.
+    Sine and cosine are right to 2 units in the last place, of every number;
+    vectors with a lane beyond 2^20 take a branch for it. Fails on a function
+    that has no expansion.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
-    "::mlir::math::MathDialect", "::mlir::vector::VectorDialect"];
+    "::mlir::math::MathDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }
 
 #endif // TP_CONVERSION_PASSES_TD

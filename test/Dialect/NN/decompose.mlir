@@ -62,17 +62,14 @@ func.func @attention(%q: tensor<1x8x4x16xf32>, %k: tensor<1x10x2x16xf32>, %m: te
   return %0 : tensor<1x8x4x16xf32>
 }
 
-// Whole turns come off in f64.
+// The angle is the f32 product that the definition asks for.
 // CHECK-LABEL: func.func @rotary_table
 // CHECK-SAME: %[[START:.*]]: index
 func.func @rotary_table(%start: index) -> (tensor<8x2xf32>, tensor<8x2xf32>) {
   // CHECK: arith.addi %{{.*}}, %[[START]]
   // CHECK: arith.sitofp {{.*}} : i64 to f32
-  // CHECK: arith.mulf {{.*}} : f32
-  // CHECK: arith.extf {{.*}} : f32 to f64
-  // CHECK: math.roundeven {{.*}} : f64
-  // CHECK: arith.truncf {{.*}} : f64 to f32
-  // CHECK: math.cos
+  // CHECK: %[[ANGLE:.*]] = arith.mulf {{.*}} : f32
+  // CHECK: math.cos %[[ANGLE]]
   // CHECK: math.sin
   %c, %s = nn.rotary_table offset %start {inv_freq = dense<[1.0, 0.1]> : tensor<2xf32>} : tensor<8x2xf32>, tensor<8x2xf32>
   return %c, %s : tensor<8x2xf32>, tensor<8x2xf32>

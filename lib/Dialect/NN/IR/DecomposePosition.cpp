@@ -13,7 +13,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace tp::nn;
@@ -21,23 +20,6 @@ using namespace tp::nn;
 //===----------------------------------------------------------------------===//
 // Rotary embedding
 //===----------------------------------------------------------------------===//
-
-/// The f32 angle within half a turn of zero. The angle itself is the f32
-/// product that the definition asks for; whole turns are taken off in f64, so
-/// that a sine which is accurate near zero alone is accurate here.
-static Value reduceAngle(Scalar &e, Value angle) {
-  Type f64 = e.b.getF64Type();
-  auto number = [&](double value) -> Value {
-    return arith::ConstantOp::create(e.b, e.b.getFloatAttr(f64, value));
-  };
-  constexpr double turn = 2 * llvm::numbers::pi;
-  Value exact = arith::ExtFOp::create(e.b, f64, angle);
-  Value turns = math::RoundEvenOp::create(
-      e.b, arith::MulFOp::create(e.b, exact, number(1 / turn)));
-  Value rest = arith::SubFOp::create(
-      e.b, exact, arith::MulFOp::create(e.b, turns, number(turn)));
-  return arith::TruncFOp::create(e.b, e.wide, rest);
-}
 
 FailureOr<SmallVector<Value>> RotaryTableOp::decompose(OpBuilder &builder) {
   Emitter emitter(builder, getLoc(), builder.getF32Type());
@@ -54,7 +36,7 @@ FailureOr<SmallVector<Value>> RotaryTableOp::decompose(OpBuilder &builder) {
           position =
               arith::IndexCastOp::create(e.b, e.b.getI64Type(), position);
           position = arith::SIToFPOp::create(e.b, e.wide, position);
-          Value angle = reduceAngle(e, e.mul(position, v[0]));
+          Value angle = e.mul(position, v[0]);
           Value wave = isCosine ? math::CosOp::create(e.b, angle).getResult()
                                 : math::SinOp::create(e.b, angle).getResult();
           return e.mul(wave, e.number(getAttentionScaling().convertToDouble()));
