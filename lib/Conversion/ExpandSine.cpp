@@ -17,7 +17,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include <limits>
+#include <cstdint>
 #include <numbers>
 
 using namespace mlir;
@@ -202,20 +202,24 @@ struct ExpandSine : OpRewritePattern<Op> {
     Value sine = a.polynomial(
         square, {-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1});
     sine = a.fma(a.mul(sine, square), r, r);
-    // The sum of zeros has lost the sign.
-    sine = a.make<math::CopySignOp>(sine, r);
     Value cosine =
         a.polynomial(square, {2.443315711809948e-5, -1.388731625493765e-3,
                               4.166664568298827e-2, -0.5, 1});
+    auto toBits = [&](Value value) -> Value {
+      return a.cast<arith::BitcastOp>(rewriter.getI32Type(), value);
+    };
+    Value signBit = a.integer(INT32_MIN);
+    // The sine has r's sign, but for a sum of zeros, which has lost it.
+    Value sineBits = a.make<arith::OrIOp>(
+        toBits(sine), a.make<arith::AndIOp>(toBits(r), signBit));
     Value isOdd = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::ne,
                                         a.make<arith::AndIOp>(n, a.integer(1)),
                                         a.integer(0));
+    Value result = a.select(isOdd, toBits(cosine), sineBits);
     // The second bit of n is the sign's.
-    Value sign = a.make<arith::AndIOp>(n, a.integer(2));
-    sign = a.make<arith::ShLIOp>(sign, a.integer(30));
-    Value result = a.cast<arith::BitcastOp>(rewriter.getI32Type(),
-                                            a.select(isOdd, cosine, sine));
-    result = a.make<arith::XOrIOp>(result, sign);
+    Value turned = a.make<arith::ShLIOp>(n, a.integer(30));
+    result =
+        a.make<arith::XOrIOp>(result, a.make<arith::AndIOp>(turned, signBit));
     rewriter.replaceOp(op,
                        a.cast<arith::BitcastOp>(rewriter.getF32Type(), result));
     return success();
