@@ -246,7 +246,7 @@ namespace {
 
 /// A port that was free a moment ago.
 int freePort() {
-  auto listener = net::listen({}, true);
+  auto listener = net::listen({}, "127.0.0.1");
   return listener ? listener->port : 0;
 }
 
@@ -450,6 +450,138 @@ TEST(Net, StrangersAndStaleJobsAreTurnedAway) {
     EXPECT_EQ(ranks.wait(r), 0) << ranks.errors(r);
 }
 
+namespace {
+
+/// A process' peak of resident memory, in bytes.
+int64_t peakOf(pid_t process) {
+  std::string status =
+      readOfProcess("/proc/" + std::to_string(process) + "/status");
+  size_t at = status.find("VmHWM:");
+  return at == std::string::npos ? 0 : std::atoll(&status[at + 6]) * 1024;
+}
+
+/// What a stranger may say: anything but this job's token.
+std::string strange(std::mt19937 &random) {
+  std::string noise(random() % 4096, 0);
+  for (char &c : noise)
+    c = char(random());
+  std::string frame = net::encode(net::Hello{1, 1, 3, random(), noise});
+  switch (random() % 6) {
+  case 0:
+    return "";
+  case 1:
+    return noise;
+  case 2: // half a greeting
+    return frame.substr(0, random() % 40);
+  case 3: // a whole one, of another job or too long
+    return frame;
+  case 4: { // a header that promises much
+    uint64_t length = uint64_t(1) << random() % 64;
+    std::memcpy(frame.data() + 8, &length, 8);
+    return frame;
+  }
+  default:
+    return net::encode(Type(1 + random() % kLastType), noise);
+  }
+}
+
+} // namespace
+
+/// However many call and whatever they say, the job starts, in little memory.
+TEST(Net, StrangersDoNotKeepAJobFromStarting) {
+  std::mt19937 random(kSeed);
+  SCOPED_TRACE(detail::join("seed ", kSeed));
+  Ranks ranks(3);
+  ranks.start(0, "5");
+  auto call = [&] {
+    return net::connect("127.0.0.1", ranks.port,
+                        Clock::now() + std::chrono::seconds(5));
+  };
+  while (!call())
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  int64_t before = peakOf(ranks.processes[0]);
+  ASSERT_GT(before, 0);
+  // Those that stay and say little, until they are cut off.
+  std::vector<Connection> callers;
+  for (int n = 0; n < 1000; ++n) {
+    if (n == 300 || n == 600)
+      ranks.start(n / 300, "5");
+    if (auto caller = call()) {
+      caller->send(strange(random));
+      callers.push_back(std::move(*caller));
+    }
+  }
+  EXPECT_GT(callers.size(), 100u);
+  for (int64_t r = 0; r < 3; ++r)
+    EXPECT_EQ(ranks.wait(r), 0) << ranks.errors(r);
+  EXPECT_NE(ranks.output(0).find("all is well"), std::string::npos);
+
+  // One after the other, as much as they get rid of: half of it behind a header
+  // that promises as much.
+  Ranks next(3);
+  next.start(0, "5");
+  next.start(1, "5");
+  ranks.port = next.port;
+  while (!call())
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  constexpr size_t kGarbage = 64 << 20;
+  for (bool promised : {false, true}) {
+    std::string garbage(kGarbage / 2, 'x');
+    if (promised)
+      garbage = net::encode(Type::Piece, garbage);
+    for (size_t sent = 0; sent < garbage.size();) {
+      auto caller = call();
+      ASSERT_TRUE(caller);
+      caller->send(garbage.substr(promised ? 0 : sent, 1 << 20));
+      sent += 1 << 20;
+    }
+  }
+  EXPECT_EQ(next.wait(0, 0.1), -1) << next.errors(0);
+  EXPECT_LT(peakOf(next.processes[0]), before + (8 << 20));
+  next.start(2, "5");
+  for (int64_t r = 0; r < 3; ++r)
+    EXPECT_EQ(next.wait(r), 0) << next.errors(r);
+}
+
+/// A greeting may come in pieces.
+TEST(Net, SlowGreetingsAreHeard) {
+  Ranks ranks(2);
+  ranks.start(0, "5");
+  std::string hello =
+      net::encode(net::Hello{1, 1, 2, 0, std::string(100, 'h')});
+  // Of no job: the answer says that it was understood.
+  for (bool patient : {true, false}) {
+    std::optional<Connection> caller;
+    while (!(caller = net::connect("127.0.0.1", ranks.port,
+                                   Clock::now() + std::chrono::seconds(5))))
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    for (char c : hello) {
+      caller->send(std::string(1, c));
+      std::this_thread::sleep_for(std::chrono::milliseconds(patient ? 2 : 30));
+    }
+    auto answer = caller->wait(Clock::now() + std::chrono::seconds(10));
+    EXPECT_EQ(answer.has_value(), patient);
+    if (answer) {
+      EXPECT_TRUE(inOrder(answer->body, {"it brings the token of another job"}))
+          << answer->body;
+    }
+  }
+}
+
+TEST(Net, ListensAtTheAddressItServes) {
+  auto reached = [](const std::string &served, const char *called) {
+    auto listener = net::listen({}, served);
+    return listener && net::connect(called, listener->port,
+                                    Clock::now() + std::chrono::seconds(5));
+  };
+  EXPECT_TRUE(reached("127.0.0.1", "127.0.0.1"));
+  EXPECT_FALSE(reached("127.0.0.1", "127.0.0.2"));
+  EXPECT_TRUE(reached("localhost", "localhost"));
+  // Nobody's here: what is translated on its way comes by any address.
+  EXPECT_TRUE(reached("203.0.113.7", "127.0.0.1"));
+  EXPECT_TRUE(reached("", "127.0.0.2"));
+}
+
 TEST(Net, WrongWorldSizeAndDoubledRanksEndTheRendezvous) {
   {
     Ranks ranks(3);
@@ -525,7 +657,7 @@ TEST(Net, RankZeroLostAtTheRendezvous) {
 }
 
 TEST(Net, BusyPortIsPassedOver) {
-  auto busy = net::listen({}, true);
+  auto busy = net::listen({}, "127.0.0.1");
   ASSERT_TRUE(bool(busy));
   Ranks ranks(2);
   ranks.port = busy->port;

@@ -268,7 +268,7 @@ TEST(Processes, SignalsDoNotEndTheRendezvous) {
                         // The other one is waited for, while signals come.
                         if (place.rank == 1)
                           usleep(300'000);
-                        struct sigaction action{};
+                        struct sigaction action {};
                         action.sa_handler = [](int) {};
                         sigaction(SIGALRM, &action, nullptr);
                         itimerval often{{0, 2000}, {0, 2000}};
@@ -335,7 +335,9 @@ TEST(Processes, StaleRanksAreTurnedAway) {
     auto segment = meet(stale, 0, 30);
     bool right = !segment && segment.status().message() ==
                                  "rank 1: rank 0 turned this process away: it "
-                                 "brings the token of another job";
+                                 "brings the token of another job (a rank that "
+                                 "is left of an earlier run, or the same "
+                                 "address and port?)";
     _exit(right ? 0 : 1);
   }
   EXPECT_TRUE(allMeet({fresh[0], fresh[1]}, 30, [&](const Place &place) {
@@ -557,8 +559,8 @@ TEST(Processes, RendezvousThatNeverCompletes) {
   EXPECT_EQ(codes, (std::vector<int>{1}));
   EXPECT_TRUE(inOrder(errors[0],
                       {"rank 1: the rendezvous '",
-                       "' did not complete in 0.5 s: rank 0 of 3 did not come; "
-                       "all ranks (WORLD_SIZE (torchrun)) must run on this "
+                       "' did not complete in 0.5 s: rank 0 of 3 (WORLD_SIZE "
+                       "(torchrun)) did not come; all ranks must run on this "
                        "host"}))
       << errors[0];
 }

@@ -340,7 +340,7 @@ Status tellAddress(const Mpi &mpi, Place &place,
   char text[4096] = {};
   Status status;
   if (place.rank == 0) {
-    auto made = net::listen({}, place.oneHost());
+    auto made = net::listen({}, place.oneHost() ? "127.0.0.1" : "");
     std::ostringstream words;
     if (made) {
       listener = std::move(*made);

@@ -1,4 +1,4 @@
-//===- NetRendezvous.cpp - how ranks on several hosts meet ----------------===//
+//===- NetRendezvous.cpp - how ranks meet ---------------------------------===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -6,6 +6,8 @@
 // A caller sends Hello and is answered Heard or Refuse at once, so that it can
 // tell rank 0 from another program at the same port; Welcome comes once all
 // ranks are there. Every wait ends with the time limit and says who is missing.
+// Where strangers call without end, those who have been silent longest go
+// first: a rank's greeting comes with its call, and it calls again.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +16,7 @@
 #include "tprt/artifact.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <poll.h>
 #include <thread>
@@ -28,6 +31,15 @@ constexpr auto kHelloTime = std::chrono::seconds(2);
 /// then listens at another port and may come later.
 constexpr auto kOtherJobTime = std::chrono::seconds(5);
 constexpr const char *kTurnedAway = "rank 0 turned this process away: ";
+/// What is read of a caller that has not said who it is, and of an answer by
+/// one that may not be rank 0.
+constexpr uint64_t kGreetingBytes = 1 << 10, kAnswerBytes = 64 << 10;
+
+/// A rendezvous in words.
+struct Words {
+  std::string where;  ///< after `the rendezvous`
+  std::string advice; ///< after what is missing
+};
 
 std::string listText(const std::vector<std::string> &hosts,
                      const std::vector<int> &ports) {
@@ -55,8 +67,9 @@ void tell(std::vector<Connection> &peers, const std::string &frame) {
 /// Rank 0.
 class Host {
 public:
-  Host(const Place &place, double timeout, Listener &listener)
-      : place(place), timeout(timeout), listener(listener) {
+  Host(const Place &place, double timeout, Listener &listener, Words words)
+      : place(place), timeout(timeout), listener(listener),
+        words(std::move(words)) {
     meeting.peers.resize(size_t(place.ranks));
     hosts.resize(size_t(place.ranks));
     hosts[0] = hostIdentity();
@@ -74,8 +87,7 @@ public:
       poll(entries.data(), entries.size(), std::min(100, remaining(deadline)));
       if (remaining(deadline) == 0)
         return giveUp(late());
-      while (auto connection = accept(listener))
-        callers.push_back({std::move(*connection), Clock::now() + kHelloTime});
+      takeCalls();
       for (size_t i = 0; i < callers.size();) {
         auto came = hear(callers[i]);
         if (!came)
@@ -88,8 +100,8 @@ public:
       }
       for (int64_t rank = 1; rank < place.ranks; ++rank)
         if (here(rank) && !meeting.peers[rank].receive())
-          return giveUp(
-              lostError("rank ", rank, " is lost: it left the rendezvous"));
+          return giveUp(lostError(
+              "rank ", rank, " is lost: it left the rendezvous ", words.where));
     }
     welcome();
     return std::move(meeting);
@@ -103,6 +115,22 @@ private:
   enum class Heard { Nothing, Rank, Dropped };
 
   bool here(int64_t rank) const { return !hosts[rank].empty(); }
+
+  /// Some of those that call; what they bring is heard before more come in.
+  void takeCalls() {
+    size_t ranks = size_t(place.ranks);
+    for (size_t n = 0; n < ranks; ++n) {
+      auto connection = accept(listener);
+      if (!connection)
+        return;
+      if (listener.port == 0 && !ofThisUser(*connection))
+        continue;
+      if (callers.size() == 2 * ranks)
+        callers.erase(callers.begin());
+      connection->limit = kGreetingBytes;
+      callers.push_back({std::move(*connection), Clock::now() + kHelloTime});
+    }
+  }
 
   Expected<Heard> hear(Caller &caller) {
     bool open = caller.connection.receive();
@@ -139,6 +167,7 @@ private:
     }
     hosts[rank] = hello->host.empty() ? "?" : hello->host;
     caller.connection.send(encode(Type::Heard));
+    caller.connection.limit = UINT64_MAX;
     meeting.peers[rank] = std::move(caller.connection);
     return Heard::Rank;
   }
@@ -153,9 +182,9 @@ private:
       if (!here(rank))
         missing +=
             (missing.empty() ? "rank " : ", rank ") + std::to_string(rank);
-    return userError("the rendezvous at port ", listener.port,
-                     " did not complete in ", timeout, " s: ", missing, " of ",
-                     place.ranks, " (", place.source, ") did not come");
+    return userError("the rendezvous ", words.where, " did not complete in ",
+                     timeout, " s: ", missing, " of ", place.ranks, " (",
+                     place.source, ") did not come", words.advice);
   }
 
   Status giveUp(const Status &status) {
@@ -178,21 +207,25 @@ private:
   const Place &place;
   double timeout;
   Listener &listener;
-  std::vector<Caller> callers;
+  Words words;
+  std::vector<Caller> callers;    ///< strangers, the oldest first
   std::vector<std::string> hosts; ///< of each rank, empty until it comes
   Meeting meeting;
 };
 
+/// Calls one address.
+using Call = std::function<std::optional<Connection>(Clock::time_point)>;
+
 /// What calling one address came to: a connection to rank 0, a refusal, or
 /// nothing, so that one tries again. `turnedAway` is why it was not this job's
 /// rank 0 that answered.
-Expected<std::optional<Connection>> call(const Place &place,
-                                         const std::string &host, int port,
-                                         Clock::time_point deadline,
-                                         std::string &turnedAway) {
-  auto connection = connect(host, port, deadline);
+Expected<std::optional<Connection>> greet(const Place &place, const Call &call,
+                                          Clock::time_point deadline,
+                                          std::string &turnedAway) {
+  auto connection = call(deadline);
   if (!connection)
     return std::optional<Connection>();
+  connection->limit = kAnswerBytes;
   Hello hello;
   hello.rank = place.rank;
   hello.ranks = place.ranks;
@@ -211,74 +244,111 @@ Expected<std::optional<Connection>> call(const Place &place,
   return std::optional<Connection>(std::move(*connection));
 }
 
+/// Waits for the others, once rank 0 has heard this one.
+Expected<Meeting> enter(const Place &place, Connection root,
+                        Clock::time_point deadline, double timeout,
+                        const Words &words) {
+  // Rank 0 answers by its own deadline, which may be a little later.
+  auto answer = root.wait(deadline + std::chrono::seconds(2));
+  if (!answer && remaining(deadline) > 0)
+    return lostError("rank ", place.rank,
+                     ": rank 0 is lost: it left the rendezvous ", words.where);
+  if (!answer)
+    return userError("rank ", place.rank, ": the rendezvous ", words.where,
+                     " did not complete in ", timeout,
+                     " s: the other ranks did not come", words.advice);
+  if (answer->type == Type::Refuse)
+    return userError("rank ", place.rank, ": ", answer->body);
+  auto welcome = answer->type == Type::Welcome ? decodeWelcome(answer->body)
+                                               : std::optional<Welcome>();
+  if (!welcome)
+    return userError("rank ", place.rank,
+                     ": the rendezvous gave an answer that is none");
+  root.limit = UINT64_MAX;
+  Meeting meeting;
+  meeting.peers.push_back(std::move(root));
+  meeting.localRank = welcome->localRank;
+  meeting.localRanks = welcome->localRanks;
+  return meeting;
+}
+
 /// The other ranks.
-Expected<Meeting> join(const Place &place, double timeout) {
+Expected<Meeting> join(const Place &place, double timeout,
+                       const std::vector<Call> &calls, const Words &words) {
   auto deadline =
       Clock::now() + std::chrono::milliseconds(int64_t(timeout * 1000));
-  std::string where = listText(place.addresses, place.ports);
   std::string turnedAway;
   auto searchUntil = deadline;
   while (true) {
-    for (const std::string &host : place.addresses)
-      for (int port : place.ports) {
-        bool first = turnedAway.empty();
-        auto called = call(place, host, port, searchUntil, turnedAway);
-        if (first && !turnedAway.empty())
-          searchUntil = std::min(deadline, Clock::now() + kOtherJobTime);
-        if (!called)
-          return called.status();
-        if (!*called)
-          continue;
-        Connection &root = **called;
-        // Rank 0 answers by its own deadline, which may be a little later.
-        auto answer = root.wait(deadline + std::chrono::seconds(2));
-        if (!answer && remaining(deadline) > 0)
-          return lostError("rank ", place.rank,
-                           ": rank 0 is lost: it left the rendezvous at ",
-                           where);
-        if (!answer)
-          return userError("rank ", place.rank, ": the rendezvous at ", where,
-                           " did not complete in ", timeout,
-                           " s: the other ranks did not come");
-        if (answer->type == Type::Refuse)
-          return userError("rank ", place.rank, ": ", answer->body);
-        auto welcome = answer->type == Type::Welcome
-                           ? decodeWelcome(answer->body)
-                           : std::optional<Welcome>();
-        if (!welcome)
-          return userError("rank ", place.rank,
-                           ": the rendezvous gave an answer that is none");
-        Meeting meeting;
-        meeting.peers.push_back(std::move(root));
-        meeting.localRank = welcome->localRank;
-        meeting.localRanks = welcome->localRanks;
-        return meeting;
-      }
+    for (const Call &call : calls) {
+      bool first = turnedAway.empty();
+      auto root = greet(place, call, searchUntil, turnedAway);
+      if (!root)
+        return root.status();
+      if (*root)
+        return enter(place, std::move(**root), deadline, timeout, words);
+      // With one address there is no other rank 0.
+      if (first && !turnedAway.empty())
+        searchUntil = std::min(
+            deadline, Clock::now() + (calls.size() > 1 ? kOtherJobTime
+                                                       : Clock::duration()));
+    }
     if (remaining(searchUntil) == 0 && !turnedAway.empty())
       return userError("rank ", place.rank, ": ", turnedAway);
     if (remaining(searchUntil) == 0)
-      return userError("rank ", place.rank, ": the rendezvous at ", where,
+      return userError("rank ", place.rank, ": the rendezvous ", words.where,
                        " did not complete in ", timeout, " s: rank 0 of ",
-                       place.ranks, " (", place.source, ") did not come");
+                       place.ranks, " (", place.source, ") did not come",
+                       words.advice);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+}
+
+Meeting alone() {
+  Meeting meeting;
+  meeting.peers.resize(1);
+  return meeting;
 }
 
 } // namespace
 
 Expected<Meeting> net::meet(const Place &place, double timeoutSeconds,
                             Listener *listener) {
-  if (place.ranks == 1) {
-    Meeting alone;
-    alone.peers.resize(1);
-    return alone;
+  if (place.ranks == 1)
+    return alone();
+  if (place.rank != 0) {
+    std::vector<Call> calls;
+    for (const std::string &host : place.addresses)
+      for (int port : place.ports)
+        calls.push_back([&host, port](Clock::time_point deadline) {
+          return connect(host, port, deadline);
+        });
+    return join(place, timeoutSeconds, calls,
+                {"at " + listText(place.addresses, place.ports), ""});
   }
+  std::optional<Listener> own;
+  if (!listener) {
+    auto made = listen(place.ports, place.addresses.at(0));
+    if (!made)
+      return made.status();
+    listener = &own.emplace(std::move(*made));
+  }
+  return Host(place, timeoutSeconds, *listener,
+              {detail::join("at port ", listener->port), ""})
+      .run();
+}
+
+Expected<Meeting> net::meetHere(const Place &place, const std::string &name,
+                                double timeoutSeconds) {
+  if (place.ranks == 1)
+    return alone();
+  Words words{"'" + name + "'", "; all ranks must run on this host"};
   if (place.rank != 0)
-    return join(place, timeoutSeconds);
-  if (listener)
-    return Host(place, timeoutSeconds, *listener).run();
-  auto own = net::listen(place.ports, false);
-  if (!own)
-    return own.status();
-  return Host(place, timeoutSeconds, *own).run();
+    return join(place, timeoutSeconds,
+                {[&name](Clock::time_point) { return connectHere(name); }},
+                words);
+  auto listener = listenHere(name);
+  if (!listener)
+    return listener.status();
+  return Host(place, timeoutSeconds, *listener, words).run();
 }

@@ -1,4 +1,4 @@
-//===- NetRendezvous.h - how ranks on several hosts meet --------*- C++ -*-===//
+//===- NetRendezvous.h - how ranks meet -------------------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,6 +7,8 @@
 // give, and say who they are. Who does not bring the job's token is turned
 // away: another program, another job, a rank that is left of an earlier
 // attempt. (A token guards against mistakes; what is sent is not encrypted.)
+// Until then a caller is a stranger, of whom little is read and few are heard
+// at once: no number of them ends a job or keeps it from starting.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,10 +26,13 @@ struct Meeting {
   int64_t localRank = 0, localRanks = 1;
 };
 
-/// Meets at place.addresses and place.ports. Rank 0 may bring a socket that
-/// listens already.
+/// Meets over TCP, at place.addresses and place.ports. Rank 0 may bring a
+/// socket that listens already.
 Expected<Meeting> meet(const Place &place, double timeoutSeconds,
                        Listener *listener = nullptr);
+/// Meets at a Unix socket of this name, which takes this user's calls alone.
+Expected<Meeting> meetHere(const Place &place, const std::string &name,
+                           double timeoutSeconds);
 
 } // namespace tprt::net
 

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <arpa/inet.h>
 #include <cerrno>
+#include <cstddef>
 #include <fstream>
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -19,6 +20,7 @@
 #include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 using namespace tprt;
@@ -68,7 +70,8 @@ bool Connection::receive() {
   char buffer[64 << 10];
   // Not for ever: others wait too.
   for (int i = 0; i < 64; ++i) {
-    ssize_t count = recv(fd, buffer, sizeof(buffer), 0);
+    size_t room = size_t(std::min<uint64_t>(sizeof(buffer), limit - total));
+    ssize_t count = room == 0 ? 0 : recv(fd, buffer, room, 0);
     if (count < 0 && errno == EINTR)
       continue;
     if (count < 0 && errno == EAGAIN)
@@ -105,54 +108,77 @@ static void prepare(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
-/// Listens on one port of one family; 0 or the error.
-static int listenOn(Listener &listener, int family, int port, bool loopback) {
-  listener.socket =
-      Connection(socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+/// Listens at one address; 0 or the error.
+static int listenAt(Listener &listener, const sockaddr *address,
+                    socklen_t length) {
+  listener.socket = Connection(socket(
+      address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!listener.socket.open())
     return errno;
   int on = 1, off = 0, fd = listener.socket.fd;
   setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  union {
-    sockaddr any;
-    sockaddr_in v4;
-    sockaddr_in6 v6;
-  } address{};
-  socklen_t length;
-  if (family == AF_INET6) {
-    // One socket for IPv4 too.
+  // That for all of IPv6 takes IPv4's callers too.
+  if (address->sa_family == AF_INET6)
     setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
-    address.v6.sin6_family = AF_INET6;
-    address.v6.sin6_addr = in6addr_any;
-    address.v6.sin6_port = htons(uint16_t(port));
-    length = sizeof(address.v6);
-  } else {
-    address.v4.sin_family = AF_INET;
-    address.v4.sin_addr.s_addr = htonl(loopback ? INADDR_LOOPBACK : INADDR_ANY);
-    address.v4.sin_port = htons(uint16_t(port));
-    length = sizeof(address.v4);
-  }
-  if (bind(fd, &address.any, length) != 0 || ::listen(fd, 1024) != 0)
+  if (bind(fd, address, length) != 0 || ::listen(fd, 1024) != 0)
     return errno;
-  getsockname(fd, &address.any, &length);
-  listener.port =
-      ntohs(family == AF_INET6 ? address.v6.sin6_port : address.v4.sin_port);
+  sockaddr_in6 own{};
+  length = sizeof(own);
+  getsockname(fd, reinterpret_cast<sockaddr *>(&own), &length);
+  // It lies at the same place for IPv4.
+  if (address->sa_family != AF_UNIX)
+    listener.port = ntohs(own.sin6_port);
   return 0;
 }
 
-Expected<Listener> net::listen(const std::vector<int> &ports, bool loopback) {
-  std::vector<int> tries = ports.empty() ? std::vector<int>{0} : ports;
-  int error = 0;
-  for (int port : tries) {
-    Listener listener;
-    error =
-        loopback ? EAFNOSUPPORT : listenOn(listener, AF_INET6, port, loopback);
-    // Where there is no IPv6.
-    if (error != 0 && error != EADDRINUSE)
-      error = listenOn(listener, AF_INET, port, loopback);
-    if (error == 0)
-      return listener;
+static bool isLoopback(const addrinfo &info) {
+  char text[INET6_ADDRSTRLEN] = "";
+  getnameinfo(info.ai_addr, info.ai_addrlen, text, sizeof(text), nullptr, 0,
+              NI_NUMERICHOST);
+  return std::string_view(text).starts_with("127.") ||
+         std::string_view(text) == "::1";
+}
+
+/// Listens at the first address of the host that is one of this machine's.
+static int listenOn(Listener &listener, const std::string &host, int port) {
+  addrinfo hints{}, *list = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICHOST;
+  std::string text = std::to_string(port);
+  bool named = getaddrinfo(host.c_str(), text.c_str(), &hints, &list) != 0;
+  hints.ai_flags = 0;
+  if (named && getaddrinfo(host.c_str(), text.c_str(), &hints, &list) != 0)
+    return EADDRNOTAVAIL;
+  int error = EADDRNOTAVAIL;
+  for (addrinfo *info = list; info; info = info->ai_next) {
+    // Some systems call themselves 127.0.1.1; nobody else finds them there.
+    if (named && host != "localhost" && isLoopback(*info))
+      continue;
+    error = listenAt(listener, info->ai_addr, info->ai_addrlen);
+    // A caller tries them in the same order.
+    if (error == 0 || error == EADDRINUSE)
+      break;
   }
+  freeaddrinfo(list);
+  return error;
+}
+
+Expected<Listener> net::listen(const std::vector<int> &ports,
+                               const std::string &host) {
+  std::vector<int> tries = ports.empty() ? std::vector<int>{0} : ports;
+  std::vector<std::string> hosts{"::", "0.0.0.0"};
+  if (!host.empty())
+    hosts.insert(hosts.begin(), host);
+  int error = 0;
+  for (int port : tries)
+    for (const std::string &name : hosts) {
+      Listener listener;
+      error = listenOn(listener, name, port);
+      if (error == 0)
+        return listener;
+      if (error == EADDRINUSE)
+        break;
+    }
   std::string list;
   for (int port : tries)
     list += (list.empty() ? "" : ", ") + std::to_string(port);
@@ -167,6 +193,47 @@ std::optional<Connection> net::accept(const Listener &listener) {
     return std::nullopt;
   prepare(connection.fd);
   return connection;
+}
+
+static socklen_t addressOf(const std::string &name, sockaddr_un &address) {
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path + 1, name.data(), name.size());
+  return socklen_t(offsetof(sockaddr_un, sun_path) + 1 + name.size());
+}
+
+Expected<Listener> net::listenHere(const std::string &name) {
+  sockaddr_un address{};
+  socklen_t length = addressOf(name, address);
+  Listener listener;
+  int error =
+      listenAt(listener, reinterpret_cast<sockaddr *>(&address), length);
+  if (error == 0)
+    return listener;
+  return userError(
+      "rank 0 cannot open the rendezvous '", name, "': ", std::strerror(error),
+      error == EADDRINUSE ? " (another run with the same address and port?)"
+                          : "");
+}
+
+std::optional<Connection> net::connectHere(const std::string &name) {
+  sockaddr_un address{};
+  socklen_t length = addressOf(name, address);
+  Connection connection(
+      socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (!connection.open() ||
+      ::connect(connection.fd, reinterpret_cast<sockaddr *>(&address),
+                length) != 0 ||
+      !ofThisUser(connection))
+    return std::nullopt;
+  return connection;
+}
+
+bool net::ofThisUser(const Connection &connection) {
+  ucred peer{};
+  socklen_t size = sizeof(peer);
+  return getsockopt(connection.fd, SOL_SOCKET, SO_PEERCRED, &peer, &size) ==
+             0 &&
+         peer.uid == getuid();
 }
 
 std::optional<Connection> net::connect(const std::string &host, int port,

@@ -45,6 +45,8 @@ public:
   uint64_t received() const { return total; }
 
   Descriptor fd;
+  /// Bytes that are taken in all; who sends more is cut off.
+  uint64_t limit = UINT64_MAX;
 
 private:
   std::string out;
@@ -54,16 +56,24 @@ private:
   Status broken;
 };
 
-/// A socket that listens on the first of the ports that is free, or on any for
-/// none; on 127.0.0.1 alone or on all interfaces.
 struct Listener {
   Connection socket;
-  int port = 0;
+  int port = 0; ///< 0: a Unix socket
 };
-Expected<Listener> listen(const std::vector<int> &ports, bool loopback);
+/// Listens on the first of the ports that is free, or on any for none, at the
+/// address that `host` is here: on all interfaces where that is empty, or a
+/// name by which only others know this host.
+Expected<Listener> listen(const std::vector<int> &ports,
+                          const std::string &host);
+/// Listens at an abstract Unix socket, which leaves no file behind.
+Expected<Listener> listenHere(const std::string &name);
 
-/// Null where nobody accepts within the time.
+/// Null where nobody has called.
 std::optional<Connection> accept(const Listener &listener);
+/// Calls an abstract Unix socket; null if nobody is there.
+std::optional<Connection> connectHere(const std::string &name);
+/// Whether the other end of a Unix socket is a process of this user.
+bool ofThisUser(const Connection &connection);
 /// Connects, waiting at most until the deadline; null if nobody is there.
 std::optional<Connection> connect(const std::string &host, int port,
                                   Clock::time_point deadline);
