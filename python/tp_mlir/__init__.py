@@ -7,10 +7,11 @@ A thin layer over the programs tp-compile, tp-run and tp-verify: arrays are
 NumPy's, errors are exceptions that carry the program's own text.
 """
 
-from ._errors import DifferenceError, InputError, ToolError, UsageError
+from ._errors import DeviceError, DifferenceError, InputError, ToolError, UsageError
 from ._program import Explanation, Program, compile, load, verify
 
 __all__ = [
+    "DeviceError",
     "DifferenceError",
     "Explanation",
     "InputError",

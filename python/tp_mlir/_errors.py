@@ -31,7 +31,12 @@ class DifferenceError(ToolError):
     """Exit code 3: a result that differs, or a rank lost."""
 
 
+class DeviceError(ToolError):
+    """Exit code 5: a device failed, or code on it."""
+
+
 def from_exit(tool, code, text):
     """The exception for `code`."""
-    kind = {1: InputError, 2: UsageError, 3: DifferenceError}.get(code, ToolError)
+    kinds = {1: InputError, 2: UsageError, 3: DifferenceError, 5: DeviceError}
+    kind = kinds.get(code, ToolError)
     return kind(tool, code, text)

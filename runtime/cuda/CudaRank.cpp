@@ -537,16 +537,17 @@ Status CudaRank::await(const std::string &what) {
 
 /// What fails on the device is found later: says what is known of where.
 Status CudaRank::explain(const Status &status, bool graph) const {
-  if (status.ok() || status.code() != Code::User)
+  if (status.ok() || status.code() != Code::Device)
     return status;
   if (graph)
-    return userError(status.message(), "; the step ran as a graph: with "
-                                       "TPRT_CUDA_GRAPHS=0 it runs call by "
-                                       "call");
-  return userError(status.message(), "; the last call that was started is ",
-                   describeCall(manifest, last),
-                   ", and an earlier one may be at fault: with "
-                   "CUDA_LAUNCH_BLOCKING=1 each call waits for the one before");
+    return deviceError(status.message(), "; the step ran as a graph: with "
+                                         "TPRT_CUDA_GRAPHS=0 it runs call by "
+                                         "call");
+  return deviceError(
+      status.message(), "; the last call that was started is ",
+      describeCall(manifest, last),
+      ", and an earlier one may be at fault: with "
+      "CUDA_LAUNCH_BLOCKING=1 each call waits for the one before");
 }
 
 Status CudaRank::upload(int64_t entry) {

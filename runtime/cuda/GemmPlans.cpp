@@ -317,8 +317,8 @@ Status GemmPlans::plan(const std::vector<Call> &calls,
       }
     }
     if (std::isinf(best))
-      return userError("every algorithm of cuBLASLt fails for ",
-                       describe(*call));
+      return deviceError("every algorithm of cuBLASLt fails for ",
+                         describe(*call));
   }
   return {};
 }

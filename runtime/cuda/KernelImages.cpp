@@ -76,7 +76,8 @@ Status KernelImages::load(const Driver &driver, const CudaDevice &device,
                      device.major, device.minor);
   }
   if (!status.ok())
-    return log[0] ? userError(status.message(), ": ", log) : status;
+    return log[0] ? Status(status.code(), status.message() + ": " + log)
+                  : status;
   library = LoadedLibrary(driver, made);
 
   for (const Kernel &kernel : program.kernels) {

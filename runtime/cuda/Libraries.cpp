@@ -94,26 +94,39 @@ Expected<const Nccl *> Nccl::get() {
   return &*loaded;
 }
 
+/// Who can mend it: what the machine lacks is for the user, all else went wrong
+/// on a device, an illegal address too.
+static Code codeOf(CUresult result) {
+  for (CUresult lacking :
+       {CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_NO_DEVICE,
+        CUDA_ERROR_INVALID_DEVICE, CUDA_ERROR_DEVICE_UNAVAILABLE,
+        CUDA_ERROR_STUB_LIBRARY, CUDA_ERROR_NO_BINARY_FOR_GPU,
+        CUDA_ERROR_UNSUPPORTED_PTX_VERSION, CUDA_ERROR_OPERATING_SYSTEM,
+        CUDA_ERROR_NOT_PERMITTED, CUDA_ERROR_SYSTEM_NOT_READY,
+        CUDA_ERROR_SYSTEM_DRIVER_MISMATCH,
+        CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE})
+    if (result == lacking)
+      return Code::User;
+  return Code::Device;
+}
+
 Status Driver::check(CUresult result, const std::string &what) const {
   if (result == CUDA_SUCCESS)
     return {};
   const char *name = nullptr, *text = nullptr;
   cuGetErrorName(result, &name);
   cuGetErrorString(result, &text);
-  return userError(what, ": ", name ? name : "unknown CUDA error", " (",
-                   text ? text : std::to_string(int(result)).c_str(), ")");
+  return {codeOf(result),
+          detail::join(what, ": ", name ? name : "unknown CUDA error", " (",
+                       text ? text : std::to_string(int(result)).c_str(), ")")};
 }
 
 Status CublasLt::check(cublasStatus_t result, const std::string &what) const {
   if (result == CUBLAS_STATUS_SUCCESS)
     return {};
-  return userError(what, ": ", cublasLtGetStatusString(result));
-}
-
-Status Nccl::check(ncclResult_t result, const std::string &what) const {
-  if (result == ncclSuccess)
-    return {};
-  const char *last = ncclGetLastError(nullptr);
-  return userError(what, ": ", ncclGetErrorString(result),
-                   last && *last ? std::string(": ") + last : std::string());
+  bool lacking = result == CUBLAS_STATUS_ALLOC_FAILED ||
+                 result == CUBLAS_STATUS_ARCH_MISMATCH ||
+                 result == CUBLAS_STATUS_NOT_SUPPORTED;
+  return {lacking ? Code::User : Code::Device,
+          detail::join(what, ": ", cublasLtGetStatusString(result))};
 }

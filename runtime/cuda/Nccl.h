@@ -25,8 +25,6 @@ struct Nccl {
 
   /// Opened by the first call in the process; later calls return the same.
   static Expected<const Nccl *> get();
-
-  Status check(ncclResult_t result, const std::string &what) const;
 };
 
 } // namespace tprt

@@ -13,7 +13,8 @@
 namespace tprt {
 
 /// Runs tp-run with the command line; returns the exit code: 0 done, 1 the
-/// user's input or environment, 2 the command line, 3 a rank lost, 4 our bug.
+/// user's input or environment, 2 the command line, 3 a rank lost, 4 our bug, 5
+/// a device that failed.
 int launch(int argc, char **argv);
 
 } // namespace tprt

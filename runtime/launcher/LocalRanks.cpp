@@ -152,7 +152,7 @@ int tprt::runLocalRanks(const Segment &segment, char **argv,
       // Failures of a rank that could still speak are known by now.
       bool known = segment.failure().has_value();
       int ended = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-      if (!known && (ended == int(Code::User) || ended == int(Code::Internal)))
+      if (!known && ended != int(Code::Ok) && ended != int(Code::Lost))
         // It said why before it came to the others.
         segment.fail({Status(Code(ended), "a rank could not start"), rank});
       else if (!known)

@@ -433,7 +433,7 @@ TEST(CudaRun, CallsThatNoDeviceHas) {
   for (int64_t ranks : {1, 2}) {
     DeviceFixture g(ranks);
     result = g.runFake("--entry stray");
-    EXPECT_EQ(result.code, 1) << result.err;
+    EXPECT_EQ(result.code, 5) << result.err;
     EXPECT_NE(result.err.find("while timing gemm 0 (5 rows, n "),
               std::string::npos)
         << result.err;
@@ -446,7 +446,7 @@ TEST(CudaRun, ErrorsInsideAStep) {
   DeviceFixture f(1);
   auto expect = [&](const char *environment, const std::string &wanted) {
     auto result = f.runFake("--entry adrift", environment);
-    EXPECT_EQ(result.code, 1) << result.err;
+    EXPECT_EQ(result.code, 5) << result.err;
     EXPECT_NE(result.err.find("tp-run: error: rank 0: entry 'adrift': "),
               std::string::npos)
         << result.err;

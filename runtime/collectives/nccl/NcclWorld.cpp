@@ -139,10 +139,13 @@ Status NcclWorld::checkNccl(ncclResult_t result, const std::string &what,
   if (result == ncclSuccess)
     return {};
   const char *more = nccl->ncclGetLastError(communicator);
-  return userError("NCCL: ", what,
-                   " failed: ", nccl->ncclGetErrorString(result),
-                   more && *more ? detail::join(" (", more, ")") : "",
-                   "; NCCL_DEBUG=INFO tells more");
+  // The network, or how the ranks were put on devices.
+  bool lacking = result == ncclSystemError || result == ncclInvalidUsage;
+  return {lacking ? Code::User : Code::Device,
+          detail::join("NCCL: ", what,
+                       " failed: ", nccl->ncclGetErrorString(result),
+                       more && *more ? detail::join(" (", more, ")") : "",
+                       "; NCCL_DEBUG=INFO tells more")};
 }
 
 /// NCCL refuses two ranks on one device of one host. With a host identifier of

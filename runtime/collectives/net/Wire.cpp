@@ -209,7 +209,7 @@ std::optional<Failure> net::decodeFailure(std::string_view body,
   if (!reader.value(code) || !reader.value(rank) || !reader.bytes(text) ||
       rank < -1 || rank >= ranks ||
       (code != int(Code::User) && code != int(Code::Lost) &&
-       code != int(Code::Internal)))
+       code != int(Code::Internal) && code != int(Code::Device)))
     return std::nullopt;
   return whole(reader, Failure{Status(Code(code), text), rank});
 }

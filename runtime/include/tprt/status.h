@@ -23,9 +23,10 @@ namespace tprt {
 /// Who can mend an error. The values are tp-run's exit codes.
 enum class Code : int {
   Ok = 0,
-  User = 1,    ///< the user's input, files or environment
-  Lost = 3,    ///< a rank died, stalled, or ranks disagree
-  Internal = 4 ///< our own bug
+  User = 1,     ///< the user's input, files or environment
+  Lost = 3,     ///< a rank died, stalled, or ranks disagree
+  Internal = 4, ///< our own bug
+  Device = 5    ///< a device failed, its libraries did, or code on it
 };
 
 class [[nodiscard]] Status {
@@ -66,6 +67,11 @@ Status userError(Parts &&...parts) {
 template <typename... Parts>
 Status internalError(Parts &&...parts) {
   return {Code::Internal, detail::join(std::forward<Parts>(parts)...)};
+}
+/// A device that failed, or code on it; nothing that a user can mend.
+template <typename... Parts>
+Status deviceError(Parts &&...parts) {
+  return {Code::Device, detail::join(std::forward<Parts>(parts)...)};
 }
 /// A rank was lost, or ranks that must agree do not.
 template <typename... Parts>
