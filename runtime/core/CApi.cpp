@@ -46,24 +46,6 @@ static Status noEntry(int64_t entry) {
   return userError("there is no entry ", entry);
 }
 
-static FileType fileType(tprt_type type) {
-  switch (type) {
-  case TPRT_F32:
-    return FileType::F32;
-  case TPRT_BF16:
-    return FileType::BF16;
-  case TPRT_F16:
-    return FileType::F16;
-  case TPRT_I32:
-    return FileType::I32;
-  case TPRT_I64:
-    return FileType::I64;
-  case TPRT_I8:
-    return FileType::I8;
-  }
-  return FileType::I8;
-}
-
 int32_t tprt_open(const char *artifact, const tprt_options *options,
                   tprt_session **session) {
   *session = nullptr;
@@ -117,7 +99,7 @@ int32_t tprt_describe_input(tprt_session *session, int64_t entry, int64_t index,
       return userError("entry ", entry, " has no input ", index);
     const Input &input = found->inputs[index];
     *tensor = {input.name.c_str(),
-               fileTypeName(fileType(input.type)),
+               fileTypeName(fileTypeOf(input.type)),
                int64_t(input.shape.size()),
                input.shape.data(),
                nullptr,
@@ -184,9 +166,10 @@ int32_t tprt_output(tprt_session *session, int64_t entry, int64_t index,
     if (index < 0 || index >= int64_t(session->outputs.size()))
       return userError("entry ", entry, " has no output ", index);
     const HostTensor &value = session->outputs[index];
-    *tensor = {value.name.c_str(),          fileTypeName(fileType(value.type)),
-               int64_t(value.shape.size()), value.shape.data(),
-               value.bytes.data(),          int64_t(value.bytes.size())};
+    *tensor = {
+        value.name.c_str(),          fileTypeName(fileTypeOf(value.type)),
+        int64_t(value.shape.size()), value.shape.data(),
+        value.bytes.data(),          int64_t(value.bytes.size())};
     return {};
   });
 }

@@ -116,7 +116,10 @@ Status HostRank::loadWeights(const Weights &weights) {
     for (int64_t i = 0; i < p.count; ++i) {
       char *target =
           p.gemm ? staging->data() : parameterMemory.data() + position;
-      loadedBytes += weights.load(int64_t(t), i, place, target);
+      auto read = weights.load(int64_t(t), i, place, target);
+      if (!read)
+        return read.status();
+      loadedBytes += *read;
       if (!p.gemm) {
         parameters.push_back(target);
         position += localBytes(p);

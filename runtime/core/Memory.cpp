@@ -1,4 +1,4 @@
-//===- Memory.cpp - buffers and mapped files ------------------------------===//
+//===- Memory.cpp - buffers and files -------------------------------------===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -77,35 +77,51 @@ int64_t Buffer::touched() const {
   return count * page;
 }
 
-MappedFile::~MappedFile() {
-  if (data_)
-    munmap(const_cast<char *>(data_), size_);
+Expected<InputFile> InputFile::open(const std::string &path) {
+  InputFile file;
+  file.path = path;
+  file.fd = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  struct stat info;
+  if (!file.fd.open() || fstat(file.fd, &info) != 0)
+    return userError("cannot open '", path, "': ", std::strerror(errno));
+  if (!S_ISREG(info.st_mode))
+    return userError("'", path, "' is not a file");
+  file.bytes = info.st_size;
+  return file;
 }
 
-Expected<MappedFile> MappedFile::open(const std::string &path) {
-  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0)
-    return userError("cannot open '", path, "': ", std::strerror(errno));
-  struct stat info;
-  MappedFile file;
-  Status status;
-  if (fstat(fd, &info) != 0) {
-    status = userError("cannot open '", path, "': ", std::strerror(errno));
-  } else if (!S_ISREG(info.st_mode)) {
-    status = userError("'", path, "' is not a file");
-  } else if (info.st_size > 0) {
-    void *memory = mmap(nullptr, info.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (memory == MAP_FAILED)
-      status = userError("cannot map '", path, "': ", std::strerror(errno));
-    else {
-      file.data_ = static_cast<const char *>(memory);
-      file.size_ = info.st_size;
+Status InputFile::read(int64_t offset, void *data, int64_t size) const {
+  for (int64_t done = 0; done < size;) {
+    ssize_t count = pread(fd, static_cast<char *>(data) + done,
+                          size_t(size - done), offset + done);
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count < 0)
+      return userError("cannot read '", path, "': ", std::strerror(errno));
+    if (count == 0) {
+      struct stat now{};
+      fstat(fd, &now);
+      return userError("'", path, "': expected ", bytes, " bytes, got ",
+                       now.st_size,
+                       ": the file was cut short while it was read");
     }
+    done += count;
   }
-  ::close(fd);
-  if (!status.ok())
-    return status;
-  return file;
+  return {};
+}
+
+Expected<LoadedFile> LoadedFile::open(const std::string &path) {
+  auto file = InputFile::open(path);
+  if (!file)
+    return file.status();
+  auto memory = Buffer::allocate(file->size());
+  if (!memory)
+    return memory.status();
+  TPRT_TRY(file->read(0, memory->data(), file->size()));
+  LoadedFile result;
+  result.memory = std::move(*memory);
+  result.size = size_t(file->size());
+  return result;
 }
 
 OutputFile::~OutputFile() {

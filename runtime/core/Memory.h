@@ -1,4 +1,4 @@
-//===- Memory.h - buffers and mapped files ----------------------*- C++ -*-===//
+//===- Memory.h - buffers and files -----------------------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,6 +12,7 @@
 #ifndef TPRT_CORE_MEMORY_H
 #define TPRT_CORE_MEMORY_H
 
+#include "Descriptor.h"
 #include "tprt/status.h"
 
 #include <cstddef>
@@ -52,27 +53,31 @@ private:
   bool owned_ = true;
 };
 
-/// An open file, read-only and mapped.
-class MappedFile {
+/// An open file that is read piece by piece. Files of others are never mapped:
+/// one that is cut short or fails meanwhile is an error here, and would be a
+/// signal there.
+class InputFile {
 public:
-  MappedFile() = default;
-  MappedFile(MappedFile &&other) noexcept { swap(other); }
-  MappedFile &operator=(MappedFile &&other) noexcept {
-    swap(other);
-    return *this;
-  }
-  ~MappedFile();
-
-  static Expected<MappedFile> open(const std::string &path);
-  std::string_view bytes() const { return {data_, size_}; }
+  static Expected<InputFile> open(const std::string &path);
+  int64_t size() const { return bytes; }
+  /// Fills `data` with the bytes from `offset` on. From any thread.
+  Status read(int64_t offset, void *data, int64_t size) const;
 
 private:
-  void swap(MappedFile &other) {
-    std::swap(data_, other.data_);
-    std::swap(size_, other.size_);
-  }
-  const char *data_ = nullptr;
-  size_t size_ = 0;
+  Descriptor fd;
+  std::string path;
+  int64_t bytes = 0;
+};
+
+/// A file's bytes, all of them read, aligned to a page.
+class LoadedFile {
+public:
+  static Expected<LoadedFile> open(const std::string &path);
+  std::string_view bytes() const { return {memory.data(), size}; }
+
+private:
+  Buffer memory;
+  size_t size = 0;
 };
 
 /// A file written beside its destination and renamed to it by commit(); without

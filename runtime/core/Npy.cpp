@@ -169,7 +169,7 @@ Expected<TensorView> NpyFile::parse(std::string_view bytes,
 }
 
 Expected<NpyFile> NpyFile::open(const std::string &path) {
-  auto file = MappedFile::open(path);
+  auto file = LoadedFile::open(path);
   if (!file)
     return file.status();
   auto view = parse(file->bytes(), path);

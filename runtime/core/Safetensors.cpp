@@ -65,8 +65,8 @@ uint64_t natural(const json &value, const std::string &what) {
   return value.get<uint64_t>();
 }
 
-TensorView parseTensor(const std::string &name, const json &value,
-                       std::string_view data, uint64_t &begin) {
+TensorPlace parseTensor(const std::string &name, const json &value,
+                        uint64_t dataSize) {
   std::string what = "tensor '" + name + "'";
   if (!value.is_object())
     throw HeaderError{what + ": expected an object, got " + value.type_name()};
@@ -85,58 +85,60 @@ TensorView parseTensor(const std::string &name, const json &value,
   if (!value["shape"].is_array() || value["shape"].size() > 32)
     throw HeaderError{what + ": expected a list of at most 32 sizes as shape"};
 
-  TensorView view{*type, {}, {}};
+  TensorPlace place{*type, {}, 0, 0};
   uint64_t bytes = fileTypeBytes(*type);
   for (const json &size : value["shape"]) {
     uint64_t n = natural(size, what + ": shape");
     if (n > INT64_MAX || __builtin_mul_overflow(bytes, n, &bytes))
       throw HeaderError{what + ": shape overflows"};
-    view.shape.push_back(int64_t(n));
+    place.shape.push_back(int64_t(n));
   }
   const json &offsets = value["data_offsets"];
   if (!offsets.is_array() || offsets.size() != 2)
     throw HeaderError{what + ": expected [begin, end] as data_offsets, got " +
                       offsets.dump()};
-  begin = natural(offsets[0], what + ": data_offsets");
+  uint64_t begin = natural(offsets[0], what + ": data_offsets");
   uint64_t end = natural(offsets[1], what + ": data_offsets");
   if (begin > end)
     throw HeaderError{detail::join(what, ": data_offsets end at ", end,
                                    " before their begin ", begin)};
-  if (end > data.size())
+  if (end > dataSize)
     throw HeaderError{detail::join(what, ": data_offsets end at ", end,
-                                   ", but the file holds ", data.size(),
+                                   ", but the file holds ", dataSize,
                                    " bytes of data (truncated?)")};
   if (end - begin != bytes)
     throw HeaderError{detail::join(what, ": ", typeText, " ",
-                                   formatShape(view.shape), " takes ", bytes,
+                                   formatShape(place.shape), " takes ", bytes,
                                    " bytes, data_offsets span ", end - begin)};
-  view.bytes = data.substr(begin, end - begin);
-  return view;
+  place.offset = int64_t(begin);
+  place.bytes = int64_t(bytes);
+  return place;
 }
 
-std::map<std::string, TensorView> parseHeader(const json &header,
-                                              std::string_view data) {
+/// Offsets are those from the header's end on.
+std::map<std::string, TensorPlace> parseHeader(const json &header,
+                                               uint64_t dataSize) {
   assert(header.is_object() && "it begins with '{'");
-  std::map<std::string, TensorView> tensors;
-  std::vector<std::pair<uint64_t, std::string>> order;
+  std::map<std::string, TensorPlace> tensors;
+  std::vector<std::pair<int64_t, std::string>> order;
   for (const auto &item : header.items()) {
     if (item.key() == "__metadata__") {
       if (!item.value().is_object())
         throw HeaderError{"__metadata__ is not an object"};
       continue;
     }
-    uint64_t begin;
-    tensors[item.key()] = parseTensor(item.key(), item.value(), data, begin);
-    order.push_back({begin, item.key()});
+    TensorPlace place = parseTensor(item.key(), item.value(), dataSize);
+    order.push_back({place.offset, item.key()});
+    tensors[item.key()] = std::move(place);
   }
   // Empty tensors may share an offset with their neighbour: they come first.
   std::sort(order.begin(), order.end(), [&](const auto &a, const auto &b) {
     auto key = [&](const auto &x) {
-      return std::make_pair(x.first, tensors[x.second].bytes.size());
+      return std::make_pair(x.first, tensors[x.second].bytes);
     };
     return key(a) < key(b);
   });
-  uint64_t position = 0;
+  int64_t position = 0;
   std::string previous;
   for (const auto &[begin, name] : order) {
     if (begin < position)
@@ -146,39 +148,44 @@ std::map<std::string, TensorView> parseHeader(const json &header,
       throw HeaderError{detail::join("bytes ", position, " to ", begin,
                                      " before tensor '", name,
                                      "' belong to no tensor")};
-    position = begin + tensors[name].bytes.size();
+    position = begin + tensors[name].bytes;
     previous = name;
   }
-  if (position != data.size())
-    throw HeaderError{detail::join(data.size() - position,
+  if (uint64_t(position) != dataSize)
+    throw HeaderError{detail::join(dataSize - uint64_t(position),
                                    " bytes lie past the last tensor")};
   return tensors;
 }
 
-} // namespace
+using Places = std::map<std::string, TensorPlace>;
 
-Expected<std::map<std::string, TensorView>>
-SafetensorsFile::parse(std::string_view bytes, const std::string &name) {
+/// Of a file of `size` bytes, of which read(offset, data, bytes) gets some.
+template <typename Read>
+Expected<Places> readHeader(Read read, uint64_t size, const std::string &name) {
   std::string where = "'" + name + "'";
-  if (bytes.size() < 8)
-    return userError(where, ": expected at least 8 bytes, got ", bytes.size(),
+  if (size < 8)
+    return userError(where, ": expected at least 8 bytes, got ", size,
                      " (truncated?)");
   uint64_t length;
-  std::memcpy(&length, bytes.data(), 8);
+  TPRT_TRY(read(0, &length, 8));
   if (length > kMaxHeader)
     return userError(where, ": header of ", length,
                      " bytes exceeds the limit of ", kMaxHeader);
-  if (length > bytes.size() - 8)
+  if (length > size - 8)
     return userError(where, ": header of ", length,
                      " bytes reaches past the end of the file (truncated?)");
-  std::string_view text = bytes.substr(8, length);
+  std::string text(length, '\0');
+  TPRT_TRY(read(8, text.data(), int64_t(length)));
   if (text.empty() || text[0] != '{')
     return userError(where, ": the header does not begin with '{'");
   Expected<json> header = parseJson(text, 8);
   if (!header)
     return header.status().in(where + ": header");
   try {
-    return parseHeader(*header, bytes.substr(8 + length));
+    Places places = parseHeader(*header, size - 8 - length);
+    for (auto &[tensor, place] : places)
+      place.offset += int64_t(8 + length);
+    return places;
   } catch (const HeaderError &error) {
     return userError(where, ": ", error.message);
   } catch (const json::exception &error) {
@@ -186,8 +193,36 @@ SafetensorsFile::parse(std::string_view bytes, const std::string &name) {
   }
 }
 
+} // namespace
+
+Expected<Places> tprt::readSafetensorsHeader(const InputFile &file,
+                                             const std::string &name) {
+  return readHeader(
+      [&](int64_t offset, void *data, int64_t bytes) {
+        return file.read(offset, data, bytes);
+      },
+      uint64_t(file.size()), name);
+}
+
+Expected<std::map<std::string, TensorView>>
+SafetensorsFile::parse(std::string_view bytes, const std::string &name) {
+  auto places = readHeader(
+      [&](int64_t offset, void *data, int64_t count) {
+        std::memcpy(data, bytes.data() + offset, size_t(count));
+        return Status();
+      },
+      bytes.size(), name);
+  if (!places)
+    return places.status();
+  std::map<std::string, TensorView> tensors;
+  for (auto &[tensor, place] : *places)
+    tensors[tensor] = {place.type, place.shape,
+                       bytes.substr(size_t(place.offset), size_t(place.bytes))};
+  return tensors;
+}
+
 Expected<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
-  auto file = MappedFile::open(path);
+  auto file = LoadedFile::open(path);
   if (!file)
     return file.status();
   auto tensors = parse(file->bytes(), path);
@@ -199,7 +234,7 @@ Expected<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
   return result;
 }
 
-static FileType fileTypeOf(tprt_type type) {
+FileType tprt::fileTypeOf(tprt_type type) {
   switch (type) {
   case TPRT_F32:
     return FileType::F32;

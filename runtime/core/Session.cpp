@@ -38,7 +38,7 @@ constexpr double kLongestTimeout = 1e8;
 struct Session::Impl {
   SessionOptions options;
   std::string where; ///< the artifact, for messages
-  MappedFile file;
+  LoadedFile file;
   Manifest manifest;
   CodeModule code;
   Program program;
@@ -137,10 +137,10 @@ Status Session::Impl::readTables(const std::string &path,
                                  std::string_view (&texts)[3]) {
   if (!options.backend.empty())
     TPRT_TRY(checkBackend(options.backend));
-  auto mapped = MappedFile::open(path);
-  if (!mapped)
-    return mapped.status();
-  file = std::move(*mapped);
+  auto read = LoadedFile::open(path);
+  if (!read)
+    return read.status();
+  file = std::move(*read);
   auto sections = readArtifact(file.bytes(), path);
   if (!sections)
     return sections.status();
@@ -353,11 +353,14 @@ Status Session::loadWeights(const std::string &spec) {
     return weights.status();
   if (impl->loaded)
     return userError("the weights are loaded already");
-  uint64_t fingerprint = impl->processes() ? weights->fingerprint() : 0;
+  Expected<uint64_t> fingerprint =
+      impl->processes() ? weights->fingerprint() : uint64_t(0);
+  if (!fingerprint)
+    return fingerprint.status();
   TPRT_TRY(impl->onRanks([&](int64_t r) -> Status {
     tprt_rank &rank = *impl->ranks[r];
     if (impl->processes())
-      TPRT_TRY(rank.world->agree(fingerprint, "the weights"));
+      TPRT_TRY(rank.world->agree(*fingerprint, "the weights"));
     return rank.loadWeights(*weights);
   }));
   impl->loaded = true;

@@ -43,6 +43,7 @@ enum class FileType {
 const char *fileTypeName(FileType type);
 int64_t fileTypeBytes(FileType type);
 std::optional<FileType> parseFileType(std::string_view name);
+FileType fileTypeOf(tprt_type type);
 
 /// A tensor in somebody else's memory.
 struct TensorView {
@@ -64,7 +65,19 @@ struct HostTensor {
 Expected<HostTensor> convertTensor(const TensorView &view, tprt_type type,
                                    const std::string &what);
 
-/// A mapped .safetensors file whose header has been checked completely.
+/// Where a tensor lies in a file.
+struct TensorPlace {
+  FileType type;
+  Shape shape;
+  int64_t offset, bytes;
+};
+
+/// Reads a .safetensors file's header and checks all of it; `name` is for
+/// messages.
+Expected<std::map<std::string, TensorPlace>>
+readSafetensorsHeader(const InputFile &file, const std::string &name);
+
+/// A .safetensors file in memory whose header has been checked completely.
 class SafetensorsFile {
 public:
   static Expected<SafetensorsFile> open(const std::string &path);
@@ -75,11 +88,11 @@ public:
   const std::map<std::string, TensorView> &tensors() const { return list; }
 
 private:
-  MappedFile file;
+  LoadedFile file;
   std::map<std::string, TensorView> list;
 };
 
-/// A mapped .npy file.
+/// A .npy file in memory.
 class NpyFile {
 public:
   static Expected<NpyFile> open(const std::string &path);
@@ -88,7 +101,7 @@ public:
   const TensorView &tensor() const { return view; }
 
 private:
-  MappedFile file;
+  LoadedFile file;
   TensorView view;
 };
 

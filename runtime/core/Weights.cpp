@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <mutex>
 #include <set>
 
 using namespace tprt;
@@ -29,31 +30,28 @@ namespace {
 // Files
 //===----------------------------------------------------------------------===//
 
-struct Located {
-  const TensorView *view;
-  std::string file;
-};
-using Files = std::vector<std::shared_ptr<SafetensorsFile>>;
+using Tensors = std::map<std::string, Weights::Located>;
 
-Status addFile(const std::string &path, Files &files,
-               std::map<std::string, Located> &tensors) {
-  auto file = SafetensorsFile::open(path);
-  if (!file)
-    return file.status();
-  files.push_back(std::make_shared<SafetensorsFile>(std::move(*file)));
-  for (const auto &[name, view] : files.back()->tensors()) {
-    auto [found, inserted] = tensors.insert({name, {&view, path}});
+Status addFile(const std::string &path, Tensors &tensors) {
+  auto opened = InputFile::open(path);
+  if (!opened)
+    return opened.status();
+  auto file = std::make_shared<const InputFile>(std::move(*opened));
+  auto places = readSafetensorsHeader(*file, path);
+  if (!places)
+    return places.status();
+  for (const auto &[name, place] : *places) {
+    auto [found, inserted] = tensors.insert({name, {place, name, path, file}});
     if (!inserted)
-      return userError("tensor '", name, "' is in '", found->second.file,
+      return userError("tensor '", name, "' is in '", found->second.path,
                        "' and in '", path, "'");
   }
   return {};
 }
 
-Status addIndex(const std::filesystem::path &path, Files &files,
-                std::map<std::string, Located> &tensors) {
+Status addIndex(const std::filesystem::path &path, Tensors &tensors) {
   std::string where = "'" + path.string() + "'";
-  auto file = MappedFile::open(path.string());
+  auto file = LoadedFile::open(path.string());
   if (!file)
     return file.status();
   auto index = parseJson(file->bytes(), 8);
@@ -75,49 +73,42 @@ Status addIndex(const std::filesystem::path &path, Files &files,
     names.insert(name);
   }
   for (const std::string &name : names)
-    TPRT_TRY(addFile((path.parent_path() / name).string(), files, tensors));
+    TPRT_TRY(addFile((path.parent_path() / name).string(), tensors));
   for (const auto &item : (*index)["weight_map"].items()) {
     std::string name = item.value().get<std::string>();
     auto found = tensors.find(item.key());
     if (found == tensors.end() ||
-        found->second.file != (path.parent_path() / name).string())
+        found->second.path != (path.parent_path() / name).string())
       return userError(where, ": tensor '", item.key(), "' is not in '", name,
                        "'");
   }
   return {};
 }
 
-Status openCheckpoint(const std::string &spec, Files &files,
-                      std::map<std::string, Located> &tensors) {
+Status openCheckpoint(const std::string &spec, Tensors &tensors) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   fs::path path(spec);
   if (fs::is_regular_file(path, ignored))
-    return addFile(spec, files, tensors);
+    return addFile(spec, tensors);
   if (!fs::is_directory(path, ignored))
     return userError("weights '", spec,
                      "': no such directory or .safetensors file (random "
                      "weights: random:SEED)");
   if (fs::exists(path / "model.safetensors", ignored))
-    return addFile((path / "model.safetensors").string(), files, tensors);
+    return addFile((path / "model.safetensors").string(), tensors);
   if (fs::exists(path / "model.safetensors.index.json", ignored))
-    return addIndex(path / "model.safetensors.index.json", files, tensors);
+    return addIndex(path / "model.safetensors.index.json", tensors);
   return userError("weights '", spec,
                    "': expected model.safetensors or "
                    "model.safetensors.index.json in the directory");
 }
 
 std::optional<tprt_type> floatTypeOf(FileType type) {
-  switch (type) {
-  case FileType::F32:
-    return TPRT_F32;
-  case FileType::BF16:
-    return TPRT_BF16;
-  case FileType::F16:
-    return TPRT_F16;
-  default:
-    return std::nullopt;
-  }
+  for (tprt_type known : {TPRT_F32, TPRT_BF16, TPRT_F16})
+    if (fileTypeOf(known) == type)
+      return known;
+  return std::nullopt;
 }
 
 /// `'a', 'b' and 7 more`.
@@ -141,33 +132,62 @@ uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/// Elements of one source tensor as f32: of a checkpoint, or made up.
+/// Elements of one source tensor as f32: of a checkpoint, or made up. What
+/// cannot be read is noted and said at the end.
 class Source {
 public:
-  explicit Source(const TensorView &view)
-      : data(view.bytes.data()), type(*floatTypeOf(view.type)) {}
+  /// Elements that are read at a time, at most.
+  static constexpr int64_t kMost = 1 << 14;
+
+  explicit Source(const Weights::Located &tensor)
+      : tensor(&tensor), type(*floatTypeOf(tensor.place.type)) {}
   Source(uint64_t seed, const std::string &name, Parameter::Init init)
       : key(mix(seed) ^ checksum(name)), init(init) {}
 
   void read(int64_t index, int64_t stride, int64_t count, float *out) const {
-    if (!data) {
+    if (!tensor) {
       for (int64_t i = 0; i < count; ++i)
         out[i] = random(index + i * stride);
-    } else if (stride == 1) {
-      simd().widen(type, data + index * typeBytes(type), out, count);
-    } else {
-      for (int64_t i = 0; i < count; ++i)
-        simd().widen(type, data + (index + i * stride) * typeBytes(type),
-                     out + i, 1);
+      return;
+    }
+    int64_t size = typeBytes(type);
+    char raw[kMost * 4];
+    int64_t step = std::max<int64_t>(1, kMost / std::max<int64_t>(1, stride));
+    for (int64_t i = 0; i < count; i += step) {
+      int64_t part = std::min(step, count - i);
+      fetch(index + i * stride, (part - 1) * stride + 1, raw);
+      if (stride == 1)
+        simd().widen(type, raw, out + i, part);
+      for (int64_t k = 0; stride != 1 && k < part; ++k)
+        simd().widen(type, raw + k * stride * size, out + i + k, 1);
     }
   }
 
-  /// The bytes from an element on, if they are those of this type.
-  const char *bytesOf(tprt_type wanted, int64_t index) const {
-    return data && type == wanted ? data + index * typeBytes(type) : nullptr;
+  /// Copies elements as they are, if they are of this type.
+  bool copy(tprt_type wanted, int64_t index, int64_t count, void *out) const {
+    if (!tensor || type != wanted)
+      return false;
+    fetch(index, count, out);
+    return true;
+  }
+
+  /// The first error of any thread's reads.
+  Status status() const {
+    std::lock_guard lock(mutex);
+    return first;
   }
 
 private:
+  void fetch(int64_t index, int64_t count, void *out) const {
+    int64_t size = typeBytes(type);
+    Status status = tensor->read(index * size, out, count * size);
+    if (status.ok())
+      return;
+    std::lock_guard lock(mutex);
+    if (first.ok())
+      first = std::move(status);
+  }
+
   /// About normal: the sum of four uniform numbers of 16 bits, whose deviation
   /// is sqrt(4 * (2^32 - 1) / 12), scaled to a deviation of 0.02.
   float random(int64_t index) const {
@@ -180,10 +200,12 @@ private:
     return float(double(sum - 2 * 65535) / 37837.2 * 0.02);
   }
 
-  const char *data = nullptr;
+  const Weights::Located *tensor = nullptr;
   tprt_type type = TPRT_F32;
   uint64_t key = 0;
   Parameter::Init init = Parameter::Init::Normal;
+  mutable std::mutex mutex;
+  mutable Status first;
 };
 
 /// The local block of a parameter: where each of its dimensions is found.
@@ -215,46 +237,50 @@ Block locate(const Parameter &p, const Mesh &mesh,
 }
 
 /// Copies a matrix of rows x columns into rows of `ldc` elements. Transposed
-/// sources go through tiles that are read in the source's order.
+/// sources go through tiles that are read in the source's order, high enough
+/// that a read is worth its call.
 void copyMatrix(const Source &source, int64_t base, int64_t rows,
                 int64_t columns, int64_t rowStride, int64_t columnStride,
                 tprt_type type, char *target, int64_t ldc) {
-  constexpr int64_t kTile = 64;
+  constexpr int64_t kHeight = 1024, kWidth = 32;
   int64_t bytes = typeBytes(type);
   if (columnStride == 1) {
+    bool dense = rowStride == columns && ldc == columns;
     parallelFor(rows, 8, [&](int64_t begin, int64_t end, int64_t) {
-      float buffer[1024];
-      for (int64_t r = begin; r < end; ++r) {
-        if (auto *same = source.bytesOf(type, base + r * rowStride)) {
-          std::memcpy(target + r * ldc * bytes, same, columns * bytes);
+      float buffer[Source::kMost];
+      // Rows without a gap between them are one.
+      int64_t step = dense ? end - begin : 1, length = step * columns;
+      for (int64_t r = begin; r < end; r += step) {
+        int64_t from = base + r * rowStride;
+        if (source.copy(type, from, length, target + r * ldc * bytes))
           continue;
-        }
-        for (int64_t c = 0; c < columns; c += 1024) {
-          int64_t n = std::min<int64_t>(1024, columns - c);
-          source.read(base + r * rowStride + c, 1, n, buffer);
+        for (int64_t c = 0; c < length; c += Source::kMost) {
+          int64_t n = std::min(Source::kMost, length - c);
+          source.read(from + c, 1, n, buffer);
           simd().narrow(type, buffer, target + (r * ldc + c) * bytes, n);
         }
       }
     });
     return;
   }
-  int64_t bands = (rows + kTile - 1) / kTile;
-  parallelFor(bands, 1, [&](int64_t begin, int64_t end, int64_t) {
-    float column[kTile], tile[kTile][kTile];
-    for (int64_t r = begin * kTile; r < std::min(rows, end * kTile); r += kTile)
-      for (int64_t c = 0; c < columns; c += kTile) {
-        int64_t height = std::min(kTile, rows - r);
-        int64_t width = std::min(kTile, columns - c);
-        for (int64_t j = 0; j < width; ++j) {
-          source.read(base + r * rowStride + (c + j) * columnStride, rowStride,
-                      height, column);
-          for (int64_t i = 0; i < height; ++i)
-            tile[i][j] = column[i];
-        }
+  int64_t bands = (rows + kHeight - 1) / kHeight;
+  int64_t strips = (columns + kWidth - 1) / kWidth;
+  parallelFor(bands * strips, 1, [&](int64_t begin, int64_t end, int64_t) {
+    float column[kHeight], tile[kHeight][kWidth];
+    for (int64_t item = begin; item < end; ++item) {
+      int64_t r = item / strips * kHeight, c = item % strips * kWidth;
+      int64_t height = std::min(kHeight, rows - r);
+      int64_t width = std::min(kWidth, columns - c);
+      for (int64_t j = 0; j < width; ++j) {
+        source.read(base + r * rowStride + (c + j) * columnStride, rowStride,
+                    height, column);
         for (int64_t i = 0; i < height; ++i)
-          simd().narrow(type, tile[i], target + ((r + i) * ldc + c) * bytes,
-                        width);
+          tile[i][j] = column[i];
       }
+      for (int64_t i = 0; i < height; ++i)
+        simd().narrow(type, tile[i], target + ((r + i) * ldc + c) * bytes,
+                      width);
+    }
   });
 }
 
@@ -279,8 +305,8 @@ Expected<Weights> Weights::open(const std::string &spec,
     return weights;
   }
 
-  std::map<std::string, Located> tensors;
-  TPRT_TRY(openCheckpoint(spec, weights.files, tensors));
+  Tensors tensors;
+  TPRT_TRY(openCheckpoint(spec, tensors));
   std::set<std::string> used;
   std::vector<std::string> missing;
   for (const Parameter &p : manifest.parameters)
@@ -292,20 +318,20 @@ Expected<Weights> Weights::open(const std::string &spec,
         missing.push_back(p.nameOf(0, i));
         continue;
       }
-      const TensorView &view = *found->second.view;
+      const TensorPlace &place = found->second.place;
       std::string where =
-          "'" + found->second.file + "': tensor '" + found->first + "'";
-      if (!floatTypeOf(view.type))
+          "'" + found->second.path + "': tensor '" + found->first + "'";
+      if (!floatTypeOf(place.type))
         return userError(where, ": expected type F32, BF16 or F16, got ",
-                         fileTypeName(view.type));
-      if (view.shape != p.sourceShape)
+                         fileTypeName(place.type));
+      if (place.shape != p.sourceShape)
         return userError(where, ": expected shape ", formatShape(p.sourceShape),
-                         ", got ", formatShape(view.shape));
+                         ", got ", formatShape(place.shape));
       // The other names are other spellings of the same tensor: a checkpoint
       // that stores a tied tensor twice is read under the first.
       for (size_t a = 0; a < p.names.size(); ++a)
         used.insert(p.nameOf(a, i));
-      weights.slots.push_back(view);
+      weights.slots.push_back(found->second);
     }
   if (!missing.empty())
     return userError("weights '", spec,
@@ -328,14 +354,19 @@ Expected<Weights> Weights::open(const std::string &spec,
   return weights;
 }
 
-int64_t Weights::load(int64_t parameter, int64_t instance,
-                      const std::vector<int64_t> &coordinates, void *target,
-                      int64_t first, int64_t rows) const {
+Status Weights::Located::read(int64_t offset, void *data, int64_t bytes) const {
+  return file->read(place.offset + offset, data, bytes)
+      .in("tensor '" + name + "'");
+}
+
+Expected<int64_t> Weights::load(int64_t parameter, int64_t instance,
+                                const std::vector<int64_t> &coordinates,
+                                void *target, int64_t first,
+                                int64_t rows) const {
   const Parameter &p = manifest->parameters[parameter];
-  bool random = slots.empty();
-  const TensorView *view = random ? nullptr : &slots[p.base + instance];
+  const Located *tensor = slots.empty() ? nullptr : &slots[p.base + instance];
   Source source =
-      random ? Source(seed, p.nameOf(0, instance), p.init) : Source(*view);
+      tensor ? Source(*tensor) : Source(seed, p.nameOf(0, instance), p.init);
 
   Block block = locate(p, manifest->mesh, coordinates);
   Shape localShape = p.localShape;
@@ -350,7 +381,7 @@ int64_t Weights::load(int64_t parameter, int64_t instance,
   if (block.valid != localShape)
     std::memset(out, 0, elementCount(localShape) * bytes);
   if (std::count(block.valid.begin(), block.valid.end(), 0))
-    return 0;
+    return int64_t(0);
 
   // The last two dimensions are a matrix; those before it are walked.
   Shape valid = block.valid, strides = block.strides, local = localShape;
@@ -378,17 +409,24 @@ int64_t Weights::load(int64_t parameter, int64_t instance,
     copyMatrix(source, from, valid[outer], valid[outer + 1], strides[outer],
                strides[outer + 1], p.type, out + to * bytes, local[outer + 1]);
   }
-  return view ? elementCount(block.valid) * fileTypeBytes(view->type) : 0;
+  TPRT_TRY(source.status());
+  return tensor ? elementCount(block.valid) * fileTypeBytes(tensor->place.type)
+                : int64_t(0);
 }
 
-uint64_t Weights::fingerprint() const {
+Expected<uint64_t> Weights::fingerprint() const {
   std::string text = std::to_string(seed);
-  constexpr size_t kSample = 256;
-  for (const TensorView &view : slots) {
-    text += fileTypeName(view.type) + formatShape(view.shape);
-    size_t size = view.bytes.size();
-    for (size_t at : {size_t(0), size / 2, size - std::min(size, kSample)})
-      text += view.bytes.substr(at, kSample);
+  constexpr int64_t kSample = 256;
+  for (const Located &tensor : slots) {
+    const TensorPlace &place = tensor.place;
+    text += fileTypeName(place.type) + formatShape(place.shape);
+    int64_t last = std::max<int64_t>(0, place.bytes - kSample);
+    for (int64_t at : {int64_t(0), place.bytes / 2, last}) {
+      char sample[kSample];
+      int64_t size = std::min(kSample, place.bytes - at);
+      TPRT_TRY(tensor.read(at, sample, size));
+      text.append(sample, size_t(size));
+    }
   }
   return checksum(text);
 }

@@ -4,8 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Matches a checkpoint's tensors with the manifest's parameter templates, once,
-// and then reads any rank's blocks of them. Files are mapped, so that a rank
-// touches only the pages that hold its own slices. `random:SEED` stands for a
+// and then reads any rank's blocks of them, from the files' own slices alone.
+// `random:SEED` stands for a
 // checkpoint whose values depend on seed, name and element alone, not on the
 // number of ranks.
 //
@@ -32,18 +32,27 @@ public:
   /// the rank at these mesh coordinates, padding included, to `target`: all of
   /// it, or `rows` rows of its first dimension from `first` on. Returns the
   /// bytes read from the checkpoint.
-  int64_t load(int64_t parameter, int64_t instance,
-               const std::vector<int64_t> &coordinates, void *target,
-               int64_t first = 0, int64_t rows = -1) const;
+  Expected<int64_t> load(int64_t parameter, int64_t instance,
+                         const std::vector<int64_t> &coordinates, void *target,
+                         int64_t first = 0, int64_t rows = -1) const;
 
   /// Tells checkpoints apart: a hash of types, shapes and a sample of each
   /// tensor's values, or of the seed. Reads at most three pages per tensor.
-  uint64_t fingerprint() const;
+  Expected<uint64_t> fingerprint() const;
+
+  /// A tensor of a checkpoint.
+  struct Located {
+    TensorPlace place;
+    std::string name, path;
+    std::shared_ptr<const InputFile> file;
+
+    /// An error names the tensor.
+    Status read(int64_t offset, void *data, int64_t bytes) const;
+  };
 
 private:
   const Manifest *manifest = nullptr;
-  std::vector<std::shared_ptr<SafetensorsFile>> files;
-  std::vector<TensorView> slots; ///< per parameter slot; empty for random
+  std::vector<Located> slots; ///< per parameter slot; empty for random
   uint64_t seed = 0;
 };
 

@@ -91,8 +91,11 @@ Expected<int64_t> tprt::loadParameters(
       void *staging = buffers[turn].get();
       // The copy that used this buffer before; success if there was none.
       TPRT_TRY(cuda.check(cuda.cuEventSynchronize(copied[turn].get()), what));
-      read += weights.load(tensor.parameter, tensor.instance, coordinates,
-                           staging, first, count);
+      auto bytes = weights.load(tensor.parameter, tensor.instance, coordinates,
+                                staging, first, count);
+      if (!bytes)
+        return bytes.status();
+      read += *bytes;
       TPRT_TRY(cuda.check(
           cuda.cuMemcpyHtoDAsync(base + tensor.offset + first * row, staging,
                                  size_t(count * row), stream),

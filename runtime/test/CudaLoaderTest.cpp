@@ -90,7 +90,7 @@ void checkLoads(int64_t pinnedBytes) {
     for (size_t p = 0; p < manifest->parameters.size(); ++p) {
       const Parameter &parameter = manifest->parameters[p];
       std::string wanted(elementCount(parameter.localShape) * 2, '\0');
-      weights->load(int64_t(p), 0, {rank}, wanted.data());
+      ASSERT_TRUE(bool(weights->load(int64_t(p), 0, {rank}, wanted.data())));
       std::string got(static_cast<char *>(host->get()) + plan.offsets[p],
                       wanted.size());
       EXPECT_TRUE(got == wanted) << "parameter " << p << " of rank " << rank

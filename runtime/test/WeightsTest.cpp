@@ -14,6 +14,7 @@
 #include "../core/Weights.h"
 
 #include <cmath>
+#include <thread>
 
 using namespace tprt;
 using namespace tprt::test;
@@ -191,13 +192,14 @@ TEST(Weights, BlocksOfRandomTemplates) {
 
     for (int64_t r = 0; r < tp; ++r) {
       std::string block(elementCount(local) * typeBytes(types[to]), '\x7f');
-      weights->load(0, 0, {r}, block.data());
+      ASSERT_TRUE(bool(weights->load(0, 0, {r}, block.data())));
       // The same in pieces of whole rows.
       std::string pieces(block.size(), '\x7f');
       int64_t rowBytes = int64_t(block.size()) / local[0];
       for (int64_t first = 0, rows; first < local[0]; first += rows) {
         rows = pick(1, local[0] - first);
-        weights->load(0, 0, {r}, pieces.data() + first * rowBytes, first, rows);
+        ASSERT_TRUE(bool(weights->load(
+            0, 0, {r}, pieces.data() + first * rowBytes, first, rows)));
       }
       ASSERT_TRUE(pieces == block) << "rank " << r;
       std::vector<float> got = toFloats(types[to], block);
@@ -229,6 +231,71 @@ TEST(Weights, BlocksOfRandomTemplates) {
   }
 }
 
+TEST(Weights, FilesThatFail) {
+  // What lies at the beginning of memory cannot be read.
+  auto file = InputFile::open("/proc/self/mem");
+  ASSERT_TRUE(bool(file)) << file.status().message();
+  char byte;
+  EXPECT_MESSAGE(file->read(0, &byte, 1),
+                 "cannot read '/proc/self/mem': Input/output error");
+  EXPECT_MESSAGE(InputFile::open("/").status(), "'/' is not a file");
+}
+
+/// A file that becomes shorter while it is read is an error, whenever it does.
+TEST(Weights, CheckpointsThatAreCutShort) {
+  constexpr int64_t kRows = 700, kColumns = 5000;
+  std::mt19937 random(kSeed);
+  std::vector<float> values = randomFloats(random, kRows * kColumns);
+  for (bool transposed : {false, true})
+    for (tprt_type type : {TPRT_F32, TPRT_BF16}) {
+      SCOPED_TRACE(detail::join("seed ", kSeed, " ", typeName(type),
+                                transposed ? " transposed" : ""));
+      Checkpoint c(
+          {{"w", "F32", {kRows, kColumns}, toBytes(TPRT_F32, values)}});
+      json p = parameter("w", {kRows, kColumns});
+      p["type"] = typeName(type);
+      if (transposed) {
+        p["permutation"] = {1, 0};
+        p["shape"] = p["local_shape"] = {kColumns, kRows};
+      }
+      c.manifest["parameters"] = {p};
+      auto manifest = Manifest::parse(c.manifest.dump());
+      ASSERT_TRUE(bool(manifest)) << manifest.status().message();
+      auto weights = Weights::open(c.directory.path.string(), *manifest);
+      ASSERT_TRUE(bool(weights)) << weights.status().message();
+      std::string block(kRows * kColumns * typeBytes(type), '\x7f');
+      auto read = weights->load(0, 0, {0}, block.data());
+      ASSERT_TRUE(bool(read)) << read.status().message();
+      EXPECT_EQ(*read, kRows * kColumns * 4);
+      std::vector<float> got = toFloats(type, block),
+                         wanted = rounded(type, values);
+      for (int64_t i = 0; i < kRows * kColumns; i += 17)
+        ASSERT_EQ(got[transposed ? i % kColumns * kRows + i / kColumns : i],
+                  wanted[i]);
+      ASSERT_TRUE(bool(weights->fingerprint()));
+      // Somewhere in the middle of a load.
+      std::string path = c.directory / "model.safetensors";
+      int64_t size = int64_t(std::filesystem::file_size(path));
+      std::thread cutter([&, wait = useconds_t(random() % 3000)] {
+        usleep(wait);
+        std::filesystem::resize_file(path, uintmax_t(size / 2));
+      });
+      auto racing = weights->load(0, 0, {0}, block.data());
+      cutter.join();
+      std::string error = detail::join(
+          "tensor 'w': '", path, "': expected ", size, " bytes, got ", size / 2,
+          ": the file was cut short while it was read");
+      if (!racing) {
+        EXPECT_MESSAGE(racing.status(), error);
+      }
+      auto late = weights->load(0, 0, {0}, block.data());
+      ASSERT_FALSE(bool(late));
+      EXPECT_MESSAGE(late.status(), error);
+      EXPECT_EQ(late.status().code(), Code::User);
+      EXPECT_FALSE(bool(weights->fingerprint()));
+    }
+}
+
 TEST(Weights, RandomValuesLookNormal) {
   json m = emptyManifest();
   json p = parameter("w", {100, 1000}), one = parameter("g", {4}),
@@ -243,7 +310,7 @@ TEST(Weights, RandomValuesLookNormal) {
   auto load = [&](const char *spec, int64_t parameter, float *out) {
     auto weights = Weights::open(spec, *manifest);
     ASSERT_TRUE(bool(weights));
-    weights->load(parameter, 0, {0}, out);
+    ASSERT_TRUE(bool(weights->load(parameter, 0, {0}, out)));
   };
   load("random:1", 0, a.data());
   load("random:2", 0, b.data());
