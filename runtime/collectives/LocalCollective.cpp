@@ -13,8 +13,8 @@
 
 #include "LocalCollective.h"
 
+#include "../core/Region.h"
 #include "../kernels/Simd.h"
-#include "Region.h"
 
 #include <algorithm>
 #include <cstring>

@@ -10,6 +10,7 @@
 #include "Values.h"
 
 #include "../kernels/Simd.h"
+#include "Region.h"
 
 #include <algorithm>
 #include <cstring>
@@ -18,50 +19,20 @@ using namespace tprt;
 
 namespace {
 
-/// A rank's block of a whole tensor.
-struct Block {
-  Shape start, valid;
-  bool empty = false;
-};
-
-Block blockOf(const Shape &shape, const Shape &local, const Sharding &sharding,
-              const Mesh &mesh, const std::vector<int64_t> &coordinates) {
-  Block block;
+/// A rank's block of a whole tensor, as a region from the whole to the block.
+Region blockOf(const Shape &shape, const Shape &local, const Sharding &sharding,
+               const Mesh &mesh, const std::vector<int64_t> &coordinates) {
+  Region block{{}, {}, Shape(shape.size())};
   for (size_t d = 0; d < shape.size(); ++d) {
     int64_t start = mesh.index(sharding[d], coordinates) * local[d];
-    block.start.push_back(start);
-    block.valid.push_back(std::clamp<int64_t>(shape[d] - start, 0, local[d]));
-    block.empty |= block.valid.back() == 0;
+    block.fromStart.push_back(start);
+    block.extents.push_back(std::clamp<int64_t>(shape[d] - start, 0, local[d]));
   }
   return block;
 }
 
-/// Calls body(element in the whole, element in the block, count) per row.
-template <typename Body>
-void forEachRow(const Shape &shape, const Shape &local, const Block &block,
-                Body body) {
-  if (block.empty)
-    return;
-  size_t rank = shape.size();
-  if (rank == 0)
-    return body(0, 0, 1);
-  int64_t rows = 1;
-  for (size_t d = 0; d + 1 < rank; ++d)
-    rows *= block.valid[d];
-  for (int64_t row = 0; row < rows; ++row) {
-    int64_t rest = row, whole = block.start[rank - 1], part = 0;
-    int64_t wholeStep = shape[rank - 1], partStep = local[rank - 1];
-    for (size_t d = rank - 1; d-- > 0;) {
-      int64_t at = rest % block.valid[d];
-      rest /= block.valid[d];
-      whole += (block.start[d] + at) * wholeStep;
-      part += at * partStep;
-      wholeStep *= shape[d];
-      partStep *= local[d];
-    }
-    body(whole, part, block.valid[rank - 1]);
-  }
-}
+/// In the thread that calls, which may be of the host program.
+constexpr int64_t kAlone = INT64_MAX;
 
 int64_t integerAt(const HostTensor &tensor, int64_t i) {
   const char *p = tensor.bytes.data() + i * typeBytes(tensor.type);
@@ -140,7 +111,7 @@ void tprt::distribute(const Input &input, const HostTensor *value,
   if (!value) {
     if (input.defaultValue != Input::Default::Ones)
       return;
-    int64_t widest = input.localShape.empty() ? 1 : input.localShape.back();
+    int64_t widest = elementCount(input.localShape);
     ones.assign(widest * size, '\0');
     for (int64_t i = 0; i < widest; ++i) {
       float one = 1;
@@ -150,14 +121,15 @@ void tprt::distribute(const Input &input, const HostTensor *value,
         ones[i * size] = 1;
     }
   }
-  Block block =
-      blockOf(input.shape, input.localShape, input.sharding, mesh, coordinates);
-  forEachRow(input.shape, input.localShape, block,
-             [&](int64_t whole, int64_t part, int64_t count) {
-               const char *from =
-                   value ? value->bytes.data() + whole * size : ones.data();
-               std::memcpy(out + part * size, from, count * size);
-             });
+  forEachRun(
+      input.shape, input.localShape,
+      blockOf(input.shape, input.localShape, input.sharding, mesh, coordinates),
+      [&](int64_t whole, int64_t part, int64_t count) {
+        const char *from =
+            value ? value->bytes.data() + whole * size : ones.data();
+        std::memcpy(out + part * size, from, count * size);
+      },
+      kAlone);
 }
 
 Expected<HostTensor> tprt::assemble(const Output &output, const Mesh &mesh,
@@ -168,21 +140,22 @@ Expected<HostTensor> tprt::assemble(const Output &output, const Mesh &mesh,
   // The first rank that holds a block writes it, the others are compared.
   std::map<Shape, int64_t> owners;
   for (size_t rank = 0; rank < shards.size(); ++rank) {
-    Block block = blockOf(output.shape, output.localShape, output.sharding,
-                          mesh, mesh.coordinates(int64_t(rank)));
-    auto [owner, first] = owners.insert({block.start, int64_t(rank)});
+    Region block = blockOf(output.shape, output.localShape, output.sharding,
+                           mesh, mesh.coordinates(int64_t(rank)));
+    auto [owner, first] = owners.insert({block.fromStart, int64_t(rank)});
     int64_t differs = -1;
-    forEachRow(output.shape, output.localShape, block,
-               [&](int64_t whole, int64_t part, int64_t count) {
-                 char *to = tensor.bytes.data() + whole * size;
-                 const char *from =
-                     static_cast<const char *>(shards[rank]) + part * size;
-                 if (first)
-                   std::memcpy(to, from, count * size);
-                 else if (differs < 0 &&
-                          std::memcmp(to, from, count * size) != 0)
-                   differs = whole;
-               });
+    forEachRun(
+        output.shape, output.localShape, block,
+        [&](int64_t whole, int64_t part, int64_t count) {
+          char *to = tensor.bytes.data() + whole * size;
+          const char *from =
+              static_cast<const char *>(shards[rank]) + part * size;
+          if (first)
+            std::memcpy(to, from, count * size);
+          else if (differs < 0 && std::memcmp(to, from, count * size) != 0)
+            differs = whole;
+        },
+        kAlone);
     if (differs >= 0)
       return lostError("output '", output.name, "': rank ", rank,
                        " differs from rank ", owner->second, " near element ",

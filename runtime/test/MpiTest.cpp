@@ -135,6 +135,23 @@ TEST(Mpi, MessagesGiveTheSameBits) {
   }
 }
 
+/// An MPI may have few tags.
+TEST(Mpi, TagsStayWithinWhatMpiHas) {
+  std::mt19937 random(kSeed);
+  for (int32_t largest : {32767, (1 << 22) - 1, INT32_MAX}) {
+    std::map<int32_t, int> seen;
+    for (int64_t id = 0; id < 300; ++id)
+      for (int64_t layer : {int64_t(0), int64_t(random() % 100)}) {
+        int32_t tag = tagOf({id, layer}, largest);
+        ASSERT_TRUE(tag >= 1 && tag <= largest)
+            << tag << " seed " << kSeed << " id " << id;
+        ++seen[tag];
+      }
+    // Few calls share one.
+    EXPECT_GT(seen.size(), 290u);
+  }
+}
+
 #ifdef TPRT_HAS_MPI
 
 TEST(Mpi, SameBitsAsThreads) {
@@ -214,9 +231,9 @@ TEST(Mpi, RanksThatDoNotComeAreNamed) {
   auto start = Clock::now();
   EXPECT_GT(run.wait(30), 0);
   EXPECT_LT(since(start), 20);
-  EXPECT_NE(run.errors().find("did not complete in 2 s: rank 0 of 3 did not "
-                              "come; all ranks (OMPI_COMM_WORLD_SIZE "
-                              "(mpirun))"),
+  EXPECT_NE(run.errors().find("did not complete in 2 s: rank 0 of 3 "
+                              "(OMPI_COMM_WORLD_SIZE (mpirun)) did not come; "
+                              "all ranks must run on this host"),
             std::string::npos)
       << run.errors();
   Running other(f,

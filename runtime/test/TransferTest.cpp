@@ -13,7 +13,7 @@
 #include "RandomCollective.h"
 
 #include "../collectives/LocalCollective.h"
-#include "../collectives/nccl/Transfer.h"
+#include "../collectives/Transfer.h"
 
 #include <map>
 

@@ -121,18 +121,12 @@ private:
   bool crowded;
 };
 
-/// Ranks in different calls must not take each other's messages.
-int32_t tagOf(CallSite site) {
-  uint32_t mixed =
-      uint32_t(site.id) * 0x9e3779b1u + uint32_t(site.layer) * 0x85ebca6bu;
-  return 1 + int32_t(mixed >> 13);
-}
-
 class MpiCommunicator : public Communicator {
 public:
   MpiCommunicator(SideChannel &side, Messages messages,
-                  std::vector<int64_t> list, int64_t self)
+                  std::vector<int64_t> list, int64_t self, int32_t largestTag)
       : side(side), messages(std::move(messages)), members(std::move(list)),
+        largestTag(largestTag),
         collective(self, int64_t(members.size()),
                    [this](const auto &receives, const auto &sends) {
                      return this->messages.exchange(tag, receives, sends);
@@ -141,7 +135,7 @@ public:
   Status run(const Collective &entry, CallSite site, const void *in,
              void *out) override {
     side.enter(site, &members);
-    tag = tagOf(site);
+    tag = tagOf(site, largestTag);
     Status status = collective.run(entry, in, out);
     if (status.ok())
       side.leave();
@@ -152,15 +146,16 @@ private:
   SideChannel &side;
   Messages messages;
   std::vector<int64_t> members;
-  int32_t tag = 0;
+  int32_t largestTag, tag = 0;
   MessageCollective collective;
 };
 
 class MpiHub : public Hub {
 public:
-  MpiHub(Mpi mpi, std::unique_ptr<SideChannel> channel, bool initialized)
+  MpiHub(Mpi mpi, std::unique_ptr<SideChannel> channel, bool initialized,
+         int32_t largestTag)
       : mpi(mpi), side(std::move(channel)), initialized(initialized),
-        crowded(side->localSize() > availableCores()) {
+        largestTag(largestTag), crowded(side->localSize() > availableCores()) {
     ranks = side->size();
     for (int64_t r = 0; r < ranks; ++r)
       everyone.push_back(r);
@@ -187,15 +182,16 @@ public:
     if (members.size() > 1)
       TPRT_TRY(mpi.check(
           mpi.table->communicator(members.data(), int64_t(members.size()),
-                                  nextTag++ & 0x7fff, &communicator),
+                                  nextTag++ % largestTag, &communicator),
           "make a communicator"));
     return Messages(mpi, communicator, crowded);
   }
 
   Mpi mpi;
   std::unique_ptr<SideChannel> side;
-  bool initialized, crowded;
-  int32_t nextTag = 1;
+  bool initialized;
+  int32_t largestTag, nextTag = 1;
+  bool crowded;
   std::vector<int64_t> everyone;
 };
 
@@ -217,7 +213,8 @@ public:
         if (!messages)
           return messages.status();
         return std::unique_ptr<Communicator>(std::make_unique<MpiCommunicator>(
-            *hub.side, std::move(*messages), members, int64_t(i)));
+            *hub.side, std::move(*messages), members, int64_t(i),
+            hub.largestTag));
       }
     return internalError("rank ", rank(), " is not in its own group");
   }
@@ -381,6 +378,7 @@ Expected<std::unique_ptr<Hub>> tprt::makeMpiHub(const HubOptions &options) {
     return notStarted(options);
   Place place = *options.place;
   std::optional<net::Listener> listener;
+  int32_t largestTag = 32767; // that every MPI has
   if (started) {
     double limit = options.waits.timeoutSeconds;
     TPRT_TRY(rollCall(place, limit));
@@ -391,7 +389,8 @@ Expected<std::unique_ptr<Hub>> tprt::makeMpiHub(const HubOptions &options) {
                                           " s; those of other hosts "
                                           "say more"));
     int64_t rank = 0, size = 1;
-    TPRT_TRY(mpi->check(mpi->table->initialize(&rank, &size), "start"));
+    TPRT_TRY(
+        mpi->check(mpi->table->initialize(&rank, &size, &largestTag), "start"));
     if (size == 1 && place.ranks > 1)
       return notStarted(options);
     if (size != options.ranks)
@@ -413,5 +412,5 @@ Expected<std::unique_ptr<Hub>> tprt::makeMpiHub(const HubOptions &options) {
   return std::unique_ptr<Hub>(std::make_unique<MpiHub>(
       *mpi,
       std::make_unique<NetChannel>(std::move(*meeting), place, options.waits),
-      started));
+      started, largestTag));
 }

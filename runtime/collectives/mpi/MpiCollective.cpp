@@ -5,15 +5,18 @@
 //
 // all_reduce gives each member a slice: it receives that slice of every input,
 // sums and sends the sum to all. Short ones take one exchange instead of two:
-// everybody sums everything. The bits are the same.
+// everybody sums everything. The bits are the same. The others follow the plan
+// that devices follow, with messages for NCCL's calls.
 //
 //===----------------------------------------------------------------------===//
 
 #include "MpiCollective.h"
 
 #include "../../core/Parallel.h"
+#include "../../core/Region.h"
 #include "../../kernels/Simd.h"
-#include "../Region.h"
+
+#include <cstring>
 
 using namespace tprt;
 
@@ -31,6 +34,12 @@ void copyBytes(const char *in, char *out, int64_t bytes) {
 
 } // namespace
 
+int32_t tprt::tagOf(CallSite site, int32_t largest) {
+  uint32_t mixed =
+      uint32_t(site.id) * 0x9e3779b1u + uint32_t(site.layer) * 0x85ebca6bu;
+  return 1 + int32_t((mixed >> 1) % uint32_t(largest));
+}
+
 Status MessageCollective::reserve(Buffer &buffer, int64_t bytes) {
   if (bytes <= buffer.size())
     return {};
@@ -41,27 +50,78 @@ Status MessageCollective::reserve(Buffer &buffer, int64_t bytes) {
   return {};
 }
 
-Status MessageCollective::run(const Collective &c, const void *input,
-                              void *output) {
-  auto *in = static_cast<const char *>(input);
-  auto *out = static_cast<char *>(output);
+Status MessageCollective::run(const Collective &c, const void *in, void *out) {
   receives.clear();
   sends.clear();
-  switch (c.kind) {
-  case CollectiveKind::AllReduce:
-    return allReduce(c, in, out);
-  case CollectiveKind::ReduceScatter:
-    return reduceScatter(c, in, out);
-  case CollectiveKind::AllGather:
-    return allGather(c, in, out);
-  case CollectiveKind::AllToAll:
-    return allToAll(c, in, out);
-  case CollectiveKind::Broadcast:
-    return broadcast(c, in, out);
-  case CollectiveKind::CollectivePermute:
-    return permute(c, in, out);
+  if (c.kind == CollectiveKind::AllReduce)
+    return allReduce(c, static_cast<const char *>(in),
+                     static_cast<char *>(out));
+  auto [plan, isNew] = plans.try_emplace(&c);
+  if (isNew)
+    plan->second = planTransfer(c, self, members);
+  TPRT_TRY(reserve(staging, plan->second.stagingBytes));
+  for (const TransferStep &step : plan->second.steps)
+    TPRT_TRY(run(step, c, static_cast<char *>(writable(in)),
+                 static_cast<char *>(out)));
+  return {};
+}
+
+/// One step of a plan; messages of a group go at its end.
+Status MessageCollective::run(const TransferStep &step, const Collective &c,
+                              char *in, char *out) {
+  using Kind = TransferStep::Kind;
+  auto address = [&](const TransferStep::Place &place) {
+    char *bases[] = {in, out, staging.data()};
+    return bases[int(place.memory)] + place.offset;
+  };
+  char *from = address(step.from), *to = address(step.to);
+  int64_t bytes = step.count * typeBytes(c.type);
+  switch (step.kind) {
+  case Kind::Copy:
+    parallelFor(step.rows, std::max<int64_t>(1, kGrain / step.width),
+                [&](int64_t begin, int64_t end, int64_t) {
+                  for (int64_t row = begin; row < end; ++row)
+                    std::memcpy(to + row * step.to.pitch,
+                                from + row * step.from.pitch,
+                                size_t(step.width));
+                });
+    return {};
+  case Kind::Zero:
+    std::memset(to, 0, size_t(step.width));
+    return {};
+  case Kind::Group:
+    return {};
+  case Kind::Send:
+    sends.push_back({step.peer, from, bytes});
+    return {};
+  case Kind::Receive:
+    receives.push_back({step.peer, to, bytes});
+    return {};
+  case Kind::EndGroup:
+    break;
+  case Kind::Broadcast:
+    if (self != step.peer)
+      receives.push_back({step.peer, to, bytes});
+    for (int64_t j = 0; self == step.peer && j < members; ++j)
+      if (j != self)
+        sends.push_back({j, from, bytes});
+    if (self == step.peer)
+      copyBytes(from, to, bytes);
+    break;
+  case Kind::AllGather:
+    copyBytes(from, to + self * bytes, bytes);
+    for (int64_t j = 0; j < members; ++j)
+      if (j != self) {
+        receives.push_back({j, to + j * bytes, bytes});
+        sends.push_back({j, from, bytes});
+      }
+    break;
+  case Kind::ReduceScatter:
+    return reduceScatter(c, from, to, step.count);
+  case Kind::AllReduce:
+    return internalError("a sum among the steps of another collective");
   }
-  return internalError("unknown kind of collective");
+  return exchange(receives, sends);
 }
 
 Status MessageCollective::allReduce(const Collective &c, const char *in,
@@ -86,13 +146,7 @@ Status MessageCollective::allReduce(const Collective &c, const char *in,
     sends.push_back({j, writable(in + from * size), (to - from) * size});
   }
   TPRT_TRY(exchange(receives, sends));
-  parallelFor(mine, kGrain, [&](int64_t begin, int64_t end, int64_t) {
-    std::vector<const void *> parts(sources);
-    for (const void *&part : parts)
-      part = static_cast<const char *>(part) + begin * size;
-    simd().reduce(c.type, c.reduction, parts.data(), members,
-                  out + (first + begin) * size, end - begin);
-  });
+  sum(c, mine, out + first * size);
   if (whole)
     return {};
   receives.clear();
@@ -107,32 +161,27 @@ Status MessageCollective::allReduce(const Collective &c, const char *in,
   return exchange(receives, sends);
 }
 
-Status MessageCollective::reduceScatter(const Collective &c, const char *in,
-                                        char *out) {
-  int64_t size = typeBytes(c.type), count = elementCount(c.outputShape);
-  int64_t bytes = count * size, block = c.outputShape[c.dim];
-  TPRT_TRY(reserve(outgoing, members * bytes));
+/// Of blocks that lie one after the other.
+Status MessageCollective::reduceScatter(const Collective &c, char *in,
+                                        char *out, int64_t count) {
+  int64_t bytes = count * typeBytes(c.type);
   TPRT_TRY(reserve(incoming, members * bytes));
-  sources.resize(size_t(members));
+  sources.assign(size_t(members), in + self * bytes);
   for (int64_t j = 0; j < members; ++j) {
-    Region region{c.outputShape, Shape(c.inputShape.size()),
-                  Shape(c.inputShape.size())};
-    int64_t start = j * block;
-    int64_t valid = std::clamp<int64_t>(c.inputShape[c.dim] - start, 0, block);
-    region.extents[c.dim] = valid;
-    region.fromStart[c.dim] = start;
-    char *packed = outgoing.data() + j * bytes;
-    // Lanes past the end of the input are zero, also in the sum.
-    if (valid < block)
-      std::memset(packed, 0, size_t(bytes));
-    copyRegion(size, c.inputShape, c.outputShape, region, in, packed);
-    sources[size_t(j)] = j == self ? packed : incoming.data() + j * bytes;
     if (j == self)
       continue;
+    sources[size_t(j)] = incoming.data() + j * bytes;
     receives.push_back({j, incoming.data() + j * bytes, bytes});
-    sends.push_back({j, packed, bytes});
+    sends.push_back({j, in + j * bytes, bytes});
   }
   TPRT_TRY(exchange(receives, sends));
+  sum(c, count, out);
+  return {};
+}
+
+/// The sources' elements, in the order of the group.
+void MessageCollective::sum(const Collective &c, int64_t count, char *out) {
+  int64_t size = typeBytes(c.type);
   parallelFor(count, kGrain, [&](int64_t begin, int64_t end, int64_t) {
     std::vector<const void *> parts(sources);
     for (const void *&part : parts)
@@ -140,113 +189,4 @@ Status MessageCollective::reduceScatter(const Collective &c, const char *in,
     simd().reduce(c.type, c.reduction, parts.data(), members,
                   out + begin * size, end - begin);
   });
-  return {};
-}
-
-Status MessageCollective::allGather(const Collective &c, const char *in,
-                                    char *out) {
-  int64_t size = typeBytes(c.type), bytes = elementCount(c.inputShape) * size;
-  TPRT_TRY(reserve(incoming, members * bytes));
-  // Whole blocks along the outermost dimension arrive where they belong.
-  int64_t outer = 1;
-  for (int64_t d = 0; d < c.dim; ++d)
-    outer *= c.inputShape[size_t(d)];
-  auto direct = [&](int64_t j) {
-    return outer == 1 && (j + 1) * c.inputShape[c.dim] <= c.outputShape[c.dim];
-  };
-  for (int64_t j = 0; j < members; ++j) {
-    if (j == self)
-      continue;
-    receives.push_back(
-        {j, direct(j) ? out + j * bytes : incoming.data() + j * bytes, bytes});
-    sends.push_back({j, writable(in), bytes});
-  }
-  TPRT_TRY(exchange(receives, sends));
-  for (int64_t j = 0; j < members; ++j) {
-    if (j != self && direct(j))
-      continue;
-    Region region{c.inputShape, Shape(c.inputShape.size()),
-                  Shape(c.inputShape.size())};
-    int64_t start = j * c.inputShape[c.dim];
-    region.extents[c.dim] =
-        std::min(c.inputShape[c.dim], c.outputShape[c.dim] - start);
-    region.toStart[c.dim] = start;
-    copyRegion(size, c.inputShape, c.outputShape, region,
-               j == self ? in : incoming.data() + j * bytes, out);
-  }
-  return {};
-}
-
-Status MessageCollective::allToAll(const Collective &c, const char *in,
-                                   char *out) {
-  int64_t size = typeBytes(c.type), block = c.outputShape[c.splitDim];
-  // What one member sends to another: its input, cut along splitDim.
-  Shape shape = c.inputShape;
-  shape[c.splitDim] = block;
-  int64_t bytes = elementCount(shape) * size;
-  TPRT_TRY(reserve(outgoing, members * bytes));
-  TPRT_TRY(reserve(incoming, members * bytes));
-  for (int64_t j = 0; j < members; ++j) {
-    Region region{shape, Shape(shape.size()), Shape(shape.size())};
-    int64_t start = j * block;
-    int64_t valid =
-        std::clamp<int64_t>(c.inputShape[c.splitDim] - start, 0, block);
-    region.extents[c.splitDim] = valid;
-    region.fromStart[c.splitDim] = start;
-    char *packed = outgoing.data() + j * bytes;
-    if (valid < block)
-      std::memset(packed, 0, size_t(bytes));
-    copyRegion(size, c.inputShape, shape, region, in, packed);
-    if (j == self)
-      continue;
-    receives.push_back({j, incoming.data() + j * bytes, bytes});
-    sends.push_back({j, packed, bytes});
-  }
-  TPRT_TRY(exchange(receives, sends));
-  for (int64_t j = 0; j < members; ++j) {
-    Region region{shape, Shape(shape.size()), Shape(shape.size())};
-    int64_t place = j * shape[c.dim];
-    region.extents[c.dim] =
-        std::min(shape[c.dim], c.outputShape[c.dim] - place);
-    region.toStart[c.dim] = place;
-    copyRegion(size, shape, c.outputShape, region,
-               (j == self ? outgoing : incoming).data() + j * bytes, out);
-  }
-  return {};
-}
-
-Status MessageCollective::broadcast(const Collective &c, const char *in,
-                                    char *out) {
-  int64_t bytes = elementCount(c.inputShape) * typeBytes(c.type);
-  if (self != c.root) {
-    receives.push_back({c.root, out, bytes});
-    return exchange(receives, sends);
-  }
-  for (int64_t j = 0; j < members; ++j)
-    if (j != self)
-      sends.push_back({j, writable(in), bytes});
-  TPRT_TRY(exchange(receives, sends));
-  copyBytes(in, out, bytes);
-  return {};
-}
-
-Status MessageCollective::permute(const Collective &c, const char *in,
-                                  char *out) {
-  int64_t bytes = elementCount(c.inputShape) * typeBytes(c.type);
-  bool gets = false, keeps = false;
-  for (auto [from, to] : c.pairs) {
-    if (from == self && to != self)
-      sends.push_back({to, writable(in), bytes});
-    if (to == self && from != self)
-      receives.push_back({from, out, bytes});
-    gets |= to == self;
-    keeps |= to == self && from == self;
-  }
-  TPRT_TRY(exchange(receives, sends));
-  if (keeps)
-    copyBytes(in, out, bytes);
-  if (!gets)
-    std::memset(out, 0,
-                size_t(elementCount(c.outputShape) * typeBytes(c.type)));
-  return {};
 }

@@ -13,14 +13,18 @@
 #ifndef TPRT_COLLECTIVES_MPI_MPICOLLECTIVE_H
 #define TPRT_COLLECTIVES_MPI_MPICOLLECTIVE_H
 
-#include "../../core/Memory.h"
+#include "../Communicator.h"
+#include "../Transfer.h"
 #include "Plugin.h"
 
-#include "../../core/Manifest.h"
-
 #include <functional>
+#include <map>
 
 namespace tprt {
+
+/// The tag of a call's messages, from 1 to `largest`: ranks in different calls
+/// must not take each other's.
+int32_t tagOf(CallSite site, int32_t largest);
 
 class MessageCollective {
 public:
@@ -37,16 +41,16 @@ public:
 
 private:
   Status allReduce(const Collective &c, const char *in, char *out);
-  Status reduceScatter(const Collective &c, const char *in, char *out);
-  Status allGather(const Collective &c, const char *in, char *out);
-  Status allToAll(const Collective &c, const char *in, char *out);
-  Status broadcast(const Collective &c, const char *in, char *out);
-  Status permute(const Collective &c, const char *in, char *out);
+  Status run(const TransferStep &step, const Collective &c, char *in,
+             char *out);
+  Status reduceScatter(const Collective &c, char *in, char *out, int64_t count);
+  void sum(const Collective &c, int64_t count, char *out);
   Status reserve(Buffer &buffer, int64_t bytes);
 
   int64_t self, members;
   Exchange exchange;
-  Buffer outgoing, incoming;
+  Buffer staging, incoming;
+  std::map<const Collective *, Transfer> plans;
   std::vector<tprt_mpi_part> receives, sends;
   std::vector<const void *> sources;
 };

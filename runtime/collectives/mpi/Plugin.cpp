@@ -23,7 +23,7 @@ constexpr int32_t kThreads = 1 << 30, kTwice = kThreads + 1;
 
 std::vector<MPI_Request> requests;
 
-int32_t initialize(int64_t *rank, int64_t *size) {
+int32_t initialize(int64_t *rank, int64_t *size, int32_t *largestTag) {
   int there = 0;
   MPI_Initialized(&there);
   if (there)
@@ -45,6 +45,9 @@ int32_t initialize(int64_t *rank, int64_t *size) {
   MPI_Comm_size(MPI_COMM_WORLD, &all);
   *rank = me;
   *size = all;
+  int *most = nullptr, told = 0;
+  if (MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &told) == 0 && told)
+    *largestTag = *most;
   return 0;
 }
 

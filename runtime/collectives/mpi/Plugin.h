@@ -19,7 +19,7 @@
 extern "C" {
 #endif
 
-#define TPRT_MPI_VERSION 1
+#define TPRT_MPI_VERSION 2
 
 /* A message to or from a member of a communicator. */
 typedef struct tprt_mpi_part {
@@ -34,7 +34,8 @@ typedef struct tprt_mpi {
   uint32_t version;
   const char *library; /* name and version of the MPI */
 
-  int32_t (*initialize)(int64_t *rank, int64_t *size);
+  /* `largest_tag` of a message, if it is told, or as it was. */
+  int32_t (*initialize)(int64_t *rank, int64_t *size, int32_t *largest_tag);
   /* Waits for all ranks. */
   int32_t (*finalize)(void);
 

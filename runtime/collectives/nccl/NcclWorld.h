@@ -18,7 +18,7 @@
 #include "../../cuda/Nccl.h"
 #include "../DeviceWorld.h"
 #include "../SideChannel.h"
-#include "Transfer.h"
+#include "../Transfer.h"
 
 #include <chrono>
 #include <map>

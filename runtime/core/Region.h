@@ -8,11 +8,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TPRT_COLLECTIVES_REGION_H
-#define TPRT_COLLECTIVES_REGION_H
+#ifndef TPRT_CORE_REGION_H
+#define TPRT_CORE_REGION_H
 
-#include "../core/Manifest.h"
-#include "../core/Parallel.h"
+#include "Manifest.h"
+#include "Parallel.h"
 
 #include <algorithm>
 #include <cstring>
@@ -35,10 +35,11 @@ inline Shape stridesOf(const Shape &shape) {
 
 /// Calls body(offset in from, offset in to, contiguous elements) for the rows
 /// of a region that begins at fromStart of a tensor of shape `from` and at
-/// toStart of one of shape `to`.
+/// toStart of one of shape `to`; from several threads, if there are more than
+/// `grain` elements.
 template <typename Body>
 void forEachRun(const Shape &from, const Shape &to, const Region &region,
-                Body body) {
+                Body body, int64_t grain = kGrain) {
   const Shape &extents = region.extents;
   for (int64_t extent : extents)
     if (extent <= 0)
@@ -61,7 +62,7 @@ void forEachRun(const Shape &from, const Shape &to, const Region &region,
   int64_t runs = 1;
   for (size_t d = 0; d < outer; ++d)
     runs *= extents[d];
-  parallelFor(runs, std::max<int64_t>(1, kGrain / run),
+  parallelFor(runs, std::max<int64_t>(1, grain / run),
               [&](int64_t begin, int64_t end, int64_t) {
                 for (int64_t i = begin; i < end; ++i) {
                   int64_t rest = i, f = fromBase, t = toBase;
@@ -89,4 +90,4 @@ inline void copyRegion(int64_t size, const Shape &from, const Shape &to,
 
 } // namespace tprt
 
-#endif // TPRT_COLLECTIVES_REGION_H
+#endif // TPRT_CORE_REGION_H

@@ -3,10 +3,11 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// NCCL moves contiguous, equal pieces. A dimension that is not outermost, or
-// sizes that do not divide, need strided copies through staging memory before
-// or after. What one member does for an entry is planned here once, as a list
-// that names no library, so that the plan is tested without one.
+// NCCL and MPI move contiguous, equal pieces. A dimension that is not
+// outermost, or sizes that do not divide, need strided copies through staging
+// memory before or after. What one member does for an entry is planned here
+// once, as a list that names no library, so that the plan is tested without
+// one.
 //
 // Example, all_gather along dimension 1 of [2, 3] on two ranks into [2, 5]:
 //   AllGather  in -> staging, 6 elements        staging: [2 members][2][3]
@@ -15,10 +16,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TPRT_COLLECTIVES_NCCL_TRANSFER_H
-#define TPRT_COLLECTIVES_NCCL_TRANSFER_H
+#ifndef TPRT_COLLECTIVES_TRANSFER_H
+#define TPRT_COLLECTIVES_TRANSFER_H
 
-#include "../../core/Manifest.h"
+#include "../core/Manifest.h"
 
 namespace tprt {
 
@@ -27,7 +28,7 @@ struct TransferStep {
   enum class Kind {
     Copy,  ///< `rows` rows of `width` bytes, from `from` to `to`
     Zero,  ///< `width` bytes at `to`
-    Group, ///< NCCL calls until EndGroup are one
+    Group, ///< calls until EndGroup are one
     EndGroup,
     AllReduce,
     AllGather,
@@ -60,4 +61,4 @@ Transfer planTransfer(const Collective &entry, int64_t self, int64_t members);
 
 } // namespace tprt
 
-#endif // TPRT_COLLECTIVES_NCCL_TRANSFER_H
+#endif // TPRT_COLLECTIVES_TRANSFER_H
