@@ -14,7 +14,6 @@
 #include <cpuid.h>
 #include <cstdint>
 #include <map>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -104,13 +103,4 @@ Status tprt::requireFeatures(const std::vector<std::string> &features) {
         "the artifact needs CPU features that this machine lacks: ", missing,
         "; compile it for this machine (--target cpu)");
   return {};
-}
-
-int tprt::availableCores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) != 0)
-    return 1;
-  int count = CPU_COUNT(&set);
-  return count > 0 ? count : 1;
 }

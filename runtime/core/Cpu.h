@@ -27,9 +27,6 @@ std::optional<bool> cpuFeature(std::string_view name);
 /// An error naming the features that are unknown or that the machine lacks.
 Status requireFeatures(const std::vector<std::string> &features);
 
-/// Cores that this process may use, at least 1.
-int availableCores();
-
 } // namespace tprt
 
 #endif // TPRT_CORE_CPU_H

@@ -42,20 +42,23 @@ void tprt::parallelFor(
   if (parts == 1)
     return body(0, extent, 0);
   struct Job {
-    int64_t extent;
+    int64_t extent, parts;
     const std::function<void(int64_t, int64_t, int64_t)> &body;
-  } job{extent, body};
+  } job{extent, parts, body};
   GOMP_parallel(
       [](void *data) {
         Job &job = *static_cast<Job *>(data);
         // The team may be smaller than asked for.
-        int64_t part = omp_get_thread_num(), parts = omp_get_num_threads();
+        int64_t part = omp_get_thread_num();
+        int64_t parts = std::min<int64_t>(job.parts, omp_get_num_threads());
+        if (part >= parts)
+          return;
         int64_t begin = job.extent * part / parts;
         int64_t end = job.extent * (part + 1) / parts;
         if (begin < end)
           job.body(begin, end, part);
       },
-      &job, unsigned(parts), 0);
+      &job, unsigned(workers()), 0);
 }
 
 void tprt::parallelItems(int64_t items,

@@ -24,6 +24,9 @@ int workers();
 
 /// Calls body(begin, end, worker) on contiguous ranges that cover [0, extent),
 /// one per worker, none shorter than `grain` except if extent is. Not nested.
+/// The team is the same for every call, workers without a range included:
+/// libgomp ends the threads that a smaller team leaves over, and starts them
+/// anew for the next.
 void parallelFor(int64_t extent, int64_t grain,
                  const std::function<void(int64_t, int64_t, int64_t)> &body);
 

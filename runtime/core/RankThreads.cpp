@@ -30,11 +30,13 @@ struct RankThreads::State {
   std::vector<std::thread> threads;
 };
 
-RankThreads::RankThreads(int64_t ranks, int workers)
+RankThreads::RankThreads(const std::vector<CoreShare> &shares)
     : state(std::make_shared<State>()) {
-  for (int64_t rank = 0; rank < ranks; ++rank)
-    state->threads.emplace_back([state = state, rank, workers] {
-      setWorkers(workers);
+  for (int64_t rank = 0; rank < int64_t(shares.size()); ++rank)
+    state->threads.emplace_back([state = state, rank, share = shares[rank]] {
+      // First, as the threads of its loops inherit it.
+      runOn(share.cores);
+      setWorkers(share.threads);
       pthread_setname_np(pthread_self(), "rank");
       uint64_t seen = 0;
       while (true) {

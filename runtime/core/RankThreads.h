@@ -11,6 +11,7 @@
 #ifndef TPRT_CORE_RANKTHREADS_H
 #define TPRT_CORE_RANKTHREADS_H
 
+#include "Cores.h"
 #include "tprt/status.h"
 
 #include <functional>
@@ -20,8 +21,8 @@ namespace tprt {
 
 class RankThreads {
 public:
-  /// Each rank's parallel loops get `workers` threads.
-  RankThreads(int64_t ranks, int workers);
+  /// A rank per share, whose parallel loops run on it.
+  explicit RankThreads(const std::vector<CoreShare> &shares);
   /// Waits for the threads, or leaves those behind that never came back.
   ~RankThreads();
 

@@ -13,6 +13,7 @@
 #include "Session.h"
 
 #include "../collectives/Backends.h"
+#include "../collectives/net/Socket.h"
 #include "CodeModule.h"
 #include "Cpu.h"
 #include "Json.h"
@@ -61,6 +62,7 @@ struct Session::Impl {
   Status load(const std::string &path);
   Status start();
   Status connect();
+  Expected<std::vector<CoreShare>> coreShares();
   Status checkKernels() const;
   int64_t sharedBytes() const;
   bool processes() const { return hub && hub->channel(); }
@@ -270,10 +272,36 @@ Status Session::Impl::start() {
 }
 
 Status Session::Impl::connect() {
+/// What each rank of this process computes on, beside the others of its host.
+Expected<std::vector<CoreShare>> Session::Impl::coreShares() {
+  json mine = {net::hostIdentity(), ownCores()};
+  Expected<std::vector<std::string>> all =
+      std::vector(size_t(manifest.mesh.size()), mine.dump());
+  if (processes())
+    all = hub->channel()->exchange(mine.dump());
+  if (!all)
+    return all.status();
+  std::vector<CoreList> masks;
+  std::vector<size_t> selves;
+  for (size_t rank = 0; rank < all->size(); ++rank) {
+    auto other = parseJson((*all)[rank], 8);
+    if (!other || !other->is_array() || (*other)[0] != mine[0])
+      continue;
+    if (std::count(here.begin(), here.end(), int64_t(rank)))
+      selves.push_back(masks.size());
+    masks.push_back((*other)[1].get<CoreList>());
+  }
+  std::vector<CoreShare> shares;
+  for (size_t self : selves)
+    shares.push_back(shareOf(masks, self));
+  return shares;
+}
+
   int64_t size = manifest.mesh.size();
-  int64_t sharing = processes() ? hub->channel()->localSize() : size;
-  int workers = std::max<int>(1, int(availableCores() / sharing));
-  threads = std::make_unique<RankThreads>(int64_t(here.size()), workers);
+  auto shares = coreShares();
+  if (!shares)
+    return shares.status();
+  threads = std::make_unique<RankThreads>(*shares);
   ranks.resize(size);
   for (const Entry &entry : manifest.entries)
     inputs.emplace_back(entry.inputs.size());

@@ -11,7 +11,7 @@
 
 #include "Mpi.h"
 
-#include "../../core/Cpu.h"
+#include "../../core/Cores.h"
 #include "../net/NetChannel.h"
 #include "../processes/Rendezvous.h"
 #include "MpiCollective.h"

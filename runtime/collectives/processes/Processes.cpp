@@ -9,7 +9,7 @@
 
 #include "Processes.h"
 
-#include "../../core/Cpu.h"
+#include "../../core/Cores.h"
 
 #include <cstring>
 #include <sys/mman.h>

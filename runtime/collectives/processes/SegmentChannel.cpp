@@ -9,7 +9,7 @@
 
 #include "SegmentChannel.h"
 
-#include "../../core/Cpu.h"
+#include "../../core/Cores.h"
 
 #include <csignal>
 #include <cstring>

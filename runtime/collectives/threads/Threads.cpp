@@ -10,7 +10,7 @@
 
 #include "Threads.h"
 
-#include "../../core/Cpu.h"
+#include "../../core/Cores.h"
 
 using namespace tprt;
 
