@@ -15,6 +15,11 @@
 
 using namespace tprt;
 
+void Hub::limitWaits(double seconds) {
+  if (SideChannel *side = channel())
+    side->limitWaits(seconds);
+}
+
 Expected<Hub::Gathered> Hub::gather(const void *data, int64_t bytes) {
   auto all = channel()->gather(
       std::string(static_cast<const char *>(data), size_t(bytes)));

@@ -82,6 +82,8 @@ public:
   /// Keeps the first error and ends all waits with it. Where ranks are
   /// processes it does not return.
   virtual void abort(const Status &status) = 0;
+  /// From now on the longest wait for another rank.
+  virtual void limitWaits(double seconds);
   /// Forgets errors and positions, for the next run. No rank may be inside.
   virtual void reset() {}
 

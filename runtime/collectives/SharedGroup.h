@@ -32,6 +32,10 @@ class SharedGroup;
 class SharedHub : public Hub {
 public:
   std::unique_ptr<World> world(int64_t rank) override;
+  void limitWaits(double seconds) override {
+    timeout = seconds;
+    Hub::limitWaits(seconds);
+  }
 
   /// The group of these ranks, the same for all of them.
   virtual Expected<SharedGroup *>
@@ -46,7 +50,7 @@ public:
 
 protected:
   friend class SharedGroup;
-  double timeout = 0; ///< longest wait, in seconds
+  std::atomic<double> timeout = 0; ///< longest wait, in seconds
   Describe describe;
   bool crowded = false;    ///< more ranks than cores: do not spin
   bool oneProcess = true;  ///< futexes are private

@@ -20,7 +20,8 @@ using namespace tprt;
 using Clock = std::chrono::steady_clock;
 
 SideChannel::SideChannel(Place where, Options how)
-    : place(std::move(where)), options(std::move(how)) {}
+    : place(std::move(where)), options(std::move(how)),
+      limit(options.timeoutSeconds) {}
 
 //===----------------------------------------------------------------------===//
 // Watching
@@ -164,10 +165,10 @@ Status SideChannel::missing(CallSite site, uint64_t calls,
   for (int64_t member : members)
     if (member != waiting && position(member).calls < calls)
       late += detail::join(late.empty() ? "rank " : "; rank ", member,
-                           " did not arrive within ", options.timeoutSeconds,
+                           " did not arrive within ", timeout(),
                            " s, last seen ", lastSeen(member));
   if (late.empty())
-    late = detail::join("it did not end within ", options.timeoutSeconds,
+    late = detail::join("it did not end within ", timeout(),
                         " s, though all of its ranks are in it");
   return lostError("rank ", waiting, " waited in ", options.describe(site),
                    ": ", late);
@@ -175,7 +176,7 @@ Status SideChannel::missing(CallSite site, uint64_t calls,
 
 void SideChannel::waiting(const std::vector<int64_t> &members, double seconds) {
   constexpr double kAskSeconds = 0.5;
-  if (seconds < kAskSeconds && seconds < options.timeoutSeconds)
+  if (seconds < kAskSeconds && seconds < timeout())
     return;
   const Position &mine = position(rank());
   Status status = disagreement(waitingIn(), mine.calls, members, rank());
@@ -183,7 +184,7 @@ void SideChannel::waiting(const std::vector<int64_t> &members, double seconds) {
   complaint = status.message();
   if (sure)
     abort(status);
-  if (seconds > options.timeoutSeconds)
+  if (seconds > timeout())
     abort(missing(waitingIn(), mine.calls, members, rank()));
 }
 

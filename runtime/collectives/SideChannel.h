@@ -34,8 +34,11 @@ struct Failure {
 class SideChannel {
 public:
   struct Options {
-    double timeoutSeconds = 60; ///< longest wait for another rank
+    double timeoutSeconds = 60; ///< longest wait for another rank, at first
     Describe describe;          ///< of call sites, in messages
+    /// A process that stands still is waited for, as it may be under a
+    /// debugger; only one that ended is lost.
+    bool allowStops = false;
   };
 
   virtual ~SideChannel() = default;
@@ -45,7 +48,9 @@ public:
   /// This rank's number among those of its host, and how many these are.
   int64_t localRank() const { return place.localRank; }
   int64_t localSize() const { return place.localRanks; }
-  double timeout() const { return options.timeoutSeconds; }
+  double timeout() const { return limit; }
+  /// From now on the longest wait for another rank.
+  void limitWaits(double seconds) { limit = seconds; }
 
   /// This rank is in a call of a ledger entry, until leave(). Any thread, one
   /// at a time. With `members` (which must live until leave) the watcher sees
@@ -142,6 +147,7 @@ private:
   void watch();
   void checkWait();
 
+  std::atomic<double> limit;
   std::mutex reporting;
   std::mutex polling; // guards job
   std::function<Status()> job;

@@ -248,13 +248,14 @@ Status Session::Impl::start() {
   if (options.onlyRank && (*options.onlyRank < 0 || *options.onlyRank >= size))
     return userError(where, " is made for ", size, " ranks, which has no rank ",
                      *options.onlyRank);
-  auto made = makeHub({options.backend,
-                       size,
-                       options.place,
-                       options.onlyRank,
-                       sharedBytes(),
-                       {options.timeoutSeconds,
-                        [this](CallSite site) { return describe(site); }}});
+  auto made = makeHub(
+      {options.backend,
+       size,
+       options.place,
+       options.onlyRank,
+       sharedBytes(),
+       {*options.startSeconds, [this](CallSite site) { return describe(site); },
+        options.allowStops}});
   if (!made)
     return made.status();
   hub = std::move(*made);
@@ -271,7 +272,6 @@ Status Session::Impl::start() {
   return status;
 }
 
-Status Session::Impl::connect() {
 /// What each rank of this process computes on, beside the others of its host.
 Expected<std::vector<CoreShare>> Session::Impl::coreShares() {
   json mine = {net::hostIdentity(), ownCores()};
@@ -297,6 +297,7 @@ Expected<std::vector<CoreShare>> Session::Impl::coreShares() {
   return shares;
 }
 
+Status Session::Impl::connect() {
   int64_t size = manifest.mesh.size();
   auto shares = coreShares();
   if (!shares)
@@ -335,8 +336,14 @@ Expected<Session> Session::load(const std::string &artifact,
                                 const SessionOptions &options) {
   Session session(std::make_unique<Impl>());
   session.impl->options = options;
-  session.impl->options.timeoutSeconds =
-      std::min(options.timeoutSeconds, kLongestTimeout);
+  SessionOptions &own = session.impl->options;
+  own.startSeconds = std::min(
+      options.startSeconds.value_or(options.timeoutSeconds), kLongestTimeout);
+  own.timeoutSeconds = options.allowStops
+                           ? kLongestTimeout
+                           : std::min(options.timeoutSeconds, kLongestTimeout);
+  own.loadSeconds =
+      std::clamp(options.loadSeconds, own.timeoutSeconds, kLongestTimeout);
   TPRT_TRY(session.impl->load(artifact));
   return session;
 }
@@ -376,6 +383,8 @@ Expected<int64_t> Session::entry(const std::string &name) const {
 
 Status Session::loadWeights(const std::string &spec) {
   auto start = Clock::now();
+  // Until the first step, where the ranks meet again: disks differ.
+  impl->hub->limitWaits(impl->options.loadSeconds);
   auto weights = Weights::open(spec, impl->manifest);
   if (!weights)
     return weights.status();
@@ -435,6 +444,7 @@ Status Session::run(int64_t index, int64_t repeat) {
   auto &inputs = impl->inputs[index];
   // Shared, as a rank that stalls may still write to it later.
   auto seconds = std::make_shared<std::vector<double>>();
+  impl->hub->limitWaits(impl->options.loadSeconds);
   Status status = impl->onRanks(
       [=, &inputs, &entry, impl = impl.get()](int64_t r) -> Status {
         tprt_rank &rank = *impl->ranks[r];
@@ -448,6 +458,7 @@ Status Session::run(int64_t index, int64_t repeat) {
         pthread_setname_np(pthread_self(), "rank-step");
         for (int64_t n = 0; n < repeat; ++n) {
           TPRT_TRY(rank.world->agree(uint64_t(n), "the step"));
+          impl->hub->limitWaits(impl->options.timeoutSeconds);
           auto start = Clock::now();
           TPRT_TRY(rank.step(index));
           TPRT_TRY(rank.world->agree(uint64_t(n), "the step"));

@@ -28,7 +28,13 @@ struct CallSite;
 struct SessionOptions {
   /// Empty: threads for a program for the CPU, nccl for one for CUDA.
   std::string backend;
-  double timeoutSeconds = 60; ///< longest wait for another rank
+  /// The longest waits for another rank: in a step, for all to come together
+  /// (none: the same), and while weights are loaded and steps prepared.
+  double timeoutSeconds = 60;
+  std::optional<double> startSeconds;
+  double loadSeconds = 1800;
+  /// Ranks that stand still, as under a debugger, are waited for without limit.
+  bool allowStops = false;
   bool timeline = false;
   /// Backend processes: which rank this process is. Any failure of any rank
   /// then ends the process, with its report on standard error.

@@ -152,7 +152,8 @@ Status execute(Options &options, char **argv, int &code) {
     auto segment = Segment::create(plan.ranks, plan.sharedBytes);
     if (!segment)
       return segment.status();
-    code = runLocalRanks(*segment, argv, plan.describe);
+    code = runLocalRanks(*segment, argv, plan.describe,
+                         options.session.allowStops);
     return {};
   }
   TPRT_TRY(session->start(place));
@@ -195,8 +196,18 @@ int tprt::launch(int argc, char **argv) {
                  "run what this rank computes, alone and without collectives, "
                  "to measure it; results mean nothing");
   app.add_option("--timeout", options.session.timeoutSeconds,
-                 "seconds that a rank waits for another; default 60")
+                 "seconds that a rank waits for another in a step; default 60")
       ->check(CLI::PositiveNumber);
+  app.add_option("--start-timeout", options.session.startSeconds,
+                 "seconds for all ranks to come together; default --timeout")
+      ->check(CLI::PositiveNumber);
+  app.add_option("--load-timeout", options.session.loadSeconds,
+                 "seconds that a rank waits for others that load weights; "
+                 "default 1800, or --timeout if that is longer")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--allow-stops", options.session.allowStops,
+               "wait for ranks that stand still, as under a debugger: only one "
+               "that ends is lost, and nothing but the start has a time limit");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

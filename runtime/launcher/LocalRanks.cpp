@@ -77,7 +77,8 @@ private:
 } // namespace
 
 int tprt::runLocalRanks(const Segment &segment, char **argv,
-                        const std::function<std::string(CallSite)> &describe) {
+                        const std::function<std::string(CallSite)> &describe,
+                        bool allowStops) {
   int64_t ranks = segment.ranks();
   std::vector<pid_t> processes(ranks, 0);
   auto lastSeen = [&](int64_t rank) {
@@ -123,7 +124,7 @@ int tprt::runLocalRanks(const Segment &segment, char **argv,
           ;
   };
 
-  Watcher watcher(segment, -1);
+  Watcher watcher(segment, -1, allowStops);
   std::optional<Clock::time_point> deadline;
   int code = 0;
   while (alive > 0) {

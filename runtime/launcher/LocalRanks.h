@@ -16,9 +16,11 @@
 namespace tprt {
 
 /// Runs this program with the same arguments as every rank of `segment`, and
-/// waits. Returns the exit code of the run; failures have been printed.
+/// waits. Returns the exit code of the run; failures have been printed. With
+/// `allowStops` a rank that stands still is waited for.
 int runLocalRanks(const Segment &segment, char **argv,
-                  const std::function<std::string(CallSite)> &describe);
+                  const std::function<std::string(CallSite)> &describe,
+                  bool allowStops);
 
 } // namespace tprt
 

@@ -9,7 +9,7 @@
 // exchanges small strings as a program does collectives, forever for a negative
 // number of rounds. Then a long string goes to rank 0. NET_RANK_ODD names a
 // rank that brings another value to the agreement, NET_RANK_LATE one that does
-// not come to the third exchange.
+// not come to the third exchange; with NET_RANK_STOPS ranks may stand still.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,9 +35,10 @@ Status run(int64_t rounds, double timeout) {
     return place.status();
   if (!*place)
     return userError("no place in the environment");
-  auto made = connectRanks(**place, {timeout, [](CallSite site) {
-                                       return detail::join("call ", site.id);
-                                     }});
+  auto made = connectRanks(
+      **place,
+      {timeout, [](CallSite site) { return detail::join("call ", site.id); },
+       numberOr("NET_RANK_STOPS", 0) != 0});
   if (!made)
     return made.status();
   SideChannel &channel = **made;

@@ -401,6 +401,23 @@ TEST(Net, LostRanksAreNamed) {
     }
 }
 
+TEST(Net, StopsMayBeAllowed) {
+  Ranks ranks(3);
+  ranks.startAll("-1 60", "NET_RANK_STOPS=1");
+  ranks.waitForSteps();
+  for (int64_t victim : {0, 2}) {
+    kill(ranks.processes[victim], SIGSTOP);
+    EXPECT_EQ(ranks.wait(1, 2.5), -1) << ranks.errors(1);
+    kill(ranks.processes[victim], SIGCONT);
+    EXPECT_EQ(ranks.wait(1, 0.3), -1) << ranks.errors(1);
+  }
+  kill(ranks.processes[2], SIGKILL);
+  EXPECT_EQ(ranks.wait(1), 3);
+  EXPECT_NE(ranks.errors(1).find("rank 2 is lost: its process ended"),
+            std::string::npos)
+      << ranks.errors(1);
+}
+
 TEST(Net, StoppedAltogetherGoesOn) {
   Ranks ranks(3);
   ranks.startAll("-1");

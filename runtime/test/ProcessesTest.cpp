@@ -16,6 +16,7 @@
 #include "../collectives/processes/Rendezvous.h"
 #include "../core/Session.h"
 
+#include <dlfcn.h>
 #include <sys/resource.h>
 #include <sys/time.h>
 
@@ -141,6 +142,53 @@ TEST(Processes, BusyRankIsNotLostBeforeTheTimeout) {
             std::string::npos)
       << result.err;
   EXPECT_EQ(result.err.find("is lost"), std::string::npos) << result.err;
+}
+
+/// What loads slowly is not lost, unless it takes longer than loading may.
+TEST(Processes, SlowDiskIsNoLostRank) {
+  // A sanitizer's library must come first itself.
+  const char *preload = std::getenv("LD_PRELOAD");
+  if ((preload && *preload) || dlsym(RTLD_DEFAULT, "__asan_init"))
+    GTEST_SKIP() << "something else comes before the C library";
+  Fixture f(2);
+  auto run = [&](const std::string &arguments) {
+    Running run(
+        f,
+        f.weights() + f.input() + " --backend processes --timeout 1 --output " +
+            (f.directory / "y.safetensors") + arguments,
+        std::string("LD_PRELOAD=") + TPRT_SLOW_DISK, f.directory / "log");
+    int code = run.wait(60);
+    return std::pair(code, run.errors());
+  };
+  auto start = Clock::now();
+  auto [code, errors] = run("");
+  EXPECT_EQ(code, 0) << errors;
+  EXPECT_GT(since(start), 2.5);
+  f.expectY(readOutput(f.directory / "y.safetensors"));
+  std::tie(code, errors) = run(" --load-timeout 1.5");
+  EXPECT_EQ(code, 3);
+  EXPECT_NE(errors.find("rank 1 did not arrive within 1.5 s"),
+            std::string::npos)
+      << errors;
+}
+
+TEST(Processes, StopsMayBeAllowed) {
+  Fixture f(3);
+  Running run(f,
+              f.weights() + f.input() +
+                  " --backend processes --repeat 1000000000 --timeout 1 "
+                  "--allow-stops",
+              "", f.directory / "log");
+  std::vector<pid_t> processes = waitForSteps(run, 3);
+  ASSERT_FALSE(processes.empty()) << run.errors();
+  kill(processes[1], SIGSTOP);
+  EXPECT_EQ(run.wait(4), -1) << run.errors();
+  kill(processes[1], SIGCONT);
+  EXPECT_EQ(run.wait(0.5), -1) << run.errors();
+  // One that ends is lost all the same.
+  kill(processes[2], SIGKILL);
+  EXPECT_EQ(run.wait(20), 3);
+  EXPECT_TRUE(allNamed(run.errors(), 3, 2)) << run.errors();
 }
 
 TEST(Processes, ErrorsOfARankEndAll) {

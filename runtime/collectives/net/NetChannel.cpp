@@ -190,7 +190,7 @@ std::optional<Failure> NetChannel::look() {
       peer.received = peer.connection.received();
       peer.since = now;
       peer.looks = 0;
-    } else if (++peer.looks >= kLooks &&
+    } else if (!options.allowStops && ++peer.looks >= kLooks &&
                std::chrono::duration<double>(now - peer.since).count() >
                    kSilentSeconds) {
       what = detail::join("its process gave no sign of life for ",

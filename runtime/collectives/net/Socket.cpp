@@ -278,15 +278,14 @@ std::vector<std::string> net::ownAddresses() {
           (entry->ifa_flags & IFF_LOOPBACK))
         continue;
       int family = entry->ifa_addr->sa_family;
-      const void *address = nullptr;
-      if (family == AF_INET)
-        address = &reinterpret_cast<sockaddr_in *>(entry->ifa_addr)->sin_addr;
+      auto *v6 = reinterpret_cast<sockaddr_in6 *>(entry->ifa_addr);
       // Those of one link alone mean nothing to others.
-      if (auto *v6 = reinterpret_cast<sockaddr_in6 *>(entry->ifa_addr);
-          family == AF_INET6 && !IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr))
-        address = &v6->sin6_addr;
+      bool useful =
+          family == AF_INET ||
+          (family == AF_INET6 && !IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr));
       char text[INET6_ADDRSTRLEN];
-      if (address && inet_ntop(family, address, text, sizeof(text)))
+      if (useful && getnameinfo(entry->ifa_addr, sizeof(*v6), text,
+                                sizeof(text), nullptr, 0, NI_NUMERICHOST) == 0)
         (family == AF_INET ? result : last).push_back(text);
     }
   freeifaddrs(list);

@@ -46,8 +46,9 @@ char processState(int process) {
 // Watching
 //===----------------------------------------------------------------------===//
 
-Watcher::Watcher(const Segment &segment, int64_t self)
-    : segment(segment), self(self), peers(segment.ranks()) {}
+Watcher::Watcher(const Segment &segment, int64_t self, bool allowStops)
+    : segment(segment), self(self), allowStops(allowStops),
+      peers(segment.ranks()) {}
 
 Watcher::~Watcher() {
   for (Peer &peer : peers)
@@ -81,7 +82,7 @@ std::optional<Watcher::Loss> Watcher::look() {
     // It finishes before it ends: look in the other order.
     if (ended && !record.finished)
       return Loss{rank, "its process ended"};
-    if (ended)
+    if (ended || allowStops)
       continue;
     uint64_t beat = record.heartbeat;
     if (beat != peer.beat) {
@@ -139,7 +140,8 @@ Position &SegmentChannel::position(int64_t rank) const {
 SegmentChannel::SegmentChannel(Segment shared, const Place &place,
                                const Options &options)
     : SideChannel(place, options), segment(std::move(shared)),
-      peers(segment, place.rank), crowded(place.ranks > availableCores()) {
+      peers(segment, place.rank, options.allowStops),
+      crowded(place.ranks > availableCores()) {
   segment.record(rank()).process = getpid();
   start();
 }
@@ -156,7 +158,7 @@ Status SegmentChannel::everyone() {
   auto result =
       segment.everyone().arrive(size(), {.oneProcess = false,
                                          .crowded = crowded,
-                                         .timeout = options.timeoutSeconds,
+                                         .timeout = timeout(),
                                          .aborted = segment.aborted()});
   if (result == Barrier::Result::Passed)
     return {};
@@ -165,7 +167,7 @@ Status SegmentChannel::everyone() {
   for (int64_t other = 0; other < size(); ++other)
     if (segment.record(other).mails < mine)
       late += detail::join(late.empty() ? "rank " : "; rank ", other,
-                           " did not arrive within ", options.timeoutSeconds,
+                           " did not arrive within ", timeout(),
                            " s, last seen ", lastSeen(other));
   abort(lostError("rank ", rank(), " waited in ", options.describe(CallSite()),
                   ": ", late));

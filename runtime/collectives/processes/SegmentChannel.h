@@ -19,8 +19,9 @@ namespace tprt {
 /// Looks after the processes of a run.
 class Watcher {
 public:
-  /// `self` is the rank that looks, -1 for the launcher.
-  Watcher(const Segment &segment, int64_t self);
+  /// `self` is the rank that looks, -1 for the launcher. With `allowStops` only
+  /// a process that ended is lost.
+  Watcher(const Segment &segment, int64_t self, bool allowStops = false);
   ~Watcher();
 
   struct Loss {
@@ -41,6 +42,7 @@ private:
   };
   const Segment &segment;
   int64_t self;
+  bool allowStops;
   std::vector<Peer> peers;
 };
 
