@@ -45,3 +45,8 @@ config.substitutions.append(
 )
 if config.has_cuda:
     config.available_features.add("cuda")
+# The runtime has its plug-in for an MPI, which is there.
+if os.path.exists(os.path.join(config.tp_bin_dir, os.pardir, "lib", "libtprt-mpi.so")):
+    config.available_features.add("mpi")
+root = "env OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1"
+config.substitutions.append(("%mpirun", root + " mpirun --oversubscribe"))

@@ -551,8 +551,9 @@ struct LowerStepPass : tp::impl::LowerStepBase<LowerStepPass> {
       else if (kind || llvm::is_contained(tables->entries, function))
         function.erase();
     }
-    for (auto mesh : llvm::to_vector(module.getOps<MeshOp>()))
-      mesh.erase();
+    for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
+      if (isa<MeshOp, StateOp>(op))
+        op.erase();
   }
 };
 } // namespace

@@ -83,6 +83,32 @@ static RankedTensorType getGlobalType(Attribute attr, Type local) {
   return cast<RankedTensorType>(local);
 }
 
+/// Positions of the states in the manifest's list: the module's order.
+static int64_t getStatePosition(ModuleOp module, FlatSymbolRefAttr symbol) {
+  int64_t position = 0;
+  for (auto state : module.getOps<StateOp>()) {
+    if (state.getSymNameAttr() == symbol.getAttr())
+      return position;
+    ++position;
+  }
+  llvm_unreachable("the verifier found the state");
+}
+
+static json::Object describeState(StateOp state) {
+  auto local = cast<RankedTensorType>(state.getType());
+  RankedTensorType global =
+      getGlobalType(state->getAttr(globalTypeAttrName), local);
+  json::Object result{
+      {"name", state.getSymName().str()},
+      {"type", getTypeName(global.getElementType())},
+      {"shape", getShape(global.getShape())},
+      {"sharding", getSharding(state.getShardingAttr(), global.getRank())},
+      {"local_shape", getShape(local.getShape())}};
+  if (state.getOnes())
+    result["initial"] = "ones";
+  return result;
+}
+
 static json::Object describeTensor(func::FuncOp function, unsigned index,
                                    bool isResult) {
   auto attribute = [&](StringRef name) {
@@ -103,6 +129,10 @@ static json::Object describeTensor(func::FuncOp function, unsigned index,
                                    attribute(TPDialect::getShardingAttrName())),
                                global.getRank())},
       {"local_shape", getShape(cast<RankedTensorType>(local).getShape())}};
+  if (FlatSymbolRefAttr state = isResult ? getResultState(function, index)
+                                         : getArgState(function, index))
+    tensor["state"] =
+        getStatePosition(function->getParentOfType<ModuleOp>(), state);
   if (isResult)
     return tensor;
   if (auto value = dyn_cast_or_null<StringAttr>(attribute(defaultAttrName)))
@@ -246,6 +276,18 @@ static json::Array describeIgnored(ModuleOp module,
   return result;
 }
 
+/// Those of the arguments and results that are no states.
+static SmallVector<Type> getValueTypes(func::FuncOp function) {
+  SmallVector<Type> types;
+  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
+    if (!getArgState(function, i))
+      types.push_back(type);
+  for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
+    if (!getResultState(function, i))
+      types.push_back(type);
+  return types;
+}
+
 static int64_t getBytes(ArrayRef<Type> types) {
   int64_t bytes = 0;
   for (Type type : types)
@@ -340,6 +382,12 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
   // A device's scratch is one; the host's is per thread, which the runtime
   // counts.
   int64_t deviceScratch = device == Device::Cuda ? scratch : 0;
+  json::Array stateList;
+  int64_t stateBytes = 0;
+  for (auto state : module.getOps<StateOp>()) {
+    stateList.push_back(describeState(state));
+    stateBytes += getBytes({state.getType()});
+  }
   for (func::FuncOp function : entries) {
     json::Array inputs, outputs;
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
@@ -359,9 +407,8 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
         {"comm_bytes", comm},
         {"scratch_bytes", scratch},
         {"peak_bytes", parameterBytes + arena + comm + deviceScratch +
-                           int64_t(constants.size()) +
-                           getBytes(function.getArgumentTypes()) +
-                           getBytes(function.getResultTypes())}});
+                           int64_t(constants.size()) + stateBytes +
+                           getBytes(getValueTypes(function))}});
   }
   auto text = [&](StringRef name, StringRef otherwise) {
     auto attr = module->getAttrOfType<StringAttr>(name);
@@ -375,7 +422,7 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
       largest = gemm.n * gemm.k;
       type = gemm.wType;
     }
-  return json::Object{
+  json::Object manifest{
       {"abi", TPRT_ABI_VERSION},
       {"producer", "tp-mlir " TP_VERSION},
       {"model", json::Object{{"name", text(modelNameAttrName, "")},
@@ -390,4 +437,7 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
       {"attentions", std::move(attentionList)},
       {"collectives", std::move(collectiveList)},
       {"kernels", std::move(kernelList)}};
+  if (!stateList.empty())
+    manifest["states"] = std::move(stateList);
+  return manifest;
 }

@@ -296,6 +296,9 @@ FailureOr<Tables> Tables::build(ModuleOp module, Device device) {
   Tables tables;
   tables.module = module;
   tables.device = device;
+  for (auto state : module.getOps<StateOp>())
+    if (failed(checkType(state, state.getType())))
+      return failure();
   for (auto function : module.getOps<func::FuncOp>()) {
     if (function->hasAttr(kernelAttrName))
       continue;

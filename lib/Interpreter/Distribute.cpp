@@ -32,8 +32,16 @@ struct Box {
 };
 } // namespace
 
+static void poison(Tensor &tensor) {
+  for (int64_t i = 0; i < tensor.getNumElements(); ++i)
+    if (tensor.getElementType().isFloat())
+      tensor.setFloat(i, std::numeric_limits<double>::quiet_NaN());
+    else
+      tensor.setInt(i, -1);
+}
+
 RankTensors distribute(const Tensor &global, const TensorSharding &sharding,
-                       const Mesh &mesh) {
+                       const Mesh &mesh, PaddingLanes lanes) {
   int64_t numRanks = mesh.getNumRanks();
   if (sharding.isFullyReplicated())
     return RankTensors(numRanks, global);
@@ -57,6 +65,8 @@ RankTensors distribute(const Tensor &global, const TensorSharding &sharding,
       continue;
     }
     Tensor part(local, global.getElementType());
+    if (lanes == PaddingLanes::Poison)
+      poison(part);
     part.copyBox(global, box.offsets, SmallVector<int64_t>(local.size(), 0),
                  box.sizes);
     parts.push_back(part);

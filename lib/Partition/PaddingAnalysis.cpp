@@ -29,8 +29,15 @@ PaddingAnalysis::States PaddingAnalysis::zeros(Value value) {
 
 LogicalResult PaddingAnalysis::run(Block &body) {
   for (BlockArgument arg : body.getArguments())
-    if (isa<RankedTensorType>(arg.getType()))
+    if (isa<RankedTensorType>(arg.getType())) {
       states[arg] = zeros(arg);
+      // What a step before this one left there.
+      if (auto function = dyn_cast<func::FuncOp>(body.getParentOp());
+          function && getArgState(function, arg.getArgNumber()))
+        for (PadState &state : states[arg])
+          if (state != PadState::None)
+            state = PadState::Anything;
+    }
   return block(body);
 }
 

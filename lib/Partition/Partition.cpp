@@ -344,6 +344,13 @@ struct Partition : tp::impl::PartitionBase<Partition> {
         return signalPassFailure();
       numMasks += converter.numMasks;
     }
+    for (auto state : getOperation().getOps<StateOp>()) {
+      auto global = cast<RankedTensorType>(state.getType());
+      state->setAttr(TPDialect::getGlobalTypeAttrName(), TypeAttr::get(global));
+      if (ShardingAttr sharding = state.getShardingAttr())
+        state.setType(global.clone(
+            getLocalShape(global.getShape(), sharding.toSharding(mesh))));
+    }
     numCollectives += nextId;
   }
 };

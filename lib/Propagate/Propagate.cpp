@@ -69,6 +69,7 @@ struct PropagatePass : public tp::impl::PropagateBase<PropagatePass> {
     });
     if (result.wasInterrupted() || failed(expectElements(module)))
       return signalPassFailure();
+    shardStates(module, mesh);
     outlineAnnotations(module, FlatSymbolRefAttr::get(mesh.getSymNameAttr()));
     duplicateFreeValues(module);
     Propagation propagation(mesh);
@@ -77,6 +78,7 @@ struct PropagatePass : public tp::impl::PropagateBase<PropagatePass> {
     propagation.run();
     propagation.settle();
     propagation.write(module);
+    adoptShardings(module);
     numVisits = propagation.getNumVisits();
     numSplit = propagation.getNumSplit();
   }

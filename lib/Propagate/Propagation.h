@@ -161,6 +161,12 @@ private:
 /// own.
 void outlineAnnotations(mlir::ModuleOp module, mlir::FlatSymbolRefAttr mesh);
 
+/// Write the sharding of each state on the arguments and results that carry it.
+void shardStates(mlir::ModuleOp module, MeshOp mesh);
+/// Take the shardings back as propagation writes them (without axes of size
+/// one).
+void adoptShardings(mlir::ModuleOp module);
+
 /// Give each use of a value that costs nothing to make (tensor.empty, a fill of
 /// one, a splat constant) its own copy: sharing one would tie the shardings of
 /// operations that have nothing to do with each other, and gather zeros.

@@ -10,9 +10,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "States.h"
 #include "tp/Schedule/Outline.h"
 #include "tp/Schedule/Passes.h"
 #include "tp/Schedule/RowKernels.h"
+#include "tp/Schedule/Views.h"
 
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -88,7 +90,8 @@ std::string describeGroup(ArrayRef<linalg::GenericOp> ops) {
 
 class Grouper {
 public:
-  explicit Grouper(Block &block) : block(block) {}
+  explicit Grouper(Block &block)
+      : block(block), updates(getStateUpdates(block)) {}
 
   void run() {
     for (Operation &op : block)
@@ -124,6 +127,7 @@ public:
 
 private:
   Block &block;
+  SmallVector<StateUpdate> updates;
   llvm::DenseMap<Operation *, unsigned> position;
   SmallVector<std::unique_ptr<Group>> groups;
   llvm::DenseMap<Operation *, Group *> groupOf;
@@ -147,7 +151,7 @@ private:
                    countRows(second->ops.front(), second->numRowDims));
       if (rows < std::min(before, minRows))
         return;
-      if (!canShareRows(merged.ops, dims))
+      if (!canShareRows(merged.ops, dims) || !keepsStates(merged.ops))
         continue;
       if (!isConvex(merged.ops))
         return;
@@ -157,6 +161,18 @@ private:
         groupOf[op] = first;
       return;
     }
+  }
+
+  /// True if no other operation of a kernel reads what one of them replaces.
+  bool keepsStates(ArrayRef<linalg::GenericOp> ops) {
+    return llvm::all_of(updates, [&](const StateUpdate &update) {
+      Operation *writer =
+          getViewedTensor(update.successor->get()).root.getDefiningOp();
+      return !llvm::is_contained(ops, writer) ||
+             llvm::none_of(ops, [&](linalg::GenericOp op) {
+               return op != writer && readsValue(op, update.old);
+             });
+    });
   }
 
   /// True if all of `ops` can be computed together for one row after another.

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "States.h"
 #include "tp/Schedule/Outline.h"
 #include "tp/Schedule/Passes.h"
 #include "tp/Schedule/Views.h"
@@ -73,8 +74,11 @@ public:
     Operation *end = function.getBody().front().getTerminator();
     for (OpOperand &operand : end->getOpOperands()) {
       ViewedTensor view = getViewedTensor(operand.get());
-      bool direct = isWriter(view.root, end->getBlock()) && isWhole(operand) &&
-                    !feedsOther(view.root, end) &&
+      if (staysInPlace(function, operand))
+        continue;
+      bool direct = (isWriter(view.root, end->getBlock()) ||
+                     isStackedState(function, operand)) &&
+                    isWhole(operand) && !feedsOther(view.root, end) &&
                     taken.insert(view.root).second;
       if (!direct)
         copy(operand);
@@ -90,6 +94,21 @@ private:
     Operation *op = value.getDefiningOp();
     return op && op->getBlock() == block &&
            isa<func::CallOp, nn::AttentionOp>(op);
+  }
+  /// A state that the function returns as it was.
+  static bool staysInPlace(func::FuncOp function, OpOperand &operand) {
+    auto argument = dyn_cast<BlockArgument>(operand.get());
+    FlatSymbolRefAttr state =
+        getResultState(function, operand.getOperandNumber());
+    return state && argument &&
+           getArgState(function, argument.getArgNumber()) == state;
+  }
+  /// A state that a repeated layer makes, layer by layer.
+  static bool isStackedState(func::FuncOp function, OpOperand &operand) {
+    auto repeat = operand.get().getDefiningOp<RepeatOp>();
+    return repeat &&
+           llvm::is_contained(repeat.getStackedResults(), operand.get()) &&
+           getResultState(function, operand.getOperandNumber());
   }
   /// The operand is all of its root.
   static bool isWhole(OpOperand &operand) {
@@ -441,6 +460,8 @@ struct PlanBuffersPass : tp::impl::PlanBuffersBase<PlanBuffersPass> {
       if (function->hasAttr(kernelAttrName) || function.isExternal())
         continue;
       Copies(getOperation()).run(function);
+      if (failed(orderUpdates(function.getBody().front())))
+        return signalPassFailure();
       Sizes sizes = Planner(&getContext()).plan(function.getBody().front());
       function->setAttr(arenaBytesAttrName,
                         builder.getI64IntegerAttr(sizes.arena));

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "States.h"
 #include "tp/Schedule/Buffers.h"
 #include "tp/Schedule/Passes.h"
 #include "tp/Schedule/RowKernels.h"
@@ -42,6 +43,9 @@ public:
       : function(function), requireAwait(requireAwait) {}
 
   LogicalResult check(Block &block, ArrayRef<Occupied> around) {
+    for (const StateUpdate &update : getStateUpdates(block))
+      if (failed(checkUpdate(update)))
+        return failure();
     SmallVector<Occupied> live(around);
     for (Operation &op : block) {
       if (requireAwait && isa<CollectiveOpInterface>(op) && !getAwait(&op))
@@ -102,6 +106,24 @@ private:
   func::FuncOp function;
   /// Collectives are asynchronous.
   bool requireAwait;
+
+  /// The successor lies where the old value lies.
+  LogicalResult checkUpdate(const StateUpdate &update) {
+    Operation *writer =
+        getViewedTensor(update.successor->get()).root.getDefiningOp();
+    if (!writer)
+      return success();
+    bool readsItself = readsValue(writer, update.old);
+    if (isReadAfter(update.old, writer) ||
+        (readsItself && !readsInPlace(writer, update))) {
+      InFlightDiagnostic diag = writer->emitOpError("writes state ")
+                                << update.state
+                                << ", whose old value is still read";
+      diag.attachNote(update.old.getLoc()) << "the value is this";
+      return diag;
+    }
+    return success();
+  }
 
   LogicalResult checkKnown(Operation *op) {
     if (isa<func::CallOp, func::ReturnOp, nn::AttentionOp,

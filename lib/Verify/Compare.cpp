@@ -114,8 +114,11 @@ static LogicalResult runRanks(func::FuncOp function, const Mesh &mesh,
   for (auto [index, input] : llvm::enumerate(reference.getInputs())) {
     ShardingAttr sharding = function.getArgAttrOfType<ShardingAttr>(
         index, TPDialect::getShardingAttrName());
+    // An input comes with zeros past its end; a state as a step left it.
+    bool isState = bool(getArgState(function, index));
     arguments.push_back(
-        distribute(input, getBoundaryLayout(sharding, input, mesh), mesh));
+        distribute(input, getBoundaryLayout(sharding, input, mesh), mesh,
+                   isState ? PaddingLanes::Poison : PaddingLanes::Zeros));
   }
   RandomParameters random(options.seed);
   Tracker tracker(mesh);

@@ -86,18 +86,30 @@ int64_t tprt_entry(tprt_session *session, const char *name) {
   return found;
 }
 
+/// What a caller gives or gets: all but the states.
+template <typename Value>
+static std::vector<const Value *> callersOf(const std::vector<Value> &values) {
+  std::vector<const Value *> result;
+  for (const Value &value : values)
+    if (value.state < 0)
+      result.push_back(&value);
+  return result;
+}
+
 int64_t tprt_input_count(const tprt_session *session, int64_t entry) {
   const Entry *found = entryAt(session, entry);
-  return found ? int64_t(found->inputs.size()) : 0;
+  return found ? int64_t(callersOf(found->inputs).size()) : 0;
 }
 
 int32_t tprt_describe_input(tprt_session *session, int64_t entry, int64_t index,
                             tprt_tensor *tensor, int32_t *optional) {
   return guard(session->error, [&]() -> Status {
-    const Entry *found = entryAt(session, entry);
-    if (!found || index < 0 || index >= int64_t(found->inputs.size()))
+    if (!entryAt(session, entry))
+      return noEntry(entry);
+    auto inputs = callersOf(entryAt(session, entry)->inputs);
+    if (index < 0 || index >= int64_t(inputs.size()))
       return userError("entry ", entry, " has no input ", index);
-    const Input &input = found->inputs[index];
+    const Input &input = *inputs[index];
     *tensor = {input.name.c_str(),
                fileTypeName(fileTypeOf(input.type)),
                int64_t(input.shape.size()),
@@ -112,7 +124,7 @@ int32_t tprt_describe_input(tprt_session *session, int64_t entry, int64_t index,
 
 int64_t tprt_output_count(const tprt_session *session, int64_t entry) {
   const Entry *found = entryAt(session, entry);
-  return found ? int64_t(found->outputs.size()) : 0;
+  return found ? int64_t(callersOf(found->outputs).size()) : 0;
 }
 
 int32_t tprt_load_weights(tprt_session *session, const char *weights) {
@@ -137,7 +149,7 @@ int32_t tprt_set_input(tprt_session *session, int64_t entry,
     if (bytes != tensor->bytes)
       return userError("input '", tensor->name, "': expected ", bytes,
                        " bytes, got ", tensor->bytes);
-    return session->session.setInput(entry, tensor->name, view);
+    return session->session.setInput({entry}, tensor->name, view);
   });
 }
 
@@ -148,7 +160,7 @@ int32_t tprt_run(tprt_session *session, int64_t entry, int64_t repeat) {
     if (repeat < 1)
       return userError("expected at least one repetition, got ", repeat);
     session->outputsOf = -1;
-    TPRT_TRY(session->session.run(entry, repeat));
+    TPRT_TRY(session->session.run({entry}, repeat));
     auto outputs = session->session.outputs(entry);
     if (!outputs)
       return outputs.status();

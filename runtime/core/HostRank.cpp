@@ -9,6 +9,8 @@
 
 #include "HostRank.h"
 
+#include "Values.h"
+
 #include "Parallel.h"
 
 using namespace tprt;
@@ -134,28 +136,59 @@ Status HostRank::loadWeights(const Weights &weights) {
   return {};
 }
 
+/// Where other ranks can read them: a collective may.
+Status HostRank::allocateStates() {
+  int64_t total = 0;
+  for (const State &state : manifest.states)
+    total += alignUp(state.localBytes(), TPRT_ALIGNMENT);
+  auto memory = world->allocate(total);
+  if (!memory)
+    return memory.status();
+  stateMemory = std::move(*memory);
+  char *next = stateMemory.data();
+  for (const State &state : manifest.states) {
+    states.push_back(next);
+    next += alignUp(state.localBytes(), TPRT_ALIGNMENT);
+  }
+  return {};
+}
+
+Status HostRank::resetStates() {
+  for (size_t i = 0; i < states.size(); ++i)
+    initialise(manifest.states[i], manifest.mesh, place, states[i]);
+  return {};
+}
+
 Status HostRank::prepare(int64_t index) {
   const Entry &entry = manifest.entries[index];
   EntryMemory &memory = entries[index];
   if (memory.ready)
     return {};
-  std::vector<int64_t> offsets;
-  int64_t total = 0;
-  auto place = [&](tprt_type type, const Shape &shape) {
-    offsets.push_back(total);
-    total += alignUp(elementCount(shape) * typeBytes(type), TPRT_ALIGNMENT);
+  if (states.size() < manifest.states.size())
+    TPRT_TRY(allocateStates());
+  auto forEach = [&](auto visit) {
+    for (const Input &input : entry.inputs)
+      visit(input, memory.inputs);
+    for (const Output &output : entry.outputs)
+      visit(output, memory.outputs);
   };
-  for (const Input &input : entry.inputs)
-    place(input.type, input.localShape);
-  for (const Output &output : entry.outputs)
-    place(output.type, output.localShape);
+  auto bytesOf = [](const auto &value) -> int64_t {
+    if (value.state >= 0)
+      return 0;
+    return alignUp(elementCount(value.localShape) * typeBytes(value.type),
+                   TPRT_ALIGNMENT);
+  };
+  int64_t total = 0;
+  forEach([&](const auto &value, auto &) { total += bytesOf(value); });
   auto values = world->allocate(total);
   if (!values)
     return values.status();
   memory.values = std::move(*values);
-  for (size_t i = 0; i < offsets.size(); ++i)
-    (i < entry.inputs.size() ? memory.inputs : memory.outputs)
-        .push_back(memory.values.data() + offsets[i]);
+  char *next = memory.values.data();
+  forEach([&](const auto &value, auto &addresses) {
+    addresses.push_back(value.state >= 0 ? states[value.state] : next);
+    next += bytesOf(value);
+  });
 
   auto grow = [&](Buffer &buffer, int64_t bytes, bool common) -> Status {
     if (bytes <= buffer.size())
@@ -197,6 +230,7 @@ Status HostRank::step(int64_t index) {
 tprt_rank::Memory HostRank::memory() const {
   Memory m{};
   m.parameters = parameterMemory.size() + gemms.weightBytes();
+  m.states = stateMemory.size();
   for (size_t i = 0; i < entries.size(); ++i) {
     if (!entries[i].ready)
       continue;

@@ -27,6 +27,10 @@ public:
 
   Status loadWeights(const Weights &weights) override;
   Status prepare(int64_t entry) override;
+  Status resetStates() override;
+  Expected<const void *> state(int64_t i) override {
+    return static_cast<const void *>(states[i]);
+  }
   Status step(int64_t entry) override;
   void *input(int64_t entry, int64_t i) override {
     return entries[entry].inputs[i];
@@ -39,6 +43,8 @@ public:
 private:
   friend struct ::HostFunctions;
 
+  Status allocateStates();
+
   struct EntryMemory {
     bool ready = false;
     Buffer values;
@@ -47,8 +53,9 @@ private:
 
   GemmEngine gemms;
   AttentionEngine attentions;
-  Buffer parameterMemory, arena, comm, scratch;
+  Buffer parameterMemory, stateMemory, arena, comm, scratch;
   std::vector<const void *> parameters;
+  std::vector<void *> states;
   std::vector<EntryMemory> entries;
 };
 

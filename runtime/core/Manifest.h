@@ -78,6 +78,7 @@ struct Input {
   Default defaultValue = Default::None;
   std::optional<std::pair<int64_t, int64_t>> range; ///< [first, second)
   bool rightPadded = false;
+  int64_t state = -1; ///< its position in Manifest::states; -1: the user's
 };
 
 struct Output {
@@ -85,6 +86,20 @@ struct Output {
   tprt_type type;
   Shape shape, localShape;
   Sharding sharding;
+  int64_t state = -1; ///< as in Input: the successor of that state
+};
+
+/// A tensor that lives between steps, in one place for all entries.
+struct State {
+  std::string name;
+  tprt_type type;
+  Shape shape, localShape;
+  Sharding sharding;
+  Input::Default initial = Input::Default::Zeros;
+
+  int64_t localBytes() const {
+    return elementCount(localShape) * typeBytes(type);
+  }
 };
 
 struct Entry {
@@ -183,6 +198,7 @@ struct Manifest {
   std::string producer, modelName, architecture, modelType, triple;
   std::vector<std::string> features;
   Mesh mesh;
+  std::vector<State> states;
   std::vector<Entry> entries;
   std::vector<Parameter> parameters;
   std::vector<std::string> ignored;

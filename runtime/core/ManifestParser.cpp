@@ -176,7 +176,8 @@ public:
   void parse(const Cursor &top) {
     top.keys({"abi", "producer", "model", "target", "mesh", "entries",
               "parameters", "ignored", "gemms", "attentions", "collectives",
-              "kernels"});
+              "kernels"},
+             {"states"});
     int64_t abi = top["abi"].integer();
     if (abi != TPRT_ABI_VERSION)
       top["abi"].fail("expected ABI version ", TPRT_ABI_VERSION, ", got ", abi,
@@ -210,6 +211,9 @@ public:
       parseCollective(item);
     for (const Cursor &item : top["parameters"].list())
       parseParameter(item);
+    if (top.has("states"))
+      for (const Cursor &item : top["states"].list())
+        parseState(item);
     std::set<std::string> names;
     for (const Cursor &item : top["entries"].list()) {
       parseEntry(item);
@@ -355,17 +359,58 @@ private:
     value.sharding = parseSharding(cursor, value.shape, value.localShape, used);
   }
 
+  void parseState(const Cursor &cursor) {
+    cursor.keys({"name", "type", "shape", "sharding", "local_shape"},
+                {"initial"});
+    State state;
+    parseValue(cursor, state);
+    if (cursor.has("initial") && cursor["initial"].word({"ones", "zeros"}) == 0)
+      state.initial = Input::Default::Ones;
+    for (const State &other : manifest.states)
+      if (other.name == state.name)
+        cursor["name"].fail("'", state.name, "' occurs twice");
+    manifest.states.push_back(std::move(state));
+  }
+
+  /// The state that a value of an entry is, like it in all.
+  template <typename Value>
+  void parseStateOf(const Cursor &cursor, Value &value,
+                    std::set<int64_t> &taken) {
+    if (!cursor.has("state"))
+      return;
+    value.state =
+        cursor["state"].integer(0, int64_t(manifest.states.size()) - 1);
+    const State &state = manifest.states[value.state];
+    auto same = [](const AxisList &a, const AxisList &b) {
+      return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                        [](const AxisRef &x, const AxisRef &y) {
+                          return x.axis == y.axis && x.pre == y.pre &&
+                                 x.size == y.size;
+                        });
+    };
+    if (value.type != state.type || value.shape != state.shape ||
+        value.localShape != state.localShape ||
+        !std::equal(value.sharding.begin(), value.sharding.end(),
+                    state.sharding.begin(), state.sharding.end(), same))
+      cursor["state"].fail("expected the type, shape and sharding of state '",
+                           state.name, "'");
+    if (!taken.insert(value.state).second)
+      cursor["state"].fail("state '", state.name, "' occurs twice");
+  }
+
   void parseEntry(const Cursor &cursor) {
     cursor.keys({"name", "inputs", "outputs", "arena_bytes", "comm_bytes",
                  "scratch_bytes", "peak_bytes"});
     Entry entry;
     entry.name = cursor["name"].string();
     std::set<std::string> names;
+    std::set<int64_t> taken;
     for (const Cursor &item : cursor["inputs"].list()) {
       item.keys({"name", "type", "shape", "sharding", "local_shape"},
-                {"default", "range", "right_padded"});
+                {"default", "range", "right_padded", "state"});
       Input input;
       parseValue(item, input);
+      parseStateOf(item, input, taken);
       if (!names.insert(input.name).second)
         item["name"].fail("input '", input.name, "' occurs twice");
       if (item.has("default"))
@@ -391,10 +436,13 @@ private:
       entry.inputs.push_back(std::move(input));
     }
     names.clear();
+    taken.clear();
     for (const Cursor &item : cursor["outputs"].list()) {
-      item.keys({"name", "type", "shape", "sharding", "local_shape"});
+      item.keys({"name", "type", "shape", "sharding", "local_shape"},
+                {"state"});
       Output output;
       parseValue(item, output);
+      parseStateOf(item, output, taken);
       if (!names.insert(output.name).second)
         item["name"].fail("output '", output.name, "' occurs twice");
       entry.outputs.push_back(std::move(output));

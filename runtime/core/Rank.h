@@ -47,6 +47,11 @@ public:
   virtual tprt::Status prepare(int64_t entry) = 0;
   /// Takes the inputs from where input() has them.
   virtual tprt::Status upload(int64_t entry) { return {}; }
+  /// Gives every state its initial value; after prepare of all entries, which
+  /// may run on live buffers.
+  virtual tprt::Status resetStates() = 0;
+  /// Host memory that holds the local block of a state, as it is now.
+  virtual tprt::Expected<const void *> state(int64_t i) = 0;
   virtual tprt::Status step(int64_t entry) = 0;
   /// Brings the outputs of the last step to where output() has them.
   virtual tprt::Status download(int64_t entry) { return {}; }
@@ -59,7 +64,7 @@ public:
   /// Of this rank, in bytes.
   struct Memory {
     int64_t parameters, arenaStated, arenaUsed, commStated, commUsed, scratch,
-        values;
+        values, states;
     /// Of a device alone: what the runtime allocated in all; what was in use
     /// when it began (the driver's context, and others on the device); and what
     /// the communication library took.
@@ -67,7 +72,7 @@ public:
     /// Of `scratch`: what products and collectives need beside the plan.
     int64_t workspace;
     int64_t peak() const {
-      return parameters + arenaUsed + commUsed + scratch + values;
+      return parameters + arenaUsed + commUsed + scratch + values + states;
     }
   };
   virtual Memory memory() const = 0;

@@ -50,7 +50,7 @@ struct Session::Impl {
   std::vector<std::unique_ptr<tprt_rank>> ranks;
   /// Inputs as set, per entry and input; empty: not set.
   std::vector<std::vector<std::optional<HostTensor>>> inputs;
-  bool loaded = false, lost = false;
+  bool loaded = false, lost = false, statesReady = false;
   double loadSeconds = 0;
   std::vector<double> stepSeconds;
   // Last, so that threads end before what they use.
@@ -65,6 +65,12 @@ struct Session::Impl {
   Expected<std::vector<CoreShare>> coreShares();
   Status checkKernels() const;
   int64_t sharedBytes() const;
+  Status prepareStates();
+  Status expectAllRanks() const;
+  Status upload(tprt_rank &rank, int64_t entry);
+  Expected<std::optional<HostTensor>>
+  assembleAll(const Output &output,
+              const std::function<const void *(int64_t)> &local);
   bool processes() const { return hub && hub->channel(); }
   /// One blob per rank: `mine` of each rank, on rank 0 or in threads.
   std::vector<std::string>
@@ -226,6 +232,8 @@ int64_t Session::Impl::sharedBytes() const {
   auto add = [&](tprt_type type, const Shape &shape) {
     total += alignUp(elementCount(shape) * typeBytes(type), TPRT_ALIGNMENT);
   };
+  for (const State &state : manifest.states)
+    add(state.type, state.localShape);
   for (const Entry &entry : manifest.entries) {
     for (const Input &input : entry.inputs)
       add(input.type, input.localShape);
@@ -406,21 +414,29 @@ Status Session::loadWeights(const std::string &spec) {
   return {};
 }
 
-Status Session::setInput(int64_t entry, const std::string &name,
-                         const TensorView &value) {
-  const auto &inputs = impl->manifest.entries[entry].inputs;
+Status Session::setInput(const std::vector<int64_t> &entries,
+                         const std::string &name, const TensorView &value) {
   std::string known;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].name != name) {
-      known += (known.empty() ? "'" : ", '") + inputs[i].name + "'";
-      continue;
+  bool isSet = false;
+  for (int64_t entry : entries) {
+    const auto &inputs = impl->manifest.entries[entry].inputs;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i].state >= 0)
+        continue;
+      std::string quoted = "'" + inputs[i].name + "'";
+      if (known.find(quoted) == std::string::npos)
+        known += (known.empty() ? "" : ", ") + quoted;
+      if (inputs[i].name != name)
+        continue;
+      auto tensor = checkInput(inputs[i], value);
+      if (!tensor)
+        return tensor.status();
+      impl->inputs[entry][i] = std::move(*tensor);
+      isSet = true;
     }
-    auto tensor = checkInput(inputs[i], value);
-    if (!tensor)
-      return tensor.status();
-    impl->inputs[entry][i] = std::move(*tensor);
-    return {};
   }
+  if (isSet)
+    return {};
   return userError("unknown input '", name, "'; the program takes ",
                    known.empty() ? "none" : known);
 }
@@ -429,81 +445,158 @@ Status Session::checkInputs(int64_t index) const {
   const Entry &entry = impl->manifest.entries[index];
   const auto &inputs = impl->inputs[index];
   for (size_t i = 0; i < inputs.size(); ++i)
-    if (!inputs[i] && entry.inputs[i].defaultValue == Input::Default::None)
+    if (!inputs[i] && entry.inputs[i].state < 0 &&
+        entry.inputs[i].defaultValue == Input::Default::None)
       return userError("missing input '", entry.inputs[i].name, "' (",
                        typeName(entry.inputs[i].type), " ",
                        formatShape(entry.inputs[i].shape), ")");
   return {};
 }
 
-Status Session::run(int64_t index, int64_t repeat) {
-  const Entry &entry = impl->manifest.entries[index];
+/// Once, before the first step: preparing runs on live buffers.
+Status Session::Impl::prepareStates() {
+  if (statesReady || manifest.states.empty())
+    return {};
+  TPRT_TRY(onRanks([this](int64_t r) -> Status {
+    for (size_t i = 0; i < manifest.entries.size(); ++i)
+      TPRT_TRY(ranks[r]->prepare(int64_t(i)));
+    return ranks[r]->resetStates();
+  }));
+  statesReady = true;
+  return {};
+}
+
+Status Session::Impl::upload(tprt_rank &rank, int64_t index) {
+  const Entry &entry = manifest.entries[index];
+  TPRT_TRY(rank.prepare(index));
+  for (size_t i = 0; i < entry.inputs.size(); ++i) {
+    const auto &value = inputs[index][i];
+    if (entry.inputs[i].state < 0)
+      distribute(entry.inputs[i], value ? &*value : nullptr, manifest.mesh,
+                 rank.coordinates(), rank.input(index, int64_t(i)));
+  }
+  return rank.upload(index);
+}
+
+Status Session::run(const std::vector<int64_t> &indices, int64_t repeat) {
   if (!impl->loaded)
     return userError("no weights are loaded");
-  TPRT_TRY(checkInputs(index));
-  auto &inputs = impl->inputs[index];
+  for (int64_t index : indices)
+    TPRT_TRY(checkInputs(index));
+  impl->hub->limitWaits(impl->options.loadSeconds);
+  TPRT_TRY(impl->prepareStates());
   // Shared, as a rank that stalls may still write to it later.
   auto seconds = std::make_shared<std::vector<double>>();
-  impl->hub->limitWaits(impl->options.loadSeconds);
-  Status status = impl->onRanks(
-      [=, &inputs, &entry, impl = impl.get()](int64_t r) -> Status {
-        tprt_rank &rank = *impl->ranks[r];
-        TPRT_TRY(rank.prepare(index));
-        for (size_t i = 0; i < inputs.size(); ++i)
-          distribute(entry.inputs[i], inputs[i] ? &*inputs[i] : nullptr,
-                     impl->manifest.mesh, rank.coordinates(),
-                     rank.input(index, int64_t(i)));
-        TPRT_TRY(rank.upload(index));
-        // For top and the like.
-        pthread_setname_np(pthread_self(), "rank-step");
-        for (int64_t n = 0; n < repeat; ++n) {
-          TPRT_TRY(rank.world->agree(uint64_t(n), "the step"));
-          impl->hub->limitWaits(impl->options.timeoutSeconds);
-          auto start = Clock::now();
-          TPRT_TRY(rank.step(index));
-          TPRT_TRY(rank.world->agree(uint64_t(n), "the step"));
-          if (r == impl->here[0])
-            seconds->push_back(
-                std::chrono::duration<double>(Clock::now() - start).count());
-        }
-        return {};
-      });
+  Status status = impl->onRanks([=, impl = impl.get()](int64_t r) -> Status {
+    tprt_rank &rank = *impl->ranks[r];
+    for (int64_t index : indices)
+      TPRT_TRY(impl->upload(rank, index));
+    // For top and the like.
+    pthread_setname_np(pthread_self(), "rank-step");
+    for (int64_t n = 0; n < repeat; ++n)
+      for (int64_t index : indices) {
+        TPRT_TRY(rank.world->agree(uint64_t(n), "the step"));
+        impl->hub->limitWaits(impl->options.timeoutSeconds);
+        auto start = Clock::now();
+        TPRT_TRY(rank.step(index));
+        TPRT_TRY(rank.world->agree(uint64_t(n), "the step"));
+        if (r == impl->here[0])
+          seconds->push_back(
+              std::chrono::duration<double>(Clock::now() - start).count());
+      }
+    return {};
+  });
   if (status.ok())
     impl->stepSeconds.insert(impl->stepSeconds.end(), seconds->begin(),
                              seconds->end());
   return status;
 }
 
+Status Session::Impl::expectAllRanks() const {
+  if (options.onlyRank)
+    return userError("there are no results: only rank ", *options.onlyRank,
+                     " ran, without collectives");
+  return {};
+}
+
+/// Puts together what each rank has at the address that `local` gives for it;
+/// nothing on ranks that get no results.
+Expected<std::optional<HostTensor>>
+Session::Impl::assembleAll(const Output &output,
+                           const std::function<const void *(int64_t)> &local) {
+  Hub::Gathered shards;
+  if (processes()) {
+    auto gathered =
+        hub->gather(local(here[0]),
+                    elementCount(output.localShape) * typeBytes(output.type));
+    if (!gathered)
+      return gathered.status();
+    shards = std::move(*gathered);
+  } else {
+    for (int64_t rank : here)
+      shards.data.push_back(local(rank));
+  }
+  if (here[0] != 0)
+    return std::optional<HostTensor>();
+  auto tensor = assemble(output, manifest.mesh, shards.data);
+  if (!tensor)
+    return tensor.status();
+  return std::optional<HostTensor>(std::move(*tensor));
+}
+
 Expected<std::vector<HostTensor>> Session::outputs(int64_t index) {
   const Entry &entry = impl->manifest.entries[index];
-  if (impl->options.onlyRank)
-    return userError("there are no results: only rank ",
-                     *impl->options.onlyRank, " ran, without collectives");
+  TPRT_TRY(impl->expectAllRanks());
   std::vector<HostTensor> result;
   TPRT_TRY(impl->onRanks([&](int64_t rank) -> Status {
     TPRT_TRY(impl->ranks[rank]->prepare(index));
     return impl->ranks[rank]->download(index);
   }));
   for (size_t i = 0; i < entry.outputs.size(); ++i) {
-    Hub::Gathered shards;
-    const Output &output = entry.outputs[i];
-    if (impl->processes()) {
-      auto gathered = impl->hub->gather(
-          impl->ranks[impl->here[0]]->output(index, int64_t(i)),
-          elementCount(output.localShape) * typeBytes(output.type));
-      if (!gathered)
-        return gathered.status();
-      shards = std::move(*gathered);
-    } else {
-      for (const auto &rank : impl->ranks)
-        shards.data.push_back(rank->output(index, int64_t(i)));
-    }
-    if (!root())
+    if (entry.outputs[i].state >= 0)
       continue;
-    auto tensor = assemble(output, impl->manifest.mesh, shards.data);
+    auto tensor = impl->assembleAll(entry.outputs[i], [&](int64_t rank) {
+      return impl->ranks[rank]->output(index, int64_t(i));
+    });
     if (!tensor)
       return tensor.status();
-    result.push_back(std::move(*tensor));
+    if (*tensor)
+      result.push_back(std::move(**tensor));
+  }
+  return result;
+}
+
+Status Session::resetStates() {
+  impl->statesReady = false;
+  return impl->prepareStates();
+}
+
+Expected<std::vector<HostTensor>> Session::states() {
+  TPRT_TRY(impl->expectAllRanks());
+  const std::vector<State> &states = impl->manifest.states;
+  TPRT_TRY(impl->prepareStates());
+  // All addresses first: from a device they are had by a copy.
+  std::vector<std::vector<const void *>> at(impl->ranks.size());
+  TPRT_TRY(impl->onRanks([&](int64_t rank) -> Status {
+    for (size_t i = 0; i < states.size(); ++i) {
+      auto local = impl->ranks[rank]->state(int64_t(i));
+      if (!local)
+        return local.status();
+      at[rank].push_back(*local);
+    }
+    return {};
+  }));
+  std::vector<HostTensor> result;
+  for (size_t i = 0; i < states.size(); ++i) {
+    const State &state = states[i];
+    Output like{state.name, state.type, state.shape, state.localShape,
+                state.sharding};
+    auto tensor =
+        impl->assembleAll(like, [&](int64_t rank) { return at[rank][i]; });
+    if (!tensor)
+      return tensor.status();
+    if (*tensor)
+      result.push_back(std::move(**tensor));
   }
   return result;
 }
@@ -564,6 +657,7 @@ std::string Session::stats() const {
          {"comm", {{"stated", m.commStated}, {"used", m.commUsed}}},
          {"scratch_bytes", m.scratch},
          {"value_bytes", m.values},
+         {"state_bytes", m.states},
          {"loaded_bytes", rank.loaded}});
     if (impl->manifest.device != Device::Cpu)
       ranks.back()["device"] = {{"allocated_bytes", m.allocated},

@@ -79,17 +79,24 @@ public:
   /// Loads all ranks' parameters; see Weights::open for `spec`.
   Status loadWeights(const std::string &spec);
 
-  /// Sets an input of an entry, of the shape that the manifest states; checks
-  /// type, shape, range and padding.
-  Status setInput(int64_t entry, const std::string &name,
+  /// Sets an input of the entries that have one of that name (one must), of the
+  /// shape that the manifest states; checks type, shape, range and padding.
+  Status setInput(const std::vector<int64_t> &entries, const std::string &name,
                   const TensorView &value);
 
   /// An error naming the first input that has neither value nor default.
   Status checkInputs(int64_t entry) const;
 
-  /// Runs the entry `repeat` times on all ranks. Inputs that were not set take
-  /// their default, or are an error.
-  Status run(int64_t entry, int64_t repeat);
+  /// Runs the entries in turn, `repeat` times, on all ranks. Inputs that were
+  /// not set take their default, or are an error. States keep what a step of
+  /// any entry leaves in them.
+  Status run(const std::vector<int64_t> &entries, int64_t repeat);
+
+  /// The states of the program, padding stripped, floats as f32; their initial
+  /// values before the first step. Called by all ranks, like outputs.
+  Expected<std::vector<HostTensor>> states();
+  /// Gives every state its initial value again.
+  Status resetStates();
 
   /// Whether this process gets results: all do but ranks that are processes
   /// other than rank 0. Those call outputs, stats and timeline like rank 0, in
@@ -99,7 +106,8 @@ public:
   /// where there are any.
   void abort(const Status &status);
 
-  /// The results of the last run of the entry, padding stripped, floats as f32.
+  /// The results of the last run of the entry but its states, padding stripped,
+  /// floats as f32.
   Expected<std::vector<HostTensor>> outputs(int64_t entry);
 
   /// One JSON object: load seconds and bytes, step seconds, memory per rank.

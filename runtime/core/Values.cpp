@@ -171,3 +171,15 @@ Expected<HostTensor> tprt::assemble(const Output &output, const Mesh &mesh,
   tensor.bytes = std::move(wide);
   return tensor;
 }
+
+void tprt::initialise(const State &state, const Mesh &mesh,
+                      const std::vector<int64_t> &coordinates, void *local) {
+  Input like;
+  like.name = state.name;
+  like.type = state.type;
+  like.shape = state.shape;
+  like.localShape = state.localShape;
+  like.sharding = state.sharding;
+  like.defaultValue = state.initial;
+  distribute(like, nullptr, mesh, coordinates, local);
+}

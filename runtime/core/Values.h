@@ -19,6 +19,10 @@ namespace tprt {
 /// is not what the input asks for.
 Expected<HostTensor> checkInput(const Input &input, const TensorView &value);
 
+/// Writes the initial value of a state into the block of a rank.
+void initialise(const State &state, const Mesh &mesh,
+                const std::vector<int64_t> &coordinates, void *local);
+
 /// Writes the block of a rank; `value` null stands for the input's default.
 void distribute(const Input &input, const HostTensor *value, const Mesh &mesh,
                 const std::vector<int64_t> &coordinates, void *local);

@@ -9,6 +9,8 @@
 
 #include "CudaRank.h"
 
+#include "../core/Values.h"
+
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -162,20 +164,30 @@ Status CudaRank::connect() {
 /// Lays out and allocates everything that the entries need.
 Status CudaRank::allocate() {
   int64_t arena = 0, comm = 0;
+  for (const State &state : manifest.states) {
+    stateOffsets.push_back(valueBytes);
+    valueBytes = alignUp(valueBytes + state.localBytes(), kBlockAlignment);
+  }
+  stateBytes = valueBytes;
   for (size_t e = 0; e < entries.size(); ++e) {
     const Entry &entry = manifest.entries[e];
     arena = std::max(arena, entry.arenaBytes);
     comm = std::max(comm, entry.commBytes);
     scratchBytes = std::max(scratchBytes, entry.scratchBytes);
-    auto place = [&](tprt_type type, const Shape &shape) {
+    auto place = [&](const auto &value) {
+      if (value.state >= 0) {
+        entries[e].offsets.push_back(stateOffsets[value.state]);
+        return;
+      }
       entries[e].offsets.push_back(valueBytes);
-      valueBytes = alignUp(valueBytes + elementCount(shape) * typeBytes(type),
+      valueBytes = alignUp(valueBytes + elementCount(value.localShape) *
+                                            typeBytes(value.type),
                            kBlockAlignment);
     };
     for (const Input &input : entry.inputs)
-      place(input.type, input.localShape);
+      place(input);
     for (const Output &output : entry.outputs)
-      place(output.type, output.localShape);
+      place(output);
   }
   auto add = [&](auto &place, int64_t &offset, int64_t bytes) {
     offset = place.total;
@@ -553,6 +565,8 @@ Status CudaRank::explain(const Status &status, bool graph) const {
 Status CudaRank::upload(int64_t entry) {
   for (size_t i = 0; i < entries[entry].inputs.size(); ++i) {
     const Input &input = manifest.entries[entry].inputs[i];
+    if (input.state >= 0)
+      continue;
     TPRT_TRY(cuda->check(
         cuda->cuMemcpyHtoDAsync(
             addressOf(entries[entry].inputs[i]), this->input(entry, int64_t(i)),
@@ -561,6 +575,32 @@ Status CudaRank::upload(int64_t entry) {
         "cannot load input '" + input.name + "' to the device"));
   }
   return await("cannot load the inputs to the device");
+}
+
+Status CudaRank::resetStates() {
+  for (size_t i = 0; i < stateOffsets.size(); ++i) {
+    const State &state = manifest.states[i];
+    char *staged = static_cast<char *>(values.get()) + stateOffsets[i];
+    initialise(state, manifest.mesh, place, staged);
+    TPRT_TRY(cuda->check(
+        cuda->cuMemcpyHtoDAsync(operands + shared.values + stateOffsets[i],
+                                staged, size_t(state.localBytes()),
+                                compute.get()),
+        "cannot load state '" + state.name + "' to the device"));
+  }
+  return await("cannot load the states to the device");
+}
+
+Expected<const void *> CudaRank::state(int64_t i) {
+  const State &state = manifest.states[i];
+  char *staged = static_cast<char *>(values.get()) + stateOffsets[i];
+  std::string what = "cannot load state '" + state.name + "' from the device";
+  TPRT_TRY(cuda->check(cuda->cuMemcpyDtoHAsync(
+                           staged, operands + shared.values + stateOffsets[i],
+                           size_t(state.localBytes()), compute.get()),
+                       what));
+  TPRT_TRY(await(what));
+  return static_cast<const void *>(staged);
 }
 
 Status CudaRank::step(int64_t entry) {
@@ -590,6 +630,8 @@ Status CudaRank::step(int64_t entry) {
 Status CudaRank::download(int64_t entry) {
   for (size_t i = 0; i < entries[entry].outputs.size(); ++i) {
     const Output &output = manifest.entries[entry].outputs[i];
+    if (output.state >= 0)
+      continue;
     TPRT_TRY(cuda->check(
         cuda->cuMemcpyDtoHAsync(
             this->output(entry, int64_t(i)),
@@ -623,7 +665,8 @@ tprt_rank::Memory CudaRank::memory() const {
   m.commUsed = m.commStated;
   int64_t staging = device ? device->deviceBytes() : 0;
   m.scratch = layout.total - layout.scratch + staging;
-  m.values = valueBytes;
+  m.values = valueBytes - stateBytes;
+  m.states = stateBytes;
   m.allocated = layout.total + shared.total + staging;
   m.workspace = layout.total - layout.workspace + staging;
   m.context = contextBytes;

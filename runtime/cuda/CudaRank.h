@@ -37,6 +37,8 @@ public:
   Status loadWeights(const Weights &weights) override;
   Status prepare(int64_t entry) override;
   Status upload(int64_t entry) override;
+  Status resetStates() override;
+  Expected<const void *> state(int64_t i) override;
   Status step(int64_t entry) override;
   Status download(int64_t entry) override;
   void *input(int64_t entry, int64_t i) override;
@@ -89,7 +91,8 @@ private:
   struct Operands {
     int64_t comm = 0, values = 0, total = 0;
   } shared; ///< offsets in what collectives move
-  int64_t valueBytes = 0, scratchBytes = 0;
+  int64_t valueBytes = 0, stateBytes = 0, scratchBytes = 0;
+  std::vector<int64_t> stateOffsets; ///< among the values
   int64_t contextBytes = 0, communicatorBytes = 0;
   std::vector<const void *> parameters;
   std::vector<EntryState> entries;

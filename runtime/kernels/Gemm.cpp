@@ -82,7 +82,7 @@ struct Key {
   auto operator<=>(const Key &) const = default;
 };
 
-struct State {
+struct Planned {
   Gemm gemm;
   tprt_type compute; ///< type of x and weights in the product
   bool widened;      ///< weights are kept in 16 bits and widened
@@ -97,7 +97,7 @@ struct State {
 struct GemmEngine::Impl {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
-  std::vector<State> states;
+  std::vector<Planned> states;
   Scratch xScratch, yScratch, wScratch, biasScratch, padScratch;
   int64_t weightBytes = 0;
 
@@ -105,14 +105,14 @@ struct GemmEngine::Impl {
   Product finish(const dnnl::primitive &primitive, const memory::desc &src,
                  const memory::desc &weights, const memory::desc &dst,
                  int64_t n, const memory::desc &scratchpad);
-  Product innerProduct(State &state, const Key &key, memory::desc &weights);
-  Product matmul(State &state, const Key &key);
-  Product &product(State &state, const Key &key);
-  const memory::desc &layout(State &state, int64_t n);
+  Product innerProduct(Planned &state, const Key &key, memory::desc &weights);
+  Product matmul(Planned &state, const Key &key);
+  Product &product(Planned &state, const Key &key);
+  const memory::desc &layout(Planned &state, int64_t n);
   Expected<const void *> pack(int64_t id, const void *weights);
   Status execute(Product &product, const void *x, const void *w,
                  const float *bias, void *y);
-  Status run(State &state, int64_t rows, const void *x, int64_t xStride,
+  Status run(Planned &state, int64_t rows, const void *x, int64_t xStride,
              const void *w, const void *bias, const void *residual, void *y,
              int64_t yStride);
 };
@@ -121,7 +121,7 @@ GemmEngine::GemmEngine(const std::vector<Gemm> &gemms)
     : impl(std::make_unique<Impl>()) {
   bool bf16 = multipliesBf16();
   for (const Gemm &gemm : gemms) {
-    State state;
+    Planned state;
     state.gemm = gemm;
     bool native = gemm.wType == TPRT_F32 ||
                   (gemm.wType == TPRT_BF16 && gemm.xType == TPRT_BF16 && bf16);
@@ -187,7 +187,7 @@ Product GemmEngine::Impl::finish(const dnnl::primitive &primitive,
 }
 
 /// `weights` holds the layout to use, or `any`, and receives the one chosen.
-Product GemmEngine::Impl::innerProduct(State &state, const Key &key,
+Product GemmEngine::Impl::innerProduct(Planned &state, const Key &key,
                                        memory::desc &weights) {
   const Gemm &gemm = state.gemm;
   using Tag = memory::format_tag;
@@ -206,7 +206,7 @@ Product GemmEngine::Impl::innerProduct(State &state, const Key &key,
                 made.dst_desc(), key.n, made.scratchpad_desc());
 }
 
-Product GemmEngine::Impl::matmul(State &state, const Key &key) {
+Product GemmEngine::Impl::matmul(Planned &state, const Key &key) {
   const Gemm &gemm = state.gemm;
   auto type = dnnlType(state.compute);
   memory::dims srcStrides = {gemm.xTransposed ? 1 : key.xStride,
@@ -229,7 +229,7 @@ Product GemmEngine::Impl::matmul(State &state, const Key &key) {
   return product;
 }
 
-const memory::desc &GemmEngine::Impl::layout(State &state, int64_t n) {
+const memory::desc &GemmEngine::Impl::layout(Planned &state, int64_t n) {
   auto found = state.layouts.find(n);
   if (found != state.layouts.end())
     return found->second;
@@ -244,7 +244,7 @@ const memory::desc &GemmEngine::Impl::layout(State &state, int64_t n) {
   return state.layouts.emplace(n, any).first->second;
 }
 
-Product &GemmEngine::Impl::product(State &state, const Key &key) {
+Product &GemmEngine::Impl::product(Planned &state, const Key &key) {
   auto found = state.products.find(key);
   if (found != state.products.end())
     return found->second;
@@ -256,7 +256,7 @@ Product &GemmEngine::Impl::product(State &state, const Key &key) {
 }
 
 Expected<const void *> GemmEngine::Impl::pack(int64_t id, const void *weights) {
-  State &state = states[id];
+  Planned &state = states[id];
   const Gemm &gemm = state.gemm;
   auto packed = std::make_unique<Packed>();
 
@@ -330,7 +330,7 @@ Status GemmEngine::Impl::execute(Product &product, const void *x, const void *w,
   return {};
 }
 
-Status GemmEngine::Impl::run(State &state, int64_t rows, const void *x,
+Status GemmEngine::Impl::run(Planned &state, int64_t rows, const void *x,
                              int64_t xStride, const void *w, const void *bias,
                              const void *residual, void *y, int64_t yStride) {
   const Gemm &gemm = state.gemm;
@@ -452,7 +452,7 @@ Status GemmEngine::run(int64_t id, int64_t rows, const void *x, int64_t xStride,
                        void *y, int64_t yStride) {
   if (id < 0 || id >= int64_t(impl->states.size()))
     return internalError("gemm ", id, " is not in the manifest");
-  State &state = impl->states[id];
+  Planned &state = impl->states[id];
   const Gemm &gemm = state.gemm;
   if (rows < 0 || rows > gemm.m)
     return internalError("gemm ", id, ": expected at most ", gemm.m,

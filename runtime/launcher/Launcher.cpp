@@ -29,15 +29,16 @@ using namespace tprt;
 namespace {
 
 struct Options {
-  std::string artifact, weights, entry, output, stats, timeline;
-  std::vector<std::string> inputs;
+  std::string artifact, weights, output, states, stats, timeline;
+  std::vector<std::string> inputs, entries;
   SessionOptions session;
   int64_t repeat = 1;
 };
 
 /// Sets the inputs that `--input text` names: NAME=FILE, or FILE.safetensors
 /// with all inputs by their names.
-Status setInput(Session &session, int64_t entry, const std::string &text) {
+Status setInput(Session &session, const std::vector<int64_t> &entries,
+                const std::string &text) {
   size_t equals = text.find('=');
   std::string name = equals == std::string::npos ? "" : text.substr(0, equals);
   std::string path =
@@ -49,7 +50,7 @@ Status setInput(Session &session, int64_t entry, const std::string &text) {
     auto file = NpyFile::open(path);
     if (!file)
       return file.status();
-    return session.setInput(entry, name, file->tensor()).in("'" + path + "'");
+    return session.setInput(entries, name, file->tensor()).in("'" + path + "'");
   }
   if (!path.ends_with(".safetensors"))
     return userError("input '", text,
@@ -62,10 +63,10 @@ Status setInput(Session &session, int64_t entry, const std::string &text) {
     auto found = tensors.find(name);
     if (found == tensors.end())
       return userError("'", path, "' has no tensor '", name, "'");
-    return session.setInput(entry, name, found->second).in("'" + path + "'");
+    return session.setInput(entries, name, found->second).in("'" + path + "'");
   }
   for (const auto &[key, view] : tensors)
-    TPRT_TRY(session.setInput(entry, key, view).in("'" + path + "'"));
+    TPRT_TRY(session.setInput(entries, key, view).in("'" + path + "'"));
   return {};
 }
 
@@ -80,16 +81,25 @@ Status checkWritable(const std::string &path) {
 }
 
 Status runEntry(Session &session, const Options &options) {
-  auto entry = session.entry(options.entry);
-  if (!entry)
-    return entry.status();
+  std::vector<int64_t> entries;
+  if (options.entries.empty())
+    entries.push_back(0);
+  for (const std::string &name : options.entries) {
+    auto entry = session.entry(name);
+    if (!entry)
+      return entry.status();
+    entries.push_back(*entry);
+  }
+  if (!options.states.empty() && session.manifest().states.empty())
+    return userError("--states: the program has no states");
   // Inputs first: they are cheap to check, weights are dear to load.
   for (const std::string &input : options.inputs)
-    TPRT_TRY(setInput(session, *entry, input));
-  TPRT_TRY(session.checkInputs(*entry));
+    TPRT_TRY(setInput(session, entries, input));
+  for (int64_t entry : entries)
+    TPRT_TRY(session.checkInputs(entry));
   TPRT_TRY(session.loadWeights(options.weights));
-  TPRT_TRY(session.run(*entry, options.repeat));
-  std::vector<HostTensor> outputs;
+  TPRT_TRY(session.run(entries, options.repeat));
+  std::vector<HostTensor> outputs, states;
   if (options.session.onlyRank) {
     std::fprintf(stderr,
                  "tp-run: only rank %ld of %ld ran, without collectives: "
@@ -97,10 +107,16 @@ Status runEntry(Session &session, const Options &options) {
                  long(*options.session.onlyRank),
                  long(session.manifest().mesh.size()));
   } else {
-    auto made = session.outputs(*entry);
+    auto made = session.outputs(entries.back());
     if (!made)
       return made.status();
     outputs = std::move(*made);
+    if (!options.states.empty()) {
+      auto kept = session.states();
+      if (!kept)
+        return kept.status();
+      states = std::move(*kept);
+    }
   }
   // Every rank takes part in these.
   std::string timeline, stats;
@@ -112,6 +128,8 @@ Status runEntry(Session &session, const Options &options) {
     return {};
   if (!options.output.empty())
     TPRT_TRY(writeTensors(options.output, outputs));
+  if (!options.states.empty())
+    TPRT_TRY(writeTensors(options.states, states));
   if (!options.timeline.empty())
     TPRT_TRY(writeFile(options.timeline, timeline));
   if (!options.stats.empty())
@@ -122,13 +140,16 @@ Status runEntry(Session &session, const Options &options) {
 /// What the command line asks for, in `code`; errors that ranks in other
 /// processes have printed are not returned again.
 Status execute(Options &options, char **argv, int &code) {
-  if (!options.output.empty() && !options.output.ends_with(".safetensors") &&
-      !options.output.ends_with(".npy"))
-    return userError("output '", options.output,
-                     "': expected a name ending in .safetensors or .npy");
-  if (options.session.onlyRank && !options.output.empty())
-    return userError("--output is refused with --only-rank: without "
-                     "collectives the results mean nothing");
+  for (const std::string &path : {options.output, options.states})
+    if (!path.empty() && !path.ends_with(".safetensors") &&
+        !path.ends_with(".npy"))
+      return userError("output '", path,
+                       "': expected a name ending in .safetensors or .npy");
+  for (auto [option, path] : {std::pair("--output", &options.output),
+                              std::pair("--states", &options.states)})
+    if (options.session.onlyRank && !path->empty())
+      return userError(option, " is refused with --only-rank: without "
+                               "collectives the results mean nothing");
   auto session = Session::load(options.artifact, options.session);
   if (!session)
     return session.status();
@@ -145,6 +166,7 @@ Status execute(Options &options, char **argv, int &code) {
   // Rank 0 alone writes, perhaps on a host of its own.
   if (!place || place->rank == 0) {
     TPRT_TRY(checkWritable(options.output));
+    TPRT_TRY(checkWritable(options.states));
     TPRT_TRY(checkWritable(options.timeline));
   }
   if (ownRanks) {
@@ -179,13 +201,18 @@ int tprt::launch(int argc, char **argv) {
       ->take_all();
   app.add_option("--output", options.output,
                  "where results go (.safetensors, or .npy for one)");
-  app.add_option("--entry", options.entry,
-                 "entry point to run; default the first");
+  app.add_option("--states", options.states,
+                 "where the states go after the last step (.safetensors, or "
+                 ".npy for one)");
+  app.add_option("--entry", options.entries,
+                 "entry points to run in turn, one step each; default the "
+                 "first")
+      ->delimiter(',');
   app.add_option("--backend", options.session.backend,
                  "threads (default for programs for the CPU); processes, one "
                  "per rank; mpi (under mpirun); nccl (default for programs of "
                  "--target cuda)");
-  app.add_option("--repeat", options.repeat, "steps to run")
+  app.add_option("--repeat", options.repeat, "steps to run, of each entry")
       ->check(CLI::PositiveNumber);
   app.add_option("--stats", options.stats,
                  "json: load and step times and memory, to standard output")

@@ -18,7 +18,7 @@ namespace {
 
 json fullManifest() {
   return json::parse(R"({
-    "abi": 2, "producer": "test",
+    "abi": 3, "producer": "test",
     "model": {"name": "m", "architecture": "a", "type": "f32"},
     "target": {"triple": "x86_64", "features": ["avx2"]},
     "mesh": {"axes": [{"name": "dp", "size": 2}, {"name": "tp", "size": 4}]},
@@ -96,7 +96,7 @@ TEST(Manifest, Valid) {
 TEST(Manifest, Refusals) {
   const Fault faults[] = {
       {"/abi", "1",
-       "manifest.abi: expected ABI version 2, got 1; compile it again"},
+       "manifest.abi: expected ABI version 3, got 1; compile it again"},
       {"/extra", "1", "manifest: unknown key 'extra'"},
       {"/producer", "1", "manifest.producer: expected a string, got number"},
       {"/mesh/axes/1/size", "0",
@@ -313,6 +313,48 @@ TEST(Manifest, ScalesOfDevices) {
   auto parsed = Manifest::parse(manifest.dump());
   ASSERT_TRUE(bool(parsed)) << parsed.status().message();
   EXPECT_EQ(parsed->gemms[0].scale, 1);
+}
+
+/// With a state that the entry replaces.
+static json stateManifest() {
+  json manifest = fullManifest();
+  json state = json::parse(R"({"name": "s", "type": "f32", "shape": [6],
+    "sharding": [[{"axis": "tp"}]], "local_shape": [2]})");
+  manifest["states"] = json::array({state});
+  state["state"] = 0;
+  manifest["entries"][0]["inputs"].push_back(state);
+  manifest["entries"][0]["outputs"].push_back(state);
+  return manifest;
+}
+
+TEST(Manifest, States) {
+  auto parsed = Manifest::parse(stateManifest().dump());
+  ASSERT_TRUE(bool(parsed)) << parsed.status().message();
+  EXPECT_EQ(parsed->states[0].initial, Input::Default::Zeros);
+  EXPECT_EQ(parsed->states[0].localBytes(), 8);
+  EXPECT_EQ(parsed->entries[0].inputs[0].state, -1);
+  EXPECT_EQ(parsed->entries[0].inputs[2].state, 0);
+  EXPECT_EQ(parsed->entries[0].outputs[1].state, 0);
+}
+
+TEST(Manifest, RefusalsOfStates) {
+  const Fault faults[] = {
+      {"/states/0/initial", "\"twos\"",
+       "manifest.states[0].initial: expected one of 'ones', 'zeros', got "
+       "'twos'"},
+      {"/states/0/extra", "1", "manifest.states[0]: unknown key 'extra'"},
+      {"/entries/0/inputs/2/state", "1",
+       "manifest.entries[0].inputs[2].state: expected an integer in [0, 0], "
+       "got 1"},
+      {"/entries/0/inputs/2/type", "\"i32\"",
+       "manifest.entries[0].inputs[2].state: expected the type, shape and "
+       "sharding of state 's'"},
+      {"/entries/0/outputs/0/state", "0",
+       "manifest.entries[0].outputs[1].state: state 's' occurs twice"}};
+  expectRefusals(stateManifest(), faults);
+  json twice = stateManifest();
+  twice["states"].push_back(twice["states"][0]);
+  EXPECT_EQ(refusal(twice), "manifest.states[1].name: 's' occurs twice");
 }
 
 TEST(Manifest, TextRefusals) {

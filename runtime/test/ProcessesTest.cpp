@@ -316,7 +316,7 @@ TEST(Processes, SignalsDoNotEndTheRendezvous) {
                         // The other one is waited for, while signals come.
                         if (place.rank == 1)
                           usleep(300'000);
-                        struct sigaction action {};
+                        struct sigaction action{};
                         action.sa_handler = [](int) {};
                         sigaction(SIGALRM, &action, nullptr);
                         itimerval often{{0, 2000}, {0, 2000}};

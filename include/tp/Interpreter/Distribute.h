@@ -17,11 +17,16 @@
 
 namespace tp::interp {
 
+/// What lies past the end of a part that is padded: zeros, as in inputs, or
+/// what no program may count on (NaN, -1).
+enum class PaddingLanes { Zeros, Poison };
+
 /// One tensor per rank, of the local shape. A partial value has the whole on
 /// the first rank along the partial axes, and zeros (sum) or the whole (max,
 /// min) on the others. Ranks with equal parts share the memory.
 RankTensors distribute(const Tensor &global, const TensorSharding &sharding,
-                       const Mesh &mesh);
+                       const Mesh &mesh,
+                       PaddingLanes lanes = PaddingLanes::Zeros);
 
 /// Call `visit` for each distinct part of the value: a tensor (addends
 /// combined in the order of their position), a rank that holds it, and the

@@ -29,6 +29,10 @@ inline constexpr llvm::StringLiteral originAttrName = "tp.origin";
 /// On a row kernel: what it computes, for timelines.
 inline constexpr llvm::StringLiteral labelAttrName = "tp.label";
 
+/// On a row kernel: memory that it reads may be memory that it writes, element
+/// by element (the old value of a state, and its successor).
+inline constexpr llvm::StringLiteral inPlaceAttrName = "tp.in_place";
+
 /// Bytes of one element in memory (booleans take one).
 int64_t getElementBytes(mlir::Type type);
 /// Bytes of a tensor in memory.

@@ -717,9 +717,10 @@ FailureOr<gpu::GPUFuncOp> RowWriter::run() {
   if (schedule.blockThreads > 512)
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                       builder.getI32IntegerAttr(1));
-  // No result's memory is an operand's: the planner of buffers sees to it.
+  // No result's memory is an operand's, but for states: the planner of buffers
+  // sees to it.
   for (auto [i, type] : llvm::enumerate(types)) {
-    if (type != pointer)
+    if (type != pointer || kernel->hasAttr(inPlaceAttrName))
       continue;
     function.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
                         builder.getUnitAttr());

@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define TPRT_ABI_VERSION 2
+#define TPRT_ABI_VERSION 3
 
 /// The only symbol that the code section exports.
 #define TPRT_QUERY_SYMBOL "tprt_query"
@@ -140,7 +140,8 @@ enum tprt_slot {
 /// What a step is given. Addresses of tensors are the device's where there is
 /// one; the arrays of addresses are the host's. All memory belongs to the
 /// runtime and stays where it is between the steps of a run; the step allocates
-/// nothing. Every member is eight bytes, in this order.
+/// nothing. A state that is both an input and an output has one address. Every
+/// member is eight bytes, in this order.
 typedef struct tprt_step_args {
   void *const *inputs;       ///< entries[e].inputs, local shapes, row-major
   void *const *outputs;      ///< entries[e].outputs, local padded shapes

@@ -54,8 +54,9 @@ TPRT_EXPORT int64_t tprt_ranks(const tprt_session *session);
 /// Position of the entry of that name (null: the first), or -1.
 TPRT_EXPORT int64_t tprt_entry(tprt_session *session, const char *name);
 
-/// Inputs and outputs of an entry. describe_input fills name, dtype, rank and
-/// shape, and sets *optional to 1 if the input has a default.
+/// Inputs and outputs of an entry, its states not among them. describe_input
+/// fills name, dtype, rank and shape, and sets *optional to 1 if the input has
+/// a default.
 TPRT_EXPORT int64_t tprt_input_count(const tprt_session *session,
                                      int64_t entry);
 TPRT_EXPORT int32_t tprt_describe_input(tprt_session *session, int64_t entry,

@@ -21,6 +21,15 @@ inline mlir::InFlightDiagnostic noteMesh(mlir::InFlightDiagnostic diag,
   return diag;
 }
 
+/// `sharding` must fit a value of `type` on the mesh that it names.
+mlir::LogicalResult verifyShardingOn(mlir::Operation *op, ShardingAttr sharding,
+                                     mlir::Type type, llvm::StringRef where);
+/// The attribute tp.state of an argument or result must agree with the state.
+mlir::LogicalResult verifyStateUse(mlir::Operation *op, unsigned index,
+                                   bool isResult,
+                                   mlir::NamedAttribute attribute,
+                                   const llvm::Twine &where);
+
 } // namespace tp
 
 #endif // TP_LIB_DIALECT_TP_IR_NOTES_H

@@ -137,9 +137,8 @@ ShardingAttr tp::getResultSharding(Operation *function, unsigned index) {
       index, TPDialect::getShardingAttrName());
 }
 
-/// `sharding` must fit a value of `type` on the mesh that it names.
-static LogicalResult verifyShardingOn(Operation *op, ShardingAttr sharding,
-                                      Type type, StringRef where) {
+LogicalResult tp::verifyShardingOn(Operation *op, ShardingAttr sharding,
+                                   Type type, StringRef where) {
   auto shaped = dyn_cast<RankedTensorType>(type);
   if (!shaped)
     return op->emitOpError() << where << ": expected a ranked tensor to carry "
@@ -245,6 +244,9 @@ LogicalResult TPDialect::verifyRegionArgAttribute(Operation *op, unsigned,
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function)
     return success();
+  if (attribute.getName() == getStateAttrName())
+    return verifyStateUse(op, index, /*isResult=*/false, attribute,
+                          "argument " + Twine(index));
   return verifyFunctionAttribute(op, function.getArgumentTypes()[index],
                                  attribute, "argument " + Twine(index));
 }
@@ -255,6 +257,9 @@ LogicalResult TPDialect::verifyRegionResultAttribute(Operation *op, unsigned,
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function)
     return success();
+  if (attribute.getName() == getStateAttrName())
+    return verifyStateUse(op, index, /*isResult=*/true, attribute,
+                          "result " + Twine(index));
   return verifyFunctionAttribute(op, function.getResultTypes()[index],
                                  attribute, "result " + Twine(index));
 }

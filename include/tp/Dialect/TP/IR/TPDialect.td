@@ -45,6 +45,11 @@ def TP_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral getNameAttrName() {
       return "tp.name";
     }
+    /// Discardable attribute on function arguments and results: the tp.state
+    /// that it is the value or the successor of, a FlatSymbolRefAttr.
+    static constexpr ::llvm::StringLiteral getStateAttrName() {
+      return "tp.state";
+    }
     /// Discardable attribute on functions and on tp.repeat: the communication
     /// allowed in it, a CommBudgetAttr.
     static constexpr ::llvm::StringLiteral getCommBudgetAttrName() {

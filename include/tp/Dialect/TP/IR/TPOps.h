@@ -52,6 +52,14 @@ void setSharding(mlir::Value value, ShardingAttr sharding);
 /// Sharding of result `index` of a function; null if none is written.
 ShardingAttr getResultSharding(mlir::Operation *function, unsigned index);
 
+/// The state of that name; null if there is none.
+StateOp lookupState(mlir::Operation *from, mlir::FlatSymbolRefAttr symbol);
+/// The state that an argument is the value, or a result the successor of; null
+/// if it is none.
+mlir::FlatSymbolRefAttr getArgState(mlir::Operation *function, unsigned index);
+mlir::FlatSymbolRefAttr getResultState(mlir::Operation *function,
+                                       unsigned index);
+
 /// Axis lists between the attribute's names and the algebra's positions.
 AxisListAttr getAxisListAttr(mlir::MLIRContext *context, const Mesh &mesh,
                              llvm::ArrayRef<AxisRef> axes);

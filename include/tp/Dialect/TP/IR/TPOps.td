@@ -36,6 +36,36 @@ def TP_MeshOp : TP_Op<"mesh", [Symbol]> {
   let assemblyFormat = "$sym_name $mesh attr-dict";
 }
 
+def TP_StateOp : TP_Op<"state", [Symbol]> {
+  let summary = "a tensor that lives between the steps of a program";
+  let description = [{
+    A cache, an accumulator, a counter: one type, one sharding and one place in
+    memory for all functions of the module. A function reads it as the argument
+    and returns its successor as the result that carries `tp.state = @name`, so
+    that functions stay pure: a step has the old value in all that it computes.
+    A function may read it alone (no result) or overwrite it (no argument).
+
+    Before the first step all elements are zero, or one with `ones`. A state
+    without `sharding` takes that of the first argument or result that has one,
+    and is whole on every rank if none has. After partition the type is local
+    and `tp.global_type` is that before.
+
+    ```mlir
+    tp.state @total : tensor<8x64xf32> sharding <@mesh, [{"tp"}, {} ]>
+    func.func @add(%x: tensor<8x64xf32>, %old: tensor<8x64xf32> {tp.state = @total})
+        -> (tensor<8x64xf32> {tp.state = @total}) {
+      %new = arith.addf %old, %x : tensor<8x64xf32>
+      return %new : tensor<8x64xf32>
+    }
+    ```
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type,
+                       OptionalAttr<TP_ShardingAttr>:$sharding,
+                       UnitAttr:$ones);
+  let assemblyFormat = "$sym_name `:` $type (`ones` $ones^)? (`sharding` $sharding^)? attr-dict";
+  let hasVerifier = 1;
+}
+
 def TP_ShardingConstraintOp : TP_Op<"sharding_constraint",
     [Pure, SameOperandsAndResultType]> {
   let summary = "the value has this sharding here";

@@ -1,0 +1,219 @@
+//===- States.cpp - Updates of states in their own memory -----------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See States.h. Nothing is copied behind the user's back: what cannot be
+// updated in place is refused, for a cache that is copied each step is no
+// cache.
+//
+//===----------------------------------------------------------------------===//
+
+#include "States.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "tp/Schedule/RowKernels.h"
+#include "tp/Schedule/Views.h"
+
+using namespace mlir;
+using namespace tp;
+
+/// The result of `repeat` that becomes the successor of `state`; -1 if none.
+static int64_t findStackedResult(RepeatOp repeat, FlatSymbolRefAttr state) {
+  for (OpResult result : repeat.getStackedResults())
+    for (OpOperand &use : result.getUses())
+      if (isa<func::ReturnOp>(use.getOwner()) &&
+          getResultState(repeat->getParentOp(), use.getOperandNumber()) ==
+              state)
+        return result.getResultNumber();
+  return -1;
+}
+
+SmallVector<StateUpdate> tp::getStateUpdates(Block &block) {
+  SmallVector<StateUpdate> updates;
+  Operation *end = block.getTerminator();
+  if (auto repeat = dyn_cast<RepeatOp>(block.getParentOp())) {
+    if (!isa<func::FuncOp>(repeat->getParentOp()))
+      return updates;
+    unsigned carried = repeat.getInits().size();
+    for (auto [i, operand] : llvm::enumerate(repeat.getStacked())) {
+      auto whole = dyn_cast<BlockArgument>(operand);
+      if (!whole)
+        continue;
+      FlatSymbolRefAttr state =
+          getArgState(repeat->getParentOp(), whole.getArgNumber());
+      int64_t result = state ? findStackedResult(repeat, state) : -1;
+      if (result >= 0)
+        updates.push_back({state, block.getArgument(1 + carried + i),
+                           &end->getOpOperand(result)});
+    }
+    return updates;
+  }
+  auto function = dyn_cast<func::FuncOp>(block.getParentOp());
+  if (!function)
+    return updates;
+  for (BlockArgument argument : block.getArguments()) {
+    FlatSymbolRefAttr state = getArgState(function, argument.getArgNumber());
+    for (OpOperand &use : end->getOpOperands())
+      if (state && getResultState(function, use.getOperandNumber()) == state)
+        updates.push_back({state, argument, &use});
+  }
+  return updates;
+}
+
+Operation *tp::findReaderAfter(Value value, Operation *op) {
+  Operation *first = nullptr;
+  auto add = [&](Operation *reader) {
+    if (reader && (!first || reader->isBeforeInBlock(first)))
+      first = reader;
+  };
+  for (Operation *user : value.getUsers()) {
+    Operation *top = op->getBlock()->findAncestorOpInBlock(*user);
+    if (!top || top->hasTrait<OpTrait::IsTerminator>())
+      continue;
+    if (isView(user) && top == user)
+      add(findReaderAfter(user->getResult(0), op));
+    else if (op->isBeforeInBlock(top))
+      add(top);
+    // An asynchronous collective reads until it is awaited.
+    AwaitOp await = getAwait(user);
+    if (await && await->getBlock() == op->getBlock() &&
+        op->isBeforeInBlock(await))
+      add(await);
+  }
+  return first;
+}
+
+static bool isWhole(const ViewedTensor &view, Value value) {
+  return getTensorBytes(cast<RankedTensorType>(view.root.getType())) ==
+         getTensorBytes(cast<RankedTensorType>(value.getType()));
+}
+
+/// Whether a kernel reads argument `operand` only in the operation that
+/// computes its result `result`, and there each element where that is written.
+static bool readsInPlace(func::FuncOp kernel, unsigned operand,
+                         unsigned result) {
+  if (kernel.isExternal())
+    return false;
+  Block &body = kernel.getBody().front();
+  BlockArgument argument = body.getArgument(operand);
+  auto made = dyn_cast<OpResult>(body.getTerminator()->getOperand(result));
+  auto writer =
+      made ? dyn_cast<linalg::GenericOp>(made.getOwner()) : linalg::GenericOp();
+  if (!writer || argument.getType() != made.getType())
+    return false;
+  AffineMap written = writer.getMatchingIndexingMap(
+      writer.getDpsInitOperand(made.getResultNumber()));
+  return llvm::all_of(argument.getUses(), [&](OpOperand &use) {
+    return use.getOwner() == writer &&
+           writer.getMatchingIndexingMap(&use) == written;
+  });
+}
+
+bool tp::readsInPlace(Operation *op, const StateUpdate &update) {
+  ViewedTensor made = getViewedTensor(update.successor->get());
+  auto result = cast<OpResult>(made.root);
+  if (auto repeat = dyn_cast<RepeatOp>(op)) {
+    // Its body is looked at on its own.
+    for (OpOperand &use : update.old.getUses())
+      if (repeat->isAncestor(use.getOwner()) &&
+          (use.getOwner() != op ||
+           use.getOperandNumber() < repeat.getInits().size()))
+        return false;
+    return true;
+  }
+  auto call = dyn_cast<func::CallOp>(op);
+  auto kernel = call ? SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+                           call, call.getCalleeAttr())
+                     : func::FuncOp();
+  auto kind =
+      kernel ? kernel->getAttrOfType<StringAttr>(kernelAttrName) : StringAttr();
+  if (!kind || kind.getValue() != "rows")
+    return false;
+  for (OpOperand &operand : call->getOpOperands()) {
+    if (!isa<RankedTensorType>(operand.get().getType()))
+      continue;
+    ViewedTensor read = getViewedTensor(operand.get());
+    if (read.root == update.old &&
+        (!isWhole(read, operand.get()) ||
+         !::readsInPlace(kernel, operand.getOperandNumber(),
+                         result.getResultNumber())))
+      return false;
+  }
+  return true;
+}
+
+bool tp::readsValue(Operation *op, Value value) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    return op->isAncestor(user) ||
+           (isView(user) && readsValue(op, user->getResult(0)));
+  });
+}
+
+/// The first operation behind `op` that reads one of its results.
+static Operation *findFirstUser(Operation *op) {
+  Operation *first = op->getBlock()->getTerminator();
+  for (Value result : op->getResults())
+    if (Operation *reader = findReaderAfter(result, op);
+        reader && reader->isBeforeInBlock(first))
+      first = reader;
+  // A view of a result has to stay behind it.
+  for (Operation *user : op->getUsers())
+    if (Operation *top = op->getBlock()->findAncestorOpInBlock(*user);
+        top && top->isBeforeInBlock(first))
+      first = top;
+  return first;
+}
+
+/// Put the operation that writes the successor behind the readers of the old
+/// value, where it can go there.
+static void moveBehindReaders(const StateUpdate &update) {
+  Operation *writer =
+      getViewedTensor(update.successor->get()).root.getDefiningOp();
+  if (writer && findReaderAfter(update.old, writer))
+    writer->moveBefore(findFirstUser(writer));
+}
+
+static LogicalResult checkUpdate(const StateUpdate &update) {
+  Operation *writer =
+      getViewedTensor(update.successor->get()).root.getDefiningOp();
+  // As it was.
+  if (!writer)
+    return success();
+  auto refuse = [&](Operation *reader, StringRef why) -> LogicalResult {
+    InFlightDiagnostic diag =
+        writer->emitOpError("cannot update state ")
+        << update.state << " in its own memory: its old value is read " << why;
+    diag.attachNote(reader->getLoc())
+        << "it is read here: read it before, or keep what is needed of it in a "
+           "state of its own";
+    return diag;
+  };
+  if (Operation *reader = findReaderAfter(update.old, writer))
+    return refuse(reader, "after that");
+  if (readsValue(writer, update.old) && !readsInPlace(writer, update))
+    return refuse(writer, "at other elements than are written, or in another "
+                          "way than by a kernel");
+  // Device code may then not take the memories for different ones.
+  auto call = dyn_cast<func::CallOp>(writer);
+  if (call && readsValue(call, update.old))
+    SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call,
+                                                       call.getCalleeAttr())
+        ->setAttr(inPlaceAttrName, UnitAttr::get(call.getContext()));
+  return success();
+}
+
+LogicalResult tp::orderUpdates(Block &block) {
+  for (Operation &op : block)
+    if (auto repeat = dyn_cast<RepeatOp>(op))
+      if (failed(orderUpdates(*repeat.getBodyBlock())))
+        return failure();
+  SmallVector<StateUpdate> updates = getStateUpdates(block);
+  // One may move behind what another's old value is read by.
+  for (size_t pass = 0; pass < updates.size(); ++pass)
+    llvm::for_each(updates, moveBehindReaders);
+  for (const StateUpdate &update : updates)
+    if (failed(checkUpdate(update)))
+      return failure();
+  return success();
+}
