@@ -34,12 +34,23 @@ Value BodyProgram::keepingType(Value value) {
       return nn::LinearOp::create(builder, loc, value.getType(), value, weight,
                                   Value());
     }
-    if (chance(8))
+    if (chance(10))
       return dropout(value);
+  }
+  if (chance(40))
+    return mapOp(value, element);
+  if (isFloat(value) && shape.size() == 2 && chance(15)) {
+    // Added to a product of matrices.
+    int64_t inner = someSize();
+    Value a = whole({shape[0], inner}, element);
+    Value b = parameter({inner, shape[1]}, element);
+    return linalg::MatmulOp::create(builder, loc, ValueRange{a, b},
+                                    ValueRange{value})
+        .getResult(0);
   }
   ScalarBody body(*this, shape);
   body.addInput(value, positive.contains(value));
-  if (chance(80)) {
+  for (int64_t others = pick({0, 1, 1, 1, 2, 2}); others > 0; --others) {
     Value other = likeOne(value);
     body.addInput(other, positive.contains(other));
   }
@@ -70,18 +81,24 @@ Value BodyProgram::repeat(Value value, int64_t depth) {
   Block *body = draft.getBodyBlock();
   builder.setInsertionPointToStart(body);
   ++repeatDepth;
-  if (chance(50))
+  if (chance(40))
     pool.clear();
   SmallVector<Value> next;
   for (BlockArgument argument : draft.getStackedArgs())
     keep(argument);
   for (BlockArgument argument : draft.getCarriedArgs())
     keep(argument);
+  if (isFloat(value) && !shapeOf(value).empty() && chance(60)) {
+    // Of which parts are read, here or in a loop inside.
+    Shape wide = shapeOf(value);
+    wide[below(wide.size())] += 1 + below(8);
+    keep(parameter(wide, elementOf(value)));
+  }
   for (BlockArgument argument : draft.getCarriedArgs()) {
     Value inner = argument;
     for (int64_t steps = 1 + below(2); steps > 0; --steps) {
       Value result;
-      if (depth < 2 && chance(depth == 0 ? 25 : 15)) {
+      if (depth < 2 && chance(depth == 0 ? 50 : 15)) {
         result = repeat(inner, depth + 1);
       } else {
         if (chance(30))
@@ -119,6 +136,13 @@ Value BodyProgram::repeat(Value value, int64_t depth) {
                              first);
   op.getBody().takeBody(draft.getBody());
   draft.erase();
+  if (chance(15)) {
+    // More calls than any of these makes.
+    auto limit =
+        CommLimitAttr::get(context, builder.getStringAttr("any"), 1000000, -1);
+    op->setAttr(TPDialect::getCommBudgetAttrName(),
+                CommBudgetAttr::get(context, limit));
+  }
   for (Value result : op->getResults().drop_front())
     keep(result);
   return op->getResult(0);
@@ -172,10 +196,12 @@ void BodyProgram::addOperation() {
   for (int attempt = 0; attempt < 6; ++attempt) {
     Value value = fromPool(), result;
     int64_t choice = below(100);
-    if (choice < 38)
+    if (choice < 36)
       result = structured(value);
-    else if (choice < 56)
+    else if (choice < 48)
       result = elementwise(value);
+    else if (choice < 56)
+      result = meeting(value);
     else if (choice < 64)
       result = named(value);
     else if (choice < 69)
@@ -188,9 +214,9 @@ void BodyProgram::addOperation() {
       result = chance(50) ? gather() : embedding();
     else if (choice < 88)
       result = constrained(value);
-    else if (choice < 91)
+    else if (choice < 90)
       result = dropout(value);
-    else if (choice < 94)
+    else if (choice < 91)
       result = transformer(value);
     else if (choice < 98)
       result = repeatDepth ? Value() : repeat(value, 0);
@@ -221,9 +247,16 @@ void BodyProgram::addSingle() {
       element =
           chance(70) ? Type(builder.getBF16Type()) : Type(builder.getF16Type());
   }
-  auto operand = [&] {
-    return chance(55) && !element.isInteger(1) ? partialSource(shape, element)
-                                               : whole(shape, element);
+  auto operand = [&]() -> Value {
+    if (chance(55) && !element.isInteger(1))
+      return partialSource(shape, element);
+    Value value = whole(shape, element);
+    if (!chance(30))
+      return value;
+    // Something computed of it, so that padding holds more than zeros.
+    ScalarBody body(*this, shape);
+    body.addInput(value, positive.contains(value));
+    return body.draw(element);
   };
   if (isLong && isa<FloatType>(element) && chance(60)) {
     // Numbers of one sign, whose sum outgrows them.
@@ -237,11 +270,13 @@ void BodyProgram::addSingle() {
   }
   for (int64_t others = pick({0, 1, 1, 2}); others > 0; --others)
     keep(operand());
-  for (int64_t count = chance(70) ? 1 : 2; count > 0; --count) {
+  for (int64_t count = pick({1, 1, 1, 2, 2}); count > 0; --count) {
     Value value = chance(60) ? pool.back() : pool.front(), result;
     int64_t choice = below(10);
-    if (choice < 6)
+    if (choice < 4)
       result = structured(value);
+    else if (choice < 6)
+      result = meeting(value);
     else if (choice < 7)
       result = mapOp(value);
     else if (choice < 8)
@@ -256,6 +291,11 @@ void BodyProgram::finish() {
   SmallVector<Value> results{pool.back()};
   if (chance(30))
     results.push_back(fromPool());
+  // Most of what nothing reads, too.
+  for (Value value : ArrayRef(pool).drop_back())
+    if (value.use_empty() && !isa<BlockArgument>(value) && results.size() < 5 &&
+        chance(70))
+      results.push_back(value);
   func::ReturnOp::create(builder, loc, results);
   SmallVector<Type> types(ValueRange(results).getTypes());
   function.setFunctionType(
@@ -271,6 +311,12 @@ OwningOpRef<ModuleOp> BodyProgram::make() {
   module = ModuleOp::create(loc);
   builder.setInsertionPointToStart(module->getBody());
   makeMesh();
+  if (chance(45))
+    usualValues = someValues();
+  // Of numbers of one sign, infinite sums stay infinite.
+  hasInfinities = chance(20);
+  if (hasInfinities && chance(50))
+    usualValues = "positive";
   for (int64_t functions = chance(4) ? 2 : 1; functions > 0; --functions) {
     builder.setInsertionPointToEnd(module->getBody());
     function =

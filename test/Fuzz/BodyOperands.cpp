@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Import/ModelAttributes.h"
+#include <limits>
 
 using namespace mlir;
 
@@ -63,11 +64,27 @@ ShardingAttr BodyProgram::cutting(ArrayRef<int64_t> shape, unsigned dim) {
   return ShardingAttr();
 }
 
+ShardingAttr BodyProgram::cuttingBy(ArrayRef<int64_t> shape,
+                                    const AxisList &axes) {
+  TensorSharding sharding = TensorSharding::replicated(shape.size());
+  unsigned dim = below(shape.size());
+  sharding.dims[dim].axes = axes;
+  if (getShardCount(axes) > shape[dim] ||
+      !verifySharding(shape, sharding, mesh).empty())
+    return ShardingAttr();
+  return ShardingAttr::get(context, meshSymbol, mesh, sharding);
+}
+
 void BodyProgram::annotate(Value value, int64_t percent) {
   if (!chance(percent))
     return;
   if (ShardingAttr sharding = someSharding(shapeOf(value), !chance(3)))
     setSharding(value, sharding);
+}
+
+StringRef BodyProgram::someValues() {
+  return oneOf<StringRef>({"zeros", "zeros", "zeros", "integers", "positive",
+                           "wide", "wide", "large"});
 }
 
 Value BodyProgram::argument(ArrayRef<int64_t> shape, Type element) {
@@ -93,10 +110,10 @@ Value BodyProgram::argument(ArrayRef<int64_t> shape, Type element) {
   (void)function.insertArgument(index, tensor(shape, element), DictionaryAttr(),
                                 loc);
   Value value = function.getArgument(index);
-  if (isa<FloatType>(element) && chance(35)) {
+  if (isa<FloatType>(element) && chance(usualValues.empty() ? 10 : 65)) {
     bool narrow = element.isF16();
-    StringRef kind = oneOf<StringRef>(
-        {"zeros", "zeros", "integers", "positive", "wide", "wide", "large"});
+    StringRef kind =
+        usualValues.empty() || chance(20) ? someValues() : usualValues;
     if (narrow && (kind == "wide" || kind == "large"))
       kind = "integers";
     function.setArgAttr(index, valuesAttrName, builder.getStringAttr(kind));
@@ -139,7 +156,7 @@ Value BodyProgram::parameter(ArrayRef<int64_t> shape, Type element) {
     name += ".bias";
   auto op = ParameterOp::create(builder, loc, tensor(shape, element), name,
                                 ParameterSourceAttr(), ArrayAttr());
-  annotate(op, 60);
+  annotate(op, repeatDepth ? 40 : 60);
   return op;
 }
 
@@ -179,6 +196,21 @@ Value BodyProgram::constantTensor(ArrayRef<int64_t> shape, Type element) {
                                    DenseElementsAttr::get(type, elements));
 }
 
+Value BodyProgram::infinities(ArrayRef<int64_t> shape, Type element) {
+  double sign = chance(60) ? -1 : 1;
+  double infinity = sign * std::numeric_limits<double>::infinity();
+  if (chance(30))
+    return filled(shape, element, infinity);
+  RankedTensorType type = tensor(shape, element);
+  Attribute other = builder.getFloatAttr(element, double(below(3)));
+  Attribute infinite = builder.getFloatAttr(element, infinity);
+  SmallVector<Attribute> elements;
+  for (int64_t i = 0; i < type.getNumElements(); ++i)
+    elements.push_back(chance(40) ? infinite : other);
+  return arith::ConstantOp::create(builder, loc,
+                                   DenseElementsAttr::get(type, elements));
+}
+
 Value BodyProgram::fromScalars(ArrayRef<int64_t> shape, Type element) {
   RankedTensorType type = tensor(shape, element);
   if (type.getNumElements() <= 6 && chance(50)) {
@@ -205,6 +237,8 @@ Value BodyProgram::source(ArrayRef<int64_t> shape, Type element) {
   if (!element.isInteger(1) && !shape.empty() && chance(38))
     if (Value value = partialSource(shape, element))
       return value;
+  if (real && chance(hasInfinities ? 50 : 1))
+    return infinities(shape, element);
   switch (below(8)) {
   case 0:
     return constantTensor(shape, element);
@@ -308,14 +342,44 @@ Value BodyProgram::fromPool() {
   return pool[from + below(size - from)];
 }
 
-/// A value of the same type.
+/// A value of the same type, perhaps a part of a larger one.
 Value BodyProgram::likeOne(Value value) {
   if (chance(60))
-    for (int attempt = 0; attempt < 4; ++attempt)
-      if (Value other = fromPool();
-          other.getType() == value.getType() && other != value)
+    for (int attempt = 0; attempt < 4; ++attempt) {
+      Value other = fromPool();
+      if (other.getType() == value.getType() && other != value)
         return other;
+    }
+  if (chance(40))
+    if (Value part = partLike(value))
+      return part;
   return source(shapeOf(value), elementOf(value));
+}
+
+Value BodyProgram::partLike(Value value) {
+  Shape sizes = shapeOf(value);
+  SmallVector<Value> larger;
+  for (Value other : pool) {
+    Shape shape = shapeOf(other);
+    if (other.getType() != value.getType() && shape.size() == sizes.size() &&
+        elementOf(other) == elementOf(value) &&
+        llvm::all_of(llvm::zip(shape, sizes), [](auto pair) {
+          return std::get<0>(pair) >= std::get<1>(pair);
+        }))
+      larger.push_back(other);
+  }
+  if (larger.empty())
+    return Value();
+  Value from = larger[below(larger.size())];
+  Shape offsets, steps(sizes.size(), 1);
+  for (auto [all, size] : llvm::zip_equal(shapeOf(from), sizes))
+    offsets.push_back(below(all - size + 1));
+  auto indices = [&](ArrayRef<int64_t> values) {
+    return getAsIndexOpFoldResult(context, values);
+  };
+  return tensor::ExtractSliceOp::create(
+      builder, loc, cast<RankedTensorType>(value.getType()), from,
+      indices(offsets), indices(sizes), indices(steps));
 }
 
 Value BodyProgram::initial(ArrayRef<int64_t> shape, Type element) {
@@ -323,6 +387,8 @@ Value BodyProgram::initial(ArrayRef<int64_t> shape, Type element) {
     return filled(shape, element, 0);
   if (chance(25))
     return filled(shape, element, double(pick({1, -1, 3, 100, -100})));
+  if (isa<FloatType>(element) && chance(8))
+    return infinities(shape, element);
   for (int attempt = 0; attempt < 3; ++attempt)
     if (Value value = fromPool(); value.getType() == tensor(shape, element))
       return value;
@@ -330,9 +396,22 @@ Value BodyProgram::initial(ArrayRef<int64_t> shape, Type element) {
 }
 
 Value BodyProgram::constrained(Value value) {
-  if (ShardingAttr sharding = someSharding(shapeOf(value), !chance(3)))
-    return ShardingConstraintOp::create(builder, loc, value, sharding);
-  return value;
+  ShardingAttr sharding = someSharding(shapeOf(value), !chance(3));
+  if (!sharding)
+    return value;
+  value = ShardingConstraintOp::create(builder, loc, value, sharding);
+  return chance(30) ? travelled(value, sharding) : value;
+}
+
+Value BodyProgram::travelled(Value value, ShardingAttr home) {
+  ShardingAttr other = chance(50) ? replicated(shapeOf(value).size())
+                                  : someSharding(shapeOf(value), true);
+  if (!other)
+    return value;
+  value = ShardingConstraintOp::create(builder, loc, value, other);
+  if (chance(30))
+    keep(value);
+  return ShardingConstraintOp::create(builder, loc, value, home);
 }
 
 } // namespace tp::fuzz

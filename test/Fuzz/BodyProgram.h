@@ -49,11 +49,14 @@ private:
   }
 
   //===-- Operands (BodyOperands.cpp) -------------------------------------===//
+  llvm::StringRef someValues();
   Value argument(llvm::ArrayRef<int64_t> shape, Type element);
   Value integerArgument(llvm::ArrayRef<int64_t> shape, Type element,
                         int64_t low, int64_t high);
   Value parameter(llvm::ArrayRef<int64_t> shape, Type element);
   Value constantTensor(llvm::ArrayRef<int64_t> shape, Type element);
+  /// Infinities of one sign, alone or here and there among equal numbers.
+  Value infinities(llvm::ArrayRef<int64_t> shape, Type element);
   Value filled(llvm::ArrayRef<int64_t> shape, Type element, double value);
   Value scalarConstant(Type element, double value);
   Value empty(llvm::ArrayRef<int64_t> shape, Type element);
@@ -65,12 +68,18 @@ private:
   Value whole(llvm::ArrayRef<int64_t> shape, Type element);
   Value fromPool();
   Value likeOne(Value value);
+  /// A part of a larger value that has the type of `value`, if there is one.
+  Value partLike(Value value);
   /// The initial value of an output that is read.
   Value initial(llvm::ArrayRef<int64_t> shape, Type element);
   Value constrained(Value value);
+  /// `value` after it was elsewhere, at `home` again.
+  Value travelled(Value value, ShardingAttr home);
   void annotate(Value value, int64_t percent);
   /// A sharding that cuts dimension `dim`.
   ShardingAttr cutting(llvm::ArrayRef<int64_t> shape, unsigned dim);
+  /// One that cuts a dimension by `axes`; null if none is long enough.
+  ShardingAttr cuttingBy(llvm::ArrayRef<int64_t> shape, const AxisList &axes);
 
   //===-- Structured operations (BodyStructured.cpp) ----------------------===//
   Value structured(Value value);
@@ -78,9 +87,13 @@ private:
   Value named(Value value);
   Value reduceOp(Value value);
   Value mapOp(Value value);
+  Value mapOp(Value value, Type element);
   Value matmul(Value value);
   /// A chain of element-wise operations on whole tensors.
   Value elementwise(Value value);
+  Value sumOver(Value value, int64_t dim);
+  /// Two or three sums that are added, something between them.
+  Value meeting(Value value);
 
   //===-- Other operations (BodyTensors.cpp) ------------------------------===//
   Value moving(Value value);
@@ -120,6 +133,10 @@ private:
   llvm::SmallPtrSet<mlir::Value, 4> positive;
   int64_t numParameters = 0, numFunctions = 0, numDropouts = 0;
   int64_t repeatDepth = 0;
+  /// What most of the arguments hold, if they hold special values: two operands
+  /// that both hold zeros show more than one.
+  llvm::StringRef usualValues;
+  bool hasInfinities = false;
   friend class BodyLoops;
 };
 

@@ -129,13 +129,19 @@ void BodyLoops::cutReduction() {
     return;
   auto [input, at] = places[program.below(places.size())];
   Value value = inputs[input];
-  // Perhaps from elsewhere, so that it comes back.
-  if (program.chance(30))
-    if (Value moved = program.constrained(value))
-      value = moved;
-  if (ShardingAttr sharding = program.cutting(Frame::shapeOf(value), at))
-    inputs[input] = ShardingConstraintOp::create(
-        program.builder, program.loc, value.getType(), value, sharding);
+  // What comes back from elsewhere is mostly something computed.
+  bool travels = program.chance(35);
+  if (program.chance(travels ? 60 : 10)) {
+    ScalarBody body(program, Frame::shapeOf(value));
+    body.addInput(value, program.positive.contains(value));
+    value = body.draw(BodyProgram::elementOf(value));
+  }
+  ShardingAttr sharding = program.cutting(Frame::shapeOf(value), at);
+  if (!sharding)
+    return;
+  value = ShardingConstraintOp::create(program.builder, program.loc,
+                                       value.getType(), value, sharding);
+  inputs[input] = travels ? program.travelled(value, sharding) : value;
 }
 
 /// The element of `table` at one loop's index, forwards or backwards.
@@ -197,7 +203,7 @@ Value BodyProgram::structured(Value value) {
   SmallVector<Value> outs;
   SmallVector<bool> reduced, isRead;
   for (int64_t count = pick({1, 1, 1, 1, 1, 2, 2, 3}); count > 0; --count) {
-    bool keepsAll = anyReduction && !outs.empty() && chance(20);
+    bool keepsAll = anyReduction && !outs.empty() && chance(14);
     SmallVector<unsigned> kept;
     for (unsigned loop = 0; loop < numLoops; ++loop)
       if (keepsAll || !loops.reduces[loop])
@@ -225,7 +231,7 @@ Value BodyProgram::structured(Value value) {
   // Now and then elements of a tensor that is no operand.
   Value lookUp;
   int64_t lookLoop = numLoops ? below(numLoops) : 0;
-  if (numLoops && chance(4))
+  if (numLoops && chance(2))
     lookUp = source({loops.sizes[lookLoop]}, element);
   Value outside;
   if (chance(4))
@@ -275,6 +281,58 @@ Value BodyProgram::elementwise(Value value) {
     body.addInput(other, positive.contains(other));
   }
   return body.draw(element);
+}
+
+Value BodyProgram::sumOver(Value value, int64_t dim) {
+  Shape shape = shapeOf(value);
+  shape.erase(shape.begin() + dim);
+  Value out = filled(shape, elementOf(value), 0);
+  auto op = linalg::ReduceOp::create(
+      builder, loc, ValueRange{value}, ValueRange{out}, ArrayRef<int64_t>{dim},
+      [&](OpBuilder &, Location, ValueRange inner) {
+        Value sum = arith::AddFOp::create(builder, loc, inner[0], inner[1]);
+        linalg::YieldOp::create(builder, loc, sum);
+      });
+  return op.getResult(0);
+}
+
+Value BodyProgram::meeting(Value value) {
+  Shape shape = shapeOf(value);
+  Type element = elementOf(value);
+  if (!isFloat(value) || shape.empty())
+    return Value();
+  // Most of them over the same axes; perhaps wanted whole, or cut by those.
+  Shape wide(shape);
+  unsigned dim = below(wide.size() + 1);
+  wide.insert(wide.begin() + dim, pick({2, 3, 4, 4, 5, 6, 8}));
+  ShardingAttr cut = cutting(wide, dim), place;
+  if (cut && chance(35))
+    place = cuttingBy(shape, cut.toSharding(mesh).dims[dim].axes);
+  else if (chance(40))
+    place = replicated(shape.size());
+  auto sum = [&]() -> Value {
+    Value next;
+    if (cut && chance(75)) {
+      next = whole(wide, element);
+      next = ShardingConstraintOp::create(builder, loc, next, cut);
+      next = sumOver(next, dim);
+    } else {
+      next = partialSource(shape, element);
+    }
+    if (!place)
+      return next;
+    return ShardingConstraintOp::create(builder, loc, next, place);
+  };
+  Value result = sum();
+  for (int64_t count = pick({1, 1, 1, 2}); count > 0; --count) {
+    if (chance(80)) {
+      Value between = chance(20) ? dropout(result) : keepingType(result);
+      result = between ? between : result;
+    }
+    result = arith::AddFOp::create(builder, loc, result,
+                                   chance(85) ? sum() : likeOne(result));
+  }
+  return result;
 }
 
 Value BodyProgram::matmul(Value value) {
@@ -341,7 +399,10 @@ Value BodyProgram::reduceOp(Value value) {
 }
 
 Value BodyProgram::mapOp(Value value) {
-  Type element = chance(80) ? elementOf(value) : someElement();
+  return mapOp(value, chance(80) ? elementOf(value) : someElement());
+}
+
+Value BodyProgram::mapOp(Value value, Type element) {
   SmallVector<Value> inputs{value};
   for (int64_t others = below(3); others > 0; --others)
     inputs.push_back(likeOne(value));
@@ -352,6 +413,8 @@ Value BodyProgram::mapOp(Value value) {
         ScalarBody body(*this);
         for (unsigned i = 0; i < inputs.size(); ++i)
           body.addInput(arguments[i], positive.contains(inputs[i]));
+        if (chance(30))
+          body.addLoops(shapeOf(value).size());
         linalg::YieldOp::create(builder, loc, body.draw(element));
       });
   return op->getResult(0);

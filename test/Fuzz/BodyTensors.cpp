@@ -251,23 +251,10 @@ Value BodyProgram::dropout(Value value) {
       builder, loc, builder.getIntegerAttr(word, below(1000)));
   Value step = arith::ConstantOp::create(
       builder, loc, builder.getIntegerAttr(word, below(10)));
-  // Perhaps between two sums that are cut alike, which may then meet.
-  Shape shape = shapeOf(value);
-  ShardingAttr cut = chance(30) ? cutting(shape, below(shape.size())) : nullptr;
-  auto cutSum = [&] {
-    Value sum = partialSource(shape, elementOf(value));
-    return ShardingConstraintOp::create(builder, loc, sum.getType(), sum, cut);
-  };
-  if (cut)
-    value = cutSum();
-  Value dropped = nn::DropoutOp::create(
+  return nn::DropoutOp::create(
       builder, loc, value.getType(), value, seed, step, Value(), ValueRange(),
       builder.getF64FloatAttr(chance(50) ? 0.5 : 0.2),
       builder.getI64IntegerAttr(numDropouts++), DenseI64ArrayAttr());
-  if (!cut)
-    return dropped;
-  Value other = cutSum();
-  return arith::AddFOp::create(builder, loc, dropped, other);
 }
 
 Value BodyProgram::transformer(Value value) {

@@ -89,4 +89,9 @@ ShardingAttr Frame::someSharding(ArrayRef<int64_t> shape, bool full) {
   return ShardingAttr();
 }
 
+ShardingAttr Frame::replicated(int64_t rank) {
+  return ShardingAttr::get(context, meshSymbol, mesh,
+                           TensorSharding::replicated(rank));
+}
+
 } // namespace tp::fuzz

@@ -42,6 +42,8 @@ public:
   /// A sharding that a tensor of `shape` may have; null if chance gave none.
   /// With `full`, no shard is empty.
   ShardingAttr someSharding(llvm::ArrayRef<int64_t> shape, bool full = true);
+  /// On every rank whole.
+  ShardingAttr replicated(int64_t rank);
   static Shape shapeOf(mlir::Value value);
 
 protected:

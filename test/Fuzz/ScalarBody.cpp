@@ -93,15 +93,15 @@ Value ScalarBody::leaf(Type element) {
 Value ScalarBody::draw(Type element) {
   int64_t manner = frame.below(100);
   Value value;
-  if (manner < 28)
+  if (manner < 38)
     value = nearlyLinear(element);
-  else if (manner < 48)
+  else if (manner < 60)
     value = sumOfTerms(element);
-  else if (manner < 70)
+  else if (manner < 76)
     value = tree(element, 1 + frame.below(4));
-  else if (manner < 74)
+  else if (manner < 79)
     value = deep(element);
-  else if (manner < 86)
+  else if (manner < 89)
     value = choice(element);
   else
     value = tree(element, 1);
@@ -114,7 +114,7 @@ Value ScalarBody::nearlyLinear(Type element) {
   Value sum;
   for (int64_t count = 1 + frame.below(3); count > 0; --count) {
     Value term = leaf(element);
-    switch (frame.below(8)) {
+    switch (frame.below(10)) {
     case 0:
     case 1:
       term = multiply(term, leaf(element));
@@ -129,6 +129,9 @@ Value ScalarBody::nearlyLinear(Type element) {
     }
     case 4:
       term = multiply(term, unary(leaf(element)));
+      break;
+    case 5:
+      term = divide(term);
       break;
     default:
       break;
@@ -152,6 +155,8 @@ Value ScalarBody::sumOfTerms(Type element) {
       Value next = factor(element);
       term = term ? multiply(term, next) : next;
     }
+    if (frame.chance(15))
+      term = divide(term);
     if (!sum)
       sum = term;
     else if (frame.chance(70))

@@ -62,6 +62,8 @@ private:
   mlir::Value add(mlir::Value a, mlir::Value b);
   mlir::Value subtract(mlir::Value a, mlir::Value b);
   mlir::Value multiply(mlir::Value a, mlir::Value b);
+  /// By whatever may be zero, by what is not, or by a constant.
+  mlir::Value divide(mlir::Value value);
 
   Frame &frame;
   mlir::OpBuilder &builder;

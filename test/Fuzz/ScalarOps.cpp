@@ -41,6 +41,26 @@ Value ScalarBody::multiply(Value a, Value b) {
   return arith::MulIOp::create(builder, loc, a, b);
 }
 
+Value ScalarBody::divide(Value value) {
+  Type element = getElementTypeOrSelf(value);
+  if (element.isInteger(1))
+    return value;
+  if (!isFloat(value))
+    return arith::DivSIOp::create(builder, loc, value, divisor(element));
+  Value by = leaf(element);
+  switch (frame.below(4)) {
+  case 0:
+  case 1:
+    break;
+  case 2:
+    by = add(multiply(by, by), constant(element, 1));
+    break;
+  default:
+    by = constant(element, frame.oneOf({2.0, -3.0, 0.5, 7.0}));
+  }
+  return arith::DivFOp::create(builder, loc, value, by);
+}
+
 Value ScalarBody::unary(Value value) {
   Type element = getElementTypeOrSelf(value);
   if (!isFloat(value)) {
