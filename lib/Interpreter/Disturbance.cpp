@@ -38,6 +38,11 @@ double getUnit(ElementType type, double magnitude) {
   return std::max(getEpsilon(type) * magnitude, least);
 }
 
+/// Of the type that functions are computed in.
+static double getSmallestNormal(ElementType type) {
+  return type.kind == ElementType::F64 ? 0x1p-1022 : 0x1p-126;
+}
+
 int getLowestBit(double value) {
   uint64_t bits = std::bit_cast<uint64_t>(value);
   uint64_t mantissa = bits & ((uint64_t(1) << 52) - 1);
@@ -97,12 +102,38 @@ double Disturber::disturb(ElementType type, double value, bool canBeExact) {
            ? std::abs(value) < 0x1p52 && value == std::nearbyint(value)
            : value == roundTo(type, value)))
     return value;
+  // Functions are approximated to zero below the normal numbers.
+  if (!canBeExact && disturbance.direction == Disturbance::Opposite &&
+      std::abs(value) < getSmallestNormal(type))
+    return std::copysign(0, value);
   return add(value, change * getUnit(type, std::abs(value)));
+}
+
+double Disturber::disturbAddition(ElementType type, double value, double x,
+                                  double y) {
+  double change = next(value);
+  double magnitude = std::abs(x) + std::abs(y);
+  if (!std::isfinite(value) || !std::isfinite(magnitude))
+    return value;
+  // A sum over ranks does not keep the sign of a zero: -0 + 0 is 0.
+  if (magnitude == 0 && disturbance.direction == Disturbance::Opposite)
+    return -value;
+  // No order of the terms needs more bits than the type has.
+  int lowestBit = std::min(getLowestBit(x), getLowestBit(y));
+  if (lowestBit > 1023 ||
+      magnitude * getEpsilon(type) <= std::ldexp(1.0, lowestBit))
+    return value;
+  return add(value, change * getUnit(type, std::max(std::abs(x), std::abs(y))));
 }
 
 double Disturber::disturbSum(ElementType type, double value, double magnitude,
                              int64_t length, int lowestBit) {
   double change = next(value);
+  // Added up in the type itself, infinities of either sign may come to be.
+  if (std::isfinite(magnitude) && std::isinf(roundTo(type, magnitude)))
+    return disturbance.direction == Disturbance::Opposite
+               ? std::numeric_limits<double>::quiet_NaN()
+               : value;
   if (!std::isfinite(value) || !std::isfinite(magnitude) || lowestBit > 1023)
     return value;
   if (reader && getEpsilon(*reader) > getEpsilon(type))

@@ -278,11 +278,15 @@ bool execute(ArrayRef<Instruction> instructions, Lanes &lanes, int64_t n,
   case Opcode::NAME: {                                                         \
     const double *a = f(instruction.a), *b = f(instruction.b);                 \
     double *result = f(target);                                                \
+    bool isSum = Opcode::NAME == Opcode::AddF || Opcode::NAME == Opcode::SubF; \
+    Disturber *disturber = context.disturber;                                  \
     for (int64_t i = 0; i < n; ++i) {                                          \
       double x = a[i], y = b[i];                                               \
       result[i] = VALUE;                                                       \
+      if (isSum && disturber)                                                  \
+        result[i] = disturber->disturbAddition(type, result[i], x, y);         \
     }                                                                          \
-    finishLanes(Opcode::NAME, result, n, type, context.disturber);             \
+    finishLanes(Opcode::NAME, result, n, type, isSum ? nullptr : disturber);   \
     break;                                                                     \
   }
 #define INT2(NAME, OP, VALUE)                                                  \

@@ -109,7 +109,8 @@ static TensorSharding getBoundaryLayout(ShardingAttr sharding,
 static LogicalResult runRanks(func::FuncOp function, const Mesh &mesh,
                               const Reference &reference,
                               const VerifyOptions &options,
-                              ObservationVisitor visit) {
+                              ObservationVisitor visit,
+                              const Disturbance &disturbance) {
   SmallVector<RankTensors> arguments;
   for (auto [index, input] : llvm::enumerate(reference.getInputs())) {
     ShardingAttr sharding = function.getArgAttrOfType<ShardingAttr>(
@@ -125,8 +126,9 @@ static LogicalResult runRanks(func::FuncOp function, const Mesh &mesh,
   InterpreterOptions run;
   run.numRanks = mesh.getNumRanks();
   run.parameters = options.parameters ? options.parameters : &random;
+  run.disturbance = disturbance;
   run.observer = [&](Operation *op, ValueRange values,
-                     ArrayRef<RankTensors> tensors,
+                     MutableArrayRef<RankTensors> tensors,
                      ArrayRef<int64_t> iterations) -> LogicalResult {
     for (auto [number, value] : llvm::enumerate(values)) {
       auto tracked = tracker.track(op, value, number, iterations);
@@ -145,6 +147,7 @@ static LogicalResult runRanks(func::FuncOp function, const Mesh &mesh,
       observation.isOriginal = op->hasAttr(valueIdAttrName);
       if (failed(visit(observation)))
         return failure();
+      tensors[number] = std::move(observation.locals);
     }
     return success();
   };
@@ -200,12 +203,14 @@ Comparison compareWithReference(func::FuncOp function, const Mesh &mesh,
                                     }
                                     return success();
                                   });
-  auto run = [&](ObservationVisitor visit) {
-    return runRanks(function, mesh, reference, options, visit);
+  auto run = [&](ObservationVisitor visit, const Disturbance &disturbance) {
+    return runRanks(function, mesh, reference, options, visit, disturbance);
   };
-  LogicalResult ended = run([&](const Observation &observation) {
-    return compareObservation(observation, mesh, reference, comparison);
-  });
+  LogicalResult ended = run(
+      [&](Observation &observation) {
+        return compareObservation(observation, mesh, reference, comparison);
+      },
+      Disturbance());
   // A program that does not run diverges where it stops.
   if (failed(ended) && !comparison.divergence) {
     std::string program =

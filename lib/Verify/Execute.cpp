@@ -68,8 +68,22 @@ static ShardingAttr getExposable(Value value) {
   if (!element.isF32() && !element.isBF16() && !element.isF16() &&
       !element.isInteger(32) && !element.isInteger(64))
     return ShardingAttr();
-  ShardingAttr sharding = getSharding(value);
+  auto collective = dyn_cast<CollectiveOpInterface>(op);
+  ShardingAttr sharding =
+      collective ? collective.getToSharding() : getSharding(value);
   return sharding && sharding.getPartial().empty() ? sharding : ShardingAttr();
+}
+
+/// A collective makes another part of the same value, perhaps the first that is
+/// no addend.
+static void identifyCollectives(func::FuncOp function) {
+  function.walk([](CollectiveOpInterface op) {
+    auto operand = dyn_cast<OpResult>(op->getOperand(0));
+    if (operand && operand.getResultNumber() == 0 &&
+        operand.getOwner()->hasAttr(valueIdAttrName))
+      op->setAttr(valueIdAttrName,
+                  operand.getOwner()->getAttr(valueIdAttrName));
+  });
 }
 
 /// `sharding` with a leading dimension that is whole.
@@ -219,6 +233,7 @@ static std::vector<Observation> observeAll(ModuleOp perRank, StringRef name,
   OwningOpRef<ModuleOp> copy = perRank.clone();
   auto function = copy->lookupSymbol<func::FuncOp>(name);
   unsigned numResults = function.getNumResults();
+  identifyCollectives(function);
   SmallVector<Exposed> exposed = exposeValues(function, reference);
   ScopedDiagnosticHandler quiet(perRank.getContext(),
                                 [](Diagnostic &) { return success(); });
@@ -299,8 +314,12 @@ FailureOr<Comparison> compareExecuted(ModuleOp perRank, StringRef name,
         comparison.divergence = named.divergence;
         break;
       }
-  auto run = [&](ObservationVisitor visit) -> LogicalResult {
-    for (const Observation &observation : observations)
+  auto run = [&](ObservationVisitor visit,
+                 const Disturbance &disturbance) -> LogicalResult {
+    // Compiled code rounds as it does.
+    if (disturbance.direction != Disturbance::None)
+      return failure();
+    for (Observation &observation : observations)
       if (failed(visit(observation)))
         return failure();
     return success();

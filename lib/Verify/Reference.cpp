@@ -75,15 +75,18 @@ static Reference::Value makeValue(const Tensor &tensor, double addendEpsilon) {
   return value;
 }
 
-/// Random changes and the same turned round: whatever hangs on one rounding is
-/// pushed both ways. 16-bit sums are rounded as written in the one, and once in
-/// the other.
-static SmallVector<Disturbance, 2> makePair(uint64_t seed) {
-  Disturbance random{Disturbance::Random, seed};
-  Disturbance opposite{Disturbance::Opposite, seed};
-  opposite.wideAccumulators = true;
-  random.narrowAddends = opposite.narrowAddends = true;
-  return {random, opposite};
+SmallVector<Disturbance> makeDisturbances(unsigned numPairs,
+                                          uint64_t firstSeed) {
+  SmallVector<Disturbance> runs;
+  for (uint64_t seed = firstSeed; seed < firstSeed + numPairs; ++seed) {
+    // 16-bit sums are rounded as written in the one, and once in the other.
+    Disturbance random{Disturbance::Random, seed};
+    Disturbance opposite{Disturbance::Opposite, seed};
+    opposite.wideAccumulators = true;
+    random.narrowAddends = opposite.narrowAddends = true;
+    llvm::append_values(runs, random, opposite);
+  }
+  return runs;
 }
 
 /// Every rounding the same way by one unit.
@@ -292,11 +295,8 @@ LogicalResult Reference::evaluate() {
     results.push_back(makeValue(tensor, op ? getAddendEpsilon(op) : 0));
   }
 
-  SmallVector<Disturbance> runs(makePair(1));
-  if (statistics.work < smallWork) {
-    llvm::append_range(runs, makePair(2));
-    llvm::append_range(runs, makePair(3));
-  }
+  SmallVector<Disturbance> runs =
+      makeDisturbances(statistics.work < smallWork ? 3 : 1);
   for (const Disturbance &disturbance : runs)
     disturb(disturbance);
   for (auto &[key, value] : values)
@@ -335,8 +335,9 @@ bool Reference::refine() {
         runs, makeDirected(Disturbance::Alternating, Disturbance::Alternating));
     runs.back().units = -1;
   }
-  for (uint64_t i = 0; runs.size() < runsPerRefinement; ++i)
-    llvm::append_range(runs, makePair(100 * (numRefinements + 1) + i));
+  llvm::append_range(runs,
+                     makeDisturbances((runsPerRefinement - runs.size()) / 2,
+                                      100 * (numRefinements + 1)));
   for (const Disturbance &disturbance : runs)
     disturb(disturbance);
   ++numRefinements;

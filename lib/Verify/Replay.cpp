@@ -13,6 +13,8 @@
 
 #include "tp/Interpreter/Distribute.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace tp::interp;
 
@@ -78,20 +80,23 @@ observeAll(const Mesh &mesh, const Reference &reference, RanksRun run,
   std::vector<Observation> observations;
   int64_t bytes = 0;
   bool isUsable = true, isTracked = false;
-  LogicalResult hasRun = run([&](const Observation &observation) {
-    for (const Tensor &local : observation.locals)
-      bytes += local.getByteSize();
-    isUsable &= bytes <= options.maxKeptBytes;
-    if (observation.key)
-      if (const Reference::Value *value = reference.find(*observation.key)) {
-        isTracked = true;
-        isUsable &=
-            checkLayout(observation.locals, *value, observation.sharding, mesh)
-                .empty();
-      }
-    observations.push_back(observation);
-    return success(isUsable);
-  });
+  LogicalResult hasRun = run(
+      [&](Observation &observation) {
+        for (const Tensor &local : observation.locals)
+          bytes += local.getByteSize();
+        isUsable &= bytes <= options.maxKeptBytes;
+        if (observation.key)
+          if (const Reference::Value *value =
+                  reference.find(*observation.key)) {
+            isTracked = true;
+            isUsable &= checkLayout(observation.locals, *value,
+                                    observation.sharding, mesh)
+                            .empty();
+          }
+        observations.push_back(observation);
+        return success(isUsable);
+      },
+      Disturbance());
   if (!isUsable || !isTracked || (failed(hasRun) && !mayStop))
     return std::nullopt;
   return observations;
@@ -121,6 +126,40 @@ static void allowAddends(ArrayRef<Observation> observations, const Mesh &mesh,
   }
 }
 
+/// What the ranks' own roundings do to each operation, which goes on with what
+/// it had: parts may be larger than the whole, and cancel within an operation.
+static void allowRoundings(ArrayRef<Observation> observations, const Mesh &mesh,
+                           Reference &replayed, RanksRun run) {
+  std::map<ValueKey, SmallVector<double>> slacks;
+  for (const Disturbance &disturbance : makeDisturbances(3)) {
+    size_t next = 0;
+    (void)run(
+        [&](Observation &observation) -> LogicalResult {
+          if (next == observations.size())
+            return failure();
+          const Observation &kept = observations[next++];
+          const Reference::Value *value =
+              kept.key ? replayed.find(*kept.key) : nullptr;
+          if (!value || !value->tensor.getElementType().isFloat())
+            return success();
+          ArrayRef<int64_t> shape = value->tensor.getShape();
+          Tensor was = assemble(kept.locals, shape, kept.sharding, mesh);
+          Tensor is = assemble(observation.locals, shape, kept.sharding, mesh);
+          SmallVector<double> &slack = slacks[*kept.key];
+          slack.resize(was.getNumElements(), 0);
+          for (auto [i, most] : llvm::enumerate(slack))
+            if (double change = std::abs(was.getFloat(i) - is.getFloat(i));
+                std::isfinite(change))
+              most = std::max(most, change);
+          observation.locals = kept.locals;
+          return success();
+        },
+        disturbance);
+  }
+  for (const auto &[key, slack] : slacks)
+    replayed.allow(key, slack);
+}
+
 Comparison judgeByOperation(Comparison first, const Mesh &mesh,
                             const Reference &reference, RanksRun run,
                             const VerifyOptions &options) {
@@ -136,6 +175,7 @@ Comparison judgeByOperation(Comparison first, const Mesh &mesh,
   if (failed(replayed))
     return first;
   allowAddends(*observations, mesh, *replayed);
+  allowRoundings(*observations, mesh, *replayed, run);
   Comparison second;
   second.isByOperation = true;
   for (const Observation &observation : *observations)

@@ -35,11 +35,14 @@ struct Observation {
   bool isOriginal = true;
 };
 
+/// What it makes of an operation's `locals` is what the ranks go on with.
 using ObservationVisitor =
-    llvm::function_ref<mlir::LogicalResult(const Observation &)>;
+    llvm::function_ref<mlir::LogicalResult(Observation &)>;
 /// Runs the ranks' program again and hands out all that is observed in it, in
-/// the program's order. Fails where a visit does or the program stops.
-using RanksRun = llvm::function_ref<mlir::LogicalResult(ObservationVisitor)>;
+/// the program's order. Fails where a visit does or the program stops, and
+/// where it cannot be disturbed.
+using RanksRun = llvm::function_ref<mlir::LogicalResult(
+    ObservationVisitor, const interp::Disturbance &)>;
 
 /// Compare with what the reference has there, if it has something. Fails and
 /// notes the divergence where that differs.

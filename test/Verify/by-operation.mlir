@@ -6,9 +6,9 @@
 // RUN: tp-verify %s --against %t.mlir | FileCheck %s --check-prefix=SAME
 // RUN: sed 's/dense<3.0/dense<2.0/' %t.mlir > %t.wrong.mlir
 // RUN: not tp-verify %s --against %t.wrong.mlir | FileCheck %s --check-prefix=WRONG
-// CHECK: partition @main: equal, {{.*}}, operation by operation{{$}}
-// CHECK: collectives @main: equal, {{.*}}, operation by operation{{$}}
-// SAME: given @main: equal, {{.*}}, operation by operation{{$}}
+// CHECK: partition @main: equal, {{.*}}, operation by operation
+// CHECK: collectives @main: equal, {{.*}}, operation by operation
+// SAME: given @main: equal, {{.*}}, operation by operation
 // WRONG: given @main: differs first at
 
 tp.mesh @mesh <["tp"=4]>

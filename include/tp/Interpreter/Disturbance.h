@@ -60,6 +60,9 @@ public:
   /// changed unless it is exact (`canBeExact`: the operation is correctly
   /// rounded in any program).
   double disturb(ElementType type, double value, bool canBeExact);
+  /// `value` = x + y: like a sum of two terms, which may be added up in another
+  /// order with others. A difference that cancels has the error of its terms.
+  double disturbAddition(ElementType type, double value, double x, double y);
   /// Sums are read in this type (none: in their own), so that each rank may
   /// have rounded its addend to it.
   void setReader(std::optional<ElementType> type) { reader = type; }

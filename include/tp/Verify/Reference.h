@@ -43,6 +43,11 @@ struct ValueKey {
   bool operator<(const ValueKey &other) const;
 };
 
+/// `numPairs` random changes, each with the same turned round: whatever hangs
+/// on one rounding is pushed both ways.
+llvm::SmallVector<interp::Disturbance> makeDisturbances(unsigned numPairs,
+                                                        uint64_t firstSeed = 1);
+
 /// One function of the one-device program, evaluated on random inputs.
 class Reference {
 public:
