@@ -9,6 +9,7 @@ NumPy's, errors are exceptions that carry the program's own text.
 
 from ._errors import DeviceError, DifferenceError, InputError, ToolError, UsageError
 from ._program import Explanation, Program, compile, load, verify
+from ._session import Session
 
 __all__ = [
     "DeviceError",
@@ -16,6 +17,7 @@ __all__ = [
     "Explanation",
     "InputError",
     "Program",
+    "Session",
     "ToolError",
     "UsageError",
     "compile",

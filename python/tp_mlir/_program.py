@@ -11,7 +11,7 @@ import tempfile
 import numpy
 from safetensors.numpy import load_file, save_file
 
-from . import _tools
+from . import _session, _tools
 
 
 def _options(**options):
@@ -85,6 +85,20 @@ class Program:
             printed = _tools.run("tp-run", arguments)
             outputs = dict(load_file(folder / "outputs.safetensors"))
         return (outputs, json.loads(printed)) if stats else outputs
+
+    def open(self, weights, backend=None, timeout=None):
+        """Open the program in this process: weights are read once for many runs.
+
+        Args:
+            weights: checkpoint folder, or "random:SEED".
+            backend: "threads" (default for programs for the CPU), or "nccl" for a
+                program of one rank.
+            timeout: seconds that a rank waits for another.
+
+        Returns:
+            Session.
+        """
+        return _session.Session(self.path, weights, backend, timeout)
 
     def explain(self):
         """The collectives of the program (compiles again up to partition)."""

@@ -17,6 +17,7 @@ struct tprt_session {
   Session session;
   std::string error, text;
   std::vector<HostTensor> outputs;
+  HostTensor state;
   int64_t outputsOf = -1;
 };
 
@@ -59,7 +60,7 @@ int32_t tprt_open(const char *artifact, const tprt_options *options,
     auto opened = Session::open(artifact, chosen);
     if (!opened)
       return opened.status();
-    *session = new tprt_session{std::move(*opened), {}, {}, {}, -1};
+    *session = new tprt_session{std::move(*opened), {}, {}, {}, {}, -1};
     return {};
   });
 }
@@ -170,6 +171,12 @@ int32_t tprt_run(tprt_session *session, int64_t entry, int64_t repeat) {
   });
 }
 
+static tprt_tensor viewOf(const HostTensor &value) {
+  return {value.name.c_str(),          fileTypeName(fileTypeOf(value.type)),
+          int64_t(value.shape.size()), value.shape.data(),
+          value.bytes.data(),          int64_t(value.bytes.size())};
+}
+
 int32_t tprt_output(tprt_session *session, int64_t entry, int64_t index,
                     tprt_tensor *tensor) {
   return guard(session->error, [&]() -> Status {
@@ -177,13 +184,32 @@ int32_t tprt_output(tprt_session *session, int64_t entry, int64_t index,
       return userError("entry ", entry, " was not the last to run");
     if (index < 0 || index >= int64_t(session->outputs.size()))
       return userError("entry ", entry, " has no output ", index);
-    const HostTensor &value = session->outputs[index];
-    *tensor = {
-        value.name.c_str(),          fileTypeName(fileTypeOf(value.type)),
-        int64_t(value.shape.size()), value.shape.data(),
-        value.bytes.data(),          int64_t(value.bytes.size())};
+    *tensor = viewOf(session->outputs[index]);
     return {};
   });
+}
+
+int64_t tprt_state_count(const tprt_session *session) {
+  return int64_t(session->session.manifest().states.size());
+}
+
+int32_t tprt_state(tprt_session *session, int64_t index, tprt_tensor *tensor) {
+  return guard(session->error, [&]() -> Status {
+    if (index < 0 || index >= tprt_state_count(session))
+      return userError("the program has no state ", index);
+    auto value = session->session.state(index);
+    if (!value)
+      return value.status();
+    if (!*value)
+      return internalError("rank 0 has the states");
+    session->state = std::move(**value);
+    *tensor = viewOf(session->state);
+    return {};
+  });
+}
+
+int32_t tprt_reset_states(tprt_session *session) {
+  return guard(session->error, [&] { return session->session.resetStates(); });
 }
 
 const char *tprt_stats(tprt_session *session) {

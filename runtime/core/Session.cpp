@@ -567,38 +567,30 @@ Expected<std::vector<HostTensor>> Session::outputs(int64_t index) {
 }
 
 Status Session::resetStates() {
+  if (!impl->loaded)
+    return userError("no weights are loaded");
   impl->statesReady = false;
   return impl->prepareStates();
 }
 
-Expected<std::vector<HostTensor>> Session::states() {
+Expected<std::optional<HostTensor>> Session::state(int64_t index) {
   TPRT_TRY(impl->expectAllRanks());
-  const std::vector<State> &states = impl->manifest.states;
+  if (!impl->loaded)
+    return userError("no weights are loaded");
   TPRT_TRY(impl->prepareStates());
   // All addresses first: from a device they are had by a copy.
-  std::vector<std::vector<const void *>> at(impl->ranks.size());
+  std::vector<const void *> at(impl->ranks.size());
   TPRT_TRY(impl->onRanks([&](int64_t rank) -> Status {
-    for (size_t i = 0; i < states.size(); ++i) {
-      auto local = impl->ranks[rank]->state(int64_t(i));
-      if (!local)
-        return local.status();
-      at[rank].push_back(*local);
-    }
+    auto local = impl->ranks[rank]->state(index);
+    if (!local)
+      return local.status();
+    at[rank] = *local;
     return {};
   }));
-  std::vector<HostTensor> result;
-  for (size_t i = 0; i < states.size(); ++i) {
-    const State &state = states[i];
-    Output like{state.name, state.type, state.shape, state.localShape,
-                state.sharding};
-    auto tensor =
-        impl->assembleAll(like, [&](int64_t rank) { return at[rank][i]; });
-    if (!tensor)
-      return tensor.status();
-    if (*tensor)
-      result.push_back(std::move(**tensor));
-  }
-  return result;
+  const State &state = impl->manifest.states[index];
+  Output like{state.name, state.type, state.shape, state.localShape,
+              state.sharding};
+  return impl->assembleAll(like, [&](int64_t rank) { return at[rank]; });
 }
 
 /// Peak resident bytes of the process, as the kernel counts them.

@@ -92,9 +92,10 @@ public:
   /// any entry leaves in them.
   Status run(const std::vector<int64_t> &entries, int64_t repeat);
 
-  /// The states of the program, padding stripped, floats as f32; their initial
-  /// values before the first step. Called by all ranks, like outputs.
-  Expected<std::vector<HostTensor>> states();
+  /// State `index` of the program, padding stripped, floats as f32; its initial
+  /// value before the first step. Called by all ranks, like outputs, and
+  /// nothing on those that get no results.
+  Expected<std::optional<HostTensor>> state(int64_t index);
   /// Gives every state its initial value again.
   Status resetStates();
 

@@ -111,11 +111,14 @@ Status runEntry(Session &session, const Options &options) {
     if (!made)
       return made.status();
     outputs = std::move(*made);
-    if (!options.states.empty()) {
-      auto kept = session.states();
+    size_t count =
+        options.states.empty() ? 0 : session.manifest().states.size();
+    for (size_t i = 0; i < count; ++i) {
+      auto kept = session.state(int64_t(i));
       if (!kept)
         return kept.status();
-      states = std::move(*kept);
+      if (*kept)
+        states.push_back(std::move(**kept));
     }
   }
   // Every rank takes part in these.

@@ -247,6 +247,10 @@ TEST(Run, CInterface) {
   auto error = [&] { return std::string(tprt_error(session)); };
   EXPECT_EQ(tprt_output(session, 0, 1, &output), 1);
   EXPECT_EQ(error(), "entry 0 has no output 1");
+  EXPECT_EQ(tprt_state_count(session), 0);
+  EXPECT_EQ(tprt_state(session, 0, &output), 1);
+  EXPECT_EQ(error(), "the program has no state 0");
+  EXPECT_EQ(tprt_reset_states(session), 0);
   EXPECT_EQ(tprt_output(session, 1, 0, &output), 1);
   EXPECT_EQ(error(), "entry 1 was not the last to run");
   EXPECT_EQ(tprt_describe_input(session, 0, 1, &input, &optional), 1);

@@ -5,6 +5,8 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
 import pathlib
+import threading
+import time
 
 import numpy
 import pytest
@@ -12,6 +14,7 @@ from safetensors.numpy import load_file
 
 import tp_mlir
 
+STATES = pathlib.Path(__file__).resolve().parents[1] / "Integration/CPU/Inputs/state.mlir"
 FIXTURE = pathlib.Path(__file__).resolve().parents[1] / "fixtures/llama-untied"
 
 
@@ -95,3 +98,71 @@ def test_no_tools(monkeypatch, tmp_path):
         tp_mlir.compile(FIXTURE, mesh="tp=2")
     assert (f"tp-compile is neither in $TP_MLIR_BIN, nor in {tmp_path}/bin, nor on the PATH; "
             "build tp-mlir and set TP_MLIR_BIN to the build tree's bin") in str(error.value)
+
+
+def test_session(program):
+    inputs = load_file(FIXTURE / "inputs.safetensors")
+    want = program.run(FIXTURE, inputs)["logits"]
+    with program.open(FIXTURE) as session:
+        assert session.ranks == 2
+        assert session.inputs()["input_ids"] == ((2, 24), "I64", False)
+        for _ in range(3):
+            assert numpy.array_equal(session.run(inputs)["logits"], want)
+        # What was given stays, and what is wrong changes nothing.
+        with pytest.raises(tp_mlir.InputError, match="input_ids") as error:
+            session.run({"input_ids": numpy.zeros((1, 7), numpy.int64)})
+        assert error.value.code == 1
+        with pytest.raises(tp_mlir.InputError) as error:
+            session.run({"input_ids": numpy.zeros((2, 24), complex)})
+        assert str(error.value) == ("input 'input_ids': expected an array of bool, float16, float32, "
+                                    "int32, int64, int8, uint8, got complex128")
+        with pytest.raises(tp_mlir.InputError, match="no entry 'nothing'"):
+            session.run({}, entry="nothing")
+        assert numpy.array_equal(session.run({})["logits"], want)
+        assert session.states() == {}
+    with pytest.raises(ValueError, match="the session is closed"):
+        session.run(inputs)
+
+
+def test_session_refusals(program):
+    with pytest.raises(tp_mlir.InputError, match="no-such-folder"):
+        program.open("/no-such-folder")
+    with pytest.raises(tp_mlir.InputError, match="unknown backend 'wires'"):
+        program.open(FIXTURE, backend="wires")
+
+
+def test_session_states():
+    program = tp_mlir.compile(STATES, mesh=None)
+    x, y = numpy.arange(13, dtype=numpy.float32), numpy.ones(5, numpy.float32)
+    with program.open("random:1") as session:
+        assert session.states()["count"] == 0
+        assert numpy.array_equal(session.states()["ring"], numpy.ones(7))
+        for _ in range(2):
+            assert session.run({"x": x}, entry="add", repeat=2) == {}
+            assert session.run({"y": y}, entry="decay")["last"].shape == (5,)
+        states = session.states()
+        assert states["count"] == 4
+        assert numpy.array_equal(states["total"], ((2 * x) / 2 + 0.25 + 2 * x) / 2 + 0.25)
+        session.reset_states()
+        assert session.states()["count"] == 0
+
+
+def test_session_lets_others_run(program):
+    """A thread of Python goes on while a step runs."""
+    inputs, turns = load_file(FIXTURE / "inputs.safetensors"), []
+    with program.open(FIXTURE) as session:
+        stop = threading.Event()
+
+        def turn():
+            while not stop.is_set():
+                turns.append(1)
+                time.sleep(0)
+
+        thread = threading.Thread(target=turn)
+        thread.start()
+        before = len(turns)
+        session.run(inputs, repeat=50)
+        after = len(turns)
+        stop.set()
+        thread.join()
+    assert after > before + 10

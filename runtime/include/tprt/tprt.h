@@ -80,6 +80,14 @@ TPRT_EXPORT int32_t tprt_run(tprt_session *session, int64_t entry,
 TPRT_EXPORT int32_t tprt_output(tprt_session *session, int64_t entry,
                                 int64_t index, tprt_tensor *tensor);
 
+/// States of the program, and what is in them now; the memory is the session's,
+/// until the next call that reads one. tprt_reset_states gives all of them
+/// their initial values again.
+TPRT_EXPORT int64_t tprt_state_count(const tprt_session *session);
+TPRT_EXPORT int32_t tprt_state(tprt_session *session, int64_t index,
+                               tprt_tensor *tensor);
+TPRT_EXPORT int32_t tprt_reset_states(tprt_session *session);
+
 /// JSON, as tp-run --stats=json and --timeline write it; valid until the next
 /// call.
 TPRT_EXPORT const char *tprt_stats(tprt_session *session);
