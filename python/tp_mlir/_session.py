@@ -9,6 +9,7 @@ interpreter's lock while a call runs.
 
 import ctypes
 import functools
+import json
 import pathlib
 
 import numpy
@@ -66,6 +67,7 @@ def _runtime():
         "state_count": (size, session),
         "state": (ctypes.c_int32, session, size, tensor),
         "reset_states": (ctypes.c_int32, session),
+        "stats": (text, session),
     }
     functions = {}
     for name, (result, *arguments) in signatures.items():
@@ -172,6 +174,12 @@ class Session:
     def reset_states(self):
         """Give every state its initial value again."""
         self._call("reset_states")
+
+    def stats(self):
+        """What --stats=json prints of the steps so far, parsed."""
+        if not self._handle:
+            raise ValueError("the session is closed")
+        return json.loads(self._calls["stats"](self._handle))
 
     def close(self):
         """End the ranks and free the weights; may be called again."""

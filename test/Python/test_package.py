@@ -120,6 +120,7 @@ def test_session(program):
             session.run({}, entry="nothing")
         assert numpy.array_equal(session.run({})["logits"], want)
         assert session.states() == {}
+        assert session.stats()["steps"]["count"] == 4
     with pytest.raises(ValueError, match="the session is closed"):
         session.run(inputs)
 
