@@ -130,9 +130,12 @@ static json::Object describeTensor(func::FuncOp function, unsigned index,
                                global.getRank())},
       {"local_shape", getShape(cast<RankedTensorType>(local).getShape())}};
   if (FlatSymbolRefAttr state = isResult ? getResultState(function, index)
-                                         : getArgState(function, index))
+                                         : getArgState(function, index)) {
     tensor["state"] =
         getStatePosition(function->getParentOfType<ModuleOp>(), state);
+    // Nobody gives or gets it by this name.
+    tensor["name"] = "@" + state.getValue().str();
+  }
   if (isResult)
     return tensor;
   if (auto value = dyn_cast_or_null<StringAttr>(attribute(defaultAttrName)))

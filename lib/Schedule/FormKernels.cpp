@@ -163,16 +163,41 @@ private:
     }
   }
 
-  /// True if no other operation of a kernel reads what one of them replaces.
+  /// True if a kernel of `ops` leaves states their order: none of it reads what
+  /// another of it, or something that it follows from, replaces.
   bool keepsStates(ArrayRef<linalg::GenericOp> ops) {
     return llvm::all_of(updates, [&](const StateUpdate &update) {
       Operation *writer =
           getViewedTensor(update.successor->get()).root.getDefiningOp();
-      return !llvm::is_contained(ops, writer) ||
-             llvm::none_of(ops, [&](linalg::GenericOp op) {
-               return op != writer && readsValue(op, update.old);
-             });
+      bool readsOld = llvm::any_of(ops, [&](linalg::GenericOp op) {
+        return op != writer && readsValue(op, update.old);
+      });
+      if (!writer || !readsOld)
+        return true;
+      if (llvm::is_contained(ops, writer))
+        return false;
+      return !followsFrom(ops, writer);
     });
+  }
+
+  /// Whether any of `ops` is computed from what `source` makes.
+  bool followsFrom(ArrayRef<linalg::GenericOp> ops, Operation *source) {
+    llvm::SmallPtrSet<Operation *, 16> seen;
+    SmallVector<Operation *> work(ops.begin(), ops.end());
+    while (!work.empty()) {
+      Operation *op = work.pop_back_val();
+      if (!seen.insert(op).second)
+        continue;
+      if (op == source)
+        return true;
+      op->walk([&](Operation *inner) {
+        for (Value operand : inner->getOperands())
+          if (Operation *producer = operand.getDefiningOp();
+              producer && producer->getBlock() == &block)
+            work.push_back(producer);
+      });
+    }
+    return false;
   }
 
   /// True if all of `ops` can be computed together for one row after another.

@@ -110,18 +110,25 @@ static bool readsInPlace(func::FuncOp kernel, unsigned operand,
   });
 }
 
+/// Whether `repeat` gets `value` layer by layer and in no other way: not as a
+/// carried value, from above, or as a view.
+static bool isOnlyStacked(RepeatOp repeat, Value value) {
+  return llvm::all_of(value.getUses(), [&](OpOperand &use) {
+    Operation *user = use.getOwner();
+    if (user == repeat.getOperation())
+      return use.getOperandNumber() >= repeat.getInits().size();
+    if (repeat->isAncestor(user))
+      return false;
+    return !isView(user) || !readsValue(repeat, user->getResult(0));
+  });
+}
+
 bool tp::readsInPlace(Operation *op, const StateUpdate &update) {
   ViewedTensor made = getViewedTensor(update.successor->get());
   auto result = cast<OpResult>(made.root);
-  if (auto repeat = dyn_cast<RepeatOp>(op)) {
-    // Its body is looked at on its own.
-    for (OpOperand &use : update.old.getUses())
-      if (repeat->isAncestor(use.getOwner()) &&
-          (use.getOwner() != op ||
-           use.getOperandNumber() < repeat.getInits().size()))
-        return false;
-    return true;
-  }
+  // Its body is looked at on its own.
+  if (auto repeat = dyn_cast<RepeatOp>(op))
+    return isOnlyStacked(repeat, update.old);
   auto call = dyn_cast<func::CallOp>(op);
   auto kernel = call ? SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
                            call, call.getCalleeAttr())
@@ -166,12 +173,24 @@ static Operation *findFirstUser(Operation *op) {
 }
 
 /// Put the operation that writes the successor behind the readers of the old
-/// value, where it can go there.
+/// value, where it can go there, and kernels among them that need nothing of it
+/// before it.
 static void moveBehindReaders(const StateUpdate &update) {
   Operation *writer =
       getViewedTensor(update.successor->get()).root.getDefiningOp();
-  if (writer && findReaderAfter(update.old, writer))
-    writer->moveBefore(findFirstUser(writer));
+  if (!writer || !findReaderAfter(update.old, writer))
+    return;
+  writer->moveBefore(findFirstUser(writer));
+  while (Operation *reader = findReaderAfter(update.old, writer)) {
+    bool isReady = llvm::none_of(reader->getOperands(), [&](Value operand) {
+      Operation *producer = operand.getDefiningOp();
+      return producer &&
+             (producer == writer || writer->isBeforeInBlock(producer));
+    });
+    if (!isReady || !isa<func::CallOp>(reader))
+      return;
+    reader->moveBefore(writer);
+  }
 }
 
 static LogicalResult checkUpdate(const StateUpdate &update) {
@@ -180,20 +199,25 @@ static LogicalResult checkUpdate(const StateUpdate &update) {
   // As it was.
   if (!writer)
     return success();
-  auto refuse = [&](Operation *reader, StringRef why) -> LogicalResult {
-    InFlightDiagnostic diag =
-        writer->emitOpError("cannot update state ")
-        << update.state << " in its own memory: its old value is read " << why;
+  auto refuse = [&]() {
+    return writer->emitOpError("cannot update state ")
+           << update.state << " in its own memory: its old value is read ";
+  };
+  if (Operation *reader = findReaderAfter(update.old, writer)) {
+    InFlightDiagnostic diag = refuse() << "after that";
     diag.attachNote(reader->getLoc())
         << "it is read here: read it before, or keep what is needed of it in a "
            "state of its own";
     return diag;
-  };
-  if (Operation *reader = findReaderAfter(update.old, writer))
-    return refuse(reader, "after that");
-  if (readsValue(writer, update.old) && !readsInPlace(writer, update))
-    return refuse(writer, "at other elements than are written, or in another "
-                          "way than by a kernel");
+  }
+  if (readsValue(writer, update.old) && !readsInPlace(writer, update)) {
+    InFlightDiagnostic diag =
+        refuse() << "by what writes it, at other elements than are written";
+    diag.attachNote(update.old.getLoc())
+        << "this is the old value: compute its successor element by element, "
+           "and what is read elsewhere before it, as a value of its own";
+    return diag;
+  }
   // Device code may then not take the memories for different ones.
   auto call = dyn_cast<func::CallOp>(writer);
   if (call && readsValue(call, update.old))

@@ -140,18 +140,21 @@ static void allowRoundings(ArrayRef<Observation> observations, const Mesh &mesh,
           const Observation &kept = observations[next++];
           const Reference::Value *value =
               kept.key ? replayed.find(*kept.key) : nullptr;
-          if (!value || !value->tensor.getElementType().isFloat())
+          if (!value)
+            return success();
+          RankTensors disturbed =
+              std::exchange(observation.locals, kept.locals);
+          if (!value->tensor.getElementType().isFloat())
             return success();
           ArrayRef<int64_t> shape = value->tensor.getShape();
           Tensor was = assemble(kept.locals, shape, kept.sharding, mesh);
-          Tensor is = assemble(observation.locals, shape, kept.sharding, mesh);
+          Tensor is = assemble(disturbed, shape, kept.sharding, mesh);
           SmallVector<double> &slack = slacks[*kept.key];
           slack.resize(was.getNumElements(), 0);
           for (auto [i, most] : llvm::enumerate(slack))
             if (double change = std::abs(was.getFloat(i) - is.getFloat(i));
                 std::isfinite(change))
               most = std::max(most, change);
-          observation.locals = kept.locals;
           return success();
         },
         disturbance);

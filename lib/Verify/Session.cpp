@@ -195,6 +195,20 @@ static FailureOr<Tensor> fromOutput(ModuleOp module,
   return tensor;
 }
 
+/// One step is compared, so its states are inputs and results like others.
+static void makeStatesValues(ModuleOp module) {
+  auto name =
+      StringAttr::get(module.getContext(), TPDialect::getStateAttrName());
+  for (auto function : module.getOps<func::FuncOp>()) {
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      function.removeArgAttr(i, name);
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      function.removeResultAttr(i, name);
+  }
+  for (auto state : llvm::to_vector(module.getOps<StateOp>()))
+    state.erase();
+}
+
 FailureOr<SmallVector<Tensor>>
 executeProgram(ModuleOp perRank, StringRef function, ArrayRef<Tensor> inputs,
                const VerifyOptions &options, std::string &fault) {
@@ -224,6 +238,7 @@ executeProgram(ModuleOp perRank, StringRef function, ArrayRef<Tensor> inputs,
   registerTargetDialects(registry);
   context->appendDialectRegistry(registry);
   OwningOpRef<ModuleOp> module = perRank.clone();
+  makeStatesValues(*module);
   StageOptions stageOptions;
   stageOptions.vectorBits = target->cpu.vectorBits;
   for (Stage stage : {Stage::Schedule, Stage::Lower}) {

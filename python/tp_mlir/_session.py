@@ -140,7 +140,7 @@ class Session:
         """
         number = self._entry(entry)
         for name, value in inputs.items():
-            array = numpy.ascontiguousarray(value)
+            array = numpy.asarray(value, order="C")
             if array.dtype not in _NAMES:
                 raise InputError("libtprt", 1, f"input '{name}': expected an array of "
                                  f"{', '.join(sorted(str(kind) for kind in _NAMES))}, got "

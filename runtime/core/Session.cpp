@@ -482,6 +482,8 @@ Status Session::Impl::upload(tprt_rank &rank, int64_t index) {
 Status Session::run(const std::vector<int64_t> &indices, int64_t repeat) {
   if (!impl->loaded)
     return userError("no weights are loaded");
+  if (indices.empty())
+    return {};
   for (int64_t index : indices)
     TPRT_TRY(checkInputs(index));
   impl->hub->limitWaits(impl->options.loadSeconds);
@@ -552,7 +554,7 @@ Expected<std::vector<HostTensor>> Session::outputs(int64_t index) {
   TPRT_TRY(impl->expectAllRanks());
   std::vector<HostTensor> result;
   if (impl->downloaded != index)
-    TPRT_TRY(impl->onRanks([&](int64_t rank) -> Status {
+    TPRT_TRY(impl->onRanks([=, impl = impl.get()](int64_t rank) -> Status {
       TPRT_TRY(impl->ranks[rank]->prepare(index));
       return impl->ranks[rank]->download(index);
     }));
@@ -582,19 +584,20 @@ Expected<std::optional<HostTensor>> Session::state(int64_t index) {
   if (!impl->loaded)
     return userError("no weights are loaded");
   TPRT_TRY(impl->prepareStates());
-  // All addresses first: from a device they are had by a copy.
-  std::vector<const void *> at(impl->ranks.size());
-  TPRT_TRY(impl->onRanks([&](int64_t rank) -> Status {
+  // All addresses first: from a device they are had by a copy. Shared, as a
+  // rank that stalls may still write to them later.
+  auto at = std::make_shared<std::vector<const void *>>(impl->ranks.size());
+  TPRT_TRY(impl->onRanks([=, impl = impl.get()](int64_t rank) -> Status {
     auto local = impl->ranks[rank]->state(index);
     if (!local)
       return local.status();
-    at[rank] = *local;
+    (*at)[rank] = *local;
     return {};
   }));
   const State &state = impl->manifest.states[index];
   Output like{state.name, state.type, state.shape, state.localShape,
               state.sharding};
-  return impl->assembleAll(like, [&](int64_t rank) { return at[rank]; });
+  return impl->assembleAll(like, [&](int64_t rank) { return (*at)[rank]; });
 }
 
 /// Peak resident bytes of the process, as the kernel counts them.

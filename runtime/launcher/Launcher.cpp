@@ -22,6 +22,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <sstream>
 #include <unistd.h>
 
 using namespace tprt;
@@ -29,8 +30,8 @@ using namespace tprt;
 namespace {
 
 struct Options {
-  std::string artifact, weights, output, states, stats, timeline;
-  std::vector<std::string> inputs, entries;
+  std::string artifact, weights, entry, output, states, stats, timeline;
+  std::vector<std::string> inputs;
   SessionOptions session;
   int64_t repeat = 1;
 };
@@ -82,9 +83,11 @@ Status checkWritable(const std::string &path) {
 
 Status runEntry(Session &session, const Options &options) {
   std::vector<int64_t> entries;
-  if (options.entries.empty())
-    entries.push_back(0);
-  for (const std::string &name : options.entries) {
+  std::stringstream names(options.entry + ',');
+  for (std::string name; std::getline(names, name, ',');) {
+    if (name.empty() && !options.entry.empty())
+      return userError("--entry '", options.entry,
+                       "': expected names with commas between them");
     auto entry = session.entry(name);
     if (!entry)
       return entry.status();
@@ -207,10 +210,9 @@ int tprt::launch(int argc, char **argv) {
   app.add_option("--states", options.states,
                  "where the states go after the last step (.safetensors, or "
                  ".npy for one)");
-  app.add_option("--entry", options.entries,
-                 "entry points to run in turn, one step each; default the "
-                 "first")
-      ->delimiter(',');
+  app.add_option("--entry", options.entry,
+                 "entry points to run in turn, one step each, with commas "
+                 "between them; default the first");
   app.add_option("--backend", options.session.backend,
                  "threads (default for programs for the CPU); processes, one "
                  "per rank; mpi (under mpirun); nccl (default for programs of "

@@ -66,3 +66,31 @@ func.func @layers(%old: tensor<3x5xf32> {tp.state = @cache}, %y: tensor<5xf32>) 
   }
   return %0#1 : tensor<3x5xf32>
 }
+
+// -----
+
+// What reads the old value and what follows from the new one are no one kernel.
+tp.mesh @mesh <["tp"=1]>
+tp.state @s : tensor<64x16xf32>
+// CHECK-LABEL: func.func @between
+// CHECK: %[[R:.*]] = call @{{.*}}(%arg0)
+// CHECK: %[[NEW:.*]] = call @{{.*}}(%arg0) {tp.buffers = [#tp.buffer<"output", 0>]}
+// CHECK: %[[SUM:.*]] = call @{{.*}}(%[[NEW]])
+// CHECK: call @{{.*}}(%[[R]], %[[SUM]])
+func.func @between(%old: tensor<64x16xf32> {tp.state = @s}) -> (tensor<64x16xf32> {tp.state = @s}, tensor<64x16xf32>) {
+  %half = arith.constant dense<0.5> : tensor<64x16xf32>
+  %new = arith.mulf %old, %half : tensor<64x16xf32>
+  %zero = arith.constant 0.0 : f32
+  %e = tensor.empty() : tensor<16xf32>
+  %init = linalg.fill ins(%zero : f32) outs(%e : tensor<16xf32>) -> tensor<16xf32>
+  %sum = linalg.reduce { arith.addf } ins(%new : tensor<64x16xf32>) outs(%init : tensor<16xf32>) dimensions = [0]
+  %r = math.exp %old : tensor<64x16xf32>
+  %o = tensor.empty() : tensor<64x16xf32>
+  %z = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i, j)>, affine_map<(i, j) -> (j)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%r, %sum : tensor<64x16xf32>, tensor<16xf32>) outs(%o : tensor<64x16xf32>) {
+  ^bb0(%a: f32, %b: f32, %c: f32):
+    %p = arith.mulf %a, %b : f32
+    linalg.yield %p : f32
+  } -> tensor<64x16xf32>
+  return %new, %z : tensor<64x16xf32>, tensor<64x16xf32>
+}
