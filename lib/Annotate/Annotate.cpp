@@ -306,13 +306,29 @@ LogicalResult Annotator::checkMatched(ModuleOp module) {
   return success();
 }
 
+/// What is declared of the state that an argument or result is.
+static ShardingAttr getStateSharding(const Target &target) {
+  Operation *function = target.function;
+  FlatSymbolRefAttr symbol;
+  if (auto argument = dyn_cast_or_null<BlockArgument>(target.value)) {
+    function = argument.getOwner()->getParentOp();
+    if (isa<func::FuncOp>(function))
+      symbol = getArgState(function, argument.getArgNumber());
+  } else if (!target.value) {
+    symbol = getResultState(function, target.index);
+  }
+  StateOp state = symbol ? lookupState(function, symbol) : StateOp();
+  return state ? state.getShardingAttr() : ShardingAttr();
+}
+
 LogicalResult Annotator::run(ModuleOp module) {
   collect(module);
   bool wasAnnotated = false;
   for (const Target &target : targets) {
-    bool hasOwn = target.value
-                      ? bool(getSharding(target.value))
-                      : bool(getResultSharding(target.function, target.index));
+    bool hasOwn =
+        getStateSharding(target) ||
+        (target.value ? getSharding(target.value)
+                      : getResultSharding(target.function, target.index));
     wasAnnotated |= hasOwn;
     for (auto [index, rule] : llvm::enumerate(plan.rules))
       if (isMatch(rule, target)) {
