@@ -195,9 +195,9 @@ TEST(Cores, SharesNeverExceedWhatThereIs) {
 
 namespace {
 
-/// Threads of a run on one rank while it runs steps: main, the rank and the
-/// others of its team.
-int64_t teamOf(const std::string &launcher) {
+/// The rank and the others of its team, while one rank runs steps, once there
+/// are `expected` of them, or no more for long.
+int64_t teamOf(const std::string &launcher, int64_t expected) {
   Fixture f(1);
   Running run(f, f.weights() + f.input() + " --repeat 1000000000", "",
               f.directory / "log", launcher);
@@ -211,6 +211,10 @@ int64_t teamOf(const std::string &launcher) {
   while (!stepping(run.process) && since(start) < 30)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   EXPECT_TRUE(stepping(run.process)) << run.errors();
+  // The first parallel loop makes the team; who is too many comes with it.
+  while (count() - 1 < expected && since(start) < 30)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
   return count() - 1;
 }
 
@@ -218,10 +222,10 @@ int64_t teamOf(const std::string &launcher) {
 
 TEST(Cores, RunsFollowTheAffinityMask) {
   CoreList cores = ownCores();
-  EXPECT_EQ(teamOf(detail::join("taskset -c ", cores[0])), 1);
+  EXPECT_EQ(teamOf(detail::join("taskset -c ", cores[0]), 1), 1);
   if (cores.size() < 2)
     GTEST_SKIP() << "there is one core";
-  EXPECT_EQ(teamOf(detail::join("taskset -c ", cores[0], ",", cores[1])), 2);
+  EXPECT_EQ(teamOf(detail::join("taskset -c ", cores[0], ",", cores[1]), 2), 2);
 }
 
 TEST(Cores, RunsFollowTheQuota) {
@@ -238,7 +242,8 @@ TEST(Cores, RunsFollowTheQuota) {
                                << "100000" << std::flush);
   if (limited)
     EXPECT_EQ(teamOf("sh -c 'echo $$ >" + (group / "cgroup.procs").string() +
-                     "; exec \"$0\" \"$@\"'"),
+                         "; exec \"$0\" \"$@\"'",
+                     1),
               1);
   // The kernel takes a moment to see that it is empty.
   for (int i = 0; i < 500 && !fs::remove(group, ignored); ++i)
