@@ -142,8 +142,8 @@ bool overMpi(int64_t ranks, std::vector<Case> &cases) {
       "--oversubscribe -n ",
       ranks, " ", TPRT_BENCH_MPI);
   for (const Case &c : cases)
-    command += detail::join(" ", kindName(c.collective.kind), " ", c.bytes, " ",
-                            c.rounds);
+    command += detail::join(" ", c.collective.row().operation, " ", c.bytes,
+                            " ", c.rounds);
   FILE *pipe = popen(command.c_str(), "r");
   bool good = pipe != nullptr;
   for (Case &c : cases) {
@@ -201,8 +201,9 @@ int main(int argc, char **argv) {
     double toThreads = c.processes / c.threads, toMpi = c.mpi / c.processes;
     worst = std::max(worst, toThreads);
     least = std::min(least, toMpi);
-    std::printf("%-14s %8ld bytes  %10.1f %10.1f", kindName(c.collective.kind),
-                long(c.bytes), c.threads * 1e6, c.processes * 1e6);
+    std::printf("%-14s %8ld bytes  %10.1f %10.1f",
+                c.collective.row().operation.data(), long(c.bytes),
+                c.threads * 1e6, c.processes * 1e6);
     if (mpi)
       std::printf(" %10.1f  %17.2f  %17.2f\n", c.mpi * 1e6, toThreads, toMpi);
     else

@@ -169,7 +169,7 @@ void setInputs(Session &session) {
                     : given == TPRT_I64 ? FileType::I64
                     : given == TPRT_I32 ? FileType::I32
                                         : FileType::I8;
-    require(session.setInput(0, input.name, {type, input.shape, bytes}));
+    require(session.setInput({0}, input.name, {type, input.shape, bytes}));
   }
 }
 
@@ -203,11 +203,11 @@ int main(int argc, char **argv) {
   int64_t count = bytes / 3 / sizeof(float);
   std::vector<float> a(count), b(count, 1.0f), c(count, 2.0f);
 
-  require(session.run(0, 1));
+  require(session.run({0}, 1));
   double step = 1e9, gemms = 1e9, stream = 1e9;
   for (int round = 0; round < rounds; ++round) {
-    require(session.run(0, 1));
-    step = std::min(step, getStepSeconds(session.stats()));
+    require(session.run({0}, 1));
+    step = std::min(step, getStepSeconds(*session.stats()));
     gemms = std::min(gemms, secondsOf([&] {
                        onRanks(ranks, [&](int64_t rank) { bare[rank]->run(); });
                      }));

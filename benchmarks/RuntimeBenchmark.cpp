@@ -196,7 +196,8 @@ void benchmarkCollective(CollectiveKind kind, int64_t ranks, int64_t bytes) {
   for (std::thread &thread : threads)
     thread.join();
   std::printf("%-14s %ld ranks %8ld bytes  %.2f of a copy's time\n",
-              kindName(kind), long(ranks), long(bytes), seconds / copy);
+              rowOf(kind).operation.data(), long(ranks), long(bytes),
+              seconds / copy);
 }
 
 } // namespace

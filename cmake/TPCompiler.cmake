@@ -15,6 +15,7 @@ add_library(tp-compiler-options INTERFACE)
 target_include_directories(tp-compiler-options INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>
   $<BUILD_INTERFACE:${PROJECT_BINARY_DIR}/include>
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/runtime/include>
   $<INSTALL_INTERFACE:include>)
 target_include_directories(tp-compiler-options SYSTEM INTERFACE
   $<BUILD_INTERFACE:${LLVM_INCLUDE_DIRS}> $<BUILD_INTERFACE:${MLIR_INCLUDE_DIRS}>)

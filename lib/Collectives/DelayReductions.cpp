@@ -26,7 +26,7 @@ public:
   ReductionDelayer(CollectiveOpInterface reduction, PerRankFunction &function)
       : reduction(reduction), function(function),
         axes(getStepAxes(reduction, function.mesh)),
-        isScatter(isa<ReduceScatterOp>(reduction.getOperation())) {}
+        isScatter(reduction.getRow().cuts()) {}
 
   /// How many of the operations after the reduction it should move past.
   unsigned findTarget() const;
@@ -41,8 +41,8 @@ private:
   bool comesFromAlike(Value value) const;
   /// True if `op` takes this rank's part along the reduction's axes.
   bool isSliceOfIt(Operation *op) const {
-    return !isScatter && isa<SliceOp>(op) &&
-           getStepAxes(op, function.mesh) == axes;
+    auto slice = dyn_cast<SliceOp>(op);
+    return !isScatter && slice && getStepAxes(slice, function.mesh) == axes;
   }
 
   CollectiveOpInterface reduction;

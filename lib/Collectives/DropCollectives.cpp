@@ -65,7 +65,7 @@ struct DropCollectives : tp::impl::DropCollectivesBase<DropCollectives> {
     auto run = [&](PerRankFunction &function) {
       SmallVector<Operation *> ops;
       function.function->walk([&](Operation *op) {
-        if (isReshardStep(op))
+        if (isa<ReshardStepOpInterface>(op))
           ops.push_back(op);
       });
       for (Operation *&op : ops) {

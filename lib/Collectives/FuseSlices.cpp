@@ -25,22 +25,16 @@ static Operation *fuse(SliceOp slice, CollectiveOpInterface whole,
                        StringRef pass, PerRankFunction &function) {
   OpBuilder builder(slice);
   LedgerAttr ledger = withPass(whole.getLedgerEntry(), pass);
-  Type type = slice.getType();
-  ShardingAttr from = whole.getFromSharding(), to = slice.getToAttr();
-  Operation *fused = nullptr;
-  if (auto reduce = dyn_cast<AllReduceOp>(whole.getOperation()))
-    fused = ReduceScatterOp::create(
-        builder, reduce.getLoc(), type, reduce.getInput(),
-        reduce.getReductionAttr(), slice.getDimAttr(), reduce.getMeshAttr(),
-        reduce.getAxes(), from, to, ledger);
-  else if (auto gather = dyn_cast<AllGatherOp>(whole.getOperation());
-           gather && gather.getDim() != slice.getDim())
-    fused = AllToAllOp::create(builder, gather.getLoc(), type,
-                               gather.getInput(), slice.getDimAttr(),
-                               gather.getDimAttr(), gather.getMeshAttr(),
-                               gather.getAxes(), from, to, ledger);
-  if (!fused)
+  ShardingAttr from = whole.getFromSharding(), to = slice.getToSharding();
+  // The row from what the one takes to what the other leaves.
+  const CollectiveRow *row = findRow(whole.getRow().from, SliceOp::holdsAfter);
+  int64_t gathered = whole.getGatheredDim(), cut = slice.getCutDim();
+  if (whole.getRow().to != SliceOp::holdsBefore || !row || gathered == cut)
     return nullptr;
+  Operation *fused = createStep(
+      builder, whole.getLoc(), row->kind, slice.getType(), whole->getOperand(0),
+      {whole.getReductionName(), gathered, cut, whole.getGroupMesh(),
+       whole.getGroupAxes(), /*pairs=*/{}, from, to, ledger});
   const LocalState *state = function.getState(whole->getOperand(0));
   if (checkStep(fused, state->shape, from.toSharding(function.mesh),
                 to.toSharding(function.mesh), function.mesh)
@@ -61,7 +55,7 @@ struct FuseSlices : tp::impl::FuseSlicesBase<FuseSlices> {
         if (!whole || !slice.getInput().hasOneUse() ||
             whole->getBlock() != slice->getBlock() || !slice.getToAttr() ||
             !whole.getFromSharding() || !whole.getLedgerEntry() ||
-            whole.getCollectiveAxes() != slice.getAxes())
+            whole.getGroupAxes() != slice.getAxes())
           continue;
         Operation *fused = fuse(slice, whole, getArgument(), function);
         if (!fused)

@@ -39,7 +39,7 @@ static SmallVector<unsigned> findMergeable(Operation *op,
   }
   if (operands.size() < 2 ||
       !isLinearIn(op, operands, getStepAxes(first, function.mesh),
-                  isa<ReduceScatterOp>(first.getOperation()), function))
+                  first.getRow().cuts(), function))
     return {};
   return operands;
 }

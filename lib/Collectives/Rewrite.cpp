@@ -43,12 +43,9 @@ LogicalResult tp::forEachFunction(
 }
 
 CollectiveOpInterface tp::getSumReduction(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (!isa_and_nonnull<AllReduceOp, ReduceScatterOp>(op))
-    return {};
-  auto reduction = op->getAttrOfType<StringAttr>("reduction");
-  auto collective = cast<CollectiveOpInterface>(op);
-  if (reduction.getValue() != stringify(ReductionKind::Sum) ||
+  auto collective = value.getDefiningOp<CollectiveOpInterface>();
+  if (!collective || !collective.getRow().reduces() ||
+      collective.getReductionName() != stringify(ReductionKind::Sum) ||
       !collective.getFromSharding() || !collective.getToSharding() ||
       !collective.getLedgerEntry())
     return {};
@@ -56,16 +53,13 @@ CollectiveOpInterface tp::getSumReduction(Value value) {
 }
 
 bool tp::areAlike(CollectiveOpInterface a, CollectiveOpInterface b) {
-  return a->getName() == b->getName() &&
-         a.getCollectiveAxes() == b.getCollectiveAxes() &&
-         a.getCollectiveMesh() == b.getCollectiveMesh() &&
-         a->getAttr("dim") == b->getAttr("dim");
+  return a->getName() == b->getName() && a.getGroupAxes() == b.getGroupAxes() &&
+         a.getGroupMesh() == b.getGroupMesh() && a.getCutDim() == b.getCutDim();
 }
 
-AxisList tp::getStepAxes(Operation *op, const Mesh &mesh) {
+AxisList tp::getStepAxes(ReshardStepOpInterface op, const Mesh &mesh) {
   FailureOr<AxisList> axes =
-      resolveAxes(op->getAttrOfType<AxisListAttr>("axes"), mesh,
-                  [&] { return op->emitError(); });
+      resolveAxes(op.getGroupAxes(), mesh, [&] { return op->emitError(); });
   return succeeded(axes) ? canonicalize(*axes) : AxisList();
 }
 
@@ -92,7 +86,7 @@ bool tp::isLinearIn(Operation *op, ArrayRef<unsigned> partial,
                     ArrayRef<AxisRef> axes, bool isScatter,
                     const PerRankFunction &function) {
   auto attr = op->getAttrOfType<RuleAttr>(TPDialect::getRuleAttrName());
-  if (!attr || op->getNumResults() != 1 || isReshardStep(op))
+  if (!attr || op->getNumResults() != 1 || isa<ReshardStepOpInterface>(op))
     return false;
   const LocalState *result = function.getState(op->getResult(0));
   if (!result || (!isScatter && overlap(result->sharding.getUsedAxes(), axes)))
@@ -144,9 +138,9 @@ Operation *tp::reduceAfter(Operation *op, ArrayRef<unsigned> partial,
   Value oldResult = op->getResult(0);
   LocalState after = *function.getState(oldResult);
   LocalState before = after;
-  if (auto scatter = dyn_cast<ReduceScatterOp>(first.getOperation()))
-    before.sharding.dims[scatter.getDim()] =
-        first.getFromSharding().toSharding(mesh).dims[scatter.getDim()];
+  if (int64_t cut = first.getCutDim(); cut >= 0)
+    before.sharding.dims[cut] =
+        first.getFromSharding().toSharding(mesh).dims[cut];
   before.sharding.partial.append(axes.begin(), axes.end());
   before.sharding.reduction = ReductionKind::Sum;
   before.sharding.normalize(before.shape);

@@ -37,12 +37,11 @@ mlir::LogicalResult forEachFunction(
     mlir::ModuleOp module,
     llvm::function_ref<mlir::LogicalResult(PerRankFunction &)> rewrite);
 
-/// An all_reduce or reduce_scatter of a sum; null otherwise.
+/// A collective that finishes a partial sum; null otherwise.
 CollectiveOpInterface getSumReduction(mlir::Value value);
 /// Both finish the same sums in the same way: kind, axes, dimension.
 bool areAlike(CollectiveOpInterface a, CollectiveOpInterface b);
-/// Axes of a collective, slice or keep_first.
-AxisList getStepAxes(mlir::Operation *op, const Mesh &mesh);
+AxisList getStepAxes(ReshardStepOpInterface op, const Mesh &mesh);
 
 /// True if `op`, which follows `rule`, does the same to an element wherever the
 /// element is: each element of its result comes from that at the same place of

@@ -44,7 +44,7 @@ static LogicalResult checkLimit(Operation *scope, CommLimitAttr limit,
   int64_t count = 0, bytes = 0;
   CollectiveOpInterface culprit;
   for (CollectiveOpInterface op : collectives) {
-    if (kind != "any" && kind != op.getCollectiveKind())
+    if (kind != "any" && kind != StringRef(op.getRow().operation))
       continue;
     int64_t calls = getRunsWithin(op, scope);
     count += calls;

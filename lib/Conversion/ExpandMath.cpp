@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 #include <limits>
 #include <numbers>
@@ -72,6 +73,63 @@ struct ExpandAtan : OpRewritePattern<math::AtanOp> {
   }
 };
 
+/// The number that a scalar is, or all elements of a vector are.
+std::optional<double> matchNumber(Value value) {
+  if (auto broadcast = value.getDefiningOp<vector::BroadcastOp>())
+    value = broadcast.getSource();
+  Attribute constant;
+  if (!matchPattern(value, m_Constant(&constant)))
+    return std::nullopt;
+  if (auto splat = dyn_cast<SplatElementsAttr>(constant))
+    constant = splat.getSplatValue<Attribute>();
+  auto number = dyn_cast<FloatAttr>(constant);
+  return number ? std::optional(number.getValueAsDouble()) : std::nullopt;
+}
+
+/// x^y is exp(y log |x|), negative for odd y below zero and no number for y
+/// that are no integers there; as wrong as exp makes the roundings of its
+/// argument, |y log x| units. Of small y that are known it is a product.
+struct ExpandPower : OpRewritePattern<math::PowFOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(math::PowFOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!isF32(op.getType()))
+      return failure();
+    Location loc = op.getLoc();
+    Arithmetic a{rewriter, loc, op.getType()};
+    Value x = op.getLhs(), y = op.getRhs();
+    if (std::optional<double> number = matchNumber(y)) {
+      Value result = *number == 1   ? x
+                     : *number == 2 ? a.mul(x, x)
+                     : *number == 3 ? a.mul(a.mul(x, x), x)
+                     : *number == -1
+                         ? arith::DivFOp::create(rewriter, loc, a.number(1), x)
+                         : Value();
+      if (result) {
+        rewriter.replaceOp(op, result);
+        return success();
+      }
+    }
+    auto isWhole = [&](Value value) {
+      return a.compare(arith::CmpFPredicate::OEQ,
+                       math::FloorOp::create(rewriter, loc, value), value);
+    };
+    Value zero = a.number(0);
+    Value log = math::LogOp::create(rewriter, loc,
+                                    math::AbsFOp::create(rewriter, loc, x));
+    Value result = math::ExpOp::create(rewriter, loc, a.mul(y, log));
+    Value isNegative = a.compare(arith::CmpFPredicate::OLT, x, zero);
+    Value negated = arith::NegFOp::create(rewriter, loc, result);
+    Value nan = a.number(std::numeric_limits<double>::quiet_NaN());
+    Value below = a.select(isWhole(a.mul(y, a.number(0.5))), result, negated);
+    below = a.select(isWhole(y), below, nan);
+    result = a.select(isNegative, below, result);
+    Value isZero = a.compare(arith::CmpFPredicate::OEQ, y, zero);
+    rewriter.replaceOp(op, a.select(isZero, a.number(1), result));
+    return success();
+  }
+};
+
 struct ExpandLog10 : OpRewritePattern<math::Log10Op> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(math::Log10Op op,
@@ -108,8 +166,8 @@ struct ExpandMathPass : tp::impl::ExpandMathBase<ExpandMathPass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     math::populateExpansionPatterns(
-        patterns, {"rsqrt", "fma", "exp2", "powf", "fpowi", "sinh", "cosh",
-                   "tan", "asinh", "acosh", "atanh", "round", "clampf"});
+        patterns, {"rsqrt", "fma", "exp2", "fpowi", "sinh", "cosh", "tan",
+                   "asinh", "acosh", "atanh", "round", "clampf"});
     populateMathPolynomialApproximationPatterns(patterns, [](StringRef name) {
       return llvm::is_contained({"math.exp", "math.expm1", "math.log",
                                  "math.log2", "math.log1p", "math.tanh",
@@ -118,7 +176,7 @@ struct ExpandMathPass : tp::impl::ExpandMathBase<ExpandMathPass> {
                                 name);
     });
     patterns
-        .add<ExpandAtan, ExpandLog10,
+        .add<ExpandAtan, ExpandLog10, ExpandPower,
              ExpandClass<math::IsNaNOp, arith::CmpFPredicate::UNO, false>,
              ExpandClass<math::IsInfOp, arith::CmpFPredicate::OEQ, true>,
              ExpandClass<math::IsFiniteOp, arith::CmpFPredicate::OLT, true>>(

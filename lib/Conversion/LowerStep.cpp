@@ -111,11 +111,10 @@ private:
   LogicalResult emitBlock(Block &block);
   LogicalResult emitOp(Operation *op);
   LogicalResult emitRows(func::CallOp call, func::FuncOp kernel);
-  LogicalResult emitGemm(func::CallOp call, func::FuncOp kernel);
-  LogicalResult emitAttention(nn::AttentionOp op);
+  LogicalResult emitLibrary(Operation *op);
   LogicalResult emitRepeat(RepeatOp op);
   LogicalResult emitRank(RankOp op);
-  Value getParameter(ParameterOp op, int64_t gemm);
+  Value getParameter(ParameterOp op, StringRef reader = plainUse);
   FailureOr<Value> getAddress(Value value);
   FailureOr<Value> getPlace(Operation *op, BufferAttr buffer, Type type);
 };
@@ -142,8 +141,8 @@ void StepBuilder::callRuntime(int slot, ValueRange arguments) {
 // Addresses
 //===----------------------------------------------------------------------===//
 
-Value StepBuilder::getParameter(ParameterOp op, int64_t gemm) {
-  Value slot = constant(tables.getSlot(op, gemm));
+Value StepBuilder::getParameter(ParameterOp op, StringRef reader) {
+  Value slot = constant(tables.getSlot(op, reader));
   const Iteration *iteration = getIteration(op);
   if (op.isTemplate() && iteration)
     slot = arith::AddIOp::create(builder, loc, slot, iteration->index);
@@ -212,7 +211,7 @@ FailureOr<Value> StepBuilder::getAddress(Value value) {
     Operation *op = view.root.getDefiningOp();
     unsigned result = cast<OpResult>(view.root).getResultNumber();
     if (auto parameter = dyn_cast<ParameterOp>(op)) {
-      base = getParameter(parameter, -1);
+      base = getParameter(parameter);
     } else if (isa<arith::ConstantOp>(op)) {
       base = offsetBytes(members[Constants], tables.getConstantOffset(op));
     } else if (auto buffers = op->getAttrOfType<ArrayAttr>(buffersAttrName)) {
@@ -292,66 +291,31 @@ LogicalResult StepBuilder::emitRows(func::CallOp call, func::FuncOp kernel) {
   return success();
 }
 
-LogicalResult StepBuilder::emitGemm(func::CallOp call, func::FuncOp kernel) {
-  nn::LinearOp linear;
-  kernel.walk([&](nn::LinearOp op) { linear = op; });
-  auto operandOf = [&](Value value) {
-    return call.getOperand(cast<BlockArgument>(value).getArgNumber());
-  };
-  int64_t id = tables.getGemm(call);
-  const GemmEntry &gemm = tables.gemms[id];
-  FailureOr<Value> x = getAddress(operandOf(linear.getInput()));
-  Value weightOperand = operandOf(linear.getWeight());
-  FailureOr<Value> w =
-      gemm.weightIsParameter
-          ? FailureOr<Value>(
-                getParameter(weightOperand.getDefiningOp<ParameterOp>(), id))
-          : getAddress(weightOperand);
-  FailureOr<Value> bias = null();
-  if (linear.getBias())
-    bias = getAddress(operandOf(linear.getBias()));
-  FailureOr<Value> residual = null();
-  if (gemm.hasResidual) {
-    // The other addend is what the operations before it made.
-    arith::AddFOp sum;
-    kernel.walk([&](arith::AddFOp op) { sum = op; });
-    residual = getAddress(operandOf(
-        isa<BlockArgument>(sum.getLhs()) ? sum.getLhs() : sum.getRhs()));
-  }
-  FailureOr<Value> y = getAddress(call.getResult(0));
-  if (::mlir::failed(x) || ::mlir::failed(w) || ::mlir::failed(bias) ||
-      ::mlir::failed(residual) || ::mlir::failed(y))
-    return failure();
-  int64_t rows =
-      cast<RankedTensorType>(linear.getInput().getType()).getNumElements() /
-      gemm.k;
-  callRuntime(TPRT_SLOT_gemm,
-              {constant32(id), constant(rows), *x, constant(gemm.k), *w, *bias,
-               *residual, *y, constant(gemm.n)});
-  return success();
-}
-
-LogicalResult StepBuilder::emitAttention(nn::AttentionOp op) {
-  auto query = cast<RankedTensorType>(op.getQuery().getType());
-  auto key = cast<RankedTensorType>(op.getKey().getType());
-  int64_t queryLength = query.getDimSize(1), keyLength = key.getDimSize(1);
-  SmallVector<Value> address;
-  for (Value operand : op->getOperands()) {
-    FailureOr<Value> found = getAddress(operand);
+LogicalResult StepBuilder::emitLibrary(Operation *op) {
+  const LibrarySite &site = tables.getSite(op);
+  LibraryCall call = site.op.getLibraryCall(site.use);
+  SmallVector<Value> arguments(call.arguments.size());
+  for (auto [i, argument] : llvm::enumerate(call.arguments)) {
+    auto *address = std::get_if<LibraryAddress>(&argument);
+    if (!address)
+      continue;
+    Value actual = address->value ? site.getActual(address->value) : Value();
+    FailureOr<Value> found =
+        !actual ? null()
+        : address->isPacked && site.use.isPacked
+            ? getParameter(site.getPackedParameter(), call.name)
+            : getAddress(actual);
     if (::mlir::failed(found))
       return failure();
-    address.push_back(*found);
+    arguments[i] = *found;
   }
-  FailureOr<Value> out = getAddress(op.getResult());
-  if (::mlir::failed(out))
-    return failure();
-  Value queryStride = constant(query.getDimSize(2) * query.getDimSize(3));
-  Value keyStride = constant(key.getDimSize(2) * key.getDimSize(3));
-  callRuntime(TPRT_SLOT_attention,
-              {constant32(tables.getAttention(op)), address[0], queryStride,
-               address[1], keyStride, address[2], keyStride,
-               op.getMask() ? address[3] : null(), constant(keyLength),
-               constant(keyLength - queryLength), *out, queryStride, null()});
+  Value id = call.hasId ? constant32(tables.getDescription(op)) : Value();
+  for (auto [i, argument] : llvm::enumerate(call.arguments))
+    if (auto *number = std::get_if<int64_t>(&argument))
+      arguments[i] = constant(*number);
+  if (id)
+    arguments.insert(arguments.begin(), id);
+  callRuntime(call.slot, arguments);
   return success();
 }
 
@@ -445,10 +409,10 @@ LogicalResult StepBuilder::emitOp(Operation *op) {
     auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
         call, call.getCalleeAttr());
     auto kind = kernel->getAttrOfType<StringAttr>(kernelAttrName).getValue();
-    return kind == "rows" ? emitRows(call, kernel) : emitGemm(call, kernel);
+    return kind == "rows" ? emitRows(call, kernel) : emitLibrary(call);
   }
-  if (auto attention = dyn_cast<nn::AttentionOp>(op))
-    return emitAttention(attention);
+  if (isa<LibraryOpInterface>(op))
+    return emitLibrary(op);
   if (isa<CollectiveOpInterface>(op)) {
     FailureOr<Value> in = getAddress(op->getOperand(0));
     FailureOr<Value> out = getAddress(op->getResult(0));

@@ -190,6 +190,7 @@ static json::Object describeParameter(const ParameterEntry &entry) {
 
 static json::Object makeCollective(Operation *op, int64_t id) {
   auto collective = cast<CollectiveOpInterface>(op);
+  const CollectiveRow &row = collective.getRow();
   auto input = cast<RankedTensorType>(op->getOperand(0).getType());
   auto output = cast<RankedTensorType>(op->getResult(0).getType());
   LedgerAttr ledger = collective.getLedgerEntry();
@@ -198,9 +199,9 @@ static json::Object makeCollective(Operation *op, int64_t id) {
   };
   json::Object result{
       {"id", id},
-      {"kind", collective.getCollectiveKind().str()},
+      {"kind", StringRef(row.operation)},
       {"type", getTypeName(input.getElementType())},
-      {"axes", getAxes(collective.getCollectiveAxes())},
+      {"axes", getAxes(collective.getGroupAxes())},
       {"input_shape", getShape(input.getShape())},
       {"output_shape", getShape(output.getShape())},
       {"count", getRepetitions(op)},
@@ -209,27 +210,20 @@ static json::Object makeCollective(Operation *op, int64_t id) {
       {"annotation", ledger ? text(ledger.getAnnotation()) : ""},
       {"location", describeLocation(op->getLoc())},
       {"pass", ledger ? text(ledger.getPass()) : ""}};
-  if (auto reduce = dyn_cast<AllReduceOp>(op))
-    result["reduction"] = reduce.getReduction().str();
-  if (auto reduce = dyn_cast<ReduceScatterOp>(op)) {
-    result["reduction"] = reduce.getReduction().str();
-    result["dim"] = reduce.getDim();
-  }
-  if (auto gather = dyn_cast<AllGatherOp>(op))
-    result["dim"] = gather.getDim();
-  if (auto exchange = dyn_cast<AllToAllOp>(op)) {
-    result["dim"] = exchange.getGatherDim();
-    result["split_dim"] = exchange.getSplitDim();
-  }
-  if (isa<BroadcastOp>(op))
-    result["root"] = 0;
-  if (auto permute = dyn_cast<CollectivePermuteOp>(op)) {
-    Mesh mesh = lookupMesh(op, permute.getMeshAttr()).getMesh().toMesh();
-    AxisList axes = *resolveAxes(permute.getAxes(), mesh,
+  if (row.reduces())
+    result["reduction"] = collective.getReductionName().str();
+  if (row.gathers() || row.cuts())
+    result["dim"] =
+        row.gathers() ? collective.getGatheredDim() : collective.getCutDim();
+  if (row.gathers() && row.cuts())
+    result["split_dim"] = collective.getCutDim();
+  if (row.permutes()) {
+    Mesh mesh = lookupMesh(op, collective.getGroupMesh()).getMesh().toMesh();
+    AxisList axes = *resolveAxes(collective.getGroupAxes(), mesh,
                                  [&] { return op->emitOpError(); });
     json::Array pairs;
     llvm::DenseSet<int64_t> seen;
-    SmallVector<int64_t> flat(permute.getPairs().getValues<int64_t>());
+    SmallVector<int64_t> flat(collective.getRankPairs().getValues<int64_t>());
     for (size_t i = 0; i + 1 < flat.size(); i += 2) {
       int64_t from = mesh.getIndexAlong(flat[i], axes);
       int64_t to = mesh.getIndexAlong(flat[i + 1], axes);
@@ -238,26 +232,6 @@ static json::Object makeCollective(Operation *op, int64_t id) {
     }
     result["pairs"] = std::move(pairs);
   }
-  return result;
-}
-
-static json::Object describeAttention(nn::AttentionOp op, int64_t id) {
-  auto query = cast<RankedTensorType>(op.getQuery().getType());
-  auto key = cast<RankedTensorType>(op.getKey().getType());
-  json::Object result{{"id", id},
-                      {"batch", query.getDimSize(0)},
-                      {"q_len", query.getDimSize(1)},
-                      {"kv_capacity", key.getDimSize(1)},
-                      {"q_heads", query.getDimSize(2)},
-                      {"kv_heads", key.getDimSize(2)},
-                      {"head_size", query.getDimSize(3)},
-                      {"type", getTypeName(query.getElementType())},
-                      {"causal", op.getCausal()},
-                      {"window", op.getWindow().value_or(0)},
-                      {"scale", op.getScale().convertToDouble()},
-                      {"mask", op.getMask() ? "key_padding" : "none"}};
-  if (op.getMask())
-    result["mask_type"] = getTypeName(getElementTypeOrSelf(op.getMask()));
   return result;
 }
 
@@ -313,8 +287,7 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
   meshObject["axes"] = std::move(axes);
 
   int64_t parameterBytes = 0;
-  json::Array parameterList, gemmList, attentionList, collectiveList,
-      kernelList, entryList;
+  json::Array parameterList, collectiveList, kernelList, entryList;
   std::set<std::string> held;
   for (ParameterEntry entry : parameters) {
     json::Object parameter = describeParameter(entry);
@@ -329,44 +302,12 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
       parameterBytes += entry.count * getBytes({entry.op.getType()});
     parameterList.push_back(std::move(parameter));
   }
-  for (auto [id, gemm] : llvm::enumerate(gemms)) {
-    json::Object object{
-        {"id", id},
-        {"m", gemm.m},
-        {"n", gemm.n},
-        {"k", gemm.k},
-        {"x_type", gemm.xType},
-        {"w_type", gemm.wType},
-        {"y_type", gemm.yType},
-        {"bias", gemm.hasBias},
-        {"bias_type", gemm.biasType},
-        {"activation", gemm.activation},
-        {"residual", gemm.hasResidual},
-        {"weight", gemm.weightIsParameter ? "parameter" : "buffer"}};
-    if (gemm.scale != 1)
-      object["scale"] = gemm.scale;
-    gemmList.push_back(std::move(object));
-  }
-  int64_t scratch = 0;
-  for (auto [id, op] : llvm::enumerate(attentions)) {
-    json::Object attention = describeAttention(cast<nn::AttentionOp>(op), id);
-    auto getKernelOf = [&, op = op](StringRef name) {
-      auto kernel = op->getAttrOfType<FlatSymbolRefAttr>(name);
-      return kernel ? getKernel(kernel.getValue()) : -1;
-    };
-    if (device == Device::Cuda)
-      attention["kernel"] = getKernelOf(kernelAttrName);
-    if (int64_t combine = getKernelOf(combineAttrName); combine >= 0)
-      attention["combine"] = combine;
-    if (auto bytes = op->getAttrOfType<IntegerAttr>(scratchBytesAttrName))
-      scratch = std::max(scratch, bytes.getInt());
-    attentionList.push_back(std::move(attention));
-  }
+  int64_t scratch = libraryScratch;
   for (auto [id, op] : llvm::enumerate(collectives))
     collectiveList.push_back(makeCollective(op, id));
   for (const KernelEntry &entry : kernels) {
     json::Object kernel{{"name", entry.name}};
-    // Attention's kernel is defined by the operation alone.
+    // The kernel of a library's operation is defined by that alone.
     if (Operation *definition = module.lookupSymbol(entry.name)) {
       if (auto label = definition->getAttrOfType<StringAttr>(labelAttrName))
         kernel["name"] = entry.name + " " + label.getValue().str();
@@ -417,29 +358,30 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
     auto attr = module->getAttrOfType<StringAttr>(name);
     return attr ? attr.getValue().str() : otherwise.str();
   };
-  // The type most of the work is done in: that of the largest GEMM.
-  std::string type = "f32";
-  int64_t largest = -1;
-  for (const GemmEntry &gemm : gemms)
-    if (gemm.n * gemm.k > largest) {
-      largest = gemm.n * gemm.k;
-      type = gemm.wType;
-    }
   json::Object manifest{
       {"abi", TPRT_ABI_VERSION},
       {"producer", "tp-mlir " TP_VERSION},
       {"model", json::Object{{"name", text(modelNameAttrName, "")},
                              {"architecture", text(architectureAttrName, "")},
-                             {"type", type}}},
+                             {"type", modelType}}},
       {"target", std::move(target)},
       {"mesh", std::move(meshObject)},
       {"entries", std::move(entryList)},
       {"parameters", std::move(parameterList)},
       {"ignored", describeIgnored(module, parameters)},
-      {"gemms", std::move(gemmList)},
-      {"attentions", std::move(attentionList)},
+      {"gemms", json::Array()},
+      {"attentions", json::Array()},
       {"collectives", std::move(collectiveList)},
       {"kernels", std::move(kernelList)}};
+  for (const auto &[list, descriptions] : libraries) {
+    json::Array described;
+    for (auto [id, fields] : llvm::enumerate(descriptions)) {
+      json::Object description(fields);
+      description["id"] = id;
+      described.push_back(std::move(description));
+    }
+    manifest[list] = std::move(described);
+  }
   if (!stateList.empty())
     manifest["states"] = std::move(stateList);
   return manifest;

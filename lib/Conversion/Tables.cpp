@@ -11,28 +11,12 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
-#include "tp/Schedule/Epilogue.h"
 #include "tp/Schedule/RowKernels.h"
 #include "tp/Schedule/Views.h"
 
 using namespace mlir;
 using namespace tp;
-
-std::string tp::getTypeName(Type type) {
-  if (type.isF32())
-    return "f32";
-  if (type.isBF16())
-    return "bf16";
-  if (type.isF16())
-    return "f16";
-  if (type.isInteger(32))
-    return "i32";
-  if (type.isInteger(64))
-    return "i64";
-  if (type.isInteger(8) || type.isInteger(1))
-    return "i8";
-  return "";
-}
+namespace json = llvm::json;
 
 int64_t tp::getRepetitions(Operation *op) {
   int64_t count = 1;
@@ -91,185 +75,122 @@ LogicalResult Tables::addKernel(Operation *user, StringRef name) {
   return success();
 }
 
-/// Reads what the body of a GEMM does beside its product, which it returns. The
-/// order in which a library does it is fixed.
-static FailureOr<nn::LinearOp> readGemm(func::FuncOp callee, Device device,
-                                        GemmEntry &entry) {
-  nn::LinearOp linear;
-  Value value; // computed so far
-  enum { Product, Scaled, Activated, Added } step = Product;
-  entry.activation = "none";
-  entry.scale = 1;
-  Block &body = callee.getBody().front();
-  for (Operation &op : body.without_terminator()) {
-    if (isa<arith::ConstantOp>(op))
-      continue;
-    if (!linear) {
-      linear = dyn_cast<nn::LinearOp>(op);
-      if (!linear)
-        return op.emitOpError("expected nn.linear first in a GEMM");
-      if (!llvm::all_of(op.getOperands(), llvm::IsaPred<BlockArgument>))
-        return op.emitOpError("expected to read arguments of its GEMM alone");
-      value = linear.getResult();
-      continue;
-    }
-    auto next = Activated;
-    auto gelu = dyn_cast<nn::GeluOp>(op);
-    if (!llvm::is_contained(op.getOperands(), value))
-      return op.emitOpError("expected to read what a GEMM computed before it");
-    if (gelu) {
-      entry.activation =
-          gelu.getKind() == nn::GeluKind::Erf ? "gelu_erf" : "gelu_tanh";
-    } else if (isa<nn::SiluOp>(op)) {
-      entry.activation = "silu";
-    } else if (isRelu(&op, value)) {
-      entry.activation = "relu";
-    } else if (std::optional<Scale> scale = matchScale(&op, value)) {
-      if (device == Device::Cpu || linear.getBias())
-        return op.emitOpError("scales a GEMM: expected one ")
-               << (device == Device::Cpu ? "of a device" : "without a bias");
-      entry.scale = scale->factor;
-      next = Scaled;
-    } else if (isa<arith::AddFOp>(op) &&
-               llvm::any_of(op.getOperands(), llvm::IsaPred<BlockArgument>)) {
-      entry.hasResidual = true;
-      next = Added;
-    } else {
-      return op.emitOpError("is not known in a GEMM");
-    }
-    if (next <= step)
-      return op.emitOpError("expected scale, activation and sum of a GEMM in "
-                            "this order, each at most once");
-    step = next;
-    value = op.getResult(0);
-  }
-  if (!linear)
-    return callee.emitOpError("expected nn.linear in a GEMM");
-  Operation *end = body.getTerminator();
-  if (end->getNumOperands() != 1 || end->getOperand(0) != value)
-    return end->emitOpError("expected what a GEMM computes last");
-  return linear;
-}
-
 LogicalResult Tables::addCall(func::CallOp call) {
   func::FuncOp callee = getCallee(call);
   auto kind =
       callee ? callee->getAttrOfType<StringAttr>(kernelAttrName) : StringAttr();
   if (!kind)
     return call.emitOpError("expected a kernel, got @") << call.getCallee();
-  if (kind.getValue() == "rows") {
-    if (failed(addKernel(call, call.getCallee())))
-      return failure();
-    for (Value operand : call.getOperands())
-      if (auto parameter =
-              getViewedTensor(operand).root.getDefiningOp<ParameterOp>())
-        addParameter(parameter, -1);
+  if (kind.getValue() != "rows")
+    return success(succeeded(verifyKernel(callee)) &&
+                   succeeded(addLibrary(call)));
+  if (failed(addKernel(call, call.getCallee())))
+    return failure();
+  llvm::for_each(call.getOperands(), [&](Value value) { addPlain(value); });
+  return success();
+}
+
+/// The kernels that a device has for the operation.
+LogicalResult Tables::addDeviceKernels(Operation *op, json::Object &fields) {
+  StringRef pass = cast<LibraryOpInterface>(op).getKernelPass(device);
+  if (pass.empty())
     return success();
-  }
-  if (failed(verifyKernel(callee)))
-    return failure();
-  GemmEntry entry{};
-  FailureOr<nn::LinearOp> found = readGemm(callee, device, entry);
-  if (failed(found))
-    return failure();
-  nn::LinearOp linear = *found;
-  auto x = cast<RankedTensorType>(linear.getInput().getType());
-  auto w = cast<RankedTensorType>(linear.getWeight().getType());
-  auto y = cast<RankedTensorType>(linear.getResult().getType());
-  entry.n = w.getDimSize(0);
-  entry.k = w.getDimSize(1);
-  entry.m = x.getNumElements() / entry.k;
-  entry.xType = getTypeName(x.getElementType());
-  entry.wType = getTypeName(w.getElementType());
-  entry.yType = getTypeName(y.getElementType());
-  entry.hasBias = linear.getBias() != nullptr;
-  entry.biasType =
-      entry.hasBias
-          ? getTypeName(cast<RankedTensorType>(linear.getBias().getType())
-                            .getElementType())
-          : "f32";
-  auto operandOf = [&](Value value) {
-    return call.getOperand(cast<BlockArgument>(value).getArgNumber());
-  };
-  Value weight = operandOf(linear.getWeight());
-  auto parameter = weight.getDefiningOp<ParameterOp>();
-  entry.weightIsParameter = parameter != nullptr;
-  auto key = [](const GemmEntry &e) {
-    return std::tuple(e.n, e.k, e.xType, e.wType, e.yType, e.biasType,
-                      e.activation, e.scale, e.hasBias, e.hasResidual,
-                      e.weightIsParameter);
-  };
-  size_t id = 0;
-  while (id < gemms.size() && key(gemms[id]) != key(entry))
-    ++id;
-  if (id == gemms.size())
-    gemms.push_back(entry);
-  gemms[id].m = std::max(gemms[id].m, entry.m);
-  gemmOf[call] = id;
-  if (parameter)
-    addParameter(parameter, id);
-  // The weight, too, may be read as a plain tensor beside its product.
-  for (Operation &op : callee.getBody().front().without_terminator())
-    for (OpOperand &use : op.getOpOperands()) {
-      auto argument = dyn_cast<BlockArgument>(use.get());
-      bool isWeight =
-          parameter && argument && &use == &linear.getWeightMutable();
-      if (!argument || isWeight)
-        continue;
-      if (auto used = getViewedTensor(operandOf(argument))
-                          .root.getDefiningOp<ParameterOp>())
-        addParameter(used, -1);
-    }
-  return success();
-}
-
-LogicalResult Tables::addAttention(nn::AttentionOp op) {
-  if (op.getLse() && !op.getLse().use_empty())
-    return op.emitOpError("expected no use of the log-sum-exp: artifacts are "
-                          "forward programs alone");
-  Type type = op.getQuery().getType();
-  for (Value operand : {op.getKey(), op.getValue()})
-    if (getElementTypeOrSelf(operand) != getElementTypeOrSelf(type))
-      return op.emitOpError("expected query, key and value of one type");
-  if (device == Device::Cuda) {
-    auto kernel = op->getAttrOfType<FlatSymbolRefAttr>(kernelAttrName);
+  if (!op->hasAttr(kernelAttrName))
+    return op->emitOpError("expected a kernel: run ") << pass;
+  auto add = [&](StringRef key, StringRef attribute) -> LogicalResult {
+    auto kernel = op->getAttrOfType<FlatSymbolRefAttr>(attribute);
     if (!kernel)
-      return op.emitOpError("expected a kernel: run tp-generate-gpu-attention");
-    auto combine = op->getAttrOfType<FlatSymbolRefAttr>(combineAttrName);
-    if (failed(addKernel(op, kernel.getValue())) ||
-        (combine && failed(addKernel(op, combine.getValue()))))
+      return success();
+    if (failed(addKernel(op, kernel.getValue())))
       return failure();
+    fields[key] = getKernel(kernel.getValue());
+    return success();
+  };
+  if (auto bytes = op->getAttrOfType<IntegerAttr>(scratchBytesAttrName))
+    libraryScratch = std::max(libraryScratch, bytes.getInt());
+  return success(succeeded(add("kernel", kernelAttrName)) &&
+                 succeeded(add("combine", combineAttrName)));
+}
+
+/// Its position in its list, which it enters if none there is like it.
+int64_t Tables::addDescription(LibraryDescription description) {
+  auto &list = libraries[description.list];
+  json::Object &fields = description.fields;
+  if (!description.largest) {
+    list.push_back(std::move(fields));
+    return list.size() - 1;
   }
-  idOf[op] = attentions.size();
-  attentions.push_back(op);
+  std::string key = description.list.str();
+  llvm::raw_string_ostream(key) << json::Value(json::Object(fields));
+  auto [found, isNew] = sharedOf.try_emplace(key, list.size());
+  if (isNew)
+    list.push_back(std::move(fields));
+  auto [field, size] = *description.largest;
+  json::Object &entry = list[found->second];
+  entry[field] = std::max(size, entry.getInteger(field).value_or(size));
+  return found->second;
+}
+
+LogicalResult Tables::addLibrary(Operation *op) {
+  FailureOr<LibrarySite> site = readLibrarySite(op, device);
+  if (failed(site))
+    return failure();
+  if (std::optional<LibraryDescription> description =
+          site->op.getLibraryDescription(site->use)) {
+    if (failed(addDeviceKernels(site->op, description->fields)))
+      return failure();
+    idOf[op] = addDescription(std::move(*description));
+  }
+  siteOf[op] = *site;
+  if (OpOperand *packed = site->op.getPackedOperand()) {
+    auto type = cast<RankedTensorType>(packed->get().getType());
+    if (type.getNumElements() > largestWeight) {
+      largestWeight = type.getNumElements();
+      modelType = getTypeName(type.getElementType());
+    }
+  }
+  if (site->use.isPacked) {
+    StringRef function = site->op.getLibraryCall(site->use).name;
+    addParameter(site->getPackedParameter(), function,
+                 (function + ":" + Twine(getDescription(op))).str());
+  }
+  // The packed parameter, too, may be read as a plain tensor.
+  llvm::for_each(site->getPlainOperands(),
+                 [&](Value value) { addPlain(value); });
   return success();
 }
 
-/// Identifies a template: what is loaded and how it is kept.
-static std::string getKey(ParameterOp op, int64_t gemm) {
+/// Identifies a template: what is loaded and how it is kept. Calls of one
+/// function read one packing of a parameter, whatever else they do.
+static std::string getKey(ParameterOp op, StringRef reader) {
   std::string key;
   llvm::raw_string_ostream stream(key);
   NameRange names = getNames(op);
   stream << names.pattern << '|' << op.getSourceAttr() << '|' << op.getType()
          << '|' << op->getAttr(TPDialect::getShardingsAttrName()) << '|'
          << op->getAttr("tp.partial") << '|' << names.count << '|'
-         << names.first << '|' << gemm;
+         << names.first << '|' << reader;
   return key;
 }
 
-void Tables::addParameter(ParameterOp op, int64_t gemm) {
+void Tables::addParameter(ParameterOp op, StringRef reader, StringRef use) {
   auto [found, isNew] =
-      parameterOf.try_emplace(getKey(op, gemm), parameters.size());
+      parameterOf.try_emplace(getKey(op, reader), parameters.size());
   if (!isNew)
     return;
   NameRange names = getNames(op);
-  parameters.push_back({op, names.count, names.first, numSlots,
-                        gemm < 0 ? "plain" : "gemm:" + std::to_string(gemm)});
+  parameters.push_back({op, names.count, names.first, numSlots, use.str()});
   numSlots += names.count;
 }
 
-int64_t Tables::getSlot(ParameterOp op, int64_t gemm) const {
-  return parameters[parameterOf.lookup(getKey(op, gemm))].base;
+/// What reads `value` reads the parameter behind it, if any, as a plain tensor.
+void Tables::addPlain(Value value) {
+  if (auto parameter = getViewedTensor(value).root.getDefiningOp<ParameterOp>())
+    addParameter(parameter, plainUse, plainUse);
+}
+
+int64_t Tables::getSlot(ParameterOp op, StringRef reader) const {
+  return parameters[parameterOf.lookup(getKey(op, reader))].base;
 }
 
 /// Elements as they lie in memory; booleans as bytes.
@@ -319,8 +240,8 @@ FailureOr<Tables> Tables::build(ModuleOp module, Device device) {
       LogicalResult added = success();
       if (auto call = dyn_cast<func::CallOp>(op)) {
         added = tables.addCall(call);
-      } else if (auto attention = dyn_cast<nn::AttentionOp>(op)) {
-        added = tables.addAttention(attention);
+      } else if (isa<LibraryOpInterface>(op)) {
+        added = tables.addLibrary(op);
       } else if (isa<CollectiveOpInterface>(op)) {
         tables.idOf[op] = tables.collectives.size();
         tables.collectives.push_back(op);
@@ -331,12 +252,9 @@ FailureOr<Tables> Tables::build(ModuleOp module, Device device) {
         if (isRead)
           added = tables.addConstant(op);
       }
-      // Everything else that reads a parameter reads it as a plain tensor.
-      if (isa<nn::AttentionOp, CollectiveOpInterface, RepeatOp>(op))
-        for (Value operand : op->getOperands())
-          if (auto parameter =
-                  getViewedTensor(operand).root.getDefiningOp<ParameterOp>())
-            tables.addParameter(parameter, -1);
+      if (isa<CollectiveOpInterface, RepeatOp>(op))
+        llvm::for_each(op->getOperands(),
+                       [&](Value value) { tables.addPlain(value); });
       return failed(added) ? WalkResult::interrupt() : WalkResult::advance();
     });
     if (result.wasInterrupted())

@@ -14,24 +14,16 @@
 #define TP_LIB_CONVERSION_TABLES_H
 
 #include "Gpu/GpuModule.h"
+#include "LibrarySite.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
-#include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Target/Device.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/Support/JSON.h"
+#include <map>
 #include <string>
 
 namespace tp {
-
-/// A GEMM of the manifest; all calls that differ only in rows share one.
-struct GemmEntry {
-  int64_t m, n, k;
-  std::string xType, wType, yType, biasType, activation;
-  float scale; ///< of the product, before anything else; devices alone
-  bool hasBias, hasResidual, weightIsParameter;
-};
 
 /// A generated kernel.
 struct KernelEntry {
@@ -46,27 +38,33 @@ struct ParameterEntry {
   std::string use;
 };
 
+/// The use of a parameter that is read as it is.
+inline constexpr llvm::StringLiteral plainUse = "plain";
+
 class Tables {
 public:
   /// Reads the scheduled program; emits errors on what the runtime cannot do.
   static mlir::FailureOr<Tables> build(mlir::ModuleOp module, Device device);
 
   llvm::SmallVector<mlir::func::FuncOp> entries;
-  llvm::SmallVector<GemmEntry> gemms;
-  llvm::SmallVector<mlir::Operation *> attentions, collectives;
+  llvm::SmallVector<mlir::Operation *> collectives;
   llvm::SmallVector<ParameterEntry> parameters;
   llvm::SmallVector<KernelEntry> kernels;
   /// Raw bytes of dense constants.
   std::string constants;
 
-  int64_t getGemm(mlir::func::CallOp call) const { return gemmOf.lookup(call); }
-  int64_t getAttention(mlir::Operation *op) const { return idOf.lookup(op); }
+  /// What a library computes: the operation, and its position in its list.
+  const LibrarySite &getSite(mlir::Operation *op) const {
+    return siteOf.find(op)->second;
+  }
+  int64_t getDescription(mlir::Operation *op) const { return idOf.lookup(op); }
   int64_t getCollective(mlir::Operation *op) const { return idOf.lookup(op); }
   int64_t getKernel(llvm::StringRef name) const {
     return kernelOf.lookup(name);
   }
-  /// First slot of a parameter used for `gemm` (-1: as a plain tensor).
-  int64_t getSlot(ParameterOp op, int64_t gemm) const;
+  /// First slot of a parameter as it is read: plain, or packed for a function
+  /// of the runtime.
+  int64_t getSlot(ParameterOp op, llvm::StringRef reader = plainUse) const;
   /// Byte offset of a constant in the constants section.
   int64_t getConstantOffset(mlir::Operation *constant) const {
     return constantOf.lookup(constant);
@@ -77,7 +75,16 @@ public:
                                 llvm::json::Object target) const;
 
 private:
-  llvm::DenseMap<mlir::Operation *, int64_t> gemmOf, idOf, constantOf;
+  /// Descriptions of what libraries compute, by the manifest's key, and where
+  /// those that several calls share are in their list.
+  std::map<llvm::StringRef, std::vector<llvm::json::Object>> libraries;
+  llvm::StringMap<int64_t> sharedOf;
+  int64_t libraryScratch = 0;
+  /// The largest weight, and its element type: what most of the work is in.
+  int64_t largestWeight = 0;
+  std::string modelType = "f32";
+  llvm::DenseMap<mlir::Operation *, LibrarySite> siteOf;
+  llvm::DenseMap<mlir::Operation *, int64_t> idOf, constantOf;
   llvm::StringMap<int64_t> kernelOf;
   llvm::StringMap<size_t> parameterOf;
   int64_t numSlots = 0;
@@ -86,8 +93,13 @@ private:
 
   mlir::LogicalResult addKernel(mlir::Operation *user, llvm::StringRef name);
   mlir::LogicalResult addCall(mlir::func::CallOp call);
-  mlir::LogicalResult addAttention(nn::AttentionOp op);
-  void addParameter(ParameterOp op, int64_t gemm);
+  mlir::LogicalResult addLibrary(mlir::Operation *op);
+  int64_t addDescription(LibraryDescription description);
+  mlir::LogicalResult addDeviceKernels(mlir::Operation *op,
+                                       llvm::json::Object &fields);
+  void addParameter(ParameterOp op, llvm::StringRef reader,
+                    llvm::StringRef use);
+  void addPlain(mlir::Value value);
   mlir::LogicalResult addConstant(mlir::Operation *op);
 };
 
@@ -95,8 +107,8 @@ private:
 /// are worth a thread, the name of the generated body.
 inline constexpr llvm::StringLiteral rowCountAttrName = "tp.row_count";
 inline constexpr llvm::StringLiteral scratchBytesAttrName = "tp.scratch_bytes";
-/// On attention whose keys are split over blocks, beside its kernel and
-/// tp.scratch_bytes: the kernel that puts the parts together.
+/// On a library's operation whose kernel leaves parts in scratch, beside the
+/// kernel and tp.scratch_bytes: the kernel that puts them together.
 inline constexpr llvm::StringLiteral combineAttrName = "tp.combine";
 inline constexpr llvm::StringLiteral grainAttrName = "tp.grain";
 inline constexpr llvm::StringLiteral bodyAttrName = "tp.body";
@@ -107,8 +119,6 @@ inline constexpr llvm::StringLiteral constantsAttrName = "tp.constants";
 /// On the module: functions of the entries, in order.
 inline constexpr llvm::StringLiteral entriesAttrName = "tp.entries";
 
-/// Name of an element type in the manifest; empty if the runtime has none.
-std::string getTypeName(mlir::Type type);
 /// An error at `op` unless `type` is a tensor that the runtime can hold.
 mlir::LogicalResult checkType(mlir::Operation *op, mlir::Type type);
 /// An error unless a kernel's function has a body of one block, and its tensors

@@ -93,58 +93,27 @@ void putPart(Tensor &to, const Tensor &part, int64_t dim, int64_t start) {
   to.copyBox(part, zero, offsets, sizes);
 }
 
-/// Evaluates one collective; `groups` are those of its axes.
-struct Collective {
+/// Evaluates one step; `groups` are those of its axes.
+struct StepRunner {
+  ReshardStepOpInterface op;
   const RankTensors &input;
   ArrayRef<SmallVector<int64_t>> groups;
   ArrayRef<int64_t> shape;
-  RankTensors result;
 
-  void run(AllReduceOp op) {
-    ReductionKind kind = *symbolizeReductionKind(op.getReduction());
-    for (ArrayRef<int64_t> group : groups) {
-      Tensor total = combine(input, group, kind);
-      for (int64_t rank : group)
-        result[rank] = total;
+  RankTensors run() {
+    RankTensors result(input.size());
+    if (op.getRow().permutes()) {
+      permute(result);
+      return result;
     }
-  }
-  void run(ReduceScatterOp op) {
-    ReductionKind kind = *symbolizeReductionKind(op.getReduction());
-    int64_t dim = op.getDim();
-    for (ArrayRef<int64_t> group : groups) {
-      Tensor total = combine(input, group, kind);
-      for (auto [position, rank] : llvm::enumerate(group))
-        result[rank] = takePart(total, dim, position * shape[dim], shape);
-    }
-  }
-  void run(AllGatherOp op) {
-    int64_t dim = op.getDim();
-    for (ArrayRef<int64_t> group : groups) {
-      Tensor whole(shape, input[0].getElementType());
-      for (auto [position, rank] : llvm::enumerate(group))
-        putPart(whole, input[rank], dim,
-                position * input[rank].getShape()[dim]);
-      for (int64_t rank : group)
-        result[rank] = whole;
-    }
-  }
-  void run(AllToAllOp op) {
-    int64_t split = op.getSplitDim(), gather = op.getGatherDim();
     for (ArrayRef<int64_t> group : groups)
-      for (auto [position, rank] : llvm::enumerate(group)) {
-        Tensor whole(shape, input[0].getElementType());
-        for (auto [other, source] : llvm::enumerate(group)) {
-          SmallVector<int64_t> partShape(input[source].getShape());
-          partShape[split] = shape[split];
-          Tensor part = takePart(input[source], split, position * shape[split],
-                                 partShape);
-          putPart(whole, part, gather, other * partShape[gather]);
-        }
-        result[rank] = whole;
-      }
+      runGroup(group, result);
+    return result;
   }
-  void run(CollectivePermuteOp op) {
-    SmallVector<int64_t> pairs(op.getPairs().getValues<int64_t>());
+
+private:
+  void permute(RankTensors &result) {
+    SmallVector<int64_t> pairs(op.getRankPairs().getValues<int64_t>());
     for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
       const Tensor &source = input[pairs[i]];
       Tensor target(shape, source.getElementType());
@@ -153,22 +122,43 @@ struct Collective {
       result[pairs[i + 1]] = target;
     }
   }
-  void run(BroadcastOp op) {
-    for (ArrayRef<int64_t> group : groups)
-      for (int64_t rank : group)
-        result[rank] = input[group[0]];
+
+  /// Of the dimension that is cut, what the rank at `position` gets.
+  Tensor takeOwn(const Tensor &from, int64_t position) {
+    int64_t cut = op.getCutDim();
+    if (cut < 0)
+      return from;
+    SmallVector<int64_t> part(from.getShape());
+    part[cut] = shape[cut];
+    return takePart(from, cut, position * shape[cut], part);
   }
-  void run(SliceOp op) {
-    int64_t dim = op.getDim();
-    for (ArrayRef<int64_t> group : groups)
-      for (auto [position, rank] : llvm::enumerate(group))
-        result[rank] = takePart(input[rank], dim, position * shape[dim], shape);
+
+  Tensor gather(ArrayRef<int64_t> group, int64_t position) {
+    int64_t dim = op.getGatheredDim();
+    Tensor whole(shape, input[0].getElementType());
+    for (auto [other, source] : llvm::enumerate(group)) {
+      Tensor part = takeOwn(input[source], position);
+      putPart(whole, part, dim, other * part.getShape()[dim]);
+    }
+    return whole;
   }
-  void run(KeepFirstOp op) {
-    Tensor zero(shape, input[0].getElementType());
-    for (ArrayRef<int64_t> group : groups)
-      for (int64_t rank : group)
-        result[rank] = rank == group[0] ? input[rank] : zero;
+
+  void runGroup(ArrayRef<int64_t> group, RankTensors &result) {
+    const CollectiveRow &row = op.getRow();
+    Tensor zero(shape, input[0].getElementType()), common;
+    if (row.reduces())
+      common =
+          combine(input, group, *symbolizeReductionKind(op.getReductionName()));
+    else if (row.gathers() && !row.cuts())
+      common = gather(group, 0);
+    for (auto [position, rank] : llvm::enumerate(group)) {
+      if (row.to == Holding::Partial && position != 0)
+        result[rank] = zero;
+      else if (row.gathers())
+        result[rank] = row.cuts() ? gather(group, position) : common;
+      else
+        result[rank] = takeOwn(row.reduces() ? common : input[rank], position);
+    }
   }
 };
 
@@ -195,23 +185,21 @@ LogicalResult Engine::runRanked(Operation *op, Frame &frame) {
         frame[await.getResult()] = std::move(value);
         return success();
       })
-      .Case<AllReduceOp, ReduceScatterOp, AllGatherOp, AllToAllOp,
-            CollectivePermuteOp, BroadcastOp, SliceOp, KeepFirstOp>(
-          [&](auto collective) -> LogicalResult {
-            FailureOr<Mesh> mesh = getMesh(op, collective.getMeshAttr());
+      .Case<ReshardStepOpInterface>(
+          [&](ReshardStepOpInterface step) -> LogicalResult {
+            FailureOr<Mesh> mesh = getMesh(op, step.getGroupMesh());
             if (failed(mesh))
               return failure();
             FailureOr<AxisList> axes = resolveAxes(
-                collective.getAxes(), *mesh, [&] { return op->emitError(); });
+                step.getGroupAxes(), *mesh, [&] { return op->emitError(); });
             if (failed(axes))
               return failure();
-            auto type =
-                cast<RankedTensorType>(collective.getResult().getType());
-            SmallVector<SmallVector<int64_t>> groups = mesh->getGroups(*axes);
-            Collective run{frame[collective.getInput()], groups,
-                           type.getShape(), RankTensors(options.numRanks)};
-            run.run(collective);
-            frame[collective.getResult()] = std::move(run.result);
+            auto type = cast<RankedTensorType>(op->getResult(0).getType());
+            RankTensors value =
+                StepRunner{step, frame[op->getOperand(0)],
+                           mesh->getGroups(*axes), type.getShape()}
+                    .run();
+            frame[op->getResult(0)] = std::move(value);
             return success();
           })
       .Default([&](Operation *) {

@@ -41,7 +41,7 @@ static void poison(Tensor &tensor) {
 }
 
 RankTensors distribute(const Tensor &global, const TensorSharding &sharding,
-                       const Mesh &mesh, PaddingLanes lanes) {
+                       const Mesh &mesh, PaddingFill padding) {
   int64_t numRanks = mesh.getNumRanks();
   if (sharding.isFullyReplicated())
     return RankTensors(numRanks, global);
@@ -65,7 +65,7 @@ RankTensors distribute(const Tensor &global, const TensorSharding &sharding,
       continue;
     }
     Tensor part(local, global.getElementType());
-    if (lanes == PaddingLanes::Poison)
+    if (padding == PaddingFill::Poison)
       poison(part);
     part.copyBox(global, box.offsets, SmallVector<int64_t>(local.size(), 0),
                  box.sizes);

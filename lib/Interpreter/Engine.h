@@ -48,7 +48,11 @@ private:
   mlir::FailureOr<llvm::SmallVector<RankTensors>>
   runDecomposition(mlir::Operation *op, llvm::ArrayRef<RankTensors> operands);
 
-  /// Operations that see one rank at a time.
+  /// Operations that see one rank at a time; what several ranks do on the same
+  /// elements is done once.
+  mlir::FailureOr<llvm::SmallVector<RankTensors>>
+  runOnRanks(mlir::Operation *op, llvm::ArrayRef<RankTensors> operands,
+             Frame &frame);
   mlir::FailureOr<Results> runLocal(mlir::Operation *op,
                                     llvm::ArrayRef<Tensor> operands,
                                     llvm::ArrayRef<Tensor> captured);

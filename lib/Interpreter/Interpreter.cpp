@@ -159,57 +159,9 @@ static void forward(Operation *op, DenseMap<Value, RankTensors> &frame) {
   frame[op->getResult(0)] = std::move(value);
 }
 
-LogicalResult Engine::runOp(Operation *op, Frame &frame) {
-  if (failed(checkSizes(op)))
-    return failure();
-  if (options.substitute && !inDecomposition && depth == 1)
-    if (auto values = options.substitute(op)) {
-      for (auto [result, value] : llvm::zip(op->getResults(), *values))
-        frame[result] = std::move(value);
-      return success();
-    }
-  if (auto repeat = dyn_cast<RepeatOp>(op))
-    return runRepeat(repeat, frame);
-  if (auto parameter = dyn_cast<ParameterOp>(op))
-    return runParameter(parameter, frame);
-  if (isa<ShardingConstraintOp>(op)) {
-    forward(op, frame);
-    return success();
-  }
-  if (isa<ReshardOp>(op)) {
-    if (options.numRanks != 1)
-      return op->emitError() << "expected collectives in a per-rank program, "
-                                "got a reshard that was not carried out";
-    forward(op, frame);
-    return success();
-  }
-  if (op->getName().getDialectNamespace() == "tp")
-    return runRanked(op, frame);
-
-  SmallVector<RankTensors> operands;
-  for (Value operand : op->getOperands())
-    operands.push_back(frame[operand]);
-  if (auto call = dyn_cast<func::CallOp>(op)) {
-    auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
-        op, call.getCalleeAttr());
-    assert(callee && "the call's verifier found the function");
-    FailureOr<SmallVector<RankTensors>> results = runFunction(callee, operands);
-    if (failed(results))
-      return failure();
-    for (auto [value, result] : llvm::zip(op->getResults(), *results))
-      frame[value] = result;
-    return success();
-  }
-  if (isa<DecomposeOpInterface>(op)) {
-    FailureOr<SmallVector<RankTensors>> results =
-        runDecomposition(op, operands);
-    if (failed(results))
-      return failure();
-    for (auto [value, result] : llvm::zip(op->getResults(), *results))
-      frame[value] = result;
-    return success();
-  }
-
+FailureOr<SmallVector<RankTensors>>
+Engine::runOnRanks(Operation *op, ArrayRef<RankTensors> operands,
+                   Frame &frame) {
   SmallVector<RankTensors> captured;
   if (op->getNumRegions())
     for (Value value : getCapturedValues(op))
@@ -243,7 +195,52 @@ LogicalResult Engine::runOp(Operation *op, Frame &frame) {
     for (auto [result, value] : llvm::zip(results, *values))
       result[rank] = value;
   }
-  for (auto [value, result] : llvm::zip(op->getResults(), results))
+  return results;
+}
+
+LogicalResult Engine::runOp(Operation *op, Frame &frame) {
+  if (failed(checkSizes(op)))
+    return failure();
+  if (options.substitute && !inDecomposition && depth == 1)
+    if (auto values = options.substitute(op)) {
+      for (auto [result, value] : llvm::zip(op->getResults(), *values))
+        frame[result] = std::move(value);
+      return success();
+    }
+  if (auto repeat = dyn_cast<RepeatOp>(op))
+    return runRepeat(repeat, frame);
+  if (auto parameter = dyn_cast<ParameterOp>(op))
+    return runParameter(parameter, frame);
+  if (isa<ShardingConstraintOp>(op)) {
+    forward(op, frame);
+    return success();
+  }
+  if (isa<ReshardOp>(op)) {
+    if (options.numRanks != 1)
+      return op->emitError() << "expected collectives in a per-rank program, "
+                                "got a reshard that was not carried out";
+    forward(op, frame);
+    return success();
+  }
+  if (op->getName().getDialectNamespace() == "tp")
+    return runRanked(op, frame);
+
+  SmallVector<RankTensors> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(frame[operand]);
+  FailureOr<SmallVector<RankTensors>> results = [&] {
+    if (auto call = dyn_cast<func::CallOp>(op)) {
+      auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+          op, call.getCalleeAttr());
+      assert(callee && "the call's verifier found the function");
+      return runFunction(callee, operands);
+    }
+    return isa<DecomposeOpInterface>(op) ? runDecomposition(op, operands)
+                                         : runOnRanks(op, operands, frame);
+  }();
+  if (failed(results))
+    return failure();
+  for (auto [value, result] : llvm::zip(op->getResults(), *results))
     frame[value] = std::move(result);
   return success();
 }
@@ -315,7 +312,7 @@ LogicalResult Engine::runParameter(ParameterOp op, Frame &frame) {
   if (!options.parameters)
     return op.emitError()
            << "the interpreter was given no values for parameters";
-  // After partition the whole tensor's type is an attribute.
+  // After partition the global type is an attribute.
   Type global = op.getType();
   if (auto attribute =
           op->getAttrOfType<TypeAttr>(TPDialect::getGlobalTypeAttrName()))

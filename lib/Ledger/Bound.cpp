@@ -14,44 +14,20 @@
 
 #include "tp/Ledger/Ledger.h"
 #include "tp/Partition/Steps.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace tp;
 
-/// The figures of a step that no operation stands for.
-static std::optional<std::pair<StringRef, int64_t>>
-getStepTraffic(ArrayRef<int64_t> shape, Type element,
-               const TensorSharding &from, const ReshardStep &step) {
-  auto type = [&](const TensorSharding &sharding) {
-    return RankedTensorType::get(getLocalShape(shape, sharding), element);
-  };
-  int64_t ranks = getShardCount(step.axes);
-  int64_t before = getByteSize(type(from)),
-          after = getByteSize(type(step.result));
-  switch (step.kind) {
-  case ReshardStepKind::KeepFirst:
-  case ReshardStepKind::Slice:
-    return std::nullopt;
-  case ReshardStepKind::AllReduce:
-    return {
-        {"all_reduce", getTraffic(CollectiveKind::AllReduce, after, ranks)}};
-  case ReshardStepKind::ReduceScatter:
-    return {{"reduce_scatter",
-             getTraffic(CollectiveKind::ReduceScatter, before, ranks)}};
-  case ReshardStepKind::AllGather:
-    return {
-        {"all_gather", getTraffic(CollectiveKind::AllGather, after, ranks)}};
-  case ReshardStepKind::AllToAll: {
-    int64_t whole = before / type(from).getDimSize(step.dim) *
-                    type(step.result).getDimSize(step.dim);
-    return {{"all_to_all", getTraffic(CollectiveKind::AllToAll, whole, ranks)}};
-  }
-  case ReshardStepKind::CollectivePermute:
-    return {{"collective_permute",
-             getTraffic(CollectiveKind::CollectivePermute, before, ranks)}};
-  }
-  llvm_unreachable("unknown step");
+/// What one rank sends for a step that no operation stands for.
+static int64_t getStepTraffic(ArrayRef<int64_t> shape, Type element,
+                              const TensorSharding &from,
+                              const ReshardStep &step) {
+  SmallVector<int64_t> logical = getLocalShape(shape, from);
+  if (int64_t dim = step.getGatheredDim(); dim >= 0)
+    logical[dim] = getLocalSize(shape[dim], step.result.dims[dim]);
+  return getTraffic(step.kind,
+                    getByteSize(RankedTensorType::get(logical, element)),
+                    getShardCount(step.axes));
 }
 
 /// The shardings in which a value is taken, through whatever steps.
@@ -60,7 +36,7 @@ static void collectTargets(Value value, const LocalStates &states,
   const LocalState &state = states.find(value)->second;
   bool isTaken = false;
   for (Operation *user : value.getUsers()) {
-    if (isReshardStep(user))
+    if (isa<ReshardStepOpInterface>(user))
       collectTargets(user->getResult(0), states, targets);
     else
       isTaken = true;
@@ -73,14 +49,16 @@ static void collectTargets(Value value, const LocalStates &states,
 
 /// The collective that finishes a partial sum and whose only use is `use`.
 static Operation *getOwnReduction(OpOperand &use) {
-  Operation *op = use.get().getDefiningOp();
-  if (!op || !isa<AllReduceOp, ReduceScatterOp>(op) ||
+  auto op = use.get().getDefiningOp<ReshardStepOpInterface>();
+  if (!op || !op.getRow().reduces() ||
       !llvm::all_of(op->getUsers(),
                     [&](Operation *user) { return user == use.getOwner(); }))
     return nullptr;
   Value input = op->getOperand(0);
   Operation *before = input.getDefiningOp();
-  return input.hasOneUse() && !(before && isReshardStep(before)) ? op : nullptr;
+  return input.hasOneUse() && !(before && isa<ReshardStepOpInterface>(before))
+             ? op.getOperation()
+             : nullptr;
 }
 
 /// Values whose reduction an addition could share with another one's.
@@ -120,7 +98,7 @@ void tp::addBounds(Operation *function, const Mesh &mesh,
     if (found == states.end() || mergeable.contains(value))
       return;
     Operation *op = value.getDefiningOp();
-    if (op && isReshardStep(op))
+    if (op && isa<ReshardStepOpInterface>(op))
       return;
     SmallVector<TensorSharding, 2> targets;
     collectTargets(value, states, targets);
@@ -144,8 +122,9 @@ void tp::addBounds(Operation *function, const Mesh &mesh,
       TensorSharding from = parent ? targets[*parent] : state.sharding;
       for (const ReshardStep &step :
            planReshard(state.shape, from, target, mesh).steps) {
-        if (auto traffic = getStepTraffic(state.shape, element, from, step))
-          totals[traffic->first.str()].bound += runs * traffic->second;
+        if (!step.getRow().isLocal())
+          totals[std::string(step.getRow().operation)].bound +=
+              runs * getStepTraffic(state.shape, element, from, step);
         from = step.result;
       }
     }

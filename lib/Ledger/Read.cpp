@@ -10,7 +10,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tp/Ledger/Ledger.h"
 #include "tp/Rules/Provenance.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace tp;
@@ -24,27 +23,14 @@ int64_t tp::getRunCount(Operation *op) {
   return count;
 }
 
-CollectiveKind tp::getCollectiveKind(CollectiveOpInterface op) {
-  return llvm::TypeSwitch<Operation *, CollectiveKind>(op)
-      .Case<AllReduceOp>([](auto) { return CollectiveKind::AllReduce; })
-      .Case<AllGatherOp>([](auto) { return CollectiveKind::AllGather; })
-      .Case<ReduceScatterOp>([](auto) { return CollectiveKind::ReduceScatter; })
-      .Case<AllToAllOp>([](auto) { return CollectiveKind::AllToAll; })
-      .Case<BroadcastOp>([](auto) { return CollectiveKind::Broadcast; })
-      .Case<CollectivePermuteOp>(
-          [](auto) { return CollectiveKind::CollectivePermute; });
-}
-
 RankedTensorType tp::getLogicalType(CollectiveOpInterface op) {
   auto input = cast<RankedTensorType>(op->getOperand(0).getType());
   auto result = cast<RankedTensorType>(op->getResult(0).getType());
-  if (auto exchange = dyn_cast<AllToAllOp>(op.getOperation())) {
-    // The tensor of the group: whole where it was and where it becomes so.
-    SmallVector<int64_t> shape(input.getShape());
-    shape[exchange.getGatherDim()] = result.getDimSize(exchange.getGatherDim());
-    return input.clone(shape);
-  }
-  return isa<ReduceScatterOp>(op) ? input : result;
+  // The tensor of the group: whole where it was and where it becomes so.
+  SmallVector<int64_t> shape(input.getShape());
+  if (int64_t dim = op.getGatheredDim(); dim >= 0)
+    shape[dim] = result.getDimSize(dim);
+  return input.clone(shape);
 }
 
 int64_t tp::getByteSize(RankedTensorType type) {
@@ -52,13 +38,13 @@ int64_t tp::getByteSize(RankedTensorType type) {
 }
 
 int64_t tp::getGroupSize(CollectiveOpInterface op, const Mesh &mesh) {
-  FailureOr<AxisList> axes = resolveAxes(op.getCollectiveAxes(), mesh,
-                                         [&] { return op->emitOpError(); });
+  FailureOr<AxisList> axes =
+      resolveAxes(op.getGroupAxes(), mesh, [&] { return op->emitOpError(); });
   return succeeded(axes) ? getShardCount(*axes) : 1;
 }
 
 int64_t tp::getTraffic(CollectiveOpInterface op, const Mesh &mesh) {
-  return getTraffic(getCollectiveKind(op), getByteSize(getLogicalType(op)),
+  return getTraffic(op.getRow().kind, getByteSize(getLogicalType(op)),
                     getGroupSize(op, mesh));
 }
 
@@ -124,8 +110,8 @@ FailureOr<LedgerReport> tp::readLedger(ModuleOp module) {
       }
       LedgerLine line;
       line.id = entry.getId();
-      line.kind = op.getCollectiveKind().str();
-      FailureOr<AxisList> axes = resolveAxes(op.getCollectiveAxes(), mesh,
+      line.kind = op.getRow().operation;
+      FailureOr<AxisList> axes = resolveAxes(op.getGroupAxes(), mesh,
                                              [&] { return op->emitOpError(); });
       if (failed(axes))
         return WalkResult::interrupt();

@@ -10,8 +10,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
+#include "tp/Interfaces/LibraryInterface.h"
 #include "tp/Ledger/Ledger.h"
 #include "tp/Sharding/Padding.h"
 #include <numeric>
@@ -34,11 +34,8 @@ static void addShare(RankShare &share, int64_t local, int64_t model,
 /// Multiplications and additions of an operation per element of its iteration
 /// space; 0 for what is no contraction.
 static int64_t getFlopsPerPoint(Operation *op, const ShardingRule &rule) {
-  // Scores and their product with the values.
-  if (isa<nn::AttentionOp>(op))
-    return 4;
-  if (isa<nn::LinearOp>(op))
-    return 2;
+  if (auto library = dyn_cast<LibraryOpInterface>(op))
+    return library.getFlopsPerPoint();
   if (!isa<linalg::LinalgOp>(op))
     return 0;
   // A sum of products of two tensors.

@@ -6,7 +6,7 @@
 // What every value is follows from the rules that partition left on the
 // operations. A rule that says more than the operation does (linear where it is
 // not, parallel where it reduces) would let anything pass, so it is asked for
-// again, of a copy of the operation on the whole tensors.
+// again, of a copy of the operation on global types.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@ using namespace mlir;
 using namespace tp;
 
 namespace {
-/// A copy of a per-rank operation with the types of the whole.
+/// A copy of a per-rank operation with global types.
 class GlobalCopy {
 public:
   GlobalCopy(Operation *local, const ShardingRule &rule);
@@ -96,7 +96,7 @@ GlobalCopy::GlobalCopy(Operation *local, const ShardingRule &rule)
   replaceCaptures(builder);
 }
 
-/// Offsets of positions, which Positions checks, are none in the whole.
+/// Offsets of positions, which Positions checks, are none on global types.
 void GlobalCopy::replaceCaptures(OpBuilder &builder) {
   llvm::SetVector<Value> captures;
   getUsedValuesDefinedAbove(copy->getRegions(), captures);

@@ -10,17 +10,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "tp/Partition/Derive.h"
-#include "tp/Sharding/Reshard.h"
-#include "llvm/ADT/TypeSwitch.h"
 #include <map>
 
 using namespace mlir;
 using namespace tp;
-
-bool tp::isReshardStep(Operation *op) {
-  return isa<AllReduceOp, ReduceScatterOp, AllGatherOp, AllToAllOp,
-             CollectivePermuteOp, BroadcastOp, SliceOp, KeepFirstOp>(op);
-}
 
 namespace {
 /// The comparison of one row; fields that a row does not change must be equal.
@@ -91,17 +84,9 @@ struct StepChecker {
         to.reduction == ReductionKind::Sum &&
         joinedSet(from.partial, axes) == joinedSet(to.partial, {}))
       return "";
-    return "expected a whole value that becomes a partial sum over " +
+    return "expected a complete value that becomes a partial sum over " +
            quoted(axes) + ", got " + toString(from, mesh) + " to " +
            toString(to, mesh);
-  }
-
-  /// All ranks of a group along `axes` hold one value.
-  std::string isSameAlong(ArrayRef<AxisRef> axes) const {
-    if (!overlap(from.getUsedAxes(), axes))
-      return "";
-    return "expected a value that is the same along " + quoted(axes) +
-           ", got " + toString(from, mesh);
   }
 
   /// `source` has before what `target` must have after. Which addend of a sum a
@@ -118,7 +103,8 @@ struct StepChecker {
   }
 
   /// The parts go from where they are to where they belong, within groups.
-  std::string permutes(CollectivePermuteOp step, ArrayRef<AxisRef> axes) const {
+  std::string permutes(DenseIntElementsAttr pairs,
+                       ArrayRef<AxisRef> axes) const {
     std::string steps = toString(from, mesh) + " to " + toString(to, mesh);
     bool sameCounts =
         getShardCount(from.partial) == getShardCount(to.partial) &&
@@ -132,7 +118,7 @@ struct StepChecker {
     SmallVector<int64_t> want;
     for (auto [source, target] : getPermutePairs(from, to, mesh))
       want.append({source, target});
-    if (!llvm::equal(want, step.getPairs().getValues<int64_t>()))
+    if (!llvm::equal(want, pairs.getValues<int64_t>()))
       return "expected the pairs that lead from " + steps;
     // Each group moves its parts alike, by positions along the axes: the pair
     // that comes first says from where.
@@ -168,80 +154,40 @@ struct StepChecker {
 };
 } // namespace
 
-static std::string firstOf(std::initializer_list<std::string> problems) {
-  for (const std::string &problem : problems)
-    if (!problem.empty())
-      return problem;
-  return "";
-}
-
-static std::string withRow(ReshardStepKind kind, std::string problem) {
+/// What is wrong with a step of `row`; empty if nothing is.
+static std::string findProblem(ReshardStepOpInterface step,
+                               const StepChecker &check,
+                               ArrayRef<AxisRef> axes) {
+  const CollectiveRow &row = step.getRow();
+  if (row.permutes())
+    return check.permutes(step.getRankPairs(), axes);
+  int64_t gathered = step.getGatheredDim(), cut = step.getCutDim();
+  const TensorSharding &from = check.from, &to = check.to;
+  std::string problem;
+  if (row.reduces())
+    problem = check.removesPartial(axes, step.getReductionName());
+  if (problem.empty() && row.gathers())
+    problem =
+        check.cuts(gathered, to.dims[gathered], from.dims[gathered], axes);
+  if (problem.empty() && row.cuts())
+    problem = check.cuts(cut, from.dims[cut], to.dims[cut], axes);
   if (problem.empty())
+    problem = check.sameDims({gathered, cut});
+  if (!problem.empty() || row.reduces())
     return problem;
-  return "row " + getRowId(kind).str() + ": " + problem;
+  return row.to == Holding::Partial ? check.becomesPartial(axes)
+                                    : check.samePartial();
 }
 
 std::string tp::checkStep(Operation *op, ArrayRef<int64_t> shape,
                           const TensorSharding &from, const TensorSharding &to,
                           const Mesh &mesh) {
-  auto axesOf = [&](AxisListAttr attr) {
-    FailureOr<AxisList> axes =
-        resolveAxes(attr, mesh, [&] { return op->emitError(); });
-    return succeeded(axes) ? *axes : AxisList();
-  };
-  StepChecker check{shape, from, to, mesh};
-  return llvm::TypeSwitch<Operation *, std::string>(op)
-      .Case<AllReduceOp>([&](AllReduceOp step) {
-        return withRow(ReshardStepKind::AllReduce,
-                       firstOf({check.removesPartial(axesOf(step.getAxes()),
-                                                     step.getReduction()),
-                                check.sameDims({})}));
-      })
-      .Case<ReduceScatterOp>([&](ReduceScatterOp step) {
-        AxisList axes = axesOf(step.getAxes());
-        int64_t dim = step.getDim();
-        return withRow(
-            ReshardStepKind::ReduceScatter,
-            firstOf({check.removesPartial(axes, step.getReduction()),
-                     check.cuts(dim, from.dims[dim], to.dims[dim], axes),
-                     check.sameDims(dim)}));
-      })
-      .Case<AllGatherOp>([&](AllGatherOp step) {
-        int64_t dim = step.getDim();
-        return withRow(ReshardStepKind::AllGather,
-                       firstOf({check.cuts(dim, to.dims[dim], from.dims[dim],
-                                           axesOf(step.getAxes())),
-                                check.sameDims(dim), check.samePartial()}));
-      })
-      .Case<AllToAllOp>([&](AllToAllOp step) {
-        AxisList axes = axesOf(step.getAxes());
-        int64_t split = step.getSplitDim(), gather = step.getGatherDim();
-        return withRow(
-            ReshardStepKind::AllToAll,
-            firstOf(
-                {check.cuts(gather, to.dims[gather], from.dims[gather], axes),
-                 check.cuts(split, from.dims[split], to.dims[split], axes),
-                 check.sameDims({split, gather}), check.samePartial()}));
-      })
-      .Case<SliceOp>([&](SliceOp step) {
-        int64_t dim = step.getDim();
-        return withRow(ReshardStepKind::Slice,
-                       firstOf({check.cuts(dim, from.dims[dim], to.dims[dim],
-                                           axesOf(step.getAxes())),
-                                check.sameDims(dim), check.samePartial()}));
-      })
-      .Case<KeepFirstOp>([&](KeepFirstOp step) {
-        return withRow(ReshardStepKind::KeepFirst,
-                       firstOf({check.sameDims({}),
-                                check.becomesPartial(axesOf(step.getAxes()))}));
-      })
-      .Case<CollectivePermuteOp>([&](CollectivePermuteOp step) {
-        return withRow(ReshardStepKind::CollectivePermute,
-                       check.permutes(step, axesOf(step.getAxes())));
-      })
-      .Case<BroadcastOp>([&](BroadcastOp step) {
-        return firstOf({check.sameDims({}), check.samePartial(),
-                        check.isSameAlong(axesOf(step.getAxes()))});
-      })
-      .Default([](Operation *) { return "not a step of a reshard"; });
+  auto step = cast<ReshardStepOpInterface>(op);
+  FailureOr<AxisList> axes =
+      resolveAxes(step.getGroupAxes(), mesh, [&] { return op->emitError(); });
+  std::string problem = findProblem(step, StepChecker{shape, from, to, mesh},
+                                    succeeded(axes) ? *axes : AxisList());
+  if (problem.empty())
+    return problem;
+  return ("row " + StringRef(step.getRow().id) + ": " + problem).str();
 }

@@ -80,9 +80,11 @@ LogicalResult Deriver::expectSame(Operation *op, const Twine &what,
                                   Value value) {
   if (isa<ShapedType>(value.getType()) || positions.isSameOnAllRanks(value))
     return success();
-  return op->emitOpError() << what
-                           << ": expected a value that is the same on every "
-                              "rank, got one that depends on tp.rank";
+  return noteMade(op->emitOpError()
+                      << what
+                      << ": expected a value that is the same on every rank, "
+                         "got one that depends on tp.rank",
+                  "the value", value);
 }
 
 LogicalResult Deriver::define(Operation *op, Value value, LocalState state) {
@@ -100,12 +102,14 @@ LogicalResult Deriver::flows(Operation *op, const Twine &what, Value value,
                              const TensorSharding &want) {
   auto found = states.find(value);
   if (found == states.end())
-    return op->emitOpError()
-           << what << ": expected a value whose sharding is known";
+    return noteMade(op->emitOpError()
+                        << what << ": expected a value whose sharding is known",
+                    "the value", value);
   if (isOneWith(found->second, want))
     return success();
-  return op->emitOpError() << what << ": expected " << text(want) << ", got "
-                           << text(found->second.sharding);
+  return noteMade(op->emitOpError() << what << ": expected " << text(want)
+                                    << ", got " << text(found->second.sharding),
+                  "the value", value);
 }
 
 LogicalResult Deriver::run(FunctionOpInterface func) {
@@ -145,7 +149,7 @@ LogicalResult Deriver::operation(Operation *op) {
     return this->repeat(repeat);
   if (isa<YieldOp>(op))
     return success();
-  if (isReshardStep(op))
+  if (isa<ReshardStepOpInterface>(op))
     return step(op);
   if (isa<ReshardOp, ShardingConstraintOp>(op))
     return op->emitOpError("expected no such operation in a per-rank program");
@@ -187,9 +191,11 @@ LogicalResult Deriver::withoutRule(Operation *op) {
     if (found == states.end())
       return op->emitOpError("expected operands whose sharding is known");
     if (!found->second.sharding.isFullyReplicated())
-      return op->emitOpError()
-             << "expected tp.rule, by which its result can be derived from "
-             << text(found->second.sharding);
+      return noteMade(
+          op->emitOpError()
+              << "expected tp.rule, by which its result can be derived from "
+              << text(found->second.sharding),
+          "what it reads", value);
   }
   if (!isMemoryEffectFree(op))
     return op->emitOpError(
@@ -222,8 +228,10 @@ LogicalResult Deriver::step(Operation *op) {
   if (failed(before) || failed(after))
     return failure();
   if (!isOneWith(state, *before))
-    return op->emitOpError() << "expected its operand to be " << text(*before)
-                             << ", got " << text(state.sharding);
+    return noteMade(op->emitOpError()
+                        << "expected its operand to be " << text(*before)
+                        << ", got " << text(state.sharding),
+                    "the operand", operand);
   std::string problem = checkStep(op, state.shape, *before, *after, mesh);
   if (!problem.empty())
     return op->emitOpError() << problem;
@@ -258,9 +266,11 @@ LogicalResult Deriver::repeat(RepeatOp op) {
     if (found == states.end())
       return op.emitOpError("expected stacked values whose sharding is known");
     if (!canonicalize(found->second.sharding.dims.front().axes).empty())
-      return op.emitOpError()
-             << "expected the layers of a stacked value to be whole, got "
-             << text(found->second.sharding);
+      return noteMade(
+          op.emitOpError()
+              << "expected the layers of a stacked value to be whole, got "
+              << text(found->second.sharding),
+          "the stacked value", value);
     LocalState slice = withoutFirst(found->second);
     if (failed(define(op, arg, std::move(slice))))
       return failure();
@@ -310,9 +320,10 @@ LogicalResult Deriver::results(func::ReturnOp op) {
     RankedTensorType type =
         cast<RankedTensorType>(value.getType()).clone(found->second.shape);
     if (global && global.getValue() != type)
-      return op.emitOpError()
-             << "result " << index << ": expected the tp.global_type "
-             << global.getValue() << ", got " << type;
+      return noteMade(op.emitOpError() << "result " << index
+                                       << ": expected the tp.global_type "
+                                       << global.getValue() << ", got " << type,
+                      "the value", value);
     FailureOr<TensorSharding> want =
         written(op, getResultSharding(function, index), found->second.shape,
                 "result " + Twine(index) + " of the function");

@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// How its factors are cut, that the positions it reads are those in the whole,
+// How its factors are cut, that the positions it reads are global,
 // and over which axes its results are partial.
 //
 //===----------------------------------------------------------------------===//
@@ -23,12 +23,12 @@ LogicalResult Deriver::deriveFactors(Operation *op, const ShardingRule &rule,
   // Factors, from the operands that carry them; all must agree.
   SmallVector<std::optional<unsigned>> decidedBy(rule.factors.size());
   auto take = [&](const TensorFactors &tensor, ArrayRef<int64_t> shape,
-                  const TensorSharding &sharding, std::string what,
-                  std::optional<unsigned> index) -> LogicalResult {
+                  const TensorSharding &sharding,
+                  unsigned index) -> LogicalResult {
     Projection projection = projectToFactors(rule, tensor, shape, sharding);
     if (!projection.complete)
-      return op->emitOpError()
-             << what << ": expected dimension " << *projection.misfit
+      return errorAt(op, index)
+             << "expected dimension " << *projection.misfit
              << " to be cut along its factors, got " << text(sharding);
     for (const auto &dim : tensor.dims)
       for (unsigned f : dim) {
@@ -37,16 +37,18 @@ LogicalResult Deriver::deriveFactors(Operation *op, const ShardingRule &rule,
         if (!decidedBy[f]) {
           factors.axes[f] = projection.factors.axes[f];
           factors.grains[f] = projection.factors.grains[f];
-          decidedBy[f] = index.value_or(op->getNumOperands());
+          decidedBy[f] = index;
         } else if (factors.axes[f] != projection.factors.axes[f] ||
                    factors.grains[f] != projection.factors.grains[f]) {
           const std::string &name = rule.factors[f].name;
-          return op->emitOpError()
-                 << what << ": expected factor "
-                 << (name.empty() ? std::to_string(f) : name)
-                 << " to be cut by {" << mesh.getName(factors.axes[f])
-                 << "} as in operand " << *decidedBy[f] << ", got {"
-                 << mesh.getName(projection.factors.axes[f]) << "}";
+          return noteMade(
+              errorAt(op, index)
+                  << "expected factor "
+                  << (name.empty() ? std::to_string(f) : name)
+                  << " to be cut by {" << mesh.getName(factors.axes[f])
+                  << "} as in operand " << *decidedBy[f] << ", got {"
+                  << mesh.getName(projection.factors.axes[f]) << "}",
+              "operand " + Twine(*decidedBy[f]), op->getOperand(*decidedBy[f]));
         }
       }
     return success();
@@ -56,16 +58,15 @@ LogicalResult Deriver::deriveFactors(Operation *op, const ShardingRule &rule,
       continue;
     auto found = states.find(operand);
     if (found == states.end())
-      return op->emitOpError() << "operand " << index
-                               << ": expected a value whose sharding is known";
+      return errorAt(op, index) << "expected a value whose sharding is known";
     SmallVector<int64_t> shape = getRuleShape(rule, rule.operands[index]);
     if (shape != found->second.shape)
-      return op->emitOpError()
-             << "operand " << index << ": expected a part of a tensor of ["
-             << llvm::interleaved(shape) << "], got one of ["
-             << llvm::interleaved(found->second.shape) << "]";
-    if (failed(take(rule.operands[index], shape, found->second.sharding,
-                    "operand " + std::to_string(index), index)))
+      return errorAt(op, index)
+             << "expected a part of a tensor of [" << llvm::interleaved(shape)
+             << "], got one of [" << llvm::interleaved(found->second.shape)
+             << "]";
+    if (failed(
+            take(rule.operands[index], shape, found->second.sharding, index)))
       return failure();
   }
   // Factors of the results alone are as written (a fill, an iota).
@@ -161,11 +162,9 @@ LogicalResult Deriver::checkPositions(Operation *op, const ShardingRule &rule,
   return success();
 }
 
-LogicalResult Deriver::derivePartial(Operation *op, const ShardingRule &rule,
-                                     const FactorShardings &factors,
-                                     AxisList &partial, ReductionKind &kind) {
-  // What is partial: the reduction factors, and what passes through.
-  AxisList reduced = getPartialAxes(rule, factors);
+/// How the factors that are cut are reduced; a sum if none is.
+static FailureOr<ReductionKind> getKind(Operation *op, const ShardingRule &rule,
+                                        const FactorShardings &factors) {
   std::optional<ReductionKind> reduces;
   for (auto [f, factor] : llvm::enumerate(rule.factors)) {
     if (factor.kind != FactorKind::Reduction || factors.axes[f].empty())
@@ -176,9 +175,27 @@ LogicalResult Deriver::derivePartial(Operation *op, const ShardingRule &rule,
              << stringify(*reduces) << " and a " << stringify(factor.reduction);
     reduces = factor.reduction;
   }
-  kind = reduces.value_or(ReductionKind::Sum);
-  AxisList passed;
-  std::optional<unsigned> passedBy;
+  return reduces.value_or(ReductionKind::Sum);
+}
+
+/// The axes that are reduced here and that the operand does not carry.
+static AxisList getReducedWithout(const ShardingRule &rule,
+                                  const FactorShardings &factors,
+                                  const TensorFactors &operand) {
+  AxisList own;
+  for (auto [f, factor] : llvm::enumerate(rule.factors)) {
+    bool carried = llvm::any_of(operand.dims, [f = f](const auto &dim) {
+      return llvm::is_contained(dim, f);
+    });
+    if (factor.kind == FactorKind::Reduction && !carried)
+      own.append(factors.axes[f]);
+  }
+  return own;
+}
+
+LogicalResult Deriver::passFactors(Operation *op, const ShardingRule &rule,
+                                   ArrayRef<AxisRef> reduced,
+                                   PassedAxes &passed) {
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
     auto found = states.find(operand);
     if (found == states.end() || !found->second.sharding.isPartial())
@@ -186,98 +203,118 @@ LogicalResult Deriver::derivePartial(Operation *op, const ShardingRule &rule,
     const TensorSharding &sharding = found->second.sharding;
     Linearity linearity = rule.linearity[index];
     if (linearity == Linearity::None)
-      return op->emitOpError()
-             << "operand " << index
-             << ": expected a whole value, because the operation is not linear "
-                "in it, got "
+      return errorAt(op, index)
+             << "expected a complete value, because the operation is not "
+                "linear in it, got "
              << text(sharding);
-    if (linearity == Linearity::Multilinear) {
-      if (sharding.reduction != ReductionKind::Sum)
-        return op->emitOpError()
-               << "operand " << index << ": expected a partial sum, got "
-               << text(sharding);
-      // Over different axes both may be partial: the product of two sums is the
-      // sum of all products.
-      if (passedBy && overlap(passed, sharding.partial))
-        return op->emitOpError()
-               << "operand " << index << ": expected one partial factor of a "
-               << "product, got operand " << *passedBy << " partial as well";
-      if (overlap(reduced, sharding.partial))
-        return op->emitOpError()
-               << "operand " << index
-               << ": expected a whole factor of a sum that is cut by "
-               << mesh.getName(reduced) << ", got " << text(sharding);
-      passed.append(sharding.partial.begin(), sharding.partial.end());
-      passedBy = index;
-    }
+    if (linearity != Linearity::Multilinear)
+      continue;
+    if (sharding.reduction != ReductionKind::Sum)
+      return errorAt(op, index)
+             << "expected a partial sum, got " << text(sharding);
+    // Over different axes both may be partial: the product of two sums is the
+    // sum of all products.
+    if (passed.operand && overlap(passed.axes, sharding.partial))
+      return noteMade(
+          errorAt(op, index)
+              << "expected one partial factor of a product, got operand "
+              << *passed.operand << " partial as well",
+          "operand " + Twine(*passed.operand), op->getOperand(*passed.operand));
+    if (overlap(reduced, sharding.partial))
+      return errorAt(op, index)
+             << "expected a complete factor of a sum that is cut by "
+             << mesh.getName(reduced) << ", got " << text(sharding);
+    passed.axes.append(sharding.partial.begin(), sharding.partial.end());
+    passed.operand = index;
   }
-  llvm::sort(passed);
-  passed = canonicalize(passed);
+  llvm::sort(passed.axes);
+  passed.axes = canonicalize(passed.axes);
+  return success();
+}
+
+LogicalResult Deriver::passOnce(Operation *op, const ShardingRule &rule,
+                                const FactorShardings &factors,
+                                ReductionKind kind, PassedAxes &passed) {
   bool hasFactors = llvm::is_contained(rule.linearity, Linearity::Multilinear);
   for (auto [index, operand] : llvm::enumerate(op->getOperands())) {
     auto found = states.find(operand);
     if (found == states.end() || !countsOnce(rule.linearity[index]))
       continue;
     const TensorSharding &sharding = found->second.sharding;
-    // The axes that are reduced here and that the operand does not carry.
-    AxisList own;
-    for (auto [f, factor] : llvm::enumerate(rule.factors)) {
-      bool carried =
-          llvm::any_of(rule.operands[index].dims, [f = f](const auto &dim) {
-            return llvm::is_contained(dim, f);
-          });
-      if (factor.kind == FactorKind::Reduction && !carried)
-        own.append(factors.axes[f]);
-    }
+    AxisList own = getReducedWithout(rule, factors, rule.operands[index]);
     if (isImplicitlyPartial(operand, sharding, kind))
       continue;
     if (!containsAxes(sharding.partial, own))
-      return op->emitOpError()
-             << "operand " << index << ": expected a partial "
-             << stringify(kind) << " over " << mesh.getName(own)
-             << " (tp.keep_first of a whole value), because it must count "
+      return errorAt(op, index)
+             << "expected a partial " << stringify(kind) << " over "
+             << mesh.getName(own)
+             << " (tp.keep_first of a complete value), because it must count "
                 "once, got "
              << text(sharding);
     if (!own.empty() && sharding.reduction != kind)
-      return op->emitOpError() << "operand " << index << ": expected a partial "
-                               << stringify(kind) << ", got " << text(sharding);
+      return errorAt(op, index) << "expected a partial " << stringify(kind)
+                                << ", got " << text(sharding);
     AxisList rest = subtractAxes(sharding.partial, own);
     if (rule.linearity[index] == Linearity::Initial) {
       if (!rest.empty())
-        return op->emitOpError()
-               << "operand " << index << ": expected a whole value, because "
-               << "the operation is not linear in it, got " << text(sharding);
+        return errorAt(op, index)
+               << "expected a complete value, because the operation is not "
+                  "linear in it, got "
+               << text(sharding);
       continue;
     }
     if (!rest.empty() && sharding.reduction != ReductionKind::Sum)
-      return op->emitOpError()
-             << "operand " << index << ": expected a partial sum, got "
-             << text(sharding);
+      return errorAt(op, index)
+             << "expected a partial sum, got " << text(sharding);
     // A product beside it counts once per rank unless a factor is partial too.
-    if (!passedBy && !hasFactors) {
-      passed = rest;
-      passedBy = index;
-    } else if (rest != canonicalize(passed)) {
-      return op->emitOpError()
-             << "operand " << index << ": expected "
-             << (passed.empty() ? std::string("a whole value")
-                                : "a partial sum over " + mesh.getName(passed))
-             << " as "
-             << (passedBy ? "operand " + std::to_string(*passedBy) + " is"
-                          : "the product is that it is added to")
-             << ", because a whole value added to a partial one would "
-                "count once per rank, got "
-             << text(sharding);
-    }
+    if (!passed.operand && !hasFactors)
+      passed = {rest, index};
+    else if (rest != canonicalize(passed.axes))
+      return expectAlike(op, index, passed, sharding);
   }
-  if (!passed.empty() && kind != ReductionKind::Sum)
-    return op->emitOpError()
-           << "operand " << *passedBy
-           << ": expected a whole value, because its " << stringify(kind)
+  return success();
+}
+
+InFlightDiagnostic Deriver::expectAlike(Operation *op, unsigned index,
+                                        const PassedAxes &passed,
+                                        const TensorSharding &sharding) {
+  InFlightDiagnostic diag = errorAt(op, index);
+  diag << "expected "
+       << (passed.axes.empty()
+               ? std::string("a complete value")
+               : "a partial sum over " + mesh.getName(passed.axes))
+       << " as "
+       << (passed.operand ? "operand " + std::to_string(*passed.operand) + " is"
+                          : "the product is that it is added to")
+       << ", because a complete value added to a partial one would count once "
+          "per rank, got "
+       << text(sharding);
+  if (passed.operand)
+    diag.attachNote(op->getOperand(*passed.operand).getLoc())
+        << "operand " << *passed.operand << " is made here";
+  return diag;
+}
+
+LogicalResult Deriver::derivePartial(Operation *op, const ShardingRule &rule,
+                                     const FactorShardings &factors,
+                                     AxisList &partial, ReductionKind &kind) {
+  // What is partial: the reduction factors, and what passes through.
+  AxisList reduced = getPartialAxes(rule, factors);
+  FailureOr<ReductionKind> reduces = getKind(op, rule, factors);
+  if (failed(reduces))
+    return failure();
+  kind = *reduces;
+  PassedAxes passed;
+  if (failed(passFactors(op, rule, reduced, passed)) ||
+      failed(passOnce(op, rule, factors, kind, passed)))
+    return failure();
+  if (!passed.axes.empty() && kind != ReductionKind::Sum)
+    return errorAt(op, *passed.operand)
+           << "expected a complete value, because its " << stringify(kind)
            << " is taken, got "
-           << text(states.at(op->getOperand(*passedBy)).sharding);
+           << text(states.at(op->getOperand(*passed.operand)).sharding);
   partial = reduced;
-  partial.append(passed);
+  partial.append(passed.axes);
   return success();
 }
 

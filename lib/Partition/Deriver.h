@@ -13,9 +13,19 @@
 
 #include "Positions.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Diagnostics.h"
 #include "tp/Partition/Derive.h"
+#include <optional>
 
 namespace tp {
+
+/// `diag`, which speaks of `value`, with a note where that is made.
+inline mlir::InFlightDiagnostic noteMade(mlir::InFlightDiagnostic diag,
+                                         const llvm::Twine &what,
+                                         mlir::Value value) {
+  diag.attachNote(value.getLoc()) << what << " is made here";
+  return diag;
+}
 
 class Deriver {
 public:
@@ -39,7 +49,31 @@ private:
                                     const ShardingRule &rule,
                                     const FactorShardings &factors,
                                     AxisList &partial, ReductionKind &kind);
-  /// Positions that `op` reads are those in the whole, and nothing else that it
+  /// What operands that pass their partial axes on make partial, and the last
+  /// of them.
+  struct PassedAxes {
+    AxisList axes;
+    std::optional<unsigned> operand;
+  };
+  /// Of multilinear operands, and that no other but those that count once is
+  /// partial.
+  mlir::LogicalResult passFactors(mlir::Operation *op, const ShardingRule &rule,
+                                  llvm::ArrayRef<AxisRef> reduced,
+                                  PassedAxes &passed);
+  /// Of operands that count once.
+  mlir::LogicalResult passOnce(mlir::Operation *op, const ShardingRule &rule,
+                               const FactorShardings &factors,
+                               ReductionKind kind, PassedAxes &passed);
+  /// Operand `index` is not partial as what it is added to.
+  mlir::InFlightDiagnostic expectAlike(mlir::Operation *op, unsigned index,
+                                       const PassedAxes &passed,
+                                       const TensorSharding &sharding);
+  /// An error about an operand, with a note where that is made.
+  static mlir::InFlightDiagnostic errorAt(mlir::Operation *op, unsigned index) {
+    return noteMade(op->emitOpError() << "operand " << index << ": ",
+                    "the operand", op->getOperand(index));
+  }
+  /// Positions that `op` reads are global, and nothing else that it
   /// reads depends on the rank.
   mlir::LogicalResult checkPositions(mlir::Operation *op,
                                      const ShardingRule &rule,
@@ -64,10 +98,10 @@ private:
   mlir::LogicalResult flows(mlir::Operation *op, const llvm::Twine &what,
                             mlir::Value value, const TensorSharding &want);
   /// Whether a value with `state` is one with sharding `want`: the same, or a
-  /// maximum that is whole along more axes than `want` asks.
+  /// maximum that is complete along more axes than `want` asks.
   static bool isOneWith(const LocalState &state, const TensorSharding &want);
   /// Whether an operand with `state` may stand for a partial `kind` over `axes`
-  /// without a step: zeros for a sum, a whole value for a maximum.
+  /// without a step: zeros for a sum, a complete value for a maximum.
   bool isImplicitlyPartial(mlir::Value value, const TensorSharding &sharding,
                            ReductionKind kind) const {
     return !sharding.isPartial() &&

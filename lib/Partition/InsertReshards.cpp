@@ -6,9 +6,9 @@
 // Finds every use that needs a value in another sharding than it has and serves
 // them with as little communication as possible. A value with several targets
 // gets a tree of reshards: from the value or from another target, whichever is
-// cheaper. Example: y, partial over "tp", is needed whole by a norm and split
-// along the sequence by an addition. All-reduce for the norm and slice its
-// result for the addition, instead of an all-reduce and a reduce-scatter.
+// cheaper. Example: y, partial over "tp", is needed complete by a norm and
+// split along the sequence by an addition. All-reduce for the norm and slice
+// its result for the addition, instead of an all-reduce and a reduce-scatter.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,12 +61,12 @@ LogicalResult InsertReshards::need(OpOperand &use,
   ArrayRef<int64_t> shape = getGlobalShape(value);
   if (sameLayout(shape, *have, sharding))
     return success();
-  // A whole maximum is a partial one, and zeros are a partial sum.
+  // A complete maximum is a partial one, and zeros are a partial sum.
   if (sharding.isPartial() && !have->isPartial()) {
-    TensorSharding whole = sharding;
-    whole.partial.clear();
-    whole.reduction = ReductionKind::Sum;
-    if (sameLayout(shape, *have, whole) &&
+    TensorSharding complete = sharding;
+    complete.partial.clear();
+    complete.reduction = ReductionKind::Sum;
+    if (sameLayout(shape, *have, complete) &&
         (sharding.reduction != ReductionKind::Sum || isZeroTensor(value)))
       return success();
   }

@@ -1,10 +1,10 @@
-//===- PaddingAnalysis.cpp - What padding lanes hold, and masks -----------===//
+//===- PaddingAnalysis.cpp - What padding holds, and masks ----------------===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A forward walk with one state per dimension. Factors are followed one at a
-// time: a lane is padding of a dimension whatever its other positions are.
+// time: an element is padding of a dimension whatever its other positions are.
 // Repeated layers are walked until the carried states no longer change.
 //
 //===----------------------------------------------------------------------===//
@@ -55,10 +55,10 @@ PaddingAnalysis::States PaddingAnalysis::reshard(ReshardOp op) {
   ReshardPlan plan =
       planReshard(shape, from, op.getTo().toSharding(mesh), mesh);
   for (const ReshardStep &step : plan.steps) {
-    // Zeros past the end of one dimension are so in the lanes of all others.
+    // Zeros past the end of one dimension are so in the padding of all others.
     bool addsZeros = false;
     for (auto [dim, size] : llvm::enumerate(shape))
-      addsZeros |= step.kind != ReshardStepKind::CollectivePermute &&
+      addsZeros |= !step.getRow().permutes() &&
                    getPadding(size, step.result.dims[dim]) != 0 &&
                    from.dims[dim].axes != step.result.dims[dim].axes;
     for (auto [dim, state] : llvm::enumerate(result)) {
@@ -68,10 +68,10 @@ PaddingAnalysis::States PaddingAnalysis::reshard(ReshardOp op) {
         state = PadState::None;
       } else if (before.axes == after.axes) {
         // Other ranks hold zeros; a sum of infinities stays one.
-        if (addsZeros || (step.kind == ReshardStepKind::KeepFirst &&
+        if (addsZeros || (step.getRow().to == Holding::Partial &&
                           step.reduction == ReductionKind::Sum))
           state = join(state, PadState::Zero);
-      } else if (step.kind == ReshardStepKind::CollectivePermute) {
+      } else if (step.getRow().permutes()) {
         state = PadState::Anything;
       } else {
         // Newly cut parts are padded with zeros.
@@ -201,14 +201,14 @@ LogicalResult PaddingAnalysis::factor(Operation *op, const OpAnalysis &analysis,
     std::optional<unsigned> dim = findDim(rule.operands[index], f);
     operands.push_back(dim ? getOperandState(value, *dim) : PadState::None);
   }
-  std::optional<LaneGuard> guard = getLaneGuard(op, rule, f, operands);
+  std::optional<PaddingGuard> guard = getPaddingGuard(op, rule, f, operands);
   if (!guard)
     return op->emitOpError()
            << "cannot split factor " << analysis.getFactorName(f) << " of size "
            << cut.size << " in "
            << getShardCount(analysis.resolved.factors.axes[f])
-           << " parts: the padding lanes would be counted and no mask makes "
-              "them harmless; degrees that fit: "
+           << " parts: the padding would be counted and no mask makes "
+              "it harmless; degrees that fit: "
            << listDegrees(cut.size, cut.grain);
   for (auto [index, mask] : llvm::enumerate(guard->masks))
     if (mask)

@@ -1,12 +1,13 @@
-//===- PaddingAnalysis.h - What padding lanes hold, and masks ---*- C++ -*-===//
+//===- PaddingAnalysis.h - What padding holds, and masks ---------*- C++
+//-*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Follows the contents of padding lanes through a program on global types with
+// Follows the contents of padding through a program on global types with
 // its reshards inserted, and says which operands must be masked before an
-// operation that would count those lanes. Example: y = exp(x) summed over a
-// dimension of 10 in 4 parts of 3: the last rank has two lanes of exp(0) = 1,
+// operation that would count it. Example: y = exp(x) summed over a
+// dimension of 10 in 4 parts of 3: the last rank has two elements exp(0) = 1,
 // so y is masked with zeros before the sum.
 //
 //===----------------------------------------------------------------------===//
@@ -20,7 +21,7 @@
 
 namespace tp {
 
-/// Lanes of one dimension of an operand that must be overwritten with a number.
+/// Padding of one dimension of an operand, to be overwritten with a number.
 struct Mask {
   unsigned dim;
   int64_t value;
@@ -31,7 +32,7 @@ class PaddingAnalysis {
 public:
   explicit PaddingAnalysis(const Mesh &mesh) : mesh(mesh) {}
 
-  /// Analyse the body of a function. Padding lanes of arguments and parameters
+  /// Analyse the body of a function. The padding of arguments and parameters
   /// are zero. Fails, after an error, where padding cannot be made harmless.
   mlir::LogicalResult run(mlir::Block &body);
   /// The masks due on an operand.
@@ -39,7 +40,7 @@ public:
     auto found = masks.find(&operand);
     return found == masks.end() ? llvm::ArrayRef<Mask>() : found->second;
   }
-  /// The factors whose padding lanes the per-rank form of `op` must leave out.
+  /// The factors whose padding the per-rank form of `op` must leave out.
   llvm::ArrayRef<unsigned> getGuardedFactors(mlir::Operation *op) const {
     auto found = guarded.find(op);
     return found == guarded.end() ? llvm::ArrayRef<unsigned>() : found->second;
@@ -51,10 +52,10 @@ private:
   mlir::LogicalResult block(mlir::Block &block);
   mlir::LogicalResult operation(mlir::Operation *op);
   /// One padded factor of an operation: its masks and guards, and what its
-  /// lanes hold in the results.
+  /// padding holds in the results.
   mlir::LogicalResult factor(mlir::Operation *op, const OpAnalysis &analysis,
                              unsigned factor);
-  /// What the lanes of dimension `dim` of an operand hold, wherever they are in
+  /// What the padding of dimension `dim` of an operand holds, wherever it is in
   /// its other dimensions.
   PadState getOperandState(mlir::Value value, unsigned dim);
   mlir::LogicalResult repeat(RepeatOp op);

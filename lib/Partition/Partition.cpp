@@ -85,7 +85,7 @@ Value Converter::buildSteps(OpBuilder &builder, Location loc, Value value,
                             const TensorSharding &to, LedgerAttr reason) {
   for (const ReshardStep &step : planReshard(shape, from, to, mesh).steps) {
     LedgerAttr entry;
-    if (isCollective(step.kind))
+    if (!step.getRow().isLocal())
       entry = LedgerAttr::get(builder.getContext(), nextId++, reason.getCause(),
                               reason.getAnnotation(), reason.getPass());
     value = tp::buildStep(builder, loc, value, shape, from, step, mesh,
@@ -113,7 +113,7 @@ static TypedAttr getMaskValue(OpBuilder &builder, Type type, int64_t value) {
   return builder.getIntegerAttr(type, value);
 }
 
-/// `local` with the lanes past the logical end of a dimension overwritten: a
+/// `local` with the padding of a dimension overwritten: a
 /// select by global position, which no NaN passes.
 Value Converter::buildMask(OpBuilder &builder, Location loc, Value global,
                            Value local, const Mask &mask) {
@@ -167,11 +167,11 @@ Value Converter::buildMask(OpBuilder &builder, Location loc, Value global,
   buffer.factors[mask.dim].readsIndex = false;
   buffer.results = {dims};
   Operation *emptyOp = empty.getDefiningOp();
-  ShardingAttr whole = sharding;
+  ShardingAttr complete = sharding;
   if (!sharding.getPartial().empty())
-    whole = ShardingAttr::get(context, sharding.getMesh(), sharding.getDims(),
-                              {}, ReductionKind::Sum);
-  setSharding(empty, whole);
+    complete = ShardingAttr::get(context, sharding.getMesh(),
+                                 sharding.getDims(), {}, ReductionKind::Sum);
+  setSharding(empty, complete);
   emptyOp->setAttr(TPDialect::getRuleAttrName(),
                    RuleAttr::get(context, buffer));
   ++numMasks;
@@ -206,7 +206,7 @@ LogicalResult Converter::convert(Operation *op, OpBuilder &builder) {
   FailureOr<OpAnalysis> analysis = analyzeOp(op, mesh);
   if (failed(analysis))
     return failure();
-  // Every rank has the whole of a constant table and takes its part.
+  // Every rank has all of a constant table and takes its part.
   auto constant = dyn_cast<arith::ConstantOp>(op);
   if (constant && !isa<SplatElementsAttr>(constant.getValue())) {
     Value value = builder.clone(*op)->getResult(0);

@@ -191,7 +191,7 @@ std::string Positions::checkRegions(Operation *op,
     return "expected a position along dimension " +
            std::to_string(form.loops.begin()->first) + ", which is cut by {" +
            mesh.getName(cutOf(form.loops.begin()->first).axes) +
-           "}, to be that in the whole: expected the offset " + describe(want) +
+           "}, to be the global one: expected the offset " + describe(want) +
            ", got " + describe(form);
   };
   std::string problem;

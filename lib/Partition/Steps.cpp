@@ -19,50 +19,30 @@ Value tp::buildStep(OpBuilder &builder, Location loc, Value value,
                     ArrayRef<int64_t> shape, const TensorSharding &from,
                     const ReshardStep &step, const Mesh &mesh,
                     FlatSymbolRefAttr meshSymbol, LedgerAttr ledger) {
+  // A complete maximum is a partial one already.
+  if (step.getRow().to == Holding::Partial &&
+      step.reduction != ReductionKind::Sum)
+    return value;
   MLIRContext *context = builder.getContext();
-  ShardingAttr before = ShardingAttr::get(context, meshSymbol, mesh, from);
-  ShardingAttr after =
-      ShardingAttr::get(context, meshSymbol, mesh, step.result);
-  AxisListAttr axes = getAxisListAttr(context, mesh, step.axes);
+  StepAttrs attrs;
+  attrs.reduction = builder.getStringAttr(stringify(step.reduction));
+  attrs.gatheredDim = step.getGatheredDim();
+  attrs.cutDim = step.getCutDim();
+  attrs.mesh = meshSymbol;
+  attrs.axes = getAxisListAttr(context, mesh, step.axes);
+  SmallVector<int64_t> pairs;
+  for (auto [source, target] : step.pairs)
+    pairs.append({source, target});
+  attrs.pairs = DenseIntElementsAttr::get(
+      RankedTensorType::get({static_cast<int64_t>(step.pairs.size()), 2},
+                            builder.getI64Type()),
+      pairs);
+  attrs.from = ShardingAttr::get(context, meshSymbol, mesh, from);
+  attrs.to = ShardingAttr::get(context, meshSymbol, mesh, step.result);
+  attrs.ledger = ledger;
   auto type = cast<RankedTensorType>(value.getType())
                   .clone(getLocalShape(shape, step.result));
-  StringAttr reduction = builder.getStringAttr(stringify(step.reduction));
-  IntegerAttr dim = builder.getI64IntegerAttr(step.dim);
-  switch (step.kind) {
-  case ReshardStepKind::KeepFirst:
-    // A whole maximum is a partial one already.
-    if (step.reduction != ReductionKind::Sum)
-      return value;
-    return KeepFirstOp::create(builder, loc, type, value, meshSymbol, axes,
-                               before, after);
-  case ReshardStepKind::Slice:
-    return SliceOp::create(builder, loc, type, value, dim, meshSymbol, axes,
-                           before, after);
-  case ReshardStepKind::AllReduce:
-    return AllReduceOp::create(builder, loc, type, value, reduction, meshSymbol,
-                               axes, before, after, ledger);
-  case ReshardStepKind::ReduceScatter:
-    return ReduceScatterOp::create(builder, loc, type, value, reduction, dim,
-                                   meshSymbol, axes, before, after, ledger);
-  case ReshardStepKind::AllGather:
-    return AllGatherOp::create(builder, loc, type, value, dim, meshSymbol, axes,
-                               before, after, ledger);
-  case ReshardStepKind::AllToAll:
-    return AllToAllOp::create(builder, loc, type, value,
-                              builder.getI64IntegerAttr(step.splitDim), dim,
-                              meshSymbol, axes, before, after, ledger);
-  case ReshardStepKind::CollectivePermute: {
-    SmallVector<int64_t> pairs;
-    for (auto [source, target] : step.pairs)
-      pairs.append({source, target});
-    auto pairsType = RankedTensorType::get(
-        {static_cast<int64_t>(step.pairs.size()), 2}, builder.getI64Type());
-    return CollectivePermuteOp::create(
-        builder, loc, type, value, meshSymbol, axes,
-        DenseIntElementsAttr::get(pairsType, pairs), before, after, ledger);
-  }
-  }
-  llvm_unreachable("unknown step");
+  return createStep(builder, loc, step.kind, type, value, attrs)->getResult(0);
 }
 
 namespace {

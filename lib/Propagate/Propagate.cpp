@@ -61,7 +61,7 @@ struct PropagatePass : public tp::impl::PropagateBase<PropagatePass> {
     if (!mesh)
       return signalPassFailure();
     WalkResult result = module.walk([](Operation *op) {
-      if (!isa<CollectiveOpInterface, ReshardOp, SliceOp, KeepFirstOp>(op))
+      if (!isa<ReshardStepOpInterface, ReshardOp>(op))
         return WalkResult::advance();
       op->emitOpError("expected a program before partition, which has no "
                       "collectives");

@@ -59,6 +59,43 @@ static SmallVector<unsigned> getOrder(ArrayRef<FactorWish> wishes) {
   return order;
 }
 
+void Propagation::addWish(const Node &node, unsigned f, FactorWish wish,
+                          FactorWish &old) const {
+  if (old.axes.empty()) {
+    old = std::move(wish);
+    return;
+  }
+  if (mergeFactorAxes(old.axes, wish.axes)) {
+    unsigned best = std::min(old.priority, wish.priority);
+    int64_t mine = getShardCount(wish.axes);
+    int64_t theirs = getShardCount(old.axes);
+    // Of equal wishes, the annotated tensor's own explains best.
+    auto isAnnotated = [&](const FactorWish &which) {
+      const AxisReason *reason =
+          findReason(which.state, which.dim, which.axes.front().axis);
+      return reason && reason->node < 0;
+    };
+    if (mine > theirs ||
+        (mine == theirs && (wish.priority < old.priority ||
+                            (wish.priority == old.priority &&
+                             isAnnotated(wish) && !isAnnotated(old)))))
+      old = std::move(wish);
+    old.priority = best;
+    return;
+  }
+  // Two lists for one factor.
+  bool better = wish.priority < old.priority;
+  if (wish.priority == old.priority) {
+    SmallVector<FactorWish, 4> mine(node.rule.factors.size()),
+        theirs(node.rule.factors.size());
+    mine[f] = wish;
+    theirs[f] = old;
+    better = getCost(node, mine) < getCost(node, theirs);
+  }
+  if (better)
+    old = std::move(wish);
+}
+
 SmallVector<FactorWish, 4> Propagation::collectWishes(const Node &node,
                                                       unsigned priority) const {
   SmallVector<FactorWish, 4> wishes(node.rule.factors.size());
@@ -99,40 +136,7 @@ SmallVector<FactorWish, 4> Propagation::collectWishes(const Node &node,
                         static_cast<unsigned>(d)};
         if (wish.axes.empty())
           continue;
-        FactorWish &old = wishes[f];
-        if (old.axes.empty()) {
-          old = std::move(wish);
-          continue;
-        }
-        if (auto merged = mergeFactorAxes(old.axes, wish.axes)) {
-          unsigned best = std::min(old.priority, wish.priority);
-          int64_t mine = getShardCount(wish.axes);
-          int64_t theirs = getShardCount(old.axes);
-          // Of equal wishes, the annotated tensor's own explains best.
-          auto isAnnotated = [&](const FactorWish &which) {
-            const AxisReason *reason =
-                findReason(which.state, which.dim, which.axes.front().axis);
-            return reason && reason->node < 0;
-          };
-          if (mine > theirs ||
-              (mine == theirs && (wish.priority < old.priority ||
-                                  (wish.priority == old.priority &&
-                                   isAnnotated(wish) && !isAnnotated(old)))))
-            old = std::move(wish);
-          old.priority = best;
-          continue;
-        }
-        // Two lists for one factor.
-        bool better = wish.priority < old.priority;
-        if (wish.priority == old.priority) {
-          SmallVector<FactorWish, 4> mine(node.rule.factors.size()),
-              theirs(node.rule.factors.size());
-          mine[f] = wish;
-          theirs[f] = old;
-          better = getCost(node, mine) < getCost(node, theirs);
-        }
-        if (better)
-          old = std::move(wish);
+        addWish(node, f, std::move(wish), wishes[f]);
       }
   };
   for (auto [state, tensor] :

@@ -94,7 +94,7 @@ public:
 
   /// Visits until the fixpoint (statistics).
   unsigned getNumVisits() const { return numVisits; }
-  /// Values that are not whole on every rank (statistics).
+  /// Values that are not replicated (statistics).
   unsigned getNumSplit() const {
     return llvm::count_if(states, [](const ValueState &value) {
       return !value.sharding.isFullyReplicated();
@@ -121,6 +121,9 @@ private:
   // Fixpoint: Propagation.cpp.
   llvm::SmallVector<FactorWish, 4> collectWishes(const Node &node,
                                                  unsigned priority) const;
+  /// Of two wishes for factor `f` the better one, in `old`.
+  void addWish(const Node &node, unsigned f, FactorWish wish,
+               FactorWish &old) const;
   void resolveConflicts(const Node &node,
                         llvm::SmallVectorImpl<FactorWish> &wishes) const;
   int64_t getCost(const Node &node, llvm::ArrayRef<FactorWish> wishes) const;
@@ -137,6 +140,8 @@ private:
 
   // Settling: Settle.cpp.
   void settleNode(int index);
+  void setReasons(int index, llvm::ArrayRef<FactorWish> wishes,
+                  llvm::ArrayRef<AxisRef> partial);
   AxisList getPassedAxes(const Node &node,
                          const FactorShardings &factors) const;
 

@@ -44,8 +44,8 @@ AxisList tp::subtractAxes(ArrayRef<AxisRef> list, ArrayRef<AxisRef> without) {
   return canonicalize(rest);
 }
 
-bool tp::containsAxes(ArrayRef<AxisRef> whole, ArrayRef<AxisRef> list) {
-  return subtractAxes(list, whole).empty();
+bool tp::containsAxes(ArrayRef<AxisRef> all, ArrayRef<AxisRef> list) {
+  return subtractAxes(list, all).empty();
 }
 
 /// The leading part of `list` that lies in `allowed`.
@@ -128,75 +128,59 @@ static bool carries(const TensorFactors &tensor, unsigned factor) {
   });
 }
 
-ResolvedOp tp::resolveFactors(const ShardingRule &rule,
-                              ArrayRef<TensorSharding> operandShardings,
-                              ArrayRef<TensorSharding> resultShardings,
-                              ArrayRef<SmallVector<int64_t>> operandShapes,
-                              ArrayRef<SmallVector<int64_t>> resultShapes) {
-  ResolvedOp resolved;
-  FactorShardings &factors = resolved.factors;
-  factors = FactorShardings(rule.factors.size());
-  AxisList used;
+/// Take `axes` for a factor if they extend what it has and are not `used`.
+static void take(FactorShardings &factors, AxisList &used, unsigned f,
+                 ArrayRef<AxisRef> axes, int64_t grain) {
+  auto merged = mergeFactorAxes(factors.axes[f], axes);
+  if (!merged)
+    return;
+  AxisList others = subtractAxes(used, factors.axes[f]);
+  AxisList free = restrictToAvailable(*merged, others);
+  if (getShardCount(free) <= getShardCount(factors.axes[f]))
+    return;
+  used = std::move(others);
+  used.append(free.begin(), free.end());
+  factors.axes[f] = std::move(free);
+  factors.grains[f] = grain;
+}
 
-  // Take `axes` for a factor if they extend what it has and are free.
-  auto take = [&](unsigned f, ArrayRef<AxisRef> axes, int64_t grain) {
-    auto merged = mergeFactorAxes(factors.axes[f], axes);
-    if (!merged)
-      return;
-    AxisList others = subtractAxes(used, factors.axes[f]);
-    AxisList free = restrictToAvailable(*merged, others);
-    if (getShardCount(free) <= getShardCount(factors.axes[f]))
-      return;
-    used = std::move(others);
-    used.append(free.begin(), free.end());
-    factors.axes[f] = std::move(free);
-    factors.grains[f] = grain;
-  };
-
-  for (auto [index, sharding] : llvm::enumerate(resultShardings)) {
-    Projection projection = projectToFactors(rule, rule.results[index],
-                                             resultShapes[index], sharding);
-    for (auto [f, factor] : llvm::enumerate(rule.factors))
-      if (factor.kind == FactorKind::Parallel)
-        take(f, projection.factors.axes[f], projection.factors.grains[f]);
-    if (sharding.isPartial() && resolved.partial.empty()) {
-      resolved.partial = sharding.partial;
-      resolved.reduction = sharding.reduction;
-    }
-  }
-  // Of the operands' cuts of a reduction factor, the one that explains most of
-  // what the results are partial over; the first of equals.
-  if (!resolved.partial.empty()) {
-    SmallVector<FactorShardings, 4> projected;
-    for (auto [index, sharding] : llvm::enumerate(operandShardings))
-      projected.push_back(projectToFactors(rule, rule.operands[index],
-                                           operandShapes[index], sharding)
-                              .factors);
-    for (auto [f, factor] : llvm::enumerate(rule.factors)) {
-      if (factor.kind != FactorKind::Reduction ||
-          factor.reduction != resolved.reduction)
-        continue;
-      AxisList best;
-      int64_t grain = 1;
-      for (const FactorShardings &cut : projected) {
-        AxisList axes = restrictToAvailable(
-            restrictToAxes(cut.axes[f], resolved.partial), used);
-        if (getShardCount(axes) > getShardCount(best)) {
-          best = std::move(axes);
-          grain = cut.grains[f];
-        }
+/// Of the operands' cuts of a reduction factor, the one that explains most of
+/// what the results are partial over; the first of equals.
+static void takeReduced(const ShardingRule &rule,
+                        ArrayRef<TensorSharding> operandShardings,
+                        ArrayRef<SmallVector<int64_t>> operandShapes,
+                        ResolvedOp &resolved, AxisList &used) {
+  SmallVector<FactorShardings, 4> projected;
+  for (auto [index, sharding] : llvm::enumerate(operandShardings))
+    projected.push_back(projectToFactors(rule, rule.operands[index],
+                                         operandShapes[index], sharding)
+                            .factors);
+  for (auto [f, factor] : llvm::enumerate(rule.factors)) {
+    if (factor.kind != FactorKind::Reduction ||
+        factor.reduction != resolved.reduction)
+      continue;
+    AxisList best;
+    int64_t grain = 1;
+    for (const FactorShardings &cut : projected) {
+      AxisList axes = restrictToAvailable(
+          restrictToAxes(cut.axes[f], resolved.partial), used);
+      if (getShardCount(axes) > getShardCount(best)) {
+        best = std::move(axes);
+        grain = cut.grains[f];
       }
-      take(f, best, grain);
     }
+    take(resolved.factors, used, f, best, grain);
   }
-  makeExpressible(rule, operandShapes, resultShapes, factors);
+}
 
-  // What the reduction factors do not explain passed through.
-  AxisList reduced = getPartialAxes(rule, factors);
-  AxisList passed = subtractAxes(resolved.partial, reduced);
+/// What operands must be partial over for what the reduction factors do not
+/// explain; returns what is explained.
+static AxisList passAxes(const ShardingRule &rule,
+                         ArrayRef<TensorSharding> operandShardings,
+                         ResolvedOp &resolved) {
+  AxisList explained = getPartialAxes(rule, resolved.factors);
+  AxisList passed = subtractAxes(resolved.partial, explained);
   unsigned numOperands = rule.operands.size();
-  resolved.operandPartial.resize(numOperands);
-  AxisList explained = reduced;
   for (const AxisRef &axis : passed) {
     // The first Multilinear operand that has it, else the Additive ones.
     unsigned carrier = numOperands;
@@ -217,6 +201,37 @@ ResolvedOp tp::resolveFactors(const ShardingRule &rule,
       if (rule.linearity[i] == Linearity::Additive)
         resolved.operandPartial[i].push_back(axis);
   }
+  return explained;
+}
+
+ResolvedOp tp::resolveFactors(const ShardingRule &rule,
+                              ArrayRef<TensorSharding> operandShardings,
+                              ArrayRef<TensorSharding> resultShardings,
+                              ArrayRef<SmallVector<int64_t>> operandShapes,
+                              ArrayRef<SmallVector<int64_t>> resultShapes) {
+  ResolvedOp resolved;
+  FactorShardings &factors = resolved.factors;
+  factors = FactorShardings(rule.factors.size());
+  AxisList used;
+  for (auto [index, sharding] : llvm::enumerate(resultShardings)) {
+    Projection projection = projectToFactors(rule, rule.results[index],
+                                             resultShapes[index], sharding);
+    for (auto [f, factor] : llvm::enumerate(rule.factors))
+      if (factor.kind == FactorKind::Parallel)
+        take(factors, used, f, projection.factors.axes[f],
+             projection.factors.grains[f]);
+    if (sharding.isPartial() && resolved.partial.empty()) {
+      resolved.partial = sharding.partial;
+      resolved.reduction = sharding.reduction;
+    }
+  }
+  if (!resolved.partial.empty())
+    takeReduced(rule, operandShardings, operandShapes, resolved, used);
+  makeExpressible(rule, operandShapes, resultShapes, factors);
+
+  unsigned numOperands = rule.operands.size();
+  resolved.operandPartial.resize(numOperands);
+  AxisList explained = passAxes(rule, operandShardings, resolved);
   // What nothing explains, the operation does not give.
   llvm::sort(explained);
   resolved.partial = canonicalize(explained);

@@ -14,8 +14,8 @@
 // other use needs the sum anyway; through an addition if all addends are
 // partial. Otherwise the operation needs the sum, and takes the layout that the
 // other operands have: the sum becomes a reduce-scatter there if that layout is
-// split, an all-reduce if it is whole. Arguments and results of functions and
-// carried values of tp.repeat are never partial.
+// split, an all-reduce if it is replicated. Arguments and results of functions
+// and carried values of tp.repeat are never partial.
 //
 // Example: x + linear(h [k {"tp"}], w [n, k {"tp"}]) with x split along s: the
 // linear layer's result is partial, the sum is split along s like x.
@@ -151,8 +151,19 @@ void Propagation::settleNode(int index) {
   }
   node.factors = cut;
 
-  // Reasons: of dimensions through this node, of partial axes from the factor
-  // reduced here or from the operand that they passed through.
+  for (auto [i, state] : llvm::enumerate(node.results))
+    if (state >= 0)
+      states[state].sharding = results[i];
+  setReasons(index, wishes, partial);
+}
+
+/// Reasons: of dimensions through this node, of partial axes from the factor
+/// reduced here or from the operand that they passed through.
+void Propagation::setReasons(int index, ArrayRef<FactorWish> wishes,
+                             ArrayRef<AxisRef> partial) {
+  const Node &node = nodes[index];
+  const ShardingRule &rule = node.rule;
+  const FactorShardings &cut = node.factors;
   auto reasonOf = [&](unsigned f, unsigned axis) {
     AxisReason reason{axis, -1, index, static_cast<int>(f)};
     if (wishes[f].state >= 0)
@@ -178,20 +189,18 @@ void Propagation::settleNode(int index) {
   for (auto [i, state] : llvm::enumerate(node.results)) {
     if (state < 0)
       continue;
-    SmallVector<SmallVector<AxisReason, 1>, 4> dimReasons(
-        resultShapes[i].size());
-    for (auto [d, dim] : llvm::enumerate(results[i].dims))
+    ValueState &value = states[state];
+    SmallVector<SmallVector<AxisReason, 1>, 4> dimReasons(value.shape.size());
+    for (auto [d, dim] : llvm::enumerate(value.sharding.dims))
       for (const AxisRef &axis : dim.axes)
         for (unsigned f : rule.results[i].dims[d])
           if (overlap(cut.axes[f], axis)) {
             dimReasons[d].push_back(reasonOf(f, axis.axis));
             break;
           }
-    ValueState &value = states[state];
-    value.sharding = results[i];
     value.dimReasons = std::move(dimReasons);
     value.partialReasons.clear();
-    if (results[i].isPartial())
+    if (value.sharding.isPartial())
       value.partialReasons = partialReasons;
   }
 }

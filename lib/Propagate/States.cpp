@@ -16,7 +16,7 @@
 using namespace mlir;
 using namespace tp;
 
-/// The sharding as propagation writes it, closed; whole on every rank if there
+/// The sharding as propagation writes it, closed; replicated if there
 /// is none.
 static ShardingAttr close(ShardingAttr sharding, MeshOp mesh, int64_t rank) {
   Mesh resolved = mesh.getMesh().toMesh();
@@ -27,35 +27,37 @@ static ShardingAttr close(ShardingAttr sharding, MeshOp mesh, int64_t rank) {
                            resolved, closed);
 }
 
-void tp::shardStates(ModuleOp module, MeshOp mesh) {
+/// Visit the sharding of each argument and result that carries `state`, with a
+/// function that sets it.
+template <typename Visit>
+static void forEachUse(ModuleOp module, StateOp state, Visit visit) {
   StringRef name = TPDialect::getShardingAttrName();
+  auto symbol = FlatSymbolRefAttr::get(state.getSymNameAttr());
+  for (auto function : module.getOps<func::FuncOp>()) {
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      if (getArgState(function, i) == symbol)
+        visit(function.getArgAttrOfType<ShardingAttr>(i, name),
+              [&](ShardingAttr other) { function.setArgAttr(i, name, other); });
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      if (getResultState(function, i) == symbol)
+        visit(getResultSharding(function, i), [&](ShardingAttr other) {
+          function.setResultAttr(i, name, other);
+        });
+  }
+}
+
+void tp::shardStates(ModuleOp module, MeshOp mesh) {
   for (auto state : module.getOps<StateOp>()) {
-    auto symbol = FlatSymbolRefAttr::get(state.getSymNameAttr());
     int64_t rank = cast<RankedTensorType>(state.getType()).getRank();
-    auto forEachUse = [&](auto visit) {
-      for (auto function : module.getOps<func::FuncOp>()) {
-        for (unsigned i = 0; i < function.getNumArguments(); ++i)
-          if (getArgState(function, i) == symbol)
-            visit(function.getArgAttrOfType<ShardingAttr>(i, name),
-                  [&](ShardingAttr other) {
-                    function.setArgAttr(i, name, other);
-                  });
-        for (unsigned i = 0; i < function.getNumResults(); ++i)
-          if (getResultState(function, i) == symbol)
-            visit(getResultSharding(function, i), [&](ShardingAttr other) {
-              function.setResultAttr(i, name, other);
-            });
-      }
-    };
     ShardingAttr sharding = state.getShardingAttr();
-    forEachUse([&](ShardingAttr used, auto) {
+    forEachUse(module, state, [&](ShardingAttr used, auto) {
       if (!sharding)
         sharding = used;
     });
     sharding = close(sharding, mesh, rank);
     state.setShardingAttr(sharding);
     // One that differs stays, and the verifier names it.
-    forEachUse([&](ShardingAttr used, auto set) {
+    forEachUse(module, state, [&](ShardingAttr used, auto set) {
       if (!used || close(used, mesh, rank) == sharding)
         set(sharding);
     });
@@ -63,16 +65,7 @@ void tp::shardStates(ModuleOp module, MeshOp mesh) {
 }
 
 void tp::adoptShardings(ModuleOp module) {
-  for (auto state : module.getOps<StateOp>()) {
-    auto symbol = FlatSymbolRefAttr::get(state.getSymNameAttr());
-    for (auto function : module.getOps<func::FuncOp>()) {
-      for (unsigned i = 0; i < function.getNumArguments(); ++i)
-        if (getArgState(function, i) == symbol)
-          state.setShardingAttr(function.getArgAttrOfType<ShardingAttr>(
-              i, TPDialect::getShardingAttrName()));
-      for (unsigned i = 0; i < function.getNumResults(); ++i)
-        if (getResultState(function, i) == symbol)
-          state.setShardingAttr(getResultSharding(function, i));
-    }
-  }
+  for (auto state : module.getOps<StateOp>())
+    forEachUse(module, state,
+               [&](ShardingAttr used, auto) { state.setShardingAttr(used); });
 }

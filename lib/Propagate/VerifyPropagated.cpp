@@ -65,7 +65,7 @@ LogicalResult Verifier::verifyValue(Operation *op, Type type,
   if (!why.empty())
     return op->emitError() << what << ": " << why;
   if (value->isPartial() && !mayBePartial)
-    return op->emitError() << what << ": expected a whole or split value, got "
+    return op->emitError() << what << ": expected a complete value, got "
                            << "one that is partial over "
                            << mesh.getName(value->partial);
   return success();
@@ -111,7 +111,7 @@ LogicalResult Verifier::verifyRule(Operation *op) {
 }
 
 LogicalResult Verifier::verifyOperation(Operation *op) {
-  if (isa<CollectiveOpInterface, ReshardOp, SliceOp, KeepFirstOp>(op))
+  if (isa<ReshardStepOpInterface, ReshardOp>(op))
     return op->emitError("expected no collectives and reshards before "
                          "partition: did partition run already");
   bool neverPartial = isa<RepeatOp, ShardingConstraintOp, func::CallOp>(op);

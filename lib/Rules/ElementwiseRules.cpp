@@ -10,8 +10,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Internal.h"
-#include "Lanes.h"
 #include "LinearForm.h"
+#include "PadValue.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
@@ -53,11 +53,12 @@ static LocalValues clone(Operation *op, OpBuilder &builder, ValueRange operands,
 
 static PadStates getElementwiseStates(Operation *op, unsigned,
                                       ArrayRef<PadState> states) {
-  SmallVector<Lane> operands;
+  SmallVector<PadValue> operands;
   for (auto [state, operand] : llvm::zip_equal(states, op->getOperands()))
-    operands.push_back(isTensor(operand) ? toLane(state, operand.getType())
-                                         : getSharedLane(operand));
-  return PadStates(op->getNumResults(), toPadState(transferLane(op, operands)));
+    operands.push_back(isTensor(operand) ? toPadValue(state, operand.getType())
+                                         : getSharedPadValue(operand));
+  return PadStates(op->getNumResults(),
+                   toPadState(transferPadValue(op, operands)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -105,7 +106,7 @@ static PadStates getConstantStates(Operation *op, unsigned,
   // A slice of a constant is padded with zeros; a splat is splat everywhere.
   if (!dense || !dense.isSplat())
     return {PadState::Zero};
-  return {toPadState(getSharedLane(op->getResult(0)))};
+  return {toPadState(getSharedPadValue(op->getResult(0)))};
 }
 
 //===----------------------------------------------------------------------===//

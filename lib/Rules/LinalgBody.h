@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the rule (LinalgRules.cpp), the padding lanes (LinalgLanes.cpp) and the
+// What the rule (LinalgRules.cpp), the padding (LinalgPadding.cpp) and the
 // per-rank form (LinalgLocal.cpp) of a linalg operation share.
 //
 //===----------------------------------------------------------------------===//
@@ -58,10 +58,10 @@ std::optional<ReductionKind> getReductionKind(mlir::linalg::LinalgOp op);
 PadStates getLinalgStates(mlir::Operation *op, unsigned factor,
                           llvm::ArrayRef<PadState> states);
 /// True if the body runs something that is not defined on every number on what
-/// the padding lanes of `factor` hold.
+/// the padding of `factor` holds.
 bool needsBodyGuard(mlir::Operation *op, unsigned factor,
                     llvm::ArrayRef<PadState> states);
-/// See buildLocal. In the lanes of guarded factors, the terms of a reduction
+/// See buildLocal. In the padding of guarded factors, the terms of a reduction
 /// are its identity and operations that are not defined everywhere see a safe
 /// number.
 LocalValues buildLocalLinalg(mlir::Operation *op, mlir::OpBuilder &builder,

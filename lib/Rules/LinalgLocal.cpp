@@ -4,9 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The same operation on local types; positions that the body reads count from
-// the shard's beginning. Where padding lanes would be counted or may not be
-// looked at, the body itself leaves them out, by position: whatever the rest of
-// it does with such a lane is then of no account.
+// the shard's beginning. Where padding would be counted or may not be looked
+// at, the body itself leaves it out, by position: whatever the rest of it does
+// with such an element is then of no account.
 //
 //   %j = linalg.index 1         %at = addi %j, %offset
 //   %inside = cmpi slt %at, %size
@@ -15,8 +15,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Lanes.h"
 #include "LinalgBody.h"
+#include "PadValue.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "tp/Rules/Combiner.h"
 
@@ -25,7 +25,7 @@ using namespace mlir::linalg;
 using namespace tp;
 
 namespace {
-/// Leaves lanes out of the body of a local operation.
+/// Leaves padding out of the body of a local operation.
 class BodyGuard {
 public:
   BodyGuard(LinalgOp op, const LocalContext &context, ArrayRef<Value> offsets)

@@ -11,7 +11,7 @@
 #include "tp/Rules/Rules.h"
 
 #include "Internal.h"
-#include "Lanes.h"
+#include "PadValue.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
@@ -97,7 +97,8 @@ PadStates tp::getPaddingStates(Operation *op, unsigned factor,
   return PadStates(op->getNumResults(), PadState::Anything);
 }
 
-PadStates tp::applyMasks(const LaneGuard &guard, ArrayRef<PadState> operands) {
+PadStates tp::applyMasks(const PaddingGuard &guard,
+                         ArrayRef<PadState> operands) {
   PadStates states(operands);
   for (auto [state, mask] : llvm::zip_equal(states, guard.masks))
     if (mask)
@@ -107,25 +108,25 @@ PadStates tp::applyMasks(const LaneGuard &guard, ArrayRef<PadState> operands) {
 
 /// Mask the operands for which `op` is not defined on every number.
 static void maskPartialOperands(Operation *op, ArrayRef<PadState> operands,
-                                LaneGuard &guard) {
+                                PaddingGuard &guard) {
   for (PartialOperand partial : getPartialOperands(op)) {
     Value operand = op->getOperand(partial.index);
-    // A splat is in its lanes what it is elsewhere.
+    // A splat is in its padding what it is elsewhere.
     SplatElementsAttr splat;
     if (operands[partial.index] == PadState::None ||
         matchPattern(operand, m_Constant(&splat)))
       continue;
-    Lane lane = toLane(operands[partial.index], operand.getType());
-    if (!isSafe(partial, lane))
+    PadValue pad = toPadValue(operands[partial.index], operand.getType());
+    if (!isSafe(partial, pad))
       guard.masks[partial.index] = partial.safe;
   }
 }
 
-std::optional<LaneGuard> tp::getLaneGuard(Operation *op,
-                                          const ShardingRule &rule,
-                                          unsigned factor,
-                                          ArrayRef<PadState> operands) {
-  LaneGuard guard;
+std::optional<PaddingGuard> tp::getPaddingGuard(Operation *op,
+                                                const ShardingRule &rule,
+                                                unsigned factor,
+                                                ArrayRef<PadState> operands) {
+  PaddingGuard guard;
   guard.masks.resize(operands.size());
   maskPartialOperands(op, operands, guard);
   RuleProvider provider = lookup(op);
@@ -133,7 +134,7 @@ std::optional<LaneGuard> tp::getLaneGuard(Operation *op,
   if (hasBody)
     guard.inBody = provider.needsBodyGuard(op, factor, operands);
   const Factor &cut = rule.factors[factor];
-  auto isFine = [&](const LaneGuard &trial) {
+  auto isFine = [&](const PaddingGuard &trial) {
     return llvm::all_of(
         getPaddingStates(op, factor, applyMasks(trial, operands)),
         [&](PadState state) { return isHarmless(state, cut.reduction); });
@@ -151,7 +152,7 @@ std::optional<LaneGuard> tp::getLaneGuard(Operation *op,
       for (uint64_t set = 1; set < (uint64_t(1) << candidates.size()); ++set) {
         if (static_cast<unsigned>(llvm::popcount(set)) != count)
           continue;
-        LaneGuard trial = guard;
+        PaddingGuard trial = guard;
         for (auto [i, operand] : llvm::enumerate(candidates))
           if (set >> i & 1)
             trial.masks[operand] = 0;

@@ -317,7 +317,7 @@ static FailureOr<ShardingRule> getPadRule(Operation *operation) {
   return rule;
 }
 
-/// Lanes of the dimensions that are not padded: zero if both sides are.
+/// Padding of the dimensions that are not padded here: zero if both sides are.
 static PadStates getPadStates(Operation *op, unsigned factor,
                               ArrayRef<PadState> operands) {
   Value padding = cast<tensor::PadOp>(op).getConstantPaddingValue();
@@ -360,7 +360,7 @@ static FailureOr<ShardingRule> getGatherRule(Operation *operation) {
   return rule;
 }
 
-/// Lanes of the source's slices are what the source's lanes are.
+/// The padding of the source's slices is what the source's padding is.
 static PadStates getGatherStates(Operation *, unsigned,
                                  ArrayRef<PadState> operands) {
   return {operands[0] == PadState::None ? PadState::Anything : operands[0]};

@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
+#include "tp/Dialect/NN/IR/NNOps.h"
 #include <cfloat>
 #include <cmath>
 
@@ -92,6 +93,14 @@ std::optional<Scale> tp::matchScale(Operation *op, Value x) {
   if (isDivisor && type.getWidth() == 32 && !isPowerOfTwo)
     return std::nullopt;
   return Scale{*number, isDivisor, float(factor)};
+}
+
+StringRef tp::matchActivation(Operation *op, Value x) {
+  if (auto gelu = dyn_cast<nn::GeluOp>(op))
+    return gelu.getKind() == nn::GeluKind::Erf ? "gelu_erf" : "gelu_tanh";
+  if (isa<nn::SiluOp>(op))
+    return "silu";
+  return isRelu(op, x) ? "relu" : "";
 }
 
 bool tp::isRelu(Operation *op, Value x) {

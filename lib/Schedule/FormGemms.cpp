@@ -1,4 +1,4 @@
-//===- FormGemms.cpp - Linear layers as library calls ---------------------===//
+//===- FormGemms.cpp - Library calls with what they do on the way out -----===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,8 +12,8 @@
 #include "tp/Schedule/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Interfaces/LibraryInterface.h"
 
 namespace tp {
 #define GEN_PASS_DEF_FORMGEMMS
@@ -26,8 +26,8 @@ using namespace tp;
 /// True if `op` is computed by a library or the communicator, so that what it
 /// reads must be in memory anyway.
 static bool readsMemory(Operation *op) {
-  return isa<nn::LinearOp, nn::AttentionOp, CollectiveOpInterface,
-             func::ReturnOp, YieldOp>(op);
+  return isa<LibraryOpInterface, CollectiveOpInterface, func::ReturnOp,
+             YieldOp>(op);
 }
 
 /// The only operation that reads `value`, in the same block; null if there are
@@ -66,12 +66,9 @@ static Value replaceInGroup(Operation *op, Value value, const APFloat &number,
   return made;
 }
 
-/// Adds the multiplication of the product by a number to the group; before the
-/// sum with a bias that is a library's alone to do.
-static Value addScale(nn::LinearOp linear,
-                      SmallVectorImpl<Operation *> &group) {
-  Value value = linear.getResult();
-  Operation *reader = linear.getBias() ? nullptr : getOnlyReader(value);
+/// Adds the multiplication of the result by a number to the group.
+static Value addScale(Value value, SmallVectorImpl<Operation *> &group) {
+  Operation *reader = getOnlyReader(value);
   if (!reader)
     return value;
   std::optional<Scale> scale = matchScale(reader, value);
@@ -84,34 +81,30 @@ static Value addScale(nn::LinearOp linear,
                                              group);
 }
 
-/// Adds the activation that the GEMM is to compute to the group, if there is
+/// Adds the activation that the library is to compute to the group, if there is
 /// one.
-static bool addActivation(Value value, Device device,
+static bool addActivation(Value value, ArrayRef<StringRef> activations,
                           SmallVectorImpl<Operation *> &group) {
   Operation *reader = getOnlyReader(value);
   if (!reader || reader->getNumResults() != 1 ||
       !llvm::all_of(reader->getUsers(), readsMemory))
     return false;
-  auto gelu = dyn_cast<nn::GeluOp>(reader);
-  if (device == Device::Cuda) {
-    // cuBLASLt has no other.
-    if (isRelu(reader, value)) {
-      auto type = cast<FloatType>(getElementTypeOrSelf(value));
-      replaceInGroup<arith::MaximumFOp>(
-          reader, value, APFloat::getZero(type.getFloatSemantics()), group);
-      return true;
-    }
-    if (!gelu || gelu.getKind() != nn::GeluKind::Tanh)
-      return false;
-  } else if (!gelu && !isa<nn::SiluOp>(reader)) {
+  StringRef activation = matchActivation(reader, value);
+  if (!llvm::is_contained(activations, activation))
     return false;
+  if (activation == "relu") {
+    // Of its spellings the one that an artifact's tables know.
+    auto type = cast<FloatType>(getElementTypeOrSelf(value));
+    replaceInGroup<arith::MaximumFOp>(
+        reader, value, APFloat::getZero(type.getFloatSemantics()), group);
+    return true;
   }
   group.push_back(reader);
   return true;
 }
 
-/// Adds the sum with a tensor that the GEMM of a device is to compute to the
-/// group, if there is one: of a tensor that has to be in memory anyway.
+/// Adds the sum with a tensor that the library is to compute to the group, if
+/// there is one: of a tensor that has to be in memory anyway.
 static void addResidual(Value value, SmallVectorImpl<Operation *> &group) {
   auto sum = dyn_cast_or_null<arith::AddFOp>(getOnlyReader(value));
   if (!sum || !value.hasOneUse())
@@ -142,13 +135,18 @@ struct FormGemmsPass : tp::impl::FormGemmsBase<FormGemmsPass> {
     for (auto function : llvm::to_vector(getOperation().getOps<func::FuncOp>()))
       if (!function->hasAttr(kernelAttrName)) {
         dropNotes(function);
-        SmallVector<nn::LinearOp> linears;
-        function.walk([&](nn::LinearOp op) { linears.push_back(op); });
-        for (nn::LinearOp linear : linears) {
-          SmallVector<Operation *> group{linear};
-          bool isDevice = target == Device::Cuda;
-          Value value = isDevice ? addScale(linear, group) : linear.getResult();
-          if (!addActivation(value, target, group) && isDevice)
+        SmallVector<LibraryOpInterface> ops;
+        function.walk([&](LibraryOpInterface op) { ops.push_back(op); });
+        for (LibraryOpInterface op : ops) {
+          std::optional<EpilogueSet> epilogues = op.getEpilogues(target);
+          if (!epilogues)
+            continue;
+          SmallVector<Operation *> group{op};
+          Value value = op->getResult(0);
+          if (epilogues->scale)
+            value = addScale(value, group);
+          if (!addActivation(value, epilogues->activations, group) &&
+              epilogues->residual)
             addResidual(value, group);
           outliner.outline(group, {});
           ++numGemms;

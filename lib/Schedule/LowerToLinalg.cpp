@@ -454,8 +454,7 @@ struct LowerToLinalgPass : tp::impl::LowerToLinalgBase<LowerToLinalgPass> {
       changed = false;
       SmallVector<Operation *> found;
       function.walk([&](Operation *op) {
-        if (isa<DecomposeOpInterface>(op) &&
-            !isa<nn::LinearOp, nn::AttentionOp>(op))
+        if (isa<DecomposeOpInterface>(op) && !isa<LibraryOpInterface>(op))
           found.push_back(op);
       });
       for (Operation *op : found) {

@@ -17,8 +17,8 @@
 #include "tp/Schedule/Views.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Interfaces/LibraryInterface.h"
 #include "tp/Schedule/Buffers.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -93,7 +93,7 @@ private:
   static bool isWriter(Value value, Block *block) {
     Operation *op = value.getDefiningOp();
     return op && op->getBlock() == block &&
-           isa<func::CallOp, nn::AttentionOp>(op);
+           isa<func::CallOp, LibraryOpInterface>(op);
   }
   /// A state that the function returns as it was.
   static bool staysInPlace(func::FuncOp function, OpOperand &operand) {
@@ -248,7 +248,7 @@ private:
   }
 
   static bool needsMemory(Operation *op) {
-    return isa<func::CallOp, nn::AttentionOp, CollectiveOpInterface>(op);
+    return isa<func::CallOp, LibraryOpInterface, CollectiveOpInterface>(op);
   }
 
   /// Place that the use as a result of the function or of an iteration fixes.
@@ -307,11 +307,12 @@ private:
     return false;
   }
 
-  /// The operand of an all-reduce that may work in place; null otherwise.
+  /// The operand of a collective that may work in place; null otherwise.
   static Value
   getInPlaceOperand(Operation *op, Block &block,
                     llvm::DenseMap<Operation *, unsigned> &number) {
-    if (!isa<AllReduceOp>(op))
+    auto collective = dyn_cast<CollectiveOpInterface>(op);
+    if (!collective || !collective.getRow().inPlace)
       return nullptr;
     ViewedTensor view = getViewedTensor(op->getOperand(0));
     auto type = cast<RankedTensorType>(op->getResult(0).getType());

@@ -12,6 +12,7 @@
 #include "States.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "tp/Interfaces/LibraryInterface.h"
 #include "tp/Schedule/RowKernels.h"
 #include "tp/Schedule/Views.h"
 
@@ -129,6 +130,15 @@ bool tp::readsInPlace(Operation *op, const StateUpdate &update) {
   // Its body is looked at on its own.
   if (auto repeat = dyn_cast<RepeatOp>(op))
     return isOnlyStacked(repeat, update.old);
+  if (auto library = dyn_cast<LibraryOpInterface>(op)) {
+    OpOperand *replaced = library.getReplacedOperand(result.getResultNumber());
+    return replaced &&
+           llvm::all_of(op->getOpOperands(), [&](OpOperand &operand) {
+             ViewedTensor read = getViewedTensor(operand.get());
+             return read.root != update.old ||
+                    (&operand == replaced && isWhole(read, operand.get()));
+           });
+  }
   auto call = dyn_cast<func::CallOp>(op);
   auto kernel = call ? SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
                            call, call.getCalleeAttr())
@@ -187,7 +197,7 @@ static void moveBehindReaders(const StateUpdate &update) {
       return producer &&
              (producer == writer || writer->isBeforeInBlock(producer));
     });
-    if (!isReady || !isa<func::CallOp>(reader))
+    if (!isReady || !isa<func::CallOp, LibraryOpInterface>(reader))
       return;
     reader->moveBefore(writer);
   }

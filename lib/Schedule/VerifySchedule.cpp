@@ -17,8 +17,8 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Interfaces/LibraryInterface.h"
 
 namespace tp {
 #define GEN_PASS_DEF_VERIFYSCHEDULE
@@ -126,7 +126,7 @@ private:
   }
 
   LogicalResult checkKnown(Operation *op) {
-    if (isa<func::CallOp, func::ReturnOp, nn::AttentionOp,
+    if (isa<func::CallOp, func::ReturnOp, LibraryOpInterface,
             CollectiveOpInterface, RepeatOp, YieldOp, ParameterOp, RankOp,
             arith::ConstantOp, tensor::EmptyOp>(op) ||
         isView(op))
@@ -137,13 +137,14 @@ private:
         [](Type type) { return isa<RankedTensorType>(type); });
     if (isScalar && op->hasTrait<OpTrait::Elementwise>())
       return success();
-    return op->emitOpError("is left after schedule: expected kernels, "
-                           "collectives, attention and scalar arithmetic; "
-                           "give it a decomposition to linalg");
+    return op->emitOpError(
+        "is left after schedule: expected kernels, "
+        "collectives, library operations and scalar arithmetic; "
+        "give it a decomposition to linalg");
   }
 
   LogicalResult collect(Operation *op, SmallVectorImpl<Occupied> &made) {
-    if (!isa<func::CallOp, nn::AttentionOp, CollectiveOpInterface, RepeatOp>(
+    if (!isa<func::CallOp, LibraryOpInterface, CollectiveOpInterface, RepeatOp>(
             op))
       return success();
     auto buffers = op->getAttrOfType<ArrayAttr>(buffersAttrName);
@@ -185,8 +186,9 @@ private:
 
   /// Whether `op` may write `next` over `other`, which it reads.
   bool mayReplace(Operation *op, const Occupied &next, const Occupied &other) {
-    if (isa<AllReduceOp>(op))
-      return getViewedTensor(op->getOperand(0)).root == other.value &&
+    if (auto collective = dyn_cast<CollectiveOpInterface>(op))
+      return collective.getRow().inPlace &&
+             getViewedTensor(op->getOperand(0)).root == other.value &&
              next.begin == other.begin && next.end == other.end &&
              !isReadAfter(other.value, op, op);
     // The first place of a carried value holds the initial value.

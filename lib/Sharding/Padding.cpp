@@ -1,4 +1,4 @@
-//===- Padding.cpp - What the padding lanes of a value hold ---------------===//
+//===- Padding.cpp - What the padding of a value holds --------------------===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

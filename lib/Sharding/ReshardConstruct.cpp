@@ -124,29 +124,16 @@ void Construction::setUp() {
 
 /// Take `parts` along: off the end of `dim` (or off the addends), onto the end
 /// of `splitDim` (for a slice or scatter, of `dim`).
-void Construction::add(ReshardStepKind kind, PartList parts, int64_t dim,
+void Construction::add(CollectiveKind kind, PartList parts, int64_t dim,
                        int64_t splitDim) {
-  switch (kind) {
-  case ReshardStepKind::Slice:
-    now.dims[dim].append(parts);
-    break;
-  case ReshardStepKind::AllReduce:
-  case ReshardStepKind::ReduceScatter:
+  const CollectiveRow &row = rowOf(kind);
+  if (row.reduces())
     llvm::erase_if(now.partial,
                    [&](unsigned i) { return llvm::is_contained(parts, i); });
-    if (dim >= 0)
-      now.dims[dim].append(parts);
-    break;
-  case ReshardStepKind::AllGather:
-  case ReshardStepKind::AllToAll:
+  if (row.gathers())
     now.dims[dim].pop_back_n(parts.size());
-    if (splitDim >= 0)
-      now.dims[splitDim].append(parts);
-    break;
-  case ReshardStepKind::KeepFirst:
-  case ReshardStepKind::CollectivePermute:
-    break;
-  }
+  if (row.cuts())
+    now.dims[row.cutDim(dim, splitDim)].append(parts);
   moves.push_back({kind, std::move(parts), dim, splitDim, now});
 }
 
@@ -187,8 +174,8 @@ int64_t Construction::getShort(unsigned dim, int64_t prime) const {
 
 /// Cut the dimensions that are short by free parts (a slice) or by addends (a
 /// reduce-scatter): those that the target has there, in its order, then others.
-void Construction::cutShortDims(ReshardStepKind kind) {
-  PartList pool = kind == ReshardStepKind::Slice ? getFree() : getGoneAddends();
+void Construction::cutShortDims(CollectiveKind kind) {
+  PartList pool = kind == CollectiveKind::Slice ? getFree() : getGoneAddends();
   SmallVector<PartList, 4> chosen(shape.size());
   auto choose = [&](unsigned dim, unsigned part) {
     int64_t size = names[part].size;
@@ -218,7 +205,7 @@ void Construction::gatherRest() {
   for (unsigned dim = 0; dim < shape.size(); ++dim)
     if (kinds[dim] == DimKind::Even &&
         now.dims[dim].size() > wanted[dim].size())
-      add(ReshardStepKind::AllGather,
+      add(CollectiveKind::AllGather,
           PartList(llvm::drop_begin(now.dims[dim], wanted[dim].size())), dim);
 }
 
@@ -252,7 +239,7 @@ void Construction::makeNewNames() {
 
 size_t Construction::placePermute() {
   for (auto [i, move] : llvm::enumerate(moves))
-    if (move.kind == ReshardStepKind::CollectivePermute)
+    if (move.kind == CollectiveKind::CollectivePermute)
       return i;
   size_t place = 0;
   int64_t least = std::numeric_limits<int64_t>::max();
@@ -271,7 +258,7 @@ size_t Construction::placePermute() {
   State state = place ? moves[place - 1].after : source;
   moves.insert(
       moves.begin() + place,
-      {ReshardStepKind::CollectivePermute, {}, -1, -1, std::move(state)});
+      {CollectiveKind::CollectivePermute, {}, -1, -1, std::move(state)});
   return place;
 }
 
@@ -306,7 +293,7 @@ ReshardPlan Construction::makePlan(size_t firstNew) const {
   ReshardPlan plan;
   plan.search = ReshardPlan::Search::Constructed;
   TensorSharding before = from;
-  auto take = [&](ReshardStepKind kind, AxisList axes, int64_t dim,
+  auto take = [&](CollectiveKind kind, AxisList axes, int64_t dim,
                   int64_t splitDim, TensorSharding result) {
     if (sameLayout(shape, before, result))
       return;
@@ -328,16 +315,16 @@ ReshardPlan Construction::makePlan(size_t firstNew) const {
   for (const AxisRef &ref : cutter.split(to.partial, /*isTarget=*/true))
     if (!llvm::is_contained(has, ref))
       zeros.push_back(ref);
-  take(ReshardStepKind::KeepFirst, zeros, -1, -1, to);
+  take(CollectiveKind::KeepFirst, zeros, -1, -1, to);
   return plan;
 }
 
 ReshardPlan Construction::run() {
   setUp();
-  cutShortDims(ReshardStepKind::Slice);
-  cutShortDims(ReshardStepKind::ReduceScatter);
+  cutShortDims(CollectiveKind::Slice);
+  cutShortDims(CollectiveKind::ReduceScatter);
   if (PartList gone = getGoneAddends(); !gone.empty())
-    add(ReshardStepKind::AllReduce, gone);
+    add(CollectiveKind::AllReduce, gone);
   settleUneven(/*isLast=*/false);
   moveParts();
   orderAsTarget();

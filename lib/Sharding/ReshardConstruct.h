@@ -39,7 +39,7 @@ private:
   };
 
   struct Move {
-    ReshardStepKind kind;
+    CollectiveKind kind;
     PartList parts;
     int64_t dim = -1, splitDim = -1;
     State after;
@@ -48,13 +48,13 @@ private:
 
   void setUp();
   DimKind classify(unsigned dim) const;
-  void add(ReshardStepKind kind, PartList parts, int64_t dim = -1,
+  void add(CollectiveKind kind, PartList parts, int64_t dim = -1,
            int64_t splitDim = -1);
   PartList getFree() const;
   PartList getGoneAddends() const;
   /// How often more the target cuts `dim` by `prime`.
   int64_t getShort(unsigned dim, int64_t prime) const;
-  void cutShortDims(ReshardStepKind kind);
+  void cutShortDims(CollectiveKind kind);
   bool lacksParts(int64_t prime) const;
   std::optional<PartList> findCut(unsigned dim) const;
   void cutUneven();

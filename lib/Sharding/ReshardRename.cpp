@@ -71,8 +71,7 @@ bool detail::renameTowards(
   int64_t least = getSize(source);
   const ReshardState *state = &source;
   for (size_t i = 0; i <= path.size() && !isFree; ++i) {
-    bool isPermute =
-        i > 0 && path[i - 1].first.kind == ReshardStepKind::CollectivePermute;
+    bool isPermute = i > 0 && rowOf(path[i - 1].first.kind).permutes();
     if (i > 0)
       state = &path[i - 1].second;
     ReshardState renamed = rename(*state, names);
@@ -88,8 +87,8 @@ bool detail::renameTowards(
     for (uint8_t &ref : path[i].first.axes)
       ref = names[ref];
     // Addends are a set, written in order.
-    if (path[i].first.kind == ReshardStepKind::KeepFirst ||
-        path[i].first.kind == ReshardStepKind::AllReduce)
+    const CollectiveRow &row = rowOf(path[i].first.kind);
+    if (!row.gathers() && !row.cuts())
       llvm::sort(path[i].first.axes);
     path[i].second = rename(path[i].second, names);
   }
@@ -97,7 +96,7 @@ bool detail::renameTowards(
     path[start - 1].second = rename(before, names);
   if (!isFree)
     path.insert(path.begin() + start,
-                {{ReshardStepKind::CollectivePermute, {}, -1, -1},
+                {{CollectiveKind::CollectivePermute, {}, -1, -1},
                  rename(before, names)});
   return isFree;
 }

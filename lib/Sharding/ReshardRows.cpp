@@ -3,8 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One function per group of rows of the table: which states a step leads to
-// and how many elements a rank receives for it.
+// Which states a step leads to and how many elements a rank receives for it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,88 +19,73 @@ using llvm::SmallVector;
 // Rows of the table
 //===----------------------------------------------------------------------===//
 
-/// keep-first and slice.
-void ReshardSearch::expandLocal(int index) {
+/// Every row but permute takes a list of axes from somewhere and gives it to
+/// somewhere else.
+void ReshardSearch::expandRows(int index) {
   const ReshardState &state = nodes[index].state;
+  // Axes that nothing uses. Local steps cost nothing but a step: none can help
+  // if that is too dear.
   RefSet free = getFree(state);
-  // Local steps cost nothing but a step: none can help if that is too dear.
-  if (!free || isTooDear(getNext(index, ReshardStepKind::KeepFirst, 0)))
-    return;
-  forEachList(free, [&](const RefList &list) {
-    // The partial axes are a set: take each once, in order.
-    if (llvm::is_sorted(list)) {
-      ReshardState next = state;
-      next.inToReduction = state.partial ? state.inToReduction : true;
-      next.partial |= toSet(list);
-      visit(index, next, {ReshardStepKind::KeepFirst, list, -1, -1}, 0);
-    }
-    for (unsigned dim = 0; dim < state.dims.size(); ++dim) {
-      RefList cut = state.dims[dim];
-      cut.append(list);
-      forEachCut(state, dim, cut, [&](ReshardState &next) {
-        if (isCutInParts(state, next, dim, getCount(list)))
-          visit(index, next, {ReshardStepKind::Slice, list, int(dim), -1}, 0);
-      });
-    }
-  });
-}
-
-/// all-reduce and reduce-scatter.
-void ReshardSearch::expandReductions(int index) {
-  const ReshardState &state = nodes[index].state;
-  if (!state.partial)
-    return;
-  forEachList(state.partial, [&](const RefList &list) {
-    ReshardState reduced = state;
-    reduced.partial &= ~toSet(list);
-    int64_t ranks = getCount(list), elements = getLocalElements(state);
-    if (llvm::is_sorted(list))
-      visit(index, reduced, {ReshardStepKind::AllReduce, list, -1, -1},
-            multiply(2 * (ranks - 1), divideUp(elements, ranks)));
-    for (unsigned dim = 0; dim < state.dims.size(); ++dim) {
-      RefList cut = state.dims[dim];
-      cut.append(list);
-      forEachCut(reduced, dim, cut, [&](ReshardState &next) {
-        if (isCutInParts(state, next, dim, ranks))
-          visit(index, next,
-                {ReshardStepKind::ReduceScatter, list, int(dim), -1},
-                multiply(ranks - 1, getLocalElements(next)));
-      });
-    }
-  });
-}
-
-/// all-gather and all-to-all.
-void ReshardSearch::expandGathers(int index) {
-  const ReshardState &state = nodes[index].state;
+  if (free && !isTooDear(getNext(index, collectiveRows[0].kind, 0)))
+    forEachList(free, [&](const RefList &list) {
+      give(index, state, Holding::Replicated, list, -1);
+    });
+  if (state.partial)
+    forEachList(state.partial, [&](const RefList &list) {
+      ReshardState taken = state;
+      taken.partial &= ~toSet(list);
+      give(index, taken, Holding::Partial, list, -1);
+    });
   for (unsigned dim = 0; dim < state.dims.size(); ++dim) {
     ArrayRef<uint8_t> cut = state.dims[dim];
     for (size_t keep = 0; keep < cut.size(); ++keep) {
       RefList kept(cut.take_front(keep)), list(cut.drop_front(keep));
-      int64_t ranks = getCount(list);
-      forEachCut(state, dim, kept, [&](ReshardState &gathered) {
-        if (!isCutInParts(gathered, state, dim, ranks))
+      forEachCut(state, dim, kept, [&](ReshardState &taken) {
+        if (isCutInParts(taken, state, dim, getCount(list)))
+          give(index, taken, Holding::Split, list, dim);
+      });
+    }
+  }
+}
+
+/// The steps of the rows from `from`, where the state without the axes `list`
+/// is `taken`; `dim` is the one that they were taken from.
+void ReshardSearch::give(int index, const ReshardState &taken, Holding from,
+                         const RefList &list, int dim) {
+  const ReshardState &state = nodes[index].state;
+  int64_t ranks = getCount(list);
+  // The addends are a set: take each once, in order.
+  bool isSet = from != Holding::Split && llvm::is_sorted(list);
+  auto getReceived = [&](const CollectiveRow &row, const ReshardState &part) {
+    return countReceived(row, getLocalElements(part), ranks);
+  };
+  for (const CollectiveRow &row : collectiveRows) {
+    if (row.from != from)
+      continue;
+    ReshardMove move{row.kind, list, dim, -1};
+    if (row.to == Holding::Replicated && (from == Holding::Split || isSet))
+      visit(index, taken, move, getReceived(row, state));
+    if (row.to == Holding::Partial && isSet) {
+      ReshardState next = taken;
+      next.inToReduction = state.partial ? state.inToReduction : true;
+      next.partial |= toSet(list);
+      visit(index, next, move, getReceived(row, state));
+    }
+    for (int to = 0; row.cuts() && to < int(taken.dims.size()); ++to) {
+      if (to == dim)
+        continue;
+      (row.gathers() ? move.splitDim : move.dim) = to;
+      RefList cut = taken.dims[to];
+      cut.append(list);
+      forEachCut(taken, to, cut, [&](ReshardState &next) {
+        if (!isCutInParts(state, next, to, ranks))
           return;
-        visit(index, gathered, {ReshardStepKind::AllGather, list, int(dim), -1},
-              multiply(ranks - 1, getLocalElements(state)));
-        for (unsigned split = 0; split < state.dims.size(); ++split) {
-          if (split == dim)
-            continue;
-          RefList both = state.dims[split];
-          both.append(list);
-          forEachCut(gathered, split, both, [&](ReshardState &next) {
-            if (!isCutInParts(state, next, split, ranks))
-              return;
-            // A part is the local value with its split dimension cut.
-            ReshardState part = state;
-            part.dims[split] = next.dims[split];
-            part.inToGrain = (part.inToGrain & ~(1u << split)) |
-                             (next.inToGrain & (1u << split));
-            visit(index, next,
-                  {ReshardStepKind::AllToAll, list, int(dim), int(split)},
-                  multiply(ranks - 1, getLocalElements(part)));
-          });
-        }
+        // A part is the local value with its other dimension cut.
+        ReshardState part = state;
+        part.dims[to] = next.dims[to];
+        part.inToGrain =
+            (part.inToGrain & ~(1u << to)) | (next.inToGrain & (1u << to));
+        visit(index, next, move, getReceived(row, part));
       });
     }
   }
@@ -112,7 +96,7 @@ void ReshardSearch::expandGathers(int index) {
 void ReshardSearch::expandPermutes(int index) {
   const ReshardState &state = nodes[index].state;
   if (problem.refs.size() < 2 ||
-      isTooDear(getNext(index, ReshardStepKind::CollectivePermute,
+      isTooDear(getNext(index, CollectiveKind::CollectivePermute,
                         getLocalElements(state))))
     return;
   RefSet all = (RefSet(1) << problem.refs.size()) - 1;
@@ -134,7 +118,7 @@ void ReshardSearch::permuteDims(int index, unsigned dim, RefSet available,
       state.partial = toSet(list);
       if (state.partial == before.partial && state.dims == before.dims)
         return;
-      visit(index, state, {ReshardStepKind::CollectivePermute, {}, -1, -1},
+      visit(index, state, {CollectiveKind::CollectivePermute, {}, -1, -1},
             getLocalElements(before));
       return;
     }

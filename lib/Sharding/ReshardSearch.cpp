@@ -145,14 +145,14 @@ std::string ReshardSearch::getKey(ReshardState &state) const {
   return key;
 }
 
-ReshardCost ReshardSearch::getNext(int parent, ReshardStepKind kind,
+ReshardCost ReshardSearch::getNext(int parent, CollectiveKind kind,
                                    int64_t elements) const {
   ReshardCost cost = nodes[parent].cost;
   cost.elements = add(cost.elements, elements);
-  cost.calls += isCollective(kind);
+  cost.calls += !rowOf(kind).isLocal();
   cost.steps += 1;
-  if (cost.steps <= 21)
-    cost.rows = cost.rows << 3 | static_cast<unsigned>(kind);
+  if (cost.steps <= ReshardCost::maxRows)
+    cost.rows = cost.rows << ReshardCost::rowBits | static_cast<unsigned>(kind);
   return cost;
 }
 
@@ -209,9 +209,7 @@ void ReshardSearch::visit(int parent, ReshardState state,
 }
 
 void ReshardSearch::expand(int index) {
-  expandLocal(index);
-  expandReductions(index);
-  expandGathers(index);
+  expandRows(index);
   expandPermutes(index);
   if (problem.hasAliases)
     expandAliases(index);

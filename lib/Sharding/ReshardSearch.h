@@ -19,6 +19,7 @@
 #include "tp/Sharding/Reshard.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include <bit>
 #include <deque>
 #include <optional>
 #include <queue>
@@ -77,15 +78,16 @@ struct ReshardState {
 struct ReshardCost {
   int64_t elements = 0;
   unsigned calls = 0, steps = 0;
-  /// The first 21 rows taken, three bits each: ordered by the table among
-  /// sequences of one length.
+  /// The first rows taken: ordered by the table among sequences of one length.
   uint64_t rows = 0;
+  static constexpr unsigned rowBits = std::bit_width(numCollectiveKinds - 1);
+  static constexpr unsigned maxRows = 64 / rowBits;
   auto operator<=>(const ReshardCost &other) const = default;
 };
 
 /// A step without its shardings.
 struct ReshardMove {
-  ReshardStepKind kind = ReshardStepKind::Slice;
+  CollectiveKind kind = CollectiveKind::Slice;
   RefList axes;
   int dim = -1, splitDim = -1;
 };
@@ -137,9 +139,9 @@ private:
                     unsigned dim, int64_t parts) const;
 
   void expand(int index);
-  void expandLocal(int index);
-  void expandReductions(int index);
-  void expandGathers(int index);
+  void expandRows(int index);
+  void give(int index, const ReshardState &taken, Holding from,
+            const RefList &list, int dim);
   void expandPermutes(int index);
   void permuteDims(int index, unsigned dim, RefSet available,
                    ReshardState &state);
@@ -150,7 +152,7 @@ private:
   void visit(int parent, ReshardState state, const ReshardCost &cost,
              bool isMove, ReshardMove move);
   std::string getKey(ReshardState &state) const;
-  ReshardCost getNext(int parent, ReshardStepKind kind, int64_t elements) const;
+  ReshardCost getNext(int parent, CollectiveKind kind, int64_t elements) const;
   /// Elements that some rank has yet to receive, whatever way is taken.
   int64_t getLack(const ReshardState &state) const;
   /// The place in the queue: by size, what is lacking counts too.

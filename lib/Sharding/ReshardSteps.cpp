@@ -17,58 +17,26 @@ using namespace tp::detail;
 using llvm::ArrayRef;
 using llvm::SmallVector;
 
-llvm::StringRef tp::getRowId(ReshardStepKind kind) {
-  switch (kind) {
-  case ReshardStepKind::KeepFirst:
-    return "keep-first";
-  case ReshardStepKind::Slice:
-    return "slice";
-  case ReshardStepKind::AllReduce:
-    return "all-reduce";
-  case ReshardStepKind::ReduceScatter:
-    return "reduce-scatter";
-  case ReshardStepKind::AllGather:
-    return "all-gather";
-  case ReshardStepKind::AllToAll:
-    return "all-to-all";
-  case ReshardStepKind::CollectivePermute:
-    return "permute";
-  }
-  llvm_unreachable("unknown row");
-}
-
-bool tp::isCollective(ReshardStepKind kind) {
-  return kind != ReshardStepKind::KeepFirst && kind != ReshardStepKind::Slice;
-}
-
 unsigned ReshardPlan::getNumCalls() const {
   return llvm::count_if(
-      steps, [](const ReshardStep &step) { return isCollective(step.kind); });
+      steps, [](const ReshardStep &step) { return !step.getRow().isLocal(); });
 }
 
 int64_t tp::getElementsReceived(ArrayRef<int64_t> shape,
                                 const TensorSharding &from,
                                 const ReshardStep &step, const Mesh &mesh) {
-  SmallVector<int64_t> before = getLocalShape(shape, from);
-  SmallVector<int64_t> after = getLocalShape(shape, step.result);
-  int64_t ranks = getShardCount(step.axes);
-  switch (step.kind) {
-  case ReshardStepKind::KeepFirst:
-  case ReshardStepKind::Slice:
-    return 0;
-  case ReshardStepKind::AllReduce:
-    return multiply(2 * (ranks - 1), divideUp(getElements(before), ranks));
-  case ReshardStepKind::ReduceScatter:
-    return multiply(ranks - 1, getElements(after));
-  case ReshardStepKind::AllGather:
-    return multiply(ranks - 1, getElements(before));
-  case ReshardStepKind::AllToAll:
-    before[step.splitDim] = after[step.splitDim];
-    return multiply(ranks - 1, getElements(before));
-  case ReshardStepKind::CollectivePermute:
-    return getElements(before);
-  }
-  llvm_unreachable("unknown row");
+  SmallVector<int64_t> part = getLocalShape(shape, from);
+  if (int64_t cut = step.getCutDim(); cut >= 0)
+    part[cut] = getLocalSize(shape[cut], step.result.dims[cut]);
+  return countReceived(step.getRow(), getElements(part),
+                       getShardCount(step.axes));
+}
+
+int64_t detail::countReceived(const CollectiveRow &row, int64_t part,
+                              int64_t ranks) {
+  if (!row.gathers() && !row.cuts())
+    part = divideUp(part, row.pieces(ranks));
+  return multiply(row.hops(ranks), part);
 }
 
 /// What `rank` holds as one number: its shard of every dimension and which
@@ -141,10 +109,9 @@ void detail::appendStep(ReshardPlan &plan, ArrayRef<int64_t> shape,
                         ArrayRef<AxisRef> refs, const Mesh &mesh) {
   step.axes = canonicalize(step.axes);
   step.result.normalize(shape);
-  step.reduction = step.kind == ReshardStepKind::KeepFirst
-                       ? step.result.reduction
-                       : before.reduction;
-  if (step.kind == ReshardStepKind::CollectivePermute) {
+  step.reduction = step.getRow().to == Holding::Partial ? step.result.reduction
+                                                        : before.reduction;
+  if (step.getRow().permutes()) {
     step.pairs = getPermutePairs(before, step.result, mesh);
     step.axes = getMovedAxes(step, refs, mesh);
   }

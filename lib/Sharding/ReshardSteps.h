@@ -41,6 +41,10 @@ inline int64_t getElements(llvm::ArrayRef<int64_t> sizes) {
   return elements;
 }
 
+/// What a rank receives where `part` elements of what it holds are of the part
+/// that the row's cut leaves, padding included.
+int64_t countReceived(const CollectiveRow &row, int64_t part, int64_t ranks);
+
 /// Put `step`, taken from `before`, at the end of `plan`. Its kind, axes,
 /// dimensions and result are given; the axes of a permute are those of `refs`
 /// along which anything moves.

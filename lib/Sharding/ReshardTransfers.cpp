@@ -71,7 +71,7 @@ bool Construction::moveLast(unsigned dim, unsigned split) {
       open->second[prime] = left;
   if (open->second.empty())
     transfers.erase(open);
-  add(ReshardStepKind::AllToAll, PartList(list.take_back(count)), dim, split);
+  add(CollectiveKind::AllToAll, PartList(list.take_back(count)), dim, split);
   return true;
 }
 
@@ -98,7 +98,7 @@ void Construction::bringToEnd(int64_t prime) {
     rest.append(last);
     now.dims[dim] = std::move(rest);
   }
-  add(ReshardStepKind::CollectivePermute, {});
+  add(CollectiveKind::CollectivePermute, {});
 }
 
 /// All-to-alls from dimensions that a prime cuts too often to those that are
@@ -153,5 +153,5 @@ void Construction::orderAsTarget() {
   if (isOrdered)
     return;
   now.dims = std::move(ordered);
-  add(ReshardStepKind::CollectivePermute, {});
+  add(CollectiveKind::CollectivePermute, {});
 }

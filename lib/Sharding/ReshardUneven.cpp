@@ -49,7 +49,7 @@ void Construction::cutUneven() {
     if (std::optional<PartList> cut = findCut(dim)) {
       now.isSettled[dim] = true;
       if (!cut->empty())
-        add(ReshardStepKind::Slice, *cut, dim);
+        add(CollectiveKind::Slice, *cut, dim);
     }
   }
 }
@@ -67,8 +67,8 @@ void Construction::settleUneven(bool isLast) {
         now.dims[dim], [&](unsigned i) { return lacksParts(names[i].size); });
     if (!isLast && !isNeeded && wanted[dim].empty())
       continue;
-    add(ReshardStepKind::AllGather, now.dims[dim], dim);
+    add(CollectiveKind::AllGather, now.dims[dim], dim);
     cutUneven();
   }
-  cutShortDims(ReshardStepKind::Slice);
+  cutShortDims(CollectiveKind::Slice);
 }

@@ -14,6 +14,8 @@
 #include "tp/Interpreter/Distribute.h"
 #include "tp/Verify/Passes.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace tp::interp;
 
@@ -41,7 +43,34 @@ public:
     std::optional<TensorSharding> sharding = getLayout(op, value);
     if (!sharding)
       return std::nullopt;
+    if (sharding->isPartial())
+      partials.insert(value);
     return Tracked{*key, *sharding};
+  }
+
+  /// Remember of a value whether any rank has an infinity in it.
+  void look(Value value, ArrayRef<Tensor> locals) {
+    bool isInfinite = llvm::any_of(locals, [](const Tensor &local) {
+      if (local.getElementType().isFloat())
+        for (int64_t i = 0; i < local.getNumElements(); ++i)
+          if (!std::isfinite(local.getFloat(i)))
+            return true;
+      return false;
+    });
+    // A layer is visited again.
+    if (isInfinite)
+      infinite.insert(value);
+    else
+      infinite.erase(value);
+  }
+
+  /// `op` reads addends, and an infinity.
+  bool scalesParts(Operation *op) const {
+    auto isIn = [](const DenseSet<Value> &set) {
+      return [&](Value operand) { return set.contains(operand); };
+    };
+    return llvm::any_of(op->getOperands(), isIn(partials)) &&
+           llvm::any_of(op->getOperands(), isIn(infinite));
   }
 
 private:
@@ -50,8 +79,8 @@ private:
     if (auto id = op->getAttrOfType<IntegerAttr>(valueIdAttrName))
       return ValueKey{id.getInt(), number, isa<BlockArgument>(value),
                       SmallVector<int64_t, 2>(iterations)};
-    // A collective makes another part of the same value.
-    if (isa<CollectiveOpInterface, SliceOp, KeepFirstOp>(op)) {
+    // A step makes another part of the same value.
+    if (isa<ReshardStepOpInterface>(op)) {
       auto found = keys.find(op->getOperand(0));
       if (found != keys.end())
         return found->second;
@@ -63,15 +92,8 @@ private:
     auto type = dyn_cast<RankedTensorType>(value.getType());
     if (!type)
       return std::nullopt;
-    ShardingAttr sharding;
-    if (auto collective = dyn_cast<CollectiveOpInterface>(op))
-      sharding = collective.getToSharding();
-    else if (auto slice = dyn_cast<SliceOp>(op))
-      sharding = slice.getToAttr();
-    else if (auto keep = dyn_cast<KeepFirstOp>(op))
-      sharding = keep.getToAttr();
-    else
-      sharding = getSharding(value);
+    auto step = dyn_cast<ReshardStepOpInterface>(op);
+    ShardingAttr sharding = step ? step.getToSharding() : getSharding(value);
     // Before partition, on one device.
     if (mesh.getNumRanks() == 1)
       return TensorSharding::replicated(type.getRank());
@@ -82,6 +104,7 @@ private:
 
   const Mesh &mesh;
   DenseMap<Value, ValueKey> keys;
+  DenseSet<Value> partials, infinite;
 };
 } // namespace
 
@@ -119,7 +142,7 @@ static LogicalResult runRanks(func::FuncOp function, const Mesh &mesh,
     bool isState = bool(getArgState(function, index));
     arguments.push_back(
         distribute(input, getBoundaryLayout(sharding, input, mesh), mesh,
-                   isState ? PaddingLanes::Poison : PaddingLanes::Zeros));
+                   isState ? PaddingFill::Poison : PaddingFill::Zeros));
   }
   RandomParameters random(options.seed);
   Tracker tracker(mesh);
@@ -131,6 +154,7 @@ static LogicalResult runRanks(func::FuncOp function, const Mesh &mesh,
                      MutableArrayRef<RankTensors> tensors,
                      ArrayRef<int64_t> iterations) -> LogicalResult {
     for (auto [number, value] : llvm::enumerate(values)) {
+      tracker.look(value, tensors[number]);
       auto tracked = tracker.track(op, value, number, iterations);
       if (!tracked || !reference.find(tracked->key))
         continue;
@@ -145,6 +169,7 @@ static LogicalResult runRanks(func::FuncOp function, const Mesh &mesh,
             (isa<BlockArgument>(value) ? "argument " : "result ") +
             std::to_string(number) + ", ";
       observation.isOriginal = op->hasAttr(valueIdAttrName);
+      observation.scalesParts = tracker.scalesParts(op);
       if (failed(visit(observation)))
         return failure();
       tensors[number] = std::move(observation.locals);

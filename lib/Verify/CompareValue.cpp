@@ -7,8 +7,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CompareValue.h"
+
 #include "tp/Interpreter/Distribute.h"
-#include "tp/Verify/Verify.h"
 
 #include <cmath>
 
@@ -104,11 +105,12 @@ static void forEachNumber(
 }
 
 /// The first number that is too far off, or an empty text.
-static std::string compareNumbers(const RankTensors &locals,
+static std::string compareNumbers(const Observation &observation,
                                   const Reference::Value &expected,
-                                  const TensorSharding &sharding,
                                   const Mesh &mesh, Reference &reference,
                                   double &worst) {
+  const auto &[locals, sharding] =
+      std::tie(observation.locals, observation.sharding);
   const Tensor &global = expected.tensor;
   ElementType type = global.getElementType();
   std::optional<Tensor> magnitudes =
@@ -122,10 +124,13 @@ static std::string compareNumbers(const RankTensors &locals,
         double allowed = expected.tolerances[at];
         if (allowed < 0 || got == want || (std::isnan(got) && std::isnan(want)))
           return true;
-        bool overflows = magnitudes && (std::isinf(want) ||
-                                        std::isinf(magnitudes->getFloat(at)));
-        if (std::isnan(got) && (overflows || reference.getNumOverflows())) {
-          reference.noteOverflow();
+        bool overflows =
+            magnitudes && (std::isinf(magnitudes->getFloat(at)) ||
+                           (observation.scalesParts && std::isinf(want)));
+        if (std::isnan(got) &&
+            (overflows ||
+             reference.mayFollowOverflow(expected, observation.isOriginal))) {
+          reference.noteOverflow(expected);
           return true;
         }
         // What hangs on rounding alone has no largest change
@@ -177,16 +182,16 @@ std::string checkLayout(const RankTensors &locals,
   return "";
 }
 
-std::string compareValue(const RankTensors &locals,
-                         const Reference::Value &expected,
-                         const TensorSharding &sharding, const Mesh &mesh,
+std::string compareValue(const Observation &observation,
+                         const Reference::Value &expected, const Mesh &mesh,
                          Reference &reference, double &worst) {
-  std::string misfit = checkLayout(locals, expected, sharding, mesh);
+  std::string misfit =
+      checkLayout(observation.locals, expected, observation.sharding, mesh);
   if (!misfit.empty())
     return misfit;
   while (true) {
     std::string problem =
-        compareNumbers(locals, expected, sharding, mesh, reference, worst);
+        compareNumbers(observation, expected, mesh, reference, worst);
     // A difference that no disturbance explains is one.
     if (problem.empty() || !reference.refine())
       return problem;

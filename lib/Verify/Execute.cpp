@@ -56,7 +56,7 @@ struct Exposed {
 };
 } // namespace
 
-/// The sharding of a local value if it can be a result: whole, and of a type
+/// The sharding of a local value if it can be a result: complete, and of a type
 /// that artifacts have.
 static ShardingAttr getExposable(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
@@ -227,9 +227,10 @@ static std::vector<Observation> observeResults(ArrayRef<Tensor> outputs,
 /// Run the program with every value handed out; the values in the order of the
 /// program, those of a repeated layer iteration by iteration, then the results.
 /// Nothing if the program does not compile with more results.
-static std::vector<Observation> observeAll(ModuleOp perRank, StringRef name,
-                                           const Reference &reference,
-                                           const VerifyOptions &options) {
+static std::vector<Observation> observeExecuted(ModuleOp perRank,
+                                                StringRef name,
+                                                const Reference &reference,
+                                                const VerifyOptions &options) {
   OwningOpRef<ModuleOp> copy = perRank.clone();
   auto function = copy->lookupSymbol<func::FuncOp>(name);
   unsigned numResults = function.getNumResults();
@@ -305,7 +306,7 @@ FailureOr<Comparison> compareExecuted(ModuleOp perRank, StringRef name,
   if (!comparison.divergence && comparison.numUnjudgedElements == 0)
     return comparison;
   std::vector<Observation> observations =
-      observeAll(perRank, name, reference, options);
+      observeExecuted(perRank, name, reference, options);
   // The operation that differs is a better name than the result.
   Comparison named;
   if (comparison.divergence)

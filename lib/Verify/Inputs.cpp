@@ -8,8 +8,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Import/ModelAttributes.h"
+#include "tp/Interfaces/ShardingInterface.h"
 #include "tp/Verify/Verify.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -39,19 +40,15 @@ struct IntegerDomain {
 static void inspectUses(Value value, IntegerDomain &domain) {
   for (OpOperand &use : value.getUses()) {
     Operation *user = use.getOwner();
-    if (auto embedding = dyn_cast<nn::EmbeddingOp>(user)) {
-      if (use.get() == embedding.getIds())
-        domain.restrict(embedding.getTable().getType().getDimSize(0));
-    } else if (auto loss = dyn_cast<nn::CrossEntropyOp>(user)) {
-      if (use.get() == loss.getLabels())
-        domain.restrict(loss.getLogits().getType().getShape().back());
+    if (auto reader = dyn_cast<IntegerOperandsOpInterface>(user)) {
+      if (std::optional<IntegerRange> range = reader.getIntegerRange(use)) {
+        domain.restrict(range->end);
+        domain.isMask |= range->isMask;
+      }
     } else if (auto gather = dyn_cast<tensor::GatherOp>(user)) {
       if (use.get() == gather.getIndices())
         for (int64_t dim : gather.getGatherDims())
           domain.restrict(gather.getSourceType().getDimSize(dim));
-    } else if (auto attention = dyn_cast<nn::AttentionOp>(user)) {
-      if (use.get() == attention.getMask())
-        domain.isMask = domain.isKnown = true;
     } else if (isa<ShardingConstraintOp, tensor::ExpandShapeOp,
                    tensor::CollapseShapeOp, tensor::CastOp,
                    tensor::ExtractSliceOp>(user)) {

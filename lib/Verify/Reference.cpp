@@ -295,8 +295,8 @@ LogicalResult Reference::evaluate() {
     results.push_back(makeValue(tensor, op ? getAddendEpsilon(op) : 0));
   }
 
-  SmallVector<Disturbance> runs =
-      makeDisturbances(statistics.work < smallWork ? 3 : 1);
+  numPairs = statistics.work < smallWork ? 3 : 1;
+  SmallVector<Disturbance> runs = makeDisturbances(numPairs);
   for (const Disturbance &disturbance : runs)
     disturb(disturbance);
   for (auto &[key, value] : values)
@@ -311,9 +311,15 @@ void Reference::allow(const ValueKey &key, ArrayRef<double> slack) {
   auto found = values.find(key);
   if (found == values.end())
     return;
-  for (auto [tolerance, more] : llvm::zip(found->second.tolerances, slack))
-    if (tolerance >= 0 && std::isfinite(more))
-      tolerance += more;
+  const Tensor &tensor = found->second.tensor;
+  for (auto [i, tolerance] : llvm::enumerate(found->second.tolerances)) {
+    if (tolerance < 0)
+      continue;
+    if (std::isfinite(slack[i]))
+      tolerance += slack[i];
+    else if (std::isinf(slack[i]) && std::isfinite(tensor.getNumber(i)))
+      tolerance = -1;
+  }
 }
 
 bool Reference::mayStop() {

@@ -31,8 +31,7 @@ LogicalResult compareObservation(const Observation &observation,
   ++(observation.key ? comparison.numValues : comparison.numResults);
   int64_t overflows = reference.getNumOverflows();
   std::string problem =
-      compareValue(observation.locals, *expected, observation.sharding, mesh,
-                   reference, comparison.worst);
+      compareValue(observation, *expected, mesh, reference, comparison.worst);
   comparison.numUnjudgedElements += reference.getNumOverflows() - overflows;
   ArrayRef<int64_t> iterations;
   if (observation.key)
@@ -131,7 +130,8 @@ static void allowAddends(ArrayRef<Observation> observations, const Mesh &mesh,
 static void allowRoundings(ArrayRef<Observation> observations, const Mesh &mesh,
                            Reference &replayed, RanksRun run) {
   std::map<ValueKey, SmallVector<double>> slacks;
-  for (const Disturbance &disturbance : makeDisturbances(3)) {
+  for (const Disturbance &disturbance :
+       makeDisturbances(replayed.getNumPairs())) {
     size_t next = 0;
     (void)run(
         [&](Observation &observation) -> LogicalResult {

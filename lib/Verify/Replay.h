@@ -16,24 +16,9 @@
 #ifndef TP_LIB_VERIFY_REPLAY_H
 #define TP_LIB_VERIFY_REPLAY_H
 
-#include "tp/Verify/Verify.h"
+#include "CompareValue.h"
 
 namespace tp {
-
-/// What the ranks had of a value.
-struct Observation {
-  /// The value of the one-device program; none for a result of the function.
-  std::optional<ValueKey> key;
-  unsigned resultNumber = 0;
-  interp::RankTensors locals;
-  TensorSharding sharding;
-  /// For messages: the operation, where it is, and which of its results
-  /// ("result 1, ", or nothing if it has one).
-  std::string what, location, which;
-  /// Of an operation of the program: not of a collective, which has another
-  /// part of the same value.
-  bool isOriginal = true;
-};
 
 /// What it makes of an operation's `locals` is what the ranks go on with.
 using ObservationVisitor =

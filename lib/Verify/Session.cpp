@@ -35,10 +35,9 @@ struct Runtime {
   decltype(&tprt_error) error = nullptr;
   decltype(&tprt_entry) entry = nullptr;
   decltype(&tprt_describe_input) describeInput = nullptr;
+  decltype(&tprt_describe_output) describeOutput = nullptr;
   decltype(&tprt_load_weights) loadWeights = nullptr;
-  decltype(&tprt_set_input) setInput = nullptr;
   decltype(&tprt_run) run = nullptr;
-  decltype(&tprt_output) output = nullptr;
 
   /// Empty, or why it cannot be had.
   static std::string load(Runtime &runtime) {
@@ -61,9 +60,9 @@ struct Runtime {
         !find(runtime.error, "tprt_error") ||
         !find(runtime.entry, "tprt_entry") ||
         !find(runtime.describeInput, "tprt_describe_input") ||
+        !find(runtime.describeOutput, "tprt_describe_output") ||
         !find(runtime.loadWeights, "tprt_load_weights") ||
-        !find(runtime.setInput, "tprt_set_input") ||
-        !find(runtime.run, "tprt_run") || !find(runtime.output, "tprt_output"))
+        !find(runtime.run, "tprt_run"))
       return "the runtime at " + path.str().str() + " lacks a function";
     return "";
   }
@@ -209,27 +208,9 @@ static void makeStatesValues(ModuleOp module) {
     state.erase();
 }
 
-FailureOr<SmallVector<Tensor>>
-executeProgram(ModuleOp perRank, StringRef function, ArrayRef<Tensor> inputs,
-               const VerifyOptions &options, std::string &fault) {
+/// Writes the artifact of a per-rank program for this machine.
+static LogicalResult compileTo(ModuleOp perRank, StringRef artifact) {
   MLIRContext *context = perRank.getContext();
-  Runtime runtime;
-  if (std::string problem = Runtime::load(runtime); !problem.empty())
-    return perRank.emitError() << problem;
-  TemporaryDirectory directory;
-  if (std::error_code error =
-          llvm::sys::fs::createUniqueDirectory("tp-verify", directory.path)) {
-    directory.path.clear();
-    return perRank.emitError()
-           << "cannot make a temporary directory: " << error.message();
-  }
-  auto inDirectory = [&](StringRef name) {
-    SmallString<128> path(directory.path);
-    llvm::sys::path::append(path, name);
-    return path;
-  };
-
-  // Compile.
   FailureOr<Target> target = parseTarget(
       "cpu", [&](const Twine &text) { perRank.emitError() << text; });
   if (failed(target))
@@ -251,9 +232,33 @@ executeProgram(ModuleOp perRank, StringRef function, ArrayRef<Tensor> inputs,
   FailureOr<Program> program = compileProgram(*module, *target);
   if (failed(program))
     return failure();
-  SmallString<128> artifact = inDirectory("program.tpa");
   if (std::string problem = writeProgram(*program, artifact); !problem.empty())
     return perRank.emitError() << problem;
+  return success();
+}
+
+FailureOr<SmallVector<Tensor>>
+executeProgram(ModuleOp perRank, StringRef function, ArrayRef<Tensor> inputs,
+               const VerifyOptions &options, std::string &fault) {
+  Runtime runtime;
+  if (std::string problem = Runtime::load(runtime); !problem.empty())
+    return perRank.emitError() << problem;
+  TemporaryDirectory directory;
+  if (std::error_code error =
+          llvm::sys::fs::createUniqueDirectory("tp-verify", directory.path)) {
+    directory.path.clear();
+    return perRank.emitError()
+           << "cannot make a temporary directory: " << error.message();
+  }
+  auto inDirectory = [&](StringRef name) {
+    SmallString<128> path(directory.path);
+    llvm::sys::path::append(path, name);
+    return path;
+  };
+
+  SmallString<128> artifact = inDirectory("program.tpa");
+  if (failed(compileTo(perRank, artifact)))
+    return failure();
 
   // Load.
   std::string weights = options.weights;
@@ -267,14 +272,13 @@ executeProgram(ModuleOp perRank, StringRef function, ArrayRef<Tensor> inputs,
       return failure();
   }
   tprt_session *session = nullptr;
-  tprt_options sessionOptions{nullptr, 0, 0};
   auto complain = [&]() -> FailureOr<SmallVector<Tensor>> {
     std::string message = runtime.error(session);
     if (session)
       runtime.close(session);
     return perRank.emitError() << "the runtime: " << message;
   };
-  if (runtime.open(artifact.c_str(), &sessionOptions, &session) ||
+  if (runtime.open(artifact.c_str(), nullptr, &session) ||
       runtime.loadWeights(session, weights.c_str()))
     return complain();
   int64_t entry = runtime.entry(session, function.str().c_str());
@@ -282,32 +286,43 @@ executeProgram(ModuleOp perRank, StringRef function, ArrayRef<Tensor> inputs,
     return complain();
 
   // Run.
+  std::vector<tprt_tensor> ins(inputs.size());
+  std::vector<std::string> bytes(inputs.size());
   for (auto [index, input] : llvm::enumerate(inputs)) {
-    tprt_tensor described;
-    int32_t optional = 0;
-    if (runtime.describeInput(session, entry, index, &described, &optional))
+    tprt_tensor &in = ins[index];
+    in.size = sizeof(in);
+    if (runtime.describeInput(session, entry, index, &in, nullptr))
       return complain();
-    std::string bytes = toBytes(input, described.dtype);
-    described.data = bytes.data();
-    described.bytes = bytes.size();
-    SmallVector<int64_t> shape(input.getShape());
-    described.rank = shape.size();
-    described.shape = shape.data();
-    if (runtime.setInput(session, entry, &described))
-      return complain();
+    bytes[index] = toBytes(input, in.dtype);
+    in.data = bytes[index].data();
+    in.bytes = bytes[index].size();
+    in.rank = input.getShape().size();
+    in.shape = input.getShape().data();
   }
-  if (runtime.run(session, entry, 1)) {
+  auto compiled = perRank.lookupSymbol<func::FuncOp>(function);
+  std::vector<tprt_tensor> outs(compiled.getNumResults());
+  std::vector<std::string> memory(outs.size());
+  for (auto [index, out] : llvm::enumerate(outs)) {
+    out.size = sizeof(out);
+    if (runtime.describeOutput(session, entry, index, &out))
+      return complain();
+    // Floats as f32.
+    if (StringRef(out.dtype) == "BF16" || StringRef(out.dtype) == "F16") {
+      out.dtype = "F32";
+      out.bytes *= 2;
+    }
+    memory[index].resize(out.bytes);
+    out.data = memory[index].data();
+  }
+  if (runtime.run(session, entry, ins.data(), ins.size(), outs.data(),
+                  outs.size())) {
     fault = runtime.error(session);
     runtime.close(session);
     return failure();
   }
   SmallVector<Tensor> results;
-  auto compiled = perRank.lookupSymbol<func::FuncOp>(function);
-  for (unsigned i = 0; i < compiled.getNumResults(); ++i) {
-    tprt_tensor output;
-    if (runtime.output(session, entry, i, &output))
-      return complain();
-    FailureOr<Tensor> tensor = fromOutput(perRank, output);
+  for (const tprt_tensor &out : outs) {
+    FailureOr<Tensor> tensor = fromOutput(perRank, out);
     if (failed(tensor)) {
       runtime.close(session);
       return failure();

@@ -42,14 +42,13 @@ static FailureOr<References> runReferences(ModuleOp module, bool assignIds,
   return references;
 }
 
-/// A program with local types says so by the whole types that it records.
+/// A program with local types says so by the global types that it records.
 static bool isPerRank(ModuleOp module) {
   StringRef name = TPDialect::getGlobalTypeAttrName();
   return module
       ->walk([&](Operation *op) {
         bool local =
-            op->hasAttr(name) ||
-            isa<CollectiveOpInterface, SliceOp, KeepFirstOp, RankOp>(op);
+            op->hasAttr(name) || isa<ReshardStepOpInterface, RankOp>(op);
         if (auto function = dyn_cast<func::FuncOp>(op)) {
           for (unsigned i = 0; i < function.getNumArguments(); ++i)
             local |= bool(function.getArgAttr(i, name));

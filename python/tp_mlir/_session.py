@@ -19,25 +19,41 @@ from ._errors import InputError, from_exit
 
 _TYPES = {"F32": numpy.float32, "F16": numpy.float16, "I64": numpy.int64, "I32": numpy.int32,
           "I8": numpy.int8, "U8": numpy.uint8, "BOOL": numpy.bool_}
+_WIDE = {b"F16": b"F32", b"BF16": b"F32"}
 _NAMES = {numpy.dtype(kind): name for name, kind in _TYPES.items()}
 
 
-class _Tensor(ctypes.Structure):
-    _fields_ = [("name", ctypes.c_char_p), ("dtype", ctypes.c_char_p), ("rank", ctypes.c_int64),
-                ("shape", ctypes.POINTER(ctypes.c_int64)), ("data", ctypes.c_void_p),
-                ("bytes", ctypes.c_int64)]
+class _Sized(ctypes.Structure):
+    """Begins with its own size."""
 
-    def read(self):
-        """A copy of the elements, and the name."""
+    def __init__(self, **fields):
+        super().__init__(size=ctypes.sizeof(self), **fields)
+
+
+class _Tensor(_Sized):
+    _fields_ = [("size", ctypes.c_uint64), ("name", ctypes.c_char_p), ("dtype", ctypes.c_char_p),
+                ("rank", ctypes.c_int64), ("shape", ctypes.POINTER(ctypes.c_int64)),
+                ("data", ctypes.c_void_p), ("bytes", ctypes.c_int64)]
+
+    @classmethod
+    def of(cls, name, array):
+        """The array's memory, which must outlive it."""
+        shape = (ctypes.c_int64 * array.ndim)(*array.shape)
+        return cls(name=name.encode(), dtype=_NAMES[array.dtype].encode(), rank=array.ndim,
+                   shape=shape, data=array.ctypes.data, bytes=array.nbytes)
+
+    def empty(self):
+        """An array for the elements, floats as float32."""
         shape = tuple(self.shape[i] for i in range(self.rank))
-        array = numpy.empty(shape, _TYPES[self.dtype.decode()])
-        ctypes.memmove(array.ctypes.data, self.data, self.bytes)
-        return self.name.decode(), array
+        return numpy.empty(shape, _TYPES.get(_WIDE.get(self.dtype, self.dtype).decode()))
 
 
-class _Options(ctypes.Structure):
-    _fields_ = [("backend", ctypes.c_char_p), ("timeout_seconds", ctypes.c_double),
-                ("timeline", ctypes.c_int32)]
+class _Options(_Sized):
+    _fields_ = [("size", ctypes.c_uint64), ("backend", ctypes.c_char_p),
+                ("timeout_seconds", ctypes.c_double), ("start_timeout_seconds", ctypes.c_double),
+                ("load_timeout_seconds", ctypes.c_double), ("timeline", ctypes.c_int32),
+                ("allow_stops", ctypes.c_int32), ("on_failure", ctypes.c_void_p),
+                ("context", ctypes.c_void_p)]
 
 
 @functools.cache
@@ -55,15 +71,15 @@ def _runtime():
         "close": (None, session),
         "error": (text, session),
         "ranks": (size, session),
+        "rank_here": (size, session),
         "entry": (size, session, text),
         "input_count": (size, session, size),
         "describe_input": (ctypes.c_int32, session, size, size, tensor,
                            ctypes.POINTER(ctypes.c_int32)),
         "output_count": (size, session, size),
+        "describe_output": (ctypes.c_int32, session, size, size, tensor),
         "load_weights": (ctypes.c_int32, session, text),
-        "set_input": (ctypes.c_int32, session, size, tensor),
-        "run": (ctypes.c_int32, session, size, size),
-        "output": (ctypes.c_int32, session, size, size, tensor),
+        "run": (ctypes.c_int32, session, size, tensor, size, tensor, size),
         "state_count": (size, session),
         "state": (ctypes.c_int32, session, size, tensor),
         "reset_states": (ctypes.c_int32, session),
@@ -80,8 +96,10 @@ def _runtime():
 class Session:
     """A program that is open, with its weights; made by Program.open.
 
-    One thread at a time may use it. Close it, or use it in a `with`: its ranks are
-    threads of this process and its weights memory of it.
+    One thread at a time may use it. Close it, or use it in a `with`: its weights are
+    memory of this process. Its ranks are threads of this process, or, for a backend other
+    than threads, processes of which this is one; then all of them make the same calls, and
+    rank 0 alone gets results.
 
     Attributes:
         ranks: how many ranks run the program.
@@ -90,7 +108,9 @@ class Session:
     def __init__(self, path, weights, backend=None, timeout=None):
         self._calls = _runtime()
         self._handle = ctypes.c_void_p()
-        options = _Options(backend.encode() if backend else None, timeout or 0, 0)
+        self._given = {}
+        options = _Options(backend=backend.encode() if backend else None,
+                           timeout_seconds=timeout or 0)
         self._check(self._calls["open"](str(path).encode(), ctypes.byref(options),
                                         ctypes.byref(self._handle)))
         try:
@@ -139,24 +159,31 @@ class Session:
             dict of name to array, floats as float32.
         """
         number = self._entry(entry)
+        if repeat < 1:
+            raise InputError("libtprt", 1, f"expected at least one repetition, got {repeat}")
+        given = dict(self._given.get(number, {}))
         for name, value in inputs.items():
             array = numpy.asarray(value, order="C")
             if array.dtype not in _NAMES:
                 raise InputError("libtprt", 1, f"input '{name}': expected an array of "
                                  f"{', '.join(sorted(str(kind) for kind in _NAMES))}, got "
                                  f"{array.dtype}")
-            shape = (ctypes.c_int64 * array.ndim)(*array.shape)
-            tensor = _Tensor(name.encode(), _NAMES[array.dtype].encode(), array.ndim, shape,
-                             array.ctypes.data, array.nbytes)
-            self._call("set_input", number, ctypes.byref(tensor))
-        self._call("run", number, repeat)
+            # A copy if it may change before the next run.
+            given[name] = array.copy() if array is value else array
         outputs = {}
         for i in range(self._calls["output_count"](self._handle, number)):
             tensor = _Tensor()
-            self._call("output", number, i, ctypes.byref(tensor))
-            name, array = tensor.read()
-            outputs[name] = array
-        return outputs
+            self._call("describe_output", number, i, ctypes.byref(tensor))
+            outputs[tensor.name.decode()] = tensor.empty()
+
+        def bind(arrays):
+            tensors = [_Tensor.of(name, array) for name, array in arrays.items()]
+            return (_Tensor * len(tensors))(*tensors), len(tensors)
+
+        for n in range(repeat):
+            self._call("run", number, *bind(given), *bind(outputs if n == repeat - 1 else {}))
+        self._given[number] = given
+        return outputs if self._calls["rank_here"](self._handle) == 0 else {}
 
     def states(self):
         """What is in the program's states now: dict of name to array, floats as
@@ -167,8 +194,9 @@ class Session:
         for i in range(self._calls["state_count"](self._handle)):
             tensor = _Tensor()
             self._call("state", i, ctypes.byref(tensor))
-            name, array = tensor.read()
-            states[name] = array
+            if tensor.data:
+                array = states[tensor.name.decode()] = tensor.empty()
+                ctypes.memmove(array.ctypes.data, tensor.data, tensor.bytes)
         return states
 
     def reset_states(self):
@@ -179,7 +207,9 @@ class Session:
         """What --stats=json prints of the steps so far, parsed."""
         if not self._handle:
             raise ValueError("the session is closed")
-        return json.loads(self._calls["stats"](self._handle))
+        stats = self._calls["stats"](self._handle)
+        self._check(0 if stats is not None else 1)
+        return json.loads(stats or b"{}")
 
     def close(self):
         """End the ranks and free the weights; may be called again."""

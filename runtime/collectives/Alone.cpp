@@ -3,12 +3,12 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See Alone.h.
+// To measure what one rank computes: collectives do nothing, so that results
+// mean nothing. For the host and for a device.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Alone.h"
-
+#include "Backends.h"
 #include "DeviceWorld.h"
 
 #ifdef TPRT_HAS_CUDA
@@ -28,10 +28,10 @@ public:
 
 class AloneWorld : public DeviceWorld {
 public:
-  AloneWorld(AloneHub &hub, int64_t rank) : hub(hub), self(rank) {}
+  AloneWorld(int64_t rank, int64_t ranks) : self(rank), ranks(ranks) {}
 
   int64_t rank() const override { return self; }
-  int64_t size() const override { return hub.size(); }
+  int64_t size() const override { return ranks; }
   Expected<std::unique_ptr<Communicator>>
   communicator(const std::vector<int64_t> &) override {
     return std::unique_ptr<Communicator>(std::make_unique<AloneCommunicator>());
@@ -40,7 +40,6 @@ public:
   Expected<Buffer> allocate(int64_t bytes) override {
     return Buffer::allocate(bytes);
   }
-  void abort(const Status &status) override { hub.abort(status); }
 
   int64_t device(int64_t) const override { return 0; }
   Status attach(const Manifest &, CUstream_st *, int64_t) override {
@@ -81,31 +80,28 @@ public:
   /// What the others say is left out as well.
   Expected<std::vector<std::string>>
   exchange(const std::string &bytes) override {
-    return std::vector<std::string>(size_t(hub.size()), bytes);
+    return std::vector<std::string>(size_t(ranks), bytes);
   }
   int64_t deviceBytes() const override { return 0; }
 
 private:
-  AloneHub &hub;
-  int64_t self;
+  int64_t self, ranks;
   std::vector<uint64_t> operands;
+};
+
+class AloneHub : public Hub {
+public:
+  AloneHub(int64_t rank, int64_t count) : self(rank) { ranks = count; }
+  std::unique_ptr<World> world(int64_t) override {
+    return std::make_unique<AloneWorld>(self, ranks);
+  }
+
+private:
+  int64_t self;
 };
 
 } // namespace
 
-AloneHub::AloneHub(int64_t rank, int64_t count) : self(rank) { ranks = count; }
-
-std::unique_ptr<World> AloneHub::world(int64_t) {
-  return std::make_unique<AloneWorld>(*this, self);
-}
-
-Status AloneHub::failure() const {
-  std::lock_guard lock(mutex);
-  return first;
-}
-
-void AloneHub::abort(const Status &status) {
-  std::lock_guard lock(mutex);
-  if (first.ok())
-    first = status;
+std::unique_ptr<Hub> tprt::makeAloneHub(int64_t rank, int64_t ranks) {
+  return std::make_unique<AloneHub>(rank, ranks);
 }

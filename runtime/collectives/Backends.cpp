@@ -10,8 +10,6 @@
 
 #include "Backends.h"
 
-#include "Alone.h"
-#include "mpi/Mpi.h"
 #ifdef TPRT_HAS_CUDA
 #include "nccl/NcclHub.h"
 #endif
@@ -77,6 +75,21 @@ bool tprt::ranksAreProcesses(const std::string &backend) {
 
 namespace {
 
+/// Which rank this process is, where nobody has said so. A world of one needs
+/// no starter, and MPI says it itself.
+Expected<std::shared_ptr<const Place>> ownPlace(const HubOptions &options) {
+  auto found = placeFromEnvironment();
+  if (!found)
+    return found.status();
+  if (!*found && options.ranks > 1 && options.backend != "mpi")
+    return userError("backend '", options.backend, "' runs each of the ",
+                     options.ranks,
+                     " ranks as a process, and nothing says which one this is: "
+                     "start all with tp-run, torchrun, mpirun or srun, or set "
+                     "RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in each");
+  return std::make_shared<const Place>(found->value_or(Place()));
+}
+
 /// The shared memory of the ranks, all of which are on this host.
 Expected<Segment> meetHere(const Place &place, int64_t bytes, double timeout) {
   auto segment = meet(place, bytes, timeout);
@@ -121,18 +134,19 @@ tprt::connectRanks(const Place &place, const SideChannel::Options &options) {
       std::make_unique<SegmentChannel>(std::move(*segment), place, options));
 }
 
-Expected<std::unique_ptr<Hub>> tprt::makeHub(const HubOptions &options) {
+Expected<std::unique_ptr<Hub>> tprt::makeHub(HubOptions options) {
   TPRT_TRY(checkBackend(options.backend));
   if (options.onlyRank)
-    return std::unique_ptr<Hub>(
-        std::make_unique<AloneHub>(*options.onlyRank, options.ranks));
+    return makeAloneHub(*options.onlyRank, options.ranks);
   if (!ranksAreProcesses(options.backend))
     return std::unique_ptr<Hub>(std::make_unique<ThreadHub>(
         options.ranks, options.waits.timeoutSeconds, options.waits.describe));
-  if (!options.place)
-    return userError("backend '", options.backend,
-                     "' is for tp-run, which starts the processes; this "
-                     "program can use: threads");
+  if (!options.place) {
+    auto place = ownPlace(options);
+    if (!place)
+      return place.status();
+    options.place = std::move(*place);
+  }
   // MPI knows better than the environment.
   if (options.backend == "mpi")
     return makeMpiHub(options);

@@ -18,10 +18,11 @@ namespace tprt {
 /// What a hub is made from.
 struct HubOptions {
   std::string backend;
-  int64_t ranks = 1;                  ///< of the artifact
-  std::shared_ptr<const Place> place; ///< where ranks are processes
-  std::optional<int64_t> onlyRank;    ///< this rank alone, no collectives
-  int64_t sharedBytes = 0;            ///< of buffers that other ranks may read
+  int64_t ranks = 1; ///< of the artifact
+  /// Where ranks are processes; null: the environment says it.
+  std::shared_ptr<const Place> place;
+  std::optional<int64_t> onlyRank; ///< this rank alone, no collectives
+  int64_t sharedBytes = 0;         ///< of buffers that other ranks may read
   SideChannel::Options waits;
 };
 
@@ -36,8 +37,13 @@ bool ranksAreProcesses(const std::string &backend);
 /// Whether tp-run starts them, where nobody else has.
 bool startsOwnRanks(const std::string &backend);
 
+/// One rank of many, without the others (Alone.cpp).
+std::unique_ptr<Hub> makeAloneHub(int64_t rank, int64_t ranks);
+/// That of backend mpi (mpi/Mpi.cpp), whose rank MPI knows.
+Expected<std::unique_ptr<Hub>> makeMpiHub(const HubOptions &options);
+
 /// The hub of this process, once all ranks have come.
-Expected<std::unique_ptr<Hub>> makeHub(const HubOptions &options);
+Expected<std::unique_ptr<Hub>> makeHub(HubOptions options);
 
 } // namespace tprt
 

@@ -59,10 +59,6 @@ public:
   /// Zeroed memory for buffers of collectives: where the others can read it, if
   /// the backend has such memory. Other buffers work too, by a copy.
   virtual Expected<Buffer> allocate(int64_t bytes) = 0;
-
-  /// Tells all ranks that this one failed: their waits return an error. The
-  /// first status given by any rank is what the run reports.
-  virtual void abort(const Status &status) = 0;
 };
 
 } // namespace tprt

@@ -15,6 +15,22 @@
 
 using namespace tprt;
 
+Status Hub::failure() const {
+  // The channel keeps it itself.
+  if (SideChannel *side = channel())
+    return side->failure();
+  std::lock_guard lock(mutex);
+  return first;
+}
+
+void Hub::abort(const Status &status) {
+  if (SideChannel *side = channel())
+    return void(side->abort(status));
+  std::lock_guard lock(mutex);
+  if (first.ok())
+    first = status;
+}
+
 void Hub::limitWaits(double seconds) {
   if (SideChannel *side = channel())
     side->limitWaits(seconds);
@@ -30,6 +46,17 @@ Expected<Hub::Gathered> Hub::gather(const void *data, int64_t bytes) {
   for (const std::string &copy : result.copies)
     result.data.push_back(copy.data());
   return result;
+}
+
+Status tprt::lateError(int64_t waiting, const std::string &where,
+                       const std::vector<int64_t> &late, double seconds,
+                       const std::function<std::string(int64_t)> &lastSeen) {
+  std::string text;
+  for (int64_t rank : late)
+    text += detail::join(text.empty() ? "rank " : "; rank ", rank,
+                         " did not arrive within ", seconds, " s, last seen ",
+                         lastSeen(rank));
+  return lostError("rank ", waiting, " waited in ", where, ": ", text);
 }
 
 Status tprt::compareValues(const std::vector<uint64_t> &values,

@@ -16,6 +16,7 @@
 
 #include <atomic>
 #include <functional>
+#include <mutex>
 
 namespace tprt {
 
@@ -78,18 +79,18 @@ public:
   virtual std::unique_ptr<World> world(int64_t rank) = 0;
 
   /// The first error that a rank reported, or success.
-  virtual Status failure() const = 0;
-  /// Keeps the first error and ends all waits with it. Where ranks are
-  /// processes it does not return.
-  virtual void abort(const Status &status) = 0;
+  virtual Status failure() const;
+  /// Keeps the first error and ends all waits with it.
+  virtual void abort(const Status &status);
   /// From now on the longest wait for another rank.
   virtual void limitWaits(double seconds);
-  /// Forgets errors and positions, for the next run. No rank may be inside.
+  /// Forgets errors and positions, for the next run, where ranks are threads;
+  /// those of processes are for good. No rank may be inside.
   virtual void reset() {}
 
   /// What ranks that are processes have in common; null where they are threads
   /// of this one.
-  virtual SideChannel *channel() { return nullptr; }
+  virtual SideChannel *channel() const { return nullptr; }
 
   /// The same buffer of every rank, in their order, on rank 0.
   struct Gathered {
@@ -102,8 +103,15 @@ public:
 
 protected:
   int64_t ranks = 0;
+  mutable std::mutex mutex; // guards first, and what derived hubs say
+  Status first;             ///< error, where there is no channel
 };
 
+/// The error of a rank that waited for others in `where`, in vain for those
+/// `late`, of which lastSeen(rank) is known.
+Status lateError(int64_t waiting, const std::string &where,
+                 const std::vector<int64_t> &late, double seconds,
+                 const std::function<std::string(int64_t)> &lastSeen);
 /// An error that names the ranks whose value differs from the others'.
 Status compareValues(const std::vector<uint64_t> &values, const char *what);
 

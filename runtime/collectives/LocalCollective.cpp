@@ -3,11 +3,11 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// all_reduce gives each member a slice of the elements: it alone reads that
-// slice of every input, sums in the order of the group and writes it to every
-// output, so that all get the same bits and in-place calls need no copy. The
-// others pull what they need from their peers by strided copies, which handle
-// any dimension.
+// What the group holds before and after says what is done. A sum for all gives
+// each member a slice of the elements: it alone reads that slice of every
+// input, sums in the order of the group and writes it to every output, so that
+// all get the same bits and in-place calls need no copy. The rest is pulled
+// from the peers by strided copies, which handle any dimension.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,7 +45,8 @@ void zeroTail(const Collective &c, size_t d, int64_t start, void *out) {
              });
 }
 
-void allReduce(const Collective &c, int64_t self,
+/// Addends to a whole.
+void reduceAll(const Collective &c, int64_t self,
                const std::vector<const void *> &in,
                const std::vector<void *> &out) {
   int64_t members = in.size(), size = typeBytes(c.type);
@@ -72,16 +73,17 @@ void allReduce(const Collective &c, int64_t self,
   });
 }
 
-void reduceScatter(const Collective &c, int64_t self,
-                   const std::vector<const void *> &in, void *out) {
+/// Addends to a part of dimension `cut`.
+void reducePart(const Collective &c, int64_t self, int64_t cut,
+                const std::vector<const void *> &in, void *out) {
   int64_t members = in.size(), size = typeBytes(c.type);
   size_t rank = c.inputShape.size();
-  int64_t start = self * c.outputShape[c.dim];
+  int64_t start = self * c.outputShape[cut];
   int64_t valid =
-      std::clamp<int64_t>(c.inputShape[c.dim] - start, 0, c.outputShape[c.dim]);
+      std::clamp<int64_t>(c.inputShape[cut] - start, 0, c.outputShape[cut]);
   Region region{c.outputShape, Shape(rank), Shape(rank)};
-  region.extents[c.dim] = valid;
-  region.fromStart[c.dim] = start;
+  region.extents[cut] = valid;
+  region.fromStart[cut] = start;
   forEachRun(c.inputShape, c.outputShape, region,
              [&](int64_t from, int64_t to, int64_t count) {
                std::vector<const void *> sources(members);
@@ -90,69 +92,63 @@ void reduceScatter(const Collective &c, int64_t self,
                simd().reduce(c.type, c.reduction, sources.data(), members,
                              at(out, to * size), count);
              });
-  zeroTail(c, c.dim, valid, out);
+  zeroTail(c, cut, valid, out);
 }
 
-void allGather(const Collective &c, const std::vector<const void *> &in,
-               void *out) {
+/// Parts of dimension `gathered` to all of them; of each, the part along `cut`
+/// if that is a dimension.
+void gather(const Collective &c, int64_t self, int64_t gathered, int64_t cut,
+            const std::vector<const void *> &in, void *out) {
   size_t rank = c.inputShape.size();
+  int64_t start = cut < 0 ? 0 : self * c.outputShape[cut];
+  int64_t valid = cut < 0 ? 0
+                          : std::clamp<int64_t>(c.inputShape[cut] - start, 0,
+                                                c.outputShape[cut]);
   for (size_t j = 0; j < in.size(); ++j) {
     Region region{c.inputShape, Shape(rank), Shape(rank)};
-    int64_t start = int64_t(j) * c.inputShape[c.dim];
-    region.extents[c.dim] =
-        std::min(c.inputShape[c.dim], c.outputShape[c.dim] - start);
-    region.toStart[c.dim] = start;
+    int64_t place = int64_t(j) * c.inputShape[gathered];
+    region.extents[gathered] =
+        std::min(c.inputShape[gathered], c.outputShape[gathered] - place);
+    region.toStart[gathered] = place;
+    if (cut >= 0) {
+      region.extents[cut] = valid;
+      region.fromStart[cut] = start;
+    }
     copyRegion(typeBytes(c.type), c.inputShape, c.outputShape, region, in[j],
                out);
   }
+  if (cut >= 0)
+    zeroTail(c, cut, valid, out);
 }
 
-void allToAll(const Collective &c, int64_t self,
-              const std::vector<const void *> &in, void *out) {
-  size_t rank = c.inputShape.size();
-  int64_t start = self * c.outputShape[c.splitDim];
-  int64_t valid = std::clamp<int64_t>(c.inputShape[c.splitDim] - start, 0,
-                                      c.outputShape[c.splitDim]);
-  for (size_t j = 0; j < in.size(); ++j) {
-    Region region{c.inputShape, Shape(rank), Shape(rank)};
-    int64_t place = int64_t(j) * c.inputShape[c.dim];
-    region.extents[c.dim] =
-        std::min(c.inputShape[c.dim], c.outputShape[c.dim] - place);
-    region.extents[c.splitDim] = valid;
-    region.fromStart[c.splitDim] = start;
-    region.toStart[c.dim] = place;
-    copyRegion(typeBytes(c.type), c.inputShape, c.outputShape, region, in[j],
-               out);
-  }
-  zeroTail(c, c.splitDim, valid, out);
-}
-
-void copyAll(const Collective &c, const void *in, void *out) {
-  if (in != out)
-    std::memcpy(out, in, elementCount(c.inputShape) * typeBytes(c.type));
+/// The whole of what another member has.
+void permute(const Collective &c, int64_t self,
+             const std::vector<const void *> &in, void *out) {
+  size_t bytes = size_t(elementCount(c.outputShape) * typeBytes(c.type));
+  for (auto [from, to] : c.pairs)
+    if (to == self) {
+      std::memcpy(out, in[from], bytes);
+      return;
+    }
+  std::memset(out, 0, bytes);
 }
 
 } // namespace
 
+/// A sum that all want is made once, by parts.
+bool tprt::writesToOthers(const CollectiveRow &row) {
+  return row.reduces() && !row.cuts();
+}
+
 void tprt::runLocally(const Collective &c, int64_t self,
                       const std::vector<const void *> &in,
                       const std::vector<void *> &out) {
-  switch (c.kind) {
-  case CollectiveKind::AllReduce:
-    return allReduce(c, self, in, out);
-  case CollectiveKind::ReduceScatter:
-    return reduceScatter(c, self, in, out[self]);
-  case CollectiveKind::AllGather:
-    return allGather(c, in, out[self]);
-  case CollectiveKind::AllToAll:
-    return allToAll(c, self, in, out[self]);
-  case CollectiveKind::Broadcast:
-    return copyAll(c, in[c.root], out[self]);
-  case CollectiveKind::CollectivePermute:
-    for (auto [from, to] : c.pairs)
-      if (to == self)
-        return copyAll(c, in[from], out[self]);
-    std::memset(out[self], 0, elementCount(c.outputShape) * typeBytes(c.type));
-    return;
-  }
+  const CollectiveRow &row = c.row();
+  if (row.permutes())
+    return permute(c, self, in, out[self]);
+  if (row.gathers())
+    return gather(c, self, c.gatheredDim(), c.cutDim(), in, out[self]);
+  if (row.cuts())
+    return reducePart(c, self, c.cutDim(), in, out[self]);
+  reduceAll(c, self, in, out);
 }

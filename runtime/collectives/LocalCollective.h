@@ -17,8 +17,11 @@
 
 namespace tprt {
 
+/// Whether a member's share is written to buffers of the others too.
+bool writesToOthers(const CollectiveRow &row);
+
 /// Does member `self`'s share. `in` and `out` hold each member's buffers. In
-/// place (in[i] == out[i]) works for all_reduce and broadcast.
+/// place (in[i] == out[i]) works for the rows that say so.
 void runLocally(const Collective &entry, int64_t self,
                 const std::vector<const void *> &in,
                 const std::vector<void *> &out);

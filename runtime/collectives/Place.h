@@ -15,6 +15,7 @@
 #include "tprt/status.h"
 
 #include <cstdint>
+#include <cstdlib>
 #include <functional>
 #include <optional>
 #include <string>
@@ -55,8 +56,8 @@ std::string firstOfNodeList(const std::string &list);
 
 /// The place that the environment gives; none: nobody has started ranks yet.
 /// `get` is getenv, or a test's.
-Expected<std::optional<Place>>
-placeFromEnvironment(const std::function<const char *(const char *)> &get);
+Expected<std::optional<Place>> placeFromEnvironment(
+    const std::function<const char *(const char *)> &get = getenv);
 
 } // namespace tprt
 

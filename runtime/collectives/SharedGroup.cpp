@@ -56,15 +56,13 @@ Status SharedGroup::barrier(int64_t self) {
 /// Names the members that have not arrived and where they were last seen.
 Status SharedGroup::missing(int64_t self) {
   uint64_t mine = slots[self].arrivals;
-  std::string text;
+  std::vector<int64_t> late;
   for (size_t i = 0; i < members.size(); ++i)
     if (slots[i].arrivals < mine)
-      text += (text.empty() ? "rank " : "; rank ") +
-              std::to_string(members[i]) + " did not arrive within " +
-              detail::join(hub.timeout) + " s, last seen " +
-              hub.lastSeen(members[i]);
-  return lostError("rank ", members[self], " waited in ",
-                   hub.describe(slots[self].site), ": ", text);
+      late.push_back(members[i]);
+  return lateError(members[self], hub.describe(slots[self].site), late,
+                   hub.timeout,
+                   [this](int64_t rank) { return hub.lastSeen(rank); });
 }
 
 Status SharedGroup::run(int64_t self, const Collective &entry, CallSite site,
@@ -129,9 +127,7 @@ public:
       std::memcpy(copyIn.data(), input, inBytes);
       in = copyIn.data();
     }
-    // Only all_reduce writes to the buffers of others.
-    bool copyBack =
-        entry.kind == CollectiveKind::AllReduce && !readable(output);
+    bool copyBack = writesToOthers(entry.row()) && !readable(output);
     if (copyBack) {
       TPRT_TRY(grow(copyOut, inBytes));
       out = copyOut.data();
@@ -201,8 +197,6 @@ public:
   Expected<Buffer> allocate(int64_t bytes) override {
     return hub.allocate(self, bytes);
   }
-
-  void abort(const Status &status) override { hub.abort(status); }
 
 private:
   SharedHub &hub;

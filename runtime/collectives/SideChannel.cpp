@@ -3,18 +3,16 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Watching and reporting. A rank may be anywhere when another is lost, in a
-// barrier, in a library or in the middle of a product, so the watching thread
-// ends the process itself.
+// Watching and failing. A rank may be anywhere when another is lost, in a
+// barrier, in a library or in the middle of a product: every wait of the
+// runtime's own looks at failure(), and what waits in a library is woken by the
+// job that its backend has left here.
 //
 //===----------------------------------------------------------------------===//
 
 #include "SideChannel.h"
 
-#include <cerrno>
-#include <csignal>
 #include <cstring>
-#include <unistd.h>
 
 using namespace tprt;
 using Clock = std::chrono::steady_clock;
@@ -27,22 +25,7 @@ SideChannel::SideChannel(Place where, Options how)
 // Watching
 //===----------------------------------------------------------------------===//
 
-/// Launchers end the other ranks when one is lost (mpirun within two seconds):
-/// the signal must leave time to say why.
-static std::atomic<bool> toldToEnd = false;
-constexpr auto kLastWords = std::chrono::milliseconds(700);
-/// mpirun loses what is left of its patience when another rank ends: so those
-/// that have said what happened stay until the others have too.
-constexpr auto kStay = std::chrono::milliseconds(500);
-
 void SideChannel::start() {
-  struct sigaction action{};
-  if (place.starter != "tp-run" && sigaction(SIGTERM, nullptr, &action) == 0 &&
-      action.sa_handler == SIG_DFL) {
-    action.sa_handler = [](int) { toldToEnd = true; };
-    action.sa_flags = SA_RESTART;
-    hasHandler = sigaction(SIGTERM, &action, nullptr) == 0;
-  }
   watcher = std::thread([this] { watch(); });
 }
 
@@ -50,46 +33,43 @@ void SideChannel::finish() {
   leaving = true;
   if (watcher.joinable())
     watcher.join();
-  if (!hasHandler)
-    return;
-  // Nobody looks for the signal any more.
-  signal(SIGTERM, SIG_DFL);
-  if (toldToEnd)
-    raise(SIGTERM);
 }
 
 void SideChannel::watch() {
   pthread_setname_np(pthread_self(), "rank-watch");
-  std::optional<Clock::time_point> endBy;
   while (!leaving) {
-    beat();
-    if (failed())
-      report();
-    if (auto loss = look()) {
-      // A rank that failed reports before it ends.
-      if (!failed())
-        fail(*loss);
-      report();
+    try {
+      beat();
+      // After a failure there is only something left to send.
+      if (failure().ok())
+        if (Status status = check(); !status.ok())
+          (void)abort(status);
+      rest();
+    } catch (const std::exception &error) {
+      (void)abort(internalError(error.what()));
     }
-    {
-      std::lock_guard lock(polling);
-      Status status = job ? job() : Status();
-      if (!status.ok())
-        abort(status);
-    }
-    checkWait();
-    if (toldToEnd) {
-      if (!endBy)
-        endBy = Clock::now() + kLastWords;
-      else if (Clock::now() > *endBy)
-        abort(lostError("rank ", rank(), " was told to end (SIGTERM)"));
-    }
-    rest();
   }
 }
 
+Status SideChannel::check() {
+  if (auto loss = look()) {
+    // A rank that failed says so before it ends.
+    if (!failed())
+      fail(*loss);
+    return failure();
+  }
+  {
+    std::lock_guard lock(polling);
+    if (job)
+      TPRT_TRY(job());
+  }
+  if (options.policy && options.policy->beat)
+    TPRT_TRY(options.policy->beat(rank()));
+  return checkWait();
+}
+
 /// Ends a wait in a library that has no time limit of its own.
-void SideChannel::checkWait() {
+Status SideChannel::checkWait() {
   std::lock_guard lock(waits);
   const std::vector<int64_t> *members = waitingFor;
   Position &mine = position(rank());
@@ -97,10 +77,10 @@ void SideChannel::checkWait() {
   if (!members || call != seenCall) {
     seenCall = call;
     seenSince = Clock::now();
-    return;
+    return {};
   }
   std::chrono::duration<double> waited = Clock::now() - seenSince;
-  waiting(*members, waited.count());
+  return waiting(*members, waited.count());
 }
 
 void SideChannel::everyBeat(std::function<Status()> newJob) {
@@ -108,8 +88,8 @@ void SideChannel::everyBeat(std::function<Status()> newJob) {
   job = std::move(newJob);
 }
 
-void SideChannel::beforeEnd(std::function<void()> newJob) {
-  std::lock_guard lock(reporting);
+void SideChannel::onFailure(std::function<bool()> newJob) {
+  std::lock_guard lock(failing);
   lastJob = std::move(newJob);
 }
 
@@ -161,31 +141,37 @@ Status SideChannel::disagreement(CallSite site, uint64_t calls,
 Status SideChannel::missing(CallSite site, uint64_t calls,
                             const std::vector<int64_t> &members,
                             int64_t waiting) const {
-  std::string late;
+  std::vector<int64_t> late;
   for (int64_t member : members)
     if (member != waiting && position(member).calls < calls)
-      late += detail::join(late.empty() ? "rank " : "; rank ", member,
-                           " did not arrive within ", timeout(),
-                           " s, last seen ", lastSeen(member));
-  if (late.empty())
-    late = detail::join("it did not end within ", timeout(),
-                        " s, though all of its ranks are in it");
+      late.push_back(member);
+  if (!late.empty())
+    return waitedFor(late, waiting, site);
   return lostError("rank ", waiting, " waited in ", options.describe(site),
-                   ": ", late);
+                   ": it did not end within ", timeout(),
+                   " s, though all of its ranks are in it");
 }
 
-void SideChannel::waiting(const std::vector<int64_t> &members, double seconds) {
+Status SideChannel::waitedFor(const std::vector<int64_t> &late, int64_t waiting,
+                              CallSite site) const {
+  return lateError(waiting, options.describe(site), late, timeout(),
+                   [this](int64_t rank) { return lastSeen(rank); });
+}
+
+Status SideChannel::waiting(const std::vector<int64_t> &members,
+                            double seconds) {
   constexpr double kAskSeconds = 0.5;
   if (seconds < kAskSeconds && seconds < timeout())
-    return;
+    return {};
   const Position &mine = position(rank());
   Status status = disagreement(waitingIn(), mine.calls, members, rank());
   bool sure = !status.ok() && status.message() == complaint;
   complaint = status.message();
   if (sure)
-    abort(status);
+    return status;
   if (seconds > timeout())
-    abort(missing(waitingIn(), mine.calls, members, rank()));
+    return missing(waitingIn(), mine.calls, members, rank());
+  return {};
 }
 
 //===----------------------------------------------------------------------===//
@@ -200,48 +186,38 @@ Status SideChannel::agree(uint64_t value, const char *what) {
   for (size_t r = 0; r < values.size(); ++r)
     std::memcpy(&values[r], (*all)[r].data(), 8);
   Status status = compareValues(values, what);
-  if (!status.ok())
-    abort(status);
-  return status;
+  return status.ok() ? status : abort(status);
 }
 
 //===----------------------------------------------------------------------===//
 // Failing
 //===----------------------------------------------------------------------===//
 
-Status SideChannel::failure() {
-  if (!failed())
-    return {};
-  report();
-}
+Status SideChannel::failure() { return failed() ? report() : Status(); }
 
-void SideChannel::abort(const Status &status) {
+Status SideChannel::abort(const Status &status) {
   fail({status, rank()});
-  report();
+  return report();
 }
 
-void SideChannel::report() {
-  reporting.lock(); // for good
-  Failure failure = *failed();
-  std::string text;
-  if (failure.status.code() == Code::Lost)
-    text = detail::join("tp-run: error: rank ", rank(), ": ",
-                        failure.status.message(), "; rank ", rank(), " was ",
-                        lastSeen(rank()), "\n");
-  else if (failure.rank == rank())
-    text = "tp-run: error: " + failure.status.message() + "\n";
-  for (size_t done = 0; done < text.size();) {
-    ssize_t count = write(2, text.data() + done, text.size() - done);
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count <= 0)
-      break;
-    done += size_t(count);
-  }
-  beforeExit();
-  if (lastJob)
-    lastJob();
-  if (failure.status.code() == Code::Lost && place.starter != "tp-run")
-    std::this_thread::sleep_for(kStay);
-  _exit(int(failure.status.code()));
+/// Does once what a failure asks for; others wait for it.
+Status SideChannel::report() {
+  std::call_once(reported, [this] {
+    ending = *failed();
+    if (ending.status.code() == Code::Lost)
+      ending.status = lostError("rank ", rank(), ": ", ending.status.message(),
+                                "; rank ", rank(), " was ", lastSeen(rank()));
+    const Policy policy = options.policy ? *options.policy : Policy();
+    if (policy.failed)
+      policy.failed(ending, rank());
+    if (policy.end)
+      flush();
+    {
+      std::lock_guard lock(failing);
+      isQuiet = !lastJob || lastJob();
+    }
+    if (policy.end)
+      policy.end(ending);
+  });
+  return ending.status;
 }

@@ -5,10 +5,13 @@
 //
 // Ranks that are processes need more than collectives: who is where and alive,
 // small byte strings exchanged at start and end, agreement, and a failure of
-// one that ends all with a report. That is the same for every transport of the
+// one that is the failure of all. That is the same for every transport of the
 // collectives, and is here. A thread of its own does the watching, so that it
 // works while the rank computes or sits in a library's call. Two kinds: memory
 // that processes of one host share (processes/), and TCP (net/).
+//
+// A failure ends waits, not processes: each rank's calls return it, and what
+// becomes of the process is the Policy of who made the channel.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,6 +34,18 @@ struct Failure {
   int64_t rank; ///< the one that failed or was lost, or -1
 };
 
+/// What a process does about its run; each may be empty. Called by any thread,
+/// which may hold nothing up and use nothing of the run.
+struct Policy {
+  /// Once, when the run fails: what this rank, `self`, can say of it.
+  std::function<void(const Failure &, int64_t self)> failed;
+  /// After that, when the others know and the device has been let go: for who
+  /// ends its process.
+  std::function<void(const Failure &)> end;
+  /// Every 25 ms or so; an error fails the run.
+  std::function<Status(int64_t self)> beat;
+};
+
 class SideChannel {
 public:
   struct Options {
@@ -39,6 +54,7 @@ public:
     /// A process that stands still is waited for, as it may be under a
     /// debugger; only one that ended is lost.
     bool allowStops = false;
+    std::shared_ptr<const Policy> policy{};
   };
 
   virtual ~SideChannel() = default;
@@ -54,7 +70,7 @@ public:
 
   /// This rank is in a call of a ledger entry, until leave(). Any thread, one
   /// at a time. With `members` (which must live until leave) the watcher sees
-  /// to the time limit: a wait for them that takes longer ends the run, with
+  /// to the time limit: a wait for them that takes longer fails the run, with
   /// the names of those that did not come. Without, the caller does.
   void enter(CallSite site, const std::vector<int64_t> *members = nullptr);
   void leave();
@@ -63,29 +79,35 @@ public:
 
   /// Gives every rank all ranks' bytes, in their order. All call it, from one
   /// thread of each; waits are limited by the timeout.
-  virtual Expected<std::vector<std::string>>
-  exchange(const std::string &bytes) = 0;
+  Expected<std::vector<std::string>> exchange(const std::string &bytes) {
+    return pass(bytes, true);
+  }
   /// The same for rank 0 alone; the others get nothing. For long ones.
-  virtual Expected<std::vector<std::string>>
-  gather(const std::string &bytes) = 0;
+  Expected<std::vector<std::string>> gather(const std::string &bytes) {
+    return pass(bytes, rank() == 0);
+  }
   /// Fails unless all ranks bring the same value, and says who differs.
   Status agree(uint64_t value, const char *what);
 
-  /// Tells all ranks and ends this process with a report; the others end
-  /// likewise. The first failure of any rank is what all report.
-  [[noreturn]] void abort(const Status &status);
-  /// Success; does not return if there was a failure.
+  /// Fails the run, for all ranks. Returns the run's first failure, whoever's
+  /// it was: that of all calls from then on.
+  Status abort(const Status &status);
+  /// Success, or the run's first failure: of a loss, with where this rank was.
   Status failure();
   /// `in collective 3 (...)` or `after ...`: where the rank was last seen.
   std::string lastSeen(int64_t rank) const;
 
-  /// Called by the watcher every 25 ms or so: an error that it returns ends the
-  /// run. For what must be polled. It may not wait. Set before the first step;
-  /// an empty one takes it away, after which it runs no more.
+  /// Called by the watcher every 25 ms or so: an error that it returns fails
+  /// the run. For what must be polled. It may not wait. Set before the first
+  /// step; an empty one takes it away, after which it runs no more.
   void everyBeat(std::function<Status()> job);
-  /// Called once, after the report of a failure and before the process ends
-  /// itself: for what would keep it from ending. It may not take long.
-  void beforeEnd(std::function<void()> job);
+  /// Called once, when the run has failed: wakes what waits elsewhere, in a
+  /// short time, and says whether nothing writes to the rank's memory any more.
+  void onFailure(std::function<bool()> job);
+  /// What that job said; true without one.
+  bool quiet() const { return isQuiet; }
+  /// Ends the watching, for good.
+  void finish();
   /// Whether whereIs and lastSeen know all ranks, or this one and rank 0 alone.
   virtual bool hearsAll() const { return true; }
   /// This rank's own position.
@@ -95,10 +117,9 @@ public:
 protected:
   SideChannel(Place place, Options options);
 
-  /// Starts and ends the watcher: at the end of the constructor and at the
-  /// beginning of the destructor of the class that has the functions below.
+  /// Starts the watcher, which finish() ends: at the end of the constructor and
+  /// at the beginning of the destructor of the class with the functions below.
   void start();
-  void finish();
 
   /// Called by the watcher, each about every 25 ms. Shows that this process is
   /// alive:
@@ -108,17 +129,20 @@ protected:
   /// Does what there is to do, or sleeps, until the next beat:
   virtual void rest() = 0;
 
+  /// An exchange; the result is wanted by this rank or not.
+  virtual Expected<std::vector<std::string>> pass(const std::string &bytes,
+                                                  bool wanted) = 0;
   /// Makes a failure known to all ranks, unless there is one already. Any
   /// thread.
   virtual void fail(const Failure &failure) = 0;
   /// The run's first failure, as far as known here.
   virtual std::optional<Failure> failed() const = 0;
   /// Called by the watcher while this rank waits for others in a call that has
-  /// no time limit of its own: ends the run if that has taken too long or the
-  /// ranks are in different calls.
-  virtual void waiting(const std::vector<int64_t> &members, double seconds);
-  /// What there is to do after the report, before the process ends.
-  virtual void beforeExit() {}
+  /// no time limit of its own: an error if that has taken too long or the ranks
+  /// are in different calls.
+  virtual Status waiting(const std::vector<int64_t> &members, double seconds);
+  /// Sees to it that the others know of a failure before the process ends.
+  virtual void flush() {}
   /// Where a rank was last seen; of its own, where it writes.
   virtual Position &position(int64_t rank) const = 0;
 
@@ -136,22 +160,26 @@ protected:
   /// The error of a wait for members of which some did not come.
   Status missing(CallSite site, uint64_t calls,
                  const std::vector<int64_t> &members, int64_t waiting) const;
-  /// Says what happened, once, and ends the process. Errors of the user are
-  /// said by the rank that had them, a loss by all.
-  [[noreturn]] void report();
-
+  /// The same where those that did not come are known.
+  Status waitedFor(const std::vector<int64_t> &late, int64_t waiting,
+                   CallSite site = {}) const;
   Place place;
   Options options;
 
 private:
   void watch();
-  void checkWait();
+  Status check();
+  Status checkWait();
+  Status report();
 
   std::atomic<double> limit;
-  std::mutex reporting;
-  std::mutex polling; // guards job
+  std::once_flag reported;
+  Failure ending{{}, -1}; ///< as this rank tells it
+  std::mutex polling;     // guards job
   std::function<Status()> job;
-  std::function<void()> lastJob;
+  std::mutex failing; // guards lastJob
+  std::function<bool()> lastJob;
+  std::atomic<bool> isQuiet = true;
   /// Guards what waitingFor points to: it may go once leave() is through.
   std::mutex waits;
   const std::vector<int64_t> *waitingFor = nullptr;
@@ -159,7 +187,6 @@ private:
   std::chrono::steady_clock::time_point seenSince;
   std::string complaint; // the last disagreement
   std::atomic<bool> leaving = false;
-  bool hasHandler = false; ///< of SIGTERM
   std::thread watcher;
 };
 

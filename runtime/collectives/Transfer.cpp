@@ -48,30 +48,13 @@ public:
         outBytes(elementCount(entry.outputShape) * size) {}
 
   Transfer plan() {
-    switch (c.kind) {
-    case CollectiveKind::AllReduce:
-      alone() ? copyAll()
-              : call(Kind::AllReduce, {Memory::In}, {Memory::Out}, inBytes);
-      break;
-    case CollectiveKind::Broadcast:
-      if (alone())
-        copyAll();
-      else
-        call(Kind::Broadcast, {Memory::In}, {Memory::Out}, inBytes, c.root);
-      break;
-    case CollectiveKind::CollectivePermute:
+    const CollectiveRow &row = c.row();
+    if (row.permutes())
       permute();
-      break;
-    case CollectiveKind::AllGather:
-      allGather();
-      break;
-    case CollectiveKind::ReduceScatter:
-      reduceScatter();
-      break;
-    case CollectiveKind::AllToAll:
-      allToAll();
-      break;
-    }
+    else if (row.gathers())
+      row.cuts() ? allToAll() : allGather();
+    else
+      row.cuts() ? reduceScatter() : allReduce();
     return std::move(result);
   }
 
@@ -133,6 +116,13 @@ private:
     int64_t row = lanes * out.inner;
     copy(at(from, 0, row), at({Memory::Out}, i * row, out.pitch()),
          valid(i, lanes, out.size) * out.inner, out.outer);
+  }
+
+  void allReduce() {
+    if (alone())
+      copyAll();
+    else
+      call(Kind::AllReduce, {Memory::In}, {Memory::Out}, inBytes);
   }
 
   void permute() {

@@ -33,7 +33,6 @@ struct TransferStep {
     AllReduce,
     AllGather,
     ReduceScatter,
-    Broadcast,
     Send,    ///< `count` elements at `from` to member `peer`
     Receive, ///< `count` elements to `to` from member `peer`
   };
@@ -48,7 +47,7 @@ struct TransferStep {
   Place from, to;
   int64_t width = 0, rows = 1;
   int64_t count = 0; ///< elements, as NCCL counts them for this call
-  int64_t peer = 0;  ///< of Send, Receive; the root of Broadcast
+  int64_t peer = 0;  ///< of Send, Receive
 };
 
 /// What member `self` of `members` ranks does, in this order.

@@ -8,17 +8,19 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../collectives/SideChannel.h"
 #include "Session.h"
 #include "tprt/tprt.h"
+
+#include <algorithm>
+#include <cstring>
 
 using namespace tprt;
 
 struct tprt_session {
   Session session;
   std::string error, text;
-  std::vector<HostTensor> outputs;
   HostTensor state;
-  int64_t outputsOf = -1;
 };
 
 static thread_local std::string openError;
@@ -37,14 +39,122 @@ static int32_t guard(std::string &error, Body body) {
   return int32_t(status.code());
 }
 
-static const Entry *entryAt(const tprt_session *session, int64_t entry) {
-  const auto &entries = session->session.manifest().entries;
-  bool valid = entry >= 0 && entry < int64_t(entries.size());
-  return valid ? &entries[entry] : nullptr;
+/// Reads a caller's structure, which may be of a later version as long as it
+/// asks for nothing that this one does not know.
+template <typename T>
+static Status take(const T *from, const char *name, T &to) {
+  uint64_t size = from->size;
+  if (size < sizeof(T))
+    return userError(name, ": expected a size of ", sizeof(T),
+                     " bytes or more, got ", size, "; set it to sizeof(", name,
+                     ")");
+  auto *bytes = reinterpret_cast<const char *>(from);
+  if (std::any_of(bytes + sizeof(T), bytes + size,
+                  [](char byte) { return byte != 0; }))
+    return userError(name,
+                     ": has a field that this version of the runtime "
+                     "does not know, in bytes ",
+                     sizeof(T), " to ", size);
+  std::memcpy(&to, from, sizeof(T));
+  return {};
 }
 
-static Status noEntry(int64_t entry) {
+/// Fills a caller's structure, its size excepted.
+static Status give(tprt_tensor *to, tprt_tensor value) {
+  value.size = to->size;
+  if (to->size < sizeof(value))
+    return userError("tprt_tensor: expected a size of ", sizeof(value),
+                     " bytes or more, got ", to->size,
+                     "; set it to sizeof(tprt_tensor)");
+  *to = value;
+  return {};
+}
+
+static Expected<std::vector<Binding>>
+takeTensors(const char *what, const tprt_tensor *tensors, int64_t count) {
+  std::vector<Binding> bindings;
+  auto *next = reinterpret_cast<const char *>(tensors);
+  for (int64_t i = 0; i < count; ++i) {
+    tprt_tensor t;
+    TPRT_TRY(
+        take(reinterpret_cast<const tprt_tensor *>(next), "tprt_tensor", t));
+    next += t.size;
+    auto type = parseFileType(t.dtype);
+    if (!type)
+      return userError(what, " '", t.name, "': unknown element type '", t.dtype,
+                       "'");
+    Shape shape(t.shape, t.shape + t.rank);
+    int64_t bytes = elementCount(shape) * fileTypeBytes(*type);
+    if (bytes != t.bytes)
+      return userError(what, " '", t.name, "': expected ", bytes,
+                       " bytes, got ", t.bytes);
+    bindings.push_back({t.name, *type, std::move(shape),
+                        static_cast<char *>(t.data), t.bytes});
+  }
+  return bindings;
+}
+
+/// What a caller gives or gets: all but the states.
+template <typename Value>
+static std::vector<const Value *> callersOf(const tprt_session *session,
+                                            int64_t entry,
+                                            std::vector<Value> Entry::*list) {
+  const auto &entries = session->session.manifest().entries;
+  std::vector<const Value *> result;
+  if (entry >= 0 && entry < int64_t(entries.size()))
+    for (const Value &value : entries[size_t(entry)].*list)
+      if (value.state < 0)
+        result.push_back(&value);
+  return result;
+}
+
+static Status checkEntry(const tprt_session *session, int64_t entry) {
+  if (entry >= 0 && entry < int64_t(session->session.manifest().entries.size()))
+    return {};
   return userError("there is no entry ", entry);
+}
+
+template <typename Value>
+static Status describe(const tprt_session *session, int64_t entry,
+                       int64_t index, std::vector<Value> Entry::*list,
+                       const char *what, tprt_tensor *tensor,
+                       const Value **found = nullptr) {
+  TPRT_TRY(checkEntry(session, entry));
+  auto values = callersOf(session, entry, list);
+  if (index < 0 || index >= int64_t(values.size()))
+    return userError("entry ", entry, " has no ", what, " ", index);
+  const Value &value = *values[size_t(index)];
+  if (found)
+    *found = &value;
+  return give(tensor,
+              {0, value.name.c_str(), fileTypeName(fileTypeOf(value.type)),
+               int64_t(value.shape.size()), value.shape.data(), nullptr,
+               elementCount(value.shape) * typeBytes(value.type)});
+}
+
+static Status choose(const tprt_options *options, SessionOptions &chosen) {
+  tprt_options o{};
+  if (options)
+    TPRT_TRY(take(options, "tprt_options", o));
+  if (o.backend)
+    chosen.backend = o.backend;
+  if (o.timeout_seconds > 0)
+    chosen.timeoutSeconds = o.timeout_seconds;
+  if (o.start_timeout_seconds > 0)
+    chosen.startSeconds = o.start_timeout_seconds;
+  if (o.load_timeout_seconds > 0)
+    chosen.loadSeconds = o.load_timeout_seconds;
+  chosen.timeline = o.timeline != 0;
+  chosen.allowStops = o.allow_stops != 0;
+  if (o.on_failure) {
+    auto policy = std::make_shared<Policy>();
+    policy->failed = [o](const Failure &failure, int64_t) {
+      o.on_failure(o.context, failure.rank, int32_t(failure.status.code()),
+                   failure.status.message().c_str());
+    };
+    chosen.policy = std::move(policy);
+  }
+  return {};
 }
 
 int32_t tprt_open(const char *artifact, const tprt_options *options,
@@ -52,15 +162,11 @@ int32_t tprt_open(const char *artifact, const tprt_options *options,
   *session = nullptr;
   return guard(openError, [&]() -> Status {
     SessionOptions chosen;
-    if (options && options->backend)
-      chosen.backend = options->backend;
-    if (options && options->timeout_seconds > 0)
-      chosen.timeoutSeconds = options->timeout_seconds;
-    chosen.timeline = options && options->timeline;
+    TPRT_TRY(choose(options, chosen));
     auto opened = Session::open(artifact, chosen);
     if (!opened)
       return opened.status();
-    *session = new tprt_session{std::move(*opened), {}, {}, {}, {}, -1};
+    *session = new tprt_session{std::move(*opened), {}, {}, {}};
     return {};
   });
 }
@@ -75,6 +181,10 @@ int64_t tprt_ranks(const tprt_session *session) {
   return session->session.manifest().mesh.size();
 }
 
+int64_t tprt_rank_here(const tprt_session *session) {
+  return session->session.rank();
+}
+
 int64_t tprt_entry(tprt_session *session, const char *name) {
   int64_t found = -1;
   guard(session->error, [&]() -> Status {
@@ -87,45 +197,31 @@ int64_t tprt_entry(tprt_session *session, const char *name) {
   return found;
 }
 
-/// What a caller gives or gets: all but the states.
-template <typename Value>
-static std::vector<const Value *> callersOf(const std::vector<Value> &values) {
-  std::vector<const Value *> result;
-  for (const Value &value : values)
-    if (value.state < 0)
-      result.push_back(&value);
-  return result;
-}
-
 int64_t tprt_input_count(const tprt_session *session, int64_t entry) {
-  const Entry *found = entryAt(session, entry);
-  return found ? int64_t(callersOf(found->inputs).size()) : 0;
+  return int64_t(callersOf(session, entry, &Entry::inputs).size());
 }
 
 int32_t tprt_describe_input(tprt_session *session, int64_t entry, int64_t index,
                             tprt_tensor *tensor, int32_t *optional) {
   return guard(session->error, [&]() -> Status {
-    if (!entryAt(session, entry))
-      return noEntry(entry);
-    auto inputs = callersOf(entryAt(session, entry)->inputs);
-    if (index < 0 || index >= int64_t(inputs.size()))
-      return userError("entry ", entry, " has no input ", index);
-    const Input &input = *inputs[index];
-    *tensor = {input.name.c_str(),
-               fileTypeName(fileTypeOf(input.type)),
-               int64_t(input.shape.size()),
-               input.shape.data(),
-               nullptr,
-               elementCount(input.shape) * typeBytes(input.type)};
+    const Input *input = nullptr;
+    TPRT_TRY(describe(session, entry, index, &Entry::inputs, "input", tensor,
+                      &input));
     if (optional)
-      *optional = input.defaultValue != Input::Default::None;
+      *optional = input->defaultValue != Input::Default::None;
     return {};
   });
 }
 
 int64_t tprt_output_count(const tprt_session *session, int64_t entry) {
-  const Entry *found = entryAt(session, entry);
-  return found ? int64_t(callersOf(found->outputs).size()) : 0;
+  return int64_t(callersOf(session, entry, &Entry::outputs).size());
+}
+
+int32_t tprt_describe_output(tprt_session *session, int64_t entry,
+                             int64_t index, tprt_tensor *tensor) {
+  return guard(session->error, [&] {
+    return describe(session, entry, index, &Entry::outputs, "output", tensor);
+  });
 }
 
 int32_t tprt_load_weights(tprt_session *session, const char *weights) {
@@ -133,60 +229,23 @@ int32_t tprt_load_weights(tprt_session *session, const char *weights) {
                [&] { return session->session.loadWeights(weights); });
 }
 
-int32_t tprt_set_input(tprt_session *session, int64_t entry,
-                       const tprt_tensor *tensor) {
+int32_t tprt_run(tprt_session *session, int64_t entry,
+                 const tprt_tensor *inputs, int64_t input_count,
+                 const tprt_tensor *outputs, int64_t output_count) {
   return guard(session->error, [&]() -> Status {
-    if (!entryAt(session, entry))
-      return noEntry(entry);
-    auto type = parseFileType(tensor->dtype);
-    if (!type)
-      return userError("input '", tensor->name, "': unknown element type '",
-                       tensor->dtype, "'");
-    TensorView view{
-        *type,
-        Shape(tensor->shape, tensor->shape + tensor->rank),
-        {static_cast<const char *>(tensor->data), size_t(tensor->bytes)}};
-    int64_t bytes = elementCount(view.shape) * fileTypeBytes(*type);
-    if (bytes != tensor->bytes)
-      return userError("input '", tensor->name, "': expected ", bytes,
-                       " bytes, got ", tensor->bytes);
-    return session->session.setInput({entry}, tensor->name, view);
+    Session &own = session->session;
+    if (Status status = checkEntry(session, entry); !status.ok())
+      return own.refuse(status);
+    auto in = takeTensors("input", inputs, input_count);
+    auto out = takeTensors("output", outputs, output_count);
+    if (!in || !out)
+      return own.refuse(in ? out.status() : in.status());
+    return own.step(entry, *in, *out);
   });
 }
 
-int32_t tprt_run(tprt_session *session, int64_t entry, int64_t repeat) {
-  return guard(session->error, [&]() -> Status {
-    if (!entryAt(session, entry))
-      return noEntry(entry);
-    if (repeat < 1)
-      return userError("expected at least one repetition, got ", repeat);
-    session->outputsOf = -1;
-    TPRT_TRY(session->session.run({entry}, repeat));
-    auto outputs = session->session.outputs(entry);
-    if (!outputs)
-      return outputs.status();
-    session->outputs = std::move(*outputs);
-    session->outputsOf = entry;
-    return {};
-  });
-}
-
-static tprt_tensor viewOf(const HostTensor &value) {
-  return {value.name.c_str(),          fileTypeName(fileTypeOf(value.type)),
-          int64_t(value.shape.size()), value.shape.data(),
-          value.bytes.data(),          int64_t(value.bytes.size())};
-}
-
-int32_t tprt_output(tprt_session *session, int64_t entry, int64_t index,
-                    tprt_tensor *tensor) {
-  return guard(session->error, [&]() -> Status {
-    if (session->outputsOf != entry)
-      return userError("entry ", entry, " was not the last to run");
-    if (index < 0 || index >= int64_t(session->outputs.size()))
-      return userError("entry ", entry, " has no output ", index);
-    *tensor = viewOf(session->outputs[index]);
-    return {};
-  });
+void tprt_abort(tprt_session *session, const char *message) {
+  session->session.abort(userError(message));
 }
 
 int64_t tprt_state_count(const tprt_session *session) {
@@ -201,10 +260,12 @@ int32_t tprt_state(tprt_session *session, int64_t index, tprt_tensor *tensor) {
     if (!value)
       return value.status();
     if (!*value)
-      return internalError("rank 0 has the states");
-    session->state = std::move(**value);
-    *tensor = viewOf(session->state);
-    return {};
+      return give(tensor, {});
+    HostTensor &state = session->state = std::move(**value);
+    return give(tensor,
+                {0, state.name.c_str(), fileTypeName(fileTypeOf(state.type)),
+                 int64_t(state.shape.size()), state.shape.data(),
+                 state.bytes.data(), int64_t(state.bytes.size())});
   });
 }
 
@@ -212,12 +273,22 @@ int32_t tprt_reset_states(tprt_session *session) {
   return guard(session->error, [&] { return session->session.resetStates(); });
 }
 
+/// Keeps the text for the caller; null after an error.
+template <typename Make>
+static const char *keep(tprt_session *session, Make make) {
+  int32_t code = guard(session->error, [&]() -> Status {
+    Expected<std::string> text = make();
+    if (text)
+      session->text = std::move(*text);
+    return text.status();
+  });
+  return code == 0 ? session->text.c_str() : nullptr;
+}
+
 const char *tprt_stats(tprt_session *session) {
-  session->text = session->session.stats();
-  return session->text.c_str();
+  return keep(session, [&] { return session->session.stats(); });
 }
 
 const char *tprt_timeline(tprt_session *session) {
-  session->text = session->session.timeline();
-  return session->text.c_str();
+  return keep(session, [&] { return session->session.timeline(); });
 }

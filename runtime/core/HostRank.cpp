@@ -9,9 +9,9 @@
 
 #include "HostRank.h"
 
-#include "Values.h"
-
+#include "../kernels/Gemm.h"
 #include "Parallel.h"
+#include "Values.h"
 
 using namespace tprt;
 
@@ -19,73 +19,40 @@ using namespace tprt;
 // The function table
 //===----------------------------------------------------------------------===//
 
-struct HostFunctions {
-  static HostRank &host(tprt_rank *rank) {
-    return *static_cast<HostRank *>(rank);
-  }
-
-  static int32_t gemm(tprt_rank *rank, int32_t id, int64_t rows, const void *x,
-                      int64_t xStride, const void *w, const void *bias,
-                      const void *residual, void *y, int64_t yStride) {
-    host(rank).timeline.begin(Timeline::Kind::Gemm, id, 0);
-    Status status = host(rank).gemms.run(id, rows, x, xStride, w, bias,
-                                         residual, y, yStride);
-    host(rank).timeline.end();
-    return host(rank).finish(std::move(status));
-  }
-
-  static int32_t attention(tprt_rank *rank, int32_t id, const void *q,
-                           int64_t qStride, const void *k, int64_t kStride,
-                           const void *v, int64_t vStride, const void *mask,
-                           int64_t kvLen, int64_t qOffset, void *out,
-                           int64_t outStride, void *lse) {
-    host(rank).timeline.begin(Timeline::Kind::Attention, id, 0);
-    Status status = host(rank).attentions.run(
-        id, {q, qStride, k, kStride, v, vStride, mask, kvLen, qOffset, out,
-             outStride, static_cast<float *>(lse)});
-    host(rank).timeline.end();
-    return host(rank).finish(std::move(status));
-  }
-
-  static int32_t collective(tprt_rank *rank, int32_t id, int64_t layer,
-                            const void *in, void *out) {
-    host(rank).timeline.begin(Timeline::Kind::Collective, id, layer);
-    Status status = host(rank).collective(id, layer, in, out);
-    host(rank).timeline.end();
-    return host(rank).finish(std::move(status));
-  }
-
-  static int32_t parallelFor(tprt_rank *, tprt_body body, void *context,
-                             int64_t extent, int64_t grain) {
-    tprt::parallelFor(extent, grain,
-                      [&](int64_t begin, int64_t end, int64_t worker) {
-                        body(context, begin, end, worker);
-                      });
-    return 0;
-  }
-
-  static int32_t mark(tprt_rank *rank, int32_t id, int64_t layer) {
-    host(rank).timeline.mark(id, layer);
-    return 0;
-  }
-
-  /// Collectives between host ranks are over when they return.
-  static int32_t wait(tprt_rank *, int32_t, int64_t) { return 0; }
-
-  static int32_t launch(tprt_rank *rank, int32_t id, int64_t, void *) {
-    return host(rank).finish(internalError("kernel ", id,
-                                           " is launched on a device, but the "
-                                           "artifact is made for the host"));
-  }
-};
-
-static const tprt_api &functionTable() {
-  using F = HostFunctions;
-  static const tprt_api table = {
-      TPRT_ABI_VERSION, TPRT_SLOT_COUNT, F::gemm, F::attention, F::collective,
-      F::parallelFor,   F::mark,         F::wait, F::launch};
-  return table;
+static HostRank &host(tprt_rank *rank) {
+  return *static_cast<HostRank *>(rank);
 }
+
+int32_t HostFunctions::collective(tprt_rank *rank, int32_t id, int64_t layer,
+                                  const void *in, void *out) {
+  return host(rank).traced(Timeline::Kind::Collective, id, layer, [&] {
+    return host(rank).collective(id, layer, in, out);
+  });
+}
+
+int32_t HostFunctions::parallel_for(tprt_rank *, tprt_body body, void *context,
+                                    int64_t extent, int64_t grain) {
+  parallelFor(extent, grain, [&](int64_t begin, int64_t end, int64_t worker) {
+    body(context, begin, end, worker);
+  });
+  return 0;
+}
+
+int32_t HostFunctions::mark(tprt_rank *rank, int32_t id, int64_t layer) {
+  host(rank).timeline.mark(id, layer);
+  return 0;
+}
+
+/// Collectives between host ranks are over when they return.
+int32_t HostFunctions::wait(tprt_rank *, int32_t, int64_t) { return 0; }
+
+int32_t HostFunctions::launch(tprt_rank *rank, int32_t id, int64_t, void *) {
+  return host(rank).finish(internalError("kernel ", id,
+                                         " is launched on a device, but the "
+                                         "artifact is made for the host"));
+}
+
+static constexpr tprt_api functionTable = makeTable<HostFunctions>();
 
 //===----------------------------------------------------------------------===//
 // The rank
@@ -94,7 +61,6 @@ static const tprt_api &functionTable() {
 HostRank::HostRank(const Manifest &manifest, const Program &program,
                    std::unique_ptr<World> world, bool timeline)
     : tprt_rank(manifest, program, std::move(world), timeline),
-      gemms(manifest.gemms), attentions(manifest.attentions),
       entries(manifest.entries.size()) {}
 
 Status HostRank::loadWeights(const Weights &weights) {
@@ -127,7 +93,7 @@ Status HostRank::loadWeights(const Weights &weights) {
         position += localBytes(p);
         continue;
       }
-      auto handle = gemms.pack(*p.gemm, target);
+      auto handle = engine<GemmEngine>(TPRT_SLOT_gemm).pack(*p.gemm, target);
       if (!handle)
         return handle.status();
       parameters.push_back(*handle);
@@ -190,19 +156,20 @@ Status HostRank::prepare(int64_t index) {
     next += bytesOf(value);
   });
 
-  auto grow = [&](Buffer &buffer, int64_t bytes, bool common) -> Status {
+  // Where others can read it.
+  auto grow = [&](Buffer &buffer, int64_t bytes) -> Status {
     if (bytes <= buffer.size())
       return {};
-    auto larger = common ? world->allocate(bytes) : Buffer::allocate(bytes);
+    auto larger = world->allocate(bytes);
     if (!larger)
       return larger.status();
     buffer = std::move(*larger);
     return {};
   };
-  TPRT_TRY(grow(arena, entry.arenaBytes, true));
-  TPRT_TRY(grow(comm, entry.commBytes, true));
-  TPRT_TRY(grow(
-      scratch, workers() * alignUp(entry.scratchBytes, TPRT_ALIGNMENT), false));
+  TPRT_TRY(grow(arena, entry.arenaBytes));
+  TPRT_TRY(grow(comm, entry.commBytes));
+  TPRT_TRY(
+      scratch.reserve(workers() * alignUp(entry.scratchBytes, TPRT_ALIGNMENT)));
   memory.ready = true;
   return {};
 }
@@ -222,14 +189,14 @@ Status HostRank::step(int64_t index) {
   args.workers = workers();
   args.axis_index = place.data();
   timeline.beginStep();
-  Status status = call(index, functionTable(), args);
+  Status status = call(index, functionTable, args);
   timeline.endStep();
   return status;
 }
 
 tprt_rank::Memory HostRank::memory() const {
   Memory m{};
-  m.parameters = parameterMemory.size() + gemms.weightBytes();
+  m.parameters = parameterMemory.size();
   m.states = stateMemory.size();
   for (size_t i = 0; i < entries.size(); ++i) {
     if (!entries[i].ready)
@@ -241,6 +208,11 @@ tprt_rank::Memory HostRank::memory() const {
   // Pages are counted whole: never more than was asked for.
   m.arenaUsed = std::min(m.arenaStated, arena.touched());
   m.commUsed = std::min(m.commStated, comm.touched());
-  m.scratch = scratch.size() + gemms.scratchBytes() + attentions.scratchBytes();
+  m.scratch = scratch.size();
+  for (const auto &engine : engines)
+    if (engine) {
+      m.parameters += engine->weightBytes();
+      m.scratch += engine->scratchBytes();
+    }
   return m;
 }

@@ -3,22 +3,38 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Row kernels run on the rank's threads, GEMMs and attention in the libraries
-// of
-// ../kernels, collectives when they are called.
+// Row kernels run on the rank's threads, what a library computes in ../kernels,
+// collectives when they are called.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef TPRT_CORE_HOSTRANK_H
 #define TPRT_CORE_HOSTRANK_H
 
-#include "../kernels/Attention.h"
-#include "../kernels/Gemm.h"
+#include "FunctionTable.h"
 #include "Rank.h"
 
-struct HostFunctions;
+#include <array>
+
+/// The functions that compiled code calls on the host. Those of a library are
+/// defined beside it, in ../kernels.
+struct HostFunctions {
+#define TPRT_DECLARE(name, parameters)                                         \
+  static int32_t name(tprt_rank *rank parameters);
+  TPRT_FOR_EACH_FUNCTION(TPRT_DECLARE)
+#undef TPRT_DECLARE
+};
 
 namespace tprt {
+
+/// What a library's function keeps between its calls on one rank.
+class Engine {
+public:
+  virtual ~Engine() = default;
+  /// In bytes.
+  virtual int64_t weightBytes() const { return 0; }
+  virtual int64_t scratchBytes() const { return 0; }
+};
 
 class HostRank final : public tprt_rank {
 public:
@@ -43,6 +59,22 @@ public:
 private:
   friend struct ::HostFunctions;
 
+  /// The engine of a function, made from the manifest when it is first asked
+  /// for.
+  template <typename T>
+  T &engine(tprt_slot slot) {
+    if (!engines[slot])
+      engines[slot] = std::make_unique<T>(manifest);
+    return static_cast<T &>(*engines[slot]);
+  }
+  /// Runs `work`, an event of the timeline.
+  template <typename Work>
+  int32_t traced(Timeline::Kind kind, int64_t id, int64_t layer, Work work) {
+    timeline.begin(kind, id, layer);
+    Status status = work();
+    timeline.end();
+    return finish(std::move(status));
+  }
   Status allocateStates();
 
   struct EntryMemory {
@@ -51,8 +83,7 @@ private:
     std::vector<void *> inputs, outputs;
   };
 
-  GemmEngine gemms;
-  AttentionEngine attentions;
+  std::array<std::unique_ptr<Engine>, TPRT_SLOT_COUNT> engines;
   Buffer parameterMemory, stateMemory, arena, comm, scratch;
   std::vector<const void *> parameters;
   std::vector<void *> states;

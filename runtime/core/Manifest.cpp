@@ -14,38 +14,27 @@
 
 using namespace tprt;
 
-const char *tprt::typeName(tprt_type type) {
-  switch (type) {
-#define TPRT_CASE(id, name, bytes)                                             \
-  case TPRT_##id:                                                              \
-    return name;
-    TPRT_TYPES(TPRT_CASE)
-#undef TPRT_CASE
-  }
-  return "?";
-}
+static constexpr struct {
+  std::string_view name;
+  int64_t bytes;
+} kTypes[] = {
+#define TPRT_ROW(id, name, bytes) {name, bytes},
+    TPRT_TYPES(TPRT_ROW)
+#undef TPRT_ROW
+};
 
-int64_t tprt::typeBytes(tprt_type type) {
-  switch (type) {
-#define TPRT_CASE(id, name, bytes)                                             \
-  case TPRT_##id:                                                              \
-    return bytes;
-    TPRT_TYPES(TPRT_CASE)
-#undef TPRT_CASE
-  }
-  return 0;
-}
+const char *tprt::typeName(tprt_type type) { return kTypes[type].name.data(); }
+
+int64_t tprt::typeBytes(tprt_type type) { return kTypes[type].bytes; }
 
 bool tprt::isFloat(tprt_type type) {
   return type == TPRT_F32 || type == TPRT_BF16 || type == TPRT_F16;
 }
 
 std::optional<tprt_type> tprt::parseType(std::string_view text) {
-#define TPRT_CASE(id, name, bytes)                                             \
-  if (text == name)                                                            \
-    return TPRT_##id;
-  TPRT_TYPES(TPRT_CASE)
-#undef TPRT_CASE
+  for (size_t i = 0; i < std::size(kTypes); ++i)
+    if (text == kTypes[i].name)
+      return tprt_type(i);
   return std::nullopt;
 }
 
@@ -126,24 +115,6 @@ std::string Parameter::nameOf(size_t alternative, int64_t i) const {
   if (at != std::string::npos)
     name.replace(at, 3, std::to_string(first + i));
   return name;
-}
-
-const char *tprt::kindName(CollectiveKind kind) {
-  switch (kind) {
-  case CollectiveKind::AllReduce:
-    return "all_reduce";
-  case CollectiveKind::AllGather:
-    return "all_gather";
-  case CollectiveKind::ReduceScatter:
-    return "reduce_scatter";
-  case CollectiveKind::AllToAll:
-    return "all_to_all";
-  case CollectiveKind::Broadcast:
-    return "broadcast";
-  case CollectiveKind::CollectivePermute:
-    return "collective_permute";
-  }
-  return "?";
 }
 
 int64_t Manifest::parameterSlots() const {

@@ -14,6 +14,7 @@
 #define TPRT_CORE_MANIFEST_H
 
 #include "tprt/abi.h"
+#include "tprt/collectives.h"
 #include "tprt/status.h"
 
 #include <array>
@@ -165,28 +166,24 @@ struct Attention {
   int64_t kernel = -1, combine = -1;
 };
 
-enum class CollectiveKind {
-  AllReduce,
-  AllGather,
-  ReduceScatter,
-  AllToAll,
-  Broadcast,
-  CollectivePermute
-};
-const char *kindName(CollectiveKind kind);
-
 enum class Reduction { Sum, Max, Min };
 
+/// An entry of the ledger: a row of the table that moves something.
 struct Collective {
   CollectiveKind kind;
   Reduction reduction = Reduction::Sum;
   tprt_type type;
   AxisList axes;
   Shape inputShape, outputShape;
-  int64_t dim = 0, splitDim = 0, root = 0;
+  int64_t dim = 0, splitDim = 0;
   std::vector<std::pair<int64_t, int64_t>> pairs; ///< source, destination
   int64_t count, bytes;
   std::string cause, annotation, location, pass;
+
+  const CollectiveRow &row() const { return rowOf(kind); }
+  /// The dimension that is put together, or cut; -1: none.
+  int64_t gatheredDim() const { return row().gatheredDim(dim); }
+  int64_t cutDim() const { return row().cutDim(dim, splitDim); }
 };
 
 /// What executes kernels, GEMMs and attention.

@@ -114,17 +114,14 @@ public:
   int64_t bytes() const { return integer(0, kMaxSize); }
 
   /// One of the listed words; returns its position.
-  size_t word(std::initializer_list<const char *> words) const {
+  size_t word(const std::vector<std::string_view> &words) const {
     std::string text = string();
-    size_t position = 0;
-    for (const char *candidate : words) {
-      if (text == candidate)
-        return position;
-      ++position;
-    }
+    auto found = std::find(words.begin(), words.end(), text);
+    if (found != words.end())
+      return size_t(found - words.begin());
     std::string all;
-    for (const char *candidate : words)
-      all += std::string(all.empty() ? "" : ", ") + "'" + candidate + "'";
+    for (std::string_view candidate : words)
+      all += detail::join(all.empty() ? "'" : ", '", candidate, "'");
     fail("expected one of ", all, ", got '", text, "'");
   }
 
@@ -155,6 +152,23 @@ public:
     if (shape.size() > 8)
       fail("expected at most 8 dimensions, got ", shape.size());
     return shape;
+  }
+
+  /// The numbers below `count` in any order; `items` are what there are of
+  /// them, `item` is what one is.
+  Shape permutation(int64_t count, const char *items, const char *item) const {
+    std::vector<Cursor> numbers = list();
+    if (int64_t(numbers.size()) != count)
+      fail("expected ", count, " ", items, ", got ", numbers.size());
+    Shape result;
+    std::vector<bool> seen(size_t(count), false);
+    for (const Cursor &number : numbers) {
+      result.push_back(number.integer(0, count - 1));
+      if (seen[size_t(result.back())])
+        number.fail(item, " ", result.back(), " occurs twice");
+      seen[size_t(result.back())] = true;
+    }
+    return result;
   }
 
   std::vector<std::string> strings() const {
@@ -281,18 +295,9 @@ private:
       mesh.positions[i] = i;
     if (!cursor.has("device_order"))
       return;
-    Cursor order = cursor["device_order"];
-    std::vector<Cursor> items = order.list();
-    if (int64_t(items.size()) != ranks)
-      order.fail("expected ", ranks, " ranks, got ", items.size());
-    std::vector<bool> seen(ranks);
-    for (int64_t position = 0; position < ranks; ++position) {
-      int64_t rank = items[position].integer(0, ranks - 1);
-      if (seen[rank])
-        items[position].fail("rank ", rank, " occurs twice");
-      seen[rank] = true;
-      mesh.positions[rank] = position;
-    }
+    Shape order = cursor["device_order"].permutation(ranks, "ranks", "rank");
+    for (int64_t position = 0; position < ranks; ++position)
+      mesh.positions[order[position]] = position;
   }
 
   /// A list of axes and sub-axes; `used` collects them so that none is used
@@ -493,18 +498,9 @@ private:
     }
     for (size_t d = 0; d < rank; ++d)
       p.permutation.push_back(d);
-    if (cursor.has("permutation")) {
-      std::vector<Cursor> items = cursor["permutation"].list();
-      if (items.size() != rank)
-        cursor["permutation"].fail("expected ", rank, " items, got ",
-                                   items.size());
-      std::set<int64_t> seen;
-      for (size_t d = 0; d < rank; ++d) {
-        p.permutation[d] = items[d].integer(0, int64_t(rank) - 1);
-        if (!seen.insert(p.permutation[d]).second)
-          items[d].fail("dimension ", p.permutation[d], " occurs twice");
-      }
-    }
+    if (cursor.has("permutation"))
+      p.permutation = cursor["permutation"].permutation(int64_t(rank), "items",
+                                                        "dimension");
     p.shape = cursor["shape"].shape();
     Shape permuted;
     for (int64_t d : p.permutation)
@@ -640,15 +636,24 @@ private:
     manifest.attentions.push_back(a);
   }
 
+  static CollectiveKind parseKind(const Cursor &cursor) {
+    std::vector<std::string_view> names;
+    std::vector<CollectiveKind> kinds;
+    for (const CollectiveRow &row : collectiveRows)
+      if (!row.isLocal()) {
+        names.push_back(row.operation);
+        kinds.push_back(row.kind);
+      }
+    return kinds[cursor.word(names)];
+  }
+
   void parseCollective(const Cursor &cursor) {
     cursor.keys({"id", "kind", "type", "axes", "input_shape", "output_shape",
                  "count", "bytes", "cause", "annotation", "location", "pass"},
-                {"reduction", "dim", "split_dim", "pairs", "root"});
+                {"reduction", "dim", "split_dim", "pairs"});
     checkId(cursor, manifest.collectives.size());
     Collective c;
-    c.kind = CollectiveKind(
-        cursor["kind"].word({"all_reduce", "all_gather", "reduce_scatter",
-                             "all_to_all", "broadcast", "collective_permute"}));
+    c.kind = parseKind(cursor["kind"]);
     c.type = cursor["type"].type();
     AxisList used;
     c.axes = parseAxes(cursor["axes"], used);
@@ -661,29 +666,24 @@ private:
     c.location = cursor["location"].string();
     c.pass = cursor["pass"].string();
 
-    using Kind = CollectiveKind;
     // Which optional keys the kind has.
+    const CollectiveRow &row = c.row();
     auto only = [&](const char *key, bool wanted) {
       if (cursor.has(key) && !wanted)
-        cursor.fail("'", key, "' has no meaning for ", kindName(c.kind));
+        cursor.fail("'", key, "' has no meaning for ", row.operation);
       if (!cursor.has(key) && wanted)
         cursor.fail("missing key '", key, "'");
       return wanted;
     };
-    if (only("reduction",
-             c.kind == Kind::AllReduce || c.kind == Kind::ReduceScatter))
+    if (only("reduction", row.reduces()))
       c.reduction = Reduction(cursor["reduction"].word({"sum", "max", "min"}));
     int64_t last = int64_t(c.inputShape.size()) - 1;
-    if (only("dim", c.kind == Kind::AllGather ||
-                        c.kind == Kind::ReduceScatter ||
-                        c.kind == Kind::AllToAll))
+    if (only("dim", row.gathers() || row.cuts()))
       c.dim = cursor["dim"].integer(0, last);
-    if (only("split_dim", c.kind == Kind::AllToAll))
+    if (only("split_dim", row.gathers() && row.cuts()))
       c.splitDim = cursor["split_dim"].integer(0, last);
     int64_t size = shardCount(c.axes);
-    if (only("root", c.kind == Kind::Broadcast))
-      c.root = cursor["root"].integer(0, size - 1);
-    if (only("pairs", c.kind == Kind::CollectivePermute))
+    if (only("pairs", row.permutes()))
       parsePairs(cursor["pairs"], c, size);
     checkShapes(cursor, c, size);
     manifest.collectives.push_back(std::move(c));
@@ -710,17 +710,11 @@ private:
     if (in.size() != out.size())
       cursor["output_shape"].fail("expected ", in.size(), " dimensions, got ",
                                   out.size());
+    if (c.row().gathers() && c.gatheredDim() == c.cutDim())
+      cursor["split_dim"].fail("expected another dimension than 'dim'");
     for (size_t d = 0; d < in.size(); ++d) {
-      bool gathered =
-          c.kind == CollectiveKind::AllGather && c.dim == int64_t(d);
-      bool scattered =
-          c.kind == CollectiveKind::ReduceScatter && c.dim == int64_t(d);
-      if (c.kind == CollectiveKind::AllToAll && c.dim != c.splitDim) {
-        gathered = c.dim == int64_t(d);
-        scattered = c.splitDim == int64_t(d);
-      }
-      if (c.kind == CollectiveKind::AllToAll && c.dim == c.splitDim)
-        cursor["split_dim"].fail("expected another dimension than 'dim'");
+      bool gathered = c.gatheredDim() == int64_t(d);
+      bool scattered = c.cutDim() == int64_t(d);
       // The last block may be padding only in part; a size needs as many
       // blocks as there are members.
       bool fits = gathered    ? out[d] <= size * in[d]
@@ -728,7 +722,7 @@ private:
                               : in[d] == out[d];
       if (!fits)
         cursor["output_shape"].fail("dimension ", d, ": ", in[d], " and ",
-                                    out[d], " do not fit ", kindName(c.kind),
+                                    out[d], " do not fit ", c.row().operation,
                                     " over ", size, " ranks");
     }
   }

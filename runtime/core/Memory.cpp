@@ -56,6 +56,16 @@ Expected<Buffer> Buffer::allocate(int64_t bytes) {
   return buffer;
 }
 
+Status Buffer::reserve(int64_t bytes) {
+  if (bytes <= size_)
+    return {};
+  auto larger = allocate(bytes);
+  if (!larger)
+    return larger.status();
+  *this = std::move(*larger);
+  return {};
+}
+
 Buffer Buffer::borrow(char *data, int64_t bytes) {
   Buffer buffer;
   buffer.data_ = data;
@@ -80,7 +90,8 @@ int64_t Buffer::touched() const {
 Expected<InputFile> InputFile::open(const std::string &path) {
   InputFile file;
   file.path = path;
-  file.fd = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // A pipe would wait for somebody who writes to it.
+  file.fd = Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   struct stat info;
   if (!file.fd.open() || fstat(file.fd, &info) != 0)
     return userError("cannot open '", path, "': ", std::strerror(errno));

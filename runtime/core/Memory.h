@@ -37,6 +37,9 @@ public:
   /// Memory that belongs to somebody else, who keeps it mapped.
   static Buffer borrow(char *data, int64_t bytes);
 
+  /// At least `bytes`; what was in it is lost where it grows.
+  Status reserve(int64_t bytes);
+
   char *data() const { return data_; }
   int64_t size() const { return size_; }
   /// Bytes of the pages that were ever written or read, by the page.

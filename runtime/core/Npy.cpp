@@ -72,28 +72,6 @@ struct Scanner {
   }
 };
 
-std::optional<FileType> parseDescr(const std::string &descr) {
-  if (descr == "<f8")
-    return FileType::F64;
-  if (descr == "<f4")
-    return FileType::F32;
-  if (descr == "<f2")
-    return FileType::F16;
-  if (descr == "<i8")
-    return FileType::I64;
-  if (descr == "<i4")
-    return FileType::I32;
-  if (descr == "<i2")
-    return FileType::I16;
-  if (descr == "|i1")
-    return FileType::I8;
-  if (descr == "|u1")
-    return FileType::U8;
-  if (descr == "|b1")
-    return FileType::BOOL;
-  return std::nullopt;
-}
-
 } // namespace
 
 Expected<TensorView> NpyFile::parse(std::string_view bytes,
@@ -154,7 +132,7 @@ Expected<TensorView> NpyFile::parse(std::string_view bytes,
   if (order != "False")
     return error("expected row-major order, got column-major (use "
                  "numpy.ascontiguousarray)");
-  std::optional<FileType> type = parseDescr(descr);
+  std::optional<FileType> type = parseFileType(descr, &FileTypeRow::npy);
   if (!type)
     return error("unsupported element type '", descr, "'");
   int64_t size = fileTypeBytes(*type);
@@ -187,7 +165,6 @@ Expected<NpyFile> NpyFile::open(const std::string &path) {
 
 namespace {
 
-/// Reads element i as an integer; empty if the type is not one.
 template <typename T>
 int64_t readAs(std::string_view bytes, int64_t i) {
   T value;
@@ -195,7 +172,15 @@ int64_t readAs(std::string_view bytes, int64_t i) {
   return int64_t(value);
 }
 
-std::optional<int64_t> readInteger(const TensorView &view, int64_t i) {
+template <typename T>
+void storeAs(std::string &bytes, int64_t i, int64_t value) {
+  T narrow = T(value);
+  std::memcpy(bytes.data() + i * sizeof(T), &narrow, sizeof(T));
+}
+
+} // namespace
+
+std::optional<int64_t> tprt::readInteger(const TensorView &view, int64_t i) {
   switch (view.type) {
   case FileType::I64:
     return readAs<int64_t>(view.bytes, i);
@@ -218,14 +203,6 @@ std::optional<int64_t> readInteger(const TensorView &view, int64_t i) {
   }
 }
 
-template <typename T>
-void storeAs(std::string &bytes, int64_t i, int64_t value) {
-  T narrow = T(value);
-  std::memcpy(bytes.data() + i * sizeof(T), &narrow, sizeof(T));
-}
-
-} // namespace
-
 Expected<HostTensor> tprt::convertTensor(const TensorView &view, tprt_type type,
                                          const std::string &what) {
   int64_t count = elementCount(view.shape);
@@ -237,25 +214,15 @@ Expected<HostTensor> tprt::convertTensor(const TensorView &view, tprt_type type,
   };
   if (isFloat(type)) {
     std::vector<float> wide(count);
-    const void *from = view.bytes.data();
-    switch (view.type) {
-    case FileType::F64:
+    if (auto from = floatTypeOf(view.type)) {
+      simd().widen(*from, view.bytes.data(), wide.data(), count);
+    } else if (view.type == FileType::F64) {
       for (int64_t i = 0; i < count; ++i) {
         double value;
         std::memcpy(&value, view.bytes.data() + 8 * i, 8);
         wide[i] = float(value);
       }
-      break;
-    case FileType::F32:
-      simd().widen(TPRT_F32, from, wide.data(), count);
-      break;
-    case FileType::BF16:
-      simd().widen(TPRT_BF16, from, wide.data(), count);
-      break;
-    case FileType::F16:
-      simd().widen(TPRT_F16, from, wide.data(), count);
-      break;
-    default:
+    } else {
       return mistyped();
     }
     simd().narrow(type, wide.data(), result.bytes.data(), count);

@@ -53,8 +53,11 @@ public:
   /// Host memory that holds the local block of a state, as it is now.
   virtual tprt::Expected<const void *> state(int64_t i) = 0;
   virtual tprt::Status step(int64_t entry) = 0;
-  /// Brings the outputs of the last step to where output() has them.
-  virtual tprt::Status download(int64_t entry) { return {}; }
+  /// Brings the `chosen` outputs of the last step to where output() has them.
+  virtual tprt::Status download(int64_t entry,
+                                const std::vector<bool> &chosen) {
+    return {};
+  }
 
   const std::vector<int64_t> &coordinates() const { return place; }
   /// Host memory of local, padded values.
@@ -76,8 +79,10 @@ public:
     }
   };
   virtual Memory memory() const = 0;
-  /// Seconds that the device took for each step so far; empty on the host.
-  virtual std::vector<double> deviceSeconds() const { return {}; }
+  /// What the device took for the entry's steps; null on the host.
+  virtual const tprt::StepTimes *deviceTimes(int64_t entry) const {
+    return nullptr;
+  }
 
   int64_t loadedBytes = 0;
   tprt::Timeline timeline;

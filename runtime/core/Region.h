@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Strided copies between row-major tensors, in runs that are contiguous on both
-// sides: how collectives handle any dimension.
+// sides: how collectives, inputs, outputs and weights handle any dimension.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,6 +33,19 @@ inline Shape stridesOf(const Shape &shape) {
   return strides;
 }
 
+/// The offsets on both sides of the index-th of `extents`, the last fastest.
+inline std::pair<int64_t, int64_t> offsetsAt(int64_t index,
+                                             const Shape &extents,
+                                             const Shape &fromStrides,
+                                             const Shape &toStrides) {
+  int64_t from = 0, to = 0;
+  for (size_t d = extents.size(); d-- > 0; index /= extents[d]) {
+    from += index % extents[d] * fromStrides[d];
+    to += index % extents[d] * toStrides[d];
+  }
+  return {from, to};
+}
+
 /// Calls body(offset in from, offset in to, contiguous elements) for the rows
 /// of a region that begins at fromStart of a tensor of shape `from` and at
 /// toStart of one of shape `to`; from several threads, if there are more than
@@ -59,20 +72,13 @@ void forEachRun(const Shape &from, const Shape &to, const Region &region,
     if (extents[outer] != from[outer] || extents[outer] != to[outer])
       break;
   }
-  int64_t runs = 1;
-  for (size_t d = 0; d < outer; ++d)
-    runs *= extents[d];
-  parallelFor(runs, std::max<int64_t>(1, grain / run),
+  Shape outerSizes(extents.begin(), extents.begin() + long(outer));
+  parallelFor(elementCount(outerSizes), std::max<int64_t>(1, grain / run),
               [&](int64_t begin, int64_t end, int64_t) {
                 for (int64_t i = begin; i < end; ++i) {
-                  int64_t rest = i, f = fromBase, t = toBase;
-                  for (size_t d = outer; d-- > 0;) {
-                    int64_t at = rest % extents[d];
-                    rest /= extents[d];
-                    f += at * fromStrides[d];
-                    t += at * toStrides[d];
-                  }
-                  body(f, t, run);
+                  auto [f, t] =
+                      offsetsAt(i, outerSizes, fromStrides, toStrides);
+                  body(fromBase + f, toBase + t, run);
                 }
               });
 }

@@ -19,34 +19,27 @@
 using namespace tprt;
 using nlohmann::json;
 
-const char *tprt::fileTypeName(FileType type) {
-  switch (type) {
-#define TPRT_CASE(name, bytes)                                                 \
-  case FileType::name:                                                         \
-    return #name;
-    TPRT_FILE_TYPES(TPRT_CASE)
-#undef TPRT_CASE
-  }
-  return "?";
+std::optional<FileType> tprt::parseFileType(std::string_view text,
+                                            const char *FileTypeRow::*column) {
+  for (size_t i = 0; !text.empty() && i < std::size(kFileTypes); ++i)
+    if (text == kFileTypes[i].*column)
+      return FileType(i);
+  return std::nullopt;
 }
 
-int64_t tprt::fileTypeBytes(FileType type) {
-  switch (type) {
-#define TPRT_CASE(name, bytes)                                                 \
-  case FileType::name:                                                         \
-    return bytes;
-    TPRT_FILE_TYPES(TPRT_CASE)
-#undef TPRT_CASE
-  }
-  return 0;
+FileType tprt::fileTypeOf(tprt_type type) {
+  constexpr FileType kTypes[] = {
+#define TPRT_ROW(id, name, bytes) FileType::id,
+      TPRT_TYPES(TPRT_ROW)
+#undef TPRT_ROW
+  };
+  return kTypes[type];
 }
 
-std::optional<FileType> tprt::parseFileType(std::string_view text) {
-#define TPRT_CASE(name, bytes)                                                 \
-  if (text == #name)                                                           \
-    return FileType::name;
-  TPRT_FILE_TYPES(TPRT_CASE)
-#undef TPRT_CASE
+std::optional<tprt_type> tprt::floatTypeOf(FileType type) {
+  for (tprt_type known : {TPRT_F32, TPRT_BF16, TPRT_F16})
+    if (fileTypeOf(known) == type)
+      return known;
   return std::nullopt;
 }
 
@@ -234,24 +227,6 @@ Expected<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
   return result;
 }
 
-FileType tprt::fileTypeOf(tprt_type type) {
-  switch (type) {
-  case TPRT_F32:
-    return FileType::F32;
-  case TPRT_BF16:
-    return FileType::BF16;
-  case TPRT_F16:
-    return FileType::F16;
-  case TPRT_I32:
-    return FileType::I32;
-  case TPRT_I64:
-    return FileType::I64;
-  case TPRT_I8:
-    return FileType::I8;
-  }
-  return FileType::I8;
-}
-
 static Status writeSafetensors(const std::string &path,
                                const std::vector<HostTensor> &tensors) {
   json header = json::object();
@@ -277,30 +252,14 @@ static Status writeSafetensors(const std::string &path,
 }
 
 static Status writeNpy(const std::string &path, const HostTensor &tensor) {
-  const char *descr = nullptr;
-  switch (tensor.type) {
-  case TPRT_F32:
-    descr = "<f4";
-    break;
-  case TPRT_F16:
-    descr = "<f2";
-    break;
-  case TPRT_I32:
-    descr = "<i4";
-    break;
-  case TPRT_I64:
-    descr = "<i8";
-    break;
-  case TPRT_I8:
-    descr = "|i1";
-    break;
-  case TPRT_BF16:
-    return userError("'", path, "': .npy has no bf16; use .safetensors");
-  }
+  std::string descr = kFileTypes[int(fileTypeOf(tensor.type))].npy;
+  if (descr.empty())
+    return userError("'", path, "': .npy has no ", typeName(tensor.type),
+                     "; use .safetensors");
   std::string shape;
   for (int64_t size : tensor.shape)
     shape += std::to_string(size) + ",";
-  std::string text = std::string("{'descr': '") + descr +
+  std::string text = "{'descr': '" + descr +
                      "', 'fortran_order': False, 'shape': (" + shape + "), }";
   text.append(63 - (10 + text.size()) % 64, ' ');
   text += '\n';

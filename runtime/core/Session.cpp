@@ -35,6 +35,7 @@ using Clock = std::chrono::steady_clock;
 constexpr double kGraceSeconds = 2;
 /// Three years: clocks count nanoseconds in 64 bits.
 constexpr double kLongestTimeout = 1e8;
+constexpr const char *kStep = "the step, its entry and its outputs";
 
 struct Session::Impl {
   SessionOptions options;
@@ -49,11 +50,12 @@ struct Session::Impl {
   /// By rank; null where it lives in another process.
   std::vector<std::unique_ptr<tprt_rank>> ranks;
   /// Inputs as set, per entry and input; empty: not set.
-  std::vector<std::vector<std::optional<HostTensor>>> inputs;
-  bool loaded = false, lost = false, statesReady = false;
+  std::vector<std::vector<std::optional<InputValue>>> inputs;
+  bool loaded = false, statesReady = false;
+  Status left;             ///< why a thread was left behind, if one was
   int64_t downloaded = -1; ///< the entry whose outputs are on the host
   double loadSeconds = 0;
-  std::vector<double> stepSeconds;
+  std::vector<StepTimes> times; ///< by entry
   // Last, so that threads end before what they use.
   std::unique_ptr<RankThreads> threads;
 
@@ -61,7 +63,7 @@ struct Session::Impl {
   /// code and constants.
   Status readTables(const std::string &path, std::string_view (&texts)[3]);
   Status load(const std::string &path);
-  Status start();
+  Status start(std::shared_ptr<const Place> place);
   Status connect();
   Expected<std::vector<CoreShare>> coreShares();
   Status checkKernels() const;
@@ -69,40 +71,52 @@ struct Session::Impl {
   Status prepareStates();
   Status expectAllRanks() const;
   Status upload(tprt_rank &rank, int64_t entry);
-  Expected<std::optional<HostTensor>>
-  assembleAll(const Output &output,
-              const std::function<const void *(int64_t)> &local);
+  Status setInput(int64_t entry, size_t position, const TensorView &value,
+                  bool copy);
+  Status checkInputs(int64_t entry) const;
+  Status bind(int64_t entry, const std::vector<Binding> &inputs,
+              const std::vector<Binding> &outputs, std::vector<size_t> &places);
+  Status run(const std::vector<int64_t> &entries, int64_t repeat,
+             const std::vector<bool> &chosen);
+  Expected<bool> assembleAll(const Output &output,
+                             const std::function<const void *(int64_t)> &local,
+                             tprt_type type, char *to);
   bool processes() const { return hub && hub->channel(); }
+  bool root() const { return here[0] == 0; }
   /// One blob per rank: `mine` of each rank, on rank 0 or in threads.
-  std::vector<std::string>
+  Expected<std::vector<std::string>>
   gather(const std::function<std::string(const tprt_rank &)> &mine);
   Status onRanks(const std::function<Status(int64_t)> &job);
   std::string describe(CallSite site) const;
 };
 
-Session::Session(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
-Session::Session(Session &&) noexcept = default;
-Session &Session::operator=(Session &&) noexcept = default;
-
-Session::~Session() {
-  // A rank that never came back still uses all of this: leave it to it.
-  if (impl && impl->lost)
-    (void)impl.release();
+void Session::Close::operator()(Impl *impl) const {
+  SideChannel *side = impl->processes() ? impl->hub->channel() : nullptr;
+  if (!impl->left.ok()) {
+    // A rank that never came back still uses all of this: leave it to it.
+    if (side)
+      side->finish();
+    return;
+  }
+  if (side && !side->quiet())
+    for (auto &rank : impl->ranks)
+      (void)rank.release();
+  delete impl;
 }
 
 std::string Session::Impl::describe(CallSite site) const {
   if (site.id < 0 || site.id >= int64_t(manifest.collectives.size()))
     return "the beginning or end of a step";
   const Collective &entry = manifest.collectives[site.id];
-  return detail::join("collective ", site.id, " (", kindName(entry.kind),
+  return detail::join("collective ", site.id, " (", entry.row().operation,
                       ", layer ", site.layer, ", ", entry.location, ")");
 }
 
 /// Runs the job on all ranks; the first failure ends it on all.
 Status Session::Impl::onRanks(const std::function<Status(int64_t)> &job) {
-  if (lost)
-    return lostError("a rank was lost earlier; the session cannot go on");
+  TPRT_TRY(left);
   hub->reset();
+  TPRT_TRY(hub->failure());
   auto body = [this, job](int64_t i) {
     int64_t rank = here[i];
     Status status;
@@ -113,11 +127,12 @@ Status Session::Impl::onRanks(const std::function<Status(int64_t)> &job) {
     }
     if (status.ok() || !hub->failure().ok())
       return;
-    hub->world(rank)->abort(status.in("rank " + std::to_string(rank)));
+    hub->abort(status.in("rank " + std::to_string(rank)));
   };
   bool back = threads->run(
       body, [this] { return !hub->failure().ok(); }, kGraceSeconds);
-  lost |= !back;
+  if (!back)
+    left = hub->failure();
   return hub->failure();
 }
 
@@ -129,9 +144,9 @@ static uint64_t hashSchedule(const Manifest &manifest) {
     text += axis.name + "=" + std::to_string(axis.size) + " ";
   add(manifest.mesh.positions);
   for (const Collective &c : manifest.collectives) {
-    text += detail::join("\n", kindName(c.kind), " ", int(c.reduction), " ",
+    text += detail::join("\n", c.row().operation, " ", int(c.reduction), " ",
                          typeName(c.type), " ", c.dim, " ", c.splitDim, " ",
-                         c.root, " ", c.count);
+                         c.count);
     add(c.inputShape);
     add(c.outputShape);
     for (const AxisRef &ref : c.axes)
@@ -252,7 +267,7 @@ int64_t Session::Impl::sharedBytes() const {
   return total;
 }
 
-Status Session::Impl::start() {
+Status Session::Impl::start(std::shared_ptr<const Place> place) {
   int64_t size = manifest.mesh.size();
   if (options.onlyRank && (*options.onlyRank < 0 || *options.onlyRank >= size))
     return userError(where, " is made for ", size, " ranks, which has no rank ",
@@ -260,11 +275,11 @@ Status Session::Impl::start() {
   auto made = makeHub(
       {options.backend,
        size,
-       options.place,
+       std::move(place),
        options.onlyRank,
        sharedBytes(),
        {*options.startSeconds, [this](CallSite site) { return describe(site); },
-        options.allowStops}});
+        options.allowStops, options.policy}});
   if (!made)
     return made.status();
   hub = std::move(*made);
@@ -315,6 +330,7 @@ Status Session::Impl::connect() {
   ranks.resize(size);
   for (const Entry &entry : manifest.entries)
     inputs.emplace_back(entry.inputs.size());
+  times.resize(manifest.entries.size());
   return onRanks([this](int64_t rank) -> Status {
     auto made = makeRank(manifest, program, hub->world(rank), options.timeline);
     if (!made)
@@ -328,22 +344,18 @@ Status Session::Impl::connect() {
   });
 }
 
-std::vector<std::string> Session::Impl::gather(
+Expected<std::vector<std::string>> Session::Impl::gather(
     const std::function<std::string(const tprt_rank &)> &mine) {
+  TPRT_TRY(left);
   std::vector<std::string> blobs;
   for (int64_t rank : here)
     blobs.push_back(mine(*ranks[rank]));
-  if (!processes())
-    return blobs;
-  auto all = hub->channel()->gather(blobs[0]);
-  if (!all)
-    hub->channel()->abort(all.status());
-  return std::move(*all);
+  return processes() ? hub->channel()->gather(blobs[0]) : blobs;
 }
 
 Expected<Session> Session::load(const std::string &artifact,
                                 const SessionOptions &options) {
-  Session session(std::make_unique<Impl>());
+  Session session(new Impl);
   session.impl->options = options;
   SessionOptions &own = session.impl->options;
   own.startSeconds = std::min(
@@ -358,15 +370,14 @@ Expected<Session> Session::load(const std::string &artifact,
 }
 
 Status Session::start(std::shared_ptr<const Place> place) {
-  impl->options.place = std::move(place);
-  return impl->start();
+  return impl->start(std::move(place));
 }
 
 Expected<Session> Session::open(const std::string &artifact,
                                 const SessionOptions &options) {
   auto session = load(artifact, options);
   if (session)
-    TPRT_TRY(session->start(options.place));
+    TPRT_TRY(session->start(nullptr));
   return session;
 }
 
@@ -391,18 +402,21 @@ Expected<int64_t> Session::entry(const std::string &name) const {
 }
 
 Status Session::loadWeights(const std::string &spec) {
+  if (impl->loaded)
+    return userError("the weights are loaded already");
   auto start = Clock::now();
   // Until the first step, where the ranks meet again: disks differ.
   impl->hub->limitWaits(impl->options.loadSeconds);
   auto weights = Weights::open(spec, impl->manifest);
-  if (!weights)
-    return weights.status();
-  if (impl->loaded)
-    return userError("the weights are loaded already");
-  Expected<uint64_t> fingerprint =
-      impl->processes() ? weights->fingerprint() : uint64_t(0);
-  if (!fingerprint)
-    return fingerprint.status();
+  Expected<uint64_t> fingerprint = uint64_t(0);
+  if (weights && impl->processes())
+    fingerprint = weights->fingerprint();
+  if (!weights || !fingerprint) {
+    Status status = weights ? fingerprint.status() : weights.status();
+    // The others wait.
+    abort(status);
+    return status;
+  }
   TPRT_TRY(impl->onRanks([&](int64_t r) -> Status {
     tprt_rank &rank = *impl->ranks[r];
     if (impl->processes())
@@ -415,38 +429,62 @@ Status Session::loadWeights(const std::string &spec) {
   return {};
 }
 
+/// The position of the value of that name that callers give or get; none: those
+/// there are have been added to `known`.
+template <typename Value>
+static std::optional<size_t> findNamed(const std::vector<Value> &values,
+                                       std::string_view name,
+                                       std::string &known) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i].state >= 0)
+      continue;
+    if (values[i].name == name)
+      return i;
+    std::string quoted = "'" + values[i].name + "'";
+    if (known.find(quoted) == std::string::npos)
+      known += (known.empty() ? "" : ", ") + quoted;
+  }
+  return std::nullopt;
+}
+
+static Status unknown(const char *what, std::string_view name, const char *has,
+                      const std::string &known) {
+  return userError("unknown ", what, " '", name, "'; the program ", has, " ",
+                   known.empty() ? "none" : known);
+}
+
+Status Session::Impl::setInput(int64_t entry, size_t position,
+                               const TensorView &value, bool copy) {
+  auto checked =
+      checkInput(manifest.entries[size_t(entry)].inputs[position], value);
+  if (!checked)
+    return checked.status();
+  if (copy && checked->given)
+    *checked = {nullptr, std::string(value.bytes)};
+  inputs[size_t(entry)][position] = std::move(*checked);
+  return {};
+}
+
 Status Session::setInput(const std::vector<int64_t> &entries,
                          const std::string &name, const TensorView &value) {
   std::string known;
   bool isSet = false;
-  for (int64_t entry : entries) {
-    const auto &inputs = impl->manifest.entries[entry].inputs;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      if (inputs[i].state >= 0)
-        continue;
-      std::string quoted = "'" + inputs[i].name + "'";
-      if (known.find(quoted) == std::string::npos)
-        known += (known.empty() ? "" : ", ") + quoted;
-      if (inputs[i].name != name)
-        continue;
-      auto tensor = checkInput(inputs[i], value);
-      if (!tensor)
-        return tensor.status();
-      impl->inputs[entry][i] = std::move(*tensor);
+  for (int64_t entry : entries)
+    if (auto i = findNamed(impl->manifest.entries[entry].inputs, name, known)) {
+      TPRT_TRY(impl->setInput(entry, *i, value, /*copy=*/true));
       isSet = true;
     }
-  }
-  if (isSet)
-    return {};
-  return userError("unknown input '", name, "'; the program takes ",
-                   known.empty() ? "none" : known);
+  return isSet ? Status() : unknown("input", name, "takes", known);
 }
 
 Status Session::checkInputs(int64_t index) const {
-  const Entry &entry = impl->manifest.entries[index];
-  const auto &inputs = impl->inputs[index];
-  for (size_t i = 0; i < inputs.size(); ++i)
-    if (!inputs[i] && entry.inputs[i].state < 0 &&
+  return impl->checkInputs(index);
+}
+
+Status Session::Impl::checkInputs(int64_t index) const {
+  const Entry &entry = manifest.entries[index];
+  for (size_t i = 0; i < inputs[index].size(); ++i)
+    if (!inputs[index][i] && entry.inputs[i].state < 0 &&
         entry.inputs[i].defaultValue == Input::Default::None)
       return userError("missing input '", entry.inputs[i].name, "' (",
                        typeName(entry.inputs[i].type), " ",
@@ -479,6 +517,49 @@ Status Session::Impl::upload(tprt_rank &rank, int64_t index) {
   return rank.upload(index);
 }
 
+/// All outputs of an entry but its states.
+static std::vector<bool> allOutputs(const Entry &entry) {
+  std::vector<bool> chosen;
+  for (const Output &output : entry.outputs)
+    chosen.push_back(output.state < 0);
+  return chosen;
+}
+
+/// Brings the `chosen` outputs of the last entry to the host.
+Status Session::Impl::run(const std::vector<int64_t> &indices, int64_t repeat,
+                          const std::vector<bool> &chosen) {
+  for (int64_t index : indices)
+    if (times[size_t(index)].count == 0) // it is prepared first
+      hub->limitWaits(options.loadSeconds);
+  TPRT_TRY(prepareStates());
+  // Ranks in different entries, or that give rank 0 different outputs, would
+  // wait for each other in vain.
+  std::string what(chosen.begin(), chosen.end());
+  for (int64_t index : indices)
+    what += detail::join(" ", index);
+  uint64_t common = checksum(what);
+  return onRanks([=, this](int64_t r) -> Status {
+    tprt_rank &rank = *ranks[r];
+    for (int64_t index : indices)
+      TPRT_TRY(upload(rank, index));
+    // For top and the like.
+    pthread_setname_np(pthread_self(), "rank-step");
+    for (int64_t n = 0; n < repeat; ++n)
+      for (int64_t index : indices) {
+        TPRT_TRY(rank.world->agree(common + uint64_t(n), kStep));
+        hub->limitWaits(options.timeoutSeconds);
+        auto start = Clock::now();
+        TPRT_TRY(rank.step(index));
+        TPRT_TRY(rank.world->agree(uint64_t(n), "the step"));
+        if (r == here[0])
+          times[size_t(index)].add(
+              std::chrono::duration<double>(Clock::now() - start).count());
+      }
+    // Here, while the ranks are awake.
+    return rank.download(indices.back(), chosen);
+  });
+}
+
 Status Session::run(const std::vector<int64_t> &indices, int64_t repeat) {
   if (!impl->loaded)
     return userError("no weights are loaded");
@@ -486,34 +567,90 @@ Status Session::run(const std::vector<int64_t> &indices, int64_t repeat) {
     return {};
   for (int64_t index : indices)
     TPRT_TRY(checkInputs(index));
-  impl->hub->limitWaits(impl->options.loadSeconds);
-  TPRT_TRY(impl->prepareStates());
-  // Shared, as a rank that stalls may still write to it later.
-  auto seconds = std::make_shared<std::vector<double>>();
-  Status status = impl->onRanks([=, impl = impl.get()](int64_t r) -> Status {
-    tprt_rank &rank = *impl->ranks[r];
-    for (int64_t index : indices)
-      TPRT_TRY(impl->upload(rank, index));
-    // For top and the like.
-    pthread_setname_np(pthread_self(), "rank-step");
-    for (int64_t n = 0; n < repeat; ++n)
-      for (int64_t index : indices) {
-        TPRT_TRY(rank.world->agree(uint64_t(n), "the step"));
-        impl->hub->limitWaits(impl->options.timeoutSeconds);
-        auto start = Clock::now();
-        TPRT_TRY(rank.step(index));
-        TPRT_TRY(rank.world->agree(uint64_t(n), "the step"));
-        if (r == impl->here[0])
-          seconds->push_back(
-              std::chrono::duration<double>(Clock::now() - start).count());
-      }
-    // Here, while the ranks are awake.
-    return rank.download(indices.back());
-  });
-  impl->downloaded = status.ok() ? indices.back() : -1;
-  if (status.ok())
-    impl->stepSeconds.insert(impl->stepSeconds.end(), seconds->begin(),
-                             seconds->end());
+  int64_t last = indices.back();
+  Status status = impl->run(indices, repeat,
+                            allOutputs(impl->manifest.entries[size_t(last)]));
+  impl->downloaded = status.ok() ? last : -1;
+  return status;
+}
+
+/// The position of the output that a binding names, if it can hold it.
+static Expected<size_t> outputFor(const Entry &entry, const Binding &binding) {
+  std::string known;
+  auto place = findNamed(entry.outputs, binding.name, known);
+  if (!place)
+    return unknown("output", binding.name, "gives", known);
+  const Output &output = entry.outputs[*place];
+  FileType own = fileTypeOf(output.type);
+  bool alsoF32 = isFloat(output.type) && own != FileType::F32;
+  if (binding.type != own && !(alsoF32 && binding.type == FileType::F32))
+    return userError("output '", output.name, "': expected elements of type ",
+                     fileTypeName(own), alsoF32 ? " or F32" : "", ", got ",
+                     fileTypeName(binding.type));
+  if (binding.shape != output.shape)
+    return userError("output '", output.name, "': expected shape ",
+                     formatShape(output.shape), ", got ",
+                     formatShape(binding.shape));
+  return *place;
+}
+
+Status Session::Impl::bind(int64_t index, const std::vector<Binding> &inputs,
+                           const std::vector<Binding> &outputs,
+                           std::vector<size_t> &places) {
+  if (!loaded)
+    return userError("no weights are loaded");
+  const Entry &entry = manifest.entries[size_t(index)];
+  std::string known;
+  for (const Binding &input : inputs) {
+    auto place = findNamed(entry.inputs, input.name, known);
+    if (!place)
+      return unknown("input", input.name, "takes", known);
+    TensorView view{input.type, input.shape, {input.data, size_t(input.bytes)}};
+    TPRT_TRY(setInput(index, *place, view, /*copy=*/false));
+  }
+  for (const Binding &output : outputs) {
+    auto place = outputFor(entry, output);
+    if (!place)
+      return place.status();
+    TPRT_TRY(expectAllRanks());
+    places.push_back(*place);
+  }
+  return checkInputs(index);
+}
+
+Status Session::step(int64_t index, const std::vector<Binding> &inputs,
+                     const std::vector<Binding> &outputs) {
+  const Entry &entry = impl->manifest.entries[size_t(index)];
+  auto &values = impl->inputs[size_t(index)];
+  values.assign(values.size(), std::nullopt);
+  impl->downloaded = -1;
+  std::vector<size_t> places;
+  if (Status status = impl->bind(index, inputs, outputs, places); !status.ok())
+    return refuse(status);
+  std::vector<bool> chosen(entry.outputs.size());
+  for (size_t place : places)
+    chosen[place] = true;
+  TPRT_TRY(impl->run({index}, 1, chosen));
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const Output &output = entry.outputs[places[i]];
+    bool own = outputs[i].type == fileTypeOf(output.type);
+    auto done = impl->assembleAll(
+        output,
+        [&](int64_t rank) {
+          return impl->ranks[rank]->output(index, int64_t(places[i]));
+        },
+        own ? output.type : TPRT_F32, outputs[i].data);
+    if (!done)
+      return done.status();
+  }
+  return {};
+}
+
+Status Session::refuse(const Status &status) {
+  if (impl->loaded && impl->processes())
+    (void)impl->onRanks([impl = impl.get()](int64_t r) {
+      return impl->ranks[r]->world->agree(0, kStep);
+    });
   return status;
 }
 
@@ -524,11 +661,12 @@ Status Session::Impl::expectAllRanks() const {
   return {};
 }
 
-/// Puts together what each rank has at the address that `local` gives for it;
-/// nothing on ranks that get no results.
-Expected<std::optional<HostTensor>>
+/// Puts together what each rank has at the address that `local` gives for it,
+/// as `assemble` does; false, and nothing, on ranks that get no results.
+Expected<bool>
 Session::Impl::assembleAll(const Output &output,
-                           const std::function<const void *(int64_t)> &local) {
+                           const std::function<const void *(int64_t)> &local,
+                           tprt_type type, char *to) {
   Hub::Gathered shards;
   if (processes()) {
     auto gathered =
@@ -541,12 +679,16 @@ Session::Impl::assembleAll(const Output &output,
     for (int64_t rank : here)
       shards.data.push_back(local(rank));
   }
-  if (here[0] != 0)
-    return std::optional<HostTensor>();
-  auto tensor = assemble(output, manifest.mesh, shards.data);
-  if (!tensor)
-    return tensor.status();
-  return std::optional<HostTensor>(std::move(*tensor));
+  if (root())
+    TPRT_TRY(assemble(output, manifest.mesh, shards.data, type, to));
+  return root();
+}
+
+/// Room for an output, floats as f32.
+static HostTensor tensorFor(const Output &output) {
+  tprt_type type = isFloat(output.type) ? TPRT_F32 : output.type;
+  return {output.name, type, output.shape,
+          std::string(size_t(elementCount(output.shape) * typeBytes(type)), 0)};
 }
 
 Expected<std::vector<HostTensor>> Session::outputs(int64_t index) {
@@ -556,18 +698,23 @@ Expected<std::vector<HostTensor>> Session::outputs(int64_t index) {
   if (impl->downloaded != index)
     TPRT_TRY(impl->onRanks([=, impl = impl.get()](int64_t rank) -> Status {
       TPRT_TRY(impl->ranks[rank]->prepare(index));
-      return impl->ranks[rank]->download(index);
+      return impl->ranks[rank]->download(
+          index, allOutputs(impl->manifest.entries[size_t(index)]));
     }));
   for (size_t i = 0; i < entry.outputs.size(); ++i) {
     if (entry.outputs[i].state >= 0)
       continue;
-    auto tensor = impl->assembleAll(entry.outputs[i], [&](int64_t rank) {
-      return impl->ranks[rank]->output(index, int64_t(i));
-    });
-    if (!tensor)
-      return tensor.status();
-    if (*tensor)
-      result.push_back(std::move(**tensor));
+    HostTensor tensor = tensorFor(entry.outputs[i]);
+    auto made = impl->assembleAll(
+        entry.outputs[i],
+        [&](int64_t rank) {
+          return impl->ranks[rank]->output(index, int64_t(i));
+        },
+        tensor.type, tensor.bytes.data());
+    if (!made)
+      return made.status();
+    if (*made)
+      result.push_back(std::move(tensor));
   }
   return result;
 }
@@ -597,7 +744,13 @@ Expected<std::optional<HostTensor>> Session::state(int64_t index) {
   const State &state = impl->manifest.states[index];
   Output like{state.name, state.type, state.shape, state.localShape,
               state.sharding};
-  return impl->assembleAll(like, [&](int64_t rank) { return (*at)[rank]; });
+  HostTensor tensor = tensorFor(like);
+  auto made = impl->assembleAll(
+      like, [&](int64_t rank) { return (*at)[rank]; }, tensor.type,
+      tensor.bytes.data());
+  if (!made)
+    return made.status();
+  return *made ? std::optional(std::move(tensor)) : std::nullopt;
 }
 
 /// Peak resident bytes of the process, as the kernel counts them.
@@ -618,31 +771,47 @@ struct RankStats {
 };
 } // namespace
 
-bool Session::root() const {
-  return impl->options.onlyRank || impl->here[0] == 0;
-}
+bool Session::root() const { return impl->options.onlyRank || impl->root(); }
+
+int64_t Session::rank() const { return impl->here[0]; }
 
 void Session::abort(const Status &status) {
   if (impl->processes())
     impl->hub->abort(status);
 }
 
-std::string Session::stats() const {
-  std::vector<std::string> blobs = impl->gather([](const tprt_rank &rank) {
+/// The steps of one entry, on the host and on a device if it has one.
+static json describeSteps(const StepTimes &times, const StepTimes *onDevice) {
+  json steps = {{"count", times.count}, {"seconds", times.inOrder()}};
+  if (times.count > 0) {
+    steps["median"] = times.median();
+    steps["least"] = times.least;
+  }
+  if (onDevice && onDevice->count > 0) {
+    steps["device_seconds"] = onDevice->inOrder();
+    steps["device_median"] = onDevice->median();
+  }
+  return steps;
+}
+
+Expected<std::string> Session::stats() const {
+  auto blobs = impl->gather([](const tprt_rank &rank) {
     RankStats stats{rank.memory(), rank.loadedBytes, processPeak()};
     return std::string(reinterpret_cast<char *>(&stats), sizeof(stats));
   });
+  if (!blobs)
+    return blobs.status();
   if (!root())
-    return "";
+    return std::string();
   json ranks = json::array();
   int64_t bytes = 0;
   int64_t statedPeak = 0;
   for (const Entry &entry : impl->manifest.entries)
     statedPeak = std::max(statedPeak, entry.peakBytes);
   int64_t processPeaks = processPeak();
-  for (size_t r = 0; r < blobs.size(); ++r) {
+  for (size_t r = 0; r < blobs->size(); ++r) {
     RankStats rank;
-    std::memcpy(&rank, blobs[r].data(), sizeof(rank));
+    std::memcpy(&rank, (*blobs)[r].data(), sizeof(rank));
     const tprt_rank::Memory &m = rank.memory;
     bytes += rank.loaded;
     if (r > 0 && impl->processes())
@@ -664,18 +833,12 @@ std::string Session::stats() const {
                                 {"context_bytes", m.context},
                                 {"communicator_bytes", m.communicators}};
   }
-  std::vector<double> sorted = impl->stepSeconds;
-  std::sort(sorted.begin(), sorted.end());
-  json steps = {{"count", sorted.size()}, {"seconds", impl->stepSeconds}};
-  std::vector<double> onDevice = impl->ranks[impl->here[0]]->deviceSeconds();
-  if (!onDevice.empty()) {
-    steps["device_seconds"] = onDevice;
-    std::sort(onDevice.begin(), onDevice.end());
-    steps["device_median"] = onDevice[onDevice.size() / 2];
-  }
-  if (!sorted.empty()) {
-    steps["median"] = sorted[sorted.size() / 2];
-    steps["least"] = sorted.front();
+  int64_t count = 0;
+  json entries = json::object();
+  for (size_t i = 0; i < impl->times.size(); ++i) {
+    count += impl->times[i].count;
+    entries[impl->manifest.entries[i].name] = describeSteps(
+        impl->times[i], impl->ranks[impl->here[0]]->deviceTimes(int64_t(i)));
   }
   json load = {{"seconds", impl->loadSeconds}, {"bytes", bytes}};
   if (impl->loadSeconds > 0)
@@ -683,18 +846,20 @@ std::string Session::stats() const {
   json stats = {{"model", impl->manifest.modelName},
                 {"ranks", std::move(ranks)},
                 {"load", std::move(load)},
-                {"steps", std::move(steps)},
+                {"steps", {{"count", count}, {"entries", std::move(entries)}}},
                 {"process_peak_bytes", processPeaks}};
   return stats.dump(2) + "\n";
 }
 
-std::string Session::timeline() const {
-  std::vector<std::string> blobs = impl->gather(
+Expected<std::string> Session::timeline() const {
+  auto blobs = impl->gather(
       [](const tprt_rank &rank) { return rank.timeline.toBytes(); });
+  if (!blobs)
+    return blobs.status();
   if (!root())
-    return "";
+    return std::string();
   std::vector<Timeline> ranks;
-  for (const std::string &blob : blobs)
+  for (const std::string &blob : *blobs)
     ranks.push_back(Timeline::fromBytes(blob));
   std::vector<const Timeline *> list;
   for (const Timeline &rank : ranks)

@@ -23,6 +23,7 @@
 namespace tprt {
 
 struct Place;
+struct Policy;
 struct CallSite;
 
 struct SessionOptions {
@@ -36,9 +37,8 @@ struct SessionOptions {
   /// Ranks that stand still, as under a debugger, are waited for without limit.
   bool allowStops = false;
   bool timeline = false;
-  /// Backend processes: which rank this process is. Any failure of any rank
-  /// then ends the process, with its report on standard error.
-  std::shared_ptr<const Place> place;
+  /// Where ranks are processes: what becomes of this one when any rank fails.
+  std::shared_ptr<const Policy> policy;
   /// Runs this rank alone, whatever the backend: collectives are left out and
   /// outputs() is refused.
   std::optional<int64_t> onlyRank;
@@ -51,12 +51,20 @@ struct Plan {
   std::function<std::string(CallSite)> describe;
 };
 
+/// A tensor in the caller's memory, for the time of a call.
+struct Binding {
+  std::string_view name;
+  FileType type;
+  Shape shape;
+  char *data;
+  int64_t bytes;
+};
+
+/// Once a rank is lost, or any rank fails where ranks are processes, all calls
+/// return that error. The end of a session waits for nothing then: memory that
+/// a thread or a library may still write to is left to it.
 class Session {
 public:
-  ~Session();
-  Session(Session &&) noexcept;
-  Session &operator=(Session &&) noexcept;
-
   /// load and start.
   static Expected<Session> open(const std::string &artifact,
                                 const SessionOptions &options);
@@ -69,7 +77,8 @@ public:
   /// Of a loaded session, which the plan must not outlive.
   Plan plan() const;
   /// Makes this process' ranks and brings all ranks together; everything below
-  /// comes after it.
+  /// comes after it. Where ranks are processes, `place` says which this one is;
+  /// null: the environment does.
   Status start(std::shared_ptr<const Place> place);
 
   const Manifest &manifest() const;
@@ -92,6 +101,19 @@ public:
   /// any entry leaves in them.
   Status run(const std::vector<int64_t> &entries, int64_t repeat);
 
+  /// Runs the entry once on inputs that are read where they lie, and writes the
+  /// outputs named, and no others, to where the caller wants them: in their own
+  /// types, floats also as f32. What setInput gave is not used and forgotten.
+  /// All ranks call it with the same outputs; those that get no results write
+  /// nothing.
+  Status step(int64_t entry, const std::vector<Binding> &inputs,
+              const std::vector<Binding> &outputs);
+
+  /// What this rank says of a step that it cannot take part in: the others,
+  /// where they are processes, must not wait for it. If all refuse, nothing has
+  /// happened. Returns the status.
+  Status refuse(const Status &status);
+
   /// State `index` of the program, padding stripped, floats as f32; its initial
   /// value before the first step. Called by all ranks, like outputs, and
   /// nothing on those that get no results.
@@ -103,8 +125,9 @@ public:
   /// other than rank 0. Those call outputs, stats and timeline like rank 0, in
   /// the same order, and get nothing.
   bool root() const;
-  /// Tells ranks in other processes that this one cannot go on; does not return
-  /// where there are any.
+  /// The rank that this process is, or 0 where it has all of them.
+  int64_t rank() const;
+  /// Tells ranks in other processes that this one cannot go on.
   void abort(const Status &status);
 
   /// The results of the last run of the entry but its states, padding stripped,
@@ -112,14 +135,17 @@ public:
   Expected<std::vector<HostTensor>> outputs(int64_t entry);
 
   /// One JSON object: load seconds and bytes, step seconds, memory per rank.
-  std::string stats() const;
-  /// The Chrome trace of all steps so far.
-  std::string timeline() const;
+  Expected<std::string> stats() const;
+  /// The Chrome trace of the steps so far, of the last ones if there are many.
+  Expected<std::string> timeline() const;
 
 private:
   struct Impl;
-  explicit Session(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl;
+  struct Close {
+    void operator()(Impl *impl) const;
+  };
+  explicit Session(Impl *impl) : impl(impl) {}
+  std::unique_ptr<Impl, Close> impl;
 };
 
 } // namespace tprt

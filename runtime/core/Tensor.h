@@ -22,28 +22,55 @@
 
 namespace tprt {
 
-/// Element types of files, by safetensors' names.
+/// Element types of files: safetensors' name, bytes, and .npy's name if it has
+/// one. Those of programs are among them by the same names.
 #define TPRT_FILE_TYPES(X)                                                     \
-  X(F64, 8)                                                                    \
-  X(F32, 4)                                                                    \
-  X(F16, 2)                                                                    \
-  X(BF16, 2)                                                                   \
-  X(I64, 8)                                                                    \
-  X(I32, 4)                                                                    \
-  X(I16, 2)                                                                    \
-  X(I8, 1)                                                                     \
-  X(U64, 8) X(U32, 4) X(U16, 2) X(U8, 1) X(BOOL, 1) X(F8_E4M3, 1) X(F8_E5M2, 1)
+  X(F64, 8, "<f8")                                                             \
+  X(F32, 4, "<f4")                                                             \
+  X(F16, 2, "<f2")                                                             \
+  X(BF16, 2, "")                                                               \
+  X(I64, 8, "<i8")                                                             \
+  X(I32, 4, "<i4")                                                             \
+  X(I16, 2, "<i2")                                                             \
+  X(I8, 1, "|i1")                                                              \
+  X(U64, 8, "")                                                                \
+  X(U32, 4, "")                                                                \
+  X(U16, 2, "")                                                                \
+  X(U8, 1, "|u1")                                                              \
+  X(BOOL, 1, "|b1")                                                            \
+  X(F8_E4M3, 1, "")                                                            \
+  X(F8_E5M2, 1, "")
 
 enum class FileType {
-#define TPRT_ENUM(name, bytes) name,
+#define TPRT_ENUM(name, bytes, npy) name,
   TPRT_FILE_TYPES(TPRT_ENUM)
 #undef TPRT_ENUM
 };
 
-const char *fileTypeName(FileType type);
-int64_t fileTypeBytes(FileType type);
-std::optional<FileType> parseFileType(std::string_view name);
+struct FileTypeRow {
+  const char *name;
+  int64_t bytes;
+  const char *npy;
+};
+inline constexpr FileTypeRow kFileTypes[] = {
+#define TPRT_ROW(name, bytes, npy) {#name, bytes, npy},
+    TPRT_FILE_TYPES(TPRT_ROW)
+#undef TPRT_ROW
+};
+
+inline const char *fileTypeName(FileType type) {
+  return kFileTypes[int(type)].name;
+}
+inline int64_t fileTypeBytes(FileType type) {
+  return kFileTypes[int(type)].bytes;
+}
+/// The type whose `column` is that text.
+std::optional<FileType>
+parseFileType(std::string_view text,
+              const char *FileTypeRow::*column = &FileTypeRow::name);
 FileType fileTypeOf(tprt_type type);
+/// The float type of programs that this is.
+std::optional<tprt_type> floatTypeOf(FileType type);
 
 /// A tensor in somebody else's memory.
 struct TensorView {
@@ -59,6 +86,9 @@ struct HostTensor {
   Shape shape;
   std::string bytes;
 };
+
+/// Element i, if it is an integer or a boolean.
+std::optional<int64_t> readInteger(const TensorView &view, int64_t i);
 
 /// The same values in another type: integers and booleans to integers (values
 /// that do not fit are an error), floats to floats. `what` begins messages.

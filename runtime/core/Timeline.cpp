@@ -29,7 +29,7 @@ void Timeline::end() {
   if (!on || !open)
     return;
   current.stop = Clock::now();
-  events.push_back(current);
+  add(current);
   open = false;
 }
 
@@ -37,7 +37,36 @@ void Timeline::endStep() {
   if (!on)
     return;
   end();
-  events.push_back({Kind::Step, 0, 0, stepStart, Clock::now()});
+  add({Kind::Step, 0, 0, stepStart, Clock::now()});
+}
+
+void Timeline::add(const Event &event) {
+  if (events.size() == kMost)
+    events.erase(events.begin(), events.begin() + kMost / 2);
+  events.push_back(event);
+}
+
+void StepTimes::add(double seconds) {
+  if (count < kKept)
+    last.push_back(seconds);
+  else
+    last[size_t(count % kKept)] = seconds;
+  least = std::min(least, seconds);
+  ++count;
+}
+
+std::vector<double> StepTimes::inOrder() const {
+  std::vector<double> list = last;
+  if (count > kKept)
+    std::rotate(list.begin(), list.begin() + count % kKept, list.end());
+  return list;
+}
+
+double StepTimes::median() const {
+  std::vector<double> list = last;
+  auto middle = list.begin() + long(list.size() / 2);
+  std::nth_element(list.begin(), middle, list.end());
+  return *middle;
 }
 
 std::string Timeline::toBytes() const {
@@ -79,7 +108,7 @@ static json describe(const Manifest &manifest, const Timeline::Event &event) {
     break;
   case Kind::Collective: {
     const Collective &entry = manifest.collectives[event.id];
-    name = kindName(entry.kind);
+    name = entry.row().operation;
     category = "collective";
     args["ledger"] = event.id;
     args["bytes"] = entry.bytes;

@@ -4,7 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Events of one rank, recorded without locks or allocation in the common case,
-// and written as a Chrome trace (chrome://tracing, Perfetto), a row per rank.
+// and written as a Chrome trace (chrome://tracing, Perfetto), a row per rank;
+// and how long steps took. However many steps run, what is kept is bounded.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +15,7 @@
 #include "Manifest.h"
 
 #include <chrono>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -44,8 +46,10 @@ public:
     int64_t layer;
     Clock::time_point start, stop;
   };
-  /// An event that was timed elsewhere.
-  void add(const Event &event) { events.push_back(event); }
+  /// An event, which may have been timed elsewhere. Of more than kMost the
+  /// first half is forgotten.
+  void add(const Event &event);
+  static constexpr size_t kMost = 1 << 20;
   const std::vector<Event> &all() const { return events; }
 
   /// The events as bytes, for another process of this host, and back.
@@ -57,6 +61,20 @@ private:
   Event current;
   Clock::time_point stepStart;
   std::vector<Event> events;
+};
+
+/// Seconds of an entry's steps: the last kKept, the shortest of all, and how
+/// many there were.
+struct StepTimes {
+  static constexpr int64_t kKept = 1000;
+  int64_t count = 0;
+  double least = std::numeric_limits<double>::infinity();
+  std::vector<double> last; ///< step i at i % kKept
+
+  void add(double seconds);
+  std::vector<double> inOrder() const;
+  /// Of those kept.
+  double median() const;
 };
 
 /// The trace of all ranks as JSON; times count from the first event.

@@ -34,31 +34,13 @@ Region blockOf(const Shape &shape, const Shape &local, const Sharding &sharding,
 /// In the thread that calls, which may be of the host program.
 constexpr int64_t kAlone = INT64_MAX;
 
-int64_t integerAt(const HostTensor &tensor, int64_t i) {
-  const char *p = tensor.bytes.data() + i * typeBytes(tensor.type);
-  switch (tensor.type) {
-  case TPRT_I64: {
-    int64_t value;
-    std::memcpy(&value, p, 8);
-    return value;
-  }
-  case TPRT_I32: {
-    int32_t value;
-    std::memcpy(&value, p, 4);
-    return value;
-  }
-  default:
-    return *reinterpret_cast<const signed char *>(p);
-  }
-}
-
 /// A mask [B, S] must be ones, at least one, and then zeros in each row.
-Status checkPadding(const Input &input, const HostTensor &mask) {
-  int64_t columns = mask.shape[1];
-  for (int64_t row = 0; row < mask.shape[0]; ++row) {
+Status checkPadding(const Input &input, const TensorView &mask) {
+  int64_t columns = input.shape[1];
+  for (int64_t row = 0; row < input.shape[0]; ++row) {
     int64_t previous = 1;
     for (int64_t column = 0; column < columns; ++column) {
-      int64_t value = integerAt(mask, row * columns + column);
+      int64_t value = readInteger(mask, row * columns + column).value_or(-1);
       if (value != 0 && value != 1)
         return userError("input '", input.name, "': expected 0 or 1, got ",
                          value, " at [", row, ", ", column, "]");
@@ -78,30 +60,39 @@ Status checkPadding(const Input &input, const HostTensor &mask) {
 
 } // namespace
 
-Expected<HostTensor> tprt::checkInput(const Input &input,
+Expected<InputValue> tprt::checkInput(const Input &input,
                                       const TensorView &value) {
   if (value.shape != input.shape)
     return userError("input '", input.name, "': expected shape ",
                      formatShape(input.shape), " as compiled, got ",
                      formatShape(value.shape));
-  auto tensor = convertTensor(value, input.type, "input '" + input.name + "'");
-  if (!tensor)
-    return tensor.status();
-  tensor->name = input.name;
+  InputValue result;
+  if (value.type == fileTypeOf(input.type)) {
+    result.given = value.bytes.data();
+  } else {
+    auto tensor =
+        convertTensor(value, input.type, "input '" + input.name + "'");
+    if (!tensor)
+      return tensor.status();
+    result.copy = std::move(tensor->bytes);
+  }
+  TensorView own = value;
+  if (!result.given)
+    own = {fileTypeOf(input.type), input.shape, result.copy};
   if (input.range)
     for (int64_t i = 0; i < elementCount(input.shape); ++i) {
-      int64_t x = integerAt(*tensor, i);
+      int64_t x = readInteger(own, i).value_or(0);
       if (x < input.range->first || x >= input.range->second)
         return userError("input '", input.name, "': expected values in [",
                          input.range->first, ", ", input.range->second,
                          "), got ", x, " at element ", i);
     }
   if (input.rightPadded)
-    TPRT_TRY(checkPadding(input, *tensor));
-  return tensor;
+    TPRT_TRY(checkPadding(input, own));
+  return result;
 }
 
-void tprt::distribute(const Input &input, const HostTensor *value,
+void tprt::distribute(const Input &input, const InputValue *value,
                       const Mesh &mesh, const std::vector<int64_t> &coordinates,
                       void *local) {
   int64_t size = typeBytes(input.type);
@@ -125,18 +116,22 @@ void tprt::distribute(const Input &input, const HostTensor *value,
       input.shape, input.localShape,
       blockOf(input.shape, input.localShape, input.sharding, mesh, coordinates),
       [&](int64_t whole, int64_t part, int64_t count) {
-        const char *from =
-            value ? value->bytes.data() + whole * size : ones.data();
+        const char *from = value ? value->data() + whole * size : ones.data();
         std::memcpy(out + part * size, from, count * size);
       },
       kAlone);
 }
 
-Expected<HostTensor> tprt::assemble(const Output &output, const Mesh &mesh,
-                                    const std::vector<const void *> &shards) {
-  int64_t size = typeBytes(output.type);
-  HostTensor tensor{output.name, output.type, output.shape,
-                    std::string(elementCount(output.shape) * size, '\0')};
+Status tprt::assemble(const Output &output, const Mesh &mesh,
+                      const std::vector<const void *> &shards, tprt_type type,
+                      char *to) {
+  int64_t size = typeBytes(output.type), count = elementCount(output.shape);
+  if (type != output.type) {
+    std::string own(count * size, '\0');
+    TPRT_TRY(assemble(output, mesh, shards, output.type, own.data()));
+    simd().widen(output.type, own.data(), reinterpret_cast<float *>(to), count);
+    return {};
+  }
   // The first rank that holds a block writes it, the others are compared.
   std::map<Shape, int64_t> owners;
   for (size_t rank = 0; rank < shards.size(); ++rank) {
@@ -147,12 +142,12 @@ Expected<HostTensor> tprt::assemble(const Output &output, const Mesh &mesh,
     forEachRun(
         output.shape, output.localShape, block,
         [&](int64_t whole, int64_t part, int64_t count) {
-          char *to = tensor.bytes.data() + whole * size;
+          char *at = to + whole * size;
           const char *from =
               static_cast<const char *>(shards[rank]) + part * size;
           if (first)
-            std::memcpy(to, from, count * size);
-          else if (differs < 0 && std::memcmp(to, from, count * size) != 0)
+            std::memcpy(at, from, count * size);
+          else if (differs < 0 && std::memcmp(at, from, count * size) != 0)
             differs = whole;
         },
         kAlone);
@@ -161,15 +156,7 @@ Expected<HostTensor> tprt::assemble(const Output &output, const Mesh &mesh,
                        " differs from rank ", owner->second, " near element ",
                        differs, ", though both hold the same part");
   }
-  if (!isFloat(output.type) || output.type == TPRT_F32)
-    return tensor;
-  int64_t count = elementCount(output.shape);
-  std::string wide(count * 4, '\0');
-  simd().widen(output.type, tensor.bytes.data(),
-               reinterpret_cast<float *>(wide.data()), count);
-  tensor.type = TPRT_F32;
-  tensor.bytes = std::move(wide);
-  return tensor;
+  return {};
 }
 
 void tprt::initialise(const State &state, const Mesh &mesh,

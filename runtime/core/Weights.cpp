@@ -12,7 +12,7 @@
 
 #include "../kernels/Simd.h"
 #include "Json.h"
-#include "Parallel.h"
+#include "Region.h"
 #include "tprt/artifact.h"
 
 #include <algorithm>
@@ -102,13 +102,6 @@ Status openCheckpoint(const std::string &spec, Tensors &tensors) {
   return userError("weights '", spec,
                    "': expected model.safetensors or "
                    "model.safetensors.index.json in the directory");
-}
-
-std::optional<tprt_type> floatTypeOf(FileType type) {
-  for (tprt_type known : {TPRT_F32, TPRT_BF16, TPRT_F16})
-    if (fileTypeOf(known) == type)
-      return known;
-  return std::nullopt;
 }
 
 /// `'a', 'b' and 7 more`.
@@ -218,9 +211,7 @@ struct Block {
 Block locate(const Parameter &p, const Mesh &mesh,
              const std::vector<int64_t> &coordinates) {
   size_t rank = p.shape.size();
-  Shape sourceStrides(rank, 1);
-  for (size_t d = rank; d-- > 1;)
-    sourceStrides[d - 1] = sourceStrides[d] * p.sourceShape[d];
+  Shape sourceStrides = stridesOf(p.sourceShape);
   Block block;
   for (size_t d = 0; d < rank; ++d) {
     int64_t source = p.permutation[d];
@@ -393,21 +384,12 @@ Expected<int64_t> Weights::load(int64_t parameter, int64_t instance,
   if (p.shape.empty())
     strides[1] = 1;
   size_t outer = valid.size() - 2;
-  int64_t matrices = 1;
-  for (size_t d = 0; d < outer; ++d)
-    matrices *= valid[d];
-  for (int64_t m = 0; m < matrices; ++m) {
-    int64_t rest = m, from = block.base, to = 0, step = 1;
-    for (size_t d = outer + 2; d-- > 0; step *= local[d]) {
-      if (d >= outer)
-        continue;
-      int64_t at = rest % valid[d];
-      rest /= valid[d];
-      from += at * strides[d];
-      to += at * step;
-    }
-    copyMatrix(source, from, valid[outer], valid[outer + 1], strides[outer],
-               strides[outer + 1], p.type, out + to * bytes, local[outer + 1]);
+  Shape outerSizes(valid.begin(), valid.end() - 2), to = stridesOf(local);
+  for (int64_t m = 0; m < elementCount(outerSizes); ++m) {
+    auto [from, target] = offsetsAt(m, outerSizes, strides, to);
+    copyMatrix(source, block.base + from, valid[outer], valid[outer + 1],
+               strides[outer], strides[outer + 1], p.type, out + target * bytes,
+               local[outer + 1]);
   }
   TPRT_TRY(source.status());
   return tensor ? elementCount(block.valid) * fileTypeBytes(tensor->place.type)

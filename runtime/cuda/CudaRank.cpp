@@ -9,6 +9,7 @@
 
 #include "CudaRank.h"
 
+#include "../core/FunctionTable.h"
 #include "../core/Values.h"
 
 #include <cstdio>
@@ -250,11 +251,8 @@ Status CudaRank::loadWeights(const Weights &weights) {
                         block.get() + layout.workspace));
   }
   if (!program.constants.empty())
-    TPRT_TRY(cuda->check(cuda->cuMemcpyHtoDAsync(block.get() + layout.constants,
-                                                 program.constants.data(),
-                                                 program.constants.size(),
-                                                 compute.get()),
-                         "cannot load the constants to the device"));
+    TPRT_TRY(toDevice(block.get() + layout.constants, program.constants.data(),
+                      int64_t(program.constants.size()), "the constants"));
   auto read = loadParameters(*cuda, manifest, parameterPlan, weights, place,
                              block.get() + layout.parameters, compute.get(),
                              Progress(world->rank(), parameterPlan.bytes));
@@ -271,7 +269,14 @@ Status CudaRank::loadWeights(const Weights &weights) {
 // The function table
 //===----------------------------------------------------------------------===//
 
-struct CudaFunctions {
+struct CudaFunctions : Refused<CudaFunctions> {
+  static int32_t refuse(tprt_rank *rank, const char *name) {
+    return self(rank).finish(
+        internalError("'", name,
+                      "' of the host in an artifact that is made "
+                      "for a device"));
+  }
+
   static CudaRank &self(tprt_rank *rank) {
     return *static_cast<CudaRank *>(rank);
   }
@@ -335,12 +340,6 @@ struct CudaFunctions {
     return self(rank).finish(self(rank).startCollective(id, layer, in, out));
   }
 
-  static int32_t parallelFor(tprt_rank *rank, tprt_body, void *, int64_t,
-                             int64_t) {
-    return self(rank).finish(internalError(
-        "a loop of the host in an artifact that is made for a device"));
-  }
-
   static int32_t mark(tprt_rank *, int32_t, int64_t) { return 0; }
 
   static int32_t wait(tprt_rank *rank, int32_t id, int64_t) {
@@ -362,69 +361,36 @@ struct CudaFunctions {
         {id, rows, x, xStride, w, bias, residual, y, yStride});
     return 0;
   }
-
-  static const tprt_api table;
-  /// Notes the GEMMs that a step will call, and does nothing.
-  static const tprt_api recording;
-  /// Calls the collectives of a step, and does nothing else.
-  static const tprt_api connecting;
 };
 
-const tprt_api CudaFunctions::table = {TPRT_ABI_VERSION,
-                                       TPRT_SLOT_COUNT,
-                                       gemm,
-                                       attention,
-                                       collective,
-                                       parallelFor,
-                                       mark,
-                                       wait,
-                                       launch};
+/// Notes the GEMMs that a step will call, and does nothing.
+struct NotingFunctions : LeftOut {
+  static constexpr auto gemm = CudaFunctions::note;
+};
 
-/// Calls that a pass over a step leaves out.
-namespace left_out {
-static int32_t gemm(tprt_rank *, int32_t, int64_t, const void *, int64_t,
-                    const void *, const void *, const void *, void *, int64_t) {
-  return 0;
-}
-static int32_t attention(tprt_rank *, int32_t, const void *, int64_t,
-                         const void *, int64_t, const void *, int64_t,
-                         const void *, int64_t, int64_t, void *, int64_t,
-                         void *) {
-  return 0;
-}
-static int32_t collective(tprt_rank *, int32_t, int64_t, const void *, void *) {
-  return 0;
-}
-static int32_t wait(tprt_rank *, int32_t, int64_t) { return 0; }
-static int32_t launch(tprt_rank *, int32_t, int64_t, void *) { return 0; }
-} // namespace left_out
+/// Calls the collectives of a step, and does nothing else.
+struct ConnectingFunctions : LeftOut {
+  static constexpr auto collective = CudaFunctions::collective;
+  static constexpr auto wait = CudaFunctions::wait;
+};
 
-const tprt_api CudaFunctions::recording = {
-    TPRT_ABI_VERSION,     TPRT_SLOT_COUNT, note, left_out::attention,
-    left_out::collective, parallelFor,     mark, left_out::wait,
-    left_out::launch};
-
-const tprt_api CudaFunctions::connecting = {
-    TPRT_ABI_VERSION, TPRT_SLOT_COUNT, left_out::gemm, left_out::attention,
-    collective,       parallelFor,     mark,           wait,
-    left_out::launch};
+static constexpr tprt_api computing = makeTable<CudaFunctions>();
+static constexpr tprt_api noting = makeTable<NotingFunctions>();
+static constexpr tprt_api connecting = makeTable<ConnectingFunctions>();
 
 Status CudaRank::startCollective(int32_t id, int64_t layer, const void *in,
                                  void *out) {
   CUstream stream = communication.get();
-  auto check = [&](CUresult result) {
-    return cuda->check(result, "cannot order a collective");
-  };
+  const char *what = "cannot order a collective";
   last = {Timeline::Kind::Collective, id, layer, {}, {}};
   // What was computed so far is its operand.
-  TPRT_TRY(check(cuda->cuEventRecord(reached.get(), compute.get())));
-  TPRT_TRY(check(cuda->cuStreamWaitEvent(stream, reached.get(), 0)));
+  TPRT_TRY(order(compute.get(), reached, stream, what));
   if (trace)
     TPRT_TRY(trace->begin(Timeline::Kind::Collective, id, layer, stream));
   TPRT_TRY(collective(id, layer, in, out));
   if (trace)
     TPRT_TRY(trace->end(stream));
-  return check(cuda->cuEventRecord(finished[id].get(), stream));
+  return cuda->check(cuda->cuEventRecord(finished[id].get(), stream), what);
 }
 
 Status CudaRank::waitFor(int32_t id) {
@@ -457,16 +423,33 @@ tprt_step_args CudaRank::arguments(int64_t entry) {
   return args;
 }
 
+Status CudaRank::toDevice(CUdeviceptr to, const void *from, int64_t bytes,
+                          const std::string &what) const {
+  return cuda->check(
+      cuda->cuMemcpyHtoDAsync(to, from, size_t(bytes), compute.get()),
+      "cannot load " + what + " to the device");
+}
+
+Status CudaRank::fromDevice(void *to, CUdeviceptr from, int64_t bytes,
+                            const std::string &what) const {
+  return cuda->check(
+      cuda->cuMemcpyDtoHAsync(to, from, size_t(bytes), compute.get()),
+      "cannot load " + what + " from the device");
+}
+
+Status CudaRank::order(CUstream before, const Event &event, CUstream after,
+                       const char *what) const {
+  TPRT_TRY(cuda->check(cuda->cuEventRecord(event.get(), before), what));
+  return cuda->check(cuda->cuStreamWaitEvent(after, event.get(), 0), what);
+}
+
 /// The communication stream follows the computation stream from here on, also
 /// into a capture.
 Status CudaRank::forkStreams() {
   if (manifest.collectives.empty())
     return {};
-  TPRT_TRY(cuda->check(cuda->cuEventRecord(reached.get(), compute.get()),
-                       "cannot begin a step"));
-  return cuda->check(
-      cuda->cuStreamWaitEvent(communication.get(), reached.get(), 0),
-      "cannot begin a step");
+  return order(compute.get(), reached, communication.get(),
+               "cannot begin a step");
 }
 
 /// All work of the step becomes work of the computation stream.
@@ -474,10 +457,7 @@ Status CudaRank::joinStreams() {
   if (manifest.collectives.empty())
     return {};
   TPRT_TRY(device->endStep());
-  TPRT_TRY(cuda->check(cuda->cuEventRecord(joined.get(), communication.get()),
-                       "cannot end a step"));
-  return cuda->check(cuda->cuStreamWaitEvent(compute.get(), joined.get(), 0),
-                     "cannot end a step");
+  return order(communication.get(), joined, compute.get(), "cannot end a step");
 }
 
 Status CudaRank::enqueueStep(int64_t entry, const tprt_api &table) {
@@ -496,7 +476,7 @@ Status CudaRank::connectAll(int64_t entry) {
   auto before = gpu.memory();
   if (!before)
     return before.status();
-  TPRT_TRY(enqueueStep(entry, CudaFunctions::connecting));
+  TPRT_TRY(enqueueStep(entry, connecting));
   TPRT_TRY(await("cannot connect the ranks for entry '" +
                  manifest.entries[entry].name + "'"));
   auto after = gpu.memory();
@@ -514,7 +494,7 @@ Status CudaRank::capture(int64_t entry) {
   TPRT_TRY(cuda->check(
       cuda->cuStreamBeginCapture(compute.get(), CU_STREAM_CAPTURE_MODE_RELAXED),
       what));
-  Status status = enqueueStep(entry, CudaFunctions::table);
+  Status status = enqueueStep(entry, computing);
   CUgraph made = nullptr;
   CUresult ended = cuda->cuStreamEndCapture(compute.get(), &made);
   Graph graph(*cuda, made);
@@ -532,7 +512,7 @@ Status CudaRank::prepare(int64_t entry) {
   if (state.ready)
     return {};
   noted.clear();
-  TPRT_TRY(call(entry, CudaFunctions::recording, arguments(entry)));
+  TPRT_TRY(call(entry, noting, arguments(entry)));
   TPRT_TRY(gemms.plan(noted, [this](const std::string &mine) {
     return device->exchange(mine);
   }));
@@ -567,12 +547,10 @@ Status CudaRank::upload(int64_t entry) {
     const Input &input = manifest.entries[entry].inputs[i];
     if (input.state >= 0)
       continue;
-    TPRT_TRY(cuda->check(
-        cuda->cuMemcpyHtoDAsync(
-            addressOf(entries[entry].inputs[i]), this->input(entry, int64_t(i)),
-            size_t(elementCount(input.localShape) * typeBytes(input.type)),
-            compute.get()),
-        "cannot load input '" + input.name + "' to the device"));
+    TPRT_TRY(toDevice(addressOf(entries[entry].inputs[i]),
+                      this->input(entry, int64_t(i)),
+                      elementCount(input.localShape) * typeBytes(input.type),
+                      "input '" + input.name + "'"));
   }
   return await("cannot load the inputs to the device");
 }
@@ -582,11 +560,8 @@ Status CudaRank::resetStates() {
     const State &state = manifest.states[i];
     char *staged = static_cast<char *>(values.get()) + stateOffsets[i];
     initialise(state, manifest.mesh, place, staged);
-    TPRT_TRY(cuda->check(
-        cuda->cuMemcpyHtoDAsync(operands + shared.values + stateOffsets[i],
-                                staged, size_t(state.localBytes()),
-                                compute.get()),
-        "cannot load state '" + state.name + "' to the device"));
+    TPRT_TRY(toDevice(operands + shared.values + stateOffsets[i], staged,
+                      state.localBytes(), "state '" + state.name + "'"));
   }
   return await("cannot load the states to the device");
 }
@@ -594,12 +569,10 @@ Status CudaRank::resetStates() {
 Expected<const void *> CudaRank::state(int64_t i) {
   const State &state = manifest.states[i];
   char *staged = static_cast<char *>(values.get()) + stateOffsets[i];
-  std::string what = "cannot load state '" + state.name + "' from the device";
-  TPRT_TRY(cuda->check(cuda->cuMemcpyDtoHAsync(
-                           staged, operands + shared.values + stateOffsets[i],
-                           size_t(state.localBytes()), compute.get()),
-                       what));
-  TPRT_TRY(await(what));
+  std::string what = "state '" + state.name + "'";
+  TPRT_TRY(fromDevice(staged, operands + shared.values + stateOffsets[i],
+                      state.localBytes(), what));
+  TPRT_TRY(await("cannot load " + what + " from the device"));
   return static_cast<const void *>(staged);
 }
 
@@ -614,7 +587,7 @@ Status CudaRank::step(int64_t entry) {
     TPRT_TRY(
         check(cuda->cuGraphLaunch(entries[entry].graph.get(), compute.get())));
   else
-    TPRT_TRY(explain(enqueueStep(entry, CudaFunctions::table), false));
+    TPRT_TRY(explain(enqueueStep(entry, computing), false));
   TPRT_TRY(check(cuda->cuEventRecord(ended.get(), compute.get())));
   if (trace)
     TPRT_TRY(trace->endStepOn(compute.get()));
@@ -623,22 +596,19 @@ Status CudaRank::step(int64_t entry) {
   float milliseconds = 0;
   TPRT_TRY(
       check(cuda->cuEventElapsedTime(&milliseconds, begun.get(), ended.get())));
-  seconds.push_back(milliseconds / 1000);
+  entries[entry].times.add(milliseconds / 1000);
   return trace ? trace->endStep() : Status();
 }
 
-Status CudaRank::download(int64_t entry) {
+Status CudaRank::download(int64_t entry, const std::vector<bool> &chosen) {
   for (size_t i = 0; i < entries[entry].outputs.size(); ++i) {
     const Output &output = manifest.entries[entry].outputs[i];
-    if (output.state >= 0)
+    if (!chosen[i])
       continue;
-    TPRT_TRY(cuda->check(
-        cuda->cuMemcpyDtoHAsync(
-            this->output(entry, int64_t(i)),
-            addressOf(entries[entry].outputs[i]),
-            size_t(elementCount(output.localShape) * typeBytes(output.type)),
-            compute.get()),
-        "cannot load output '" + output.name + "' from the device"));
+    TPRT_TRY(fromDevice(
+        this->output(entry, int64_t(i)), addressOf(entries[entry].outputs[i]),
+        elementCount(output.localShape) * typeBytes(output.type),
+        "output '" + output.name + "'"));
   }
   return await("cannot load the outputs from the device");
 }

@@ -40,11 +40,13 @@ public:
   Status resetStates() override;
   Expected<const void *> state(int64_t i) override;
   Status step(int64_t entry) override;
-  Status download(int64_t entry) override;
+  Status download(int64_t entry, const std::vector<bool> &chosen) override;
   void *input(int64_t entry, int64_t i) override;
   void *output(int64_t entry, int64_t i) const override;
   Memory memory() const override;
-  std::vector<double> deviceSeconds() const override { return seconds; }
+  const StepTimes *deviceTimes(int64_t entry) const override {
+    return &entries[entry].times;
+  }
 
 private:
   friend struct ::CudaFunctions;
@@ -55,9 +57,18 @@ private:
     std::vector<void *> inputs, outputs; ///< device addresses
     bool ready = false;
     GraphExec graph;
+    StepTimes times;
   };
 
   Status allocate();
+  /// Copies on the computation stream; `what` is for the message.
+  Status toDevice(CUdeviceptr to, const void *from, int64_t bytes,
+                  const std::string &what) const;
+  Status fromDevice(void *to, CUdeviceptr from, int64_t bytes,
+                    const std::string &what) const;
+  /// What `after` gets from here on waits for what `before` has so far.
+  Status order(CUstream before, const Event &event, CUstream after,
+               const char *what) const;
   Status forkStreams();
   Status joinStreams();
   Status enqueueStep(int64_t entry, const tprt_api &table);
@@ -96,8 +107,7 @@ private:
   int64_t contextBytes = 0, communicatorBytes = 0;
   std::vector<const void *> parameters;
   std::vector<EntryState> entries;
-  std::vector<GemmPlans::Call> noted; ///< by the recording table
-  std::vector<double> seconds;
+  std::vector<GemmPlans::Call> noted; ///< by the noting table
   /// The last call of the step, for messages.
   Timeline::Event last{Timeline::Kind::Step, 0, 0, {}, {}};
 };

@@ -20,6 +20,15 @@ using namespace tprt;
 #define TPRT_FIND(function)                                                    \
   (void)library->find(TPRT_NAME(function), api.function);
 
+/// What the first call loaded, or why it could not.
+template <typename Api, auto load>
+static Expected<const Api *> once() {
+  static const Expected<Api> loaded = load();
+  if (!loaded)
+    return loaded.status();
+  return &*loaded;
+}
+
 /// A function of the driver. Where a header gave one a new version without a
 /// change of its type, drivers that have only the one before it do.
 template <typename Function>
@@ -47,12 +56,7 @@ static Expected<Driver> loadDriver() {
   return api;
 }
 
-Expected<const Driver *> Driver::get() {
-  static const Expected<Driver> loaded = loadDriver();
-  if (!loaded)
-    return loaded.status();
-  return &*loaded;
-}
+Expected<const Driver *> Driver::get() { return once<Driver, loadDriver>(); }
 
 static Expected<CublasLt> loadCublasLt() {
   auto library = Library::open("cuBLASLt", "TPRT_CUBLASLT_LIBRARY",
@@ -68,10 +72,7 @@ static Expected<CublasLt> loadCublasLt() {
 }
 
 Expected<const CublasLt *> CublasLt::get() {
-  static const Expected<CublasLt> loaded = loadCublasLt();
-  if (!loaded)
-    return loaded.status();
-  return &*loaded;
+  return once<CublasLt, loadCublasLt>();
 }
 
 static Expected<Nccl> loadNccl() {
@@ -87,12 +88,7 @@ static Expected<Nccl> loadNccl() {
   return api;
 }
 
-Expected<const Nccl *> Nccl::get() {
-  static const Expected<Nccl> loaded = loadNccl();
-  if (!loaded)
-    return loaded.status();
-  return &*loaded;
-}
+Expected<const Nccl *> Nccl::get() { return once<Nccl, loadNccl>(); }
 
 /// Who can mend it: what the machine lacks is for the user, all else went wrong
 /// on a device, an illegal address too.

@@ -151,3 +151,17 @@ Status AttentionEngine::run(int64_t id, const AttentionCall &call) {
   }
   return {};
 }
+
+int32_t HostFunctions::attention(tprt_rank *rank, int32_t id, const void *q,
+                                 int64_t qStride, const void *k,
+                                 int64_t kStride, const void *v,
+                                 int64_t vStride, const void *mask,
+                                 int64_t kvLen, int64_t qOffset, void *out,
+                                 int64_t outStride, void *lse) {
+  auto &host = *static_cast<HostRank *>(rank);
+  return host.traced(Timeline::Kind::Attention, id, 0, [&] {
+    return host.engine<AttentionEngine>(TPRT_SLOT_attention)
+        .run(id, {q, qStride, k, kStride, v, vStride, mask, kvLen, qOffset, out,
+                  outStride, static_cast<float *>(lse)});
+  });
+}

@@ -12,8 +12,7 @@
 #ifndef TPRT_KERNELS_ATTENTION_H
 #define TPRT_KERNELS_ATTENTION_H
 
-#include "../core/Manifest.h"
-#include "../core/Memory.h"
+#include "../core/HostRank.h"
 
 namespace tprt {
 
@@ -33,13 +32,15 @@ struct AttentionCall {
   float *lse;
 };
 
-class AttentionEngine {
+class AttentionEngine final : public Engine {
 public:
+  explicit AttentionEngine(const Manifest &manifest)
+      : AttentionEngine(manifest.attentions) {}
   explicit AttentionEngine(const std::vector<Attention> &attentions)
       : attentions(attentions) {}
 
   Status run(int64_t id, const AttentionCall &call);
-  int64_t scratchBytes() const { return scratch.size(); }
+  int64_t scratchBytes() const override { return scratch.size(); }
 
 private:
   const std::vector<Attention> &attentions;

@@ -52,12 +52,7 @@ bool multipliesBf16() {
 struct Scratch {
   Buffer buffer;
   Expected<void *> get(int64_t bytes) {
-    if (bytes > buffer.size()) {
-      auto larger = Buffer::allocate(bytes);
-      if (!larger)
-        return larger.status();
-      buffer = std::move(*larger);
-    }
+    TPRT_TRY(buffer.reserve(bytes));
     return static_cast<void *>(buffer.data());
   }
 };
@@ -82,15 +77,26 @@ struct Key {
   auto operator<=>(const Key &) const = default;
 };
 
+/// How the weights of products of the same sizes and types are packed: whatever
+/// else the products do, they read the same.
+struct Layouts {
+  Gemm gemm; ///< the first of them, with the most rows of any
+  std::map<int64_t, memory::desc> perBlock; ///< by the block's rows
+};
+
 struct Planned {
   Gemm gemm;
   tprt_type compute; ///< type of x and weights in the product
   bool widened;      ///< weights are kept in 16 bits and widened
   int64_t block;     ///< rows of the weights per product
-  std::map<int64_t, memory::desc> layouts; ///< of weights, per block size
+  std::shared_ptr<Layouts> layouts;
   std::map<Key, Product> products;
-  std::vector<std::unique_ptr<Packed>> weights;
 };
+
+bool arePackedAlike(const Gemm &a, const Gemm &b) {
+  return a.n == b.n && a.k == b.k && a.xType == b.xType && a.wType == b.wType &&
+         a.weightIsParameter == b.weightIsParameter;
+}
 
 } // namespace
 
@@ -98,6 +104,7 @@ struct GemmEngine::Impl {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   dnnl::stream stream{engine};
   std::vector<Planned> states;
+  std::vector<std::unique_ptr<Packed>> weights;
   Scratch xScratch, yScratch, wScratch, biasScratch, padScratch;
   int64_t weightBytes = 0;
 
@@ -105,7 +112,8 @@ struct GemmEngine::Impl {
   Product finish(const dnnl::primitive &primitive, const memory::desc &src,
                  const memory::desc &weights, const memory::desc &dst,
                  int64_t n, const memory::desc &scratchpad);
-  Product innerProduct(Planned &state, const Key &key, memory::desc &weights);
+  Product innerProduct(const Gemm &gemm, tprt_type compute, const Key &key,
+                       memory::desc &weights);
   Product matmul(Planned &state, const Key &key);
   Product &product(Planned &state, const Key &key);
   const memory::desc &layout(Planned &state, int64_t n);
@@ -132,6 +140,13 @@ GemmEngine::GemmEngine(const std::vector<Gemm> &gemms)
       state.block =
           std::min(gemm.n, std::max<int64_t>(64, kWidenedBlock / (4 * gemm.k) /
                                                      64 * 64));
+    for (const Planned &other : impl->states)
+      if (arePackedAlike(other.gemm, gemm))
+        state.layouts = other.layouts;
+    if (!state.layouts)
+      state.layouts = std::make_shared<Layouts>(Layouts{gemm, {}});
+    int64_t &rows = state.layouts->gemm.m;
+    rows = std::max(rows, gemm.m);
     impl->states.push_back(std::move(state));
   }
 }
@@ -187,11 +202,10 @@ Product GemmEngine::Impl::finish(const dnnl::primitive &primitive,
 }
 
 /// `weights` holds the layout to use, or `any`, and receives the one chosen.
-Product GemmEngine::Impl::innerProduct(Planned &state, const Key &key,
-                                       memory::desc &weights) {
-  const Gemm &gemm = state.gemm;
+Product GemmEngine::Impl::innerProduct(const Gemm &gemm, tprt_type compute,
+                                       const Key &key, memory::desc &weights) {
   using Tag = memory::format_tag;
-  memory::desc src({key.rows, gemm.k}, dnnlType(state.compute), Tag::ab);
+  memory::desc src({key.rows, gemm.k}, dnnlType(compute), Tag::ab);
   memory::desc dst({key.rows, key.n}, dnnlType(key.dst), Tag::ab);
   memory::desc bias({key.n}, memory::data_type::f32, Tag::a);
   auto kind = dnnl::prop_kind::forward_inference;
@@ -230,18 +244,20 @@ Product GemmEngine::Impl::matmul(Planned &state, const Key &key) {
 }
 
 const memory::desc &GemmEngine::Impl::layout(Planned &state, int64_t n) {
-  auto found = state.layouts.find(n);
-  if (found != state.layouts.end())
+  auto &known = state.layouts->perBlock;
+  auto found = known.find(n);
+  if (found != known.end())
     return found->second;
-  memory::desc any({n, state.gemm.k}, dnnlType(state.compute),
+  const Gemm &gemm = state.layouts->gemm;
+  memory::desc any({n, gemm.k}, dnnlType(state.compute),
                    memory::format_tag::any);
   // The largest row count decides. Its destination is y itself where y's type
   // can be written, f32 scratch otherwise.
-  tprt_type dst = state.compute == TPRT_BF16 && state.gemm.yType == TPRT_BF16
+  tprt_type dst = state.compute == TPRT_BF16 && gemm.yType == TPRT_BF16
                       ? TPRT_BF16
                       : TPRT_F32;
-  innerProduct(state, {state.gemm.m, n, dst, false, 0}, any);
-  return state.layouts.emplace(n, any).first->second;
+  innerProduct(gemm, state.compute, {gemm.m, n, dst, false, 0}, any);
+  return known.emplace(n, any).first->second;
 }
 
 Product &GemmEngine::Impl::product(Planned &state, const Key &key) {
@@ -251,7 +267,8 @@ Product &GemmEngine::Impl::product(Planned &state, const Key &key) {
   if (!state.gemm.weightIsParameter)
     return state.products.emplace(key, matmul(state, key)).first->second;
   memory::desc weights = layout(state, key.n);
-  return state.products.emplace(key, innerProduct(state, key, weights))
+  return state.products
+      .emplace(key, innerProduct(state.gemm, state.compute, key, weights))
       .first->second;
 }
 
@@ -303,8 +320,8 @@ Expected<const void *> GemmEngine::Impl::pack(int64_t id, const void *weights) {
                   desc.get_size() / 4);
   }
   weightBytes += packed->data.size();
-  state.weights.push_back(std::move(packed));
-  return static_cast<const void *>(state.weights.back().get());
+  this->weights.push_back(std::move(packed));
+  return static_cast<const void *>(this->weights.back().get());
 }
 
 Status GemmEngine::Impl::execute(Product &product, const void *x, const void *w,
@@ -467,4 +484,15 @@ Status GemmEngine::run(int64_t id, int64_t rows, const void *x, int64_t xStride,
   } catch (const dnnl::error &error) {
     return internalError("gemm ", id, ": oneDNN: ", error.what());
   }
+}
+
+int32_t HostFunctions::gemm(tprt_rank *rank, int32_t id, int64_t rows,
+                            const void *x, int64_t xStride, const void *w,
+                            const void *bias, const void *residual, void *y,
+                            int64_t yStride) {
+  auto &host = *static_cast<HostRank *>(rank);
+  return host.traced(Timeline::Kind::Gemm, id, 0, [&] {
+    return host.engine<GemmEngine>(TPRT_SLOT_gemm)
+        .run(id, rows, x, xStride, w, bias, residual, y, yStride);
+  });
 }

@@ -4,8 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One rank's matrix products. A parameter's weight is packed once, in the
-// layout that oneDNN prefers for the largest row count, and every row count
-// uses that layout; primitives are made once per row count. Where the processor
+// layout that oneDNN prefers for the largest row count, and every product of
+// that weight uses that layout, whatever its row count, bias or activation;
+// primitives are made once per row count. Where the processor
 // has no bf16 arithmetic, and always for f16, weights stay in 16 bits in
 // memory, in the packed order, and are widened block by block into the product
 // in f32.
@@ -15,20 +16,21 @@
 #ifndef TPRT_KERNELS_GEMM_H
 #define TPRT_KERNELS_GEMM_H
 
-#include "../core/Manifest.h"
-#include "../core/Memory.h"
+#include "../core/HostRank.h"
 
 #include <memory>
 
 namespace tprt {
 
-class GemmEngine {
+class GemmEngine final : public Engine {
 public:
   /// To be made, and used, on the rank's thread.
+  explicit GemmEngine(const Manifest &manifest) : GemmEngine(manifest.gemms) {}
   explicit GemmEngine(const std::vector<Gemm> &gemms);
-  ~GemmEngine();
+  ~GemmEngine() override;
 
-  /// Packs weights [n, k] of gemms[id]; the handle lives as long as the engine.
+  /// Packs weights [n, k] of gemms[id]; the handle serves every GEMM of the
+  /// same sizes and types of x and w, and lives as long as the engine.
   Expected<const void *> pack(int64_t id, const void *weights);
 
   /// See tprt_api::gemm.
@@ -36,9 +38,8 @@ public:
              const void *w, const void *bias, const void *residual, void *y,
              int64_t yStride);
 
-  /// Packed weights, and scratch, in bytes.
-  int64_t weightBytes() const;
-  int64_t scratchBytes() const;
+  int64_t weightBytes() const override;
+  int64_t scratchBytes() const override;
 
 private:
   struct Impl;

@@ -13,7 +13,7 @@
 
 #include "../collectives/Backends.h"
 #include "../core/Session.h"
-#include "LocalRanks.h"
+#include "ExitPolicy.h"
 
 #include <CLI/CLI.hpp>
 
@@ -125,11 +125,13 @@ Status runEntry(Session &session, const Options &options) {
     }
   }
   // Every rank takes part in these.
-  std::string timeline, stats;
+  Expected<std::string> timeline = std::string(), stats = std::string();
   if (!options.timeline.empty())
     timeline = session.timeline();
-  if (!options.stats.empty())
+  if (timeline && !options.stats.empty())
     stats = session.stats();
+  if (!timeline || !stats)
+    return timeline ? stats.status() : timeline.status();
   if (!session.root())
     return {};
   if (!options.output.empty())
@@ -137,9 +139,9 @@ Status runEntry(Session &session, const Options &options) {
   if (!options.states.empty())
     TPRT_TRY(writeTensors(options.states, states));
   if (!options.timeline.empty())
-    TPRT_TRY(writeFile(options.timeline, timeline));
+    TPRT_TRY(writeFile(options.timeline, *timeline));
   if (!options.stats.empty())
-    TPRT_TRY(writeFile("-", stats));
+    TPRT_TRY(writeFile("-", *stats));
   return {};
 }
 
@@ -156,18 +158,20 @@ Status execute(Options &options, char **argv, int &code) {
     if (options.session.onlyRank && !path->empty())
       return userError(option, " is refused with --only-rank: without "
                                "collectives the results mean nothing");
+  ExitPolicy policy;
+  options.session.policy = policy.get();
   auto session = Session::load(options.artifact, options.session);
   if (!session)
     return session.status();
   std::shared_ptr<const Place> place;
   bool ownRanks = false;
   if (ranksAreProcesses(session->backend()) && !options.session.onlyRank) {
-    auto found = placeFromEnvironment(
-        [](const char *name) -> const char * { return std::getenv(name); });
+    auto found = placeFromEnvironment();
     if (!found)
       return found.status();
     ownRanks = !*found && startsOwnRanks(session->backend());
     place = std::make_shared<Place>(found->value_or(Place()));
+    policy.startedBy(place->starter);
   }
   // Rank 0 alone writes, perhaps on a host of its own.
   if (!place || place->rank == 0) {

@@ -3,12 +3,15 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The whole of tp-run as a function.
+// The whole of tp-run as a function, and its part as a launcher: a process per
+// rank on this host.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef TPRT_LAUNCHER_LAUNCHER_H
 #define TPRT_LAUNCHER_LAUNCHER_H
+
+#include "../collectives/processes/Segment.h"
 
 namespace tprt {
 
@@ -16,6 +19,13 @@ namespace tprt {
 /// user's input or environment, 2 the command line, 3 a rank lost, 4 our bug, 5
 /// a device that failed.
 int launch(int argc, char **argv);
+
+/// Runs this program with the same arguments as every rank of `segment`, and
+/// waits until all have ended. Returns the exit code of the run; failures have
+/// been printed. With `allowStops` a rank that stands still is waited for.
+int runLocalRanks(const Segment &segment, char **argv,
+                  const std::function<std::string(CallSite)> &describe,
+                  bool allowStops);
 
 } // namespace tprt
 

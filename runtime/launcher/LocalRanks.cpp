@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LocalRanks.h"
+#include "Launcher.h"
 
 #include "../collectives/processes/SegmentChannel.h"
 

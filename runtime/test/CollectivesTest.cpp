@@ -58,7 +58,7 @@ TEST(Collectives, RandomEntries) {
       std::shuffle(mesh.positions.begin(), mesh.positions.end(), pick.random);
     Collective c = randomEntry(pick, mesh);
     SCOPED_TRACE(detail::join(
-        "seed ", kSeed, " case ", n, ": ", kindName(c.kind), " of ",
+        "seed ", kSeed, " case ", n, ": ", c.row().operation, " of ",
         typeName(c.type), " on ", ranks, " ranks, groups of ",
         shardCount(c.axes), ", ", formatShape(c.inputShape), " to ",
         formatShape(c.outputShape), ", dim ", c.dim, ", split ", c.splitDim));
@@ -71,9 +71,7 @@ TEST(Collectives, RandomEntries) {
       out[r] = std::string(elementCount(c.outputShape) * size, '\x55');
       values[r] = read(c.type, in[r]);
     }
-    bool inPlace = (c.kind == CollectiveKind::AllReduce ||
-                    c.kind == CollectiveKind::Broadcast) &&
-                   pick(0, 1);
+    bool inPlace = c.row().inPlace && pick(0, 1);
     if (inPlace)
       out = in;
     ThreadHub hub(ranks, 30, describe);
@@ -172,8 +170,8 @@ TEST(Collectives, ErrorsReachEveryRank) {
     auto all = world.communicator({0, 1, 2});
     float x = 1;
     if (r == 2) {
-      world.abort(userError("rank 2 broke"));
-      world.abort(userError("and again"));
+      hub.abort(userError("rank 2 broke"));
+      hub.abort(userError("and again"));
     } else {
       statuses[r] = (*all)->run(c, {0, 0}, &x, &x);
     }

@@ -10,7 +10,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RunFixture.h"
+#include "RankProcesses.h"
+#include "tprt/tprt.h"
 
 #include <cmath>
 
@@ -207,6 +208,68 @@ TEST(CudaRun, RanksAndGraphs) {
   }
 }
 
+/// One device needs neither a starter nor another rank, and a host that loses
+/// one keeps its device.
+TEST(CudaRun, HostPrograms) {
+  DeviceFixture one(1);
+  Hosts alone(one, {kFake}, "nccl 20 nccl");
+  EXPECT_EQ(alone.list[0]->wait(30), 0) << alone.text(*alone.list[0]);
+  EXPECT_EQ(alone.text(*alone.list[0]),
+            "steps\nclosed within 1 s, told 0 times\ngoes on\n");
+
+  DeviceFixture two(2);
+  std::vector<std::string> environments = hostEnvironments(2, 5);
+  for (std::string &environment : environments)
+    environment = kFake + environment;
+  Hosts hosts(two, environments, "nccl -1");
+  ASSERT_EQ(kill(hosts.list[1]->process, SIGKILL), 0);
+  Running &survivor = *hosts.list[0];
+  EXPECT_EQ(survivor.wait(30), 0) << hosts.text(survivor);
+  std::string lost = "returned 3: rank 0: rank 1 is lost: its process ended";
+  EXPECT_TRUE(
+      inOrder(hosts.text(survivor), {"told of rank 1, code 3", "step " + lost,
+                                     "another " + lost, "closed within 1 s"}))
+      << hosts.text(survivor);
+  EXPECT_EQ(survivor.errors(), "");
+}
+
+/// Results in the program's own type, and widened.
+TEST(CudaRun, NativeResults) {
+  DeviceFixture f(1, deviceManifest(1, "bf16"));
+  pid_t child = fork();
+  if (child == 0) {
+    for (const char *name :
+         {"TPRT_CUDA_LIBRARY", "TPRT_CUBLASLT_LIBRARY", "TPRT_NCCL_LIBRARY"})
+      setenv(name, TP_FAKE_CUDA, 1);
+    tprt_session *session = nullptr;
+    bool good =
+        tprt_open((f.directory / "p.tpa").c_str(), nullptr, &session) == 0 &&
+        tprt_load_weights(session, (f.directory / "").c_str()) == 0;
+    Shape xShape{kRows, kIn}, yShape{kRows, kOut};
+    std::string own(kRows * kOut * 2, '\0');
+    std::vector<float> wide(kRows * kOut);
+    tprt_tensor x{sizeof(x),     "x",        "F32",          2,
+                  xShape.data(), f.x.data(), kRows * kIn * 4};
+    tprt_tensor y{sizeof(y),          "y", "BF16", 2, yShape.data(), own.data(),
+                  int64_t(own.size())};
+    good = good && tprt_run(session, 0, &x, 1, &y, 1) == 0;
+    y.dtype = "F32";
+    y.data = wide.data();
+    y.bytes = kRows * kOut * 4;
+    good = good && tprt_run(session, 0, &x, 1, &y, 1) == 0 &&
+           toFloats(TPRT_BF16, own) == wide && std::abs(wide[3]) > 0;
+    y.dtype = "I32";
+    good = good && tprt_run(session, 0, &x, 1, &y, 1) == 1 &&
+           std::string(tprt_error(session)) ==
+               "output 'y': expected elements of type BF16 or F32, got I32";
+    tprt_close(session);
+    _exit(!good);
+  }
+  int status;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
 TEST(CudaRun, ProductsInEachType) {
   for (const char *type : {"f32", "bf16", "f16"}) {
     DeviceFixture f(2, deviceManifest(2, type));
@@ -285,7 +348,8 @@ TEST(CudaRun, StatsAndTimeline) {
     EXPECT_TRUE(device.contains("context_bytes"));
     EXPECT_TRUE(device.contains("communicator_bytes"));
   }
-  EXPECT_EQ(stats["steps"]["device_seconds"].size(), 3u);
+  const json &steps = stats["steps"]["entries"]["mlp"];
+  EXPECT_EQ(steps["device_seconds"].size(), 3u);
   EXPECT_TRUE(stats["load"].contains("gigabytes_per_second"));
 
   json trace = json::parse(readFile(f.directory / "trace.json"));
@@ -427,8 +491,9 @@ TEST(CudaRun, CallsThatNoDeviceHas) {
   EXPECT_EQ(messageOf(f, result), "rank 0: gemm 99 is not in the manifest");
   result = f.runFake("--entry loop");
   EXPECT_EQ(result.code, 4);
-  EXPECT_EQ(messageOf(f, result), "rank 0: a loop of the host in an artifact "
-                                  "that is made for a device");
+  EXPECT_EQ(messageOf(f, result),
+            "rank 0: cannot capture entry 'loop' as a graph: 'parallel_for' of "
+            "the host in an artifact that is made for a device");
   // The device finds it later; it is said all the same, on one rank or two.
   for (int64_t ranks : {1, 2}) {
     DeviceFixture g(ranks);

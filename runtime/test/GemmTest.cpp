@@ -126,6 +126,29 @@ void checkRows(const Gemm &g, std::initializer_list<int64_t> rows) {
 
 } // namespace
 
+TEST(Gemm, OneWeightHasOnePacking) {
+  for (tprt_type type : {TPRT_F32, TPRT_BF16, TPRT_F16}) {
+    // Epilogues and row counts differ; the second asks for more rows.
+    Gemm plain = describe(5, 96, 64, type), other = describe(40, 96, 64, type);
+    other.bias = true;
+    other.activation = Gemm::Activation::GeluTanh;
+    Gemm added = plain;
+    added.residual = true;
+    GemmEngine engine({plain, other, added}), alone({other});
+    std::mt19937 random(kSeed);
+    auto w = rounded(type, randomFloats(random, plain.n * plain.k));
+    std::string bytes = toBytes(type, w);
+    auto handle = engine.pack(0, bytes.data());
+    ASSERT_TRUE(bool(handle)) << handle.status().message();
+    ASSERT_TRUE(bool(alone.pack(0, bytes.data())));
+    check(engine, plain, 0, 5, 64, 96, false, random, *handle, w);
+    check(engine, other, 1, 40, 64, 96, false, random, *handle, w);
+    check(engine, other, 1, 1, 64, 96, false, random, *handle, w);
+    check(engine, added, 2, 3, 64, 96, true, random, *handle, w);
+    EXPECT_EQ(engine.weightBytes(), alone.weightBytes());
+  }
+}
+
 TEST(Gemm, RowsOfEveryCount) {
   for (tprt_type type : {TPRT_F32, TPRT_BF16, TPRT_F16}) {
     Gemm g = describe(67, 51, 37, type);

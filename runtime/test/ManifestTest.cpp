@@ -170,8 +170,8 @@ TEST(Manifest, Refusals) {
        "got 3"},
       {"/collectives/0/kind", "\"reduce\"",
        "manifest.collectives[0].kind: expected one of 'all_reduce', "
-       "'all_gather', 'reduce_scatter', 'all_to_all', 'broadcast', "
-       "'collective_permute', got 'reduce'"},
+       "'reduce_scatter', 'all_gather', 'all_to_all', 'collective_permute', "
+       "got 'reduce'"},
       {"/collectives/0/reduction", "\"sum\"",
        "manifest.collectives[0]: 'reduction' has no meaning for all_gather"},
       {"/collectives/0/kind", "\"all_reduce\"",
@@ -242,6 +242,50 @@ TEST(Manifest, RefusalsOfValues) {
   many["ignored"] = json::array_t((1 << 20) + 1, "w");
   EXPECT_EQ(refusal(many), "manifest.ignored: expected at most 1048576 items, "
                            "got 1048577");
+}
+
+/// Each row of the table that moves something is read, with the keys that the
+/// row has and no others.
+TEST(Manifest, CollectivesHaveTheKeysOfTheirRow) {
+  for (const CollectiveRow &row : collectiveRows) {
+    SCOPED_TRACE(row.operation);
+    json manifest = fullManifest();
+    json &entry = manifest["collectives"][0];
+    entry.erase("dim");
+    entry["kind"] = row.operation;
+    entry["input_shape"] = entry["output_shape"] = {8, 8};
+    std::vector<std::string> keys;
+    auto add = [&](bool has, const char *key, json value) {
+      if (!has)
+        return;
+      keys.push_back(key);
+      entry[key] = std::move(value);
+    };
+    add(row.reduces(), "reduction", "max");
+    add(row.gathers() || row.cuts(), "dim", 0);
+    add(row.gathers() && row.cuts(), "split_dim", 1);
+    add(row.permutes(), "pairs", {{0, 1}, {1, 0}});
+    if (row.isLocal()) {
+      EXPECT_NE(refusal(manifest).find("expected one of"), std::string::npos);
+      continue;
+    }
+    EXPECT_EQ(refusal(manifest), "");
+    for (const std::string &key : keys) {
+      json without = manifest;
+      without["collectives"][0].erase(key);
+      EXPECT_EQ(refusal(without),
+                "manifest.collectives[0]: missing key '" + key + "'");
+    }
+    for (const char *key : {"reduction", "dim", "split_dim", "pairs"}) {
+      if (entry.contains(key))
+        continue;
+      json with = manifest;
+      with["collectives"][0][key] = 0;
+      EXPECT_EQ(refusal(with),
+                detail::join("manifest.collectives[0]: '", key,
+                             "' has no meaning for ", row.operation));
+    }
+  }
 }
 
 TEST(Manifest, RefusalsOfCollectives) {

@@ -84,7 +84,7 @@ TEST(Mpi, MessagesGiveTheSameBits) {
     if (c.kind == CollectiveKind::AllReduce && n % 3 == 0)
       c.inputShape = c.outputShape = {pick(8000, 9000), 3};
     SCOPED_TRACE(detail::join("seed ", kSeed, " round ", n, ": ",
-                              kindName(c.kind), " ", typeName(c.type), " ",
+                              c.row().operation, " ", typeName(c.type), " ",
                               formatShape(c.inputShape), " -> ",
                               formatShape(c.outputShape), " over ", members));
     int64_t inBytes = elementCount(c.inputShape) * typeBytes(c.type);
@@ -120,8 +120,7 @@ TEST(Mpi, MessagesGiveTheSameBits) {
               return post.exchange(i, receives, sends);
             });
         // In place, where that is allowed.
-        bool inPlace = n % 2 && (c.kind == CollectiveKind::AllReduce ||
-                                 c.kind == CollectiveKind::Broadcast);
+        bool inPlace = n % 2 && c.row().inPlace;
         if (inPlace)
           got[i] = inputs[i];
         Status status = collective.run(
@@ -221,6 +220,28 @@ TEST(Mpi, SurvivorsAreHeardThroughMpirun) {
   int code = run.wait(30);
   EXPECT_GT(code, 0);
   EXPECT_TRUE(allNamed(run.errors(), 3, 1)) << run.errors();
+}
+
+// Where mpirun leaves the others alone.
+TEST(Mpi, HostSurvivesALostRank) {
+  Fixture f(3);
+  Running run(f, (f.directory / "") + " mpi -1 threads", "",
+              f.directory / "log", mpirun(3) + " --enable-recovery", TPRT_HOST);
+  auto ranks = waitForSteps(run, 3, "OMPI_COMM_WORLD_RANK");
+  ASSERT_FALSE(ranks.empty()) << run.errors();
+  auto start = Clock::now();
+  while (!inOrder(Hosts::text(run), {"steps\n", "steps\n", "steps\n"}) &&
+         since(start) < 30)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  ASSERT_EQ(kill(ranks[1], SIGKILL), 0);
+  EXPECT_NE(run.wait(30), -1);
+  std::string text = Hosts::text(run);
+  for (int64_t r : {0, 2}) {
+    std::string lost = detail::join("returned 3: rank ", r,
+                                    ": rank 1 is lost: its process ended");
+    EXPECT_TRUE(inOrder(text, {"step " + lost, "another " + lost})) << text;
+  }
+  EXPECT_TRUE(inOrder(text, {"goes on", "goes on"})) << text;
 }
 
 TEST(Mpi, RanksThatDoNotComeAreNamed) {

@@ -19,6 +19,7 @@
 #include "../collectives/processes/SegmentChannel.h"
 #include "../cuda/CudaDevice.h"
 #include "../cuda/Driver.h"
+#include "../launcher/ExitPolicy.h"
 
 #include <csignal>
 #include <fstream>
@@ -58,7 +59,9 @@ meet(int64_t rank, Segment segment, double timeout, Beside beside, int port) {
   Place place;
   place.rank = place.localRank = rank;
   place.ranks = place.localRanks = segment.ranks();
-  SideChannel::Options options{timeout, describe};
+  static ExitPolicy policy;
+  policy.startedBy("a test");
+  SideChannel::Options options{timeout, describe, false, policy.get()};
   if (beside == Beside::Memory)
     return std::unique_ptr<SideChannel>(
         std::make_unique<SegmentChannel>(std::move(segment), place, options));
@@ -192,9 +195,7 @@ Status runAll(Rank &self, const Manifest &manifest, bool graph) {
     Call call;
     int64_t bytes = elementCount(c.inputShape) * typeBytes(c.type);
     TPRT_TRY(allocate(call.in, bytes));
-    bool inPlace = (c.kind == CollectiveKind::AllReduce ||
-                    c.kind == CollectiveKind::Broadcast) &&
-                   pick(0, 1);
+    bool inPlace = c.row().inPlace && pick(0, 1);
     call.out = call.in;
     if (!inPlace)
       TPRT_TRY(
@@ -281,8 +282,8 @@ Status runAll(Rank &self, const Manifest &manifest, bool graph) {
       double want = expected(c, place, index, inputs);
       if (got[e] != want)
         return internalError(
-            "entry ", i, " (", kindName(c.kind), " of ", typeName(c.type), ", ",
-            formatShape(c.inputShape), " to ", formatShape(c.outputShape),
+            "entry ", i, " (", c.row().operation, " of ", typeName(c.type),
+            ", ", formatShape(c.inputShape), " to ", formatShape(c.outputShape),
             ", dim ", c.dim, ", split ", c.splitDim, ") at ",
             formatShape(index), ": ", got[e], ", expected ", want);
     }
@@ -480,8 +481,7 @@ TEST(Nccl, LateRankIsNamed) {
       manifest,
       [&](Rank &self) -> Status {
         Status status = sumForEver(self, manifest, 5, [] { sleep(3600); });
-        self.world->abort(status);
-        return status;
+        return self.channel->abort(status);
       },
       1);
   EXPECT_EQ(WEXITSTATUS(ends[0].status), 3);

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../collectives/Backends.h"
+#include "../launcher/ExitPolicy.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -29,16 +30,17 @@ int64_t numberOr(const char *name, int64_t otherwise) {
 }
 
 Status run(int64_t rounds, double timeout) {
-  auto place = placeFromEnvironment(
-      [](const char *name) -> const char * { return std::getenv(name); });
+  auto place = placeFromEnvironment();
   if (!place)
     return place.status();
   if (!*place)
     return userError("no place in the environment");
+  ExitPolicy policy;
+  policy.startedBy((*place)->starter);
   auto made = connectRanks(
       **place,
       {timeout, [](CallSite site) { return detail::join("call ", site.id); },
-       numberOr("NET_RANK_STOPS", 0) != 0});
+       numberOr("NET_RANK_STOPS", 0) != 0, policy.get()});
   if (!made)
     return made.status();
   SideChannel &channel = **made;

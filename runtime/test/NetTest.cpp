@@ -46,13 +46,13 @@ std::vector<std::string> sampleFrames() {
 int decodeAll(FrameReader &reader) {
   int good = 0;
   while (auto frame = reader.next()) {
-    good += decodeHello(frame->body).has_value();
-    good += decodeWelcome(frame->body).has_value();
-    good += decodeBeat(frame->body).has_value();
-    good += decodePiece(frame->body).has_value();
-    good += net::decodeAll(frame->body, 4).has_value();
+    good += decode<Hello>(frame->body).has_value();
+    good += decode<Welcome>(frame->body).has_value();
+    good += decode<Beat>(frame->body).has_value();
+    good += decode<Piece>(frame->body).has_value();
+    good += decode<All>(frame->body, 4).has_value();
     good += decodeFailure(frame->body, 4).has_value();
-    good += decodeStuck(frame->body, 4).has_value();
+    good += decode<Stuck>(frame->body, 4).has_value();
   }
   return good;
 }
@@ -78,15 +78,15 @@ TEST(Wire, FramesComeThroughHoweverTheyAreCut) {
     }
     ASSERT_EQ(back, stream);
   }
-  auto beat = decodeBeat(sampleFrames()[4].substr(16));
+  auto beat = decode<Beat>(sampleFrames()[4].substr(16));
   ASSERT_TRUE(beat);
   EXPECT_EQ(beat->site, (CallSite{3, 4}));
   EXPECT_EQ(beat->calls, 17u);
   EXPECT_TRUE(beat->inside);
-  auto stuck = decodeStuck(sampleFrames()[8].substr(16), 4);
+  auto stuck = decode<Stuck>(sampleFrames()[8].substr(16), 4);
   ASSERT_TRUE(stuck);
   EXPECT_EQ(stuck->members, (std::vector<int64_t>{0, 1, 3}));
-  EXPECT_FALSE(decodeStuck(sampleFrames()[8].substr(16), 3));
+  EXPECT_FALSE(decode<Stuck>(sampleFrames()[8].substr(16), 3));
   auto failure = decodeFailure(sampleFrames()[7].substr(16), 4);
   ASSERT_TRUE(failure);
   EXPECT_EQ(failure->rank, 2);
@@ -156,8 +156,8 @@ TEST(Wire, Fuzz) {
     refused += !good;
     // Bodies without a header, too.
     std::string body = stream.substr(0, random() % 200);
-    decodeHello(body), decodePiece(body), net::decodeAll(body, 3);
-    decodeFailure(body, 3), decodeStuck(body, 3), decodeWelcome(body);
+    decode<Hello>(body), decode<Piece>(body), decode<All>(body, 3);
+    decodeFailure(body, 3), decode<Stuck>(body, 3), decode<Welcome>(body);
   }
   std::printf("seed %u: %d streams, %d refused, %d bodies decoded\n", seed,
               count, refused, decoded);

@@ -113,15 +113,6 @@ TEST(Processes, BuffersOutsideSharedMemory) {
   }
 }
 
-TEST(Processes, AreStartedByTpRunAlone) {
-  Fixture f(2);
-  SessionOptions options;
-  options.backend = "processes";
-  EXPECT_MESSAGE(Session::open(f.directory / "p.tpa", options).status(),
-                 "backend 'processes' is for tp-run, which starts the "
-                 "processes; this program can use: threads");
-}
-
 TEST(Processes, LostRanksAreNamed) {
   loseRanks(
       {"processes", "TPRT_RANK", [](int64_t) { return std::string(); }, true},

@@ -82,36 +82,25 @@ inline int64_t at(const Shape &shape, const Shape &index) {
 /// The definition: element `index` of member `self`'s result; 0 for padding.
 inline double expected(const Collective &c, int64_t self, const Shape &index,
                        const std::vector<std::vector<double>> &in) {
-  using Kind = CollectiveKind;
+  const CollectiveRow &row = c.row();
   Shape from = index;
-  int64_t source = self;
-  switch (c.kind) {
-  case Kind::AllGather:
-    source = index[c.dim] / c.inputShape[c.dim];
-    from[c.dim] %= c.inputShape[c.dim];
-    return in[source][at(c.inputShape, from)];
-  case Kind::AllToAll:
-    source = index[c.dim] / c.inputShape[c.dim];
-    from[c.dim] %= c.inputShape[c.dim];
-    from[c.splitDim] += self * c.outputShape[c.splitDim];
-    return from[c.splitDim] < c.inputShape[c.splitDim]
-               ? in[source][at(c.inputShape, from)]
-               : 0;
-  case Kind::Broadcast:
-    return in[c.root][at(c.inputShape, from)];
-  case Kind::CollectivePermute:
-    for (auto [a, b] : c.pairs)
-      if (b == self)
-        return in[a][at(c.inputShape, from)];
-    return 0;
-  case Kind::ReduceScatter:
-    from[c.dim] += self * c.outputShape[c.dim];
-    if (from[c.dim] >= c.inputShape[c.dim])
-      return 0;
-    break;
-  case Kind::AllReduce:
-    break;
+  int64_t source = self, gathered = c.gatheredDim(), cut = c.cutDim();
+  if (row.permutes()) {
+    auto pair = std::find_if(c.pairs.begin(), c.pairs.end(),
+                             [&](auto pair) { return pair.second == self; });
+    return pair == c.pairs.end() ? 0 : in[pair->first][at(c.inputShape, from)];
   }
+  if (gathered >= 0) {
+    source = index[gathered] / c.inputShape[gathered];
+    from[gathered] %= c.inputShape[gathered];
+  }
+  if (cut >= 0) {
+    from[cut] += self * c.outputShape[cut];
+    if (from[cut] >= c.inputShape[cut])
+      return 0;
+  }
+  if (!row.reduces())
+    return in[source][at(c.inputShape, from)];
   double result = in[0][at(c.inputShape, from)];
   for (size_t j = 1; j < in.size(); ++j) {
     double x = in[j][at(c.inputShape, from)];
@@ -132,7 +121,9 @@ struct Picker {
 /// A random entry over a random part of a random mesh.
 inline Collective randomEntry(Picker &pick, const Mesh &mesh) {
   Collective c{};
-  c.kind = CollectiveKind(pick(0, 5));
+  do
+    c.kind = CollectiveKind(pick(0, int64_t(numCollectiveKinds) - 1));
+  while (c.row().isLocal());
   c.reduction = Reduction(pick(0, 2));
   c.type = tprt_type(pick(0, 5));
   for (size_t a = 0; a < mesh.axes.size(); ++a) {
@@ -171,14 +162,11 @@ inline Collective randomEntry(Picker &pick, const Mesh &mesh) {
     int64_t full = c.inputShape[d] * members;
     c.outputShape[d] = full - pick(0, std::min<int64_t>(full - 1, 4));
   };
-  if (c.kind == CollectiveKind::AllGather || c.kind == CollectiveKind::AllToAll)
-    gather(c.dim);
-  if (c.kind == CollectiveKind::ReduceScatter)
-    scatter(c.dim);
-  if (c.kind == CollectiveKind::AllToAll)
-    scatter(c.splitDim);
-  c.root = pick(0, members - 1);
-  if (c.kind == CollectiveKind::CollectivePermute) {
+  if (c.row().gathers())
+    gather(c.gatheredDim());
+  if (c.row().cuts())
+    scatter(c.cutDim());
+  if (c.row().permutes()) {
     std::vector<int64_t> to(members);
     for (int64_t i = 0; i < members; ++i)
       to[i] = i;

@@ -33,7 +33,8 @@ class Running {
 public:
   Running(const Fixture &f, const std::string &arguments,
           const std::string &environment, const std::string &log,
-          const std::string &launcher = "")
+          const std::string &launcher = "",
+          const std::string &program = TPRT_RUN)
       : log(log) {
     static int count = 0;
     for (int64_t r = 0; r < kMostRanks; ++r)
@@ -47,7 +48,7 @@ public:
       setsid();
       std::string command = "exec env TPRT_TEST_MARK=" + mark +
                             " TPRT_TEST_LOG=" + log + " " + environment + " " +
-                            launcher + " " + TPRT_RUN + " " +
+                            launcher + " " + program + " " +
                             (f.directory / "p.tpa") + " " + arguments + " >" +
                             log + ".out 2>" + log;
       execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
@@ -192,6 +193,36 @@ inline bool allNamed(const std::string &errors, int64_t ranks, int64_t victim) {
   }
   return true;
 }
+
+/// Environments of ranks that nobody started; `what` tells worlds apart.
+inline std::vector<std::string> hostEnvironments(int64_t ranks, int what) {
+  std::vector<std::string> result;
+  for (int64_t r = 0; r < ranks; ++r)
+    result.push_back(detail::join("RANK=", r, " WORLD_SIZE=", ranks,
+                                  " MASTER_ADDR=127.0.0.1 MASTER_PORT=",
+                                  20000 + (getpid() + what * 97) % 20000));
+  return result;
+}
+
+/// host.c, a process per environment, from its first step on.
+struct Hosts {
+  Hosts(const Fixture &f, const std::vector<std::string> &environments,
+        const std::string &arguments) {
+    for (size_t r = 0; r < environments.size(); ++r)
+      list.push_back(std::make_unique<Running>(
+          f, (f.directory / "") + " " + arguments, environments[r],
+          f.directory / ("host" + std::to_string(r)), "", TPRT_HOST));
+    auto start = Clock::now();
+    for (auto &host : list)
+      while (text(*host).find("steps\n") == std::string::npos &&
+             since(start) < 60 && host->wait(0.01) == -1)
+        ;
+  }
+  static std::string text(const Running &host) {
+    return readFile(host.log + ".out");
+  }
+  std::vector<std::unique_ptr<Running>> list;
+};
 
 /// How ranks are started in loseRanks.
 struct Transport {

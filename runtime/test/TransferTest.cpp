@@ -67,12 +67,9 @@ void callTogether(const Collective &entry, std::vector<Member> &members) {
   Collective c{};
   c.type = entry.type;
   c.reduction = entry.reduction;
-  c.root = first.peer;
   c.inputShape = c.outputShape = {count};
   if (first.kind == Step::Kind::AllReduce) {
     c.kind = CollectiveKind::AllReduce;
-  } else if (first.kind == Step::Kind::Broadcast) {
-    c.kind = CollectiveKind::Broadcast;
   } else if (first.kind == Step::Kind::AllGather) {
     c.kind = CollectiveKind::AllGather;
     c.outputShape = {all};
@@ -155,7 +152,7 @@ TEST(Transfer, RandomEntries) {
     Collective c = randomEntry(pick, mesh);
     int64_t size = shardCount(c.axes);
     SCOPED_TRACE(detail::join(
-        "seed ", kSeed, " case ", n, ": ", kindName(c.kind), " of ",
+        "seed ", kSeed, " case ", n, ": ", c.row().operation, " of ",
         typeName(c.type), " on ", size, " ranks, ", formatShape(c.inputShape),
         " to ", formatShape(c.outputShape), ", dim ", c.dim, ", split ",
         c.splitDim));

@@ -50,16 +50,22 @@ def settled(times):
     return times[WARM_UP:] if len(times) > 2 * WARM_UP else times
 
 
+def steps_of(stats):
+    """Of the one entry that ran."""
+    entry, = (one for one in stats["steps"]["entries"].values() if one["count"])
+    return entry
+
+
 def step_seconds(*stats):
     """The median over the runs, by the host's clock."""
-    return statistics.median(t for one in stats for t in settled(one["steps"]["seconds"]))
+    return statistics.median(t for one in stats for t in settled(steps_of(one)["seconds"]))
 
 
 def device_seconds(*stats):
     """Between the beginning and the end of a step, by the device's clock; else the host's."""
-    if any("device_seconds" not in one["steps"] for one in stats):
+    if any("device_seconds" not in steps_of(one) for one in stats):
         return step_seconds(*stats)
-    return statistics.median(t for one in stats for t in settled(one["steps"]["device_seconds"]))
+    return statistics.median(t for one in stats for t in settled(steps_of(one)["device_seconds"]))
 
 
 def judged(value, bound, reached):

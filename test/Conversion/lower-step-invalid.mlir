@@ -101,7 +101,7 @@ func.func @main(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
   return %0 : tensor<8x8xf32>
 }
 func.func private @gemm_0(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> attributes {tp.kernel = "gemm"} {
-  // expected-error @below {{expected nn.linear first in a GEMM}}
+  // expected-error @below {{expected an operation with a library form first in a GEMM}}
   %0 = nn.silu %x : tensor<8x8xf32>
   return %0 : tensor<8x8xf32>
 }
@@ -112,7 +112,7 @@ func.func @main(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
   %0 = call @gemm_0(%x, %w) : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   return %0 : tensor<8x8xf32>
 }
-// expected-error @below {{expected nn.linear in a GEMM}}
+// expected-error @below {{expected an operation with a library form in a GEMM}}
 func.func private @gemm_0(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> attributes {tp.kernel = "gemm"} {
   return %x : tensor<8x8xf32>
 }

@@ -37,6 +37,13 @@ Value BodyProgram::keepingType(Value value) {
     if (chance(10))
       return dropout(value);
   }
+  if (chance(35)) {
+    // One operation, as most programs have it.
+    ScalarBody body(*this, shape);
+    Value other = chance(50) ? whole(shape, element) : likeOne(value);
+    body.addInput(other);
+    return body.calculate(value, other);
+  }
   if (chance(40))
     return mapOp(value, element);
   if (isFloat(value) && shape.size() == 2 && chance(15)) {
@@ -196,8 +203,10 @@ void BodyProgram::addOperation() {
   for (int attempt = 0; attempt < 6; ++attempt) {
     Value value = fromPool(), result;
     int64_t choice = below(100);
-    if (choice < 36)
+    if (choice < 28)
       result = structured(value);
+    else if (choice < 36)
+      result = contraction(value);
     else if (choice < 48)
       result = elementwise(value);
     else if (choice < 56)
@@ -272,14 +281,16 @@ void BodyProgram::addSingle() {
     keep(operand());
   for (int64_t count = pick({1, 1, 1, 2, 2}); count > 0; --count) {
     Value value = chance(60) ? pool.back() : pool.front(), result;
-    int64_t choice = below(10);
-    if (choice < 4)
+    int64_t choice = below(20);
+    if (choice < 6)
       result = structured(value);
-    else if (choice < 6)
+    else if (choice < 10)
+      result = contraction(value);
+    else if (choice < 14)
       result = meeting(value);
-    else if (choice < 7)
+    else if (choice < 15)
       result = mapOp(value);
-    else if (choice < 8)
+    else if (choice < 18)
       result = reduceOp(value);
     else
       result = elementwise(value);
@@ -311,11 +322,11 @@ OwningOpRef<ModuleOp> BodyProgram::make() {
   module = ModuleOp::create(loc);
   builder.setInsertionPointToStart(module->getBody());
   makeMesh();
-  if (chance(45))
+  if (chance(50))
     usualValues = someValues();
   // Of numbers of one sign, infinite sums stay infinite.
-  hasInfinities = chance(20);
-  if (hasInfinities && chance(50))
+  hasInfinities = chance(30);
+  if (hasInfinities && chance(70))
     usualValues = "positive";
   for (int64_t functions = chance(4) ? 2 : 1; functions > 0; --functions) {
     builder.setInsertionPointToEnd(module->getBody());

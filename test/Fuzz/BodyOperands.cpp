@@ -13,6 +13,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Import/ModelAttributes.h"
@@ -83,8 +84,8 @@ void BodyProgram::annotate(Value value, int64_t percent) {
 }
 
 StringRef BodyProgram::someValues() {
-  return oneOf<StringRef>({"zeros", "zeros", "zeros", "integers", "positive",
-                           "wide", "wide", "large"});
+  return oneOf<StringRef>({"zeros", "zeros", "zeros", "zeros", "integers",
+                           "positive", "wide", "wide", "large"});
 }
 
 Value BodyProgram::argument(ArrayRef<int64_t> shape, Type element) {
@@ -110,7 +111,9 @@ Value BodyProgram::argument(ArrayRef<int64_t> shape, Type element) {
   (void)function.insertArgument(index, tensor(shape, element), DictionaryAttr(),
                                 loc);
   Value value = function.getArgument(index);
-  if (isa<FloatType>(element) && chance(usualValues.empty() ? 10 : 65)) {
+  if (isa<FloatType>(element) && chance(usualValues.empty() ? 10
+                                        : hasInfinities     ? 90
+                                                            : 65)) {
     bool narrow = element.isF16();
     StringRef kind =
         usualValues.empty() || chance(20) ? someValues() : usualValues;
@@ -403,8 +406,29 @@ Value BodyProgram::constrained(Value value) {
   return chance(30) ? travelled(value, sharding) : value;
 }
 
+Value BodyProgram::cutAlong(Value value, unsigned dim) {
+  // What comes back from elsewhere is mostly something computed.
+  bool travels = chance(50);
+  if (chance(travels ? 85 : 15)) {
+    if (isFloat(value) && chance(40)) {
+      // Not zero where the value is.
+      value = chance(70) ? Value(math::ExpOp::create(builder, loc, value))
+                         : Value(math::CosOp::create(builder, loc, value));
+    } else {
+      ScalarBody body(*this, shapeOf(value));
+      body.addInput(value, positive.contains(value));
+      value = body.draw(elementOf(value));
+    }
+  }
+  ShardingAttr sharding = cutting(shapeOf(value), dim);
+  if (!sharding)
+    return value;
+  value = ShardingConstraintOp::create(builder, loc, value, sharding);
+  return travels ? travelled(value, sharding) : value;
+}
+
 Value BodyProgram::travelled(Value value, ShardingAttr home) {
-  ShardingAttr other = chance(50) ? replicated(shapeOf(value).size())
+  ShardingAttr other = chance(60) ? replicated(shapeOf(value).size())
                                   : someSharding(shapeOf(value), true);
   if (!other)
     return value;

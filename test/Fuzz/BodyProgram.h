@@ -73,6 +73,8 @@ private:
   /// The initial value of an output that is read.
   Value initial(llvm::ArrayRef<int64_t> shape, Type element);
   Value constrained(Value value);
+  /// `value`, or something computed of it, cut along `dim` by an annotation.
+  Value cutAlong(Value value, unsigned dim);
   /// `value` after it was elsewhere, at `home` again.
   Value travelled(Value value, ShardingAttr home);
   void annotate(Value value, int64_t percent);
@@ -89,6 +91,8 @@ private:
   Value mapOp(Value value);
   Value mapOp(Value value, Type element);
   Value matmul(Value value);
+  /// The sum over one dimension of products with operands along any of them.
+  Value contraction(Value value);
   /// A chain of element-wise operations on whole tensors.
   Value elementwise(Value value);
   Value sumOver(Value value, int64_t dim);

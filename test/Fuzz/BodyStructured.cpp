@@ -128,20 +128,7 @@ void BodyLoops::cutReduction() {
   if (places.empty())
     return;
   auto [input, at] = places[program.below(places.size())];
-  Value value = inputs[input];
-  // What comes back from elsewhere is mostly something computed.
-  bool travels = program.chance(35);
-  if (program.chance(travels ? 60 : 10)) {
-    ScalarBody body(program, Frame::shapeOf(value));
-    body.addInput(value, program.positive.contains(value));
-    value = body.draw(BodyProgram::elementOf(value));
-  }
-  ShardingAttr sharding = program.cutting(Frame::shapeOf(value), at);
-  if (!sharding)
-    return;
-  value = ShardingConstraintOp::create(program.builder, program.loc,
-                                       value.getType(), value, sharding);
-  inputs[input] = travels ? program.travelled(value, sharding) : value;
+  inputs[input] = program.cutAlong(inputs[input], at);
 }
 
 /// The element of `table` at one loop's index, forwards or backwards.
@@ -255,7 +242,10 @@ Value BodyProgram::structured(Value value) {
             body.addInput(arguments[numInputs + i]);
         SmallVector<Value> results;
         for (auto [i, out] : llvm::enumerate(outs)) {
-          Value term = body.draw(elementOf(out));
+          // Or what is the same for all elements.
+          Value term = reduced[i] && chance(10)
+                           ? body.someConstant(elementOf(out))
+                           : body.draw(elementOf(out));
           // Now and then the term is what another output comes to.
           if (i > 0 && results.back().getType() == term.getType() && chance(15))
             term = results.back();
@@ -270,6 +260,49 @@ Value BodyProgram::structured(Value value) {
   for (Value result : op->getResults().drop_front())
     keep(result);
   return op.getResult(0);
+}
+
+Value BodyProgram::contraction(Value value) {
+  Shape shape = shapeOf(value);
+  Type element = elementOf(value);
+  if (shape.empty() || element.isInteger(1))
+    return Value();
+  BodyLoops loops(*this);
+  loops.sizes.assign(shape.begin(), shape.end());
+  loops.reduces.assign(shape.size(), false);
+  loops.reduces[below(shape.size())] = true;
+  SmallVector<AffineExpr> exprs, outExprs;
+  SmallVector<utils::IteratorType> iterators;
+  Shape outShape;
+  for (unsigned loop = 0; loop < shape.size(); ++loop) {
+    exprs.push_back(loops.dim(loop));
+    iterators.push_back(loops.reduces[loop] ? utils::IteratorType::reduction
+                                            : utils::IteratorType::parallel);
+    if (loops.reduces[loop])
+      continue;
+    outShape.push_back(shape[loop]);
+    outExprs.push_back(loops.dim(loop));
+  }
+  loops.add(value, exprs);
+  if (chance(70))
+    loops.cutReduction();
+  for (int64_t count = pick({1, 1, 2}); count > 0; --count)
+    loops.addSource(std::nullopt, element);
+  loops.maps.push_back(loops.map(outExprs));
+  Value out =
+      chance(70) ? filled(outShape, element, 0) : initial(outShape, element);
+  return linalg::GenericOp::create(
+             builder, loc, out.getType(), loops.inputs, out, loops.maps,
+             iterators,
+             [&](OpBuilder &, Location, ValueRange arguments) {
+               ScalarBody body(*this);
+               for (Value input : arguments.drop_back())
+                 body.addInput(input);
+               Value term = body.productOfAll(element);
+               linalg::YieldOp::create(builder, loc,
+                                       body.add(arguments.back(), term));
+             })
+      .getResult(0);
 }
 
 Value BodyProgram::elementwise(Value value) {
@@ -385,6 +418,8 @@ Value BodyProgram::reduceOp(Value value) {
   int64_t dim = below(shape.size());
   Shape rest(shape);
   rest.erase(rest.begin() + dim);
+  if (chance(40))
+    value = cutAlong(value, dim);
   Value out = initial(rest, elementOf(value));
   auto op = linalg::ReduceOp::create(
       builder, loc, ValueRange{value}, ValueRange{out}, ArrayRef<int64_t>{dim},

@@ -184,7 +184,7 @@ Value BodyProgram::ids(ArrayRef<int64_t> shape, Type element, int64_t rows,
   }
   if (!chance(30))
     return integerArgument(shape, element, low, high);
-  // Computed, so that a lane of padding does not hold row zero.
+  // Computed, so that padding does not hold row zero.
   if (chance(50)) {
     Value value = integerArgument(shape, element, low + 1, high + 1);
     return arith::SubIOp::create(builder, loc, value, splat(1));

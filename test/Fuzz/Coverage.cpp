@@ -17,27 +17,9 @@ using namespace mlir;
 
 namespace tp::fuzz {
 
-static constexpr ReshardStepKind allRows[] = {
-    ReshardStepKind::KeepFirst,        ReshardStepKind::Slice,
-    ReshardStepKind::AllReduce,        ReshardStepKind::ReduceScatter,
-    ReshardStepKind::AllGather,        ReshardStepKind::AllToAll,
-    ReshardStepKind::CollectivePermute};
-
-static std::optional<ReshardStepKind> getRow(Operation *op) {
-  if (isa<KeepFirstOp>(op))
-    return ReshardStepKind::KeepFirst;
-  if (isa<SliceOp>(op))
-    return ReshardStepKind::Slice;
-  if (isa<AllReduceOp>(op))
-    return ReshardStepKind::AllReduce;
-  if (isa<ReduceScatterOp>(op))
-    return ReshardStepKind::ReduceScatter;
-  if (isa<AllGatherOp>(op))
-    return ReshardStepKind::AllGather;
-  if (isa<AllToAllOp>(op))
-    return ReshardStepKind::AllToAll;
-  if (isa<CollectivePermuteOp>(op))
-    return ReshardStepKind::CollectivePermute;
+static std::optional<CollectiveKind> getRow(Operation *op) {
+  if (auto step = dyn_cast<ReshardStepOpInterface>(op))
+    return step.getRow().kind;
   return std::nullopt;
 }
 
@@ -93,7 +75,7 @@ void Coverage::add(ModuleOp perRank) {
     counter.subAxis += layout.subAxis;
   };
   perRank->walk([&](Operation *op) {
-    if (std::optional<ReshardStepKind> row = getRow(op)) {
+    if (std::optional<CollectiveKind> row = getRow(op)) {
       Value source = op->getOperand(0);
       while (Operation *step = source.getDefiningOp()) {
         if (!getRow(step))
@@ -156,7 +138,7 @@ void Coverage::addText(StringRef text) {
     };
     std::string name = words[0].str();
     Count &count = number(1) < 0 ? operations[name]
-                                 : reshards[name][ReshardStepKind(number(1))];
+                                 : reshards[name][CollectiveKind(number(1))];
     count.all += number(2);
     count.padded += number(3);
     count.subAxis += number(4);
@@ -173,18 +155,19 @@ void Coverage::print(llvm::raw_ostream &os) const {
     os << llvm::format("%-16s", count.all ? text.c_str() : "-");
   };
   os << llvm::format("%-24s%-16s", "operation", "runs");
-  for (ReshardStepKind row : allRows)
-    os << llvm::format("%-16s", getRowId(row).str().c_str());
+  for (const CollectiveRow &row : collectiveRows)
+    os << llvm::format("%-16s", row.id.data());
   os << "\n";
   auto line = [&](const std::string &name) {
     os << llvm::format("%-24s", name.c_str());
     auto runs = operations.find(name);
     cell(runs == operations.end() ? Count() : runs->second);
     auto rows = reshards.find(name);
-    for (ReshardStepKind row : allRows) {
+    for (const CollectiveRow &row : collectiveRows) {
       Count count;
       if (rows != reshards.end())
-        if (auto found = rows->second.find(row); found != rows->second.end())
+        if (auto found = rows->second.find(row.kind);
+            found != rows->second.end())
           count = found->second;
       cell(count);
     }
@@ -199,11 +182,12 @@ void Coverage::print(llvm::raw_ostream &os) const {
 
 SmallVector<StringRef> Coverage::getMissingRows() const {
   SmallVector<StringRef> missing;
-  for (ReshardStepKind row : allRows) {
-    bool used = llvm::any_of(
-        reshards, [&](const auto &entry) { return entry.second.count(row); });
+  for (const CollectiveRow &row : collectiveRows) {
+    bool used = llvm::any_of(reshards, [&](const auto &entry) {
+      return entry.second.count(row.kind);
+    });
     if (!used)
-      missing.push_back(getRowId(row));
+      missing.push_back(row.id);
   }
   return missing;
 }

@@ -50,7 +50,7 @@ private:
 
   std::map<int64_t, llvm::SmallVector<mlir::Type>> globalTypes;
   std::map<std::string, Count> operations;
-  std::map<std::string, std::map<ReshardStepKind, Count>> reshards;
+  std::map<std::string, std::map<CollectiveKind, Count>> reshards;
 };
 
 } // namespace tp::fuzz

@@ -93,9 +93,11 @@ Value ScalarBody::leaf(Type element) {
 Value ScalarBody::draw(Type element) {
   int64_t manner = frame.below(100);
   Value value;
-  if (manner < 38)
+  if (manner < 12)
+    value = productOfAll(element);
+  else if (manner < 42)
     value = nearlyLinear(element);
-  else if (manner < 60)
+  else if (manner < 62)
     value = sumOfTerms(element);
   else if (manner < 76)
     value = tree(element, 1 + frame.below(4));
@@ -107,6 +109,16 @@ Value ScalarBody::draw(Type element) {
     value = tree(element, 1);
   computed.push_back(value);
   return value;
+}
+
+/// What most structured operations compute: every input once.
+Value ScalarBody::productOfAll(Type element) {
+  Value product;
+  for (Value input : inputs) {
+    Value next = convert(input, element);
+    product = product ? multiply(product, next) : next;
+  }
+  return product ? product : someConstant(element);
 }
 
 /// Sums of inputs, some with a factor: linear but for what chance adds.
@@ -132,6 +144,10 @@ Value ScalarBody::nearlyLinear(Type element) {
       break;
     case 5:
       term = divide(term);
+      break;
+    case 6:
+      // A shift, so that zeros do not stay zeros.
+      term = add(term, someConstant(element));
       break;
     default:
       break;

@@ -37,11 +37,15 @@ public:
   /// and `term`, now and then something that is none.
   mlir::Value combine(mlir::Value out, mlir::Value term);
   mlir::Value convert(mlir::Value value, mlir::Type element);
+  mlir::Value someConstant(mlir::Type element);
+  mlir::Value productOfAll(mlir::Type element);
+  mlir::Value add(mlir::Value a, mlir::Value b);
+  /// A sum, difference, product or quotient of two numbers.
+  mlir::Value calculate(mlir::Value a, mlir::Value b);
 
 private:
   mlir::Type typed(mlir::Type element) const;
   mlir::Value constant(mlir::Type element, double value);
-  mlir::Value someConstant(mlir::Type element);
   /// An input, an index, a constant, or a value computed before.
   mlir::Value leaf(mlir::Type element);
   mlir::Value index();
@@ -59,7 +63,6 @@ private:
   mlir::Value binary(mlir::Value a, mlir::Value b);
   mlir::Value floatBinary(mlir::Value a, mlir::Value b);
   mlir::Value integerBinary(mlir::Value a, mlir::Value b);
-  mlir::Value add(mlir::Value a, mlir::Value b);
   mlir::Value subtract(mlir::Value a, mlir::Value b);
   mlir::Value multiply(mlir::Value a, mlir::Value b);
   /// By whatever may be zero, by what is not, or by a constant.

@@ -118,6 +118,20 @@ Value ScalarBody::unary(Value value) {
   }
 }
 
+Value ScalarBody::calculate(Value a, Value b) {
+  switch (frame.below(4)) {
+  case 0:
+    return add(a, b);
+  case 1:
+    return subtract(a, b);
+  case 2:
+    return isFloat(a) ? Value(arith::DivFOp::create(builder, loc, a, b))
+                      : divide(a);
+  default:
+    return multiply(a, b);
+  }
+}
+
 Value ScalarBody::binary(Value a, Value b) {
   return isFloat(a) ? floatBinary(a, b) : integerBinary(a, b);
 }
@@ -131,13 +145,13 @@ Value ScalarBody::floatBinary(Value a, Value b) {
     return add(a, b);
   case 4:
   case 5:
-  case 6:
     return subtract(a, b);
+  case 6:
   case 7:
   case 8:
   case 9:
-  case 10:
     return multiply(a, b);
+  case 10:
   case 11:
     return arith::DivFOp::create(builder, loc, a, b);
   case 12:

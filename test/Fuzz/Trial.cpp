@@ -74,13 +74,11 @@ std::optional<Trial> Trial::fromJSON(StringRef text) {
 static bool isOwnFault(StringRef error) {
   if (!error.consume_front("'tp."))
     return false;
-  static constexpr StringRef made[] = {
-      "all_reduce", "reduce_scatter", "all_gather",
-      "all_to_all", "broadcast",      "collective_permute",
-      "slice",      "keep_first",     "rank",
-      "reshard",    "await"};
-  return llvm::is_contained(made,
-                            error.take_until([](char c) { return c == '\''; }));
+  StringRef name = error.take_until([](char c) { return c == '\''; });
+  return name == "rank" || name == "reshard" || name == "await" ||
+         llvm::any_of(collectiveRows, [&](const CollectiveRow &row) {
+           return name == StringRef(row.operation);
+         });
 }
 
 static void verifyTrial(Trial &trial, ModuleOp module,

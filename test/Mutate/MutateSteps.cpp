@@ -23,7 +23,7 @@ SmallVector<Operation *> findSteps(ModuleOp module,
                                    function_ref<bool(Operation *)> wanted) {
   SmallVector<Operation *> steps;
   module->walk([&](Operation *op) {
-    if (isReshardStep(op) && wanted(op))
+    if (isa<ReshardStepOpInterface>(op) && wanted(op))
       steps.push_back(op);
   });
   return steps;
@@ -98,7 +98,8 @@ std::string moveBehind(ModuleOp module, const Mesh &mesh, Chance &chance) {
       return false;
     Operation *use = *result.getUsers().begin();
     return use->getBlock() == op->getBlock() && use->getNumResults() == 1 &&
-           !isReshardStep(use) && getSharding(use->getResult(0)) &&
+           !isa<ReshardStepOpInterface>(use) &&
+           getSharding(use->getResult(0)) &&
            use->getResult(0).getType() == result.getType() &&
            (keepsType(op) || use->getNumRegions() == 0);
   });
@@ -197,8 +198,8 @@ std::string removeEnds(ModuleOp module, const Mesh &, Chance &chance) {
   return describe(op);
 }
 
-/// A step that has no business there: a sum of a whole value, or only the first
-/// rank's.
+/// A step that has no business there: a sum of a complete value, or only the
+/// first rank's.
 std::string insertStep(ModuleOp module, const Mesh &mesh, Chance &chance) {
   SmallVector<Value> values;
   module->walk([&](Operation *op) {

@@ -103,7 +103,7 @@ func.func @cancels(%x: tensor<2x10xf32> {tp.sharding = #tp.sharding<@mesh, [{}, 
 
 // -----
 
-// What lanes hold is carried around the loop: zeros go in, ones come back.
+// What padding holds is carried around the loop: zeros go in, ones come back.
 
 #cut = #tp.sharding<@mesh, [{"tp"}]>
 tp.mesh @mesh <["tp"=4]>

@@ -17,6 +17,7 @@
 tp.mesh @mesh <["dp"=2, "tp"=2]>
 func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col}, %h: tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) -> (tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) {
   %w = tp.parameter "w" {tp.global_type = tensor<16x64xf32>, tp.shardings = [#col]} : tensor<16x32xf32>
+  // expected-note @below {{the value is made here}}
   %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
   // expected-error @+1 {{'func.return' op result 0: expected [{}, {}], got [{}, {}] partial<sum> {"tp"}}}
   return %y : tensor<8x16xf32>
@@ -39,8 +40,9 @@ func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.shar
 tp.mesh @mesh <["dp"=2, "tp"=2]>
 func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col}, %h: tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) -> (tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) {
   %w = tp.parameter "w" {tp.global_type = tensor<16x64xf32>, tp.shardings = [#col]} : tensor<16x32xf32>
+  // expected-note @below {{the operand is made here}}
   %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
-  // expected-error @+1 {{'nn.silu' op operand 0: expected a whole value, because the operation is not linear in it, got [{}, {}] partial<sum> {"tp"}}}
+  // expected-error @+1 {{'nn.silu' op operand 0: expected a complete value, because the operation is not linear in it, got [{}, {}] partial<sum> {"tp"}}}
   %s = nn.silu %y {tp.rule = #unary, tp.shardings = [#rep]} : tensor<8x16xf32>
   return %s : tensor<8x16xf32>
 }
@@ -63,6 +65,7 @@ tp.mesh @mesh <["dp"=2, "tp"=2]>
 func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col}, %h: tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) -> (tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) {
   %w = tp.parameter "w" {tp.global_type = tensor<16x64xf32>, tp.shardings = [#col]} : tensor<16x32xf32>
   %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
+  // expected-note @below {{the operand is made here}}
   %r = tp.all_reduce sum %y over @mesh ["tp"] {from = #part, to = #rep, ledger = #why} : tensor<8x16xf32> -> tensor<8x16xf32>
   // expected-error @+1 {{'tp.all_reduce' op expected its operand to be [{}, {}] partial<sum> {"tp"}, got [{}, {}]}}
   %q = tp.all_reduce sum %r over @mesh ["tp"] {from = #part, to = #rep, ledger = #why1} : tensor<8x16xf32> -> tensor<8x16xf32>
@@ -153,10 +156,12 @@ func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.shar
 #why = #tp.ledger<0, cause = "c", annotation = "a", pass = "p">
 #why1 = #tp.ledger<1, cause = "c", annotation = "a", pass = "p">
 tp.mesh @mesh <["dp"=2, "tp"=2]>
+// expected-note @below {{the operand is made here}}
 func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col}, %h: tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) -> (tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) {
   %w = tp.parameter "w" {tp.global_type = tensor<16x64xf32>, tp.shardings = [#col]} : tensor<16x32xf32>
+  // expected-note @below {{operand 0 is made here}}
   %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
-  // expected-error @+1 {{'arith.addf' op operand 1: expected a partial sum over "tp" as operand 0 is, because a whole value added to a partial one would count once per rank, got [{}, {}]}}
+  // expected-error @+1 {{'arith.addf' op operand 1: expected a partial sum over "tp" as operand 0 is, because a complete value added to a partial one would count once per rank, got [{}, {}]}}
   %s = arith.addf %y, %h {tp.rule = #add, tp.shardings = [#part]} : tensor<8x16xf32>
   %r = tp.all_reduce sum %s over @mesh ["tp"] {from = #part, to = #rep, ledger = #why} : tensor<8x16xf32> -> tensor<8x16xf32>
   return %r : tensor<8x16xf32>
@@ -179,8 +184,9 @@ func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.shar
 tp.mesh @mesh <["dp"=2, "tp"=2]>
 func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col}, %h: tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) -> (tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) {
   %w = tp.parameter "w" {tp.global_type = tensor<16x64xf32>, tp.shardings = [#col]} : tensor<16x32xf32>
+  // expected-note @below {{the operand is made here}}
   %b = tp.parameter "b" {tp.global_type = tensor<16xf32>, tp.shardings = [#vec]} : tensor<16xf32>
-  // expected-error @+1 {{'nn.linear' op operand 2: expected a partial sum over "tp" (tp.keep_first of a whole value), because it must count once, got [{}]}}
+  // expected-error @+1 {{'nn.linear' op operand 2: expected a partial sum over "tp" (tp.keep_first of a complete value), because it must count once, got [{}]}}
   %y = nn.linear %x, %w bias %b {tp.rule = #tp.rule<["s" 8, "n" 16, "k" 64 sum], ([0], [2]) multilinear, ([1], [2]) multilinear, ([1]) additive -> ([0], [1])>, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>, tensor<16xf32>) -> tensor<8x16xf32>
   %r = tp.all_reduce sum %y over @mesh ["tp"] {from = #part, to = #rep, ledger = #why} : tensor<8x16xf32> -> tensor<8x16xf32>
   return %r : tensor<8x16xf32>
@@ -203,6 +209,8 @@ func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.shar
 tp.mesh @mesh <["dp"=2, "tp"=2]>
 func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col}, %h: tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) -> (tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) {
   %w = tp.parameter "w" {tp.global_type = tensor<16x64xf32>, tp.shardings = [#col]} : tensor<16x32xf32>
+  // expected-note @below {{operand 0 is made here}}
+  // expected-note @below {{the operand is made here}}
   %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
   // expected-error @+1 {{'arith.mulf' op operand 1: expected one partial factor of a product, got operand 0 partial as well}}
   %s = arith.mulf %y, %y {tp.rule = #mul, tp.shardings = [#part]} : tensor<8x16xf32>
@@ -228,6 +236,7 @@ tp.mesh @mesh <["dp"=2, "tp"=2]>
 func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col}, %h: tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) -> (tensor<4x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #seq}) {
   %w = tp.parameter "w" {tp.global_type = tensor<16x64xf32>, tp.shardings = [#col]} : tensor<16x32xf32>
   %z = tp.slice %h dim 0 over @mesh ["tp"] {from = #rep, to = #seq} : tensor<8x16xf32> -> tensor<4x16xf32>
+  // expected-note @below {{the operand is made here}}
   %g = tp.parameter "g" {tp.global_type = tensor<4x16xf32>, tp.shardings = [#rep]} : tensor<4x16xf32>
   // expected-error @+1 {{'arith.addf' op operand 1: expected a part of a tensor of [8, 16], got one of [4, 16]}}
   %s = arith.addf %z, %g {tp.rule = #add, tp.shardings = [#seq]} : tensor<4x16xf32>
@@ -249,6 +258,8 @@ func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.shar
 #why = #tp.ledger<0, cause = "c", annotation = "a", pass = "p">
 #why1 = #tp.ledger<1, cause = "c", annotation = "a", pass = "p">
 tp.mesh @mesh <["dp"=2, "tp"=2]>
+// expected-note @below {{operand 0 is made here}}
+// expected-note @below {{the operand is made here}}
 func.func @main(%x: tensor<8x8xf32> {tp.global_type = tensor<16x8xf32>, tp.sharding = #seq}, %y: tensor<8x8xf32> {tp.global_type = tensor<16x8xf32>, tp.sharding = #tp.sharding<@mesh, [{"dp"}, {}]>}) -> (tensor<8x8xf32> {tp.global_type = tensor<16x8xf32>, tp.sharding = #seq}) {
   // expected-error @+1 {{'arith.addf' op operand 1: expected factor d0 to be cut by {"tp"} as in operand 0, got {"dp"}}}
   %s = arith.addf %x, %y {tp.rule = #tp.rule<["d0" 16, "d1" 8], ([0], [1]) additive, ([0], [1]) additive -> ([0], [1])>, tp.shardings = [#seq]} : tensor<8x8xf32>
@@ -318,6 +329,7 @@ func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.shar
   %w = tp.parameter "w" {tp.global_type = tensor<16x64xf32>, tp.shardings = [#col]} : tensor<16x32xf32>
   %l = tp.repeat 2 times iter(%h) {tp.shardings = [#rep]} : (tensor<8x16xf32>) -> tensor<8x16xf32> {
   ^bb0(%i: index, %c: tensor<8x16xf32>):
+    // expected-note @below {{the value is made here}}
     %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
     // expected-error @+1 {{'tp.yield' op operand 0: expected [{}, {}], got [{}, {}] partial<sum> {"tp"}}}
     tp.yield %y : tensor<8x16xf32>
@@ -391,6 +403,7 @@ func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.shar
 tp.mesh @mesh <["dp"=2, "tp"=2]>
 func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col}, %h: tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) -> (tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) {
   %w = tp.parameter "w" {tp.global_type = tensor<16x64xf32>, tp.shardings = [#col]} : tensor<16x32xf32>
+  // expected-note @below {{what it reads is made here}}
   %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
   // expected-error @+1 {{'nn.silu' op expected tp.rule, by which its result can be derived from [{}, {}] partial<sum> {"tp"}}}
   %s = nn.silu %y : tensor<8x16xf32>

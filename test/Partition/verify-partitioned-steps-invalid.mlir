@@ -45,7 +45,7 @@ func.func @main(%x: tensor<4xf32> {tp.global_type = tensor<8xf32>, tp.sharding =
 // Of a sum that is partial already.
 tp.mesh @mesh <["dp"=2, "tp"=2]>
 func.func @main(%x: tensor<8xf32> {tp.global_type = tensor<8xf32>, tp.sharding = #tp.sharding<@mesh, [{}], partial sum {"tp"}>}) {
-  // expected-error @+1 {{'tp.keep_first' op row keep-first: expected a whole value that becomes a partial sum over "tp", got [{}] partial<sum> {"tp"} to [{}] partial<sum> {"tp"}}}
+  // expected-error @+1 {{'tp.keep_first' op row keep-first: expected a complete value that becomes a partial sum over "tp", got [{}] partial<sum> {"tp"} to [{}] partial<sum> {"tp"}}}
   %0 = tp.keep_first %x over @mesh ["tp"] {from = #tp.sharding<@mesh, [{}], partial sum {"tp"}>, to = #tp.sharding<@mesh, [{}], partial sum {"tp"}>} : tensor<8xf32>
   return
 }
@@ -84,6 +84,7 @@ func.func @main(%x: tensor<8xf32> {tp.global_type = tensor<8xf32>, tp.sharding =
 
 // Across the factors of a dimension.
 tp.mesh @mesh <["dp"=2, "tp"=2]>
+// expected-note @below {{the operand is made here}}
 func.func @main(%x: tensor<6xf32> {tp.global_type = tensor<12xf32>, tp.sharding = #tp.sharding<@mesh, [{"tp"}]>}) {
   // expected-error @+1 {{'math.exp' op operand 0: expected dimension 0 to be cut along its factors, got [{"tp"}]}}
   %0 = math.exp %x {tp.rule = #tp.rule<["a" 3, "b" 4], ([0, 1]) -> ([0, 1])>, tp.shardings = [#tp.sharding<@mesh, [{"tp"}]>]} : tensor<6xf32>
@@ -94,6 +95,7 @@ func.func @main(%x: tensor<6xf32> {tp.global_type = tensor<12xf32>, tp.sharding 
 
 // The product of a maximum.
 tp.mesh @mesh <["dp"=2, "tp"=2]>
+// expected-note @below {{the operand is made here}}
 func.func @main(%x: tensor<8xf32> {tp.global_type = tensor<8xf32>, tp.sharding = #tp.sharding<@mesh, [{}], partial max {"tp"}>}) {
   // expected-error @+1 {{'arith.negf' op operand 0: expected a partial sum, got [{}] partial<max> {"tp"}}}
   %0 = arith.negf %x {tp.rule = #tp.rule<["i" 8], ([0]) multilinear -> ([0])>, tp.shardings = [#tp.sharding<@mesh, [{}], partial max {"tp"}>]} : tensor<8xf32>
@@ -114,6 +116,7 @@ func.func @main(%x: tensor<3x2xf32> {tp.global_type = tensor<3x4xf32>, tp.shardi
 
 // Layers on different ranks, of what a loop reads and of what it makes.
 tp.mesh @mesh <["dp"=2, "tp"=2]>
+// expected-note @below {{the stacked value is made here}}
 func.func @main(%x: tensor<2x8xf32> {tp.global_type = tensor<4x8xf32>, tp.sharding = #tp.sharding<@mesh, [{"tp"}, {}]>}) {
   // expected-error @+1 {{'tp.repeat' op expected the layers of a stacked value to be whole, got [{"tp"}, {}]}}
   tp.repeat 2 times stacked(%x) : (tensor<2x8xf32>) -> () {
@@ -156,6 +159,7 @@ func.func @main(%m: memref<8xf32>) -> memref<8xf32> {
 // -----
 
 tp.mesh @mesh <["dp"=2, "tp"=2]>
+// expected-note @below {{the operand is made here}}
 func.func @main(%m: memref<f32>) {
   // expected-error @+1 {{'memref.load' op operand 0: expected a value whose sharding is known}}
   %0 = memref.load %m[] {tp.rule = #tp.rule<[], () -> ()>} : memref<f32>

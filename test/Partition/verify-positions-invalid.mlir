@@ -8,6 +8,7 @@ tp.mesh @mesh <["tp"=2]>
 func.func @splat() -> (tensor<4xf32> {tp.global_type = tensor<4xf32>, tp.sharding = #rep}) {
   %r = tp.rank @mesh ["tp"]
   %i = arith.index_cast %r : index to i32
+  // expected-note @below {{the value is made here}}
   %f = arith.sitofp %i : i32 to f32
   // expected-error @+1 {{'tensor.splat' op operand 0: expected a value that is the same on every rank, got one that depends on tp.rank}}
   %s = tensor.splat %f {tp.rule = #fill, tp.shardings = [#rep]} : tensor<4xf32>
@@ -19,6 +20,7 @@ func.func @splat() -> (tensor<4xf32> {tp.global_type = tensor<4xf32>, tp.shardin
 // Without a rule, in a region.
 tp.mesh @mesh <["tp"=2]>
 func.func @generate() -> (tensor<4xindex> {tp.global_type = tensor<4xindex>, tp.sharding = #tp.sharding<@mesh, [{}]>}) {
+  // expected-note @below {{the value is made here}}
   %r = tp.rank @mesh ["tp"]
   // expected-error @+1 {{'tensor.generate' op what it reads: expected a value that is the same on every rank, got one that depends on tp.rank}}
   %s = tensor.generate {
@@ -47,6 +49,7 @@ func.func @inner() -> (tensor<4xindex> {tp.global_type = tensor<4xindex>, tp.sha
 // A scalar result is the same on every rank.
 tp.mesh @mesh <["tp"=2]>
 func.func @scalar() -> index {
+  // expected-note @below {{the value is made here}}
   %r = tp.rank @mesh ["tp"]
   // expected-error @+1 {{'func.return' op result 0: expected a value that is the same on every rank, got one that depends on tp.rank}}
   return %r : index
@@ -102,7 +105,7 @@ func.func @table() -> (tensor<4x2xf32> {tp.global_type = tensor<8x2xf32>, tp.sha
 tp.mesh @mesh <["tp"=2]>
 func.func @body() -> (tensor<4xi64> {tp.global_type = tensor<8xi64>, tp.sharding = #seq}) {
   %e = tensor.empty() {tp.rule = #tp.rule<["d0" 8], -> ([0])>, tp.shardings = [#seq]} : tensor<4xi64>
-  // expected-error @+1 {{'linalg.generic' op expected a position along dimension 0, which is cut by {"tp"}, to be that in the whole: expected the offset tp.rank "tp" * 4, got none}}
+  // expected-error @+1 {{'linalg.generic' op expected a position along dimension 0, which is cut by {"tp"}, to be the global one: expected the offset tp.rank "tp" * 4, got none}}
   %i = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"], tp.rule = #iota, tp.shardings = [#seq]} outs(%e : tensor<4xi64>) {
   ^bb0(%out: i64):
     %at = linalg.index 0 : index
@@ -135,6 +138,7 @@ func.func @body() -> (tensor<4xi64> {tp.global_type = tensor<8xi64>, tp.sharding
 // A scalar taken from a part is not the same on every rank.
 #seq = #tp.sharding<@mesh, [{"tp"}]>
 tp.mesh @mesh <["tp"=2]>
+// expected-note @below {{what it reads is made here}}
 func.func @element(%x: tensor<4xf32> {tp.global_type = tensor<8xf32>, tp.sharding = #seq}) -> f32 {
   %zero = arith.constant 0 : index
   // expected-error @+1 {{'tensor.extract' op expected tp.rule, by which its result can be derived from [{"tp"}]}}

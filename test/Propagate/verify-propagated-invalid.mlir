@@ -24,7 +24,7 @@ func.func @f(%x: tensor<4xf32> {tp.sharding = #tp.sharding<@mesh, [{}]>}) {
 // -----
 
 tp.mesh @mesh <["tp"=2]>
-// expected-error @below {{argument 0: expected a whole or split value, got one that is partial over "tp"}}
+// expected-error @below {{argument 0: expected a complete value, got one that is partial over "tp"}}
 func.func @f(%x: tensor<4xf32> {tp.sharding = #tp.sharding<@mesh, [{}], partial sum {"tp"}>}) {
   return
 }

@@ -118,6 +118,8 @@ def test_session(program):
                                     "int32, int64, int8, uint8, got complex128")
         with pytest.raises(tp_mlir.InputError, match="no entry 'nothing'"):
             session.run({}, entry="nothing")
+        with pytest.raises(tp_mlir.InputError, match="expected at least one repetition, got 0"):
+            session.run({}, repeat=0)
         assert numpy.array_equal(session.run({})["logits"], want)
         assert session.states() == {}
         assert session.stats()["steps"]["count"] == 4

@@ -7,7 +7,7 @@ tp.mesh @mesh <["dp"=2, "tp"=4]>
 #row = affine_map<(d0, d1) -> (d0)>
 
 // A reduction with an initial value that counts once: of a product, of terms
-// that are not linear, and of a maximum, over lanes that are padding (10 on 4).
+// that are not linear, and of a maximum, over padding (10 on 4).
 // CHECK: partition @reductions: equal
 func.func @reductions(%x: tensor<6x10xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}]>}, %w: tensor<10x8xf32> {tp.sharding = #tp.sharding<@mesh, [{"tp"}, {}]>}, %init: tensor<6x8xf32>, %v: tensor<6xf32>) -> (tensor<6x8xf32>, tensor<6xf32>, tensor<6xf32>, tensor<6xf32>) {
   %0 = linalg.matmul ins(%x, %w : tensor<6x10xf32>, tensor<10x8xf32>) outs(%init : tensor<6x8xf32>) -> tensor<6x8xf32>

@@ -61,7 +61,7 @@ func.func @elementwise(%x: tensor<6xf32>) {
   return
 }
 
-// The pieces of a softmax over padded lanes.
+// The pieces of a softmax over a padded dimension.
 #id = affine_map<(d0, d1) -> (d0, d1)>
 #row = affine_map<(d0, d1) -> (d0)>
 #col = affine_map<(d0, d1) -> (d1)>
@@ -69,7 +69,7 @@ func.func @linalg(%x: tensor<4x6xf32>, %m: tensor<4xf32>, %w: tensor<5x6xf32>, %
   // Zeros take part in a maximum.
   // expected-remark @below {{results: zero; guarded in the body}}
   %0 = linalg.reduce { arith.maximumf } ins(%x : tensor<4x6xf32>) outs(%m : tensor<4xf32>) dimensions = [1] {test.padding = ["d1", "zero", "none"]}
-  // No lane of %x makes every term zero: the row's %m may be infinite.
+  // No padding of %x makes every term zero: the row's %m may be infinite.
   // expected-remark @below {{results: anything; guarded in the body}}
   %1 = linalg.generic {indexing_maps = [#id, #row, #row], iterator_types = ["parallel", "reduction"]}
       ins(%x, %m : tensor<4x6xf32>, tensor<4xf32>) outs(%m : tensor<4xf32>)
@@ -83,7 +83,7 @@ func.func @linalg(%x: tensor<4x6xf32>, %m: tensor<4xf32>, %w: tensor<5x6xf32>, %
   // Rows of zeros, times rows that may hold an infinity.
   // expected-remark @below {{results: anything}}
   %5 = linalg.matmul indexing_maps = [affine_map<(m, n, k) -> (m, k)>, affine_map<(m, n, k) -> (n, k)>, affine_map<(m, n, k) -> (m, n)>] {test.padding = ["d1", "none", "zero", "zero"]} ins(%x, %w : tensor<4x6xf32>, tensor<5x6xf32>) outs(%o : tensor<4x5xf32>) -> tensor<4x5xf32>
-  // A lane that grows with every step of a sum is not known.
+  // Padding that grows with every step of a sum is not known.
   // expected-remark @below {{results: anything}}
   %6 = linalg.generic {indexing_maps = [#row, #col], iterator_types = ["reduction", "parallel"]}
       ins(%m : tensor<4xf32>) outs(%p : tensor<6xf32>)
@@ -96,14 +96,14 @@ func.func @linalg(%x: tensor<4x6xf32>, %m: tensor<4xf32>, %w: tensor<5x6xf32>, %
   return
 }
 
-// What may not be run on a lane, or look something up there.
+// What may not be run on padding, or look something up there.
 func.func @undefined(%w: tensor<6x6xi32>, %i: tensor<6xi32>, %x: tensor<6xf32>, %t: tensor<5x8xf32>, %p: tensor<6x1xindex>) {
   // expected-remark @below {{results: anything; operand 1 masked with 1}}
   %0 = arith.divsi %i, %i {test.padding = ["d0", "anything", "zero"]} : tensor<6xi32>
   // expected-remark @below {{results: zero; operand 1 masked with 1}}
   %1 = arith.remui %i, %i {test.padding = ["d0", "zero", "anything"]} : tensor<6xi32>
   %three = arith.constant dense<3> : tensor<6xi32>
-  // Every lane of a splat is what it is elsewhere.
+  // The padding of a splat is what it is elsewhere.
   // expected-remark @below {{results: anything}}
   %2 = arith.divsi %i, %three {test.padding = ["d0", "anything", "anything"]} : tensor<6xi32>
   %table = arith.constant dense<[1, 2, 3, 4, 5, 6]> : tensor<6xi32>
@@ -117,7 +117,7 @@ func.func @undefined(%w: tensor<6x6xi32>, %i: tensor<6xi32>, %x: tensor<6xf32>, 
   %6 = arith.shli %i, %i {test.padding = ["d0", "anything", "anything"]} : tensor<6xi32>
   // expected-remark @below {{results: anything; operand 1 masked with 0}}
   %7 = tensor.gather %t[%p] gather_dims([0]) {test.padding = ["d0", "none", "anything"]} : (tensor<5x8xf32>, tensor<6x1xindex>) -> tensor<6x8xf32>
-  // A divisor that depends on the lanes, and one that does not.
+  // A divisor that depends on padding, and one that does not.
   // expected-remark @below {{results: anything; guarded in the body}}
   %8 = linalg.map ins(%i, %i : tensor<6xi32>, tensor<6xi32>) outs(%i : tensor<6xi32>) {test.padding = ["d0", "anything", "zero", "zero"]} (%a: i32, %b: i32, %out: i32) {
     %c = arith.muli %a, %b : i32
@@ -136,7 +136,7 @@ func.func @undefined(%w: tensor<6x6xi32>, %i: tensor<6xi32>, %x: tensor<6xf32>, 
 
 // Harmless is a property of the whole term.
 func.func @terms(%x: tensor<4x6xf32>, %i: tensor<4x6xi32>, %m: tensor<4xf32>, %n: tensor<4xi32>) {
-  // Minus infinity less the lane of the smallest integer would wrap.
+  // Minus infinity less padding of the smallest integer would wrap.
   // expected-remark @below {{results: anything; guarded in the body}}
   %0 = linalg.generic {indexing_maps = [#id, #id, #row], iterator_types = ["parallel", "reduction"]}
       ins(%i, %i : tensor<4x6xi32>, tensor<4x6xi32>) outs(%n : tensor<4xi32>)
@@ -160,7 +160,7 @@ func.func @terms(%x: tensor<4x6xf32>, %i: tensor<4x6xi32>, %m: tensor<4xf32>, %n
   return
 }
 
-// A position looked up in a body, and one that no lane has a part in.
+// A position looked up in a body, and one that no padding has a part in.
 func.func @extracted(%x: tensor<6xf32>) {
   %table = arith.constant dense<[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]> : tensor<6xf32>
   // expected-remark @below {{results: anything; guarded in the body}}

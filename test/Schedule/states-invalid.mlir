@@ -76,3 +76,15 @@ func.func @view(%old: tensor<3x4xf32> {tp.state = @cache}, %y: tensor<2xf32>) ->
   }
   return %0#1, %0#0 : tensor<3x4xf32>, tensor<2xf32>
 }
+
+// -----
+
+// A library's operation says which operand it may replace; this one says none.
+tp.mesh @mesh <["tp"=1]>
+tp.state @s : tensor<1x4x2x8xf32>
+// expected-note @below {{this is the old value}}
+func.func @library(%old: tensor<1x4x2x8xf32> {tp.state = @s}, %k: tensor<1x4x2x8xf32>) -> (tensor<1x4x2x8xf32> {tp.state = @s}) {
+  // expected-error @below {{cannot update state @s in its own memory: its old value is read by what writes it}}
+  %new = nn.attention %old, %k, %k {scale = 1.0 : f64} : (tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>, tensor<1x4x2x8xf32>) -> tensor<1x4x2x8xf32>
+  return %new : tensor<1x4x2x8xf32>
+}

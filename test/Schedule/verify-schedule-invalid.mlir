@@ -68,7 +68,7 @@ func.func @around(%x: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.arena
 // -----
 
 func.func @left(%x: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.arena_bytes = 0 : i64, tp.comm_bytes = 0 : i64} {
-  // expected-error @below {{is left after schedule: expected kernels, collectives, attention and scalar arithmetic; give it a decomposition to linalg}}
+  // expected-error @below {{is left after schedule: expected kernels, collectives, library operations and scalar arithmetic; give it a decomposition to linalg}}
   %0 = tensor.cast %x : tensor<8x64xf32> to tensor<8x64xf32>
   return %0 : tensor<8x64xf32>
 }

@@ -1,4 +1,4 @@
-// A softmax over a vocabulary of 10 on 4 ranks: 2 lanes are padding, whose
+// A softmax over a vocabulary of 10 on 4 ranks: 2 elements are padding, whose
 // exponentials must not be counted.
 // RUN: tp-opt %s --tp-assign-value-ids --mlir-print-debuginfo -o %t.one.mlir
 // RUN: tp-opt %t.one.mlir --tp-propagate --tp-insert-reshards --tp-partition --mlir-print-debuginfo -o %t.ranks.mlir

@@ -223,7 +223,7 @@ bool wrongGelu(ModuleOp module) {
   return done;
 }
 
-/// Masks of padding lanes are gone: generic operations that partition made, and
+/// Masks of padding are gone: generic operations that partition made, and
 /// what it leaves out of bodies by position.
 bool dropPaddingMask(ModuleOp module) {
   bool done = false;

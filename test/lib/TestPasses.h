@@ -16,6 +16,8 @@ namespace tp::test {
 void registerFaultPass();
 /// A pass that fails: crash reproducers and exit codes.
 void registerFailPass();
+/// What the operations that a library computes say of themselves.
+void registerLibraryPass();
 /// Sharding rules, padding states and per-rank forms of single operations.
 void registerRulePasses();
 /// Repeated layers written out.
@@ -26,6 +28,7 @@ void registerVjpPass();
 inline void registerTestPasses() {
   registerFailPass();
   registerFaultPass();
+  registerLibraryPass();
   registerRulePasses();
   registerUnrollPass();
   registerVjpPass();

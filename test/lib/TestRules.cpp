@@ -122,7 +122,8 @@ struct PrintPaddingPass
     return text;
   }
 
-  static void printGuard(const LaneGuard &guard, InFlightDiagnostic &remark) {
+  static void printGuard(const PaddingGuard &guard,
+                         InFlightDiagnostic &remark) {
     for (auto [index, mask] : llvm::enumerate(guard.masks))
       if (mask)
         remark << "; operand " << index << " masked with " << *mask;
@@ -150,7 +151,8 @@ struct PrintPaddingPass
       }
       InFlightDiagnostic remark = op->emitRemark();
       remark << "results: " << print(tp::getPaddingStates(op, *factor, states));
-      std::optional<LaneGuard> guard = getLaneGuard(op, *rule, *factor, states);
+      std::optional<PaddingGuard> guard =
+          getPaddingGuard(op, *rule, *factor, states);
       if (!guard)
         remark << "; no guard";
       else

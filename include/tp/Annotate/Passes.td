@@ -33,12 +33,20 @@ def Annotate : Pass<"tp-annotate", "::mlir::ModuleOp"> {
 
     Before:
     ```mlir
-    %w = tp.parameter "layers.0.mlp.down_proj.weight" : tensor<64x256xf32>
+    func.func @main(%x: tensor<8x256xf32>) -> tensor<8x64xf32> {
+      %w = tp.parameter "layers.0.mlp.down_proj.weight" : tensor<64x256xf32>
+      %y = nn.linear %x, %w : (tensor<8x256xf32>, tensor<64x256xf32>) -> tensor<8x64xf32>
+      return %y : tensor<8x64xf32>
+    }
     ```
-    After, with `plan=megatron mesh="tp=4"`:
+    After, with `plan=megatron mesh=tp=4`:
     ```mlir
     tp.mesh @mesh <["tp"=4]>
-    %w = tp.parameter "layers.0.mlp.down_proj.weight" {tp.shardings = [#tp.sharding<@mesh, [{}, {"tp"} ]>]} : tensor<64x256xf32>
+    func.func @main(%x: tensor<8x256xf32>) -> tensor<8x64xf32> {
+      %w = tp.parameter "layers.0.mlp.down_proj.weight" {tp.shardings = [#tp.sharding<@mesh, [{}, {"tp"} ]>]} : tensor<64x256xf32>
+      %y = nn.linear %x, %w : (tensor<8x256xf32>, tensor<64x256xf32>) -> tensor<8x64xf32>
+      return %y : tensor<8x64xf32>
+    }
     ```
   }];
   let options = [

@@ -31,12 +31,28 @@ def DropCollectives : CollectivesPass<"tp-drop-collectives"> {
     Precondition of all passes here: IR that `tp-verify-partitioned` accepts;
     they keep it so.
 
+    Before:
     ```mlir
-    %a = tp.all_gather %x dim 1 over @mesh ["tp"] ...
-    %b = tp.all_gather %x dim 1 over @mesh ["tp"] ...
-    %c = tp.slice %b dim 1 over @mesh ["tp"] ...
-    // becomes: %b is %a, %c is %x
-    %a = tp.all_gather %x dim 1 over @mesh ["tp"] ...
+    #rep = #tp.sharding<@mesh, [{}, {} ]>
+    #col = #tp.sharding<@mesh, [{}, {"tp"} ]>
+    #add = #tp.rule<["a" 8, "b" 64], ([0], [1]) additive, ([0], [1]) additive -> ([0], [1])>
+    tp.mesh @mesh <["tp"=2]>
+    func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col})
+        -> (tensor<8x64xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #rep}, tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col}) {
+      %a = tp.all_gather %x dim 1 over @mesh ["tp"] {from = #col, to = #rep} : tensor<8x32xf32> -> tensor<8x64xf32>
+      %b = tp.all_gather %x dim 1 over @mesh ["tp"] {from = #col, to = #rep} : tensor<8x32xf32> -> tensor<8x64xf32>
+      %c = tp.slice %b dim 1 over @mesh ["tp"] {from = #rep, to = #col} : tensor<8x64xf32> -> tensor<8x32xf32>
+      %d = arith.addf %a, %b {tp.rule = #add, tp.shardings = [#rep]} : tensor<8x64xf32>
+      return %d, %c : tensor<8x64xf32>, tensor<8x32xf32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @main(%x: tensor<8x32xf32> {...}) -> (...) {
+      %a = tp.all_gather %x dim 1 over @mesh ["tp"] {...} : tensor<8x32xf32> -> tensor<8x64xf32>
+      %d = arith.addf %a, %a {...} : tensor<8x64xf32>
+      return %d, %x : tensor<8x64xf32>, tensor<8x32xf32>
+    }
     ```
   }];
   let statistics = [
@@ -56,12 +72,29 @@ def DelayReductions : CollectivesPass<"tp-delay-reductions"> {
     After a narrowing cast the reduction moves the narrow type: the ledger
     states it.
 
+    Before:
     ```mlir
-    %r = tp.all_reduce sum %y over @mesh ["tp"] : tensor<8x64xf32> -> tensor<8x64xf32>
-    %n = arith.truncf %r : tensor<8x64xf32> to tensor<8x64xbf16>
-    // becomes
-    %n = arith.truncf %y : tensor<8x64xf32> to tensor<8x64xbf16>
-    %r = tp.all_reduce sum %n over @mesh ["tp"] : tensor<8x64xbf16> -> tensor<8x64xbf16>
+    #rep = #tp.sharding<@mesh, [{}, {} ]>
+    #col = #tp.sharding<@mesh, [{}, {"tp"} ]>
+    #part = #tp.sharding<@mesh, [{}, {} ], partial sum {"tp"}>
+    #linear = #tp.rule<["s" 8, "n" 16, "k" 64 sum], ([0], [2]) multilinear, ([1], [2]) multilinear -> ([0], [1])>
+    #cast = #tp.rule<["a" 8, "b" 16], ([0], [1]) multilinear -> ([0], [1])>
+    tp.mesh @mesh <["tp"=2]>
+    func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col})
+        -> (tensor<8x16xbf16> {tp.global_type = tensor<8x16xbf16>, tp.sharding = #rep}) {
+      %w = tp.parameter "w" {tp.global_type = tensor<16x64xf32>, tp.shardings = [#col]} : tensor<16x32xf32>
+      %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
+      %r = tp.all_reduce sum %y over @mesh ["tp"] {from = #part, to = #rep, ledger = #tp.ledger<0, cause = "of y", annotation = "w", pass = "tp-insert-reshards">} : tensor<8x16xf32> -> tensor<8x16xf32>
+      %n = arith.truncf %r {tp.rule = #cast, tp.shardings = [#rep]} : tensor<8x16xf32> to tensor<8x16xbf16>
+      return %n : tensor<8x16xbf16>
+    }
+    ```
+    After:
+    ```mlir
+    %y = nn.linear %x, %w {...} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
+    %n = arith.truncf %y {tp.rule = ..., tp.shardings = [#tp.sharding<@mesh, [{}, {} ], partial sum {"tp"}>]} : tensor<8x16xf32> to tensor<8x16xbf16>
+    %r = tp.all_reduce sum %n over @mesh ["tp"] {... pass = "tp-delay-reductions">, ...} : tensor<8x16xbf16> -> tensor<8x16xbf16>
+    return %r : tensor<8x16xbf16>
     ```
   }];
   let statistics = [
@@ -75,13 +108,33 @@ def MergeReductions : CollectivesPass<"tp-merge-reductions"> {
     `AR(a) + AR(b)` is `AR(a + b)`; the same for reduce_scatter. The ledger
     entry has both causes.
 
+    Before:
     ```mlir
-    %a1 = tp.all_reduce sum %a over @mesh ["tp"] ...
-    %b1 = tp.all_reduce sum %b over @mesh ["tp"] ...
-    %s = arith.addf %a1, %b1 : tensor<8x64xf32>
-    // becomes
-    %p = arith.addf %a, %b : tensor<8x64xf32>
-    %s = tp.all_reduce sum %p over @mesh ["tp"] ...
+    #rep = #tp.sharding<@mesh, [{}, {} ]>
+    #col = #tp.sharding<@mesh, [{}, {"tp"} ]>
+    #part = #tp.sharding<@mesh, [{}, {} ], partial sum {"tp"}>
+    #linear = #tp.rule<["s" 8, "n" 16, "k" 64 sum], ([0], [2]) multilinear, ([1], [2]) multilinear -> ([0], [1])>
+    #add = #tp.rule<["a" 8, "b" 16], ([0], [1]) additive, ([0], [1]) additive -> ([0], [1])>
+    tp.mesh @mesh <["tp"=2]>
+    func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col})
+        -> (tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) {
+      %v = tp.parameter "v" {tp.global_type = tensor<16x64xf32>, tp.shardings = [#col]} : tensor<16x32xf32>
+      %w = tp.parameter "w" {tp.global_type = tensor<16x64xf32>, tp.shardings = [#col]} : tensor<16x32xf32>
+      %a = nn.linear %x, %v {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
+      %b = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
+      %r = tp.all_reduce sum %a over @mesh ["tp"] {from = #part, to = #rep, ledger = #tp.ledger<0, cause = "of a", annotation = "v", pass = "tp-insert-reshards">} : tensor<8x16xf32> -> tensor<8x16xf32>
+      %s = tp.all_reduce sum %b over @mesh ["tp"] {from = #part, to = #rep, ledger = #tp.ledger<1, cause = "of b", annotation = "w", pass = "tp-insert-reshards">} : tensor<8x16xf32> -> tensor<8x16xf32>
+      %t = arith.addf %r, %s {tp.rule = #add, tp.shardings = [#rep]} : tensor<8x16xf32>
+      return %t : tensor<8x16xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %a = nn.linear %x, %v {...} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
+    %b = nn.linear %x, %w {...} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
+    %s = arith.addf %a, %b {tp.rule = ..., tp.shardings = [#tp.sharding<@mesh, [{}, {} ], partial sum {"tp"}>]} : tensor<8x16xf32>
+    %r = tp.all_reduce sum %s over @mesh ["tp"] {..., ledger = #tp.ledger<0, cause = "of a; and of b", annotation = "v; and w", pass = "tp-merge-reductions">, ...} : tensor<8x16xf32> -> tensor<8x16xf32>
+    return %r : tensor<8x16xf32>
     ```
   }];
   let statistics = [
@@ -92,13 +145,29 @@ def MergeReductions : CollectivesPass<"tp-merge-reductions"> {
 def FuseSlices : CollectivesPass<"tp-fuse-slices"> {
   let summary = "make all_reduce + slice a reduce_scatter, all_gather + slice an all_to_all";
   let description = [{
-    Of any dimension, where nobody else reads the whole value.
+    Of any dimension, where nobody else reads what is reduced or gathered.
 
+    Before:
     ```mlir
-    %r = tp.all_reduce sum %y over @mesh ["tp"] : tensor<8x64xf32> -> tensor<8x64xf32>
-    %s = tp.slice %r dim 1 over @mesh ["tp"] : tensor<8x64xf32> -> tensor<8x32xf32>
-    // becomes
-    %s = tp.reduce_scatter sum %y dim 1 over @mesh ["tp"] : tensor<8x64xf32> -> tensor<8x32xf32>
+    #rep = #tp.sharding<@mesh, [{}, {} ]>
+    #col = #tp.sharding<@mesh, [{}, {"tp"} ]>
+    #part = #tp.sharding<@mesh, [{}, {} ], partial sum {"tp"}>
+    #linear = #tp.rule<["s" 8, "n" 16, "k" 64 sum], ([0], [2]) multilinear, ([1], [2]) multilinear -> ([0], [1])>
+    tp.mesh @mesh <["tp"=2]>
+    func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col})
+        -> (tensor<8x8xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #col}) {
+      %w = tp.parameter "w" {tp.global_type = tensor<16x64xf32>, tp.shardings = [#col]} : tensor<16x32xf32>
+      %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
+      %r = tp.all_reduce sum %y over @mesh ["tp"] {from = #part, to = #rep, ledger = #tp.ledger<0, cause = "of y", annotation = "w", pass = "tp-insert-reshards">} : tensor<8x16xf32> -> tensor<8x16xf32>
+      %s = tp.slice %r dim 1 over @mesh ["tp"] {from = #rep, to = #col} : tensor<8x16xf32> -> tensor<8x8xf32>
+      return %s : tensor<8x8xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %y = nn.linear %x, %w {...} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
+    %s = tp.reduce_scatter sum %y dim 1 over @mesh ["tp"] {..., to = #tp.sharding<@mesh, [{}, {"tp"} ]>} : tensor<8x16xf32> -> tensor<8x8xf32>
+    return %s : tensor<8x8xf32>
     ```
   }];
   let statistics = [
@@ -113,12 +182,19 @@ def NumberCollectives : CollectivesPass<"tp-number-collectives"> {
     collectives left. The artifact's tables number collectives by position; so
     the id in `--explain`, in the timeline and in an error at run time is one.
 
+    Before:
     ```mlir
-    %a = tp.all_gather %x ... {ledger = #tp.ledger<0, ...>}
-    %b = tp.all_reduce sum %a ... {ledger = #tp.ledger<3, ...>}
-    // becomes
-    %a = tp.all_gather %x ... {ledger = #tp.ledger<0, ...>}
-    %b = tp.all_reduce sum %a ... {ledger = #tp.ledger<1, ...>}
+    tp.mesh @mesh <["tp"=2]>
+    func.func @main(%x: tensor<8x32xf32>) -> tensor<8x64xf32> {
+      %a = tp.all_gather %x dim 1 over @mesh ["tp"] {ledger = #tp.ledger<0, cause = "first", annotation = "x", pass = "tp-insert-reshards">} : tensor<8x32xf32> -> tensor<8x64xf32>
+      %b = tp.all_reduce sum %a over @mesh ["tp"] {ledger = #tp.ledger<3, cause = "second", annotation = "y", pass = "tp-merge-reductions">} : tensor<8x64xf32> -> tensor<8x64xf32>
+      return %b : tensor<8x64xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %a = tp.all_gather %x dim 1 over @mesh ["tp"] {ledger = #tp.ledger<0, cause = "first", ...>} : tensor<8x32xf32> -> tensor<8x64xf32>
+    %b = tp.all_reduce sum %a over @mesh ["tp"] {ledger = #tp.ledger<1, cause = "second", ...>} : tensor<8x64xf32> -> tensor<8x64xf32>
     ```
   }];
 }
@@ -131,8 +207,23 @@ def VerifyCollectives : Pass<"tp-verify-collectives", "::mlir::ModuleOp"> {
     collective that exceeds it, which names the kind, the count or bytes, the
     cause, and the annotation that led to it.
 
+    Before:
     ```mlir
-    func.func @main(...) attributes {tp.comm_budget = #tp.comm_budget<all_reduce count 1, all_gather none>}
+    #rep = #tp.sharding<@mesh, [{}, {} ]>
+    #col = #tp.sharding<@mesh, [{}, {"tp"} ]>
+    tp.mesh @mesh <["tp"=2]>
+    func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col})
+        -> (tensor<8x64xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #rep})
+        attributes {tp.comm_budget = #tp.comm_budget<all_reduce count 1, all_gather none>} {
+      %a = tp.all_gather %x dim 1 over @mesh ["tp"] {from = #col, to = #rep, ledger = #tp.ledger<0, cause = "result 0 is replicated", annotation = "x dim 1 on \22tp\22", pass = "tp-insert-reshards">} : tensor<8x32xf32> -> tensor<8x64xf32>
+      return %a : tensor<8x64xf32>
+    }
+    ```
+    Error:
+    ```
+    error: 'tp.all_gather' op exceeds the communication budget: expected no tp.all_gather, got 1 call of tp.all_gather and 2048 bytes;
+      its cause is: result 0 is replicated; without the annotation 'x dim 1 on "tp"' it is not needed
+    note: the budget of this function is #tp.comm_budget<all_reduce count 1, all_gather none>
     ```
   }];
 }

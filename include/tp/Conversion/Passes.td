@@ -28,6 +28,39 @@ def GenerateKernels : Pass<"tp-generate-kernels", "::mlir::ModuleOp"> {
     Upstream's tiling and vectorisation need a schedule per shape and masks for
     lengths that the vector does not divide; the shapes of row kernels are known
     well enough to write the loops directly.
+
+    Before:
+    ```mlir
+    #row = affine_map<(i, j) -> (i, j)>
+    func.func private @rows_0(%x: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.kernel = "rows", tp.row_dims = 1 : i64} {
+      %e = tensor.empty() : tensor<8x64xf32>
+      %y = linalg.generic {indexing_maps = [#row, #row], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<8x64xf32>) outs(%e : tensor<8x64xf32>) {
+      ^bb0(%in: f32, %out: f32):
+        %n = arith.negf %in : f32
+        linalg.yield %n : f32
+      } -> tensor<8x64xf32>
+      return %y : tensor<8x64xf32>
+    }
+    ```
+    After, with `vector-bits=256`:
+    ```mlir
+    func.func private @rows_0.body(%context: !llvm.ptr, %begin: i64, %end: i64, %worker: i64) attributes {tp.kernel = "body"} {
+      ...
+      scf.for %i = %b to %e step %one {
+        ...
+        scf.for %j = %c0 to %c64 step %c8 {
+          ...
+          %v = llvm.load %p {alignment = 4 : i64} : !llvm.ptr -> vector<8xf32>
+          ...
+          %n = arith.negf %v : vector<8xf32>
+          ...
+          llvm.store %n, %q {alignment = 4 : i64} : vector<8xf32>, !llvm.ptr
+        }
+      }
+      return
+    }
+    func.func private @rows_0(%x: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.body = @rows_0.body, ..., tp.row_count = 8 : i64, tp.row_dims = 1 : i64, tp.scratch_bytes = 0 : i64} {
+    ```
   }];
   let options = [Option<"vectorBits", "vector-bits", "int64_t", "512",
                         "width of the target's vector registers">];
@@ -50,6 +83,36 @@ def GenerateGpuKernels : Pass<"tp-generate-gpu-kernels", "::mlir::ModuleOp"> {
     needs stays in its registers. Reductions go through shuffles and, between
     warps, shared memory; their order is fixed. bf16 and f16 are computed in f32
     and rounded once per operation of that type.
+
+    Before:
+    ```mlir
+    #row = affine_map<(i, j) -> (i, j)>
+    func.func private @rows_0(%x: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.kernel = "rows", tp.row_dims = 1 : i64} {
+      %e = tensor.empty() : tensor<8x64xf32>
+      %y = linalg.generic {indexing_maps = [#row, #row], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<8x64xf32>) outs(%e : tensor<8x64xf32>) {
+      ^bb0(%in: f32, %out: f32):
+        %n = arith.negf %in : f32
+        linalg.yield %n : f32
+      } -> tensor<8x64xf32>
+      return %y : tensor<8x64xf32>
+    }
+    ```
+    After:
+    ```mlir
+    gpu.module @kernels {
+      gpu.func @rows_0(%x: !llvm.ptr {...}, %y: !llvm.ptr {...}) kernel attributes {..., tp.block = array<i64: 32, 1, 1>, tp.grid = array<i64: 4, 1, 1>, tp.shared_bytes = 0 : i64} {
+        ...
+        %t = gpu.thread_id x
+        ...
+        %v = llvm.load %p {alignment = 16 : i64} : !llvm.ptr -> vector<4xf32>
+        ...
+        %n = arith.negf %v : vector<4xf32>
+        ...
+        llvm.store %n, %q {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr
+        gpu.return
+      }
+    }
+    ```
   }];
   let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
@@ -67,6 +130,26 @@ def ExpandGpuMath : Pass<"tp-expand-gpu-math"> {
     bits are made of the result. Divisions of indices
     that round to one side become those that the hardware has. What is left is
     the work of `tp-expand-math`.
+
+    Before:
+    ```mlir
+    func.func @main(%x: f32) -> f32 {
+      %0 = math.exp %x : f32
+      return %0 : f32
+    }
+    ```
+    After (x is n log 2 + r; the instruction makes 2^(r / log 2), integers make 2^n):
+    ```mlir
+    func.func @main(%x: f32) -> f32 {
+      ...
+      %r = llvm.intr.fma(%n, %log2low, %high) : (f32, f32, f32) -> f32
+      %s = arith.mulf %r, %inverse : f32
+      %p = llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"(%s) : (f32) -> f32
+      ...
+      %e = arith.mulf %two_n, %p : f32
+      return %e : f32
+    }
+    ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
     "::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect"];
@@ -80,6 +163,23 @@ def MathToIntrinsics : Pass<"tp-math-to-intrinsics"> {
     would call a device library). Quotients inside the approximations that
     `tp-expand-math` makes, before this pass, use the instruction for a
     reciprocal; `tp-expand-gpu-math` has expanded those of the program.
+
+    Before:
+    ```mlir
+    func.func @main(%x: vector<4xf32>) -> vector<4xf32> {
+      %0 = math.absf %x : vector<4xf32>
+      %1 = math.sqrt %0 : vector<4xf32>
+      return %1 : vector<4xf32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @main(%x: vector<4xf32>) -> vector<4xf32> {
+      %0 = llvm.call_intrinsic "llvm.fabs"(%x) : (vector<4xf32>) -> vector<4xf32>
+      %1 = llvm.call_intrinsic "llvm.sqrt"(%0) : (vector<4xf32>) -> vector<4xf32>
+      return %1 : vector<4xf32>
+    }
+    ```
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect",
     "::mlir::vector::VectorDialect"];
@@ -101,6 +201,30 @@ def GenerateGpuAttention : Pass<"tp-generate-gpu-attention", "::mlir::ModuleOp">
 
     Refused are heads of more than 256 elements, elements other than f32, bf16
     and f16, and more batch entries or KV heads than a grid has room for.
+
+    Before:
+    ```mlir
+    func.func @main(%q: tensor<1x128x4x64xbf16>, %k: tensor<1x128x2x64xbf16>, %v: tensor<1x128x2x64xbf16>) -> tensor<1x128x4x64xbf16> {
+      %y = nn.attention %q, %k, %v {causal, scale = 0.125 : f64} : (tensor<1x128x4x64xbf16>, tensor<1x128x2x64xbf16>, tensor<1x128x2x64xbf16>) -> tensor<1x128x4x64xbf16>
+      return %y : tensor<1x128x4x64xbf16>
+    }
+    ```
+    After (a block makes 8 queries of the two heads that share a KV head):
+    ```mlir
+    func.func @main(%q: tensor<1x128x4x64xbf16>, %k: tensor<1x128x2x64xbf16>, %v: tensor<1x128x2x64xbf16>) -> tensor<1x128x4x64xbf16> {
+      %y = nn.attention %q, %k, %v {causal, scale = 1.250000e-01 : f64, tp.kernel = @attention_0} : ...
+      return %y : tensor<1x128x4x64xbf16>
+    }
+    gpu.module @kernels {
+      ...
+      gpu.func @attention_0(%q: !llvm.ptr, %q_stride: i64, ...) kernel attributes {..., tp.block = array<i64: 128, 1, 1>, tp.grid = array<i64: 16, 2, 1>, tp.shared_bytes = 39168 : i64} {
+        ...
+        %s = nvvm.mma.sync ...
+        ...
+        gpu.return
+      }
+    }
+    ```
   }];
   let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
@@ -125,6 +249,30 @@ def LowerStep : Pass<"tp-lower-step", "::mlir::ModuleOp"> {
 
     Precondition: tp-plan-buffers, tp-generate-kernels; for a device
     tp-generate-gpu-kernels and tp-generate-gpu-attention.
+
+    Before:
+    ```mlir
+    func.func @main(%x: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.arena_bytes = 0 : i64, tp.comm_bytes = 0 : i64} {
+      %y = call @rows_0(%x) {tp.buffers = [#tp.buffer<"output", 0>]} : (tensor<8x64xf32>) -> tensor<8x64xf32>
+      return %y : tensor<8x64xf32>
+    }
+    func.func private @rows_0.body(!llvm.ptr, i64, i64, i64) attributes {tp.kernel = "body"}
+    func.func private @rows_0(tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.body = @rows_0.body, tp.grain = 127 : i64, tp.kernel = "rows", tp.row_count = 8 : i64, tp.row_dims = 1 : i64, tp.scratch_bytes = 0 : i64}
+    ```
+    After:
+    ```mlir
+    module attributes {tp.constants = "", tp.entries = [@main.step], tp.manifest = "{...}"} {
+      func.func private @main.step(%runtime: !llvm.ptr, %rank: !llvm.ptr, %step: !llvm.ptr) -> i32 {
+        ...
+        %body = constant @rows_0.body : (!llvm.ptr, i64, i64, i64) -> ()
+        %b = builtin.unrealized_conversion_cast %body : (!llvm.ptr, i64, i64, i64) -> () to !llvm.ptr
+        ...
+        %status = llvm.call %parallel_for(%rank, %b, %context, %rows, %grain) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, !llvm.ptr, i64, i64) -> i32
+        ...
+        %failed = arith.cmpi ne, %status, %ok : i32
+        cf.cond_br %failed, ^exit(%status : i32), ^next
+        ...
+    ```
   }];
   let options = [Option<"target", "target", "::tp::Device", "::tp::Device::Cpu",
     "where tensors are: cpu or cuda",
@@ -142,6 +290,23 @@ def ExpandMath : Pass<"tp-expand-math"> {
     Sine and cosine are right to 2 units in the last place, of every number;
     vectors with a lane beyond 2^20 take a branch for it. Fails on a function
     that has no expansion.
+
+    Before:
+    ```mlir
+    func.func @main(%x: vector<8xf32>) -> vector<8xf32> {
+      %0 = math.rsqrt %x : vector<8xf32>
+      return %0 : vector<8xf32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @main(%x: vector<8xf32>) -> vector<8xf32> {
+      %one = arith.constant dense<1.000000e+00> : vector<8xf32>
+      %0 = math.sqrt %x : vector<8xf32>
+      %1 = arith.divf %one, %0 : vector<8xf32>
+      return %1 : vector<8xf32>
+    }
+    ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::math::MathDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];

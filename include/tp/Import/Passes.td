@@ -28,18 +28,24 @@ def RollLayers : Pass<"tp-roll-layers", "::mlir::ModuleOp"> {
 
     Before:
     ```mlir
-    %w0 = tp.parameter "layers.0.w" : tensor<8x8xf32>
-    %0 = nn.linear %x, %w0 : ...
-    %w1 = tp.parameter "layers.1.w" : tensor<8x8xf32>
-    %1 = nn.linear %0, %w1 : ...
+    func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+      %w0 = tp.parameter "layers.0.w" : tensor<8x8xf32>
+      %0 = nn.linear %x, %w0 : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+      %w1 = tp.parameter "layers.1.w" : tensor<8x8xf32>
+      %1 = nn.linear %0, %w1 : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+      return %1 : tensor<4x8xf32>
+    }
     ```
     After:
     ```mlir
-    %1 = tp.repeat 2 times iter(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32> {
-    ^bb0(%i: index, %c: tensor<4x8xf32>):
-      %w = tp.parameter "layers.{i}.w" : tensor<8x8xf32>
-      %y = nn.linear %c, %w : ...
-      tp.yield %y : tensor<4x8xf32>
+    func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+      %1 = tp.repeat 2 times iter(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32> {
+      ^bb0(%i: index, %h: tensor<4x8xf32>):
+        %w = tp.parameter "layers.{i}.w" : tensor<8x8xf32>
+        %y = nn.linear %h, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+        tp.yield %y : tensor<4x8xf32>
+      }
+      return %1 : tensor<4x8xf32>
     }
     ```
   }];
@@ -65,15 +71,21 @@ def NoteParameters : Pass<"tp-note-parameters", "::mlir::ModuleOp"> {
 
     Before:
     ```mlir
-    module {
-      func.func @main(...) {
-        %h = tp.repeat 2 times iter(%x) : ... {
-          %w = tp.parameter "layers.{i}.w" : tensor<8x8xf32>
+    func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+      %y = tp.repeat 2 times iter(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32> {
+      ^bb0(%i: index, %h: tensor<4x8xf32>):
+        %w = tp.parameter "layers.{i}.w" : tensor<8x8xf32>
+        %z = nn.linear %h, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+        tp.yield %z : tensor<4x8xf32>
+      }
+      return %y : tensor<4x8xf32>
+    }
     ```
     After:
     ```mlir
     module attributes {tp.noted_parameters = [["layers.{i}.w", 0, 2]]} {
-      // as before
+      func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+        ... // as before
     ```
   }];
   let dependentDialects = ["::tp::TPDialect"];
@@ -93,13 +105,18 @@ def IgnoreParameters : Pass<"tp-ignore-parameters", "::mlir::ModuleOp"> {
     Before:
     ```mlir
     module attributes {tp.noted_parameters = [["old.bias", 0, 1], ["w", 0, 1]]} {
-      func.func @main(...) {
+      func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
         %w = tp.parameter "w" : tensor<8x8xf32>
+        %y = nn.linear %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+        return %y : tensor<4x8xf32>
+      }
+    }
     ```
     After:
     ```mlir
     module attributes {tp.ignored_tensors = ["old.bias"]} {
-      // as before
+      func.func @main(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+        ... // as before
     ```
   }];
   let statistics = [

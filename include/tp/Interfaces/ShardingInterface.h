@@ -37,8 +37,8 @@ public:
   bool isSharded(unsigned factor) const {
     return getShardCount(factors.axes[factor]) > 1;
   }
-  /// The per-rank form must leave the padding lanes of the factor out of its
-  /// body (LaneGuard::inBody).
+  /// The per-rank form must leave the padding of the factor out of its
+  /// body (PaddingGuard::inBody).
   bool isGuarded(unsigned factor) const {
     return llvm::is_contained(guarded, factor);
   }
@@ -59,6 +59,13 @@ private:
   const ShardingRule &rule;
   const FactorShardings &factors;
   llvm::ArrayRef<unsigned> guarded;
+};
+
+/// The numbers that an operand of integers may hold.
+struct IntegerRange {
+  int64_t end; ///< they are at least 0 and less than this
+  /// Each row is ones and then zeros.
+  bool isMask = false;
 };
 
 /// Clone `op` with local operands and result types. Regions are cloned too;

@@ -35,7 +35,7 @@ def TP_ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
         return ::tp::cloneLocal($_op, builder, operands, resultTypes);
       }]>,
     InterfaceMethod<[{
-        What the padding lanes of factor `factor` hold in each result, given
+        What the padding of factor `factor` holds in each result, given
         what they hold in each operand (PadState::None where an operand does not
         carry the factor: it holds logical values, of which nothing may be
         assumed, not even that they are finite). The default knows nothing: PadState::Anything.
@@ -72,6 +72,19 @@ def TP_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
         results without one); returns null for operands without a gradient.
       }], "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "buildVjp",
       (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$cotangents)>
+  ];
+}
+
+def TP_IntegerOperandsOpInterface : OpInterface<"IntegerOperandsOpInterface"> {
+  let cppNamespace = "::tp";
+  let description = [{
+    An operation that reads integers as numbers of something: rows, classes,
+    keys. Whoever makes up inputs for a program asks for what it accepts.
+  }];
+  let methods = [
+    InterfaceMethod<"The numbers that `operand` may hold, if any are meant.",
+      "::std::optional<::tp::IntegerRange>", "getIntegerRange",
+      (ins "::mlir::OpOperand &":$operand)>
   ];
 }
 

@@ -5,7 +5,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Spreads a tensor over the ranks as its sharding says, the way a loader does
-// (zeros in the padding lanes), and compares what the ranks hold with the
+// (zeros in the padding), and compares what the ranks hold with the
 // global value: every replica, addends summed first, padding ignored.
 //
 //===----------------------------------------------------------------------===//
@@ -19,14 +19,14 @@ namespace tp::interp {
 
 /// What lies past the end of a part that is padded: zeros, as in inputs, or
 /// what no program may count on (NaN, -1).
-enum class PaddingLanes { Zeros, Poison };
+enum class PaddingFill { Zeros, Poison };
 
-/// One tensor per rank, of the local shape. A partial value has the whole on
-/// the first rank along the partial axes, and zeros (sum) or the whole (max,
+/// One tensor per rank, of the local shape. A partial value has all of it on
+/// the first rank along the partial axes, and zeros (sum) or all of it (max,
 /// min) on the others. Ranks with equal parts share the memory.
 RankTensors distribute(const Tensor &global, const TensorSharding &sharding,
                        const Mesh &mesh,
-                       PaddingLanes lanes = PaddingLanes::Zeros);
+                       PaddingFill padding = PaddingFill::Zeros);
 
 /// Call `visit` for each distinct part of the value: a tensor (addends
 /// combined in the order of their position), a rank that holds it, and the

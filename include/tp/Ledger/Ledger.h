@@ -87,7 +87,6 @@ void printJson(const LedgerReport &report, llvm::raw_ostream &stream);
 /// How often an operation runs in one run of its function: the product of the
 /// counts of the repeated layers around it.
 int64_t getRunCount(mlir::Operation *op);
-CollectiveKind getCollectiveKind(CollectiveOpInterface op);
 /// The full logical tensor of one call.
 mlir::RankedTensorType getLogicalType(CollectiveOpInterface op);
 /// Bytes of a static tensor.

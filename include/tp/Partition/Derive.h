@@ -4,14 +4,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Partition writes down what each value of the per-rank program is (split,
-// replicated, partial). This derives it again from the parameters, the
-// arguments and the rules alone, operation by operation, and compares. The
-// verifiers of per-rank IR, the collectives passes and the ledger's bound use
-// it; it shares no code with the passes that chose the shardings.
+// replicated, partial). This takes arguments, parameters and what has no
+// operands as written, derives the rest from the rules, operation by operation,
+// and compares. The verifiers of per-rank IR, the collectives passes and the
+// ledger's bound use it. With the passes that chose the shardings it shares the
+// algebra of include/tp/Sharding, but not resolveFactors, which they ask what
+// an operation needs.
 //
 // Example: linear x[b,s,k], w[n,k] with x split [{}, {}, {"tp"}] and w
-// [{}, {"tp"}] gives a partial sum over "tp". An addition of it to a whole bias
-// is rejected: the bias would count once per rank.
+// [{}, {"tp"}] gives a partial sum over "tp". An addition of it to a bias that
+// every rank has is rejected: the bias would count once per rank.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,8 +39,10 @@ using LocalStates = llvm::DenseMap<mlir::Value, LocalState>;
 /// local), comparing with what is written. Fails, after an error at the
 /// operation, on the first difference: operands that disagree over a factor, a
 /// partial value where the operation is not linear, an addition of a partial
-/// and a whole value, a collective whose operand is not what it starts from or
-/// that is not its row of the reshard table, a type that is not the local one.
+/// and a complete value, a collective whose operand is not what it starts from
+/// or that is not its row of the reshard table, a type that is not the local
+/// one, a position or scalar that depends on the rank as it may not. That
+/// `tp.rule` is the operation's own is not asked here, but of checkRule.
 mlir::LogicalResult deriveStates(mlir::Operation *function, const Mesh &mesh,
                                  LocalStates &states);
 
@@ -46,21 +50,19 @@ mlir::LogicalResult deriveStates(mlir::Operation *function, const Mesh &mesh,
 /// rule is asked of a copy of the operation with the global types that it says.
 std::string checkRule(mlir::Operation *op);
 
-/// The whole contract of tp-verify-partitioned.
+/// All of the contract of tp-verify-partitioned.
 mlir::LogicalResult verifyPartitioned(mlir::ModuleOp module);
 
 /// True for a tensor all of whose elements are known to be zero: also a partial
 /// sum of itself.
 bool isZeroTensor(mlir::Value value);
 
-/// For tp.all_reduce, ... tp.slice, tp.keep_first: why the operation does not
-/// lead from `from` to `to` for a value of global `shape`, naming the row of
-/// the reshard table; empty if it does.
+/// For a ReshardStepOpInterface: why the operation does not lead from `from` to
+/// `to` for a value of global `shape`, naming the row of the reshard table;
+/// empty if it does.
 std::string checkStep(mlir::Operation *op, llvm::ArrayRef<int64_t> shape,
                       const TensorSharding &from, const TensorSharding &to,
                       const Mesh &mesh);
-/// True for the operations that checkStep knows.
-bool isReshardStep(mlir::Operation *op);
 
 /// The global shape that `rule` gives a tensor.
 llvm::SmallVector<int64_t> getRuleShape(const ShardingRule &rule,

@@ -24,7 +24,7 @@ def InsertReshards : Pass<"tp-insert-reshards", "::mlir::ModuleOp"> {
     partial sum as well. There is one reshard per value and target, placed
     before the first use, outside of repeated layers where the value is: the
     projections to queries, keys and values share one gather. A partial value
-    that some uses need whole and others split is reduced once: the cheapest
+    that some uses need complete and others split is reduced once: the cheapest
     tree of reshards over all its uses is taken.
 
     Each reshard carries the first half of its ledger entry: the cause (the
@@ -34,13 +34,24 @@ def InsertReshards : Pass<"tp-insert-reshards", "::mlir::ModuleOp"> {
     Precondition: the output of `tp-propagate`: one mesh, a closed sharding on
     every tensor, each that which the operation gives.
 
+    Before:
     ```mlir
-    %y = nn.linear %x, %w {tp.shardings = [#tp.sharding<@mesh, [{}, {}, {} ], partial sum {"tp"}>]} : ...
-    %n = nn.rms_norm %y, %g ...
-    // becomes
-    %y = nn.linear %x, %w {...} : ...
-    %r = tp.reshard %y from <@mesh, [{}, {}, {} ], partial sum {"tp"}> to <@mesh, [{}, {}, {} ]> {ledger = #tp.ledger<0, cause = "partial sum of nn.linear over factor k", ...>, ...}
-    %n = nn.rms_norm %r, %g ...
+    #rep = #tp.sharding<@mesh, [{}, {} ]>
+    #col = #tp.sharding<@mesh, [{}, {"tp"} ]>
+    #part = #tp.sharding<@mesh, [{}, {} ], partial sum {"tp"}>
+    tp.mesh @mesh <["tp"=2]>
+    func.func @main(%x: tensor<8x64xf32> {tp.sharding = #col}) -> (tensor<8x16xf32> {tp.sharding = #rep}) {
+      %w = tp.parameter "w" {tp.shardings = [#col]} : tensor<16x64xf32>
+      %y = nn.linear %x, %w {tp.shardings = [#part]} : (tensor<8x64xf32>, tensor<16x64xf32>) -> tensor<8x16xf32>
+      %s = nn.silu %y {tp.shardings = [#rep]} : tensor<8x16xf32>
+      return %s : tensor<8x16xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %y = nn.linear %x, %w {...} : (tensor<8x64xf32>, tensor<16x64xf32>) -> tensor<8x16xf32>
+    %r = tp.reshard %y from <@mesh, [{}, {} ], partial sum {"tp"}> to <@mesh, [{}, {} ]> {ledger = #tp.ledger<0, cause = "partial sum of nn.linear over factor k", ..., pass = "tp-insert-reshards">, ...} : tensor<8x16xf32>
+    %s = nn.silu %r {...} : tensor<8x16xf32>
     ```
   }];
   let statistics = [
@@ -58,26 +69,43 @@ def Partition : Pass<"tp-partition", "::mlir::ModuleOp"> {
     minimal sequence of the reshard table. Collectives carry the shardings they
     lead from and to and their ledger entry; operations keep `tp.shardings` and
     the rule they follow (`tp.rule`), from which `tp-verify-partitioned` derives
-    everything again. Arguments, results and parameters record the type of the
-    whole (`tp.global_type`).
+    everything again. Arguments, results and parameters record the global
+    type (`tp.global_type`).
 
-    Padding: what the lanes past the logical end hold is followed through the
+    Padding: what the elements past the logical end hold is followed through the
     program (zero in parameters and arguments, by agreement with the loader).
-    Where a reduction would count lanes that are not neutral, they are masked: a
+    Where a reduction would count padding that is not neutral, it is masked: a
     `linalg.generic` that selects by the global position, so that not even a NaN
     leaks. What no mask can repair is refused with the degrees that divide.
 
     Precondition: the output of `tp-insert-reshards`.
 
+    Before:
     ```mlir
-    %r = tp.reshard %y from <@mesh, [{}, {} ], partial sum {"tp"}> to <@mesh, [{"tp"}, {} ]> : tensor<8x64xf32>
-    // becomes
-    %r = tp.reduce_scatter sum %y dim 0 over @mesh ["tp"] {from = ..., ledger = ..., to = ...} : tensor<8x64xf32> -> tensor<4x64xf32>
+    #rows = #tp.sharding<@mesh, [{"tp"}, {} ]>
+    #col = #tp.sharding<@mesh, [{}, {"tp"} ]>
+    #part = #tp.sharding<@mesh, [{}, {} ], partial sum {"tp"}>
+    tp.mesh @mesh <["tp"=2]>
+    func.func @main(%x: tensor<8x64xf32> {tp.sharding = #col}) -> (tensor<8x16xf32> {tp.sharding = #rows}) {
+      %w = tp.parameter "w" {tp.shardings = [#col]} : tensor<16x64xf32>
+      %y = nn.linear %x, %w {tp.shardings = [#part]} : (tensor<8x64xf32>, tensor<16x64xf32>) -> tensor<8x16xf32>
+      %r = tp.reshard %y from <@mesh, [{}, {} ], partial sum {"tp"}> to <@mesh, [{"tp"}, {} ]> {ledger = #tp.ledger<0, cause = "partial sum of nn.linear over factor k", annotation = "w dim 1 on \22tp\22", pass = "tp-insert-reshards">, tp.shardings = [#rows]} : tensor<8x16xf32>
+      return %r : tensor<8x16xf32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, ...}) -> (tensor<4x16xf32> {tp.global_type = tensor<8x16xf32>, ...}) {
+      %w = tp.parameter "w" {tp.global_type = tensor<16x64xf32>, ...} : tensor<16x32xf32>
+      %y = nn.linear %x, %w {tp.rule = ..., tp.shardings = ...} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
+      %r = tp.reduce_scatter sum %y dim 0 over @mesh ["tp"] {from = ..., ledger = ..., to = ...} : tensor<8x16xf32> -> tensor<4x16xf32>
+      return %r : tensor<4x16xf32>
+    }
     ```
   }];
   let statistics = [
     Statistic<"numCollectives", "collectives", "Collectives placed">,
-    Statistic<"numMasks", "masks", "Masks of padding lanes placed">
+    Statistic<"numMasks", "masks", "Masks of padding placed">
   ];
   let dependentDialects = [
     "::tp::TPDialect", "::mlir::arith::ArithDialect",
@@ -93,12 +121,35 @@ def VerifyPartitioned
     written. Rejected are: a collective whose operand is not what it starts
     from, or that is not its row of the reshard table (dropped, doubled, on the
     wrong axis or dimension); a partial value where the operation is not linear;
-    an addition of a partial and a whole value (a bias that would count once per
+    an addition of a partial and a complete value (a bias that would count once per
     rank); operands that disagree over a factor; a local type that is not the
     local shape; a result that is not what the function promises; a value that
     depends on `tp.rank` in another way than as the exact offset of its part; a
     `tp.rule` that is not the operation's own; a collective without its ledger
     entry, or two with one id.
+
+    Before (the product is a partial sum, which nothing reduces):
+    ```mlir
+    #rep = #tp.sharding<@mesh, [{}, {} ]>
+    #col = #tp.sharding<@mesh, [{}, {"tp"} ]>
+    #part = #tp.sharding<@mesh, [{}, {} ], partial sum {"tp"}>
+    #linear = #tp.rule<["s" 8, "n" 16, "k" 64 sum], ([0], [2]) multilinear, ([1], [2]) multilinear -> ([0], [1])>
+    #add = #tp.rule<["a" 8, "b" 16], ([0], [1]) additive, ([0], [1]) additive -> ([0], [1])>
+    tp.mesh @mesh <["tp"=2]>
+    func.func @main(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col}, %h: tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep})
+        -> (tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) {
+      %w = tp.parameter "w" {tp.global_type = tensor<16x64xf32>, tp.shardings = [#col]} : tensor<16x32xf32>
+      %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
+      %r = arith.addf %h, %y {tp.rule = #add, tp.shardings = [#rep]} : tensor<8x16xf32>
+      return %r : tensor<8x16xf32>
+    }
+    ```
+    Error:
+    ```
+    error: 'arith.addf' op operand 1: expected a complete value as operand 0 is,
+      because a complete value added to a partial one would count once per rank,
+      got [{}, {} ] partial<sum> {"tp"}
+    ```
   }];
 }
 

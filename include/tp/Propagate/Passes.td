@@ -37,12 +37,21 @@ def Propagate : Pass<"tp-propagate", "::mlir::ModuleOp"> {
 
     Before:
     ```mlir
-    %w = tp.parameter "down.weight" {tp.shardings = [#tp.sharding<@mesh, [{}, {"tp"} ]>]} : tensor<64x256xf32>
-    %y = nn.linear %x, %w : (tensor<1x8x256xf32>, tensor<64x256xf32>) -> tensor<1x8x64xf32>
+    tp.mesh @mesh <["tp"=4]>
+    func.func @main(%x: tensor<8x256xf32>) -> tensor<8x64xf32> {
+      %w = tp.parameter "down.weight" {tp.shardings = [#tp.sharding<@mesh, [{}, {"tp"} ]>]} : tensor<64x256xf32>
+      %y = nn.linear %x, %w : (tensor<8x256xf32>, tensor<64x256xf32>) -> tensor<8x64xf32>
+      return %y : tensor<8x64xf32>
+    }
     ```
-    After (x is split along its last dimension, y is a partial sum):
+    After (x is split along its last dimension, y is a partial sum, which the result
+    is not: partition will place a reshard):
     ```mlir
-    %y = nn.linear %x, %w {tp.shardings = [#tp.sharding<@mesh, [{}, {}, {} ], partial sum {"tp"}>], ...}
+    func.func @main(%x: tensor<8x256xf32> {tp.because = ..., tp.sharding = #tp.sharding<@mesh, [{}, {"tp"} ]>}) -> (tensor<8x64xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {} ]>}) {
+      %w = tp.parameter "down.weight" {tp.because = ..., tp.shardings = [#tp.sharding<@mesh, [{}, {"tp"} ]>]} : tensor<64x256xf32>
+      %y = nn.linear %x, %w {tp.because = [[{annotation = "down.weight dim 1 on \22tp\22", axis = "tp", partial, via = "nn.linear over k at ..."} ]], tp.shardings = [#tp.sharding<@mesh, [{}, {} ], partial sum {"tp"}>]} : (tensor<8x256xf32>, tensor<64x256xf32>) -> tensor<8x64xf32>
+      return %y : tensor<8x64xf32>
+    }
     ```
   }];
   let statistics = [
@@ -59,6 +68,20 @@ def VerifyPropagated : Pass<"tp-verify-propagated", "::mlir::ModuleOp"> {
     arguments and results and carried values are not partial; an operation's
     results have the sharding that its rule gives them; there are no
     collectives and no tp.reshard. An error names the likely cause.
+
+    Before:
+    ```mlir
+    #rep = #tp.sharding<@mesh, [{} ]>
+    tp.mesh @mesh <["tp"=2]>
+    func.func @main(%x: tensor<4xf32> {tp.sharding = #rep}) -> (tensor<4xf32> {tp.sharding = #rep}) {
+      %0 = nn.silu %x {tp.shardings = [#tp.sharding<@mesh, [{?} ]>]} : tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }
+    ```
+    Error:
+    ```
+    error: result 0: expected closed dimensions, got dimension 0 open: tp-propagate did not run after it was annotated
+    ```
   }];
 }
 
@@ -69,9 +92,21 @@ def ExplainShardings : Pass<"tp-explain-shardings", "::mlir::ModuleOp"> {
     annotation it comes from and the operation that brought it. Values are named
     by location (for imported models the module's path).
 
+    Before (as tp-propagate leaves it):
+    ```mlir
+    tp.mesh @mesh <["tp"=2]>
+    func.func @main(%x: tensor<8x64xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {} ]>}) -> (tensor<8x16xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"} ]>}) {
+      %w = tp.parameter "up.weight" {tp.because = [[{annotation = "up.weight dim 0 on \22tp\22", axis = "tp", dim = 0 : i64} ]], tp.shardings = [#tp.sharding<@mesh, [{"tp"}, {} ]>]} : tensor<16x64xf32>
+      %y = nn.linear %x, %w {tp.because = [[{annotation = "up.weight dim 0 on \22tp\22", axis = "tp", dim = 1 : i64, via = "nn.linear over n at up"} ]], tp.shardings = [#tp.sharding<@mesh, [{}, {"tp"} ]>]} : (tensor<8x64xf32>, tensor<16x64xf32>) -> tensor<8x16xf32> loc("up")
+      return %y : tensor<8x16xf32>
+    }
     ```
-    nn.linear at layers.0.mlp.down_proj: [{}, {}, {} ] partial<sum> {"tp"}
-      partial on "tp": layers.0.mlp.down_proj.weight dim 1 on "tp", by nn.linear over k at layers.0.mlp.down_proj
+    Output:
+    ```
+    tp.parameter up.weight: [{"tp"}, {} ]
+      dim 0 on "tp": up.weight dim 0 on "tp"
+    nn.linear at up: [{}, {"tp"} ]
+      dim 1 on "tp": up.weight dim 0 on "tp", by nn.linear over n at up
     ```
   }];
 }

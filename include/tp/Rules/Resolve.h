@@ -10,7 +10,7 @@
 //
 // Example, y = linear(x, w, bias) with w [{}, {"tp"}], y partial {"tp"}: the
 // factor k is cut by "tp"; x must be [{}, {}, {"tp"}], and bias, which must
-// count once, [{}] partial {"tp"} (from a whole bias: keep-first).
+// count once, [{}] partial {"tp"} (from a replicated one: keep-first).
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,7 +32,7 @@ struct ResolvedOp {
   /// For each operand, the axes over which it must be partial: what passes
   /// through it (one Multilinear operand, or all Additive ones), and for
   /// operands that count once the axes of the reduction. Planning to there from
-  /// a whole operand is keep-first.
+  /// a replicated operand is keep-first.
   llvm::SmallVector<AxisList, 4> operandPartial;
 };
 
@@ -40,8 +40,8 @@ struct ResolvedOp {
 /// where need be.
 AxisList subtractAxes(llvm::ArrayRef<AxisRef> list,
                       llvm::ArrayRef<AxisRef> without);
-/// True if `whole` covers all of `list`.
-bool containsAxes(llvm::ArrayRef<AxisRef> whole, llvm::ArrayRef<AxisRef> list);
+/// True if `all` covers `list`.
+bool containsAxes(llvm::ArrayRef<AxisRef> all, llvm::ArrayRef<AxisRef> list);
 
 /// How `rule` is cut when its operands and results have these shardings (those
 /// that propagation wrote; one per operand and result, of rank 0 for what is no

@@ -38,33 +38,34 @@ buildLocal(mlir::Operation *op, mlir::OpBuilder &builder,
            mlir::ValueRange operands, mlir::TypeRange resultTypes,
            const LocalContext &context);
 
-/// What the padding lanes of `factor` hold in each result, given what they hold
+/// What the padding of `factor` holds in each result, given what it holds
 /// in each operand (PadState::None where an operand does not carry the factor:
 /// it holds logical values, of which nothing is assumed). For a reduction
-/// factor: what the terms of each result's reduction hold in those lanes;
+/// factor: what the terms of each result's reduction hold there;
 /// isHarmless(state, reduction) says whether they count.
 llvm::SmallVector<PadState> getPaddingStates(mlir::Operation *op,
                                              unsigned factor,
                                              llvm::ArrayRef<PadState> operands);
 
-/// What makes the padding lanes of one factor harmless to an operation.
-struct LaneGuard {
-  /// One per operand: the number that its lanes must be overwritten with.
+/// What makes the padding of one factor harmless to an operation.
+struct PaddingGuard {
+  /// One per operand: the number that its padding must be overwritten with.
   llvm::SmallVector<std::optional<int64_t>> masks;
-  /// The per-rank form must leave the lanes out of its body.
+  /// The per-rank form must leave the padding out of its body.
   bool inBody = false;
 };
 
-/// What is due before the lanes of `factor`, which hold `operands`, neither
+/// What is due before the padding of `factor`, which holds `operands`, neither
 /// count in a reduction nor are divided by, converted or looked up. Harmless is
-/// a property of the whole term: operands are masked, as few as possible, only
-/// where that makes every term exactly zero; else the body leaves the lanes
+/// a property of all of a term: operands are masked, as few as possible, only
+/// where that makes every term exactly zero; else the body leaves them
 /// out. Empty if `op` has no body of its own and no masks help.
-std::optional<LaneGuard> getLaneGuard(mlir::Operation *op,
-                                      const ShardingRule &rule, unsigned factor,
-                                      llvm::ArrayRef<PadState> operands);
+std::optional<PaddingGuard> getPaddingGuard(mlir::Operation *op,
+                                            const ShardingRule &rule,
+                                            unsigned factor,
+                                            llvm::ArrayRef<PadState> operands);
 /// The states of the operands after the masks of `guard`.
-llvm::SmallVector<PadState> applyMasks(const LaneGuard &guard,
+llvm::SmallVector<PadState> applyMasks(const PaddingGuard &guard,
                                        llvm::ArrayRef<PadState> operands);
 
 /// A rule for people: `b, s, n parallel; k sum | [b, s, k] multilinear, ...`.

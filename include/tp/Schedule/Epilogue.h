@@ -36,6 +36,10 @@ struct Scale {
 /// linalg of such a body.
 std::optional<Scale> matchScale(mlir::Operation *op, mlir::Value x);
 
+/// The activation that `op` applies to `x`, as the manifest names it: silu,
+/// gelu_erf, gelu_tanh, or relu (see isRelu); empty if it is none.
+llvm::StringRef matchActivation(mlir::Operation *op, mlir::Value x);
+
 /// True if `op` is max(x, 0) element by element and keeps NaN (or says that
 /// there is none), whatever the sign of a zero. It is a maximum, or a
 /// comparison and a select, on tensors or in the body of linalg.

@@ -13,13 +13,14 @@
 include "mlir/Pass/PassBase.td"
 
 def FormGemms : Pass<"tp-form-gemms", "::mlir::ModuleOp"> {
-  let summary = "outline linear layers, with what follows them, as GEMM calls";
+  let summary = "outline products, with what follows them, as GEMM calls";
   let description = [{
-    Every `nn.linear`, with its bias, becomes a call of a private function with
-    `tp.kernel = "gemm"` whose body says what it computes. An activation that is
-    the only use of the product and does not feed a row kernel joins it (one
-    that does is computed there, in the same pass over memory). Equal functions
-    are made once.
+    Every operation whose library does something to the result on its way out
+    (`getEpilogues`: `nn.linear`, with its bias) becomes a call of a private
+    function with `tp.kernel = "gemm"` whose body says what it computes. An
+    activation that is the only use of the product and does not feed a row
+    kernel joins it (one that does is computed there, in the same pass over
+    memory). Equal functions are made once.
 
     For a device the activation is `nn.gelu tanh` or max(x, 0), which cuBLASLt
     has. The latter is `arith.maximumf` with zero, or another spelling that does
@@ -31,19 +32,54 @@ def FormGemms : Pass<"tp-form-gemms", "::mlir::ModuleOp"> {
 
     Precondition: local types. Runs before nn operations are decomposed.
 
+    Before:
     ```mlir
-    %0 = nn.linear %x, %w bias %b : ...
-    %1 = nn.gelu tanh %0 : ...
-    // becomes
-    %1 = call @gemm_0(%x, %w, %b) : ...
-    func.func private @gemm_0(...) attributes {tp.kernel = "gemm"} { ... }
+    func.func @main(%x: tensor<8x64xf32>) -> tensor<8x32xf32> {
+      %w = tp.parameter "up.weight" : tensor<64x64xf32>
+      %b = tp.parameter "up.bias" : tensor<64xf32>
+      %v = tp.parameter "down.weight" : tensor<32x64xf32>
+      %0 = nn.linear %x, %w bias %b : (tensor<8x64xf32>, tensor<64x64xf32>, tensor<64xf32>) -> tensor<8x64xf32>
+      %1 = nn.gelu tanh %0 : tensor<8x64xf32>
+      %2 = nn.linear %1, %v : (tensor<8x64xf32>, tensor<32x64xf32>) -> tensor<8x32xf32>
+      return %2 : tensor<8x32xf32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @main(%x: tensor<8x64xf32>) -> tensor<8x32xf32> {
+      ... // parameters
+      %1 = call @gemm_0(%x, %w, %b) : (tensor<8x64xf32>, tensor<64x64xf32>, tensor<64xf32>) -> tensor<8x64xf32>
+      %2 = call @gemm_1(%1, %v) : (tensor<8x64xf32>, tensor<32x64xf32>) -> tensor<8x32xf32>
+      return %2 : tensor<8x32xf32>
+    }
+    func.func private @gemm_0(%x: tensor<8x64xf32>, %w: tensor<64x64xf32>, %b: tensor<64xf32>) -> tensor<8x64xf32> attributes {tp.kernel = "gemm"} {
+      %0 = nn.linear %x, %w bias %b : (tensor<8x64xf32>, tensor<64x64xf32>, tensor<64xf32>) -> tensor<8x64xf32>
+      %1 = nn.gelu tanh %0 : tensor<8x64xf32>
+      return %1 : tensor<8x64xf32>
+    }
+    func.func private @gemm_1(%x: tensor<8x64xf32>, %w: tensor<32x64xf32>) -> tensor<8x32xf32> attributes {tp.kernel = "gemm"} {
+      %0 = nn.linear %x, %w : (tensor<8x64xf32>, tensor<32x64xf32>) -> tensor<8x32xf32>
+      return %0 : tensor<8x32xf32>
+    }
+    ```
 
-    // and for a device
-    %0 = nn.linear %x, %w : ...
-    %1 = arith.mulf %0, %half : ...
-    %2 = arith.addf %1, %r : ...
-    // becomes
-    %2 = call @gemm_1(%x, %w, %r) : ...
+    A device's sum joins too.
+
+    Before:
+    ```mlir
+    func.func @main(%x: tensor<8x64xf32>, %r: tensor<8x64xf32>) -> tensor<8x64xf32> {
+      %w = tp.parameter "w" : tensor<64x64xf32>
+      %half = arith.constant dense<0.5> : tensor<8x64xf32>
+      %0 = nn.linear %x, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
+      %1 = arith.mulf %0, %half : tensor<8x64xf32>
+      %2 = arith.addf %1, %r : tensor<8x64xf32>
+      return %2 : tensor<8x64xf32>
+    }
+    ```
+    After, with `target=cuda`:
+    ```mlir
+    %2 = call @gemm_0(%x, %w, %r) : (tensor<8x64xf32>, tensor<64x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
+    return %2 : tensor<8x64xf32>
     ```
   }];
   let options = [Option<"target", "target", "::tp::Device", "::tp::Device::Cpu",
@@ -65,11 +101,23 @@ def RecogniseLinear : Pass<"tp-recognise-linear", "::mlir::func::FuncOp"> {
 
     Precondition: local types; before tp-form-gemms.
 
+    Before:
     ```mlir
-    %y = linalg.matmul ins(%x, %w : tensor<8x64xf32>, tensor<64x32xf32>) outs(%zeros : tensor<8x32xf32>) -> tensor<8x32xf32>
-    // with %w = tp.parameter "w" : tensor<64x32xf32> becomes
-    %0 = tp.parameter "w" source <shape = [64, 32], offsets = [0, 0], permutation = [1, 0]> : tensor<32x64xf32>
-    %y = nn.linear %x, %0 : (tensor<8x64xf32>, tensor<32x64xf32>) -> tensor<8x32xf32>
+    func.func @main(%x: tensor<8x64xf32>) -> tensor<8x32xf32> {
+      %w = tp.parameter "w" : tensor<64x32xf32>
+      %zero = arith.constant dense<0.0> : tensor<8x32xf32>
+      %y = linalg.matmul ins(%x, %w : tensor<8x64xf32>, tensor<64x32xf32>) outs(%zero : tensor<8x32xf32>) -> tensor<8x32xf32>
+      return %y : tensor<8x32xf32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @main(%x: tensor<8x64xf32>) -> tensor<8x32xf32> {
+      %t = tp.parameter "w" source <shape = [64, 32], offsets = [0, 0], permutation = [1, 0]> : tensor<32x64xf32>
+      ... // %w and %zero, which nothing reads any more
+      %y = nn.linear %x, %t : (tensor<8x64xf32>, tensor<32x64xf32>) -> tensor<8x32xf32>
+      return %y : tensor<8x32xf32>
+    }
     ```
   }];
   let dependentDialects = ["::tp::nn::NNDialect", "::mlir::arith::ArithDialect"];
@@ -79,15 +127,34 @@ def RecogniseLinear : Pass<"tp-recognise-linear", "::mlir::func::FuncOp"> {
 def LowerToLinalg : Pass<"tp-lower-to-linalg", "::mlir::func::FuncOp"> {
   let summary = "express everything but library calls as linalg.generic";
   let description = [{
-    nn operations (but attention) are decomposed, element-wise arith and math on
+    nn operations that no library computes are decomposed, element-wise arith and math on
     tensors, named linalg operations, slices that are no views, pads,
     concatenations, `tp.slice` and `tp.keep_first` become `linalg.generic`;
     fills of constants become constants. What is left on tensors is generic
     operations, reshapes and slices that are views of memory, collectives,
-    attention, parameters and calls.
+    library operations, parameters and calls.
 
     Upstream's element-wise conversion is used; its conversions of slices and
     pads make copies, which this avoids.
+
+    Before:
+    ```mlir
+    func.func @main(%x: tensor<8x64xf32>, %y: tensor<8x64xf32>) -> tensor<4x64xf32> {
+      %0 = arith.addf %x, %y : tensor<8x64xf32>
+      %1 = tensor.extract_slice %0[4, 0] [4, 64] [1, 1] : tensor<8x64xf32> to tensor<4x64xf32>
+      return %1 : tensor<4x64xf32>
+    }
+    ```
+    After (the slice is contiguous, so a view):
+    ```mlir
+    %0 = linalg.generic {..., iterator_types = ["parallel", "parallel"]} ins(%x, %y : tensor<8x64xf32>, tensor<8x64xf32>) outs(%x : tensor<8x64xf32>) {
+    ^bb0(%a: f32, %b: f32, %out: f32):
+      %s = arith.addf %a, %b : f32
+      linalg.yield %s : f32
+    } -> tensor<8x64xf32>
+    %1 = tensor.extract_slice %0[4, 0] [4, 64] [1, 1] : tensor<8x64xf32> to tensor<4x64xf32>
+    return %1 : tensor<4x64xf32>
+    ```
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
@@ -107,6 +174,36 @@ def FormKernels : Pass<"tp-form-kernels", "::mlir::ModuleOp"> {
     side.
 
     Precondition: tp-lower-to-linalg.
+
+    Before:
+    ```mlir
+    #id = affine_map<(i, j) -> (i, j)>
+    func.func @main(%x: tensor<8x64xf32>, %y: tensor<8x64xf32>) -> tensor<8x64xf32> {
+      %e = tensor.empty() : tensor<8x64xf32>
+      %0 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<8x64xf32>) outs(%e : tensor<8x64xf32>) {
+      ^bb0(%in: f32, %out: f32):
+        %n = math.exp %in : f32
+        linalg.yield %n : f32
+      } -> tensor<8x64xf32>
+      %1 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]} ins(%0, %y : tensor<8x64xf32>, tensor<8x64xf32>) outs(%e : tensor<8x64xf32>) {
+      ^bb0(%a: f32, %b: f32, %out: f32):
+        %p = arith.mulf %a, %b : f32
+        linalg.yield %p : f32
+      } -> tensor<8x64xf32>
+      return %1 : tensor<8x64xf32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @main(%x: tensor<8x64xf32>, %y: tensor<8x64xf32>) -> tensor<8x64xf32> {
+      ...
+      %1 = call @rows_0(%x, %y) : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
+      return %1 : tensor<8x64xf32>
+    }
+    func.func private @rows_0(%x: tensor<8x64xf32>, %y: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.kernel = "rows", tp.label = "exp+mulf", tp.row_dims = 1 : i64} {
+      ... // both operations
+    }
+    ```
   }];
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::linalg::LinalgDialect"];
   let statistics = [Statistic<"numKernels", "kernels", "distinct row kernels">];
@@ -122,15 +219,25 @@ def StartCollectives : Pass<"tp-start-collectives", "::mlir::func::FuncOp"> {
 
     Only for devices: a collective of host ranks is over when the call returns.
 
+    Before:
     ```mlir
-    %1 = tp.all_reduce sum %0 over @mesh ["tp"] : tensor<8x64xf32>
-    %2 = call @rows_0(%x) : ...
-    %3 = call @rows_1(%1, %2) : ...
-    // becomes
-    %1 = tp.all_reduce sum %0 over @mesh ["tp"] : tensor<8x64xf32>
-    %2 = call @rows_0(%x) : ...
-    %4 = tp.await %1 : tensor<8x64xf32>
-    %3 = call @rows_1(%4, %2) : ...
+    tp.mesh @mesh <["tp"=2]>
+    func.func private @rows_0(%x: tensor<8x64xf32>) -> tensor<8x64xf32>
+    func.func private @rows_1(%x: tensor<8x64xf32>, %y: tensor<8x64xf32>) -> tensor<8x64xf32>
+    func.func @main(%x: tensor<8x64xf32>, %y: tensor<8x64xf32>) -> tensor<8x64xf32> {
+      %0 = tp.all_reduce sum %x over @mesh ["tp"] : tensor<8x64xf32> -> tensor<8x64xf32>
+      %1 = call @rows_0(%y) : (tensor<8x64xf32>) -> tensor<8x64xf32>
+      %2 = call @rows_1(%0, %1) : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
+      return %2 : tensor<8x64xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %0 = tp.all_reduce sum %x over @mesh ["tp"] : tensor<8x64xf32> -> tensor<8x64xf32>
+    %1 = call @rows_0(%y) : (tensor<8x64xf32>) -> tensor<8x64xf32>
+    %3 = tp.await %0 : tensor<8x64xf32>
+    %2 = call @rows_1(%3, %1) : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
+    return %2 : tensor<8x64xf32>
     ```
   }];
   let dependentDialects = ["::tp::TPDialect"];
@@ -141,8 +248,8 @@ def StartCollectives : Pass<"tp-start-collectives", "::mlir::func::FuncOp"> {
 def PlanBuffers : Pass<"tp-plan-buffers", "::mlir::ModuleOp"> {
   let summary = "give every tensor a place in memory";
   let description = [{
-    Writes a `#tp.buffer` for each result of each call, collective, attention
-    and repeated layer into the attribute `tp.buffers`: its place in the arena,
+    Writes a `#tp.buffer` for each result of each call, collective, library
+    operation and repeated layer into the attribute `tp.buffers`: its place in the arena,
     the communication arena, or a result of the function. Places are reused
     when lifetimes allow. Reshapes and contiguous slices share the place of
     what they view. A collective's operands and results lie in the
@@ -155,6 +262,29 @@ def PlanBuffers : Pass<"tp-plan-buffers", "::mlir::ModuleOp"> {
 
     Where a value must be in a certain place and its producer cannot write
     there, a copy (a row kernel) is inserted.
+
+    Before:
+    ```mlir
+    tp.mesh @mesh <["tp"=2]>
+    func.func private @gemm_0(%x: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.kernel = "gemm"}
+    func.func @main(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {
+      %0 = call @gemm_0(%x) : (tensor<8x64xf32>) -> tensor<8x64xf32>
+      %1 = tp.all_reduce sum %0 over @mesh ["tp"] : tensor<8x64xf32> -> tensor<8x64xf32>
+      %2 = call @gemm_0(%1) : (tensor<8x64xf32>) -> tensor<8x64xf32>
+      %3 = call @gemm_0(%2) : (tensor<8x64xf32>) -> tensor<8x64xf32>
+      return %3 : tensor<8x64xf32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @main(%x: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.arena_bytes = 2048 : i64, tp.comm_bytes = 2048 : i64} {
+      %0 = call @gemm_0(%x) {tp.buffers = [#tp.buffer<"comm", 0>]} : (tensor<8x64xf32>) -> tensor<8x64xf32>
+      %1 = tp.all_reduce sum %0 over @mesh ["tp"] {tp.buffers = [#tp.buffer<"comm", 0>]} : tensor<8x64xf32> -> tensor<8x64xf32>
+      %2 = call @gemm_0(%1) {tp.buffers = [#tp.buffer<"arena", 0>]} : (tensor<8x64xf32>) -> tensor<8x64xf32>
+      %3 = call @gemm_0(%2) {tp.buffers = [#tp.buffer<"output", 0>]} : (tensor<8x64xf32>) -> tensor<8x64xf32>
+      return %3 : tensor<8x64xf32>
+    }
+    ```
   }];
   let dependentDialects = ["::mlir::func::FuncDialect", "::mlir::linalg::LinalgDialect", "::tp::TPDialect"];
 }
@@ -168,6 +298,23 @@ def VerifySchedule : Pass<"tp-verify-schedule", "::mlir::ModuleOp"> {
     places are inside the stated arenas; no operation is left that lower does
     not know. Between the start and the await of an asynchronous collective
     nothing overwrites its operand or its result.
+
+    Before:
+    ```mlir
+    func.func private @gemm_0(%x: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.kernel = "gemm"}
+    func.func private @gemm_1(%x: tensor<8x64xf32>, %y: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.kernel = "gemm"}
+    func.func @main(%x: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.arena_bytes = 4096 : i64, tp.comm_bytes = 0 : i64} {
+      %0 = call @gemm_0(%x) {tp.buffers = [#tp.buffer<"arena", 0>]} : (tensor<8x64xf32>) -> tensor<8x64xf32>
+      %1 = call @gemm_0(%0) {tp.buffers = [#tp.buffer<"arena", 1024>]} : (tensor<8x64xf32>) -> tensor<8x64xf32>
+      %2 = call @gemm_1(%0, %1) {tp.buffers = [#tp.buffer<"output", 0>]} : (tensor<8x64xf32>, tensor<8x64xf32>) -> tensor<8x64xf32>
+      return %2 : tensor<8x64xf32>
+    }
+    ```
+    Error:
+    ```
+    error: 'func.call' op writes bytes 1024 to 3072 of arena, where a value is that is still read
+    note: the value is made here
+    ```
   }];
   let options = [Option<"asynchronous", "asynchronous", "bool", "false",
                         "every collective must be awaited">];

@@ -16,27 +16,19 @@
 #ifndef TP_SHARDING_COST_H
 #define TP_SHARDING_COST_H
 
-#include <cstdint>
+#include "tprt/collectives.h"
 
 namespace tp {
 
-enum class CollectiveKind {
-  AllReduce,
-  AllGather,
-  ReduceScatter,
-  AllToAll,
-  Broadcast,
-  CollectivePermute,
-};
+using tprt::CollectiveKind;
 
 /// Bytes that one rank sends in a ring of `ranks`, rounded up:
 ///   all_reduce                2 (N-1)/N D
 ///   all_gather                  (N-1)/N D    D: the gathered tensor
 ///   reduce_scatter              (N-1)/N D    D: the tensor before the scatter
 ///   all_to_all                  (N-1)/N D/N  D: the tensor of the whole group
-///   broadcast                   D            all but the last one pass it on
 ///   collective_permute          D            D: what one rank holds
-/// Nothing is sent in a group of one.
+/// Nothing is sent in a group of one, nor by the local rows.
 int64_t getTraffic(CollectiveKind kind, int64_t bytes, int64_t ranks);
 
 /// Messages one after the other in the ring: 2 (N-1) for all_reduce, N-1 for

@@ -1,13 +1,13 @@
-//===- Padding.h - What the padding lanes of a value hold -------*- C++ -*-===//
+//===- Padding.h - What the padding of a value holds ------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Where a size does not divide, the last shards have lanes past the logical
-// end. Whether that is harmless depends on what the lanes hold: zeros vanish in
+// Where a size does not divide, the last shards have padding past the logical
+// end. Whether that is harmless depends on what it holds: zeros vanish in
 // a sum, -inf in a maximum, and everything is harmless in a parallel dimension
 // whose padding is stripped at the end. Partition follows these states through
-// the program and masks a value only where its lanes would be counted.
+// the program and masks a value only where its padding would be counted.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@
 
 namespace tp {
 
-/// Contents of the padding lanes of one dimension.
+/// Contents of the padding of one dimension.
 enum class PadState : uint8_t {
   /// The dimension is not padded.
   None,
@@ -33,7 +33,7 @@ llvm::StringRef stringify(PadState state);
 PadState join(PadState a, PadState b);
 /// The state that a reduction of this kind ignores.
 PadState getNeutralState(ReductionKind kind);
-/// True if lanes in `state` leave a reduction of `kind` unchanged.
+/// True if padding in `state` leaves a reduction of `kind` unchanged.
 bool isHarmless(PadState state, ReductionKind kind);
 
 } // namespace tp

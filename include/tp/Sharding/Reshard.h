@@ -20,16 +20,17 @@
 //   permute         other axis, other order    collective_permute  D
 //
 // N ranks in a group; D the elements of the group's value as one rank sees it
-// (for permute: the local ones), padding included.
+// (for permute: the local ones), padding included. The rows are written once,
+// in tprt/collectives.h, which the runtime shares.
 //
 // Padding. The local shape at every point is getLocalShape of the sharding
 // there. A step moves parts of one size: all_gather concatenates its N parts
-// and keeps the leading lanes that the result has; slice and reduce_scatter
+// and keeps the leading elements that the result has; slice and reduce_scatter
 // extend the dimension with padding (zeros for a slice) to N parts and keep the
 // one at the rank's position; all_to_all does both. So parts must begin where
 // the dimension is cut: [{"x", "y"}] -> [{"x"}] of 5 over 2 x 2 is no
-// all_gather (the parts of 2 do not make up the parts of 3) and goes through
-// the whole.
+// all_gather (the parts of 2 do not make up the parts of 3): the dimension is
+// gathered and cut again.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,40 +38,31 @@
 #define TP_SHARDING_RESHARD_H
 
 #include "tp/Sharding/Sharding.h"
+#include "tprt/collectives.h"
 
 namespace tp {
 
-/// A row of the reshard table, and the primitive that carries it out, in the
-/// order of the table.
-enum class ReshardStepKind {
-  /// The ranks at position 0 along `axes` keep the value, the others get zeros.
-  /// For max and min every rank keeps it: nothing is to be done.
-  KeepFirst,
-  Slice,
-  AllReduce,
-  ReduceScatter,
-  AllGather,
-  AllToAll,
-  CollectivePermute,
-};
-inline constexpr unsigned numReshardStepKinds = 7;
-/// The row's id as in the table above.
-llvm::StringRef getRowId(ReshardStepKind kind);
-/// False for the steps that move nothing between ranks: keep-first and slice.
-bool isCollective(ReshardStepKind kind);
+using tprt::CollectiveKind;
+using tprt::CollectiveRow;
+using tprt::collectiveRows;
+using tprt::findRow;
+using tprt::Holding;
+using tprt::numCollectiveKinds;
+using tprt::rowOf;
 
+/// One row of the table on one value.
 struct ReshardStep {
-  ReshardStepKind kind;
+  CollectiveKind kind;
   /// The (sub-)axes the step runs over; its groups are mesh.getGroups(axes). In
   /// a slice, reduce_scatter or all_to_all they become the minor axes of the
   /// dimension in this order; in all_gather and all_to_all they were the minor
   /// axes of the gathered one. For collective_permute: the axes along which
   /// anything moves.
   AxisList axes;
-  /// The dimension that is sliced, scattered or gathered; for all_to_all the
-  /// one gathered.
+  /// The dimension that is cut or gathered; where one is gathered and another
+  /// cut, the one gathered.
   int64_t dim = -1;
-  /// For all_to_all: the dimension that is split.
+  /// The other of the two.
   int64_t splitDim = -1;
   ReductionKind reduction = ReductionKind::Sum;
   /// For collective_permute: (source, target) ranks in the order of the
@@ -79,6 +71,11 @@ struct ReshardStep {
   llvm::SmallVector<std::pair<int64_t, int64_t>, 0> pairs;
   /// The sharding after the step: closed and normalized.
   TensorSharding result;
+
+  const CollectiveRow &getRow() const { return rowOf(kind); }
+  /// The dimension whose parts are put together, or that is cut; -1: none.
+  int64_t getGatheredDim() const { return getRow().gatheredDim(dim); }
+  int64_t getCutDim() const { return getRow().cutDim(dim, splitDim); }
 };
 
 struct ReshardPlan {
@@ -96,7 +93,7 @@ struct ReshardPlan {
     BySize,
     /// Not searched for. Of an evenly cut tensor each step receives at most
     /// the larger of the two local ones, and the steps are few; dimensions
-    /// that change and are cut unevenly go through the whole.
+    /// that change and are cut unevenly are gathered between.
     Constructed,
   };
   Search search = Search::Minimal;
@@ -114,7 +111,7 @@ struct ReshardPlan {
 /// two names (a constructed plan: over the whole of an axis that they cut at
 /// places that do not nest): other copies take no part. Partial
 /// values of different reductions are turned into each other only through the
-/// whole value. Deterministic. A plan without steps means the same layout.
+/// complete value. Deterministic. A plan without steps means the same layout.
 ReshardPlan
 planReshard(llvm::ArrayRef<int64_t> shape, const TensorSharding &from,
             const TensorSharding &to, const Mesh &mesh,

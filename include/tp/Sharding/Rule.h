@@ -49,20 +49,22 @@ struct Factor {
 
 /// What an operation does with a partial operand.
 enum class Linearity {
-  /// Not linear: the operand must be whole.
+  /// Not linear: the operand must be complete.
   None,
   /// f(a + b, y) = f(a, y) + f(b, y) with the other operands fixed: if exactly
   /// one such operand is partial, the results are (matmul, scale, cast, slice).
   Multilinear,
   /// f(a + b, c + d) = f(a, c) + f(b, d): all additive operands are partial
-  /// together, or a whole one among them counts on one rank only (add, a bias,
+  /// together, or a complete one among them counts on one rank only (add, a
+  /// bias,
   /// the initial value of a reduction). Beside multilinear operands (x and w of
   /// x w + bias) it may be partial only where one of those is. Where a
   /// reduction factor is sharded
   /// that the operand does not carry, it counts on one rank only.
   Additive,
   /// Added once to a sum whose terms are not linear in the other operands (the
-  /// initial value of a sum of exponentials): must be whole, and counts on one
+  /// initial value of a sum of exponentials): must be complete, and counts on
+  /// one
   /// rank only where a reduction factor is sharded.
   Initial,
 };

@@ -8,7 +8,7 @@
 // rank holds an addend; the value is their sum). Over all other axes it is
 // replicated. A dimension of size n over S shards, cut in grains of g, has the
 // local size ceil(n / g / S) * g; shard i holds [i * local, (i + 1) * local) of
-// the logical dimension, and lanes past n are padding.
+// the logical dimension, and what is past n is padding.
 //
 // Open and closed: propagation may append axes to an open dimension and never
 // touches a closed one. What the user wrote is closed unless marked `?`.
@@ -73,14 +73,14 @@ int64_t getLocalSize(int64_t size, const DimSharding &dim);
 /// The per-rank shape, padding included (the same on every rank).
 llvm::SmallVector<int64_t> getLocalShape(llvm::ArrayRef<int64_t> shape,
                                          const TensorSharding &sharding);
-/// Lanes of padding that the dimension has over all its shards.
+/// Elements of padding that the dimension has over all its shards.
 int64_t getPadding(int64_t size, const DimSharding &dim);
 
 /// The logical positions [begin, end) of the dimension that `rank` holds; its
-/// lanes from end - begin to the local size are padding.
+/// what is from end - begin to the local size is padding.
 std::pair<int64_t, int64_t> getShardRange(int64_t size, const DimSharding &dim,
                                           int64_t rank, const Mesh &mesh);
-/// Whether both put the same elements in the same lanes of the same ranks:
+/// Whether both put the same elements at the same places of the same ranks:
 /// canonical axes and local sizes agree, however the grain is written.
 bool sameLayout(llvm::ArrayRef<int64_t> shape, const TensorSharding &a,
                 const TensorSharding &b);

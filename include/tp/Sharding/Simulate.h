@@ -34,7 +34,7 @@ void forEachIndex(
 /// Row-major position of `index`; -1 if it is outside of `shape`.
 int64_t getPosition(llvm::ArrayRef<int64_t> shape,
                     llvm::ArrayRef<int64_t> index);
-/// The global index of a rank's local one; false for a padding lane.
+/// The global index of a rank's local one; false for padding.
 bool getGlobalIndex(llvm::ArrayRef<int64_t> shape,
                     const TensorSharding &sharding, const Mesh &mesh,
                     int64_t rank, llvm::MutableArrayRef<int64_t> index);
@@ -52,15 +52,15 @@ T combine(ReductionKind kind, T a, T b) {
   llvm_unreachable("unknown reduction");
 }
 
-/// The addends that make up one element: `addends` has one lane per position
+/// The addends that make up one element: `addends` has one per position
 /// along the partial axes, to be filled so that they combine to `value`.
 template <typename T>
 using SplitValue =
     llvm::function_ref<void(T value, llvm::MutableArrayRef<T> addends)>;
 
-/// Spread `global` (row-major, of `shape`) over the ranks; padding lanes hold
-/// `pad`. A partial value has its whole at position 0 along the partial axes
-/// and zeros elsewhere (for max and min: the whole everywhere), unless `split`
+/// Spread `global` (row-major, of `shape`) over the ranks; padding holds
+/// `pad`. A partial value has all of it at position 0 along the partial axes
+/// and zeros elsewhere (for max and min: all of it everywhere), unless `split`
 /// says otherwise.
 template <typename T>
 RankBuffers<T> distribute(llvm::ArrayRef<T> global,
@@ -70,14 +70,14 @@ RankBuffers<T> distribute(llvm::ArrayRef<T> global,
   int64_t numAddends = getShardCount(sharding.partial);
   std::vector<T> addends(global.size() * numAddends);
   for (size_t i = 0; i < global.size(); ++i) {
-    llvm::MutableArrayRef<T> lanes(&addends[i * numAddends], numAddends);
+    llvm::MutableArrayRef<T> parts(&addends[i * numAddends], numAddends);
     if (split && numAddends > 1) {
-      split(global[i], lanes);
+      split(global[i], parts);
       continue;
     }
     bool once = sharding.reduction == ReductionKind::Sum;
-    std::fill(lanes.begin(), lanes.end(), once ? T(0) : global[i]);
-    lanes[0] = global[i];
+    std::fill(parts.begin(), parts.end(), once ? T(0) : global[i]);
+    parts[0] = global[i];
   }
   RankBuffers<T> buffers(mesh.getNumRanks());
   llvm::SmallVector<int64_t> local = getLocalShape(shape, sharding);
@@ -123,14 +123,14 @@ std::vector<T> assemble(const RankBuffers<T> &buffers,
   return global;
 }
 
-/// Two ranks that should hold the same lane and do not.
+/// Two ranks that should hold the same element and do not.
 struct ReplicaMismatch {
   int64_t rankA, rankB;
   /// Row-major position in the global tensor.
   int64_t element;
 };
 
-/// Whether all copies agree bit for bit, padding lanes aside.
+/// Whether all copies agree bit for bit, padding aside.
 template <typename T>
 std::optional<ReplicaMismatch>
 findReplicaMismatch(const RankBuffers<T> &buffers,
@@ -157,7 +157,7 @@ findReplicaMismatch(const RankBuffers<T> &buffers,
 
 /// One step on every rank: from the buffers of `from` to those of step.result,
 /// each rank reading only buffers of its group. Addends combine in the order of
-/// the group. Lanes that a step adds are `pad`.
+/// the group. Elements that a step adds are `pad`.
 template <typename T>
 RankBuffers<T> applyStep(const RankBuffers<T> &buffers,
                          llvm::ArrayRef<int64_t> shape,
@@ -166,7 +166,8 @@ RankBuffers<T> applyStep(const RankBuffers<T> &buffers,
   llvm::SmallVector<int64_t> before = getLocalShape(shape, from);
   llvm::SmallVector<int64_t> after = getLocalShape(shape, step.result);
   RankBuffers<T> result(buffers.size());
-  if (step.kind == ReshardStepKind::CollectivePermute) {
+  const CollectiveRow &row = step.getRow();
+  if (row.permutes()) {
     for (auto [source, target] : step.pairs)
       result[target] = buffers[source];
     return result;
@@ -175,37 +176,25 @@ RankBuffers<T> applyStep(const RankBuffers<T> &buffers,
     int64_t position = getPosition(before, index);
     return position < 0 ? pad : buffers[rank][position];
   };
+  int64_t gathered = step.getGatheredDim(), cut = step.getCutDim();
+  // Of a sum one rank holds the whole; of a maximum all may.
+  bool onlyFirst =
+      row.to == Holding::Partial && step.reduction == ReductionKind::Sum;
   for (const auto &group : mesh.getGroups(step.axes))
     for (auto [place, rank] : llvm::enumerate(group))
       forEachIndex(after, [&](llvm::MutableArrayRef<int64_t> index, int64_t) {
         int64_t source = rank;
-        switch (step.kind) {
-        case ReshardStepKind::KeepFirst:
-          if (place != 0 && step.reduction == ReductionKind::Sum)
-            return result[rank].push_back(T(0));
-          break;
-        case ReshardStepKind::Slice:
-        case ReshardStepKind::ReduceScatter:
-          index[step.dim] += place * after[step.dim];
-          break;
-        case ReshardStepKind::AllToAll:
-          index[step.splitDim] += place * after[step.splitDim];
-          [[fallthrough]];
-        case ReshardStepKind::AllGather:
-          source = group[index[step.dim] / before[step.dim]];
-          index[step.dim] %= before[step.dim];
-          break;
-        case ReshardStepKind::AllReduce:
-        case ReshardStepKind::CollectivePermute:
-          break;
+        if (cut >= 0)
+          index[cut] += place * after[cut];
+        if (gathered >= 0) {
+          source = group[index[gathered] / before[gathered]];
+          index[gathered] %= before[gathered];
         }
-        if (step.kind != ReshardStepKind::AllReduce &&
-            step.kind != ReshardStepKind::ReduceScatter)
-          return result[rank].push_back(read(source, index));
-        T value = read(group[0], index);
-        for (int64_t other : llvm::drop_begin(group))
-          value = combine(step.reduction, value, read(other, index));
-        result[rank].push_back(value);
+        T value = read(row.reduces() ? group[0] : source, index);
+        if (row.reduces())
+          for (int64_t other : llvm::drop_begin(group))
+            value = combine(step.reduction, value, read(other, index));
+        result[rank].push_back(onlyFirst && place != 0 ? T(0) : value);
       });
   return result;
 }

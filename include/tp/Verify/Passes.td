@@ -20,10 +20,19 @@ def AssignValueIds : Pass<"tp-assign-value-ids", "::mlir::ModuleOp"> {
     the one-device program that a per-rank value is a part of. Operations that
     have one keep it; running the pass again changes nothing.
 
+    Before:
     ```mlir
-    %0 = nn.silu %x : tensor<2x8xf32>
-    // becomes
-    %0 = nn.silu %x {tp.value_id = 1 : i64} : tensor<2x8xf32>
+    func.func @main(%x: tensor<2x8xf32>) -> tensor<2x8xf32> {
+      %0 = nn.silu %x : tensor<2x8xf32>
+      return %0 : tensor<2x8xf32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @main(%x: tensor<2x8xf32>) -> tensor<2x8xf32> attributes {tp.value_id = 0 : i64} {
+      %0 = nn.silu %x {tp.value_id = 1 : i64} : tensor<2x8xf32>
+      return %0 : tensor<2x8xf32>
+    }
     ```
   }];
 }

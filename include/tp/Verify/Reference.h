@@ -90,17 +90,31 @@ public:
   /// Widen the tolerances by some more disturbed runs; false when there have
   /// been enough. Called before anything is said to differ.
   bool refine();
-  /// Let a value differ by so much more, element by element.
+  /// Let a value differ by so much more, element by element. By an infinity:
+  /// of a finite number nothing can be said.
   void allow(const ValueKey &key, llvm::ArrayRef<double> slack);
   /// Whether a disturbed run stops; makes more of them to find out.
   bool mayStop();
   /// The error of a disturbed run that stopped; empty if all came to the end.
   llvm::StringRef getStop() const { return stop; }
 
-  /// Ranks' addends were infinities of both signs, which are no number together
-  /// whatever the program of one device has there: so is all that follows.
-  void noteOverflow() { ++numOverflows; }
+  /// Ranks' addends of `value` were infinities of both signs, which are no
+  /// number together whatever the program of one device has there.
+  void noteOverflow(const Value &value) {
+    ++numOverflows;
+    overflowed.insert(&value);
+  }
+  /// Whether a NaN in `value` may come of such addends: of any before it, or,
+  /// where the program goes on with what the ranks had, of the value's own that
+  /// a collective adds up.
+  bool mayFollowOverflow(const Value &value, bool isOriginal) const {
+    return forced.empty() ? numOverflows > 0
+                          : !isOriginal && overflowed.contains(&value);
+  }
   int64_t getNumOverflows() const { return numOverflows; }
+
+  /// Pairs of disturbed runs that it takes at first: few where a run is dear.
+  unsigned getNumPairs() const { return numPairs; }
 
   llvm::ArrayRef<interp::Tensor> getInputs() const { return inputs; }
   llvm::ArrayRef<Value> getResults() const { return results; }
@@ -128,8 +142,9 @@ private:
   std::map<ValueKey, interp::Tensor> forced;
   int64_t keptBytes = 0, numDropped = 0;
   std::string stop;
-  unsigned numRefinements = 0, maxRefinements = 0;
+  unsigned numPairs = 1, numRefinements = 0, maxRefinements = 0;
   int64_t numOverflows = 0;
+  llvm::SmallPtrSet<const Value *, 4> overflowed;
 };
 
 } // namespace tp

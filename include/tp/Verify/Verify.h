@@ -78,32 +78,6 @@ Comparison compareWithReference(mlir::func::FuncOp function, const Mesh &mesh,
                                 Reference &reference,
                                 const VerifyOptions &options);
 
-/// What is wrong with the shape or type of the parts that the ranks hold of a
-/// value, or an empty text.
-std::string checkLayout(const interp::RankTensors &locals,
-                        const Reference::Value &expected,
-                        const TensorSharding &sharding, const Mesh &mesh);
-/// Where the value is partial: what the ranks' addends come to in magnitude,
-/// for each was rounded on its own.
-std::optional<interp::Tensor> getMagnitudes(const interp::RankTensors &locals,
-                                            llvm::ArrayRef<int64_t> shape,
-                                            const TensorSharding &sharding,
-                                            const Mesh &mesh);
-/// What is wrong between the parts that the ranks hold and the global value, or
-/// an empty text. Where a number is too far off, the reference is refined and
-/// asked again. `worst` is raised to the largest difference seen, as a part of
-/// what is allowed.
-std::string compareValue(const interp::RankTensors &locals,
-                         const Reference::Value &expected,
-                         const TensorSharding &sharding, const Mesh &mesh,
-                         Reference &reference, double &worst);
-/// Count what cannot be judged of a value that was compared.
-void noteUnjudged(Comparison &comparison, const Reference::Value &expected,
-                  llvm::StringRef what, llvm::StringRef location,
-                  llvm::ArrayRef<int64_t> iterations, llvm::StringRef stop);
-/// The location as messages give it: the name alone where it has one.
-std::string formatLocation(mlir::Location loc);
-
 /// Compile `perRank` for this machine, run `function` on as many threads as the
 /// mesh has ranks, and compare its results. If one differs, the program is run
 /// once more with every value handed out, so that the first operation that

@@ -3,21 +3,20 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The MPI library is opened when this backend is asked for. Through it the
-// ranks learn where rank 0's side channel listens; waits in MPI are watched by
-// that channel.
+// Backend `mpi`: one process per rank, started by mpirun or srun, on any number
+// of hosts. MPI moves the bytes; sums are made here, in the order of the group,
+// so that they have the same bits as over threads. Everything beside the
+// collectives goes over TCP, so that a lost rank is named while the others sit
+// in MPI; through MPI the ranks learn where rank 0's side channel listens.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Mpi.h"
-
 #include "../../core/Cores.h"
+#include "../Backends.h"
 #include "../net/NetChannel.h"
 #include "../processes/Rendezvous.h"
 #include "MpiCollective.h"
 
-#include <condition_variable>
-#include <cstdio>
 #include <cstdlib>
 #include <dlfcn.h>
 #include <filesystem>
@@ -26,11 +25,12 @@
 #include <unistd.h>
 
 using namespace tprt;
-using Clock = std::chrono::steady_clock;
 
 namespace {
 
 constexpr const char *kPlugin = "libtprt-mpi.so";
+/// Names a library other than that beside the program or on the path.
+constexpr const char *kMpiPluginVariable = "TPRT_MPI_PLUGIN";
 
 /// Calls of the plug-in as statuses.
 class Mpi {
@@ -40,13 +40,18 @@ public:
     if (const char *named = std::getenv(kMpiPluginVariable)) {
       tries = {named};
     } else {
+      namespace fs = std::filesystem;
       std::error_code ignored;
-      auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);
-      auto root = program.parent_path().parent_path();
-      for (const char *folder : {"lib", "lib64"})
-        if (auto path = root / folder / kPlugin;
-            std::filesystem::exists(path, ignored))
-          tries.push_back(path.string());
+      // This code is in tp-run, or in libtprt.so of another program.
+      Dl_info library{};
+      dladdr(reinterpret_cast<void *>(&makeMpiHub), &library);
+      for (const fs::path &file :
+           {fs::path(library.dli_fname ? library.dli_fname : ""),
+            fs::read_symlink("/proc/self/exe", ignored)})
+        for (const char *folder : {".", "../lib", "../lib64"})
+          if (auto path = file.parent_path() / folder / kPlugin;
+              fs::exists(path, ignored))
+            tries.push_back(path.string());
       tries.push_back(kPlugin);
     }
     std::string errors;
@@ -87,11 +92,29 @@ private:
   explicit Mpi(const tprt_mpi *table) : table(table) {}
 };
 
+/// Makes a call that may never return; false if it was left behind, to a thread
+/// of its own, once `giveUp` said so.
+bool callAside(std::function<void()> call,
+               const std::function<bool()> &giveUp) {
+  auto done = std::make_shared<std::atomic<bool>>(false);
+  std::thread thread([done, call = std::move(call)] {
+    call();
+    *done = true;
+  });
+  while (!*done && !giveUp())
+    usleep(1000);
+  if (*done)
+    thread.join();
+  else
+    thread.detach();
+  return *done;
+}
+
 /// Messages of the members of one communicator.
 class Messages {
 public:
-  Messages(const Mpi &mpi, void *communicator, bool crowded)
-      : mpi(mpi), communicator(communicator), crowded(crowded) {}
+  Messages(const Mpi &mpi, SideChannel &side, void *communicator, bool crowded)
+      : mpi(mpi), side(&side), communicator(communicator), crowded(crowded) {}
 
   Status exchange(int32_t tag, const std::vector<tprt_mpi_part> &receives,
                   const std::vector<tprt_mpi_part> &sends) {
@@ -101,13 +124,15 @@ public:
                                         int64_t(receives.size()), sends.data(),
                                         int64_t(sends.size())),
                        "send"));
-    // The watcher of the side channel ends a wait that is in vain.
-    constexpr int kSpins = 2000, kYields = 20000;
+    // The watcher of the side channel says when a wait is in vain.
+    constexpr int kSpins = 2000, kYields = 20000, kLooks = 64;
     for (int n = 0;; ++n) {
       int32_t done = 0;
       TPRT_TRY(mpi.check(mpi.table->test(&done), "receive"));
       if (done)
         return {};
+      if (n % kLooks == 0)
+        TPRT_TRY(side->failure());
       if (n > kYields)
         usleep(50);
       else if (crowded || n > kSpins)
@@ -117,6 +142,7 @@ public:
 
 private:
   Mpi mpi;
+  SideChannel *side;
   void *communicator;
   bool crowded;
 };
@@ -159,21 +185,22 @@ public:
     ranks = side->size();
     for (int64_t r = 0; r < ranks; ++r)
       everyone.push_back(r);
+    // Messages that were under way stay so.
+    side->onFailure([] { return false; });
   }
 
   ~MpiHub() override {
-    // The end of MPI waits for all ranks, and is watched as well.
-    if (initialized)
-      mpi.table->finalize();
-    side.reset();
+    // The end of MPI waits for all ranks, and for ever for one that is lost.
+    auto deadline = net::Clock::now() +
+                    std::chrono::milliseconds(int64_t(side->timeout() * 1000));
+    if (initialized && side->failure().ok())
+      callAside(
+          [table = mpi.table] { table->finalize(); },
+          [&] { return !side->failure().ok() || !net::remaining(deadline); });
   }
 
   std::unique_ptr<World> world(int64_t rank) override;
-  Status failure() const override { return side->failure(); }
-  [[noreturn]] void abort(const Status &status) override {
-    side->abort(status);
-  }
-  SideChannel *channel() override { return side.get(); }
+  SideChannel *channel() const override { return side.get(); }
 
   /// The members' messages; called by all of them.
   Expected<Messages> messages(const std::vector<int64_t> &members) {
@@ -184,7 +211,7 @@ public:
           mpi.table->communicator(members.data(), int64_t(members.size()),
                                   nextTag++ % largestTag, &communicator),
           "make a communicator"));
-    return Messages(mpi, communicator, crowded);
+    return Messages(mpi, *side, communicator, crowded);
   }
 
   Mpi mpi;
@@ -237,7 +264,7 @@ public:
     if (all)
       TPRT_TRY(all->exchange(0, receives, sends));
     if (Status status = compareValues(values, what); !status.ok())
-      hub.abort(status);
+      return hub.side->abort(status);
     hub.side->leave();
     return {};
   }
@@ -245,8 +272,6 @@ public:
   Expected<Buffer> allocate(int64_t bytes) override {
     return Buffer::allocate(bytes);
   }
-
-  void abort(const Status &status) override { hub.abort(status); }
 
 private:
   MpiHub &hub;
@@ -269,19 +294,18 @@ bool startedByMpi() {
   return false;
 }
 
-Status notStarted(const HubOptions &options) {
-  const Place &place = *options.place;
-  std::string how = detail::join("mpirun -n ", options.ranks,
-                                 " tp-run MODEL --backend mpi ...");
+Status notStarted(const Place &place, int64_t ranks) {
+  std::string how =
+      detail::join("mpirun -n ", ranks, " tp-run MODEL --backend mpi ...");
   if (place.starter == "torchrun")
     return userError("torchrun starts no MPI; start the ranks with: ", how,
                      "; under torchrun use --backend processes (one host) or "
                      "nccl");
   if (place.starter == "Slurm")
     return userError("srun has not started MPI; expected: srun --mpi=pmix -n ",
-                     options.ranks, " tp-run MODEL --backend mpi ...");
+                     ranks, " tp-run MODEL --backend mpi ...");
   return userError(
-      "the artifact is made for ", options.ranks,
+      "the artifact is made for ", ranks,
       " ranks, but this process was started alone; expected: ", how);
 }
 
@@ -302,34 +326,6 @@ Status rollCall(const Place &place, double timeout) {
   auto met = meet(here, 0, timeout);
   return met ? Status() : met.status();
 }
-
-/// Ends the process if what it is made for takes too long.
-class Watchdog {
-public:
-  Watchdog(double seconds, std::string text)
-      : thread([this, seconds, text = std::move(text)] {
-          std::unique_lock lock(mutex);
-          if (changed.wait_for(lock, std::chrono::duration<double>(seconds),
-                               [this] { return over; }))
-            return;
-          std::fprintf(stderr, "tp-run: error: %s\n", text.c_str());
-          _exit(int(Code::User));
-        }) {}
-  ~Watchdog() {
-    {
-      std::lock_guard lock(mutex);
-      over = true;
-      changed.notify_all();
-    }
-    thread.join();
-  }
-
-private:
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool over = false;
-  std::thread thread;
-};
 
 /// Rank 0 tells all where it listens.
 Status tellAddress(const Mpi &mpi, Place &place,
@@ -367,6 +363,35 @@ Status tellAddress(const Mpi &mpi, Place &place,
   return {};
 }
 
+/// The start of MPI, which may take for ever.
+struct Start {
+  Mpi mpi;
+  Place place;
+  int64_t ranks;              ///< of the artifact
+  int32_t largestTag = 32767; // that every MPI has
+  std::optional<net::Listener> listener;
+  Status status;
+
+  Status run() {
+    int64_t rank = 0, size = 1;
+    TPRT_TRY(
+        mpi.check(mpi.table->initialize(&rank, &size, &largestTag), "start"));
+    if (size == 1 && place.ranks > 1)
+      return notStarted(place, ranks);
+    if (size != ranks)
+      return userError("the artifact is made for ", ranks,
+                       " ranks, but MPI says ", size, "; expected: mpirun -n ",
+                       ranks, " tp-run MODEL --backend mpi ...");
+    if (place.ranks != size)
+      place.hosts = "MPI does not say";
+    place.rank = rank;
+    place.ranks = size;
+    place.source = "MPI";
+    place.addresses.clear();
+    return tellAddress(mpi, place, listener);
+  }
+};
+
 } // namespace
 
 Expected<std::unique_ptr<Hub>> tprt::makeMpiHub(const HubOptions &options) {
@@ -375,42 +400,27 @@ Expected<std::unique_ptr<Hub>> tprt::makeMpiHub(const HubOptions &options) {
     return mpi.status();
   bool started = startedByMpi();
   if (!started && (options.ranks != 1 || options.place->ranks != 1))
-    return notStarted(options);
-  Place place = *options.place;
-  std::optional<net::Listener> listener;
-  int32_t largestTag = 32767; // that every MPI has
+    return notStarted(*options.place, options.ranks);
+  auto start = std::make_shared<Start>(*mpi, *options.place, options.ranks);
+  double limit = options.waits.timeoutSeconds;
   if (started) {
-    double limit = options.waits.timeoutSeconds;
-    TPRT_TRY(rollCall(place, limit));
-    Watchdog watchdog(limit, detail::join("rank ", place.rank,
-                                          ": MPI did not bring the ranks "
-                                          "together in ",
-                                          limit,
-                                          " s; those of other hosts "
-                                          "say more"));
-    int64_t rank = 0, size = 1;
-    TPRT_TRY(
-        mpi->check(mpi->table->initialize(&rank, &size, &largestTag), "start"));
-    if (size == 1 && place.ranks > 1)
-      return notStarted(options);
-    if (size != options.ranks)
-      return userError("the artifact is made for ", options.ranks,
-                       " ranks, but MPI says ", size, "; expected: mpirun -n ",
-                       options.ranks, " tp-run MODEL --backend mpi ...");
-    if (place.ranks != size)
-      place.hosts = "MPI does not say";
-    place.rank = rank;
-    place.ranks = size;
-    place.source = "MPI";
-    place.addresses.clear();
-    TPRT_TRY(tellAddress(*mpi, place, listener));
+    TPRT_TRY(rollCall(start->place, limit));
+    int64_t rank = start->place.rank;
+    auto deadline =
+        net::Clock::now() + std::chrono::milliseconds(int64_t(limit * 1000));
+    if (!callAside([start] { start->status = start->run(); },
+                   [&] { return !net::remaining(deadline); }))
+      return userError("rank ", rank, ": MPI did not bring the ranks together ",
+                       "in ", limit, " s; those of other hosts say more");
+    TPRT_TRY(start->status);
   }
-  auto meeting = net::meet(place, options.waits.timeoutSeconds,
-                           listener ? &*listener : nullptr);
+  auto meeting = net::meet(start->place, limit,
+                           start->listener ? &*start->listener : nullptr);
   if (!meeting)
     return meeting.status();
   return std::unique_ptr<Hub>(std::make_unique<MpiHub>(
       *mpi,
-      std::make_unique<NetChannel>(std::move(*meeting), place, options.waits),
-      started, largestTag));
+      std::make_unique<NetChannel>(std::move(*meeting), start->place,
+                                   options.waits),
+      started, start->largestTag));
 }

@@ -40,26 +40,16 @@ int32_t tprt::tagOf(CallSite site, int32_t largest) {
   return 1 + int32_t((mixed >> 1) % uint32_t(largest));
 }
 
-Status MessageCollective::reserve(Buffer &buffer, int64_t bytes) {
-  if (bytes <= buffer.size())
-    return {};
-  auto larger = Buffer::allocate(bytes);
-  if (!larger)
-    return larger.status();
-  buffer = std::move(*larger);
-  return {};
-}
-
 Status MessageCollective::run(const Collective &c, const void *in, void *out) {
   receives.clear();
   sends.clear();
-  if (c.kind == CollectiveKind::AllReduce)
+  if (c.row().reduces() && !c.row().cuts())
     return allReduce(c, static_cast<const char *>(in),
                      static_cast<char *>(out));
   auto [plan, isNew] = plans.try_emplace(&c);
   if (isNew)
     plan->second = planTransfer(c, self, members);
-  TPRT_TRY(reserve(staging, plan->second.stagingBytes));
+  TPRT_TRY(staging.reserve(plan->second.stagingBytes));
   for (const TransferStep &step : plan->second.steps)
     TPRT_TRY(run(step, c, static_cast<char *>(writable(in)),
                  static_cast<char *>(out)));
@@ -99,15 +89,6 @@ Status MessageCollective::run(const TransferStep &step, const Collective &c,
     return {};
   case Kind::EndGroup:
     break;
-  case Kind::Broadcast:
-    if (self != step.peer)
-      receives.push_back({step.peer, to, bytes});
-    for (int64_t j = 0; self == step.peer && j < members; ++j)
-      if (j != self)
-        sends.push_back({j, from, bytes});
-    if (self == step.peer)
-      copyBytes(from, to, bytes);
-    break;
   case Kind::AllGather:
     copyBytes(from, to + self * bytes, bytes);
     for (int64_t j = 0; j < members; ++j)
@@ -134,7 +115,7 @@ Status MessageCollective::allReduce(const Collective &c, const char *in,
   auto start = [&](int64_t j) { return std::min(count, slice * j); };
   int64_t first = whole ? 0 : start(self);
   int64_t mine = (whole ? count : start(self + 1)) - first;
-  TPRT_TRY(reserve(incoming, members * std::max<int64_t>(mine, 1) * size));
+  TPRT_TRY(incoming.reserve(members * std::max<int64_t>(mine, 1) * size));
   sources.assign(size_t(members), in + first * size);
   for (int64_t j = 0; j < members; ++j) {
     if (j == self)
@@ -165,7 +146,7 @@ Status MessageCollective::allReduce(const Collective &c, const char *in,
 Status MessageCollective::reduceScatter(const Collective &c, char *in,
                                         char *out, int64_t count) {
   int64_t bytes = count * typeBytes(c.type);
-  TPRT_TRY(reserve(incoming, members * bytes));
+  TPRT_TRY(incoming.reserve(members * bytes));
   sources.assign(size_t(members), in + self * bytes);
   for (int64_t j = 0; j < members; ++j) {
     if (j == self)

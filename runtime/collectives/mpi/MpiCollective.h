@@ -36,7 +36,7 @@ public:
   MessageCollective(int64_t self, int64_t members, Exchange exchange)
       : self(self), members(members), exchange(std::move(exchange)) {}
 
-  /// This member's call. In place works for all_reduce and broadcast.
+  /// This member's call. In place works for the rows that say so.
   Status run(const Collective &entry, const void *in, void *out);
 
 private:
@@ -45,7 +45,6 @@ private:
              char *out);
   Status reduceScatter(const Collective &c, char *in, char *out, int64_t count);
   void sum(const Collective &c, int64_t count, char *out);
-  Status reserve(Buffer &buffer, int64_t bytes);
 
   int64_t self, members;
   Exchange exchange;

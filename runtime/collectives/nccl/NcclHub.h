@@ -27,9 +27,7 @@ public:
   explicit NcclHub(std::unique_ptr<SideChannel> channel);
 
   std::unique_ptr<World> world(int64_t rank) override;
-  Status failure() const override { return side->failure(); }
-  void abort(const Status &status) override { side->abort(status); }
-  SideChannel *channel() override { return side.get(); }
+  SideChannel *channel() const override { return side.get(); }
 
 private:
   std::unique_ptr<SideChannel> side;

@@ -3,9 +3,10 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Communicators block: a rank that sits in NCCL's start, in a step or in the
-// driver is ended by the side channel's watcher, which aborts the communicators
-// first so that kernels waiting for a lost rank do not hold the device.
+// Communicators block. When the run fails, the side channel's watcher aborts
+// them: kernels that wait for a lost rank end, and a rank that sits in a step
+// comes back. One that sits in NCCL's start does not: nothing can be aborted
+// yet.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,37 +28,19 @@ constexpr useconds_t kSleepMicroseconds = 50;
 /// NCCL sees a broken connection before the watcher knows whose process it was:
 /// its own report comes second.
 constexpr double kErrorSeconds = 2;
-/// How long aborting communicators may hold up the end of the process.
+/// How long aborting communicators may hold up the others.
 constexpr auto kAbortTime = std::chrono::milliseconds(300);
 
-ncclDataType_t typeOf(tprt_type type) {
-  switch (type) {
-  case TPRT_F32:
-    return ncclFloat32;
-  case TPRT_BF16:
-    return ncclBfloat16;
-  case TPRT_F16:
-    return ncclFloat16;
-  case TPRT_I32:
-    return ncclInt32;
-  case TPRT_I64:
-    return ncclInt64;
-  case TPRT_I8:
-    return ncclInt8;
-  }
-  return ncclNumTypes;
-}
+/// NCCL's names for the types of programs, in their order.
+constexpr ncclDataType_t kTypes[] = {ncclFloat32, ncclBfloat16, ncclFloat16,
+                                     ncclInt32,   ncclInt64,    ncclInt8};
+static_assert(TPRT_F32 == 0 && TPRT_BF16 == 1 && TPRT_F16 == 2 &&
+              TPRT_I32 == 3 && TPRT_I64 == 4 && TPRT_I8 == 5);
 
 ncclRedOp_t reductionOf(Reduction reduction) {
-  switch (reduction) {
-  case Reduction::Sum:
-    return ncclSum;
-  case Reduction::Max:
-    return ncclMax;
-  case Reduction::Min:
-    return ncclMin;
-  }
-  return ncclNumOps;
+  return reduction == Reduction::Sum   ? ncclSum
+         : reduction == Reduction::Max ? ncclMax
+                                       : ncclMin;
 }
 
 std::string listRanks(const std::vector<int64_t> &members) {
@@ -110,9 +93,10 @@ NcclWorld::NcclWorld(SideChannel &channel, const Driver &cuda, const Nccl *nccl)
 
 NcclWorld::~NcclWorld() {
   channel.everyBeat({});
-  channel.beforeEnd({});
+  channel.onFailure({});
   for (auto &[members, communicator] : communicators)
-    nccl->ncclCommDestroy(communicator);
+    if (!aborted)
+      nccl->ncclCommDestroy(communicator);
   for (auto [memory, isNccls] : operands)
     if (isNccls)
       nccl->ncclMemFree(reinterpret_cast<void *>(memory));
@@ -232,7 +216,7 @@ Status NcclWorld::attach(const Manifest &theManifest, CUstream theStream,
                      "cuEventCreate"));
   TPRT_TRY(showPosition());
   channel.everyBeat([this] { return poll(); });
-  channel.beforeEnd([this] { abortAll(); });
+  channel.onFailure([this] { return abortAll(); });
   return {};
 }
 
@@ -345,8 +329,6 @@ static const char *nameOf(TransferStep::Kind kind) {
     return "ncclAllGather";
   case Kind::ReduceScatter:
     return "ncclReduceScatter";
-  case Kind::Broadcast:
-    return "ncclBroadcast";
   case Kind::Send:
     return "ncclSend";
   case Kind::Receive:
@@ -358,7 +340,7 @@ static const char *nameOf(TransferStep::Kind kind) {
 ncclResult_t NcclWorld::call(const TransferStep &step, const Collective &entry,
                              ncclComm_t group, void *from, void *to) {
   using Kind = TransferStep::Kind;
-  ncclDataType_t type = typeOf(entry.type);
+  ncclDataType_t type = kTypes[entry.type];
   ncclRedOp_t reduction = reductionOf(entry.reduction);
   size_t count = size_t(step.count);
   int peer = int(step.peer);
@@ -377,8 +359,6 @@ ncclResult_t NcclWorld::call(const TransferStep &step, const Collective &entry,
   case Kind::ReduceScatter:
     return nccl->ncclReduceScatter(from, to, count, type, reduction, group,
                                    stream);
-  case Kind::Broadcast:
-    return nccl->ncclBroadcast(from, to, count, type, peer, group, stream);
   case Kind::Send:
     return nccl->ncclSend(from, count, type, peer, group, stream);
   case Kind::Receive:
@@ -417,6 +397,8 @@ Status NcclWorld::enqueue(const Transfer &plan, const Collective &entry,
     return CUdeviceptr(base + uint64_t(place.offset));
   };
   std::lock_guard lock(calling);
+  if (aborted)
+    return channel.failure();
   for (const TransferStep &step : plan.steps) {
     CUdeviceptr from = at(step.from), to = at(step.to);
     if (step.kind == Kind::Copy)
@@ -518,22 +500,23 @@ Status NcclWorld::poll() {
   return {};
 }
 
-/// Ends kernels that wait for a lost rank, if NCCL can. On a thread of its own,
-/// as it may take for ever; then the end of the process has to do.
-void NcclWorld::abortAll() {
+/// Ends kernels that wait for a lost rank, if NCCL can; whether it could. On a
+/// thread of its own, as it may take for ever.
+bool NcclWorld::abortAll() {
   auto start = Clock::now();
   while (!mutex.try_lock()) {
     if (Clock::now() - start > kAbortTime)
-      return;
+      return false;
     usleep(1000);
   }
   auto list = communicators;
+  aborted = true;
   mutex.unlock();
   if (list.empty())
-    return;
-  // What is freed must not be in use, unless the call waits for the abort. For
-  // good: the rank makes no more calls.
-  while (!calling.try_lock() && Clock::now() - start < kAbortTime / 3)
+    return true;
+  // What is freed must not be in use, unless the call waits for the abort.
+  std::unique_lock call(calling, std::defer_lock);
+  while (!call.try_lock() && Clock::now() - start < kAbortTime / 3)
     usleep(1000);
   auto done = std::make_shared<std::atomic<bool>>(false);
   std::thread([list, done, nccl = nccl] {
@@ -546,4 +529,5 @@ void NcclWorld::abortAll() {
   }).detach();
   while (!*done && Clock::now() - start < kAbortTime)
     usleep(1000);
+  return *done;
 }

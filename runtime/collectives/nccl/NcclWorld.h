@@ -43,7 +43,6 @@ public:
   Expected<Buffer> allocate(int64_t bytes) override {
     return Buffer::allocate(bytes);
   }
-  void abort(const Status &status) override { channel.abort(status); }
 
   int64_t device(int64_t devices) const override {
     return channel.localRank() % devices;
@@ -76,7 +75,7 @@ private:
                  ncclComm_t communicator, const void *in, void *out);
   Status stuck() const;
   Status poll();
-  void abortAll();
+  bool abortAll();
 
   SideChannel &channel;
   const Driver &cuda;
@@ -97,8 +96,10 @@ private:
   const std::atomic<uint32_t> *word = nullptr;
   void *registered = nullptr, *pinned = nullptr;
 
-  /// Held while this rank's thread is in a call of NCCL.
+  /// Held while this rank's thread is in a call of NCCL; none is made once
+  /// the communicators have been aborted.
   std::mutex calling;
+  std::atomic<bool> aborted = false;
 
   std::mutex mutex; // guards what follows, for the watcher
   std::map<std::vector<int64_t>, ncclComm_t> communicators;

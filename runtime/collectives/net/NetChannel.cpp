@@ -55,8 +55,10 @@ NetChannel::NetChannel(Meeting meeting, const Place &where,
 }
 
 NetChannel::~NetChannel() {
-  (void)failure();
-  {
+  if (!failure().ok()) {
+    finish();
+    flush();
+  } else {
     std::unique_lock lock(mutex);
     for (int64_t i = first(); i < last(); ++i)
       peers[i].connection.send(encode(Type::Bye));
@@ -81,7 +83,7 @@ NetChannel::~NetChannel() {
   close(wake);
 }
 
-void NetChannel::beforeExit() {
+void NetChannel::flush() {
   if (rank() != 0)
     return;
   std::unique_lock lock(mutex, std::defer_lock);
@@ -212,7 +214,7 @@ void NetChannel::handle(int64_t i, const Frame &frame) {
   };
   switch (frame.type) {
   case Type::Beat: {
-    auto beat = decodeBeat(frame.body);
+    auto beat = decode<Beat>(frame.body);
     if (!beat)
       return garbage();
     Position &position = positions[i];
@@ -223,13 +225,13 @@ void NetChannel::handle(int64_t i, const Frame &frame) {
     return;
   }
   case Type::Piece: {
-    auto piece = decodePiece(frame.body);
+    auto piece = decode<Piece>(frame.body);
     if (!piece || rank() != 0)
       return garbage();
     return addPiece(i, std::move(*piece));
   }
   case Type::All: {
-    auto all = decodeAll(frame.body, size());
+    auto all = decode<All>(frame.body, size());
     if (!all || rank() == 0)
       return garbage();
     results[all->round] = std::move(all->pieces);
@@ -243,7 +245,7 @@ void NetChannel::handle(int64_t i, const Frame &frame) {
     return decide(*failure);
   }
   case Type::Stuck: {
-    auto stuck = decodeStuck(frame.body, size());
+    auto stuck = decode<Stuck>(frame.body, size());
     if (!stuck || rank() != 0)
       return garbage();
     return answer(i, *stuck);
@@ -297,19 +299,17 @@ void NetChannel::addPiece(int64_t from, Piece piece) {
 
 /// On rank 0, with the mutex held: who has not come to an exchange.
 Status NetChannel::late(uint64_t number, int64_t waiting) {
-  std::string text;
+  std::vector<int64_t> missing;
   const Round &r = rounds[number];
   for (int64_t i = 0; i < size(); ++i)
     if (r.pieces.empty() || !r.pieces[i])
-      text += detail::join(text.empty() ? "rank " : "; rank ", i,
-                           " did not arrive within ", timeout(),
-                           " s, last seen ", lastSeen(i));
-  return lostError("rank ", waiting, " waited in ",
-                   options.describe(CallSite()), ": ", text);
+      missing.push_back(i);
+  return waitedFor(missing, waiting);
 }
 
 Expected<std::vector<std::string>> NetChannel::pass(const std::string &bytes,
                                                     bool wanted) {
+  TPRT_TRY(failure());
   std::unique_lock lock(mutex);
   uint64_t mine = round++;
   Piece piece{mine, wanted, bytes};
@@ -329,7 +329,7 @@ Expected<std::vector<std::string>> NetChannel::pass(const std::string &bytes,
     if (rank() == 0) {
       Status status = late(mine, 0);
       lock.unlock();
-      abort(status);
+      return abort(status);
     }
     Stuck stuck{true, true, {}, {}};
     stuck.where.calls = mine;
@@ -337,14 +337,14 @@ Expected<std::vector<std::string>> NetChannel::pass(const std::string &bytes,
     wakeUp();
     if (!changed.wait_for(lock, std::chrono::seconds(2), done)) {
       lock.unlock();
-      abort(lostError("rank ", rank(), " waited in ",
-                      options.describe(CallSite()), ": it did not end within ",
-                      timeout(), " s"));
+      return abort(lostError("rank ", rank(), " waited in ",
+                             options.describe(CallSite()),
+                             ": it did not end within ", timeout(), " s"));
     }
   }
   if (decided) {
     lock.unlock();
-    (void)failure();
+    return failure();
   }
   auto result = std::move(results[mine]);
   results.erase(mine);
@@ -355,22 +355,24 @@ Expected<std::vector<std::string>> NetChannel::pass(const std::string &bytes,
 // Waits in a transport's calls
 //===----------------------------------------------------------------------===//
 
-void NetChannel::waiting(const std::vector<int64_t> &members, double seconds) {
+Status NetChannel::waiting(const std::vector<int64_t> &members,
+                           double seconds) {
   if (rank() == 0)
     return SideChannel::waiting(members, seconds);
   if (seconds > timeout() + 2)
-    abort(lostError("rank ", rank(), " waited for longer than ", timeout(),
-                    " s"));
+    return lostError("rank ", rank(), " waited for longer than ", timeout(),
+                     " s");
   if (seconds < kAskSeconds && seconds < timeout())
-    return;
+    return {};
   std::lock_guard lock(mutex);
   // A few times a second is enough.
   if (Clock::now() < nextQuestion)
-    return;
+    return {};
   nextQuestion = Clock::now() + std::chrono::milliseconds(100);
   const Position &mine = positions[rank()];
   peers[0].connection.send(encode(Stuck{
       false, seconds > timeout(), {waitingIn(), mine.calls, true}, members}));
+  return {};
 }
 
 /// On rank 0, with the mutex held.

@@ -27,25 +27,19 @@ public:
   /// Takes leave, once what was exchanged has been sent.
   ~NetChannel() override;
 
-  Expected<std::vector<std::string>>
-  exchange(const std::string &bytes) override {
-    return pass(bytes, true);
-  }
-  Expected<std::vector<std::string>> gather(const std::string &bytes) override {
-    return pass(bytes, rank() == 0);
-  }
-
   bool hearsAll() const override { return rank() == 0; }
 
 protected:
+  Expected<std::vector<std::string>> pass(const std::string &bytes,
+                                          bool wanted) override;
   void beat() override;
   std::optional<Failure> look() override;
   void rest() override;
   void fail(const Failure &failure) override;
   std::optional<Failure> failed() const override;
-  void waiting(const std::vector<int64_t> &members, double seconds) override;
+  Status waiting(const std::vector<int64_t> &members, double seconds) override;
   Position &position(int64_t rank) const override;
-  void beforeExit() override;
+  void flush() override;
 
 private:
   /// The other end of a connection.
@@ -64,8 +58,6 @@ private:
     int64_t here = 0;
   };
 
-  Expected<std::vector<std::string>> pass(const std::string &bytes,
-                                          bool wanted);
   Status late(uint64_t round, int64_t waiting);
   void poll(int milliseconds);
   void handle(int64_t rank, const net::Frame &frame);

@@ -16,6 +16,7 @@
 #include "tprt/artifact.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <functional>
 #include <map>
 #include <poll.h>
@@ -121,8 +122,13 @@ private:
     size_t ranks = size_t(place.ranks);
     for (size_t n = 0; n < ranks; ++n) {
       auto connection = accept(listener);
-      if (!connection)
+      if (!connection) {
+        // Without descriptors the call stays there, and would be asked for
+        // again at once.
+        if (errno != EAGAIN)
+          std::this_thread::sleep_for(std::chrono::milliseconds(10));
         return;
+      }
       if (listener.port == 0 && !ofThisUser(*connection))
         continue;
       if (callers.size() == 2 * ranks)
@@ -138,7 +144,7 @@ private:
     if (!frame)
       return open && remaining(caller.deadline) > 0 ? Heard::Nothing
                                                     : Heard::Dropped;
-    auto hello = frame->type == Type::Hello ? decodeHello(frame->body)
+    auto hello = frame->type == Type::Hello ? decode<Hello>(frame->body)
                                             : std::optional<Hello>();
     if (!hello)
       return Heard::Dropped;
@@ -259,7 +265,7 @@ Expected<Meeting> enter(const Place &place, Connection root,
                      " s: the other ranks did not come", words.advice);
   if (answer->type == Type::Refuse)
     return userError("rank ", place.rank, ": ", answer->body);
-  auto welcome = answer->type == Type::Welcome ? decodeWelcome(answer->body)
+  auto welcome = answer->type == Type::Welcome ? decode<Welcome>(answer->body)
                                                : std::optional<Welcome>();
   if (!welcome)
     return userError("rank ", place.rank,

@@ -19,6 +19,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 namespace tprt::net {
 
@@ -60,107 +61,177 @@ private:
 /// Appends fields to a body.
 class BodyWriter {
 public:
-  template <typename T>
-  BodyWriter &value(T x) {
-    static_assert(std::is_trivially_copyable_v<T>);
-    text.append(reinterpret_cast<const char *>(&x), sizeof(x));
-    return *this;
-  }
-  BodyWriter &bytes(std::string_view x) {
-    value(uint64_t(x.size()));
-    text.append(x);
-    return *this;
+  template <typename... Fields>
+  void operator()(const Fields &...fields) {
+    (put(fields), ...);
   }
   std::string text;
+
+private:
+  template <typename T>
+  void put(const T &x) {
+    static_assert(std::is_trivially_copyable_v<T>);
+    text.append(reinterpret_cast<const char *>(&x), sizeof(x));
+  }
+  void put(const std::string &x) {
+    put(uint64_t(x.size()));
+    text.append(x);
+  }
+  template <typename T>
+  void put(const std::vector<T> &list) {
+    put(uint64_t(list.size()));
+    for (const T &x : list)
+      put(x);
+  }
 };
 
 /// Reads fields of a body; false once something does not fit.
 class BodyReader {
 public:
   explicit BodyReader(std::string_view body) : rest(body) {}
+  template <typename... Fields>
+  bool operator()(Fields &...fields) {
+    return (get(fields) && ...);
+  }
+  bool done() const { return rest.empty(); }
+
+private:
   template <typename T>
-  bool value(T &x) {
+  bool get(T &x) {
     if (rest.size() < sizeof(T))
-      return fail();
+      return false;
     std::memcpy(&x, rest.data(), sizeof(T));
     rest.remove_prefix(sizeof(T));
     return true;
   }
-  bool bytes(std::string &x) {
+  bool get(bool &x) {
+    uint8_t byte = 2;
+    if (!get(byte) || byte > 1)
+      return false;
+    x = byte != 0;
+    return true;
+  }
+  bool get(std::string &x) {
     uint64_t size;
-    if (!value(size) || size > rest.size())
-      return fail();
+    if (!get(size) || size > rest.size())
+      return false;
     x.assign(rest.data(), size_t(size));
     rest.remove_prefix(size_t(size));
     return true;
   }
-  /// Everything was read and nothing is left.
-  bool done() const { return good && rest.empty(); }
-
-private:
-  bool fail() {
-    good = false;
-    rest = {};
-    return false;
+  template <typename T>
+  bool get(std::vector<T> &list) {
+    // Each takes eight bytes at least.
+    uint64_t size;
+    if (!get(size) || size > rest.size() / 8)
+      return false;
+    list.resize(size_t(size));
+    for (T &x : list)
+      if (!get(x))
+        return false;
+    return true;
   }
   std::string_view rest;
-  bool good = true;
 };
 
 //===----------------------------------------------------------------------===//
-// Bodies; each decode returns nothing for what is not one
+// Bodies: their fields in order, and what may be in them in a world of `ranks`
 //===----------------------------------------------------------------------===//
 
 struct Hello {
+  static constexpr Type kType = Type::Hello;
   uint32_t version = 1;
   int64_t rank = 0, ranks = 0;
   uint64_t token = 0; ///< checksum of the job's token
   std::string host;   ///< the same for all ranks of a host
+
+  auto fields() { return std::tie(version, rank, ranks, token, host); }
+  bool isValid(int64_t) const { return true; }
 };
-std::string encode(const Hello &hello);
-std::optional<Hello> decodeHello(std::string_view body);
 
 struct Welcome {
+  static constexpr Type kType = Type::Welcome;
   int64_t localRank = 0, localRanks = 1;
+
+  auto fields() { return std::tie(localRank, localRanks); }
+  bool isValid(int64_t) const {
+    return localRank >= 0 && localRank < localRanks;
+  }
 };
-std::string encode(const Welcome &welcome);
-std::optional<Welcome> decodeWelcome(std::string_view body);
 
 struct Beat {
+  static constexpr Type kType = Type::Beat;
   CallSite site;
   uint64_t calls = 0;
   bool inside = false;
+
+  auto fields() { return std::tie(site.id, site.layer, calls, inside); }
+  bool isValid(int64_t) const { return true; }
 };
-std::string encode(const Beat &beat);
-std::optional<Beat> decodeBeat(std::string_view body);
 
 struct Piece {
+  static constexpr Type kType = Type::Piece;
   uint64_t round = 0;
   bool wanted = false; ///< the sender wants to have all
   std::string bytes;
+
+  auto fields() { return std::tie(round, wanted, bytes); }
+  bool isValid(int64_t) const { return true; }
 };
-std::string encode(const Piece &piece);
-std::optional<Piece> decodePiece(std::string_view body);
 
 struct All {
+  static constexpr Type kType = Type::All;
   uint64_t round = 0;
   std::vector<std::string> pieces;
-};
-std::string encode(const All &all);
-std::optional<All> decodeAll(std::string_view body, int64_t ranks);
 
-std::string encode(const Failure &failure);
-std::optional<Failure> decodeFailure(std::string_view body, int64_t ranks);
+  auto fields() { return std::tie(round, pieces); }
+  bool isValid(int64_t ranks) const { return int64_t(pieces.size()) == ranks; }
+};
+
+/// A Failure.
+struct Failed {
+  static constexpr Type kType = Type::Failed;
+  int32_t code = 0;
+  int64_t rank = 0;
+  std::string text;
+
+  auto fields() { return std::tie(code, rank, text); }
+  bool isValid(int64_t ranks) const;
+};
 
 /// What a rank waits for: an exchange, or others in a collective.
 struct Stuck {
+  static constexpr Type kType = Type::Stuck;
   bool exchange = false;
   bool timedOut = false; ///< or it only asks whether ranks disagree
   Beat where;            ///< `calls` is the round of an exchange
   std::vector<int64_t> members;
+
+  auto fields() {
+    return std::tuple_cat(std::tie(exchange, timedOut), where.fields(),
+                          std::tie(members));
+  }
+  bool isValid(int64_t ranks) const;
 };
-std::string encode(const Stuck &stuck);
-std::optional<Stuck> decodeStuck(std::string_view body, int64_t ranks);
+
+template <typename Body>
+std::string encode(const Body &body) {
+  BodyWriter writer;
+  std::apply(writer, const_cast<Body &>(body).fields());
+  return encode(Body::kType, writer.text);
+}
+std::string encode(const Failure &failure);
+
+/// Nothing for what is not such a body.
+template <typename Body>
+std::optional<Body> decode(std::string_view text, int64_t ranks = 0) {
+  BodyReader reader(text);
+  Body body;
+  bool whole = std::apply(reader, body.fields()) && reader.done();
+  return whole && body.isValid(ranks) ? std::optional<Body>(std::move(body))
+                                      : std::nullopt;
+}
+std::optional<Failure> decodeFailure(std::string_view body, int64_t ranks);
 
 } // namespace tprt::net
 

@@ -40,6 +40,7 @@ Expected<SharedGroup *> ProcessHub::group(const std::vector<int64_t> &members) {
   auto &slot = groups[members];
   if (!slot) {
     auto [state, slots] = segment.group(members);
+    TPRT_TRY(failure()); // who made the group may be lost in the middle of it
     if (!state)
       return userError("the program has more groups of ranks than backend "
                        "'processes' has room for");

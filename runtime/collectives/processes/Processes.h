@@ -4,8 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One process per rank, buffers in shared memory, where the collectives of rank
-// threads work as they are. Any failure of any rank ends every process: each
-// says what happened and where it was.
+// threads work as they are. Any failure of any rank is that of all, for good.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,9 +23,7 @@ public:
   ProcessHub(Segment segment, const Place &place,
              const SideChannel::Options &options);
 
-  Status failure() const override { return side.failure(); }
-  [[noreturn]] void abort(const Status &status) override { side.abort(status); }
-  SideChannel *channel() override { return &side; }
+  SideChannel *channel() const override { return &side; }
   Expected<SharedGroup *> group(const std::vector<int64_t> &members) override;
   Expected<Buffer> allocate(int64_t rank, int64_t bytes) override;
   /// Without a copy, if `data` is memory that allocate gave.
@@ -35,7 +32,6 @@ public:
 private:
   mutable SegmentChannel side;
   const Segment &segment;
-  std::mutex mutex; // guards groups
   std::map<std::vector<int64_t>, std::unique_ptr<SharedGroup>> groups;
   int64_t used = 0; ///< of this rank's region
 };

@@ -162,15 +162,12 @@ Status SegmentChannel::everyone() {
                                          .aborted = segment.aborted()});
   if (result == Barrier::Result::Passed)
     return {};
-  (void)failure();
-  std::string late;
+  TPRT_TRY(failure());
+  std::vector<int64_t> late;
   for (int64_t other = 0; other < size(); ++other)
     if (segment.record(other).mails < mine)
-      late += detail::join(late.empty() ? "rank " : "; rank ", other,
-                           " did not arrive within ", timeout(),
-                           " s, last seen ", lastSeen(other));
-  abort(lostError("rank ", rank(), " waited in ", options.describe(CallSite()),
-                  ": ", late));
+      late.push_back(other);
+  return abort(waitedFor(late, rank()));
 }
 
 Expected<std::vector<std::string>>

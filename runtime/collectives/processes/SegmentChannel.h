@@ -56,17 +56,11 @@ public:
   /// Takes leave of the others: what happens to them no longer matters.
   ~SegmentChannel() override;
 
-  Expected<std::vector<std::string>>
-  exchange(const std::string &bytes) override {
-    return pass(bytes, true);
-  }
-  Expected<std::vector<std::string>> gather(const std::string &bytes) override {
-    return pass(bytes, rank() == 0);
-  }
-
   const Segment &memory() const { return segment; }
 
 protected:
+  Expected<std::vector<std::string>> pass(const std::string &bytes,
+                                          bool wanted) override;
   void beat() override;
   std::optional<Failure> look() override;
   void rest() override;
@@ -75,7 +69,6 @@ protected:
   Position &position(int64_t rank) const override;
 
 private:
-  Expected<std::vector<std::string>> pass(const std::string &bytes, bool read);
   Status everyone();
 
   Segment segment;

@@ -44,17 +44,11 @@ Expected<SharedGroup *> ThreadHub::group(const std::vector<int64_t> &members) {
 }
 
 void ThreadHub::abort(const Status &status) {
+  Hub::abort(status);
   std::lock_guard lock(mutex);
-  if (first.ok())
-    first = status;
   stop = 1;
   for (auto &entry : groups)
     entry.second->view.wake();
-}
-
-Status ThreadHub::failure() const {
-  std::lock_guard lock(mutex);
-  return first;
 }
 
 void ThreadHub::reset() {

@@ -16,7 +16,6 @@
 #include "../SharedGroup.h"
 
 #include <map>
-#include <mutex>
 
 namespace tprt {
 
@@ -27,7 +26,6 @@ public:
   ThreadHub(int64_t ranks, double timeoutSeconds, Describe describe);
   ~ThreadHub() override;
 
-  Status failure() const override;
   void abort(const Status &status) override;
   void reset() override;
   Expected<SharedGroup *> group(const std::vector<int64_t> &members) override;
@@ -39,8 +37,7 @@ private:
   struct Group;
   std::vector<Position> where;
   std::atomic<uint32_t> stop = 0;
-  mutable std::mutex mutex; // guards what follows
-  Status first;
+  // The mutex guards them too.
   std::map<std::vector<int64_t>, std::unique_ptr<Group>> groups;
 };
 

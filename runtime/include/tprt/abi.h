@@ -77,10 +77,11 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 ///   sees no key is zero.
 /// collective: ledger entry `id` in repetition `layer` (0 outside a repeat).
 ///   All ranks call the same entries in the same order. in == out is allowed
-///   for all_reduce and broadcast only. Buffers lie in the communication arena,
-///   the general arena, inputs or parameters (the first is the fastest on some
-///   backends). On a device it is only started: its operand and result belong
-///   to the communication until `wait`. A host backend returns when it is done.
+///   where the row of tprt/collectives.h says so. Buffers lie in the
+///   communication arena, the general arena, inputs or parameters (the first is
+///   the fastest on some backends). On a device it is only started: its operand
+///   and result belong to the communication until `wait`. A host backend
+///   returns when it is done.
 /// wait: what follows reads the result, or overwrites the operand, of the last
 ///   call of collective `id`, which was in repetition `layer`. Nothing is
 ///   waited for on the host. Every start is awaited exactly once.

@@ -8,6 +8,11 @@
 // codes, and leave a message that tprt_error() returns. A session is used from
 // one thread at a time.
 //
+// Structures begin with their size, which the caller sets, so that either side
+// may be newer. The library ends no process, starts none and handles no signal.
+// A rank that is lost is an error (code 3) of all calls from then on, and none
+// of them waits for it; the process goes on, and may close the session.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef TPRT_TPRT_H
@@ -25,18 +30,34 @@ typedef struct tprt_session tprt_session;
 
 /// Elements of a tensor are named as in safetensors: "F32", "I64", ...
 typedef struct tprt_tensor {
+  uint64_t size; ///< sizeof(tprt_tensor)
   const char *name;
   const char *dtype;
   int64_t rank;
   const int64_t *shape;
-  const void *data; ///< row-major
+  void *data; ///< row-major; inputs are only read
   int64_t bytes;
 } tprt_tensor;
 
+/// What is zero has its default.
 typedef struct tprt_options {
-  const char *backend;    ///< null: what suits the artifact's device
-  double timeout_seconds; ///< 0: the default
-  int32_t timeline;       ///< record one
+  uint64_t size; ///< sizeof(tprt_options)
+  /// threads, processes, mpi or nccl; null: what suits the artifact's device.
+  /// All but threads run one rank per process: this one's is in the variables
+  /// of tp-run's launchers (docs/RuntimeABI.md), or it is the only one.
+  const char *backend;
+  /// The longest waits for another rank: in a step, for all to come together,
+  /// and until a first step; see tp-run.
+  double timeout_seconds, start_timeout_seconds, load_timeout_seconds;
+  int32_t timeline;    ///< record one
+  int32_t allow_stops; ///< a rank that stands still is no lost rank
+  /// Where ranks are processes: called once, as soon as any rank is lost or has
+  /// failed, which may be before a call returns it. `rank` is the one that is
+  /// lost, that failed or that waited too long, or -1. On a thread of the
+  /// library: it may not wait or use the session.
+  void (*on_failure)(void *context, int64_t rank, int32_t code,
+                     const char *message);
+  void *context;
 } tprt_options;
 
 /// Opens an artifact. *session is null on failure; the message is then that of
@@ -48,15 +69,17 @@ TPRT_EXPORT void tprt_close(tprt_session *session);
 /// The message of the last call that failed; valid until the next call.
 TPRT_EXPORT const char *tprt_error(const tprt_session *session);
 
-/// Ranks of the artifact's mesh.
+/// Ranks of the artifact's mesh, and which of them this process is: 0 where it
+/// has all of them. Rank 0 alone gets results.
 TPRT_EXPORT int64_t tprt_ranks(const tprt_session *session);
+TPRT_EXPORT int64_t tprt_rank_here(const tprt_session *session);
 
 /// Position of the entry of that name (null: the first), or -1.
 TPRT_EXPORT int64_t tprt_entry(tprt_session *session, const char *name);
 
-/// Inputs and outputs of an entry, its states not among them. describe_input
-/// fills name, dtype, rank and shape, and sets *optional to 1 if the input has
-/// a default.
+/// Inputs and outputs of an entry, its states not among them. The descriptions
+/// have the tensor's own type and size in bytes, and no data; *optional is set
+/// to 1 if the input has a default.
 TPRT_EXPORT int64_t tprt_input_count(const tprt_session *session,
                                      int64_t entry);
 TPRT_EXPORT int32_t tprt_describe_input(tprt_session *session, int64_t entry,
@@ -64,32 +87,36 @@ TPRT_EXPORT int32_t tprt_describe_input(tprt_session *session, int64_t entry,
                                         int32_t *optional);
 TPRT_EXPORT int64_t tprt_output_count(const tprt_session *session,
                                       int64_t entry);
+TPRT_EXPORT int32_t tprt_describe_output(tprt_session *session, int64_t entry,
+                                         int64_t index, tprt_tensor *tensor);
 
 /// `weights`: a checkpoint directory, a .safetensors file, or "random:SEED".
 TPRT_EXPORT int32_t tprt_load_weights(tprt_session *session,
                                       const char *weights);
 
-/// Copies the tensor; its name says which input it is.
-TPRT_EXPORT int32_t tprt_set_input(tprt_session *session, int64_t entry,
-                                   const tprt_tensor *tensor);
-
+/// Runs a step. Inputs are read where the caller has them, all that have no
+/// default on every rank. Of the outputs those listed, the same on every rank,
+/// are written to the caller's memory, on rank 0: in their own types, floats
+/// also as F32. No address is kept.
 TPRT_EXPORT int32_t tprt_run(tprt_session *session, int64_t entry,
-                             int64_t repeat);
+                             const tprt_tensor *inputs, int64_t input_count,
+                             const tprt_tensor *outputs, int64_t output_count);
 
-/// A result of the last run; its memory is the session's, until the next run.
-TPRT_EXPORT int32_t tprt_output(tprt_session *session, int64_t entry,
-                                int64_t index, tprt_tensor *tensor);
+/// Tells the ranks in other processes that this one cannot go on: their calls
+/// return the message. None where all ranks are of this process.
+TPRT_EXPORT void tprt_abort(tprt_session *session, const char *message);
 
-/// States of the program, and what is in them now; the memory is the session's,
-/// until the next call that reads one. tprt_reset_states gives all of them
-/// their initial values again.
+/// States of the program, and what is in them now, floats as F32; the memory is
+/// the session's, until the next call that reads one. All ranks call it; other
+/// than rank 0 they get no data. tprt_reset_states gives all of them their
+/// initial values again.
 TPRT_EXPORT int64_t tprt_state_count(const tprt_session *session);
 TPRT_EXPORT int32_t tprt_state(tprt_session *session, int64_t index,
                                tprt_tensor *tensor);
 TPRT_EXPORT int32_t tprt_reset_states(tprt_session *session);
 
-/// JSON, as tp-run --stats=json and --timeline write it; valid until the next
-/// call.
+/// JSON, as tp-run --stats=json and --timeline write it, empty on ranks other
+/// than 0; valid until the next call. Null after an error.
 TPRT_EXPORT const char *tprt_stats(tprt_session *session);
 TPRT_EXPORT const char *tprt_timeline(tprt_session *session);
 

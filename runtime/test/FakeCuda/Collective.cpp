@@ -28,8 +28,6 @@ const char *fake::nameOf(Operation operation) {
     return "ncclAllGather";
   case Operation::ReduceScatter:
     return "ncclReduceScatter";
-  case Operation::Broadcast:
-    return "ncclBroadcast";
   case Operation::Send:
     return "ncclSend";
   case Operation::Receive:
@@ -204,8 +202,6 @@ private:
 
   bool accessible(const Call &call) {
     size_t from = call.fromBytes(c_->ranks), to = call.toBytes(c_->ranks);
-    if (call.operation == Operation::Broadcast && c_->rank != call.peer)
-      from = 0; // not read
     for (auto [data, bytes] : {std::pair<const void *, size_t>(call.from, from),
                                std::pair<const void *, size_t>(call.to, to)})
       if (bytes && !onDevice(data, bytes)) {
@@ -285,11 +281,8 @@ private:
         return false;
       if (!accessible(f.call))
         return true;
-      bool reads =
-          f.call.operation != Operation::Broadcast || c_->rank == f.call.peer;
-      if (reads)
-        std::memcpy(c_->segment->slot(c_->rank, sequence), f.call.from,
-                    f.call.fromBytes(c_->ranks));
+      std::memcpy(c_->segment->slot(c_->rank, sequence), f.call.from,
+                  f.call.fromBytes(c_->ranks));
       self.signature[sequence % 2] = signatureOf(f.call);
       self.published.store(sequence, std::memory_order_release);
       f.stage = 1;
@@ -323,9 +316,6 @@ private:
     case Operation::AllGather:
       for (int r = 0; r < c_->ranks; ++r)
         std::memcpy(to + size_t(r) * bytes, slot(r), bytes);
-      break;
-    case Operation::Broadcast:
-      std::memcpy(to, slot(call.peer), bytes);
       break;
     case Operation::ReduceScatter:
       sumAlongRing(call, sequence, to, size_t(c_->rank) * bytes, call.count,

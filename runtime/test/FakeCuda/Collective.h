@@ -17,14 +17,7 @@
 
 namespace fake {
 
-enum class Operation {
-  AllReduce,
-  AllGather,
-  ReduceScatter,
-  Broadcast,
-  Send,
-  Receive
-};
+enum class Operation { AllReduce, AllGather, ReduceScatter, Send, Receive };
 
 const char *nameOf(Operation operation);
 
@@ -39,7 +32,7 @@ struct Call {
   size_t count = 0;
   ncclDataType_t type = ncclFloat32;
   ncclRedOp_t reduction = ncclSum;
-  int peer = 0; ///< of Send and Receive; the root of Broadcast
+  int peer = 0; ///< of Send and Receive
 
   size_t fromBytes(int ranks) const;
   size_t toBytes(int ranks) const;

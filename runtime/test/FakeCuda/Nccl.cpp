@@ -171,8 +171,6 @@ ncclResult_t enqueue(ncclComm_t comm, CUstream stream, Call call) {
   size_t from = call.fromBytes(c->ranks), to = call.toBytes(c->ranks);
   if (from > kSlotBytes || to > kSlotBytes * size_t(c->ranks))
     return refuse(ncclInvalidArgument, name + ": more than this library moves");
-  if (call.operation == Operation::Broadcast && c->rank != call.peer)
-    from = 0;
   if ((from && !onDevice(call.from, from)) || (to && !onDevice(call.to, to)))
     return refuse(
         ncclInvalidArgument,
@@ -424,14 +422,6 @@ ncclResult_t ncclAllGather(const void *sendbuff, void *recvbuff,
   return enqueue(
       comm, stream,
       {Operation::AllGather, sendbuff, recvbuff, sendcount, datatype});
-}
-
-ncclResult_t ncclBroadcast(const void *sendbuff, void *recvbuff, size_t count,
-                           ncclDataType_t datatype, int root, ncclComm_t comm,
-                           cudaStream_t stream) {
-  return enqueue(comm, stream,
-                 {Operation::Broadcast, sendbuff, recvbuff, count, datatype,
-                  ncclSum, root});
 }
 
 ncclResult_t ncclSend(const void *sendbuff, size_t count,

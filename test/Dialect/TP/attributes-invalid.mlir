@@ -90,7 +90,7 @@ func.func private @f() attributes {tp.comm_budget = #tp.comm_budget<all_reduce>}
 
 // -----
 
-// expected-error@+1 {{expected a kind of collective (any, all_reduce, all_gather, reduce_scatter, all_to_all, broadcast, collective_permute), got 'gather'}}
+// expected-error@+1 {{expected a kind of collective (any, all_reduce, reduce_scatter, all_gather, all_to_all, collective_permute), got 'gather'}}
 func.func private @f() attributes {tp.comm_budget = #tp.comm_budget<gather count 1>}
 
 // -----

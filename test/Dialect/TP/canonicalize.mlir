@@ -26,8 +26,7 @@ func.func @groups_of_one(%x: tensor<8x4xf32>) -> tensor<8x4xf32> {
   %1 = tp.reduce_scatter sum %0 dim 0 over @mesh ["one"] : tensor<8x4xf32> -> tensor<8x4xf32>
   %2 = tp.all_gather %1 dim 0 over @mesh ["one"] : tensor<8x4xf32> -> tensor<8x4xf32>
   %3 = tp.all_to_all %2 split 1 gather 0 over @mesh ["one"] : tensor<8x4xf32> -> tensor<8x4xf32>
-  %4 = tp.broadcast %3 over @mesh ["one"] : tensor<8x4xf32> -> tensor<8x4xf32>
-  %5 = tp.slice %4 dim 0 over @mesh ["one"] : tensor<8x4xf32> -> tensor<8x4xf32>
+  %5 = tp.slice %3 dim 0 over @mesh ["one"] : tensor<8x4xf32> -> tensor<8x4xf32>
   %6 = tp.keep_first %5 over @mesh ["one"] : tensor<8x4xf32>
   %7 = tp.collective_permute %6 over @mesh ["tp"] pairs dense<[[0, 0], [1, 1], [2, 2], [3, 3]]> : tensor<4x2xi64> : tensor<8x4xf32> -> tensor<8x4xf32>
   return %7 : tensor<8x4xf32>

@@ -155,6 +155,7 @@ func.func @slices(%x: tensor<2x8xf32>) {
 // -----
 
 func.func @yields(%x: tensor<8xf32>) {
+  // expected-note @below {{the results are those of this tp.repeat}}
   %0 = tp.repeat 3 times iter(%x) : (tensor<8xf32>) -> tensor<8xf32> {
   ^bb0(%i: index, %h: tensor<8xf32>):
     // expected-error@+1 {{expected 1 operands, one per result of tp.repeat, got 0}}
@@ -296,6 +297,7 @@ func.func @repeat_carried(%x: tensor<8xf32>) {
 
 // -----
 
+// expected-note @below {{the stacked value is made here}}
 func.func @repeat_slice(%x: tensor<3x8xf32>) {
   // expected-error@+1 {{expected block argument 1 to have type 'tensor<8xf32>', got 'tensor<3x8xf32>'}}
   tp.repeat 3 times stacked(%x) : (tensor<3x8xf32>) -> () {
@@ -308,6 +310,7 @@ func.func @repeat_slice(%x: tensor<3x8xf32>) {
 // -----
 
 func.func @repeat_yield(%x: tensor<8xf32>, %y: tensor<4xf32>) {
+  // expected-note @below {{the results are those of this tp.repeat}}
   %0 = tp.repeat 3 times iter(%x) : (tensor<8xf32>) -> tensor<8xf32> {
   ^bb0(%i: index, %c: tensor<8xf32>):
     // expected-error@+1 {{expected operand 0 to have type 'tensor<8xf32>', got 'tensor<4xf32>'}}

@@ -50,8 +50,6 @@ func.func @collectives(%x: tensor<8x64xf32>) {
   %3 = tp.all_to_all %x split 1 gather 0 over @mesh ["tp"] : tensor<8x64xf32> -> tensor<32x16xf32>
   // CHECK: tp.collective_permute %{{.*}} over @ordered ["x", "y"] pairs dense<{{.*}}> : tensor<4x2xi64> : tensor<8x64xf32> -> tensor<8x64xf32>
   %4 = tp.collective_permute %x over @ordered ["x", "y"] pairs dense<[[0, 0], [1, 2], [2, 1], [3, 3]]> : tensor<4x2xi64> : tensor<8x64xf32> -> tensor<8x64xf32>
-  // CHECK: tp.broadcast %{{.*}} over @mesh ["dp"] : tensor<8x64xf32> -> tensor<8x64xf32>
-  %5 = tp.broadcast %x over @mesh ["dp"] : tensor<8x64xf32> -> tensor<8x64xf32>
   // CHECK: tp.slice %{{.*}} dim 1 over @mesh ["tp"] : tensor<8x64xf32> -> tensor<8x16xf32>
   %6 = tp.slice %x dim 1 over @mesh ["tp"] : tensor<8x64xf32> -> tensor<8x16xf32>
   // CHECK: tp.keep_first %{{.*}} over @mesh ["tp"] : tensor<8x64xf32>

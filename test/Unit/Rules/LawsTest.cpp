@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Bodies drawn at random, of which the rule says what may be partial, how a
-// reduction may be cut and what padding lanes hold. Each claim is evaluated:
+// reduction may be cut and what padding holds. Each claim is evaluated:
 // the interpreter runs the body on parts and on the whole.
 //
 //===----------------------------------------------------------------------===//
@@ -223,11 +223,11 @@ TEST(Laws, ReductionsMayBeCut) {
 }
 
 //===----------------------------------------------------------------------===//
-// Padding lanes
+// Padding
 //===----------------------------------------------------------------------===//
 
-/// Numbers that a lane in `state` may hold; a logical value may be anything.
-static double drawLane(PadState state, RandomBody &chance) {
+/// Numbers that padding in `state` may hold; a logical value may be anything.
+static double drawPadding(PadState state, RandomBody &chance) {
   switch (state) {
   case PadState::Zero:
     return chance.chance(50) ? 0.0 : -0.0;
@@ -243,7 +243,7 @@ static double drawLane(PadState state, RandomBody &chance) {
   }
 }
 
-TEST(Laws, LanesHoldWhatIsSaid) {
+TEST(Laws, PaddingHoldsWhatIsSaid) {
   uint64_t claims = 0;
   for (uint64_t seed = 1; seed <= numBodies; ++seed) {
     RandomBody body(seed, "f64");
@@ -251,23 +251,23 @@ TEST(Laws, LanesHoldWhatIsSaid) {
     Program program(makeElementwise(body, numInputs));
     ASSERT_TRUE(program.op) << "seed " << seed << "\n" << program.text;
     llvm::SmallVector<PadState> states;
-    llvm::SmallVector<Tensor> lanes;
+    llvm::SmallVector<Tensor> inputs;
     for (int64_t i = 0; i < numInputs; ++i) {
       const PadState some[] = {PadState::Zero,   PadState::Zero,
                                PadState::NegInf, PadState::PosInf,
                                PadState::None,   PadState::Anything};
       states.push_back(some[body.below(6)]);
-      Tensor lane({width}, kF64);
+      Tensor input({width}, kF64);
       for (int64_t k = 0; k < width; ++k)
-        lane.setFloat(k, drawLane(states.back(), body));
-      lanes.push_back(lane);
+        input.setFloat(k, drawPadding(states.back(), body));
+      inputs.push_back(input);
     }
     states.push_back(PadState::Anything);
     PadState claim = getPaddingStates(program.op, 0, states)[0];
     if (claim == PadState::Anything)
       continue;
     ++claims;
-    Tensor result = program.run(lanes);
+    Tensor result = program.run(inputs);
     for (int64_t k = 0; k < width; ++k) {
       double expected = claim == PadState::Zero     ? 0
                         : claim == PadState::NegInf ? -infinity

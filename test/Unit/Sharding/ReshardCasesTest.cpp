@@ -23,8 +23,8 @@ using llvm::SmallVector;
 static std::string describe(const Mesh &mesh, const ReshardPlan &plan) {
   std::string text;
   for (const ReshardStep &step : plan.steps) {
-    text += (text.empty() ? "" : "; ") + getRowId(step.kind).str();
-    if (step.kind == ReshardStepKind::AllToAll)
+    text += (text.empty() ? "" : "; ") + std::string(step.getRow().id);
+    if (step.kind == CollectiveKind::AllToAll)
       text += " split " + std::to_string(step.splitDim) + " gather " +
               std::to_string(step.dim);
     else if (step.dim >= 0)

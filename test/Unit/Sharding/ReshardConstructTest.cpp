@@ -161,9 +161,9 @@ TEST(ReshardConstruct, BringsPartsToTheEnd) {
                  to = sharding({cut({y}), cut({x})});
   ReshardPlan plan = planReshard({6, 6}, from, to, mesh, Search::Constructed);
   ASSERT_EQ(plan.steps.size(), 2u);
-  EXPECT_EQ(plan.steps[0].kind, ReshardStepKind::CollectivePermute);
+  EXPECT_EQ(plan.steps[0].kind, CollectiveKind::CollectivePermute);
   EXPECT_EQ(plan.steps[0].result, sharding({cut({y, x}), cut({})}));
-  EXPECT_EQ(plan.steps[1].kind, ReshardStepKind::AllToAll);
+  EXPECT_EQ(plan.steps[1].kind, CollectiveKind::AllToAll);
   EXPECT_EQ(plan.elementsReceived, 6 + 3);
 }
 
@@ -176,7 +176,7 @@ TEST(ReshardConstruct, RenamesAddends) {
   to.partial = {mesh.getWhole(1)};
   ReshardPlan plan = planReshard({4}, from, to, mesh, Search::Constructed);
   ASSERT_EQ(plan.steps.size(), 1u);
-  EXPECT_EQ(plan.steps[0].kind, ReshardStepKind::CollectivePermute);
+  EXPECT_EQ(plan.steps[0].kind, CollectiveKind::CollectivePermute);
 }
 
 // A plan does not depend on how many orders of axes there are.

@@ -116,7 +116,7 @@ TEST(ReshardSearch, OrdersOfManyAxes) {
     }
     ReshardPlan plan = planReshard({4096, 4096}, from, to, mesh);
     ASSERT_EQ(plan.steps.size(), 1u);
-    EXPECT_EQ(plan.steps[0].kind, ReshardStepKind::CollectivePermute);
+    EXPECT_EQ(plan.steps[0].kind, CollectiveKind::CollectivePermute);
     EXPECT_LE(plan.work, mostWork);
   }
 }

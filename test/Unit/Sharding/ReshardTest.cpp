@@ -5,8 +5,8 @@
 //
 // The planner against the brute-force search on cost, and its steps against
 // the values: source buffers with random addends and rubbish in the padding
-// lanes, taken through the steps, must assemble to the same global value with
-// all copies equal. Then the cases that people ask for, as text.
+// elements, taken through the steps, must assemble to the same global value
+// with all copies equal. Then the cases that people ask for, as text.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,8 +28,8 @@ namespace {
 constexpr unsigned seed = 20261121;
 
 std::string describe(const Mesh &mesh, const ReshardStep &step) {
-  std::string text = getRowId(step.kind).str();
-  if (step.kind == ReshardStepKind::AllToAll)
+  std::string text(step.getRow().id);
+  if (step.kind == CollectiveKind::AllToAll)
     text +=
         " " + std::to_string(step.dim) + "->" + std::to_string(step.splitDim);
   else if (step.dim >= 0)
@@ -46,15 +46,14 @@ std::string describe(const Mesh &mesh, const ReshardPlan &plan) {
 
 struct Totals {
   int64_t pairs = 0, padded = 0;
-  int64_t rows[numReshardStepKinds] = {};
+  int64_t rows[numCollectiveKinds] = {};
   double planning = 0;
 
   ~Totals() {
     printf("%lld pairs (%lld with padding), %.1f us a plan; rows:",
            (long long)pairs, (long long)padded, 1e6 * planning / pairs);
-    for (unsigned i = 0; i < numReshardStepKinds; ++i)
-      printf(" %s %lld", getRowId(ReshardStepKind(i)).data(),
-             (long long)rows[i]);
+    for (unsigned i = 0; i < numCollectiveKinds; ++i)
+      printf(" %s %lld", collectiveRows[i].id.data(), (long long)rows[i]);
     printf("\n");
   }
 };
@@ -202,7 +201,7 @@ TEST_F(AllPairs, Grains) {
 TEST_F(AllPairs, EveryRowIsUsed) {
   Totals covered;
   checkAllPairs(Mesh({{"x", 2}, {"y", 2}}), {5, 6}, covered);
-  for (unsigned i = 0; i < numReshardStepKinds; ++i)
-    EXPECT_GT(covered.rows[i], 0) << getRowId(ReshardStepKind(i)).str();
+  for (unsigned i = 0; i < numCollectiveKinds; ++i)
+    EXPECT_GT(covered.rows[i], 0) << collectiveRows[i].id;
   EXPECT_GT(covered.padded, 0);
 }

@@ -57,46 +57,25 @@ static void checkParts(int64_t size, const DimSharding &coarse,
 static void checkRow(const Mesh &mesh, ArrayRef<int64_t> shape,
                      const TensorSharding &before, const ReshardStep &step) {
   const TensorSharding &after = step.result;
-  int64_t finer = -1, coarser = -1;
-  AxisList partial = before.partial;
-  auto isIn = [](ArrayRef<AxisRef> list, const TensorSharding &sharding) {
-    return overlap(list, sharding.getUsedAxes());
-  };
-  switch (step.kind) {
-  case ReshardStepKind::CollectivePermute:
+  const CollectiveRow &row = step.getRow();
+  int64_t coarser = step.getGatheredDim(), finer = step.getCutDim();
+  if (row.permutes()) {
     ASSERT_EQ(step.pairs, getPermutePairs(before, after, mesh));
     ASSERT_EQ(getLocalShape(shape, before), getLocalShape(shape, after));
     for (auto [a, b] : llvm::zip_equal(before.dims, after.dims))
       ASSERT_EQ(getShardCount(a.axes), getShardCount(b.axes));
     ASSERT_EQ(getShardCount(before.partial), getShardCount(after.partial));
     return;
-  case ReshardStepKind::KeepFirst:
-    ASSERT_FALSE(isIn(step.axes, before));
-    partial.append(step.axes);
-    break;
-  case ReshardStepKind::Slice:
-    ASSERT_FALSE(isIn(step.axes, before));
-    finer = step.dim;
-    break;
-  case ReshardStepKind::AllReduce:
-  case ReshardStepKind::ReduceScatter:
-    partial = after.partial;
-    partial.append(step.axes);
-    ASSERT_TRUE(!after.isPartial() || after.reduction == before.reduction);
-    finer = step.dim;
-    break;
-  case ReshardStepKind::AllGather:
-  case ReshardStepKind::AllToAll:
-    coarser = step.dim;
-    finer = step.splitDim;
-    break;
   }
   TensorSharding x = before, y = after;
-  if (step.kind == ReshardStepKind::AllReduce ||
-      step.kind == ReshardStepKind::ReduceScatter)
-    y.partial = partial;
-  else
-    x.partial = partial;
+  if (row.from == Holding::Replicated)
+    ASSERT_FALSE(overlap(step.axes, before.getUsedAxes()));
+  if (row.to == Holding::Partial)
+    x.partial.append(step.axes);
+  if (row.reduces()) {
+    y.partial.append(step.axes);
+    ASSERT_TRUE(!after.isPartial() || after.reduction == before.reduction);
+  }
   x.normalize(shape);
   y.normalize(shape);
   ASSERT_EQ(x.partial, y.partial);
@@ -176,7 +155,7 @@ void test::checkConstructed(const Mesh &mesh, ArrayRef<int64_t> shape,
   const TensorSharding *before = &from;
   for (const ReshardStep &step : plan.steps) {
     int64_t most = largest;
-    if (step.kind == ReshardStepKind::AllReduce)
+    if (step.getRow().ring == tprt::Ring::Twice)
       most = 2 * (largest + getShardCount(step.axes));
     ASSERT_LE(getElementsReceived(shape, *before, step, mesh), most);
     before = &step.result;

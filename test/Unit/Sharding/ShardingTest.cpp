@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a sharding says about local shapes, which ones are refused and how they
-// print; what padding lanes do to reductions; the ring formulae.
+// print; what padding does to reductions; the ring formulae.
 //
 //===----------------------------------------------------------------------===//
 
@@ -130,12 +130,9 @@ TEST(Cost, Rings) {
   EXPECT_EQ(getTraffic(CollectiveKind::AllGather, d, 8), 14 * mib);
   EXPECT_EQ(getTraffic(CollectiveKind::ReduceScatter, d, 8), 14 * mib);
   EXPECT_EQ(getTraffic(CollectiveKind::AllToAll, d, 8), 7 * mib / 4);
-  EXPECT_EQ(getTraffic(CollectiveKind::Broadcast, d, 8), d);
   EXPECT_EQ(getTraffic(CollectiveKind::CollectivePermute, d, 8), d);
-  for (CollectiveKind kind :
-       {CollectiveKind::AllReduce, CollectiveKind::AllGather,
-        CollectiveKind::ReduceScatter, CollectiveKind::AllToAll,
-        CollectiveKind::Broadcast, CollectiveKind::CollectivePermute}) {
+  for (const tprt::CollectiveRow &row : tprt::collectiveRows) {
+    CollectiveKind kind = row.kind;
     EXPECT_EQ(getTraffic(kind, d, 1), 0);
     EXPECT_EQ(getRingHops(kind, 1), 0);
   }

@@ -4,8 +4,9 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Registration of the dialect. Each concern of its operations has a file of its
-// own: Verify, Rules, Padding, Decompose*, Vjp*.
+// Registration of the dialect. An operation that a library computes has a file
+// of its own; of the others, each concern has: Verify, Rules, Padding,
+// Decompose*, Vjp*.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,16 +1,16 @@
-//===- Padding.cpp - What padding lanes hold after nn operations
+//===- Padding.cpp - What padding holds after nn operations
 //------------===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// For each factor, the contents of its padding lanes in the results from those
+// For each factor, the contents of its padding in the results from those
 // in the operands. For a reduction factor the answer describes the terms that
 // are reduced: the result does not carry the factor.
 //
 //===----------------------------------------------------------------------===//
 
-#include "tp/Dialect/NN/IR/NNOps.h"
+#include "Parts.h"
 
 using namespace mlir;
 using namespace tp;
@@ -18,35 +18,14 @@ using namespace tp::nn;
 
 using States = SmallVector<PadState>;
 
-static bool isZero(PadState state) { return state == PadState::Zero; }
-
 static States knowNothing(Operation *op) {
   return States(op->getNumResults(), PadState::Anything);
 }
 
-/// Operations that map a zero to a zero and know nothing of other lanes.
+/// Operations that map a zero to a zero and know nothing of other padding.
 static States keepZero(Operation *op, PadState input) {
   return States(op->getNumResults(),
                 isZero(input) ? PadState::Zero : PadState::Anything);
-}
-
-States LinearOp::getPaddingStates(unsigned factor, ArrayRef<PadState> in) {
-  // The terms: zero if both sides are. A row of zeros times a row that does not
-  // carry the factor is not, for that may hold an infinity.
-  bool isReduction =
-      factor == cast<RankedTensorType>(getInput().getType()).getRank();
-  return {isReduction && isZero(in[0]) && isZero(in[1]) ? PadState::Zero
-                                                        : PadState::Anything};
-}
-
-States AttentionOp::getPaddingStates(unsigned, ArrayRef<PadState> in) {
-  // An average of zeros, whose weights come from scores that are zero. A mask
-  // that carries the factor may leave nothing to average.
-  States states = knowNothing(*this);
-  if (isZero(in[0]) && isZero(in[1]) && isZero(in[2]) &&
-      (!getMask() || in[3] == PadState::None))
-    states[0] = PadState::Zero;
-  return states;
 }
 
 States RMSNormOp::getPaddingStates(unsigned, ArrayRef<PadState>) {
@@ -79,7 +58,8 @@ States EmbeddingOp::getPaddingStates(unsigned factor, ArrayRef<PadState> in) {
   // An id past the logical vocabulary names a padding row.
   if (factor == rows)
     return {in[1]};
-  // Hidden lanes are the table's, or zero for an id that names no row.
+  // Padding of the hidden size is the table's, or zero for an id that names no
+  // row.
   if (factor == rows + 1)
     return keepZero(*this, in[1]);
   return {PadState::Anything};

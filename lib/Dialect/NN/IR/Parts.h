@@ -1,11 +1,11 @@
-//===- Parts.h - What decompositions and derivatives share -------*- C++
-//-*-===//
+//===- Parts.h - What the operations' files share ---------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Statistics and probabilities that an operation's definition computes and its
-// derivative needs again.
+// How verifiers say what they expect, how rules are put together, and
+// statistics that an operation's definition computes and its derivative needs
+// again.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,6 +16,45 @@
 #include "tp/Dialect/NN/IR/NNOps.h"
 
 namespace tp::nn {
+
+//===----------------------------------------------------------------------===//
+// Verifiers: an error that names the operand `what`, with a note where it is
+// made
+//===----------------------------------------------------------------------===//
+
+llvm::LogicalResult expectShape(mlir::Operation *op, llvm::StringRef what,
+                                mlir::Value value,
+                                llvm::ArrayRef<int64_t> expected);
+llvm::LogicalResult expectElement(mlir::Operation *op, llvm::StringRef what,
+                                  mlir::Value value, mlir::Type expected);
+llvm::LogicalResult expect(mlir::Operation *op, llvm::StringRef what,
+                           mlir::Value value, llvm::ArrayRef<int64_t> shape,
+                           mlir::Type element);
+llvm::LogicalResult expectRank(mlir::Operation *op, llvm::StringRef what,
+                               mlir::Value value, int64_t expected);
+llvm::LogicalResult expectLastDimension(mlir::Operation *op,
+                                        llvm::StringRef what,
+                                        mlir::Value value);
+mlir::Type getF32(mlir::Operation *op);
+
+//===----------------------------------------------------------------------===//
+// Rules: a tensor as the factors of each of its dimensions; padding lanes
+//===----------------------------------------------------------------------===//
+
+using Dims = llvm::SmallVector<llvm::SmallVector<unsigned, 2>, 4>;
+
+/// A parallel factor for each of the dimensions before the last; two of them
+/// are called b and s.
+Dims addRows(ShardingRule &rule, llvm::ArrayRef<int64_t> sizes);
+Dims with(Dims dims, unsigned factor);
+void addOperand(ShardingRule &rule, Dims dims, Linearity linearity);
+void addResult(ShardingRule &rule, Dims dims);
+
+inline bool isZero(PadState state) { return state == PadState::Zero; }
+
+//===----------------------------------------------------------------------===//
+// Statistics
+//===----------------------------------------------------------------------===//
 
 /// Sum or maximum over the last dimension, in the wide type.
 mlir::Value reduceRows(Emitter &emitter, Combine combine,
@@ -29,20 +68,6 @@ std::pair<mlir::Value, mlir::Value> computeMeanRstd(Emitter &emitter,
                                                     LayerNormOp op);
 /// log(sum(exp(x))) of each row of the logits.
 mlir::Value computeLse(Emitter &emitter, CrossEntropyOp op);
-
-/// Attention as [b, s, g, r, t] over KV heads g and the queries r of each.
-struct AttentionParts {
-  /// [b, s, g, r, d] views of query and result-shaped values.
-  mlir::Value query;
-  /// exp(score - max), zero where a key is not seen: [b, s, g, r, t].
-  mlir::Value weights;
-  /// Sum of the weights and the maximum that they are relative to:
-  /// [b, s, g, r]. A query that sees no key has the sum 0 and the maximum 0.
-  mlir::Value sum, max;
-};
-AttentionParts computeAttention(Emitter &emitter, AttentionOp op);
-/// `value`[b, s, hq, ...] as [b, s, g, r, ...].
-mlir::Value splitHeads(Emitter &emitter, AttentionOp op, mlir::Value value);
 
 } // namespace tp::nn
 

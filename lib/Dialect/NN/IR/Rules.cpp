@@ -10,20 +10,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Parts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinTypes.h"
-#include "tp/Dialect/NN/IR/NNOps.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 using namespace tp;
 using namespace tp::nn;
-
-using Dims = SmallVector<SmallVector<unsigned, 2>, 4>;
-
-static ArrayRef<int64_t> shapeOf(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
 
 /// One parallel factor for each size, called d0, d1, ...
 static Dims addDims(ShardingRule &rule, ArrayRef<int64_t> sizes,
@@ -37,8 +31,7 @@ static Dims addDims(ShardingRule &rule, ArrayRef<int64_t> sizes,
   return dims;
 }
 
-/// Dimensions before the last; two of them are called b and s.
-static Dims addRows(ShardingRule &rule, ArrayRef<int64_t> sizes) {
+Dims tp::nn::addRows(ShardingRule &rule, ArrayRef<int64_t> sizes) {
   Dims dims = addDims(rule, sizes);
   if (sizes.size() == 2) {
     rule.factors[dims[0][0]].name = "b";
@@ -47,12 +40,12 @@ static Dims addRows(ShardingRule &rule, ArrayRef<int64_t> sizes) {
   return dims;
 }
 
-static Dims with(Dims dims, unsigned factor) {
+Dims tp::nn::with(Dims dims, unsigned factor) {
   dims.push_back({factor});
   return dims;
 }
 
-static void addOperand(ShardingRule &rule, Dims dims, Linearity linearity) {
+void tp::nn::addOperand(ShardingRule &rule, Dims dims, Linearity linearity) {
   rule.operands.push_back({std::move(dims)});
   rule.linearity.push_back(linearity);
 }
@@ -62,48 +55,8 @@ static void addScalar(ShardingRule &rule) {
   addOperand(rule, {}, Linearity::None);
 }
 
-static void addResult(ShardingRule &rule, Dims dims) {
+void tp::nn::addResult(ShardingRule &rule, Dims dims) {
   rule.results.push_back({std::move(dims)});
-}
-
-FailureOr<ShardingRule> LinearOp::getShardingRule() {
-  ShardingRule rule;
-  ArrayRef<int64_t> input = shapeOf(getInput());
-  Dims rows = addRows(rule, input.drop_back());
-  unsigned n =
-      rule.addFactor(shapeOf(getWeight())[0], FactorKind::Parallel, "n");
-  unsigned k = rule.addFactor(input.back(), FactorKind::Reduction, "k");
-  addOperand(rule, with(rows, k), Linearity::Multilinear);
-  addOperand(rule, {{n}, {k}}, Linearity::Multilinear);
-  if (getBias())
-    addOperand(rule, {{n}}, Linearity::Additive);
-  addResult(rule, with(rows, n));
-  return rule;
-}
-
-FailureOr<ShardingRule> AttentionOp::getShardingRule() {
-  ShardingRule rule;
-  ArrayRef<int64_t> query = shapeOf(getQuery()), key = shapeOf(getKey());
-  unsigned b = rule.addFactor(query[0], FactorKind::Parallel, "b");
-  // A causal query reads its own position against those of the keys.
-  unsigned s = rule.addFactor(
-      query[1], getCausal() ? FactorKind::Whole : FactorKind::Parallel, "s");
-  unsigned g = rule.addFactor(key[2], FactorKind::Parallel, "kv heads");
-  unsigned r = rule.addFactor(query[2] / key[2], FactorKind::Parallel,
-                              "queries per kv head");
-  unsigned t = rule.addFactor(key[1], FactorKind::Whole, "t");
-  unsigned d = rule.addFactor(query[3], FactorKind::Whole, "head size");
-  addOperand(rule, {{b}, {s}, {g, r}, {d}}, Linearity::None);
-  addOperand(rule, {{b}, {t}, {g}, {d}}, Linearity::None);
-  // Linear in the values; the log-sum-exp does not depend on them.
-  addOperand(rule, {{b}, {t}, {g}, {d}},
-             getLse() ? Linearity::None : Linearity::Multilinear);
-  if (getMask())
-    addOperand(rule, {{b}, {t}}, Linearity::None);
-  addResult(rule, {{b}, {s}, {g, r}, {d}});
-  if (getLse())
-    addResult(rule, {{b}, {s}, {g, r}});
-  return rule;
 }
 
 /// Norms: rows are independent, the normalised dimension is whole.
@@ -216,6 +169,23 @@ FailureOr<ShardingRule> DropoutOp::getShardingRule() {
     addScalar(rule);
   addResult(rule, dims);
   return rule;
+}
+
+//===----------------------------------------------------------------------===//
+// Integers
+//===----------------------------------------------------------------------===//
+
+std::optional<IntegerRange> EmbeddingOp::getIntegerRange(OpOperand &operand) {
+  if (operand.get() != getIds())
+    return std::nullopt;
+  return IntegerRange{shapeOf(getTable())[0]};
+}
+
+std::optional<IntegerRange>
+CrossEntropyOp::getIntegerRange(OpOperand &operand) {
+  if (operand.get() != getLabels())
+    return std::nullopt;
+  return IntegerRange{shapeOf(getLogits()).back()};
 }
 
 //===----------------------------------------------------------------------===//

@@ -9,19 +9,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Parts.h"
 #include "mlir/IR/BuiltinTypes.h"
-#include "tp/Dialect/NN/IR/NNOps.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
 using namespace tp::nn;
 
-static RankedTensorType typeOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
 /// The shape as it is printed in types, in brackets: [1, 8, 64].
-static std::string toString(ArrayRef<int64_t> shape) {
+static std::string formatShape(ArrayRef<int64_t> shape) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   stream << '[';
@@ -39,19 +35,19 @@ static LogicalResult refuse(InFlightDiagnostic diag, Operation *op,
   return diag;
 }
 
-static LogicalResult expectShape(Operation *op, StringRef what, Value value,
-                                 ArrayRef<int64_t> expected) {
+LogicalResult tp::nn::expectShape(Operation *op, StringRef what, Value value,
+                                  ArrayRef<int64_t> expected) {
   ArrayRef<int64_t> got = typeOf(value).getShape();
   if (got == expected)
     return success();
   return refuse(op->emitOpError()
-                    << "expected " << what << " of shape " << toString(expected)
-                    << ", got " << toString(got),
+                    << "expected " << what << " of shape "
+                    << formatShape(expected) << ", got " << formatShape(got),
                 op, what, value);
 }
 
-static LogicalResult expectElement(Operation *op, StringRef what, Value value,
-                                   Type expected) {
+LogicalResult tp::nn::expectElement(Operation *op, StringRef what, Value value,
+                                    Type expected) {
   Type got = typeOf(value).getElementType();
   if (got == expected)
     return success();
@@ -60,15 +56,15 @@ static LogicalResult expectElement(Operation *op, StringRef what, Value value,
                 op, what, value);
 }
 
-static LogicalResult expect(Operation *op, StringRef what, Value value,
-                            ArrayRef<int64_t> shape, Type element) {
+LogicalResult tp::nn::expect(Operation *op, StringRef what, Value value,
+                             ArrayRef<int64_t> shape, Type element) {
   if (failed(expectShape(op, what, value, shape)))
     return failure();
   return expectElement(op, what, value, element);
 }
 
-static LogicalResult expectRank(Operation *op, StringRef what, Value value,
-                                int64_t expected) {
+LogicalResult tp::nn::expectRank(Operation *op, StringRef what, Value value,
+                                 int64_t expected) {
   if (typeOf(value).getRank() == expected)
     return success();
   return refuse(op->emitOpError()
@@ -77,8 +73,8 @@ static LogicalResult expectRank(Operation *op, StringRef what, Value value,
                 op, what, value);
 }
 
-static LogicalResult expectLastDimension(Operation *op, StringRef what,
-                                         Value value) {
+LogicalResult tp::nn::expectLastDimension(Operation *op, StringRef what,
+                                          Value value) {
   if (typeOf(value).getRank() >= 1)
     return success();
   return refuse(op->emitOpError()
@@ -86,61 +82,8 @@ static LogicalResult expectLastDimension(Operation *op, StringRef what,
                 op, what, value);
 }
 
-static Type getF32(Operation *op) { return Float32Type::get(op->getContext()); }
-
-LogicalResult LinearOp::verify() {
-  RankedTensorType input = typeOf(getInput());
-  if (failed(expectLastDimension(*this, "input", getInput())) ||
-      failed(expectLastDimension(*this, "result", getResult())))
-    return failure();
-  int64_t n = typeOf(getResult()).getShape().back();
-  SmallVector<int64_t> result(input.getShape());
-  result.back() = n;
-  if (failed(expect(*this, "weight", getWeight(), {n, input.getShape().back()},
-                    input.getElementType())) ||
-      failed(
-          expect(*this, "result", getResult(), result, input.getElementType())))
-    return failure();
-  if (getBias())
-    return expect(*this, "bias", getBias(), {n}, input.getElementType());
-  return success();
-}
-
-LogicalResult AttentionOp::verify() {
-  if (failed(expectRank(*this, "query", getQuery(), 4)) ||
-      failed(expectRank(*this, "key", getKey(), 4)))
-    return failure();
-  RankedTensorType query = typeOf(getQuery()), key = typeOf(getKey());
-  int64_t b = query.getDimSize(0), s = query.getDimSize(1);
-  int64_t heads = query.getDimSize(2), d = query.getDimSize(3);
-  int64_t t = key.getDimSize(1), kvHeads = key.getDimSize(2);
-  Type element = query.getElementType();
-  if (failed(expect(*this, "key", getKey(), {b, t, kvHeads, d}, element)) ||
-      failed(expect(*this, "value", getValue(), {b, t, kvHeads, d}, element)) ||
-      failed(expect(*this, "result", getResult(), {b, s, heads, d}, element)))
-    return failure();
-  if (kvHeads < 1 || heads % kvHeads != 0)
-    return emitOpError() << "expected the query heads to be a multiple of the "
-                         << kvHeads << " KV heads, got " << heads;
-  if (getMask()) {
-    if (failed(expectShape(*this, "mask", getMask(), {b, t})))
-      return failure();
-    Type type = typeOf(getMask()).getElementType();
-    if (!type.isSignlessInteger())
-      return emitOpError() << "expected mask of an integer element type, got "
-                           << type;
-  }
-  if (getWindow()) {
-    if (!getCausal())
-      return emitOpError("expected 'causal' beside 'window': the window is the "
-                         "last keys that a causal query sees");
-    if (*getWindow() < 1)
-      return emitOpError() << "expected a window of 1 or more keys, got "
-                           << *getWindow();
-  }
-  if (getLse())
-    return expect(*this, "lse", getLse(), {b, s, heads}, getF32(*this));
-  return success();
+Type tp::nn::getF32(Operation *op) {
+  return Float32Type::get(op->getContext());
 }
 
 /// `epsilon` keeps a row of zeros finite.

@@ -51,66 +51,51 @@ getGroupSize(Operation *op, FlatSymbolRefAttr symbol, AxisListAttr axes) {
   return ranks;
 }
 
-/// The operand, if every group has one rank and no padding comes or goes.
-template <typename Op>
-static OpFoldResult foldTrivialGroup(Op op) {
-  if (op.getInput().getType() == op.getType() &&
-      getGroupSize(op, op.getMeshAttr(), op.getAxes()) == 1)
-    return op.getInput();
-  return {};
+/// True if `outer` puts together what `inner` cut, or the reverse, along the
+/// same groups, and no element changes: parts that reach past the end of what
+/// is gathered come back from a slice with zeros there, whatever they held.
+static bool undoes(ReshardStepOpInterface outer, ReshardStepOpInterface inner) {
+  const CollectiveRow &row = outer.getRow();
+  if (row.from != inner.getRow().to || row.to != inner.getRow().from ||
+      (row.from != Holding::Replicated && row.to != Holding::Replicated) ||
+      outer.getGatheredDim() != inner.getCutDim() ||
+      outer.getCutDim() != inner.getGatheredDim() ||
+      inner.getGroupMesh() != outer.getGroupMesh() ||
+      inner.getGroupAxes() != outer.getGroupAxes() ||
+      inner->getOperand(0).getType() != outer->getResult(0).getType())
+    return false;
+  if (row.gathers())
+    return true;
+  if (!row.cuts())
+    return false;
+  std::optional<int64_t> parts =
+      getGroupSize(outer, outer.getGroupMesh(), outer.getGroupAxes());
+  auto getSize = [dim = outer.getCutDim()](Value value) {
+    return cast<RankedTensorType>(value.getType()).getDimSize(dim);
+  };
+  return parts &&
+         getSize(outer->getResult(0)) * *parts == getSize(outer->getOperand(0));
 }
 
-/// The operand of `inner`, if `outer` undoes it along the same groups and no
-/// lane changes: parts that reach past the end of what is gathered come back
-/// from a slice with zeros there, whatever they held.
-template <typename Outer, typename Inner>
-static OpFoldResult foldInverse(Outer outer, Inner inner) {
-  if (!inner || inner.getMesh() != outer.getMesh() ||
-      inner.getAxes() != outer.getAxes() || inner.getDim() != outer.getDim() ||
-      inner.getInput().getType() != outer.getType())
+OpFoldResult tp::detail::foldStep(Operation *op) {
+  auto step = cast<ReshardStepOpInterface>(op);
+  Value input = op->getOperand(0);
+  if (auto inner = input.getDefiningOp<ReshardStepOpInterface>();
+      inner && undoes(step, inner))
+    return inner->getOperand(0);
+  // Otherwise nothing may move, and no padding come or go.
+  if (input.getType() != op->getResult(0).getType())
     return {};
-  if constexpr (std::is_same_v<Outer, SliceOp>) {
-    std::optional<int64_t> parts =
-        getGroupSize(outer, outer.getMeshAttr(), outer.getAxes());
-    int64_t dim = outer.getDim();
-    if (!parts ||
-        cast<RankedTensorType>(outer.getType()).getDimSize(dim) * *parts !=
-            cast<RankedTensorType>(inner.getType()).getDimSize(dim))
-      return {};
+  if (DenseIntElementsAttr pairs = step.getRankPairs()) {
+    SmallVector<int64_t> ranks(pairs.getValues<int64_t>());
+    for (size_t i = 0; i + 1 < ranks.size(); i += 2)
+      if (ranks[i] != ranks[i + 1])
+        return {};
+    return input;
   }
-  return inner.getInput();
-}
-
-OpFoldResult AllReduceOp::fold(FoldAdaptor) { return foldTrivialGroup(*this); }
-OpFoldResult ReduceScatterOp::fold(FoldAdaptor) {
-  return foldTrivialGroup(*this);
-}
-OpFoldResult AllToAllOp::fold(FoldAdaptor) { return foldTrivialGroup(*this); }
-OpFoldResult BroadcastOp::fold(FoldAdaptor) { return foldTrivialGroup(*this); }
-OpFoldResult KeepFirstOp::fold(FoldAdaptor) { return foldTrivialGroup(*this); }
-
-OpFoldResult CollectivePermuteOp::fold(FoldAdaptor) {
-  if (getInput().getType() != getType())
-    return {};
-  SmallVector<int64_t> ranks(getPairs().getValues<int64_t>());
-  for (size_t i = 0; i + 1 < ranks.size(); i += 2)
-    if (ranks[i] != ranks[i + 1])
-      return {};
-  return getInput();
-}
-
-OpFoldResult AllGatherOp::fold(FoldAdaptor) {
-  if (OpFoldResult value =
-          foldInverse(*this, getInput().getDefiningOp<SliceOp>()))
-    return value;
-  return foldTrivialGroup(*this);
-}
-
-OpFoldResult SliceOp::fold(FoldAdaptor) {
-  if (OpFoldResult value =
-          foldInverse(*this, getInput().getDefiningOp<AllGatherOp>()))
-    return value;
-  return foldTrivialGroup(*this);
+  if (getGroupSize(op, step.getGroupMesh(), step.getGroupAxes()) == 1)
+    return input;
+  return {};
 }
 
 //===----------------------------------------------------------------------===//

@@ -4,14 +4,16 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Shapes and axes of the per-rank operations: every collective is over axes of
-// a mesh that exists, and its types are those that its groups make.
+// Shapes and axes of the per-rank operations: every step is over axes of a mesh
+// that exists, and its types are those that its groups make; and the operations
+// of the rows of the reshard table.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Notes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 
+#include "mlir/IR/Builders.h"
 #include "mlir/IR/BuiltinAttributes.h"
 
 using namespace mlir;
@@ -87,117 +89,104 @@ LogicalResult RankOp::verifySymbolUses(SymbolTableCollection &) {
   return failure(failed(resolveGroup(*this, getMeshAttr(), getAxes())));
 }
 
-LogicalResult AllReduceOp::verify() {
-  auto type = cast<RankedTensorType>(getInput().getType());
-  if (failed(resolveGroup(*this, getMeshAttr(), getAxes())))
-    return failure();
-  if (!symbolizeReductionKind(getReduction()))
-    return emitOpError() << "expected reduction sum, max or min, got "
-                         << getReductionAttr();
-  return checkSameBut(*this, type, cast<RankedTensorType>(getType()), {});
-}
-
-LogicalResult ReduceScatterOp::verify() {
-  auto from = cast<RankedTensorType>(getInput().getType());
-  auto to = cast<RankedTensorType>(getType());
-  FailureOr<ResolvedGroup> group =
-      resolveGroup(*this, getMeshAttr(), getAxes());
-  int64_t dim = getDim();
-  if (failed(group) || failed(checkDim(*this, from, dim)) ||
-      failed(checkSameBut(*this, from, to, dim)))
-    return failure();
-  if (!symbolizeReductionKind(getReduction()))
-    return emitOpError() << "expected reduction sum, max or min, got "
-                         << getReductionAttr();
-  return checkPart(*this, from.getDimSize(dim), to.getDimSize(dim),
-                   group->size);
-}
-
-LogicalResult AllGatherOp::verify() {
-  auto from = cast<RankedTensorType>(getInput().getType());
-  auto to = cast<RankedTensorType>(getType());
-  FailureOr<ResolvedGroup> group =
-      resolveGroup(*this, getMeshAttr(), getAxes());
-  int64_t dim = getDim();
-  if (failed(group) || failed(checkDim(*this, from, dim)) ||
-      failed(checkSameBut(*this, from, to, dim)))
-    return failure();
-  return checkPart(*this, to.getDimSize(dim), from.getDimSize(dim),
-                   group->size);
-}
-
-LogicalResult AllToAllOp::verify() {
-  auto from = cast<RankedTensorType>(getInput().getType());
-  auto to = cast<RankedTensorType>(getType());
-  FailureOr<ResolvedGroup> group =
-      resolveGroup(*this, getMeshAttr(), getAxes());
-  int64_t split = getSplitDim(), gather = getGatherDim();
-  if (failed(group) || failed(checkDim(*this, from, split)) ||
-      failed(checkDim(*this, from, gather)) ||
-      failed(checkSameBut(*this, from, to, {split, gather})))
-    return failure();
-  if (split == gather)
-    return emitOpError() << "expected two dimensions, got " << split
-                         << " twice";
-  if (failed(checkPart(*this, from.getDimSize(split), to.getDimSize(split),
-                       group->size)))
-    return failure();
-  return checkPart(*this, to.getDimSize(gather), from.getDimSize(gather),
-                   group->size);
-}
-
-LogicalResult CollectivePermuteOp::verify() {
-  FailureOr<ResolvedGroup> group =
-      resolveGroup(*this, getMeshAttr(), getAxes());
-  if (failed(group))
-    return failure();
-  auto from = cast<RankedTensorType>(getInput().getType());
-  auto to = cast<RankedTensorType>(getType());
-  if (from.getElementType() != to.getElementType() ||
-      from.getRank() != to.getRank())
-    return emitOpError() << "expected the element type and rank of " << from
-                         << ", got " << to;
-  int64_t ranks = group->mesh.getNumRanks();
-  ShapedType pairs = getPairs().getShapedType();
+/// Each rank is the target of one pair, and the source of any.
+static LogicalResult checkPairs(Operation *op, DenseIntElementsAttr attr,
+                                int64_t ranks) {
+  ShapedType pairs = attr.getShapedType();
   if (pairs.getRank() != 2 || pairs.getDimSize(1) != 2 ||
       pairs.getDimSize(0) != ranks)
-    return emitOpError() << "expected pairs of shape [" << ranks << ", 2], got "
-                         << pairs;
-  SmallVector<bool> isSource(ranks, false), isTarget(ranks, false);
-  SmallVector<int64_t> flat(getPairs().getValues<int64_t>());
+    return op->emitOpError()
+           << "expected pairs of shape [" << ranks << ", 2], got " << pairs;
+  SmallVector<bool> isTarget(ranks, false);
+  SmallVector<int64_t> flat(attr.getValues<int64_t>());
   for (int64_t i = 0; i < ranks; ++i) {
     int64_t source = flat[2 * i], target = flat[2 * i + 1];
     if (source < 0 || source >= ranks || target < 0 || target >= ranks)
-      return emitOpError() << "expected ranks below " << ranks << ", got ["
-                           << source << ", " << target << "]";
+      return op->emitOpError() << "expected ranks below " << ranks << ", got ["
+                               << source << ", " << target << "]";
     if (isTarget[target])
-      return emitOpError() << "expected each rank to be a target once, got "
-                           << target << " twice";
-    isTarget[target] = isSource[source] = true;
+      return op->emitOpError() << "expected each rank to be a target once, got "
+                               << target << " twice";
+    isTarget[target] = true;
   }
   return success();
 }
 
-LogicalResult BroadcastOp::verify() {
-  if (failed(resolveGroup(*this, getMeshAttr(), getAxes())))
-    return failure();
-  return checkSameBut(*this, cast<RankedTensorType>(getInput().getType()),
-                      cast<RankedTensorType>(getType()), {});
-}
-
-LogicalResult SliceOp::verify() {
-  auto from = cast<RankedTensorType>(getInput().getType());
-  auto to = cast<RankedTensorType>(getType());
+LogicalResult tp::detail::verifyStep(Operation *op) {
+  auto step = cast<ReshardStepOpInterface>(op);
+  const CollectiveRow &row = step.getRow();
+  auto from = cast<RankedTensorType>(op->getOperand(0).getType());
+  auto to = cast<RankedTensorType>(op->getResult(0).getType());
   FailureOr<ResolvedGroup> group =
-      resolveGroup(*this, getMeshAttr(), getAxes());
-  int64_t dim = getDim();
-  if (failed(group) || failed(checkDim(*this, from, dim)) ||
-      failed(checkSameBut(*this, from, to, dim)))
+      resolveGroup(op, step.getGroupMesh(), step.getGroupAxes());
+  if (failed(group))
     return failure();
-  return checkPart(*this, from.getDimSize(dim), to.getDimSize(dim),
-                   group->size);
+  int64_t gathered = step.getGatheredDim(), cut = step.getCutDim();
+  if ((row.cuts() && failed(checkDim(op, from, cut))) ||
+      (row.gathers() && failed(checkDim(op, from, gathered))))
+    return failure();
+  // Parts that change places may differ in padding.
+  auto changed = llvm::to_vector(llvm::seq<int64_t>(0, from.getRank()));
+  if (!row.permutes())
+    changed = {gathered, cut};
+  if (failed(checkSameBut(op, from, to, changed)))
+    return failure();
+  if (row.reduces() && !symbolizeReductionKind(step.getReductionName()))
+    return op->emitOpError() << "expected reduction sum, max or min, got "
+                             << step.getReductionName();
+  if (row.gathers() && gathered == cut)
+    return op->emitOpError()
+           << "expected two dimensions, got " << cut << " twice";
+  if (row.cuts() && failed(checkPart(op, from.getDimSize(cut),
+                                     to.getDimSize(cut), group->size)))
+    return failure();
+  if (row.gathers())
+    return checkPart(op, to.getDimSize(gathered), from.getDimSize(gathered),
+                     group->size);
+  return row.permutes()
+             ? checkPairs(op, step.getRankPairs(), group->mesh.getNumRanks())
+             : success();
 }
 
-LogicalResult KeepFirstOp::verify() {
-  return failure(failed(resolveGroup(*this, getMeshAttr(), getAxes())));
+//===----------------------------------------------------------------------===//
+// Operations of rows
+//===----------------------------------------------------------------------===//
+
+// Every row has its operation, and that is what the row says.
+#define TP_CHECK_ROW(name, operation, ...)                                     \
+  static_assert(name##Op::kind == CollectiveKind::name &&                      \
+                name##Op::holdsBefore == rowOf(name##Op::kind).from &&         \
+                name##Op::holdsAfter == rowOf(name##Op::kind).to);             \
+  static_assert(std::string_view(name##Op::getOperationName()) ==              \
+                "tp." #operation);
+TPRT_COLLECTIVES(TP_CHECK_ROW)
+#undef TP_CHECK_ROW
+
+Operation *tp::createStep(OpBuilder &builder, Location loc, CollectiveKind kind,
+                          Type type, Value input, const StepAttrs &attrs) {
+  const CollectiveRow &row = rowOf(kind);
+  OperationState state(loc, ("tp." + StringRef(row.operation)).str());
+  state.addOperands(input);
+  state.addTypes(type);
+  state.addAttribute("mesh", attrs.mesh);
+  state.addAttribute("axes", attrs.axes);
+  if (row.reduces())
+    state.addAttribute("reduction", attrs.reduction);
+  if (row.gathers() && row.cuts()) {
+    state.addAttribute("gather_dim",
+                       builder.getI64IntegerAttr(attrs.gatheredDim));
+    state.addAttribute("split_dim", builder.getI64IntegerAttr(attrs.cutDim));
+  } else if (row.gathers() || row.cuts()) {
+    int64_t dim = row.gathers() ? attrs.gatheredDim : attrs.cutDim;
+    state.addAttribute("dim", builder.getI64IntegerAttr(dim));
+  }
+  if (row.permutes())
+    state.addAttribute("pairs", attrs.pairs);
+  if (attrs.from)
+    state.addAttribute("from", attrs.from);
+  if (attrs.to)
+    state.addAttribute("to", attrs.to);
+  if (attrs.ledger && !row.isLocal())
+    state.addAttribute("ledger", attrs.ledger);
+  return builder.create(state);
 }

@@ -14,6 +14,13 @@
 
 namespace tp {
 
+/// `diag`, which speaks of `value`, with a note where that is made.
+inline mlir::InFlightDiagnostic noteMade(mlir::InFlightDiagnostic diag,
+                                         const llvm::Twine &what,
+                                         mlir::Value value) {
+  diag.attachNote(value.getLoc()) << what << " is made here";
+  return diag;
+}
 /// `diag`, of axes that do not fit `mesh`.
 inline mlir::InFlightDiagnostic noteMesh(mlir::InFlightDiagnostic diag,
                                          MeshOp mesh) {

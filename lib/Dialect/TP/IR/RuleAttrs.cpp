@@ -326,15 +326,16 @@ void CommBudgetAttr::print(AsmPrinter &printer) const {
 LogicalResult
 CommBudgetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        ArrayRef<CommLimitAttr> limits) {
-  static constexpr StringLiteral kinds[] = {
-      "any",        "all_reduce", "all_gather",        "reduce_scatter",
-      "all_to_all", "broadcast",  "collective_permute"};
+  SmallVector<StringRef> kinds{"any"};
+  for (const CollectiveRow &row : collectiveRows)
+    if (!row.isLocal())
+      kinds.push_back(row.operation);
   llvm::SmallDenseSet<Attribute, 4> seen;
   for (CommLimitAttr limit : limits) {
     if (!llvm::is_contained(kinds, limit.getKind().getValue()))
       return emitError() << "expected a kind of collective ("
-                         << llvm::join(ArrayRef<StringLiteral>(kinds), ", ")
-                         << "), got '" << limit.getKind().getValue() << "'";
+                         << llvm::join(kinds, ", ") << "), got '"
+                         << limit.getKind().getValue() << "'";
     if (!seen.insert(limit.getKind()).second)
       return emitError() << "expected each kind once, got '"
                          << limit.getKind().getValue() << "' twice";

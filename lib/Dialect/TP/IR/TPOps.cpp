@@ -189,12 +189,6 @@ void RepeatOp::build(OpBuilder &builder, OperationState &state, int64_t count,
   }
 }
 
-/// `diag` with a note at the initial value that it speaks of.
-static InFlightDiagnostic noteInitial(InFlightDiagnostic diag, Value init) {
-  diag.attachNote(init.getLoc()) << "the initial value is made here";
-  return diag;
-}
-
 /// Numbers of iterations name parameters and collectives, and each has a slot.
 static constexpr int64_t maxIterations = 1048576;
 
@@ -232,10 +226,10 @@ LogicalResult RepeatOp::verify() {
                               "got "
                            << init.getType();
     if (init.getType() != result.getType())
-      return noteInitial(emitOpError()
-                             << "expected a carried value to keep its type "
-                             << init.getType() << ", got " << result.getType(),
-                         init);
+      return noteMade(emitOpError()
+                          << "expected a carried value to keep its type "
+                          << init.getType() << ", got " << result.getType(),
+                      "the initial value", init);
   }
   auto checkStacked = [&](Type type) -> LogicalResult {
     auto shaped = dyn_cast<RankedTensorType>(type);
@@ -270,28 +264,35 @@ LogicalResult RepeatOp::verifyRegions() {
   };
   for (auto [arg, init] : llvm::zip(getCarriedArgs(), getInits()))
     if (arg.getType() != init.getType())
-      return noteInitial(emitOpError()
-                             << "expected block argument " << arg.getArgNumber()
-                             << " to have type " << init.getType() << ", got "
-                             << arg.getType(),
-                         init);
+      return noteMade(emitOpError()
+                          << "expected block argument " << arg.getArgNumber()
+                          << " to have type " << init.getType() << ", got "
+                          << arg.getType(),
+                      "the initial value", init);
   for (auto [arg, value] : llvm::zip(getStackedArgs(), getStacked()))
     if (arg.getType() != slice(value.getType()))
-      return emitOpError() << "expected block argument " << arg.getArgNumber()
-                           << " to have type " << slice(value.getType())
-                           << ", got " << arg.getType();
+      return noteMade(emitOpError()
+                          << "expected block argument " << arg.getArgNumber()
+                          << " to have type " << slice(value.getType())
+                          << ", got " << arg.getType(),
+                      "the stacked value", value);
   YieldOp yield = getYield();
+  auto noteRepeat = [&](InFlightDiagnostic diag) -> LogicalResult {
+    diag.attachNote(getLoc()) << "the results are those of this tp.repeat";
+    return diag;
+  };
   if (yield.getNumOperands() != getNumResults())
-    return yield.emitOpError() << "expected " << getNumResults()
-                               << " operands, one per result of tp.repeat, got "
-                               << yield.getNumOperands();
+    return noteRepeat(yield.emitOpError()
+                      << "expected " << getNumResults()
+                      << " operands, one per result of tp.repeat, got "
+                      << yield.getNumOperands());
   for (auto [index, value] : llvm::enumerate(yield.getOperands())) {
     Type type = getResult(index).getType();
     Type want = index < getInits().size() ? type : slice(type);
     if (value.getType() != want)
-      return yield.emitOpError()
-             << "expected operand " << index << " to have type " << want
-             << ", got " << value.getType();
+      return noteRepeat(yield.emitOpError()
+                        << "expected operand " << index << " to have type "
+                        << want << ", got " << value.getType());
   }
   return success();
 }

@@ -19,6 +19,7 @@ include "mlir/IR/BuiltinAttributes.td"
 include "mlir/IR/EnumAttr.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
+include "tp/Interfaces/LibraryInterface.td"
 include "tp/Interfaces/ShardingInterface.td"
 
 def NN_Dialect : Dialect {
@@ -65,8 +66,15 @@ class NN_IndexedOp<string opMnemonic, list<Trait> traits = []>
 }
 
 def NN_Vjp : DeclareOpInterfaceMethods<TP_DifferentiableOpInterface>;
+def NN_Integers : DeclareOpInterfaceMethods<TP_IntegerOperandsOpInterface>;
 
-def NN_LinearOp : NN_Op<"linear", [NN_Vjp]> {
+/// An op that a function of the runtime computes: docs/Adding.md.
+class NN_LibraryForm<list<string> methods = []>
+    : DeclareOpInterfaceMethods<TP_LibraryOpInterface, methods>;
+
+def NN_LinearOp : NN_Op<"linear", [NN_Vjp, NN_LibraryForm<
+    ["getLibraryDescription", "getEpilogues", "getPackedOperand",
+     "getFlopsPerPoint"]>]> {
   let summary = "y = x wᵀ + bias";
   let description = [{
     x[..., k], weight[n, k] (as checkpoints store it), bias[n] -> y[..., n].
@@ -80,7 +88,9 @@ def NN_LinearOp : NN_Op<"linear", [NN_Vjp]> {
   let assemblyFormat = "$input `,` $weight (`bias` $bias^)? attr-dict `:` functional-type(operands, results)";
 }
 
-def NN_AttentionOp : NN_Op<"attention", [NN_Vjp]> {
+def NN_AttentionOp : NN_Op<"attention", [NN_Vjp, NN_Integers, NN_LibraryForm<
+    ["getLibraryDescription", "verifyLibraryForm", "getKernelPass",
+     "getFlopsPerPoint"]>]> {
   let summary = "scaled dot-product attention";
   let description = [{
     query[b, s, hq, d], key[b, t, hk, d], value[b, t, hk, d] -> result[b, s, hq, d];
@@ -161,13 +171,13 @@ def NN_RotaryOp : NN_Op<"rotary", [NN_Vjp]> {
   let assemblyFormat = "$input `,` $cos `,` $sin attr-dict `:` functional-type(operands, results)";
 }
 
-def NN_EmbeddingOp : NN_IndexedOp<"embedding", [NN_Vjp]> {
+def NN_EmbeddingOp : NN_IndexedOp<"embedding", [NN_Vjp, NN_Integers]> {
   let summary = "rows of a table";
   let description = [{
     ids[...], table[V, h] -> result[..., h], row ids[...] of the table. An id
     outside 0 .. V gives a row of zeros. With `offset`, the table holds rows
     offset .. offset + V of a larger one, so that the sum over the parts of a
-    split table is the look-up in the whole.
+    split table is the look-up in all of it.
   }];
   let arguments = (ins NN_Ids:$ids, NN_Tensor:$table, Optional<Index>:$offset);
   let results = (outs NN_Tensor:$result);
@@ -175,7 +185,7 @@ def NN_EmbeddingOp : NN_IndexedOp<"embedding", [NN_Vjp]> {
   let assemblyFormat = "$ids `,` $table (`offset` $offset^)? attr-dict `:` functional-type(operands, results)";
 }
 
-def NN_CrossEntropyOp : NN_Op<"cross_entropy", [NN_Vjp]> {
+def NN_CrossEntropyOp : NN_Op<"cross_entropy", [NN_Vjp, NN_Integers]> {
   let summary = "negative log-likelihood of labels";
   let description = [{
     logits[..., V], labels[...] -> loss[...] (f32): log(sum(exp(logits))) -

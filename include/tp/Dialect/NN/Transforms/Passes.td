@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Decomposition of nn operations to linalg: whole programs for the interpreter
+// Decomposition of nn operations to linalg: all of them for the interpreter
 // and the reference, single operations where their pieces shard better.
 //
 //===----------------------------------------------------------------------===//
@@ -24,14 +24,30 @@ def DecomposeNN : Pass<"tp-decompose-nn"> {
 
     Precondition: none; the result holds no nn operation but those in `keep`.
 
+    Before:
     ```mlir
-    %1 = nn.silu %0 : tensor<8x64xbf16>
-    // becomes
-    %e = tensor.empty() : tensor<8x64xbf16>
-    %1 = linalg.generic {...} ins(%0 : tensor<8x64xbf16>) outs(%e : tensor<8x64xbf16>) {
-    ^bb0(%x: bf16, %out: bf16):
-      // x / (1 + exp(-x)) in f32, rounded once
-    } -> tensor<8x64xbf16>
+    func.func @main(%x: tensor<8x64xbf16>) -> tensor<8x64xbf16> {
+      %0 = nn.silu %x : tensor<8x64xbf16>
+      return %0 : tensor<8x64xbf16>
+    }
+    ```
+    After (x / (1 + exp(-x)) in f32, rounded once):
+    ```mlir
+    func.func @main(%x: tensor<8x64xbf16>) -> tensor<8x64xbf16> {
+      %e = tensor.empty() : tensor<8x64xbf16>
+      %0 = linalg.generic {...} ins(%x : tensor<8x64xbf16>) outs(%e : tensor<8x64xbf16>) {
+      ^bb0(%in: bf16, %out: bf16):
+        %1 = arith.extf %in : bf16 to f32
+        %2 = arith.negf %1 : f32
+        %3 = math.exp %2 : f32
+        %one = arith.constant 1.000000e+00 : f32
+        %4 = arith.addf %3, %one : f32
+        %5 = arith.divf %1, %4 : f32
+        %6 = arith.truncf %5 : f32 to bf16
+        linalg.yield %6 : bf16
+      } -> tensor<8x64xbf16>
+      return %0 : tensor<8x64xbf16>
+    }
     ```
   }];
   let options = [
@@ -57,10 +73,39 @@ def DecomposeCrossEntropy : Pass<"tp-decompose-cross-entropy"> {
     cost all-reduces of one value per row each. Runs before shardings are
     propagated.
 
+    Before:
     ```mlir
-    %loss = nn.cross_entropy %logits, %labels : (tensor<1x8x100xf32>, tensor<1x8xi64>) -> tensor<1x8xf32>
-    // becomes linalg.generic operations: max, sum of exp(logit - max), sum of
-    // (position == label ? logit : 0), and log and difference per row
+    func.func @main(%logits: tensor<8x100xf32>, %labels: tensor<8xi64>) -> tensor<8xf32> {
+      %loss = nn.cross_entropy %logits, %labels : (tensor<8x100xf32>, tensor<8xi64>) -> tensor<8xf32>
+      return %loss : tensor<8xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %max = linalg.generic {..., iterator_types = ["parallel", "reduction"]} ins(%logits : tensor<8x100xf32>) ... {
+      ...
+      %0 = arith.maximumf %out, %in : f32
+      ...
+    } -> tensor<8xf32>
+    ...
+    %sum = linalg.generic {..., iterator_types = ["parallel", "reduction"]} ins(%logits, %max : tensor<8x100xf32>, tensor<8xf32>) ... {
+      ...
+      %0 = arith.subf %in, %max_in : f32
+      %1 = math.exp %0 : f32
+      ...
+    } -> tensor<8xf32>
+    ...
+    %lse = linalg.generic {..., iterator_types = ["parallel"]} ins(%max, %sum : tensor<8xf32>, tensor<8xf32>) ...
+    ...
+    %own = linalg.generic {..., iterator_types = ["parallel", "reduction"]} ins(%logits, %labels : tensor<8x100xf32>, tensor<8xi64>) ... {
+      ...
+      %0 = linalg.index 1 : index
+      ...
+      %3 = arith.select %is_label, %in, %zero : f32
+      ...
+    } -> tensor<8xf32>
+    ...
+    %loss = linalg.generic {..., iterator_types = ["parallel"]} ins(%lse, %own, %labels : tensor<8xf32>, tensor<8xf32>, tensor<8xi64>) ...
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",

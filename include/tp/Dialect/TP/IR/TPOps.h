@@ -20,10 +20,18 @@
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tp/Sharding/Reshard.h"
 #include "tp/Sharding/Rule.h"
 
 namespace tp {
 class YieldOp;
+
+namespace detail {
+/// Shapes, axes and attributes of a reshard step against its row.
+mlir::LogicalResult verifyStep(mlir::Operation *step);
+/// What a step folds to: its operand in groups of one, or what it undoes.
+mlir::OpFoldResult foldStep(mlir::Operation *step);
+} // namespace detail
 } // namespace tp
 
 #include "tp/Dialect/TP/IR/TPDialect.h.inc"
@@ -71,6 +79,21 @@ resolveAxes(AxisListAttr axes, const Mesh &mesh,
 } // namespace tp
 
 namespace tp {
+
+/// What a reshard step does, beside its types.
+struct StepAttrs {
+  mlir::StringAttr reduction;
+  int64_t gatheredDim = -1, cutDim = -1;
+  mlir::FlatSymbolRefAttr mesh;
+  AxisListAttr axes;
+  mlir::DenseIntElementsAttr pairs;
+  ShardingAttr from, to;
+  LedgerAttr ledger;
+};
+/// The operation of row `kind`. What the row does not have is left out.
+mlir::Operation *createStep(mlir::OpBuilder &builder, mlir::Location loc,
+                            CollectiveKind kind, mlir::Type type,
+                            mlir::Value input, const StepAttrs &attrs);
 
 /// The tp.await of an asynchronous collective; null of any other operation.
 AwaitOp getAwait(mlir::Operation *collective);

@@ -47,7 +47,7 @@ def TP_StateOp : TP_Op<"state", [Symbol]> {
 
     Before the first step all elements are zero, or one with `ones`. A state
     without `sharding` takes that of the first argument or result that has one,
-    and is whole on every rank if none has. After partition the type is local
+    and is replicated if none has. After partition the type is local
     and `tp.global_type` is that before.
 
     ```mlir
@@ -107,7 +107,7 @@ def TP_ParameterOp : TP_Op<"parameter", [Pure]> {
     inside reads this one's by the value. `alternatives` are further names
     under which checkpoints store the same tensor, tried in order. `source` says
     which box of the checkpoint tensor it is, and in which order of dimensions,
-    where it is not the whole. Two operations with the same name and source are
+    where it is not all of it. Two operations with the same name and source are
     one parameter (tied weights).
 
     ```mlir
@@ -215,32 +215,73 @@ def TP_RankOp : TP_Op<"rank", [Pure, DeclareOpInterfaceMethods<SymbolUserOpInter
   let assemblyFormat = "$mesh $axes attr-dict";
 }
 
-class TP_CollectiveOp<string opMnemonic, list<Trait> traits = []>
-    : TP_Op<opMnemonic, !listconcat(traits, [Pure, TP_CollectiveOpInterface])> {
-  let hasVerifier = 1;
-  let hasFolder = 1;
+/// A row of tprt/collectives.h as an operation. What the ranks hold `from` and
+/// `to` must be the row's, which Collectives.cpp checks; operands, attributes
+/// and syntax follow from it here, verifier and folder in C++.
+class TP_StepOp<string kind, string opMnemonic, string from, string to,
+                dag ledger, list<Trait> traits>
+    : TP_Op<opMnemonic, !listconcat([Pure], traits)> {
+  bit reduces = !eq(from, "Partial");
+  bit gathers = !eq(from, "Split");
+  bit cuts = !eq(to, "Split");
+  bit permutes = !eq(from, "Permuted");
+  let arguments = !con(
+    (ins AnyStaticShapeTensor:$input),
+    !if(reduces, (ins StrAttr:$reduction), (ins)),
+    !if(!and(gathers, cuts), (ins I64Attr:$split_dim, I64Attr:$gather_dim),
+        !if(!or(gathers, cuts), (ins I64Attr:$dim), (ins))),
+    (ins FlatSymbolRefAttr:$mesh, TP_AxisListAttr:$axes),
+    !if(permutes, (ins I64ElementsAttr:$pairs), (ins)),
+    (ins OptionalAttr<TP_ShardingAttr>:$from, OptionalAttr<TP_ShardingAttr>:$to),
+    ledger);
   let results = (outs AnyStaticShapeTensor:$result);
+  let assemblyFormat = !strconcat(
+    !if(reduces, "custom<ReductionName>($reduction) ", ""), "$input ",
+    !if(!and(gathers, cuts), "`split` $split_dim `gather` $gather_dim ",
+        !if(!or(gathers, cuts), "`dim` $dim ", "")),
+    "`over` $mesh $axes ", !if(permutes, "`pairs` $pairs ", ""),
+    "attr-dict `:` type($input) `->` type($result)");
+  let hasFolder = 1;
+  code declaration = "static constexpr ::tp::CollectiveKind kind = ::tp::CollectiveKind::" # kind
+    # ";\nstatic constexpr ::tp::Holding holdsBefore = ::tp::Holding::" # from
+    # ", holdsAfter = ::tp::Holding::" # to # ";";
+  let extraClassDeclaration = declaration;
+  let extraClassDefinition = [{
+    ::mlir::OpFoldResult $cppClass::fold(FoldAdaptor) {
+      return ::tp::detail::foldStep(*this);
+    }
+  }];
+}
+
+/// One that moves nothing between ranks.
+class TP_LocalStepOp<string kind, string opMnemonic, string from, string to,
+                     list<Trait> traits = []>
+    : TP_StepOp<kind, opMnemonic, from, to, (ins),
+                !listconcat(traits, [TP_ReshardStepOpInterface])>;
+
+/// One that does, and so has an entry in the ledger.
+class TP_CollectiveOp<string kind, string opMnemonic, string from, string to,
+                      list<Trait> traits = []>
+    : TP_StepOp<kind, opMnemonic, from, to, (ins OptionalAttr<TP_LedgerAttr>:$ledger),
+                !listconcat(traits, [TP_CollectiveOpInterface])> {
   code collectiveDescription = [{
     Local types. `axes` of `mesh` make the groups; `from` and `to` are the
     shardings of the global value before and after.
   }];
 }
 
-def TP_AllReduceOp : TP_CollectiveOp<"all_reduce"> {
+def TP_AllReduceOp
+    : TP_CollectiveOp<"AllReduce", "all_reduce", "Partial", "Replicated"> {
   let summary = "combine the addends of all ranks of a group; all get the result";
   let description = collectiveDescription # [{
     ```mlir
-    %1 = tp.all_reduce sum %0 over @mesh ["tp"] : tensor<1x8x64xf32>
+    %1 = tp.all_reduce sum %0 over @mesh ["tp"] : tensor<1x8x64xf32> -> tensor<1x8x64xf32>
     ```
   }];
-  let arguments = (ins AnyStaticShapeTensor:$input, StrAttr:$reduction,
-    FlatSymbolRefAttr:$mesh, TP_AxisListAttr:$axes,
-    OptionalAttr<TP_ShardingAttr>:$from, OptionalAttr<TP_ShardingAttr>:$to,
-    OptionalAttr<TP_LedgerAttr>:$ledger);
-  let assemblyFormat = "custom<ReductionName>($reduction) $input `over` $mesh $axes attr-dict `:` type($input) `->` type($result)";
 }
 
-def TP_ReduceScatterOp : TP_CollectiveOp<"reduce_scatter"> {
+def TP_ReduceScatterOp
+    : TP_CollectiveOp<"ReduceScatter", "reduce_scatter", "Partial", "Split"> {
   let summary = "combine the addends; each rank of a group gets its part of a dimension";
   let description = collectiveDescription # [{
     A dimension whose size the group does not divide is padded with zeros to
@@ -250,14 +291,10 @@ def TP_ReduceScatterOp : TP_CollectiveOp<"reduce_scatter"> {
     %1 = tp.reduce_scatter sum %0 dim 1 over @mesh ["tp"] : tensor<1x8x64xf32> -> tensor<1x2x64xf32>
     ```
   }];
-  let arguments = (ins AnyStaticShapeTensor:$input, StrAttr:$reduction, I64Attr:$dim,
-    FlatSymbolRefAttr:$mesh, TP_AxisListAttr:$axes,
-    OptionalAttr<TP_ShardingAttr>:$from, OptionalAttr<TP_ShardingAttr>:$to,
-    OptionalAttr<TP_LedgerAttr>:$ledger);
-  let assemblyFormat = "custom<ReductionName>($reduction) $input `dim` $dim `over` $mesh $axes attr-dict `:` type($input) `->` type($result)";
 }
 
-def TP_AllGatherOp : TP_CollectiveOp<"all_gather"> {
+def TP_AllGatherOp
+    : TP_CollectiveOp<"AllGather", "all_gather", "Split", "Replicated"> {
   let summary = "concatenate the parts of a group along a dimension on every rank";
   let description = collectiveDescription # [{
     The result may be smaller than parts times group: the padding at the end is
@@ -267,28 +304,19 @@ def TP_AllGatherOp : TP_CollectiveOp<"all_gather"> {
     %1 = tp.all_gather %0 dim 1 over @mesh ["tp"] : tensor<1x2x64xf32> -> tensor<1x8x64xf32>
     ```
   }];
-  let arguments = (ins AnyStaticShapeTensor:$input, I64Attr:$dim,
-    FlatSymbolRefAttr:$mesh, TP_AxisListAttr:$axes,
-    OptionalAttr<TP_ShardingAttr>:$from, OptionalAttr<TP_ShardingAttr>:$to,
-    OptionalAttr<TP_LedgerAttr>:$ledger);
-  let assemblyFormat = "$input `dim` $dim `over` $mesh $axes attr-dict `:` type($input) `->` type($result)";
 }
 
-def TP_AllToAllOp : TP_CollectiveOp<"all_to_all"> {
+def TP_AllToAllOp : TP_CollectiveOp<"AllToAll", "all_to_all", "Split", "Split"> {
   let summary = "split one dimension over the group and gather another";
   let description = collectiveDescription # [{
     ```mlir
     %1 = tp.all_to_all %0 split 2 gather 1 over @mesh ["tp"] : tensor<1x2x64xf32> -> tensor<1x8x16xf32>
     ```
   }];
-  let arguments = (ins AnyStaticShapeTensor:$input, I64Attr:$split_dim, I64Attr:$gather_dim,
-    FlatSymbolRefAttr:$mesh, TP_AxisListAttr:$axes,
-    OptionalAttr<TP_ShardingAttr>:$from, OptionalAttr<TP_ShardingAttr>:$to,
-    OptionalAttr<TP_LedgerAttr>:$ledger);
-  let assemblyFormat = "$input `split` $split_dim `gather` $gather_dim `over` $mesh $axes attr-dict `:` type($input) `->` type($result)";
 }
 
-def TP_CollectivePermuteOp : TP_CollectiveOp<"collective_permute"> {
+def TP_CollectivePermuteOp
+    : TP_CollectiveOp<"CollectivePermute", "collective_permute", "Permuted", "Permuted"> {
   let summary = "each rank sends its part to one other rank";
   let description = collectiveDescription # [{
     `pairs` lists source and target ranks; every rank is a target exactly once.
@@ -298,24 +326,9 @@ def TP_CollectivePermuteOp : TP_CollectiveOp<"collective_permute"> {
     %1 = tp.collective_permute %0 over @mesh ["x", "y"] pairs [[0, 0], [1, 2], [2, 1], [3, 3]] : tensor<4xf32> -> tensor<4xf32>
     ```
   }];
-  let arguments = (ins AnyStaticShapeTensor:$input,
-    FlatSymbolRefAttr:$mesh, TP_AxisListAttr:$axes, I64ElementsAttr:$pairs,
-    OptionalAttr<TP_ShardingAttr>:$from, OptionalAttr<TP_ShardingAttr>:$to,
-    OptionalAttr<TP_LedgerAttr>:$ledger);
-  let assemblyFormat = "$input `over` $mesh $axes `pairs` $pairs attr-dict `:` type($input) `->` type($result)";
 }
 
-def TP_BroadcastOp : TP_CollectiveOp<"broadcast"> {
-  let summary = "every rank of a group gets the value of the group's first rank";
-  let description = collectiveDescription;
-  let arguments = (ins AnyStaticShapeTensor:$input,
-    FlatSymbolRefAttr:$mesh, TP_AxisListAttr:$axes,
-    OptionalAttr<TP_ShardingAttr>:$from, OptionalAttr<TP_ShardingAttr>:$to,
-    OptionalAttr<TP_LedgerAttr>:$ledger);
-  let assemblyFormat = "$input `over` $mesh $axes attr-dict `:` type($input) `->` type($result)";
-}
-
-def TP_SliceOp : TP_Op<"slice", [Pure]> {
+def TP_SliceOp : TP_LocalStepOp<"Slice", "slice", "Replicated", "Split"> {
   let summary = "this rank's part of a dimension (no communication)";
   let description = [{
     A dimension whose size the group does not divide is padded with zeros.
@@ -324,16 +337,10 @@ def TP_SliceOp : TP_Op<"slice", [Pure]> {
     %1 = tp.slice %0 dim 1 over @mesh ["tp"] : tensor<1x8x64xf32> -> tensor<1x2x64xf32>
     ```
   }];
-  let arguments = (ins AnyStaticShapeTensor:$input, I64Attr:$dim,
-    FlatSymbolRefAttr:$mesh, TP_AxisListAttr:$axes,
-    OptionalAttr<TP_ShardingAttr>:$from, OptionalAttr<TP_ShardingAttr>:$to);
-  let results = (outs AnyStaticShapeTensor:$result);
-  let assemblyFormat = "$input `dim` $dim `over` $mesh $axes attr-dict `:` type($input) `->` type($result)";
-  let hasVerifier = 1;
-  let hasFolder = 1;
 }
 
-def TP_KeepFirstOp : TP_Op<"keep_first", [Pure, SameOperandsAndResultType]> {
+def TP_KeepFirstOp : TP_LocalStepOp<"KeepFirst", "keep_first", "Replicated", "Partial",
+    [SameOperandsAndResultType]> {
   let summary = "the value on the first rank of each group, zero on the others";
   let description = [{
     Turns a replicated value into a partial sum (no communication), so that a
@@ -343,13 +350,7 @@ def TP_KeepFirstOp : TP_Op<"keep_first", [Pure, SameOperandsAndResultType]> {
     %1 = tp.keep_first %0 over @mesh ["tp"] : tensor<64xf32>
     ```
   }];
-  let arguments = (ins AnyStaticShapeTensor:$input,
-    FlatSymbolRefAttr:$mesh, TP_AxisListAttr:$axes,
-    OptionalAttr<TP_ShardingAttr>:$from, OptionalAttr<TP_ShardingAttr>:$to);
-  let results = (outs AnyStaticShapeTensor:$result);
   let assemblyFormat = "$input `over` $mesh $axes attr-dict `:` type($input)";
-  let hasVerifier = 1;
-  let hasFolder = 1;
 }
 
 def TP_AwaitOp : TP_Op<"await", [SameOperandsAndResultType]> {

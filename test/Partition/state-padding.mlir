@@ -1,5 +1,5 @@
 // Past the end of a state lies what a step before this one left there: a sum over
-// it is masked, unlike one over an input, whose lanes are zero.
+// it is masked, unlike one over an input, whose padding is zero.
 // RUN: tp-opt %s --tp-propagate-pipeline --tp-partition-pipeline | FileCheck %s
 // RUN: tp-verify %s | FileCheck %s --check-prefix=EQUAL
 // EQUAL-COUNT-4: equal

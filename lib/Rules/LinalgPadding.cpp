@@ -1,35 +1,36 @@
-//===- LinalgLanes.cpp - Padding lanes of structured operations -----------===//
+//===- LinalgPadding.cpp - Padding of structured operations ---------------===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Runs a body on one padding lane with what is known of its inputs. Inputs that
-// do not carry the padded factor hold logical values, of which nothing is
+// Runs a body on one padding element with what is known of its inputs. Inputs
+// that do not carry the padded factor hold logical values, of which nothing is
 // known.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Lanes.h"
 #include "LinalgBody.h"
+#include "PadValue.h"
 
 using namespace mlir;
 using namespace mlir::linalg;
 using namespace tp;
 
-using Lanes = DenseMap<Value, Lane>;
+using PadValues = DenseMap<Value, PadValue>;
 
-static SmallVector<Lane> getInputLanes(LinalgOp op, ArrayRef<PadState> states) {
-  SmallVector<Lane> inputs;
+static SmallVector<PadValue> getInputPadValues(LinalgOp op,
+                                               ArrayRef<PadState> states) {
+  SmallVector<PadValue> inputs;
   for (auto [state, operand] : llvm::zip_equal(states, op->getOperands()))
     inputs.push_back(isa<RankedTensorType>(operand.getType())
-                         ? toLane(state, operand.getType())
-                         : getSharedLane(operand));
+                         ? toPadValue(state, operand.getType())
+                         : getSharedPadValue(operand));
   return inputs;
 }
 
-static Lanes runBody(LinalgOp op, ArrayRef<Lane> inputs) {
-  return interpretBody<Lane>(*op.getBlock(), inputs, getSharedLane,
-                             transferLane);
+static PadValues runBody(LinalgOp op, ArrayRef<PadValue> inputs) {
+  return interpretBody<PadValue>(*op.getBlock(), inputs, getSharedPadValue,
+                                 transferPadValue);
 }
 
 static bool isReduction(LinalgOp op, unsigned factor) {
@@ -41,15 +42,15 @@ static bool isReduction(LinalgOp op, unsigned factor) {
 PadStates tp::getLinalgStates(Operation *operation, unsigned factor,
                               ArrayRef<PadState> states) {
   auto op = cast<LinalgOp>(operation);
-  auto run = [&](ArrayRef<Lane> inputs) {
-    Lanes lanes = runBody(op, inputs);
+  auto run = [&](ArrayRef<PadValue> inputs) {
+    PadValues pads = runBody(op, inputs);
     return llvm::map_to_vector(op.getBlock()->getTerminator()->getOperands(),
-                               [&](Value value) { return lanes[value]; });
+                               [&](Value value) { return pads[value]; });
   };
-  auto toStates = [](ArrayRef<Lane> lanes) {
-    return PadStates(llvm::map_range(lanes, toPadState));
+  auto toStates = [](ArrayRef<PadValue> pads) {
+    return PadStates(llvm::map_range(pads, toPadState));
   };
-  SmallVector<Lane> inputs = getInputLanes(op, states);
+  SmallVector<PadValue> inputs = getInputPadValues(op, states);
   unsigned firstOut = op.getNumDpsInputs(), numOuts = op.getNumDpsInits();
   if (isReduction(op, factor)) {
     // The terms alone: combine them with what the reduction ignores.
@@ -57,23 +58,23 @@ PadStates tp::getLinalgStates(Operation *operation, unsigned factor,
     if (!kind)
       return PadStates(numOuts, PadState::Anything);
     for (auto [i, init] : llvm::enumerate(op.getDpsInits()))
-      inputs[firstOut + i] = toLane(getNeutralState(*kind), init.getType());
+      inputs[firstOut + i] = toPadValue(getNeutralState(*kind), init.getType());
     return toStates(run(inputs));
   }
-  SmallVector<Lane> results = run(inputs);
+  SmallVector<PadValue> results = run(inputs);
   if (op.getNumReductionLoops() == 0)
     return toStates(results);
-  // Over the steps of a reduction the lane must keep what one step left.
+  // Over the steps of a reduction the element must keep what one step left.
   llvm::copy(results, inputs.begin() + firstOut);
-  SmallVector<Lane> again = run(inputs);
+  SmallVector<PadValue> again = run(inputs);
   for (unsigned i = 0; i < numOuts; ++i)
     if (!(results[i] == again[i]))
-      results[i] = Lane();
+      results[i] = PadValue();
   return toStates(results);
 }
 
-/// What a lane of `factor` may hold something else in than every logical
-/// position does: true for values that depend on such a lane.
+/// Values in which padding of `factor` may hold something else than every
+/// logical position does.
 static DenseMap<Value, bool> findVarying(LinalgOp op, unsigned factor) {
   SmallVector<bool> inputs;
   for (OpOperand &operand : op->getOpOperands())
@@ -101,7 +102,7 @@ bool tp::needsBodyGuard(Operation *operation, unsigned factor,
   });
   if (looked.empty())
     return false;
-  Lanes lanes = runBody(op, getInputLanes(op, states));
+  PadValues pads = runBody(op, getInputPadValues(op, states));
   DenseMap<Value, bool> varying = findVarying(op, factor);
   return llvm::any_of(looked, [&](const auto &entry) {
     auto [partial, value] = entry;
@@ -110,7 +111,7 @@ bool tp::needsBodyGuard(Operation *operation, unsigned factor,
         op.getBlock()->getParent()->isProperAncestor(value.getParentRegion());
     auto varies = varying.find(value);
     bool mayDiffer = isNested || (varies != varying.end() && varies->second);
-    auto lane = lanes.find(value);
-    return mayDiffer && (lane == lanes.end() || !isSafe(partial, lane->second));
+    auto pad = pads.find(value);
+    return mayDiffer && (pad == pads.end() || !isSafe(partial, pad->second));
   });
 }

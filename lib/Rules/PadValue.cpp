@@ -1,4 +1,4 @@
-//===- Lanes.cpp - What scalar code makes of padding lanes ----------------===//
+//===- PadValue.cpp - What scalar code makes of padding -------------------===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Lanes.h"
+#include "PadValue.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -27,7 +27,7 @@ using namespace tp;
 
 static constexpr double infinity = std::numeric_limits<double>::infinity();
 
-bool Lane::isFinite() const {
+bool PadValue::isFinite() const {
   return kind == Finite || (kind == Known && std::isfinite(value));
 }
 
@@ -36,32 +36,33 @@ bool Lane::isFinite() const {
 //===----------------------------------------------------------------------===//
 
 /// All numbers of an integer type are finite.
-static Lane getAnyLane(Type type) {
-  return isa<FloatType>(getElementTypeOrSelf(type)) ? Lane() : Lane::finite();
+static PadValue getAnyPadValue(Type type) {
+  return isa<FloatType>(getElementTypeOrSelf(type)) ? PadValue()
+                                                    : PadValue::finite();
 }
 
-Lane tp::toLane(PadState state, Type type) {
+PadValue tp::toPadValue(PadState state, Type type) {
   bool isFloat = isa<FloatType>(getElementTypeOrSelf(type));
   switch (state) {
   case PadState::Zero:
-    return Lane::known(0);
+    return PadValue::known(0);
   case PadState::NegInf:
-    return isFloat ? Lane::known(-infinity) : Lane::finite();
+    return isFloat ? PadValue::known(-infinity) : PadValue::finite();
   case PadState::PosInf:
-    return isFloat ? Lane::known(infinity) : Lane::finite();
+    return isFloat ? PadValue::known(infinity) : PadValue::finite();
   case PadState::None:
   case PadState::Anything:
-    return getAnyLane(type);
+    return getAnyPadValue(type);
   }
   llvm_unreachable("unknown state");
 }
 
-PadState tp::toPadState(Lane lane) {
-  if (lane.is(0))
+PadState tp::toPadState(PadValue pad) {
+  if (pad.is(0))
     return PadState::Zero;
-  if (lane.is(-infinity))
+  if (pad.is(-infinity))
     return PadState::NegInf;
-  if (lane.is(infinity))
+  if (pad.is(infinity))
     return PadState::PosInf;
   return PadState::Anything;
 }
@@ -83,10 +84,10 @@ static std::optional<double> matchNumber(Value value) {
   return static_cast<double>(number.getValue().getSExtValue());
 }
 
-Lane tp::getSharedLane(Value value) {
+PadValue tp::getSharedPadValue(Value value) {
   if (std::optional<double> number = matchNumber(value))
-    return Lane::known(*number);
-  return getAnyLane(value.getType());
+    return PadValue::known(*number);
+  return getAnyPadValue(value.getType());
 }
 
 //===----------------------------------------------------------------------===//
@@ -94,7 +95,7 @@ Lane tp::getSharedLane(Value value) {
 //===----------------------------------------------------------------------===//
 
 /// A number as `type` holds it; no number is unknown.
-static Lane roundTo(double number, Type type) {
+static PadValue roundTo(double number, Type type) {
   if (std::isnan(number))
     return {};
   APFloat rounded(number);
@@ -103,72 +104,72 @@ static Lane roundTo(double number, Type type) {
                   APFloat::rmNearestTiesToEven, &losesInfo);
   rounded.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven,
                   &losesInfo);
-  return Lane::known(rounded.convertToDouble());
+  return PadValue::known(rounded.convertToDouble());
 }
 
-static Lane transferSum(Lane a, Lane b, Type type) {
-  if (a.kind == Lane::Known && b.kind == Lane::Known)
+static PadValue transferSum(PadValue a, PadValue b, Type type) {
+  if (a.kind == PadValue::Known && b.kind == PadValue::Known)
     return roundTo(a.value + b.value, type);
   // A finite number beside an infinity, or beside zero.
   for (auto [x, y] : {std::pair(a, b), std::pair(b, a)})
-    if (x.kind == Lane::Known && y.kind == Lane::Finite)
-      return std::isinf(x.value) ? x : x.value == 0 ? y : Lane();
+    if (x.kind == PadValue::Known && y.kind == PadValue::Finite)
+      return std::isinf(x.value) ? x : x.value == 0 ? y : PadValue();
   return {};
 }
 
-static Lane transferProduct(Lane a, Lane b, Type type) {
-  if (a.kind == Lane::Known && b.kind == Lane::Known)
+static PadValue transferProduct(PadValue a, PadValue b, Type type) {
+  if (a.kind == PadValue::Known && b.kind == PadValue::Known)
     return roundTo(a.value * b.value, type);
   if ((a.is(0) && b.isFinite()) || (b.is(0) && a.isFinite()))
-    return Lane::known(0);
+    return PadValue::known(0);
   return {};
 }
 
-static Lane transferQuotient(Lane a, Lane b, Type type) {
+static PadValue transferQuotient(PadValue a, PadValue b, Type type) {
   // Of a zero below, not even the sign is known.
-  if (a.kind == Lane::Known && b.kind == Lane::Known && b.value != 0)
+  if (a.kind == PadValue::Known && b.kind == PadValue::Known && b.value != 0)
     return roundTo(a.value / b.value, type);
-  if (a.isFinite() && b.kind == Lane::Known && std::isinf(b.value))
-    return Lane::known(0);
+  if (a.isFinite() && b.kind == PadValue::Known && std::isinf(b.value))
+    return PadValue::known(0);
   return {};
 }
 
-static Lane negate(Lane lane) {
-  lane.value = -lane.value;
-  return lane;
+static PadValue negate(PadValue pad) {
+  pad.value = -pad.value;
+  return pad;
 }
 
-static Lane transferMaximum(Lane a, Lane b) {
-  if (a.kind == Lane::Known && b.kind == Lane::Known)
-    return Lane::known(std::max(a.value, b.value));
-  if (a.kind == Lane::Unknown || b.kind == Lane::Unknown)
+static PadValue transferMaximum(PadValue a, PadValue b) {
+  if (a.kind == PadValue::Known && b.kind == PadValue::Known)
+    return PadValue::known(std::max(a.value, b.value));
+  if (a.kind == PadValue::Unknown || b.kind == PadValue::Unknown)
     return {};
-  return a.is(infinity) || b.is(infinity) ? Lane::known(infinity)
-                                          : Lane::finite();
+  return a.is(infinity) || b.is(infinity) ? PadValue::known(infinity)
+                                          : PadValue::finite();
 }
 
 /// A function by its values at -inf, 0 and inf (NaN: not followed).
-static Lane atKnown(Lane lane, double low, double zero, double high) {
-  if (lane.kind != Lane::Known)
+static PadValue atKnown(PadValue pad, double low, double zero, double high) {
+  if (pad.kind != PadValue::Known)
     return {};
-  double value = lane.value == 0           ? zero
-                 : lane.value == -infinity ? low
-                 : lane.value == infinity  ? high
-                                           : std::nan("");
-  return std::isnan(value) ? Lane() : Lane::known(value);
+  double value = pad.value == 0           ? zero
+                 : pad.value == -infinity ? low
+                 : pad.value == infinity  ? high
+                                          : std::nan("");
+  return std::isnan(value) ? PadValue() : PadValue::known(value);
 }
 
 /// The same for a function that is finite wherever its operand is.
-static Lane atBounded(Lane lane, double low, double zero, double high) {
-  Lane result = atKnown(lane, low, zero, high);
-  return result.kind == Lane::Unknown && lane.isFinite() ? Lane::finite()
-                                                         : result;
+static PadValue atBounded(PadValue pad, double low, double zero, double high) {
+  PadValue result = atKnown(pad, low, zero, high);
+  return result.kind == PadValue::Unknown && pad.isFinite() ? PadValue::finite()
+                                                            : result;
 }
 
-static Lane transferFloat(Operation *op, ArrayRef<Lane> in) {
+static PadValue transferFloat(Operation *op, ArrayRef<PadValue> in) {
   Type type = getElementTypeOrSelf(op->getResult(0));
   const double nan = std::nan("");
-  return llvm::TypeSwitch<Operation *, Lane>(op)
+  return llvm::TypeSwitch<Operation *, PadValue>(op)
       .Case<arith::AddFOp>(
           [&](auto) { return transferSum(in[0], in[1], type); })
       .Case<arith::SubFOp>(
@@ -187,12 +188,14 @@ static Lane transferFloat(Operation *op, ArrayRef<Lane> in) {
       })
       .Case<arith::NegFOp>([&](auto) { return negate(in[0]); })
       .Case<math::AbsFOp>([&](auto) {
-        return in[0].kind == Lane::Known ? Lane::known(std::fabs(in[0].value))
-                                         : in[0];
+        return in[0].kind == PadValue::Known
+                   ? PadValue::known(std::fabs(in[0].value))
+                   : in[0];
       })
       .Case<arith::ExtFOp>([&](auto) { return in[0]; })
       .Case<arith::TruncFOp>([&](auto) {
-        return in[0].kind == Lane::Known ? roundTo(in[0].value, type) : Lane();
+        return in[0].kind == PadValue::Known ? roundTo(in[0].value, type)
+                                             : PadValue();
       })
       .Case<arith::SIToFPOp, arith::UIToFPOp>([&](Operation *) {
         if (in[0].is(0))
@@ -202,7 +205,7 @@ static Lane transferFloat(Operation *op, ArrayRef<Lane> in) {
                             ? 64
                             : getElementTypeOrSelf(op->getOperand(0))
                                   .getIntOrFloatBitWidth();
-        return bits <= 64 && !type.isF16() ? Lane::finite() : Lane();
+        return bits <= 64 && !type.isF16() ? PadValue::finite() : PadValue();
       })
       .Case<math::ExpOp, math::Exp2Op>(
           [&](auto) { return atKnown(in[0], 0, 1, infinity); })
@@ -217,15 +220,15 @@ static Lane transferFloat(Operation *op, ArrayRef<Lane> in) {
           [&](auto) { return atBounded(in[0], -1, 0, 1); })
       .Case<math::SinOp>([&](auto) { return atBounded(in[0], nan, 0, nan); })
       .Case<math::CosOp>([&](auto) { return atBounded(in[0], nan, 1, nan); })
-      .Default([](Operation *) { return Lane(); });
+      .Default([](Operation *) { return PadValue(); });
 }
 
 //===----------------------------------------------------------------------===//
 // Integers
 //===----------------------------------------------------------------------===//
 
-static Lane transferInteger(Operation *op, ArrayRef<Lane> in) {
-  auto isZero = [](Lane lane) { return lane.is(0); };
+static PadValue transferInteger(Operation *op, ArrayRef<PadValue> in) {
+  auto isZero = [](PadValue pad) { return pad.is(0); };
   bool zero =
       llvm::TypeSwitch<Operation *, bool>(op)
           .Case<arith::AddIOp, arith::SubIOp, arith::OrIOp, arith::XOrIOp,
@@ -239,21 +242,21 @@ static Lane transferInteger(Operation *op, ArrayRef<Lane> in) {
                 arith::DivUIOp, arith::RemSIOp, arith::RemUIOp>(
               [&](auto) { return isZero(in[0]); })
           .Default([](Operation *) { return false; });
-  return zero ? Lane::known(0) : Lane::finite();
+  return zero ? PadValue::known(0) : PadValue::finite();
 }
 
-Lane tp::transferLane(Operation *op, ArrayRef<Lane> operands) {
+PadValue tp::transferPadValue(Operation *op, ArrayRef<PadValue> operands) {
   if (op->hasTrait<OpTrait::ConstantLike>())
-    return getSharedLane(op->getResult(0));
+    return getSharedPadValue(op->getResult(0));
   if (op->getNumResults() != 1 || op->getNumRegions() != 0)
     return {};
   if (isa<arith::SelectOp>(op)) {
-    if (operands[0].kind == Lane::Known)
+    if (operands[0].kind == PadValue::Known)
       return operands[operands[0].value != 0 ? 1 : 2];
     if (operands[1] == operands[2])
       return operands[1];
-    return operands[1].isFinite() && operands[2].isFinite() ? Lane::finite()
-                                                            : Lane();
+    return operands[1].isFinite() && operands[2].isFinite() ? PadValue::finite()
+                                                            : PadValue();
   }
   return isa<FloatType>(getElementTypeOrSelf(op->getResult(0)))
              ? transferFloat(op, operands)
@@ -261,7 +264,7 @@ Lane tp::transferLane(Operation *op, ArrayRef<Lane> operands) {
 }
 
 //===----------------------------------------------------------------------===//
-// Where lanes may not be looked at
+// Where padding may not be looked at
 //===----------------------------------------------------------------------===//
 
 SmallVector<PartialOperand, 1> tp::getPartialOperands(Operation *op) {
@@ -283,10 +286,10 @@ SmallVector<PartialOperand, 1> tp::getPartialOperands(Operation *op) {
       .Default([](Operation *) { return Result(); });
 }
 
-bool tp::isSafe(PartialOperand partial, Lane lane) {
+bool tp::isSafe(PartialOperand partial, PadValue pad) {
   // Of other known numbers, not even a division of the smallest integer by -1
   // is defined.
-  return lane.kind == Lane::Known &&
-         (lane.value == static_cast<double>(partial.safe) ||
-          (partial.safe == 1 && lane.value > 0));
+  return pad.kind == PadValue::Known &&
+         (pad.value == static_cast<double>(partial.safe) ||
+          (partial.safe == 1 && pad.value > 0));
 }

@@ -1,0 +1,79 @@
+//===- LibraryInterface.td - What a library computes -------*- tablegen -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What an operation says of itself so that schedule and lower can leave it to a
+// function of the runtime (tprt/abi.h) or to a kernel written for it alone.
+// Passes ask for this interface, never for a kind of operation: docs/Adding.md
+// says what a new one has to give.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_INTERFACES_LIBRARYINTERFACE_TD
+#define TP_INTERFACES_LIBRARYINTERFACE_TD
+
+include "mlir/IR/OpBase.td"
+
+def TP_LibraryOpInterface : OpInterface<"LibraryOpInterface"> {
+  let cppNamespace = "::tp";
+  let description = [{
+    An operation on tensors in memory that one function of the runtime computes:
+    a GEMM, an attention. Schedule gives its operands and results places, lower
+    calls the function with their addresses, and the manifest describes what
+    the call does not say and the runtime wants to know before.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        The call: a function of tprt/abi.h (`tp/Interfaces/LibraryCalls.h` has
+        one of each name) and its arguments behind `id`. Addresses are operands
+        (the packed one as OpOperand) and results of the operation, or null.
+      }], "::tp::LibraryCall", "getLibraryCall",
+      (ins "const ::tp::LibraryUse &":$use)>,
+    InterfaceMethod<[{
+        What the manifest says of the operation, exactly where the function has
+        an `id`; a function whose arguments say all needs no description. `use`
+        is how the program has the operation: with what epilogue, and whether
+        its packed operand is a parameter.
+      }], "::std::optional<::tp::LibraryDescription>", "getLibraryDescription",
+      (ins "const ::tp::LibraryUse &":$use), [{}], [{
+        return ::std::nullopt;
+      }]>,
+    InterfaceMethod<[{
+        Refuse, after emitting an error, what the function cannot do. The
+        default refuses nothing.
+      }], "::llvm::LogicalResult", "verifyLibraryForm",
+      (ins "::tp::Device":$device), [{}], [{ return ::mlir::success(); }]>,
+    InterfaceMethod<[{
+        What schedule may join to the operation for the function to compute on
+        its way out, if anything. With an answer, even an empty one, the
+        operation is outlined into a function with what joined it; without, it
+        stays in the step.
+      }], "::std::optional<::tp::EpilogueSet>", "getEpilogues",
+      (ins "::tp::Device":$device), [{}], [{ return ::std::nullopt; }]>,
+    InterfaceMethod<[{
+        The operand that the runtime packs for the function when it is a
+        parameter (its address is then a handle); null if none is.
+      }], "::mlir::OpOperand *", "getPackedOperand", (ins), [{}], [{
+        return nullptr;
+      }]>,
+    InterfaceMethod<[{
+        The operand that `result` may replace in its own memory, though the
+        operation reads it: the successor of a state that is updated in part.
+        Null if there is none.
+      }], "::mlir::OpOperand *", "getReplacedOperand",
+      (ins "unsigned":$result), [{}], [{ return nullptr; }]>,
+    InterfaceMethod<[{
+        The pass that writes a kernel for the operation on `device` and names
+        it in `tp.kernel` (`tp.combine`, `tp.scratch_bytes`); empty where the
+        function needs none.
+      }], "::llvm::StringRef", "getKernelPass",
+      (ins "::tp::Device":$device), [{}], [{ return ""; }]>,
+    InterfaceMethod<[{
+        Multiplications and additions per element of the iteration space of its
+        sharding rule; 0 for what moves data alone.
+      }], "int64_t", "getFlopsPerPoint", (ins), [{}], [{ return 0; }]>
+  ];
+}
+
+#endif // TP_INTERFACES_LIBRARYINTERFACE_TD

@@ -1,0 +1,45 @@
+//===- LibrarySite.h - A library's operation in the step --------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Schedule leaves an operation that a library computes where it is, or puts it
+// into a function (`tp.kernel = "gemm"`) with what the library does on its way
+// out. Both are read here, so that the tables and the step need not ask which.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_CONVERSION_LIBRARYSITE_H
+#define TP_LIB_CONVERSION_LIBRARYSITE_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Interfaces/LibraryInterface.h"
+
+namespace tp {
+
+struct LibrarySite {
+  /// Operations are handles: reading through a const one reads.
+  mutable LibraryOpInterface op;
+  mutable mlir::func::CallOp
+      call; ///< null where the operation stands in the step
+  LibraryUse use;
+
+  /// An operand of `op` or of its epilogue, or a result of `op`, as the step
+  /// has it. Null for a result that the step does not have.
+  mlir::Value getActual(mlir::Value value) const;
+  /// The parameter that is packed for the operation; null if there is none.
+  ParameterOp getPackedParameter() const;
+  /// What `op` and its epilogue read, as the step has it, but for the packed
+  /// parameter.
+  llvm::SmallVector<mlir::Value> getPlainOperands() const;
+};
+
+/// Reads `op`: a library's operation, or the call of a function of one. An
+/// error says what the library cannot do.
+mlir::FailureOr<LibrarySite> readLibrarySite(mlir::Operation *op,
+                                             Device device);
+
+} // namespace tp
+
+#endif // TP_LIB_CONVERSION_LIBRARYSITE_H

@@ -1,0 +1,242 @@
+//===- LibraryTest.cpp - the runtime as a library -------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The C interface as it is shipped: steps on the caller's memory, what is
+// refused, word by word, and host programs (host.c) that lose a rank and go on.
+//
+//===----------------------------------------------------------------------===//
+
+#include "RankProcesses.h"
+
+#include "../core/Timeline.h"
+#include "tprt/tprt.h"
+
+using namespace tprt;
+using namespace tprt::test;
+
+namespace {
+
+tprt_tensor tensorOf(const char *name, const char *dtype, const Shape &shape,
+                     void *data, int64_t bytes) {
+  return {sizeof(tprt_tensor), name, dtype, int64_t(shape.size()),
+          shape.data(),        data, bytes};
+}
+
+} // namespace
+
+TEST(Library, StepsOnTheCallersMemory) {
+  Fixture f(3);
+  tprt_session *session = nullptr;
+  ASSERT_EQ(tprt_open("/nowhere", nullptr, &session), 1);
+  EXPECT_STREQ(tprt_error(nullptr),
+               "cannot open '/nowhere': No such file or directory");
+  ASSERT_EQ(tprt_open((f.directory / "p.tpa").c_str(), nullptr, &session), 0);
+  auto error = [&] { return std::string(tprt_error(session)); };
+  EXPECT_EQ(tprt_ranks(session), 3);
+  EXPECT_EQ(tprt_rank_here(session), 0);
+  EXPECT_EQ(tprt_entry(session, "differ"), 4);
+  EXPECT_EQ(tprt_entry(session, "none"), -1);
+  EXPECT_EQ(tprt_run(session, 0, nullptr, 0, nullptr, 0), 1);
+  EXPECT_EQ(error(), "no weights are loaded");
+  ASSERT_EQ(tprt_load_weights(session, (f.directory / "").c_str()), 0);
+  EXPECT_EQ(tprt_load_weights(session, "random:1"), 1);
+  EXPECT_EQ(error(), "the weights are loaded already");
+
+  // What there is.
+  tprt_tensor in{}, out{};
+  in.size = out.size = sizeof(in);
+  int32_t optional = 1;
+  ASSERT_EQ(tprt_input_count(session, 0), 1);
+  ASSERT_EQ(tprt_describe_input(session, 0, 0, &in, &optional), 0);
+  EXPECT_STREQ(in.name, "x");
+  EXPECT_STREQ(in.dtype, "F32");
+  EXPECT_EQ(optional, 0);
+  ASSERT_EQ(tprt_output_count(session, 0), 1);
+  ASSERT_EQ(tprt_describe_output(session, 0, 0, &out), 0);
+  EXPECT_STREQ(out.name, "y");
+  EXPECT_EQ(out.bytes, kRows * kOut * 4);
+  EXPECT_EQ(tprt_state_count(session), 0);
+  EXPECT_EQ(tprt_reset_states(session), 0);
+
+  // Two steps; the second one's result is not asked for.
+  std::vector<float> y(kRows * kOut, -1);
+  in.data = f.x.data();
+  out.data = y.data();
+  ASSERT_EQ(tprt_run(session, 0, &in, 1, &out, 1), 0) << error();
+  f.expectY(y);
+  y.assign(y.size(), -1);
+  ASSERT_EQ(tprt_run(session, 0, &in, 1, nullptr, 0), 0) << error();
+  EXPECT_EQ(y, std::vector<float>(y.size(), -1));
+  json stats = json::parse(tprt_stats(session));
+  EXPECT_EQ(stats["steps"]["count"], 2);
+  EXPECT_EQ(stats["steps"]["entries"]["mlp"]["seconds"].size(), 2u);
+  EXPECT_EQ(stats["steps"]["entries"]["stall"]["count"], 0);
+
+  // An error of a step leaves a session that still works.
+  EXPECT_EQ(tprt_run(session, tprt_entry(session, "fail"), nullptr, 0, &out, 1),
+            4);
+  ASSERT_EQ(tprt_run(session, 0, &in, 1, &out, 1), 0) << error();
+  f.expectY(y);
+  tprt_close(session);
+}
+
+TEST(Library, Refusals) {
+  Fixture f(2);
+  tprt_session *session = nullptr;
+  std::string path = f.directory / "p.tpa";
+  tprt_options options{};
+  options.size = 8;
+  EXPECT_EQ(tprt_open(path.c_str(), &options, &session), 1);
+  EXPECT_EQ(std::string(tprt_error(nullptr)),
+            detail::join("tprt_options: expected a size of ", sizeof(options),
+                         " bytes or more, got 8; set it to "
+                         "sizeof(tprt_options)"));
+  // A caller of a later version.
+  struct {
+    tprt_options known;
+    int64_t more;
+  } later{};
+  later.known.size = sizeof(later);
+  later.more = 1;
+  EXPECT_EQ(tprt_open(path.c_str(), &later.known, &session), 1);
+  EXPECT_EQ(std::string(tprt_error(nullptr)),
+            detail::join("tprt_options: has a field that this version of the "
+                         "runtime does not know, in bytes ",
+                         sizeof(options), " to ", sizeof(later)));
+  options.size = sizeof(options);
+  options.backend = "processes";
+  EXPECT_EQ(tprt_open(path.c_str(), &options, &session), 1);
+  EXPECT_STREQ(tprt_error(nullptr),
+               "backend 'processes' runs each of the 2 ranks as a process, and "
+               "nothing says which one this is: start all with tp-run, "
+               "torchrun, mpirun or srun, or set RANK, WORLD_SIZE, MASTER_ADDR "
+               "and MASTER_PORT in each");
+
+  later.more = 0;
+  ASSERT_EQ(tprt_open(path.c_str(), &later.known, &session), 0);
+  ASSERT_EQ(tprt_load_weights(session, (f.directory / "").c_str()), 0);
+  std::vector<float> y(kRows * kOut);
+  auto refusal = [&](tprt_tensor in, tprt_tensor out, int64_t entry = 0) {
+    EXPECT_EQ(tprt_run(session, entry, &in, 1, &out, 1), 1);
+    return std::string(tprt_error(session));
+  };
+  Shape xShape{kRows, kIn}, yShape{kRows, kOut};
+  int64_t yBytes = kRows * kOut * 4;
+  tprt_tensor x = tensorOf("x", "F32", xShape, f.x.data(), kRows * kIn * 4);
+  tprt_tensor to = tensorOf("y", "F32", yShape, y.data(), yBytes);
+  auto with = [](tprt_tensor tensor, auto field, auto value) {
+    tensor.*field = value;
+    return tensor;
+  };
+  EXPECT_EQ(refusal(with(x, &tprt_tensor::name, "z"), to),
+            "unknown input 'z'; the program takes 'x'");
+  EXPECT_EQ(refusal(with(x, &tprt_tensor::bytes, 1), to),
+            "input 'x': expected 240 bytes, got 1");
+  EXPECT_EQ(refusal(with(x, &tprt_tensor::dtype, "F8"), to),
+            "input 'x': unknown element type 'F8'");
+  EXPECT_EQ(refusal(x, with(to, &tprt_tensor::name, "z")),
+            "unknown output 'z'; the program gives 'y'");
+  EXPECT_EQ(refusal(x, with(to, &tprt_tensor::dtype, "I32")),
+            "output 'y': expected elements of type F32, got I32");
+  Shape other{kOut, kRows};
+  EXPECT_EQ(refusal(x, with(to, &tprt_tensor::shape, other.data())),
+            "output 'y': expected shape [5, 7], got [7, 5]");
+  EXPECT_EQ(refusal(x, with(to, &tprt_tensor::size, 16u)),
+            detail::join("tprt_tensor: expected a size of ", sizeof(to),
+                         " bytes or more, got 16; set it to "
+                         "sizeof(tprt_tensor)"));
+  EXPECT_EQ(refusal(x, to, 9), "there is no entry 9");
+  EXPECT_EQ(tprt_run(session, 0, nullptr, 0, &to, 1), 1);
+  EXPECT_STREQ(tprt_error(session), "missing input 'x' (f32 [5, 12])");
+  auto error = [&] { return std::string(tprt_error(session)); };
+  EXPECT_EQ(tprt_describe_input(session, 0, 1, &x, nullptr), 1);
+  EXPECT_EQ(error(), "entry 0 has no input 1");
+  EXPECT_EQ(tprt_describe_output(session, 0, 1, &to), 1);
+  EXPECT_EQ(error(), "entry 0 has no output 1");
+  to.size = 0;
+  EXPECT_EQ(tprt_describe_output(session, 0, 0, &to), 1);
+  EXPECT_TRUE(error().ends_with("got 0; set it to sizeof(tprt_tensor)"));
+  EXPECT_EQ(tprt_state(session, 0, &to), 1);
+  EXPECT_EQ(error(), "the program has no state 0");
+  tprt_close(session);
+}
+
+// However many steps run, the same is kept of them.
+TEST(Library, NothingGrowsWithSteps) {
+  StepTimes times;
+  for (int64_t i = 0; i < 2500; ++i)
+    times.add(double(2500 - i));
+  EXPECT_EQ(times.count, 2500);
+  EXPECT_EQ(times.least, 1);
+  std::vector<double> kept = times.inOrder();
+  ASSERT_EQ(kept.size(), 1000u);
+  EXPECT_EQ(kept.front(), 1000);
+  EXPECT_EQ(kept.back(), 1);
+  EXPECT_EQ(times.median(), 501);
+  Timeline timeline(true);
+  for (size_t i = 0; i < Timeline::kMost + 5; ++i)
+    timeline.add({Timeline::Kind::Step, 0, int64_t(i), {}, {}});
+  EXPECT_EQ(timeline.all().size(), Timeline::kMost / 2 + 5);
+  EXPECT_EQ(timeline.all().back().layer, int64_t(Timeline::kMost + 4));
+}
+
+TEST(Library, OnProcesses) {
+  Fixture f(3);
+  Hosts hosts(f, hostEnvironments(3, 1), "processes 50 threads");
+  for (auto &host : hosts.list) {
+    EXPECT_EQ(host->wait(30), 0) << hosts.text(*host) << host->errors();
+    EXPECT_EQ(hosts.text(*host),
+              "steps\nclosed within 1 s, told 0 times\ngoes on\n");
+    EXPECT_EQ(host->errors(), "");
+  }
+}
+
+TEST(Library, HostSurvivesALostRank) {
+  Fixture f(3);
+  for (int signal : {SIGKILL, SIGSTOP}) {
+    Hosts hosts(f, hostEnvironments(3, signal), "processes -1 threads");
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    auto start = Clock::now();
+    ASSERT_EQ(kill(hosts.list[1]->process, signal), 0);
+    for (int64_t r : {0, 2}) {
+      Running &host = *hosts.list[size_t(r)];
+      EXPECT_EQ(host.wait(30), 0) << hosts.text(host) << host.errors();
+      std::string lost = detail::join(
+          "rank ", r, ": rank 1 is lost: its process ",
+          signal == SIGKILL ? "ended" : "is stopped", "; it was last seen ");
+      std::string here = detail::join("; rank ", r, " was ");
+      EXPECT_TRUE(inOrder(
+          hosts.text(host),
+          {"steps\ntold of rank 1, code 3: " + lost, here,
+           "step returned 3: " + lost, here, "another returned 3: " + lost,
+           here, "stats: none\nclosed within 1 s, told 1 times\ngoes on\n"}))
+          << hosts.text(host);
+      EXPECT_EQ(host.errors(), "");
+    }
+    EXPECT_LT(since(start), 15);
+  }
+}
+
+// An error of one is one of all: none waits for it.
+TEST(Library, OneRankRefuses) {
+  Fixture f(2);
+  auto places = hostEnvironments(2, 3);
+  Running good(f, (f.directory / "") + " processes 5", places[0],
+               f.directory / "good", "", TPRT_HOST);
+  Running bad(f, "/nowhere processes 5", places[1], f.directory / "bad", "",
+              TPRT_HOST);
+  EXPECT_EQ(good.wait(30), 1);
+  EXPECT_EQ(bad.wait(30), 1);
+  std::string error = "weights '/nowhere': no such directory or .safetensors "
+                      "file (random weights: random:SEED)\n";
+  EXPECT_EQ(Hosts::text(bad),
+            "told of rank 1, code 1: " + error + "load returned 1: " + error);
+  // The other may not even be open by then.
+  std::string told = "told of rank 1, code 1: " + error;
+  std::string text = Hosts::text(good);
+  EXPECT_TRUE(text == told + "load returned 1: " + error ||
+              text == told + "open returned 1: " + error)
+      << text;
+}

@@ -1,0 +1,23 @@
+// An example of every operation that a library computes: the first line fails for
+// one that has none here. What each calls, and that compiled code agrees with the
+// operation's definition; then, that a device can be told of those it computes.
+// RUN: tp-opt %s --test-tp-library-forms -o /dev/null | FileCheck %s
+// RUN: tp-verify %s --stages lower | FileCheck %s --check-prefix=VERIFY
+// RUN: tp-opt %s --test-tp-library-forms=for-device=true -o %t.mlir
+// RUN: tp-compile %t.mlir --plan replicated --target cuda -o %t.tpa
+
+// CHECK: nn.linear: gemm(8, operand 0, 8, operand 1 packed, operand 2, null, result 0, 4)
+// VERIFY: lower @linear: equal
+func.func @linear(%x: tensor<2x4x8xf32>) -> tensor<2x4x4xf32> {
+  %w = tp.parameter "w" : tensor<4x8xf32>
+  %b = tp.parameter "b" : tensor<4xf32>
+  %0 = nn.linear %x, %w bias %b : (tensor<2x4x8xf32>, tensor<4x8xf32>, tensor<4xf32>) -> tensor<2x4x4xf32>
+  return %0 : tensor<2x4x4xf32>
+}
+
+// CHECK: nn.attention: attention(operand 0, 32, operand 1, 16, operand 2, 16, operand 3, 8, 4, result 0, 32, null)
+// VERIFY: lower @attention: equal
+func.func @attention(%q: tensor<1x4x4x8xf32>, %k: tensor<1x8x2x8xf32>, %v: tensor<1x8x2x8xf32>, %mask: tensor<1x8xi32>) -> tensor<1x4x4x8xf32> {
+  %0 = nn.attention %q, %k, %v mask %mask {causal, scale = 0.25 : f64} : (tensor<1x4x4x8xf32>, tensor<1x8x2x8xf32>, tensor<1x8x2x8xf32>, tensor<1x8xi32>) -> tensor<1x4x4x8xf32>
+  return %0 : tensor<1x4x4x8xf32>
+}
