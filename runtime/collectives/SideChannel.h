@@ -80,11 +80,11 @@ public:
   /// Gives every rank all ranks' bytes, in their order. All call it, from one
   /// thread of each; waits are limited by the timeout.
   Expected<std::vector<std::string>> exchange(const std::string &bytes) {
-    return pass(bytes, true);
+    return passUnlessFailed(bytes, true);
   }
   /// The same for rank 0 alone; the others get nothing. For long ones.
   Expected<std::vector<std::string>> gather(const std::string &bytes) {
-    return pass(bytes, rank() == 0);
+    return passUnlessFailed(bytes, rank() == 0);
   }
   /// Fails unless all ranks bring the same value, and says who differs.
   Status agree(uint64_t value, const char *what);
@@ -167,6 +167,13 @@ protected:
   Options options;
 
 private:
+  /// What one rank knows of a failure decides, not whether the exchange ends:
+  /// a rank may have left its part behind before it was lost.
+  Expected<std::vector<std::string>> passUnlessFailed(const std::string &bytes,
+                                                      bool wanted) {
+    TPRT_TRY(failure());
+    return pass(bytes, wanted);
+  }
   void watch();
   Status check();
   Status checkWait();
