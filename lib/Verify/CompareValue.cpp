@@ -124,9 +124,10 @@ static std::string compareNumbers(const Observation &observation,
         double allowed = expected.tolerances[at];
         if (allowed < 0 || got == want || (std::isnan(got) && std::isnan(want)))
           return true;
-        bool overflows =
-            magnitudes && (std::isinf(magnitudes->getFloat(at)) ||
-                           (observation.scalesParts && std::isinf(want)));
+        bool overflows = magnitudes
+                             ? std::isinf(magnitudes->getFloat(at)) ||
+                                   (observation.scalesParts && std::isinf(want))
+                             : observation.addsUnseen && std::isinf(want);
         if (std::isnan(got) &&
             (overflows ||
              reference.mayFollowOverflow(expected, observation.isOriginal))) {

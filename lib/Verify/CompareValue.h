@@ -1,5 +1,4 @@
-//===- CompareValue.h - The parts of one value against the whole -*- C++
-//-*-===//
+//===- CompareValue.h - Parts of a value against the whole ------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -31,6 +30,9 @@ struct Observation {
   /// The operation reads addends and an infinity, so that an addend of zero may
   /// make no number of an infinity.
   bool scalesParts = false;
+  /// The sum of addends that are not seen here: infinities of both signs among
+  /// them make no number of an infinity.
+  bool addsUnseen = false;
 };
 
 /// What is wrong with the shape or type of the parts that the ranks hold of a

@@ -53,6 +53,8 @@ struct Exposed {
   /// The tp.repeat around it, if any, and its iterations.
   Operation *repeat = nullptr;
   int64_t count = 0, first = 0;
+  /// A collective made it of addends, which are no results.
+  bool isSum = false;
 };
 } // namespace
 
@@ -147,6 +149,10 @@ static SmallVector<Exposed> exposeValues(func::FuncOp function,
     exposed.push_back({from->getName().getStringRef().str(),
                        formatLocation(from->getLoc()),
                        ValueKey{id, number, false, {}}});
+    auto collective = dyn_cast<CollectiveOpInterface>(from);
+    exposed.back().isSum =
+        collective && collective.getRow().reduces() &&
+        collective.getReductionName() == stringify(ReductionKind::Sum);
     if (repeat) {
       exposed.back().repeat = repeat;
       exposed.back().count = repeat.getCount();
@@ -266,6 +272,7 @@ static std::vector<Observation> observeExecuted(ModuleOp perRank,
         observation.key = key;
         observation.what = value.what;
         observation.location = value.location;
+        observation.addsUnseen = value.isSum;
         observations.push_back(std::move(observation));
       }
   }
