@@ -10,22 +10,16 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Session.h"
+#include "SessionImpl.h"
 
-#include "../collectives/Backends.h"
 #include "../collectives/net/Socket.h"
-#include "CodeModule.h"
 #include "Cpu.h"
 #include "Json.h"
-#include "Rank.h"
-#include "RankThreads.h"
-#include "Values.h"
 #include "tprt/artifact.h"
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <fstream>
 
 using namespace tprt;
 using nlohmann::json;
@@ -36,59 +30,6 @@ constexpr double kGraceSeconds = 2;
 /// Three years: clocks count nanoseconds in 64 bits.
 constexpr double kLongestTimeout = 1e8;
 constexpr const char *kStep = "the step, its entry and its outputs";
-
-struct Session::Impl {
-  SessionOptions options;
-  std::string where; ///< the artifact, for messages
-  LoadedFile file;
-  Manifest manifest;
-  CodeModule code;
-  Program program;
-  uint64_t hash = 0, scheduleHash = 0;
-  std::unique_ptr<Hub> hub;
-  std::vector<int64_t> here; ///< the ranks of this process
-  /// By rank; null where it lives in another process.
-  std::vector<std::unique_ptr<tprt_rank>> ranks;
-  /// Inputs as set, per entry and input; empty: not set.
-  std::vector<std::vector<std::optional<InputValue>>> inputs;
-  bool loaded = false, statesReady = false;
-  Status left;             ///< why a thread was left behind, if one was
-  int64_t downloaded = -1; ///< the entry whose outputs are on the host
-  double loadSeconds = 0;
-  std::vector<StepTimes> times; ///< by entry
-  // Last, so that threads end before what they use.
-  std::unique_ptr<RankThreads> threads;
-
-  /// Opens the file and reads its tables; `texts` are the sections manifest,
-  /// code and constants.
-  Status readTables(const std::string &path, std::string_view (&texts)[3]);
-  Status load(const std::string &path);
-  Status start(std::shared_ptr<const Place> place);
-  Status connect();
-  Expected<std::vector<CoreShare>> coreShares();
-  Status checkKernels() const;
-  int64_t sharedBytes() const;
-  Status prepareStates();
-  Status expectAllRanks() const;
-  Status upload(tprt_rank &rank, int64_t entry);
-  Status setInput(int64_t entry, size_t position, const TensorView &value,
-                  bool copy);
-  Status checkInputs(int64_t entry) const;
-  Status bind(int64_t entry, const std::vector<Binding> &inputs,
-              const std::vector<Binding> &outputs, std::vector<size_t> &places);
-  Status run(const std::vector<int64_t> &entries, int64_t repeat,
-             const std::vector<bool> &chosen);
-  Expected<bool> assembleAll(const Output &output,
-                             const std::function<const void *(int64_t)> &local,
-                             tprt_type type, char *to);
-  bool processes() const { return hub && hub->channel(); }
-  bool root() const { return here[0] == 0; }
-  /// One blob per rank: `mine` of each rank, on rank 0 or in threads.
-  Expected<std::vector<std::string>>
-  gather(const std::function<std::string(const tprt_rank &)> &mine);
-  Status onRanks(const std::function<Status(int64_t)> &job);
-  std::string describe(CallSite site) const;
-};
 
 void Session::Close::operator()(Impl *impl) const {
   SideChannel *side = impl->processes() ? impl->hub->channel() : nullptr;
@@ -753,24 +694,6 @@ Expected<std::optional<HostTensor>> Session::state(int64_t index) {
   return *made ? std::optional(std::move(tensor)) : std::nullopt;
 }
 
-/// Peak resident bytes of the process, as the kernel counts them.
-static int64_t processPeak() {
-  std::ifstream status("/proc/self/status");
-  std::string line;
-  while (std::getline(status, line))
-    if (line.starts_with("VmHWM:"))
-      return std::stoll(line.substr(6)) * 1024;
-  return 0;
-}
-
-namespace {
-/// What a rank tells of itself.
-struct RankStats {
-  tprt_rank::Memory memory;
-  int64_t loaded, processPeak;
-};
-} // namespace
-
 bool Session::root() const { return impl->options.onlyRank || impl->root(); }
 
 int64_t Session::rank() const { return impl->here[0]; }
@@ -778,91 +701,4 @@ int64_t Session::rank() const { return impl->here[0]; }
 void Session::abort(const Status &status) {
   if (impl->processes())
     impl->hub->abort(status);
-}
-
-/// The steps of one entry, on the host and on a device if it has one.
-static json describeSteps(const StepTimes &times, const StepTimes *onDevice) {
-  json steps = {{"count", times.count}, {"seconds", times.inOrder()}};
-  if (times.count > 0) {
-    steps["median"] = times.median();
-    steps["least"] = times.least;
-  }
-  if (onDevice && onDevice->count > 0) {
-    steps["device_seconds"] = onDevice->inOrder();
-    steps["device_median"] = onDevice->median();
-  }
-  return steps;
-}
-
-Expected<std::string> Session::stats() const {
-  auto blobs = impl->gather([](const tprt_rank &rank) {
-    RankStats stats{rank.memory(), rank.loadedBytes, processPeak()};
-    return std::string(reinterpret_cast<char *>(&stats), sizeof(stats));
-  });
-  if (!blobs)
-    return blobs.status();
-  if (!root())
-    return std::string();
-  json ranks = json::array();
-  int64_t bytes = 0;
-  int64_t statedPeak = 0;
-  for (const Entry &entry : impl->manifest.entries)
-    statedPeak = std::max(statedPeak, entry.peakBytes);
-  int64_t processPeaks = processPeak();
-  for (size_t r = 0; r < blobs->size(); ++r) {
-    RankStats rank;
-    std::memcpy(&rank, (*blobs)[r].data(), sizeof(rank));
-    const tprt_rank::Memory &m = rank.memory;
-    bytes += rank.loaded;
-    if (r > 0 && impl->processes())
-      processPeaks += rank.processPeak;
-    ranks.push_back(
-        {{"rank", impl->options.onlyRank.value_or(int64_t(r))},
-         {"peak_bytes", m.peak()},
-         {"stated_peak_bytes", statedPeak},
-         {"parameter_bytes", m.parameters},
-         {"arena", {{"stated", m.arenaStated}, {"used", m.arenaUsed}}},
-         {"comm", {{"stated", m.commStated}, {"used", m.commUsed}}},
-         {"scratch_bytes", m.scratch},
-         {"value_bytes", m.values},
-         {"state_bytes", m.states},
-         {"loaded_bytes", rank.loaded}});
-    if (impl->manifest.device != Device::Cpu)
-      ranks.back()["device"] = {{"allocated_bytes", m.allocated},
-                                {"workspace_bytes", m.workspace},
-                                {"context_bytes", m.context},
-                                {"communicator_bytes", m.communicators}};
-  }
-  int64_t count = 0;
-  json entries = json::object();
-  for (size_t i = 0; i < impl->times.size(); ++i) {
-    count += impl->times[i].count;
-    entries[impl->manifest.entries[i].name] = describeSteps(
-        impl->times[i], impl->ranks[impl->here[0]]->deviceTimes(int64_t(i)));
-  }
-  json load = {{"seconds", impl->loadSeconds}, {"bytes", bytes}};
-  if (impl->loadSeconds > 0)
-    load["gigabytes_per_second"] = double(bytes) / 1e9 / impl->loadSeconds;
-  json stats = {{"model", impl->manifest.modelName},
-                {"ranks", std::move(ranks)},
-                {"load", std::move(load)},
-                {"steps", {{"count", count}, {"entries", std::move(entries)}}},
-                {"process_peak_bytes", processPeaks}};
-  return stats.dump(2) + "\n";
-}
-
-Expected<std::string> Session::timeline() const {
-  auto blobs = impl->gather(
-      [](const tprt_rank &rank) { return rank.timeline.toBytes(); });
-  if (!blobs)
-    return blobs.status();
-  if (!root())
-    return std::string();
-  std::vector<Timeline> ranks;
-  for (const std::string &blob : *blobs)
-    ranks.push_back(Timeline::fromBytes(blob));
-  std::vector<const Timeline *> list;
-  for (const Timeline &rank : ranks)
-    list.push_back(&rank);
-  return formatTrace(impl->manifest, list);
 }

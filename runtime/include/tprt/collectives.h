@@ -1,5 +1,4 @@
-//===- tprt/collectives.h - the table of collectives -------------*- C++
-//-*-===//
+//===- tprt/collectives.h - the table of collectives ------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
