@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One switch over the opcodes; each case is a loop over the lanes that the
+// One switch over the opcodes; what each does is a loop over the lanes that the
 // compiler vectorises, followed by rounding to the result's type.
 //
 //===----------------------------------------------------------------------===//
@@ -199,9 +199,243 @@ static int64_t toBits(ElementType type, double value) {
   }
 }
 
-/// tensor.extract on each lane.
-static bool extract(const Instruction &instruction, Lanes &lanes, int64_t n,
-                    const LaneContext &context, std::string &error) {
+namespace {
+/// An instruction on the first n lanes of a register file.
+class LaneRun {
+public:
+  LaneRun(const Instruction &instruction, Lanes &lanes, int64_t n,
+          const LaneContext &context, std::string &error)
+      : instruction(instruction), lanes(lanes), n(n), context(context),
+        error(error), type(instruction.type), from(instruction.from) {}
+
+  bool run();
+
+private:
+  const double *floats(uint16_t reg) { return lanes.floatRegister(reg); }
+  const int64_t *ints(uint16_t reg) { return lanes.intRegister(reg); }
+  double *floatResult() { return lanes.floatRegister(instruction.target); }
+  int64_t *intResult() { return lanes.intRegister(instruction.target); }
+
+  // The forms of Opcodes.def.
+  template <typename F>
+  bool mapFloat(F value);
+  template <typename F>
+  bool mapFloats(F value);
+  template <typename F>
+  bool mapInts(F value);
+  template <typename F>
+  bool mapUnsigned(F value);
+  // What fits none of them.
+  template <typename F>
+  bool makeFloat(F value, bool rounds);
+  template <typename F>
+  bool makeInt(F value, bool wraps);
+  bool fma();
+  bool power();
+  bool convertToFloat(bool isSigned);
+  bool convertToInt(bool isSigned);
+  bool multiplyHigh(bool isSigned);
+  bool castToFloat();
+  bool castToInt();
+  bool loopIndex();
+  bool extract();
+
+  int64_t divide(int64_t x, int64_t y) {
+    dividesByZero |= y == 0;
+    return y == 0 ? 0 : y == -1 ? int64_t(-uint64_t(x)) : x / y;
+  }
+  int64_t remainder(int64_t x, int64_t y) {
+    dividesByZero |= y == 0;
+    return y == 0 || y == -1 ? 0 : x % y;
+  }
+  int64_t floorDivide(int64_t x, int64_t y) {
+    int64_t quotient = divide(x, y);
+    return y != 0 && quotient * y != x && ((x < 0) != (y < 0)) ? quotient - 1
+                                                               : quotient;
+  }
+  uint64_t divideUnsigned(uint64_t x, uint64_t y) {
+    dividesByZero |= y == 0;
+    return y == 0 ? 0 : x / y;
+  }
+  uint64_t remainderUnsigned(uint64_t x, uint64_t y) {
+    dividesByZero |= y == 0;
+    return y == 0 ? 0 : x % y;
+  }
+
+  const Instruction &instruction;
+  Lanes &lanes;
+  int64_t n;
+  const LaneContext &context;
+  std::string &error;
+  ElementType type, from;
+  bool dividesByZero = false;
+};
+} // namespace
+
+template <typename F>
+bool LaneRun::mapFloat(F value) {
+  const double *a = floats(instruction.a);
+  double *result = floatResult();
+  for (int64_t i = 0; i < n; ++i)
+    result[i] = value(a[i]);
+  finishLanes(instruction.opcode, result, n, type, context.disturber);
+  return true;
+}
+
+template <typename F>
+bool LaneRun::mapFloats(F value) {
+  const double *a = floats(instruction.a), *b = floats(instruction.b);
+  double *result = floatResult();
+  Disturber *disturber = context.disturber;
+  bool isSum =
+      instruction.opcode == Opcode::AddF || instruction.opcode == Opcode::SubF;
+  if (isSum && disturber) {
+    for (int64_t i = 0; i < n; ++i) {
+      double x = a[i], y = b[i];
+      result[i] = disturber->disturbAddition(type, value(x, y), x, y);
+    }
+    disturber = nullptr;
+  } else {
+    for (int64_t i = 0; i < n; ++i)
+      result[i] = value(a[i], b[i]);
+  }
+  finishLanes(instruction.opcode, result, n, type, disturber);
+  return true;
+}
+
+template <typename F>
+bool LaneRun::mapInts(F value) {
+  const int64_t *a = ints(instruction.a), *b = ints(instruction.b);
+  int64_t *result = intResult();
+  for (int64_t i = 0; i < n; ++i)
+    result[i] = value(signExtend(type, a[i]), signExtend(type, b[i]));
+  wrapLanes(result, n, type);
+  return !dividesByZero;
+}
+
+template <typename F>
+bool LaneRun::mapUnsigned(F value) {
+  const int64_t *a = ints(instruction.a), *b = ints(instruction.b);
+  int64_t *result = intResult();
+  for (int64_t i = 0; i < n; ++i)
+    result[i] = int64_t(value(zeroExtend(type, a[i]), zeroExtend(type, b[i])));
+  wrapLanes(result, n, type);
+  return !dividesByZero;
+}
+
+/// The value of lane i, as it is or rounded to the type.
+template <typename F>
+bool LaneRun::makeFloat(F value, bool rounds) {
+  double *result = floatResult();
+  for (int64_t i = 0; i < n; ++i)
+    result[i] = value(i);
+  if (rounds)
+    roundLanes(result, n, type);
+  return true;
+}
+
+template <typename F>
+bool LaneRun::makeInt(F value, bool wraps) {
+  int64_t *result = intResult();
+  for (int64_t i = 0; i < n; ++i)
+    result[i] = value(i);
+  if (wraps)
+    wrapLanes(result, n, type);
+  return true;
+}
+
+bool LaneRun::fma() {
+  const double *a = floats(instruction.a), *b = floats(instruction.b);
+  const double *c = floats(instruction.c);
+  double *result = floatResult();
+  for (int64_t i = 0; i < n; ++i)
+    result[i] = std::fma(a[i], b[i], c[i]);
+  finishLanes(instruction.opcode, result, n, type, context.disturber);
+  return true;
+}
+
+bool LaneRun::power() {
+  const double *a = floats(instruction.a);
+  const int64_t *b = ints(instruction.b);
+  double *result = floatResult();
+  for (int64_t i = 0; i < n; ++i)
+    result[i] = std::pow(a[i], double(b[i]));
+  finishLanes(instruction.opcode, result, n, type, context.disturber);
+  return true;
+}
+
+bool LaneRun::convertToFloat(bool isSigned) {
+  const int64_t *a = ints(instruction.a);
+  return makeFloat(
+      [=, this](int64_t i) {
+        return isSigned ? double(signExtend(from, a[i]))
+                        : double(zeroExtend(from, a[i]));
+      },
+      /*rounds=*/true);
+}
+
+bool LaneRun::convertToInt(bool isSigned) {
+  const double *a = floats(instruction.a);
+  int64_t *result = intResult();
+  double limit = std::ldexp(1.0, isSigned ? type.width - 1 : type.width);
+  for (int64_t i = 0; i < n; ++i) {
+    double value = std::trunc(a[i]);
+    if (!(value < limit && value >= (isSigned ? -limit : 0.0))) {
+      error = llvm::formatv("expected a number that fits {0} bits, got {1}",
+                            type.width, a[i]);
+      return false;
+    }
+    result[i] = isSigned ? int64_t(value) : int64_t(uint64_t(value));
+  }
+  wrapLanes(result, n, type);
+  return true;
+}
+
+bool LaneRun::multiplyHigh(bool isSigned) {
+  const int64_t *a = ints(instruction.a), *b = ints(instruction.b);
+  return makeInt(
+      [=, this](int64_t i) {
+        unsigned __int128 product =
+            isSigned ? (unsigned __int128)((__int128)signExtend(type, a[i]) *
+                                           signExtend(type, b[i]))
+                     : (unsigned __int128)zeroExtend(type, a[i]) *
+                           zeroExtend(type, b[i]);
+        return int64_t(uint64_t(product >> type.width));
+      },
+      /*wraps=*/true);
+}
+
+bool LaneRun::castToFloat() {
+  if (from.isFloat()) {
+    const double *a = floats(instruction.a);
+    return makeFloat(
+        [=, this](int64_t i) { return fromBits(type, toBits(from, a[i])); },
+        /*rounds=*/false);
+  }
+  const int64_t *a = ints(instruction.a);
+  return makeFloat([=, this](int64_t i) { return fromBits(type, a[i]); },
+                   /*rounds=*/false);
+}
+
+bool LaneRun::castToInt() {
+  if (from.isFloat()) {
+    const double *a = floats(instruction.a);
+    return makeInt([=, this](int64_t i) { return toBits(from, a[i]); },
+                   /*wraps=*/true);
+  }
+  const int64_t *a = ints(instruction.a);
+  return makeInt([=](int64_t i) { return a[i]; }, /*wraps=*/true);
+}
+
+bool LaneRun::loopIndex() {
+  int64_t dim = instruction.immediate;
+  int64_t start = context.position[dim];
+  int64_t step = dim == context.laneDim ? 1 : 0;
+  return makeInt([=](int64_t i) { return start + i * step; },
+                 /*wraps=*/false);
+}
+
+bool LaneRun::extract() {
   const Tensor &tensor = context.captured[instruction.a];
   SmallVector<int64_t> strides = tensor.getStrides();
   bool isFloat = instruction.opcode == Opcode::ExtractF;
@@ -209,7 +443,7 @@ static bool extract(const Instruction &instruction, Lanes &lanes, int64_t n,
     int64_t address = 0;
     for (int64_t dim = 0; dim < tensor.getRank(); ++dim) {
       uint16_t reg = context.indices[instruction.immediate + dim];
-      int64_t index = lanes.intRegister(reg)[i];
+      int64_t index = ints(reg)[i];
       if (index < 0 || index >= tensor.getShape()[dim]) {
         error = llvm::formatv("index out of range: expected 0 <= index < {0} "
                               "in dimension {1}, got {2}",
@@ -219,249 +453,102 @@ static bool extract(const Instruction &instruction, Lanes &lanes, int64_t n,
       address += index * strides[dim];
     }
     if (isFloat)
-      lanes.floatRegister(instruction.target)[i] = tensor.getFloat(address);
+      floatResult()[i] = tensor.getFloat(address);
     else
-      lanes.intRegister(instruction.target)[i] = tensor.getInt(address);
+      intResult()[i] = tensor.getInt(address);
+  }
+  return true;
+}
+
+bool LaneRun::run() {
+  auto f = [&](uint16_t reg) { return floats(reg); };
+  auto s = [&](uint16_t reg) { return ints(reg); };
+  const auto &[a, b, c] = std::tie(instruction.a, instruction.b, instruction.c);
+  switch (instruction.opcode) {
+#define FLOAT1(NAME, OP, VALUE)                                                \
+  case Opcode::NAME:                                                           \
+    return mapFloat([](double x) -> double { return VALUE; });
+#define FLOAT2(NAME, OP, VALUE)                                                \
+  case Opcode::NAME:                                                           \
+    return mapFloats([](double x, double y) -> double { return VALUE; });
+#define INT2(NAME, OP, VALUE)                                                  \
+  case Opcode::NAME:                                                           \
+    return mapInts([&](int64_t x, int64_t y) -> int64_t { return VALUE; });
+#define UNSIGNED2(NAME, OP, VALUE)                                             \
+  case Opcode::NAME:                                                           \
+    return mapUnsigned(                                                        \
+        [&](uint64_t x, uint64_t y) -> uint64_t { return VALUE; });
+#include "Opcodes.def"
+  case Opcode::Fma:
+    return fma();
+  case Opcode::FPowI:
+    return power();
+  case Opcode::CmpF:
+    return makeInt(
+        [=, x = f(a), y = f(b), this](int64_t i) -> int64_t {
+          auto predicate = arith::CmpFPredicate(instruction.immediate);
+          return compareFloat(predicate, x[i], y[i]);
+        },
+        /*wraps=*/false);
+  case Opcode::CmpI:
+    return makeInt(
+        [=, x = s(a), y = s(b), this](int64_t i) -> int64_t {
+          auto predicate = arith::CmpIPredicate(instruction.immediate);
+          return compareInt(predicate, from, x[i], y[i]);
+        },
+        /*wraps=*/false);
+  case Opcode::SelectF:
+    return makeFloat([condition = s(a), x = f(b), y = f(c)](
+                         int64_t i) { return condition[i] ? x[i] : y[i]; },
+                     /*rounds=*/false);
+  case Opcode::SelectI:
+    return makeInt([condition = s(a), x = s(b),
+                    y = s(c)](int64_t i) { return condition[i] ? x[i] : y[i]; },
+                   /*wraps=*/false);
+  case Opcode::SIToFP:
+  case Opcode::UIToFP:
+    return convertToFloat(instruction.opcode == Opcode::SIToFP);
+  case Opcode::FPToSI:
+  case Opcode::FPToUI:
+    return convertToInt(instruction.opcode == Opcode::FPToSI);
+  case Opcode::SignExtend:
+    return makeInt(
+        [x = s(a), this](int64_t i) { return signExtend(from, x[i]); },
+        /*wraps=*/true);
+  case Opcode::ZeroExtend:
+    return makeInt(
+        [x = s(a), this](int64_t i) { return int64_t(zeroExtend(from, x[i])); },
+        /*wraps=*/true);
+  case Opcode::AbsI:
+    return makeInt(
+        [x = s(a)](int64_t i) {
+          return x[i] < 0 ? int64_t(-uint64_t(x[i])) : x[i];
+        },
+        /*wraps=*/true);
+  case Opcode::MulHighU:
+  case Opcode::MulHighS:
+    return multiplyHigh(instruction.opcode == Opcode::MulHighS);
+  case Opcode::BitcastToFloat:
+    return castToFloat();
+  case Opcode::BitcastToInt:
+    return castToInt();
+  case Opcode::LoopIndex:
+    return loopIndex();
+  case Opcode::ExtractF:
+  case Opcode::ExtractI:
+    return extract();
   }
   return true;
 }
 
 bool execute(ArrayRef<Instruction> instructions, Lanes &lanes, int64_t n,
              const LaneContext &context, std::string &error) {
-  bool fault = false;
-  auto divide = [&](int64_t x, int64_t y) -> int64_t {
-    if (y == 0) {
-      fault = true;
-      return 0;
-    }
-    return y == -1 ? int64_t(-uint64_t(x)) : x / y;
-  };
-  auto remainder = [&](int64_t x, int64_t y) -> int64_t {
-    if (y == 0) {
-      fault = true;
-      return 0;
-    }
-    return y == -1 ? 0 : x % y;
-  };
-  auto floorDivide = [&](int64_t x, int64_t y) -> int64_t {
-    int64_t quotient = divide(x, y);
-    return y != 0 && quotient * y != x && ((x < 0) != (y < 0)) ? quotient - 1
-                                                               : quotient;
-  };
-  auto divideUnsigned = [&](uint64_t x, uint64_t y) -> uint64_t {
-    fault |= y == 0;
-    return y == 0 ? 0 : x / y;
-  };
-  auto remainderUnsigned = [&](uint64_t x, uint64_t y) -> uint64_t {
-    fault |= y == 0;
-    return y == 0 ? 0 : x % y;
-  };
-
-  for (const Instruction &instruction : instructions) {
-    auto f = [&](uint16_t reg) { return lanes.floatRegister(reg); };
-    auto s = [&](uint16_t reg) { return lanes.intRegister(reg); };
-    ElementType type = instruction.type, from = instruction.from;
-    uint16_t target = instruction.target;
-    switch (instruction.opcode) {
-#define FLOAT1(NAME, OP, VALUE)                                                \
-  case Opcode::NAME: {                                                         \
-    const double *a = f(instruction.a);                                        \
-    double *result = f(target);                                                \
-    for (int64_t i = 0; i < n; ++i) {                                          \
-      double x = a[i];                                                         \
-      result[i] = VALUE;                                                       \
-    }                                                                          \
-    finishLanes(Opcode::NAME, result, n, type, context.disturber);             \
-    break;                                                                     \
-  }
-#define FLOAT2(NAME, OP, VALUE)                                                \
-  case Opcode::NAME: {                                                         \
-    const double *a = f(instruction.a), *b = f(instruction.b);                 \
-    double *result = f(target);                                                \
-    bool isSum = Opcode::NAME == Opcode::AddF || Opcode::NAME == Opcode::SubF; \
-    Disturber *disturber = context.disturber;                                  \
-    for (int64_t i = 0; i < n; ++i) {                                          \
-      double x = a[i], y = b[i];                                               \
-      result[i] = VALUE;                                                       \
-      if (isSum && disturber)                                                  \
-        result[i] = disturber->disturbAddition(type, result[i], x, y);         \
-    }                                                                          \
-    finishLanes(Opcode::NAME, result, n, type, isSum ? nullptr : disturber);   \
-    break;                                                                     \
-  }
-#define INT2(NAME, OP, VALUE)                                                  \
-  case Opcode::NAME: {                                                         \
-    const int64_t *a = s(instruction.a), *b = s(instruction.b);                \
-    int64_t *result = s(target);                                               \
-    for (int64_t i = 0; i < n; ++i) {                                          \
-      int64_t x = signExtend(type, a[i]), y = signExtend(type, b[i]);          \
-      result[i] = VALUE;                                                       \
-    }                                                                          \
-    wrapLanes(result, n, type);                                                \
-    break;                                                                     \
-  }
-#define UNSIGNED2(NAME, OP, VALUE)                                             \
-  case Opcode::NAME: {                                                         \
-    const int64_t *a = s(instruction.a), *b = s(instruction.b);                \
-    int64_t *result = s(target);                                               \
-    for (int64_t i = 0; i < n; ++i) {                                          \
-      uint64_t x = zeroExtend(type, a[i]), y = zeroExtend(type, b[i]);         \
-      result[i] = int64_t(VALUE);                                              \
-    }                                                                          \
-    wrapLanes(result, n, type);                                                \
-    break;                                                                     \
-  }
-#include "Opcodes.def"
-    case Opcode::Fma: {
-      const double *a = f(instruction.a), *b = f(instruction.b);
-      const double *c = f(instruction.c);
-      double *result = f(target);
-      for (int64_t i = 0; i < n; ++i)
-        result[i] = std::fma(a[i], b[i], c[i]);
-      finishLanes(instruction.opcode, result, n, type, context.disturber);
-      break;
-    }
-    case Opcode::FPowI: {
-      const double *a = f(instruction.a);
-      const int64_t *b = s(instruction.b);
-      double *result = f(target);
-      for (int64_t i = 0; i < n; ++i)
-        result[i] = std::pow(a[i], double(b[i]));
-      finishLanes(instruction.opcode, result, n, type, context.disturber);
-      break;
-    }
-    case Opcode::CmpF: {
-      const double *a = f(instruction.a), *b = f(instruction.b);
-      int64_t *result = s(target);
-      auto predicate = arith::CmpFPredicate(instruction.immediate);
-      for (int64_t i = 0; i < n; ++i)
-        result[i] = compareFloat(predicate, a[i], b[i]);
-      break;
-    }
-    case Opcode::CmpI: {
-      const int64_t *a = s(instruction.a), *b = s(instruction.b);
-      int64_t *result = s(target);
-      auto predicate = arith::CmpIPredicate(instruction.immediate);
-      for (int64_t i = 0; i < n; ++i)
-        result[i] = compareInt(predicate, from, a[i], b[i]);
-      break;
-    }
-    case Opcode::SelectF: {
-      const int64_t *condition = s(instruction.a);
-      const double *b = f(instruction.b), *c = f(instruction.c);
-      double *result = f(target);
-      for (int64_t i = 0; i < n; ++i)
-        result[i] = condition[i] ? b[i] : c[i];
-      break;
-    }
-    case Opcode::SelectI: {
-      const int64_t *condition = s(instruction.a), *b = s(instruction.b);
-      const int64_t *c = s(instruction.c);
-      int64_t *result = s(target);
-      for (int64_t i = 0; i < n; ++i)
-        result[i] = condition[i] ? b[i] : c[i];
-      break;
-    }
-    case Opcode::SIToFP:
-    case Opcode::UIToFP: {
-      const int64_t *a = s(instruction.a);
-      double *result = f(target);
-      bool isSigned = instruction.opcode == Opcode::SIToFP;
-      for (int64_t i = 0; i < n; ++i)
-        result[i] = isSigned ? double(signExtend(from, a[i]))
-                             : double(zeroExtend(from, a[i]));
-      roundLanes(result, n, type);
-      break;
-    }
-    case Opcode::FPToSI:
-    case Opcode::FPToUI: {
-      const double *a = f(instruction.a);
-      int64_t *result = s(target);
-      bool isSigned = instruction.opcode == Opcode::FPToSI;
-      for (int64_t i = 0; i < n; ++i) {
-        double value = std::trunc(a[i]);
-        double limit = std::ldexp(1.0, isSigned ? type.width - 1 : type.width);
-        if (!(value < limit && value >= (isSigned ? -limit : 0.0))) {
-          error = llvm::formatv("expected a number that fits {0} bits, got {1}",
-                                type.width, a[i]);
-          return false;
-        }
-        result[i] = isSigned ? int64_t(value) : int64_t(uint64_t(value));
-      }
-      wrapLanes(result, n, type);
-      break;
-    }
-    case Opcode::SignExtend:
-    case Opcode::ZeroExtend: {
-      const int64_t *a = s(instruction.a);
-      int64_t *result = s(target);
-      bool isSigned = instruction.opcode == Opcode::SignExtend;
-      for (int64_t i = 0; i < n; ++i)
-        result[i] =
-            isSigned ? signExtend(from, a[i]) : int64_t(zeroExtend(from, a[i]));
-      wrapLanes(result, n, type);
-      break;
-    }
-    case Opcode::AbsI: {
-      const int64_t *a = s(instruction.a);
-      int64_t *result = s(target);
-      for (int64_t i = 0; i < n; ++i)
-        result[i] = a[i] < 0 ? int64_t(-uint64_t(a[i])) : a[i];
-      wrapLanes(result, n, type);
-      break;
-    }
-    case Opcode::MulHighU:
-    case Opcode::MulHighS: {
-      const int64_t *a = s(instruction.a), *b = s(instruction.b);
-      int64_t *result = s(target);
-      for (int64_t i = 0; i < n; ++i) {
-        unsigned __int128 product =
-            instruction.opcode == Opcode::MulHighU
-                ? (unsigned __int128)zeroExtend(type, a[i]) *
-                      zeroExtend(type, b[i])
-                : (unsigned __int128)((__int128)signExtend(type, a[i]) *
-                                      signExtend(type, b[i]));
-        result[i] = int64_t(uint64_t(product >> type.width));
-      }
-      wrapLanes(result, n, type);
-      break;
-    }
-    case Opcode::BitcastToFloat: {
-      double *result = f(target);
-      for (int64_t i = 0; i < n; ++i)
-        result[i] = from.isFloat()
-                        ? fromBits(type, toBits(from, f(instruction.a)[i]))
-                        : fromBits(type, s(instruction.a)[i]);
-      break;
-    }
-    case Opcode::BitcastToInt: {
-      int64_t *result = s(target);
-      for (int64_t i = 0; i < n; ++i)
-        result[i] = from.isFloat() ? toBits(from, f(instruction.a)[i])
-                                   : s(instruction.a)[i];
-      wrapLanes(result, n, type);
-      break;
-    }
-    case Opcode::LoopIndex: {
-      int64_t *result = s(target);
-      int64_t dim = instruction.immediate;
-      int64_t start = context.position[dim];
-      int64_t step = dim == context.laneDim ? 1 : 0;
-      for (int64_t i = 0; i < n; ++i)
-        result[i] = start + i * step;
-      break;
-    }
-    case Opcode::ExtractF:
-    case Opcode::ExtractI:
-      if (!extract(instruction, lanes, n, context, error))
-        return false;
-      break;
-    }
-    if (fault) {
-      error = "division by zero";
+  for (const Instruction &instruction : instructions)
+    if (!LaneRun(instruction, lanes, n, context, error).run()) {
+      if (error.empty())
+        error = "division by zero";
       return false;
     }
-  }
   return true;
 }
 
