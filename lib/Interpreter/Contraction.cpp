@@ -64,62 +64,115 @@ static int getLowestBit(const Tensor &tensor) {
   return lowest;
 }
 
-std::optional<Tensor> runContraction(const LoopNest &nest,
-                                     Disturber *disturber) {
-  unsigned numLoops = nest.ranges.size();
-  const LoopNest::Access *accesses[] = {&nest.inputs[0], &nest.inputs[1],
-                                        &nest.outputs[0]};
-  // Strides of a, b and the output along each loop, zero where absent.
-  SmallVector<int64_t> strides[3];
-  for (auto [access, stride] : llvm::zip(accesses, strides)) {
-    if (!access->map.isProjectedPermutation() ||
-        !access->tensor.getElementType().isFloat())
-      return std::nullopt;
-    SmallVector<int64_t> tensorStrides = access->tensor.getStrides();
-    stride.assign(numLoops, 0);
-    for (auto [index, expr] : llvm::enumerate(access->map.getResults()))
-      stride[cast<AffineDimExpr>(expr).getPosition()] = tensorStrides[index];
-  }
-  if (llvm::is_contained(nest.ranges, 0))
-    return std::nullopt;
-  // Group the loops; `sizes` and the three strides of each group.
-  struct Group {
-    SmallVector<int64_t> sizes, a, b, out;
-  } batch, m, n, k;
-  auto isIn = [&](int tensor, unsigned loop) {
-    return accesses[tensor]->map.isFunctionOfDim(loop);
-  };
-  for (unsigned loop = 0; loop < numLoops; ++loop) {
-    bool inA = isIn(0, loop), inB = isIn(1, loop), inOut = isIn(2, loop);
-    Group *group = inA && inB && inOut    ? &batch
-                   : inA && !inB && inOut ? &m
-                   : !inA && inB && inOut ? &n
-                   : inA && inB           ? &k
-                                          : nullptr;
-    if (!group || nest.isReduction[loop] == inOut)
-      return std::nullopt;
-    group->sizes.push_back(nest.ranges[loop]);
-    group->a.push_back(strides[0][loop]);
-    group->b.push_back(strides[1][loop]);
-    group->out.push_back(strides[2][loop]);
-  }
-  const Tensor *a = &nest.inputs[0].tensor, *b = &nest.inputs[1].tensor;
-  auto count = [](const Group &group) {
+namespace {
+/// Loops of one role, and the strides of the operands and the output along
+/// them, zero where absent.
+struct LoopGroup {
+  SmallVector<int64_t> sizes, a, b, out;
+
+  int64_t count() const {
     int64_t product = 1;
-    for (int64_t size : group.sizes)
+    for (int64_t size : sizes)
       product *= size;
     return product;
-  };
+  }
+};
+
+/// out[batch, m, n] += a[batch, m, k] * b[batch, k, n].
+struct Contraction {
+  const Tensor *a, *b;
+  LoopGroup batch, m, n, k;
+
+  /// Nothing if the nest has another form.
+  static std::optional<Contraction> match(const LoopNest &nest);
+  Tensor run(const Tensor &initial, Disturber *disturber) const;
+
+private:
+  /// What products and initial values are multiples of; a product with zero is
+  /// zero and needs no bits.
+  int getLowestBit(const Tensor &initial) const;
+};
+
+/// A row of a times columns of b.
+constexpr int64_t kPanel = 64;
+struct PanelSums {
+  double sums[kPanel] = {}, magnitudes[kPanel] = {};
+
+  /// `others` has a panel's columns of b, row after row.
+  void add(ArrayRef<double> values, const double *others, bool tracks) {
+    for (double value : values) {
+      for (int64_t column = 0; column < kPanel; ++column)
+        sums[column] += value * others[column];
+      if (tracks)
+        for (int64_t column = 0; column < kPanel; ++column)
+          magnitudes[column] += std::abs(value * others[column]);
+      others += kPanel;
+    }
+  }
+};
+} // namespace
+
+/// The strides of the tensor along each loop, if its map only picks loops.
+static std::optional<SmallVector<int64_t>>
+getLoopStrides(const LoopNest::Access &access, unsigned numLoops) {
+  if (!access.map.isProjectedPermutation() ||
+      !access.tensor.getElementType().isFloat())
+    return std::nullopt;
+  SmallVector<int64_t> tensorStrides = access.tensor.getStrides();
+  SmallVector<int64_t> strides(numLoops, 0);
+  for (auto [index, expr] : llvm::enumerate(access.map.getResults()))
+    strides[cast<AffineDimExpr>(expr).getPosition()] = tensorStrides[index];
+  return strides;
+}
+
+std::optional<Contraction> Contraction::match(const LoopNest &nest) {
+  if (llvm::is_contained(nest.ranges, 0))
+    return std::nullopt;
+  unsigned numLoops = nest.ranges.size();
+  const LoopNest::Access &inA = nest.inputs[0], &inB = nest.inputs[1];
+  const LoopNest::Access &inOut = nest.outputs[0];
+  auto a = getLoopStrides(inA, numLoops), b = getLoopStrides(inB, numLoops);
+  auto out = getLoopStrides(inOut, numLoops);
+  if (!a || !b || !out)
+    return std::nullopt;
+  Contraction result{&inA.tensor, &inB.tensor, {}, {}, {}, {}};
+  for (unsigned loop = 0; loop < numLoops; ++loop) {
+    bool ofA = inA.map.isFunctionOfDim(loop);
+    bool ofB = inB.map.isFunctionOfDim(loop);
+    bool ofOut = inOut.map.isFunctionOfDim(loop);
+    LoopGroup *group = ofA && ofB && ofOut    ? &result.batch
+                       : ofA && !ofB && ofOut ? &result.m
+                       : !ofA && ofB && ofOut ? &result.n
+                       : ofA && ofB           ? &result.k
+                                              : nullptr;
+    if (!group || nest.isReduction[loop] == ofOut)
+      return std::nullopt;
+    group->sizes.push_back(nest.ranges[loop]);
+    group->a.push_back((*a)[loop]);
+    group->b.push_back((*b)[loop]);
+    group->out.push_back((*out)[loop]);
+  }
   // The panels run along the longer side.
-  if (count(m) > count(n)) {
-    std::swap(a, b);
-    std::swap(m, n);
-    for (Group *group : {&batch, &m, &n, &k})
+  if (result.m.count() > result.n.count()) {
+    std::swap(result.a, result.b);
+    std::swap(result.m, result.n);
+    for (LoopGroup *group : {&result.batch, &result.m, &result.n, &result.k})
       std::swap(group->a, group->b);
   }
-  int64_t numM = count(m), numN = count(n), numK = count(k);
-  constexpr int64_t panel = 64;
-  std::vector<double> packedA(numM * numK), packedB(numK * panel);
+  return result;
+}
+
+int Contraction::getLowestBit(const Tensor &initial) const {
+  int lowest = 1024;
+  int bitA = interp::getLowestBit(*a), bitB = interp::getLowestBit(*b);
+  if (bitA != INT_MAX && bitB != INT_MAX)
+    lowest = bitA + bitB;
+  return std::min(lowest, interp::getLowestBit(initial));
+}
+
+Tensor Contraction::run(const Tensor &initial, Disturber *disturber) const {
+  int64_t numM = m.count(), numN = n.count(), numK = k.count();
+  std::vector<double> packedA(numM * numK), packedB(numK * kPanel);
   std::vector<int64_t> aBatch = getAddresses(batch.a, batch.sizes);
   std::vector<int64_t> bBatch = getAddresses(batch.b, batch.sizes);
   std::vector<int64_t> outBatch = getAddresses(batch.out, batch.sizes);
@@ -128,52 +181,49 @@ std::optional<Tensor> runContraction(const LoopNest &nest,
   std::vector<int64_t> outRows = getAddresses(m.out, m.sizes);
   std::vector<int64_t> outColumns = getAddresses(n.out, n.sizes);
 
-  Tensor result = nest.outputs[0].tensor.clone();
-  // Of products; a product with zero is zero and needs no bits.
-  int lowestBit = 1024;
-  if (disturber) {
-    int bitA = getLowestBit(*a), bitB = getLowestBit(*b);
-    if (bitA != INT_MAX && bitB != INT_MAX)
-      lowestBit = bitA + bitB;
-    lowestBit = std::min(lowestBit, getLowestBit(result));
-  }
+  Tensor result = initial.clone();
+  int lowestBit = disturber ? getLowestBit(result) : 0;
+  // The panel's columns from `start` on, of one row.
+  auto multiplyRow = [&](int64_t row, int64_t base, int64_t start) {
+    ArrayRef columns =
+        ArrayRef(outColumns).slice(start, std::min(kPanel, numN - start));
+    PanelSums panel;
+    for (auto [column, address] : llvm::enumerate(columns)) {
+      panel.sums[column] = result.getFloat(base + address);
+      panel.magnitudes[column] = std::abs(panel.sums[column]);
+    }
+    panel.add(ArrayRef(packedA).slice(row * numK, numK), packedB.data(),
+              disturber);
+    for (auto [column, address] : llvm::enumerate(columns)) {
+      double sum = panel.sums[column];
+      if (disturber)
+        sum = disturber->disturbSum(result.getElementType(), sum,
+                                    panel.magnitudes[column], numK, lowestBit);
+      result.setFloat(base + address, sum);
+    }
+  };
   for (size_t at = 0; at < outBatch.size(); ++at) {
     for (int64_t row = 0; row < numM; ++row)
       gather(*a, k.a, k.sizes, aBatch[at] + aRows[row], &packedA[row * numK],
              1);
-    for (int64_t start = 0; start < numN; start += panel) {
-      int64_t width = std::min(panel, numN - start);
-      for (int64_t column = 0; column < width; ++column)
-        gather(*b, k.b, k.sizes, bBatch[at] + bColumns[start + column],
-               &packedB[column], panel);
-      for (int64_t row = 0; row < numM; ++row) {
-        int64_t base = outBatch[at] + outRows[row];
-        double sums[panel] = {}, magnitudes[panel] = {};
-        for (int64_t column = 0; column < width; ++column) {
-          sums[column] = result.getFloat(base + outColumns[start + column]);
-          magnitudes[column] = std::abs(sums[column]);
-        }
-        const double *values = &packedA[row * numK];
-        for (int64_t i = 0; i < numK; ++i) {
-          double value = values[i];
-          const double *others = &packedB[i * panel];
-          for (int64_t column = 0; column < panel; ++column)
-            sums[column] += value * others[column];
-          if (disturber)
-            for (int64_t column = 0; column < panel; ++column)
-              magnitudes[column] += std::abs(value * others[column]);
-        }
-        for (int64_t column = 0; column < width; ++column) {
-          if (disturber)
-            sums[column] =
-                disturber->disturbSum(result.getElementType(), sums[column],
-                                      magnitudes[column], numK, lowestBit);
-          result.setFloat(base + outColumns[start + column], sums[column]);
-        }
-      }
+    for (int64_t start = 0; start < numN; start += kPanel) {
+      for (int64_t column = start; column < std::min(numN, start + kPanel);
+           ++column)
+        gather(*b, k.b, k.sizes, bBatch[at] + bColumns[column],
+               &packedB[column - start], kPanel);
+      for (int64_t row = 0; row < numM; ++row)
+        multiplyRow(row, outBatch[at] + outRows[row], start);
     }
   }
   return result;
+}
+
+std::optional<Tensor> runContraction(const LoopNest &nest,
+                                     Disturber *disturber) {
+  std::optional<Contraction> contraction = Contraction::match(nest);
+  if (!contraction)
+    return std::nullopt;
+  return contraction->run(nest.outputs[0].tensor, disturber);
 }
 
 } // namespace tp::interp

@@ -169,160 +169,193 @@ static int64_t chooseLaneDim(const LoopNest &nest, ArrayRef<Walk> outputs) {
   return best;
 }
 
+/// One run of a kernel over a nest.
+class NestRun {
+public:
+  NestRun(const LoopNest &nest, const Kernel &kernel, ArrayRef<Tensor> captured,
+          Disturber *disturber);
+
+  /// False, with `error` set, where the kernel stops.
+  bool run(std::string &error);
+  /// The sums, rounded to what they are results of.
+  SmallVector<Tensor> takeResults();
+
+private:
+  void fill(Register target, double number, int64_t integer);
+  bool runLanes(int64_t n, std::string &error);
+  /// The next position of all loops but the one over the lanes.
+  bool advance();
+  void load(const Tensor &tensor, const std::vector<double> *accumulator,
+            Register target, int64_t n);
+  void store(unsigned output, Register source, int64_t n);
+
+  const LoopNest &nest;
+  const Kernel &kernel;
+  ArrayRef<Tensor> captured;
+  Disturber *disturber;
+  SmallVector<Walk> inputWalks, outputWalks;
+  /// Start as copies of the initial values; a wide accumulator is a double
+  /// beside the result.
+  SmallVector<Tensor> results;
+  SmallVector<std::vector<double>> wide;
+  SmallVector<SumTrace> traces;
+  Lanes lanes;
+  int64_t laneDim = -1;
+  SmallVector<int64_t> position;
+  int64_t addresses[kLanes];
+};
+
+NestRun::NestRun(const LoopNest &nest, const Kernel &kernel,
+                 ArrayRef<Tensor> captured, Disturber *disturber)
+    : nest(nest), kernel(kernel), captured(captured), disturber(disturber),
+      wide(nest.outputs.size()), traces(nest.outputs.size()),
+      lanes(kernel.numFloatRegisters, kernel.numIntRegisters),
+      position(nest.ranges.size(), 0) {
+  for (const LoopNest::Access &access : nest.inputs)
+    inputWalks.emplace_back(access, position.size());
+  for (auto [index, access] : llvm::enumerate(nest.outputs)) {
+    outputWalks.emplace_back(access, position.size());
+    results.push_back(access.tensor.clone());
+    if (kernel.accumulators[index] != Kernel::Accumulator::Sum)
+      continue;
+    const float *from = access.tensor.floats();
+    wide[index].assign(from, from + access.tensor.getNumElements());
+    if (disturber)
+      traces[index].begin(wide[index]);
+  }
+  for (const Kernel::Constant &constant : kernel.constants)
+    fill(constant.target, constant.number, constant.integer);
+  for (auto [capture, value] : llvm::zip(kernel.captures, captured))
+    if (capture.target)
+      fill(*capture.target, capture.target->isFloat ? value.getFloat(0) : 0,
+           capture.target->isFloat ? 0 : value.getInt(0));
+  laneDim = chooseLaneDim(nest, outputWalks);
+}
+
+void NestRun::fill(Register target, double number, int64_t integer) {
+  if (target.isFloat)
+    std::fill_n(lanes.floatRegister(target.index), kLanes, number);
+  else
+    std::fill_n(lanes.intRegister(target.index), kLanes, integer);
+}
+
+template <typename From, typename To>
+static void gather(const From *from, const int64_t *addresses, int64_t n,
+                   To *to) {
+  for (int64_t i = 0; i < n; ++i)
+    to[i] = from[addresses[i]];
+}
+
+template <typename From, typename To>
+static void scatter(const From *from, const int64_t *addresses, int64_t n,
+                    To *to) {
+  for (int64_t i = 0; i < n; ++i)
+    to[addresses[i]] = To(from[i]);
+}
+
+void NestRun::load(const Tensor &tensor, const std::vector<double> *accumulator,
+                   Register target, int64_t n) {
+  if (!target.isFloat)
+    return gather(tensor.ints(), addresses, n, lanes.intRegister(target.index));
+  double *to = lanes.floatRegister(target.index);
+  if (accumulator && !accumulator->empty())
+    gather(accumulator->data(), addresses, n, to);
+  else if (tensor.getElementType().kind == ElementType::F64)
+    gather(tensor.doubles(), addresses, n, to);
+  else
+    gather(tensor.floats(), addresses, n, to);
+}
+
+void NestRun::store(unsigned output, Register source, int64_t n) {
+  Tensor &tensor = results[output];
+  if (!source.isFloat)
+    return scatter(lanes.intRegister(source.index), addresses, n,
+                   tensor.ints());
+  const double *from = lanes.floatRegister(source.index);
+  if (std::vector<double> &sums = wide[output]; !sums.empty()) {
+    if (traces[output].isActive())
+      for (int64_t i = 0; i < n; ++i)
+        traces[output].add(addresses[i], from[i] - sums[addresses[i]]);
+    scatter(from, addresses, n, sums.data());
+  } else if (tensor.getElementType().kind == ElementType::F64) {
+    scatter(from, addresses, n, tensor.doubles());
+  } else {
+    scatter(from, addresses, n, tensor.floats());
+  }
+}
+
+bool NestRun::runLanes(int64_t n, std::string &error) {
+  for (auto [index, argument] : llvm::enumerate(kernel.arguments)) {
+    if (!argument.used)
+      continue;
+    bool isInput = index < nest.inputs.size();
+    unsigned number = isInput ? index : index - nest.inputs.size();
+    const Walk &walk = isInput ? inputWalks[number] : outputWalks[number];
+    walk.getAddresses(position, laneDim, n, addresses);
+    load(isInput ? nest.inputs[number].tensor : results[number],
+         isInput ? nullptr : &wide[number], argument.target, n);
+  }
+  LaneContext context{captured, kernel.indices, position, laneDim, disturber};
+  if (!execute(kernel.instructions, lanes, n, context, error))
+    return false;
+  for (auto [index, source] : llvm::enumerate(kernel.yields)) {
+    outputWalks[index].getAddresses(position, laneDim, n, addresses);
+    store(index, source, n);
+  }
+  return true;
+}
+
+bool NestRun::advance() {
+  for (int64_t dim = int64_t(position.size()) - 1; dim >= 0; --dim) {
+    if (dim == laneDim)
+      continue;
+    if (++position[dim] < nest.ranges[dim])
+      return true;
+    position[dim] = 0;
+  }
+  return false;
+}
+
+bool NestRun::run(std::string &error) {
+  if (llvm::is_contained(nest.ranges, 0))
+    return true;
+  int64_t laneCount = laneDim >= 0 ? nest.ranges[laneDim] : 1;
+  do {
+    for (int64_t start = 0; start < laneCount; start += kLanes) {
+      if (laneDim >= 0)
+        position[laneDim] = start;
+      if (!runLanes(std::min(kLanes, laneCount - start), error))
+        return false;
+    }
+  } while (advance());
+  return true;
+}
+
+SmallVector<Tensor> NestRun::takeResults() {
+  int64_t length = 1;
+  for (auto [range, reduced] : llvm::zip(nest.ranges, nest.isReduction))
+    length *= reduced ? range : 1;
+  for (auto [result, sums, trace] : llvm::zip(results, wide, traces)) {
+    ElementType type = result.getElementType();
+    for (size_t i = 0; i < sums.size(); ++i) {
+      double value = sums[i];
+      if (disturber && length > 0)
+        value = disturber->disturbSum(type, value, trace.magnitudes[i], length,
+                                      trace.lowestBits[i]);
+      result.setFloat(i, value);
+    }
+  }
+  return std::move(results);
+}
+
 std::optional<SmallVector<Tensor>> LoopNest::run(const Kernel &kernel,
                                                  ArrayRef<Tensor> captured,
                                                  Disturber *disturber,
                                                  std::string &error) const {
-  using Accumulator = Kernel::Accumulator;
-  unsigned numLoops = ranges.size();
-  SmallVector<Walk> inputWalks, outputWalks;
-  for (const Access &access : inputs)
-    inputWalks.emplace_back(access, numLoops);
-  for (const Access &access : outputs)
-    outputWalks.emplace_back(access, numLoops);
-
-  // Results start as copies of the initial values; a wide accumulator is a
-  // double beside the result.
-  SmallVector<Tensor> results;
-  SmallVector<std::vector<double>> wide(outputs.size());
-  SmallVector<SumTrace> traces(outputs.size());
-  for (auto [index, access] : llvm::enumerate(outputs)) {
-    results.push_back(access.tensor.clone());
-    if (kernel.accumulators[index] == Accumulator::Sum) {
-      const float *from = access.tensor.floats();
-      wide[index].assign(from, from + access.tensor.getNumElements());
-      if (disturber)
-        traces[index].begin(wide[index]);
-    }
-  }
-  if (llvm::is_contained(ranges, 0))
-    return results;
-
-  Lanes lanes(kernel.numFloatRegisters, kernel.numIntRegisters);
-  for (const Kernel::Constant &constant : kernel.constants)
-    for (int64_t i = 0; i < kLanes; ++i) {
-      if (constant.target.isFloat)
-        lanes.floatRegister(constant.target.index)[i] = constant.number;
-      else
-        lanes.intRegister(constant.target.index)[i] = constant.integer;
-    }
-  for (auto [capture, value] : llvm::zip(kernel.captures, captured)) {
-    if (!capture.target)
-      continue;
-    for (int64_t i = 0; i < kLanes; ++i) {
-      if (capture.target->isFloat)
-        lanes.floatRegister(capture.target->index)[i] = value.getFloat(0);
-      else
-        lanes.intRegister(capture.target->index)[i] = value.getInt(0);
-    }
-  }
-
-  int64_t laneDim = chooseLaneDim(*this, outputWalks);
-  SmallVector<int64_t> position(numLoops, 0);
-  LaneContext context{captured, kernel.indices, position, laneDim, disturber};
-  int64_t addresses[kLanes];
-  auto load = [&](const Tensor &tensor, const std::vector<double> *accumulator,
-                  Register target, int64_t n) {
-    if (!target.isFloat) {
-      int64_t *to = lanes.intRegister(target.index);
-      const int64_t *from = tensor.ints();
-      for (int64_t i = 0; i < n; ++i)
-        to[i] = from[addresses[i]];
-      return;
-    }
-    double *to = lanes.floatRegister(target.index);
-    if (accumulator && !accumulator->empty()) {
-      for (int64_t i = 0; i < n; ++i)
-        to[i] = (*accumulator)[addresses[i]];
-    } else if (tensor.getElementType().kind == ElementType::F64) {
-      const double *from = tensor.doubles();
-      for (int64_t i = 0; i < n; ++i)
-        to[i] = from[addresses[i]];
-    } else {
-      const float *from = tensor.floats();
-      for (int64_t i = 0; i < n; ++i)
-        to[i] = from[addresses[i]];
-    }
-  };
-  auto store = [&](Tensor &tensor, std::vector<double> &accumulator,
-                   SumTrace &trace, Register source, int64_t n) {
-    if (!source.isFloat) {
-      const int64_t *from = lanes.intRegister(source.index);
-      int64_t *to = tensor.ints();
-      for (int64_t i = 0; i < n; ++i)
-        to[addresses[i]] = from[i];
-      return;
-    }
-    const double *from = lanes.floatRegister(source.index);
-    if (!accumulator.empty()) {
-      if (trace.isActive())
-        for (int64_t i = 0; i < n; ++i)
-          trace.add(addresses[i], from[i] - accumulator[addresses[i]]);
-      for (int64_t i = 0; i < n; ++i)
-        accumulator[addresses[i]] = from[i];
-    } else if (tensor.getElementType().kind == ElementType::F64) {
-      double *to = tensor.doubles();
-      for (int64_t i = 0; i < n; ++i)
-        to[addresses[i]] = from[i];
-    } else {
-      float *to = tensor.floats();
-      for (int64_t i = 0; i < n; ++i)
-        to[addresses[i]] = float(from[i]);
-    }
-  };
-
-  while (true) {
-    int64_t laneCount = laneDim >= 0 ? ranges[laneDim] : 1;
-    for (int64_t start = 0; start < laneCount; start += kLanes) {
-      int64_t n = std::min(kLanes, laneCount - start);
-      if (laneDim >= 0)
-        position[laneDim] = start;
-      context.position = position;
-      for (auto [index, argument] : llvm::enumerate(kernel.arguments)) {
-        if (!argument.used)
-          continue;
-        bool isInput = index < inputs.size();
-        unsigned number = isInput ? index : index - inputs.size();
-        const Walk &walk = isInput ? inputWalks[number] : outputWalks[number];
-        walk.getAddresses(position, laneDim, n, addresses);
-        load(isInput ? inputs[number].tensor : results[number],
-             isInput ? nullptr : &wide[number], argument.target, n);
-      }
-      if (!execute(kernel.instructions, lanes, n, context, error))
-        return std::nullopt;
-      for (auto [index, source] : llvm::enumerate(kernel.yields)) {
-        outputWalks[index].getAddresses(position, laneDim, n, addresses);
-        store(results[index], wide[index], traces[index], source, n);
-      }
-    }
-    if (laneDim >= 0)
-      position[laneDim] = 0;
-    int64_t dim = int64_t(numLoops) - 1;
-    for (; dim >= 0; --dim) {
-      if (dim == laneDim)
-        continue;
-      if (++position[dim] < ranges[dim])
-        break;
-      position[dim] = 0;
-    }
-    if (dim < 0)
-      break;
-  }
-
-  int64_t length = 1;
-  for (auto [range, reduced] : llvm::zip(ranges, isReduction))
-    length *= reduced ? range : 1;
-  for (auto [index, result] : llvm::enumerate(results)) {
-    ElementType type = result.getElementType();
-    for (size_t i = 0; i < wide[index].size(); ++i) {
-      double value = wide[index][i];
-      if (disturber)
-        value = disturber->disturbSum(type, value, traces[index].magnitudes[i],
-                                      length, traces[index].lowestBits[i]);
-      result.setFloat(i, value);
-    }
-  }
-  return results;
+  NestRun run(*this, kernel, captured, disturber);
+  if (!run.run(error))
+    return std::nullopt;
+  return run.takeResults();
 }
 
 } // namespace tp::interp

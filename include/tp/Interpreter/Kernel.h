@@ -71,7 +71,7 @@ public:
 
 private:
   friend class KernelBuilder;
-  friend class LoopNest;
+  friend class NestRun;
 
   struct Argument {
     Register target;
