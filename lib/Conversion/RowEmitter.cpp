@@ -332,111 +332,136 @@ LogicalResult RowEmitter::finish(Accumulator &accumulator,
 // Shared loops
 //===----------------------------------------------------------------------===//
 
+/// The accumulator that the present vector goes into: the last is for what is
+/// left of the row.
+static Value &getPart(Accumulator &accumulator, unsigned index) {
+  return index + 1 < accumulator.values.size() ? accumulator.values[index]
+                                               : accumulator.values.back();
+}
+
 LogicalResult RowEmitter::emitStep(const KernelLoop &loop,
                                    ArrayRef<Value> position, int64_t width,
                                    int64_t laneDim, unsigned accumulatorIndex,
                                    MutableArrayRef<Accumulator> accumulators,
                                    DenseMap<Value, LaneValue> &tensors) {
   emitter.width = width;
+  Step step{position, laneDim, accumulatorIndex, tensors};
   for (KernelOp *op : loop.ops) {
-    DenseMap<Value, LaneValue> lanes(scalars);
-    Operation *terminator = op->op.getBody()->getTerminator();
-    if (op->kind == KernelOp::Kind::Map) {
-      if (failed(emitOp(*op, position, tensors, lanes, laneDim)))
-        return failure();
-      for (auto [i, yielded] : llvm::enumerate(terminator->getOperands())) {
-        LaneValue lane = findLane(lanes, yielded);
-        Value result = op->op->getResult(i);
-        tensors[result] = lane;
-        if (plan.tensors.find(result)->second.isRowScalar && !lane.isVector)
-          scalars[result] = {lane.value, false, nullptr};
-        if (isStored(result))
-          storeResult(*op, i, lane, position, laneDim);
-      }
-      continue;
-    }
     SmallVector<Accumulator *> own;
     for (Accumulator &accumulator : accumulators)
       if (accumulator.op == op)
         own.push_back(&accumulator);
-    bool combines = own.front()->combiner.has_value();
-    const Selection *selection = own.front()->selection;
-    // Selected elements have a vector of lanes, where there are any.
-    auto getSelected = [&](Accumulator *accumulator) -> Value & {
-      return accumulatorIndex + 1 < accumulator->values.size()
-                 ? accumulator->values[accumulatorIndex]
-                 : accumulator->values.back();
-    };
-    if (!combines)
-      for (Accumulator *accumulator : own)
-        if (accumulator->position < op->op.getNumDpsInits()) {
-          Value value = getSelected(accumulator);
-          lanes[op->op.getBody()->getArgument(op->op.getNumDpsInputs() +
-                                              accumulator->position)] = {
-              value, isa<VectorType>(value.getType()), nullptr};
-        }
-    // With a combiner the accumulator is no operand of what is emitted: the
-    // body makes the terms, which are combined with the accumulators here.
-    SmallVector<Operation *> skipped;
-    SmallVector<Value> terms(terminator->getOperands());
-    if (combines)
-      for (Accumulator *accumulator : own) {
-        unsigned i = accumulator->position;
-        if (OpOperand *term = findPlainTerm(op->op, i)) {
-          skipped.push_back(term->getOwner());
-          terms[i] = term->get();
-          continue;
-        }
-        BlockArgument argument = op->op.getRegionOutputArgs()[i];
-        lanes[argument] = {
-            emitter.getIdentity(*accumulator->combiner, argument.getType()),
-            false, nullptr};
-      }
-    if (failed(emitOp(*op, position, tensors, lanes, laneDim, skipped)))
+    LogicalResult emitted = op->kind == KernelOp::Kind::Map ? emitMap(*op, step)
+                            : own.front()->combiner
+                                ? emitCombined(*op, own, step)
+                                : emitInOrder(*op, own, step);
+    if (failed(emitted))
       return failure();
-    for (Accumulator *accumulator : own) {
-      if (selection) {
-        Value &value = getSelected(accumulator);
-        if (accumulator->position < op->op.getNumDpsInits()) {
-          value = emitter.toVector(
-              findLane(lanes, terminator->getOperand(accumulator->position)));
-          continue;
-        }
-        Value isTaken = emitter.toVector(
-            findLane(lanes, selection->condition->getResult(0)));
-        Value own = emitter.getVectorOf(place);
-        if (auto type = dyn_cast<VectorType>(own.getType())) {
-          SmallVector<int32_t> steps = llvm::to_vector(
-              llvm::map_range(llvm::seq<int32_t>(type.getDimSize(0)),
-                              [](int32_t i) { return i; }));
-          own = arith::AddIOp::create(
-              builder, loc, own,
-              arith::ConstantOp::create(
-                  builder, loc,
-                  DenseElementsAttr::get(type, ArrayRef<int32_t>(steps))));
-        }
-        value = arith::SelectOp::create(builder, loc, isTaken, own, value);
-        continue;
-      }
-      if (!combines) {
-        accumulator->values.back() =
-            findLane(lanes, terminator->getOperand(accumulator->position))
-                .value;
-        continue;
-      }
-      const Combiner &combiner = *accumulator->combiner;
-      Value value =
-          emitter.toVector(findLane(lanes, terms[accumulator->position]));
-      value = toType(value, accumulator->type);
-      bool isFull = accumulatorIndex + 1 < accumulator->values.size();
-      Value &into = isFull ? accumulator->values[accumulatorIndex]
-                           : accumulator->values.back();
-      if (!isFull)
-        value = emitter.reduce(combiner, value);
-      into = combinePartials(builder, loc, combiner, into, value);
-    }
   }
   return success();
+}
+
+LogicalResult RowEmitter::emitMap(KernelOp &op, const Step &step) {
+  DenseMap<Value, LaneValue> lanes(scalars);
+  if (failed(emitOp(op, step.position, step.tensors, lanes, step.laneDim)))
+    return failure();
+  Operation *terminator = op.op.getBody()->getTerminator();
+  for (auto [i, yielded] : llvm::enumerate(terminator->getOperands())) {
+    LaneValue lane = findLane(lanes, yielded);
+    Value result = op.op->getResult(i);
+    step.tensors[result] = lane;
+    if (plan.tensors.find(result)->second.isRowScalar && !lane.isVector)
+      scalars[result] = {lane.value, false, nullptr};
+    if (isStored(result))
+      storeResult(op, i, lane, step.position, step.laneDim);
+  }
+  return success();
+}
+
+/// With a combiner the accumulator is no operand of what is emitted: the body
+/// makes the terms, which are combined with the accumulators here.
+LogicalResult RowEmitter::emitCombined(KernelOp &op,
+                                       ArrayRef<Accumulator *> accumulators,
+                                       const Step &step) {
+  DenseMap<Value, LaneValue> lanes(scalars);
+  SmallVector<Operation *> skipped;
+  SmallVector<Value> terms(op.op.getBody()->getTerminator()->getOperands());
+  for (Accumulator *accumulator : accumulators) {
+    unsigned i = accumulator->position;
+    if (OpOperand *term = findPlainTerm(op.op, i)) {
+      skipped.push_back(term->getOwner());
+      terms[i] = term->get();
+      continue;
+    }
+    BlockArgument argument = op.op.getRegionOutputArgs()[i];
+    lanes[argument] = {
+        emitter.getIdentity(*accumulator->combiner, argument.getType()), false,
+        nullptr};
+  }
+  if (failed(emitOp(op, step.position, step.tensors, lanes, step.laneDim,
+                    skipped)))
+    return failure();
+  for (Accumulator *accumulator : accumulators) {
+    const Combiner &combiner = *accumulator->combiner;
+    Value value =
+        emitter.toVector(findLane(lanes, terms[accumulator->position]));
+    value = toType(value, accumulator->type);
+    Value &into = getPart(*accumulator, step.accumulatorIndex);
+    if (&into == &accumulator->values.back())
+      value = emitter.reduce(combiner, value);
+    into = combinePartials(builder, loc, combiner, into, value);
+  }
+  return success();
+}
+
+/// The body reads the accumulators and makes the next ones. Of a selection
+/// there is a vector of them, and one more for where the element stood.
+LogicalResult RowEmitter::emitInOrder(KernelOp &op,
+                                      ArrayRef<Accumulator *> accumulators,
+                                      const Step &step) {
+  DenseMap<Value, LaneValue> lanes(scalars);
+  Operation *terminator = op.op.getBody()->getTerminator();
+  const Selection *selection = accumulators.front()->selection;
+  auto isPlace = [&](const Accumulator *accumulator) {
+    return accumulator->position >= op.op.getNumDpsInits();
+  };
+  for (Accumulator *accumulator : accumulators) {
+    if (isPlace(accumulator))
+      continue;
+    Value value = getPart(*accumulator, step.accumulatorIndex);
+    lanes[op.op.getRegionOutputArgs()[accumulator->position]] = {
+        value, isa<VectorType>(value.getType()), nullptr};
+  }
+  if (failed(emitOp(op, step.position, step.tensors, lanes, step.laneDim)))
+    return failure();
+  for (Accumulator *accumulator : accumulators) {
+    Value &value = getPart(*accumulator, step.accumulatorIndex);
+    if (isPlace(accumulator)) {
+      Value isTaken =
+          emitter.toVector(findLane(lanes, selection->condition->getResult(0)));
+      value = arith::SelectOp::create(builder, loc, isTaken, getLanePlaces(),
+                                      value);
+      continue;
+    }
+    LaneValue lane =
+        findLane(lanes, terminator->getOperand(accumulator->position));
+    value = selection ? emitter.toVector(lane) : lane.value;
+  }
+  return success();
+}
+
+/// Where each lane stands among the elements of the row.
+Value RowEmitter::getLanePlaces() {
+  Value places = emitter.getVectorOf(place);
+  auto type = dyn_cast<VectorType>(places.getType());
+  if (!type)
+    return places;
+  auto steps = llvm::to_vector(llvm::seq<int32_t>(0, type.getDimSize(0)));
+  return arith::AddIOp::create(
+      builder, loc, places,
+      arith::ConstantOp::create(
+          builder, loc,
+          DenseElementsAttr::get(type, ArrayRef<int32_t>(steps))));
 }
 
 SmallVector<Value> tp::pack(ArrayRef<Accumulator> accumulators) {

@@ -125,6 +125,21 @@ protected:
                                unsigned accumulatorIndex,
                                llvm::MutableArrayRef<Accumulator> accumulators,
                                llvm::DenseMap<mlir::Value, LaneValue> &tensors);
+  /// Where emitStep is: what the functions that it consists of share.
+  struct Step {
+    llvm::ArrayRef<mlir::Value> position;
+    int64_t laneDim;
+    unsigned accumulatorIndex;
+    llvm::DenseMap<mlir::Value, LaneValue> &tensors;
+  };
+  mlir::LogicalResult emitMap(KernelOp &op, const Step &step);
+  mlir::LogicalResult emitCombined(KernelOp &op,
+                                   llvm::ArrayRef<Accumulator *> accumulators,
+                                   const Step &step);
+  mlir::LogicalResult emitInOrder(KernelOp &op,
+                                  llvm::ArrayRef<Accumulator *> accumulators,
+                                  const Step &step);
+  mlir::Value getLanePlaces();
   /// scf.for (or, for one iteration, straight code) with carried values.
   mlir::LogicalResult
   emitFor(int64_t begin, int64_t end, int64_t step,

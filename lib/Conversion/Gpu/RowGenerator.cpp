@@ -314,6 +314,81 @@ SmallVector<RowWriter::Slot> &RowWriter::getKept() {
   return kept.back().second;
 }
 
+/// Whether the thread has a vector in slot `i`; null: it has.
+Value RowWriter::emitHasVector(int64_t i, Value vector) {
+  if ((i + 1) * schedule.threadsPerRow <= shape->leastVectors)
+    return hasRow;
+  Value end = shape->phase ? getPhase().count : i32(shape->vectors);
+  Value isThere = compare(arith::CmpIPredicate::ult, vector, end);
+  if (!hasRow)
+    return isThere;
+  return arith::AndIOp::create(builder, loc, hasRow, isThere);
+}
+
+/// Slot `i` of the thread: `keeping` has what earlier loops of this shape have
+/// kept, `own` what this one reads.
+LogicalResult RowWriter::emitSlot(const KernelLoop &loop, int64_t i,
+                                  Slot &keeping, Slot own,
+                                  MutableArrayRef<Accumulator> accumulators) {
+  Value vector = threadOfRow;
+  if (i > 0)
+    vector = arith::AddIOp::create(builder, loc, vector,
+                                   i32(i * schedule.threadsPerRow));
+  Value condition = emitHasVector(i, vector);
+  slot = &own;
+  if (!condition) {
+    if (failed(emitVector(loop, vector, accumulators)))
+      return failure();
+    for (const TensorAccess &access : shape->keeps)
+      keeping[access] = own.lookup(access);
+    slot = nullptr;
+    return success();
+  }
+  SmallVector<Value> before = tp::pack(accumulators);
+  SmallVector<Type> types;
+  for (const TensorAccess &access : shape->keeps)
+    types.push_back(getPackedType(*shape, access.first));
+  llvm::append_range(types, TypeRange(ValueRange(before)));
+  auto branch = scf::IfOp::create(builder, loc, types, condition,
+                                  /*withElseRegion=*/!types.empty());
+  if (failed(emitBranch(branch, loop, vector, own, accumulators, before)))
+    return failure();
+  slot = nullptr;
+  emitter.width = shape->width;
+  for (auto [position, access] : llvm::enumerate(shape->keeps))
+    keeping[access] = unpack(branch.getResult(position), access.first);
+  tp::unpack(accumulators, SmallVector<Value>(branch.getResults().drop_front(
+                               shape->keeps.size())));
+  return success();
+}
+
+/// The vector where the thread has one, else what was there `before`; what is
+/// kept of no vector is read by nobody.
+LogicalResult RowWriter::emitBranch(scf::IfOp branch, const KernelLoop &loop,
+                                    Value vector, Slot &own,
+                                    MutableArrayRef<Accumulator> accumulators,
+                                    ArrayRef<Value> before) {
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(branch.thenBlock());
+  if (failed(emitVector(loop, vector, accumulators)))
+    return failure();
+  if (branch.getNumResults() == 0)
+    return success();
+  emitter.width = shape->width;
+  SmallVector<Value> yielded, otherwise;
+  for (const TensorAccess &access : shape->keeps)
+    yielded.push_back(pack(own.lookup(access)));
+  llvm::append_range(yielded, tp::pack(accumulators));
+  scf::YieldOp::create(builder, loc, yielded);
+  builder.setInsertionPointToStart(branch.elseBlock());
+  for (const TensorAccess &access : shape->keeps)
+    otherwise.push_back(LLVM::PoisonOp::create(
+        builder, loc, getPackedType(*shape, access.first)));
+  llvm::append_range(otherwise, before);
+  scf::YieldOp::create(builder, loc, otherwise);
+  return success();
+}
+
 LogicalResult RowWriter::emitSlots(const KernelLoop &loop,
                                    MutableArrayRef<Accumulator> accumulators) {
   int64_t threads = schedule.threadsPerRow;
@@ -338,70 +413,9 @@ LogicalResult RowWriter::emitSlots(const KernelLoop &loop,
           arith::AddIOp::create(builder, loc, threadOfRow, i32(i * threads));
       preload(loop, getPosition(*shape, vector), shape->width);
     }
-  for (int64_t i = 0; i < shape->slots; ++i) {
-    Value vector = threadOfRow;
-    if (i > 0)
-      vector = arith::AddIOp::create(builder, loc, vector, i32(i * threads));
-    Value condition = hasRow;
-    if ((i + 1) * threads > shape->leastVectors) {
-      Value end = shape->phase ? getPhase().count : i32(shape->vectors);
-      Value isThere = compare(arith::CmpIPredicate::ult, vector, end);
-      condition = condition
-                      ? arith::AndIOp::create(builder, loc, condition, isThere)
-                            .getResult()
-                      : isThere;
-    }
-    // What earlier loops of this shape have kept, and what this one reads.
-    Slot &keeping = slots[i];
-    Slot own = loads[i];
-    slot = &own;
-    auto keep = [&]() {
-      for (const TensorAccess &access : shape->keeps)
-        keeping[access] = own.lookup(access);
-    };
-    if (!condition) {
-      if (failed(emitVector(loop, vector, accumulators)))
-        return failure();
-      keep();
-      slot = nullptr;
-      continue;
-    }
-    SmallVector<Value> before = tp::pack(accumulators);
-    SmallVector<Type> types;
-    for (const TensorAccess &access : shape->keeps)
-      types.push_back(getPackedType(*shape, access.first));
-    llvm::append_range(types, TypeRange(ValueRange(before)));
-    auto branch = scf::IfOp::create(builder, loc, types, condition,
-                                    /*withElseRegion=*/!types.empty());
-    {
-      OpBuilder::InsertionGuard guard(builder);
-      builder.setInsertionPointToStart(branch.thenBlock());
-      if (failed(emitVector(loop, vector, accumulators)))
-        return failure();
-      if (!types.empty()) {
-        emitter.width = shape->width;
-        SmallVector<Value> yielded;
-        for (const TensorAccess &access : shape->keeps)
-          yielded.push_back(pack(own.lookup(access)));
-        llvm::append_range(yielded, tp::pack(accumulators));
-        scf::YieldOp::create(builder, loc, yielded);
-        builder.setInsertionPointToStart(branch.elseBlock());
-        SmallVector<Value> otherwise;
-        for (const TensorAccess &access : shape->keeps)
-          otherwise.push_back(LLVM::PoisonOp::create(
-              builder, loc, getPackedType(*shape, access.first)));
-        llvm::append_range(otherwise, before);
-        scf::YieldOp::create(builder, loc, otherwise);
-      }
-    }
-    slot = nullptr;
-    emitter.width = shape->width;
-    size_t numKept = shape->keeps.size();
-    for (auto [position, access] : llvm::enumerate(shape->keeps))
-      keeping[access] = unpack(branch.getResult(position), access.first);
-    tp::unpack(accumulators,
-               SmallVector<Value>(branch.getResults().drop_front(numKept)));
-  }
+  for (int64_t i = 0; i < shape->slots; ++i)
+    if (failed(emitSlot(loop, i, slots[i], loads[i], accumulators)))
+      return failure();
   if (!shape->phase)
     return success();
   Slot &own = loads.back();

@@ -84,6 +84,14 @@ private:
   mlir::LogicalResult
   emitSlots(const KernelLoop &loop,
             llvm::MutableArrayRef<Accumulator> accumulators);
+  mlir::Value emitHasVector(int64_t i, mlir::Value vector);
+  mlir::LogicalResult emitSlot(const KernelLoop &loop, int64_t i, Slot &keeping,
+                               Slot own,
+                               llvm::MutableArrayRef<Accumulator> accumulators);
+  mlir::LogicalResult
+  emitBranch(mlir::scf::IfOp branch, const KernelLoop &loop, mlir::Value vector,
+             Slot &own, llvm::MutableArrayRef<Accumulator> accumulators,
+             llvm::ArrayRef<mlir::Value> before);
   mlir::LogicalResult
   emitVector(const KernelLoop &loop, mlir::Value vector,
              llvm::MutableArrayRef<Accumulator> accumulators);
