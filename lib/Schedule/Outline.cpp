@@ -47,44 +47,66 @@ static size_t hashFunction(func::FuncOp function) {
   return hash;
 }
 
+namespace {
+/// What the operations of a group read from outside, and what is read of them.
+struct GroupBoundary {
+  llvm::SetVector<Value> operands;
+  SmallVector<Value> results;
+
+  explicit GroupBoundary(ArrayRef<Operation *> ops) {
+    llvm::SmallPtrSet<Operation *, 8> group(ops.begin(), ops.end());
+    auto isOutside = [&](Operation *op) {
+      while (op && !group.contains(op))
+        op = op->getParentOp();
+      return op == nullptr;
+    };
+    for (Operation *op : ops) {
+      op->walk([&](Operation *inner) {
+        for (Value operand : inner->getOperands()) {
+          Operation *definition = operand.getDefiningOp();
+          bool isInside =
+              op->isAncestor(operand.getParentBlock()->getParentOp()) ||
+              (definition && group.contains(definition));
+          if (!isInside)
+            operands.insert(operand);
+        }
+      });
+      for (Value result : op->getResults())
+        if (llvm::any_of(result.getUsers(), isOutside))
+          results.push_back(result);
+    }
+  }
+};
+} // namespace
+
+func::FuncOp Outliner::findEqual(func::FuncOp function) {
+  for (func::FuncOp candidate : byHash[hashFunction(function)])
+    if (candidate.getFunctionType() == function.getFunctionType() &&
+        candidate->getAttr(rowDimsAttrName) ==
+            function->getAttr(rowDimsAttrName) &&
+        OperationEquivalence::isRegionEquivalentTo(
+            &candidate.getBody(), &function.getBody(),
+            OperationEquivalence::IgnoreLocations))
+      return candidate;
+  return func::FuncOp();
+}
+
 func::CallOp Outliner::outline(ArrayRef<Operation *> ops,
                                ArrayRef<NamedAttribute> attributes) {
   OpBuilder builder(module.getContext());
-  llvm::SetVector<Value> captured;
-  llvm::SmallPtrSet<Operation *, 8> group(ops.begin(), ops.end());
-  SmallVector<Value> results;
-  SmallVector<Location> locations;
-  for (Operation *op : ops) {
-    op->walk([&](Operation *inner) {
-      for (Value operand : inner->getOperands()) {
-        Operation *definition = operand.getDefiningOp();
-        bool isInside =
-            op->isAncestor(operand.getParentBlock()->getParentOp()) ||
-            (definition && group.contains(definition));
-        if (!isInside)
-          captured.insert(operand);
-      }
-    });
-    for (Value result : op->getResults())
-      if (llvm::any_of(result.getUsers(), [&](Operation *user) {
-            while (user && !group.contains(user))
-              user = user->getParentOp();
-            return user == nullptr;
-          }))
-        results.push_back(result);
-    locations.push_back(op->getLoc());
-  }
+  GroupBoundary boundary(ops);
   // A library reads its operands from memory, constants too.
   bool copiesConstants = kind == "rows";
   SmallVector<Value> arguments, copied;
-  for (Value value : captured)
+  for (Value value : boundary.operands)
     (copiesConstants && isCopied(value) ? copied : arguments).push_back(value);
-  Location loc = builder.getFusedLoc(locations);
+  Location loc = builder.getFusedLoc(llvm::map_to_vector(
+      ops, [](Operation *op) -> Location { return op->getLoc(); }));
 
   auto function = func::FuncOp::create(
       loc, kind,
       builder.getFunctionType(ValueRange(arguments).getTypes(),
-                              ValueRange(results).getTypes()));
+                              ValueRange(boundary.results).getTypes()));
   function.setPrivate();
   function->setAttr(kernelAttrName, builder.getStringAttr(kind));
   for (NamedAttribute attribute : attributes)
@@ -96,33 +118,25 @@ func::CallOp Outliner::outline(ArrayRef<Operation *> ops,
     builder.clone(*value.getDefiningOp(), mapping);
   for (Operation *op : ops)
     builder.clone(*op, mapping);
-  SmallVector<Value> returned;
-  for (Value result : results)
-    returned.push_back(mapping.lookup(result));
-  func::ReturnOp::create(builder, loc, returned);
+  func::ReturnOp::create(
+      builder, loc, llvm::map_to_vector(boundary.results, [&](Value result) {
+        return mapping.lookup(result);
+      }));
 
-  auto &candidates = byHash[hashFunction(function)];
-  func::FuncOp callee;
-  for (func::FuncOp candidate : candidates)
-    if (candidate.getFunctionType() == function.getFunctionType() &&
-        candidate->getAttr(rowDimsAttrName) ==
-            function->getAttr(rowDimsAttrName) &&
-        OperationEquivalence::isRegionEquivalentTo(
-            &candidate.getBody(), &function.getBody(),
-            OperationEquivalence::IgnoreLocations))
-      callee = candidate;
+  func::FuncOp callee = findEqual(function);
   if (callee) {
     function->erase();
   } else {
     callee = function;
+    byHash[hashFunction(function)].push_back(function);
     function.setName(kind + "_" + std::to_string(functions.size()));
     symbols.insert(function, module.getBody()->end());
     functions.push_back(function);
-    candidates.push_back(function);
   }
   builder.setInsertionPoint(ops.back());
   auto call = func::CallOp::create(builder, loc, callee, arguments);
-  for (auto [result, value] : llvm::zip_equal(results, call.getResults()))
+  for (auto [result, value] :
+       llvm::zip_equal(boundary.results, call.getResults()))
     result.replaceAllUsesWith(value);
   for (Operation *op : llvm::reverse(ops))
     op->erase();

@@ -38,6 +38,9 @@ public:
   unsigned getNumFunctions() const { return functions.size(); }
 
 private:
+  /// The one made before that does the same; null if none.
+  mlir::func::FuncOp findEqual(mlir::func::FuncOp function);
+
   mlir::ModuleOp module;
   std::string kind;
   mlir::SymbolTable symbols;
