@@ -118,13 +118,6 @@ std::string nameSome(const std::vector<std::string> &names) {
 // Values
 //===----------------------------------------------------------------------===//
 
-uint64_t mix(uint64_t x) {
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
-  return x ^ (x >> 31);
-}
-
 /// Elements of one source tensor as f32: of a checkpoint, or made up. What
 /// cannot be read is noted and said at the end.
 class Source {
@@ -139,8 +132,10 @@ public:
 
   void read(int64_t index, int64_t stride, int64_t count, float *out) const {
     if (!tensor) {
-      for (int64_t i = 0; i < count; ++i)
-        out[i] = random(index + i * stride);
+      if (init == Parameter::Init::Normal)
+        simd().random(key, index, stride, count, out);
+      else
+        std::fill_n(out, count, init == Parameter::Init::Ones ? 1.0f : 0.0f);
       return;
     }
     int64_t size = typeBytes(type);
@@ -179,18 +174,6 @@ private:
     std::lock_guard lock(mutex);
     if (first.ok())
       first = std::move(status);
-  }
-
-  /// About normal: the sum of four uniform numbers of 16 bits, whose deviation
-  /// is sqrt(4 * (2^32 - 1) / 12), scaled to a deviation of 0.02.
-  float random(int64_t index) const {
-    if (init != Parameter::Init::Normal)
-      return init == Parameter::Init::Ones ? 1.0f : 0.0f;
-    uint64_t bits = mix(key + uint64_t(index));
-    int64_t sum = 0;
-    for (int part = 0; part < 4; ++part)
-      sum += (bits >> (16 * part)) & 0xffff;
-    return float(double(sum - 2 * 65535) / 37837.2 * 0.02);
   }
 
   const Weights::Located *tensor = nullptr;

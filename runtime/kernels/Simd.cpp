@@ -60,6 +60,16 @@ inline Vec expNegative(Vec x) {
   return select(tiny, Vec{}, p * (Vec)exponent);
 }
 
+void random(uint64_t key, int64_t index, int64_t stride, int64_t count,
+            float *out) {
+  for (int64_t i = 0; i < count; ++i) {
+    uint64_t bits = mix(key + uint64_t(index + i * stride));
+    int32_t sum = int32_t(bits & 0xffff) + int32_t((bits >> 16) & 0xffff) +
+                  int32_t((bits >> 32) & 0xffff) + int32_t(bits >> 48);
+    out[i] = float(double(sum - 2 * 65535) / 37837.2 * 0.02);
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Conversions and reductions
 //===----------------------------------------------------------------------===//
@@ -431,6 +441,7 @@ void attend(const AttentionBlock &b) {
 
 const Simd &tprt::TPRT_SIMD_LEVEL() {
   static const Simd table = {TPRT_STRING(TPRT_SIMD_LEVEL),
+                             random,
                              widen,
                              narrow,
                              reduce,

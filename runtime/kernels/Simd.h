@@ -52,8 +52,22 @@ inline int64_t attentionScratch(int64_t paddedHeadSize) {
   return kQueryBlock * (2 * paddedHeadSize + kKeyBlock + 2);
 }
 
+/// The finaliser of splitmix64. Static, as what is compiled for one level may
+/// not be merged with what runs on another.
+static inline uint64_t mix(uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
 struct Simd {
   const char *level;
+  /// Random numbers `index`, `index + stride`, ... of a key, about normal: the
+  /// sum of four uniform numbers of 16 bits, whose deviation is
+  /// sqrt(4 * (2^32 - 1) / 12), scaled to a deviation of 0.02.
+  void (*random)(uint64_t key, int64_t index, int64_t stride, int64_t count,
+                 float *out);
   /// count elements of a float type to f32.
   void (*widen)(tprt_type from, const void *in, float *out, int64_t count);
   /// count elements of f32 to a float type, to nearest even.
