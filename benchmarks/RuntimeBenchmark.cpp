@@ -216,7 +216,7 @@ int main(int argc, char **argv) {
   for (tprt_type type : {TPRT_BF16, TPRT_F16})
     for (int64_t rows : {512, 32, 1})
       benchmarkGemm(type, 512, rows, 8192, 2048, TPRT_F32);
-  auto bf16 = unsigned(dnnl::cpu_isa::avx512_core_bf16);
+  auto bf16 = unsigned(dnnl::cpu_isa::avx512_core_amx);
   if ((unsigned(dnnl::get_effective_cpu_isa()) & bf16) == bf16)
     benchmarkGemm(TPRT_BF16, 512, 512, 8192, 2048, TPRT_BF16);
   for (tprt_type type : {TPRT_F32, TPRT_BF16})

@@ -18,6 +18,8 @@
 
 #include <dnnl.hpp>
 
+#include <unistd.h>
+
 #include <cstring>
 #include <map>
 
@@ -26,9 +28,15 @@ using dnnl::memory;
 
 namespace {
 
-/// f32 bytes of a block of 16-bit weights that is widened at once: small enough
-/// to stay in the cache between widening and use.
-constexpr int64_t kWidenedBlock = int64_t(4) << 20;
+/// Products of so few rows wait for the weights to come from memory.
+constexpr int64_t kFewRows = 16;
+
+/// Rows of 16-bit weights that are widened at once: few enough that each
+/// worker's part stays in its own cache between widening and use.
+int64_t widenedRows(int64_t k) {
+  int64_t cache = std::max<int64_t>(sysconf(_SC_LEVEL2_CACHE_SIZE), 512 << 10);
+  return workers() * std::max<int64_t>(16, cache / 2 / (4 * k) / 16 * 16);
+}
 
 memory::data_type dnnlType(tprt_type type) {
   return type == TPRT_BF16 ? memory::data_type::bf16 : memory::data_type::f32;
@@ -41,11 +49,27 @@ char *at(void *base, int64_t elements, tprt_type type) {
   return static_cast<char *>(base) + elements * typeBytes(type);
 }
 
-/// Whether oneDNN has bf16 arithmetic here: it follows the processor, and the
-/// limit that ONEDNN_MAX_CPU_ISA sets.
-bool multipliesBf16() {
-  auto needed = unsigned(dnnl::cpu_isa::avx512_core_bf16);
-  return (unsigned(dnnl::get_effective_cpu_isa()) & needed) == needed;
+/// Whether weights of bf16 are multiplied as they are, by at most `rows` rows:
+/// always with AMX. The dot products of AVX-512 read half of what f32 does,
+/// which decides for few rows, but need twice the time for many. What oneDNN
+/// has here follows the processor, and the limit that ONEDNN_MAX_CPU_ISA sets.
+bool multipliesBf16(int64_t rows) {
+  auto has = [](dnnl::cpu_isa isa) {
+    auto needed = unsigned(isa);
+    return (unsigned(dnnl::get_effective_cpu_isa()) & needed) == needed;
+  };
+  return has(dnnl::cpu_isa::avx512_core_amx) ||
+         (rows <= kFewRows && has(dnnl::cpu_isa::avx512_core_bf16));
+}
+
+/// Elements that are worth a thread.
+constexpr int64_t kGrain = 4096;
+
+void widen(tprt_type from, const void *in, int64_t count, void *out) {
+  parallelFor(count, kGrain, [&](int64_t begin, int64_t end, int64_t) {
+    simd().widen(from, at(in, begin, from), static_cast<float *>(out) + begin,
+                 end - begin);
+  });
 }
 
 /// Buffer that only grows.
@@ -127,19 +151,9 @@ struct GemmEngine::Impl {
 
 GemmEngine::GemmEngine(const std::vector<Gemm> &gemms)
     : impl(std::make_unique<Impl>()) {
-  bool bf16 = multipliesBf16();
   for (const Gemm &gemm : gemms) {
-    Planned state;
+    Planned state{};
     state.gemm = gemm;
-    bool native = gemm.wType == TPRT_F32 ||
-                  (gemm.wType == TPRT_BF16 && gemm.xType == TPRT_BF16 && bf16);
-    state.compute = native ? gemm.wType : TPRT_F32;
-    state.widened = !native;
-    state.block = gemm.n;
-    if (state.widened && gemm.weightIsParameter)
-      state.block =
-          std::min(gemm.n, std::max<int64_t>(64, kWidenedBlock / (4 * gemm.k) /
-                                                     64 * 64));
     for (const Planned &other : impl->states)
       if (arePackedAlike(other.gemm, gemm))
         state.layouts = other.layouts;
@@ -148,6 +162,18 @@ GemmEngine::GemmEngine(const std::vector<Gemm> &gemms)
     int64_t &rows = state.layouts->gemm.m;
     rows = std::max(rows, gemm.m);
     impl->states.push_back(std::move(state));
+  }
+  // All that share a packing compute alike.
+  for (Planned &state : impl->states) {
+    const Gemm &gemm = state.gemm;
+    bool isNative = gemm.wType == TPRT_F32 ||
+                    (gemm.wType == TPRT_BF16 && gemm.xType == TPRT_BF16 &&
+                     multipliesBf16(state.layouts->gemm.m));
+    state.compute = isNative ? gemm.wType : TPRT_F32;
+    state.widened = !isNative;
+    state.block = state.widened && gemm.weightIsParameter
+                      ? std::min(gemm.n, widenedRows(gemm.k))
+                      : gemm.n;
   }
 }
 
@@ -311,13 +337,16 @@ Expected<const void *> GemmEngine::Impl::pack(int64_t id, const void *weights) {
     auto ordered = wScratch.get(desc.get_size());
     if (!wide || !ordered)
       return wide ? ordered.status() : wide.status();
-    simd().widen(gemm.wType, source, static_cast<float *>(*wide), n * gemm.k);
+    widen(gemm.wType, source, n * gemm.k, *wide);
     memory from(plain, engine, *wide);
     memory to(desc, engine, *ordered);
     dnnl::reorder(from, to).execute(stream, from, to);
     stream.wait();
-    simd().narrow(gemm.wType, static_cast<float *>(*ordered), target,
-                  desc.get_size() / 4);
+    parallelFor(
+        desc.get_size() / 4, kGrain, [&](int64_t begin, int64_t end, int64_t) {
+          simd().narrow(gemm.wType, static_cast<float *>(*ordered) + begin,
+                        at(target, begin, gemm.wType), end - begin);
+        });
   }
   weightBytes += packed->data.size();
   this->weights.push_back(std::move(packed));
@@ -390,11 +419,7 @@ Status GemmEngine::Impl::run(Planned &state, int64_t rows, const void *x,
     auto wide = wScratch.get(gemm.n * gemm.k * 4);
     if (!wide)
       return wide.status();
-    parallelFor(gemm.n, 16, [&](int64_t begin, int64_t end, int64_t) {
-      kernels.widen(gemm.wType, at(w, begin * gemm.k, gemm.wType),
-                    static_cast<float *>(*wide) + begin * gemm.k,
-                    (end - begin) * gemm.k);
-    });
+    widen(gemm.wType, w, gemm.n * gemm.k, *wide);
     w = *wide;
   }
 
@@ -419,10 +444,7 @@ Status GemmEngine::Impl::run(Planned &state, int64_t rows, const void *x,
         auto wide = wScratch.get(count * 4);
         if (!wide)
           return wide.status();
-        parallelFor(count, 4096, [&](int64_t begin, int64_t end, int64_t) {
-          kernels.widen(gemm.wType, at(weights, begin, gemm.wType),
-                        static_cast<float *>(*wide) + begin, end - begin);
-        });
+        widen(gemm.wType, weights, count, *wide);
         weights = *wide;
       }
     }
