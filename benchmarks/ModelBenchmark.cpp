@@ -14,10 +14,10 @@
 
 #include "../runtime/core/Manifest.h"
 #include "../runtime/core/Memory.h"
+#include "../runtime/core/Parallel.h"
 #include "../runtime/core/Session.h"
 
 #include <dnnl.hpp>
-#include <omp.h>
 
 #include <algorithm>
 #include <chrono>
@@ -52,7 +52,7 @@ void onRanks(int64_t ranks, const std::function<void(int64_t)> &work) {
   std::vector<std::thread> pool;
   for (int64_t rank = 0; rank < ranks; ++rank)
     pool.emplace_back([&, rank] {
-      omp_set_num_threads(threads);
+      setWorkers(threads);
       work(rank);
     });
   for (std::thread &thread : pool)
