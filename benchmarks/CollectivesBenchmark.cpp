@@ -14,7 +14,7 @@
 
 #include "../runtime/collectives/processes/Processes.h"
 #include "../runtime/collectives/threads/Threads.h"
-#include "../runtime/core/Parallel.h"
+#include "../runtime/support/Parallel.h"
 
 #include <algorithm>
 #include <cstdio>

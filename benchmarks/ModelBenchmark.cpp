@@ -12,10 +12,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../runtime/core/Manifest.h"
-#include "../runtime/core/Memory.h"
-#include "../runtime/core/Parallel.h"
-#include "../runtime/core/Session.h"
+#include "../runtime/format/Manifest.h"
+#include "../runtime/session/Session.h"
+#include "../runtime/support/Memory.h"
+#include "../runtime/support/Parallel.h"
 
 #include <dnnl.hpp>
 

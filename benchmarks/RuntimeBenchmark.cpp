@@ -13,11 +13,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "../runtime/collectives/threads/Threads.h"
-#include "../runtime/core/Memory.h"
-#include "../runtime/core/Parallel.h"
-#include "../runtime/kernels/Attention.h"
-#include "../runtime/kernels/Gemm.h"
-#include "../runtime/kernels/Simd.h"
+#include "../runtime/host/Attention.h"
+#include "../runtime/host/Gemm.h"
+#include "../runtime/support/Memory.h"
+#include "../runtime/support/Parallel.h"
+#include "../runtime/support/Simd.h"
 
 #include <dnnl.hpp>
 

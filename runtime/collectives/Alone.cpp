@@ -12,7 +12,7 @@
 #include "DeviceWorld.h"
 
 #ifdef TPRT_HAS_CUDA
-#include "../cuda/Driver.h"
+#include "../cuda/libraries/Driver.h"
 #endif
 
 using namespace tprt;

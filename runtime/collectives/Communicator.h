@@ -12,8 +12,8 @@
 #ifndef TPRT_COLLECTIVES_COMMUNICATOR_H
 #define TPRT_COLLECTIVES_COMMUNICATOR_H
 
-#include "../core/Manifest.h"
-#include "../core/Memory.h"
+#include "../format/Manifest.h"
+#include "../support/Memory.h"
 
 #include <cstdint>
 #include <memory>

@@ -13,8 +13,8 @@
 
 #include "LocalCollective.h"
 
-#include "../core/Region.h"
-#include "../kernels/Simd.h"
+#include "../support/Region.h"
+#include "../support/Simd.h"
 
 #include <algorithm>
 #include <cstring>

@@ -13,7 +13,7 @@
 #ifndef TPRT_COLLECTIVES_LOCALCOLLECTIVE_H
 #define TPRT_COLLECTIVES_LOCALCOLLECTIVE_H
 
-#include "../core/Manifest.h"
+#include "../format/Manifest.h"
 
 namespace tprt {
 

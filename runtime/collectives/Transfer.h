@@ -19,7 +19,7 @@
 #ifndef TPRT_COLLECTIVES_TRANSFER_H
 #define TPRT_COLLECTIVES_TRANSFER_H
 
-#include "../core/Manifest.h"
+#include "../format/Manifest.h"
 
 namespace tprt {
 

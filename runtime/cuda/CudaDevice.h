@@ -10,7 +10,7 @@
 #ifndef TPRT_CUDA_CUDADEVICE_H
 #define TPRT_CUDA_CUDADEVICE_H
 
-#include "Driver.h"
+#include "libraries/Driver.h"
 
 #include <memory>
 #include <string>

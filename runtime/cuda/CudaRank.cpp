@@ -9,8 +9,8 @@
 
 #include "CudaRank.h"
 
-#include "../core/FunctionTable.h"
-#include "../core/Values.h"
+#include "../rank/FunctionTable.h"
+#include "../tensors/Values.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -15,13 +15,13 @@
 #define TPRT_CUDA_CUDARANK_H
 
 #include "../collectives/DeviceWorld.h"
-#include "../core/Rank.h"
+#include "../rank/Rank.h"
 #include "CudaDevice.h"
 #include "DeviceTimeline.h"
 #include "GemmPlans.h"
-#include "Handles.h"
 #include "KernelImages.h"
 #include "ParameterLoader.h"
+#include "libraries/Handles.h"
 
 struct CudaFunctions;
 

@@ -11,8 +11,8 @@
 #ifndef TPRT_CUDA_DEVICETIMELINE_H
 #define TPRT_CUDA_DEVICETIMELINE_H
 
-#include "../core/Timeline.h"
-#include "Handles.h"
+#include "../rank/Timeline.h"
+#include "libraries/Handles.h"
 
 namespace tprt {
 

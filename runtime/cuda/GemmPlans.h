@@ -16,10 +16,10 @@
 #ifndef TPRT_CUDA_GEMMPLANS_H
 #define TPRT_CUDA_GEMMPLANS_H
 
-#include "CublasLt.h"
-#include "Handles.h"
+#include "libraries/CublasLt.h"
+#include "libraries/Handles.h"
 
-#include "../core/Manifest.h"
+#include "../format/Manifest.h"
 
 #include <functional>
 #include <map>

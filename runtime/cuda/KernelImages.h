@@ -11,9 +11,9 @@
 #ifndef TPRT_CUDA_KERNELIMAGES_H
 #define TPRT_CUDA_KERNELIMAGES_H
 
-#include "../core/Rank.h"
+#include "../rank/Rank.h"
 #include "CudaDevice.h"
-#include "Handles.h"
+#include "libraries/Handles.h"
 
 namespace tprt {
 

@@ -9,7 +9,7 @@
 
 #include "ParameterLoader.h"
 
-#include "../core/Rank.h"
+#include "../rank/Rank.h"
 
 #include <algorithm>
 #include <map>

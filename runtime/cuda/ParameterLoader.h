@@ -11,8 +11,8 @@
 #ifndef TPRT_CUDA_PARAMETERLOADER_H
 #define TPRT_CUDA_PARAMETERLOADER_H
 
-#include "../core/Weights.h"
-#include "Handles.h"
+#include "../tensors/Weights.h"
+#include "libraries/Handles.h"
 
 #include <functional>
 

@@ -12,7 +12,7 @@
 #include "Launcher.h"
 
 #include "../collectives/Backends.h"
-#include "../core/Session.h"
+#include "../session/Session.h"
 #include "ExitPolicy.h"
 
 #include <CLI/CLI.hpp>

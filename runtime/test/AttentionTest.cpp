@@ -10,8 +10,8 @@
 
 #include "TestUtil.h"
 
-#include "../core/Parallel.h"
-#include "../kernels/Attention.h"
+#include "../host/Attention.h"
+#include "../support/Parallel.h"
 
 #include <cmath>
 

@@ -10,8 +10,8 @@
 
 #include "RunFixture.h"
 
-#include "../core/CodeModule.h"
-#include "../core/Cpu.h"
+#include "../session/CodeModule.h"
+#include "../support/Cpu.h"
 
 #include <cstring>
 #include <elf.h>

@@ -12,7 +12,7 @@
 #include "RandomCollective.h"
 
 #include "../collectives/threads/Threads.h"
-#include "../core/Parallel.h"
+#include "../support/Parallel.h"
 
 #include <atomic>
 #include <cstring>

@@ -11,9 +11,9 @@
 
 #include "RankProcesses.h"
 
-#include "../core/Cores.h"
-#include "../core/Parallel.h"
-#include "../kernels/Gemm.h"
+#include "../host/Gemm.h"
+#include "../support/Cores.h"
+#include "../support/Parallel.h"
 
 #include <mutex>
 #include <set>

@@ -12,7 +12,7 @@
 #include "TestUtil.h"
 
 #include "../cuda/KernelImages.h"
-#include "../cuda/Library.h"
+#include "../cuda/libraries/Library.h"
 
 #include <cublasLt.h>
 #include <cuda.h>
@@ -67,13 +67,13 @@ static std::string lacking(const char *file,
 TEST(CudaLibraries, ListsNameWhatTheLibrariesHave) {
 #define X(function) TPRT_NAME(function),
   std::initializer_list<const char *> driver = {
-#include "../cuda/Driver.def"
+#include "../cuda/libraries/Driver.def"
   };
   std::initializer_list<const char *> nccl = {
-#include "../cuda/Nccl.def"
+#include "../cuda/libraries/Nccl.def"
   };
   std::initializer_list<const char *> cublasLt = {
-#include "../cuda/CublasLt.def"
+#include "../cuda/libraries/CublasLt.def"
   };
 #undef X
   EXPECT_GT(driver.size(), 20u);

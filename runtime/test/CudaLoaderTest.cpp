@@ -11,9 +11,9 @@
 
 #include "TestUtil.h"
 
-#include "../core/Rank.h"
 #include "../cuda/CudaDevice.h"
 #include "../cuda/ParameterLoader.h"
+#include "../rank/Rank.h"
 
 #include <cstdlib>
 

@@ -10,9 +10,9 @@
 
 #include "TestUtil.h"
 
-#include "../core/Cpu.h"
-#include "../core/Parallel.h"
-#include "../kernels/Gemm.h"
+#include "../host/Gemm.h"
+#include "../support/Cpu.h"
+#include "../support/Parallel.h"
 
 #include <cmath>
 

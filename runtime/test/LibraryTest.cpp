@@ -10,7 +10,7 @@
 
 #include "RankProcesses.h"
 
-#include "../core/Timeline.h"
+#include "../rank/Timeline.h"
 #include "tprt/tprt.h"
 
 using namespace tprt;

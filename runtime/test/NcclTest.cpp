@@ -18,7 +18,7 @@
 #include "../collectives/nccl/NcclWorld.h"
 #include "../collectives/processes/SegmentChannel.h"
 #include "../cuda/CudaDevice.h"
-#include "../cuda/Driver.h"
+#include "../cuda/libraries/Driver.h"
 #include "../launcher/ExitPolicy.h"
 
 #include <csignal>

@@ -14,7 +14,7 @@
 #include "../collectives/Backends.h"
 #include "../collectives/processes/Processes.h"
 #include "../collectives/processes/Rendezvous.h"
-#include "../core/Session.h"
+#include "../session/Session.h"
 
 #include <dlfcn.h>
 #include <sys/resource.h>

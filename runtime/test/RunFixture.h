@@ -13,7 +13,7 @@
 
 #include "TestUtil.h"
 
-#include "../core/Tensor.h"
+#include "../tensors/Tensor.h"
 #include "tprt/artifact.h"
 
 #include <fstream>

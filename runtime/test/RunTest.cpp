@@ -11,8 +11,8 @@
 
 #include "RunFixture.h"
 
-#include "../core/Session.h"
 #include "../launcher/Launcher.h"
+#include "../session/Session.h"
 #include "tprt/artifact.h"
 
 #include <chrono>

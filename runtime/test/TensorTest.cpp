@@ -10,8 +10,8 @@
 
 #include "TestUtil.h"
 
-#include "../core/Tensor.h"
-#include "../core/Values.h"
+#include "../tensors/Tensor.h"
+#include "../tensors/Values.h"
 
 #include <cmath>
 #include <cstring>

@@ -11,9 +11,9 @@
 #ifndef TPRT_TEST_TESTUTIL_H
 #define TPRT_TEST_TESTUTIL_H
 
-#include "../core/Manifest.h"
-#include "../core/Memory.h"
-#include "../kernels/Simd.h"
+#include "../format/Manifest.h"
+#include "../support/Memory.h"
+#include "../support/Simd.h"
 
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>

@@ -11,7 +11,7 @@
 
 #include "TestUtil.h"
 
-#include "../core/Weights.h"
+#include "../tensors/Weights.h"
 
 #include <cmath>
 #include <thread>

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../../core/Cores.h"
+#include "../../support/Cores.h"
 #include "../Backends.h"
 #include "../net/NetChannel.h"
 #include "../processes/Rendezvous.h"

@@ -12,9 +12,9 @@
 
 #include "MpiCollective.h"
 
-#include "../../core/Parallel.h"
-#include "../../core/Region.h"
-#include "../../kernels/Simd.h"
+#include "../../support/Parallel.h"
+#include "../../support/Region.h"
+#include "../../support/Simd.h"
 
 #include <cstring>
 

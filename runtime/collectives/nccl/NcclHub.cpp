@@ -9,7 +9,7 @@
 
 #include "NcclHub.h"
 
-#include "../../cuda/CublasLt.h"
+#include "../../cuda/libraries/CublasLt.h"
 #include "NcclWorld.h"
 
 using namespace tprt;

@@ -14,8 +14,8 @@
 #ifndef TPRT_COLLECTIVES_NCCL_NCCLWORLD_H
 #define TPRT_COLLECTIVES_NCCL_NCCLWORLD_H
 
-#include "../../cuda/Driver.h"
-#include "../../cuda/Nccl.h"
+#include "../../cuda/libraries/Driver.h"
+#include "../../cuda/libraries/Nccl.h"
 #include "../DeviceWorld.h"
 #include "../SideChannel.h"
 #include "../Transfer.h"

@@ -11,7 +11,7 @@
 #ifndef TPRT_COLLECTIVES_NET_SOCKET_H
 #define TPRT_COLLECTIVES_NET_SOCKET_H
 
-#include "../../core/Descriptor.h"
+#include "../../support/Descriptor.h"
 #include "Wire.h"
 
 #include <utility>

@@ -9,7 +9,7 @@
 
 #include "Processes.h"
 
-#include "../../core/Cores.h"
+#include "../../support/Cores.h"
 
 #include <cstring>
 #include <sys/mman.h>

@@ -9,7 +9,7 @@
 
 #include "SegmentChannel.h"
 
-#include "../../core/Cores.h"
+#include "../../support/Cores.h"
 
 #include <csignal>
 #include <cstring>

@@ -10,7 +10,7 @@
 
 #include "Threads.h"
 
-#include "../../core/Cores.h"
+#include "../../support/Cores.h"
 
 using namespace tprt;
 

@@ -22,9 +22,9 @@
 static std::set<std::string> listed() {
   return {
 #define X(function) NAME(function),
-#include "../../cuda/CublasLt.def"
-#include "../../cuda/Driver.def"
-#include "../../cuda/Nccl.def"
+#include "../../cuda/libraries/CublasLt.def"
+#include "../../cuda/libraries/Driver.def"
+#include "../../cuda/libraries/Nccl.def"
 #undef X
   };
 }

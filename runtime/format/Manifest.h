@@ -1,0 +1,218 @@
+//===- Manifest.h - the artifact's tables -----------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The parsed manifest. Whoever holds one may rely on all that
+// docs/RuntimeABI.md promises of it: sizes are positive and do not overflow,
+// indices are in range, shapes agree with shardings. The key names are the
+// JSON's.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_FORMAT_MANIFEST_H
+#define TPRT_FORMAT_MANIFEST_H
+
+#include "tprt/abi.h"
+#include "tprt/collectives.h"
+#include "tprt/status.h"
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tprt {
+
+using Shape = std::vector<int64_t>;
+
+const char *typeName(tprt_type type);
+int64_t typeBytes(tprt_type type);
+bool isFloat(tprt_type type);
+std::optional<tprt_type> parseType(std::string_view name);
+int64_t elementCount(const Shape &shape);
+/// `[2, 3]`, for messages.
+std::string formatShape(const Shape &shape);
+
+/// A reference to a mesh axis or to a factor of it: of the axis' size T, the
+/// digit c / (T / (pre * size)) % size of coordinate c.
+struct AxisRef {
+  int64_t axis = 0; ///< index into Mesh::axes
+  int64_t pre = 1;
+  int64_t size = 1;
+};
+using AxisList = std::vector<AxisRef>;
+
+struct Mesh {
+  struct Axis {
+    std::string name;
+    int64_t size;
+  };
+  std::vector<Axis> axes;         ///< outermost first
+  std::vector<int64_t> positions; ///< rank -> position in the mesh
+
+  int64_t size() const;
+  /// The rank's coordinate on each axis.
+  std::vector<int64_t> coordinates(int64_t rank) const;
+  /// The coordinate on an axis or sub-axis, given those on the axes.
+  int64_t digit(const AxisRef &ref, const std::vector<int64_t> &at) const;
+  /// Mixed-radix number of the coordinates on the listed axes, major first.
+  int64_t index(const AxisList &list, const std::vector<int64_t> &at) const;
+  /// The ranks that differ from `rank` only on the listed axes, in order of
+  /// `index`.
+  std::vector<int64_t> group(const AxisList &list, int64_t rank) const;
+};
+
+/// How many shards a dimension over these axes has.
+int64_t shardCount(const AxisList &list);
+
+using Sharding = std::vector<AxisList>; ///< one list per dimension
+
+struct Input {
+  enum class Default { None, Ones, Zeros };
+  std::string name;
+  tprt_type type;
+  Shape shape, localShape;
+  Sharding sharding;
+  Default defaultValue = Default::None;
+  std::optional<std::pair<int64_t, int64_t>> range; ///< [first, second)
+  bool rightPadded = false;
+  int64_t state = -1; ///< its position in Manifest::states; -1: the user's
+};
+
+struct Output {
+  std::string name;
+  tprt_type type;
+  Shape shape, localShape;
+  Sharding sharding;
+  int64_t state = -1; ///< as in Input: the successor of that state
+};
+
+/// A tensor that lives between steps, in one place for all entries.
+struct State {
+  std::string name;
+  tprt_type type;
+  Shape shape, localShape;
+  Sharding sharding;
+  Input::Default initial = Input::Default::Zeros;
+
+  int64_t localBytes() const {
+    return elementCount(localShape) * typeBytes(type);
+  }
+};
+
+struct Entry {
+  std::string name;
+  std::vector<Input> inputs;
+  std::vector<Output> outputs;
+  int64_t arenaBytes, commBytes, scratchBytes, peakBytes;
+};
+
+struct Parameter {
+  enum class Init { Normal, Ones, Zeros };
+  std::vector<std::string> names;
+  int64_t count, first, base;
+  Shape sourceShape, sliceOffsets, sliceSizes;
+  std::vector<int64_t> permutation;
+  Shape shape, localShape;
+  Sharding sharding;
+  AxisList partial;
+  tprt_type type;
+  std::optional<int64_t> gemm; ///< packed for that GEMM; none: plain
+  Init init;
+
+  /// names[alternative] of instance i.
+  std::string nameOf(size_t alternative, int64_t i) const;
+};
+
+struct Gemm {
+  enum class Activation { None, Relu, Silu, GeluErf, GeluTanh };
+  int64_t m, n, k;
+  tprt_type xType, wType, yType;
+  bool bias;
+  tprt_type biasType;
+  Activation activation;
+  float scale = 1; ///< of the product, before bias and activation
+  bool residual;
+  bool weightIsParameter;
+  bool wTransposed; ///< buffer weights laid out [k, n]
+  bool xTransposed; ///< x laid out [k, m]
+};
+
+/// A generated kernel. The launch geometry is of device code alone.
+struct Kernel {
+  std::string name; ///< for the timeline; device code: its symbol comes first
+  std::array<int64_t, 3> grid{}, block{}; ///< x, y, z
+  int64_t sharedBytes = 0;                ///< dynamic shared memory
+  int64_t arguments = 0;                  ///< eight-byte parameters
+
+  /// `name` up to the first space.
+  std::string symbol() const { return name.substr(0, name.find(' ')); }
+};
+
+struct Attention {
+  enum class Mask { None, KeyPadding };
+  int64_t batch, qLen, kvCapacity, qHeads, kvHeads, headSize;
+  tprt_type type;
+  bool causal;
+  int64_t window;
+  double scale;
+  Mask mask;
+  tprt_type maskType;
+  /// Device code: positions in Manifest::kernels; `combine` is -1 if the kernel
+  /// does all.
+  int64_t kernel = -1, combine = -1;
+};
+
+enum class Reduction { Sum, Max, Min };
+
+/// An entry of the ledger: a row of the table that moves something.
+struct Collective {
+  CollectiveKind kind;
+  Reduction reduction = Reduction::Sum;
+  tprt_type type;
+  AxisList axes;
+  Shape inputShape, outputShape;
+  int64_t dim = 0, splitDim = 0;
+  std::vector<std::pair<int64_t, int64_t>> pairs; ///< source, destination
+  int64_t count, bytes;
+  std::string cause, annotation, location, pass;
+
+  const CollectiveRow &row() const { return rowOf(kind); }
+  /// The dimension that is put together, or cut; -1: none.
+  int64_t gatheredDim() const { return row().gatheredDim(dim); }
+  int64_t cutDim() const { return row().cutDim(dim, splitDim); }
+};
+
+/// What executes kernels, GEMMs and attention.
+enum class Device { Cpu, Cuda };
+
+struct Manifest {
+  Device device = Device::Cpu;
+  std::vector<std::string> architectures; ///< with machine code: sm_90, ...
+  std::string producer, modelName, architecture, modelType, triple;
+  std::vector<std::string> features;
+  Mesh mesh;
+  std::vector<State> states;
+  std::vector<Entry> entries;
+  std::vector<Parameter> parameters;
+  std::vector<std::string> ignored;
+  std::vector<Gemm> gemms;
+  std::vector<Attention> attentions;
+  std::vector<Collective> collectives;
+  std::vector<Kernel> kernels;
+
+  /// Slots in the flat parameter table.
+  int64_t parameterSlots() const;
+
+  static Expected<Manifest> parse(std::string_view json);
+};
+
+/// Glob match on the whole text: `*` any run of characters, `?` one.
+bool globMatch(std::string_view pattern, std::string_view text);
+
+} // namespace tprt
+
+#endif // TPRT_FORMAT_MANIFEST_H

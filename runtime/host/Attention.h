@@ -1,0 +1,52 @@
+//===- Attention.h - tiled attention ----------------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One rank's attention: keys and values are packed to f32 tiles once per KV
+// head, then blocks of query rows run over them with an online softmax. Memory
+// grows with the sequence, never with its square.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_HOST_ATTENTION_H
+#define TPRT_HOST_ATTENTION_H
+
+#include "HostRank.h"
+
+namespace tprt {
+
+/// The arguments of tprt_api::attention.
+struct AttentionCall {
+  const void *q;
+  int64_t qStride;
+  const void *k;
+  int64_t kStride;
+  const void *v;
+  int64_t vStride;
+  const void *mask;
+  int64_t kvLen;
+  int64_t qOffset;
+  void *out;
+  int64_t outStride;
+  float *lse;
+};
+
+class AttentionEngine final : public Engine {
+public:
+  explicit AttentionEngine(const Manifest &manifest)
+      : AttentionEngine(manifest.attentions) {}
+  explicit AttentionEngine(const std::vector<Attention> &attentions)
+      : attentions(attentions) {}
+
+  Status run(int64_t id, const AttentionCall &call);
+  int64_t scratchBytes() const override { return scratch.size(); }
+
+private:
+  const std::vector<Attention> &attentions;
+  Buffer scratch;
+};
+
+} // namespace tprt
+
+#endif // TPRT_HOST_ATTENTION_H

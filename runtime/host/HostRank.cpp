@@ -1,0 +1,218 @@
+//===- HostRank.cpp - a rank that computes on the host --------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Memory of the rank, and the functions that compiled code calls.
+//
+//===----------------------------------------------------------------------===//
+
+#include "HostRank.h"
+
+#include "../support/Parallel.h"
+#include "../tensors/Values.h"
+#include "Gemm.h"
+
+using namespace tprt;
+
+//===----------------------------------------------------------------------===//
+// The function table
+//===----------------------------------------------------------------------===//
+
+static HostRank &host(tprt_rank *rank) {
+  return *static_cast<HostRank *>(rank);
+}
+
+int32_t HostFunctions::collective(tprt_rank *rank, int32_t id, int64_t layer,
+                                  const void *in, void *out) {
+  return host(rank).traced(Timeline::Kind::Collective, id, layer, [&] {
+    return host(rank).collective(id, layer, in, out);
+  });
+}
+
+int32_t HostFunctions::parallel_for(tprt_rank *, tprt_body body, void *context,
+                                    int64_t extent, int64_t grain) {
+  parallelFor(extent, grain, [&](int64_t begin, int64_t end, int64_t worker) {
+    body(context, begin, end, worker);
+  });
+  return 0;
+}
+
+int32_t HostFunctions::mark(tprt_rank *rank, int32_t id, int64_t layer) {
+  host(rank).timeline.mark(id, layer);
+  return 0;
+}
+
+/// Collectives between host ranks are over when they return.
+int32_t HostFunctions::wait(tprt_rank *, int32_t, int64_t) { return 0; }
+
+int32_t HostFunctions::launch(tprt_rank *rank, int32_t id, int64_t, void *) {
+  return host(rank).finish(internalError("kernel ", id,
+                                         " is launched on a device, but the "
+                                         "artifact is made for the host"));
+}
+
+static constexpr tprt_api functionTable = makeTable<HostFunctions>();
+
+//===----------------------------------------------------------------------===//
+// The rank
+//===----------------------------------------------------------------------===//
+
+HostRank::HostRank(const Manifest &manifest, const Program &program,
+                   std::unique_ptr<World> world, bool timeline)
+    : tprt_rank(manifest, program, std::move(world), timeline),
+      entries(manifest.entries.size()) {}
+
+Status HostRank::loadWeights(const Weights &weights) {
+  int64_t plain = 0;
+  int64_t largest = 0;
+  for (const Parameter &p : manifest.parameters) {
+    if (p.gemm)
+      largest = std::max(largest, localBytes(p));
+    else
+      plain += p.count * localBytes(p);
+  }
+  auto memory = Buffer::allocate(plain);
+  auto staging = Buffer::allocate(largest);
+  if (!memory || !staging)
+    return memory ? staging.status() : memory.status();
+  parameterMemory = std::move(*memory);
+
+  int64_t position = 0;
+  for (size_t t = 0; t < manifest.parameters.size(); ++t) {
+    const Parameter &p = manifest.parameters[t];
+    for (int64_t i = 0; i < p.count; ++i) {
+      char *target =
+          p.gemm ? staging->data() : parameterMemory.data() + position;
+      auto read = weights.load(int64_t(t), i, place, target);
+      if (!read)
+        return read.status();
+      loadedBytes += *read;
+      if (!p.gemm) {
+        parameters.push_back(target);
+        position += localBytes(p);
+        continue;
+      }
+      auto handle = engine<GemmEngine>(TPRT_SLOT_gemm).pack(*p.gemm, target);
+      if (!handle)
+        return handle.status();
+      parameters.push_back(*handle);
+    }
+  }
+  return {};
+}
+
+/// Where other ranks can read them: a collective may.
+Status HostRank::allocateStates() {
+  int64_t total = 0;
+  for (const State &state : manifest.states)
+    total += alignUp(state.localBytes(), TPRT_ALIGNMENT);
+  auto memory = world->allocate(total);
+  if (!memory)
+    return memory.status();
+  stateMemory = std::move(*memory);
+  char *next = stateMemory.data();
+  for (const State &state : manifest.states) {
+    states.push_back(next);
+    next += alignUp(state.localBytes(), TPRT_ALIGNMENT);
+  }
+  return {};
+}
+
+Status HostRank::resetStates() {
+  for (size_t i = 0; i < states.size(); ++i)
+    initialise(manifest.states[i], manifest.mesh, place, states[i]);
+  return {};
+}
+
+Status HostRank::prepare(int64_t index) {
+  const Entry &entry = manifest.entries[index];
+  EntryMemory &memory = entries[index];
+  if (memory.ready)
+    return {};
+  if (states.size() < manifest.states.size())
+    TPRT_TRY(allocateStates());
+  auto forEach = [&](auto visit) {
+    for (const Input &input : entry.inputs)
+      visit(input, memory.inputs);
+    for (const Output &output : entry.outputs)
+      visit(output, memory.outputs);
+  };
+  auto bytesOf = [](const auto &value) -> int64_t {
+    if (value.state >= 0)
+      return 0;
+    return alignUp(elementCount(value.localShape) * typeBytes(value.type),
+                   TPRT_ALIGNMENT);
+  };
+  int64_t total = 0;
+  forEach([&](const auto &value, auto &) { total += bytesOf(value); });
+  auto values = world->allocate(total);
+  if (!values)
+    return values.status();
+  memory.values = std::move(*values);
+  char *next = memory.values.data();
+  forEach([&](const auto &value, auto &addresses) {
+    addresses.push_back(value.state >= 0 ? states[value.state] : next);
+    next += bytesOf(value);
+  });
+
+  // Where others can read it.
+  auto grow = [&](Buffer &buffer, int64_t bytes) -> Status {
+    if (bytes <= buffer.size())
+      return {};
+    auto larger = world->allocate(bytes);
+    if (!larger)
+      return larger.status();
+    buffer = std::move(*larger);
+    return {};
+  };
+  TPRT_TRY(grow(arena, entry.arenaBytes));
+  TPRT_TRY(grow(comm, entry.commBytes));
+  TPRT_TRY(
+      scratch.reserve(workers() * alignUp(entry.scratchBytes, TPRT_ALIGNMENT)));
+  memory.ready = true;
+  return {};
+}
+
+Status HostRank::step(int64_t index) {
+  const Entry &entry = manifest.entries[index];
+  EntryMemory &memory = entries[index];
+  tprt_step_args args;
+  args.inputs = memory.inputs.data();
+  args.outputs = memory.outputs.data();
+  args.params = parameters.data();
+  args.constants = program.constants.data();
+  args.arena = arena.data();
+  args.comm = comm.data();
+  args.scratch = scratch.data();
+  args.scratch_stride = alignUp(entry.scratchBytes, TPRT_ALIGNMENT);
+  args.workers = workers();
+  args.axis_index = place.data();
+  timeline.beginStep();
+  Status status = call(index, functionTable, args);
+  timeline.endStep();
+  return status;
+}
+
+tprt_rank::Memory HostRank::memory() const {
+  Memory m{};
+  m.parameters = parameterMemory.size();
+  m.states = stateMemory.size();
+  for (size_t i = 0; i < entries.size(); ++i) {
+    if (!entries[i].ready)
+      continue;
+    m.values += entries[i].values.size();
+    m.arenaStated = std::max(m.arenaStated, manifest.entries[i].arenaBytes);
+    m.commStated = std::max(m.commStated, manifest.entries[i].commBytes);
+  }
+  // Pages are counted whole: never more than was asked for.
+  m.arenaUsed = std::min(m.arenaStated, arena.touched());
+  m.commUsed = std::min(m.commStated, comm.touched());
+  m.scratch = scratch.size();
+  for (const auto &engine : engines)
+    if (engine) {
+      m.parameters += engine->weightBytes();
+      m.scratch += engine->scratchBytes();
+    }
+  return m;
+}

@@ -1,0 +1,89 @@
+//===- Rank.cpp - one rank of a running program ---------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What ranks on hosts and on devices have in common.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Rank.h"
+
+#include "../host/HostRank.h"
+
+#ifdef TPRT_HAS_CUDA
+#include "../cuda/CudaRank.h"
+#endif
+
+using namespace tprt;
+
+tprt_rank::tprt_rank(const Manifest &manifest, const Program &program,
+                     std::unique_ptr<World> world, bool timeline)
+    : timeline(timeline), world(std::move(world)), manifest(manifest),
+      program(program), place(manifest.mesh.coordinates(this->world->rank())) {}
+
+tprt_rank::~tprt_rank() = default;
+
+void tprt_rank::disconnect() {
+  perEntry.clear();
+  communicators.clear();
+  world.reset();
+}
+
+int32_t tprt_rank::finish(Status status) {
+  if (status.ok())
+    return 0;
+  if (!error)
+    error = std::move(status);
+  return int32_t(error->code());
+}
+
+Status tprt_rank::connect() {
+  for (const Collective &entry : manifest.collectives) {
+    std::vector<int64_t> members =
+        manifest.mesh.group(entry.axes, world->rank());
+    auto &slot = communicators[members];
+    if (!slot) {
+      auto made = world->communicator(members);
+      if (!made)
+        return made.status();
+      slot = std::move(*made);
+    }
+    perEntry.push_back(slot.get());
+  }
+  return {};
+}
+
+Status tprt_rank::collective(int32_t id, int64_t layer, const void *in,
+                             void *out) {
+  const auto &entries = manifest.collectives;
+  if (id < 0 || id >= int64_t(entries.size()))
+    return internalError("collective ", id, " is not in the ledger");
+  return perEntry[id]->run(entries[id], {id, layer}, in, out);
+}
+
+Status tprt_rank::call(int64_t entry, const tprt_api &table,
+                       const tprt_step_args &args) {
+  error.reset();
+  int32_t code = program.steps->entries[entry](&table, this, &args);
+  if (code == 0)
+    return {};
+  return error ? *error
+               : internalError("entry '", manifest.entries[entry].name,
+                               "' returned ", code,
+                               " without an error of the runtime");
+}
+
+Expected<std::unique_ptr<tprt_rank>>
+tprt::makeRank(const Manifest &manifest, const Program &program,
+               std::unique_ptr<World> world, bool timeline) {
+  if (manifest.device == Device::Cpu)
+    return std::unique_ptr<tprt_rank>(std::make_unique<HostRank>(
+        manifest, program, std::move(world), timeline));
+#ifdef TPRT_HAS_CUDA
+  return makeCudaRank(manifest, program, std::move(world), timeline);
+#else
+  // checkProgram has said so already.
+  return internalError("a rank on a device, in a build without CUDA");
+#endif
+}

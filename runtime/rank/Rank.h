@@ -1,0 +1,133 @@
+//===- Rank.h - one rank of a running program -------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What compiled code knows as tprt_rank: a rank's memory, parameters and
+// communicators, and the functions that the compiled step calls. What executes
+// them is the host (HostRank.h) or a device (../cuda/CudaRank.h). A rank is
+// used by one thread.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_RANK_RANK_H
+#define TPRT_RANK_RANK_H
+
+#include "../collectives/Communicator.h"
+#include "../format/Manifest.h"
+#include "../support/Memory.h"
+#include "../tensors/Weights.h"
+#include "Timeline.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+
+namespace tprt {
+
+/// What the artifact holds beside the manifest. Belongs to the session.
+struct Program {
+  const tprt_program *steps = nullptr;
+  std::string_view constants;
+  /// Device code by section: kernels.ptx, kernels.sm_90, ...
+  std::map<std::string, std::string_view> kernels;
+};
+
+} // namespace tprt
+
+struct tprt_rank {
+public:
+  virtual ~tprt_rank();
+
+  /// Makes the communicators of all ledger entries.
+  virtual tprt::Status connect();
+  /// Loads this rank's parameters.
+  virtual tprt::Status loadWeights(const tprt::Weights &weights) = 0;
+  /// Makes the entry ready to run: memory, and what is done once for all steps.
+  virtual tprt::Status prepare(int64_t entry) = 0;
+  /// Takes the inputs from where input() has them.
+  virtual tprt::Status upload(int64_t entry) { return {}; }
+  /// Gives every state its initial value; after prepare of all entries, which
+  /// may run on live buffers.
+  virtual tprt::Status resetStates() = 0;
+  /// Host memory that holds the local block of a state, as it is now.
+  virtual tprt::Expected<const void *> state(int64_t i) = 0;
+  virtual tprt::Status step(int64_t entry) = 0;
+  /// Brings the `chosen` outputs of the last step to where output() has them.
+  virtual tprt::Status download(int64_t entry,
+                                const std::vector<bool> &chosen) {
+    return {};
+  }
+
+  const std::vector<int64_t> &coordinates() const { return place; }
+  /// Host memory of local, padded values.
+  virtual void *input(int64_t entry, int64_t i) = 0;
+  virtual void *output(int64_t entry, int64_t i) const = 0;
+
+  /// Of this rank, in bytes.
+  struct Memory {
+    int64_t parameters, arenaStated, arenaUsed, commStated, commUsed, scratch,
+        values, states;
+    /// Of a device alone: what the runtime allocated in all; what was in use
+    /// when it began (the driver's context, and others on the device); and what
+    /// the communication library took.
+    int64_t allocated, context, communicators;
+    /// Of `scratch`: what products and collectives need beside the plan.
+    int64_t workspace;
+    int64_t peak() const {
+      return parameters + arenaUsed + commUsed + scratch + values + states;
+    }
+  };
+  virtual Memory memory() const = 0;
+  /// What the device took for the entry's steps; null on the host.
+  virtual const tprt::StepTimes *deviceTimes(int64_t entry) const {
+    return nullptr;
+  }
+
+  int64_t loadedBytes = 0;
+  tprt::Timeline timeline;
+  std::unique_ptr<tprt::World> world;
+
+protected:
+  tprt_rank(const tprt::Manifest &manifest, const tprt::Program &program,
+            std::unique_ptr<tprt::World> world, bool timeline);
+
+  /// Ends the communicators and the world, for ranks that must do so before
+  /// their own end.
+  void disconnect();
+  /// Records the first error and turns it into the table's status.
+  int32_t finish(tprt::Status status);
+  /// Runs the entry's code with a function table.
+  tprt::Status call(int64_t entry, const tprt_api &table,
+                    const tprt_step_args &args);
+  /// Executes or enqueues a ledger entry.
+  tprt::Status collective(int32_t id, int64_t layer, const void *in, void *out);
+
+  const tprt::Manifest &manifest;
+  const tprt::Program &program;
+  std::vector<int64_t> place;
+
+private:
+  std::vector<tprt::Communicator *> perEntry; ///< ledger entry -> communicator
+  std::map<std::vector<int64_t>, std::unique_ptr<tprt::Communicator>>
+      communicators;
+  std::optional<tprt::Status> error;
+};
+
+namespace tprt {
+
+/// A rank on what the manifest names.
+Expected<std::unique_ptr<tprt_rank>> makeRank(const Manifest &manifest,
+                                              const Program &program,
+                                              std::unique_ptr<World> world,
+                                              bool timeline);
+
+/// Bytes of a parameter's local block, rounded up to TPRT_ALIGNMENT.
+inline int64_t localBytes(const Parameter &p) {
+  return alignUp(elementCount(p.localShape) * typeBytes(p.type),
+                 TPRT_ALIGNMENT);
+}
+
+} // namespace tprt
+
+#endif // TPRT_RANK_RANK_H

@@ -1,0 +1,153 @@
+//===- Session.h - a program being run --------------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Loads an artifact, gives each rank a thread, its weights and its memory, runs
+// steps, and brings the results together. What a user of the runtime holds.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_SESSION_SESSION_H
+#define TPRT_SESSION_SESSION_H
+
+#include "../format/Manifest.h"
+#include "../tensors/Tensor.h"
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tprt {
+
+struct Place;
+struct Policy;
+struct CallSite;
+
+struct SessionOptions {
+  /// Empty: threads for a program for the CPU, nccl for one for CUDA.
+  std::string backend;
+  /// The longest waits for another rank: in a step, for all to come together
+  /// (none: the same), and while weights are loaded and steps prepared.
+  double timeoutSeconds = 60;
+  std::optional<double> startSeconds;
+  double loadSeconds = 1800;
+  /// Ranks that stand still, as under a debugger, are waited for without limit.
+  bool allowStops = false;
+  bool timeline = false;
+  /// Where ranks are processes: what becomes of this one when any rank fails.
+  std::shared_ptr<const Policy> policy;
+  /// Runs this rank alone, whatever the backend: collectives are left out and
+  /// outputs() is refused.
+  std::optional<int64_t> onlyRank;
+};
+
+/// What a launcher of ranks must know of a program.
+struct Plan {
+  int64_t ranks;
+  int64_t sharedBytes; ///< at most, per rank: buffers that others may read
+  std::function<std::string(CallSite)> describe;
+};
+
+/// A tensor in the caller's memory, for the time of a call.
+struct Binding {
+  std::string_view name;
+  FileType type;
+  Shape shape;
+  char *data;
+  int64_t bytes;
+};
+
+/// Once a rank is lost, or any rank fails where ranks are processes, all calls
+/// return that error. The end of a session waits for nothing then: memory that
+/// a thread or a library may still write to is left to it.
+class Session {
+public:
+  /// load and start.
+  static Expected<Session> open(const std::string &artifact,
+                                const SessionOptions &options);
+  /// Reads and checks the artifact, and whether this machine can run it.
+  static Expected<Session> load(const std::string &artifact,
+                                const SessionOptions &options);
+  /// The backend that the options ask for, or the one for the artifact's
+  /// device.
+  const std::string &backend() const;
+  /// Of a loaded session, which the plan must not outlive.
+  Plan plan() const;
+  /// Makes this process' ranks and brings all ranks together; everything below
+  /// comes after it. Where ranks are processes, `place` says which this one is;
+  /// null: the environment does.
+  Status start(std::shared_ptr<const Place> place);
+
+  const Manifest &manifest() const;
+  /// Position of the entry, the first for an empty name.
+  Expected<int64_t> entry(const std::string &name) const;
+
+  /// Loads all ranks' parameters; see Weights::open for `spec`.
+  Status loadWeights(const std::string &spec);
+
+  /// Sets an input of the entries that have one of that name (one must), of the
+  /// shape that the manifest states; checks type, shape, range and padding.
+  Status setInput(const std::vector<int64_t> &entries, const std::string &name,
+                  const TensorView &value);
+
+  /// An error naming the first input that has neither value nor default.
+  Status checkInputs(int64_t entry) const;
+
+  /// Runs the entries in turn, `repeat` times, on all ranks. Inputs that were
+  /// not set take their default, or are an error. States keep what a step of
+  /// any entry leaves in them.
+  Status run(const std::vector<int64_t> &entries, int64_t repeat);
+
+  /// Runs the entry once on inputs that are read where they lie, and writes the
+  /// outputs named, and no others, to where the caller wants them: in their own
+  /// types, floats also as f32. What setInput gave is not used and forgotten.
+  /// All ranks call it with the same outputs; those that get no results write
+  /// nothing.
+  Status step(int64_t entry, const std::vector<Binding> &inputs,
+              const std::vector<Binding> &outputs);
+
+  /// What this rank says of a step that it cannot take part in: the others,
+  /// where they are processes, must not wait for it. If all refuse, nothing has
+  /// happened. Returns the status.
+  Status refuse(const Status &status);
+
+  /// State `index` of the program, padding stripped, floats as f32; its initial
+  /// value before the first step. Called by all ranks, like outputs, and
+  /// nothing on those that get no results.
+  Expected<std::optional<HostTensor>> state(int64_t index);
+  /// Gives every state its initial value again.
+  Status resetStates();
+
+  /// Whether this process gets results: all do but ranks that are processes
+  /// other than rank 0. Those call outputs, stats and timeline like rank 0, in
+  /// the same order, and get nothing.
+  bool root() const;
+  /// The rank that this process is, or 0 where it has all of them.
+  int64_t rank() const;
+  /// Tells ranks in other processes that this one cannot go on.
+  void abort(const Status &status);
+
+  /// The results of the last run of the entry but its states, padding stripped,
+  /// floats as f32.
+  Expected<std::vector<HostTensor>> outputs(int64_t entry);
+
+  /// One JSON object: load seconds and bytes, step seconds, memory per rank.
+  Expected<std::string> stats() const;
+  /// The Chrome trace of the steps so far, of the last ones if there are many.
+  Expected<std::string> timeline() const;
+
+private:
+  struct Impl;
+  struct Close {
+    void operator()(Impl *impl) const;
+  };
+  explicit Session(Impl *impl) : impl(impl) {}
+  std::unique_ptr<Impl, Close> impl;
+};
+
+} // namespace tprt
+
+#endif // TPRT_SESSION_SESSION_H

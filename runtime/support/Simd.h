@@ -1,0 +1,99 @@
+//===- Simd.h - loops compiled for several CPU levels -----------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The runtime's own arithmetic (conversions, reductions of collectives, blocks
+// of attention) is written once in portable vector code and compiled for
+// x86-64, x86-64-v3 and x86-64-v4. simd() picks the best that this machine
+// runs.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_SUPPORT_SIMD_H
+#define TPRT_SUPPORT_SIMD_H
+
+#include "../format/Manifest.h"
+#include "tprt/abi.h"
+
+#include <cstdint>
+
+namespace tprt {
+
+/// Query rows and keys of one attention block.
+constexpr int64_t kQueryBlock = 48;
+constexpr int64_t kKeyBlock = 128;
+
+/// One block of attention: `heads` query heads of one batch entry that share a
+/// KV head, times `queries` positions; heads * queries <= kQueryBlock.
+struct AttentionBlock {
+  tprt_type type;
+  int64_t heads, queries, headSize, paddedHeadSize;
+  const void
+      *q; ///< element (head, query, d) at query*qStride + head*headSize + d
+  int64_t qStride;
+  void *out;
+  int64_t outStride;
+  float *lse; ///< or null; (head, query) at head*lseStride + query
+  int64_t lseStride;
+  const float *keys;    ///< [key block][headSize][kKeyBlock]
+  const float *values;  ///< [key][paddedHeadSize]
+  const float *keyMask; ///< or null; 0 where visible, -inf elsewhere
+  int64_t kvLen;
+  int64_t position; ///< of the first query
+  bool causal;
+  int64_t window;
+  float scale;
+  float *scratch; ///< attentionScratch(paddedHeadSize) floats
+};
+
+/// Floats of scratch that one block needs.
+inline int64_t attentionScratch(int64_t paddedHeadSize) {
+  return kQueryBlock * (2 * paddedHeadSize + kKeyBlock + 2);
+}
+
+/// The finaliser of splitmix64. Static, as what is compiled for one level may
+/// not be merged with what runs on another.
+static inline uint64_t mix(uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111eb;
+  return x ^ (x >> 31);
+}
+
+struct Simd {
+  const char *level;
+  /// Random numbers `index`, `index + stride`, ... of a key, about normal: the
+  /// sum of four uniform numbers of 16 bits, whose deviation is
+  /// sqrt(4 * (2^32 - 1) / 12), scaled to a deviation of 0.02.
+  void (*random)(uint64_t key, int64_t index, int64_t stride, int64_t count,
+                 float *out);
+  /// count elements of a float type to f32.
+  void (*widen)(tprt_type from, const void *in, float *out, int64_t count);
+  /// count elements of f32 to a float type, to nearest even.
+  void (*narrow)(tprt_type to, const float *in, void *out, int64_t count);
+  /// out[i] = inputs[0][i] op inputs[1][i] op ..., in this order; out may be
+  /// one of the inputs. 16-bit floats are summed in f32.
+  void (*reduce)(tprt_type type, Reduction op, const void *const *inputs,
+                 int64_t inputCount, void *out, int64_t count);
+  /// Transposes `rows` keys into a key block, zero past them.
+  void (*packKeys)(tprt_type type, const void *keys, int64_t stride,
+                   int64_t rows, int64_t headSize, float *out);
+  /// Widens `rows` values to rows of paddedHeadSize, zero past headSize.
+  void (*packValues)(tprt_type type, const void *values, int64_t stride,
+                     int64_t rows, int64_t headSize, int64_t paddedHeadSize,
+                     float *out);
+  void (*attend)(const AttentionBlock &block);
+};
+
+/// The best level this machine runs; the environment variable TPRT_SIMD
+/// (x86-64, x86-64-v3) lowers it, for tests.
+const Simd &simd();
+
+const Simd &simdBase();
+const Simd &simdV3();
+const Simd &simdV4();
+
+} // namespace tprt
+
+#endif // TPRT_SUPPORT_SIMD_H

@@ -1,0 +1,145 @@
+//===- Tensor.h - tensors in host memory and files --------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Named tensors as they come from and go to users: .npy and .safetensors files.
+// Files may hold element types that programs do not compute with; they are kept
+// as they are until someone converts them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_TENSORS_TENSOR_H
+#define TPRT_TENSORS_TENSOR_H
+
+#include "../format/Manifest.h"
+#include "../support/Memory.h"
+
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tprt {
+
+/// Element types of files: safetensors' name, bytes, and .npy's name if it has
+/// one. Those of programs are among them by the same names.
+#define TPRT_FILE_TYPES(X)                                                     \
+  X(F64, 8, "<f8")                                                             \
+  X(F32, 4, "<f4")                                                             \
+  X(F16, 2, "<f2")                                                             \
+  X(BF16, 2, "")                                                               \
+  X(I64, 8, "<i8")                                                             \
+  X(I32, 4, "<i4")                                                             \
+  X(I16, 2, "<i2")                                                             \
+  X(I8, 1, "|i1")                                                              \
+  X(U64, 8, "")                                                                \
+  X(U32, 4, "")                                                                \
+  X(U16, 2, "")                                                                \
+  X(U8, 1, "|u1")                                                              \
+  X(BOOL, 1, "|b1")                                                            \
+  X(F8_E4M3, 1, "")                                                            \
+  X(F8_E5M2, 1, "")
+
+enum class FileType {
+#define TPRT_ENUM(name, bytes, npy) name,
+  TPRT_FILE_TYPES(TPRT_ENUM)
+#undef TPRT_ENUM
+};
+
+struct FileTypeRow {
+  const char *name;
+  int64_t bytes;
+  const char *npy;
+};
+inline constexpr FileTypeRow kFileTypes[] = {
+#define TPRT_ROW(name, bytes, npy) {#name, bytes, npy},
+    TPRT_FILE_TYPES(TPRT_ROW)
+#undef TPRT_ROW
+};
+
+inline const char *fileTypeName(FileType type) {
+  return kFileTypes[int(type)].name;
+}
+inline int64_t fileTypeBytes(FileType type) {
+  return kFileTypes[int(type)].bytes;
+}
+/// The type whose `column` is that text.
+std::optional<FileType>
+parseFileType(std::string_view text,
+              const char *FileTypeRow::*column = &FileTypeRow::name);
+FileType fileTypeOf(tprt_type type);
+/// The float type of programs that this is.
+std::optional<tprt_type> floatTypeOf(FileType type);
+
+/// A tensor in somebody else's memory.
+struct TensorView {
+  FileType type;
+  Shape shape;
+  std::string_view bytes;
+};
+
+/// A tensor of its own, of a type that programs know.
+struct HostTensor {
+  std::string name;
+  tprt_type type;
+  Shape shape;
+  std::string bytes;
+};
+
+/// Element i, if it is an integer or a boolean.
+std::optional<int64_t> readInteger(const TensorView &view, int64_t i);
+
+/// The same values in another type: integers and booleans to integers (values
+/// that do not fit are an error), floats to floats. `what` begins messages.
+Expected<HostTensor> convertTensor(const TensorView &view, tprt_type type,
+                                   const std::string &what);
+
+/// Where a tensor lies in a file.
+struct TensorPlace {
+  FileType type;
+  Shape shape;
+  int64_t offset, bytes;
+};
+
+/// Reads a .safetensors file's header and checks all of it; `name` is for
+/// messages.
+Expected<std::map<std::string, TensorPlace>>
+readSafetensorsHeader(const InputFile &file, const std::string &name);
+
+/// A .safetensors file in memory whose header has been checked completely.
+class SafetensorsFile {
+public:
+  static Expected<SafetensorsFile> open(const std::string &path);
+  /// Checks bytes that the caller keeps alive; `name` is for messages.
+  static Expected<std::map<std::string, TensorView>>
+  parse(std::string_view bytes, const std::string &name);
+
+  const std::map<std::string, TensorView> &tensors() const { return list; }
+
+private:
+  LoadedFile file;
+  std::map<std::string, TensorView> list;
+};
+
+/// A .npy file in memory.
+class NpyFile {
+public:
+  static Expected<NpyFile> open(const std::string &path);
+  static Expected<TensorView> parse(std::string_view bytes,
+                                    const std::string &name);
+  const TensorView &tensor() const { return view; }
+
+private:
+  LoadedFile file;
+  TensorView view;
+};
+
+/// Writes tensors by the ending of `path`: .npy (exactly one) or .safetensors.
+/// No partial file is left behind.
+Status writeTensors(const std::string &path,
+                    const std::vector<HostTensor> &tensors);
+
+} // namespace tprt
+
+#endif // TPRT_TENSORS_TENSOR_H

@@ -1,0 +1,172 @@
+//===- Values.cpp - inputs cut, outputs put together ----------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Blocks of tensors, row by row.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Values.h"
+
+#include "../support/Region.h"
+#include "../support/Simd.h"
+
+#include <algorithm>
+#include <cstring>
+
+using namespace tprt;
+
+namespace {
+
+/// A rank's block of a whole tensor, as a region from the whole to the block.
+Region blockOf(const Shape &shape, const Shape &local, const Sharding &sharding,
+               const Mesh &mesh, const std::vector<int64_t> &coordinates) {
+  Region block{{}, {}, Shape(shape.size())};
+  for (size_t d = 0; d < shape.size(); ++d) {
+    int64_t start = mesh.index(sharding[d], coordinates) * local[d];
+    block.fromStart.push_back(start);
+    block.extents.push_back(std::clamp<int64_t>(shape[d] - start, 0, local[d]));
+  }
+  return block;
+}
+
+/// In the thread that calls, which may be of the host program.
+constexpr int64_t kAlone = INT64_MAX;
+
+/// A mask [B, S] must be ones, at least one, and then zeros in each row.
+Status checkPadding(const Input &input, const TensorView &mask) {
+  int64_t columns = input.shape[1];
+  for (int64_t row = 0; row < input.shape[0]; ++row) {
+    int64_t previous = 1;
+    for (int64_t column = 0; column < columns; ++column) {
+      int64_t value = readInteger(mask, row * columns + column).value_or(-1);
+      if (value != 0 && value != 1)
+        return userError("input '", input.name, "': expected 0 or 1, got ",
+                         value, " at [", row, ", ", column, "]");
+      if (column == 0 && value == 0)
+        return userError("input '", input.name, "': row ", row,
+                         " begins with 0: padding on the left is not "
+                         "supported, put it on the right");
+      if (value > previous)
+        return userError("input '", input.name, "': row ", row,
+                         " has a 1 after a 0 at column ", column,
+                         ": expected padding on the right only");
+      previous = value;
+    }
+  }
+  return {};
+}
+
+} // namespace
+
+Expected<InputValue> tprt::checkInput(const Input &input,
+                                      const TensorView &value) {
+  if (value.shape != input.shape)
+    return userError("input '", input.name, "': expected shape ",
+                     formatShape(input.shape), " as compiled, got ",
+                     formatShape(value.shape));
+  InputValue result;
+  if (value.type == fileTypeOf(input.type)) {
+    result.given = value.bytes.data();
+  } else {
+    auto tensor =
+        convertTensor(value, input.type, "input '" + input.name + "'");
+    if (!tensor)
+      return tensor.status();
+    result.copy = std::move(tensor->bytes);
+  }
+  TensorView own = value;
+  if (!result.given)
+    own = {fileTypeOf(input.type), input.shape, result.copy};
+  if (input.range)
+    for (int64_t i = 0; i < elementCount(input.shape); ++i) {
+      int64_t x = readInteger(own, i).value_or(0);
+      if (x < input.range->first || x >= input.range->second)
+        return userError("input '", input.name, "': expected values in [",
+                         input.range->first, ", ", input.range->second,
+                         "), got ", x, " at element ", i);
+    }
+  if (input.rightPadded)
+    TPRT_TRY(checkPadding(input, own));
+  return result;
+}
+
+void tprt::distribute(const Input &input, const InputValue *value,
+                      const Mesh &mesh, const std::vector<int64_t> &coordinates,
+                      void *local) {
+  int64_t size = typeBytes(input.type);
+  char *out = static_cast<char *>(local);
+  std::memset(out, 0, elementCount(input.localShape) * size);
+  std::string ones;
+  if (!value) {
+    if (input.defaultValue != Input::Default::Ones)
+      return;
+    int64_t widest = elementCount(input.localShape);
+    ones.assign(widest * size, '\0');
+    for (int64_t i = 0; i < widest; ++i) {
+      float one = 1;
+      if (isFloat(input.type))
+        simd().narrow(input.type, &one, ones.data() + i * size, 1);
+      else
+        ones[i * size] = 1;
+    }
+  }
+  forEachRun(
+      input.shape, input.localShape,
+      blockOf(input.shape, input.localShape, input.sharding, mesh, coordinates),
+      [&](int64_t whole, int64_t part, int64_t count) {
+        const char *from = value ? value->data() + whole * size : ones.data();
+        std::memcpy(out + part * size, from, count * size);
+      },
+      kAlone);
+}
+
+Status tprt::assemble(const Output &output, const Mesh &mesh,
+                      const std::vector<const void *> &shards, tprt_type type,
+                      char *to) {
+  int64_t size = typeBytes(output.type), count = elementCount(output.shape);
+  if (type != output.type) {
+    std::string own(count * size, '\0');
+    TPRT_TRY(assemble(output, mesh, shards, output.type, own.data()));
+    simd().widen(output.type, own.data(), reinterpret_cast<float *>(to), count);
+    return {};
+  }
+  // The first rank that holds a block writes it, the others are compared.
+  std::map<Shape, int64_t> owners;
+  for (size_t rank = 0; rank < shards.size(); ++rank) {
+    Region block = blockOf(output.shape, output.localShape, output.sharding,
+                           mesh, mesh.coordinates(int64_t(rank)));
+    auto [owner, first] = owners.insert({block.fromStart, int64_t(rank)});
+    int64_t differs = -1;
+    forEachRun(
+        output.shape, output.localShape, block,
+        [&](int64_t whole, int64_t part, int64_t count) {
+          char *at = to + whole * size;
+          const char *from =
+              static_cast<const char *>(shards[rank]) + part * size;
+          if (first)
+            std::memcpy(at, from, count * size);
+          else if (differs < 0 && std::memcmp(at, from, count * size) != 0)
+            differs = whole;
+        },
+        kAlone);
+    if (differs >= 0)
+      return lostError("output '", output.name, "': rank ", rank,
+                       " differs from rank ", owner->second, " near element ",
+                       differs, ", though both hold the same part");
+  }
+  return {};
+}
+
+void tprt::initialise(const State &state, const Mesh &mesh,
+                      const std::vector<int64_t> &coordinates, void *local) {
+  Input like;
+  like.name = state.name;
+  like.type = state.type;
+  like.shape = state.shape;
+  like.localShape = state.localShape;
+  like.sharding = state.sharding;
+  like.defaultValue = state.initial;
+  distribute(like, nullptr, mesh, coordinates, local);
+}

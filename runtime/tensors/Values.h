@@ -1,0 +1,48 @@
+//===- Values.h - inputs cut, outputs put together --------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Between the user's whole tensors and the ranks' local ones. Neither direction
+// is a collective: the host does it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_TENSORS_VALUES_H
+#define TPRT_TENSORS_VALUES_H
+
+#include "Tensor.h"
+
+namespace tprt {
+
+/// An input's value in the input's own type: where the caller has it, or a copy
+/// that was converted.
+struct InputValue {
+  const char *given = nullptr;
+  std::string copy;
+
+  const char *data() const { return given ? given : copy.data(); }
+};
+
+/// An error if the value's shape, type, range or padding is not what the input
+/// asks for.
+Expected<InputValue> checkInput(const Input &input, const TensorView &value);
+
+/// Writes the initial value of a state into the block of a rank.
+void initialise(const State &state, const Mesh &mesh,
+                const std::vector<int64_t> &coordinates, void *local);
+
+/// Writes the block of a rank; `value` null stands for the input's default.
+void distribute(const Input &input, const InputValue *value, const Mesh &mesh,
+                const std::vector<int64_t> &coordinates, void *local);
+
+/// Puts the ranks' blocks together at `to`, without their padding and as
+/// elements of `type`, which is the output's own or, for a float, f32. A Lost
+/// error if ranks that hold the same block differ in any bit of it.
+Status assemble(const Output &output, const Mesh &mesh,
+                const std::vector<const void *> &shards, tprt_type type,
+                char *to);
+
+} // namespace tprt
+
+#endif // TPRT_TENSORS_VALUES_H

@@ -1,0 +1,61 @@
+//===- Weights.h - parameters from checkpoints ------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Matches a checkpoint's tensors with the manifest's parameter templates, once,
+// and then reads any rank's blocks of them, from the files' own slices alone.
+// `random:SEED` stands for a
+// checkpoint whose values depend on seed, name and element alone, not on the
+// number of ranks.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_TENSORS_WEIGHTS_H
+#define TPRT_TENSORS_WEIGHTS_H
+
+#include "Tensor.h"
+
+#include <memory>
+
+namespace tprt {
+
+class Weights {
+public:
+  /// `spec`: a directory with model.safetensors or
+  /// model.safetensors.index.json, a .safetensors file, or random:SEED. Reports
+  /// tensors that are missing, misshapen, of a wrong type or unused, by name.
+  static Expected<Weights> open(const std::string &spec,
+                                const Manifest &manifest);
+
+  /// Writes the local block of parameters[parameter], instance `instance`, for
+  /// the rank at these mesh coordinates, padding included, to `target`: all of
+  /// it, or `rows` rows of its first dimension from `first` on. Returns the
+  /// bytes read from the checkpoint.
+  Expected<int64_t> load(int64_t parameter, int64_t instance,
+                         const std::vector<int64_t> &coordinates, void *target,
+                         int64_t first = 0, int64_t rows = -1) const;
+
+  /// Tells checkpoints apart: a hash of types, shapes and a sample of each
+  /// tensor's values, or of the seed. Reads at most three pages per tensor.
+  Expected<uint64_t> fingerprint() const;
+
+  /// A tensor of a checkpoint.
+  struct Located {
+    TensorPlace place;
+    std::string name, path;
+    std::shared_ptr<const InputFile> file;
+
+    /// An error names the tensor.
+    Status read(int64_t offset, void *data, int64_t bytes) const;
+  };
+
+private:
+  const Manifest *manifest = nullptr;
+  std::vector<Located> slots; ///< per parameter slot; empty for random
+  uint64_t seed = 0;
+};
+
+} // namespace tprt
+
+#endif // TPRT_TENSORS_WEIGHTS_H
