@@ -91,8 +91,7 @@ class Program:
 
         Args:
             weights: checkpoint folder, or "random:SEED".
-            backend: "threads" (default for programs for the CPU), or "nccl" for a
-                program of one rank.
+            backend: "threads" (the default), which runs one rank on a GPU too.
             timeout: seconds that a rank waits for another.
 
         Returns:

@@ -1,118 +1,104 @@
-//===- Backends.cpp - from a backend's name to its hub --------------------===//
+//===- Backends.cpp - the table of backends -------------------------------===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// threads: ranks of this process. processes: ranks of this host. mpi: ranks
-// that an MPI has started, anywhere.
+// The rows, and how a process that is a rank learns which one.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Backends.h"
 
-#ifdef TPRT_HAS_CUDA
-#include "nccl/NcclHub.h"
-#endif
 #include "net/NetChannel.h"
-#include "processes/Processes.h"
 #include "processes/Rendezvous.h"
-#include "threads/Threads.h"
+#include "processes/SegmentChannel.h"
 
 using namespace tprt;
+using Ranks = Backend::Ranks;
 
-#ifndef TPRT_HAS_CUDA
-static constexpr const char *kNoCuda =
-    "backend 'nccl' is not in this build, which was made without CUDA's "
-    "headers (cuda.h, cublasLt.h, nccl.h): install the CUDA toolkit and "
-    "libnccl-dev and configure with -DTPRT_CUDA=ON";
-#endif
-
-Status tprt::checkBackend(const std::string &backend) {
-#ifdef TPRT_HAS_CUDA
-  constexpr const char *kHas = "this build has: threads, processes, mpi, nccl";
-  if (backend == "nccl")
-    return {};
-#else
-  constexpr const char *kHas = "this build has: threads, processes, mpi";
-  if (backend == "nccl")
-    return userError(kNoCuda, "; ", kHas);
-#endif
-  for (const char *known : {"threads", "processes", "mpi"})
-    if (backend == known)
-      return {};
-  return userError("unknown backend '", backend, "'; ", kHas);
-}
-
-Status tprt::checkProgram(const std::string &backend, const Manifest &manifest,
-                          bool alone) {
-  bool device = manifest.device == Device::Cuda;
-#ifndef TPRT_HAS_CUDA
-  if (device)
-    return userError("the program is made for CUDA devices, but ", kNoCuda,
-                     ", or compile it without --target cuda");
-#endif
-  if (device && backend != "nccl")
-    return userError("the program is made for CUDA devices, backend '", backend,
-                     "' is for the CPU; run it with --backend nccl");
-  if (!device && backend == "nccl")
-    return userError("the program is made for the CPU, backend 'nccl' is for "
-                     "CUDA devices; compile it with --target cuda");
-#ifdef TPRT_HAS_CUDA
-  if (device)
-    return checkDevices(alone ? 1 : manifest.mesh.size(),
-                        !manifest.gemms.empty());
-#endif
-  return {};
-}
-
-bool tprt::startsOwnRanks(const std::string &backend) {
-  return ranksAreProcesses(backend) && backend != "mpi";
-}
-
-bool tprt::ranksAreProcesses(const std::string &backend) {
-  return backend != "threads";
-}
+namespace tprt {
+/// Each in its folder.
+Backend::Connect connectThreads, connectProcesses, connectMpi, connectNccl;
+Status checkNccl();
+} // namespace tprt
 
 namespace {
 
+/// Without a name the first that serves a program is taken.
+constexpr Backend kBackends[] = {
+    {"threads", "ranks of one process", Ranks::Threads, Device::Cpu,
+     connectThreads},
+    {"processes", "a process per rank, on one host", Ranks::Processes,
+     Device::Cpu, connectProcesses},
+    {"mpi", "a process per rank, under mpirun or srun", Ranks::Launched,
+     Device::Cpu, connectMpi},
+    {"nccl", "a process and a GPU per rank", Ranks::Processes, Device::Cuda,
+#ifdef TPRT_HAS_CUDA
+     connectNccl, checkNccl},
+#else
+     nullptr, nullptr, kNoCuda},
+#endif
+};
+
+/// `a, b or c`.
+template <typename Where>
+std::string listNames(const char *lastComma, Where where) {
+  std::vector<std::string> names;
+  for (const Backend &backend : kBackends)
+    if (where(backend))
+      names.push_back(backend.name);
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i)
+    text += (i == 0 ? "" : i + 1 == names.size() ? lastComma : ", ") + names[i];
+  return text;
+}
+
 /// Which rank this process is, where nobody has said so. A world of one needs
-/// no starter, and MPI says it itself.
-Expected<std::shared_ptr<const Place>> ownPlace(const HubOptions &options) {
+/// no starter, and a transport's launcher says it itself.
+Expected<std::shared_ptr<const Place>> ownPlace(const Backend &backend,
+                                                int64_t ranks) {
   auto found = placeFromEnvironment();
   if (!found)
     return found.status();
-  if (!*found && options.ranks > 1 && options.backend != "mpi")
-    return userError("backend '", options.backend, "' runs each of the ",
-                     options.ranks,
+  if (!*found && ranks > 1 && backend.ranks != Ranks::Launched)
+    return userError("backend '", backend.name, "' runs each of the ", ranks,
                      " ranks as a process, and nothing says which one this is: "
                      "start all with tp-run, torchrun, mpirun or srun, or set "
                      "RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in each");
   return std::make_shared<const Place>(found->value_or(Place()));
 }
 
-/// The shared memory of the ranks, all of which are on this host.
-Expected<Segment> meetHere(const Place &place, int64_t bytes, double timeout) {
-  auto segment = meet(place, bytes, timeout);
-  if (segment && segment->ranks() != place.ranks)
-    return userError("the rendezvous is of ", segment->ranks(),
-                     " ranks, expected ", place.ranks);
-  return segment;
-}
-
-Expected<std::unique_ptr<Hub>> makeProcesses(const HubOptions &options) {
-  const Place &place = *options.place;
-  if (!place.oneHost())
-    return userError("backend 'processes' needs all ranks on one host: ",
-                     place.hosts, "; put them on one host");
-  auto segment =
-      meetHere(place, options.sharedBytes, options.waits.timeoutSeconds);
-  if (!segment)
-    return segment.status();
-  return std::unique_ptr<Hub>(
-      std::make_unique<ProcessHub>(std::move(*segment), place, options.waits));
-}
-
 } // namespace
+
+Expected<const Backend *> tprt::findBackend(const std::string &name,
+                                            Device device, int64_t ranks) {
+  for (const Backend &backend : kBackends) {
+    if (name.empty() ? !backend.serves(device, ranks) : name != backend.name)
+      continue;
+    if (backend.connect)
+      return &backend;
+    return userError("backend '", backend.name, "' is not in this build, ",
+                     backend.missing, "; this build has: ",
+                     listNames(", ", [](auto &row) { return row.connect; }));
+  }
+  return userError("unknown backend '", name, "'; this build has: ",
+                   listNames(", ", [](auto &row) { return row.connect; }));
+}
+
+std::string tprt::backendsFor(Device device, int64_t ranks) {
+  return listNames(" or ", [&](const Backend &backend) {
+    return backend.serves(device, ranks);
+  });
+}
+
+std::string tprt::describeBackends() {
+  std::string text;
+  for (const Backend &backend : kBackends)
+    if (backend.connect)
+      text += detail::join(text.empty() ? "" : "; ", backend.name, ": ",
+                           backend.summary);
+  return text;
+}
 
 Expected<std::unique_ptr<SideChannel>>
 tprt::connectRanks(const Place &place, const SideChannel::Options &options) {
@@ -127,7 +113,7 @@ tprt::connectRanks(const Place &place, const SideChannel::Options &options) {
     return std::unique_ptr<SideChannel>(
         std::make_unique<NetChannel>(std::move(*meeting), place, options));
   }
-  auto segment = meetHere(place, 0, options.timeoutSeconds);
+  auto segment = meet(place, 0, options.timeoutSeconds);
   if (!segment)
     return segment.status();
   return std::unique_ptr<SideChannel>(
@@ -135,31 +121,24 @@ tprt::connectRanks(const Place &place, const SideChannel::Options &options) {
 }
 
 Expected<std::unique_ptr<Hub>> tprt::makeHub(HubOptions options) {
-  TPRT_TRY(checkBackend(options.backend));
-  if (options.onlyRank)
-    return makeAloneHub(*options.onlyRank, options.ranks);
-  if (!ranksAreProcesses(options.backend))
-    return std::unique_ptr<Hub>(std::make_unique<ThreadHub>(
-        options.ranks, options.waits.timeoutSeconds, options.waits.describe));
-  if (!options.place) {
-    auto place = ownPlace(options);
+  auto found = findBackend(options.backend, options.device, options.ranks);
+  if (!found)
+    return found.status();
+  const Backend &backend = **found;
+  // The others are left out, or there are none and the transport is for
+  // another memory.
+  if (options.onlyRank || backend.memory != options.device)
+    return makeAloneHub(options.onlyRank.value_or(0), options.ranks);
+  if (backend.ranksAreProcesses() && !options.place) {
+    auto place = ownPlace(backend, options.ranks);
     if (!place)
       return place.status();
     options.place = std::move(*place);
   }
-  // MPI knows better than the environment.
-  if (options.backend == "mpi")
-    return makeMpiHub(options);
-  if (options.place->ranks != options.ranks)
+  // A transport's launcher knows better than the environment.
+  if (backend.ranks == Ranks::Processes &&
+      options.place->ranks != options.ranks)
     return userError("the artifact is made for ", options.ranks, " ranks, but ",
                      options.place->source, " says ", options.place->ranks);
-#ifdef TPRT_HAS_CUDA
-  if (options.backend == "nccl") {
-    auto channel = connectRanks(*options.place, options.waits);
-    if (!channel)
-      return channel.status();
-    return std::unique_ptr<Hub>(std::make_unique<NcclHub>(std::move(*channel)));
-  }
-#endif
-  return makeProcesses(options);
+  return backend.connect(options);
 }

@@ -1,9 +1,11 @@
-//===- Backends.h - from a backend's name to its hub ------------*- C++ -*-===//
+//===- Backends.h - the table of backends -----------------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The one place that knows which backends there are.
+// The one place that knows which backends there are: a row each. What executes
+// a program is a device, chosen by the artifact; what connects its ranks is a
+// backend, and one rank needs none. docs/Adding.md says what a new row needs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +20,8 @@ namespace tprt {
 /// What a hub is made from.
 struct HubOptions {
   std::string backend;
-  int64_t ranks = 1; ///< of the artifact
+  Device device = Device::Cpu; ///< of the artifact
+  int64_t ranks = 1;           ///< of the artifact
   /// Where ranks are processes; null: the environment says it.
   std::shared_ptr<const Place> place;
   std::optional<int64_t> onlyRank; ///< this rank alone, no collectives
@@ -26,22 +29,52 @@ struct HubOptions {
   SideChannel::Options waits;
 };
 
-/// An error for a backend that there is not, or not in this build.
-Status checkBackend(const std::string &backend);
-/// An error where the backend cannot run the program, or this machine lacks
-/// what the backend needs for it; `alone`: for one rank without the others.
-Status checkProgram(const std::string &backend, const Manifest &manifest,
-                    bool alone);
-/// Whether each rank of the backend is a process of its own.
-bool ranksAreProcesses(const std::string &backend);
-/// Whether tp-run starts them, where nobody else has.
-bool startsOwnRanks(const std::string &backend);
+/// A row of the table.
+struct Backend {
+  enum class Ranks {
+    Threads,   ///< of this process
+    Processes, ///< one each, which tp-run starts where nobody else has
+    Launched,  ///< one each, by a launcher that the transport brings
+  };
+  const char *name;
+  const char *summary; ///< for the list of backends
+  Ranks ranks;
+  Device memory; ///< whose memory it moves between ranks
+  /// The hub of this process, once all ranks have come. `place` is set where
+  /// ranks are processes.
+  using Connect = Expected<std::unique_ptr<Hub>>(const HubOptions &options);
+  Connect *connect;
+  /// An error where this machine lacks what connecting ranks needs, before any
+  /// of them is started; null: nothing can lack.
+  Status (*check)() = nullptr;
+  const char *missing = nullptr; ///< why there is no `connect` in this build
+
+  bool ranksAreProcesses() const { return ranks != Ranks::Threads; }
+  /// Whether it can run so many ranks of a program for the device: a rank
+  /// without others needs a thread alone, whatever its device.
+  bool serves(Device device, int64_t count) const {
+    return memory == device || (count == 1 && ranks == Ranks::Threads);
+  }
+};
+
+#ifndef TPRT_HAS_CUDA
+inline constexpr const char *kNoCuda =
+    "which was made without CUDA's headers (cuda.h, cublasLt.h, nccl.h): "
+    "install the CUDA toolkit and libnccl-dev and configure with "
+    "-DTPRT_CUDA=ON";
+#endif
+
+/// The backend of that name, or, for none, the first that serves the program;
+/// an error if there is none, or not in this build.
+Expected<const Backend *> findBackend(const std::string &name, Device device,
+                                      int64_t ranks);
+/// The names of those that serve it, `a, b or c`, for messages.
+std::string backendsFor(Device device, int64_t ranks);
+/// All of this build: `name: summary; ...`.
+std::string describeBackends();
 
 /// One rank of many, without the others (Alone.cpp).
 std::unique_ptr<Hub> makeAloneHub(int64_t rank, int64_t ranks);
-/// That of backend mpi (mpi/Mpi.cpp), whose rank MPI knows.
-Expected<std::unique_ptr<Hub>> makeMpiHub(const HubOptions &options);
-
 /// The hub of this process, once all ranks have come.
 Expected<std::unique_ptr<Hub>> makeHub(HubOptions options);
 

@@ -217,3 +217,14 @@ Transfer tprt::planTransfer(const Collective &entry, int64_t self,
                             int64_t members) {
   return Planner(entry, self, members).plan();
 }
+
+int64_t tprt::stagingBytes(const Manifest &manifest, int64_t rank) {
+  int64_t most = 0;
+  for (const Collective &entry : manifest.collectives) {
+    int64_t self =
+        manifest.mesh.index(entry.axes, manifest.mesh.coordinates(rank));
+    most = std::max(
+        most, planTransfer(entry, self, shardCount(entry.axes)).stagingBytes);
+  }
+  return most;
+}

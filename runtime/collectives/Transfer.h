@@ -41,6 +41,13 @@ struct TransferStep {
     Memory memory = Memory::In;
     int64_t offset = 0;
     int64_t pitch = 0; ///< between rows of a Copy
+
+    /// Where it lies, given where these begin.
+    uint64_t address(const void *in, const void *out,
+                     const void *staging) const {
+      const void *bases[] = {in, out, staging};
+      return uint64_t(bases[int(memory)]) + uint64_t(offset);
+    }
   };
 
   Kind kind;
@@ -57,6 +64,8 @@ struct Transfer {
 };
 
 Transfer planTransfer(const Collective &entry, int64_t self, int64_t members);
+/// The most staging memory that any entry of the ledger takes on this rank.
+int64_t stagingBytes(const Manifest &manifest, int64_t rank);
 
 } // namespace tprt
 

@@ -91,11 +91,12 @@ CudaRank::~CudaRank() {
   disconnect();
 }
 
-Expected<std::unique_ptr<tprt_rank>>
-tprt::makeCudaRank(const Manifest &manifest, const Program &program,
-                   std::unique_ptr<World> world, bool timeline) {
-  return std::unique_ptr<tprt_rank>(std::make_unique<CudaRank>(
-      manifest, program, std::move(world), timeline));
+Status tprt::checkCuda(const Manifest &manifest) {
+  auto cuda = Driver::get();
+  if (!cuda)
+    return cuda.status();
+  TPRT_TRY(CudaDevice::count(**cuda).status());
+  return manifest.gemms.empty() ? Status() : CublasLt::get().status();
 }
 
 //===----------------------------------------------------------------------===//

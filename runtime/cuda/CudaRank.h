@@ -112,10 +112,9 @@ private:
   Timeline::Event last{Timeline::Kind::Step, 0, 0, {}, {}};
 };
 
-Expected<std::unique_ptr<tprt_rank>> makeCudaRank(const Manifest &manifest,
-                                                  const Program &program,
-                                                  std::unique_ptr<World> world,
-                                                  bool timeline);
+/// An error that says what of this machine is missing to run the program: the
+/// driver, a device, or cuBLASLt if it has products. Makes no context.
+Status checkCuda(const Manifest &manifest);
 
 } // namespace tprt
 

@@ -165,11 +165,12 @@ Status execute(Options &options, char **argv, int &code) {
     return session.status();
   std::shared_ptr<const Place> place;
   bool ownRanks = false;
-  if (ranksAreProcesses(session->backend()) && !options.session.onlyRank) {
+  const Backend &backend = session->backend();
+  if (backend.ranksAreProcesses() && !options.session.onlyRank) {
     auto found = placeFromEnvironment();
     if (!found)
       return found.status();
-    ownRanks = !*found && startsOwnRanks(session->backend());
+    ownRanks = !*found && backend.ranks == Backend::Ranks::Processes;
     place = std::make_shared<Place>(found->value_or(Place()));
     policy.startedBy(place->starter);
   }
@@ -218,9 +219,8 @@ int tprt::launch(int argc, char **argv) {
                  "entry points to run in turn, one step each, with commas "
                  "between them; default the first");
   app.add_option("--backend", options.session.backend,
-                 "threads (default for programs for the CPU); processes, one "
-                 "per rank; mpi (under mpirun); nccl (default for programs of "
-                 "--target cuda)");
+                 describeBackends() +
+                     "; default the first of them that can run the program");
   app.add_option("--repeat", options.repeat, "steps to run, of each entry")
       ->check(CLI::PositiveNumber);
   app.add_option("--stats", options.stats,

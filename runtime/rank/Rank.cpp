@@ -9,12 +9,6 @@
 
 #include "Rank.h"
 
-#include "../host/HostRank.h"
-
-#ifdef TPRT_HAS_CUDA
-#include "../cuda/CudaRank.h"
-#endif
-
 using namespace tprt;
 
 tprt_rank::tprt_rank(const Manifest &manifest, const Program &program,
@@ -72,18 +66,4 @@ Status tprt_rank::call(int64_t entry, const tprt_api &table,
                : internalError("entry '", manifest.entries[entry].name,
                                "' returned ", code,
                                " without an error of the runtime");
-}
-
-Expected<std::unique_ptr<tprt_rank>>
-tprt::makeRank(const Manifest &manifest, const Program &program,
-               std::unique_ptr<World> world, bool timeline) {
-  if (manifest.device == Device::Cpu)
-    return std::unique_ptr<tprt_rank>(std::make_unique<HostRank>(
-        manifest, program, std::move(world), timeline));
-#ifdef TPRT_HAS_CUDA
-  return makeCudaRank(manifest, program, std::move(world), timeline);
-#else
-  // checkProgram has said so already.
-  return internalError("a rank on a device, in a build without CUDA");
-#endif
 }

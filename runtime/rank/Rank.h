@@ -5,7 +5,7 @@
 //
 // What compiled code knows as tprt_rank: a rank's memory, parameters and
 // communicators, and the functions that the compiled step calls. What executes
-// them is the host (HostRank.h) or a device (../cuda/CudaRank.h). A rank is
+// them is the host (HostRank.h) or a device (CudaRank.h). A rank is
 // used by one thread.
 //
 //===----------------------------------------------------------------------===//
@@ -115,12 +115,6 @@ private:
 };
 
 namespace tprt {
-
-/// A rank on what the manifest names.
-Expected<std::unique_ptr<tprt_rank>> makeRank(const Manifest &manifest,
-                                              const Program &program,
-                                              std::unique_ptr<World> world,
-                                              bool timeline);
 
 /// Bytes of a parameter's local block, rounded up to TPRT_ALIGNMENT.
 inline int64_t localBytes(const Parameter &p) {

@@ -100,8 +100,9 @@ static uint64_t hashSchedule(const Manifest &manifest) {
 
 Status Session::Impl::readTables(const std::string &path,
                                  std::string_view (&texts)[3]) {
+  // A name that is none is said before the file is read.
   if (!options.backend.empty())
-    TPRT_TRY(checkBackend(options.backend));
+    TPRT_TRY(findBackend(options.backend, Device::Cpu, 1).status());
   auto read = LoadedFile::open(path);
   if (!read)
     return read.status();
@@ -130,10 +131,6 @@ Status Session::Impl::readTables(const std::string &path,
   if (!parsed)
     return parsed.status().in(where);
   manifest = std::move(*parsed);
-  if (options.backend.empty()) {
-    options.backend = manifest.device == Device::Cuda ? "nccl" : "threads";
-    TPRT_TRY(checkBackend(options.backend));
-  }
   return {};
 }
 
@@ -141,8 +138,12 @@ Status Session::Impl::load(const std::string &path) {
   where = "artifact '" + path + "'";
   std::string_view texts[3];
   TPRT_TRY(readTables(path, texts));
-  TPRT_TRY(checkProgram(options.backend, manifest, options.onlyRank.has_value())
-               .in(where));
+  int64_t size = options.onlyRank ? 1 : manifest.mesh.size();
+  auto found = findBackend(options.backend, manifest.device, size);
+  if (!found)
+    return found.status();
+  backend = *found;
+  TPRT_TRY(checkProgram(*backend, manifest, size).in(where));
   TPRT_TRY(checkKernels());
   TPRT_TRY(requireFeatures(manifest.features).in(where));
   auto loadedCode =
@@ -214,7 +215,8 @@ Status Session::Impl::start(std::shared_ptr<const Place> place) {
     return userError(where, " is made for ", size, " ranks, which has no rank ",
                      *options.onlyRank);
   auto made = makeHub(
-      {options.backend,
+      {backend->name,
+       manifest.device,
        size,
        std::move(place),
        options.onlyRank,
@@ -322,7 +324,7 @@ Expected<Session> Session::open(const std::string &artifact,
   return session;
 }
 
-const std::string &Session::backend() const { return impl->options.backend; }
+const Backend &Session::backend() const { return *impl->backend; }
 
 Plan Session::plan() const {
   return {impl->manifest.mesh.size(), impl->sharedBytes(),

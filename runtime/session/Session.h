@@ -22,12 +22,13 @@
 
 namespace tprt {
 
+struct Backend;
 struct Place;
 struct Policy;
 struct CallSite;
 
 struct SessionOptions {
-  /// Empty: threads for a program for the CPU, nccl for one for CUDA.
+  /// Empty: the first of the table that can run the program.
   std::string backend;
   /// The longest waits for another rank: in a step, for all to come together
   /// (none: the same), and while weights are loaded and steps prepared.
@@ -71,9 +72,8 @@ public:
   /// Reads and checks the artifact, and whether this machine can run it.
   static Expected<Session> load(const std::string &artifact,
                                 const SessionOptions &options);
-  /// The backend that the options ask for, or the one for the artifact's
-  /// device.
-  const std::string &backend() const;
+  /// The one that the options ask for, or that suits the artifact.
+  const Backend &backend() const;
   /// Of a loaded session, which the plan must not outlive.
   Plan plan() const;
   /// Makes this process' ranks and brings all ranks together; everything below

@@ -8,10 +8,9 @@
 #ifndef TPRT_SESSION_SESSIONIMPL_H
 #define TPRT_SESSION_SESSIONIMPL_H
 
-#include "../collectives/Backends.h"
-#include "../rank/Rank.h"
 #include "../tensors/Values.h"
 #include "CodeModule.h"
+#include "Devices.h"
 #include "RankThreads.h"
 #include "Session.h"
 
@@ -20,6 +19,7 @@ namespace tprt {
 struct Session::Impl {
   SessionOptions options;
   std::string where; ///< the artifact, for messages
+  const Backend *backend = nullptr;
   LoadedFile file;
   Manifest manifest;
   CodeModule code;

@@ -208,6 +208,22 @@ TEST(CudaRun, RanksAndGraphs) {
   }
 }
 
+/// A device and a backend are chosen apart: one rank on a device needs none
+/// that moves the memory of devices.
+TEST(CudaRun, OneRankNeedsNoTransport) {
+  DeviceFixture f(1);
+  std::string nowhere = kFake + "TPRT_NCCL_LIBRARY=/nowhere.so ";
+  std::string input =
+      "--input " + (f.directory / "in.safetensors") + f.output();
+  for (const char *backend : {"", " --backend threads", " --backend nccl"}) {
+    auto result = f.runWith(nowhere, input + backend);
+    ASSERT_EQ(result.code, 0) << backend << result.err;
+    f.expectHalf();
+  }
+  Hosts host(f, {nowhere}, "threads 20 threads");
+  EXPECT_EQ(host.list[0]->wait(30), 0) << host.text(*host.list[0]);
+}
+
 /// One device needs neither a starter nor another rank, and a host that loses
 /// one keeps its device.
 TEST(CudaRun, HostPrograms) {
@@ -409,36 +425,37 @@ std::string messageOf(const DeviceFixture &f, const Fixture::Result &result) {
 } // namespace
 
 TEST(CudaRun, BackendsAndDevices) {
-  DeviceFixture f(1);
+  DeviceFixture f(1), two(2);
   auto refused = [&](const std::string &environment,
                      const std::string &arguments) {
     auto result = f.runFake(arguments, environment);
     EXPECT_EQ(result.code, 1) << result.err;
     return messageOf(f, result);
   };
-  EXPECT_EQ(refused("", "--backend threads"),
+  EXPECT_EQ(refused("", "--backend processes"),
             "artifact 'DIR/p.tpa': the program is made for CUDA devices, "
-            "backend 'threads' is for "
-            "the CPU; run it with --backend nccl");
+            "backend 'processes' is for the CPU; run it with --backend threads "
+            "or nccl, or compile it with --target cpu");
+  EXPECT_EQ(messageOf(two, two.runFake("--backend threads", "")),
+            "artifact 'DIR/p.tpa': the program is made for CUDA devices, "
+            "backend 'threads' is for the CPU; run it with --backend nccl, or "
+            "compile it with --target cpu");
   EXPECT_EQ(refused("TP_FAKE_CUDA_DEVICES=0", ""),
-            "artifact 'DIR/p.tpa': backend 'nccl': starting the CUDA driver: "
+            "artifact 'DIR/p.tpa': cannot use CUDA: "
             "CUDA_ERROR_NO_DEVICE "
             "(no CUDA-capable device is detected)");
-  EXPECT_EQ(
-      refused("TPRT_CUDA_LIBRARY=/nowhere/libcuda.so", ""),
-      "artifact 'DIR/p.tpa': backend 'nccl': cannot open the CUDA driver: "
-      "/nowhere/libcuda.so: cannot open shared object file: No such file "
-      "or directory (TPRT_CUDA_LIBRARY names this file)");
-  EXPECT_EQ(
-      refused(std::string("TPRT_CUDA_LIBRARY=") + TPRT_TEST_EXPORTS, ""),
-      std::string("artifact 'DIR/p.tpa': backend 'nccl': the CUDA driver (") +
-          TPRT_TEST_EXPORTS +
-          ") has no function 'cuInit': it is too old for this build; "
-          "update it, or name another file in TPRT_CUDA_LIBRARY");
+  EXPECT_EQ(refused("TPRT_CUDA_LIBRARY=/nowhere/libcuda.so", ""),
+            "artifact 'DIR/p.tpa': cannot open the CUDA driver: "
+            "/nowhere/libcuda.so: cannot open shared object file: No such file "
+            "or directory (TPRT_CUDA_LIBRARY names this file)");
+  EXPECT_EQ(refused(std::string("TPRT_CUDA_LIBRARY=") + TPRT_TEST_EXPORTS, ""),
+            std::string("artifact 'DIR/p.tpa': the CUDA driver (") +
+                TPRT_TEST_EXPORTS +
+                ") has no function 'cuInit': it is too old for this build; "
+                "update it, or name another file in TPRT_CUDA_LIBRARY");
   EXPECT_EQ(
       refused(std::string("TPRT_CUBLASLT_LIBRARY=") + TPRT_TEST_EXPORTS, ""),
-      std::string("artifact 'DIR/p.tpa': backend 'nccl': cuBLASLt (") +
-          TPRT_TEST_EXPORTS +
+      std::string("artifact 'DIR/p.tpa': cuBLASLt (") + TPRT_TEST_EXPORTS +
           ") has no function 'cublasLtCreate': it is too old for this build; "
           "update it, or name another file in TPRT_CUBLASLT_LIBRARY");
   EXPECT_EQ(refused("TP_FAKE_CUDA_ARCH=7.5", ""),
@@ -461,8 +478,9 @@ TEST(CudaRun, BackendsAndDevices) {
   EXPECT_EQ(result.code, 1);
   EXPECT_EQ(result.err,
             "tp-run: error: artifact '" + (host.directory / "p.tpa") +
-                "': the program is made for the CPU, backend 'nccl' is "
-                "for CUDA devices; compile it with --target cuda\n");
+                "': the program is made for the CPU, backend 'nccl' is for "
+                "CUDA devices; run it with --backend threads, processes or "
+                "mpi, or compile it with --target cuda\n");
 }
 
 TEST(CudaRun, KernelsThatAreMissing) {

@@ -345,8 +345,7 @@ TEST(Mpi, WrongStartsAreExplained) {
          "...\n");
   expect("RANK=0 WORLD_SIZE=2", "",
          "torchrun starts no MPI; start the ranks with: mpirun -n 2 tp-run "
-         "MODEL --backend mpi ...; under torchrun use --backend processes (one "
-         "host) or nccl");
+         "MODEL --backend mpi ...; under torchrun use --backend processes");
   expect("SLURM_PROCID=0 SLURM_NTASKS=2 SLURM_STEP_ID=0", "",
          "srun has not started MPI; expected: srun --mpi=pmix -n 2 tp-run "
          "MODEL --backend mpi ...");

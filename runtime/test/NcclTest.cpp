@@ -12,14 +12,15 @@
 
 #include "RandomCollective.h"
 
-#include "../collectives/Backends.h"
 #include "../collectives/DeviceWorld.h"
 #include "../collectives/nccl/NcclHub.h"
 #include "../collectives/nccl/NcclWorld.h"
 #include "../collectives/processes/SegmentChannel.h"
 #include "../cuda/CudaDevice.h"
+#include "../cuda/CudaRank.h"
 #include "../cuda/libraries/Driver.h"
 #include "../launcher/ExitPolicy.h"
+#include "../session/Devices.h"
 
 #include <csignal>
 #include <fstream>
@@ -79,7 +80,7 @@ meet(int64_t rank, Segment segment, double timeout, Beside beside, int port) {
 Status
 become(int64_t rank, const Manifest &manifest, const Body &body,
        const std::function<Expected<std::unique_ptr<SideChannel>>()> &channel) {
-  TPRT_TRY(checkDevices(manifest.mesh.size(), false));
+  TPRT_TRY(checkCuda(manifest));
   auto side = channel();
   if (!side)
     return side.status();
@@ -552,11 +553,8 @@ TEST(Nccl, MissingLibrariesAreNamed) {
     const char *variable, *text;
   };
   for (auto [variable, text] :
-       {Case{"TPRT_CUDA_LIBRARY",
-             "backend 'nccl': cannot open the CUDA driver: "
-             "/nowhere.so: "},
-        Case{"TPRT_CUBLASLT_LIBRARY",
-             "backend 'nccl': cannot open cuBLASLt: /nowhere.so: "},
+       {Case{"TPRT_CUDA_LIBRARY", "cannot open the CUDA driver: /nowhere.so: "},
+        Case{"TPRT_CUBLASLT_LIBRARY", "cannot open cuBLASLt: /nowhere.so: "},
         Case{"TPRT_NCCL_LIBRARY",
              "backend 'nccl': cannot open NCCL: /nowhere.so: "}}) {
     pid_t child = fork();
@@ -565,7 +563,11 @@ TEST(Nccl, MissingLibrariesAreNamed) {
            {"TPRT_CUDA_LIBRARY", "TPRT_NCCL_LIBRARY", "TPRT_CUBLASLT_LIBRARY"})
         setenv(name, TP_FAKE_CUDA, 1);
       setenv(variable, "/nowhere.so", 1);
-      std::string message = checkDevices(2, true).message();
+      Manifest manifest;
+      manifest.device = Device::Cuda;
+      manifest.gemms.resize(1);
+      auto backend = findBackend("nccl", Device::Cuda, 2);
+      std::string message = checkProgram(**backend, manifest, 2).message();
       bool good =
           message.starts_with(text) &&
           message.ends_with(std::string("(") + variable + " names this file)");

@@ -161,7 +161,8 @@ TEST(Run, CommandLine) {
 #else
   expect(f.weights() + f.input() + " --backend nccl", 1,
          "the program is made for the CPU, backend 'nccl' is for CUDA devices; "
-         "compile it with --target cuda");
+         "run it with --backend threads, processes or mpi, or compile it with "
+         "--target cuda");
 #endif
   expect(f.weights() + f.input() + " --backend gloo", 1,
          "unknown backend 'gloo'; this build has: threads, processes, mpi");

@@ -44,7 +44,7 @@ public:
       std::error_code ignored;
       // This code is in tp-run, or in libtprt.so of another program.
       Dl_info library{};
-      dladdr(reinterpret_cast<void *>(&makeMpiHub), &library);
+      dladdr(reinterpret_cast<void *>(&makeHub), &library);
       for (const fs::path &file :
            {fs::path(library.dli_fname ? library.dli_fname : ""),
             fs::read_symlink("/proc/self/exe", ignored)})
@@ -299,8 +299,7 @@ Status notStarted(const Place &place, int64_t ranks) {
       detail::join("mpirun -n ", ranks, " tp-run MODEL --backend mpi ...");
   if (place.starter == "torchrun")
     return userError("torchrun starts no MPI; start the ranks with: ", how,
-                     "; under torchrun use --backend processes (one host) or "
-                     "nccl");
+                     "; under torchrun use --backend processes");
   if (place.starter == "Slurm")
     return userError("srun has not started MPI; expected: srun --mpi=pmix -n ",
                      ranks, " tp-run MODEL --backend mpi ...");
@@ -394,7 +393,8 @@ struct Start {
 
 } // namespace
 
-Expected<std::unique_ptr<Hub>> tprt::makeMpiHub(const HubOptions &options) {
+namespace tprt {
+Expected<std::unique_ptr<Hub>> connectMpi(const HubOptions &options) {
   auto mpi = Mpi::open();
   if (!mpi)
     return mpi.status();
@@ -424,3 +424,4 @@ Expected<std::unique_ptr<Hub>> tprt::makeMpiHub(const HubOptions &options) {
                                    options.waits),
       started, start->largestTag));
 }
+} // namespace tprt

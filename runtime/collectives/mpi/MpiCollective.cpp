@@ -61,8 +61,7 @@ Status MessageCollective::run(const TransferStep &step, const Collective &c,
                               char *in, char *out) {
   using Kind = TransferStep::Kind;
   auto address = [&](const TransferStep::Place &place) {
-    char *bases[] = {in, out, staging.data()};
-    return bases[int(place.memory)] + place.offset;
+    return reinterpret_cast<char *>(place.address(in, out, staging.data()));
   };
   char *from = address(step.from), *to = address(step.to);
   int64_t bytes = step.count * typeBytes(c.type);

@@ -9,41 +9,29 @@
 
 #include "NcclHub.h"
 
-#include "../../cuda/libraries/CublasLt.h"
+#include "../Backends.h"
 #include "NcclWorld.h"
 
 using namespace tprt;
-
-Status tprt::checkDevices(int64_t ranks, bool products) {
-  constexpr const char *kNeed = "backend 'nccl'";
-  auto cuda = Driver::get();
-  if (!cuda)
-    return cuda.status().in(kNeed);
-  TPRT_TRY(
-      (*cuda)->check((*cuda)->cuInit(0), "starting the CUDA driver").in(kNeed));
-  int devices = 0;
-  TPRT_TRY((*cuda)
-               ->check((*cuda)->cuDeviceGetCount(&devices), "counting devices")
-               .in(kNeed));
-  if (devices == 0)
-    return userError(kNeed, ": the CUDA driver sees no device on this machine; "
-                            "CUDA_VISIBLE_DEVICES may hide them");
-  if (products)
-    if (auto library = CublasLt::get(); !library)
-      return library.status().in(kNeed);
-  if (ranks > 1)
-    if (auto library = Nccl::get(); !library)
-      return library.status().in(kNeed);
-  return {};
-}
 
 NcclHub::NcclHub(std::unique_ptr<SideChannel> channel)
     : side(std::move(channel)) {
   ranks = side->size();
 }
 
-/// checkDevices has opened the libraries.
+/// The libraries have been opened: the device's check has, and checkNccl.
 std::unique_ptr<World> NcclHub::world(int64_t) {
   const Nccl *nccl = ranks > 1 ? *Nccl::get() : nullptr;
   return std::make_unique<NcclWorld>(*side, **Driver::get(), nccl);
 }
+
+namespace tprt {
+Status checkNccl() { return Nccl::get().status(); }
+
+Expected<std::unique_ptr<Hub>> connectNccl(const HubOptions &options) {
+  auto channel = connectRanks(*options.place, options.waits);
+  if (!channel)
+    return channel.status();
+  return std::unique_ptr<Hub>(std::make_unique<NcclHub>(std::move(*channel)));
+}
+} // namespace tprt

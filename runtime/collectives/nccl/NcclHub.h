@@ -17,11 +17,6 @@
 
 namespace tprt {
 
-/// An error that says what of this machine is missing to run programs for
-/// devices: the driver, a device, NCCL (for several ranks), cuBLASLt (for
-/// programs with products). Opens the libraries, makes no context.
-Status checkDevices(int64_t ranks, bool products);
-
 class NcclHub : public Hub {
 public:
   explicit NcclHub(std::unique_ptr<SideChannel> channel);

@@ -196,16 +196,9 @@ Status NcclWorld::attach(const Manifest &theManifest, CUstream theStream,
     return userError("the program has ", manifest->collectives.size(),
                      " collectives; backend 'nccl' takes ",
                      Position::kDeviceIds, " at most");
-  for (const Collective &entry : manifest->collectives) {
-    std::vector<int64_t> members = manifest->mesh.group(entry.axes, rank());
-    int64_t self =
-        manifest->mesh.index(entry.axes, manifest->mesh.coordinates(rank()));
-    stagingBytes = std::max(
-        stagingBytes,
-        planTransfer(entry, self, int64_t(members.size())).stagingBytes);
-  }
-  if (stagingBytes) {
-    auto memory = allocateOperands(stagingBytes);
+  stagingSize = stagingBytes(*manifest, rank());
+  if (stagingSize) {
+    auto memory = allocateOperands(stagingSize);
     if (!memory)
       return memory.status();
     staging = *memory;
@@ -367,46 +360,18 @@ ncclResult_t NcclWorld::call(const TransferStep &step, const Collective &entry,
   return ncclInternalError;
 }
 
-Status NcclWorld::copy(const TransferStep &step, CUdeviceptr from,
-                       CUdeviceptr to) {
-  if (step.rows == 1 && from == to)
-    return {};
-  if (step.rows == 1)
-    return checkCuda(
-        cuda.cuMemcpyDtoDAsync(to, from, size_t(step.width), stream),
-        "cuMemcpyDtoDAsync");
-  CUDA_MEMCPY2D copy{};
-  copy.srcMemoryType = copy.dstMemoryType = CU_MEMORYTYPE_DEVICE;
-  copy.srcDevice = from;
-  copy.srcPitch = size_t(step.from.pitch);
-  copy.dstDevice = to;
-  copy.dstPitch = size_t(step.to.pitch);
-  copy.WidthInBytes = size_t(step.width);
-  copy.Height = size_t(step.rows);
-  return checkCuda(cuda.cuMemcpy2DAsync(&copy, stream), "cuMemcpy2DAsync");
-}
-
 Status NcclWorld::enqueue(const Transfer &plan, const Collective &entry,
                           ncclComm_t communicator, const void *in, void *out) {
   using Kind = TransferStep::Kind;
-  auto at = [&](const TransferStep::Place &place) {
-    uint64_t base = place.memory == TransferStep::Memory::In ? uint64_t(in)
-                    : place.memory == TransferStep::Memory::Out
-                        ? uint64_t(out)
-                        : uint64_t(staging);
-    return CUdeviceptr(base + uint64_t(place.offset));
-  };
+  auto *staged = reinterpret_cast<const void *>(staging);
   std::lock_guard lock(calling);
   if (aborted)
     return channel.failure();
   for (const TransferStep &step : plan.steps) {
-    CUdeviceptr from = at(step.from), to = at(step.to);
-    if (step.kind == Kind::Copy)
-      TPRT_TRY(copy(step, from, to));
-    else if (step.kind == Kind::Zero)
-      TPRT_TRY(
-          checkCuda(cuda.cuMemsetD8Async(to, 0, size_t(step.width), stream),
-                    "cuMemsetD8Async"));
+    CUdeviceptr from = step.from.address(in, out, staged);
+    CUdeviceptr to = step.to.address(in, out, staged);
+    if (step.kind == Kind::Copy || step.kind == Kind::Zero)
+      TPRT_TRY(checkCuda(enqueueCopy(cuda, step, from, to, stream), "a copy"));
     else
       TPRT_TRY(checkNccl(call(step, entry, communicator,
                               reinterpret_cast<void *>(from),

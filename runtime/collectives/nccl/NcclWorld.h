@@ -16,9 +16,9 @@
 
 #include "../../cuda/libraries/Driver.h"
 #include "../../cuda/libraries/Nccl.h"
+#include "../DeviceCopy.h"
 #include "../DeviceWorld.h"
 #include "../SideChannel.h"
-#include "../Transfer.h"
 
 #include <chrono>
 #include <map>
@@ -56,7 +56,7 @@ public:
   exchange(const std::string &bytes) override {
     return channel.exchange(bytes);
   }
-  int64_t deviceBytes() const override { return stagingBytes; }
+  int64_t deviceBytes() const override { return stagingSize; }
 
 private:
   class Group;
@@ -70,7 +70,6 @@ private:
   Status mark(CallSite site, bool inside);
   ncclResult_t call(const TransferStep &step, const Collective &entry,
                     ncclComm_t group, void *from, void *to);
-  Status copy(const TransferStep &step, CUdeviceptr from, CUdeviceptr to);
   Status enqueue(const Transfer &plan, const Collective &entry,
                  ncclComm_t communicator, const void *in, void *out);
   Status stuck() const;
@@ -86,7 +85,7 @@ private:
   CUevent reached = nullptr;  ///< between the two
   bool marked = false;        ///< in this step
   CUdeviceptr staging = 0;
-  int64_t stagingBytes = 0;
+  int64_t stagingSize = 0;
   /// Device memory and whether NCCL gave it.
   std::vector<std::pair<CUdeviceptr, bool>> operands;
   /// Position::device as the device sees it, and the host memory it lies in:

@@ -10,6 +10,8 @@
 #include "Processes.h"
 
 #include "../../support/Cores.h"
+#include "../Backends.h"
+#include "Rendezvous.h"
 
 #include <cstring>
 #include <sys/mman.h>
@@ -80,3 +82,17 @@ Expected<Hub::Gathered> ProcessHub::gather(const void *data, int64_t bytes) {
   }
   return result;
 }
+
+namespace tprt {
+Expected<std::unique_ptr<Hub>> connectProcesses(const HubOptions &options) {
+  const Place &place = *options.place;
+  if (!place.oneHost())
+    return userError("backend 'processes' needs all ranks on one host: ",
+                     place.hosts, "; put them on one host");
+  auto segment = meet(place, options.sharedBytes, options.waits.timeoutSeconds);
+  if (!segment)
+    return segment.status();
+  return std::unique_ptr<Hub>(
+      std::make_unique<ProcessHub>(std::move(*segment), place, options.waits));
+}
+} // namespace tprt

@@ -91,12 +91,20 @@ Status give(net::Meeting &meeting, const Segment &segment,
   return {};
 }
 
+Expected<Segment> attach(int file, const Place &place) {
+  auto segment = Segment::attach(file);
+  if (segment && segment->ranks() != place.ranks)
+    return userError("the rendezvous is of ", segment->ranks(),
+                     " ranks, expected ", place.ranks);
+  return segment;
+}
+
 } // namespace
 
 Expected<Segment> tprt::meet(const Place &place, int64_t regionBytes,
                              double timeoutSeconds) {
   if (place.file >= 0)
-    return Segment::attach(place.file);
+    return attach(place.file, place);
   std::string name = nameOf(place);
   Expected<Segment> segment = Segment();
   if (place.rank == 0)
@@ -117,5 +125,5 @@ Expected<Segment> tprt::meet(const Place &place, int64_t regionBytes,
   if (file < 0)
     return lostError("rank ", place.rank,
                      ": rank 0 is lost: it left the rendezvous '", name, "'");
-  return Segment::attach(file);
+  return attach(file, place);
 }

@@ -11,6 +11,7 @@
 #include "Threads.h"
 
 #include "../../support/Cores.h"
+#include "../Backends.h"
 
 using namespace tprt;
 
@@ -62,3 +63,10 @@ void ThreadHub::reset() {
   for (auto &entry : groups)
     entry.second->view.reset();
 }
+
+namespace tprt {
+Expected<std::unique_ptr<Hub>> connectThreads(const HubOptions &options) {
+  return std::unique_ptr<Hub>(std::make_unique<ThreadHub>(
+      options.ranks, options.waits.timeoutSeconds, options.waits.describe));
+}
+} // namespace tprt

@@ -1,0 +1,32 @@
+//===- Devices.h - the table of devices -------------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The one place that knows which devices compute: a row each. The artifact says
+// which it is made for.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_SESSION_DEVICES_H
+#define TPRT_SESSION_DEVICES_H
+
+#include "../collectives/Backends.h"
+#include "../rank/Rank.h"
+
+namespace tprt {
+
+/// An error where this build or this machine cannot run the program on `ranks`
+/// ranks that the backend connects.
+Status checkProgram(const Backend &backend, const Manifest &manifest,
+                    int64_t ranks);
+
+/// A rank on the program's device.
+Expected<std::unique_ptr<tprt_rank>> makeRank(const Manifest &manifest,
+                                              const Program &program,
+                                              std::unique_ptr<World> world,
+                                              bool timeline);
+
+} // namespace tprt
+
+#endif // TPRT_SESSION_DEVICES_H
