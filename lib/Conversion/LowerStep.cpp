@@ -20,6 +20,9 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/IR/IRMapping.h"
 
+#include <cassert>
+#include <cstddef>
+
 namespace tp {
 #define GEN_PASS_DEF_LOWERSTEP
 #include "tp/Conversion/Passes.h.inc"
@@ -30,19 +33,38 @@ using namespace tp;
 
 namespace {
 
+/// The position of what lies at byte `offset` of a table of the ABI, all of
+/// whose members take eight bytes.
+consteval int positionOf(size_t offset) {
+  assert(offset % 8 == 0 && "compiled code reads members of eight bytes");
+  return int(offset / 8);
+}
+
 /// Members of tprt_step_args, by position.
 enum Member {
-  Inputs,
-  Outputs,
-  Params,
-  Constants,
-  Arena,
-  Comm,
-  Scratch,
-  ScratchStride,
-  Workers,
-  AxisIndex
+  Inputs = positionOf(offsetof(tprt_step_args, inputs)),
+  Outputs = positionOf(offsetof(tprt_step_args, outputs)),
+  Params = positionOf(offsetof(tprt_step_args, params)),
+  Constants = positionOf(offsetof(tprt_step_args, constants)),
+  Arena = positionOf(offsetof(tprt_step_args, arena)),
+  Comm = positionOf(offsetof(tprt_step_args, comm)),
+  Scratch = positionOf(offsetof(tprt_step_args, scratch)),
+  ScratchStride = positionOf(offsetof(tprt_step_args, scratch_stride)),
+  Workers = positionOf(offsetof(tprt_step_args, workers)),
+  AxisIndex = positionOf(offsetof(tprt_step_args, axis_index)),
+  NumMembers = positionOf(sizeof(tprt_step_args))
 };
+
+/// The position of the runtime's first function; slots count from there.
+constexpr int firstFunction = positionOf(offsetof(tprt_api, gemm));
+#define TP_NOTHING(name)
+#define TP_CHECK(name, parameters)                                             \
+  static_assert(positionOf(offsetof(tprt_api, name)) ==                        \
+                firstFunction + TPRT_SLOT_##name);
+TPRT_FUNCTIONS(TP_CHECK, TP_NOTHING, TP_NOTHING, TP_NOTHING, TP_NOTHING,
+               TP_NOTHING)
+#undef TP_CHECK
+#undef TP_NOTHING
 
 /// Where the iteration of a repeated layer stands.
 struct Iteration {
@@ -122,7 +144,7 @@ private:
 } // namespace
 
 void StepBuilder::callRuntime(int slot, ValueRange arguments) {
-  SmallVector<Value> operands{loadAt(api, 1 + slot, pointer), rank};
+  SmallVector<Value> operands{loadAt(api, firstFunction + slot, pointer), rank};
   llvm::append_range(operands, arguments);
   SmallVector<Type> types(ValueRange(operands).drop_front().getTypes());
   auto call = LLVM::CallOp::create(
@@ -462,7 +484,7 @@ FailureOr<func::FuncOp> StepBuilder::run() {
   rank = first->getArgument(1);
   args = first->getArgument(2);
   zero = constant(0);
-  for (int member = Inputs; member <= AxisIndex; ++member)
+  for (int member = 0; member < NumMembers; ++member)
     members[member] =
         loadAt(args, member,
                member == ScratchStride || member == Workers ? i64 : pointer);

@@ -84,6 +84,10 @@ static void addQuery(llvm::Module &module, ArrayAttr entries) {
   };
   auto *array =
       makeConstant(llvm::ConstantArray::get(arrayType, steps), "entries");
+  static_assert(offsetof(tprt_program, abi_version) == 0 &&
+                offsetof(tprt_program, entry_count) == 4 &&
+                offsetof(tprt_program, entries) == 8 &&
+                sizeof(tprt_program) == 16);
   auto *program = makeConstant(
       llvm::ConstantStruct::getAnon({builder.getInt32(TPRT_ABI_VERSION),
                                      builder.getInt32(steps.size()), array}),

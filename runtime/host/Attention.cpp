@@ -42,6 +42,116 @@ bool maskAt(const Attention &a, const void *mask, int64_t i) {
   }
 }
 
+/// How a call is cut, and where its parts lie.
+struct Blocks {
+  Blocks(const Attention &a, const AttentionCall &call)
+      : a(a), call(call), masked(a.mask == Attention::Mask::KeyPadding),
+        padded(alignUp(a.headSize, kHeadPadding)),
+        keyBlocks((call.kvLen + kKeyBlock - 1) / kKeyBlock),
+        paddedKeys(keyBlocks * kKeyBlock), sharing(a.qHeads / a.kvHeads),
+        headsPerBlock(std::clamp<int64_t>(kQueryBlock / a.qLen, 1, sharing)),
+        queriesPerBlock(std::min(a.qLen, kQueryBlock / headsPerBlock)),
+        headBlocks((sharing + headsPerBlock - 1) / headsPerBlock),
+        queryBlocks((a.qLen + queriesPerBlock - 1) / queriesPerBlock),
+        pairs(a.batch * a.kvHeads), keyFloats(paddedKeys * a.headSize),
+        pairFloats(alignUp(keyFloats + paddedKeys * padded, 16)),
+        wave(std::clamp<int64_t>(
+            kWaveBytes / std::max<int64_t>(4 * pairFloats, 1), 1, pairs)),
+        maskFloats(masked ? alignUp(a.batch * paddedKeys, 16) : 0),
+        ownFloats(alignUp(attentionScratch(padded), 16)) {}
+
+  /// Of scratch: tiles of a wave, the mask of every batch entry, and what each
+  /// worker's block has of its own.
+  int64_t floats() const {
+    return wave * pairFloats + maskFloats + workers() * ownFloats;
+  }
+  void place(float *scratch) {
+    tiles = scratch;
+    keyMask = tiles + wave * pairFloats;
+    own = keyMask + maskFloats;
+  }
+  void fillMask();
+  void packKeys(int64_t first, int64_t item);
+  void attend(int64_t first, int64_t item, int64_t worker);
+
+  const Attention &a;
+  const AttentionCall &call;
+  bool masked;
+  int64_t padded; ///< head size
+  int64_t keyBlocks, paddedKeys;
+  int64_t sharing; ///< query heads of a KV head
+  /// Few queries: several heads share a block. Many: one head per block.
+  int64_t headsPerBlock, queriesPerBlock, headBlocks, queryBlocks;
+  int64_t pairs; ///< of a batch entry and a KV head
+  int64_t keyFloats, pairFloats;
+  int64_t wave; ///< pairs whose tiles there are at once
+  int64_t maskFloats, ownFloats;
+  float *tiles = nullptr, *keyMask = nullptr, *own = nullptr;
+};
+
+void Blocks::fillMask() {
+  for (int64_t b = 0; masked && b < a.batch; ++b)
+    for (int64_t j = 0; j < paddedKeys; ++j)
+      keyMask[b * paddedKeys + j] =
+          j < call.kvLen && maskAt(a, call.mask, b * a.kvCapacity + j)
+              ? 0.0f
+              : -std::numeric_limits<float>::infinity();
+}
+
+/// A block of keys and values of the wave that begins at pair `first`.
+void Blocks::packKeys(int64_t first, int64_t item) {
+  int64_t slot = item / keyBlocks, base = item % keyBlocks * kKeyBlock;
+  int64_t batch = (first + slot) / a.kvHeads;
+  int64_t head = (first + slot) % a.kvHeads;
+  int64_t rows = std::min(kKeyBlock, call.kvLen - base);
+  int64_t position = batch * a.kvCapacity + base;
+  float *keys = tiles + slot * pairFloats;
+  float *values = keys + keyFloats;
+  simd().packKeys(a.type,
+                  row(a, call.k, position * call.kStride + head * a.headSize),
+                  call.kStride, rows, a.headSize, keys + base * a.headSize);
+  simd().packValues(
+      a.type, row(a, call.v, position * call.vStride + head * a.headSize),
+      call.vStride, rows, a.headSize, padded, values + base * padded);
+}
+
+/// A block of queries of that wave.
+void Blocks::attend(int64_t first, int64_t item, int64_t worker) {
+  // The longest rows of a causal mask first: they end together.
+  int64_t blocks = headBlocks * queryBlocks;
+  int64_t slot = item / blocks, block = blocks - 1 - item % blocks;
+  int64_t batch = (first + slot) / a.kvHeads;
+  int64_t head =
+      (first + slot) % a.kvHeads * sharing + block % headBlocks * headsPerBlock;
+  int64_t query = block / headBlocks * queriesPerBlock;
+  AttentionBlock task;
+  task.type = a.type;
+  task.heads =
+      std::min(headsPerBlock, sharing - block % headBlocks * headsPerBlock);
+  task.queries = std::min(queriesPerBlock, a.qLen - query);
+  task.headSize = a.headSize;
+  task.paddedHeadSize = padded;
+  int64_t position = batch * a.qLen + query;
+  task.q = row(a, call.q, position * call.qStride + head * a.headSize);
+  task.qStride = call.qStride;
+  task.out = const_cast<void *>(
+      row(a, call.out, position * call.outStride + head * a.headSize));
+  task.outStride = call.outStride;
+  task.lse = call.lse ? call.lse + (batch * a.qHeads + head) * a.qLen + query
+                      : nullptr;
+  task.lseStride = a.qLen;
+  task.keys = tiles + slot * pairFloats;
+  task.values = task.keys + keyFloats;
+  task.keyMask = masked ? keyMask + batch * paddedKeys : nullptr;
+  task.kvLen = call.kvLen;
+  task.position = call.qOffset + query;
+  task.causal = a.causal;
+  task.window = a.window;
+  task.scale = float(a.scale);
+  task.scratch = own + worker * ownFloats;
+  simd().attend(task);
+}
+
 } // namespace
 
 Status AttentionEngine::run(int64_t id, const AttentionCall &call) {
@@ -51,103 +161,21 @@ Status AttentionEngine::run(int64_t id, const AttentionCall &call) {
   if (call.kvLen < 0 || call.kvLen > a.kvCapacity)
     return internalError("attention ", id, ": expected at most ", a.kvCapacity,
                          " keys, got ", call.kvLen);
-  bool masked = a.mask == Attention::Mask::KeyPadding;
-  if (!!call.mask != masked)
+  Blocks blocks(a, call);
+  if (!!call.mask != blocks.masked)
     return internalError("attention ", id,
                          ": the mask is not as the manifest says");
-
-  const Simd &kernels = simd();
-  int64_t padded = alignUp(a.headSize, kHeadPadding);
-  int64_t keyBlocks = (call.kvLen + kKeyBlock - 1) / kKeyBlock;
-  int64_t paddedKeys = keyBlocks * kKeyBlock;
-  int64_t sharing = a.qHeads / a.kvHeads;
-  // Few queries: several heads share a block. Many: one head per block.
-  int64_t headsPerBlock = std::clamp<int64_t>(kQueryBlock / a.qLen, 1, sharing);
-  int64_t queriesPerBlock = std::min(a.qLen, kQueryBlock / headsPerBlock);
-  int64_t headBlocks = (sharing + headsPerBlock - 1) / headsPerBlock;
-  int64_t queryBlocks = (a.qLen + queriesPerBlock - 1) / queriesPerBlock;
-
-  // Scratch: tiles of a wave, the mask of every batch entry, a block's own.
-  int64_t pairs = a.batch * a.kvHeads;
-  int64_t keyFloats = paddedKeys * a.headSize;
-  int64_t pairFloats = alignUp(keyFloats + paddedKeys * padded, 16);
-  int64_t wave = std::clamp<int64_t>(
-      kWaveBytes / std::max<int64_t>(4 * pairFloats, 1), 1, pairs);
-  int64_t maskFloats = masked ? alignUp(a.batch * paddedKeys, 16) : 0;
-  int64_t ownFloats = alignUp(attentionScratch(padded), 16);
-  int64_t floats = wave * pairFloats + maskFloats + workers() * ownFloats;
-  if (floats * 4 > scratch.size()) {
-    auto larger = Buffer::allocate(floats * 4);
-    if (!larger)
-      return larger.status();
-    scratch = std::move(*larger);
-  }
-  float *tiles = reinterpret_cast<float *>(scratch.data());
-  float *keyMask = tiles + wave * pairFloats;
-  float *own = keyMask + maskFloats;
-
-  if (masked)
-    for (int64_t b = 0; b < a.batch; ++b)
-      for (int64_t j = 0; j < paddedKeys; ++j)
-        keyMask[b * paddedKeys + j] =
-            j < call.kvLen && maskAt(a, call.mask, b * a.kvCapacity + j)
-                ? 0.0f
-                : -std::numeric_limits<float>::infinity();
-
-  for (int64_t first = 0; first < pairs; first += wave) {
-    int64_t count = std::min(wave, pairs - first);
-    parallelItems(count * keyBlocks, [&](int64_t item, int64_t) {
-      int64_t slot = item / keyBlocks, base = item % keyBlocks * kKeyBlock;
-      int64_t batch = (first + slot) / a.kvHeads;
-      int64_t head = (first + slot) % a.kvHeads;
-      int64_t rows = std::min(kKeyBlock, call.kvLen - base);
-      int64_t position = batch * a.kvCapacity + base;
-      float *keys = tiles + slot * pairFloats;
-      float *values = keys + keyFloats;
-      kernels.packKeys(
-          a.type, row(a, call.k, position * call.kStride + head * a.headSize),
-          call.kStride, rows, a.headSize, keys + base * a.headSize);
-      kernels.packValues(
-          a.type, row(a, call.v, position * call.vStride + head * a.headSize),
-          call.vStride, rows, a.headSize, padded, values + base * padded);
-    });
-
-    int64_t blocks = headBlocks * queryBlocks;
-    parallelItems(count * blocks, [&](int64_t item, int64_t worker) {
-      // The longest rows of a causal mask first: they end together.
-      int64_t slot = item / blocks, block = blocks - 1 - item % blocks;
-      int64_t batch = (first + slot) / a.kvHeads;
-      int64_t head = (first + slot) % a.kvHeads * sharing +
-                     block % headBlocks * headsPerBlock;
-      int64_t query = block / headBlocks * queriesPerBlock;
-      AttentionBlock task;
-      task.type = a.type;
-      task.heads =
-          std::min(headsPerBlock, sharing - block % headBlocks * headsPerBlock);
-      task.queries = std::min(queriesPerBlock, a.qLen - query);
-      task.headSize = a.headSize;
-      task.paddedHeadSize = padded;
-      int64_t position = batch * a.qLen + query;
-      task.q = row(a, call.q, position * call.qStride + head * a.headSize);
-      task.qStride = call.qStride;
-      task.out = const_cast<void *>(
-          row(a, call.out, position * call.outStride + head * a.headSize));
-      task.outStride = call.outStride;
-      task.lse = call.lse
-                     ? call.lse + (batch * a.qHeads + head) * a.qLen + query
-                     : nullptr;
-      task.lseStride = a.qLen;
-      task.keys = tiles + slot * pairFloats;
-      task.values = task.keys + keyFloats;
-      task.keyMask = masked ? keyMask + batch * paddedKeys : nullptr;
-      task.kvLen = call.kvLen;
-      task.position = call.qOffset + query;
-      task.causal = a.causal;
-      task.window = a.window;
-      task.scale = float(a.scale);
-      task.scratch = own + worker * ownFloats;
-      kernels.attend(task);
-    });
+  TPRT_TRY(scratch.reserve(blocks.floats() * 4));
+  blocks.place(reinterpret_cast<float *>(scratch.data()));
+  blocks.fillMask();
+  for (int64_t first = 0; first < blocks.pairs; first += blocks.wave) {
+    int64_t count = std::min(blocks.wave, blocks.pairs - first);
+    parallelItems(count * blocks.keyBlocks,
+                  [&](int64_t item, int64_t) { blocks.packKeys(first, item); });
+    parallelItems(count * blocks.headBlocks * blocks.queryBlocks,
+                  [&](int64_t item, int64_t worker) {
+                    blocks.attend(first, item, worker);
+                  });
   }
   return {};
 }

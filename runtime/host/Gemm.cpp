@@ -65,13 +65,6 @@ bool multipliesBf16(int64_t rows) {
 /// Elements that are worth a thread.
 constexpr int64_t kGrain = 4096;
 
-void widen(tprt_type from, const void *in, int64_t count, void *out) {
-  parallelFor(count, kGrain, [&](int64_t begin, int64_t end, int64_t) {
-    simd().widen(from, at(in, begin, from), static_cast<float *>(out) + begin,
-                 end - begin);
-  });
-}
-
 /// Buffer that only grows.
 struct Scratch {
   Buffer buffer;
@@ -80,6 +73,19 @@ struct Scratch {
     return static_cast<void *>(buffer.data());
   }
 };
+
+/// `count` values in f32.
+Expected<const void *> widen(Scratch &scratch, tprt_type type,
+                             const void *values, int64_t count) {
+  auto wide = scratch.get(count * 4);
+  if (!wide)
+    return wide.status();
+  parallelFor(count, kGrain, [&](int64_t begin, int64_t end, int64_t) {
+    simd().widen(type, at(values, begin, type),
+                 static_cast<float *>(*wide) + begin, end - begin);
+  });
+  return static_cast<const void *>(*wide);
+}
 
 /// A primitive with the memory objects it is run on.
 struct Product {
@@ -144,6 +150,8 @@ struct GemmEngine::Impl {
   Expected<const void *> pack(int64_t id, const void *weights);
   Status execute(Product &product, const void *x, const void *w,
                  const float *bias, void *y);
+  Expected<const void *> operand(const Planned &state, int64_t rows,
+                                 const void *x, int64_t &stride);
   Status run(Planned &state, int64_t rows, const void *x, int64_t xStride,
              const void *w, const void *bias, const void *residual, void *y,
              int64_t yStride);
@@ -324,24 +332,23 @@ Expected<const void *> GemmEngine::Impl::pack(int64_t id, const void *weights) {
     const memory::desc &desc = layout(state, n);
     memory::desc plain({n, gemm.k}, dnnlType(state.compute),
                        memory::format_tag::ab);
-    const void *source = at(weights, row * gemm.k, gemm.wType);
-    void *target = packed->data.data() + packed->offsets[i];
-    if (!state.widened) {
+    auto reorder = [&](const void *source, void *target) {
       memory from(plain, engine, const_cast<void *>(source));
       memory to(desc, engine, target);
       dnnl::reorder(from, to).execute(stream, from, to);
       stream.wait();
+    };
+    const void *source = at(weights, row * gemm.k, gemm.wType);
+    void *target = packed->data.data() + packed->offsets[i];
+    if (!state.widened) {
+      reorder(source, target);
       continue;
     }
-    auto wide = xScratch.get(n * gemm.k * 4);
+    auto wide = widen(xScratch, gemm.wType, source, n * gemm.k);
     auto ordered = wScratch.get(desc.get_size());
     if (!wide || !ordered)
       return wide ? ordered.status() : wide.status();
-    widen(gemm.wType, source, n * gemm.k, *wide);
-    memory from(plain, engine, *wide);
-    memory to(desc, engine, *ordered);
-    dnnl::reorder(from, to).execute(stream, from, to);
-    stream.wait();
+    reorder(*wide, *ordered);
     parallelFor(
         desc.get_size() / 4, kGrain, [&](int64_t begin, int64_t end, int64_t) {
           simd().narrow(gemm.wType, static_cast<float *>(*ordered) + begin,
@@ -376,52 +383,71 @@ Status GemmEngine::Impl::execute(Product &product, const void *x, const void *w,
   return {};
 }
 
+/// x as the product reads it: dense, or for matmul of any stride, in the type
+/// computed in. `stride` becomes that of the result.
+Expected<const void *> GemmEngine::Impl::operand(const Planned &state,
+                                                 int64_t rows, const void *x,
+                                                 int64_t &stride) {
+  const Gemm &gemm = state.gemm;
+  bool strided = !gemm.xTransposed && stride != gemm.k;
+  if (gemm.xType == state.compute && !(strided && gemm.weightIsParameter))
+    return x;
+  int64_t lines = gemm.xTransposed ? gemm.k : rows;
+  int64_t length = gemm.xTransposed ? rows : gemm.k;
+  auto dense = xScratch.get(lines * length * typeBytes(state.compute));
+  if (!dense)
+    return dense.status();
+  parallelFor(lines, 16, [&](int64_t begin, int64_t end, int64_t) {
+    for (int64_t r = begin; r < end; ++r) {
+      const void *from = at(x, r * stride, gemm.xType);
+      void *to = at(*dense, r * length, state.compute);
+      if (gemm.xType == state.compute)
+        std::memcpy(to, from, length * typeBytes(state.compute));
+      else
+        simd().widen(gemm.xType, from, static_cast<float *>(to), length);
+    }
+  });
+  stride = length;
+  return static_cast<const void *>(*dense);
+}
+
+/// Brings a block of `n` columns of results in f32 to y, from `column` on, with
+/// the residual.
+static void storeBlock(const Gemm &gemm, int64_t rows, int64_t column,
+                       int64_t n, float *block, const void *residual, void *y,
+                       int64_t yStride) {
+  parallelFor(rows, 16, [&](int64_t begin, int64_t end, int64_t) {
+    constexpr int64_t kPiece = 256;
+    float addend[kPiece];
+    for (int64_t r = begin; r < end; ++r)
+      for (int64_t c = 0; c < n; c += kPiece) {
+        int64_t count = std::min(kPiece, n - c);
+        float *from = block + r * n + c;
+        int64_t to = r * yStride + column + c;
+        if (residual) {
+          simd().widen(gemm.yType, at(residual, to, gemm.yType), addend, count);
+          for (int64_t j = 0; j < count; ++j)
+            from[j] += addend[j];
+        }
+        simd().narrow(gemm.yType, from, at(y, to, gemm.yType), count);
+      }
+  });
+}
+
 Status GemmEngine::Impl::run(Planned &state, int64_t rows, const void *x,
                              int64_t xStride, const void *w, const void *bias,
                              const void *residual, void *y, int64_t yStride) {
   const Gemm &gemm = state.gemm;
-  const Simd &kernels = simd();
   bool buffer = !gemm.weightIsParameter;
-
-  // x: dense, or for matmul of any stride, in the type computed in.
-  bool strided = gemm.xTransposed ? false : xStride != gemm.k;
-  if (gemm.xType != state.compute || (strided && !buffer)) {
-    int64_t lines = gemm.xTransposed ? gemm.k : rows;
-    int64_t length = gemm.xTransposed ? rows : gemm.k;
-    auto dense = xScratch.get(lines * length * typeBytes(state.compute));
-    if (!dense)
-      return dense.status();
-    parallelFor(lines, 16, [&](int64_t begin, int64_t end, int64_t) {
-      for (int64_t r = begin; r < end; ++r) {
-        const void *from = at(x, r * xStride, gemm.xType);
-        void *to = at(*dense, r * length, state.compute);
-        if (gemm.xType == state.compute)
-          std::memcpy(to, from, length * typeBytes(state.compute));
-        else
-          kernels.widen(gemm.xType, from, static_cast<float *>(to), length);
-      }
-    });
-    x = *dense;
-    xStride = length;
-  }
-
-  const float *bias32 = static_cast<const float *>(bias);
-  if (gemm.bias && gemm.biasType != TPRT_F32) {
-    auto wide = biasScratch.get(gemm.n * 4);
-    if (!wide)
-      return wide.status();
-    kernels.widen(gemm.biasType, bias, static_cast<float *>(*wide), gemm.n);
-    bias32 = static_cast<const float *>(*wide);
-  }
-
+  Expected<const void *> source = operand(state, rows, x, xStride),
+                         bias32 = bias, weights = w;
+  if (gemm.bias && gemm.biasType != TPRT_F32)
+    bias32 = widen(biasScratch, gemm.biasType, bias, gemm.n);
   // Computed weights of a type that cannot be multiplied are widened whole.
-  if (buffer && state.widened) {
-    auto wide = wScratch.get(gemm.n * gemm.k * 4);
-    if (!wide)
-      return wide.status();
-    widen(gemm.wType, w, gemm.n * gemm.k, *wide);
-    w = *wide;
-  }
+  if (buffer && state.widened)
+    weights = widen(wScratch, gemm.wType, w, gemm.n * gemm.k);
+  for (const auto *made : {&source, &bias32, &weights})
+    TPRT_TRY(made->status());
 
   bool writable = gemm.yType == TPRT_F32 ||
                   (gemm.yType == TPRT_BF16 && state.compute == TPRT_BF16);
@@ -435,45 +461,28 @@ Status GemmEngine::Impl::run(Planned &state, int64_t rows, const void *x,
 
   for (int64_t column = 0, i = 0; column < gemm.n; column += state.block, ++i) {
     int64_t n = std::min(state.block, gemm.n - column);
-    const void *weights = w;
     if (!buffer) {
       auto *packed = static_cast<const Packed *>(w);
-      weights = packed->data.data() + packed->offsets[i];
-      if (state.widened) {
-        int64_t count = layout(state, n).get_size() / 4;
-        auto wide = wScratch.get(count * 4);
-        if (!wide)
-          return wide.status();
-        widen(gemm.wType, weights, count, *wide);
-        weights = *wide;
-      }
+      weights =
+          static_cast<const void *>(packed->data.data() + packed->offsets[i]);
+      if (state.widened)
+        weights = widen(wScratch, gemm.wType, *weights,
+                        int64_t(layout(state, n).get_size() / 4));
+      TPRT_TRY(weights.status());
     }
     Key key{rows, n, direct ? gemm.yType : TPRT_F32, direct && residual,
             buffer ? xStride : 0};
-    const float *biasBlock = gemm.bias ? bias32 + column : nullptr;
-    if (direct) {
-      TPRT_TRY(execute(product(state, key), x, weights, biasBlock, y));
-      continue;
-    }
-    auto result = yScratch.get(rows * n * 4);
-    if (!result)
-      return result.status();
-    TPRT_TRY(execute(product(state, key), x, weights, biasBlock, *result));
-    parallelFor(rows, 16, [&](int64_t begin, int64_t end, int64_t) {
-      float sum[256];
-      for (int64_t r = begin; r < end; ++r)
-        for (int64_t c = 0; c < n; c += 256) {
-          int64_t count = std::min<int64_t>(256, n - c);
-          float *from = static_cast<float *>(*result) + r * n + c;
-          int64_t to = r * yStride + column + c;
-          if (residual) {
-            kernels.widen(gemm.yType, at(residual, to, gemm.yType), sum, count);
-            for (int64_t j = 0; j < count; ++j)
-              from[j] += sum[j];
-          }
-          kernels.narrow(gemm.yType, from, at(y, to, gemm.yType), count);
-        }
-    });
+    const float *biasBlock =
+        gemm.bias ? static_cast<const float *>(*bias32) + column : nullptr;
+    Expected<void *> result = y;
+    if (!direct)
+      result = yScratch.get(rows * n * 4);
+    TPRT_TRY(result.status());
+    TPRT_TRY(
+        execute(product(state, key), *source, *weights, biasBlock, *result));
+    if (!direct)
+      storeBlock(gemm, rows, column, n, static_cast<float *>(*result), residual,
+                 y, yStride);
   }
   return {};
 }

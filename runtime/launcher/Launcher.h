@@ -23,8 +23,7 @@ int launch(int argc, char **argv);
 /// Runs this program with the same arguments as every rank of `segment`, and
 /// waits until all have ended. Returns the exit code of the run; failures have
 /// been printed. With `allowStops` a rank that stands still is waited for.
-int runLocalRanks(const Segment &segment, char **argv,
-                  const std::function<std::string(CallSite)> &describe,
+int runLocalRanks(const Segment &segment, char **argv, const Describe &describe,
                   bool allowStops);
 
 } // namespace tprt

@@ -74,27 +74,44 @@ private:
   _exit(1);
 }
 
-} // namespace
+/// The processes, until all have ended.
+class LocalRanks {
+public:
+  LocalRanks(const Segment &segment, const Describe &describe, bool allowStops)
+      : segment(segment), describe(describe), watcher(segment, -1, allowStops),
+        processes(size_t(segment.ranks()), 0) {}
 
-int tprt::runLocalRanks(const Segment &segment, char **argv,
-                        const std::function<std::string(CallSite)> &describe,
-                        bool allowStops) {
-  int64_t ranks = segment.ranks();
-  std::vector<pid_t> processes(ranks, 0);
-  auto lastSeen = [&](int64_t rank) {
+  /// Starts all of them, or none.
+  bool start(char **argv);
+  /// Until none is left; the exit code.
+  int wait();
+
+private:
+  std::string lastSeen(int64_t rank) const {
     return segment.positions()[rank].text(describe);
-  };
-  auto killAll = [&] {
+  }
+  void killAll() const {
     for (pid_t process : processes)
       if (process > 0)
         kill(process, SIGKILL);
-  };
-  // Where it is ignored, ended ranks cannot be waited for.
-  signal(SIGCHLD, SIG_DFL);
-  EndSignals signals;
-  pid_t self = getpid();
+  }
+  void endBy(int signal) const;
+  void note(int64_t rank, int status);
+  void look();
+  void hurry();
+
+  const Segment &segment;
+  const Describe &describe;
+  Watcher watcher;
+  std::vector<pid_t> processes; ///< 0: it has ended
   int64_t alive = 0;
-  for (int64_t rank = 0; rank < ranks; ++rank) {
+  int code = 0;                              ///< of the first that failed
+  std::optional<Clock::time_point> deadline; ///< of reports, after a failure
+};
+
+bool LocalRanks::start(char **argv) {
+  pid_t self = getpid();
+  for (int64_t rank = 0; rank < segment.ranks(); ++rank) {
     pid_t process = fork();
     if (process == 0)
       becomeRank(segment, rank, argv, self);
@@ -104,89 +121,110 @@ int tprt::runLocalRanks(const Segment &segment, char **argv,
       killAll();
       for (int64_t other = 0; other < rank; ++other)
         waitpid(processes[other], nullptr, 0);
-      return 1;
+      return false;
     }
     processes[rank] = process;
     ++alive;
   }
+  return true;
+}
 
-  // Says who was where, and ends.
-  auto endBy = [&](int signal) {
-    std::string text = detail::join("tp-run: error: ended by signal ", signal,
-                                    " (", strsignal(signal), ")");
-    for (int64_t rank = 0; rank < ranks; ++rank)
-      text += detail::join("; rank ", rank, " was ", lastSeen(rank));
-    std::fprintf(stderr, "%s\n", text.c_str());
+/// Says who was where, and ends.
+void LocalRanks::endBy(int signal) const {
+  std::string text = detail::join("tp-run: error: ended by signal ", signal,
+                                  " (", strsignal(signal), ")");
+  for (int64_t rank = 0; rank < segment.ranks(); ++rank)
+    text += detail::join("; rank ", rank, " was ", lastSeen(rank));
+  std::fprintf(stderr, "%s\n", text.c_str());
+  killAll();
+  for (pid_t process : processes)
+    if (process > 0)
+      while (waitpid(process, nullptr, 0) < 0 && errno == EINTR)
+        ;
+  // As if nobody had looked at it.
+  ::signal(signal, SIG_DFL);
+  raise(signal);
+}
+
+/// A rank's process has ended.
+void LocalRanks::note(int64_t rank, int status) {
+  processes[rank] = 0;
+  --alive;
+  int ended = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  if (WIFEXITED(status) && ended == 0)
+    return;
+  if (code == 0)
+    code = ended;
+  std::string how =
+      WIFSIGNALED(status)
+          ? detail::join("was killed by signal ", WTERMSIG(status), " (",
+                         strsignal(WTERMSIG(status)), ")")
+          : detail::join("ended with status ", ended);
+  // Failures of a rank that could still speak are known by now.
+  bool known = segment.failure().has_value();
+  if (!known && ended != int(Code::Ok) && ended != int(Code::Lost))
+    // It said why before it came to the others.
+    segment.fail({Status(Code(ended), "a rank could not start"), rank});
+  else if (!known)
+    segment.fail({lostError("rank ", rank, " is lost: its process ", how,
+                            "; it was last seen ", lastSeen(rank)),
+                  rank});
+  if (WIFSIGNALED(status) && !(deadline && Clock::now() > *deadline))
+    std::fprintf(stderr, "tp-run: error: rank %ld %s; it was last seen %s\n",
+                 long(rank), how.c_str(), lastSeen(rank).c_str());
+}
+
+/// For ranks that are lost.
+void LocalRanks::look() {
+  auto loss = watcher.look();
+  if (!loss || segment.failure())
+    return;
+  Failure failure = lossOf(*loss, lastSeen(loss->rank));
+  if (segment.fail(failure) && alive == 1)
+    std::fprintf(stderr, "tp-run: error: %s\n",
+                 failure.status.message().c_str());
+}
+
+/// Once the run has failed: who is frozen cannot report, and once the others
+/// have, nobody is waited for.
+void LocalRanks::hurry() {
+  auto failure = segment.failure();
+  if (!failure)
+    return;
+  if (!deadline)
+    deadline = Clock::now() + kReportTime;
+  if (Clock::now() > *deadline)
     killAll();
-    for (pid_t process : processes)
-      if (process > 0)
-        while (waitpid(process, nullptr, 0) < 0 && errno == EINTR)
-          ;
-  };
+  else if (alive == 1 && failure->rank >= 0 && processes[failure->rank] != 0 &&
+           failure->status.code() == Code::Lost)
+    deadline = Clock::now();
+}
 
-  Watcher watcher(segment, -1, allowStops);
-  std::optional<Clock::time_point> deadline;
-  int code = 0;
+int LocalRanks::wait() {
   while (alive > 0) {
-    if (int signal = toldBy) {
-      endBy(signal);
-      // As if nobody had looked at it.
-      ::signal(signal, SIG_DFL);
-      raise(signal);
-    }
-    for (int64_t rank = 0; rank < ranks; ++rank) {
-      int status;
-      if (processes[rank] == 0 ||
-          waitpid(processes[rank], &status, WNOHANG) != processes[rank])
-        continue;
-      processes[rank] = 0;
-      --alive;
-      if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
-        continue;
-      if (WIFEXITED(status) && code == 0)
-        code = WEXITSTATUS(status);
-      std::string how =
-          WIFSIGNALED(status)
-              ? detail::join("was killed by signal ", WTERMSIG(status), " (",
-                             strsignal(WTERMSIG(status)), ")")
-              : detail::join("ended with status ", WEXITSTATUS(status));
-      // Failures of a rank that could still speak are known by now.
-      bool known = segment.failure().has_value();
-      int ended = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
-      if (!known && ended != int(Code::Ok) && ended != int(Code::Lost))
-        // It said why before it came to the others.
-        segment.fail({Status(Code(ended), "a rank could not start"), rank});
-      else if (!known)
-        segment.fail({lostError("rank ", rank, " is lost: its process ", how,
-                                "; it was last seen ", lastSeen(rank)),
-                      rank});
-      if (WIFSIGNALED(status) && !(deadline && Clock::now() > *deadline))
-        std::fprintf(stderr,
-                     "tp-run: error: rank %ld %s; it was last seen %s\n",
-                     long(rank), how.c_str(), lastSeen(rank).c_str());
-    }
-    if (auto loss = watcher.look(); loss && !segment.failure()) {
-      Failure failure = lossOf(*loss, lastSeen(loss->rank));
-      if (segment.fail(failure) && alive == 1)
-        std::fprintf(stderr, "tp-run: error: %s\n",
-                     failure.status.message().c_str());
-    }
-    if (segment.failure()) {
-      if (!deadline)
-        deadline = Clock::now() + kReportTime;
-      if (Clock::now() > *deadline)
-        killAll();
-      // Who is frozen cannot report; once the others have, nobody is waited
-      // for.
-      else if (alive == 1 && segment.failure()->rank >= 0 &&
-               processes[segment.failure()->rank] != 0 &&
-               segment.failure()->status.code() == Code::Lost)
-        deadline = Clock::now();
-    }
+    if (toldBy)
+      endBy(toldBy);
+    for (int64_t rank = 0; rank < segment.ranks(); ++rank)
+      if (int status;
+          processes[rank] != 0 &&
+          waitpid(processes[rank], &status, WNOHANG) == processes[rank])
+        note(rank, status);
+    look();
+    hurry();
     if (alive > 0)
       usleep(10'000);
   }
-  if (auto failure = segment.failure())
-    return int(failure->status.code());
-  return code;
+  auto failure = segment.failure();
+  return failure ? int(failure->status.code()) : code;
+}
+
+} // namespace
+
+int tprt::runLocalRanks(const Segment &segment, char **argv,
+                        const Describe &describe, bool allowStops) {
+  // Where it is ignored, ended ranks cannot be waited for.
+  signal(SIGCHLD, SIG_DFL);
+  EndSignals signals;
+  LocalRanks ranks(segment, describe, allowStops);
+  return ranks.start(argv) ? ranks.wait() : 1;
 }
