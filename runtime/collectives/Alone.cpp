@@ -85,21 +85,17 @@ Status AloneWorld::attach(const Manifest &manifest, CUstream_st *theStream,
   stagingSize = stagingBytes(manifest, self);
   if (stagingSize == 0)
     return {};
-  auto memory = allocateOperands(stagingSize);
-  if (memory)
-    staging = *memory;
-  return memory.status();
+  TPRT_ASSIGN(staging, allocateOperands(stagingSize));
+  return {};
 }
 
 Expected<uint64_t> AloneWorld::allocateOperands(int64_t bytes) {
-  auto cuda = Driver::get();
-  if (!cuda)
-    return cuda.status();
+  TPRT_ASSIGN(auto cuda, Driver::get());
   CUdeviceptr memory = 0;
-  TPRT_TRY((*cuda)->check(
-      (*cuda)->cuMemAlloc(&memory, size_t(bytes)),
+  TPRT_TRY(cuda->check(
+      cuda->cuMemAlloc(&memory, size_t(bytes)),
       detail::join("cannot allocate ", bytes, " bytes on the device")));
-  operands.emplace_back(**cuda, memory);
+  operands.emplace_back(*cuda, memory);
   return uint64_t(memory);
 }
 

@@ -57,15 +57,13 @@ std::string listNames(const char *lastComma, Where where) {
 /// no starter, and a transport's launcher says it itself.
 Expected<std::shared_ptr<const Place>> ownPlace(const Backend &backend,
                                                 int64_t ranks) {
-  auto found = placeFromEnvironment();
-  if (!found)
-    return found.status();
-  if (!*found && ranks > 1 && backend.ranks != Ranks::Launched)
+  TPRT_ASSIGN(auto found, placeFromEnvironment());
+  if (!found && ranks > 1 && backend.ranks != Ranks::Launched)
     return userError("backend '", backend.name, "' runs each of the ", ranks,
                      " ranks as a process, and nothing says which one this is: "
                      "start all with tp-run, torchrun, mpirun or srun, or set "
                      "RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in each");
-  return std::make_shared<const Place>(found->value_or(Place()));
+  return std::make_shared<const Place>(found.value_or(Place()));
 }
 
 } // namespace
@@ -107,33 +105,25 @@ tprt::connectRanks(const Place &place, const SideChannel::Options &options) {
       return userError("ranks are on several hosts (", place.hosts,
                        "), but nothing says where rank 0 is: set MASTER_ADDR "
                        "and MASTER_PORT");
-    auto meeting = net::meet(place, options.timeoutSeconds);
-    if (!meeting)
-      return meeting.status();
+    TPRT_ASSIGN(auto meeting, net::meet(place, options.timeoutSeconds));
     return std::unique_ptr<SideChannel>(
-        std::make_unique<NetChannel>(std::move(*meeting), place, options));
+        std::make_unique<NetChannel>(std::move(meeting), place, options));
   }
-  auto segment = meet(place, 0, options.timeoutSeconds);
-  if (!segment)
-    return segment.status();
+  TPRT_ASSIGN(auto segment, meet(place, 0, options.timeoutSeconds));
   return std::unique_ptr<SideChannel>(
-      std::make_unique<SegmentChannel>(std::move(*segment), place, options));
+      std::make_unique<SegmentChannel>(std::move(segment), place, options));
 }
 
 Expected<std::unique_ptr<Hub>> tprt::makeHub(HubOptions options) {
-  auto found = findBackend(options.backend, options.device, options.ranks);
-  if (!found)
-    return found.status();
-  const Backend &backend = **found;
+  TPRT_ASSIGN(auto found,
+              findBackend(options.backend, options.device, options.ranks));
+  const Backend &backend = *found;
   // The others are left out, or there are none and the transport is for
   // another memory.
   if (options.onlyRank || backend.memory != options.device)
     return makeAloneHub(options.onlyRank.value_or(0), options.ranks);
   if (backend.ranksAreProcesses() && !options.place) {
-    auto place = ownPlace(backend, options.ranks);
-    if (!place)
-      return place.status();
-    options.place = std::move(*place);
+    TPRT_ASSIGN(options.place, ownPlace(backend, options.ranks));
   }
   // A transport's launcher knows better than the environment.
   if (backend.ranks == Ranks::Processes &&

@@ -37,12 +37,10 @@ void Hub::limitWaits(double seconds) {
 }
 
 Expected<Hub::Gathered> Hub::gather(const void *data, int64_t bytes) {
-  auto all = channel()->gather(
-      std::string(static_cast<const char *>(data), size_t(bytes)));
-  if (!all)
-    return all.status();
+  TPRT_ASSIGN(auto all, channel()->gather(std::string(
+                            static_cast<const char *>(data), size_t(bytes))));
   Gathered result;
-  result.copies = std::move(*all);
+  result.copies = std::move(all);
   for (const std::string &copy : result.copies)
     result.data.push_back(copy.data());
   return result;

@@ -65,13 +65,11 @@ Status meetingPoint(const Get &get, Place &place) {
   bool slurm = place.starter == "Slurm";
   int64_t first = 0;
   if (get("MASTER_ADDR") && get("MASTER_PORT")) {
-    auto port = number(get, "MASTER_PORT");
-    if (!port)
-      return port.status();
+    TPRT_ASSIGN(auto port, number(get, "MASTER_PORT"));
     place.addresses = {get("MASTER_ADDR")};
     // torchrun's own store sits there, if it says so.
     const char *store = get("TORCHELASTIC_USE_AGENT_STORE");
-    first = *port + (store && std::string(store) == "True" ? 1 : 0);
+    first = port + (store && std::string(store) == "True" ? 1 : 0);
   } else if (slurm) {
     auto job = number(get, "SLURM_JOB_ID"), step = number(get, "SLURM_STEP_ID");
     const char *nodes = get("SLURM_STEP_NODELIST");
@@ -112,34 +110,27 @@ Expected<std::optional<Place>> tprt::placeFromEnvironment(const Get &get) {
     // ranks.
     if (name == "Slurm" && !get("SLURM_STEP_ID"))
       continue;
-    auto rank = number(get, starter.rank), ranks = number(get, starter.ranks);
-    if (!rank || !ranks)
-      return rank ? ranks.status() : rank.status();
-    if (*rank >= *ranks)
+    TPRT_ASSIGN(auto rank, number(get, starter.rank));
+    TPRT_ASSIGN(auto ranks, number(get, starter.ranks));
+    if (rank >= ranks)
       return userError("environment variable ", starter.rank,
-                       ": expected a rank below ", starter.ranks, " = ", *ranks,
-                       ", got ", *rank);
+                       ": expected a rank below ", starter.ranks, " = ", ranks,
+                       ", got ", rank);
     Place place;
-    place.rank = place.localRank = *rank;
-    place.ranks = place.localRanks = *ranks;
+    place.rank = place.localRank = rank;
+    place.ranks = place.localRanks = ranks;
     place.starter = name;
     place.source = std::string(starter.ranks) + " (" + name + ")";
     place.job = jobOf(name, get);
     if (name == "tp-run") {
-      auto file = number(get, kFileVariable);
-      if (!file)
-        return file.status();
-      place.file = int(*file);
+      TPRT_ASSIGN(place.file, number(get, kFileVariable));
       return std::optional(place);
     }
     /// A variable that need not be there.
     auto more = [&](const char *variable, int64_t &value) -> Status {
       if (!variable || !get(variable))
         return {};
-      auto got = number(get, variable);
-      if (!got)
-        return got.status();
-      value = *got;
+      TPRT_ASSIGN(value, number(get, variable));
       return {};
     };
     int64_t nodes = 1;

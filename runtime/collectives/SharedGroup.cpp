@@ -145,10 +145,7 @@ private:
   Status grow(Buffer &buffer, int64_t bytes) {
     if (bytes <= buffer.size())
       return {};
-    auto larger = group.hub.allocate(group.members[self], bytes);
-    if (!larger)
-      return larger.status();
-    buffer = std::move(*larger);
+    TPRT_ASSIGN(buffer, group.hub.allocate(group.members[self], bytes));
     return {};
   }
 
@@ -171,13 +168,11 @@ public:
 
   Expected<std::unique_ptr<Communicator>>
   communicator(const std::vector<int64_t> &members) override {
-    auto group = hub.group(members);
-    if (!group)
-      return group.status();
+    TPRT_ASSIGN(auto group, hub.group(members));
     for (size_t i = 0; i < members.size(); ++i)
       if (members[i] == self)
         return std::unique_ptr<Communicator>(
-            std::make_unique<SharedCommunicator>(**group, i, base, extent));
+            std::make_unique<SharedCommunicator>(*group, i, base, extent));
     return internalError("rank ", self, " is not in its own group");
   }
 
@@ -186,10 +181,7 @@ public:
       std::vector<int64_t> all(hub.size());
       for (int64_t i = 0; i < hub.size(); ++i)
         all[i] = i;
-      auto group = hub.group(all);
-      if (!group)
-        return group.status();
-      everyone = *group;
+      TPRT_ASSIGN(everyone, hub.group(all));
     }
     return everyone->agree(self, value, what);
   }

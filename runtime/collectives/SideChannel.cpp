@@ -179,12 +179,11 @@ Status SideChannel::waiting(const std::vector<int64_t> &members,
 //===----------------------------------------------------------------------===//
 
 Status SideChannel::agree(uint64_t value, const char *what) {
-  auto all = exchange(std::string(reinterpret_cast<char *>(&value), 8));
-  if (!all)
-    return all.status();
-  std::vector<uint64_t> values(all->size());
+  TPRT_ASSIGN(auto all,
+              exchange(std::string(reinterpret_cast<char *>(&value), 8)));
+  std::vector<uint64_t> values(all.size());
   for (size_t r = 0; r < values.size(); ++r)
-    std::memcpy(&values[r], (*all)[r].data(), 8);
+    std::memcpy(&values[r], all[r].data(), 8);
   Status status = compareValues(values, what);
   return status.ok() ? status : abort(status);
 }

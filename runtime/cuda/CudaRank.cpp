@@ -92,10 +92,8 @@ CudaRank::~CudaRank() {
 }
 
 Status tprt::checkCuda(const Manifest &manifest) {
-  auto cuda = Driver::get();
-  if (!cuda)
-    return cuda.status();
-  TPRT_TRY(CudaDevice::count(**cuda).status());
+  TPRT_ASSIGN(auto cuda, Driver::get());
+  TPRT_TRY(CudaDevice::count(*cuda).status());
   return manifest.gemms.empty() ? Status() : CublasLt::get().status();
 }
 
@@ -107,58 +105,35 @@ Status CudaRank::connect() {
   device = dynamic_cast<DeviceWorld *>(world.get());
   if (!device)
     return internalError("the backend's ranks have no devices");
-  auto driver = Driver::get();
-  if (!driver)
-    return driver.status();
-  cuda = *driver;
-  auto devices = CudaDevice::count(*cuda);
-  if (!devices)
-    return devices.status();
-  auto opened = CudaDevice::open(*cuda, int(device->device(*devices)));
-  if (!opened)
-    return opened.status();
-  gpu = std::move(*opened);
-  auto before = gpu.memory();
-  if (!before)
-    return before.status();
-  contextBytes = before->total - before->free;
+  TPRT_ASSIGN(cuda, Driver::get());
+  TPRT_ASSIGN(auto devices, CudaDevice::count(*cuda));
+  TPRT_ASSIGN(gpu, CudaDevice::open(*cuda, int(device->device(devices))));
+  TPRT_ASSIGN(auto before, gpu.memory());
+  contextBytes = before.total - before.free;
   TPRT_TRY(GemmPlans::check(manifest.gemms));
   TPRT_TRY(kernels.load(*cuda, gpu, manifest, program));
 
   for (Stream *stream : {&compute, &communication}) {
-    auto made = makeStream(*cuda);
-    if (!made)
-      return made.status();
-    *stream = std::move(*made);
+    TPRT_ASSIGN(*stream, makeStream(*cuda));
   }
   finished.resize(manifest.collectives.size());
   std::vector<Event *> events{&reached, &joined};
   for (Event &event : finished)
     events.push_back(&event);
   for (Event *event : events) {
-    auto made = makeEvent(*cuda);
-    if (!made)
-      return made.status();
-    *event = std::move(*made);
+    TPRT_ASSIGN(*event, makeEvent(*cuda));
   }
   for (Event *event : {&begun, &ended}) {
-    auto made = makeEvent(*cuda, /*timed=*/true);
-    if (!made)
-      return made.status();
-    *event = std::move(*made);
+    TPRT_ASSIGN(*event, makeEvent(*cuda, /*timed=*/true));
   }
   if (timeline.enabled())
     trace = std::make_unique<DeviceTimeline>(*cuda, timeline);
 
-  auto unconnected = gpu.memory();
-  if (!unconnected)
-    return unconnected.status();
-  TPRT_TRY(device->attach(manifest, communication.get(), *devices));
+  TPRT_ASSIGN(auto unconnected, gpu.memory());
+  TPRT_TRY(device->attach(manifest, communication.get(), devices));
   TPRT_TRY(tprt_rank::connect());
-  auto connected = gpu.memory();
-  if (!connected)
-    return connected.status();
-  communicatorBytes = std::max<int64_t>(0, unconnected->free - connected->free -
+  TPRT_ASSIGN(auto connected, gpu.memory());
+  communicatorBytes = std::max<int64_t>(0, unconnected.free - connected.free -
                                                device->deviceBytes());
   return {};
 }
@@ -205,14 +180,12 @@ Status CudaRank::allocate() {
   add(shared, shared.comm, comm);
   add(shared, shared.values, valueBytes);
 
-  auto memory = gpu.memory();
-  if (!memory)
-    return memory.status();
+  TPRT_ASSIGN(auto memory, gpu.memory());
   int64_t total = layout.total + shared.total;
-  if (memory->free < total)
+  if (memory.free < total)
     return userError(gpu.describe(), ": the program needs ", total,
-                     " bytes on the device, ", memory->free, " of ",
-                     memory->total,
+                     " bytes on the device, ", memory.free, " of ",
+                     memory.total,
                      " are free; use more ranks, or a smaller "
                      "batch or sequence");
   std::string what =
@@ -224,15 +197,9 @@ Status CudaRank::allocate() {
     block = DeviceBytes(*cuda, address);
   }
   if (shared.total) {
-    auto address = device->allocateOperands(shared.total);
-    if (!address)
-      return address.status().in(what);
-    operands = *address;
+    TPRT_ASSIGN(operands, device->allocateOperands(shared.total).in(what));
   }
-  auto pinned = allocatePinned(*cuda, valueBytes);
-  if (!pinned)
-    return pinned.status();
-  values = std::move(*pinned);
+  TPRT_ASSIGN(values, allocatePinned(*cuda, valueBytes));
   for (size_t e = 0; e < entries.size(); ++e)
     for (size_t i = 0; i < entries[e].offsets.size(); ++i)
       (i < manifest.entries[e].inputs.size() ? entries[e].inputs
@@ -245,21 +212,17 @@ Status CudaRank::allocate() {
 Status CudaRank::loadWeights(const Weights &weights) {
   TPRT_TRY(allocate());
   if (!manifest.gemms.empty()) {
-    auto lt = CublasLt::get();
-    if (!lt)
-      return lt.status();
-    TPRT_TRY(gemms.open(*cuda, **lt, manifest.gemms, compute.get(),
+    TPRT_ASSIGN(auto lt, CublasLt::get());
+    TPRT_TRY(gemms.open(*cuda, *lt, manifest.gemms, compute.get(),
                         block.get() + layout.workspace));
   }
   if (!program.constants.empty())
     TPRT_TRY(toDevice(block.get() + layout.constants, program.constants.data(),
                       int64_t(program.constants.size()), "the constants"));
-  auto read = loadParameters(*cuda, manifest, parameterPlan, weights, place,
+  TPRT_ASSIGN(loadedBytes,
+              loadParameters(*cuda, manifest, parameterPlan, weights, place,
                              block.get() + layout.parameters, compute.get(),
-                             Progress(world->rank(), parameterPlan.bytes));
-  if (!read)
-    return read.status();
-  loadedBytes = *read;
+                             Progress(world->rank(), parameterPlan.bytes)));
   for (int64_t offset : parameterPlan.offsets)
     parameters.push_back(reinterpret_cast<const void *>(
         block.get() + layout.parameters + offset));
@@ -474,16 +437,12 @@ Status CudaRank::enqueueStep(int64_t entry, const tprt_api &table) {
 Status CudaRank::connectAll(int64_t entry) {
   if (device->size() == 1 || manifest.collectives.empty())
     return {};
-  auto before = gpu.memory();
-  if (!before)
-    return before.status();
+  TPRT_ASSIGN(auto before, gpu.memory());
   TPRT_TRY(enqueueStep(entry, connecting));
   TPRT_TRY(await("cannot connect the ranks for entry '" +
                  manifest.entries[entry].name + "'"));
-  auto after = gpu.memory();
-  if (!after)
-    return after.status();
-  communicatorBytes += std::max<int64_t>(0, before->free - after->free);
+  TPRT_ASSIGN(auto after, gpu.memory());
+  communicatorBytes += std::max<int64_t>(0, before.free - after.free);
   return {};
 }
 

@@ -13,10 +13,8 @@ using namespace tprt;
 
 Expected<size_t> DeviceTimeline::record(CUstream stream) {
   if (used == events.size()) {
-    auto made = makeEvent(cuda, /*timed=*/true);
-    if (!made)
-      return made.status();
-    events.push_back(std::move(*made));
+    TPRT_ASSIGN(auto made, makeEvent(cuda, /*timed=*/true));
+    events.push_back(std::move(made));
   }
   TPRT_TRY(cuda.check(cuda.cuEventRecord(events[used].get(), stream),
                       "cannot record the timeline"));
@@ -32,26 +30,18 @@ Status DeviceTimeline::beginStep(CUstream stream) {
 
 Status DeviceTimeline::begin(Timeline::Kind kind, int64_t id, int64_t layer,
                              CUstream stream) {
-  auto start = record(stream);
-  if (!start)
-    return start.status();
-  calls.push_back({kind, id, layer, *start, 0});
+  TPRT_ASSIGN(auto start, record(stream));
+  calls.push_back({kind, id, layer, start, 0});
   return {};
 }
 
 Status DeviceTimeline::end(CUstream stream) {
-  auto stop = record(stream);
-  if (!stop)
-    return stop.status();
-  calls.back().stop = *stop;
+  TPRT_ASSIGN(calls.back().stop, record(stream));
   return {};
 }
 
 Status DeviceTimeline::endStepOn(CUstream stream) {
-  auto event = record(stream);
-  if (!event)
-    return event.status();
-  last = *event;
+  TPRT_ASSIGN(last, record(stream));
   return {};
 }
 

@@ -242,24 +242,23 @@ Status GemmPlans::enqueue(const Plan &plan, size_t algorithm,
 /// Appends one float per algorithm: milliseconds, infinite if it failed.
 Status GemmPlans::measure(const Plan &plan, const Call &call,
                           std::string &times) const {
-  auto start = makeEvent(*cuda, true), stop = makeEvent(*cuda, true);
-  if (!start || !stop)
-    return start ? stop.status() : start.status();
+  TPRT_ASSIGN(auto start, makeEvent(*cuda, true));
+  TPRT_ASSIGN(auto stop, makeEvent(*cuda, true));
   for (size_t i = 0; i < plan.algorithms.size(); ++i) {
     float least = std::numeric_limits<float>::infinity();
     // The first run loads the kernel.
     bool runs = enqueue(plan, i, call).ok();
     for (int n = 0; runs && n < kTimings; ++n) {
       float milliseconds = 0;
-      TPRT_TRY(cuda->check(cuda->cuEventRecord(start->get(), stream),
+      TPRT_TRY(cuda->check(cuda->cuEventRecord(start.get(), stream),
                            "cannot time a GEMM"));
       runs = enqueue(plan, i, call).ok();
-      TPRT_TRY(cuda->check(cuda->cuEventRecord(stop->get(), stream),
+      TPRT_TRY(cuda->check(cuda->cuEventRecord(stop.get(), stream),
                            "cannot time a GEMM"));
-      TPRT_TRY(cuda->check(cuda->cuEventSynchronize(stop->get()),
+      TPRT_TRY(cuda->check(cuda->cuEventSynchronize(stop.get()),
                            "while timing " + describe(call)));
       TPRT_TRY(cuda->check(
-          cuda->cuEventElapsedTime(&milliseconds, start->get(), stop->get()),
+          cuda->cuEventElapsedTime(&milliseconds, start.get(), stop.get()),
           "cannot time a GEMM"));
       if (runs)
         least = std::min(least, milliseconds);
@@ -279,20 +278,15 @@ Status GemmPlans::plan(const std::vector<Call> &calls,
     auto &slot = plans[keyOf(call)];
     if (slot)
       continue;
-    auto made = makePlan(call);
-    if (!made)
-      return made.status();
-    slot = std::move(*made);
+    TPRT_ASSIGN(slot, makePlan(call));
     fresh.push_back({slot.get(), &call});
   }
   for (auto [plan, call] : fresh)
     TPRT_TRY(measure(*plan, *call, mine));
-  auto all = exchange(mine);
-  if (!all)
-    return all.status();
+  TPRT_ASSIGN(auto all, exchange(mine));
   // The slowest rank counts. Ranks on unlike devices may have other candidates:
   // then each keeps cuBLASLt's first choice that works.
-  bool alike = std::all_of(all->begin(), all->end(), [&](const auto &other) {
+  bool alike = std::all_of(all.begin(), all.end(), [&](const auto &other) {
     return other.size() == mine.size();
   });
   size_t at = 0;
@@ -306,7 +300,7 @@ Status GemmPlans::plan(const std::vector<Call> &calls,
         slowest = std::max(slowest, value);
       };
       if (alike)
-        std::for_each(all->begin(), all->end(), include);
+        std::for_each(all.begin(), all.end(), include);
       else
         include(mine);
       bool better =

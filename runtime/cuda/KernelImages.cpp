@@ -48,10 +48,9 @@ Status KernelImages::load(const Driver &driver, const CudaDevice &device,
                           const Manifest &program, const Program &images) {
   cuda = &driver;
   manifest = &program;
-  auto section = chooseKernels(images, device.major, device.minor);
-  if (!section)
-    return section.status().in(device.describe());
-  chosen = *section;
+  TPRT_ASSIGN(
+      chosen,
+      chooseKernels(images, device.major, device.minor).in(device.describe()));
   if (program.kernels.empty())
     return {}; // products and collectives alone
   // What the driver's PTX compiler has to say, if anything.

@@ -68,14 +68,8 @@ Expected<int64_t> tprt::loadParameters(
   PinnedBytes buffers[2];
   Event copied[2];
   for (int b : {0, 1}) {
-    auto memory = allocatePinned(cuda, bytes);
-    if (!memory)
-      return memory.status();
-    buffers[b] = std::move(*memory);
-    auto event = makeEvent(cuda);
-    if (!event)
-      return event.status();
-    copied[b] = std::move(*event);
+    TPRT_ASSIGN(buffers[b], allocatePinned(cuda, bytes));
+    TPRT_ASSIGN(copied[b], makeEvent(cuda));
   }
 
   int64_t read = 0;
@@ -91,11 +85,9 @@ Expected<int64_t> tprt::loadParameters(
       void *staging = buffers[turn].get();
       // The copy that used this buffer before; success if there was none.
       TPRT_TRY(cuda.check(cuda.cuEventSynchronize(copied[turn].get()), what));
-      auto bytes = weights.load(tensor.parameter, tensor.instance, coordinates,
-                                staging, first, count);
-      if (!bytes)
-        return bytes.status();
-      read += *bytes;
+      TPRT_ASSIGN(auto bytes, weights.load(tensor.parameter, tensor.instance,
+                                           coordinates, staging, first, count));
+      read += bytes;
       TPRT_TRY(cuda.check(
           cuda.cuMemcpyHtoDAsync(base + tensor.offset + first * row, staging,
                                  size_t(count * row), stream),

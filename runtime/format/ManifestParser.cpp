@@ -731,12 +731,10 @@ private:
 } // namespace
 
 Expected<Manifest> Manifest::parse(std::string_view text) {
-  Expected<json> parsed = parseJson(text, 32);
-  if (!parsed)
-    return parsed.status().in("manifest");
+  TPRT_ASSIGN(auto parsed, parseJson(text, 32).in("manifest"));
   Parser parser;
   try {
-    parser.parse(Cursor(*parsed, "manifest"));
+    parser.parse(Cursor(parsed, "manifest"));
   } catch (const SchemaError &error) {
     return userError(error.message);
   } catch (const json::exception &error) {

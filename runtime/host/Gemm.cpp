@@ -77,14 +77,12 @@ struct Scratch {
 /// `count` values in f32.
 Expected<const void *> widen(Scratch &scratch, tprt_type type,
                              const void *values, int64_t count) {
-  auto wide = scratch.get(count * 4);
-  if (!wide)
-    return wide.status();
+  TPRT_ASSIGN(auto wide, scratch.get(count * 4));
   parallelFor(count, kGrain, [&](int64_t begin, int64_t end, int64_t) {
     simd().widen(type, at(values, begin, type),
-                 static_cast<float *>(*wide) + begin, end - begin);
+                 static_cast<float *>(wide) + begin, end - begin);
   });
-  return static_cast<const void *>(*wide);
+  return static_cast<const void *>(wide);
 }
 
 /// A primitive with the memory objects it is run on.
@@ -365,10 +363,9 @@ Status GemmEngine::Impl::execute(Product &product, const void *x, const void *w,
   product.src.set_data_handle(const_cast<void *>(x));
   product.weights.set_data_handle(const_cast<void *>(w));
   product.dst.set_data_handle(y);
-  auto pad = padScratch.get(product.scratchpad.get_desc().get_size());
-  if (!pad)
-    return pad.status();
-  product.scratchpad.set_data_handle(*pad);
+  TPRT_ASSIGN(auto pad,
+              padScratch.get(product.scratchpad.get_desc().get_size()));
+  product.scratchpad.set_data_handle(pad);
   std::unordered_map<int, memory> arguments = {
       {DNNL_ARG_SRC, product.src},
       {DNNL_ARG_WEIGHTS, product.weights},
@@ -394,13 +391,12 @@ Expected<const void *> GemmEngine::Impl::operand(const Planned &state,
     return x;
   int64_t lines = gemm.xTransposed ? gemm.k : rows;
   int64_t length = gemm.xTransposed ? rows : gemm.k;
-  auto dense = xScratch.get(lines * length * typeBytes(state.compute));
-  if (!dense)
-    return dense.status();
+  TPRT_ASSIGN(auto dense,
+              xScratch.get(lines * length * typeBytes(state.compute)));
   parallelFor(lines, 16, [&](int64_t begin, int64_t end, int64_t) {
     for (int64_t r = begin; r < end; ++r) {
       const void *from = at(x, r * stride, gemm.xType);
-      void *to = at(*dense, r * length, state.compute);
+      void *to = at(dense, r * length, state.compute);
       if (gemm.xType == state.compute)
         std::memcpy(to, from, length * typeBytes(state.compute));
       else
@@ -408,7 +404,7 @@ Expected<const void *> GemmEngine::Impl::operand(const Planned &state,
     }
   });
   stride = length;
-  return static_cast<const void *>(*dense);
+  return static_cast<const void *>(dense);
 }
 
 /// Brings a block of `n` columns of results in f32 to y, from `column` on, with

@@ -72,31 +72,25 @@ Status HostRank::loadWeights(const Weights &weights) {
     else
       plain += p.count * localBytes(p);
   }
-  auto memory = Buffer::allocate(plain);
-  auto staging = Buffer::allocate(largest);
-  if (!memory || !staging)
-    return memory ? staging.status() : memory.status();
-  parameterMemory = std::move(*memory);
+  TPRT_ASSIGN(parameterMemory, Buffer::allocate(plain));
+  TPRT_ASSIGN(auto staging, Buffer::allocate(largest));
 
   int64_t position = 0;
   for (size_t t = 0; t < manifest.parameters.size(); ++t) {
     const Parameter &p = manifest.parameters[t];
     for (int64_t i = 0; i < p.count; ++i) {
       char *target =
-          p.gemm ? staging->data() : parameterMemory.data() + position;
-      auto read = weights.load(int64_t(t), i, place, target);
-      if (!read)
-        return read.status();
-      loadedBytes += *read;
+          p.gemm ? staging.data() : parameterMemory.data() + position;
+      TPRT_ASSIGN(auto read, weights.load(int64_t(t), i, place, target));
+      loadedBytes += read;
       if (!p.gemm) {
         parameters.push_back(target);
         position += localBytes(p);
         continue;
       }
-      auto handle = engine<GemmEngine>(TPRT_SLOT_gemm).pack(*p.gemm, target);
-      if (!handle)
-        return handle.status();
-      parameters.push_back(*handle);
+      TPRT_ASSIGN(auto handle,
+                  engine<GemmEngine>(TPRT_SLOT_gemm).pack(*p.gemm, target));
+      parameters.push_back(handle);
     }
   }
   return {};
@@ -107,10 +101,7 @@ Status HostRank::allocateStates() {
   int64_t total = 0;
   for (const State &state : manifest.states)
     total += alignUp(state.localBytes(), TPRT_ALIGNMENT);
-  auto memory = world->allocate(total);
-  if (!memory)
-    return memory.status();
-  stateMemory = std::move(*memory);
+  TPRT_ASSIGN(stateMemory, world->allocate(total));
   char *next = stateMemory.data();
   for (const State &state : manifest.states) {
     states.push_back(next);
@@ -146,10 +137,7 @@ Status HostRank::prepare(int64_t index) {
   };
   int64_t total = 0;
   forEach([&](const auto &value, auto &) { total += bytesOf(value); });
-  auto values = world->allocate(total);
-  if (!values)
-    return values.status();
-  memory.values = std::move(*values);
+  TPRT_ASSIGN(memory.values, world->allocate(total));
   char *next = memory.values.data();
   forEach([&](const auto &value, auto &addresses) {
     addresses.push_back(value.state >= 0 ? states[value.state] : next);
@@ -160,10 +148,7 @@ Status HostRank::prepare(int64_t index) {
   auto grow = [&](Buffer &buffer, int64_t bytes) -> Status {
     if (bytes <= buffer.size())
       return {};
-    auto larger = world->allocate(bytes);
-    if (!larger)
-      return larger.status();
-    buffer = std::move(*larger);
+    TPRT_ASSIGN(buffer, world->allocate(bytes));
     return {};
   };
   TPRT_TRY(grow(arena, entry.arenaBytes));

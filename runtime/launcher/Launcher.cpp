@@ -48,18 +48,14 @@ Status setInput(Session &session, const std::vector<int64_t> &entries,
     if (name.empty())
       return userError("input '", text,
                        "': a .npy file needs a name: NAME=", text);
-    auto file = NpyFile::open(path);
-    if (!file)
-      return file.status();
-    return session.setInput(entries, name, file->tensor()).in("'" + path + "'");
+    TPRT_ASSIGN(auto file, NpyFile::open(path));
+    return session.setInput(entries, name, file.tensor()).in("'" + path + "'");
   }
   if (!path.ends_with(".safetensors"))
     return userError("input '", text,
                      "': expected a file ending in .npy or .safetensors");
-  auto file = SafetensorsFile::open(path);
-  if (!file)
-    return file.status();
-  const auto &tensors = file->tensors();
+  TPRT_ASSIGN(auto file, SafetensorsFile::open(path));
+  const auto &tensors = file.tensors();
   if (!name.empty()) {
     auto found = tensors.find(name);
     if (found == tensors.end())
@@ -88,10 +84,8 @@ Status runEntry(Session &session, const Options &options) {
     if (name.empty() && !options.entry.empty())
       return userError("--entry '", options.entry,
                        "': expected names with commas between them");
-    auto entry = session.entry(name);
-    if (!entry)
-      return entry.status();
-    entries.push_back(*entry);
+    TPRT_ASSIGN(auto entry, session.entry(name));
+    entries.push_back(entry);
   }
   if (!options.states.empty() && session.manifest().states.empty())
     return userError("--states: the program has no states");
@@ -110,18 +104,13 @@ Status runEntry(Session &session, const Options &options) {
                  long(*options.session.onlyRank),
                  long(session.manifest().mesh.size()));
   } else {
-    auto made = session.outputs(entries.back());
-    if (!made)
-      return made.status();
-    outputs = std::move(*made);
+    TPRT_ASSIGN(outputs, session.outputs(entries.back()));
     size_t count =
         options.states.empty() ? 0 : session.manifest().states.size();
     for (size_t i = 0; i < count; ++i) {
-      auto kept = session.state(int64_t(i));
-      if (!kept)
-        return kept.status();
-      if (*kept)
-        states.push_back(std::move(**kept));
+      TPRT_ASSIGN(auto kept, session.state(int64_t(i)));
+      if (kept)
+        states.push_back(std::move(*kept));
     }
   }
   // Every rank takes part in these.
@@ -160,18 +149,14 @@ Status execute(Options &options, char **argv, int &code) {
                                "collectives the results mean nothing");
   ExitPolicy policy;
   options.session.policy = policy.get();
-  auto session = Session::load(options.artifact, options.session);
-  if (!session)
-    return session.status();
+  TPRT_ASSIGN(auto session, Session::load(options.artifact, options.session));
   std::shared_ptr<const Place> place;
   bool ownRanks = false;
-  const Backend &backend = session->backend();
+  const Backend &backend = session.backend();
   if (backend.ranksAreProcesses() && !options.session.onlyRank) {
-    auto found = placeFromEnvironment();
-    if (!found)
-      return found.status();
-    ownRanks = !*found && backend.ranks == Backend::Ranks::Processes;
-    place = std::make_shared<Place>(found->value_or(Place()));
+    TPRT_ASSIGN(auto found, placeFromEnvironment());
+    ownRanks = !found && backend.ranks == Backend::Ranks::Processes;
+    place = std::make_shared<Place>(found.value_or(Place()));
     policy.startedBy(place->starter);
   }
   // Rank 0 alone writes, perhaps on a host of its own.
@@ -181,18 +166,16 @@ Status execute(Options &options, char **argv, int &code) {
     TPRT_TRY(checkWritable(options.timeline));
   }
   if (ownRanks) {
-    Plan plan = session->plan();
-    auto segment = Segment::create(plan.ranks, plan.sharedBytes);
-    if (!segment)
-      return segment.status();
-    code = runLocalRanks(*segment, argv, plan.describe,
-                         options.session.allowStops);
+    Plan plan = session.plan();
+    TPRT_ASSIGN(auto segment, Segment::create(plan.ranks, plan.sharedBytes));
+    code =
+        runLocalRanks(segment, argv, plan.describe, options.session.allowStops);
     return {};
   }
-  TPRT_TRY(session->start(place));
-  Status status = runEntry(*session, options);
+  TPRT_TRY(session.start(place));
+  Status status = runEntry(session, options);
   if (!status.ok())
-    session->abort(status);
+    session.abort(status);
   return status;
 }
 

@@ -38,10 +38,7 @@ Status tprt_rank::connect() {
         manifest.mesh.group(entry.axes, world->rank());
     auto &slot = communicators[members];
     if (!slot) {
-      auto made = world->communicator(members);
-      if (!made)
-        return made.status();
-      slot = std::move(*made);
+      TPRT_ASSIGN(slot, world->communicator(members));
     }
     perEntry.push_back(slot.get());
   }

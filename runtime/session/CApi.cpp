@@ -163,10 +163,8 @@ int32_t tprt_open(const char *artifact, const tprt_options *options,
   return guard(openError, [&]() -> Status {
     SessionOptions chosen;
     TPRT_TRY(choose(options, chosen));
-    auto opened = Session::open(artifact, chosen);
-    if (!opened)
-      return opened.status();
-    *session = new tprt_session{std::move(*opened), {}, {}, {}};
+    TPRT_ASSIGN(auto opened, Session::open(artifact, chosen));
+    *session = new tprt_session{std::move(opened), {}, {}, {}};
     return {};
   });
 }
@@ -188,10 +186,7 @@ int64_t tprt_rank_here(const tprt_session *session) {
 int64_t tprt_entry(tprt_session *session, const char *name) {
   int64_t found = -1;
   guard(session->error, [&]() -> Status {
-    auto entry = session->session.entry(name ? name : "");
-    if (!entry)
-      return entry.status();
-    found = *entry;
+    TPRT_ASSIGN(found, session->session.entry(name ? name : ""));
     return {};
   });
   return found;
@@ -256,12 +251,10 @@ int32_t tprt_state(tprt_session *session, int64_t index, tprt_tensor *tensor) {
   return guard(session->error, [&]() -> Status {
     if (index < 0 || index >= tprt_state_count(session))
       return userError("the program has no state ", index);
-    auto value = session->session.state(index);
+    TPRT_ASSIGN(auto value, session->session.state(index));
     if (!value)
-      return value.status();
-    if (!*value)
       return give(tensor, {});
-    HostTensor &state = session->state = std::move(**value);
+    HostTensor &state = session->state = std::move(*value);
     return give(tensor,
                 {0, state.name.c_str(), fileTypeName(fileTypeOf(state.type)),
                  int64_t(state.shape.size()), state.shape.data(),

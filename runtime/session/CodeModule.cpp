@@ -121,39 +121,27 @@ Status tprt::examineCode(std::string_view elf) {
   return {};
 }
 
-CodeModule::~CodeModule() {
-  if (handle)
-    dlclose(handle);
-  if (fd >= 0)
-    close(fd);
-}
+void CodeModule::Unload::operator()(void *handle) const { dlclose(handle); }
 
 Expected<CodeModule> CodeModule::load(std::string_view elf, int64_t entries) {
   TPRT_TRY(examineCode(elf).in("code"));
-  // The file stays open as long as the code: the loader takes an equal path for
-  // the same object, so that the descriptor's number must not be used again.
   CodeModule code;
-  int fd = code.fd = memfd_create("tprt-code", MFD_CLOEXEC);
-  if (fd < 0)
+  code.fd = Descriptor(memfd_create("tprt-code", MFD_CLOEXEC));
+  if (!code.fd.open())
     return userError("code: cannot make an anonymous file: ",
                      std::strerror(errno));
-  Status status;
-  for (size_t done = 0; done < elf.size() && status.ok();) {
-    ssize_t count = write(fd, elf.data() + done, elf.size() - done);
+  for (size_t done = 0; done < elf.size();) {
+    ssize_t count = write(code.fd, elf.data() + done, elf.size() - done);
     if (count < 0 && errno != EINTR)
-      status = userError("code: cannot copy: ", std::strerror(errno));
+      return userError("code: cannot copy: ", std::strerror(errno));
     done += count > 0 ? count : 0;
   }
-  if (status.ok()) {
-    std::string path = "/proc/self/fd/" + std::to_string(fd);
-    code.handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (!code.handle)
-      status = userError("code: cannot load: ", dlerror());
-  }
-  if (!status.ok())
-    return status;
-  auto query =
-      reinterpret_cast<tprt_query_fn>(dlsym(code.handle, TPRT_QUERY_SYMBOL));
+  std::string path = "/proc/self/fd/" + std::to_string(code.fd);
+  code.handle.reset(dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL));
+  if (!code.handle)
+    return userError("code: cannot load: ", dlerror());
+  auto query = reinterpret_cast<tprt_query_fn>(
+      dlsym(code.handle.get(), TPRT_QUERY_SYMBOL));
   code.table = query ? query(TPRT_ABI_VERSION) : nullptr;
   if (!code.table || code.table->abi_version != TPRT_ABI_VERSION)
     return userError("code: does not speak ABI version ", TPRT_ABI_VERSION);

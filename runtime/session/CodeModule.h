@@ -12,9 +12,11 @@
 #ifndef TPRT_SESSION_CODEMODULE_H
 #define TPRT_SESSION_CODEMODULE_H
 
+#include "../support/Descriptor.h"
 #include "tprt/abi.h"
 #include "tprt/status.h"
 
+#include <memory>
 #include <string_view>
 
 namespace tprt {
@@ -27,26 +29,18 @@ Status examineCode(std::string_view elf);
 /// Code mapped into this process.
 class CodeModule {
 public:
-  CodeModule() = default;
-  CodeModule(CodeModule &&other) noexcept { swap(other); }
-  CodeModule &operator=(CodeModule &&other) noexcept {
-    swap(other);
-    return *this;
-  }
-  ~CodeModule();
-
   static Expected<CodeModule> load(std::string_view elf, int64_t entries);
   const tprt_program &program() const { return *table; }
 
 private:
-  void swap(CodeModule &other) {
-    std::swap(handle, other.handle);
-    std::swap(table, other.table);
-    std::swap(fd, other.fd);
-  }
-  void *handle = nullptr;
+  struct Unload {
+    void operator()(void *handle) const;
+  };
+  /// Open as long as the code: the loader takes an equal path for the same
+  /// object, so that the descriptor's number must not be used again.
+  Descriptor fd;
+  std::unique_ptr<void, Unload> handle;
   const tprt_program *table = nullptr;
-  int fd = -1;
 };
 
 } // namespace tprt

@@ -103,16 +103,11 @@ Status Session::Impl::readTables(const std::string &path,
   // A name that is none is said before the file is read.
   if (!options.backend.empty())
     TPRT_TRY(findBackend(options.backend, Device::Cpu, 1).status());
-  auto read = LoadedFile::open(path);
-  if (!read)
-    return read.status();
-  file = std::move(*read);
-  auto sections = readArtifact(file.bytes(), path);
-  if (!sections)
-    return sections.status();
+  TPRT_ASSIGN(file, LoadedFile::open(path));
+  TPRT_ASSIGN(auto sections, readArtifact(file.bytes(), path));
   std::optional<std::string_view> found[3];
   const char *names[3] = {"manifest", "code", "constants"};
-  for (const SectionView &section : *sections) {
+  for (const SectionView &section : sections) {
     auto name = std::find(std::begin(names), std::end(names), section.name);
     if (name == std::end(names) && section.name.starts_with("kernels.")) {
       program.kernels[std::string(section.name)] = section.bytes;
@@ -127,10 +122,7 @@ Status Session::Impl::readTables(const std::string &path,
       return userError(where, ": section '", names[i], "' is missing");
     texts[i] = *found[i];
   }
-  auto parsed = Manifest::parse(texts[0]);
-  if (!parsed)
-    return parsed.status().in(where);
-  manifest = std::move(*parsed);
+  TPRT_ASSIGN(manifest, Manifest::parse(texts[0]).in(where));
   return {};
 }
 
@@ -139,18 +131,13 @@ Status Session::Impl::load(const std::string &path) {
   std::string_view texts[3];
   TPRT_TRY(readTables(path, texts));
   int64_t size = options.onlyRank ? 1 : manifest.mesh.size();
-  auto found = findBackend(options.backend, manifest.device, size);
-  if (!found)
-    return found.status();
-  backend = *found;
+  TPRT_ASSIGN(backend, findBackend(options.backend, manifest.device, size));
   TPRT_TRY(checkProgram(*backend, manifest, size).in(where));
   TPRT_TRY(checkKernels());
   TPRT_TRY(requireFeatures(manifest.features).in(where));
-  auto loadedCode =
-      CodeModule::load(texts[1], int64_t(manifest.entries.size()));
-  if (!loadedCode)
-    return loadedCode.status().in(where);
-  code = std::move(*loadedCode);
+  TPRT_ASSIGN(
+      code,
+      CodeModule::load(texts[1], int64_t(manifest.entries.size())).in(where));
   program.steps = &code.program();
   program.constants = texts[2];
   hash = checksum(file.bytes());
@@ -242,16 +229,14 @@ Status Session::Impl::start(std::shared_ptr<const Place> place) {
 /// What each rank of this process computes on, beside the others of its host.
 Expected<std::vector<CoreShare>> Session::Impl::coreShares() {
   json mine = {net::hostIdentity(), ownCores()};
-  Expected<std::vector<std::string>> all =
-      std::vector(size_t(manifest.mesh.size()), mine.dump());
-  if (processes())
-    all = hub->channel()->exchange(mine.dump());
-  if (!all)
-    return all.status();
+  std::vector<std::string> all(size_t(manifest.mesh.size()), mine.dump());
+  if (processes()) {
+    TPRT_ASSIGN(all, hub->channel()->exchange(mine.dump()));
+  }
   std::vector<CoreList> masks;
   std::vector<size_t> selves;
-  for (size_t rank = 0; rank < all->size(); ++rank) {
-    auto other = parseJson((*all)[rank], 8);
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    auto other = parseJson(all[rank], 8);
     if (!other || !other->is_array() || (*other)[0] != mine[0])
       continue;
     if (std::count(here.begin(), here.end(), int64_t(rank)))
@@ -266,19 +251,15 @@ Expected<std::vector<CoreShare>> Session::Impl::coreShares() {
 
 Status Session::Impl::connect() {
   int64_t size = manifest.mesh.size();
-  auto shares = coreShares();
-  if (!shares)
-    return shares.status();
-  threads = std::make_unique<RankThreads>(*shares);
+  TPRT_ASSIGN(auto shares, coreShares());
+  threads = std::make_unique<RankThreads>(shares);
   ranks.resize(size);
   for (const Entry &entry : manifest.entries)
     inputs.emplace_back(entry.inputs.size());
   times.resize(manifest.entries.size());
   return onRanks([this](int64_t rank) -> Status {
-    auto made = makeRank(manifest, program, hub->world(rank), options.timeline);
-    if (!made)
-      return made.status();
-    ranks[rank] = std::move(*made);
+    TPRT_ASSIGN(ranks[rank], makeRank(manifest, program, hub->world(rank),
+                                      options.timeline));
     // The schedule is part of the artifact; first, as the graver difference.
     World &world = *ranks[rank]->world;
     TPRT_TRY(world.agree(scheduleHash, "the artifact's collective schedule"));
@@ -398,13 +379,12 @@ static Status unknown(const char *what, std::string_view name, const char *has,
 
 Status Session::Impl::setInput(int64_t entry, size_t position,
                                const TensorView &value, bool copy) {
-  auto checked =
-      checkInput(manifest.entries[size_t(entry)].inputs[position], value);
-  if (!checked)
-    return checked.status();
-  if (copy && checked->given)
-    *checked = {nullptr, std::string(value.bytes)};
-  inputs[size_t(entry)][position] = std::move(*checked);
+  TPRT_ASSIGN(
+      InputValue checked,
+      checkInput(manifest.entries[size_t(entry)].inputs[position], value));
+  if (copy && checked.given)
+    checked = {nullptr, std::string(value.bytes)};
+  inputs[size_t(entry)][position] = std::move(checked);
   return {};
 }
 
@@ -552,11 +532,9 @@ Status Session::Impl::bind(int64_t index, const std::vector<Binding> &inputs,
     TPRT_TRY(setInput(index, *place, view, /*copy=*/false));
   }
   for (const Binding &output : outputs) {
-    auto place = outputFor(entry, output);
-    if (!place)
-      return place.status();
+    TPRT_ASSIGN(auto place, outputFor(entry, output));
     TPRT_TRY(expectAllRanks());
-    places.push_back(*place);
+    places.push_back(place);
   }
   return checkInputs(index);
 }
@@ -612,12 +590,9 @@ Session::Impl::assembleAll(const Output &output,
                            tprt_type type, char *to) {
   Hub::Gathered shards;
   if (processes()) {
-    auto gathered =
-        hub->gather(local(here[0]),
-                    elementCount(output.localShape) * typeBytes(output.type));
-    if (!gathered)
-      return gathered.status();
-    shards = std::move(*gathered);
+    TPRT_ASSIGN(shards,
+                hub->gather(local(here[0]), elementCount(output.localShape) *
+                                                typeBytes(output.type)));
   } else {
     for (int64_t rank : here)
       shards.data.push_back(local(rank));
@@ -678,10 +653,8 @@ Expected<std::optional<HostTensor>> Session::state(int64_t index) {
   // rank that stalls may still write to them later.
   auto at = std::make_shared<std::vector<const void *>>(impl->ranks.size());
   TPRT_TRY(impl->onRanks([=, impl = impl.get()](int64_t rank) -> Status {
-    auto local = impl->ranks[rank]->state(index);
-    if (!local)
-      return local.status();
-    (*at)[rank] = *local;
+    TPRT_ASSIGN(auto local, impl->ranks[rank]->state(index));
+    (*at)[rank] = local;
     return {};
   }));
   const State &state = impl->manifest.states[index];

@@ -27,42 +27,53 @@ Buffer::~Buffer() {
     munmap(data_, size_);
 }
 
+/// Maps that many bytes at a multiple of `page`, so that huge pages can be
+/// mapped as such; null for an error.
+static char *mapAt(int64_t page, int64_t bytes, int flags, int fd) {
+  void *space = mmap(nullptr, bytes + page, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (space == MAP_FAILED)
+    return nullptr;
+  // What lies outside the alignment is given back.
+  char *begin = static_cast<char *>(space);
+  char *start = reinterpret_cast<char *>(alignUp(int64_t(space), page));
+  if (start != begin)
+    munmap(begin, start - begin);
+  munmap(start + bytes, begin + page - start);
+  void *memory = mmap(start, bytes, PROT_READ | PROT_WRITE,
+                      flags | MAP_NORESERVE | MAP_FIXED, fd, 0);
+  return memory == MAP_FAILED ? nullptr : start;
+}
+
 Expected<Buffer> Buffer::allocate(int64_t bytes) {
   Buffer buffer;
   if (bytes == 0)
     return buffer;
   int64_t page = bytes >= 2 * kHugePage ? kHugePage : sysconf(_SC_PAGESIZE);
-  int64_t size = alignUp(bytes, page);
-  // Reserve a huge page more and give back what lies outside the alignment.
-  int64_t reserve = page == kHugePage ? size + page : size;
-  void *memory = mmap(nullptr, reserve, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED)
+  buffer.size_ = alignUp(bytes, page);
+  buffer.data_ = mapAt(page, buffer.size_, MAP_PRIVATE | MAP_ANONYMOUS, -1);
+  if (!buffer.data_)
     return userError("cannot allocate ", bytes,
                      " bytes: ", std::strerror(errno));
-  char *begin = static_cast<char *>(memory);
-  if (page == kHugePage) {
-    char *aligned = reinterpret_cast<char *>(
-        alignUp(reinterpret_cast<int64_t>(begin), page));
-    if (aligned != begin)
-      munmap(begin, aligned - begin);
-    if (aligned + size != begin + reserve)
-      munmap(aligned + size, begin + reserve - aligned - size);
-    begin = aligned;
-    madvise(begin, size, MADV_HUGEPAGE);
-  }
-  buffer.data_ = begin;
-  buffer.size_ = size;
+  if (page == kHugePage)
+    madvise(buffer.data_, buffer.size_, MADV_HUGEPAGE);
+  return buffer;
+}
+
+Expected<Buffer> Buffer::share(int fd, int64_t bytes) {
+  Buffer buffer;
+  buffer.size_ = bytes;
+  buffer.data_ = mapAt(kHugePage, bytes, MAP_SHARED, fd);
+  if (!buffer.data_)
+    return userError("cannot map ", bytes,
+                     " bytes of shared memory: ", std::strerror(errno));
   return buffer;
 }
 
 Status Buffer::reserve(int64_t bytes) {
   if (bytes <= size_)
     return {};
-  auto larger = allocate(bytes);
-  if (!larger)
-    return larger.status();
-  *this = std::move(*larger);
+  TPRT_ASSIGN(*this, allocate(bytes));
   return {};
 }
 
@@ -122,16 +133,11 @@ Status InputFile::read(int64_t offset, void *data, int64_t size) const {
 }
 
 Expected<LoadedFile> LoadedFile::open(const std::string &path) {
-  auto file = InputFile::open(path);
-  if (!file)
-    return file.status();
-  auto memory = Buffer::allocate(file->size());
-  if (!memory)
-    return memory.status();
-  TPRT_TRY(file->read(0, memory->data(), file->size()));
+  TPRT_ASSIGN(auto file, InputFile::open(path));
   LoadedFile result;
-  result.memory = std::move(*memory);
-  result.size = size_t(file->size());
+  TPRT_ASSIGN(result.memory, Buffer::allocate(file.size()));
+  result.size = size_t(file.size());
+  TPRT_TRY(file.read(0, result.memory.data(), file.size()));
   return result;
 }
 
@@ -177,9 +183,7 @@ Status tprt::writeFile(const std::string &path, std::string_view bytes) {
                        std::strerror(errno));
     return {};
   }
-  auto out = OutputFile::create(path);
-  if (!out)
-    return out.status();
-  TPRT_TRY(out->write(bytes.data(), bytes.size()));
-  return out->commit();
+  TPRT_ASSIGN(auto out, OutputFile::create(path));
+  TPRT_TRY(out.write(bytes.data(), bytes.size()));
+  return out.commit();
 }

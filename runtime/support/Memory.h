@@ -22,7 +22,7 @@
 
 namespace tprt {
 
-/// Zeroed anonymous memory.
+/// Memory by the page.
 class Buffer {
 public:
   Buffer() = default;
@@ -34,6 +34,8 @@ public:
   ~Buffer();
 
   static Expected<Buffer> allocate(int64_t bytes);
+  /// The bytes of a file, common to all who map it.
+  static Expected<Buffer> share(int fd, int64_t bytes);
   /// Memory that belongs to somebody else, who keeps it mapped.
   static Buffer borrow(char *data, int64_t bytes);
 

@@ -4,75 +4,34 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Reads .npy, versions 1 to 3. The header is a Python dictionary with three
-// known keys; what is read here is exactly that, and nothing is evaluated.
+// known keys; it is read as JSON, and nothing is evaluated.
 // Conversions of file tensors to the types of programs live here too.
 //
 //===----------------------------------------------------------------------===//
 
+#include "../format/Json.h"
 #include "../support/Simd.h"
 #include "Tensor.h"
 
 #include <cstring>
 
 using namespace tprt;
+using nlohmann::json;
 
-namespace {
-
-/// A cursor over the header's text.
-struct Scanner {
-  std::string_view text;
-  bool ok = true;
-
-  void spaces() {
-    while (!text.empty() && (text[0] == ' ' || text[0] == '\n'))
-      text.remove_prefix(1);
+/// The header as JSON: other quotes, brackets and words, and no comma before
+/// what closes.
+static std::string asJson(std::string_view header) {
+  std::string text;
+  for (char c : header) {
+    c = c == '\'' ? '"' : c == '(' ? '[' : c == ')' ? ']' : c;
+    if (c == ']' || c == '}')
+      if (size_t last = text.find_last_not_of(" \n");
+          last < text.size() && text[last] == ',')
+        text.resize(last);
+    text += c == 'T' ? 't' : c == 'F' ? 'f' : c;
   }
-  bool eat(char c) {
-    spaces();
-    if (text.empty() || text[0] != c)
-      return false;
-    text.remove_prefix(1);
-    return true;
-  }
-  void expect(char c) { ok &= eat(c); }
-  std::string quoted() {
-    spaces();
-    char quote = text.empty() ? 0 : text[0];
-    size_t end = quote == '\'' || quote == '"' ? text.find(quote, 1)
-                                               : std::string_view::npos;
-    if (end == std::string_view::npos) {
-      ok = false;
-      return {};
-    }
-    std::string result(text.substr(1, end - 1));
-    text.remove_prefix(end + 1);
-    return result;
-  }
-  std::string word() {
-    spaces();
-    size_t end = 0;
-    while (end < text.size() && std::isalpha((unsigned char)text[end]))
-      ++end;
-    std::string result(text.substr(0, end));
-    text.remove_prefix(end);
-    return result;
-  }
-  int64_t natural() {
-    spaces();
-    int64_t value = 0;
-    size_t digits = 0;
-    while (!text.empty() && std::isdigit((unsigned char)text[0])) {
-      ok &= !__builtin_mul_overflow(value, int64_t(10), &value) &&
-            !__builtin_add_overflow(value, int64_t(text[0] - '0'), &value);
-      text.remove_prefix(1);
-      ++digits;
-    }
-    ok &= digits > 0;
-    return value;
-  }
-};
-
-} // namespace
+  return text;
+}
 
 Expected<TensorView> NpyFile::parse(std::string_view bytes,
                                     const std::string &name) {
@@ -97,39 +56,23 @@ Expected<TensorView> NpyFile::parse(std::string_view bytes,
   if (length > bytes.size() - begin)
     return error("header reaches past the end of the file (truncated?)");
 
-  Scanner scan{bytes.substr(begin, length)};
-  std::string descr, order;
-  Shape shape;
-  bool hasShape = false;
-  scan.expect('{');
-  while (scan.ok && !scan.eat('}')) {
-    std::string key = scan.quoted();
-    scan.expect(':');
-    if (key == "descr") {
-      descr = scan.quoted();
-    } else if (key == "fortran_order") {
-      order = scan.word();
-    } else if (key == "shape") {
-      hasShape = true;
-      scan.expect('(');
-      while (scan.ok && !scan.eat(')')) {
-        shape.push_back(scan.natural());
-        if (!scan.eat(',')) {
-          scan.expect(')');
-          break;
-        }
-      }
-    } else {
-      scan.ok = false;
-    }
-    if (!scan.eat(',')) {
-      scan.expect('}');
-      break;
-    }
-  }
-  if (!scan.ok || descr.empty() || order.empty() || !hasShape)
+  auto header = parseJson(asJson(bytes.substr(begin, length)), 4);
+  auto has = [&](const char *key, auto isType) {
+    return header->contains(key) && ((*header)[key].*isType)();
+  };
+  if (!header || !header->is_object() || header->size() != 3 ||
+      !has("descr", &json::is_string) ||
+      !has("fortran_order", &json::is_boolean) ||
+      !has("shape", &json::is_array))
     return error("malformed header");
-  if (order != "False")
+  Shape shape;
+  for (const json &extent : (*header)["shape"]) {
+    if (!extent.is_number_unsigned() || extent.get<uint64_t>() > INT64_MAX)
+      return error("malformed header");
+    shape.push_back(extent.get<int64_t>());
+  }
+  std::string descr = (*header)["descr"];
+  if ((*header)["fortran_order"].get<bool>())
     return error("expected row-major order, got column-major (use "
                  "numpy.ascontiguousarray)");
   std::optional<FileType> type = parseFileType(descr, &FileTypeRow::npy);
@@ -147,15 +90,9 @@ Expected<TensorView> NpyFile::parse(std::string_view bytes,
 }
 
 Expected<NpyFile> NpyFile::open(const std::string &path) {
-  auto file = LoadedFile::open(path);
-  if (!file)
-    return file.status();
-  auto view = parse(file->bytes(), path);
-  if (!view)
-    return view.status();
   NpyFile result;
-  result.file = std::move(*file);
-  result.view = std::move(*view);
+  TPRT_ASSIGN(result.file, LoadedFile::open(path));
+  TPRT_ASSIGN(result.view, parse(result.file.bytes(), path));
   return result;
 }
 

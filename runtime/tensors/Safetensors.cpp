@@ -171,11 +171,9 @@ Expected<Places> readHeader(Read read, uint64_t size, const std::string &name) {
   TPRT_TRY(read(8, text.data(), int64_t(length)));
   if (text.empty() || text[0] != '{')
     return userError(where, ": the header does not begin with '{'");
-  Expected<json> header = parseJson(text, 8);
-  if (!header)
-    return header.status().in(where + ": header");
+  TPRT_ASSIGN(auto header, parseJson(text, 8).in(where + ": header"));
   try {
-    Places places = parseHeader(*header, size - 8 - length);
+    Places places = parseHeader(header, size - 8 - length);
     for (auto &[tensor, place] : places)
       place.offset += int64_t(8 + length);
     return places;
@@ -215,15 +213,9 @@ SafetensorsFile::parse(std::string_view bytes, const std::string &name) {
 }
 
 Expected<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
-  auto file = LoadedFile::open(path);
-  if (!file)
-    return file.status();
-  auto tensors = parse(file->bytes(), path);
-  if (!tensors)
-    return tensors.status();
   SafetensorsFile result;
-  result.file = std::move(*file);
-  result.list = std::move(*tensors);
+  TPRT_ASSIGN(result.file, LoadedFile::open(path));
+  TPRT_ASSIGN(result.list, parse(result.file.bytes(), path));
   return result;
 }
 
@@ -241,14 +233,12 @@ static Status writeSafetensors(const std::string &path,
   std::string text = header.dump();
   text.append((8 - text.size() % 8) % 8, ' ');
   uint64_t length = text.size();
-  auto file = OutputFile::create(path);
-  if (!file)
-    return file.status();
-  TPRT_TRY(file->write(&length, sizeof(length)));
-  TPRT_TRY(file->write(text.data(), text.size()));
+  TPRT_ASSIGN(auto file, OutputFile::create(path));
+  TPRT_TRY(file.write(&length, sizeof(length)));
+  TPRT_TRY(file.write(text.data(), text.size()));
   for (const HostTensor &tensor : tensors)
-    TPRT_TRY(file->write(tensor.bytes.data(), tensor.bytes.size()));
-  return file->commit();
+    TPRT_TRY(file.write(tensor.bytes.data(), tensor.bytes.size()));
+  return file.commit();
 }
 
 static Status writeNpy(const std::string &path, const HostTensor &tensor) {

@@ -70,11 +70,9 @@ Expected<InputValue> tprt::checkInput(const Input &input,
   if (value.type == fileTypeOf(input.type)) {
     result.given = value.bytes.data();
   } else {
-    auto tensor =
-        convertTensor(value, input.type, "input '" + input.name + "'");
-    if (!tensor)
-      return tensor.status();
-    result.copy = std::move(tensor->bytes);
+    TPRT_ASSIGN(auto tensor,
+                convertTensor(value, input.type, "input '" + input.name + "'"));
+    result.copy = std::move(tensor.bytes);
   }
   TensorView own = value;
   if (!result.given)

@@ -33,14 +33,10 @@ namespace {
 using Tensors = std::map<std::string, Weights::Located>;
 
 Status addFile(const std::string &path, Tensors &tensors) {
-  auto opened = InputFile::open(path);
-  if (!opened)
-    return opened.status();
-  auto file = std::make_shared<const InputFile>(std::move(*opened));
-  auto places = readSafetensorsHeader(*file, path);
-  if (!places)
-    return places.status();
-  for (const auto &[name, place] : *places) {
+  TPRT_ASSIGN(auto opened, InputFile::open(path));
+  auto file = std::make_shared<const InputFile>(std::move(opened));
+  TPRT_ASSIGN(auto places, readSafetensorsHeader(*file, path));
+  for (const auto &[name, place] : places) {
     auto [found, inserted] = tensors.insert({name, {place, name, path, file}});
     if (!inserted)
       return userError("tensor '", name, "' is in '", found->second.path,
@@ -51,10 +47,8 @@ Status addFile(const std::string &path, Tensors &tensors) {
 
 Status addIndex(const std::filesystem::path &path, Tensors &tensors) {
   std::string where = "'" + path.string() + "'";
-  auto file = LoadedFile::open(path.string());
-  if (!file)
-    return file.status();
-  auto index = parseJson(file->bytes(), 8);
+  TPRT_ASSIGN(auto file, LoadedFile::open(path.string()));
+  auto index = parseJson(file.bytes(), 8);
   if (!index)
     return index.status().in(where);
   if (!index->is_object() || !index->contains("weight_map") ||

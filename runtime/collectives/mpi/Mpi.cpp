@@ -249,10 +249,7 @@ public:
   Status agree(uint64_t value, const char *what) override {
     hub.side->enterAgreement(hub.everyone);
     if (!all && size() > 1) {
-      auto made = hub.messages(hub.everyone);
-      if (!made)
-        return made.status();
-      all = std::move(*made);
+      TPRT_ASSIGN(all, hub.messages(hub.everyone));
     }
     std::vector<uint64_t> values(size_t(size()), value);
     std::vector<tprt_mpi_part> receives, sends;
@@ -395,13 +392,11 @@ struct Start {
 
 namespace tprt {
 Expected<std::unique_ptr<Hub>> connectMpi(const HubOptions &options) {
-  auto mpi = Mpi::open();
-  if (!mpi)
-    return mpi.status();
+  TPRT_ASSIGN(auto mpi, Mpi::open());
   bool started = startedByMpi();
   if (!started && (options.ranks != 1 || options.place->ranks != 1))
     return notStarted(*options.place, options.ranks);
-  auto start = std::make_shared<Start>(*mpi, *options.place, options.ranks);
+  auto start = std::make_shared<Start>(mpi, *options.place, options.ranks);
   double limit = options.waits.timeoutSeconds;
   if (started) {
     TPRT_TRY(rollCall(start->place, limit));
@@ -414,13 +409,12 @@ Expected<std::unique_ptr<Hub>> connectMpi(const HubOptions &options) {
                        "in ", limit, " s; those of other hosts say more");
     TPRT_TRY(start->status);
   }
-  auto meeting = net::meet(start->place, limit,
-                           start->listener ? &*start->listener : nullptr);
-  if (!meeting)
-    return meeting.status();
+  TPRT_ASSIGN(auto meeting,
+              net::meet(start->place, limit,
+                        start->listener ? &*start->listener : nullptr));
   return std::unique_ptr<Hub>(std::make_unique<MpiHub>(
-      *mpi,
-      std::make_unique<NetChannel>(std::move(*meeting), start->place,
+      mpi,
+      std::make_unique<NetChannel>(std::move(meeting), start->place,
                                    options.waits),
       started, start->largestTag));
 }

@@ -29,9 +29,7 @@ namespace tprt {
 Status checkNccl() { return Nccl::get().status(); }
 
 Expected<std::unique_ptr<Hub>> connectNccl(const HubOptions &options) {
-  auto channel = connectRanks(*options.place, options.waits);
-  if (!channel)
-    return channel.status();
-  return std::unique_ptr<Hub>(std::make_unique<NcclHub>(std::move(*channel)));
+  TPRT_ASSIGN(auto channel, connectRanks(*options.place, options.waits));
+  return std::unique_ptr<Hub>(std::make_unique<NcclHub>(std::move(channel)));
 }
 } // namespace tprt

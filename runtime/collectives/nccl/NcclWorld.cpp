@@ -145,17 +145,16 @@ Status NcclWorld::shareDevices(int64_t devices) const {
   TPRT_TRY(checkCuda(cuda.cuDeviceGet(&device, int(this->device(devices))),
                      "cuDeviceGet"));
   TPRT_TRY(checkCuda(cuda.cuDeviceGetUuid(&uuid, device), "cuDeviceGetUuid"));
-  auto all = channel.exchange(std::string(uuid.bytes, sizeof(uuid.bytes)));
-  if (!all)
-    return all.status();
+  TPRT_ASSIGN(auto all,
+              channel.exchange(std::string(uuid.bytes, sizeof(uuid.bytes))));
   std::map<std::string, int64_t> users;
-  for (const std::string &one : *all)
+  for (const std::string &one : all)
     ++users[one];
   if (int64_t(users.size()) == size())
     return {};
   char host[256] = "host";
   gethostname(host, sizeof(host) - 1);
-  if (users[(*all)[size_t(rank())]] > 1)
+  if (users[all[size_t(rank())]] > 1)
     setenv("NCCL_HOSTID",
            detail::join(host, "-", getpid(), "-rank-", rank()).c_str(), 0);
   setenv("NCCL_IB_DISABLE", "1", 0);
@@ -198,10 +197,7 @@ Status NcclWorld::attach(const Manifest &theManifest, CUstream theStream,
                      Position::kDeviceIds, " at most");
   stagingSize = stagingBytes(*manifest, rank());
   if (stagingSize) {
-    auto memory = allocateOperands(stagingSize);
-    if (!memory)
-      return memory.status();
-    staging = *memory;
+    TPRT_ASSIGN(staging, allocateOperands(stagingSize));
   }
   TPRT_TRY(checkCuda(cuda.cuStreamCreate(&markers, CU_STREAM_NON_BLOCKING),
                      "cuStreamCreate"));
@@ -238,10 +234,8 @@ Expected<ncclComm_t> NcclWorld::connect(const std::vector<int64_t> &members) {
     TPRT_TRY(checkNccl(nccl->ncclGetUniqueId(&id), "ncclGetUniqueId", nullptr));
     mine.assign(reinterpret_cast<char *>(&id), sizeof(id));
   }
-  auto ids = channel.exchange(mine);
-  if (!ids)
-    return ids.status();
-  const std::string &theirs = (*ids)[size_t(members[0])];
+  TPRT_ASSIGN(auto ids, channel.exchange(mine));
+  const std::string &theirs = ids[size_t(members[0])];
   ncclUniqueId id;
   if (theirs.size() != sizeof(id))
     return internalError("rank ", members[0], " made no NCCL identifier for ",
@@ -266,10 +260,7 @@ NcclWorld::communicator(const std::vector<int64_t> &members) {
   if (found != communicators.end()) {
     communicator = found->second;
   } else if (members.size() > 1) {
-    auto made = connect(members);
-    if (!made)
-      return made.status();
-    communicator = *made;
+    TPRT_ASSIGN(communicator, connect(members));
     std::lock_guard lock(mutex);
     communicators[members] = communicator;
   }

@@ -288,11 +288,9 @@ Expected<Meeting> join(const Place &place, double timeout,
   while (true) {
     for (const Call &call : calls) {
       bool first = turnedAway.empty();
-      auto root = greet(place, call, searchUntil, turnedAway);
-      if (!root)
-        return root.status();
-      if (*root)
-        return enter(place, std::move(**root), deadline, timeout, words);
+      TPRT_ASSIGN(auto root, greet(place, call, searchUntil, turnedAway));
+      if (root)
+        return enter(place, std::move(*root), deadline, timeout, words);
       // With one address there is no other rank 0.
       if (first && !turnedAway.empty())
         searchUntil = std::min(
@@ -334,10 +332,8 @@ Expected<Meeting> net::meet(const Place &place, double timeoutSeconds,
   }
   std::optional<Listener> own;
   if (!listener) {
-    auto made = listen(place.ports, place.addresses.at(0));
-    if (!made)
-      return made.status();
-    listener = &own.emplace(std::move(*made));
+    TPRT_ASSIGN(auto made, listen(place.ports, place.addresses.at(0)));
+    listener = &own.emplace(std::move(made));
   }
   return Host(place, timeoutSeconds, *listener,
               {detail::join("at port ", listener->port), ""})
@@ -353,8 +349,6 @@ Expected<Meeting> net::meetHere(const Place &place, const std::string &name,
     return join(place, timeoutSeconds,
                 {[&name](Clock::time_point) { return connectHere(name); }},
                 words);
-  auto listener = listenHere(name);
-  if (!listener)
-    return listener.status();
-  return Host(place, timeoutSeconds, *listener, words).run();
+  TPRT_ASSIGN(auto listener, listenHere(name));
+  return Host(place, timeoutSeconds, listener, words).run();
 }

@@ -72,11 +72,10 @@ Expected<Buffer> ProcessHub::allocate(int64_t rank, int64_t bytes) {
 Expected<Hub::Gathered> ProcessHub::gather(const void *data, int64_t bytes) {
   // Buffers of this memory stay readable after their process has ended.
   uint64_t offset = uint64_t(static_cast<const char *>(data) - base);
-  auto all = side.exchange(std::string(reinterpret_cast<char *>(&offset), 8));
-  if (!all)
-    return all.status();
+  TPRT_ASSIGN(auto all,
+              side.exchange(std::string(reinterpret_cast<char *>(&offset), 8)));
   Gathered result;
-  for (const std::string &text : *all) {
+  for (const std::string &text : all) {
     std::memcpy(&offset, text.data(), 8);
     result.data.push_back(base + offset);
   }
@@ -89,10 +88,9 @@ Expected<std::unique_ptr<Hub>> connectProcesses(const HubOptions &options) {
   if (!place.oneHost())
     return userError("backend 'processes' needs all ranks on one host: ",
                      place.hosts, "; put them on one host");
-  auto segment = meet(place, options.sharedBytes, options.waits.timeoutSeconds);
-  if (!segment)
-    return segment.status();
+  TPRT_ASSIGN(auto segment,
+              meet(place, options.sharedBytes, options.waits.timeoutSeconds));
   return std::unique_ptr<Hub>(
-      std::make_unique<ProcessHub>(std::move(*segment), place, options.waits));
+      std::make_unique<ProcessHub>(std::move(segment), place, options.waits));
 }
 } // namespace tprt

@@ -111,15 +111,13 @@ Expected<Segment> tprt::meet(const Place &place, int64_t regionBytes,
     segment = Segment::create(place.ranks, regionBytes);
   if (!segment)
     return segment;
-  auto meeting = net::meetHere(place, name, timeoutSeconds);
-  if (!meeting)
-    return meeting.status();
+  TPRT_ASSIGN(auto meeting, net::meetHere(place, name, timeoutSeconds));
   auto deadline = net::Clock::now() + std::chrono::seconds(5);
   if (place.rank == 0) {
-    TPRT_TRY(give(*meeting, *segment, deadline));
+    TPRT_TRY(give(meeting, *segment, deadline));
     return segment;
   }
-  net::Connection &root = meeting->peers[0];
+  net::Connection &root = meeting.peers[0];
   root.send(net::encode(net::Type::Heard));
   int file = receiveFile(root.fd, net::remaining(deadline));
   if (file < 0)

@@ -68,44 +68,15 @@ struct Layout {
 #define LAYOUT                                                                 \
   Layout(header().ranks, sizeof(Header), GroupRecord::size(header().ranks))
 
-Segment::~Segment() {
-  if (data)
-    munmap(data, bytes);
-  if (file >= 0)
-    close(file);
-}
-
 Segment::Header &Segment::header() const {
-  return *reinterpret_cast<Header *>(data);
-}
-
-Status Segment::map(Segment &segment, int fd, uint64_t bytes) {
-  // At a multiple of a huge page, so that huge pages of the file can be mapped
-  // as such.
-  void *space = mmap(nullptr, bytes + kHugePage, PROT_NONE,
-                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  char *start = nullptr;
-  void *memory = MAP_FAILED;
-  if (space != MAP_FAILED) {
-    start = reinterpret_cast<char *>(alignUp(int64_t(space), kHugePage));
-    munmap(space, size_t(start - static_cast<char *>(space)));
-    munmap(start + bytes,
-           size_t(static_cast<char *>(space) + kHugePage - start));
-    memory = mmap(start, bytes, PROT_READ | PROT_WRITE,
-                  MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd, 0);
-  }
-  if (memory == MAP_FAILED)
-    return userError("cannot map ", bytes,
-                     " bytes of shared memory: ", std::strerror(errno));
-  segment.data = start;
-  segment.bytes = bytes;
-  return {};
+  return *reinterpret_cast<Header *>(base());
 }
 
 Expected<Segment> Segment::create(int64_t ranks, int64_t regionBytes) {
   Segment segment;
-  segment.file = memfd_create("tprt-ranks", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (segment.file < 0)
+  segment.file =
+      Descriptor(memfd_create("tprt-ranks", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!segment.file.open())
     return userError("cannot make shared memory: ", std::strerror(errno));
   regionBytes = alignUp(regionBytes, kHugePage);
   Layout layout(ranks, sizeof(Header), GroupRecord::size(ranks));
@@ -121,7 +92,7 @@ Expected<Segment> Segment::create(int64_t ranks, int64_t regionBytes) {
                      " ranks: ", std::strerror(code));
   // Nobody may cut it under the others' feet.
   fcntl(segment.file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
-  TPRT_TRY(map(segment, segment.file, bytes));
+  TPRT_ASSIGN(segment.memory, Buffer::share(segment.file, int64_t(bytes)));
   Header &header = segment.header();
   header.ranks = ranks;
   header.regionBytes = regionBytes;
@@ -134,14 +105,14 @@ Expected<Segment> Segment::create(int64_t ranks, int64_t regionBytes) {
 
 Expected<Segment> Segment::attach(int fd) {
   Segment segment;
-  segment.file = fd;
+  segment.file = Descriptor(fd);
   struct stat info;
   if (fstat(fd, &info) != 0 || info.st_size < int64_t(sizeof(Header)))
     return userError("the rendezvous gave something that is not the run's "
                      "shared memory");
-  TPRT_TRY(map(segment, fd, uint64_t(info.st_size)));
+  TPRT_ASSIGN(segment.memory, Buffer::share(fd, info.st_size));
   Header &header = segment.header();
-  if (header.magic != kMagic || header.bytes != segment.bytes)
+  if (header.magic != kMagic || header.bytes != segment.size())
     return userError("the rendezvous gave the shared memory of another version "
                      "of the runtime");
   return segment;
@@ -151,19 +122,19 @@ int64_t Segment::ranks() const { return header().ranks; }
 int64_t Segment::regionBytes() const { return header().regionBytes; }
 
 RankRecord &Segment::record(int64_t rank) const {
-  return reinterpret_cast<RankRecord *>(data + LAYOUT.records)[rank];
+  return reinterpret_cast<RankRecord *>(base() + LAYOUT.records)[rank];
 }
 
 Position *Segment::positions() const {
-  return reinterpret_cast<Position *>(data + LAYOUT.positions);
+  return reinterpret_cast<Position *>(base() + LAYOUT.positions);
 }
 
 char *Segment::region(int64_t rank) const {
-  return data + LAYOUT.regions + rank * header().regionBytes;
+  return base() + LAYOUT.regions + rank * header().regionBytes;
 }
 
 char *Segment::mail(int64_t rank) const {
-  return data + LAYOUT.mail + rank * kMailBytes;
+  return base() + LAYOUT.mail + rank * kMailBytes;
 }
 
 Barrier &Segment::everyone() const { return header().everyone; }
@@ -198,7 +169,7 @@ std::optional<Failure> Segment::failure() const {
 std::pair<Barrier *, GroupSlot *>
 Segment::group(const std::vector<int64_t> &members) const {
   int64_t ranks = header().ranks, size = GroupRecord::size(ranks);
-  char *groups = data + LAYOUT.groups;
+  char *groups = base() + LAYOUT.groups;
   for (int64_t i = 0; i < kGroups; ++i) {
     auto &record = *reinterpret_cast<GroupRecord *>(groups + i * size);
     uint32_t expected = kEmpty;

@@ -29,14 +29,6 @@ struct alignas(64) RankRecord {
 
 class Segment {
 public:
-  Segment() = default;
-  Segment(Segment &&other) noexcept { swap(other); }
-  Segment &operator=(Segment &&other) noexcept {
-    swap(other);
-    return *this;
-  }
-  ~Segment();
-
   /// Makes one; `regionBytes` per rank.
   static Expected<Segment> create(int64_t ranks, int64_t regionBytes);
   /// Maps one that another process made and closes `fd` if that fails.
@@ -44,8 +36,8 @@ public:
 
   int fd() const { return file; }
   int64_t ranks() const;
-  char *base() const { return data; }
-  uint64_t size() const { return bytes; }
+  char *base() const { return memory.data(); }
+  uint64_t size() const { return uint64_t(memory.size()); }
 
   RankRecord &record(int64_t rank) const;
   Position *positions() const;
@@ -71,16 +63,9 @@ private:
   struct Header;
   struct GroupRecord;
   Header &header() const;
-  static Status map(Segment &segment, int fd, uint64_t bytes);
-  void swap(Segment &other) {
-    std::swap(file, other.file);
-    std::swap(data, other.data);
-    std::swap(bytes, other.bytes);
-  }
 
-  int file = -1;
-  char *data = nullptr;
-  uint64_t bytes = 0;
+  Descriptor file;
+  Buffer memory;
 };
 
 } // namespace tprt

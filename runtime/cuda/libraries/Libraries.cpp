@@ -18,7 +18,7 @@ using namespace tprt;
 #define TPRT_NAME(name) TPRT_QUOTE(name)
 /// Stays null where the library does not have it.
 #define TPRT_FIND(function)                                                    \
-  (void)library->find(TPRT_NAME(function), api.function);
+  (void)library.find(TPRT_NAME(function), api.function);
 
 /// What the first call loaded, or why it could not.
 template <typename Api, auto load>
@@ -42,14 +42,13 @@ static Status findInDriver(const Library &library, const char *name,
 }
 
 static Expected<Driver> loadDriver() {
-  auto library =
+  TPRT_ASSIGN(
+      auto library,
       Library::open("the CUDA driver", "TPRT_CUDA_LIBRARY", {"libcuda.so.1"},
-                    "a machine with an NVIDIA GPU and its driver has it");
-  if (!library)
-    return library.status();
+                    "a machine with an NVIDIA GPU and its driver has it"));
   Driver api;
 #define X(function)                                                            \
-  TPRT_TRY(findInDriver(*library, TPRT_NAME(function), api.function));
+  TPRT_TRY(findInDriver(library, TPRT_NAME(function), api.function));
 #define OPTIONAL(function) TPRT_FIND(function)
 #include "Driver.def"
 #undef X
@@ -59,13 +58,12 @@ static Expected<Driver> loadDriver() {
 Expected<const Driver *> Driver::get() { return once<Driver, loadDriver>(); }
 
 static Expected<CublasLt> loadCublasLt() {
-  auto library = Library::open("cuBLASLt", "TPRT_CUBLASLT_LIBRARY",
-                               {"libcublasLt.so.13", "libcublasLt.so.12"},
-                               "install the CUDA toolkit's cuBLAS");
-  if (!library)
-    return library.status();
+  TPRT_ASSIGN(auto library,
+              Library::open("cuBLASLt", "TPRT_CUBLASLT_LIBRARY",
+                            {"libcublasLt.so.13", "libcublasLt.so.12"},
+                            "install the CUDA toolkit's cuBLAS"));
   CublasLt api;
-#define X(function) TPRT_TRY(library->find(TPRT_NAME(function), api.function));
+#define X(function) TPRT_TRY(library.find(TPRT_NAME(function), api.function));
 #include "CublasLt.def"
 #undef X
   return api;
@@ -76,12 +74,11 @@ Expected<const CublasLt *> CublasLt::get() {
 }
 
 static Expected<Nccl> loadNccl() {
-  auto library = Library::open("NCCL", "TPRT_NCCL_LIBRARY", {"libnccl.so.2"},
-                               "install libnccl2");
-  if (!library)
-    return library.status();
+  TPRT_ASSIGN(auto library,
+              Library::open("NCCL", "TPRT_NCCL_LIBRARY", {"libnccl.so.2"},
+                            "install libnccl2"));
   Nccl api;
-#define X(function) TPRT_TRY(library->find(TPRT_NAME(function), api.function));
+#define X(function) TPRT_TRY(library.find(TPRT_NAME(function), api.function));
 #define OPTIONAL(function) TPRT_FIND(function)
 #include "Nccl.def"
 #undef X

@@ -95,6 +95,11 @@ public:
   const T *operator->() const { return &*value_; }
   const Status &status() const { return status_; }
 
+  /// The same, an error with `context: ` in front.
+  Expected in(const std::string &context) && {
+    return value_ ? std::move(*this) : Expected(status_.in(context));
+  }
+
 private:
   std::optional<T> value_;
   Status status_;
@@ -106,6 +111,18 @@ private:
     if (::tprt::Status tprtStatus = (expression); !tprtStatus.ok())            \
       return tprtStatus;                                                       \
   } while (false)
+
+/// Gives `target`, a variable or the declaration of one (`auto x`), the value
+/// of an Expected, or leaves the function with its status.
+#define TPRT_ASSIGN(target, ...)                                               \
+  TPRT_ASSIGN_BY(TPRT_JOIN(tprtExpected, __LINE__), target, __VA_ARGS__)
+#define TPRT_ASSIGN_BY(name, target, ...)                                      \
+  auto name = __VA_ARGS__;                                                     \
+  if (!name)                                                                   \
+    return name.status();                                                      \
+  target = std::move(*name)
+#define TPRT_JOIN(a, b) TPRT_JOIN_NOW(a, b)
+#define TPRT_JOIN_NOW(a, b) a##b
 
 } // namespace tprt
 
