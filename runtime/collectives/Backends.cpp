@@ -14,18 +14,18 @@
 #include "processes/SegmentChannel.h"
 
 using namespace tprt;
-using Ranks = Backend::Ranks;
+using Ranks = BackendRow::Ranks;
 
 namespace tprt {
 /// Each in its folder.
-Backend::Connect connectThreads, connectProcesses, connectMpi, connectNccl;
+BackendRow::Connect connectThreads, connectProcesses, connectMpi, connectNccl;
 Status checkNccl();
 } // namespace tprt
 
 namespace {
 
 /// Without a name the first that serves a program is taken.
-constexpr Backend kBackends[] = {
+constexpr BackendRow kBackends[] = {
     {"threads", "ranks of one process", Ranks::Threads, Device::Cpu,
      connectThreads},
     {"processes", "a process per rank, on one host", Ranks::Processes,
@@ -44,7 +44,7 @@ constexpr Backend kBackends[] = {
 template <typename Where>
 std::string listNames(const char *lastComma, Where where) {
   std::vector<std::string> names;
-  for (const Backend &backend : kBackends)
+  for (const BackendRow &backend : kBackends)
     if (where(backend))
       names.push_back(backend.name);
   std::string text;
@@ -55,7 +55,7 @@ std::string listNames(const char *lastComma, Where where) {
 
 /// Which rank this process is, where nobody has said so. A world of one needs
 /// no starter, and a transport's launcher says it itself.
-Expected<std::shared_ptr<const Place>> ownPlace(const Backend &backend,
+Expected<std::shared_ptr<const Place>> ownPlace(const BackendRow &backend,
                                                 int64_t ranks) {
   TPRT_ASSIGN(auto found, placeFromEnvironment());
   if (!found && ranks > 1 && backend.ranks != Ranks::Launched)
@@ -68,9 +68,9 @@ Expected<std::shared_ptr<const Place>> ownPlace(const Backend &backend,
 
 } // namespace
 
-Expected<const Backend *> tprt::findBackend(const std::string &name,
+Expected<const BackendRow *> tprt::findBackend(const std::string &name,
                                             Device device, int64_t ranks) {
-  for (const Backend &backend : kBackends) {
+  for (const BackendRow &backend : kBackends) {
     if (name.empty() ? !backend.serves(device, ranks) : name != backend.name)
       continue;
     if (backend.connect)
@@ -84,14 +84,14 @@ Expected<const Backend *> tprt::findBackend(const std::string &name,
 }
 
 std::string tprt::backendsFor(Device device, int64_t ranks) {
-  return listNames(" or ", [&](const Backend &backend) {
+  return listNames(" or ", [&](const BackendRow &backend) {
     return backend.serves(device, ranks);
   });
 }
 
 std::string tprt::describeBackends() {
   std::string text;
-  for (const Backend &backend : kBackends)
+  for (const BackendRow &backend : kBackends)
     if (backend.connect)
       text += detail::join(text.empty() ? "" : "; ", backend.name, ": ",
                            backend.summary);
@@ -117,7 +117,7 @@ tprt::connectRanks(const Place &place, const SideChannel::Options &options) {
 Expected<std::unique_ptr<Hub>> tprt::makeHub(HubOptions options) {
   TPRT_ASSIGN(auto found,
               findBackend(options.backend, options.device, options.ranks));
-  const Backend &backend = *found;
+  const BackendRow &backend = *found;
   // The others are left out, or there are none and the transport is for
   // another memory.
   if (options.onlyRank || backend.memory != options.device)

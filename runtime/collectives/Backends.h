@@ -30,7 +30,7 @@ struct HubOptions {
 };
 
 /// A row of the table.
-struct Backend {
+struct BackendRow {
   enum class Ranks {
     Threads,   ///< of this process
     Processes, ///< one each, which tp-run starts where nobody else has
@@ -66,7 +66,7 @@ inline constexpr const char *kNoCuda =
 
 /// The backend of that name, or, for none, the first that serves the program;
 /// an error if there is none, or not in this build.
-Expected<const Backend *> findBackend(const std::string &name, Device device,
+Expected<const BackendRow *> findBackend(const std::string &name, Device device,
                                       int64_t ranks);
 /// The names of those that serve it, `a, b or c`, for messages.
 std::string backendsFor(Device device, int64_t ranks);

@@ -152,10 +152,10 @@ Status execute(Options &options, char **argv, int &code) {
   TPRT_ASSIGN(auto session, Session::load(options.artifact, options.session));
   std::shared_ptr<const Place> place;
   bool ownRanks = false;
-  const Backend &backend = session.backend();
+  const BackendRow &backend = session.backend();
   if (backend.ranksAreProcesses() && !options.session.onlyRank) {
     TPRT_ASSIGN(auto found, placeFromEnvironment());
-    ownRanks = !found && backend.ranks == Backend::Ranks::Processes;
+    ownRanks = !found && backend.ranks == BackendRow::Ranks::Processes;
     place = std::make_shared<Place>(found.value_or(Place()));
     policy.startedBy(place->starter);
   }

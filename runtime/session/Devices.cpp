@@ -53,7 +53,7 @@ const DeviceRow &deviceOf(Device device) { return kDevices[int(device)]; }
 
 } // namespace
 
-Status tprt::checkProgram(const Backend &backend, const Manifest &manifest,
+Status tprt::checkProgram(const BackendRow &backend, const Manifest &manifest,
                           int64_t ranks) {
   const DeviceRow &device = deviceOf(manifest.device);
   if (!device.make)

@@ -18,7 +18,7 @@ namespace tprt {
 
 /// An error where this build or this machine cannot run the program on `ranks`
 /// ranks that the backend connects.
-Status checkProgram(const Backend &backend, const Manifest &manifest,
+Status checkProgram(const BackendRow &backend, const Manifest &manifest,
                     int64_t ranks);
 
 /// A rank on the program's device.

@@ -131,8 +131,8 @@ Status Session::Impl::load(const std::string &path) {
   std::string_view texts[3];
   TPRT_TRY(readTables(path, texts));
   int64_t size = options.onlyRank ? 1 : manifest.mesh.size();
-  TPRT_ASSIGN(backend, findBackend(options.backend, manifest.device, size));
-  TPRT_TRY(checkProgram(*backend, manifest, size).in(where));
+  TPRT_ASSIGN(backendRow, findBackend(options.backend, manifest.device, size));
+  TPRT_TRY(checkProgram(*backendRow, manifest, size).in(where));
   TPRT_TRY(checkKernels());
   TPRT_TRY(requireFeatures(manifest.features).in(where));
   TPRT_ASSIGN(
@@ -202,7 +202,7 @@ Status Session::Impl::start(std::shared_ptr<const Place> place) {
     return userError(where, " is made for ", size, " ranks, which has no rank ",
                      *options.onlyRank);
   auto made = makeHub(
-      {backend->name,
+      {backendRow->name,
        manifest.device,
        size,
        std::move(place),
@@ -305,7 +305,7 @@ Expected<Session> Session::open(const std::string &artifact,
   return session;
 }
 
-const Backend &Session::backend() const { return *impl->backend; }
+const BackendRow &Session::backend() const { return *impl->backendRow; }
 
 Plan Session::plan() const {
   return {impl->manifest.mesh.size(), impl->sharedBytes(),

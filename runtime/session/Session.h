@@ -22,7 +22,7 @@
 
 namespace tprt {
 
-struct Backend;
+struct BackendRow;
 struct Place;
 struct Policy;
 struct CallSite;
@@ -73,7 +73,7 @@ public:
   static Expected<Session> load(const std::string &artifact,
                                 const SessionOptions &options);
   /// The one that the options ask for, or that suits the artifact.
-  const Backend &backend() const;
+  const BackendRow &backend() const;
   /// Of a loaded session, which the plan must not outlive.
   Plan plan() const;
   /// Makes this process' ranks and brings all ranks together; everything below

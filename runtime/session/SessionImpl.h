@@ -19,7 +19,7 @@ namespace tprt {
 struct Session::Impl {
   SessionOptions options;
   std::string where; ///< the artifact, for messages
-  const Backend *backend = nullptr;
+  const BackendRow *backendRow = nullptr;
   LoadedFile file;
   Manifest manifest;
   CodeModule code;

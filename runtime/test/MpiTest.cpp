@@ -23,6 +23,12 @@ using namespace tprt::test;
 
 namespace {
 
+/// Where mpirun keeps what it needs while it runs: of two that begin at once,
+/// one may not find the directory of the user that the other makes.
+const TemporaryDirectory sessions;
+const int isSet [[maybe_unused]] =
+    setenv("OMPI_MCA_orte_tmpdir_base", sessions.path.c_str(), 1);
+
 [[maybe_unused]] std::string mpirun(int64_t ranks) {
   return "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 "
          "mpirun --oversubscribe -n " +
