@@ -94,18 +94,28 @@ static int64_t getStatePosition(ModuleOp module, FlatSymbolRefAttr symbol) {
   llvm_unreachable("the verifier found the state");
 }
 
+/// What the ranks have of a partial value is reduced to be all of it.
+static void describePartial(json::Object &value, ShardingAttr sharding) {
+  if (!sharding || sharding.getPartial().empty())
+    return;
+  value["partial"] =
+      getAxes(AxisListAttr::get(sharding.getContext(), sharding.getPartial()));
+  value["reduction"] = stringify(sharding.getReduction());
+}
+
 static json::Object describeState(StateOp state) {
-  auto local = cast<RankedTensorType>(state.getType());
-  RankedTensorType global =
-      getGlobalType(state->getAttr(globalTypeAttrName), local);
+  RankedTensorType global = state.getGlobalType();
+  ShardingAttr sharding = state.getShardingAttr();
   json::Object result{
       {"name", state.getSymName().str()},
       {"type", getTypeName(global.getElementType())},
       {"shape", getShape(global.getShape())},
-      {"sharding", getSharding(state.getShardingAttr(), global.getRank())},
-      {"local_shape", getShape(local.getShape())}};
+      {"sharding", getSharding(sharding, global.getRank())},
+      {"local_shape",
+       getShape(cast<RankedTensorType>(state.getType()).getShape())}};
   if (state.getOnes())
     result["initial"] = "ones";
+  describePartial(result, sharding);
   return result;
 }
 
@@ -129,6 +139,8 @@ static json::Object describeTensor(func::FuncOp function, unsigned index,
                                    attribute(TPDialect::getShardingAttrName())),
                                global.getRank())},
       {"local_shape", getShape(cast<RankedTensorType>(local).getShape())}};
+  describePartial(tensor, dyn_cast_or_null<ShardingAttr>(
+                              attribute(TPDialect::getShardingAttrName())));
   if (FlatSymbolRefAttr state = isResult ? getResultState(function, index)
                                          : getArgState(function, index)) {
     tensor["state"] =
@@ -148,44 +160,90 @@ static json::Object describeTensor(func::FuncOp function, unsigned index,
   return tensor;
 }
 
+/// What parameters and states say of the checkpoint's tensors: where their box
+/// of them is.
+static void describeSource(json::Object &result, RankedTensorType global,
+                           ParameterSourceAttr source) {
+  result["source_shape"] = getShape(global.getShape());
+  result["shape"] = getShape(global.getShape());
+  result["type"] = getTypeName(global.getElementType());
+  if (!source)
+    return;
+  result["source_shape"] = getShape(source.getShape());
+  SmallVector<int64_t> sizes(global.getRank());
+  for (auto [dim, from] : llvm::enumerate(source.getPermutation()))
+    sizes[from] = global.getDimSize(dim);
+  result["slice"] = json::Object{{"offsets", getShape(source.getOffsets())},
+                                 {"sizes", getShape(sizes)}};
+  result["permutation"] = getShape(source.getPermutation());
+}
+
+static json::Array describeNames(Operation *op) {
+  json::Array names;
+  for (const NameRange &name : getAllNames(op))
+    names.push_back(name.pattern.str());
+  return names;
+}
+
 static json::Object describeParameter(const ParameterEntry &entry) {
   ParameterOp op = entry.op;
-  json::Array names{op.getName().str()};
-  if (auto alternatives = op.getAlternatives())
-    for (Attribute name : *alternatives)
-      names.push_back(cast<StringAttr>(name).getValue().str());
   RankedTensorType global =
       getGlobalType(op->getAttr(globalTypeAttrName), op.getType());
   auto shardings =
       op->getAttrOfType<ArrayAttr>(TPDialect::getShardingsAttrName());
   json::Object result{
-      {"names", std::move(names)},
+      {"names", describeNames(op)},
       {"count", entry.count},
       {"first", entry.first},
       {"base", entry.base},
-      {"source_shape", getShape(global.getShape())},
-      {"shape", getShape(global.getShape())},
       {"sharding", getSharding(shardings ? dyn_cast<ShardingAttr>(shardings[0])
                                          : ShardingAttr(),
                                global.getRank())},
       {"local_shape",
        getShape(cast<RankedTensorType>(op.getType()).getShape())},
-      {"type", getTypeName(global.getElementType())},
       {"use", entry.use}};
-  if (auto source = op.getSourceAttr()) {
-    result["source_shape"] = getShape(source.getShape());
-    SmallVector<int64_t> sizes(global.getRank());
-    for (auto [dim, from] : llvm::enumerate(source.getPermutation()))
-      sizes[from] = global.getDimSize(dim);
-    result["slice"] = json::Object{{"offsets", getShape(source.getOffsets())},
-                                   {"sizes", getShape(sizes)}};
-    result["permutation"] = getShape(source.getPermutation());
-  }
+  describeSource(result, global, op.getSourceAttr());
   if (auto partial = op->getAttrOfType<AxisListAttr>("tp.partial"))
     result["partial"] = getAxes(partial);
   if (auto init = op->getAttrOfType<StringAttr>(initAttrName))
     result["init"] = init.getValue().str();
   return result;
+}
+
+/// The parameters that states begin with, as templates behind all others.
+static void describeInitialValues(ModuleOp module, json::Array &parameters,
+                                  int64_t base) {
+  for (auto [position, state] : llvm::enumerate(module.getOps<StateOp>())) {
+    SmallVector<NameRange, 2> names = getAllNames(state);
+    if (names.empty())
+      continue;
+    // Of a stack, each name is an element of the first dimension.
+    unsigned layers = state.isStack() ? 1 : 0;
+    RankedTensorType global = state.getParameterType();
+    ShardingAttr sharding = state.getShardingAttr();
+    auto local = cast<RankedTensorType>(state.getType());
+    json::Array dims = getSharding(sharding, state.getGlobalType().getRank());
+    if (layers)
+      dims.erase(dims.begin());
+    json::Object result{
+        {"names", describeNames(state)},
+        {"count", names.front().count},
+        {"first", names.front().first},
+        {"base", base},
+        {"sharding", std::move(dims)},
+        {"local_shape", getShape(local.getShape().drop_front(layers))},
+        {"use", "state:" + std::to_string(position)}};
+    base += names.front().count;
+    describeSource(result, global, state.getSourceAttr());
+    // The addends of a sum are the first rank's; all have one maximum.
+    if (sharding && sharding.getReduction() == ReductionKind::Sum &&
+        !sharding.getPartial().empty())
+      result["partial"] =
+          getAxes(AxisListAttr::get(state.getContext(), sharding.getPartial()));
+    if (auto init = state->getAttrOfType<StringAttr>(initAttrName))
+      result["init"] = init.getValue().str();
+    parameters.push_back(std::move(result));
+  }
 }
 
 static json::Object makeCollective(Operation *op, int64_t id) {
@@ -244,10 +302,11 @@ static json::Array describeIgnored(ModuleOp module,
     for (Attribute pattern : patterns)
       result.push_back(cast<StringAttr>(pattern).getValue().str());
   SmallVector<NameRange> all, used;
-  module.walk(
-      [&](ParameterOp op) { llvm::append_range(all, getAllNames(op)); });
+  module.walk([&](Operation *op) { llvm::append_range(all, getAllNames(op)); });
   for (const ParameterEntry &entry : parameters)
     llvm::append_range(used, getAllNames(entry.op));
+  for (auto state : module.getOps<StateOp>())
+    llvm::append_range(used, getAllNames(state));
   for (std::string &pattern : getUnusedNames(all, used))
     result.push_back(std::move(pattern));
   return result;
@@ -302,6 +361,7 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
       parameterBytes += entry.count * getBytes({entry.op.getType()});
     parameterList.push_back(std::move(parameter));
   }
+  describeInitialValues(module, parameterList, numSlots);
   int64_t scratch = libraryScratch;
   for (auto [id, op] : llvm::enumerate(collectives))
     collectiveList.push_back(makeCollective(op, id));

@@ -37,7 +37,7 @@ struct IgnoreParametersPass
                        cast<IntegerAttr>(note[1]).getInt(),
                        cast<IntegerAttr>(note[2]).getInt()});
     module.walk(
-        [&](ParameterOp op) { llvm::append_range(used, getAllNames(op)); });
+        [&](Operation *op) { llvm::append_range(used, getAllNames(op)); });
     Builder builder(&getContext());
     SmallVector<Attribute> ignored;
     if (auto old = module->getAttrOfType<ArrayAttr>(ignoredTensorsAttrName))

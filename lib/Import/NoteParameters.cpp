@@ -31,7 +31,7 @@ struct NoteParametersPass
       return signalPassFailure();
     Builder builder(&getContext());
     SmallVector<Attribute> notes;
-    module.walk<WalkOrder::PreOrder>([&](ParameterOp op) {
+    module.walk<WalkOrder::PreOrder>([&](Operation *op) {
       for (const NameRange &names : getAllNames(op))
         notes.push_back(
             builder.getArrayAttr({builder.getStringAttr(names.pattern),

@@ -327,8 +327,14 @@ LogicalResult Deriver::results(func::ReturnOp op) {
     FailureOr<TensorSharding> want =
         written(op, getResultSharding(function, index), found->second.shape,
                 "result " + Twine(index) + " of the function");
-    if (failed(want) ||
-        failed(flows(op, "result " + Twine(index), value, *want)))
+    if (failed(want))
+      return failure();
+    // Zeros are addends too.
+    TensorSharding complete = *want;
+    complete.partial.clear();
+    bool isZero = want->reduction == ReductionKind::Sum && isZeroTensor(value);
+    if (failed(flows(op, "result " + Twine(index), value,
+                     isZero ? complete : *want)))
       return failure();
   }
   return success();

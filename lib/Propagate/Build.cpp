@@ -60,10 +60,11 @@ void Propagation::closeAll(int state) {
 }
 
 LogicalResult Propagation::seed(Operation *op, int state, ShardingAttr sharding,
-                                unsigned priority, const std::string &who) {
+                                unsigned priority, const std::string &who,
+                                bool mayBePartial) {
   assert(sharding.getMesh() == meshSymbol &&
          "the module has one mesh, and shardings name a mesh that is there");
-  if (!sharding.getPartial().empty())
+  if (!sharding.getPartial().empty() && !mayBePartial)
     return op->emitError()
            << who << ": expected an annotation without partial axes: what is "
            << "partial follows from the program";
@@ -320,7 +321,8 @@ LogicalResult Propagation::buildFunctionSignature(Operation *op) {
     ShardingAttr sharding = getResultSharding(function, i);
     if (sharding && results.back() >= 0 &&
         failed(seed(op, results.back(), sharding, 1,
-                    name(function.getResultAttrDict(i), "result", i))))
+                    name(function.getResultAttrDict(i), "result", i),
+                    bool(getResultState(function, i)))))
       return failure();
   }
   if (function.isExternal())
@@ -333,7 +335,8 @@ LogicalResult Propagation::buildFunctionSignature(Operation *op) {
     if (ShardingAttr sharding = getSharding(arg))
       if (failed(seed(op, state, sharding,
                       isParameterLike(arg.getType()) ? 0 : 1,
-                      name(function.getArgAttrDict(i), "argument", i))))
+                      name(function.getArgAttrDict(i), "argument", i),
+                      bool(getArgState(function, i)))))
         return failure();
   }
   return success();
@@ -390,6 +393,14 @@ void tp::duplicateFreeValues(ModuleOp module) {
   }
 }
 
+/// A partial state whose layers are not split: it stays as it is.
+static bool isPartialStack(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  ShardingAttr sharding = argument ? getSharding(argument) : ShardingAttr();
+  return sharding && !sharding.getPartial().empty() &&
+         sharding.getDims().front().getAxes().empty();
+}
+
 void tp::outlineAnnotations(ModuleOp module, FlatSymbolRefAttr mesh) {
   StringRef name = TPDialect::getShardingsAttrName();
   SmallVector<Operation *> annotated;
@@ -417,7 +428,8 @@ void tp::outlineAnnotations(ModuleOp module, FlatSymbolRefAttr mesh) {
   for (RepeatOp repeat : repeats) {
     OpBuilder builder(repeat);
     for (OpOperand &operand : repeat.getStackedMutable()) {
-      if (operand.get().getDefiningOp<ShardingConstraintOp>())
+      if (operand.get().getDefiningOp<ShardingConstraintOp>() ||
+          isPartialStack(operand.get()))
         continue;
       auto type = cast<RankedTensorType>(operand.get().getType());
       SmallVector<DimShardingAttr> dims(

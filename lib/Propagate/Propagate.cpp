@@ -79,6 +79,8 @@ struct PropagatePass : public tp::impl::PropagateBase<PropagatePass> {
     propagation.settle();
     propagation.write(module);
     adoptShardings(module);
+    if (failed(checkPartialStates(module, mesh.getMesh().toMesh())))
+      return signalPassFailure();
     numVisits = propagation.getNumVisits();
     numSplit = propagation.getNumSplit();
   }

@@ -45,6 +45,9 @@ struct ValueState {
   llvm::SmallVector<int64_t> shape;
   int64_t elementBytes = 1;
   TensorSharding sharding;
+  /// Axes over which the successor of a partial tp.state that is made of this
+  /// value should stay partial.
+  AxisList keptPartial;
   llvm::SmallVector<llvm::SmallVector<AxisReason, 1>, 4> dimReasons;
   llvm::SmallVector<AxisReason, 1> partialReasons;
   /// The node that gives the value; -1 for arguments, parameters and states
@@ -115,7 +118,7 @@ private:
   int addNode(Node node);
   mlir::LogicalResult seed(mlir::Operation *op, int state,
                            ShardingAttr sharding, unsigned priority,
-                           const std::string &who);
+                           const std::string &who, bool mayBePartial = false);
   void closeAll(int state);
 
   // Fixpoint: Propagation.cpp.
@@ -139,6 +142,11 @@ private:
   const AxisReason *findReason(int state, unsigned dim, unsigned axis) const;
 
   // Settling: Settle.cpp.
+  void keepStatesPartial();
+  /// Of a tie between a stack and a layer of it: what is partial of both.
+  void settleLayers(const Node &node);
+  /// 1 of a tie from a layer to its stack, -1 of one from a stack to a layer.
+  int64_t getRankDifference(const Node &node) const;
   void settleNode(int index);
   void setReasons(int index, llvm::ArrayRef<FactorWish> wishes,
                   llvm::ArrayRef<AxisRef> partial);
@@ -171,6 +179,9 @@ void shardStates(mlir::ModuleOp module, MeshOp mesh);
 /// Take the shardings back as propagation writes them (without axes of size
 /// one).
 void adoptShardings(mlir::ModuleOp module);
+/// A partial state must not be summed to make its successor: each step would
+/// do so. An error names the operation that needs the sum.
+mlir::LogicalResult checkPartialStates(mlir::ModuleOp module, const Mesh &mesh);
 
 /// Give each use of a value that costs nothing to make (tensor.empty, a fill of
 /// one, a splat constant) its own copy: sharing one would tie the shardings of

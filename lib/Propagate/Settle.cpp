@@ -15,7 +15,9 @@
 // partial. Otherwise the operation needs the sum, and takes the layout that the
 // other operands have: the sum becomes a reduce-scatter there if that layout is
 // split, an all-reduce if it is replicated. Arguments and results of functions
-// and carried values of tp.repeat are never partial.
+// are partial only where they carry a tp.state that is, and the successor of
+// one stays so wherever it can, layer by layer if tp.repeat stacks it; all
+// other values that tp.repeat takes, carries and gives are never partial.
 //
 // Example: x + linear(h [k {"tp"}], w [n, k {"tp"}]) with x split along s: the
 // linear layer's result is partial, the sum is split along s like x.
@@ -63,12 +65,16 @@ AxisList Propagation::getPassedAxes(const Node &node,
       return {};
 
   int64_t resultBytes = 0;
+  AxisList kept;
   for (int index : node.results)
-    if (index >= 0)
+    if (index >= 0) {
       resultBytes += ::getBytes(states[index]);
+      kept.append(states[index].keptPartial);
+    }
 
   AxisList passed;
   for (const AxisRef &axis : candidates) {
+    bool isKept = containsAxes(kept, {axis});
     bool carried = false, allAdditive = true, anyAdditive = false;
     bool lastUse = false, hasMultilinear = false;
     for (auto [i, index] : llvm::enumerate(node.operands)) {
@@ -80,12 +86,14 @@ AxisList Propagation::getPassedAxes(const Node &node,
       switch (rule.linearity[i]) {
       case Linearity::Multilinear:
         hasMultilinear = true;
-        carried |= isPartial && single && resultBytes <= ::getBytes(value);
+        carried |= isPartial &&
+                   (isKept || (single && resultBytes <= ::getBytes(value)));
         break;
       case Linearity::Additive:
         anyAdditive = true;
-        allAdditive &= isPartial;
-        lastUse |= isPartial && single;
+        // What is added to a kept sum is the first rank's.
+        allAdditive &= isPartial || isKept;
+        lastUse |= isPartial && (single || isKept);
         break;
       case Linearity::None:
       case Linearity::Initial:
@@ -205,14 +213,57 @@ void Propagation::setReasons(int index, ArrayRef<FactorWish> wishes,
   }
 }
 
+int64_t Propagation::getRankDifference(const Node &node) const {
+  return states[node.results[0]].sharding.getRank() -
+         states[node.operands[0]].sharding.getRank();
+}
+
+void Propagation::settleLayers(const Node &node) {
+  int64_t difference = getRankDifference(node);
+  ValueState &from = states[node.operands[0]], &to = states[node.results[0]];
+  if (difference == 0)
+    return;
+  // A layer of a partial stack, or the stack of which one is a layer.
+  if (difference > 0 && (to.keptPartial.empty() ||
+                         !containsAxes(from.sharding.partial, to.keptPartial)))
+    return;
+  to.sharding.partial = difference > 0 ? to.keptPartial : from.sharding.partial;
+  to.sharding.reduction = from.sharding.reduction;
+  to.sharding.normalize(to.shape);
+}
+
+/// Mark what the successors of partial states are made of by linear operations.
+void Propagation::keepStatesPartial() {
+  for (const Node &node : llvm::reverse(nodes)) {
+    bool isReturned = isa<func::ReturnOp>(node.op);
+    if (node.isTie && !isReturned && getRankDifference(node) <= 0)
+      continue;
+    AxisList kept;
+    for (int index : node.results)
+      if (index >= 0)
+        kept.append(isReturned ? states[index].sharding.partial
+                               : states[index].keptPartial);
+    for (auto [index, linearity] :
+         llvm::zip_equal(node.operands, node.rule.linearity))
+      if (index >= 0 && (node.isTie || linearity == Linearity::Multilinear ||
+                         linearity == Linearity::Additive)) {
+        AxisList &old = states[index].keptPartial;
+        old.append(subtractAxes(kept, old));
+      }
+  }
+}
+
 void Propagation::settle() {
   for (ValueState &value : states) {
     value.sharding = value.sharding.closed();
     value.sharding.normalize(value.shape);
   }
+  keepStatesPartial();
   for (unsigned i = 0; i < nodes.size(); ++i)
     if (!nodes[i].isTie)
       settleNode(i);
+    else
+      settleLayers(nodes[i]);
 }
 
 //===----------------------------------------------------------------------===//

@@ -4,7 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A state has one place in memory for all functions, so its sharding is not
-// inferred in one of them: it is written on all before propagation begins.
+// inferred in one of them: it is written on all before propagation begins. One
+// that is partial must stay so in all steps that replace it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,6 +13,9 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Rules/Resolve.h"
+#include "tp/Rules/Rules.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace tp;
@@ -68,4 +72,156 @@ void tp::adoptShardings(ModuleOp module) {
   for (auto state : module.getOps<StateOp>())
     forEachUse(module, state,
                [&](ShardingAttr used, auto) { state.setShardingAttr(used); });
+}
+
+/// The operations of `block` that `value` follows from.
+static llvm::SetVector<Operation *> getSlice(Block &block, Value value) {
+  llvm::SetVector<Operation *> slice;
+  auto add = [&](Value operand) {
+    Operation *op = operand.getDefiningOp();
+    if (Operation *top = op ? block.findAncestorOpInBlock(*op) : nullptr)
+      slice.insert(top);
+  };
+  add(value);
+  for (size_t i = 0; i < slice.size(); ++i)
+    slice[i]->walk(
+        [&](Operation *op) { llvm::for_each(op->getOperands(), add); });
+  return slice;
+}
+
+/// Whether `op` takes `operand`, which is partial, as it is: its rule must pass
+/// it on, as partition will ask for it.
+static FailureOr<bool> takesPartial(Operation *op, OpOperand &operand,
+                                    const Mesh &mesh) {
+  if (isa<func::ReturnOp>(op))
+    return true;
+  if (isa<ShardingConstraintOp, func::CallOp>(op))
+    return false;
+  FailureOr<ShardingRule> rule = getShardingRule(op);
+  if (failed(rule))
+    return failure();
+  SmallVector<TensorSharding, 2> operands, results;
+  SmallVector<SmallVector<int64_t>> operandShapes, resultShapes;
+  auto collect = [&](ValueRange values, auto &shardings, auto &shapes) {
+    for (Value value : values) {
+      auto type = dyn_cast<RankedTensorType>(value.getType());
+      shapes.emplace_back(type ? type.getShape() : ArrayRef<int64_t>());
+      shardings.push_back(type ? getSharding(value).toSharding(mesh)
+                               : TensorSharding());
+    }
+  };
+  collect(op->getOperands(), operands, operandShapes);
+  collect(op->getResults(), results, resultShapes);
+  unsigned index = operand.getOperandNumber();
+  ResolvedOp resolved =
+      resolveFactors(*rule, operands, results, operandShapes, resultShapes);
+  return sameLayout(
+      operandShapes[index],
+      getRequiredOperandSharding(*rule, index, resolved, operandShapes[index]),
+      operands[index]);
+}
+
+static FailureOr<Operation *>
+findSum(Value old, const llvm::SetVector<Operation *> &slice, const Mesh &mesh);
+
+/// The same within a layer, of the slice that `operand` gives it: from all that
+/// its stacked results follow from, in earlier iterations too.
+static FailureOr<Operation *>
+findSumInLayer(RepeatOp repeat, OpOperand &operand, const Mesh &mesh) {
+  unsigned carried = repeat.getInits().size();
+  if (operand.getOperandNumber() < carried)
+    return repeat.getOperation();
+  Block &body = *repeat.getBodyBlock();
+  llvm::SetVector<Operation *> slice;
+  llvm::SmallSetVector<unsigned, 4> results;
+  for (unsigned i = carried; i < repeat->getNumResults(); ++i)
+    results.insert(i);
+  for (size_t at = 0; at < results.size(); ++at) {
+    Value yielded = repeat.getYield()->getOperand(results[at]);
+    slice.insert_range(getSlice(body, yielded));
+    for (unsigned i = 0; i < carried; ++i) {
+      Value argument = repeat.getCarriedArgs()[i];
+      if (yielded == argument ||
+          llvm::any_of(argument.getUsers(), [&](Operation *user) {
+            return slice.contains(body.findAncestorOpInBlock(*user));
+          }))
+        results.insert(i);
+    }
+  }
+  return findSum(repeat.getStackedArgs()[operand.getOperandNumber() - carried],
+                 slice, mesh);
+}
+
+/// The first operation of `slice` that needs all of `old`, or of what is
+/// partial like it, on one rank; null if there is none.
+static FailureOr<Operation *> findSum(Value old,
+                                      const llvm::SetVector<Operation *> &slice,
+                                      const Mesh &mesh) {
+  llvm::SmallDenseSet<Value> partial{old};
+  for (Operation &op : old.getParentBlock()->without_terminator()) {
+    if (!slice.contains(&op))
+      continue;
+    for (OpOperand &operand : op.getOpOperands()) {
+      if (!partial.contains(operand.get()))
+        continue;
+      if (auto repeat = dyn_cast<RepeatOp>(op)) {
+        FailureOr<Operation *> sum = findSumInLayer(repeat, operand, mesh);
+        if (failed(sum) || *sum)
+          return sum;
+      } else {
+        FailureOr<bool> takes = takesPartial(&op, operand, mesh);
+        if (failed(takes))
+          return failure();
+        if (!*takes)
+          return &op;
+      }
+      partial.insert(op.result_begin(), op.result_end());
+    }
+    // Values from above.
+    WalkResult walk = op.walk([&](Operation *inner) {
+      bool reads = inner != &op &&
+                   llvm::any_of(inner->getOperands(), [&](Value operand) {
+                     return partial.contains(operand);
+                   });
+      return reads ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (walk.wasInterrupted())
+      return &op;
+  }
+  return nullptr;
+}
+
+LogicalResult tp::checkPartialStates(ModuleOp module, const Mesh &mesh) {
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function.isExternal())
+      continue;
+    Block &block = function.getBody().front();
+    for (OpOperand &use : block.getTerminator()->getOpOperands()) {
+      FlatSymbolRefAttr symbol =
+          getResultState(function, use.getOperandNumber());
+      StateOp state = symbol ? lookupState(function, symbol) : StateOp();
+      ShardingAttr sharding = state ? state.getShardingAttr() : ShardingAttr();
+      if (!sharding || sharding.getPartial().empty())
+        continue;
+      llvm::SetVector<Operation *> slice = getSlice(block, use.get());
+      for (BlockArgument argument : block.getArguments()) {
+        if (getArgState(function, argument.getArgNumber()) != symbol)
+          continue;
+        FailureOr<Operation *> sum = findSum(argument, slice, mesh);
+        if (failed(sum))
+          return failure();
+        if (!*sum)
+          continue;
+        InFlightDiagnostic diag =
+            (*sum)->emitOpError()
+            << "needs the reduced value of the partial state " << symbol
+            << " to make its successor, so each step would reduce it; "
+               "expected operations that keep what is partial so, or a state "
+               "that is complete";
+        diag.attachNote(state.getLoc()) << "the state is declared here";
+        return diag;
+      }
+    }
+  }
+  return success();
 }

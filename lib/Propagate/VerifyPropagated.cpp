@@ -114,17 +114,22 @@ LogicalResult Verifier::verifyOperation(Operation *op) {
   if (isa<ReshardStepOpInterface, ReshardOp>(op))
     return op->emitError("expected no collectives and reshards before "
                          "partition: did partition run already");
+  auto repeat = dyn_cast<RepeatOp>(op);
   bool neverPartial = isa<RepeatOp, ShardingConstraintOp, func::CallOp>(op);
-  for (OpResult result : op->getResults())
+  for (OpResult result : op->getResults()) {
+    // The layers of a state may be.
+    bool isStacked =
+        repeat && result.getResultNumber() >= repeat.getInits().size();
     if (failed(verifyValue(op, result.getType(), getSharding(result),
                            "result " + Twine(result.getResultNumber()),
-                           !neverPartial)))
+                           !neverPartial || isStacked)))
       return failure();
-  if (auto repeat = dyn_cast<RepeatOp>(op)) {
+  }
+  if (repeat) {
     for (BlockArgument arg : repeat.getBodyBlock()->getArguments())
       if (failed(verifyValue(op, arg.getType(), getSharding(arg),
                              "block argument " + Twine(arg.getArgNumber()),
-                             /*mayBePartial=*/false)))
+                             arg.getArgNumber() > repeat.getInits().size())))
         return failure();
     for (Operation &nested : *repeat.getBodyBlock())
       if (failed(verifyOperation(&nested)))
@@ -142,14 +147,15 @@ LogicalResult Verifier::verifyModule(ModuleOp module) {
     for (unsigned i = 0; i < function.getNumResults(); ++i)
       if (failed(verifyValue(function, function.getResultTypes()[i],
                              getResultSharding(function, i),
-                             "result " + Twine(i), /*mayBePartial=*/false)))
+                             "result " + Twine(i),
+                             bool(getResultState(function, i)))))
         return failure();
     if (function.isExternal())
       continue;
     for (BlockArgument arg : function.getArguments())
       if (failed(verifyValue(function, arg.getType(), getSharding(arg),
                              "argument " + Twine(arg.getArgNumber()),
-                             /*mayBePartial=*/false)))
+                             bool(getArgState(function, arg.getArgNumber())))))
         return failure();
     for (Block &block : function.getBody())
       for (Operation &op : block)

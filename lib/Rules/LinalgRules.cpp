@@ -41,12 +41,18 @@ static bool isInAllReductions(LinalgOp op, OpOperand &operand) {
                       [&](unsigned loop) { return map.isFunctionOfDim(loop); });
 }
 
-static SmallVector<Linearity, 4> getLinearity(LinalgOp op, bool isReduction,
-                                              bool isSum) {
+static SmallVector<Linearity, 4>
+getLinearity(LinalgOp op, bool isReduction, std::optional<ReductionKind> kind) {
   unsigned size = op->getNumOperands();
   SmallVector<Linearity, 4> linearity(size, Linearity::None);
-  if (isReduction && !isSum)
+  bool isSum = kind == ReductionKind::Sum;
+  if (isReduction && !isSum) {
+    // The first value of a maximum may be that of a part, or of all of them.
+    if (kind)
+      for (OpOperand &init : op.getDpsInitsMutable())
+        linearity[init.getOperandNumber()] = Linearity::Initial;
     return linearity;
+  }
   // A scalar is the same on every rank; partial values are tensors.
   SmallVector<Form> inputs;
   for (auto [i, operand] : llvm::enumerate(op->getOperands()))
@@ -196,7 +202,7 @@ static FailureOr<ShardingRule> getRule(Operation *operation) {
   op.getBlock()->walk([&](linalg::IndexOp index) {
     rule.factors[index.getDim()].readsIndex = true;
   });
-  rule.linearity = getLinearity(op, isReduction, kind == ReductionKind::Sum);
+  rule.linearity = getLinearity(op, isReduction, kind);
   return rule;
 }
 

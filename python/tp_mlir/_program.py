@@ -60,12 +60,15 @@ class Program:
             raise FileNotFoundError(f"no artifact at {self.path}")
 
     def run(self, weights, inputs, backend=None, repeat=None, timeout=None, timeline=None,
-            stats=False):
+            stats=False, entry=None):
         """Run the program on its ranks.
 
         Args:
             weights: checkpoint folder, or "random:SEED".
-            inputs: dict of name to array; shapes as compiled.
+            inputs: dict of name to array; shapes as compiled; "ENTRY.NAME" is the input
+                of one of several entries.
+            entry: names of the entries to run in turn, with commas between them;
+                default the first. The outputs are the last one's.
             backend, repeat, timeout, timeline: as tp-run's options.
             stats: also return what --stats=json prints, parsed.
 
@@ -79,7 +82,7 @@ class Program:
             arguments = [self.path, "--weights", weights, "--input", folder / "inputs.safetensors",
                          "--output", folder / "outputs.safetensors"]
             arguments += _options(backend=backend, repeat=repeat, timeout=timeout,
-                                  timeline=timeline)
+                                  timeline=timeline, entry=entry)
             if stats:
                 arguments.append("--stats=json")
             printed = _tools.run("tp-run", arguments)
@@ -130,10 +133,12 @@ def load(path):
     return Program(path)
 
 
-def verify(model, *, mesh, plan=None, batch=None, seq=None, stages=None, seed=None):
+def verify(model, *, mesh, plan=None, batch=None, seq=None, stages=None, seed=None, steps=None,
+           entry=None):
     """Compare the partitioned program with the one-device program.
 
     Returns tp-verify's report; raises DifferenceError with it if they differ.
     """
-    arguments = _options(mesh=mesh, plan=plan, batch=batch, seq=seq, stages=stages, seed=seed)
+    arguments = _options(mesh=mesh, plan=plan, batch=batch, seq=seq, stages=stages, seed=seed,
+                         steps=steps, entry=entry)
     return _tools.run("tp-verify", [model, *arguments])

@@ -515,11 +515,11 @@ Status CudaRank::upload(int64_t entry) {
   return await("cannot load the inputs to the device");
 }
 
-Status CudaRank::resetStates() {
+Status CudaRank::resetStates(const Weights *weights) {
   for (size_t i = 0; i < stateOffsets.size(); ++i) {
     const State &state = manifest.states[i];
     char *staged = static_cast<char *>(values.get()) + stateOffsets[i];
-    initialise(state, manifest.mesh, place, staged);
+    TPRT_TRY(initialise(state, weights, staged));
     TPRT_TRY(toDevice(operands + shared.values + stateOffsets[i], staged,
                       state.localBytes(), "state '" + state.name + "'"));
   }

@@ -37,7 +37,7 @@ public:
   Status loadWeights(const Weights &weights) override;
   Status prepare(int64_t entry) override;
   Status upload(int64_t entry) override;
-  Status resetStates() override;
+  Status resetStates(const Weights *weights) override;
   Expected<const void *> state(int64_t i) override;
   Status step(int64_t entry) override;
   Status download(int64_t entry, const std::vector<bool> &chosen) override;

@@ -40,6 +40,11 @@ ParameterPlan::ParameterPlan(const Manifest &manifest) {
   std::map<std::string, int64_t> known;
   for (size_t t = 0; t < manifest.parameters.size(); ++t) {
     const Parameter &p = manifest.parameters[t];
+    // Steps read the state.
+    if (p.state >= 0) {
+      offsets.insert(offsets.end(), size_t(p.count), 0);
+      continue;
+    }
     for (int64_t i = 0; i < p.count; ++i) {
       auto [found, isNew] = known.insert({keyOf(p, i), bytes});
       offsets.push_back(found->second);

@@ -70,37 +70,40 @@ int64_t shardCount(const AxisList &list);
 
 using Sharding = std::vector<AxisList>; ///< one list per dimension
 
-struct Input {
-  enum class Default { None, Ones, Zeros };
+enum class Reduction { Sum, Max, Min };
+
+/// A value of a program: whole, and what a rank has of it.
+struct Value {
   std::string name;
   tprt_type type;
   Shape shape, localShape;
   Sharding sharding;
+  AxisList partial = {}; ///< over which it is reduced to be whole
+  Reduction reduction = Reduction::Sum;
+
+  int64_t localBytes() const {
+    return elementCount(localShape) * typeBytes(type);
+  }
+};
+
+struct Input : Value {
+  enum class Default { None, Ones, Zeros };
   Default defaultValue = Default::None;
   std::optional<std::pair<int64_t, int64_t>> range; ///< [first, second)
   bool rightPadded = false;
   int64_t state = -1; ///< its position in Manifest::states; -1: the user's
 };
 
-struct Output {
-  std::string name;
-  tprt_type type;
-  Shape shape, localShape;
-  Sharding sharding;
+struct Output : Value {
   int64_t state = -1; ///< as in Input: the successor of that state
 };
 
 /// A tensor that lives between steps, in one place for all entries.
-struct State {
-  std::string name;
-  tprt_type type;
-  Shape shape, localShape;
-  Sharding sharding;
+struct State : Value {
   Input::Default initial = Input::Default::Zeros;
-
-  int64_t localBytes() const {
-    return elementCount(localShape) * typeBytes(type);
-  }
+  /// The position in Manifest::parameters of what it begins with instead;
+  /// -1: none. One instance, or one for each element of the first dimension.
+  int64_t parameter = -1;
 };
 
 struct Entry {
@@ -121,6 +124,7 @@ struct Parameter {
   AxisList partial;
   tprt_type type;
   std::optional<int64_t> gemm; ///< packed for that GEMM; none: plain
+  int64_t state = -1;          ///< whose initial value it is; -1: steps read it
   Init init;
 
   /// names[alternative] of instance i.
@@ -165,8 +169,6 @@ struct Attention {
   /// does all.
   int64_t kernel = -1, combine = -1;
 };
-
-enum class Reduction { Sum, Max, Min };
 
 /// An entry of the ledger: a row of the table that moves something.
 struct Collective {

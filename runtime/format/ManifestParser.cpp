@@ -46,14 +46,14 @@ public:
 
   /// Checks that this is an object that has all of `required` and nothing else
   /// but `optional`.
-  void keys(std::initializer_list<const char *> required,
-            std::initializer_list<const char *> optional = {}) const {
+  void keys(const std::vector<const char *> &required,
+            const std::vector<const char *> &optional = {}) const {
     if (!value.is_object())
       fail("expected an object, got ", value.type_name());
     for (const char *key : required)
       if (!value.contains(key))
         fail("missing key '", key, "'");
-    auto known = [](std::initializer_list<const char *> list,
+    auto known = [](const std::vector<const char *> &list,
                     const std::string &key) {
       return std::find(list.begin(), list.end(), key) != list.end();
     };
@@ -223,11 +223,11 @@ public:
       parseAttention(item);
     for (const Cursor &item : top["collectives"].list())
       parseCollective(item);
-    for (const Cursor &item : top["parameters"].list())
-      parseParameter(item);
     if (top.has("states"))
       for (const Cursor &item : top["states"].list())
         parseState(item);
+    for (const Cursor &item : top["parameters"].list())
+      parseParameter(item);
     std::set<std::string> names;
     for (const Cursor &item : top["entries"].list()) {
       parseEntry(item);
@@ -354,7 +354,13 @@ private:
     return sharding;
   }
 
-  template <typename Value>
+  /// The keys of a value, `optional` beside them.
+  static void checkValueKeys(const Cursor &cursor,
+                             std::vector<const char *> optional) {
+    optional.insert(optional.end(), {"partial", "reduction"});
+    cursor.keys({"name", "type", "shape", "sharding", "local_shape"}, optional);
+  }
+
   void parseValue(const Cursor &cursor, Value &value) {
     value.name = cursor["name"].string();
     value.type = cursor["type"].type();
@@ -362,11 +368,18 @@ private:
     value.localShape = cursor["local_shape"].shape();
     AxisList used;
     value.sharding = parseSharding(cursor, value.shape, value.localShape, used);
+    if (cursor.has("partial"))
+      value.partial = parseAxes(cursor["partial"], used);
+    if (cursor.has("reduction"))
+      value.reduction = parseReduction(cursor["reduction"]);
+  }
+
+  static Reduction parseReduction(const Cursor &cursor) {
+    return Reduction(cursor.word({"sum", "max", "min"}));
   }
 
   void parseState(const Cursor &cursor) {
-    cursor.keys({"name", "type", "shape", "sharding", "local_shape"},
-                {"initial"});
+    checkValueKeys(cursor, {"initial"});
     State state;
     parseValue(cursor, state);
     if (cursor.has("initial") && cursor["initial"].word({"ones", "zeros"}) == 0)
@@ -395,6 +408,8 @@ private:
     };
     if (value.type != state.type || value.shape != state.shape ||
         value.localShape != state.localShape ||
+        value.reduction != state.reduction ||
+        !same(value.partial, state.partial) ||
         !std::equal(value.sharding.begin(), value.sharding.end(),
                     state.sharding.begin(), state.sharding.end(), same))
       cursor["state"].fail("expected the type, shape and sharding of state '",
@@ -411,8 +426,7 @@ private:
     std::set<std::string> names;
     std::set<int64_t> taken;
     for (const Cursor &item : cursor["inputs"].list()) {
-      item.keys({"name", "type", "shape", "sharding", "local_shape"},
-                {"default", "range", "right_padded", "state"});
+      checkValueKeys(item, {"default", "range", "right_padded", "state"});
       Input input;
       parseValue(item, input);
       parseStateOf(item, input, taken);
@@ -443,8 +457,7 @@ private:
     names.clear();
     taken.clear();
     for (const Cursor &item : cursor["outputs"].list()) {
-      item.keys({"name", "type", "shape", "sharding", "local_shape"},
-                {"state"});
+      checkValueKeys(item, {"state"});
       Output output;
       parseValue(item, output);
       parseStateOf(item, output, taken);
@@ -528,12 +541,16 @@ private:
     std::string use = cursor["use"].string();
     if (use == "plain")
       return;
-    bool number = use.size() > 5 && use.size() < 12 &&
-                  use.starts_with("gemm:") &&
-                  use.find_first_not_of("0123456789", 5) == std::string::npos;
-    if (!number)
-      cursor["use"].fail("expected 'plain' or 'gemm:<id>', got '", use, "'");
-    p.gemm = std::stoll(use.substr(5));
+    size_t colon = use.find(':') + 1;
+    bool number =
+        use.size() > colon && use.size() < 12 &&
+        use.find_first_not_of("0123456789", colon) == std::string::npos;
+    if (number && use.starts_with("state:"))
+      return parseInitialOf(cursor, p, std::stoll(use.substr(colon)));
+    if (!number || !use.starts_with("gemm:"))
+      cursor["use"].fail("expected 'plain', 'gemm:<id>' or 'state:<id>', got '",
+                         use, "'");
+    p.gemm = std::stoll(use.substr(colon));
     if (*p.gemm >= int64_t(manifest.gemms.size()))
       cursor["use"].fail("there are ", manifest.gemms.size(), " gemms");
     const Gemm &gemm = manifest.gemms[*p.gemm];
@@ -546,6 +563,29 @@ private:
     if (p.type != gemm.wType)
       cursor["type"].fail("expected ", typeName(gemm.wType), " as gemm ",
                           *p.gemm, " has it, got ", typeName(p.type));
+  }
+
+  /// A parameter that state `index` begins with.
+  void parseInitialOf(const Cursor &cursor, Parameter &p, int64_t index) {
+    if (index >= int64_t(manifest.states.size()))
+      cursor["use"].fail("there are ", manifest.states.size(), " states");
+    State &state = manifest.states[size_t(index)];
+    if (state.parameter >= 0 || state.initial == Input::Default::Ones)
+      cursor["use"].fail("state '", state.name,
+                         "' has another initial value already");
+    bool stacked = p.shape.size() + 1 == state.shape.size();
+    Shape shape = p.shape, local = p.localShape;
+    if (stacked) {
+      shape.insert(shape.begin(), p.count);
+      local.insert(local.begin(), p.count);
+    }
+    if (p.type != state.type || shape != state.shape ||
+        local != state.localShape || (!stacked && p.count != 1))
+      cursor["use"].fail("expected the type and shapes of state '", state.name,
+                         "', or of an element of its first dimension for each "
+                         "instance");
+    p.state = index;
+    state.parameter = int64_t(manifest.parameters.size());
   }
 
   void checkId(const Cursor &cursor, size_t position) {
@@ -676,7 +716,7 @@ private:
       return wanted;
     };
     if (only("reduction", row.reduces()))
-      c.reduction = Reduction(cursor["reduction"].word({"sum", "max", "min"}));
+      c.reduction = parseReduction(cursor["reduction"]);
     int64_t last = int64_t(c.inputShape.size()) - 1;
     if (only("dim", row.gathers() || row.cuts()))
       c.dim = cursor["dim"].integer(0, last);

@@ -67,6 +67,8 @@ Status HostRank::loadWeights(const Weights &weights) {
   int64_t plain = 0;
   int64_t largest = 0;
   for (const Parameter &p : manifest.parameters) {
+    if (p.state >= 0)
+      continue;
     if (p.gemm)
       largest = std::max(largest, localBytes(p));
     else
@@ -78,6 +80,11 @@ Status HostRank::loadWeights(const Weights &weights) {
   int64_t position = 0;
   for (size_t t = 0; t < manifest.parameters.size(); ++t) {
     const Parameter &p = manifest.parameters[t];
+    // Steps read the state.
+    if (p.state >= 0) {
+      parameters.insert(parameters.end(), size_t(p.count), nullptr);
+      continue;
+    }
     for (int64_t i = 0; i < p.count; ++i) {
       char *target =
           p.gemm ? staging.data() : parameterMemory.data() + position;
@@ -110,9 +117,9 @@ Status HostRank::allocateStates() {
   return {};
 }
 
-Status HostRank::resetStates() {
+Status HostRank::resetStates(const Weights *weights) {
   for (size_t i = 0; i < states.size(); ++i)
-    initialise(manifest.states[i], manifest.mesh, place, states[i]);
+    TPRT_TRY(initialise(manifest.states[i], weights, states[i]));
   return {};
 }
 

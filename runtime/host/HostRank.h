@@ -43,7 +43,7 @@ public:
 
   Status loadWeights(const Weights &weights) override;
   Status prepare(int64_t entry) override;
-  Status resetStates() override;
+  Status resetStates(const Weights *weights) override;
   Expected<const void *> state(int64_t i) override {
     return static_cast<const void *>(states[i]);
   }

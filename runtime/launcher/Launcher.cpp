@@ -17,6 +17,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -30,20 +31,25 @@ using namespace tprt;
 namespace {
 
 struct Options {
-  std::string artifact, weights, entry, output, states, stats, timeline;
-  std::vector<std::string> inputs;
+  std::string artifact, weights, entry, states, stats, timeline;
+  std::vector<std::string> inputs, outputs;
   SessionOptions session;
   int64_t repeat = 1;
 };
+
+/// NAME=FILE; of FILE alone the name is empty.
+std::pair<std::string, std::string> splitName(const std::string &text) {
+  size_t equals = text.find('=');
+  if (equals == std::string::npos)
+    return {"", text};
+  return {text.substr(0, equals), text.substr(equals + 1)};
+}
 
 /// Sets the inputs that `--input text` names: NAME=FILE, or FILE.safetensors
 /// with all inputs by their names.
 Status setInput(Session &session, const std::vector<int64_t> &entries,
                 const std::string &text) {
-  size_t equals = text.find('=');
-  std::string name = equals == std::string::npos ? "" : text.substr(0, equals);
-  std::string path =
-      equals == std::string::npos ? text : text.substr(equals + 1);
+  auto [name, path] = splitName(text);
   if (path.ends_with(".npy")) {
     if (name.empty())
       return userError("input '", text,
@@ -58,6 +64,10 @@ Status setInput(Session &session, const std::vector<int64_t> &entries,
   const auto &tensors = file.tensors();
   if (!name.empty()) {
     auto found = tensors.find(name);
+    // Of an entry's own input, by its name alone too.
+    for (const Entry &entry : session.manifest().entries)
+      if (found == tensors.end() && name.starts_with(entry.name + "."))
+        found = tensors.find(name.substr(entry.name.size() + 1));
     if (found == tensors.end())
       return userError("'", path, "' has no tensor '", name, "'");
     return session.setInput(entries, name, found->second).in("'" + path + "'");
@@ -87,6 +97,22 @@ Status runEntry(Session &session, const Options &options) {
     TPRT_ASSIGN(auto entry, session.entry(name));
     entries.push_back(entry);
   }
+  // FILE, of the last entry, or ENTRY=FILE.
+  std::vector<std::pair<int64_t, std::string>> files;
+  for (const std::string &output : options.outputs) {
+    auto [name, path] = splitName(output);
+    auto entry =
+        name.empty() ? Expected<int64_t>(entries.back()) : session.entry(name);
+    if (!entry)
+      return entry.status().in("output '" + output + "'");
+    if (std::find(entries.begin(), entries.end(), *entry) == entries.end())
+      return userError("output '", output, "': entry '", name,
+                       "' is not among those that run");
+    files.push_back({*entry, path});
+  }
+  // Ranks are compared where nobody asks for results too.
+  if (files.empty())
+    files.push_back({entries.back(), ""});
   if (!options.states.empty() && session.manifest().states.empty())
     return userError("--states: the program has no states");
   // Inputs first: they are cheap to check, weights are dear to load.
@@ -96,7 +122,8 @@ Status runEntry(Session &session, const Options &options) {
     TPRT_TRY(session.checkInputs(entry));
   TPRT_TRY(session.loadWeights(options.weights));
   TPRT_TRY(session.run(entries, options.repeat));
-  std::vector<HostTensor> outputs, states;
+  std::vector<std::vector<HostTensor>> outputs;
+  std::vector<HostTensor> states;
   if (options.session.onlyRank) {
     std::fprintf(stderr,
                  "tp-run: only rank %ld of %ld ran, without collectives: "
@@ -104,7 +131,10 @@ Status runEntry(Session &session, const Options &options) {
                  long(*options.session.onlyRank),
                  long(session.manifest().mesh.size()));
   } else {
-    TPRT_ASSIGN(outputs, session.outputs(entries.back()));
+    for (const auto &[entry, path] : files) {
+      TPRT_ASSIGN(auto made, session.outputs(entry));
+      outputs.push_back(std::move(made));
+    }
     size_t count =
         options.states.empty() ? 0 : session.manifest().states.size();
     for (size_t i = 0; i < count; ++i) {
@@ -123,8 +153,9 @@ Status runEntry(Session &session, const Options &options) {
     return timeline ? stats.status() : timeline.status();
   if (!session.root())
     return {};
-  if (!options.output.empty())
-    TPRT_TRY(writeTensors(options.output, outputs));
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (!files[i].second.empty())
+      TPRT_TRY(writeTensors(files[i].second, outputs[i]));
   if (!options.states.empty())
     TPRT_TRY(writeTensors(options.states, states));
   if (!options.timeline.empty())
@@ -137,14 +168,18 @@ Status runEntry(Session &session, const Options &options) {
 /// What the command line asks for, in `code`; errors that ranks in other
 /// processes have printed are not returned again.
 Status execute(Options &options, char **argv, int &code) {
-  for (const std::string &path : {options.output, options.states})
+  std::vector<std::string> results{options.states};
+  for (const std::string &output : options.outputs)
+    results.push_back(splitName(output).second);
+  for (const std::string &path : results)
     if (!path.empty() && !path.ends_with(".safetensors") &&
         !path.ends_with(".npy"))
       return userError("output '", path,
                        "': expected a name ending in .safetensors or .npy");
-  for (auto [option, path] : {std::pair("--output", &options.output),
-                              std::pair("--states", &options.states)})
-    if (options.session.onlyRank && !path->empty())
+  for (auto [option, isGiven] :
+       {std::pair("--output", !options.outputs.empty()),
+        std::pair("--states", !options.states.empty())})
+    if (options.session.onlyRank && isGiven)
       return userError(option, " is refused with --only-rank: without "
                                "collectives the results mean nothing");
   ExitPolicy policy;
@@ -161,8 +196,8 @@ Status execute(Options &options, char **argv, int &code) {
   }
   // Rank 0 alone writes, perhaps on a host of its own.
   if (!place || place->rank == 0) {
-    TPRT_TRY(checkWritable(options.output));
-    TPRT_TRY(checkWritable(options.states));
+    for (const std::string &path : results)
+      TPRT_TRY(checkWritable(path));
     TPRT_TRY(checkWritable(options.timeline));
   }
   if (ownRanks) {
@@ -191,10 +226,13 @@ int tprt::launch(int argc, char **argv) {
       ->required();
   app.add_option("--input", options.inputs,
                  "NAME=FILE (.npy or .safetensors), or FILE.safetensors with "
-                 "inputs by name; may be repeated")
+                 "inputs by name; ENTRY.NAME is of one entry; may be repeated")
       ->take_all();
-  app.add_option("--output", options.output,
-                 "where results go (.safetensors, or .npy for one)");
+  app.add_option(
+         "--output", options.outputs,
+         "where the results of the last entry go (.safetensors, or .npy "
+         "for one), or ENTRY=FILE those of that entry; may be repeated")
+      ->take_all();
   app.add_option("--states", options.states,
                  "where the states go after the last step (.safetensors, or "
                  ".npy for one)");

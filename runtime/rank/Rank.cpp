@@ -9,6 +9,8 @@
 
 #include "Rank.h"
 
+#include "../tensors/Values.h"
+
 using namespace tprt;
 
 tprt_rank::tprt_rank(const Manifest &manifest, const Program &program,
@@ -41,6 +43,24 @@ Status tprt_rank::connect() {
       TPRT_ASSIGN(slot, world->communicator(members));
     }
     perEntry.push_back(slot.get());
+  }
+  return {};
+}
+
+Status tprt_rank::initialise(const State &state, const Weights *weights,
+                             void *local) {
+  if (state.parameter < 0) {
+    tprt::initialise(state, manifest.mesh, place, local);
+    return {};
+  }
+  const Parameter &p = manifest.parameters[size_t(state.parameter)];
+  int64_t bytes = elementCount(p.localShape) * typeBytes(p.type);
+  for (int64_t i = 0; i < p.count; ++i) {
+    auto read = weights->load(state.parameter, i, place,
+                              static_cast<char *>(local) + i * bytes);
+    if (!read)
+      return read.status().in("state '" + state.name + "'");
+    loadedBytes += *read;
   }
   return {};
 }

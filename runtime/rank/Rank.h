@@ -48,8 +48,9 @@ public:
   /// Takes the inputs from where input() has them.
   virtual tprt::Status upload(int64_t entry) { return {}; }
   /// Gives every state its initial value; after prepare of all entries, which
-  /// may run on live buffers.
-  virtual tprt::Status resetStates() = 0;
+  /// may run on live buffers. `weights` may be null if no state begins with a
+  /// parameter.
+  virtual tprt::Status resetStates(const tprt::Weights *weights) = 0;
   /// Host memory that holds the local block of a state, as it is now.
   virtual tprt::Expected<const void *> state(int64_t i) = 0;
   virtual tprt::Status step(int64_t entry) = 0;
@@ -100,6 +101,9 @@ protected:
   /// Runs the entry's code with a function table.
   tprt::Status call(int64_t entry, const tprt_api &table,
                     const tprt_step_args &args);
+  /// Writes the initial value of a state to host memory.
+  tprt::Status initialise(const tprt::State &state,
+                          const tprt::Weights *weights, void *local);
   /// Executes or enqueues a ledger entry.
   tprt::Status collective(int32_t id, int64_t layer, const void *in, void *out);
 

@@ -347,6 +347,9 @@ Status Session::loadWeights(const std::string &spec) {
       TPRT_TRY(rank.world->agree(*fingerprint, "the weights"));
     return rank.loadWeights(*weights);
   }));
+  for (const State &state : impl->manifest.states)
+    if (state.parameter >= 0)
+      impl->weights = *weights;
   impl->loaded = true;
   impl->loadSeconds =
       std::chrono::duration<double>(Clock::now() - start).count();
@@ -355,8 +358,8 @@ Status Session::loadWeights(const std::string &spec) {
 
 /// The position of the value of that name that callers give or get; none: those
 /// there are have been added to `known`.
-template <typename Value>
-static std::optional<size_t> findNamed(const std::vector<Value> &values,
+template <typename Named>
+static std::optional<size_t> findNamed(const std::vector<Named> &values,
                                        std::string_view name,
                                        std::string &known) {
   for (size_t i = 0; i < values.size(); ++i) {
@@ -391,13 +394,32 @@ Status Session::Impl::setInput(int64_t entry, size_t position,
 Status Session::setInput(const std::vector<int64_t> &entries,
                          const std::string &name, const TensorView &value) {
   std::string known;
-  bool isSet = false;
-  for (int64_t entry : entries)
-    if (auto i = findNamed(impl->manifest.entries[entry].inputs, name, known)) {
+  bool isNamed = false;
+  for (int64_t entry : entries) {
+    auto i = findNamed(impl->manifest.entries[entry].inputs, name, known);
+    isNamed |= i.has_value();
+    if (i && !impl->ownInputs.count({entry, *i}))
       TPRT_TRY(impl->setInput(entry, *i, value, /*copy=*/true));
-      isSet = true;
-    }
-  return isSet ? Status() : unknown("input", name, "takes", known);
+  }
+  if (isNamed)
+    return {};
+  for (const Entry &entry : impl->manifest.entries) {
+    if (!name.starts_with(entry.name + "."))
+      continue;
+    int64_t index = &entry - impl->manifest.entries.data();
+    std::string own = name.substr(entry.name.size() + 1);
+    if (std::find(entries.begin(), entries.end(), index) == entries.end())
+      return userError("input '", name, "': entry '", entry.name,
+                       "' is not among those that run");
+    known.clear();
+    auto i = findNamed(entry.inputs, own, known);
+    if (!i)
+      return userError("unknown input '", name, "'; entry '", entry.name,
+                       "' takes ", known.empty() ? "none" : known);
+    impl->ownInputs.insert({index, *i});
+    return impl->setInput(index, *i, value, /*copy=*/true);
+  }
+  return unknown("input", name, "takes", known);
 }
 
 Status Session::checkInputs(int64_t index) const {
@@ -411,7 +433,10 @@ Status Session::Impl::checkInputs(int64_t index) const {
         entry.inputs[i].defaultValue == Input::Default::None)
       return userError("missing input '", entry.inputs[i].name, "' (",
                        typeName(entry.inputs[i].type), " ",
-                       formatShape(entry.inputs[i].shape), ")");
+                       formatShape(entry.inputs[i].shape), ")",
+                       manifest.entries.size() > 1
+                           ? " of entry '" + entry.name + "'"
+                           : std::string());
   return {};
 }
 
@@ -422,7 +447,7 @@ Status Session::Impl::prepareStates() {
   TPRT_TRY(onRanks([this](int64_t r) -> Status {
     for (size_t i = 0; i < manifest.entries.size(); ++i)
       TPRT_TRY(ranks[r]->prepare(int64_t(i)));
-    return ranks[r]->resetStates();
+    return ranks[r]->resetStates(weights ? &*weights : nullptr);
   }));
   statesReady = true;
   return {};
@@ -585,28 +610,26 @@ Status Session::Impl::expectAllRanks() const {
 /// Puts together what each rank has at the address that `local` gives for it,
 /// as `assemble` does; false, and nothing, on ranks that get no results.
 Expected<bool>
-Session::Impl::assembleAll(const Output &output,
+Session::Impl::assembleAll(const Value &value,
                            const std::function<const void *(int64_t)> &local,
                            tprt_type type, char *to) {
   Hub::Gathered shards;
   if (processes()) {
-    TPRT_ASSIGN(shards,
-                hub->gather(local(here[0]), elementCount(output.localShape) *
-                                                typeBytes(output.type)));
+    TPRT_ASSIGN(shards, hub->gather(local(here[0]), value.localBytes()));
   } else {
     for (int64_t rank : here)
       shards.data.push_back(local(rank));
   }
   if (root())
-    TPRT_TRY(assemble(output, manifest.mesh, shards.data, type, to));
+    TPRT_TRY(assemble(value, manifest.mesh, shards.data, type, to));
   return root();
 }
 
-/// Room for an output, floats as f32.
-static HostTensor tensorFor(const Output &output) {
-  tprt_type type = isFloat(output.type) ? TPRT_F32 : output.type;
-  return {output.name, type, output.shape,
-          std::string(size_t(elementCount(output.shape) * typeBytes(type)), 0)};
+/// Room for a value, floats as f32.
+static HostTensor tensorFor(const Value &value) {
+  tprt_type type = isFloat(value.type) ? TPRT_F32 : value.type;
+  return {value.name, type, value.shape,
+          std::string(size_t(elementCount(value.shape) * typeBytes(type)), 0)};
 }
 
 Expected<std::vector<HostTensor>> Session::outputs(int64_t index) {
@@ -658,11 +681,9 @@ Expected<std::optional<HostTensor>> Session::state(int64_t index) {
     return {};
   }));
   const State &state = impl->manifest.states[index];
-  Output like{state.name, state.type, state.shape, state.localShape,
-              state.sharding};
-  HostTensor tensor = tensorFor(like);
+  HostTensor tensor = tensorFor(state);
   auto made = impl->assembleAll(
-      like, [&](int64_t rank) { return (*at)[rank]; }, tensor.type,
+      state, [&](int64_t rank) { return (*at)[rank]; }, tensor.type,
       tensor.bytes.data());
   if (!made)
     return made.status();

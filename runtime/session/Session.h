@@ -88,8 +88,9 @@ public:
   /// Loads all ranks' parameters; see Weights::open for `spec`.
   Status loadWeights(const std::string &spec);
 
-  /// Sets an input of the entries that have one of that name (one must), of the
-  /// shape that the manifest states; checks type, shape, range and padding.
+  /// Sets an input of those of the entries that have one of that name (one
+  /// must), of the shape that the manifest states; checks type, shape, range
+  /// and padding. ENTRY.NAME is that of one entry, whatever NAME is given as.
   Status setInput(const std::vector<int64_t> &entries, const std::string &name,
                   const TensorView &value);
 

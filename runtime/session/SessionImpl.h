@@ -14,6 +14,8 @@
 #include "RankThreads.h"
 #include "Session.h"
 
+#include <set>
+
 namespace tprt {
 
 struct Session::Impl {
@@ -31,7 +33,11 @@ struct Session::Impl {
   std::vector<std::unique_ptr<tprt_rank>> ranks;
   /// Inputs as set, per entry and input; empty: not set.
   std::vector<std::vector<std::optional<InputValue>>> inputs;
+  /// Entries and inputs that setInput set by both names.
+  std::set<std::pair<int64_t, size_t>> ownInputs;
   bool loaded = false, statesReady = false;
+  /// Kept if a state begins with a parameter: it may be reset.
+  std::optional<Weights> weights;
   Status left;             ///< why a thread was left behind, if one was
   int64_t downloaded = -1; ///< the entry whose outputs are on the host
   double loadSeconds = 0;
@@ -58,7 +64,7 @@ struct Session::Impl {
               const std::vector<Binding> &outputs, std::vector<size_t> &places);
   Status run(const std::vector<int64_t> &entries, int64_t repeat,
              const std::vector<bool> &chosen);
-  Expected<bool> assembleAll(const Output &output,
+  Expected<bool> assembleAll(const Value &value,
                              const std::function<const void *(int64_t)> &local,
                              tprt_type type, char *to);
   bool processes() const { return hub && hub->channel(); }

@@ -96,6 +96,9 @@ void tprt::distribute(const Input &input, const InputValue *value,
   int64_t size = typeBytes(input.type);
   char *out = static_cast<char *>(local);
   std::memset(out, 0, elementCount(input.localShape) * size);
+  if (input.reduction == Reduction::Sum &&
+      mesh.index(input.partial, coordinates) != 0)
+    return;
   std::string ones;
   if (!value) {
     if (input.defaultValue != Input::Default::Ones)
@@ -120,29 +123,51 @@ void tprt::distribute(const Input &input, const InputValue *value,
       kAlone);
 }
 
-Status tprt::assemble(const Output &output, const Mesh &mesh,
+/// What the ranks that differ from `rank` on the partial axes have, reduced.
+static std::string reduceShards(const Value &value, const Mesh &mesh,
+                                const std::vector<const void *> &shards,
+                                int64_t rank) {
+  std::vector<const void *> parts;
+  for (int64_t member : mesh.group(value.partial, rank))
+    parts.push_back(shards[size_t(member)]);
+  std::string whole(size_t(value.localBytes()), '\0');
+  simd().reduce(value.type, value.reduction, parts.data(),
+                int64_t(parts.size()), whole.data(),
+                elementCount(value.localShape));
+  return whole;
+}
+
+Status tprt::assemble(const Value &value, const Mesh &mesh,
                       const std::vector<const void *> &shards, tprt_type type,
                       char *to) {
-  int64_t size = typeBytes(output.type), count = elementCount(output.shape);
-  if (type != output.type) {
+  int64_t size = typeBytes(value.type), count = elementCount(value.shape);
+  if (type != value.type) {
     std::string own(count * size, '\0');
-    TPRT_TRY(assemble(output, mesh, shards, output.type, own.data()));
-    simd().widen(output.type, own.data(), reinterpret_cast<float *>(to), count);
+    TPRT_TRY(assemble(value, mesh, shards, value.type, own.data()));
+    simd().widen(value.type, own.data(), reinterpret_cast<float *>(to), count);
     return {};
   }
   // The first rank that holds a block writes it, the others are compared.
   std::map<Shape, int64_t> owners;
   for (size_t rank = 0; rank < shards.size(); ++rank) {
-    Region block = blockOf(output.shape, output.localShape, output.sharding,
-                           mesh, mesh.coordinates(int64_t(rank)));
+    std::vector<int64_t> coordinates = mesh.coordinates(int64_t(rank));
+    if (mesh.index(value.partial, coordinates) != 0)
+      continue;
+    auto *local = static_cast<const char *>(shards[rank]);
+    std::string whole;
+    if (!value.partial.empty()) {
+      whole = reduceShards(value, mesh, shards, int64_t(rank));
+      local = whole.data();
+    }
+    Region block = blockOf(value.shape, value.localShape, value.sharding, mesh,
+                           coordinates);
     auto [owner, first] = owners.insert({block.fromStart, int64_t(rank)});
     int64_t differs = -1;
     forEachRun(
-        output.shape, output.localShape, block,
+        value.shape, value.localShape, block,
         [&](int64_t whole, int64_t part, int64_t count) {
           char *at = to + whole * size;
-          const char *from =
-              static_cast<const char *>(shards[rank]) + part * size;
+          const char *from = local + part * size;
           if (first)
             std::memcpy(at, from, count * size);
           else if (differs < 0 && std::memcmp(at, from, count * size) != 0)
@@ -150,7 +175,7 @@ Status tprt::assemble(const Output &output, const Mesh &mesh,
         },
         kAlone);
     if (differs >= 0)
-      return lostError("output '", output.name, "': rank ", rank,
+      return lostError("output '", value.name, "': rank ", rank,
                        " differs from rank ", owner->second, " near element ",
                        differs, ", though both hold the same part");
   }
@@ -159,12 +184,6 @@ Status tprt::assemble(const Output &output, const Mesh &mesh,
 
 void tprt::initialise(const State &state, const Mesh &mesh,
                       const std::vector<int64_t> &coordinates, void *local) {
-  Input like;
-  like.name = state.name;
-  like.type = state.type;
-  like.shape = state.shape;
-  like.localShape = state.localShape;
-  like.sharding = state.sharding;
-  like.defaultValue = state.initial;
+  Input like{state, state.initial};
   distribute(like, nullptr, mesh, coordinates, local);
 }

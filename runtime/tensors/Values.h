@@ -28,18 +28,21 @@ struct InputValue {
 /// asks for.
 Expected<InputValue> checkInput(const Input &input, const TensorView &value);
 
-/// Writes the initial value of a state into the block of a rank.
+/// Writes the initial value of a state, which is no parameter, into the block
+/// of a rank.
 void initialise(const State &state, const Mesh &mesh,
                 const std::vector<int64_t> &coordinates, void *local);
 
-/// Writes the block of a rank; `value` null stands for the input's default.
+/// Writes the block of a rank; `value` null stands for the input's default. Of
+/// a partial sum, the first rank gets all.
 void distribute(const Input &input, const InputValue *value, const Mesh &mesh,
                 const std::vector<int64_t> &coordinates, void *local);
 
-/// Puts the ranks' blocks together at `to`, without their padding and as
-/// elements of `type`, which is the output's own or, for a float, f32. A Lost
-/// error if ranks that hold the same block differ in any bit of it.
-Status assemble(const Output &output, const Mesh &mesh,
+/// Puts the ranks' blocks together at `to`, reduced where they are partial,
+/// without their padding and as elements of `type`, which is the value's own
+/// or, for a float, f32. A Lost error if ranks that hold the same block differ
+/// in any bit of it.
+Status assemble(const Value &value, const Mesh &mesh,
                 const std::vector<const void *> &shards, tprt_type type,
                 char *to);
 

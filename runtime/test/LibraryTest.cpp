@@ -149,7 +149,8 @@ TEST(Library, Refusals) {
                          "sizeof(tprt_tensor)"));
   EXPECT_EQ(refusal(x, to, 9), "there is no entry 9");
   EXPECT_EQ(tprt_run(session, 0, nullptr, 0, &to, 1), 1);
-  EXPECT_STREQ(tprt_error(session), "missing input 'x' (f32 [5, 12])");
+  EXPECT_STREQ(tprt_error(session),
+               "missing input 'x' (f32 [5, 12]) of entry 'mlp'");
   auto error = [&] { return std::string(tprt_error(session)); };
   EXPECT_EQ(tprt_describe_input(session, 0, 1, &x, nullptr), 1);
   EXPECT_EQ(error(), "entry 0 has no input 1");

@@ -152,7 +152,8 @@ TEST(Manifest, Refusals) {
       {"/parameters/0/use", "\"gemm:7\"",
        "manifest.parameters[0].use: there are 1 gemms"},
       {"/parameters/0/use", "\"gemm:-1\"",
-       "manifest.parameters[0].use: expected 'plain' or 'gemm:<id>', got "
+       "manifest.parameters[0].use: expected 'plain', 'gemm:<id>' "
+       "or 'state:<id>', got "
        "'gemm:-1'"},
       {"/parameters/0/type", "\"f32\"",
        "manifest.parameters[0].type: expected bf16 as gemm 0 has it, got f32"},
@@ -399,6 +400,69 @@ TEST(Manifest, RefusalsOfStates) {
   json twice = stateManifest();
   twice["states"].push_back(twice["states"][0]);
   EXPECT_EQ(refusal(twice), "manifest.states[1].name: 's' occurs twice");
+}
+
+/// With two parameters behind the others that states begin with: one as it is,
+/// and a stack of two.
+static json initialManifest() {
+  json manifest = stateManifest();
+  manifest["states"][0]["partial"] = json::parse(R"([{"axis": "dp"}])");
+  for (const char *list : {"inputs", "outputs"})
+    manifest["entries"][0][list].back()["partial"] =
+        manifest["states"][0]["partial"];
+  manifest["states"].push_back(
+      json::parse(R"({"name": "t", "type": "f32", "shape": [2, 6],
+    "sharding": [[], [{"axis": "tp"}]], "local_shape": [2, 2],
+    "partial": [{"axis": "dp"}], "reduction": "max"})"));
+  json initial = json::parse(R"({"names": ["s"], "count": 1, "first": 0,
+    "base": 3, "source_shape": [6], "shape": [6], "sharding": [[{"axis": "tp"}]],
+    "local_shape": [2], "partial": [{"axis": "dp"}], "type": "f32",
+    "use": "state:0"})");
+  manifest["parameters"].push_back(initial);
+  initial["names"] = json::array({"t.{i}"});
+  initial["count"] = 2;
+  initial["base"] = 4;
+  initial["use"] = "state:1";
+  manifest["parameters"].push_back(initial);
+  return manifest;
+}
+
+TEST(Manifest, InitialValuesOfStates) {
+  auto parsed = Manifest::parse(initialManifest().dump());
+  ASSERT_TRUE(bool(parsed)) << parsed.status().message();
+  EXPECT_EQ(parsed->states[0].parameter, 1);
+  EXPECT_EQ(parsed->states[1].parameter, 2);
+  EXPECT_EQ(parsed->parameters[1].state, 0);
+  EXPECT_EQ(parsed->parameters[0].state, -1);
+  EXPECT_EQ(parsed->states[0].partial.size(), 1u);
+  EXPECT_EQ(parsed->states[0].reduction, Reduction::Sum);
+  EXPECT_EQ(parsed->states[1].reduction, Reduction::Max);
+}
+
+TEST(Manifest, RefusalsOfInitialValues) {
+  const char *alike =
+      "manifest.parameters[1].use: expected the type and shapes of state 's', "
+      "or of an element of its first dimension for each instance";
+  const Fault faults[] = {
+      {"/parameters/1/use", "\"state:2\"",
+       "manifest.parameters[1].use: there are 2 states"},
+      {"/parameters/2/use", "\"state:0\"",
+       "manifest.parameters[2].use: state 's' has another initial value "
+       "already"},
+      {"/states/0/initial", "\"ones\"",
+       "manifest.parameters[1].use: state 's' has another initial value "
+       "already"},
+      {"/parameters/1/type", "\"bf16\"", alike},
+      {"/parameters/1/local_shape/0", "3", alike},
+      {"/states/0/reduction", "\"mean\"",
+       "manifest.states[0].reduction: expected one of 'sum', 'max', 'min', got "
+       "'mean'"},
+      {"/states/0/partial/0/axis", "\"tp\"",
+       "manifest.states[0].partial[0]: axis 'tp' is used twice"},
+      {"/entries/0/inputs/2/reduction", "\"max\"",
+       "manifest.entries[0].inputs[2].state: expected the type, shape and "
+       "sharding of state 's'"}};
+  expectRefusals(initialManifest(), faults);
 }
 
 TEST(Manifest, TextRefusals) {

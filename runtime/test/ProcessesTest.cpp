@@ -203,7 +203,7 @@ TEST(Processes, ErrorsOfARankEndAll) {
   expect("--weights /nowhere" + f.input(),
          "weights '/nowhere': no such directory or .safetensors file (random "
          "weights: random:SEED)");
-  expect(f.weights(), "missing input 'x' (f32 [5, 12])");
+  expect(f.weights(), "missing input 'x' (f32 [5, 12]) of entry 'mlp'");
   expect(f.weights() + f.input() + " --output /nowhere/y.npy",
          "cannot write '/nowhere/y.npy': No such file or directory");
 }

@@ -8,7 +8,7 @@
 #max = #tp.sharding<@mesh, [{}], partial max {"x"}>
 #both = #tp.sharding<@mesh, [{}], partial max {"x", "y"}>
 #split = #tp.sharding<@mesh, [{"x", "y"}]>
-#reduce = #tp.rule<["a" 4, "b" 4 max], ([0], [1]), ([0]) -> ([0])>
+#reduce = #tp.rule<["a" 4, "b" 4 max], ([0], [1]), ([0]) initial -> ([0])>
 tp.mesh @mesh <["x"=2, "y"=2]>
 // CHECK-LABEL: func.func @main
 // CHECK: tp.reduce_scatter max

@@ -10,7 +10,7 @@ import time
 
 import numpy
 import pytest
-from safetensors.numpy import load_file
+from safetensors.numpy import load_file, save_file
 
 import tp_mlir
 
@@ -148,6 +148,40 @@ def test_session_states():
         assert numpy.array_equal(states["total"], ((2 * x) / 2 + 0.25 + 2 * x) / 2 + 0.25)
         session.reset_states()
         assert session.states()["count"] == 0
+
+
+def test_inputs_of_one_entry():
+    program = tp_mlir.compile(STATES, mesh=None)
+    x, y = numpy.ones(13, numpy.float32), numpy.ones(5, numpy.float32)
+    outputs = program.run("random:1", {"add.x": x, "x": -x, "decay.y": y}, entry="add,decay,decay")
+    assert numpy.array_equal(outputs["before"], numpy.full(13, 0.75))
+    with pytest.raises(tp_mlir.InputError, match="missing input 'y' .* of entry 'decay'"):
+        program.run("random:1", {"x": x}, entry="add,decay")
+
+
+def test_states_of_a_checkpoint(tmp_path):
+    (tmp_path / "p.mlir").write_text("""
+        tp.mesh @mesh <["tp"=2]>
+        tp.state @s : tensor<3x4xf32> parameter "l.{i}.w" sharding <@mesh, [{}, {"tp"}]>
+        tp.state @sum : tensor<4xf32> parameter "b" sharding <@mesh, [{}], partial sum {"tp"}>
+        func.func @main(%s: tensor<3x4xf32> {tp.state = @s}, %sum: tensor<4xf32> {tp.state = @sum})
+            -> (tensor<3x4xf32> {tp.state = @s}, tensor<4xf32> {tp.state = @sum}) {
+          %0 = arith.addf %s, %s : tensor<3x4xf32>
+          %1 = arith.addf %sum, %sum : tensor<4xf32>
+          return %0, %1 : tensor<3x4xf32>, tensor<4xf32>
+        }""")
+    layers = numpy.arange(12, dtype=numpy.float16).reshape(3, 4)
+    bias = numpy.arange(4, dtype=numpy.float32)
+    save_file({**{f"l.{i}.w": layers[i] for i in range(3)}, "b": bias}, tmp_path / "w.safetensors")
+    assert "2 steps: equal" in tp_mlir.verify(tmp_path / "p.mlir", mesh=None)
+    program = tp_mlir.compile(tmp_path / "p.mlir")
+    with program.open(tmp_path / "w.safetensors") as session:
+        for _ in range(2):
+            assert numpy.array_equal(session.states()["s"], layers)
+            session.run({}, repeat=3)
+            assert numpy.array_equal(session.states()["s"], 8 * layers)
+            assert numpy.array_equal(session.states()["sum"], 8 * bias)
+            session.reset_states()
 
 
 def test_session_lets_others_run(program):

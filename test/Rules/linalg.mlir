@@ -13,9 +13,9 @@ func.func @named(%a: tensor<4x6xf32>, %b: tensor<6x8xf32>, %c: tensor<4x8xf32>, 
   %3 = linalg.broadcast ins(%v : tensor<4xf32>) outs(%a : tensor<4x6xf32>) dimensions = [1]
   // expected-remark @below {{d0=4, d1=6 sum: [d0, d1] additive, [d0] additive -> [d0]}}
   %4 = linalg.reduce { arith.addf } ins(%a : tensor<4x6xf32>) outs(%v : tensor<4xf32>) dimensions = [1]
-  // expected-remark @below {{d0=4, d1=6 max: [d0, d1], [d0] -> [d0]}}
+  // expected-remark @below {{d0=4, d1=6 max: [d0, d1], [d0] initial -> [d0]}}
   %5 = linalg.reduce { arith.maximumf } ins(%a : tensor<4x6xf32>) outs(%v : tensor<4xf32>) dimensions = [1]
-  // expected-remark @below {{d0=4, d1=6 min: [d0, d1], [d0] -> [d0]}}
+  // expected-remark @below {{d0=4, d1=6 min: [d0, d1], [d0] initial -> [d0]}}
   %6 = linalg.reduce { arith.minimumf } ins(%a : tensor<4x6xf32>) outs(%v : tensor<4xf32>) dimensions = [1]
   // A product over split positions is not known to the algebra.
   // expected-remark @below {{d0=4, d1=6 whole: [d0, d1], [d0] -> [d0]}}

@@ -63,9 +63,9 @@ enum class Linearity {
   /// that the operand does not carry, it counts on one rank only.
   Additive,
   /// Added once to a sum whose terms are not linear in the other operands (the
-  /// initial value of a sum of exponentials): must be complete, and counts on
-  /// one
-  /// rank only where a reduction factor is sharded.
+  /// initial value of a sum of exponentials), or the initial value of a maximum
+  /// or minimum: must be complete, and counts on one rank only (of a maximum,
+  /// may be what each rank has of it) where a reduction factor is sharded.
   Initial,
 };
 /// True if the operand must count on one rank only (tp.keep_first) where a

@@ -3,7 +3,7 @@
 
 // The maximum, the sum of exponentials and the label's logit are reductions over
 // the vocabulary (d2), each of which can be split. Everything else is per row.
-// RULES: remark: d0=1, d1=8, d2=100 max: [d0, d1, d2], [d0, d1] -> [d0, d1]
+// RULES: remark: d0=1, d1=8, d2=100 max: [d0, d1, d2], [d0, d1] initial -> [d0, d1]
 // RULES: remark: d0=1, d1=8, d2=100 sum: [d0, d1, d2], [d0, d1], [d0, d1] initial -> [d0, d1]
 // RULES: remark: d0=1, d1=8, d2=100 sum index: [d0, d1, d2] additive, [d0, d1], [d0, d1] additive -> [d0, d1]
 // RULES-NOT: d2=100 whole

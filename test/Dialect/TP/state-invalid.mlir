@@ -10,9 +10,59 @@ tp.state @empty : tensor<0x4xf32>
 
 // -----
 
-tp.mesh @mesh <["tp"=2]>
-// expected-error @below {{expected a state that is not partial: sum it before it is kept}}
+// expected-error @below {{its sharding: expected @mesh to be a tp.mesh, got no such mesh}}
 tp.state @addends : tensor<4xf32> sharding <@mesh, [{}], partial sum {"tp"}>
+
+// -----
+
+// expected-error @below {{expected one initial value, got ones and 'w'}}
+tp.state @both : tensor<4xf32> ones parameter "w"
+
+// -----
+
+// expected-error @below {{expected the parameter's name in the checkpoint}}
+tp.state @unnamed : tensor<4xf32> parameter ""
+
+// -----
+
+// expected-error @below {{expected floats for the parameter 'w', got 'tensor<4xi64>'}}
+tp.state @integers : tensor<4xi64> parameter "w"
+
+// -----
+
+// expected-error @below {{expected 'w.{i}' for a tensor whose first dimension is the layers, got 'tensor<f32>'}}
+tp.state @scalar : tensor<f32> parameter "w.{i}"
+
+// -----
+
+// expected-error @below {{expected 'w' to have '{i}', which stands for the layers from the one given}}
+tp.state @one : tensor<4xf32> parameter "w" from 2
+
+// -----
+
+// expected-error @below {{expected a first layer of 0 or more, got -1}}
+tp.state @before : tensor<4xf32> parameter "w.{i}" from -1
+
+// -----
+
+// expected-error @below {{expected '{i}' in 'w.{i}' and in its alternative "v", or in neither}}
+tp.state @other : tensor<4x2xf32> parameter "w.{i}" alternatives ["v"]
+
+// -----
+
+// expected-error @below {{expected `from`, `source` and `alternatives` beside a parameter of the checkpoint alone}}
+"tp.state"() <{sym_name = "s", type = tensor<4xf32>, first = 1 : i64}> : () -> ()
+
+// -----
+
+tp.mesh @mesh <["tp"=2]>
+// expected-error @below {{expected dimension 0 not to be split, whose elements are the tensors that 'w.{i}' stands for, got #tp.sharding<@mesh, [{"tp"}, {}]>}}
+tp.state @layers : tensor<4x2xf32> parameter "w.{i}" sharding <@mesh, [{"tp"}, {}]>
+
+// -----
+
+// expected-error @below {{expected the box [2, 6) to lie in dimension 0 of the source, which has size 5}}
+tp.state @box : tensor<3x4xf32> parameter "w.{i}" source <shape = [5], offsets = [2], permutation = [0]>
 
 // -----
 

@@ -31,6 +31,11 @@ inline mlir::InFlightDiagnostic noteMesh(mlir::InFlightDiagnostic diag,
 /// `sharding` must fit a value of `type` on the mesh that it names.
 mlir::LogicalResult verifyShardingOn(mlir::Operation *op, ShardingAttr sharding,
                                      mlir::Type type, llvm::StringRef where);
+/// The box that `source`, if any, says must lie in the checkpoint's tensor and
+/// be of `type`.
+mlir::LogicalResult verifySource(mlir::Operation *op,
+                                 ParameterSourceAttr source,
+                                 mlir::RankedTensorType type);
 /// The attribute tp.state of an argument or result must agree with the state.
 mlir::LogicalResult verifyStateUse(mlir::Operation *op, unsigned index,
                                    bool isResult,

@@ -47,10 +47,14 @@ std::optional<int64_t> NameRange::findIndex(StringRef name) const {
   return index;
 }
 
-static NameRange getNames(ParameterOp op, StringRef pattern) {
+static NameRange getNames(Operation *op, StringRef pattern) {
   NameRange names{pattern};
-  auto repeat = op->getParentOfType<RepeatOp>();
-  if (repeat && names.isTemplate()) {
+  if (!names.isTemplate())
+    return names;
+  if (auto state = dyn_cast<StateOp>(op)) {
+    names.first = state.getFirst().value_or(0);
+    names.count = state.getGlobalType().getDimSize(0);
+  } else if (auto repeat = op->getParentOfType<RepeatOp>()) {
     names.first = repeat.getFirstIndex();
     names.count = repeat.getCount();
   }
@@ -59,22 +63,41 @@ static NameRange getNames(ParameterOp op, StringRef pattern) {
 
 NameRange tp::getNames(ParameterOp op) { return ::getNames(op, op.getName()); }
 
-SmallVector<NameRange, 2> tp::getAllNames(ParameterOp op) {
-  SmallVector<NameRange, 2> all{getNames(op)};
-  if (auto alternatives = op.getAlternativesAttr())
+/// Of an operation that reads the checkpoint.
+static ArrayAttr getAlternativesOf(Operation *op) {
+  if (auto state = dyn_cast<StateOp>(op))
+    return state.getAlternativesAttr();
+  return cast<ParameterOp>(op).getAlternativesAttr();
+}
+
+SmallVector<NameRange, 2> tp::getAllNames(Operation *op) {
+  auto state = dyn_cast<StateOp>(op);
+  auto parameter = dyn_cast<ParameterOp>(op);
+  if (!parameter && !(state && state.getParameter()))
+    return {};
+  SmallVector<NameRange, 2> all{
+      ::getNames(op, state ? *state.getParameter() : parameter.getName())};
+  if (auto alternatives = getAlternativesOf(op))
     for (auto name : alternatives.getAsRange<StringAttr>())
       all.push_back(::getNames(op, name.getValue()));
   return all;
 }
 
-RankedTensorType tp::getCheckpointType(ParameterOp op) {
-  auto type = cast<RankedTensorType>(op.getType());
-  if (auto global =
-          op->getAttrOfType<TypeAttr>(TPDialect::getGlobalTypeAttrName()))
-    type = cast<RankedTensorType>(global.getValue());
-  if (ParameterSourceAttr source = op.getSourceAttr())
-    return type.clone(source.getShape());
-  return type;
+RankedTensorType tp::getCheckpointType(Operation *op) {
+  RankedTensorType type;
+  ParameterSourceAttr source;
+  if (auto state = dyn_cast<StateOp>(op)) {
+    type = state.getParameterType();
+    source = state.getSourceAttr();
+  } else {
+    auto parameter = cast<ParameterOp>(op);
+    auto global =
+        op->getAttrOfType<TypeAttr>(TPDialect::getGlobalTypeAttrName());
+    type = cast<RankedTensorType>(global ? global.getValue()
+                                         : parameter.getType());
+    source = parameter.getSourceAttr();
+  }
+  return source ? type.clone(source.getShape()) : type;
 }
 
 //===----------------------------------------------------------------------===//
@@ -120,7 +143,7 @@ findCommonName(const NameRange &a, const NameRange &b) {
 namespace {
 /// One way in which a pattern is used.
 struct NameUse {
-  ParameterOp op;
+  Operation *op;
   NameRange names;
   RankedTensorType type;
   /// Whether the pattern is the parameter's own, and no alternative.
@@ -129,8 +152,7 @@ struct NameUse {
     return names.first == other.names.first &&
            names.count == other.names.count && type == other.type &&
            isOwn == other.isOwn &&
-           (!isOwn || ParameterOp(op).getAlternativesAttr() ==
-                          ParameterOp(other.op).getAlternativesAttr());
+           (!isOwn || getAlternativesOf(op) == getAlternativesOf(other.op));
   }
 };
 } // namespace
@@ -150,15 +172,18 @@ static LogicalResult verifySame(NameUse first, NameUse second) {
     return success();
   const std::string &name = common->first;
   auto attachNote = [&](InFlightDiagnostic diag) -> LogicalResult {
-    Diagnostic &note = diag.attachNote(first.op.getLoc());
+    Diagnostic &note = diag.attachNote(first.op->getLoc());
     note << "it is named here first";
     if (first.names.isTemplate())
       note << ", by '" << first.names.pattern << "' in iteration "
            << common->second;
     return diag;
   };
-  if (first.type != second.type)
-    return attachNote(second.op.emitOpError()
+  // Of a parameter in 16 bits a state may hold all of it in 32.
+  bool isConverted = isa<StateOp>(first.op) || isa<StateOp>(second.op);
+  if (isConverted ? first.type.getShape() != second.type.getShape()
+                  : first.type != second.type)
+    return attachNote(second.op->emitOpError()
                       << "expected '" << name << "' to be a " << first.type
                       << " of the checkpoint, got " << second.type
                       << ": one name is one tensor");
@@ -173,7 +198,7 @@ static LogicalResult verifySame(NameUse first, NameUse second) {
                ? "no alternatives"
                : "the alternatives '" + llvm::join(names, "', '") + "'";
   };
-  return attachNote(second.op.emitOpError()
+  return attachNote(second.op->emitOpError()
                     << "expected '" << name << "' to have " << list(expected)
                     << ", got " << list(got) << ": one name is one tensor");
 }
@@ -182,7 +207,7 @@ LogicalResult tp::verifyParameterNames(ModuleOp module) {
   // The distinct uses of each pattern, and the patterns that are templates.
   llvm::MapVector<StringRef, SmallVector<NameUse, 1>> uses;
   SmallVector<StringRef> templates;
-  WalkResult walk = module.walk<WalkOrder::PreOrder>([&](ParameterOp op) {
+  WalkResult walk = module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     for (auto [i, names] : llvm::enumerate(getAllNames(op))) {
       NameUse use{op, names, getCheckpointType(op), i == 0};
       auto [found, isNew] = uses.try_emplace(names.pattern);
@@ -205,7 +230,7 @@ LogicalResult tp::verifyParameterNames(ModuleOp module) {
   llvm::DenseMap<Operation *, unsigned> order;
   if (!templates.empty())
     module.walk<WalkOrder::PreOrder>(
-        [&](ParameterOp op) { order.try_emplace(op, order.size()); });
+        [&](Operation *op) { order.try_emplace(op, order.size()); });
   for (StringRef pattern : templates)
     for (auto &[other, list] : uses) {
       bool isTemplate = NameRange{other}.isTemplate();

@@ -32,19 +32,71 @@ FlatSymbolRefAttr tp::getResultState(Operation *function, unsigned index) {
                                               TPDialect::getStateAttrName());
 }
 
+RankedTensorType StateOp::getGlobalType() {
+  auto global =
+      (*this)->getAttrOfType<TypeAttr>(TPDialect::getGlobalTypeAttrName());
+  return cast<RankedTensorType>(global ? global.getValue() : getType());
+}
+
+RankedTensorType StateOp::getParameterType() {
+  RankedTensorType type = getGlobalType();
+  return isStack() ? type.clone(type.getShape().drop_front()) : type;
+}
+
+/// What is said of the checkpoint, and that the state can take it.
+static LogicalResult verifyParameter(StateOp op, RankedTensorType type) {
+  auto list = op.getAlternativesAttr();
+  if (!op.getParameter()) {
+    if (op.getFirst() || op.getSourceAttr() || list)
+      return op.emitOpError("expected `from`, `source` and `alternatives` "
+                            "beside a parameter of the checkpoint alone");
+    return success();
+  }
+  StringRef name = *op.getParameter();
+  if (name.empty())
+    return op.emitOpError("expected the parameter's name in the checkpoint");
+  if (op.getOnes())
+    return op.emitOpError()
+           << "expected one initial value, got ones and '" << name << "'";
+  if (!isa<FloatType>(type.getElementType()))
+    return op.emitOpError() << "expected floats for the parameter '" << name
+                            << "', got " << type;
+  if (op.isStack() && type.getRank() == 0)
+    return op.emitOpError()
+           << "expected '" << name
+           << "' for a tensor whose first dimension is the layers, got "
+           << type;
+  if (!op.isStack() && op.getFirst())
+    return op.emitOpError()
+           << "expected '" << name
+           << "' to have '{i}', which stands for the layers from the one given";
+  if (int64_t first = op.getFirst().value_or(0); first < 0)
+    return op.emitOpError()
+           << "expected a first layer of 0 or more, got " << first;
+  for (Attribute other : list ? list.getValue() : ArrayRef<Attribute>())
+    if (cast<StringAttr>(other).getValue().contains("{i}") != op.isStack())
+      return op.emitOpError()
+             << "expected '{i}' in '" << name << "' and in its alternative "
+             << other << ", or in neither";
+  ShardingAttr sharding = op.getShardingAttr();
+  if (op.isStack() && sharding && !sharding.getDims().front().getAxes().empty())
+    return op.emitOpError()
+           << "expected dimension 0 not to be split, whose elements are the "
+              "tensors that '"
+           << name << "' stands for, got " << sharding;
+  return verifySource(op, op.getSourceAttr(), op.getParameterType());
+}
+
 LogicalResult StateOp::verify() {
   auto type = dyn_cast<RankedTensorType>(getType());
   if (!type || !type.hasStaticShape() || type.getNumElements() == 0)
     return emitOpError("expected a tensor of static shape with at least one "
                        "element, got ")
            << getType();
-  if (ShardingAttr sharding = getShardingAttr()) {
-    if (!sharding.getPartial().empty())
-      return emitOpError("expected a state that is not partial: sum it before "
-                         "it is kept");
-    return verifyShardingOn(*this, sharding, type, "its sharding");
-  }
-  return success();
+  if (ShardingAttr sharding = getShardingAttr())
+    if (failed(verifyShardingOn(*this, sharding, type, "its sharding")))
+      return failure();
+  return verifyParameter(*this, type);
 }
 
 LogicalResult tp::verifyStateUse(Operation *op, unsigned index, bool isResult,

@@ -114,6 +114,38 @@ static LogicalResult verifyTemplate(ParameterOp op) {
   return success();
 }
 
+LogicalResult tp::verifySource(Operation *op, ParameterSourceAttr source,
+                               RankedTensorType type) {
+  if (!source)
+    return success();
+  size_t rank = type.getRank();
+  if (source.getShape().size() != rank || source.getOffsets().size() != rank ||
+      source.getPermutation().size() != rank)
+    return op->emitOpError()
+           << "expected a source of rank " << rank << " for " << type
+           << ", got a shape of " << source.getShape().size() << ", offsets of "
+           << source.getOffsets().size() << " and a permutation of "
+           << source.getPermutation().size();
+  SmallVector<int64_t> box(rank, -1);
+  for (auto [dim, from] : llvm::enumerate(source.getPermutation())) {
+    if (from < 0 || from >= static_cast<int64_t>(rank) || box[from] != -1)
+      return op->emitOpError()
+             << "expected the source's permutation to be one of "
+                "0.."
+             << rank - 1;
+    box[from] = type.getDimSize(dim);
+  }
+  for (size_t dim = 0; dim < rank; ++dim) {
+    int64_t offset = source.getOffsets()[dim], size = source.getShape()[dim];
+    if (offset < 0 || size < 1 || box[dim] > size || offset > size - box[dim])
+      return op->emitOpError()
+             << "expected the box [" << offset << ", " << offset + box[dim]
+             << ") to lie in dimension " << dim
+             << " of the source, which has size " << size;
+  }
+  return success();
+}
+
 LogicalResult ParameterOp::verify() {
   if (getName().empty())
     return emitOpError("expected the parameter's name in the checkpoint");
@@ -128,34 +160,7 @@ LogicalResult ParameterOp::verify() {
   if (auto global =
           (*this)->getAttrOfType<TypeAttr>(TPDialect::getGlobalTypeAttrName()))
     type = cast<RankedTensorType>(global.getValue());
-  ParameterSourceAttr source = getSourceAttr();
-  if (!source)
-    return success();
-  size_t rank = type.getRank();
-  if (source.getShape().size() != rank || source.getOffsets().size() != rank ||
-      source.getPermutation().size() != rank)
-    return emitOpError() << "expected a source of rank " << rank << " for "
-                         << type << ", got a shape of "
-                         << source.getShape().size() << ", offsets of "
-                         << source.getOffsets().size()
-                         << " and a permutation of "
-                         << source.getPermutation().size();
-  SmallVector<int64_t> box(rank, -1);
-  for (auto [dim, from] : llvm::enumerate(source.getPermutation())) {
-    if (from < 0 || from >= static_cast<int64_t>(rank) || box[from] != -1)
-      return emitOpError() << "expected the source's permutation to be one of "
-                              "0.."
-                           << rank - 1;
-    box[from] = type.getDimSize(dim);
-  }
-  for (size_t dim = 0; dim < rank; ++dim) {
-    int64_t offset = source.getOffsets()[dim], size = source.getShape()[dim];
-    if (offset < 0 || size < 1 || box[dim] > size || offset > size - box[dim])
-      return emitOpError() << "expected the box [" << offset << ", "
-                           << offset + box[dim] << ") to lie in dimension "
-                           << dim << " of the source, which has size " << size;
-  }
-  return success();
+  return verifySource(*this, getSourceAttr(), type);
 }
 
 //===----------------------------------------------------------------------===//

@@ -7,8 +7,10 @@ usage: random-states.py FOLDER SEED PROGRAMS
 
 Two or three states and an input; sums, products, reversals and totals of them; each state
 gets one of the values as its successor, or none. A step has the old values in all that it
-computes. A program may be refused because a state cannot be updated in place, and for
-nothing else.
+computes. States are whole, cut or partial, and begin with zeros, ones or tensors of a
+checkpoint, one or one for each element, in any type. A program may be refused because a
+state cannot be updated in place, or would have to be summed in each step, and for nothing
+else.
 """
 
 import os
@@ -20,10 +22,14 @@ import tensors
 
 folder, seed, programs = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 STEPS = 3
+RANKS = (1, 2, 4)
+REFUSALS = ("cannot update state", "needs the reduced value of the partial state")
+SHARDINGS = ("", ' sharding <@mesh, [{"tp"}]>', ' sharding <@mesh, [{}], partial sum {"tp"}>')
 
 
 def make(numbers):
-    """The text of a program, and a function (input, states) -> (states, outputs)."""
+    """The size, the text of a program, what its states begin with, their checkpoint, and a
+    function (input) -> (states, outputs)."""
     size, count = numbers.choice([5, 13, 16]), numbers.choice([2, 2, 3])
     vector = "tensor<%dxf32>" % size
     text, steps = [], []
@@ -63,11 +69,20 @@ def make(numbers):
     kept = [i for i in range(count) if numbers.random() < 0.8]
     successors = {i: numbers.choice(names) for i in kept}
     outputs = [numbers.choice(names) for _ in range(numbers.randint(1, 2))]
-    sharded = [numbers.random() < 0.5 for _ in range(count)]
-    states = ["tp.state @s%d : %s%s%s" % (
-        i, vector, numbers.choice(["", " ones"]), " sharding <@mesh, [{\"tp\"}]>" if sharded[i] else "")
-        for i in range(count)]
-    ones = [" ones" in line for line in states]
+    states, initial, checkpoint = [], [], {}
+    for i in range(count):
+        kind = numbers.choice(["", " ones", " parameter \"w%d\"" % i, " parameter \"w%d.{i}\" from 3" % i])
+        sharding = numbers.choice(SHARDINGS)
+        # All types of a checkpoint hold these.
+        values = [{"": 0.0, " ones": 1.0}.get(kind, numbers.randint(-16, 16) / 8) for _ in range(size)]
+        dtype = numbers.choice(["F32", "F16"])
+        if "{i}" in kind:
+            sharding = sharding if sharding != SHARDINGS[1] else ""
+            checkpoint.update({"w%d.%d" % (i, 3 + n): (dtype, [], [v]) for n, v in enumerate(values)})
+        elif "parameter" in kind:
+            checkpoint["w%d" % i] = (dtype, [size], values)
+        states.append("tp.state @s%d : %s%s%s" % (i, vector, kind, sharding))
+        initial.append(values)
     results = ["%s {tp.state = @s%d}" % (vector, i) for i in kept]
     results += ["%s {tp.name = \"y%d\"}" % (vector, i) for i in range(len(outputs))]
     returned = [successors[i] for i in kept] + outputs
@@ -84,7 +99,7 @@ def make(numbers):
                                  ", ".join([vector] * len(returned))), "}", ""])
 
     def run(x):
-        now = [[1.0 if one else 0.0] * size for one in ones]
+        now = initial
         for _ in range(STEPS):
             values = {"x": x, **{"s%d" % i: state for i, state in enumerate(now)}}
             for name, compute in steps:
@@ -92,7 +107,7 @@ def make(numbers):
             now = [values[successors[i]] if i in successors else state for i, state in enumerate(now)]
         return now, [values[name] for name in outputs]
 
-    return size, whole, run
+    return size, whole, checkpoint, run
 
 
 def at(name):
@@ -102,22 +117,26 @@ def at(name):
 def check(number):
     """Whether the program was compiled, and not refused."""
     numbers = random.Random(number)
-    size, text, run = make(numbers)
+    size, text, checkpoint, run = make(numbers)
     x = [numbers.gauss(0, 1) for _ in range(size)]
     tensors.save(at("x.safetensors"), {"x": ("F32", [size], x)})
     x = tensors.load(at("x.safetensors"))["x"][1]
+    weights = "random:1"
+    if checkpoint:
+        weights = at("w.safetensors")
+        tensors.save(weights, checkpoint)
     compiled = True
-    for ranks in (1, 2):
+    for ranks in RANKS:
         with open(at("p.mlir"), "w") as file:
             file.write(text.replace("RANKS", str(ranks)))
         made = subprocess.run(["tp-compile", at("p.mlir"), "--plan", "replicated", "-o",
                                at("p.tpa")], capture_output=True, text=True)
-        if made.returncode == 1 and "cannot update state" in made.stderr:
+        if made.returncode == 1 and any(why in made.stderr for why in REFUSALS):
             compiled = False
             continue
         if made.returncode:
             raise SystemExit("seed %d at %d ranks: %s\n%s" % (number, ranks, made.stderr, text))
-        subprocess.run(["tp-run", at("p.tpa"), "--weights", "random:1", "--repeat", str(STEPS), "--input",
+        subprocess.run(["tp-run", at("p.tpa"), "--weights", weights, "--repeat", str(STEPS), "--input",
                         at("x.safetensors"), "--states", at("s.safetensors"), "--output",
                         at("y.safetensors")], check=True)
         states, outputs = run(x)

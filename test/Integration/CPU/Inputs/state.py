@@ -18,9 +18,16 @@ if action == "prepare":
     for name, count in (("x", 13), ("y", 5)):
         values = [numbers.gauss(0, 1) for _ in range(count)]
         tensors.save(os.path.join(folder, name + ".safetensors"), {name: ("F32", [count], values)})
+        if name == "x":
+            tensors.save(os.path.join(folder, "own.safetensors"), {
+                "x": ("F32", [count], [2 * v for v in values]), "add.x": ("F32", [count], values)})
     sys.exit()
 
 x, y = (tensors.load(os.path.join(folder, name + ".safetensors"))[name][1] for name in "xy")
+if action == "own":
+    states = tensors.load(os.path.join(folder, "states.safetensors"))
+    tensors.compare("total", states["total"], [0.5 * v + 0.25 for v in x], 1e-5)
+    sys.exit()
 total, ring, layers = [0.0] * 13, [1.0] * 7, [0.0] * 15
 for step in range(STEPS):
     total = [t + v for t, v in zip(total, x)]

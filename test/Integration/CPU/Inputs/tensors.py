@@ -10,7 +10,7 @@ list of numbers).
 import json
 import struct
 
-CODES = {"F32": "f", "I64": "q", "I32": "i"}
+CODES = {"F32": "f", "F16": "e", "I64": "q", "I32": "i"}
 
 
 def save(path, tensors):

@@ -39,15 +39,18 @@ std::string instantiate(llvm::StringRef pattern, int64_t index);
 
 /// The names of a parameter: its own.
 NameRange getNames(ParameterOp op);
-/// The same of its own name and then of its alternatives.
-llvm::SmallVector<NameRange, 2> getAllNames(ParameterOp op);
+/// Of a parameter, or of the one that a state begins with: its own names and
+/// then those of its alternatives. None of any other operation.
+llvm::SmallVector<NameRange, 2> getAllNames(mlir::Operation *op);
 
-/// The tensor of the checkpoint that a parameter is a part of.
-mlir::RankedTensorType getCheckpointType(ParameterOp op);
+/// The tensor of the checkpoint that a parameter is a part of, or a state
+/// begins with.
+mlir::RankedTensorType getCheckpointType(mlir::Operation *op);
 
 /// Fails, with an error at the second place and a note at the first, if one
-/// name stands for two tensors: of another shape or element type, or with other
-/// alternatives. Looks at all functions of the module.
+/// name stands for two tensors: of another shape or element type (a state may
+/// begin with another type than a parameter's), or with other alternatives.
+/// Looks at all functions and states of the module.
 mlir::LogicalResult verifyParameterNames(mlir::ModuleOp module);
 
 /// Glob patterns of the names in `all` that `used` lacks, each once.

@@ -45,13 +45,23 @@ def TP_StateOp : TP_Op<"state", [Symbol]> {
     that functions stay pure: a step has the old value in all that it computes.
     A function may read it alone (no result) or overwrite it (no argument).
 
-    Before the first step all elements are zero, or one with `ones`. A state
-    without `sharding` takes that of the first argument or result that has one,
-    and is replicated if none has. After partition the type is local
-    and `tp.global_type` is that before.
+    Before the first step all elements are zero, or one with `ones`, or those
+    of a `parameter` of the checkpoint, with `source` and `alternatives` as in
+    `tp.parameter`. A name with `{i}` stands for one tensor for each element of
+    the first dimension (layers that `tp.repeat` stacks), from `from` on; that
+    dimension is not cut then. A state without `sharding` takes that of the first
+    argument or result that has one, and is replicated if none has. After
+    partition the type is local and `tp.global_type` is that before.
+
+    A state may be partial: what the ranks hold of it is its addends (or what its
+    maximum or minimum is taken of), and its value their sum. Its initial value is
+    the first rank's alone. It stays so through steps that are linear in it, and
+    one that needs the sum is refused if it also makes the successor.
 
     ```mlir
     tp.state @total : tensor<8x64xf32> sharding <@mesh, [{"tp"}, {} ]>
+    tp.state @scales : tensor<4x64xf32> parameter "layers.{i}.norm.weight" from 2
+    tp.state @gradient : tensor<8x64xf32> sharding <@mesh, [{}, {} ], partial sum {"dp"}>
     func.func @add(%x: tensor<8x64xf32>, %old: tensor<8x64xf32> {tp.state = @total})
         -> (tensor<8x64xf32> {tp.state = @total}) {
       %new = arith.addf %old, %x : tensor<8x64xf32>
@@ -61,8 +71,26 @@ def TP_StateOp : TP_Op<"state", [Symbol]> {
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type,
                        OptionalAttr<TP_ShardingAttr>:$sharding,
-                       UnitAttr:$ones);
-  let assemblyFormat = "$sym_name `:` $type (`ones` $ones^)? (`sharding` $sharding^)? attr-dict";
+                       UnitAttr:$ones, OptionalAttr<StrAttr>:$parameter,
+                       OptionalAttr<I64Attr>:$first,
+                       OptionalAttr<TP_ParameterSourceAttr>:$source,
+                       OptionalAttr<StrArrayAttr>:$alternatives);
+  let assemblyFormat = [{
+    $sym_name `:` $type (`ones` $ones^)?
+    (`parameter` $parameter^ (`from` $first^)? (`source` $source^)?
+     (`alternatives` $alternatives^)?)?
+    (`sharding` $sharding^)? attr-dict
+  }];
+  let extraClassDeclaration = [{
+    /// The type before partition.
+    mlir::RankedTensorType getGlobalType();
+    /// Whether it holds one tensor of the checkpoint after the other.
+    bool isStack() {
+      return getParameter() && getParameter()->contains("{i}");
+    }
+    /// The type of what one name of the checkpoint gives, before partition.
+    mlir::RankedTensorType getParameterType();
+  }];
   let hasVerifier = 1;
 }
 
