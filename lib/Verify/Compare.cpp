@@ -117,11 +117,8 @@ static std::string describe(Operation *op) {
   return what;
 }
 
-/// The sharding of an argument or result of a per-rank function; replicated if
-/// none is written.
-static TensorSharding getBoundaryLayout(ShardingAttr sharding,
-                                        const Tensor &tensor,
-                                        const Mesh &mesh) {
+TensorSharding getBoundaryLayout(ShardingAttr sharding, const Tensor &tensor,
+                                 const Mesh &mesh) {
   if (!sharding || mesh.getNumRanks() == 1)
     return TensorSharding::replicated(tensor.getRank());
   return sharding.toSharding(mesh);
@@ -129,20 +126,24 @@ static TensorSharding getBoundaryLayout(ShardingAttr sharding,
 
 /// Run the ranks' program and visit what its operations make, then its results.
 /// Fails where a visit does, or where it does not run, which emits an error.
-static LogicalResult runRanks(func::FuncOp function, const Mesh &mesh,
-                              const Reference &reference,
-                              const VerifyOptions &options,
-                              ObservationVisitor visit,
-                              const Disturbance &disturbance) {
+/// `states`, if given, are what the ranks begin with.
+static LogicalResult
+runRanks(func::FuncOp function, const Mesh &mesh, const Reference &reference,
+         const RankStates *states, const VerifyOptions &options,
+         ObservationVisitor visit, const Disturbance &disturbance) {
   SmallVector<RankTensors> arguments;
   for (auto [index, input] : llvm::enumerate(reference.getInputs())) {
     ShardingAttr sharding = function.getArgAttrOfType<ShardingAttr>(
         index, TPDialect::getShardingAttrName());
     // An input comes with zeros past its end; a state as a step left it.
-    bool isState = bool(getArgState(function, index));
+    FlatSymbolRefAttr state = getArgState(function, index);
+    if (state && states) {
+      arguments.push_back(states->at(state.getValue().str()));
+      continue;
+    }
     arguments.push_back(
         distribute(input, getBoundaryLayout(sharding, input, mesh), mesh,
-                   isState ? PaddingFill::Poison : PaddingFill::Zeros));
+                   state ? PaddingFill::Poison : PaddingFill::Zeros));
   }
   RandomParameters random(options.seed);
   Tracker tracker(mesh);
@@ -199,9 +200,9 @@ static LogicalResult runRanks(func::FuncOp function, const Mesh &mesh,
   return success();
 }
 
-Comparison compareWithReference(func::FuncOp function, const Mesh &mesh,
-                                Reference &reference,
-                                const VerifyOptions &options) {
+static Comparison compareRanks(func::FuncOp function, const Mesh &mesh,
+                               Reference &reference, const RankStates *states,
+                               const VerifyOptions &options) {
   Comparison comparison;
   auto differ = [&](const std::string &what, Location loc,
                     const std::string &problem) {
@@ -229,7 +230,8 @@ Comparison compareWithReference(func::FuncOp function, const Mesh &mesh,
                                     return success();
                                   });
   auto run = [&](ObservationVisitor visit, const Disturbance &disturbance) {
-    return runRanks(function, mesh, reference, options, visit, disturbance);
+    return runRanks(function, mesh, reference, states, options, visit,
+                    disturbance);
   };
   LogicalResult ended = run(
       [&](Observation &observation) {
@@ -258,6 +260,36 @@ Comparison compareWithReference(func::FuncOp function, const Mesh &mesh,
     return comparison;
   }
   return judgeByOperation(std::move(comparison), mesh, reference, run, options);
+}
+
+Comparison compareWithReference(func::FuncOp function, const Mesh &mesh,
+                                Reference &reference,
+                                const VerifyOptions &options) {
+  return compareRanks(function, mesh, reference, nullptr, options);
+}
+
+Comparison compareStep(func::FuncOp function, const Mesh &mesh,
+                       Reference &reference, RankStates &states,
+                       const VerifyOptions &options) {
+  Comparison comparison =
+      compareRanks(function, mesh, reference, &states, options);
+  if (comparison.divergence)
+    return comparison;
+  RankStates successors = states;
+  ScopedDiagnosticHandler quiet(function.getContext(),
+                                [](Diagnostic &) { return success(); });
+  auto keep = [&](Observation &observation) {
+    if (FlatSymbolRefAttr state =
+            observation.key
+                ? FlatSymbolRefAttr()
+                : getResultState(function, observation.resultNumber))
+      successors[state.getValue().str()] = observation.locals;
+    return success();
+  };
+  (void)runRanks(function, mesh, reference, &states, options, keep,
+                 Disturbance());
+  states = std::move(successors);
+  return comparison;
 }
 
 void Divergence::print(llvm::raw_ostream &os) const {

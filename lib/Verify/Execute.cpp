@@ -23,9 +23,7 @@ using namespace tp::interp;
 
 namespace tp {
 
-/// A native result as what the only rank has of `expected`.
-static Observation observeNative(const Tensor &got,
-                                 const Reference::Value &expected) {
+Observation observeNative(const Tensor &got, const Reference::Value &expected) {
   Observation observation;
   observation.sharding = TensorSharding::replicated(got.getRank());
   bool isFloat = got.getElementType().isFloat();

@@ -215,16 +215,21 @@ void Reference::disturb(const Disturbance &disturbance) {
 
 FailureOr<Reference> Reference::run(func::FuncOp function,
                                     const VerifyOptions &options) {
+  FailureOr<SmallVector<Tensor>> inputs = makeInputs(function, options.seed);
+  if (failed(inputs))
+    return failure();
+  return run(function, *inputs, options);
+}
+
+FailureOr<Reference> Reference::run(func::FuncOp function,
+                                    ArrayRef<Tensor> inputs,
+                                    const VerifyOptions &options) {
   Reference reference;
   reference.options = options;
   reference.name = function.getSymName().str();
   reference.program = std::make_shared<OwningOpRef<ModuleOp>>(
       function->getParentOfType<ModuleOp>().clone());
-  FailureOr<SmallVector<Tensor>> inputs = makeInputs(function, options.seed);
-  if (failed(inputs))
-    return failure();
-  reference.inputs = *inputs;
-
+  llvm::append_range(reference.inputs, inputs);
   if (failed(reference.evaluate()))
     return failure();
   return reference;

@@ -29,6 +29,12 @@ using ObservationVisitor =
 using RanksRun = llvm::function_ref<mlir::LogicalResult(
     ObservationVisitor, const interp::Disturbance &)>;
 
+/// The sharding of an argument or result of a per-rank function; replicated if
+/// none is written.
+TensorSharding getBoundaryLayout(ShardingAttr sharding,
+                                 const interp::Tensor &tensor,
+                                 const Mesh &mesh);
+
 /// Compare with what the reference has there, if it has something. Fails and
 /// notes the divergence where that differs.
 mlir::LogicalResult compareObservation(const Observation &observation,

@@ -12,6 +12,7 @@
 
 #include "mlir/Pass/PassManager.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
+#include "tp/Import/ModelAttributes.h"
 #include "tp/Pipelines/Pipelines.h"
 #include "tp/Target/Artifact.h"
 #include "tprt/tprt.h"
@@ -38,6 +39,8 @@ struct Runtime {
   decltype(&tprt_describe_output) describeOutput = nullptr;
   decltype(&tprt_load_weights) loadWeights = nullptr;
   decltype(&tprt_run) run = nullptr;
+  decltype(&tprt_output_count) outputCount = nullptr;
+  decltype(&tprt_state) state = nullptr;
 
   /// Empty, or why it cannot be had.
   static std::string load(Runtime &runtime) {
@@ -62,7 +65,9 @@ struct Runtime {
         !find(runtime.describeInput, "tprt_describe_input") ||
         !find(runtime.describeOutput, "tprt_describe_output") ||
         !find(runtime.loadWeights, "tprt_load_weights") ||
-        !find(runtime.run, "tprt_run"))
+        !find(runtime.run, "tprt_run") ||
+        !find(runtime.outputCount, "tprt_output_count") ||
+        !find(runtime.state, "tprt_state"))
       return "the runtime at " + path.str().str() + " lacks a function";
     return "";
   }
@@ -117,23 +122,22 @@ static LogicalResult
 writeCheckpoint(ModuleOp module, ParameterProvider &provider, StringRef path) {
   llvm::json::Object header;
   std::string data;
-  WalkResult walked = module->walk([&](ParameterOp op) {
-    auto whole =
-        op->getAttrOfType<TypeAttr>(TPDialect::getGlobalTypeAttrName());
-    auto type =
-        cast<RankedTensorType>(whole ? whole.getValue() : Type(op.getType()));
-    NameRange names = getNames(op);
+  auto add = [&](Operation *op) {
+    SmallVector<NameRange, 2> all = getAllNames(op);
+    if (all.empty())
+      return WalkResult::advance();
+    RankedTensorType type = getCheckpointType(op);
+    const NameRange &names = all.front();
     for (int64_t i = names.first; i < names.first + names.count; ++i) {
       ParameterRequest request;
       request.name = instantiate(names.pattern, i);
       if (header.get(request.name))
         continue;
-      ArrayRef<int64_t> shape =
-          op.getSourceAttr() ? op.getSourceAttr().getShape() : type.getShape();
+      ArrayRef<int64_t> shape = type.getShape();
       request.shape.assign(shape.begin(), shape.end());
       request.type = *getElementType(type);
       FailureOr<Tensor> tensor =
-          provider.get(request, [&] { return op.emitError(); });
+          provider.get(request, [&] { return op->emitError(); });
       if (failed(tensor))
         return WalkResult::interrupt();
       std::string bytes = toBytes(*tensor, "F32");
@@ -145,8 +149,12 @@ writeCheckpoint(ModuleOp module, ParameterProvider &provider, StringRef path) {
       data += bytes;
     }
     return WalkResult::advance();
-  });
-  if (walked.wasInterrupted())
+  };
+  // Of a name in two types the wider is a state's.
+  for (auto state : module.getOps<StateOp>())
+    if (add(state).wasInterrupted())
+      return failure();
+  if (module->walk(add).wasInterrupted())
     return failure();
   std::string text = llvm::formatv("{0}", llvm::json::Value(std::move(header)));
   text.resize((text.size() + 7) / 8 * 8, ' ');
@@ -194,22 +202,34 @@ static FailureOr<Tensor> fromOutput(ModuleOp module,
   return tensor;
 }
 
-/// One step is compared, so its states are inputs and results like others.
+/// States as inputs and results like others: one step can be given any. What
+/// they begin with is in the checkpoint all the same.
 static void makeStatesValues(ModuleOp module) {
-  auto name =
-      StringAttr::get(module.getContext(), TPDialect::getStateAttrName());
+  Builder builder(module.getContext());
+  StringAttr name = builder.getStringAttr(TPDialect::getStateAttrName());
   for (auto function : module.getOps<func::FuncOp>()) {
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
       function.removeArgAttr(i, name);
     for (unsigned i = 0; i < function.getNumResults(); ++i)
       function.removeResultAttr(i, name);
   }
+  SmallVector<NameRange> unread;
+  SmallVector<Attribute> ignored;
+  if (auto old = module->getAttrOfType<ArrayAttr>(ignoredTensorsAttrName))
+    llvm::append_range(ignored, old);
+  for (auto state : module.getOps<StateOp>())
+    llvm::append_range(unread, getAllNames(state));
+  for (const std::string &pattern : getUnusedNames(unread, {}))
+    ignored.push_back(builder.getStringAttr(pattern));
+  if (!ignored.empty())
+    module->setAttr(ignoredTensorsAttrName, builder.getArrayAttr(ignored));
   for (auto state : llvm::to_vector(module.getOps<StateOp>()))
     state.erase();
 }
 
 /// Writes the artifact of a per-rank program for this machine.
-static LogicalResult compileTo(ModuleOp perRank, StringRef artifact) {
+static LogicalResult compileTo(ModuleOp perRank, bool keepsStates,
+                               StringRef artifact) {
   MLIRContext *context = perRank.getContext();
   FailureOr<Target> target = parseTarget(
       "cpu", [&](const Twine &text) { perRank.emitError() << text; });
@@ -219,7 +239,8 @@ static LogicalResult compileTo(ModuleOp perRank, StringRef artifact) {
   registerTargetDialects(registry);
   context->appendDialectRegistry(registry);
   OwningOpRef<ModuleOp> module = perRank.clone();
-  makeStatesValues(*module);
+  if (!keepsStates)
+    makeStatesValues(*module);
   StageOptions stageOptions;
   stageOptions.vectorBits = target->cpu.vectorBits;
   for (Stage stage : {Stage::Schedule, Stage::Lower}) {
@@ -237,13 +258,36 @@ static LogicalResult compileTo(ModuleOp perRank, StringRef artifact) {
   return success();
 }
 
-FailureOr<SmallVector<Tensor>>
-executeProgram(ModuleOp perRank, StringRef function, ArrayRef<Tensor> inputs,
-               const VerifyOptions &options, std::string &fault) {
+namespace {
+class OpenProgram : public NativeProgram {
+public:
+  explicit OpenProgram(ModuleOp perRank) : perRank(perRank) {}
+  ~OpenProgram() override {
+    if (session)
+      runtime.close(session);
+  }
+
+  LogicalResult open(bool keepsStates, const VerifyOptions &options);
+  FailureOr<SmallVector<Tensor>>
+  run(StringRef function, ArrayRef<Tensor> inputs, std::string &fault) override;
+  FailureOr<Tensor> getState(int64_t index) override;
+
+private:
+  InFlightDiagnostic complain() {
+    return perRank.emitError() << "the runtime: " << runtime.error(session);
+  }
+
+  ModuleOp perRank;
   Runtime runtime;
+  TemporaryDirectory directory;
+  tprt_session *session = nullptr;
+};
+} // namespace
+
+LogicalResult OpenProgram::open(bool keepsStates,
+                                const VerifyOptions &options) {
   if (std::string problem = Runtime::load(runtime); !problem.empty())
     return perRank.emitError() << problem;
-  TemporaryDirectory directory;
   if (std::error_code error =
           llvm::sys::fs::createUniqueDirectory("tp-verify", directory.path)) {
     directory.path.clear();
@@ -255,12 +299,9 @@ executeProgram(ModuleOp perRank, StringRef function, ArrayRef<Tensor> inputs,
     llvm::sys::path::append(path, name);
     return path;
   };
-
   SmallString<128> artifact = inDirectory("program.tpa");
-  if (failed(compileTo(perRank, artifact)))
+  if (failed(compileTo(perRank, keepsStates, artifact)))
     return failure();
-
-  // Load.
   std::string weights = options.weights;
   if (weights.empty()) {
     weights = directory.path.str().str();
@@ -271,21 +312,18 @@ executeProgram(ModuleOp perRank, StringRef function, ArrayRef<Tensor> inputs,
                                inDirectory("model.safetensors"))))
       return failure();
   }
-  tprt_session *session = nullptr;
-  auto complain = [&]() -> FailureOr<SmallVector<Tensor>> {
-    std::string message = runtime.error(session);
-    if (session)
-      runtime.close(session);
-    return perRank.emitError() << "the runtime: " << message;
-  };
   if (runtime.open(artifact.c_str(), nullptr, &session) ||
       runtime.loadWeights(session, weights.c_str()))
     return complain();
+  return success();
+}
+
+FailureOr<SmallVector<Tensor>> OpenProgram::run(StringRef function,
+                                                ArrayRef<Tensor> inputs,
+                                                std::string &fault) {
   int64_t entry = runtime.entry(session, function.str().c_str());
   if (entry < 0)
     return complain();
-
-  // Run.
   std::vector<tprt_tensor> ins(inputs.size());
   std::vector<std::string> bytes(inputs.size());
   for (auto [index, input] : llvm::enumerate(inputs)) {
@@ -299,8 +337,7 @@ executeProgram(ModuleOp perRank, StringRef function, ArrayRef<Tensor> inputs,
     in.rank = input.getShape().size();
     in.shape = input.getShape().data();
   }
-  auto compiled = perRank.lookupSymbol<func::FuncOp>(function);
-  std::vector<tprt_tensor> outs(compiled.getNumResults());
+  std::vector<tprt_tensor> outs(runtime.outputCount(session, entry));
   std::vector<std::string> memory(outs.size());
   for (auto [index, out] : llvm::enumerate(outs)) {
     out.size = sizeof(out);
@@ -317,20 +354,42 @@ executeProgram(ModuleOp perRank, StringRef function, ArrayRef<Tensor> inputs,
   if (runtime.run(session, entry, ins.data(), ins.size(), outs.data(),
                   outs.size())) {
     fault = runtime.error(session);
-    runtime.close(session);
     return failure();
   }
   SmallVector<Tensor> results;
   for (const tprt_tensor &out : outs) {
     FailureOr<Tensor> tensor = fromOutput(perRank, out);
-    if (failed(tensor)) {
-      runtime.close(session);
+    if (failed(tensor))
       return failure();
-    }
     results.push_back(*tensor);
   }
-  runtime.close(session);
   return results;
+}
+
+FailureOr<Tensor> OpenProgram::getState(int64_t index) {
+  tprt_tensor state{};
+  state.size = sizeof(state);
+  if (runtime.state(session, index, &state))
+    return complain();
+  return fromOutput(perRank, state);
+}
+
+FailureOr<std::unique_ptr<NativeProgram>>
+NativeProgram::open(ModuleOp perRank, bool keepsStates,
+                    const VerifyOptions &options) {
+  auto program = std::make_unique<OpenProgram>(perRank);
+  if (failed(program->open(keepsStates, options)))
+    return failure();
+  return std::unique_ptr<NativeProgram>(std::move(program));
+}
+
+FailureOr<SmallVector<Tensor>>
+executeProgram(ModuleOp perRank, StringRef function, ArrayRef<Tensor> inputs,
+               const VerifyOptions &options, std::string &fault) {
+  auto program = NativeProgram::open(perRank, /*keepsStates=*/false, options);
+  if (failed(program))
+    return failure();
+  return (*program)->run(function, inputs, fault);
 }
 
 } // namespace tp

@@ -15,10 +15,32 @@
 
 namespace tp {
 
-/// Compile a copy of `perRank` for this machine, run `function` on its mesh and
-/// return the global results. Emits why it cannot; only where the program
-/// itself fails while it runs (ranks that must agree do not), it sets `fault`
-/// and emits nothing.
+/// A program compiled for this machine, with its ranks and weights. What fails
+/// emits why; only where the program itself fails while it runs (ranks that
+/// must agree do not), `run` sets `fault` and emits nothing.
+class NativeProgram {
+public:
+  /// Compiles a copy of `perRank`, its states as they are, or as arguments and
+  /// results like others.
+  static mlir::FailureOr<std::unique_ptr<NativeProgram>>
+  open(mlir::ModuleOp perRank, bool keepsStates, const VerifyOptions &options);
+  virtual ~NativeProgram() = default;
+
+  /// One step; from the arguments that are no states the global results that
+  /// are none.
+  virtual mlir::FailureOr<llvm::SmallVector<interp::Tensor>>
+  run(llvm::StringRef function, llvm::ArrayRef<interp::Tensor> inputs,
+      std::string &fault) = 0;
+  /// What is in a state, the `index`-th of the module.
+  virtual mlir::FailureOr<interp::Tensor> getState(int64_t index) = 0;
+};
+
+/// A native result as what the only rank has of `expected`.
+struct Observation;
+Observation observeNative(const interp::Tensor &got,
+                          const Reference::Value &expected);
+
+/// Compile `perRank`, states as values, and run one step of `function`.
 mlir::FailureOr<llvm::SmallVector<interp::Tensor>>
 executeProgram(mlir::ModuleOp perRank, llvm::StringRef function,
                llvm::ArrayRef<interp::Tensor> inputs,

@@ -17,7 +17,13 @@ using namespace mlir;
 
 namespace tp {
 
-using References = std::vector<std::pair<std::string, Reference>>;
+namespace {
+/// The one-device program, and each of its functions evaluated.
+struct References {
+  OwningOpRef<ModuleOp> program;
+  std::vector<std::pair<std::string, Reference>> functions;
+};
+} // namespace
 
 /// Evaluate every public function; with ids, its values are kept.
 static FailureOr<References> runReferences(ModuleOp module, bool assignIds,
@@ -27,16 +33,17 @@ static FailureOr<References> runReferences(ModuleOp module, bool assignIds,
     passes.addPass(createAssignValueIds());
   if (failed(passes.run(module)))
     return failure();
-  References references;
+  References references{module.clone(), {}};
   for (auto function : module.getOps<func::FuncOp>()) {
     if (function.isPrivate() || function.isExternal())
       continue;
     FailureOr<Reference> reference = Reference::run(function, options);
     if (failed(reference))
       return failure();
-    references.push_back({function.getSymName().str(), std::move(*reference)});
+    references.functions.push_back(
+        {function.getSymName().str(), std::move(*reference)});
   }
-  if (references.empty())
+  if (references.functions.empty())
     return module.emitError()
            << "expected a public function to verify, got none";
   return references;
@@ -60,7 +67,18 @@ static bool isPerRank(ModuleOp module) {
       .wasInterrupted();
 }
 
-/// Compare every function of `module` at `stage`; true while all are equal.
+/// What is left to choose of the steps of `program`.
+static void chooseSteps(ModuleOp program, VerifyOptions &options) {
+  if (options.steps == 0)
+    options.steps = program.getOps<StateOp>().empty() ? 1 : 2;
+  if (options.entries.empty())
+    for (auto function : program.getOps<func::FuncOp>())
+      if (!function.isPrivate() && !function.isExternal())
+        options.entries.push_back(function.getSymName().str());
+}
+
+/// Compare every function of `module` at `stage`, and steps of them; true while
+/// all are equal.
 static FailureOr<bool> compareAll(ModuleOp module, StringRef stage, Check check,
                                   References &references,
                                   const VerifyOptions &options,
@@ -73,7 +91,7 @@ static FailureOr<bool> compareAll(ModuleOp module, StringRef stage, Check check,
              << "expected exactly one tp.mesh in a per-rank program";
     mesh = meshOp.getMesh().toMesh();
   }
-  for (auto &[name, reference] : references) {
+  for (auto &[name, reference] : references.functions) {
     auto function = module.lookupSymbol<func::FuncOp>(name);
     if (!function)
       return module.emitError() << "expected the function @" << name
@@ -88,7 +106,17 @@ static FailureOr<bool> compareAll(ModuleOp module, StringRef stage, Check check,
     if (report.stages.back().comparison.divergence)
       return false;
   }
-  return true;
+  VerifyOptions chosen = options;
+  chooseSteps(*references.program, chosen);
+  if (chosen.steps == 1)
+    return true;
+  FailureOr<Comparison> comparison =
+      compareSteps(*references.program, module, mesh, check, chosen);
+  if (failed(comparison))
+    return failure();
+  report.stages.push_back({stage.str(), llvm::join(chosen.entries, ", @"),
+                           std::move(*comparison), chosen.steps});
+  return !report.stages.back().comparison.divergence.has_value();
 }
 
 static int64_t countOperations(ModuleOp module) {
@@ -123,7 +151,7 @@ FailureOr<VerifyReport> verifyProgram(ModuleOp module,
       runReferences(module, /*assignIds=*/true, options);
   if (failed(references))
     return failure();
-  for (const auto &[name, reference] : *references)
+  for (const auto &[name, reference] : references->functions)
     report.numDropped += reference.getNumDropped();
   for (const VerifyStage &stage : stages) {
     if (failed(stage.run(module)))
@@ -148,7 +176,7 @@ FailureOr<VerifyReport> verifyAgainst(ModuleOp module, ModuleOp perRank,
   if (failed(references))
     return failure();
   VerifyReport report;
-  for (const auto &[name, reference] : *references)
+  for (const auto &[name, reference] : references->functions)
     report.numDropped += reference.getNumDropped();
   if (failed(compareAll(perRank, "given", check, *references, options, report)))
     return failure();
@@ -186,7 +214,10 @@ static void printUnjudged(const StageReport &stage, llvm::raw_ostream &os) {
 void VerifyReport::print(llvm::raw_ostream &os) const {
   for (const StageReport &stage : stages) {
     const Comparison &comparison = stage.comparison;
-    os << stage.stage << " @" << stage.function << ": ";
+    os << stage.stage << " @" << stage.function;
+    if (stage.steps > 1)
+      os << ", " << stage.steps << " steps";
+    os << ": ";
     if (comparison.divergence) {
       os << "differs first at ";
       comparison.divergence->print(os);
@@ -214,6 +245,7 @@ llvm::json::Value VerifyReport::toJSON() const {
     const Comparison &comparison = stage.comparison;
     llvm::json::Object entry{{"stage", stage.stage},
                              {"function", stage.function},
+                             {"steps", stage.steps},
                              {"equal", !comparison.divergence.has_value()},
                              {"values", comparison.numValues},
                              {"results", comparison.numResults},

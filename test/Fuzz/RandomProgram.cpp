@@ -80,6 +80,50 @@ Value ProgramMaker::filled(ArrayRef<int64_t> shape, double value) {
       .getResult(0);
 }
 
+ShardingAttr ProgramMaker::someStateSharding(ArrayRef<int64_t> shape) {
+  if (chance(50))
+    return someSharding(shape);
+  if (chance(30))
+    return ShardingAttr();
+  TensorSharding sharding = TensorSharding::replicated(shape.size());
+  sharding.partial = {mesh.getWhole(below(mesh.getNumAxes()))};
+  return ShardingAttr::get(context, meshSymbol, mesh, sharding);
+}
+
+/// Results become the successors of states, some of an argument's old value.
+void ProgramMaker::makeStates() {
+  StringRef sharded = TPDialect::getShardingAttrName();
+  StringRef stateName = TPDialect::getStateAttrName();
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(function);
+  for (unsigned i = 0; i < function.getNumResults(); ++i) {
+    Type type = function.getResultTypes()[i];
+    if (chance(40))
+      continue;
+    std::string name = "s" + std::to_string(i);
+    ShardingAttr sharding =
+        someStateSharding(cast<RankedTensorType>(type).getShape());
+    int64_t initial = below(3);
+    StateOp::create(builder, loc, builder.getStringAttr(name),
+                    TypeAttr::get(type), sharding,
+                    initial == 1 ? builder.getUnitAttr() : UnitAttr(),
+                    initial == 2 ? builder.getStringAttr(name) : StringAttr(),
+                    IntegerAttr(), ParameterSourceAttr(), ArrayAttr());
+    auto symbol = FlatSymbolRefAttr::get(context, name);
+    function.removeResultAttr(i, builder.getStringAttr(sharded));
+    function.setResultAttr(i, stateName, symbol);
+    for (BlockArgument argument : function.getArguments()) {
+      unsigned index = argument.getArgNumber();
+      if (argument.getType() != type || getArgState(function, index) ||
+          chance(30))
+        continue;
+      function.removeArgAttr(index, sharded);
+      function.setArgAttr(index, stateName, symbol);
+      break;
+    }
+  }
+}
+
 OwningOpRef<ModuleOp> ProgramMaker::make() {
   module = ModuleOp::create(loc);
   builder.setInsertionPointToStart(module->getBody());
@@ -118,6 +162,8 @@ OwningOpRef<ModuleOp> ProgramMaker::make() {
       if (ShardingAttr sharding = someSharding(shapeOf(value)))
         function.setResultAttr(index, TPDialect::getShardingAttrName(),
                                sharding);
+  if (chance(30))
+    makeStates();
   return std::move(module);
 }
 

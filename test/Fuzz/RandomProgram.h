@@ -40,6 +40,9 @@ private:
   mlir::Value someValue(int64_t minRank = 1);
   mlir::Value argument(mlir::Type type);
   mlir::Value parameter(llvm::ArrayRef<int64_t> shape, llvm::StringRef suffix);
+  /// Null if chance gave none.
+  ShardingAttr someStateSharding(llvm::ArrayRef<int64_t> shape);
+  void makeStates();
   mlir::Value scalar(double value);
   mlir::Value filled(llvm::ArrayRef<int64_t> shape, double value);
   void keep(mlir::Value value) {

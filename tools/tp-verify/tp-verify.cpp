@@ -67,6 +67,17 @@ int main(int argc, char **argv) {
                            llvm::join(tp::getVerifiableStages(), ", ");
   cl::list<std::string> stages("stages", cl::CommaSeparated,
                                cl::desc(stagesText), cl::cat(category));
+  cl::opt<int64_t> steps(
+      "steps", cl::init(0),
+      cl::desc("Steps of the entries in turn, from the states' initial values, "
+               "each with the states that the one before left (default: 2 if "
+               "the program has states, else 1)"),
+      cl::cat(category));
+  cl::list<std::string> entries(
+      "entry", cl::CommaSeparated,
+      cl::desc("Entries of those steps, with commas between them (default: "
+               "all)"),
+      cl::cat(category));
   cl::opt<uint64_t> seed("seed", cl::init(1),
                          cl::desc("Of random inputs and weights"),
                          cl::cat(category));
@@ -93,6 +104,9 @@ int main(int argc, char **argv) {
   if (report != "text" && report != "json")
     return complain("for the --report option: expected text or json, got " +
                     report);
+  if (steps.getNumOccurrences() && steps < 1)
+    return complain("for the --steps option: expected at least one step, got " +
+                    llvm::Twine(steps));
   std::vector<std::string> words(stages.begin(), stages.end());
   if (words.empty())
     for (llvm::StringRef stage : tp::getVerifiableStages().drop_back())
@@ -126,6 +140,8 @@ int main(int argc, char **argv) {
 
   tp::VerifyOptions options;
   options.seed = seed;
+  options.steps = steps;
+  options.entries.assign(entries.begin(), entries.end());
   std::unique_ptr<tp::interp::ParameterProvider> parameters;
   if (weights != "random") {
     parameters =

@@ -29,6 +29,11 @@ struct VerifyOptions {
   /// Values of the one-device program are kept up to this many bytes; results
   /// always.
   int64_t maxKeptBytes = int64_t(2) << 30;
+  /// How often the entries run in turn, each with the states that the one
+  /// before left; 0: twice if the program has states, else once.
+  int64_t steps = 0;
+  /// Those entries; none: all public functions in their order.
+  std::vector<std::string> entries;
 };
 
 /// A value of the one-device program by what the stages carry along: the
@@ -76,6 +81,10 @@ public:
 
   /// Runs `function`, and a few times disturbed; emits why it cannot.
   static mlir::FailureOr<Reference> run(mlir::func::FuncOp function,
+                                        const VerifyOptions &options);
+  /// The same on these inputs.
+  static mlir::FailureOr<Reference> run(mlir::func::FuncOp function,
+                                        llvm::ArrayRef<interp::Tensor> inputs,
                                         const VerifyOptions &options);
 
   /// Why the same program stops when it goes on with what the ranks had, where

@@ -78,6 +78,15 @@ Comparison compareWithReference(mlir::func::FuncOp function, const Mesh &mesh,
                                 Reference &reference,
                                 const VerifyOptions &options);
 
+/// What the ranks have of each state, by its name.
+using RankStates = std::map<std::string, interp::RankTensors>;
+
+/// The same, where each state is what the ranks have of it; their successors
+/// replace them.
+Comparison compareStep(mlir::func::FuncOp function, const Mesh &mesh,
+                       Reference &reference, RankStates &states,
+                       const VerifyOptions &options);
+
 /// Compile `perRank` for this machine, run `function` on as many threads as the
 /// mesh has ranks, and compare its results. If one differs, the program is run
 /// once more with every value handed out, so that the first operation that
@@ -103,6 +112,8 @@ struct StageReport {
   std::string stage;
   std::string function;
   Comparison comparison;
+  /// More than one: of the functions in turn, from the states' initial values.
+  int64_t steps = 1;
 };
 
 struct VerifyReport {
@@ -116,11 +127,21 @@ struct VerifyReport {
   llvm::json::Value toJSON() const;
 };
 
+/// Run the entries in turn for `options.steps` steps, from the initial values
+/// of the states in `program`, and compare each step of `perRank` with what the
+/// one-device program makes of the states that the ranks had before it. Fails,
+/// after an error, where the one-device program does not run.
+mlir::FailureOr<Comparison> compareSteps(mlir::ModuleOp program,
+                                         mlir::ModuleOp perRank,
+                                         const Mesh &mesh, Check check,
+                                         const VerifyOptions &options);
+
 /// Evaluate every public function of `module`, take the module through the
 /// stages, comparing where asked. `prepare`, if given, runs first (the import
 /// stage, which makes repeated layers of unrolled ones): where it changes the
 /// program, results are compared with those before, and the values that later
-/// stages are compared with are those after. Fails, after an error, if the
+/// stages are compared with are those after. Then the entries run for
+/// `options.steps` steps. Fails, after an error, if the
 /// one-device program does not run or a stage refuses it. Stops at the first
 /// stage that differs. `module` is left at the last stage.
 mlir::FailureOr<VerifyReport>
