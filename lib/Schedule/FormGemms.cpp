@@ -12,6 +12,7 @@
 #include "tp/Schedule/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Iterators.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Interfaces/LibraryInterface.h"
 
@@ -126,6 +127,14 @@ static void dropNotes(func::FuncOp function) {
   });
 }
 
+/// What nothing reads is not computed: a call of it would have no result.
+static void dropUnread(func::FuncOp function) {
+  function.walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
+    if (isOpTriviallyDead(op))
+      op->erase();
+  });
+}
+
 namespace {
 struct FormGemmsPass : tp::impl::FormGemmsBase<FormGemmsPass> {
   using FormGemmsBase::FormGemmsBase;
@@ -135,6 +144,7 @@ struct FormGemmsPass : tp::impl::FormGemmsBase<FormGemmsPass> {
     for (auto function : llvm::to_vector(getOperation().getOps<func::FuncOp>()))
       if (!function->hasAttr(kernelAttrName)) {
         dropNotes(function);
+        dropUnread(function);
         SmallVector<LibraryOpInterface> ops;
         function.walk([&](LibraryOpInterface op) { ops.push_back(op); });
         for (LibraryOpInterface op : ops) {

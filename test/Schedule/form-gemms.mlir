@@ -79,3 +79,15 @@ func.func @residual(%x: tensor<8x64xf32>, %w: tensor<64x64xf32>, %r: tensor<8x64
   %5 = arith.negf %4 : tensor<8x64xf32>
   return %5, %2 : tensor<8x64xf32>, tensor<8x64xf32>
 }
+
+// -----
+
+// What nothing reads is dropped, and what only that read.
+// CHECK-LABEL: func @unread
+// CHECK-NEXT: return %arg0
+// CHECK-NOT: gemm_
+func.func @unread(%x: tensor<5x4xf32>, %w: tensor<4x4xf32>) -> tensor<5x4xf32> {
+  %0 = nn.linear %x, %w : (tensor<5x4xf32>, tensor<4x4xf32>) -> tensor<5x4xf32>
+  %1 = nn.linear %0, %w : (tensor<5x4xf32>, tensor<4x4xf32>) -> tensor<5x4xf32>
+  return %x : tensor<5x4xf32>
+}
