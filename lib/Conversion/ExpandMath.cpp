@@ -163,6 +163,8 @@ struct ExpandClass : OpRewritePattern<Op> {
 };
 
 struct ExpandMathPass : tp::impl::ExpandMathBase<ExpandMathPass> {
+  using ExpandMathBase::ExpandMathBase;
+
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     math::populateExpansionPatterns(
@@ -181,7 +183,7 @@ struct ExpandMathPass : tp::impl::ExpandMathBase<ExpandMathPass> {
              ExpandClass<math::IsInfOp, arith::CmpFPredicate::OEQ, true>,
              ExpandClass<math::IsFiniteOp, arith::CmpFPredicate::OLT, true>>(
             &getContext());
-    populateSinePatterns(patterns);
+    populateSinePatterns(patterns, /*loopsOverLanes=*/target == Device::Cpu);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       return signalPassFailure();
     WalkResult result = getOperation()->walk([](Operation *op) {

@@ -131,7 +131,8 @@ static Quadrants branch(OpBuilder &builder, Location loc, Value condition,
   return {op.getResult(0), op.getResult(1)};
 }
 
-/// One lane after the other: the registers of one are enough.
+/// One lane after the other: the registers of one are enough. A device's would
+/// spill if lanes were counted.
 static Quadrants reduceLanes(OpBuilder &builder, Location loc, Value x,
                              Value isLarge, Quadrants small) {
   auto type = cast<VectorType>(x.getType());
@@ -154,13 +155,44 @@ static Quadrants reduceLanes(OpBuilder &builder, Location loc, Value x,
               builder, loc, cast<VectorType>(small.n.getType()), ns)};
 }
 
+/// One lane after the other in a loop, whose body is compiled once.
+static Quadrants loopOverLanes(OpBuilder &builder, Location loc, Value x,
+                               Value isLarge, Quadrants small) {
+  auto type = cast<VectorType>(x.getType());
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  };
+  auto loop = scf::ForOp::create(
+      builder, loc, index(0), index(type.getDimSize(0)), index(1),
+      ValueRange{small.rest, small.n},
+      [&](OpBuilder &inside, Location, Value i, ValueRange done) {
+        auto take = [&](OpBuilder &at, Value vector) -> Value {
+          return vector::ExtractOp::create(at, loc, vector, i);
+        };
+        auto put = [&](Value lane, Value vector) -> Value {
+          return vector::InsertOp::create(inside, loc, lane, vector, i);
+        };
+        Quadrants lane =
+            branch(inside, loc, take(inside, isLarge),
+                   [&](OpBuilder &then) {
+                     return reduceLarge({then, loc, type.getElementType()},
+                                        take(then, x));
+                   },
+                   {take(inside, done[0]), take(inside, done[1])});
+        scf::YieldOp::create(
+            inside, loc,
+            ValueRange{put(lane.rest, done[0]), put(lane.n, done[1])});
+      });
+  return {loop.getResult(0), loop.getResult(1)};
+}
+
 /// No f16 is.
 static bool mayBeLarge(Value x) {
   auto widened = x.getDefiningOp<arith::ExtFOp>();
   return !widened || !getElementTypeOrSelf(widened.getIn().getType()).isF16();
 }
 
-static Quadrants reduce(const Arithmetic &a, Value x) {
+static Quadrants reduce(const Arithmetic &a, Value x, bool loopsOverLanes) {
   Quadrants small = reduceSmall(a, x);
   if (!mayBeLarge(x))
     return small;
@@ -179,7 +211,8 @@ static Quadrants reduce(const Arithmetic &a, Value x) {
   return branch(
       a.builder, a.loc, isAny,
       [&](OpBuilder &inside) {
-        return reduceLanes(inside, a.loc, x, isLarge, small);
+        return loopsOverLanes ? loopOverLanes(inside, a.loc, x, isLarge, small)
+                              : reduceLanes(inside, a.loc, x, isLarge, small);
       },
       small);
 }
@@ -187,7 +220,9 @@ static Quadrants reduce(const Arithmetic &a, Value x) {
 namespace {
 template <typename Op, bool isCosine>
 struct ExpandSine : OpRewritePattern<Op> {
-  using OpRewritePattern<Op>::OpRewritePattern;
+  ExpandSine(MLIRContext *context, bool loopsOverLanes)
+      : OpRewritePattern<Op>(context), loopsOverLanes(loopsOverLanes) {}
+  bool loopsOverLanes;
   LogicalResult matchAndRewrite(Op op,
                                 PatternRewriter &rewriter) const override {
     auto vector = dyn_cast<VectorType>(op.getType());
@@ -195,7 +230,7 @@ struct ExpandSine : OpRewritePattern<Op> {
       return failure();
     Location loc = op.getLoc();
     Arithmetic a{rewriter, loc, op.getType()};
-    auto [r, n] = reduce(a, op.getOperand());
+    auto [r, n] = reduce(a, op.getOperand(), loopsOverLanes);
     if (isCosine)
       n = a.make<arith::AddIOp>(n, a.integer(1));
     Value square = a.mul(r, r);
@@ -227,7 +262,8 @@ struct ExpandSine : OpRewritePattern<Op> {
 };
 } // namespace
 
-void tp::populateSinePatterns(RewritePatternSet &patterns) {
+void tp::populateSinePatterns(RewritePatternSet &patterns,
+                              bool loopsOverLanes) {
   patterns.add<ExpandSine<math::SinOp, false>, ExpandSine<math::CosOp, true>>(
-      patterns.getContext());
+      patterns.getContext(), loopsOverLanes);
 }

@@ -86,8 +86,10 @@ struct Arithmetic {
   }
 };
 
-/// Sine and cosine (ExpandSine.cpp).
-void populateSinePatterns(mlir::RewritePatternSet &patterns);
+/// Sine and cosine (ExpandSine.cpp). What is rare is done to the lanes of a
+/// vector in a loop, or else to one after the other.
+void populateSinePatterns(mlir::RewritePatternSet &patterns,
+                          bool loopsOverLanes);
 
 } // namespace tp
 

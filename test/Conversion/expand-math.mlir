@@ -1,4 +1,5 @@
-// RUN: tp-opt %s --tp-expand-math --split-input-file --verify-diagnostics | FileCheck %s
+// RUN: tp-opt %s --tp-expand-math --split-input-file --verify-diagnostics | FileCheck %s --check-prefixes=CHECK,CPU
+// RUN: tp-opt %s --tp-expand-math=target=cuda --split-input-file --verify-diagnostics | FileCheck %s --check-prefixes=CHECK,CUDA
 
 // CHECK-LABEL: func @functions
 // CHECK-NOT: math.{{exp|tanh|erf|rsqrt|sin|cos|log}}
@@ -18,7 +19,7 @@ func.func @functions(%x: vector<16xf32>, %s: f32) -> (vector<16xf32>, f32) {
 
 // The product of n and each part of pi / 2 is rounded once. If a lane is large, a
 // branch sees to it, lane by lane, that those which are count quadrants in
-// integers; the others keep what they had.
+// integers; the others keep what they had. The host does it in a loop.
 // CHECK-LABEL: func @wave
 // CHECK: %[[R0:.*]] = llvm.intr.fma({{.*}}, %arg0)
 // CHECK: %[[R1:.*]] = llvm.intr.fma({{.*}}, %[[R0]])
@@ -28,13 +29,16 @@ func.func @functions(%x: vector<16xf32>, %s: f32) -> (vector<16xf32>, f32) {
 // CHECK: %[[ANY:.*]] = vector.reduction <or>, %[[LARGE]] : vector<8xi1> into i1
 // CHECK: %[[RARE:.*]] = llvm.intr.expect %[[ANY]], %false
 // CHECK: scf.if %[[RARE]] -> (vector<8xf32>, vector<8xi32>) {
-// CHECK: %[[R:.*]] = vector.extract %[[R2]][0]
+// CPU: scf.for %[[I:.*]] = %{{.*}} to %c8 {{.*}} iter_args(%[[DONE:.*]] = %[[R2]], %{{.*}} = %[[N]])
+// CPU: %[[R:.*]] = vector.extract %[[DONE]][%[[I]]]
+// CUDA: %[[R:.*]] = vector.extract %[[R2]][0]
 // CHECK: scf.if {{.*}} -> (f32, i32) {
 // CHECK-COUNT-3: arith.muli {{.*}} : i64
 // CHECK: else
 // CHECK-NEXT: scf.yield %[[R]]
-// CHECK-COUNT-7: scf.if {{.*}} -> (f32, i32) {
-// CHECK: vector.from_elements
+// CPU: vector.insert {{.*}}, %[[DONE]] [%[[I]]]
+// CUDA-COUNT-7: scf.if {{.*}} -> (f32, i32) {
+// CUDA: vector.from_elements
 // CHECK: else
 // CHECK-NEXT: scf.yield %[[R2]], %[[N]]
 // CHECK-NOT: math.{{sin|atan|log10}}

@@ -288,8 +288,9 @@ def ExpandMath : Pass<"tp-expand-math"> {
     exp, log, tanh, erf, sin, cos, rsqrt and their kin become polynomials and
     arithmetic on scalars and vectors alike: compiled code calls no library.
     Sine and cosine are right to 2 units in the last place, of every number;
-    vectors with a lane beyond 2^20 take a branch for it. Fails on a function
-    that has no expansion.
+    vectors with a lane beyond 2^20 take a branch for it, in which a loop sees to
+    the lanes (on a device, whose registers cannot be counted, one after the
+    other). Fails on a function that has no expansion.
 
     Before:
     ```mlir
@@ -308,6 +309,10 @@ def ExpandMath : Pass<"tp-expand-math"> {
     }
     ```
   }];
+  let options = [Option<"target", "target", "::tp::Device", "::tp::Device::Cpu",
+    "what runs it: cpu or cuda",
+    [{::llvm::cl::values(clEnumValN(::tp::Device::Cpu, "cpu", "the host"),
+                         clEnumValN(::tp::Device::Cuda, "cuda", "a GPU"))}]>];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::math::MathDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
 }

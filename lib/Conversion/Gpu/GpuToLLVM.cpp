@@ -20,7 +20,7 @@ using namespace mlir;
 void tp::buildGpuToLLVM(OpPassManager &manager) {
   OpPassManager &kernels = manager.nest<gpu::GPUModuleOp>();
   kernels.addPass(createExpandGpuMath());
-  kernels.addPass(createExpandMath());
+  kernels.addPass(createExpandMath({Device::Cuda}));
   kernels.addPass(createMathToIntrinsics());
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(createCSEPass());
