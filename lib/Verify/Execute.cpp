@@ -61,7 +61,7 @@ struct Exposed {
 static ShardingAttr getExposable(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   Operation *op = value.getDefiningOp();
-  if (!type || type.getRank() == 0 || !op || !op->hasAttr(valueIdAttrName) ||
+  if (!type || !op || !op->hasAttr(valueIdAttrName) ||
       isa<ParameterOp, arith::ConstantOp, tensor::EmptyOp, RepeatOp>(op))
     return ShardingAttr();
   Type element = type.getElementType();

@@ -15,6 +15,7 @@
 #include "tp/Import/ModelAttributes.h"
 #include "tp/Pipelines/Pipelines.h"
 #include "tp/Target/Artifact.h"
+#include "tp/Verify/Passes.h"
 #include "tprt/tprt.h"
 #include "llvm/Support/DynamicLibrary.h"
 #include "llvm/Support/Endian.h"
@@ -241,6 +242,8 @@ static LogicalResult compileTo(ModuleOp perRank, bool keepsStates,
   OwningOpRef<ModuleOp> module = perRank.clone();
   if (!keepsStates)
     makeStatesValues(*module);
+  // Without ids, by which operations differ that users' programs have alike.
+  module->walk([](Operation *op) { op->removeAttr(valueIdAttrName); });
   StageOptions stageOptions;
   stageOptions.vectorBits = target->cpu.vectorBits;
   for (Stage stage : {Stage::Schedule, Stage::Lower}) {
