@@ -64,12 +64,40 @@ Value BodyProgram::keepingType(Value value) {
   return body.draw(element);
 }
 
+/// A parameter of an outer loop that one inside it reads, or names again, which
+/// the definition refuses: `{i}` is another iteration in each.
+Value BodyProgram::parameterOfBoth(RepeatOp loop, Type type) {
+  constexpr StringLiteral name = "both.{i}";
+  if (!isa<FloatType>(getElementTypeOrSelf(type)))
+    return Value();
+  auto outer = loop->getParentOfType<RepeatOp>();
+  bool isNamed = !outer && rarely(30);
+  if (outer)
+    for (auto op : outer.getBodyBlock()->getOps<ParameterOp>())
+      if (op.getName() == name && op.getType() == type) {
+        if (rarely(75))
+          return op;
+        isNamed = true;
+      }
+  if (!isNamed)
+    return Value();
+  return ParameterOp::create(builder, loc, type, name, ParameterSourceAttr(),
+                             ArrayAttr());
+}
+
 Value BodyProgram::repeat(Value value, int64_t depth) {
   int64_t count = pick({0, 1, 2, 2, 2, 3, 3});
   int64_t first = chance(20) ? 1 + below(2) : 0;
   SmallVector<Value> inits{value}, stacked;
   if (chance(30))
     inits.push_back(likeOne(value));
+  // Read in the layers and again behind them.
+  Value shared;
+  if (depth == 0 && rarely(25))
+    shared = filled(shapeOf(value), elementOf(value), double(1 + below(3)));
+  // The definition knows of carried tensors alone.
+  if (rarely(2))
+    inits.push_back(scalarConstant(builder.getF32Type(), 1));
   // A stack of no layers has no elements: the definition leaves it out.
   bool mayStack = count > 0;
   for (int64_t more = mayStack ? pick({0, 0, 0, 1, 1, 2}) : 0; more > 0;
@@ -94,7 +122,9 @@ Value BodyProgram::repeat(Value value, int64_t depth) {
   for (BlockArgument argument : draft.getStackedArgs())
     keep(argument);
   for (BlockArgument argument : draft.getCarriedArgs())
-    keep(argument);
+    if (isa<RankedTensorType>(argument.getType()))
+      keep(argument);
+  Value both = parameterOfBoth(draft, value.getType());
   if (isFloat(value) && !shapeOf(value).empty() && chance(60)) {
     // Of which parts are read, here or in a loop inside.
     Shape wide = shapeOf(value);
@@ -103,6 +133,13 @@ Value BodyProgram::repeat(Value value, int64_t depth) {
   }
   for (BlockArgument argument : draft.getCarriedArgs()) {
     Value inner = argument;
+    if (!isa<RankedTensorType>(inner.getType())) {
+      next.push_back(inner);
+      continue;
+    }
+    for (Value other : {shared, both})
+      if (other && inner.getType() == other.getType())
+        inner = ScalarBody(*this, shapeOf(inner)).calculate(inner, other);
     for (int64_t steps = 1 + below(2); steps > 0; --steps) {
       Value result;
       if (depth < 2 && chance(depth == 0 ? 50 : 15)) {
@@ -151,8 +188,11 @@ Value BodyProgram::repeat(Value value, int64_t depth) {
                 CommBudgetAttr::get(context, limit));
   }
   for (Value result : op->getResults().drop_front())
-    keep(result);
-  return op->getResult(0);
+    if (isa<RankedTensorType>(result.getType()))
+      keep(result);
+  value = op->getResult(0);
+  return shared ? ScalarBody(*this, shapeOf(value)).calculate(value, shared)
+                : value;
 }
 
 Value BodyProgram::call(Value value) {

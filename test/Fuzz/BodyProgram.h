@@ -88,6 +88,7 @@ private:
   Value extractAlong(Value table, int64_t loop, llvm::ArrayRef<int64_t> sizes);
   Value named(Value value);
   Value reduceOp(Value value);
+  Value reduceAlike(Value value, int64_t dim);
   Value mapOp(Value value);
   Value mapOp(Value value, Type element);
   Value matmul(Value value);
@@ -119,6 +120,7 @@ private:
 
   //===-- Control (BodyControl.cpp) ---------------------------------------===//
   Value repeat(Value value, int64_t depth);
+  Value parameterOfBoth(RepeatOp loop, mlir::Type type);
   Value call(Value value);
   Value keepingType(Value value);
 

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include <limits>
 
 using namespace mlir;
 
@@ -411,10 +412,33 @@ Value BodyProgram::matmul(Value value) {
       .getResult(0);
 }
 
+/// One number everywhere, from the same number on: what a combiner starts from
+/// shows where nothing else is larger, smaller or a number at all.
+Value BodyProgram::reduceAlike(Value value, int64_t dim) {
+  using Limits = std::numeric_limits<double>;
+  double number = oneOf({Limits::quiet_NaN(), Limits::quiet_NaN(), -0.0,
+                         Limits::infinity(), -Limits::infinity()});
+  Shape shape = shapeOf(value), rest(shape);
+  rest.erase(rest.begin() + dim);
+  Value alike = filled(shape, elementOf(value), number);
+  if (chance(60))
+    alike = cutAlong(alike, dim);
+  Value out = filled(rest, elementOf(value), number);
+  auto op = linalg::ReduceOp::create(
+      builder, loc, ValueRange{alike}, ValueRange{out}, ArrayRef<int64_t>{dim},
+      [&](OpBuilder &, Location, ValueRange inner) {
+        Value next = ScalarBody(*this).combineAlike(inner[1], inner[0]);
+        linalg::YieldOp::create(builder, loc, next);
+      });
+  return op.getResult(0);
+}
+
 Value BodyProgram::reduceOp(Value value) {
   Shape shape = shapeOf(value);
   if (shape.empty())
     return Value();
+  if (isFloat(value) && rarely(15))
+    return reduceAlike(value, below(shape.size()));
   int64_t dim = below(shape.size());
   Shape rest(shape);
   rest.erase(rest.begin() + dim);

@@ -14,7 +14,7 @@ using namespace mlir;
 namespace tp::fuzz {
 
 Frame::Frame(MLIRContext *context, uint64_t seed)
-    : context(context), random(seed), builder(context),
+    : context(context), random(seed), rare(~seed), builder(context),
       loc(UnknownLoc::get(context)) {}
 
 Frame::Shape Frame::shapeOf(Value value) {

@@ -29,6 +29,9 @@ public:
 
   int64_t below(int64_t bound) { return int64_t(random() % uint64_t(bound)); }
   bool chance(int64_t percent) { return below(100) < percent; }
+  /// A chance of its own sequence: what is drawn by it was added later, and the
+  /// programs without it are those that their seeds always made.
+  bool rarely(int64_t percent) { return rare() % 100 < uint64_t(percent); }
   int64_t pick(llvm::ArrayRef<int64_t> choices) {
     return choices[below(choices.size())];
   }
@@ -48,7 +51,7 @@ public:
 
 protected:
   mlir::MLIRContext *context;
-  std::mt19937_64 random;
+  std::mt19937_64 random, rare;
 
 public:
   mlir::OpBuilder builder;

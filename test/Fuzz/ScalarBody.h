@@ -36,6 +36,8 @@ public:
   /// The next value of an output that is reduced: mostly a reduction of `out`
   /// and `term`, now and then something that is none.
   mlir::Value combine(mlir::Value out, mlir::Value term);
+  /// The same where `out` and `term` may be one number: a sum or an extreme.
+  mlir::Value combineAlike(mlir::Value out, mlir::Value term);
   mlir::Value convert(mlir::Value value, mlir::Type element);
   mlir::Value someConstant(mlir::Type element);
   mlir::Value productOfAll(mlir::Type element);
@@ -63,6 +65,7 @@ private:
   mlir::Value binary(mlir::Value a, mlir::Value b);
   mlir::Value floatBinary(mlir::Value a, mlir::Value b);
   mlir::Value integerBinary(mlir::Value a, mlir::Value b);
+  mlir::Value numberOfBooleans(mlir::Value a, mlir::Value b);
   mlir::Value subtract(mlir::Value a, mlir::Value b);
   mlir::Value multiply(mlir::Value a, mlir::Value b);
   /// By whatever may be zero, by what is not, or by a constant.

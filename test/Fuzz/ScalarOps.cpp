@@ -174,8 +174,36 @@ Value ScalarBody::floatBinary(Value a, Value b) {
   }
 }
 
+/// Booleans as numbers of one bit: a true one is -1 where signs count.
+Value ScalarBody::numberOfBooleans(Value a, Value b) {
+  switch (frame.below(8)) {
+  case 0:
+    return add(a, b);
+  case 1:
+    return subtract(a, b);
+  case 2:
+    return multiply(a, b);
+  case 3:
+    return arith::MaxSIOp::create(builder, loc, a, b);
+  case 4:
+    return arith::MinSIOp::create(builder, loc, a, b);
+  case 5:
+    return arith::MaxUIOp::create(builder, loc, a, b);
+  case 6:
+    return arith::MinUIOp::create(builder, loc, a, b);
+  default:
+    return arith::CmpIOp::create(
+        builder, loc,
+        frame.oneOf({arith::CmpIPredicate::slt, arith::CmpIPredicate::sge,
+                     arith::CmpIPredicate::ult, arith::CmpIPredicate::eq}),
+        a, b);
+  }
+}
+
 Value ScalarBody::integerBinary(Value a, Value b) {
   Type element = getElementTypeOrSelf(a);
+  if (element.isInteger(1) && frame.rarely(50))
+    return numberOfBooleans(a, b);
   if (element.isInteger(1))
     switch (frame.below(3)) {
     case 0:
@@ -276,16 +304,34 @@ Value ScalarBody::convert(Value value, Type to) {
   }
   if (isa<FloatType>(from))
     return floatToInteger(value, to);
+  bool isSignedBoolean = from.isInteger(1) && frame.rarely(30);
   if (isa<FloatType>(to)) {
+    if (isSignedBoolean)
+      return arith::SIToFPOp::create(builder, loc, type, value);
     if (from.isInteger(1) || frame.chance(25))
       return arith::UIToFPOp::create(builder, loc, type, value);
     return arith::SIToFPOp::create(builder, loc, type, value);
   }
   if (oldWidth > newWidth)
     return arith::TruncIOp::create(builder, loc, type, value);
-  if (from.isInteger(1) || frame.chance(30))
+  if (!isSignedBoolean && (from.isInteger(1) || frame.chance(30)))
     return arith::ExtUIOp::create(builder, loc, type, value);
   return arith::ExtSIOp::create(builder, loc, type, value);
+}
+
+Value ScalarBody::combineAlike(Value out, Value term) {
+  switch (frame.below(5)) {
+  case 0:
+    return add(out, term);
+  case 1:
+    return arith::MaximumFOp::create(builder, loc, out, term);
+  case 2:
+    return arith::MinimumFOp::create(builder, loc, out, term);
+  case 3:
+    return arith::MaxNumFOp::create(builder, loc, out, term);
+  default:
+    return arith::MinNumFOp::create(builder, loc, out, term);
+  }
 }
 
 Value ScalarBody::combine(Value out, Value term) {

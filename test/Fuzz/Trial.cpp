@@ -69,9 +69,14 @@ std::optional<Trial> Trial::fromJSON(StringRef text) {
   return trial;
 }
 
-/// Whether an error is about an operation that no program is written with: then
-/// it is no refusal, but one of our own verifiers stops what a stage made.
+/// Whether an error is about what no program is written with: then it is no
+/// refusal, but one of our own verifiers, or the runtime, stops what a stage
+/// made.
 static bool isOwnFault(StringRef error) {
+  // The runtime is handed what the compiler made, and the weights that it
+  // names.
+  if (error.starts_with("the runtime: "))
+    return true;
   if (!error.consume_front("'tp."))
     return false;
   StringRef name = error.take_until([](char c) { return c == '\''; });
@@ -79,6 +84,13 @@ static bool isOwnFault(StringRef error) {
          llvm::any_of(collectiveRows, [&](const CollectiveRow &row) {
            return name == StringRef(row.operation);
          });
+}
+
+/// Whether an error is about an operation of the dialect that programs are
+/// written with: some of what its definition forbids is drawn.
+static bool isRefusedByDefinition(StringRef error) {
+  return error.starts_with("'tp.repeat' op") ||
+         error.starts_with("'tp.parameter' op");
 }
 
 static void verifyTrial(Trial &trial, ModuleOp module,
@@ -93,7 +105,10 @@ static void verifyTrial(Trial &trial, ModuleOp module,
         return success();
       });
   if (failed(verify(module))) {
-    trial.message = "the program made is not valid: " + error;
+    bool isRefused = isRefusedByDefinition(error);
+    trial.message =
+        isRefused ? error : "the program made is not valid: " + error;
+    trial.outcome = isRefused ? Outcome::Refused : Outcome::Wrong;
     return;
   }
   trial.counts = countBodies(module);
@@ -110,18 +125,26 @@ static void verifyTrial(Trial &trial, ModuleOp module,
   VerifyOptions options;
   options.seed = trial.seed;
   VerifyStage import = makeImportStage();
+  bool importBreaks = false;
+  import.run = [&, run = import.run](ModuleOp global) {
+    LogicalResult result = run(global);
+    importBreaks = failed(result) && failed(verify(global));
+    return result;
+  };
   FailureOr<VerifyReport> report = verifyProgram(
       module, steps, options, generator.mayBeUndefined ? &import : nullptr);
   if (failed(report)) {
     trial.message = error;
-    if (!ran) {
+    if (importBreaks) {
+      trial.message = "the stage import makes what is not valid: " + error;
+    } else if (!ran) {
       trial.message = "the one-device program does not run: " + error;
       trial.outcome =
           generator.mayBeUndefined ? Outcome::Undefined : Outcome::Wrong;
     } else if (error.empty()) {
       trial.message = "refused without a reason";
     } else if (isOwnFault(error)) {
-      trial.message = "one of our verifiers stops it: " + error;
+      trial.message = "one of our own checks stops it: " + error;
     } else {
       trial.outcome = Outcome::Refused;
     }
