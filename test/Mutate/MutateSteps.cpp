@@ -234,6 +234,35 @@ std::string insertStep(ModuleOp module, const Mesh &mesh, Chance &chance) {
          describe(step->getOperand(0).getDefiningOp());
 }
 
+/// A maximum that is still partial becomes the initial value of a sum, which
+/// would add what each rank has of it.
+std::string addExtreme(ModuleOp module, const Mesh &mesh, Chance &chance) {
+  SmallVector<Value> extremes;
+  SmallVector<std::pair<OpOperand *, Value>> places;
+  module->walk([&](Operation *op) {
+    auto attr = op->getAttrOfType<RuleAttr>(TPDialect::getRuleAttrName());
+    if (!attr)
+      return;
+    for (auto [index, linearity] : llvm::enumerate(attr.toRule().linearity))
+      for (Value value : extremes)
+        if (OpOperand &init = op->getOpOperand(index);
+            countsOnce(linearity) && init.get().getType() == value.getType() &&
+            value.getParentBlock() == op->getBlock())
+          places.push_back({&init, value});
+    for (Value result : op->getResults())
+      if (ShardingAttr sharding = getSharding(result);
+          sharding && !sharding.getPartial().empty() &&
+          sharding.getReduction() != ReductionKind::Sum)
+        extremes.push_back(result);
+  });
+  if (places.empty())
+    return "";
+  auto [init, value] = chance.pick(places);
+  init->set(value);
+  return describe(value.getDefiningOp()) + " into " +
+         describe(init->getOwner());
+}
+
 /// Two parts go to each other's place.
 std::string swapPairs(ModuleOp module, const Mesh &mesh, Chance &chance) {
   SmallVector<Operation *> steps = findSteps(
@@ -269,6 +298,7 @@ ArrayRef<Mutation> getStepMutations() {
        "the same layout in other words: a grain or an order that cuts nothing"},
       {"step-ends-missing", removeEnds, ""},
       {"insert-step", insertStep, zeros},
+      {"initial-kind", addExtreme, ""},
       {"permute-pairs", swapPairs, "two ranks that hold the same"},
   };
   return mutations;
