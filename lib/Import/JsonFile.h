@@ -1,5 +1,4 @@
-//===- JsonFile.h - Reading untrusted JSON with errors at the key ---*- C++
-//-*-===//
+//===- JsonFile.h - JSON with errors at the key -----------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

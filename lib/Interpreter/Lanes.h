@@ -1,5 +1,4 @@
-//===- Lanes.h - Execute bytecode on the lanes of a register file -*- C++
-//-*-===//
+//===- Lanes.h - Bytecode on lanes of registers -----------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

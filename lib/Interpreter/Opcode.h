@@ -1,5 +1,4 @@
-//===- Opcode.h - The bytecode's instruction set -----------------*- C++
-//-*-===//
+//===- Opcode.h - The bytecode's instruction set ----------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

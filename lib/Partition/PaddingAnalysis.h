@@ -1,5 +1,4 @@
-//===- PaddingAnalysis.h - What padding holds, and masks ---------*- C++
-//-*-===//
+//===- PaddingAnalysis.h - What padding holds, and masks --------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

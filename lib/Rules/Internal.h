@@ -1,5 +1,4 @@
-//===- Internal.h - Rules by family of operations ----------------*- C++
-//-*-===//
+//===- Internal.h - Rules by family of operations ---------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Replay.h - Judge a program one operation at a time --------*- C++
-//-*-===//
+//===- Replay.h - Judge a program one operation at a time -------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- BodyCounts.h - What kinds of body a program has -----------*- C++
-//-*-===//
+//===- BodyCounts.h - What kinds of body a program has ----------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- BodyProgram.h - Programs of few operations with odd bodies -*- C++
-//-*-===//
+//===- BodyProgram.h - Programs with odd bodies -----------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Frame.h - What every random program has -------------------*- C++
-//-*-===//
+//===- Frame.h - What every random program has ------------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- RandomProgram.h - Programs, meshes and annotations by seed -*- C++
-//-*-===//
+//===- RandomProgram.h - Programs by seed -----------------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

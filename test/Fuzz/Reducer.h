@@ -1,5 +1,4 @@
-//===- Reducer.h - A smaller program that fails as well ----------*- C++
-//-*-===//
+//===- Reducer.h - A smaller program that fails as well ---------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

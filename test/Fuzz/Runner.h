@@ -1,5 +1,4 @@
-//===- Runner.h - Trials in child processes ----------------------*- C++
-//-*-===//
+//===- Runner.h - Trials in child processes ---------------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

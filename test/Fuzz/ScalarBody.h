@@ -1,5 +1,4 @@
-//===- ScalarBody.h - Random computations of one element ---------*- C++
-//-*-===//
+//===- ScalarBody.h - Random computations of one element --------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Trial.h - One random program and what became of it --------*- C++
-//-*-===//
+//===- Trial.h - One random program and what became of it -------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

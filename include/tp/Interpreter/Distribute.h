@@ -1,5 +1,4 @@
-//===- Distribute.h - Global tensors to ranks and back -----------*- C++
-//-*-===//
+//===- Distribute.h - Global tensors to ranks and back ----------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

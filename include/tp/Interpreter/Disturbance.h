@@ -1,5 +1,4 @@
-//===- Disturbance.h - Round otherwise than the definition does --*- C++
-//-*-===//
+//===- Disturbance.h - Round otherwise than defined -------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

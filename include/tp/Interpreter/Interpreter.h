@@ -1,5 +1,4 @@
-//===- Interpreter.h - Evaluate programs of tensors op by op -----*- C++
-//-*-===//
+//===- Interpreter.h - Evaluate programs of tensors op by op ----*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Kernel.h - Scalar bodies compiled to a register bytecode --*- C++
-//-*-===//
+//===- Kernel.h - Scalar bodies as register bytecode ------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

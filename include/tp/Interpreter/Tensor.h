@@ -1,5 +1,4 @@
-//===- Tensor.h - Values of the interpreter ----------------------*- C++
-//-*-===//
+//===- Tensor.h - Values of the interpreter ---------------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

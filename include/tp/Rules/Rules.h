@@ -1,5 +1,4 @@
-//===- Rules.h - Sharding rules of any operation -----------------*- C++
-//-*-===//
+//===- Rules.h - Sharding rules of any operation ----------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

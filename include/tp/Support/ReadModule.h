@@ -1,5 +1,4 @@
-//===- ReadModule.h - Read IR that may be hostile -----------------*- C++
-//-*-===//
+//===- ReadModule.h - Read IR that may be hostile ---------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

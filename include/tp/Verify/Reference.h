@@ -1,5 +1,4 @@
-//===- Reference.h - The one-device program's values -------------*- C++
-//-*-===//
+//===- Reference.h - The one-device program's values ------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Verify.h - Is the per-rank program the one-device program? -*- C++
-//-*-===//
+//===- Verify.h - Per-rank against one-device -------------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Record.h - What kernels are called with -------------------*- C++
-//-*-===//
+//===- Record.h - What kernels are called with ------------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Run.h - A recorded call on emulated kernels ---------------*- C++
-//-*-===//
+//===- Run.h - A recorded call on emulated kernels --------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- EmulateKernels.h - Kernels as code of the host ------------*- C++
-//-*-===//
+//===- EmulateKernels.h - Kernels as code of the host -----------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

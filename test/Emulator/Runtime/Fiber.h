@@ -1,5 +1,4 @@
-//===- Fiber.h - Stacks to switch between ------------------------*- C++
-//-*-===//
+//===- Fiber.h - Stacks to switch between -----------------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Intrinsics.h - How intrinsics are defined -----------------*- C++
-//-*-===//
+//===- Intrinsics.h - How intrinsics are defined ----------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

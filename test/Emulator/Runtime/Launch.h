@@ -1,5 +1,4 @@
-//===- Launch.h - One launch of a kernel -------------------------*- C++
-//-*-===//
+//===- Launch.h - One launch of a kernel ------------------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Module.h - What rewritten kernels export ------------------*- C++
-//-*-===//
+//===- Module.h - What rewritten kernels export -----------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Shadow.h - Who touched each byte, and when ----------------*- C++
-//-*-===//
+//===- Shadow.h - Who touched each byte, and when ---------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

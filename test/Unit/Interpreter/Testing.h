@@ -1,5 +1,4 @@
-//===- Testing.h - Run a program given as text -------------------*- C++
-//-*-===//
+//===- Testing.h - Run a program given as text ------------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- Emitter.h - Short forms for building linalg ---------------*- C++
-//-*-===//
+//===- Emitter.h - Short forms for building linalg --------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -1,5 +1,4 @@
-//===- ParameterNames.h - What the names of parameters stand for -*- C++
-//-*-===//
+//===- ParameterNames.h - What parameter names stand for --------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

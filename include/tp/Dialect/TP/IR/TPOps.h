@@ -1,5 +1,4 @@
-//===- TPOps.h - The tp dialect ----------------------------------*- C++
-//-*-===//
+//===- TPOps.h - The tp dialect ---------------------------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
