@@ -16,8 +16,11 @@ class DialectRegistry;
 
 namespace tp {
 
+/// The table of targets (tp/Target/Target.h).
+void registerAllTargets();
+
 /// The tp and nn dialects, the upstream dialects that programs use, and the
-/// interfaces' implementations.
+/// interfaces' implementations; the targets too.
 void registerAllDialects(mlir::DialectRegistry &registry);
 
 /// Our passes and pipelines, and the upstream passes that tests need.

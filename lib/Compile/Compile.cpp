@@ -13,10 +13,10 @@
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
+#include "tp/CodeGen/Artifact.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Ledger/Ledger.h"
 #include "tp/Support/ReadModule.h"
-#include "tp/Target/Artifact.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
@@ -158,13 +158,12 @@ LogicalResult tp::compile(MLIRContext &context, const CompileOptions &options,
       return writeModule(*module,
                          options.output.empty() ? "-" : options.output);
   }
-  FailureOr<Program> program = compileProgram(*module, options.target);
+  FailureOr<Program> program = compileProgram(*module, *options.stages.target);
   if (failed(program))
     return failure();
   report("machine code");
   if (!options.kernelsDirectory.empty())
-    if (std::string message =
-            saveKernels(*program->device, options.kernelsDirectory);
+    if (std::string message = saveKernels(*program, options.kernelsDirectory);
         !message.empty())
       return emitError(context) << message;
   reportMemory(*program, log);

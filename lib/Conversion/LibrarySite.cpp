@@ -48,8 +48,9 @@ SmallVector<Value> LibrarySite::getPlainOperands() const {
 }
 
 /// One operation of an epilogue, which reads `value`.
-static LogicalResult readEpilogue(Operation *op, Value value, Device device,
-                                  LibrarySite &site, unsigned &step) {
+static LogicalResult readEpilogue(Operation *op, Value value,
+                                  const EpilogueSet &known, LibrarySite &site,
+                                  unsigned &step) {
   enum { Scaled = 1, Activated, Added } next;
   Epilogue &epilogue = site.use.epilogue;
   if (!llvm::is_contained(op->getOperands(), value))
@@ -58,10 +59,10 @@ static LogicalResult readEpilogue(Operation *op, Value value, Device device,
     epilogue.activation = name;
     next = Activated;
   } else if (std::optional<Scale> scale = matchScale(op, value)) {
-    std::optional<EpilogueSet> known = site.op.getEpilogues(device);
-    if (!known || !known->scale)
+    std::optional<EpilogueSet> joins = site.op.getEpilogues(known);
+    if (!joins || !joins->scale)
       return op->emitOpError("scales a GEMM: expected one ")
-             << (device == Device::Cpu ? "of a device" : "without a bias");
+             << (known.scale ? "without a bias" : "of a target that scales");
     epilogue.scale = scale->factor;
     next = Scaled;
   } else if (isa<arith::AddFOp>(op) &&
@@ -82,7 +83,7 @@ static LogicalResult readEpilogue(Operation *op, Value value, Device device,
 
 /// Reads the body of a GEMM: a library's operation and what it does to the
 /// result. The order in which a library does it is fixed.
-static LogicalResult readBody(func::FuncOp callee, Device device,
+static LogicalResult readBody(func::FuncOp callee, const EpilogueSet &known,
                               LibrarySite &site) {
   unsigned step = 0;
   Block &body = callee.getBody().front();
@@ -91,7 +92,7 @@ static LogicalResult readBody(func::FuncOp callee, Device device,
     if (isa<arith::ConstantOp>(op))
       continue;
     if (site.op) {
-      if (failed(readEpilogue(&op, value, device, site, step)))
+      if (failed(readEpilogue(&op, value, known, site, step)))
         return failure();
     } else {
       site.op = dyn_cast<LibraryOpInterface>(op);
@@ -112,19 +113,26 @@ static LogicalResult readBody(func::FuncOp callee, Device device,
   return success();
 }
 
-FailureOr<LibrarySite> tp::readLibrarySite(Operation *op, Device device) {
+FailureOr<LibrarySite> tp::readLibrarySite(Operation *op,
+                                           const Target &target) {
   LibrarySite site;
   if (auto call = dyn_cast<func::CallOp>(op)) {
     site.call = call;
     auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
         call, call.getCalleeAttr());
-    if (failed(readBody(callee, device, site)))
+    if (failed(readBody(callee, target.getEpilogues(), site)))
       return failure();
   } else {
     site.op = cast<LibraryOpInterface>(op);
   }
-  if (failed(site.op.verifyLibraryForm(device)))
+  if (failed(site.op.verifyLibraryForm()))
     return failure();
   site.use.isPacked = site.getPackedParameter() != nullptr;
+  StringRef function = site.op.getLibraryCall(site.use).name;
+  if (!target.hasFunction(function))
+    return site.op->emitOpError("is computed by '")
+           << function << "', which target '" << target.getName()
+           << "' has not: expected an operation with a function there, or "
+              "another target";
   return site;
 }

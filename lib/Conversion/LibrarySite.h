@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Interfaces/LibraryInterface.h"
+#include "tp/Target/Target.h"
 
 namespace tp {
 
@@ -36,9 +37,9 @@ struct LibrarySite {
 };
 
 /// Reads `op`: a library's operation, or the call of a function of one. An
-/// error says what the library cannot do.
+/// error says what the target cannot do.
 mlir::FailureOr<LibrarySite> readLibrarySite(mlir::Operation *op,
-                                             Device device);
+                                             const Target &target);
 
 } // namespace tp
 

@@ -77,8 +77,8 @@ struct Iteration {
 
 class StepBuilder {
 public:
-  StepBuilder(func::FuncOp entry, const Tables &tables, Device device)
-      : entry(entry), tables(tables), device(device),
+  StepBuilder(func::FuncOp entry, const Tables &tables, bool launchesKernels)
+      : entry(entry), tables(tables), launchesKernels(launchesKernels),
         builder(entry.getContext()), loc(entry.getLoc()),
         pointer(LLVM::LLVMPointerType::get(entry.getContext())),
         i32(builder.getI32Type()), i64(builder.getI64Type()) {}
@@ -88,7 +88,7 @@ public:
 private:
   func::FuncOp entry;
   const Tables &tables;
-  Device device;
+  bool launchesKernels;
   OpBuilder builder;
   Location loc;
   Type pointer, i32, i64;
@@ -280,14 +280,14 @@ LogicalResult StepBuilder::emitRows(func::CallOp call, func::FuncOp kernel) {
     slots.push_back(*address);
   }
   auto scratch = kernel->getAttrOfType<IntegerAttr>(scratchBytesAttrName);
-  if (device == Device::Cpu)
+  if (!launchesKernels)
     llvm::append_values(slots, members[Scratch], members[ScratchStride]);
   else if (scratch && scratch.getInt() > 0)
     slots.push_back(members[Scratch]);
   for (auto [i, slot] : llvm::enumerate(slots))
     LLVM::StoreOp::create(builder, loc, slot, offsetBytes(context, 8 * i));
   Value id = constant32(tables.getKernel(call.getCallee()));
-  if (device == Device::Cuda) {
+  if (launchesKernels) {
     if (int64_t(slots.size()) !=
         tables.kernels[tables.getKernel(call.getCallee())].arguments)
       return call.emitOpError("passes ")
@@ -510,14 +510,16 @@ struct LowerStepPass : tp::impl::LowerStepBase<LowerStepPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     OpBuilder builder(module);
-    if (target == Device::Cuda)
+    bool launchesKernels = target->getTraits().launchesKernels;
+    if (launchesKernels)
       getOrCreateKernelsModule(module);
-    FailureOr<Tables> tables = Tables::build(module, target);
+    FailureOr<Tables> tables = Tables::build(module, *target);
     if (failed(tables))
       return signalPassFailure();
     SmallVector<Attribute> steps;
     for (func::FuncOp entry : tables->entries) {
-      FailureOr<func::FuncOp> step = StepBuilder(entry, *tables, target).run();
+      FailureOr<func::FuncOp> step =
+          StepBuilder(entry, *tables, launchesKernels).run();
       if (failed(step))
         return signalPassFailure();
       steps.push_back(FlatSymbolRefAttr::get(step->getNameAttr()));

@@ -350,14 +350,13 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
   std::set<std::string> held;
   for (ParameterEntry entry : parameters) {
     json::Object parameter = describeParameter(entry);
-    // A device holds the same part of the same tensor once, however it is used.
     json::Object part = parameter;
     part.erase("base");
     part.erase("use");
     bool again =
         !held.insert(llvm::formatv("{0}", json::Value(std::move(part))).str())
              .second;
-    if (device != Device::Cuda || !again)
+    if (traits.packsParameters || !again)
       parameterBytes += entry.count * getBytes({entry.op.getType()});
     parameterList.push_back(std::move(parameter));
   }
@@ -375,7 +374,7 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
               definition->getAttrOfType<IntegerAttr>(scratchBytesAttrName))
         scratch = std::max(scratch, bytes.getInt());
     }
-    if (device == Device::Cuda) {
+    if (traits.launchesKernels) {
       kernel["grid"] = getShape(entry.launch.grid);
       kernel["block"] = getShape(entry.launch.block);
       kernel["shared_bytes"] = entry.launch.sharedBytes;
@@ -383,9 +382,8 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
     }
     kernelList.push_back(std::move(kernel));
   }
-  // A device's scratch is one; the host's is per thread, which the runtime
-  // counts.
-  int64_t deviceScratch = device == Device::Cuda ? scratch : 0;
+  // Where every thread has its own, the runtime counts them.
+  int64_t deviceScratch = traits.launchesKernels ? scratch : 0;
   json::Array stateList;
   int64_t stateBytes = 0;
   for (auto state : module.getOps<StateOp>()) {

@@ -57,7 +57,7 @@ LogicalResult Tables::addKernel(Operation *user, StringRef name) {
   if (!kernelOf.try_emplace(name, kernels.size()).second)
     return success();
   KernelEntry entry{name.str(), {}, 0};
-  if (device == Device::Cuda) {
+  if (traits.launchesKernels) {
     auto kernels = module.lookupSymbol<gpu::GPUModuleOp>(kernelsModuleName);
     auto kernel =
         kernels ? kernels.lookupSymbol<gpu::GPUFuncOp>(name) : gpu::GPUFuncOp();
@@ -90,9 +90,10 @@ LogicalResult Tables::addCall(func::CallOp call) {
   return success();
 }
 
-/// The kernels that a device has for the operation.
-LogicalResult Tables::addDeviceKernels(Operation *op, json::Object &fields) {
-  StringRef pass = cast<LibraryOpInterface>(op).getKernelPass(device);
+/// The kernels that the target has for an operation that calls `function`.
+LogicalResult Tables::addLibraryKernels(Operation *op, StringRef function,
+                                        json::Object &fields) {
+  StringRef pass = target.getKernelPass(function);
   if (pass.empty())
     return success();
   if (!op->hasAttr(kernelAttrName))
@@ -132,12 +133,13 @@ int64_t Tables::addDescription(LibraryDescription description) {
 }
 
 LogicalResult Tables::addLibrary(Operation *op) {
-  FailureOr<LibrarySite> site = readLibrarySite(op, device);
+  FailureOr<LibrarySite> site = readLibrarySite(op, target);
   if (failed(site))
     return failure();
+  StringRef function = site->op.getLibraryCall(site->use).name;
   if (std::optional<LibraryDescription> description =
           site->op.getLibraryDescription(site->use)) {
-    if (failed(addDeviceKernels(site->op, description->fields)))
+    if (failed(addLibraryKernels(site->op, function, description->fields)))
       return failure();
     idOf[op] = addDescription(std::move(*description));
   }
@@ -149,11 +151,9 @@ LogicalResult Tables::addLibrary(Operation *op) {
       modelType = getTypeName(type.getElementType());
     }
   }
-  if (site->use.isPacked) {
-    StringRef function = site->op.getLibraryCall(site->use).name;
+  if (site->use.isPacked)
     addParameter(site->getPackedParameter(), function,
                  (function + ":" + Twine(getDescription(op))).str());
-  }
   // The packed parameter, too, may be read as a plain tensor.
   llvm::for_each(site->getPlainOperands(),
                  [&](Value value) { addPlain(value); });
@@ -213,10 +213,8 @@ LogicalResult Tables::addConstant(Operation *op) {
   return success();
 }
 
-FailureOr<Tables> Tables::build(ModuleOp module, Device device) {
-  Tables tables;
-  tables.module = module;
-  tables.device = device;
+FailureOr<Tables> Tables::build(ModuleOp module, const Target &target) {
+  Tables tables(module, target);
   for (auto state : module.getOps<StateOp>())
     if (failed(checkType(state, state.getType())))
       return failure();

@@ -13,12 +13,12 @@
 #ifndef TP_LIB_CONVERSION_TABLES_H
 #define TP_LIB_CONVERSION_TABLES_H
 
-#include "Gpu/GpuModule.h"
 #include "LibrarySite.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "tp/Conversion/Gpu/GpuModule.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
-#include "tp/Target/Device.h"
+#include "tp/Target/Target.h"
 #include "llvm/Support/JSON.h"
 #include <map>
 #include <string>
@@ -44,7 +44,8 @@ inline constexpr llvm::StringLiteral plainUse = "plain";
 class Tables {
 public:
   /// Reads the scheduled program; emits errors on what the runtime cannot do.
-  static mlir::FailureOr<Tables> build(mlir::ModuleOp module, Device device);
+  static mlir::FailureOr<Tables> build(mlir::ModuleOp module,
+                                       const Target &target);
 
   llvm::SmallVector<mlir::func::FuncOp> entries;
   llvm::SmallVector<mlir::Operation *> collectives;
@@ -89,14 +90,19 @@ private:
   llvm::StringMap<size_t> parameterOf;
   int64_t numSlots = 0;
   mlir::ModuleOp module;
-  Device device = Device::Cpu;
+  const Target &target;
+  TargetTraits traits;
+
+  Tables(mlir::ModuleOp module, const Target &target)
+      : module(module), target(target), traits(target.getTraits()) {}
 
   mlir::LogicalResult addKernel(mlir::Operation *user, llvm::StringRef name);
   mlir::LogicalResult addCall(mlir::func::CallOp call);
   mlir::LogicalResult addLibrary(mlir::Operation *op);
   int64_t addDescription(LibraryDescription description);
-  mlir::LogicalResult addDeviceKernels(mlir::Operation *op,
-                                       llvm::json::Object &fields);
+  mlir::LogicalResult addLibraryKernels(mlir::Operation *op,
+                                        llvm::StringRef function,
+                                        llvm::json::Object &fields);
   void addParameter(ParameterOp op, llvm::StringRef reader,
                     llvm::StringRef use);
   void addPlain(mlir::Value value);

@@ -3,12 +3,11 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Our passes, then upstream's conversions: of the device's kernels in their own
-// module, and of the step.
+// Our passes, then upstream's conversions: of the target's kernels, if they
+// have a module of their own, and of the step.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Gpu/GpuModule.h"
 #include "tp/Conversion/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -18,19 +17,10 @@
 
 using namespace mlir;
 
-void tp::buildLowerToLLVM(OpPassManager &manager, Device device,
-                          int64_t vectorBits) {
-  if (device == Device::Cuda) {
-    manager.addPass(createGenerateGpuKernels());
-    manager.addPass(createGenerateGpuAttention());
-    manager.addPass(createLowerStep({Device::Cuda}));
-    buildGpuToLLVM(manager);
-  } else {
-    GenerateKernelsOptions options;
-    options.vectorBits = vectorBits;
-    manager.addPass(createGenerateKernels(options));
-    manager.addPass(createLowerStep());
-  }
+void tp::buildLowerToLLVM(OpPassManager &manager, const TargetHandle &target) {
+  target->buildKernels(manager);
+  manager.addPass(createLowerStep({target}));
+  target->buildKernelsToLLVM(manager);
   manager.addPass(createExpandMath());
   manager.addPass(createCanonicalizerPass());
   manager.addPass(createCSEPass());

@@ -25,9 +25,16 @@
 #include "tp/Pipelines/Pipelines.h"
 #include "tp/Propagate/Passes.h"
 #include "tp/Schedule/Passes.h"
+#include "tp/Target/Target.h"
 #include "tp/Verify/Passes.h"
 
+void tp::registerAllTargets() {
+#define TP_TARGET(name) register##name##Target();
+#include "tp/Target/Targets.def"
+}
+
 void tp::registerAllDialects(mlir::DialectRegistry &registry) {
+  registerAllTargets();
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   registry.insert<TPDialect, nn::NNDialect>();

@@ -96,13 +96,13 @@ static void buildCollectives(OpPassManager &manager) {
   manager.addPass(createVerifyCollectives());
 }
 
-static void buildSchedule(OpPassManager &manager, Device device) {
+static void buildSchedule(OpPassManager &manager, TargetHandle target) {
   manager.addNestedPass<func::FuncOp>(createRecogniseLinear());
-  manager.addPass(createFormGemms({device}));
+  manager.addPass(createFormGemms({target}));
   manager.addNestedPass<func::FuncOp>(createLowerToLinalg());
   manager.addPass(createCSEPass());
   manager.addPass(createFormKernels());
-  bool asynchronous = device != Device::Cpu;
+  bool asynchronous = target->getTraits().startsCollectives;
   if (asynchronous)
     manager.addNestedPass<func::FuncOp>(createStartCollectives());
   manager.addPass(createPlanBuffers());
@@ -125,9 +125,9 @@ static void buildPasses(OpPassManager &manager, Stage stage,
   case Stage::Collectives:
     return buildCollectives(manager);
   case Stage::Schedule:
-    return buildSchedule(manager, options.device);
+    return buildSchedule(manager, options.target);
   case Stage::Lower:
-    return buildLowerToLLVM(manager, options.device, options.vectorBits);
+    return buildLowerToLLVM(manager, options.target);
   }
 }
 
@@ -153,14 +153,8 @@ struct StagePipelineOptions : PassPipelineOptions<StagePipelineOptions> {
       *this, "plan",
       llvm::cl::desc("megatron, megatron-sp, replicated, or a JSON file"),
       llvm::cl::init("megatron")};
-  Option<Device> target{
-      *this, "target", llvm::cl::desc("where tensors are: cpu or cuda"),
-      llvm::cl::init(Device::Cpu),
-      llvm::cl::values(clEnumValN(Device::Cpu, "cpu", "the host"),
-                       clEnumValN(Device::Cuda, "cuda", "a GPU"))};
-  Option<int64_t> vectorBits{*this, "vector-bits",
-                             llvm::cl::desc("width of vector registers"),
-                             llvm::cl::init(256)};
+  Option<TargetHandle> target{*this, "target",
+                              llvm::cl::desc("what to make code for")};
 };
 } // namespace
 
@@ -170,8 +164,7 @@ void tp::registerPipelines() {
     PassPipelineRegistration<StagePipelineOptions>(
         "tp-" + name + "-pipeline", "the " + name + " stage",
         [stage](OpPassManager &manager, const StagePipelineOptions &given) {
-          StageOptions options{given.mesh, given.plan, given.target,
-                               given.vectorBits};
+          StageOptions options{given.mesh, given.plan, given.target};
           buildStage(manager, stage, options);
         });
   }

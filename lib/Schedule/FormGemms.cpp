@@ -141,6 +141,7 @@ struct FormGemmsPass : tp::impl::FormGemmsBase<FormGemmsPass> {
 
   void runOnOperation() override {
     Outliner outliner(getOperation(), "gemm");
+    EpilogueSet known = target->getEpilogues();
     for (auto function : llvm::to_vector(getOperation().getOps<func::FuncOp>()))
       if (!function->hasAttr(kernelAttrName)) {
         dropNotes(function);
@@ -148,7 +149,7 @@ struct FormGemmsPass : tp::impl::FormGemmsBase<FormGemmsPass> {
         SmallVector<LibraryOpInterface> ops;
         function.walk([&](LibraryOpInterface op) { ops.push_back(op); });
         for (LibraryOpInterface op : ops) {
-          std::optional<EpilogueSet> epilogues = op.getEpilogues(target);
+          std::optional<EpilogueSet> epilogues = op.getEpilogues(known);
           if (!epilogues)
             continue;
           SmallVector<Operation *> group{op};

@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// See Target.h.
+// The table of targets, and how one is chosen.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,50 +11,68 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/StringRef.h"
-#include "llvm/ADT/Twine.h"
+#include "llvm/Support/ErrorHandling.h"
 
 using namespace tp;
 
-/// What ptxas assembles the kernels for; those of `cuda` alone first.
-static constexpr llvm::StringLiteral knownArchitectures[] = {
-    "sm_80", "sm_90", "sm_100", "sm_86", "sm_89", "sm_103", "sm_120"};
-static constexpr size_t numDefault = 3;
+static llvm::SmallVector<TargetRow> &getTable() {
+  static llvm::SmallVector<TargetRow> table;
+  return table;
+}
 
-mlir::FailureOr<Target>
-tp::parseTarget(llvm::StringRef text,
-                llvm::function_ref<void(const llvm::Twine &)> emitError) {
-  auto [kind, names] = text.split(':');
-  if (kind != "cuda") {
-    auto cpu = parseCpuTarget(text, emitError);
-    if (failed(cpu))
-      return mlir::failure();
-    return Target{Device::Cpu, *cpu, {}};
-  }
-  Target target{Device::Cuda, {"x86_64-unknown-linux-gnu", {}, 128}, {}};
-  auto &architectures = target.cuda.architectures;
-  if (!text.contains(':')) {
-    for (llvm::StringRef known :
-         llvm::ArrayRef(knownArchitectures).take_front(numDefault))
-      architectures.push_back(known.str());
-    return target;
-  }
-  target.cuda.isExplicit = true;
-  if (names == "ptx")
-    return target;
-  for (llvm::StringRef name : llvm::split(names, ',')) {
-    if (!llvm::is_contained(knownArchitectures, name)) {
-      emitError("unknown architecture '" + name + "' in '" + text +
-                "': expected cuda, cuda:ptx, or a list of " +
-                llvm::join(llvm::ArrayRef(knownArchitectures), ", ") +
-                ", as in cuda:sm_80," + "sm_90");
-      return mlir::failure();
-    }
-    if (llvm::is_contained(architectures, name)) {
-      emitError("architecture '" + name + "' occurs twice in '" + text + "'");
-      return mlir::failure();
-    }
-    architectures.push_back(name.str());
-  }
-  return target;
+llvm::ArrayRef<TargetRow> tp::getTargetRows() { return getTable(); }
+
+void tp::registerTarget(const TargetRow &row) {
+  if (!llvm::is_contained(
+          llvm::map_range(getTable(), [](auto &known) { return known.name; }),
+          row.name))
+    getTable().push_back(row);
+}
+
+void tp::emitUnknownTarget(llvm::StringRef text, ErrorFunction emitError) {
+  llvm::SmallVector<llvm::StringRef> examples;
+  for (const TargetRow &row : getTargetRows())
+    llvm::append_range(examples, row.examples);
+  llvm::StringRef last = examples.pop_back_val();
+  emitError("unknown target '" + text + "': expected " +
+            llvm::join(examples, ", ") + " or " + last);
+}
+
+mlir::FailureOr<TargetHandle> tp::parseTarget(llvm::StringRef text,
+                                              ErrorFunction emitError) {
+  for (const TargetRow &row : getTargetRows())
+    if (text.split(':').first == row.name)
+      return row.parse(text, emitError);
+  emitUnknownTarget(text, emitError);
+  return mlir::failure();
+}
+
+std::string tp::getTargetSyntax() {
+  return llvm::join(
+      llvm::map_range(getTargetRows(),
+                      [](const TargetRow &row) { return row.syntax; }),
+      "|");
+}
+
+const Target &TargetHandle::operator*() const {
+  if (target)
+    return *target;
+  static const TargetHandle host = [] {
+    auto parsed = parseTarget(defaultTarget, [](const llvm::Twine &text) {
+      llvm::report_fatal_error(text);
+    });
+    return *parsed;
+  }();
+  return *host;
+}
+
+bool llvm::cl::parser<TargetHandle>::parse(Option &option, StringRef,
+                                           StringRef text,
+                                           TargetHandle &target) {
+  auto parsed =
+      parseTarget(text, [&](const Twine &message) { option.error(message); });
+  if (failed(parsed))
+    return true;
+  target = *parsed;
+  return false;
 }

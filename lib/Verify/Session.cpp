@@ -11,10 +11,10 @@
 #include "Session.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "tp/CodeGen/Artifact.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Import/ModelAttributes.h"
 #include "tp/Pipelines/Pipelines.h"
-#include "tp/Target/Artifact.h"
 #include "tp/Verify/Passes.h"
 #include "tprt/tprt.h"
 #include "llvm/Support/DynamicLibrary.h"
@@ -232,7 +232,7 @@ static void makeStatesValues(ModuleOp module) {
 static LogicalResult compileTo(ModuleOp perRank, bool keepsStates,
                                StringRef artifact) {
   MLIRContext *context = perRank.getContext();
-  FailureOr<Target> target = parseTarget(
+  FailureOr<TargetHandle> target = parseTarget(
       "cpu", [&](const Twine &text) { perRank.emitError() << text; });
   if (failed(target))
     return failure();
@@ -245,7 +245,7 @@ static LogicalResult compileTo(ModuleOp perRank, bool keepsStates,
   // Without ids, by which operations differ that users' programs have alike.
   module->walk([](Operation *op) { op->removeAttr(valueIdAttrName); });
   StageOptions stageOptions;
-  stageOptions.vectorBits = target->cpu.vectorBits;
+  stageOptions.target = *target;
   for (Stage stage : {Stage::Schedule, Stage::Lower}) {
     PassManager passes(context);
     passes.enableVerifier(stage != Stage::Lower);
@@ -253,7 +253,7 @@ static LogicalResult compileTo(ModuleOp perRank, bool keepsStates,
     if (failed(passes.run(*module)))
       return failure();
   }
-  FailureOr<Program> program = compileProgram(*module, *target);
+  FailureOr<Program> program = compileProgram(*module, **target);
   if (failed(program))
     return failure();
   if (std::string problem = writeProgram(*program, artifact); !problem.empty())

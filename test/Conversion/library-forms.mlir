@@ -3,7 +3,7 @@
 // operation's definition; then, that a device can be told of those it computes.
 // RUN: tp-opt %s --test-tp-library-forms -o /dev/null | FileCheck %s
 // RUN: tp-verify %s --stages lower | FileCheck %s --check-prefix=VERIFY
-// RUN: tp-opt %s --test-tp-library-forms=for-device=true -o %t.mlir
+// RUN: tp-opt %s --test-tp-library-forms=only=cuda -o %t.mlir
 // RUN: tp-compile %t.mlir --plan replicated --target cuda -o %t.tpa
 
 // CHECK: nn.linear: gemm(8, operand 0, 8, operand 1 packed, operand 2, null, result 0, 4)

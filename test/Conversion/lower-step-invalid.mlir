@@ -36,7 +36,7 @@ func.func @main(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> {
 func.func private @gemm_0(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x8xf32> attributes {tp.kernel = "gemm"} {
   %c = arith.constant dense<0.3> : tensor<8x8xf32>
   %0 = nn.linear %x, %w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
-  // expected-error @below {{scales a GEMM: expected one of a device}}
+  // expected-error @below {{scales a GEMM: expected one of a target that scales}}
   %1 = arith.mulf %0, %c : tensor<8x8xf32>
   return %1 : tensor<8x8xf32>
 }

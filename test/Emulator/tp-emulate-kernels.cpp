@@ -11,7 +11,7 @@
 
 #include "EmulateKernels.h"
 
-#include "tp/Target/Cuda.h"
+#include "tp/Target/Cuda/DeviceCode.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/InitLLVM.h"

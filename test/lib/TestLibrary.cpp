@@ -6,8 +6,7 @@
 // `test-tp-library-forms` wants an example of every registered operation that
 // has a library form, checks what the compiler cannot (an interface that is
 // missing, a call that leaves an operand out), and says each one's call. With
-// `for-device` it leaves the functions whose operations have a form on a
-// device.
+// `only=TARGET` it leaves the functions whose operations that target computes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +14,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Target/Target.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -28,8 +28,8 @@ struct LibraryFormsPass
   LibraryFormsPass() = default;
   LibraryFormsPass(const LibraryFormsPass &other) : PassWrapper(other) {}
 
-  Option<bool> forDevice{*this, "for-device",
-                         llvm::cl::desc("erase what no device computes")};
+  Option<TargetHandle> target{*this, "only",
+                              llvm::cl::desc("erase what it does not compute")};
 
   StringRef getArgument() const final { return "test-tp-library-forms"; }
   StringRef getDescription() const final {
@@ -40,8 +40,8 @@ struct LibraryFormsPass
   }
 
   void runOnOperation() override {
-    if (forDevice)
-      return eraseHostOnly();
+    if (target.getNumOccurrences())
+      return eraseOthers();
     for (RegisteredOperationName name : getContext().getRegisteredOperations())
       if (name.hasInterface<LibraryOpInterface>() && failed(checkName(name)))
         signalPassFailure();
@@ -51,16 +51,13 @@ struct LibraryFormsPass
     });
   }
 
-  /// Errors here say no more than that there is no form.
-  void eraseHostOnly() {
-    ScopedDiagnosticHandler handler(&getContext(),
-                                    [](Diagnostic &) { return success(); });
+  void eraseOthers() {
     for (Operation &function :
          llvm::make_early_inc_range(*getOperation().getBody())) {
-      WalkResult found = function.walk([](LibraryOpInterface op) {
-        return failed(op.verifyLibraryForm(Device::Cuda))
-                   ? WalkResult::interrupt()
-                   : WalkResult::advance();
+      WalkResult found = function.walk([&](LibraryOpInterface op) {
+        return target->hasFunction(op.getLibraryCall({}).name)
+                   ? WalkResult::advance()
+                   : WalkResult::interrupt();
       });
       if (found.wasInterrupted())
         function.erase();

@@ -20,6 +20,8 @@ void registerFailPass();
 void registerLibraryPass();
 /// Sharding rules, padding states and per-rank forms of single operations.
 void registerRulePasses();
+/// A target that lacks what others have.
+void registerTestTarget();
 /// Repeated layers written out.
 void registerUnrollPass();
 /// The derivative of a single operation.
@@ -30,6 +32,7 @@ inline void registerTestPasses() {
   registerFaultPass();
   registerLibraryPass();
   registerRulePasses();
+  registerTestTarget();
   registerUnrollPass();
   registerVjpPass();
 }

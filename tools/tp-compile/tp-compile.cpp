@@ -9,10 +9,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "tp/Annotate/MeshText.h"
+#include "tp/CodeGen/Artifact.h"
 #include "tp/Compile/Compile.h"
 #include "tp/Import/ImportFlags.h"
 #include "tp/InitAll.h"
-#include "tp/Target/Artifact.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 
@@ -28,6 +28,8 @@ static int refuse(const llvm::Twine &text) {
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  tp::registerAllTargets();
+  std::string targetSyntax = tp::getTargetSyntax();
   cl::OptionCategory category("tp-compile options");
   tp::CompileOptions options;
   cl::opt<std::string> input(cl::Positional, cl::Required,
@@ -41,10 +43,9 @@ int main(int argc, char **argv) {
       "plan",
       cl::desc("megatron (the default), megatron-sp, replicated or FILE.json"),
       cl::init("megatron"), cl::cat(category));
-  cl::opt<std::string> target(
-      "target", cl::desc("What to make code for (cpu)"),
-      cl::value_desc("cpu[:LEVEL]|cuda[:sm_90,...|:ptx]"), cl::init("cpu"),
-      cl::cat(category));
+  cl::opt<std::string> target("target", cl::desc("What to make code for (cpu)"),
+                              cl::value_desc(targetSyntax), cl::init("cpu"),
+                              cl::cat(category));
   cl::opt<std::string> compileTo(
       "compile-to", cl::desc("Stop after a stage and write its IR"),
       cl::value_desc("STAGE"), cl::cat(category));
@@ -110,21 +111,20 @@ int main(int argc, char **argv) {
       target, [&](const llvm::Twine &text) { message = text.str(); });
   if (failed(parsed))
     return refuse("for the --target option: " + llvm::Twine(message));
-  options.target = *parsed;
+  options.stages.target = *parsed;
   if (saveKernels.getNumOccurrences()) {
     if (saveKernels.empty())
       return refuse("for the --save-kernels option: expected a directory");
-    if (parsed->device == tp::Device::Cpu)
-      return refuse("for the --save-kernels option: expected --target cuda, "
-                    "whose kernels are files of their own, got '" +
+    if (!options.stages.target->getTraits().launchesKernels)
+      return refuse("for the --save-kernels option: expected a target that "
+                    "launches kernels, which are files then, as --target cuda, "
+                    "got '" +
                     target + "'");
     if (options.lastStage)
       return refuse("for the --save-kernels option: expected no --compile-to, "
                     "because kernels are made after the last stage");
     options.kernelsDirectory = saveKernels;
   }
-  options.stages.device = parsed->device;
-  options.stages.vectorBits = parsed->cpu.vectorBits;
 
   mlir::DialectRegistry registry;
   tp::registerAllDialects(registry);

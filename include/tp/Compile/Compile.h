@@ -13,7 +13,6 @@
 
 #include "tp/Import/Import.h"
 #include "tp/Pipelines/Pipelines.h"
-#include "tp/Target/Target.h"
 #include "llvm/Support/raw_ostream.h"
 #include <optional>
 #include <string>
@@ -30,7 +29,6 @@ struct CompileOptions {
   std::string output;
   ImportOptions import;
   StageOptions stages;
-  Target target;
   /// Stop after this stage and write its IR.
   std::optional<Stage> lastStage;
   /// Directory that receives each stage's IR as <n>-<stage>.mlir; may be empty.

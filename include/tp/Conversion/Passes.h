@@ -14,7 +14,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
-#include "tp/Target/Device.h"
+#include "tp/Target/Target.h"
 #include <memory>
 
 namespace mlir {
@@ -29,10 +29,8 @@ namespace tp {
 #define GEN_PASS_REGISTRATION
 #include "tp/Conversion/Passes.h.inc"
 
-/// Everything from the scheduled program to the LLVM dialect. `vectorBits` is
-/// the width of the CPU's vectors.
-void buildLowerToLLVM(mlir::OpPassManager &manager, Device device,
-                      int64_t vectorBits);
+/// Everything from the scheduled program to the LLVM dialect.
+void buildLowerToLLVM(mlir::OpPassManager &manager, const TargetHandle &target);
 
 } // namespace tp
 

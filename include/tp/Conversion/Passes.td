@@ -12,6 +12,7 @@
 #define TP_CONVERSION_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
+include "tp/Target/TargetOption.td"
 
 def GenerateKernels : Pass<"tp-generate-kernels", "::mlir::ModuleOp"> {
   let summary = "write the loops of every row kernel";
@@ -274,10 +275,7 @@ def LowerStep : Pass<"tp-lower-step", "::mlir::ModuleOp"> {
         ...
     ```
   }];
-  let options = [Option<"target", "target", "::tp::Device", "::tp::Device::Cpu",
-    "where tensors are: cpu or cuda",
-    [{::llvm::cl::values(clEnumValN(::tp::Device::Cpu, "cpu", "the host"),
-                         clEnumValN(::tp::Device::Cuda, "cuda", "a GPU"))}]>];
+  let options = [TP_TargetOption];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::cf::ControlFlowDialect",
     "::mlir::arith::ArithDialect"];
 }

@@ -14,7 +14,6 @@
 #define TP_INTERFACES_LIBRARYINTERFACE_H
 
 #include "mlir/IR/OpDefinition.h"
-#include "tp/Target/Device.h"
 #include "llvm/Support/JSON.h"
 #include <optional>
 #include <string>

@@ -43,14 +43,16 @@ def TP_LibraryOpInterface : OpInterface<"LibraryOpInterface"> {
         Refuse, after emitting an error, what the function cannot do. The
         default refuses nothing.
       }], "::llvm::LogicalResult", "verifyLibraryForm",
-      (ins "::tp::Device":$device), [{}], [{ return ::mlir::success(); }]>,
+      (ins), [{}], [{ return ::mlir::success(); }]>,
     InterfaceMethod<[{
         What schedule may join to the operation for the function to compute on
-        its way out, if anything. With an answer, even an empty one, the
-        operation is outlined into a function with what joined it; without, it
-        stays in the step.
+        its way out, of what the target knows. With an answer, even an empty
+        one, the operation is outlined into a function with what joined it;
+        without, it stays in the step.
       }], "::std::optional<::tp::EpilogueSet>", "getEpilogues",
-      (ins "::tp::Device":$device), [{}], [{ return ::std::nullopt; }]>,
+      (ins "const ::tp::EpilogueSet &":$known), [{}], [{
+        return ::std::nullopt;
+      }]>,
     InterfaceMethod<[{
         The operand that the runtime packs for the function when it is a
         parameter (its address is then a handle); null if none is.
@@ -63,12 +65,6 @@ def TP_LibraryOpInterface : OpInterface<"LibraryOpInterface"> {
         Null if there is none.
       }], "::mlir::OpOperand *", "getReplacedOperand",
       (ins "unsigned":$result), [{}], [{ return nullptr; }]>,
-    InterfaceMethod<[{
-        The pass that writes a kernel for the operation on `device` and names
-        it in `tp.kernel` (`tp.combine`, `tp.scratch_bytes`); empty where the
-        function needs none.
-      }], "::llvm::StringRef", "getKernelPass",
-      (ins "::tp::Device":$device), [{}], [{ return ""; }]>,
     InterfaceMethod<[{
         Multiplications and additions per element of the iteration space of its
         sharding rule; 0 for what moves data alone.

@@ -12,7 +12,7 @@
 #ifndef TP_PIPELINES_PIPELINES_H
 #define TP_PIPELINES_PIPELINES_H
 
-#include "tp/Target/Device.h"
+#include "tp/Target/Target.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include <cstdint>
@@ -46,10 +46,8 @@ struct StageOptions {
   std::string mesh;
   /// Of annotate: megatron, megatron-sp, replicated, or a JSON file.
   std::string plan = "megatron";
-  /// Of schedule and lower: where the tensors are.
-  Device device = Device::Cpu;
-  /// Of lower for the CPU: width of the target's vector registers.
-  int64_t vectorBits = 256;
+  /// Of schedule and lower: what runs the program.
+  TargetHandle target;
 };
 
 /// Adds the passes of `stage`. Import's are those that make any model IR, also

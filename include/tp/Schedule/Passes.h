@@ -16,7 +16,7 @@
 #include "mlir/Pass/Pass.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
-#include "tp/Target/Device.h"
+#include "tp/Target/Target.h"
 #include <memory>
 
 namespace tp {

@@ -11,6 +11,7 @@
 #define TP_SCHEDULE_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
+include "tp/Target/TargetOption.td"
 
 def FormGemms : Pass<"tp-form-gemms", "::mlir::ModuleOp"> {
   let summary = "outline products, with what follows them, as GEMM calls";
@@ -82,10 +83,7 @@ def FormGemms : Pass<"tp-form-gemms", "::mlir::ModuleOp"> {
     return %2 : tensor<8x64xf32>
     ```
   }];
-  let options = [Option<"target", "target", "::tp::Device", "::tp::Device::Cpu",
-    "where tensors are: cpu or cuda",
-    [{::llvm::cl::values(clEnumValN(::tp::Device::Cpu, "cpu", "the host"),
-                         clEnumValN(::tp::Device::Cuda, "cuda", "a GPU"))}]>];
+  let options = [TP_TargetOption];
   let dependentDialects = ["::mlir::func::FuncDialect"];
   let statistics = [Statistic<"numGemms", "gemms", "calls made">];
 }

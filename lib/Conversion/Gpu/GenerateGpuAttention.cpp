@@ -10,7 +10,7 @@
 #include "../Tables.h"
 #include "AttentionKernel.h"
 #include "AttentionSplits.h"
-#include "GpuModule.h"
+#include "tp/Conversion/Gpu/GpuModule.h"
 #include "tp/Conversion/Passes.h"
 #include "tp/Schedule/RowKernels.h"
 

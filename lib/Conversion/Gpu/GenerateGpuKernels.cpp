@@ -10,8 +10,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "../Tables.h"
-#include "GpuModule.h"
 #include "RowGenerator.h"
+#include "tp/Conversion/Gpu/GpuModule.h"
 #include "tp/Conversion/Passes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Schedule/Buffers.h"

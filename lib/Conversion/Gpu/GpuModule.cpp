@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GpuModule.h"
+#include "tp/Conversion/Gpu/GpuModule.h"
 
 #include "mlir/IR/Builders.h"
 

@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GpuModule.h"
+#include "tp/Conversion/Gpu/GpuModule.h"
 #include "tp/Conversion/Passes.h"
 
 #include "mlir/Conversion/Passes.h"

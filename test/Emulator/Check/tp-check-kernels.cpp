@@ -15,8 +15,9 @@
 #include "EmulateKernels.h"
 #include "Run.h"
 
-#include "Conversion/Gpu/GpuModule.h"
 #include "mlir/Pass/PassManager.h"
+#include "tp/CodeGen/Artifact.h"
+#include "tp/Conversion/Gpu/GpuModule.h"
 #include "tp/Conversion/Passes.h"
 #include "tp/Import/Import.h"
 #include "tp/Import/ImportFlags.h"
@@ -24,8 +25,7 @@
 #include "tp/Pipelines/Pipelines.h"
 #include "tp/Schedule/RowKernels.h"
 #include "tp/Support/ReadModule.h"
-#include "tp/Target/Artifact.h"
-#include "tp/Target/Cuda.h"
+#include "tp/Target/Cuda/DeviceCode.h"
 #include "tp/Verify/Verify.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/ScopeExit.h"
@@ -125,7 +125,8 @@ static bool isScheduled(ModuleOp module) {
 }
 
 static LogicalResult schedule(ModuleOp module, tp::StageOptions options) {
-  options.device = tp::Device::Cuda;
+  options.target = *tp::parseTarget(
+      "cuda", [](const llvm::Twine &text) { llvm::report_fatal_error(text); });
   if (options.mesh.empty() && module.getOps<tp::MeshOp>().empty())
     options.mesh = "tp=1";
   for (tp::Stage stage : tp::getStages()) {
@@ -175,7 +176,7 @@ static LogicalResult compile(Program &program) {
   tp::buildGpuToLLVM(passes);
   if (failed(passes.run(*copy)))
     return failure();
-  auto code = tp::compileKernels(*copy, tp::CudaTarget());
+  auto code = tp::compileDevice(*copy, tp::CudaArchitectures());
   if (failed(code))
     return failure();
   program.bitcode = code->bitcode;

@@ -281,7 +281,7 @@ std::optional<IntegerRange> AttentionOp::getIntegerRange(OpOperand &operand) {
 // Library form
 //===----------------------------------------------------------------------===//
 
-LogicalResult AttentionOp::verifyLibraryForm(Device) {
+LogicalResult AttentionOp::verifyLibraryForm() {
   if (getLse() && !getLse().use_empty())
     return emitOpError("expected no use of the log-sum-exp: artifacts are "
                        "forward programs alone");
@@ -290,10 +290,6 @@ LogicalResult AttentionOp::verifyLibraryForm(Device) {
     if (typeOf(operand).getElementType() != type)
       return emitOpError("expected query, key and value of one type");
   return success();
-}
-
-StringRef AttentionOp::getKernelPass(Device device) {
-  return device == Device::Cuda ? "tp-generate-gpu-attention" : "";
 }
 
 /// Scores, and their product with the values.

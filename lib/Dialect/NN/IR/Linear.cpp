@@ -117,12 +117,11 @@ FailureOr<SmallVector<Value>> LinearOp::buildVjp(OpBuilder &builder,
 //===----------------------------------------------------------------------===//
 
 /// The product, a factor for it where there is no bias (which is added behind
-/// the factor), an activation and a sum. What the host's library could do as
-/// well is done with the rows' other work instead.
-std::optional<EpilogueSet> LinearOp::getEpilogues(Device device) {
-  if (device == Device::Cuda)
-    return EpilogueSet{!getBias(), /*residual=*/true, {"relu", "gelu_tanh"}};
-  return EpilogueSet{false, false, {"silu", "gelu_erf", "gelu_tanh"}};
+/// the factor), an activation and a sum.
+std::optional<EpilogueSet> LinearOp::getEpilogues(const EpilogueSet &known) {
+  EpilogueSet epilogues = known;
+  epilogues.scale &= !getBias();
+  return epilogues;
 }
 
 OpOperand *LinearOp::getPackedOperand() { return &getWeightMutable(); }

@@ -89,8 +89,7 @@ def NN_LinearOp : NN_Op<"linear", [NN_Vjp, NN_LibraryForm<
 }
 
 def NN_AttentionOp : NN_Op<"attention", [NN_Vjp, NN_Integers, NN_LibraryForm<
-    ["getLibraryDescription", "verifyLibraryForm", "getKernelPass",
-     "getFlopsPerPoint"]>]> {
+    ["getLibraryDescription", "verifyLibraryForm", "getFlopsPerPoint"]>]> {
   let summary = "scaled dot-product attention";
   let description = [{
     query[b, s, hq, d], key[b, t, hk, d], value[b, t, hk, d] -> result[b, s, hq, d];

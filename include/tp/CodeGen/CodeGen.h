@@ -7,8 +7,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TP_LIB_TARGET_CODEGEN_H
-#define TP_LIB_TARGET_CODEGEN_H
+#ifndef TP_CODEGEN_CODEGEN_H
+#define TP_CODEGEN_CODEGEN_H
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/ADT/StringRef.h"
@@ -41,4 +41,4 @@ struct TemporaryFile {
 
 } // namespace tp
 
-#endif // TP_LIB_TARGET_CODEGEN_H
+#endif // TP_CODEGEN_CODEGEN_H

@@ -9,16 +9,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tp/Target/Artifact.h"
+#include "tp/CodeGen/Artifact.h"
 
-#include "CodeGen.h"
+#include "tp/CodeGen/CodeGen.h"
 #include "tprt/abi.h"
 #include "tprt/artifact.h"
 
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/GPU/GPUToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
-#include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/LegacyPassManager.h"
@@ -28,6 +26,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
 #include "llvm/Support/Program.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
@@ -38,13 +37,14 @@ using namespace tp;
 
 void tp::registerTargetDialects(DialectRegistry &registry) {
   registerBuiltinDialectTranslation(registry);
-  registerGPUDialectTranslation(registry);
   registerLLVMDialectTranslation(registry);
-  registerNVVMDialectTranslation(registry);
+  for (const TargetRow &row : getTargetRows())
+    if (row.registerDialects)
+      row.registerDialects(registry);
 }
 
 static std::unique_ptr<llvm::TargetMachine>
-makeTargetMachine(const CpuTarget &target, std::string &error) {
+makeTargetMachine(const HostCpu &target, std::string &error) {
   static bool initialised = [] {
     llvm::InitializeNativeTarget();
     llvm::InitializeNativeTargetAsmPrinter();
@@ -172,7 +172,7 @@ static FailureOr<std::string> link(StringRef object, ModuleOp module) {
 
 /// The step's shared object.
 static FailureOr<std::string> compileStep(ModuleOp module, ArrayAttr entries,
-                                          const CpuTarget &target) {
+                                          const HostCpu &target) {
   llvm::LLVMContext context;
   std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(module, context);
   if (!code)
@@ -211,18 +211,12 @@ static FailureOr<std::string> compileStep(ModuleOp module, ArrayAttr entries,
   return link(StringRef(object.data(), object.size()), module);
 }
 
-static llvm::json::Object describeTarget(const Target &target,
-                                         const Program &program) {
-  llvm::json::Object result{
-      {"triple", target.cpu.triple},
-      {"features", llvm::json::Array(target.cpu.features)}};
-  if (!program.device)
-    return result;
-  llvm::json::Array architectures;
-  for (const Cubin &cubin : program.device->cubins)
-    architectures.push_back(cubin.architecture);
-  result["device"] = "cuda";
-  result["architectures"] = std::move(architectures);
+static llvm::json::Object describeTarget(const HostCpu &host,
+                                         const KernelCode *kernels) {
+  llvm::json::Object result{{"triple", host.triple},
+                            {"features", llvm::json::Array(host.features)}};
+  if (kernels)
+    kernels->describe(result);
   return result;
 }
 
@@ -233,20 +227,21 @@ FailureOr<Program> tp::compileProgram(ModuleOp module, const Target &target) {
   assert(manifestText && constants && entries &&
          "the module is not one after tp-lower-step");
   Program program;
-  if (target.device == Device::Cuda) {
-    FailureOr<DeviceCode> device = compileKernels(module, target.cuda);
-    if (failed(device))
-      return failure();
-    program.device = std::move(*device);
-  }
-  FailureOr<std::string> step = compileStep(module, entries, target.cpu);
+  FailureOr<std::unique_ptr<KernelCode>> kernels =
+      target.compileKernels(module);
+  if (failed(kernels))
+    return failure();
+  program.kernels = std::move(*kernels);
+  HostCpu host = target.getHost();
+  FailureOr<std::string> step = compileStep(module, entries, host);
   if (failed(step))
     return failure();
   program.code = std::move(*step);
   program.constants = constants.getValue().str();
   llvm::json::Value manifest =
       llvm::cantFail(llvm::json::parse(manifestText.getValue()));
-  (*manifest.getAsObject())["target"] = describeTarget(target, program);
+  (*manifest.getAsObject())["target"] =
+      describeTarget(host, program.kernels.get());
   llvm::raw_string_ostream(program.manifest) << manifest;
   tprt::Status checked = tprt::checkManifest(program.manifest);
   if (!checked.ok())
@@ -258,13 +253,23 @@ FailureOr<Program> tp::compileProgram(ModuleOp module, const Target &target) {
 std::string tp::writeProgram(const Program &program, llvm::StringRef path) {
   std::vector<tprt::Section> sections{{"manifest", program.manifest},
                                       {"code", program.code}};
-  if (program.device) {
-    // The driver reads PTX to its null.
-    sections.push_back({"kernels.ptx", program.device->ptx + '\0'});
-    for (const Cubin &cubin : program.device->cubins)
-      sections.push_back({"kernels." + cubin.architecture, cubin.code});
-  }
+  if (program.kernels)
+    for (NamedBytes &section : program.kernels->getSections())
+      sections.push_back({std::move(section.name), std::move(section.bytes)});
   sections.push_back({"constants", program.constants});
   tprt::Status status = tprt::writeArtifactFile(path.str(), sections);
   return status.ok() ? std::string() : status.message();
+}
+
+std::string tp::saveKernels(const Program &program, StringRef directory) {
+  assert(program.kernels && "the target launches kernels");
+  if (std::error_code error = llvm::sys::fs::create_directories(directory))
+    return ("cannot make " + directory + ": " + error.message()).str();
+  for (const NamedBytes &file : program.kernels->getFiles()) {
+    SmallString<128> path(directory);
+    llvm::sys::path::append(path, file.name);
+    if (std::error_code error = writeFile(path, file.bytes))
+      return "cannot write " + path.str().str() + ": " + error.message();
+  }
+  return "";
 }

@@ -1,4 +1,4 @@
-//===- Cuda.cpp - Machine code of device kernels --------------------------===//
+//===- DeviceCode.cpp - Machine code of device kernels --------------------===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -8,9 +8,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tp/Target/Cuda.h"
+#include "tp/Target/Cuda/DeviceCode.h"
 
-#include "CodeGen.h"
+#include "tp/CodeGen/CodeGen.h"
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -104,22 +104,29 @@ std::string DeviceCode::getResourcesAsJson() const {
   return text;
 }
 
-std::string tp::saveKernels(const DeviceCode &code, StringRef directory) {
-  if (std::error_code error = llvm::sys::fs::create_directories(directory))
-    return ("cannot make " + directory + ": " + error.message()).str();
-  std::vector<std::pair<std::string, std::string>> files{
-      {"kernels.bc", code.bitcode},
-      {"kernels.ptx", code.ptx},
-      {"kernels.json", code.getResourcesAsJson()}};
-  for (const Cubin &cubin : code.cubins)
+void DeviceCode::describe(llvm::json::Object &target) const {
+  llvm::json::Array architectures;
+  for (const Cubin &cubin : cubins)
+    architectures.push_back(cubin.architecture);
+  target["device"] = "cuda";
+  target["architectures"] = std::move(architectures);
+}
+
+std::vector<NamedBytes> DeviceCode::getSections() const {
+  // The driver reads PTX to its null.
+  std::vector<NamedBytes> sections{{"kernels.ptx", ptx + '\0'}};
+  for (const Cubin &cubin : cubins)
+    sections.push_back({"kernels." + cubin.architecture, cubin.code});
+  return sections;
+}
+
+std::vector<NamedBytes> DeviceCode::getFiles() const {
+  std::vector<NamedBytes> files{{"kernels.bc", bitcode},
+                                {"kernels.ptx", ptx},
+                                {"kernels.json", getResourcesAsJson()}};
+  for (const Cubin &cubin : cubins)
     files.push_back({"kernels." + cubin.architecture + ".cubin", cubin.code});
-  for (const auto &[name, bytes] : files) {
-    SmallString<128> path(directory);
-    llvm::sys::path::append(path, name);
-    if (std::error_code error = writeFile(path, bytes))
-      return "cannot write " + path.str().str() + ": " + error.message();
-  }
-  return "";
+  return files;
 }
 
 /// The optimised module of the kernels as bitcode.
@@ -191,8 +198,8 @@ static llvm::Expected<bool> giveRegisters(std::string &bitcode,
   return changed;
 }
 
-FailureOr<DeviceCode> tp::compileKernels(ModuleOp module,
-                                         const CudaTarget &target) {
+FailureOr<DeviceCode>
+tp::compileDevice(ModuleOp module, const CudaArchitectures &architectures) {
   auto kernels = module.lookupSymbol<gpu::GPUModuleOp>("kernels");
   if (!kernels)
     return module.emitError(
@@ -215,14 +222,14 @@ FailureOr<DeviceCode> tp::compileKernels(ModuleOp module,
   };
   if (failed(print()))
     return failure();
-  if (target.architectures.empty())
+  if (architectures.names.empty())
     return code;
   llvm::Expected<std::string> ptxas = findPtxas();
   if (!ptxas) {
     std::string where = llvm::toString(ptxas.takeError());
-    if (target.isExplicit)
+    if (architectures.isExplicit)
       return module.emitError("no machine code for ")
-             << llvm::join(target.architectures, ", ") << ": " << where
+             << llvm::join(architectures.names, ", ") << ": " << where
              << "; install NVIDIA's CUDA toolkit, 12.8 or later, or name its "
                 "bin/ptxas in TP_PTXAS; --target cuda:ptx needs none";
     module.emitRemark() << where
@@ -236,11 +243,10 @@ FailureOr<DeviceCode> tp::compileKernels(ModuleOp module,
                         << ": the artifact has no machine code for it";
   };
   llvm::function_ref<void(StringRef)> onUnknown = leaveOut;
-  if (target.isExplicit)
+  if (architectures.isExplicit)
     onUnknown = nullptr;
   auto assemble = [&]() -> LogicalResult {
-    auto cubins =
-        assemblePtx(*ptxas, code.ptx, target.architectures, onUnknown);
+    auto cubins = assemblePtx(*ptxas, code.ptx, architectures.names, onUnknown);
     if (!cubins)
       return report(cubins.takeError());
     code.cubins = std::move(*cubins);

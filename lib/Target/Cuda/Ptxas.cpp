@@ -8,9 +8,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tp/Target/Cuda.h"
+#include "tp/Target/Cuda/DeviceCode.h"
 
-#include "CodeGen.h"
+#include "tp/CodeGen/CodeGen.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/BinaryFormat/ELF.h"

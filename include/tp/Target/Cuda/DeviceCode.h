@@ -1,4 +1,4 @@
-//===- Cuda.h - Machine code of device kernels ------------------*- C++ -*-===//
+//===- DeviceCode.h - Machine code of device kernels ------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TP_TARGET_CUDA_H
-#define TP_TARGET_CUDA_H
+#ifndef TP_TARGET_CUDA_DEVICECODE_H
+#define TP_TARGET_CUDA_DEVICECODE_H
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Support/LLVM.h"
@@ -35,7 +35,16 @@ struct Cubin {
   std::map<std::string, KernelResources> kernels;
 };
 
-struct DeviceCode {
+/// Architectures that kernels are assembled for; PTX is made always.
+struct CudaArchitectures {
+  /// As ptxas names them: "sm_80".
+  llvm::SmallVector<std::string> names;
+  /// They were asked for by name: without ptxas they cannot be had, which is an
+  /// error then. Otherwise PTX is made alone.
+  bool isExplicit = false;
+};
+
+struct DeviceCode : KernelCode {
   std::string bitcode; ///< optimised
   std::string ptx;     ///< for sm_80 and later, of that bitcode
   std::string ptxas;   ///< what assembled it; empty if nothing did
@@ -45,6 +54,12 @@ struct DeviceCode {
   /// "kernels": {kernel: {architecture: {registers, shared, spill_stores,
   /// spill_loads, stack}}}}.
   std::string getResourcesAsJson() const;
+
+  void describe(llvm::json::Object &target) const override;
+  std::vector<NamedBytes> getSections() const override;
+  /// kernels.bc, kernels.ptx, kernels.sm_XX.cubin and kernels.json (the
+  /// assembler's figures).
+  std::vector<NamedBytes> getFiles() const override;
 };
 
 /// The PTX of a module of optimised NVPTX bitcode.
@@ -71,14 +86,9 @@ llvm::Expected<std::vector<Cubin>> assemblePtx(
 
 /// Compiles `gpu.module @kernels` of `module`, after buildGpuToLLVM. Emits
 /// errors, and a remark on what is left out, on the module.
-mlir::FailureOr<DeviceCode> compileKernels(mlir::ModuleOp module,
-                                           const CudaTarget &target);
-
-/// Writes kernels.bc, kernels.ptx, kernels.sm_XX.cubin and kernels.json (the
-/// assembler's figures) to `directory`, which is made if it is not there;
-/// returns the error's text, empty if there is none.
-std::string saveKernels(const DeviceCode &code, llvm::StringRef directory);
+mlir::FailureOr<DeviceCode>
+compileDevice(mlir::ModuleOp module, const CudaArchitectures &architectures);
 
 } // namespace tp
 
-#endif // TP_TARGET_CUDA_H
+#endif // TP_TARGET_CUDA_DEVICECODE_H

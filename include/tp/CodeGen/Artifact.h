@@ -8,14 +8,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TP_TARGET_ARTIFACT_H
-#define TP_TARGET_ARTIFACT_H
+#ifndef TP_CODEGEN_ARTIFACT_H
+#define TP_CODEGEN_ARTIFACT_H
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Support/LLVM.h"
-#include "tp/Target/Cuda.h"
-#include <optional>
+#include "tp/Target/Target.h"
+#include <memory>
 #include <string>
 
 namespace tp {
@@ -23,7 +23,7 @@ namespace tp {
 /// The parts of an artifact.
 struct Program {
   std::string manifest, code, constants;
-  std::optional<DeviceCode> device; ///< kernels, if they run on a device
+  std::unique_ptr<KernelCode> kernels; ///< null if the code has them
 };
 
 /// What translation to LLVM IR needs registered.
@@ -38,6 +38,10 @@ mlir::FailureOr<Program> compileProgram(mlir::ModuleOp module,
 /// returns the error's text, empty if there is none.
 std::string writeProgram(const Program &program, llvm::StringRef path);
 
+/// Writes the files of the program's kernels to `directory`, which is made if
+/// it is not there; returns the error's text, empty if there is none.
+std::string saveKernels(const Program &program, llvm::StringRef directory);
+
 } // namespace tp
 
-#endif // TP_TARGET_ARTIFACT_H
+#endif // TP_CODEGEN_ARTIFACT_H

@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TP_LIB_CONVERSION_GPU_GPUMODULE_H
-#define TP_LIB_CONVERSION_GPU_GPUMODULE_H
+#ifndef TP_CONVERSION_GPU_GPUMODULE_H
+#define TP_CONVERSION_GPU_GPUMODULE_H
 
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -58,4 +58,4 @@ void buildGpuToLLVM(mlir::OpPassManager &manager);
 
 } // namespace tp
 
-#endif // TP_LIB_CONVERSION_GPU_GPUMODULE_H
+#endif // TP_CONVERSION_GPU_GPUMODULE_H
