@@ -13,7 +13,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
-#include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Interfaces/LibraryInterface.h"
 #include <cfloat>
 #include <cmath>
 
@@ -96,10 +96,8 @@ std::optional<Scale> tp::matchScale(Operation *op, Value x) {
 }
 
 StringRef tp::matchActivation(Operation *op, Value x) {
-  if (auto gelu = dyn_cast<nn::GeluOp>(op))
-    return gelu.getKind() == nn::GeluKind::Erf ? "gelu_erf" : "gelu_tanh";
-  if (isa<nn::SiluOp>(op))
-    return "silu";
+  if (auto activation = dyn_cast<ActivationOpInterface>(op))
+    return activation.getActivation();
   return isRelu(op, x) ? "relu" : "";
 }
 

@@ -72,4 +72,16 @@ def TP_LibraryOpInterface : OpInterface<"LibraryOpInterface"> {
   ];
 }
 
+def TP_ActivationOpInterface : OpInterface<"ActivationOpInterface"> {
+  let cppNamespace = "::tp";
+  let description = [{
+    An operation that a library may compute on the result of another before it
+    writes it.
+  }];
+  let methods = [
+    InterfaceMethod<"Its name in the manifest, and in an EpilogueSet",
+      "::llvm::StringRef", "getActivation">
+  ];
+}
+
 #endif // TP_INTERFACES_LIBRARYINTERFACE_TD

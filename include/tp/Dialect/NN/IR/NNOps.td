@@ -203,7 +203,7 @@ def NN_SoftmaxOp : NN_Op<"softmax", [SameOperandsAndResultType, NN_Vjp]> {
   let assemblyFormat = "$input attr-dict `:` type($input)";
 }
 
-def NN_GeluOp : NN_Op<"gelu", [SameOperandsAndResultType, NN_Vjp]> {
+def NN_GeluOp : NN_Op<"gelu", [SameOperandsAndResultType, NN_Vjp, TP_ActivationOpInterface]> {
   let summary = "Gaussian error linear unit";
   let description = [{
     `erf`: x/2 (1 + erf(x/√2)). `tanh`: x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))).
@@ -215,13 +215,21 @@ def NN_GeluOp : NN_Op<"gelu", [SameOperandsAndResultType, NN_Vjp]> {
   let arguments = (ins NN_GeluKindAttr:$kind, NN_Tensor:$input);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "`` $kind $input attr-dict `:` type($input)";
+  let extraClassDeclaration = [{
+    ::llvm::StringRef getActivation() {
+      return getKind() == GeluKind::Erf ? "gelu_erf" : "gelu_tanh";
+    }
+  }];
 }
 
-def NN_SiluOp : NN_Op<"silu", [SameOperandsAndResultType, NN_Vjp]> {
+def NN_SiluOp : NN_Op<"silu", [SameOperandsAndResultType, NN_Vjp, TP_ActivationOpInterface]> {
   let summary = "x / (1 + exp(-x))";
   let arguments = (ins NN_Tensor:$input);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input)";
+  let extraClassDeclaration = [{
+    ::llvm::StringRef getActivation() { return "silu"; }
+  }];
 }
 
 def NN_DropoutOp : NN_IndexedOp<"dropout", [AttrSizedOperandSegments, AllTypesMatch<["input", "result"]>, NN_Vjp]> {
