@@ -41,9 +41,17 @@ if(CMAKE_CXX_COMPILER_LAUNCHER MATCHES "ccache")
 endif()
 
 # tp_add_library(NAME source... [LINK libs...] [DEPENDS targets...])
-# A static library of the compiler. MLIR comes through the shared libMLIR.
+# A static library of the compiler. MLIR comes through the shared libMLIR. What
+# it links must be declared before it, so that the graph has no cycle; a test
+# (scripts/check-libraries) compares the graph with what its files include.
 function(tp_add_library name)
   cmake_parse_arguments(ARG "" "" "LINK;DEPENDS" ${ARGN})
+  foreach(library IN LISTS ARG_LINK)
+    if(NOT TARGET ${library})
+      message(FATAL_ERROR "${name} links ${library}, which is not declared before it: "
+        "put its folder first in lib/CMakeLists.txt, or break the cycle")
+    endif()
+  endforeach()
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PUBLIC tp-compiler-options ${ARG_LINK})
   target_precompile_headers(${name} REUSE_FROM tp-pch)
@@ -53,6 +61,9 @@ function(tp_add_library name)
   # Libraries that only tests use are not installed.
   if(NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "^${PROJECT_SOURCE_DIR}/test")
     set_property(GLOBAL APPEND PROPERTY TP_LIBRARIES ${name})
+    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/lib ${CMAKE_CURRENT_SOURCE_DIR})
+    list(JOIN ARG_LINK " " links)
+    set_property(GLOBAL APPEND_STRING PROPERTY TP_LIBRARY_GRAPH "${name} ${folder} ${links}\n")
   endif()
 endfunction()
 

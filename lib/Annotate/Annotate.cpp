@@ -16,7 +16,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tp/Annotate/MeshText.h"
 #include "tp/Annotate/Passes.h"
-#include "tp/Rules/Provenance.h"
+#include "tp/Resolve/Provenance.h"
 #include "llvm/ADT/StringExtras.h"
 
 namespace tp {

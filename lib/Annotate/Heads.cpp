@@ -18,7 +18,7 @@
 #include "mlir/IR/Operation.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
-#include "tp/Rules/Provenance.h"
+#include "tp/Resolve/Provenance.h"
 
 using namespace mlir;
 using namespace tp;

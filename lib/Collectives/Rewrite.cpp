@@ -13,7 +13,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
-#include "tp/Rules/Resolve.h"
+#include "tp/Resolve/Resolve.h"
 
 using namespace mlir;
 using namespace tp;

@@ -11,7 +11,8 @@
 #include "tp/Collectives/Passes.h"
 #include "tp/Ledger/Ledger.h"
 #include "tp/Partition/Derive.h"
-#include "tp/Rules/Provenance.h"
+#include "tp/Resolve/Provenance.h"
+#include "tp/Support/Bytes.h"
 
 namespace tp {
 #define GEN_PASS_DEF_VERIFYCOLLECTIVES
@@ -48,7 +49,7 @@ static LogicalResult checkLimit(Operation *scope, CommLimitAttr limit,
       continue;
     int64_t calls = getRunsWithin(op, scope);
     count += calls;
-    bytes += calls * getByteSize(getLogicalType(op));
+    bytes += calls * getTensorBytes(getLogicalType(op));
     bool exceeds = (limit.getCount() >= 0 && count > limit.getCount()) ||
                    (limit.getBytes() >= 0 && bytes > limit.getBytes());
     if (exceeds && !culprit)

@@ -15,7 +15,10 @@
 #include "mlir/InitAllPasses.h"
 #include "tp/Annotate/Passes.h"
 #include "tp/Collectives/Passes.h"
-#include "tp/Conversion/Passes.h"
+#include "tp/Conversion/Cpu/Passes.h"
+#include "tp/Conversion/Gpu/Passes.h"
+#include "tp/Conversion/Math/Passes.h"
+#include "tp/Conversion/Step/Passes.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/NN/Transforms/Passes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
@@ -51,6 +54,9 @@ void tp::registerAllPasses() {
   registerCollectivesPasses();
   registerVerifyPasses();
   registerSchedulePasses();
-  registerConversionPasses();
+  registerCpuConversionPasses();
+  registerGpuConversionPasses();
+  registerMathConversionPasses();
+  registerStepConversionPasses();
   registerPipelines();
 }

@@ -14,6 +14,7 @@
 
 #include "tp/Ledger/Ledger.h"
 #include "tp/Partition/Steps.h"
+#include "tp/Support/Bytes.h"
 
 using namespace mlir;
 using namespace tp;
@@ -26,7 +27,7 @@ static int64_t getStepTraffic(ArrayRef<int64_t> shape, Type element,
   if (int64_t dim = step.getGatheredDim(); dim >= 0)
     logical[dim] = getLocalSize(shape[dim], step.result.dims[dim]);
   return getTraffic(step.kind,
-                    getByteSize(RankedTensorType::get(logical, element)),
+                    getTensorBytes(RankedTensorType::get(logical, element)),
                     getShardCount(step.axes));
 }
 

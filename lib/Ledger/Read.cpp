@@ -9,7 +9,8 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tp/Ledger/Ledger.h"
-#include "tp/Rules/Provenance.h"
+#include "tp/Resolve/Provenance.h"
+#include "tp/Support/Bytes.h"
 
 using namespace mlir;
 using namespace tp;
@@ -33,10 +34,6 @@ RankedTensorType tp::getLogicalType(CollectiveOpInterface op) {
   return input.clone(shape);
 }
 
-int64_t tp::getByteSize(RankedTensorType type) {
-  return type.getNumElements() * ((type.getElementTypeBitWidth() + 7) / 8);
-}
-
 int64_t tp::getGroupSize(CollectiveOpInterface op, const Mesh &mesh) {
   FailureOr<AxisList> axes =
       resolveAxes(op.getGroupAxes(), mesh, [&] { return op->emitOpError(); });
@@ -44,7 +41,7 @@ int64_t tp::getGroupSize(CollectiveOpInterface op, const Mesh &mesh) {
 }
 
 int64_t tp::getTraffic(CollectiveOpInterface op, const Mesh &mesh) {
-  return getTraffic(op.getRow().kind, getByteSize(getLogicalType(op)),
+  return getTraffic(op.getRow().kind, getTensorBytes(getLogicalType(op)),
                     getGroupSize(op, mesh));
 }
 
@@ -119,7 +116,7 @@ FailureOr<LedgerReport> tp::readLedger(ModuleOp module) {
       RankedTensorType type = getLogicalType(op);
       llvm::raw_string_ostream(line.type) << type;
       line.count = getRunCount(op);
-      line.bytes = getByteSize(type);
+      line.bytes = getTensorBytes(type);
       line.traffic = getTraffic(op, mesh);
       line.cause = entry.getCause().str();
       line.annotation = entry.getAnnotation().str();

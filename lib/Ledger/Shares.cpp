@@ -14,6 +14,7 @@
 #include "tp/Interfaces/LibraryInterface.h"
 #include "tp/Ledger/Ledger.h"
 #include "tp/Sharding/Padding.h"
+#include "tp/Support/Bytes.h"
 #include <numeric>
 
 using namespace mlir;
@@ -94,8 +95,8 @@ void tp::addShares(Operation *function, const Mesh &mesh,
       int64_t shards = 1;
       for (const DimSharding &dim : state.sharding.dims)
         shards *= getShardCount(dim.axes);
-      int64_t model = copies * getByteSize(local.clone(state.shape));
-      addShare(report.parameters, copies * getByteSize(local), model, shards,
+      int64_t model = copies * getTensorBytes(local.clone(state.shape));
+      addShare(report.parameters, copies * getTensorBytes(local), model, shards,
                ranks);
       if (shards == 1 && ranks > 1)
         report.replicatedParameters.push_back(

@@ -13,7 +13,7 @@
 #include "OpAnalysis.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "tp/Rules/Provenance.h"
+#include "tp/Resolve/Provenance.h"
 #include "tp/Rules/Rules.h"
 
 using namespace mlir;

@@ -19,7 +19,7 @@
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/RegionUtils.h"
-#include "tp/Rules/Resolve.h"
+#include "tp/Resolve/Resolve.h"
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;

@@ -11,7 +11,7 @@
 #include "Deriver.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "tp/Rules/Resolve.h"
+#include "tp/Resolve/Resolve.h"
 #include "llvm/Support/InterleavedRange.h"
 #include <numeric>
 

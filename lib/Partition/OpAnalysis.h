@@ -12,7 +12,7 @@
 #define TP_PARTITION_OPANALYSIS_H
 
 #include "tp/Dialect/TP/IR/TPOps.h"
-#include "tp/Rules/Resolve.h"
+#include "tp/Resolve/Resolve.h"
 
 namespace tp {
 

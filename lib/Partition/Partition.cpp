@@ -16,7 +16,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "tp/Partition/Passes.h"
 #include "tp/Partition/Steps.h"
-#include "tp/Rules/Provenance.h"
+#include "tp/Resolve/Provenance.h"
 #include "tp/Rules/Rules.h"
 
 namespace tp {

@@ -16,7 +16,7 @@
 #include "mlir/Transforms/Passes.h"
 #include "tp/Annotate/Passes.h"
 #include "tp/Collectives/Passes.h"
-#include "tp/Conversion/Passes.h"
+#include "tp/Conversion/Step/Passes.h"
 #include "tp/Dialect/NN/Transforms/Passes.h"
 #include "tp/Import/Passes.h"
 #include "tp/Partition/Passes.h"

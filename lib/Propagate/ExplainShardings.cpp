@@ -9,7 +9,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tp/Propagate/Passes.h"
-#include "tp/Rules/Provenance.h"
+#include "tp/Resolve/Provenance.h"
 
 namespace tp {
 #define GEN_PASS_DEF_EXPLAINSHARDINGS

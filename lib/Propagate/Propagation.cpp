@@ -28,7 +28,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Propagation.h"
-#include "tp/Rules/Resolve.h"
+#include "tp/Resolve/Resolve.h"
 #include "tp/Sharding/Reshard.h"
 #include <deque>
 

@@ -17,7 +17,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
-#include "tp/Rules/Provenance.h"
+#include "tp/Resolve/Provenance.h"
 #include "tp/Sharding/Rule.h"
 #include "llvm/ADT/DenseMap.h"
 #include <vector>

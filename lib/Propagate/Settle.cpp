@@ -27,7 +27,7 @@
 #include "Propagation.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
-#include "tp/Rules/Resolve.h"
+#include "tp/Resolve/Resolve.h"
 
 using namespace mlir;
 using namespace tp;

@@ -10,7 +10,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tp/Propagate/Passes.h"
-#include "tp/Rules/Resolve.h"
+#include "tp/Resolve/Resolve.h"
 #include "tp/Rules/Rules.h"
 
 namespace tp {

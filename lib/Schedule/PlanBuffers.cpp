@@ -20,6 +20,7 @@
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Interfaces/LibraryInterface.h"
 #include "tp/Schedule/Buffers.h"
+#include "tp/Support/Bytes.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace tp {

@@ -11,14 +11,6 @@
 
 using namespace mlir;
 
-int64_t tp::getElementBytes(Type type) {
-  return std::max<int64_t>(1, type.getIntOrFloatBitWidth() / 8);
-}
-
-int64_t tp::getTensorBytes(RankedTensorType type) {
-  return type.getNumElements() * getElementBytes(type.getElementType());
-}
-
 FailureOr<SmallVector<unsigned>> tp::getRowDims(linalg::GenericOp op,
                                                 unsigned numRowDims) {
   SmallVector<unsigned> rows;

@@ -15,6 +15,7 @@
 #include "tp/Interfaces/LibraryInterface.h"
 #include "tp/Schedule/RowKernels.h"
 #include "tp/Schedule/Views.h"
+#include "tp/Support/Bytes.h"
 
 using namespace mlir;
 using namespace tp;

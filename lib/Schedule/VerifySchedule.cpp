@@ -19,6 +19,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Interfaces/LibraryInterface.h"
+#include "tp/Support/Bytes.h"
 
 namespace tp {
 #define GEN_PASS_DEF_VERIFYSCHEDULE

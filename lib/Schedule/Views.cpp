@@ -11,6 +11,7 @@
 
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Schedule/RowKernels.h"
+#include "tp/Support/Bytes.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 

@@ -10,6 +10,7 @@
 #include "CompareValue.h"
 
 #include "tp/Interpreter/Distribute.h"
+#include "tp/Resolve/Provenance.h"
 
 #include <cmath>
 
@@ -36,23 +37,9 @@ static std::string formatShape(ArrayRef<int64_t> shape) {
   return "[" + text + "]";
 }
 
-/// The location without the debug syntax: loc("x") is x.
 std::string formatLocation(Location loc) {
-  if (auto name = dyn_cast<NameLoc>(loc))
-    return name.getName().str();
-  if (auto fused = dyn_cast<FusedLoc>(loc))
-    for (Location part : fused.getLocations())
-      if (!isa<UnknownLoc>(part))
-        return formatLocation(part);
-  if (auto file = dyn_cast<FileLineColLoc>(loc))
-    return file.getFilename().str() + ":" + std::to_string(file.getLine()) +
-           ":" + std::to_string(file.getColumn());
-  if (isa<UnknownLoc>(loc))
-    return "an unknown location";
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  loc.print(os);
-  return text;
+  std::string text = toString(loc);
+  return text.empty() ? "an unknown location" : text;
 }
 
 std::optional<Tensor> getMagnitudes(const RankTensors &locals,

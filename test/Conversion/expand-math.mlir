@@ -1,5 +1,5 @@
 // RUN: tp-opt %s --tp-expand-math --split-input-file --verify-diagnostics | FileCheck %s --check-prefixes=CHECK,CPU
-// RUN: tp-opt %s --tp-expand-math=target=cuda --split-input-file --verify-diagnostics | FileCheck %s --check-prefixes=CHECK,CUDA
+// RUN: tp-opt %s --tp-expand-math=loops-over-lanes=false --split-input-file --verify-diagnostics | FileCheck %s --check-prefixes=CHECK,CUDA
 
 // CHECK-LABEL: func @functions
 // CHECK-NOT: math.{{exp|tanh|erf|rsqrt|sin|cos|log}}

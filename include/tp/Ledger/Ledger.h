@@ -89,8 +89,6 @@ void printJson(const LedgerReport &report, llvm::raw_ostream &stream);
 int64_t getRunCount(mlir::Operation *op);
 /// The full logical tensor of one call.
 mlir::RankedTensorType getLogicalType(CollectiveOpInterface op);
-/// Bytes of a static tensor.
-int64_t getByteSize(mlir::RankedTensorType type);
 /// Ranks in one group.
 int64_t getGroupSize(CollectiveOpInterface op, const Mesh &mesh);
 /// What one rank sends in a ring for one call.

@@ -20,7 +20,7 @@ def Propagate : Pass<"tp-propagate", "::mlir::ModuleOp"> {
     deterministic fixpoint; then settles every operation in program order, so
     that each value has exactly the sharding that its operation gives it. No
     collective is placed: a use that needs another sharding is partition's
-    business (tp/Rules/Resolve.h says what it needs).
+    business (tp/Resolve/Resolve.h says what it needs).
 
     Why not upstream's `sharding-propagation`: it has no partial values, no open
     and closed dimensions, no sub-axes, no uneven sizes and no regions.
@@ -31,7 +31,7 @@ def Propagate : Pass<"tp-propagate", "::mlir::ModuleOp"> {
     the lower-numbered. What nothing reaches is replicated.
 
     Each value also gets `tp.because`: for each axis the annotation that led to
-    it and the operation that brought it (tp/Rules/Provenance.h).
+    it and the operation that brought it (tp/Resolve/Provenance.h).
 
     Precondition: one tp.mesh; functions of one block; no collectives.
 

@@ -33,11 +33,6 @@ inline constexpr llvm::StringLiteral labelAttrName = "tp.label";
 /// by element (the old value of a state, and its successor).
 inline constexpr llvm::StringLiteral inPlaceAttrName = "tp.in_place";
 
-/// Bytes of one element in memory (booleans take one).
-int64_t getElementBytes(mlir::Type type);
-/// Bytes of a tensor in memory.
-int64_t getTensorBytes(mlir::RankedTensorType type);
-
 /// The domain dimensions of `op` that index the `numRowDims` leading
 /// dimensions of all its results; fails if the results do not agree on them.
 mlir::FailureOr<llvm::SmallVector<unsigned>>

@@ -12,7 +12,7 @@
 #include "AttentionCopies.h"
 #include "AttentionMasks.h"
 #include "AttentionSplits.h"
-#include "tp/Conversion/Gpu/GpuModule.h"
+#include "tp/Conversion/Kernels/GpuModule.h"
 #include "tprt/abi.h"
 #include <string_view>
 

@@ -27,7 +27,7 @@
 #define TP_LIB_CONVERSION_GPU_ATTENTIONSPLITS_H
 
 #include "AttentionSoftmax.h"
-#include "tp/Conversion/Gpu/GpuModule.h"
+#include "tp/Conversion/Kernels/GpuModule.h"
 
 namespace tp {
 

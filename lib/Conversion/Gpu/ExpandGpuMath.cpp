@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tp/Conversion/Passes.h"
+#include "tp/Conversion/Gpu/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
@@ -23,7 +23,7 @@
 
 namespace tp {
 #define GEN_PASS_DEF_EXPANDGPUMATH
-#include "tp/Conversion/Passes.h.inc"
+#include "tp/Conversion/Gpu/Passes.h.inc"
 } // namespace tp
 
 using namespace mlir;

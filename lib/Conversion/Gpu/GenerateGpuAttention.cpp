@@ -7,11 +7,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Tables.h"
 #include "AttentionKernel.h"
 #include "AttentionSplits.h"
-#include "tp/Conversion/Gpu/GpuModule.h"
-#include "tp/Conversion/Passes.h"
+#include "tp/Conversion/Gpu/Passes.h"
+#include "tp/Conversion/Kernels/GpuModule.h"
+#include "tp/Conversion/Kernels/Kernels.h"
 #include "tp/Schedule/RowKernels.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -22,7 +22,7 @@
 
 namespace tp {
 #define GEN_PASS_DEF_GENERATEGPUATTENTION
-#include "tp/Conversion/Passes.h.inc"
+#include "tp/Conversion/Gpu/Passes.h.inc"
 } // namespace tp
 
 using namespace mlir;

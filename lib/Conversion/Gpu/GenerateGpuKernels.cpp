@@ -9,13 +9,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Tables.h"
 #include "RowGenerator.h"
-#include "tp/Conversion/Gpu/GpuModule.h"
-#include "tp/Conversion/Passes.h"
+#include "tp/Conversion/Gpu/Passes.h"
+#include "tp/Conversion/Kernels/GpuModule.h"
+#include "tp/Conversion/Kernels/Kernels.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Schedule/Buffers.h"
 #include "tp/Schedule/Views.h"
+#include "tp/Support/Bytes.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -26,7 +27,7 @@
 
 namespace tp {
 #define GEN_PASS_DEF_GENERATEGPUKERNELS
-#include "tp/Conversion/Passes.h.inc"
+#include "tp/Conversion/Gpu/Passes.h.inc"
 } // namespace tp
 
 using namespace mlir;

@@ -8,8 +8,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tp/Conversion/Gpu/GpuModule.h"
-#include "tp/Conversion/Passes.h"
+#include "tp/Conversion/Gpu/Passes.h"
+#include "tp/Conversion/Kernels/GpuModule.h"
+#include "tp/Conversion/Math/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
 #include "mlir/Pass/PassManager.h"
@@ -20,7 +21,7 @@ using namespace mlir;
 void tp::buildGpuToLLVM(OpPassManager &manager) {
   OpPassManager &kernels = manager.nest<gpu::GPUModuleOp>();
   kernels.addPass(createExpandGpuMath());
-  kernels.addPass(createExpandMath({Device::Cuda}));
+  kernels.addPass(createExpandMath({/*loopsOverLanes=*/false}));
   kernels.addPass(createMathToIntrinsics());
   kernels.addPass(createCanonicalizerPass());
   kernels.addPass(createCSEPass());

@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tp/Conversion/Passes.h"
+#include "tp/Conversion/Gpu/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -16,7 +16,7 @@
 
 namespace tp {
 #define GEN_PASS_DEF_MATHTOINTRINSICS
-#include "tp/Conversion/Passes.h.inc"
+#include "tp/Conversion/Gpu/Passes.h.inc"
 } // namespace tp
 
 using namespace mlir;

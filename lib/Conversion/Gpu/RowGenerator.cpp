@@ -12,6 +12,7 @@
 #include "RowWriter.h"
 
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "tp/Support/Bytes.h"
 #include <limits>
 
 using namespace mlir;

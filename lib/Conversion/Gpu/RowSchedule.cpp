@@ -13,8 +13,9 @@
 
 #include "RowSchedule.h"
 
-#include "../RowEmitter.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Conversion/Rows/RowEmitter.h"
+#include "tp/Support/Bytes.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;

@@ -12,7 +12,7 @@
 #ifndef TP_LIB_CONVERSION_GPU_ROWSCHEDULE_H
 #define TP_LIB_CONVERSION_GPU_ROWSCHEDULE_H
 
-#include "../KernelPlan.h"
+#include "tp/Conversion/Rows/KernelPlan.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace tp {

@@ -12,8 +12,8 @@
 #ifndef TP_LIB_CONVERSION_GPU_ROWWRITER_H
 #define TP_LIB_CONVERSION_GPU_ROWWRITER_H
 
-#include "../RowEmitter.h"
 #include "RowGenerator.h"
+#include "tp/Conversion/Rows/RowEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

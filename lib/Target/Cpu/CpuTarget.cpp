@@ -11,7 +11,7 @@
 #include "tp/Target/Target.h"
 
 #include "mlir/Pass/PassManager.h"
-#include "tp/Conversion/Passes.h"
+#include "tp/Conversion/Cpu/Passes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"

@@ -8,8 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tp/Conversion/Gpu/GpuModule.h"
-#include "tp/Conversion/Passes.h"
+#include "tp/Conversion/Gpu/Passes.h"
 #include "tp/Target/Cuda/DeviceCode.h"
 
 #include "mlir/Pass/PassManager.h"

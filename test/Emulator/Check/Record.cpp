@@ -18,6 +18,7 @@
 #include "tp/Schedule/Buffers.h"
 #include "tp/Schedule/RowKernels.h"
 #include "tp/Schedule/Views.h"
+#include "tp/Support/Bytes.h"
 #include <cmath>
 
 using namespace mlir;

@@ -17,8 +17,8 @@
 
 #include "mlir/Pass/PassManager.h"
 #include "tp/CodeGen/Artifact.h"
-#include "tp/Conversion/Gpu/GpuModule.h"
-#include "tp/Conversion/Passes.h"
+#include "tp/Conversion/Gpu/Passes.h"
+#include "tp/Conversion/Kernels/GpuModule.h"
 #include "tp/Import/Import.h"
 #include "tp/Import/ImportFlags.h"
 #include "tp/InitAll.h"

@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tp/Rules/Resolve.h"
+#include "tp/Resolve/Resolve.h"
 #include "gtest/gtest.h"
 
 using namespace tp;

@@ -18,7 +18,7 @@
 using namespace mlir;
 using namespace tp;
 
-#include "tp/Interfaces/CollectiveInterface.cpp.inc"
+#include "tp/Dialect/TP/IR/CollectiveInterface.cpp.inc"
 
 /// `custom<ReductionName>`: sum, max or min as a bare keyword.
 static ParseResult parseReductionName(OpAsmParser &parser, StringAttr &name) {

@@ -36,7 +36,9 @@ mlir::OpFoldResult foldStep(mlir::Operation *step);
 #include "tp/Dialect/TP/IR/TPDialect.h.inc"
 #define GET_ATTRDEF_CLASSES
 #include "tp/Dialect/TP/IR/TPAttrs.h.inc"
-#include "tp/Interfaces/CollectiveInterface.h.inc"
+
+#include "tp/Dialect/TP/IR/CollectiveInterface.h.inc"
+
 #define GET_OP_CLASSES
 #include "tp/Dialect/TP/IR/TPOps.h.inc"
 

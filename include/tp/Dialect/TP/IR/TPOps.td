@@ -16,7 +16,7 @@ include "mlir/IR/SymbolInterfaces.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 include "tp/Dialect/TP/IR/TPAttrs.td"
-include "tp/Interfaces/CollectiveInterface.td"
+include "tp/Dialect/TP/IR/CollectiveInterface.td"
 
 class TP_Op<string opMnemonic, list<Trait> traits = []>
     : Op<TP_Dialect, opMnemonic, traits>;

@@ -1,0 +1,178 @@
+//===- Passes.td - Passes for kernels for a device ------- -*- tablegen -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Of the lower stage: kernels in a module of their own, to NVVM.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_CONVERSION_GPU_PASSES_TD
+#define TP_CONVERSION_GPU_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def GenerateGpuKernels : Pass<"tp-generate-gpu-kernels", "::mlir::ModuleOp"> {
+  let summary = "write every row kernel for a device";
+  let description = [{
+    Each function with `tp.kernel = "rows"` gets a `gpu.func` of its name in
+    `gpu.module @kernels`. Its parameters are eight bytes each: one per operand
+    (a tensor's address, an index as i64), one address per result, then, if
+    `tp.scratch_bytes` of the function is not zero, the address of the scratch.
+    On the `gpu.func`, `tp.grid`, `tp.block` and `tp.shared_bytes` say how it is
+    started.
+
+    A kernel without reductions over a row is shared among threads by vectors of
+    16 bytes; otherwise a warp or a block makes a row, and what a later loop
+    needs stays in its registers. Reductions go through shuffles and, between
+    warps, shared memory; their order is fixed. bf16 and f16 are computed in f32
+    and rounded once per operation of that type.
+
+    Before:
+    ```mlir
+    #row = affine_map<(i, j) -> (i, j)>
+    func.func private @rows_0(%x: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.kernel = "rows", tp.row_dims = 1 : i64} {
+      %e = tensor.empty() : tensor<8x64xf32>
+      %y = linalg.generic {indexing_maps = [#row, #row], iterator_types = ["parallel", "parallel"]} ins(%x : tensor<8x64xf32>) outs(%e : tensor<8x64xf32>) {
+      ^bb0(%in: f32, %out: f32):
+        %n = arith.negf %in : f32
+        linalg.yield %n : f32
+      } -> tensor<8x64xf32>
+      return %y : tensor<8x64xf32>
+    }
+    ```
+    After:
+    ```mlir
+    gpu.module @kernels {
+      gpu.func @rows_0(%x: !llvm.ptr {...}, %y: !llvm.ptr {...}) kernel attributes {..., tp.block = array<i64: 32, 1, 1>, tp.grid = array<i64: 4, 1, 1>, tp.shared_bytes = 0 : i64} {
+        ...
+        %t = gpu.thread_id x
+        ...
+        %v = llvm.load %p {alignment = 16 : i64} : !llvm.ptr -> vector<4xf32>
+        ...
+        %n = arith.negf %v : vector<4xf32>
+        ...
+        llvm.store %n, %q {alignment = 16 : i64} : vector<4xf32>, !llvm.ptr
+        gpu.return
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def GenerateGpuAttention : Pass<"tp-generate-gpu-attention", "::mlir::ModuleOp"> {
+  let summary = "write the attention kernels for a device";
+  let description = [{
+    Every distinct `nn.attention` gets a `gpu.func @attention_<i>` in
+    `gpu.module @kernels` and names it in `tp.kernel`. Its parameters are the
+    arguments of the runtime's `attention` after `id`, in that order. Lengths,
+    offsets and strides are the call's; sizes, type, masks and scale are the
+    operation's. How it works is in `lib/Conversion/Gpu/AttentionKernel.h`.
+
+    Few rows over many keys are split: then the kernel has a last parameter,
+    scratch of `tp.scratch_bytes` bytes, and `tp.combine` names a second kernel
+    (scratch, out, out_stride, lse) that runs behind it
+    (`lib/Conversion/Gpu/AttentionSplits.h`).
+
+    Refused are heads of more than 256 elements, elements other than f32, bf16
+    and f16, and more batch entries or KV heads than a grid has room for.
+
+    Before:
+    ```mlir
+    func.func @main(%q: tensor<1x128x4x64xbf16>, %k: tensor<1x128x2x64xbf16>, %v: tensor<1x128x2x64xbf16>) -> tensor<1x128x4x64xbf16> {
+      %y = nn.attention %q, %k, %v {causal, scale = 0.125 : f64} : (tensor<1x128x4x64xbf16>, tensor<1x128x2x64xbf16>, tensor<1x128x2x64xbf16>) -> tensor<1x128x4x64xbf16>
+      return %y : tensor<1x128x4x64xbf16>
+    }
+    ```
+    After (a block makes 8 queries of the two heads that share a KV head):
+    ```mlir
+    func.func @main(%q: tensor<1x128x4x64xbf16>, %k: tensor<1x128x2x64xbf16>, %v: tensor<1x128x2x64xbf16>) -> tensor<1x128x4x64xbf16> {
+      %y = nn.attention %q, %k, %v {causal, scale = 1.250000e-01 : f64, tp.kernel = @attention_0} : ...
+      return %y : tensor<1x128x4x64xbf16>
+    }
+    gpu.module @kernels {
+      ...
+      gpu.func @attention_0(%q: !llvm.ptr, %q_stride: i64, ...) kernel attributes {..., tp.block = array<i64: 128, 1, 1>, tp.grid = array<i64: 16, 2, 1>, tp.shared_bytes = 39168 : i64} {
+        ...
+        %s = nvvm.mma.sync ...
+        ...
+        gpu.return
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
+    "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def ExpandGpuMath : Pass<"tp-expand-gpu-math"> {
+  let summary = "replace math functions by a GPU's instructions";
+  let description = [{
+    exp of f32 becomes a reduction of its argument and the instruction for 2^x,
+    rsqrt the instruction for it, within 2 units in the last place or so.
+    Quotients of f32 are products with the reciprocal and a correction, square
+    roots products with rsqrt and a correction, or the instruction that is within
+    2 units in the last place where the operands are extreme, or where only 16
+    bits are made of the result. Divisions of indices
+    that round to one side become those that the hardware has. What is left is
+    the work of `tp-expand-math`.
+
+    Before:
+    ```mlir
+    func.func @main(%x: f32) -> f32 {
+      %0 = math.exp %x : f32
+      return %0 : f32
+    }
+    ```
+    After (x is n log 2 + r; the instruction makes 2^(r / log 2), integers make 2^n):
+    ```mlir
+    func.func @main(%x: f32) -> f32 {
+      ...
+      %r = llvm.intr.fma(%n, %log2low, %high) : (f32, f32, f32) -> f32
+      %s = arith.mulf %r, %inverse : f32
+      %p = llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"(%s) : (f32) -> f32
+      ...
+      %e = arith.mulf %two_n, %p : f32
+      return %e : f32
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect",
+    "::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect"];
+}
+
+def MathToIntrinsics : Pass<"tp-math-to-intrinsics"> {
+  let summary = "call LLVM's intrinsics for math that is an instruction";
+  let description = [{
+    Square roots, rounding, signs, minima and counts of bits, on scalars and vectors,
+    become LLVM's intrinsics of the same meaning (upstream's conversion to NVVM
+    would call a device library). Quotients inside the approximations that
+    `tp-expand-math` makes, before this pass, use the instruction for a
+    reciprocal; `tp-expand-gpu-math` has expanded those of the program.
+
+    Before:
+    ```mlir
+    func.func @main(%x: vector<4xf32>) -> vector<4xf32> {
+      %0 = math.absf %x : vector<4xf32>
+      %1 = math.sqrt %0 : vector<4xf32>
+      return %1 : vector<4xf32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @main(%x: vector<4xf32>) -> vector<4xf32> {
+      %0 = llvm.call_intrinsic "llvm.fabs"(%x) : (vector<4xf32>) -> vector<4xf32>
+      %1 = llvm.call_intrinsic "llvm.sqrt"(%0) : (vector<4xf32>) -> vector<4xf32>
+      return %1 : vector<4xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect",
+    "::mlir::vector::VectorDialect"];
+}
+
+#endif // TP_CONVERSION_GPU_PASSES_TD

@@ -1,0 +1,36 @@
+//===- Kernels.h - What generators and the step agree on ------ -*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What kernels' generators write and the step and its tables read: attributes,
+// and what a kernel's function may hold.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_CONVERSION_KERNELS_KERNELS_H
+#define TP_CONVERSION_KERNELS_KERNELS_H
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace tp {
+
+/// On row kernels after generation: rows, scratch bytes per worker, rows that
+/// are worth a thread, the name of the generated body.
+inline constexpr llvm::StringLiteral rowCountAttrName = "tp.row_count";
+inline constexpr llvm::StringLiteral scratchBytesAttrName = "tp.scratch_bytes";
+/// On a library's operation whose kernel leaves parts in scratch, beside the
+/// kernel and tp.scratch_bytes: the kernel that puts them together.
+inline constexpr llvm::StringLiteral combineAttrName = "tp.combine";
+inline constexpr llvm::StringLiteral grainAttrName = "tp.grain";
+inline constexpr llvm::StringLiteral bodyAttrName = "tp.body";
+
+/// An error at `op` unless `type` is a tensor that the runtime can hold.
+mlir::LogicalResult checkType(mlir::Operation *op, mlir::Type type);
+/// An error unless a kernel's function has a body of one block, and its tensors
+/// are such that the runtime can hold.
+mlir::LogicalResult verifyKernel(mlir::func::FuncOp kernel);
+
+} // namespace tp
+
+#endif // TP_CONVERSION_KERNELS_KERNELS_H

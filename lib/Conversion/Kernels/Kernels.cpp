@@ -1,0 +1,37 @@
+//===- Kernels.cpp - What generators and the step agree on ----------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See Kernels.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Conversion/Kernels/Kernels.h"
+
+#include "tp/Interfaces/LibraryInterface.h"
+
+using namespace mlir;
+using namespace tp;
+
+LogicalResult tp::checkType(Operation *op, Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (tensor && tensor.hasStaticShape() &&
+      !getTypeName(tensor.getElementType()).empty())
+    return success();
+  return op->emitOpError("expected tensors of static shape with elements f32, "
+                         "bf16, f16, i64, i32, i8 or i1, got ")
+         << type;
+}
+
+LogicalResult tp::verifyKernel(func::FuncOp kernel) {
+  if (!kernel.getBody().hasOneBlock())
+    return kernel.emitOpError("expected a kernel with a body of one block");
+  auto check = [&](TypeRange types) {
+    return success(llvm::all_of(types, [&](Type type) {
+      return !isa<TensorType>(type) || succeeded(checkType(kernel, type));
+    }));
+  };
+  return success(succeeded(check(kernel.getArgumentTypes())) &&
+                 succeeded(check(kernel.getResultTypes())));
+}

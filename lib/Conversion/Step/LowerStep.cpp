@@ -1,0 +1,548 @@
+//===- LowerStep.cpp - Entries as steps that call the runtime -------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A step is straight code around library calls, so it is written with plain
+// blocks: after each call a branch leaves with the status if it is not zero.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Tables.h"
+#include "tp/Conversion/Step/Passes.h"
+#include "tp/Schedule/Buffers.h"
+#include "tp/Schedule/RowKernels.h"
+#include "tp/Schedule/Views.h"
+#include "tp/Support/Bytes.h"
+#include "tprt/abi.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/IR/IRMapping.h"
+
+#include <cassert>
+#include <cstddef>
+
+namespace tp {
+#define GEN_PASS_DEF_LOWERSTEP
+#include "tp/Conversion/Step/Passes.h.inc"
+} // namespace tp
+
+using namespace mlir;
+using namespace tp;
+
+namespace {
+
+/// The position of what lies at byte `offset` of a table of the ABI, all of
+/// whose members take eight bytes.
+consteval int positionOf(size_t offset) {
+  assert(offset % 8 == 0 && "compiled code reads members of eight bytes");
+  return int(offset / 8);
+}
+
+/// Members of tprt_step_args, by position.
+enum Member {
+  Inputs = positionOf(offsetof(tprt_step_args, inputs)),
+  Outputs = positionOf(offsetof(tprt_step_args, outputs)),
+  Params = positionOf(offsetof(tprt_step_args, params)),
+  Constants = positionOf(offsetof(tprt_step_args, constants)),
+  Arena = positionOf(offsetof(tprt_step_args, arena)),
+  Comm = positionOf(offsetof(tprt_step_args, comm)),
+  Scratch = positionOf(offsetof(tprt_step_args, scratch)),
+  ScratchStride = positionOf(offsetof(tprt_step_args, scratch_stride)),
+  Workers = positionOf(offsetof(tprt_step_args, workers)),
+  AxisIndex = positionOf(offsetof(tprt_step_args, axis_index)),
+  NumMembers = positionOf(sizeof(tprt_step_args))
+};
+
+/// The position of the runtime's first function; slots count from there.
+constexpr int firstFunction = positionOf(offsetof(tprt_api, gemm));
+#define TP_NOTHING(name)
+#define TP_CHECK(name, parameters)                                             \
+  static_assert(positionOf(offsetof(tprt_api, name)) ==                        \
+                firstFunction + TPRT_SLOT_##name);
+TPRT_FUNCTIONS(TP_CHECK, TP_NOTHING, TP_NOTHING, TP_NOTHING, TP_NOTHING,
+               TP_NOTHING)
+#undef TP_CHECK
+#undef TP_NOTHING
+
+/// Where the iteration of a repeated layer stands.
+struct Iteration {
+  RepeatOp repeat;
+  Value index; ///< i64, from zero
+  /// The same counted over all loops around it: what tells calls apart.
+  Value layer;
+  SmallVector<Value> current, next; ///< addresses of the carried values
+};
+
+class StepBuilder {
+public:
+  StepBuilder(func::FuncOp entry, const Tables &tables, bool launchesKernels)
+      : entry(entry), tables(tables), launchesKernels(launchesKernels),
+        builder(entry.getContext()), loc(entry.getLoc()),
+        pointer(LLVM::LLVMPointerType::get(entry.getContext())),
+        i32(builder.getI32Type()), i64(builder.getI64Type()) {}
+
+  FailureOr<func::FuncOp> run();
+
+private:
+  func::FuncOp entry;
+  const Tables &tables;
+  bool launchesKernels;
+  OpBuilder builder;
+  Location loc;
+  Type pointer, i32, i64;
+  func::FuncOp step;
+  Block *failed = nullptr; ///< returns its argument
+  Value api, rank, args, context, zero;
+  DenseMap<int, Value> members;
+  IRMapping scalars;
+  SmallVector<Iteration> iterations;
+
+  Value constant(int64_t value) {
+    return arith::ConstantIntOp::create(builder, loc, value, 64);
+  }
+  Value constant32(int64_t value) {
+    return arith::ConstantIntOp::create(builder, loc, value, 32);
+  }
+  Value null() { return LLVM::ZeroOp::create(builder, loc, pointer); }
+  Value offsetBytes(Value address, int64_t bytes) {
+    if (bytes == 0)
+      return address;
+    return offsetBytes(address, constant(bytes));
+  }
+  Value offsetBytes(Value address, Value bytes) {
+    return LLVM::GEPOp::create(builder, loc, pointer, builder.getI8Type(),
+                               address, ArrayRef<LLVM::GEPArg>{bytes});
+  }
+  Value loadAt(Value address, int64_t index, Type type) {
+    return LLVM::LoadOp::create(builder, loc, type,
+                                offsetBytes(address, 8 * index));
+  }
+  Value layer() { return iterations.empty() ? zero : iterations.back().layer; }
+  /// The iteration of the loop that `op` is directly in; null outside of loops.
+  const Iteration *getIteration(Operation *op) const {
+    auto found = llvm::find_if(iterations, [&](const Iteration &iteration) {
+      return iteration.repeat == op->getParentOp();
+    });
+    return found == iterations.end() ? nullptr : &*found;
+  }
+
+  /// Calls a function of the table and leaves with its status if it failed.
+  void callRuntime(int slot, ValueRange arguments);
+  LogicalResult emitBlock(Block &block);
+  LogicalResult emitOp(Operation *op);
+  LogicalResult emitRows(func::CallOp call, func::FuncOp kernel);
+  LogicalResult emitLibrary(Operation *op);
+  LogicalResult emitRepeat(RepeatOp op);
+  LogicalResult emitRank(RankOp op);
+  Value getParameter(ParameterOp op, StringRef reader = plainUse);
+  FailureOr<Value> getAddress(Value value);
+  FailureOr<Value> getPlace(Operation *op, BufferAttr buffer, Type type);
+};
+
+} // namespace
+
+void StepBuilder::callRuntime(int slot, ValueRange arguments) {
+  SmallVector<Value> operands{loadAt(api, firstFunction + slot, pointer), rank};
+  llvm::append_range(operands, arguments);
+  SmallVector<Type> types(ValueRange(operands).drop_front().getTypes());
+  auto call = LLVM::CallOp::create(
+      builder, loc, LLVM::LLVMFunctionType::get(i32, types), operands);
+  Value status = call.getResult();
+  Value isBad = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne,
+                                      status, constant32(0));
+  Block *next = builder.createBlock(&step.getBody(), failed->getIterator());
+  builder.setInsertionPointAfter(isBad.getDefiningOp());
+  cf::CondBranchOp::create(builder, loc, isBad, failed, ValueRange{status},
+                           next, ValueRange{});
+  builder.setInsertionPointToStart(next);
+}
+
+//===----------------------------------------------------------------------===//
+// Addresses
+//===----------------------------------------------------------------------===//
+
+Value StepBuilder::getParameter(ParameterOp op, StringRef reader) {
+  Value slot = constant(tables.getSlot(op, reader));
+  const Iteration *iteration = getIteration(op);
+  if (op.isTemplate() && iteration)
+    slot = arith::AddIOp::create(builder, loc, slot, iteration->index);
+  Value offset = arith::MulIOp::create(builder, loc, slot, constant(8));
+  return LLVM::LoadOp::create(builder, loc, pointer,
+                              offsetBytes(members[Params], offset));
+}
+
+/// The place `buffer` of a result of `op` of type `type`.
+FailureOr<Value> StepBuilder::getPlace(Operation *op, BufferAttr buffer,
+                                       Type type) {
+  StringRef space = buffer.getSpace().getValue();
+  int64_t offset = buffer.getOffset();
+  if (space == "arena")
+    return offsetBytes(members[Arena], offset);
+  if (space == "comm")
+    return offsetBytes(members[Comm], offset);
+  if (space == "output")
+    return loadAt(members[Outputs], offset, pointer);
+  // Of the loop that makes the value, whichever reads it.
+  const Iteration *iteration = getIteration(op);
+  if (iteration && space == "next")
+    return iteration->next[offset];
+  if (iteration && space == "stacked") {
+    RepeatOp repeat = iteration->repeat;
+    OpResult result = repeat.getStackedResults()[offset];
+    FailureOr<Value> base = getAddress(result);
+    if (::mlir::failed(base))
+      return failure();
+    Value moved = arith::MulIOp::create(
+        builder, loc, iteration->index,
+        constant(getTensorBytes(cast<RankedTensorType>(type))));
+    return offsetBytes(*base, moved);
+  }
+  return op->emitOpError("has an unknown place ") << buffer;
+}
+
+FailureOr<Value> StepBuilder::getAddress(Value value) {
+  ViewedTensor view = getViewedTensor(value);
+  FailureOr<Value> base = failure();
+  if (auto argument = dyn_cast<BlockArgument>(view.root)) {
+    if (argument.getOwner() == &entry.getBody().front()) {
+      base = loadAt(members[Inputs], argument.getArgNumber(), pointer);
+    } else {
+      for (Iteration &iteration : iterations) {
+        RepeatOp repeat = iteration.repeat;
+        if (argument.getOwner() != repeat.getBodyBlock())
+          continue;
+        unsigned number = argument.getArgNumber() - 1;
+        if (number < repeat.getInits().size()) {
+          base = iteration.current[number];
+          continue;
+        }
+        FailureOr<Value> whole =
+            getAddress(repeat.getStacked()[number - repeat.getInits().size()]);
+        if (::mlir::failed(whole))
+          return failure();
+        Value moved = arith::MulIOp::create(
+            builder, loc, iteration.index,
+            constant(
+                getTensorBytes(cast<RankedTensorType>(argument.getType()))));
+        base = offsetBytes(*whole, moved);
+      }
+    }
+  } else {
+    Operation *op = view.root.getDefiningOp();
+    unsigned result = cast<OpResult>(view.root).getResultNumber();
+    if (auto parameter = dyn_cast<ParameterOp>(op)) {
+      base = getParameter(parameter);
+    } else if (isa<arith::ConstantOp>(op)) {
+      base = offsetBytes(members[Constants], tables.getConstantOffset(op));
+    } else if (auto buffers = op->getAttrOfType<ArrayAttr>(buffersAttrName)) {
+      size_t index = result;
+      if (auto repeat = dyn_cast<RepeatOp>(op)) {
+        size_t carried = repeat.getInits().size();
+        index = result < carried ? 2 * result + repeat.getCount() % 2
+                                 : carried + result;
+      }
+      base =
+          getPlace(op, cast<BufferAttr>(buffers[index]), view.root.getType());
+    } else {
+      return op->emitOpError("has no place in memory");
+    }
+  }
+  if (::mlir::failed(base))
+    return entry.emitOpError("has a tensor without a place in memory");
+  return offsetBytes(*base, view.byteOffset);
+}
+
+//===----------------------------------------------------------------------===//
+// Operations
+//===----------------------------------------------------------------------===//
+
+LogicalResult StepBuilder::emitRows(func::CallOp call, func::FuncOp kernel) {
+  SmallVector<Value> slots;
+  for (Value operand : call.getOperands()) {
+    if (!isa<RankedTensorType>(operand.getType())) {
+      Value scalar = scalars.lookup(operand);
+      if (scalar.getType().isIndex())
+        scalar = arith::IndexCastOp::create(builder, loc, i64, scalar);
+      slots.push_back(scalar);
+      continue;
+    }
+    FailureOr<Value> address = getAddress(operand);
+    if (::mlir::failed(address))
+      return failure();
+    slots.push_back(*address);
+  }
+  for (Value result : call.getResults()) {
+    FailureOr<Value> address = getAddress(result);
+    if (::mlir::failed(address))
+      return failure();
+    slots.push_back(*address);
+  }
+  auto scratch = kernel->getAttrOfType<IntegerAttr>(scratchBytesAttrName);
+  if (!launchesKernels)
+    llvm::append_values(slots, members[Scratch], members[ScratchStride]);
+  else if (scratch && scratch.getInt() > 0)
+    slots.push_back(members[Scratch]);
+  for (auto [i, slot] : llvm::enumerate(slots))
+    LLVM::StoreOp::create(builder, loc, slot, offsetBytes(context, 8 * i));
+  Value id = constant32(tables.getKernel(call.getCallee()));
+  if (launchesKernels) {
+    if (int64_t(slots.size()) !=
+        tables.kernels[tables.getKernel(call.getCallee())].arguments)
+      return call.emitOpError("passes ")
+             << slots.size() << " arguments to a kernel of "
+             << tables.kernels[tables.getKernel(call.getCallee())].arguments;
+    callRuntime(TPRT_SLOT_launch, {id, layer(), context});
+    return success();
+  }
+  callRuntime(TPRT_SLOT_mark, {id, layer()});
+  auto body = kernel->getAttrOfType<FlatSymbolRefAttr>(bodyAttrName);
+  auto number = [&](StringRef name) {
+    return constant(kernel->getAttrOfType<IntegerAttr>(name).getInt());
+  };
+  auto function = func::ConstantOp::create(
+      builder, loc, builder.getFunctionType({pointer, i64, i64, i64}, {}),
+      body);
+  Value address = UnrealizedConversionCastOp::create(
+                      builder, loc, TypeRange{pointer}, ValueRange{function})
+                      .getResult(0);
+  callRuntime(
+      TPRT_SLOT_parallel_for,
+      {address, context, number(rowCountAttrName), number(grainAttrName)});
+  return success();
+}
+
+LogicalResult StepBuilder::emitLibrary(Operation *op) {
+  const LibrarySite &site = tables.getSite(op);
+  LibraryCall call = site.op.getLibraryCall(site.use);
+  SmallVector<Value> arguments(call.arguments.size());
+  for (auto [i, argument] : llvm::enumerate(call.arguments)) {
+    auto *address = std::get_if<LibraryAddress>(&argument);
+    if (!address)
+      continue;
+    Value actual = address->value ? site.getActual(address->value) : Value();
+    FailureOr<Value> found =
+        !actual ? null()
+        : address->isPacked && site.use.isPacked
+            ? getParameter(site.getPackedParameter(), call.name)
+            : getAddress(actual);
+    if (::mlir::failed(found))
+      return failure();
+    arguments[i] = *found;
+  }
+  Value id = call.hasId ? constant32(tables.getDescription(op)) : Value();
+  for (auto [i, argument] : llvm::enumerate(call.arguments))
+    if (auto *number = std::get_if<int64_t>(&argument))
+      arguments[i] = constant(*number);
+  if (id)
+    arguments.insert(arguments.begin(), id);
+  callRuntime(call.slot, arguments);
+  return success();
+}
+
+LogicalResult StepBuilder::emitRank(RankOp op) {
+  MeshAttr mesh = lookupMesh(op, op.getMeshAttr()).getMesh();
+  Value index = zero;
+  for (AxisRefAttr ref : op.getAxes().getAxes()) {
+    int64_t position = 0, total = 1;
+    for (auto [i, axis] : llvm::enumerate(mesh.getAxes()))
+      if (axis.getName() == ref.getName()) {
+        position = i;
+        total = axis.getSize();
+      }
+    int64_t size = ref.getSize() == 0 ? total : ref.getSize();
+    int64_t pre = ref.getSize() == 0 ? 1 : ref.getPre();
+    Value at = loadAt(members[AxisIndex], position, i64);
+    at = arith::DivUIOp::create(builder, loc, at,
+                                constant(total / (pre * size)));
+    at = arith::RemUIOp::create(builder, loc, at, constant(size));
+    index = arith::MulIOp::create(builder, loc, index, constant(size));
+    index = arith::AddIOp::create(builder, loc, index, at);
+  }
+  scalars.map(op.getResult(),
+              Value(arith::IndexCastOp::create(builder, loc,
+                                               builder.getIndexType(), index)));
+  return success();
+}
+
+LogicalResult StepBuilder::emitRepeat(RepeatOp op) {
+  // Its results are where its initial values are.
+  if (op.getCount() == 0)
+    return success();
+  auto buffers = op->getAttrOfType<ArrayAttr>(buffersAttrName);
+  size_t carried = op.getInits().size();
+  SmallVector<Value> initial{zero};
+  SmallVector<Type> types{i64};
+  for (int place : {0, 1})
+    for (size_t i = 0; i < carried; ++i) {
+      FailureOr<Value> address =
+          getPlace(op, cast<BufferAttr>(buffers[2 * i + place]),
+                   op->getResult(i).getType());
+      if (::mlir::failed(address))
+        return failure();
+      initial.push_back(*address);
+      types.push_back(pointer);
+    }
+  Block *before = builder.getInsertionBlock();
+  Block *header =
+      builder.createBlock(&step.getBody(), failed->getIterator(), types,
+                          SmallVector<Location>(types.size(), loc));
+  Block *after = builder.createBlock(&step.getBody(), failed->getIterator());
+  builder.setInsertionPointToEnd(before);
+  cf::BranchOp::create(builder, loc, header, initial);
+  builder.setInsertionPointToStart(header);
+  Iteration iteration{
+      op, header->getArgument(0), header->getArgument(0), {}, {}};
+  if (!iterations.empty())
+    iteration.layer = arith::AddIOp::create(
+        builder, loc, iteration.index,
+        arith::MulIOp::create(builder, loc, layer(), constant(op.getCount())));
+  for (size_t i = 0; i < carried; ++i) {
+    iteration.current.push_back(header->getArgument(1 + i));
+    iteration.next.push_back(header->getArgument(1 + carried + i));
+  }
+  iterations.push_back(iteration);
+  Value number = arith::AddIOp::create(builder, loc, iteration.index,
+                                       constant(op.getFirstIndex()));
+  scalars.map(op.getIndex(),
+              Value(arith::IndexCastOp::create(
+                  builder, loc, builder.getIndexType(), number)));
+  if (::mlir::failed(emitBlock(*op.getBodyBlock())))
+    return failure();
+  iterations.pop_back();
+  Value next =
+      arith::AddIOp::create(builder, loc, iteration.index, constant(1));
+  Value again = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                      next, constant(op.getCount()));
+  SmallVector<Value> arguments{next};
+  llvm::append_range(arguments, iteration.next);
+  llvm::append_range(arguments, iteration.current);
+  cf::CondBranchOp::create(builder, loc, again, header, arguments, after,
+                           ValueRange{});
+  after->moveBefore(failed);
+  builder.setInsertionPointToStart(after);
+  return success();
+}
+
+LogicalResult StepBuilder::emitOp(Operation *op) {
+  loc = op->getLoc();
+  if (auto call = dyn_cast<func::CallOp>(op)) {
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+        call, call.getCalleeAttr());
+    auto kind = kernel->getAttrOfType<StringAttr>(kernelAttrName).getValue();
+    return kind == "rows" ? emitRows(call, kernel) : emitLibrary(call);
+  }
+  if (isa<LibraryOpInterface>(op))
+    return emitLibrary(op);
+  if (isa<CollectiveOpInterface>(op)) {
+    FailureOr<Value> in = getAddress(op->getOperand(0));
+    FailureOr<Value> out = getAddress(op->getResult(0));
+    if (::mlir::failed(in) || ::mlir::failed(out))
+      return failure();
+    callRuntime(TPRT_SLOT_collective,
+                {constant32(tables.getCollective(op)), layer(), *in, *out});
+    return success();
+  }
+  if (auto await = dyn_cast<AwaitOp>(op)) {
+    Operation *collective = await.getStarted().getDefiningOp();
+    callRuntime(TPRT_SLOT_wait,
+                {constant32(tables.getCollective(collective)), layer()});
+    return success();
+  }
+  if (auto repeat = dyn_cast<RepeatOp>(op))
+    return emitRepeat(repeat);
+  if (auto rankOp = dyn_cast<RankOp>(op))
+    return emitRank(rankOp);
+  bool isScalar = op->getNumResults() == 1 &&
+                  !isa<RankedTensorType>(op->getResult(0).getType());
+  if (isScalar)
+    builder.clone(*op, scalars);
+  // Parameters, constants and views are addresses: computed where used.
+  return success();
+}
+
+LogicalResult StepBuilder::emitBlock(Block &block) {
+  for (Operation &op : block.without_terminator())
+    if (::mlir::failed(emitOp(&op)))
+      return failure();
+  return success();
+}
+
+FailureOr<func::FuncOp> StepBuilder::run() {
+  builder.setInsertionPoint(entry);
+  step = func::FuncOp::create(
+      builder, loc, (entry.getName() + ".step").str(),
+      builder.getFunctionType({pointer, pointer, pointer}, {i32}));
+  step.setPrivate();
+  Block *first = step.addEntryBlock();
+  failed =
+      builder.createBlock(&step.getBody(), step.getBody().end(), {i32}, {loc});
+  func::ReturnOp::create(builder, loc, failed->getArgument(0));
+  builder.setInsertionPointToStart(first);
+  api = first->getArgument(0);
+  rank = first->getArgument(1);
+  args = first->getArgument(2);
+  zero = constant(0);
+  for (int member = 0; member < NumMembers; ++member)
+    members[member] =
+        loadAt(args, member,
+               member == ScratchStride || member == Workers ? i64 : pointer);
+  // One context for all kernels: parallel_for returns when it is done, launch
+  // when it has read it.
+  size_t slots = 2;
+  entry.walk([&](func::CallOp call) {
+    slots = std::max<size_t>(slots,
+                             call.getNumOperands() + call.getNumResults() + 2);
+  });
+  context = LLVM::AllocaOp::create(builder, loc, pointer, i64, constant(slots),
+                                   /*alignment=*/8);
+  if (::mlir::failed(emitBlock(entry.getBody().front())))
+    return failure();
+  func::ReturnOp::create(builder, loc, constant32(0));
+  return step;
+}
+
+namespace {
+struct LowerStepPass : tp::impl::LowerStepBase<LowerStepPass> {
+  using LowerStepBase::LowerStepBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    OpBuilder builder(module);
+    bool launchesKernels = target->getTraits().launchesKernels;
+    if (launchesKernels)
+      getOrCreateKernelsModule(module);
+    FailureOr<Tables> tables = Tables::build(module, *target);
+    if (failed(tables))
+      return signalPassFailure();
+    SmallVector<Attribute> steps;
+    for (func::FuncOp entry : tables->entries) {
+      FailureOr<func::FuncOp> step =
+          StepBuilder(entry, *tables, launchesKernels).run();
+      if (failed(step))
+        return signalPassFailure();
+      steps.push_back(FlatSymbolRefAttr::get(step->getNameAttr()));
+    }
+    std::string manifest;
+    llvm::raw_string_ostream(manifest)
+        << tables->getManifest(module, llvm::json::Object());
+    module->setAttr(manifestAttrName, builder.getStringAttr(manifest));
+    module->setAttr(constantsAttrName,
+                    builder.getStringAttr(tables->constants));
+    module->setAttr(entriesAttrName, builder.getArrayAttr(steps));
+    // What is left is code; the tables have the rest.
+    for (auto function : llvm::to_vector(module.getOps<func::FuncOp>())) {
+      auto kind = function->getAttrOfType<StringAttr>(kernelAttrName);
+      if (kind && kind.getValue() == "body")
+        function->removeAttr(kernelAttrName);
+      else if (kind || llvm::is_contained(tables->entries, function))
+        function.erase();
+    }
+    for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
+      if (isa<MeshOp, StateOp>(op))
+        op.erase();
+  }
+};
+} // namespace

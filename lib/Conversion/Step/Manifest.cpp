@@ -1,0 +1,429 @@
+//===- Manifest.cpp - The artifact's manifest from the tables -------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Writes what docs/RuntimeABI.md describes, key by key.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Tables.h"
+
+#include "tp/Dialect/TP/IR/ParameterNames.h"
+#include "tp/Import/ModelAttributes.h"
+#include "tp/Ledger/Ledger.h"
+#include "tp/Resolve/Provenance.h"
+#include "tp/Schedule/Buffers.h"
+#include "tp/Schedule/RowKernels.h"
+#include "tp/Support/Bytes.h"
+#include "tprt/abi.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <set>
+
+using namespace mlir;
+using namespace tp;
+namespace json = llvm::json;
+
+/// On parameters, arguments and results: the type before partition.
+static constexpr llvm::StringLiteral globalTypeAttrName = "tp.global_type";
+
+static json::Array getShape(ArrayRef<int64_t> shape) {
+  json::Array result;
+  for (int64_t size : shape)
+    result.push_back(size);
+  return result;
+}
+
+json::Array tp::getAxes(AxisListAttr axes) {
+  json::Array result;
+  if (!axes)
+    return result;
+  for (AxisRefAttr ref : axes.getAxes()) {
+    json::Object axis{{"axis", ref.getName().getValue().str()}};
+    if (ref.getSize() != 0) {
+      axis["pre"] = ref.getPre();
+      axis["size"] = ref.getSize();
+    }
+    result.push_back(std::move(axis));
+  }
+  return result;
+}
+
+static json::Array getSharding(ShardingAttr sharding, int64_t rank) {
+  json::Array result;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    result.push_back(
+        sharding ? getAxes(AxisListAttr::get(sharding.getContext(),
+                                             sharding.getDims()[dim].getAxes()))
+                 : json::Array());
+  return result;
+}
+
+static RankedTensorType getGlobalType(Attribute attr, Type local) {
+  if (auto type = dyn_cast_or_null<TypeAttr>(attr))
+    return cast<RankedTensorType>(type.getValue());
+  return cast<RankedTensorType>(local);
+}
+
+/// Positions of the states in the manifest's list: the module's order.
+static int64_t getStatePosition(ModuleOp module, FlatSymbolRefAttr symbol) {
+  int64_t position = 0;
+  for (auto state : module.getOps<StateOp>()) {
+    if (state.getSymNameAttr() == symbol.getAttr())
+      return position;
+    ++position;
+  }
+  llvm_unreachable("the verifier found the state");
+}
+
+/// What the ranks have of a partial value is reduced to be all of it.
+static void describePartial(json::Object &value, ShardingAttr sharding) {
+  if (!sharding || sharding.getPartial().empty())
+    return;
+  value["partial"] =
+      getAxes(AxisListAttr::get(sharding.getContext(), sharding.getPartial()));
+  value["reduction"] = stringify(sharding.getReduction());
+}
+
+static json::Object describeState(StateOp state) {
+  RankedTensorType global = state.getGlobalType();
+  ShardingAttr sharding = state.getShardingAttr();
+  json::Object result{
+      {"name", state.getSymName().str()},
+      {"type", getTypeName(global.getElementType())},
+      {"shape", getShape(global.getShape())},
+      {"sharding", getSharding(sharding, global.getRank())},
+      {"local_shape",
+       getShape(cast<RankedTensorType>(state.getType()).getShape())}};
+  if (state.getOnes())
+    result["initial"] = "ones";
+  describePartial(result, sharding);
+  return result;
+}
+
+static json::Object describeTensor(func::FuncOp function, unsigned index,
+                                   bool isResult) {
+  auto attribute = [&](StringRef name) {
+    return isResult ? function.getResultAttr(index, name)
+                    : function.getArgAttr(index, name);
+  };
+  Type local = isResult ? function.getResultTypes()[index]
+                        : function.getArgumentTypes()[index];
+  RankedTensorType global = getGlobalType(attribute(globalTypeAttrName), local);
+  auto name =
+      dyn_cast_or_null<StringAttr>(attribute(TPDialect::getNameAttrName()));
+  std::string fallback = (isResult ? "result" : "arg") + std::to_string(index);
+  json::Object tensor{
+      {"name", name ? name.getValue().str() : fallback},
+      {"type", getTypeName(global.getElementType())},
+      {"shape", getShape(global.getShape())},
+      {"sharding", getSharding(dyn_cast_or_null<ShardingAttr>(
+                                   attribute(TPDialect::getShardingAttrName())),
+                               global.getRank())},
+      {"local_shape", getShape(cast<RankedTensorType>(local).getShape())}};
+  describePartial(tensor, dyn_cast_or_null<ShardingAttr>(
+                              attribute(TPDialect::getShardingAttrName())));
+  if (FlatSymbolRefAttr state = isResult ? getResultState(function, index)
+                                         : getArgState(function, index)) {
+    tensor["state"] =
+        getStatePosition(function->getParentOfType<ModuleOp>(), state);
+    // Nobody gives or gets it by this name.
+    tensor["name"] = "@" + state.getValue().str();
+  }
+  if (isResult)
+    return tensor;
+  if (auto value = dyn_cast_or_null<StringAttr>(attribute(defaultAttrName)))
+    tensor["default"] = value.getValue().str();
+  if (auto range =
+          dyn_cast_or_null<DenseI64ArrayAttr>(attribute(rangeAttrName)))
+    tensor["range"] = getShape(range.asArrayRef());
+  if (attribute(rightPaddedAttrName))
+    tensor["right_padded"] = true;
+  return tensor;
+}
+
+/// What parameters and states say of the checkpoint's tensors: where their box
+/// of them is.
+static void describeSource(json::Object &result, RankedTensorType global,
+                           ParameterSourceAttr source) {
+  result["source_shape"] = getShape(global.getShape());
+  result["shape"] = getShape(global.getShape());
+  result["type"] = getTypeName(global.getElementType());
+  if (!source)
+    return;
+  result["source_shape"] = getShape(source.getShape());
+  SmallVector<int64_t> sizes(global.getRank());
+  for (auto [dim, from] : llvm::enumerate(source.getPermutation()))
+    sizes[from] = global.getDimSize(dim);
+  result["slice"] = json::Object{{"offsets", getShape(source.getOffsets())},
+                                 {"sizes", getShape(sizes)}};
+  result["permutation"] = getShape(source.getPermutation());
+}
+
+static json::Array describeNames(Operation *op) {
+  json::Array names;
+  for (const NameRange &name : getAllNames(op))
+    names.push_back(name.pattern.str());
+  return names;
+}
+
+static json::Object describeParameter(const ParameterEntry &entry) {
+  ParameterOp op = entry.op;
+  RankedTensorType global =
+      getGlobalType(op->getAttr(globalTypeAttrName), op.getType());
+  auto shardings =
+      op->getAttrOfType<ArrayAttr>(TPDialect::getShardingsAttrName());
+  json::Object result{
+      {"names", describeNames(op)},
+      {"count", entry.count},
+      {"first", entry.first},
+      {"base", entry.base},
+      {"sharding", getSharding(shardings ? dyn_cast<ShardingAttr>(shardings[0])
+                                         : ShardingAttr(),
+                               global.getRank())},
+      {"local_shape",
+       getShape(cast<RankedTensorType>(op.getType()).getShape())},
+      {"use", entry.use}};
+  describeSource(result, global, op.getSourceAttr());
+  if (auto partial = op->getAttrOfType<AxisListAttr>("tp.partial"))
+    result["partial"] = getAxes(partial);
+  if (auto init = op->getAttrOfType<StringAttr>(initAttrName))
+    result["init"] = init.getValue().str();
+  return result;
+}
+
+/// The parameters that states begin with, as templates behind all others.
+static void describeInitialValues(ModuleOp module, json::Array &parameters,
+                                  int64_t base) {
+  for (auto [position, state] : llvm::enumerate(module.getOps<StateOp>())) {
+    SmallVector<NameRange, 2> names = getAllNames(state);
+    if (names.empty())
+      continue;
+    // Of a stack, each name is an element of the first dimension.
+    unsigned layers = state.isStack() ? 1 : 0;
+    RankedTensorType global = state.getParameterType();
+    ShardingAttr sharding = state.getShardingAttr();
+    auto local = cast<RankedTensorType>(state.getType());
+    json::Array dims = getSharding(sharding, state.getGlobalType().getRank());
+    if (layers)
+      dims.erase(dims.begin());
+    json::Object result{
+        {"names", describeNames(state)},
+        {"count", names.front().count},
+        {"first", names.front().first},
+        {"base", base},
+        {"sharding", std::move(dims)},
+        {"local_shape", getShape(local.getShape().drop_front(layers))},
+        {"use", "state:" + std::to_string(position)}};
+    base += names.front().count;
+    describeSource(result, global, state.getSourceAttr());
+    // The addends of a sum are the first rank's; all have one maximum.
+    if (sharding && sharding.getReduction() == ReductionKind::Sum &&
+        !sharding.getPartial().empty())
+      result["partial"] =
+          getAxes(AxisListAttr::get(state.getContext(), sharding.getPartial()));
+    if (auto init = state->getAttrOfType<StringAttr>(initAttrName))
+      result["init"] = init.getValue().str();
+    parameters.push_back(std::move(result));
+  }
+}
+
+static json::Object makeCollective(Operation *op, int64_t id) {
+  auto collective = cast<CollectiveOpInterface>(op);
+  const CollectiveRow &row = collective.getRow();
+  auto input = cast<RankedTensorType>(op->getOperand(0).getType());
+  auto output = cast<RankedTensorType>(op->getResult(0).getType());
+  LedgerAttr ledger = collective.getLedgerEntry();
+  auto text = [&](StringAttr attr) {
+    return attr ? attr.getValue().str() : std::string();
+  };
+  json::Object result{
+      {"id", id},
+      {"kind", StringRef(row.operation)},
+      {"type", getTypeName(input.getElementType())},
+      {"axes", getAxes(collective.getGroupAxes())},
+      {"input_shape", getShape(input.getShape())},
+      {"output_shape", getShape(output.getShape())},
+      {"count", getRepetitions(op)},
+      {"bytes", getTensorBytes(getLogicalType(collective))},
+      {"cause", ledger ? text(ledger.getCause()) : ""},
+      {"annotation", ledger ? text(ledger.getAnnotation()) : ""},
+      {"location", toString(op->getLoc())},
+      {"pass", ledger ? text(ledger.getPass()) : ""}};
+  if (row.reduces())
+    result["reduction"] = collective.getReductionName().str();
+  if (row.gathers() || row.cuts())
+    result["dim"] =
+        row.gathers() ? collective.getGatheredDim() : collective.getCutDim();
+  if (row.gathers() && row.cuts())
+    result["split_dim"] = collective.getCutDim();
+  if (row.permutes()) {
+    Mesh mesh = lookupMesh(op, collective.getGroupMesh()).getMesh().toMesh();
+    AxisList axes = *resolveAxes(collective.getGroupAxes(), mesh,
+                                 [&] { return op->emitOpError(); });
+    json::Array pairs;
+    llvm::DenseSet<int64_t> seen;
+    SmallVector<int64_t> flat(collective.getRankPairs().getValues<int64_t>());
+    for (size_t i = 0; i + 1 < flat.size(); i += 2) {
+      int64_t from = mesh.getIndexAlong(flat[i], axes);
+      int64_t to = mesh.getIndexAlong(flat[i + 1], axes);
+      if (seen.insert(to).second)
+        pairs.push_back(json::Array{from, to});
+    }
+    result["pairs"] = std::move(pairs);
+  }
+  return result;
+}
+
+/// Patterns of checkpoint tensors that may be there unused: what earlier stages
+/// say, and the parameters that no entry of the table reads.
+static json::Array describeIgnored(ModuleOp module,
+                                   ArrayRef<ParameterEntry> parameters) {
+  json::Array result;
+  if (auto patterns = module->getAttrOfType<ArrayAttr>(ignoredTensorsAttrName))
+    for (Attribute pattern : patterns)
+      result.push_back(cast<StringAttr>(pattern).getValue().str());
+  SmallVector<NameRange> all, used;
+  module.walk([&](Operation *op) { llvm::append_range(all, getAllNames(op)); });
+  for (const ParameterEntry &entry : parameters)
+    llvm::append_range(used, getAllNames(entry.op));
+  for (auto state : module.getOps<StateOp>())
+    llvm::append_range(used, getAllNames(state));
+  for (std::string &pattern : getUnusedNames(all, used))
+    result.push_back(std::move(pattern));
+  return result;
+}
+
+/// Those of the arguments and results that are no states.
+static SmallVector<Type> getValueTypes(func::FuncOp function) {
+  SmallVector<Type> types;
+  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
+    if (!getArgState(function, i))
+      types.push_back(type);
+  for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
+    if (!getResultState(function, i))
+      types.push_back(type);
+  return types;
+}
+
+static int64_t getBytes(ArrayRef<Type> types) {
+  int64_t bytes = 0;
+  for (Type type : types)
+    bytes += llvm::alignTo(getTensorBytes(cast<RankedTensorType>(type)), 64);
+  return bytes;
+}
+
+json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
+  json::Object meshObject;
+  json::Array axes;
+  if (MeshOp mesh = getUniqueMesh(module)) {
+    for (MeshAxisAttr axis : mesh.getMesh().getAxes())
+      axes.push_back(json::Object{{"name", axis.getName().getValue().str()},
+                                  {"size", axis.getSize()}});
+    if (!mesh.getMesh().getDeviceIds().empty())
+      meshObject["device_order"] = getShape(mesh.getMesh().getDeviceIds());
+  } else {
+    axes.push_back(json::Object{{"name", "tp"}, {"size", 1}});
+  }
+  meshObject["axes"] = std::move(axes);
+
+  int64_t parameterBytes = 0;
+  json::Array parameterList, collectiveList, kernelList, entryList;
+  std::set<std::string> held;
+  for (ParameterEntry entry : parameters) {
+    json::Object parameter = describeParameter(entry);
+    json::Object part = parameter;
+    part.erase("base");
+    part.erase("use");
+    bool again =
+        !held.insert(llvm::formatv("{0}", json::Value(std::move(part))).str())
+             .second;
+    if (traits.packsParameters || !again)
+      parameterBytes += entry.count * getBytes({entry.op.getType()});
+    parameterList.push_back(std::move(parameter));
+  }
+  describeInitialValues(module, parameterList, numSlots);
+  int64_t scratch = libraryScratch;
+  for (auto [id, op] : llvm::enumerate(collectives))
+    collectiveList.push_back(makeCollective(op, id));
+  for (const KernelEntry &entry : kernels) {
+    json::Object kernel{{"name", entry.name}};
+    // The kernel of a library's operation is defined by that alone.
+    if (Operation *definition = module.lookupSymbol(entry.name)) {
+      if (auto label = definition->getAttrOfType<StringAttr>(labelAttrName))
+        kernel["name"] = entry.name + " " + label.getValue().str();
+      if (auto bytes =
+              definition->getAttrOfType<IntegerAttr>(scratchBytesAttrName))
+        scratch = std::max(scratch, bytes.getInt());
+    }
+    if (traits.launchesKernels) {
+      kernel["grid"] = getShape(entry.launch.grid);
+      kernel["block"] = getShape(entry.launch.block);
+      kernel["shared_bytes"] = entry.launch.sharedBytes;
+      kernel["arguments"] = entry.arguments;
+    }
+    kernelList.push_back(std::move(kernel));
+  }
+  // Where every thread has its own, the runtime counts them.
+  int64_t deviceScratch = traits.launchesKernels ? scratch : 0;
+  json::Array stateList;
+  int64_t stateBytes = 0;
+  for (auto state : module.getOps<StateOp>()) {
+    stateList.push_back(describeState(state));
+    stateBytes += getBytes({state.getType()});
+  }
+  for (func::FuncOp function : entries) {
+    json::Array inputs, outputs;
+    for (unsigned i = 0; i < function.getNumArguments(); ++i)
+      inputs.push_back(describeTensor(function, i, false));
+    for (unsigned i = 0; i < function.getNumResults(); ++i)
+      outputs.push_back(describeTensor(function, i, true));
+    auto bytes = [&](StringRef name) {
+      auto attr = function->getAttrOfType<IntegerAttr>(name);
+      return attr ? attr.getInt() : int64_t(0);
+    };
+    int64_t arena = bytes(arenaBytesAttrName), comm = bytes(commBytesAttrName);
+    entryList.push_back(json::Object{
+        {"name", function.getName().str()},
+        {"inputs", std::move(inputs)},
+        {"outputs", std::move(outputs)},
+        {"arena_bytes", arena},
+        {"comm_bytes", comm},
+        {"scratch_bytes", scratch},
+        {"peak_bytes", parameterBytes + arena + comm + deviceScratch +
+                           int64_t(constants.size()) + stateBytes +
+                           getBytes(getValueTypes(function))}});
+  }
+  auto text = [&](StringRef name, StringRef otherwise) {
+    auto attr = module->getAttrOfType<StringAttr>(name);
+    return attr ? attr.getValue().str() : otherwise.str();
+  };
+  json::Object manifest{
+      {"abi", TPRT_ABI_VERSION},
+      {"producer", "tp-mlir " TP_VERSION},
+      {"model", json::Object{{"name", text(modelNameAttrName, "")},
+                             {"architecture", text(architectureAttrName, "")},
+                             {"type", modelType}}},
+      {"target", std::move(target)},
+      {"mesh", std::move(meshObject)},
+      {"entries", std::move(entryList)},
+      {"parameters", std::move(parameterList)},
+      {"ignored", describeIgnored(module, parameters)},
+      {"gemms", json::Array()},
+      {"attentions", json::Array()},
+      {"collectives", std::move(collectiveList)},
+      {"kernels", std::move(kernelList)}};
+  for (const auto &[list, descriptions] : libraries) {
+    json::Array described;
+    for (auto [id, fields] : llvm::enumerate(descriptions)) {
+      json::Object description(fields);
+      description["id"] = id;
+      described.push_back(std::move(description));
+    }
+    manifest[list] = std::move(described);
+  }
+  if (!stateList.empty())
+    manifest["states"] = std::move(stateList);
+  return manifest;
+}

@@ -1,0 +1,241 @@
+//===- Tables.cpp - What an artifact lists beside its code ----------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Collects the tables from the scheduled program.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Tables.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "tp/Dialect/TP/IR/ParameterNames.h"
+#include "tp/Schedule/RowKernels.h"
+#include "tp/Schedule/Views.h"
+#include "tp/Support/Bytes.h"
+
+using namespace mlir;
+using namespace tp;
+namespace json = llvm::json;
+
+int64_t tp::getRepetitions(Operation *op) {
+  int64_t count = 1;
+  for (auto repeat = op->getParentOfType<RepeatOp>(); repeat;
+       repeat = repeat->getParentOfType<RepeatOp>())
+    count *= repeat.getCount();
+  return count;
+}
+
+static func::FuncOp getCallee(func::CallOp call) {
+  return SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+      call, call.getCalleeAttr());
+}
+
+LogicalResult Tables::addKernel(Operation *user, StringRef name) {
+  if (!kernelOf.try_emplace(name, kernels.size()).second)
+    return success();
+  KernelEntry entry{name.str(), {}, 0};
+  if (traits.launchesKernels) {
+    auto kernels = module.lookupSymbol<gpu::GPUModuleOp>(kernelsModuleName);
+    auto kernel =
+        kernels ? kernels.lookupSymbol<gpu::GPUFuncOp>(name) : gpu::GPUFuncOp();
+    std::optional<Launch> launch;
+    if (kernel)
+      launch = getLaunch(kernel);
+    if (!launch)
+      return user->emitOpError("expected gpu.func @")
+             << name << " in gpu.module @" << kernelsModuleName
+             << " with tp.grid and tp.block";
+    entry.launch = *launch;
+    entry.arguments = kernel.getNumArguments();
+  }
+  kernels.push_back(entry);
+  return success();
+}
+
+LogicalResult Tables::addCall(func::CallOp call) {
+  func::FuncOp callee = getCallee(call);
+  auto kind =
+      callee ? callee->getAttrOfType<StringAttr>(kernelAttrName) : StringAttr();
+  if (!kind)
+    return call.emitOpError("expected a kernel, got @") << call.getCallee();
+  if (kind.getValue() != "rows")
+    return success(succeeded(verifyKernel(callee)) &&
+                   succeeded(addLibrary(call)));
+  if (failed(addKernel(call, call.getCallee())))
+    return failure();
+  llvm::for_each(call.getOperands(), [&](Value value) { addPlain(value); });
+  return success();
+}
+
+/// The kernels that the target has for an operation that calls `function`.
+LogicalResult Tables::addLibraryKernels(Operation *op, StringRef function,
+                                        json::Object &fields) {
+  StringRef pass = target.getKernelPass(function);
+  if (pass.empty())
+    return success();
+  if (!op->hasAttr(kernelAttrName))
+    return op->emitOpError("expected a kernel: run ") << pass;
+  auto add = [&](StringRef key, StringRef attribute) -> LogicalResult {
+    auto kernel = op->getAttrOfType<FlatSymbolRefAttr>(attribute);
+    if (!kernel)
+      return success();
+    if (failed(addKernel(op, kernel.getValue())))
+      return failure();
+    fields[key] = getKernel(kernel.getValue());
+    return success();
+  };
+  if (auto bytes = op->getAttrOfType<IntegerAttr>(scratchBytesAttrName))
+    libraryScratch = std::max(libraryScratch, bytes.getInt());
+  return success(succeeded(add("kernel", kernelAttrName)) &&
+                 succeeded(add("combine", combineAttrName)));
+}
+
+/// Its position in its list, which it enters if none there is like it.
+int64_t Tables::addDescription(LibraryDescription description) {
+  auto &list = libraries[description.list];
+  json::Object &fields = description.fields;
+  if (!description.largest) {
+    list.push_back(std::move(fields));
+    return list.size() - 1;
+  }
+  std::string key = description.list.str();
+  llvm::raw_string_ostream(key) << json::Value(json::Object(fields));
+  auto [found, isNew] = sharedOf.try_emplace(key, list.size());
+  if (isNew)
+    list.push_back(std::move(fields));
+  auto [field, size] = *description.largest;
+  json::Object &entry = list[found->second];
+  entry[field] = std::max(size, entry.getInteger(field).value_or(size));
+  return found->second;
+}
+
+LogicalResult Tables::addLibrary(Operation *op) {
+  FailureOr<LibrarySite> site = readLibrarySite(op, target);
+  if (failed(site))
+    return failure();
+  StringRef function = site->op.getLibraryCall(site->use).name;
+  if (std::optional<LibraryDescription> description =
+          site->op.getLibraryDescription(site->use)) {
+    if (failed(addLibraryKernels(site->op, function, description->fields)))
+      return failure();
+    idOf[op] = addDescription(std::move(*description));
+  }
+  siteOf[op] = *site;
+  if (OpOperand *packed = site->op.getPackedOperand()) {
+    auto type = cast<RankedTensorType>(packed->get().getType());
+    if (type.getNumElements() > largestWeight) {
+      largestWeight = type.getNumElements();
+      modelType = getTypeName(type.getElementType());
+    }
+  }
+  if (site->use.isPacked)
+    addParameter(site->getPackedParameter(), function,
+                 (function + ":" + Twine(getDescription(op))).str());
+  // The packed parameter, too, may be read as a plain tensor.
+  llvm::for_each(site->getPlainOperands(),
+                 [&](Value value) { addPlain(value); });
+  return success();
+}
+
+/// Identifies a template: what is loaded and how it is kept. Calls of one
+/// function read one packing of a parameter, whatever else they do.
+static std::string getKey(ParameterOp op, StringRef reader) {
+  std::string key;
+  llvm::raw_string_ostream stream(key);
+  NameRange names = getNames(op);
+  stream << names.pattern << '|' << op.getSourceAttr() << '|' << op.getType()
+         << '|' << op->getAttr(TPDialect::getShardingsAttrName()) << '|'
+         << op->getAttr("tp.partial") << '|' << names.count << '|'
+         << names.first << '|' << reader;
+  return key;
+}
+
+void Tables::addParameter(ParameterOp op, StringRef reader, StringRef use) {
+  auto [found, isNew] =
+      parameterOf.try_emplace(getKey(op, reader), parameters.size());
+  if (!isNew)
+    return;
+  NameRange names = getNames(op);
+  parameters.push_back({op, names.count, names.first, numSlots, use.str()});
+  numSlots += names.count;
+}
+
+/// What reads `value` reads the parameter behind it, if any, as a plain tensor.
+void Tables::addPlain(Value value) {
+  if (auto parameter = getViewedTensor(value).root.getDefiningOp<ParameterOp>())
+    addParameter(parameter, plainUse, plainUse);
+}
+
+int64_t Tables::getSlot(ParameterOp op, StringRef reader) const {
+  return parameters[parameterOf.lookup(getKey(op, reader))].base;
+}
+
+/// Elements as they lie in memory; booleans as bytes.
+LogicalResult Tables::addConstant(Operation *op) {
+  auto elements =
+      dyn_cast<DenseElementsAttr>(cast<arith::ConstantOp>(op).getValue());
+  if (!elements)
+    return success();
+  constants.resize(llvm::alignTo(constants.size(), 64));
+  constantOf[op] = constants.size();
+  int64_t bytes = getElementBytes(elements.getElementType());
+  for (APInt value :
+       isa<FloatType>(elements.getElementType())
+           ? llvm::map_to_vector(elements.getValues<APFloat>(),
+                                 [](APFloat f) { return f.bitcastToAPInt(); })
+           : llvm::to_vector(elements.getValues<APInt>()))
+    for (int64_t i = 0; i < bytes; ++i)
+      constants.push_back(
+          char(value.lshr(8 * i).zextOrTrunc(8).getZExtValue()));
+  return success();
+}
+
+FailureOr<Tables> Tables::build(ModuleOp module, const Target &target) {
+  Tables tables(module, target);
+  for (auto state : module.getOps<StateOp>())
+    if (failed(checkType(state, state.getType())))
+      return failure();
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function->hasAttr(kernelAttrName))
+      continue;
+    if (function.isExternal())
+      return function.emitOpError("expected a body");
+    tables.entries.push_back(function);
+    for (Type type : llvm::concat<const Type>(function.getArgumentTypes(),
+                                              function.getResultTypes()))
+      if (failed(checkType(function, type)))
+        return failure();
+    WalkResult result = function.walk([&](Operation *op) {
+      // What never runs needs nothing.
+      if (getRepetitions(op) == 0)
+        return WalkResult::advance();
+      for (Type type : op->getResultTypes())
+        if (isa<TensorType>(type) && failed(checkType(op, type)))
+          return WalkResult::interrupt();
+      LogicalResult added = success();
+      if (auto call = dyn_cast<func::CallOp>(op)) {
+        added = tables.addCall(call);
+      } else if (isa<LibraryOpInterface>(op)) {
+        added = tables.addLibrary(op);
+      } else if (isa<CollectiveOpInterface>(op)) {
+        tables.idOf[op] = tables.collectives.size();
+        tables.collectives.push_back(op);
+      } else if (isa<arith::ConstantOp>(op)) {
+        bool isRead = llvm::any_of(op->getUsers(), [](Operation *user) {
+          return !isa<arith::ConstantOp>(user);
+        });
+        if (isRead)
+          added = tables.addConstant(op);
+      }
+      if (isa<CollectiveOpInterface, RepeatOp>(op))
+        llvm::for_each(op->getOperands(),
+                       [&](Value value) { tables.addPlain(value); });
+      return failed(added) ? WalkResult::interrupt() : WalkResult::advance();
+    });
+    if (result.wasInterrupted())
+      return failure();
+  }
+  return tables;
+}

@@ -1,0 +1,20 @@
+//===- Bytes.cpp - What a tensor takes in memory --------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See Bytes.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Support/Bytes.h"
+
+#include "llvm/Support/MathExtras.h"
+
+int64_t tp::getElementBytes(mlir::Type type) {
+  return llvm::divideCeil(type.getIntOrFloatBitWidth(), 8);
+}
+
+int64_t tp::getTensorBytes(mlir::RankedTensorType type) {
+  return type.getNumElements() * getElementBytes(type.getElementType());
+}
