@@ -257,17 +257,20 @@ constexpr StringLiteral unread =
 ArrayRef<Mutation> getValueMutations() {
   static const Mutation mutations[] = {
       {"offset-size", changeConstant<Purpose::Offset>, ""},
-      {"mask-bound", changeConstant<Purpose::Bound>, lanes},
-      {"mask-value", changeConstant<Purpose::PadValue>, lanes},
-      {"constant", changeConstant<Purpose::Other>, unread},
+      {"mask-bound", changeConstant<Purpose::Bound>, lanes,
+       Noticed::ByComparison},
+      {"mask-value", changeConstant<Purpose::PadValue>, lanes,
+       Noticed::ByComparison},
+      {"constant", changeConstant<Purpose::Other>, unread,
+       Noticed::ByComparison},
       {"rank-axes", changeRank, "the same axes in other words"},
       {"offset-dropped", dropOffset, ""},
-      {"position-arithmetic", changeArithmetic, lanes},
-      {"select", swapSelect, unread},
-      {"mask-dropped", dropMask, lanes},
-      {"attribute", changeAttribute, unread},
-      {"operand", changeOperand, unread},
-      {"repeat-count", changeCount, unread},
+      {"position-arithmetic", changeArithmetic, lanes, Noticed::ByComparison},
+      {"select", swapSelect, unread, Noticed::ByComparison},
+      {"mask-dropped", dropMask, lanes, Noticed::ByComparison},
+      {"attribute", changeAttribute, unread, Noticed::ByComparison},
+      {"operand", changeOperand, unread, Noticed::ByComparison},
+      {"repeat-count", changeCount, unread, Noticed::ByComparison},
   };
   return mutations;
 }

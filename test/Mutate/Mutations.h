@@ -33,12 +33,22 @@ private:
   std::mt19937_64 random;
 };
 
+/// What notices a wrong mutant of some kind.
+enum class Noticed {
+  /// MLIR's verifier or tp-verify-partitioned: the program says what was meant.
+  ByVerifier,
+  /// The comparison, if nothing else does: the one-device program alone says
+  /// it.
+  ByComparison
+};
+
 struct Mutation {
   llvm::StringRef kind;
   /// Change one thing; says which. Empty if there is no such thing to change.
   std::string (*apply)(mlir::ModuleOp module, const Mesh &mesh, Chance &chance);
   /// Why a mutant may compute the same; empty if none may.
   llvm::StringRef whyEqual;
+  Noticed noticed = Noticed::ByVerifier;
 };
 
 /// Of collectives, slices and tp.keep_first (MutateSteps.cpp).

@@ -5,8 +5,9 @@
 //
 // Partitions random programs (and those of files), changes one thing in each
 // result and asks MLIR, tp-verify-partitioned and tp-verify in this order. What
-// all of them let pass must be equal: on several inputs, and of a kind for
-// which there is a reason. Anything else is a hole: exit code 1.
+// the program itself says wrongly must be noticed before tp-verify; what all of
+// them let pass must be equal: on several inputs, and of a kind for which there
+// is a reason. Anything else is a hole: exit code 1.
 //
 //===----------------------------------------------------------------------===//
 
@@ -121,7 +122,8 @@ static std::string compare(ModuleOp perRank, Base &base, unsigned seed) {
   return text;
 }
 
-static Mutant judge(ModuleOp perRank, Base &base, StringRef whyEqual) {
+static Mutant judge(ModuleOp perRank, Base &base,
+                    const tp::mutate::Mutation &mutation) {
   std::string error;
   ScopedDiagnosticHandler handler(
       perRank.getContext(), [&](Diagnostic &diagnostic) {
@@ -136,10 +138,14 @@ static Mutant judge(ModuleOp perRank, Base &base, StringRef whyEqual) {
     return {Fate::Verifier, error};
   for (unsigned seed = 1; seed <= numInputs; ++seed) {
     std::string difference = compare(perRank, base, seed);
-    if (!difference.empty())
-      return {Fate::Execution, difference};
+    if (difference.empty())
+      continue;
+    if (mutation.noticed == tp::mutate::Noticed::ByVerifier)
+      return {Fate::Survived,
+              "the verifier, which should notice: " + difference};
+    return {Fate::Execution, difference};
   }
-  if (whyEqual.empty())
+  if (mutation.whyEqual.empty())
     return {Fate::Survived, "equal, for which there is no reason"};
   return {Fate::Equal, ""};
 }
@@ -258,7 +264,7 @@ int main(int argc, char **argv) {
       Mutant result;
       llvm::CrashRecoveryContext recovery;
       (void)recovery.RunSafely(
-          [&] { result = judge(*mutant, *base, mutations[index].whyEqual); });
+          [&] { result = judge(*mutant, *base, mutations[index]); });
       ++counts[index].fates[int(result.fate)];
       bool isHole = result.fate == Fate::Survived || result.fate == Fate::Crash;
       numHoles += isHole;
