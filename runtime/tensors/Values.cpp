@@ -184,6 +184,6 @@ Status tprt::assemble(const Value &value, const Mesh &mesh,
 
 void tprt::initialise(const State &state, const Mesh &mesh,
                       const std::vector<int64_t> &coordinates, void *local) {
-  Input like{state, state.initial};
+  Input like{state, state.initial, std::nullopt};
   distribute(like, nullptr, mesh, coordinates, local);
 }
