@@ -13,7 +13,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
-#include "tp/Rules/Resolve.h"
+#include "tp/Resolve/Resolve.h"
 #include "tp/Rules/Rules.h"
 #include "llvm/ADT/SetVector.h"
 

@@ -30,13 +30,15 @@ func.func @functions(%x: vector<16xf32>, %s: f32) -> (vector<16xf32>, f32) {
 // CHECK: %[[RARE:.*]] = llvm.intr.expect %[[ANY]], %false
 // CHECK: scf.if %[[RARE]] -> (vector<8xf32>, vector<8xi32>) {
 // CPU: scf.for %[[I:.*]] = %{{.*}} to %c8 {{.*}} iter_args(%[[DONE:.*]] = %[[R2]], %{{.*}} = %[[N]])
-// CPU: %[[R:.*]] = vector.extract %[[DONE]][%[[I]]]
+// CPU: scf.if {{.*}} -> (vector<8xf32>, vector<8xi32>) {
+// CPU: vector.extract %arg0[%[[I]]]
 // CUDA: %[[R:.*]] = vector.extract %[[R2]][0]
-// CHECK: scf.if {{.*}} -> (f32, i32) {
+// CUDA: scf.if {{.*}} -> (f32, i32) {
 // CHECK-COUNT-3: arith.muli {{.*}} : i64
-// CHECK: else
-// CHECK-NEXT: scf.yield %[[R]]
 // CPU: vector.insert {{.*}}, %[[DONE]] [%[[I]]]
+// CHECK: else
+// CPU-NEXT: scf.yield %[[DONE]]
+// CUDA-NEXT: scf.yield %[[R]]
 // CUDA-COUNT-7: scf.if {{.*}} -> (f32, i32) {
 // CUDA: vector.from_elements
 // CHECK: else

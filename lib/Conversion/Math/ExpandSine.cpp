@@ -166,22 +166,21 @@ static Quadrants loopOverLanes(OpBuilder &builder, Location loc, Value x,
       builder, loc, index(0), index(type.getDimSize(0)), index(1),
       ValueRange{small.rest, small.n},
       [&](OpBuilder &inside, Location, Value i, ValueRange done) {
-        auto take = [&](OpBuilder &at, Value vector) -> Value {
-          return vector::ExtractOp::create(at, loc, vector, i);
+        auto put = [&](OpBuilder &then, Value lane, Value vector) -> Value {
+          return vector::InsertOp::create(then, loc, lane, vector, i);
         };
-        auto put = [&](Value lane, Value vector) -> Value {
-          return vector::InsertOp::create(inside, loc, lane, vector, i);
-        };
-        Quadrants lane =
-            branch(inside, loc, take(inside, isLarge),
-                   [&](OpBuilder &then) {
-                     return reduceLarge({then, loc, type.getElementType()},
-                                        take(then, x));
+        Value lane = vector::ExtractOp::create(inside, loc, isLarge, i);
+        Quadrants next =
+            branch(inside, loc, lane,
+                   [&](OpBuilder &then) -> Quadrants {
+                     Value number = vector::ExtractOp::create(then, loc, x, i);
+                     Quadrants large = reduceLarge(
+                         {then, loc, type.getElementType()}, number);
+                     return {put(then, large.rest, done[0]),
+                             put(then, large.n, done[1])};
                    },
-                   {take(inside, done[0]), take(inside, done[1])});
-        scf::YieldOp::create(
-            inside, loc,
-            ValueRange{put(lane.rest, done[0]), put(lane.n, done[1])});
+                   {done[0], done[1]});
+        scf::YieldOp::create(inside, loc, ValueRange{next.rest, next.n});
       });
   return {loop.getResult(0), loop.getResult(1)};
 }
