@@ -34,14 +34,14 @@ namespace {
 }
 
 /// One rank's part; seconds of a call that a tenth of them undercut.
-double measure(World &world, const Collective &entry, int rounds) {
+double measure(RankContext &context, const Collective &entry, int rounds) {
   setWorkers(1);
   std::vector<int64_t> everyone;
-  for (int64_t r = 0; r < world.size(); ++r)
+  for (int64_t r = 0; r < context.size(); ++r)
     everyone.push_back(r);
-  auto communicator = world.communicator(everyone);
-  auto in = world.allocate(elementCount(entry.inputShape) * 4);
-  auto out = world.allocate(elementCount(entry.outputShape) * 4);
+  auto communicator = context.communicator(everyone);
+  auto in = context.allocate(elementCount(entry.inputShape) * 4);
+  auto out = context.allocate(elementCount(entry.outputShape) * 4);
   if (!communicator || !in || !out)
     fail(!communicator ? communicator.status()
                        : (!in ? in.status() : out.status()));
@@ -88,11 +88,12 @@ double inProcess(Body body) {
 
 double overThreads(int64_t ranks, const Collective &entry, int rounds) {
   return inProcess([&] {
-    ThreadHub hub(ranks, 60, nowhere);
+    ThreadBackend backend(ranks, 60, nowhere);
     std::vector<std::thread> others;
     for (int64_t r = 1; r < ranks; ++r)
-      others.emplace_back([&, r] { measure(*hub.world(r), entry, rounds); });
-    double result = measure(*hub.world(0), entry, rounds);
+      others.emplace_back(
+          [&, r] { measure(*backend.rankContext(r), entry, rounds); });
+    double result = measure(*backend.rankContext(0), entry, rounds);
     for (std::thread &other : others)
       other.join();
     return result;
@@ -106,12 +107,12 @@ double overProcesses(int64_t ranks, const Collective &entry, int rounds) {
   if (!segment)
     fail(segment.status());
   auto asRank = [&](int64_t rank) {
-    Place place;
+    ProcessInfo place;
     place.rank = rank;
     place.ranks = ranks;
-    ProcessHub hub(std::move(*segment), place, {60, nowhere});
-    double result = measure(*hub.world(rank), entry, rounds);
-    if (auto all = hub.channel()->gather(""); !all)
+    ProcessBackend backend(std::move(*segment), place, {60, nowhere});
+    double result = measure(*backend.rankContext(rank), entry, rounds);
+    if (auto all = backend.channel()->gather(""); !all)
       fail(all.status());
     return result;
   };

@@ -167,7 +167,7 @@ void benchmarkCollective(CollectiveKind kind, int64_t ranks, int64_t bytes) {
   c.inputShape = {kind == CollectiveKind::AllGather ? count / ranks : count};
   c.outputShape = {kind == CollectiveKind::ReduceScatter ? count / ranks
                                                          : count};
-  ThreadHub hub(ranks, 60, [](CallSite) { return std::string(); });
+  ThreadBackend backend(ranks, 60, [](CallSite) { return std::string(); });
   std::vector<int64_t> everyone;
   for (int64_t r = 0; r < ranks; ++r)
     everyone.push_back(r);
@@ -177,8 +177,8 @@ void benchmarkCollective(CollectiveKind kind, int64_t ranks, int64_t bytes) {
   for (int64_t r = 0; r < ranks; ++r)
     threads.emplace_back([&, r] {
       setWorkers(1);
-      auto world = hub.world(r);
-      auto communicator = world->communicator(everyone);
+      auto context = backend.rankContext(r);
+      auto communicator = context->communicator(everyone);
       Values in(count), out(count);
       for (int n = 0; n < rounds; ++n) {
         double time = secondsOf([&] {

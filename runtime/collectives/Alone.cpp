@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Backends.h"
-#include "DeviceWorld.h"
+#include "BackendTable.h"
+#include "DeviceRankContext.h"
 #include "LocalCollective.h"
 #ifdef TPRT_HAS_CUDA
 #include "../cuda/libraries/Handles.h"
@@ -21,9 +21,9 @@ using namespace tprt;
 
 namespace {
 
-class AloneWorld : public DeviceWorld {
+class AloneRankContext : public DeviceRankContext {
 public:
-  AloneWorld(int64_t rank, int64_t ranks) : self(rank), ranks(ranks) {}
+  AloneRankContext(int64_t rank, int64_t ranks) : self(rank), ranks(ranks) {}
 
   int64_t rank() const override { return self; }
   int64_t size() const override { return ranks; }
@@ -61,26 +61,27 @@ private:
 
 class AloneCommunicator : public Communicator {
 public:
-  AloneCommunicator(AloneWorld &world, bool only) : world(world), only(only) {}
+  AloneCommunicator(AloneRankContext &context, bool only)
+      : context(context), only(only) {}
   Status run(const Collective &entry, CallSite, const void *in,
              void *out) override {
-    return only ? world.copy(entry, in, out) : Status();
+    return only ? context.copy(entry, in, out) : Status();
   }
 
 private:
-  AloneWorld &world;
+  AloneRankContext &context;
   bool only; ///< in its group
 };
 
 Expected<std::unique_ptr<Communicator>>
-AloneWorld::communicator(const std::vector<int64_t> &members) {
+AloneRankContext::communicator(const std::vector<int64_t> &members) {
   return std::unique_ptr<Communicator>(
       std::make_unique<AloneCommunicator>(*this, members.size() == 1));
 }
 
 #ifdef TPRT_HAS_CUDA
-Status AloneWorld::attach(const Manifest &manifest, CUstream_st *theStream,
-                          int64_t) {
+Status AloneRankContext::attach(const Manifest &manifest,
+                                CUstream_st *theStream, int64_t) {
   stream = theStream;
   stagingSize = stagingBytes(manifest, self);
   if (stagingSize == 0)
@@ -89,7 +90,7 @@ Status AloneWorld::attach(const Manifest &manifest, CUstream_st *theStream,
   return {};
 }
 
-Expected<uint64_t> AloneWorld::allocateOperands(int64_t bytes) {
+Expected<uint64_t> AloneRankContext::allocateOperands(int64_t bytes) {
   TPRT_ASSIGN(auto cuda, Driver::get());
   CUdeviceptr memory = 0;
   TPRT_TRY(cuda->check(
@@ -99,12 +100,13 @@ Expected<uint64_t> AloneWorld::allocateOperands(int64_t bytes) {
   return uint64_t(memory);
 }
 
-Status AloneWorld::await(CUstream_st *waited) {
+Status AloneRankContext::await(CUstream_st *waited) {
   const Driver &cuda = **Driver::get();
   return cuda.check(cuda.cuStreamSynchronize(waited), "the step");
 }
 
-Status AloneWorld::copy(const Collective &entry, const void *in, void *out) {
+Status AloneRankContext::copy(const Collective &entry, const void *in,
+                              void *out) {
   if (!stream) {
     runLocally(entry, 0, {in}, {out});
     return {};
@@ -121,22 +123,25 @@ Status AloneWorld::copy(const Collective &entry, const void *in, void *out) {
 #else
 /// Only ranks on devices ask for these.
 static Status noDevices() { return internalError("this build has no devices"); }
-Status AloneWorld::attach(const Manifest &, CUstream_st *, int64_t) {
+Status AloneRankContext::attach(const Manifest &, CUstream_st *, int64_t) {
   return noDevices();
 }
-Expected<uint64_t> AloneWorld::allocateOperands(int64_t) { return noDevices(); }
-Status AloneWorld::await(CUstream_st *) { return noDevices(); }
-Status AloneWorld::copy(const Collective &entry, const void *in, void *out) {
+Expected<uint64_t> AloneRankContext::allocateOperands(int64_t) {
+  return noDevices();
+}
+Status AloneRankContext::await(CUstream_st *) { return noDevices(); }
+Status AloneRankContext::copy(const Collective &entry, const void *in,
+                              void *out) {
   runLocally(entry, 0, {in}, {out});
   return {};
 }
 #endif
 
-class AloneHub : public Hub {
+class AloneBackend : public Backend {
 public:
-  AloneHub(int64_t rank, int64_t count) : self(rank) { ranks = count; }
-  std::unique_ptr<World> world(int64_t) override {
-    return std::make_unique<AloneWorld>(self, ranks);
+  AloneBackend(int64_t rank, int64_t count) : self(rank) { ranks = count; }
+  std::unique_ptr<RankContext> rankContext(int64_t) override {
+    return std::make_unique<AloneRankContext>(self, ranks);
   }
   void reset() override {
     std::lock_guard lock(mutex);
@@ -149,6 +154,6 @@ private:
 
 } // namespace
 
-std::unique_ptr<Hub> tprt::makeAloneHub(int64_t rank, int64_t ranks) {
-  return std::make_unique<AloneHub>(rank, ranks);
+std::unique_ptr<Backend> tprt::makeAloneBackend(int64_t rank, int64_t ranks) {
+  return std::make_unique<AloneBackend>(rank, ranks);
 }

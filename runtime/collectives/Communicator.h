@@ -3,9 +3,9 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The interface between the runtime and its backends. A World is one rank's
-// view of a running program; it makes one Communicator per distinct set of
-// axes. Ranks may be threads, processes or devices: nothing here says which.
+// The interface between the runtime and its backends. A RankContext is one
+// rank's view of a running program; it makes one Communicator per distinct set
+// of axes. Ranks may be threads, processes or devices: nothing here says which.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,9 +40,9 @@ public:
 };
 
 /// One rank's membership of the world.
-class World {
+class RankContext {
 public:
-  virtual ~World() = default;
+  virtual ~RankContext() = default;
 
   virtual int64_t rank() const = 0;
   virtual int64_t size() const = 0;

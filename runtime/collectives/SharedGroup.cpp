@@ -22,7 +22,7 @@ using namespace tprt;
 // The group
 //===----------------------------------------------------------------------===//
 
-void SharedGroup::wake() { state.wake(hub.oneProcess); }
+void SharedGroup::wake() { state.wake(backend.oneProcess); }
 
 void SharedGroup::reset() {
   state.arrived = 0;
@@ -31,22 +31,23 @@ void SharedGroup::reset() {
 }
 
 Status SharedGroup::fail(const Status &status) {
-  hub.abort(status);
-  return hub.failure();
+  backend.abort(status);
+  return backend.failure();
 }
 
 Status SharedGroup::barrier(int64_t self) {
-  if (*hub.aborted)
-    return hub.failure();
+  if (*backend.aborted)
+    return backend.failure();
   slots[self].arrivals.fetch_add(1, std::memory_order_relaxed);
-  switch (state.arrive(int64_t(members.size()), {.oneProcess = hub.oneProcess,
-                                                 .crowded = hub.crowded,
-                                                 .timeout = hub.timeout,
-                                                 .aborted = *hub.aborted})) {
+  switch (
+      state.arrive(int64_t(members.size()), {.oneProcess = backend.oneProcess,
+                                             .crowded = backend.crowded,
+                                             .timeout = backend.timeout,
+                                             .aborted = *backend.aborted})) {
   case Barrier::Result::Passed:
     return {};
   case Barrier::Result::Aborted:
-    return hub.failure();
+    return backend.failure();
   case Barrier::Result::TimedOut:
     break;
   }
@@ -60,9 +61,9 @@ Status SharedGroup::missing(int64_t self) {
   for (size_t i = 0; i < members.size(); ++i)
     if (slots[i].arrivals < mine)
       late.push_back(members[i]);
-  return lateError(members[self], hub.describe(slots[self].site), late,
-                   hub.timeout,
-                   [this](int64_t rank) { return hub.lastSeen(rank); });
+  return lateError(members[self], backend.describe(slots[self].site), late,
+                   backend.timeout,
+                   [this](int64_t rank) { return backend.lastSeen(rank); });
 }
 
 Status SharedGroup::run(int64_t self, const Collective &entry, CallSite site,
@@ -70,20 +71,21 @@ Status SharedGroup::run(int64_t self, const Collective &entry, CallSite site,
                         std::vector<const void *> &ins,
                         std::vector<void *> &outs) {
   GroupSlot &slot = slots[self];
-  slot.in = uint64_t(in) - uint64_t(hub.base);
-  slot.out = uint64_t(out) - uint64_t(hub.base);
+  slot.in = uint64_t(in) - uint64_t(backend.base);
+  slot.out = uint64_t(out) - uint64_t(backend.base);
   slot.site = site;
-  Position &position = hub.positions[members[self]];
+  Position &position = backend.positions[members[self]];
   position.enter(site);
   TPRT_TRY(barrier(self));
   for (size_t i = 0; i < members.size(); ++i) {
     if (!(slots[i].site == site))
       return fail(lostError("ranks disagree: rank ", members[self], " is in ",
-                            hub.describe(site), ", rank ", members[i], " in ",
-                            hub.describe(slots[i].site)));
+                            backend.describe(site), ", rank ", members[i],
+                            " in ", backend.describe(slots[i].site)));
     // In integers: threads count from address 0, which is no object.
-    ins[i] = reinterpret_cast<const void *>(uint64_t(hub.base) + slots[i].in);
-    outs[i] = reinterpret_cast<void *>(uint64_t(hub.base) + slots[i].out);
+    ins[i] =
+        reinterpret_cast<const void *>(uint64_t(backend.base) + slots[i].in);
+    outs[i] = reinterpret_cast<void *>(uint64_t(backend.base) + slots[i].out);
   }
   runLocally(entry, self, ins, outs);
   TPRT_TRY(barrier(self));
@@ -145,7 +147,7 @@ private:
   Status grow(Buffer &buffer, int64_t bytes) {
     if (bytes <= buffer.size())
       return {};
-    TPRT_ASSIGN(buffer, group.hub.allocate(group.members[self], bytes));
+    TPRT_ASSIGN(buffer, group.backend.allocate(group.members[self], bytes));
     return {};
   }
 
@@ -158,17 +160,18 @@ private:
   std::vector<void *> outs;
 };
 
-class SharedWorld : public World {
+class SharedRankContext : public RankContext {
 public:
-  SharedWorld(SharedHub &hub, int64_t rank, const char *base, uint64_t extent)
-      : hub(hub), self(rank), base(base), extent(extent) {}
+  SharedRankContext(SharedBackend &backend, int64_t rank, const char *base,
+                    uint64_t extent)
+      : backend(backend), self(rank), base(base), extent(extent) {}
 
   int64_t rank() const override { return self; }
-  int64_t size() const override { return hub.size(); }
+  int64_t size() const override { return backend.size(); }
 
   Expected<std::unique_ptr<Communicator>>
   communicator(const std::vector<int64_t> &members) override {
-    TPRT_ASSIGN(auto group, hub.group(members));
+    TPRT_ASSIGN(auto group, backend.group(members));
     for (size_t i = 0; i < members.size(); ++i)
       if (members[i] == self)
         return std::unique_ptr<Communicator>(
@@ -177,29 +180,29 @@ public:
   }
 
   Status agree(uint64_t value, const char *what) override {
-    if (!everyone) {
-      std::vector<int64_t> all(hub.size());
-      for (int64_t i = 0; i < hub.size(); ++i)
+    if (!allRanks) {
+      std::vector<int64_t> all(backend.size());
+      for (int64_t i = 0; i < backend.size(); ++i)
         all[i] = i;
-      TPRT_ASSIGN(everyone, hub.group(all));
+      TPRT_ASSIGN(allRanks, backend.group(all));
     }
-    return everyone->agree(self, value, what);
+    return allRanks->agree(self, value, what);
   }
 
   Expected<Buffer> allocate(int64_t bytes) override {
-    return hub.allocate(self, bytes);
+    return backend.allocate(self, bytes);
   }
 
 private:
-  SharedHub &hub;
+  SharedBackend &backend;
   int64_t self;
   const char *base;
   uint64_t extent;
-  SharedGroup *everyone = nullptr;
+  SharedGroup *allRanks = nullptr;
 };
 
 } // namespace
 
-std::unique_ptr<World> SharedHub::world(int64_t rank) {
-  return std::make_unique<SharedWorld>(*this, rank, base, extent);
+std::unique_ptr<RankContext> SharedBackend::rankContext(int64_t rank) {
+  return std::make_unique<SharedRankContext>(*this, rank, base, extent);
 }

@@ -13,14 +13,14 @@
 #ifndef TPRT_COLLECTIVES_SHAREDGROUP_H
 #define TPRT_COLLECTIVES_SHAREDGROUP_H
 
+#include "Backend.h"
 #include "Barrier.h"
-#include "Hub.h"
 
 namespace tprt {
 
 /// What a member shows the others; a cache line of its own. Valid when zero.
 struct alignas(64) GroupSlot {
-  uint64_t in, out; ///< offsets from SharedHub::base
+  uint64_t in, out; ///< offsets from SharedBackend::base
   uint64_t value;
   CallSite site;
   std::atomic<uint64_t> arrivals;
@@ -28,13 +28,13 @@ struct alignas(64) GroupSlot {
 
 class SharedGroup;
 
-/// A hub whose ranks can read each other's buffers.
-class SharedHub : public Hub {
+/// A backend whose ranks can read each other's buffers.
+class SharedBackend : public Backend {
 public:
-  std::unique_ptr<World> world(int64_t rank) override;
+  std::unique_ptr<RankContext> rankContext(int64_t rank) override;
   void limitWaits(double seconds) override {
     timeout = seconds;
-    Hub::limitWaits(seconds);
+    Backend::limitWaits(seconds);
   }
 
   /// The group of these ranks, the same for all of them.
@@ -63,9 +63,10 @@ protected:
 /// A group of ranks, as seen by one process.
 class SharedGroup {
 public:
-  SharedGroup(SharedHub &hub, std::vector<int64_t> members, Barrier &state,
-              GroupSlot *slots)
-      : hub(hub), members(std::move(members)), state(state), slots(slots) {}
+  SharedGroup(SharedBackend &backend, std::vector<int64_t> members,
+              Barrier &state, GroupSlot *slots)
+      : backend(backend), members(std::move(members)), state(state),
+        slots(slots) {}
 
   /// All members arrive before any leaves.
   Status barrier(int64_t self);
@@ -81,7 +82,7 @@ public:
   void wake();
   void reset();
 
-  SharedHub &hub;
+  SharedBackend &backend;
   const std::vector<int64_t> members;
 
 private:

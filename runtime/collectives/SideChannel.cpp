@@ -17,8 +17,8 @@
 using namespace tprt;
 using Clock = std::chrono::steady_clock;
 
-SideChannel::SideChannel(Place where, Options how)
-    : place(std::move(where)), options(std::move(how)),
+SideChannel::SideChannel(ProcessInfo where, Options how)
+    : process(std::move(where)), options(std::move(how)),
       limit(options.timeoutSeconds) {}
 
 //===----------------------------------------------------------------------===//

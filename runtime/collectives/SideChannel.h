@@ -18,8 +18,8 @@
 #ifndef TPRT_COLLECTIVES_SIDECHANNEL_H
 #define TPRT_COLLECTIVES_SIDECHANNEL_H
 
-#include "Hub.h"
-#include "Place.h"
+#include "Backend.h"
+#include "ProcessInfo.h"
 
 #include <chrono>
 #include <mutex>
@@ -59,11 +59,11 @@ public:
 
   virtual ~SideChannel() = default;
 
-  int64_t rank() const { return place.rank; }
-  int64_t size() const { return place.ranks; }
+  int64_t rank() const { return process.rank; }
+  int64_t size() const { return process.ranks; }
   /// This rank's number among those of its host, and how many these are.
-  int64_t localRank() const { return place.localRank; }
-  int64_t localSize() const { return place.localRanks; }
+  int64_t localRank() const { return process.localRank; }
+  int64_t localSize() const { return process.localRanks; }
   double timeout() const { return limit; }
   /// From now on the longest wait for another rank.
   void limitWaits(double seconds) { limit = seconds; }
@@ -115,7 +115,7 @@ public:
   const Position &whereIs(int64_t rank) const { return position(rank); }
 
 protected:
-  SideChannel(Place place, Options options);
+  SideChannel(ProcessInfo process, Options options);
 
   /// Starts the watcher, which finish() ends: at the end of the constructor and
   /// at the beginning of the destructor of the class with the functions below.
@@ -163,7 +163,7 @@ protected:
   /// The same where those that did not come are known.
   Status waitedFor(const std::vector<int64_t> &late, int64_t waiting,
                    CallSite site = {}) const;
-  Place place;
+  ProcessInfo process;
   Options options;
 
 private:
@@ -200,7 +200,7 @@ private:
 /// The channel of the ranks that the environment describes, once all of them
 /// have come: shared memory where all are on one host, TCP otherwise.
 Expected<std::unique_ptr<SideChannel>>
-connectRanks(const Place &place, const SideChannel::Options &options);
+connectRanks(const ProcessInfo &process, const SideChannel::Options &options);
 
 } // namespace tprt
 

@@ -19,7 +19,7 @@ namespace {
 
 using Kind = TransferStep::Kind;
 using Memory = TransferStep::Memory;
-using Place = TransferStep::Place;
+using Operand = TransferStep::Operand;
 
 /// A tensor as seen from one of its dimensions.
 struct Cut {
@@ -62,11 +62,12 @@ private:
   bool alone() const { return members == 1; }
 
   void add(TransferStep step) { result.steps.push_back(step); }
-  void call(Kind kind, Place from, Place to, int64_t bytes, int64_t peer = 0) {
+  void call(Kind kind, Operand from, Operand to, int64_t bytes,
+            int64_t peer = 0) {
     add({kind, from, to, 0, 1, bytes / size, peer});
   }
   void mark(Kind kind) { add({kind, {}, {}}); }
-  void copy(Place from, Place to, int64_t width, int64_t rows = 1) {
+  void copy(Operand from, Operand to, int64_t width, int64_t rows = 1) {
     if (width <= 0 || rows <= 0)
       return;
     if (rows > 1 && from.pitch == width && to.pitch == width) {
@@ -81,20 +82,20 @@ private:
     }
     add({Kind::Copy, from, to, width, rows});
   }
-  void zero(Place to, int64_t bytes) { add({Kind::Zero, {}, to, bytes}); }
+  void zero(Operand to, int64_t bytes) { add({Kind::Zero, {}, to, bytes}); }
   void copyAll() { copy({Memory::In}, {Memory::Out}, inBytes); }
 
   /// `bytes` more of staging memory.
-  Place stage(int64_t bytes) {
-    Place place{Memory::Staging, result.stagingBytes};
+  Operand stage(int64_t bytes) {
+    Operand operand{Memory::Staging, result.stagingBytes};
     result.stagingBytes +=
         (bytes + TPRT_ALIGNMENT - 1) / TPRT_ALIGNMENT * TPRT_ALIGNMENT;
-    return place;
+    return operand;
   }
-  static Place at(Place place, int64_t offset, int64_t pitch = 0) {
-    place.offset += offset;
-    place.pitch = pitch;
-    return place;
+  static Operand at(Operand operand, int64_t offset, int64_t pitch = 0) {
+    operand.offset += offset;
+    operand.pitch = pitch;
+    return operand;
   }
   /// How much of block i of `block` lanes lies below `end`.
   static int64_t valid(int64_t i, int64_t block, int64_t end) {
@@ -103,7 +104,7 @@ private:
 
   /// Block i of `lanes` lanes of the input becomes contiguous at `to`; lanes
   /// past the input's end are zero.
-  void pack(const Cut &in, int64_t i, int64_t lanes, Place to) {
+  void pack(const Cut &in, int64_t i, int64_t lanes, Operand to) {
     int64_t row = lanes * in.inner, there = valid(i, lanes, in.size);
     if (there < lanes)
       zero(at(to, 0), in.outer * row);
@@ -112,7 +113,7 @@ private:
   }
   /// The block of `lanes` lanes at `from` becomes block i of the output; lanes
   /// past the output's end are dropped.
-  void unpack(Place from, int64_t i, int64_t lanes, const Cut &out) {
+  void unpack(Operand from, int64_t i, int64_t lanes, const Cut &out) {
     int64_t row = lanes * out.inner;
     copy(at(from, 0, row), at({Memory::Out}, i * row, out.pitch()),
          valid(i, lanes, out.size) * out.inner, out.outer);
@@ -155,7 +156,7 @@ private:
       return unpack({Memory::In}, 0, lanes, out);
     if (out.outer == 1 && out.size == lanes * members)
       return call(Kind::AllGather, {Memory::In}, {Memory::Out}, inBytes);
-    Place blocks = stage(members * inBytes);
+    Operand blocks = stage(members * inBytes);
     call(Kind::AllGather, {Memory::In}, blocks, inBytes);
     for (int64_t i = 0; i < members; ++i)
       unpack(at(blocks, i * inBytes), i, lanes, out);
@@ -168,7 +169,7 @@ private:
       return pack(in, 0, lanes, {Memory::Out});
     if (in.outer == 1 && in.size == lanes * members)
       return call(Kind::ReduceScatter, {Memory::In}, {Memory::Out}, outBytes);
-    Place blocks = stage(members * outBytes);
+    Operand blocks = stage(members * outBytes);
     for (int64_t i = 0; i < members; ++i)
       pack(in, i, lanes, at(blocks, i * outBytes));
     call(Kind::ReduceScatter, blocks, {Memory::Out}, outBytes);
@@ -184,11 +185,11 @@ private:
     bool sendPlain = in.outer == 1 && in.size == split * members;
     bool takePlain = out.outer == 1 && out.size == lanes * members;
 
-    Place sent = sendPlain ? Place{Memory::In} : stage(members * block);
+    Operand sent = sendPlain ? Operand{Memory::In} : stage(members * block);
     if (!sendPlain)
       for (int64_t i = 0; i < members; ++i)
         pack(in, i, split, at(sent, i * block));
-    Place taken = takePlain ? Place{Memory::Out} : stage(members * block);
+    Operand taken = takePlain ? Operand{Memory::Out} : stage(members * block);
     if (!alone()) {
       mark(Kind::Group);
       for (int64_t i = 0; i < members; ++i)

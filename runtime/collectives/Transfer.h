@@ -37,7 +37,7 @@ struct TransferStep {
     Receive, ///< `count` elements to `to` from member `peer`
   };
   enum class Memory { In, Out, Staging };
-  struct Place {
+  struct Operand {
     Memory memory = Memory::In;
     int64_t offset = 0;
     int64_t pitch = 0; ///< between rows of a Copy
@@ -51,7 +51,7 @@ struct TransferStep {
   };
 
   Kind kind;
-  Place from, to;
+  Operand from, to;
   int64_t width = 0, rows = 1;
   int64_t count = 0; ///< elements, as NCCL counts them for this call
   int64_t peer = 0;  ///< of Send, Receive

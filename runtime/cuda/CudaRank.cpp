@@ -79,8 +79,8 @@ static bool useGraphs() {
 }
 
 CudaRank::CudaRank(const Manifest &manifest, const Program &program,
-                   std::unique_ptr<World> world, bool timeline)
-    : tprt_rank(manifest, program, std::move(world), timeline),
+                   std::unique_ptr<RankContext> context, bool timeline)
+    : tprt_rank(manifest, program, std::move(context), timeline),
       parameterPlan(manifest), entries(manifest.entries.size()) {}
 
 CudaRank::~CudaRank() {
@@ -102,7 +102,7 @@ Status tprt::checkCuda(const Manifest &manifest) {
 //===----------------------------------------------------------------------===//
 
 Status CudaRank::connect() {
-  device = dynamic_cast<DeviceWorld *>(world.get());
+  device = dynamic_cast<DeviceRankContext *>(context.get());
   if (!device)
     return internalError("the backend's ranks have no devices");
   TPRT_ASSIGN(cuda, Driver::get());
@@ -222,7 +222,7 @@ Status CudaRank::loadWeights(const Weights &weights) {
   TPRT_ASSIGN(loadedBytes,
               loadParameters(*cuda, manifest, parameterPlan, weights, place,
                              block.get() + layout.parameters, compute.get(),
-                             Progress(world->rank(), parameterPlan.bytes)));
+                             Progress(context->rank(), parameterPlan.bytes)));
   for (int64_t offset : parameterPlan.offsets)
     parameters.push_back(reinterpret_cast<const void *>(
         block.get() + layout.parameters + offset));

@@ -14,7 +14,7 @@
 #ifndef TPRT_CUDA_CUDARANK_H
 #define TPRT_CUDA_CUDARANK_H
 
-#include "../collectives/DeviceWorld.h"
+#include "../collectives/DeviceRankContext.h"
 #include "../rank/Rank.h"
 #include "CudaDevice.h"
 #include "DeviceTimeline.h"
@@ -30,7 +30,7 @@ namespace tprt {
 class CudaRank final : public tprt_rank {
 public:
   CudaRank(const Manifest &manifest, const Program &program,
-           std::unique_ptr<World> world, bool timeline);
+           std::unique_ptr<RankContext> context, bool timeline);
   ~CudaRank() override;
 
   Status connect() override;
@@ -81,7 +81,7 @@ private:
   Status waitFor(int32_t id);
 
   const Driver *cuda = nullptr;
-  DeviceWorld *device = nullptr; ///< the world
+  DeviceRankContext *device = nullptr; ///< the context
   CudaDevice gpu;
   // Destroyed in reverse order: what uses a stream goes before it.
   Stream compute, communication;
@@ -93,7 +93,7 @@ private:
 
   ParameterPlan parameterPlan;
   DeviceBytes block;        ///< device memory of this rank alone
-  CUdeviceptr operands = 0; ///< and what collectives move, which is the world's
+  CUdeviceptr operands = 0; ///< what collectives move; the context's
   PinnedBytes values;
   struct Layout {
     int64_t parameters = 0, constants = 0, arena = 0, scratch = 0,

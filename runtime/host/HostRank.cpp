@@ -59,8 +59,8 @@ static constexpr tprt_api functionTable = makeTable<HostFunctions>();
 //===----------------------------------------------------------------------===//
 
 HostRank::HostRank(const Manifest &manifest, const Program &program,
-                   std::unique_ptr<World> world, bool timeline)
-    : tprt_rank(manifest, program, std::move(world), timeline),
+                   std::unique_ptr<RankContext> context, bool timeline)
+    : tprt_rank(manifest, program, std::move(context), timeline),
       entries(manifest.entries.size()) {}
 
 Status HostRank::loadWeights(const Weights &weights) {
@@ -108,7 +108,7 @@ Status HostRank::allocateStates() {
   int64_t total = 0;
   for (const State &state : manifest.states)
     total += alignUp(state.localBytes(), TPRT_ALIGNMENT);
-  TPRT_ASSIGN(stateMemory, world->allocate(total));
+  TPRT_ASSIGN(stateMemory, context->allocate(total));
   char *next = stateMemory.data();
   for (const State &state : manifest.states) {
     states.push_back(next);
@@ -144,7 +144,7 @@ Status HostRank::prepare(int64_t index) {
   };
   int64_t total = 0;
   forEach([&](const auto &value, auto &) { total += bytesOf(value); });
-  TPRT_ASSIGN(memory.values, world->allocate(total));
+  TPRT_ASSIGN(memory.values, context->allocate(total));
   char *next = memory.values.data();
   forEach([&](const auto &value, auto &addresses) {
     addresses.push_back(value.state >= 0 ? states[value.state] : next);
@@ -155,7 +155,7 @@ Status HostRank::prepare(int64_t index) {
   auto grow = [&](Buffer &buffer, int64_t bytes) -> Status {
     if (bytes <= buffer.size())
       return {};
-    TPRT_ASSIGN(buffer, world->allocate(bytes));
+    TPRT_ASSIGN(buffer, context->allocate(bytes));
     return {};
   };
   TPRT_TRY(grow(arena, entry.arenaBytes));

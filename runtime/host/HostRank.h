@@ -39,7 +39,7 @@ public:
 class HostRank final : public tprt_rank {
 public:
   HostRank(const Manifest &manifest, const Program &program,
-           std::unique_ptr<World> world, bool timeline);
+           std::unique_ptr<RankContext> context, bool timeline);
 
   Status loadWeights(const Weights &weights) override;
   Status prepare(int64_t entry) override;

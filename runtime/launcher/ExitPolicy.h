@@ -23,7 +23,7 @@ public:
   ~ExitPolicy();
 
   std::shared_ptr<const Policy> get() const { return policy; }
-  /// Place::starter; until then, and for tp-run, signals are left alone.
+  /// ProcessInfo::starter; until then, and for tp-run, signals are left alone.
   void startedBy(const std::string &starter) { foreign = starter != "tp-run"; }
 
 private:

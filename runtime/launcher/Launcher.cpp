@@ -11,7 +11,7 @@
 
 #include "Launcher.h"
 
-#include "../collectives/Backends.h"
+#include "../collectives/BackendTable.h"
 #include "../session/Session.h"
 #include "ExitPolicy.h"
 
@@ -185,17 +185,17 @@ Status execute(Options &options, char **argv, int &code) {
   ExitPolicy policy;
   options.session.policy = policy.get();
   TPRT_ASSIGN(auto session, Session::load(options.artifact, options.session));
-  std::shared_ptr<const Place> place;
+  std::shared_ptr<const ProcessInfo> process;
   bool ownRanks = false;
   const BackendRow &backend = session.backend();
   if (backend.ranksAreProcesses() && !options.session.onlyRank) {
-    TPRT_ASSIGN(auto found, placeFromEnvironment());
+    TPRT_ASSIGN(auto found, processInfoFromEnvironment());
     ownRanks = !found && backend.ranks == BackendRow::Ranks::Processes;
-    place = std::make_shared<Place>(found.value_or(Place()));
-    policy.startedBy(place->starter);
+    process = std::make_shared<ProcessInfo>(found.value_or(ProcessInfo()));
+    policy.startedBy(process->starter);
   }
   // Rank 0 alone writes, perhaps on a host of its own.
-  if (!place || place->rank == 0) {
+  if (!process || process->rank == 0) {
     for (const std::string &path : results)
       TPRT_TRY(checkWritable(path));
     TPRT_TRY(checkWritable(options.timeline));
@@ -207,7 +207,7 @@ Status execute(Options &options, char **argv, int &code) {
         runLocalRanks(segment, argv, plan.describe, options.session.allowStops);
     return {};
   }
-  TPRT_TRY(session.start(place));
+  TPRT_TRY(session.start(process));
   Status status = runEntry(session, options);
   if (!status.ok())
     session.abort(status);

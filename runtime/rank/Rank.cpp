@@ -14,16 +14,17 @@
 using namespace tprt;
 
 tprt_rank::tprt_rank(const Manifest &manifest, const Program &program,
-                     std::unique_ptr<World> world, bool timeline)
-    : timeline(timeline), world(std::move(world)), manifest(manifest),
-      program(program), place(manifest.mesh.coordinates(this->world->rank())) {}
+                     std::unique_ptr<RankContext> context, bool timeline)
+    : timeline(timeline), context(std::move(context)), manifest(manifest),
+      program(program),
+      place(manifest.mesh.coordinates(this->context->rank())) {}
 
 tprt_rank::~tprt_rank() = default;
 
 void tprt_rank::disconnect() {
   perEntry.clear();
   communicators.clear();
-  world.reset();
+  context.reset();
 }
 
 int32_t tprt_rank::finish(Status status) {
@@ -37,10 +38,10 @@ int32_t tprt_rank::finish(Status status) {
 Status tprt_rank::connect() {
   for (const Collective &entry : manifest.collectives) {
     std::vector<int64_t> members =
-        manifest.mesh.group(entry.axes, world->rank());
+        manifest.mesh.group(entry.axes, context->rank());
     auto &slot = communicators[members];
     if (!slot) {
-      TPRT_ASSIGN(slot, world->communicator(members));
+      TPRT_ASSIGN(slot, context->communicator(members));
     }
     perEntry.push_back(slot.get());
   }

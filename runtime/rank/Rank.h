@@ -87,11 +87,11 @@ public:
 
   int64_t loadedBytes = 0;
   tprt::Timeline timeline;
-  std::unique_ptr<tprt::World> world;
+  std::unique_ptr<tprt::RankContext> context;
 
 protected:
   tprt_rank(const tprt::Manifest &manifest, const tprt::Program &program,
-            std::unique_ptr<tprt::World> world, bool timeline);
+            std::unique_ptr<tprt::RankContext> context, bool timeline);
 
   /// Ends the communicators and the world, for ranks that must do so before
   /// their own end.

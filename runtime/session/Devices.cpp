@@ -24,7 +24,7 @@ struct DeviceRow {
   const char *target; ///< of tp-compile
   const char *what;   ///< in words
   /// A rank that computes on it.
-  Made (*make)(const Manifest &, const Program &, std::unique_ptr<World>,
+  Made (*make)(const Manifest &, const Program &, std::unique_ptr<RankContext>,
                bool timeline);
   /// An error where this machine lacks what the program needs; null: nothing
   /// can lack.
@@ -34,9 +34,9 @@ struct DeviceRow {
 
 template <typename Rank>
 Made make(const Manifest &manifest, const Program &program,
-          std::unique_ptr<World> world, bool timeline) {
+          std::unique_ptr<RankContext> context, bool timeline) {
   return std::unique_ptr<tprt_rank>(
-      std::make_unique<Rank>(manifest, program, std::move(world), timeline));
+      std::make_unique<Rank>(manifest, program, std::move(context), timeline));
 }
 
 /// By Device.
@@ -74,7 +74,7 @@ Status tprt::checkProgram(const BackendRow &backend, const Manifest &manifest,
 }
 
 Made tprt::makeRank(const Manifest &manifest, const Program &program,
-                    std::unique_ptr<World> world, bool timeline) {
+                    std::unique_ptr<RankContext> context, bool timeline) {
   return deviceOf(manifest.device)
-      .make(manifest, program, std::move(world), timeline);
+      .make(manifest, program, std::move(context), timeline);
 }

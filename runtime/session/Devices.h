@@ -11,7 +11,7 @@
 #ifndef TPRT_SESSION_DEVICES_H
 #define TPRT_SESSION_DEVICES_H
 
-#include "../collectives/Backends.h"
+#include "../collectives/BackendTable.h"
 #include "../rank/Rank.h"
 
 namespace tprt {
@@ -22,10 +22,9 @@ Status checkProgram(const BackendRow &backend, const Manifest &manifest,
                     int64_t ranks);
 
 /// A rank on the program's device.
-Expected<std::unique_ptr<tprt_rank>> makeRank(const Manifest &manifest,
-                                              const Program &program,
-                                              std::unique_ptr<World> world,
-                                              bool timeline);
+Expected<std::unique_ptr<tprt_rank>>
+makeRank(const Manifest &manifest, const Program &program,
+         std::unique_ptr<RankContext> context, bool timeline);
 
 } // namespace tprt
 

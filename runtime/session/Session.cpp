@@ -32,7 +32,7 @@ constexpr double kLongestTimeout = 1e8;
 constexpr const char *kStep = "the step, its entry and its outputs";
 
 void Session::Close::operator()(Impl *impl) const {
-  SideChannel *side = impl->processes() ? impl->hub->channel() : nullptr;
+  SideChannel *side = impl->processes() ? impl->backend->channel() : nullptr;
   if (!impl->left.ok()) {
     // A rank that never came back still uses all of this: leave it to it.
     if (side)
@@ -56,8 +56,8 @@ std::string Session::Impl::describe(CallSite site) const {
 /// Runs the job on all ranks; the first failure ends it on all.
 Status Session::Impl::onRanks(const std::function<Status(int64_t)> &job) {
   TPRT_TRY(left);
-  hub->reset();
-  TPRT_TRY(hub->failure());
+  backend->reset();
+  TPRT_TRY(backend->failure());
   auto body = [this, job](int64_t i) {
     int64_t rank = here[i];
     Status status;
@@ -66,15 +66,15 @@ Status Session::Impl::onRanks(const std::function<Status(int64_t)> &job) {
     } catch (const std::exception &error) {
       status = internalError(error.what());
     }
-    if (status.ok() || !hub->failure().ok())
+    if (status.ok() || !backend->failure().ok())
       return;
-    hub->abort(status.in("rank " + std::to_string(rank)));
+    backend->abort(status.in("rank " + std::to_string(rank)));
   };
   bool back = threads->run(
-      body, [this] { return !hub->failure().ok(); }, kGraceSeconds);
+      body, [this] { return !backend->failure().ok(); }, kGraceSeconds);
   if (!back)
-    left = hub->failure();
-  return hub->failure();
+    left = backend->failure();
+  return backend->failure();
 }
 
 /// What must be equal for ranks to call the same collectives.
@@ -196,33 +196,33 @@ int64_t Session::Impl::sharedBytes() const {
   return total;
 }
 
-Status Session::Impl::start(std::shared_ptr<const Place> place) {
+Status Session::Impl::start(std::shared_ptr<const ProcessInfo> process) {
   int64_t size = manifest.mesh.size();
   if (options.onlyRank && (*options.onlyRank < 0 || *options.onlyRank >= size))
     return userError(where, " is made for ", size, " ranks, which has no rank ",
                      *options.onlyRank);
-  auto made = makeHub(
+  auto made = makeBackend(
       {backendRow->name,
        manifest.device,
        size,
-       std::move(place),
+       std::move(process),
        options.onlyRank,
        sharedBytes(),
        {*options.startSeconds, [this](CallSite site) { return describe(site); },
         options.allowStops, options.policy}});
   if (!made)
     return made.status();
-  hub = std::move(*made);
+  backend = std::move(*made);
   if (options.onlyRank)
     here = {*options.onlyRank};
   else if (processes())
-    here = {hub->channel()->rank()};
+    here = {backend->channel()->rank()};
   else
     for (int64_t rank = 0; rank < size; ++rank)
       here.push_back(rank);
   Status status = connect();
   if (!status.ok() && processes())
-    hub->abort(status);
+    backend->abort(status);
   return status;
 }
 
@@ -231,7 +231,7 @@ Expected<std::vector<CoreShare>> Session::Impl::coreShares() {
   json mine = {net::hostIdentity(), ownCores()};
   std::vector<std::string> all(size_t(manifest.mesh.size()), mine.dump());
   if (processes()) {
-    TPRT_ASSIGN(all, hub->channel()->exchange(mine.dump()));
+    TPRT_ASSIGN(all, backend->channel()->exchange(mine.dump()));
   }
   std::vector<CoreList> masks;
   std::vector<size_t> selves;
@@ -258,12 +258,13 @@ Status Session::Impl::connect() {
     inputs.emplace_back(entry.inputs.size());
   times.resize(manifest.entries.size());
   return onRanks([this](int64_t rank) -> Status {
-    TPRT_ASSIGN(ranks[rank], makeRank(manifest, program, hub->world(rank),
-                                      options.timeline));
+    TPRT_ASSIGN(ranks[rank],
+                makeRank(manifest, program, backend->rankContext(rank),
+                         options.timeline));
     // The schedule is part of the artifact; first, as the graver difference.
-    World &world = *ranks[rank]->world;
-    TPRT_TRY(world.agree(scheduleHash, "the artifact's collective schedule"));
-    TPRT_TRY(world.agree(hash, "the artifact"));
+    RankContext &context = *ranks[rank]->context;
+    TPRT_TRY(context.agree(scheduleHash, "the artifact's collective schedule"));
+    TPRT_TRY(context.agree(hash, "the artifact"));
     return ranks[rank]->connect();
   });
 }
@@ -274,7 +275,7 @@ Expected<std::vector<std::string>> Session::Impl::gather(
   std::vector<std::string> blobs;
   for (int64_t rank : here)
     blobs.push_back(mine(*ranks[rank]));
-  return processes() ? hub->channel()->gather(blobs[0]) : blobs;
+  return processes() ? backend->channel()->gather(blobs[0]) : blobs;
 }
 
 Expected<Session> Session::load(const std::string &artifact,
@@ -293,8 +294,8 @@ Expected<Session> Session::load(const std::string &artifact,
   return session;
 }
 
-Status Session::start(std::shared_ptr<const Place> place) {
-  return impl->start(std::move(place));
+Status Session::start(std::shared_ptr<const ProcessInfo> process) {
+  return impl->start(std::move(process));
 }
 
 Expected<Session> Session::open(const std::string &artifact,
@@ -330,7 +331,7 @@ Status Session::loadWeights(const std::string &spec) {
     return userError("the weights are loaded already");
   auto start = Clock::now();
   // Until the first step, where the ranks meet again: disks differ.
-  impl->hub->limitWaits(impl->options.loadSeconds);
+  impl->backend->limitWaits(impl->options.loadSeconds);
   auto weights = Weights::open(spec, impl->manifest);
   Expected<uint64_t> fingerprint = uint64_t(0);
   if (weights && impl->processes())
@@ -344,7 +345,7 @@ Status Session::loadWeights(const std::string &spec) {
   TPRT_TRY(impl->onRanks([&](int64_t r) -> Status {
     tprt_rank &rank = *impl->ranks[r];
     if (impl->processes())
-      TPRT_TRY(rank.world->agree(*fingerprint, "the weights"));
+      TPRT_TRY(rank.context->agree(*fingerprint, "the weights"));
     return rank.loadWeights(*weights);
   }));
   for (const State &state : impl->manifest.states)
@@ -478,7 +479,7 @@ Status Session::Impl::run(const std::vector<int64_t> &indices, int64_t repeat,
                           const std::vector<bool> &chosen) {
   for (int64_t index : indices)
     if (times[size_t(index)].count == 0) // it is prepared first
-      hub->limitWaits(options.loadSeconds);
+      backend->limitWaits(options.loadSeconds);
   TPRT_TRY(prepareStates());
   // Ranks in different entries, or that give rank 0 different outputs, would
   // wait for each other in vain.
@@ -494,11 +495,11 @@ Status Session::Impl::run(const std::vector<int64_t> &indices, int64_t repeat,
     pthread_setname_np(pthread_self(), "rank-step");
     for (int64_t n = 0; n < repeat; ++n)
       for (int64_t index : indices) {
-        TPRT_TRY(rank.world->agree(common + uint64_t(n), kStep));
-        hub->limitWaits(options.timeoutSeconds);
+        TPRT_TRY(rank.context->agree(common + uint64_t(n), kStep));
+        backend->limitWaits(options.timeoutSeconds);
         auto start = Clock::now();
         TPRT_TRY(rank.step(index));
-        TPRT_TRY(rank.world->agree(uint64_t(n), "the step"));
+        TPRT_TRY(rank.context->agree(uint64_t(n), "the step"));
         if (r == here[0])
           times[size_t(index)].add(
               std::chrono::duration<double>(Clock::now() - start).count());
@@ -595,7 +596,7 @@ Status Session::step(int64_t index, const std::vector<Binding> &inputs,
 Status Session::refuse(const Status &status) {
   if (impl->loaded && impl->processes())
     (void)impl->onRanks([impl = impl.get()](int64_t r) {
-      return impl->ranks[r]->world->agree(0, kStep);
+      return impl->ranks[r]->context->agree(0, kStep);
     });
   return status;
 }
@@ -613,9 +614,9 @@ Expected<bool>
 Session::Impl::assembleAll(const Value &value,
                            const std::function<const void *(int64_t)> &local,
                            tprt_type type, char *to) {
-  Hub::Gathered shards;
+  Backend::Gathered shards;
   if (processes()) {
-    TPRT_ASSIGN(shards, hub->gather(local(here[0]), value.localBytes()));
+    TPRT_ASSIGN(shards, backend->gather(local(here[0]), value.localBytes()));
   } else {
     for (int64_t rank : here)
       shards.data.push_back(local(rank));
@@ -696,5 +697,5 @@ int64_t Session::rank() const { return impl->here[0]; }
 
 void Session::abort(const Status &status) {
   if (impl->processes())
-    impl->hub->abort(status);
+    impl->backend->abort(status);
 }

@@ -23,7 +23,7 @@
 namespace tprt {
 
 struct BackendRow;
-struct Place;
+struct ProcessInfo;
 struct Policy;
 struct CallSite;
 
@@ -77,9 +77,9 @@ public:
   /// Of a loaded session, which the plan must not outlive.
   Plan plan() const;
   /// Makes this process' ranks and brings all ranks together; everything below
-  /// comes after it. Where ranks are processes, `place` says which this one is;
-  /// null: the environment does.
-  Status start(std::shared_ptr<const Place> place);
+  /// comes after it. Where ranks are processes, `process` says which this one
+  /// is; null: the environment does.
+  Status start(std::shared_ptr<const ProcessInfo> process);
 
   const Manifest &manifest() const;
   /// Position of the entry, the first for an empty name.

@@ -27,7 +27,7 @@ struct Session::Impl {
   CodeModule code;
   Program program;
   uint64_t hash = 0, scheduleHash = 0;
-  std::unique_ptr<Hub> hub;
+  std::unique_ptr<Backend> backend;
   std::vector<int64_t> here; ///< the ranks of this process
   /// By rank; null where it lives in another process.
   std::vector<std::unique_ptr<tprt_rank>> ranks;
@@ -49,7 +49,7 @@ struct Session::Impl {
   /// code and constants.
   Status readTables(const std::string &path, std::string_view (&texts)[3]);
   Status load(const std::string &path);
-  Status start(std::shared_ptr<const Place> place);
+  Status start(std::shared_ptr<const ProcessInfo> process);
   Status connect();
   Expected<std::vector<CoreShare>> coreShares();
   Status checkKernels() const;
@@ -67,7 +67,7 @@ struct Session::Impl {
   Expected<bool> assembleAll(const Value &value,
                              const std::function<const void *(int64_t)> &local,
                              tprt_type type, char *to);
-  bool processes() const { return hub && hub->channel(); }
+  bool processes() const { return backend && backend->channel(); }
   bool root() const { return here[0] == 0; }
   /// One blob per rank: `mine` of each rank, on rank 0 or in threads.
   Expected<std::vector<std::string>>

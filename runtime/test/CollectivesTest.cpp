@@ -24,13 +24,14 @@ using namespace tprt::test;
 namespace {
 
 /// Runs job(rank, world) on a thread per rank.
-void onRanks(ThreadHub &hub, const std::function<void(int64_t, World &)> &job) {
+void onRanks(ThreadBackend &backend,
+             const std::function<void(int64_t, RankContext &)> &job) {
   std::vector<std::thread> threads;
-  for (int64_t r = 0; r < hub.size(); ++r)
+  for (int64_t r = 0; r < backend.size(); ++r)
     threads.emplace_back([&, r] {
       setWorkers(1 + r % 2);
-      auto world = hub.world(r);
-      job(r, *world);
+      auto context = backend.rankContext(r);
+      job(r, *context);
     });
   for (std::thread &thread : threads)
     thread.join();
@@ -74,10 +75,10 @@ TEST(Collectives, RandomEntries) {
     bool inPlace = c.row().inPlace && pick(0, 1);
     if (inPlace)
       out = in;
-    ThreadHub hub(ranks, 30, describe);
+    ThreadBackend backend(ranks, 30, describe);
     std::vector<Status> statuses(ranks);
-    onRanks(hub, [&](int64_t r, World &world) {
-      auto communicator = world.communicator(mesh.group(c.axes, r));
+    onRanks(backend, [&](int64_t r, RankContext &context) {
+      auto communicator = context.communicator(mesh.group(c.axes, r));
       statuses[r] = (*communicator)
                         ->run(c, {3, 1}, inPlace ? out[r].data() : in[r].data(),
                               out[r].data());
@@ -119,9 +120,9 @@ TEST(Collectives, SumsHaveTheSameBitsOnEveryRank) {
       values.push_back(rounded(type, randomFloats(random, kCount, 1000)));
       buffers.push_back(toBytes(type, values[r]));
     }
-    ThreadHub hub(kRanks, 30, describe);
-    onRanks(hub, [&](int64_t r, World &world) {
-      auto communicator = world.communicator({0, 1, 2, 3, 4});
+    ThreadBackend backend(kRanks, 30, describe);
+    onRanks(backend, [&](int64_t r, RankContext &context) {
+      auto communicator = context.communicator({0, 1, 2, 3, 4});
       EXPECT_TRUE((*communicator)
                       ->run(c, {0, 0}, buffers[r].data(), buffers[r].data())
                       .ok());
@@ -142,12 +143,12 @@ TEST(Collectives, ManyCallsInARow) {
   c.kind = CollectiveKind::AllReduce;
   c.type = TPRT_I64;
   c.inputShape = c.outputShape = {3};
-  ThreadHub hub(kRanks, 30, describe);
+  ThreadBackend backend(kRanks, 30, describe);
   std::atomic<int> wrong = 0;
-  onRanks(hub, [&](int64_t r, World &world) {
-    auto all = world.communicator({0, 1, 2, 3, 4, 5});
-    auto half = world.communicator(r < 3 ? std::vector<int64_t>{0, 1, 2}
-                                         : std::vector<int64_t>{3, 4, 5});
+  onRanks(backend, [&](int64_t r, RankContext &context) {
+    auto all = context.communicator({0, 1, 2, 3, 4, 5});
+    auto half = context.communicator(r < 3 ? std::vector<int64_t>{0, 1, 2}
+                                           : std::vector<int64_t>{3, 4, 5});
     for (int64_t i = 0; i < 2000; ++i) {
       int64_t x[3] = {r, i, 1}, y[3];
       wrong += !(*half)->run(c, {0, i}, x, y).ok();
@@ -164,21 +165,21 @@ TEST(Collectives, ErrorsReachEveryRank) {
   c.kind = CollectiveKind::AllReduce;
   c.type = TPRT_F32;
   c.inputShape = c.outputShape = {1};
-  ThreadHub hub(3, 30, describe);
+  ThreadBackend backend(3, 30, describe);
   std::vector<Status> statuses(3);
-  onRanks(hub, [&](int64_t r, World &world) {
-    auto all = world.communicator({0, 1, 2});
+  onRanks(backend, [&](int64_t r, RankContext &context) {
+    auto all = context.communicator({0, 1, 2});
     float x = 1;
     if (r == 2) {
-      hub.abort(userError("rank 2 broke"));
-      hub.abort(userError("and again"));
+      backend.abort(userError("rank 2 broke"));
+      backend.abort(userError("and again"));
     } else {
       statuses[r] = (*all)->run(c, {0, 0}, &x, &x);
     }
   });
   EXPECT_EQ(statuses[0].message(), "rank 2 broke");
   EXPECT_EQ(statuses[1].message(), "rank 2 broke");
-  EXPECT_EQ(hub.failure().message(), "rank 2 broke");
+  EXPECT_EQ(backend.failure().message(), "rank 2 broke");
 }
 
 TEST(Collectives, MissingRankIsNamedWithItsLastCall) {
@@ -186,10 +187,10 @@ TEST(Collectives, MissingRankIsNamedWithItsLastCall) {
   c.kind = CollectiveKind::AllReduce;
   c.type = TPRT_F32;
   c.inputShape = c.outputShape = {1};
-  ThreadHub hub(2, 0.2, describe);
+  ThreadBackend backend(2, 0.2, describe);
   std::vector<Status> statuses(2);
-  onRanks(hub, [&](int64_t r, World &world) {
-    auto all = world.communicator({0, 1});
+  onRanks(backend, [&](int64_t r, RankContext &context) {
+    auto all = context.communicator({0, 1});
     float x = 1;
     statuses[r] = (*all)->run(c, {4, 6}, &x, &x);
     if (r == 0)
@@ -202,12 +203,12 @@ TEST(Collectives, MissingRankIsNamedWithItsLastCall) {
 }
 
 TEST(Collectives, DisagreementIsFound) {
-  ThreadHub hub(2, 30, describe);
+  ThreadBackend backend(2, 30, describe);
   std::vector<Status> statuses(2);
-  onRanks(hub, [&](int64_t r, World &world) {
-    statuses[r] = world.agree(uint64_t(r), "the artifact");
+  onRanks(backend, [&](int64_t r, RankContext &context) {
+    statuses[r] = context.agree(uint64_t(r), "the artifact");
   });
   EXPECT_EQ(statuses[0].code(), Code::Lost);
-  EXPECT_NE(hub.failure().message().find("do not agree on the artifact"),
+  EXPECT_NE(backend.failure().message().find("do not agree on the artifact"),
             std::string::npos);
 }

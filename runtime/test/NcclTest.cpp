@@ -12,9 +12,9 @@
 
 #include "RandomCollective.h"
 
-#include "../collectives/DeviceWorld.h"
-#include "../collectives/nccl/NcclHub.h"
-#include "../collectives/nccl/NcclWorld.h"
+#include "../collectives/DeviceRankContext.h"
+#include "../collectives/nccl/NcclBackend.h"
+#include "../collectives/nccl/NcclRankContext.h"
 #include "../collectives/processes/SegmentChannel.h"
 #include "../cuda/CudaDevice.h"
 #include "../cuda/CudaRank.h"
@@ -41,7 +41,7 @@ std::string describe(CallSite site) {
 struct Rank {
   int64_t rank;
   const Driver *cuda;
-  DeviceWorld *world;
+  DeviceRankContext *context;
   SideChannel *channel;
   CUstream stream;
 };
@@ -53,17 +53,19 @@ struct Ended {
 };
 
 /// How the ranks talk beside NCCL: memory, or TCP as on several hosts.
-enum class Beside { Memory, Tcp };
+enum class ChannelKind { Memory, Tcp };
 
-Expected<std::unique_ptr<SideChannel>>
-meet(int64_t rank, Segment segment, double timeout, Beside beside, int port) {
-  Place place;
+Expected<std::unique_ptr<SideChannel>> rendezvous(int64_t rank, Segment segment,
+                                                  double timeout,
+                                                  ChannelKind channelKind,
+                                                  int port) {
+  ProcessInfo place;
   place.rank = place.localRank = rank;
   place.ranks = place.localRanks = segment.ranks();
   static ExitPolicy policy;
   policy.startedBy("a test");
   SideChannel::Options options{timeout, describe, false, policy.get()};
-  if (beside == Beside::Memory)
+  if (channelKind == ChannelKind::Memory)
     return std::unique_ptr<SideChannel>(
         std::make_unique<SegmentChannel>(std::move(segment), place, options));
   place.localRank = 0;
@@ -84,9 +86,9 @@ become(int64_t rank, const Manifest &manifest, const Body &body,
   auto side = channel();
   if (!side)
     return side.status();
-  NcclHub hub(std::move(*side));
-  auto world = hub.world(rank);
-  auto *device = dynamic_cast<DeviceWorld *>(world.get());
+  NcclBackend backend(std::move(*side));
+  auto context = backend.rankContext(rank);
+  auto *device = dynamic_cast<DeviceRankContext *>(context.get());
   const Driver &cuda = **Driver::get();
   auto devices = CudaDevice::count(cuda);
   if (!devices)
@@ -98,7 +100,7 @@ become(int64_t rank, const Manifest &manifest, const Body &body,
   TPRT_TRY(cuda.check(cuda.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING),
                       "a stream"));
   TPRT_TRY(device->attach(manifest, stream, *devices));
-  Rank self{rank, &cuda, device, hub.channel(), stream};
+  Rank self{rank, &cuda, device, backend.channel(), stream};
   return body(self);
 }
 
@@ -106,7 +108,7 @@ become(int64_t rank, const Manifest &manifest, const Body &body,
 std::vector<Ended>
 onRanks(const Manifest &manifest, const Body &body, double timeout = 30,
         const std::function<void(const std::vector<pid_t> &)> &meanwhile = {},
-        Beside beside = Beside::Memory) {
+        ChannelKind channelKind = ChannelKind::Memory) {
   int port = 20000 + int(getpid() % 20000);
   int64_t ranks = manifest.mesh.size();
   TemporaryDirectory directory;
@@ -124,7 +126,7 @@ onRanks(const Manifest &manifest, const Body &body, double timeout = 30,
         setenv(name, TP_FAKE_CUDA, 1);
       setenv("TP_FAKE_CUDA_SEED", std::to_string(rank + 1).c_str(), 1);
       Status status = become(rank, manifest, body, [&] {
-        return meet(rank, std::move(segment), timeout, beside, port);
+        return rendezvous(rank, std::move(segment), timeout, channelKind, port);
       });
       if (!status.ok())
         std::fprintf(stderr, "%s\n", status.message().c_str());
@@ -166,7 +168,7 @@ struct Groups {
   Status connect(Rank &self, const Manifest &manifest) {
     for (const Collective &c : manifest.collectives) {
       auto made =
-          self.world->communicator(manifest.mesh.group(c.axes, self.rank));
+          self.context->communicator(manifest.mesh.group(c.axes, self.rank));
       if (!made)
         return made.status();
       list.push_back(std::move(*made));
@@ -210,7 +212,7 @@ Status runAll(Rank &self, const Manifest &manifest, bool graph) {
       TPRT_TRY(cuda.check(cuda.cuMemcpyHtoDAsync(call.in, data.data(),
                                                  data.size(), self.stream),
                           "copy"));
-      TPRT_TRY(self.world->await(self.stream));
+      TPRT_TRY(self.context->await(self.stream));
     }
     calls.push_back(std::move(call));
   }
@@ -220,16 +222,16 @@ Status runAll(Rank &self, const Manifest &manifest, bool graph) {
                                    {int64_t(i), int64_t(i) % 7},
                                    reinterpret_cast<void *>(calls[i].in),
                                    reinterpret_cast<void *>(calls[i].out)));
-    return self.world->endStep();
+    return self.context->endStep();
   };
   // Connections are made before anything is captured. The operands are lost
   // where a collective works in place, so that this works on copies of nothing.
   for (size_t i = 0; graph && i < calls.size(); ++i) {
     const Collective &c = manifest.collectives[i];
-    auto in = self.world->allocateOperands(elementCount(c.inputShape) *
-                                           typeBytes(c.type));
-    auto out = self.world->allocateOperands(elementCount(c.outputShape) *
-                                            typeBytes(c.type));
+    auto in = self.context->allocateOperands(elementCount(c.inputShape) *
+                                             typeBytes(c.type));
+    auto out = self.context->allocateOperands(elementCount(c.outputShape) *
+                                              typeBytes(c.type));
     if (!in || !out)
       return in ? out.status() : in.status();
     TPRT_TRY(groups.list[i]->run(c, {int64_t(i), 0},
@@ -237,8 +239,8 @@ Status runAll(Rank &self, const Manifest &manifest, bool graph) {
                                  reinterpret_cast<void *>(*out)));
   }
   if (graph) {
-    TPRT_TRY(self.world->endStep());
-    TPRT_TRY(self.world->await(self.stream));
+    TPRT_TRY(self.context->endStep());
+    TPRT_TRY(self.context->await(self.stream));
     TPRT_TRY(cuda.check(
         cuda.cuStreamBeginCapture(self.stream, CU_STREAM_CAPTURE_MODE_RELAXED),
         "capture"));
@@ -250,12 +252,12 @@ Status runAll(Rank &self, const Manifest &manifest, bool graph) {
     TPRT_TRY(
         cuda.check(cuda.cuGraphInstantiate(&executable, captured, 0), "graph"));
     TPRT_TRY(cuda.check(cuda.cuGraphLaunch(executable, self.stream), "graph"));
-    TPRT_TRY(self.world->await(self.stream));
+    TPRT_TRY(self.context->await(self.stream));
     TPRT_TRY(cuda.check(cuda.cuGraphExecDestroy(executable), "graph"));
     TPRT_TRY(cuda.check(cuda.cuGraphDestroy(captured), "graph"));
   } else {
     TPRT_TRY(enqueue());
-    TPRT_TRY(self.world->await(self.stream));
+    TPRT_TRY(self.context->await(self.stream));
   }
   int64_t last = int64_t(calls.size()) - 1;
   EXPECT_EQ(self.channel->lastSeen(self.rank),
@@ -266,7 +268,7 @@ Status runAll(Rank &self, const Manifest &manifest, bool graph) {
     TPRT_TRY(cuda.check(cuda.cuMemcpyDtoHAsync(data.data(), calls[i].out,
                                                data.size(), self.stream),
                         "copy"));
-    TPRT_TRY(self.world->await(self.stream));
+    TPRT_TRY(self.context->await(self.stream));
     std::vector<double> got = read(c.type, data);
     std::vector<std::vector<double>> inputs;
     for (int64_t member : manifest.mesh.group(c.axes, self.rank))
@@ -322,8 +324,8 @@ Status sumForEver(Rank &self, const Manifest &manifest, int64_t count,
     void *buffer = reinterpret_cast<void *>(data);
     TPRT_TRY(groups.list[0]->run(manifest.collectives[0], {0, n % 50}, buffer,
                                  buffer));
-    TPRT_TRY(self.world->endStep());
-    TPRT_TRY(self.world->await(self.stream));
+    TPRT_TRY(self.context->endStep());
+    TPRT_TRY(self.context->await(self.stream));
   }
 }
 
@@ -377,10 +379,10 @@ TEST(Nccl, GivesBackWhatItTook) {
         };
         size_t before = free();
         {
-          NcclWorld world(*self.channel, cuda, *Nccl::get());
-          TPRT_TRY(world.attach(manifest, self.stream, 1));
-          EXPECT_GT(world.deviceBytes(), 0);
-          auto data = world.allocateOperands(4096);
+          NcclRankContext context(*self.channel, cuda, *Nccl::get());
+          TPRT_TRY(context.attach(manifest, self.stream, 1));
+          EXPECT_GT(context.deviceBytes(), 0);
+          auto data = context.allocateOperands(4096);
           EXPECT_TRUE(bool(data));
           EXPECT_LT(free(), before);
         }
@@ -390,8 +392,8 @@ TEST(Nccl, GivesBackWhatItTook) {
         older.ncclMemAlloc = nullptr;
         older.ncclMemFree = nullptr;
         {
-          NcclWorld world(*self.channel, cuda, &older);
-          EXPECT_TRUE(bool(world.allocateOperands(4096)));
+          NcclRankContext context(*self.channel, cuda, &older);
+          EXPECT_TRUE(bool(context.allocateOperands(4096)));
           EXPECT_LT(free(), before);
         }
         EXPECT_EQ(free(), before);
@@ -441,7 +443,7 @@ TEST(Nccl, KilledRankIsNamedOverTcp) {
           raise(SIGKILL);
         });
       },
-      30, {}, Beside::Tcp);
+      30, {}, ChannelKind::Tcp);
   EXPECT_TRUE(WIFSIGNALED(ends[1].status));
   for (int64_t r : {0, 2}) {
     EXPECT_EQ(WEXITSTATUS(ends[r].status), 3);
@@ -520,7 +522,7 @@ TEST(Nccl, RankThatComputesIsNotLate) {
         ncclUniqueId id;
         if (self.rank == 0)
           nccl.ncclGetUniqueId(&id);
-        auto ids = self.world->exchange(
+        auto ids = self.context->exchange(
             self.rank ? "" : std::string(id.internal, sizeof(id)));
         if (!ids)
           return ids.status();
@@ -539,7 +541,7 @@ TEST(Nccl, RankThatComputesIsNotLate) {
           EXPECT_EQ(nccl.ncclAllReduce(buffer, buffer, 1, ncclFloat32, ncclSum,
                                        comm, self.stream),
                     ncclSuccess);
-          TPRT_TRY(self.world->await(self.stream));
+          TPRT_TRY(self.context->await(self.stream));
         }
         return {};
       },

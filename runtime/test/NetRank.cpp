@@ -13,7 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../collectives/Backends.h"
+#include "../collectives/BackendTable.h"
 #include "../launcher/ExitPolicy.h"
 
 #include <cstdio>
@@ -30,7 +30,7 @@ int64_t numberOr(const char *name, int64_t otherwise) {
 }
 
 Status run(int64_t rounds, double timeout) {
-  auto place = placeFromEnvironment();
+  auto place = processInfoFromEnvironment();
   if (!place)
     return place.status();
   if (!*place)

@@ -11,7 +11,7 @@
 
 #include "RankProcesses.h"
 
-#include "../collectives/Backends.h"
+#include "../collectives/BackendTable.h"
 #include "../collectives/net/NetRendezvous.h"
 
 #include <arpa/inet.h>
@@ -171,9 +171,9 @@ TEST(Wire, Fuzz) {
 
 namespace {
 
-Expected<std::optional<Place>>
+Expected<std::optional<ProcessInfo>>
 placeOf(const std::map<std::string, std::string> &variables) {
-  return placeFromEnvironment([&](const char *name) -> const char * {
+  return processInfoFromEnvironment([&](const char *name) -> const char * {
     auto found = variables.find(name);
     return found == variables.end() ? nullptr : found->second.c_str();
   });
@@ -181,7 +181,7 @@ placeOf(const std::map<std::string, std::string> &variables) {
 
 } // namespace
 
-TEST(Place, MeetingPoints) {
+TEST(ProcessInfo, MeetingPoints) {
   EXPECT_EQ(firstOfNodeList("node7"), "node7");
   EXPECT_EQ(firstOfNodeList("a,b"), "a");
   EXPECT_EQ(firstOfNodeList("gpu[08-11,20],login"), "gpu08");
@@ -195,7 +195,7 @@ TEST(Place, MeetingPoints) {
                         {"MASTER_ADDR", "10.0.0.1"},
                         {"MASTER_PORT", "29500"}});
   ASSERT_TRUE(bool(torch)) << torch.status().message();
-  const Place &p = **torch;
+  const ProcessInfo &p = **torch;
   EXPECT_EQ(p.localRank, 1);
   EXPECT_EQ(p.localRanks, 2);
   EXPECT_FALSE(p.oneHost());
@@ -713,8 +713,8 @@ TEST(Net, RanksThatSendGarbageAreNamed) {
                           {"LOCAL_WORLD_SIZE", "1"},
                           {"MASTER_ADDR", "127.0.0.1"},
                           {"MASTER_PORT", std::to_string(ranks.port)}});
-    auto meeting = net::meet(**place, 20);
-    ASSERT_TRUE(bool(meeting)) << meeting.status().message();
+    auto connections = net::rendezvous(**place, 20);
+    ASSERT_TRUE(bool(connections)) << connections.status().message();
     std::string bytes;
     for (int i = 0; i < 400; ++i)
       bytes.push_back(char(random()));
@@ -728,7 +728,7 @@ TEST(Net, RanksThatSendGarbageAreNamed) {
     } else if (n % 2) // frames that are whole, of what does not belong here
       bytes = net::encode(Type(1 + random() % kLastType), bytes);
     for (char c : bytes)
-      meeting->peers[0].send(std::string(1, c));
+      connections->peers[0].send(std::string(1, c));
     for (int64_t r : {0, 1}) {
       EXPECT_EQ(ranks.wait(r), 3) << ranks.errors(r);
       EXPECT_NE(ranks.errors(r).find(what), std::string::npos)

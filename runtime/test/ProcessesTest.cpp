@@ -11,7 +11,7 @@
 
 #include "RankProcesses.h"
 
-#include "../collectives/Backends.h"
+#include "../collectives/BackendTable.h"
 #include "../collectives/processes/Processes.h"
 #include "../collectives/processes/Rendezvous.h"
 #include "../session/Session.h"
@@ -56,18 +56,19 @@ TEST(Processes, SameBitsAsThreads) {
 }
 
 /// Buffers that others cannot read go through ones that they can, and long
-/// blobs through the mail in pieces.
+/// blobs through the mailboxes in pieces.
 TEST(Processes, BuffersOutsideSharedMemory) {
   constexpr int64_t kRanks = 3, kCount = 5001;
   auto segment = Segment::create(kRanks, int64_t(4) << 20);
   ASSERT_TRUE(bool(segment)) << segment.status().message();
   auto asRank = [&](int64_t rank) {
-    Place place;
+    ProcessInfo place;
     place.rank = rank;
     place.ranks = kRanks;
-    ProcessHub hub(std::move(*segment), place,
-                   {30, [](CallSite) { return std::string("a call"); }});
-    auto communicator = hub.world(rank)->communicator({0, 1, 2});
+    ProcessBackend backend(
+        std::move(*segment), place,
+        {30, [](CallSite) { return std::string("a call"); }});
+    auto communicator = backend.rankContext(rank)->communicator({0, 1, 2});
     Collective c{};
     c.type = TPRT_I64;
     bool right = true;
@@ -90,11 +91,11 @@ TEST(Processes, BuffersOutsideSharedMemory) {
     auto blob = [](int64_t r) {
       return std::string(size_t(r * 300'000), char('a' + r));
     };
-    auto blobs = hub.channel()->gather(blob(rank));
+    auto blobs = backend.channel()->gather(blob(rank));
     right &= bool(blobs) && blobs->size() == (rank == 0 ? kRanks : 0);
     for (int64_t r = 0; rank == 0 && r < kRanks; ++r)
       right &= (*blobs)[r] == blob(r);
-    blobs = hub.channel()->exchange(blob(rank));
+    blobs = backend.channel()->exchange(blob(rank));
     right &= bool(blobs);
     for (int64_t r = 0; r < kRanks; ++r)
       right &= (*blobs)[r] == blob(r);
@@ -254,17 +255,19 @@ TEST(Processes, LauncherToldToEndLeavesNoRankAndSaysWhere) {
   EXPECT_EQ(run.wait(0.5), -1) << run.errors();
 }
 
-/// The ranks' side of meet(), each in a process of its own; whether all met.
-static bool allMeet(const std::vector<Place> &places, double timeout,
-                    const std::function<void(const Place &)> &first = {}) {
+/// The ranks' side of rendezvous(), each in a process of its own; whether all
+/// met.
+static bool
+allMeet(const std::vector<ProcessInfo> &places, double timeout,
+        const std::function<void(const ProcessInfo &)> &first = {}) {
   std::vector<pid_t> children;
-  for (const Place &place : places) {
+  for (const ProcessInfo &place : places) {
     children.push_back(fork());
     if (children.back() != 0)
       continue;
     if (first)
       first(place);
-    auto segment = meet(place, 0, timeout);
+    auto segment = rendezvous(place, 0, timeout);
     if (!segment)
       std::fprintf(stderr, "%s\n", segment.status().message().c_str());
     _exit(segment ? 0 : 1);
@@ -278,9 +281,9 @@ static bool allMeet(const std::vector<Place> &places, double timeout,
   return all;
 }
 
-static Place placeOf(int64_t rank, const std::string &job,
-                     const std::string &token = "") {
-  Place place;
+static ProcessInfo placeOf(int64_t rank, const std::string &job,
+                           const std::string &token = "") {
+  ProcessInfo place;
   place.rank = rank;
   place.ranks = 2;
   place.starter = "mpirun";
@@ -296,14 +299,14 @@ TEST(Processes, JobsWithLongNamesDoNotMeet) {
   // All four have to be there before any of them is done.
   EXPECT_TRUE(allMeet({placeOf(0, name + "a"), placeOf(0, name + "b"),
                        placeOf(1, name + "b"), placeOf(1, name + "a")},
-                      30, [](const Place &place) {
+                      30, [](const ProcessInfo &place) {
                         usleep(useconds_t(place.rank * 300'000));
                       }));
 }
 
 TEST(Processes, SignalsDoNotEndTheRendezvous) {
   EXPECT_TRUE(allMeet({placeOf(0, "signals"), placeOf(1, "signals")}, 30,
-                      [](const Place &place) {
+                      [](const ProcessInfo &place) {
                         // The other one is waited for, while signals come.
                         if (place.rank == 1)
                           usleep(300'000);
@@ -317,14 +320,14 @@ TEST(Processes, SignalsDoNotEndTheRendezvous) {
 
 // Rank 0 of a run is there already.
 TEST(Processes, RendezvousThatIsTaken) {
-  Place place = placeOf(0, "taken");
+  ProcessInfo place = placeOf(0, "taken");
   pid_t child = fork();
   if (child == 0) {
-    auto segment = meet(place, 0, 30);
+    auto segment = rendezvous(place, 0, 30);
     _exit(segment ? 0 : 1);
   }
   usleep(500'000);
-  auto second = meet(place, 0, 30);
+  auto second = rendezvous(place, 0, 30);
   EXPECT_MESSAGE(second.status(),
                  detail::join("rank 0 cannot open the rendezvous 'tprt-",
                               getuid(), "-mpirun-", place.job,
@@ -336,7 +339,7 @@ TEST(Processes, RendezvousThatIsTaken) {
 
 // Who comes and is lost before all have come is missed at once.
 TEST(Processes, RankLostAtTheRendezvousIsNamed) {
-  std::vector<Place> places;
+  std::vector<ProcessInfo> places;
   for (int64_t rank = 0; rank < 4; ++rank) {
     places.push_back(placeOf(rank, "lost"));
     places.back().ranks = 4; // rank 3 does not come
@@ -346,7 +349,7 @@ TEST(Processes, RankLostAtTheRendezvousIsNamed) {
     children.push_back(fork());
     if (children.back() != 0)
       continue;
-    auto segment = meet(places[rank], 0, 3600);
+    auto segment = rendezvous(places[rank], 0, 3600);
     std::string wanted =
         detail::join(rank == 0 ? "" : "rank 1: ",
                      "rank 2 is lost: it left the rendezvous 'tprt-", getuid(),
@@ -366,12 +369,12 @@ TEST(Processes, RankLostAtTheRendezvousIsNamed) {
 }
 
 TEST(Processes, StaleRanksAreTurnedAway) {
-  Place stale = placeOf(1, "stale", "attempt 0");
-  Place fresh[] = {placeOf(0, "stale", "attempt 1"),
-                   placeOf(1, "stale", "attempt 1")};
+  ProcessInfo stale = placeOf(1, "stale", "attempt 0");
+  ProcessInfo fresh[] = {placeOf(0, "stale", "attempt 1"),
+                         placeOf(1, "stale", "attempt 1")};
   pid_t child = fork();
   if (child == 0) {
-    auto segment = meet(stale, 0, 30);
+    auto segment = rendezvous(stale, 0, 30);
     bool right = !segment && segment.status().message() ==
                                  "rank 1: rank 0 turned this process away: it "
                                  "brings the token of another job (a rank that "
@@ -379,7 +382,7 @@ TEST(Processes, StaleRanksAreTurnedAway) {
                                  "address and port?)";
     _exit(right ? 0 : 1);
   }
-  EXPECT_TRUE(allMeet({fresh[0], fresh[1]}, 30, [&](const Place &place) {
+  EXPECT_TRUE(allMeet({fresh[0], fresh[1]}, 30, [&](const ProcessInfo &place) {
     // The stale one comes first.
     while (place.rank == 1 && exists(child))
       usleep(1000);
@@ -659,10 +662,11 @@ TEST(Processes, DifferentArtifactOrWeightsAreNamed) {
 
 TEST(Processes, EnvironmentsThatAreRefused) {
   auto refusal = [](std::map<std::string, std::string> variables) {
-    auto place = placeFromEnvironment([&](const char *name) -> const char * {
-      auto found = variables.find(name);
-      return found == variables.end() ? nullptr : found->second.c_str();
-    });
+    auto place =
+        processInfoFromEnvironment([&](const char *name) -> const char * {
+          auto found = variables.find(name);
+          return found == variables.end() ? nullptr : found->second.c_str();
+        });
     return place ? *place ? "rank " + std::to_string((*place)->rank) : "none"
                  : place.status().message();
   };

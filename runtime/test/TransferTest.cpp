@@ -32,11 +32,11 @@ struct Member {
   const Step *next() const {
     return at < plan.steps.size() ? &plan.steps[at] : nullptr;
   }
-  char *bytes(const Step::Place &place, int64_t size) {
-    std::string &m = memory[int(place.memory)];
-    EXPECT_GE(place.offset, 0);
-    EXPECT_LE(place.offset + size, int64_t(m.size()));
-    return m.data() + place.offset;
+  char *bytes(const Step::Operand &operand, int64_t size) {
+    std::string &m = memory[int(operand.memory)];
+    EXPECT_GE(operand.offset, 0);
+    EXPECT_LE(operand.offset + size, int64_t(m.size()));
+    return m.data() + operand.offset;
   }
   /// Up to the next call.
   void local() {
@@ -50,7 +50,7 @@ struct Member {
         return;
       EXPECT_GT(step.width, 0);
       for (int64_t row = 0; row < step.rows; ++row) {
-        Step::Place from = step.from, to = step.to;
+        Step::Operand from = step.from, to = step.to;
         from.offset += row * from.pitch;
         to.offset += row * to.pitch;
         std::memcpy(bytes(to, step.width), bytes(from, step.width), step.width);
@@ -97,7 +97,7 @@ void callTogether(const Collective &entry, std::vector<Member> &members) {
   for (size_t i = 0; i < members.size(); ++i)
     runLocally(c, int64_t(i), ins, outs);
   for (size_t i = 0; i < members.size(); ++i) {
-    Step::Place to = members[i].next()->to;
+    Step::Operand to = members[i].next()->to;
     std::memcpy(members[i].bytes(to, out[i].size()), out[i].data(),
                 out[i].size());
     ++members[i].at;

@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../../support/Cores.h"
-#include "../Backends.h"
+#include "../BackendTable.h"
 #include "../net/NetChannel.h"
 #include "../processes/Rendezvous.h"
 #include "MpiCollective.h"
@@ -44,7 +44,7 @@ public:
       std::error_code ignored;
       // This code is in tp-run, or in libtprt.so of another program.
       Dl_info library{};
-      dladdr(reinterpret_cast<void *>(&makeHub), &library);
+      dladdr(reinterpret_cast<void *>(&makeBackend), &library);
       for (const fs::path &file :
            {fs::path(library.dli_fname ? library.dli_fname : ""),
             fs::read_symlink("/proc/self/exe", ignored)})
@@ -176,20 +176,20 @@ private:
   MessageCollective collective;
 };
 
-class MpiHub : public Hub {
+class MpiBackend : public Backend {
 public:
-  MpiHub(Mpi mpi, std::unique_ptr<SideChannel> channel, bool initialized,
-         int32_t largestTag)
+  MpiBackend(Mpi mpi, std::unique_ptr<SideChannel> channel, bool initialized,
+             int32_t largestTag)
       : mpi(mpi), side(std::move(channel)), initialized(initialized),
         largestTag(largestTag), crowded(side->localSize() > availableCores()) {
     ranks = side->size();
     for (int64_t r = 0; r < ranks; ++r)
-      everyone.push_back(r);
+      allRanks.push_back(r);
     // Messages that were under way stay so.
     side->onFailure([] { return false; });
   }
 
-  ~MpiHub() override {
+  ~MpiBackend() override {
     // The end of MPI waits for all ranks, and for ever for one that is lost.
     auto deadline = net::Clock::now() +
                     std::chrono::milliseconds(int64_t(side->timeout() * 1000));
@@ -199,7 +199,7 @@ public:
           [&] { return !side->failure().ok() || !net::remaining(deadline); });
   }
 
-  std::unique_ptr<World> world(int64_t rank) override;
+  std::unique_ptr<RankContext> rankContext(int64_t rank) override;
   SideChannel *channel() const override { return side.get(); }
 
   /// The members' messages; called by all of them.
@@ -219,37 +219,37 @@ public:
   bool initialized;
   int32_t largestTag, nextTag = 1;
   bool crowded;
-  std::vector<int64_t> everyone;
+  std::vector<int64_t> allRanks;
 };
 
-class MpiWorld : public World {
+class MpiRankContext : public RankContext {
 public:
-  explicit MpiWorld(MpiHub &hub) : hub(hub) {}
+  explicit MpiRankContext(MpiBackend &backend) : backend(backend) {}
 
-  int64_t rank() const override { return hub.side->rank(); }
-  int64_t size() const override { return hub.size(); }
+  int64_t rank() const override { return backend.side->rank(); }
+  int64_t size() const override { return backend.size(); }
 
   Expected<std::unique_ptr<Communicator>>
   communicator(const std::vector<int64_t> &members) override {
     for (size_t i = 0; i < members.size(); ++i)
       if (members[i] == rank()) {
         // Members wait for each other.
-        hub.side->enterAgreement(members);
-        auto messages = hub.messages(members);
-        hub.side->leave();
+        backend.side->enterAgreement(members);
+        auto messages = backend.messages(members);
+        backend.side->leave();
         if (!messages)
           return messages.status();
         return std::unique_ptr<Communicator>(std::make_unique<MpiCommunicator>(
-            *hub.side, std::move(*messages), members, int64_t(i),
-            hub.largestTag));
+            *backend.side, std::move(*messages), members, int64_t(i),
+            backend.largestTag));
       }
     return internalError("rank ", rank(), " is not in its own group");
   }
 
   Status agree(uint64_t value, const char *what) override {
-    hub.side->enterAgreement(hub.everyone);
+    backend.side->enterAgreement(backend.allRanks);
     if (!all && size() > 1) {
-      TPRT_ASSIGN(all, hub.messages(hub.everyone));
+      TPRT_ASSIGN(all, backend.messages(backend.allRanks));
     }
     std::vector<uint64_t> values(size_t(size()), value);
     std::vector<tprt_mpi_part> receives, sends;
@@ -261,8 +261,8 @@ public:
     if (all)
       TPRT_TRY(all->exchange(0, receives, sends));
     if (Status status = compareValues(values, what); !status.ok())
-      return hub.side->abort(status);
-    hub.side->leave();
+      return backend.side->abort(status);
+    backend.side->leave();
     return {};
   }
 
@@ -271,12 +271,12 @@ public:
   }
 
 private:
-  MpiHub &hub;
+  MpiBackend &backend;
   std::optional<Messages> all;
 };
 
-std::unique_ptr<World> MpiHub::world(int64_t) {
-  return std::make_unique<MpiWorld>(*this);
+std::unique_ptr<RankContext> MpiBackend::rankContext(int64_t) {
+  return std::make_unique<MpiRankContext>(*this);
 }
 
 //===----------------------------------------------------------------------===//
@@ -291,13 +291,13 @@ bool startedByMpi() {
   return false;
 }
 
-Status notStarted(const Place &place, int64_t ranks) {
+Status notStarted(const ProcessInfo &process, int64_t ranks) {
   std::string how =
       detail::join("mpirun -n ", ranks, " tp-run MODEL --backend mpi ...");
-  if (place.starter == "torchrun")
+  if (process.starter == "torchrun")
     return userError("torchrun starts no MPI; start the ranks with: ", how,
                      "; under torchrun use --backend processes");
-  if (place.starter == "Slurm")
+  if (process.starter == "Slurm")
     return userError("srun has not started MPI; expected: srun --mpi=pmix -n ",
                      ranks, " tp-run MODEL --backend mpi ...");
   return userError(
@@ -307,29 +307,29 @@ Status notStarted(const Place &place, int64_t ranks) {
 
 /// MPI waits without limit for ranks that do not come. So those of each host
 /// meet before, which names the ones that are missing.
-Status rollCall(const Place &place, double timeout) {
-  if (place.starter != "mpirun")
+Status rollCall(const ProcessInfo &process, double timeout) {
+  if (process.starter != "mpirun")
     return {};
-  Place here = place;
+  ProcessInfo here = process;
   here.job += ".mpi";
-  if (!place.oneHost()) {
-    here.rank = place.localRank;
-    here.ranks = place.localRanks;
+  if (!process.oneHost()) {
+    here.rank = process.localRank;
+    here.ranks = process.localRanks;
     here.source = "OMPI_COMM_WORLD_LOCAL_SIZE (mpirun)";
   }
   if (here.ranks == 1)
     return {};
-  auto met = meet(here, 0, timeout);
+  auto met = rendezvous(here, 0, timeout);
   return met ? Status() : met.status();
 }
 
 /// Rank 0 tells all where it listens.
-Status tellAddress(const Mpi &mpi, Place &place,
+Status tellAddress(const Mpi &mpi, ProcessInfo &process,
                    std::optional<net::Listener> &listener) {
   char text[4096] = {};
   Status status;
-  if (place.rank == 0) {
-    auto made = net::listen({}, place.oneHost() ? "127.0.0.1" : "");
+  if (process.rank == 0) {
+    auto made = net::listen({}, process.oneHost() ? "127.0.0.1" : "");
     std::ostringstream words;
     if (made) {
       listener = std::move(*made);
@@ -338,8 +338,8 @@ Status tellAddress(const Mpi &mpi, Place &place,
       for (int i = 0; i < 4; ++i)
         words << random() << ".";
       for (const std::string &address :
-           place.oneHost() ? std::vector<std::string>{"127.0.0.1"}
-                           : net::ownAddresses())
+           process.oneHost() ? std::vector<std::string>{"127.0.0.1"}
+                             : net::ownAddresses())
         words << " " << address;
     } else {
       status = made.status();
@@ -350,11 +350,11 @@ Status tellAddress(const Mpi &mpi, Place &place,
   TPRT_TRY(status);
   std::istringstream words{std::string(text)};
   int port = 0;
-  words >> port >> place.token;
+  words >> port >> process.token;
   for (std::string address; words >> address;)
-    place.addresses.push_back(address);
-  place.ports = {port};
-  if (place.addresses.empty())
+    process.addresses.push_back(address);
+  process.ports = {port};
+  if (process.addresses.empty())
     return userError("rank 0 could not open the side channel");
   return {};
 }
@@ -362,7 +362,7 @@ Status tellAddress(const Mpi &mpi, Place &place,
 /// The start of MPI, which may take for ever.
 struct Start {
   Mpi mpi;
-  Place place;
+  ProcessInfo process;
   int64_t ranks;              ///< of the artifact
   int32_t largestTag = 32767; // that every MPI has
   std::optional<net::Listener> listener;
@@ -372,35 +372,35 @@ struct Start {
     int64_t rank = 0, size = 1;
     TPRT_TRY(
         mpi.check(mpi.table->initialize(&rank, &size, &largestTag), "start"));
-    if (size == 1 && place.ranks > 1)
-      return notStarted(place, ranks);
+    if (size == 1 && process.ranks > 1)
+      return notStarted(process, ranks);
     if (size != ranks)
       return userError("the artifact is made for ", ranks,
                        " ranks, but MPI says ", size, "; expected: mpirun -n ",
                        ranks, " tp-run MODEL --backend mpi ...");
-    if (place.ranks != size)
-      place.hosts = "MPI does not say";
-    place.rank = rank;
-    place.ranks = size;
-    place.source = "MPI";
-    place.addresses.clear();
-    return tellAddress(mpi, place, listener);
+    if (process.ranks != size)
+      process.hosts = "MPI does not say";
+    process.rank = rank;
+    process.ranks = size;
+    process.source = "MPI";
+    process.addresses.clear();
+    return tellAddress(mpi, process, listener);
   }
 };
 
 } // namespace
 
 namespace tprt {
-Expected<std::unique_ptr<Hub>> connectMpi(const HubOptions &options) {
+Expected<std::unique_ptr<Backend>> connectMpi(const BackendOptions &options) {
   TPRT_ASSIGN(auto mpi, Mpi::open());
   bool started = startedByMpi();
-  if (!started && (options.ranks != 1 || options.place->ranks != 1))
-    return notStarted(*options.place, options.ranks);
-  auto start = std::make_shared<Start>(mpi, *options.place, options.ranks);
+  if (!started && (options.ranks != 1 || options.process->ranks != 1))
+    return notStarted(*options.process, options.ranks);
+  auto start = std::make_shared<Start>(mpi, *options.process, options.ranks);
   double limit = options.waits.timeoutSeconds;
   if (started) {
-    TPRT_TRY(rollCall(start->place, limit));
-    int64_t rank = start->place.rank;
+    TPRT_TRY(rollCall(start->process, limit));
+    int64_t rank = start->process.rank;
     auto deadline =
         net::Clock::now() + std::chrono::milliseconds(int64_t(limit * 1000));
     if (!callAside([start] { start->status = start->run(); },
@@ -409,12 +409,12 @@ Expected<std::unique_ptr<Hub>> connectMpi(const HubOptions &options) {
                        "in ", limit, " s; those of other hosts say more");
     TPRT_TRY(start->status);
   }
-  TPRT_ASSIGN(auto meeting,
-              net::meet(start->place, limit,
-                        start->listener ? &*start->listener : nullptr));
-  return std::unique_ptr<Hub>(std::make_unique<MpiHub>(
+  TPRT_ASSIGN(auto connections,
+              net::rendezvous(start->process, limit,
+                              start->listener ? &*start->listener : nullptr));
+  return std::unique_ptr<Backend>(std::make_unique<MpiBackend>(
       mpi,
-      std::make_unique<NetChannel>(std::move(meeting), start->place,
+      std::make_unique<NetChannel>(std::move(connections), start->process,
                                    options.waits),
       started, start->largestTag));
 }

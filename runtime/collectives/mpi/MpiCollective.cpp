@@ -60,8 +60,8 @@ Status MessageCollective::run(const Collective &c, const void *in, void *out) {
 Status MessageCollective::run(const TransferStep &step, const Collective &c,
                               char *in, char *out) {
   using Kind = TransferStep::Kind;
-  auto address = [&](const TransferStep::Place &place) {
-    return reinterpret_cast<char *>(place.address(in, out, staging.data()));
+  auto address = [&](const TransferStep::Operand &operand) {
+    return reinterpret_cast<char *>(operand.address(in, out, staging.data()));
   };
   char *from = address(step.from), *to = address(step.to);
   int64_t bytes = step.count * typeBytes(c.type);

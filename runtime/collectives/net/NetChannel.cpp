@@ -39,14 +39,14 @@ constexpr auto kAnswerTime = std::chrono::milliseconds(300);
 // Coming and leaving
 //===----------------------------------------------------------------------===//
 
-NetChannel::NetChannel(Meeting meeting, const Place &where,
+NetChannel::NetChannel(RankConnections connections, const ProcessInfo &where,
                        const Options &options)
-    : SideChannel(where, options), peers(meeting.peers.size()),
+    : SideChannel(where, options), peers(connections.peers.size()),
       positions(size_t(where.ranks)) {
-  place.localRank = meeting.localRank;
-  place.localRanks = meeting.localRanks;
+  process.localRank = connections.localRank;
+  process.localRanks = connections.localRanks;
   for (size_t i = 0; i < peers.size(); ++i) {
-    peers[i].connection = std::move(meeting.peers[i]);
+    peers[i].connection = std::move(connections.peers[i]);
     peers[i].since = Clock::now();
   }
   wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

@@ -23,7 +23,8 @@ namespace tprt {
 
 class NetChannel : public SideChannel {
 public:
-  NetChannel(net::Meeting meeting, const Place &place, const Options &options);
+  NetChannel(net::RankConnections connections, const ProcessInfo &process,
+             const Options &options);
   /// Takes leave, once what was exchanged has been sent.
   ~NetChannel() override;
 

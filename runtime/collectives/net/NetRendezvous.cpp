@@ -68,18 +68,19 @@ void tell(std::vector<Connection> &peers, const std::string &frame) {
 /// Rank 0.
 class Host {
 public:
-  Host(const Place &place, double timeout, Listener &listener, Words words)
-      : place(place), timeout(timeout), listener(listener),
+  Host(const ProcessInfo &process, double timeout, Listener &listener,
+       Words words)
+      : process(process), timeout(timeout), listener(listener),
         words(std::move(words)) {
-    meeting.peers.resize(size_t(place.ranks));
-    hosts.resize(size_t(place.ranks));
+    connections.peers.resize(size_t(process.ranks));
+    hosts.resize(size_t(process.ranks));
     hosts[0] = hostIdentity();
   }
 
-  Expected<Meeting> run() {
+  Expected<RankConnections> run() {
     auto deadline =
         Clock::now() + std::chrono::milliseconds(int64_t(timeout * 1000));
-    int64_t missing = place.ranks - 1;
+    int64_t missing = process.ranks - 1;
     while (missing > 0) {
       std::vector<pollfd> entries{{listener.socket.fd, POLLIN, 0}};
       for (Caller &caller : callers)
@@ -99,13 +100,13 @@ public:
         else
           callers.erase(callers.begin() + long(i));
       }
-      for (int64_t rank = 1; rank < place.ranks; ++rank)
-        if (here(rank) && !meeting.peers[rank].receive())
+      for (int64_t rank = 1; rank < process.ranks; ++rank)
+        if (here(rank) && !connections.peers[rank].receive())
           return giveUp(lostError(
               "rank ", rank, " is lost: it left the rendezvous ", words.where));
     }
     welcome();
-    return std::move(meeting);
+    return std::move(connections);
   }
 
 private:
@@ -119,7 +120,7 @@ private:
 
   /// Some of those that call; what they bring is heard before more come in.
   void takeCalls() {
-    size_t ranks = size_t(place.ranks);
+    size_t ranks = size_t(process.ranks);
     for (size_t n = 0; n < ranks; ++n) {
       auto connection = accept(listener);
       if (!connection) {
@@ -154,17 +155,17 @@ private:
                                   Hello().version));
       return Heard::Dropped;
     }
-    if (hello->token != checksum(place.token)) {
+    if (hello->token != checksum(process.token)) {
       refuse(caller, "it brings the token of another job (a rank that is left "
                      "of an earlier run, or the same address and port?)");
       return Heard::Dropped;
     }
     int64_t rank = hello->rank;
     Status status;
-    if (hello->ranks != place.ranks)
+    if (hello->ranks != process.ranks)
       status = userError("rank ", rank, " was told of ", hello->ranks,
-                         " ranks, rank 0 of ", place.ranks);
-    else if (rank <= 0 || rank >= place.ranks || here(rank))
+                         " ranks, rank 0 of ", process.ranks);
+    else if (rank <= 0 || rank >= process.ranks || here(rank))
       status = userError("rank ", rank, " came to the rendezvous twice");
     if (!status.ok()) {
       std::string frame = encode(Type::Refuse, status.message());
@@ -174,7 +175,7 @@ private:
     hosts[rank] = hello->host.empty() ? "?" : hello->host;
     caller.connection.send(encode(Type::Heard));
     caller.connection.limit = UINT64_MAX;
-    meeting.peers[rank] = std::move(caller.connection);
+    connections.peers[rank] = std::move(caller.connection);
     return Heard::Rank;
   }
 
@@ -184,17 +185,17 @@ private:
 
   Status late() const {
     std::string missing;
-    for (int64_t rank = 0; rank < place.ranks; ++rank)
+    for (int64_t rank = 0; rank < process.ranks; ++rank)
       if (!here(rank))
         missing +=
             (missing.empty() ? "rank " : ", rank ") + std::to_string(rank);
     return userError("the rendezvous ", words.where, " did not complete in ",
-                     timeout, " s: ", missing, " of ", place.ranks, " (",
-                     place.source, ") did not come", words.advice);
+                     timeout, " s: ", missing, " of ", process.ranks, " (",
+                     process.source, ") did not come", words.advice);
   }
 
   Status giveUp(const Status &status) {
-    tell(meeting.peers, encode(Type::Refuse, status.message()));
+    tell(connections.peers, encode(Type::Refuse, status.message()));
     return status;
   }
 
@@ -203,20 +204,20 @@ private:
     std::vector<int64_t> locals;
     for (const std::string &host : hosts)
       locals.push_back(counts[host]++);
-    for (int64_t rank = 0; rank < place.ranks; ++rank)
-      meeting.peers[rank].send(
+    for (int64_t rank = 0; rank < process.ranks; ++rank)
+      connections.peers[rank].send(
           encode(Welcome{locals[rank], counts[hosts[rank]]}));
-    meeting.localRank = locals[0];
-    meeting.localRanks = counts[hosts[0]];
+    connections.localRank = locals[0];
+    connections.localRanks = counts[hosts[0]];
   }
 
-  const Place &place;
+  const ProcessInfo &process;
   double timeout;
   Listener &listener;
   Words words;
   std::vector<Caller> callers;    ///< strangers, the oldest first
   std::vector<std::string> hosts; ///< of each rank, empty until it comes
-  Meeting meeting;
+  RankConnections connections;
 };
 
 /// Calls one address.
@@ -225,7 +226,8 @@ using Call = std::function<std::optional<Connection>(Clock::time_point)>;
 /// What calling one address came to: a connection to rank 0, a refusal, or
 /// nothing, so that one tries again. `turnedAway` is why it was not this job's
 /// rank 0 that answered.
-Expected<std::optional<Connection>> greet(const Place &place, const Call &call,
+Expected<std::optional<Connection>> greet(const ProcessInfo &process,
+                                          const Call &call,
                                           Clock::time_point deadline,
                                           std::string &turnedAway) {
   auto connection = call(deadline);
@@ -233,15 +235,15 @@ Expected<std::optional<Connection>> greet(const Place &place, const Call &call,
     return std::optional<Connection>();
   connection->limit = kAnswerBytes;
   Hello hello;
-  hello.rank = place.rank;
-  hello.ranks = place.ranks;
-  hello.token = checksum(place.token);
+  hello.rank = process.rank;
+  hello.ranks = process.ranks;
+  hello.token = checksum(process.token);
   hello.host = hostIdentity();
   connection->send(encode(hello));
   auto answer = connection->wait(Clock::now() + kHelloTime);
   if (answer && answer->type == Type::Refuse) {
     if (!answer->body.starts_with(kTurnedAway))
-      return userError("rank ", place.rank, ": ", answer->body);
+      return userError("rank ", process.rank, ": ", answer->body);
     turnedAway = answer->body;
     return std::optional<Connection>();
   }
@@ -251,36 +253,37 @@ Expected<std::optional<Connection>> greet(const Place &place, const Call &call,
 }
 
 /// Waits for the others, once rank 0 has heard this one.
-Expected<Meeting> enter(const Place &place, Connection root,
-                        Clock::time_point deadline, double timeout,
-                        const Words &words) {
+Expected<RankConnections> enter(const ProcessInfo &process, Connection root,
+                                Clock::time_point deadline, double timeout,
+                                const Words &words) {
   // Rank 0 answers by its own deadline, which may be a little later.
   auto answer = root.wait(deadline + std::chrono::seconds(2));
   if (!answer && remaining(deadline) > 0)
-    return lostError("rank ", place.rank,
+    return lostError("rank ", process.rank,
                      ": rank 0 is lost: it left the rendezvous ", words.where);
   if (!answer)
-    return userError("rank ", place.rank, ": the rendezvous ", words.where,
+    return userError("rank ", process.rank, ": the rendezvous ", words.where,
                      " did not complete in ", timeout,
                      " s: the other ranks did not come", words.advice);
   if (answer->type == Type::Refuse)
-    return userError("rank ", place.rank, ": ", answer->body);
+    return userError("rank ", process.rank, ": ", answer->body);
   auto welcome = answer->type == Type::Welcome ? decode<Welcome>(answer->body)
                                                : std::optional<Welcome>();
   if (!welcome)
-    return userError("rank ", place.rank,
+    return userError("rank ", process.rank,
                      ": the rendezvous gave an answer that is none");
   root.limit = UINT64_MAX;
-  Meeting meeting;
-  meeting.peers.push_back(std::move(root));
-  meeting.localRank = welcome->localRank;
-  meeting.localRanks = welcome->localRanks;
-  return meeting;
+  RankConnections connections;
+  connections.peers.push_back(std::move(root));
+  connections.localRank = welcome->localRank;
+  connections.localRanks = welcome->localRanks;
+  return connections;
 }
 
 /// The other ranks.
-Expected<Meeting> join(const Place &place, double timeout,
-                       const std::vector<Call> &calls, const Words &words) {
+Expected<RankConnections> join(const ProcessInfo &process, double timeout,
+                               const std::vector<Call> &calls,
+                               const Words &words) {
   auto deadline =
       Clock::now() + std::chrono::milliseconds(int64_t(timeout * 1000));
   std::string turnedAway;
@@ -288,9 +291,9 @@ Expected<Meeting> join(const Place &place, double timeout,
   while (true) {
     for (const Call &call : calls) {
       bool first = turnedAway.empty();
-      TPRT_ASSIGN(auto root, greet(place, call, searchUntil, turnedAway));
+      TPRT_ASSIGN(auto root, greet(process, call, searchUntil, turnedAway));
       if (root)
-        return enter(place, std::move(*root), deadline, timeout, words);
+        return enter(process, std::move(*root), deadline, timeout, words);
       // With one address there is no other rank 0.
       if (first && !turnedAway.empty())
         searchUntil = std::min(
@@ -298,57 +301,59 @@ Expected<Meeting> join(const Place &place, double timeout,
                                                        : Clock::duration()));
     }
     if (remaining(searchUntil) == 0 && !turnedAway.empty())
-      return userError("rank ", place.rank, ": ", turnedAway);
+      return userError("rank ", process.rank, ": ", turnedAway);
     if (remaining(searchUntil) == 0)
-      return userError("rank ", place.rank, ": the rendezvous ", words.where,
+      return userError("rank ", process.rank, ": the rendezvous ", words.where,
                        " did not complete in ", timeout, " s: rank 0 of ",
-                       place.ranks, " (", place.source, ") did not come",
+                       process.ranks, " (", process.source, ") did not come",
                        words.advice);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }
 
-Meeting alone() {
-  Meeting meeting;
-  meeting.peers.resize(1);
-  return meeting;
+RankConnections alone() {
+  RankConnections connections;
+  connections.peers.resize(1);
+  return connections;
 }
 
 } // namespace
 
-Expected<Meeting> net::meet(const Place &place, double timeoutSeconds,
-                            Listener *listener) {
-  if (place.ranks == 1)
+Expected<RankConnections> net::rendezvous(const ProcessInfo &process,
+                                          double timeoutSeconds,
+                                          Listener *listener) {
+  if (process.ranks == 1)
     return alone();
-  if (place.rank != 0) {
+  if (process.rank != 0) {
     std::vector<Call> calls;
-    for (const std::string &host : place.addresses)
-      for (int port : place.ports)
+    for (const std::string &host : process.addresses)
+      for (int port : process.ports)
         calls.push_back([&host, port](Clock::time_point deadline) {
           return connect(host, port, deadline);
         });
-    return join(place, timeoutSeconds, calls,
-                {"at " + listText(place.addresses, place.ports), ""});
+    return join(process, timeoutSeconds, calls,
+                {"at " + listText(process.addresses, process.ports), ""});
   }
   std::optional<Listener> own;
   if (!listener) {
-    TPRT_ASSIGN(auto made, listen(place.ports, place.addresses.at(0)));
+    TPRT_ASSIGN(auto made, listen(process.ports, process.addresses.at(0)));
     listener = &own.emplace(std::move(made));
   }
-  return Host(place, timeoutSeconds, *listener,
+  return Host(process, timeoutSeconds, *listener,
               {detail::join("at port ", listener->port), ""})
       .run();
 }
 
-Expected<Meeting> net::meetHere(const Place &place, const std::string &name,
-                                double timeoutSeconds) {
-  if (place.ranks == 1)
+Expected<RankConnections> net::rendezvousHere(const ProcessInfo &process,
+                                              const std::string &name,
+                                              double timeoutSeconds) {
+  if (process.ranks == 1)
     return alone();
   Words words{"'" + name + "'", "; all ranks must run on this host"};
-  if (place.rank != 0)
-    return join(place, timeoutSeconds,
+  if (process.rank != 0)
+    return join(process, timeoutSeconds,
                 {[&name](Clock::time_point) { return connectHere(name); }},
                 words);
   TPRT_ASSIGN(auto listener, listenHere(name));
-  return Host(place, timeoutSeconds, listener, words).run();
+  return Host(process, timeoutSeconds, listener, words).run();
 }

@@ -20,19 +20,21 @@
 namespace tprt::net {
 
 /// The connections of a rank whose run has come together.
-struct Meeting {
+struct RankConnections {
   /// On rank 0 by rank, its own closed; on the others rank 0's alone.
   std::vector<Connection> peers;
   int64_t localRank = 0, localRanks = 1;
 };
 
-/// Meets over TCP, at place.addresses and place.ports. Rank 0 may bring a
+/// Meets over TCP, at process.addresses and process.ports. Rank 0 may bring a
 /// socket that listens already.
-Expected<Meeting> meet(const Place &place, double timeoutSeconds,
-                       Listener *listener = nullptr);
+Expected<RankConnections> rendezvous(const ProcessInfo &process,
+                                     double timeoutSeconds,
+                                     Listener *listener = nullptr);
 /// Meets at a Unix socket of this name, which takes this user's calls alone.
-Expected<Meeting> meetHere(const Place &place, const std::string &name,
-                           double timeoutSeconds);
+Expected<RankConnections> rendezvousHere(const ProcessInfo &process,
+                                         const std::string &name,
+                                         double timeoutSeconds);
 
 } // namespace tprt::net
 

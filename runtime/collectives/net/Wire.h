@@ -13,7 +13,7 @@
 #ifndef TPRT_COLLECTIVES_NET_WIRE_H
 #define TPRT_COLLECTIVES_NET_WIRE_H
 
-#include "../Hub.h"
+#include "../Backend.h"
 #include "../SideChannel.h"
 
 #include <cstring>

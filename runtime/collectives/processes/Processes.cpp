@@ -10,7 +10,7 @@
 #include "Processes.h"
 
 #include "../../support/Cores.h"
-#include "../Backends.h"
+#include "../BackendTable.h"
 #include "Rendezvous.h"
 
 #include <cstring>
@@ -23,9 +23,9 @@ using namespace tprt;
 /// to twice as long as over threads.
 constexpr int kCollapse = 25;
 
-ProcessHub::ProcessHub(Segment shared, const Place &place,
-                       const SideChannel::Options &options)
-    : side(std::move(shared), place, options), segment(side.memory()) {
+ProcessBackend::ProcessBackend(Segment shared, const ProcessInfo &process,
+                               const SideChannel::Options &options)
+    : side(std::move(shared), process, options), segment(side.memory()) {
   ranks = segment.ranks();
   timeout = options.timeoutSeconds;
   describe = options.describe;
@@ -37,7 +37,8 @@ ProcessHub::ProcessHub(Segment shared, const Place &place,
   aborted = &segment.aborted();
 }
 
-Expected<SharedGroup *> ProcessHub::group(const std::vector<int64_t> &members) {
+Expected<SharedGroup *>
+ProcessBackend::group(const std::vector<int64_t> &members) {
   std::lock_guard lock(mutex);
   auto &slot = groups[members];
   if (!slot) {
@@ -51,7 +52,7 @@ Expected<SharedGroup *> ProcessHub::group(const std::vector<int64_t> &members) {
   return slot.get();
 }
 
-Expected<Buffer> ProcessHub::allocate(int64_t rank, int64_t bytes) {
+Expected<Buffer> ProcessBackend::allocate(int64_t rank, int64_t bytes) {
   constexpr int64_t kHugePage = int64_t(2) << 20;
   if (bytes == 0)
     return Buffer();
@@ -69,7 +70,8 @@ Expected<Buffer> ProcessHub::allocate(int64_t rank, int64_t bytes) {
   return Buffer::borrow(data, size);
 }
 
-Expected<Hub::Gathered> ProcessHub::gather(const void *data, int64_t bytes) {
+Expected<Backend::Gathered> ProcessBackend::gather(const void *data,
+                                                   int64_t bytes) {
   // Buffers of this memory stay readable after their process has ended.
   uint64_t offset = uint64_t(static_cast<const char *>(data) - base);
   TPRT_ASSIGN(auto all,
@@ -83,14 +85,15 @@ Expected<Hub::Gathered> ProcessHub::gather(const void *data, int64_t bytes) {
 }
 
 namespace tprt {
-Expected<std::unique_ptr<Hub>> connectProcesses(const HubOptions &options) {
-  const Place &place = *options.place;
-  if (!place.oneHost())
+Expected<std::unique_ptr<Backend>>
+connectProcesses(const BackendOptions &options) {
+  const ProcessInfo &process = *options.process;
+  if (!process.oneHost())
     return userError("backend 'processes' needs all ranks on one host: ",
-                     place.hosts, "; put them on one host");
-  TPRT_ASSIGN(auto segment,
-              meet(place, options.sharedBytes, options.waits.timeoutSeconds));
-  return std::unique_ptr<Hub>(
-      std::make_unique<ProcessHub>(std::move(segment), place, options.waits));
+                     process.hosts, "; put them on one host");
+  TPRT_ASSIGN(auto segment, rendezvous(process, options.sharedBytes,
+                                       options.waits.timeoutSeconds));
+  return std::unique_ptr<Backend>(std::make_unique<ProcessBackend>(
+      std::move(segment), process, options.waits));
 }
 } // namespace tprt

@@ -17,11 +17,11 @@
 
 namespace tprt {
 
-class ProcessHub : public SharedHub {
+class ProcessBackend : public SharedBackend {
 public:
-  /// This process becomes place.rank.
-  ProcessHub(Segment segment, const Place &place,
-             const SideChannel::Options &options);
+  /// This process becomes process.rank.
+  ProcessBackend(Segment segment, const ProcessInfo &process,
+                 const SideChannel::Options &options);
 
   SideChannel *channel() const override { return &side; }
   Expected<SharedGroup *> group(const std::vector<int64_t> &members) override;

@@ -26,10 +26,10 @@ namespace {
 
 /// The rendezvous' name on this host; that of a socket is short, and still not
 /// that of another job.
-std::string nameOf(const Place &place) {
+std::string nameOf(const ProcessInfo &process) {
   constexpr size_t kLongest = 100;
   std::string name =
-      detail::join("tprt-", getuid(), "-", place.starter, "-", place.job);
+      detail::join("tprt-", getuid(), "-", process.starter, "-", process.job);
   if (name.size() > kLongest) {
     char hash[20];
     std::snprintf(hash, sizeof(hash), "-%016lx", long(checksum(name)));
@@ -81,47 +81,48 @@ int receiveFile(int fd, int milliseconds) {
 
 /// Rank 0 gives the memory to the others, each of which has asked for it: sent
 /// behind other bytes it might be read with them, and be lost.
-Status give(net::Meeting &meeting, const Segment &segment,
+Status give(net::RankConnections &connections, const Segment &segment,
             net::Clock::time_point deadline) {
-  for (size_t rank = 1; rank < meeting.peers.size(); ++rank) {
-    net::Connection &peer = meeting.peers[rank];
+  for (size_t rank = 1; rank < connections.peers.size(); ++rank) {
+    net::Connection &peer = connections.peers[rank];
     if (!peer.wait(deadline) || !sendFile(peer.fd, segment.fd()))
       return lostError("rank ", rank, " is lost: it left the rendezvous");
   }
   return {};
 }
 
-Expected<Segment> attach(int file, const Place &place) {
+Expected<Segment> attach(int file, const ProcessInfo &process) {
   auto segment = Segment::attach(file);
-  if (segment && segment->ranks() != place.ranks)
+  if (segment && segment->ranks() != process.ranks)
     return userError("the rendezvous is of ", segment->ranks(),
-                     " ranks, expected ", place.ranks);
+                     " ranks, expected ", process.ranks);
   return segment;
 }
 
 } // namespace
 
-Expected<Segment> tprt::meet(const Place &place, int64_t regionBytes,
-                             double timeoutSeconds) {
-  if (place.file >= 0)
-    return attach(place.file, place);
-  std::string name = nameOf(place);
+Expected<Segment> tprt::rendezvous(const ProcessInfo &process,
+                                   int64_t regionBytes, double timeoutSeconds) {
+  if (process.file >= 0)
+    return attach(process.file, process);
+  std::string name = nameOf(process);
   Expected<Segment> segment = Segment();
-  if (place.rank == 0)
-    segment = Segment::create(place.ranks, regionBytes);
+  if (process.rank == 0)
+    segment = Segment::create(process.ranks, regionBytes);
   if (!segment)
     return segment;
-  TPRT_ASSIGN(auto meeting, net::meetHere(place, name, timeoutSeconds));
+  TPRT_ASSIGN(auto connections,
+              net::rendezvousHere(process, name, timeoutSeconds));
   auto deadline = net::Clock::now() + std::chrono::seconds(5);
-  if (place.rank == 0) {
-    TPRT_TRY(give(meeting, *segment, deadline));
+  if (process.rank == 0) {
+    TPRT_TRY(give(connections, *segment, deadline));
     return segment;
   }
-  net::Connection &root = meeting.peers[0];
+  net::Connection &root = connections.peers[0];
   root.send(net::encode(net::Type::Heard));
   int file = receiveFile(root.fd, net::remaining(deadline));
   if (file < 0)
-    return lostError("rank ", place.rank,
+    return lostError("rank ", process.rank,
                      ": rank 0 is lost: it left the rendezvous '", name, "'");
-  return attach(file, place);
+  return attach(file, process);
 }

@@ -13,14 +13,14 @@
 #ifndef TPRT_COLLECTIVES_PROCESSES_RENDEZVOUS_H
 #define TPRT_COLLECTIVES_PROCESSES_RENDEZVOUS_H
 
-#include "../Place.h"
+#include "../ProcessInfo.h"
 #include "Segment.h"
 
 namespace tprt {
 
 /// The run's shared memory, once all ranks have come.
-Expected<Segment> meet(const Place &place, int64_t regionBytes,
-                       double timeoutSeconds);
+Expected<Segment> rendezvous(const ProcessInfo &process, int64_t regionBytes,
+                             double timeoutSeconds);
 
 } // namespace tprt
 

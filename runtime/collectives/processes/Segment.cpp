@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The layout: header, rank records, positions, groups, mail, regions. All of it
-// is valid when zero, so that it needs no construction.
+// The layout: header, rank records, positions, groups, mailbox, regions. All of
+// it is valid when zero, so that it needs no construction.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +36,7 @@ struct Segment::Header {
   int32_t code;
   int64_t culprit;
   char message[kMessage];
-  Barrier everyone;
+  Barrier barrier;
 };
 
 struct alignas(64) Segment::GroupRecord {
@@ -59,10 +59,10 @@ struct Layout {
     records = alignUp(header, 64);
     positions = records + ranks * int64_t(sizeof(RankRecord));
     groups = positions + ranks * int64_t(sizeof(Position));
-    mail = alignUp(groups + kGroups * group, kPage);
-    regions = alignUp(mail + ranks * Segment::kMailBytes, kHugePage);
+    mailbox = alignUp(groups + kGroups * group, kPage);
+    regions = alignUp(mailbox + ranks * Segment::kMailboxBytes, kHugePage);
   }
-  int64_t records, positions, groups, mail, regions;
+  int64_t records, positions, groups, mailbox, regions;
 };
 
 #define LAYOUT                                                                 \
@@ -133,11 +133,11 @@ char *Segment::region(int64_t rank) const {
   return base() + LAYOUT.regions + rank * header().regionBytes;
 }
 
-char *Segment::mail(int64_t rank) const {
-  return base() + LAYOUT.mail + rank * kMailBytes;
+char *Segment::mailbox(int64_t rank) const {
+  return base() + LAYOUT.mailbox + rank * kMailboxBytes;
 }
 
-Barrier &Segment::everyone() const { return header().everyone; }
+Barrier &Segment::barrier() const { return header().barrier; }
 
 std::atomic<uint32_t> &Segment::aborted() const { return header().aborted; }
 

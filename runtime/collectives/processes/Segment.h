@@ -24,7 +24,7 @@ struct alignas(64) RankRecord {
   std::atomic<int32_t> process;    ///< its id; 0: has not come yet
   std::atomic<uint32_t> finished;  ///< it needs nobody and nobody needs it
   std::atomic<uint64_t> heartbeat; ///< counts up while the process runs
-  std::atomic<uint64_t> mails;     ///< exchanges that it has come to
+  std::atomic<uint64_t> exchanges; ///< exchanges that it has come to
 };
 
 class Segment {
@@ -43,9 +43,9 @@ public:
   Position *positions() const;
   char *region(int64_t rank) const;
   int64_t regionBytes() const;
-  /// A piece of memory through which blobs go; kMailBytes.
-  char *mail(int64_t rank) const;
-  static constexpr int64_t kMailBytes = 256 << 10;
+  /// A piece of memory through which blobs go; kMailboxBytes.
+  char *mailbox(int64_t rank) const;
+  static constexpr int64_t kMailboxBytes = 256 << 10;
 
   std::atomic<uint32_t> &aborted() const;
   /// Keeps the first; later ones are dropped. True if this was the first.
@@ -53,7 +53,7 @@ public:
   std::optional<Failure> failure() const;
 
   /// The barrier of all ranks' exchanges.
-  Barrier &everyone() const;
+  Barrier &barrier() const;
   /// The barrier and slots of these ranks: found, or made by the first who
   /// asks. Null if there is no room.
   std::pair<Barrier *, GroupSlot *>

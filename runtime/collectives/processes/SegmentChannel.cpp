@@ -137,11 +137,11 @@ Position &SegmentChannel::position(int64_t rank) const {
 // Coming, exchanging, leaving
 //===----------------------------------------------------------------------===//
 
-SegmentChannel::SegmentChannel(Segment shared, const Place &place,
+SegmentChannel::SegmentChannel(Segment shared, const ProcessInfo &process,
                                const Options &options)
-    : SideChannel(place, options), segment(std::move(shared)),
-      peers(segment, place.rank, options.allowStops),
-      crowded(place.ranks > availableCores()) {
+    : SideChannel(process, options), segment(std::move(shared)),
+      peers(segment, process.rank, options.allowStops),
+      crowded(process.ranks > availableCores()) {
   segment.record(rank()).process = getpid();
   start();
 }
@@ -153,19 +153,19 @@ SegmentChannel::~SegmentChannel() {
 }
 
 /// All ranks have come to the same exchange.
-Status SegmentChannel::everyone() {
-  uint64_t mine = ++segment.record(rank()).mails;
+Status SegmentChannel::barrier() {
+  uint64_t mine = ++segment.record(rank()).exchanges;
   auto result =
-      segment.everyone().arrive(size(), {.oneProcess = false,
-                                         .crowded = crowded,
-                                         .timeout = timeout(),
-                                         .aborted = segment.aborted()});
+      segment.barrier().arrive(size(), {.oneProcess = false,
+                                        .crowded = crowded,
+                                        .timeout = timeout(),
+                                        .aborted = segment.aborted()});
   if (result == Barrier::Result::Passed)
     return {};
   TPRT_TRY(failure());
   std::vector<int64_t> late;
   for (int64_t other = 0; other < size(); ++other)
-    if (segment.record(other).mails < mine)
+    if (segment.record(other).exchanges < mine)
       late.push_back(other);
   return abort(waitedFor(late, rank()));
 }
@@ -174,23 +174,23 @@ Expected<std::vector<std::string>>
 SegmentChannel::pass(const std::string &bytes, bool read) {
   std::vector<std::string> result(read ? size() : 0);
   // A piece: whether more follow, its size, its bytes.
-  constexpr uint64_t kPiece = Segment::kMailBytes - 16;
+  constexpr uint64_t kPiece = Segment::kMailboxBytes - 16;
   uint64_t done = 0;
   for (bool more = true; more;) {
     uint64_t head[2] = {bytes.size() - done > kPiece,
                         std::min(kPiece, bytes.size() - done)};
-    std::memcpy(segment.mail(rank()), head, 16);
-    std::memcpy(segment.mail(rank()) + 16, bytes.data() + done, head[1]);
+    std::memcpy(segment.mailbox(rank()), head, 16);
+    std::memcpy(segment.mailbox(rank()) + 16, bytes.data() + done, head[1]);
     done += head[1];
-    TPRT_TRY(everyone());
+    TPRT_TRY(barrier());
     more = false;
     for (int64_t other = 0; other < size(); ++other) {
-      std::memcpy(head, segment.mail(other), 16);
+      std::memcpy(head, segment.mailbox(other), 16);
       more |= head[0] != 0;
       if (read)
-        result[other].append(segment.mail(other) + 16, head[1]);
+        result[other].append(segment.mailbox(other) + 16, head[1]);
     }
-    TPRT_TRY(everyone());
+    TPRT_TRY(barrier());
   }
   return result;
 }

@@ -51,8 +51,9 @@ Failure lossOf(const Watcher::Loss &loss, const std::string &lastSeen);
 
 class SegmentChannel : public SideChannel {
 public:
-  /// This process becomes place.rank.
-  SegmentChannel(Segment segment, const Place &place, const Options &options);
+  /// This process becomes process.rank.
+  SegmentChannel(Segment segment, const ProcessInfo &process,
+                 const Options &options);
   /// Takes leave of the others: what happens to them no longer matters.
   ~SegmentChannel() override;
 
@@ -69,7 +70,7 @@ protected:
   Position &position(int64_t rank) const override;
 
 private:
-  Status everyone();
+  Status barrier();
 
   Segment segment;
   Watcher peers;

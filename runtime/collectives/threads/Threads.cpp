@@ -11,20 +11,20 @@
 #include "Threads.h"
 
 #include "../../support/Cores.h"
-#include "../Backends.h"
+#include "../BackendTable.h"
 
 using namespace tprt;
 
-struct ThreadHub::Group {
-  Group(SharedHub &hub, const std::vector<int64_t> &members)
-      : slots(members.size()), view(hub, members, state, slots.data()) {}
+struct ThreadBackend::Group {
+  Group(SharedBackend &backend, const std::vector<int64_t> &members)
+      : slots(members.size()), view(backend, members, state, slots.data()) {}
   Barrier state{};
   std::vector<GroupSlot> slots;
   SharedGroup view;
 };
 
-ThreadHub::ThreadHub(int64_t count, double timeoutSeconds,
-                     Describe describeSite)
+ThreadBackend::ThreadBackend(int64_t count, double timeoutSeconds,
+                             Describe describeSite)
     : where(count) {
   ranks = count;
   timeout = timeoutSeconds;
@@ -34,9 +34,10 @@ ThreadHub::ThreadHub(int64_t count, double timeoutSeconds,
   aborted = &stop;
 }
 
-ThreadHub::~ThreadHub() = default;
+ThreadBackend::~ThreadBackend() = default;
 
-Expected<SharedGroup *> ThreadHub::group(const std::vector<int64_t> &members) {
+Expected<SharedGroup *>
+ThreadBackend::group(const std::vector<int64_t> &members) {
   std::lock_guard lock(mutex);
   auto &slot = groups[members];
   if (!slot)
@@ -44,15 +45,15 @@ Expected<SharedGroup *> ThreadHub::group(const std::vector<int64_t> &members) {
   return &slot->view;
 }
 
-void ThreadHub::abort(const Status &status) {
-  Hub::abort(status);
+void ThreadBackend::abort(const Status &status) {
+  Backend::abort(status);
   std::lock_guard lock(mutex);
   stop = 1;
   for (auto &entry : groups)
     entry.second->view.wake();
 }
 
-void ThreadHub::reset() {
+void ThreadBackend::reset() {
   std::lock_guard lock(mutex);
   first = {};
   stop = 0;
@@ -65,8 +66,9 @@ void ThreadHub::reset() {
 }
 
 namespace tprt {
-Expected<std::unique_ptr<Hub>> connectThreads(const HubOptions &options) {
-  return std::unique_ptr<Hub>(std::make_unique<ThreadHub>(
+Expected<std::unique_ptr<Backend>>
+connectThreads(const BackendOptions &options) {
+  return std::unique_ptr<Backend>(std::make_unique<ThreadBackend>(
       options.ranks, options.waits.timeoutSeconds, options.waits.describe));
 }
 } // namespace tprt

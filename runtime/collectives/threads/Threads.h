@@ -19,12 +19,12 @@
 
 namespace tprt {
 
-class ThreadHub : public SharedHub {
+class ThreadBackend : public SharedBackend {
 public:
   /// Waits longer than `timeoutSeconds` end the run; `describe` says what a
   /// site is in messages.
-  ThreadHub(int64_t ranks, double timeoutSeconds, Describe describe);
-  ~ThreadHub() override;
+  ThreadBackend(int64_t ranks, double timeoutSeconds, Describe describe);
+  ~ThreadBackend() override;
 
   void abort(const Status &status) override;
   void reset() override;

@@ -1,4 +1,4 @@
-//===- Backends.cpp - the table of backends -------------------------------===//
+//===- BackendTable.cpp - the table of backends ---------------------------===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Backends.h"
+#include "BackendTable.h"
 
 #include "net/NetChannel.h"
 #include "processes/Rendezvous.h"
@@ -55,21 +55,21 @@ std::string listNames(const char *lastComma, Where where) {
 
 /// Which rank this process is, where nobody has said so. A world of one needs
 /// no starter, and a transport's launcher says it itself.
-Expected<std::shared_ptr<const Place>> ownPlace(const BackendRow &backend,
-                                                int64_t ranks) {
-  TPRT_ASSIGN(auto found, placeFromEnvironment());
+Expected<std::shared_ptr<const ProcessInfo>>
+ownProcessInfo(const BackendRow &backend, int64_t ranks) {
+  TPRT_ASSIGN(auto found, processInfoFromEnvironment());
   if (!found && ranks > 1 && backend.ranks != Ranks::Launched)
     return userError("backend '", backend.name, "' runs each of the ", ranks,
                      " ranks as a process, and nothing says which one this is: "
                      "start all with tp-run, torchrun, mpirun or srun, or set "
                      "RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT in each");
-  return std::make_shared<const Place>(found.value_or(Place()));
+  return std::make_shared<const ProcessInfo>(found.value_or(ProcessInfo()));
 }
 
 } // namespace
 
 Expected<const BackendRow *> tprt::findBackend(const std::string &name,
-                                            Device device, int64_t ranks) {
+                                               Device device, int64_t ranks) {
   for (const BackendRow &backend : kBackends) {
     if (name.empty() ? !backend.serves(device, ranks) : name != backend.name)
       continue;
@@ -99,36 +99,38 @@ std::string tprt::describeBackends() {
 }
 
 Expected<std::unique_ptr<SideChannel>>
-tprt::connectRanks(const Place &place, const SideChannel::Options &options) {
-  if (!place.oneHost()) {
-    if (place.ports.empty())
-      return userError("ranks are on several hosts (", place.hosts,
+tprt::connectRanks(const ProcessInfo &process,
+                   const SideChannel::Options &options) {
+  if (!process.oneHost()) {
+    if (process.ports.empty())
+      return userError("ranks are on several hosts (", process.hosts,
                        "), but nothing says where rank 0 is: set MASTER_ADDR "
                        "and MASTER_PORT");
-    TPRT_ASSIGN(auto meeting, net::meet(place, options.timeoutSeconds));
+    TPRT_ASSIGN(auto connections,
+                net::rendezvous(process, options.timeoutSeconds));
     return std::unique_ptr<SideChannel>(
-        std::make_unique<NetChannel>(std::move(meeting), place, options));
+        std::make_unique<NetChannel>(std::move(connections), process, options));
   }
-  TPRT_ASSIGN(auto segment, meet(place, 0, options.timeoutSeconds));
+  TPRT_ASSIGN(auto segment, rendezvous(process, 0, options.timeoutSeconds));
   return std::unique_ptr<SideChannel>(
-      std::make_unique<SegmentChannel>(std::move(segment), place, options));
+      std::make_unique<SegmentChannel>(std::move(segment), process, options));
 }
 
-Expected<std::unique_ptr<Hub>> tprt::makeHub(HubOptions options) {
+Expected<std::unique_ptr<Backend>> tprt::makeBackend(BackendOptions options) {
   TPRT_ASSIGN(auto found,
               findBackend(options.backend, options.device, options.ranks));
   const BackendRow &backend = *found;
   // The others are left out, or there are none and the transport is for
   // another memory.
   if (options.onlyRank || backend.memory != options.device)
-    return makeAloneHub(options.onlyRank.value_or(0), options.ranks);
-  if (backend.ranksAreProcesses() && !options.place) {
-    TPRT_ASSIGN(options.place, ownPlace(backend, options.ranks));
+    return makeAloneBackend(options.onlyRank.value_or(0), options.ranks);
+  if (backend.ranksAreProcesses() && !options.process) {
+    TPRT_ASSIGN(options.process, ownProcessInfo(backend, options.ranks));
   }
   // A transport's launcher knows better than the environment.
   if (backend.ranks == Ranks::Processes &&
-      options.place->ranks != options.ranks)
+      options.process->ranks != options.ranks)
     return userError("the artifact is made for ", options.ranks, " ranks, but ",
-                     options.place->source, " says ", options.place->ranks);
+                     options.process->source, " says ", options.process->ranks);
   return backend.connect(options);
 }

@@ -1,4 +1,4 @@
-//===- Hub.cpp - what the ranks of one program share ----------------------===//
+//===- Backend.cpp - what the ranks of one program share ------------------===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Hub.h"
+#include "Backend.h"
 
 #include "SideChannel.h"
 
@@ -15,7 +15,7 @@
 
 using namespace tprt;
 
-Status Hub::failure() const {
+Status Backend::failure() const {
   // The channel keeps it itself.
   if (SideChannel *side = channel())
     return side->failure();
@@ -23,7 +23,7 @@ Status Hub::failure() const {
   return first;
 }
 
-void Hub::abort(const Status &status) {
+void Backend::abort(const Status &status) {
   if (SideChannel *side = channel())
     return void(side->abort(status));
   std::lock_guard lock(mutex);
@@ -31,12 +31,12 @@ void Hub::abort(const Status &status) {
     first = status;
 }
 
-void Hub::limitWaits(double seconds) {
+void Backend::limitWaits(double seconds) {
   if (SideChannel *side = channel())
     side->limitWaits(seconds);
 }
 
-Expected<Hub::Gathered> Hub::gather(const void *data, int64_t bytes) {
+Expected<Backend::Gathered> Backend::gather(const void *data, int64_t bytes) {
   TPRT_ASSIGN(auto all, channel()->gather(std::string(
                             static_cast<const char *>(data), size_t(bytes))));
   Gathered result;

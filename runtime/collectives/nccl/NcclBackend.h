@@ -1,4 +1,4 @@
-//===- NcclHub.h - ranks with a device each, over NCCL ----------*- C++ -*-===//
+//===- NcclBackend.h - ranks with a device each, over NCCL ------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,18 +10,18 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TPRT_COLLECTIVES_NCCL_NCCLHUB_H
-#define TPRT_COLLECTIVES_NCCL_NCCLHUB_H
+#ifndef TPRT_COLLECTIVES_NCCL_NCCLBACKEND_H
+#define TPRT_COLLECTIVES_NCCL_NCCLBACKEND_H
 
 #include "../SideChannel.h"
 
 namespace tprt {
 
-class NcclHub : public Hub {
+class NcclBackend : public Backend {
 public:
-  explicit NcclHub(std::unique_ptr<SideChannel> channel);
+  explicit NcclBackend(std::unique_ptr<SideChannel> channel);
 
-  std::unique_ptr<World> world(int64_t rank) override;
+  std::unique_ptr<RankContext> rankContext(int64_t rank) override;
   SideChannel *channel() const override { return side.get(); }
 
 private:
@@ -30,4 +30,4 @@ private:
 
 } // namespace tprt
 
-#endif // TPRT_COLLECTIVES_NCCL_NCCLHUB_H
+#endif // TPRT_COLLECTIVES_NCCL_NCCLBACKEND_H

@@ -1,4 +1,4 @@
-//===- Place.cpp - which rank a process is --------------------------------===//
+//===- ProcessInfo.cpp - which rank a process is --------------------------===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Place.h"
+#include "ProcessInfo.h"
 
 #include <charconv>
 #include <cstring>
@@ -60,13 +60,13 @@ std::string jobOf(const std::string &starter, const Get &get) {
 }
 
 /// Says where rank 0 can be met, if the starter does.
-Status meetingPoint(const Get &get, Place &place) {
+Status meetingPoint(const Get &get, ProcessInfo &process) {
   constexpr int kTries = 8;
-  bool slurm = place.starter == "Slurm";
+  bool slurm = process.starter == "Slurm";
   int64_t first = 0;
   if (get("MASTER_ADDR") && get("MASTER_PORT")) {
     TPRT_ASSIGN(auto port, number(get, "MASTER_PORT"));
-    place.addresses = {get("MASTER_ADDR")};
+    process.addresses = {get("MASTER_ADDR")};
     // torchrun's own store sits there, if it says so.
     const char *store = get("TORCHELASTIC_USE_AGENT_STORE");
     first = port + (store && std::string(store) == "True" ? 1 : 0);
@@ -75,13 +75,13 @@ Status meetingPoint(const Get &get, Place &place) {
     const char *nodes = get("SLURM_STEP_NODELIST");
     if (!job || !step || !nodes)
       return {};
-    place.addresses = {firstOfNodeList(nodes)};
+    process.addresses = {firstOfNodeList(nodes)};
     // Below the ports that the system gives out itself.
     first = 10000 + (*job * 61 + *step * 7) % 20000;
   }
   for (int64_t port = first; first > 0 && port < first + kTries; ++port)
     if (port < 65536)
-      place.ports.push_back(int(port));
+      process.ports.push_back(int(port));
   return {};
 }
 
@@ -101,7 +101,8 @@ std::string tprt::firstOfNodeList(const std::string &list) {
   return name;
 }
 
-Expected<std::optional<Place>> tprt::placeFromEnvironment(const Get &get) {
+Expected<std::optional<ProcessInfo>>
+tprt::processInfoFromEnvironment(const Get &get) {
   for (const Starter &starter : kStarters) {
     std::string name = starter.name;
     if (!get(starter.rank) || !get(starter.ranks))
@@ -116,15 +117,15 @@ Expected<std::optional<Place>> tprt::placeFromEnvironment(const Get &get) {
       return userError("environment variable ", starter.rank,
                        ": expected a rank below ", starter.ranks, " = ", ranks,
                        ", got ", rank);
-    Place place;
-    place.rank = place.localRank = rank;
-    place.ranks = place.localRanks = ranks;
-    place.starter = name;
-    place.source = std::string(starter.ranks) + " (" + name + ")";
-    place.job = jobOf(name, get);
+    ProcessInfo process;
+    process.rank = process.localRank = rank;
+    process.ranks = process.localRanks = ranks;
+    process.starter = name;
+    process.source = std::string(starter.ranks) + " (" + name + ")";
+    process.job = jobOf(name, get);
     if (name == "tp-run") {
-      TPRT_ASSIGN(place.file, number(get, kFileVariable));
-      return std::optional(place);
+      TPRT_ASSIGN(process.file, number(get, kFileVariable));
+      return std::optional(process);
     }
     /// A variable that need not be there.
     auto more = [&](const char *variable, int64_t &value) -> Status {
@@ -134,21 +135,22 @@ Expected<std::optional<Place>> tprt::placeFromEnvironment(const Get &get) {
       return {};
     };
     int64_t nodes = 1;
-    TPRT_TRY(more(starter.localRank, place.localRank));
-    TPRT_TRY(more(starter.localRanks, place.localRanks));
+    TPRT_TRY(more(starter.localRank, process.localRank));
+    TPRT_TRY(more(starter.localRanks, process.localRanks));
     TPRT_TRY(more(starter.nodes, nodes));
-    TPRT_TRY(meetingPoint(get, place));
+    TPRT_TRY(meetingPoint(get, process));
     // A rank that is left of an earlier attempt is of another job.
-    place.token = name + " " + place.job;
+    process.token = name + " " + process.job;
     for (const char *part :
          {"TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", kTokenVariable})
-      place.token += " " + orEmpty(get(part));
-    if (place.localRanks != place.ranks)
-      place.hosts = detail::join(starter.ranks, " is ", place.ranks, ", ",
-                                 starter.localRanks, " is ", place.localRanks);
+      process.token += " " + orEmpty(get(part));
+    if (process.localRanks != process.ranks)
+      process.hosts =
+          detail::join(starter.ranks, " is ", process.ranks, ", ",
+                       starter.localRanks, " is ", process.localRanks);
     else if (nodes != 1)
-      place.hosts = detail::join(starter.nodes, " is ", nodes);
-    return std::optional(place);
+      process.hosts = detail::join(starter.nodes, " is ", nodes);
+    return std::optional(process);
   }
-  return std::optional<Place>();
+  return std::optional<ProcessInfo>();
 }

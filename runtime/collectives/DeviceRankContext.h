@@ -1,15 +1,15 @@
-//===- DeviceWorld.h - ranks whose buffers lie on devices -------*- C++ -*-===//
+//===- DeviceRankContext.h - ranks whose buffers lie on devices -*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a World can do beyond the host's when the rank has a device. Names no
-// library: a context and a stream are pointers here.
+// What a RankContext can do beyond the host's when the rank has a device. Names
+// no library: a context and a stream are pointers here.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TPRT_COLLECTIVES_DEVICEWORLD_H
-#define TPRT_COLLECTIVES_DEVICEWORLD_H
+#ifndef TPRT_COLLECTIVES_DEVICERANKCONTEXT_H
+#define TPRT_COLLECTIVES_DEVICERANKCONTEXT_H
 
 #include "Communicator.h"
 
@@ -21,7 +21,7 @@ namespace tprt {
 /// returns; it may be called while that stream is captured into a graph, and
 /// then says nothing of the time at which the graph runs. `allocate` gives host
 /// memory.
-class DeviceWorld : public World {
+class DeviceRankContext : public RankContext {
 public:
   /// The position of this rank's device among `devices` of the machine.
   virtual int64_t device(int64_t devices) const = 0;
@@ -57,4 +57,4 @@ public:
 
 } // namespace tprt
 
-#endif // TPRT_COLLECTIVES_DEVICEWORLD_H
+#endif // TPRT_COLLECTIVES_DEVICERANKCONTEXT_H

@@ -1,4 +1,4 @@
-//===- Backends.h - the table of backends -----------------------*- C++ -*-===//
+//===- BackendTable.h - the table of backends -------------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,21 +9,21 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TPRT_COLLECTIVES_BACKENDS_H
-#define TPRT_COLLECTIVES_BACKENDS_H
+#ifndef TPRT_COLLECTIVES_BACKENDTABLE_H
+#define TPRT_COLLECTIVES_BACKENDTABLE_H
 
-#include "Hub.h"
+#include "Backend.h"
 #include "SideChannel.h"
 
 namespace tprt {
 
-/// What a hub is made from.
-struct HubOptions {
+/// What a backend is made from.
+struct BackendOptions {
   std::string backend;
   Device device = Device::Cpu; ///< of the artifact
   int64_t ranks = 1;           ///< of the artifact
   /// Where ranks are processes; null: the environment says it.
-  std::shared_ptr<const Place> place;
+  std::shared_ptr<const ProcessInfo> process;
   std::optional<int64_t> onlyRank; ///< this rank alone, no collectives
   int64_t sharedBytes = 0;         ///< of buffers that other ranks may read
   SideChannel::Options waits;
@@ -40,9 +40,10 @@ struct BackendRow {
   const char *summary; ///< for the list of backends
   Ranks ranks;
   Device memory; ///< whose memory it moves between ranks
-  /// The hub of this process, once all ranks have come. `place` is set where
-  /// ranks are processes.
-  using Connect = Expected<std::unique_ptr<Hub>>(const HubOptions &options);
+  /// The backend of this process, once all ranks have come. `process` is set
+  /// where ranks are processes.
+  using Connect =
+      Expected<std::unique_ptr<Backend>>(const BackendOptions &options);
   Connect *connect;
   /// An error where this machine lacks what connecting ranks needs, before any
   /// of them is started; null: nothing can lack.
@@ -67,17 +68,17 @@ inline constexpr const char *kNoCuda =
 /// The backend of that name, or, for none, the first that serves the program;
 /// an error if there is none, or not in this build.
 Expected<const BackendRow *> findBackend(const std::string &name, Device device,
-                                      int64_t ranks);
+                                         int64_t ranks);
 /// The names of those that serve it, `a, b or c`, for messages.
 std::string backendsFor(Device device, int64_t ranks);
 /// All of this build: `name: summary; ...`.
 std::string describeBackends();
 
 /// One rank of many, without the others (Alone.cpp).
-std::unique_ptr<Hub> makeAloneHub(int64_t rank, int64_t ranks);
-/// The hub of this process, once all ranks have come.
-Expected<std::unique_ptr<Hub>> makeHub(HubOptions options);
+std::unique_ptr<Backend> makeAloneBackend(int64_t rank, int64_t ranks);
+/// The backend of this process, once all ranks have come.
+Expected<std::unique_ptr<Backend>> makeBackend(BackendOptions options);
 
 } // namespace tprt
 
-#endif // TPRT_COLLECTIVES_BACKENDS_H
+#endif // TPRT_COLLECTIVES_BACKENDTABLE_H

@@ -1,4 +1,4 @@
-//===- Place.h - which rank a process is ------------------------*- C++ -*-===//
+//===- ProcessInfo.h - which rank a process is ------------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TPRT_COLLECTIVES_PLACE_H
-#define TPRT_COLLECTIVES_PLACE_H
+#ifndef TPRT_COLLECTIVES_PROCESSINFO_H
+#define TPRT_COLLECTIVES_PROCESSINFO_H
 
 #include "tprt/status.h"
 
@@ -24,7 +24,7 @@
 namespace tprt {
 
 /// A process' place in the run.
-struct Place {
+struct ProcessInfo {
   int64_t rank = 0, ranks = 1;
   /// Among the ranks of its host. Where the starter does not say: as if all
   /// were on one.
@@ -56,9 +56,9 @@ std::string firstOfNodeList(const std::string &list);
 
 /// The place that the environment gives; none: nobody has started ranks yet.
 /// `get` is getenv, or a test's.
-Expected<std::optional<Place>> placeFromEnvironment(
+Expected<std::optional<ProcessInfo>> processInfoFromEnvironment(
     const std::function<const char *(const char *)> &get = getenv);
 
 } // namespace tprt
 
-#endif // TPRT_COLLECTIVES_PLACE_H
+#endif // TPRT_COLLECTIVES_PROCESSINFO_H

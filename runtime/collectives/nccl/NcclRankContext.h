@@ -1,4 +1,4 @@
-//===- NcclWorld.h - one rank's collectives on its device -------*- C++ -*-===//
+//===- NcclRankContext.h - one rank's collectives on its device -*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -11,13 +11,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TPRT_COLLECTIVES_NCCL_NCCLWORLD_H
-#define TPRT_COLLECTIVES_NCCL_NCCLWORLD_H
+#ifndef TPRT_COLLECTIVES_NCCL_NCCLRANKCONTEXT_H
+#define TPRT_COLLECTIVES_NCCL_NCCLRANKCONTEXT_H
 
 #include "../../cuda/libraries/Driver.h"
 #include "../../cuda/libraries/Nccl.h"
 #include "../DeviceCopy.h"
-#include "../DeviceWorld.h"
+#include "../DeviceRankContext.h"
 #include "../SideChannel.h"
 
 #include <chrono>
@@ -27,11 +27,11 @@
 
 namespace tprt {
 
-class NcclWorld : public DeviceWorld {
+class NcclRankContext : public DeviceRankContext {
 public:
   /// Outlived by the channel; `nccl` is null in a world of one rank.
-  NcclWorld(SideChannel &channel, const Driver &cuda, const Nccl *nccl);
-  ~NcclWorld() override;
+  NcclRankContext(SideChannel &channel, const Driver &cuda, const Nccl *nccl);
+  ~NcclRankContext() override;
 
   int64_t rank() const override { return channel.rank(); }
   int64_t size() const override { return channel.size(); }
@@ -107,4 +107,4 @@ private:
 
 } // namespace tprt
 
-#endif // TPRT_COLLECTIVES_NCCL_NCCLWORLD_H
+#endif // TPRT_COLLECTIVES_NCCL_NCCLRANKCONTEXT_H

@@ -1,16 +1,16 @@
-//===- Hub.h - what the ranks of one program share --------------*- C++ -*-===//
+//===- Backend.h - what the ranks of one program share ----------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A backend, as a session holds it: it makes each rank's World, keeps the first
-// failure, and brings bytes to rank 0. Where ranks are processes, it stands on
-// a SideChannel, which is the same for every transport.
+// A backend, as a session holds it: it makes each rank's RankContext, keeps the
+// first failure, and brings bytes to rank 0. Where ranks are processes, it
+// stands on a SideChannel, which is the same for every transport.
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TPRT_COLLECTIVES_HUB_H
-#define TPRT_COLLECTIVES_HUB_H
+#ifndef TPRT_COLLECTIVES_BACKEND_H
+#define TPRT_COLLECTIVES_BACKEND_H
 
 #include "Communicator.h"
 
@@ -70,13 +70,13 @@ struct alignas(64) Position {
   }
 };
 
-class Hub {
+class Backend {
 public:
-  virtual ~Hub() = default;
+  virtual ~Backend() = default;
 
   int64_t size() const { return ranks; }
-  /// The World of one rank; outlived by the hub.
-  virtual std::unique_ptr<World> world(int64_t rank) = 0;
+  /// The RankContext of one rank; outlived by the backend.
+  virtual std::unique_ptr<RankContext> rankContext(int64_t rank) = 0;
 
   /// The first error that a rank reported, or success.
   virtual Status failure() const;
@@ -103,7 +103,7 @@ public:
 
 protected:
   int64_t ranks = 0;
-  mutable std::mutex mutex; // guards first, and what derived hubs say
+  mutable std::mutex mutex; // guards first, and what derived backends say
   Status first;             ///< error, where there is no channel
 };
 
@@ -117,4 +117,4 @@ Status compareValues(const std::vector<uint64_t> &values, const char *what);
 
 } // namespace tprt
 
-#endif // TPRT_COLLECTIVES_HUB_H
+#endif // TPRT_COLLECTIVES_BACKEND_H

@@ -1,4 +1,4 @@
-//===- NcclWorld.cpp - one rank's collectives on its device ---------------===//
+//===- NcclRankContext.cpp - one rank's collectives on its device ---------===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "NcclWorld.h"
+#include "NcclRankContext.h"
 
 #include <algorithm>
 #include <cstring>
@@ -53,12 +53,12 @@ std::string listRanks(const std::vector<int64_t> &members) {
 } // namespace
 
 /// One rank's membership of one group.
-class NcclWorld::Group : public Communicator {
+class NcclRankContext::Group : public Communicator {
 public:
-  Group(NcclWorld &world, const std::vector<int64_t> &members,
+  Group(NcclRankContext &context, const std::vector<int64_t> &members,
         ncclComm_t communicator)
-      : world(world), members(members), communicator(communicator) {
-    while (members[size_t(self)] != world.rank())
+      : context(context), members(members), communicator(communicator) {
+    while (members[size_t(self)] != context.rank())
       ++self;
   }
 
@@ -68,16 +68,16 @@ public:
     if (fresh)
       found->second = planTransfer(entry, self, int64_t(members.size()));
     // The host may wait in here too: NCCL makes connections in a first call.
-    world.channel.enter(site, &members);
-    TPRT_TRY(world.mark(site, true));
-    TPRT_TRY(world.enqueue(found->second, entry, communicator, in, out));
-    TPRT_TRY(world.mark(site, false));
-    world.channel.leave();
+    context.channel.enter(site, &members);
+    TPRT_TRY(context.mark(site, true));
+    TPRT_TRY(context.enqueue(found->second, entry, communicator, in, out));
+    TPRT_TRY(context.mark(site, false));
+    context.channel.leave();
     return {};
   }
 
 private:
-  NcclWorld &world;
+  NcclRankContext &context;
   std::vector<int64_t> members;
   ncclComm_t communicator;
   int64_t self = 0;
@@ -88,10 +88,11 @@ private:
 // Beginning and end
 //===----------------------------------------------------------------------===//
 
-NcclWorld::NcclWorld(SideChannel &channel, const Driver &cuda, const Nccl *nccl)
+NcclRankContext::NcclRankContext(SideChannel &channel, const Driver &cuda,
+                                 const Nccl *nccl)
     : channel(channel), cuda(cuda), nccl(nccl) {}
 
-NcclWorld::~NcclWorld() {
+NcclRankContext::~NcclRankContext() {
   channel.everyBeat({});
   channel.onFailure({});
   for (auto &[members, communicator] : communicators)
@@ -112,14 +113,14 @@ NcclWorld::~NcclWorld() {
     cuda.cuMemFreeHost(pinned);
 }
 
-Status NcclWorld::checkCuda(CUresult result, const char *what) const {
+Status NcclRankContext::checkCuda(CUresult result, const char *what) const {
   if (result == CUDA_SUCCESS)
     return {};
   return cuda.check(result, detail::join(what, ", ", channel.lastSeen(rank())));
 }
 
-Status NcclWorld::checkNccl(ncclResult_t result, const std::string &what,
-                            ncclComm_t communicator) const {
+Status NcclRankContext::checkNccl(ncclResult_t result, const std::string &what,
+                                  ncclComm_t communicator) const {
   if (result == ncclSuccess)
     return {};
   const char *more = nccl->ncclGetLastError(communicator);
@@ -137,7 +138,7 @@ Status NcclWorld::checkNccl(ncclResult_t result, const std::string &what,
 /// talk through sockets; so must those who talk to them. What the user has set
 /// stays. Devices are told apart by their identifiers, as a launcher may show
 /// each rank another one as its first.
-Status NcclWorld::shareDevices(int64_t devices) const {
+Status NcclRankContext::shareDevices(int64_t devices) const {
   if (size() == 1)
     return {};
   CUdevice device = 0;
@@ -166,7 +167,7 @@ Status NcclWorld::shareDevices(int64_t devices) const {
 }
 
 /// Lets the device write this rank's position.
-Status NcclWorld::showPosition() {
+Status NcclRankContext::showPosition() {
   auto *here = &channel.here().device;
   uint64_t page = uint64_t(sysconf(_SC_PAGESIZE));
   auto *first = reinterpret_cast<void *>(uint64_t(here) / page * page);
@@ -186,8 +187,8 @@ Status NcclWorld::showPosition() {
                    "cuMemHostGetDevicePointer");
 }
 
-Status NcclWorld::attach(const Manifest &theManifest, CUstream theStream,
-                         int64_t devices) {
+Status NcclRankContext::attach(const Manifest &theManifest, CUstream theStream,
+                               int64_t devices) {
   manifest = &theManifest;
   stream = theStream;
   TPRT_TRY(shareDevices(devices));
@@ -213,7 +214,7 @@ Status NcclWorld::attach(const Manifest &theManifest, CUstream theStream,
 /// the operands of collectives in a captured graph, and those of cuMemAlloc
 /// only where NCCL_LEGACY_CUDA_REGISTER asks for it. Older libraries have no
 /// such memory, and drivers may lack it.
-Expected<uint64_t> NcclWorld::allocateOperands(int64_t bytes) {
+Expected<uint64_t> NcclRankContext::allocateOperands(int64_t bytes) {
   void *memory = nullptr;
   if (nccl && nccl->ncclMemAlloc && nccl->ncclMemFree &&
       nccl->ncclMemAlloc(&memory, size_t(bytes)) == ncclSuccess) {
@@ -227,7 +228,8 @@ Expected<uint64_t> NcclWorld::allocateOperands(int64_t bytes) {
 }
 
 /// All ranks call it, each for its own group, as often as the others.
-Expected<ncclComm_t> NcclWorld::connect(const std::vector<int64_t> &members) {
+Expected<ncclComm_t>
+NcclRankContext::connect(const std::vector<int64_t> &members) {
   std::string mine;
   if (members[0] == rank()) {
     ncclUniqueId id;
@@ -254,7 +256,7 @@ Expected<ncclComm_t> NcclWorld::connect(const std::vector<int64_t> &members) {
 }
 
 Expected<std::unique_ptr<Communicator>>
-NcclWorld::communicator(const std::vector<int64_t> &members) {
+NcclRankContext::communicator(const std::vector<int64_t> &members) {
   ncclComm_t communicator = nullptr;
   auto found = communicators.find(members);
   if (found != communicators.end()) {
@@ -274,7 +276,7 @@ NcclWorld::communicator(const std::vector<int64_t> &members) {
 
 /// The device is at `site`: written when the communication stream gets here,
 /// but nothing on that stream waits for it.
-Status NcclWorld::mark(CallSite site, bool inside) {
+Status NcclRankContext::mark(CallSite site, bool inside) {
   if (site.layer > Position::kDeviceLayers)
     return userError("backend 'nccl' takes ", Position::kDeviceLayers + 1,
                      " layers at most");
@@ -287,7 +289,7 @@ Status NcclWorld::mark(CallSite site, bool inside) {
                    "cuMemsetD32Async");
 }
 
-Status NcclWorld::endStep() {
+Status NcclRankContext::endStep() {
   if (!marked) // the streams have nothing to do with each other in this step
     return {};
   marked = false;
@@ -321,8 +323,9 @@ static const char *nameOf(TransferStep::Kind kind) {
   return "";
 }
 
-ncclResult_t NcclWorld::call(const TransferStep &step, const Collective &entry,
-                             ncclComm_t group, void *from, void *to) {
+ncclResult_t NcclRankContext::call(const TransferStep &step,
+                                   const Collective &entry, ncclComm_t group,
+                                   void *from, void *to) {
   using Kind = TransferStep::Kind;
   ncclDataType_t type = kTypes[entry.type];
   ncclRedOp_t reduction = reductionOf(entry.reduction);
@@ -351,8 +354,9 @@ ncclResult_t NcclWorld::call(const TransferStep &step, const Collective &entry,
   return ncclInternalError;
 }
 
-Status NcclWorld::enqueue(const Transfer &plan, const Collective &entry,
-                          ncclComm_t communicator, const void *in, void *out) {
+Status NcclRankContext::enqueue(const Transfer &plan, const Collective &entry,
+                                ncclComm_t communicator, const void *in,
+                                void *out) {
   using Kind = TransferStep::Kind;
   auto *staged = reinterpret_cast<const void *>(staging);
   std::lock_guard lock(calling);
@@ -376,7 +380,7 @@ Status NcclWorld::enqueue(const Transfer &plan, const Collective &entry,
 // Waiting and failing
 //===----------------------------------------------------------------------===//
 
-Status NcclWorld::await(CUstream waited) {
+Status NcclRankContext::await(CUstream waited) {
   auto start = Clock::now(), changed = start;
   uint32_t seen = word ? word->load() : 0;
   for (;;) {
@@ -405,7 +409,7 @@ Status NcclWorld::await(CUstream waited) {
 }
 
 /// The collective that this rank's device is in did not end in time.
-Status NcclWorld::stuck() const {
+Status NcclRankContext::stuck() const {
   const Position &mine = channel.here();
   CallSite site = mine.site();
   std::string text =
@@ -425,7 +429,7 @@ Status NcclWorld::stuck() const {
 }
 
 /// Called by the watcher.
-Status NcclWorld::poll() {
+Status NcclRankContext::poll() {
   Position &mine = channel.here();
   if (word && word != &mine.device)
     mine.device = word->load();
@@ -458,7 +462,7 @@ Status NcclWorld::poll() {
 
 /// Ends kernels that wait for a lost rank, if NCCL can; whether it could. On a
 /// thread of its own, as it may take for ever.
-bool NcclWorld::abortAll() {
+bool NcclRankContext::abortAll() {
   auto start = Clock::now();
   while (!mutex.try_lock()) {
     if (Clock::now() - start > kAbortTime)
