@@ -266,10 +266,14 @@ void multiply(const float *a, int64_t lda, const float *b, int64_t ldb,
                 accumulate);
 }
 
-int64_t typeSize(tprt_type type) { return type == TPRT_F32 ? 4 : 2; }
+constexpr int64_t kBytes[] = {
+#define TPRT_BYTES(id, name, bytes) bytes,
+    TPRT_TYPES(TPRT_BYTES)
+#undef TPRT_BYTES
+};
 
 const void *rowAt(tprt_type type, const void *base, int64_t elements) {
-  return static_cast<const char *>(base) + elements * typeSize(type);
+  return static_cast<const char *>(base) + elements * kBytes[type];
 }
 
 void packKeys(tprt_type type, const void *keys, int64_t stride, int64_t rows,

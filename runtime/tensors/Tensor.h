@@ -58,6 +58,11 @@ inline constexpr FileTypeRow kFileTypes[] = {
 #undef TPRT_ROW
 };
 
+#define TPRT_CHECK(id, name, size)                                             \
+  static_assert(kFileTypes[int(FileType::id)].bytes == size);
+TPRT_TYPES(TPRT_CHECK)
+#undef TPRT_CHECK
+
 inline const char *fileTypeName(FileType type) {
   return kFileTypes[int(type)].name;
 }
