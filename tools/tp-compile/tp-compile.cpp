@@ -26,47 +26,51 @@ static int refuse(const llvm::Twine &text) {
   return commandLineError;
 }
 
-int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
-  tp::registerAllTargets();
-  std::string targetSyntax = tp::getTargetSyntax();
-  cl::OptionCategory category("tp-compile options");
-  tp::CompileOptions options;
-  cl::opt<std::string> input(cl::Positional, cl::Required,
-                             cl::desc("DIR|model.mlir"), cl::cat(category));
-  cl::opt<std::string> output("o", cl::desc("Where to write the artifact"),
-                              cl::value_desc("model.tpa"), cl::cat(category));
-  cl::opt<std::string> mesh("mesh",
+namespace {
+/// The command line, and what it says.
+struct CommandLine {
+  cl::OptionCategory category{"tp-compile options"};
+  cl::opt<std::string> input{cl::Positional, cl::Required,
+                             cl::desc("DIR|model.mlir"), cl::cat(category)};
+  cl::opt<std::string> output{"o", cl::desc("Where to write the artifact"),
+                              cl::value_desc("model.tpa"), cl::cat(category)};
+  cl::opt<std::string> mesh{"mesh",
                             cl::desc("Axes and sizes, outermost first (tp=1)"),
-                            cl::value_desc("dp=2,tp=4"), cl::cat(category));
-  cl::opt<std::string> plan(
+                            cl::value_desc("dp=2,tp=4"), cl::cat(category)};
+  cl::opt<std::string> plan{
       "plan",
       cl::desc("megatron (the default), megatron-sp, replicated or FILE.json"),
-      cl::init("megatron"), cl::cat(category));
-  cl::opt<std::string> target("target", cl::desc("What to make code for (cpu)"),
+      cl::init("megatron"), cl::cat(category)};
+  std::string targetSyntax = tp::getTargetSyntax();
+  cl::opt<std::string> target{"target", cl::desc("What to make code for (cpu)"),
                               cl::value_desc(targetSyntax), cl::init("cpu"),
-                              cl::cat(category));
-  cl::opt<std::string> compileTo(
+                              cl::cat(category)};
+  cl::opt<std::string> compileTo{
       "compile-to", cl::desc("Stop after a stage and write its IR"),
-      cl::value_desc("STAGE"), cl::cat(category));
-  cl::opt<std::string> dump("dump-stages",
+      cl::value_desc("STAGE"), cl::cat(category)};
+  cl::opt<std::string> dump{"dump-stages",
                             cl::desc("Write the IR of every stage"),
-                            cl::value_desc("DIR"), cl::cat(category));
-  cl::opt<std::string> saveKernels(
+                            cl::value_desc("DIR"), cl::cat(category)};
+  cl::opt<std::string> saveKernels{
       "save-kernels",
       cl::desc("Write the device's kernels: bitcode, PTX, machine code, and "
                "the resources that each uses"),
-      cl::value_desc("DIR"), cl::cat(category));
-  cl::opt<std::string> explain("explain", cl::ValueOptional,
+      cl::value_desc("DIR"), cl::cat(category)};
+  cl::opt<std::string> explain{"explain", cl::ValueOptional,
                                cl::desc("Print the collectives and why they "
                                         "exist, as a table or as JSON"),
-                               cl::value_desc("json"), cl::cat(category));
-  tp::ImportFlags flags(category);
-  cl::HideUnrelatedOptions(category);
-  if (!cl::ParseCommandLineOptions(
-          argc, argv, "Compiles a transformer for N ranks\n", &llvm::errs()))
-    return commandLineError;
+                               cl::value_desc("json"), cl::cat(category)};
+  tp::ImportFlags flags{category};
 
+  /// Each reads what it is named for; 0, or the exit code.
+  int read(tp::CompileOptions &options);
+  int readExplain(tp::CompileOptions &options);
+  int readStage(tp::CompileOptions &options);
+  int readTarget(tp::CompileOptions &options);
+};
+} // namespace
+
+int CommandLine::read(tp::CompileOptions &options) {
   std::optional<tp::ImportOptions> import = flags.get("tp-compile");
   if (!import)
     return commandLineError;
@@ -75,56 +79,85 @@ int main(int argc, char **argv) {
   options.output = output;
   options.dumpDirectory = dump;
   options.stages.mesh = mesh;
+  options.stages.plan = plan;
   llvm::SmallVector<tp::MeshTextAxis> axes;
   if (mesh.getNumOccurrences() > 0)
     if (std::string problem = tp::parseMeshText(mesh, axes); !problem.empty())
       return refuse("for the --mesh option: " + llvm::Twine(problem));
-  options.stages.plan = plan;
-  if (explain.getNumOccurrences() > 0) {
-    if (!explain.empty() && explain != "json")
-      return refuse(
-          "for the --explain option: expected nothing or json, got '" +
-          explain + "'");
-    options.explain =
-        explain == "json" ? tp::Explain::Json : tp::Explain::Table;
+  if (int code = readExplain(options))
+    return code;
+  if (int code = readStage(options))
+    return code;
+  return readTarget(options);
+}
+
+int CommandLine::readExplain(tp::CompileOptions &options) {
+  if (explain.getNumOccurrences() == 0)
+    return 0;
+  if (!explain.empty() && explain != "json")
+    return refuse("for the --explain option: expected nothing or json, got '" +
+                  explain + "'");
+  options.explain = explain == "json" ? tp::Explain::Json : tp::Explain::Table;
+  return 0;
+}
+
+int CommandLine::readStage(tp::CompileOptions &options) {
+  if (compileTo.empty()) {
+    if (output.empty() && options.explain == tp::Explain::No)
+      return refuse("expected -o model.tpa, --compile-to=STAGE or --explain");
+    return 0;
   }
-  if (!compileTo.empty()) {
-    options.lastStage = tp::parseStage(compileTo);
-    if (!options.lastStage) {
-      std::string names;
-      for (tp::Stage stage : tp::getStages())
-        names += (names.empty() ? "" : ", ") + tp::getStageName(stage).str();
-      return refuse("for the --compile-to option: expected one of " + names +
-                    ", got '" + compileTo + "'");
-    }
-    if (options.explain != tp::Explain::No &&
-        *options.lastStage < tp::Stage::Partition)
-      return refuse("for the --explain option: expected --compile-to=partition "
-                    "or a later stage, because the collectives are what it "
-                    "explains, got '" +
-                    compileTo + "'");
-  } else if (output.empty() && options.explain == tp::Explain::No) {
-    return refuse("expected -o model.tpa, --compile-to=STAGE or --explain");
+  options.lastStage = tp::parseStage(compileTo);
+  if (!options.lastStage) {
+    std::string names;
+    for (tp::Stage stage : tp::getStages())
+      names += (names.empty() ? "" : ", ") + tp::getStageName(stage).str();
+    return refuse("for the --compile-to option: expected one of " + names +
+                  ", got '" + compileTo + "'");
   }
+  if (options.explain != tp::Explain::No &&
+      *options.lastStage < tp::Stage::Partition)
+    return refuse("for the --explain option: expected --compile-to=partition "
+                  "or a later stage, because the collectives are what it "
+                  "explains, got '" +
+                  compileTo + "'");
+  return 0;
+}
+
+int CommandLine::readTarget(tp::CompileOptions &options) {
   std::string message;
   auto parsed = tp::parseTarget(
       target, [&](const llvm::Twine &text) { message = text.str(); });
   if (failed(parsed))
     return refuse("for the --target option: " + llvm::Twine(message));
   options.stages.target = *parsed;
-  if (saveKernels.getNumOccurrences()) {
-    if (saveKernels.empty())
-      return refuse("for the --save-kernels option: expected a directory");
-    if (!options.stages.target->getTraits().launchesKernels)
-      return refuse("for the --save-kernels option: expected a target that "
-                    "launches kernels, which are files then, as --target cuda, "
-                    "got '" +
-                    target + "'");
-    if (options.lastStage)
-      return refuse("for the --save-kernels option: expected no --compile-to, "
-                    "because kernels are made after the last stage");
-    options.kernelsDirectory = saveKernels;
-  }
+  if (saveKernels.getNumOccurrences() == 0)
+    return 0;
+  if (saveKernels.empty())
+    return refuse("for the --save-kernels option: expected a directory");
+  if (!options.stages.target->getTraits().launchesKernels)
+    return refuse("for the --save-kernels option: expected a target that "
+                  "launches kernels, which are files then, as --target cuda, "
+                  "got '" +
+                  target + "'");
+  if (options.lastStage)
+    return refuse("for the --save-kernels option: expected no --compile-to, "
+                  "because kernels are made after the last stage");
+  options.kernelsDirectory = saveKernels;
+  return 0;
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  tp::registerAllTargets();
+  CommandLine line;
+  cl::HideUnrelatedOptions(line.category);
+  if (!cl::ParseCommandLineOptions(
+          argc, argv, "Compiles a transformer for N ranks\n", &llvm::errs()))
+    return commandLineError;
+  tp::CompileOptions options;
+  if (int code = line.read(options))
+    return code;
 
   mlir::DialectRegistry registry;
   tp::registerAllDialects(registry);

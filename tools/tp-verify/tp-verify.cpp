@@ -18,6 +18,7 @@
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
+#include <variant>
 
 namespace cl = llvm::cl;
 
@@ -46,85 +47,151 @@ static bool isAnnotated(mlir::ModuleOp module) {
       .wasInterrupted();
 }
 
-int main(int argc, char **argv) {
-  llvm::InitLLVM init(argc, argv);
-  cl::OptionCategory category("tp-verify options");
-  cl::opt<std::string> input(cl::Positional, cl::Required,
-                             cl::desc("DIR|model.mlir"), cl::cat(category));
-  cl::opt<std::string> mesh(
+namespace {
+/// The command line, and what it says.
+struct CommandLine {
+  cl::OptionCategory category{"tp-verify options"};
+  cl::opt<std::string> input{cl::Positional, cl::Required,
+                             cl::desc("DIR|model.mlir"), cl::cat(category)};
+  cl::opt<std::string> mesh{
       "mesh",
       cl::desc("Axes and sizes, outermost first: dp=2,tp=4 (default: "
                "the module's mesh, or tp=1)"),
-      cl::cat(category));
-  cl::opt<std::string> plan(
+      cl::cat(category)};
+  cl::opt<std::string> plan{
       "plan",
       cl::desc("megatron, megatron-sp, replicated, a JSON file, or none: as "
                "the module is annotated (default: none if it is, else "
                "megatron)"),
-      cl::cat(category));
+      cl::cat(category)};
   // Outlives the option, which keeps a reference.
   std::string stagesText = "Stages to compare at (default: all but lower): " +
                            llvm::join(tp::getVerifiableStages(), ", ");
-  cl::list<std::string> stages("stages", cl::CommaSeparated,
-                               cl::desc(stagesText), cl::cat(category));
-  cl::opt<int64_t> steps(
+  cl::list<std::string> stages{"stages", cl::CommaSeparated,
+                               cl::desc(stagesText), cl::cat(category)};
+  cl::opt<int64_t> steps{
       "steps", cl::init(0),
       cl::desc("Steps of the entries in turn, from the states' initial values, "
                "each with the states that the one before left (default: 2 if "
                "the program has states, else 1)"),
-      cl::cat(category));
-  cl::list<std::string> entries(
+      cl::cat(category)};
+  cl::list<std::string> entries{
       "entry", cl::CommaSeparated,
       cl::desc("Entries of those steps, with commas between them (default: "
                "all)"),
-      cl::cat(category));
-  cl::opt<uint64_t> seed("seed", cl::init(1),
+      cl::cat(category)};
+  cl::opt<uint64_t> seed{"seed", cl::init(1),
                          cl::desc("Of random inputs and weights"),
-                         cl::cat(category));
-  cl::opt<std::string> weights(
+                         cl::cat(category)};
+  cl::opt<std::string> weights{
       "weights", cl::init("random"),
       cl::desc("A directory with safetensors files, or random (default)"),
-      cl::cat(category));
-  cl::opt<std::string> against(
+      cl::cat(category)};
+  cl::opt<std::string> against{
       "against", cl::value_desc("FILE"),
       cl::desc("Compare with this per-rank program instead of making one"),
-      cl::cat(category));
-  cl::opt<std::string> report("report", cl::init("text"),
-                              cl::desc("text or json"), cl::cat(category));
-  tp::ImportFlags flags(category);
-  cl::HideUnrelatedOptions(category);
-  if (!cl::ParseCommandLineOptions(
-          argc, argv,
-          "Compares a partitioned model with its one-device program\n",
-          &llvm::errs()))
-    return commandLineError;
-  std::optional<tp::ImportOptions> importOptions = flags.get("tp-verify");
-  if (!importOptions)
-    return commandLineError;
+      cl::cat(category)};
+  cl::opt<std::string> report{"report", cl::init("text"),
+                              cl::desc("text or json"), cl::cat(category)};
+  tp::ImportFlags flags{category};
+
+  /// The stages asked for; `check` has seen that they are some.
+  std::vector<std::string> getStages() const;
+  bool executes() const { return llvm::is_contained(getStages(), "lower"); }
+  /// 0, or the exit code.
+  int check() const;
+};
+} // namespace
+
+std::vector<std::string> CommandLine::getStages() const {
+  std::vector<std::string> words(stages.begin(), stages.end());
+  if (words.empty())
+    for (llvm::StringRef stage : tp::getVerifiableStages().drop_back())
+      words.push_back(stage.str());
+  return words;
+}
+
+int CommandLine::check() const {
   if (report != "text" && report != "json")
     return complain("for the --report option: expected text or json, got " +
                     report);
   if (steps.getNumOccurrences() && steps < 1)
     return complain("for the --steps option: expected at least one step, got " +
                     llvm::Twine(steps));
-  std::vector<std::string> words(stages.begin(), stages.end());
-  if (words.empty())
-    for (llvm::StringRef stage : tp::getVerifiableStages().drop_back())
-      words.push_back(stage.str());
+  std::vector<std::string> words = getStages();
   for (const std::string &word : words)
     if (!llvm::is_contained(tp::getVerifiableStages(), word))
       return complain("for the --stages option: expected " +
                       llvm::join(tp::getVerifiableStages(), ", ") + ", got " +
                       word);
-  if (!against.empty() &&
-      (mesh.getNumOccurrences() || plan.getNumOccurrences()))
+  if (against.empty())
+    return 0;
+  if (mesh.getNumOccurrences() || plan.getNumOccurrences())
     return complain("--against takes the program as it is: expected no --mesh "
                     "or --plan beside it");
-  bool executes = llvm::is_contained(words, "lower");
-  if (!against.empty() && stages.getNumOccurrences() &&
-      (words.size() > 1 || !executes))
+  if (stages.getNumOccurrences() && (words.size() > 1 || !executes()))
     return complain("--against compares one program: expected no --stages "
                     "beside it, or --stages=lower to compile and run it");
+  return 0;
+}
+
+/// The exit code, where there is no report.
+static std::variant<tp::VerifyReport, int>
+verify(const CommandLine &line, mlir::ModuleOp module,
+       const tp::VerifyOptions &options) {
+  mlir::FailureOr<tp::VerifyReport> result = mlir::failure();
+  if (!line.against.empty()) {
+    auto perRank = tp::readModule(module.getContext(), line.against);
+    if (!perRank)
+      return userError;
+    result = tp::verifyAgainst(
+        module, *perRank,
+        line.executes() ? tp::Check::Execute : tp::Check::Interpret, options);
+  } else {
+    std::string chosen = line.plan;
+    if (chosen.empty())
+      chosen = isAnnotated(module) ? "none" : "megatron";
+    if (chosen == "none" && !line.mesh.empty())
+      return complain("--mesh needs a plan: the module's annotations name its "
+                      "own mesh");
+    std::string axes = line.mesh;
+    if (axes.empty() && !tp::getUniqueMesh(module))
+      axes = "tp=1";
+    tp::VerifyStage import = tp::makeImportStage();
+    result = tp::verifyProgram(
+        module, tp::makeVerifyStages(axes, chosen, line.getStages()), options,
+        &import);
+  }
+  if (mlir::failed(result))
+    return userError;
+  return std::move(*result);
+}
+
+static int print(const tp::VerifyReport &result, bool asJson) {
+  if (asJson)
+    llvm::outs() << llvm::formatv("{0:2}", result.toJSON()) << "\n";
+  else
+    result.print(llvm::outs());
+  if (int64_t count = result.countUnjudged(); count && result.isEqual())
+    llvm::errs() << "tp-verify: warning: nothing differs, but " << count
+                 << " values hang on rounding and cannot be judged\n";
+  return result.isEqual() ? 0 : differs;
+}
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  CommandLine line;
+  cl::HideUnrelatedOptions(line.category);
+  if (!cl::ParseCommandLineOptions(
+          argc, argv,
+          "Compares a partitioned model with its one-device program\n",
+          &llvm::errs()))
+    return commandLineError;
+  std::optional<tp::ImportOptions> importOptions = line.flags.get("tp-verify");
+  if (!importOptions)
+    return commandLineError;
+  if (int code = line.check())
+    return code;
 
   mlir::DialectRegistry registry;
   tp::registerAllDialects(registry);
@@ -132,55 +199,27 @@ int main(int argc, char **argv) {
   context.printOpOnDiagnostic(false);
   tp::UserDiagnosticHandler handler(&context);
   mlir::OwningOpRef<mlir::ModuleOp> module =
-      llvm::sys::fs::is_directory(input.getValue())
-          ? tp::importModel(&context, input, *importOptions)
-          : tp::readModule(&context, input);
+      llvm::sys::fs::is_directory(line.input.getValue())
+          ? tp::importModel(&context, line.input, *importOptions)
+          : tp::readModule(&context, line.input);
   if (!module)
     return userError;
 
   tp::VerifyOptions options;
-  options.seed = seed;
-  options.steps = steps;
-  options.entries.assign(entries.begin(), entries.end());
+  options.seed = line.seed;
+  options.steps = line.steps;
+  options.entries.assign(line.entries.begin(), line.entries.end());
   std::unique_ptr<tp::interp::ParameterProvider> parameters;
-  if (weights != "random") {
-    parameters =
-        tp::interp::SafetensorsParameters::open(&context, weights.getValue());
+  if (line.weights != "random") {
+    parameters = tp::interp::SafetensorsParameters::open(
+        &context, line.weights.getValue());
     if (!parameters)
       return userError;
     options.parameters = parameters.get();
-    options.weights = weights;
+    options.weights = line.weights;
   }
-  mlir::FailureOr<tp::VerifyReport> result = mlir::failure();
-  if (!against.empty()) {
-    auto perRank = tp::readModule(&context, against);
-    if (!perRank)
-      return userError;
-    result = tp::verifyAgainst(
-        *module, *perRank, executes ? tp::Check::Execute : tp::Check::Interpret,
-        options);
-  } else {
-    std::string chosen = plan;
-    if (chosen.empty())
-      chosen = isAnnotated(*module) ? "none" : "megatron";
-    if (chosen == "none" && !mesh.empty())
-      return complain("--mesh needs a plan: the module's annotations name its "
-                      "own mesh");
-    std::string axes = mesh;
-    if (axes.empty() && !tp::getUniqueMesh(*module))
-      axes = "tp=1";
-    tp::VerifyStage import = tp::makeImportStage();
-    result = tp::verifyProgram(
-        *module, tp::makeVerifyStages(axes, chosen, words), options, &import);
-  }
-  if (mlir::failed(result))
-    return userError;
-  if (report == "json")
-    llvm::outs() << llvm::formatv("{0:2}", result->toJSON()) << "\n";
-  else
-    result->print(llvm::outs());
-  if (int64_t count = result->countUnjudged(); count && result->isEqual())
-    llvm::errs() << "tp-verify: warning: nothing differs, but " << count
-                 << " values hang on rounding and cannot be judged\n";
-  return result->isEqual() ? 0 : differs;
+  auto result = verify(line, *module, options);
+  if (const int *code = std::get_if<int>(&result))
+    return *code;
+  return print(std::get<tp::VerifyReport>(result), line.report == "json");
 }

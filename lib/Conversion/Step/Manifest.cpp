@@ -314,87 +314,122 @@ static int64_t getBytes(ArrayRef<Type> types) {
   return bytes;
 }
 
-json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
-  json::Object meshObject;
+/// The module's mesh, or one rank.
+static json::Object describeMesh(ModuleOp module) {
+  json::Object result;
   json::Array axes;
   if (MeshOp mesh = getUniqueMesh(module)) {
     for (MeshAxisAttr axis : mesh.getMesh().getAxes())
       axes.push_back(json::Object{{"name", axis.getName().getValue().str()},
                                   {"size", axis.getSize()}});
     if (!mesh.getMesh().getDeviceIds().empty())
-      meshObject["device_order"] = getShape(mesh.getMesh().getDeviceIds());
+      result["device_order"] = getShape(mesh.getMesh().getDeviceIds());
   } else {
     axes.push_back(json::Object{{"name", "tp"}, {"size", 1}});
   }
-  meshObject["axes"] = std::move(axes);
+  result["axes"] = std::move(axes);
+  return result;
+}
 
-  int64_t parameterBytes = 0;
-  json::Array parameterList, collectiveList, kernelList, entryList;
+/// Parameters in the order of their slots; `bytes` receives what a rank holds
+/// of them, where they are not packed each part once.
+static json::Array describeParameters(ArrayRef<ParameterEntry> parameters,
+                                      bool packs, int64_t &bytes) {
+  json::Array result;
   std::set<std::string> held;
   for (ParameterEntry entry : parameters) {
     json::Object parameter = describeParameter(entry);
     json::Object part = parameter;
     part.erase("base");
     part.erase("use");
-    bool again =
-        !held.insert(llvm::formatv("{0}", json::Value(std::move(part))).str())
-             .second;
-    if (traits.packsParameters || !again)
-      parameterBytes += entry.count * getBytes({entry.op.getType()});
-    parameterList.push_back(std::move(parameter));
+    bool isFirst =
+        held.insert(llvm::formatv("{0}", json::Value(std::move(part))).str())
+            .second;
+    if (packs || isFirst)
+      bytes += entry.count * getBytes({entry.op.getType()});
+    result.push_back(std::move(parameter));
   }
+  return result;
+}
+
+/// `definition` is null for the kernel of a library's operation, which is
+/// defined by that alone.
+static json::Object describeKernel(const KernelEntry &entry,
+                                   Operation *definition, bool launches) {
+  json::Object kernel{{"name", entry.name}};
+  if (definition)
+    if (auto label = definition->getAttrOfType<StringAttr>(labelAttrName))
+      kernel["name"] = entry.name + " " + label.getValue().str();
+  if (launches) {
+    kernel["grid"] = getShape(entry.launch.grid);
+    kernel["block"] = getShape(entry.launch.block);
+    kernel["shared_bytes"] = entry.launch.sharedBytes;
+    kernel["arguments"] = entry.arguments;
+  }
+  return kernel;
+}
+
+/// `always` is what a rank holds whichever entry runs.
+static json::Object describeEntry(func::FuncOp function, int64_t scratch,
+                                  int64_t always) {
+  json::Array inputs, outputs;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    inputs.push_back(describeTensor(function, i, false));
+  for (unsigned i = 0; i < function.getNumResults(); ++i)
+    outputs.push_back(describeTensor(function, i, true));
+  auto bytes = [&](StringRef name) {
+    auto attr = function->getAttrOfType<IntegerAttr>(name);
+    return attr ? attr.getInt() : int64_t(0);
+  };
+  int64_t arena = bytes(arenaBytesAttrName), comm = bytes(commBytesAttrName);
+  return json::Object{{"name", function.getName().str()},
+                      {"inputs", std::move(inputs)},
+                      {"outputs", std::move(outputs)},
+                      {"arena_bytes", arena},
+                      {"comm_bytes", comm},
+                      {"scratch_bytes", scratch},
+                      {"peak_bytes", always + arena + comm +
+                                         getBytes(getValueTypes(function))}};
+}
+
+/// The descriptions of a library's calls, which their ids count.
+static json::Array numberDescriptions(ArrayRef<json::Object> descriptions) {
+  json::Array result;
+  for (auto [id, fields] : llvm::enumerate(descriptions)) {
+    json::Object description(fields);
+    description["id"] = id;
+    result.push_back(std::move(description));
+  }
+  return result;
+}
+
+json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
+  int64_t always = constants.size();
+  json::Array parameterList =
+      describeParameters(parameters, traits.packsParameters, always);
   describeInitialValues(module, parameterList, numSlots);
-  int64_t scratch = libraryScratch;
+  json::Array collectiveList, kernelList, entryList, stateList;
   for (auto [id, op] : llvm::enumerate(collectives))
     collectiveList.push_back(makeCollective(op, id));
+  int64_t scratch = libraryScratch;
   for (const KernelEntry &entry : kernels) {
-    json::Object kernel{{"name", entry.name}};
-    // The kernel of a library's operation is defined by that alone.
-    if (Operation *definition = module.lookupSymbol(entry.name)) {
-      if (auto label = definition->getAttrOfType<StringAttr>(labelAttrName))
-        kernel["name"] = entry.name + " " + label.getValue().str();
+    Operation *definition = module.lookupSymbol(entry.name);
+    if (definition)
       if (auto bytes =
               definition->getAttrOfType<IntegerAttr>(scratchBytesAttrName))
         scratch = std::max(scratch, bytes.getInt());
-    }
-    if (traits.launchesKernels) {
-      kernel["grid"] = getShape(entry.launch.grid);
-      kernel["block"] = getShape(entry.launch.block);
-      kernel["shared_bytes"] = entry.launch.sharedBytes;
-      kernel["arguments"] = entry.arguments;
-    }
-    kernelList.push_back(std::move(kernel));
+    kernelList.push_back(
+        describeKernel(entry, definition, traits.launchesKernels));
   }
   // Where every thread has its own, the runtime counts them.
-  int64_t deviceScratch = traits.launchesKernels ? scratch : 0;
-  json::Array stateList;
-  int64_t stateBytes = 0;
+  if (traits.launchesKernels)
+    always += scratch;
   for (auto state : module.getOps<StateOp>()) {
     stateList.push_back(describeState(state));
-    stateBytes += getBytes({state.getType()});
+    always += getBytes({state.getType()});
   }
-  for (func::FuncOp function : entries) {
-    json::Array inputs, outputs;
-    for (unsigned i = 0; i < function.getNumArguments(); ++i)
-      inputs.push_back(describeTensor(function, i, false));
-    for (unsigned i = 0; i < function.getNumResults(); ++i)
-      outputs.push_back(describeTensor(function, i, true));
-    auto bytes = [&](StringRef name) {
-      auto attr = function->getAttrOfType<IntegerAttr>(name);
-      return attr ? attr.getInt() : int64_t(0);
-    };
-    int64_t arena = bytes(arenaBytesAttrName), comm = bytes(commBytesAttrName);
-    entryList.push_back(json::Object{
-        {"name", function.getName().str()},
-        {"inputs", std::move(inputs)},
-        {"outputs", std::move(outputs)},
-        {"arena_bytes", arena},
-        {"comm_bytes", comm},
-        {"scratch_bytes", scratch},
-        {"peak_bytes", parameterBytes + arena + comm + deviceScratch +
-                           int64_t(constants.size()) + stateBytes +
-                           getBytes(getValueTypes(function))}});
-  }
+  for (func::FuncOp function : entries)
+    entryList.push_back(describeEntry(function, scratch, always));
   auto text = [&](StringRef name, StringRef otherwise) {
     auto attr = module->getAttrOfType<StringAttr>(name);
     return attr ? attr.getValue().str() : otherwise.str();
@@ -406,7 +441,7 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
                              {"architecture", text(architectureAttrName, "")},
                              {"type", modelType}}},
       {"target", std::move(target)},
-      {"mesh", std::move(meshObject)},
+      {"mesh", describeMesh(module)},
       {"entries", std::move(entryList)},
       {"parameters", std::move(parameterList)},
       {"ignored", describeIgnored(module, parameters)},
@@ -414,15 +449,8 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
       {"attentions", json::Array()},
       {"collectives", std::move(collectiveList)},
       {"kernels", std::move(kernelList)}};
-  for (const auto &[list, descriptions] : libraries) {
-    json::Array described;
-    for (auto [id, fields] : llvm::enumerate(descriptions)) {
-      json::Object description(fields);
-      description["id"] = id;
-      described.push_back(std::move(description));
-    }
-    manifest[list] = std::move(described);
-  }
+  for (const auto &[list, descriptions] : libraries)
+    manifest[list] = numberDescriptions(descriptions);
   if (!stateList.empty())
     manifest["states"] = std::move(stateList);
   return manifest;
