@@ -173,21 +173,52 @@ void setInputs(Session &session) {
   }
 }
 
+/// A program with weights and inputs, and its shortest step so far.
+struct Program {
+  explicit Program(const char *path)
+      : path(path), session([&] {
+          auto opened = Session::open(path, {});
+          if (!opened)
+            require(opened.status());
+          return std::move(*opened);
+        }()) {
+    require(session.loadWeights("random:1"));
+    setInputs(session);
+    require(session.run({0}, 1));
+  }
+  void run() {
+    require(session.run({0}, 1));
+    step = std::min(step, getStepSeconds(*session.stats()));
+  }
+
+  const char *path;
+  Session session;
+  double step = 1e9;
+};
+
+/// Bytes of inputs and outputs of a rank.
+int64_t valueBytes(const Entry &entry) {
+  int64_t bytes = 0;
+  for (const Input &input : entry.inputs)
+    bytes += elementCount(input.localShape) * typeBytes(input.type);
+  for (const Output &output : entry.outputs)
+    bytes += elementCount(output.localShape) * typeBytes(output.type);
+  return bytes;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
-  if (argc < 2) {
-    std::fprintf(stderr, "usage: tp-bench-model MODEL.tpa [ROUNDS]\n");
+  if (argc < 3) {
+    std::fprintf(stderr, "usage: tp-bench-model ROUNDS MODEL.tpa [OTHER.tpa "
+                         "...]\nOthers are timed beside the first.\n");
     return 2;
   }
-  int rounds = argc > 2 ? std::atoi(argv[2]) : 7;
-  auto opened = Session::open(argv[1], {});
-  if (!opened)
-    require(opened.status());
-  Session session = std::move(*opened);
-  const Manifest &manifest = session.manifest();
-  require(session.loadWeights("random:1"));
-  setInputs(session);
+  int rounds = std::atoi(argv[1]);
+  std::vector<Program> programs;
+  for (int i = 2; i < argc; ++i)
+    programs.emplace_back(argv[i]);
+  const Manifest &manifest = programs[0].session.manifest();
   int64_t ranks = manifest.mesh.size();
 
   std::vector<std::unique_ptr<BareStep>> bare(ranks);
@@ -195,25 +226,21 @@ int main(int argc, char **argv) {
     bare[rank] = std::make_unique<BareStep>(manifest);
     bare[rank]->run();
   });
-  int64_t bytes = 0;
-  for (const Input &input : manifest.entries[0].inputs)
-    bytes += elementCount(input.localShape) * typeBytes(input.type);
-  for (const Output &output : manifest.entries[0].outputs)
-    bytes += elementCount(output.localShape) * typeBytes(output.type);
+  int64_t bytes = valueBytes(manifest.entries[0]);
   int64_t count = bytes / 3 / sizeof(float);
   std::vector<float> a(count), b(count, 1.0f), c(count, 2.0f);
 
-  require(session.run({0}, 1));
-  double step = 1e9, gemms = 1e9, stream = 1e9;
+  double gemms = 1e9, stream = 1e9;
   for (int round = 0; round < rounds; ++round) {
-    require(session.run({0}, 1));
-    step = std::min(step, getStepSeconds(*session.stats()));
+    for (Program &program : programs)
+      program.run();
     gemms = std::min(gemms, secondsOf([&] {
                        onRanks(ranks, [&](int64_t rank) { bare[rank]->run(); });
                      }));
     stream = std::min(
         stream, secondsOf([&] { triad(a.data(), b.data(), c.data(), count); }));
   }
+  double step = programs[0].step;
   std::printf("%ld ranks, step %.4f s\n", long(ranks), step);
   if (bare[0]->flops > 0)
     std::printf("the same GEMMs bare: %.4f s (%.1f GFLOP/s); step at %.1f %% "
@@ -224,5 +251,8 @@ int main(int argc, char **argv) {
     std::printf("triad on as many bytes: %.4f s (%.2f GB/s); step at %.1f %% "
                 "of that speed\n",
                 stream, bytes / stream * 1e-9, 100 * stream / step);
+  for (size_t i = 1; i < programs.size(); ++i)
+    std::printf("%s: step %.4f s, %.2f of the time\n", programs[i].path,
+                programs[i].step, programs[i].step / step);
   return 0;
 }
