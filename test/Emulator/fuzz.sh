@@ -11,6 +11,8 @@ for seed in $(seq "$2" "$3"); do
   "$1/tp-check-kernels" "$program" > "$output" 2>&1 && continue
   # Some programs are data movement by collectives alone.
   grep -q "error: the program has no kernel" "$output" && continue
+  # Others make a partial state's successor of what only its sum gives.
+  grep -q "needs the reduced value of the partial state" "$output" && continue
   echo "seed $seed:"
   cat "$output"
   failed=1
