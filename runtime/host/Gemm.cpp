@@ -31,11 +31,12 @@ namespace {
 /// Products of so few rows wait for the weights to come from memory.
 constexpr int64_t kFewRows = 16;
 
-/// Rows of 16-bit weights that are widened at once: few enough that each
-/// worker's part stays in its own cache between widening and use.
-int64_t widenedRows(int64_t k) {
+/// Rows of 16-bit weights that a worker widens at once: few enough to stay in
+/// its cache between widening and use, and to leave some for every worker.
+int64_t widenedRows(int64_t n, int64_t k) {
   int64_t cache = std::max<int64_t>(sysconf(_SC_LEVEL2_CACHE_SIZE), 512 << 10);
-  return workers() * std::max<int64_t>(16, cache / 2 / (4 * k) / 16 * 16);
+  int64_t rows = std::min(cache / 2 / (4 * k), alignUp(n / workers(), 16));
+  return std::max<int64_t>(16, rows / 16 * 16);
 }
 
 memory::data_type dnnlType(tprt_type type) {
@@ -85,6 +86,16 @@ Expected<const void *> widen(Scratch &scratch, tprt_type type,
   return static_cast<const void *>(wide);
 }
 
+/// While it lives, oneDNN leaves what this thread does to it alone.
+class OneWorker {
+public:
+  OneWorker() : before(workers()) { setWorkers(1); }
+  ~OneWorker() { setWorkers(before); }
+
+private:
+  int before;
+};
+
 /// A primitive with the memory objects it is run on.
 struct Product {
   dnnl::primitive primitive;
@@ -118,7 +129,6 @@ struct Planned {
   bool widened;      ///< weights are kept in 16 bits and widened
   int64_t block;     ///< rows of the weights per product
   std::shared_ptr<Layouts> layouts;
-  std::map<Key, Product> products;
 };
 
 bool arePackedAlike(const Gemm &a, const Gemm &b) {
@@ -126,14 +136,23 @@ bool arePackedAlike(const Gemm &a, const Gemm &b) {
          a.weightIsParameter == b.weightIsParameter;
 }
 
+/// What a thread multiplies with.
+struct Hand {
+  explicit Hand(const dnnl::engine &engine) : stream(engine) {}
+  dnnl::stream stream;
+  Scratch weights, result, pad;
+  std::map<std::pair<const Planned *, Key>, Product> products;
+};
+
 } // namespace
 
 struct GemmEngine::Impl {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
-  dnnl::stream stream{engine};
+  /// The first, of the rank's thread, has all workers; or each has its own.
+  std::vector<std::unique_ptr<Hand>> hands;
   std::vector<Planned> states;
   std::vector<std::unique_ptr<Packed>> weights;
-  Scratch xScratch, yScratch, wScratch, biasScratch, padScratch;
+  Scratch xScratch, biasScratch;
   int64_t weightBytes = 0;
 
   dnnl::primitive_attr attributes(const Gemm &gemm, bool sum);
@@ -143,16 +162,23 @@ struct GemmEngine::Impl {
   Product innerProduct(const Gemm &gemm, tprt_type compute, const Key &key,
                        memory::desc &weights);
   Product matmul(Planned &state, const Key &key);
-  Product &product(Planned &state, const Key &key);
+  Hand &hand(int64_t worker);
+  Product &product(Hand &hand, Planned &state, const Key &key);
   const memory::desc &layout(Planned &state, int64_t n);
   Expected<const void *> pack(int64_t id, const void *weights);
-  Status execute(Product &product, const void *x, const void *w,
-                 const float *bias, void *y);
+  Status execute(Hand &hand, Planned &state, const Key &key, const void *x,
+                 const void *w, const float *bias, void *y);
   Expected<const void *> operand(const Planned &state, int64_t rows,
                                  const void *x, int64_t &stride);
   Status run(Planned &state, int64_t rows, const void *x, int64_t xStride,
              const void *w, const void *bias, const void *residual, void *y,
              int64_t yStride);
+  Status runWidened(Planned &state, int64_t rows, const void *x,
+                    const Packed &weights, const float *bias,
+                    const void *residual, void *y, int64_t yStride);
+  Status runBlock(Hand &hand, Planned &state, int64_t rows, int64_t block,
+                  const void *x, const Packed &weights, const float *bias,
+                  const void *residual, void *y, int64_t yStride);
 };
 
 GemmEngine::GemmEngine(const std::vector<Gemm> &gemms)
@@ -178,7 +204,7 @@ GemmEngine::GemmEngine(const std::vector<Gemm> &gemms)
     state.compute = isNative ? gemm.wType : TPRT_F32;
     state.widened = !isNative;
     state.block = state.widened && gemm.weightIsParameter
-                      ? std::min(gemm.n, widenedRows(gemm.k))
+                      ? std::min(gemm.n, widenedRows(gemm.n, gemm.k))
                       : gemm.n;
   }
 }
@@ -188,9 +214,12 @@ GemmEngine::~GemmEngine() = default;
 int64_t GemmEngine::weightBytes() const { return impl->weightBytes; }
 
 int64_t GemmEngine::scratchBytes() const {
-  return impl->xScratch.buffer.size() + impl->yScratch.buffer.size() +
-         impl->wScratch.buffer.size() + impl->biasScratch.buffer.size() +
-         impl->padScratch.buffer.size();
+  int64_t bytes =
+      impl->xScratch.buffer.size() + impl->biasScratch.buffer.size();
+  for (const auto &hand : impl->hands)
+    bytes += hand->weights.buffer.size() + hand->result.buffer.size() +
+             hand->pad.buffer.size();
+  return bytes;
 }
 
 dnnl::primitive_attr GemmEngine::Impl::attributes(const Gemm &gemm, bool sum) {
@@ -288,19 +317,31 @@ const memory::desc &GemmEngine::Impl::layout(Planned &state, int64_t n) {
   tprt_type dst = state.compute == TPRT_BF16 && gemm.yType == TPRT_BF16
                       ? TPRT_BF16
                       : TPRT_F32;
+  std::optional<OneWorker> alone;
+  if (state.widened)
+    alone.emplace();
   innerProduct(gemm, state.compute, {gemm.m, n, dst, false, 0}, any);
   return known.emplace(n, any).first->second;
 }
 
-Product &GemmEngine::Impl::product(Planned &state, const Key &key) {
-  auto found = state.products.find(key);
-  if (found != state.products.end())
+Hand &GemmEngine::Impl::hand(int64_t worker) {
+  while (int64_t(hands.size()) <= worker)
+    hands.push_back(std::make_unique<Hand>(engine));
+  return *hands[worker];
+}
+
+Product &GemmEngine::Impl::product(Hand &hand, Planned &state, const Key &key) {
+  auto found = hand.products.find({&state, key});
+  if (found != hand.products.end())
     return found->second;
-  if (!state.gemm.weightIsParameter)
-    return state.products.emplace(key, matmul(state, key)).first->second;
-  memory::desc weights = layout(state, key.n);
-  return state.products
-      .emplace(key, innerProduct(state.gemm, state.compute, key, weights))
+  memory::desc weights;
+  if (state.gemm.weightIsParameter)
+    weights = layout(state, key.n);
+  return hand.products
+      .emplace(std::pair(&state, key),
+               state.gemm.weightIsParameter
+                   ? innerProduct(state.gemm, state.compute, key, weights)
+                   : matmul(state, key))
       .first->second;
 }
 
@@ -333,6 +374,7 @@ Expected<const void *> GemmEngine::Impl::pack(int64_t id, const void *weights) {
     auto reorder = [&](const void *source, void *target) {
       memory from(plain, engine, const_cast<void *>(source));
       memory to(desc, engine, target);
+      dnnl::stream &stream = hand(0).stream;
       dnnl::reorder(from, to).execute(stream, from, to);
       stream.wait();
     };
@@ -343,7 +385,7 @@ Expected<const void *> GemmEngine::Impl::pack(int64_t id, const void *weights) {
       continue;
     }
     auto wide = widen(xScratch, gemm.wType, source, n * gemm.k);
-    auto ordered = wScratch.get(desc.get_size());
+    auto ordered = hand(0).weights.get(desc.get_size());
     if (!wide || !ordered)
       return wide ? ordered.status() : wide.status();
     reorder(*wide, *ordered);
@@ -358,13 +400,14 @@ Expected<const void *> GemmEngine::Impl::pack(int64_t id, const void *weights) {
   return static_cast<const void *>(this->weights.back().get());
 }
 
-Status GemmEngine::Impl::execute(Product &product, const void *x, const void *w,
+Status GemmEngine::Impl::execute(Hand &hand, Planned &state, const Key &key,
+                                 const void *x, const void *w,
                                  const float *bias, void *y) {
+  Product &product = this->product(hand, state, key);
   product.src.set_data_handle(const_cast<void *>(x));
   product.weights.set_data_handle(const_cast<void *>(w));
   product.dst.set_data_handle(y);
-  TPRT_ASSIGN(auto pad,
-              padScratch.get(product.scratchpad.get_desc().get_size()));
+  TPRT_ASSIGN(auto pad, hand.pad.get(product.scratchpad.get_desc().get_size()));
   product.scratchpad.set_data_handle(pad);
   std::unordered_map<int, memory> arguments = {
       {DNNL_ARG_SRC, product.src},
@@ -375,8 +418,8 @@ Status GemmEngine::Impl::execute(Product &product, const void *x, const void *w,
     product.bias.set_data_handle(const_cast<float *>(bias));
     arguments.insert({DNNL_ARG_BIAS, product.bias});
   }
-  product.primitive.execute(stream, arguments);
-  stream.wait();
+  product.primitive.execute(hand.stream, arguments);
+  hand.stream.wait();
   return {};
 }
 
@@ -430,56 +473,96 @@ static void storeBlock(const Gemm &gemm, int64_t rows, int64_t column,
   });
 }
 
+/// One block of widened weights, by one worker.
+Status GemmEngine::Impl::runBlock(Hand &hand, Planned &state, int64_t rows,
+                                  int64_t block, const void *x,
+                                  const Packed &weights, const float *bias,
+                                  const void *residual, void *y,
+                                  int64_t yStride) {
+  const Gemm &gemm = state.gemm;
+  OneWorker alone;
+  int64_t column = block * state.block;
+  int64_t n = std::min(state.block, gemm.n - column);
+  TPRT_ASSIGN(auto wide,
+              widen(hand.weights, gemm.wType,
+                    weights.data.data() + weights.offsets[size_t(block)],
+                    int64_t(layout(state, n).get_size() / 4)));
+  TPRT_ASSIGN(auto result, hand.result.get(rows * n * 4));
+  TPRT_TRY(execute(hand, state, {rows, n, TPRT_F32, false, 0}, x, wide,
+                   bias ? bias + column : nullptr, result));
+  storeBlock(gemm, rows, column, n, static_cast<float *>(result), residual, y,
+             yStride);
+  return {};
+}
+
+/// Each worker widens blocks of the weights, and multiplies what it has.
+Status GemmEngine::Impl::runWidened(Planned &state, int64_t rows, const void *x,
+                                    const Packed &weights, const float *bias,
+                                    const void *residual, void *y,
+                                    int64_t yStride) {
+  auto count = size_t(workers());
+  std::vector<Status> statuses(count);
+  hand(int64_t(count) - 1);
+  parallelItems(
+      int64_t(weights.offsets.size()), [&](int64_t block, int64_t worker) {
+        Status &status = statuses[size_t(worker)];
+        if (!status.ok())
+          return;
+        try {
+          status = runBlock(*hands[size_t(worker)], state, rows, block, x,
+                            weights, bias, residual, y, yStride);
+        } catch (const dnnl::error &error) {
+          status = internalError("oneDNN: ", error.what());
+        }
+      });
+  for (const Status &status : statuses)
+    TPRT_TRY(status);
+  return {};
+}
+
 Status GemmEngine::Impl::run(Planned &state, int64_t rows, const void *x,
                              int64_t xStride, const void *w, const void *bias,
                              const void *residual, void *y, int64_t yStride) {
   const Gemm &gemm = state.gemm;
   bool buffer = !gemm.weightIsParameter;
+  Hand &first = hand(0);
   Expected<const void *> source = operand(state, rows, x, xStride),
                          bias32 = bias, weights = w;
   if (gemm.bias && gemm.biasType != TPRT_F32)
     bias32 = widen(biasScratch, gemm.biasType, bias, gemm.n);
   // Computed weights of a type that cannot be multiplied are widened whole.
   if (buffer && state.widened)
-    weights = widen(wScratch, gemm.wType, w, gemm.n * gemm.k);
+    weights = widen(first.weights, gemm.wType, w, gemm.n * gemm.k);
   for (const auto *made : {&source, &bias32, &weights})
     TPRT_TRY(made->status());
+  auto *addends = static_cast<const float *>(*bias32);
+  if (!buffer) {
+    auto &packed = *static_cast<const Packed *>(w);
+    if (state.widened)
+      return runWidened(state, rows, *source, packed, addends, residual, y,
+                        yStride);
+    weights = static_cast<const void *>(packed.data.data());
+  }
 
   bool writable = gemm.yType == TPRT_F32 ||
                   (gemm.yType == TPRT_BF16 && state.compute == TPRT_BF16);
-  bool direct = writable && yStride == gemm.n && state.block >= gemm.n;
+  bool direct = writable && yStride == gemm.n;
   if (direct && residual && residual != y)
     parallelFor(rows, 16, [&](int64_t begin, int64_t end, int64_t) {
       std::memcpy(at(y, begin * gemm.n, gemm.yType),
                   at(residual, begin * gemm.n, gemm.yType),
                   (end - begin) * gemm.n * typeBytes(gemm.yType));
     });
-
-  for (int64_t column = 0, i = 0; column < gemm.n; column += state.block, ++i) {
-    int64_t n = std::min(state.block, gemm.n - column);
-    if (!buffer) {
-      auto *packed = static_cast<const Packed *>(w);
-      weights =
-          static_cast<const void *>(packed->data.data() + packed->offsets[i]);
-      if (state.widened)
-        weights = widen(wScratch, gemm.wType, *weights,
-                        int64_t(layout(state, n).get_size() / 4));
-      TPRT_TRY(weights.status());
-    }
-    Key key{rows, n, direct ? gemm.yType : TPRT_F32, direct && residual,
-            buffer ? xStride : 0};
-    const float *biasBlock =
-        gemm.bias ? static_cast<const float *>(*bias32) + column : nullptr;
-    Expected<void *> result = y;
-    if (!direct)
-      result = yScratch.get(rows * n * 4);
-    TPRT_TRY(result.status());
-    TPRT_TRY(
-        execute(product(state, key), *source, *weights, biasBlock, *result));
-    if (!direct)
-      storeBlock(gemm, rows, column, n, static_cast<float *>(*result), residual,
-                 y, yStride);
-  }
+  Key key{rows, gemm.n, direct ? gemm.yType : TPRT_F32, direct && residual,
+          buffer ? xStride : 0};
+  Expected<void *> result = y;
+  if (!direct)
+    result = first.result.get(rows * gemm.n * 4);
+  TPRT_TRY(result.status());
+  TPRT_TRY(execute(first, state, key, *source, *weights, addends, *result));
+  if (!direct)
+    storeBlock(gemm, rows, 0, gemm.n, static_cast<float *>(*result), residual,
+               y, yStride);
   return {};
 }
 

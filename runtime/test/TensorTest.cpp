@@ -347,7 +347,7 @@ TEST(Values, CutAndAssembledAgain) {
       ASSERT_EQ(shards[r][i], expected) << r << " " << i;
     }
   }
-  Output output{"x", TPRT_F32, input.shape, input.localShape, input.sharding};
+  Output output{{"x", TPRT_F32, input.shape, input.localShape, input.sharding}};
   std::string again(whole.copy.size(), '\0');
   ASSERT_OK(assemble(output, mesh, pointers, TPRT_F32, again.data()));
   EXPECT_EQ(again, whole.copy);
