@@ -86,6 +86,10 @@ Expected<const void *> widen(Scratch &scratch, tprt_type type,
   return static_cast<const void *>(wide);
 }
 
+/// Rows of x that go through a block of widened weights at once: their part of
+/// x stays in the shared cache while the blocks pass by.
+constexpr int64_t kRowsAtOnce = 1024;
+
 /// While it lives, oneDNN leaves what this thread does to it alone.
 class OneWorker {
 public:
@@ -500,21 +504,28 @@ Status GemmEngine::Impl::runWidened(Planned &state, int64_t rows, const void *x,
                                     const Packed &weights, const float *bias,
                                     const void *residual, void *y,
                                     int64_t yStride) {
+  const Gemm &gemm = state.gemm;
   auto count = size_t(workers());
   std::vector<Status> statuses(count);
   hand(int64_t(count) - 1);
-  parallelItems(
-      int64_t(weights.offsets.size()), [&](int64_t block, int64_t worker) {
-        Status &status = statuses[size_t(worker)];
-        if (!status.ok())
-          return;
-        try {
-          status = runBlock(*hands[size_t(worker)], state, rows, block, x,
-                            weights, bias, residual, y, yStride);
-        } catch (const dnnl::error &error) {
-          status = internalError("oneDNN: ", error.what());
-        }
-      });
+  int64_t blocks = int64_t(weights.offsets.size());
+  int64_t parts = (rows + kRowsAtOnce - 1) / kRowsAtOnce;
+  parallelItems(parts * blocks, [&](int64_t item, int64_t worker) {
+    Status &status = statuses[size_t(worker)];
+    if (!status.ok())
+      return;
+    int64_t row = item / blocks * kRowsAtOnce;
+    const void *addend =
+        residual ? at(residual, row * yStride, gemm.yType) : nullptr;
+    try {
+      status = runBlock(*hands[size_t(worker)], state,
+                        std::min(kRowsAtOnce, rows - row), item % blocks,
+                        at(x, row * gemm.k, TPRT_F32), weights, bias, addend,
+                        at(y, row * yStride, gemm.yType), yStride);
+    } catch (const dnnl::error &error) {
+      status = internalError("oneDNN: ", error.what());
+    }
+  });
   for (const Status &status : statuses)
     TPRT_TRY(status);
   return {};

@@ -204,6 +204,16 @@ TEST(Gemm, WeightsInSeveralBlocks) {
   }
 }
 
+TEST(Gemm, RowsInSeveralParts) {
+  // More rows than go through a block of widened weights at once.
+  for (tprt_type type : {TPRT_BF16, TPRT_F16}) {
+    Gemm g = describe(1100, 40, 64, type);
+    g.residual = true;
+    g.activation = Gemm::Activation::Silu;
+    checkRows(g, {1024, 1025, 1100});
+  }
+}
+
 TEST(Gemm, ComputedWeights) {
   for (tprt_type type : {TPRT_F32, TPRT_BF16, TPRT_F16})
     for (bool wTransposed : {false, true})
