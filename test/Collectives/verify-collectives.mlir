@@ -1,4 +1,5 @@
 // RUN: tp-opt --tp-propagate-pipeline --tp-partition-pipeline --tp-collectives-pipeline %s | FileCheck %s
+// RUN: tp-opt --tp-propagate-pipeline --tp-partition-pipeline --tp-collectives-pipeline %s | tp-opt --tp-verify-collectives | FileCheck %s
 
 // A program within its budgets.
 
