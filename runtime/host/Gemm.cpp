@@ -141,8 +141,8 @@ bool arePackedAlike(const Gemm &a, const Gemm &b) {
 }
 
 /// What a thread multiplies with.
-struct Hand {
-  explicit Hand(const dnnl::engine &engine) : stream(engine) {}
+struct WorkerContext {
+  explicit WorkerContext(const dnnl::engine &engine) : stream(engine) {}
   dnnl::stream stream;
   Scratch weights, result, pad;
   std::map<std::pair<const Planned *, Key>, Product> products;
@@ -153,7 +153,7 @@ struct Hand {
 struct GemmEngine::Impl {
   dnnl::engine engine{dnnl::engine::kind::cpu, 0};
   /// The first, of the rank's thread, has all workers; or each has its own.
-  std::vector<std::unique_ptr<Hand>> hands;
+  std::vector<std::unique_ptr<WorkerContext>> contexts;
   std::vector<Planned> states;
   std::vector<std::unique_ptr<Packed>> weights;
   Scratch xScratch, biasScratch;
@@ -166,12 +166,12 @@ struct GemmEngine::Impl {
   Product innerProduct(const Gemm &gemm, tprt_type compute, const Key &key,
                        memory::desc &weights);
   Product matmul(Planned &state, const Key &key);
-  Hand &hand(int64_t worker);
-  Product &product(Hand &hand, Planned &state, const Key &key);
+  WorkerContext &context(int64_t worker);
+  Product &product(WorkerContext &context, Planned &state, const Key &key);
   const memory::desc &layout(Planned &state, int64_t n);
   Expected<const void *> pack(int64_t id, const void *weights);
-  Status execute(Hand &hand, Planned &state, const Key &key, const void *x,
-                 const void *w, const float *bias, void *y);
+  Status execute(WorkerContext &context, Planned &state, const Key &key,
+                 const void *x, const void *w, const float *bias, void *y);
   Expected<const void *> operand(const Planned &state, int64_t rows,
                                  const void *x, int64_t &stride);
   Status run(Planned &state, int64_t rows, const void *x, int64_t xStride,
@@ -180,9 +180,10 @@ struct GemmEngine::Impl {
   Status runWidened(Planned &state, int64_t rows, const void *x,
                     const Packed &weights, const float *bias,
                     const void *residual, void *y, int64_t yStride);
-  Status runBlock(Hand &hand, Planned &state, int64_t rows, int64_t block,
-                  const void *x, const Packed &weights, const float *bias,
-                  const void *residual, void *y, int64_t yStride);
+  Status runBlock(WorkerContext &context, Planned &state, int64_t rows,
+                  int64_t block, const void *x, const Packed &weights,
+                  const float *bias, const void *residual, void *y,
+                  int64_t yStride);
 };
 
 GemmEngine::GemmEngine(const std::vector<Gemm> &gemms)
@@ -220,9 +221,9 @@ int64_t GemmEngine::weightBytes() const { return impl->weightBytes; }
 int64_t GemmEngine::scratchBytes() const {
   int64_t bytes =
       impl->xScratch.buffer.size() + impl->biasScratch.buffer.size();
-  for (const auto &hand : impl->hands)
-    bytes += hand->weights.buffer.size() + hand->result.buffer.size() +
-             hand->pad.buffer.size();
+  for (const auto &context : impl->contexts)
+    bytes += context->weights.buffer.size() + context->result.buffer.size() +
+             context->pad.buffer.size();
   return bytes;
 }
 
@@ -328,20 +329,21 @@ const memory::desc &GemmEngine::Impl::layout(Planned &state, int64_t n) {
   return known.emplace(n, any).first->second;
 }
 
-Hand &GemmEngine::Impl::hand(int64_t worker) {
-  while (int64_t(hands.size()) <= worker)
-    hands.push_back(std::make_unique<Hand>(engine));
-  return *hands[worker];
+WorkerContext &GemmEngine::Impl::context(int64_t worker) {
+  while (int64_t(contexts.size()) <= worker)
+    contexts.push_back(std::make_unique<WorkerContext>(engine));
+  return *contexts[worker];
 }
 
-Product &GemmEngine::Impl::product(Hand &hand, Planned &state, const Key &key) {
-  auto found = hand.products.find({&state, key});
-  if (found != hand.products.end())
+Product &GemmEngine::Impl::product(WorkerContext &context, Planned &state,
+                                   const Key &key) {
+  auto found = context.products.find({&state, key});
+  if (found != context.products.end())
     return found->second;
   memory::desc weights;
   if (state.gemm.weightIsParameter)
     weights = layout(state, key.n);
-  return hand.products
+  return context.products
       .emplace(std::pair(&state, key),
                state.gemm.weightIsParameter
                    ? innerProduct(state.gemm, state.compute, key, weights)
@@ -378,7 +380,7 @@ Expected<const void *> GemmEngine::Impl::pack(int64_t id, const void *weights) {
     auto reorder = [&](const void *source, void *target) {
       memory from(plain, engine, const_cast<void *>(source));
       memory to(desc, engine, target);
-      dnnl::stream &stream = hand(0).stream;
+      dnnl::stream &stream = context(0).stream;
       dnnl::reorder(from, to).execute(stream, from, to);
       stream.wait();
     };
@@ -389,7 +391,7 @@ Expected<const void *> GemmEngine::Impl::pack(int64_t id, const void *weights) {
       continue;
     }
     auto wide = widen(xScratch, gemm.wType, source, n * gemm.k);
-    auto ordered = hand(0).weights.get(desc.get_size());
+    auto ordered = context(0).weights.get(desc.get_size());
     if (!wide || !ordered)
       return wide ? ordered.status() : wide.status();
     reorder(*wide, *ordered);
@@ -404,14 +406,15 @@ Expected<const void *> GemmEngine::Impl::pack(int64_t id, const void *weights) {
   return static_cast<const void *>(this->weights.back().get());
 }
 
-Status GemmEngine::Impl::execute(Hand &hand, Planned &state, const Key &key,
-                                 const void *x, const void *w,
+Status GemmEngine::Impl::execute(WorkerContext &context, Planned &state,
+                                 const Key &key, const void *x, const void *w,
                                  const float *bias, void *y) {
-  Product &product = this->product(hand, state, key);
+  Product &product = this->product(context, state, key);
   product.src.set_data_handle(const_cast<void *>(x));
   product.weights.set_data_handle(const_cast<void *>(w));
   product.dst.set_data_handle(y);
-  TPRT_ASSIGN(auto pad, hand.pad.get(product.scratchpad.get_desc().get_size()));
+  TPRT_ASSIGN(auto pad,
+              context.pad.get(product.scratchpad.get_desc().get_size()));
   product.scratchpad.set_data_handle(pad);
   std::unordered_map<int, memory> arguments = {
       {DNNL_ARG_SRC, product.src},
@@ -422,8 +425,8 @@ Status GemmEngine::Impl::execute(Hand &hand, Planned &state, const Key &key,
     product.bias.set_data_handle(const_cast<float *>(bias));
     arguments.insert({DNNL_ARG_BIAS, product.bias});
   }
-  product.primitive.execute(hand.stream, arguments);
-  hand.stream.wait();
+  product.primitive.execute(context.stream, arguments);
+  context.stream.wait();
   return {};
 }
 
@@ -478,8 +481,8 @@ static void storeBlock(const Gemm &gemm, int64_t rows, int64_t column,
 }
 
 /// One block of widened weights, by one worker.
-Status GemmEngine::Impl::runBlock(Hand &hand, Planned &state, int64_t rows,
-                                  int64_t block, const void *x,
+Status GemmEngine::Impl::runBlock(WorkerContext &context, Planned &state,
+                                  int64_t rows, int64_t block, const void *x,
                                   const Packed &weights, const float *bias,
                                   const void *residual, void *y,
                                   int64_t yStride) {
@@ -488,11 +491,11 @@ Status GemmEngine::Impl::runBlock(Hand &hand, Planned &state, int64_t rows,
   int64_t column = block * state.block;
   int64_t n = std::min(state.block, gemm.n - column);
   TPRT_ASSIGN(auto wide,
-              widen(hand.weights, gemm.wType,
+              widen(context.weights, gemm.wType,
                     weights.data.data() + weights.offsets[size_t(block)],
                     int64_t(layout(state, n).get_size() / 4)));
-  TPRT_ASSIGN(auto result, hand.result.get(rows * n * 4));
-  TPRT_TRY(execute(hand, state, {rows, n, TPRT_F32, false, 0}, x, wide,
+  TPRT_ASSIGN(auto result, context.result.get(rows * n * 4));
+  TPRT_TRY(execute(context, state, {rows, n, TPRT_F32, false, 0}, x, wide,
                    bias ? bias + column : nullptr, result));
   storeBlock(gemm, rows, column, n, static_cast<float *>(result), residual, y,
              yStride);
@@ -507,7 +510,7 @@ Status GemmEngine::Impl::runWidened(Planned &state, int64_t rows, const void *x,
   const Gemm &gemm = state.gemm;
   auto count = size_t(workers());
   std::vector<Status> statuses(count);
-  hand(int64_t(count) - 1);
+  context(int64_t(count) - 1);
   int64_t blocks = int64_t(weights.offsets.size());
   int64_t parts = (rows + kRowsAtOnce - 1) / kRowsAtOnce;
   parallelItems(parts * blocks, [&](int64_t item, int64_t worker) {
@@ -518,7 +521,7 @@ Status GemmEngine::Impl::runWidened(Planned &state, int64_t rows, const void *x,
     const void *addend =
         residual ? at(residual, row * yStride, gemm.yType) : nullptr;
     try {
-      status = runBlock(*hands[size_t(worker)], state,
+      status = runBlock(*contexts[size_t(worker)], state,
                         std::min(kRowsAtOnce, rows - row), item % blocks,
                         at(x, row * gemm.k, TPRT_F32), weights, bias, addend,
                         at(y, row * yStride, gemm.yType), yStride);
@@ -536,7 +539,7 @@ Status GemmEngine::Impl::run(Planned &state, int64_t rows, const void *x,
                              const void *residual, void *y, int64_t yStride) {
   const Gemm &gemm = state.gemm;
   bool buffer = !gemm.weightIsParameter;
-  Hand &first = hand(0);
+  WorkerContext &first = context(0);
   Expected<const void *> source = operand(state, rows, x, xStride),
                          bias32 = bias, weights = w;
   if (gemm.bias && gemm.biasType != TPRT_F32)
