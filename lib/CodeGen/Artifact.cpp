@@ -197,7 +197,7 @@ static FailureOr<std::string> compileStep(ModuleOp module, ArrayAttr entries,
     function.addFnAttr(llvm::Attribute::NoUnwind);
   }
   addQuery(*code, entries);
-  optimise(*code, *machine);
+  optimise(*code, *machine, Passes::PerFunction);
   addNarrowing(*code);
 
   SmallVector<char> object;

@@ -19,7 +19,8 @@
 
 using namespace tp;
 
-void tp::optimise(llvm::Module &module, llvm::TargetMachine &machine) {
+void tp::optimise(llvm::Module &module, llvm::TargetMachine &machine,
+                  Passes passes) {
   // The search for checksums in loops walks shared sub-expressions again and
   // again: a body of 50 operations takes it for ever.
   llvm::DisableLIRP::HashRecognize = true;
@@ -41,8 +42,15 @@ void tp::optimise(llvm::Module &module, llvm::TargetMachine &machine) {
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, sccs, modules);
-  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O2)
-      .run(module, modules);
+  constexpr auto level = llvm::OptimizationLevel::O2;
+  llvm::ModulePassManager manager;
+  if (passes == Passes::Default)
+    manager = builder.buildPerModuleDefaultPipeline(level);
+  else
+    manager.addPass(llvm::createModuleToFunctionPassAdaptor(
+        builder.buildFunctionSimplificationPipeline(
+            level, llvm::ThinOrFullLTOPhase::None)));
+  manager.run(module, modules);
 }
 
 std::error_code tp::writeFile(llvm::StringRef path, llvm::StringRef bytes) {

@@ -21,9 +21,20 @@ class TargetMachine;
 
 namespace tp {
 
-/// LLVM's default passes at -O2, without its vectorisers (the kernels are
-/// vectors already) and without calls of the C library.
-void optimise(llvm::Module &module, llvm::TargetMachine &machine);
+/// How much of LLVM's -O2.
+enum class Passes {
+  /// All.
+  Default,
+  /// Those that simplify a function. The rest, a seventh of all time to compile
+  /// a model, is for calls between functions, of which the host's code has
+  /// none, and for loops that are not unrolled and vectors already.
+  PerFunction,
+};
+
+/// LLVM's passes at -O2, without its vectorisers (the kernels are vectors
+/// already) and without calls of the C library.
+void optimise(llvm::Module &module, llvm::TargetMachine &machine,
+              Passes passes);
 
 /// Replaces the file at `path`, when all is written.
 std::error_code writeFile(llvm::StringRef path, llvm::StringRef bytes);

@@ -150,7 +150,7 @@ static FailureOr<std::string> makeBitcode(gpu::GPUModuleOp kernels) {
              << function.getName()
              << "', which no device has: expected arithmetic and intrinsics";
   }
-  optimise(*module, *machine);
+  optimise(*module, *machine, Passes::Default);
   std::string problem;
   llvm::raw_string_ostream stream(problem);
   if (llvm::verifyModule(*module, &stream))
