@@ -42,7 +42,7 @@ void tp::optimise(llvm::Module &module, llvm::TargetMachine &machine,
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, sccs, modules);
-  constexpr auto level = llvm::OptimizationLevel::O2;
+  const auto level = llvm::OptimizationLevel::O2;
   llvm::ModulePassManager manager;
   if (passes == Passes::Default)
     manager = builder.buildPerModuleDefaultPipeline(level);

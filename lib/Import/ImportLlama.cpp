@@ -77,7 +77,7 @@ static nn::RotaryTableOp buildRotaryTable(ModelBuilder &m) {
   auto tableType = RankedTensorType::get({m.seq, half}, f32);
   return nn::RotaryTableOp::create(m.builder, m.at("model.rotary_emb"),
                                    tableType, tableType, /*offset=*/Value(),
-                                   frequencies, m.builder.getF64FloatAttr(1.0));
+                                   /*positions=*/Value(), frequencies, m.builder.getF64FloatAttr(1.0));
 }
 
 NamedValues buildLlama(ModelBuilder &m) {

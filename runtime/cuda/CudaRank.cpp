@@ -35,6 +35,8 @@ static std::string describeCall(const Manifest &manifest,
     return detail::join("gemm ", call.id);
   case Kind::Attention:
     return detail::join("attention ", call.id);
+  case Kind::PagedAttention:
+    return detail::join("paged attention ", call.id);
   case Kind::Collective:
     return detail::join("collective ", call.id) + layer();
   case Kind::Kernel:

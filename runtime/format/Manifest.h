@@ -170,6 +170,15 @@ struct Attention {
   int64_t kernel = -1, combine = -1;
 };
 
+/// Attention of `tokens` tokens, at most, to the cells of their rows' pages.
+struct PagedAttention {
+  int64_t tokens, qHeads, kvHeads, headSize;
+  tprt_type type, cacheType;
+  int64_t page, cells, rows, pages; ///< cells of a page, in all; of a table
+  int64_t window;
+  double scale;
+};
+
 /// An entry of the ledger: a row of the table that moves something.
 struct Collective {
   CollectiveKind kind;
@@ -203,6 +212,7 @@ struct Manifest {
   std::vector<std::string> ignored;
   std::vector<Gemm> gemms;
   std::vector<Attention> attentions;
+  std::vector<PagedAttention> pagedAttentions;
   std::vector<Collective> collectives;
   std::vector<Kernel> kernels;
 

@@ -191,7 +191,7 @@ public:
     top.keys({"abi", "producer", "model", "target", "mesh", "entries",
               "parameters", "ignored", "gemms", "attentions", "collectives",
               "kernels"},
-             {"states"});
+             {"states", "paged_attentions"});
     int64_t abi = top["abi"].integer();
     if (abi != TPRT_ABI_VERSION)
       top["abi"].fail("expected ABI version ", TPRT_ABI_VERSION, ", got ", abi,
@@ -221,6 +221,9 @@ public:
       parseGemm(item);
     for (const Cursor &item : top["attentions"].list())
       parseAttention(item);
+    if (top.has("paged_attentions"))
+      for (const Cursor &item : top["paged_attentions"].list())
+        parsePagedAttention(item);
     for (const Cursor &item : top["collectives"].list())
       parseCollective(item);
     if (top.has("states"))
@@ -674,6 +677,33 @@ private:
     if (cursor.has("combine"))
       a.combine = kernel("combine", 4);
     manifest.attentions.push_back(a);
+  }
+
+  void parsePagedAttention(const Cursor &cursor) {
+    cursor.keys({"id", "tokens", "q_heads", "kv_heads", "head_size", "type",
+                 "cache_type", "page", "cells", "rows", "pages", "window",
+                 "scale"});
+    checkId(cursor, manifest.pagedAttentions.size());
+    PagedAttention a;
+    a.tokens = cursor["tokens"].size();
+    a.qHeads = cursor["q_heads"].size();
+    a.kvHeads = cursor["kv_heads"].size();
+    if (a.qHeads % a.kvHeads != 0)
+      cursor["kv_heads"].fail("expected a divisor of q_heads ", a.qHeads,
+                              ", got ", a.kvHeads);
+    a.headSize = cursor["head_size"].integer(1, 4096);
+    a.type = cursor["type"].floatType();
+    a.cacheType = cursor["cache_type"].floatType();
+    a.page = cursor["page"].size();
+    a.cells = cursor["cells"].size();
+    if (a.cells % a.page != 0)
+      cursor["cells"].fail("expected whole pages of ", a.page, ", got ",
+                           a.cells);
+    a.rows = cursor["rows"].size();
+    a.pages = cursor["pages"].size();
+    a.window = cursor["window"].integer(0, kMaxSize);
+    a.scale = cursor["scale"].number();
+    manifest.pagedAttentions.push_back(a);
   }
 
   static CollectiveKind parseKind(const Cursor &cursor) {

@@ -103,7 +103,9 @@ static json describe(const Manifest &manifest, const Timeline::Event &event) {
     break;
   }
   case Kind::Attention:
-    name = "attention " + std::to_string(event.id);
+  case Kind::PagedAttention:
+    name = (event.kind == Kind::Attention ? "attention " : "paged attention ") +
+           std::to_string(event.id);
     category = "attention";
     break;
   case Kind::Collective: {

@@ -23,7 +23,14 @@ namespace tprt {
 
 class Timeline {
 public:
-  enum class Kind : uint8_t { Kernel, Gemm, Attention, Collective, Step };
+  enum class Kind : uint8_t {
+    Kernel,
+    Gemm,
+    Attention,
+    PagedAttention,
+    Collective,
+    Step
+  };
   using Clock = std::chrono::steady_clock;
 
   explicit Timeline(bool enabled) : on(enabled) {

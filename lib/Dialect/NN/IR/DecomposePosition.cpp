@@ -27,14 +27,17 @@ FailureOr<SmallVector<Value>> RotaryTableOp::decompose(OpBuilder &builder) {
       arith::ConstantOp::create(builder, getLoc(), getInvFreq());
   Loops d = emitter.loops(2);
   SmallVector<Operand> operands{{frequencies, {d[1]}}};
+  if (getPositions())
+    operands.push_back({getPositions(), {d[0]}});
   auto compute = [&](Value result, bool isCosine) {
     return emitter.map(
         typeOf(result), operands, [&](Scalar &e, ValueRange v) -> Value {
-          Value position = e.index(0);
+          Value position = getPositions() ? v[1] : e.index(0);
           if (getOffset())
             position = arith::AddIOp::create(e.b, position, getOffset());
-          position =
-              arith::IndexCastOp::create(e.b, e.b.getI64Type(), position);
+          if (position.getType().isIndex())
+            position =
+                arith::IndexCastOp::create(e.b, e.b.getI64Type(), position);
           position = arith::SIToFPOp::create(e.b, e.wide, position);
           Value angle = e.mul(position, v[0]);
           Value wave = isCosine ? math::CosOp::create(e.b, angle).getResult()

@@ -30,9 +30,13 @@ LogicalResult LinearOp::verify() {
   result.back() = n;
   if (failed(expect(*this, "weight", getWeight(), {n, input.getShape().back()},
                     input.getElementType())) ||
-      failed(
-          expect(*this, "result", getResult(), result, input.getElementType())))
+      failed(expectShape(*this, "result", getResult(), result)))
     return failure();
+  Type element = typeOf(getResult()).getElementType();
+  if (element != input.getElementType() && element != getF32(*this))
+    return emitOpError() << "expected result of element type "
+                         << input.getElementType() << " or f32, got "
+                         << element;
   if (getBias())
     return expect(*this, "bias", getBias(), {n}, input.getElementType());
   return success();

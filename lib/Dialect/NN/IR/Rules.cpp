@@ -89,11 +89,13 @@ FailureOr<ShardingRule> SoftmaxOp::getShardingRule() {
 FailureOr<ShardingRule> RotaryTableOp::getShardingRule() {
   ShardingRule rule;
   unsigned s = rule.addFactor(shapeOf(getCos())[0], FactorKind::Parallel, "s");
-  rule.factors[s].readsIndex = true;
+  rule.factors[s].readsIndex = !getPositions();
   unsigned j =
       rule.addFactor(shapeOf(getCos())[1], FactorKind::Whole, "frequencies");
   if (getOffset())
     addScalar(rule);
+  if (getPositions())
+    addOperand(rule, {{s}}, Linearity::None);
   addResult(rule, {{s}, {j}});
   addResult(rule, {{s}, {j}});
   return rule;
@@ -204,13 +206,14 @@ FailureOr<SmallVector<Value>>
 RotaryTableOp::buildLocal(OpBuilder &builder, ValueRange operands,
                           TypeRange resultTypes, const LocalContext &context) {
   unsigned s = context.getRule().results[0].dims[0][0];
-  if (!context.isSharded(s))
+  if (!context.isSharded(s) || getPositions())
     return cloneLocal(*this, builder, operands, resultTypes);
   Value offset = addOffset(
       builder, getLoc(), operands.empty() ? Value() : operands[0], context, s);
   return SmallVector<Value>(
       RotaryTableOp::create(builder, getLoc(), resultTypes[0], resultTypes[1],
-                            offset, getInvFreq(), getAttentionScaling())
+                            offset, /*positions=*/Value(), getInvFreq(),
+                            getAttentionScaling())
           .getResults());
 }
 

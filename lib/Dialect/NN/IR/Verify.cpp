@@ -145,6 +145,12 @@ LogicalResult RotaryTableOp::verify() {
                              type.getDimSize(0)};
   if (failed(expect(*this, "cos", getCos(), shape, getF32(*this))))
     return failure();
+  if (getPositions()) {
+    if (getOffset())
+      return emitOpError("expected 'offset' or 'positions', not both");
+    if (failed(expectShape(*this, "positions", getPositions(), {shape[0]})))
+      return failure();
+  }
   return expect(*this, "sin", getSin(), shape, getF32(*this));
 }
 

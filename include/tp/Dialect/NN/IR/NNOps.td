@@ -77,7 +77,8 @@ def NN_LinearOp : NN_Op<"linear", [NN_Vjp, NN_LibraryForm<
      "getFlopsPerPoint"]>]> {
   let summary = "y = x wᵀ + bias";
   let description = [{
-    x[..., k], weight[n, k] (as checkpoints store it), bias[n] -> y[..., n].
+    x[..., k], weight[n, k] (as checkpoints store it), bias[n] -> y[..., n], of
+    the operands' type or f32 (logits, which often tie in 16 bits).
 
     ```mlir
     %y = nn.linear %x, %w bias %b : (tensor<1x8x64xf32>, tensor<256x64xf32>, tensor<256xf32>) -> tensor<1x8x256xf32>
@@ -143,18 +144,20 @@ def NN_LayerNormOp : NN_Op<"layer_norm", [NN_Vjp]> {
   let assemblyFormat = "$input `,` $weight (`bias` $bias^)? attr-dict `:` functional-type(operands, results)";
 }
 
-def NN_RotaryTableOp : NN_IndexedOp<"rotary_table"> {
+def NN_RotaryTableOp : NN_IndexedOp<"rotary_table", [AttrSizedOperandSegments]> {
   let summary = "cosines and sines of rotary position embedding";
   let description = [{
-    cos[s, d/2], sin[s, d/2] in f32 of the angle (offset + position) *
-    inv_freq[j], multiplied by `attention_scaling`. The angle is the f32 product
-    of the position and the f32 frequency.
+    cos[s, d/2], sin[s, d/2] in f32 of the angle position * inv_freq[j],
+    multiplied by `attention_scaling`. Row s stands at position `offset` + s, or
+    at `positions`[s]. The angle is the f32 product of the position and the f32
+    frequency.
   }];
-  let arguments = (ins Optional<Index>:$offset, ElementsAttr:$inv_freq,
+  let arguments = (ins Optional<Index>:$offset, Optional<NN_Ids>:$positions,
+    ElementsAttr:$inv_freq,
     DefaultValuedAttr<F64Attr, "1.0">:$attention_scaling);
   let results = (outs NN_Tensor:$cos, NN_Tensor:$sin);
   let hasCanonicalizeMethod = 1;
-  let assemblyFormat = "(`offset` $offset^)? attr-dict `:` type($cos) `,` type($sin)";
+  let assemblyFormat = "(`offset` $offset^)? (`positions` $positions^ `:` type($positions))? attr-dict `:` type($cos) `,` type($sin)";
 }
 
 def NN_RotaryOp : NN_Op<"rotary", [NN_Vjp]> {
@@ -182,6 +185,71 @@ def NN_EmbeddingOp : NN_IndexedOp<"embedding", [NN_Vjp, NN_Integers]> {
   let results = (outs NN_Tensor:$result);
   let hasCanonicalizeMethod = 1;
   let assemblyFormat = "$ids `,` $table (`offset` $offset^)? attr-dict `:` functional-type(operands, results)";
+}
+
+//===----------------------------------------------------------------------===//
+// Generation: ragged rows of tokens over a paged cache (docs/Generation.md)
+//===----------------------------------------------------------------------===//
+
+def NN_Numbers : StaticShapeTensorOf<[I32]>;
+
+def NN_TokenPlacesOp : NN_Op<"token_places", [NN_Integers]> {
+  let summary = "whose tokens they are, and where they stand";
+  let description = [{
+    starts[R + 1], context[R], table[R, P] -> rows[T], positions[T], cells[T].
+    Row r owns the tokens starts[r] .. starts[r + 1] (ascending), of which the
+    first stands at position context[r]; tokens past starts[R] are padding.
+    Position p of row r lies in cell table[r, p / page] * page + p % page. All
+    three are -1 for padding, and the cell is for a position without a page
+    (past the table, or where it is negative).
+
+    ```mlir
+    %rows, %positions, %cells = nn.token_places %starts, %context, %table {page = 32 : i64} : (tensor<5xi32>, tensor<4xi32>, tensor<4x8xi32>) -> (tensor<16xi32>, tensor<16xi32>, tensor<16xi32>)
+    ```
+  }];
+  let arguments = (ins NN_Numbers:$starts, NN_Numbers:$context,
+    NN_Numbers:$table, I64Attr:$page);
+  let results = (outs NN_Numbers:$rows, NN_Numbers:$positions, NN_Numbers:$cells);
+  let assemblyFormat = "$starts `,` $context `,` $table attr-dict `:` functional-type(operands, results)";
+}
+
+def NN_CacheWriteOp : NN_Op<"cache_write", [NN_Integers, NN_LibraryForm<
+    ["getReplacedOperand"]>]> {
+  let summary = "write rows into cells of a cache";
+  let description = [{
+    input[T, g, d], cells[T], pool[C, g, d] -> result[C, g, d]: the pool with
+    row t of the input in cell cells[t]. A cell outside 0 .. C is not written; no
+    two rows are written to one cell.
+
+    ```mlir
+    %new = nn.cache_write %k, %cells, %keys : (tensor<16x2x64xf32>, tensor<16xi32>, tensor<1024x2x64xf32>) -> tensor<1024x2x64xf32>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$input, NN_Numbers:$cells, NN_Tensor:$pool);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$input `,` $cells `,` $pool attr-dict `:` functional-type(operands, results)";
+}
+
+def NN_PagedAttentionOp : NN_Op<"paged_attention", [NN_Integers, NN_LibraryForm<
+    ["getLibraryDescription", "getFlopsPerPoint"]>]> {
+  let summary = "causal attention of tokens to the cache of their rows";
+  let description = [{
+    query[b, T, hq, d] with b = 1, keys[C, hk, d], values[C, hk, d], rows[T],
+    positions[T], table[R, P] -> result[b, T, hq, d], in the query's type. Token t
+    sees positions 0 .. positions[t] of row rows[t], at most the last `window` of
+    them; position p of a row lies in cell table[row, p / page] * page + p % page.
+    Query head j uses KV head j / (hq / hk). Cells that are not seen may hold
+    anything; a token without a row (-1) gives zeros.
+
+    ```mlir
+    %o = nn.paged_attention %q, %keys, %values, %rows, %positions, %table {page = 32 : i64, scale = 0.125 : f64} : (tensor<1x16x4x64xf32>, tensor<1024x2x64xf32>, tensor<1024x2x64xf32>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>) -> tensor<1x16x4x64xf32>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$query, NN_Tensor:$keys, NN_Tensor:$values,
+    NN_Numbers:$rows, NN_Numbers:$positions, NN_Numbers:$table,
+    I64Attr:$page, F64Attr:$scale, OptionalAttr<I64Attr>:$window);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$query `,` $keys `,` $values `,` $rows `,` $positions `,` $table attr-dict `:` functional-type(operands, results)";
 }
 
 def NN_CrossEntropyOp : NN_Op<"cross_entropy", [NN_Vjp, NN_Integers]> {

@@ -1,0 +1,462 @@
+//===- Paged.cpp - Ragged rows of tokens over a paged cache ---------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// All of nn.token_places, nn.cache_write and nn.paged_attention: what they
+// accept, how they are cut, what they mean, and their library forms. A step of
+// generation writes the keys and values of its tokens first and attends then,
+// so that a token sees itself. KV heads are a factor of the cache as they are
+// of attention, and everything else is whole: tokens and cells are found by
+// number.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Parts.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Interfaces/LibraryCalls.h"
+#include <limits>
+
+using namespace mlir;
+using namespace tp;
+using namespace tp::nn;
+
+static LogicalResult expectPage(Operation *op, int64_t page) {
+  if (page < 1)
+    return op->emitOpError()
+           << "expected a page of 1 or more cells, got " << page;
+  return success();
+}
+
+/// Padding lanes of heads hold what the operands' hold: nothing is known.
+static SmallVector<PadState> knowNothing(Operation *op) {
+  return SmallVector<PadState>(op->getNumResults(), PadState::Anything);
+}
+
+/// The number `value`, unless it is not below `end` (as an unsigned number, so
+/// that negative ones are not): then 0, and `isValid` is false.
+static Value clamp(Scalar &e, Value value, int64_t end, Value &isValid) {
+  Type index = e.b.getIndexType();
+  if (!value.getType().isIndex())
+    value = arith::IndexCastOp::create(e.b, index, value);
+  Value isBelow = arith::CmpIOp::create(e.b, arith::CmpIPredicate::ult, value,
+                                        e.integer(end, index));
+  isValid = isValid ? arith::AndIOp::create(e.b, isValid, isBelow) : isBelow;
+  return e.select(isBelow, value, e.integer(0, index));
+}
+
+/// The cell of `position` (an index that is not negative) of row `row`, 0 where
+/// it has none or `isValid` is false already.
+static Value findCell(Scalar &e, Value table, int64_t page, int64_t numPages,
+                      Value row, Value position, Value &isValid) {
+  Type index = e.b.getIndexType();
+  ArrayRef<int64_t> shape = shapeOf(table);
+  Value size = e.integer(page, index);
+  Value slot =
+      clamp(e, arith::DivUIOp::create(e.b, position, size), shape[1], isValid);
+  Value entry =
+      clamp(e,
+            tensor::ExtractOp::create(
+                e.b, table, ValueRange{clamp(e, row, shape[0], isValid), slot}),
+            numPages, isValid);
+  return arith::AddIOp::create(e.b, arith::MulIOp::create(e.b, entry, size),
+                               arith::RemUIOp::create(e.b, position, size));
+}
+
+//===----------------------------------------------------------------------===//
+// nn.token_places
+//===----------------------------------------------------------------------===//
+
+LogicalResult TokenPlacesOp::verify() {
+  if (failed(expectRank(*this, "rows", getRows(), 1)) ||
+      failed(expectRank(*this, "table", getTable(), 2)) ||
+      failed(expectPage(*this, getPage())))
+    return failure();
+  int64_t tokens = shapeOf(getRows())[0], rows = shapeOf(getTable())[0];
+  if (failed(expectShape(*this, "starts", getStarts(), {rows + 1})) ||
+      failed(expectShape(*this, "context", getContext(), {rows})) ||
+      failed(expectShape(*this, "positions", getPositions(), {tokens})))
+    return failure();
+  return expectShape(*this, "cells", getCells(), {tokens});
+}
+
+FailureOr<ShardingRule> TokenPlacesOp::getShardingRule() {
+  ShardingRule rule;
+  ArrayRef<int64_t> table = shapeOf(getTable());
+  auto whole = [&](int64_t size, StringRef name) {
+    return rule.addFactor(size, FactorKind::Whole, name);
+  };
+  unsigned t = whole(shapeOf(getRows())[0], "tokens");
+  unsigned bounds = whole(table[0] + 1, "bounds of rows");
+  unsigned r = whole(table[0], "rows"), p = whole(table[1], "pages");
+  addOperand(rule, {{bounds}}, Linearity::None);
+  addOperand(rule, {{r}}, Linearity::None);
+  addOperand(rule, {{r}, {p}}, Linearity::None);
+  for (unsigned i = 0; i < 3; ++i)
+    addResult(rule, {{t}});
+  return rule;
+}
+
+SmallVector<PadState> TokenPlacesOp::getPaddingStates(unsigned,
+                                                      ArrayRef<PadState>) {
+  return knowNothing(*this);
+}
+
+FailureOr<SmallVector<Value>> TokenPlacesOp::decompose(OpBuilder &builder) {
+  Emitter emitter(builder, getLoc(), builder.getF32Type());
+  RankedTensorType type = typeOf(getRows());
+  Type i32 = type.getElementType(), index = builder.getIndexType();
+  int64_t numRows = shapeOf(getTable())[0];
+  Loops d = emitter.loops(2);
+  auto toI32 = [&](Scalar &e, Value value) -> Value {
+    return arith::IndexCastOp::create(e.b, i32, value);
+  };
+  auto orNone = [&](Scalar &e, Value isValid, Value value) {
+    return e.select(isValid, value, e.integer(-1, i32));
+  };
+  // As many rows end at or before a token as come before its own. Counted in
+  // floats, which hold such numbers.
+  Value count =
+      emitter.reduce(emitter.wideType(type.getShape()), {d[0]}, 2, Combine::Sum,
+                     {{getStarts(), {d[1] + 1}}, {getContext(), {d[1]}}},
+                     [&](Scalar &e, ValueRange v) {
+                       Value isBefore =
+                           arith::CmpIOp::create(e.b, arith::CmpIPredicate::sle,
+                                                 v[0], toI32(e, e.index(0)));
+                       return e.select(isBefore, e.number(1), e.number(0));
+                     });
+  Value rows =
+      emitter.map(type, {{count, {d[0]}}}, [&](Scalar &e, ValueRange v) {
+        Value row = arith::FPToSIOp::create(e.b, i32, v[0]);
+        Value isRow = arith::CmpIOp::create(e.b, arith::CmpIPredicate::slt, row,
+                                            e.integer(numRows, i32));
+        return orNone(e, isRow, row);
+      });
+  Value positions =
+      emitter.map(type, {{rows, {d[0]}}}, [&](Scalar &e, ValueRange v) {
+        Value isValid, row = clamp(e, v[0], numRows, isValid);
+        Value start = tensor::ExtractOp::create(e.b, getStarts(), row);
+        Value first = tensor::ExtractOp::create(e.b, getContext(), row);
+        Value within = arith::SubIOp::create(e.b, toI32(e, e.index(0)), start);
+        return orNone(e, isValid, arith::AddIOp::create(e.b, first, within));
+      });
+  int64_t page = getPage(), limit = shapeOf(getTable())[1] * page;
+  Value cells = emitter.map(
+      type, {{rows, {d[0]}}, {positions, {d[0]}}},
+      [&](Scalar &e, ValueRange v) {
+        Value isValid, position = clamp(e, v[1], limit, isValid);
+        constexpr int64_t anyPage = std::numeric_limits<int32_t>::max();
+        Value cell = findCell(e, getTable(), page, anyPage,
+                              arith::IndexCastOp::create(e.b, index, v[0]),
+                              position, isValid);
+        return orNone(e, isValid, toI32(e, cell));
+      });
+  return SmallVector<Value>{rows, positions, cells};
+}
+
+std::optional<IntegerRange> TokenPlacesOp::getIntegerRange(OpOperand &operand) {
+  if (operand.get() == getStarts())
+    return IntegerRange{shapeOf(getRows())[0] + 1};
+  ArrayRef<int64_t> table = shapeOf(getTable());
+  return IntegerRange{operand.get() == getContext()
+                          ? table[1] * int64_t(getPage())
+                          : table[0] * table[1]};
+}
+
+//===----------------------------------------------------------------------===//
+// nn.cache_write
+//===----------------------------------------------------------------------===//
+
+LogicalResult CacheWriteOp::verify() {
+  if (failed(expectRank(*this, "input", getInput(), 3)) ||
+      failed(expectRank(*this, "pool", getPool(), 3)))
+    return failure();
+  RankedTensorType pool = typeOf(getPool());
+  SmallVector<int64_t> input(pool.getShape());
+  input[0] = shapeOf(getInput())[0];
+  if (failed(
+          expect(*this, "input", getInput(), input, pool.getElementType())) ||
+      failed(expectShape(*this, "cells", getCells(), {input[0]})))
+    return failure();
+  return expect(*this, "result", getResult(), pool.getShape(),
+                pool.getElementType());
+}
+
+FailureOr<ShardingRule> CacheWriteOp::getShardingRule() {
+  ShardingRule rule;
+  ArrayRef<int64_t> pool = shapeOf(getPool());
+  unsigned t =
+      rule.addFactor(shapeOf(getInput())[0], FactorKind::Whole, "tokens");
+  unsigned c = rule.addFactor(pool[0], FactorKind::Whole, "cells");
+  unsigned g = rule.addFactor(pool[1], FactorKind::Parallel, "kv heads");
+  unsigned d = rule.addFactor(pool[2], FactorKind::Whole, "head size");
+  addOperand(rule, {{t}, {g}, {d}}, Linearity::None);
+  addOperand(rule, {{t}}, Linearity::None);
+  addOperand(rule, {{c}, {g}, {d}}, Linearity::None);
+  addResult(rule, {{c}, {g}, {d}});
+  return rule;
+}
+
+SmallVector<PadState> CacheWriteOp::getPaddingStates(unsigned,
+                                                     ArrayRef<PadState> in) {
+  bool zero = isZero(in[0]) && isZero(in[2]);
+  return {zero ? PadState::Zero : PadState::Anything};
+}
+
+FailureOr<SmallVector<Value>> CacheWriteOp::decompose(OpBuilder &builder) {
+  RankedTensorType type = typeOf(getResult());
+  Emitter emitter(builder, getLoc(), type.getElementType());
+  int64_t tokens = shapeOf(getInput())[0], cells = type.getDimSize(0);
+  Loops d = emitter.loops(3);
+  // The last token of each cell, -1 for none. Floats hold such numbers.
+  Value last = emitter.reduce(
+      emitter.wideType({cells}), {d[0]}, 2, Combine::Max,
+      {{getCells(), {d[1]}}}, [&](Scalar &e, ValueRange v) -> Value {
+        Value isHere = arith::CmpIOp::create(
+            e.b, arith::CmpIPredicate::eq, v[0],
+            arith::IndexCastOp::create(e.b, v[0].getType(), e.index(0)));
+        Value token = arith::SIToFPOp::create(
+            e.b, e.wide,
+            arith::IndexCastOp::create(e.b, e.b.getI64Type(), e.index(1)));
+        return e.select(isHere, token, e.number(-1));
+      });
+  return SmallVector<Value>{emitter.map(
+      type, {{last, {d[0]}}, {getPool(), d}}, [&](Scalar &e, ValueRange v) {
+        Value isValid;
+        Value token =
+            clamp(e, arith::FPToSIOp::create(e.b, e.b.getI64Type(), v[0]),
+                  tokens, isValid);
+        Value element = tensor::ExtractOp::create(
+            e.b, getInput(), ValueRange{token, e.index(1), e.index(2)});
+        return e.select(isValid, e.convert(element, e.wide), v[1]);
+      })};
+}
+
+std::optional<IntegerRange> CacheWriteOp::getIntegerRange(OpOperand &operand) {
+  if (operand.get() != getCells())
+    return std::nullopt;
+  return IntegerRange{shapeOf(getPool())[0]};
+}
+
+OpOperand *CacheWriteOp::getReplacedOperand(unsigned) {
+  return &getPoolMutable();
+}
+
+LibraryCall CacheWriteOp::getLibraryCall(const LibraryUse &) {
+  RankedTensorType pool = typeOf(getPool());
+  int64_t cellBytes = pool.getNumElements() / pool.getDimSize(0) *
+                      pool.getElementTypeBitWidth() / 8;
+  return abi::cache_write(shapeOf(getInput())[0], cellBytes, pool.getDimSize(0),
+                          getInput(), getCells(), getPool(), getResult());
+}
+
+//===----------------------------------------------------------------------===//
+// nn.paged_attention
+//===----------------------------------------------------------------------===//
+
+LogicalResult PagedAttentionOp::verify() {
+  if (failed(expectRank(*this, "query", getQuery(), 4)) ||
+      failed(expectRank(*this, "keys", getKeys(), 3)) ||
+      failed(expectRank(*this, "table", getTable(), 2)) ||
+      failed(expectPage(*this, getPage())))
+    return failure();
+  RankedTensorType query = typeOf(getQuery()), keys = typeOf(getKeys());
+  int64_t tokens = query.getDimSize(1), kvHeads = keys.getDimSize(1);
+  if (failed(
+          expectShape(*this, "query", getQuery(),
+                      {1, tokens, query.getDimSize(2), keys.getDimSize(2)})) ||
+      failed(expect(*this, "values", getValues(), keys.getShape(),
+                    keys.getElementType())) ||
+      failed(expectShape(*this, "rows", getRows(), {tokens})) ||
+      failed(expectShape(*this, "positions", getPositions(), {tokens})) ||
+      failed(expect(*this, "result", getResult(), query.getShape(),
+                    query.getElementType())))
+    return failure();
+  if (kvHeads < 1 || query.getDimSize(2) % kvHeads != 0)
+    return emitOpError() << "expected the query heads to be a multiple of the "
+                         << kvHeads << " KV heads, got " << query.getDimSize(2);
+  if (keys.getDimSize(0) % getPage() != 0)
+    return emitOpError() << "expected the cells to be whole pages of "
+                         << getPage() << ", got " << keys.getDimSize(0);
+  if (getWindow().value_or(1) < 1)
+    return emitOpError() << "expected a window of 1 or more positions, got "
+                         << *getWindow();
+  return success();
+}
+
+FailureOr<ShardingRule> PagedAttentionOp::getShardingRule() {
+  ShardingRule rule;
+  ArrayRef<int64_t> query = shapeOf(getQuery()), keys = shapeOf(getKeys());
+  ArrayRef<int64_t> table = shapeOf(getTable());
+  auto add = [&](int64_t size, FactorKind kind, StringRef name) {
+    return rule.addFactor(size, kind, name);
+  };
+  unsigned b = add(query[0], FactorKind::Parallel, "b");
+  unsigned t = add(query[1], FactorKind::Whole, "tokens");
+  unsigned g = add(keys[1], FactorKind::Parallel, "kv heads");
+  unsigned r =
+      add(query[2] / keys[1], FactorKind::Parallel, "queries per kv head");
+  unsigned d = add(query[3], FactorKind::Whole, "head size");
+  unsigned c = add(keys[0], FactorKind::Whole, "cells");
+  unsigned rows = add(table[0], FactorKind::Whole, "rows");
+  unsigned pages = add(table[1], FactorKind::Whole, "pages");
+  addOperand(rule, {{b}, {t}, {g, r}, {d}}, Linearity::None);
+  addOperand(rule, {{c}, {g}, {d}}, Linearity::None);
+  addOperand(rule, {{c}, {g}, {d}}, Linearity::None);
+  addOperand(rule, {{t}}, Linearity::None);
+  addOperand(rule, {{t}}, Linearity::None);
+  addOperand(rule, {{rows}, {pages}}, Linearity::None);
+  addResult(rule, {{b}, {t}, {g, r}, {d}});
+  return rule;
+}
+
+SmallVector<PadState>
+PagedAttentionOp::getPaddingStates(unsigned, ArrayRef<PadState> in) {
+  // As nn.attention: an average of zeros, by weights of scores that are zero.
+  bool zero = llvm::all_of(in.take_front(3), isZero);
+  return {zero ? PadState::Zero : PadState::Anything};
+}
+
+namespace {
+/// Where element (token, position) of the scores comes from.
+struct SeenCell {
+  Value cell, isSeen;
+};
+} // namespace
+
+/// The cell of the position at loop `loop`, for a token that stands at
+/// `position` of row `row`.
+static SeenCell findSeenCell(Scalar &e, PagedAttentionOp op, Value row,
+                             Value position, unsigned loop) {
+  Type index = e.b.getIndexType();
+  Value key = e.index(loop);
+  Value last = arith::IndexCastOp::create(e.b, index, position);
+  Value isSeen =
+      arith::CmpIOp::create(e.b, arith::CmpIPredicate::sle, key, last);
+  if (op.getWindow()) {
+    Value first =
+        arith::SubIOp::create(e.b, last, e.integer(*op.getWindow(), index));
+    isSeen = arith::AndIOp::create(
+        e.b, isSeen,
+        arith::CmpIOp::create(e.b, arith::CmpIPredicate::sgt, key, first));
+  }
+  int64_t numPages = shapeOf(op.getKeys())[0] / op.getPage();
+  Value cell =
+      findCell(e, op.getTable(), op.getPage(), numPages, row, key, isSeen);
+  return {cell, isSeen};
+}
+
+FailureOr<SmallVector<Value>> PagedAttentionOp::decompose(OpBuilder &builder) {
+  Emitter emitter(builder, getLoc(), typeOf(getQuery()).getElementType());
+  ArrayRef<int64_t> keys = shapeOf(getKeys());
+  Value query =
+      emitter.split(getQuery(), 2, {keys[1], shapeOf(getQuery())[2] / keys[1]});
+  SmallVector<int64_t> shape(shapeOf(query));
+  int64_t positions = shapeOf(getTable())[1] * getPage();
+  // Loops: b, t, g, r, position, d; in the second half b, t, g, r, d, position.
+  Loops d = emitter.loops(6), all(ArrayRef(d).take_front(5)),
+        heads(ArrayRef(d).take_front(4));
+  SmallVector<Operand> places{{getRows(), {d[1]}}, {getPositions(), {d[1]}}};
+  auto fetch = [&](Scalar &e, Value pool, Value cell, unsigned element) {
+    Value read = tensor::ExtractOp::create(
+        e.b, pool, ValueRange{cell, e.index(2), e.index(element)});
+    return e.convert(read, e.wide);
+  };
+  auto same = [](Scalar &, ValueRange v) { return v[0]; };
+  SmallVector<int64_t> scoreShape(shape);
+  scoreShape.back() = positions;
+  SmallVector<Operand> operands{{query, {d[0], d[1], d[2], d[3], d[5]}}};
+  llvm::append_range(operands, places);
+  // What is not seen is not multiplied: it may be no number.
+  Value dots = emitter.reduce(
+      emitter.wideType(scoreShape), all, 6, Combine::Sum, operands,
+      [&](Scalar &e, ValueRange v) {
+        SeenCell at = findSeenCell(e, *this, v[1], v[2], 4);
+        Value key = fetch(e, getKeys(), at.cell, 5);
+        return e.select(at.isSeen, e.mul(v[0], key), e.number(0));
+      });
+  operands = {{dots, all}};
+  llvm::append_range(operands, places);
+  double infinity = std::numeric_limits<double>::infinity();
+  Value scores = emitter.map(
+      emitter.wideType(scoreShape), operands, [&](Scalar &e, ValueRange v) {
+        SeenCell at = findSeenCell(e, *this, v[1], v[2], 4);
+        Value score = e.mul(v[0], e.number(getScale().convertToDouble()));
+        return e.select(at.isSeen, score, e.number(-infinity));
+      });
+  RankedTensorType headType =
+      emitter.wideType(ArrayRef<int64_t>(shape).drop_back());
+  auto isNone = [&](Scalar &e, Value value, double none) -> Value {
+    return arith::CmpFOp::create(e.b, arith::CmpFPredicate::OEQ, value,
+                                 e.number(none));
+  };
+  Value max =
+      emitter.reduce(headType, heads, 5, Combine::Max, {{scores, all}}, same);
+  Value weights =
+      emitter.map(emitter.wideType(scoreShape), {{scores, all}, {max, heads}},
+                  [&](Scalar &e, ValueRange v) {
+                    // Relative to 0 where nothing is seen: -inf - -inf is no
+                    // number.
+                    Value origin =
+                        e.select(isNone(e, v[1], -infinity), e.number(0), v[1]);
+                    return e.exp(e.sub(v[0], origin));
+                  });
+  Value sum =
+      emitter.reduce(headType, heads, 5, Combine::Sum, {{weights, all}}, same);
+  operands = {{weights, {d[0], d[1], d[2], d[3], d[5]}}};
+  llvm::append_range(operands, places);
+  Value total = emitter.reduce(
+      emitter.wideType(shape), all, 6, Combine::Sum, operands,
+      [&](Scalar &e, ValueRange v) {
+        SeenCell at = findSeenCell(e, *this, v[1], v[2], 5);
+        Value value = fetch(e, getValues(), at.cell, 4);
+        return e.select(at.isSeen, e.mul(v[0], value), e.number(0));
+      });
+  Value average = emitter.map(typeOf(query), {{total, all}, {sum, heads}},
+                              [&](Scalar &e, ValueRange v) {
+                                return e.select(isNone(e, v[1], 0), e.number(0),
+                                                e.div(v[0], v[1]));
+                              });
+  return SmallVector<Value>{emitter.join(average, 2, 2)};
+}
+
+std::optional<IntegerRange>
+PagedAttentionOp::getIntegerRange(OpOperand &operand) {
+  ArrayRef<int64_t> table = shapeOf(getTable());
+  if (operand.get() == getRows())
+    return IntegerRange{table[0]};
+  if (operand.get() == getPositions())
+    return IntegerRange{table[1] * int64_t(getPage())};
+  if (operand.get() == getTable())
+    return IntegerRange{shapeOf(getKeys())[0] / int64_t(getPage())};
+  return std::nullopt;
+}
+
+/// Scores, and their product with the values.
+int64_t PagedAttentionOp::getFlopsPerPoint() { return 4; }
+
+std::optional<LibraryDescription>
+PagedAttentionOp::getLibraryDescription(const LibraryUse &) {
+  ArrayRef<int64_t> query = shapeOf(getQuery()), keys = shapeOf(getKeys());
+  llvm::json::Object fields{
+      {"q_heads", query[2]},
+      {"kv_heads", keys[1]},
+      {"head_size", query[3]},
+      {"type", getTypeName(typeOf(getQuery()).getElementType())},
+      {"cache_type", getTypeName(typeOf(getKeys()).getElementType())},
+      {"page", int64_t(getPage())},
+      {"cells", keys[0]},
+      {"rows", shapeOf(getTable())[0]},
+      {"pages", shapeOf(getTable())[1]},
+      {"window", int64_t(getWindow().value_or(0))},
+      {"scale", getScale().convertToDouble()}};
+  return LibraryDescription{
+      "paged_attentions", std::move(fields), {{"tokens", query[1]}}};
+}
+
+LibraryCall PagedAttentionOp::getLibraryCall(const LibraryUse &) {
+  return abi::paged_attention(shapeOf(getQuery())[1], getQuery(), getKeys(),
+                              getValues(), getRows(), getPositions(),
+                              getTable(), getResult());
+}
