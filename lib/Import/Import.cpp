@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tp/Import/Import.h"
+#include "Generation.h"
 #include "JsonFile.h"
 #include "ModelBuilder.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -280,23 +281,39 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
   FloatKind dtype = options.dtype.value_or(
       config->dtype.value_or(getStoredType(*checkpoint)));
 
+  std::optional<GenerateOptions> steps;
+  if (options.generate) {
+    auto chosen =
+        chooseGeneration(loc, *config, *options.generate, dtype, *layers);
+    if (failed(chosen))
+      return nullptr;
+    steps = *chosen;
+  }
+
   ModelBuilder model(context, *config, *checkpoint, options, dtype, *seq,
                      *layers);
-  NamedValues outputs;
-  switch (config->family) {
-  case ModelFamily::Llama:
-    outputs = buildLlama(model);
-    break;
-  case ModelFamily::GPT2:
-    outputs = buildGPT2(model);
-    break;
-  case ModelFamily::Bert:
-    outputs = buildBert(model, modules);
-    break;
-  }
+  auto build = [&] {
+    switch (config->family) {
+    case ModelFamily::Llama:
+      return buildLlama(model);
+    case ModelFamily::GPT2:
+      return buildGPT2(model);
+    case ModelFamily::Bert:
+      return buildBert(model, modules);
+    }
+    llvm_unreachable("unknown family");
+  };
+  model.begin("main");
+  model.end(build());
+  if (steps)
+    for (int64_t tokens : getStepSizes(*steps)) {
+      model.beginStep(*steps, tokens);
+      model.end(build());
+    }
   SmallVector<std::string> ignored = getIgnored(*config, *layers);
-  OwningOpRef<ModuleOp> module =
-      model.finish(outputs, getModelName(directory), ignored);
+  OwningOpRef<ModuleOp> module = model.finish(getModelName(directory), ignored);
+  if (steps && failed(noteGeneration(*module, directory, *config, *steps)))
+    return nullptr;
   if (checkpoint->hasWeights() &&
       failed(checkTensors(context, directory, *checkpoint,
                           model.getParameters(), *layers, ignored)))

@@ -34,7 +34,25 @@ ImportFlags::ImportFlags(cl::OptionCategory &category)
       logits("logits",
              cl::desc("Logits of 'all' positions (default) or of the 'last' "
                       "one of each sequence"),
-             cl::value_desc("all|last"), cl::init("all"), cl::cat(category)) {}
+             cl::value_desc("all|last"), cl::init("all"), cl::cat(category)),
+      generate("generate",
+               cl::desc("Also the steps that generate text, on a cache of keys "
+                        "and values"),
+               cl::cat(category)),
+      context("context",
+              cl::desc("Positions of a row of the cache (default 4096, or the "
+                       "model's limit if that is smaller)"),
+              cl::value_desc("P"), cl::cat(category)),
+      rows("rows", cl::desc("Texts that a step continues (default 16)"),
+           cl::value_desc("R"), cl::cat(category)),
+      chunk("chunk",
+            cl::desc("Tokens of the largest step (default 512, or the context "
+                     "if that is shorter)"),
+            cl::value_desc("T"), cl::cat(category)),
+      kvDtype("kv-dtype",
+              cl::desc("Element type of the cache: f32, bf16 or f16 (default: "
+                       "the program's)"),
+              cl::value_desc("T"), cl::cat(category)) {}
 
 std::optional<ImportOptions> ImportFlags::get(StringRef program) const {
   bool valid = true;
@@ -51,17 +69,34 @@ std::optional<ImportOptions> ImportFlags::get(StringRef program) const {
   positive(batch);
   positive(seq);
   positive(layers);
+  for (const cl::opt<int64_t> *option : {&context, &rows, &chunk}) {
+    positive(*option);
+    if (option->getNumOccurrences() && !generate)
+      reject(option->ArgStr, "has no meaning without --generate");
+  }
   ImportOptions options;
   options.batch = batch;
   if (seq.getNumOccurrences())
     options.seq = seq;
   if (layers.getNumOccurrences())
     options.layers = layers;
-  if (dtype.getNumOccurrences()) {
-    options.dtype = parseFloatKind(dtype);
-    if (!options.dtype)
-      reject("dtype", "expected f32, bf16 or f16, got '" + dtype + "'");
-  }
+  auto readType = [&](const cl::opt<std::string> &option) {
+    std::optional<FloatKind> kind;
+    if (option.getNumOccurrences() && !(kind = parseFloatKind(option)))
+      reject(option.ArgStr,
+             "expected f32, bf16 or f16, got '" + option.getValue() + "'");
+    return kind;
+  };
+  options.dtype = readType(dtype);
+  if (kvDtype.getNumOccurrences() && !generate)
+    reject("kv-dtype", "has no meaning without --generate");
+  auto given = [](const cl::opt<int64_t> &option) {
+    return option.getNumOccurrences() ? std::optional(option.getValue())
+                                      : std::nullopt;
+  };
+  if (generate)
+    options.generate = {given(context), given(rows), given(chunk),
+                        readType(kvDtype)};
   if (logits != "all" && logits != "last")
     reject("logits", "expected all or last, got '" + logits + "'");
   options.lastLogits = logits == "last";

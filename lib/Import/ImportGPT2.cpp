@@ -47,8 +47,7 @@ static Value project(ModelBuilder &m, const std::string &path, Value x,
   return m.linear(place, x, weight, bias);
 }
 
-static Value buildAttention(ModelBuilder &m, const std::string &path, Value x,
-                            Value mask) {
+static Value buildAttention(ModelBuilder &m, const std::string &path, Value x) {
   const ModelConfig &c = m.config;
   std::string place = (prefix + path).str();
   auto heads = [&](int64_t part) {
@@ -56,15 +55,14 @@ static Value buildAttention(ModelBuilder &m, const std::string &path, Value x,
     return m.splitHeads(place, y, c.numHeads);
   };
   Value q = heads(0), k = heads(1), v = heads(2);
-  Value context = m.attention(place, q, k, v, mask, /*causal=*/true);
+  Value context = m.causalAttention(place, q, k, v);
   return project(m, path + ".c_proj", m.mergeHeads(place, context),
                  c.hiddenSize);
 }
 
 NamedValues buildGPT2(ModelBuilder &m) {
   const ModelConfig &c = m.config;
-  Value ids = m.addInput("input_ids", c.vocabSize, "");
-  Value mask = m.addInput("attention_mask", 2, "ones");
+  Value ids = m.addTokens();
   SmallVector<std::string> names = namesOf("wte.weight");
   if (c.tieEmbeddings)
     names.push_back("lm_head.weight");
@@ -72,13 +70,12 @@ NamedValues buildGPT2(ModelBuilder &m) {
   Value positions =
       m.parameter(namesOf("wpe.weight"), {c.maxPositions, c.hiddenSize});
   Value hidden = m.embedding("transformer.wte", ids, table);
-  hidden = m.addPositions("transformer.wpe", hidden,
-                          m.firstRows("transformer.wpe", positions));
+  hidden = m.addLearnedPositions("transformer.wpe", hidden, positions);
 
   std::string layer = "h.{i}", place = "transformer.h.{i}";
   hidden = m.repeatLayers(place, hidden, [&](Value x) {
     Value normed = normalize(m, layer + ".ln_1", x);
-    x = m.add(place, x, buildAttention(m, layer + ".attn", normed, mask));
+    x = m.add(place, x, buildAttention(m, layer + ".attn", normed));
     normed = normalize(m, layer + ".ln_2", x);
     Value inner = project(m, layer + ".mlp.c_fc", normed, c.intermediateSize);
     inner = m.activation(place + ".mlp", inner);
@@ -86,13 +83,12 @@ NamedValues buildGPT2(ModelBuilder &m) {
                  project(m, layer + ".mlp.c_proj", inner, c.hiddenSize));
   });
 
+  hidden = m.selectPositions("lm_head", hidden);
   hidden = normalize(m, "ln_f", hidden);
-  if (m.lastLogits)
-    hidden = m.lastPosition("lm_head", hidden, mask);
   Value head = c.tieEmbeddings ? table
                                : m.parameter({"lm_head.weight"},
                                              {c.vocabSize, c.hiddenSize});
-  return {{"logits", m.linear("lm_head", hidden, head, Value())}};
+  return m.logits("lm_head", hidden, head);
 }
 
 } // namespace tp

@@ -31,14 +31,16 @@ static Value normalize(ModelBuilder &m, const std::string &path, Value x) {
       m.parameter({path + ".weight"}, {ModelBuilder::shapeOf(x).back()}));
 }
 
+using RotaryTable = std::pair<Value, Value>;
+
 static Value rotate(ModelBuilder &m, StringRef path, Value x,
-                    nn::RotaryTableOp table) {
+                    RotaryTable table) {
   return nn::RotaryOp::create(m.builder, m.at(path), x.getType(), x,
-                              table.getCos(), table.getSin());
+                              table.first, table.second);
 }
 
 static Value buildAttention(ModelBuilder &m, const std::string &path, Value x,
-                            Value mask, nn::RotaryTableOp table) {
+                            RotaryTable table) {
   const ModelConfig &c = m.config;
   auto heads = [&](const std::string &name, int64_t count, bool norm) {
     std::string module = path + "." + name + "_proj";
@@ -51,7 +53,7 @@ static Value buildAttention(ModelBuilder &m, const std::string &path, Value x,
   Value v = heads("v", c.numKVHeads, false);
   q = rotate(m, path, q, table);
   k = rotate(m, path, k, table);
-  Value context = m.attention(path, q, k, v, mask, /*causal=*/true);
+  Value context = m.causalAttention(path, q, k, v);
   return project(m, path + ".o_proj", m.mergeHeads(path, context), c.hiddenSize,
                  c.attentionOutputBias);
 }
@@ -68,47 +70,33 @@ static Value buildFeedForward(ModelBuilder &m, const std::string &path,
                  c.feedForwardBias);
 }
 
-static nn::RotaryTableOp buildRotaryTable(ModelBuilder &m) {
-  int64_t half = m.config.headDim / 2;
-  auto f32 = m.builder.getF32Type();
-  auto frequencies = DenseElementsAttr::get(
-      RankedTensorType::get({half}, f32),
-      ArrayRef(m.config.rope.getInverseFrequencies(m.config.headDim)));
-  auto tableType = RankedTensorType::get({m.seq, half}, f32);
-  return nn::RotaryTableOp::create(m.builder, m.at("model.rotary_emb"),
-                                   tableType, tableType, /*offset=*/Value(),
-                                   /*positions=*/Value(), frequencies, m.builder.getF64FloatAttr(1.0));
-}
-
 NamedValues buildLlama(ModelBuilder &m) {
   const ModelConfig &c = m.config;
-  Value ids = m.addInput("input_ids", c.vocabSize, "");
-  Value mask = m.addInput("attention_mask", 2, "ones");
+  Value ids = m.addTokens();
   // A tied head is the embedding's own tensor; some files hold it twice.
   SmallVector<std::string> names = {"model.embed_tokens.weight"};
   if (c.tieEmbeddings)
     names.push_back("lm_head.weight");
   Value table = m.parameter(names, {c.vocabSize, c.hiddenSize});
   Value hidden = m.embedding("model.embed_tokens", ids, table);
-  nn::RotaryTableOp rotary = buildRotaryTable(m);
+  RotaryTable rotary = m.rotaryTable("model.rotary_emb",
+                                     c.rope.getInverseFrequencies(c.headDim));
 
   std::string layer = "model.layers.{i}";
   hidden = m.repeatLayers(layer, hidden, [&](Value x) {
     Value normed = normalize(m, layer + ".input_layernorm", x);
-    Value attended =
-        buildAttention(m, layer + ".self_attn", normed, mask, rotary);
+    Value attended = buildAttention(m, layer + ".self_attn", normed, rotary);
     x = m.add(layer, x, attended);
     normed = normalize(m, layer + ".post_attention_layernorm", x);
     return m.add(layer, x, buildFeedForward(m, layer + ".mlp", normed));
   });
 
+  hidden = m.selectPositions("lm_head", hidden);
   hidden = normalize(m, "model.norm", hidden);
-  if (m.lastLogits)
-    hidden = m.lastPosition("lm_head", hidden, mask);
   Value head = c.tieEmbeddings ? table
                                : m.parameter({"lm_head.weight"},
                                              {c.vocabSize, c.hiddenSize});
-  return {{"logits", m.linear("lm_head", hidden, head, Value())}};
+  return m.logits("lm_head", hidden, head);
 }
 
 } // namespace tp

@@ -24,7 +24,7 @@ using namespace mlir;
 
 namespace tp {
 
-static Type getElementType(MLIRContext *context, FloatKind dtype) {
+Type getElementType(MLIRContext *context, FloatKind dtype) {
   switch (dtype) {
   case FloatKind::F32:
     return Float32Type::get(context);
@@ -45,11 +45,6 @@ ModelBuilder::ModelBuilder(MLIRContext *context, const ModelConfig &config,
       elementType(getElementType(context, dtype)) {
   Location loc = NameLoc::get(builder.getStringAttr(config.architecture));
   module = ModuleOp::create(loc);
-  builder.setInsertionPointToEnd(module->getBody());
-  auto main = func::FuncOp::create(builder, loc, "main",
-                                   builder.getFunctionType({}, {}));
-  function = main;
-  builder.setInsertionPointToEnd(main.addEntryBlock());
 }
 
 std::string nameOfLayer(StringRef name, int64_t layer) {
@@ -63,9 +58,25 @@ std::string nameOfLayer(StringRef name, int64_t layer) {
 // The function
 //===----------------------------------------------------------------------===//
 
+void ModelBuilder::begin(StringRef name) {
+  builder.setInsertionPointToEnd(module->getBody());
+  auto func = func::FuncOp::create(builder, module->getLoc(), name,
+                                   builder.getFunctionType({}, {}));
+  function = func;
+  builder.setInsertionPointToEnd(func.addEntryBlock());
+}
+
+Value ModelBuilder::addArgument(StringRef name, RankedTensorType type,
+                                ArrayRef<NamedAttribute> attrs) {
+  auto func = cast<func::FuncOp>(function);
+  unsigned index = func.getNumArguments();
+  (void)func.insertArgument(index, type, builder.getDictionaryAttr(attrs),
+                            at(name));
+  return func.getArgument(index);
+}
+
 Value ModelBuilder::addInput(StringRef name, int64_t limit,
                              StringRef defaultValue) {
-  auto main = cast<func::FuncOp>(function);
   SmallVector<NamedAttribute> attrs = {
       builder.getNamedAttr(TPDialect::getNameAttrName(),
                            builder.getStringAttr(name)),
@@ -77,31 +88,34 @@ Value ModelBuilder::addInput(StringRef name, int64_t limit,
   if (name == "attention_mask" && config.family != ModelFamily::Bert)
     attrs.push_back(
         builder.getNamedAttr(rightPaddedAttrName, builder.getUnitAttr()));
-  unsigned index = main.getNumArguments();
-  auto idsType = RankedTensorType::get({batch, seq}, builder.getI64Type());
-  (void)main.insertArgument(index, idsType, builder.getDictionaryAttr(attrs),
-                            at(name));
-  return main.getArgument(index);
+  return addArgument(
+      name, RankedTensorType::get({batch, seq}, builder.getI64Type()), attrs);
 }
 
-OwningOpRef<ModuleOp>
-ModelBuilder::finish(ArrayRef<std::pair<StringRef, Value>> outputs,
-                     StringRef modelName, ArrayRef<std::string> ignored) {
-  auto main = cast<func::FuncOp>(function);
+void ModelBuilder::end(ArrayRef<std::pair<StringRef, Value>> outputs) {
+  auto func = cast<func::FuncOp>(function);
   SmallVector<Value> values;
-  SmallVector<Type> types;
   SmallVector<DictionaryAttr> attrs;
-  for (auto [name, value] : outputs) {
+  auto add = [&](StringRef key, Attribute attr, Value value) {
     values.push_back(value);
-    types.push_back(value.getType());
-    attrs.push_back(builder.getDictionaryAttr(builder.getNamedAttr(
-        TPDialect::getNameAttrName(), builder.getStringAttr(name))));
-  }
-  func::ReturnOp::create(builder, main.getLoc(), values);
-  main.setFunctionType(builder.getFunctionType(main.getArgumentTypes(), types));
+    attrs.push_back(builder.getDictionaryAttr(builder.getNamedAttr(key, attr)));
+  };
+  for (auto [name, value] : outputs)
+    add(TPDialect::getNameAttrName(), builder.getStringAttr(name), value);
+  if (step)
+    for (auto [name, value] : {std::pair(keysName, step->newKeys),
+                               std::pair(valuesName, step->newValues)})
+      add(TPDialect::getStateAttrName(),
+          FlatSymbolRefAttr::get(builder.getContext(), name), value);
+  func::ReturnOp::create(builder, func.getLoc(), values);
+  func.setFunctionType(builder.getFunctionType(func.getArgumentTypes(),
+                                               TypeRange(ValueRange(values))));
   for (auto [index, dictionary] : llvm::enumerate(attrs))
-    main.setResultAttrs(index, dictionary);
+    func.setResultAttrs(index, dictionary);
+}
 
+OwningOpRef<ModuleOp> ModelBuilder::finish(StringRef modelName,
+                                           ArrayRef<std::string> ignored) {
   Operation *op = module->getOperation();
   op->setAttr(modelNameAttrName, builder.getStringAttr(modelName));
   op->setAttr(architectureAttrName, builder.getStringAttr(config.architecture));
@@ -256,29 +270,42 @@ Value ModelBuilder::mergeHeads(StringRef path, Value x) {
       getHeadGroups());
 }
 
+double ModelBuilder::getScale() const {
+  return config.scaleScores ? 1 / std::sqrt(double(config.headDim)) : 1.0;
+}
+
 Value ModelBuilder::attention(StringRef path, Value q, Value k, Value v,
                               Value mask, bool causal) {
-  double scale =
-      config.scaleScores ? 1 / std::sqrt(double(config.headDim)) : 1.0;
   IntegerAttr window;
   if (config.slidingWindow && *config.slidingWindow < seq &&
       config.slides.front())
     window = builder.getI64IntegerAttr(*config.slidingWindow);
-  return nn::AttentionOp::create(builder, at(path), q.getType(), /*lse=*/Type(),
-                                 q, k, v, mask, builder.getF64FloatAttr(scale),
-                                 causal ? builder.getUnitAttr() : UnitAttr(),
-                                 window)
+  return nn::AttentionOp::create(
+             builder, at(path), q.getType(), /*lse=*/Type(), q, k, v, mask,
+             builder.getF64FloatAttr(getScale()),
+             causal ? builder.getUnitAttr() : UnitAttr(), window)
       .getResult();
 }
 
 Value ModelBuilder::repeatLayers(StringRef path, Value x,
                                  llvm::function_ref<Value(Value)> body) {
+  SmallVector<Value> stacked;
+  if (step)
+    stacked = {step->keys, step->values};
   auto repeat = RepeatOp::create(builder, at(path), numLayers, ValueRange{x},
-                                 ValueRange{}, TypeRange{});
+                                 stacked, TypeRange(ValueRange(stacked)));
+  if (step) {
+    step->layerKeys = repeat.getStackedArgs()[0];
+    step->layerValues = repeat.getStackedArgs()[1];
+    step->newKeys = repeat.getStackedResults()[0];
+    step->newValues = repeat.getStackedResults()[1];
+  }
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(repeat.getBodyBlock());
-  Value next = body(repeat.getCarriedArgs().front());
-  YieldOp::create(builder, at(path), ValueRange{next});
+  SmallVector<Value> next{body(repeat.getCarriedArgs().front())};
+  if (step)
+    next.append({step->layerKeys, step->layerValues});
+  YieldOp::create(builder, at(path), next);
   return repeat.getCarriedResults().front();
 }
 

@@ -29,6 +29,11 @@ namespace tp {
 /// The name of one layer's tensor, for a name with or without `{i}`.
 std::string nameOfLayer(llvm::StringRef name, int64_t layer);
 
+/// The states of a step.
+inline constexpr llvm::StringLiteral keysName = "keys", valuesName = "values";
+
+mlir::Type getElementType(mlir::MLIRContext *context, FloatKind dtype);
+
 /// A parameter of the program and the checkpoint tensor that it must match.
 struct ParameterUse {
   /// The names it may have; the first is written into the IR. With `{i}` there
@@ -44,6 +49,8 @@ struct ParameterBox {
   llvm::SmallVector<int64_t> permutation;
 };
 
+using NamedValues = llvm::SmallVector<std::pair<llvm::StringRef, mlir::Value>>;
+
 class ModelBuilder {
 public:
   ModelBuilder(mlir::MLIRContext *context, const ModelConfig &config,
@@ -51,23 +58,48 @@ public:
                FloatKind dtype, int64_t seq, int64_t numLayers);
 
   const ModelConfig &config;
-  const int64_t batch, seq, numLayers;
+  int64_t batch, seq;
+  const int64_t numLayers;
   const bool lastLogits;
   mlir::OpBuilder builder;
 
   //===--------------------------------------------------------------------===//
-  // The function
+  // Functions: @main, and steps of generation (StepBuilder.cpp)
   //===--------------------------------------------------------------------===//
 
+  void begin(llvm::StringRef name);
+  /// A step of `tokens` tokens, in one row of activations, on the cache that
+  /// all steps have in common. Families emit it as they do @main: what differs
+  /// is below.
+  void beginStep(const GenerateOptions &options, int64_t tokens);
   /// An argument i64[batch, seq] with values of [0, limit). `defaultValue` is
   /// "ones", "zeros" or empty for an input that must be given.
   mlir::Value addInput(llvm::StringRef name, int64_t limit,
                        llvm::StringRef defaultValue);
-  /// Ends the function.
-  mlir::OwningOpRef<mlir::ModuleOp>
-  finish(llvm::ArrayRef<std::pair<llvm::StringRef, mlir::Value>> outputs,
-         llvm::StringRef modelName, llvm::ArrayRef<std::string> ignored);
+  void end(llvm::ArrayRef<std::pair<llvm::StringRef, mlir::Value>> outputs);
+  mlir::OwningOpRef<mlir::ModuleOp> finish(llvm::StringRef modelName,
+                                           llvm::ArrayRef<std::string> ignored);
   llvm::ArrayRef<ParameterUse> getParameters() const { return parameters; }
+
+  //===--------------------------------------------------------------------===//
+  // Of language models, in both kinds of function
+  //===--------------------------------------------------------------------===//
+
+  /// The tokens' ids, with all that goes with them.
+  mlir::Value addTokens();
+  /// x[b, s, h] plus the rows of a table of positions at which it stands.
+  mlir::Value addLearnedPositions(llvm::StringRef path, mlir::Value x,
+                                  mlir::Value table);
+  /// cos and sin of the positions' angles, from f32 frequencies.
+  std::pair<mlir::Value, mlir::Value>
+  rotaryTable(llvm::StringRef path, llvm::ArrayRef<float> frequencies);
+  /// Of causal models; a step writes keys and values into the layer's cache.
+  mlir::Value causalAttention(llvm::StringRef path, mlir::Value q,
+                              mlir::Value k, mlir::Value v);
+  /// The positions of hidden[b, s, h] whose logits are asked for.
+  mlir::Value selectPositions(llvm::StringRef path, mlir::Value hidden);
+  NamedValues logits(llvm::StringRef path, mlir::Value hidden,
+                     mlir::Value head);
 
   //===--------------------------------------------------------------------===//
   // Parameters and operations, at the module's path
@@ -98,13 +130,15 @@ public:
   /// x[b, s, h] + rows[s, h].
   mlir::Value addPositions(llvm::StringRef path, mlir::Value x,
                            mlir::Value rows);
-  /// The first `seq` rows of a table of positions.
+  /// The first `seq` rows of a table of positions (of BERT, which has no step).
   mlir::Value firstRows(llvm::StringRef path, mlir::Value table);
   /// [b, s, heads * d] -> [b, s, heads, d] and back.
   mlir::Value splitHeads(llvm::StringRef path, mlir::Value x, int64_t heads);
   mlir::Value mergeHeads(llvm::StringRef path, mlir::Value x);
   mlir::Value attention(llvm::StringRef path, mlir::Value q, mlir::Value k,
                         mlir::Value v, mlir::Value mask, bool causal);
+  /// The factor of the scores.
+  double getScale() const;
   /// The layers: `body` maps the carried value to the next one.
   mlir::Value repeatLayers(llvm::StringRef path, mlir::Value x,
                            llvm::function_ref<mlir::Value(mlir::Value)> body);
@@ -117,6 +151,25 @@ public:
   mlir::Value l2Normalize(llvm::StringRef path, mlir::Value x);
 
 private:
+  /// What a step has beside its ids: see nn.token_places.
+  struct StepValues {
+    GenerateOptions options;
+    mlir::Value starts, table, rows, positions, cells;
+    /// States of all layers, of the layer that is emitted, and their
+    /// successors.
+    mlir::Value keys, values, layerKeys, layerValues, newKeys, newValues;
+  };
+
+  mlir::Value addArgument(llvm::StringRef name, mlir::RankedTensorType type,
+                          llvm::ArrayRef<mlir::NamedAttribute> attrs);
+  mlir::Value addNumbers(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
+                         int64_t first, int64_t end);
+  mlir::RankedTensorType getCacheType() const;
+  mlir::Value addState(llvm::StringRef name);
+  mlir::Value writeCache(llvm::StringRef path, mlir::Value x, mlir::Value pool);
+  mlir::Value pagedAttention(llvm::StringRef path, mlir::Value q, mlir::Value k,
+                             mlir::Value v);
+  mlir::Value lastRows(llvm::StringRef path, mlir::Value x);
   mlir::Value filled(mlir::Location loc, mlir::TypedAttr value,
                      llvm::ArrayRef<int64_t> shape);
   /// f32[b], like all sums here: how many positions of each row the mask
@@ -126,12 +179,13 @@ private:
   const Checkpoint &checkpoint;
   mlir::Type elementType;
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  mlir::Operation *function;
+  mlir::Operation *function = nullptr;
+  mlir::Value mask; ///< of @main
+  std::optional<StepValues> step;
   llvm::SmallVector<ParameterUse> parameters;
 };
 
 /// The families: emit the body and return the named outputs.
-using NamedValues = llvm::SmallVector<std::pair<llvm::StringRef, mlir::Value>>;
 NamedValues buildLlama(ModelBuilder &model);
 NamedValues buildGPT2(ModelBuilder &model);
 NamedValues buildBert(ModelBuilder &model, const SentenceModules &modules);

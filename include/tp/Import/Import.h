@@ -24,6 +24,27 @@
 
 namespace tp {
 
+/// Steps of generation beside @main: docs/Generation.md.
+struct GenerateOptions {
+  /// Cells of a page.
+  static constexpr int64_t page = 32;
+  int64_t context = 0; ///< positions of a row, at most
+  int64_t rows = 16;   ///< that a step serves
+  int64_t chunk = 512; ///< tokens of the largest step
+  FloatKind cacheType = FloatKind::F32;
+  int64_t window = 0; ///< of positions that a token sees; 0: all
+
+  int64_t getPagesPerRow() const { return (context + page - 1) / page; }
+  /// So many that all rows may be full.
+  int64_t getCells() const { return rows * getPagesPerRow() * page; }
+};
+
+/// What was asked for; absent options follow from the model.
+struct GenerateRequest {
+  std::optional<int64_t> context, rows, chunk;
+  std::optional<FloatKind> cacheType;
+};
+
 /// What the program is compiled for. Absent options have the model's values.
 struct ImportOptions {
   int64_t batch = 1;
@@ -35,6 +56,7 @@ struct ImportOptions {
   std::optional<int64_t> layers;
   /// Logits of the last position (that the mask keeps) of each sequence alone.
   bool lastLogits = false;
+  std::optional<GenerateRequest> generate;
 };
 
 /// The model of `directory` as a module with a function @main. Emits errors

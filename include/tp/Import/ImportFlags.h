@@ -3,9 +3,9 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// `--batch`, `--seq`, `--dtype`, `--layers` and `--logits`, declared once for
-// the tools that take a checkpoint directory, and a diagnostic handler that
-// prints errors the way compilers do.
+// `--batch`, `--seq`, `--dtype`, `--layers`, `--logits`, `--generate` and what
+// goes with it, declared once for the tools that take a checkpoint directory,
+// and a diagnostic handler that prints errors the way compilers do.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,6 +31,9 @@ struct ImportFlags {
   llvm::cl::opt<std::string> dtype;
   llvm::cl::opt<int64_t> layers;
   llvm::cl::opt<std::string> logits;
+  llvm::cl::opt<bool> generate;
+  llvm::cl::opt<int64_t> context, rows, chunk;
+  llvm::cl::opt<std::string> kvDtype;
 };
 
 /// Prints `path:line:column: error: text`, or `error: text` where the location

@@ -26,6 +26,9 @@ inline constexpr llvm::StringLiteral modelTypeAttrName = "tp.model_type";
 /// characters) on the names of checkpoint tensors that may be there unused.
 inline constexpr llvm::StringLiteral ignoredTensorsAttrName =
     "tp.ignored_tensors";
+/// On the module: DictionaryAttr of what an engine has to know of the steps of
+/// generation, as the manifest's `generation` says it.
+inline constexpr llvm::StringLiteral generationAttrName = "tp.generation";
 /// On the module while a stage runs: ArrayAttr of [name, first, count], what
 /// the names of the program's parameters stood for when it began.
 inline constexpr llvm::StringLiteral notedParametersAttrName =

@@ -1,0 +1,141 @@
+//===- Generation.cpp - The steps of generation ---------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See Generation.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Generation.h"
+#include "JsonFile.h"
+#include "mlir/IR/Builders.h"
+#include "tp/Import/ModelAttributes.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include <set>
+
+using namespace mlir;
+
+namespace tp {
+
+static constexpr int64_t defaultContext = 4096;
+static constexpr int64_t maxRows = 4096, maxChunk = 65536;
+/// Cells are numbered, and their elements counted, in 64 bits with room.
+static constexpr int64_t maxElements = int64_t(1) << 40;
+static constexpr size_t maxConfigBytes = 1 << 20;
+
+static LogicalResult checkRange(Location loc, StringRef option, int64_t value,
+                                int64_t most, StringRef what) {
+  if (value >= 1 && value <= most)
+    return success();
+  return emitError(loc) << "expected --" << option << " to be from 1 to "
+                        << what << " " << most << ", got " << value;
+}
+
+FailureOr<GenerateOptions> chooseGeneration(Location loc,
+                                            const ModelConfig &config,
+                                            const GenerateRequest &request,
+                                            FloatKind dtype, int64_t layers) {
+  if (config.family == ModelFamily::Bert)
+    return emitError(loc) << "--generate needs a language model; "
+                          << config.architecture
+                          << " is an encoder, which continues nothing";
+  GenerateOptions options;
+  options.context =
+      request.context.value_or(std::min(defaultContext, config.maxPositions));
+  options.rows = request.rows.value_or(options.rows);
+  options.chunk =
+      request.chunk.value_or(std::min(options.chunk, options.context));
+  options.cacheType = request.cacheType.value_or(dtype);
+  if (failed(checkRange(loc, "context", options.context, config.maxPositions,
+                        "the model's limit of positions,")) ||
+      failed(checkRange(loc, "rows", options.rows, maxRows, "at most")) ||
+      failed(checkRange(loc, "chunk", options.chunk, maxChunk, "at most")))
+    return failure();
+  if (options.getCells() >
+      maxElements / layers / (config.numKVHeads * config.headDim))
+    return emitError(loc) << "a cache of " << options.rows << " rows of "
+                          << options.context
+                          << " positions is too large: expected fewer --rows "
+                             "or a shorter --context";
+  bool isWindowed =
+      config.slidingWindow && *config.slidingWindow < options.context;
+  ArrayRef<bool> slides = ArrayRef(config.slides).take_front(layers);
+  if (isWindowed && !llvm::all_equal(slides))
+    return emitError(loc)
+           << "layers with and without a sliding window in one model are not "
+              "supported for contexts longer than the window: expected "
+              "--context to be at most "
+           << *config.slidingWindow << ", got " << options.context;
+  if (isWindowed && slides.front())
+    options.window = *config.slidingWindow;
+  return options;
+}
+
+SmallVector<int64_t> getStepSizes(const GenerateOptions &options) {
+  SmallVector<int64_t> sizes;
+  for (int64_t tokens = 1; tokens < options.chunk; tokens *= 2)
+    sizes.push_back(tokens);
+  sizes.push_back(options.chunk);
+  return sizes;
+}
+
+/// Adds the numbers of `eos_token_id`, one or a list, of one file.
+static LogicalResult readStopIds(MLIRContext *context, StringRef directory,
+                                 StringRef name, int64_t vocabulary,
+                                 std::set<int64_t> &ids) {
+  SmallString<128> path(directory);
+  llvm::sys::path::append(path, name);
+  if (!llvm::sys::fs::exists(path))
+    return success();
+  std::optional<JsonFile> file = JsonFile::read(context, path, maxConfigBytes);
+  if (!file)
+    return failure();
+  ObjectReader reader(*file, file->getRoot());
+  const llvm::json::Value *value = reader.get("eos_token_id");
+  if (!value)
+    return success();
+  SmallVector<llvm::json::Value> items{*value};
+  if (const llvm::json::Array *list = value->getAsArray())
+    items.assign(list->begin(), list->end());
+  for (const llvm::json::Value &item : items) {
+    std::optional<int64_t> id = item.getAsInteger();
+    if (!id)
+      return reader.error("eos_token_id")
+             << "expected eos_token_id to be an id or a list of ids, got "
+             << showJson(*value);
+    // One outside the vocabulary is never generated; some configs have -1.
+    if (*id >= 0 && *id < vocabulary)
+      ids.insert(*id);
+  }
+  return success();
+}
+
+LogicalResult noteGeneration(ModuleOp module, StringRef directory,
+                             const ModelConfig &config,
+                             const GenerateOptions &options) {
+  std::set<int64_t> stopIds;
+  for (StringRef name : {"config.json", "generation_config.json"})
+    if (failed(readStopIds(module.getContext(), directory, name,
+                           config.vocabSize, stopIds)))
+      return failure();
+  Builder builder(module.getContext());
+  auto number = [&](StringRef name, int64_t value) {
+    return builder.getNamedAttr(name, builder.getI64IntegerAttr(value));
+  };
+  module->setAttr(
+      generationAttrName,
+      builder.getDictionaryAttr(
+          {number("page", GenerateOptions::page),
+           number("context", options.context), number("rows", options.rows),
+           number("cells", options.getCells()), number("chunk", options.chunk),
+           number("vocabulary", config.vocabSize),
+           number("window", options.window),
+           builder.getNamedAttr(
+               "stop_ids", builder.getDenseI64ArrayAttr(SmallVector<int64_t>(
+                               stopIds.begin(), stopIds.end())))}));
+  return success();
+}
+
+} // namespace tp

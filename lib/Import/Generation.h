@@ -1,0 +1,39 @@
+//===- Generation.h - The steps of generation ---*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Which steps a model gets, and what an engine is told of them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_IMPORT_GENERATION_H
+#define TP_LIB_IMPORT_GENERATION_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "tp/Import/Import.h"
+#include "tp/Import/ModelConfig.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace tp {
+
+/// What was asked for, completed from the model and checked against it. The
+/// cache has the type of the program unless another is asked for.
+mlir::FailureOr<GenerateOptions>
+chooseGeneration(mlir::Location loc, const ModelConfig &config,
+                 const GenerateRequest &request, FloatKind dtype,
+                 int64_t layers);
+
+/// How many tokens each step takes: powers of two, and the chunk.
+llvm::SmallVector<int64_t> getStepSizes(const GenerateOptions &options);
+
+/// Writes generationAttrName. The ids at which a text ends are those of
+/// generation_config.json and config.json together.
+mlir::LogicalResult noteGeneration(mlir::ModuleOp module,
+                                   llvm::StringRef directory,
+                                   const ModelConfig &config,
+                                   const GenerateOptions &options);
+
+} // namespace tp
+
+#endif // TP_LIB_IMPORT_GENERATION_H

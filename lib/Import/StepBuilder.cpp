@@ -1,0 +1,209 @@
+//===- StepBuilder.cpp - What differs in a step of generation -------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A language model is emitted once for @main, on sequences from their first
+// position, and once for each step, on tokens that go on with rows of a cache
+// (docs/Generation.md). The families do not know which: they ask for tokens,
+// positions, attention and logits here.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelBuilder.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Import/ModelAttributes.h"
+
+using namespace mlir;
+
+namespace tp {
+
+static Value join(OpBuilder &builder, Location loc, Value value,
+                  ArrayRef<ReassociationIndices> groups) {
+  return tensor::CollapseShapeOp::create(builder, loc, value, groups);
+}
+
+//===----------------------------------------------------------------------===//
+// The function
+//===----------------------------------------------------------------------===//
+
+RankedTensorType ModelBuilder::getCacheType() const {
+  return RankedTensorType::get(
+      {numLayers, step->options.getCells(), config.numKVHeads, config.headDim},
+      getElementType(builder.getContext(), step->options.cacheType));
+}
+
+/// An argument that is the state `name`, which the first step declares.
+Value ModelBuilder::addState(StringRef name) {
+  RankedTensorType type = getCacheType();
+  if (!module->lookupSymbol(name)) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(module->getBody());
+    StateOp::create(builder, at(name), name, type, ShardingAttr(),
+                    /*ones=*/false, /*parameter=*/StringAttr(),
+                    /*first=*/IntegerAttr(), ParameterSourceAttr(),
+                    /*alternatives=*/ArrayAttr());
+  }
+  return addArgument(
+      name, type,
+      builder.getNamedAttr(TPDialect::getStateAttrName(),
+                           FlatSymbolRefAttr::get(builder.getContext(), name)));
+}
+
+Value ModelBuilder::addNumbers(StringRef name, ArrayRef<int64_t> shape,
+                               int64_t first, int64_t end) {
+  return addArgument(
+      name, RankedTensorType::get(shape, builder.getI32Type()),
+      {builder.getNamedAttr(TPDialect::getNameAttrName(),
+                            builder.getStringAttr(name)),
+       builder.getNamedAttr(rangeAttrName,
+                            builder.getDenseI64ArrayAttr({first, end}))});
+}
+
+void ModelBuilder::beginStep(const GenerateOptions &options, int64_t tokens) {
+  begin("step_" + std::to_string(tokens));
+  batch = 1;
+  seq = tokens;
+  step.emplace();
+  step->options = options;
+}
+
+Value ModelBuilder::addTokens() {
+  if (!step) {
+    Value ids = addInput("input_ids", config.vocabSize, "");
+    mask = addInput("attention_mask", 2, "ones");
+    return ids;
+  }
+  const GenerateOptions &options = step->options;
+  int64_t rows = options.rows, pages = options.getPagesPerRow();
+  Value ids = addNumbers("ids", {1, seq}, 0, config.vocabSize);
+  step->starts = addNumbers("starts", {rows + 1}, 0, seq + 1);
+  Value context = addNumbers("context", {rows}, 0, options.context);
+  step->table = addNumbers("table", {rows, pages}, -1, rows * pages);
+  step->keys = addState(keysName);
+  step->values = addState(valuesName);
+  auto type = RankedTensorType::get({seq}, builder.getI32Type());
+  auto places = nn::TokenPlacesOp::create(
+      builder, at("places"), type, type, type, step->starts, context,
+      step->table, builder.getI64IntegerAttr(GenerateOptions::page));
+  step->rows = places.getRows();
+  step->positions = places.getPositions();
+  step->cells = places.getCells();
+  return ids;
+}
+
+//===----------------------------------------------------------------------===//
+// Positions
+//===----------------------------------------------------------------------===//
+
+Value ModelBuilder::addLearnedPositions(StringRef path, Value x, Value table) {
+  return addPositions(path, x,
+                      step ? embedding(path, step->positions, table)
+                           : firstRows(path, table));
+}
+
+std::pair<Value, Value> ModelBuilder::rotaryTable(StringRef path,
+                                                  ArrayRef<float> frequencies) {
+  int64_t half = frequencies.size();
+  Type f32 = builder.getF32Type();
+  auto attr =
+      DenseElementsAttr::get(RankedTensorType::get({half}, f32), frequencies);
+  auto type = RankedTensorType::get({seq, half}, f32);
+  auto op = nn::RotaryTableOp::create(
+      builder, at(path), type, type, /*offset=*/Value(),
+      step ? step->positions : Value(), attr, builder.getF64FloatAttr(1.0));
+  return {op.getCos(), op.getSin()};
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+Value ModelBuilder::causalAttention(StringRef path, Value q, Value k, Value v) {
+  return step ? pagedAttention(path, q, k, v)
+              : attention(path, q, k, v, mask, /*causal=*/true);
+}
+
+/// x[1, T, heads, d] in its cells of the pool, in the pool's type.
+Value ModelBuilder::writeCache(StringRef path, Value x, Value pool) {
+  Location loc = at(path);
+  Value rows = join(builder, loc, x, {{0, 1}, {2}, {3}});
+  auto type = cast<RankedTensorType>(rows.getType());
+  Type from = type.getElementType();
+  Type to = cast<RankedTensorType>(pool.getType()).getElementType();
+  if (from != to && !from.isF32())
+    rows = arith::ExtFOp::create(builder, loc, type.clone(builder.getF32Type()),
+                                 rows);
+  if (from != to && !to.isF32())
+    rows = arith::TruncFOp::create(builder, loc, type.clone(to), rows);
+  return nn::CacheWriteOp::create(builder, loc, pool.getType(), rows,
+                                  step->cells, pool);
+}
+
+Value ModelBuilder::pagedAttention(StringRef path, Value q, Value k, Value v) {
+  step->layerKeys = writeCache(path, k, step->layerKeys);
+  step->layerValues = writeCache(path, v, step->layerValues);
+  IntegerAttr window;
+  if (int64_t size = step->options.window)
+    window = builder.getI64IntegerAttr(size);
+  return nn::PagedAttentionOp::create(
+      builder, at(path), q.getType(), q, step->layerKeys, step->layerValues,
+      step->rows, step->positions, step->table,
+      builder.getI64IntegerAttr(GenerateOptions::page),
+      builder.getF64FloatAttr(getScale()), window);
+}
+
+//===----------------------------------------------------------------------===//
+// Logits
+//===----------------------------------------------------------------------===//
+
+/// x[1, T, h] -> [1, R, h]: the last token of each row, zeros for a row that
+/// has none. That is a look-up by number in a table of tokens.
+Value ModelBuilder::lastRows(StringRef path, Value x) {
+  Location loc = at(path);
+  int64_t rows = step->options.rows;
+  auto type = RankedTensorType::get({1, rows}, builder.getI32Type());
+  auto part = [&](int64_t from) -> Value {
+    Value bounds = tensor::ExtractSliceOp::create(
+        builder, loc, step->starts,
+        ArrayRef<OpFoldResult>{builder.getIndexAttr(from)},
+        ArrayRef<OpFoldResult>{builder.getIndexAttr(rows)},
+        ArrayRef<OpFoldResult>{builder.getIndexAttr(1)});
+    return tensor::ExpandShapeOp::create(
+        builder, loc, type, bounds, SmallVector<ReassociationIndices>{{0, 1}});
+  };
+  auto splat = [&](int32_t value) -> Value {
+    return arith::ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(type, builder.getI32IntegerAttr(value)));
+  };
+  Value first = part(0), end = part(1), none = splat(-1);
+  Value isEmpty =
+      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, first, end);
+  Value last = arith::AddIOp::create(builder, loc, end, none);
+  last = arith::SelectOp::create(builder, loc, isEmpty, none, last);
+  return embedding(path, last, join(builder, loc, x, {{0, 1}, {2}}));
+}
+
+Value ModelBuilder::selectPositions(StringRef path, Value hidden) {
+  if (step)
+    return lastRows(path, hidden);
+  return lastLogits ? lastPosition(path, hidden, mask) : hidden;
+}
+
+NamedValues ModelBuilder::logits(StringRef path, Value hidden, Value head) {
+  if (!step)
+    return {{"logits", linear(path, hidden, head, Value())}};
+  auto type = RankedTensorType::get({1, step->options.rows, config.vocabSize},
+                                    builder.getF32Type());
+  Value logits =
+      nn::LinearOp::create(builder, at(path), type, hidden, head, Value());
+  return {{"logits", join(builder, at(path), logits, {{0, 1}, {2}})}};
+}
+
+} // namespace tp
