@@ -19,7 +19,9 @@ namespace tp {
 /// Check every attention whose projections' weights are annotated, and cut the
 /// annotations of key and value projections with fewer heads than ranks down to
 /// the leading sub-axis that the heads allow, so that neighbouring ranks share
-/// a head. Emits an error with the degrees that fit where the heads do not.
+/// a head. A cache that is a state without a sharding gets that of the
+/// projection which fills it. Emits an error with the degrees that fit where
+/// the heads do not.
 mlir::LogicalResult fitHeads(mlir::ModuleOp module, const Mesh &mesh);
 
 } // namespace tp

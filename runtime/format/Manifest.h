@@ -200,6 +200,22 @@ struct Collective {
 /// What executes kernels, GEMMs and attention.
 enum class Device { Cpu, Cuda };
 
+/// What the entries step_T, which generate text, have in common.
+struct Generation {
+  int64_t page;       ///< tokens of a page of the cache
+  int64_t context;    ///< tokens of a sequence, at most
+  int64_t rows;       ///< sequences of a step, at most
+  int64_t cells;      ///< tokens of the cache, whole pages
+  int64_t chunk;      ///< tokens of a step, at most
+  int64_t vocabulary; ///< logits of a token
+  int64_t window; ///< tokens that the last one sees, itself included; 0: all
+  std::vector<int64_t> stopIds;
+
+  int64_t pages() const { return cells / page; }
+  /// Of a sequence, at most.
+  int64_t tablePages() const { return (context + page - 1) / page; }
+};
+
 struct Manifest {
   Device device = Device::Cpu;
   std::vector<std::string> architectures; ///< with machine code: sm_90, ...
@@ -215,6 +231,7 @@ struct Manifest {
   std::vector<PagedAttention> pagedAttentions;
   std::vector<Collective> collectives;
   std::vector<Kernel> kernels;
+  std::optional<Generation> generation;
 
   /// Slots in the flat parameter table.
   int64_t parameterSlots() const;

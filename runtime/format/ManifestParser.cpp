@@ -191,7 +191,7 @@ public:
     top.keys({"abi", "producer", "model", "target", "mesh", "entries",
               "parameters", "ignored", "gemms", "attentions", "collectives",
               "kernels"},
-             {"states", "paged_attentions"});
+             {"states", "paged_attentions", "generation"});
     int64_t abi = top["abi"].integer();
     if (abi != TPRT_ABI_VERSION)
       top["abi"].fail("expected ABI version ", TPRT_ABI_VERSION, ", got ", abi,
@@ -239,6 +239,8 @@ public:
     }
     if (manifest.entries.empty())
       top["entries"].fail("expected at least one entry");
+    if (top.has("generation"))
+      parseGeneration(top["generation"]);
   }
 
 private:
@@ -473,6 +475,28 @@ private:
     entry.scratchBytes = cursor["scratch_bytes"].bytes();
     entry.peakBytes = cursor["peak_bytes"].bytes();
     manifest.entries.push_back(std::move(entry));
+  }
+
+  void parseGeneration(const Cursor &cursor) {
+    cursor.keys({"page", "context", "rows", "cells", "chunk", "vocabulary",
+                 "window", "stop_ids"});
+    Generation g;
+    auto size = [&](const char *key) {
+      return cursor[key].integer(1, INT32_MAX);
+    };
+    g.page = size("page");
+    g.context = size("context");
+    g.rows = size("rows");
+    g.cells = size("cells");
+    g.chunk = size("chunk");
+    g.vocabulary = size("vocabulary");
+    g.window = cursor["window"].integer(0, INT32_MAX);
+    for (const Cursor &id : cursor["stop_ids"].list())
+      g.stopIds.push_back(id.integer(0, INT32_MAX));
+    if (g.cells % g.page != 0)
+      cursor["cells"].fail("expected whole pages of ", g.page, ", got ",
+                           g.cells);
+    manifest.generation = std::move(g);
   }
 
   void parseParameter(const Cursor &cursor) {

@@ -333,6 +333,19 @@ static json::Object describeMesh(ModuleOp module) {
 
 /// Parameters in the order of their slots; `bytes` receives what a rank holds
 /// of them, where they are not packed each part once.
+/// The module's numbers for an engine, as import wrote them.
+static json::Object describeGeneration(DictionaryAttr generation) {
+  json::Object object;
+  for (NamedAttribute entry : generation) {
+    StringRef key = entry.getName();
+    if (auto list = dyn_cast<DenseI64ArrayAttr>(entry.getValue()))
+      object[key] = json::Array(list.asArrayRef());
+    else
+      object[key] = cast<IntegerAttr>(entry.getValue()).getInt();
+  }
+  return object;
+}
+
 static json::Array describeParameters(ArrayRef<ParameterEntry> parameters,
                                       bool packs, int64_t &bytes) {
   json::Array result;
@@ -451,6 +464,9 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
       {"kernels", std::move(kernelList)}};
   for (const auto &[list, descriptions] : libraries)
     manifest[list] = numberDescriptions(descriptions);
+  if (auto generation =
+          module->getAttrOfType<DictionaryAttr>(generationAttrName))
+    manifest["generation"] = describeGeneration(generation);
   if (!stateList.empty())
     manifest["states"] = std::move(stateList);
   return manifest;
