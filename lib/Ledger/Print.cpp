@@ -52,6 +52,34 @@ static void printShare(const RankShare &share, llvm::StringRef name,
   stream << "\n";
 }
 
+static void printArithmetic(const FunctionTotals &function,
+                            llvm::raw_ostream &stream) {
+  printShare(
+      function.flops, "arithmetic",
+      [](double flops) { return formatv("{0:F2} GFLOP", flops / 1e9).str(); },
+      stream);
+}
+
+/// A function by name only where there are several: what one run of all is
+/// together means nothing.
+static void printTotals(const FunctionTotals &function, bool isOneOfSeveral,
+                        llvm::raw_ostream &stream) {
+  stream << "\ntotals of one run     count       bytes     traffic       bound";
+  if (isOneOfSeveral)
+    stream << "  of @" << function.name;
+  stream << "\n";
+  auto total = [&](llvm::StringRef name, const KindTotal &one) {
+    stream << formatv("{0,-18}  {1,7}  {2,10}  {3,10}  {4,10}\n", name,
+                      one.count, withUnit(one.bytes), withUnit(one.traffic),
+                      withUnit(one.bound));
+  };
+  for (const auto &[kind, one] : function.kinds)
+    total(kind, one);
+  total("all", function.getTotal());
+  if (isOneOfSeveral)
+    printArithmetic(function, stream);
+}
+
 void tp::printTable(const LedgerReport &report, llvm::raw_ostream &stream) {
   stream << "mesh " << (report.mesh.empty() ? "of one rank" : report.mesh)
          << ", " << report.ranks << " ranks\n";
@@ -74,22 +102,13 @@ void tp::printTable(const LedgerReport &report, llvm::raw_ostream &stream) {
            << (line.location.empty() ? "an unknown place" : line.location)
            << "; placed by " << line.pass << "\n";
   }
-  stream << "\ntotals of one run     count       bytes     traffic       "
-            "bound\n";
-  auto total = [&](llvm::StringRef name, const KindTotal &one) {
-    stream << formatv("{0,-18}  {1,7}  {2,10}  {3,10}  {4,10}\n", name,
-                      one.count, withUnit(one.bytes), withUnit(one.traffic),
-                      withUnit(one.bound));
-  };
-  for (const auto &[kind, one] : report.totals)
-    total(kind, one);
-  total("all", report.getTotal());
+  for (const FunctionTotals &function : report.functions)
+    printTotals(function, report.functions.size() > 1, stream);
   stream << "\n";
   printShare(report.parameters, "parameters", withUnit, stream);
-  printShare(
-      report.flops, "arithmetic",
-      [](double flops) { return formatv("{0:F2} GFLOP", flops / 1e9).str(); },
-      stream);
+  printShare(report.states, "states", withUnit, stream);
+  if (report.functions.size() == 1)
+    printArithmetic(report.functions.front(), stream);
 }
 
 void tp::printJson(const LedgerReport &report, llvm::raw_ostream &stream) {
@@ -126,18 +145,22 @@ void tp::printJson(const LedgerReport &report, llvm::raw_ostream &stream) {
           json.attribute("layer", line.layer);
         });
     });
-    json.attributeObject("totals", [&] {
-      for (const auto &[kind, one] : report.totals)
-        json.attributeObject(kind, [&, &one = one] {
-          json.attribute("count", one.count);
-          json.attribute("bytes", one.bytes);
-          json.attribute("traffic", one.traffic);
-          json.attribute("bound", one.bound);
-        });
-    });
-    KindTotal all = report.getTotal();
-    json.attribute("traffic", all.traffic);
-    json.attribute("bound", all.bound);
+    auto kinds = [&](const FunctionTotals &function) {
+      json.attributeObject("totals", [&] {
+        for (const auto &[kind, one] : function.kinds)
+          json.attributeObject(kind, [&, &one = one] {
+            json.attribute("count", one.count);
+            json.attribute("bytes", one.bytes);
+            json.attribute("traffic", one.traffic);
+            json.attribute("bound", one.bound);
+          });
+      });
+      KindTotal all = function.getTotal();
+      json.attribute("traffic", all.traffic);
+      json.attribute("bound", all.bound);
+    };
+    FunctionTotals sum = report.getSum();
+    kinds(sum);
     json.attributeObject("parameters", [&] {
       share(report.parameters, /*isBytes=*/true);
       json.attributeArray("replicated", [&] {
@@ -148,8 +171,18 @@ void tp::printJson(const LedgerReport &report, llvm::raw_ostream &stream) {
           });
       });
     });
-    json.attributeObject("flops",
-                         [&] { share(report.flops, /*isBytes=*/false); });
+    json.attributeObject("states",
+                         [&] { share(report.states, /*isBytes=*/true); });
+    json.attributeObject("flops", [&] { share(sum.flops, /*isBytes=*/false); });
+    json.attributeArray("functions", [&] {
+      for (const FunctionTotals &function : report.functions)
+        json.object([&] {
+          json.attribute("name", function.name);
+          kinds(function);
+          json.attributeObject(
+              "flops", [&] { share(function.flops, /*isBytes=*/false); });
+        });
+    });
   });
   stream << "\n";
 }

@@ -55,15 +55,28 @@ std::string tp::getAxisText(ArrayRef<AxisRef> axes, const Mesh &mesh) {
   return text;
 }
 
-KindTotal LedgerReport::getTotal() const {
+static void add(KindTotal &total, const KindTotal &one) {
+  total.count += one.count;
+  total.bytes += one.bytes;
+  total.traffic += one.traffic;
+  total.bound += one.bound;
+}
+
+KindTotal FunctionTotals::getTotal() const {
   KindTotal total;
-  for (const auto &[kind, one] : totals) {
-    total.count += one.count;
-    total.bytes += one.bytes;
-    total.traffic += one.traffic;
-    total.bound += one.bound;
-  }
+  for (const auto &[kind, one] : kinds)
+    add(total, one);
   return total;
+}
+
+FunctionTotals LedgerReport::getSum() const {
+  FunctionTotals sum;
+  for (const FunctionTotals &function : functions) {
+    for (const auto &[kind, one] : function.kinds)
+      add(sum.kinds[kind], one);
+    sum.flops += function.flops;
+  }
+  return sum;
 }
 
 /// The layers that `op` is in: `model.layers.{i}` or where they were written.
@@ -96,6 +109,7 @@ FailureOr<LedgerReport> tp::readLedger(ModuleOp module) {
   for (auto function : module.getOps<func::FuncOp>()) {
     if (function.isExternal())
       continue;
+    report.functions.push_back({function.getSymName().str(), {}, {}});
     LocalStates states;
     if (failed(deriveStates(function, mesh, states)))
       return failure();
@@ -124,7 +138,7 @@ FailureOr<LedgerReport> tp::readLedger(ModuleOp module) {
       line.pass = entry.getPass().str();
       line.function = function.getSymName().str();
       line.layer = getLayerText(op);
-      KindTotal &total = report.totals[line.kind];
+      KindTotal &total = report.functions.back().kinds[line.kind];
       total.count += line.count;
       total.bytes += line.count * line.bytes;
       total.traffic += line.count * line.traffic;
@@ -133,8 +147,10 @@ FailureOr<LedgerReport> tp::readLedger(ModuleOp module) {
     });
     if (walk.wasInterrupted())
       return failure();
-    addBounds(function, mesh, states, report.totals);
+    addBounds(function, mesh, states, report.functions.back().kinds);
     addShares(function, mesh, states, seenParameters, report);
   }
+  for (auto state : module.getOps<StateOp>())
+    addShares(state, mesh, report);
   return report;
 }

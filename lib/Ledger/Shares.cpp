@@ -15,6 +15,7 @@
 #include "tp/Ledger/Ledger.h"
 #include "tp/Sharding/Padding.h"
 #include "tp/Support/Bytes.h"
+#include <cmath>
 #include <numeric>
 
 using namespace mlir;
@@ -32,9 +33,19 @@ static void addShare(RankShare &share, int64_t local, int64_t model,
   share.padding += local - cut;
 }
 
+RankShare &RankShare::operator+=(const RankShare &other) {
+  perRank += other.perRank;
+  model += other.model;
+  ideal += other.ideal;
+  replicated += other.replicated;
+  copies += other.copies;
+  padding += other.padding;
+  return *this;
+}
+
 /// Multiplications and additions of an operation per element of its iteration
 /// space; 0 for what is no contraction.
-static int64_t getFlopsPerPoint(Operation *op, const ShardingRule &rule) {
+static double getFlopsPerPoint(Operation *op, const ShardingRule &rule) {
   if (auto library = dyn_cast<LibraryOpInterface>(op))
     return library.getFlopsPerPoint();
   if (!isa<linalg::LinalgOp>(op))
@@ -107,12 +118,12 @@ void tp::addShares(Operation *function, const Mesh &mesh,
     if (!attr)
       return;
     ShardingRule rule = attr.toRule();
-    int64_t perPoint = getFlopsPerPoint(op, rule);
-    if (!perPoint)
+    double perPoint = getFlopsPerPoint(op, rule);
+    if (perPoint == 0)
       return;
     FactorShardings factors = getFactors(op, rule, states);
-    int64_t runs = getRunCount(op) * perPoint;
-    int64_t local = runs, model = runs, shards = 1;
+    double local = getRunCount(op) * perPoint, model = local;
+    int64_t shards = 1;
     for (auto [f, factor] : llvm::enumerate(rule.factors)) {
       DimSharding dim{factors.axes[f],
                       std::lcm(factor.grain, factors.grains[f]), false};
@@ -120,6 +131,17 @@ void tp::addShares(Operation *function, const Mesh &mesh,
       local *= getLocalSize(factor.size, dim);
       shards *= getShardCount(dim.axes);
     }
-    addShare(report.flops, local, model, shards, ranks);
+    addShare(report.functions.back().flops, std::llround(local),
+             std::llround(model), shards, ranks);
   });
+}
+
+void tp::addShares(StateOp state, const Mesh &mesh, LedgerReport &report) {
+  auto local = cast<RankedTensorType>(state.getType());
+  int64_t shards = 1;
+  if (ShardingAttr attr = state.getShardingAttr())
+    for (const DimSharding &dim : attr.toSharding(mesh).dims)
+      shards *= getShardCount(dim.axes);
+  addShare(report.states, getTensorBytes(local),
+           getTensorBytes(state.getGlobalType()), shards, mesh.getNumRanks());
 }

@@ -68,7 +68,7 @@ def TP_LibraryOpInterface : OpInterface<"LibraryOpInterface"> {
     InterfaceMethod<[{
         Multiplications and additions per element of the iteration space of its
         sharding rule; 0 for what moves data alone.
-      }], "int64_t", "getFlopsPerPoint", (ins), [{}], [{ return 0; }]>
+      }], "double", "getFlopsPerPoint", (ins), [{}], [{ return 0; }]>
   ];
 }
 

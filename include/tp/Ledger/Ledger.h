@@ -54,19 +54,32 @@ struct RankShare {
   /// Where the rest comes from: tensors that every rank has, tensors that some
   /// ranks share (KV copies), and padding.
   double replicated = 0, copies = 0, padding = 0;
+
+  RankShare &operator+=(const RankShare &other);
+};
+
+/// One run of a function.
+struct FunctionTotals {
+  std::string name;
+  std::map<std::string, KindTotal> kinds;
+  /// Floating point operations of contractions.
+  RankShare flops;
+
+  KindTotal getTotal() const;
 };
 
 struct LedgerReport {
   std::string mesh;
   int64_t ranks = 1;
   llvm::SmallVector<LedgerLine, 0> lines;
-  std::map<std::string, KindTotal> totals;
-  /// Bytes of distinct parameters; floating point operations of contractions.
-  RankShare parameters, flops;
+  llvm::SmallVector<FunctionTotals, 0> functions;
+  /// Bytes of distinct parameters, and of states.
+  RankShare parameters, states;
   /// Parameters that every rank holds in full, with their bytes.
   llvm::SmallVector<std::pair<std::string, int64_t>, 0> replicatedParameters;
 
-  KindTotal getTotal() const;
+  /// A run of each function.
+  FunctionTotals getSum() const;
 };
 
 /// Read the ledger of a per-rank program (the output of tp-partition or
@@ -101,10 +114,11 @@ std::string getAxisText(llvm::ArrayRef<AxisRef> axes, const Mesh &mesh);
 void addBounds(mlir::Operation *function, const Mesh &mesh,
                const LocalStates &states,
                std::map<std::string, KindTotal> &totals);
-/// Add the shares of `function`.
+/// Add the shares of `function`: its arithmetic to the report's last function.
 void addShares(mlir::Operation *function, const Mesh &mesh,
                const LocalStates &states, llvm::StringMap<bool> &seenParameters,
                LedgerReport &report);
+void addShares(StateOp state, const Mesh &mesh, LedgerReport &report);
 
 } // namespace tp
 

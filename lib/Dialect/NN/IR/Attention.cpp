@@ -293,7 +293,7 @@ LogicalResult AttentionOp::verifyLibraryForm() {
 }
 
 /// Scores, and their product with the values.
-int64_t AttentionOp::getFlopsPerPoint() { return 4; }
+double AttentionOp::getFlopsPerPoint() { return 4; }
 
 std::optional<LibraryDescription>
 AttentionOp::getLibraryDescription(const LibraryUse &) {

@@ -130,7 +130,7 @@ std::optional<EpilogueSet> LinearOp::getEpilogues(const EpilogueSet &known) {
 
 OpOperand *LinearOp::getPackedOperand() { return &getWeightMutable(); }
 
-int64_t LinearOp::getFlopsPerPoint() { return 2; }
+double LinearOp::getFlopsPerPoint() { return 2; }
 
 static int64_t getRows(LinearOp op) {
   return typeOf(op.getInput()).getNumElements() / shapeOf(op.getWeight())[1];

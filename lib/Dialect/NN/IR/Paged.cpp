@@ -433,8 +433,12 @@ PagedAttentionOp::getIntegerRange(OpOperand &operand) {
   return std::nullopt;
 }
 
-/// Scores, and their product with the values.
-int64_t PagedAttentionOp::getFlopsPerPoint() { return 4; }
+/// Scores, and their product with the values: of each token the positions of
+/// one row, which is a part of the iteration space of all cells and tables.
+double PagedAttentionOp::getFlopsPerPoint() {
+  double points = double(shapeOf(getKeys())[0]) * shapeOf(getTable())[0];
+  return 4 * getPage() / points;
+}
 
 std::optional<LibraryDescription>
 PagedAttentionOp::getLibraryDescription(const LibraryUse &) {
