@@ -296,7 +296,7 @@ Value BodyProgram::transformer(Value value) {
             : Value();
     auto op = nn::RotaryTableOp::create(
         builder, loc, value.getType(), value.getType(), offset,
-        DenseElementsAttr::get(type, frequencies),
+        /*positions=*/Value(), DenseElementsAttr::get(type, frequencies),
         builder.getF64FloatAttr(1.0));
     return arith::MulFOp::create(builder, loc, value, op->getResult(below(2)));
   }

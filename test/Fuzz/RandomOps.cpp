@@ -468,7 +468,7 @@ Value ProgramMaker::attention() {
     for (int64_t i = 0; i < size / 2; ++i)
       frequencies.push_back(1.0f / float(1 + i));
     auto table = nn::RotaryTableOp::create(
-        builder, loc, type, type, Value(),
+        builder, loc, type, type, /*offset=*/Value(), /*positions=*/Value(),
         DenseElementsAttr::get(
             RankedTensorType::get({size / 2}, builder.getF32Type()),
             ArrayRef<float>(frequencies)),
