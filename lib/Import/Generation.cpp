@@ -101,10 +101,11 @@ static LogicalResult readStopIds(MLIRContext *context, StringRef directory,
     items.assign(list->begin(), list->end());
   for (const llvm::json::Value &item : items) {
     std::optional<int64_t> id = item.getAsInteger();
-    if (!id)
-      return reader.error("eos_token_id")
-             << "expected eos_token_id to be an id or a list of ids, got "
-             << showJson(*value);
+    if (!id) {
+      InFlightDiagnostic diag = reader.error("eos_token_id");
+      return diag << "expected eos_token_id to be an id or a list of ids, got "
+                  << showJson(*value);
+    }
     // One outside the vocabulary is never generated; some configs have -1.
     if (*id >= 0 && *id < vocabulary)
       ids.insert(*id);

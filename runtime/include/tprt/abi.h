@@ -93,15 +93,16 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 /// parallel_for: only in code for the host. Cut [0, extent) into ranges of at
 /// least `grain` and call body.
 ///   Not nested. Bodies call no function of this table.
-/// cache_write: row t of `rows`, cell_bytes of them, becomes cell cells[t] (i32)
+/// cache_write: row t of `rows`, cell_bytes of them, becomes cell cells[t]
+/// (i32)
 ///   of the pool, which has num_cells, in order; a number outside is skipped.
 ///   pool may be old; if it is not, it gets what old has first.
 /// paged_attention: `tokens` query rows [q_heads, head_size] to the cache, as
 ///   `paged_attentions[id]` describes it; all contiguous, numbers i32. Token t
-///   stands at positions[t] of row rows[t] (-1: of none; its result is zero) and
-///   sees that position and those before it, at most `window` (0: all); position
-///   p lies in cell table[row, p / page] * page + p % page of keys and values
-///   [cells, kv_heads, head_size]. Other cells may hold anything.
+///   stands at positions[t] of row rows[t] (-1: of none; its result is zero)
+///   and sees that position and those before it, at most `window` (0: all);
+///   position p lies in cell table[row, p / page] * page + p % page of keys and
+///   values [cells, kv_heads, head_size]. Other cells may hold anything.
 /// mark: kernel `kernels[id]` starts, in repetition `layer`; it ends with the
 ///   next call of mark, gemm, attention or collective, or with the step. Free
 ///   when no timeline is recorded.
