@@ -62,11 +62,12 @@ std::vector<double> StepTimes::inOrder() const {
   return list;
 }
 
-double StepTimes::median() const {
+double StepTimes::quantile(double q) const {
   std::vector<double> list = last;
-  auto middle = list.begin() + long(list.size() / 2);
-  std::nth_element(list.begin(), middle, list.end());
-  return *middle;
+  auto at = list.begin() +
+            std::min(long(double(list.size()) * q), long(list.size()) - 1);
+  std::nth_element(list.begin(), at, list.end());
+  return *at;
 }
 
 std::string Timeline::toBytes() const {

@@ -80,8 +80,9 @@ struct StepTimes {
 
   void add(double seconds);
   std::vector<double> inOrder() const;
-  /// Of those kept.
-  double median() const;
+  /// Of those kept: that which a part `q` of them does not exceed.
+  double quantile(double q) const;
+  double median() const { return quantile(0.5); }
 };
 
 /// The trace of all ranks as JSON; times count from the first event.

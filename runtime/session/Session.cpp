@@ -691,6 +691,17 @@ Expected<std::optional<HostTensor>> Session::state(int64_t index) {
   return *made ? std::optional(std::move(tensor)) : std::nullopt;
 }
 
+Expected<std::string> Session::fromRoot(const std::string &bytes) {
+  if (!impl->processes())
+    return bytes;
+  impl->backend->limitWaits(kLongestTimeout);
+  auto all = impl->backend->channel()->exchange(root() ? bytes : "");
+  impl->backend->limitWaits(impl->options.timeoutSeconds);
+  if (!all)
+    return all.status();
+  return std::move(all->front());
+}
+
 bool Session::root() const { return impl->options.onlyRank || impl->root(); }
 
 int64_t Session::rank() const { return impl->here[0]; }

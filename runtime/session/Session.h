@@ -122,6 +122,11 @@ public:
   /// Gives every state its initial value again.
   Status resetStates();
 
+  /// Rank 0's bytes, on every rank; `bytes` of the others are not used. All
+  /// ranks call it. Where they are processes, the others wait for rank 0
+  /// without limit, as long as it lives.
+  Expected<std::string> fromRoot(const std::string &bytes);
+
   /// Whether this process gets results: all do but ranks that are processes
   /// other than rank 0. Those call outputs, stats and timeline like rank 0, in
   /// the same order, and get nothing.

@@ -1,0 +1,209 @@
+//===- Sampler.cpp - the next token from logits ---------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Vocabularies are long and steps are short: nothing is sorted that cannot be
+// among the few that are left, and logarithms are taken of few.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Sampler.h"
+
+#include "Philox.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+using namespace tprt;
+using namespace tprt::generation;
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+int64_t generation::argmax(const float *values, int64_t count) {
+  constexpr int64_t kLanes = 16, kBlock = 1024;
+  float best = -std::numeric_limits<float>::infinity();
+  int64_t at = 0;
+  int32_t isBad[kLanes] = {};
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    int64_t size = std::min(kBlock, count - begin), i = 0;
+    float most[kLanes];
+    std::fill(most, most + kLanes, -std::numeric_limits<float>::infinity());
+    for (; i + kLanes <= size; i += kLanes)
+      for (int64_t lane = 0; lane < kLanes; ++lane) {
+        float x = values[begin + i + lane];
+        most[lane] = x > most[lane] ? x : most[lane];
+        isBad[lane] |= x != x;
+      }
+    for (; i < size; ++i) {
+      most[0] = std::max(most[0], values[begin + i]);
+      isBad[0] |= values[begin + i] != values[begin + i];
+    }
+    float largest = *std::max_element(most, most + kLanes);
+    if (largest > best) {
+      best = largest;
+      at = begin;
+    }
+  }
+  if (std::any_of(isBad, isBad + kLanes, [](int32_t bad) { return bad; }))
+    return -1;
+  return std::find(values + at, values + count, best) - values;
+}
+
+/// With penalties and bias, where there are any.
+const float *Sampler::adjust(const float *logits, const Sampling &sampling,
+                             const std::vector<int32_t> &tokens,
+                             int64_t prompt) {
+  bool penalised = sampling.repetition != 1 || sampling.presence != 0 ||
+                   sampling.frequency != 0;
+  if (!penalised && sampling.bias.empty())
+    return logits;
+  adjusted.assign(logits, logits + vocabulary);
+  if (penalised) {
+    times.resize(size_t(vocabulary)); // all 0 between calls
+    for (size_t i = 0; i < tokens.size(); ++i) {
+      int32_t &count = times[size_t(tokens[i])];
+      count = std::max(count, 1) + (int64_t(i) >= prompt);
+    }
+    for (int32_t id : tokens) {
+      int32_t count = std::exchange(times[size_t(id)], 0);
+      if (count == 0)
+        continue;
+      float &x = adjusted[size_t(id)];
+      x = x > 0 ? x / sampling.repetition : x * sampling.repetition;
+      if (count > 1)
+        x -= sampling.presence + sampling.frequency * float(count - 1);
+    }
+  }
+  for (auto [id, bias] : sampling.bias)
+    adjusted[size_t(id)] += bias;
+  return adjusted.data();
+}
+
+/// The `most` best (0: all) of the candidates of at least `least`.
+void Sampler::select(const float *logits, double scale, int64_t most,
+                     double least) {
+  candidates.clear();
+  // The worst of those chosen is in front.
+  for (int32_t id = 0; id < vocabulary; ++id) {
+    Candidate next{logits[id] * scale, id};
+    if (next.value < least)
+      continue;
+    bool isFull = most > 0 && int64_t(candidates.size()) == most;
+    if (isFull && !(next < candidates.front()))
+      continue;
+    if (isFull) {
+      std::pop_heap(candidates.begin(), candidates.end());
+      candidates.back() = next;
+    } else {
+      candidates.push_back(next);
+    }
+    if (most > 0)
+      std::push_heap(candidates.begin(), candidates.end());
+  }
+}
+
+/// Leaves the fewest candidates that are as probable together as `topP` of all
+/// of them.
+void Sampler::narrow(double topP) {
+  double largest = -kInfinity, sum = 0;
+  for (const Candidate &c : candidates)
+    largest = std::max(largest, c.value);
+  auto weight = [&](const Candidate &c) {
+    return double(std::exp(float(c.value - largest)));
+  };
+  for (const Candidate &c : candidates)
+    sum += weight(c);
+  // All that are less probable than this are less than 1 - topP together.
+  double least = (1 - topP) * sum / double(candidates.size());
+  std::erase_if(candidates,
+                [&](const Candidate &c) { return weight(c) < least; });
+  std::sort(candidates.begin(), candidates.end());
+  double reached = 0;
+  size_t count = 0;
+  while (count < candidates.size() && (count == 0 || reached < topP * sum))
+    reached += weight(candidates[count++]);
+  candidates.resize(count);
+}
+
+int32_t Sampler::drawCandidate(uint64_t seed, uint32_t position) const {
+  Candidate best{-kInfinity, 0};
+  for (const Candidate &c : candidates)
+    if (Candidate sum{c.value + gumbel(philox(seed, uint32_t(c.id), position)),
+                      c.id};
+        sum < best || best.value == -kInfinity)
+      best = sum;
+  return best.id;
+}
+
+/// Among all tokens.
+int32_t Sampler::draw(const float *logits, double scale, uint64_t seed,
+                      uint32_t position) const {
+  constexpr int32_t kBlock = 256;
+  uint32_t words[kBlock];
+  double best = -kInfinity;
+  int32_t chosen = 0;
+  for (int32_t begin = 0; begin < vocabulary; begin += kBlock) {
+    auto count = int32_t(std::min<int64_t>(kBlock, vocabulary - begin));
+    for (int32_t i = 0; i < count; ++i)
+      words[i] = philox(seed, uint32_t(begin + i), position);
+    for (int32_t i = 0; i < count; ++i) {
+      // With u the uniform number, -log(-log u) < -log(1 - u): the binary
+      // logarithm of 1 - u is enough to pass by most.
+      double value = logits[begin + i] * scale;
+      if (value + (1 + std::countl_zero(~words[i])) * M_LN2 <= best)
+        continue;
+      value += gumbel(words[i]);
+      if (value > best) {
+        best = value;
+        chosen = begin + i;
+      }
+    }
+  }
+  return chosen;
+}
+
+Expected<int32_t> Sampler::choose(const float *logits, const Sampling &sampling,
+                                  const std::vector<int32_t> &tokens,
+                                  int64_t prompt) {
+  logits = adjust(logits, sampling, tokens, prompt);
+  int64_t best = argmax(logits, vocabulary);
+  if (best < 0 || best == vocabulary || std::isinf(logits[best]))
+    return internalError("the logits of position ", tokens.size() - 1,
+                         " are not numbers");
+  if (sampling.temperature == 0)
+    return int32_t(best);
+  double scale = 1 / double(sampling.temperature);
+  auto position = uint32_t(tokens.size());
+  bool isCut = sampling.topK > 0 || sampling.minP > 0 || sampling.topP < 1;
+  if (!isCut)
+    return draw(logits, scale, sampling.seed, position);
+  // Probabilities beside the largest do not depend on how many are left.
+  double least = sampling.minP > 0
+                     ? logits[best] * scale + std::log(double(sampling.minP))
+                     : -kInfinity;
+  select(logits, scale, sampling.topK, least);
+  if (sampling.topP < 1)
+    narrow(sampling.topP);
+  return drawCandidate(sampling.seed, position);
+}
+
+LogProbabilities Sampler::logProbabilities(const float *logits, int32_t chosen,
+                                           int64_t most) {
+  float largest = logits[argmax(logits, vocabulary)];
+  double sum = 0;
+  for (int64_t id = 0; id < vocabulary; ++id)
+    sum += std::exp(logits[id] - largest);
+  double all = largest + std::log(sum);
+  LogProbabilities result{{chosen, float(logits[chosen] - all)}};
+  if (most == 0)
+    return result;
+  select(logits, 1, most, -kInfinity);
+  std::sort(candidates.begin(), candidates.end());
+  for (const Candidate &c : candidates)
+    result.push_back({c.id, float(c.value - all)});
+  return result;
+}

@@ -1,0 +1,65 @@
+//===- Sampler.h - the next token from logits -------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A draw is Gumbel-max: the token with the largest sum of its logit, over the
+// temperature, and a random number of its own, which is a function of the
+// request's seed, the position of the new token and its id. So the same logits
+// give the same token whatever else runs, on however many ranks. Of equal
+// values the lowest id is taken, everywhere.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_GENERATION_SAMPLER_H
+#define TPRT_GENERATION_SAMPLER_H
+
+#include "Request.h"
+#include "tprt/status.h"
+
+namespace tprt::generation {
+
+/// Keeps room for its work: one of them serves all requests, one at a time.
+class Sampler {
+public:
+  explicit Sampler(int64_t vocabulary) : vocabulary(vocabulary) {}
+
+  /// The token that follows `tokens`, of which the first `prompt` were given.
+  /// An error if a logit is not a number.
+  Expected<int32_t> choose(const float *logits, const Sampling &sampling,
+                           const std::vector<int32_t> &tokens, int64_t prompt);
+
+  /// The logarithms of the probabilities of `chosen`, then of the `most` most
+  /// probable.
+  LogProbabilities logProbabilities(const float *logits, int32_t chosen,
+                                    int64_t most);
+
+private:
+  struct Candidate {
+    double value;
+    int32_t id;
+    bool operator<(const Candidate &other) const { // the better one
+      return value != other.value ? value > other.value : id < other.id;
+    }
+  };
+
+  const float *adjust(const float *logits, const Sampling &sampling,
+                      const std::vector<int32_t> &tokens, int64_t prompt);
+  void select(const float *logits, double scale, int64_t most, double least);
+  void narrow(double topP);
+  int32_t draw(const float *logits, double scale, uint64_t seed,
+               uint32_t position) const;
+  int32_t drawCandidate(uint64_t seed, uint32_t position) const;
+
+  int64_t vocabulary;
+  std::vector<float> adjusted;
+  std::vector<int32_t> times; ///< 1 and how often a token was generated
+  std::vector<Candidate> candidates;
+};
+
+/// The position of the first of the largest; -1 if any is not a number.
+int64_t argmax(const float *values, int64_t count);
+
+} // namespace tprt::generation
+
+#endif // TPRT_GENERATION_SAMPLER_H

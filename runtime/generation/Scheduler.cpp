@@ -1,0 +1,320 @@
+//===- Scheduler.cpp - which tokens the next step computes ----------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Scheduler.h"
+
+#include <algorithm>
+#include <cmath>
+
+using namespace tprt;
+using namespace tprt::generation;
+
+static double secondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+      .count();
+}
+
+/// The longest sequence: one request may have the whole cache.
+static int64_t longestOf(const Generation &program) {
+  return std::min(program.context, program.cells);
+}
+
+static Status checkIds(const Generation &program, const char *what,
+                       const std::vector<int32_t> &ids) {
+  for (size_t i = 0; i < ids.size(); ++i)
+    if (ids[i] < 0 || ids[i] >= program.vocabulary)
+      return userError(what, " ", i, ": expected an id in [0, ",
+                       program.vocabulary, "), got ", ids[i]);
+  return {};
+}
+
+static Status checkSampling(const Generation &program, const Sampling &s) {
+  auto check = [](const char *name, float value, bool isGood,
+                  const char *expected) -> Status {
+    if (isGood && std::isfinite(value))
+      return {};
+    return userError(name, ": expected ", expected, ", got ", value);
+  };
+  TPRT_TRY(check("temperature", s.temperature, s.temperature >= 0,
+                 "a number of at least 0"));
+  TPRT_TRY(
+      check("top-p", s.topP, s.topP > 0 && s.topP <= 1, "a number in (0, 1]"));
+  TPRT_TRY(
+      check("min-p", s.minP, s.minP >= 0 && s.minP <= 1, "a number in [0, 1]"));
+  TPRT_TRY(check("repetition penalty", s.repetition, s.repetition > 0,
+                 "a number above 0"));
+  TPRT_TRY(check("presence penalty", s.presence, true, "a number"));
+  TPRT_TRY(check("frequency penalty", s.frequency, true, "a number"));
+  if (s.topK < 0)
+    return userError("top-k: expected at least 0, got ", s.topK);
+  for (auto [id, bias] : s.bias) {
+    TPRT_TRY(checkIds(program, "bias", {id}));
+    TPRT_TRY(check("bias", bias, true, "a number"));
+  }
+  return {};
+}
+
+Status generation::checkRequest(const Generation &program,
+                                const Request &request) {
+  int64_t count = int64_t(request.prompt.size());
+  if (count == 0)
+    return userError("expected at least one token");
+  if (count >= longestOf(program))
+    return userError("expected at most ", longestOf(program) - 1,
+                     " tokens, as the context of ", longestOf(program),
+                     " must hold a new one too, got ", count,
+                     "; a larger --context of tp-compile holds more");
+  TPRT_TRY(checkIds(program, "position", request.prompt));
+  TPRT_TRY(checkIds(program, "stop id", request.stopIds));
+  if (request.maxTokens < 1)
+    return userError("max-tokens: expected at least 1, got ",
+                     request.maxTokens);
+  if (request.logProbabilities > program.vocabulary)
+    return userError("logprobs: expected at most ", program.vocabulary,
+                     ", got ", request.logProbabilities);
+  return checkSampling(program, request.sampling);
+}
+
+Scheduler::Scheduler(const Generation &program, StepModel &model,
+                     SharedStatistics &statistics)
+    : program(program), model(model), statistics(statistics),
+      pages(program.pages(), program.page), sampler(program.vocabulary),
+      longest(longestOf(program)), batch(program) {
+  statistics.update([&](Statistics &s) {
+    s.pages = pages.count();
+    s.pageSize = pages.size();
+  });
+}
+
+void Scheduler::add(uint64_t number, Request request) {
+  auto sequence = std::make_unique<Sequence>();
+  sequence->number = number;
+  sequence->tokens = request.prompt;
+  sequence->request = std::move(request);
+  sequence->last = Clock::now();
+  waiting.push_back(std::move(sequence));
+}
+
+void Scheduler::cancel(uint64_t number, std::vector<Event> &events) {
+  auto endIn = [&](auto &list) {
+    auto found = std::find_if(list.begin(), list.end(), [&](const Owner &s) {
+      return s->number == number;
+    });
+    if (found == list.end())
+      return;
+    release(**found);
+    list.erase(found);
+    events.push_back({number, -1, Finish::Cancelled});
+    statistics.update([](Statistics &s) { ++s.cancelled; });
+  };
+  endIn(running);
+  endIn(waiting);
+  gauge();
+}
+
+/// Brings the statistics of what there is now up to date.
+void Scheduler::gauge() {
+  statistics.update([&](Statistics &s) {
+    s.running = int64_t(running.size());
+    s.waiting = queued();
+    s.pagesUsed = pages.count() - pages.available();
+    s.pagesUsedMost = std::max(s.pagesUsedMost, s.pagesUsed);
+    s.pagesKept = pages.keptUnused();
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Pages of a sequence
+//===----------------------------------------------------------------------===//
+
+/// The last first.
+void Scheduler::release(Sequence &sequence) {
+  while (!sequence.pages.empty()) {
+    if (sequence.pages.back() >= 0)
+      pages.release(sequence.pages.back());
+    sequence.pages.pop_back();
+  }
+  sequence.computed = sequence.fullPages = sequence.oldPages = 0;
+  sequence.serial = 0;
+}
+
+/// Gives the sequence a page for its next token; takes those of the youngest
+/// if there are none. False if that was this one.
+bool Scheduler::reserve(Sequence &sequence) {
+  while (int64_t(sequence.pages.size()) * pages.size() <= sequence.computed) {
+    int32_t page = pages.take();
+    if (page >= 0) {
+      sequence.pages.push_back(page);
+      continue;
+    }
+    Owner youngest = std::move(running.back());
+    running.pop_back();
+    release(*youngest);
+    bool isSelf = youngest.get() == &sequence;
+    waiting.push_front(std::move(youngest));
+    statistics.update([](Statistics &s) { ++s.recomputed; });
+    if (isSelf)
+      return false;
+  }
+  return true;
+}
+
+/// Lets the first that waits run, if there are pages for it.
+bool Scheduler::admit() {
+  Sequence &sequence = *waiting.front();
+  int64_t count = int64_t(sequence.tokens.size());
+  // The last token is computed in any case: its logits are wanted.
+  Pages::Chain chain = pages.find(sequence.tokens, (count - 1) / pages.size());
+  sequence.pages = chain.pages;
+  // For one token more.
+  int64_t missing = count / pages.size() + 1 - int64_t(sequence.pages.size());
+  if (missing > pages.available()) {
+    release(sequence);
+    return false;
+  }
+  while (missing-- > 0)
+    sequence.pages.push_back(pages.take());
+  sequence.fullPages = int64_t(chain.pages.size());
+  sequence.serial = chain.serial;
+  sequence.computed = sequence.fullPages * pages.size();
+  statistics.update([&](Statistics &s) { s.prefixHits += sequence.computed; });
+  running.push_back(std::move(waiting.front()));
+  waiting.pop_front();
+  return true;
+}
+
+/// Keeps the pages that have become full, and gives back those that no later
+/// token sees.
+void Scheduler::keepPages(Sequence &sequence) {
+  int64_t size = pages.size();
+  for (int64_t &i = sequence.fullPages; (i + 1) * size <= sequence.computed;
+       ++i)
+    sequence.serial = pages.keep(sequence.pages[size_t(i)], sequence.serial,
+                                 sequence.tokens.data() + i * size);
+  if (program.window == 0)
+    return;
+  // The next token, at `computed`, sees those above computed - window.
+  for (int64_t &i = sequence.oldPages;
+       (i + 1) * size <= sequence.computed - program.window + 1; ++i) {
+    pages.release(sequence.pages[size_t(i)]);
+    sequence.pages[size_t(i)] = -1;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// A step
+//===----------------------------------------------------------------------===//
+
+/// Gives the next `count` tokens of the sequence a row.
+void Scheduler::put(Sequence &sequence, int64_t count) {
+  int64_t row = batch.rows++, width = program.tablePages();
+  batch.context[size_t(row)] = int32_t(sequence.computed);
+  std::copy_n(sequence.tokens.begin() + sequence.computed, count,
+              batch.ids.begin() + batch.tokens);
+  batch.tokens += count;
+  auto table = batch.table.begin() + row * width;
+  std::fill(std::copy(sequence.pages.begin(), sequence.pages.end(), table),
+            table + width, -1);
+  batch.starts[size_t(row + 1)] = int32_t(batch.tokens);
+  batch.sampled |= count == sequence.left();
+  scheduled.push_back(&sequence);
+}
+
+void Scheduler::compose() {
+  batch.tokens = batch.rows = 0;
+  batch.sampled = false;
+  scheduled.clear();
+  // A page that is taken from the youngest makes the list shorter at its end.
+  for (size_t i = 0; i < running.size() && batch.tokens < program.chunk; ++i)
+    if (running[i]->left() == 1 && reserve(*running[i]))
+      put(*running[i], 1);
+  auto prefill = [&](Sequence &sequence) {
+    put(sequence, std::min(sequence.left(), program.chunk - batch.tokens));
+  };
+  for (const Owner &sequence : running)
+    if (sequence->left() > 1 && batch.tokens < program.chunk)
+      prefill(*sequence);
+  while (!waiting.empty() && batch.tokens < program.chunk &&
+         int64_t(running.size()) < program.rows && admit())
+    prefill(*running.back());
+  for (int64_t row = batch.rows; row < program.rows; ++row) {
+    batch.starts[size_t(row + 1)] = int32_t(batch.tokens);
+    batch.context[size_t(row)] = 0;
+    std::fill_n(batch.table.begin() + row * program.tablePages(),
+                program.tablePages(), -1);
+  }
+  std::fill(batch.ids.begin() + batch.tokens, batch.ids.end(), 0);
+}
+
+/// The next token of a sequence whose logits these are.
+Event Scheduler::sample(Sequence &sequence, const float *logits) {
+  const Request &request = sequence.request;
+  Event event{sequence.number};
+  auto token = sampler.choose(logits, request.sampling, sequence.tokens,
+                              sequence.prompt());
+  if (!token) {
+    event.finish = Finish::Error;
+    event.error = token.status().message();
+    return event;
+  }
+  event.token = *token;
+  if (request.logProbabilities >= 0)
+    event.logProbabilities =
+        sampler.logProbabilities(logits, *token, request.logProbabilities);
+  bool isFirst = sequence.generated() == 0;
+  statistics.update([&](Statistics &s) {
+    ++s.generatedTokens;
+    s.promptTokens += isFirst ? sequence.prompt() : 0;
+    (isFirst ? s.firstToken : s.betweenTokens).add(secondsSince(sequence.last));
+  });
+  sequence.last = Clock::now();
+  sequence.tokens.push_back(*token);
+  auto has = [&](const auto &ids) {
+    return std::find(ids.begin(), ids.end(), *token) != ids.end();
+  };
+  if (has(request.stopIds) || (!request.ignoreStops && has(program.stopIds)))
+    event.finish = Finish::Stop;
+  else if (sequence.generated() >= request.maxTokens ||
+           int64_t(sequence.tokens.size()) >= longest)
+    event.finish = Finish::Length;
+  return event;
+}
+
+Status Scheduler::step(std::vector<Event> &events) {
+  if (idle())
+    return {};
+  auto start = Clock::now();
+  compose();
+  gauge();
+  auto modelStart = Clock::now();
+  TPRT_ASSIGN(const float *logits, model.step(batch));
+  double modelSeconds = secondsSince(modelStart);
+  for (size_t row = 0; row < scheduled.size(); ++row) {
+    Sequence &sequence = *scheduled[row];
+    sequence.computed += batch.starts[row + 1] - batch.starts[row];
+    keepPages(sequence);
+    if (sequence.left() > 0)
+      continue;
+    events.push_back(
+        sample(sequence, logits + int64_t(row) * program.vocabulary));
+    if (events.back().finish == Finish::None)
+      continue;
+    release(sequence);
+    std::erase_if(running,
+                  [&](const Owner &s) { return s.get() == &sequence; });
+    statistics.update([](Statistics &s) { ++s.finished; });
+  }
+  gauge();
+  statistics.update([&](Statistics &s) {
+    ++s.steps;
+    s.computedTokens += batch.tokens;
+    double seconds = secondsSince(start);
+    s.seconds += seconds;
+    s.hostSeconds += seconds - modelSeconds;
+  });
+  return {};
+}

@@ -1,0 +1,54 @@
+//===- SessionModel.h - the steps of a session ------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where ranks are processes, rank 0 alone knows the requests. It sends the
+// others each batch before it runs, and they run it too. Between requests they
+// wait without limit; that rank 0 lives is watched as ever.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_GENERATION_SESSIONMODEL_H
+#define TPRT_GENERATION_SESSIONMODEL_H
+
+#include "../session/Session.h"
+#include "StepModel.h"
+
+namespace tprt::generation {
+
+/// What the program says of its steps; an error tells how to compile one that
+/// has some.
+Expected<Generation> generationOf(const Manifest &manifest);
+
+/// Rank 0's. The session, whose weights are loaded, must outlive it.
+class SessionModel final : public StepModel {
+public:
+  static Expected<std::unique_ptr<StepModel>> make(Session &session);
+  Expected<const float *> step(const Batch &batch) override;
+  void end() override;
+
+  /// The entries that compute steps.
+  struct Entry {
+    int64_t tokens, index;
+  };
+
+private:
+  SessionModel(Session &session, Generation program, std::vector<Entry> entries)
+      : session(session), program(std::move(program)),
+        entries(std::move(entries)),
+        logits(size_t(this->program.rows * this->program.vocabulary)) {}
+
+  Session &session;
+  const Generation program;
+  std::vector<Entry> entries; ///< the shortest first
+  std::vector<float> logits;
+  std::string block; ///< as it is sent
+};
+
+/// The part of the other ranks: until rank 0's model ends.
+Status follow(Session &session);
+
+} // namespace tprt::generation
+
+#endif // TPRT_GENERATION_SESSIONMODEL_H

@@ -1,0 +1,56 @@
+//===- Statistics.h - what a generator tells of itself ----------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_GENERATION_STATISTICS_H
+#define TPRT_GENERATION_STATISTICS_H
+
+#include "../rank/Timeline.h"
+
+#include <mutex>
+#include <string>
+
+namespace tprt::generation {
+
+/// Bounded, however long it runs.
+struct Statistics {
+  int64_t finished = 0, cancelled = 0, running = 0, waiting = 0;
+  int64_t promptTokens = 0, generatedTokens = 0, computedTokens = 0;
+  int64_t steps = 0;
+  /// In steps, and of that outside of the program: scheduling and sampling.
+  double seconds = 0, hostSeconds = 0;
+  StepTimes firstToken, betweenTokens;
+  int64_t pages = 0, pageSize = 0, pagesUsed = 0, pagesUsedMost = 0,
+          pagesKept = 0;
+  int64_t prefixHits = 0; ///< tokens that were found in kept pages
+  int64_t recomputed = 0; ///< requests that lost their pages for a while
+
+  /// One JSON object.
+  std::string toJson() const;
+};
+
+/// Statistics of one thread that others read.
+class SharedStatistics {
+public:
+  /// Changes them.
+  template <typename Change>
+  void update(Change change) {
+    std::lock_guard lock(mutex);
+    change(own);
+  }
+  Statistics get() const {
+    std::lock_guard lock(mutex);
+    return own;
+  }
+
+private:
+  mutable std::mutex mutex;
+  Statistics own;
+};
+
+} // namespace tprt::generation
+
+#endif // TPRT_GENERATION_STATISTICS_H
