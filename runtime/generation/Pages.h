@@ -41,6 +41,7 @@ public:
   int64_t available() const { return int64_t(free.size() + unused.size()); }
   int64_t keptUnused() const { return int64_t(unused.size()); }
   int64_t users(int32_t page) const { return pages[size_t(page)].users; }
+  bool isKept(int32_t page) const { return pages[size_t(page)].serial != 0; }
 
   /// A page for one user, who may write to it, or -1 if there is none.
   int32_t take();

@@ -17,9 +17,9 @@
 
 namespace tprt::generation {
 
-/// The first word of the block of counter {first, second, 0, 0}.
-inline uint32_t philox(uint64_t key, uint32_t first, uint32_t second) {
-  uint32_t c0 = first, c1 = second, c2 = 0, c3 = 0;
+/// The first word of the block of counter {first, 0, 0, last}.
+inline uint32_t philox(uint64_t key, uint32_t first, uint32_t last) {
+  uint32_t c0 = first, c1 = 0, c2 = 0, c3 = last;
   uint32_t k0 = uint32_t(key), k1 = uint32_t(key >> 32);
   for (int round = 0; round < 10; ++round) {
     uint64_t a = uint64_t(c0) * 0xD2511F53, b = uint64_t(c2) * 0xCD9E8D57;
@@ -33,9 +33,10 @@ inline uint32_t philox(uint64_t key, uint32_t first, uint32_t second) {
   return c0;
 }
 
-/// A number of the standard Gumbel distribution from a random word.
+/// A number of the standard Gumbel distribution from a random word: the smaller
+/// the word, the larger the number, and the finer.
 inline double gumbel(uint32_t word) {
-  return -std::log(-std::log((word + 0.5) * 0x1p-32));
+  return -std::log(-std::log1p(-(word + 0.5) * 0x1p-32));
 }
 
 } // namespace tprt::generation

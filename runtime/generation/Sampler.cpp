@@ -151,10 +151,10 @@ int32_t Sampler::draw(const float *logits, double scale, uint64_t seed,
     for (int32_t i = 0; i < count; ++i)
       words[i] = philox(seed, uint32_t(begin + i), position);
     for (int32_t i = 0; i < count; ++i) {
-      // With u the uniform number, -log(-log u) < -log(1 - u): the binary
-      // logarithm of 1 - u is enough to pass by most.
+      // With u the uniform number, gumbel < -log u: its binary logarithm is
+      // enough to pass by most.
       double value = logits[begin + i] * scale;
-      if (value + (1 + std::countl_zero(~words[i])) * M_LN2 <= best)
+      if (value + (1 + std::countl_zero(words[i])) * M_LN2 <= best)
         continue;
       value += gumbel(words[i]);
       if (value > best) {

@@ -42,7 +42,7 @@ static Status checkSampling(const Generation &program, const Sampling &s) {
   TPRT_TRY(check("temperature", s.temperature, s.temperature >= 0,
                  "a number of at least 0"));
   TPRT_TRY(
-      check("top-p", s.topP, s.topP > 0 && s.topP <= 1, "a number in (0, 1]"));
+      check("top-p", s.topP, s.topP >= 0 && s.topP <= 1, "a number in [0, 1]"));
   TPRT_TRY(
       check("min-p", s.minP, s.minP >= 0 && s.minP <= 1, "a number in [0, 1]"));
   TPRT_TRY(check("repetition penalty", s.repetition, s.repetition > 0,

@@ -1,0 +1,163 @@
+//===- FakeModel.h - a program that a test makes up -------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Its logits are a function of all tokens and positions that the last one sees,
+// which it writes to pages and reads from there, as attention does: one wrong
+// page, cell or position gives other logits. Free pages are overwritten with
+// what gives no logits at all.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_TEST_FAKEMODEL_H
+#define TPRT_TEST_FAKEMODEL_H
+
+#include "TestUtil.h"
+
+#include "../generation/Scheduler.h"
+
+#include <cmath>
+
+namespace tprt::test {
+
+using namespace tprt::generation;
+
+/// What one token does to the state of those before.
+inline uint64_t mixIn(uint64_t state, int64_t token, int64_t position) {
+  return mix(state ^ mix(uint64_t(token) << 32 | uint64_t(position)));
+}
+
+inline void logitsOf(uint64_t state, int64_t vocabulary, float *logits) {
+  for (int64_t id = 0; id < vocabulary; ++id)
+    logits[id] = float(mix(state + uint64_t(id)) >> 40) * 0x1p-21f - 4;
+}
+
+/// The logits that follow `tokens`, without pages.
+inline std::vector<float> logitsAfter(const Generation &program,
+                                      const std::vector<int32_t> &tokens) {
+  int64_t count = int64_t(tokens.size());
+  uint64_t state = 0;
+  for (int64_t p = program.window ? std::max<int64_t>(count - program.window, 0)
+                                  : 0;
+       p < count; ++p)
+    state = mixIn(state, tokens[size_t(p)], p);
+  std::vector<float> logits(size_t(program.vocabulary));
+  logitsOf(state, program.vocabulary, logits.data());
+  return logits;
+}
+
+/// All that the request gives when it is alone.
+inline std::vector<int32_t> generateAlone(const Generation &program,
+                                          const Request &request) {
+  Sampler sampler(program.vocabulary);
+  std::vector<int32_t> tokens = request.prompt;
+  auto longest = size_t(std::min(program.context, program.cells));
+  auto stops = [&](int32_t token) {
+    return std::count(request.stopIds.begin(), request.stopIds.end(), token) ||
+           std::count(program.stopIds.begin(), program.stopIds.end(), token);
+  };
+  do
+    tokens.push_back(*sampler.choose(logitsAfter(program, tokens).data(),
+                                     request.sampling, tokens,
+                                     int64_t(request.prompt.size())));
+  while (!stops(tokens.back()) && tokens.size() < longest &&
+         tokens.size() - request.prompt.size() < size_t(request.maxTokens));
+  return {tokens.begin() + long(request.prompt.size()), tokens.end()};
+}
+
+class FakeModel final : public StepModel {
+public:
+  explicit FakeModel(const Generation &program)
+      : program(program), cells(size_t(program.cells)),
+        logits(size_t(program.rows * program.vocabulary)) {}
+
+  /// Whose pages these are; null: they are not looked at.
+  const Pages *pages = nullptr;
+  int64_t steps = 0, ends = 0;
+  Status failure; ///< of every step
+
+  void end() override { ++ends; }
+
+  Expected<const float *> step(const Batch &batch) override {
+    ++steps;
+    TPRT_TRY(failure);
+    poison();
+    EXPECT_GT(batch.tokens, 0);
+    EXPECT_LE(batch.tokens, program.chunk);
+    EXPECT_EQ(batch.starts[0], 0);
+    EXPECT_EQ(batch.starts[size_t(program.rows)], batch.tokens);
+    for (size_t i = size_t(batch.tokens); i < batch.ids.size(); ++i)
+      EXPECT_EQ(batch.ids[i], 0);
+    for (int64_t row = 0; row < program.rows; ++row)
+      write(batch, row);
+    for (int64_t row = 0; row < program.rows; ++row)
+      read(batch, row);
+    return static_cast<const float *>(logits.data());
+  }
+
+private:
+  struct Cell {
+    int64_t token = -1, position = -1;
+  };
+
+  void poison() {
+    for (int32_t page = 0; pages && page < pages->count(); ++page)
+      if (pages->users(page) == 0 && !pages->isKept(page))
+        std::fill_n(cells.begin() + page * program.page, program.page, Cell{});
+  }
+
+  int32_t pageAt(const Batch &batch, int64_t row, int64_t position) const {
+    return batch
+        .table[size_t(row * program.tablePages() + position / program.page)];
+  }
+
+  void write(const Batch &batch, int64_t row) {
+    int64_t first = batch.starts[size_t(row)];
+    int64_t end = batch.starts[size_t(row + 1)];
+    EXPECT_LE(first, end);
+    if (row >= batch.rows)
+      EXPECT_EQ(first, end);
+    for (int64_t i = first; i < end; ++i) {
+      int64_t position = batch.context[size_t(row)] + i - first;
+      int32_t page = pageAt(batch, row, position);
+      ASSERT_GE(page, 0);
+      if (pages) {
+        EXPECT_EQ(pages->users(page), 1) << "a shared page is written";
+        EXPECT_FALSE(pages->isKept(page)) << "a kept page is written";
+      }
+      cells[size_t(page * program.page + position % program.page)] = {
+          batch.ids[size_t(i)], position};
+    }
+  }
+
+  void read(const Batch &batch, int64_t row) {
+    int64_t tokens = batch.starts[size_t(row + 1)] - batch.starts[size_t(row)];
+    int64_t length = batch.context[size_t(row)] + tokens;
+    float *out = logits.data() + row * program.vocabulary;
+    std::fill_n(out, program.vocabulary, std::nanf(""));
+    if (tokens == 0)
+      return;
+    int64_t first =
+        program.window ? std::max<int64_t>(length - program.window, 0) : 0;
+    uint64_t state = 0;
+    for (int64_t p = first; p < length; ++p) {
+      int32_t page = pageAt(batch, row, p);
+      if (page < 0)
+        return;
+      const Cell &cell = cells[size_t(page * program.page + p % program.page)];
+      if (cell.position != p)
+        return;
+      state = mixIn(state, cell.token, cell.position);
+    }
+    logitsOf(state, program.vocabulary, out);
+  }
+
+  const Generation program;
+  std::vector<Cell> cells;
+  std::vector<float> logits;
+};
+
+} // namespace tprt::test
+
+#endif // TPRT_TEST_FAKEMODEL_H
