@@ -61,6 +61,11 @@ void Engine::drain() {
   told.notify_all();
 }
 
+bool Engine::isDone() const {
+  std::lock_guard lock(mutex);
+  return active == 0 && events.empty();
+}
+
 Expected<std::optional<Event>> Engine::next(double seconds) {
   std::unique_lock lock(mutex);
   told.wait_for(lock, std::chrono::duration<double>(seconds), [&] {

@@ -41,12 +41,13 @@ public:
   Expected<std::optional<Event>> next(double seconds);
   /// Refuses requests from now on; those taken go on.
   void drain();
+  /// Whether all events of all requests have been had.
+  bool isDone() const;
   Statistics statistics() const { return shared.get(); }
 
 private:
   void work();
   bool takeOrders(std::vector<Event> &events);
-  Status failure() const;
 
   const Generation program;
   std::unique_ptr<StepModel> model;

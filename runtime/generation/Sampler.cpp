@@ -10,7 +10,7 @@
 
 #include "Sampler.h"
 
-#include "Philox.h"
+#include "../support/Simd.h"
 
 #include <algorithm>
 #include <bit>
@@ -22,6 +22,8 @@ using namespace tprt;
 using namespace tprt::generation;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// More than the error of a sum of exponentials, as a logarithm.
+constexpr double kSlack = 1e-3;
 
 int64_t generation::argmax(const float *values, int64_t count) {
   constexpr int64_t kLanes = 16, kBlock = 1024;
@@ -106,26 +108,19 @@ void Sampler::select(const float *logits, double scale, int64_t most,
   }
 }
 
-/// Leaves the fewest candidates that are as probable together as `topP` of all
-/// of them.
-void Sampler::narrow(double topP) {
-  double largest = -kInfinity, sum = 0;
-  for (const Candidate &c : candidates)
-    largest = std::max(largest, c.value);
-  auto weight = [&](const Candidate &c) {
-    return double(std::exp(float(c.value - largest)));
-  };
-  for (const Candidate &c : candidates)
-    sum += weight(c);
-  // All that are less probable than this are less than 1 - topP together.
-  double least = (1 - topP) * sum / double(candidates.size());
-  std::erase_if(candidates,
-                [&](const Candidate &c) { return weight(c) < least; });
+/// Leaves the fewest candidates that are as probable together as `topP` of
+/// `sum`, which is that of exp(value - largest); 0: of the candidates.
+void Sampler::narrow(double topP, double largest, double sum) {
   std::sort(candidates.begin(), candidates.end());
-  double reached = 0;
+  weights.resize(candidates.size());
+  for (size_t i = 0; i < candidates.size(); ++i)
+    weights[i] = float(candidates[i].value - largest);
+  double ofThese = simd().exponentials(weights.data(), 1, 0,
+                                       int64_t(weights.size()), weights.data());
+  double wanted = topP * (sum > 0 ? sum : ofThese), reached = 0;
   size_t count = 0;
-  while (count < candidates.size() && (count == 0 || reached < topP * sum))
-    reached += weight(candidates[count++]);
+  while (count < candidates.size() && (count == 0 || reached < wanted))
+    reached += double(weights[count++]);
   candidates.resize(count);
 }
 
@@ -148,8 +143,7 @@ int32_t Sampler::draw(const float *logits, double scale, uint64_t seed,
   int32_t chosen = 0;
   for (int32_t begin = 0; begin < vocabulary; begin += kBlock) {
     auto count = int32_t(std::min<int64_t>(kBlock, vocabulary - begin));
-    for (int32_t i = 0; i < count; ++i)
-      words[i] = philox(seed, uint32_t(begin + i), position);
+    simd().randomWords(seed, uint32_t(begin), position, count, words);
     for (int32_t i = 0; i < count; ++i) {
       // With u the uniform number, gumbel < -log u: its binary logarithm is
       // enough to pass by most.
@@ -181,22 +175,30 @@ Expected<int32_t> Sampler::choose(const float *logits, const Sampling &sampling,
   bool isCut = sampling.topK > 0 || sampling.minP > 0 || sampling.topP < 1;
   if (!isCut)
     return draw(logits, scale, sampling.seed, position);
-  // Probabilities beside the largest do not depend on how many are left.
-  double least = sampling.minP > 0
-                     ? logits[best] * scale + std::log(double(sampling.minP))
-                     : -kInfinity;
+  double largest = logits[best] * scale, least = -kInfinity, sum = 0;
+  if (sampling.minP > 0) {
+    // Does not depend on how many are left.
+    least = largest + std::log(double(sampling.minP));
+  } else if (sampling.topK == 0) {
+    // All that are less probable than this are less than 1 - topP together.
+    weights.resize(size_t(vocabulary));
+    sum = simd().exponentials(logits, float(scale), logits[best], vocabulary,
+                              weights.data());
+    least = largest - kSlack +
+            std::log((1 - double(sampling.topP)) * sum / double(vocabulary));
+  }
   select(logits, scale, sampling.topK, least);
   if (sampling.topP < 1)
-    narrow(sampling.topP);
+    narrow(sampling.topP, largest, sum);
   return drawCandidate(sampling.seed, position);
 }
 
 LogProbabilities Sampler::logProbabilities(const float *logits, int32_t chosen,
                                            int64_t most) {
   float largest = logits[argmax(logits, vocabulary)];
-  double sum = 0;
-  for (int64_t id = 0; id < vocabulary; ++id)
-    sum += std::exp(logits[id] - largest);
+  weights.resize(size_t(vocabulary));
+  double sum =
+      simd().exponentials(logits, 1, largest, vocabulary, weights.data());
   double all = largest + std::log(sum);
   LogProbabilities result{{chosen, float(logits[chosen] - all)}};
   if (most == 0)

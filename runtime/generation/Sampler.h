@@ -17,6 +17,8 @@
 #include "Request.h"
 #include "tprt/status.h"
 
+#include <cmath>
+
 namespace tprt::generation {
 
 /// Keeps room for its work: one of them serves all requests, one at a time.
@@ -46,7 +48,7 @@ private:
   const float *adjust(const float *logits, const Sampling &sampling,
                       const std::vector<int32_t> &tokens, int64_t prompt);
   void select(const float *logits, double scale, int64_t most, double least);
-  void narrow(double topP);
+  void narrow(double topP, double largest, double sum);
   int32_t draw(const float *logits, double scale, uint64_t seed,
                uint32_t position) const;
   int32_t drawCandidate(uint64_t seed, uint32_t position) const;
@@ -55,7 +57,14 @@ private:
   std::vector<float> adjusted;
   std::vector<int32_t> times; ///< 1 and how often a token was generated
   std::vector<Candidate> candidates;
+  std::vector<float> weights;
 };
+
+/// A number of the standard Gumbel distribution from a random word: the smaller
+/// the word, the larger the number, and the finer.
+inline double gumbel(uint32_t word) {
+  return -std::log(-std::log1p(-(word + 0.5) * 0x1p-32));
+}
 
 /// The position of the first of the largest; -1 if any is not a number.
 int64_t argmax(const float *values, int64_t count);

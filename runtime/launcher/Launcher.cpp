@@ -14,6 +14,7 @@
 #include "../collectives/BackendTable.h"
 #include "../session/Session.h"
 #include "ExitPolicy.h"
+#include "Generate.h"
 
 #include <CLI/CLI.hpp>
 
@@ -34,7 +35,10 @@ struct Options {
   std::string artifact, weights, entry, states, stats, timeline;
   std::vector<std::string> inputs, outputs;
   SessionOptions session;
+  GenerateOptions generate;
   int64_t repeat = 1;
+
+  bool generates() const { return !generate.prompts.empty(); }
 };
 
 /// NAME=FILE; of FILE alone the name is empty.
@@ -84,6 +88,26 @@ Status checkWritable(const std::string &path) {
     return {};
   if (access(parent.empty() ? "." : parent.c_str(), W_OK) != 0)
     return userError("cannot write '", path, "': ", std::strerror(errno));
+  return {};
+}
+
+/// Writes what --timeline and --stats ask for; every rank takes part. What was
+/// generated has `statistics` of its own.
+Status report(Session &session, const Options &options,
+              const std::string &statistics = "") {
+  Expected<std::string> timeline = std::string(), stats = std::string();
+  if (!options.timeline.empty())
+    timeline = session.timeline();
+  if (timeline && !options.stats.empty())
+    stats = session.stats(statistics);
+  if (!timeline || !stats)
+    return timeline ? stats.status() : timeline.status();
+  if (!session.root())
+    return {};
+  if (!options.timeline.empty())
+    TPRT_TRY(writeFile(options.timeline, *timeline));
+  if (!options.stats.empty())
+    TPRT_TRY(writeFile("-", *stats));
   return {};
 }
 
@@ -143,32 +167,37 @@ Status runEntry(Session &session, const Options &options) {
         states.push_back(std::move(*kept));
     }
   }
-  // Every rank takes part in these.
-  Expected<std::string> timeline = std::string(), stats = std::string();
-  if (!options.timeline.empty())
-    timeline = session.timeline();
-  if (timeline && !options.stats.empty())
-    stats = session.stats();
-  if (!timeline || !stats)
-    return timeline ? stats.status() : timeline.status();
-  if (!session.root())
-    return {};
-  for (size_t i = 0; i < outputs.size(); ++i)
-    if (!files[i].second.empty())
-      TPRT_TRY(writeTensors(files[i].second, outputs[i]));
-  if (!options.states.empty())
-    TPRT_TRY(writeTensors(options.states, states));
-  if (!options.timeline.empty())
-    TPRT_TRY(writeFile(options.timeline, *timeline));
-  if (!options.stats.empty())
-    TPRT_TRY(writeFile("-", *stats));
-  return {};
+  if (session.root()) {
+    for (size_t i = 0; i < outputs.size(); ++i)
+      if (!files[i].second.empty())
+        TPRT_TRY(writeTensors(files[i].second, outputs[i]));
+    if (!options.states.empty())
+      TPRT_TRY(writeTensors(options.states, states));
+  }
+  return report(session, options);
 }
 
-/// What the command line asks for, in `code`; errors that ranks in other
-/// processes have printed are not returned again.
-Status execute(Options &options, char **argv, int &code) {
-  std::vector<std::string> results{options.states};
+Status runGenerate(Session &session, const Options &options,
+                   std::vector<generation::Request> requests) {
+  TPRT_TRY(session.loadWeights(options.weights));
+  heedInterrupts(session.backend().ranksAreProcesses(), session.rank());
+  std::string statistics;
+  TPRT_TRY(
+      generate(session, options.generate, std::move(requests), statistics));
+  return report(session, options, statistics);
+}
+
+/// The files that results go to, in `results`, by their names.
+Status resultFiles(Options &options, std::vector<std::string> &results) {
+  if (options.generates()) {
+    if (options.outputs.size() != 1 || !options.outputs[0].ends_with(".json"))
+      return userError("--generate: expected one --output FILE.json for what "
+                       "is generated");
+    results = options.outputs;
+    options.generate.output = options.outputs[0];
+    return {};
+  }
+  results.push_back(options.states);
   for (const std::string &output : options.outputs)
     results.push_back(splitName(output).second);
   for (const std::string &path : results)
@@ -176,6 +205,14 @@ Status execute(Options &options, char **argv, int &code) {
         !path.ends_with(".npy"))
       return userError("output '", path,
                        "': expected a name ending in .safetensors or .npy");
+  return {};
+}
+
+/// What the command line asks for, in `code`; errors that ranks in other
+/// processes have printed are not returned again.
+Status execute(Options &options, char **argv, int &code) {
+  std::vector<std::string> results;
+  TPRT_TRY(resultFiles(options, results));
   for (auto [option, isGiven] :
        {std::pair("--output", !options.outputs.empty()),
         std::pair("--states", !options.states.empty())})
@@ -194,8 +231,12 @@ Status execute(Options &options, char **argv, int &code) {
     process = std::make_shared<ProcessInfo>(found.value_or(ProcessInfo()));
     policy.startedBy(process->starter);
   }
-  // Rank 0 alone writes, perhaps on a host of its own.
+  // Rank 0 alone reads and writes, perhaps on a host of its own.
+  std::vector<generation::Request> requests;
   if (!process || process->rank == 0) {
+    if (options.generates()) {
+      TPRT_ASSIGN(requests, readPrompts(session.manifest(), options.generate));
+    }
     for (const std::string &path : results)
       TPRT_TRY(checkWritable(path));
     TPRT_TRY(checkWritable(options.timeline));
@@ -203,15 +244,51 @@ Status execute(Options &options, char **argv, int &code) {
   if (ownRanks) {
     Plan plan = session.plan();
     TPRT_ASSIGN(auto segment, Segment::create(plan.ranks, plan.sharedBytes));
-    code =
-        runLocalRanks(segment, argv, plan.describe, options.session.allowStops);
+    code = runLocalRanks(segment, argv, plan.describe,
+                         options.session.allowStops, options.generates());
     return {};
   }
+  if (options.generates() && process && process->rank != 0)
+    heedInterrupts(true, process->rank);
   TPRT_TRY(session.start(process));
-  Status status = runEntry(session, options);
+  Status status = options.generates()
+                      ? runGenerate(session, options, std::move(requests))
+                      : runEntry(session, options);
   if (!status.ok())
     session.abort(status);
   return status;
+}
+
+void addGenerateOptions(CLI::App &app, GenerateOptions &options) {
+  generation::Request &request = options.request;
+  generation::Sampling &sampling = request.sampling;
+  CLI::Option *generate = app.add_option(
+      "--generate", options.prompts,
+      "continue the prompts of this file, a JSON list of lists of token ids; "
+      "--output FILE.json gets a list of {ids, finish}");
+  for (const char *other :
+       {"--input", "--entry", "--states", "--repeat", "--only-rank"})
+    generate->excludes(app.get_option(other));
+  auto add = [&](const char *name, auto &value, const char *text) {
+    return app.add_option(name, value, text)->needs(generate);
+  };
+  add("--max-tokens", request.maxTokens, "new tokens per prompt; default 16");
+  add("--temperature", sampling.temperature,
+      "divides the logits before a draw; default 0: the largest is taken");
+  add("--top-k", sampling.topK, "draw among this many of the likeliest");
+  add("--min-p", sampling.minP,
+      "draw among those this probable beside the likeliest");
+  add("--top-p", sampling.topP,
+      "draw among the fewest that are this probable together");
+  add("--seed", sampling.seed, "of draws; default 0");
+  add("--stop-ids", request.stopIds,
+      "tokens that end an answer beside the program's own, with commas "
+      "between them")
+      ->delimiter(',');
+  add("--logprobs", request.logProbabilities,
+      "write each token's log-probability, and those of this many of the "
+      "likeliest")
+      ->check(CLI::NonNegativeNumber);
 }
 
 } // namespace
@@ -265,6 +342,7 @@ int tprt::launch(int argc, char **argv) {
   app.add_flag("--allow-stops", options.session.allowStops,
                "wait for ranks that stand still, as under a debugger: only one "
                "that ends is lost, and nothing but the start has a time limit");
+  addGenerateOptions(app, options.generate);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError &error) {

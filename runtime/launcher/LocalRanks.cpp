@@ -77,8 +77,10 @@ private:
 /// The processes, until all have ended.
 class LocalRanks {
 public:
-  LocalRanks(const Segment &segment, const Describe &describe, bool allowStops)
+  LocalRanks(const Segment &segment, const Describe &describe, bool allowStops,
+             bool isInterruptible)
       : segment(segment), describe(describe), watcher(segment, -1, allowStops),
+        isInterruptible(isInterruptible),
         processes(size_t(segment.ranks()), 0) {}
 
   /// Starts all of them, or none.
@@ -103,6 +105,7 @@ private:
   const Segment &segment;
   const Describe &describe;
   Watcher watcher;
+  bool isInterruptible;         ///< until it was
   std::vector<pid_t> processes; ///< 0: it has ended
   int64_t alive = 0;
   int code = 0;                              ///< of the first that failed
@@ -202,6 +205,11 @@ void LocalRanks::hurry() {
 
 int LocalRanks::wait() {
   while (alive > 0) {
+    if (toldBy == SIGINT && isInterruptible && processes[0] > 0) {
+      toldBy = 0;
+      isInterruptible = false;
+      kill(processes[0], SIGINT);
+    }
     if (toldBy)
       endBy(toldBy);
     for (int64_t rank = 0; rank < segment.ranks(); ++rank)
@@ -221,10 +229,11 @@ int LocalRanks::wait() {
 } // namespace
 
 int tprt::runLocalRanks(const Segment &segment, char **argv,
-                        const Describe &describe, bool allowStops) {
+                        const Describe &describe, bool allowStops,
+                        bool isInterruptible) {
   // Where it is ignored, ended ranks cannot be waited for.
   signal(SIGCHLD, SIG_DFL);
   EndSignals signals;
-  LocalRanks ranks(segment, describe, allowStops);
+  LocalRanks ranks(segment, describe, allowStops, isInterruptible);
   return ranks.start(argv) ? ranks.wait() : 1;
 }

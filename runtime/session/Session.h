@@ -140,8 +140,9 @@ public:
   /// floats as f32.
   Expected<std::vector<HostTensor>> outputs(int64_t entry);
 
-  /// One JSON object: load seconds and bytes, step seconds, memory per rank.
-  Expected<std::string> stats() const;
+  /// One JSON object: load seconds and bytes, step seconds, memory per rank;
+  /// and `generation`, another one, if given.
+  Expected<std::string> stats(const std::string &generation = "") const;
   /// The Chrome trace of the steps so far, of the last ones if there are many.
   Expected<std::string> timeline() const;
 

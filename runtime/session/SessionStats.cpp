@@ -49,7 +49,7 @@ static json describeSteps(const StepTimes &times, const StepTimes *onDevice) {
   return steps;
 }
 
-Expected<std::string> Session::stats() const {
+Expected<std::string> Session::stats(const std::string &generation) const {
   auto blobs = impl->gather([](const tprt_rank &rank) {
     RankStats stats{rank.memory(), rank.loadedBytes, processPeak()};
     return std::string(reinterpret_cast<char *>(&stats), sizeof(stats));
@@ -103,6 +103,8 @@ Expected<std::string> Session::stats() const {
                 {"load", std::move(load)},
                 {"steps", {{"count", count}, {"entries", std::move(entries)}}},
                 {"process_peak_bytes", processPeaks}};
+  if (!generation.empty())
+    stats["generation"] = json::parse(generation);
   return stats.dump(2) + "\n";
 }
 

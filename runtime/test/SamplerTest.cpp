@@ -10,7 +10,6 @@
 
 #include "TestUtil.h"
 
-#include "../generation/Philox.h"
 #include "../generation/Sampler.h"
 
 #include <algorithm>

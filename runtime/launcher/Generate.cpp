@@ -1,0 +1,149 @@
+//===- Generate.cpp - tp-run --generate -----------------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Generate.h"
+
+#include "../format/Json.h"
+#include "../generation/Engine.h"
+#include "../generation/SessionModel.h"
+
+#include <atomic>
+#include <csignal>
+#include <unistd.h>
+
+using namespace tprt;
+using namespace tprt::generation;
+using nlohmann::json;
+
+/// How often an interrupt is looked for.
+constexpr double kLookSeconds = 0.05;
+
+static std::atomic<bool> isInterrupted = false;
+
+/// The ids of one prompt.
+static Expected<std::vector<int32_t>> readIds(const json &list,
+                                              int64_t vocabulary) {
+  if (!list.is_array())
+    return userError("expected a list of token ids, got ", list.dump());
+  std::vector<int32_t> ids;
+  for (size_t i = 0; i < list.size(); ++i) {
+    if (!list[i].is_number_integer())
+      return userError("position ", i, ": expected a token id, got ",
+                       list[i].dump());
+    auto id = list[i].get<int64_t>();
+    if (id < 0 || id >= vocabulary)
+      return userError("position ", i, ": expected an id in [0, ", vocabulary,
+                       "), got ", list[i].dump());
+    ids.push_back(int32_t(id));
+  }
+  return ids;
+}
+
+Expected<std::vector<Request>>
+tprt::readPrompts(const Manifest &manifest, const GenerateOptions &options) {
+  TPRT_ASSIGN(auto program, generationOf(manifest));
+  std::string where = "prompts '" + options.prompts + "'";
+  TPRT_ASSIGN(auto file, LoadedFile::open(options.prompts));
+  TPRT_ASSIGN(auto list, parseJson(file.bytes(), 8).in(where));
+  if (!list.is_array())
+    return userError(where, ": expected a list of lists of token ids");
+  std::vector<Request> requests;
+  for (size_t i = 0; i < list.size(); ++i) {
+    std::string place = detail::join(where, ", prompt ", i);
+    Request request = options.request;
+    TPRT_ASSIGN(request.prompt, readIds(list[i], program.vocabulary).in(place));
+    TPRT_TRY(checkRequest(program, request).in(place));
+    requests.push_back(std::move(request));
+  }
+  return requests;
+}
+
+void tprt::heedInterrupts(bool ranksAreProcesses, int64_t rank) {
+  struct sigaction action{};
+  sigaction(SIGINT, nullptr, &action);
+  if (action.sa_handler == SIG_IGN)
+    return;
+  action = {};
+  if (rank != 0)
+    action.sa_handler = SIG_IGN;
+  else
+    action.sa_handler = [](int) { isInterrupted = true; };
+  // A terminal and tp-run may both send it to a rank.
+  if (!ranksAreProcesses)
+    action.sa_flags = int(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
+}
+
+namespace {
+/// What a prompt has become so far.
+struct Answer {
+  json ids = json::array(), logProbabilities = json::array();
+  const char *finish = "interrupted";
+
+  void add(const Event &event) {
+    if (event.token >= 0)
+      ids.push_back(event.token);
+    if (!event.logProbabilities.empty()) {
+      json best = json::array();
+      for (size_t i = 1; i < event.logProbabilities.size(); ++i)
+        best.push_back({event.logProbabilities[i].first,
+                        event.logProbabilities[i].second});
+      logProbabilities.push_back(
+          {{"logprob", event.logProbabilities[0].second}, {"top", best}});
+    }
+    if (event.finish == Finish::Length)
+      finish = "length";
+    if (event.finish == Finish::Stop)
+      finish = "stop";
+  }
+};
+} // namespace
+
+static std::string toJson(const std::vector<Answer> &answers,
+                          bool hasLogProbabilities) {
+  std::string text = "[";
+  for (const Answer &answer : answers) {
+    json one = {{"ids", answer.ids}, {"finish", answer.finish}};
+    if (hasLogProbabilities)
+      one["logprobs"] = answer.logProbabilities;
+    text += (text.size() > 1 ? ",\n " : "") + one.dump();
+  }
+  return text + "]\n";
+}
+
+/// Rank 0's part.
+static Status answerAll(Session &session, std::vector<Request> requests,
+                        std::vector<Answer> &answers, std::string &statistics) {
+  TPRT_ASSIGN(auto program, generationOf(session.manifest()));
+  TPRT_ASSIGN(auto model, SessionModel::make(session));
+  Engine engine(program, std::move(model), int64_t(requests.size()));
+  answers.resize(requests.size());
+  TPRT_TRY(engine.submit(std::move(requests)).status());
+  engine.drain();
+  while (!isInterrupted) {
+    TPRT_ASSIGN(auto event, engine.next(kLookSeconds));
+    if (!event && engine.isDone())
+      break;
+    if (!event)
+      continue;
+    if (event->finish == Finish::Error)
+      return internalError("prompt ", event->request - 1, ": ", event->error);
+    answers[event->request - 1].add(*event);
+  }
+  statistics = engine.statistics().toJson();
+  return {};
+}
+
+Status tprt::generate(Session &session, const GenerateOptions &options,
+                      std::vector<Request> requests, std::string &statistics) {
+  if (!session.root())
+    return follow(session);
+  std::vector<Answer> answers;
+  TPRT_TRY(answerAll(session, std::move(requests), answers, statistics));
+  return writeFile(options.output,
+                   toJson(answers, options.request.logProbabilities >= 0));
+}

@@ -1,0 +1,40 @@
+//===- Generate.h - tp-run --generate ---------------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_LAUNCHER_GENERATE_H
+#define TPRT_LAUNCHER_GENERATE_H
+
+#include "../generation/Request.h"
+#include "../session/Session.h"
+
+namespace tprt {
+
+struct GenerateOptions {
+  std::string prompts;           ///< file; empty: nothing is generated
+  std::string output;            ///< file
+  generation::Request request{}; ///< what all prompts have in common
+};
+
+/// The prompts of the file, a JSON list of lists of ids, as requests that the
+/// program can answer.
+Expected<std::vector<generation::Request>>
+readPrompts(const Manifest &manifest, const GenerateOptions &options);
+
+/// From now on Ctrl-C does not end the process: generate() ends early, and a
+/// second one ends it where ranks are threads. Of ranks that are processes only
+/// rank 0 heeds it.
+void heedInterrupts(bool ranksAreProcesses, int64_t rank);
+
+/// Answers all prompts together and writes the answers; called by all ranks,
+/// `requests` on rank 0 alone. `statistics` gets a JSON object there.
+Status generate(Session &session, const GenerateOptions &options,
+                std::vector<generation::Request> requests,
+                std::string &statistics);
+
+} // namespace tprt
+
+#endif // TPRT_LAUNCHER_GENERATE_H

@@ -1,0 +1,313 @@
+//===- GenerateTest.cpp - tp-run --generate -------------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The program generate.c, as an artifact for any degree: the same tokens on
+// threads and processes, what is refused, and an interrupt.
+//
+//===----------------------------------------------------------------------===//
+
+#include "FakeModel.h"
+#include "RunFixture.h"
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+using namespace tprt;
+using namespace tprt::test;
+
+namespace {
+
+constexpr int64_t kPage = 4, kContext = 64, kBatchRows = 3, kCells = 128,
+                  kVocabulary = 50;
+
+const Generation kProgram{.page = kPage,
+                          .context = kContext,
+                          .rows = kBatchRows,
+                          .cells = kCells,
+                          .chunk = 8,
+                          .vocabulary = kVocabulary,
+                          .window = 0,
+                          .stopIds = {7}};
+
+json valueOf(const char *name, const char *type, Shape shape, Shape local,
+             json sharding) {
+  return {{"name", name},
+          {"type", type},
+          {"shape", shape},
+          {"sharding", sharding},
+          {"local_shape", local}};
+}
+
+json generateManifest(int64_t ranks) {
+  json none = json::array();
+  auto whole = [&](const char *name, const char *type, Shape shape) {
+    return valueOf(name, type, shape, shape, json(shape.size(), none));
+  };
+  int64_t local = (kVocabulary + ranks - 1) / ranks;
+  json m = emptyManifest(ranks), entries = json::array();
+  json cells = whole("cells", "i64", {kCells});
+  m["states"] = {cells};
+  cells["state"] = 0;
+  for (int64_t tokens : {1, 4, 8}) {
+    json entry = m["entries"][0];
+    entry["name"] = "step_" + std::to_string(tokens);
+    entry["inputs"] = {whole("ids", "i32", {1, tokens}),
+                       whole("starts", "i32", {kBatchRows + 1}),
+                       whole("context", "i32", {kBatchRows}),
+                       whole("table", "i32", {kBatchRows, kContext / kPage}),
+                       cells};
+    entry["outputs"] = {valueOf("logits", "f32", {kBatchRows, kVocabulary},
+                                {kBatchRows, local},
+                                {none, json::array({{{"axis", "tp"}}})}),
+                        cells};
+    entries.push_back(entry);
+  }
+  m["entries"] = entries;
+  m["generation"] = {{"page", kPage},      {"context", kContext},
+                     {"rows", kBatchRows}, {"cells", kCells},
+                     {"chunk", 8},         {"vocabulary", kVocabulary},
+                     {"window", 0},        {"stop_ids", {7}}};
+  return m;
+}
+
+/// Files of one run; its program begins as the other fixture's.
+struct GenerateFixture {
+  TemporaryDirectory directory;
+  std::vector<std::vector<int32_t>> prompts;
+
+  explicit GenerateFixture(int64_t ranks, int64_t spins = 0) {
+    int64_t sizes[5] = {kPage, kBatchRows, kContext / kPage,
+                        (kVocabulary + ranks - 1) / ranks, spins};
+    write("p.tpa",
+          writeArtifact({{"manifest", generateManifest(ranks).dump()},
+                         {"code", readFile(TPRT_TEST_GENERATE)},
+                         {"constants",
+                          {reinterpret_cast<char *>(sizes), sizeof(sizes)}}}));
+    write("none.safetensors", safetensors({}));
+    std::mt19937 random(kSeed);
+    for (size_t length : {1, 3, 4, 5, 8, 9, 30, 62, 4}) {
+      prompts.emplace_back();
+      for (size_t i = 0; i < length; ++i)
+        prompts.back().push_back(int32_t(random() % kVocabulary));
+    }
+    prompts.back() = {prompts[6].begin(), prompts[6].begin() + 20};
+    write("prompts.json", json(prompts).dump());
+  }
+  void write(const std::string &name, const std::string &bytes) {
+    Status status = writeFile(directory / name, bytes);
+    if (!status.ok())
+      throw std::runtime_error(status.message());
+  }
+  std::string command(const std::string &arguments) const {
+    return std::string(TPRT_RUN) + " " + (directory / "p.tpa") + " --weights " +
+           (directory / "none.safetensors") + " --generate " +
+           (directory / "prompts.json") + " " + arguments;
+  }
+  std::string output() const { return "--output " + (directory / "out.json"); }
+  json answers() const { return json::parse(readFile(directory / "out.json")); }
+  Fixture::Result run(const std::string &arguments) const {
+    int status = std::system((command(arguments) + " >" + (directory / "out") +
+                              " 2>" + (directory / "err"))
+                                 .c_str());
+    return {WEXITSTATUS(status), readFile(directory / "out"),
+            readFile(directory / "err")};
+  }
+  void refuse(const std::string &arguments, int code,
+              const std::string &message) const {
+    auto result = run(arguments);
+    EXPECT_EQ(result.code, code);
+    EXPECT_EQ(result.err, message + "\n");
+  }
+};
+
+} // namespace
+
+/// Each prompt as if it were alone, on any number of ranks of either kind.
+TEST(Generate, TheSameTokensOnAnyRanks) {
+  for (int64_t ranks : {1, 2, 3})
+    for (const char *backend : {"threads", "processes"}) {
+      SCOPED_TRACE(detail::join(ranks, " ", backend));
+      GenerateFixture f(ranks);
+      auto result = f.run(f.output() +
+                          " --max-tokens 20 --temperature 0.9 --top-k 30 "
+                          "--min-p 0.01 --top-p 0.95 --seed 11 --stop-ids 3,4 "
+                          "--stats=json --backend " +
+                          backend);
+      ASSERT_EQ(result.code, 0) << result.err;
+      EXPECT_EQ(result.err, "");
+      Request request;
+      request.maxTokens = 20;
+      request.sampling.temperature = 0.9f;
+      request.sampling.topK = 30;
+      request.sampling.minP = 0.01f;
+      request.sampling.topP = 0.95f;
+      request.sampling.seed = 11;
+      request.stopIds = {3, 4};
+      json answers = f.answers();
+      ASSERT_EQ(answers.size(), f.prompts.size());
+      int64_t tokens = 0, stops = 0;
+      for (size_t i = 0; i < answers.size(); ++i) {
+        request.prompt = f.prompts[i];
+        auto alone = generateAlone(kProgram, request);
+        EXPECT_EQ(answers[i]["ids"], json(alone)) << i;
+        bool isStop =
+            alone.back() == 3 || alone.back() == 4 || alone.back() == 7;
+        EXPECT_EQ(answers[i]["finish"], isStop ? "stop" : "length");
+        EXPECT_EQ(answers[i].size(), 2u);
+        tokens += int64_t(alone.size());
+        stops += isStop;
+      }
+      EXPECT_GT(stops, 0);
+      json stats = json::parse(result.out)["generation"];
+      EXPECT_EQ(stats["requests"]["finished"], f.prompts.size());
+      EXPECT_EQ(stats["tokens"]["generated"], tokens);
+      EXPECT_GT(stats["tokens"]["prefix_hits"], 0);
+      EXPECT_GT(stats["tokens_per_second"], 0);
+      EXPECT_GT(stats["seconds_to_first_token"]["p99"], 0);
+      EXPECT_GE(stats["seconds_between_tokens"]["p99"],
+                stats["seconds_between_tokens"]["p50"]);
+      EXPECT_EQ(stats["cache"]["used"], 0);
+      EXPECT_EQ(stats["cache"]["pages"], kCells / kPage);
+    }
+}
+
+TEST(Generate, GreedyAndLogProbabilities) {
+  GenerateFixture f(2);
+  auto result = f.run(f.output() + " --logprobs 2");
+  ASSERT_EQ(result.code, 0) << result.err;
+  json answer = f.answers()[1];
+  Request request;
+  request.prompt = f.prompts[1];
+  auto alone = generateAlone(kProgram, request);
+  EXPECT_EQ(answer["ids"], json(alone));
+  ASSERT_EQ(answer["logprobs"].size(), alone.size());
+  std::vector<int32_t> tokens = f.prompts[1];
+  for (size_t i = 0; i < alone.size(); ++i) {
+    auto logits = logitsAfter(kProgram, tokens);
+    double sum = 0;
+    for (float x : logits)
+      sum += std::exp(x);
+    const json &one = answer["logprobs"][i];
+    ASSERT_EQ(one["top"].size(), 2u);
+    EXPECT_EQ(one["top"][0][0], alone[i]);
+    EXPECT_NEAR(one["logprob"].get<double>(),
+                logits[size_t(alone[i])] - std::log(sum), 1e-5);
+    tokens.push_back(alone[i]);
+  }
+}
+
+TEST(Generate, Refusals) {
+  GenerateFixture f(2);
+  std::string prompts = f.directory / "prompts.json";
+  std::string error = "tp-run: error: ";
+  std::string where = error + "prompts '" + prompts + "'";
+  f.refuse("", 1,
+           error + "--generate: expected one --output FILE.json for what is "
+                   "generated");
+  f.refuse("--output a.npy", 1,
+           error + "--generate: expected one --output FILE.json for what is "
+                   "generated");
+  f.refuse(f.output() + " --entry step_1", 2,
+           "--entry excludes --generate\nRun with --help for more "
+           "information.");
+  f.refuse(f.output() + " --top-p 2", 1,
+           where + ", prompt 0: top-p: expected a number in [0, 1], got 2");
+  std::pair<const char *, const char *> faults[] = {
+      {"{}", ": expected a list of lists of token ids"},
+      {"[[1], 2]", ", prompt 1: expected a list of token ids, got 2"},
+      {"[[1], []]", ", prompt 1: expected at least one token"},
+      {"[[1, \"a\"]]",
+       ", prompt 0: position 1: expected a token id, got \"a\""},
+      {"[[1, 2.5]]", ", prompt 0: position 1: expected a token id, got 2.5"},
+      {"[[1], [4, 50]]",
+       ", prompt 1: position 1: expected an id in [0, 50), got 50"},
+      {"[[99999999999]]",
+       ", prompt 0: position 0: expected an id in [0, 50), got 99999999999"}};
+  for (auto [text, message] : faults) {
+    f.write("prompts.json", text);
+    f.refuse(f.output(), 1, where + message);
+  }
+  f.write("prompts.json", json::array({std::vector<int>(64, 1)}).dump());
+  f.refuse(f.output(), 1,
+           where + ", prompt 0: expected at most 63 tokens, as the context of "
+                   "64 must hold a new one too, got 64; a larger --context of "
+                   "tp-compile holds more");
+  f.write("prompts.json", "[[1,]");
+  auto result = f.run(f.output());
+  EXPECT_EQ(result.code, 1);
+  EXPECT_TRUE(inOrder(result.err, {where, ": invalid JSON: "})) << result.err;
+
+  // Options of --generate alone, and a program that has no steps.
+  Fixture plain(2);
+  auto alone = plain.run(plain.weights() + " --max-tokens 3");
+  EXPECT_EQ(alone.code, 2);
+  EXPECT_EQ(alone.err, "--max-tokens requires --generate\nRun with --help for "
+                       "more information.\n");
+  alone =
+      plain.run(plain.weights() + " --generate " + prompts + " " + f.output());
+  EXPECT_EQ(alone.code, 1);
+  EXPECT_EQ(alone.err,
+            error + "the program cannot generate: it has no steps; tp-compile "
+                    "DIR --generate makes one that can\n");
+}
+
+/// Whether a process handles a signal.
+static bool handles(pid_t process, int signal) {
+  std::string status = readFile("/proc/" + std::to_string(process) + "/status");
+  size_t at = status.find("SigCgt:");
+  return at != std::string::npos &&
+         std::stoull(status.substr(at + 7), nullptr, 16) >> (signal - 1) & 1;
+}
+
+/// What was generated so far is written. Each step takes a while, so that the
+/// signal comes before the end.
+static void interrupt(const char *backend) {
+  SCOPED_TRACE(backend);
+  GenerateFixture f(2, 20'000'000);
+  f.write("prompts.json", "[[1], [2]]");
+  pid_t child = fork();
+  if (child == 0) {
+    std::string command =
+        "exec " +
+        f.command(f.output() + " --max-tokens 60 --backend " + backend);
+    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+    _exit(127);
+  }
+  // The one that generates: it handles the signal once the weights are loaded.
+  auto rankZero = [&]() -> pid_t {
+    if (backend == std::string("threads"))
+      return child;
+    std::string path = "/proc/" + std::to_string(child);
+    return std::atoi(
+        readFile(path + "/task/" + std::to_string(child) + "/children")
+            .c_str());
+  };
+  auto isReady = [&] {
+    pid_t process = rankZero();
+    // Before it has become a rank, it is as the launcher.
+    bool isRank = process == child ||
+                  readFile("/proc/" + std::to_string(process) + "/environ")
+                          .find("TPRT_RANK=") != std::string::npos;
+    return process > 0 && isRank && handles(process, SIGINT);
+  };
+  int status = 0;
+  while (!isReady())
+    ASSERT_EQ(waitpid(child, &status, WNOHANG), 0);
+  kill(child, SIGINT);
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+  json answers = f.answers();
+  ASSERT_EQ(answers.size(), 2u);
+  for (const json &answer : answers) {
+    EXPECT_EQ(answer["finish"], "interrupted");
+    EXPECT_LT(answer["ids"].size(), 60u);
+  }
+}
+
+TEST(Generate, AnInterruptEndsItCleanly) {
+  interrupt("threads");
+  interrupt("processes");
+}
