@@ -34,11 +34,12 @@ Expected<std::vector<uint64_t>> Engine::submit(std::vector<Request> requests) {
   std::lock_guard lock(mutex);
   TPRT_TRY(failed);
   if (draining)
-    return userError("the engine takes no more requests: it is drained");
+    return Status(kDrained, "the engine takes no more requests: it is drained");
   int64_t waiting = queued + int64_t(incoming.size());
   if (waiting + int64_t(requests.size()) > queue)
-    return userError("the queue is full: ", waiting, " of at most ", queue,
-                     " requests wait");
+    return Status(kQueueFull,
+                  detail::join("the queue is full: ", waiting, " of at most ",
+                               queue, " requests wait"));
   std::vector<uint64_t> numbers;
   for (Request &request : requests) {
     numbers.push_back(++last);

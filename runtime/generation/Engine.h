@@ -20,6 +20,9 @@
 
 namespace tprt::generation {
 
+/// Of a request that may be taken later, and of one after drain().
+constexpr Code kQueueFull = Code(6), kDrained = Code(7);
+
 class Engine {
 public:
   /// At most `queue` requests wait for their first step.

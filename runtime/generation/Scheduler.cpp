@@ -85,6 +85,8 @@ Scheduler::Scheduler(const Generation &program, StepModel &model,
       pages(program.pages(), program.page), sampler(program.vocabulary),
       longest(longestOf(program)), batch(program) {
   statistics.update([&](Statistics &s) {
+    s.context = longest;
+    s.vocabulary = this->program.vocabulary;
     s.pages = pages.count();
     s.pageSize = pages.size();
   });

@@ -21,6 +21,8 @@ static json describe(const StepTimes &times) {
 
 std::string Statistics::toJson() const {
   json all = {
+      {"context", context},
+      {"vocabulary", vocabulary},
       {"requests",
        {{"finished", finished},
         {"cancelled", cancelled},

@@ -8,56 +8,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../collectives/SideChannel.h"
-#include "Session.h"
-#include "tprt/tprt.h"
+#include "CApi.h"
 
-#include <algorithm>
-#include <cstring>
+#include "../collectives/SideChannel.h"
 
 using namespace tprt;
-
-struct tprt_session {
-  Session session;
-  std::string error, text;
-  HostTensor state;
-};
+using namespace tprt::capi;
 
 static thread_local std::string openError;
-
-/// Calls body and keeps the message of what went wrong.
-template <typename Body>
-static int32_t guard(std::string &error, Body body) {
-  Status status;
-  try {
-    status = body();
-  } catch (const std::exception &failure) {
-    status = internalError(failure.what());
-  }
-  if (!status.ok())
-    error = status.message();
-  return int32_t(status.code());
-}
-
-/// Reads a caller's structure, which may be of a later version as long as it
-/// asks for nothing that this one does not know.
-template <typename T>
-static Status take(const T *from, const char *name, T &to) {
-  uint64_t size = from->size;
-  if (size < sizeof(T))
-    return userError(name, ": expected a size of ", sizeof(T),
-                     " bytes or more, got ", size, "; set it to sizeof(", name,
-                     ")");
-  auto *bytes = reinterpret_cast<const char *>(from);
-  if (std::any_of(bytes + sizeof(T), bytes + size,
-                  [](char byte) { return byte != 0; }))
-    return userError(name,
-                     ": has a field that this version of the runtime "
-                     "does not know, in bytes ",
-                     sizeof(T), " to ", size);
-  std::memcpy(&to, from, sizeof(T));
-  return {};
-}
 
 /// Fills a caller's structure, its size excepted.
 static Status give(tprt_tensor *to, tprt_tensor value) {

@@ -11,6 +11,8 @@
 #include "FakeModel.h"
 #include "RunFixture.h"
 
+#include "tprt/tprt.h"
+
 #include <chrono>
 #include <csignal>
 #include <thread>
@@ -252,6 +254,74 @@ TEST(Generate, Refusals) {
   EXPECT_EQ(alone.err,
             error + "the program cannot generate: it has no steps; tp-compile "
                     "DIR --generate makes one that can\n");
+}
+
+/// The same in the C interface.
+TEST(Generate, InC) {
+  GenerateFixture f(2);
+  tprt_session *session = nullptr;
+  ASSERT_EQ(tprt_open((f.directory / "p.tpa").c_str(), nullptr, &session), 0);
+  ASSERT_EQ(
+      tprt_load_weights(session, (f.directory / "none.safetensors").c_str()),
+      0);
+  EXPECT_EQ(tprt_generate_follow(session), 1);
+  EXPECT_STREQ(tprt_generate_error(),
+               "rank 0 follows nobody: it calls tprt_generate_open");
+  tprt_generator *generator = nullptr;
+  ASSERT_EQ(tprt_generate_open(session, 3, &generator), 0);
+  Request request;
+  request.prompt = f.prompts[3];
+  request.maxTokens = 6;
+  request.sampling.temperature = 1;
+  request.sampling.seed = 9;
+  tprt_request asked{};
+  asked.size = sizeof(asked);
+  asked.prompt = request.prompt.data();
+  asked.prompt_count = int64_t(request.prompt.size());
+  asked.max_tokens = 6;
+  asked.temperature = 1;
+  asked.seed = 9;
+  asked.log_probabilities = 3;
+  std::vector<tprt_request> four(4, asked);
+  uint64_t numbers[4] = {};
+  EXPECT_EQ(tprt_generate_submit(generator, four.data(), 4, numbers),
+            TPRT_QUEUE_FULL);
+  EXPECT_STREQ(tprt_generate_error(),
+               "the queue is full: 0 of at most 3 requests wait");
+  four[1].top_k = -1;
+  EXPECT_EQ(tprt_generate_submit(generator, four.data(), 2, numbers), 1);
+  EXPECT_STREQ(tprt_generate_error(),
+               "prompt 1: top-k: expected at least 0, got -1");
+  ASSERT_EQ(tprt_generate_submit(generator, four.data(), 1, numbers), 0);
+  tprt_generate_cancel(generator, 77); // nobody's
+  tprt_generate_drain(generator);
+  EXPECT_EQ(tprt_generate_submit(generator, four.data(), 1, numbers + 1),
+            TPRT_DRAINED);
+  std::vector<int32_t> tokens;
+  tprt_event event{};
+  event.size = sizeof(event);
+  do {
+    ASSERT_EQ(tprt_generate_next(generator, 60, &event), 0);
+    ASSERT_EQ(event.request, numbers[0]);
+    tokens.push_back(event.token);
+    ASSERT_EQ(event.count, 3);
+    EXPECT_EQ(event.ids[0], event.token);
+    EXPECT_GE(event.log_probabilities[1], event.log_probabilities[2]);
+  } while (event.finish == TPRT_RUNNING);
+  EXPECT_EQ(tokens, generateAlone(kProgram, request));
+  ASSERT_EQ(tprt_generate_next(generator, 60, &event), 0);
+  EXPECT_EQ(event.request, 0u);
+  json stats = json::parse(tprt_generate_stats(generator));
+  EXPECT_EQ(stats["tokens"]["generated"], tokens.size());
+  EXPECT_EQ(stats["context"], kContext);
+  tprt_generate_close(generator);
+  // A second generator on the same session.
+  ASSERT_EQ(tprt_generate_open(session, 0, &generator), 0);
+  ASSERT_EQ(tprt_generate_submit(generator, four.data(), 1, numbers), 0);
+  ASSERT_EQ(tprt_generate_next(generator, 60, &event), 0);
+  EXPECT_EQ(event.token, tokens[0]);
+  tprt_generate_close(generator);
+  tprt_close(session);
 }
 
 /// Whether a process handles a signal.

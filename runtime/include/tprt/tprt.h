@@ -120,6 +120,89 @@ TPRT_EXPORT int32_t tprt_reset_states(tprt_session *session);
 TPRT_EXPORT const char *tprt_stats(tprt_session *session);
 TPRT_EXPORT const char *tprt_timeline(tprt_session *session);
 
+/// Programs that generate text (tp-compile --generate): requests are answered
+/// together, token by token. A generator has its session, whose weights are
+/// loaded, for itself until it is closed. Its functions may be called from any
+/// thread, next by one at a time; messages are per thread.
+typedef struct tprt_generator tprt_generator;
+
+/// Code of a request that may be taken later, and of one that comes after
+/// tprt_generate_drain.
+#define TPRT_QUEUE_FULL 6
+#define TPRT_DRAINED 7
+
+/// A prompt and how to go on. What is zero has its default.
+typedef struct tprt_request {
+  uint64_t size; ///< sizeof(tprt_request)
+  const int32_t *prompt;
+  int64_t prompt_count;
+  int64_t max_tokens; ///< default 16
+  /// In this order; see docs/Generation.md. Defaults that are not 0 are 1.
+  float repetition_penalty, presence_penalty, frequency_penalty;
+  const int32_t *bias_ids;
+  const float *bias;
+  int64_t bias_count;
+  float temperature;
+  int64_t top_k;
+  float min_p, top_p;
+  uint64_t seed;
+  const int32_t *stop_ids; ///< beside the program's
+  int64_t stop_count;
+  int32_t ignore_stops; ///< of the program
+  /// 0: no log-probabilities; 1: the token's; 1 + k: those of the k most
+  /// probable too.
+  int64_t log_probabilities;
+} tprt_request;
+
+typedef enum tprt_finish {
+  TPRT_RUNNING,
+  TPRT_LENGTH,
+  TPRT_STOP,
+  TPRT_CANCELLED,
+  TPRT_FAILED
+} tprt_finish;
+
+/// A token of a request, its end, or both. Memory is the generator's until the
+/// next event is asked for.
+typedef struct tprt_event {
+  uint64_t size;    ///< sizeof(tprt_event)
+  uint64_t request; ///< 0: there was no event
+  int32_t token;    ///< -1: none
+  int32_t finish;   ///< a tprt_finish
+  /// The token first, then the most probable.
+  const int32_t *ids;
+  const float *log_probabilities;
+  int64_t count;
+  const char *error; ///< of TPRT_FAILED
+} tprt_event;
+
+/// At most `queue` requests (0: 1024) wait for their first step. On rank 0; the
+/// other ranks, where they are processes, call tprt_generate_follow, which
+/// returns when rank 0 has closed its generator or a rank has failed.
+TPRT_EXPORT int32_t tprt_generate_open(tprt_session *session, int64_t queue,
+                                       tprt_generator **generator);
+TPRT_EXPORT int32_t tprt_generate_follow(tprt_session *session);
+/// Ends within a step; what is not finished is dropped. Before its session.
+TPRT_EXPORT void tprt_generate_close(tprt_generator *generator);
+/// The message of this thread's last tprt_generate_ function that failed.
+TPRT_EXPORT const char *tprt_generate_error(void);
+
+/// Takes requests together, all or none; `numbers` receives theirs, from 1.
+TPRT_EXPORT int32_t tprt_generate_submit(tprt_generator *generator,
+                                         const tprt_request *requests,
+                                         int64_t count, uint64_t *numbers);
+/// Ends a request within a step.
+TPRT_EXPORT void tprt_generate_cancel(tprt_generator *generator,
+                                      uint64_t request);
+/// The next event of any request, waiting for it at most so long. A code once
+/// the program has failed.
+TPRT_EXPORT int32_t tprt_generate_next(tprt_generator *generator,
+                                       double seconds, tprt_event *event);
+/// Takes no more requests; next returns at once when those taken have ended.
+TPRT_EXPORT void tprt_generate_drain(tprt_generator *generator);
+/// JSON; valid until this thread's next call.
+TPRT_EXPORT const char *tprt_generate_stats(tprt_generator *generator);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,143 @@
+//===- CApi.cpp - generators in the C interface ---------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "../session/CApi.h"
+
+#include "Engine.h"
+#include "SessionModel.h"
+
+using namespace tprt;
+using namespace tprt::capi;
+using namespace tprt::generation;
+
+static_assert(int(kQueueFull) == TPRT_QUEUE_FULL &&
+              int(kDrained) == TPRT_DRAINED);
+static_assert(int(Finish::Length) == TPRT_LENGTH &&
+              int(Finish::Stop) == TPRT_STOP &&
+              int(Finish::Cancelled) == TPRT_CANCELLED &&
+              int(Finish::Error) == TPRT_FAILED);
+
+struct tprt_generator {
+  Engine engine;
+  Event event; ///< the last
+  std::vector<int32_t> ids;
+  std::vector<float> logProbabilities;
+};
+
+static thread_local std::string error, text;
+
+static Expected<Request> takeRequest(const tprt_request *from) {
+  tprt_request r;
+  TPRT_TRY(take(from, "tprt_request", r));
+  Request request;
+  request.prompt.assign(r.prompt, r.prompt + r.prompt_count);
+  request.stopIds.assign(r.stop_ids, r.stop_ids + r.stop_count);
+  request.ignoreStops = r.ignore_stops;
+  request.logProbabilities = r.log_probabilities - 1;
+  if (r.max_tokens)
+    request.maxTokens = r.max_tokens;
+  Sampling &s = request.sampling;
+  s.presence = r.presence_penalty;
+  s.frequency = r.frequency_penalty;
+  for (int64_t i = 0; i < r.bias_count; ++i)
+    s.bias.push_back({r.bias_ids[i], r.bias[i]});
+  s.temperature = r.temperature;
+  s.topK = r.top_k;
+  s.minP = r.min_p;
+  s.seed = r.seed;
+  if (r.repetition_penalty != 0)
+    s.repetition = r.repetition_penalty;
+  if (r.top_p != 0)
+    s.topP = r.top_p;
+  return request;
+}
+
+int32_t tprt_generate_open(tprt_session *session, int64_t queue,
+                           tprt_generator **generator) {
+  *generator = nullptr;
+  return guard(error, [&]() -> Status {
+    Session &own = session->session;
+    if (!own.root())
+      return userError("rank ", own.rank(),
+                       " cannot open a generator: rank 0 "
+                       "does, and the others call tprt_generate_follow");
+    TPRT_ASSIGN(auto program, generationOf(own.manifest()));
+    TPRT_ASSIGN(auto model, SessionModel::make(own));
+    *generator = new tprt_generator{
+        {program, std::move(model), queue > 0 ? queue : 1024}, {}, {}, {}};
+    return {};
+  });
+}
+
+int32_t tprt_generate_follow(tprt_session *session) {
+  return guard(error, [&]() -> Status {
+    if (session->session.root())
+      return userError("rank 0 follows nobody: it calls tprt_generate_open");
+    return follow(session->session);
+  });
+}
+
+void tprt_generate_close(tprt_generator *generator) { delete generator; }
+
+const char *tprt_generate_error() { return error.c_str(); }
+
+int32_t tprt_generate_submit(tprt_generator *generator,
+                             const tprt_request *requests, int64_t count,
+                             uint64_t *numbers) {
+  return guard(error, [&]() -> Status {
+    std::vector<Request> taken;
+    auto *next = reinterpret_cast<const char *>(requests);
+    for (int64_t i = 0; i < count; ++i) {
+      auto *request = reinterpret_cast<const tprt_request *>(next);
+      TPRT_ASSIGN(auto one, takeRequest(request));
+      taken.push_back(std::move(one));
+      next += request->size;
+    }
+    TPRT_ASSIGN(auto given, generator->engine.submit(std::move(taken)));
+    std::copy(given.begin(), given.end(), numbers);
+    return {};
+  });
+}
+
+void tprt_generate_cancel(tprt_generator *generator, uint64_t request) {
+  generator->engine.cancel(request);
+}
+
+int32_t tprt_generate_next(tprt_generator *generator, double seconds,
+                           tprt_event *event) {
+  return guard(error, [&]() -> Status {
+    tprt_event given;
+    TPRT_TRY(take(event, "tprt_event", given));
+    TPRT_ASSIGN(auto next, generator->engine.next(seconds));
+    generator->event = next ? std::move(*next) : Event();
+    const Event &own = generator->event;
+    generator->ids.clear();
+    generator->logProbabilities.clear();
+    for (auto [id, logarithm] : own.logProbabilities) {
+      generator->ids.push_back(id);
+      generator->logProbabilities.push_back(logarithm);
+    }
+    *event = {given.size,
+              own.request,
+              own.token,
+              int32_t(own.finish),
+              generator->ids.data(),
+              generator->logProbabilities.data(),
+              int64_t(generator->ids.size()),
+              own.error.c_str()};
+    return {};
+  });
+}
+
+void tprt_generate_drain(tprt_generator *generator) {
+  generator->engine.drain();
+}
+
+const char *tprt_generate_stats(tprt_generator *generator) {
+  text = generator->engine.statistics().toJson();
+  return text.c_str();
+}
