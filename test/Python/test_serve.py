@@ -207,6 +207,7 @@ def test_every_parameter_arrives(server):
     ({"prompt": []}, 400, "prompt: expected a text, a list of token ids, or a list of either"),
     ({"prompt": [[]]}, 400, "prompt: expected a text, a list of token ids, or a list of either"),
     ({"prompt": [True]}, 400, "prompt: expected a text, a list of token ids, or a list of either"),
+    ({"logit_bias": {"1" * 50: 1}}, 400, f"logit_bias: expected token ids as keys, got '{'1' * 40}'"),
     ({"prompt": [5, 700]}, 400, "prompt: expected ids below 700, got 700"),
     ({"prompt": [5, -1]}, 400, "prompt: expected ids below 700, got -1"),
     ({"prompt": [5] * 512}, 400, "this model's context is 512 tokens; the prompt has 512"),
@@ -232,7 +233,12 @@ def test_refusals(server, change, status, message):
     (b"{", "the body is no JSON: Expecting property name enclosed in double quotes at character 1"),
     (b"", "the request has no body"),
     (b"[" * 100_000, None), (b"\xff\xfe", None), (b"[1]", None),
-    (b'{"model": "echo", "prompt": "x", "temperature": NaN}', None)])
+    (b'{"model": "echo", "prompt": "x", "temperature": NaN}', None),
+    # Half of a character.
+    (rb'{"model": "echo", "prompt": ["a", "\ud800"]}',
+     "prompt: expected a text, got half of a character in it"),
+    (rb'{"model": "echo", "prompt": "x", "stop": "\udfff"}', None),
+    (rb'{"model": "echo", "prompt": "x", "\ud800": 1}', None)])
 def test_malformed(server, body, message):
     answer = httpx.post(server.url + "/v1/completions", content=body,
                         headers={"Content-Type": "application/json"})
@@ -250,6 +256,10 @@ def test_clients_errors(server):
         server.client().chat.completions.create(
             model="echo", messages=[{"role": "clown", "content": "x"}])
     assert error.value.param == "messages" and "unknown role clown" in error.value.message
+    answer = httpx.post(server.url + "/v1/completions",
+                        content=rb'{"model": "\ud800", "prompt": "x"}',
+                        headers={"Content-Type": "application/json"})
+    assert answer.status_code == 404 and "no model '\ud800'" in answer.json()["error"]["message"]
     with pytest.raises(openai.BadRequestError, match="unknown parameter 'tools'"):
         server.client().chat.completions.create(
             model="echo", messages=[{"role": "user", "content": "x"}], tools=[])
@@ -329,7 +339,9 @@ def test_rate():
     with pytest.raises(_limits.ApiError):
         limit.check("a")
     with running(requests_per_minute=1) as server:
-        assert [server.ask(max_tokens=1).status_code for _ in range(2)] == [200, 429]
+        made_up = [{"Authorization": f"Bearer {i}"} for i in range(2)]
+        assert [httpx.get(server.url + "/v1/models", headers=headers).status_code
+                for headers in made_up] == [200, 429]
 
 
 def test_large_bodies():

@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
 import asyncio
+import json
 import time
 
 import fastapi
@@ -20,7 +21,9 @@ from ._metrics import Counted, Metrics
 
 
 def _refused(error):
-    return JSONResponse(error.body(), error.status_code, error.headers)
+    # In ASCII: a name that is quoted may hold what is no character.
+    return Response(json.dumps(error.body()), error.status_code, error.headers,
+                    media_type="application/json")
 
 
 class _Server:

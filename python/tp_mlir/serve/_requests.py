@@ -10,16 +10,26 @@ does not get it.
 import secrets
 from typing import Annotated, Any, Dict, List, Optional, Union
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 from ..engine import Params
 
 _MOST_TOP_LOGPROBS = 20
+
+
+def _whole(value):
+    """JSON can say half of a character of two halves, which no tokenizer takes."""
+    if any("\ud800" <= c <= "\udfff" for c in value):
+        raise ValueError("expected a text, got half of a character in it")
+    return value
+
+
+_Text = Annotated[str, AfterValidator(_whole)]
 _Share = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 _Penalty = Annotated[float, Field(ge=-2, le=2, allow_inf_nan=False)]
 _Bias = Annotated[float, Field(ge=-100, le=100, allow_inf_nan=False)]
-_Id = Annotated[int, Field(ge=0)]
-_Stop = Annotated[str, Field(min_length=1, max_length=1000)]
+_Id = Annotated[int, Field(ge=0, lt=2**31)]
+_Stop = Annotated[_Text, Field(min_length=1, max_length=1000)]
 
 
 class _Body(BaseModel):
@@ -55,7 +65,7 @@ class Generation(_Body):
     @classmethod
     def _ids(cls, value):
         for key in value:
-            if not (key.isascii() and key.isdecimal()):
+            if not (key.isascii() and key.isdecimal() and len(key) <= 10):
                 raise ValueError(f"expected token ids as keys, got '{key[:40]}'")
         return value
 
@@ -94,14 +104,12 @@ class Completion(Generation):
     @classmethod
     def _prompts(cls, value):
         """A list of prompts, each a text or ids."""
-        if isinstance(value, str):
-            return [value]
-        if isinstance(value, list) and value:
-            if _is_ids(value):
-                return [value]
-            if all(isinstance(one, str) or isinstance(one, list) and one and _is_ids(one)
-                   for one in value):
-                return value
+        if isinstance(value, str) or isinstance(value, list) and value and _is_ids(value):
+            value = [value]
+        if isinstance(value, list) and value and all(
+                isinstance(one, str) or isinstance(one, list) and one and _is_ids(one)
+                for one in value):
+            return [_whole(one) if isinstance(one, str) else one for one in value]
         raise ValueError("expected a text, a list of token ids, or a list of either")
 
     @property
@@ -111,12 +119,12 @@ class Completion(Generation):
 
 class TextPart(_Body):
     type: Annotated[str, Field(pattern="^text$")]
-    text: str
+    text: _Text
 
 
 class Message(_Body):
-    role: str
-    content: Union[str, List[TextPart]]
+    role: _Text
+    content: Union[_Text, List[TextPart]]
 
     def plain(self):
         """As a template takes it."""
@@ -143,6 +151,6 @@ class Tokenize(_Body):
     """POST /tokenize: of a text, or of a conversation."""
 
     model: Optional[str] = None
-    prompt: Optional[str] = None
+    prompt: Optional[_Text] = None
     messages: Optional[List[Message]] = None
     add_special_tokens: bool = True
