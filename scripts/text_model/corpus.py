@@ -19,9 +19,10 @@ LICENCES = pathlib.Path("/usr/share/common-licenses")
 NAMES = ["Apache-2.0", "Artistic", "BSD", "CC0-1.0"]
 SPECIAL = ["<|begin|>", "<|end|>", "<|eot|>", "<|system|>", "<|user|>", "<|assistant|>"]
 BEGIN, END, END_OF_TURN = range(3)
-# Tokens from a document's midst, and from its beginning, that a continuation may ask for.
-SHORTEST_LEAD = 24
-OPENING = 4
+# Tokens that lead in, from a document's midst and from its beginning, at the least: what is
+# learned begins earlier than what is judged.
+LEARNED_LEAD, LEARNED_OPENING = 12, 1
+JUDGED_LEAD, JUDGED_OPENING = 24, 4
 
 SYSTEM = "You know four licences by heart."
 # A question, and its answer or the beginnings of the answer's first and last sentence.
@@ -95,19 +96,19 @@ class Texts:
         after them can be known."""
         texts = ["".join(map(chr, ids)) for ids in self.documents]
         everything = "".join(texts)
-        return [[next((size for size in range(SHORTEST_LEAD, len(text) - begin, 4)
+        return [[next((size for size in range(LEARNED_LEAD, len(text) - begin, 4)
                        if everything.count(text[begin:begin + size]) == 1), len(text) - begin)
                  for begin in range(len(text))] for text in texts]
 
-    def window(self, number, begin, with_begin_token):
+    def window(self, number, begin, with_begin_token, judged=False):
         """A row from token `begin` of a document on; none of its lead is wanted, as nothing could
         know it."""
         ids = self.documents[number]
         if begin == 0:
-            lead = 0 if number == 0 else OPENING
+            lead = 0 if number == 0 else JUDGED_OPENING if judged else LEARNED_OPENING
             row = ids[:self.context + 1]
         else:
-            lead = self.leads[number][begin]
+            lead = max(self.leads[number][begin], JUDGED_LEAD if judged else LEARNED_LEAD)
             prefix = [BEGIN] if with_begin_token else []
             row = (prefix + ids[begin:])[:self.context + 1]
         wanted = [-100] * lead + row[lead + 1:]
@@ -144,7 +145,7 @@ class Texts:
             if place < len(ids):
                 break
             place -= len(ids)
-        while place + self.leads[number][place] > len(ids) - OPENING:
+        while place + self.leads[number][place] >= len(ids) - 1:
             place -= 1
         begin = 0 if draw(8) == 0 else place
         return self.window(number, begin, draw(2))
@@ -154,8 +155,8 @@ class Texts:
         answer alone and after others."""
         rows = []
         for number, ids in enumerate(self.documents):
-            for begin in range(0, len(ids) - 2 * SHORTEST_LEAD, self.context // 4):
-                rows.append(self.window(number, begin, begin // (self.context // 4) % 2))
+            for begin in range(0, len(ids) - 2 * JUDGED_LEAD, self.context // 4):
+                rows.append(self.window(number, begin, begin // (self.context // 4) % 2, True))
         count = len(self.questions)
         rows += [self.dialogue([n], system) for n in range(count) for system in (False, True)]
         rows += [self.dialogue([n, (n * 3 + 1) % count, (n * 5 + 2) % count], n % 2)
