@@ -95,6 +95,8 @@ class Answers:
                 if not answer.ended:
                     self._cancel(answer)
             yield number, piece
+            # A queue that is not empty does not wait: let others run, and see who has left.
+            await asyncio.sleep(0)
 
     def cancel(self):
         """End those that have not ended."""
