@@ -4,7 +4,8 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 A thin layer over the programs tp-compile, tp-run and tp-verify: arrays are
-NumPy's, errors are exceptions that carry the program's own text.
+NumPy's, errors are exceptions that carry the program's own text. Parts that need more
+packages are imported by themselves: `tp_mlir.text`, `tp_mlir.chat`, `tp_mlir.serve`.
 """
 
 from ._errors import DeviceError, DifferenceError, InputError, ToolError, UsageError

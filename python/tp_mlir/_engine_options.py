@@ -1,0 +1,28 @@
+"""The command-line options of programs that open an engine.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+
+_OPTIONS = {
+    "mesh": (str, "ranks, such as tp=2"),
+    "context": (int, "most tokens of a prompt and its answer together"),
+    "rows": (int, "most requests in a step"),
+    "chunk": (int, "most tokens of prompts in a step"),
+    "dtype": (str, "type of the weights in memory: f32, bf16 or f16"),
+    "kv_dtype": (str, "type of the cache"),
+    "backend": (str, "what the ranks are: threads, processes or mpi"),
+}
+
+
+def add(parser):
+    """The model, and how it is opened."""
+    parser.add_argument("model", metavar="DIR", help="checkpoint folder, with tokenizer.json")
+    for name, (kind, about) in _OPTIONS.items():
+        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=about)
+
+
+def given(arguments):
+    """Those that were given, by name."""
+    return {name: value for name in _OPTIONS
+            if (value := getattr(arguments, name)) is not None}

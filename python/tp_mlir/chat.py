@@ -1,0 +1,190 @@
+"""A conversation in a terminal: `tp-chat`.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+
+import argparse
+import contextlib
+import sys
+from dataclasses import replace
+
+from . import _engine_options, engine
+from .text import StreamDecoder, TemplateError, Tokenizer
+
+HELP = """\
+  /help         this
+  /new          forget what was said
+  /system TEXT  what the model is told before all else; without TEXT, nothing
+  /again        another answer to the last question
+  /quit         end (or Ctrl-D)
+Ctrl-C stops an answer. What was said before is dropped, oldest first, when it no longer fits.
+"""
+
+
+class Conversation:
+    """What was said, and the engine and tokenizer to go on with.
+
+    Args:
+        params: engine.Params without max_tokens and stop_ids, which are the context's rest
+            and the tokenizer's.
+        room: tokens that are kept for an answer.
+
+    Attributes:
+        messages: list of dicts with "role" and "content", without the system's.
+        system: the system's message, or "".
+        dropped: messages that the last question has dropped for want of room.
+    """
+
+    def __init__(self, model, tokenizer, params=engine.Params(), room=128):
+        self._engine, self._tokenizer = model, tokenizer
+        self._params, self._room = params, room
+        self.system, self.messages, self.dropped = "", [], 0
+
+    def _prompt(self):
+        """The ids of all that fits: the last question, and of what came before as much as
+        leaves room."""
+        system = [{"role": "system", "content": self.system}] if self.system else []
+        self.dropped = 0
+        while True:
+            ids = self._tokenizer.encode_chat(system + self.messages)
+            if len(ids) + self._room <= self._engine.context or len(self.messages) < 3:
+                return ids
+            # A question goes with its answer.
+            del self.messages[:2]
+            self.dropped += 2
+
+    def ask(self, question):
+        """The answer's pieces. Leaving the loop, by an interrupt as well, stops the answer; what
+        came of it was said."""
+        self.messages.append({"role": "user", "content": question})
+        said, ended = [], False
+        try:
+            ids = self._prompt()
+            decoder = StreamDecoder(self._tokenizer, prompt=ids)
+            params = replace(self._params, max_tokens=max(1, self._engine.context - len(ids)),
+                             stop_ids=self._tokenizer.stop_ids)
+            with contextlib.closing(engine.stream(self._engine, ids, params)) as events:
+                for event in events:
+                    shown = event.ids[:-1] if event.finish == "stop" else event.ids
+                    piece = decoder.push(shown) + (decoder.flush() if event.finish else "")
+                    if piece:
+                        said.append(piece)
+                        yield piece
+            ended = True
+        finally:
+            # A question without an answer was not asked: some templates want them in turn.
+            if said or ended:
+                self.messages.append({"role": "assistant", "content": "".join(said)})
+            else:
+                self.messages.pop()
+
+    def again(self):
+        """The last question, to be asked once more; None if there was none."""
+        while self.messages and self.messages[-1]["role"] != "user":
+            self.messages.pop()
+        return self.messages.pop()["content"] if self.messages else None
+
+
+class Terminal:
+    """Lines in, pieces out.
+
+    Args:
+        read: the next line, or EOFError; may raise KeyboardInterrupt.
+        out: a text stream.
+    """
+
+    def __init__(self, conversation, read, out=sys.stdout):
+        self._conversation, self._read, self._out = conversation, read, out
+
+    def _say(self, text):
+        self._out.write(text)
+        self._out.flush()
+
+    def run(self):
+        while True:
+            try:
+                line = self._read().strip()
+            except EOFError:
+                return
+            except KeyboardInterrupt:
+                self._say("\n(Ctrl-D or /quit ends)\n")
+                continue
+            if line == "/quit":
+                return
+            if line.startswith("/"):
+                line = self._command(*line.partition(" ")[::2])
+            if line:
+                self._answer(line)
+
+    def _command(self, name, argument):
+        """Carries out a command; returns what is to be asked then, if anything."""
+        conversation = self._conversation
+        if name == "/help":
+            self._say(HELP)
+        elif name == "/new":
+            conversation.messages.clear()
+        elif name == "/system":
+            conversation.system = argument.strip()
+        elif name == "/again":
+            question = conversation.again()
+            if question is None:
+                self._say("nothing was asked yet\n")
+            return question
+        else:
+            self._say(f"no command {name}; /help lists them\n")
+        return None
+
+    def _answer(self, question):
+        try:
+            # An interrupt may come while a piece is printed: the answer ends here, not later.
+            with contextlib.closing(self._conversation.ask(question)) as pieces:
+                for piece in pieces:
+                    self._say(piece)
+            self._say("\n")
+        except KeyboardInterrupt:
+            self._say("\n(stopped)\n")
+        except (engine.EngineError, TemplateError) as error:
+            self._say(f"tp-chat: {error}\n")
+        if self._conversation.dropped:
+            self._say(f"({self._conversation.dropped} old messages dropped)\n")
+
+
+def _reader():
+    """Lines with editing and history where there is a terminal, bare ones elsewhere."""
+    if not sys.stdin.isatty():
+        def bare():
+            line = sys.stdin.readline()
+            if not line:
+                raise EOFError
+            return line
+        return bare
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401  (input then edits lines and remembers them)
+    return lambda: input("> ")
+
+
+def main(open_engine, arguments=None):
+    """tp-chat. `open_engine(folder, **options)` gives an engine.Engine; options are those of
+    _engine_options."""
+    parser = argparse.ArgumentParser(prog="tp-chat", description="Talk with a model.")
+    _engine_options.add(parser)
+    parser.add_argument("--system", default="", help="what the model is told before all else")
+    parser.add_argument("--temperature", type=float, default=0.0, help="default: %(default)s")
+    parser.add_argument("--top-p", type=float, default=1.0, help="default: %(default)s")
+    parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    args = parser.parse_args(arguments)
+    try:
+        tokenizer = Tokenizer(args.model)
+        model = open_engine(args.model, **_engine_options.given(args))
+    except (ValueError, OSError, RuntimeError, ImportError) as error:
+        print(f"tp-chat: {error}", file=sys.stderr)
+        return 1
+    with contextlib.closing(model):
+        conversation = Conversation(model, tokenizer, engine.Params(
+            temperature=args.temperature, top_p=args.top_p, seed=args.seed))
+        conversation.system = args.system
+        if sys.stdin.isatty():
+            print(f"{args.model}: /help lists commands")
+        Terminal(conversation, _reader()).run()
+    return 0

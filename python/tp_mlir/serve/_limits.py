@@ -1,0 +1,100 @@
+"""Who may ask, how much, and how often.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+
+import collections
+import hmac
+import math
+import time
+
+from ._errors import ApiError
+
+# Clients that are remembered, so that many addresses take no more memory than this.
+_MOST_CLIENTS = 10_000
+
+
+class RateLimit:
+    """So many requests a minute of each client: a bucket that holds a minute's worth."""
+
+    def __init__(self, per_minute, now=time.monotonic):
+        self._rate, self._now = per_minute / 60, now
+        self._most = per_minute
+        self._buckets = collections.OrderedDict()
+
+    def check(self, client):
+        if not self._most:
+            return
+        now = self._now()
+        left, before = self._buckets.pop(client, (self._most, now))
+        left = min(self._most, left + (now - before) * self._rate)
+        self._buckets[client] = (left - 1 if left >= 1 else left, now)
+        while len(self._buckets) > _MOST_CLIENTS:
+            self._buckets.popitem(last=False)
+        if left < 1:
+            wait = math.ceil((1 - left) / self._rate)
+            raise ApiError(429, f"more than {self._most} requests a minute; ask again in {wait} s",
+                           code="rate_limit_exceeded", retry_after=wait)
+
+
+class Places:
+    """How many answers are in the making, and whether more may be asked for."""
+
+    def __init__(self, most):
+        self._most = most
+        self.running = 0
+        self.draining = False
+
+    def enter(self, count):
+        if self.draining:
+            raise ApiError(503, "the server drains: it ends and takes no more requests",
+                           code="draining")
+        if self.running + count > self._most:
+            raise ApiError(429, f"expected at most {self._most} answers in the making, got "
+                           f"{self.running + count}; ask again later", code="too_many_answers",
+                           retry_after=1)
+        self.running += count
+
+    def leave(self, count):
+        self.running -= count
+
+
+def key_of(request, keys):
+    """The request's key, if there are any; one that is not among `keys` is refused."""
+    scheme, _, given = request.headers.get("authorization", "").partition(" ")
+    given = given.strip() if scheme.lower() == "bearer" else ""
+    # Every key is compared, so that time tells nothing.
+    found = [hmac.compare_digest(given.encode(), key.encode()) for key in keys]
+    if keys and not any(found):
+        raise ApiError(401, "expected 'Authorization: Bearer KEY' with a key of this server's",
+                       code="invalid_api_key")
+    # Where nobody needs a key, one that a client made up is not what it is known by.
+    return given if keys else ""
+
+
+class BodyLimit:
+    """Refuses a body that is larger than it may be, before all of it was read."""
+
+    def __init__(self, app, most, refuse):
+        self._app, self._most, self._refuse = app, most, refuse
+
+    async def __call__(self, scope, receive, send):
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        error = ApiError(413, f"expected a body of at most {self._most} bytes",
+                         code="body_too_large")
+        length = dict(scope["headers"]).get(b"content-length", b"0")
+        if not length.isdigit() or int(length) > self._most:
+            return await self._refuse(error)(scope, receive, send)
+        read = 0
+
+        async def counted():
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > self._most:
+                raise error
+            return message
+
+        return await self._app(scope, counted, send)

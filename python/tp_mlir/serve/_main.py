@@ -1,0 +1,55 @@
+"""The command line of tp-serve.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+
+import argparse
+import pathlib
+import sys
+
+from .. import _engine_options
+from ..text import Tokenizer
+from ._run import serve
+from ._settings import KEY_VARIABLE, Settings, api_keys
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog="tp-serve", description="Serve a model by OpenAI's HTTP interface.",
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    _engine_options.add(parser)
+    default = Settings(model="")
+    parser.add_argument("--model-name", help="as requests call it (default: the folder's name)")
+    parser.add_argument("--host", default=default.host, help="address to listen at")
+    parser.add_argument("--port", type=int, default=default.port, help="0 takes a free one")
+    parser.add_argument("--api-key-file", metavar="FILE",
+                        help=f"keys that let in, one a line; or one key in ${KEY_VARIABLE}")
+    for name, about in (("max_body_bytes", "of a request"),
+                        ("max_choices", "answers that one request may ask for"),
+                        ("max_answers", "answers in the making at once"),
+                        ("requests_per_minute", "of one client; 0 sets no limit"),
+                        ("drain_seconds", "how long answers may go on after SIGTERM")):
+        value = getattr(default, name)
+        parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value,
+                            help=about)
+    return parser
+
+
+def main(open_engine, arguments=None):
+    """tp-serve. `open_engine(folder, **options)` gives an engine.Engine; options are those of
+    _engine_options."""
+    args = _parser().parse_args(arguments)
+    try:
+        settings = Settings(
+            model=args.model_name or pathlib.Path(args.model).resolve().name,
+            api_keys=api_keys(args.api_key_file),
+            **{name: getattr(args, name) for name in (
+                "host", "port", "max_body_bytes", "max_choices", "max_answers",
+                "requests_per_minute", "drain_seconds")})
+        tokenizer = Tokenizer(args.model)
+        serve(open_engine(args.model, **_engine_options.given(args)), tokenizer, settings)
+    except (ValueError, OSError, RuntimeError, ImportError) as error:
+        print(f"tp-serve: {error}", file=sys.stderr)
+        return 1
+    return 0

@@ -1,0 +1,126 @@
+"""Chat templates: a conversation as the text that a model was trained on.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+Templates come with checkpoints, so they are someone else's code: they run in jinja2's
+immutable sandbox and see plain data alone. What they may call, and how blanks are
+trimmed, is as in `apply_chat_template` of transformers, for which they were written.
+"""
+
+import datetime
+import functools
+import json
+
+from .._packages import needed
+
+
+class TemplateError(ValueError):
+    """A template that is broken, or that refuses the conversation; with its own text."""
+
+
+def _raise(message):
+    raise needed("jinja2", "text").TemplateError(message)
+
+
+def _tojson(value, ensure_ascii=False, indent=None, separators=None, sort_keys=False):
+    # jinja2's own writes HTML's escapes.
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators,
+                      sort_keys=sort_keys)
+
+
+def _now(form):
+    return datetime.datetime.now().strftime(form)
+
+
+def _plain(value):
+    """`value` of the types that JSON has, which carry no methods for a template to misuse."""
+    if value is None or isinstance(value, bool):
+        return value
+    for kind in (str, int, float):
+        if isinstance(value, kind):
+            return kind(value)
+    if isinstance(value, dict):
+        return {_plain(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    raise TypeError(f"expected what JSON can say, got a value of type '{type(value).__name__}'")
+
+
+@functools.cache
+def _environment():
+    jinja2 = needed("jinja2", "text")
+    from jinja2.ext import Extension, loopcontrols
+    from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+    class Generation(Extension):
+        """`{% generation %}` marks what training learns; here it is what it encloses."""
+
+        tags = {"generation"}
+
+        def parse(self, parser):
+            line = next(parser.stream).lineno
+            body = parser.parse_statements(["name:endgeneration"], drop_needle=True)
+            return jinja2.nodes.Scope(body, lineno=line)
+
+    environment = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True,
+                                                extensions=[Generation, loopcontrols])
+    environment.filters["tojson"] = _tojson
+    environment.globals["raise_exception"] = _raise
+    environment.globals["strftime_now"] = _now
+    return environment
+
+
+class ChatTemplate:
+    """One template, or several by name.
+
+    Args:
+        source: the text, or a dict of name to text. Of several, "tool_use" is taken when
+            there are tools, and "default" otherwise.
+        special_tokens: what the template finds as bos_token, eos_token and so on.
+    """
+
+    def __init__(self, source, special_tokens=None):
+        self._sources = {"default": source} if isinstance(source, str) else dict(source)
+        self._special_tokens = dict(special_tokens or {})
+        self._compiled = {name: self._compile(name) for name in self._sources}
+
+    def _compile(self, name):
+        jinja2 = needed("jinja2", "text")
+        try:
+            return _environment().from_string(self._sources[name])
+        except jinja2.TemplateSyntaxError as error:
+            raise TemplateError(f"the chat template '{name}' is broken in line {error.lineno}: "
+                                f"{error.message}") from error
+
+    def _choose(self, name, tools):
+        if name is None:
+            name = "tool_use" if tools is not None and "tool_use" in self._compiled else "default"
+        if name not in self._compiled:
+            raise TemplateError(f"no chat template '{name}'; there are: "
+                                f"{', '.join(sorted(self._compiled))}")
+        return self._compiled[name]
+
+    def render(self, messages, add_generation_prompt=False, tools=None, documents=None, name=None,
+               **variables):
+        """The conversation as text, special tokens included.
+
+        Args:
+            messages: list of dicts with "role" and "content".
+            add_generation_prompt: end with what begins an answer.
+            tools: list of JSON schemas of functions, for templates that know tools.
+            documents: list of dicts, for templates that know documents.
+            name: of one of several templates.
+            variables: whatever else the template knows.
+
+        Raises TemplateError with the template's own words if it refuses.
+        """
+        jinja2 = needed("jinja2", "text")
+        template = self._choose(name, tools)
+        given = {**self._special_tokens, **variables, "messages": messages, "tools": tools,
+                 "documents": documents, "add_generation_prompt": add_generation_prompt}
+        try:
+            return template.render(**_plain(given))
+        except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError, LookupError,
+                AttributeError, RecursionError) as error:
+            raise TemplateError(f"the chat template refuses the conversation: {error}") from error

@@ -1,0 +1,174 @@
+"""tp-chat: conversations, commands, Ctrl-C.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+
+import fcntl
+import io
+import os
+import pathlib
+import pty
+import subprocess
+import sys
+import termios
+import threading
+import time
+
+import pytest
+from echo_engine import EchoEngine
+
+from tp_mlir import chat, engine, text
+
+HERE = pathlib.Path(__file__).resolve().parent
+MODEL = HERE.parent / "fixtures" / "text-model"
+TOKENIZER = text.Tokenizer(MODEL)
+
+
+@pytest.fixture
+def echo():
+    made = EchoEngine()
+    yield made
+    made.close()
+
+
+def talk(model, *lines):
+    """What is printed for the lines typed; an exception in their place is raised."""
+    out, waiting = io.StringIO(), list(lines)
+
+    def read():
+        if not waiting:
+            raise EOFError
+        line = waiting.pop(0)
+        if isinstance(line, str):
+            return line + "\n"
+        raise line
+
+    conversation = chat.Conversation(model, TOKENIZER)
+    chat.Terminal(conversation, read, out).run()
+    return out.getvalue(), conversation
+
+
+def test_conversation(echo):
+    printed, conversation = talk(echo, "Grüß dich 👋🏽", "", "And?", "/quit", "never")
+    # The echo begins with the first message.
+    assert printed == "\nGrüß dich 👋🏽\n" * 2
+    assert [message["role"] for message in conversation.messages] == ["user", "assistant"] * 2
+    assert conversation.messages[2]["content"] == "And?"
+    assert echo.params[0].stop_ids == TOKENIZER.stop_ids and echo.held == 0
+
+
+def test_commands(echo):
+    printed, conversation = talk(echo, "/help", "/nothing x", "/again", "/system Be  brief.", "a",
+                                 "/again", KeyboardInterrupt())
+    assert printed == (chat.HELP + "no command /nothing; /help lists them\n"
+                       "nothing was asked yet\n" + "\nBe  brief.\n" * 2
+                       + "\n(Ctrl-D or /quit ends)\n")
+    assert [message["content"] for message in conversation.messages] == ["a", "\nBe  brief."]
+    assert talk(echo, "a", "/new")[1].messages == []
+    assert talk(echo, "/system x", "/system")[1].system == ""
+
+
+def test_old_messages_are_dropped(echo):
+    long = "words " * 60
+    printed, conversation = talk(echo, "first " + long, "second " + long, "third " + long)
+    assert printed.endswith("old messages dropped)\n")
+    assert not any("first" in message["content"] for message in conversation.messages)
+    assert conversation.messages[-2]["content"].startswith("third")
+
+
+def test_too_long(echo):
+    printed, conversation = talk(echo, "word " * 600, "b")
+    assert printed.startswith("tp-chat: expected 1 to 511 tokens, got ")
+    assert [message["content"] for message in conversation.messages] == ["b", "\nb"]
+
+
+def test_lost_engine(echo):
+    echo.fail("rank 1 of 2 was lost")
+    printed, conversation = talk(echo, "a")
+    assert printed == "tp-chat: rank 1 of 2 was lost\n" and conversation.messages == []
+
+
+def test_stream_cancels():
+    made = EchoEngine(paused=True)
+    events = engine.stream(made, [0, 1, 2], engine.Params(max_tokens=9))
+    made_first = []
+    thread = threading.Thread(target=lambda: made_first.append(next(events)))
+    thread.start()
+    assert made.wait_for(lambda model: model.held == 1)
+    made.step()
+    thread.join()
+    assert made_first[0].ids == (1,)
+    events.close()
+    assert made.held == 0 and made.cancelled
+    made.close()
+
+
+PROGRAM = """
+import sys, threading
+sys.path.insert(0, sys.argv.pop(1))
+from echo_engine import EchoEngine
+from tp_mlir import chat, engine
+class Endless(EchoEngine):
+    # Says a token of the prompt, slowly, and never stops.
+    def _advance(self, number):
+        threading.Event().wait(0.002)
+        prompt, _, on_event, _ = self._requests[number]
+        on_event(engine.Event((prompt[3],)))
+kind = {"echo": EchoEngine, "endless": Endless}[sys.argv.pop(1)]
+sys.exit(chat.main(lambda folder, **options: kind()))
+"""
+
+
+def command(kind):
+    return [sys.executable, "-c", PROGRAM, HERE, kind, MODEL]
+
+
+def take_terminal():
+    """Standard input is the terminal of a session of its own, which Ctrl-C goes to."""
+    os.setsid()
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+
+
+def test_interrupt():
+    """Ctrl-C in a terminal stops the answer, not the program."""
+    here, there = pty.openpty()
+    with subprocess.Popen(command("endless"), stdin=there, stdout=there, stderr=there,
+                          preexec_fn=take_terminal) as made:
+        os.close(there)
+        seen = b""
+
+        def until(wanted):
+            nonlocal seen
+            end = time.monotonic() + 30
+            while wanted not in seen:
+                assert time.monotonic() < end, seen
+                seen += os.read(here, 4096)
+            seen = seen.split(wanted, 1)[1]
+
+        for _ in range(2):
+            until(b"> ")
+            os.write(here, b"xx\n")
+            until(b"xx\r\n")
+            until(b"xxxx")
+            os.write(here, b"\x03")
+            until(b"(stopped)\r\n")
+        until(b"> ")
+        os.write(here, b"\x03")
+        until(b"(Ctrl-D or /quit ends)")
+        until(b"> ")
+        os.write(here, b"\x04")
+        assert made.wait(30) == 0
+    os.close(here)
+
+
+def test_lines_from_a_file():
+    done = subprocess.run(command("echo"), input="Grüß\n/nothing\n", capture_output=True,
+                          text=True, timeout=60)
+    assert done.returncode == 0
+    assert done.stdout == "\nGrüß\nno command /nothing; /help lists them\n"
+
+
+def test_no_model(tmp_path, capsys):
+    assert chat.main(None, [str(tmp_path)]) == 1
+    assert capsys.readouterr().err.startswith(f"tp-chat: no tokenizer.json in {tmp_path}")

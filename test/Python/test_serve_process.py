@@ -1,0 +1,125 @@
+"""The server as a process: signals, and what it prints.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+
+import contextlib
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import httpx
+import openai
+import pytest
+from echo_engine import EchoEngine
+
+from tp_mlir import serve
+
+HERE = pathlib.Path(__file__).resolve().parent
+MODEL = HERE.parent / "fixtures" / "text-model"
+# A step of 5 ms, so that answers of 300 tokens go on for a while.
+PROGRAM = """
+import sys, threading
+sys.path.insert(0, sys.argv.pop(1))
+from echo_engine import EchoEngine
+from tp_mlir import serve
+class Slow(EchoEngine):
+    def _advance(self, number):
+        threading.Event().wait(0.005)
+        super()._advance(number)
+def opened(folder, **options):
+    print("opened with", options, file=sys.stderr, flush=True)
+    return Slow()
+sys.exit(serve.main(opened))
+"""
+
+
+@contextlib.contextmanager
+def process(*arguments):
+    """A server, and its address."""
+    command = [sys.executable, "-c", PROGRAM, HERE, MODEL, "--port", "0", *arguments]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as made:
+        try:
+            line = ""
+            while not (found := re.search(r" at (http://\S+)$", line)):
+                line = made.stderr.readline()
+                assert line, "it ended before it was ready"
+            made.address = found[1]
+            yield made
+        finally:
+            if made.poll() is None:
+                made.kill()
+
+
+def client(made):
+    return openai.OpenAI(base_url=made.address, api_key="x", max_retries=0)
+
+
+def until_open(made):
+    """The port is there before the application; the first answer waits for it."""
+    assert client(made).models.list().data[0].id == "text-model"
+
+
+def test_drain():
+    with process("--mesh", "tp=2", "--context", "512") as made:
+        until_open(made)
+        with client(made).completions.create(model="text-model", prompt="one two", max_tokens=300,
+                                             stream=True) as stream:
+            first = next(stream)
+            health = made.address.replace("/v1", "/health")
+            with httpx.Client() as open_before:
+                assert open_before.get(health).status_code == 200
+                made.send_signal(signal.SIGTERM)
+                while open_before.get(health).status_code == 200:
+                    time.sleep(0.002)
+                answer = open_before.post(f"{made.address}/completions",
+                                          json={"model": "text-model", "prompt": "x"})
+                assert answer.status_code == 503
+                assert answer.json()["error"]["message"] == (
+                    "the server drains: it ends and takes no more requests")
+            chunks = [first, *stream]
+        # The answer that was in the making is whole.
+        assert chunks[-1].choices[0].finish_reason == "length"
+        assert made.wait(20) == 0
+        assert "draining: 1 answers in the making" in made.stderr.read()
+
+
+@pytest.mark.parametrize("arguments", [(), ("--drain-seconds", "0.2")])
+def test_answers_are_ended(arguments):
+    """By a second signal, or when their time is over; their clients are told."""
+    with process(*arguments) as made:
+        until_open(made)
+        with client(made).completions.create(model="text-model", prompt="one", max_tokens=500,
+                                             stream=True) as stream:
+            next(stream)
+            made.send_signal(signal.SIGINT)
+            assert "draining" in made.stderr.readline()
+            if not arguments:
+                made.send_signal(signal.SIGINT)
+            assert made.stderr.readline() == "tp-serve: ending 1 answers\n"
+            with pytest.raises(openai.APIError, match="the server ended the answer"):
+                list(stream)
+        assert made.wait(20) == 0 and made.stderr.read() == ""
+
+
+def test_refusals(tmp_path, capsys):
+    def said(*arguments):
+        code = serve.main(lambda folder, **options: EchoEngine(), [*map(str, arguments)])
+        return code, capsys.readouterr().err
+
+    code, text = said(tmp_path)
+    assert code == 1 and text.startswith(f"tp-serve: no tokenizer.json in {tmp_path}")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, text = said(MODEL, "--port", port)
+        assert code == 1 and f"tp-serve: cannot listen at 127.0.0.1, port {port}: " in text
+    code, text = said(MODEL, "--api-key-file", tmp_path / "none")
+    assert code == 1 and "No such file" in text
+    with pytest.raises(SystemExit) as ended:
+        said(MODEL, "--port", "many")
+    assert ended.value.code == 2
