@@ -11,12 +11,14 @@ packages are imported by themselves: `tp_mlir.text`, `tp_mlir.chat`, `tp_mlir.se
 from ._errors import DeviceError, DifferenceError, InputError, ToolError, UsageError
 from ._program import Explanation, Program, compile, load, verify
 from ._session import Session
+from .llm import LLM
 
 __all__ = [
     "DeviceError",
     "DifferenceError",
     "Explanation",
     "InputError",
+    "LLM",
     "Program",
     "Session",
     "ToolError",

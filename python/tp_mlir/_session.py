@@ -57,16 +57,30 @@ class _Options(_Sized):
 
 
 @functools.cache
-def _runtime():
+def _library():
     """libtprt.so, in the folder `lib` beside that of tp-run."""
     path = pathlib.Path(_tools.find("tp-run")).resolve().parents[1] / "lib" / "libtprt.so"
     try:
-        library = ctypes.CDLL(str(path))
+        return ctypes.CDLL(str(path))
     except OSError as error:
         raise InputError("libtprt", 1, f"cannot open the runtime: {error}") from error
+
+
+def functions(prefix, signatures):
+    """The library's functions by name without their prefix; a signature is the result and
+    the arguments."""
+    found = {}
+    for name, (result, *arguments) in signatures.items():
+        function = found[name] = getattr(_library(), prefix + name)
+        function.restype, function.argtypes = result, arguments
+    return found
+
+
+@functools.cache
+def _runtime():
     session, size, text = ctypes.c_void_p, ctypes.c_int64, ctypes.c_char_p
     tensor = ctypes.POINTER(_Tensor)
-    signatures = {
+    return functions("tprt_", {
         "open": (ctypes.c_int32, text, ctypes.POINTER(_Options), ctypes.POINTER(session)),
         "close": (None, session),
         "error": (text, session),
@@ -84,13 +98,7 @@ def _runtime():
         "state": (ctypes.c_int32, session, size, tensor),
         "reset_states": (ctypes.c_int32, session),
         "stats": (text, session),
-    }
-    functions = {}
-    for name, (result, *arguments) in signatures.items():
-        function = getattr(library, "tprt_" + name)
-        function.restype, function.argtypes = result, arguments
-        functions[name] = function
-    return functions
+    })
 
 
 class Session:
@@ -103,6 +111,7 @@ class Session:
 
     Attributes:
         ranks: how many ranks run the program.
+        rank: which of them this process is; 0 where it has all of them.
     """
 
     def __init__(self, path, weights, backend=None, timeout=None):
@@ -119,6 +128,7 @@ class Session:
             self.close()
             raise
         self.ranks = self._calls["ranks"](self._handle)
+        self.rank = self._calls["rank_here"](self._handle)
 
     def _check(self, code):
         if code != 0:
@@ -183,7 +193,7 @@ class Session:
         for n in range(repeat):
             self._call("run", number, *bind(given), *bind(outputs if n == repeat - 1 else {}))
         self._given[number] = given
-        return outputs if self._calls["rank_here"](self._handle) == 0 else {}
+        return outputs if self.rank == 0 else {}
 
     def states(self):
         """What is in the program's states now: dict of name to array, floats as

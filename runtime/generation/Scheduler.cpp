@@ -87,6 +87,7 @@ Scheduler::Scheduler(const Generation &program, StepModel &model,
   statistics.update([&](Statistics &s) {
     s.context = longest;
     s.vocabulary = this->program.vocabulary;
+    s.stopIds = this->program.stopIds;
     s.pages = pages.count();
     s.pageSize = pages.size();
   });

@@ -23,6 +23,7 @@ std::string Statistics::toJson() const {
   json all = {
       {"context", context},
       {"vocabulary", vocabulary},
+      {"stop_ids", stopIds},
       {"requests",
        {{"finished", finished},
         {"cancelled", cancelled},

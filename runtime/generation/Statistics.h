@@ -18,6 +18,7 @@ namespace tprt::generation {
 /// Bounded, however long it runs.
 struct Statistics {
   int64_t context = 0, vocabulary = 0; ///< of the program
+  std::vector<int64_t> stopIds;        ///< likewise
   int64_t finished = 0, cancelled = 0, running = 0, waiting = 0;
   int64_t promptTokens = 0, generatedTokens = 0, computedTokens = 0;
   int64_t steps = 0;

@@ -1,0 +1,232 @@
+"""The runtime's engine in this process, as engine.Engine describes one.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+tprt_generate_... of the runtime's C interface by ctypes. One thread asks for events and
+hands them to those who submitted.
+"""
+
+import ctypes
+import json
+import pathlib
+import sys
+import tempfile
+import threading
+
+from . import _tools
+from ._errors import from_exit
+from ._session import Session, _Sized, functions
+from .engine import (ClosedError, ContextError, EngineError, Event, Logprobs, QueueFullError,
+                     Stats)
+
+_FINISH = (None, "length", "stop", "cancel", "error")
+_ERRORS = {1: ContextError, 6: QueueFullError, 7: ClosedError}
+_I32, _F32 = ctypes.POINTER(ctypes.c_int32), ctypes.POINTER(ctypes.c_float)
+
+
+class _Request(_Sized):
+    _fields_ = [("size", ctypes.c_uint64), ("prompt", _I32), ("prompt_count", ctypes.c_int64),
+                ("max_tokens", ctypes.c_int64), ("repetition_penalty", ctypes.c_float),
+                ("presence_penalty", ctypes.c_float), ("frequency_penalty", ctypes.c_float),
+                ("bias_ids", _I32), ("bias", _F32), ("bias_count", ctypes.c_int64),
+                ("temperature", ctypes.c_float), ("top_k", ctypes.c_int64),
+                ("min_p", ctypes.c_float), ("top_p", ctypes.c_float), ("seed", ctypes.c_uint64),
+                ("stop_ids", _I32), ("stop_count", ctypes.c_int64),
+                ("ignore_stops", ctypes.c_int32), ("log_probabilities", ctypes.c_int64)]
+
+    @classmethod
+    def of(cls, ids, params):
+        def words(kind, values):
+            return (kind * len(values))(*values)
+
+        ids, stops = words(ctypes.c_int32, ids), words(ctypes.c_int32, sorted(params.stop_ids))
+        bias = params.logit_bias
+        return cls(
+            prompt=ids, prompt_count=len(ids), max_tokens=params.max_tokens,
+            repetition_penalty=params.repetition_penalty,
+            presence_penalty=params.presence_penalty,
+            frequency_penalty=params.frequency_penalty,
+            bias_ids=words(ctypes.c_int32, list(bias)),
+            bias=words(ctypes.c_float, list(bias.values())), bias_count=len(bias),
+            temperature=params.temperature, top_k=params.top_k, min_p=params.min_p,
+            # 0, which leaves one token, would be the default there.
+            top_p=params.top_p or 1e-30, seed=params.seed & 0xFFFFFFFFFFFFFFFF,
+            stop_ids=stops, stop_count=len(stops), ignore_stops=1,
+            log_probabilities=0 if params.logprobs is None else 1 + params.logprobs)
+
+
+class _Event(_Sized):
+    _fields_ = [("size", ctypes.c_uint64), ("request", ctypes.c_uint64),
+                ("token", ctypes.c_int32), ("finish", ctypes.c_int32), ("ids", _I32),
+                ("log_probabilities", _F32), ("count", ctypes.c_int64),
+                ("error", ctypes.c_char_p)]
+
+    def made(self):
+        """As engine.Event."""
+        pairs = [(self.ids[i], self.log_probabilities[i]) for i in range(self.count)]
+        return Event(ids=(self.token,) if self.token >= 0 else (),
+                     logprobs=(Logprobs(pairs[0][1], tuple(pairs[1:])),) if pairs else (),
+                     finish=_FINISH[self.finish], error=self.error.decode())
+
+
+def _signatures():
+    code, handle, text = ctypes.c_int32, ctypes.c_void_p, ctypes.c_char_p
+    return {
+        "open": (code, handle, ctypes.c_int64, ctypes.POINTER(handle)),
+        "follow": (code, handle),
+        "close": (None, handle),
+        "error": (text,),
+        "submit": (code, handle, ctypes.POINTER(_Request), ctypes.c_int64,
+                   ctypes.POINTER(ctypes.c_uint64)),
+        "cancel": (None, handle, ctypes.c_uint64),
+        "next": (code, handle, ctypes.c_double, ctypes.POINTER(_Event)),
+        "drain": (None, handle),
+        "stats": (text, handle),
+    }
+
+
+class Generator:
+    """An engine.Engine on a compiled program.
+
+    `stop_ids` are those that the checkpoint names; a request ends at its own alone.
+    Its ranks are threads of this process. With another backend this process is one of them:
+    on all but rank 0 the constructor takes part until rank 0 closes its generator, and
+    then raises SystemExit.
+    """
+
+    def __init__(self, path, weights, backend=None, timeout=None, queue=1024):
+        self._session = Session(path, weights, backend, timeout)
+        self._handle = ctypes.c_void_p()
+        self._calls = functions("tprt_generate_", _signatures())
+        self._on_event = {}
+        self._changed = threading.Condition()
+        self._thread, self._closing = None, False
+        try:
+            self._open(queue)
+        except BaseException:
+            self.close()
+            raise
+        self._thread = threading.Thread(target=self._tell, name="tp-mlir events", daemon=True)
+        self._thread.start()
+
+    def _open(self, queue):
+        session = self._session._handle
+        if self._session.rank != 0:
+            self._check(self._calls["follow"](session))
+            sys.exit(0)
+        self._check(self._calls["open"](session, queue, ctypes.byref(self._handle)))
+        program = self._counts()
+        self.context, self.vocabulary = program["context"], program["vocabulary"]
+        self.stop_ids = frozenset(program["stop_ids"])
+
+    def _check(self, code):
+        if code != 0:
+            raise from_exit("libtprt", code, self._calls["error"]().decode())
+
+    def _tell(self):
+        event = _Event()
+        while True:
+            code = self._calls["next"](self._handle, 1.0, ctypes.byref(event))
+            if code != 0:
+                failure = Event(finish="error", error=self._calls["error"]().decode())
+                with self._changed:
+                    told, self._on_event = list(self._on_event.values()), {}
+                    self._changed.notify_all()
+                for on_event in told:
+                    on_event(failure)
+                return
+            if event.request == 0:
+                if self._closing:
+                    return
+                continue
+            made = event.made()
+            with self._changed:
+                on_event = self._on_event[event.request]
+            on_event(made)
+            if made.finish is not None:
+                with self._changed:
+                    del self._on_event[event.request]
+                    self._changed.notify_all()
+
+    def submit(self, ids, params, on_event):
+        number = ctypes.c_uint64()
+        request = _Request.of(ids, params)
+        # Its events are not told before it is known whose they are.
+        with self._changed:
+            if not self._handle:
+                raise ClosedError("the engine is closed")
+            code = self._calls["submit"](self._handle, ctypes.byref(request), 1,
+                                         ctypes.byref(number))
+            if code != 0:
+                raise _ERRORS.get(code, EngineError)(self._calls["error"]().decode())
+            self._on_event[number.value] = on_event
+        return number.value
+
+    def cancel(self, request):
+        with self._changed:
+            if self._handle:
+                self._calls["cancel"](self._handle, request)
+
+    def _counts(self):
+        return json.loads(self._calls["stats"](self._handle))
+
+    def stats(self):
+        with self._changed:
+            if not self._handle:
+                return Stats()
+            counts = self._counts()
+        requests, tokens, cache = counts["requests"], counts["tokens"], counts["cache"]
+        return Stats(running=requests["running"], waiting=requests["waiting"],
+                     prompt_tokens=tokens["prompt"] - tokens["prefix_hits"],
+                     generated_tokens=tokens["generated"], shared_tokens=tokens["prefix_hits"],
+                     evictions=requests["recomputed"], steps=counts["steps"]["count"],
+                     pages=cache["pages"], pages_held=cache["used"])
+
+    def drain(self, timeout=None):
+        with self._changed:
+            if self._handle:
+                self._calls["drain"](self._handle)
+            return self._changed.wait_for(lambda: not self._on_event, timeout)
+
+    def close(self):
+        if self._thread:
+            self._closing = True
+            with self._changed:
+                left = list(self._on_event)
+            for request in left:
+                self.cancel(request)
+            with self._changed:
+                self._calls["drain"](self._handle)
+            self._thread.join()
+            self._thread = None
+        with self._changed:
+            handle, self._handle = self._handle, ctypes.c_void_p()
+        if handle:
+            self._calls["close"](handle)
+        self._session.close()
+
+
+class _Compiled(Generator):
+    """On a program of its own, which goes with it."""
+
+    def __init__(self, folder, backend, queue, options):
+        with tempfile.TemporaryDirectory(prefix="tp-mlir-") as place:
+            path = pathlib.Path(place) / "program.tpa"
+            arguments = [folder, "--generate", "-o", path]
+            for name, value in options.items():
+                if value is not None:
+                    arguments += ["--" + name.replace("_", "-"), value]
+            _tools.run("tp-compile", arguments)
+            super().__init__(path, folder, backend, queue=queue)
+
+
+def open_engine(folder, *, mesh=None, context=None, rows=None, chunk=None, dtype=None,
+                kv_dtype=None, backend=None, queue=1024):
+    """Compile a checkpoint folder to a program that generates, and open it.
+
+    Options are tp-compile's; `queue` is how many requests may wait.
+    """
+    return _Compiled(folder, backend, queue, {
+        "mesh": mesh, "context": context, "rows": rows, "chunk": chunk, "dtype": dtype,
+        "kv_dtype": kv_dtype})

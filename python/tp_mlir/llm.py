@@ -1,0 +1,130 @@
+"""A checkpoint that answers: text or token ids in, text and ids out.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+
+import queue
+from dataclasses import dataclass, replace
+from typing import Optional
+
+from . import _generator, engine
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What follows a prompt.
+
+    Attributes:
+        ids: the new tokens, the one that stopped it among them.
+        finish: "stop" or "length".
+        text: of the ids, without the token that stopped it; None after a prompt of ids.
+        logprobs: engine.Logprobs of each token, if they were asked for.
+    """
+
+    ids: tuple
+    finish: str
+    text: Optional[str]
+    logprobs: tuple
+
+
+class LLM:
+    """A checkpoint folder, compiled and opened: weights are read once.
+
+    Args:
+        folder: the checkpoint. Text needs its tokenizer.json and the packages of
+            `pip install 'tp-mlir[text]'`; token ids need neither.
+        options: mesh, context, rows, chunk, dtype, kv_dtype: as tp-compile's; backend as
+            tp-run's.
+
+    Any thread may use it. Close it, or use it in a `with`.
+    """
+
+    def __init__(self, folder, **options):
+        self._folder, self._tokenizer = folder, None
+        self.engine = _generator.open_engine(folder, **options)
+
+    @property
+    def tokenizer(self):
+        if self._tokenizer is None:
+            from .text import Tokenizer
+
+            self._tokenizer = Tokenizer(self._folder)
+        return self._tokenizer
+
+    def _asked(self, prompt, options):
+        """The ids, the Params with the checkpoint's stop ids, and whether the prompt is
+        text."""
+        params, is_text = engine.Params(**options), isinstance(prompt, str)
+        stops = self.engine.stop_ids.union(params.stop_ids,
+                                           self.tokenizer.stop_ids if is_text else ())
+        ids = self.tokenizer.encode(prompt) if is_text else list(prompt)
+        return ids, replace(params, stop_ids=stops), is_text
+
+    def generate(self, prompts, **options):
+        """Continue all prompts together.
+
+        Args:
+            prompts: strings or lists of token ids, or one of either.
+            options: engine.Params': max_tokens, temperature, top_k, top_p, min_p, seed,
+                stop_ids, ...
+
+        Returns:
+            list of Answer in the order of the prompts; of one prompt, its Answer.
+        """
+        if isinstance(prompts, str) or (prompts and isinstance(prompts[0], int)):
+            return self.generate([prompts], **options)[0]
+        asked = [self._asked(prompt, options) for prompt in prompts]
+        begun = []
+        try:
+            for ids, params, _ in asked:
+                events = queue.SimpleQueue()
+                begun.append((self.engine.submit(ids, params, events.put), events))
+            return [self._answer(events, is_text)
+                    for (_, events), (_, _, is_text) in zip(begun, asked)]
+        except BaseException:
+            for request, _ in begun:
+                self.engine.cancel(request)
+            raise
+
+    def _answer(self, events, is_text):
+        ids, logprobs, finish = [], [], None
+        while finish is None:
+            event = events.get()
+            finish = event.finish
+            ids += event.ids
+            logprobs += event.logprobs
+        if finish not in ("stop", "length"):
+            raise engine.EngineError(event.error or "the engine was closed")
+        shown = ids[:-1] if finish == "stop" else ids
+        return Answer(tuple(ids), finish, self.tokenizer.decode(shown) if is_text else None,
+                      tuple(logprobs))
+
+    def stream(self, prompt, **options):
+        """The pieces of one answer as they come: of text after a string, token ids after
+        ids. Leaving the loop cancels the request."""
+        ids, params, is_text = self._asked(prompt, options)
+        events = engine.stream(self.engine, ids, params)
+        if not is_text:
+            for event in events:
+                yield from event.ids
+            return
+        from .text import StreamDecoder
+
+        decoder = StreamDecoder(self.tokenizer, prompt=ids)
+        for event in events:
+            shown = event.ids[:-1] if event.finish == "stop" else event.ids
+            text = decoder.push(shown)
+            if event.finish is not None:
+                text += decoder.flush()
+            if text:
+                yield text
+
+    def close(self):
+        self.engine.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.close()

@@ -1,0 +1,118 @@
+"""The runtime's engine from Python: LLM, and engine.Engine's promises.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+On test/fixtures/text-model, which knows its texts by heart: what it continues is the text,
+whatever the degree and the company.
+"""
+
+import json
+import pathlib
+import threading
+
+import pytest
+
+import tp_mlir
+from tp_mlir import engine
+
+FOLDER = pathlib.Path(__file__).resolve().parents[1] / "fixtures" / "text-model"
+KNOWN = json.loads((FOLDER / "continuations.json").read_text())["continuations"]
+ONE = max(KNOWN, key=lambda one: len(one["prompt_ids"]))
+
+
+@pytest.fixture(scope="module")
+def llm():
+    with tp_mlir.LLM(FOLDER, mesh="tp=2", rows=4, chunk=16, context=256) as model:
+        yield model
+
+
+def test_known_by_heart(llm):
+    prompts = [one["prompt_ids"] for one in KNOWN]
+    answers = llm.generate(prompts, max_tokens=24)
+    for answer, one in zip(answers, KNOWN):
+        assert list(answer.ids) == one["ids"][:24]
+        assert answer.finish == ("length" if len(one["ids"]) >= 24 else "stop")
+        assert answer.text is None
+
+
+def test_text(llm):
+    answer = llm.generate(ONE["prompt"], max_tokens=20, logprobs=1)
+    assert list(answer.ids) == ONE["ids"][:20]
+    assert answer.text == llm.tokenizer.decode(ONE["ids"][:20])
+    assert [token.top[0][0] for token in answer.logprobs] == list(answer.ids)
+    assert "".join(llm.stream(ONE["prompt"], max_tokens=20)) == answer.text
+    ids = list(llm.stream(ONE["prompt_ids"], max_tokens=20))
+    assert ids == ONE["ids"][:20]
+
+
+def test_stops_and_samples(llm):
+    stop = ONE["ids"][5]
+    answer = llm.generate(ONE["prompt_ids"], max_tokens=20, stop_ids={stop})
+    assert answer.ids == tuple(ONE["ids"][:ONE["ids"].index(stop) + 1])
+    assert answer.finish == "stop"
+    options = dict(max_tokens=20, temperature=3.0, seed=7)
+    first, second = llm.generate([ONE["prompt_ids"]] * 2, **options)
+    assert first.ids == second.ids != tuple(ONE["ids"][:20])
+    assert llm.generate(ONE["prompt_ids"], **{**options, "seed": 8}).ids != first.ids
+    assert llm.generate(ONE["prompt_ids"], top_p=0.0, **options).ids == tuple(ONE["ids"][:20])
+
+
+def test_refusals(llm):
+    def refused(ids, **options):
+        with pytest.raises(engine.ContextError) as error:
+            llm.engine.submit(ids, engine.Params(**options), lambda event: None)
+        return str(error.value)
+
+    assert refused([]) == "expected at least one token"
+    vocabulary = llm.engine.vocabulary
+    assert refused([1, vocabulary]) == (
+        f"position 1: expected an id in [0, {vocabulary}), got {vocabulary}")
+    assert refused([1] * 256).startswith("expected at most 255 tokens, as the context of 256")
+    assert refused([1], top_k=-1) == "top-k: expected at least 0, got -1"
+
+
+def test_cancel_from_its_own_event(llm):
+    events, ended = [], threading.Event()
+
+    def on_event(event):
+        events.append(event)
+        if len(events) == 2:
+            llm.engine.cancel(number[0])
+        if event.finish is not None:
+            ended.set()
+
+    number = []
+    number.append(llm.engine.submit(ONE["prompt_ids"], engine.Params(max_tokens=200), on_event))
+    assert ended.wait(60)
+    assert events[-1].finish == "cancel"
+    stats = llm.engine.stats()
+    assert stats.pages_held == 0 and stats.running == 0
+
+
+def test_drain_and_close():
+    model = tp_mlir.LLM(FOLDER, rows=2, chunk=8, context=64)
+    ended = []
+    model.engine.submit(ONE["prompt_ids"][:8], engine.Params(max_tokens=5), ended.append)
+    assert model.engine.drain(60)
+    assert ended[-1].finish == "length"
+    with pytest.raises(engine.ClosedError):
+        model.generate([1, 2])
+    model.close()
+    model.close()
+    with pytest.raises(engine.ClosedError):
+        model.generate([1, 2])
+    assert model.engine.stats().pages == 0
+
+
+def test_close_cancels():
+    model = tp_mlir.LLM(FOLDER, rows=2, chunk=8, context=256)
+    events = []
+    model.engine.submit(ONE["prompt_ids"][:8], engine.Params(max_tokens=240), events.append)
+    model.close()
+    assert events[-1].finish in ("cancel", "length")
+
+
+def test_a_folder_that_is_none():
+    with pytest.raises(tp_mlir.InputError):
+        tp_mlir.LLM("/nowhere")
