@@ -141,8 +141,7 @@ void Scheduler::release(Sequence &sequence) {
       pages.release(sequence.pages.back());
     sequence.pages.pop_back();
   }
-  sequence.computed = sequence.fullPages = sequence.oldPages = 0;
-  sequence.serial = 0;
+  sequence.oldPages = 0; // admit() says the rest
 }
 
 /// Gives the sequence a page for its next token; takes those of the youngest

@@ -172,6 +172,20 @@ TEST(Generation, TheYoungestGivesItsPagesAway) {
     EXPECT_EQ(run.tokens[n], generateAlone(p, r)) << n;
 }
 
+/// A prompt that fills its pages waits for one more: it is not let in to lose
+/// them at its first token.
+TEST(Generation, APromptNeedsRoomForOneToken) {
+  Generation p = program(4, 2, 8, 8);
+  Script run(p);
+  run.scheduler.add(1, request({1}, 3));
+  run.scheduler.add(2, request({1, 2, 3, 4}, 2));
+  run.step();
+  EXPECT_EQ(run.statistics.get().waiting, 1);
+  run.finish();
+  EXPECT_EQ(run.statistics.get().recomputed, 0);
+  EXPECT_EQ(run.tokens[2], generateAlone(p, request({1, 2, 3, 4}, 2)));
+}
+
 TEST(Generation, EndsOfARequest) {
   Generation p = program(4, 2, 80, 8);
   Request alone = request({3, 1, 4}, 30);
