@@ -80,11 +80,15 @@ struct GenerateFixture {
   TemporaryDirectory directory;
   std::vector<std::vector<int32_t>> prompts;
 
-  explicit GenerateFixture(int64_t ranks, int64_t spins = 0) {
+  /// `change` is merged into the manifest.
+  explicit GenerateFixture(int64_t ranks, int64_t spins = 0,
+                           const json &change = json::object()) {
+    json manifest = generateManifest(ranks);
+    manifest.merge_patch(change);
     int64_t sizes[5] = {kPage, kBatchRows, kContext / kPage,
                         (kVocabulary + ranks - 1) / ranks, spins};
     write("p.tpa",
-          writeArtifact({{"manifest", generateManifest(ranks).dump()},
+          writeArtifact({{"manifest", manifest.dump()},
                          {"code", readFile(TPRT_TEST_GENERATE)},
                          {"constants",
                           {reinterpret_cast<char *>(sizes), sizeof(sizes)}}}));
@@ -254,6 +258,80 @@ TEST(Generate, Refusals) {
   EXPECT_EQ(alone.err,
             error + "the program cannot generate: it has no steps; tp-compile "
                     "DIR --generate makes one that can\n");
+}
+
+TEST(Generate, ManifestsThatContradictThemselves) {
+  GenerateFixture chunk(1, 0, {{"generation", {{"chunk", 16}}}});
+  chunk.refuse(chunk.output(), 1,
+               "tp-run: error: expected an entry 'step_16' for chunks of that "
+               "many tokens; the artifact has none");
+  GenerateFixture cells(1, 0, {{"generation", {{"cells", 126}}}});
+  cells.refuse(cells.output(), 1,
+               "tp-run: error: artifact '" + (cells.directory / "p.tpa") +
+                   "': manifest.generation.cells: expected whole pages of 4, "
+                   "got 126");
+}
+
+/// A rank of two that are processes; rank 0 generates. Its exit code is 0 if
+/// all was as it should be.
+static int generateAsRank(const GenerateFixture &f, int rank) {
+  setenv("RANK", std::to_string(rank).c_str(), 1);
+  setenv("WORLD_SIZE", "2", 1);
+  setenv("MASTER_ADDR", "127.0.0.1", 1);
+  setenv("MASTER_PORT", std::to_string(20'000 + getppid() % 10'000).c_str(), 1);
+  tprt_options options{};
+  options.size = sizeof(options);
+  options.backend = "processes";
+  tprt_session *session = nullptr;
+  std::string weights = f.directory / "none.safetensors";
+  if (tprt_open((f.directory / "p.tpa").c_str(), &options, &session) ||
+      tprt_load_weights(session, weights.c_str()))
+    return 2;
+  tprt_generator *generator = nullptr;
+  int32_t code = tprt_generate_open(session, 0, &generator);
+  if (rank != 0) {
+    std::string expected = "rank 1 cannot open a generator: rank 0 does, and "
+                           "the others call tprt_generate_follow";
+    if (code != 1 || tprt_generate_error() != expected)
+      return 3;
+    code = tprt_generate_follow(session);
+    tprt_close(session);
+    return code ? 4 : 0;
+  }
+  tprt_request request{};
+  request.size = sizeof(request);
+  request.prompt = f.prompts[3].data();
+  request.prompt_count = int64_t(f.prompts[3].size());
+  uint64_t number = 0;
+  if (code || tprt_generate_submit(generator, &request, 1, &number))
+    return 5;
+  Request same;
+  same.prompt = f.prompts[3];
+  for (int32_t token : generateAlone(kProgram, same)) {
+    tprt_event event{};
+    event.size = sizeof(event);
+    if (tprt_generate_next(generator, 60, &event) || event.token != token)
+      return 6;
+  }
+  tprt_generate_close(generator);
+  tprt_close(session);
+  return 0;
+}
+
+TEST(Generate, TheOtherRanksFollow) {
+  GenerateFixture f(2);
+  std::vector<pid_t> children;
+  for (int rank = 0; rank < 2; ++rank) {
+    children.push_back(fork());
+    if (children.back() == 0)
+      _exit(generateAsRank(f, rank));
+  }
+  for (pid_t child : children) {
+    int status;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status)) << status;
+    EXPECT_EQ(WEXITSTATUS(status), 0);
+  }
 }
 
 /// The same in the C interface.
