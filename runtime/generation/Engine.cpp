@@ -102,7 +102,12 @@ void Engine::work() {
   pthread_setname_np(pthread_self(), "generate");
   std::vector<Event> made;
   while (takeOrders(made)) {
-    Status status = scheduler.step(made);
+    Status status;
+    try {
+      status = scheduler.step(made);
+    } catch (const std::exception &error) { // no memory
+      status = internalError(error.what());
+    }
     std::lock_guard lock(mutex);
     for (Event &event : made) {
       active -= event.finish != Finish::None;
