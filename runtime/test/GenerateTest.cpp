@@ -433,13 +433,16 @@ static void interrupt(const char *backend) {
         readFile(path + "/task/" + std::to_string(child) + "/children")
             .c_str());
   };
+  // Before it has become that one, it is the shell or as the launcher, which
+  // have handlers of their own.
   auto isReady = [&] {
     pid_t process = rankZero();
-    // Before it has become a rank, it is as the launcher.
-    bool isRank = process == child ||
-                  readFile("/proc/" + std::to_string(process) + "/environ")
-                          .find("TPRT_RANK=") != std::string::npos;
-    return process > 0 && isRank && handles(process, SIGINT);
+    std::string path = "/proc/" + std::to_string(process) + "/";
+    bool hasBegun = process == child
+                        ? readFile(path + "comm") == "tp-run\n"
+                        : readFile(path + "environ").find("TPRT_RANK=") !=
+                              std::string::npos;
+    return process > 0 && hasBegun && handles(process, SIGINT);
   };
   int status = 0;
   while (!isReady())
