@@ -108,34 +108,32 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
   X(wait, I32(id) I64(layer))                                                  \
   X(launch, I32(id) I64(layer) OUT(arguments))
 
+#define TPRT_PARAMETER_IN(name) , const void *name
+#define TPRT_PARAMETER_OUT(name) , void *name
+#define TPRT_PARAMETER_I32(name) , int32_t name
+#define TPRT_PARAMETER_I64(name) , int64_t name
+#define TPRT_PARAMETER_BODY(name) , tprt_body name
+/// Expands X(name, parameters) for each function, parameters being those behind
+/// the rank as C declares them.
+#define TPRT_FOR_EACH_FUNCTION(X)                                              \
+  TPRT_FUNCTIONS(X, TPRT_PARAMETER_IN, TPRT_PARAMETER_OUT, TPRT_PARAMETER_I32, \
+                 TPRT_PARAMETER_I64, TPRT_PARAMETER_BODY)
+
 /// The function table. Function i of the list lies at byte 8 + 8 * i.
 typedef struct tprt_api {
   uint32_t abi_version;
   uint32_t function_count;
-#define TPRT_IN(name) , const void *name
-#define TPRT_OUT(name) , void *name
-#define TPRT_I32(name) , int32_t name
-#define TPRT_I64(name) , int64_t name
-#define TPRT_BODY(name) , tprt_body name
 #define TPRT_MEMBER(name, parameters)                                          \
   int32_t (*name)(tprt_rank * rank parameters);
-  TPRT_FUNCTIONS(TPRT_MEMBER, TPRT_IN, TPRT_OUT, TPRT_I32, TPRT_I64, TPRT_BODY)
+  TPRT_FOR_EACH_FUNCTION(TPRT_MEMBER)
 #undef TPRT_MEMBER
-#undef TPRT_IN
-#undef TPRT_OUT
-#undef TPRT_I32
-#undef TPRT_I64
-#undef TPRT_BODY
 } tprt_api;
 
 /// Slots of the table in list order: TPRT_SLOT_gemm, ..., TPRT_SLOT_COUNT.
 enum tprt_slot {
-#define TPRT_NOTHING(name)
 #define TPRT_SLOT(name, parameters) TPRT_SLOT_##name,
-  TPRT_FUNCTIONS(TPRT_SLOT, TPRT_NOTHING, TPRT_NOTHING, TPRT_NOTHING,
-                 TPRT_NOTHING, TPRT_NOTHING) TPRT_SLOT_COUNT
+  TPRT_FOR_EACH_FUNCTION(TPRT_SLOT) TPRT_SLOT_COUNT
 #undef TPRT_SLOT
-#undef TPRT_NOTHING
 };
 
 /// What a step is given. Addresses of tensors are the device's where there is
