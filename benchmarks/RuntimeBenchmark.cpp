@@ -12,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../runtime/collectives/threads/Threads.h"
+#include "../runtime/collectives/BackendTable.h"
 #include "../runtime/host/Attention.h"
 #include "../runtime/host/Gemm.h"
 #include "../runtime/support/Memory.h"
@@ -167,7 +167,14 @@ void benchmarkCollective(CollectiveKind kind, int64_t ranks, int64_t bytes) {
   c.inputShape = {kind == CollectiveKind::AllGather ? count / ranks : count};
   c.outputShape = {kind == CollectiveKind::ReduceScatter ? count / ranks
                                                          : count};
-  ThreadBackend backend(ranks, 60, [](CallSite) { return std::string(); });
+  BackendOptions options;
+  options.backend = "threads";
+  options.ranks = ranks;
+  options.waits.describe = [](CallSite) { return std::string(); };
+  auto made = makeBackend(options);
+  if (!made)
+    std::abort();
+  Backend &backend = **made;
   std::vector<int64_t> everyone;
   for (int64_t r = 0; r < ranks; ++r)
     everyone.push_back(r);
@@ -177,8 +184,7 @@ void benchmarkCollective(CollectiveKind kind, int64_t ranks, int64_t bytes) {
   for (int64_t r = 0; r < ranks; ++r)
     threads.emplace_back([&, r] {
       setWorkers(1);
-      auto context = backend.rankContext(r);
-      auto communicator = context->communicator(everyone);
+      auto communicator = backend.communicator(r, everyone);
       Values in(count), out(count);
       for (int n = 0; n < rounds; ++n) {
         double time = secondsOf([&] {

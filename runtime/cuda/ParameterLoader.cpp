@@ -13,31 +13,19 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 using namespace tprt;
 
 /// Identifies what an instance of a template loads.
-static std::string keyOf(const Parameter &p, int64_t instance) {
-  std::string key = detail::join(p.nameOf(0, instance), "|", typeName(p.type),
-                                 "|", int(p.init));
-  auto add = [&](const Shape &list) { key += formatShape(list); };
-  add(p.sliceOffsets);
-  add(p.sliceSizes);
-  add(p.permutation);
-  add(p.localShape);
-  for (const AxisList &list : p.sharding) {
-    key += "|";
-    for (const AxisRef &ref : list)
-      add({ref.axis, ref.pre, ref.size});
-  }
-  key += "|";
-  for (const AxisRef &ref : p.partial)
-    add({ref.axis, ref.pre, ref.size});
-  return key;
+static auto keyOf(const Parameter &p, int64_t instance) {
+  return std::tuple(p.nameOf(0, instance), p.type, p.init, p.sliceOffsets,
+                    p.sliceSizes, p.permutation, p.localShape, p.sharding,
+                    p.partial);
 }
 
 ParameterPlan::ParameterPlan(const Manifest &manifest) {
-  std::map<std::string, int64_t> known;
+  std::map<decltype(keyOf({}, 0)), int64_t> known;
   for (size_t t = 0; t < manifest.parameters.size(); ++t) {
     const Parameter &p = manifest.parameters[t];
     // Steps read the state.

@@ -12,7 +12,7 @@
 #define TPRT_CUDA_PARAMETERLOADER_H
 
 #include "../tensors/Weights.h"
-#include "libraries/Handles.h"
+#include "libraries/Libraries.h"
 
 #include <functional>
 

@@ -42,6 +42,7 @@ struct AxisRef {
   int64_t axis = 0; ///< index into Mesh::axes
   int64_t pre = 1;
   int64_t size = 1;
+  auto operator<=>(const AxisRef &) const = default;
 };
 using AxisList = std::vector<AxisRef>;
 
@@ -206,14 +207,14 @@ struct Manifest {
   std::vector<Collective> collectives;
   std::vector<Kernel> kernels;
 
+  /// A checksum of what must be equal for ranks to call the same collectives.
+  uint64_t schedule = 0;
+
   /// Slots in the flat parameter table.
   int64_t parameterSlots() const;
 
   static Expected<Manifest> parse(std::string_view json);
 };
-
-/// Glob match on the whole text: `*` any run of characters, `?` one.
-bool globMatch(std::string_view pattern, std::string_view text);
 
 } // namespace tprt
 

@@ -59,8 +59,8 @@ static constexpr tprt_api functionTable = makeTable<HostFunctions>();
 //===----------------------------------------------------------------------===//
 
 HostRank::HostRank(const Manifest &manifest, const Program &program,
-                   std::unique_ptr<RankContext> context, bool timeline)
-    : tprt_rank(manifest, program, std::move(context), timeline),
+                   Backend &backend, int64_t rank, bool timeline)
+    : tprt_rank(manifest, program, backend, rank, timeline, TPRT_ALIGNMENT),
       entries(manifest.entries.size()) {}
 
 Status HostRank::loadWeights(const Weights &weights) {
@@ -103,23 +103,10 @@ Status HostRank::loadWeights(const Weights &weights) {
   return {};
 }
 
-/// Where other ranks can read them: a collective may.
-Status HostRank::allocateStates() {
-  int64_t total = 0;
-  for (const State &state : manifest.states)
-    total += alignUp(state.localBytes(), TPRT_ALIGNMENT);
-  TPRT_ASSIGN(stateMemory, context->allocate(total));
-  char *next = stateMemory.data();
-  for (const State &state : manifest.states) {
-    states.push_back(next);
-    next += alignUp(state.localBytes(), TPRT_ALIGNMENT);
-  }
-  return {};
-}
-
 Status HostRank::resetStates(const Weights *weights) {
-  for (size_t i = 0; i < states.size(); ++i)
-    TPRT_TRY(initialise(manifest.states[i], weights, states[i]));
+  for (size_t i = 0; i < manifest.states.size(); ++i)
+    TPRT_TRY(
+        initialise(manifest.states[i], weights, values + layout.states[i]));
   return {};
 }
 
@@ -128,40 +115,23 @@ Status HostRank::prepare(int64_t index) {
   EntryMemory &memory = entries[index];
   if (memory.ready)
     return {};
-  if (states.size() < manifest.states.size())
-    TPRT_TRY(allocateStates());
-  auto forEach = [&](auto visit) {
-    for (const Input &input : entry.inputs)
-      visit(input, memory.inputs);
-    for (const Output &output : entry.outputs)
-      visit(output, memory.outputs);
-  };
-  auto bytesOf = [](const auto &value) -> int64_t {
-    if (value.state >= 0)
-      return 0;
-    return alignUp(elementCount(value.localShape) * typeBytes(value.type),
-                   TPRT_ALIGNMENT);
-  };
-  int64_t total = 0;
-  forEach([&](const auto &value, auto &) { total += bytesOf(value); });
-  TPRT_ASSIGN(memory.values, context->allocate(total));
-  char *next = memory.values.data();
-  forEach([&](const auto &value, auto &addresses) {
-    addresses.push_back(value.state >= 0 ? states[value.state] : next);
-    next += bytesOf(value);
-  });
-
-  // Where others can read it.
+  // Where other ranks can read it: a collective may.
   auto grow = [&](Buffer &buffer, int64_t bytes) -> Status {
     if (bytes <= buffer.size())
       return {};
-    TPRT_ASSIGN(buffer, context->allocate(bytes));
+    TPRT_ASSIGN(buffer, backend.allocate(self, bytes));
     return {};
   };
+  TPRT_TRY(grow(valueMemory, layout.bytes));
   TPRT_TRY(grow(arena, entry.arenaBytes));
   TPRT_TRY(grow(comm, entry.commBytes));
   TPRT_TRY(
       scratch.reserve(workers() * alignUp(entry.scratchBytes, TPRT_ALIGNMENT)));
+  values = valueMemory.data();
+  for (size_t i = 0; i < entry.inputs.size(); ++i)
+    memory.inputs.push_back(input(index, int64_t(i)));
+  for (size_t i = 0; i < entry.outputs.size(); ++i)
+    memory.outputs.push_back(output(index, int64_t(i)));
   memory.ready = true;
   return {};
 }
@@ -189,11 +159,11 @@ Status HostRank::step(int64_t index) {
 tprt_rank::Memory HostRank::memory() const {
   Memory m{};
   m.parameters = parameterMemory.size();
-  m.states = stateMemory.size();
+  m.states = valueMemory.size() ? layout.stateBytes : 0;
   for (size_t i = 0; i < entries.size(); ++i) {
     if (!entries[i].ready)
       continue;
-    m.values += entries[i].values.size();
+    m.values += layout.entries[i].bytes;
     m.arenaStated = std::max(m.arenaStated, manifest.entries[i].arenaBytes);
     m.commStated = std::max(m.commStated, manifest.entries[i].commBytes);
   }

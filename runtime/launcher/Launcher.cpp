@@ -11,9 +11,7 @@
 
 #include "Launcher.h"
 
-#include "../collectives/BackendTable.h"
 #include "../session/Session.h"
-#include "ExitPolicy.h"
 
 #include <CLI/CLI.hpp>
 
@@ -187,7 +185,7 @@ Status execute(Options &options, char **argv, int &code) {
   TPRT_ASSIGN(auto session, Session::load(options.artifact, options.session));
   std::shared_ptr<const ProcessInfo> process;
   bool ownRanks = false;
-  const BackendRow &backend = session.backend();
+  const BackendRow &backend = session->backend();
   if (backend.ranksAreProcesses() && !options.session.onlyRank) {
     TPRT_ASSIGN(auto found, processInfoFromEnvironment());
     ownRanks = !found && backend.ranks == BackendRow::Ranks::Processes;
@@ -201,16 +199,16 @@ Status execute(Options &options, char **argv, int &code) {
     TPRT_TRY(checkWritable(options.timeline));
   }
   if (ownRanks) {
-    Plan plan = session.plan();
+    Plan plan = session->plan();
     TPRT_ASSIGN(auto segment, Segment::create(plan.ranks, plan.sharedBytes));
     code =
         runLocalRanks(segment, argv, plan.describe, options.session.allowStops);
     return {};
   }
-  TPRT_TRY(session.start(process));
-  Status status = runEntry(session, options);
+  TPRT_TRY(session->start(process));
+  Status status = runEntry(*session, options);
   if (!status.ok())
-    session.abort(status);
+    session->abort(status);
   return status;
 }
 

@@ -563,14 +563,3 @@ TEST(Manifest, AttentionKernels) {
   ASSERT_TRUE(bool(parsed)) << parsed.status().message();
   EXPECT_EQ(parsed->attentions[0].combine, -1);
 }
-
-TEST(Manifest, Globs) {
-  EXPECT_TRUE(globMatch("*.inv_freq", "a.b.inv_freq"));
-  EXPECT_FALSE(globMatch("*.inv_freq", "a.inv_freq2"));
-  EXPECT_TRUE(globMatch("a*b*c", "a.b.b.c"));
-  EXPECT_FALSE(globMatch("a*b*c", "a.c"));
-  EXPECT_TRUE(globMatch("h.?.x", "h.1.x"));
-  EXPECT_FALSE(globMatch("h.?.x", "h.11.x"));
-  EXPECT_TRUE(globMatch("*", ""));
-  EXPECT_FALSE(globMatch("", "a"));
-}

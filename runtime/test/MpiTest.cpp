@@ -12,7 +12,7 @@
 #include "RandomCollective.h"
 #include "RankProcesses.h"
 
-#include "../collectives/LocalCollective.h"
+#include "../collectives/Transfer.h"
 #include "../collectives/mpi/MpiCollective.h"
 
 #include <condition_variable>
