@@ -32,12 +32,12 @@ static std::string describeCall(const Manifest &manifest,
   if (call.kind == Kind::Gemm || call.kind == Kind::Attention)
     return detail::join(call.kind == Kind::Gemm ? "gemm " : "attention ",
                         call.id);
+  std::string layer = detail::join(" (layer ", call.layer, ")");
   if (call.kind == Kind::Collective)
-    return detail::join("collective ", call.id, " (layer ", call.layer, ")");
+    return detail::join("collective ", call.id) + layer;
   if (call.kind == Kind::Kernel && call.id >= 0 &&
       call.id < int64_t(manifest.kernels.size()))
-    return detail::join("kernel '", manifest.kernels[call.id].name, "' (layer ",
-                        call.layer, ")");
+    return "kernel '" + manifest.kernels[call.id].name + "'" + layer;
   return "none";
 }
 
