@@ -10,6 +10,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "Simd.h"
+#include "SimdCache.h"
+#include "SimdVector.h"
 
 #include <algorithm>
 #include <cmath>
@@ -21,44 +23,6 @@
 using namespace tprt;
 
 namespace {
-
-#if defined(__AVX512F__)
-constexpr int kLanes = 16, kPanel = 4, kRows = 6;
-#elif defined(__AVX2__)
-constexpr int kLanes = 8, kPanel = 2, kRows = 6;
-#else
-constexpr int kLanes = 4, kPanel = 2, kRows = 4;
-#endif
-
-typedef float Vec __attribute__((vector_size(kLanes * 4)));
-typedef int32_t IVec __attribute__((vector_size(kLanes * 4)));
-typedef Vec VecU __attribute__((aligned(4), may_alias));
-
-inline Vec load(const float *p) { return *reinterpret_cast<const VecU *>(p); }
-inline void store(float *p, Vec v) { *reinterpret_cast<VecU *>(p) = v; }
-inline Vec splat(float x) { return Vec{} + x; }
-inline Vec select(IVec mask, Vec yes, Vec no) {
-  return (Vec)(((IVec)yes & mask) | ((IVec)no & ~mask));
-}
-inline Vec maximum(Vec a, Vec b) { return select(a > b, a, b); }
-
-/// exp for arguments up to 0, to two units in the last place; 0 below -87.
-inline Vec expNegative(Vec x) {
-  Vec n = x * 1.44269504f + 12582912.f - 12582912.f;
-  Vec r = x - n * 0.693359375f;
-  r = r + n * 2.12194440e-4f;
-  Vec p = r * 1.9875691500e-4f + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * (r * r) + r + 1.0f;
-  IVec tiny = x < splat(-87.0f);
-  // Lanes below the range must not reach the conversion.
-  Vec clamped = select(tiny, splat(-126.0f), n);
-  IVec exponent = (__builtin_convertvector(clamped, IVec) + 127) << 23;
-  return select(tiny, Vec{}, p * (Vec)exponent);
-}
 
 void random(uint64_t key, int64_t index, int64_t stride, int64_t count,
             float *out) {
@@ -266,16 +230,6 @@ void multiply(const float *a, int64_t lda, const float *b, int64_t ldb,
                 accumulate);
 }
 
-constexpr int64_t kBytes[] = {
-#define TPRT_BYTES(id, name, bytes) bytes,
-    TPRT_TYPES(TPRT_BYTES)
-#undef TPRT_BYTES
-};
-
-const void *rowAt(tprt_type type, const void *base, int64_t elements) {
-  return static_cast<const char *>(base) + elements * kBytes[type];
-}
-
 void packKeys(tprt_type type, const void *keys, int64_t stride, int64_t rows,
               int64_t headSize, float *out) {
   alignas(64) float row[4096];
@@ -295,43 +249,6 @@ void packValues(tprt_type type, const void *values, int64_t stride,
     widen(type, rowAt(type, values, j * stride), out, headSize);
     std::fill(out + headSize, out + paddedHeadSize, 0.0f);
   }
-}
-
-/// The vector with its lanes moved by half, quarter, ... of its width.
-template <int Distance>
-inline Vec rotate(Vec v) {
-#if defined(__AVX512F__)
-#define L(i) (i + Distance) % 16
-  return __builtin_shufflevector(v, v, L(0), L(1), L(2), L(3), L(4), L(5), L(6),
-                                 L(7), L(8), L(9), L(10), L(11), L(12), L(13),
-                                 L(14), L(15));
-#elif defined(__AVX2__)
-#define L(i) (i + Distance) % 8
-  return __builtin_shufflevector(v, v, L(0), L(1), L(2), L(3), L(4), L(5), L(6),
-                                 L(7));
-#else
-#define L(i) (i + Distance) % 4
-  return __builtin_shufflevector(v, v, L(0), L(1), L(2), L(3));
-#endif
-#undef L
-}
-
-inline float reduceMax(Vec v) {
-  if constexpr (kLanes > 8)
-    v = maximum(v, rotate<8>(v));
-  if constexpr (kLanes > 4)
-    v = maximum(v, rotate<4>(v));
-  v = maximum(v, rotate<2>(v));
-  return maximum(v, rotate<1>(v))[0];
-}
-
-inline float reduceSum(Vec v) {
-  if constexpr (kLanes > 8)
-    v += rotate<8>(v);
-  if constexpr (kLanes > 4)
-    v += rotate<4>(v);
-  v += rotate<2>(v);
-  return (v + rotate<1>(v))[0];
 }
 
 /// Keys [first, last) that the query at `position` sees.
@@ -441,6 +358,41 @@ void attend(const AttentionBlock &b) {
   }
 }
 
+void attendCache(const CacheBlock &b) {
+  int64_t columns = (b.count + kLanes - 1) / kLanes * kLanes;
+  withFloatType(b.type, [&](auto type) { scoreCells<type()>(b); });
+  for (int64_t r = 0; r < b.heads * b.rows; ++r) {
+    float *record = b.records + r * recordFloats(b.headSize);
+    std::fill_n(record, b.headSize, 0.0f);
+    float &best = record[b.headSize], &sum = record[b.headSize + 1];
+    best = -__builtin_inff();
+    sum = 0;
+    softmaxRow(b.scores + r * kSplitKeys, columns, b.first[r % b.rows],
+               b.last[r % b.rows], nullptr, best, sum, nullptr, 0);
+  }
+  withFloatType(b.type, [&](auto type) { addValues<type()>(b); });
+}
+
+void mergeRecords(const float *records, int64_t count, int64_t stride,
+                  int64_t headSize, float *out) {
+  const float infinity = __builtin_inff();
+  float best = -infinity, sum = 0;
+  for (int64_t i = 0; i < count; ++i)
+    best = std::max(best, records[i * stride + headSize]);
+  std::fill_n(out, headSize, 0.0f);
+  for (int64_t i = 0; i < count; ++i) {
+    const float *record = records + i * stride;
+    float own = record[headSize];
+    float weight = own == best ? 1.0f : std::exp(own - best);
+    sum += weight * record[headSize + 1];
+    for (int64_t d = 0; d < headSize; d += kLanes)
+      store(out + d, load(out + d) + weight * load(record + d));
+  }
+  float inverse = sum > 0 || sum != sum ? 1.0f / sum : 0.0f;
+  for (int64_t d = 0; d < headSize; d += kLanes)
+    store(out + d, load(out + d) * inverse);
+}
+
 } // namespace
 
 const Simd &tprt::TPRT_SIMD_LEVEL() {
@@ -451,6 +403,8 @@ const Simd &tprt::TPRT_SIMD_LEVEL() {
                              reduce,
                              packKeys,
                              packValues,
-                             attend};
+                             attend,
+                             attendCache,
+                             mergeRecords};
   return table;
 }

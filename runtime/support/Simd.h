@@ -52,6 +52,32 @@ inline int64_t attentionScratch(int64_t paddedHeadSize) {
   return kQueryBlock * (2 * paddedHeadSize + kKeyBlock + 2);
 }
 
+/// Keys of a cache that are attended to at once: results are combined from
+/// pieces of so many.
+constexpr int64_t kSplitKeys = 256;
+
+/// A few queries against a piece of a cache, read where it lies.
+struct CacheBlock {
+  tprt_type type; ///< of keys and values
+  const char *keys, *values;
+  /// [count], at most kSplitKeys: bytes from there to the block's first head of
+  /// each cell.
+  const int64_t *cells;
+  int64_t count;
+  int64_t heads;               ///< KV heads, which follow each other in a cell
+  int64_t rows;                ///< queries of each
+  int64_t headSize;            ///< a multiple of 16
+  const float *q;              ///< [heads][rows][headSize], scaled
+  const int32_t *first, *last; ///< [rows]: a query sees cells [first, last)
+  float *scores;               ///< [heads][rows][kSplitKeys]
+  float *records;              ///< [heads][rows][recordFloats(headSize)]
+};
+
+/// Floats of what a piece comes to for one query: the sum of the values, each
+/// weighted by the exponential of its score relative to the largest; the
+/// largest score; the sum of the weights.
+inline int64_t recordFloats(int64_t headSize) { return headSize + 16; }
+
 /// The finaliser of splitmix64. Static, as what is compiled for one level may
 /// not be merged with what runs on another.
 static inline uint64_t mix(uint64_t x) {
@@ -84,6 +110,11 @@ struct Simd {
                      int64_t rows, int64_t headSize, int64_t paddedHeadSize,
                      float *out);
   void (*attend)(const AttentionBlock &block);
+  void (*attendCache)(const CacheBlock &block);
+  /// The result of a query from `count` records, `stride` floats apart, in this
+  /// order; zero where nothing is seen.
+  void (*mergeRecords)(const float *records, int64_t count, int64_t stride,
+                       int64_t headSize, float *out);
 };
 
 /// The best level this machine runs; the environment variable TPRT_SIMD
