@@ -5,7 +5,8 @@
 //
 // Prints ratios, as speeds differ from machine to machine: the runtime's
 // products beside oneDNN called directly, attention beside a product's speed,
-// collectives beside a copy's. Contestants alternate, and each one's best time
+// attention to pages beside reading them or beside plain attention, collectives
+// beside a copy's. Contestants alternate, and each one's best time
 // counts.
 //
 // usage: tprt-bench [WORKERS]
@@ -15,6 +16,7 @@
 #include "../runtime/collectives/threads/Threads.h"
 #include "../runtime/host/Attention.h"
 #include "../runtime/host/Gemm.h"
+#include "../runtime/host/PagedAttention.h"
 #include "../runtime/support/Memory.h"
 #include "../runtime/support/Parallel.h"
 #include "../runtime/support/Simd.h"
@@ -159,6 +161,118 @@ void benchmarkAttention(tprt_type type, int64_t length, int64_t heads,
               flops / best[1] / product);
 }
 
+/// Reads memory with all workers.
+void readBytes(const void *from, int64_t bytes) {
+  parallelFor(bytes / 64, 1, [&](int64_t begin, int64_t end, int64_t) {
+    auto *words = static_cast<const uint64_t *>(from);
+    uint64_t sum[8] = {};
+    for (int64_t i = begin; i < end; ++i)
+      for (int64_t lane = 0; lane < 8; ++lane)
+        sum[lane] ^= words[i * 8 + lane];
+    for (uint64_t value : sum)
+      asm volatile("" ::"r"(value));
+  });
+}
+
+/// Eight KV heads of 32 query heads; pages of 32 cells.
+PagedAttention describePages(tprt_type type, int64_t rows, int64_t tokens,
+                             int64_t size, int64_t keys) {
+  PagedAttention a{};
+  a.tokens = tokens, a.rows = rows;
+  a.qHeads = 32, a.kvHeads = 8, a.headSize = size;
+  a.type = a.cacheType = type;
+  a.page = 32, a.pages = keys / a.page;
+  a.scale = 1 / std::sqrt(double(size));
+  return a;
+}
+
+/// One token each of rows with 4096 keys, in pages of any order, out of so many
+/// that none is in a cache of the processor.
+void benchmarkDecode(tprt_type type, int64_t rows, int64_t size) {
+  PagedAttention a = describePages(type, rows, rows, size, 4096);
+  int64_t cellBytes = a.kvHeads * size * typeBytes(type);
+  int64_t bytes = rows * 4096 * cellBytes, numPages = rows * a.pages;
+  int64_t sets = std::max<int64_t>(1, (int64_t(128) << 20) / bytes);
+  a.cells = sets * numPages * a.page;
+  Values q(rows * a.qHeads * size, type), out(rows * a.qHeads * size, type),
+      keys(a.cells * a.kvHeads * size, type),
+      values(a.cells * a.kvHeads * size, type);
+  std::vector<int32_t> row(rows), position(rows, 4095), table(sets * numPages);
+  for (int64_t r = 0; r < rows; ++r)
+    row[r] = int32_t(r);
+  for (size_t i = 0; i < table.size(); ++i)
+    table[i] = int32_t(i * 7919 % table.size());
+  std::vector<PagedAttention> list = {a};
+  PagedAttentionEngine engine(list);
+  int64_t set = 0, readSet = 0;
+  auto bytesOf = [](const Values &v) { return static_cast<char *>(v.data()); };
+  std::vector<double> best =
+      race({[&] {
+              int64_t at = readSet++ % sets * bytes;
+              readBytes(bytesOf(keys) + at, bytes);
+              readBytes(bytesOf(values) + at, bytes);
+            },
+            [&] {
+              PagedCall call{rows,
+                             bytesOf(q),
+                             bytesOf(keys),
+                             bytesOf(values),
+                             row.data(),
+                             position.data(),
+                             table.data() + set++ % sets * numPages,
+                             bytesOf(out)};
+              if (!engine.run(0, call).ok())
+                std::abort();
+            }});
+  std::printf("decode %4s %ld rows of 4096 keys, 32/8 heads of %3ld  "
+              "%.2f of reading's speed (%.1f GB/s)\n",
+              typeName(type), long(rows), long(size), best[0] / best[1],
+              double(2 * bytes) / best[0] / 1e9);
+}
+
+/// A chunk of a prompt, beside attention to the same keys in a row.
+void benchmarkPrefill(tprt_type type, int64_t context, int64_t size) {
+  int64_t count = 512, length = context + count;
+  PagedAttention a = describePages(type, 1, count, size, length);
+  a.cells = length;
+  int64_t qSize = a.qHeads * size, cellSize = a.kvHeads * size;
+  Values q(count * qSize, type), out(count * qSize, type),
+      keys(length * cellSize, type), values(length * cellSize, type);
+  std::vector<int32_t> row(count), position(count), table(a.pages);
+  for (int64_t t = 0; t < count; ++t)
+    position[t] = int32_t(context + t);
+  for (int64_t i = 0; i < a.pages; ++i)
+    table[i] = int32_t(i * 7919 % a.pages);
+  Attention plain{};
+  plain.batch = 1;
+  plain.qLen = count, plain.kvCapacity = length;
+  plain.qHeads = a.qHeads, plain.kvHeads = a.kvHeads, plain.headSize = size;
+  plain.type = type;
+  plain.causal = true;
+  plain.scale = a.scale;
+  std::vector<PagedAttention> list = {a};
+  std::vector<Attention> plainList = {plain};
+  PagedAttentionEngine engine(list);
+  AttentionEngine plainEngine(plainList);
+  auto bytesOf = [](const Values &v) { return static_cast<char *>(v.data()); };
+  PagedCall call{count,      bytesOf(q),      bytesOf(keys), bytesOf(values),
+                 row.data(), position.data(), table.data(),  bytesOf(out)};
+  AttentionCall plainCall{q.data(),      qSize,      keys.data(), cellSize,
+                          values.data(), cellSize,   nullptr,     length,
+                          context,       out.data(), qSize,       nullptr};
+  std::vector<double> best = race({[&] {
+                                     if (!plainEngine.run(0, plainCall).ok())
+                                       std::abort();
+                                   },
+                                   [&] {
+                                     if (!engine.run(0, call).ok())
+                                       std::abort();
+                                   }});
+  std::printf("prefill %4s 512 tokens after %4ld, 32/8 heads of %3ld  "
+              "%.2f of attention's speed\n",
+              typeName(type), long(context), long(size), best[0] / best[1]);
+}
+
 void benchmarkCollective(CollectiveKind kind, int64_t ranks, int64_t bytes) {
   Collective c{};
   c.kind = kind;
@@ -224,6 +338,13 @@ int main(int argc, char **argv) {
       benchmarkAttention(type, 512, 32, 8, 64, causal);
       benchmarkAttention(type, 1024, 8, 8, 128, causal);
       benchmarkAttention(type, 128, 12, 12, 32, causal);
+    }
+  for (int64_t size : {64, 128})
+    for (tprt_type type : {TPRT_F32, TPRT_BF16, TPRT_F16}) {
+      benchmarkDecode(type, 1, size);
+      benchmarkDecode(type, 8, size);
+      benchmarkPrefill(type, 0, size);
+      benchmarkPrefill(type, 4096, size);
     }
   for (CollectiveKind kind :
        {CollectiveKind::AllReduce, CollectiveKind::AllGather,

@@ -19,8 +19,6 @@ using namespace tprt;
 
 namespace {
 
-/// Padding of the head size: the widest vector of any CPU level.
-constexpr int64_t kHeadPadding = 16;
 /// Queries of a KV head that still read keys and values where they lie.
 constexpr int64_t kDirectQueries = 16;
 /// Bytes that are worth a parallel region when they are copied.
@@ -72,7 +70,7 @@ Status PagedAttentionEngine::run(int64_t id, const PagedCall &call) {
   if (call.tokens < 0 || call.tokens > a.tokens)
     return internalError("paged attention ", id, ": expected at most ",
                          a.tokens, " tokens, got ", call.tokens);
-  PagedStep step{a, call, alignUp(a.headSize, kHeadPadding)};
+  PagedStep step{a, call};
   std::vector<Segment> few, many = findSegments(a, call);
   clearRest(step, many);
   auto isFew = [&](const Segment &segment) {

@@ -49,22 +49,21 @@ PagedDecode::Own PagedDecode::place(float *memory) const {
   own.first = own.positions + kSplitKeys;
   own.last = own.first + alignUp(rows, 16);
   own.q = reinterpret_cast<float *>(own.last + alignUp(rows, 16));
-  own.scores = own.q + headsPerGroup * rows * step.padded;
+  own.scores = own.q + headsPerGroup * rows * padded;
   own.result = own.scores + headsPerGroup * rows * kSplitKeys;
-  own.wide = own.result + step.padded;
+  own.wide = own.result + padded;
   return own;
 }
 
-static int64_t ownFloats(int64_t rows, int64_t heads, const PagedStep &step) {
-  int64_t queries = heads * rows * (step.padded + kSplitKeys) + step.padded;
-  bool isWidened = step.padded != step.a.headSize;
-  int64_t wide = isWidened ? 2 * kSplitKeys * heads * step.padded : 0;
+int64_t PagedDecode::ownFloats() const {
+  int64_t queries = headsPerGroup * rows * (padded + kSplitKeys) + padded;
+  bool isWidened = padded != step.a.headSize;
+  int64_t wide = isWidened ? 2 * kSplitKeys * headsPerGroup * padded : 0;
   return 3 * kSplitKeys + 2 * alignUp(rows, 16) + queries + wide;
 }
 
 int64_t PagedDecode::floats() const {
-  return firstRecord.back() * recordFloats(step.padded) +
-         workers() * ownFloats(rows, headsPerGroup, step);
+  return firstRecord.back() * recordFloats(padded) + workers() * ownFloats();
 }
 
 /// Of the first query of KV head `head`.
@@ -72,7 +71,7 @@ float *PagedDecode::recordOf(int64_t index, int64_t split, int64_t head) const {
   int64_t queries = segments[index].count * step.sharing();
   return records +
          (firstRecord[index] + (split * step.a.kvHeads + head) * queries) *
-             recordFloats(step.padded);
+             recordFloats(padded);
 }
 
 /// The cells of a piece that are there, and their positions.
@@ -112,10 +111,10 @@ void PagedDecode::widenQueries(const Segment &segment, int64_t head,
   const PagedAttention &a = step.a;
   for (int64_t h = head; h < head + heads; ++h)
     for (int64_t t = 0; t < segment.count; ++t)
-      for (int64_t i = 0; i < step.sharing(); ++i, q += step.padded) {
+      for (int64_t i = 0; i < step.sharing(); ++i, q += padded) {
         int64_t at = step.queryAt(segment.token + t, h * step.sharing() + i);
         simd().widen(a.type, step.call.q + at, q, a.headSize);
-        std::fill(q + a.headSize, q + step.padded, 0.0f);
+        std::fill(q + a.headSize, q + padded, 0.0f);
         for (int64_t d = 0; d < a.headSize; ++d)
           q[d] *= float(a.scale);
       }
@@ -123,11 +122,11 @@ void PagedDecode::widenQueries(const Segment &segment, int64_t head,
 
 /// Heads that are no whole vectors are read from a copy with room around them.
 void PagedDecode::widenCells(CacheBlock &block, const Own &own) const {
-  int64_t cellFloats = block.heads * step.padded;
+  int64_t cellFloats = block.heads * padded;
   auto widen = [&](const char *&pool, float *out) {
     for (int64_t i = 0; i < block.count; ++i)
       simd().packValues(step.a.cacheType, pool + own.cells[i], step.a.headSize,
-                        block.heads, step.a.headSize, step.padded,
+                        block.heads, step.a.headSize, padded,
                         out + i * cellFloats);
     pool = reinterpret_cast<const char *>(out);
   };
@@ -152,10 +151,10 @@ void PagedDecode::attend(int64_t item, const Own &own) {
   block.count = listCells(segment, split, head, own);
   block.heads = std::min(headsPerGroup, step.a.kvHeads - head);
   block.rows = segment.count * step.sharing();
-  block.headSize = step.padded;
+  block.headSize = padded;
   findSeen(segment, block.count, own);
   widenQueries(segment, head, block.heads, own.q);
-  if (step.padded != step.a.headSize)
+  if (padded != step.a.headSize)
     widenCells(block, own);
   block.cells = own.cells;
   block.q = own.q;
@@ -172,11 +171,11 @@ void PagedDecode::combine(int64_t index, int64_t head, int64_t heads,
                           float *result) const {
   const Segment &segment = segments[index];
   int64_t queries = segment.count * step.sharing();
-  int64_t size = recordFloats(step.padded);
+  int64_t size = recordFloats(padded);
   for (int64_t h = head; h < head + heads; ++h)
     for (int64_t r = 0; r < queries; ++r) {
       simd().mergeRecords(recordOf(index, 0, h) + r * size, splits(index),
-                          step.a.kvHeads * queries * size, step.padded, result);
+                          step.a.kvHeads * queries * size, padded, result);
       int64_t at = step.queryAt(segment.token + r / step.sharing(),
                                 h * step.sharing() + r % step.sharing());
       simd().narrow(step.a.type, result, step.call.out + at, step.a.headSize);
@@ -184,7 +183,7 @@ void PagedDecode::combine(int64_t index, int64_t head, int64_t heads,
 }
 
 void PagedDecode::run(float *scratch) {
-  int64_t each = ownFloats(rows, headsPerGroup, step);
+  int64_t each = ownFloats();
   records = scratch + workers() * each;
   int64_t items = firstSplit.back() * groups;
   auto work = [&](int64_t item, int64_t worker) {

@@ -35,7 +35,6 @@ struct Segment {
 struct PagedStep {
   const PagedAttention &a;
   const PagedCall &call;
-  int64_t padded; ///< head size, to the widest vector of any CPU level
 
   int64_t sharing() const { return a.qHeads / a.kvHeads; }
   int64_t cellBytes() const {
@@ -78,6 +77,7 @@ private:
     int32_t *positions, *first, *last;
     float *q, *scores, *wide, *result;
   };
+  int64_t ownFloats() const;
   Own place(float *memory) const;
   void attend(int64_t item, const Own &own);
   int64_t listCells(const Segment &segment, int64_t split, int64_t head,
@@ -93,6 +93,8 @@ private:
   }
 
   const PagedStep &step;
+  /// Head size, to two of the widest vectors of any CPU level.
+  const int64_t padded = alignUp(step.a.headSize, 32);
   std::vector<Segment> segments;
   /// Of each segment, and past the last: its pieces among all, its records.
   std::vector<int64_t> firstSplit{0}, firstRecord{0};
@@ -135,9 +137,15 @@ private:
   int64_t headsPerBlock(const Segment &segment) const;
 
   const PagedStep &step;
+  /// Head size, to the widest vector of any CPU level.
+  const int64_t padded = alignUp(step.a.headSize, 16);
   std::vector<Segment> segments;
   std::vector<Tile> tiles;
-  int64_t waveFloats = 0, ownFloats;
+  const int64_t blockFloats = alignUp(attentionScratch(padded), 16);
+  /// Of a worker: a block of queries, and rows of a block of keys.
+  const int64_t ownFloats =
+      blockFloats + alignUp(kKeyBlock * step.a.headSize, 16);
+  int64_t waveFloats = 0;
   float *wave = nullptr, *own = nullptr;
 };
 

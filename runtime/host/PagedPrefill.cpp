@@ -20,9 +20,7 @@ constexpr int64_t kWaveBytes = int64_t(64) << 20;
 } // namespace
 
 PagedPrefill::PagedPrefill(const PagedStep &step, std::vector<Segment> list)
-    : step(step), segments(std::move(list)),
-      ownFloats(alignUp(attentionScratch(step.padded), 16) +
-                alignUp(kKeyBlock * step.a.headSize, 16)) {
+    : step(step), segments(std::move(list)) {
   int64_t at = 0;
   for (const Segment &segment : segments) {
     int64_t base = segment.first / kKeyBlock * kKeyBlock;
@@ -48,7 +46,7 @@ bool PagedPrefill::hasHoles(const Segment &segment) const {
 
 /// Keys, values, and what masks them.
 int64_t PagedPrefill::tileFloats(const Tile &tile) const {
-  int64_t keyFloats = step.a.headSize + step.padded + tile.isMasked;
+  int64_t keyFloats = step.a.headSize + padded + tile.isMasked;
   return alignUp(tile.blocks * kKeyBlock * keyFloats, 16);
 }
 
@@ -105,11 +103,10 @@ void PagedPrefill::pack(const Item &item, int64_t worker) {
   int64_t base = tile.base + item.index * kKeyBlock;
   int64_t end = std::min(base + kKeyBlock, segment.end()), count = end - base;
   int64_t bytes = a.headSize * typeBytes(a.cacheType);
-  char *rows = reinterpret_cast<char *>(
-      own + worker * ownFloats + alignUp(attentionScratch(step.padded), 16));
+  char *rows = reinterpret_cast<char *>(own + worker * ownFloats + blockFloats);
   float *keys = wave + tile.at,
         *values = keys + tile.blocks * kKeyBlock * a.headSize;
-  float *mask = values + tile.blocks * kKeyBlock * step.padded;
+  float *mask = values + tile.blocks * kKeyBlock * padded;
   int64_t from = item.index * kKeyBlock;
   if (tile.isMasked)
     std::fill_n(mask + from, kKeyBlock, 0.0f);
@@ -135,8 +132,8 @@ void PagedPrefill::pack(const Item &item, int64_t worker) {
   simd().packKeys(a.cacheType, rows, a.headSize, count, a.headSize,
                   keys + from * a.headSize);
   gather(step.call.values);
-  simd().packValues(a.cacheType, rows, a.headSize, count, a.headSize,
-                    step.padded, values + from * step.padded);
+  simd().packValues(a.cacheType, rows, a.headSize, count, a.headSize, padded,
+                    values + from * padded);
 }
 
 /// A block of query heads and queries.
@@ -149,7 +146,7 @@ void PagedPrefill::attend(const Item &item, int64_t worker) {
   task.heads = std::min(headsPerBlock(segment), step.sharing() - item.head);
   task.queries = std::min(queriesPerBlock(segment), segment.count - item.index);
   task.headSize = a.headSize;
-  task.paddedHeadSize = step.padded;
+  task.paddedHeadSize = padded;
   task.qStride = task.outStride = a.qHeads * a.headSize;
   int64_t at = step.queryAt(segment.token + item.index,
                             tile.head * step.sharing() + item.head);
@@ -159,9 +156,8 @@ void PagedPrefill::attend(const Item &item, int64_t worker) {
   task.lseStride = 0;
   task.keys = wave + tile.at;
   task.values = task.keys + tile.blocks * kKeyBlock * a.headSize;
-  task.keyMask = tile.isMasked
-                     ? task.values + tile.blocks * kKeyBlock * step.padded
-                     : nullptr;
+  task.keyMask =
+      tile.isMasked ? task.values + tile.blocks * kKeyBlock * padded : nullptr;
   task.kvLen = segment.end() - tile.base;
   task.position = segment.position - tile.base + item.index;
   task.causal = true;

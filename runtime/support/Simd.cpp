@@ -359,18 +359,20 @@ void attend(const AttentionBlock &b) {
 }
 
 void attendCache(const CacheBlock &b) {
-  int64_t columns = (b.count + kLanes - 1) / kLanes * kLanes;
-  withFloatType(b.type, [&](auto type) { scoreCells<type()>(b); });
-  for (int64_t r = 0; r < b.heads * b.rows; ++r) {
-    float *record = b.records + r * recordFloats(b.headSize);
-    std::fill_n(record, b.headSize, 0.0f);
-    float &best = record[b.headSize], &sum = record[b.headSize + 1];
-    best = -__builtin_inff();
-    sum = 0;
-    softmaxRow(b.scores + r * kSplitKeys, columns, b.first[r % b.rows],
-               b.last[r % b.rows], nullptr, best, sum, nullptr, 0);
-  }
-  withFloatType(b.type, [&](auto type) { addValues<type()>(b); });
+  int64_t rows = b.heads * b.rows, stride = recordFloats(b.headSize);
+  auto lanes = std::make_index_sequence<kLanes>();
+  if (b.type == TPRT_BF16)
+    for (int64_t i = 0; i < rows * b.headSize; i += kPair)
+      splitPair(b.q + i, lanes);
+  std::fill_n(b.records, rows * stride, 0.0f);
+  for (int64_t r = 0; r < rows; ++r)
+    b.records[r * stride + b.headSize] = -__builtin_inff();
+  if (b.count > 0)
+    withFloatType(b.type, [&](auto type) { attendCells<type()>(b); });
+  if (b.type == TPRT_BF16)
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t d = 0; d < b.headSize; d += kPair)
+        joinPair(b.records + r * stride + d, lanes);
 }
 
 void mergeRecords(const float *records, int64_t count, int64_t stride,

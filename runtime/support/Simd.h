@@ -64,10 +64,10 @@ struct CacheBlock {
   /// each cell.
   const int64_t *cells;
   int64_t count;
-  int64_t heads;               ///< KV heads, which follow each other in a cell
-  int64_t rows;                ///< queries of each
-  int64_t headSize;            ///< a multiple of 16
-  const float *q;              ///< [heads][rows][headSize], scaled
+  int64_t heads;    ///< KV heads, which follow each other in a cell
+  int64_t rows;     ///< queries of each
+  int64_t headSize; ///< a multiple of 16
+  float *q;         ///< [heads][rows][headSize], scaled; may be overwritten
   const int32_t *first, *last; ///< [rows]: a query sees cells [first, last)
   float *scores;               ///< [heads][rows][kSplitKeys]
   float *records;              ///< [heads][rows][recordFloats(headSize)]

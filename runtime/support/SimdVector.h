@@ -34,7 +34,8 @@ typedef Vec VecU __attribute__((aligned(4), may_alias));
 
 inline Vec load(const float *p) { return *reinterpret_cast<const VecU *>(p); }
 inline void store(float *p, Vec v) { *reinterpret_cast<VecU *>(p) = v; }
-inline Vec splat(float x) { return Vec{} + x; }
+// 0 is taken away, not added: that is nothing even for -0.
+inline Vec splat(float x) { return x - Vec{}; }
 inline Vec select(IVec mask, Vec yes, Vec no) {
   return (Vec)(((IVec)yes & mask) | ((IVec)no & ~mask));
 }
@@ -90,23 +91,21 @@ inline float reduceSum(Vec v) {
   return (v + rotate<1>(v))[0];
 }
 
-/// Exchanges the lanes of `a` that have bit D of their number set with those of
-/// `b` that have not.
+/// Lanes of `a` where bit D of their number is clear and of `b` where it is
+/// set, each plus the lane of its vector D away: one shuffle and one blend.
 template <int D, size_t... L>
-inline void exchange(Vec &a, Vec &b, std::index_sequence<L...>) {
-  Vec low = __builtin_shufflevector(a, b, (L & D ? kLanes + L - D : L)...);
-  b = __builtin_shufflevector(a, b, (L & D ? kLanes + L : L + D)...);
-  a = low;
+inline Vec addPairs(Vec a, Vec b, std::index_sequence<L...>) {
+  Vec own = __builtin_shufflevector(a, b, (L & D ? kLanes + L : L)...);
+  return own +
+         __builtin_shufflevector(a, b, (L & D ? kLanes + L - D : L + D)...);
 }
 
 /// Lane l is the sum of the lanes of v[l % N]; v is overwritten. N is a power
 /// of two.
 template <int N, int D = N / 2>
 inline Vec sumEach(Vec *v) {
-  for (int i = 0; i < D; ++i) {
-    exchange<D>(v[i], v[i + D], std::make_index_sequence<kLanes>());
-    v[i] += v[i + D];
-  }
+  for (int i = 0; i < D; ++i)
+    v[i] = addPairs<D>(v[i], v[i + D], std::make_index_sequence<kLanes>());
   if constexpr (D > 1)
     return sumEach<N, D / 2>(v);
   Vec sum = v[0];
