@@ -70,6 +70,32 @@ void random(uint64_t key, int64_t index, int64_t stride, int64_t count,
   }
 }
 
+void randomWords(uint64_t key, uint32_t first, uint32_t last, int64_t count,
+                 uint32_t *__restrict words) {
+  for (int64_t i = 0; i < count; ++i)
+    words[i] = philox(key, first + uint32_t(i), last);
+}
+
+double exponentials(const float *in, float scale, float largest, int64_t count,
+                    float *out) {
+  constexpr int64_t kBlock = 4096;
+  double all = 0;
+  for (int64_t begin = 0; begin < count; begin += kBlock) {
+    int64_t end = std::min(begin + kBlock, count), i = begin;
+    Vec sum{};
+    for (; i + kLanes <= end; i += kLanes) {
+      Vec x = expNegative((load(in + i) - largest) * scale);
+      store(out + i, x);
+      sum += x;
+    }
+    for (; i < end; ++i)
+      all += out[i] = expNegative(splat((in[i] - largest) * scale))[0];
+    for (int lane = 0; lane < kLanes; ++lane)
+      all += sum[lane];
+  }
+  return all;
+}
+
 //===----------------------------------------------------------------------===//
 // Conversions and reductions
 //===----------------------------------------------------------------------===//
@@ -446,6 +472,8 @@ void attend(const AttentionBlock &b) {
 const Simd &tprt::TPRT_SIMD_LEVEL() {
   static const Simd table = {TPRT_STRING(TPRT_SIMD_LEVEL),
                              random,
+                             randomWords,
+                             exponentials,
                              widen,
                              narrow,
                              reduce,

@@ -61,6 +61,23 @@ static inline uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
+/// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
+/// 2011): the first word of the block of counter {first, 0, 0, last}.
+static inline uint32_t philox(uint64_t key, uint32_t first, uint32_t last) {
+  uint32_t c0 = first, c1 = 0, c2 = 0, c3 = last;
+  uint32_t k0 = uint32_t(key), k1 = uint32_t(key >> 32);
+  for (int round = 0; round < 10; ++round) {
+    uint64_t a = uint64_t(c0) * 0xD2511F53, b = uint64_t(c2) * 0xCD9E8D57;
+    c0 = uint32_t(b >> 32) ^ c1 ^ k0;
+    c1 = uint32_t(b);
+    c2 = uint32_t(a >> 32) ^ c3 ^ k1;
+    c3 = uint32_t(a);
+    k0 += 0x9E3779B9;
+    k1 += 0xBB67AE85;
+  }
+  return c0;
+}
+
 struct Simd {
   const char *level;
   /// Random numbers `index`, `index + stride`, ... of a key, about normal: the
@@ -68,6 +85,13 @@ struct Simd {
   /// sqrt(4 * (2^32 - 1) / 12), scaled to a deviation of 0.02.
   void (*random)(uint64_t key, int64_t index, int64_t stride, int64_t count,
                  float *out);
+  /// words[i] = philox(key, first + i, last).
+  void (*randomWords)(uint64_t key, uint32_t first, uint32_t last,
+                      int64_t count, uint32_t *words);
+  /// out[i] = exp(scale * (in[i] - largest)), nothing being larger; returns
+  /// their sum.
+  double (*exponentials)(const float *in, float scale, float largest,
+                         int64_t count, float *out);
   /// count elements of a float type to f32.
   void (*widen)(tprt_type from, const void *in, float *out, int64_t count);
   /// count elements of f32 to a float type, to nearest even.

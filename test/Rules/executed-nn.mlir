@@ -67,3 +67,32 @@ func.func @rows(%x: tensor<2x6x16xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"
   %4 = nn.gelu erf %3 : tensor<2x6x16xf32>
   return %4 : tensor<2x6x16xf32>
 }
+
+// Records of both axes, rows of none; of a part of an axis, rows of the other.
+// CHECK: partition @sample_axes: equal
+func.func @sample_axes(%logits: tensor<6x131xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"dp", "tp"}]>}, %p: tensor<6xi32>, %i: tensor<6xi64>, %t: tensor<6xf32>, %k: tensor<6xi32>, %tp: tensor<6xf32>, %mp: tensor<6xf32>) -> (tensor<6xi32>, tensor<6xf32>) {
+  %0:2 = nn.sample %logits, %p, %i, %t, %k, %tp, %mp : (tensor<6x131xf32>, tensor<6xi32>, tensor<6xi64>, tensor<6xf32>, tensor<6xi32>, tensor<6xf32>, tensor<6xf32>) -> (tensor<6xi32>, tensor<6xf32>)
+  return %0#0, %0#1 : tensor<6xi32>, tensor<6xf32>
+}
+
+// CHECK: partition @sample_sub_axis: equal
+func.func @sample_sub_axis(%logits: tensor<6x131xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {"tp":(1)2}]>}, %p: tensor<6xi32>, %i: tensor<6xi64>, %t: tensor<6xf32>, %k: tensor<6xi32>, %tp: tensor<6xf32>, %mp: tensor<6xf32>) -> (tensor<6xi32>, tensor<6xf32>) {
+  %0:2 = nn.sample %logits, %p, %i, %t, %k, %tp, %mp : (tensor<6x131xf32>, tensor<6xi32>, tensor<6xi64>, tensor<6xf32>, tensor<6xi32>, tensor<6xf32>, tensor<6xf32>) -> (tensor<6xi32>, tensor<6xf32>)
+  return %0#0, %0#1 : tensor<6xi32>, tensor<6xf32>
+}
+
+// Rows that are cut need no records of others.
+// CHECK: partition @sample_rows: equal
+func.func @sample_rows(%logits: tensor<6x131xf32> {tp.sharding = #tp.sharding<@mesh, [{"tp"}, {}]>}, %p: tensor<6xi32>, %i: tensor<6xi64>, %t: tensor<6xf32>, %k: tensor<6xi32>, %tp: tensor<6xf32>, %mp: tensor<6xf32>) -> (tensor<6xi32>, tensor<6xf32>) {
+  %0:2 = nn.sample %logits, %p, %i, %t, %k, %tp, %mp : (tensor<6x131xf32>, tensor<6xi32>, tensor<6xi64>, tensor<6xf32>, tensor<6xi32>, tensor<6xf32>, tensor<6xf32>) -> (tensor<6xi32>, tensor<6xf32>)
+  return %0#0, %0#1 : tensor<6xi32>, tensor<6xf32>
+}
+
+// Logits that are partial are summed first, and one record is of all.
+// CHECK: partition @sample_partial: equal
+func.func @sample_partial(%x: tensor<6x16xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}]>}, %p: tensor<6xi32>, %i: tensor<6xi64>, %t: tensor<6xf32>, %k: tensor<6xi32>, %tp: tensor<6xf32>, %mp: tensor<6xf32>) -> (tensor<6xi32>, tensor<6xf32>) {
+  %w = tp.parameter "head" {tp.shardings = [#tp.sharding<@mesh, [{}, {"tp"}]>]} : tensor<131x16xf32>
+  %logits = nn.linear %x, %w : (tensor<6x16xf32>, tensor<131x16xf32>) -> tensor<6x131xf32>
+  %0:2 = nn.sample %logits, %p, %i, %t, %k, %tp, %mp : (tensor<6x131xf32>, tensor<6xi32>, tensor<6xi64>, tensor<6xf32>, tensor<6xi32>, tensor<6xf32>, tensor<6xf32>) -> (tensor<6xi32>, tensor<6xf32>)
+  return %0#0, %0#1 : tensor<6xi32>, tensor<6xf32>
+}

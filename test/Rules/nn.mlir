@@ -49,3 +49,13 @@ func.func @elementwise(%x: tensor<1x8x64xf32>, %seed: i64) {
   %2 = nn.dropout %x, %seed, %seed {probability = 0.1 : f64, op_id = 3 : i64} : tensor<1x8x64xf32>
   return
 }
+
+func.func @sampling(%l: tensor<4x131xf32>, %k: tensor<3xi32>, %p: tensor<4xi32>, %i: tensor<4xi64>, %t: tensor<4xf32>) {
+  // expected-remark @below {{rows=4, blocks=3, tokens of a block=44 whole of 131, words=133 whole: [rows, (blocks * tokens of a block)], [blocks], [rows], [rows], [rows] -> [blocks, rows, words]}}
+  %r = nn.sample_records %l, %k, %p, %i, %t {vocabulary = 131 : i64} : (tensor<4x131xf32>, tensor<3xi32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>) -> tensor<3x4x133xf32>
+  // expected-remark @below {{sampling records=3 whole, rows=4, words=133 whole: [sampling records, rows, words], [rows], [rows], [rows], [rows], [rows], [rows] -> [rows], [rows]}}
+  %0:2 = nn.sample_pick %r, %p, %i, %t, %p, %t, %t : (tensor<3x4x133xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
+  // expected-remark @below {{rows=4, vocabulary=131 whole: [rows, vocabulary], [rows], [rows], [rows], [rows], [rows], [rows] -> [rows], [rows]}}
+  %1:2 = nn.sample %l, %p, %i, %t, %p, %t, %t : (tensor<4x131xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
+  return
+}

@@ -94,15 +94,18 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 /// least `grain` and call body.
 ///   Not nested. Bodies call no function of this table.
 /// cache_write: row t of `rows`, cell_bytes of them, becomes cell cells[t]
-/// (i32)
-///   of the pool, which has num_cells, in order; a number outside is skipped.
-///   pool may be old; if it is not, it gets what old has first.
+///   (i32) of the pool, which has num_cells, in order; a number outside is
+///   skipped. pool may be old; if it is not, it gets what old has first.
 /// paged_attention: `tokens` query rows [q_heads, head_size] to the cache, as
 ///   `paged_attentions[id]` describes it; all contiguous, numbers i32. Token t
 ///   stands at positions[t] of row rows[t] (-1: of none; its result is zero)
 ///   and sees that position and those before it, at most `window` (0: all);
 ///   position p lies in cell table[row, p / page] * page + p % page of keys and
 ///   values [cells, kv_heads, head_size]. Other cells may hold anything.
+/// sample_records, sample_pick: nn.sample_records and nn.sample_pick
+///   (docs/reference/NNDialect.md); all contiguous, seeds i64, numbers i32 and
+///   f32. logits are [rows, columns], of `vocabulary` tokens in all; a record
+///   is TPRT_RECORD_WORDS of f32, as enum tprt_record has them.
 /// mark: kernel `kernels[id]` starts, in repetition `layer`; it ends with the
 ///   next call of mark, gemm, attention or collective, or with the step. Free
 ///   when no timeline is recorded.
@@ -120,7 +123,27 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
   X(cache_write, I64(tokens) I64(cell_bytes) I64(num_cells) IN(rows) IN(cells) \
                      IN(old) OUT(pool))                                        \
   X(paged_attention, I32(id) I64(tokens) IN(q) IN(keys) IN(values) IN(rows)    \
-                         IN(positions) IN(table) OUT(out))
+                         IN(positions) IN(table) OUT(out))                     \
+  X(sample_records, I64(rows) I64(columns) I64(blocks) I64(vocabulary)         \
+                        IN(logits) IN(block_numbers) IN(positions) IN(seeds)   \
+                            IN(temperatures) OUT(records))                     \
+  X(sample_pick,                                                               \
+    I64(rows) I64(blocks) IN(records) IN(positions) IN(seeds) IN(temperatures) \
+        IN(top_k) IN(top_p) IN(min_p) OUT(tokens) OUT(logprobs))
+
+/// Where the words of a sampling record are: its best logits and their tokens,
+/// the largest logit, the sums of exponentials relative to it, as they are and
+/// over the temperature, and what wins the draw.
+enum tprt_record {
+  TPRT_RECORD_CANDIDATES = 64,
+  TPRT_RECORD_TOKENS = TPRT_RECORD_CANDIDATES,
+  TPRT_RECORD_MAXIMUM = 2 * TPRT_RECORD_CANDIDATES,
+  TPRT_RECORD_SUM,
+  TPRT_RECORD_TEMPERED_SUM,
+  TPRT_RECORD_DRAWN_LOGIT,
+  TPRT_RECORD_DRAWN_TOKEN,
+  TPRT_RECORD_WORDS
+};
 
 /// The function table. Function i of the list lies at byte 8 + 8 * i.
 typedef struct tprt_api {

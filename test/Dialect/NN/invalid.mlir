@@ -263,3 +263,43 @@ func.func @made(%x: tensor<8x64xf32>, %y: tensor<64x256xf32>) {
   %0 = nn.linear %x, %w : (tensor<8x64xf32>, tensor<64x256xf32>) -> tensor<8x256xf32>
   return
 }
+
+// -----
+
+func.func @sample(%l: tensor<4xf32>, %p: tensor<4xi32>, %i: tensor<4xi64>, %t: tensor<4xf32>) {
+  // expected-error @below {{'nn.sample' op expected logits of rank 2, got rank 1}}
+  %0:2 = nn.sample %l, %p, %i, %t, %p, %t, %t : (tensor<4xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @sample(%l: tensor<3x131xf32>, %p: tensor<4xi32>, %i: tensor<4xi64>, %t: tensor<4xf32>) {
+  // expected-error @below {{'nn.sample' op expected positions of shape [3], got [4]}}
+  %0:2 = nn.sample %l, %p, %i, %t, %p, %t, %t : (tensor<3x131xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @sample(%l: tensor<4x16777217xf32>, %p: tensor<4xi32>, %i: tensor<4xi64>, %t: tensor<4xf32>) {
+  // expected-error @below {{'nn.sample' op expected a vocabulary of 1 to 16777216 tokens, got 16777217}}
+  %0:2 = nn.sample %l, %p, %i, %t, %p, %t, %t : (tensor<4x16777217xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @sample_records(%l: tensor<4x131xf32>, %k: tensor<3xi32>, %p: tensor<4xi32>, %i: tensor<4xi64>, %t: tensor<4xf32>) {
+  // expected-error @below {{'nn.sample_records' op expected records of shape [3, 4, 133], got [4, 3, 133]}}
+  %0 = nn.sample_records %l, %k, %p, %i, %t {vocabulary = 131 : i64} : (tensor<4x131xf32>, tensor<3xi32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>) -> tensor<4x3x133xf32>
+  return
+}
+
+// -----
+
+func.func @sample_pick(%r: tensor<3x4x100xf32>, %p: tensor<4xi32>, %i: tensor<4xi64>, %t: tensor<4xf32>) {
+  // expected-error @below {{'nn.sample_pick' op expected records of shape [3, 4, 133], got [3, 4, 100]}}
+  %0:2 = nn.sample_pick %r, %p, %i, %t, %p, %t, %t : (tensor<3x4x100xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
+  return
+}

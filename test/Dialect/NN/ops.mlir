@@ -68,6 +68,17 @@ func.func @rest(%x: tensor<1x8x64xf32>, %l: tensor<1x8xi64>, %seed: i64, %layer:
 }
 
 // Calls of functions with nn operations inline.
+// CHECK-LABEL: func.func @sampling
+func.func @sampling(%l: tensor<4x131xf32>, %k: tensor<3xi32>, %p: tensor<4xi32>, %i: tensor<4xi64>, %t: tensor<4xf32>) -> tensor<4xi32> {
+  // CHECK: nn.sample_records %arg0, %arg1, %arg2, %arg3, %arg4 {vocabulary = 131 : i64} : (tensor<4x131xf32>, tensor<3xi32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>) -> tensor<3x4x133xf32>
+  %r = nn.sample_records %l, %k, %p, %i, %t {vocabulary = 131 : i64} : (tensor<4x131xf32>, tensor<3xi32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>) -> tensor<3x4x133xf32>
+  // CHECK: nn.sample_pick
+  %0:2 = nn.sample_pick %r, %p, %i, %t, %p, %t, %t : (tensor<3x4x133xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
+  // CHECK: nn.sample %arg0, %arg2, %arg3, %arg4, %arg2, %arg4, %arg4
+  %1:2 = nn.sample %l, %p, %i, %t, %p, %t, %t : (tensor<4x131xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
+  return %1#0 : tensor<4xi32>
+}
+
 // RUN: tp-opt %s --inline | FileCheck %s --check-prefix=INLINE
 // INLINE-LABEL: func.func @caller
 // INLINE: nn.silu
