@@ -4,7 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Prints ratios, as speeds differ from machine to machine: the runtime's
-// products beside oneDNN called directly, attention beside a product's speed,
+// products beside oneDNN called directly, those of few rows beside reading the
+// weights, attention beside a product's speed,
 // collectives beside a copy's. Contestants alternate, and each one's best time
 // counts.
 //
@@ -22,6 +23,7 @@
 #include <dnnl.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -113,19 +115,78 @@ void benchmarkGemm(tprt_type type, int64_t m, int64_t rows, int64_t n,
   Gemm g = describe(m, n, k, type);
   GemmEngine engine({g});
   Values x(rows * k, type), w(n * k, type), y(rows * n, type);
-  const void *handle = *engine.pack(0, w.data());
   Bare bare(rows, n, k, against);
   auto ours = [&] {
-    if (!engine.run(0, rows, x.data(), k, handle, nullptr, nullptr, y.data(), n)
+    if (!engine
+             .run(0, rows, x.data(), k, w.data(), nullptr, nullptr, y.data(), n)
              .ok())
       std::abort();
   };
   ours();
   std::vector<double> best = race({[&] { bare.run(); }, ours});
-  std::printf("gemm %4s %4ld x %5ld x %5ld (packed for %ld rows)  "
+  std::printf("gemm %4s %4ld x %5ld x %5ld (at most %ld)  "
               "%.2f of bare %s\n",
               typeName(type), long(rows), long(n), long(k), long(m),
               best[0] / best[1], typeName(against));
+}
+
+/// Reads memory once, as fast as that goes.
+void readAll(const char *data, int64_t bytes) {
+  typedef uint64_t Words __attribute__((vector_size(64)));
+  constexpr int64_t kPiece = 256 << 10;
+  static std::atomic<uint64_t> total;
+  parallelItems((bytes + kPiece - 1) / kPiece, [&](int64_t item, int64_t) {
+    auto *piece = reinterpret_cast<const Words *>(data + item * kPiece);
+    int64_t words = std::min(kPiece, bytes - item * kPiece) / 64;
+    Words sums[4] = {};
+    for (int64_t i = 0; i + 4 <= words; i += 4)
+      for (int j = 0; j < 4; ++j)
+        sums[j] += piece[i + j];
+    Words sum = sums[0] + sums[1] + sums[2] + sums[3];
+    total += sum[0] + sum[7];
+  });
+}
+
+/// The products of few rows in a Llama of 4 layers (hidden size 2048,
+/// intermediate size 5632, vocabulary 32000), beside reading its weights.
+void benchmarkFewRows(tprt_type type) {
+  struct Part {
+    int64_t n, k, count;
+  };
+  constexpr Part parts[] = {
+      {2048, 2048, 16}, {5632, 2048, 8}, {2048, 5632, 4}, {32000, 2048, 1}};
+  std::vector<Gemm> gemms;
+  int64_t elements = 0;
+  for (const Part &part : parts) {
+    gemms.push_back(describe(8, part.n, part.k, type));
+    elements += part.n * part.k * part.count;
+  }
+  GemmEngine engine(gemms);
+  Values some(1 << 20, type), x(8 * 5632, type), y(8 * 32000, type);
+  int64_t bytes = elements * typeBytes(type), step = typeBytes(type) << 20;
+  Buffer weights = std::move(*Buffer::allocate(bytes));
+  for (int64_t at = 0; at < bytes; at += step)
+    std::memcpy(weights.data() + at, some.data(),
+                size_t(std::min(step, bytes - at)));
+  auto multiply = [&](int64_t rows) {
+    const char *w = weights.data();
+    for (size_t id = 0; id < std::size(parts); ++id)
+      for (int64_t i = 0; i < parts[id].count; ++i) {
+        if (!engine
+                 .run(int64_t(id), rows, x.data(), parts[id].k, w, nullptr,
+                      nullptr, y.data(), parts[id].n)
+                 .ok())
+          std::abort();
+        w += parts[id].n * parts[id].k * typeBytes(type);
+      }
+  };
+  std::vector<double> best =
+      race({[&] { readAll(weights.data(), bytes); }, [&] { multiply(1); },
+            [&] { multiply(4); }, [&] { multiply(8); }});
+  std::printf("weights of a model, %4s: 1 row at %.2f of the speed of reading "
+              "them; 4 rows cost %.2f of one, 8 rows %.2f\n",
+              typeName(type), best[0] / best[1], best[2] / best[1],
+              best[3] / best[1]);
 }
 
 void benchmarkAttention(tprt_type type, int64_t length, int64_t heads,
@@ -213,6 +274,8 @@ int main(int argc, char **argv) {
     benchmarkGemm(TPRT_F32, 512, 512, n, k, TPRT_F32);
     benchmarkGemm(TPRT_F32, 512, 1, n, k, TPRT_F32);
   }
+  for (tprt_type type : {TPRT_F32, TPRT_BF16, TPRT_F16})
+    benchmarkFewRows(type);
   for (tprt_type type : {TPRT_BF16, TPRT_F16})
     for (int64_t rows : {512, 32, 1})
       benchmarkGemm(type, 512, rows, 8192, 2048, TPRT_F32);

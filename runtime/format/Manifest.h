@@ -123,7 +123,7 @@ struct Parameter {
   Sharding sharding;
   AxisList partial;
   tprt_type type;
-  std::optional<int64_t> gemm; ///< packed for that GEMM; none: plain
+  std::optional<int64_t> gemm; ///< a weight of that GEMM
   int64_t state = -1;          ///< whose initial value it is; -1: steps read it
   Init init;
 

@@ -10,8 +10,8 @@
 #include "HostRank.h"
 
 #include "../support/Parallel.h"
+#include "../tensors/ParameterPlan.h"
 #include "../tensors/Values.h"
-#include "Gemm.h"
 
 using namespace tprt;
 
@@ -64,42 +64,16 @@ HostRank::HostRank(const Manifest &manifest, const Program &program,
       entries(manifest.entries.size()) {}
 
 Status HostRank::loadWeights(const Weights &weights) {
-  int64_t plain = 0;
-  int64_t largest = 0;
-  for (const Parameter &p : manifest.parameters) {
-    if (p.state >= 0)
-      continue;
-    if (p.gemm)
-      largest = std::max(largest, localBytes(p));
-    else
-      plain += p.count * localBytes(p);
+  ParameterPlan plan(manifest);
+  TPRT_ASSIGN(parameterMemory, Buffer::allocate(plan.bytes));
+  for (const ParameterPlan::Tensor &tensor : plan.tensors) {
+    TPRT_ASSIGN(auto read,
+                weights.load(tensor.parameter, tensor.instance, place,
+                             parameterMemory.data() + tensor.offset));
+    loadedBytes += read;
   }
-  TPRT_ASSIGN(parameterMemory, Buffer::allocate(plain));
-  TPRT_ASSIGN(auto staging, Buffer::allocate(largest));
-
-  int64_t position = 0;
-  for (size_t t = 0; t < manifest.parameters.size(); ++t) {
-    const Parameter &p = manifest.parameters[t];
-    // Steps read the state.
-    if (p.state >= 0) {
-      parameters.insert(parameters.end(), size_t(p.count), nullptr);
-      continue;
-    }
-    for (int64_t i = 0; i < p.count; ++i) {
-      char *target =
-          p.gemm ? staging.data() : parameterMemory.data() + position;
-      TPRT_ASSIGN(auto read, weights.load(int64_t(t), i, place, target));
-      loadedBytes += read;
-      if (!p.gemm) {
-        parameters.push_back(target);
-        position += localBytes(p);
-        continue;
-      }
-      TPRT_ASSIGN(auto handle,
-                  engine<GemmEngine>(TPRT_SLOT_gemm).pack(*p.gemm, target));
-      parameters.push_back(handle);
-    }
-  }
+  for (int64_t offset : plan.offsets)
+    parameters.push_back(parameterMemory.data() + offset);
   return {};
 }
 
@@ -202,9 +176,7 @@ tprt_rank::Memory HostRank::memory() const {
   m.commUsed = std::min(m.commStated, comm.touched());
   m.scratch = scratch.size();
   for (const auto &engine : engines)
-    if (engine) {
-      m.parameters += engine->weightBytes();
+    if (engine)
       m.scratch += engine->scratchBytes();
-    }
   return m;
 }

@@ -32,7 +32,6 @@ class Engine {
 public:
   virtual ~Engine() = default;
   /// In bytes.
-  virtual int64_t weightBytes() const { return 0; }
   virtual int64_t scratchBytes() const { return 0; }
 };
 

@@ -118,14 +118,4 @@ private:
   std::optional<tprt::Status> error;
 };
 
-namespace tprt {
-
-/// Bytes of a parameter's local block, rounded up to TPRT_ALIGNMENT.
-inline int64_t localBytes(const Parameter &p) {
-  return alignUp(elementCount(p.localShape) * typeBytes(p.type),
-                 TPRT_ALIGNMENT);
-}
-
-} // namespace tprt
-
 #endif // TPRT_RANK_RANK_H

@@ -76,9 +76,16 @@ struct Simd {
   /// one of the inputs. 16-bit floats are summed in f32.
   void (*reduce)(tprt_type type, Reduction op, const void *const *inputs,
                  int64_t inputCount, void *out, int64_t count);
-  /// Transposes `rows` keys into a key block, zero past them.
-  void (*packKeys)(tprt_type type, const void *keys, int64_t stride,
-                   int64_t rows, int64_t headSize, float *out);
+  /// out[c * outStride + r] = in[r * inStride + c], widened.
+  void (*transpose)(tprt_type type, const void *in, int64_t inStride,
+                    int64_t rows, int64_t columns, float *out,
+                    int64_t outStride);
+  /// out[r * outStride + j] = the sum over k of x[r, k] * w[j, k]; w has n
+  /// rows, and which of them it is has no part in the order. For few rows of x,
+  /// which wait for w to come from memory.
+  void (*dot)(tprt_type type, const void *w, int64_t n, const float *x,
+              int64_t rows, int64_t k, float *out, int64_t outStride);
+  void (*activate)(Gemm::Activation activation, float *values, int64_t count);
   /// Widens `rows` values to rows of paddedHeadSize, zero past headSize.
   void (*packValues)(tprt_type type, const void *values, int64_t stride,
                      int64_t rows, int64_t headSize, int64_t paddedHeadSize,

@@ -332,9 +332,9 @@ static json::Object describeMesh(ModuleOp module) {
 }
 
 /// Parameters in the order of their slots; `bytes` receives what a rank holds
-/// of them, where they are not packed each part once.
+/// of them: each part once, whoever reads it.
 static json::Array describeParameters(ArrayRef<ParameterEntry> parameters,
-                                      bool packs, int64_t &bytes) {
+                                      int64_t &bytes) {
   json::Array result;
   std::set<std::string> held;
   for (ParameterEntry entry : parameters) {
@@ -345,7 +345,7 @@ static json::Array describeParameters(ArrayRef<ParameterEntry> parameters,
     bool isFirst =
         held.insert(llvm::formatv("{0}", json::Value(std::move(part))).str())
             .second;
-    if (packs || isFirst)
+    if (isFirst)
       bytes += entry.count * getBytes({entry.op.getType()});
     result.push_back(std::move(parameter));
   }
@@ -405,8 +405,7 @@ static json::Array numberDescriptions(ArrayRef<json::Object> descriptions) {
 
 json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
   int64_t always = constants.size();
-  json::Array parameterList =
-      describeParameters(parameters, traits.packsParameters, always);
+  json::Array parameterList = describeParameters(parameters, always);
   describeInitialValues(module, parameterList, numSlots);
   json::Array collectiveList, kernelList, entryList, stateList;
   for (auto [id, op] : llvm::enumerate(collectives))

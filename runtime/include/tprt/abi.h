@@ -147,7 +147,7 @@ typedef struct tprt_step_args {
   void *const *inputs;       ///< entries[e].inputs, local shapes, row-major
   void *const *outputs;      ///< entries[e].outputs, local padded shapes
   const void *const *params; ///< parameters[p], instance i: params[base + i];
-                             ///< an address, or for "gemm:<id>" a handle
+                             ///< its address
   const void *constants;     ///< the constants section
   void *arena;               ///< arena_bytes of the entry
   void *comm;                ///< comm_bytes of the entry
