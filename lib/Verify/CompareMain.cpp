@@ -16,6 +16,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
+#include <set>
 
 using namespace mlir;
 using namespace tp::interp;
@@ -187,6 +188,7 @@ FailureOr<Comparison> compareWithMain(ModuleOp program, const Script &script,
   if (failed(runs) || failed(states))
     return failure();
   Comparison all;
+  std::set<int64_t> judged;
   for (auto [number, step] : llvm::enumerate(script.steps)) {
     for (auto &[name, pool] : *states)
       poisonCells(pool, step.freedCells);
@@ -207,6 +209,8 @@ FailureOr<Comparison> compareWithMain(ModuleOp program, const Script &script,
       Observation observation =
           observeRow((*results)[*logits], token, runs->getLogits(**run));
       observation.resultNumber = runs->getLogitsNumber();
+      // What cannot be judged of a text is said once.
+      observation.isOriginal = judged.insert(token.text).second;
       observation.what =
           "row " + std::to_string(token.row) + " of @" + step.entry;
       observation.location = formatLocation(function.getLoc());
