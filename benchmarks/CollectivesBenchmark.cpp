@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../runtime/collectives/processes/Processes.h"
-#include "../runtime/collectives/threads/Threads.h"
+#include "../runtime/collectives/BackendTable.h"
+#include "../runtime/collectives/processes/Segment.h"
 #include "../runtime/support/Parallel.h"
 
 #include <algorithm>
@@ -34,14 +34,15 @@ namespace {
 }
 
 /// One rank's part; seconds of a call that a tenth of them undercut.
-double measure(RankContext &context, const Collective &entry, int rounds) {
+double measure(Backend &backend, int64_t rank, const Collective &entry,
+               int rounds) {
   setWorkers(1);
   std::vector<int64_t> everyone;
-  for (int64_t r = 0; r < context.size(); ++r)
+  for (int64_t r = 0; r < backend.size(); ++r)
     everyone.push_back(r);
-  auto communicator = context.communicator(everyone);
-  auto in = context.allocate(elementCount(entry.inputShape) * 4);
-  auto out = context.allocate(elementCount(entry.outputShape) * 4);
+  auto communicator = backend.communicator(rank, everyone);
+  auto in = backend.allocate(rank, elementCount(entry.inputShape) * 4);
+  auto out = backend.allocate(rank, elementCount(entry.outputShape) * 4);
   if (!communicator || !in || !out)
     fail(!communicator ? communicator.status()
                        : (!in ? in.status() : out.status()));
@@ -62,7 +63,19 @@ double measure(RankContext &context, const Collective &entry, int rounds) {
   return seconds[rounds / 10];
 }
 
-std::string nowhere(CallSite) { return "the benchmark"; }
+std::unique_ptr<Backend>
+connect(const char *name, int64_t ranks,
+        std::shared_ptr<const ProcessInfo> process = nullptr) {
+  BackendOptions options;
+  options.backend = name;
+  options.ranks = ranks;
+  options.process = std::move(process);
+  options.waits.describe = [](CallSite) { return "the benchmark"; };
+  auto backend = makeBackend(options);
+  if (!backend)
+    fail(backend.status());
+  return std::move(*backend);
+}
 
 /// Runs body in a process of its own, and gives the number that it returns.
 template <typename Body>
@@ -88,12 +101,11 @@ double inProcess(Body body) {
 
 double overThreads(int64_t ranks, const Collective &entry, int rounds) {
   return inProcess([&] {
-    ThreadBackend backend(ranks, 60, nowhere);
+    auto backend = connect("threads", ranks);
     std::vector<std::thread> others;
     for (int64_t r = 1; r < ranks; ++r)
-      others.emplace_back(
-          [&, r] { measure(*backend.rankContext(r), entry, rounds); });
-    double result = measure(*backend.rankContext(0), entry, rounds);
+      others.emplace_back([&, r] { measure(*backend, r, entry, rounds); });
+    double result = measure(*backend, 0, entry, rounds);
     for (std::thread &other : others)
       other.join();
     return result;
@@ -107,12 +119,13 @@ double overProcesses(int64_t ranks, const Collective &entry, int rounds) {
   if (!segment)
     fail(segment.status());
   auto asRank = [&](int64_t rank) {
-    ProcessInfo place;
-    place.rank = rank;
-    place.ranks = ranks;
-    ProcessBackend backend(std::move(*segment), place, {60, nowhere});
-    double result = measure(*backend.rankContext(rank), entry, rounds);
-    if (auto all = backend.channel()->gather(""); !all)
+    auto place = std::make_shared<ProcessInfo>();
+    place->rank = rank;
+    place->ranks = ranks;
+    place->file = segment->fd();
+    auto backend = connect("processes", ranks, place);
+    double result = measure(*backend, rank, entry, rounds);
+    if (auto all = backend->channel()->gather(""); !all)
       fail(all.status());
     return result;
   };

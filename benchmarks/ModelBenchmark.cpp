@@ -174,25 +174,25 @@ void setInputs(Session &session) {
 }
 
 /// A program with weights and inputs, and its shortest step so far.
-struct Program {
-  explicit Program(const char *path)
+struct TimedProgram {
+  explicit TimedProgram(const char *path)
       : path(path), session([&] {
           auto opened = Session::open(path, {});
           if (!opened)
             require(opened.status());
           return std::move(*opened);
         }()) {
-    require(session.loadWeights("random:1"));
-    setInputs(session);
-    require(session.run({0}, 1));
+    require(session->loadWeights("random:1"));
+    setInputs(*session);
+    require(session->run({0}, 1));
   }
   void run() {
-    require(session.run({0}, 1));
-    step = std::min(step, getStepSeconds(*session.stats()));
+    require(session->run({0}, 1));
+    step = std::min(step, getStepSeconds(*session->stats()));
   }
 
   const char *path;
-  Session session;
+  Session::Owner session;
   double step = 1e9;
 };
 
@@ -215,10 +215,10 @@ int main(int argc, char **argv) {
     return 2;
   }
   int rounds = std::atoi(argv[1]);
-  std::vector<Program> programs;
+  std::vector<TimedProgram> programs;
   for (int i = 2; i < argc; ++i)
     programs.emplace_back(argv[i]);
-  const Manifest &manifest = programs[0].session.manifest();
+  const Manifest &manifest = programs[0].session->manifest();
   int64_t ranks = manifest.mesh.size();
 
   std::vector<std::unique_ptr<BareStep>> bare(ranks);
@@ -232,7 +232,7 @@ int main(int argc, char **argv) {
 
   double gemms = 1e9, stream = 1e9;
   for (int round = 0; round < rounds; ++round) {
-    for (Program &program : programs)
+    for (TimedProgram &program : programs)
       program.run();
     gemms = std::min(gemms, secondsOf([&] {
                        onRanks(ranks, [&](int64_t rank) { bare[rank]->run(); });

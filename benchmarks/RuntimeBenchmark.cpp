@@ -4,17 +4,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Prints ratios, as speeds differ from machine to machine: the runtime's
-// products beside oneDNN called directly, attention beside a product's speed,
-// collectives beside a copy's. Contestants alternate, and each one's best time
+// products beside oneDNN called directly, those of few rows beside reading the
+// weights, attention beside a product's speed, attention to pages beside
+// reading them or beside plain attention, collectives beside a copy's.
+// Contestants alternate, and each one's best time
 // counts.
 //
 // usage: tprt-bench [WORKERS]
 //
 //===----------------------------------------------------------------------===//
 
-#include "../runtime/collectives/threads/Threads.h"
+#include "../runtime/collectives/BackendTable.h"
 #include "../runtime/host/Attention.h"
 #include "../runtime/host/Gemm.h"
+#include "../runtime/host/PagedAttention.h"
 #include "../runtime/support/Memory.h"
 #include "../runtime/support/Parallel.h"
 #include "../runtime/support/Simd.h"
@@ -22,6 +25,7 @@
 #include <dnnl.hpp>
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -113,19 +117,78 @@ void benchmarkGemm(tprt_type type, int64_t m, int64_t rows, int64_t n,
   Gemm g = describe(m, n, k, type);
   GemmEngine engine({g});
   Values x(rows * k, type), w(n * k, type), y(rows * n, type);
-  const void *handle = *engine.pack(0, w.data());
   Bare bare(rows, n, k, against);
   auto ours = [&] {
-    if (!engine.run(0, rows, x.data(), k, handle, nullptr, nullptr, y.data(), n)
+    if (!engine
+             .run(0, rows, x.data(), k, w.data(), nullptr, nullptr, y.data(), n)
              .ok())
       std::abort();
   };
   ours();
   std::vector<double> best = race({[&] { bare.run(); }, ours});
-  std::printf("gemm %4s %4ld x %5ld x %5ld (packed for %ld rows)  "
+  std::printf("gemm %4s %4ld x %5ld x %5ld (at most %ld)  "
               "%.2f of bare %s\n",
               typeName(type), long(rows), long(n), long(k), long(m),
               best[0] / best[1], typeName(against));
+}
+
+/// Reads memory once, as fast as that goes.
+void readAll(const char *data, int64_t bytes) {
+  typedef uint64_t Words __attribute__((vector_size(64)));
+  constexpr int64_t kPiece = 256 << 10;
+  static std::atomic<uint64_t> total;
+  parallelItems((bytes + kPiece - 1) / kPiece, [&](int64_t item, int64_t) {
+    auto *piece = reinterpret_cast<const Words *>(data + item * kPiece);
+    int64_t words = std::min(kPiece, bytes - item * kPiece) / 64;
+    Words sums[4] = {};
+    for (int64_t i = 0; i + 4 <= words; i += 4)
+      for (int j = 0; j < 4; ++j)
+        sums[j] += piece[i + j];
+    Words sum = sums[0] + sums[1] + sums[2] + sums[3];
+    total += sum[0] + sum[7];
+  });
+}
+
+/// The products of few rows in a Llama of 4 layers (hidden size 2048,
+/// intermediate size 5632, vocabulary 32000), beside reading its weights.
+void benchmarkFewRows(tprt_type type) {
+  struct Part {
+    int64_t n, k, count;
+  };
+  constexpr Part parts[] = {
+      {2048, 2048, 16}, {5632, 2048, 8}, {2048, 5632, 4}, {32000, 2048, 1}};
+  std::vector<Gemm> gemms;
+  int64_t elements = 0;
+  for (const Part &part : parts) {
+    gemms.push_back(describe(8, part.n, part.k, type));
+    elements += part.n * part.k * part.count;
+  }
+  GemmEngine engine(gemms);
+  Values some(1 << 20, type), x(8 * 5632, type), y(8 * 32000, type);
+  int64_t bytes = elements * typeBytes(type), step = typeBytes(type) << 20;
+  Buffer weights = std::move(*Buffer::allocate(bytes));
+  for (int64_t at = 0; at < bytes; at += step)
+    std::memcpy(weights.data() + at, some.data(),
+                size_t(std::min(step, bytes - at)));
+  auto multiply = [&](int64_t rows) {
+    const char *w = weights.data();
+    for (size_t id = 0; id < std::size(parts); ++id)
+      for (int64_t i = 0; i < parts[id].count; ++i) {
+        if (!engine
+                 .run(int64_t(id), rows, x.data(), parts[id].k, w, nullptr,
+                      nullptr, y.data(), parts[id].n)
+                 .ok())
+          std::abort();
+        w += parts[id].n * parts[id].k * typeBytes(type);
+      }
+  };
+  std::vector<double> best =
+      race({[&] { readAll(weights.data(), bytes); }, [&] { multiply(1); },
+            [&] { multiply(4); }, [&] { multiply(8); }});
+  std::printf("weights of a model, %4s: 1 row at %.2f of the speed of reading "
+              "them; 4 rows cost %.2f of one, 8 rows %.2f\n",
+              typeName(type), best[0] / best[1], best[2] / best[1],
+              best[3] / best[1]);
 }
 
 void benchmarkAttention(tprt_type type, int64_t length, int64_t heads,
@@ -159,6 +222,105 @@ void benchmarkAttention(tprt_type type, int64_t length, int64_t heads,
               flops / best[1] / product);
 }
 
+/// Eight KV heads of 32 query heads; pages of 32 cells.
+PagedAttention describePages(tprt_type type, int64_t rows, int64_t tokens,
+                             int64_t size, int64_t keys) {
+  PagedAttention a{};
+  a.tokens = tokens, a.rows = rows;
+  a.qHeads = 32, a.kvHeads = 8, a.headSize = size;
+  a.type = a.cacheType = type;
+  a.page = 32, a.pages = keys / a.page;
+  a.scale = 1 / std::sqrt(double(size));
+  return a;
+}
+
+/// One token each of rows with 4096 keys, in pages of any order, out of so many
+/// that none is in a cache of the processor.
+void benchmarkDecode(tprt_type type, int64_t rows, int64_t size) {
+  PagedAttention a = describePages(type, rows, rows, size, 4096);
+  int64_t cellBytes = a.kvHeads * size * typeBytes(type);
+  int64_t bytes = rows * 4096 * cellBytes, numPages = rows * a.pages;
+  int64_t sets = std::max<int64_t>(1, (int64_t(128) << 20) / bytes);
+  a.cells = sets * numPages * a.page;
+  Values q(rows * a.qHeads * size, type), out(rows * a.qHeads * size, type),
+      keys(a.cells * a.kvHeads * size, type),
+      values(a.cells * a.kvHeads * size, type);
+  std::vector<int32_t> row(rows), position(rows, 4095), table(sets * numPages);
+  for (int64_t r = 0; r < rows; ++r)
+    row[r] = int32_t(r);
+  for (size_t i = 0; i < table.size(); ++i)
+    table[i] = int32_t(i * 7919 % table.size());
+  std::vector<PagedAttention> list = {a};
+  PagedAttentionEngine engine(list);
+  int64_t set = 0, readSet = 0;
+  auto bytesOf = [](const Values &v) { return static_cast<char *>(v.data()); };
+  std::vector<double> best =
+      race({[&] {
+              int64_t at = readSet++ % sets * bytes;
+              readAll(bytesOf(keys) + at, bytes);
+              readAll(bytesOf(values) + at, bytes);
+            },
+            [&] {
+              PagedCall call{rows,
+                             bytesOf(q),
+                             bytesOf(keys),
+                             bytesOf(values),
+                             row.data(),
+                             position.data(),
+                             table.data() + set++ % sets * numPages,
+                             bytesOf(out)};
+              if (!engine.run(0, call).ok())
+                std::abort();
+            }});
+  std::printf("decode %4s %ld rows of 4096 keys, 32/8 heads of %3ld  "
+              "%.2f of reading's speed (%.1f GB/s)\n",
+              typeName(type), long(rows), long(size), best[0] / best[1],
+              double(2 * bytes) / best[0] / 1e9);
+}
+
+/// A chunk of a prompt, beside attention to the same keys in a row.
+void benchmarkPrefill(tprt_type type, int64_t context, int64_t size) {
+  int64_t count = 512, length = context + count;
+  PagedAttention a = describePages(type, 1, count, size, length);
+  a.cells = length;
+  int64_t qSize = a.qHeads * size, cellSize = a.kvHeads * size;
+  Values q(count * qSize, type), out(count * qSize, type),
+      keys(length * cellSize, type), values(length * cellSize, type);
+  std::vector<int32_t> row(count), position(count), table(a.pages);
+  for (int64_t t = 0; t < count; ++t)
+    position[t] = int32_t(context + t);
+  for (int64_t i = 0; i < a.pages; ++i)
+    table[i] = int32_t(i * 7919 % a.pages);
+  Attention plain{};
+  plain.batch = 1;
+  plain.qLen = count, plain.kvCapacity = length;
+  plain.qHeads = a.qHeads, plain.kvHeads = a.kvHeads, plain.headSize = size;
+  plain.type = type;
+  plain.causal = true;
+  plain.scale = a.scale;
+  std::vector<PagedAttention> list = {a};
+  std::vector<Attention> plainList = {plain};
+  PagedAttentionEngine engine(list);
+  AttentionEngine plainEngine(plainList);
+  auto bytesOf = [](const Values &v) { return static_cast<char *>(v.data()); };
+  PagedCall call{count,      bytesOf(q),      bytesOf(keys), bytesOf(values),
+                 row.data(), position.data(), table.data(),  bytesOf(out)};
+  AttentionCall plainCall{q.data(),      qSize,      keys.data(), cellSize,
+                          values.data(), cellSize,   nullptr,     length,
+                          context,       out.data(), qSize,       nullptr};
+  std::vector<double> best = race({[&] {
+                                     if (!plainEngine.run(0, plainCall).ok())
+                                       std::abort();
+                                   },
+                                   [&] {
+                                     if (!engine.run(0, call).ok())
+                                       std::abort();
+                                   }});
+  std::printf("prefill %4s 512 tokens after %4ld, 32/8 heads of %3ld  "
+              "%.2f of attention's speed\n",
+              typeName(type), long(context), long(size), best[0] / best[1]);
+}
+
 void benchmarkCollective(CollectiveKind kind, int64_t ranks, int64_t bytes) {
   Collective c{};
   c.kind = kind;
@@ -167,7 +329,14 @@ void benchmarkCollective(CollectiveKind kind, int64_t ranks, int64_t bytes) {
   c.inputShape = {kind == CollectiveKind::AllGather ? count / ranks : count};
   c.outputShape = {kind == CollectiveKind::ReduceScatter ? count / ranks
                                                          : count};
-  ThreadBackend backend(ranks, 60, [](CallSite) { return std::string(); });
+  BackendOptions options;
+  options.backend = "threads";
+  options.ranks = ranks;
+  options.waits.describe = [](CallSite) { return std::string(); };
+  auto made = makeBackend(options);
+  if (!made)
+    std::abort();
+  Backend &backend = **made;
   std::vector<int64_t> everyone;
   for (int64_t r = 0; r < ranks; ++r)
     everyone.push_back(r);
@@ -177,8 +346,7 @@ void benchmarkCollective(CollectiveKind kind, int64_t ranks, int64_t bytes) {
   for (int64_t r = 0; r < ranks; ++r)
     threads.emplace_back([&, r] {
       setWorkers(1);
-      auto context = backend.rankContext(r);
-      auto communicator = context->communicator(everyone);
+      auto communicator = backend.communicator(r, everyone);
       Values in(count), out(count);
       for (int n = 0; n < rounds; ++n) {
         double time = secondsOf([&] {
@@ -213,6 +381,8 @@ int main(int argc, char **argv) {
     benchmarkGemm(TPRT_F32, 512, 512, n, k, TPRT_F32);
     benchmarkGemm(TPRT_F32, 512, 1, n, k, TPRT_F32);
   }
+  for (tprt_type type : {TPRT_F32, TPRT_BF16, TPRT_F16})
+    benchmarkFewRows(type);
   for (tprt_type type : {TPRT_BF16, TPRT_F16})
     for (int64_t rows : {512, 32, 1})
       benchmarkGemm(type, 512, rows, 8192, 2048, TPRT_F32);
@@ -224,6 +394,13 @@ int main(int argc, char **argv) {
       benchmarkAttention(type, 512, 32, 8, 64, causal);
       benchmarkAttention(type, 1024, 8, 8, 128, causal);
       benchmarkAttention(type, 128, 12, 12, 32, causal);
+    }
+  for (int64_t size : {64, 128})
+    for (tprt_type type : {TPRT_F32, TPRT_BF16, TPRT_F16}) {
+      benchmarkDecode(type, 1, size);
+      benchmarkDecode(type, 8, size);
+      benchmarkPrefill(type, 0, size);
+      benchmarkPrefill(type, 4096, size);
     }
   for (CollectiveKind kind :
        {CollectiveKind::AllReduce, CollectiveKind::AllGather,

@@ -257,8 +257,15 @@ std::string tp::writeProgram(const Program &program, llvm::StringRef path) {
     for (NamedBytes &section : program.kernels->getSections())
       sections.push_back({std::move(section.name), std::move(section.bytes)});
   sections.push_back({"constants", program.constants});
-  tprt::Status status = tprt::writeArtifactFile(path.str(), sections);
-  return status.ok() ? std::string() : status.message();
+  // Through a temporary file: no partial one is ever seen under that name.
+  llvm::Error error = llvm::writeToOutput(path, [&](llvm::raw_ostream &os) {
+    os << tprt::writeArtifact(sections);
+    return llvm::Error::success();
+  });
+  if (!error)
+    return "";
+  std::error_code code = llvm::errorToErrorCode(std::move(error));
+  return ("cannot write '" + path + "': " + code.message()).str();
 }
 
 std::string tp::saveKernels(const Program &program, StringRef directory) {

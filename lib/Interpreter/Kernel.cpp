@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -61,6 +62,17 @@ private:
   LogicalResult addConstant(arith::ConstantOp op);
   LogicalResult addExtract(tensor::ExtractOp op);
   LogicalResult addWideMultiply(Operation *op, Opcode high);
+  LogicalResult addIf(scf::IfOp op);
+  LogicalResult addBranch(Block *branch, scf::IfOp op);
+  /// The position of a jump, to where is not known yet.
+  size_t addJump(Opcode opcode, Register condition) {
+    kernel.hasJumps = true;
+    kernel.instructions.push_back({opcode, {}, {}, 0, condition.index});
+    return kernel.instructions.size() - 1;
+  }
+  void endJump(size_t jump) {
+    kernel.instructions[jump].immediate = kernel.instructions.size();
+  }
 
   Kernel &kernel;
   /// Position in `instructions` of the one that defines a value.
@@ -128,15 +140,18 @@ FailureOr<Register> KernelBuilder::addElementwiseArgument(Value operand) {
   return reg;
 }
 
+static LogicalResult refuseType(Type type, Operation *user) {
+  return user->emitError() << "the interpreter cannot use a value of type "
+                           << type << " in the body of an operation";
+}
+
 FailureOr<Register> KernelBuilder::use(Value value, Operation *user) {
   if (auto found = argumentNumbers.find(value); found != argumentNumbers.end())
     kernel.arguments[found->second].used = true;
   if (auto found = registers.find(value); found != registers.end())
     return found->second;
   if (isa<ShapedType>(value.getType()) || failed(define(value)))
-    return user->emitError()
-           << "the interpreter cannot use a value of type " << value.getType()
-           << " in the body of an operation";
+    return refuseType(value.getType(), user);
   Register reg = registers[value];
   kernel.captured.push_back(value);
   kernel.captures.push_back({reg});
@@ -243,11 +258,50 @@ LogicalResult KernelBuilder::addWideMultiply(Operation *op, Opcode high) {
   return success();
 }
 
+/// One of the two, whatever the other would do.
+LogicalResult KernelBuilder::addIf(scf::IfOp op) {
+  FailureOr<Register> condition = use(op.getCondition(), op);
+  if (failed(condition))
+    return failure();
+  for (Value result : op.getResults())
+    if (isa<ShapedType>(result.getType()) || failed(define(result)))
+      return refuseType(result.getType(), op);
+  size_t toElse = addJump(Opcode::JumpIfZero, *condition);
+  if (failed(addBranch(op.thenBlock(), op)))
+    return failure();
+  size_t toEnd = addJump(Opcode::Jump, {});
+  endJump(toElse);
+  if (op.elseBlock() && failed(addBranch(op.elseBlock(), op)))
+    return failure();
+  endJump(toEnd);
+  return success();
+}
+
+LogicalResult KernelBuilder::addBranch(Block *branch, scf::IfOp op) {
+  for (Operation &inner : branch->without_terminator())
+    if (failed(addOp(&inner)))
+      return failure();
+  Operation *yield = branch->getTerminator();
+  for (auto [value, result] :
+       llvm::zip_equal(yield->getOperands(), op.getResults())) {
+    FailureOr<Register> from = use(value, yield);
+    if (failed(from))
+      return failure();
+    ElementType type = *getElementType(result.getType());
+    kernel.instructions.push_back(
+        {from->isFloat ? Opcode::MoveF : Opcode::MoveI, type, type,
+         registers[result].index, from->index});
+  }
+  return success();
+}
+
 LogicalResult KernelBuilder::addOp(Operation *op) {
   if (auto constant = dyn_cast<arith::ConstantOp>(op))
     return addConstant(constant);
   if (auto extract = dyn_cast<tensor::ExtractOp>(op))
     return addExtract(extract);
+  if (auto branches = dyn_cast<scf::IfOp>(op))
+    return addIf(branches);
   if (isa<arith::MulUIExtendedOp>(op))
     return addWideMultiply(op, Opcode::MulHighU);
   if (isa<arith::MulSIExtendedOp>(op))

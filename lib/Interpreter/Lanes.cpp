@@ -537,18 +537,35 @@ bool LaneRun::run() {
   case Opcode::ExtractF:
   case Opcode::ExtractI:
     return extract();
+  case Opcode::MoveF:
+    return makeFloat([x = f(a)](int64_t i) { return x[i]; },
+                     /*rounds=*/false);
+  case Opcode::MoveI:
+    return makeInt([x = s(a)](int64_t i) { return x[i]; }, /*wraps=*/false);
+  case Opcode::Jump:
+  case Opcode::JumpIfZero:
+    break;
   }
   return true;
 }
 
 bool execute(ArrayRef<Instruction> instructions, Lanes &lanes, int64_t n,
              const LaneContext &context, std::string &error) {
-  for (const Instruction &instruction : instructions)
+  for (size_t at = 0; at < instructions.size();) {
+    const Instruction &instruction = instructions[at++];
+    if (instruction.opcode == Opcode::Jump ||
+        (instruction.opcode == Opcode::JumpIfZero &&
+         lanes.intRegister(instruction.a)[0] == 0)) {
+      assert(n == 1 && "lanes that jump run one at a time");
+      at = instruction.immediate;
+      continue;
+    }
     if (!LaneRun(instruction, lanes, n, context, error).run()) {
       if (error.empty())
         error = "division by zero";
       return false;
     }
+  }
   return true;
 }
 

@@ -229,7 +229,8 @@ NestRun::NestRun(const LoopNest &nest, const Kernel &kernel,
     if (capture.target)
       fill(*capture.target, capture.target->isFloat ? value.getFloat(0) : 0,
            capture.target->isFloat ? 0 : value.getInt(0));
-  laneDim = chooseLaneDim(nest, outputWalks);
+  if (!kernel.hasJumps)
+    laneDim = chooseLaneDim(nest, outputWalks);
 }
 
 void NestRun::fill(Register target, double number, int64_t integer) {

@@ -44,6 +44,10 @@ enum class Opcode : uint16_t {
   LoopIndex,
   ExtractF,
   ExtractI,
+  MoveF,
+  MoveI,
+  Jump,
+  JumpIfZero,
 };
 
 } // namespace tp::interp

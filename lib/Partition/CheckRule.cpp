@@ -169,6 +169,7 @@ bool RuleComparison::sameFactors(bool hasBody) const {
     const Factor &a = written.factors[pair.first];
     const Factor &b = own.factors[pair.second];
     return a.size == b.size && a.kind == b.kind && a.grain == b.grain &&
+           a.total == b.total &&
            (a.kind != FactorKind::Reduction || a.reduction == b.reduction) &&
            (hasBody || a.readsIndex || !b.readsIndex);
   });

@@ -25,18 +25,6 @@
 using namespace mlir;
 using namespace tp;
 
-SmallVector<int64_t> tp::getRuleShape(const ShardingRule &rule,
-                                      const TensorFactors &tensor) {
-  SmallVector<int64_t> shape;
-  for (const auto &dim : tensor.dims) {
-    int64_t size = 1;
-    for (unsigned factor : dim)
-      size *= rule.factors[factor].size;
-    shape.push_back(size);
-  }
-  return shape;
-}
-
 bool tp::isZeroTensor(Value value) {
   if (auto fill = value.getDefiningOp<linalg::FillOp>())
     return matchPattern(fill.getInputs().front(), m_AnyZeroFloat()) ||

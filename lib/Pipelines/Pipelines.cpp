@@ -77,6 +77,7 @@ static void buildPropagate(OpPassManager &manager) {
   // Split logits stay split only if each reduction has a rule of its own.
   manager.addPass(createDecomposeCrossEntropy());
   manager.addPass(createPropagate());
+  manager.addPass(createSplitSampling());
   manager.addPass(createVerifyPropagated());
 }
 

@@ -92,10 +92,7 @@ void tp::makeExpressible(const ShardingRule &rule,
       for (const auto &dim : tensor.dims) {
         TensorFactors single;
         single.dims.push_back(dim);
-        int64_t size = 1;
-        for (unsigned f : dim)
-          size *= rule.factors[f].size;
-        if (projectToTensor(rule, single, {size}, factors))
+        if (projectToTensor(rule, single, getRuleShape(rule, single), factors))
           continue;
         for (unsigned f : llvm::reverse(dim))
           if (!factors.axes[f].empty()) {

@@ -203,6 +203,8 @@ std::string tp::toString(const ShardingRule &rule) {
           stream << " grain " << factor.grain;
         if (factor.readsIndex)
           stream << " index";
+        if (factor.total)
+          stream << " of " << factor.total;
       });
   stream << ": ";
   for (auto [i, operand] : llvm::enumerate(rule.operands)) {

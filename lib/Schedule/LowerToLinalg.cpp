@@ -336,6 +336,16 @@ Value convertGather(tensor::GatherOp op, OpBuilder &builder) {
       });
 }
 
+/// An element of another tensor is looked up by each of the copy.
+Value convertSplat(tensor::SplatOp op, OpBuilder &builder) {
+  return makeIndexed(
+      builder, op.getLoc(), cast<RankedTensorType>(op.getType()),
+      [&](OpBuilder &inner, Location, ArrayRef<Value>) {
+        auto extract = op.getInput().getDefiningOp<tensor::ExtractOp>();
+        return extract ? inner.clone(*extract)->getResult(0) : op.getInput();
+      });
+}
+
 Value convertKeepFirst(KeepFirstOp op, OpBuilder &builder) {
   auto type = cast<RankedTensorType>(op.getType());
   // A parameter is loaded that way, where it is: `{i}` is the iteration of the
@@ -542,11 +552,7 @@ struct LowerToLinalgPass : tp::impl::LowerToLinalgBase<LowerToLinalgPass> {
       } else if (auto gather = dyn_cast<tensor::GatherOp>(op)) {
         value = convertGather(gather, builder);
       } else if (auto splat = dyn_cast<tensor::SplatOp>(op)) {
-        value = makeIndexed(builder, op->getLoc(),
-                            cast<RankedTensorType>(splat.getType()),
-                            [&](OpBuilder &, Location, ArrayRef<Value>) {
-                              return splat.getInput();
-                            });
+        value = convertSplat(splat, builder);
       } else {
         continue;
       }

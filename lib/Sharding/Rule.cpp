@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tp/Sharding/Rule.h"
+#include "llvm/ADT/STLExtras.h"
 #include <numeric>
 
 using namespace tp;
@@ -32,9 +33,48 @@ unsigned ShardingRule::addFactor(int64_t size, FactorKind kind,
   return factors.size() - 1;
 }
 
+/// The longest of the shards.
+static int64_t cutSize(int64_t size, int64_t grain, int64_t shards) {
+  int64_t grains = size / grain;
+  return (grains + shards - 1) / shards * grain;
+}
+
+static int64_t getProduct(const ShardingRule &rule, ArrayRef<unsigned> dim) {
+  int64_t product = 1;
+  for (unsigned f : dim)
+    product *= rule.factors[f].size;
+  return product;
+}
+
+/// Whether the last blocks of a dimension are short.
+static bool isShort(const ShardingRule &rule, ArrayRef<unsigned> dim) {
+  return !dim.empty() && rule.factors[dim.back()].total != 0;
+}
+
+int64_t tp::getDimSize(const ShardingRule &rule, ArrayRef<unsigned> dim) {
+  return isShort(rule, dim) ? rule.factors[dim.back()].total
+                            : getProduct(rule, dim);
+}
+
+SmallVector<int64_t> tp::getRuleShape(const ShardingRule &rule,
+                                      const TensorFactors &tensor) {
+  return llvm::map_to_vector(tensor.dims, [&](ArrayRef<unsigned> dim) {
+    return getDimSize(rule, dim);
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Well-formedness
 //===----------------------------------------------------------------------===//
+
+/// Blocks are as long as shards of the dimension, and must not be cut.
+static bool hasSoundBlocks(const ShardingRule &rule, ArrayRef<unsigned> dim) {
+  if (!isShort(rule, dim))
+    return true;
+  const Factor &block = rule.factors[dim.back()];
+  return dim.size() == 2 && block.kind == FactorKind::Whole &&
+         block.size == cutSize(block.total, 1, rule.factors[dim.front()].size);
+}
 
 static std::string verifyTensor(const ShardingRule &rule,
                                 const TensorFactors &tensor,
@@ -46,20 +86,23 @@ static std::string verifyTensor(const ShardingRule &rule,
   SmallVector<bool> seen(rule.factors.size(), false);
   for (auto [d, list] : llvm::enumerate(tensor.dims)) {
     std::string where = what + " dimension " + std::to_string(d);
-    int64_t product = 1;
     for (unsigned f : list) {
       if (f >= rule.factors.size())
         return where + ": expected one of " +
                std::to_string(rule.factors.size()) + " factors, got number " +
                std::to_string(f);
-      product *= rule.factors[f].size;
       if (seen[f] && rule.factors[f].kind != FactorKind::Whole)
         return where + ": factor " + std::to_string(f) +
                " is in one tensor twice, which only a whole factor may be";
       seen[f] = true;
     }
-    if (product != shape[d])
-      return where + ": expected size " + std::to_string(product) +
+    if (!hasSoundBlocks(rule, list))
+      return where +
+             ": expected short blocks to be whole, the minor factor of "
+             "two, and as long as shards of " +
+             std::to_string(rule.factors[list.back()].total);
+    if (int64_t size = getDimSize(rule, list); size != shape[d])
+      return where + ": expected size " + std::to_string(size) +
              ", the product of its factors, got " + std::to_string(shape[d]);
   }
   return "";
@@ -128,9 +171,14 @@ static AxisList takeEvenPart(ArrayRef<AxisRef> axes, int64_t count) {
   return part;
 }
 
-static int64_t cutSize(int64_t size, int64_t grain, int64_t shards) {
-  int64_t grains = size / grain;
-  return (grains + shards - 1) / shards * grain;
+/// Whether `shards` shards of a dimension are as many blocks each.
+static bool cutsBlocks(const ShardingRule &rule, ArrayRef<unsigned> list,
+                       int64_t shards) {
+  const Factor &major = rule.factors[list.front()];
+  const Factor &block = rule.factors[list.back()];
+  return shards <= major.size / major.grain &&
+         cutSize(major.size, major.grain, shards) * block.size ==
+             cutSize(block.total, 1, shards);
 }
 
 /// Put the axes of one dimension on its factors; false if some do not fit.
@@ -139,6 +187,13 @@ static bool projectDim(const ShardingRule &rule, ArrayRef<unsigned> list,
                        FactorShardings &result) {
   AxisList axes = canonicalize(dim.axes);
   int64_t local = getLocalSize(size, dim), minor = size;
+  if (isShort(rule, list) && !axes.empty()) {
+    int64_t shards = getShardCount(axes);
+    if (local != cutSize(size, 1, shards) || !cutsBlocks(rule, list, shards))
+      return false;
+    result.axes[list.front()] = axes;
+    return true;
+  }
   bool even = local * getShardCount(axes) == size, isMajor = true;
   for (unsigned f : list) {
     if (axes.empty())
@@ -202,6 +257,13 @@ tp::projectToTensor(const ShardingRule &rule, const TensorFactors &tensor,
   for (auto [d, list] : llvm::enumerate(tensor.dims)) {
     DimSharding &dim = sharding.dims[d];
     int64_t minor = shape[d];
+    if (isShort(rule, list)) {
+      dim.axes.append(factors.axes[list.front()]);
+      int64_t shards = getShardCount(dim.axes);
+      if (shards > 1 && !cutsBlocks(rule, list, shards))
+        return std::nullopt;
+      continue;
+    }
     // Nothing major to the factor / all that is major is cut to single
     // positions / the last cut was uneven.
     bool isMajor = true, contiguous = true;

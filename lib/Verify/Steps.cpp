@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Steps.h"
 #include "Replay.h"
 #include "Session.h"
 
@@ -68,14 +69,14 @@ static FailureOr<Tensor> makeInitial(StateOp state,
 }
 
 namespace {
-/// The states of a program between steps, whole.
-using States = std::map<std::string, Tensor>;
-
 /// Carries the states through the steps of the per-rank program.
 class Carrier {
 public:
   virtual ~Carrier() = default;
-  virtual FailureOr<States> getStates() = 0;
+  virtual FailureOr<NamedTensors> getStates() = 0;
+  /// Makes cells of pools no number, where that is in our hands: of a compiled
+  /// program the memory is its own, and holds what was there before.
+  virtual void poison(ArrayRef<int64_t> cells) {}
   /// Makes the step that `reference` is of, and compares it.
   virtual FailureOr<Comparison> step(StringRef function,
                                      Reference &reference) = 0;
@@ -83,8 +84,8 @@ public:
 
 class InterpretedCarrier : public Carrier {
 public:
-  InterpretedCarrier(ModuleOp perRank, const Mesh &mesh, const States &initial,
-                     const VerifyOptions &options)
+  InterpretedCarrier(ModuleOp perRank, const Mesh &mesh,
+                     const NamedTensors &initial, const VerifyOptions &options)
       : perRank(perRank), mesh(mesh), options(options) {
     for (auto state : perRank.getOps<StateOp>()) {
       std::string name = state.getSymName().str();
@@ -95,11 +96,16 @@ public:
           distribute(whole, layouts[name], mesh, PaddingFill::Poison);
     }
   }
-  FailureOr<States> getStates() override {
-    States whole;
+  FailureOr<NamedTensors> getStates() override {
+    NamedTensors whole;
     for (const auto &[name, locals] : states)
       whole[name] = assemble(locals, shapes[name], layouts[name], mesh);
     return whole;
+  }
+  void poison(ArrayRef<int64_t> cells) override {
+    for (auto &[name, locals] : states)
+      for (Tensor &local : locals)
+        poisonCells(local, cells);
   }
   FailureOr<Comparison> step(StringRef function,
                              Reference &reference) override {
@@ -121,7 +127,7 @@ public:
   NativeCarrier(ModuleOp perRank, std::unique_ptr<NativeProgram> program,
                 const VerifyOptions &options)
       : perRank(perRank), program(std::move(program)), options(options) {}
-  FailureOr<States> getStates() override;
+  FailureOr<NamedTensors> getStates() override;
   FailureOr<Comparison> step(StringRef function, Reference &reference) override;
 
 private:
@@ -131,8 +137,8 @@ private:
 };
 } // namespace
 
-FailureOr<States> NativeCarrier::getStates() {
-  States whole;
+FailureOr<NamedTensors> NativeCarrier::getStates() {
+  NamedTensors whole;
   int64_t index = 0;
   for (auto state : perRank.getOps<StateOp>()) {
     FailureOr<Tensor> got = program->getState(index++);
@@ -167,7 +173,7 @@ FailureOr<Comparison> NativeCarrier::step(StringRef name,
         "the compiled program", formatLocation(function.getLoc()), {}, fault};
     return comparison;
   }
-  FailureOr<States> states = getStates();
+  FailureOr<NamedTensors> states = getStates();
   if (failed(states))
     return failure();
   size_t next = 0;
@@ -193,20 +199,35 @@ FailureOr<Comparison> NativeCarrier::step(StringRef name,
   return comparison;
 }
 
-/// Inputs of a step: random, the states as they are.
-static FailureOr<SmallVector<Tensor>>
-makeStepInputs(func::FuncOp function, const States &states, uint64_t seed) {
+FailureOr<SmallVector<Tensor>> makeStepInputs(func::FuncOp function,
+                                              const NamedTensors &states,
+                                              const NamedTensors *given,
+                                              uint64_t seed) {
   FailureOr<SmallVector<Tensor>> inputs = makeInputs(function, seed);
-  if (succeeded(inputs))
-    for (auto [index, input] : llvm::enumerate(*inputs))
-      if (FlatSymbolRefAttr state = getArgState(function, index))
-        input = states.at(state.getValue().str());
+  if (failed(inputs))
+    return failure();
+  for (auto [index, input] : llvm::enumerate(*inputs))
+    if (FlatSymbolRefAttr state = getArgState(function, index))
+      input = states.at(state.getValue().str());
+  if (given)
+    for (const auto &[name, tensor] : *given) {
+      FailureOr<unsigned> index = findArgument(function, name);
+      if (failed(index))
+        return failure();
+      Tensor &input = (*inputs)[*index];
+      if (input.getShape() != tensor.getShape())
+        return function.emitError()
+               << "expected input '" << name << "' of @"
+               << function.getSymName() << " to be as tp.generation says";
+      input = tensor;
+    }
   return inputs;
 }
 
 /// What differs between the states that a program begins with and those that it
 /// should; empty if nothing does.
-static std::string compareInitial(const States &expected, const States &got) {
+static std::string compareInitial(const NamedTensors &expected,
+                                  const NamedTensors &got) {
   for (const auto &[name, tensor] : expected) {
     auto found = got.find(name);
     if (found == got.end() || found->second.getShape() != tensor.getShape())
@@ -222,8 +243,7 @@ static std::string compareInitial(const States &expected, const States &got) {
   return "";
 }
 
-/// Add what a step's comparison says to that of all.
-static void append(Comparison &all, Comparison step, int64_t number) {
+void append(Comparison &all, Comparison step, int64_t number) {
   all.numValues += step.numValues;
   all.numResults += step.numResults;
   all.numUnjudgedElements += step.numUnjudgedElements;
@@ -240,9 +260,9 @@ static void append(Comparison &all, Comparison step, int64_t number) {
   }
 }
 
-static FailureOr<States> makeInitial(ModuleOp module,
-                                     const VerifyOptions &options) {
-  States states;
+FailureOr<NamedTensors> makeInitialStates(ModuleOp module,
+                                          const VerifyOptions &options) {
+  NamedTensors states;
   for (auto state : module.getOps<StateOp>()) {
     FailureOr<Tensor> tensor = makeInitial(state, options);
     if (failed(tensor))
@@ -262,51 +282,62 @@ makeCarrier(ModuleOp perRank, const Mesh &mesh, Check check,
     return std::unique_ptr<Carrier>(
         std::make_unique<NativeCarrier>(perRank, std::move(*native), options));
   }
-  FailureOr<States> initial = makeInitial(perRank, options);
+  FailureOr<NamedTensors> initial = makeInitialStates(perRank, options);
   if (failed(initial))
     return failure();
   return std::unique_ptr<Carrier>(
       std::make_unique<InterpretedCarrier>(perRank, mesh, *initial, options));
 }
 
+/// One run: what the ranks make of their states against what the one-device
+/// program makes of them.
+static FailureOr<Comparison> compareRun(ModuleOp program, const EntryRun &run,
+                                        const NamedTensors &states,
+                                        Carrier &carrier,
+                                        const VerifyOptions &options) {
+  auto function = program.lookupSymbol<func::FuncOp>(run.entry);
+  FailureOr<SmallVector<Tensor>> inputs = makeStepInputs(
+      function, states, run.scripted ? &run.scripted->inputs : nullptr,
+      options.seed + run.number);
+  if (failed(inputs))
+    return failure();
+  FailureOr<Reference> reference = Reference::run(function, *inputs, options);
+  if (failed(reference))
+    return failure();
+  return carrier.step(run.entry, *reference);
+}
+
 FailureOr<Comparison> compareSteps(ModuleOp program, ModuleOp perRank,
                                    const Mesh &mesh, Check check,
+                                   ArrayRef<EntryRun> runs,
                                    const VerifyOptions &options) {
-  FailureOr<States> initial = makeInitial(program, options);
+  FailureOr<NamedTensors> initial = makeInitialStates(program, options);
   auto carrier = makeCarrier(perRank, mesh, check, options);
   if (failed(initial) || failed(carrier))
     return failure();
   Comparison all;
-  for (int64_t number = 1; number <= options.steps; ++number)
-    for (const std::string &entry : options.entries) {
-      auto function = program.lookupSymbol<func::FuncOp>(entry);
-      if (!function || function.isExternal())
-        return program.emitError()
-               << "expected an entry of the program, got '" << entry << "'";
-      FailureOr<States> states = (*carrier)->getStates();
-      if (failed(states))
-        return failure();
-      if (number == 1 && &entry == &options.entries.front())
-        if (std::string problem = compareInitial(*initial, *states);
-            !problem.empty()) {
-          all.divergence = Divergence{
-              "the program", formatLocation(function.getLoc()), {}, problem};
-          return all;
-        }
-      FailureOr<SmallVector<Tensor>> inputs =
-          makeStepInputs(function, *states, options.seed + number);
-      FailureOr<Reference> reference =
-          failed(inputs) ? FailureOr<Reference>(failure())
-                         : Reference::run(function, *inputs, options);
-      FailureOr<Comparison> step = failed(reference)
-                                       ? FailureOr<Comparison>(failure())
-                                       : (*carrier)->step(entry, *reference);
-      if (failed(step))
-        return failure();
-      append(all, std::move(*step), number);
-      if (all.divergence)
-        return all;
-    }
+  FailureOr<NamedTensors> states = (*carrier)->getStates();
+  if (failed(states))
+    return failure();
+  if (std::string problem = compareInitial(*initial, *states);
+      !problem.empty()) {
+    all.divergence = Divergence{
+        "the program", formatLocation(program.getLoc()), {}, problem};
+    return all;
+  }
+  for (const EntryRun &run : runs) {
+    if (run.scripted)
+      (*carrier)->poison(run.scripted->freedCells);
+    states = (*carrier)->getStates();
+    FailureOr<Comparison> step =
+        failed(states) ? FailureOr<Comparison>(failure())
+                       : compareRun(program, run, *states, **carrier, options);
+    if (failed(step))
+      return failure();
+    append(all, std::move(*step), run.number);
+    if (all.divergence)
+      break;
+  }
   return all;
 }
 

@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tp/Verify/Verify.h"
+#include "Steps.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "tp/Verify/Passes.h"
@@ -17,15 +17,24 @@ using namespace mlir;
 
 namespace tp {
 
+/// Of a script: some texts begin and end.
+static constexpr int64_t scriptSteps = 16;
+
 namespace {
 /// The one-device program, and each of its functions evaluated.
 struct References {
   OwningOpRef<ModuleOp> program;
   std::vector<std::pair<std::string, Reference>> functions;
+  std::optional<Script> script;
 };
 } // namespace
 
-/// Evaluate every public function; with ids, its values are kept.
+static bool isEntry(func::FuncOp function) {
+  return !function.isPrivate() && !function.isExternal();
+}
+
+/// Evaluate every public function; with ids, its values are kept. Of a script
+/// the steps have no inputs by themselves.
 static FailureOr<References> runReferences(ModuleOp module, bool assignIds,
                                            const VerifyOptions &options) {
   PassManager passes(module.getContext());
@@ -33,9 +42,16 @@ static FailureOr<References> runReferences(ModuleOp module, bool assignIds,
     passes.addPass(createAssignValueIds());
   if (failed(passes.run(module)))
     return failure();
-  References references{module.clone(), {}};
+  References references{module.clone(), {}, std::nullopt};
+  if (options.script) {
+    FailureOr<Script> script = makeScript(
+        module, *options.script, options.steps ? options.steps : scriptSteps);
+    if (failed(script))
+      return failure();
+    references.script = std::move(*script);
+  }
   for (auto function : module.getOps<func::FuncOp>()) {
-    if (function.isPrivate() || function.isExternal())
+    if (!isEntry(function) || (options.script && getStepSize(function)))
       continue;
     FailureOr<Reference> reference = Reference::run(function, options);
     if (failed(reference))
@@ -67,14 +83,37 @@ static bool isPerRank(ModuleOp module) {
       .wasInterrupted();
 }
 
-/// What is left to choose of the steps of `program`.
-static void chooseSteps(ModuleOp program, VerifyOptions &options) {
-  if (options.steps == 0)
-    options.steps = program.getOps<StateOp>().empty() ? 1 : 2;
-  if (options.entries.empty())
+/// The runs of entries that carry states, none where there is but one step; as
+/// text, in `entries`, which entries they are of.
+static FailureOr<std::vector<EntryRun>> planRuns(const References &references,
+                                                 const VerifyOptions &options,
+                                                 std::string &entries) {
+  std::vector<EntryRun> runs;
+  if (references.script) {
+    for (auto [i, step] : llvm::enumerate(references.script->steps))
+      runs.push_back({step.entry, int64_t(i) + 1, &step});
+    entries = llvm::join(references.script->getEntries(), ", @");
+    return runs;
+  }
+  ModuleOp program = *references.program;
+  std::vector<std::string> names = options.entries;
+  if (names.empty())
     for (auto function : program.getOps<func::FuncOp>())
-      if (!function.isPrivate() && !function.isExternal())
-        options.entries.push_back(function.getSymName().str());
+      if (isEntry(function))
+        names.push_back(function.getSymName().str());
+  int64_t steps = options.steps;
+  if (steps == 0)
+    steps = program.getOps<StateOp>().empty() ? 1 : 2;
+  for (int64_t number = 1; number <= steps && steps > 1; ++number)
+    for (const std::string &name : names) {
+      auto function = program.lookupSymbol<func::FuncOp>(name);
+      if (!function || function.isExternal())
+        return program.emitError()
+               << "expected an entry of the program, got '" << name << "'";
+      runs.push_back({name, number});
+    }
+  entries = llvm::join(names, ", @");
+  return runs;
 }
 
 /// Compare every function of `module` at `stage`, and steps of them; true while
@@ -106,16 +145,36 @@ static FailureOr<bool> compareAll(ModuleOp module, StringRef stage, Check check,
     if (report.stages.back().comparison.divergence)
       return false;
   }
-  VerifyOptions chosen = options;
-  chooseSteps(*references.program, chosen);
-  if (chosen.steps == 1)
+  std::string entries;
+  FailureOr<std::vector<EntryRun>> runs =
+      planRuns(references, options, entries);
+  if (failed(runs))
+    return failure();
+  if (runs->empty())
     return true;
   FailureOr<Comparison> comparison =
-      compareSteps(*references.program, module, mesh, check, chosen);
+      compareSteps(*references.program, module, mesh, check, *runs, options);
   if (failed(comparison))
     return failure();
-  report.stages.push_back({stage.str(), llvm::join(chosen.entries, ", @"),
-                           std::move(*comparison), chosen.steps});
+  report.stages.push_back(
+      {stage.str(), entries, std::move(*comparison), runs->back().number});
+  return !report.stages.back().comparison.divergence.has_value();
+}
+
+/// Compare the steps of a script with @main, both on one device; true if they
+/// are equal, or there is no script.
+static FailureOr<bool> compareScript(const References &references,
+                                     const VerifyOptions &options,
+                                     VerifyReport &report) {
+  if (!references.script)
+    return true;
+  FailureOr<Comparison> comparison =
+      compareWithMain(*references.program, *references.script, options);
+  if (failed(comparison))
+    return failure();
+  report.stages.push_back(
+      {"import", "main, @" + llvm::join(references.script->getEntries(), ", @"),
+       std::move(*comparison), int64_t(references.script->steps.size())});
   return !report.stages.back().comparison.divergence.has_value();
 }
 
@@ -153,6 +212,11 @@ FailureOr<VerifyReport> verifyProgram(ModuleOp module,
     return failure();
   for (const auto &[name, reference] : references->functions)
     report.numDropped += reference.getNumDropped();
+  FailureOr<bool> agree = compareScript(*references, options, report);
+  if (failed(agree))
+    return failure();
+  if (!*agree)
+    return report;
   for (const VerifyStage &stage : stages) {
     if (failed(stage.run(module)))
       return failure();
@@ -178,7 +242,10 @@ FailureOr<VerifyReport> verifyAgainst(ModuleOp module, ModuleOp perRank,
   VerifyReport report;
   for (const auto &[name, reference] : references->functions)
     report.numDropped += reference.getNumDropped();
-  if (failed(compareAll(perRank, "given", check, *references, options, report)))
+  FailureOr<bool> agree = compareScript(*references, options, report);
+  if (failed(agree) ||
+      (*agree && failed(compareAll(perRank, "given", check, *references,
+                                   options, report))))
     return failure();
   return report;
 }

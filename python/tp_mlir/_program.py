@@ -15,11 +15,14 @@ from . import _session, _tools
 
 
 def _options(**options):
-    """--name value for each option that is given."""
+    """--name value for each option that is given, --name for one that is True."""
     arguments = []
     for name, value in options.items():
-        if value is not None:
-            arguments += [f"--{name.replace('_', '-')}", str(value)]
+        if value is None or value is False:
+            continue
+        arguments.append(f"--{name.replace('_', '-')}")
+        if value is not True:
+            arguments.append(str(value))
     return arguments
 
 
@@ -112,14 +115,18 @@ class Program:
 
 
 def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, dtype=None,
-            logits=None, target=None, progress=False):
+            logits=None, target=None, generate=False, context=None, rows=None, chunk=None,
+            kv_dtype=None, progress=False):
     """Compile a checkpoint folder, or a `.mlir` file, to a Program.
 
-    Args are tp-compile's options; what is None takes the program's default.
+    Args are tp-compile's options; what is None takes the program's default. With `generate`
+    the program has the entries step_1, step_2, ... beside main, which continue `rows` texts
+    of up to `context` tokens on a cache of type `kv_dtype`, up to `chunk` tokens a step.
     Raises InputError or UsageError with the compiler's text.
     """
     arguments = _options(mesh=mesh, plan=plan, batch=batch, seq=seq, dtype=dtype, logits=logits,
-                         target=target)
+                         target=target, generate=generate, context=context, rows=rows,
+                         chunk=chunk, kv_dtype=kv_dtype)
     folder = None
     if output is None:
         folder = tempfile.TemporaryDirectory(prefix="tp-mlir-")

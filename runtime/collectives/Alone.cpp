@@ -10,10 +10,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "BackendTable.h"
-#include "DeviceRankContext.h"
-#include "LocalCollective.h"
+#include "Transfer.h"
 #ifdef TPRT_HAS_CUDA
-#include "../cuda/libraries/Handles.h"
 #include "DeviceCopy.h"
 #endif
 
@@ -21,139 +19,106 @@ using namespace tprt;
 
 namespace {
 
-class AloneRankContext : public DeviceRankContext {
+/// Of the kind that the program's device asks for.
+template <typename Kind>
+class Alone : public Kind {
 public:
-  AloneRankContext(int64_t rank, int64_t ranks) : self(rank), ranks(ranks) {}
+  Alone(int64_t rank, int64_t count) : self(rank) { this->ranks = count; }
 
-  int64_t rank() const override { return self; }
-  int64_t size() const override { return ranks; }
-  Expected<std::unique_ptr<Communicator>>
-  communicator(const std::vector<int64_t> &members) override;
-  Status agree(uint64_t, const char *) override { return {}; }
-  Expected<Buffer> allocate(int64_t bytes) override {
-    return Buffer::allocate(bytes);
+  Status agree(int64_t, uint64_t, const char *) override { return {}; }
+  void reset() override {
+    std::lock_guard lock(this->mutex);
+    this->first = {};
   }
 
+protected:
+  Expected<std::unique_ptr<Communicator>>
+  join(const std::vector<int64_t> &members, int64_t) override {
+    return std::make_unique<Group>(*this, members.size() == 1);
+  }
+  /// What an entry does in a group of one.
+  virtual Status copy(const Collective &entry, const void *in, void *out) {
+    runLocally(entry, 0, {in}, {out});
+    return {};
+  }
+
+  const int64_t self;
+
+private:
+  struct Group : public Communicator {
+    Group(Alone &backend, bool only) : backend(backend), only(only) {}
+    Status run(const Collective &entry, CallSite, const void *in,
+               void *out) override {
+      return only ? backend.copy(entry, in, out) : Status();
+    }
+    Alone &backend;
+    bool only; ///< in its group
+  };
+};
+
+#ifdef TPRT_HAS_CUDA
+class AloneOnDevice : public Alone<DeviceBackend> {
+public:
+  AloneOnDevice(int64_t rank, int64_t count)
+      : Alone(rank, count), cuda(**Driver::get()) {}
+
   int64_t device(int64_t) const override { return 0; }
-  Status attach(const Manifest &manifest, CUstream_st *stream,
-                int64_t devices) override;
-  Expected<uint64_t> allocateOperands(int64_t bytes) override;
+  Status attach(const Manifest &manifest, CUstream theStream,
+                int64_t) override {
+    stream = theStream;
+    stagingSize = stagingBytes(manifest, self);
+    if (stagingSize == 0)
+      return {};
+    TPRT_ASSIGN(staging, allocateOperands(stagingSize));
+    return {};
+  }
+  Expected<uint64_t> allocateOperands(int64_t bytes) override {
+    CUdeviceptr memory = 0;
+    TPRT_TRY(cuda.check(
+        cuda.cuMemAlloc(&memory, size_t(bytes)),
+        detail::join("cannot allocate ", bytes, " bytes on the device")));
+    operands.emplace_back(cuda, memory);
+    return uint64_t(memory);
+  }
   Status endStep() override { return {}; }
-  Status await(CUstream_st *stream) override;
+  Status await(CUstream waited) override {
+    return cuda.check(cuda.cuStreamSynchronize(waited), "the step");
+  }
   /// What the others say is left out as well.
   Expected<std::vector<std::string>>
   exchange(const std::string &bytes) override {
     return std::vector<std::string>(size_t(ranks), bytes);
   }
   int64_t deviceBytes() const override { return stagingSize; }
+  void detach() override { operands.clear(); }
 
-  /// What an entry does in a group of one.
-  Status copy(const Collective &entry, const void *in, void *out);
+protected:
+  Status copy(const Collective &entry, const void *in, void *out) override {
+    auto *staged = reinterpret_cast<const void *>(staging);
+    for (const TransferStep &step : planTransfer(entry, 0, 1).steps)
+      TPRT_TRY(
+          cuda.check(enqueueCopy(cuda, step, step.from.address(in, out, staged),
+                                 step.to.address(in, out, staged), stream),
+                     "a copy"));
+    return {};
+  }
 
 private:
-  int64_t self, ranks, stagingSize = 0;
-  CUstream_st *stream = nullptr; ///< null: on the host
+  const Driver &cuda; ///< opened already: the device's check has
+  CUstream stream = nullptr;
+  int64_t stagingSize = 0;
   uint64_t staging = 0;
-#ifdef TPRT_HAS_CUDA
   std::vector<DeviceBytes> operands;
+};
 #endif
-};
-
-class AloneCommunicator : public Communicator {
-public:
-  AloneCommunicator(AloneRankContext &context, bool only)
-      : context(context), only(only) {}
-  Status run(const Collective &entry, CallSite, const void *in,
-             void *out) override {
-    return only ? context.copy(entry, in, out) : Status();
-  }
-
-private:
-  AloneRankContext &context;
-  bool only; ///< in its group
-};
-
-Expected<std::unique_ptr<Communicator>>
-AloneRankContext::communicator(const std::vector<int64_t> &members) {
-  return std::unique_ptr<Communicator>(
-      std::make_unique<AloneCommunicator>(*this, members.size() == 1));
-}
-
-#ifdef TPRT_HAS_CUDA
-Status AloneRankContext::attach(const Manifest &manifest,
-                                CUstream_st *theStream, int64_t) {
-  stream = theStream;
-  stagingSize = stagingBytes(manifest, self);
-  if (stagingSize == 0)
-    return {};
-  TPRT_ASSIGN(staging, allocateOperands(stagingSize));
-  return {};
-}
-
-Expected<uint64_t> AloneRankContext::allocateOperands(int64_t bytes) {
-  TPRT_ASSIGN(auto cuda, Driver::get());
-  CUdeviceptr memory = 0;
-  TPRT_TRY(cuda->check(
-      cuda->cuMemAlloc(&memory, size_t(bytes)),
-      detail::join("cannot allocate ", bytes, " bytes on the device")));
-  operands.emplace_back(*cuda, memory);
-  return uint64_t(memory);
-}
-
-Status AloneRankContext::await(CUstream_st *waited) {
-  const Driver &cuda = **Driver::get();
-  return cuda.check(cuda.cuStreamSynchronize(waited), "the step");
-}
-
-Status AloneRankContext::copy(const Collective &entry, const void *in,
-                              void *out) {
-  if (!stream) {
-    runLocally(entry, 0, {in}, {out});
-    return {};
-  }
-  const Driver &cuda = **Driver::get();
-  auto *staged = reinterpret_cast<const void *>(staging);
-  for (const TransferStep &step : planTransfer(entry, 0, 1).steps)
-    TPRT_TRY(
-        cuda.check(enqueueCopy(cuda, step, step.from.address(in, out, staged),
-                               step.to.address(in, out, staged), stream),
-                   "a copy"));
-  return {};
-}
-#else
-/// Only ranks on devices ask for these.
-static Status noDevices() { return internalError("this build has no devices"); }
-Status AloneRankContext::attach(const Manifest &, CUstream_st *, int64_t) {
-  return noDevices();
-}
-Expected<uint64_t> AloneRankContext::allocateOperands(int64_t) {
-  return noDevices();
-}
-Status AloneRankContext::await(CUstream_st *) { return noDevices(); }
-Status AloneRankContext::copy(const Collective &entry, const void *in,
-                              void *out) {
-  runLocally(entry, 0, {in}, {out});
-  return {};
-}
-#endif
-
-class AloneBackend : public Backend {
-public:
-  AloneBackend(int64_t rank, int64_t count) : self(rank) { ranks = count; }
-  std::unique_ptr<RankContext> rankContext(int64_t) override {
-    return std::make_unique<AloneRankContext>(self, ranks);
-  }
-  void reset() override {
-    std::lock_guard lock(mutex);
-    first = {};
-  }
-
-private:
-  int64_t self;
-};
 
 } // namespace
 
-std::unique_ptr<Backend> tprt::makeAloneBackend(int64_t rank, int64_t ranks) {
-  return std::make_unique<AloneBackend>(rank, ranks);
+std::unique_ptr<Backend> tprt::makeAloneBackend(int64_t rank, int64_t ranks,
+                                                Device device) {
+#ifdef TPRT_HAS_CUDA
+  if (device == Device::Cuda)
+    return std::make_unique<AloneOnDevice>(rank, ranks);
+#endif
+  return std::make_unique<Alone<Backend>>(rank, ranks);
 }

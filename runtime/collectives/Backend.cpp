@@ -11,9 +11,18 @@
 
 #include "SideChannel.h"
 
+#include <algorithm>
 #include <map>
 
 using namespace tprt;
+
+Expected<std::unique_ptr<Communicator>>
+Backend::communicator(int64_t rank, const std::vector<int64_t> &members) {
+  auto self = std::find(members.begin(), members.end(), rank);
+  if (self == members.end())
+    return internalError("rank ", rank, " is not in its own group");
+  return join(members, self - members.begin());
+}
 
 Status Backend::failure() const {
   // The channel keeps it itself.

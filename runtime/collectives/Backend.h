@@ -3,24 +3,49 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A backend, as a session holds it: it makes each rank's RankContext, keeps the
-// first failure, and brings bytes to rank 0. Where ranks are processes, it
-// stands on a SideChannel, which is the same for every transport.
+// The interface between the runtime and what connects its ranks. A backend, as
+// a session holds it, makes a Communicator per distinct set of axes and rank of
+// this process, keeps the first failure, and brings bytes to rank 0. Ranks may
+// be threads, processes or devices: nothing here says which. Where they are
+// processes, it stands on a SideChannel, which is the same for every transport.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef TPRT_COLLECTIVES_BACKEND_H
 #define TPRT_COLLECTIVES_BACKEND_H
 
-#include "Communicator.h"
+#include "../format/Manifest.h"
+#include "../support/Memory.h"
 
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <mutex>
+
+struct CUstream_st;
 
 namespace tprt {
 
 class SideChannel;
+
+/// A call of a ledger entry: the key of logs, timelines and hang reports.
+struct CallSite {
+  int64_t id = -1; ///< ledger entry, or -1: the agreement at start or end
+  int64_t layer = 0;
+  bool operator==(const CallSite &) const = default;
+};
+
+/// One rank's membership of one group.
+class Communicator {
+public:
+  virtual ~Communicator() = default;
+
+  /// Executes the entry; all members call it with the same site. Returns the
+  /// error of the first rank that failed, or a Lost error if a member does not
+  /// arrive in time.
+  virtual Status run(const Collective &entry, CallSite site, const void *in,
+                     void *out) = 0;
+};
 
 /// What a call site is, in words.
 using Describe = std::function<std::string(CallSite)>;
@@ -75,8 +100,20 @@ public:
   virtual ~Backend() = default;
 
   int64_t size() const { return ranks; }
-  /// The RankContext of one rank; outlived by the backend.
-  virtual std::unique_ptr<RankContext> rankContext(int64_t rank) = 0;
+  /// The membership of `rank` in the group of the ranks listed, in this order.
+  /// The list is the same on all members; made before the first step, outlived
+  /// by the backend.
+  Expected<std::unique_ptr<Communicator>>
+  communicator(int64_t rank, const std::vector<int64_t> &members);
+  /// Waits for all ranks and fails on each of them unless all bring the same
+  /// value.
+  virtual Status agree(int64_t rank, uint64_t value, const char *what) = 0;
+  /// Zeroed memory of a rank for buffers of collectives: where the others can
+  /// read it, if the backend has such memory. Other buffers work too, by a
+  /// copy.
+  virtual Expected<Buffer> allocate(int64_t rank, int64_t bytes) {
+    return Buffer::allocate(bytes);
+  }
 
   /// The first error that a rank reported, or success.
   virtual Status failure() const;
@@ -102,9 +139,56 @@ public:
   virtual Expected<Gathered> gather(const void *data, int64_t bytes);
 
 protected:
+  /// The membership of members[self], a rank of this process.
+  virtual Expected<std::unique_ptr<Communicator>>
+  join(const std::vector<int64_t> &members, int64_t self) = 0;
+
   int64_t ranks = 0;
   mutable std::mutex mutex; // guards first, and what derived backends say
   Status first;             ///< error, where there is no channel
+};
+
+/// What a backend can do beyond the host's when its rank, one per process, has
+/// a device. Names no library: a stream is a pointer here. `run` of its
+/// communicators enqueues on the stream given to `attach` and
+/// returns; it may be called while that stream is captured into a graph, and
+/// then says nothing of the time at which the graph runs. `allocate` gives host
+/// memory.
+class DeviceBackend : public Backend {
+public:
+  /// The position of this rank's device among `devices` of the machine.
+  virtual int64_t device(int64_t devices) const = 0;
+
+  /// Once, before communicators are made, on a thread where the rank's context
+  /// is current. Collectives go to `stream`. Allocates device memory for all
+  /// entries of the ledger; `devices` is how many the machine has.
+  virtual Status attach(const Manifest &manifest, CUstream_st *stream,
+                        int64_t devices) = 0;
+
+  /// Device memory for what collectives read and write, where the backend moves
+  /// such memory better than other; the address. Lives until detach.
+  virtual Expected<uint64_t> allocateOperands(int64_t bytes) = 0;
+
+  /// At the end of every step, captured or not, before others wait for
+  /// `stream`: all work of this rank's collectives becomes work of that stream.
+  virtual Status endStep() = 0;
+
+  /// Waits until the stream has done all its work, or until the run fails: by
+  /// another rank's failure (does not return then), by an error of the device,
+  /// or because no collective began or ended for the time limit: the error
+  /// names the ledger entry that this rank is in.
+  virtual Status await(CUstream_st *stream) = 0;
+
+  /// Gives every rank all ranks' bytes, in their order.
+  virtual Expected<std::vector<std::string>>
+  exchange(const std::string &bytes) = 0;
+
+  /// Device memory that attach allocated; what NCCL takes for itself is not
+  /// known.
+  virtual int64_t deviceBytes() const = 0;
+
+  /// Gives back what the rank took of the device, where attach was called.
+  virtual void detach() = 0;
 };
 
 /// The error of a rank that waited for others in `where`, in vain for those

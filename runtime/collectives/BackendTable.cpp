@@ -9,9 +9,8 @@
 
 #include "BackendTable.h"
 
-#include "net/NetChannel.h"
-#include "processes/Rendezvous.h"
-#include "processes/SegmentChannel.h"
+#include "net/NetRendezvous.h"
+#include "processes/Segment.h"
 
 using namespace tprt;
 using Ranks = BackendRow::Ranks;
@@ -108,12 +107,11 @@ tprt::connectRanks(const ProcessInfo &process,
                        "and MASTER_PORT");
     TPRT_ASSIGN(auto connections,
                 net::rendezvous(process, options.timeoutSeconds));
-    return std::unique_ptr<SideChannel>(
-        std::make_unique<NetChannel>(std::move(connections), process, options));
+    return net::makeChannel(std::move(connections), process, options);
   }
   TPRT_ASSIGN(auto segment, rendezvous(process, 0, options.timeoutSeconds));
-  return std::unique_ptr<SideChannel>(
-      std::make_unique<SegmentChannel>(std::move(segment), process, options));
+  return makeChannel(std::make_shared<Segment>(std::move(segment)), process,
+                     options);
 }
 
 Expected<std::unique_ptr<Backend>> tprt::makeBackend(BackendOptions options) {
@@ -123,7 +121,8 @@ Expected<std::unique_ptr<Backend>> tprt::makeBackend(BackendOptions options) {
   // The others are left out, or there are none and the transport is for
   // another memory.
   if (options.onlyRank || backend.memory != options.device)
-    return makeAloneBackend(options.onlyRank.value_or(0), options.ranks);
+    return makeAloneBackend(options.onlyRank.value_or(0), options.ranks,
+                            options.device);
   if (backend.ranksAreProcesses() && !options.process) {
     TPRT_ASSIGN(options.process, ownProcessInfo(backend, options.ranks));
   }

@@ -7,7 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Barrier.h"
+#include "SharedGroup.h"
 
 #include <chrono>
 #include <climits>

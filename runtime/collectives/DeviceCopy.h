@@ -10,7 +10,7 @@
 #ifndef TPRT_COLLECTIVES_DEVICECOPY_H
 #define TPRT_COLLECTIVES_DEVICECOPY_H
 
-#include "../cuda/libraries/Driver.h"
+#include "../cuda/libraries/Libraries.h"
 #include "Transfer.h"
 
 namespace tprt {

@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "LocalCollective.h"
+#include "Transfer.h"
 
 #include "../support/Region.h"
 #include "../support/Simd.h"
@@ -73,52 +73,39 @@ void reduceAll(const Collective &c, int64_t self,
   });
 }
 
-/// Addends to a part of dimension `cut`.
-void reducePart(const Collective &c, int64_t self, int64_t cut,
-                const std::vector<const void *> &in, void *out) {
-  int64_t members = in.size(), size = typeBytes(c.type);
-  size_t rank = c.inputShape.size();
-  int64_t start = self * c.outputShape[cut];
-  int64_t valid =
-      std::clamp<int64_t>(c.inputShape[cut] - start, 0, c.outputShape[cut]);
-  Region region{c.outputShape, Shape(rank), Shape(rank)};
-  region.extents[cut] = valid;
-  region.fromStart[cut] = start;
-  forEachRun(c.inputShape, c.outputShape, region,
-             [&](int64_t from, int64_t to, int64_t count) {
-               std::vector<const void *> sources(members);
-               for (int64_t j = 0; j < members; ++j)
-                 sources[j] = at(in[j], from * size);
-               simd().reduce(c.type, c.reduction, sources.data(), members,
-                             at(out, to * size), count);
-             });
-  zeroTail(c, cut, valid, out);
-}
-
-/// Parts of dimension `gathered` to all of them; of each, the part along `cut`
-/// if that is a dimension.
-void gather(const Collective &c, int64_t self, int64_t gathered, int64_t cut,
-            const std::vector<const void *> &in, void *out) {
-  size_t rank = c.inputShape.size();
-  int64_t start = cut < 0 ? 0 : self * c.outputShape[cut];
-  int64_t valid = cut < 0 ? 0
-                          : std::clamp<int64_t>(c.inputShape[cut] - start, 0,
-                                                c.outputShape[cut]);
-  for (size_t j = 0; j < in.size(); ++j) {
-    Region region{c.inputShape, Shape(rank), Shape(rank)};
+/// Parts of dimension `gathered` to all of them, or, where there is none,
+/// addends to their sum; of each the part along dimension `cut`, if there is
+/// one.
+void pull(const Collective &c, int64_t self, int64_t gathered, int64_t cut,
+          const std::vector<const void *> &in, void *out) {
+  int64_t size = typeBytes(c.type), valid = 0;
+  Region region{c.inputShape, Shape(c.inputShape.size()),
+                Shape(c.inputShape.size())};
+  if (cut >= 0) {
+    int64_t start = self * c.outputShape[cut];
+    valid =
+        std::clamp<int64_t>(c.inputShape[cut] - start, 0, c.outputShape[cut]);
+    region.extents[cut] = valid;
+    region.fromStart[cut] = start;
+  }
+  for (size_t j = 0; gathered >= 0 && j < in.size(); ++j) {
     int64_t place = int64_t(j) * c.inputShape[gathered];
     region.extents[gathered] =
         std::min(c.inputShape[gathered], c.outputShape[gathered] - place);
     region.toStart[gathered] = place;
-    if (cut >= 0) {
-      region.extents[cut] = valid;
-      region.fromStart[cut] = start;
-    }
-    copyRegion(typeBytes(c.type), c.inputShape, c.outputShape, region, in[j],
-               out);
+    copyRegion(size, c.inputShape, c.outputShape, region, in[j], out);
   }
+  if (gathered < 0)
+    forEachRun(c.inputShape, c.outputShape, region,
+               [&](int64_t from, int64_t to, int64_t count) {
+                 std::vector<const void *> sources;
+                 for (const void *input : in)
+                   sources.push_back(at(input, from * size));
+                 simd().reduce(c.type, c.reduction, sources.data(),
+                               int64_t(in.size()), at(out, to * size), count);
+               });
   if (cut >= 0)
-    zeroTail(c, cut, valid, out);
+    zeroTail(c, size_t(cut), valid, out);
 }
 
 /// The whole of what another member has.
@@ -146,9 +133,7 @@ void tprt::runLocally(const Collective &c, int64_t self,
   const CollectiveRow &row = c.row();
   if (row.permutes())
     return permute(c, self, in, out[self]);
-  if (row.gathers())
-    return gather(c, self, c.gatheredDim(), c.cutDim(), in, out[self]);
-  if (row.cuts())
-    return reducePart(c, self, c.cutDim(), in, out[self]);
+  if (row.gathers() || row.cuts())
+    return pull(c, self, c.gatheredDim(), c.cutDim(), in, out[self]);
   reduceAll(c, self, in, out);
 }

@@ -14,9 +14,31 @@
 #define TPRT_COLLECTIVES_SHAREDGROUP_H
 
 #include "Backend.h"
-#include "Barrier.h"
 
 namespace tprt {
+
+/// A sense-reversing barrier that lies in memory which all ranks map. A wait
+/// spins briefly, yields, then sleeps on a futex, as there may be more ranks
+/// than cores. It always ends: by arrival, by an abort or by the time limit.
+/// Valid when zero.
+struct Barrier {
+  enum class Result { Passed, Aborted, TimedOut };
+  struct Options {
+    bool oneProcess; ///< the futex is private
+    bool crowded;    ///< more ranks than cores: do not spin
+    double timeout;  ///< in seconds
+    const std::atomic<uint32_t> &aborted;
+  };
+
+  /// Waits for `ranks` arrivals, this one among them.
+  Result arrive(int64_t ranks, const Options &options);
+  /// Ends the sleep of those who wait.
+  void wake(bool oneProcess);
+
+  alignas(64) std::atomic<uint32_t> arrived;
+  alignas(64) std::atomic<uint32_t> generation;
+  std::atomic<uint32_t> sleepers;
+};
 
 /// What a member shows the others; a cache line of its own. Valid when zero.
 struct alignas(64) GroupSlot {
@@ -26,71 +48,46 @@ struct alignas(64) GroupSlot {
   std::atomic<uint64_t> arrivals;
 };
 
+/// What the members of a group share. Valid when zero.
+struct GroupState {
+  Barrier *barrier;
+  GroupSlot *slots; ///< one for each
+};
+
 class SharedGroup;
 
 /// A backend whose ranks can read each other's buffers.
 class SharedBackend : public Backend {
 public:
-  std::unique_ptr<RankContext> rankContext(int64_t rank) override;
+  ~SharedBackend() override;
+  Status agree(int64_t rank, uint64_t value, const char *what) override;
   void limitWaits(double seconds) override {
     timeout = seconds;
     Backend::limitWaits(seconds);
   }
 
-  /// The group of these ranks, the same for all of them.
-  virtual Expected<SharedGroup *>
-  group(const std::vector<int64_t> &members) = 0;
-  /// Zeroed memory of a rank that others can read where it lies.
-  virtual Expected<Buffer> allocate(int64_t rank, int64_t bytes) = 0;
-
-  /// `in collective 3 (...)` or `after ...`: where the rank was last seen.
-  std::string lastSeen(int64_t rank) const {
-    return positions[rank].text(describe);
-  }
-
 protected:
   friend class SharedGroup;
-  std::atomic<double> timeout = 0; ///< longest wait, in seconds
+  /// Waits longer than `timeoutSeconds` end the run; `describe` says what a
+  /// site is in messages.
+  SharedBackend(int64_t ranks, double timeoutSeconds, Describe describe);
+  /// The same for all members.
+  virtual Expected<GroupState> group(const std::vector<int64_t> &members) = 0;
+  Expected<std::unique_ptr<Communicator>>
+  join(const std::vector<int64_t> &members, int64_t self) override;
+
+  std::atomic<double> timeout; ///< longest wait, in seconds
   Describe describe;
-  bool crowded = false;    ///< more ranks than cores: do not spin
+  bool crowded;            ///< more ranks than cores: do not spin
   bool oneProcess = true;  ///< futexes are private
   char *base = nullptr;    ///< what offsets in slots count from
   uint64_t extent = ~0ull; ///< bytes at base that all ranks can read
   Position *positions = nullptr;
   std::atomic<uint32_t> *aborted = nullptr;
-};
-
-/// A group of ranks, as seen by one process.
-class SharedGroup {
-public:
-  SharedGroup(SharedBackend &backend, std::vector<int64_t> members,
-              Barrier &state, GroupSlot *slots)
-      : backend(backend), members(std::move(members)), state(state),
-        slots(slots) {}
-
-  /// All members arrive before any leaves.
-  Status barrier(int64_t self);
-  /// One member's call of a collective; `ins` and `outs` are room for one
-  /// address per member.
-  Status run(int64_t self, const Collective &entry, CallSite site,
-             const void *in, void *out, std::vector<const void *> &ins,
-             std::vector<void *> &outs);
-  /// Of all ranks: fails on each unless all bring the same value.
-  Status agree(int64_t self, uint64_t value, const char *what);
-
-  /// Ends the sleep of those who wait.
-  void wake();
-  void reset();
-
-  SharedBackend &backend;
-  const std::vector<int64_t> members;
 
 private:
-  Status missing(int64_t self);
-  Status fail(const Status &status);
-
-  Barrier &state;
-  GroupSlot *slots;
+  /// By rank: its membership of all ranks, once they have agreed on something.
+  std::vector<std::unique_ptr<Communicator>> everyone;
 };
 
 } // namespace tprt

@@ -67,6 +67,21 @@ Transfer planTransfer(const Collective &entry, int64_t self, int64_t members);
 /// The most staging memory that any entry of the ledger takes on this rank.
 int64_t stagingBytes(const Manifest &manifest, int64_t rank);
 
+//===----------------------------------------------------------------------===//
+// Where every member's buffers can be read by all (LocalCollective.cpp)
+//===----------------------------------------------------------------------===//
+
+/// Whether a member's share is written to buffers of the others too.
+bool writesToOthers(const CollectiveRow &row);
+
+/// What member `self` does between the barrier at which all buffers are
+/// published and the one after which they may be reused. `in` and `out` hold
+/// each member's buffers. In place (in[i] == out[i]) works for the rows that
+/// say so.
+void runLocally(const Collective &entry, int64_t self,
+                const std::vector<const void *> &in,
+                const std::vector<void *> &out);
+
 } // namespace tprt
 
 #endif // TPRT_COLLECTIVES_TRANSFER_H

@@ -10,7 +10,7 @@
 #ifndef TPRT_CUDA_CUDADEVICE_H
 #define TPRT_CUDA_CUDADEVICE_H
 
-#include "libraries/Driver.h"
+#include "libraries/Libraries.h"
 
 #include <memory>
 #include <string>

@@ -29,23 +29,17 @@ static CUdeviceptr addressOf(const void *p) {
 static std::string describeCall(const Manifest &manifest,
                                 const Timeline::Event &call) {
   using Kind = Timeline::Kind;
-  auto layer = [&] { return detail::join(" (layer ", call.layer, ")"); };
-  switch (call.kind) {
-  case Kind::Gemm:
-    return detail::join("gemm ", call.id);
-  case Kind::Attention:
-    return detail::join("attention ", call.id);
-  case Kind::PagedAttention:
+  if (call.kind == Kind::Gemm || call.kind == Kind::Attention)
+    return detail::join(call.kind == Kind::Gemm ? "gemm " : "attention ",
+                        call.id);
+  if (call.kind == Kind::PagedAttention)
     return detail::join("paged attention ", call.id);
-  case Kind::Collective:
-    return detail::join("collective ", call.id) + layer();
-  case Kind::Kernel:
-    if (call.id >= 0 && call.id < int64_t(manifest.kernels.size()))
-      return "kernel '" + manifest.kernels[call.id].name + "'" + layer();
-    break;
-  case Kind::Step:
-    break;
-  }
+  std::string layer = detail::join(" (layer ", call.layer, ")");
+  if (call.kind == Kind::Collective)
+    return detail::join("collective ", call.id) + layer;
+  if (call.kind == Kind::Kernel && call.id >= 0 &&
+      call.id < int64_t(manifest.kernels.size()))
+    return "kernel '" + manifest.kernels[call.id].name + "'" + layer;
   return "none";
 }
 
@@ -81,16 +75,18 @@ static bool useGraphs() {
 }
 
 CudaRank::CudaRank(const Manifest &manifest, const Program &program,
-                   std::unique_ptr<RankContext> context, bool timeline)
-    : tprt_rank(manifest, program, std::move(context), timeline),
+                   Backend &backend, int64_t rank, bool timeline)
+    : tprt_rank(manifest, program, backend, rank, timeline, kBlockAlignment),
       parameterPlan(manifest), entries(manifest.entries.size()) {}
 
 CudaRank::~CudaRank() {
-  // The owner's thread may be another, and the world has device memory too.
+  // The owner's thread may be another, and the backend has device memory too.
   gpu.makeCurrent();
   // NCCL's communicators wait for the graphs that captured their collectives.
   entries.clear();
   disconnect();
+  if (device)
+    device->detach();
 }
 
 Status tprt::checkCuda(const Manifest &manifest) {
@@ -104,7 +100,7 @@ Status tprt::checkCuda(const Manifest &manifest) {
 //===----------------------------------------------------------------------===//
 
 Status CudaRank::connect() {
-  device = dynamic_cast<DeviceRankContext *>(context.get());
+  device = dynamic_cast<DeviceBackend *>(&backend);
   if (!device)
     return internalError("the backend's ranks have no devices");
   TPRT_ASSIGN(cuda, Driver::get());
@@ -143,47 +139,27 @@ Status CudaRank::connect() {
 /// Lays out and allocates everything that the entries need.
 Status CudaRank::allocate() {
   int64_t arena = 0, comm = 0;
-  for (const State &state : manifest.states) {
-    stateOffsets.push_back(valueBytes);
-    valueBytes = alignUp(valueBytes + state.localBytes(), kBlockAlignment);
-  }
-  stateBytes = valueBytes;
-  for (size_t e = 0; e < entries.size(); ++e) {
-    const Entry &entry = manifest.entries[e];
+  for (const Entry &entry : manifest.entries) {
     arena = std::max(arena, entry.arenaBytes);
     comm = std::max(comm, entry.commBytes);
     scratchBytes = std::max(scratchBytes, entry.scratchBytes);
-    auto place = [&](const auto &value) {
-      if (value.state >= 0) {
-        entries[e].offsets.push_back(stateOffsets[value.state]);
-        return;
-      }
-      entries[e].offsets.push_back(valueBytes);
-      valueBytes = alignUp(valueBytes + elementCount(value.localShape) *
-                                            typeBytes(value.type),
-                           kBlockAlignment);
-    };
-    for (const Input &input : entry.inputs)
-      place(input);
-    for (const Output &output : entry.outputs)
-      place(output);
   }
   auto add = [&](auto &place, int64_t &offset, int64_t bytes) {
     offset = place.total;
     place.total = alignUp(place.total + bytes, kBlockAlignment);
   };
-  add(layout, layout.parameters, parameterPlan.bytes);
-  add(layout, layout.constants, int64_t(program.constants.size()));
-  add(layout, layout.arena, arena);
-  add(layout, layout.scratch, scratchBytes);
-  add(layout, layout.workspace,
+  add(places, places.parameters, parameterPlan.bytes);
+  add(places, places.constants, int64_t(program.constants.size()));
+  add(places, places.arena, arena);
+  add(places, places.scratch, scratchBytes);
+  add(places, places.workspace,
       manifest.gemms.empty() ? 0 : GemmPlans::kWorkspaceBytes);
   // A collective may read an input and write a result of the entry.
   add(shared, shared.comm, comm);
-  add(shared, shared.values, valueBytes);
+  add(shared, shared.values, layout.bytes);
 
   TPRT_ASSIGN(auto memory, gpu.memory());
-  int64_t total = layout.total + shared.total;
+  int64_t total = places.total + shared.total;
   if (memory.free < total)
     return userError(gpu.describe(), ": the program needs ", total,
                      " bytes on the device, ", memory.free, " of ",
@@ -192,22 +168,28 @@ Status CudaRank::allocate() {
                      "batch or sequence");
   std::string what =
       detail::join("cannot allocate ", total, " bytes on ", gpu.describe());
-  if (layout.total) {
+  if (places.total) {
     CUdeviceptr address = 0;
     TPRT_TRY(
-        cuda->check(cuda->cuMemAlloc(&address, size_t(layout.total)), what));
+        cuda->check(cuda->cuMemAlloc(&address, size_t(places.total)), what));
     block = DeviceBytes(*cuda, address);
   }
   if (shared.total) {
     TPRT_ASSIGN(operands, device->allocateOperands(shared.total).in(what));
   }
-  TPRT_ASSIGN(values, allocatePinned(*cuda, valueBytes));
-  for (size_t e = 0; e < entries.size(); ++e)
-    for (size_t i = 0; i < entries[e].offsets.size(); ++i)
-      (i < manifest.entries[e].inputs.size() ? entries[e].inputs
-                                             : entries[e].outputs)
-          .push_back(reinterpret_cast<void *>(operands + shared.values +
-                                              entries[e].offsets[i]));
+  TPRT_ASSIGN(staging, allocatePinned(*cuda, layout.bytes));
+  values = static_cast<char *>(staging.get());
+  auto onDevice = [&](const std::vector<int64_t> &offsets) {
+    std::vector<void *> addresses;
+    for (int64_t offset : offsets)
+      addresses.push_back(
+          reinterpret_cast<void *>(operands + shared.values + offset));
+    return addresses;
+  };
+  for (size_t e = 0; e < entries.size(); ++e) {
+    entries[e].inputs = onDevice(layout.entries[e].inputs);
+    entries[e].outputs = onDevice(layout.entries[e].outputs);
+  }
   return {};
 }
 
@@ -216,18 +198,18 @@ Status CudaRank::loadWeights(const Weights &weights) {
   if (!manifest.gemms.empty()) {
     TPRT_ASSIGN(auto lt, CublasLt::get());
     TPRT_TRY(gemms.open(*cuda, *lt, manifest.gemms, compute.get(),
-                        block.get() + layout.workspace));
+                        block.get() + places.workspace));
   }
   if (!program.constants.empty())
-    TPRT_TRY(toDevice(block.get() + layout.constants, program.constants.data(),
+    TPRT_TRY(toDevice(block.get() + places.constants, program.constants.data(),
                       int64_t(program.constants.size()), "the constants"));
   TPRT_ASSIGN(loadedBytes,
               loadParameters(*cuda, manifest, parameterPlan, weights, place,
-                             block.get() + layout.parameters, compute.get(),
-                             Progress(context->rank(), parameterPlan.bytes)));
+                             block.get() + places.parameters, compute.get(),
+                             Progress(self, parameterPlan.bytes)));
   for (int64_t offset : parameterPlan.offsets)
     parameters.push_back(reinterpret_cast<const void *>(
-        block.get() + layout.parameters + offset));
+        block.get() + places.parameters + offset));
   return {};
 }
 
@@ -285,7 +267,7 @@ struct CudaFunctions : Refused<CudaFunctions> {
     auto slot = [](const void *p) { return int64_t(addressOf(p)); };
     const Attention &description = own.manifest.attentions[id];
     // The last one only where a second kernel puts parts together.
-    auto scratch = int64_t(own.block.get() + own.layout.scratch);
+    auto scratch = int64_t(own.block.get() + own.places.scratch);
     int64_t slots[] = {slot(q),   qStride,    slot(k), kStride, slot(v),
                        vStride,   slot(mask), kvLen,   qOffset, slot(out),
                        outStride, slot(lse),  scratch};
@@ -379,10 +361,10 @@ tprt_step_args CudaRank::arguments(int64_t entry) {
   args.inputs = entries[entry].inputs.data();
   args.outputs = entries[entry].outputs.data();
   args.params = parameters.data();
-  args.constants = at(layout.constants);
-  args.arena = at(layout.arena);
+  args.constants = at(places.constants);
+  args.arena = at(places.arena);
   args.comm = reinterpret_cast<void *>(operands + shared.comm);
-  args.scratch = at(layout.scratch);
+  args.scratch = at(places.scratch);
   args.scratch_stride = scratchBytes;
   args.workers = 1;
   args.axis_index = place.data();
@@ -510,19 +492,18 @@ Status CudaRank::upload(int64_t entry) {
     if (input.state >= 0)
       continue;
     TPRT_TRY(toDevice(addressOf(entries[entry].inputs[i]),
-                      this->input(entry, int64_t(i)),
-                      elementCount(input.localShape) * typeBytes(input.type),
+                      this->input(entry, int64_t(i)), input.localBytes(),
                       "input '" + input.name + "'"));
   }
   return await("cannot load the inputs to the device");
 }
 
 Status CudaRank::resetStates(const Weights *weights) {
-  for (size_t i = 0; i < stateOffsets.size(); ++i) {
+  for (size_t i = 0; i < layout.states.size(); ++i) {
     const State &state = manifest.states[i];
-    char *staged = static_cast<char *>(values.get()) + stateOffsets[i];
+    char *staged = values + layout.states[i];
     TPRT_TRY(initialise(state, weights, staged));
-    TPRT_TRY(toDevice(operands + shared.values + stateOffsets[i], staged,
+    TPRT_TRY(toDevice(operands + shared.values + layout.states[i], staged,
                       state.localBytes(), "state '" + state.name + "'"));
   }
   return await("cannot load the states to the device");
@@ -530,9 +511,10 @@ Status CudaRank::resetStates(const Weights *weights) {
 
 Expected<const void *> CudaRank::state(int64_t i) {
   const State &state = manifest.states[i];
-  char *staged = static_cast<char *>(values.get()) + stateOffsets[i];
+  char *staged = values + layout.states[size_t(i)];
   std::string what = "state '" + state.name + "'";
-  TPRT_TRY(fromDevice(staged, operands + shared.values + stateOffsets[i],
+  TPRT_TRY(fromDevice(staged,
+                      operands + shared.values + layout.states[size_t(i)],
                       state.localBytes(), what));
   TPRT_TRY(await("cannot load " + what + " from the device"));
   return static_cast<const void *>(staged);
@@ -567,22 +549,11 @@ Status CudaRank::download(int64_t entry, const std::vector<bool> &chosen) {
     const Output &output = manifest.entries[entry].outputs[i];
     if (!chosen[i])
       continue;
-    TPRT_TRY(fromDevice(
-        this->output(entry, int64_t(i)), addressOf(entries[entry].outputs[i]),
-        elementCount(output.localShape) * typeBytes(output.type),
-        "output '" + output.name + "'"));
+    TPRT_TRY(fromDevice(this->output(entry, int64_t(i)),
+                        addressOf(entries[entry].outputs[i]),
+                        output.localBytes(), "output '" + output.name + "'"));
   }
   return await("cannot load the outputs from the device");
-}
-
-void *CudaRank::input(int64_t entry, int64_t i) {
-  return static_cast<char *>(values.get()) + entries[entry].offsets[i];
-}
-
-void *CudaRank::output(int64_t entry, int64_t i) const {
-  return static_cast<char *>(values.get()) +
-         entries[entry]
-             .offsets[manifest.entries[entry].inputs.size() + size_t(i)];
 }
 
 tprt_rank::Memory CudaRank::memory() const {
@@ -596,11 +567,11 @@ tprt_rank::Memory CudaRank::memory() const {
   m.arenaUsed = m.arenaStated;
   m.commUsed = m.commStated;
   int64_t staging = device ? device->deviceBytes() : 0;
-  m.scratch = layout.total - layout.scratch + staging;
-  m.values = valueBytes - stateBytes;
-  m.states = stateBytes;
-  m.allocated = layout.total + shared.total + staging;
-  m.workspace = layout.total - layout.workspace + staging;
+  m.scratch = places.total - places.scratch + staging;
+  m.values = layout.bytes - layout.stateBytes;
+  m.states = layout.stateBytes;
+  m.allocated = places.total + shared.total + staging;
+  m.workspace = places.total - places.workspace + staging;
   m.context = contextBytes;
   m.communicators = communicatorBytes;
   return m;

@@ -14,14 +14,13 @@
 #ifndef TPRT_CUDA_CUDARANK_H
 #define TPRT_CUDA_CUDARANK_H
 
-#include "../collectives/DeviceRankContext.h"
 #include "../rank/Rank.h"
 #include "CudaDevice.h"
 #include "DeviceTimeline.h"
 #include "GemmPlans.h"
 #include "KernelImages.h"
 #include "ParameterLoader.h"
-#include "libraries/Handles.h"
+#include "libraries/Libraries.h"
 
 struct CudaFunctions;
 
@@ -29,8 +28,8 @@ namespace tprt {
 
 class CudaRank final : public tprt_rank {
 public:
-  CudaRank(const Manifest &manifest, const Program &program,
-           std::unique_ptr<RankContext> context, bool timeline);
+  CudaRank(const Manifest &manifest, const Program &program, Backend &backend,
+           int64_t rank, bool timeline);
   ~CudaRank() override;
 
   Status connect() override;
@@ -41,8 +40,6 @@ public:
   Expected<const void *> state(int64_t i) override;
   Status step(int64_t entry) override;
   Status download(int64_t entry, const std::vector<bool> &chosen) override;
-  void *input(int64_t entry, int64_t i) override;
-  void *output(int64_t entry, int64_t i) const override;
   Memory memory() const override;
   const StepTimes *deviceTimes(int64_t entry) const override {
     return &entries[entry].times;
@@ -52,8 +49,6 @@ private:
   friend struct ::CudaFunctions;
 
   struct EntryState {
-    /// Of each input, then each output: its place among the values.
-    std::vector<int64_t> offsets;
     std::vector<void *> inputs, outputs; ///< device addresses
     bool ready = false;
     GraphExec graph;
@@ -81,7 +76,7 @@ private:
   Status waitFor(int32_t id);
 
   const Driver *cuda = nullptr;
-  DeviceRankContext *device = nullptr; ///< the context
+  DeviceBackend *device = nullptr; ///< the backend
   CudaDevice gpu;
   // Destroyed in reverse order: what uses a stream goes before it.
   Stream compute, communication;
@@ -93,17 +88,16 @@ private:
 
   ParameterPlan parameterPlan;
   DeviceBytes block;        ///< device memory of this rank alone
-  CUdeviceptr operands = 0; ///< what collectives move; the context's
-  PinnedBytes values;
+  CUdeviceptr operands = 0; ///< what collectives move; the backend's
+  PinnedBytes staging;      ///< of the values
   struct Layout {
     int64_t parameters = 0, constants = 0, arena = 0, scratch = 0,
             workspace = 0, total = 0;
-  } layout; ///< offsets in the block
+  } places; ///< offsets in the block
   struct Operands {
     int64_t comm = 0, values = 0, total = 0;
   } shared; ///< offsets in what collectives move
-  int64_t valueBytes = 0, stateBytes = 0, scratchBytes = 0;
-  std::vector<int64_t> stateOffsets; ///< among the values
+  int64_t scratchBytes = 0;
   int64_t contextBytes = 0, communicatorBytes = 0;
   std::vector<const void *> parameters;
   std::vector<EntryState> entries;

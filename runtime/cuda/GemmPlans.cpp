@@ -38,27 +38,17 @@ static int alignment(const void *address) {
 }
 
 struct GemmPlans::Plan {
-  explicit Plan(const CublasLt &lt) : lt(lt) {}
-  ~Plan() {
-    for (cublasLtMatrixLayout_t layout : {a, b, d})
-      if (layout)
-        lt.cublasLtMatrixLayoutDestroy(layout);
-    if (product)
-      lt.cublasLtMatmulDescDestroy(product);
-  }
-  const CublasLt &lt;
-  cublasLtMatmulDesc_t product = nullptr;
-  cublasLtMatrixLayout_t a = nullptr, b = nullptr, d = nullptr;
+  Handle<cublasLtMatmulDesc_t, &CublasLt::cublasLtMatmulDescDestroy, CublasLt>
+      product;
+  Handle<cublasLtMatrixLayout_t, &CublasLt::cublasLtMatrixLayoutDestroy,
+         CublasLt>
+      a, b, d;
   std::vector<cublasLtMatmulAlgo_t> algorithms;
   size_t chosen = 0;
 };
 
 GemmPlans::GemmPlans() = default;
-GemmPlans::~GemmPlans() {
-  plans.clear();
-  if (handle)
-    lt->cublasLtDestroy(handle);
-}
+GemmPlans::~GemmPlans() = default;
 
 Status GemmPlans::open(const Driver &driver, const CublasLt &library,
                        const std::vector<Gemm> &list, CUstream computation,
@@ -68,7 +58,10 @@ Status GemmPlans::open(const Driver &driver, const CublasLt &library,
   gemms = &list;
   stream = computation;
   workspace = scratch;
-  return lt->check(lt->cublasLtCreate(&handle), "cannot start cuBLASLt");
+  cublasLtHandle_t made = nullptr;
+  TPRT_TRY(lt->check(lt->cublasLtCreate(&made), "cannot start cuBLASLt"));
+  handle = {*lt, made};
+  return {};
 }
 
 GemmPlans::Key GemmPlans::keyOf(const Call &call) {
@@ -134,18 +127,18 @@ static cublasLtEpilogue_t epilogueOf(const Gemm &gemm) {
   }
 }
 
-Expected<std::unique_ptr<GemmPlans::Plan>>
-GemmPlans::makePlan(const Call &call) const {
+Status GemmPlans::describeProduct(const Call &call, Plan &plan) const {
   const Gemm &gemm = (*gemms)[call.id];
-  auto plan = std::make_unique<Plan>(*lt);
   auto check = [&](cublasStatus_t result) {
     return lt->check(result, "cuBLASLt does not take " + describe(call));
   };
   // Never TF32: an f32 product keeps f32's precision.
-  TPRT_TRY(check(lt->cublasLtMatmulDescCreate(&plan->product,
-                                              CUBLAS_COMPUTE_32F, CUDA_R_32F)));
+  cublasLtMatmulDesc_t product = nullptr;
+  TPRT_TRY(check(
+      lt->cublasLtMatmulDescCreate(&product, CUBLAS_COMPUTE_32F, CUDA_R_32F)));
+  plan.product = {*lt, product};
   auto set = [&](cublasLtMatmulDescAttributes_t key, auto value) {
-    return check(lt->cublasLtMatmulDescSetAttribute(plan->product, key, &value,
+    return check(lt->cublasLtMatmulDescSetAttribute(product, key, &value,
                                                     sizeof(value)));
   };
   cublasOperation_t opA = gemm.wTransposed ? CUBLAS_OP_N : CUBLAS_OP_T;
@@ -158,52 +151,58 @@ GemmPlans::makePlan(const Call &call) const {
     // The heuristic looks at the pointer; each call sets its own.
     TPRT_TRY(set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, call.bias));
   }
-  auto layout = [&](cublasLtMatrixLayout_t &made, tprt_type type, int64_t rows,
-                    int64_t columns, int64_t stride) {
-    return check(lt->cublasLtMatrixLayoutCreate(
-        &made, dataType(type), uint64_t(rows), uint64_t(columns), stride));
+  // A transposed matrix has its sizes in the other order.
+  auto layout = [&](auto &owner, tprt_type type, int64_t rows, int64_t columns,
+                    bool transposed, int64_t stride) -> Status {
+    if (transposed)
+      std::swap(rows, columns);
+    cublasLtMatrixLayout_t made = nullptr;
+    TPRT_TRY(check(lt->cublasLtMatrixLayoutCreate(
+        &made, dataType(type), uint64_t(rows), uint64_t(columns), stride)));
+    owner = {*lt, made};
+    return {};
   };
-  TPRT_TRY(gemm.wTransposed
-               ? layout(plan->a, gemm.wType, gemm.n, gemm.k, gemm.n)
-               : layout(plan->a, gemm.wType, gemm.k, gemm.n, gemm.k));
-  TPRT_TRY(gemm.xTransposed
-               ? layout(plan->b, gemm.xType, call.rows, gemm.k, call.xStride)
-               : layout(plan->b, gemm.xType, gemm.k, call.rows, call.xStride));
-  TPRT_TRY(layout(plan->d, gemm.yType, gemm.n, call.rows, call.yStride));
+  TPRT_TRY(layout(plan.a, gemm.wType, gemm.k, gemm.n, gemm.wTransposed,
+                  gemm.wTransposed ? gemm.n : gemm.k));
+  TPRT_TRY(layout(plan.b, gemm.xType, gemm.k, call.rows, gemm.xTransposed,
+                  call.xStride));
+  return layout(plan.d, gemm.yType, gemm.n, call.rows, false, call.yStride);
+}
 
+Expected<std::unique_ptr<GemmPlans::Plan>>
+GemmPlans::makePlan(const Call &call) const {
+  auto plan = std::make_unique<Plan>();
+  TPRT_TRY(describeProduct(call, *plan));
+  auto check = [&](cublasStatus_t result) {
+    return lt->check(result, "cuBLASLt does not take " + describe(call));
+  };
   cublasLtMatmulPreference_t preference = nullptr;
   TPRT_TRY(check(lt->cublasLtMatmulPreferenceCreate(&preference)));
+  Handle<cublasLtMatmulPreference_t, &CublasLt::cublasLtMatmulPreferenceDestroy,
+         CublasLt>
+      owner(*lt, preference);
   auto prefer = [&](cublasLtMatmulPreferenceAttributes_t key, auto value) {
     return check(lt->cublasLtMatmulPreferenceSetAttribute(
         preference, key, &value, sizeof(value)));
   };
-  const void *c = gemm.residual ? call.residual : call.y;
-  Status status = prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                         uint64_t(kWorkspaceBytes));
+  TPRT_TRY(prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                  uint64_t(kWorkspaceBytes)));
   // Split sums meet in f32: a result is rounded once.
-  if (status.ok())
-    status = prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-                    uint32_t(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE));
-  if (status.ok())
-    status = prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
-                    uint32_t(alignment(call.w)));
-  if (status.ok())
-    status = prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-                    uint32_t(alignment(call.x)));
-  if (status.ok())
-    status = prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
-                    uint32_t(alignment(c)));
-  if (status.ok())
-    status = prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES,
-                    uint32_t(alignment(call.y)));
+  TPRT_TRY(prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                  uint32_t(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE)));
+  const void *c = (*gemms)[call.id].residual ? call.residual : call.y;
+  for (auto [key, address] :
+       {std::pair(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, call.w),
+        std::pair(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, call.x),
+        std::pair(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, c),
+        std::pair(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES,
+                  static_cast<const void *>(call.y))})
+    TPRT_TRY(prefer(key, uint32_t(alignment(address))));
   cublasLtMatmulHeuristicResult_t results[kCandidates];
   int found = 0;
-  if (status.ok())
-    status = check(lt->cublasLtMatmulAlgoGetHeuristic(
-        handle, plan->product, plan->a, plan->b, plan->d, plan->d, preference,
-        kCandidates, results, &found));
-  lt->cublasLtMatmulPreferenceDestroy(preference);
-  TPRT_TRY(status);
+  TPRT_TRY(check(lt->cublasLtMatmulAlgoGetHeuristic(
+      handle.get(), plan->product.get(), plan->a.get(), plan->b.get(),
+      plan->d.get(), plan->d.get(), preference, kCandidates, results, &found)));
   for (int i = 0; i < found; ++i)
     if (results[i].state == CUBLAS_STATUS_SUCCESS &&
         results[i].workspaceSize <= size_t(kWorkspaceBytes))
@@ -216,23 +215,22 @@ GemmPlans::makePlan(const Call &call) const {
 Status GemmPlans::enqueue(const Plan &plan, size_t algorithm,
                           const Call &call) const {
   const Gemm &gemm = (*gemms)[call.id];
-  if (gemm.bias) {
-    cublasStatus_t set = lt->cublasLtMatmulDescSetAttribute(
-        plan.product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &call.bias,
-        sizeof(call.bias));
-    if (set != CUBLAS_STATUS_SUCCESS)
-      return lt->check(set, describe(call));
-  }
+  // Words are made for errors alone.
+  auto check = [&](cublasStatus_t result) {
+    return result == CUBLAS_STATUS_SUCCESS ? Status()
+                                           : lt->check(result, describe(call));
+  };
+  if (gemm.bias)
+    TPRT_TRY(check(lt->cublasLtMatmulDescSetAttribute(
+        plan.product.get(), CUBLASLT_MATMUL_DESC_BIAS_POINTER, &call.bias,
+        sizeof(call.bias))));
   float alpha = gemm.scale, beta = gemm.residual ? 1.0f : 0.0f;
   const void *c = gemm.residual ? call.residual : call.y;
-  cublasStatus_t result = lt->cublasLtMatmul(
-      handle, plan.product, &alpha, call.w, plan.a, call.x, plan.b, &beta, c,
-      plan.d, call.y, plan.d, &plan.algorithms[algorithm],
-      reinterpret_cast<void *>(workspace), size_t(kWorkspaceBytes),
-      reinterpret_cast<cudaStream_t>(stream));
-  if (result == CUBLAS_STATUS_SUCCESS)
-    return {};
-  return lt->check(result, describe(call));
+  return check(lt->cublasLtMatmul(
+      handle.get(), plan.product.get(), &alpha, call.w, plan.a.get(), call.x,
+      plan.b.get(), &beta, c, plan.d.get(), call.y, plan.d.get(),
+      &plan.algorithms[algorithm], reinterpret_cast<void *>(workspace),
+      size_t(kWorkspaceBytes), reinterpret_cast<cudaStream_t>(stream)));
 }
 
 //===----------------------------------------------------------------------===//
@@ -244,22 +242,22 @@ Status GemmPlans::measure(const Plan &plan, const Call &call,
                           std::string &times) const {
   TPRT_ASSIGN(auto start, makeEvent(*cuda, true));
   TPRT_ASSIGN(auto stop, makeEvent(*cuda, true));
+  auto check = [&](CUresult result) {
+    return cuda->check(result, "cannot time a GEMM");
+  };
   for (size_t i = 0; i < plan.algorithms.size(); ++i) {
     float least = std::numeric_limits<float>::infinity();
     // The first run loads the kernel.
     bool runs = enqueue(plan, i, call).ok();
     for (int n = 0; runs && n < kTimings; ++n) {
       float milliseconds = 0;
-      TPRT_TRY(cuda->check(cuda->cuEventRecord(start.get(), stream),
-                           "cannot time a GEMM"));
+      TPRT_TRY(check(cuda->cuEventRecord(start.get(), stream)));
       runs = enqueue(plan, i, call).ok();
-      TPRT_TRY(cuda->check(cuda->cuEventRecord(stop.get(), stream),
-                           "cannot time a GEMM"));
+      TPRT_TRY(check(cuda->cuEventRecord(stop.get(), stream)));
       TPRT_TRY(cuda->check(cuda->cuEventSynchronize(stop.get()),
                            "while timing " + describe(call)));
-      TPRT_TRY(cuda->check(
-          cuda->cuEventElapsedTime(&milliseconds, start.get(), stop.get()),
-          "cannot time a GEMM"));
+      TPRT_TRY(check(
+          cuda->cuEventElapsedTime(&milliseconds, start.get(), stop.get())));
       if (runs)
         least = std::min(least, milliseconds);
     }

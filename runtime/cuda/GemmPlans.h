@@ -16,8 +16,7 @@
 #ifndef TPRT_CUDA_GEMMPLANS_H
 #define TPRT_CUDA_GEMMPLANS_H
 
-#include "libraries/CublasLt.h"
-#include "libraries/Handles.h"
+#include "libraries/Libraries.h"
 
 #include "../format/Manifest.h"
 
@@ -69,13 +68,14 @@ private:
       std::tuple<int32_t, int64_t, int64_t, int64_t, int, int, int, int>;
   static Key keyOf(const Call &call);
   std::string describe(const Call &call) const;
+  Status describeProduct(const Call &call, Plan &plan) const;
   Expected<std::unique_ptr<Plan>> makePlan(const Call &call) const;
   Status enqueue(const Plan &plan, size_t algorithm, const Call &call) const;
   Status measure(const Plan &plan, const Call &call, std::string &times) const;
 
   const Driver *cuda = nullptr;
   const CublasLt *lt = nullptr;
-  cublasLtHandle_t handle = nullptr;
+  Handle<cublasLtHandle_t, &CublasLt::cublasLtDestroy, CublasLt> handle;
   const std::vector<Gemm> *gemms = nullptr;
   CUstream stream = nullptr;
   CUdeviceptr workspace = 0;

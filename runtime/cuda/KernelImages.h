@@ -13,7 +13,7 @@
 
 #include "../rank/Rank.h"
 #include "CudaDevice.h"
-#include "libraries/Handles.h"
+#include "libraries/Libraries.h"
 
 namespace tprt {
 

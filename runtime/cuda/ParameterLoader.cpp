@@ -12,50 +12,8 @@
 #include "../rank/Rank.h"
 
 #include <algorithm>
-#include <map>
 
 using namespace tprt;
-
-/// Identifies what an instance of a template loads.
-static std::string keyOf(const Parameter &p, int64_t instance) {
-  std::string key = detail::join(p.nameOf(0, instance), "|", typeName(p.type),
-                                 "|", int(p.init));
-  auto add = [&](const Shape &list) { key += formatShape(list); };
-  add(p.sliceOffsets);
-  add(p.sliceSizes);
-  add(p.permutation);
-  add(p.localShape);
-  for (const AxisList &list : p.sharding) {
-    key += "|";
-    for (const AxisRef &ref : list)
-      add({ref.axis, ref.pre, ref.size});
-  }
-  key += "|";
-  for (const AxisRef &ref : p.partial)
-    add({ref.axis, ref.pre, ref.size});
-  return key;
-}
-
-ParameterPlan::ParameterPlan(const Manifest &manifest) {
-  std::map<std::string, int64_t> known;
-  for (size_t t = 0; t < manifest.parameters.size(); ++t) {
-    const Parameter &p = manifest.parameters[t];
-    // Steps read the state.
-    if (p.state >= 0) {
-      offsets.insert(offsets.end(), size_t(p.count), 0);
-      continue;
-    }
-    for (int64_t i = 0; i < p.count; ++i) {
-      auto [found, isNew] = known.insert({keyOf(p, i), bytes});
-      offsets.push_back(found->second);
-      if (!isNew)
-        continue;
-      tensors.push_back({int64_t(t), i, bytes});
-      // As cuBLASLt likes its operands.
-      bytes = alignUp(bytes + localBytes(p), 256);
-    }
-  }
-}
 
 Expected<int64_t> tprt::loadParameters(
     const Driver &cuda, const Manifest &manifest, const ParameterPlan &plan,

@@ -11,26 +11,13 @@
 #ifndef TPRT_CUDA_PARAMETERLOADER_H
 #define TPRT_CUDA_PARAMETERLOADER_H
 
+#include "../tensors/ParameterPlan.h"
 #include "../tensors/Weights.h"
-#include "libraries/Handles.h"
+#include "libraries/Libraries.h"
 
 #include <functional>
 
 namespace tprt {
-
-/// Where the parameters of a rank lie on the device: one block of memory, each
-/// distinct tensor once, however many templates name it.
-struct ParameterPlan {
-  struct Tensor {
-    int64_t parameter, instance; ///< the first that names it
-    int64_t offset;              ///< in the block
-  };
-  std::vector<Tensor> tensors;
-  std::vector<int64_t> offsets; ///< by parameter slot
-  int64_t bytes = 0;
-
-  explicit ParameterPlan(const Manifest &manifest);
-};
 
 /// Bytes of each of the two pinned buffers.
 constexpr int64_t kPinnedBytes = int64_t(32) << 20;

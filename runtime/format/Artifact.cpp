@@ -12,10 +12,7 @@
 #include "tprt/artifact.h"
 
 #include <bit>
-#include <cerrno>
-#include <cstdio>
 #include <cstring>
-#include <unistd.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -101,24 +98,6 @@ std::string tprt::writeArtifact(const std::vector<Section> &sections) {
   header.fileSize = position;
   header.tableHash = hashTable(view(&header, sizeof(header)), table);
   return std::string(view(&header, sizeof(header))) + table + body;
-}
-
-Status tprt::writeArtifactFile(const std::string &path,
-                               const std::vector<Section> &sections) {
-  std::string bytes = writeArtifact(sections);
-  std::string temporary = path + ".tmp." + std::to_string(getpid());
-  std::FILE *file = std::fopen(temporary.c_str(), "wb");
-  if (!file)
-    return userError("cannot write '", path, "': ", std::strerror(errno));
-  bool written =
-      std::fwrite(bytes.data(), 1, bytes.size(), file) == bytes.size();
-  written &= std::fclose(file) == 0;
-  if (written && std::rename(temporary.c_str(), path.c_str()) == 0)
-    return {};
-  Status status =
-      userError("cannot write '", path, "': ", std::strerror(errno));
-  std::remove(temporary.c_str());
-  return status;
 }
 
 Expected<std::vector<SectionView>> tprt::readArtifact(std::string_view bytes,

@@ -19,7 +19,7 @@
 
 namespace tprt {
 
-/// Parses the text. Nesting of `maxDepth` or more is refused before parsing.
+/// Parses the text. Nesting of `maxDepth` or more is refused.
 Expected<nlohmann::json> parseJson(std::string_view text, int maxDepth);
 
 } // namespace tprt

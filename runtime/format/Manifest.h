@@ -42,6 +42,7 @@ struct AxisRef {
   int64_t axis = 0; ///< index into Mesh::axes
   int64_t pre = 1;
   int64_t size = 1;
+  auto operator<=>(const AxisRef &) const = default;
 };
 using AxisList = std::vector<AxisRef>;
 
@@ -123,7 +124,7 @@ struct Parameter {
   Sharding sharding;
   AxisList partial;
   tprt_type type;
-  std::optional<int64_t> gemm; ///< packed for that GEMM; none: plain
+  std::optional<int64_t> gemm; ///< a weight of that GEMM
   int64_t state = -1;          ///< whose initial value it is; -1: steps read it
   Init init;
 
@@ -233,14 +234,14 @@ struct Manifest {
   std::vector<Kernel> kernels;
   std::optional<Generation> generation;
 
+  /// A checksum of what must be equal for ranks to call the same collectives.
+  uint64_t schedule = 0;
+
   /// Slots in the flat parameter table.
   int64_t parameterSlots() const;
 
   static Expected<Manifest> parse(std::string_view json);
 };
-
-/// Glob match on the whole text: `*` any run of characters, `?` one.
-bool globMatch(std::string_view pattern, std::string_view text);
 
 } // namespace tprt
 

@@ -16,7 +16,8 @@
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
-#include <initializer_list>
+#include <functional>
+#include <numeric>
 #include <set>
 
 using namespace tprt;
@@ -44,27 +45,24 @@ public:
     throw SchemaError{path + ": " + detail::join(parts...)};
   }
 
-  /// Checks that this is an object that has all of `required` and nothing else
-  /// but `optional`.
-  void keys(const std::vector<const char *> &required,
-            const std::vector<const char *> &optional = {}) const {
+  /// Whether an object has the key, which it may have.
+  bool has(const char *key) const {
     if (!value.is_object())
       fail("expected an object, got ", value.type_name());
-    for (const char *key : required)
-      if (!value.contains(key))
-        fail("missing key '", key, "'");
-    auto known = [](const std::vector<const char *> &list,
-                    const std::string &key) {
-      return std::find(list.begin(), list.end(), key) != list.end();
-    };
-    for (const auto &item : value.items())
-      if (!known(required, item.key()) && !known(optional, item.key()))
-        fail("unknown key '", item.key(), "'");
+    known.insert(key);
+    return value.contains(key);
   }
-
-  bool has(const char *key) const { return value.contains(key); }
+  /// The value of a key that an object must have.
   Cursor operator[](const char *key) const {
+    if (!has(key))
+      fail("missing key '", key, "'");
     return {value[key], path + "." + key};
+  }
+  /// When all has been read: the object has no keys but those asked for.
+  void end() const {
+    for (const auto &item : value.items())
+      if (!known.contains(item.key()))
+        fail("unknown key '", item.key(), "'");
   }
 
   std::vector<Cursor> list() const {
@@ -181,29 +179,34 @@ public:
 private:
   const json &value;
   std::string path;
+  mutable std::set<std::string, std::less<>> known;
 };
+
+/// Fails if the object's name is in `names` already; `what` it is begins the
+/// message.
+void expectNew(std::set<std::string> &names, const Cursor &cursor,
+               const char *what = "") {
+  std::string name = cursor["name"].string();
+  if (!names.insert(name).second)
+    cursor["name"].fail(what, "'", name, "' occurs twice");
+}
 
 class Parser {
 public:
   Manifest manifest;
 
   void parse(const Cursor &top) {
-    top.keys({"abi", "producer", "model", "target", "mesh", "entries",
-              "parameters", "ignored", "gemms", "attentions", "collectives",
-              "kernels"},
-             {"states", "paged_attentions", "generation"});
     int64_t abi = top["abi"].integer();
     if (abi != TPRT_ABI_VERSION)
       top["abi"].fail("expected ABI version ", TPRT_ABI_VERSION, ", got ", abi,
                       "; compile it again");
     manifest.producer = top["producer"].string();
     Cursor model = top["model"];
-    model.keys({"name", "architecture", "type"});
     manifest.modelName = model["name"].string();
     manifest.architecture = model["architecture"].string();
     manifest.modelType = model["type"].string();
+    model.end();
     Cursor target = top["target"];
-    target.keys({"triple", "features"}, {"device", "architectures"});
     if (target.has("device"))
       manifest.device = Device(target["device"].word({"cpu", "cuda"}));
     if (target.has("architectures")) {
@@ -213,6 +216,7 @@ public:
     }
     manifest.triple = target["triple"].string();
     manifest.features = target["features"].strings();
+    target.end();
     parseMesh(top["mesh"]);
     manifest.ignored = top["ignored"].strings();
     for (const Cursor &item : top["kernels"].list())
@@ -234,13 +238,13 @@ public:
     std::set<std::string> names;
     for (const Cursor &item : top["entries"].list()) {
       parseEntry(item);
-      if (!names.insert(manifest.entries.back().name).second)
-        item["name"].fail("'", manifest.entries.back().name, "' occurs twice");
+      expectNew(names, item);
     }
     if (manifest.entries.empty())
       top["entries"].fail("expected at least one entry");
     if (top.has("generation"))
       parseGeneration(top["generation"]);
+    top.end();
   }
 
 private:
@@ -248,14 +252,14 @@ private:
 
   void parseKernel(const Cursor &cursor) {
     Kernel kernel;
-    if (!isDevice()) {
-      cursor.keys({"name"});
-      kernel.name = cursor["name"].string();
-      manifest.kernels.push_back(std::move(kernel));
-      return;
-    }
-    cursor.keys({"name", "grid", "block", "shared_bytes", "arguments"});
     kernel.name = cursor["name"].string();
+    if (isDevice())
+      parseLaunch(cursor, kernel);
+    cursor.end();
+    manifest.kernels.push_back(std::move(kernel));
+  }
+
+  static void parseLaunch(const Cursor &cursor, Kernel &kernel) {
     if (kernel.symbol().empty())
       cursor["name"].fail("expected a symbol first, got '", kernel.name, "'");
     // Limits of the CUDA programming model.
@@ -275,20 +279,17 @@ private:
       cursor["block"].fail("expected at most 1024 threads, got ", threads);
     kernel.sharedBytes = cursor["shared_bytes"].integer(0, 227 * 1024);
     kernel.arguments = cursor["arguments"].integer(0, 1024);
-    manifest.kernels.push_back(std::move(kernel));
   }
 
   void parseMesh(const Cursor &cursor) {
-    cursor.keys({"axes"}, {"device_order"});
     Mesh &mesh = manifest.mesh;
     int64_t ranks = 1;
+    std::set<std::string> names;
     for (const Cursor &item : cursor["axes"].list()) {
-      item.keys({"name", "size"});
       Mesh::Axis axis{item["name"].string(),
                       item["size"].integer(1, kMaxRanks)};
-      for (const Mesh::Axis &other : mesh.axes)
-        if (other.name == axis.name)
-          item["name"].fail("axis '", axis.name, "' occurs twice");
+      item.end();
+      expectNew(names, item, "axis ");
       ranks *= axis.size;
       if (ranks > kMaxRanks)
         cursor["axes"].fail("expected at most ", kMaxRanks, " ranks, got ",
@@ -296,13 +297,13 @@ private:
       mesh.axes.push_back(std::move(axis));
     }
     mesh.positions.resize(ranks);
-    for (int64_t i = 0; i < ranks; ++i)
-      mesh.positions[i] = i;
-    if (!cursor.has("device_order"))
-      return;
-    Shape order = cursor["device_order"].permutation(ranks, "ranks", "rank");
-    for (int64_t position = 0; position < ranks; ++position)
-      mesh.positions[order[position]] = position;
+    std::iota(mesh.positions.begin(), mesh.positions.end(), 0);
+    if (cursor.has("device_order")) {
+      Shape order = cursor["device_order"].permutation(ranks, "ranks", "rank");
+      for (int64_t position = 0; position < ranks; ++position)
+        mesh.positions[order[position]] = position;
+    }
+    cursor.end();
   }
 
   /// A list of axes and sub-axes; `used` collects them so that none is used
@@ -310,12 +311,9 @@ private:
   AxisList parseAxes(const Cursor &cursor, AxisList &used) {
     AxisList result;
     for (const Cursor &item : cursor.list()) {
-      item.keys({"axis"}, {"pre", "size"});
       std::string name = item["axis"].string();
       const auto &axes = manifest.mesh.axes;
-      auto found =
-          std::find_if(axes.begin(), axes.end(),
-                       [&](const Mesh::Axis &a) { return a.name == name; });
+      auto found = std::ranges::find(axes, name, &Mesh::Axis::name);
       if (found == axes.end())
         item["axis"].fail("the mesh has no axis '", name, "'");
       AxisRef ref;
@@ -323,6 +321,7 @@ private:
       ref.pre = item.has("pre") ? item["pre"].integer(1, found->size) : 1;
       ref.size = item.has("size") ? item["size"].integer(1, found->size)
                                   : found->size / ref.pre;
+      item.end();
       if (found->size % (ref.pre * ref.size) != 0)
         item.fail("pre ", ref.pre, " times size ", ref.size,
                   " does not divide axis '", name, "' of size ", found->size);
@@ -359,13 +358,6 @@ private:
     return sharding;
   }
 
-  /// The keys of a value, `optional` beside them.
-  static void checkValueKeys(const Cursor &cursor,
-                             std::vector<const char *> optional) {
-    optional.insert(optional.end(), {"partial", "reduction"});
-    cursor.keys({"name", "type", "shape", "sharding", "local_shape"}, optional);
-  }
-
   void parseValue(const Cursor &cursor, Value &value) {
     value.name = cursor["name"].string();
     value.type = cursor["type"].type();
@@ -384,14 +376,12 @@ private:
   }
 
   void parseState(const Cursor &cursor) {
-    checkValueKeys(cursor, {"initial"});
     State state;
     parseValue(cursor, state);
     if (cursor.has("initial") && cursor["initial"].word({"ones", "zeros"}) == 0)
       state.initial = Input::Default::Ones;
-    for (const State &other : manifest.states)
-      if (other.name == state.name)
-        cursor["name"].fail("'", state.name, "' occurs twice");
+    cursor.end();
+    expectNew(stateNames, cursor);
     manifest.states.push_back(std::move(state));
   }
 
@@ -404,19 +394,10 @@ private:
     value.state =
         cursor["state"].integer(0, int64_t(manifest.states.size()) - 1);
     const State &state = manifest.states[value.state];
-    auto same = [](const AxisList &a, const AxisList &b) {
-      return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                        [](const AxisRef &x, const AxisRef &y) {
-                          return x.axis == y.axis && x.pre == y.pre &&
-                                 x.size == y.size;
-                        });
-    };
     if (value.type != state.type || value.shape != state.shape ||
         value.localShape != state.localShape ||
-        value.reduction != state.reduction ||
-        !same(value.partial, state.partial) ||
-        !std::equal(value.sharding.begin(), value.sharding.end(),
-                    state.sharding.begin(), state.sharding.end(), same))
+        value.reduction != state.reduction || value.partial != state.partial ||
+        value.sharding != state.sharding)
       cursor["state"].fail("expected the type, shape and sharding of state '",
                            state.name, "'");
     if (!taken.insert(value.state).second)
@@ -424,19 +405,15 @@ private:
   }
 
   void parseEntry(const Cursor &cursor) {
-    cursor.keys({"name", "inputs", "outputs", "arena_bytes", "comm_bytes",
-                 "scratch_bytes", "peak_bytes"});
     Entry entry;
     entry.name = cursor["name"].string();
     std::set<std::string> names;
     std::set<int64_t> taken;
     for (const Cursor &item : cursor["inputs"].list()) {
-      checkValueKeys(item, {"default", "range", "right_padded", "state"});
       Input input;
       parseValue(item, input);
       parseStateOf(item, input, taken);
-      if (!names.insert(input.name).second)
-        item["name"].fail("input '", input.name, "' occurs twice");
+      expectNew(names, item, "input ");
       if (item.has("default"))
         input.defaultValue = item["default"].word({"ones", "zeros"}) == 0
                                  ? Input::Default::Ones
@@ -457,29 +434,28 @@ private:
         item["right_padded"].fail("expected a mask [B, S] of integers, got ",
                                   formatShape(input.shape), " of ",
                                   typeName(input.type));
+      item.end();
       entry.inputs.push_back(std::move(input));
     }
     names.clear();
     taken.clear();
     for (const Cursor &item : cursor["outputs"].list()) {
-      checkValueKeys(item, {"state"});
       Output output;
       parseValue(item, output);
       parseStateOf(item, output, taken);
-      if (!names.insert(output.name).second)
-        item["name"].fail("output '", output.name, "' occurs twice");
+      item.end();
+      expectNew(names, item, "output ");
       entry.outputs.push_back(std::move(output));
     }
     entry.arenaBytes = cursor["arena_bytes"].bytes();
     entry.commBytes = cursor["comm_bytes"].bytes();
     entry.scratchBytes = cursor["scratch_bytes"].bytes();
     entry.peakBytes = cursor["peak_bytes"].bytes();
+    cursor.end();
     manifest.entries.push_back(std::move(entry));
   }
 
   void parseGeneration(const Cursor &cursor) {
-    cursor.keys({"page", "context", "rows", "cells", "chunk", "vocabulary",
-                 "window", "stop_ids"});
     Generation g;
     auto size = [&](const char *key) {
       return cursor[key].integer(1, INT32_MAX);
@@ -496,13 +472,11 @@ private:
     if (g.cells % g.page != 0)
       cursor["cells"].fail("expected whole pages of ", g.page, ", got ",
                            g.cells);
+    cursor.end();
     manifest.generation = std::move(g);
   }
 
   void parseParameter(const Cursor &cursor) {
-    cursor.keys({"names", "count", "first", "base", "source_shape", "shape",
-                 "sharding", "local_shape", "type", "use"},
-                {"slice", "permutation", "partial", "init"});
     Parameter p;
     p.names = cursor["names"].strings();
     if (p.names.empty())
@@ -524,9 +498,9 @@ private:
     p.sliceSizes = p.sourceShape;
     if (cursor.has("slice")) {
       Cursor slice = cursor["slice"];
-      slice.keys({"offsets", "sizes"});
       p.sliceOffsets = slice["offsets"].shape(0);
       p.sliceSizes = slice["sizes"].shape();
+      slice.end();
       if (p.sliceOffsets.size() != rank || p.sliceSizes.size() != rank)
         slice.fail("expected ", rank, " offsets and sizes, got ",
                    p.sliceOffsets.size(), " and ", p.sliceSizes.size());
@@ -536,8 +510,8 @@ private:
                      p.sliceOffsets[d] + p.sliceSizes[d], " of ",
                      p.sourceShape[d]);
     }
-    for (size_t d = 0; d < rank; ++d)
-      p.permutation.push_back(d);
+    p.permutation.resize(rank);
+    std::iota(p.permutation.begin(), p.permutation.end(), 0);
     if (cursor.has("permutation"))
       p.permutation = cursor["permutation"].permutation(int64_t(rank), "items",
                                                         "dimension");
@@ -561,6 +535,7 @@ private:
       p.init =
           Parameter::Init(cursor["init"].word({"normal", "ones", "zeros"}));
     parseUse(cursor, p);
+    cursor.end();
     manifest.parameters.push_back(std::move(p));
   }
 
@@ -620,9 +595,6 @@ private:
   }
 
   void parseGemm(const Cursor &cursor) {
-    cursor.keys({"id", "m", "n", "k", "x_type", "w_type", "y_type", "bias",
-                 "activation", "residual", "weight"},
-                {"bias_type", "scale", "w_layout", "x_layout"});
     checkId(cursor, manifest.gemms.size());
     Gemm g;
     g.m = cursor["m"].size();
@@ -656,13 +628,11 @@ private:
         cursor.has("x_layout") && cursor["x_layout"].word({"mk", "km"}) == 1;
     if (g.wTransposed && g.weightIsParameter)
       cursor["w_layout"].fail("expected 'nk' for a parameter, got 'kn'");
+    cursor.end();
     manifest.gemms.push_back(g);
   }
 
   void parseAttention(const Cursor &cursor) {
-    cursor.keys({"id", "batch", "q_len", "kv_capacity", "q_heads", "kv_heads",
-                 "head_size", "type", "causal", "window", "scale", "mask"},
-                {"mask_type", "kernel", "combine"});
     checkId(cursor, manifest.attentions.size());
     Attention a;
     a.batch = cursor["batch"].size();
@@ -684,11 +654,9 @@ private:
     if (isFloat(a.maskType))
       cursor["mask_type"].fail("expected an integer type, got ",
                                typeName(a.maskType));
-    if (cursor.has("kernel") != isDevice())
-      cursor.fail(isDevice() ? "missing key 'kernel'"
-                             : "'kernel' has no meaning for device 'cpu'");
-    if (cursor.has("combine") && !isDevice())
-      cursor.fail("'combine' has no meaning for device 'cpu'");
+    for (const char *key : {"kernel", "combine"})
+      if (cursor.has(key) && !isDevice())
+        cursor.fail("'", key, "' has no meaning for device 'cpu'");
     auto kernel = [&](const char *key, int64_t arguments) {
       int64_t id = cursor[key].integer(0, int64_t(manifest.kernels.size()) - 1);
       if (int64_t got = manifest.kernels[id].arguments; got != arguments)
@@ -700,13 +668,11 @@ private:
       a.kernel = kernel("kernel", cursor.has("combine") ? 13 : 12);
     if (cursor.has("combine"))
       a.combine = kernel("combine", 4);
+    cursor.end();
     manifest.attentions.push_back(a);
   }
 
   void parsePagedAttention(const Cursor &cursor) {
-    cursor.keys({"id", "tokens", "q_heads", "kv_heads", "head_size", "type",
-                 "cache_type", "page", "cells", "rows", "pages", "window",
-                 "scale"});
     checkId(cursor, manifest.pagedAttentions.size());
     PagedAttention a;
     a.tokens = cursor["tokens"].size();
@@ -727,6 +693,7 @@ private:
     a.pages = cursor["pages"].size();
     a.window = cursor["window"].integer(0, kMaxSize);
     a.scale = cursor["scale"].number();
+    cursor.end();
     manifest.pagedAttentions.push_back(a);
   }
 
@@ -742,9 +709,6 @@ private:
   }
 
   void parseCollective(const Cursor &cursor) {
-    cursor.keys({"id", "kind", "type", "axes", "input_shape", "output_shape",
-                 "count", "bytes", "cause", "annotation", "location", "pass"},
-                {"reduction", "dim", "split_dim", "pairs"});
     checkId(cursor, manifest.collectives.size());
     Collective c;
     c.kind = parseKind(cursor["kind"]);
@@ -765,8 +729,6 @@ private:
     auto only = [&](const char *key, bool wanted) {
       if (cursor.has(key) && !wanted)
         cursor.fail("'", key, "' has no meaning for ", row.operation);
-      if (!cursor.has(key) && wanted)
-        cursor.fail("missing key '", key, "'");
       return wanted;
     };
     if (only("reduction", row.reduces()))
@@ -780,6 +742,7 @@ private:
     if (only("pairs", row.permutes()))
       parsePairs(cursor["pairs"], c, size);
     checkShapes(cursor, c, size);
+    cursor.end();
     manifest.collectives.push_back(std::move(c));
   }
 
@@ -820,6 +783,8 @@ private:
                                     " over ", size, " ranks");
     }
   }
+
+  std::set<std::string> stateNames;
 };
 
 } // namespace
@@ -829,6 +794,8 @@ Expected<Manifest> Manifest::parse(std::string_view text) {
   Parser parser;
   try {
     parser.parse(Cursor(parsed, "manifest"));
+    parser.manifest.schedule =
+        checksum(parsed["mesh"].dump() + parsed["collectives"].dump());
   } catch (const SchemaError &error) {
     return userError(error.message);
   } catch (const json::exception &error) {

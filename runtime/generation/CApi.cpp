@@ -60,7 +60,7 @@ int32_t tprt_generate_open(tprt_session *session, int64_t queue,
                            tprt_generator **generator) {
   *generator = nullptr;
   return guard(error, [&]() -> Status {
-    Session &own = session->session;
+    Session &own = *session->session;
     if (!own.root())
       return userError("rank ", own.rank(),
                        " cannot open a generator: rank 0 "
@@ -75,9 +75,9 @@ int32_t tprt_generate_open(tprt_session *session, int64_t queue,
 
 int32_t tprt_generate_follow(tprt_session *session) {
   return guard(error, [&]() -> Status {
-    if (session->session.root())
+    if (session->session->root())
       return userError("rank 0 follows nobody: it calls tprt_generate_open");
-    return follow(session->session);
+    return follow(*session->session);
   });
 }
 

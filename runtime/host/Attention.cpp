@@ -107,9 +107,12 @@ void Blocks::packKeys(int64_t first, int64_t item) {
   int64_t position = batch * a.kvCapacity + base;
   float *keys = tiles + slot * pairFloats;
   float *values = keys + keyFloats;
-  simd().packKeys(a.type,
-                  row(a, call.k, position * call.kStride + head * a.headSize),
-                  call.kStride, rows, a.headSize, keys + base * a.headSize);
+  float *block = keys + base * a.headSize;
+  if (rows < kKeyBlock)
+    std::fill_n(block, a.headSize * kKeyBlock, 0.0f);
+  simd().transpose(a.type,
+                   row(a, call.k, position * call.kStride + head * a.headSize),
+                   call.kStride, rows, a.headSize, block, kKeyBlock);
   simd().packValues(
       a.type, row(a, call.v, position * call.vStride + head * a.headSize),
       call.vStride, rows, a.headSize, padded, values + base * padded);

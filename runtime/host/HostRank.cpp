@@ -10,8 +10,8 @@
 #include "HostRank.h"
 
 #include "../support/Parallel.h"
+#include "../tensors/ParameterPlan.h"
 #include "../tensors/Values.h"
-#include "Gemm.h"
 
 using namespace tprt;
 
@@ -59,67 +59,28 @@ static constexpr tprt_api functionTable = makeTable<HostFunctions>();
 //===----------------------------------------------------------------------===//
 
 HostRank::HostRank(const Manifest &manifest, const Program &program,
-                   std::unique_ptr<RankContext> context, bool timeline)
-    : tprt_rank(manifest, program, std::move(context), timeline),
+                   Backend &backend, int64_t rank, bool timeline)
+    : tprt_rank(manifest, program, backend, rank, timeline, TPRT_ALIGNMENT),
       entries(manifest.entries.size()) {}
 
 Status HostRank::loadWeights(const Weights &weights) {
-  int64_t plain = 0;
-  int64_t largest = 0;
-  for (const Parameter &p : manifest.parameters) {
-    if (p.state >= 0)
-      continue;
-    if (p.gemm)
-      largest = std::max(largest, localBytes(p));
-    else
-      plain += p.count * localBytes(p);
+  ParameterPlan plan(manifest);
+  TPRT_ASSIGN(parameterMemory, Buffer::allocate(plan.bytes));
+  for (const ParameterPlan::Tensor &tensor : plan.tensors) {
+    TPRT_ASSIGN(auto read,
+                weights.load(tensor.parameter, tensor.instance, place,
+                             parameterMemory.data() + tensor.offset));
+    loadedBytes += read;
   }
-  TPRT_ASSIGN(parameterMemory, Buffer::allocate(plain));
-  TPRT_ASSIGN(auto staging, Buffer::allocate(largest));
-
-  int64_t position = 0;
-  for (size_t t = 0; t < manifest.parameters.size(); ++t) {
-    const Parameter &p = manifest.parameters[t];
-    // Steps read the state.
-    if (p.state >= 0) {
-      parameters.insert(parameters.end(), size_t(p.count), nullptr);
-      continue;
-    }
-    for (int64_t i = 0; i < p.count; ++i) {
-      char *target =
-          p.gemm ? staging.data() : parameterMemory.data() + position;
-      TPRT_ASSIGN(auto read, weights.load(int64_t(t), i, place, target));
-      loadedBytes += read;
-      if (!p.gemm) {
-        parameters.push_back(target);
-        position += localBytes(p);
-        continue;
-      }
-      TPRT_ASSIGN(auto handle,
-                  engine<GemmEngine>(TPRT_SLOT_gemm).pack(*p.gemm, target));
-      parameters.push_back(handle);
-    }
-  }
-  return {};
-}
-
-/// Where other ranks can read them: a collective may.
-Status HostRank::allocateStates() {
-  int64_t total = 0;
-  for (const State &state : manifest.states)
-    total += alignUp(state.localBytes(), TPRT_ALIGNMENT);
-  TPRT_ASSIGN(stateMemory, context->allocate(total));
-  char *next = stateMemory.data();
-  for (const State &state : manifest.states) {
-    states.push_back(next);
-    next += alignUp(state.localBytes(), TPRT_ALIGNMENT);
-  }
+  for (int64_t offset : plan.offsets)
+    parameters.push_back(parameterMemory.data() + offset);
   return {};
 }
 
 Status HostRank::resetStates(const Weights *weights) {
-  for (size_t i = 0; i < states.size(); ++i)
-    TPRT_TRY(initialise(manifest.states[i], weights, states[i]));
+  for (size_t i = 0; i < manifest.states.size(); ++i)
+    TPRT_TRY(
+        initialise(manifest.states[i], weights, values + layout.states[i]));
   return {};
 }
 
@@ -128,40 +89,23 @@ Status HostRank::prepare(int64_t index) {
   EntryMemory &memory = entries[index];
   if (memory.ready)
     return {};
-  if (states.size() < manifest.states.size())
-    TPRT_TRY(allocateStates());
-  auto forEach = [&](auto visit) {
-    for (const Input &input : entry.inputs)
-      visit(input, memory.inputs);
-    for (const Output &output : entry.outputs)
-      visit(output, memory.outputs);
-  };
-  auto bytesOf = [](const auto &value) -> int64_t {
-    if (value.state >= 0)
-      return 0;
-    return alignUp(elementCount(value.localShape) * typeBytes(value.type),
-                   TPRT_ALIGNMENT);
-  };
-  int64_t total = 0;
-  forEach([&](const auto &value, auto &) { total += bytesOf(value); });
-  TPRT_ASSIGN(memory.values, context->allocate(total));
-  char *next = memory.values.data();
-  forEach([&](const auto &value, auto &addresses) {
-    addresses.push_back(value.state >= 0 ? states[value.state] : next);
-    next += bytesOf(value);
-  });
-
-  // Where others can read it.
+  // Where other ranks can read it: a collective may.
   auto grow = [&](Buffer &buffer, int64_t bytes) -> Status {
     if (bytes <= buffer.size())
       return {};
-    TPRT_ASSIGN(buffer, context->allocate(bytes));
+    TPRT_ASSIGN(buffer, backend.allocate(self, bytes));
     return {};
   };
+  TPRT_TRY(grow(valueMemory, layout.bytes));
   TPRT_TRY(grow(arena, entry.arenaBytes));
   TPRT_TRY(grow(comm, entry.commBytes));
   TPRT_TRY(
       scratch.reserve(workers() * alignUp(entry.scratchBytes, TPRT_ALIGNMENT)));
+  values = valueMemory.data();
+  for (size_t i = 0; i < entry.inputs.size(); ++i)
+    memory.inputs.push_back(input(index, int64_t(i)));
+  for (size_t i = 0; i < entry.outputs.size(); ++i)
+    memory.outputs.push_back(output(index, int64_t(i)));
   memory.ready = true;
   return {};
 }
@@ -189,11 +133,11 @@ Status HostRank::step(int64_t index) {
 tprt_rank::Memory HostRank::memory() const {
   Memory m{};
   m.parameters = parameterMemory.size();
-  m.states = stateMemory.size();
+  m.states = valueMemory.size() ? layout.stateBytes : 0;
   for (size_t i = 0; i < entries.size(); ++i) {
     if (!entries[i].ready)
       continue;
-    m.values += entries[i].values.size();
+    m.values += layout.entries[i].bytes;
     m.arenaStated = std::max(m.arenaStated, manifest.entries[i].arenaBytes);
     m.commStated = std::max(m.commStated, manifest.entries[i].commBytes);
   }
@@ -202,9 +146,7 @@ tprt_rank::Memory HostRank::memory() const {
   m.commUsed = std::min(m.commStated, comm.touched());
   m.scratch = scratch.size();
   for (const auto &engine : engines)
-    if (engine) {
-      m.parameters += engine->weightBytes();
+    if (engine)
       m.scratch += engine->scratchBytes();
-    }
   return m;
 }

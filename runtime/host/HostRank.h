@@ -32,28 +32,21 @@ class Engine {
 public:
   virtual ~Engine() = default;
   /// In bytes.
-  virtual int64_t weightBytes() const { return 0; }
   virtual int64_t scratchBytes() const { return 0; }
 };
 
 class HostRank final : public tprt_rank {
 public:
-  HostRank(const Manifest &manifest, const Program &program,
-           std::unique_ptr<RankContext> context, bool timeline);
+  HostRank(const Manifest &manifest, const Program &program, Backend &backend,
+           int64_t rank, bool timeline);
 
   Status loadWeights(const Weights &weights) override;
   Status prepare(int64_t entry) override;
   Status resetStates(const Weights *weights) override;
   Expected<const void *> state(int64_t i) override {
-    return static_cast<const void *>(states[i]);
+    return static_cast<const void *>(values + layout.states[size_t(i)]);
   }
   Status step(int64_t entry) override;
-  void *input(int64_t entry, int64_t i) override {
-    return entries[entry].inputs[i];
-  }
-  void *output(int64_t entry, int64_t i) const override {
-    return entries[entry].outputs[i];
-  }
   Memory memory() const override;
 
 private:
@@ -75,18 +68,14 @@ private:
     timeline.end();
     return finish(std::move(status));
   }
-  Status allocateStates();
-
   struct EntryMemory {
     bool ready = false;
-    Buffer values;
     std::vector<void *> inputs, outputs;
   };
 
   std::array<std::unique_ptr<Engine>, TPRT_SLOT_COUNT> engines;
-  Buffer parameterMemory, stateMemory, arena, comm, scratch;
+  Buffer parameterMemory, valueMemory, arena, comm, scratch;
   std::vector<const void *> parameters;
-  std::vector<void *> states;
   std::vector<EntryMemory> entries;
 };
 

@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ExitPolicy.h"
+#include "Launcher.h"
 
 #include <cerrno>
 #include <csignal>

@@ -11,9 +11,7 @@
 
 #include "Launcher.h"
 
-#include "../collectives/BackendTable.h"
 #include "../session/Session.h"
-#include "ExitPolicy.h"
 #include "Generate.h"
 
 #include <CLI/CLI.hpp>
@@ -224,7 +222,7 @@ Status execute(Options &options, char **argv, int &code) {
   TPRT_ASSIGN(auto session, Session::load(options.artifact, options.session));
   std::shared_ptr<const ProcessInfo> process;
   bool ownRanks = false;
-  const BackendRow &backend = session.backend();
+  const BackendRow &backend = session->backend();
   if (backend.ranksAreProcesses() && !options.session.onlyRank) {
     TPRT_ASSIGN(auto found, processInfoFromEnvironment());
     ownRanks = !found && backend.ranks == BackendRow::Ranks::Processes;
@@ -235,14 +233,14 @@ Status execute(Options &options, char **argv, int &code) {
   std::vector<generation::Request> requests;
   if (!process || process->rank == 0) {
     if (options.generates()) {
-      TPRT_ASSIGN(requests, readPrompts(session.manifest(), options.generate));
+      TPRT_ASSIGN(requests, readPrompts(session->manifest(), options.generate));
     }
     for (const std::string &path : results)
       TPRT_TRY(checkWritable(path));
     TPRT_TRY(checkWritable(options.timeline));
   }
   if (ownRanks) {
-    Plan plan = session.plan();
+    Plan plan = session->plan();
     TPRT_ASSIGN(auto segment, Segment::create(plan.ranks, plan.sharedBytes));
     code = runLocalRanks(segment, argv, plan.describe,
                          options.session.allowStops, options.generates());
@@ -250,12 +248,12 @@ Status execute(Options &options, char **argv, int &code) {
   }
   if (options.generates() && process && process->rank != 0)
     heedInterrupts(true, process->rank);
-  TPRT_TRY(session.start(process));
+  TPRT_TRY(session->start(process));
   Status status = options.generates()
-                      ? runGenerate(session, options, std::move(requests))
-                      : runEntry(session, options);
+                      ? runGenerate(*session, options, std::move(requests))
+                      : runEntry(*session, options);
   if (!status.ok())
-    session.abort(status);
+    session->abort(status);
   return status;
 }
 

@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The whole of tp-run as a function, and its part as a launcher: a process per
-// rank on this host.
+// The whole of tp-run as a function, and its parts: as a launcher, a process
+// per rank on this host; as a rank, what it does when any of them fails.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,6 +26,27 @@ int launch(int argc, char **argv);
 /// `isInterruptible` rank 0 is told of the first SIGINT, and ends the run.
 int runLocalRanks(const Segment &segment, char **argv, const Describe &describe,
                   bool allowStops, bool isInterruptible);
+
+/// The library returns failures; a process that is a rank and nothing else says
+/// what happened and ends, out of any library's calls too, and knows how
+/// launchers end the others.
+/// One per process. Its end gives SIGTERM back to the system.
+class ExitPolicy {
+public:
+  ExitPolicy();
+  ~ExitPolicy();
+
+  std::shared_ptr<const Policy> get() const { return policy; }
+  /// ProcessInfo::starter; until then, and for tp-run, signals are left alone.
+  void startedBy(const std::string &starter) { foreign = starter != "tp-run"; }
+
+private:
+  Status lookForSignal(int64_t rank);
+
+  std::shared_ptr<Policy> policy;
+  std::atomic<bool> foreign = false, hasHandler = false;
+  std::optional<std::chrono::steady_clock::time_point> endBy;
+};
 
 } // namespace tprt
 

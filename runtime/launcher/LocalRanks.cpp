@@ -11,8 +11,6 @@
 
 #include "Launcher.h"
 
-#include "../collectives/processes/SegmentChannel.h"
-
 #include <cerrno>
 #include <csignal>
 #include <cstdio>

@@ -16,18 +16,6 @@
 #include "tprt/abi.h"
 #include "tprt/status.h"
 
-#define TPRT_PARAMETER_IN(name) , const void *name
-#define TPRT_PARAMETER_OUT(name) , void *name
-#define TPRT_PARAMETER_I32(name) , int32_t name
-#define TPRT_PARAMETER_I64(name) , int64_t name
-#define TPRT_PARAMETER_BODY(name) , tprt_body name
-
-/// Expands X(name, parameters) for each function, parameters being those behind
-/// the rank as they are declared.
-#define TPRT_FOR_EACH_FUNCTION(X)                                              \
-  TPRT_FUNCTIONS(X, TPRT_PARAMETER_IN, TPRT_PARAMETER_OUT, TPRT_PARAMETER_I32, \
-                 TPRT_PARAMETER_I64, TPRT_PARAMETER_BODY)
-
 namespace tprt {
 
 /// Functions that do nothing. A class that derives from it hides those that it

@@ -13,18 +13,41 @@
 
 using namespace tprt;
 
+ValueLayout::ValueLayout(const Manifest &manifest, int64_t alignment) {
+  auto add = [&](const Value &value) {
+    int64_t offset = bytes;
+    bytes = alignUp(bytes + value.localBytes(), alignment);
+    return offset;
+  };
+  for (const State &state : manifest.states)
+    states.push_back(add(state));
+  stateBytes = bytes;
+  auto place = [&](const auto &list, std::vector<int64_t> &offsets) {
+    for (const auto &value : list)
+      offsets.push_back(value.state >= 0 ? states[size_t(value.state)]
+                                         : add(value));
+  };
+  for (const Entry &entry : manifest.entries) {
+    Places &places = entries.emplace_back();
+    int64_t begin = bytes;
+    place(entry.inputs, places.inputs);
+    place(entry.outputs, places.outputs);
+    places.bytes = bytes - begin;
+  }
+}
+
 tprt_rank::tprt_rank(const Manifest &manifest, const Program &program,
-                     std::unique_ptr<RankContext> context, bool timeline)
-    : timeline(timeline), context(std::move(context)), manifest(manifest),
-      program(program),
-      place(manifest.mesh.coordinates(this->context->rank())) {}
+                     Backend &backend, int64_t rank, bool timeline,
+                     int64_t alignment)
+    : timeline(timeline), manifest(manifest), program(program),
+      backend(backend), self(rank), place(manifest.mesh.coordinates(rank)),
+      layout(manifest, alignment) {}
 
 tprt_rank::~tprt_rank() = default;
 
 void tprt_rank::disconnect() {
   perEntry.clear();
   communicators.clear();
-  context.reset();
 }
 
 int32_t tprt_rank::finish(Status status) {
@@ -37,11 +60,10 @@ int32_t tprt_rank::finish(Status status) {
 
 Status tprt_rank::connect() {
   for (const Collective &entry : manifest.collectives) {
-    std::vector<int64_t> members =
-        manifest.mesh.group(entry.axes, context->rank());
+    std::vector<int64_t> members = manifest.mesh.group(entry.axes, self);
     auto &slot = communicators[members];
     if (!slot) {
-      TPRT_ASSIGN(slot, context->communicator(members));
+      TPRT_ASSIGN(slot, backend.communicator(self, members));
     }
     perEntry.push_back(slot.get());
   }

@@ -13,7 +13,7 @@
 #ifndef TPRT_RANK_RANK_H
 #define TPRT_RANK_RANK_H
 
-#include "../collectives/Communicator.h"
+#include "../collectives/Backend.h"
 #include "../format/Manifest.h"
 #include "../support/Memory.h"
 #include "../tensors/Weights.h"
@@ -31,6 +31,19 @@ struct Program {
   std::string_view constants;
   /// Device code by section: kernels.ptx, kernels.sm_90, ...
   std::map<std::string, std::string_view> kernels;
+};
+
+/// Where a rank's states, inputs and outputs lie, in one block of memory.
+struct ValueLayout {
+  ValueLayout(const Manifest &manifest, int64_t alignment);
+
+  struct Places {
+    std::vector<int64_t> inputs, outputs; ///< offsets; of a state, the state's
+    int64_t bytes = 0;                    ///< beside the states
+  };
+  std::vector<int64_t> states; ///< offsets; they come first
+  std::vector<Places> entries;
+  int64_t stateBytes = 0, bytes = 0;
 };
 
 } // namespace tprt
@@ -62,8 +75,12 @@ public:
 
   const std::vector<int64_t> &coordinates() const { return place; }
   /// Host memory of local, padded values.
-  virtual void *input(int64_t entry, int64_t i) = 0;
-  virtual void *output(int64_t entry, int64_t i) const = 0;
+  void *input(int64_t entry, int64_t i) const {
+    return values + layout.entries[size_t(entry)].inputs[size_t(i)];
+  }
+  void *output(int64_t entry, int64_t i) const {
+    return values + layout.entries[size_t(entry)].outputs[size_t(i)];
+  }
 
   /// Of this rank, in bytes.
   struct Memory {
@@ -87,14 +104,14 @@ public:
 
   int64_t loadedBytes = 0;
   tprt::Timeline timeline;
-  std::unique_ptr<tprt::RankContext> context;
 
 protected:
+  /// The backend outlives it.
   tprt_rank(const tprt::Manifest &manifest, const tprt::Program &program,
-            std::unique_ptr<tprt::RankContext> context, bool timeline);
+            tprt::Backend &backend, int64_t rank, bool timeline,
+            int64_t alignment);
 
-  /// Ends the communicators and the world, for ranks that must do so before
-  /// their own end.
+  /// Ends the communicators, for ranks that must do so before their own end.
   void disconnect();
   /// Records the first error and turns it into the table's status.
   int32_t finish(tprt::Status status);
@@ -109,7 +126,11 @@ protected:
 
   const tprt::Manifest &manifest;
   const tprt::Program &program;
+  tprt::Backend &backend;
+  const int64_t self;
   std::vector<int64_t> place;
+  const tprt::ValueLayout layout;
+  char *values = nullptr; ///< host memory of all values; the derived class'
 
 private:
   std::vector<tprt::Communicator *> perEntry; ///< ledger entry -> communicator
@@ -117,15 +138,5 @@ private:
       communicators;
   std::optional<tprt::Status> error;
 };
-
-namespace tprt {
-
-/// Bytes of a parameter's local block, rounded up to TPRT_ALIGNMENT.
-inline int64_t localBytes(const Parameter &p) {
-  return alignUp(elementCount(p.localShape) * typeBytes(p.type),
-                 TPRT_ALIGNMENT);
-}
-
-} // namespace tprt
 
 #endif // TPRT_RANK_RANK_H

@@ -86,43 +86,28 @@ Timeline Timeline::fromBytes(const std::string &bytes) {
 
 static json describe(const Manifest &manifest, const Timeline::Event &event) {
   using Kind = Timeline::Kind;
+  constexpr const char *kCategories[] = {
+      "kernel", "gemm", "attention", "paged attention", "collective", "step"};
+  std::string category = kCategories[int(event.kind)];
+  std::string name = category + " " + std::to_string(event.id);
   json args = {{"layer", event.layer}};
-  std::string name, category;
-  switch (event.kind) {
-  case Kind::Kernel:
-    name = event.id < int64_t(manifest.kernels.size())
-               ? manifest.kernels[event.id].name
-               : "kernel " + std::to_string(event.id);
-    category = "kernel";
-    break;
-  case Kind::Gemm: {
-    const Gemm &gemm = manifest.gemms[event.id];
-    name = "gemm " + std::to_string(event.id);
-    category = "gemm";
-    args["n"] = gemm.n;
-    args["k"] = gemm.k;
-    break;
+  if (event.kind == Kind::Kernel && event.id < int64_t(manifest.kernels.size()))
+    name = manifest.kernels[event.id].name;
+  if (event.kind == Kind::Gemm) {
+    args["n"] = manifest.gemms[event.id].n;
+    args["k"] = manifest.gemms[event.id].k;
   }
-  case Kind::Attention:
-  case Kind::PagedAttention:
-    name = (event.kind == Kind::Attention ? "attention " : "paged attention ") +
-           std::to_string(event.id);
-    category = "attention";
-    break;
-  case Kind::Collective: {
+  if (event.kind == Kind::Collective) {
     const Collective &entry = manifest.collectives[event.id];
     name = entry.row().operation;
-    category = "collective";
     args["ledger"] = event.id;
     args["bytes"] = entry.bytes;
     args["cause"] = entry.cause;
     args["location"] = entry.location;
-    break;
   }
-  case Kind::Step:
-    name = category = "step";
+  if (event.kind == Kind::Step) {
+    name = category;
     args = json::object();
-    break;
   }
   return {{"name", name}, {"cat", category}, {"args", args}};
 }

@@ -57,7 +57,7 @@ template <typename Value>
 static std::vector<const Value *> callersOf(const tprt_session *session,
                                             int64_t entry,
                                             std::vector<Value> Entry::*list) {
-  const auto &entries = session->session.manifest().entries;
+  const auto &entries = session->session->manifest().entries;
   std::vector<const Value *> result;
   if (entry >= 0 && entry < int64_t(entries.size()))
     for (const Value &value : entries[size_t(entry)].*list)
@@ -67,7 +67,8 @@ static std::vector<const Value *> callersOf(const tprt_session *session,
 }
 
 static Status checkEntry(const tprt_session *session, int64_t entry) {
-  if (entry >= 0 && entry < int64_t(session->session.manifest().entries.size()))
+  if (entry >= 0 &&
+      entry < int64_t(session->session->manifest().entries.size()))
     return {};
   return userError("there is no entry ", entry);
 }
@@ -134,17 +135,17 @@ const char *tprt_error(const tprt_session *session) {
 }
 
 int64_t tprt_ranks(const tprt_session *session) {
-  return session->session.manifest().mesh.size();
+  return session->session->manifest().mesh.size();
 }
 
 int64_t tprt_rank_here(const tprt_session *session) {
-  return session->session.rank();
+  return session->session->rank();
 }
 
 int64_t tprt_entry(tprt_session *session, const char *name) {
   int64_t found = -1;
   guard(session->error, [&]() -> Status {
-    TPRT_ASSIGN(found, session->session.entry(name ? name : ""));
+    TPRT_ASSIGN(found, session->session->entry(name ? name : ""));
     return {};
   });
   return found;
@@ -179,14 +180,14 @@ int32_t tprt_describe_output(tprt_session *session, int64_t entry,
 
 int32_t tprt_load_weights(tprt_session *session, const char *weights) {
   return guard(session->error,
-               [&] { return session->session.loadWeights(weights); });
+               [&] { return session->session->loadWeights(weights); });
 }
 
 int32_t tprt_run(tprt_session *session, int64_t entry,
                  const tprt_tensor *inputs, int64_t input_count,
                  const tprt_tensor *outputs, int64_t output_count) {
   return guard(session->error, [&]() -> Status {
-    Session &own = session->session;
+    Session &own = *session->session;
     if (Status status = checkEntry(session, entry); !status.ok())
       return own.refuse(status);
     auto in = takeTensors("input", inputs, input_count);
@@ -198,18 +199,18 @@ int32_t tprt_run(tprt_session *session, int64_t entry,
 }
 
 void tprt_abort(tprt_session *session, const char *message) {
-  session->session.abort(userError(message));
+  session->session->abort(userError(message));
 }
 
 int64_t tprt_state_count(const tprt_session *session) {
-  return int64_t(session->session.manifest().states.size());
+  return int64_t(session->session->manifest().states.size());
 }
 
 int32_t tprt_state(tprt_session *session, int64_t index, tprt_tensor *tensor) {
   return guard(session->error, [&]() -> Status {
     if (index < 0 || index >= tprt_state_count(session))
       return userError("the program has no state ", index);
-    TPRT_ASSIGN(auto value, session->session.state(index));
+    TPRT_ASSIGN(auto value, session->session->state(index));
     if (!value)
       return give(tensor, {});
     HostTensor &state = session->state = std::move(*value);
@@ -221,7 +222,7 @@ int32_t tprt_state(tprt_session *session, int64_t index, tprt_tensor *tensor) {
 }
 
 int32_t tprt_reset_states(tprt_session *session) {
-  return guard(session->error, [&] { return session->session.resetStates(); });
+  return guard(session->error, [&] { return session->session->resetStates(); });
 }
 
 /// Keeps the text for the caller; null after an error.
@@ -237,9 +238,9 @@ static const char *keep(tprt_session *session, Make make) {
 }
 
 const char *tprt_stats(tprt_session *session) {
-  return keep(session, [&] { return session->session.stats(); });
+  return keep(session, [&] { return session->session->stats(); });
 }
 
 const char *tprt_timeline(tprt_session *session) {
-  return keep(session, [&] { return session->session.timeline(); });
+  return keep(session, [&] { return session->session->timeline(); });
 }

@@ -15,7 +15,7 @@
 #include <cstring>
 
 struct tprt_session {
-  tprt::Session session;
+  tprt::Session::Owner session;
   std::string error, text;
   tprt::HostTensor state;
 };

@@ -12,7 +12,7 @@
 #ifndef TPRT_SESSION_CODEMODULE_H
 #define TPRT_SESSION_CODEMODULE_H
 
-#include "../support/Descriptor.h"
+#include "../support/Memory.h"
 #include "tprt/abi.h"
 #include "tprt/status.h"
 

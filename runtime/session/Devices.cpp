@@ -18,13 +18,13 @@ using namespace tprt;
 
 namespace {
 
-using Made = Expected<std::unique_ptr<tprt_rank>>;
+using Made = std::unique_ptr<tprt_rank>;
 
 struct DeviceRow {
   const char *target; ///< of tp-compile
   const char *what;   ///< in words
   /// A rank that computes on it.
-  Made (*make)(const Manifest &, const Program &, std::unique_ptr<RankContext>,
+  Made (*make)(const Manifest &, const Program &, Backend &, int64_t rank,
                bool timeline);
   /// An error where this machine lacks what the program needs; null: nothing
   /// can lack.
@@ -33,10 +33,9 @@ struct DeviceRow {
 };
 
 template <typename Rank>
-Made make(const Manifest &manifest, const Program &program,
-          std::unique_ptr<RankContext> context, bool timeline) {
-  return std::unique_ptr<tprt_rank>(
-      std::make_unique<Rank>(manifest, program, std::move(context), timeline));
+Made make(const Manifest &manifest, const Program &program, Backend &backend,
+          int64_t rank, bool timeline) {
+  return std::make_unique<Rank>(manifest, program, backend, rank, timeline);
 }
 
 /// By Device.
@@ -74,7 +73,7 @@ Status tprt::checkProgram(const BackendRow &backend, const Manifest &manifest,
 }
 
 Made tprt::makeRank(const Manifest &manifest, const Program &program,
-                    std::unique_ptr<RankContext> context, bool timeline) {
+                    Backend &backend, int64_t rank, bool timeline) {
   return deviceOf(manifest.device)
-      .make(manifest, program, std::move(context), timeline);
+      .make(manifest, program, backend, rank, timeline);
 }

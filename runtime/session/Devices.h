@@ -22,9 +22,9 @@ Status checkProgram(const BackendRow &backend, const Manifest &manifest,
                     int64_t ranks);
 
 /// A rank on the program's device.
-Expected<std::unique_ptr<tprt_rank>>
-makeRank(const Manifest &manifest, const Program &program,
-         std::unique_ptr<RankContext> context, bool timeline);
+std::unique_ptr<tprt_rank> makeRank(const Manifest &manifest,
+                                    const Program &program, Backend &backend,
+                                    int64_t rank, bool timeline);
 
 } // namespace tprt
 

@@ -10,7 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "SessionImpl.h"
+#include "Session.h"
 
 #include "../collectives/net/Socket.h"
 #include "../format/Json.h"
@@ -31,33 +31,34 @@ constexpr double kGraceSeconds = 2;
 constexpr double kLongestTimeout = 1e8;
 constexpr const char *kStep = "the step, its entry and its outputs";
 
-void Session::Close::operator()(Impl *impl) const {
-  SideChannel *side = impl->processes() ? impl->backend->channel() : nullptr;
-  if (!impl->left.ok()) {
+void Session::Close::operator()(Session *session) const {
+  SideChannel *side =
+      session->processes() ? session->backend_->channel() : nullptr;
+  if (!session->left.ok()) {
     // A rank that never came back still uses all of this: leave it to it.
     if (side)
       side->finish();
     return;
   }
   if (side && !side->quiet())
-    for (auto &rank : impl->ranks)
+    for (auto &rank : session->ranks)
       (void)rank.release();
-  delete impl;
+  delete session;
 }
 
-std::string Session::Impl::describe(CallSite site) const {
-  if (site.id < 0 || site.id >= int64_t(manifest.collectives.size()))
+std::string Session::describe(CallSite site) const {
+  if (site.id < 0 || site.id >= int64_t(manifest_.collectives.size()))
     return "the beginning or end of a step";
-  const Collective &entry = manifest.collectives[site.id];
+  const Collective &entry = manifest_.collectives[site.id];
   return detail::join("collective ", site.id, " (", entry.row().operation,
                       ", layer ", site.layer, ", ", entry.location, ")");
 }
 
 /// Runs the job on all ranks; the first failure ends it on all.
-Status Session::Impl::onRanks(const std::function<Status(int64_t)> &job) {
+Status Session::onRanks(const std::function<Status(int64_t)> &job) {
   TPRT_TRY(left);
-  backend->reset();
-  TPRT_TRY(backend->failure());
+  backend_->reset();
+  TPRT_TRY(backend_->failure());
   auto body = [this, job](int64_t i) {
     int64_t rank = here[i];
     Status status;
@@ -66,40 +67,19 @@ Status Session::Impl::onRanks(const std::function<Status(int64_t)> &job) {
     } catch (const std::exception &error) {
       status = internalError(error.what());
     }
-    if (status.ok() || !backend->failure().ok())
+    if (status.ok() || !backend_->failure().ok())
       return;
-    backend->abort(status.in("rank " + std::to_string(rank)));
+    backend_->abort(status.in("rank " + std::to_string(rank)));
   };
   bool back = threads->run(
-      body, [this] { return !backend->failure().ok(); }, kGraceSeconds);
+      body, [this] { return !backend_->failure().ok(); }, kGraceSeconds);
   if (!back)
-    left = backend->failure();
-  return backend->failure();
+    left = backend_->failure();
+  return backend_->failure();
 }
 
-/// What must be equal for ranks to call the same collectives.
-static uint64_t hashSchedule(const Manifest &manifest) {
-  std::string text;
-  auto add = [&](const Shape &list) { text += formatShape(list); };
-  for (const Mesh::Axis &axis : manifest.mesh.axes)
-    text += axis.name + "=" + std::to_string(axis.size) + " ";
-  add(manifest.mesh.positions);
-  for (const Collective &c : manifest.collectives) {
-    text += detail::join("\n", c.row().operation, " ", int(c.reduction), " ",
-                         typeName(c.type), " ", c.dim, " ", c.splitDim, " ",
-                         c.count);
-    add(c.inputShape);
-    add(c.outputShape);
-    for (const AxisRef &ref : c.axes)
-      add({ref.axis, ref.pre, ref.size});
-    for (auto [from, to] : c.pairs)
-      add({from, to});
-  }
-  return checksum(text);
-}
-
-Status Session::Impl::readTables(const std::string &path,
-                                 std::string_view (&texts)[3]) {
+Status Session::readTables(const std::string &path,
+                           std::string_view (&texts)[3]) {
   // A name that is none is said before the file is read.
   if (!options.backend.empty())
     TPRT_TRY(findBackend(options.backend, Device::Cpu, 1).status());
@@ -122,36 +102,35 @@ Status Session::Impl::readTables(const std::string &path,
       return userError(where, ": section '", names[i], "' is missing");
     texts[i] = *found[i];
   }
-  TPRT_ASSIGN(manifest, Manifest::parse(texts[0]).in(where));
+  TPRT_ASSIGN(manifest_, Manifest::parse(texts[0]).in(where));
   return {};
 }
 
-Status Session::Impl::load(const std::string &path) {
+Status Session::read(const std::string &path) {
   where = "artifact '" + path + "'";
   std::string_view texts[3];
   TPRT_TRY(readTables(path, texts));
-  int64_t size = options.onlyRank ? 1 : manifest.mesh.size();
-  TPRT_ASSIGN(backendRow, findBackend(options.backend, manifest.device, size));
-  TPRT_TRY(checkProgram(*backendRow, manifest, size).in(where));
+  int64_t size = options.onlyRank ? 1 : manifest_.mesh.size();
+  TPRT_ASSIGN(backendRow, findBackend(options.backend, manifest_.device, size));
+  TPRT_TRY(checkProgram(*backendRow, manifest_, size).in(where));
   TPRT_TRY(checkKernels());
-  TPRT_TRY(requireFeatures(manifest.features).in(where));
+  TPRT_TRY(requireFeatures(manifest_.features).in(where));
   TPRT_ASSIGN(
       code,
-      CodeModule::load(texts[1], int64_t(manifest.entries.size())).in(where));
+      CodeModule::load(texts[1], int64_t(manifest_.entries.size())).in(where));
   program.steps = &code.program();
   program.constants = texts[2];
   hash = checksum(file.bytes());
-  scheduleHash = hashSchedule(manifest);
   return {};
 }
 
 /// Whether the device code that the manifest promises is there, and no other.
-Status Session::Impl::checkKernels() const {
-  bool onDevice = manifest.device != Device::Cpu;
+Status Session::checkKernels() const {
+  bool onDevice = manifest_.device != Device::Cpu;
   std::vector<std::string> wanted;
   if (onDevice) {
     wanted.push_back("kernels.ptx");
-    for (const std::string &name : manifest.architectures)
+    for (const std::string &name : manifest_.architectures)
       wanted.push_back("kernels." + name);
   }
   for (const std::string &name : wanted)
@@ -169,17 +148,17 @@ Status Session::Impl::checkKernels() const {
   return {};
 }
 
-int64_t Session::Impl::sharedBytes() const {
+int64_t Session::sharedBytes() const {
   constexpr int64_t kPage = int64_t(2) << 20;
   int64_t total = kPage;
-  if (manifest.device != Device::Cpu)
+  if (manifest_.device != Device::Cpu)
     return total;
   auto add = [&](tprt_type type, const Shape &shape) {
     total += alignUp(elementCount(shape) * typeBytes(type), TPRT_ALIGNMENT);
   };
-  for (const State &state : manifest.states)
+  for (const State &state : manifest_.states)
     add(state.type, state.localShape);
-  for (const Entry &entry : manifest.entries) {
+  for (const Entry &entry : manifest_.entries) {
     for (const Input &input : entry.inputs)
       add(input.type, input.localShape);
     for (const Output &output : entry.outputs)
@@ -188,7 +167,7 @@ int64_t Session::Impl::sharedBytes() const {
             alignUp(entry.commBytes, kPage) + 2 * kPage;
   }
   // Copies of buffers that lie elsewhere, such as parameters.
-  for (const Collective &c : manifest.collectives) {
+  for (const Collective &c : manifest_.collectives) {
     add(c.type, c.inputShape);
     add(c.type, c.outputShape);
     total = alignUp(total, kPage) + 4 * kPage;
@@ -196,42 +175,40 @@ int64_t Session::Impl::sharedBytes() const {
   return total;
 }
 
-Status Session::Impl::start(std::shared_ptr<const ProcessInfo> process) {
-  int64_t size = manifest.mesh.size();
+Status Session::start(std::shared_ptr<const ProcessInfo> process) {
+  int64_t size = manifest_.mesh.size();
   if (options.onlyRank && (*options.onlyRank < 0 || *options.onlyRank >= size))
     return userError(where, " is made for ", size, " ranks, which has no rank ",
                      *options.onlyRank);
-  auto made = makeBackend(
-      {backendRow->name,
-       manifest.device,
-       size,
-       std::move(process),
-       options.onlyRank,
-       sharedBytes(),
-       {*options.startSeconds, [this](CallSite site) { return describe(site); },
-        options.allowStops, options.policy}});
-  if (!made)
-    return made.status();
-  backend = std::move(*made);
+  TPRT_ASSIGN(backend_,
+              makeBackend({backendRow->name,
+                           manifest_.device,
+                           size,
+                           std::move(process),
+                           options.onlyRank,
+                           sharedBytes(),
+                           {*options.startSeconds,
+                            [this](CallSite site) { return describe(site); },
+                            options.allowStops, options.policy}}));
   if (options.onlyRank)
     here = {*options.onlyRank};
   else if (processes())
-    here = {backend->channel()->rank()};
+    here = {backend_->channel()->rank()};
   else
     for (int64_t rank = 0; rank < size; ++rank)
       here.push_back(rank);
   Status status = connect();
   if (!status.ok() && processes())
-    backend->abort(status);
+    backend_->abort(status);
   return status;
 }
 
 /// What each rank of this process computes on, beside the others of its host.
-Expected<std::vector<CoreShare>> Session::Impl::coreShares() {
+Expected<std::vector<CoreShare>> Session::coreShares() {
   json mine = {net::hostIdentity(), ownCores()};
-  std::vector<std::string> all(size_t(manifest.mesh.size()), mine.dump());
+  std::vector<std::string> all(size_t(manifest_.mesh.size()), mine.dump());
   if (processes()) {
-    TPRT_ASSIGN(all, backend->channel()->exchange(mine.dump()));
+    TPRT_ASSIGN(all, backend_->channel()->exchange(mine.dump()));
   }
   std::vector<CoreList> masks;
   std::vector<size_t> selves;
@@ -249,40 +226,39 @@ Expected<std::vector<CoreShare>> Session::Impl::coreShares() {
   return shares;
 }
 
-Status Session::Impl::connect() {
-  int64_t size = manifest.mesh.size();
+Status Session::connect() {
+  int64_t size = manifest_.mesh.size();
   TPRT_ASSIGN(auto shares, coreShares());
   threads = std::make_unique<RankThreads>(shares);
   ranks.resize(size);
-  for (const Entry &entry : manifest.entries)
+  for (const Entry &entry : manifest_.entries)
     inputs.emplace_back(entry.inputs.size());
-  times.resize(manifest.entries.size());
+  times.resize(manifest_.entries.size());
   return onRanks([this](int64_t rank) -> Status {
-    TPRT_ASSIGN(ranks[rank],
-                makeRank(manifest, program, backend->rankContext(rank),
-                         options.timeline));
+    ranks[rank] =
+        makeRank(manifest_, program, *backend_, rank, options.timeline);
     // The schedule is part of the artifact; first, as the graver difference.
-    RankContext &context = *ranks[rank]->context;
-    TPRT_TRY(context.agree(scheduleHash, "the artifact's collective schedule"));
-    TPRT_TRY(context.agree(hash, "the artifact"));
+    TPRT_TRY(backend_->agree(rank, manifest_.schedule,
+                             "the artifact's collective schedule"));
+    TPRT_TRY(backend_->agree(rank, hash, "the artifact"));
     return ranks[rank]->connect();
   });
 }
 
-Expected<std::vector<std::string>> Session::Impl::gather(
-    const std::function<std::string(const tprt_rank &)> &mine) {
+Expected<std::vector<std::string>>
+Session::gather(const std::function<std::string(const tprt_rank &)> &mine) {
   TPRT_TRY(left);
   std::vector<std::string> blobs;
   for (int64_t rank : here)
     blobs.push_back(mine(*ranks[rank]));
-  return processes() ? backend->channel()->gather(blobs[0]) : blobs;
+  return processes() ? backend_->channel()->gather(blobs[0]) : blobs;
 }
 
-Expected<Session> Session::load(const std::string &artifact,
-                                const SessionOptions &options) {
-  Session session(new Impl);
-  session.impl->options = options;
-  SessionOptions &own = session.impl->options;
+Expected<Session::Owner> Session::load(const std::string &artifact,
+                                       const SessionOptions &options) {
+  Owner session(new Session);
+  session->options = options;
+  SessionOptions &own = session->options;
   own.startSeconds = std::min(
       options.startSeconds.value_or(options.timeoutSeconds), kLongestTimeout);
   own.timeoutSeconds = options.allowStops
@@ -290,33 +266,25 @@ Expected<Session> Session::load(const std::string &artifact,
                            : std::min(options.timeoutSeconds, kLongestTimeout);
   own.loadSeconds =
       std::clamp(options.loadSeconds, own.timeoutSeconds, kLongestTimeout);
-  TPRT_TRY(session.impl->load(artifact));
+  TPRT_TRY(session->read(artifact));
   return session;
 }
 
-Status Session::start(std::shared_ptr<const ProcessInfo> process) {
-  return impl->start(std::move(process));
-}
-
-Expected<Session> Session::open(const std::string &artifact,
-                                const SessionOptions &options) {
+Expected<Session::Owner> Session::open(const std::string &artifact,
+                                       const SessionOptions &options) {
   auto session = load(artifact, options);
   if (session)
-    TPRT_TRY(session->start(nullptr));
+    TPRT_TRY((*session)->start(nullptr));
   return session;
 }
 
-const BackendRow &Session::backend() const { return *impl->backendRow; }
-
 Plan Session::plan() const {
-  return {impl->manifest.mesh.size(), impl->sharedBytes(),
-          [impl = impl.get()](CallSite site) { return impl->describe(site); }};
+  return {manifest_.mesh.size(), sharedBytes(),
+          [this](CallSite site) { return describe(site); }};
 }
 
-const Manifest &Session::manifest() const { return impl->manifest; }
-
 Expected<int64_t> Session::entry(const std::string &name) const {
-  const auto &entries = impl->manifest.entries;
+  const auto &entries = manifest_.entries;
   std::string known;
   for (size_t i = 0; i < entries.size(); ++i) {
     if (name.empty() || entries[i].name == name)
@@ -327,33 +295,32 @@ Expected<int64_t> Session::entry(const std::string &name) const {
 }
 
 Status Session::loadWeights(const std::string &spec) {
-  if (impl->loaded)
+  if (loaded)
     return userError("the weights are loaded already");
   auto start = Clock::now();
   // Until the first step, where the ranks meet again: disks differ.
-  impl->backend->limitWaits(impl->options.loadSeconds);
-  auto weights = Weights::open(spec, impl->manifest);
+  backend_->limitWaits(options.loadSeconds);
+  auto opened = Weights::open(spec, manifest_);
   Expected<uint64_t> fingerprint = uint64_t(0);
-  if (weights && impl->processes())
-    fingerprint = weights->fingerprint();
-  if (!weights || !fingerprint) {
-    Status status = weights ? fingerprint.status() : weights.status();
+  if (opened && processes())
+    fingerprint = opened->fingerprint();
+  if (!opened || !fingerprint) {
+    Status status = opened ? fingerprint.status() : opened.status();
     // The others wait.
     abort(status);
     return status;
   }
-  TPRT_TRY(impl->onRanks([&](int64_t r) -> Status {
-    tprt_rank &rank = *impl->ranks[r];
-    if (impl->processes())
-      TPRT_TRY(rank.context->agree(*fingerprint, "the weights"));
-    return rank.loadWeights(*weights);
+  TPRT_TRY(onRanks([&](int64_t r) -> Status {
+    tprt_rank &rank = *ranks[r];
+    if (processes())
+      TPRT_TRY(backend_->agree(r, *fingerprint, "the weights"));
+    return rank.loadWeights(*opened);
   }));
-  for (const State &state : impl->manifest.states)
+  for (const State &state : manifest_.states)
     if (state.parameter >= 0)
-      impl->weights = *weights;
-  impl->loaded = true;
-  impl->loadSeconds =
-      std::chrono::duration<double>(Clock::now() - start).count();
+      weights = *opened;
+  loaded = true;
+  loadSeconds = std::chrono::duration<double>(Clock::now() - start).count();
   return {};
 }
 
@@ -381,11 +348,11 @@ static Status unknown(const char *what, std::string_view name, const char *has,
                    known.empty() ? "none" : known);
 }
 
-Status Session::Impl::setInput(int64_t entry, size_t position,
-                               const TensorView &value, bool copy) {
+Status Session::setInput(int64_t entry, size_t position,
+                         const TensorView &value, bool copy) {
   TPRT_ASSIGN(
       InputValue checked,
-      checkInput(manifest.entries[size_t(entry)].inputs[position], value));
+      checkInput(manifest_.entries[size_t(entry)].inputs[position], value));
   if (copy && checked.given)
     checked = {nullptr, std::string(value.bytes)};
   inputs[size_t(entry)][position] = std::move(checked);
@@ -397,17 +364,17 @@ Status Session::setInput(const std::vector<int64_t> &entries,
   std::string known;
   bool isNamed = false;
   for (int64_t entry : entries) {
-    auto i = findNamed(impl->manifest.entries[entry].inputs, name, known);
+    auto i = findNamed(manifest_.entries[entry].inputs, name, known);
     isNamed |= i.has_value();
-    if (i && !impl->ownInputs.count({entry, *i}))
-      TPRT_TRY(impl->setInput(entry, *i, value, /*copy=*/true));
+    if (i && !ownInputs.count({entry, *i}))
+      TPRT_TRY(setInput(entry, *i, value, /*copy=*/true));
   }
   if (isNamed)
     return {};
-  for (const Entry &entry : impl->manifest.entries) {
+  for (const Entry &entry : manifest_.entries) {
     if (!name.starts_with(entry.name + "."))
       continue;
-    int64_t index = &entry - impl->manifest.entries.data();
+    int64_t index = &entry - manifest_.entries.data();
     std::string own = name.substr(entry.name.size() + 1);
     if (std::find(entries.begin(), entries.end(), index) == entries.end())
       return userError("input '", name, "': entry '", entry.name,
@@ -417,36 +384,32 @@ Status Session::setInput(const std::vector<int64_t> &entries,
     if (!i)
       return userError("unknown input '", name, "'; entry '", entry.name,
                        "' takes ", known.empty() ? "none" : known);
-    impl->ownInputs.insert({index, *i});
-    return impl->setInput(index, *i, value, /*copy=*/true);
+    ownInputs.insert({index, *i});
+    return setInput(index, *i, value, /*copy=*/true);
   }
   return unknown("input", name, "takes", known);
 }
 
 Status Session::checkInputs(int64_t index) const {
-  return impl->checkInputs(index);
-}
-
-Status Session::Impl::checkInputs(int64_t index) const {
-  const Entry &entry = manifest.entries[index];
+  const Entry &entry = manifest_.entries[index];
   for (size_t i = 0; i < inputs[index].size(); ++i)
     if (!inputs[index][i] && entry.inputs[i].state < 0 &&
         entry.inputs[i].defaultValue == Input::Default::None)
       return userError("missing input '", entry.inputs[i].name, "' (",
                        typeName(entry.inputs[i].type), " ",
                        formatShape(entry.inputs[i].shape), ")",
-                       manifest.entries.size() > 1
+                       manifest_.entries.size() > 1
                            ? " of entry '" + entry.name + "'"
                            : std::string());
   return {};
 }
 
 /// Once, before the first step: preparing runs on live buffers.
-Status Session::Impl::prepareStates() {
-  if (statesReady || manifest.states.empty())
+Status Session::prepareStates() {
+  if (statesReady || manifest_.states.empty())
     return {};
   TPRT_TRY(onRanks([this](int64_t r) -> Status {
-    for (size_t i = 0; i < manifest.entries.size(); ++i)
+    for (size_t i = 0; i < manifest_.entries.size(); ++i)
       TPRT_TRY(ranks[r]->prepare(int64_t(i)));
     return ranks[r]->resetStates(weights ? &*weights : nullptr);
   }));
@@ -454,13 +417,13 @@ Status Session::Impl::prepareStates() {
   return {};
 }
 
-Status Session::Impl::upload(tprt_rank &rank, int64_t index) {
-  const Entry &entry = manifest.entries[index];
+Status Session::upload(tprt_rank &rank, int64_t index) {
+  const Entry &entry = manifest_.entries[index];
   TPRT_TRY(rank.prepare(index));
   for (size_t i = 0; i < entry.inputs.size(); ++i) {
     const auto &value = inputs[index][i];
     if (entry.inputs[i].state < 0)
-      distribute(entry.inputs[i], value ? &*value : nullptr, manifest.mesh,
+      distribute(entry.inputs[i], value ? &*value : nullptr, manifest_.mesh,
                  rank.coordinates(), rank.input(index, int64_t(i)));
   }
   return rank.upload(index);
@@ -475,11 +438,11 @@ static std::vector<bool> allOutputs(const Entry &entry) {
 }
 
 /// Brings the `chosen` outputs of the last entry to the host.
-Status Session::Impl::run(const std::vector<int64_t> &indices, int64_t repeat,
-                          const std::vector<bool> &chosen) {
+Status Session::run(const std::vector<int64_t> &indices, int64_t repeat,
+                    const std::vector<bool> &chosen) {
   for (int64_t index : indices)
     if (times[size_t(index)].count == 0) // it is prepared first
-      backend->limitWaits(options.loadSeconds);
+      backend_->limitWaits(options.loadSeconds);
   TPRT_TRY(prepareStates());
   // Ranks in different entries, or that give rank 0 different outputs, would
   // wait for each other in vain.
@@ -495,11 +458,11 @@ Status Session::Impl::run(const std::vector<int64_t> &indices, int64_t repeat,
     pthread_setname_np(pthread_self(), "rank-step");
     for (int64_t n = 0; n < repeat; ++n)
       for (int64_t index : indices) {
-        TPRT_TRY(rank.context->agree(common + uint64_t(n), kStep));
-        backend->limitWaits(options.timeoutSeconds);
+        TPRT_TRY(backend_->agree(r, common + uint64_t(n), kStep));
+        backend_->limitWaits(options.timeoutSeconds);
         auto start = Clock::now();
         TPRT_TRY(rank.step(index));
-        TPRT_TRY(rank.context->agree(uint64_t(n), "the step"));
+        TPRT_TRY(backend_->agree(r, uint64_t(n), "the step"));
         if (r == here[0])
           times[size_t(index)].add(
               std::chrono::duration<double>(Clock::now() - start).count());
@@ -510,16 +473,16 @@ Status Session::Impl::run(const std::vector<int64_t> &indices, int64_t repeat,
 }
 
 Status Session::run(const std::vector<int64_t> &indices, int64_t repeat) {
-  if (!impl->loaded)
+  if (!loaded)
     return userError("no weights are loaded");
   if (indices.empty())
     return {};
   for (int64_t index : indices)
     TPRT_TRY(checkInputs(index));
   int64_t last = indices.back();
-  Status status = impl->run(indices, repeat,
-                            allOutputs(impl->manifest.entries[size_t(last)]));
-  impl->downloaded = status.ok() ? last : -1;
+  Status status =
+      run(indices, repeat, allOutputs(manifest_.entries[size_t(last)]));
+  downloaded = status.ok() ? last : -1;
   return status;
 }
 
@@ -543,12 +506,12 @@ static Expected<size_t> outputFor(const Entry &entry, const Binding &binding) {
   return *place;
 }
 
-Status Session::Impl::bind(int64_t index, const std::vector<Binding> &inputs,
-                           const std::vector<Binding> &outputs,
-                           std::vector<size_t> &places) {
+Status Session::bind(int64_t index, const std::vector<Binding> &inputs,
+                     const std::vector<Binding> &outputs,
+                     std::vector<size_t> &places) {
   if (!loaded)
     return userError("no weights are loaded");
-  const Entry &entry = manifest.entries[size_t(index)];
+  const Entry &entry = manifest_.entries[size_t(index)];
   std::string known;
   for (const Binding &input : inputs) {
     auto place = findNamed(entry.inputs, input.name, known);
@@ -567,41 +530,38 @@ Status Session::Impl::bind(int64_t index, const std::vector<Binding> &inputs,
 
 Status Session::step(int64_t index, const std::vector<Binding> &inputs,
                      const std::vector<Binding> &outputs) {
-  const Entry &entry = impl->manifest.entries[size_t(index)];
-  auto &values = impl->inputs[size_t(index)];
+  const Entry &entry = manifest_.entries[size_t(index)];
+  auto &values = this->inputs[size_t(index)];
   values.assign(values.size(), std::nullopt);
-  impl->downloaded = -1;
+  downloaded = -1;
   std::vector<size_t> places;
-  if (Status status = impl->bind(index, inputs, outputs, places); !status.ok())
+  if (Status status = bind(index, inputs, outputs, places); !status.ok())
     return refuse(status);
   std::vector<bool> chosen(entry.outputs.size());
   for (size_t place : places)
     chosen[place] = true;
-  TPRT_TRY(impl->run({index}, 1, chosen));
+  TPRT_TRY(run({index}, 1, chosen));
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Output &output = entry.outputs[places[i]];
     bool own = outputs[i].type == fileTypeOf(output.type);
-    auto done = impl->assembleAll(
-        output,
-        [&](int64_t rank) {
-          return impl->ranks[rank]->output(index, int64_t(places[i]));
-        },
-        own ? output.type : TPRT_F32, outputs[i].data);
-    if (!done)
-      return done.status();
+    TPRT_TRY(assembleAll(
+                 output,
+                 [&](int64_t rank) {
+                   return ranks[rank]->output(index, int64_t(places[i]));
+                 },
+                 own ? output.type : TPRT_F32, outputs[i].data)
+                 .status());
   }
   return {};
 }
 
 Status Session::refuse(const Status &status) {
-  if (impl->loaded && impl->processes())
-    (void)impl->onRanks([impl = impl.get()](int64_t r) {
-      return impl->ranks[r]->context->agree(0, kStep);
-    });
+  if (loaded && processes())
+    (void)onRanks([this](int64_t r) { return backend_->agree(r, 0, kStep); });
   return status;
 }
 
-Status Session::Impl::expectAllRanks() const {
+Status Session::expectAllRanks() const {
   if (options.onlyRank)
     return userError("there are no results: only rank ", *options.onlyRank,
                      " ran, without collectives");
@@ -611,18 +571,18 @@ Status Session::Impl::expectAllRanks() const {
 /// Puts together what each rank has at the address that `local` gives for it,
 /// as `assemble` does; false, and nothing, on ranks that get no results.
 Expected<bool>
-Session::Impl::assembleAll(const Value &value,
-                           const std::function<const void *(int64_t)> &local,
-                           tprt_type type, char *to) {
+Session::assembleAll(const Value &value,
+                     const std::function<const void *(int64_t)> &local,
+                     tprt_type type, char *to) {
   Backend::Gathered shards;
   if (processes()) {
-    TPRT_ASSIGN(shards, backend->gather(local(here[0]), value.localBytes()));
+    TPRT_ASSIGN(shards, backend_->gather(local(here[0]), value.localBytes()));
   } else {
     for (int64_t rank : here)
       shards.data.push_back(local(rank));
   }
   if (root())
-    TPRT_TRY(assemble(value, manifest.mesh, shards.data, type, to));
+    TPRT_TRY(assemble(value, manifest_.mesh, shards.data, type, to));
   return root();
 }
 
@@ -634,79 +594,72 @@ static HostTensor tensorFor(const Value &value) {
 }
 
 Expected<std::vector<HostTensor>> Session::outputs(int64_t index) {
-  const Entry &entry = impl->manifest.entries[index];
-  TPRT_TRY(impl->expectAllRanks());
+  const Entry &entry = manifest_.entries[index];
+  TPRT_TRY(expectAllRanks());
   std::vector<HostTensor> result;
-  if (impl->downloaded != index)
-    TPRT_TRY(impl->onRanks([=, impl = impl.get()](int64_t rank) -> Status {
-      TPRT_TRY(impl->ranks[rank]->prepare(index));
-      return impl->ranks[rank]->download(
-          index, allOutputs(impl->manifest.entries[size_t(index)]));
+  if (downloaded != index)
+    TPRT_TRY(onRanks([=, this](int64_t rank) -> Status {
+      TPRT_TRY(ranks[rank]->prepare(index));
+      return ranks[rank]->download(
+          index, allOutputs(manifest_.entries[size_t(index)]));
     }));
   for (size_t i = 0; i < entry.outputs.size(); ++i) {
     if (entry.outputs[i].state >= 0)
       continue;
     HostTensor tensor = tensorFor(entry.outputs[i]);
-    auto made = impl->assembleAll(
-        entry.outputs[i],
-        [&](int64_t rank) {
-          return impl->ranks[rank]->output(index, int64_t(i));
-        },
-        tensor.type, tensor.bytes.data());
-    if (!made)
-      return made.status();
-    if (*made)
+    TPRT_ASSIGN(bool isWhole, assembleAll(
+                                  entry.outputs[i],
+                                  [&](int64_t rank) {
+                                    return ranks[rank]->output(index,
+                                                               int64_t(i));
+                                  },
+                                  tensor.type, tensor.bytes.data()));
+    if (isWhole)
       result.push_back(std::move(tensor));
   }
   return result;
 }
 
 Status Session::resetStates() {
-  if (!impl->loaded)
+  if (!loaded)
     return userError("no weights are loaded");
-  impl->statesReady = false;
-  return impl->prepareStates();
+  statesReady = false;
+  return prepareStates();
 }
 
 Expected<std::optional<HostTensor>> Session::state(int64_t index) {
-  TPRT_TRY(impl->expectAllRanks());
-  if (!impl->loaded)
+  TPRT_TRY(expectAllRanks());
+  if (!loaded)
     return userError("no weights are loaded");
-  TPRT_TRY(impl->prepareStates());
+  TPRT_TRY(prepareStates());
   // All addresses first: from a device they are had by a copy. Shared, as a
   // rank that stalls may still write to them later.
-  auto at = std::make_shared<std::vector<const void *>>(impl->ranks.size());
-  TPRT_TRY(impl->onRanks([=, impl = impl.get()](int64_t rank) -> Status {
-    TPRT_ASSIGN(auto local, impl->ranks[rank]->state(index));
+  auto at = std::make_shared<std::vector<const void *>>(ranks.size());
+  TPRT_TRY(onRanks([=, this](int64_t rank) -> Status {
+    TPRT_ASSIGN(auto local, ranks[rank]->state(index));
     (*at)[rank] = local;
     return {};
   }));
-  const State &state = impl->manifest.states[index];
+  const State &state = manifest_.states[index];
   HostTensor tensor = tensorFor(state);
-  auto made = impl->assembleAll(
-      state, [&](int64_t rank) { return (*at)[rank]; }, tensor.type,
-      tensor.bytes.data());
-  if (!made)
-    return made.status();
-  return *made ? std::optional(std::move(tensor)) : std::nullopt;
+  TPRT_ASSIGN(bool isWhole,
+              assembleAll(
+                  state, [&](int64_t rank) { return (*at)[rank]; }, tensor.type,
+                  tensor.bytes.data()));
+  return isWhole ? std::optional(std::move(tensor)) : std::nullopt;
 }
 
 Expected<std::string> Session::fromRoot(const std::string &bytes) {
-  if (!impl->processes())
+  if (!processes())
     return bytes;
-  impl->backend->limitWaits(kLongestTimeout);
-  auto all = impl->backend->channel()->exchange(root() ? bytes : "");
-  impl->backend->limitWaits(impl->options.timeoutSeconds);
-  if (!all)
-    return all.status();
+  backend_->limitWaits(kLongestTimeout);
+  auto all = backend_->channel()->exchange(root() ? bytes : "");
+  backend_->limitWaits(options.timeoutSeconds);
+  TPRT_TRY(all.status());
   return std::move(all->front());
 }
 
-bool Session::root() const { return impl->options.onlyRank || impl->root(); }
-
-int64_t Session::rank() const { return impl->here[0]; }
-
 void Session::abort(const Status &status) {
-  if (impl->processes())
-    impl->backend->abort(status);
+  if (processes())
+    backend_->abort(status);
 }

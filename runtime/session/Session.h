@@ -11,21 +11,14 @@
 #ifndef TPRT_SESSION_SESSION_H
 #define TPRT_SESSION_SESSION_H
 
-#include "../format/Manifest.h"
-#include "../tensors/Tensor.h"
+#include "../tensors/Values.h"
+#include "CodeModule.h"
+#include "Devices.h"
+#include "RankThreads.h"
 
-#include <functional>
-#include <memory>
-#include <optional>
-#include <string>
-#include <vector>
+#include <set>
 
 namespace tprt {
-
-struct BackendRow;
-struct ProcessInfo;
-struct Policy;
-struct CallSite;
 
 struct SessionOptions {
   /// Empty: the first of the table that can run the program.
@@ -66,14 +59,19 @@ struct Binding {
 /// a thread or a library may still write to is left to it.
 class Session {
 public:
+  struct Close {
+    void operator()(Session *session) const;
+  };
+  using Owner = std::unique_ptr<Session, Close>;
+
   /// load and start.
-  static Expected<Session> open(const std::string &artifact,
-                                const SessionOptions &options);
+  static Expected<Owner> open(const std::string &artifact,
+                              const SessionOptions &options);
   /// Reads and checks the artifact, and whether this machine can run it.
-  static Expected<Session> load(const std::string &artifact,
-                                const SessionOptions &options);
-  /// The one that the options ask for, or that suits the artifact.
-  const BackendRow &backend() const;
+  static Expected<Owner> load(const std::string &artifact,
+                              const SessionOptions &options);
+  /// The backend that the options ask for, or that suits the artifact.
+  const BackendRow &backend() const { return *backendRow; }
   /// Of a loaded session, which the plan must not outlive.
   Plan plan() const;
   /// Makes this process' ranks and brings all ranks together; everything below
@@ -81,7 +79,7 @@ public:
   /// is; null: the environment does.
   Status start(std::shared_ptr<const ProcessInfo> process);
 
-  const Manifest &manifest() const;
+  const Manifest &manifest() const { return manifest_; }
   /// Position of the entry, the first for an empty name.
   Expected<int64_t> entry(const std::string &name) const;
 
@@ -130,9 +128,9 @@ public:
   /// Whether this process gets results: all do but ranks that are processes
   /// other than rank 0. Those call outputs, stats and timeline like rank 0, in
   /// the same order, and get nothing.
-  bool root() const;
+  bool root() const { return options.onlyRank || here[0] == 0; }
   /// The rank that this process is, or 0 where it has all of them.
-  int64_t rank() const;
+  int64_t rank() const { return here[0]; }
   /// Tells ranks in other processes that this one cannot go on.
   void abort(const Status &status);
 
@@ -142,17 +140,64 @@ public:
 
   /// One JSON object: load seconds and bytes, step seconds, memory per rank;
   /// and `generation`, another one, if given.
-  Expected<std::string> stats(const std::string &generation = "") const;
+  Expected<std::string> stats(const std::string &generation = "");
   /// The Chrome trace of the steps so far, of the last ones if there are many.
-  Expected<std::string> timeline() const;
+  Expected<std::string> timeline();
 
 private:
-  struct Impl;
-  struct Close {
-    void operator()(Impl *impl) const;
-  };
-  explicit Session(Impl *impl) : impl(impl) {}
-  std::unique_ptr<Impl, Close> impl;
+  Session() = default;
+  /// Opens the file and reads its tables; `texts` are the sections manifest,
+  /// code and constants.
+  Status readTables(const std::string &path, std::string_view (&texts)[3]);
+  Status read(const std::string &path);
+  Status connect();
+  Expected<std::vector<CoreShare>> coreShares();
+  Status checkKernels() const;
+  int64_t sharedBytes() const;
+  Status prepareStates();
+  Status expectAllRanks() const;
+  Status upload(tprt_rank &rank, int64_t entry);
+  Status setInput(int64_t entry, size_t position, const TensorView &value,
+                  bool copy);
+  Status bind(int64_t entry, const std::vector<Binding> &inputs,
+              const std::vector<Binding> &outputs, std::vector<size_t> &places);
+  Status run(const std::vector<int64_t> &entries, int64_t repeat,
+             const std::vector<bool> &chosen);
+  Expected<bool> assembleAll(const Value &value,
+                             const std::function<const void *(int64_t)> &local,
+                             tprt_type type, char *to);
+  bool processes() const { return backend_ && backend_->channel(); }
+  /// One blob per rank: `mine` of each rank, on rank 0 or in threads.
+  Expected<std::vector<std::string>>
+  gather(const std::function<std::string(const tprt_rank &)> &mine);
+  Status onRanks(const std::function<Status(int64_t)> &job);
+  std::string describe(CallSite site) const;
+
+  SessionOptions options;
+  std::string where; ///< the artifact, for messages
+  const BackendRow *backendRow = nullptr;
+  LoadedFile file;
+  Manifest manifest_;
+  CodeModule code;
+  Program program;
+  uint64_t hash = 0; ///< of the artifact
+  std::unique_ptr<Backend> backend_;
+  std::vector<int64_t> here; ///< the ranks of this process
+  /// By rank; null where it lives in another process.
+  std::vector<std::unique_ptr<tprt_rank>> ranks;
+  /// Inputs as set, per entry and input; empty: not set.
+  std::vector<std::vector<std::optional<InputValue>>> inputs;
+  /// Entries and inputs that setInput set by both names.
+  std::set<std::pair<int64_t, size_t>> ownInputs;
+  bool loaded = false, statesReady = false;
+  /// Kept if a state begins with a parameter: it may be reset.
+  std::optional<Weights> weights;
+  Status left;             ///< why a thread was left behind, if one was
+  int64_t downloaded = -1; ///< the entry whose outputs are on the host
+  double loadSeconds = 0;
+  std::vector<StepTimes> times; ///< by entry
+  // Last, so that threads end before what they use.
+  std::unique_ptr<RankThreads> threads;
 };
 
 } // namespace tprt

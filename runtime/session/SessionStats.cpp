@@ -8,10 +8,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "../format/Json.h"
-#include "SessionImpl.h"
+#include "Session.h"
 
 #include <algorithm>
-#include <cstring>
 #include <fstream>
 
 using namespace tprt;
@@ -27,14 +26,6 @@ static int64_t processPeak() {
   return 0;
 }
 
-namespace {
-/// What a rank tells of itself.
-struct RankStats {
-  tprt_rank::Memory memory;
-  int64_t loaded, processPeak;
-};
-} // namespace
-
 /// The steps of one entry, on the host and on a device if it has one.
 static json describeSteps(const StepTimes &times, const StepTimes *onDevice) {
   json steps = {{"count", times.count}, {"seconds", times.inOrder()}};
@@ -49,57 +40,60 @@ static json describeSteps(const StepTimes &times, const StepTimes *onDevice) {
   return steps;
 }
 
-Expected<std::string> Session::stats(const std::string &generation) const {
-  auto blobs = impl->gather([](const tprt_rank &rank) {
-    RankStats stats{rank.memory(), rank.loadedBytes, processPeak()};
-    return std::string(reinterpret_cast<char *>(&stats), sizeof(stats));
-  });
-  if (!blobs)
-    return blobs.status();
+/// What a rank tells of itself.
+static json describeRank(const tprt_rank &rank, int64_t statedPeak,
+                         bool onDevice) {
+  const tprt_rank::Memory m = rank.memory();
+  json row = {{"peak_bytes", m.peak()},
+              {"stated_peak_bytes", statedPeak},
+              {"parameter_bytes", m.parameters},
+              {"arena", {{"stated", m.arenaStated}, {"used", m.arenaUsed}}},
+              {"comm", {{"stated", m.commStated}, {"used", m.commUsed}}},
+              {"scratch_bytes", m.scratch},
+              {"value_bytes", m.values},
+              {"state_bytes", m.states},
+              {"loaded_bytes", rank.loadedBytes}};
+  if (onDevice)
+    row["device"] = {{"allocated_bytes", m.allocated},
+                     {"workspace_bytes", m.workspace},
+                     {"context_bytes", m.context},
+                     {"communicator_bytes", m.communicators}};
+  return row;
+}
+
+Expected<std::string> Session::stats(const std::string &generation) {
+  int64_t statedPeak = 0;
+  for (const Entry &entry : manifest_.entries)
+    statedPeak = std::max(statedPeak, entry.peakBytes);
+  TPRT_ASSIGN(auto blobs, gather([&](const tprt_rank &rank) {
+                json row = describeRank(rank, statedPeak,
+                                        manifest_.device != Device::Cpu);
+                return json({row, processPeak()}).dump();
+              }));
   if (!root())
     return std::string();
-  json ranks = json::array();
-  int64_t bytes = 0;
-  int64_t statedPeak = 0;
-  for (const Entry &entry : impl->manifest.entries)
-    statedPeak = std::max(statedPeak, entry.peakBytes);
-  int64_t processPeaks = processPeak();
-  for (size_t r = 0; r < blobs->size(); ++r) {
-    RankStats rank;
-    std::memcpy(&rank, (*blobs)[r].data(), sizeof(rank));
-    const tprt_rank::Memory &m = rank.memory;
-    bytes += rank.loaded;
-    if (r > 0 && impl->processes())
-      processPeaks += rank.processPeak;
-    ranks.push_back(
-        {{"rank", impl->options.onlyRank.value_or(int64_t(r))},
-         {"peak_bytes", m.peak()},
-         {"stated_peak_bytes", statedPeak},
-         {"parameter_bytes", m.parameters},
-         {"arena", {{"stated", m.arenaStated}, {"used", m.arenaUsed}}},
-         {"comm", {{"stated", m.commStated}, {"used", m.commUsed}}},
-         {"scratch_bytes", m.scratch},
-         {"value_bytes", m.values},
-         {"state_bytes", m.states},
-         {"loaded_bytes", rank.loaded}});
-    if (impl->manifest.device != Device::Cpu)
-      ranks.back()["device"] = {{"allocated_bytes", m.allocated},
-                                {"workspace_bytes", m.workspace},
-                                {"context_bytes", m.context},
-                                {"communicator_bytes", m.communicators}};
+  json rows = json::array();
+  int64_t bytes = 0, processPeaks = 0;
+  for (size_t r = 0; r < blobs.size(); ++r) {
+    json told = json::parse(blobs[r]);
+    rows.push_back(std::move(told[0]));
+    rows.back()["rank"] = options.onlyRank.value_or(int64_t(r));
+    bytes += rows.back()["loaded_bytes"].get<int64_t>();
+    if (r == 0 || processes())
+      processPeaks += told[1].get<int64_t>();
   }
   int64_t count = 0;
   json entries = json::object();
-  for (size_t i = 0; i < impl->times.size(); ++i) {
-    count += impl->times[i].count;
-    entries[impl->manifest.entries[i].name] = describeSteps(
-        impl->times[i], impl->ranks[impl->here[0]]->deviceTimes(int64_t(i)));
+  for (size_t i = 0; i < times.size(); ++i) {
+    count += times[i].count;
+    entries[manifest_.entries[i].name] =
+        describeSteps(times[i], ranks[here[0]]->deviceTimes(int64_t(i)));
   }
-  json load = {{"seconds", impl->loadSeconds}, {"bytes", bytes}};
-  if (impl->loadSeconds > 0)
-    load["gigabytes_per_second"] = double(bytes) / 1e9 / impl->loadSeconds;
-  json stats = {{"model", impl->manifest.modelName},
-                {"ranks", std::move(ranks)},
+  json load = {{"seconds", loadSeconds}, {"bytes", bytes}};
+  if (loadSeconds > 0)
+    load["gigabytes_per_second"] = double(bytes) / 1e9 / loadSeconds;
+  json stats = {{"model", manifest_.modelName},
+                {"ranks", std::move(rows)},
                 {"load", std::move(load)},
                 {"steps", {{"count", count}, {"entries", std::move(entries)}}},
                 {"process_peak_bytes", processPeaks}};
@@ -108,18 +102,17 @@ Expected<std::string> Session::stats(const std::string &generation) const {
   return stats.dump(2) + "\n";
 }
 
-Expected<std::string> Session::timeline() const {
-  auto blobs = impl->gather(
-      [](const tprt_rank &rank) { return rank.timeline.toBytes(); });
-  if (!blobs)
-    return blobs.status();
+Expected<std::string> Session::timeline() {
+  TPRT_ASSIGN(auto blobs, gather([](const tprt_rank &rank) {
+                return rank.timeline.toBytes();
+              }));
   if (!root())
     return std::string();
-  std::vector<Timeline> ranks;
-  for (const std::string &blob : *blobs)
-    ranks.push_back(Timeline::fromBytes(blob));
+  std::vector<Timeline> timelines;
+  for (const std::string &blob : blobs)
+    timelines.push_back(Timeline::fromBytes(blob));
   std::vector<const Timeline *> list;
-  for (const Timeline &rank : ranks)
+  for (const Timeline &rank : timelines)
     list.push_back(&rank);
-  return formatTrace(impl->manifest, list);
+  return formatTrace(manifest_, list);
 }

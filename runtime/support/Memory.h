@@ -3,24 +3,50 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Owners of memory and files. Buffers come zeroed from the system, aligned to a
-// page, on huge pages where that pays, and can tell how much of them was ever
-// touched: that is how the runtime measures what the compiler planned.
+// Owners of memory, files and other descriptors. Buffers come zeroed from the
+// system, aligned to a page, on huge pages where that pays, and can tell how
+// much of them was ever touched: that is how the runtime measures what the
+// compiler planned.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef TPRT_SUPPORT_MEMORY_H
 #define TPRT_SUPPORT_MEMORY_H
 
-#include "Descriptor.h"
 #include "tprt/status.h"
 
 #include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unistd.h>
+#include <utility>
 
 namespace tprt {
+
+/// An open file, socket or anything else; closes it.
+class Descriptor {
+public:
+  /// Takes the descriptor; a negative one is none.
+  explicit Descriptor(int fd = -1) : fd(fd) {}
+  Descriptor(Descriptor &&other) noexcept : fd(std::exchange(other.fd, -1)) {}
+  Descriptor &operator=(Descriptor &&other) noexcept {
+    std::swap(fd, other.fd);
+    return *this;
+  }
+  ~Descriptor() { reset(); }
+
+  void reset() {
+    if (fd >= 0)
+      close(fd);
+    fd = -1;
+  }
+  bool open() const { return fd >= 0; }
+  operator int() const { return fd; }
+
+private:
+  int fd;
+};
 
 /// Memory by the page.
 class Buffer {

@@ -10,10 +10,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "Simd.h"
+#include "SimdCache.h"
+#include "SimdVector.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <utility>
 
 #define TPRT_STRING2(x) #x
 #define TPRT_STRING(x) TPRT_STRING2(x)
@@ -21,44 +24,6 @@
 using namespace tprt;
 
 namespace {
-
-#if defined(__AVX512F__)
-constexpr int kLanes = 16, kPanel = 4, kRows = 6;
-#elif defined(__AVX2__)
-constexpr int kLanes = 8, kPanel = 2, kRows = 6;
-#else
-constexpr int kLanes = 4, kPanel = 2, kRows = 4;
-#endif
-
-typedef float Vec __attribute__((vector_size(kLanes * 4)));
-typedef int32_t IVec __attribute__((vector_size(kLanes * 4)));
-typedef Vec VecU __attribute__((aligned(4), may_alias));
-
-inline Vec load(const float *p) { return *reinterpret_cast<const VecU *>(p); }
-inline void store(float *p, Vec v) { *reinterpret_cast<VecU *>(p) = v; }
-inline Vec splat(float x) { return Vec{} + x; }
-inline Vec select(IVec mask, Vec yes, Vec no) {
-  return (Vec)(((IVec)yes & mask) | ((IVec)no & ~mask));
-}
-inline Vec maximum(Vec a, Vec b) { return select(a > b, a, b); }
-
-/// exp for arguments up to 0, to two units in the last place; 0 below -87.
-inline Vec expNegative(Vec x) {
-  Vec n = x * 1.44269504f + 12582912.f - 12582912.f;
-  Vec r = x - n * 0.693359375f;
-  r = r + n * 2.12194440e-4f;
-  Vec p = r * 1.9875691500e-4f + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * (r * r) + r + 1.0f;
-  IVec tiny = x < splat(-87.0f);
-  // Lanes below the range must not reach the conversion.
-  Vec clamped = select(tiny, splat(-126.0f), n);
-  IVec exponent = (__builtin_convertvector(clamped, IVec) + 127) << 23;
-  return select(tiny, Vec{}, p * (Vec)exponent);
-}
 
 void random(uint64_t key, int64_t index, int64_t stride, int64_t count,
             float *out) {
@@ -236,6 +201,177 @@ void reduce(tprt_type type, Reduction op, const void *const *inputs,
 }
 
 //===----------------------------------------------------------------------===//
+// Products of few rows, and what surrounds those of a library
+//===----------------------------------------------------------------------===//
+
+/// Exchanges the lanes of `a` that have bit D of their number set with those of
+/// `b` that have not.
+template <int D, size_t... L>
+inline void exchange(Vec &a, Vec &b, std::index_sequence<L...>) {
+  Vec low = __builtin_shufflevector(a, b, (L & D ? kLanes + L - D : L)...);
+  b = __builtin_shufflevector(a, b, (L & D ? kLanes + L : L + D)...);
+  a = low;
+}
+
+/// Transposes a square of vectors: quarters first, then those of each quarter.
+template <int D = kLanes / 2>
+inline void transposeSquare(Vec (&v)[kLanes]) {
+  for (int i = 0; i < kLanes; ++i)
+    if (!(i & D))
+      exchange<D>(v[i], v[i + D], std::make_index_sequence<kLanes>());
+  if constexpr (D > 1)
+    transposeSquare<D / 2>(v);
+}
+
+template <tprt_type Type>
+void transposeAs(const void *in, int64_t inStride, int64_t rows,
+                 int64_t columns, float *out, int64_t outStride) {
+  int64_t squareRows = rows / kLanes * kLanes;
+  int64_t squareColumns = columns / kLanes * kLanes;
+  for (int64_t r = 0; r < squareRows; r += kLanes)
+    for (int64_t c = 0; c < squareColumns; c += kLanes) {
+      Vec v[kLanes];
+      for (int i = 0; i < kLanes; ++i)
+        v[i] = loadWide<Type>(rowAt(Type, in, (r + i) * inStride + c));
+      transposeSquare(v);
+      for (int i = 0; i < kLanes; ++i)
+        store(out + (c + i) * outStride + r, v[i]);
+    }
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t c = r < squareRows ? squareColumns : 0; c < columns; ++c)
+      widen(Type, rowAt(Type, in, r * inStride + c), out + c * outStride + r,
+            1);
+}
+
+void transpose(tprt_type type, const void *in, int64_t inStride, int64_t rows,
+               int64_t columns, float *out, int64_t outStride) {
+  withFloatType(type, [&](auto known) {
+    transposeAs<known()>(in, inStride, rows, columns, out, outStride);
+  });
+}
+
+/// out[X, W] (+)= x[X, k] * w[W, k], sums in registers.
+template <tprt_type Type, int W, int X>
+void dotTile(const void *w, const float *x, int64_t stride, int64_t k,
+             float *out, int64_t outStride, bool accumulate) {
+  Vec sum[W][X] = {};
+  int64_t p = 0;
+  for (; p + kLanes <= k; p += kLanes)
+    for (int i = 0; i < W; ++i) {
+      auto *row = static_cast<const char *>(rowAt(Type, w, i * stride + p));
+      Vec left = loadWide<Type>(row);
+      // Rows to come: the processor's own prefetch ends with each page.
+      __builtin_prefetch(row + 8 * stride);
+      for (int j = 0; j < X; ++j)
+        sum[i][j] += left * load(x + j * stride + p);
+    }
+  for (int i = 0; i < W; ++i)
+    for (int j = 0; j < X; ++j) {
+      float total = reduceSum(sum[i][j]), left;
+      for (int64_t q = p; q < k; ++q) {
+        widen(Type, rowAt(Type, w, i * stride + q), &left, 1);
+        total += left * x[j * stride + q];
+      }
+      float &to = out[j * outStride + i];
+      to = accumulate ? to + total : total;
+    }
+}
+
+/// Rows of w that a tile takes beside X rows of x: what registers hold.
+template <int X>
+constexpr int kTileRows = X == 8   ? kLanes / 8 + !(kLanes / 8)
+                          : X == 4 ? kLanes / 4 + !(kLanes / 4)
+                                   : 4;
+
+template <tprt_type Type, int X>
+void dotTiles(const void *w, int64_t n, const float *x, int64_t stride,
+              int64_t k, float *out, int64_t outStride, bool accumulate) {
+  constexpr int W = kTileRows<X>;
+  int64_t i = 0;
+  for (; i + W <= n; i += W)
+    dotTile<Type, W, X>(rowAt(Type, w, i * stride), x, stride, k, out + i,
+                        outStride, accumulate);
+  for (; i < n; ++i)
+    dotTile<Type, 1, X>(rowAt(Type, w, i * stride), x, stride, k, out + i,
+                        outStride, accumulate);
+}
+
+template <tprt_type Type>
+void dotAs(const void *w, int64_t n, const float *x, int64_t rows, int64_t k,
+           float *out, int64_t outStride) {
+  // Pieces of x that stay in the first cache, and four rows of w beside them.
+  int64_t piece = std::max<int64_t>(kLanes, 8192 / rows / kLanes * kLanes);
+  for (int64_t p = 0; p < k; p += piece)
+    for (int64_t i = 0; i < n; i += 4) {
+      const void *panel = rowAt(Type, w, i * k + p);
+      int64_t height = std::min<int64_t>(4, n - i);
+      int64_t depth = std::min(piece, k - p), r = 0;
+      auto take = [&](auto tiles, int64_t count) {
+        for (; r + count <= rows; r += count)
+          tiles(panel, height, x + r * k + p, k, depth, out + r * outStride + i,
+                outStride, p > 0);
+      };
+      take(dotTiles<Type, 8>, 8);
+      take(dotTiles<Type, 4>, 4);
+      take(dotTiles<Type, 2>, 2);
+      take(dotTiles<Type, 1>, 1);
+    }
+}
+
+void dot(tprt_type type, const void *w, int64_t n, const float *x, int64_t rows,
+         int64_t k, float *out, int64_t outStride) {
+  withFloatType(type, [&](auto known) {
+    dotAs<known()>(w, n, x, rows, k, out, outStride);
+  });
+}
+
+/// 1 / (1 + exp(-x)).
+inline Vec sigmoid(Vec x) {
+  Vec e = expNegative(select(x < Vec{}, x, -x));
+  return select(x < Vec{}, e, splat(1)) / (1 + e);
+}
+
+/// The error function to 2e-7 (Abramowitz and Stegun, 7.1.26).
+inline Vec erf(Vec x) {
+  Vec size = select(x < Vec{}, -x, x);
+  Vec t = 1 / (1 + 0.3275911f * size);
+  Vec p = t * 1.061405429f - 1.453152027f;
+  p = p * t + 1.421413741f;
+  p = p * t - 0.284496736f;
+  p = p * t + 0.254829592f;
+  Vec y = 1 - p * t * expNegative(-size * size);
+  return select(x < Vec{}, -y, y);
+}
+
+inline Vec activate(Gemm::Activation activation, Vec x) {
+  switch (activation) {
+  case Gemm::Activation::None:
+    return x;
+  case Gemm::Activation::Relu:
+    return select(x < Vec{}, Vec{}, x);
+  case Gemm::Activation::Silu:
+    return x * sigmoid(x);
+  case Gemm::Activation::GeluErf:
+    return 0.5f * x * (1 + erf(x * 0.70710678f));
+  case Gemm::Activation::GeluTanh:
+    // (1 + tanh(u)) / 2 is the sigmoid of 2u.
+    return x * sigmoid(1.5957691f * (x + 0.044715f * x * x * x));
+  }
+}
+
+void activate(Gemm::Activation activation, float *values, int64_t count) {
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    store(values + i, activate(activation, load(values + i)));
+  if (i == count)
+    return;
+  float rest[kLanes] = {};
+  std::memcpy(rest, values + i, (count - i) * sizeof(float));
+  store(rest, activate(activation, load(rest)));
+  std::memcpy(values + i, rest, (count - i) * sizeof(float));
+}
+
+//===----------------------------------------------------------------------===//
 // Attention
 //===----------------------------------------------------------------------===//
 
@@ -292,28 +428,6 @@ void multiply(const float *a, int64_t lda, const float *b, int64_t ldb,
                 accumulate);
 }
 
-constexpr int64_t kBytes[] = {
-#define TPRT_BYTES(id, name, bytes) bytes,
-    TPRT_TYPES(TPRT_BYTES)
-#undef TPRT_BYTES
-};
-
-const void *rowAt(tprt_type type, const void *base, int64_t elements) {
-  return static_cast<const char *>(base) + elements * kBytes[type];
-}
-
-void packKeys(tprt_type type, const void *keys, int64_t stride, int64_t rows,
-              int64_t headSize, float *out) {
-  alignas(64) float row[4096];
-  if (rows < kKeyBlock)
-    std::memset(out, 0, headSize * kKeyBlock * sizeof(float));
-  for (int64_t j = 0; j < rows; ++j) {
-    widen(type, rowAt(type, keys, j * stride), row, headSize);
-    for (int64_t d = 0; d < headSize; ++d)
-      out[d * kKeyBlock + j] = row[d];
-  }
-}
-
 void packValues(tprt_type type, const void *values, int64_t stride,
                 int64_t rows, int64_t headSize, int64_t paddedHeadSize,
                 float *out) {
@@ -321,43 +435,6 @@ void packValues(tprt_type type, const void *values, int64_t stride,
     widen(type, rowAt(type, values, j * stride), out, headSize);
     std::fill(out + headSize, out + paddedHeadSize, 0.0f);
   }
-}
-
-/// The vector with its lanes moved by half, quarter, ... of its width.
-template <int Distance>
-inline Vec rotate(Vec v) {
-#if defined(__AVX512F__)
-#define L(i) (i + Distance) % 16
-  return __builtin_shufflevector(v, v, L(0), L(1), L(2), L(3), L(4), L(5), L(6),
-                                 L(7), L(8), L(9), L(10), L(11), L(12), L(13),
-                                 L(14), L(15));
-#elif defined(__AVX2__)
-#define L(i) (i + Distance) % 8
-  return __builtin_shufflevector(v, v, L(0), L(1), L(2), L(3), L(4), L(5), L(6),
-                                 L(7));
-#else
-#define L(i) (i + Distance) % 4
-  return __builtin_shufflevector(v, v, L(0), L(1), L(2), L(3));
-#endif
-#undef L
-}
-
-inline float reduceMax(Vec v) {
-  if constexpr (kLanes > 8)
-    v = maximum(v, rotate<8>(v));
-  if constexpr (kLanes > 4)
-    v = maximum(v, rotate<4>(v));
-  v = maximum(v, rotate<2>(v));
-  return maximum(v, rotate<1>(v))[0];
-}
-
-inline float reduceSum(Vec v) {
-  if constexpr (kLanes > 8)
-    v += rotate<8>(v);
-  if constexpr (kLanes > 4)
-    v += rotate<4>(v);
-  v += rotate<2>(v);
-  return (v + rotate<1>(v))[0];
 }
 
 /// Keys [first, last) that the query at `position` sees.
@@ -467,6 +544,43 @@ void attend(const AttentionBlock &b) {
   }
 }
 
+void attendCache(const CacheBlock &b) {
+  int64_t rows = b.heads * b.rows, stride = recordFloats(b.headSize);
+  auto lanes = std::make_index_sequence<kLanes>();
+  if (b.type == TPRT_BF16)
+    for (int64_t i = 0; i < rows * b.headSize; i += kPair)
+      splitPair(b.q + i, lanes);
+  std::fill_n(b.records, rows * stride, 0.0f);
+  for (int64_t r = 0; r < rows; ++r)
+    b.records[r * stride + b.headSize] = -__builtin_inff();
+  if (b.count > 0)
+    withFloatType(b.type, [&](auto type) { attendCells<type()>(b); });
+  if (b.type == TPRT_BF16)
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t d = 0; d < b.headSize; d += kPair)
+        joinPair(b.records + r * stride + d, lanes);
+}
+
+void mergeRecords(const float *records, int64_t count, int64_t stride,
+                  int64_t headSize, float *out) {
+  const float infinity = __builtin_inff();
+  float best = -infinity, sum = 0;
+  for (int64_t i = 0; i < count; ++i)
+    best = std::max(best, records[i * stride + headSize]);
+  std::fill_n(out, headSize, 0.0f);
+  for (int64_t i = 0; i < count; ++i) {
+    const float *record = records + i * stride;
+    float own = record[headSize];
+    float weight = own == best ? 1.0f : std::exp(own - best);
+    sum += weight * record[headSize + 1];
+    for (int64_t d = 0; d < headSize; d += kLanes)
+      store(out + d, load(out + d) + weight * load(record + d));
+  }
+  float inverse = sum > 0 || sum != sum ? 1.0f / sum : 0.0f;
+  for (int64_t d = 0; d < headSize; d += kLanes)
+    store(out + d, load(out + d) * inverse);
+}
+
 } // namespace
 
 const Simd &tprt::TPRT_SIMD_LEVEL() {
@@ -477,8 +591,12 @@ const Simd &tprt::TPRT_SIMD_LEVEL() {
                              widen,
                              narrow,
                              reduce,
-                             packKeys,
+                             transpose,
+                             dot,
+                             activate,
                              packValues,
-                             attend};
+                             attend,
+                             attendCache,
+                             mergeRecords};
   return table;
 }

@@ -52,6 +52,32 @@ inline int64_t attentionScratch(int64_t paddedHeadSize) {
   return kQueryBlock * (2 * paddedHeadSize + kKeyBlock + 2);
 }
 
+/// Keys of a cache that are attended to at once: results are combined from
+/// pieces of so many.
+constexpr int64_t kSplitKeys = 256;
+
+/// A few queries against a piece of a cache, read where it lies.
+struct CacheBlock {
+  tprt_type type; ///< of keys and values
+  const char *keys, *values;
+  /// [count], at most kSplitKeys: bytes from there to the block's first head of
+  /// each cell.
+  const int64_t *cells;
+  int64_t count;
+  int64_t heads;    ///< KV heads, which follow each other in a cell
+  int64_t rows;     ///< queries of each
+  int64_t headSize; ///< a multiple of 16
+  float *q;         ///< [heads][rows][headSize], scaled; may be overwritten
+  const int32_t *first, *last; ///< [rows]: a query sees cells [first, last)
+  float *scores;               ///< [heads][rows][kSplitKeys]
+  float *records;              ///< [heads][rows][recordFloats(headSize)]
+};
+
+/// Floats of what a piece comes to for one query: the sum of the values, each
+/// weighted by the exponential of its score relative to the largest; the
+/// largest score; the sum of the weights.
+inline int64_t recordFloats(int64_t headSize) { return headSize + 16; }
+
 /// The finaliser of splitmix64. Static, as what is compiled for one level may
 /// not be merged with what runs on another.
 static inline uint64_t mix(uint64_t x) {
@@ -100,14 +126,26 @@ struct Simd {
   /// one of the inputs. 16-bit floats are summed in f32.
   void (*reduce)(tprt_type type, Reduction op, const void *const *inputs,
                  int64_t inputCount, void *out, int64_t count);
-  /// Transposes `rows` keys into a key block, zero past them.
-  void (*packKeys)(tprt_type type, const void *keys, int64_t stride,
-                   int64_t rows, int64_t headSize, float *out);
+  /// out[c * outStride + r] = in[r * inStride + c], widened.
+  void (*transpose)(tprt_type type, const void *in, int64_t inStride,
+                    int64_t rows, int64_t columns, float *out,
+                    int64_t outStride);
+  /// out[r * outStride + j] = the sum over k of x[r, k] * w[j, k]; w has n
+  /// rows, and which of them it is has no part in the order. For few rows of x,
+  /// which wait for w to come from memory.
+  void (*dot)(tprt_type type, const void *w, int64_t n, const float *x,
+              int64_t rows, int64_t k, float *out, int64_t outStride);
+  void (*activate)(Gemm::Activation activation, float *values, int64_t count);
   /// Widens `rows` values to rows of paddedHeadSize, zero past headSize.
   void (*packValues)(tprt_type type, const void *values, int64_t stride,
                      int64_t rows, int64_t headSize, int64_t paddedHeadSize,
                      float *out);
   void (*attend)(const AttentionBlock &block);
+  void (*attendCache)(const CacheBlock &block);
+  /// The result of a query from `count` records, `stride` floats apart, in this
+  /// order; zero where nothing is seen.
+  void (*mergeRecords)(const float *records, int64_t count, int64_t stride,
+                       int64_t headSize, float *out);
 };
 
 /// The best level this machine runs; the environment variable TPRT_SIMD

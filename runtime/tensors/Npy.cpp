@@ -100,44 +100,32 @@ Expected<NpyFile> NpyFile::open(const std::string &path) {
 // Conversion
 //===----------------------------------------------------------------------===//
 
-namespace {
-
+/// Element i, of type T.
 template <typename T>
-int64_t readAs(std::string_view bytes, int64_t i) {
+static T load(std::string_view bytes, int64_t i) {
   T value;
   std::memcpy(&value, bytes.data() + i * sizeof(T), sizeof(T));
-  return int64_t(value);
+  return value;
 }
-
-template <typename T>
-void storeAs(std::string &bytes, int64_t i, int64_t value) {
-  T narrow = T(value);
-  std::memcpy(bytes.data() + i * sizeof(T), &narrow, sizeof(T));
-}
-
-} // namespace
 
 std::optional<int64_t> tprt::readInteger(const TensorView &view, int64_t i) {
+#define TPRT_READ(name, T)                                                     \
+  case FileType::name:                                                         \
+    return load<T>(view.bytes, i);
   switch (view.type) {
-  case FileType::I64:
-    return readAs<int64_t>(view.bytes, i);
-  case FileType::I32:
-    return readAs<int32_t>(view.bytes, i);
-  case FileType::I16:
-    return readAs<int16_t>(view.bytes, i);
-  case FileType::I8:
-    return readAs<int8_t>(view.bytes, i);
-  case FileType::U32:
-    return readAs<uint32_t>(view.bytes, i);
-  case FileType::U16:
-    return readAs<uint16_t>(view.bytes, i);
-  case FileType::U8:
-    return readAs<uint8_t>(view.bytes, i);
+    TPRT_READ(I64, int64_t)
+    TPRT_READ(I32, int32_t)
+    TPRT_READ(I16, int16_t)
+    TPRT_READ(I8, int8_t)
+    TPRT_READ(U32, uint32_t)
+    TPRT_READ(U16, uint16_t)
+    TPRT_READ(U8, uint8_t)
   case FileType::BOOL:
-    return readAs<uint8_t>(view.bytes, i) != 0;
+    return load<uint8_t>(view.bytes, i) != 0;
   default:
     return std::nullopt;
   }
+#undef TPRT_READ
 }
 
 Expected<HostTensor> tprt::convertTensor(const TensorView &view, tprt_type type,
@@ -154,20 +142,16 @@ Expected<HostTensor> tprt::convertTensor(const TensorView &view, tprt_type type,
     if (auto from = floatTypeOf(view.type)) {
       simd().widen(*from, view.bytes.data(), wide.data(), count);
     } else if (view.type == FileType::F64) {
-      for (int64_t i = 0; i < count; ++i) {
-        double value;
-        std::memcpy(&value, view.bytes.data() + 8 * i, 8);
-        wide[i] = float(value);
-      }
+      for (int64_t i = 0; i < count; ++i)
+        wide[i] = float(load<double>(view.bytes, i));
     } else {
       return mistyped();
     }
     simd().narrow(type, wide.data(), result.bytes.data(), count);
     return result;
   }
-  int64_t limit = type == TPRT_I8    ? INT8_MAX
-                  : type == TPRT_I32 ? INT32_MAX
-                                     : INT64_MAX;
+  // Little-endian: the first bytes of a number are the number in fewer.
+  int64_t size = typeBytes(type), limit = INT64_MAX >> (64 - 8 * size);
   for (int64_t i = 0; i < count; ++i) {
     std::optional<int64_t> value = readInteger(view, i);
     if (!value)
@@ -175,12 +159,7 @@ Expected<HostTensor> tprt::convertTensor(const TensorView &view, tprt_type type,
     if (*value > limit || *value < -limit - 1)
       return userError(what, ": element ", i, " is ", *value,
                        ", which does not fit ", typeName(type));
-    if (type == TPRT_I64)
-      storeAs<int64_t>(result.bytes, i, *value);
-    else if (type == TPRT_I32)
-      storeAs<int32_t>(result.bytes, i, *value);
-    else
-      storeAs<int8_t>(result.bytes, i, *value);
+    std::memcpy(result.bytes.data() + i * size, &*value, size_t(size));
   }
   return result;
 }

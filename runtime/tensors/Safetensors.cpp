@@ -12,9 +12,9 @@
 #include "../format/Json.h"
 #include "Tensor.h"
 
-#include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <set>
 
 using namespace tprt;
 using nlohmann::json;
@@ -47,14 +47,9 @@ namespace {
 
 constexpr uint64_t kMaxHeader = 100'000'000;
 
-struct HeaderError {
-  std::string message;
-};
-
 uint64_t natural(const json &value, const std::string &what) {
   if (!value.is_number_unsigned())
-    throw HeaderError{what + ": expected a natural number, got " +
-                      value.dump()};
+    throw userError(what, ": expected a natural number, got ", value.dump());
   return value.get<uint64_t>();
 }
 
@@ -62,47 +57,47 @@ TensorPlace parseTensor(const std::string &name, const json &value,
                         uint64_t dataSize) {
   std::string what = "tensor '" + name + "'";
   if (!value.is_object())
-    throw HeaderError{what + ": expected an object, got " + value.type_name()};
+    throw userError(what, ": expected an object, got ", value.type_name());
   for (const char *key : {"dtype", "shape", "data_offsets"})
     if (!value.contains(key))
-      throw HeaderError{what + ": missing key '" + key + "'"};
+      throw userError(what, ": missing key '", key, "'");
   if (value.size() != 3)
-    throw HeaderError{what + ": unknown keys"};
+    throw userError(what, ": unknown keys");
   if (!value["dtype"].is_string())
-    throw HeaderError{what + ": expected a string as dtype, got " +
-                      value["dtype"].dump()};
+    throw userError(what, ": expected a string as dtype, got ",
+                    value["dtype"].dump());
   std::string typeText = value["dtype"].get<std::string>();
   std::optional<FileType> type = parseFileType(typeText);
   if (!type)
-    throw HeaderError{what + ": unknown dtype '" + typeText + "'"};
+    throw userError(what, ": unknown dtype '", typeText, "'");
   if (!value["shape"].is_array() || value["shape"].size() > 32)
-    throw HeaderError{what + ": expected a list of at most 32 sizes as shape"};
+    throw userError(what, ": expected a list of at most 32 sizes as shape");
 
   TensorPlace place{*type, {}, 0, 0};
   uint64_t bytes = fileTypeBytes(*type);
   for (const json &size : value["shape"]) {
     uint64_t n = natural(size, what + ": shape");
     if (n > INT64_MAX || __builtin_mul_overflow(bytes, n, &bytes))
-      throw HeaderError{what + ": shape overflows"};
+      throw userError(what, ": shape overflows");
     place.shape.push_back(int64_t(n));
   }
   const json &offsets = value["data_offsets"];
   if (!offsets.is_array() || offsets.size() != 2)
-    throw HeaderError{what + ": expected [begin, end] as data_offsets, got " +
-                      offsets.dump()};
+    throw userError(what, ": expected [begin, end] as data_offsets, got ",
+                    offsets.dump());
   uint64_t begin = natural(offsets[0], what + ": data_offsets");
   uint64_t end = natural(offsets[1], what + ": data_offsets");
   if (begin > end)
-    throw HeaderError{detail::join(what, ": data_offsets end at ", end,
-                                   " before their begin ", begin)};
+    throw userError(what, ": data_offsets end at ", end, " before their begin ",
+                    begin);
   if (end > dataSize)
-    throw HeaderError{detail::join(what, ": data_offsets end at ", end,
-                                   ", but the file holds ", dataSize,
-                                   " bytes of data (truncated?)")};
+    throw userError(what, ": data_offsets end at ", end,
+                    ", but the file holds ", dataSize,
+                    " bytes of data (truncated?)");
   if (end - begin != bytes)
-    throw HeaderError{detail::join(what, ": ", typeText, " ",
-                                   formatShape(place.shape), " takes ", bytes,
-                                   " bytes, data_offsets span ", end - begin)};
+    throw userError(what, ": ", typeText, " ", formatShape(place.shape),
+                    " takes ", bytes, " bytes, data_offsets span ",
+                    end - begin);
   place.offset = int64_t(begin);
   place.bytes = int64_t(bytes);
   return place;
@@ -113,40 +108,32 @@ std::map<std::string, TensorPlace> parseHeader(const json &header,
                                                uint64_t dataSize) {
   assert(header.is_object() && "it begins with '{'");
   std::map<std::string, TensorPlace> tensors;
-  std::vector<std::pair<int64_t, std::string>> order;
+  // Empty tensors may share an offset with their neighbour: they come first.
+  std::set<std::tuple<int64_t, int64_t, std::string>> order;
   for (const auto &item : header.items()) {
     if (item.key() == "__metadata__") {
       if (!item.value().is_object())
-        throw HeaderError{"__metadata__ is not an object"};
+        throw userError("__metadata__ is not an object");
       continue;
     }
     TensorPlace place = parseTensor(item.key(), item.value(), dataSize);
-    order.push_back({place.offset, item.key()});
+    order.insert({place.offset, place.bytes, item.key()});
     tensors[item.key()] = std::move(place);
   }
-  // Empty tensors may share an offset with their neighbour: they come first.
-  std::sort(order.begin(), order.end(), [&](const auto &a, const auto &b) {
-    auto key = [&](const auto &x) {
-      return std::make_pair(x.first, tensors[x.second].bytes);
-    };
-    return key(a) < key(b);
-  });
   int64_t position = 0;
   std::string previous;
-  for (const auto &[begin, name] : order) {
+  for (const auto &[begin, bytes, name] : order) {
     if (begin < position)
-      throw HeaderError{"tensor '" + name + "' overlaps tensor '" + previous +
-                        "'"};
+      throw userError("tensor '", name, "' overlaps tensor '", previous, "'");
     if (begin > position)
-      throw HeaderError{detail::join("bytes ", position, " to ", begin,
-                                     " before tensor '", name,
-                                     "' belong to no tensor")};
-    position = begin + tensors[name].bytes;
+      throw userError("bytes ", position, " to ", begin, " before tensor '",
+                      name, "' belong to no tensor");
+    position = begin + bytes;
     previous = name;
   }
   if (uint64_t(position) != dataSize)
-    throw HeaderError{detail::join(dataSize - uint64_t(position),
-                                   " bytes lie past the last tensor")};
+    throw userError(dataSize - uint64_t(position),
+                    " bytes lie past the last tensor");
   return tensors;
 }
 
@@ -177,8 +164,8 @@ Expected<Places> readHeader(Read read, uint64_t size, const std::string &name) {
     for (auto &[tensor, place] : places)
       place.offset += int64_t(8 + length);
     return places;
-  } catch (const HeaderError &error) {
-    return userError(where, ": ", error.message);
+  } catch (const Status &refusal) {
+    return refusal.in(where);
   } catch (const json::exception &error) {
     return userError(where, ": header: ", error.what());
   }

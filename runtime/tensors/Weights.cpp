@@ -18,6 +18,7 @@
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
+#include <fnmatch.h>
 #include <mutex>
 #include <set>
 
@@ -309,7 +310,8 @@ Expected<Weights> Weights::open(const std::string &spec,
   for (const auto &[name, located] : tensors) {
     bool ignored = std::any_of(manifest.ignored.begin(), manifest.ignored.end(),
                                [&, &name = name](const std::string &pattern) {
-                                 return globMatch(pattern, name);
+                                 return fnmatch(pattern.c_str(), name.c_str(),
+                                                FNM_NOESCAPE) == 0;
                                });
     if (!used.count(name) && !ignored)
       unused.push_back(name);

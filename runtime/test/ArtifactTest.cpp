@@ -149,10 +149,10 @@ TEST(Artifact, MessagesOfTheTable) {
 
 TEST(Artifact, FilesAreWrittenWhole) {
   TemporaryDirectory directory;
-  ASSERT_OK(writeArtifactFile(directory / "a.tpa", {{"code", "x"}}));
+  ASSERT_OK(writeFile(directory / "a.tpa", writeArtifact({{"code", "x"}})));
   EXPECT_EQ(
       std::distance(std::filesystem::directory_iterator(directory.path), {}),
       1);
-  EXPECT_MESSAGE(writeArtifactFile("/nowhere/a.tpa", {}),
+  EXPECT_MESSAGE(writeFile("/nowhere/a.tpa", writeArtifact({})),
                  "cannot write '/nowhere/a.tpa': No such file or directory");
 }

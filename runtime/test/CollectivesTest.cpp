@@ -11,7 +11,7 @@
 
 #include "RandomCollective.h"
 
-#include "../collectives/threads/Threads.h"
+#include "../collectives/BackendTable.h"
 #include "../support/Parallel.h"
 
 #include <atomic>
@@ -23,15 +23,13 @@ using namespace tprt::test;
 
 namespace {
 
-/// Runs job(rank, world) on a thread per rank.
-void onRanks(ThreadBackend &backend,
-             const std::function<void(int64_t, RankContext &)> &job) {
+/// Runs job(rank) on a thread per rank.
+void onRanks(Backend &backend, const std::function<void(int64_t)> &job) {
   std::vector<std::thread> threads;
   for (int64_t r = 0; r < backend.size(); ++r)
     threads.emplace_back([&, r] {
       setWorkers(1 + r % 2);
-      auto context = backend.rankContext(r);
-      job(r, *context);
+      job(r);
     });
   for (std::thread &thread : threads)
     thread.join();
@@ -40,6 +38,14 @@ void onRanks(ThreadBackend &backend,
 std::string describe(CallSite site) {
   return "call " + std::to_string(site.id) + " layer " +
          std::to_string(site.layer);
+}
+
+std::unique_ptr<Backend> threads(int64_t ranks, double timeoutSeconds) {
+  BackendOptions options;
+  options.backend = "threads";
+  options.ranks = ranks;
+  options.waits = {timeoutSeconds, describe};
+  return std::move(*makeBackend(options));
 }
 
 } // namespace
@@ -75,10 +81,11 @@ TEST(Collectives, RandomEntries) {
     bool inPlace = c.row().inPlace && pick(0, 1);
     if (inPlace)
       out = in;
-    ThreadBackend backend(ranks, 30, describe);
+    auto made = threads(ranks, 30);
+    Backend &backend = *made;
     std::vector<Status> statuses(ranks);
-    onRanks(backend, [&](int64_t r, RankContext &context) {
-      auto communicator = context.communicator(mesh.group(c.axes, r));
+    onRanks(backend, [&](int64_t r) {
+      auto communicator = backend.communicator(r, mesh.group(c.axes, r));
       statuses[r] = (*communicator)
                         ->run(c, {3, 1}, inPlace ? out[r].data() : in[r].data(),
                               out[r].data());
@@ -120,9 +127,10 @@ TEST(Collectives, SumsHaveTheSameBitsOnEveryRank) {
       values.push_back(rounded(type, randomFloats(random, kCount, 1000)));
       buffers.push_back(toBytes(type, values[r]));
     }
-    ThreadBackend backend(kRanks, 30, describe);
-    onRanks(backend, [&](int64_t r, RankContext &context) {
-      auto communicator = context.communicator({0, 1, 2, 3, 4});
+    auto made = threads(kRanks, 30);
+    Backend &backend = *made;
+    onRanks(backend, [&](int64_t r) {
+      auto communicator = backend.communicator(r, {0, 1, 2, 3, 4});
       EXPECT_TRUE((*communicator)
                       ->run(c, {0, 0}, buffers[r].data(), buffers[r].data())
                       .ok());
@@ -143,12 +151,13 @@ TEST(Collectives, ManyCallsInARow) {
   c.kind = CollectiveKind::AllReduce;
   c.type = TPRT_I64;
   c.inputShape = c.outputShape = {3};
-  ThreadBackend backend(kRanks, 30, describe);
+  auto made = threads(kRanks, 30);
+  Backend &backend = *made;
   std::atomic<int> wrong = 0;
-  onRanks(backend, [&](int64_t r, RankContext &context) {
-    auto all = context.communicator({0, 1, 2, 3, 4, 5});
-    auto half = context.communicator(r < 3 ? std::vector<int64_t>{0, 1, 2}
-                                           : std::vector<int64_t>{3, 4, 5});
+  onRanks(backend, [&](int64_t r) {
+    auto all = backend.communicator(r, {0, 1, 2, 3, 4, 5});
+    auto half = backend.communicator(r, r < 3 ? std::vector<int64_t>{0, 1, 2}
+                                              : std::vector<int64_t>{3, 4, 5});
     for (int64_t i = 0; i < 2000; ++i) {
       int64_t x[3] = {r, i, 1}, y[3];
       wrong += !(*half)->run(c, {0, i}, x, y).ok();
@@ -165,10 +174,11 @@ TEST(Collectives, ErrorsReachEveryRank) {
   c.kind = CollectiveKind::AllReduce;
   c.type = TPRT_F32;
   c.inputShape = c.outputShape = {1};
-  ThreadBackend backend(3, 30, describe);
+  auto made = threads(3, 30);
+  Backend &backend = *made;
   std::vector<Status> statuses(3);
-  onRanks(backend, [&](int64_t r, RankContext &context) {
-    auto all = context.communicator({0, 1, 2});
+  onRanks(backend, [&](int64_t r) {
+    auto all = backend.communicator(r, {0, 1, 2});
     float x = 1;
     if (r == 2) {
       backend.abort(userError("rank 2 broke"));
@@ -187,10 +197,11 @@ TEST(Collectives, MissingRankIsNamedWithItsLastCall) {
   c.kind = CollectiveKind::AllReduce;
   c.type = TPRT_F32;
   c.inputShape = c.outputShape = {1};
-  ThreadBackend backend(2, 0.2, describe);
+  auto made = threads(2, 0.2);
+  Backend &backend = *made;
   std::vector<Status> statuses(2);
-  onRanks(backend, [&](int64_t r, RankContext &context) {
-    auto all = context.communicator({0, 1});
+  onRanks(backend, [&](int64_t r) {
+    auto all = backend.communicator(r, {0, 1});
     float x = 1;
     statuses[r] = (*all)->run(c, {4, 6}, &x, &x);
     if (r == 0)
@@ -203,10 +214,11 @@ TEST(Collectives, MissingRankIsNamedWithItsLastCall) {
 }
 
 TEST(Collectives, DisagreementIsFound) {
-  ThreadBackend backend(2, 30, describe);
+  auto made = threads(2, 30);
+  Backend &backend = *made;
   std::vector<Status> statuses(2);
-  onRanks(backend, [&](int64_t r, RankContext &context) {
-    statuses[r] = context.agree(uint64_t(r), "the artifact");
+  onRanks(backend, [&](int64_t r) {
+    statuses[r] = backend.agree(r, uint64_t(r), "the artifact");
   });
   EXPECT_EQ(statuses[0].code(), Code::Lost);
   EXPECT_NE(backend.failure().message().find("do not agree on the artifact"),

@@ -12,7 +12,7 @@
 #include "TestUtil.h"
 
 #include "../cuda/KernelImages.h"
-#include "../cuda/libraries/Library.h"
+#include "../cuda/libraries/Libraries.h"
 
 #include <cublasLt.h>
 #include <cuda.h>
@@ -65,17 +65,20 @@ static std::string lacking(const char *file,
 }
 
 TEST(CudaLibraries, ListsNameWhatTheLibrariesHave) {
-#define X(function) TPRT_NAME(function),
+#define ENTER(function) TPRT_NAME(function),
   std::initializer_list<const char *> driver = {
-#include "../cuda/libraries/Driver.def"
+#define DRIVER ENTER
+#include "../cuda/libraries/Functions.def"
   };
   std::initializer_list<const char *> nccl = {
-#include "../cuda/libraries/Nccl.def"
+#define NCCL ENTER
+#include "../cuda/libraries/Functions.def"
   };
   std::initializer_list<const char *> cublasLt = {
-#include "../cuda/libraries/CublasLt.def"
+#define CUBLASLT ENTER
+#include "../cuda/libraries/Functions.def"
   };
-#undef X
+#undef ENTER
   EXPECT_GT(driver.size(), 20u);
   const std::pair<const char *, std::initializer_list<const char *>> all[] = {
       {TPRT_REAL_CUDA, driver},

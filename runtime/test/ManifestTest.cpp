@@ -564,13 +564,57 @@ TEST(Manifest, AttentionKernels) {
   EXPECT_EQ(parsed->attentions[0].combine, -1);
 }
 
-TEST(Manifest, Globs) {
-  EXPECT_TRUE(globMatch("*.inv_freq", "a.b.inv_freq"));
-  EXPECT_FALSE(globMatch("*.inv_freq", "a.inv_freq2"));
-  EXPECT_TRUE(globMatch("a*b*c", "a.b.b.c"));
-  EXPECT_FALSE(globMatch("a*b*c", "a.c"));
-  EXPECT_TRUE(globMatch("h.?.x", "h.1.x"));
-  EXPECT_FALSE(globMatch("h.?.x", "h.11.x"));
-  EXPECT_TRUE(globMatch("*", ""));
-  EXPECT_FALSE(globMatch("", "a"));
+/// Attention to pages: a list that programs without generation do without.
+TEST(Manifest, PagedAttention) {
+  json manifest = fullManifest();
+  auto parsed = Manifest::parse(manifest.dump());
+  ASSERT_TRUE(bool(parsed)) << parsed.status().message();
+  EXPECT_TRUE(parsed->pagedAttentions.empty());
+  manifest["paged_attentions"] = json::parse(R"([{"id": 0, "tokens": 16,
+    "q_heads": 4, "kv_heads": 2, "head_size": 8, "type": "f32",
+    "cache_type": "bf16", "page": 32, "cells": 96, "rows": 3, "pages": 2,
+    "window": 40, "scale": 0.5}])");
+  parsed = Manifest::parse(manifest.dump());
+  ASSERT_TRUE(bool(parsed)) << parsed.status().message();
+  const PagedAttention &a = parsed->pagedAttentions[0];
+  EXPECT_EQ(a.tokens, 16);
+  EXPECT_EQ(a.qHeads, 4);
+  EXPECT_EQ(a.kvHeads, 2);
+  EXPECT_EQ(a.headSize, 8);
+  EXPECT_EQ(a.type, TPRT_F32);
+  EXPECT_EQ(a.cacheType, TPRT_BF16);
+  EXPECT_EQ(a.page, 32);
+  EXPECT_EQ(a.cells, 96);
+  EXPECT_EQ(a.rows, 3);
+  EXPECT_EQ(a.pages, 2);
+  EXPECT_EQ(a.window, 40);
+  EXPECT_EQ(a.scale, 0.5);
+  const Fault faults[] = {
+      {"/paged_attentions/0/id", "1",
+       "manifest.paged_attentions[0].id: expected an integer in [0, 0], got 1"},
+      {"/paged_attentions/0/kv_heads", "3",
+       "manifest.paged_attentions[0].kv_heads: expected a divisor of q_heads "
+       "4, got 3"},
+      {"/paged_attentions/0/cells", "90",
+       "manifest.paged_attentions[0].cells: expected whole pages of 32, got "
+       "90"},
+      {"/paged_attentions/0/cache_type", "\"i8\"",
+       "manifest.paged_attentions[0].cache_type: expected a float type, got "
+       "i8"},
+      {"/paged_attentions/0/window", "-1",
+       "manifest.paged_attentions[0].window: expected an integer in [0, "
+       "1099511627776], got -1"},
+      {"/paged_attentions/0/mask", "\"none\"",
+       "manifest.paged_attentions[0]: unknown key 'mask'"},
+  };
+  expectRefusals(manifest, faults);
+  for (const char *key :
+       {"tokens", "q_heads", "kv_heads", "head_size", "type", "cache_type",
+        "page", "cells", "rows", "pages", "window", "scale"}) {
+    json changed = manifest;
+    changed["paged_attentions"][0].erase(key);
+    EXPECT_EQ(
+        refusal(changed),
+        detail::join("manifest.paged_attentions[0]: missing key '", key, "'"));
+  }
 }

@@ -12,7 +12,7 @@
 #include "RandomCollective.h"
 #include "RankProcesses.h"
 
-#include "../collectives/LocalCollective.h"
+#include "../collectives/Transfer.h"
 #include "../collectives/mpi/MpiCollective.h"
 
 #include <condition_variable>
@@ -297,7 +297,7 @@ TEST(Mpi, UnwritableOutput) {
   Fixture f(2);
   std::filesystem::create_directory(f.directory / "out");
   Running run(f,
-              f.weights() + f.input() + " --backend mpi --repeat 20000" +
+              f.weights() + f.input() + " --backend mpi --repeat 300000" +
                   " --output " + (f.directory / "out/y.npy"),
               "", f.directory / "log", mpirun(2));
   ASSERT_FALSE(waitForSteps(run, 2, "OMPI_COMM_WORLD_RANK").empty())

@@ -12,14 +12,12 @@
 
 #include "RandomCollective.h"
 
-#include "../collectives/DeviceRankContext.h"
-#include "../collectives/nccl/NcclBackend.h"
-#include "../collectives/nccl/NcclRankContext.h"
-#include "../collectives/processes/SegmentChannel.h"
+#include "../collectives/BackendTable.h"
+#include "../collectives/processes/Segment.h"
 #include "../cuda/CudaDevice.h"
 #include "../cuda/CudaRank.h"
-#include "../cuda/libraries/Driver.h"
-#include "../launcher/ExitPolicy.h"
+#include "../cuda/libraries/Libraries.h"
+#include "../launcher/Launcher.h"
 #include "../session/Devices.h"
 
 #include <csignal>
@@ -41,7 +39,7 @@ std::string describe(CallSite site) {
 struct Rank {
   int64_t rank;
   const Driver *cuda;
-  DeviceRankContext *context;
+  DeviceBackend *backend;
   SideChannel *channel;
   CUstream stream;
 };
@@ -66,8 +64,8 @@ Expected<std::unique_ptr<SideChannel>> rendezvous(int64_t rank, Segment segment,
   policy.startedBy("a test");
   SideChannel::Options options{timeout, describe, false, policy.get()};
   if (channelKind == ChannelKind::Memory)
-    return std::unique_ptr<SideChannel>(
-        std::make_unique<SegmentChannel>(std::move(segment), place, options));
+    return makeChannel(std::make_shared<Segment>(std::move(segment)), place,
+                       options);
   place.localRank = 0;
   place.localRanks = 1;
   place.starter = place.source = "a test";
@@ -86,22 +84,24 @@ become(int64_t rank, const Manifest &manifest, const Body &body,
   auto side = channel();
   if (!side)
     return side.status();
-  NcclBackend backend(std::move(*side));
-  auto context = backend.rankContext(rank);
-  auto *device = dynamic_cast<DeviceRankContext *>(context.get());
   const Driver &cuda = **Driver::get();
+  auto made = makeNcclBackend(
+      std::move(*side), manifest.mesh.size() > 1 ? *Nccl::get() : nullptr);
+  DeviceBackend &backend = *made;
   auto devices = CudaDevice::count(cuda);
   if (!devices)
     return devices.status();
-  auto gpu = CudaDevice::open(cuda, int(device->device(*devices)));
+  auto gpu = CudaDevice::open(cuda, int(backend.device(*devices)));
   if (!gpu)
     return gpu.status();
   CUstream stream = nullptr;
   TPRT_TRY(cuda.check(cuda.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING),
                       "a stream"));
-  TPRT_TRY(device->attach(manifest, stream, *devices));
-  Rank self{rank, &cuda, device, backend.channel(), stream};
-  return body(self);
+  TPRT_TRY(backend.attach(manifest, stream, *devices));
+  Rank self{rank, &cuda, &backend, backend.channel(), stream};
+  Status status = body(self);
+  backend.detach();
+  return status;
 }
 
 /// Runs the body in a process per rank.
@@ -167,8 +167,8 @@ struct Groups {
   std::vector<std::unique_ptr<Communicator>> list;
   Status connect(Rank &self, const Manifest &manifest) {
     for (const Collective &c : manifest.collectives) {
-      auto made =
-          self.context->communicator(manifest.mesh.group(c.axes, self.rank));
+      auto made = self.backend->communicator(
+          self.rank, manifest.mesh.group(c.axes, self.rank));
       if (!made)
         return made.status();
       list.push_back(std::move(*made));
@@ -212,7 +212,7 @@ Status runAll(Rank &self, const Manifest &manifest, bool graph) {
       TPRT_TRY(cuda.check(cuda.cuMemcpyHtoDAsync(call.in, data.data(),
                                                  data.size(), self.stream),
                           "copy"));
-      TPRT_TRY(self.context->await(self.stream));
+      TPRT_TRY(self.backend->await(self.stream));
     }
     calls.push_back(std::move(call));
   }
@@ -222,15 +222,15 @@ Status runAll(Rank &self, const Manifest &manifest, bool graph) {
                                    {int64_t(i), int64_t(i) % 7},
                                    reinterpret_cast<void *>(calls[i].in),
                                    reinterpret_cast<void *>(calls[i].out)));
-    return self.context->endStep();
+    return self.backend->endStep();
   };
   // Connections are made before anything is captured. The operands are lost
   // where a collective works in place, so that this works on copies of nothing.
   for (size_t i = 0; graph && i < calls.size(); ++i) {
     const Collective &c = manifest.collectives[i];
-    auto in = self.context->allocateOperands(elementCount(c.inputShape) *
+    auto in = self.backend->allocateOperands(elementCount(c.inputShape) *
                                              typeBytes(c.type));
-    auto out = self.context->allocateOperands(elementCount(c.outputShape) *
+    auto out = self.backend->allocateOperands(elementCount(c.outputShape) *
                                               typeBytes(c.type));
     if (!in || !out)
       return in ? out.status() : in.status();
@@ -239,8 +239,8 @@ Status runAll(Rank &self, const Manifest &manifest, bool graph) {
                                  reinterpret_cast<void *>(*out)));
   }
   if (graph) {
-    TPRT_TRY(self.context->endStep());
-    TPRT_TRY(self.context->await(self.stream));
+    TPRT_TRY(self.backend->endStep());
+    TPRT_TRY(self.backend->await(self.stream));
     TPRT_TRY(cuda.check(
         cuda.cuStreamBeginCapture(self.stream, CU_STREAM_CAPTURE_MODE_RELAXED),
         "capture"));
@@ -252,12 +252,12 @@ Status runAll(Rank &self, const Manifest &manifest, bool graph) {
     TPRT_TRY(
         cuda.check(cuda.cuGraphInstantiate(&executable, captured, 0), "graph"));
     TPRT_TRY(cuda.check(cuda.cuGraphLaunch(executable, self.stream), "graph"));
-    TPRT_TRY(self.context->await(self.stream));
+    TPRT_TRY(self.backend->await(self.stream));
     TPRT_TRY(cuda.check(cuda.cuGraphExecDestroy(executable), "graph"));
     TPRT_TRY(cuda.check(cuda.cuGraphDestroy(captured), "graph"));
   } else {
     TPRT_TRY(enqueue());
-    TPRT_TRY(self.context->await(self.stream));
+    TPRT_TRY(self.backend->await(self.stream));
   }
   int64_t last = int64_t(calls.size()) - 1;
   EXPECT_EQ(self.channel->lastSeen(self.rank),
@@ -268,7 +268,7 @@ Status runAll(Rank &self, const Manifest &manifest, bool graph) {
     TPRT_TRY(cuda.check(cuda.cuMemcpyDtoHAsync(data.data(), calls[i].out,
                                                data.size(), self.stream),
                         "copy"));
-    TPRT_TRY(self.context->await(self.stream));
+    TPRT_TRY(self.backend->await(self.stream));
     std::vector<double> got = read(c.type, data);
     std::vector<std::vector<double>> inputs;
     for (int64_t member : manifest.mesh.group(c.axes, self.rank))
@@ -324,8 +324,8 @@ Status sumForEver(Rank &self, const Manifest &manifest, int64_t count,
     void *buffer = reinterpret_cast<void *>(data);
     TPRT_TRY(groups.list[0]->run(manifest.collectives[0], {0, n % 50}, buffer,
                                  buffer));
-    TPRT_TRY(self.context->endStep());
-    TPRT_TRY(self.context->await(self.stream));
+    TPRT_TRY(self.backend->endStep());
+    TPRT_TRY(self.backend->await(self.stream));
   }
 }
 
@@ -372,6 +372,9 @@ TEST(Nccl, GivesBackWhatItTook) {
       setenv("TP_FAKE_CUDA_REGISTER", registered, 1);
       auto ends = onRanks(manifest, [&](Rank &self) -> Status {
         const Driver &cuda = *self.cuda;
+        // The test's own: it stays.
+        std::shared_ptr<SideChannel> channel(std::shared_ptr<void>(),
+                                             self.channel);
         auto free = [&] {
           size_t free = 0, total = 0;
           cuda.cuMemGetInfo(&free, &total);
@@ -379,12 +382,14 @@ TEST(Nccl, GivesBackWhatItTook) {
         };
         size_t before = free();
         {
-          NcclRankContext context(*self.channel, cuda, *Nccl::get());
-          TPRT_TRY(context.attach(manifest, self.stream, 1));
-          EXPECT_GT(context.deviceBytes(), 0);
-          auto data = context.allocateOperands(4096);
+          auto made = makeNcclBackend(channel, *Nccl::get());
+          DeviceBackend &backend = *made;
+          TPRT_TRY(backend.attach(manifest, self.stream, 1));
+          EXPECT_GT(backend.deviceBytes(), 0);
+          auto data = backend.allocateOperands(4096);
           EXPECT_TRUE(bool(data));
           EXPECT_LT(free(), before);
+          backend.detach();
         }
         EXPECT_EQ(free(), before);
         // A library without memory of its own.
@@ -392,9 +397,11 @@ TEST(Nccl, GivesBackWhatItTook) {
         older.ncclMemAlloc = nullptr;
         older.ncclMemFree = nullptr;
         {
-          NcclRankContext context(*self.channel, cuda, &older);
-          EXPECT_TRUE(bool(context.allocateOperands(4096)));
+          auto made = makeNcclBackend(channel, &older);
+          DeviceBackend &backend = *made;
+          EXPECT_TRUE(bool(backend.allocateOperands(4096)));
           EXPECT_LT(free(), before);
+          backend.detach();
         }
         EXPECT_EQ(free(), before);
         return {};
@@ -522,7 +529,7 @@ TEST(Nccl, RankThatComputesIsNotLate) {
         ncclUniqueId id;
         if (self.rank == 0)
           nccl.ncclGetUniqueId(&id);
-        auto ids = self.context->exchange(
+        auto ids = self.backend->exchange(
             self.rank ? "" : std::string(id.internal, sizeof(id)));
         if (!ids)
           return ids.status();
@@ -541,7 +548,7 @@ TEST(Nccl, RankThatComputesIsNotLate) {
           EXPECT_EQ(nccl.ncclAllReduce(buffer, buffer, 1, ncclFloat32, ncclSum,
                                        comm, self.stream),
                     ncclSuccess);
-          TPRT_TRY(self.context->await(self.stream));
+          TPRT_TRY(self.backend->await(self.stream));
         }
         return {};
       },

@@ -14,7 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "../collectives/BackendTable.h"
-#include "../launcher/ExitPolicy.h"
+#include "../launcher/Launcher.h"
 
 #include <cstdio>
 #include <cstdlib>

@@ -12,8 +12,7 @@
 #include "RankProcesses.h"
 
 #include "../collectives/BackendTable.h"
-#include "../collectives/processes/Processes.h"
-#include "../collectives/processes/Rendezvous.h"
+#include "../collectives/processes/Segment.h"
 #include "../session/Session.h"
 
 #include <dlfcn.h>
@@ -62,13 +61,20 @@ TEST(Processes, BuffersOutsideSharedMemory) {
   auto segment = Segment::create(kRanks, int64_t(4) << 20);
   ASSERT_TRUE(bool(segment)) << segment.status().message();
   auto asRank = [&](int64_t rank) {
-    ProcessInfo place;
-    place.rank = rank;
-    place.ranks = kRanks;
-    ProcessBackend backend(
-        std::move(*segment), place,
-        {30, [](CallSite) { return std::string("a call"); }});
-    auto communicator = backend.rankContext(rank)->communicator({0, 1, 2});
+    auto place = std::make_shared<ProcessInfo>();
+    place->rank = rank;
+    place->ranks = kRanks;
+    place->file = segment->fd();
+    BackendOptions options;
+    options.backend = "processes";
+    options.ranks = kRanks;
+    options.process = place;
+    options.waits = {30, [](CallSite) { return std::string("a call"); }};
+    auto made = makeBackend(options);
+    if (!made)
+      return false;
+    Backend &backend = **made;
+    auto communicator = backend.communicator(rank, {0, 1, 2});
     Collective c{};
     c.type = TPRT_I64;
     bool right = true;

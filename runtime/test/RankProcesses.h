@@ -208,10 +208,14 @@ inline std::vector<std::string> hostEnvironments(int64_t ranks, int what) {
 struct Hosts {
   Hosts(const Fixture &f, const std::vector<std::string> &environments,
         const std::string &arguments) {
-    for (size_t r = 0; r < environments.size(); ++r)
-      list.push_back(std::make_unique<Running>(
-          f, (f.directory / "") + " " + arguments, environments[r],
-          f.directory / ("host" + std::to_string(r)), "", TPRT_HOST));
+    for (size_t r = 0; r < environments.size(); ++r) {
+      std::string log = f.directory / ("host" + std::to_string(r));
+      // What an earlier one said is not waited for.
+      std::filesystem::remove(log + ".out");
+      list.push_back(
+          std::make_unique<Running>(f, (f.directory / "") + " " + arguments,
+                                    environments[r], log, "", TPRT_HOST));
+    }
     auto start = Clock::now();
     for (auto &host : list)
       while (text(*host).find("steps\n") == std::string::npos &&

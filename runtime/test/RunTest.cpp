@@ -61,8 +61,8 @@ TEST(Run, BytesReadAreTheShards) {
   SessionOptions options;
   auto session = Session::open(f.directory / "p.tpa", options);
   ASSERT_TRUE(bool(session)) << session.status().message();
-  ASSERT_OK(session->loadWeights(f.directory / ""));
-  json stats = json::parse(*session->stats());
+  ASSERT_OK((*session)->loadWeights(f.directory / ""));
+  json stats = json::parse(*(*session)->stats());
   int64_t expected = 4 * (kIn * kHidden + kHidden + kHidden * kOut + kOut + 2);
   EXPECT_EQ(stats["load"]["bytes"], expected);
 }
@@ -209,7 +209,7 @@ TEST(Run, OneRankAloneHasNoResults) {
   options.onlyRank = 1;
   auto session = Session::open(f.directory / "p.tpa", options);
   ASSERT_TRUE(bool(session)) << session.status().message();
-  EXPECT_MESSAGE(session->outputs(0).status(),
+  EXPECT_MESSAGE((*session)->outputs(0).status(),
                  "there are no results: only rank 1 ran, without collectives");
 }
 
@@ -234,7 +234,7 @@ TEST(Run, SectionsThatAreRefused) {
   TemporaryDirectory directory;
   std::string path = directory / "p.tpa";
   auto refusal = [&](const std::vector<Section> &sections) {
-    EXPECT_TRUE(writeArtifactFile(path, sections).ok());
+    EXPECT_TRUE(writeFile(path, writeArtifact(sections)).ok());
     std::string message = Session::open(path, {}).status().message();
     size_t at = message.find(path);
     return at == std::string::npos ? message
@@ -256,9 +256,9 @@ TEST(Run, ArtifactsThatAreRefused) {
   auto refusal = [](json manifest, const std::string &code) {
     TemporaryDirectory directory;
     std::string path = directory / "p.tpa";
-    EXPECT_TRUE(writeArtifactFile(path, {{"manifest", manifest.dump()},
-                                         {"code", code},
-                                         {"constants", ""}})
+    EXPECT_TRUE(writeFile(path, writeArtifact({{"manifest", manifest.dump()},
+                                               {"code", code},
+                                               {"constants", ""}}))
                     .ok());
     std::string message = Session::open(path, {}).status().message();
     std::string prefix = "artifact '" + path + "': ";

@@ -12,7 +12,6 @@
 
 #include "RandomCollective.h"
 
-#include "../collectives/LocalCollective.h"
 #include "../collectives/Transfer.h"
 
 #include <map>

@@ -35,3 +35,13 @@ func.func @paged_attention(%q: tensor<1x4x4x8xf32>, %k: tensor<64x2x8xf32>, %v: 
   %0 = nn.paged_attention %q, %k, %v, %rows, %positions, %table {page = 16 : i64, scale = 0.25 : f64, window = 20 : i64} : (tensor<1x4x4x8xf32>, tensor<64x2x8xf32>, tensor<64x2x8xf32>, tensor<4xi32>, tensor<4xi32>, tensor<2x3xi32>) -> tensor<1x4x4x8xf32>
   return %0 : tensor<1x4x4x8xf32>
 }
+
+// CHECK: nn.sample_records: sample_records(4, 131, 3, 131, operand 0, operand 1, operand 2, operand 3, operand 4, result 0)
+// CHECK: nn.sample_pick: sample_pick(4, 3, operand 0, operand 1, operand 2, operand 3, operand 4, operand 5, operand 6, result 0, result 1)
+// VERIFY: lower @sample: equal
+func.func @sample(%logits: tensor<4x131xf32>, %positions: tensor<4xi32>, %seed: tensor<4xi64>, %temperature: tensor<4xf32>, %top_k: tensor<4xi32>, %top_p: tensor<4xf32>, %min_p: tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>) {
+  %blocks = arith.constant dense<[0, 1, 2]> : tensor<3xi32>
+  %records = nn.sample_records %logits, %blocks, %positions, %seed, %temperature {vocabulary = 131 : i64} : (tensor<4x131xf32>, tensor<3xi32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>) -> tensor<3x4x133xf32>
+  %token, %logprob = nn.sample_pick %records, %positions, %seed, %temperature, %top_k, %top_p, %min_p : (tensor<3x4x133xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
+  return %token, %logprob : tensor<4xi32>, tensor<4xf32>
+}

@@ -96,6 +96,9 @@ private:
   /// A chain of element-wise operations on whole tensors.
   Value elementwise(Value value);
   Value sumOver(Value value, int64_t dim);
+  /// A product and a term, added by one operation, `value` the term or a
+  /// factor; or a quotient.
+  Value withProduct(Value value);
   /// Two or three sums that are added, something between them.
   Value meeting(Value value);
 

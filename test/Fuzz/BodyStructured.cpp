@@ -13,6 +13,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include <limits>
 
@@ -250,6 +251,8 @@ Value BodyProgram::structured(Value value) {
           // Now and then the term is what another output comes to.
           if (i > 0 && results.back().getType() == term.getType() && chance(15))
             term = results.back();
+          if (reduced[i] && rarely(5))
+            term = body.nothing(elementOf(out));
           if (reduced[i])
             term = body.combine(arguments[numInputs + i], term);
           if (anyReduction && chance(20))
@@ -330,6 +333,30 @@ Value BodyProgram::sumOver(Value value, int64_t dim) {
   return op.getResult(0);
 }
 
+Value BodyProgram::withProduct(Value value) {
+  Shape shape = shapeOf(value);
+  Type element = elementOf(value);
+  Value a = whole(shape, element);
+  if (chance(45))
+    return math::FmaOp::create(builder, loc, a, whole(shape, element), value);
+  if (chance(30))
+    // By what is zero here and there.
+    return arith::DivFOp::create(builder, loc, value,
+                                 math::FloorOp::create(builder, loc, a));
+  // One of the two factors again.
+  return linalg::MapOp::create(
+             builder, loc, ValueRange{value, a}, empty(shape, element),
+             [&](OpBuilder &, Location, ValueRange arguments) {
+               ScalarBody body(*this);
+               body.addInput(arguments[0]);
+               body.addInput(arguments[1]);
+               Value sum = body.add(body.productOfAll(element),
+                                    arguments[chance(30) ? 0 : 1]);
+               linalg::YieldOp::create(builder, loc, sum);
+             })
+      ->getResult(0);
+}
+
 Value BodyProgram::meeting(Value value) {
   Shape shape = shapeOf(value);
   Type element = elementOf(value);
@@ -360,7 +387,9 @@ Value BodyProgram::meeting(Value value) {
   Value result = sum();
   for (int64_t count = pick({1, 1, 1, 2}); count > 0; --count) {
     if (chance(80)) {
-      Value between = chance(20) ? dropout(result) : keepingType(result);
+      Value between = rarely(25)   ? withProduct(result)
+                      : chance(20) ? dropout(result)
+                                   : keepingType(result);
       result = between ? between : result;
     }
     result = arith::AddFOp::create(builder, loc, result,

@@ -121,6 +121,10 @@ Value ScalarBody::productOfAll(Type element) {
   return product ? product : someConstant(element);
 }
 
+Value ScalarBody::nothing(Type element) {
+  return multiply(leaf(element), constant(element, 0));
+}
+
 /// Sums of inputs, some with a factor: linear but for what chance adds.
 Value ScalarBody::nearlyLinear(Type element) {
   Value sum;

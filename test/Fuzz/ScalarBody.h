@@ -40,6 +40,8 @@ public:
   mlir::Value convert(mlir::Value value, mlir::Type element);
   mlir::Value someConstant(mlir::Type element);
   mlir::Value productOfAll(mlir::Type element);
+  /// An input times zero.
+  mlir::Value nothing(mlir::Type element);
   mlir::Value add(mlir::Value a, mlir::Value b);
   /// A sum, difference, product or quotient of two numbers.
   mlir::Value calculate(mlir::Value a, mlir::Value b);

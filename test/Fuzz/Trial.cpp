@@ -69,6 +69,22 @@ std::optional<Trial> Trial::fromJSON(StringRef text) {
   return trial;
 }
 
+/// Whether all functions are what the stage partition makes of them. It is the
+/// last that reads what a program says: whatever is not taken after it was made
+/// by a stage.
+static bool isPerRank(ModuleOp module) {
+  return llvm::all_of(module.getOps<func::FuncOp>(), [](func::FuncOp function) {
+    // Both forms are there until one is complete.
+    if (!function.getBody().hasOneBlock())
+      return false;
+    for (auto [index, type] : llvm::enumerate(function.getResultTypes()))
+      if (isa<RankedTensorType>(type) &&
+          !function.getResultAttr(index, TPDialect::getGlobalTypeAttrName()))
+        return false;
+    return true;
+  });
+}
+
 /// Whether an error is about what no program is written with: then it is no
 /// refusal, but one of our own verifiers, or the runtime, stops what a stage
 /// made.
@@ -122,6 +138,13 @@ static void verifyTrial(Trial &trial, ModuleOp module,
                                             return success();
                                           },
                                           Check::No});
+  bool breaksOwnWork = false;
+  for (VerifyStage &step : steps)
+    step.run = [&, run = step.run](ModuleOp module) {
+      LogicalResult result = run(module);
+      breaksOwnWork |= failed(result) && isPerRank(module);
+      return result;
+    };
   VerifyOptions options;
   options.seed = trial.seed;
   VerifyStage import = makeImportStage();
@@ -143,7 +166,7 @@ static void verifyTrial(Trial &trial, ModuleOp module,
           generator.mayBeUndefined ? Outcome::Undefined : Outcome::Wrong;
     } else if (error.empty()) {
       trial.message = "refused without a reason";
-    } else if (isOwnFault(error)) {
+    } else if (breaksOwnWork || isOwnFault(error)) {
       trial.message = "one of our own checks stops it: " + error;
     } else {
       trial.outcome = Outcome::Refused;

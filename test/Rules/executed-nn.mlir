@@ -67,3 +67,82 @@ func.func @rows(%x: tensor<2x6x16xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"
   %4 = nn.gelu erf %3 : tensor<2x6x16xf32>
   return %4 : tensor<2x6x16xf32>
 }
+
+// A step of generation: three rows of tokens and one without, two tokens of
+// padding, pages in any order, one of them freed. Four KV heads are shared by two
+// ranks each.
+// CHECK: partition @generation: equal
+func.func @generation(%x: tensor<1x8x32xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {}, {}]>}, %keys: tensor<24x4x8xf32>, %values: tensor<24x4x8xf32>) -> (tensor<1x8x64xf32>, tensor<24x4x8xf32>, tensor<24x4x8xf32>) {
+  %starts = arith.constant dense<[0, 3, 3, 4, 6]> : tensor<5xi32>
+  %context = arith.constant dense<[3, 0, 7, 0]> : tensor<4xi32>
+  %table = arith.constant dense<[[5, 1, -1], [-1, -1, -1], [-1, 0, -1], [2, -1, -1]]> : tensor<4x3xi32>
+  %rows, %positions, %cells = nn.token_places %starts, %context, %table {page = 4 : i64} : (tensor<5xi32>, tensor<4xi32>, tensor<4x3xi32>) -> (tensor<8xi32>, tensor<8xi32>, tensor<8xi32>)
+  %wq = tp.parameter "q" {tp.shardings = [#tp.sharding<@mesh, [{"dp", "tp"}, {}]>]} : tensor<64x32xf32>
+  %wk = tp.parameter "k" : tensor<32x32xf32>
+  %wv = tp.parameter "v" : tensor<32x32xf32>
+  %q = nn.linear %x, %wq : (tensor<1x8x32xf32>, tensor<64x32xf32>) -> tensor<1x8x64xf32>
+  %k = nn.linear %x, %wk : (tensor<1x8x32xf32>, tensor<32x32xf32>) -> tensor<1x8x32xf32>
+  %v = nn.linear %x, %wv : (tensor<1x8x32xf32>, tensor<32x32xf32>) -> tensor<1x8x32xf32>
+  %q4 = tensor.expand_shape %q [[0], [1], [2, 3]] output_shape [1, 8, 8, 8] : tensor<1x8x64xf32> into tensor<1x8x8x8xf32>
+  %k4 = tensor.expand_shape %k [[0], [1], [2, 3]] output_shape [1, 8, 4, 8] : tensor<1x8x32xf32> into tensor<1x8x4x8xf32>
+  %c, %s = nn.rotary_table positions %positions : tensor<8xi32> {inv_freq = dense<[1.0, 0.5, 0.25, 0.125]> : tensor<4xf32>} : tensor<8x4xf32>, tensor<8x4xf32>
+  %qr = nn.rotary %q4, %c, %s : (tensor<1x8x8x8xf32>, tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<1x8x8x8xf32>
+  %kr = nn.rotary %k4, %c, %s : (tensor<1x8x4x8xf32>, tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<1x8x4x8xf32>
+  %k3 = tensor.collapse_shape %kr [[0, 1], [2], [3]] : tensor<1x8x4x8xf32> into tensor<8x4x8xf32>
+  %v2 = tensor.collapse_shape %v [[0, 1], [2]] : tensor<1x8x32xf32> into tensor<8x32xf32>
+  %v3 = tensor.expand_shape %v2 [[0], [1, 2]] output_shape [8, 4, 8] : tensor<8x32xf32> into tensor<8x4x8xf32>
+  %newKeys = nn.cache_write %k3, %cells, %keys : (tensor<8x4x8xf32>, tensor<8xi32>, tensor<24x4x8xf32>) -> tensor<24x4x8xf32>
+  %newValues = nn.cache_write %v3, %cells, %values : (tensor<8x4x8xf32>, tensor<8xi32>, tensor<24x4x8xf32>) -> tensor<24x4x8xf32>
+  %o = nn.paged_attention %qr, %newKeys, %newValues, %rows, %positions, %table {page = 4 : i64, scale = 0.35 : f64, window = 4 : i64} : (tensor<1x8x8x8xf32>, tensor<24x4x8xf32>, tensor<24x4x8xf32>, tensor<8xi32>, tensor<8xi32>, tensor<4x3xi32>) -> tensor<1x8x8x8xf32>
+  %r = tensor.collapse_shape %o [[0], [1], [2, 3]] : tensor<1x8x8x8xf32> into tensor<1x8x64xf32>
+  return %r, %newKeys, %newValues : tensor<1x8x64xf32>, tensor<24x4x8xf32>, tensor<24x4x8xf32>
+}
+
+// Six KV heads over four ranks: two of eight are padding, in the caches too.
+// CHECK: partition @uneven_heads: equal
+func.func @uneven_heads(%q: tensor<1x4x12x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {}, {"tp"}, {}]>}, %new: tensor<4x6x8xf32>, %keys: tensor<16x6x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}, {}]>}, %values: tensor<16x6x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}, {}]>}) -> (tensor<1x4x12x8xf32>, tensor<16x6x8xf32>) {
+  %starts = arith.constant dense<[0, 1, 4]> : tensor<3xi32>
+  %context = arith.constant dense<[7, 2]> : tensor<2xi32>
+  %table = arith.constant dense<[[3, 0], [2, 1]]> : tensor<2x2xi32>
+  %rows, %positions, %cells = nn.token_places %starts, %context, %table {page = 4 : i64} : (tensor<3xi32>, tensor<2xi32>, tensor<2x2xi32>) -> (tensor<4xi32>, tensor<4xi32>, tensor<4xi32>)
+  %0 = nn.cache_write %new, %cells, %keys : (tensor<4x6x8xf32>, tensor<4xi32>, tensor<16x6x8xf32>) -> tensor<16x6x8xf32>
+  %1 = nn.paged_attention %q, %0, %values, %rows, %positions, %table {page = 4 : i64, scale = 0.35 : f64} : (tensor<1x4x12x8xf32>, tensor<16x6x8xf32>, tensor<16x6x8xf32>, tensor<4xi32>, tensor<4xi32>, tensor<2x2xi32>) -> tensor<1x4x12x8xf32>
+  return %1, %0 : tensor<1x4x12x8xf32>, tensor<16x6x8xf32>
+}
+
+// Logits of 16-bit weights in f32, over a vocabulary that four ranks do not divide.
+// CHECK: partition @logits: equal
+func.func @logits(%x: tensor<1x6x16xbf16>) -> tensor<1x6x30xf32> {
+  %w = tp.parameter "small_head" {tp.shardings = [#tp.sharding<@mesh, [{"tp"}, {}]>]} : tensor<30x16xbf16>
+  %0 = nn.linear %x, %w : (tensor<1x6x16xbf16>, tensor<30x16xbf16>) -> tensor<1x6x30xf32>
+  return %0 : tensor<1x6x30xf32>
+}
+
+// Records of both axes, rows of none; of a part of an axis, rows of the other.
+// CHECK: partition @sample_axes: equal
+func.func @sample_axes(%logits: tensor<6x131xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"dp", "tp"}]>}, %p: tensor<6xi32>, %i: tensor<6xi64>, %t: tensor<6xf32>, %k: tensor<6xi32>, %tp: tensor<6xf32>, %mp: tensor<6xf32>) -> (tensor<6xi32>, tensor<6xf32>) {
+  %0:2 = nn.sample %logits, %p, %i, %t, %k, %tp, %mp : (tensor<6x131xf32>, tensor<6xi32>, tensor<6xi64>, tensor<6xf32>, tensor<6xi32>, tensor<6xf32>, tensor<6xf32>) -> (tensor<6xi32>, tensor<6xf32>)
+  return %0#0, %0#1 : tensor<6xi32>, tensor<6xf32>
+}
+
+// CHECK: partition @sample_sub_axis: equal
+func.func @sample_sub_axis(%logits: tensor<6x131xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {"tp":(1)2}]>}, %p: tensor<6xi32>, %i: tensor<6xi64>, %t: tensor<6xf32>, %k: tensor<6xi32>, %tp: tensor<6xf32>, %mp: tensor<6xf32>) -> (tensor<6xi32>, tensor<6xf32>) {
+  %0:2 = nn.sample %logits, %p, %i, %t, %k, %tp, %mp : (tensor<6x131xf32>, tensor<6xi32>, tensor<6xi64>, tensor<6xf32>, tensor<6xi32>, tensor<6xf32>, tensor<6xf32>) -> (tensor<6xi32>, tensor<6xf32>)
+  return %0#0, %0#1 : tensor<6xi32>, tensor<6xf32>
+}
+
+// Rows that are cut need no records of others.
+// CHECK: partition @sample_rows: equal
+func.func @sample_rows(%logits: tensor<6x131xf32> {tp.sharding = #tp.sharding<@mesh, [{"tp"}, {}]>}, %p: tensor<6xi32>, %i: tensor<6xi64>, %t: tensor<6xf32>, %k: tensor<6xi32>, %tp: tensor<6xf32>, %mp: tensor<6xf32>) -> (tensor<6xi32>, tensor<6xf32>) {
+  %0:2 = nn.sample %logits, %p, %i, %t, %k, %tp, %mp : (tensor<6x131xf32>, tensor<6xi32>, tensor<6xi64>, tensor<6xf32>, tensor<6xi32>, tensor<6xf32>, tensor<6xf32>) -> (tensor<6xi32>, tensor<6xf32>)
+  return %0#0, %0#1 : tensor<6xi32>, tensor<6xf32>
+}
+
+// Logits that are partial are summed first, and one record is of all.
+// CHECK: partition @sample_partial: equal
+func.func @sample_partial(%x: tensor<6x16xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}]>}, %p: tensor<6xi32>, %i: tensor<6xi64>, %t: tensor<6xf32>, %k: tensor<6xi32>, %tp: tensor<6xf32>, %mp: tensor<6xf32>) -> (tensor<6xi32>, tensor<6xf32>) {
+  %w = tp.parameter "head" {tp.shardings = [#tp.sharding<@mesh, [{}, {"tp"}]>]} : tensor<131x16xf32>
+  %logits = nn.linear %x, %w : (tensor<6x16xf32>, tensor<131x16xf32>) -> tensor<6x131xf32>
+  %0:2 = nn.sample %logits, %p, %i, %t, %k, %tp, %mp : (tensor<6x131xf32>, tensor<6xi32>, tensor<6xi64>, tensor<6xf32>, tensor<6xi32>, tensor<6xf32>, tensor<6xf32>) -> (tensor<6xi32>, tensor<6xf32>)
+  return %0#0, %0#1 : tensor<6xi32>, tensor<6xf32>
+}

@@ -22,6 +22,23 @@ func.func @rotary_table(%start: index) -> tensor<8x2xf32> {
   return %c : tensor<8x2xf32>
 }
 
+// Positions that are given are cut like the rows.
+// CHECK-LABEL: func.func @rotary_positions
+func.func @rotary_positions(%positions: tensor<8xi32>) -> tensor<8x2xf32> {
+  // CHECK-NOT: tp.rank
+  // CHECK: nn.rotary_table positions %{{.*}} : tensor<2xi32> {{.*}} : tensor<2x2xf32>, tensor<2x2xf32>
+  %c, %s = nn.rotary_table positions %positions : tensor<8xi32> {inv_freq = dense<1.0> : tensor<2xf32>, test.shard = {s = "tp"}} : tensor<8x2xf32>, tensor<8x2xf32>
+  return %c : tensor<8x2xf32>
+}
+
+// Six KV heads are two on each rank, and their queries with them.
+// CHECK-LABEL: func.func @paged_attention
+func.func @paged_attention(%q: tensor<1x4x12x8xf32>, %pool: tensor<64x6x8xf32>, %i: tensor<4xi32>, %t: tensor<2x4xi32>) -> tensor<1x4x12x8xf32> {
+  // CHECK: nn.paged_attention {{.*}} : (tensor<1x4x4x8xf32>, tensor<64x2x8xf32>, tensor<64x2x8xf32>, tensor<4xi32>, tensor<4xi32>, tensor<2x4xi32>) -> tensor<1x4x4x8xf32>
+  %0 = nn.paged_attention %q, %pool, %pool, %i, %i, %t {page = 16 : i64, scale = 1.0 : f64, test.shard = {"kv heads" = "tp"}} : (tensor<1x4x12x8xf32>, tensor<64x6x8xf32>, tensor<64x6x8xf32>, tensor<4xi32>, tensor<4xi32>, tensor<2x4xi32>) -> tensor<1x4x12x8xf32>
+  return %0 : tensor<1x4x12x8xf32>
+}
+
 // The table's rows on this rank begin at its offset; 102 rows are 26 on each.
 // CHECK-LABEL: func.func @embedding
 func.func @embedding(%i: tensor<1x8xi64>, %t: tensor<102x64xf32>) -> tensor<1x8x64xf32> {

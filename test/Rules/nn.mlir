@@ -49,3 +49,25 @@ func.func @elementwise(%x: tensor<1x8x64xf32>, %seed: i64) {
   %2 = nn.dropout %x, %seed, %seed {probability = 0.1 : f64, op_id = 3 : i64} : tensor<1x8x64xf32>
   return
 }
+
+func.func @generation(%starts: tensor<5xi32>, %context: tensor<4xi32>, %table: tensor<4x8xi32>, %q: tensor<1x16x4x64xf32>, %new: tensor<16x2x64xf32>, %pool: tensor<96x2x64xf32>) {
+  // expected-remark @below {{tokens=16 whole, bounds of rows=5 whole, rows=4 whole, pages=8 whole: [bounds of rows], [rows], [rows, pages] -> [tokens], [tokens], [tokens]}}
+  %rows, %positions, %cells = nn.token_places %starts, %context, %table {page = 32 : i64} : (tensor<5xi32>, tensor<4xi32>, tensor<4x8xi32>) -> (tensor<16xi32>, tensor<16xi32>, tensor<16xi32>)
+  // expected-remark @below {{tokens=16 whole, cells=96 whole, kv heads=2, head size=64 whole: [tokens, kv heads, head size], [tokens], [cells, kv heads, head size] -> [cells, kv heads, head size]}}
+  %0 = nn.cache_write %new, %cells, %pool : (tensor<16x2x64xf32>, tensor<16xi32>, tensor<96x2x64xf32>) -> tensor<96x2x64xf32>
+  // expected-remark @below {{b=1, tokens=16 whole, kv heads=2, queries per kv head=2, head size=64 whole, cells=96 whole, rows=4 whole, pages=8 whole: [b, tokens, (kv heads * queries per kv head), head size], [cells, kv heads, head size], [cells, kv heads, head size], [tokens], [tokens], [rows, pages] -> [b, tokens, (kv heads * queries per kv head), head size]}}
+  %1 = nn.paged_attention %q, %pool, %pool, %rows, %positions, %table {page = 32 : i64, scale = 1.0 : f64} : (tensor<1x16x4x64xf32>, tensor<96x2x64xf32>, tensor<96x2x64xf32>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>) -> tensor<1x16x4x64xf32>
+  // expected-remark @below {{s=16, frequencies=2 whole: [s] -> [s, frequencies], [s, frequencies]}}
+  %c, %s = nn.rotary_table positions %positions : tensor<16xi32> {inv_freq = dense<[1.0, 0.1]> : tensor<2xf32>} : tensor<16x2xf32>, tensor<16x2xf32>
+  return
+}
+
+func.func @sampling(%l: tensor<4x131xf32>, %k: tensor<3xi32>, %p: tensor<4xi32>, %i: tensor<4xi64>, %t: tensor<4xf32>) {
+  // expected-remark @below {{rows=4, blocks=3, tokens of a block=44 whole of 131, words=133 whole: [rows, (blocks * tokens of a block)], [blocks], [rows], [rows], [rows] -> [blocks, rows, words]}}
+  %r = nn.sample_records %l, %k, %p, %i, %t {vocabulary = 131 : i64} : (tensor<4x131xf32>, tensor<3xi32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>) -> tensor<3x4x133xf32>
+  // expected-remark @below {{sampling records=3 whole, rows=4, words=133 whole: [sampling records, rows, words], [rows], [rows], [rows], [rows], [rows], [rows] -> [rows], [rows]}}
+  %0:2 = nn.sample_pick %r, %p, %i, %t, %p, %t, %t : (tensor<3x4x133xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
+  // expected-remark @below {{rows=4, vocabulary=131 whole: [rows, vocabulary], [rows], [rows], [rows], [rows], [rows], [rows] -> [rows], [rows]}}
+  %1:2 = nn.sample %l, %p, %i, %t, %p, %t, %t : (tensor<4x131xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
+  return
+}

@@ -111,3 +111,19 @@ func.func @beginning(%x: tensor<8x64xf32>) -> tensor<8x32xf32> {
   %0 = tensor.extract_slice %x[0, 0] [8, 32] [1, 1] : tensor<8x64xf32> to tensor<8x32xf32>
   return %0 : tensor<8x32xf32>
 }
+
+// -----
+
+// One element everywhere is looked up where it is used, not before.
+// CHECK-LABEL: func @splat
+// CHECK: linalg.generic
+// CHECK: %[[E:.*]] = tensor.extract %arg0[%{{.*}}, %{{.*}}] : tensor<8x3xf32>
+// CHECK-NEXT: linalg.yield %[[E]]
+// CHECK-NOT: tensor.splat
+func.func @splat(%x: tensor<8x3xf32>) -> tensor<4x5xf32> {
+  %row = arith.constant 7 : index
+  %column = arith.constant 1 : index
+  %element = tensor.extract %x[%row, %column] : tensor<8x3xf32>
+  %0 = tensor.splat %element : tensor<4x5xf32>
+  return %0 : tensor<4x5xf32>
+}

@@ -12,6 +12,7 @@
 
 #include "mlir/IR/MLIRContext.h"
 #include "tp/Import/ImportFlags.h"
+#include "tp/Import/ModelAttributes.h"
 #include "tp/InitAll.h"
 #include "tp/Support/ReadModule.h"
 #include "tp/Verify/Stages.h"
@@ -80,6 +81,11 @@ struct CommandLine {
       cl::desc("Entries of those steps, with commas between them (default: "
                "all)"),
       cl::cat(category)};
+  cl::opt<std::string> script{
+      "script", cl::value_desc("random:SEED"),
+      cl::desc("Steps of generation, drawn at random (default: random:1 where "
+               "there are any); --steps says how many (default 16)"),
+      cl::cat(category)};
   cl::opt<uint64_t> seed{"seed", cl::init(1),
                          cl::desc("Of random inputs and weights"),
                          cl::cat(category)};
@@ -97,6 +103,8 @@ struct CommandLine {
 
   /// The stages asked for; `check` has seen that they are some.
   std::vector<std::string> getStages() const;
+  /// Nothing if none is given, or it is malformed, which `check` has refused.
+  std::optional<uint64_t> getScript() const;
   bool executes() const { return llvm::is_contained(getStages(), "lower"); }
   /// 0, or the exit code.
   int check() const;
@@ -111,6 +119,14 @@ std::vector<std::string> CommandLine::getStages() const {
   return words;
 }
 
+std::optional<uint64_t> CommandLine::getScript() const {
+  llvm::StringRef text = script;
+  uint64_t number;
+  if (!text.consume_front("random:") || text.getAsInteger(10, number))
+    return std::nullopt;
+  return number;
+}
+
 int CommandLine::check() const {
   if (report != "text" && report != "json")
     return complain("for the --report option: expected text or json, got " +
@@ -118,6 +134,13 @@ int CommandLine::check() const {
   if (steps.getNumOccurrences() && steps < 1)
     return complain("for the --steps option: expected at least one step, got " +
                     llvm::Twine(steps));
+  if (script.getNumOccurrences() && !getScript())
+    return complain("for the --script option: expected random:SEED with a "
+                    "natural number as the seed, got " +
+                    script);
+  if (script.getNumOccurrences() && entries.getNumOccurrences())
+    return complain("--script chooses the entries: expected no --entry beside "
+                    "it");
   std::vector<std::string> words = getStages();
   for (const std::string &word : words)
     if (!llvm::is_contained(tp::getVerifiableStages(), word))
@@ -209,6 +232,13 @@ int main(int argc, char **argv) {
   options.seed = line.seed;
   options.steps = line.steps;
   options.entries.assign(line.entries.begin(), line.entries.end());
+  options.script = line.getScript();
+  if (!options.script && (*module)->hasAttr(tp::generationAttrName)) {
+    if (!line.entries.empty())
+      return complain("the steps of generation have inputs that fit together "
+                      "only by --script: expected no --entry");
+    options.script = 1;
+  }
   std::unique_ptr<tp::interp::ParameterProvider> parameters;
   if (line.weights != "random") {
     parameters = tp::interp::SafetensorsParameters::open(

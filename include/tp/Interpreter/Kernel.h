@@ -42,7 +42,8 @@ struct Instruction {
   /// Type of the result, and of the first operand.
   ElementType type, from;
   uint16_t target = 0, a = 0, b = 0, c = 0;
-  /// A predicate, a dimension, a captured tensor, or where in `indices`.
+  /// A predicate, a dimension, where in `indices`, or the instruction that a
+  /// jump leads to.
   int64_t immediate = 0;
 };
 
@@ -87,6 +88,8 @@ private:
   };
 
   unsigned numFloatRegisters = 0, numIntRegisters = 0;
+  /// Lanes may part ways: one runs at a time.
+  bool hasJumps = false;
   llvm::SmallVector<Argument> arguments;
   llvm::SmallVector<Constant> constants;
   llvm::SmallVector<mlir::Value> captured;

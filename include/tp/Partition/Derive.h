@@ -64,10 +64,6 @@ std::string checkStep(mlir::Operation *op, llvm::ArrayRef<int64_t> shape,
                       const TensorSharding &from, const TensorSharding &to,
                       const Mesh &mesh);
 
-/// The global shape that `rule` gives a tensor.
-llvm::SmallVector<int64_t> getRuleShape(const ShardingRule &rule,
-                                        const TensorFactors &tensor);
-
 } // namespace tp
 
 #endif // TP_PARTITION_DERIVE_H

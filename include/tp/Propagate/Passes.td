@@ -61,6 +61,36 @@ def Propagate : Pass<"tp-propagate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tp::TPDialect"];
 }
 
+def SplitSampling : Pass<"tp-split-sampling", "::mlir::ModuleOp"> {
+  let summary = "sample from records of the shards of the vocabulary";
+  let description = [{
+    As one operation nn.sample needs its logits whole. It becomes nn.sample_records,
+    with a block for each shard that the vocabulary is cut into, and
+    nn.sample_pick, which needs the records of all: one all-gather of 532 bytes
+    per row and rank. How many shards there are is known once shardings are
+    propagated; the new values are given theirs here.
+
+    Before (as tp-propagate leaves it):
+    ```mlir
+    #rows = #tp.sharding<@mesh, [{} ]>
+    tp.mesh @mesh <["tp"=3]>
+    func.func @main(%logits: tensor<4x131xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"} ]>}, %positions: tensor<4xi32> {tp.sharding = #rows}, %seed: tensor<4xi64> {tp.sharding = #rows}, %temperature: tensor<4xf32> {tp.sharding = #rows}, %top_k: tensor<4xi32> {tp.sharding = #rows}, %top_p: tensor<4xf32> {tp.sharding = #rows}, %min_p: tensor<4xf32> {tp.sharding = #rows}) -> (tensor<4xi32> {tp.sharding = #rows}) {
+      %token, %logprob = nn.sample %logits, %positions, %seed, %temperature, %top_k, %top_p, %min_p {tp.shardings = [#rows, #rows]} : (tensor<4x131xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
+      return %token : tensor<4xi32>
+    }
+    ```
+    After:
+    ```mlir
+    ...
+    %blocks = arith.constant {tp.shardings = [#tp.sharding<@mesh, [{"tp"} ]>]} dense<[0, 1, 2]> : tensor<3xi32>
+    %records = nn.sample_records %logits, %blocks, ... {tp.shardings = [#tp.sharding<@mesh, [{"tp"}, {}, {} ]>], vocabulary = 131 : i64} : ... -> tensor<3x4x133xf32>
+    %token, %logprob = nn.sample_pick %records, ... {tp.shardings = [...]} : ... -> (tensor<4xi32>, tensor<4xf32>)
+    ...
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::tp::nn::NNDialect"];
+}
+
 def VerifyPropagated : Pass<"tp-verify-propagated", "::mlir::ModuleOp"> {
   let summary = "the contract at the end of propagate";
   let description = [{

@@ -11,9 +11,11 @@
 // into heads is x[b, s, (h d)] -> y[b, s, h, d], and query heads that share KV
 // heads are q[b, s, (g r), d], k[b, t, g, d]: axes on the query heads fall on
 // the KV heads g first and on r, the queries of one KV head, after that, which
-// is how 16 ranks share 8 KV heads. Sharding a factor shards every dimension it
-// is in; sharding a reduction factor makes the results partial. From the rule
-// follow propagation in all directions, the local operation and its cost.
+// is how 16 ranks share 8 KV heads. The last blocks of a product may be short:
+// logits[r, (s l)] -> records[s, r] takes 131 columns as 3 blocks of 44, 44 and
+// 43, which is how 3 ranks hold them. Sharding a factor shards every dimension
+// it is in; sharding a reduction factor makes the results partial. From the
+// rule follow propagation in all directions, the local operation and its cost.
 //
 //===----------------------------------------------------------------------===//
 
@@ -43,6 +45,10 @@ struct Factor {
   /// The operation reads its position along the factor (an iota, a causal mask,
   /// a table look-up): the local operation needs the shard's offset.
   bool readsIndex = false;
+  /// Of the minor factor of a product (s l) with blocks of l positions: the
+  /// size of the dimension, where the last blocks are short of it or empty (131
+  /// of 3 * 44); 0 where the product is the dimension.
+  int64_t total = 0;
   /// A name for diagnostics and the ledger: "k", "heads", "vocabulary".
   std::string name;
 };
@@ -90,6 +96,11 @@ struct ShardingRule {
   unsigned addFactor(int64_t size, FactorKind kind = FactorKind::Parallel,
                      llvm::StringRef name = "", int64_t grain = 1);
 };
+
+/// The size of a dimension with these factors, and of all of a tensor's.
+int64_t getDimSize(const ShardingRule &rule, llvm::ArrayRef<unsigned> dim);
+llvm::SmallVector<int64_t> getRuleShape(const ShardingRule &rule,
+                                        const TensorFactors &tensor);
 
 /// Which axes cut each factor of a rule, major first.
 struct FactorShardings {

@@ -34,9 +34,6 @@ struct TargetTraits {
   bool launchesKernels = false;
   /// A collective goes on beside the step until it is awaited.
   bool startsCollectives = false;
-  /// A parameter is held once for each way in which it is packed; otherwise
-  /// once, whoever reads it.
-  bool packsParameters = true;
 };
 
 /// The processor that runs the step: a set of features, never a model, for

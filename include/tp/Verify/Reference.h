@@ -14,6 +14,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "tp/Interpreter/Interpreter.h"
 #include "tp/Interpreter/Parameters.h"
+#include <limits>
 #include <map>
 
 namespace tp {
@@ -33,6 +34,9 @@ struct VerifyOptions {
   int64_t steps = 0;
   /// Those entries; none: all public functions in their order.
   std::vector<std::string> entries;
+  /// The steps are those of generation, a script drawn from this seed, and
+  /// there are 16 of them unless `steps` says otherwise.
+  std::optional<uint64_t> script;
 };
 
 /// A value of the one-device program by what the stages carry along: the
@@ -71,9 +75,11 @@ public:
 
     /// False if it hangs on rounding what element `i` is, or where a quarter of
     /// the largest element would do as well.
+    /// Of a tensor of zeros, what is below the normal numbers is no difference.
     bool isJudged(int64_t i) const {
-      return tolerances[i] == 0 ||
-             (tolerances[i] > 0 && tolerances[i] <= largest / 4);
+      double most =
+          largest > 0 ? largest / 4 : std::numeric_limits<float>::min();
+      return tolerances[i] >= 0 && tolerances[i] <= most;
     }
     int64_t countUnjudged() const;
   };

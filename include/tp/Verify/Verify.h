@@ -77,6 +77,8 @@ Comparison compareWithReference(mlir::func::FuncOp function, const Mesh &mesh,
                                 Reference &reference,
                                 const VerifyOptions &options);
 
+using NamedTensors = std::map<std::string, interp::Tensor>;
+
 /// What the ranks have of each state, by its name.
 using RankStates = std::map<std::string, interp::RankTensors>;
 
@@ -126,23 +128,15 @@ struct VerifyReport {
   llvm::json::Value toJSON() const;
 };
 
-/// Run the entries in turn for `options.steps` steps, from the initial values
-/// of the states in `program`, and compare each step of `perRank` with what the
-/// one-device program makes of the states that the ranks had before it. Fails,
-/// after an error, where the one-device program does not run.
-mlir::FailureOr<Comparison> compareSteps(mlir::ModuleOp program,
-                                         mlir::ModuleOp perRank,
-                                         const Mesh &mesh, Check check,
-                                         const VerifyOptions &options);
-
 /// Evaluate every public function of `module`, take the module through the
 /// stages, comparing where asked. `prepare`, if given, runs first (the import
 /// stage, which makes repeated layers of unrolled ones): where it changes the
 /// program, results are compared with those before, and the values that later
 /// stages are compared with are those after. Then the entries run for
-/// `options.steps` steps. Fails, after an error, if the
-/// one-device program does not run or a stage refuses it. Stops at the first
-/// stage that differs. `module` is left at the last stage.
+/// `options.steps` steps, or a script of steps does, which is compared with
+/// @main as well. Fails, after an error, if the one-device program does not run
+/// or a stage refuses it. Stops at the first stage that differs. `module` is
+/// left at the last stage.
 mlir::FailureOr<VerifyReport>
 verifyProgram(mlir::ModuleOp module, llvm::ArrayRef<VerifyStage> stages,
               const VerifyOptions &options,

@@ -331,8 +331,6 @@ static json::Object describeMesh(ModuleOp module) {
   return result;
 }
 
-/// Parameters in the order of their slots; `bytes` receives what a rank holds
-/// of them, where they are not packed each part once.
 /// The module's numbers for an engine, as import wrote them.
 static json::Object describeGeneration(DictionaryAttr generation) {
   json::Object object;
@@ -346,8 +344,10 @@ static json::Object describeGeneration(DictionaryAttr generation) {
   return object;
 }
 
+/// Parameters in the order of their slots; `bytes` receives what a rank holds
+/// of them: each part once, whoever reads it.
 static json::Array describeParameters(ArrayRef<ParameterEntry> parameters,
-                                      bool packs, int64_t &bytes) {
+                                      int64_t &bytes) {
   json::Array result;
   std::set<std::string> held;
   for (ParameterEntry entry : parameters) {
@@ -358,7 +358,7 @@ static json::Array describeParameters(ArrayRef<ParameterEntry> parameters,
     bool isFirst =
         held.insert(llvm::formatv("{0}", json::Value(std::move(part))).str())
             .second;
-    if (packs || isFirst)
+    if (isFirst)
       bytes += entry.count * getBytes({entry.op.getType()});
     result.push_back(std::move(parameter));
   }
@@ -418,8 +418,7 @@ static json::Array numberDescriptions(ArrayRef<json::Object> descriptions) {
 
 json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
   int64_t always = constants.size();
-  json::Array parameterList =
-      describeParameters(parameters, traits.packsParameters, always);
+  json::Array parameterList = describeParameters(parameters, always);
   describeInitialValues(module, parameterList, numSlots);
   json::Array collectiveList, kernelList, entryList, stateList;
   for (auto [id, op] : llvm::enumerate(collectives))

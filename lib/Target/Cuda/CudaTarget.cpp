@@ -31,8 +31,7 @@ public:
       : Target(text), architectures(std::move(architectures)) {}
 
   TargetTraits getTraits() const override {
-    return {/*launchesKernels=*/true, /*startsCollectives=*/true,
-            /*packsParameters=*/false};
+    return {/*launchesKernels=*/true, /*startsCollectives=*/true};
   }
   HostCpu getHost() const override { return {}; }
 

@@ -13,13 +13,12 @@
 
 #include "../../support/Cores.h"
 #include "../BackendTable.h"
-#include "../net/NetChannel.h"
-#include "../processes/Rendezvous.h"
+#include "../net/NetRendezvous.h"
+#include "../processes/Segment.h"
 #include "MpiCollective.h"
 
 #include <cstdlib>
 #include <dlfcn.h>
-#include <filesystem>
 #include <random>
 #include <sstream>
 #include <unistd.h>
@@ -28,55 +27,35 @@ using namespace tprt;
 
 namespace {
 
+/// Found beside tp-run and libtprt.so (see their RPATH) or on the system's
+/// path.
 constexpr const char *kPlugin = "libtprt-mpi.so";
-/// Names a library other than that beside the program or on the path.
+/// Names another.
 constexpr const char *kMpiPluginVariable = "TPRT_MPI_PLUGIN";
 
 /// Calls of the plug-in as statuses.
 class Mpi {
 public:
   static Expected<Mpi> open() {
-    std::vector<std::string> tries;
-    if (const char *named = std::getenv(kMpiPluginVariable)) {
-      tries = {named};
-    } else {
-      namespace fs = std::filesystem;
-      std::error_code ignored;
-      // This code is in tp-run, or in libtprt.so of another program.
-      Dl_info library{};
-      dladdr(reinterpret_cast<void *>(&makeBackend), &library);
-      for (const fs::path &file :
-           {fs::path(library.dli_fname ? library.dli_fname : ""),
-            fs::read_symlink("/proc/self/exe", ignored)})
-        for (const char *folder : {".", "../lib", "../lib64"})
-          if (auto path = file.parent_path() / folder / kPlugin;
-              fs::exists(path, ignored))
-            tries.push_back(path.string());
-      tries.push_back(kPlugin);
-    }
-    std::string errors;
-    for (const std::string &name : tries) {
-      // OpenMPI's own plug-ins look for its symbols.
-      void *library = dlopen(name.c_str(), RTLD_NOW | RTLD_GLOBAL);
-      if (!library) {
-        errors += (errors.empty() ? "" : "; ") + std::string(dlerror());
-        continue;
-      }
-      auto query = reinterpret_cast<tprt_mpi_query_function>(
-          dlsym(library, "tprt_mpi_query"));
-      const tprt_mpi *table = query ? query(TPRT_MPI_VERSION) : nullptr;
-      if (!table)
-        return userError("backend 'mpi': '", name,
-                         "' is of another version "
-                         "of the runtime, expected version ",
-                         TPRT_MPI_VERSION);
-      return Mpi(table);
-    }
-    return userError(
-        "backend 'mpi' needs ", kPlugin, ", which cannot be opened: ", errors,
-        "; it is built where an MPI is installed (Debian: libopenmpi-dev, "
-        "openmpi-bin), and ",
-        kMpiPluginVariable, " may name it");
+    const char *named = std::getenv(kMpiPluginVariable);
+    const char *name = named ? named : kPlugin;
+    // OpenMPI's own plug-ins look for its symbols.
+    void *library = dlopen(name, RTLD_NOW | RTLD_GLOBAL);
+    if (!library)
+      return userError("backend 'mpi' needs ", kPlugin,
+                       ", which cannot be opened: ", dlerror(),
+                       "; it is built where an MPI is installed (Debian: "
+                       "libopenmpi-dev, openmpi-bin), and ",
+                       kMpiPluginVariable, " may name it");
+    auto query = reinterpret_cast<tprt_mpi_query_function>(
+        dlsym(library, "tprt_mpi_query"));
+    const tprt_mpi *table = query ? query(TPRT_MPI_VERSION) : nullptr;
+    if (!table)
+      return userError("backend 'mpi': '", name,
+                       "' is of another version of the runtime, expected "
+                       "version ",
+                       TPRT_MPI_VERSION);
+    return Mpi(table);
   }
 
   Status check(int32_t error, const char *what) const {
@@ -199,9 +178,41 @@ public:
           [&] { return !side->failure().ok() || !net::remaining(deadline); });
   }
 
-  std::unique_ptr<RankContext> rankContext(int64_t rank) override;
   SideChannel *channel() const override { return side.get(); }
 
+  Status agree(int64_t rank, uint64_t value, const char *what) override {
+    side->enterAgreement(allRanks);
+    if (!all) {
+      TPRT_ASSIGN(all, messages(allRanks));
+    }
+    std::vector<uint64_t> values(allRanks.size(), value);
+    std::vector<tprt_mpi_part> receives, sends;
+    for (int64_t r = 0; r < ranks; ++r)
+      if (r != rank) {
+        receives.push_back({r, &values[size_t(r)], 8});
+        sends.push_back({r, &value, 8});
+      }
+    TPRT_TRY(all->exchange(0, receives, sends));
+    if (Status status = compareValues(values, what); !status.ok())
+      return side->abort(status);
+    side->leave();
+    return {};
+  }
+
+protected:
+  Expected<std::unique_ptr<Communicator>>
+  join(const std::vector<int64_t> &members, int64_t self) override {
+    // Members wait for each other.
+    side->enterAgreement(members);
+    auto made = messages(members);
+    side->leave();
+    if (!made)
+      return made.status();
+    return std::make_unique<MpiCommunicator>(*side, std::move(*made), members,
+                                             self, largestTag);
+  }
+
+private:
   /// The members' messages; called by all of them.
   Expected<Messages> messages(const std::vector<int64_t> &members) {
     void *communicator = nullptr;
@@ -220,64 +231,8 @@ public:
   int32_t largestTag, nextTag = 1;
   bool crowded;
   std::vector<int64_t> allRanks;
+  std::optional<Messages> all; ///< of all ranks, once they agree on something
 };
-
-class MpiRankContext : public RankContext {
-public:
-  explicit MpiRankContext(MpiBackend &backend) : backend(backend) {}
-
-  int64_t rank() const override { return backend.side->rank(); }
-  int64_t size() const override { return backend.size(); }
-
-  Expected<std::unique_ptr<Communicator>>
-  communicator(const std::vector<int64_t> &members) override {
-    for (size_t i = 0; i < members.size(); ++i)
-      if (members[i] == rank()) {
-        // Members wait for each other.
-        backend.side->enterAgreement(members);
-        auto messages = backend.messages(members);
-        backend.side->leave();
-        if (!messages)
-          return messages.status();
-        return std::unique_ptr<Communicator>(std::make_unique<MpiCommunicator>(
-            *backend.side, std::move(*messages), members, int64_t(i),
-            backend.largestTag));
-      }
-    return internalError("rank ", rank(), " is not in its own group");
-  }
-
-  Status agree(uint64_t value, const char *what) override {
-    backend.side->enterAgreement(backend.allRanks);
-    if (!all && size() > 1) {
-      TPRT_ASSIGN(all, backend.messages(backend.allRanks));
-    }
-    std::vector<uint64_t> values(size_t(size()), value);
-    std::vector<tprt_mpi_part> receives, sends;
-    for (int64_t r = 0; r < size(); ++r)
-      if (r != rank()) {
-        receives.push_back({r, &values[size_t(r)], 8});
-        sends.push_back({r, &value, 8});
-      }
-    if (all)
-      TPRT_TRY(all->exchange(0, receives, sends));
-    if (Status status = compareValues(values, what); !status.ok())
-      return backend.side->abort(status);
-    backend.side->leave();
-    return {};
-  }
-
-  Expected<Buffer> allocate(int64_t bytes) override {
-    return Buffer::allocate(bytes);
-  }
-
-private:
-  MpiBackend &backend;
-  std::optional<Messages> all;
-};
-
-std::unique_ptr<RankContext> MpiBackend::rankContext(int64_t) {
-  return std::make_unique<MpiRankContext>(*this);
-}
 
 //===----------------------------------------------------------------------===//
 // Start
@@ -412,10 +367,9 @@ Expected<std::unique_ptr<Backend>> connectMpi(const BackendOptions &options) {
   TPRT_ASSIGN(auto connections,
               net::rendezvous(start->process, limit,
                               start->listener ? &*start->listener : nullptr));
-  return std::unique_ptr<Backend>(std::make_unique<MpiBackend>(
+  return std::make_unique<MpiBackend>(
       mpi,
-      std::make_unique<NetChannel>(std::move(connections), start->process,
-                                   options.waits),
-      started, start->largestTag));
+      net::makeChannel(std::move(connections), start->process, options.waits),
+      started, start->largestTag);
 }
 } // namespace tprt

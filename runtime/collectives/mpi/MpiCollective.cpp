@@ -90,11 +90,10 @@ Status MessageCollective::run(const TransferStep &step, const Collective &c,
     break;
   case Kind::AllGather:
     copyBytes(from, to + self * bytes, bytes);
-    for (int64_t j = 0; j < members; ++j)
-      if (j != self) {
-        receives.push_back({j, to + j * bytes, bytes});
-        sends.push_back({j, from, bytes});
-      }
+    withOthers([&](int64_t j) {
+      receives.push_back({j, to + j * bytes, bytes});
+      sends.push_back({j, from, bytes});
+    });
     break;
   case Kind::ReduceScatter:
     return reduceScatter(c, from, to, step.count);
@@ -116,28 +115,24 @@ Status MessageCollective::allReduce(const Collective &c, const char *in,
   int64_t mine = (whole ? count : start(self + 1)) - first;
   TPRT_TRY(incoming.reserve(members * std::max<int64_t>(mine, 1) * size));
   sources.assign(size_t(members), in + first * size);
-  for (int64_t j = 0; j < members; ++j) {
-    if (j == self)
-      continue;
+  withOthers([&](int64_t j) {
     char *place = incoming.data() + j * mine * size;
     sources[size_t(j)] = place;
     receives.push_back({j, place, mine * size});
     int64_t from = whole ? 0 : start(j), to = whole ? count : start(j + 1);
     sends.push_back({j, writable(in + from * size), (to - from) * size});
-  }
+  });
   TPRT_TRY(exchange(receives, sends));
   sum(c, mine, out + first * size);
   if (whole)
     return {};
   receives.clear();
   sends.clear();
-  for (int64_t j = 0; j < members; ++j) {
-    if (j == self)
-      continue;
+  withOthers([&](int64_t j) {
     receives.push_back(
         {j, out + start(j) * size, (start(j + 1) - start(j)) * size});
     sends.push_back({j, out + first * size, mine * size});
-  }
+  });
   return exchange(receives, sends);
 }
 
@@ -147,13 +142,11 @@ Status MessageCollective::reduceScatter(const Collective &c, char *in,
   int64_t bytes = count * typeBytes(c.type);
   TPRT_TRY(incoming.reserve(members * bytes));
   sources.assign(size_t(members), in + self * bytes);
-  for (int64_t j = 0; j < members; ++j) {
-    if (j == self)
-      continue;
+  withOthers([&](int64_t j) {
     sources[size_t(j)] = incoming.data() + j * bytes;
     receives.push_back({j, incoming.data() + j * bytes, bytes});
     sends.push_back({j, in + j * bytes, bytes});
-  }
+  });
   TPRT_TRY(exchange(receives, sends));
   sum(c, count, out);
   return {};

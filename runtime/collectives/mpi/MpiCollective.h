@@ -13,7 +13,7 @@
 #ifndef TPRT_COLLECTIVES_MPI_MPICOLLECTIVE_H
 #define TPRT_COLLECTIVES_MPI_MPICOLLECTIVE_H
 
-#include "../Communicator.h"
+#include "../Backend.h"
 #include "../Transfer.h"
 #include "Plugin.h"
 
@@ -45,6 +45,13 @@ private:
              char *out);
   Status reduceScatter(const Collective &c, char *in, char *out, int64_t count);
   void sum(const Collective &c, int64_t count, char *out);
+
+  template <typename Each>
+  void withOthers(Each each) {
+    for (int64_t member = 0; member < members; ++member)
+      if (member != self)
+        each(member);
+  }
 
   int64_t self, members;
   Exchange exchange;

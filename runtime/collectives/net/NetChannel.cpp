@@ -3,6 +3,12 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
+// A star: every rank has a connection to rank 0. Rank 0 knows where all are, as
+// each tells it 100 times a second; it judges who is lost and which failure
+// came first, and passes on what is exchanged. The others watch rank 0, so that
+// its loss is noticed by each. A process that ended is seen by its connection,
+// one that is frozen by its silence.
+//
 // The watcher alone receives; any thread sends. A process that ends with bytes
 // unread resets its connection, which may take the last frames with it: so
 // those that matter (Failed, Bye) are followed by a short wait for the other
@@ -10,9 +16,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "NetChannel.h"
+#include "NetRendezvous.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <map>
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -33,7 +41,76 @@ constexpr double kAskSeconds = 0.5;
 /// How long rank 0 may take to answer, and a frame to get through at the end.
 constexpr auto kAnswerTime = std::chrono::milliseconds(300);
 
+class NetChannel : public SideChannel {
+public:
+  NetChannel(RankConnections connections, const ProcessInfo &process,
+             const Options &options);
+  /// Takes leave, once what was exchanged has been sent.
+  ~NetChannel() override;
+
+  bool hearsAll() const override { return rank() == 0; }
+
+protected:
+  Expected<std::vector<std::string>> pass(const std::string &bytes,
+                                          bool wanted) override;
+  void beat() override;
+  std::optional<Failure> look() override;
+  void rest() override;
+  void fail(const Failure &failure) override;
+  std::optional<Failure> failed() const override;
+  Status waiting(const std::vector<int64_t> &members, double seconds) override;
+  Position &position(int64_t rank) const override;
+  void flush() override;
+
+private:
+  /// The other end of a connection.
+  struct Peer {
+    Connection connection;
+    bool finished = false, ended = false;
+    uint64_t received = 0;
+    int looks = 0;
+    Clock::time_point since;
+    std::string complaint; ///< what it last found its ranks to disagree on
+  };
+  /// An exchange, on rank 0.
+  struct Round {
+    std::vector<std::optional<std::string>> pieces;
+    std::vector<bool> wanted;
+    int64_t here = 0;
+  };
+
+  Status late(uint64_t round, int64_t waiting);
+  void poll(int milliseconds);
+  void handle(int64_t rank, const Frame &frame);
+  void addPiece(int64_t rank, Piece piece);
+  void answer(int64_t rank, const Stuck &stuck);
+  void decide(const Failure &failure);
+  void wakeUp();
+  std::vector<pollfd> pending() const;
+
+  mutable std::mutex mutex; // guards all that follows
+  std::condition_variable changed;
+  /// By rank on rank 0, its own closed; rank 0's on the others.
+  std::vector<Peer> peers;
+  std::optional<Failure> decided; ///< the run's first failure
+  uint64_t round = 0;             ///< exchanges that this rank came to
+  std::map<uint64_t, Round> rounds;
+  std::map<uint64_t, std::vector<std::string>> results;
+  Clock::time_point nextQuestion;
+
+  mutable std::vector<Position> positions;
+  int wake = -1; ///< an eventfd that ends the watcher's sleep
+  std::thread::id watcherId;
+  Clock::time_point nextBeat;
+};
+
 } // namespace
+
+std::unique_ptr<SideChannel>
+net::makeChannel(RankConnections connections, const ProcessInfo &process,
+                 const SideChannel::Options &options) {
+  return std::make_unique<NetChannel>(std::move(connections), process, options);
+}
 
 //===----------------------------------------------------------------------===//
 // Coming and leaving
@@ -49,6 +126,8 @@ NetChannel::NetChannel(RankConnections connections, const ProcessInfo &where,
     peers[i].connection = std::move(connections.peers[i]);
     peers[i].since = Clock::now();
   }
+  if (rank() == 0)
+    peers[0].finished = peers[0].ended = true;
   wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   nextBeat = Clock::now();
   start();
@@ -60,27 +139,35 @@ NetChannel::~NetChannel() {
     flush();
   } else {
     std::unique_lock lock(mutex);
-    for (int64_t i = first(); i < last(); ++i)
-      peers[i].connection.send(encode(Type::Bye));
+    for (Peer &peer : peers)
+      peer.connection.send(encode(Type::Bye));
     wakeUp();
     // What was exchanged goes first, however long it is.
     auto sent = [&] {
-      for (Peer &peer : peers)
-        if (peer.connection.sending() && !peer.ended)
-          return false;
-      return true;
+      return std::ranges::all_of(peers, [](const Peer &peer) {
+        return peer.ended || !peer.connection.sending();
+      });
     };
     auto heard = [&] {
-      for (int64_t i = first(); i < last(); ++i)
-        if (!peers[i].finished && !peers[i].ended)
-          return false;
-      return true;
+      return std::ranges::all_of(
+          peers, [](const Peer &peer) { return peer.ended || peer.finished; });
     };
     changed.wait_for(lock, std::chrono::duration<double>(timeout()), sent);
     changed.wait_for(lock, kAnswerTime, heard);
   }
   finish();
   close(wake);
+}
+
+/// What the connections that have not ended wait for.
+std::vector<pollfd> NetChannel::pending() const {
+  std::vector<pollfd> entries;
+  for (const Peer &peer : peers)
+    if (!peer.ended)
+      entries.push_back(
+          {peer.connection.fd,
+           short(POLLIN | (peer.connection.sending() ? POLLOUT : 0)), 0});
+  return entries;
 }
 
 void NetChannel::flush() {
@@ -93,23 +180,15 @@ void NetChannel::flush() {
   if (!lock.owns_lock())
     return;
   auto deadline = Clock::now() + kAnswerTime;
-  for (int64_t i = first(); i < last(); ++i)
-    if (!peers[i].connection.sending())
-      shutdown(peers[i].connection.fd, SHUT_WR);
+  for (Peer &peer : peers)
+    if (!peer.connection.sending())
+      shutdown(peer.connection.fd, SHUT_WR);
   while (remaining(deadline) > 0) {
-    std::vector<pollfd> entries;
-    for (int64_t i = first(); i < last(); ++i)
-      if (peers[i].connection.open() && !peers[i].ended)
-        entries.push_back(
-            {peers[i].connection.fd,
-             short(POLLIN | (peers[i].connection.sending() ? POLLOUT : 0)), 0});
+    std::vector<pollfd> entries = pending();
     if (entries.empty())
       return;
     ::poll(entries.data(), entries.size(), remaining(deadline));
-    for (int64_t i = first(); i < last(); ++i) {
-      Peer &peer = peers[i];
-      if (!peer.connection.open() || peer.ended)
-        continue;
+    for (Peer &peer : peers) {
       peer.connection.flush();
       peer.ended = !peer.connection.receive();
       while (peer.connection.next())
@@ -137,37 +216,33 @@ void NetChannel::beat() {
   nextBeat = Clock::now() + kBeat;
   const Position &mine = positions[rank()];
   std::string frame = encode(Beat{mine.site(), mine.calls, mine.isInside()});
-  for (int64_t i = first(); i < last(); ++i)
+  for (Peer &peer : peers)
     // Whoever gets other bytes sees by them that this rank is alive.
-    if (!peers[i].connection.sending())
-      peers[i].connection.send(frame);
+    if (!peer.connection.sending())
+      peer.connection.send(frame);
 }
 
 void NetChannel::rest() { poll(std::max(1, remaining(nextBeat))); }
 
 /// Waits for what arrives, and handles it.
 void NetChannel::poll(int milliseconds) {
-  std::vector<pollfd> entries{{wake, POLLIN, 0}};
   std::unique_lock lock(mutex);
-  for (int64_t i = first(); i < last(); ++i)
-    if (peers[i].connection.open() && !peers[i].ended)
-      entries.push_back(
-          {peers[i].connection.fd,
-           short(POLLIN | (peers[i].connection.sending() ? POLLOUT : 0)), 0});
+  std::vector<pollfd> entries = pending();
   lock.unlock();
+  entries.push_back({wake, POLLIN, 0});
   ::poll(entries.data(), entries.size(), milliseconds);
   uint64_t count;
   (void)!read(wake, &count, sizeof(count));
   lock.lock();
-  for (int64_t i = first(); i < last(); ++i) {
+  for (size_t i = 0; i < peers.size(); ++i) {
     Peer &peer = peers[i];
-    if (!peer.connection.open() || peer.ended)
+    if (peer.ended)
       continue;
     bool sending = peer.connection.sending();
     peer.connection.flush();
     bool open = peer.connection.receive();
     while (auto frame = peer.connection.next())
-      handle(i, *frame);
+      handle(int64_t(i), *frame);
     peer.ended = !open;
     if (peer.ended || (sending && !peer.connection.sending()))
       changed.notify_all();
@@ -179,7 +254,7 @@ std::optional<Failure> NetChannel::look() {
   if (decided)
     return std::nullopt;
   auto now = Clock::now();
-  for (int64_t i = first(); i < last(); ++i) {
+  for (int64_t i = 0; i < int64_t(peers.size()); ++i) {
     Peer &peer = peers[i];
     if (peer.finished)
       continue;
@@ -406,8 +481,8 @@ void NetChannel::decide(const Failure &failure) {
     return;
   decided = failure;
   if (rank() == 0)
-    for (int64_t i = 1; i < size(); ++i)
-      peers[i].connection.send(encode(failure));
+    for (Peer &peer : peers)
+      peer.connection.send(encode(failure));
   changed.notify_all();
 }
 

@@ -40,6 +40,12 @@ constexpr uint64_t kGreetingBytes = 1 << 10, kAnswerBytes = 64 << 10;
 struct Words {
   std::string where;  ///< after `the rendezvous`
   std::string advice; ///< after what is missing
+
+  template <typename... Parts>
+  Status incomplete(double timeout, const Parts &...missing) const {
+    return userError("the rendezvous ", where, " did not complete in ", timeout,
+                     " s: ", missing..., " did not come", advice);
+  }
 };
 
 std::string listText(const std::vector<std::string> &hosts,
@@ -189,9 +195,8 @@ private:
       if (!here(rank))
         missing +=
             (missing.empty() ? "rank " : ", rank ") + std::to_string(rank);
-    return userError("the rendezvous ", words.where, " did not complete in ",
-                     timeout, " s: ", missing, " of ", process.ranks, " (",
-                     process.source, ") did not come", words.advice);
+    return words.incomplete(timeout, missing, " of ", process.ranks, " (",
+                            process.source, ")");
   }
 
   Status giveUp(const Status &status) {
@@ -256,22 +261,20 @@ Expected<std::optional<Connection>> greet(const ProcessInfo &process,
 Expected<RankConnections> enter(const ProcessInfo &process, Connection root,
                                 Clock::time_point deadline, double timeout,
                                 const Words &words) {
+  std::string self = detail::join("rank ", process.rank);
   // Rank 0 answers by its own deadline, which may be a little later.
   auto answer = root.wait(deadline + std::chrono::seconds(2));
   if (!answer && remaining(deadline) > 0)
-    return lostError("rank ", process.rank,
-                     ": rank 0 is lost: it left the rendezvous ", words.where);
+    return lostError(self, ": rank 0 is lost: it left the rendezvous ",
+                     words.where);
   if (!answer)
-    return userError("rank ", process.rank, ": the rendezvous ", words.where,
-                     " did not complete in ", timeout,
-                     " s: the other ranks did not come", words.advice);
+    return words.incomplete(timeout, "the other ranks").in(self);
   if (answer->type == Type::Refuse)
-    return userError("rank ", process.rank, ": ", answer->body);
+    return userError(self, ": ", answer->body);
   auto welcome = answer->type == Type::Welcome ? decode<Welcome>(answer->body)
                                                : std::optional<Welcome>();
   if (!welcome)
-    return userError("rank ", process.rank,
-                     ": the rendezvous gave an answer that is none");
+    return userError(self, ": the rendezvous gave an answer that is none");
   root.limit = UINT64_MAX;
   RankConnections connections;
   connections.peers.push_back(std::move(root));
@@ -286,7 +289,7 @@ Expected<RankConnections> join(const ProcessInfo &process, double timeout,
                                const Words &words) {
   auto deadline =
       Clock::now() + std::chrono::milliseconds(int64_t(timeout * 1000));
-  std::string turnedAway;
+  std::string self = detail::join("rank ", process.rank), turnedAway;
   auto searchUntil = deadline;
   while (true) {
     for (const Call &call : calls) {
@@ -301,12 +304,12 @@ Expected<RankConnections> join(const ProcessInfo &process, double timeout,
                                                        : Clock::duration()));
     }
     if (remaining(searchUntil) == 0 && !turnedAway.empty())
-      return userError("rank ", process.rank, ": ", turnedAway);
+      return userError(self, ": ", turnedAway);
     if (remaining(searchUntil) == 0)
-      return userError("rank ", process.rank, ": the rendezvous ", words.where,
-                       " did not complete in ", timeout, " s: rank 0 of ",
-                       process.ranks, " (", process.source, ") did not come",
-                       words.advice);
+      return words
+          .incomplete(timeout, "rank 0 of ", process.ranks, " (",
+                      process.source, ")")
+          .in(self);
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
 }

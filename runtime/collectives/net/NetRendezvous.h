@@ -36,6 +36,11 @@ Expected<RankConnections> rendezvousHere(const ProcessInfo &process,
                                          const std::string &name,
                                          double timeoutSeconds);
 
+/// The side channel over these connections (NetChannel.cpp).
+std::unique_ptr<SideChannel> makeChannel(RankConnections connections,
+                                         const ProcessInfo &process,
+                                         const SideChannel::Options &options);
+
 } // namespace tprt::net
 
 #endif // TPRT_COLLECTIVES_NET_NETRENDEZVOUS_H

@@ -108,6 +108,18 @@ static void prepare(int fd) {
   setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 }
 
+using Addresses = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+/// The addresses of a host, of a number alone where `flags` say so; null for
+/// none.
+static Addresses resolve(const std::string &host, int port, int flags = 0) {
+  addrinfo hints{}, *list = nullptr;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = flags;
+  getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list);
+  return {list, freeaddrinfo};
+}
+
 /// Listens at one address; 0 or the error.
 static int listenAt(Listener &listener, const sockaddr *address,
                     socklen_t length) {
@@ -141,16 +153,12 @@ static bool isLoopback(const addrinfo &info) {
 
 /// Listens at the first address of the host that is one of this machine's.
 static int listenOn(Listener &listener, const std::string &host, int port) {
-  addrinfo hints{}, *list = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICHOST;
-  std::string text = std::to_string(port);
-  bool named = getaddrinfo(host.c_str(), text.c_str(), &hints, &list) != 0;
-  hints.ai_flags = 0;
-  if (named && getaddrinfo(host.c_str(), text.c_str(), &hints, &list) != 0)
-    return EADDRNOTAVAIL;
+  Addresses list = resolve(host, port, AI_NUMERICHOST);
+  bool named = !list;
+  if (named)
+    list = resolve(host, port);
   int error = EADDRNOTAVAIL;
-  for (addrinfo *info = list; info; info = info->ai_next) {
+  for (addrinfo *info = list.get(); info; info = info->ai_next) {
     // Some systems call themselves 127.0.1.1; nobody else finds them there.
     if (named && host != "localhost" && isLoopback(*info))
       continue;
@@ -159,7 +167,6 @@ static int listenOn(Listener &listener, const std::string &host, int port) {
     if (error == 0 || error == EADDRINUSE)
       break;
   }
-  freeaddrinfo(list);
   return error;
 }
 
@@ -238,13 +245,8 @@ bool net::ofThisUser(const Connection &connection) {
 
 std::optional<Connection> net::connect(const std::string &host, int port,
                                        Clock::time_point deadline) {
-  addrinfo hints{}, *list = nullptr;
-  hints.ai_socktype = SOCK_STREAM;
-  if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &list) !=
-      0)
-    return std::nullopt;
-  std::optional<Connection> result;
-  for (addrinfo *info = list; info && !result; info = info->ai_next) {
+  Addresses list = resolve(host, port);
+  for (addrinfo *info = list.get(); info; info = info->ai_next) {
     Connection connection(
         socket(info->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!connection.open())
@@ -263,10 +265,9 @@ std::optional<Connection> net::connect(const std::string &host, int port,
     if (error != 0)
       continue;
     prepare(connection.fd);
-    result = std::move(connection);
+    return connection;
   }
-  freeaddrinfo(list);
-  return result;
+  return std::nullopt;
 }
 
 std::vector<std::string> net::ownAddresses() {

@@ -11,7 +11,7 @@
 #ifndef TPRT_COLLECTIVES_NET_SOCKET_H
 #define TPRT_COLLECTIVES_NET_SOCKET_H
 
-#include "../../support/Descriptor.h"
+#include "../../support/Memory.h"
 #include "Wire.h"
 
 #include <utility>

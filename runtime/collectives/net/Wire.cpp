@@ -35,13 +35,9 @@ std::string net::encode(Type type, std::string_view body) {
 }
 
 Status FrameReader::feed(const char *data, size_t size) {
-  if (done > 0 && (done == bytes.size() || done > size_t(1) << 20)) {
-    bytes.erase(0, done);
-    done = 0;
-  }
   bytes.append(data, size);
-  // Every header that is here is checked now.
-  for (size_t at = done; bytes.size() - at >= kHeader;) {
+  size_t at = 0;
+  while (bytes.size() - at >= kHeader) {
     BodyReader header(std::string_view(bytes).substr(at, kHeader));
     uint32_t magic = 0, type = 0;
     uint64_t length = 0;
@@ -55,22 +51,18 @@ Status FrameReader::feed(const char *data, size_t size) {
                        limitOf(Type(type)), " at most");
     if (bytes.size() - at - kHeader < length)
       break;
+    whole.push_back({Type(type), bytes.substr(at + kHeader, size_t(length))});
     at += kHeader + size_t(length);
   }
+  bytes.erase(0, at);
   return {};
 }
 
 std::optional<Frame> FrameReader::next() {
-  if (bytes.size() - done < kHeader)
+  if (whole.empty())
     return std::nullopt;
-  uint32_t type;
-  uint64_t length;
-  std::memcpy(&type, bytes.data() + done + 4, 4);
-  std::memcpy(&length, bytes.data() + done + 8, 8);
-  if (bytes.size() - done - kHeader < length)
-    return std::nullopt;
-  Frame frame{Type(type), bytes.substr(done + kHeader, size_t(length))};
-  done += kHeader + size_t(length);
+  Frame frame = std::move(whole.front());
+  whole.pop_front();
   return frame;
 }
 

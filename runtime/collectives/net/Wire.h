@@ -17,6 +17,7 @@
 #include "../SideChannel.h"
 
 #include <cstring>
+#include <deque>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -54,8 +55,8 @@ public:
   std::optional<Frame> next();
 
 private:
-  std::string bytes;
-  size_t done = 0; ///< of bytes, given out
+  std::string bytes; ///< of a frame that is not whole
+  std::deque<Frame> whole;
 };
 
 /// Appends fields to a body.

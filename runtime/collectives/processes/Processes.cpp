@@ -3,18 +3,40 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Groups and buffers in the shared memory; everything else is the side channel.
+// The ranks meet as they do over TCP, at a Unix socket, through which the
+// memory's open file is then passed. Groups and buffers lie in it, where the
+// collectives of rank threads work as they are; everything else is the side
+// channel. Any failure of any rank is that of all, for good.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Processes.h"
-
-#include "../../support/Cores.h"
 #include "../BackendTable.h"
-#include "Rendezvous.h"
+#include "../net/NetRendezvous.h"
+#include "Segment.h"
+#include "tprt/artifact.h"
 
+#include <cerrno>
+#include <cstdio>
 #include <cstring>
+#include <poll.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+using namespace tprt;
+
+//===----------------------------------------------------------------------===//
+
+#include "../BackendTable.h"
+#include "Segment.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 using namespace tprt;
 
@@ -23,13 +45,149 @@ using namespace tprt;
 /// to twice as long as over threads.
 constexpr int kCollapse = 25;
 
-ProcessBackend::ProcessBackend(Segment shared, const ProcessInfo &process,
+//===----------------------------------------------------------------------===//
+// Meeting
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// The rendezvous' name on this host; that of a socket is short, and still not
+/// that of another job.
+std::string nameOf(const ProcessInfo &process) {
+  constexpr size_t kLongest = 100;
+  std::string name =
+      detail::join("tprt-", getuid(), "-", process.starter, "-", process.job);
+  if (name.size() > kLongest) {
+    char hash[20];
+    std::snprintf(hash, sizeof(hash), "-%016lx", long(checksum(name)));
+    name = name.substr(0, kLongest - std::strlen(hash)) + hash;
+  }
+  return name;
+}
+
+/// Sends an open file, with a byte that says nothing.
+bool sendFile(int fd, int file) {
+  char byte = 0;
+  iovec part{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  cmsghdr *head = CMSG_FIRSTHDR(&message);
+  head->cmsg_level = SOL_SOCKET;
+  head->cmsg_type = SCM_RIGHTS;
+  head->cmsg_len = CMSG_LEN(sizeof(int));
+  std::memcpy(CMSG_DATA(head), &file, sizeof(int));
+  return sendmsg(fd, &message, MSG_NOSIGNAL) == 1;
+}
+
+/// The file that came; -1 if none does in time.
+int receiveFile(int fd, int milliseconds) {
+  pollfd entry{fd, POLLIN, 0};
+  // A signal is no answer.
+  while (poll(&entry, 1, milliseconds) < 0 && errno == EINTR)
+    ;
+  char byte;
+  iovec part{&byte, 1};
+  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message{};
+  message.msg_iov = &part;
+  message.msg_iovlen = 1;
+  message.msg_control = control;
+  message.msg_controllen = sizeof(control);
+  int file = -1;
+  if (recvmsg(fd, &message, MSG_CMSG_CLOEXEC) <= 0)
+    return file;
+  cmsghdr *head = CMSG_FIRSTHDR(&message);
+  if (head && head->cmsg_type == SCM_RIGHTS)
+    std::memcpy(&file, CMSG_DATA(head), sizeof(int));
+  return file;
+}
+
+/// Rank 0 gives the memory to the others, each of which has asked for it: sent
+/// behind other bytes it might be read with them, and be lost.
+Status give(net::RankConnections &connections, const Segment &segment,
+            net::Clock::time_point deadline) {
+  for (size_t rank = 1; rank < connections.peers.size(); ++rank) {
+    net::Connection &peer = connections.peers[rank];
+    if (!peer.wait(deadline) || !sendFile(peer.fd, segment.fd()))
+      return lostError("rank ", rank, " is lost: it left the rendezvous");
+  }
+  return {};
+}
+
+Expected<Segment> attach(int file, const ProcessInfo &process) {
+  auto segment = Segment::attach(file);
+  if (segment && segment->ranks() != process.ranks)
+    return userError("the rendezvous is of ", segment->ranks(),
+                     " ranks, expected ", process.ranks);
+  return segment;
+}
+
+} // namespace
+
+Expected<Segment> tprt::rendezvous(const ProcessInfo &process,
+                                   int64_t regionBytes, double timeoutSeconds) {
+  if (process.file >= 0)
+    return attach(process.file, process);
+  std::string name = nameOf(process);
+  Expected<Segment> segment = Segment();
+  if (process.rank == 0)
+    segment = Segment::create(process.ranks, regionBytes);
+  if (!segment)
+    return segment;
+  TPRT_ASSIGN(auto connections,
+              net::rendezvousHere(process, name, timeoutSeconds));
+  auto deadline = net::Clock::now() + std::chrono::seconds(5);
+  if (process.rank == 0) {
+    TPRT_TRY(give(connections, *segment, deadline));
+    return segment;
+  }
+  net::Connection &root = connections.peers[0];
+  root.send(net::encode(net::Type::Heard));
+  int file = receiveFile(root.fd, net::remaining(deadline));
+  if (file < 0)
+    return lostError("rank ", process.rank,
+                     ": rank 0 is lost: it left the rendezvous '", name, "'");
+  return attach(file, process);
+}
+
+//===----------------------------------------------------------------------===//
+// The backend
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class ProcessBackend : public SharedBackend {
+public:
+  /// This process becomes process.rank.
+  ProcessBackend(std::shared_ptr<const Segment> segment,
+                 const ProcessInfo &process,
+                 const SideChannel::Options &options);
+
+  SideChannel *channel() const override { return side.get(); }
+  Expected<Buffer> allocate(int64_t rank, int64_t bytes) override;
+  /// Without a copy, if `data` is memory that allocate gave.
+  Expected<Gathered> gather(const void *data, int64_t bytes) override;
+
+protected:
+  Expected<GroupState> group(const std::vector<int64_t> &members) override;
+
+private:
+  const Segment &segment;
+  std::unique_ptr<SideChannel> side; ///< keeps the segment
+  int64_t used = 0;                  ///< of this rank's region
+};
+
+} // namespace
+
+ProcessBackend::ProcessBackend(std::shared_ptr<const Segment> shared,
+                               const ProcessInfo &process,
                                const SideChannel::Options &options)
-    : side(std::move(shared), process, options), segment(side.memory()) {
-  ranks = segment.ranks();
-  timeout = options.timeoutSeconds;
-  describe = options.describe;
-  crowded = ranks > availableCores();
+    : SharedBackend(shared->ranks(), options.timeoutSeconds, options.describe),
+      segment(*shared), side(makeChannel(std::move(shared), process, options)) {
   oneProcess = false;
   base = segment.base();
   extent = segment.size();
@@ -37,19 +195,14 @@ ProcessBackend::ProcessBackend(Segment shared, const ProcessInfo &process,
   aborted = &segment.aborted();
 }
 
-Expected<SharedGroup *>
+Expected<GroupState>
 ProcessBackend::group(const std::vector<int64_t> &members) {
-  std::lock_guard lock(mutex);
-  auto &slot = groups[members];
-  if (!slot) {
-    auto [state, slots] = segment.group(members);
-    TPRT_TRY(failure()); // who made the group may be lost in the middle of it
-    if (!state)
-      return userError("the program has more groups of ranks than backend "
-                       "'processes' has room for");
-    slot = std::make_unique<SharedGroup>(*this, members, *state, slots);
-  }
-  return slot.get();
+  GroupState state = segment.group(members);
+  TPRT_TRY(failure()); // who made the group may be lost in the middle of it
+  if (!state.barrier)
+    return userError("the program has more groups of ranks than backend "
+                     "'processes' has room for");
+  return state;
 }
 
 Expected<Buffer> ProcessBackend::allocate(int64_t rank, int64_t bytes) {
@@ -74,8 +227,8 @@ Expected<Backend::Gathered> ProcessBackend::gather(const void *data,
                                                    int64_t bytes) {
   // Buffers of this memory stay readable after their process has ended.
   uint64_t offset = uint64_t(static_cast<const char *>(data) - base);
-  TPRT_ASSIGN(auto all,
-              side.exchange(std::string(reinterpret_cast<char *>(&offset), 8)));
+  TPRT_ASSIGN(auto all, side->exchange(
+                            std::string(reinterpret_cast<char *>(&offset), 8)));
   Gathered result;
   for (const std::string &text : all) {
     std::memcpy(&offset, text.data(), 8);
@@ -93,7 +246,7 @@ connectProcesses(const BackendOptions &options) {
                      process.hosts, "; put them on one host");
   TPRT_ASSIGN(auto segment, rendezvous(process, options.sharedBytes,
                                        options.waits.timeoutSeconds));
-  return std::unique_ptr<Backend>(std::make_unique<ProcessBackend>(
-      std::move(segment), process, options.waits));
+  return std::make_unique<ProcessBackend>(
+      std::make_shared<Segment>(std::move(segment)), process, options.waits);
 }
 } // namespace tprt

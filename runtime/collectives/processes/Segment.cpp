@@ -166,8 +166,7 @@ std::optional<Failure> Segment::failure() const {
   return Failure{Status(Code(h.code), h.message), h.culprit};
 }
 
-std::pair<Barrier *, GroupSlot *>
-Segment::group(const std::vector<int64_t> &members) const {
+GroupState Segment::group(const std::vector<int64_t> &members) const {
   int64_t ranks = header().ranks, size = GroupRecord::size(ranks);
   char *groups = base() + LAYOUT.groups;
   for (int64_t i = 0; i < kGroups; ++i) {

@@ -56,8 +56,7 @@ public:
   Barrier &barrier() const;
   /// The barrier and slots of these ranks: found, or made by the first who
   /// asks. Null if there is no room.
-  std::pair<Barrier *, GroupSlot *>
-  group(const std::vector<int64_t> &members) const;
+  GroupState group(const std::vector<int64_t> &members) const;
 
 private:
   struct Header;
@@ -67,6 +66,52 @@ private:
   Descriptor file;
   Buffer memory;
 };
+
+/// Looks after the processes of a run.
+class Watcher {
+public:
+  /// `self` is the rank that looks, -1 for the launcher. With `allowStops` only
+  /// a process that ended is lost.
+  Watcher(const Segment &segment, int64_t self, bool allowStops = false);
+  ~Watcher();
+
+  struct Loss {
+    int64_t rank;
+    std::string what; ///< `its process ended`, ...
+  };
+  /// The first rank found to be lost. Call it every 25 ms or so.
+  std::optional<Loss> look();
+
+private:
+  using Clock = std::chrono::steady_clock;
+  struct Peer {
+    bool met = false;
+    int descriptor = -1; ///< that tells when the process ends, if there is one
+    uint64_t beat = 0;
+    int looks = 0;
+    Clock::time_point since;
+  };
+  const Segment &segment;
+  int64_t self;
+  bool allowStops;
+  std::vector<Peer> peers;
+};
+
+/// The error of a lost rank, in words.
+Failure lossOf(const Watcher::Loss &loss, const std::string &lastSeen);
+
+/// The side channel through that memory (SegmentChannel.cpp); this process
+/// becomes process.rank.
+std::unique_ptr<SideChannel> makeChannel(std::shared_ptr<const Segment> segment,
+                                         const ProcessInfo &process,
+                                         const SideChannel::Options &options);
+
+/// The run's shared memory, once all ranks have come (Processes.cpp). tp-run
+/// hands it to its ranks as an open file. Of ranks that others started, rank 0
+/// makes it, `regionBytes` per rank, and passes it on through an abstract Unix
+/// socket whose name comes from the job.
+Expected<Segment> rendezvous(const ProcessInfo &process, int64_t regionBytes,
+                             double timeoutSeconds);
 
 } // namespace tprt
 

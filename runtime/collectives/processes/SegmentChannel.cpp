@@ -3,13 +3,15 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Shared memory goes with the last process, so nothing is tidied up.
+// Through memory that the rank processes of one host share. A process that
+// ended is seen by its pidfd, one that is frozen by its heartbeat, and neither
+// is taken for one that is busy. The memory goes with the last process, so that
+// nothing is tidied up.
 //
 //===----------------------------------------------------------------------===//
 
-#include "SegmentChannel.h"
-
 #include "../../support/Cores.h"
+#include "Segment.h"
 
 #include <csignal>
 #include <cstring>
@@ -112,6 +114,47 @@ Failure tprt::lossOf(const Watcher::Loss &loss, const std::string &lastSeen) {
           loss.rank};
 }
 
+//===----------------------------------------------------------------------===//
+// The channel
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+class SegmentChannel : public SideChannel {
+public:
+  SegmentChannel(std::shared_ptr<const Segment> segment,
+                 const ProcessInfo &process, const Options &options);
+  /// Takes leave of the others: what happens to them no longer matters.
+  ~SegmentChannel() override;
+
+protected:
+  Expected<std::vector<std::string>> pass(const std::string &bytes,
+                                          bool wanted) override;
+  void beat() override;
+  std::optional<Failure> look() override;
+  void rest() override;
+  void fail(const Failure &failure) override;
+  std::optional<Failure> failed() const override;
+  Position &position(int64_t rank) const override;
+
+private:
+  Status barrier();
+
+  std::shared_ptr<const Segment> memory;
+  const Segment &segment;
+  Watcher peers;
+  bool crowded;
+};
+
+} // namespace
+
+std::unique_ptr<SideChannel>
+tprt::makeChannel(std::shared_ptr<const Segment> segment,
+                  const ProcessInfo &process,
+                  const SideChannel::Options &options) {
+  return std::make_unique<SegmentChannel>(std::move(segment), process, options);
+}
+
 void SegmentChannel::beat() { segment.record(rank()).heartbeat.fetch_add(1); }
 
 std::optional<Failure> SegmentChannel::look() {
@@ -133,14 +176,11 @@ Position &SegmentChannel::position(int64_t rank) const {
   return segment.positions()[rank];
 }
 
-//===----------------------------------------------------------------------===//
-// Coming, exchanging, leaving
-//===----------------------------------------------------------------------===//
-
-SegmentChannel::SegmentChannel(Segment shared, const ProcessInfo &process,
+SegmentChannel::SegmentChannel(std::shared_ptr<const Segment> shared,
+                               const ProcessInfo &process,
                                const Options &options)
-    : SideChannel(process, options), segment(std::move(shared)),
-      peers(segment, process.rank, options.allowStops),
+    : SideChannel(process, options), memory(std::move(shared)),
+      segment(*memory), peers(segment, process.rank, options.allowStops),
       crowded(process.ranks > availableCores()) {
   segment.record(rank()).process = getpid();
   start();

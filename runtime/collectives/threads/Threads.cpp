@@ -3,54 +3,64 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
+// The default backend: nothing to install, buffers are read where they lie.
 // Groups on the heap; an address is its own offset. An error is kept, and every
 // wait returns it.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Threads.h"
-
-#include "../../support/Cores.h"
 #include "../BackendTable.h"
+#include "../SharedGroup.h"
+
+#include <map>
 
 using namespace tprt;
 
-struct ThreadBackend::Group {
-  Group(SharedBackend &backend, const std::vector<int64_t> &members)
-      : slots(members.size()), view(backend, members, state, slots.data()) {}
-  Barrier state{};
-  std::vector<GroupSlot> slots;
-  SharedGroup view;
+namespace {
+
+class ThreadBackend : public SharedBackend {
+public:
+  ThreadBackend(int64_t ranks, double timeoutSeconds, Describe describe);
+
+  void abort(const Status &status) override;
+  void reset() override;
+
+protected:
+  Expected<GroupState> group(const std::vector<int64_t> &members) override;
+
+private:
+  struct Group {
+    explicit Group(size_t members) : slots(members) {}
+    Barrier barrier{};
+    std::vector<GroupSlot> slots;
+  };
+  std::vector<Position> where;
+  std::atomic<uint32_t> stop = 0;
+  // The mutex guards them too.
+  std::map<std::vector<int64_t>, Group> groups;
 };
 
+} // namespace
+
 ThreadBackend::ThreadBackend(int64_t count, double timeoutSeconds,
-                             Describe describeSite)
-    : where(count) {
-  ranks = count;
-  timeout = timeoutSeconds;
-  describe = std::move(describeSite);
-  crowded = count > availableCores();
+                             Describe describe)
+    : SharedBackend(count, timeoutSeconds, std::move(describe)), where(count) {
   positions = where.data();
   aborted = &stop;
 }
 
-ThreadBackend::~ThreadBackend() = default;
-
-Expected<SharedGroup *>
-ThreadBackend::group(const std::vector<int64_t> &members) {
+Expected<GroupState> ThreadBackend::group(const std::vector<int64_t> &members) {
   std::lock_guard lock(mutex);
-  auto &slot = groups[members];
-  if (!slot)
-    slot = std::make_unique<Group>(*this, members);
-  return &slot->view;
+  Group &made = groups.try_emplace(members, members.size()).first->second;
+  return GroupState{&made.barrier, made.slots.data()};
 }
 
 void ThreadBackend::abort(const Status &status) {
   Backend::abort(status);
   std::lock_guard lock(mutex);
   stop = 1;
-  for (auto &entry : groups)
-    entry.second->view.wake();
+  for (auto &[members, made] : groups)
+    made.barrier.wake(/*oneProcess=*/true);
 }
 
 void ThreadBackend::reset() {
@@ -61,14 +71,17 @@ void ThreadBackend::reset() {
     position.id = -1;
     position.inside = false;
   }
-  for (auto &entry : groups)
-    entry.second->view.reset();
+  for (auto &[members, made] : groups) {
+    made.barrier.arrived = 0;
+    for (GroupSlot &slot : made.slots)
+      slot.arrivals = 0;
+  }
 }
 
 namespace tprt {
 Expected<std::unique_ptr<Backend>>
 connectThreads(const BackendOptions &options) {
-  return std::unique_ptr<Backend>(std::make_unique<ThreadBackend>(
-      options.ranks, options.waits.timeoutSeconds, options.waits.describe));
+  return std::make_unique<ThreadBackend>(
+      options.ranks, options.waits.timeoutSeconds, options.waits.describe);
 }
 } // namespace tprt

@@ -8,17 +8,59 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CublasLt.h"
-#include "Driver.h"
-#include "Nccl.h"
+#include "Libraries.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
 
 using namespace tprt;
+
+Expected<Library> Library::open(const char *what, const char *variable,
+                                std::initializer_list<const char *> names,
+                                const char *remedy) {
+  Library library;
+  library.what = what;
+  library.variable = variable;
+  if (const char *path = std::getenv(variable); path && *path) {
+    library.handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!library.handle)
+      return userError("cannot open ", what, ": ", dlerror(), " (", variable,
+                       " names this file)");
+    library.file = path;
+    return library;
+  }
+  std::string tried;
+  for (const char *name : names) {
+    library.handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    if (library.handle) {
+      library.file = name;
+      return library;
+    }
+    const char *reason = dlerror();
+    tried += std::string(tried.empty() ? "" : "; ") + (reason ? reason : name);
+  }
+  return userError("cannot open ", what, ": ", tried, "; ", remedy,
+                   ", or name the file in ", variable);
+}
+
+Status Library::lookUp(const char *symbol, void *&address) const {
+  address = dlsym(handle, symbol);
+  if (address)
+    return {};
+  return userError(what, " (", file, ") has no function '", symbol,
+                   "': it is too old for this build; update it, or name "
+                   "another file in ",
+                   variable);
+}
 
 #define TPRT_QUOTE(name) #name
 #define TPRT_NAME(name) TPRT_QUOTE(name)
 /// Stays null where the library does not have it.
 #define TPRT_FIND(function)                                                    \
   (void)library.find(TPRT_NAME(function), api.function);
+
+#define TPRT_REQUIRE(function)                                                 \
+  TPRT_TRY(library.find(TPRT_NAME(function), api.function));
 
 /// What the first call loaded, or why it could not.
 template <typename Api, auto load>
@@ -47,11 +89,10 @@ static Expected<Driver> loadDriver() {
       Library::open("the CUDA driver", "TPRT_CUDA_LIBRARY", {"libcuda.so.1"},
                     "a machine with an NVIDIA GPU and its driver has it"));
   Driver api;
-#define X(function)                                                            \
+#define DRIVER(function)                                                       \
   TPRT_TRY(findInDriver(library, TPRT_NAME(function), api.function));
-#define OPTIONAL(function) TPRT_FIND(function)
-#include "Driver.def"
-#undef X
+#define DRIVER_OPTIONAL TPRT_FIND
+#include "Functions.def"
   return api;
 }
 
@@ -63,9 +104,8 @@ static Expected<CublasLt> loadCublasLt() {
                             {"libcublasLt.so.13", "libcublasLt.so.12"},
                             "install the CUDA toolkit's cuBLAS"));
   CublasLt api;
-#define X(function) TPRT_TRY(library.find(TPRT_NAME(function), api.function));
-#include "CublasLt.def"
-#undef X
+#define CUBLASLT TPRT_REQUIRE
+#include "Functions.def"
   return api;
 }
 
@@ -78,10 +118,9 @@ static Expected<Nccl> loadNccl() {
               Library::open("NCCL", "TPRT_NCCL_LIBRARY", {"libnccl.so.2"},
                             "install libnccl2"));
   Nccl api;
-#define X(function) TPRT_TRY(library.find(TPRT_NAME(function), api.function));
-#define OPTIONAL(function) TPRT_FIND(function)
-#include "Nccl.def"
-#undef X
+#define NCCL TPRT_REQUIRE
+#define NCCL_OPTIONAL TPRT_FIND
+#include "Functions.def"
   return api;
 }
 
@@ -122,4 +161,28 @@ Status CublasLt::check(cublasStatus_t result, const std::string &what) const {
                  result == CUBLAS_STATUS_NOT_SUPPORTED;
   return {lacking ? Code::User : Code::Device,
           detail::join(what, ": ", cublasLtGetStatusString(result))};
+}
+
+Expected<Stream> tprt::makeStream(const Driver &cuda) {
+  CUstream stream = nullptr;
+  TPRT_TRY(cuda.check(cuda.cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING),
+                      "cannot make a CUDA stream"));
+  return Stream(cuda, stream);
+}
+
+Expected<Event> tprt::makeEvent(const Driver &cuda, bool timed) {
+  CUevent event = nullptr;
+  unsigned flags = timed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING;
+  TPRT_TRY(cuda.check(cuda.cuEventCreate(&event, flags),
+                      "cannot make a CUDA event"));
+  return Event(cuda, event);
+}
+
+Expected<PinnedBytes> tprt::allocatePinned(const Driver &cuda, int64_t bytes) {
+  void *memory = nullptr;
+  TPRT_TRY(
+      cuda.check(cuda.cuMemHostAlloc(&memory, size_t(bytes ? bytes : 1),
+                                     CU_MEMHOSTALLOC_PORTABLE),
+                 detail::join("cannot pin ", bytes, " bytes of host memory")));
+  return PinnedBytes(cuda, memory);
 }

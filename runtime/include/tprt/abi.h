@@ -94,15 +94,18 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 /// least `grain` and call body.
 ///   Not nested. Bodies call no function of this table.
 /// cache_write: row t of `rows`, cell_bytes of them, becomes cell cells[t]
-/// (i32)
-///   of the pool, which has num_cells, in order; a number outside is skipped.
-///   pool may be old; if it is not, it gets what old has first.
+///   (i32) of the pool, which has num_cells, in order; a number outside is
+///   skipped. pool may be old; if it is not, it gets what old has first.
 /// paged_attention: `tokens` query rows [q_heads, head_size] to the cache, as
 ///   `paged_attentions[id]` describes it; all contiguous, numbers i32. Token t
 ///   stands at positions[t] of row rows[t] (-1: of none; its result is zero)
 ///   and sees that position and those before it, at most `window` (0: all);
 ///   position p lies in cell table[row, p / page] * page + p % page of keys and
 ///   values [cells, kv_heads, head_size]. Other cells may hold anything.
+/// sample_records, sample_pick: nn.sample_records and nn.sample_pick
+///   (docs/reference/NNDialect.md); all contiguous, seeds i64, numbers i32 and
+///   f32. logits are [rows, columns], of `vocabulary` tokens in all; a record
+///   is TPRT_RECORD_WORDS of f32, as enum tprt_record has them.
 /// mark: kernel `kernels[id]` starts, in repetition `layer`; it ends with the
 ///   next call of mark, gemm, attention or collective, or with the step. Free
 ///   when no timeline is recorded.
@@ -120,36 +123,54 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
   X(cache_write, I64(tokens) I64(cell_bytes) I64(num_cells) IN(rows) IN(cells) \
                      IN(old) OUT(pool))                                        \
   X(paged_attention, I32(id) I64(tokens) IN(q) IN(keys) IN(values) IN(rows)    \
-                         IN(positions) IN(table) OUT(out))
+                         IN(positions) IN(table) OUT(out))                     \
+  X(sample_records, I64(rows) I64(columns) I64(blocks) I64(vocabulary)         \
+                        IN(logits) IN(block_numbers) IN(positions) IN(seeds)   \
+                            IN(temperatures) OUT(records))                     \
+  X(sample_pick,                                                               \
+    I64(rows) I64(blocks) IN(records) IN(positions) IN(seeds) IN(temperatures) \
+        IN(top_k) IN(top_p) IN(min_p) OUT(tokens) OUT(logprobs))
+
+/// Where the words of a sampling record are: its best logits and their tokens,
+/// the largest logit, the sums of exponentials relative to it, as they are and
+/// over the temperature, and what wins the draw.
+enum tprt_record {
+  TPRT_RECORD_CANDIDATES = 64,
+  TPRT_RECORD_TOKENS = TPRT_RECORD_CANDIDATES,
+  TPRT_RECORD_MAXIMUM = 2 * TPRT_RECORD_CANDIDATES,
+  TPRT_RECORD_SUM,
+  TPRT_RECORD_TEMPERED_SUM,
+  TPRT_RECORD_DRAWN_LOGIT,
+  TPRT_RECORD_DRAWN_TOKEN,
+  TPRT_RECORD_WORDS
+};
+
+#define TPRT_PARAMETER_IN(name) , const void *name
+#define TPRT_PARAMETER_OUT(name) , void *name
+#define TPRT_PARAMETER_I32(name) , int32_t name
+#define TPRT_PARAMETER_I64(name) , int64_t name
+#define TPRT_PARAMETER_BODY(name) , tprt_body name
+/// Expands X(name, parameters) for each function, parameters being those behind
+/// the rank as C declares them.
+#define TPRT_FOR_EACH_FUNCTION(X)                                              \
+  TPRT_FUNCTIONS(X, TPRT_PARAMETER_IN, TPRT_PARAMETER_OUT, TPRT_PARAMETER_I32, \
+                 TPRT_PARAMETER_I64, TPRT_PARAMETER_BODY)
 
 /// The function table. Function i of the list lies at byte 8 + 8 * i.
 typedef struct tprt_api {
   uint32_t abi_version;
   uint32_t function_count;
-#define TPRT_IN(name) , const void *name
-#define TPRT_OUT(name) , void *name
-#define TPRT_I32(name) , int32_t name
-#define TPRT_I64(name) , int64_t name
-#define TPRT_BODY(name) , tprt_body name
 #define TPRT_MEMBER(name, parameters)                                          \
   int32_t (*name)(tprt_rank * rank parameters);
-  TPRT_FUNCTIONS(TPRT_MEMBER, TPRT_IN, TPRT_OUT, TPRT_I32, TPRT_I64, TPRT_BODY)
+  TPRT_FOR_EACH_FUNCTION(TPRT_MEMBER)
 #undef TPRT_MEMBER
-#undef TPRT_IN
-#undef TPRT_OUT
-#undef TPRT_I32
-#undef TPRT_I64
-#undef TPRT_BODY
 } tprt_api;
 
 /// Slots of the table in list order: TPRT_SLOT_gemm, ..., TPRT_SLOT_COUNT.
 enum tprt_slot {
-#define TPRT_NOTHING(name)
 #define TPRT_SLOT(name, parameters) TPRT_SLOT_##name,
-  TPRT_FUNCTIONS(TPRT_SLOT, TPRT_NOTHING, TPRT_NOTHING, TPRT_NOTHING,
-                 TPRT_NOTHING, TPRT_NOTHING) TPRT_SLOT_COUNT
+  TPRT_FOR_EACH_FUNCTION(TPRT_SLOT) TPRT_SLOT_COUNT
 #undef TPRT_SLOT
-#undef TPRT_NOTHING
 };
 
 /// What a step is given. Addresses of tensors are the device's where there is
@@ -161,7 +182,7 @@ typedef struct tprt_step_args {
   void *const *inputs;       ///< entries[e].inputs, local shapes, row-major
   void *const *outputs;      ///< entries[e].outputs, local padded shapes
   const void *const *params; ///< parameters[p], instance i: params[base + i];
-                             ///< an address, or for "gemm:<id>" a handle
+                             ///< its address
   const void *constants;     ///< the constants section
   void *arena;               ///< arena_bytes of the entry
   void *comm;                ///< comm_bytes of the entry

@@ -33,11 +33,6 @@ struct Section {
 /// Lays out the sections in the order given. Names: 1 to 23 characters, unique.
 std::string writeArtifact(const std::vector<Section> &sections);
 
-/// writeArtifact to `path` by way of a temporary file beside it and a rename,
-/// so that no partial file is ever seen under that name.
-Status writeArtifactFile(const std::string &path,
-                         const std::vector<Section> &sections);
-
 /// A view of a section inside the bytes given to readArtifact.
 struct SectionView {
   std::string_view name;

@@ -13,6 +13,7 @@
 #define TPRT_STATUS_H
 
 #include <cassert>
+#include <concepts>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -84,6 +85,10 @@ template <typename T>
 class [[nodiscard]] Expected {
 public:
   Expected(T value) : value_(std::move(value)) {}
+  /// Of what becomes a T, such as the pointer to a derived class.
+  template <typename From>
+    requires(std::convertible_to<From, T> && !std::convertible_to<From, Status>)
+  Expected(From &&value) : value_(std::forward<From>(value)) {}
   Expected(Status status) : status_(std::move(status)) {
     assert(!status_.ok() && "success without a value");
   }

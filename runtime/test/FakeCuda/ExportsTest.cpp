@@ -21,11 +21,12 @@
 
 static std::set<std::string> listed() {
   return {
-#define X(function) NAME(function),
-#include "../../cuda/libraries/CublasLt.def"
-#include "../../cuda/libraries/Driver.def"
-#include "../../cuda/libraries/Nccl.def"
-#undef X
+#define ENTER(function) NAME(function),
+#define DRIVER ENTER
+#define CUBLASLT ENTER
+#define NCCL ENTER
+#include "../../cuda/libraries/Functions.def"
+#undef ENTER
   };
 }
 

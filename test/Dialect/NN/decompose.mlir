@@ -75,6 +75,27 @@ func.func @rotary_table(%start: index) -> (tensor<8x2xf32>, tensor<8x2xf32>) {
   return %c, %s : tensor<8x2xf32>, tensor<8x2xf32>
 }
 
+// The angle is that of the position that is given.
+// CHECK-LABEL: func.func @rotary_positions
+// CHECK-SAME: %[[POSITIONS:.*]]: tensor<8xi32>
+func.func @rotary_positions(%positions: tensor<8xi32>) -> (tensor<8x2xf32>, tensor<8x2xf32>) {
+  // CHECK: linalg.generic {{.*}} ins(%{{.*}}, %[[POSITIONS]] :
+  // CHECK: arith.sitofp %{{.*}} : i32 to f32
+  // CHECK-NOT: linalg.index
+  %c, %s = nn.rotary_table positions %positions : tensor<8xi32> {inv_freq = dense<[1.0, 0.1]> : tensor<2xf32>} : tensor<8x2xf32>, tensor<8x2xf32>
+  return %c, %s : tensor<8x2xf32>, tensor<8x2xf32>
+}
+
+// The accumulator is the result where logits are f32.
+// CHECK-LABEL: func.func @logits
+func.func @logits(%x: tensor<1x8x64xbf16>, %w: tensor<32x64xbf16>) -> tensor<1x8x32xf32> {
+  // CHECK: %[[SUM:.*]] = linalg.generic {{.*}}"reduction"]
+  // CHECK-NOT: truncf
+  // CHECK: return %{{.*}} : tensor<1x8x32xf32>
+  %0 = nn.linear %x, %w : (tensor<1x8x64xbf16>, tensor<32x64xbf16>) -> tensor<1x8x32xf32>
+  return %0 : tensor<1x8x32xf32>
+}
+
 // One operation reads both halves; what is not rotated is passed on.
 // CHECK-LABEL: func.func @rotary(
 func.func @rotary(%x: tensor<1x8x4x10xf32>, %c: tensor<8x4xf32>) -> tensor<1x8x4x10xf32> {

@@ -263,3 +263,291 @@ func.func @made(%x: tensor<8x64xf32>, %y: tensor<64x256xf32>) {
   %0 = nn.linear %x, %w : (tensor<8x64xf32>, tensor<64x256xf32>) -> tensor<8x256xf32>
   return
 }
+
+// -----
+
+func.func @token_places(%s: tensor<4xi32>, %c: tensor<4xi32>, %t: tensor<4x8xi32>) {
+  // expected-error @below {{'nn.token_places' op expected starts of shape [5], got [4]}}
+  %0:3 = nn.token_places %s, %c, %t {page = 32 : i64} : (tensor<4xi32>, tensor<4xi32>, tensor<4x8xi32>) -> (tensor<16xi32>, tensor<16xi32>, tensor<16xi32>)
+  return
+}
+
+// -----
+
+func.func @token_places(%s: tensor<5xi32>, %c: tensor<5xi32>, %t: tensor<4x8xi32>) {
+  // expected-error @below {{'nn.token_places' op expected context of shape [4], got [5]}}
+  %0:3 = nn.token_places %s, %c, %t {page = 32 : i64} : (tensor<5xi32>, tensor<5xi32>, tensor<4x8xi32>) -> (tensor<16xi32>, tensor<16xi32>, tensor<16xi32>)
+  return
+}
+
+// -----
+
+func.func @token_places(%s: tensor<5xi32>, %c: tensor<4xi32>, %t: tensor<4xi32>) {
+  // expected-error @below {{'nn.token_places' op expected table of rank 2, got rank 1}}
+  %0:3 = nn.token_places %s, %c, %t {page = 32 : i64} : (tensor<5xi32>, tensor<4xi32>, tensor<4xi32>) -> (tensor<16xi32>, tensor<16xi32>, tensor<16xi32>)
+  return
+}
+
+// -----
+
+func.func @token_places(%s: tensor<5xi32>, %c: tensor<4xi32>, %t: tensor<4x8xi32>) {
+  // expected-error @below {{'nn.token_places' op expected a page of 1 or more cells, got 0}}
+  %0:3 = nn.token_places %s, %c, %t {page = 0 : i64} : (tensor<5xi32>, tensor<4xi32>, tensor<4x8xi32>) -> (tensor<16xi32>, tensor<16xi32>, tensor<16xi32>)
+  return
+}
+
+// -----
+
+func.func @token_places(%s: tensor<5xi32>, %c: tensor<4xi32>, %t: tensor<4x8xi32>) {
+  // expected-error @below {{'nn.token_places' op expected rows of rank 1, got rank 2}}
+  %0:3 = nn.token_places %s, %c, %t {page = 32 : i64} : (tensor<5xi32>, tensor<4xi32>, tensor<4x8xi32>) -> (tensor<1x16xi32>, tensor<16xi32>, tensor<16xi32>)
+  return
+}
+
+// -----
+
+func.func @token_places(%s: tensor<5xi32>, %c: tensor<4xi32>, %t: tensor<4x8xi32>) {
+  // expected-error @below {{'nn.token_places' op expected positions of shape [16], got [15]}}
+  %0:3 = nn.token_places %s, %c, %t {page = 32 : i64} : (tensor<5xi32>, tensor<4xi32>, tensor<4x8xi32>) -> (tensor<16xi32>, tensor<15xi32>, tensor<16xi32>)
+  return
+}
+
+// -----
+
+func.func @token_places(%s: tensor<5xi32>, %c: tensor<4xi32>, %t: tensor<4x8xi32>) {
+  // expected-error @below {{'nn.token_places' op expected cells of shape [16], got [17]}}
+  %0:3 = nn.token_places %s, %c, %t {page = 32 : i64} : (tensor<5xi32>, tensor<4xi32>, tensor<4x8xi32>) -> (tensor<16xi32>, tensor<16xi32>, tensor<17xi32>)
+  return
+}
+
+// -----
+
+func.func @token_places(%s: tensor<5xi32>, %c: tensor<4xi64>, %t: tensor<4x8xi32>) {
+  // expected-error @below {{'nn.token_places' op operand #1 must be statically shaped tensor of 32-bit signless integer values, but got 'tensor<4xi64>'}}
+  %0:3 = nn.token_places %s, %c, %t {page = 32 : i64} : (tensor<5xi32>, tensor<4xi64>, tensor<4x8xi32>) -> (tensor<16xi32>, tensor<16xi32>, tensor<16xi32>)
+  return
+}
+
+// -----
+
+func.func @cache_write(%i: tensor<16x4x64xf32>, %c: tensor<16xi32>, %p: tensor<96x2x64xf32>) {
+  // expected-error @below {{'nn.cache_write' op expected input of shape [16, 2, 64], got [16, 4, 64]}}
+  %0 = nn.cache_write %i, %c, %p : (tensor<16x4x64xf32>, tensor<16xi32>, tensor<96x2x64xf32>) -> tensor<96x2x64xf32>
+  return
+}
+
+// -----
+
+func.func @cache_write(%i: tensor<16x2x64xbf16>, %c: tensor<16xi32>, %p: tensor<96x2x64xf32>) {
+  // expected-error @below {{'nn.cache_write' op expected input of element type 'f32', got 'bf16'}}
+  %0 = nn.cache_write %i, %c, %p : (tensor<16x2x64xbf16>, tensor<16xi32>, tensor<96x2x64xf32>) -> tensor<96x2x64xf32>
+  return
+}
+
+// -----
+
+func.func @cache_write(%i: tensor<16x128xf32>, %c: tensor<16xi32>, %p: tensor<96x2x64xf32>) {
+  // expected-error @below {{'nn.cache_write' op expected input of rank 3, got rank 2}}
+  %0 = nn.cache_write %i, %c, %p : (tensor<16x128xf32>, tensor<16xi32>, tensor<96x2x64xf32>) -> tensor<96x2x64xf32>
+  return
+}
+
+// -----
+
+func.func @cache_write(%i: tensor<16x2x64xf32>, %c: tensor<16xi32>, %p: tensor<3x32x2x64xf32>) {
+  // expected-error @below {{'nn.cache_write' op expected pool of rank 3, got rank 4}}
+  %0 = nn.cache_write %i, %c, %p : (tensor<16x2x64xf32>, tensor<16xi32>, tensor<3x32x2x64xf32>) -> tensor<96x2x64xf32>
+  return
+}
+
+// -----
+
+func.func @cache_write(%i: tensor<16x2x64xf32>, %c: tensor<8xi32>, %p: tensor<96x2x64xf32>) {
+  // expected-error @below {{'nn.cache_write' op expected cells of shape [16], got [8]}}
+  %0 = nn.cache_write %i, %c, %p : (tensor<16x2x64xf32>, tensor<8xi32>, tensor<96x2x64xf32>) -> tensor<96x2x64xf32>
+  return
+}
+
+// -----
+
+func.func @cache_write(%i: tensor<16x2x64xf32>, %c: tensor<16xi32>, %p: tensor<96x2x64xf32>) {
+  // expected-error @below {{'nn.cache_write' op expected result of shape [96, 2, 64], got [64, 2, 64]}}
+  %0 = nn.cache_write %i, %c, %p : (tensor<16x2x64xf32>, tensor<16xi32>, tensor<96x2x64xf32>) -> tensor<64x2x64xf32>
+  return
+}
+
+// -----
+
+func.func @paged_attention(%q: tensor<16x4x64xf32>, %k: tensor<96x2x64xf32>, %v: tensor<96x2x64xf32>, %r: tensor<16xi32>, %p: tensor<16xi32>, %t: tensor<4x8xi32>) {
+  // expected-error @below {{'nn.paged_attention' op expected query of rank 4, got rank 3}}
+  %0 = nn.paged_attention %q, %k, %v, %r, %p, %t {page = 32 : i64, scale = 1.0 : f64} : (tensor<16x4x64xf32>, tensor<96x2x64xf32>, tensor<96x2x64xf32>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>) -> tensor<16x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @paged_attention(%q: tensor<2x16x4x64xf32>, %k: tensor<96x2x64xf32>, %v: tensor<96x2x64xf32>, %r: tensor<16xi32>, %p: tensor<16xi32>, %t: tensor<4x8xi32>) {
+  // expected-error @below {{'nn.paged_attention' op expected query of shape [1, 16, 4, 64], got [2, 16, 4, 64]}}
+  %0 = nn.paged_attention %q, %k, %v, %r, %p, %t {page = 32 : i64, scale = 1.0 : f64} : (tensor<2x16x4x64xf32>, tensor<96x2x64xf32>, tensor<96x2x64xf32>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>) -> tensor<2x16x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @paged_attention(%q: tensor<1x16x4x32xf32>, %k: tensor<96x2x64xf32>, %v: tensor<96x2x64xf32>, %r: tensor<16xi32>, %p: tensor<16xi32>, %t: tensor<4x8xi32>) {
+  // expected-error @below {{'nn.paged_attention' op expected query of shape [1, 16, 4, 64], got [1, 16, 4, 32]}}
+  %0 = nn.paged_attention %q, %k, %v, %r, %p, %t {page = 32 : i64, scale = 1.0 : f64} : (tensor<1x16x4x32xf32>, tensor<96x2x64xf32>, tensor<96x2x64xf32>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>) -> tensor<1x16x4x32xf32>
+  return
+}
+
+// -----
+
+func.func @paged_attention(%q: tensor<1x16x4x64xf32>, %k: tensor<3x32x2x64xf32>, %v: tensor<3x32x2x64xf32>, %r: tensor<16xi32>, %p: tensor<16xi32>, %t: tensor<4x8xi32>) {
+  // expected-error @below {{'nn.paged_attention' op expected keys of rank 3, got rank 4}}
+  %0 = nn.paged_attention %q, %k, %v, %r, %p, %t {page = 32 : i64, scale = 1.0 : f64} : (tensor<1x16x4x64xf32>, tensor<3x32x2x64xf32>, tensor<3x32x2x64xf32>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>) -> tensor<1x16x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @paged_attention(%q: tensor<1x16x4x64xf32>, %k: tensor<96x2x64xf32>, %v: tensor<64x2x64xf32>, %r: tensor<16xi32>, %p: tensor<16xi32>, %t: tensor<4x8xi32>) {
+  // expected-error @below {{'nn.paged_attention' op expected values of shape [96, 2, 64], got [64, 2, 64]}}
+  %0 = nn.paged_attention %q, %k, %v, %r, %p, %t {page = 32 : i64, scale = 1.0 : f64} : (tensor<1x16x4x64xf32>, tensor<96x2x64xf32>, tensor<64x2x64xf32>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>) -> tensor<1x16x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @paged_attention(%q: tensor<1x16x4x64xf32>, %k: tensor<96x2x64xf32>, %v: tensor<96x2x64xbf16>, %r: tensor<16xi32>, %p: tensor<16xi32>, %t: tensor<4x8xi32>) {
+  // expected-error @below {{'nn.paged_attention' op expected values of element type 'f32', got 'bf16'}}
+  %0 = nn.paged_attention %q, %k, %v, %r, %p, %t {page = 32 : i64, scale = 1.0 : f64} : (tensor<1x16x4x64xf32>, tensor<96x2x64xf32>, tensor<96x2x64xbf16>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>) -> tensor<1x16x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @paged_attention(%q: tensor<1x16x4x64xf32>, %k: tensor<96x2x64xf32>, %v: tensor<96x2x64xf32>, %r: tensor<8xi32>, %p: tensor<16xi32>, %t: tensor<4x8xi32>) {
+  // expected-error @below {{'nn.paged_attention' op expected rows of shape [16], got [8]}}
+  %0 = nn.paged_attention %q, %k, %v, %r, %p, %t {page = 32 : i64, scale = 1.0 : f64} : (tensor<1x16x4x64xf32>, tensor<96x2x64xf32>, tensor<96x2x64xf32>, tensor<8xi32>, tensor<16xi32>, tensor<4x8xi32>) -> tensor<1x16x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @paged_attention(%q: tensor<1x16x4x64xf32>, %k: tensor<96x2x64xf32>, %v: tensor<96x2x64xf32>, %r: tensor<16xi32>, %p: tensor<8xi32>, %t: tensor<4x8xi32>) {
+  // expected-error @below {{'nn.paged_attention' op expected positions of shape [16], got [8]}}
+  %0 = nn.paged_attention %q, %k, %v, %r, %p, %t {page = 32 : i64, scale = 1.0 : f64} : (tensor<1x16x4x64xf32>, tensor<96x2x64xf32>, tensor<96x2x64xf32>, tensor<16xi32>, tensor<8xi32>, tensor<4x8xi32>) -> tensor<1x16x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @paged_attention(%q: tensor<1x16x4x64xf32>, %k: tensor<96x2x64xf32>, %v: tensor<96x2x64xf32>, %r: tensor<16xi32>, %p: tensor<16xi32>, %t: tensor<8xi32>) {
+  // expected-error @below {{'nn.paged_attention' op expected table of rank 2, got rank 1}}
+  %0 = nn.paged_attention %q, %k, %v, %r, %p, %t {page = 32 : i64, scale = 1.0 : f64} : (tensor<1x16x4x64xf32>, tensor<96x2x64xf32>, tensor<96x2x64xf32>, tensor<16xi32>, tensor<16xi32>, tensor<8xi32>) -> tensor<1x16x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @paged_attention(%q: tensor<1x16x4x64xf32>, %k: tensor<96x3x64xf32>, %v: tensor<96x3x64xf32>, %r: tensor<16xi32>, %p: tensor<16xi32>, %t: tensor<4x8xi32>) {
+  // expected-error @below {{'nn.paged_attention' op expected the query heads to be a multiple of the 3 KV heads, got 4}}
+  %0 = nn.paged_attention %q, %k, %v, %r, %p, %t {page = 32 : i64, scale = 1.0 : f64} : (tensor<1x16x4x64xf32>, tensor<96x3x64xf32>, tensor<96x3x64xf32>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>) -> tensor<1x16x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @paged_attention(%q: tensor<1x16x4x64xf32>, %k: tensor<90x2x64xf32>, %v: tensor<90x2x64xf32>, %r: tensor<16xi32>, %p: tensor<16xi32>, %t: tensor<4x8xi32>) {
+  // expected-error @below {{'nn.paged_attention' op expected the cells to be whole pages of 32, got 90}}
+  %0 = nn.paged_attention %q, %k, %v, %r, %p, %t {page = 32 : i64, scale = 1.0 : f64} : (tensor<1x16x4x64xf32>, tensor<90x2x64xf32>, tensor<90x2x64xf32>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>) -> tensor<1x16x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @paged_attention(%q: tensor<1x16x4x64xf32>, %k: tensor<96x2x64xf32>, %v: tensor<96x2x64xf32>, %r: tensor<16xi32>, %p: tensor<16xi32>, %t: tensor<4x8xi32>) {
+  // expected-error @below {{'nn.paged_attention' op expected a page of 1 or more cells, got 0}}
+  %0 = nn.paged_attention %q, %k, %v, %r, %p, %t {page = 0 : i64, scale = 1.0 : f64} : (tensor<1x16x4x64xf32>, tensor<96x2x64xf32>, tensor<96x2x64xf32>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>) -> tensor<1x16x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @paged_attention(%q: tensor<1x16x4x64xf32>, %k: tensor<96x2x64xf32>, %v: tensor<96x2x64xf32>, %r: tensor<16xi32>, %p: tensor<16xi32>, %t: tensor<4x8xi32>) {
+  // expected-error @below {{'nn.paged_attention' op expected a window of 1 or more positions, got 0}}
+  %0 = nn.paged_attention %q, %k, %v, %r, %p, %t {page = 32 : i64, scale = 1.0 : f64, window = 0 : i64} : (tensor<1x16x4x64xf32>, tensor<96x2x64xf32>, tensor<96x2x64xf32>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>) -> tensor<1x16x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @paged_attention(%q: tensor<1x16x4x64xf32>, %k: tensor<96x2x64xf32>, %v: tensor<96x2x64xf32>, %r: tensor<16xi32>, %p: tensor<16xi32>, %t: tensor<4x8xi32>) {
+  // expected-error @below {{'nn.paged_attention' op expected result of element type 'f32', got 'bf16'}}
+  %0 = nn.paged_attention %q, %k, %v, %r, %p, %t {page = 32 : i64, scale = 1.0 : f64} : (tensor<1x16x4x64xf32>, tensor<96x2x64xf32>, tensor<96x2x64xf32>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>) -> tensor<1x16x4x64xbf16>
+  return
+}
+
+// -----
+
+func.func @rotary_table(%o: index, %p: tensor<8xi32>) {
+  // expected-error @below {{'nn.rotary_table' op expected 'offset' or 'positions', not both}}
+  %c, %s = nn.rotary_table offset %o positions %p : tensor<8xi32> {inv_freq = dense<1.0> : tensor<2xf32>} : tensor<8x2xf32>, tensor<8x2xf32>
+  return
+}
+
+// -----
+
+func.func @rotary_table(%p: tensor<7xi32>) {
+  // expected-error @below {{'nn.rotary_table' op expected positions of shape [8], got [7]}}
+  %c, %s = nn.rotary_table positions %p : tensor<7xi32> {inv_freq = dense<1.0> : tensor<2xf32>} : tensor<8x2xf32>, tensor<8x2xf32>
+  return
+}
+
+// -----
+
+func.func @linear(%x: tensor<8x64xbf16>, %w: tensor<256x64xbf16>) {
+  // expected-error @below {{'nn.linear' op expected result of element type 'bf16' or f32, got 'f16'}}
+  %0 = nn.linear %x, %w : (tensor<8x64xbf16>, tensor<256x64xbf16>) -> tensor<8x256xf16>
+  return
+}
+
+// -----
+
+func.func @sample(%l: tensor<4xf32>, %p: tensor<4xi32>, %i: tensor<4xi64>, %t: tensor<4xf32>) {
+  // expected-error @below {{'nn.sample' op expected logits of rank 2, got rank 1}}
+  %0:2 = nn.sample %l, %p, %i, %t, %p, %t, %t : (tensor<4xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @sample(%l: tensor<3x131xf32>, %p: tensor<4xi32>, %i: tensor<4xi64>, %t: tensor<4xf32>) {
+  // expected-error @below {{'nn.sample' op expected positions of shape [3], got [4]}}
+  %0:2 = nn.sample %l, %p, %i, %t, %p, %t, %t : (tensor<3x131xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @sample(%l: tensor<4x16777217xf32>, %p: tensor<4xi32>, %i: tensor<4xi64>, %t: tensor<4xf32>) {
+  // expected-error @below {{'nn.sample' op expected a vocabulary of 1 to 16777216 tokens, got 16777217}}
+  %0:2 = nn.sample %l, %p, %i, %t, %p, %t, %t : (tensor<4x16777217xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
+  return
+}
+
+// -----
+
+func.func @sample_records(%l: tensor<4x131xf32>, %k: tensor<3xi32>, %p: tensor<4xi32>, %i: tensor<4xi64>, %t: tensor<4xf32>) {
+  // expected-error @below {{'nn.sample_records' op expected records of shape [3, 4, 133], got [4, 3, 133]}}
+  %0 = nn.sample_records %l, %k, %p, %i, %t {vocabulary = 131 : i64} : (tensor<4x131xf32>, tensor<3xi32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>) -> tensor<4x3x133xf32>
+  return
+}
+
+// -----
+
+func.func @sample_pick(%r: tensor<3x4x100xf32>, %p: tensor<4xi32>, %i: tensor<4xi64>, %t: tensor<4xf32>) {
+  // expected-error @below {{'nn.sample_pick' op expected records of shape [3, 4, 133], got [3, 4, 100]}}
+  %0:2 = nn.sample_pick %r, %p, %i, %t, %p, %t, %t : (tensor<3x4x100xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
+  return
+}

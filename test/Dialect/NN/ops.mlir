@@ -67,7 +67,31 @@ func.func @rest(%x: tensor<1x8x64xf32>, %l: tensor<1x8xi64>, %seed: i64, %layer:
   return
 }
 
+// CHECK-LABEL: func.func @generation
+func.func @generation(%starts: tensor<5xi32>, %context: tensor<4xi32>, %table: tensor<4x8xi32>, %q: tensor<1x16x4x64xf32>, %new: tensor<16x2x64xbf16>, %pool: tensor<96x2x64xbf16>) {
+  // CHECK: nn.token_places %{{.*}}, %{{.*}}, %{{.*}} {page = 32 : i64} : (tensor<5xi32>, tensor<4xi32>, tensor<4x8xi32>) -> (tensor<16xi32>, tensor<16xi32>, tensor<16xi32>)
+  %rows, %positions, %cells = nn.token_places %starts, %context, %table {page = 32 : i64} : (tensor<5xi32>, tensor<4xi32>, tensor<4x8xi32>) -> (tensor<16xi32>, tensor<16xi32>, tensor<16xi32>)
+  // CHECK: nn.cache_write %{{.*}}, %{{.*}}, %{{.*}} : (tensor<16x2x64xbf16>, tensor<16xi32>, tensor<96x2x64xbf16>) -> tensor<96x2x64xbf16>
+  %keys = nn.cache_write %new, %cells, %pool : (tensor<16x2x64xbf16>, tensor<16xi32>, tensor<96x2x64xbf16>) -> tensor<96x2x64xbf16>
+  // CHECK: nn.paged_attention %{{.*}} {page = 32 : i64, scale = 1.250000e-01 : f64, window = 4 : i64} : (tensor<1x16x4x64xf32>, tensor<96x2x64xbf16>, tensor<96x2x64xbf16>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>) -> tensor<1x16x4x64xf32>
+  %0 = nn.paged_attention %q, %keys, %pool, %rows, %positions, %table {page = 32 : i64, scale = 0.125 : f64, window = 4 : i64} : (tensor<1x16x4x64xf32>, tensor<96x2x64xbf16>, tensor<96x2x64xbf16>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>) -> tensor<1x16x4x64xf32>
+  // CHECK: nn.rotary_table positions %{{.*}} : tensor<16xi32> {inv_freq = dense<1.000000e+00> : tensor<2xf32>} : tensor<16x2xf32>, tensor<16x2xf32>
+  %c, %s = nn.rotary_table positions %positions : tensor<16xi32> {inv_freq = dense<1.0> : tensor<2xf32>} : tensor<16x2xf32>, tensor<16x2xf32>
+  return
+}
+
 // Calls of functions with nn operations inline.
+// CHECK-LABEL: func.func @sampling
+func.func @sampling(%l: tensor<4x131xf32>, %k: tensor<3xi32>, %p: tensor<4xi32>, %i: tensor<4xi64>, %t: tensor<4xf32>) -> tensor<4xi32> {
+  // CHECK: nn.sample_records %arg0, %arg1, %arg2, %arg3, %arg4 {vocabulary = 131 : i64} : (tensor<4x131xf32>, tensor<3xi32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>) -> tensor<3x4x133xf32>
+  %r = nn.sample_records %l, %k, %p, %i, %t {vocabulary = 131 : i64} : (tensor<4x131xf32>, tensor<3xi32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>) -> tensor<3x4x133xf32>
+  // CHECK: nn.sample_pick
+  %0:2 = nn.sample_pick %r, %p, %i, %t, %p, %t, %t : (tensor<3x4x133xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
+  // CHECK: nn.sample %arg0, %arg2, %arg3, %arg4, %arg2, %arg4, %arg4
+  %1:2 = nn.sample %l, %p, %i, %t, %p, %t, %t : (tensor<4x131xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
+  return %1#0 : tensor<4xi32>
+}
+
 // RUN: tp-opt %s --inline | FileCheck %s --check-prefix=INLINE
 // INLINE-LABEL: func.func @caller
 // INLINE: nn.silu

@@ -161,6 +161,55 @@ TEST(Interpreter, IndicesExtractsAndIntegers) {
             "10");
 }
 
+TEST(Interpreter, TakesOneBranchOfABody) {
+  // What the other branch would divide by or look up stops nothing.
+  const char *text = R"(
+    #i = affine_map<(i) -> (i)>
+    func.func @main(%x: tensor<70xi32>, %table: tensor<4xi32>)
+        -> tensor<70xi32> {
+      %e = tensor.empty() : tensor<70xi32>
+      %r = linalg.generic {indexing_maps = [#i, #i],
+          iterator_types = ["parallel"]}
+          ins(%x : tensor<70xi32>) outs(%e : tensor<70xi32>) {
+      ^bb0(%a: i32, %o: i32):
+        %zero = arith.constant 0 : i32
+        %four = arith.constant 4 : index
+        %isZero = arith.cmpi eq, %a, %zero : i32
+        %i = linalg.index 0 : index
+        %v = scf.if %isZero -> i32 {
+          %fits = arith.cmpi slt, %i, %four : index
+          %w = scf.if %fits -> i32 {
+            %t = tensor.extract %table[%i] : tensor<4xi32>
+            scf.yield %t : i32
+          } else {
+            scf.yield %a : i32
+          }
+          scf.yield %w : i32
+        } else {
+          %hundred = arith.constant 100 : i32
+          %q = arith.divsi %hundred, %a : i32
+          scf.yield %q : i32
+        }
+        linalg.yield %v : i32
+      } -> tensor<70xi32>
+      return %r : tensor<70xi32>
+    })";
+  ElementType kI32{ElementType::Int, 32};
+  Numbers x(70, 0), expected(70, 0);
+  Numbers table = {5, 6, 7, 8};
+  for (int64_t i = 0; i < 70; ++i)
+    if (i % 3 == 0) {
+      x[i] = double(i + 1);
+      expected[i] = double(100 / (i + 1));
+    } else if (i < 4) {
+      expected[i] = table[i];
+    }
+  auto results =
+      run(text, {makeTensor({70}, x, kI32), makeTensor({4}, table, kI32)});
+  ASSERT_EQ(results.size(), 1u);
+  EXPECT_EQ(getNumbers(results[0]), expected);
+}
+
 TEST(Interpreter, MovesElements) {
   const char *text = R"(
     func.func @main(%x: tensor<4x6xf32>) -> (tensor<2x3xf32>, tensor<4x8xf32>,

@@ -153,6 +153,15 @@ TEST(Refusals, Bodies) {
   EXPECT_EQ(kernelError("%0 = arith.negf %many : tensor<4xf32>"),
             "the interpreter cannot use a value of type 'tensor<4xf32>' in the "
             "body of an operation");
+  EXPECT_EQ(kernelError(R"(
+        %c = arith.constant true
+        %0 = scf.if %c -> i128 {
+          scf.yield %wide : i128
+        } else {
+          scf.yield %wide : i128
+        })"),
+            "the interpreter cannot use a value of type 'i128' in the body of "
+            "an operation");
   EXPECT_EQ(kernelError("%0 = arith.trunci %wide : i128 to i32"),
             "the interpreter has no element type of 'i128'");
   EXPECT_EQ(kernelError("%0 = tensor.empty() : tensor<4xf32>"),

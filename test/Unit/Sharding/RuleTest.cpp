@@ -253,6 +253,96 @@ TEST(Rule, WholeFactorsTakeNoAxes) {
   EXPECT_EQ(d.factors, FactorShardings(attention.rule.factors.size()));
 }
 
+// logits[r, (s t)] -> records[s, r], with 131 columns in 3 blocks.
+TEST(Rule, ShortBlocks) {
+  Mesh mesh({{"x", 2}, {"tp", 3}});
+  auto make = [](int64_t size, int64_t blocks, int64_t block) {
+    ShardingRule rule;
+    unsigned r = rule.addFactor(4), s = rule.addFactor(blocks),
+             t = rule.addFactor(block, FactorKind::Whole);
+    rule.factors[t].total = size;
+    rule.operands = {{{{r}, {s, t}}}};
+    rule.results = {{{{s}, {r}}}};
+    rule.linearity = {Linearity::None};
+    return rule;
+  };
+  ShardingRule rule = make(131, 3, 44);
+  EXPECT_EQ(verifyRule(rule, {{4, 131}}, {{3, 4}}), "");
+  EXPECT_EQ(verifyRule(rule, {{4, 132}}, {{3, 4}}),
+            "operand 0 dimension 1: expected size 131, the product of its "
+            "factors, got 132");
+  EXPECT_EQ(verifyRule(make(131, 3, 45), {{4, 131}}, {{3, 4}}),
+            "operand 0 dimension 1: expected short blocks to be whole, the "
+            "minor factor of two, and as long as shards of 131");
+  EXPECT_EQ(getRuleShape(rule, rule.operands[0]),
+            (SmallVector<int64_t>{4, 131}));
+
+  // All blocks are cut apart: both ways.
+  TensorSharding cutBy = sharding({cut({}), cut({ref(mesh, "tp")})});
+  Projection projection =
+      projectToFactors(rule, rule.operands[0], {4, 131}, cutBy);
+  EXPECT_TRUE(projection.complete);
+  EXPECT_EQ(projection.factors.axes[1], AxisList{ref(mesh, "tp")});
+  EXPECT_EQ(
+      projectToTensor(rule, rule.operands[0], {4, 131}, projection.factors),
+      cutBy);
+  EXPECT_EQ(projectToTensor(rule, rule.results[0], {3, 4}, projection.factors),
+            sharding({cut({ref(mesh, "tp")}), cut({})}));
+
+  // 2 shards of 66 are not 2 blocks and 1; 6 shards are none.
+  TensorSharding half = sharding({cut({}), cut({ref(mesh, "x")})});
+  projection = projectToFactors(rule, rule.operands[0], {4, 131}, half);
+  EXPECT_FALSE(projection.complete);
+  EXPECT_TRUE(projection.factors.axes[1].empty());
+  FactorShardings factors(3);
+  factors.axes[1] = {ref(mesh, "x")};
+  EXPECT_FALSE(
+      projectToTensor(rule, rule.operands[0], {4, 131}, factors).has_value());
+  TensorSharding most =
+      sharding({cut({}), cut({ref(mesh, "x"), ref(mesh, "tp")})});
+  EXPECT_FALSE(
+      projectToFactors(rule, rule.operands[0], {4, 131}, most).complete);
+  // 10 of 4 blocks of 3: 2 shards of 5 cut a block. 11 of 4: 2 of 6 do not.
+  rule = make(10, 4, 3);
+  EXPECT_FALSE(
+      projectToFactors(rule, rule.operands[0], {4, 10}, half).complete);
+  rule = make(11, 4, 3);
+  EXPECT_TRUE(projectToFactors(rule, rule.operands[0], {4, 11}, half).complete);
+}
+
+// Whatever of a dimension's shards is as many blocks each comes back the same,
+// and each rank's columns are those of its blocks.
+TEST(Rule, ShortBlocksRoundTrip) {
+  int complete = 0;
+  for (int64_t size = 1; size <= 60; ++size)
+    for (int64_t blocks = 1; blocks <= 12; ++blocks)
+      for (int64_t shards = 1; shards <= 12; ++shards) {
+        Mesh mesh({{"tp", shards}});
+        ShardingRule rule;
+        unsigned s = rule.addFactor(blocks),
+                 t = rule.addFactor((size + blocks - 1) / blocks,
+                                    FactorKind::Whole);
+        rule.factors[t].total = size;
+        TensorFactors tensor{{{s, t}}};
+        SmallVector<AxisRef> axes;
+        if (shards > 1)
+          axes.push_back(ref(mesh, "tp"));
+        TensorSharding before = sharding({cut(axes)});
+        Projection projection = projectToFactors(rule, tensor, {size}, before);
+        int64_t perShard = (blocks + shards - 1) / shards;
+        bool fits = shards <= blocks && perShard * rule.factors[t].size ==
+                                            (size + shards - 1) / shards;
+        ASSERT_EQ(projection.complete, fits || shards == 1)
+            << size << " " << blocks << " " << shards;
+        if (!projection.complete)
+          continue;
+        ++complete;
+        auto after = projectToTensor(rule, tensor, {size}, projection.factors);
+        ASSERT_TRUE(after && sameLayout({size}, before, *after));
+      }
+  EXPECT_GT(complete, 1000);
+}
+
 TEST(Rule, IllFormed) {
   LinearRule linear;
   EXPECT_EQ(verifyRule(linear.rule, {{2, 8, 12}, {16, 12}}, {{2, 8, 15}}),

@@ -4,17 +4,15 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Computed in f32 (of f64 in f64) and rounded once. Dropout's generator is
-// Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3",
-// 2011), one block per element, of which the first word is used.
+// Computed in f32 (of f64 in f64) and rounded once.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Parts.h"
+#include "Philox.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/Support/MathExtras.h"
-#include <array>
 #include <cmath>
 
 using namespace mlir;
@@ -54,47 +52,6 @@ FailureOr<SmallVector<Value>> SiluOp::decompose(OpBuilder &builder) {
 //===----------------------------------------------------------------------===//
 // Dropout
 //===----------------------------------------------------------------------===//
-
-namespace {
-/// Philox4x32-10 on i32 values.
-struct Philox {
-  Scalar &e;
-  using Words = std::array<Value, 4>;
-
-  Value word(uint32_t value) {
-    return e.integer(static_cast<int32_t>(value), e.b.getI32Type());
-  }
-  /// High and low halves of the 64-bit product.
-  std::pair<Value, Value> multiply(Value x, uint32_t factor) {
-    Type i64 = e.b.getI64Type();
-    Value wide = arith::ExtUIOp::create(e.b, i64, x);
-    Value product = arith::MulIOp::create(e.b, wide, e.integer(factor, i64));
-    return split(product);
-  }
-  std::pair<Value, Value> split(Value x) {
-    Type i32 = e.b.getI32Type();
-    Value high = arith::ShRUIOp::create(e.b, x, e.integer(32, x.getType()));
-    return {arith::TruncIOp::create(e.b, i32, high),
-            arith::TruncIOp::create(e.b, i32, x)};
-  }
-  Value exclusiveOr(Value x, Value y) {
-    return arith::XOrIOp::create(e.b, x, y);
-  }
-  Words run(Words c, Value key0, Value key1) {
-    for (int round = 0; round < 10; ++round) {
-      if (round) {
-        key0 = arith::AddIOp::create(e.b, key0, word(0x9E3779B9));
-        key1 = arith::AddIOp::create(e.b, key1, word(0xBB67AE85));
-      }
-      auto [high0, low0] = multiply(c[0], 0xD2511F53);
-      auto [high1, low1] = multiply(c[2], 0xCD9E8D57);
-      c = {exclusiveOr(exclusiveOr(high1, c[1]), key0), low1,
-           exclusiveOr(exclusiveOr(high0, c[3]), key1), low0};
-    }
-    return c;
-  }
-};
-} // namespace
 
 FailureOr<SmallVector<Value>> DropoutOp::decompose(OpBuilder &builder) {
   RankedTensorType type = typeOf(getInput());

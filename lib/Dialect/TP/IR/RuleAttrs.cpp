@@ -22,7 +22,7 @@ using namespace tp;
 
 Attribute RuleFactorAttr::parse(AsmParser &parser, Type) {
   std::string name;
-  int64_t size, grain = 1;
+  int64_t size, grain = 1, total = 0;
   if (parser.parseString(&name) || parser.parseInteger(size))
     return {};
   FactorKind kind = FactorKind::Parallel;
@@ -30,9 +30,12 @@ Attribute RuleFactorAttr::parse(AsmParser &parser, Type) {
   bool readsIndex = false;
   StringRef keyword;
   while (succeeded(parser.parseOptionalKeyword(
-      &keyword, {"sum", "max", "min", "whole", "grain", "indexed"}))) {
+      &keyword, {"sum", "max", "min", "whole", "grain", "indexed", "of"}))) {
     if (keyword == "grain") {
       if (parser.parseInteger(grain))
+        return {};
+    } else if (keyword == "of") {
+      if (parser.parseInteger(total))
         return {};
     } else if (keyword == "whole") {
       kind = FactorKind::Whole;
@@ -45,7 +48,7 @@ Attribute RuleFactorAttr::parse(AsmParser &parser, Type) {
   }
   MLIRContext *context = parser.getContext();
   return RuleFactorAttr::get(context, StringAttr::get(context, name), size,
-                             kind, grain, reduction, readsIndex);
+                             kind, grain, reduction, readsIndex, total);
 }
 
 void RuleFactorAttr::print(AsmPrinter &printer) const {
@@ -58,6 +61,8 @@ void RuleFactorAttr::print(AsmPrinter &printer) const {
     printer << " grain " << getGrain();
   if (getReadsIndex())
     printer << " indexed";
+  if (getTotal())
+    printer << " of " << getTotal();
 }
 
 //===----------------------------------------------------------------------===//
@@ -208,9 +213,10 @@ static ArrayAttr toAttr(MLIRContext *context, ArrayRef<TensorFactors> tensors) {
 RuleAttr RuleAttr::get(MLIRContext *context, const ShardingRule &rule) {
   SmallVector<RuleFactorAttr> factors;
   for (const Factor &factor : rule.factors)
-    factors.push_back(RuleFactorAttr::get(
-        context, StringAttr::get(context, factor.name), factor.size,
-        factor.kind, factor.grain, factor.reduction, factor.readsIndex));
+    factors.push_back(
+        RuleFactorAttr::get(context, StringAttr::get(context, factor.name),
+                            factor.size, factor.kind, factor.grain,
+                            factor.reduction, factor.readsIndex, factor.total));
   SmallVector<int64_t> linearity;
   for (Linearity kind : rule.linearity)
     linearity.push_back(static_cast<int64_t>(kind));
@@ -225,6 +231,7 @@ ShardingRule RuleAttr::toRule() const {
                                     attr.getName().getValue(), attr.getGrain());
     rule.factors[index].reduction = attr.getReduction();
     rule.factors[index].readsIndex = attr.getReadsIndex();
+    rule.factors[index].total = attr.getTotal();
   }
   auto read = [](ArrayAttr from, auto &to) {
     for (Attribute tensor : from) {

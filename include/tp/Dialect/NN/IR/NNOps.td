@@ -252,6 +252,88 @@ def NN_PagedAttentionOp : NN_Op<"paged_attention", [NN_Integers, NN_LibraryForm<
   let assemblyFormat = "$query `,` $keys `,` $values `,` $rows `,` $positions `,` $table attr-dict `:` functional-type(operands, results)";
 }
 
+//===----------------------------------------------------------------------===//
+// Sampling (docs/Operations.md)
+//===----------------------------------------------------------------------===//
+
+def NN_Floats : StaticShapeTensorOf<[F32]>;
+def NN_Seeds : StaticShapeTensorOf<[I64]>;
+
+def NN_SampleOp : NN_Op<"sample", [NN_Integers]> {
+  let summary = "choose a token for each row of logits";
+  let description = [{
+    logits[R, V] and, for each row, the position of the new token, a seed,
+    temperature, top_k, top_p and min_p -> token[R], logprob[R].
+
+    In this order: the logits are divided by the temperature (not above 0: the
+    largest is taken); only the top_k largest stay (not above 0: all); only those
+    at least min_p times as probable as the largest; only the fewest, from the
+    largest on, that are top_p of these together (1 or more: all); of them the
+    one with the largest sum of logit and Gumbel number, which is a function of
+    seed, position and token. Of equals the lowest token comes first, everywhere.
+    `logprob` is the logarithm of its probability under the logits as they are.
+
+    The answer is found from the 64 best tokens, or from all if nothing is
+    restricted. Where it cannot be (more than 64 may be chosen from, a sum is too
+    close to top_p to tell, a logit is NaN, no finite one is the largest, the
+    position is negative), token is -1 and logprob 0.
+
+    ```mlir
+    %token, %logprob = nn.sample %logits, %positions, %seed, %temperature, %top_k, %top_p, %min_p : (tensor<4x131xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
+    ```
+  }];
+  let arguments = (ins NN_Floats:$logits, NN_Numbers:$positions,
+    NN_Seeds:$seed, NN_Floats:$temperature, NN_Numbers:$top_k,
+    NN_Floats:$top_p, NN_Floats:$min_p);
+  let results = (outs NN_Numbers:$token, NN_Floats:$logprob);
+  let assemblyFormat = "$logits `,` $positions `,` $seed `,` $temperature `,` $top_k `,` $top_p `,` $min_p attr-dict `:` functional-type(operands, results)";
+}
+
+def NN_SampleRecordsOp : NN_Op<"sample_records",
+    [NN_Integers, NN_LibraryForm<>]> {
+  let summary = "what nn.sample must know of each block of the vocabulary";
+  let description = [{
+    logits[R, V], blocks[S], positions[R], seed[R], temperature[R] ->
+    records[S, R, 133]. The logits are S blocks of ceil(V / S) columns, the last
+    ones short; block s is number blocks[s] of the vocabulary, so that its column
+    i is token blocks[s] * ceil(V / S) + i. Tokens from `vocabulary` on are
+    padding, and a row whose position is negative has no tokens.
+
+    A record is the 64 largest logits in order (-inf where there are fewer
+    tokens that are not -inf), their 64 tokens (-1), the largest logit x, the
+    sums of exp(logit - x) and of exp((logit - x) / temperature), and the logit
+    and token (-inf, -1) that win the draw among all; at temperature 0, where
+    nothing is drawn, those of the largest, and the second sum is the first. If x
+    is no finite number nothing else is defined.
+
+    ```mlir
+    %records = nn.sample_records %logits, %blocks, %positions, %seed, %temperature {vocabulary = 131 : i64} : (tensor<4x131xf32>, tensor<3xi32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>) -> tensor<3x4x133xf32>
+    ```
+  }];
+  let arguments = (ins NN_Floats:$logits, NN_Numbers:$blocks,
+    NN_Numbers:$positions, NN_Seeds:$seed, NN_Floats:$temperature,
+    I64Attr:$vocabulary);
+  let results = (outs NN_Floats:$records);
+  let assemblyFormat = "$logits `,` $blocks `,` $positions `,` $seed `,` $temperature attr-dict `:` functional-type(operands, results)";
+}
+
+def NN_SamplePickOp : NN_Op<"sample_pick", [NN_LibraryForm<>]> {
+  let summary = "choose a token for each row from records of all blocks";
+  let description = [{
+    records[S, R, 133] and the numbers of nn.sample -> token[R], logprob[R], as
+    nn.sample says.
+
+    ```mlir
+    %token, %logprob = nn.sample_pick %records, %positions, %seed, %temperature, %top_k, %top_p, %min_p : (tensor<3x4x133xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
+    ```
+  }];
+  let arguments = (ins NN_Floats:$records, NN_Numbers:$positions,
+    NN_Seeds:$seed, NN_Floats:$temperature, NN_Numbers:$top_k,
+    NN_Floats:$top_p, NN_Floats:$min_p);
+  let results = (outs NN_Numbers:$token, NN_Floats:$logprob);
+  let assemblyFormat = "$records `,` $positions `,` $seed `,` $temperature `,` $top_k `,` $top_p `,` $min_p attr-dict `:` functional-type(operands, results)";
+}
+
 def NN_CrossEntropyOp : NN_Op<"cross_entropy", [NN_Vjp, NN_Integers]> {
   let summary = "negative log-likelihood of labels";
   let description = [{

@@ -155,7 +155,8 @@ def TP_RuleFactorAttr : TP_Attr<"RuleFactor", "factor"> {
   let summary = "One factor of a sharding rule";
   let parameters = (ins "::mlir::StringAttr":$name, "int64_t":$size,
                         "::tp::FactorKind":$kind, "int64_t":$grain,
-                        "::tp::ReductionKind":$reduction, "bool":$readsIndex);
+                        "::tp::ReductionKind":$reduction, "bool":$readsIndex,
+                        "int64_t":$total);
   let hasCustomAssemblyFormat = 1;
 }
 

@@ -1,6 +1,6 @@
-// A weight that several products read is packed once, whatever they do with their
+// A weight that several products read is held once, whatever they do with their
 // results, how many rows they have, and in which entry they are: of the two entries'
-// four products of w there is one template, and memory for one packing.
+// four products of w there is one template.
 
 // RUN: tp-compile %s --plan replicated -o %t.tpa 2> %t.log
 // RUN: tp-opt %s --tp-schedule-pipeline --tp-lower-step | FileCheck %s

@@ -1,0 +1,227 @@
+//===- CompareMain.cpp - Steps of generation against @main ----------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One device runs a script, on a cache whose dead cells are no number, and what
+// a step says of a row's last token is what @main says at that position of the
+// whole text. Both compute the same function, so what disturbing does to @main
+// is how far they may be apart.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Replay.h"
+#include "Session.h"
+#include "Steps.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "tp/Dialect/NN/IR/NNOps.h"
+#include <set>
+
+using namespace mlir;
+using namespace tp::interp;
+
+namespace tp {
+
+static Value castTo(OpBuilder &builder, Value value, Type element) {
+  auto type = cast<RankedTensorType>(value.getType());
+  Location loc = value.getLoc();
+  Type f32 = builder.getF32Type();
+  if (type.getElementType() == element)
+    return value;
+  if (type.getElementType() != f32)
+    value = arith::ExtFOp::create(builder, loc, type.clone(f32), value);
+  if (element != f32)
+    value = arith::TruncFOp::create(builder, loc, type.clone(element), value);
+  return value;
+}
+
+/// Keys and values go through the type of the cache in @main as well.
+static void roundAsCached(func::FuncOp main, Type cached) {
+  main.walk([&](nn::AttentionOp op) {
+    OpBuilder builder(op);
+    for (OpOperand *operand : {&op.getKeyMutable(), &op.getValueMutable()}) {
+      Value value = operand->get();
+      Value rounded = castTo(builder, value, cached);
+      operand->set(castTo(builder, rounded, getElementTypeOrSelf(value)));
+    }
+  });
+}
+
+namespace {
+/// @main on whole texts, each run when it is first asked for.
+class MainRuns {
+public:
+  static FailureOr<MainRuns> make(ModuleOp program, const Script &script,
+                                  const VerifyOptions &options);
+  FailureOr<Reference *> get(int64_t text);
+  unsigned getLogitsNumber() const { return logits; }
+  int64_t getVocabulary() const { return vocabulary; }
+  const Reference::Value &getLogits(const Reference &run) const {
+    return run.getResults()[logits];
+  }
+
+private:
+  MainRuns(const Script &script, const VerifyOptions &options)
+      : script(&script), options(options) {
+    // Of its results alone.
+    this->options.maxKeptBytes = 0;
+  }
+
+  const Script *script;
+  VerifyOptions options;
+  OwningOpRef<ModuleOp> module;
+  func::FuncOp main;
+  unsigned ids = 0, mask = 0, logits = 0;
+  int64_t vocabulary = 0;
+  std::map<int64_t, Reference> runs;
+};
+} // namespace
+
+FailureOr<MainRuns> MainRuns::make(ModuleOp program, const Script &script,
+                                   const VerifyOptions &options) {
+  MainRuns runs(script, options);
+  runs.module = program.clone();
+  runs.main = runs.module->lookupSymbol<func::FuncOp>("main");
+  for (auto state : runs.module->getOps<StateOp>()) {
+    RankedTensorType type = state.getGlobalType();
+    if (isPool(type.getShape(), *getElementType(type)))
+      roundAsCached(runs.main, type.getElementType());
+  }
+  FailureOr<unsigned> ids = findArgument(runs.main, "input_ids"),
+                      mask = findArgument(runs.main, "attention_mask"),
+                      logits = findResult(runs.main, "logits");
+  if (failed(ids) || failed(mask) || failed(logits))
+    return failure();
+  runs.ids = *ids;
+  runs.mask = *mask;
+  runs.logits = *logits;
+  auto shapeOf = [](Type type) {
+    return cast<RankedTensorType>(type).getShape();
+  };
+  ArrayRef<int64_t> in = shapeOf(runs.main.getArgument(*ids).getType()),
+                    out = shapeOf(runs.main.getResultTypes()[*logits]);
+  if (out.size() != 3 || out.drop_back() != in)
+    return runs.main.emitError()
+           << "expected logits of every position to compare the steps of "
+              "generation with: import the checkpoint without --logits last";
+  runs.vocabulary = out.back();
+  return runs;
+}
+
+FailureOr<Reference *> MainRuns::get(int64_t text) {
+  auto found = runs.find(text);
+  if (found != runs.end())
+    return &found->second;
+  FailureOr<SmallVector<Tensor>> inputs = makeInputs(main, options.seed);
+  if (failed(inputs))
+    return failure();
+  const std::vector<int64_t> &numbers = script->texts[text];
+  Tensor &id = (*inputs)[ids], &isKept = (*inputs)[mask];
+  int64_t length = numbers.size(), width = id.getShape().back();
+  for (int64_t i = 0; i < id.getNumElements(); ++i) {
+    id.setInt(i, i % width < length ? numbers[i % width] : 0);
+    // No position sees what comes after it.
+    isKept.setInt(i, 1);
+  }
+  FailureOr<Reference> run = Reference::run(main, *inputs, options);
+  if (failed(run))
+    return failure();
+  return &runs.emplace(text, std::move(*run)).first->second;
+}
+
+/// What a step says of a row, where @main says it.
+static Observation observeRow(const Tensor &logits,
+                              const Script::LastToken &token,
+                              const Reference::Value &expected) {
+  Tensor all(expected.tensor.getShape(), {ElementType::F32, 32});
+  int64_t vocabulary = all.getShape().back();
+  for (int64_t i = 0; i < all.getNumElements(); ++i)
+    all.setFloat(i, expected.tensor.getFloat(i));
+  for (int64_t i = 0; i < vocabulary; ++i)
+    all.setFloat(token.position * vocabulary + i,
+                 logits.getFloat(token.row * vocabulary + i));
+  return observeNative(all, expected);
+}
+
+/// The number of the output, checked against that of @main.
+static FailureOr<unsigned> findLogits(func::FuncOp function,
+                                      const Script::Step &step,
+                                      int64_t vocabulary) {
+  FailureOr<unsigned> index = findResult(function, "logits");
+  if (failed(index))
+    return failure();
+  int64_t rows = step.inputs.at("context").getNumElements();
+  auto type = cast<RankedTensorType>(function.getResultTypes()[*index]);
+  if (type.getShape() != ArrayRef<int64_t>{rows, vocabulary})
+    return function.emitError()
+           << "expected output 'logits' of @" << function.getSymName()
+           << " to be of [" << rows << ", " << vocabulary << "], got " << type;
+  return index;
+}
+
+/// One step: `states` are what it begins with, and then what it leaves.
+static FailureOr<SmallVector<Tensor>> runStep(func::FuncOp function,
+                                              const Script::Step &step,
+                                              NamedTensors &states,
+                                              const VerifyOptions &options) {
+  FailureOr<SmallVector<Tensor>> inputs =
+      makeStepInputs(function, states, &step.inputs, options.seed);
+  if (failed(inputs))
+    return failure();
+  RandomParameters random(options.seed);
+  InterpreterOptions run;
+  run.parameters = options.parameters ? options.parameters : &random;
+  FailureOr<SmallVector<Tensor>> results =
+      interpretOneRank(function, *inputs, run);
+  if (succeeded(results))
+    for (auto [index, result] : llvm::enumerate(*results))
+      if (FlatSymbolRefAttr state = getResultState(function, index))
+        states[state.getValue().str()] = result;
+  return results;
+}
+
+FailureOr<Comparison> compareWithMain(ModuleOp program, const Script &script,
+                                      const VerifyOptions &options) {
+  FailureOr<MainRuns> runs = MainRuns::make(program, script, options);
+  FailureOr<NamedTensors> states = makeInitialStates(program, options);
+  if (failed(runs) || failed(states))
+    return failure();
+  Comparison all;
+  std::set<int64_t> judged;
+  for (auto [number, step] : llvm::enumerate(script.steps)) {
+    for (auto &[name, pool] : *states)
+      poisonCells(pool, step.freedCells);
+    auto function = program.lookupSymbol<func::FuncOp>(step.entry);
+    FailureOr<unsigned> logits =
+        findLogits(function, step, runs->getVocabulary());
+    if (failed(logits))
+      return failure();
+    FailureOr<SmallVector<Tensor>> results =
+        runStep(function, step, *states, options);
+    if (failed(results))
+      return failure();
+    Comparison comparison;
+    for (const Script::LastToken &token : step.lastTokens) {
+      FailureOr<Reference *> run = runs->get(token.text);
+      if (failed(run))
+        return failure();
+      Observation observation =
+          observeRow((*results)[*logits], token, runs->getLogits(**run));
+      observation.resultNumber = runs->getLogitsNumber();
+      // What cannot be judged of a text is said once.
+      observation.isOriginal = judged.insert(token.text).second;
+      observation.what =
+          "row " + std::to_string(token.row) + " of @" + step.entry;
+      observation.location = formatLocation(function.getLoc());
+      if (failed(compareObservation(observation, Mesh(), **run, comparison)))
+        break;
+    }
+    append(all, std::move(comparison), number + 1);
+    if (all.divergence)
+      break;
+  }
+  return all;
+}
+
+} // namespace tp

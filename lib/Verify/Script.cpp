@@ -1,0 +1,340 @@
+//===- Script.cpp - Random steps of generation ----------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See Script.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Script.h"
+
+#include "tp/Import/ModelAttributes.h"
+#include <numeric>
+#include <random>
+#include <set>
+
+using namespace mlir;
+using namespace tp::interp;
+
+namespace tp {
+
+std::vector<std::string> Script::getEntries() const {
+  std::set<std::pair<size_t, std::string>> entries;
+  for (const Step &step : steps)
+    entries.insert({step.entry.size(), step.entry});
+  std::vector<std::string> names;
+  for (const auto &[size, entry] : entries)
+    names.push_back(entry);
+  return names;
+}
+
+std::optional<int64_t> getStepSize(func::FuncOp function) {
+  StringRef name = function.getSymName();
+  int64_t tokens;
+  if (!name.consume_front("step_") || name.getAsInteger(10, tokens))
+    return std::nullopt;
+  return tokens;
+}
+
+FailureOr<unsigned> findArgument(func::FuncOp function, StringRef name) {
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (auto attr = function.getArgAttrOfType<StringAttr>(
+            i, TPDialect::getNameAttrName());
+        attr && attr.getValue() == name)
+      return i;
+  return function.emitError() << "expected @" << function.getSymName()
+                              << " to have an input '" << name << "', got none";
+}
+
+FailureOr<unsigned> findResult(func::FuncOp function, StringRef name) {
+  for (unsigned i = 0; i < function.getNumResults(); ++i)
+    if (auto attr = function.getResultAttrOfType<StringAttr>(
+            i, TPDialect::getNameAttrName());
+        attr && attr.getValue() == name)
+      return i;
+  return function.emitError()
+         << "expected @" << function.getSymName() << " to have an output '"
+         << name << "', got none";
+}
+
+bool isPool(ArrayRef<int64_t> shape, ElementType type) {
+  return shape.size() == 4 && type.isFloat();
+}
+
+void poisonCells(Tensor &state, ArrayRef<int64_t> cells) {
+  SmallVector<int64_t> shape(state.getShape());
+  if (!isPool(shape, state.getElementType()))
+    return;
+  state = state.clone();
+  int64_t size = shape[2] * shape[3];
+  for (int64_t layer = 0; layer < shape[0]; ++layer)
+    for (int64_t cell : cells)
+      for (int64_t i = 0; i < size; ++i)
+        state.setFloat((layer * shape[1] + cell) * size + i, NAN);
+}
+
+/// Each cell that a script names is one of each pool.
+static LogicalResult checkPools(ModuleOp program, int64_t cells) {
+  for (auto state : program.getOps<StateOp>()) {
+    ArrayRef<int64_t> shape = state.getGlobalType().getShape();
+    if (isPool(shape, *getElementType(state.getGlobalType())) &&
+        shape[1] != cells)
+      return state.emitError() << "expected " << cells << " cells in state @"
+                               << state.getSymName() << ", got " << shape[1];
+  }
+  return success();
+}
+
+namespace {
+/// What a script has to know of a program.
+struct Facts {
+  int64_t page = 0, rows = 0, cells = 0, context = 0, window = 0;
+  int64_t vocabulary = 0;
+  /// Of a text.
+  int64_t longest = 0;
+  /// Tokens of each step, ascending.
+  SmallVector<int64_t> sizes;
+
+  int64_t getPagesPerRow() const { return llvm::divideCeil(context, page); }
+};
+
+/// A text on its way through the steps.
+struct Row {
+  int64_t text = -1, done = 0;
+  /// By number of page of the text; -1: not there yet, or freed.
+  SmallVector<int64_t> pages;
+};
+
+class ScriptMaker {
+public:
+  ScriptMaker(const Facts &facts, uint64_t seed)
+      : facts(facts), random(seed), rows(facts.rows),
+        freePages(facts.cells / facts.page) {
+    std::iota(freePages.begin(), freePages.end(), 0);
+    for (int64_t page : freePages)
+      noteFreed(page);
+    for (Row &row : rows)
+      row.pages.assign(facts.getPagesPerRow(), -1);
+  }
+
+  Script make(int64_t numSteps);
+
+private:
+  int64_t draw(int64_t end) { return random() % end; }
+  bool happens(int64_t oneIn) { return draw(oneIn) == 0; }
+  int64_t drawLength();
+  void admit(Row &row);
+  void noteFreed(int64_t page);
+  void free(int64_t &page);
+  void leave(Row &row);
+  SmallVector<int64_t> shareTokens(int64_t size);
+  Script::Step makeStep();
+  void finish(Row &row);
+  int64_t getLength(const Row &row) const {
+    return script.texts[row.text].size();
+  }
+
+  Facts facts;
+  std::mt19937_64 random;
+  std::vector<Row> rows;
+  SmallVector<int64_t> freePages, freedCells;
+  /// Texts that were thrown out.
+  SmallVector<int64_t> waiting;
+  Script script;
+};
+} // namespace
+
+/// Around the ends of pages and of the window, or any.
+int64_t ScriptMaker::drawLength() {
+  const int64_t edges[] = {
+      facts.page - 1, facts.page,       facts.page + 1, facts.window - 1,
+      facts.window,   facts.window + 1, facts.longest,  1};
+  int64_t length = edges[draw(std::size(edges))];
+  if (length < 1 || length > facts.longest || happens(4))
+    length = 1 + draw(facts.longest);
+  return length;
+}
+
+void ScriptMaker::admit(Row &row) {
+  row.done = 0;
+  if (!waiting.empty()) {
+    row.text = waiting.pop_back_val();
+    return;
+  }
+  row.text = script.texts.size();
+  std::vector<int64_t> &text = script.texts.emplace_back(drawLength());
+  for (int64_t &id : text)
+    id = draw(facts.vocabulary);
+}
+
+void ScriptMaker::noteFreed(int64_t page) {
+  for (int64_t i = 0; i < facts.page; ++i)
+    freedCells.push_back(page * facts.page + i);
+}
+
+void ScriptMaker::free(int64_t &page) {
+  if (page < 0)
+    return;
+  freePages.push_back(page);
+  noteFreed(page);
+  page = -1;
+}
+
+void ScriptMaker::leave(Row &row) {
+  for (int64_t &page : row.pages)
+    free(page);
+  row.text = -1;
+}
+
+/// How many of the tokens of a step of `size` each row gets.
+SmallVector<int64_t> ScriptMaker::shareTokens(int64_t size) {
+  SmallVector<int64_t> shares(rows.size(), 0), order(rows.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), random);
+  // Now and then not all of them.
+  int64_t left = happens(3) ? 1 + draw(size) : size;
+  bool isEmpty = true;
+  for (int64_t number : order) {
+    const Row &row = rows[number];
+    if (row.text < 0 || left == 0)
+      continue;
+    int64_t rest = std::min(left, getLength(row) - row.done);
+    if (rest == 0)
+      continue;
+    const int64_t choices[] = {0, 1, 1 + draw(rest), rest};
+    int64_t share = choices[draw(4)];
+    if (isEmpty)
+      share = std::max<int64_t>(share, 1);
+    isEmpty = false;
+    shares[number] = share;
+    left -= share;
+  }
+  return shares;
+}
+
+static Tensor makeNumbers(ArrayRef<int64_t> shape, ArrayRef<int64_t> values) {
+  Tensor tensor(shape, {ElementType::Int, 32});
+  for (auto [i, value] : llvm::enumerate(values))
+    tensor.setInt(i, value);
+  return tensor;
+}
+
+Script::Step ScriptMaker::makeStep() {
+  Script::Step step;
+  // Every other one the largest, so that texts come to their ends.
+  int64_t size =
+      happens(2) ? facts.sizes.back() : facts.sizes[draw(facts.sizes.size())];
+  SmallVector<int64_t> ids, starts{0}, context, table;
+  for (auto [number, share] : llvm::enumerate(shareTokens(size))) {
+    Row &row = rows[number];
+    for (int64_t i = row.done; i < row.done + share; ++i) {
+      int64_t &page = row.pages[i / facts.page];
+      if (i % facts.page == 0) {
+        std::swap(freePages[draw(freePages.size())], freePages.back());
+        page = freePages.pop_back_val();
+      }
+      ids.push_back(script.texts[row.text][i]);
+    }
+    starts.push_back(ids.size());
+    context.push_back(share ? row.done : 0);
+    llvm::append_range(table, row.pages);
+    row.done += share;
+    if (share)
+      step.lastTokens.push_back({int64_t(number), row.text, row.done - 1});
+  }
+  step.entry = "step_" + std::to_string(size);
+  step.inputs["ids"] = makeNumbers({1, size}, ids);
+  step.inputs["starts"] = makeNumbers({facts.rows + 1}, starts);
+  step.inputs["context"] = makeNumbers({facts.rows}, context);
+  step.inputs["table"] =
+      makeNumbers({facts.rows, facts.getPagesPerRow()}, table);
+  step.freedCells = std::exchange(freedCells, {});
+  return step;
+}
+
+/// What becomes of a row after a step.
+void ScriptMaker::finish(Row &row) {
+  if (row.text < 0)
+    return;
+  // A row that ended may keep its pages for a while.
+  if (row.done == getLength(row) && !happens(4))
+    return leave(row);
+  if (happens(16)) {
+    waiting.push_back(row.text);
+    return leave(row);
+  }
+  // The next token sees the window that ends with itself.
+  int64_t firstSeen = facts.window ? row.done + 1 - facts.window : 0;
+  for (int64_t i = 0; (i + 1) * facts.page <= firstSeen; ++i)
+    if (happens(2))
+      free(row.pages[i]);
+}
+
+Script ScriptMaker::make(int64_t numSteps) {
+  for (int64_t i = 0; i < numSteps; ++i) {
+    for (Row &row : rows)
+      if (row.text < 0 && happens(2))
+        admit(row);
+    auto goesOn = [&](const Row &row) {
+      return row.text >= 0 && row.done < getLength(row);
+    };
+    if (llvm::none_of(rows, goesOn)) {
+      leave(rows.front());
+      admit(rows.front());
+    }
+    script.steps.push_back(makeStep());
+    for (Row &row : rows)
+      finish(row);
+  }
+  return std::move(script);
+}
+
+static FailureOr<Facts> readFacts(ModuleOp program) {
+  Facts facts;
+  for (auto function : program.getOps<func::FuncOp>())
+    if (std::optional<int64_t> size = getStepSize(function))
+      facts.sizes.push_back(*size);
+  llvm::sort(facts.sizes);
+  auto generation = program->getAttrOfType<DictionaryAttr>(generationAttrName);
+  auto main = program.lookupSymbol<func::FuncOp>("main");
+  if (!generation || !main || facts.sizes.empty())
+    return program.emitError()
+           << "expected a program with @main and steps of generation for a "
+              "script, got none: import a checkpoint with --generate";
+  for (auto [name, fact] : {std::pair("page", &facts.page),
+                            {"rows", &facts.rows},
+                            {"cells", &facts.cells},
+                            {"context", &facts.context},
+                            {"window", &facts.window},
+                            {"vocabulary", &facts.vocabulary}}) {
+    auto number = generation.getAs<IntegerAttr>(name);
+    if (!number || number.getInt() < (fact == &facts.window ? 0 : 1))
+      return program.emitError()
+             << "expected " << generationAttrName << " to say how large '"
+             << name << "' is, got " << generation;
+    *fact = number.getInt();
+  }
+  FailureOr<unsigned> ids = findArgument(main, "input_ids");
+  if (failed(ids))
+    return failure();
+  auto type = cast<RankedTensorType>(main.getArgument(*ids).getType());
+  facts.longest = std::min(facts.context, type.getShape().back());
+  if (facts.cells < facts.rows * facts.getPagesPerRow() * facts.page)
+    return program.emitError()
+           << "expected cells for " << facts.rows << " rows of "
+           << facts.context << " positions, got " << facts.cells;
+  if (failed(checkPools(program, facts.cells)))
+    return failure();
+  return facts;
+}
+
+FailureOr<Script> makeScript(ModuleOp program, uint64_t seed,
+                             int64_t numSteps) {
+  FailureOr<Facts> facts = readFacts(program);
+  if (failed(facts))
+    return failure();
+  return ScriptMaker(*facts, seed).make(numSteps);
+}
+
+} // namespace tp

@@ -1,0 +1,69 @@
+//===- Script.h - Random steps of generation --------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What an engine may ask of the steps of generation, drawn at random: texts
+// that come, go on by chunks and single tokens in any mixture, end, are thrown
+// out and computed again, on pages in any order. Made of the module's
+// tp.generation alone, so that it knows nothing of how a step is computed.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_VERIFY_SCRIPT_H
+#define TP_LIB_VERIFY_SCRIPT_H
+
+#include "tp/Verify/Verify.h"
+
+namespace tp {
+
+struct Script {
+  /// The last token of a row in a step, whose logits the step gives.
+  struct LastToken {
+    int64_t row, text, position;
+  };
+  struct Step {
+    std::string entry;
+    NamedTensors inputs;
+    llvm::SmallVector<LastToken> lastTokens;
+    /// Cells that mean nothing any more; before the first step all.
+    llvm::SmallVector<int64_t> freedCells;
+  };
+  std::vector<std::vector<int64_t>> texts;
+  std::vector<Step> steps;
+
+  /// The entries that it uses, each once, the smallest step first.
+  std::vector<std::string> getEntries() const;
+};
+
+/// Whether this is a step of generation, step_N, and of how many tokens.
+std::optional<int64_t> getStepSize(mlir::func::FuncOp function);
+
+/// The argument of that tp.name; emits an error if there is none.
+mlir::FailureOr<unsigned> findArgument(mlir::func::FuncOp function,
+                                       llvm::StringRef name);
+/// The same of a result.
+mlir::FailureOr<unsigned> findResult(mlir::func::FuncOp function,
+                                     llvm::StringRef name);
+
+/// A script of so many steps for `program`, no text longer than its @main
+/// takes. Emits an error if the program has no steps of generation.
+mlir::FailureOr<Script> makeScript(mlir::ModuleOp program, uint64_t seed,
+                                   int64_t numSteps);
+
+/// Whether a state is a pool of cells: floats [layers, cells, heads, head
+/// size], or what a rank has of that.
+bool isPool(llvm::ArrayRef<int64_t> shape, interp::ElementType type);
+/// Make all elements of `cells` no number, in memory of the state's own; one
+/// that is no pool stays as it is.
+void poisonCells(interp::Tensor &state, llvm::ArrayRef<int64_t> cells);
+
+/// Run the script on one device, and compare the logits of each row's last
+/// token with what @main has at that position of the whole text.
+mlir::FailureOr<Comparison> compareWithMain(mlir::ModuleOp program,
+                                            const Script &script,
+                                            const VerifyOptions &options);
+
+} // namespace tp
+
+#endif // TP_LIB_VERIFY_SCRIPT_H

@@ -1,0 +1,348 @@
+//===- Sampling.cpp - records of a vocabulary, and the pick from them -----===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One pass over a row's logits in chunks, most of which hold nothing that is
+// among the best and nothing that wins the draw: the largest of a chunk tells.
+// Scores are in f64 and compiled once, for the lowest CPU level, so that every
+// machine and the generator's own sampler have the same.
+//
+//===----------------------------------------------------------------------===//
+
+#include "HostRank.h"
+
+#include "../support/Gumbel.h"
+#include "../support/Parallel.h"
+#include "../support/Simd.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+using namespace tprt;
+
+namespace {
+
+constexpr int64_t kCandidates = TPRT_RECORD_CANDIDATES, kChunk = 64;
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+/// Sums of a record are rounded; nearer than this to top_p is too near to tell.
+constexpr double kNear = 1e-5;
+
+struct Candidate {
+  double value; ///< a logit or a score
+  int64_t token;
+  bool operator<(const Candidate &other) const { // the better one
+    return value != other.value ? value > other.value : token < other.token;
+  }
+};
+
+/// How a row draws.
+struct Draw {
+  float temperature;
+  uint64_t seed;
+  uint32_t position;
+
+  bool isRandom() const { return temperature > 0; }
+  double scale() const { return isRandom() ? 1 / double(temperature) : 1; }
+  double score(double logit, uint32_t word) const {
+    return logit * scale() + gumbel(word);
+  }
+  double score(double logit, int64_t token) const {
+    return isRandom() ? score(logit, philox(seed, uint32_t(token), position))
+                      : logit;
+  }
+};
+
+/// One block of one row.
+class Record {
+public:
+  Record(const float *logits, int64_t count, int64_t first, const Draw &draw)
+      : logits(logits), count(count), first(first), draw(draw) {}
+  void write(float *out);
+
+private:
+  void keepBest(int64_t begin, int64_t end);
+  void drawFrom(int64_t begin, int64_t end, float largest);
+  double sum(double scale, float maximum) const;
+
+  const float *logits;
+  int64_t count, first; ///< tokens, and the number of the first
+  const Draw &draw;
+  Candidate best[kCandidates]; ///< a heap, the worst in front
+  int64_t size = 0;
+  Candidate drawn{-kInfinity, -1};
+  float drawnLogit = -std::numeric_limits<float>::infinity();
+};
+
+void Record::keepBest(int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i) {
+    bool isFull = size == kCandidates;
+    if (!std::isfinite(logits[i]) || (isFull && !(logits[i] > best[0].value)))
+      continue;
+    if (isFull)
+      std::pop_heap(best, best + size--);
+    best[size++] = {logits[i], first + i};
+    std::push_heap(best, best + size);
+  }
+}
+
+void Record::drawFrom(int64_t begin, int64_t end, float largest) {
+  // What a Gumbel number must exceed, and what its word may be at most: a
+  // little more, as this is rounded.
+  double least = drawn.value - double(largest) * draw.scale();
+  double most = -std::expm1(-std::exp(-least)) * 0x1p32 * (1 + 1e-9) + 1;
+  uint32_t words[kChunk], highest = uint32_t(std::min(most, 0x1p32 - 1));
+  if (most < 1.5)
+    return;
+  simd().randomWords(draw.seed, uint32_t(first + begin), draw.position,
+                     end - begin, words);
+  for (int64_t i = begin; i < end; ++i) {
+    if (words[i - begin] > highest || std::isinf(logits[i]))
+      continue;
+    double score = draw.score(double(logits[i]), words[i - begin]);
+    if (score > drawn.value || drawn.token < 0) {
+      drawn = {score, first + i};
+      drawnLogit = logits[i];
+    }
+  }
+}
+
+/// -inf if nothing is there, NaN if any is not a number.
+float findLargest(const float *x, int64_t count) {
+  float largest = -std::numeric_limits<float>::infinity();
+  int32_t isBad = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    largest = x[i] > largest ? x[i] : largest;
+    isBad |= x[i] != x[i];
+  }
+  return isBad ? std::numeric_limits<float>::quiet_NaN() : largest;
+}
+
+double Record::sum(double scale, float maximum) const {
+  constexpr int64_t kBlock = 1024;
+  constexpr double most = std::numeric_limits<float>::max();
+  float unused[kBlock];
+  double sum = 0;
+  for (int64_t begin = 0; size && begin < count; begin += kBlock)
+    sum +=
+        simd().exponentials(logits + begin, float(std::min(scale, most)),
+                            maximum, std::min(kBlock, count - begin), unused);
+  return sum;
+}
+
+void Record::write(float *out) {
+  float maximum = -std::numeric_limits<float>::infinity();
+  for (int64_t begin = 0; begin < count && !std::isnan(maximum);
+       begin += kChunk) {
+    int64_t end = std::min(count, begin + kChunk);
+    float largest = findLargest(logits + begin, end - begin);
+    maximum = largest <= maximum ? maximum : largest;
+    if (size < kCandidates || largest > best[0].value)
+      keepBest(begin, end);
+    if (draw.isRandom() && std::isfinite(largest))
+      drawFrom(begin, end, largest);
+  }
+  std::sort(best, best + size);
+  for (int64_t i = 0; i < kCandidates; ++i) {
+    out[i] = i < size ? float(best[i].value) : float(-kInfinity);
+    out[TPRT_RECORD_TOKENS + i] = i < size ? float(best[i].token) : -1;
+  }
+  out[TPRT_RECORD_MAXIMUM] = maximum;
+  out[TPRT_RECORD_SUM] = float(sum(1, maximum));
+  bool isSame = draw.scale() == 1;
+  out[TPRT_RECORD_TEMPERED_SUM] =
+      isSame ? out[TPRT_RECORD_SUM] : float(sum(draw.scale(), maximum));
+  if (!draw.isRandom() && size) {
+    drawn = best[0];
+    drawnLogit = out[0];
+  }
+  out[TPRT_RECORD_DRAWN_LOGIT] = drawnLogit;
+  out[TPRT_RECORD_DRAWN_TOKEN] = float(drawn.token);
+}
+
+/// What a row asks for.
+struct Limits {
+  int32_t topK;
+  float topP, minP;
+};
+
+/// The records of one row, `stride` floats from one block to the next.
+class Pick {
+public:
+  Pick(const float *records, int64_t blocks, int64_t stride)
+      : records(records), blocks(blocks), stride(stride) {}
+  void choose(const Draw &draw, const Limits &limits, int32_t &token,
+              float &logprob);
+
+private:
+  float word(int64_t block, int64_t i) const {
+    return records[block * stride + i];
+  }
+  /// The sum of exponentials of all blocks, relative to the largest logit.
+  double sum(tprt_record which, double scale) const;
+  void merge();
+  bool restrict(const Draw &draw, const Limits &limits);
+  bool narrow(const Draw &draw, double topP, double all);
+
+  const float *records;
+  int64_t blocks, stride;
+  float maximum;
+  Candidate best[kCandidates]; ///< of all blocks, in order
+  int64_t size = 0;            ///< how many of them are left
+  bool isComplete;             ///< no other tokens are
+};
+
+double Pick::sum(tprt_record which, double scale) const {
+  double sum = 0;
+  for (int64_t s = 0; s < blocks; ++s)
+    if (double x = word(s, TPRT_RECORD_MAXIMUM); x > -kInfinity)
+      sum += word(s, which) * std::exp((x - double(maximum)) * scale);
+  return sum;
+}
+
+void Pick::merge() {
+  for (int64_t s = 0; s < blocks; ++s)
+    for (int64_t i = 0; i < kCandidates; ++i) {
+      float token = word(s, TPRT_RECORD_TOKENS + i);
+      Candidate next{word(s, i), int64_t(token)};
+      if (!(token >= 0) || (size == kCandidates && !(next < best[0])))
+        continue;
+      if (size == kCandidates)
+        std::pop_heap(best, best + size--);
+      best[size++] = next;
+      std::push_heap(best, best + size);
+    }
+  std::sort(best, best + size);
+}
+
+/// Leaves the fewest candidates that are as probable together as `topP` of
+/// `all`; false if it cannot be told how many.
+bool Pick::narrow(const Draw &draw, double topP, double all) {
+  auto weight = [&](const Candidate &c) {
+    return std::exp(c.value * draw.scale() - double(maximum) * draw.scale());
+  };
+  if (isComplete) {
+    all = 0;
+    for (int64_t i = 0; i < size; ++i)
+      all += weight(best[i]);
+  }
+  double reached = weight(best[0]);
+  int64_t count = 1;
+  for (; count < size; ++count) {
+    if (std::abs(reached - topP * all) <= kNear * all)
+      return false;
+    if (!(reached < topP * all))
+      break;
+    reached += weight(best[count]);
+  }
+  if (count == size && !isComplete && !(reached > (topP + kNear) * all))
+    return false;
+  size = count;
+  isComplete = true;
+  return true;
+}
+
+/// Leaves those that may be drawn; false if they are not known.
+bool Pick::restrict(const Draw &draw, const Limits &limits) {
+  int64_t limit = draw.isRandom() ? limits.topK : 1;
+  bool isLimited = limit >= 1 && limit <= kCandidates;
+  isComplete = size < kCandidates || isLimited;
+  if (isLimited)
+    size = std::min(size, limit);
+  if (limits.minP > 0) {
+    double least = best[0].value * draw.scale() + std::log(double(limits.minP));
+    int64_t count = 1;
+    while (count < size && best[count].value * draw.scale() >= least)
+      ++count;
+    isComplete |= count < size;
+    size = count;
+  }
+  if (!isComplete && (limits.minP > 0 || limits.topK > 0))
+    return false;
+  return !(limits.topP < 1) ||
+         narrow(draw, limits.topP,
+                isComplete ? 0 : sum(TPRT_RECORD_TEMPERED_SUM, draw.scale()));
+}
+
+void Pick::choose(const Draw &draw, const Limits &limits, int32_t &token,
+                  float &logprob) {
+  token = -1;
+  logprob = 0;
+  maximum = -std::numeric_limits<float>::infinity();
+  for (int64_t s = 0; s < blocks; ++s)
+    if (float x = word(s, TPRT_RECORD_MAXIMUM);
+        !std::isnan(maximum) && !(x <= maximum))
+      maximum = x;
+  if (!std::isfinite(maximum))
+    return;
+  merge();
+  if (size == 0 || !restrict(draw, limits))
+    return;
+  Candidate chosen{-kInfinity, -1};
+  double logit = 0;
+  auto offer = [&](double value, int64_t next) {
+    Candidate offered{draw.score(value, next), next};
+    if (chosen.token < 0 || offered < chosen) {
+      chosen = offered;
+      logit = value;
+    }
+  };
+  for (int64_t i = 0; isComplete && i < size; ++i)
+    offer(best[i].value, best[i].token);
+  for (int64_t s = 0; !isComplete && s < blocks; ++s)
+    if (float next = word(s, TPRT_RECORD_DRAWN_TOKEN); next >= 0)
+      offer(word(s, TPRT_RECORD_DRAWN_LOGIT), int64_t(next));
+  token = int32_t(chosen.token);
+  logprob =
+      float(logit - (double(maximum) + std::log(sum(TPRT_RECORD_SUM, 1))));
+}
+
+template <typename T>
+const T *as(const void *address) {
+  return static_cast<const T *>(address);
+}
+
+} // namespace
+
+int32_t HostFunctions::sample_records(tprt_rank *, int64_t rows,
+                                      int64_t columns, int64_t blocks,
+                                      int64_t vocabulary, const void *logits,
+                                      const void *numbers,
+                                      const void *positions, const void *seeds,
+                                      const void *temperatures, void *records) {
+  int64_t size = (columns + blocks - 1) / blocks;
+  parallelItems(rows * blocks, [&](int64_t item, int64_t) {
+    int64_t row = item / blocks, block = item % blocks;
+    int64_t first = as<int32_t>(numbers)[block] * size;
+    int32_t position = as<int32_t>(positions)[row];
+    int64_t count =
+        std::min({size, columns - block * size, vocabulary - first});
+    Draw draw{as<float>(temperatures)[row], uint64_t(as<int64_t>(seeds)[row]),
+              uint32_t(position)};
+    Record(as<float>(logits) + row * columns + block * size,
+           position < 0 ? 0 : std::max<int64_t>(count, 0), first, draw)
+        .write(static_cast<float *>(records) +
+               (block * rows + row) * TPRT_RECORD_WORDS);
+  });
+  return 0;
+}
+
+int32_t HostFunctions::sample_pick(tprt_rank *, int64_t rows, int64_t blocks,
+                                   const void *records, const void *positions,
+                                   const void *seeds, const void *temperatures,
+                                   const void *topK, const void *topP,
+                                   const void *minP, void *tokens,
+                                   void *logprobs) {
+  for (int64_t row = 0; row < rows; ++row) {
+    Draw draw{as<float>(temperatures)[row], uint64_t(as<int64_t>(seeds)[row]),
+              uint32_t(as<int32_t>(positions)[row])};
+    Limits limits{as<int32_t>(topK)[row], as<float>(topP)[row],
+                  as<float>(minP)[row]};
+    Pick(as<float>(records) + row * TPRT_RECORD_WORDS, blocks,
+         rows * TPRT_RECORD_WORDS)
+        .choose(draw, limits, static_cast<int32_t *>(tokens)[row],
+                static_cast<float *>(logprobs)[row]);
+  }
+  return 0;
+}

@@ -1,0 +1,163 @@
+//===- SimdVector.h - vectors of one CPU level ------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What the loops of Simd.cpp are written in: a vector as wide as the level has
+// them, its loads from every float type, and sums over its lanes. Included by
+// Simd.cpp and its parts alone; static, as they are.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_SUPPORT_SIMDVECTOR_H
+#define TPRT_SUPPORT_SIMDVECTOR_H
+
+#include "tprt/abi.h"
+
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kLanes = 16, kPanel = 4, kRows = 6;
+#elif defined(__AVX2__)
+constexpr int kLanes = 8, kPanel = 2, kRows = 6;
+#else
+constexpr int kLanes = 4, kPanel = 2, kRows = 4;
+#endif
+
+typedef float Vec __attribute__((vector_size(kLanes * 4)));
+typedef int32_t IVec __attribute__((vector_size(kLanes * 4)));
+typedef Vec VecU __attribute__((aligned(4), may_alias));
+
+inline Vec load(const float *p) { return *reinterpret_cast<const VecU *>(p); }
+inline void store(float *p, Vec v) { *reinterpret_cast<VecU *>(p) = v; }
+// 0 is taken away, not added: that is nothing even for -0.
+inline Vec splat(float x) { return x - Vec{}; }
+inline Vec select(IVec mask, Vec yes, Vec no) {
+  return (Vec)(((IVec)yes & mask) | ((IVec)no & ~mask));
+}
+inline Vec maximum(Vec a, Vec b) { return select(a > b, a, b); }
+
+/// exp for arguments up to 0, to two units in the last place; 0 below -87.
+inline Vec expNegative(Vec x) {
+  Vec n = x * 1.44269504f + 12582912.f - 12582912.f;
+  Vec r = x - n * 0.693359375f;
+  r = r + n * 2.12194440e-4f;
+  Vec p = r * 1.9875691500e-4f + 1.3981999507e-3f;
+  p = p * r + 8.3334519073e-3f;
+  p = p * r + 4.1665795894e-2f;
+  p = p * r + 1.6666665459e-1f;
+  p = p * r + 5.0000001201e-1f;
+  p = p * (r * r) + r + 1.0f;
+  IVec tiny = x < splat(-87.0f);
+  // Lanes below the range must not reach the conversion.
+  Vec clamped = select(tiny, splat(-126.0f), n);
+  IVec exponent = (__builtin_convertvector(clamped, IVec) + 127) << 23;
+  return select(tiny, Vec{}, p * (Vec)exponent);
+}
+
+//===----------------------------------------------------------------------===//
+// Lanes
+//===----------------------------------------------------------------------===//
+
+/// The vector with its lanes moved by half, quarter, ... of its width.
+template <int Distance, size_t... L>
+inline Vec rotate(Vec v, std::index_sequence<L...>) {
+  return __builtin_shufflevector(v, v, (L + Distance) % kLanes...);
+}
+template <int Distance>
+inline Vec rotate(Vec v) {
+  return rotate<Distance>(v, std::make_index_sequence<kLanes>());
+}
+
+inline float reduceMax(Vec v) {
+  if constexpr (kLanes > 8)
+    v = maximum(v, rotate<8>(v));
+  if constexpr (kLanes > 4)
+    v = maximum(v, rotate<4>(v));
+  v = maximum(v, rotate<2>(v));
+  return maximum(v, rotate<1>(v))[0];
+}
+
+inline float reduceSum(Vec v) {
+  if constexpr (kLanes > 8)
+    v += rotate<8>(v);
+  if constexpr (kLanes > 4)
+    v += rotate<4>(v);
+  v += rotate<2>(v);
+  return (v + rotate<1>(v))[0];
+}
+
+/// Lanes of `a` where bit D of their number is clear and of `b` where it is
+/// set, each plus the lane of its vector D away: one shuffle and one blend.
+template <int D, size_t... L>
+inline Vec addPairs(Vec a, Vec b, std::index_sequence<L...>) {
+  Vec own = __builtin_shufflevector(a, b, (L & D ? kLanes + L : L)...);
+  return own +
+         __builtin_shufflevector(a, b, (L & D ? kLanes + L - D : L + D)...);
+}
+
+/// Lane l is the sum of the lanes of v[l % N]; v is overwritten. N is a power
+/// of two.
+template <int N, int D = N / 2>
+inline Vec sumEach(Vec *v) {
+  for (int i = 0; i < D; ++i)
+    v[i] = addPairs<D>(v[i], v[i + D], std::make_index_sequence<kLanes>());
+  if constexpr (D > 1)
+    return sumEach<N, D / 2>(v);
+  Vec sum = v[0];
+  if constexpr (kLanes / 2 >= N)
+    sum += rotate<kLanes / 2>(sum);
+  if constexpr (kLanes / 4 >= N)
+    sum += rotate<kLanes / 4>(sum);
+  return sum;
+}
+
+//===----------------------------------------------------------------------===//
+// Types
+//===----------------------------------------------------------------------===//
+
+constexpr int64_t kBytes[] = {
+#define TPRT_BYTES(id, name, bytes) bytes,
+    TPRT_TYPES(TPRT_BYTES)
+#undef TPRT_BYTES
+};
+
+const void *rowAt(tprt_type type, const void *base, int64_t elements) {
+  return static_cast<const char *>(base) + elements * kBytes[type];
+}
+
+/// kLanes elements of a float type as f32.
+template <tprt_type Type>
+inline Vec loadWide(const void *p) {
+  if constexpr (Type == TPRT_F32) {
+    return load(static_cast<const float *>(p));
+  } else if constexpr (Type == TPRT_BF16) {
+    typedef uint16_t Narrow
+        __attribute__((vector_size(kLanes * 2), aligned(1), may_alias));
+    return (Vec)(__builtin_convertvector(*static_cast<const Narrow *>(p), IVec)
+                 << 16);
+  } else {
+    typedef _Float16 Narrow
+        __attribute__((vector_size(kLanes * 2), aligned(1), may_alias));
+    return __builtin_convertvector(*static_cast<const Narrow *>(p), Vec);
+  }
+}
+
+/// Calls `work` with the float type as a constant.
+template <typename Work>
+inline void withFloatType(tprt_type type, Work work) {
+  if (type == TPRT_F32)
+    work(std::integral_constant<tprt_type, TPRT_F32>());
+  else if (type == TPRT_BF16)
+    work(std::integral_constant<tprt_type, TPRT_BF16>());
+  else
+    work(std::integral_constant<tprt_type, TPRT_F16>());
+}
+
+} // namespace
+
+#endif // TPRT_SUPPORT_SIMDVECTOR_H

@@ -1,0 +1,160 @@
+"""Steps of generation against the plain program of the same artifact.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+Random texts of different lengths go on side by side, by chunks and single tokens in any
+mixture, on pages in any order that hold what earlier texts left. After each step, a row's
+logits are those of `main` at that position of the whole text. FIXTURE=name in the
+environment runs one folder.
+
+f32 must agree as reference.py says. Of a cache of 16 bits keys and values are rounded and
+nothing else is, so a run may be as far off as PyTorch's, which rounds everything to that
+type, by the same measures.
+"""
+
+import json
+import os
+import random
+
+import numpy
+import pytest
+from reference import ELEMENT_FACTOR, F32_TOLERANCE, NORM_FACTOR, fixtures
+
+import tp_mlir
+
+PAGE = 32
+ROWS = 3
+CHUNK = 8
+# Scripts of a run: two, and 300 in all of these. SCRIPTS=number in the environment: that
+# many of each of these.
+MANY = {("llama-gqa", 2), ("mistral-window", 2), ("qwen3", 4)}
+SCRIPTS = int(os.environ.get("SCRIPTS", 100))
+
+
+def causal():
+    for folder, facts in fixtures():
+        if facts["family"] != "bert":
+            yield folder, facts
+
+
+def accepted():
+    for folder, facts in causal():
+        for degree in facts["degrees"]:
+            if degree <= 8:
+                yield pytest.param(folder, degree, id=f"{folder.name}-{degree}")
+
+
+def narrow():
+    for folder, facts in causal():
+        if folder.name in ("gpt2", "llama-gqa", "mistral-window", "qwen3"):
+            for dtype in ("bf16", "f16"):
+                yield pytest.param(folder, facts, dtype, id=f"{folder.name}-{dtype}")
+
+
+class Model:
+    """A fixture that is open, and what a script has to know of it."""
+
+    def __init__(self, folder, degree, kv_dtype=None):
+        config = json.loads((folder / "config.json").read_text())
+        limit = config.get("max_position_embeddings") or config["n_positions"]
+        self.vocabulary = config["vocab_size"]
+        self.window = config.get("sliding_window") or 0
+        self.context = min(limit, 40)
+        program = tp_mlir.compile(folder, mesh=f"tp={degree}", dtype="f32", batch=ROWS,
+                                  seq=self.context, generate=True, context=self.context,
+                                  rows=ROWS, chunk=CHUNK, kv_dtype=kv_dtype)
+        self.session = program.open(folder)
+        self.cells = self.session.states()["keys"].shape[1]
+
+    def draw_text(self, draw):
+        edges = (PAGE - 1, PAGE, PAGE + 1, self.window - 1, self.window, self.window + 1,
+                 self.context, draw.randint(1, self.context))
+        length = draw.choice([n for n in edges if 1 <= n <= self.context])
+        return [draw.randrange(self.vocabulary) for _ in range(length)]
+
+    def lay_out(self, texts, draw):
+        """A table of pages that are nobody else's, -1 where a text has none."""
+        pages = list(range(self.cells // PAGE))
+        draw.shuffle(pages)
+        table = numpy.full((ROWS, -(-self.context // PAGE)), -1, numpy.int32)
+        for row, text in enumerate(texts):
+            for i in range(-(-len(text) // PAGE)):
+                table[row, i] = pages.pop()
+        return table
+
+    def plain(self, texts):
+        """Logits of `main`, [row, position, vocabulary]."""
+        ids = numpy.zeros((ROWS, self.context), numpy.int64)
+        for row, text in enumerate(texts):
+            ids[row, :len(text)] = text
+        mask = numpy.ones_like(ids)
+        return self.session.run({"input_ids": ids, "attention_mask": mask}, "main")["logits"]
+
+    def play(self, texts, draw):
+        """Row, position and logits of each row's last token in each step."""
+        table, done = self.lay_out(texts, draw), [0] * ROWS
+        while any(done[row] < len(text) for row, text in enumerate(texts)):
+            size = draw.choice((1, 2, 4, CHUNK, CHUNK, CHUNK))
+            ids, starts, context = [], [0], []
+            for row, text in enumerate(texts):
+                share = min(draw.choice((0, 1, size // 2, size)), size - len(ids),
+                            len(text) - done[row])
+                ids += text[done[row]:done[row] + share]
+                starts.append(len(ids))
+                context.append(done[row] if share else 0)
+                done[row] += share
+            ids += [0] * (size - len(ids))
+            given = {"ids": [ids], "starts": starts, "context": context, "table": table}
+            logits = self.session.run({name: numpy.array(value, numpy.int32)
+                                       for name, value in given.items()}, f"step_{size}")["logits"]
+            for row in range(ROWS):
+                if starts[row + 1] > starts[row]:
+                    yield row, done[row] - 1, logits[row]
+                if self.window:
+                    # Pages that no later token sees.
+                    table[row, :max(done[row] + 1 - self.window, 0) // PAGE] = -1
+
+
+def errors(model, seed, scripts=2):
+    """Differences, and the values that there should be, one row for each row's last
+    token."""
+    draw = random.Random(seed)
+    differences, wanted = [], []
+    for _ in range(scripts):
+        texts = [model.draw_text(draw) for _ in range(ROWS)]
+        plain = model.plain(texts)
+        for row, position, logits in model.play(texts, draw):
+            assert numpy.isfinite(logits).all(), f"position {position} is not finite"
+            wanted.append(plain[row, position])
+            differences.append(logits.astype(numpy.float64) - wanted[-1])
+    return numpy.array(differences), numpy.array(wanted)
+
+
+@pytest.mark.parametrize("folder, degree", accepted())
+def test_steps(folder, degree):
+    model = Model(folder, degree)
+    with model.session:
+        scripts = SCRIPTS if (folder.name, degree) in MANY else 2
+        differences, wanted = errors(model, degree, scripts)
+    worst = numpy.abs(differences).max() / numpy.abs(wanted).max()
+    assert worst <= F32_TOLERANCE, f"logits are off by {worst:.2e} of the largest value"
+
+
+@pytest.mark.parametrize("folder, facts, dtype", narrow())
+def test_narrow_cache(folder, facts, dtype):
+    model = Model(folder, 2, dtype)
+    with model.session:
+        differences, _ = errors(model, 1)
+        states = model.session.states()
+    for name, state in states.items():
+        rounded = (state.view(numpy.uint32) & 0xFFFF0000).view(numpy.float32)
+        if dtype == "f16":
+            rounded = state.astype(numpy.float16).astype(numpy.float32)
+        assert state.any() and numpy.array_equal(state, rounded), f"{name} is not of {dtype}"
+    shape = facts["batch"], facts["seq"], model.vocabulary
+    theirs = facts["outputs"]["logits"][f"{dtype}_norm"] / numpy.prod(shape) ** 0.5
+    ours = (differences ** 2).mean() ** 0.5
+    assert ours <= NORM_FACTOR * theirs, f"errors of {ours:.2e}, PyTorch's of {theirs:.2e}"
+    worst = numpy.abs(differences).max()
+    assert worst <= ELEMENT_FACTOR * theirs, f"off by {worst:.2e}, PyTorch's of {theirs:.2e}"
