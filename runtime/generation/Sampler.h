@@ -14,10 +14,9 @@
 #ifndef TPRT_GENERATION_SAMPLER_H
 #define TPRT_GENERATION_SAMPLER_H
 
+#include "../support/Gumbel.h"
 #include "Request.h"
 #include "tprt/status.h"
-
-#include <cmath>
 
 namespace tprt::generation {
 
@@ -59,12 +58,6 @@ private:
   std::vector<Candidate> candidates;
   std::vector<float> weights;
 };
-
-/// A number of the standard Gumbel distribution from a random word: the smaller
-/// the word, the larger the number, and the finer.
-inline double gumbel(uint32_t word) {
-  return -std::log(-std::log1p(-(word + 0.5) * 0x1p-32));
-}
 
 /// The position of the first of the largest; -1 if any is not a number.
 int64_t argmax(const float *values, int64_t count);
