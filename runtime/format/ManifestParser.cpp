@@ -455,23 +455,29 @@ private:
     manifest.entries.push_back(std::move(entry));
   }
 
+  /// A cache, whose cells are numbered in 32 bits.
+  template <typename T>
+  static void parseCells(const Cursor &cursor, T &cache) {
+    cache.page = cursor["page"].integer(1, INT32_MAX);
+    cache.cells = cursor["cells"].integer(1, INT32_MAX);
+    if (cache.cells % cache.page != 0)
+      cursor["cells"].fail("expected whole pages of ", cache.page, ", got ",
+                           cache.cells);
+  }
+
   void parseGeneration(const Cursor &cursor) {
     Generation g;
     auto size = [&](const char *key) {
       return cursor[key].integer(1, INT32_MAX);
     };
-    g.page = size("page");
+    parseCells(cursor, g);
     g.context = size("context");
     g.rows = size("rows");
-    g.cells = size("cells");
     g.chunk = size("chunk");
     g.vocabulary = size("vocabulary");
     g.window = cursor["window"].integer(0, INT32_MAX);
     for (const Cursor &id : cursor["stop_ids"].list())
       g.stopIds.push_back(id.integer(0, INT32_MAX));
-    if (g.cells % g.page != 0)
-      cursor["cells"].fail("expected whole pages of ", g.page, ", got ",
-                           g.cells);
     cursor.end();
     manifest.generation = std::move(g);
   }
@@ -632,12 +638,9 @@ private:
     manifest.gemms.push_back(g);
   }
 
-  void parseAttention(const Cursor &cursor) {
-    checkId(cursor, manifest.attentions.size());
-    Attention a;
-    a.batch = cursor["batch"].size();
-    a.qLen = cursor["q_len"].size();
-    a.kvCapacity = cursor["kv_capacity"].size();
+  /// What attention to keys side by side and to pages have in common.
+  template <typename T>
+  static void parseHeads(const Cursor &cursor, T &a) {
     a.qHeads = cursor["q_heads"].size();
     a.kvHeads = cursor["kv_heads"].size();
     if (a.qHeads % a.kvHeads != 0)
@@ -645,9 +648,18 @@ private:
                               ", got ", a.kvHeads);
     a.headSize = cursor["head_size"].integer(1, 4096);
     a.type = cursor["type"].floatType();
-    a.causal = cursor["causal"].boolean();
     a.window = cursor["window"].integer(0, kMaxSize);
     a.scale = cursor["scale"].number();
+  }
+
+  void parseAttention(const Cursor &cursor) {
+    checkId(cursor, manifest.attentions.size());
+    Attention a;
+    a.batch = cursor["batch"].size();
+    a.qLen = cursor["q_len"].size();
+    a.kvCapacity = cursor["kv_capacity"].size();
+    parseHeads(cursor, a);
+    a.causal = cursor["causal"].boolean();
     a.mask = Attention::Mask(cursor["mask"].word({"none", "key_padding"}));
     a.maskType =
         cursor.has("mask_type") ? cursor["mask_type"].type() : TPRT_I64;
@@ -676,23 +688,11 @@ private:
     checkId(cursor, manifest.pagedAttentions.size());
     PagedAttention a;
     a.tokens = cursor["tokens"].size();
-    a.qHeads = cursor["q_heads"].size();
-    a.kvHeads = cursor["kv_heads"].size();
-    if (a.qHeads % a.kvHeads != 0)
-      cursor["kv_heads"].fail("expected a divisor of q_heads ", a.qHeads,
-                              ", got ", a.kvHeads);
-    a.headSize = cursor["head_size"].integer(1, 4096);
-    a.type = cursor["type"].floatType();
+    parseHeads(cursor, a);
     a.cacheType = cursor["cache_type"].floatType();
-    a.page = cursor["page"].size();
-    a.cells = cursor["cells"].size();
-    if (a.cells % a.page != 0)
-      cursor["cells"].fail("expected whole pages of ", a.page, ", got ",
-                           a.cells);
+    parseCells(cursor, a);
     a.rows = cursor["rows"].size();
     a.pages = cursor["pages"].size();
-    a.window = cursor["window"].integer(0, kMaxSize);
-    a.scale = cursor["scale"].number();
     cursor.end();
     manifest.pagedAttentions.push_back(a);
   }

@@ -65,22 +65,31 @@ std::string nameOf(const ProcessInfo &process) {
   return name;
 }
 
-/// Sends an open file, with a byte that says nothing.
-bool sendFile(int fd, int file) {
+/// A message of an open file, with a byte that says nothing.
+struct FileMessage {
+  FileMessage() {
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control;
+    message.msg_controllen = sizeof(control);
+  }
+  FileMessage(const FileMessage &) = delete;
+  FileMessage &operator=(const FileMessage &) = delete;
+
+  msghdr message{};
   char byte = 0;
   iovec part{&byte, 1};
   alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
-  cmsghdr *head = CMSG_FIRSTHDR(&message);
+};
+
+bool sendFile(int fd, int file) {
+  FileMessage sent;
+  cmsghdr *head = CMSG_FIRSTHDR(&sent.message);
   head->cmsg_level = SOL_SOCKET;
   head->cmsg_type = SCM_RIGHTS;
   head->cmsg_len = CMSG_LEN(sizeof(int));
   std::memcpy(CMSG_DATA(head), &file, sizeof(int));
-  return sendmsg(fd, &message, MSG_NOSIGNAL) == 1;
+  return sendmsg(fd, &sent.message, MSG_NOSIGNAL) == 1;
 }
 
 /// The file that came; -1 if none does in time.
@@ -89,18 +98,11 @@ int receiveFile(int fd, int milliseconds) {
   // A signal is no answer.
   while (poll(&entry, 1, milliseconds) < 0 && errno == EINTR)
     ;
-  char byte;
-  iovec part{&byte, 1};
-  alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))] = {};
-  msghdr message{};
-  message.msg_iov = &part;
-  message.msg_iovlen = 1;
-  message.msg_control = control;
-  message.msg_controllen = sizeof(control);
+  FileMessage received;
   int file = -1;
-  if (recvmsg(fd, &message, MSG_CMSG_CLOEXEC) <= 0)
+  if (recvmsg(fd, &received.message, MSG_CMSG_CLOEXEC) <= 0)
     return file;
-  cmsghdr *head = CMSG_FIRSTHDR(&message);
+  cmsghdr *head = CMSG_FIRSTHDR(&received.message);
   if (head && head->cmsg_type == SCM_RIGHTS)
     std::memcpy(&file, CMSG_DATA(head), sizeof(int));
   return file;

@@ -357,33 +357,33 @@ FailureOr<SmallVector<Value>> PagedAttentionOp::decompose(OpBuilder &builder) {
   // Loops: b, t, g, r, position, d; in the second half b, t, g, r, d, position.
   Loops d = emitter.loops(6), all(ArrayRef(d).take_front(5)),
         heads(ArrayRef(d).take_front(4));
-  SmallVector<Operand> places{{getRows(), {d[1]}}, {getPositions(), {d[1]}}};
-  auto fetch = [&](Scalar &e, Value pool, Value cell, unsigned element) {
-    Value read = tensor::ExtractOp::create(
-        e.b, pool, ValueRange{cell, e.index(2), e.index(element)});
-    return e.convert(read, e.wide);
-  };
+  Operand rows{getRows(), {d[1]}}, at{getPositions(), {d[1]}};
   auto same = [](Scalar &, ValueRange v) { return v[0]; };
   SmallVector<int64_t> scoreShape(shape);
   scoreShape.back() = positions;
-  SmallVector<Operand> operands{{query, {d[0], d[1], d[2], d[3], d[5]}}};
-  llvm::append_range(operands, places);
-  // What is not seen is not multiplied: it may be no number.
-  Value dots = emitter.reduce(
-      emitter.wideType(scoreShape), all, 6, Combine::Sum, operands,
-      [&](Scalar &e, ValueRange v) {
-        SeenCell at = findSeenCell(e, *this, v[1], v[2], 4);
-        Value key = fetch(e, getKeys(), at.cell, 5);
-        return e.select(at.isSeen, e.mul(v[0], key), e.number(0));
-      });
-  operands = {{dots, all}};
-  llvm::append_range(operands, places);
+  RankedTensorType scoreType = emitter.wideType(scoreShape);
+  // The sum of `left` times what is seen of a pool, at the positions of loop
+  // `position`. What is not seen is not multiplied: it may be no number.
+  auto multiplySeen = [&](RankedTensorType type, Value left, Value pool,
+                          unsigned position, unsigned element) {
+    return emitter.reduce(
+        type, all, 6, Combine::Sum,
+        {{left, {d[0], d[1], d[2], d[3], d[5]}}, rows, at},
+        [&](Scalar &e, ValueRange v) {
+          SeenCell seen = findSeenCell(e, *this, v[1], v[2], position);
+          Value right = tensor::ExtractOp::create(
+              e.b, pool, ValueRange{seen.cell, e.index(2), e.index(element)});
+          return e.select(seen.isSeen, e.mul(v[0], e.convert(right, e.wide)),
+                          e.number(0));
+        });
+  };
+  Value dots = multiplySeen(scoreType, query, getKeys(), 4, 5);
   double infinity = std::numeric_limits<double>::infinity();
   Value scores = emitter.map(
-      emitter.wideType(scoreShape), operands, [&](Scalar &e, ValueRange v) {
-        SeenCell at = findSeenCell(e, *this, v[1], v[2], 4);
+      scoreType, {{dots, all}, rows, at}, [&](Scalar &e, ValueRange v) {
+        SeenCell seen = findSeenCell(e, *this, v[1], v[2], 4);
         Value score = e.mul(v[0], e.number(getScale().convertToDouble()));
-        return e.select(at.isSeen, score, e.number(-infinity));
+        return e.select(seen.isSeen, score, e.number(-infinity));
       });
   RankedTensorType headType =
       emitter.wideType(ArrayRef<int64_t>(shape).drop_back());
@@ -393,26 +393,17 @@ FailureOr<SmallVector<Value>> PagedAttentionOp::decompose(OpBuilder &builder) {
   };
   Value max =
       emitter.reduce(headType, heads, 5, Combine::Max, {{scores, all}}, same);
-  Value weights =
-      emitter.map(emitter.wideType(scoreShape), {{scores, all}, {max, heads}},
-                  [&](Scalar &e, ValueRange v) {
-                    // Relative to 0 where nothing is seen: -inf - -inf is no
-                    // number.
-                    Value origin =
-                        e.select(isNone(e, v[1], -infinity), e.number(0), v[1]);
-                    return e.exp(e.sub(v[0], origin));
-                  });
+  Value weights = emitter.map(
+      scoreType, {{scores, all}, {max, heads}}, [&](Scalar &e, ValueRange v) {
+        // Relative to 0 where nothing is seen: -inf - -inf is no
+        // number.
+        Value origin = e.select(isNone(e, v[1], -infinity), e.number(0), v[1]);
+        return e.exp(e.sub(v[0], origin));
+      });
   Value sum =
       emitter.reduce(headType, heads, 5, Combine::Sum, {{weights, all}}, same);
-  operands = {{weights, {d[0], d[1], d[2], d[3], d[5]}}};
-  llvm::append_range(operands, places);
-  Value total = emitter.reduce(
-      emitter.wideType(shape), all, 6, Combine::Sum, operands,
-      [&](Scalar &e, ValueRange v) {
-        SeenCell at = findSeenCell(e, *this, v[1], v[2], 5);
-        Value value = fetch(e, getValues(), at.cell, 4);
-        return e.select(at.isSeen, e.mul(v[0], value), e.number(0));
-      });
+  Value total =
+      multiplySeen(emitter.wideType(shape), weights, getValues(), 5, 4);
   Value average = emitter.map(typeOf(query), {{total, all}, {sum, heads}},
                               [&](Scalar &e, ValueRange v) {
                                 return e.select(isNone(e, v[1], 0), e.number(0),
