@@ -164,6 +164,9 @@ private:
                           llvm::ArrayRef<mlir::NamedAttribute> attrs);
   mlir::Value addNumbers(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
                          int64_t first, int64_t end);
+  mlir::Value addSetting(llvm::StringRef name, mlir::Type type,
+                         llvm::StringRef defaultValue = "zeros");
+  NamedValues chooseTokens(llvm::StringRef path, mlir::Value logits);
   mlir::RankedTensorType getCacheType() const;
   mlir::Value addState(llvm::StringRef name);
   mlir::Value writeCache(llvm::StringRef path, mlir::Value x, mlir::Value pool);

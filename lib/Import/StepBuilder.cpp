@@ -65,6 +65,17 @@ Value ModelBuilder::addNumbers(StringRef name, ArrayRef<int64_t> shape,
                             builder.getDenseI64ArrayAttr({first, end}))});
 }
 
+/// A number for each row; one that is not given is `defaultValue`.
+Value ModelBuilder::addSetting(StringRef name, Type type,
+                               StringRef defaultValue) {
+  auto text = [&](StringRef key, StringRef value) {
+    return builder.getNamedAttr(key, builder.getStringAttr(value));
+  };
+  return addArgument(name, RankedTensorType::get({step->options.rows}, type),
+                     {text(TPDialect::getNameAttrName(), name),
+                      text(defaultAttrName, defaultValue)});
+}
+
 void ModelBuilder::beginStep(const GenerateOptions &options, int64_t tokens) {
   begin("step_" + std::to_string(tokens));
   batch = 1;
@@ -203,7 +214,30 @@ NamedValues ModelBuilder::logits(StringRef path, Value hidden, Value head) {
                                     builder.getF32Type());
   Value logits =
       nn::LinearOp::create(builder, at(path), type, hidden, head, Value());
-  return {{"logits", join(builder, at(path), logits, {{0, 1}, {2}})}};
+  logits = join(builder, at(path), logits, {{0, 1}, {2}});
+  NamedValues outputs{{"logits", logits}};
+  if (step->options.choosesTokens)
+    outputs.append(chooseTokens(path, logits));
+  return outputs;
+}
+
+/// The token that follows in each row that is to have one, whose position is
+/// not negative, and the logarithm of its probability.
+NamedValues ModelBuilder::chooseTokens(StringRef path, Value logits) {
+  int64_t rows = step->options.rows;
+  Type f32 = builder.getF32Type(), i32 = builder.getI32Type();
+  Value positions =
+      addNumbers("positions", {rows}, -1, step->options.context + 1);
+  Value seeds = addSetting("seeds", builder.getI64Type());
+  Value temperatures = addSetting("temperatures", f32);
+  Value topK = addSetting("top_k", i32),
+        topP = addSetting("top_p", f32, "ones");
+  Value minP = addSetting("min_p", f32);
+  auto sample = nn::SampleOp::create(
+      builder, at(path), RankedTensorType::get({rows}, i32),
+      RankedTensorType::get({rows}, f32), logits, positions, seeds,
+      temperatures, topK, topP, minP);
+  return {{"tokens", sample.getToken()}, {"logprobs", sample.getLogprob()}};
 }
 
 } // namespace tp

@@ -37,12 +37,19 @@ std::optional<int64_t> getStepSize(func::FuncOp function) {
   return tokens;
 }
 
-FailureOr<unsigned> findArgument(func::FuncOp function, StringRef name) {
+static std::optional<unsigned> getArgument(func::FuncOp function,
+                                           StringRef name) {
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
     if (auto attr = function.getArgAttrOfType<StringAttr>(
             i, TPDialect::getNameAttrName());
         attr && attr.getValue() == name)
       return i;
+  return std::nullopt;
+}
+
+FailureOr<unsigned> findArgument(func::FuncOp function, StringRef name) {
+  if (std::optional<unsigned> index = getArgument(function, name))
+    return *index;
   return function.emitError() << "expected @" << function.getSymName()
                               << " to have an input '" << name << "', got none";
 }
@@ -93,6 +100,8 @@ struct Facts {
   int64_t vocabulary = 0;
   /// Of a text.
   int64_t longest = 0;
+  /// Whether steps choose the tokens that follow.
+  bool choosesTokens = false;
   /// Tokens of each step, ascending.
   SmallVector<int64_t> sizes;
 
@@ -109,7 +118,7 @@ struct Row {
 class ScriptMaker {
 public:
   ScriptMaker(const Facts &facts, uint64_t seed)
-      : facts(facts), random(seed), rows(facts.rows),
+      : facts(facts), random(seed), choice(seed), rows(facts.rows),
         freePages(facts.cells / facts.page) {
     std::iota(freePages.begin(), freePages.end(), 0);
     for (int64_t page : freePages)
@@ -129,6 +138,7 @@ private:
   void free(int64_t &page);
   void leave(Row &row);
   SmallVector<int64_t> shareTokens(int64_t size);
+  void drawChoices(Script::Step &step);
   Script::Step makeStep();
   void finish(Row &row);
   int64_t getLength(const Row &row) const {
@@ -136,7 +146,7 @@ private:
   }
 
   Facts facts;
-  std::mt19937_64 random;
+  std::mt19937_64 random, choice;
   std::vector<Row> rows;
   SmallVector<int64_t> freePages, freedCells;
   /// Texts that were thrown out.
@@ -220,6 +230,36 @@ static Tensor makeNumbers(ArrayRef<int64_t> shape, ArrayRef<int64_t> values) {
   return tensor;
 }
 
+/// How the tokens that follow are chosen, in some of the rows.
+void ScriptMaker::drawChoices(Script::Step &step) {
+  SmallVector<int64_t> shape{facts.rows};
+  Tensor positions(shape, {ElementType::Int, 32}), topK = positions.clone();
+  Tensor seeds(shape, {ElementType::Int, 64});
+  Tensor temperatures(shape, ElementType());
+  Tensor topP = temperatures.clone(), minP = temperatures.clone();
+  auto pick = [&](auto... values) {
+    const double list[] = {double(values)...};
+    return list[choice() % std::size(list)];
+  };
+  for (int64_t row = 0; row < facts.rows; ++row)
+    positions.setInt(row, -1);
+  for (const Script::LastToken &token : step.lastTokens) {
+    if (pick(0, 1, 1) != 0)
+      positions.setInt(token.row, token.position + 1);
+    seeds.setInt(token.row, choice() >> 1);
+    temperatures.setFloat(token.row, pick(0, 0.5, 1.5));
+    topK.setInt(token.row, pick(0, 0, 1, 5));
+    topP.setFloat(token.row, pick(1, 1, 0.3));
+    minP.setFloat(token.row, pick(0, 0, 0.1));
+  }
+  step.inputs.insert({{"positions", positions},
+                      {"seeds", seeds},
+                      {"temperatures", temperatures},
+                      {"top_k", topK},
+                      {"top_p", topP},
+                      {"min_p", minP}});
+}
+
 Script::Step ScriptMaker::makeStep() {
   Script::Step step;
   // Every other one the largest, so that texts come to their ends.
@@ -250,6 +290,8 @@ Script::Step ScriptMaker::makeStep() {
   step.inputs["table"] =
       makeNumbers({facts.rows, facts.getPagesPerRow()}, table);
   step.freedCells = std::exchange(freedCells, {});
+  if (facts.choosesTokens)
+    drawChoices(step);
   return step;
 }
 
@@ -293,8 +335,10 @@ Script ScriptMaker::make(int64_t numSteps) {
 static FailureOr<Facts> readFacts(ModuleOp program) {
   Facts facts;
   for (auto function : program.getOps<func::FuncOp>())
-    if (std::optional<int64_t> size = getStepSize(function))
+    if (std::optional<int64_t> size = getStepSize(function)) {
       facts.sizes.push_back(*size);
+      facts.choosesTokens |= getArgument(function, "positions").has_value();
+    }
   llvm::sort(facts.sizes);
   auto generation = program->getAttrOfType<DictionaryAttr>(generationAttrName);
   auto main = program.lookupSymbol<func::FuncOp>("main");

@@ -29,6 +29,11 @@ struct Sampling {
   float minP = 0;   ///< only those at least so probable beside the largest
   float topP = 1;   ///< only the fewest that are so probable together
   uint64_t seed = 0;
+
+  /// Whether the logits are changed first.
+  bool isAdjusted() const {
+    return repetition != 1 || presence != 0 || frequency != 0 || !bias.empty();
+  }
 };
 
 /// Tokens with the logarithm of their probability under the logits as the

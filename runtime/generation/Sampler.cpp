@@ -59,26 +59,22 @@ int64_t generation::argmax(const float *values, int64_t count) {
 const float *Sampler::adjust(const float *logits, const Sampling &sampling,
                              const std::vector<int32_t> &tokens,
                              int64_t prompt) {
-  bool penalised = sampling.repetition != 1 || sampling.presence != 0 ||
-                   sampling.frequency != 0;
-  if (!penalised && sampling.bias.empty())
+  if (!sampling.isAdjusted())
     return logits;
   adjusted.assign(logits, logits + vocabulary);
-  if (penalised) {
-    times.resize(size_t(vocabulary)); // all 0 between calls
-    for (size_t i = 0; i < tokens.size(); ++i) {
-      int32_t &count = times[size_t(tokens[i])];
-      count = std::max(count, 1) + (int64_t(i) >= prompt);
-    }
-    for (int32_t id : tokens) {
-      int32_t count = std::exchange(times[size_t(id)], 0);
-      if (count == 0)
-        continue;
-      float &x = adjusted[size_t(id)];
-      x = x > 0 ? x / sampling.repetition : x * sampling.repetition;
-      if (count > 1)
-        x -= sampling.presence + sampling.frequency * float(count - 1);
-    }
+  times.resize(size_t(vocabulary)); // all 0 between calls
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    int32_t &count = times[size_t(tokens[i])];
+    count = std::max(count, 1) + (int64_t(i) >= prompt);
+  }
+  for (int32_t id : tokens) {
+    int32_t count = std::exchange(times[size_t(id)], 0);
+    if (count == 0)
+      continue;
+    float &x = adjusted[size_t(id)];
+    x = x > 0 ? x / sampling.repetition : x * sampling.repetition;
+    if (count > 1)
+      x -= sampling.presence + sampling.frequency * float(count - 1);
   }
   for (auto [id, bias] : sampling.bias)
     adjusted[size_t(id)] += bias;

@@ -222,13 +222,25 @@ void Scheduler::put(Sequence &sequence, int64_t count) {
   std::fill(std::copy(sequence.pages.begin(), sequence.pages.end(), table),
             table + width, -1);
   batch.starts[size_t(row + 1)] = int32_t(batch.tokens);
-  batch.sampled |= count == sequence.left();
+  chooseNext(sequence, size_t(row), count == sequence.left());
   scheduled.push_back(&sequence);
+}
+
+/// Has the program choose the sequence's next token, if there is one and it
+/// can.
+void Scheduler::chooseNext(const Sequence &sequence, size_t row, bool isLast) {
+  const Sampling &sampling = sequence.request.sampling;
+  batch.positions[row] =
+      isLast && !sampling.isAdjusted() ? int32_t(sequence.tokens.size()) : -1;
+  batch.seeds[row] = int64_t(sampling.seed);
+  batch.temperatures[row] = sampling.temperature;
+  batch.topK[row] = int32_t(std::min(sampling.topK, program.vocabulary));
+  batch.topP[row] = sampling.topP;
+  batch.minP[row] = sampling.minP;
 }
 
 void Scheduler::compose() {
   batch.tokens = batch.rows = 0;
-  batch.sampled = false;
   scheduled.clear();
   // A page that is taken from the youngest makes the list shorter at its end.
   for (size_t i = 0; i < running.size() && batch.tokens < program.chunk; ++i)
@@ -246,25 +258,44 @@ void Scheduler::compose() {
   for (int64_t row = batch.rows; row < program.rows; ++row) {
     batch.starts[size_t(row + 1)] = int32_t(batch.tokens);
     batch.context[size_t(row)] = 0;
+    batch.positions[size_t(row)] = -1;
     std::fill_n(batch.table.begin() + row * program.tablePages(),
                 program.tablePages(), -1);
   }
   std::fill(batch.ids.begin() + batch.tokens, batch.ids.end(), 0);
 }
 
-/// The next token of a sequence whose logits these are.
-Event Scheduler::sample(Sequence &sequence, const float *logits) {
+/// The logits of the step, if a token must be chosen from them here or its
+/// rivals are asked for; otherwise null.
+Expected<const float *> Scheduler::logitsIfWanted() {
+  for (size_t row = 0; row < scheduled.size(); ++row) {
+    const Sequence &sequence = *scheduled[row];
+    if (sequence.left() == 0 &&
+        (batch.chosen[row] < 0 || sequence.request.logProbabilities > 0))
+      return model.logits();
+  }
+  return nullptr;
+}
+
+/// The next token of a sequence, in that row of the step.
+Event Scheduler::sample(Sequence &sequence, size_t row, const float *logits) {
   const Request &request = sequence.request;
   Event event{sequence.number};
-  auto token = sampler.choose(logits, request.sampling, sequence.tokens,
-                              sequence.prompt());
+  Expected<int32_t> token = batch.chosen[row];
+  if (logits)
+    logits += int64_t(row) * program.vocabulary;
+  if (*token < 0)
+    token = sampler.choose(logits, request.sampling, sequence.tokens,
+                           sequence.prompt());
   if (!token) {
     event.finish = Finish::Error;
     event.error = token.status().message();
     return event;
   }
   event.token = *token;
-  if (request.logProbabilities >= 0)
+  if (request.logProbabilities >= 0 && !logits)
+    event.logProbabilities = {{*token, batch.logprobs[row]}};
+  else if (request.logProbabilities >= 0)
     event.logProbabilities =
         sampler.logProbabilities(logits, *token, request.logProbabilities);
   bool isFirst = sequence.generated() == 0;
@@ -293,16 +324,17 @@ Status Scheduler::step(std::vector<Event> &events) {
   compose();
   gauge();
   auto modelStart = Clock::now();
-  TPRT_ASSIGN(const float *logits, model.step(batch));
+  TPRT_TRY(model.step(batch));
+  for (size_t row = 0; row < scheduled.size(); ++row)
+    scheduled[row]->computed += batch.starts[row + 1] - batch.starts[row];
+  TPRT_ASSIGN(const float *logits, logitsIfWanted());
   double modelSeconds = secondsSince(modelStart);
   for (size_t row = 0; row < scheduled.size(); ++row) {
     Sequence &sequence = *scheduled[row];
-    sequence.computed += batch.starts[row + 1] - batch.starts[row];
     keepPages(sequence);
     if (sequence.left() > 0)
       continue;
-    events.push_back(
-        sample(sequence, logits + int64_t(row) * program.vocabulary));
+    events.push_back(sample(sequence, row, logits));
     if (events.back().finish == Finish::None)
       continue;
     release(sequence);

@@ -70,9 +70,11 @@ private:
   bool reserve(Sequence &sequence);
   bool admit();
   void put(Sequence &sequence, int64_t count);
+  void chooseNext(const Sequence &sequence, size_t row, bool isLast);
   void release(Sequence &sequence);
   void keepPages(Sequence &sequence);
-  Event sample(Sequence &sequence, const float *logits);
+  Expected<const float *> logitsIfWanted();
+  Event sample(Sequence &sequence, size_t row, const float *logits);
   void gauge();
 
   const Generation program;

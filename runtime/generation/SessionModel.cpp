@@ -47,35 +47,73 @@ static Expected<std::vector<StepEntry>> entriesOf(const Manifest &manifest,
   return found;
 }
 
-/// What rank 0 tells the others before a step: this, then the inputs' numbers.
-struct Head {
-  int64_t entry = -1; ///< -1: no more
-  int64_t isSampled = 0;
+/// What rank 0 tells the others: to run a step, whose inputs follow, to help
+/// with the logits of the last one, or that no more come.
+struct Order {
+  enum Kind : int64_t { Step, Logits, End } kind;
+  int64_t entry = 0, tokens = 0;
 };
 
-/// Runs the entry of so many tokens; `inputs` has ids, starts, context and
-/// table one after the other.
+static Status send(Session &session, const Order &order,
+                   const std::string &inputs = "") {
+  std::string block(reinterpret_cast<const char *>(&order), sizeof(order));
+  return session.fromRoot(block + inputs).status();
+}
+
+static bool choosesTokens(const Session &session, int64_t entry) {
+  const auto &outputs = session.manifest().entries[size_t(entry)].outputs;
+  return std::any_of(outputs.begin(), outputs.end(), [](const Output &output) {
+    return output.name == "tokens";
+  });
+}
+
+template <typename T>
+static Binding bind(const char *name, FileType type, Shape shape,
+                    std::vector<T> &values) {
+  int64_t bytes = elementCount(shape) * int64_t(sizeof(T));
+  return {name, type, std::move(shape), reinterpret_cast<char *>(values.data()),
+          bytes};
+}
+
+/// The inputs of a step of so many tokens, where they lie.
+static std::vector<Binding> inputsOf(Batch &batch, const Generation &program,
+                                     int64_t tokens, bool choosesTokens) {
+  int64_t rows = program.rows;
+  std::vector<Binding> inputs{
+      bind("ids", FileType::I32, {1, tokens}, batch.ids),
+      bind("starts", FileType::I32, {rows + 1}, batch.starts),
+      bind("context", FileType::I32, {rows}, batch.context),
+      bind("table", FileType::I32, {rows, program.tablePages()}, batch.table)};
+  if (choosesTokens)
+    for (const Binding &input : std::initializer_list<Binding>{
+             bind("positions", FileType::I32, {rows}, batch.positions),
+             bind("seeds", FileType::I64, {rows}, batch.seeds),
+             bind("temperatures", FileType::F32, {rows}, batch.temperatures),
+             bind("top_k", FileType::I32, {rows}, batch.topK),
+             bind("top_p", FileType::F32, {rows}, batch.topP),
+             bind("min_p", FileType::F32, {rows}, batch.minP)})
+      inputs.push_back(input);
+  return inputs;
+}
+
 static Status runStep(Session &session, const Generation &program,
-                      const Head &head, int64_t tokens, int32_t *inputs,
-                      float *logits) {
-  std::vector<Binding> given, wanted;
-  auto give = [&](const char *name, Shape shape) {
-    int64_t count = elementCount(shape);
-    given.push_back({name, FileType::I32, std::move(shape),
-                     reinterpret_cast<char *>(inputs), count * 4});
-    inputs += count;
-  };
-  give("ids", {1, tokens});
-  give("starts", {program.rows + 1});
-  give("context", {program.rows});
-  give("table", {program.rows, program.tablePages()});
-  if (head.isSampled)
-    wanted.push_back({"logits",
-                      FileType::F32,
-                      {program.rows, program.vocabulary},
-                      reinterpret_cast<char *>(logits),
-                      program.rows * program.vocabulary * 4});
-  return session.step(head.entry, given, wanted);
+                      const Order &order, Batch &batch) {
+  bool chooses = choosesTokens(session, order.entry);
+  std::vector<Binding> outputs;
+  if (chooses)
+    outputs = {bind("tokens", FileType::I32, {program.rows}, batch.chosen),
+               bind("logprobs", FileType::F32, {program.rows}, batch.logprobs)};
+  else
+    std::fill(batch.chosen.begin(), batch.chosen.end(), -1);
+  return session.step(order.entry,
+                      inputsOf(batch, program, order.tokens, chooses), outputs);
+}
+
+static Status readLogits(Session &session, const Generation &program,
+                         int64_t entry, std::vector<float> &values) {
+  return session.read(entry,
+                      {bind("logits", FileType::F32,
+                            {program.rows, program.vocabulary}, values)});
 }
 
 Expected<std::unique_ptr<StepModel>> SessionModel::make(Session &session) {
@@ -85,45 +123,51 @@ Expected<std::unique_ptr<StepModel>> SessionModel::make(Session &session) {
       new SessionModel(session, std::move(program), std::move(entries)));
 }
 
-Expected<const float *> SessionModel::step(const Batch &batch) {
+Status SessionModel::step(Batch &batch) {
   auto entry =
       std::find_if(entries.begin(), entries.end(), [&](const Entry &entry) {
         return entry.tokens >= batch.tokens;
       });
-  Head head{entry->index, batch.sampled};
-  block.assign(reinterpret_cast<const char *>(&head), sizeof(head));
-  auto add = [&](const std::vector<int32_t> &list, size_t count) {
-    block.append(reinterpret_cast<const char *>(list.data()), count * 4);
-  };
-  add(batch.ids, size_t(entry->tokens));
-  add(batch.starts, batch.starts.size());
-  add(batch.context, batch.context.size());
-  add(batch.table, batch.table.size());
-  TPRT_TRY(session.fromRoot(block).status());
-  auto *inputs = reinterpret_cast<int32_t *>(block.data() + sizeof(head));
-  TPRT_TRY(
-      runStep(session, program, head, entry->tokens, inputs, logits.data()));
-  return static_cast<const float *>(logits.data());
+  Order order{Order::Step, entry->index, entry->tokens};
+  last = entry->index;
+  std::string block;
+  for (const Binding &input : inputsOf(batch, program, order.tokens,
+                                       choosesTokens(session, order.entry)))
+    block.append(input.data, size_t(input.bytes));
+  TPRT_TRY(send(session, order, block));
+  return runStep(session, program, order, batch);
+}
+
+Expected<const float *> SessionModel::logits() {
+  TPRT_TRY(send(session, {Order::Logits, last}));
+  TPRT_TRY(readLogits(session, program, last, values));
+  return static_cast<const float *>(values.data());
 }
 
 void SessionModel::end() {
-  Head head;
-  // After a failure they know already.
-  (void)session.fromRoot({reinterpret_cast<const char *>(&head), sizeof(head)});
+  (void)send(session, {Order::End}); // after a failure they know already
 }
 
 Status generation::follow(Session &session) {
   TPRT_ASSIGN(auto program, generationOf(session.manifest()));
+  Batch batch(program);
+  std::vector<float> nothing;
   while (true) {
     TPRT_ASSIGN(auto block, session.fromRoot({}));
-    Head head;
-    std::memcpy(&head, block.data(), sizeof(head));
-    if (head.entry < 0)
+    Order order;
+    std::memcpy(&order, block.data(), sizeof(order));
+    if (order.kind == Order::End)
       return {};
-    int64_t tokens = int64_t(block.size() - sizeof(head)) / 4 -
-                     (2 * program.rows + 1) -
-                     program.rows * program.tablePages();
-    auto *inputs = reinterpret_cast<int32_t *>(block.data() + sizeof(head));
-    TPRT_TRY(runStep(session, program, head, tokens, inputs, nullptr));
+    if (order.kind == Order::Logits) {
+      TPRT_TRY(readLogits(session, program, order.entry, nothing));
+      continue;
+    }
+    const char *from = block.data() + sizeof(order);
+    for (const Binding &input : inputsOf(batch, program, order.tokens,
+                                         choosesTokens(session, order.entry))) {
+      std::memcpy(input.data, from, size_t(input.bytes));
+      from += input.bytes;
+    }
+    TPRT_TRY(runStep(session, program, order, batch));
   }
 }

@@ -25,7 +25,8 @@ Expected<Generation> generationOf(const Manifest &manifest);
 class SessionModel final : public StepModel {
 public:
   static Expected<std::unique_ptr<StepModel>> make(Session &session);
-  Expected<const float *> step(const Batch &batch) override;
+  Status step(Batch &batch) override;
+  Expected<const float *> logits() override;
   void end() override;
 
   /// The entries that compute steps.
@@ -37,13 +38,13 @@ private:
   SessionModel(Session &session, Generation program, std::vector<Entry> entries)
       : session(session), program(std::move(program)),
         entries(std::move(entries)),
-        logits(size_t(this->program.rows * this->program.vocabulary)) {}
+        values(size_t(this->program.rows * this->program.vocabulary)) {}
 
   Session &session;
   const Generation program;
   std::vector<Entry> entries; ///< the shortest first
-  std::vector<float> logits;
-  std::string block; ///< as it is sent
+  std::vector<float> values;  ///< logits
+  int64_t last = -1;          ///< entry that ran
 };
 
 /// The part of the other ranks: until rank 0's model ends.

@@ -15,26 +15,36 @@
 
 namespace tprt::generation {
 
-/// The inputs of one step, as docs/Generation.md has them: row r owns the
-/// tokens [starts[r], starts[r + 1]), at positions context[r] and on.
+/// The inputs of one step, as docs/Generation.md has them, and the tokens that
+/// it chooses: row r owns the tokens [starts[r], starts[r + 1]), at positions
+/// context[r] and on.
 struct Batch {
   explicit Batch(const Generation &program)
       : ids(size_t(program.chunk)), starts(size_t(program.rows + 1)),
         context(size_t(program.rows)),
-        table(size_t(program.rows * program.tablePages())) {}
+        table(size_t(program.rows * program.tablePages())), positions(context),
+        topK(context), chosen(context), seeds(size_t(program.rows)),
+        temperatures(size_t(program.rows)), topP(temperatures),
+        minP(temperatures), logprobs(temperatures) {}
 
   int64_t tokens = 0, rows = 0; ///< in use
   std::vector<int32_t> ids;     ///< of a whole chunk; 0 past the tokens
   std::vector<int32_t> starts, context, table;
-  bool sampled = false; ///< whether anybody reads the logits
+  std::vector<int32_t> positions; ///< of the token to choose; -1: none
+  std::vector<int32_t> topK;
+  std::vector<int32_t> chosen; ///< -1: none, or none that the step can tell
+  std::vector<int64_t> seeds;
+  std::vector<float> temperatures, topP, minP, logprobs;
 };
 
 class StepModel {
 public:
   virtual ~StepModel() = default;
-  /// Computes the tokens. The logits of the last token of each row, [rows,
-  /// vocabulary], if they are sampled; valid until the next step.
-  virtual Expected<const float *> step(const Batch &batch) = 0;
+  /// Computes the tokens, and chooses those that follow.
+  virtual Status step(Batch &batch) = 0;
+  /// The logits of the last token of each row of the last step, [rows,
+  /// vocabulary]; valid until the next step.
+  virtual Expected<const float *> logits() = 0;
   /// No step comes any more.
   virtual void end() {}
 };

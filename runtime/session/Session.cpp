@@ -506,9 +506,7 @@ static Expected<size_t> outputFor(const Entry &entry, const Binding &binding) {
   return *place;
 }
 
-Status Session::bind(int64_t index, const std::vector<Binding> &inputs,
-                     const std::vector<Binding> &outputs,
-                     std::vector<size_t> &places) {
+Status Session::bindInputs(int64_t index, const std::vector<Binding> &inputs) {
   if (!loaded)
     return userError("no weights are loaded");
   const Entry &entry = manifest_.entries[size_t(index)];
@@ -520,29 +518,34 @@ Status Session::bind(int64_t index, const std::vector<Binding> &inputs,
     TensorView view{input.type, input.shape, {input.data, size_t(input.bytes)}};
     TPRT_TRY(setInput(index, *place, view, /*copy=*/false));
   }
-  for (const Binding &output : outputs) {
-    TPRT_ASSIGN(auto place, outputFor(entry, output));
-    TPRT_TRY(expectAllRanks());
-    places.push_back(place);
-  }
   return checkInputs(index);
 }
 
-Status Session::step(int64_t index, const std::vector<Binding> &inputs,
-                     const std::vector<Binding> &outputs) {
-  const Entry &entry = manifest_.entries[size_t(index)];
-  auto &values = this->inputs[size_t(index)];
-  values.assign(values.size(), std::nullopt);
-  downloaded = -1;
+Expected<std::vector<size_t>>
+Session::placesOf(int64_t index, const std::vector<Binding> &outputs) const {
   std::vector<size_t> places;
-  if (Status status = bind(index, inputs, outputs, places); !status.ok())
-    return refuse(status);
+  for (const Binding &output : outputs) {
+    TPRT_ASSIGN(auto place,
+                outputFor(manifest_.entries[size_t(index)], output));
+    TPRT_TRY(expectAllRanks());
+    places.push_back(place);
+  }
+  return places;
+}
+
+/// Of all outputs, whether it is at one of the places.
+static std::vector<bool> chosenOf(const Entry &entry,
+                                  const std::vector<size_t> &places) {
   std::vector<bool> chosen(entry.outputs.size());
   for (size_t place : places)
     chosen[place] = true;
-  TPRT_TRY(run({index}, 1, chosen));
+  return chosen;
+}
+
+Status Session::write(int64_t index, const std::vector<Binding> &outputs,
+                      const std::vector<size_t> &places) {
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const Output &output = entry.outputs[places[i]];
+    const Output &output = manifest_.entries[size_t(index)].outputs[places[i]];
     bool own = outputs[i].type == fileTypeOf(output.type);
     TPRT_TRY(assembleAll(
                  output,
@@ -553,6 +556,29 @@ Status Session::step(int64_t index, const std::vector<Binding> &inputs,
                  .status());
   }
   return {};
+}
+
+Status Session::step(int64_t index, const std::vector<Binding> &inputs,
+                     const std::vector<Binding> &outputs) {
+  const Entry &entry = manifest_.entries[size_t(index)];
+  auto &values = this->inputs[size_t(index)];
+  values.assign(values.size(), std::nullopt);
+  downloaded = -1;
+  Status bound = bindInputs(index, inputs);
+  auto places = placesOf(index, outputs);
+  if (!bound.ok() || !places)
+    return refuse(bound.ok() ? places.status() : bound);
+  TPRT_TRY(run({index}, 1, chosenOf(entry, *places)));
+  return write(index, outputs, *places);
+}
+
+Status Session::read(int64_t index, const std::vector<Binding> &outputs) {
+  TPRT_ASSIGN(auto places, placesOf(index, outputs));
+  auto chosen = chosenOf(manifest_.entries[size_t(index)], places);
+  TPRT_TRY(onRanks([=, this](int64_t rank) {
+    return ranks[rank]->download(index, chosen);
+  }));
+  return write(index, outputs, places);
 }
 
 Status Session::refuse(const Status &status) {

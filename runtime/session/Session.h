@@ -108,6 +108,10 @@ public:
   Status step(int64_t entry, const std::vector<Binding> &inputs,
               const std::vector<Binding> &outputs);
 
+  /// Writes outputs of the last step, which was one of this entry, as step
+  /// does.
+  Status read(int64_t entry, const std::vector<Binding> &outputs);
+
   /// What this rank says of a step that it cannot take part in: the others,
   /// where they are processes, must not wait for it. If all refuse, nothing has
   /// happened. Returns the status.
@@ -159,8 +163,12 @@ private:
   Status upload(tprt_rank &rank, int64_t entry);
   Status setInput(int64_t entry, size_t position, const TensorView &value,
                   bool copy);
-  Status bind(int64_t entry, const std::vector<Binding> &inputs,
-              const std::vector<Binding> &outputs, std::vector<size_t> &places);
+  Status bindInputs(int64_t entry, const std::vector<Binding> &inputs);
+  /// The positions of outputs.
+  Expected<std::vector<size_t>>
+  placesOf(int64_t entry, const std::vector<Binding> &outputs) const;
+  Status write(int64_t entry, const std::vector<Binding> &outputs,
+               const std::vector<size_t> &places);
   Status run(const std::vector<int64_t> &entries, int64_t repeat,
              const std::vector<bool> &chosen);
   Expected<bool> assembleAll(const Value &value,

@@ -70,7 +70,8 @@ class FakeModel final : public StepModel {
 public:
   explicit FakeModel(const Generation &program)
       : program(program), cells(size_t(program.cells)),
-        logits(size_t(program.rows * program.vocabulary)) {}
+        values(size_t(program.rows * program.vocabulary)),
+        sampler(program.vocabulary) {}
 
   /// Whose pages these are; null: they are not looked at.
   const Pages *pages = nullptr;
@@ -79,7 +80,11 @@ public:
 
   void end() override { ++ends; }
 
-  Expected<const float *> step(const Batch &batch) override {
+  Expected<const float *> logits() override {
+    return static_cast<const float *>(values.data());
+  }
+
+  Status step(Batch &batch) override {
     ++steps;
     TPRT_TRY(failure);
     poison();
@@ -93,7 +98,9 @@ public:
       write(batch, row);
     for (int64_t row = 0; row < program.rows; ++row)
       read(batch, row);
-    return static_cast<const float *>(logits.data());
+    for (int64_t row = 0; row < program.rows; ++row)
+      choose(batch, size_t(row));
+    return {};
   }
 
 private:
@@ -134,7 +141,7 @@ private:
   void read(const Batch &batch, int64_t row) {
     int64_t tokens = batch.starts[size_t(row + 1)] - batch.starts[size_t(row)];
     int64_t length = batch.context[size_t(row)] + tokens;
-    float *out = logits.data() + row * program.vocabulary;
+    float *out = values.data() + row * program.vocabulary;
     std::fill_n(out, program.vocabulary, std::nanf(""));
     if (tokens == 0)
       return;
@@ -153,9 +160,36 @@ private:
     logitsOf(state, program.vocabulary, out);
   }
 
+  /// Every fifth token cannot be told.
+  void choose(Batch &batch, size_t row) {
+    int32_t position = batch.positions[row];
+    batch.chosen[row] = -1;
+    if (position < 0 || ++choices % 5 == 0)
+      return;
+    EXPECT_GT(batch.starts[row + 1], batch.starts[row]);
+    EXPECT_EQ(position,
+              batch.context[row] + batch.starts[row + 1] - batch.starts[row]);
+    Sampling sampling;
+    sampling.seed = uint64_t(batch.seeds[row]);
+    sampling.temperature = batch.temperatures[row];
+    sampling.topK = batch.topK[row];
+    sampling.topP = batch.topP[row];
+    sampling.minP = batch.minP[row];
+    const float *logits = values.data() + int64_t(row) * program.vocabulary;
+    auto token = sampler.choose(
+        logits, sampling, std::vector<int32_t>(size_t(position)), position);
+    if (!token)
+      return;
+    batch.chosen[row] = *token;
+    batch.logprobs[row] =
+        sampler.logProbabilities(logits, *token, 0).front().second;
+  }
+
   const Generation program;
   std::vector<Cell> cells;
-  std::vector<float> logits;
+  std::vector<float> values; ///< logits
+  Sampler sampler;
+  int64_t choices = 0;
 };
 
 } // namespace tprt::test

@@ -297,13 +297,13 @@ TEST(Mpi, UnwritableOutput) {
   Fixture f(2);
   std::filesystem::create_directory(f.directory / "out");
   Running run(f,
-              f.weights() + f.input() + " --backend mpi --repeat 300000" +
+              f.weights() + f.input() + " --backend mpi --repeat 100000" +
                   " --output " + (f.directory / "out/y.npy"),
               "", f.directory / "log", mpirun(2));
   ASSERT_FALSE(waitForSteps(run, 2, "OMPI_COMM_WORLD_RANK").empty())
       << run.errors();
   std::filesystem::remove_all(f.directory / "out");
-  EXPECT_EQ(run.wait(60), 1) << run.errors();
+  EXPECT_EQ(run.wait(120), 1) << run.errors();
   EXPECT_NE(run.errors().find("out/y.npy"), std::string::npos) << run.errors();
 }
 

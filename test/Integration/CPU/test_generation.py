@@ -5,7 +5,8 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 Random texts of different lengths go on side by side, by chunks and single tokens in any
 mixture, on pages in any order that hold what earlier texts left. After each step, a row's
-logits are those of `main` at that position of the whole text. FIXTURE=name in the
+logits are those of `main` at that position of the whole text, and the token that it chooses is
+the one that the definition of sampling chooses from them. FIXTURE=name in the
 environment runs one folder.
 
 f32 must agree as reference.py says. Of a cache of 16 bits keys and values are rounded and
@@ -22,6 +23,8 @@ import pytest
 from reference import ELEMENT_FACTOR, F32_TOLERANCE, NORM_FACTOR, fixtures
 
 import tp_mlir
+from tp_mlir import sampling
+from tp_mlir.engine import Params
 
 PAGE = 32
 ROWS = 3
@@ -106,14 +109,47 @@ class Model:
                 done[row] += share
             ids += [0] * (size - len(ids))
             given = {"ids": [ids], "starts": starts, "context": context, "table": table}
-            logits = self.session.run({name: numpy.array(value, numpy.int32)
-                                       for name, value in given.items()}, f"step_{size}")["logits"]
+            given = {name: numpy.array(value, numpy.int32) for name, value in given.items()}
+            has_tokens = numpy.diff(starts) > 0
+            choices = [Params(temperature=draw.choice((0, 0.5, 1.5)), top_k=draw.choice((0, 5)),
+                              top_p=draw.choice((0.5, 1.0)), min_p=draw.choice((0, 0.25)),
+                              seed=draw.getrandbits(63)) for _ in range(ROWS)]
+            positions = numpy.where(has_tokens & (draw.random() < 0.8), done, -1)
+            results = self.session.run(
+                given | settings(positions, choices), f"step_{size}")
+            check_tokens(results, positions, choices)
+            for row in numpy.flatnonzero(has_tokens):
+                yield row, done[row] - 1, results["logits"][row]
             for row in range(ROWS):
-                if starts[row + 1] > starts[row]:
-                    yield row, done[row] - 1, logits[row]
                 if self.window:
                     # Pages that no later token sees.
                     table[row, :max(done[row] + 1 - self.window, 0) // PAGE] = -1
+
+
+def settings(positions, choices):
+    """The inputs that say how each row's next token is chosen."""
+    def collect(name, dtype):
+        return numpy.array([getattr(params, name) for params in choices], dtype)
+    return {"positions": positions.astype(numpy.int32),
+            "seeds": collect("seed", numpy.int64),
+            "temperatures": collect("temperature", numpy.float32),
+            "top_k": collect("top_k", numpy.int32),
+            "top_p": collect("top_p", numpy.float32),
+            "min_p": collect("min_p", numpy.float32)}
+
+
+def check_tokens(results, positions, choices):
+    """The tokens are those of the definition, from the step's own logits."""
+    for row, (position, params) in enumerate(zip(positions, choices)):
+        token, logits = results["tokens"][row], results["logits"][row]
+        if token < 0:
+            # Too many to choose from, or the end of the nucleus is too near.
+            assert position < 0 or (params.temperature and (params.top_p < 1 or params.min_p))
+            continue
+        assert position >= 0
+        assert token == sampling.sample(logits, params, [0] * int(position))
+        wanted = sampling.logprobs(logits, token, 0).chosen
+        assert abs(results["logprobs"][row] - wanted) <= 1e-5 * max(1, abs(wanted))
 
 
 def errors(model, seed, scripts=2):
