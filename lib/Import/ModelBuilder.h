@@ -154,6 +154,7 @@ private:
   /// What a step has beside its ids: see nn.token_places.
   struct StepValues {
     GenerateOptions options;
+    int64_t numRows;
     mlir::Value starts, table, rows, positions, cells;
     /// States of all layers, of the layer that is emitted, and their
     /// successors.

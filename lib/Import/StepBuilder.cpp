@@ -71,7 +71,7 @@ Value ModelBuilder::addSetting(StringRef name, Type type,
   auto text = [&](StringRef key, StringRef value) {
     return builder.getNamedAttr(key, builder.getStringAttr(value));
   };
-  return addArgument(name, RankedTensorType::get({step->options.rows}, type),
+  return addArgument(name, RankedTensorType::get({step->numRows}, type),
                      {text(TPDialect::getNameAttrName(), name),
                       text(defaultAttrName, defaultValue)});
 }
@@ -82,6 +82,7 @@ void ModelBuilder::beginStep(const GenerateOptions &options, int64_t tokens) {
   seq = tokens;
   step.emplace();
   step->options = options;
+  step->numRows = options.getRows(tokens);
 }
 
 Value ModelBuilder::addTokens() {
@@ -91,11 +92,11 @@ Value ModelBuilder::addTokens() {
     return ids;
   }
   const GenerateOptions &options = step->options;
-  int64_t rows = options.rows, pages = options.getPagesPerRow();
+  int64_t rows = step->numRows, pages = options.getPagesPerRow();
   Value ids = addNumbers("ids", {1, seq}, 0, config.vocabSize);
   step->starts = addNumbers("starts", {rows + 1}, 0, seq + 1);
   Value context = addNumbers("context", {rows}, 0, options.context);
-  step->table = addNumbers("table", {rows, pages}, -1, rows * pages);
+  step->table = addNumbers("table", {rows, pages}, -1, options.rows * pages);
   step->keys = addState(keysName);
   step->values = addState(valuesName);
   auto type = RankedTensorType::get({seq}, builder.getI32Type());
@@ -177,7 +178,7 @@ Value ModelBuilder::pagedAttention(StringRef path, Value q, Value k, Value v) {
 /// has none. That is a look-up by number in a table of tokens.
 Value ModelBuilder::lastRows(StringRef path, Value x) {
   Location loc = at(path);
-  int64_t rows = step->options.rows;
+  int64_t rows = step->numRows;
   auto type = RankedTensorType::get({1, rows}, builder.getI32Type());
   auto part = [&](int64_t from) -> Value {
     Value bounds = tensor::ExtractSliceOp::create(
@@ -210,7 +211,7 @@ Value ModelBuilder::selectPositions(StringRef path, Value hidden) {
 NamedValues ModelBuilder::logits(StringRef path, Value hidden, Value head) {
   if (!step)
     return {{"logits", linear(path, hidden, head, Value())}};
-  auto type = RankedTensorType::get({1, step->options.rows, config.vocabSize},
+  auto type = RankedTensorType::get({1, step->numRows, config.vocabSize},
                                     builder.getF32Type());
   Value logits =
       nn::LinearOp::create(builder, at(path), type, hidden, head, Value());
@@ -224,7 +225,7 @@ NamedValues ModelBuilder::logits(StringRef path, Value hidden, Value head) {
 /// The token that follows in each row that is to have one, whose position is
 /// not negative, and the logarithm of its probability.
 NamedValues ModelBuilder::chooseTokens(StringRef path, Value logits) {
-  int64_t rows = step->options.rows;
+  int64_t rows = step->numRows;
   Type f32 = builder.getF32Type(), i32 = builder.getI32Type();
   Value positions =
       addNumbers("positions", {rows}, -1, step->options.context + 1);

@@ -138,6 +138,7 @@ private:
   void free(int64_t &page);
   void leave(Row &row);
   SmallVector<int64_t> shareTokens(int64_t size);
+  SmallVector<int64_t> pickRows(int64_t count, ArrayRef<int64_t> shares) const;
   void drawChoices(Script::Step &step);
   Script::Step makeStep();
   void finish(Row &row);
@@ -223,6 +224,17 @@ SmallVector<int64_t> ScriptMaker::shareTokens(int64_t size) {
   return shares;
 }
 
+/// The rows of a step of `count`: those with tokens, and some others, in order.
+SmallVector<int64_t> ScriptMaker::pickRows(int64_t count,
+                                           ArrayRef<int64_t> shares) const {
+  int64_t others = count - llvm::count_if(shares, [](int64_t n) { return n; });
+  SmallVector<int64_t> picked;
+  for (auto [number, share] : llvm::enumerate(shares))
+    if (share || others-- > 0)
+      picked.push_back(number);
+  return picked;
+}
+
 static Tensor makeNumbers(ArrayRef<int64_t> shape, ArrayRef<int64_t> values) {
   Tensor tensor(shape, {ElementType::Int, 32});
   for (auto [i, value] : llvm::enumerate(values))
@@ -232,7 +244,7 @@ static Tensor makeNumbers(ArrayRef<int64_t> shape, ArrayRef<int64_t> values) {
 
 /// How the tokens that follow are chosen, in some of the rows.
 void ScriptMaker::drawChoices(Script::Step &step) {
-  SmallVector<int64_t> shape{facts.rows};
+  SmallVector<int64_t> shape(step.inputs.at("context").getShape());
   Tensor positions(shape, {ElementType::Int, 32}), topK = positions.clone();
   Tensor seeds(shape, {ElementType::Int, 64});
   Tensor temperatures(shape, ElementType());
@@ -241,7 +253,7 @@ void ScriptMaker::drawChoices(Script::Step &step) {
     const double list[] = {double(values)...};
     return list[choice() % std::size(list)];
   };
-  for (int64_t row = 0; row < facts.rows; ++row)
+  for (int64_t row = 0; row < shape[0]; ++row)
     positions.setInt(row, -1);
   for (const Script::LastToken &token : step.lastTokens) {
     if (pick(0, 1, 1) != 0)
@@ -266,8 +278,11 @@ Script::Step ScriptMaker::makeStep() {
   int64_t size =
       happens(2) ? facts.sizes.back() : facts.sizes[draw(facts.sizes.size())];
   SmallVector<int64_t> ids, starts{0}, context, table;
-  for (auto [number, share] : llvm::enumerate(shareTokens(size))) {
+  int64_t numRows = std::min(facts.rows, size);
+  SmallVector<int64_t> shares = shareTokens(size);
+  for (auto [place, number] : llvm::enumerate(pickRows(numRows, shares))) {
     Row &row = rows[number];
+    int64_t share = shares[number];
     for (int64_t i = row.done; i < row.done + share; ++i) {
       int64_t &page = row.pages[i / facts.page];
       if (i % facts.page == 0) {
@@ -281,14 +296,13 @@ Script::Step ScriptMaker::makeStep() {
     llvm::append_range(table, row.pages);
     row.done += share;
     if (share)
-      step.lastTokens.push_back({int64_t(number), row.text, row.done - 1});
+      step.lastTokens.push_back({int64_t(place), row.text, row.done - 1});
   }
   step.entry = "step_" + std::to_string(size);
   step.inputs["ids"] = makeNumbers({1, size}, ids);
-  step.inputs["starts"] = makeNumbers({facts.rows + 1}, starts);
-  step.inputs["context"] = makeNumbers({facts.rows}, context);
-  step.inputs["table"] =
-      makeNumbers({facts.rows, facts.getPagesPerRow()}, table);
+  step.inputs["starts"] = makeNumbers({numRows + 1}, starts);
+  step.inputs["context"] = makeNumbers({numRows}, context);
+  step.inputs["table"] = makeNumbers({numRows, facts.getPagesPerRow()}, table);
   step.freedCells = std::exchange(freedCells, {});
   if (facts.choosesTokens)
     drawChoices(step);

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <optional>
 
 using namespace tprt;
 using namespace tprt::generation;
@@ -24,20 +25,34 @@ Expected<Generation> generation::generationOf(const Manifest &manifest) {
                    "DIR --generate makes one that can");
 }
 
-/// By the number in their names.
+/// The number in its name; none if it has another name.
+static std::optional<int64_t> stepTokens(std::string_view name) {
+  int64_t tokens = 0;
+  if (!name.starts_with(kPrefix))
+    return std::nullopt;
+  name.remove_prefix(kPrefix.size());
+  auto [end, error] =
+      std::from_chars(name.data(), name.data() + name.size(), tokens);
+  if (error != std::errc() || end != name.data() + name.size())
+    return std::nullopt;
+  return tokens;
+}
+
 static Expected<std::vector<StepEntry>> entriesOf(const Manifest &manifest,
                                                   int64_t chunk) {
   std::vector<StepEntry> found;
   for (size_t i = 0; i < manifest.entries.size(); ++i) {
-    std::string_view name = manifest.entries[i].name;
-    if (!name.starts_with(kPrefix))
+    const Entry &entry = manifest.entries[i];
+    auto tokens = stepTokens(entry.name);
+    if (!tokens)
       continue;
-    name.remove_prefix(kPrefix.size());
-    int64_t tokens = 0;
-    auto [end, error] =
-        std::from_chars(name.data(), name.data() + name.size(), tokens);
-    if (error == std::errc() && end == name.data() + name.size())
-      found.push_back({tokens, int64_t(i)});
+    StepEntry step{int64_t(i), *tokens, 0, false};
+    for (const Input &input : entry.inputs)
+      if (input.name == "context")
+        step.rows = elementCount(input.shape);
+    for (const Output &output : entry.outputs)
+      step.choosesTokens |= output.name == "tokens";
+    found.push_back(step);
   }
   std::sort(found.begin(), found.end(),
             [](StepEntry a, StepEntry b) { return a.tokens < b.tokens; });
@@ -51,20 +66,13 @@ static Expected<std::vector<StepEntry>> entriesOf(const Manifest &manifest,
 /// with the logits of the last one, or that no more come.
 struct Order {
   enum Kind : int64_t { Step, Logits, End } kind;
-  int64_t entry = 0, tokens = 0;
+  StepEntry step{};
 };
 
 static Status send(Session &session, const Order &order,
                    const std::string &inputs = "") {
   std::string block(reinterpret_cast<const char *>(&order), sizeof(order));
   return session.fromRoot(block + inputs).status();
-}
-
-static bool choosesTokens(const Session &session, int64_t entry) {
-  const auto &outputs = session.manifest().entries[size_t(entry)].outputs;
-  return std::any_of(outputs.begin(), outputs.end(), [](const Output &output) {
-    return output.name == "tokens";
-  });
 }
 
 template <typename T>
@@ -75,16 +83,16 @@ static Binding bind(const char *name, FileType type, Shape shape,
           bytes};
 }
 
-/// The inputs of a step of so many tokens, where they lie.
+/// The inputs of a step, where they lie.
 static std::vector<Binding> inputsOf(Batch &batch, const Generation &program,
-                                     int64_t tokens, bool choosesTokens) {
-  int64_t rows = program.rows;
+                                     const StepEntry &step) {
+  int64_t rows = step.rows;
   std::vector<Binding> inputs{
-      bind("ids", FileType::I32, {1, tokens}, batch.ids),
+      bind("ids", FileType::I32, {1, step.tokens}, batch.ids),
       bind("starts", FileType::I32, {rows + 1}, batch.starts),
       bind("context", FileType::I32, {rows}, batch.context),
       bind("table", FileType::I32, {rows, program.tablePages()}, batch.table)};
-  if (choosesTokens)
+  if (step.choosesTokens)
     for (const Binding &input : std::initializer_list<Binding>{
              bind("positions", FileType::I32, {rows}, batch.positions),
              bind("seeds", FileType::I64, {rows}, batch.seeds),
@@ -97,23 +105,21 @@ static std::vector<Binding> inputsOf(Batch &batch, const Generation &program,
 }
 
 static Status runStep(Session &session, const Generation &program,
-                      const Order &order, Batch &batch) {
-  bool chooses = choosesTokens(session, order.entry);
+                      const StepEntry &step, Batch &batch) {
   std::vector<Binding> outputs;
-  if (chooses)
-    outputs = {bind("tokens", FileType::I32, {program.rows}, batch.chosen),
-               bind("logprobs", FileType::F32, {program.rows}, batch.logprobs)};
+  if (step.choosesTokens)
+    outputs = {bind("tokens", FileType::I32, {step.rows}, batch.chosen),
+               bind("logprobs", FileType::F32, {step.rows}, batch.logprobs)};
   else
     std::fill(batch.chosen.begin(), batch.chosen.end(), -1);
-  return session.step(order.entry,
-                      inputsOf(batch, program, order.tokens, chooses), outputs);
+  return session.step(step.index, inputsOf(batch, program, step), outputs);
 }
 
 static Status readLogits(Session &session, const Generation &program,
-                         int64_t entry, std::vector<float> &values) {
-  return session.read(entry,
-                      {bind("logits", FileType::F32,
-                            {program.rows, program.vocabulary}, values)});
+                         const StepEntry &step, std::vector<float> &values) {
+  return session.read(
+      step.index,
+      {bind("logits", FileType::F32, {step.rows, program.vocabulary}, values)});
 }
 
 Expected<std::unique_ptr<StepModel>> SessionModel::make(Session &session) {
@@ -124,18 +130,15 @@ Expected<std::unique_ptr<StepModel>> SessionModel::make(Session &session) {
 }
 
 Status SessionModel::step(Batch &batch) {
-  auto entry =
-      std::find_if(entries.begin(), entries.end(), [&](const Entry &entry) {
-        return entry.tokens >= batch.tokens;
+  last =
+      *std::find_if(entries.begin(), entries.end(), [&](const StepEntry &step) {
+        return step.tokens >= batch.tokens;
       });
-  Order order{Order::Step, entry->index, entry->tokens};
-  last = entry->index;
-  std::string block;
-  for (const Binding &input : inputsOf(batch, program, order.tokens,
-                                       choosesTokens(session, order.entry)))
-    block.append(input.data, size_t(input.bytes));
-  TPRT_TRY(send(session, order, block));
-  return runStep(session, program, order, batch);
+  std::string inputs;
+  for (const Binding &input : inputsOf(batch, program, last))
+    inputs.append(input.data, size_t(input.bytes));
+  TPRT_TRY(send(session, {Order::Step, last}, inputs));
+  return runStep(session, program, last, batch);
 }
 
 Expected<const float *> SessionModel::logits() {
@@ -159,15 +162,14 @@ Status generation::follow(Session &session) {
     if (order.kind == Order::End)
       return {};
     if (order.kind == Order::Logits) {
-      TPRT_TRY(readLogits(session, program, order.entry, nothing));
+      TPRT_TRY(readLogits(session, program, order.step, nothing));
       continue;
     }
     const char *from = block.data() + sizeof(order);
-    for (const Binding &input : inputsOf(batch, program, order.tokens,
-                                         choosesTokens(session, order.entry))) {
+    for (const Binding &input : inputsOf(batch, program, order.step)) {
       std::memcpy(input.data, from, size_t(input.bytes));
       from += input.bytes;
     }
-    TPRT_TRY(runStep(session, program, order, batch));
+    TPRT_TRY(runStep(session, program, order.step, batch));
   }
 }

@@ -29,9 +29,10 @@ public:
   Expected<const float *> logits() override;
   void end() override;
 
-  /// The entries that compute steps.
+  /// An entry that computes a step of so many tokens, of so many rows.
   struct Entry {
-    int64_t tokens, index;
+    int64_t index, tokens, rows;
+    bool choosesTokens;
   };
 
 private:
@@ -44,7 +45,7 @@ private:
   const Generation program;
   std::vector<Entry> entries; ///< the shortest first
   std::vector<float> values;  ///< logits
-  int64_t last = -1;          ///< entry that ran
+  Entry last{};               ///< that ran
 };
 
 /// The part of the other ranks: until rank 0's model ends.

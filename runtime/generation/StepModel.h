@@ -17,7 +17,8 @@ namespace tprt::generation {
 
 /// The inputs of one step, as docs/Generation.md has them, and the tokens that
 /// it chooses: row r owns the tokens [starts[r], starts[r + 1]), at positions
-/// context[r] and on.
+/// context[r] and on. A step of fewer tokens than rows takes as many of the
+/// first rows.
 struct Batch {
   explicit Batch(const Generation &program)
       : ids(size_t(program.chunk)), starts(size_t(program.rows + 1)),

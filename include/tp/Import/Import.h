@@ -19,6 +19,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "tp/Import/ModelConfig.h"
 #include "llvm/ADT/StringRef.h"
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 
@@ -29,12 +30,13 @@ struct GenerateOptions {
   /// Cells of a page.
   static constexpr int64_t page = 32;
   int64_t context = 0; ///< positions of a row, at most
-  int64_t rows = 16;   ///< that a step serves
+  int64_t rows = 16;   ///< that a step serves, if it has a token for each
   int64_t chunk = 512; ///< tokens of the largest step
   FloatKind cacheType = FloatKind::F32;
   int64_t window = 0;        ///< of positions that a token sees; 0: all
   bool choosesTokens = true; ///< by nn.sample; otherwise logits are all
 
+  int64_t getRows(int64_t tokens) const { return std::min(rows, tokens); }
   int64_t getPagesPerRow() const { return (context + page - 1) / page; }
   /// So many that all rows may be full.
   int64_t getCells() const { return rows * getPagesPerRow() * page; }

@@ -100,26 +100,29 @@ class Model:
         while any(done[row] < len(text) for row, text in enumerate(texts)):
             size = draw.choice((1, 2, 4, CHUNK, CHUNK, CHUNK))
             ids, starts, context = [], [0], []
-            for row, text in enumerate(texts):
+            # A step has no more rows than tokens.
+            rows = sorted(draw.sample(range(ROWS), min(size, ROWS)))
+            for row in rows:
                 share = min(draw.choice((0, 1, size // 2, size)), size - len(ids),
-                            len(text) - done[row])
-                ids += text[done[row]:done[row] + share]
+                            len(texts[row]) - done[row])
+                ids += texts[row][done[row]:done[row] + share]
                 starts.append(len(ids))
                 context.append(done[row] if share else 0)
                 done[row] += share
             ids += [0] * (size - len(ids))
-            given = {"ids": [ids], "starts": starts, "context": context, "table": table}
+            given = {"ids": [ids], "starts": starts, "context": context, "table": table[rows]}
             given = {name: numpy.array(value, numpy.int32) for name, value in given.items()}
+            ends = numpy.array([done[row] for row in rows])
             has_tokens = numpy.diff(starts) > 0
             choices = [Params(temperature=draw.choice((0, 0.5, 1.5)), top_k=draw.choice((0, 5)),
                               top_p=draw.choice((0.5, 1.0)), min_p=draw.choice((0, 0.25)),
-                              seed=draw.getrandbits(63)) for _ in range(ROWS)]
-            positions = numpy.where(has_tokens & (draw.random() < 0.8), done, -1)
+                              seed=draw.getrandbits(63)) for _ in rows]
+            positions = numpy.where(has_tokens & (draw.random() < 0.8), ends, -1)
             results = self.session.run(
                 given | settings(positions, choices), f"step_{size}")
             check_tokens(results, positions, choices)
-            for row in numpy.flatnonzero(has_tokens):
-                yield row, done[row] - 1, results["logits"][row]
+            for place in numpy.flatnonzero(has_tokens):
+                yield rows[place], ends[place] - 1, results["logits"][place]
             for row in range(ROWS):
                 if self.window:
                     # Pages that no later token sees.
