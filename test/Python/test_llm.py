@@ -23,7 +23,8 @@ ONE = max(KNOWN, key=lambda one: len(one["prompt_ids"]))
 
 @pytest.fixture(scope="module")
 def llm():
-    with tp_mlir.LLM(FOLDER, mesh="tp=2", rows=4, chunk=16, context=256) as model:
+    # In bf16 company and chunks move logits so far that another token may be drawn.
+    with tp_mlir.LLM(FOLDER, mesh="tp=2", rows=4, chunk=16, context=256, dtype="f32") as model:
         yield model
 
 
