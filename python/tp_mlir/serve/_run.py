@@ -13,16 +13,20 @@ import uvicorn
 
 from ._app import create_app
 
+# How long a server whose engine has failed says so before it ends, and how long it may take to.
+_FAILED_SECONDS, _TELL_SECONDS = 1, 5
+
 
 class _Server(uvicorn.Server):
     """SIGTERM or SIGINT: takes no new requests, waits for the answers in the making, ends.
-    The second one ends these, as their time's end does; the third one ends all at once."""
+    The second one ends these, as their time's end does; the third one ends all at once.
+    An engine that has failed ends it as well, once its clients know."""
 
     def __init__(self, config, engine, places, drain_seconds):
         super().__init__(config)
         self._engine, self._places = engine, places
         self._drain_seconds, self._drain_until = drain_seconds, None
-        self._closing = None
+        self._closing = self._failed_at = None
 
     def handle_exit(self, sig, frame):
         if not self._places.draining:
@@ -35,8 +39,18 @@ class _Server(uvicorn.Server):
         else:
             self.should_exit = self.force_exit = True
 
+    def _end_failed(self):
+        if self._failed_at is None:
+            self._failed_at = time.monotonic()
+            print(f"tp-serve: ending: {self._engine.failure}", file=sys.stderr, flush=True)
+        passed = time.monotonic() - self._failed_at
+        if passed >= (_TELL_SECONDS if self._places.running else _FAILED_SECONDS):
+            self.should_exit = True
+
     async def on_tick(self, counter):
-        if self._places.draining:
+        if self._engine.failure:
+            self._end_failed()
+        elif self._places.draining:
             if not self._places.running:
                 self.should_exit = True
             elif self._closing is None and time.monotonic() >= self._drain_until:
@@ -57,7 +71,8 @@ def _listen(host, port):
 def serve(engine, tokenizer, settings):
     """Serve until SIGTERM or SIGINT; then end the answers in the making and close the engine.
 
-    Raises OSError if the address cannot be had.
+    Returns the engine's failure, if that has ended it. Raises OSError if the address cannot be
+    had.
     """
     try:
         app = create_app(engine, tokenizer, settings)
@@ -70,5 +85,6 @@ def serve(engine, tokenizer, settings):
                                     timeout_graceful_shutdown=5)
             server = _Server(config, engine, app.state.places, settings.drain_seconds)
             asyncio.run(server.serve([listener]))
+            return engine.failure
     finally:
         engine.close()
