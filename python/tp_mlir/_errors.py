@@ -40,3 +40,8 @@ def from_exit(tool, code, text):
     kinds = {1: InputError, 2: UsageError, 3: DifferenceError, 5: DeviceError}
     kind = kinds.get(code, ToolError)
     return kind(tool, code, text)
+
+
+def exit_code(error):
+    """That of a program that ends with `error`, or without one."""
+    return 0 if error is None else max(1, getattr(error, "code", 1))

@@ -7,19 +7,26 @@ tprt_generate_... of the runtime's C interface by ctypes. One thread asks for ev
 hands them to those who submitted.
 """
 
+import atexit
+import contextlib
 import ctypes
 import json
+import math
 import pathlib
+import signal
 import sys
 import tempfile
 import threading
 
 from . import _tools
 from ._errors import from_exit
-from ._session import Session, _Sized, functions
+from ._ranks import Ranks
+from ._session import Session, _Sized, functions, is_launched
 from .engine import (ClosedError, ContextError, EngineError, Event, Logprobs, QueueFullError,
                      Stats)
 
+# Backends whose ranks are processes that any program can start.
+_STARTED = ("processes", "nccl")
 _FINISH = (None, "length", "stop", "cancel", "error")
 _ERRORS = {1: ContextError, 6: QueueFullError, 7: ClosedError}
 _I32, _F32 = ctypes.POINTER(ctypes.c_int32), ctypes.POINTER(ctypes.c_float)
@@ -91,20 +98,32 @@ class Generator:
 
     `stop_ids` are those that the checkpoint names; a request ends at its own alone.
     Its ranks are threads of this process. With another backend this process is one of them:
-    on all but rank 0 the constructor takes part until rank 0 closes its generator, and
-    then raises SystemExit.
+    rank 0 where no launcher has started it, and then it starts the others of `ranks` itself. On
+    all but rank 0 the constructor takes part until rank 0 closes its generator, and then raises
+    SystemExit.
     """
 
-    def __init__(self, path, weights, backend=None, timeout=None, queue=1024):
-        self._session = Session(path, weights, backend, timeout)
+    def __init__(self, path, weights, backend=None, timeout=None, queue=1024, ranks=1):
+        self.failure = None
+        self._session = self._ranks = self._thread = None
         self._handle = ctypes.c_void_p()
         self._calls = functions("tprt_generate_", _signatures())
         self._on_event = {}
         self._changed = threading.Condition()
-        self._thread, self._closing = None, False
+        self._closing = False
+        place = contextlib.nullcontext()
+        if ranks > 1 and backend in _STARTED and not is_launched():
+            self._ranks = Ranks(ranks, path, weights, backend, timeout or 0)
+            place = self._ranks.first()
+        # The other ranks would take an end without it for a loss.
+        atexit.register(self.close)
         try:
+            with place:
+                self._session = Session(path, weights, backend, timeout, self._failed)
             self._open(queue)
         except BaseException:
+            if self._ranks:
+                self._ranks.end(0)
             self.close()
             raise
         self._thread = threading.Thread(target=self._tell, name="tp-mlir events", daemon=True)
@@ -113,6 +132,10 @@ class Generator:
     def _open(self, queue):
         session = self._session._handle
         if self._session.rank != 0:
+            # Launchers tell all ranks to end, where rank 0 may have answers to end first.
+            if threading.current_thread() is threading.main_thread():
+                for number in (signal.SIGINT, signal.SIGTERM):
+                    signal.signal(number, signal.SIG_IGN)
             self._check(self._calls["follow"](session))
             sys.exit(0)
         self._check(self._calls["open"](session, queue, ctypes.byref(self._handle)))
@@ -124,12 +147,19 @@ class Generator:
         if code != 0:
             raise from_exit("libtprt", code, self._calls["error"]().decode())
 
+    def _failed(self, code, text):
+        """Nothing will be answered any more."""
+        if self.failure is None:
+            text += self._ranks.killed() if self._ranks else ""
+            self.failure = from_exit("libtprt", code, text)
+
     def _tell(self):
         event = _Event()
         while True:
             code = self._calls["next"](self._handle, 1.0, ctypes.byref(event))
             if code != 0:
-                failure = Event(finish="error", error=self._calls["error"]().decode())
+                self._failed(code, self._calls["error"]().decode())
+                failure = Event(finish="error", error=str(self.failure))
                 with self._changed:
                     told, self._on_event = list(self._on_event.values()), {}
                     self._changed.notify_all()
@@ -156,6 +186,8 @@ class Generator:
         with self._changed:
             if not self._handle:
                 raise ClosedError("the engine is closed")
+            if self.failure:
+                raise EngineError(str(self.failure))
             code = self._calls["submit"](self._handle, ctypes.byref(request), 1,
                                          ctypes.byref(number))
             if code != 0:
@@ -204,13 +236,22 @@ class Generator:
             handle, self._handle = self._handle, ctypes.c_void_p()
         if handle:
             self._calls["close"](handle)
-        self._session.close()
+        if self._session:
+            self._session.close()
+        if self._ranks:
+            self._ranks.end()
+        atexit.unregister(self.close)
 
 
 class _Compiled(Generator):
     """On a program of its own, which goes with it."""
 
     def __init__(self, folder, backend, queue, options):
+        # As tp-compile reads it, which refuses what is none before ranks are counted.
+        def ranks():
+            mesh = options["mesh"] or "tp=1"
+            return math.prod(int(axis.partition("=")[2]) for axis in mesh.split(","))
+
         with tempfile.TemporaryDirectory(prefix="tp-mlir-") as place:
             path = pathlib.Path(place) / "program.tpa"
             arguments = [folder, "--generate", "-o", path]
@@ -218,7 +259,7 @@ class _Compiled(Generator):
                 if value is not None:
                     arguments += ["--" + name.replace("_", "-"), value]
             _tools.run("tp-compile", arguments)
-            super().__init__(path, folder, backend, queue=queue)
+            super().__init__(path, folder, backend, queue=queue, ranks=ranks())
 
 
 def open_engine(folder, *, mesh=None, context=None, rows=None, chunk=None, dtype=None,

@@ -48,11 +48,15 @@ class _Tensor(_Sized):
         return numpy.empty(shape, _TYPES.get(_WIDE.get(self.dtype, self.dtype).decode()))
 
 
+_OnFailure = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32,
+                              ctypes.c_char_p)
+
+
 class _Options(_Sized):
     _fields_ = [("size", ctypes.c_uint64), ("backend", ctypes.c_char_p),
                 ("timeout_seconds", ctypes.c_double), ("start_timeout_seconds", ctypes.c_double),
                 ("load_timeout_seconds", ctypes.c_double), ("timeline", ctypes.c_int32),
-                ("allow_stops", ctypes.c_int32), ("on_failure", ctypes.c_void_p),
+                ("allow_stops", ctypes.c_int32), ("on_failure", _OnFailure),
                 ("context", ctypes.c_void_p)]
 
 
@@ -83,6 +87,7 @@ def _runtime():
     return functions("tprt_", {
         "open": (ctypes.c_int32, text, ctypes.POINTER(_Options), ctypes.POINTER(session)),
         "close": (None, session),
+        "launched": (ctypes.c_int32,),
         "error": (text, session),
         "ranks": (size, session),
         "rank_here": (size, session),
@@ -101,25 +106,35 @@ def _runtime():
     })
 
 
+def is_launched():
+    """Whether a launcher has started this process, as one of a job's ranks."""
+    return bool(_runtime()["launched"]())
+
+
 class Session:
     """A program that is open, with its weights; made by Program.open.
 
     One thread at a time may use it. Close it, or use it in a `with`: its weights are
     memory of this process. Its ranks are threads of this process, or, for a backend other
-    than threads, processes of which this is one; then all of them make the same calls, and
-    rank 0 alone gets results.
+    than threads, processes of which this is one; then all of them make the same calls, rank 0
+    alone gets results, and `on_failure(code, text)` is called from another thread as soon as
+    any rank is lost or has failed.
 
     Attributes:
         ranks: how many ranks run the program.
         rank: which of them this process is; 0 where it has all of them.
     """
 
-    def __init__(self, path, weights, backend=None, timeout=None):
+    def __init__(self, path, weights, backend=None, timeout=None, on_failure=None):
         self._calls = _runtime()
         self._handle = ctypes.c_void_p()
         self._given = {}
+        # Kept, as the library may call it until the end.
+        self._on_failure = _OnFailure(
+            (lambda context, rank, code, text: on_failure(code, text.decode()))
+            if on_failure else 0)
         options = _Options(backend=backend.encode() if backend else None,
-                           timeout_seconds=timeout or 0)
+                           timeout_seconds=timeout or 0, on_failure=self._on_failure)
         self._check(self._calls["open"](str(path).encode(), ctypes.byref(options),
                                         ctypes.byref(self._handle)))
         try:

@@ -10,6 +10,7 @@ import sys
 from dataclasses import replace
 
 from . import _engine_options, engine
+from ._errors import exit_code
 from .text import StreamDecoder, TemplateError, Tokenizer
 
 HELP = """\
@@ -40,6 +41,11 @@ class Conversation:
         self._engine, self._tokenizer = model, tokenizer
         self._params, self._room = params, room
         self.system, self.messages, self.dropped = "", [], 0
+
+    @property
+    def failure(self):
+        """What has ended the engine, if anything has."""
+        return self._engine.failure
 
     def _prompt(self):
         """The ids of all that fits: the last question, and of what came before as much as
@@ -116,6 +122,8 @@ class Terminal:
                 line = self._command(*line.partition(" ")[::2])
             if line:
                 self._answer(line)
+            if self._conversation.failure:
+                return
 
     def _command(self, name, argument):
         """Carries out a command; returns what is to be asked then, if anything."""
@@ -179,7 +187,7 @@ def main(open_engine, arguments=None):
         model = open_engine(args.model, **_engine_options.given(args))
     except (ValueError, OSError, RuntimeError, ImportError) as error:
         print(f"tp-chat: {error}", file=sys.stderr)
-        return 1
+        return exit_code(error)
     with contextlib.closing(model):
         conversation = Conversation(model, tokenizer, engine.Params(
             temperature=args.temperature, top_p=args.top_p, seed=args.seed))
@@ -187,4 +195,4 @@ def main(open_engine, arguments=None):
         if sys.stdin.isatty():
             print(f"{args.model}: /help lists commands")
         Terminal(conversation, _reader()).run()
-    return 0
+    return exit_code(model.failure)

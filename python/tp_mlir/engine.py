@@ -132,10 +132,13 @@ class Engine(Protocol):
     Attributes:
         context: most tokens of a prompt and its answer together.
         vocabulary: ids are below this.
+        failure: None, or the exception that says what has ended the engine, such as which rank
+            was lost: all requests have ended with it, and no more are taken.
     """
 
     context: int
     vocabulary: int
+    failure: Optional[Exception]
 
     def submit(self, ids: Sequence[int], params: Params,
                on_event: Callable[[Event], None]) -> int:

@@ -130,6 +130,11 @@ int32_t tprt_open(const char *artifact, const tprt_options *options,
 
 void tprt_close(tprt_session *session) { delete session; }
 
+int32_t tprt_launched() {
+  auto found = processInfoFromEnvironment();
+  return !found || *found;
+}
+
 const char *tprt_error(const tprt_session *session) {
   return session ? session->error.c_str() : openError.c_str();
 }

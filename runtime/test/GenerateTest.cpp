@@ -15,6 +15,8 @@
 
 #include <chrono>
 #include <csignal>
+#include <set>
+#include <sstream>
 #include <thread>
 
 using namespace tprt;
@@ -410,55 +412,104 @@ static bool handles(pid_t process, int signal) {
          std::stoull(status.substr(at + 7), nullptr, 16) >> (signal - 1) & 1;
 }
 
-/// What was generated so far is written. Each step takes a while, so that the
-/// signal comes before the end.
-static void interrupt(const char *backend) {
-  SCOPED_TRACE(backend);
-  GenerateFixture f(2, 20'000'000);
-  f.write("prompts.json", "[[1], [2]]");
-  pid_t child = fork();
-  if (child == 0) {
-    std::string command =
-        "exec " +
-        f.command(f.output() + " --max-tokens 60 --backend " + backend);
-    execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
-    _exit(127);
+namespace {
+/// tp-run while it generates. Each step takes a while, so that what is done to
+/// it comes before the end.
+struct Generating {
+  GenerateFixture f{2, 20'000'000};
+  pid_t process;
+
+  explicit Generating(const char *backend) {
+    f.write("prompts.json", "[[1], [2]]");
+    process = fork();
+    if (process == 0) {
+      std::string command =
+          "exec " + f.command(f.output() + " --max-tokens 60 --backend " +
+                              backend + " 2>" + (f.directory / "err"));
+      execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
+      _exit(127);
+    }
+    int status;
+    while (!hasBegun(backend) && waitpid(process, &status, WNOHANG) == 0)
+      ;
   }
-  // The one that generates: it handles the signal once the weights are loaded.
-  auto rankZero = [&]() -> pid_t {
-    if (backend == std::string("threads"))
-      return child;
-    std::string path = "/proc/" + std::to_string(child);
-    return std::atoi(
-        readFile(path + "/task/" + std::to_string(child) + "/children")
-            .c_str());
-  };
-  // Before it has become that one, it is the shell or as the launcher, which
-  // have handlers of their own.
-  auto isReady = [&] {
-    pid_t process = rankZero();
-    std::string path = "/proc/" + std::to_string(process) + "/";
-    bool hasBegun = process == child
-                        ? readFile(path + "comm") == "tp-run\n"
-                        : readFile(path + "environ").find("TPRT_RANK=") !=
-                              std::string::npos;
-    return process > 0 && hasBegun && handles(process, SIGINT);
-  };
-  int status = 0;
-  while (!isReady())
-    ASSERT_EQ(waitpid(child, &status, WNOHANG), 0);
-  kill(child, SIGINT);
-  ASSERT_EQ(waitpid(child, &status, 0), child);
-  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
-  json answers = f.answers();
-  ASSERT_EQ(answers.size(), 2u);
-  for (const json &answer : answers) {
-    EXPECT_EQ(answer["finish"], "interrupted");
-    EXPECT_LT(answer["ids"].size(), 60u);
+  /// The ranks' processes.
+  std::vector<pid_t> ranks() const {
+    std::string id = std::to_string(process);
+    std::stringstream list(
+        readFile("/proc/" + id + "/task/" + id + "/children"));
+    std::vector<pid_t> found;
+    for (pid_t rank; list >> rank;)
+      found.push_back(rank);
+    return found;
+  }
+  /// Rank 0 handles an interrupt once the weights are loaded. Before it has
+  /// become that one, it is the shell or as the launcher, which have handlers
+  /// of their own.
+  bool hasBegun(const char *backend) const {
+    bool isThreads = backend == std::string("threads");
+    auto all = ranks();
+    if (!isThreads && all.size() < 2)
+      return false;
+    std::string path =
+        "/proc/" + std::to_string(isThreads ? process : all[0]) + "/";
+    bool isRank = isThreads ? readFile(path + "comm") == "tp-run\n"
+                            : readFile(path + "environ").find("TPRT_RANK=") !=
+                                  std::string::npos;
+    return isRank && handles(isThreads ? process : all[0], SIGINT);
+  }
+  /// The exit code.
+  int wait() const {
+    int status;
+    if (waitpid(process, &status, 0) != process)
+      return -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+};
+} // namespace
+
+/// What was generated so far is written.
+TEST(Generate, AnInterruptEndsItCleanly) {
+  for (const char *backend : {"threads", "processes"}) {
+    SCOPED_TRACE(backend);
+    Generating run(backend);
+    kill(run.process, SIGINT);
+    ASSERT_EQ(run.wait(), 0);
+    json answers = run.f.answers();
+    ASSERT_EQ(answers.size(), 2u);
+    for (const json &answer : answers) {
+      EXPECT_EQ(answer["finish"], "interrupted");
+      EXPECT_LT(answer["ids"].size(), 60u);
+    }
   }
 }
 
-TEST(Generate, AnInterruptEndsItCleanly) {
-  interrupt("threads");
-  interrupt("processes");
+/// The one that generates, or the one that follows: it is named, and nothing is
+/// written, not in part either.
+TEST(Generate, AKilledRankEndsIt) {
+  for (size_t rank : {0, 1}) {
+    SCOPED_TRACE(rank);
+    Generating run("processes");
+    auto ranks = run.ranks();
+    ASSERT_EQ(ranks.size(), 2u);
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    auto start = std::chrono::steady_clock::now();
+    kill(ranks[rank], SIGKILL);
+    EXPECT_EQ(run.wait(), 3);
+    std::chrono::duration<double> passed =
+        std::chrono::steady_clock::now() - start;
+    EXPECT_LT(passed.count(), 5);
+    std::string log = readFile(run.f.directory / "err");
+    EXPECT_TRUE(inOrder(log, {detail::join("rank ", rank,
+                                           " was killed by "
+                                           "signal 9 (Killed)"),
+                              "it was last seen"}))
+        << log;
+    std::set<std::string> files;
+    for (const auto &file :
+         std::filesystem::directory_iterator(run.f.directory.path))
+      files.insert(file.path().filename());
+    EXPECT_EQ(files, (std::set<std::string>{"err", "none.safetensors", "p.tpa",
+                                            "prompts.json"}));
+  }
 }

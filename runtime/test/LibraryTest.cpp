@@ -26,6 +26,18 @@ tprt_tensor tensorOf(const char *name, const char *dtype, const Shape &shape,
 
 } // namespace
 
+TEST(Library, SaysWhetherALauncherHasStartedIt) {
+  EXPECT_EQ(tprt_launched(), 0);
+  setenv("RANK", "0", 1);
+  EXPECT_EQ(tprt_launched(), 0);
+  setenv("WORLD_SIZE", "2", 1);
+  EXPECT_EQ(tprt_launched(), 1);
+  setenv("RANK", "x", 1); // an error, which opening says
+  EXPECT_EQ(tprt_launched(), 1);
+  unsetenv("RANK");
+  unsetenv("WORLD_SIZE");
+}
+
 TEST(Library, StepsOnTheCallersMemory) {
   Fixture f(3);
   tprt_session *session = nullptr;

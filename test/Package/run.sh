@@ -18,6 +18,9 @@ func.func @f() -> tensor<4xf32> {
   return %2 : tensor<4xf32>
 }
 IR
+for tool in "$work"/prefix/bin/*; do
+  "$tool" --help > "$work.log" 2>&1 || { cat "$work.log"; exit 1; }
+done
 [ "$("$work/build/count-parameters" "$work/model.mlir")" = "2 parameters" ]
 echo "the installed package works"
 rm -rf "$work"

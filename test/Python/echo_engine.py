@@ -30,10 +30,10 @@ class EchoEngine:
     def __init__(self, context=512, vocabulary=700, most_rows=256, paused=False):
         self.context, self.vocabulary, self.most_rows = context, vocabulary, most_rows
         self.largest = self.steps = self.generated = 0
-        self.cancelled, self.params = [], []
+        self.cancelled, self.params, self.failure = [], [], None
         self._requests, self._numbers = {}, itertools.count(1)
         self._changed = threading.Condition(threading.RLock())
-        self._open, self._failure, self._permits = True, None, deque()
+        self._open, self._permits = True, deque()
         self._paused = paused
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -42,8 +42,8 @@ class EchoEngine:
         with self._changed:
             if not self._open:
                 raise ClosedError("the engine is closed")
-            if self._failure:
-                raise EngineError(self._failure)
+            if self.failure:
+                raise self.failure
             if not 0 < len(ids) < self.context:
                 raise ContextError(f"expected 1 to {self.context - 1} tokens, got {len(ids)}")
             if len(self._requests) >= 2 * self.most_rows:
@@ -66,7 +66,7 @@ class EchoEngine:
     def fail(self, text):
         """As if a rank were lost."""
         with self._changed:
-            self._failure = text
+            self.failure = EngineError(text)
             self._changed.notify_all()
 
     def step(self, count=1):
@@ -107,7 +107,7 @@ class EchoEngine:
         self._thread.join()
 
     def _ready(self):
-        return not self._open or self._failure or (
+        return not self._open or self.failure or (
             self._permits if self._paused else self._requests)
 
     def _run(self):
@@ -127,9 +127,9 @@ class EchoEngine:
 
     def _advance(self, number):
         prompt, params, on_event, k = self._requests[number]
-        if self._failure:
+        if self.failure:
             del self._requests[number]
-            return on_event(Event(finish="error", error=self._failure))
+            return on_event(Event(finish="error", error=str(self.failure)))
         token = echo(prompt, params, k)
         self._requests[number][3] = k + 1
         self.generated += 1

@@ -86,7 +86,7 @@ def test_too_long(echo):
 
 def test_lost_engine(echo):
     echo.fail("rank 1 of 2 was lost")
-    printed, conversation = talk(echo, "a")
+    printed, conversation = talk(echo, "a", "never")
     assert printed == "tp-chat: rank 1 of 2 was lost\n" and conversation.messages == []
 
 

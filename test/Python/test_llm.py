@@ -23,7 +23,7 @@ ONE = max(KNOWN, key=lambda one: len(one["prompt_ids"]))
 
 @pytest.fixture(scope="module")
 def llm():
-    # f32: in bf16 what else is in a step may change which of two near scores is the larger.
+    # In bf16 company and chunks move logits so far that another token may be drawn.
     with tp_mlir.LLM(FOLDER, mesh="tp=2", rows=4, chunk=16, context=256, dtype="f32") as model:
         yield model
 

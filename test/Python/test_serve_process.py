@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
 import contextlib
+import json
 import pathlib
 import re
 import signal
@@ -24,13 +25,17 @@ HERE = pathlib.Path(__file__).resolve().parent
 MODEL = HERE.parent / "fixtures" / "text-model"
 # A step of 5 ms, so that answers of 300 tokens go on for a while.
 PROGRAM = """
-import sys, threading
+import os, sys, threading
 sys.path.insert(0, sys.argv.pop(1))
 from echo_engine import EchoEngine
 from tp_mlir import serve
+from tp_mlir.serve import _run
+_run.TELL_SECONDS = _run.LEAVE_SECONDS = 0.3
+_run.UNREAD_SECONDS = float(os.environ.get("TEST_UNREAD_SECONDS", 60))
 class Slow(EchoEngine):
     def _advance(self, number):
-        threading.Event().wait(0.005)
+        if number == 1:
+            threading.Event().wait(0.005)
         super()._advance(number)
 def opened(folder, **options):
     print("opened with", options, file=sys.stderr, flush=True)
@@ -65,8 +70,13 @@ def until_open(made):
     assert client(made).models.list().data[0].id == "text-model"
 
 
-def test_drain():
-    with process("--mesh", "tp=2", "--context", "512") as made:
+def test_drain(tmp_path, monkeypatch):
+    systemd = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    systemd.settimeout(20)
+    systemd.bind(str(tmp_path / "notify"))
+    monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+    with systemd, process("--mesh", "tp=2", "--context", "512") as made:
+        assert systemd.recv(100) == b"READY=1"
         until_open(made)
         with client(made).completions.create(model="text-model", prompt="one two", max_tokens=300,
                                              stream=True) as stream:
@@ -83,6 +93,7 @@ def test_drain():
                 assert answer.json()["error"]["message"] == (
                     "the server drains: it ends and takes no more requests")
             chunks = [first, *stream]
+        assert systemd.recv(100) == b"STOPPING=1"
         # The answer that was in the making is whole.
         assert chunks[-1].choices[0].finish_reason == "length"
         assert made.wait(20) == 0
@@ -105,6 +116,40 @@ def test_answers_are_ended(arguments):
             with pytest.raises(openai.APIError, match="the server ended the answer"):
                 list(stream)
         assert made.wait(20) == 0 and made.stderr.read() == ""
+
+
+@pytest.mark.parametrize("seconds", [0.3, 60])
+def test_a_client_that_does_not_read(seconds, monkeypatch):
+    """Its places are free after a while, or it is left behind at the end."""
+    monkeypatch.setenv("TEST_UNREAD_SECONDS", str(seconds))
+    with process("--drain-seconds", "0.1") as made, socket.socket() as reader:
+        until_open(made)
+        host, port = re.match(r"http://(.*):(\d+)/", made.address).groups()
+        reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+        reader.connect((host, int(port)))
+        body = json.dumps({"model": "text-model", "prompt": "one two", "max_tokens": 300, "n": 32,
+                           "logprobs": 20, "stream": True})
+        reader.sendall(f"POST /v1/completions HTTP/1.1\r\nHost: x\r\nContent-Type: "
+                       f"application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
+
+        def gauge(name):
+            text = httpx.get(made.address.replace("/v1", "/metrics")).text
+            return float(re.search(rf"^{name} (\S+)", text, re.MULTILINE)[1])
+
+        def until(condition):
+            end = time.monotonic() + 20
+            while not condition():
+                assert time.monotonic() < end
+                time.sleep(0.05)
+
+        until(lambda: gauge("tp_engine_generated_tokens_total") > 0)
+        until(lambda: gauge("tp_engine_pages_held") == 0)
+        if seconds < 60:
+            until(lambda: gauge("tp_serve_answers") == 0)
+        else:
+            assert gauge("tp_serve_answers") == 32
+        made.terminate()
+        assert made.wait(20) == 0
 
 
 def test_refusals(tmp_path, capsys):

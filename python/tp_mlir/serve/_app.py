@@ -31,8 +31,8 @@ class _Server:
 
     def __init__(self, engine, tokenizer, settings):
         self.engine, self.tokenizer, self.settings = engine, tokenizer, settings
-        self.metrics = Metrics(engine)
         self.places = _limits.Places(settings.max_answers)
+        self.metrics = Metrics(engine, self.places)
         self.rate = _limits.RateLimit(settings.requests_per_minute)
         self.handler = Handler(engine, settings, self.places, self.metrics)
         self.started = int(time.time())
@@ -122,6 +122,8 @@ def _keeper(server):
 
     @router.get("/health")
     async def health():
+        if server.engine.failure:
+            return JSONResponse({"status": "failed", "error": str(server.engine.failure)}, 503)
         if server.places.draining:
             return JSONResponse({"status": "draining"}, 503)
         return {"status": "ok"}

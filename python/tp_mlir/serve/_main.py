@@ -9,6 +9,7 @@ import pathlib
 import sys
 
 from .. import _engine_options
+from .._errors import exit_code
 from ..text import Tokenizer
 from ._run import serve
 from ._settings import KEY_VARIABLE, Settings, api_keys
@@ -48,8 +49,9 @@ def main(open_engine, arguments=None):
                 "host", "port", "max_body_bytes", "max_choices", "max_answers",
                 "requests_per_minute", "drain_seconds")})
         tokenizer = Tokenizer(args.model)
-        serve(open_engine(args.model, **_engine_options.given(args)), tokenizer, settings)
+        model = open_engine(args.model, **_engine_options.given(args))
+        failure = serve(model, tokenizer, settings)
     except (ValueError, OSError, RuntimeError, ImportError) as error:
         print(f"tp-serve: {error}", file=sys.stderr)
-        return 1
-    return 0
+        failure = error
+    return exit_code(failure)

@@ -29,10 +29,12 @@ class _EngineCollector:
 
 
 class Metrics:
-    def __init__(self, engine):
+    def __init__(self, engine, places):
         self.registry = prometheus_client.CollectorRegistry()
         self.registry.register(_EngineCollector(engine))
         of = {"registry": self.registry}
+        prometheus_client.Gauge("tp_serve_answers", "Answers in the making",
+                                **of).set_function(lambda: places.running)
         self.requests = prometheus_client.Counter(
             "tp_serve_requests", "Requests by path and status", ["path", "status"], **of)
         self.disconnects = prometheus_client.Counter(

@@ -1,0 +1,74 @@
+"""The ranks of an engine that are processes, where nobody else has started them.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+This process becomes rank 0; the others follow it until it closes its generator
+(`_follow`). They find each other as those of a launcher do, by variables of the
+environment (docs/RuntimeABI.md), under a name that no other job has.
+"""
+
+import contextlib
+import os
+import pathlib
+import secrets
+import signal
+import subprocess
+import sys
+
+# How long ranks may take to end once they have nothing to do.
+_END_SECONDS = 5
+
+
+class Ranks:
+    """Ranks 1 to count - 1, started."""
+
+    def __init__(self, count, *arguments):
+        """`arguments`: those of _follow."""
+        job = {"WORLD_SIZE": str(count), "LOCAL_WORLD_SIZE": str(count),
+               "MASTER_ADDR": f"tp-mlir-{secrets.token_hex(8)}", "MASTER_PORT": "1"}
+        package = str(pathlib.Path(__file__).resolve().parents[1])
+        path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH")]))
+
+        def place(rank):
+            return {**job, "RANK": str(rank), "LOCAL_RANK": str(rank)}
+
+        self._first, self._processes = place(0), {}
+        try:
+            for rank in range(1, count):
+                self._processes[rank] = subprocess.Popen(
+                    [sys.executable, "-m", "tp_mlir._follow", *map(str, arguments)],
+                    env={**os.environ, **place(rank), "PYTHONPATH": path},
+                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+        except BaseException:
+            self.end(0)
+            raise
+
+    @contextlib.contextmanager
+    def first(self):
+        """This process is rank 0 for what is opened meanwhile."""
+        before = {name: os.environ.get(name) for name in self._first}
+        os.environ.update(self._first)
+        try:
+            yield
+        finally:
+            for name, value in before.items():
+                if value is None:
+                    del os.environ[name]
+                else:
+                    os.environ[name] = value
+
+    def killed(self):
+        """How ranks were killed, as far as they were: what they cannot say themselves."""
+        return "".join(
+            f"; rank {rank} was killed by signal {-code} ({signal.strsignal(-code)})"
+            for rank, process in self._processes.items() if (code := process.poll() or 0) < 0)
+
+    def end(self, seconds=_END_SECONDS):
+        """Waits for them, and kills those that do not end."""
+        for process in self._processes.values():
+            try:
+                process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
