@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tp/Annotate/MeshText.h"
 #include "tp/Annotate/Passes.h"
+#include "tp/Import/ModelAttributes.h"
 #include "tp/Resolve/Provenance.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -64,6 +65,7 @@ private:
   LogicalResult apply(const PlanRule &rule, const Target &target);
   LogicalResult resolve(const PlanRule &rule, const PlanDim &dim,
                         const Target &target, unsigned index, DimSharding &out);
+  LogicalResult checkGeneration(ModuleOp module);
   LogicalResult checkMatched(ModuleOp module);
   /// No more shards than elements, now that the head counts have had their say.
   LogicalResult checkSizes();
@@ -273,6 +275,31 @@ LogicalResult Annotator::apply(const PlanRule &rule, const Target &target) {
 // The whole plan
 //===----------------------------------------------------------------------===//
 
+/// A step of generation has no batch and no sequence that ranks could share.
+LogicalResult Annotator::checkGeneration(ModuleOp module) {
+  if (!module->hasAttr(generationAttrName))
+    return success();
+  for (const PlanRule &rule : plan.rules)
+    for (const PlanDim &dim : rule.dims)
+      for (const PlanAxis &axis : dim.axes) {
+        std::optional<unsigned> found = mesh.findAxis(axis.name);
+        if (rule.even.empty() || !found)
+          continue;
+        int64_t size = axis.size ? axis.size : mesh.getAxis(*found).size;
+        if (size == 1)
+          continue;
+        InFlightDiagnostic diag = error(rule, module.getLoc());
+        diag << "a program that generates cannot split its " << rule.even
+             << " over " << size << " ranks of \"" << axis.name
+             << "\": a step takes single tokens of any requests on one cache; ";
+        if (rule.even == "batch")
+          return diag << "run " << size << " programs without \"" << axis.name
+                      << "\", each with requests of its own";
+        return diag << "plan 'megatron' leaves the " << rule.even << " whole";
+      }
+  return success();
+}
+
 LogicalResult Annotator::checkMatched(ModuleOp module) {
   for (auto [rule, count] : llvm::zip_equal(plan.rules, matches)) {
     if (count > 0 || rule.optional ||
@@ -322,6 +349,8 @@ static ShardingAttr getStateSharding(const Target &target) {
 }
 
 LogicalResult Annotator::run(ModuleOp module) {
+  if (failed(checkGeneration(module)))
+    return failure();
   collect(module);
   bool wasAnnotated = false;
   for (const Target &target : targets) {

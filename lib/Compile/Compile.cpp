@@ -16,6 +16,7 @@
 #include "tp/CodeGen/Artifact.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Ledger/Ledger.h"
+#include "tp/Support/Bytes.h"
 #include "tp/Support/ReadModule.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -26,6 +27,9 @@
 
 using namespace mlir;
 using namespace tp;
+
+/// What the artifact's tables count, of one rank.
+static constexpr int64_t maxBytes = int64_t(1) << 40;
 
 static InFlightDiagnostic emitError(MLIRContext &context) {
   return mlir::emitError(UnknownLoc::get(&context));
@@ -74,8 +78,9 @@ static std::string formatBytes(int64_t bytes) {
   return llvm::formatv("{0:f1} GiB", bytes / (1024.0 * 1024 * 1024));
 }
 
-/// States the memory that a rank needs.
-static void reportMemory(const Program &program, llvm::raw_ostream &log) {
+/// States the memory that a rank needs, of it so many bytes for states.
+static void reportMemory(const Program &program, int64_t states,
+                         llvm::raw_ostream &log) {
   llvm::Expected<llvm::json::Value> manifest =
       llvm::json::parse(program.manifest);
   if (!manifest) {
@@ -87,9 +92,10 @@ static void reportMemory(const Program &program, llvm::raw_ostream &log) {
     llvm::json::Object &entry = *value.getAsObject();
     auto bytes = [&](StringRef key) { return *entry.getInteger(key); };
     log << "entry " << *entry.getString("name") << ": peak per rank "
-        << formatBytes(bytes("peak_bytes")) << ", of it intermediates "
-        << formatBytes(bytes("arena_bytes")) << ", communication "
-        << formatBytes(bytes("comm_bytes")) << "\n";
+        << formatBytes(bytes("peak_bytes")) << ", of it "
+        << (states ? "states " + formatBytes(states) + ", " : "")
+        << "intermediates " << formatBytes(bytes("arena_bytes"))
+        << ", communication " << formatBytes(bytes("comm_bytes")) << "\n";
   }
 }
 
@@ -133,6 +139,7 @@ LogicalResult tp::compile(MLIRContext &context, const CompileOptions &options,
             llvm::sys::fs::create_directories(options.dumpDirectory))
       return emitError(context) << "cannot make " << options.dumpDirectory
                                 << ": " << error.message();
+  int64_t states = 0;
   for (auto [number, stage] : llvm::enumerate(getStages())) {
     PassManager manager(&context);
     manager.enableVerifier(stage != Stage::Lower);
@@ -148,6 +155,16 @@ LogicalResult tp::compile(MLIRContext &context, const CompileOptions &options,
       if (failed(writeModule(*module, path)))
         return failure();
     }
+    // Lower leaves none.
+    if (stage == Stage::Schedule)
+      for (auto state : module->getOps<StateOp>())
+        states += getTensorBytes(cast<RankedTensorType>(state.getType()));
+    if (states > maxBytes)
+      return emitError(context)
+             << "the states of a rank take " << formatBytes(states)
+             << ", expected at most " << formatBytes(maxBytes)
+             << ": use more ranks, or smaller states: of --generate fewer "
+                "--rows or a shorter --context";
     bool isLast = options.lastStage == stage;
     // What the collectives are when the last pass that changes them has run.
     bool isFinal =
@@ -171,7 +188,7 @@ LogicalResult tp::compile(MLIRContext &context, const CompileOptions &options,
     if (std::string message = saveKernels(*program, options.kernelsDirectory);
         !message.empty())
       return emitError(context) << message;
-  reportMemory(*program, log);
+  reportMemory(*program, states, log);
   if (std::string message = writeProgram(*program, options.output);
       !message.empty())
     return emitError(context) << message;

@@ -161,11 +161,11 @@ Status CudaRank::allocate() {
   TPRT_ASSIGN(auto memory, gpu.memory());
   int64_t total = places.total + shared.total;
   if (memory.free < total)
-    return userError(gpu.describe(), ": the program needs ", total,
-                     " bytes on the device, ", memory.free, " of ",
-                     memory.total,
-                     " are free; use more ranks, or a smaller "
-                     "batch or sequence");
+    return userError(
+        gpu.describe(), ": the program needs ", total, " bytes on the device, ",
+        memory.free, " of ", memory.total, " are free; ",
+        manifest.generation ? manifest.smallerCache(total - memory.free)
+                            : "use more ranks, or a smaller batch or sequence");
   std::string what =
       detail::join("cannot allocate ", total, " bytes on ", gpu.describe());
   if (places.total) {
@@ -557,18 +557,13 @@ Status CudaRank::download(int64_t entry, const std::vector<bool> &chosen) {
 }
 
 tprt_rank::Memory CudaRank::memory() const {
-  Memory m{};
+  Memory m = planned(std::vector<bool>(manifest.entries.size(), true));
   m.parameters = parameterPlan.bytes;
-  for (const Entry &entry : manifest.entries) {
-    m.arenaStated = std::max(m.arenaStated, entry.arenaBytes);
-    m.commStated = std::max(m.commStated, entry.commBytes);
-  }
   // One allocation holds it all: what is stated is taken.
   m.arenaUsed = m.arenaStated;
   m.commUsed = m.commStated;
   int64_t staging = device ? device->deviceBytes() : 0;
   m.scratch = places.total - places.scratch + staging;
-  m.values = layout.bytes - layout.stateBytes;
   m.states = layout.stateBytes;
   m.allocated = places.total + shared.total + staging;
   m.workspace = places.total - places.workspace + staging;

@@ -117,6 +117,29 @@ std::string Parameter::nameOf(size_t alternative, int64_t i) const {
   return name;
 }
 
+int64_t Manifest::generationBytes() const {
+  int64_t most = 0;
+  for (const Entry &entry : entries)
+    if (entry.name.starts_with("step_"))
+      most = std::max(most, entry.peakBytes);
+  return most;
+}
+
+std::string Manifest::smallerCache(int64_t bytes) const {
+  int64_t cache = 0;
+  for (const State &state : states)
+    cache += state.localBytes();
+  int64_t page = std::max<int64_t>(1, cache / generation->pages());
+  int64_t pages = std::max<int64_t>(0, cache - bytes) / page;
+  int64_t rows = pages / generation->tablePages();
+  int64_t context = pages / generation->rows * generation->page;
+  std::string text = rows > 0 ? detail::join("--rows ", rows) : "";
+  if (context > 0)
+    text += detail::join(rows > 0 ? " or " : "", "--context ", context);
+  return text.empty() ? "no cache fits, so use more ranks on more hosts"
+                      : "tp-compile " + text + " fits";
+}
+
 int64_t Manifest::parameterSlots() const {
   return parameters.empty() ? 0
                             : parameters.back().base + parameters.back().count;

@@ -239,6 +239,11 @@ struct Manifest {
 
   /// Slots in the flat parameter table.
   int64_t parameterSlots() const;
+  /// What a rank must have to generate: the peak of the largest step.
+  int64_t generationBytes() const;
+  /// The largest cache that needs so many bytes less on a rank, as options of
+  /// tp-compile, for messages.
+  std::string smallerCache(int64_t bytes) const;
 
   static Expected<Manifest> parse(std::string_view json);
 };

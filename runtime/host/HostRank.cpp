@@ -61,7 +61,7 @@ static constexpr tprt_api functionTable = makeTable<HostFunctions>();
 HostRank::HostRank(const Manifest &manifest, const Program &program,
                    Backend &backend, int64_t rank, bool timeline)
     : tprt_rank(manifest, program, backend, rank, timeline, TPRT_ALIGNMENT),
-      entries(manifest.entries.size()) {}
+      entries(manifest.entries.size()), ran(manifest.entries.size()) {}
 
 Status HostRank::loadWeights(const Weights &weights) {
   ParameterPlan plan(manifest);
@@ -124,6 +124,7 @@ Status HostRank::step(int64_t index) {
   args.scratch_stride = alignUp(entry.scratchBytes, TPRT_ALIGNMENT);
   args.workers = workers();
   args.axis_index = place.data();
+  ran[size_t(index)] = true;
   timeline.beginStep();
   Status status = call(index, functionTable, args);
   timeline.endStep();
@@ -131,16 +132,9 @@ Status HostRank::step(int64_t index) {
 }
 
 tprt_rank::Memory HostRank::memory() const {
-  Memory m{};
+  Memory m = planned(ran);
   m.parameters = parameterMemory.size();
   m.states = valueMemory.size() ? layout.stateBytes : 0;
-  for (size_t i = 0; i < entries.size(); ++i) {
-    if (!entries[i].ready)
-      continue;
-    m.values += layout.entries[i].bytes;
-    m.arenaStated = std::max(m.arenaStated, manifest.entries[i].arenaBytes);
-    m.commStated = std::max(m.commStated, manifest.entries[i].commBytes);
-  }
   // Pages are counted whole: never more than was asked for.
   m.arenaUsed = std::min(m.arenaStated, arena.touched());
   m.commUsed = std::min(m.commStated, comm.touched());

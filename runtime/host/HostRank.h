@@ -77,6 +77,7 @@ private:
   Buffer parameterMemory, valueMemory, arena, comm, scratch;
   std::vector<const void *> parameters;
   std::vector<EntryMemory> entries;
+  std::vector<bool> ran; ///< by entry: memory of others was never touched
 };
 
 } // namespace tprt

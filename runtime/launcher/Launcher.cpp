@@ -241,6 +241,7 @@ Status execute(Options &options, char **argv, int &code) {
   }
   if (ownRanks) {
     Plan plan = session->plan();
+    TPRT_TRY(session->checkMemory(plan.ranks));
     TPRT_ASSIGN(auto segment, Segment::create(plan.ranks, plan.sharedBytes));
     code = runLocalRanks(segment, argv, plan.describe,
                          options.session.allowStops, options.generates());

@@ -70,6 +70,24 @@ Status tprt_rank::connect() {
   return {};
 }
 
+tprt_rank::Memory tprt_rank::planned(const std::vector<bool> &chosen) const {
+  Memory m{};
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    if (!chosen[i])
+      continue;
+    const Entry &entry = manifest.entries[i];
+    int64_t values = layout.entries[i].bytes;
+    // What is held whichever runs.
+    m.stated = std::max(m.stated, entry.peakBytes - entry.arenaBytes -
+                                      entry.commBytes - values);
+    m.values += values;
+    m.arenaStated = std::max(m.arenaStated, entry.arenaBytes);
+    m.commStated = std::max(m.commStated, entry.commBytes);
+  }
+  m.stated += m.arenaStated + m.commStated + m.values;
+  return m;
+}
+
 Status tprt_rank::initialise(const State &state, const Weights *weights,
                              void *local) {
   if (state.parameter < 0) {

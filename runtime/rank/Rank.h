@@ -86,6 +86,7 @@ public:
   struct Memory {
     int64_t parameters, arenaStated, arenaUsed, commStated, commUsed, scratch,
         values, states;
+    int64_t stated; ///< the compiler's peak
     /// Of a device alone: what the runtime allocated in all; what was in use
     /// when it began (the driver's context, and others on the device); and what
     /// the communication library took.
@@ -118,6 +119,9 @@ protected:
   /// Runs the entry's code with a function table.
   tprt::Status call(int64_t entry, const tprt_api &table,
                     const tprt_step_args &args);
+  /// What the compiler says of these entries together, inputs and outputs of
+  /// each among it.
+  Memory planned(const std::vector<bool> &chosen) const;
   /// Writes the initial value of a state to host memory.
   tprt::Status initialise(const tprt::State &state,
                           const tprt::Weights *weights, void *local);

@@ -203,6 +203,20 @@ Status Session::start(std::shared_ptr<const ProcessInfo> process) {
   return status;
 }
 
+Status Session::checkMemory(int64_t ranks) const {
+  if (!manifest_.generation || manifest_.device != Device::Cpu)
+    return {};
+  int64_t needed = manifest_.generationBytes(), limit = memoryLimit() / ranks;
+  if (needed <= limit)
+    return {};
+  const Generation &program = *manifest_.generation;
+  return userError(
+      where, ": a rank needs ", needed, " bytes with its cache of ",
+      program.rows, " rows of ", program.context, " tokens, and ", limit,
+      " are there for each of ", ranks, ranks > 1 ? " ranks" : " rank",
+      " on this host; ", manifest_.smallerCache(needed - limit));
+}
+
 /// What each rank of this process computes on, beside the others of its host.
 Expected<std::vector<CoreShare>> Session::coreShares() {
   json mine = {net::hostIdentity(), ownCores()};
@@ -220,6 +234,7 @@ Expected<std::vector<CoreShare>> Session::coreShares() {
       selves.push_back(masks.size());
     masks.push_back((*other)[1].get<CoreList>());
   }
+  TPRT_TRY(checkMemory(options.onlyRank ? 1 : int64_t(masks.size())));
   std::vector<CoreShare> shares;
   for (size_t self : selves)
     shares.push_back(shareOf(masks, self));

@@ -74,6 +74,10 @@ public:
   const BackendRow &backend() const { return *backendRow; }
   /// Of a loaded session, which the plan must not outlive.
   Plan plan() const;
+  /// An error if the machine has too little memory for so many ranks that
+  /// generate: said before weights are read, and before the system ends a
+  /// process that fills its cache. start does it too.
+  Status checkMemory(int64_t ranks) const;
   /// Makes this process' ranks and brings all ranks together; everything below
   /// comes after it. Where ranks are processes, `process` says which this one
   /// is; null: the environment does.

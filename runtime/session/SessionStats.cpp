@@ -41,11 +41,10 @@ static json describeSteps(const StepTimes &times, const StepTimes *onDevice) {
 }
 
 /// What a rank tells of itself.
-static json describeRank(const tprt_rank &rank, int64_t statedPeak,
-                         bool onDevice) {
+static json describeRank(const tprt_rank &rank, bool onDevice) {
   const tprt_rank::Memory m = rank.memory();
   json row = {{"peak_bytes", m.peak()},
-              {"stated_peak_bytes", statedPeak},
+              {"stated_peak_bytes", m.stated},
               {"parameter_bytes", m.parameters},
               {"arena", {{"stated", m.arenaStated}, {"used", m.arenaUsed}}},
               {"comm", {{"stated", m.commStated}, {"used", m.commUsed}}},
@@ -62,12 +61,8 @@ static json describeRank(const tprt_rank &rank, int64_t statedPeak,
 }
 
 Expected<std::string> Session::stats(const std::string &generation) {
-  int64_t statedPeak = 0;
-  for (const Entry &entry : manifest_.entries)
-    statedPeak = std::max(statedPeak, entry.peakBytes);
   TPRT_ASSIGN(auto blobs, gather([&](const tprt_rank &rank) {
-                json row = describeRank(rank, statedPeak,
-                                        manifest_.device != Device::Cpu);
+                json row = describeRank(rank, manifest_.device != Device::Cpu);
                 return json({row, processPeak()}).dump();
               }));
   if (!root())

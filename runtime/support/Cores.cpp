@@ -19,6 +19,7 @@
 #include <limits>
 #include <sched.h>
 #include <sstream>
+#include <unistd.h>
 
 using namespace tprt;
 
@@ -47,10 +48,11 @@ void tprt::runOn(const CoreList &cores) {
 // Control groups
 //===----------------------------------------------------------------------===//
 
-/// The cores that one group's files allow; infinity for no limit. Of v2
-/// `cpu.max` is `QUOTA PERIOD`, v1 has a file for each; `max` and -1 are none.
-static double limitOf(const std::string &group) {
-  constexpr double kNone = std::numeric_limits<double>::infinity();
+constexpr double kNone = std::numeric_limits<double>::infinity();
+
+/// The cores that one group's files allow. Of v2 `cpu.max` is `QUOTA PERIOD`,
+/// v1 has a file for each; `max` and -1 are none.
+static double coresOf(const std::string &group) {
   double quota = -1, period = -1;
   if (!(std::ifstream(group + "/cpu.max") >> quota >> period)) {
     std::ifstream(group + "/cpu.cfs_quota_us") >> quota;
@@ -59,9 +61,21 @@ static double limitOf(const std::string &group) {
   return quota > 0 && period > 0 ? quota / period : kNone;
 }
 
-std::optional<int> tprt::coreQuota(const std::string &root) {
-  constexpr double kMost = CPU_SETSIZE;
-  double least = kMost;
+/// The bytes that one group's file allows: `max` is none, and of v1 a number
+/// that no machine has.
+static double bytesOf(const std::string &group) {
+  double bytes = 0;
+  if (!(std::ifstream(group + "/memory.max") >> bytes))
+    std::ifstream(group + "/memory.limit_in_bytes") >> bytes;
+  return bytes > 0 ? bytes : kNone;
+}
+
+/// The least that `limitOf` finds in the groups of this process, and in those
+/// above them, that control `resource`.
+static double leastOfGroups(const std::string &root,
+                            const std::string &resource,
+                            double (*limitOf)(const std::string &group)) {
+  double least = kNone;
   std::ifstream groups(root + "/proc/self/cgroup");
   // ID:CONTROLLERS:PATH; of v2 without controllers.
   for (std::string line; std::getline(groups, line);) {
@@ -70,12 +84,13 @@ std::optional<int> tprt::coreQuota(const std::string &root) {
       continue;
     std::string controllers = line.substr(first + 1, second - first - 1);
     if (!controllers.empty() &&
-        ("," + controllers + ",").find(",cpu,") == std::string::npos)
+        ("," + controllers + ",").find("," + resource + ",") ==
+            std::string::npos)
       continue;
     // A container may see its own group as the topmost one, under the path
     // that it has outside: so all above it count, down to the mount itself.
-    for (std::string mount : {std::string("unified"), std::string(),
-                              std::string("cpu"), controllers})
+    for (std::string mount :
+         {std::string("unified"), std::string(), resource, controllers})
       for (std::filesystem::path path = line.substr(second + 1);;
            path = path.parent_path()) {
         least = std::min(
@@ -84,9 +99,19 @@ std::optional<int> tprt::coreQuota(const std::string &root) {
           break;
       }
   }
-  if (least >= kMost)
+  return least;
+}
+
+std::optional<int> tprt::coreQuota(const std::string &root) {
+  double cores = leastOfGroups(root, "cpu", coresOf);
+  if (cores >= CPU_SETSIZE)
     return std::nullopt;
-  return std::max(1, int(least));
+  return std::max(1, int(cores));
+}
+
+int64_t tprt::memoryLimit(const std::string &root) {
+  double machine = double(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGE_SIZE);
+  return int64_t(std::min(machine, leastOfGroups(root, "memory", bytesOf)));
 }
 
 int tprt::availableCores(const std::string &root) {

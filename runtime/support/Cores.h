@@ -5,14 +5,15 @@
 //
 // How many threads a rank starts and where they run: no more than the process'
 // affinity mask and its control groups' quota allow, and within one NUMA node
-// where that costs no thread. `root` stands for `/` where tests bring files of
-// their own.
+// where that costs no thread. And how much memory the ranks of a host may have.
+// `root` stands for `/` where tests bring files of their own.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef TPRT_SUPPORT_CORES_H
 #define TPRT_SUPPORT_CORES_H
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,9 @@ CoreList ownCores();
 std::optional<int> coreQuota(const std::string &root = "");
 /// Cores that this process may use: of the mask, within the quota.
 int availableCores(const std::string &root = "");
+/// Bytes of memory that the machine has, or that the control groups leave this
+/// process if that is less.
+int64_t memoryLimit(const std::string &root = "");
 /// The cores of each NUMA node, without nodes that have none.
 std::vector<CoreList> numaNodes(const std::string &root = "");
 

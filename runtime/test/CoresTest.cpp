@@ -87,6 +87,27 @@ TEST(Cores, QuotasOfVersion1) {
     }
 }
 
+TEST(Cores, MemoryOfGroups) {
+  Root root;
+  int64_t machine = memoryLimit(root);
+  EXPECT_GT(machine, int64_t(1) << 24);
+  root.write("proc/self/cgroup", "0::/a/b");
+  root.write("sys/fs/cgroup/a/b/memory.max", "max");
+  EXPECT_EQ(memoryLimit(root), machine);
+  root.write("sys/fs/cgroup/a/memory.max", "3000000");
+  EXPECT_EQ(memoryLimit(root), 3000000);
+  root.write("sys/fs/cgroup/a/b/memory.max", "2000000");
+  EXPECT_EQ(memoryLimit(root), 2000000);
+  // Of version 1, whose root says more than there is.
+  root.write("proc/self/cgroup", "9:memory:/docker/x\n4:cpu:/y");
+  std::string group = "sys/fs/cgroup/memory/";
+  root.write(group + "memory.limit_in_bytes", "9223372036854771712");
+  root.write(group + "y/memory.limit_in_bytes", "1");
+  EXPECT_EQ(memoryLimit(root), machine);
+  root.write(group + "docker/x/memory.limit_in_bytes", "1000000");
+  EXPECT_EQ(memoryLimit(root), 1000000);
+}
+
 TEST(Cores, Nodes) {
   Root root;
   EXPECT_TRUE(numaNodes(root).empty());

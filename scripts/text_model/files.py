@@ -113,8 +113,9 @@ def write_continuations(out, texts, least):
 
 
 def write_fixture(out, fixtures):
-    """Inputs and logits, as of every other fixture."""
+    """Inputs, logits and continuations, as of every other fixture."""
     model = LlamaForCausalLM.from_pretrained(out)
     f = fixtures.Fixture("text-model", "trained: licences known by heart; bf16 file",
                          LlamaForCausalLM, model.config, batch=1, seq=16, dtype="bfloat16")
     fixtures.write_reference(out, f, fixtures.make_inputs(f, torch.Generator().manual_seed(3)))
+    fixtures.write_generation(out)

@@ -27,7 +27,8 @@ def Annotate : Pass<"tp-annotate", "::mlir::ModuleOp"> {
     JSON plan that matches nothing is an error.
 
     Refused, with the degrees that fit: head counts that the degree does not
-    divide, sequences that it does not divide under sequence parallelism.
+    divide, sequences that it does not divide under sequence parallelism. In a
+    program that generates, all cuts of batches and sequences.
 
     Precondition: no tp.mesh, or one of the same shape.
 

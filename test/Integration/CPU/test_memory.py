@@ -1,0 +1,86 @@
+"""The memory of a program that generates: as stated, and refused where there is too little.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+What a refusal says that fits is not refused, and a little more is: the program goes on to
+look for weights, which are not there, so that nothing is ever allocated.
+"""
+
+import json
+import re
+import subprocess
+
+import pytest
+from reference import FIXTURES
+
+from tp_mlir import _tools
+
+ROWS, CONTEXT = 4096, 131072
+REFUSAL = re.compile(
+    r"tp-run: error: artifact '.*': a rank needs (\d+) bytes with its cache of (\d+) rows of "
+    r"(\d+) tokens, and (\d+) are there for each of 8 ranks on this host; tp-compile --rows "
+    r"(\d+) or --context (\d+) fits\n")
+
+
+@pytest.fixture(name="prompts")
+def write_prompts(tmp_path):
+    path = tmp_path / "prompts.json"
+    path.write_text("[[1, 2, 3], [4]]")
+    return path
+
+
+def test_allocated_is_stated(tmp_path, prompts):
+    folder, program = FIXTURES / "text-model", tmp_path / "program.tpa"
+    told = subprocess.run(
+        [_tools.find("tp-compile"), folder, "--generate", "--rows", "64", "--chunk", "2", "--mesh",
+         "tp=2", "-o", program], check=True, capture_output=True, text=True).stderr
+    assert re.search(r"entry step_2: peak per rank .*, of it states 32\.0 MiB, intermediates", told)
+    printed = _tools.run("tp-run", [program, "--weights", folder, "--generate", prompts,
+                                    "--max-tokens", 3, "--stats=json",
+                                    "--output", tmp_path / "answers.json"])
+    ranks = json.loads(printed)["ranks"]
+    assert len(ranks) == 2
+    for rank in ranks:
+        # What threads and products need is counted by the runtime.
+        taken, stated = rank["peak_bytes"] - rank["scratch_bytes"], rank["stated_peak_bytes"]
+        assert abs(taken - stated) <= 0.03 * stated
+        assert 0.9 * stated < rank["state_bytes"] < stated
+
+
+class Large:
+    """A model whose cache may be larger than any machine's memory."""
+
+    def __init__(self, folder, prompts):
+        self.folder, self.prompts = folder, prompts
+        config = json.loads((FIXTURES / "llama-gqa" / "config.json").read_text())
+        config |= {"max_position_embeddings": CONTEXT, "num_key_value_heads": 8, "head_dim": 64}
+        (folder / "config.json").write_text(json.dumps(config))
+
+    def refusal(self, rows=ROWS, context=CONTEXT, backend="threads"):
+        """The numbers that it tells, or none if another error does."""
+        program = self.folder / "program.tpa"
+        _tools.run("tp-compile", [self.folder, "--generate", "--rows", rows, "--context", context,
+                                  "--chunk", 1, "--seq", 1, "--mesh", "tp=8", "-o", program])
+        result = subprocess.run(
+            [_tools.find("tp-run"), program, "--weights", self.folder / "none", "--backend",
+             backend, "--generate", self.prompts, "--output", self.folder / "answers.json"],
+            check=False, capture_output=True, text=True)
+        assert result.returncode == 1
+        found = REFUSAL.fullmatch(result.stderr)
+        assert found or "none" in result.stderr
+        return found and [int(group) for group in found.groups()]
+
+
+def test_what_fits_is_told(tmp_path, prompts):
+    large = Large(tmp_path, prompts)
+    needed, rows, context, there, fewer, shorter = large.refusal()
+    assert (rows, context) == (ROWS, CONTEXT) and needed > there > 0
+    # A head of 64 numbers of 4 bytes, keys and values, in 2 layers.
+    assert needed >= 1024 * ROWS * CONTEXT
+    assert large.refusal(backend="processes")[3:] == [there, fewer, shorter]
+    assert not large.refusal(rows=fewer)
+    assert not large.refusal(context=shorter)
+    # One more may do, as the tables of pages are smaller too.
+    assert large.refusal(rows=fewer + 2)
+    assert large.refusal(context=shorter + 64)

@@ -1,0 +1,51 @@
+"""Fixtures that generate text, compiled to do so.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+generation.json beside a checkpoint has prompts, what `transformers.generate` makes of them,
+greedily in f32, by how much each token won and its log-probability, and how far PyTorch's
+bf16 is from the logits that chose (scripts/make-fixtures). Prompts end before, at and behind
+the end of a page and of the window. A program is compiled once for all tests of a process.
+"""
+
+import functools
+import json
+
+from reference import fixtures
+
+import tp_mlir
+
+PAGE, ROWS, CHUNK = 32, 3, 8
+
+
+def causal(degrees=range(1, 9)):
+    """Folder, facts and degree of each fixture that generates, at those that it has."""
+    for folder, facts in fixtures():
+        if facts["family"] != "bert":
+            for degree in facts["degrees"]:
+                if degree in degrees:
+                    yield folder, facts, degree
+
+
+@functools.cache
+def config(folder):
+    return json.loads((folder / "config.json").read_text())
+
+
+@functools.cache
+def recorded(folder):
+    return json.loads((folder / "generation.json").read_text())
+
+
+def context(folder):
+    """Enough for what is recorded, if the model is good for it."""
+    limit = config(folder).get("max_position_embeddings") or config(folder)["n_positions"]
+    return min(limit, PAGE + 8)
+
+
+@functools.cache
+def compiled(folder, degree, dtype="f32", kv_dtype=None):
+    return tp_mlir.compile(folder, mesh=f"tp={degree}", dtype=dtype, batch=ROWS,
+                           seq=context(folder), generate=True, context=context(folder),
+                           rows=ROWS, chunk=CHUNK, kv_dtype=kv_dtype)
