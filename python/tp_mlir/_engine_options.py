@@ -4,6 +4,8 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
+import argparse
+
 _OPTIONS = {
     "mesh": (str, "ranks, such as tp=2"),
     "context": (int, "most tokens of a prompt and its answer together"),
@@ -19,10 +21,11 @@ def add(parser):
     """The model, and how it is opened."""
     parser.add_argument("model", metavar="DIR", help="checkpoint folder, with tokenizer.json")
     for name, (kind, about) in _OPTIONS.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=about)
+        # No default of their own: those of tp-compile and tp-run hold.
+        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=about,
+                            default=argparse.SUPPRESS)
 
 
 def given(arguments):
     """Those that were given, by name."""
-    return {name: value for name in _OPTIONS
-            if (value := getattr(arguments, name)) is not None}
+    return {name: getattr(arguments, name) for name in _OPTIONS if hasattr(arguments, name)}

@@ -13,11 +13,13 @@ and samplers, and cancels at random.
 
 import argparse
 import ctypes
+import os
 import pathlib
 import random
 import sys
 import threading
 
+from real_server import resident
 from tp_mlir import _generator, engine
 
 FOLDER = pathlib.Path(__file__).resolve().parents[1] / "fixtures/llama-gqa"
@@ -33,13 +35,13 @@ class _Allocated(ctypes.Structure):
 
 
 def held():
-    """(resident bytes, bytes that are allocated from the C library) of this process."""
+    """(resident bytes of this process and its ranks, bytes that are allocated from the C
+    library in this one)."""
     library = ctypes.CDLL(None)
     library.mallinfo2.restype = _Allocated
     library.malloc_trim(0)
     allocated = library.mallinfo2()
-    resident = int(pathlib.Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    return resident * 4096, allocated.uordblks + allocated.hblkhd
+    return resident(os.getpid()), allocated.uordblks + allocated.hblkhd
 
 
 class Users:

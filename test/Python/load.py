@@ -127,7 +127,8 @@ class Clients:
         refused = status == 503 or isinstance(
             error, (openai.APIConnectionError, httpx.TransportError, OSError))
         if isinstance(error, openai.APITimeoutError) or not (self.ending and refused):
-            self.wrong.append(f"{kind.__name__}: {error!r}")
+            self.wrong.append(f"{kind.__name__}{' at the end' if self.ending else ''}: {error!r}, "
+                              f"caused by {error.__cause__!r}")
         else:
             self._count("refused at the end")
             time.sleep(0.05)

@@ -24,6 +24,19 @@ def command(*arguments):
     return [*map(str, made)]
 
 
+def children(process):
+    """What any of its threads has started and is there still, by id."""
+    return [int(child) for path in pathlib.Path(f"/proc/{process}/task").glob("*/children")
+            for child in path.read_text(encoding="ascii").split()]
+
+
+def resident(process):
+    """Bytes of it and of those that it has started."""
+    return os.sysconf("SC_PAGE_SIZE") * sum(
+        int(pathlib.Path(f"/proc/{one}/statm").read_text(encoding="ascii").split()[1])
+        for one in [process, *children(process)])
+
+
 class RealServer:
     """Use it in a `with`; what is left of it is killed at the end.
 
@@ -62,15 +75,11 @@ class RealServer:
 
     def ranks(self):
         """Processes that it has started, by id."""
-        pid = self.process.pid
-        return [int(child) for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children")
-                .read_text(encoding="ascii").split()]
+        return children(self.process.pid)
 
     def memory(self):
         """Resident bytes of the process and of those that it has started."""
-        page = os.sysconf("SC_PAGE_SIZE")
-        return sum(int(pathlib.Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
-                   for pid in [self.process.pid, *self.ranks()]) * page
+        return resident(self.process.pid)
 
     def files(self):
         """How many it has open."""

@@ -12,13 +12,18 @@ import subprocess
 import sys
 
 import openai
-from real_server import FOLDER, RealServer, command
+import pytest
+from load import eventually
+from real_server import FOLDER, RealServer, children, command
+
+import tp_mlir
+from tp_mlir import engine
 
 KNOWN = json.loads((FOLDER / "continuations.json").read_text(encoding="utf-8"))["continuations"]
 ONE = KNOWN[2]
 PROGRAM = f"""
 import os, tp_mlir
-llm = tp_mlir.LLM({str(FOLDER)!r}, mesh="tp=4", rows=2, chunk=8, context=128, backend="processes")
+llm = tp_mlir.LLM({str(FOLDER)!r}, mesh="tp=2", rows=2, chunk=8, context=128, backend="processes")
 print(list(llm.generate({ONE["prompt_ids"]}, max_tokens=20).ids), "RANK" in os.environ)
 """
 
@@ -49,4 +54,15 @@ def test_a_launcher_starts_them():
                 pieces += [chunk.choices[0].text for chunk in stream]
             assert KNOWN[5]["text"].startswith("".join(pieces)) and len(pieces) > 100
             assert server.wait() == 0
-        assert other.communicate(timeout=30) == (None, "") and other.returncode == 0
+        assert other.communicate(timeout=30)[1] == f"tp-serve: opening {FOLDER}\n"
+        assert other.returncode == 0
+
+
+def test_a_loss_is_seen_while_nothing_is_asked():
+    with tp_mlir.LLM(FOLDER, mesh="tp=2", context=64, chunk=8, backend="processes") as llm:
+        rank, = children(os.getpid())
+        os.kill(rank, signal.SIGKILL)
+        assert eventually(lambda: llm.engine.failure)
+        assert llm.engine.failure.code == 3
+        with pytest.raises(engine.EngineError, match="rank 0: rank 1 is lost: .*Killed"):
+            llm.generate([1, 2])

@@ -22,7 +22,7 @@ LOST = r"rank 0: rank 1 is lost: its process ended; .*; rank 1 was killed by sig
 def test_load():
     """A little of what `load.py` does for as long as it is told; some memory is still taken for the
     first time then."""
-    assert load.run(1.5, clients=12, questions=load.QUESTIONS[::5], say=lambda line: None) < 64 << 20
+    assert load.run(1, clients=8, questions=load.QUESTIONS[::8], say=lambda line: None) < 64 << 20
 
 
 def test_a_killed_rank():

@@ -49,6 +49,7 @@ def main(open_engine, arguments=None):
                 "host", "port", "max_body_bytes", "max_choices", "max_answers",
                 "requests_per_minute", "drain_seconds")})
         tokenizer = Tokenizer(args.model)
+        print(f"tp-serve: opening {args.model}", file=sys.stderr, flush=True)
         model = open_engine(args.model, **_engine_options.given(args))
         failure = serve(model, tokenizer, settings)
     except (ValueError, OSError, RuntimeError, ImportError) as error:
