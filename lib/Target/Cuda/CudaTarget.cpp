@@ -46,6 +46,7 @@ public:
     return llvm::StringSwitch<llvm::StringRef>(function)
         .Cases({"attention", "paged_attention"}, "tp-generate-gpu-attention")
         .Case("cache_write", "tp-generate-gpu-cache-write")
+        .Cases({"sample_records", "sample_pick"}, "tp-generate-gpu-sampling")
         .Default("");
   }
 
@@ -53,6 +54,7 @@ public:
     manager.addPass(createGenerateGpuKernels());
     manager.addPass(createGenerateGpuAttention());
     manager.addPass(createGenerateGpuCacheWrite());
+    manager.addPass(createGenerateGpuSampling());
   }
   void buildKernelsToLLVM(mlir::OpPassManager &manager) const override {
     buildGpuToLLVM(manager);

@@ -1,24 +1,14 @@
 // REQUIRES: ptxas
 // RUN: tp-compile %s --target cuda:sm_80,sm_100 --save-kernels=%t -o %t.tpa
-// RUN: %python %S/Inputs/check-resources.py %t/kernels.json 8 2
+// RUN: %python %S/Inputs/check-resources.py %t/kernels.json 6 2
 
-// No kernel of generation spills: chunks over pages with tensor cores, of the
-// widest head and of f32, a decoding step on a cache of another type, whose second
-// kernel is one of the eight, what writes the cache, and sampling.
+// No kernel of generation spills: a chunk over pages with tensor cores, a decoding
+// step on a cache of another type, whose second kernel is one of the six, what writes
+// the cache, and sampling.
 
 func.func @chunk(%q: tensor<1x512x32x128xbf16>, %k: tensor<16384x8x128xbf16>, %rows: tensor<512xi32>, %positions: tensor<512xi32>, %table: tensor<16x128xi32>) -> tensor<1x512x32x128xbf16> {
   %o = nn.paged_attention %q, %k, %k, %rows, %positions, %table {page = 32 : i64, scale = 0.125 : f64} : (tensor<1x512x32x128xbf16>, tensor<16384x8x128xbf16>, tensor<16384x8x128xbf16>, tensor<512xi32>, tensor<512xi32>, tensor<16x128xi32>) -> tensor<1x512x32x128xbf16>
   return %o : tensor<1x512x32x128xbf16>
-}
-
-func.func @widest(%q: tensor<1x512x8x256xf16>, %k: tensor<16384x1x256xf16>, %rows: tensor<512xi32>, %positions: tensor<512xi32>, %table: tensor<16x128xi32>) -> tensor<1x512x8x256xf16> {
-  %o = nn.paged_attention %q, %k, %k, %rows, %positions, %table {page = 32 : i64, scale = 0.125 : f64} : (tensor<1x512x8x256xf16>, tensor<16384x1x256xf16>, tensor<16384x1x256xf16>, tensor<512xi32>, tensor<512xi32>, tensor<16x128xi32>) -> tensor<1x512x8x256xf16>
-  return %o : tensor<1x512x8x256xf16>
-}
-
-func.func @single(%q: tensor<1x512x32x64xf32>, %k: tensor<16384x8x64xf32>, %rows: tensor<512xi32>, %positions: tensor<512xi32>, %table: tensor<16x128xi32>) -> tensor<1x512x32x64xf32> {
-  %o = nn.paged_attention %q, %k, %k, %rows, %positions, %table {page = 32 : i64, scale = 0.125 : f64} : (tensor<1x512x32x64xf32>, tensor<16384x8x64xf32>, tensor<16384x8x64xf32>, tensor<512xi32>, tensor<512xi32>, tensor<16x128xi32>) -> tensor<1x512x32x64xf32>
-  return %o : tensor<1x512x32x64xf32>
 }
 
 func.func @mixedDecode(%q: tensor<1x4x8x64xbf16>, %k: tensor<16384x2x64xf16>, %rows: tensor<4xi32>, %positions: tensor<4xi32>, %table: tensor<16x128xi32>) -> tensor<1x4x8x64xbf16> {

@@ -154,6 +154,7 @@ static LogicalResult generate(Program &program) {
     passes.addPass(tp::createGenerateGpuKernels());
     passes.addPass(tp::createGenerateGpuAttention());
     passes.addPass(tp::createGenerateGpuCacheWrite());
+    passes.addPass(tp::createGenerateGpuSampling());
     if (failed(passes.run(module)))
       return failure();
     kernels = module.lookupSymbol<gpu::GPUModuleOp>(tp::kernelsModuleName);

@@ -149,6 +149,43 @@ def GenerateGpuCacheWrite : Pass<"tp-generate-gpu-cache-write", "::mlir::ModuleO
     "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
 }
 
+def GenerateGpuSampling : Pass<"tp-generate-gpu-sampling", "::mlir::ModuleOp"> {
+  let summary = "write the kernels that choose tokens for a device";
+  let description = [{
+    Every distinct `nn.sample_records` gets a `gpu.func @sample_records_<i>` in
+    `gpu.module @kernels` and names it in `tp.kernel`, every distinct
+    `nn.sample_pick` a `@sample_pick_<i>`. Their parameters are the arguments of
+    the runtime's `sample_records` and `sample_pick`. A block makes a record, or
+    picks the token of a row; scores are in f64.
+
+    Before:
+    ```mlir
+    func.func @main(%logits: tensor<4x131xf32>, %blocks: tensor<1xi32>, %positions: tensor<4xi32>, %seed: tensor<4xi64>, %temperature: tensor<4xf32>) -> tensor<1x4x133xf32> {
+      %0 = nn.sample_records %logits, %blocks, %positions, %seed, %temperature {vocabulary = 131 : i64} : (tensor<4x131xf32>, tensor<1xi32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>) -> tensor<1x4x133xf32>
+      return %0 : tensor<1x4x133xf32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @main(%logits: tensor<4x131xf32>, %blocks: tensor<1xi32>, %positions: tensor<4xi32>, %seed: tensor<4xi64>, %temperature: tensor<4xf32>) -> tensor<1x4x133xf32> {
+      %0 = nn.sample_records %logits, %blocks, %positions, %seed, %temperature {tp.kernel = @sample_records_0, vocabulary = 131 : i64} : ...
+      return %0 : tensor<1x4x133xf32>
+    }
+    gpu.module @kernels {
+      ...
+      gpu.func @sample_records_0(%rows: i64, ...) kernel attributes {..., tp.block = array<i64: 256, 1, 1>, tp.grid = array<i64: 4, 1, 1>, tp.shared_bytes = 2832 : i64} {
+        ...
+        %slot = llvm.atomicrmw add ...
+        ...
+        gpu.return
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
+}
+
 def ExpandGpuMath : Pass<"tp-expand-gpu-math"> {
   let summary = "replace math functions by a GPU's instructions";
   let description = [{
