@@ -38,12 +38,14 @@ static constexpr double infinity = std::numeric_limits<double>::infinity();
 static constexpr int64_t fewThreads = 256, manyThreads = 1024;
 static constexpr int64_t manyLogits = 8192;
 static constexpr int64_t digits = 256;
+static constexpr int64_t group = 16; ///< digits that are added up first
 
 /// Bytes in shared memory.
 static constexpr int64_t countersAt = 0;
+static constexpr int64_t groupsAt = countersAt + digits * 4;
 /// The digit that was found, how many of its keys are wanted and there are; how
 /// many keys were collected.
-static constexpr int64_t stateAt = countersAt + digits * 4;
+static constexpr int64_t stateAt = groupsAt + digits / group * 4;
 static constexpr int64_t keysAt = stateAt + 16;
 static constexpr int64_t partialsAt = keysAt + candidates * 8;
 static constexpr int64_t sharedBytes = partialsAt + 5 * 8 * (manyThreads / 32);
@@ -263,18 +265,28 @@ void RecordsKernel::countDigits(Value prefix, Value mask, Value shift) {
   });
 }
 
-/// The digit of the wanted-th largest key, into the state.
+/// The digit of the wanted-th largest key, into the state: a thread for each
+/// digit adds up those above it, by groups of which some threads know the sums.
 void RecordsKernel::findDigit(Value wanted) {
+  auto addUp = [&](int64_t at, Value from, Value to) {
+    return e.loop(
+        from, to, 1, {e.int32(0)}, [&](Value index, ValueRange carried) {
+          Value place = e.add(e.mul(index, 4), at);
+          return KernelEmitter::Values{
+              e.add(carried[0], e.load(e.i32, e.offset(shared, place), 4))};
+        })[0];
+  };
+  e.when(e.compare(Compare::slt, thread, digits / group), [&] {
+    Value first = e.mul(thread, group);
+    e.store(addUp(countersAt, first, e.add(first, group)),
+            e.offset(shared, e.add(e.mul(thread, 4), groupsAt)), 4);
+  });
+  e.barrier();
   e.when(e.compare(Compare::slt, thread, digits), [&] {
-    auto loadCounter = [&](Value digit) {
-      return e.load(e.i32, e.offset(shared, e.mul(digit, 4)), 4);
-    };
-    Value above = e.loop(e.add(thread, 1), e.int32(digits), 1, {e.int32(0)},
-                         [&](Value digit, ValueRange carried) {
-                           return KernelEmitter::Values{
-                               e.add(carried[0], loadCounter(digit))};
-                         })[0];
-    Value own = loadCounter(thread);
+    Value next = e.add(thread, 1), nextGroup = e.add(e.div(thread, group), 1);
+    Value above = e.add(addUp(countersAt, next, e.mul(nextGroup, group)),
+                        addUp(groupsAt, nextGroup, e.int32(digits / group)));
+    Value own = e.load(e.i32, e.offset(shared, e.mul(thread, 4)), 4);
     Value isIt = e.bitAnd(e.compare(Compare::slt, above, wanted),
                           e.compare(Compare::sge, e.add(above, own), wanted));
     e.when(isIt, [&] {
