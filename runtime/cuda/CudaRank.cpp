@@ -29,11 +29,8 @@ static CUdeviceptr addressOf(const void *p) {
 static std::string describeCall(const Manifest &manifest,
                                 const Timeline::Event &call) {
   using Kind = Timeline::Kind;
-  if (call.kind == Kind::Gemm || call.kind == Kind::Attention)
-    return detail::join(call.kind == Kind::Gemm ? "gemm " : "attention ",
-                        call.id);
-  if (call.kind == Kind::PagedAttention)
-    return detail::join("paged attention ", call.id);
+  if (call.kind == Kind::Gemm)
+    return detail::join("gemm ", call.id);
   std::string layer = detail::join(" (layer ", call.layer, ")");
   if (call.kind == Kind::Collective)
     return detail::join("collective ", call.id) + layer;
@@ -253,34 +250,6 @@ struct CudaFunctions : Refused<CudaFunctions> {
       return own.gemms.run(
           {id, rows, x, xStride, w, bias, residual, y, yStride});
     });
-  }
-
-  static int32_t attention(tprt_rank *rank, int32_t id, const void *q,
-                           int64_t qStride, const void *k, int64_t kStride,
-                           const void *v, int64_t vStride, const void *mask,
-                           int64_t kvLen, int64_t qOffset, void *out,
-                           int64_t outStride, void *lse) {
-    CudaRank &own = self(rank);
-    if (id < 0 || id >= int64_t(own.manifest.attentions.size()))
-      return own.finish(
-          internalError("attention ", id, " is not in the manifest"));
-    auto slot = [](const void *p) { return int64_t(addressOf(p)); };
-    const Attention &description = own.manifest.attentions[id];
-    // The last one only where a second kernel puts parts together.
-    auto scratch = int64_t(own.block.get() + own.places.scratch);
-    int64_t slots[] = {slot(q),   qStride,    slot(k), kStride, slot(v),
-                       vStride,   slot(mask), kvLen,   qOffset, slot(out),
-                       outStride, slot(lse),  scratch};
-    int64_t parts[] = {scratch, slot(out), outStride, slot(lse)};
-    return traced(
-        rank, Timeline::Kind::Attention, id, 0, own.compute.get(),
-        [&]() -> Status {
-          CUstream stream = own.compute.get();
-          TPRT_TRY(own.kernels.launch(description.kernel, slots, stream));
-          if (description.combine < 0)
-            return {};
-          return own.kernels.launch(description.combine, parts, stream);
-        });
   }
 
   static int32_t collective(tprt_rank *rank, int32_t id, int64_t layer,

@@ -166,9 +166,6 @@ struct Attention {
   double scale;
   Mask mask;
   tprt_type maskType;
-  /// Device code: positions in Manifest::kernels; `combine` is -1 if the kernel
-  /// does all.
-  int64_t kernel = -1, combine = -1;
 };
 
 /// Attention of `tokens` tokens, at most, to the cells of their rows' pages.

@@ -506,20 +506,6 @@ private:
     if (isFloat(a.maskType))
       cursor["mask_type"].fail("expected an integer type, got ",
                                typeName(a.maskType));
-    for (const char *key : {"kernel", "combine"})
-      if (cursor.has(key) && !isDevice())
-        cursor.fail("'", key, "' has no meaning for device 'cpu'");
-    auto kernel = [&](const char *key, int64_t arguments) {
-      int64_t id = cursor[key].integer(0, int64_t(manifest.kernels.size()) - 1);
-      if (int64_t got = manifest.kernels[id].arguments; got != arguments)
-        cursor[key].fail("expected a kernel of ", arguments,
-                         " arguments, got one of ", got);
-      return id;
-    };
-    if (isDevice())
-      a.kernel = kernel("kernel", cursor.has("combine") ? 13 : 12);
-    if (cursor.has("combine"))
-      a.combine = kernel("combine", 4);
     cursor.end();
     manifest.attentions.push_back(a);
   }

@@ -58,7 +58,6 @@ json deviceManifest() {
   json manifest = fullManifest();
   manifest["target"]["device"] = "cuda";
   manifest["gemms"][0]["scale"] = 0.3;
-  manifest["attentions"][0]["kernel"] = 0;
   manifest["kernels"] = json::parse(R"([{"name": "k", "grid": [1, 1, 1],
     "block": [32, 1, 1], "shared_bytes": 0, "arguments": 12}])");
   return manifest;
@@ -227,8 +226,6 @@ TEST(Manifest, RefusalsOfValues) {
        "manifest.gemms[0].w_layout: expected 'nk' for a parameter, got 'kn'"},
       {"/attentions/0/mask_type", "\"f32\"",
        "manifest.attentions[0].mask_type: expected an integer type, got f32"},
-      {"/attentions/0/kernel", "0",
-       "manifest.attentions[0]: 'kernel' has no meaning for device 'cpu'"},
   };
   expectRefusals(fullManifest(), faults);
   json twice = fullManifest();
@@ -555,38 +552,6 @@ TEST(Manifest, SubAxesAndDeviceOrder) {
   EXPECT_EQ(mesh.group({major}, 0), (std::vector<int64_t>{2, 0}));
   EXPECT_EQ(mesh.group({minor, dp}, 0), (std::vector<int64_t>{5, 1, 4, 0}));
   EXPECT_EQ(mesh.group({}, 3), (std::vector<int64_t>{3}));
-}
-
-/// Attention on a device: one kernel, or two with scratch between them.
-TEST(Manifest, AttentionKernels) {
-  json manifest = fullManifest();
-  json &attention = manifest["attentions"][0];
-  attention["combine"] = 0;
-  EXPECT_EQ(refusal(manifest), "manifest.attentions[0]: 'combine' has no "
-                               "meaning for device 'cpu'");
-  manifest["target"]["device"] = "cuda";
-  manifest["kernels"] = json::array();
-  for (int arguments : {12, 13, 4})
-    manifest["kernels"].push_back({{"name", "k" + std::to_string(arguments)},
-                                   {"grid", {1, 1, 1}},
-                                   {"block", {32, 1, 1}},
-                                   {"shared_bytes", 0},
-                                   {"arguments", arguments}});
-  EXPECT_EQ(refusal(manifest), "manifest.attentions[0]: missing key 'kernel'");
-  attention["kernel"] = 1;
-  EXPECT_EQ(refusal(manifest), "manifest.attentions[0].combine: expected a "
-                               "kernel of 4 arguments, got one of 12");
-  attention["combine"] = 2;
-  auto parsed = Manifest::parse(manifest.dump());
-  ASSERT_TRUE(bool(parsed)) << parsed.status().message();
-  EXPECT_EQ(parsed->attentions[0].combine, 2);
-  attention["kernel"] = 0;
-  EXPECT_EQ(refusal(manifest), "manifest.attentions[0].kernel: expected a "
-                               "kernel of 13 arguments, got one of 12");
-  attention.erase("combine");
-  parsed = Manifest::parse(manifest.dump());
-  ASSERT_TRUE(bool(parsed)) << parsed.status().message();
-  EXPECT_EQ(parsed->attentions[0].combine, -1);
 }
 
 /// Attention to pages: a list that programs without generation do without.

@@ -4,13 +4,14 @@
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-    random-kernels.py BIN [--first N] [--count N] [--kind rows|reductions|attention]
+    random-kernels.py BIN [--first N] [--count N] [--kind rows|reductions|attention|paged]
                       [--seconds S] [--assemble] [--verify] [--print]
 
 Each seed makes a program that a user could write: linalg.generic with permuted,
 broadcast, strided and reversed operands, reductions over any dimensions, gathers,
 casts, slices, concatenations and pads of odd sizes, ranks 1 to 5, one-element and
-empty dimensions; or reductions with any body and element type; or attention of any head size, grouping, length, mask and window.
+empty dimensions; or reductions with any body and element type; or attention of any head
+size, grouping, length, mask and window; or a step's attention to pages.
 tp-check-kernels executes its kernels against the interpreter. --assemble also has
 ptxas assemble them for each architecture and expects no spills; --verify compares
 the program compiled for the host with the interpreter. A program may be refused
@@ -28,6 +29,7 @@ import tempfile
 import time
 
 from random_attention import makeAttention
+from random_paged import makePaged
 from random_reductions import Reductions
 from random_rows import Rows
 
@@ -100,7 +102,8 @@ def main():
     parser.add_argument("bin", type=pathlib.Path, help="where the tools are")
     parser.add_argument("--first", type=int, default=1, help="first seed")
     parser.add_argument("--count", type=int, default=1)
-    parser.add_argument("--kind", choices=["rows", "reductions", "attention"], default="rows")
+    parser.add_argument("--kind", choices=["rows", "reductions", "attention", "paged"],
+                        default="rows")
     parser.add_argument("--seconds", type=float, default=1e9,
                         help="start no program after so many")
     parser.add_argument("--limit", type=float, default=300,
@@ -119,6 +122,8 @@ def main():
             break
         if options.kind == "attention":
             text = makeAttention(seed)
+        elif options.kind == "paged":
+            text = makePaged(seed)
         elif options.kind == "reductions":
             text = Reductions(seed).make()
         else:

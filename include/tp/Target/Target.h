@@ -81,9 +81,10 @@ public:
   /// False if it lacks this function of tprt/abi.h, which operations with a
   /// library form call.
   virtual bool hasFunction(llvm::StringRef function) const { return true; }
-  /// The pass that writes a kernel for each operation that calls `function`,
-  /// and names it in the operation's `tp.kernel` (`tp.combine`,
-  /// `tp.scratch_bytes`); empty if the runtime has all that it needs.
+  /// The pass that writes a kernel for each operation that would call
+  /// `function`, and names it in the operation's `tp.kernel` (`tp.combine`,
+  /// `tp.scratch_bytes`): the step launches that instead. Empty where the
+  /// runtime has the function.
   virtual llvm::StringRef getKernelPass(llvm::StringRef function) const {
     return "";
   }

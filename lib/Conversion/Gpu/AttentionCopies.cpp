@@ -14,34 +14,37 @@ using namespace tp;
 
 /// Copies written out one after the other; more become a loop.
 static constexpr int64_t unrolledCopies = 16;
+/// The most bytes that one instruction moves.
+static constexpr int64_t widestCopy = 16;
 
 AttentionCopies::AttentionCopies(KernelEmitter &emitter,
                                  const AttentionShape &shape,
                                  const AttentionTiles &tiles,
                                  ValueRange addresses)
     : e(emitter), shape(shape), tiles(tiles), element(shape.getElementBytes()) {
-  int64_t rowBytes = shape.headSize * element;
-  for (chunk = 16; rowBytes % chunk != 0;)
-    chunk /= 2;
-  if (chunk == element)
+  for (chunkElements = widestCopy / element;
+       shape.headSize % chunkElements != 0;)
+    chunkElements /= 2;
+  if (chunkElements == 1)
     return;
   Value bits = e.int64(0);
   for (Value address : addresses)
     bits = e.bitOr(bits, address);
-  isAligned = e.compare(arith::CmpIPredicate::eq, e.bitAnd(bits, chunk - 1), 0);
+  isAligned = e.compare(arith::CmpIPredicate::eq,
+                        e.bitAnd(bits, chunkElements * element - 1), 0);
 }
 
 void AttentionCopies::byUnit(function_ref<void(int64_t)> copy) {
   if (!isAligned)
-    return copy(element);
+    return copy(1);
   e.choose(
       isAligned,
       [&] {
-        copy(chunk);
+        copy(chunkElements);
         return KernelEmitter::Values();
       },
       [&] {
-        copy(element);
+        copy(1);
         return KernelEmitter::Values();
       });
 }
@@ -64,79 +67,119 @@ void AttentionCopies::clearPadding(Value shared, Value thread) {
       });
 }
 
-void AttentionCopies::loadUnit(Value to, Value from, int64_t bytes,
-                               Value isThere) {
-  if (bytes >= 4)
+std::pair<Value, Value> AttentionCopies::getSkips(Value unit, int64_t elements,
+                                                  Type type) {
+  Value skip = e.mul(unit, elements * element);
+  if (type == shape.type)
+    return {skip, e.toInt64(skip)};
+  return {skip, e.toInt64(e.mul(unit, elements * shape.getBytes(type)))};
+}
+
+/// Elements of one type as another.
+static Value convert(KernelEmitter &e, Value value, Type to) {
+  Type from = value.getType();
+  if (auto vector = dyn_cast<VectorType>(from))
+    to = vector.clone(to);
+  if (getElementTypeOrSelf(from).getIntOrFloatBitWidth() <
+      getElementTypeOrSelf(to).getIntOrFloatBitWidth())
+    return arith::ExtFOp::create(e.builder, e.loc, to, value);
+  return arith::TruncFOp::create(e.builder, e.loc, to, value);
+}
+
+static Type getUnitType(Type element, int64_t elements) {
+  return elements == 1 ? element : VectorType::get(elements, element);
+}
+
+void AttentionCopies::loadUnit(Value to, Value from, int64_t elements,
+                               Type type, Value isThere) {
+  int64_t bytes = elements * element;
+  if (type == shape.type && bytes >= 4)
     return e.copyAsync(to, from, bytes, isThere);
-  // Asynchronous copies have at least four bytes.
-  Value zero = arith::ConstantOp::create(e.builder, e.loc,
-                                         e.builder.getI16IntegerAttr(0));
+  // Asynchronous copies have at least four bytes, and do not convert.
+  bool converts = type != shape.type;
+  Type unit = converts ? getUnitType(type, elements) : e.i16;
+  Value zero =
+      arith::ConstantOp::create(e.builder, e.loc, e.builder.getZeroAttr(unit));
+  int64_t globalBytes = elements * shape.getBytes(type);
   Value value = e.choose(
       isThere,
-      [&] { return KernelEmitter::Values{e.load(e.i16, from, bytes)}; },
+      [&] { return KernelEmitter::Values{e.load(unit, from, globalBytes)}; },
       [&] { return KernelEmitter::Values{zero}; })[0];
-  e.store(value, to, bytes);
+  e.store(converts ? convert(e, value, shape.type) : value, to, bytes);
 }
 
 /// Unrolled, the loop would keep many addresses ready, which cost the registers
 /// of the loop over tiles although this path is rarely taken.
 void AttentionCopies::loadUnits(Value to, int64_t rows, Value thread,
-                                int64_t bytes, RowOf rowOf) {
-  int64_t units = getUnits(bytes);
+                                int64_t elements, Type type, RowOf rowOf) {
+  int64_t units = shape.headSize / elements;
   e.keptLoop(
       thread, e.int32(rows * units), tiles.getThreads(), [&](Value index) {
         Value row = e.div(index, units);
-        Value skip = e.mul(e.rem(index, units), bytes);
+        auto [skip, globalSkip] = getSkips(e.rem(index, units), elements, type);
         GlobalRow from = rowOf(row);
         loadUnit(e.offset(to, e.add(e.mul(row, tiles.pitch), skip)),
-                 e.offset(from.pointer, e.toInt64(skip)), bytes, from.isThere);
+                 e.offset(from.pointer, globalSkip), elements, type,
+                 from.isThere);
       });
 }
 
 void AttentionCopies::load(Value to, int64_t rows, Value thread, RowOf rowOf) {
-  byUnit([&](int64_t bytes) { loadUnits(to, rows, thread, bytes, rowOf); });
+  byUnit([&](int64_t elements) {
+    loadUnits(to, rows, thread, elements, shape.queryType, rowOf);
+  });
 }
 
-/// As many whole rows at a time as there are threads for; a thread keeps its
-/// column and goes from row to row by adding.
-void AttentionCopies::loadInPasses(Value to, int64_t rows, Value thread,
-                                   int64_t bytes, const GlobalRows &from) {
-  int64_t units = getUnits(bytes);
+bool AttentionCopies::isShort(int64_t rows, int64_t elements) const {
+  int64_t units = shape.headSize / elements;
+  return elements == chunkElements && units <= tiles.getThreads() &&
+         rows * units <= unrolledCopies * tiles.getThreads();
+}
+
+void AttentionCopies::inPasses(int64_t rows, Value thread, int64_t elements,
+                               function_ref<void(int64_t, Value)> copy) {
+  int64_t units = shape.headSize / elements;
   int64_t step = std::min(rows, tiles.getThreads() / units);
   Value row = e.div(thread, units);
-  Value skip = e.mul(e.rem(thread, units), bytes);
-  Value source = e.offset(
-      from.pointer, e.add(e.mul(e.toInt64(row), from.pitch), e.toInt64(skip)));
-  Value target = e.offset(to, e.add(e.mul(row, tiles.pitch), skip));
-  Value distance = e.mul(from.pitch, step);
-  auto copy = [&](int64_t first) {
-    loadUnit(
-        e.offset(target, first * tiles.pitch), source, bytes,
-        e.compare(arith::CmpIPredicate::slt, row, e.sub(from.count, first)));
-  };
   auto copyAll = [&] {
     int64_t first = 0;
-    for (; first + step <= rows; first += step) {
-      copy(first);
-      source = e.offset(source, distance);
-    }
+    for (; first + step <= rows; first += step)
+      copy(first, row);
     if (first < rows)
       e.when(e.compare(arith::CmpIPredicate::slt, row, rows - first),
-             [&] { copy(first); });
+             [&] { copy(first, row); });
   };
   if (step * units == tiles.getThreads())
     return copyAll();
   e.when(e.compare(arith::CmpIPredicate::slt, thread, step * units), copyAll);
 }
 
+/// A thread keeps its column and goes from row to row by adding.
+void AttentionCopies::loadInPasses(Value to, int64_t rows, Value thread,
+                                   int64_t elements, const GlobalRows &from) {
+  int64_t units = shape.headSize / elements;
+  int64_t step = std::min(rows, tiles.getThreads() / units);
+  Value ownRow = e.div(thread, units);
+  auto [skip, globalSkip] =
+      getSkips(e.rem(thread, units), elements, shape.keyType);
+  Value source = e.offset(
+      from.pointer, e.add(e.mul(e.toInt64(ownRow), from.pitch), globalSkip));
+  Value target = e.offset(to, e.add(e.mul(ownRow, tiles.pitch), skip));
+  Value distance = e.mul(from.pitch, step);
+  inPasses(rows, thread, elements, [&](int64_t first, Value row) {
+    loadUnit(
+        e.offset(target, first * tiles.pitch), source, elements, shape.keyType,
+        e.compare(arith::CmpIPredicate::slt, row, e.sub(from.count, first)));
+    source = e.offset(source, distance);
+  });
+}
+
 void AttentionCopies::load(Value to, int64_t rows, Value thread,
                            const GlobalRows &from) {
-  byUnit([&](int64_t bytes) {
-    int64_t units = getUnits(bytes);
-    if (bytes == chunk && units <= tiles.getThreads() &&
-        rows * units <= unrolledCopies * tiles.getThreads())
-      return loadInPasses(to, rows, thread, bytes, from);
-    loadUnits(to, rows, thread, bytes, [&](Value row) {
+  byUnit([&](int64_t elements) {
+    if (isShort(rows, elements))
+      return loadInPasses(to, rows, thread, elements, from);
+    loadUnits(to, rows, thread, elements, shape.keyType, [&](Value row) {
       return GlobalRow{
           e.offset(from.pointer, e.mul(e.toInt64(row), from.pitch)),
           e.compare(arith::CmpIPredicate::slt, row, from.count)};
@@ -144,24 +187,55 @@ void AttentionCopies::load(Value to, int64_t rows, Value thread,
   });
 }
 
+void AttentionCopies::load(ArrayRef<TileOf> tilesOf, int64_t rows, Value thread,
+                           function_ref<FoundRow(Value)> find) {
+  auto copy = [&](Value row, Value unit, int64_t elements) {
+    FoundRow found = find(row);
+    auto [skip, globalSkip] = getSkips(unit, elements, shape.keyType);
+    Value target = e.add(e.mul(row, tiles.pitch), skip);
+    Value source = e.add(found.offset, globalSkip);
+    for (const TileOf &tile : tilesOf)
+      loadUnit(e.offset(tile.to, target), e.offset(tile.from, source), elements,
+               shape.keyType, found.isThere);
+  };
+  byUnit([&](int64_t elements) {
+    int64_t units = shape.headSize / elements;
+    if (isShort(rows, elements))
+      return inPasses(rows, thread, elements, [&](int64_t first, Value row) {
+        copy(e.add(row, first), e.rem(thread, units), elements);
+      });
+    e.keptLoop(thread, e.int32(rows * units), tiles.getThreads(),
+               [&](Value index) {
+                 copy(e.div(index, units), e.rem(index, units), elements);
+               });
+  });
+}
+
 void AttentionCopies::storeUnits(Value from, int64_t rows, Value lane,
-                                 int64_t bytes, RowOf rowOf) {
-  int64_t units = getUnits(bytes);
+                                 int64_t elements, RowOf rowOf) {
+  int64_t units = shape.headSize / elements, bytes = elements * element;
+  bool converts = shape.queryType != shape.type;
   Type type = e.builder.getIntegerType(8 * std::min<int64_t>(bytes, 8));
-  if (bytes == 16)
+  if (bytes == widestCopy)
     type = VectorType::get(4, e.i32);
+  if (converts)
+    type = getUnitType(shape.type, elements);
   e.keptLoop(lane, e.int32(rows * units), 32, [&](Value index) {
     Value row = e.div(index, units), column = e.rem(index, units);
     GlobalRow to = rowOf(row);
     e.when(to.isThere, [&] {
-      Value skip = e.mul(column, bytes);
+      auto [skip, globalSkip] = getSkips(column, elements, shape.queryType);
       Value source = e.offset(from, e.add(e.mul(row, tiles.pitch), skip));
-      e.store(e.load(type, source, bytes),
-              e.offset(to.pointer, e.toInt64(skip)), bytes);
+      Value value = e.load(type, source, bytes);
+      if (converts)
+        value = convert(e, value, shape.queryType);
+      e.store(value, e.offset(to.pointer, globalSkip),
+              elements * shape.getBytes(shape.queryType));
     });
   });
 }
 
 void AttentionCopies::store(Value from, int64_t rows, Value lane, RowOf rowOf) {
-  byUnit([&](int64_t bytes) { storeUnits(from, rows, lane, bytes, rowOf); });
+  byUnit(
+      [&](int64_t elements) { storeUnits(from, rows, lane, elements, rowOf); });
 }

@@ -5,7 +5,8 @@
 //
 // Copies tiles of rows, one head wide, in the widest chunks that divide such a
 // row. Strides and addresses are known only when the kernel runs: where they
-// are no multiple of the chunk, the same copy is made element by element.
+// are no multiple of the chunk, the same copy is made element by element. What
+// has another type in global memory than in shared is converted on its way.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,6 +28,16 @@ struct GlobalRows {
   mlir::Value pointer, pitch, count;
 };
 
+/// Where one row lies in each of several tensors (i64, bytes).
+struct FoundRow {
+  mlir::Value offset, isThere;
+};
+
+/// A tile in shared memory and the tensor in global memory that it is of.
+struct TileOf {
+  mlir::Value to, from;
+};
+
 class AttentionCopies {
 public:
   using Value = mlir::Value;
@@ -39,35 +50,47 @@ public:
   /// Zeros in the columns that pad the head, of every row of shared memory.
   /// Nothing else writes there.
   void clearPadding(Value shared, Value thread);
-  /// All threads start to copy `rows` rows to shared memory at `to`; rows that
-  /// are not there become zero.
+  /// All threads start to copy `rows` rows of queries to shared memory at `to`;
+  /// rows that are not there become zero.
   void load(Value to, int64_t rows, Value thread, RowOf rowOf);
-  /// The same for rows at one distance, with few registers: what a loop does
-  /// while its registers are full.
+  /// The same for keys or values, whose rows lie at one distance, with few
+  /// registers: what a loop does while its registers are full.
   void load(Value to, int64_t rows, Value thread, const GlobalRows &from);
-  /// One warp copies `rows` rows from shared memory at `from`.
+  /// The same for tiles whose rows are found one by one, each once for all.
+  void load(llvm::ArrayRef<TileOf> tilesOf, int64_t rows, Value thread,
+            llvm::function_ref<FoundRow(Value row)> find);
+  /// One warp copies `rows` rows of results from shared memory at `from`.
   void store(Value from, int64_t rows, Value lane, RowOf rowOf);
 
 private:
   KernelEmitter &e;
   const AttentionShape &shape;
   const AttentionTiles &tiles;
-  int64_t element, chunk; ///< bytes
-  Value isAligned;        ///< may copy by chunks; null: a chunk is an element
+  int64_t element;       ///< bytes, in shared memory
+  int64_t chunkElements; ///< of a row, copied at once
+  Value isAligned;       ///< may copy by chunks; null: a chunk is an element
 
-  int64_t getUnits(int64_t bytes) const {
-    return shape.headSize * element / bytes;
-  }
+  /// Where column unit `unit` of a row is, in shared memory and in a tensor of
+  /// `type` (i64).
+  std::pair<Value, Value> getSkips(Value unit, int64_t elements,
+                                   mlir::Type type);
+  /// Whether a tile is few enough chunks to be copied without a loop.
+  bool isShort(int64_t rows, int64_t elements) const;
   /// Unit `index` of the tile is column `index % units` of row `index / units`.
-  void loadUnits(Value to, int64_t rows, Value thread, int64_t bytes,
-                 RowOf rowOf);
-  void loadInPasses(Value to, int64_t rows, Value thread, int64_t bytes,
+  void loadUnits(Value to, int64_t rows, Value thread, int64_t elements,
+                 mlir::Type type, RowOf rowOf);
+  /// As many whole rows at a time as there are threads for. Calls `copy` with
+  /// this thread's row in the pass that begins at row `first`.
+  void inPasses(int64_t rows, Value thread, int64_t elements,
+                llvm::function_ref<void(int64_t first, Value row)> copy);
+  void loadInPasses(Value to, int64_t rows, Value thread, int64_t elements,
                     const GlobalRows &from);
-  void loadUnit(Value to, Value from, int64_t bytes, Value isThere);
-  void storeUnits(Value from, int64_t rows, Value lane, int64_t bytes,
+  void loadUnit(Value to, Value from, int64_t elements, mlir::Type type,
+                Value isThere);
+  void storeUnits(Value from, int64_t rows, Value lane, int64_t elements,
                   RowOf rowOf);
-  /// Calls `copy` with the number of bytes of the unit that the call allows.
-  void byUnit(llvm::function_ref<void(int64_t bytes)> copy);
+  /// Calls `copy` with the number of elements of the unit that the call allows.
+  void byUnit(llvm::function_ref<void(int64_t elements)> copy);
 };
 
 } // namespace tp

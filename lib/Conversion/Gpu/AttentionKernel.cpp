@@ -9,54 +9,17 @@
 
 #include "AttentionKernel.h"
 
+#include "AttentionArguments.h"
 #include "AttentionCopies.h"
 #include "AttentionMasks.h"
+#include "AttentionPages.h"
 #include "AttentionSplits.h"
 #include "tp/Conversion/Kernels/GpuModule.h"
-#include "tprt/abi.h"
-#include <string_view>
 
 using namespace mlir;
 using namespace tp;
 
-/// The kernel's parameters, the arguments of tprt_api::attention after `id`, in
-/// order: X(name, is an address).
-#define ATTENTION_PARAMETERS(X)                                                \
-  X(query, true)                                                               \
-  X(queryStride, false)                                                        \
-  X(key, true)                                                                 \
-  X(keyStride, false)                                                          \
-  X(value, true)                                                               \
-  X(valueStride, false)                                                        \
-  X(mask, true)                                                                \
-  X(keyLength, false)                                                          \
-  X(queryOffset, false)                                                        \
-  X(output, true)                                                              \
-  X(outputStride, false)                                                       \
-  X(logSumExp, true)
-
 namespace {
-
-/// The kinds of each function's arguments in tprt/abi.h: addresses p, i32 4,
-/// i64 8.
-constexpr std::string_view abiKinds[] = {
-#define ABI_ADDRESS(name) "p"
-#define ABI_I32(name) "4"
-#define ABI_I64(name) "8"
-#define ABI_KINDS(name, parameters) "" parameters,
-    TPRT_FUNCTIONS(ABI_KINDS, ABI_ADDRESS, ABI_ADDRESS, ABI_I32, ABI_I64,
-                   ABI_ADDRESS)
-#undef ABI_KINDS
-#undef ABI_I64
-#undef ABI_I32
-#undef ABI_ADDRESS
-};
-#define ATTENTION_KIND(name, isAddress) (isAddress) ? 'p' : '8',
-constexpr char attentionKinds[] = {'4', ATTENTION_PARAMETERS(ATTENTION_KIND)};
-#undef ATTENTION_KIND
-static_assert(abiKinds[TPRT_SLOT_attention] ==
-                  std::string_view(attentionKinds, std::size(attentionKinds)),
-              "the runtime hands its arguments on as they are");
 
 class AttentionKernel {
 public:
@@ -70,16 +33,24 @@ private:
   const AttentionShape &shape;
   const AttentionTiles &tiles;
   Value shared;
-#define ATTENTION_MEMBER(name, isAddress) Value name;
-  ATTENTION_PARAMETERS(ATTENTION_MEMBER)
-#undef ATTENTION_MEMBER
-  Value scratch; ///< only with splits
-  Value thread, lane, warpRow, keyWarp, blockRow, split, keyHead, batch;
+  AttentionArguments call;
+  Value thread, lane, warpRow, keyWarp, block, split, keyHead, batch;
+  Value blockRow;
+  /// The queries of the block's batch entry that it may take rows of: the first
+  /// (i64) and their number (i32).
+  Value firstQuery, queries;
   std::optional<AttentionCopies> copies;
+  std::optional<AttentionPages> pages;
+  Value firstKey; ///< over pages: the first that any query sees
 
   /// A tensor of rows [batch, length, heads * head size] from `base` on.
-  Value getRow(Value base, Value position, Value stride, Value head);
+  Value getRow(Value base, Value position, Value stride, Value head, Type type);
   GlobalRow getQueryRow(Value base, Value stride, Value row);
+  Value isInHead(Value row);
+  void findQueries();
+  void prepareCopies();
+  void compute();
+  FoundRow findKey(Value key);
   void loadTile(Value tile, Value firstTile);
   Value getStage(Value tile, Value firstTile);
   void exchange(SoftmaxState &state, AttentionSoftmax &softmax);
@@ -93,69 +64,101 @@ AttentionKernel::AttentionKernel(OpBuilder &builder, Location loc,
                                  const AttentionShape &shape,
                                  const AttentionTiles &tiles, Value shared,
                                  ArrayRef<BlockArgument> arguments)
-    : e(builder, loc), shape(shape), tiles(tiles), shared(shared) {
-  size_t next = 0;
-#define ATTENTION_MEMBER(name, isAddress)                                      \
-  name = arguments[next++];                                                    \
-  if (isAddress)                                                               \
-    name = LLVM::AddrSpaceCastOp::create(builder, loc, e.globalPointer, name);
-  ATTENTION_PARAMETERS(ATTENTION_MEMBER)
-#undef ATTENTION_MEMBER
-  if (tiles.splits > 1)
-    scratch = LLVM::AddrSpaceCastOp::create(builder, loc, e.globalPointer,
-                                            arguments[next]);
+    : e(builder, loc), shape(shape), tiles(tiles), shared(shared),
+      call(AttentionArguments::read(e, shape, tiles, arguments)) {
   thread = e.threadId();
   lane = e.rem(thread, 32);
   Value warp = e.div(thread, 32);
   warpRow = e.mul(e.rem(warp, tiles.rowWarps), tiles.getWarpRows());
   keyWarp = e.div(warp, tiles.rowWarps);
-  int64_t blocks = llvm::divideCeil(shape.getRows(), tiles.getRows());
-  Value block = e.blockId(0);
+  block = e.blockId(0);
   split = e.rem(block, tiles.splits);
   block = e.div(block, tiles.splits);
   // Rows that see the most keys come first, so that all end together.
   if (shape.causal)
-    block = e.sub(e.int32(blocks - 1), block);
-  blockRow = e.mul(block, tiles.getRows());
+    block = e.sub(e.int32(tiles.getBlocks(shape) - 1), block);
   keyHead = e.blockId(1);
   batch = e.blockId(2);
+  if (shape.pages)
+    pages.emplace(e, shape, tiles, call.rows, call.positions, call.table);
+}
 
+void AttentionKernel::prepareCopies() {
   SmallVector<Value> addresses;
-  for (Value pointer : {query, key, value, output})
-    addresses.push_back(LLVM::PtrToIntOp::create(builder, loc, e.i64, pointer));
-  for (Value stride : {queryStride, keyStride, valueStride, outputStride})
-    addresses.push_back(e.mul(stride, shape.getElementBytes()));
+  for (Value pointer : {call.query, call.key, call.value, call.output})
+    addresses.push_back(
+        LLVM::PtrToIntOp::create(e.builder, e.loc, e.i64, pointer));
+  // Those over pages are whole rows, which chunks divide.
+  if (!shape.pages)
+    for (Value stride : {call.queryStride, call.keyStride, call.valueStride,
+                         call.outputStride})
+      addresses.push_back(e.mul(stride, shape.getElementBytes()));
   copies.emplace(e, shape, tiles, addresses);
 }
 
+/// Which queries and rows the block has, and where they stand.
+void AttentionKernel::findQueries() {
+  queries = e.int32(shape.queryLength);
+  if (!shape.findsTokens()) {
+    blockRow = e.mul(block, tiles.getRows());
+    firstQuery = e.mul(e.toInt64(batch), shape.queryLength);
+    if (pages)
+      pages->place(batch, queries, call.queryOffset, call.keyLength);
+    return;
+  }
+  blockRow = e.int32(0);
+  firstQuery = e.toInt64(block);
+  queries = pages->countTokens(block, lane);
+  pages->place(block, queries, call.queryOffset, call.keyLength);
+}
+
 Value AttentionKernel::getRow(Value base, Value position, Value stride,
-                              Value head) {
+                              Value head, Type type) {
   Value elements =
       e.add(e.mul(position, stride), e.mul(e.toInt64(head), shape.headSize));
-  return e.offset(base, e.mul(elements, shape.getElementBytes()));
+  return e.offset(base, e.mul(elements, shape.getBytes(type)));
+}
+
+/// Whether the KV head has row `row`.
+Value AttentionKernel::isInHead(Value row) {
+  return e.compare(arith::CmpIPredicate::slt, row,
+                   e.mul(queries, shape.getSharing()));
 }
 
 /// Row `row` of the KV head, of a tensor of queries or outputs.
 GlobalRow AttentionKernel::getQueryRow(Value base, Value stride, Value row) {
   Value head =
       e.add(e.mul(keyHead, shape.getSharing()), e.rem(row, shape.getSharing()));
-  Value position = e.add(e.mul(e.toInt64(batch), shape.queryLength),
-                         e.toInt64(e.div(row, shape.getSharing())));
-  return {getRow(base, position, stride, head),
-          e.compare(arith::CmpIPredicate::slt, row, shape.getRows())};
+  Value position = e.add(firstQuery, e.toInt64(e.div(row, shape.getSharing())));
+  return {getRow(base, position, stride, head, shape.queryType), isInHead(row)};
+}
+
+/// Over pages: the row of a key that some query of the block may see.
+FoundRow AttentionKernel::findKey(Value key) {
+  return pages->find(key, firstKey, e.toInt32(call.keyLength));
 }
 
 /// Starts the copies of a tile of keys and values.
 void AttentionKernel::loadTile(Value tile, Value firstTile) {
   Value stage = getStage(tile, firstTile);
+  if (pages) {
+    Value start = e.mul(tile, tiles.keys), none = e.int64(0);
+    SmallVector<TileOf> tilesOf;
+    for (auto [base, place] : {std::pair(call.key, tiles.getKeysOffset()),
+                               std::pair(call.value, tiles.getValuesOffset())})
+      tilesOf.push_back({e.offset(stage, place),
+                         getRow(base, none, none, keyHead, shape.keyType)});
+    return copies->load(tilesOf, tiles.keys, thread,
+                        [&](Value row) { return findKey(e.add(start, row)); });
+  }
   Value start = e.toInt64(e.mul(tile, tiles.keys));
   Value first = e.add(e.mul(e.toInt64(batch), shape.keyCapacity), start);
-  Value left = e.toInt32(e.sub(keyLength, start));
+  Value left = e.toInt32(e.sub(call.keyLength, start));
   for (auto [base, stride, place] :
-       {std::tuple(key, keyStride, tiles.getKeysOffset()),
-        std::tuple(value, valueStride, tiles.getValuesOffset())})
+       {std::tuple(call.key, call.keyStride, tiles.getKeysOffset()),
+        std::tuple(call.value, call.valueStride, tiles.getValuesOffset())})
     copies->load(e.offset(stage, place), tiles.keys, thread,
-                 GlobalRows{getRow(base, first, stride, keyHead),
+                 GlobalRows{getRow(base, first, stride, keyHead, shape.keyType),
                             e.mul(stride, shape.getElementBytes()), left});
 }
 
@@ -215,12 +218,13 @@ void AttentionKernel::write(const SoftmaxState &state,
   e.warpBarrier();
   Value firstRow = e.add(blockRow, warpRow);
   copies->store(place, tiles.getWarpRows(), lane, [&](Value row) {
-    return getQueryRow(output, outputStride, e.add(firstRow, row));
+    return getQueryRow(call.output, call.outputStride, e.add(firstRow, row));
   });
-
+  if (!call.logSumExp)
+    return;
   Value null = LLVM::ZeroOp::create(e.builder, e.loc, e.globalPointer);
   Value isWanted = LLVM::ICmpOp::create(
-      e.builder, e.loc, LLVM::ICmpPredicate::ne, logSumExp, null);
+      e.builder, e.loc, LLVM::ICmpPredicate::ne, call.logSumExp, null);
   Value isFirst = e.compare(arith::CmpIPredicate::eq, e.rem(lane, 4), 0);
   e.when(e.bitAnd(isWanted, isFirst), [&] {
     for (auto [half, logarithm] : llvm::enumerate(logarithms)) {
@@ -232,22 +236,32 @@ void AttentionKernel::write(const SoftmaxState &state,
             e.add(e.mul(e.toInt64(batch), shape.queryHeads), e.toInt64(head));
         Value index = e.add(e.mul(line, shape.queryLength),
                             e.toInt64(e.div(row, shape.getSharing())));
-        e.store(logarithm, e.offset(logSumExp, e.mul(index, 4)), 4);
+        e.store(logarithm, e.offset(call.logSumExp, e.mul(index, 4)), 4);
       });
     }
   });
 }
 
 void AttentionKernel::run() {
+  if (shape.findsTokens())
+    e.when(pages->beginsRun(block), [&] { compute(); });
+  else
+    compute();
+}
+
+void AttentionKernel::compute() {
+  findQueries();
+  prepareCopies();
   Value maskRow;
   if (shape.maskType) {
     int64_t bytes = std::max(1u, shape.maskType.getIntOrFloatBitWidth() / 8);
     maskRow =
-        e.offset(mask, e.mul(e.toInt64(batch), shape.keyCapacity * bytes));
+        e.offset(call.mask, e.mul(e.toInt64(batch), shape.keyCapacity * bytes));
   }
   Value warpKey = e.mul(keyWarp, tiles.getWarpKeys());
-  AttentionMasks masks(e, shape, tiles, keyLength, queryOffset, maskRow,
-                       blockRow, warpRow, warpKey, lane);
+  AttentionMasks masks(e, shape, tiles, call.keyLength, call.queryOffset,
+                       queries, maskRow, blockRow, warpRow, warpKey, lane);
+  firstKey = masks.firstKey;
   AttentionSplits splits(e, shape, tiles);
   if (tiles.splits > 1)
     splits.narrow(masks.firstTile, masks.endTile, split);
@@ -256,7 +270,7 @@ void AttentionKernel::run() {
 
   copies->clearPadding(shared, thread);
   copies->load(shared, tiles.getRows(), thread, [&](Value row) {
-    return getQueryRow(query, queryStride, e.add(blockRow, row));
+    return getQueryRow(call.query, call.queryStride, e.add(blockRow, row));
   });
   e.when(e.compare(arith::CmpIPredicate::slt, masks.firstTile, masks.endTile),
          [&] { loadTile(masks.firstTile, masks.firstTile); });
@@ -281,6 +295,9 @@ void AttentionKernel::run() {
 
         Value start = e.mul(tile, tiles.keys);
         masks.readPadding(start);
+        if (pages)
+          masks.readPages(start,
+                          [&](Value key) { return findKey(key).isThere; });
         Value stage = e.offset(getStage(tile, masks.firstTile),
                                e.mul(warpKey, tiles.pitch));
         Fragments scores =
@@ -301,8 +318,12 @@ void AttentionKernel::run() {
   auto finish = [&] {
     if (tiles.splits > 1) {
       Value line = e.add(e.mul(batch, shape.keyHeads), keyHead);
-      splits.store(state, *products, scratch, line, e.add(blockRow, warpRow),
-                   split, lane);
+      Value before = shape.findsTokens()
+                         ? e.mul(e.toInt32(firstQuery), shape.getSharing())
+                         : e.int32(0);
+      splits.store(
+          state, *products, call.scratch, line, e.add(blockRow, warpRow),
+          before, [&](Value row) { return isInHead(row); }, split, lane);
       return;
     }
     SmallVector<Value> logarithms = softmax.normalise(state);
@@ -320,14 +341,7 @@ gpu::GPUFuncOp tp::generateAttention(gpu::GPUModuleOp module, StringRef name,
                                      Location loc) {
   LLVM::GlobalOp shared = getSharedMemory(module, loc);
   auto builder = OpBuilder::atBlockEnd(module.getBody());
-  Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
-  SmallVector<Type> types;
-#define ATTENTION_TYPE(name, isAddress)                                        \
-  types.push_back(isAddress ? pointer : Type(builder.getI64Type()));
-  ATTENTION_PARAMETERS(ATTENTION_TYPE)
-#undef ATTENTION_TYPE
-  if (tiles.splits > 1)
-    types.push_back(pointer);
+  auto types = AttentionArguments::getTypes(builder, shape, tiles);
   auto kernel = gpu::GPUFuncOp::create(builder, loc, name,
                                        builder.getFunctionType(types, {}));
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
@@ -337,8 +351,8 @@ gpu::GPUFuncOp tp::generateAttention(gpu::GPUModuleOp module, StringRef name,
   kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                   builder.getI32IntegerAttr(tiles.residentBlocks));
   Launch launch;
-  int64_t blocks = llvm::divideCeil(shape.getRows(), tiles.getRows());
-  launch.grid = {blocks * tiles.splits, shape.keyHeads, shape.batch};
+  launch.grid = {tiles.getBlocks(shape) * tiles.splits, shape.keyHeads,
+                 shape.batch};
   launch.block = {tiles.getThreads(), 1, 1};
   launch.sharedBytes = tiles.getSharedBytes();
   setLaunch(kernel, launch);

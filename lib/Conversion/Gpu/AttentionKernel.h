@@ -20,7 +20,8 @@
 // and in the end divides the outputs by the sums of the probabilities. One
 // barrier per tile is enough: at it, all have finished with the stage that is
 // filled next. Warps that share rows but not keys (AttentionTiles) exchange
-// their sums through shared memory after the last tile.
+// their sums through shared memory after the last tile. Over pages, tokens and
+// keys are found by number first (AttentionPages).
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,9 +33,9 @@
 
 namespace tp {
 
-/// Writes the kernel into `module`. Its parameters are the arguments of
-/// `attention` in tprt/abi.h after `id`: addresses and i64; with splits also
-/// the address of scratch, which the kernel of generateAttentionCombine reads.
+/// Writes the kernel into `module`. Its parameters are AttentionArguments; with
+/// splits it leaves parts in scratch for the kernel of
+/// generateAttentionCombine.
 mlir::gpu::GPUFuncOp generateAttention(mlir::gpu::GPUModuleOp module,
                                        llvm::StringRef name,
                                        const AttentionShape &shape,

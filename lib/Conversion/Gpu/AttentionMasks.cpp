@@ -17,8 +17,9 @@ using namespace tp;
 AttentionMasks::AttentionMasks(KernelEmitter &emitter,
                                const AttentionShape &shape,
                                const AttentionTiles &tiles, Value keyLength,
-                               Value queryOffset, Value mask, Value blockRow,
-                               Value warpRow, Value warpKey, Value lane)
+                               Value queryOffset, Value queries, Value mask,
+                               Value blockRow, Value warpRow, Value warpKey,
+                               Value lane)
     : e(emitter), shape(shape), tiles(tiles), keyLength(keyLength),
       queryOffset(queryOffset), mask(mask), warpKey(warpKey), lane(lane) {
   firstRow = e.add(e.add(blockRow, warpRow), e.div(lane, 4));
@@ -28,8 +29,9 @@ AttentionMasks::AttentionMasks(KernelEmitter &emitter,
   Value first = getPosition(e.div(blockRow, shape.getSharing()));
   Value lastRow = e.add(blockRow, tiles.getRows() - 1);
   Value last = getPosition(
-      e.least(e.div(lastRow, shape.getSharing()), shape.queryLength - 1));
-  firstTile = e.div(e.toInt32(getLowest(first)), tiles.keys);
+      e.least(e.div(lastRow, shape.getSharing()), e.sub(queries, 1)));
+  firstKey = e.toInt32(getLowest(first));
+  firstTile = e.div(firstKey, tiles.keys);
   endTile =
       e.div(e.add(e.toInt32(getHighest(last)), tiles.keys - 1), tiles.keys);
   wholeFrom = e.toInt32(getLowest(last));
@@ -59,23 +61,37 @@ Value AttentionMasks::getHighest(Value position) {
   return e.least(e.greatest(key, 0), keyLength);
 }
 
-void AttentionMasks::readPadding(Value start) {
+void AttentionMasks::readBits(Value start,
+                              function_ref<Value(Value, Value)> isSeen) {
   padding.clear();
+  hasAll = Value();
+  int64_t keys = tiles.getWarpKeys();
+  for (int64_t word = 0; word < keys; word += 32) {
+    Value own = e.add(lane, word), isOwn;
+    if (keys < 32)
+      isOwn = e.compare(arith::CmpIPredicate::slt, own, keys);
+    Value bits = e.ballot(isSeen(e.add(e.add(start, warpKey), own), isOwn));
+    int64_t all = keys < 32 ? (int64_t(1) << keys) - 1 : -1;
+    Value isFull = e.compare(arith::CmpIPredicate::eq, bits, all);
+    hasAll = hasAll ? e.bitAnd(hasAll, isFull) : isFull;
+    // Bit 2t + j of what lane t keeps moves to bit j: its own first column.
+    padding.push_back(e.shiftRight(bits, e.mul(e.rem(lane, 4), 2)));
+  }
+}
+
+void AttentionMasks::readPadding(Value start) {
   if (!shape.maskType)
     return;
   int64_t bytes = std::max(1u, shape.maskType.getIntOrFloatBitWidth() / 8);
   Type type = e.builder.getIntegerType(8 * bytes);
-  int64_t keys = tiles.getWarpKeys();
-  for (int64_t word = 0; word < keys; word += 32) {
-    Value own = e.add(lane, word);
-    Value key = e.toInt64(e.add(e.add(start, warpKey), own));
+  readBits(start, [&](Value position, Value isOwn) {
+    Value key = e.toInt64(position);
     Value isThere = e.compare(arith::CmpIPredicate::slt, key, keyLength);
-    if (keys < 32)
-      isThere =
-          e.bitAnd(isThere, e.compare(arith::CmpIPredicate::slt, own, keys));
+    if (isOwn)
+      isThere = e.bitAnd(isThere, isOwn);
     Value hidden = e.builder.createOrFold<arith::ConstantOp>(
         e.loc, e.builder.getBoolAttr(false));
-    Value isSeen = e.choose(
+    return e.choose(
         isThere,
         [&] {
           Value loaded = e.load(type, e.offset(mask, e.mul(key, bytes)), bytes);
@@ -83,10 +99,14 @@ void AttentionMasks::readPadding(Value start) {
               e.compare(arith::CmpIPredicate::ne, loaded, 0)};
         },
         [&] { return KernelEmitter::Values{hidden}; })[0];
-    // Bit 2t + j of what lane t keeps moves to bit j: its own first column.
-    Value bits = e.ballot(isSeen);
-    padding.push_back(e.shiftRight(bits, e.mul(e.rem(lane, 4), 2)));
-  }
+  });
+}
+
+void AttentionMasks::readPages(Value start, function_ref<Value(Value)> hasKey) {
+  readBits(start, [&](Value key, Value isOwn) {
+    Value isSeen = hasKey(key);
+    return isOwn ? e.bitAnd(isSeen, isOwn) : isSeen;
+  });
 }
 
 Fragments AttentionMasks::applyByElement(const Fragments &scores, Value start) {
@@ -120,6 +140,8 @@ Fragments AttentionMasks::apply(const Fragments &scores, Value start) {
   Value isWhole = e.bitAnd(
       e.compare(arith::CmpIPredicate::sge, start, wholeFrom),
       e.compare(arith::CmpIPredicate::sle, e.add(start, tiles.keys), wholeTo));
+  if (hasAll)
+    isWhole = e.bitAnd(isWhole, hasAll);
   auto flatten = [](const Fragments &fragments) {
     KernelEmitter::Values values;
     for (const Fragment &fragment : fragments)

@@ -14,7 +14,8 @@
 //        keys that all rows see       9 alone: both tiles are masked by element
 //
 // The mask of padding ([batch, kv_capacity], non-zero: visible) is read by each
-// warp, a key per lane, and kept as a bit per key.
+// warp, a key per lane, and kept as a bit per key. So is which keys have a
+// page.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,20 +30,25 @@ class AttentionMasks {
 public:
   using Value = mlir::Value;
 
-  /// Of the call: kv_len, q_offset, and the mask's row of this batch entry (or
-  /// null); of the block: its first row; of the warp: its first row and key,
-  /// counted from the block's row and from the tile.
+  /// Of the call: kv_len, q_offset, how many queries (i32) there are, and the
+  /// mask's row of this batch entry (or null); of the block: its first row; of
+  /// the warp: its first row and key, counted from the block's row and from the
+  /// tile.
   AttentionMasks(KernelEmitter &emitter, const AttentionShape &shape,
                  const AttentionTiles &tiles, Value keyLength,
-                 Value queryOffset, Value mask, Value blockRow, Value warpRow,
-                 Value warpKey, Value lane);
+                 Value queryOffset, Value queries, Value mask, Value blockRow,
+                 Value warpRow, Value warpKey, Value lane);
 
   /// Tiles that some row of the block sees: [first, end), empty if end <=
   /// first.
   Value firstTile, endTile;
+  /// The first key that the first query sees.
+  Value firstKey;
 
   /// Reads the mask of padding for the tile that begins at key `start`.
   void readPadding(Value start);
+  /// The same where `hasKey` tells of a key (i32) whether it is anywhere.
+  void readPages(Value start, llvm::function_ref<Value(Value key)> hasKey);
   /// Scores of keys that are not seen become -inf.
   Fragments apply(const Fragments &scores, Value start);
 
@@ -54,7 +60,11 @@ private:
   Value firstRow;           ///< of this lane, counted from the KV head's
   Value wholeFrom, wholeTo; ///< keys that all rows see
   llvm::SmallVector<Value> padding; ///< words of 32 keys
+  Value hasAll; ///< no key of the tile is hidden; null if that is not known
 
+  /// Bits of what `isSeen` tells of the warp's keys; of some lanes none.
+  void readBits(Value start,
+                llvm::function_ref<Value(Value key, Value isOwn)> isSeen);
   Value getLowest(Value position);
   Value getHighest(Value position);
   std::pair<Value, Value> getVisible(int64_t half);

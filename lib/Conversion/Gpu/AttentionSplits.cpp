@@ -12,6 +12,8 @@
 
 #include "AttentionSplits.h"
 
+#include "AttentionArguments.h"
+
 #include "llvm/Support/MathExtras.h"
 #include <limits>
 
@@ -62,12 +64,14 @@ Value AttentionSplits::getPairs(Value scratch, Value line, Value row) {
 
 void AttentionSplits::store(const SoftmaxState &state,
                             AttentionProducts &products, Value scratch,
-                            Value line, Value firstRow, Value split,
+                            Value line, Value firstRow, Value before,
+                            function_ref<Value(Value)> isRow, Value split,
                             Value lane) {
   Value isFirst = e.compare(arith::CmpIPredicate::eq, e.rem(lane, 4), 0);
   for (int64_t half = 0; half < 2 * tiles.fragments; ++half) {
     Value row = e.add(e.add(firstRow, e.div(lane, 4)), 8 * half);
-    e.when(e.compare(arith::CmpIPredicate::slt, row, shape.getRows()), [&] {
+    e.when(isRow(row), [&] {
+      row = e.add(row, before);
       Value own = e.toInt64(split);
       products.storeSums(state.outputs[half / 2], half % 2,
                          e.offset(getSums(scratch, line, row),
@@ -101,16 +105,8 @@ public:
                 const AttentionTiles &tiles, Value shared,
                 ArrayRef<BlockArgument> arguments)
       : e(builder, loc), shape(shape), tiles(tiles), form(shape, tiles),
-        softmax(e, shape, tiles), splits(e, shape, tiles), shared(shared) {
-    auto getAddress = [&](Value argument) {
-      return LLVM::AddrSpaceCastOp::create(builder, loc, e.globalPointer,
-                                           argument);
-    };
-    scratch = getAddress(arguments[0]);
-    output = getAddress(arguments[1]);
-    outputStride = arguments[2];
-    logSumExp = getAddress(arguments[3]);
-  }
+        softmax(e, shape, tiles), splits(e, shape, tiles), shared(shared),
+        call(AttentionArguments::read(e, shape, tiles, arguments)) {}
   void run();
 
 private:
@@ -120,7 +116,8 @@ private:
   CombineShape form;
   AttentionSoftmax softmax;
   AttentionSplits splits;
-  Value shared, scratch, output, outputStride, logSumExp;
+  Value shared;
+  AttentionArguments call;
   Value thread, group, column, row, keyHead, batch, line;
 
   void reduce(Value pairs, Value &shift, Value &sum);
@@ -158,7 +155,7 @@ void CombineKernel::reduce(Value pairs, Value &shift, Value &sum) {
 /// This thread's column over the splits of its group: g, g + groups, ...
 Value CombineKernel::addUp(Value pairs, Value shift) {
   Value sums =
-      e.offset(splits.getSums(scratch, line, row),
+      e.offset(splits.getSums(call.scratch, line, row),
                e.toInt64(e.mul(e.least(column, shape.headSize - 1), 4)));
   SmallVector<std::pair<Value, Value>> own;
   for (int64_t first = 0; first < tiles.splits; first += form.groups) {
@@ -204,23 +201,25 @@ void CombineKernel::write(Value result, Value logarithm) {
   e.when(e.compare(arith::CmpIPredicate::slt, column, shape.headSize), [&] {
     Value position = e.add(e.mul(e.toInt64(batch), shape.queryLength), query);
     Value element =
-        e.add(e.mul(position, outputStride),
+        e.add(e.mul(position, call.outputStride),
               e.toInt64(e.add(e.mul(head, shape.headSize), column)));
-    int64_t bytes = shape.getElementBytes();
-    if (!shape.type.isF32())
+    int64_t bytes = shape.getBytes(shape.queryType);
+    if (!shape.queryType.isF32())
       result = LLVM::TruncOp::create(e.builder, e.loc, e.i16,
-                                     e.pack(result, result, shape.type));
-    e.store(result, e.offset(output, e.mul(element, bytes)), bytes);
+                                     e.pack(result, result, shape.queryType));
+    e.store(result, e.offset(call.output, e.mul(element, bytes)), bytes);
   });
+  if (!call.logSumExp)
+    return;
   Value null = LLVM::ZeroOp::create(e.builder, e.loc, e.globalPointer);
   Value isWanted = LLVM::ICmpOp::create(
-      e.builder, e.loc, LLVM::ICmpPredicate::ne, logSumExp, null);
+      e.builder, e.loc, LLVM::ICmpPredicate::ne, call.logSumExp, null);
   Value isFirst = e.compare(arith::CmpIPredicate::eq, column, 0);
   e.when(e.bitAnd(isWanted, isFirst), [&] {
     Value place =
         e.add(e.mul(e.toInt64(batch), shape.queryHeads), e.toInt64(head));
     place = e.add(e.mul(place, shape.queryLength), query);
-    e.store(logarithm, e.offset(logSumExp, e.mul(place, 4)), 4);
+    e.store(logarithm, e.offset(call.logSumExp, e.mul(place, 4)), 4);
   });
 }
 
@@ -232,7 +231,7 @@ void CombineKernel::run() {
   keyHead = e.blockId(1);
   batch = e.blockId(2);
   line = e.add(e.mul(batch, shape.keyHeads), keyHead);
-  Value pairs = splits.getPairs(scratch, line, row);
+  Value pairs = splits.getPairs(call.scratch, line, row);
   Value shift, sum;
   reduce(pairs, shift, sum);
   Value result = addGroups(addUp(pairs, shift));
@@ -254,11 +253,10 @@ gpu::GPUFuncOp tp::generateAttentionCombine(gpu::GPUModuleOp module,
   CombineShape form(shape, tiles);
   LLVM::GlobalOp shared = getSharedMemory(module, loc);
   auto builder = OpBuilder::atBlockEnd(module.getBody());
-  Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
   auto kernel = gpu::GPUFuncOp::create(
       builder, loc, name,
-      builder.getFunctionType({pointer, pointer, builder.getI64Type(), pointer},
-                              {}));
+      builder.getFunctionType(
+          AttentionArguments::getTypes(builder, shape, tiles), {}));
   kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
                   builder.getUnitAttr());
   Launch launch;

@@ -48,9 +48,11 @@ public:
   /// its first split's outputs and pair.
   Value getSums(Value scratch, Value line, Value row);
   Value getPairs(Value scratch, Value line, Value row);
-  /// Writes what a warp has of the row of its first lane and of those below.
+  /// Writes what a warp has of the row of its first lane and of those below, if
+  /// they are rows; `before` lie before the block's in scratch.
   void store(const SoftmaxState &state, AttentionProducts &products,
-             Value scratch, Value line, Value firstRow, Value split,
+             Value scratch, Value line, Value firstRow, Value before,
+             llvm::function_ref<Value(Value row)> isRow, Value split,
              Value lane);
 
 private:
@@ -62,8 +64,7 @@ private:
   Value getPart(Value line, Value row);
 };
 
-/// Writes the second kernel. Its parameters: the address of scratch, and of
-/// the arguments of `attention` in tprt/abi.h, out, out_stride and lse.
+/// Writes the second kernel. Its parameters are those of the first.
 mlir::gpu::GPUFuncOp generateAttentionCombine(mlir::gpu::GPUModuleOp module,
                                               llvm::StringRef name,
                                               const AttentionShape &shape,

@@ -9,7 +9,6 @@
 
 #include "AttentionTiles.h"
 
-#include "llvm/Support/MathExtras.h"
 #include <algorithm>
 #include <limits>
 
@@ -38,44 +37,93 @@ static constexpr int64_t accumulators = 144;
 static constexpr int64_t registerFile = 64 << 10;
 static constexpr int64_t sharedFile = 164 << 10;
 
-FailureOr<AttentionShape> AttentionShape::get(nn::AttentionOp op) {
-  auto query = cast<RankedTensorType>(op.getQuery().getType());
-  auto key = cast<RankedTensorType>(op.getKey().getType());
+static AttentionShape readShape(nn::AttentionOp op, RankedTensorType query,
+                                RankedTensorType key) {
   AttentionShape shape;
   shape.batch = query.getDimSize(0);
   shape.queryLength = query.getDimSize(1);
-  shape.queryHeads = query.getDimSize(2);
-  shape.headSize = query.getDimSize(3);
   shape.keyCapacity = key.getDimSize(1);
   shape.keyHeads = key.getDimSize(2);
-  shape.type = query.getElementType();
   shape.maskType = op.getMask() ? getElementTypeOrSelf(op.getMask()) : Type();
   shape.causal = op.getCausal();
   shape.window = op.getWindow().value_or(0);
   shape.scale = op.getScale().convertToDouble();
+  return shape;
+}
 
-  if (!shape.type.isF32() && !shape.type.isBF16() && !shape.type.isF16())
-    return op.emitOpError("expected elements f32, bf16 or f16 for a device, "
-                          "got ")
-           << shape.type;
-  if (query.getNumElements() == 0 || key.getNumElements() == 0)
-    return op.emitOpError("expected at least one query and key for a device, "
-                          "got ")
-           << query << " and " << key;
+static AttentionShape readShape(nn::PagedAttentionOp op, RankedTensorType query,
+                                RankedTensorType key) {
+  auto table = cast<RankedTensorType>(op.getTable().getType());
+  int64_t tokens = query.getDimSize(1);
+  AttentionShape shape;
+  shape.pages = PagesShape{int64_t(op.getPage()), key.getDimSize(0),
+                           table.getDimSize(0), table.getDimSize(1)};
+  shape.batch = tokens <= shape.pages->rows ? std::max<int64_t>(tokens, 1) : 1;
+  shape.queryLength = tokens / shape.batch;
+  shape.keyCapacity = shape.pages->slots * shape.pages->page;
+  shape.keyHeads = key.getDimSize(1);
+  shape.causal = true;
+  shape.window = op.getWindow().value_or(0);
+  shape.scale = op.getScale().convertToDouble();
+  return shape;
+}
+
+static LogicalResult checkShape(Operation *op, const AttentionShape &shape) {
+  for (Type type : {shape.queryType, shape.keyType})
+    if (!type.isF32() && !type.isBF16() && !type.isF16())
+      return op->emitOpError("expected elements f32, bf16 or f16 for a device, "
+                             "got ")
+             << type;
+  for (Value operand : op->getOperands())
+    if (auto type = cast<RankedTensorType>(operand.getType());
+        type.getNumElements() == 0)
+      return op->emitOpError("expected at least one query and key for a "
+                             "device, got ")
+             << op->getOperand(0).getType() << " and "
+             << op->getOperand(1).getType();
   if (shape.headSize > largestHead)
-    return op.emitOpError("expected heads of at most ")
+    return op->emitOpError("expected heads of at most ")
            << largestHead << " elements for a device, got " << shape.headSize
            << ": its tiles would not fit a block's registers";
   if (shape.batch > gridLimit || shape.keyHeads > gridLimit)
-    return op.emitOpError("expected a batch and KV heads of at most ")
+    return op->emitOpError("expected a batch and KV heads of at most ")
            << gridLimit << " for a device, got " << shape.batch << " and "
            << shape.keyHeads << ": they are a grid's extents";
   // Positions within a head are 32-bit, with room for a tile past the end.
   int64_t positions = std::numeric_limits<int32_t>::max() / 2;
-  if (shape.keyCapacity > positions || shape.getRows() > positions)
-    return op.emitOpError("expected at most ")
-           << positions << " keys, and query rows of one KV head, got "
-           << shape.keyCapacity << " and " << shape.getRows();
+  int64_t keys = shape.keyCapacity;
+  if (shape.pages)
+    keys = std::max(keys, shape.pages->cells);
+  if (keys > positions || shape.getRows() > positions)
+    return op->emitOpError("expected at most ")
+           << positions << " keys, and query rows of one KV head, got " << keys
+           << " and " << shape.getRows();
+  return success();
+}
+
+FailureOr<AttentionShape> AttentionShape::get(Operation *op) {
+  auto query = cast<RankedTensorType>(op->getOperand(0).getType());
+  auto key = cast<RankedTensorType>(op->getOperand(1).getType());
+  auto paged = dyn_cast<nn::PagedAttentionOp>(op);
+  AttentionShape shape = paged
+                             ? readShape(paged, query, key)
+                             : readShape(cast<nn::AttentionOp>(op), query, key);
+  shape.queryHeads = query.getDimSize(2);
+  shape.headSize = query.getDimSize(3);
+  shape.queryType = query.getElementType();
+  shape.keyType = key.getElementType();
+  shape.type = shape.queryType == shape.keyType
+                   ? shape.queryType
+                   : Type(Float32Type::get(op->getContext()));
+  if (failed(checkShape(op, shape)))
+    return failure();
+  // A block that has room for one token need not find it.
+  if (shape.findsTokens() &&
+      AttentionTiles::choose(shape).getRows() < 2 * shape.getSharing()) {
+    std::swap(shape.batch, shape.queryLength);
+    if (failed(checkShape(op, shape)))
+      return failure();
+  }
   return shape;
 }
 

@@ -14,22 +14,43 @@
 
 #include "mlir/IR/Types.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
+#include "llvm/Support/MathExtras.h"
+#include <optional>
 
 namespace tp {
 
-/// One `attentions` entry of the manifest (docs/RuntimeABI.md).
+/// Where the keys of nn.paged_attention lie: in cells of pages, which a table
+/// of `slots` pages for each of `rows` rows names.
+struct PagesShape {
+  int64_t page, cells, rows, slots;
+  bool operator==(const PagesShape &other) const = default;
+};
+
+/// What nn.attention or nn.paged_attention is, but for what its kernel is told.
+///
+/// Tokens over pages are one batch entry each if there are no more of them than
+/// rows, for then each may have a row of its own. More are one batch entry, of
+/// which a block takes some that stand one behind the other in one row.
 struct AttentionShape {
   int64_t batch, queryLength, keyCapacity, queryHeads, keyHeads, headSize;
-  mlir::Type type, maskType; ///< maskType is null without a mask
+  /// Of the products: f32 unless queries and keys have one type.
+  mlir::Type type;
+  mlir::Type queryType, keyType; ///< in memory
+  mlir::Type maskType;           ///< null without a mask
   bool causal;
   int64_t window; ///< 0: none; only with causal
   double scale;
+  std::optional<PagesShape> pages;
 
   /// Emits an error for what no kernel is generated for.
-  static mlir::FailureOr<AttentionShape> get(nn::AttentionOp op);
+  static mlir::FailureOr<AttentionShape> get(mlir::Operation *op);
   bool operator==(const AttentionShape &other) const = default;
 
-  int64_t getElementBytes() const { return type.isF32() ? 4 : 2; }
+  static int64_t getBytes(mlir::Type type) { return type.isF32() ? 4 : 2; }
+  /// Of an element in shared memory.
+  int64_t getElementBytes() const { return getBytes(type); }
+  /// Whether a block finds out which tokens it has.
+  bool findsTokens() const { return pages && queryLength > 1; }
   /// Query heads that share a KV head.
   int64_t getSharing() const { return queryHeads / keyHeads; }
   /// Rows of one KV head: row r is query r / sharing of head r % sharing of
@@ -57,6 +78,12 @@ struct AttentionTiles {
   static AttentionTiles choose(const AttentionShape &shape);
 
   int64_t getThreads() const { return 32 * rowWarps * keyWarps; }
+  /// Blocks of a KV head and batch entry, if each has one split.
+  int64_t getBlocks(const AttentionShape &shape) const {
+    return shape.findsTokens()
+               ? shape.queryLength
+               : int64_t(llvm::divideCeil(shape.getRows(), getRows()));
+  }
   int64_t getRows() const { return 16 * rowWarps * fragments; }
   int64_t getWarpRows() const { return 16 * fragments; }
   int64_t getWarpKeys() const { return keys / keyWarps; }

@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Gives each attention its kernel; equal ones share it.
+// Gives each attention, over pages or not, its kernel; equal ones share it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,20 +45,23 @@ struct GenerateGpuAttentionPass
     if (failed(checkKernelsName(getOperation())))
       return signalPassFailure();
     SmallVector<Known> known;
-    WalkResult result = getOperation().walk([&](nn::AttentionOp op) {
+    WalkResult result = getOperation().walk([&](Operation *op) {
+      if (!isa<nn::AttentionOp, nn::PagedAttentionOp>(op))
+        return WalkResult::advance();
       FailureOr<AttentionShape> shape = AttentionShape::get(op);
       if (failed(shape))
         return WalkResult::interrupt();
       auto *found = llvm::find_if(
           known, [&](const Known &entry) { return entry.shape == *shape; });
       if (found == known.end()) {
-        std::string name = "attention_" + std::to_string(known.size());
+        std::string name = (shape->pages ? "paged_attention_" : "attention_") +
+                           std::to_string(known.size());
         gpu::GPUModuleOp module = getOrCreateKernelsModule(getOperation());
         AttentionTiles tiles = AttentionTiles::choose(*shape);
-        generateAttention(module, name, *shape, tiles, op.getLoc());
+        generateAttention(module, name, *shape, tiles, op->getLoc());
         if (tiles.splits > 1)
           generateAttentionCombine(module, getCombineName(name), *shape, tiles,
-                                   op.getLoc());
+                                   op->getLoc());
         known.push_back({*shape, tiles, name});
         found = &known.back();
       }

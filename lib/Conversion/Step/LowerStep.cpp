@@ -133,6 +133,10 @@ private:
   void callRuntime(int slot, ValueRange arguments);
   LogicalResult emitBlock(Block &block);
   LogicalResult emitOp(Operation *op);
+  void storeArguments(ValueRange arguments);
+  LogicalResult launch(Operation *op, StringRef kernel, ValueRange arguments);
+  LogicalResult launchLibrary(const LibrarySite &site,
+                              SmallVector<Value> arguments);
   LogicalResult emitRows(func::CallOp call, func::FuncOp kernel);
   LogicalResult emitLibrary(Operation *op);
   LogicalResult emitRepeat(RepeatOp op);
@@ -259,6 +263,36 @@ FailureOr<Value> StepBuilder::getAddress(Value value) {
 // Operations
 //===----------------------------------------------------------------------===//
 
+void StepBuilder::storeArguments(ValueRange arguments) {
+  for (auto [i, argument] : llvm::enumerate(arguments))
+    LLVM::StoreOp::create(builder, loc, argument, offsetBytes(context, 8 * i));
+}
+
+LogicalResult StepBuilder::launch(Operation *op, StringRef kernel,
+                                  ValueRange arguments) {
+  int64_t id = tables.getKernel(kernel);
+  if (int64_t(arguments.size()) != tables.kernels[id].arguments)
+    return op->emitOpError("passes ")
+           << arguments.size() << " arguments to a kernel of "
+           << tables.kernels[id].arguments;
+  storeArguments(arguments);
+  callRuntime(TPRT_SLOT_launch, {constant32(id), layer(), context});
+  return success();
+}
+
+/// The kernels that the target has for a library's operation, in order.
+LogicalResult StepBuilder::launchLibrary(const LibrarySite &site,
+                                         SmallVector<Value> arguments) {
+  auto scratch = site.op->getAttrOfType<IntegerAttr>(scratchBytesAttrName);
+  if (scratch && scratch.getInt() > 0)
+    arguments.push_back(members[Scratch]);
+  for (StringRef name : {kernelAttrName, combineAttrName})
+    if (auto kernel = site.op->getAttrOfType<FlatSymbolRefAttr>(name))
+      if (::mlir::failed(launch(site.op, kernel.getValue(), arguments)))
+        return failure();
+  return success();
+}
+
 LogicalResult StepBuilder::emitRows(func::CallOp call, func::FuncOp kernel) {
   SmallVector<Value> slots;
   for (Value operand : call.getOperands()) {
@@ -281,23 +315,15 @@ LogicalResult StepBuilder::emitRows(func::CallOp call, func::FuncOp kernel) {
     slots.push_back(*address);
   }
   auto scratch = kernel->getAttrOfType<IntegerAttr>(scratchBytesAttrName);
-  if (!launchesKernels)
-    llvm::append_values(slots, members[Scratch], members[ScratchStride]);
-  else if (scratch && scratch.getInt() > 0)
-    slots.push_back(members[Scratch]);
-  for (auto [i, slot] : llvm::enumerate(slots))
-    LLVM::StoreOp::create(builder, loc, slot, offsetBytes(context, 8 * i));
-  Value id = constant32(tables.getKernel(call.getCallee()));
   if (launchesKernels) {
-    if (int64_t(slots.size()) !=
-        tables.kernels[tables.getKernel(call.getCallee())].arguments)
-      return call.emitOpError("passes ")
-             << slots.size() << " arguments to a kernel of "
-             << tables.kernels[tables.getKernel(call.getCallee())].arguments;
-    callRuntime(TPRT_SLOT_launch, {id, layer(), context});
-    return success();
+    if (scratch && scratch.getInt() > 0)
+      slots.push_back(members[Scratch]);
+    return launch(call, call.getCallee(), slots);
   }
-  callRuntime(TPRT_SLOT_mark, {id, layer()});
+  llvm::append_values(slots, members[Scratch], members[ScratchStride]);
+  storeArguments(slots);
+  callRuntime(TPRT_SLOT_mark,
+              {constant32(tables.getKernel(call.getCallee())), layer()});
   auto body = kernel->getAttrOfType<FlatSymbolRefAttr>(bodyAttrName);
   auto number = [&](StringRef name) {
     return constant(kernel->getAttrOfType<IntegerAttr>(name).getInt());
@@ -332,12 +358,13 @@ LogicalResult StepBuilder::emitLibrary(Operation *op) {
       return failure();
     arguments[i] = *found;
   }
-  Value id = call.hasId ? constant32(tables.getDescription(op)) : Value();
   for (auto [i, argument] : llvm::enumerate(call.arguments))
     if (auto *number = std::get_if<int64_t>(&argument))
       arguments[i] = constant(*number);
-  if (id)
-    arguments.insert(arguments.begin(), id);
+  if (tables.launches(call.name))
+    return launchLibrary(site, std::move(arguments));
+  if (call.hasId)
+    arguments.insert(arguments.begin(), constant32(tables.getDescription(op)));
   callRuntime(call.slot, arguments);
   return success();
 }
@@ -492,6 +519,8 @@ FailureOr<func::FuncOp> StepBuilder::run() {
   // One context for all kernels: parallel_for returns when it is done, launch
   // when it has read it.
   size_t slots = 2;
+  for (const KernelEntry &kernel : tables.kernels)
+    slots = std::max<size_t>(slots, kernel.arguments);
   entry.walk([&](func::CallOp call) {
     slots = std::max<size_t>(slots,
                              call.getNumOperands() + call.getNumResults() + 2);

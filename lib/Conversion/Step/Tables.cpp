@@ -69,27 +69,17 @@ LogicalResult Tables::addCall(func::CallOp call) {
   return success();
 }
 
-/// The kernels that the target has for an operation that calls `function`.
-LogicalResult Tables::addLibraryKernels(Operation *op, StringRef function,
-                                        json::Object &fields) {
-  StringRef pass = target.getKernelPass(function);
-  if (pass.empty())
-    return success();
+/// The kernels that `pass` wrote for an operation.
+LogicalResult Tables::addLibraryKernels(Operation *op, StringRef pass) {
   if (!op->hasAttr(kernelAttrName))
     return op->emitOpError("expected a kernel: run ") << pass;
-  auto add = [&](StringRef key, StringRef attribute) -> LogicalResult {
-    auto kernel = op->getAttrOfType<FlatSymbolRefAttr>(attribute);
-    if (!kernel)
-      return success();
-    if (failed(addKernel(op, kernel.getValue())))
-      return failure();
-    fields[key] = getKernel(kernel.getValue());
-    return success();
-  };
   if (auto bytes = op->getAttrOfType<IntegerAttr>(scratchBytesAttrName))
     libraryScratch = std::max(libraryScratch, bytes.getInt());
-  return success(succeeded(add("kernel", kernelAttrName)) &&
-                 succeeded(add("combine", combineAttrName)));
+  for (StringRef attribute : {kernelAttrName, combineAttrName})
+    if (auto kernel = op->getAttrOfType<FlatSymbolRefAttr>(attribute))
+      if (failed(addKernel(op, kernel.getValue())))
+        return failure();
+  return success();
 }
 
 /// Its position in its list, which it enters if none there is like it.
@@ -116,10 +106,11 @@ LogicalResult Tables::addLibrary(Operation *op) {
   if (failed(site))
     return failure();
   StringRef function = site->op.getLibraryCall(site->use).name;
-  if (std::optional<LibraryDescription> description =
-          site->op.getLibraryDescription(site->use)) {
-    if (failed(addLibraryKernels(site->op, function, description->fields)))
+  if (launches(function)) {
+    if (failed(addLibraryKernels(site->op, target.getKernelPass(function))))
       return failure();
+  } else if (std::optional<LibraryDescription> description =
+                 site->op.getLibraryDescription(site->use)) {
     idOf[op] = addDescription(std::move(*description));
   }
   siteOf[op] = *site;

@@ -61,6 +61,10 @@ public:
   }
   int64_t getDescription(mlir::Operation *op) const { return idOf.lookup(op); }
   int64_t getCollective(mlir::Operation *op) const { return idOf.lookup(op); }
+  /// Whether the target has kernels in the place of a function.
+  bool launches(llvm::StringRef function) const {
+    return !target.getKernelPass(function).empty();
+  }
   int64_t getKernel(llvm::StringRef name) const {
     return kernelOf.lookup(name);
   }
@@ -102,8 +106,7 @@ private:
   mlir::LogicalResult addLibrary(mlir::Operation *op);
   int64_t addDescription(LibraryDescription description);
   mlir::LogicalResult addLibraryKernels(mlir::Operation *op,
-                                        llvm::StringRef function,
-                                        llvm::json::Object &fields);
+                                        llvm::StringRef pass);
   void addParameter(ParameterOp op, llvm::StringRef reader,
                     llvm::StringRef use);
   void addPlain(mlir::Value value);

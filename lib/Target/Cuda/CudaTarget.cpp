@@ -16,6 +16,7 @@
 #include "mlir/Target/LLVMIR/Dialect/NVVM/NVVMToLLVMIRTranslation.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 
 using namespace tp;
 
@@ -39,15 +40,21 @@ public:
     return {/*scale=*/true, /*residual=*/true, {"relu", "gelu_tanh"}};
   }
   bool hasFunction(llvm::StringRef function) const override {
-    return function == "gemm" || function == "attention";
+    return function == "gemm" || !getKernelPass(function).empty();
   }
   llvm::StringRef getKernelPass(llvm::StringRef function) const override {
-    return function == "attention" ? "tp-generate-gpu-attention" : "";
+    return llvm::StringSwitch<llvm::StringRef>(function)
+        .Cases({"attention", "paged_attention"}, "tp-generate-gpu-attention")
+        .Case("cache_write", "tp-generate-gpu-cache-write")
+        .Cases({"sample_records", "sample_pick"}, "tp-generate-gpu-sampling")
+        .Default("");
   }
 
   void buildKernels(mlir::OpPassManager &manager) const override {
     manager.addPass(createGenerateGpuKernels());
     manager.addPass(createGenerateGpuAttention());
+    manager.addPass(createGenerateGpuCacheWrite());
+    manager.addPass(createGenerateGpuSampling());
   }
   void buildKernelsToLLVM(mlir::OpPassManager &manager) const override {
     buildGpuToLLVM(manager);

@@ -25,21 +25,6 @@
 
 using namespace tprt;
 
-//===----------------------------------------------------------------------===//
-
-#include "../BackendTable.h"
-#include "Segment.h"
-
-#include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <poll.h>
-#include <sys/mman.h>
-#include <sys/socket.h>
-#include <unistd.h>
-
-using namespace tprt;
-
 /// MADV_COLLAPSE, since Linux 6.1: huge pages also where the system gives none
 /// to shared memory by itself. With small ones, sums of large buffers take up
 /// to twice as long as over threads.

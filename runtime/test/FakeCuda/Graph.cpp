@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <unordered_set>
 
 using namespace fake;
@@ -105,7 +106,7 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *phGraphExec, CUgraph hGraph,
     return CUDA_ERROR_INVALID_HANDLE;
   if (flags & ~15ull)
     return CUDA_ERROR_INVALID_VALUE;
-  *phGraphExec = new CUgraphExec_st{hGraph->graph, {}};
+  *phGraphExec = new CUgraphExec_st{hGraph->graph, {}, 0};
   executables().insert(*phGraphExec);
   return CUDA_SUCCESS;
 }
@@ -140,6 +141,7 @@ CUresult cuGraphLaunch(CUgraphExec hGraphExec, CUstream hStream) {
     made.push_back(scheduler.add(node.lane, needs, node.name, node.recipe));
   }
   made.push_back(root);
+  ++hGraphExec->launches;
   hGraphExec->last = scheduler.add(stream->lane, made, "end of a graph");
   setTail(stream, hGraphExec->last);
   return CUDA_SUCCESS;
@@ -150,6 +152,9 @@ CUresult cuGraphExecDestroy(CUgraphExec hGraphExec) {
   TRY(ready());
   if (!executables().erase(hGraphExec))
     return CUDA_ERROR_INVALID_HANDLE;
+  if (std::getenv("TP_FAKE_CUDA_LOG"))
+    std::fprintf(stderr, "fake-cuda: a graph of %zu nodes, launched %d times\n",
+                 hGraphExec->graph->nodes.size(), hGraphExec->launches);
   delete hGraphExec;
   return CUDA_SUCCESS;
 }

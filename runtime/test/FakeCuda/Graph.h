@@ -20,6 +20,7 @@ struct CUgraphExec_st {
   std::shared_ptr<fake::Graph> graph;
   /// Launches of one executable graph follow one another.
   fake::NodeRef last;
+  int launches = 0;
 };
 
 #endif // TPRT_TEST_FAKECUDA_GRAPH_H

@@ -37,3 +37,11 @@ func.func @empty(%q: tensor<1x0x2x8xf16>, %k: tensor<1x8x2x8xf16>) -> tensor<1x0
   %o = nn.attention %q, %k, %k {scale = 1.0 : f64} : (tensor<1x0x2x8xf16>, tensor<1x8x2x8xf16>, tensor<1x8x2x8xf16>) -> tensor<1x0x2x8xf16>
   return %o : tensor<1x0x2x8xf16>
 }
+
+// -----
+
+func.func @cells(%q: tensor<1x1x1x8xf16>, %k: tensor<1073741824x1x8xf16>, %n: tensor<1xi32>, %table: tensor<1x1xi32>) -> tensor<1x1x1x8xf16> {
+  // expected-error @+1 {{expected at most 1073741823 keys, and query rows of one KV head, got 1073741824 and 1}}
+  %o = nn.paged_attention %q, %k, %k, %n, %n, %table {page = 32 : i64, scale = 1.0 : f64} : (tensor<1x1x1x8xf16>, tensor<1073741824x1x8xf16>, tensor<1073741824x1x8xf16>, tensor<1xi32>, tensor<1xi32>, tensor<1x1xi32>) -> tensor<1x1x1x8xf16>
+  return %o : tensor<1x1x1x8xf16>
+}

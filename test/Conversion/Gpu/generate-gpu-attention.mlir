@@ -104,7 +104,7 @@ func.func @decode(%q: tensor<1x1x14x128xf16>, %k: tensor<1x99x2x128xf16>, %v: te
 // CHECK: llvm.store {{.*}} {alignment = 8 : i64} : vector<2xf32>, !llvm.ptr<1>
 // CHECK-NOT: llvm.store {{.*}}i16, !llvm.ptr<1>
 // CHECK: gpu.return
-// CHECK: gpu.func @attention_0_combine(%{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr) kernel
+// CHECK: gpu.func @attention_0_combine(%{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr) kernel
 // CHECK-SAME: tp.block = array<i64: 512, 1, 1>, tp.grid = array<i64: 4, 8, 1>, tp.shared_bytes = 2048
 // CHECK-COUNT-2: llvm.load {{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<2xf32>
 // CHECK-COUNT-10: nvvm.shfl.sync bfly
@@ -139,4 +139,55 @@ func.func @bounds(%q: tensor<1x1x1x64xf16>, %k: tensor<1x9000x1x64xf16>, %s: ten
   %1 = nn.attention %q, %s, %s {scale = 0.1 : f64} : (tensor<1x1x1x64xf16>, tensor<1x448x1x64xf16>, tensor<1x448x1x64xf16>) -> tensor<1x1x1x64xf16>
   %2 = nn.attention %qs, %ks, %ks {scale = 0.1 : f64} : (tensor<16x1x32x64xf16>, tensor<16x9000x8x64xf16>, tensor<16x9000x8x64xf16>) -> tensor<16x1x32x64xf16>
   return
+}
+
+// -----
+
+// Over pages. No more tokens than rows: each is a batch entry, of whose row and
+// position the kernel reads its own, and the pages of keys come from the table.
+
+// CHECK-LABEL: func.func @decode
+// CHECK: nn.paged_attention {{.*}} {page = 32 : i64, scale = 1.250000e-01 : f64, tp.combine = @paged_attention_0_combine, tp.kernel = @paged_attention_0, tp.scratch_bytes = 270336 : i64}
+// CHECK: gpu.func @paged_attention_0(%{{[^)]*}}: i64, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %[[ROWS:[a-z0-9]*]]: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr) kernel
+// CHECK-SAME: tp.grid = array<i64: 32, 2, 4>
+// CHECK: %[[OWN:.*]] = llvm.addrspacecast %[[ROWS]]
+// CHECK: llvm.getelementptr %[[OWN]]
+// CHECK-NOT: nvvm.vote
+// CHECK: nvvm.cp.async.shared.global
+// CHECK: gpu.func @paged_attention_0_combine(
+func.func @decode(%q: tensor<1x4x8x64xbf16>, %k: tensor<16384x2x64xbf16>, %rows: tensor<4xi32>, %positions: tensor<4xi32>, %table: tensor<16x128xi32>) -> tensor<1x4x8x64xbf16> {
+  %o = nn.paged_attention %q, %k, %k, %rows, %positions, %table {page = 32 : i64, scale = 0.125 : f64} : (tensor<1x4x8x64xbf16>, tensor<16384x2x64xbf16>, tensor<16384x2x64xbf16>, tensor<4xi32>, tensor<4xi32>, tensor<16x128xi32>) -> tensor<1x4x8x64xbf16>
+  return %o : tensor<1x4x8x64xbf16>
+}
+
+// -----
+
+// More tokens: every one has a block, which works if it begins a run, and counts
+// its tokens by a vote.
+
+// CHECK-LABEL: func.func @prefill
+// CHECK: gpu.func @paged_attention_0(
+// CHECK-SAME: tp.grid = array<i64: 512, 8, 1>
+// CHECK: scf.if
+// CHECK: nvvm.vote.sync ballot
+// CHECK: llvm.intr.cttz
+// CHECK: nvvm.cp.async.shared.global
+func.func @prefill(%q: tensor<1x512x32x64xbf16>, %k: tensor<16384x8x64xbf16>, %rows: tensor<512xi32>, %positions: tensor<512xi32>, %table: tensor<16x128xi32>) -> tensor<1x512x32x64xbf16> {
+  %o = nn.paged_attention %q, %k, %k, %rows, %positions, %table {page = 32 : i64, scale = 0.125 : f64} : (tensor<1x512x32x64xbf16>, tensor<16384x8x64xbf16>, tensor<16384x8x64xbf16>, tensor<512xi32>, tensor<512xi32>, tensor<16x128xi32>) -> tensor<1x512x32x64xbf16>
+  return %o : tensor<1x512x32x64xbf16>
+}
+
+// -----
+
+// A cache of another type than the queries: converted on the way to shared
+// memory, products in f32, results in the type of the queries.
+
+// CHECK-LABEL: func.func @mixed
+// CHECK: gpu.func @paged_attention_0(
+// CHECK-NOT: cp.async.shared.global
+// CHECK: arith.extf {{.*}} : vector<4xf16> to vector<4xf32>
+// CHECK: arith.truncf {{.*}} : vector<4xf32> to vector<4xbf16>
+func.func @mixed(%q: tensor<1x2x4x64xbf16>, %k: tensor<64x2x64xf16>, %rows: tensor<2xi32>, %positions: tensor<2xi32>, %table: tensor<2x2xi32>) -> tensor<1x2x4x64xbf16> {
+  %o = nn.paged_attention %q, %k, %k, %rows, %positions, %table {page = 32 : i64, scale = 0.125 : f64} : (tensor<1x2x4x64xbf16>, tensor<64x2x64xf16>, tensor<64x2x64xf16>, tensor<2xi32>, tensor<2xi32>, tensor<2x2xi32>) -> tensor<1x2x4x64xbf16>
+  return %o : tensor<1x2x4x64xbf16>
 }

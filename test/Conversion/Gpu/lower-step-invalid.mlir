@@ -14,3 +14,11 @@ func.func @call(%x: tensor<8xf32>) -> tensor<8xf32> {
   %0 = call @k(%x) {tp.buffers = [#tp.buffer<"output", 0>]} : (tensor<8xf32>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// -----
+
+func.func @write(%k: tensor<4x2x8xf32>, %cells: tensor<4xi32>, %pool: tensor<64x2x8xf32>) -> tensor<64x2x8xf32> {
+  // expected-error @below {{expected a kernel: run tp-generate-gpu-cache-write}}
+  %0 = nn.cache_write %k, %cells, %pool : (tensor<4x2x8xf32>, tensor<4xi32>, tensor<64x2x8xf32>) -> tensor<64x2x8xf32>
+  return %0 : tensor<64x2x8xf32>
+}

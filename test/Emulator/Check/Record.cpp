@@ -124,6 +124,22 @@ func::FuncOp tp::emulator::makeAttentionFunction(ModuleOp module,
   return function;
 }
 
+/// A private function of `module` that is `op` alone.
+static func::FuncOp makeFunction(ModuleOp module, Operation *op) {
+  OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
+  auto function = func::FuncOp::create(
+      builder, op->getLoc(), "library.reference",
+      builder.getFunctionType(op->getOperandTypes(), op->getResultTypes()));
+  function.setPrivate();
+  Block *block = function.addEntryBlock();
+  builder.setInsertionPointToStart(block);
+  OperationState state(op->getLoc(), op->getName(), block->getArguments(),
+                       op->getResultTypes(), op->getAttrs());
+  Operation *copy = builder.create(state);
+  func::ReturnOp::create(builder, op->getLoc(), copy->getResults());
+  return function;
+}
+
 namespace {
 /// Values for what a kernel never sees: products and the weights in them.
 class StandIns {
@@ -210,13 +226,11 @@ public:
       auto kind = kernel->getAttrOfType<StringAttr>(kernelAttrName);
       if (kind && kind.getValue() == "rows")
         return record(op, call.getCallee(), kernel, iterations);
-    } else if (auto attention = dyn_cast<nn::AttentionOp>(op)) {
+    } else if (isa<LibraryOpInterface>(op)) {
       auto kernel = op->getAttrOfType<FlatSymbolRefAttr>(kernelAttrName);
       if (!kernel)
         return op->emitOpError("names no kernel");
-      func::FuncOp function = makeAttentionFunction(
-          module, attention,
-          cast<RankedTensorType>(attention.getKey().getType()).getDimSize(1));
+      func::FuncOp function = makeFunction(module, op);
       LogicalResult result =
           record(op, kernel.getValue(), function, iterations);
       function.erase();
@@ -271,8 +285,8 @@ private:
     for (int64_t rank : ranks) {
       KernelCall call;
       call.kernel = kernel.str();
-      call.attention = dyn_cast<nn::AttentionOp>(op);
-      Operation *owner = call.attention ? op : function.getOperation();
+      call.library = dyn_cast<LibraryOpInterface>(op);
+      Operation *owner = call.library ? op : function.getOperation();
       if (auto scratch = owner->getAttrOfType<IntegerAttr>("tp.scratch_bytes"))
         call.scratchBytes = scratch.getInt();
       if (auto combine = op->getAttrOfType<FlatSymbolRefAttr>("tp.combine"))

@@ -4,10 +4,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A scheduled program runs in the interpreter on random inputs, and every call
-// of a row kernel and every attention is recorded with its operands, what the
-// reference makes of them and how far a correct kernel may be from it. So
-// kernels are tested on values that their program gives them: ids within their
-// range, masks, each rank's offsets.
+// of a row kernel and every operation that has kernels is recorded with its
+// operands, what the reference makes of them and how far a correct kernel may
+// be from it. So kernels are tested on values that their program gives them:
+// ids within their range, masks, each rank's offsets.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,9 +30,9 @@ struct ExpectedResult {
 /// One call of a kernel by one rank.
 struct KernelCall {
   std::string kernel;
-  /// Set if the kernel is attention.
-  nn::AttentionOp attention;
-  /// Attention: the kernel that puts the parts of split keys together, or none.
+  /// The operation that the kernel is for, if it is a library's.
+  mutable LibraryOpInterface library;
+  /// The kernel that runs behind it with the same arguments, or none.
   std::string combine;
   /// Bytes of scratch.
   int64_t scratchBytes = 0;

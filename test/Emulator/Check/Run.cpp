@@ -203,11 +203,53 @@ static Outcome launchKernel(const TpEmulator *emulator,
   return outcome;
 }
 
+/// A library's kernel and the one behind it, if there is one.
+static Outcome launchBoth(const TpEmulator *emulator,
+                          const KernelLaunch &launch,
+                          const KernelLaunch *combine, const KernelCall &call,
+                          Arguments &arguments, uint64_t seed) {
+  if (call.scratchBytes > 0)
+    arguments.add(arguments.allocate(call.scratchBytes, 0).base);
+  Outcome outcome =
+      launchKernel(emulator, launch, call.kernel, arguments, seed);
+  if (!call.combine.empty()) {
+    Outcome second =
+        launchKernel(emulator, *combine, call.combine, arguments, seed);
+    outcome.problems.insert(outcome.problems.end(), second.problems.begin(),
+                            second.problems.end());
+  }
+  return outcome;
+}
+
+static void compareAll(Outcome &outcome, const KernelCall &call, size_t result,
+                       const char *base) {
+  const ExpectedResult &expected = call.results[result];
+  size_t step = getElementBytes(expected.tensor.getElementType());
+  int64_t numWrong = 0;
+  for (int64_t j = 0; j < expected.tensor.getNumElements(); ++j)
+    compare(outcome, call.kernel + ": result " + std::to_string(result),
+            expected, j,
+            readElement(base + j * step, expected.tensor.getElementType()),
+            numWrong);
+}
+
+/// Operands in memory, and what is to be there afterwards.
+using Given = std::vector<std::pair<Allocation *, std::string>>;
+
+static void checkUnchanged(Outcome &outcome, const KernelCall &call,
+                           const Given &given) {
+  for (auto [i, operand] : llvm::enumerate(given))
+    if (memcmp(operand.first->base, operand.second.data(),
+               operand.second.size()))
+      outcome.problems.push_back(call.kernel + ": writes to tensor operand " +
+                                 std::to_string(i));
+}
+
 Outcome tp::emulator::runRows(const TpEmulator *emulator,
                               const KernelLaunch &launch,
                               const KernelCall &call, uint64_t seed) {
   Arguments arguments;
-  std::vector<std::pair<Allocation *, std::string>> given;
+  Given given;
   for (auto [operand, offset, isScalar] :
        llvm::zip(call.operands, call.operandOffsets, call.isScalar)) {
     if (isScalar) {
@@ -228,20 +270,9 @@ Outcome tp::emulator::runRows(const TpEmulator *emulator,
     arguments.add(arguments.allocate(call.scratchBytes, 0).base);
   Outcome outcome =
       launchKernel(emulator, launch, call.kernel, arguments, seed);
-  for (auto [i, result] : llvm::enumerate(call.results)) {
-    size_t step = getElementBytes(result.tensor.getElementType());
-    int64_t numWrong = 0;
-    for (int64_t j = 0; j < result.tensor.getNumElements(); ++j)
-      compare(outcome, call.kernel + ": result " + std::to_string(i), result, j,
-              readElement(results[i]->base + j * step,
-                          result.tensor.getElementType()),
-              numWrong);
-  }
-  for (auto [i, operand] : llvm::enumerate(given))
-    if (memcmp(operand.first->base, operand.second.data(),
-               operand.second.size()))
-      outcome.problems.push_back(call.kernel + ": writes to tensor operand " +
-                                 std::to_string(i));
+  for (size_t i = 0; i < results.size(); ++i)
+    compareAll(outcome, call, i, results[i]->base);
+  checkUnchanged(outcome, call, given);
   return outcome;
 }
 
@@ -304,25 +335,9 @@ Outcome tp::emulator::runAttention(const TpEmulator *emulator,
     lse = &arguments.allocate(batch * heads * length * sizeof(float), 0);
   arguments.add(lse ? lse->base : nullptr);
 
-  Arguments combined;
-  if (!call.combine.empty()) {
-    char *scratch = arguments.allocate(call.scratchBytes, 0).base;
-    arguments.add(scratch);
-    combined.add(scratch);
-    combined.add(out.base);
-    combined.add(uint64_t(stride));
-    combined.add(lse ? lse->base : nullptr);
-  }
-
   std::string what = call.kernel + " (" + variant.name + ")";
   Outcome outcome =
-      launchKernel(emulator, launch, call.kernel, arguments, seed);
-  if (!call.combine.empty()) {
-    Outcome second =
-        launchKernel(emulator, *combine, call.combine, combined, seed);
-    outcome.problems.insert(outcome.problems.end(), second.problems.begin(),
-                            second.problems.end());
-  }
+      launchBoth(emulator, launch, combine, call, arguments, seed);
   ElementType type = expected.tensor.getElementType();
   int64_t numWrong = 0, width = heads * size;
   for (int64_t i = 0; i < expected.tensor.getNumElements(); ++i)
@@ -342,5 +357,48 @@ Outcome tp::emulator::runAttention(const TpEmulator *emulator,
     if (std::isfinite(results[1].tensor.getFloat(i)))
       compare(outcome, what + ": lse", results[1], i, got, numWrong);
   }
+  return outcome;
+}
+
+Outcome tp::emulator::runLibrary(const TpEmulator *emulator,
+                                 const KernelLaunch &launch,
+                                 const KernelLaunch *combine,
+                                 const KernelCall &call, bool inPlace,
+                                 uint64_t seed) {
+  LibraryOpInterface op = call.library;
+  Arguments arguments;
+  llvm::DenseMap<mlir::Value, char *> places;
+  Given given;
+  llvm::DenseMap<mlir::Value, mlir::Value> replaced;
+  for (mlir::OpResult result : op->getResults())
+    if (mlir::OpOperand *operand =
+            op.getReplacedOperand(result.getResultNumber());
+        operand && inPlace)
+      replaced[operand->get()] = result;
+  for (auto [value, operand, offset] :
+       llvm::zip(op->getOperands(), call.operands, call.operandOffsets)) {
+    Allocation &place = arguments.allocate(getBytes(operand), offset);
+    write(place.base, operand);
+    places[value] = place.base;
+    if (mlir::Value result = replaced.lookup(value))
+      places[result] = place.base;
+    else
+      given.push_back({&place, std::string(place.base, place.bytes)});
+  }
+  for (auto [value, result, offset] :
+       llvm::zip(op->getResults(), call.results, call.resultOffsets))
+    if (!places.count(value))
+      places[value] = arguments.allocate(getBytes(result.tensor), offset).base;
+  for (const LibraryArgument &argument : op.getLibraryCall({}).arguments) {
+    if (auto *number = std::get_if<int64_t>(&argument))
+      arguments.add(uint64_t(*number));
+    else
+      arguments.add(places.lookup(std::get<LibraryAddress>(argument).value));
+  }
+  Outcome outcome =
+      launchBoth(emulator, launch, combine, call, arguments, seed);
+  for (auto [i, value] : llvm::enumerate(op->getResults()))
+    compareAll(outcome, call, i, places.lookup(value));
+  checkUnchanged(outcome, call, given);
   return outcome;
 }

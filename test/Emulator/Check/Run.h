@@ -48,6 +48,13 @@ Outcome runAttention(const TpEmulator *emulator, const KernelLaunch &launch,
                      const AttentionVariant &variant,
                      llvm::ArrayRef<ExpectedResult> results, uint64_t seed);
 
+/// Runs one call of another operation that has kernels, with the arguments that
+/// the step would give it. `inPlace`: results lie where the operands that they
+/// replace are.
+Outcome runLibrary(const TpEmulator *emulator, const KernelLaunch &launch,
+                   const KernelLaunch *combine, const KernelCall &call,
+                   bool inPlace, uint64_t seed);
+
 } // namespace tp::emulator
 
 #endif // TP_TEST_EMULATOR_CHECK_RUN_H

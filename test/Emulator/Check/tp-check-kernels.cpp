@@ -98,6 +98,9 @@ private:
   bool breakKernelAt(StringRef kernel, Fault fault);
   Outcome checkCall(const TpEmulator *emulator, const KernelCall &call,
                     uint64_t seed, size_t &numRuns);
+  Outcome checkLibrary(const TpEmulator *emulator, const KernelCall &call,
+                       const KernelLaunch *combine, uint64_t seed,
+                       size_t &numRuns);
 
   Program &program;
   uint64_t numSeeds;
@@ -150,6 +153,8 @@ static LogicalResult generate(Program &program) {
     PassManager passes(module.getContext());
     passes.addPass(tp::createGenerateGpuKernels());
     passes.addPass(tp::createGenerateGpuAttention());
+    passes.addPass(tp::createGenerateGpuCacheWrite());
+    passes.addPass(tp::createGenerateGpuSampling());
     if (failed(passes.run(module)))
       return failure();
     kernels = module.lookupSymbol<gpu::GPUModuleOp>(tp::kernelsModuleName);
@@ -249,13 +254,40 @@ static SmallVector<Tensor> cutKeys(ArrayRef<Tensor> operands, int64_t length) {
   return cut;
 }
 
+/// An operation that is called in one way, or in two: a result that may replace
+/// an operand does so and does not.
+Outcome Checker::checkLibrary(const TpEmulator *emulator,
+                              const KernelCall &call,
+                              const KernelLaunch *combine, uint64_t seed,
+                              size_t &numRuns) {
+  bool mayReplace = false;
+  for (unsigned i = 0; i < call.results.size(); ++i)
+    mayReplace |= call.library.getReplacedOperand(i) != nullptr;
+  Outcome outcome;
+  for (bool inPlace : {false, true}) {
+    if (inPlace && !mayReplace)
+      continue;
+    ++numRuns;
+    Outcome one = runLibrary(emulator, program.launches[call.kernel], combine,
+                             call, inPlace, seed);
+    outcome.worst = std::max(outcome.worst, one.worst);
+    llvm::append_range(outcome.problems, one.problems);
+  }
+  return outcome;
+}
+
 Outcome Checker::checkCall(const TpEmulator *emulator, const KernelCall &call,
                            uint64_t seed, size_t &numRuns) {
   const KernelLaunch &launch = program.launches[call.kernel];
-  if (!call.attention) {
+  if (!call.library) {
     ++numRuns;
     return runRows(emulator, launch, call, seed);
   }
+  const KernelLaunch *combine =
+      call.combine.empty() ? nullptr : &program.launches[call.combine];
+  auto attention = dyn_cast<tp::nn::AttentionOp>(call.library.getOperation());
+  if (!attention)
+    return checkLibrary(emulator, call, combine, seed, numRuns);
   int64_t capacity = call.operands[1].getShape()[1];
   SmallVector<AttentionVariant> variants{
       {"as called", capacity, 0, false},
@@ -263,9 +295,7 @@ Outcome Checker::checkCall(const TpEmulator *emulator, const KernelCall &call,
   if (capacity > 1)
     variants.push_back({"fewer keys", capacity - (capacity + 2) / 3, 0, true});
   variants.push_back({"no key", 0, 0, true});
-  const KernelLaunch *combine = nullptr;
-  if (!call.combine.empty()) {
-    combine = &program.launches[call.combine];
+  if (combine) {
     // Splits without a tile, and without any key.
     variants.push_back({"few keys", (capacity + 8) / 9, 0, true});
     variants.push_back({"one key", 1, 0, false});
@@ -274,8 +304,8 @@ Outcome Checker::checkCall(const TpEmulator *emulator, const KernelCall &call,
   for (const AttentionVariant &variant : variants) {
     auto &reference = references[{&call, variant.keyLength}];
     if (reference.empty()) {
-      func::FuncOp function = makeAttentionFunction(
-          *program.module, call.attention, variant.keyLength);
+      func::FuncOp function =
+          makeAttentionFunction(*program.module, attention, variant.keyLength);
       auto made = evaluate(function, cutKeys(call.operands, variant.keyLength));
       function.erase();
       if (failed(made)) {

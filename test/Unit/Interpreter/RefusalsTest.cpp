@@ -67,6 +67,8 @@ TEST(Refusals, Functions) {
     })",
                      {}),
             "calls are nested deeper than 64");
+  EXPECT_EQ(runError("func.func @main(%x: tensor<4xf32>) { return }", {}),
+            "expected 1 arguments, got 0");
 }
 
 TEST(Refusals, Ranks) {

@@ -67,14 +67,17 @@ def GenerateGpuAttention : Pass<"tp-generate-gpu-attention", "::mlir::ModuleOp">
   let summary = "write the attention kernels for a device";
   let description = [{
     Every distinct `nn.attention` gets a `gpu.func @attention_<i>` in
-    `gpu.module @kernels` and names it in `tp.kernel`. Its parameters are the
-    arguments of the runtime's `attention` after `id`, in that order. Lengths,
-    offsets and strides are the call's; sizes, type, masks and scale are the
-    operation's. How it works is in `lib/Conversion/Gpu/AttentionKernel.h`.
+    `gpu.module @kernels` and names it in `tp.kernel`; every distinct
+    `nn.paged_attention` a `@paged_attention_<i>`. Its parameters are the
+    arguments of the runtime's `attention`, or `paged_attention`, after `id`, in
+    that order. Lengths, offsets and strides are the call's; sizes, type, masks
+    and scale are the operation's. Over pages, tokens' rows and positions and the
+    table are read when the kernel runs, and the grid is the same whatever they
+    are. How it works is in `lib/Conversion/Gpu/AttentionKernel.h`.
 
     Few rows over many keys are split: then the kernel has a last parameter,
     scratch of `tp.scratch_bytes` bytes, and `tp.combine` names a second kernel
-    (scratch, out, out_stride, lse) that runs behind it
+    of the same parameters that runs behind it
     (`lib/Conversion/Gpu/AttentionSplits.h`).
 
     Refused are heads of more than 256 elements, elements other than f32, bf16
@@ -107,6 +110,80 @@ def GenerateGpuAttention : Pass<"tp-generate-gpu-attention", "::mlir::ModuleOp">
   let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect",
     "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect",
     "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def GenerateGpuCacheWrite : Pass<"tp-generate-gpu-cache-write", "::mlir::ModuleOp"> {
+  let summary = "write the kernels that put tokens into a cache for a device";
+  let description = [{
+    Every distinct `nn.cache_write` gets a `gpu.func @cache_write_<i>` in
+    `gpu.module @kernels` and names it in `tp.kernel`. Its parameters are the
+    arguments of the runtime's `cache_write`. A block writes a part of one row;
+    which cell, if any, it reads when it runs.
+
+    Before:
+    ```mlir
+    func.func @main(%k: tensor<16x2x64xbf16>, %cells: tensor<16xi32>, %pool: tensor<1024x2x64xbf16>) -> tensor<1024x2x64xbf16> {
+      %new = nn.cache_write %k, %cells, %pool : (tensor<16x2x64xbf16>, tensor<16xi32>, tensor<1024x2x64xbf16>) -> tensor<1024x2x64xbf16>
+      return %new : tensor<1024x2x64xbf16>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @main(%k: tensor<16x2x64xbf16>, %cells: tensor<16xi32>, %pool: tensor<1024x2x64xbf16>) -> tensor<1024x2x64xbf16> {
+      %new = nn.cache_write %k, %cells, %pool {tp.kernel = @cache_write_0} : ...
+      return %new : tensor<1024x2x64xbf16>
+    }
+    gpu.module @kernels {
+      gpu.func @cache_write_0(%tokens: i64, %cell_bytes: i64, %num_cells: i64, %rows: !llvm.ptr, ...) kernel attributes {..., tp.block = array<i64: 32, 1, 1>, tp.grid = array<i64: 16, 1, 1>, tp.shared_bytes = 0 : i64} {
+        ...
+        %v = llvm.load %from {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+        ...
+        llvm.store %v, %to {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
+        ...
+        gpu.return
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
+}
+
+def GenerateGpuSampling : Pass<"tp-generate-gpu-sampling", "::mlir::ModuleOp"> {
+  let summary = "write the kernels that choose tokens for a device";
+  let description = [{
+    Every distinct `nn.sample_records` gets a `gpu.func @sample_records_<i>` in
+    `gpu.module @kernels` and names it in `tp.kernel`, every distinct
+    `nn.sample_pick` a `@sample_pick_<i>`. Their parameters are the arguments of
+    the runtime's `sample_records` and `sample_pick`. A block makes a record, or
+    picks the token of a row; scores are in f64.
+
+    Before:
+    ```mlir
+    func.func @main(%logits: tensor<4x131xf32>, %blocks: tensor<1xi32>, %positions: tensor<4xi32>, %seed: tensor<4xi64>, %temperature: tensor<4xf32>) -> tensor<1x4x133xf32> {
+      %0 = nn.sample_records %logits, %blocks, %positions, %seed, %temperature {vocabulary = 131 : i64} : (tensor<4x131xf32>, tensor<1xi32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>) -> tensor<1x4x133xf32>
+      return %0 : tensor<1x4x133xf32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @main(%logits: tensor<4x131xf32>, %blocks: tensor<1xi32>, %positions: tensor<4xi32>, %seed: tensor<4xi64>, %temperature: tensor<4xf32>) -> tensor<1x4x133xf32> {
+      %0 = nn.sample_records %logits, %blocks, %positions, %seed, %temperature {tp.kernel = @sample_records_0, vocabulary = 131 : i64} : ...
+      return %0 : tensor<1x4x133xf32>
+    }
+    gpu.module @kernels {
+      ...
+      gpu.func @sample_records_0(%rows: i64, ...) kernel attributes {..., tp.block = array<i64: 256, 1, 1>, tp.grid = array<i64: 4, 1, 1>, tp.shared_bytes = 2896 : i64} {
+        ...
+        %slot = llvm.atomicrmw add ...
+        ...
+        gpu.return
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
 }
 
 def ExpandGpuMath : Pass<"tp-expand-gpu-math"> {

@@ -19,8 +19,9 @@ namespace tp {
 /// are worth a thread, the name of the generated body.
 inline constexpr llvm::StringLiteral rowCountAttrName = "tp.row_count";
 inline constexpr llvm::StringLiteral scratchBytesAttrName = "tp.scratch_bytes";
-/// On a library's operation whose kernel leaves parts in scratch, beside the
-/// kernel and tp.scratch_bytes: the kernel that puts them together.
+/// On a library's operation beside its kernel: the kernel that runs behind it.
+/// Both get the arguments of the call and, if tp.scratch_bytes is not zero, the
+/// scratch by which the first hands parts to the second.
 inline constexpr llvm::StringLiteral combineAttrName = "tp.combine";
 inline constexpr llvm::StringLiteral grainAttrName = "tp.grain";
 inline constexpr llvm::StringLiteral bodyAttrName = "tp.body";

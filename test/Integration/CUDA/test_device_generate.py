@@ -1,0 +1,82 @@
+"""tp-run --generate on the library that stands for CUDA, beside the host's program.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+Prompts end before, at and behind the end of a page and of the window, and all run together,
+in more requests than rows: every step but the first few has other lengths, rows and pages
+than the one that its graph was recorded at. A length that a launch kept would give other
+tokens. Each entry that ran has one graph, and every step was a launch of it.
+"""
+
+import json
+import re
+import subprocess
+
+import pytest
+from device import BIN, FIXTURES, Artifact
+
+PAGE, NEW, ROWS, CHUNK = 32, 4, 3, 8
+OPTIONS = {"generate": "true", "rows": ROWS, "chunk": CHUNK, "context": 2 * PAGE, "dtype": "f32"}
+
+
+def prompts_for(config):
+    lengths = {1, PAGE - 1, PAGE, PAGE + 1}
+    if window := config.get("sliding_window"):
+        lengths |= {window - 1, window, window + 1}
+    size = config["vocab_size"]
+    prompts = [[(7 * n + 3 * i * i + i) % size for i in range(n)]
+               for n in sorted(lengths, reverse=True)]
+    # Begins as the longest, whose pages it finds.
+    return prompts + [prompts[0][:-1] + [1]]
+
+
+def generate(program, folder, prompts, *options, environment=None):
+    """The answers, the statistics and standard error."""
+    file, out = program.parent / "prompts.json", program.parent / "answers.json"
+    file.write_text(json.dumps(prompts))
+    done = subprocess.run(
+        [BIN / "tp-run", program, "--weights", folder, "--generate", file, "--max-tokens",
+         str(NEW), "--logprobs", "1", "--stats=json", "--output", out, *options],
+        capture_output=True, text=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(out.read_text()), json.loads(done.stdout), done.stderr
+
+
+def on_host(folder, prompts, tmp_path, options, draws):
+    program = tmp_path / "host.tpa"
+    command = [BIN / "tp-compile", folder, "-o", program]
+    command += [f"--{name}={value}" for name, value in options.items()]
+    subprocess.run(command, check=True, capture_output=True)
+    return [generate(program, folder, prompts, *draw)[0] for draw in draws]
+
+
+def check_graphs(stats, errors, degree):
+    """One graph of each entry that ran, on each rank, and no step outside of them."""
+    launches = [int(n) for n in re.findall(r"a graph of \d+ nodes, launched (\d+) times", errors)]
+    entries = [entry["count"] for entry in stats["steps"]["entries"].values()]
+    assert sorted(launches) == sorted(entries * degree)
+    assert max(entries) > 3, "no graph was replayed"
+
+
+@pytest.mark.parametrize("fixture, degree, cache, tolerance", [
+    ("llama-gqa", 2, "f32", 1e-4), ("mistral-window", 1, "bf16", 2e-2)])
+def test_generate(fixture, degree, cache, tolerance, tmp_path):
+    folder = FIXTURES / fixture
+    config = json.loads((folder / "config.json").read_text())
+    prompts = prompts_for(config)
+    options = {**OPTIONS, "kv-dtype": cache}
+    draws = [[], ["--temperature=1", "--top-p=0.9", "--seed=3"]][:degree]
+    expected = on_host(folder, prompts, tmp_path, options, draws)
+    # The emulator's own tests have the kernels' accesses checked.
+    made = Artifact(tmp_path, folder, degree=degree, checks=False, **options)
+    for seed, (draw, wanted) in enumerate(zip(draws, expected)):
+        environment = made.environment(TP_FAKE_CUDA_SEED=seed, TP_FAKE_CUDA_LOG=1)
+        answers, stats, errors = generate(tmp_path / "model.tpa", folder, prompts,
+                                          "--backend=nccl", *draw, environment=environment)
+        assert [answer["ids"] for answer in answers] == [answer["ids"] for answer in wanted]
+        for answer, right in zip(answers, wanted):
+            for own, other in zip(answer["logprobs"], right["logprobs"]):
+                assert abs(own["logprob"] - other["logprob"]) <= tolerance
+        check_graphs(stats, errors, degree)
+        assert stats["generation"]["tokens"]["prefix_hits"] > 0
