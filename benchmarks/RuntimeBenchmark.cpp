@@ -120,7 +120,8 @@ void benchmarkGemm(tprt_type type, int64_t m, int64_t rows, int64_t n,
   Bare bare(rows, n, k, against);
   auto ours = [&] {
     if (!engine
-             .run(0, rows, x.data(), k, w.data(), nullptr, nullptr, y.data(), n)
+             .run({0, rows, x.data(), k, w.data(), nullptr, nullptr, y.data(),
+                   n})
              .ok())
       std::abort();
   };
@@ -175,8 +176,8 @@ void benchmarkFewRows(tprt_type type) {
     for (size_t id = 0; id < std::size(parts); ++id)
       for (int64_t i = 0; i < parts[id].count; ++i) {
         if (!engine
-                 .run(int64_t(id), rows, x.data(), parts[id].k, w, nullptr,
-                      nullptr, y.data(), parts[id].n)
+                 .run({int64_t(id), rows, x.data(), parts[id].k, w, nullptr,
+                       nullptr, y.data(), parts[id].n})
                  .ok())
           std::abort();
         w += parts[id].n * parts[id].k * typeBytes(type);
