@@ -3,10 +3,10 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What weights and caches are read at most as fast as: several ways to read
-// memory from several threads, of which the fastest counts. For each line of
-// its input it reads once in each way and prints the seconds of the fastest, so
-// that benchmarks/decode can have it run between others.
+// The limit of every step of few tokens: several ways to read memory from
+// several threads, of which the fastest counts. For each line of its input it
+// reads once in each way and prints the seconds of the fastest, so that
+// benchmarks/decode can have it run between others.
 //
 // usage: tprt-read-bench THREADS BYTES
 //
