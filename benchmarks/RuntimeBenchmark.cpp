@@ -32,6 +32,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <random>
 #include <thread>
 
 using namespace tprt;
@@ -120,7 +121,8 @@ void benchmarkGemm(tprt_type type, int64_t m, int64_t rows, int64_t n,
   Bare bare(rows, n, k, against);
   auto ours = [&] {
     if (!engine
-             .run(0, rows, x.data(), k, w.data(), nullptr, nullptr, y.data(), n)
+             .run({0, rows, x.data(), k, w.data(), nullptr, nullptr, y.data(),
+                   n})
              .ok())
       std::abort();
   };
@@ -175,20 +177,40 @@ void benchmarkFewRows(tprt_type type) {
     for (size_t id = 0; id < std::size(parts); ++id)
       for (int64_t i = 0; i < parts[id].count; ++i) {
         if (!engine
-                 .run(int64_t(id), rows, x.data(), parts[id].k, w, nullptr,
-                      nullptr, y.data(), parts[id].n)
+                 .run({int64_t(id), rows, x.data(), parts[id].k, w, nullptr,
+                       nullptr, y.data(), parts[id].n})
                  .ok())
           std::abort();
         w += parts[id].n * parts[id].k * typeBytes(type);
       }
   };
+  // Logits of deviation 1, which no beginning of a block settles.
+  std::mt19937 random(1);
+  std::vector<float> logits(8 * 32000), records(8 * TPRT_RECORD_WORDS);
+  for (float &x : logits)
+    x = std::normal_distribution<float>()(random);
+  int32_t block = 0, positions[8], topK[8] = {}, tokens[8];
+  int64_t seeds[8];
+  float temperatures[8], topP[8], minP[8] = {}, logprobs[8];
+  for (int row = 0; row < 8; ++row)
+    positions[row] = 100 + row, seeds[row] = row, temperatures[row] = 0.7f,
+    topP[row] = 1;
+  auto sample = [&] {
+    HostFunctions::sample_records(nullptr, 8, 32000, 1, 32000, logits.data(),
+                                  &block, positions, seeds, temperatures,
+                                  records.data());
+    HostFunctions::sample_pick(nullptr, 8, 1, records.data(), positions, seeds,
+                               temperatures, topK, topP, minP, tokens,
+                               logprobs);
+  };
   std::vector<double> best =
       race({[&] { readAll(weights.data(), bytes); }, [&] { multiply(1); },
-            [&] { multiply(4); }, [&] { multiply(8); }});
+            [&] { multiply(4); }, [&] { multiply(8); }, sample});
   std::printf("weights of a model, %4s: 1 row at %.2f of the speed of reading "
-              "them; 4 rows cost %.2f of one, 8 rows %.2f\n",
+              "them; 4 rows cost %.2f of one, 8 rows %.2f; to draw their "
+              "tokens %.4f of that\n",
               typeName(type), best[0] / best[1], best[2] / best[1],
-              best[3] / best[1]);
+              best[3] / best[1], best[4] / best[3]);
 }
 
 void benchmarkAttention(tprt_type type, int64_t length, int64_t heads,

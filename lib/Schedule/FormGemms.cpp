@@ -11,6 +11,7 @@
 #include "tp/Schedule/Outline.h"
 #include "tp/Schedule/Passes.h"
 
+#include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Iterators.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
@@ -31,9 +32,14 @@ static bool readsMemory(Operation *op) {
              YieldOp>(op);
 }
 
-/// The only operation that reads `value`, in the same block; null if there are
-/// more. A comparison belongs to the select that it is for.
-static Operation *getOnlyReader(Value value) {
+/// A library's operation and what it does on the way out.
+using Group = SmallVector<Operation *>;
+/// Operations that are in a group.
+using Taken = llvm::SmallPtrSet<Operation *, 16>;
+
+/// The only operation that reads `value`, in the same block and no group; null
+/// if there are more. A comparison belongs to the select that it is for.
+static Operation *getOnlyReader(Value value, const Taken &taken) {
   Operation *reader = nullptr;
   for (Operation *user : value.getUsers()) {
     if (isa<arith::CmpFOp>(user) && user->hasOneUse())
@@ -44,14 +50,14 @@ static Operation *getOnlyReader(Value value) {
       return nullptr;
     reader = user;
   }
-  return reader;
+  return taken.contains(reader) ? nullptr : reader;
 }
 
 /// Replaces `op` by an `Op` on tensors of `value`, which is in the group, and a
 /// constant of its own, which joins it too.
 template <typename Op>
 static Value replaceInGroup(Operation *op, Value value, const APFloat &number,
-                            SmallVectorImpl<Operation *> &group) {
+                            Group &group) {
   OpBuilder builder(op);
   auto type = cast<RankedTensorType>(value.getType());
   auto constant = arith::ConstantOp::create(
@@ -68,8 +74,8 @@ static Value replaceInGroup(Operation *op, Value value, const APFloat &number,
 }
 
 /// Adds the multiplication of the result by a number to the group.
-static Value addScale(Value value, SmallVectorImpl<Operation *> &group) {
-  Operation *reader = getOnlyReader(value);
+static Value addScale(Value value, Group &group, const Taken &taken) {
+  Operation *reader = getOnlyReader(value, taken);
   if (!reader)
     return value;
   std::optional<Scale> scale = matchScale(reader, value);
@@ -85,8 +91,8 @@ static Value addScale(Value value, SmallVectorImpl<Operation *> &group) {
 /// Adds the activation that the library is to compute to the group, if there is
 /// one.
 static bool addActivation(Value value, ArrayRef<StringRef> activations,
-                          SmallVectorImpl<Operation *> &group) {
-  Operation *reader = getOnlyReader(value);
+                          Group &group, const Taken &taken) {
+  Operation *reader = getOnlyReader(value, taken);
   if (!reader || reader->getNumResults() != 1 ||
       !llvm::all_of(reader->getUsers(), readsMemory))
     return false;
@@ -106,13 +112,65 @@ static bool addActivation(Value value, ArrayRef<StringRef> activations,
 
 /// Adds the sum with a tensor that the library is to compute to the group, if
 /// there is one: of a tensor that has to be in memory anyway.
-static void addResidual(Value value, SmallVectorImpl<Operation *> &group) {
-  auto sum = dyn_cast_or_null<arith::AddFOp>(getOnlyReader(value));
+static void addResidual(Value value, Group &group, const Taken &taken) {
+  auto sum = dyn_cast_or_null<arith::AddFOp>(getOnlyReader(value, taken));
   if (!sum || !value.hasOneUse())
     return;
   if (llvm::hasNItemsOrMore(sum->getUses(), 2) ||
       llvm::all_of(sum->getUsers(), readsMemory))
     group.push_back(sum);
+}
+
+/// True if one of `to` reads, perhaps through others, what one of `from` makes.
+/// All are in one block.
+static bool reaches(ArrayRef<Operation *> from, ArrayRef<Operation *> to) {
+  Block *block = from.front()->getBlock();
+  Operation *last = *llvm::max_element(
+      to, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  Group work(from);
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  while (!work.empty())
+    for (Operation *user : work.pop_back_val()->getUsers()) {
+      Operation *top = block->findAncestorOpInBlock(*user);
+      if (llvm::is_contained(to, top))
+        return true;
+      if (top->isBeforeInBlock(last) && seen.insert(top).second)
+        work.push_back(top);
+    }
+  return false;
+}
+
+/// True if the runtime can compute `next` in one call with `group`, which was
+/// formed just before it: the same rows times weights of one type, with no
+/// library call, collective or loop between them (results of products far apart
+/// would be in memory for longer).
+static bool canJoin(ArrayRef<Operation *> group, ArrayRef<Operation *> next,
+                    const Target &target) {
+  auto first = cast<LibraryOpInterface>(group.front());
+  auto second = cast<LibraryOpInterface>(next.front());
+  if (first->getBlock() != second->getBlock() ||
+      first->getName() != second->getName())
+    return false;
+  std::optional<JoinedForm> form = first.getJoinedForm();
+  std::optional<JoinedForm> other = second.getJoinedForm();
+  if (!form || !other || form->slot != other->slot ||
+      form->shared->get() != other->shared->get() ||
+      !target.hasFunction(form->name))
+    return false;
+  OpOperand *weight = first.getPackedOperand();
+  if (!weight ||
+      getElementTypeOrSelf(weight->get()) !=
+          getElementTypeOrSelf(second.getPackedOperand()->get()) ||
+      getElementTypeOrSelf(first->getResult(0)) !=
+          getElementTypeOrSelf(second->getResult(0)))
+    return false;
+  for (Operation *op = first->getNextNode(); op != second;
+       op = op->getNextNode())
+    if (isa<LibraryOpInterface, CollectiveOpInterface, RepeatOp, func::CallOp>(
+            op) &&
+        !llvm::is_contained(group, op))
+      return false;
+  return !reaches(group, next) && !reaches(next, group);
 }
 
 /// Removes what earlier stages noted on operations; from here on the types are
@@ -146,23 +204,50 @@ struct FormGemmsPass : tp::impl::FormGemmsBase<FormGemmsPass> {
       if (!function->hasAttr(kernelAttrName)) {
         dropNotes(function);
         dropUnread(function);
-        SmallVector<LibraryOpInterface> ops;
-        function.walk([&](LibraryOpInterface op) { ops.push_back(op); });
-        for (LibraryOpInterface op : ops) {
-          std::optional<EpilogueSet> epilogues = op.getEpilogues(known);
-          if (!epilogues)
-            continue;
-          SmallVector<Operation *> group{op};
-          Value value = op->getResult(0);
-          if (epilogues->scale)
-            value = addScale(value, group);
-          if (!addActivation(value, epilogues->activations, group) &&
-              epilogues->residual)
-            addResidual(value, group);
-          outliner.outline(group, {});
-          ++numGemms;
-        }
+        SmallVector<Group> groups = formGroups(function, known);
+        while (!groups.empty())
+          outlineNext(groups, outliner);
       }
+  }
+
+  /// The last group comes first.
+  static SmallVector<Group> formGroups(func::FuncOp function,
+                                       const EpilogueSet &known) {
+    SmallVector<Group> groups;
+    Taken taken;
+    SmallVector<LibraryOpInterface> ops;
+    function.walk([&](LibraryOpInterface op) { ops.push_back(op); });
+    for (LibraryOpInterface op : ops) {
+      std::optional<EpilogueSet> epilogues = op.getEpilogues(known);
+      if (!epilogues)
+        continue;
+      Group group{op};
+      Value value = op->getResult(0);
+      if (epilogues->scale)
+        value = addScale(value, group, taken);
+      if (!addActivation(value, epilogues->activations, group, taken) &&
+          epilogues->residual)
+        addResidual(value, group, taken);
+      taken.insert_range(group);
+      groups.push_back(std::move(group));
+    }
+    std::reverse(groups.begin(), groups.end());
+    return groups;
+  }
+
+  /// Outlines the first group, and those that are computed in the same call.
+  void outlineNext(SmallVector<Group> &groups, Outliner &outliner) {
+    Group group = groups.pop_back_val();
+    Block *block = group.front()->getBlock();
+    bool isJoined = false;
+    for (; !groups.empty() && canJoin(group, groups.back(), *target);
+         isJoined = true)
+      group.append(groups.pop_back_val());
+    outliner.outline(group, {});
+    ++numGemms;
+    // What reads one product may stand before the last one.
+    if (isJoined)
+      sortTopologically(block);
   }
 };
 } // namespace

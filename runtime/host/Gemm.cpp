@@ -9,7 +9,8 @@
 // more the block is the first operand of oneDNN's inner product, which its
 // kernels read as it lies, and x the second, packed once per call; for many,
 // the block is brought to the panels that oneDNN asks for, in the worker's
-// cache. matmul serves products of which an operand is transposed.
+// cache. Products of the same rows share all of that: workers take blocks of
+// all their weights. matmul serves products of which an operand is transposed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +32,7 @@ using dnnl::memory;
 namespace {
 
 /// Up to so many rows are multiplied by our own loop: they wait for the weights
-/// to come from memory. AMX makes nothing of a few rows more.
+/// to come from memory. AMX takes those past the second number, in bf16.
 constexpr int64_t kFewRows = 8, kFewRowsAmx = 4;
 
 /// From so many rows on, a block of weights in f32 is worth packing.
@@ -145,20 +146,29 @@ struct WorkerContext {
   std::map<TransposedProduct, Product> transposedProducts;
 };
 
-/// One call. x has a row of k elements after the other, in the type computed
+/// Rows of x, one after the other `stride` elements apart, in the type computed
 /// in.
-struct Call {
-  const Gemm &gemm;
+struct Rows {
   tprt_type compute;
-  int64_t rows;
-  const void *x, *w;
-  const void *packedX; ///< or null; as a second operand of this layout
-  memory::desc layout;
-  const float *bias;
-  const void *residual;
-  void *y;
-  int64_t yStride;
+  int64_t first, count, k; ///< `first` of those that the call is given
+  const void *x;
+  int64_t stride;
+  const void *packed = nullptr; ///< or as a second operand of this layout
+  memory::desc layout = {};
 };
+
+/// A product of them, and the columns of a block of its weights.
+struct Call : tprt_gemm_call {
+  const Gemm &gemm;
+  int64_t block = 0;
+
+  int64_t blocks() const { return (gemm.n + block - 1) / block; }
+};
+
+/// What our own loop multiplies.
+bool isFewRows(const Rows &rows) {
+  return rows.count <= kFewRows && rows.compute == TPRT_F32;
+}
 
 /// Height of the panels [k][height] that weights of this layout consist of; 0
 /// for other layouts.
@@ -173,8 +183,9 @@ int64_t panelHeight(const memory::desc &weights) {
 }
 
 /// Brings n rows of weights to panels, in f32.
-Expected<const void *> pack(Scratch &scratch, tprt_type type, const void *w,
-                            int64_t n, int64_t k, const memory::desc &layout) {
+Expected<const void *> toPanels(Scratch &scratch, tprt_type type, const void *w,
+                                int64_t n, int64_t k,
+                                const memory::desc &layout) {
   int64_t height = panelHeight(layout), depth = layout.data.padded_dims[1];
   TPRT_ASSIGN(auto packed, scratch.get(int64_t(layout.get_size())));
   for (int64_t row = 0; row < n; row += height) {
@@ -198,27 +209,31 @@ Status multiplyPlain(const void *x, const void *w, int64_t rows, int64_t n,
   return {};
 }
 
-/// Makes columns [column, column + n) of y of their products in f32, which may
-/// lie there already.
-void finish(const Call &call, int64_t row, int64_t rows, int64_t column,
-            int64_t n, float *products, int64_t stride) {
+/// line[i] += values[from + i], if there are any.
+void add(float *line, tprt_type type, const void *values, int64_t from,
+         int64_t count) {
   constexpr int64_t kPiece = 256;
   float addend[kPiece];
+  for (int64_t c = 0; values && c < count; c += kPiece) {
+    int64_t piece = std::min(kPiece, count - c);
+    simd().widen(type, at(values, from + c, type), addend, piece);
+    for (int64_t j = 0; j < piece; ++j)
+      line[c + j] += addend[j];
+  }
+}
+
+/// Makes columns [column, column + n) of rows [row, row + rows) of y of their
+/// products in f32, which may lie there already.
+void finish(const Call &call, int64_t row, int64_t rows, int64_t column,
+            int64_t n, float *products, int64_t stride) {
   const Gemm &gemm = call.gemm;
-  for (int64_t r = row; r < row + rows; ++r) {
+  for (int64_t r = 0; r < rows; ++r) {
     float *line = products + r * stride;
-    int64_t to = r * call.yStride + column;
-    for (int64_t c = 0; call.bias && c < n; ++c)
-      line[c] += call.bias[column + c];
+    int64_t to = (row + r) * call.y_stride + column;
+    add(line, gemm.biasType, call.bias, column, n);
     if (gemm.activation != Gemm::Activation::None)
       simd().activate(gemm.activation, line, n);
-    for (int64_t c = 0; call.residual && c < n; c += kPiece) {
-      int64_t count = std::min(kPiece, n - c);
-      simd().widen(gemm.yType, at(call.residual, to + c, gemm.yType), addend,
-                   count);
-      for (int64_t j = 0; j < count; ++j)
-        line[c + j] += addend[j];
-    }
+    add(line, gemm.yType, call.residual, to, n);
     void *target = at(call.y, to, gemm.yType);
     if (target != line)
       simd().narrow(gemm.yType, line, target, n);
@@ -233,7 +248,7 @@ struct GemmEngine::Impl {
   /// The first is the rank's thread's, which has all workers for what it does
   /// alone.
   std::vector<std::unique_ptr<WorkerContext>> contexts;
-  Scratch xScratch, packScratch, wScratch, biasScratch;
+  Scratch xScratch, packScratch, wScratch;
   std::map<InnerProduct, memory::desc> layouts; ///< of packed x
 
   WorkerContext &context(int64_t worker);
@@ -246,14 +261,14 @@ struct GemmEngine::Impl {
                              const TransposedProduct &sizes);
   Status execute(WorkerContext &context, Product &product, const void *src,
                  const void *weights, void *dst);
-  Expected<const void *> operand(const Gemm &gemm, tprt_type compute,
-                                 int64_t rows, const void *x, int64_t &stride);
-  Status packX(Call &call);
-  Status run(int64_t id, Call call, int64_t xStride);
-  Status runTransposed(int64_t id, const Call &call, int64_t xStride);
-  Status runBlocks(Call call);
-  Status runBlock(WorkerContext &context, const Call &call, int64_t column,
-                  int64_t n);
+  Status bring(Rows &rows, const Call &call);
+  Status pack(Rows &rows);
+  Expected<Call> check(const tprt_gemm_call &call);
+  Status run(std::vector<Call> &calls);
+  Status runTransposed(const Rows &rows, const Call &call);
+  Status runBlocks(Rows rows, std::vector<Call> &calls);
+  Status runBlock(WorkerContext &context, const Rows &rows, const Call &call,
+                  int64_t column, int64_t n);
 };
 
 GemmEngine::GemmEngine(const std::vector<Gemm> &gemms)
@@ -269,8 +284,7 @@ int64_t GemmEngine::scratchBytes() const {
     for (const Scratch *scratch : list)
       bytes += scratch->buffer.size();
   };
-  add({&impl->xScratch, &impl->packScratch, &impl->wScratch,
-       &impl->biasScratch});
+  add({&impl->xScratch, &impl->packScratch, &impl->wScratch});
   for (const auto &context : impl->contexts)
     add({&context->weights, &context->result, &context->transposed,
          &context->pad});
@@ -371,126 +385,132 @@ Status GemmEngine::Impl::execute(WorkerContext &context, Product &product,
   return {};
 }
 
-/// x as the product reads it: in the type computed in, and dense, or for matmul
-/// of any stride. `stride` becomes that of the result.
-Expected<const void *> GemmEngine::Impl::operand(const Gemm &gemm,
-                                                 tprt_type compute,
-                                                 int64_t rows, const void *x,
-                                                 int64_t &stride) {
-  bool isStrided = !gemm.xTransposed && !gemm.wTransposed && stride != gemm.k;
-  if (gemm.xType == compute && !isStrided)
-    return x;
-  int64_t lines = gemm.xTransposed ? gemm.k : rows;
-  int64_t length = gemm.xTransposed ? rows : gemm.k;
-  TPRT_ASSIGN(auto dense, xScratch.get(lines * length * typeBytes(compute)));
+/// x as the product reads it: in the type computed in, and for matmul of any
+/// stride; beside few rows, the rows are not whole pages apart, which would
+/// bring them to the same places of a cache; otherwise dense.
+Status GemmEngine::Impl::bring(Rows &rows, const Call &call) {
+  const Gemm &gemm = call.gemm;
+  bool isTransposed = gemm.xTransposed || gemm.wTransposed;
+  int64_t lines = gemm.xTransposed ? gemm.k : call.rows;
+  int64_t length = gemm.xTransposed ? call.rows : gemm.k;
+  bool isFew = !isTransposed && lines > 1 && isFewRows(rows);
+  int64_t stride = isFew ? alignUp(length, 16) + 16 : length;
+  rows.x = call.x;
+  rows.stride = call.x_stride;
+  if (gemm.xType == rows.compute && (isTransposed || rows.stride == stride))
+    return {};
+  TPRT_ASSIGN(auto brought,
+              xScratch.get(lines * stride * typeBytes(rows.compute)));
   parallelFor(lines, 16, [&](int64_t begin, int64_t end, int64_t) {
     for (int64_t r = begin; r < end; ++r) {
-      const void *from = at(x, r * stride, gemm.xType);
-      void *to = at(dense, r * length, compute);
-      if (gemm.xType == compute)
-        std::memcpy(to, from, size_t(length * typeBytes(compute)));
+      const void *from = at(call.x, r * call.x_stride, gemm.xType);
+      void *to = at(brought, r * stride, rows.compute);
+      if (gemm.xType == rows.compute)
+        std::memcpy(to, from, size_t(length * typeBytes(rows.compute)));
       else
         simd().widen(gemm.xType, from, static_cast<float *>(to), length);
     }
   });
-  stride = length;
-  return static_cast<const void *>(dense);
+  rows.x = brought;
+  rows.stride = stride;
+  return {};
 }
 
 /// Packs x as the second operand of products with blocks of weights. The layout
 /// is what oneDNN prefers beside blocks of a usual size.
-Status GemmEngine::Impl::packX(Call &call) {
-  int64_t rows = call.rows, k = call.gemm.k;
-  auto known = layouts.find({call.compute, kTypicalBlock, rows, k, true});
+Status GemmEngine::Impl::pack(Rows &rows) {
+  InnerProduct sizes{rows.compute, kTypicalBlock, rows.count, rows.k, true};
+  memory::data_type type = dnnlType(rows.compute);
+  auto known = layouts.find(sizes);
   if (known == layouts.end()) {
-    InnerProduct sizes{call.compute, kTypicalBlock, rows, k, true};
     OneWorker alone;
-    memory::desc any({rows, k}, dnnlType(call.compute),
-                     memory::format_tag::any);
+    memory::desc any({rows.count, rows.k}, type, memory::format_tag::any);
     known =
         layouts
             .emplace(sizes,
                      describeInnerProduct(engine, sizes, any).weights_desc())
             .first;
   }
-  call.layout = known->second;
-  TPRT_ASSIGN(auto packed, packScratch.get(int64_t(call.layout.get_size())));
-  memory from({{rows, k}, dnnlType(call.compute), memory::format_tag::ab},
-              engine, const_cast<void *>(call.x));
-  memory to(call.layout, engine, packed);
+  rows.layout = known->second;
+  TPRT_ASSIGN(auto packed, packScratch.get(int64_t(rows.layout.get_size())));
+  memory from({{rows.count, rows.k}, type, memory::format_tag::ab}, engine,
+              const_cast<void *>(rows.x));
+  memory to(rows.layout, engine, packed);
   dnnl::stream &stream = context(0).stream;
   dnnl::reorder(from, to).execute(stream, from, to);
   stream.wait();
-  call.packedX = packed;
+  rows.packed = packed;
   return {};
 }
 
 /// A block of weights, by one worker.
-Status GemmEngine::Impl::runBlock(WorkerContext &context, const Call &call,
-                                  int64_t column, int64_t n) {
+Status GemmEngine::Impl::runBlock(WorkerContext &context, const Rows &rows,
+                                  const Call &call, int64_t column, int64_t n) {
   const Gemm &gemm = call.gemm;
-  int64_t rows = call.rows, k = gemm.k;
+  int64_t count = rows.count, k = rows.k;
   const void *w = at(call.w, column * k, gemm.wType);
-  bool isFew = rows <= kFewRows && !call.packedX;
+  bool isFew = isFewRows(rows);
   OneWorker alone;
   Product *product = nullptr;
-  if (call.packedX)
+  if (rows.packed)
     product =
-        &innerProduct(context, {call.compute, n, rows, k, true}, call.layout);
+        &innerProduct(context, {rows.compute, n, count, k, true}, rows.layout);
   else if (!isFew)
-    product = &innerProduct(context, {TPRT_F32, rows, n, k, false}, {});
+    product = &innerProduct(context, {TPRT_F32, count, n, k, false}, {});
   bool isPanels =
-      product && !call.packedX && panelHeight(product->weights.get_desc());
+      product && !rows.packed && panelHeight(product->weights.get_desc());
 
   // In place, where y can hold it.
-  auto *products = static_cast<float *>(call.y) + column;
-  int64_t stride = call.yStride;
+  int64_t stride = call.y_stride;
+  float *products = static_cast<float *>(call.y) + rows.first * stride + column;
   if (isPanels || gemm.yType != TPRT_F32 || call.residual) {
-    TPRT_ASSIGN(auto scratch, context.result.get(rows * n * 4));
+    TPRT_ASSIGN(auto scratch, context.result.get(count * n * 4));
     products = static_cast<float *>(scratch);
     stride = n;
   }
   if (isFew) {
-    simd().dot(gemm.wType, w, n, static_cast<const float *>(call.x), rows, k,
-               products, stride);
+    simd().dot(gemm.wType, w, n, static_cast<const float *>(rows.x),
+               rows.stride, count, k, products, stride);
   } else if (isPanels) {
-    TPRT_ASSIGN(w, pack(context.weights, gemm.wType, w, n, k,
-                        product->weights.get_desc()));
-    TPRT_TRY(execute(context, *product, call.x, w, products));
+    TPRT_ASSIGN(w, toPanels(context.weights, gemm.wType, w, n, k,
+                            product->weights.get_desc()));
+    TPRT_TRY(execute(context, *product, rows.x, w, products));
   } else {
-    if (call.compute == TPRT_F32) {
+    if (rows.compute == TPRT_F32) {
       TPRT_ASSIGN(w, widen(context.weights, gemm.wType, w, n * k));
     }
-    if (call.packedX) {
-      TPRT_ASSIGN(auto transposed, context.transposed.get(rows * n * 4));
-      TPRT_TRY(execute(context, *product, w, call.packedX, transposed));
-      simd().transpose(TPRT_F32, transposed, rows, n, rows, products, stride);
+    if (rows.packed) {
+      TPRT_ASSIGN(auto transposed, context.transposed.get(count * n * 4));
+      TPRT_TRY(execute(context, *product, w, rows.packed, transposed));
+      simd().transpose(TPRT_F32, transposed, count, n, count, products, stride);
     } else {
-      TPRT_TRY(multiplyPlain(call.x, w, rows, n, k, products, stride));
+      TPRT_TRY(multiplyPlain(rows.x, w, count, n, k, products, stride));
     }
   }
-  finish(call, 0, rows, column, n, products, stride);
+  finish(call, rows.first, count, column, n, products, stride);
   return {};
 }
 
-/// Workers take blocks of the weights, for x of at most kRowsAtOnce rows.
-Status GemmEngine::Impl::runBlocks(Call call) {
-  const Gemm &gemm = call.gemm;
-  int64_t block;
-  if (call.rows <= kFewRows && call.compute == TPRT_F32) {
-    block = blockRows(gemm.n, gemm.k, typeBytes(gemm.wType), kFewBytes);
-  } else {
-    bool isSecond = call.rows < kManyRows || call.compute == TPRT_BF16;
-    // Beside panels, x and the result pass through the cache; without them,
-    // oneDNN copies x anew for each block.
-    int64_t cache = isSecond                                ? ownCache()
-                    : isAtLeast(dnnl::cpu_isa::avx512_core) ? ownCache() / 2
-                                                            : kPlainBytes;
-    block = blockRows(gemm.n, gemm.k, 4, cache);
-    if (isSecond)
-      TPRT_TRY(packX(call));
+/// Workers take blocks of the weights of all calls, for at most kRowsAtOnce
+/// rows of x.
+Status GemmEngine::Impl::runBlocks(Rows rows, std::vector<Call> &calls) {
+  bool isFew = isFewRows(rows);
+  bool isSecond =
+      !isFew && (rows.count < kManyRows || rows.compute == TPRT_BF16);
+  // Beside panels, x and the result pass through the cache; without them,
+  // oneDNN copies x anew for each block.
+  int64_t cache = isFew                                   ? kFewBytes
+                  : isSecond                              ? ownCache()
+                  : isAtLeast(dnnl::cpu_isa::avx512_core) ? ownCache() / 2
+                                                          : kPlainBytes;
+  if (isSecond)
+    TPRT_TRY(pack(rows));
+  int64_t blocks = 0;
+  for (Call &call : calls) {
+    call.block = blockRows(call.gemm.n, rows.k,
+                           isFew ? typeBytes(call.gemm.wType) : 4, cache);
+    blocks += call.blocks();
   }
-  int64_t blocks = (gemm.n + block - 1) / block;
   auto count = size_t(workers());
   std::vector<Status> statuses(count);
   context(int64_t(count) - 1);
@@ -498,10 +518,13 @@ Status GemmEngine::Impl::runBlocks(Call call) {
     Status &status = statuses[size_t(worker)];
     if (!status.ok())
       return;
+    auto call = calls.begin();
+    for (; item >= call->blocks(); ++call)
+      item -= call->blocks();
     try {
-      int64_t column = item * block;
-      status = runBlock(*contexts[size_t(worker)], call, column,
-                        std::min(block, gemm.n - column));
+      int64_t column = item * call->block;
+      status = runBlock(*contexts[size_t(worker)], rows, *call, column,
+                        std::min(call->block, call->gemm.n - column));
     } catch (const dnnl::error &error) {
       status = internalError("oneDNN: ", error.what());
     }
@@ -511,97 +534,103 @@ Status GemmEngine::Impl::runBlocks(Call call) {
   return {};
 }
 
-Status GemmEngine::Impl::runTransposed(int64_t id, const Call &call,
-                                       int64_t xStride) {
+Status GemmEngine::Impl::runTransposed(const Rows &rows, const Call &call) {
   const Gemm &gemm = call.gemm;
   WorkerContext &first = context(0);
   Expected<const void *> weights = call.w;
-  if (call.compute != gemm.wType)
+  if (rows.compute != gemm.wType)
     weights = widen(wScratch, gemm.wType, call.w, gemm.n * gemm.k);
   TPRT_TRY(weights.status());
   Expected<void *> products = call.y;
   bool direct =
-      gemm.yType == TPRT_F32 && call.yStride == gemm.n && !call.residual;
+      gemm.yType == TPRT_F32 && call.y_stride == gemm.n && !call.residual;
   if (!direct)
     products = first.result.get(call.rows * gemm.n * 4);
   TPRT_TRY(products.status());
   TPRT_TRY(execute(
-      first, transposedProduct(gemm, call.compute, {id, call.rows, xStride}),
-      call.x, *weights, *products));
+      first,
+      transposedProduct(gemm, rows.compute, {call.id, call.rows, rows.stride}),
+      rows.x, *weights, *products));
   parallelFor(call.rows, 16, [&](int64_t begin, int64_t end, int64_t) {
-    finish(call, begin, end - begin, 0, gemm.n, static_cast<float *>(*products),
-           gemm.n);
+    finish(call, begin, end - begin, 0, gemm.n,
+           static_cast<float *>(*products) + begin * gemm.n, gemm.n);
   });
   return {};
 }
 
-Status GemmEngine::Impl::run(int64_t id, Call call, int64_t xStride) {
+/// Products of the same rows.
+Status GemmEngine::Impl::run(std::vector<Call> &calls) {
+  const Call &call = calls.front();
   const Gemm &gemm = call.gemm;
-  if (gemm.bias) {
-    TPRT_ASSIGN(auto bias,
-                widen(biasScratch, gemm.biasType, call.bias, gemm.n));
-    call.bias = static_cast<const float *>(bias);
-  }
+  bool isTransposed = gemm.wTransposed || gemm.xTransposed;
+  Rows rows{TPRT_F32, 0, call.rows, gemm.k, nullptr, 0};
   // AMX multiplies bf16 faster than anything does f32.
   if (gemm.wType == TPRT_BF16 && gemm.xType == TPRT_BF16 &&
       isAtLeast(dnnl::cpu_isa::avx512_core_amx) &&
-      (call.rows > kFewRowsAmx || gemm.wTransposed || gemm.xTransposed))
-    call.compute = TPRT_BF16;
-  TPRT_ASSIGN(call.x, operand(gemm, call.compute, call.rows, call.x, xStride));
-  if (gemm.wTransposed || gemm.xTransposed)
-    return runTransposed(id, call, xStride);
-  int64_t left = call.rows;
-  for (; left > 0; left -= kRowsAtOnce) {
-    call.rows = std::min(left, kRowsAtOnce);
-    TPRT_TRY(runBlocks(call));
-    call.x = at(call.x, kRowsAtOnce * gemm.k, call.compute);
-    call.y = at(call.y, kRowsAtOnce * call.yStride, gemm.yType);
-    if (call.residual)
-      call.residual = at(call.residual, kRowsAtOnce * call.yStride, gemm.yType);
+      (call.rows > kFewRowsAmx || isTransposed))
+    rows.compute = TPRT_BF16;
+  TPRT_TRY(bring(rows, call));
+  if (isTransposed)
+    return runTransposed(rows, call);
+  for (; rows.first < call.rows; rows.first += rows.count) {
+    rows.count = std::min(call.rows - rows.first, kRowsAtOnce);
+    TPRT_TRY(runBlocks(rows, calls));
+    rows.x = at(rows.x, rows.count * rows.stride, rows.compute);
   }
   return {};
 }
 
-Status GemmEngine::run(int64_t id, int64_t rows, const void *x, int64_t xStride,
-                       const void *w, const void *bias, const void *residual,
-                       void *y, int64_t yStride) {
-  if (id < 0 || id >= int64_t(impl->gemms.size()))
+Expected<Call> GemmEngine::Impl::check(const tprt_gemm_call &call) {
+  int64_t id = call.id;
+  if (id < 0 || id >= int64_t(gemms.size()))
     return internalError("gemm ", id, " is not in the manifest");
-  const Gemm &gemm = impl->gemms[size_t(id)];
-  if (rows < 0 || rows > gemm.m)
+  const Gemm &gemm = gemms[size_t(id)];
+  if (call.rows < 0 || call.rows > gemm.m)
     return internalError("gemm ", id, ": expected at most ", gemm.m,
-                         " rows, got ", rows);
-  if (!!bias != gemm.bias || !!residual != gemm.residual)
+                         " rows, got ", call.rows);
+  if (!!call.bias != gemm.bias || !!call.residual != gemm.residual)
     return internalError("gemm ", id,
                          ": bias or residual is not as the manifest says");
-  if (rows == 0)
+  return Call{call, gemm};
+}
+
+Status GemmEngine::run(const tprt_gemm_call *list, int64_t count) {
+  std::vector<Call> calls;
+  for (int64_t i = 0; i < count; ++i) {
+    TPRT_ASSIGN(auto call, impl->check(list[i]));
+    const Gemm &a = call.gemm, &first = impl->gemms[size_t(list[0].id)];
+    if (i > 0 &&
+        (call.x != list[0].x || call.x_stride != list[0].x_stride ||
+         call.rows != list[0].rows || a.k != first.k ||
+         a.xType != first.xType || a.wType != first.wType || a.xTransposed ||
+         a.wTransposed || first.xTransposed || first.wTransposed))
+      return internalError("gemm ", call.id,
+                           ": expected the same rows as gemm ", list[0].id,
+                           ", which it is called with");
+    calls.push_back(call);
+  }
+  if (count == 0 || calls[0].rows == 0)
     return {};
   try {
-    return impl->run(id,
-                     {gemm,
-                      TPRT_F32,
-                      rows,
-                      x,
-                      w,
-                      nullptr,
-                      {},
-                      static_cast<const float *>(bias),
-                      residual,
-                      y,
-                      yStride},
-                     xStride);
+    return impl->run(calls);
   } catch (const dnnl::error &error) {
-    return internalError("gemm ", id, ": oneDNN: ", error.what());
+    return internalError("gemm ", calls[0].id, ": oneDNN: ", error.what());
   }
+}
+
+int32_t HostFunctions::gemms(tprt_rank *rank, int64_t count,
+                             const void *calls) {
+  auto &host = *static_cast<HostRank *>(rank);
+  auto *list = static_cast<const tprt_gemm_call *>(calls);
+  return host.traced(Timeline::Kind::Gemm, list->id, 0, [&] {
+    return host.engine<GemmEngine>(TPRT_SLOT_gemm).run(list, count);
+  });
 }
 
 int32_t HostFunctions::gemm(tprt_rank *rank, int32_t id, int64_t rows,
                             const void *x, int64_t xStride, const void *w,
                             const void *bias, const void *residual, void *y,
                             int64_t yStride) {
-  auto &host = *static_cast<HostRank *>(rank);
-  return host.traced(Timeline::Kind::Gemm, id, 0, [&] {
-    return host.engine<GemmEngine>(TPRT_SLOT_gemm)
-        .run(id, rows, x, xStride, w, bias, residual, y, yStride);
-  });
+  tprt_gemm_call call{id, rows, x, xStride, w, bias, residual, y, yStride};
+  return gemms(rank, 1, &call);
 }

@@ -25,10 +25,9 @@ public:
   explicit GemmEngine(const std::vector<Gemm> &gemms);
   ~GemmEngine() override;
 
-  /// See tprt_api::gemm.
-  Status run(int64_t id, int64_t rows, const void *x, int64_t xStride,
-             const void *w, const void *bias, const void *residual, void *y,
-             int64_t yStride);
+  /// See tprt_api::gemms.
+  Status run(const tprt_gemm_call *calls, int64_t count);
+  Status run(const tprt_gemm_call &call) { return run(&call, 1); }
 
   int64_t scratchBytes() const override;
 

@@ -24,7 +24,7 @@ using namespace tprt;
 
 namespace {
 
-constexpr int64_t kCandidates = TPRT_RECORD_CANDIDATES, kChunk = 64;
+constexpr int64_t kCandidates = TPRT_RECORD_CANDIDATES, kChunk = 256;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Sums of a record are rounded; nearer than this to top_p is too near to tell.
 constexpr double kNear = 1e-5;
@@ -88,10 +88,11 @@ void Record::keepBest(int64_t begin, int64_t end) {
 }
 
 void Record::drawFrom(int64_t begin, int64_t end, float largest) {
-  // What a Gumbel number must exceed, and what its word may be at most: a
-  // little more, as this is rounded.
+  // What a Gumbel number must exceed, and what its word may be at most: the
+  // share 1 - exp(-exp(-least)) of them is less than exp(-least), and a little
+  // more, as this is rounded.
   double least = drawn.value - double(largest) * draw.scale();
-  double most = -std::expm1(-std::exp(-least)) * 0x1p32 * (1 + 1e-9) + 1;
+  double most = std::exp(-least) * 0x1p32 * (1 + 1e-9) + 1;
   uint32_t words[kChunk], highest = uint32_t(std::min(most, 0x1p32 - 1));
   if (most < 1.5)
     return;
@@ -110,13 +111,24 @@ void Record::drawFrom(int64_t begin, int64_t end, float largest) {
 
 /// -inf if nothing is there, NaN if any is not a number.
 float findLargest(const float *x, int64_t count) {
-  float largest = -std::numeric_limits<float>::infinity();
-  int32_t isBad = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    largest = x[i] > largest ? x[i] : largest;
-    isBad |= x[i] != x[i];
-  }
-  return isBad ? std::numeric_limits<float>::quiet_NaN() : largest;
+  constexpr int64_t kLanes = 16; // side by side, which a compiler vectorises
+  float largest[kLanes];
+  int32_t isBad[kLanes] = {}, anyBad = 0;
+  std::fill_n(largest, kLanes, -std::numeric_limits<float>::infinity());
+  auto take = [&](int64_t lane, float value) {
+    largest[lane] = value > largest[lane] ? value : largest[lane];
+    isBad[lane] |= value != value;
+  };
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    for (int64_t lane = 0; lane < kLanes; ++lane)
+      take(lane, x[i + lane]);
+  for (; i < count; ++i)
+    take(0, x[i]);
+  for (int32_t bad : isBad)
+    anyBad |= bad;
+  return anyBad ? std::numeric_limits<float>::quiet_NaN()
+                : *std::max_element(largest, largest + kLanes);
 }
 
 double Record::sum(double scale, float maximum) const {

@@ -252,76 +252,89 @@ void transpose(tprt_type type, const void *in, int64_t inStride, int64_t rows,
 
 /// out[X, W] (+)= x[X, k] * w[W, k], sums in registers.
 template <tprt_type Type, int W, int X>
-void dotTile(const void *w, const float *x, int64_t stride, int64_t k,
-             float *out, int64_t outStride, bool accumulate) {
+void dotTile(const void *w, int64_t wStride, const float *x, int64_t xStride,
+             int64_t k, float *out, int64_t outStride, bool accumulate) {
   Vec sum[W][X] = {};
   int64_t p = 0;
-  for (; p + kLanes <= k; p += kLanes)
+  for (; p + kLanes <= k; p += kLanes) {
+    Vec left[W];
     for (int i = 0; i < W; ++i) {
-      auto *row = static_cast<const char *>(rowAt(Type, w, i * stride + p));
-      Vec left = loadWide<Type>(row);
+      auto *row = static_cast<const char *>(rowAt(Type, w, i * wStride + p));
+      left[i] = loadWide<Type>(row);
       // Rows to come: the processor's own prefetch ends with each page.
-      __builtin_prefetch(row + 8 * stride);
-      for (int j = 0; j < X; ++j)
-        sum[i][j] += left * load(x + j * stride + p);
+      __builtin_prefetch(row + 8 * wStride);
     }
-  for (int i = 0; i < W; ++i)
     for (int j = 0; j < X; ++j) {
-      float total = reduceSum(sum[i][j]), left;
+      Vec right = load(x + j * xStride + p);
+      for (int i = 0; i < W; ++i)
+        sum[i][j] += left[i] * right;
+    }
+  }
+  for (int i = 0; i < W; ++i) {
+    Vec totals = sumEach<X>(sum[i]);
+    for (int j = 0; j < X; ++j) {
+      float total = totals[j], left;
       for (int64_t q = p; q < k; ++q) {
-        widen(Type, rowAt(Type, w, i * stride + q), &left, 1);
-        total += left * x[j * stride + q];
+        widen(Type, rowAt(Type, w, i * wStride + q), &left, 1);
+        total += left * x[j * xStride + q];
       }
       float &to = out[j * outStride + i];
       to = accumulate ? to + total : total;
     }
+  }
 }
 
-/// Rows of w that a tile takes beside X rows of x: what registers hold.
+/// Rows of x that a tile takes at most, and rows of w beside X of them: what
+/// registers hold of the sums and one vector of each row of w.
+constexpr int kTileColumns = kLanes == 16 ? 8 : 4;
 template <int X>
-constexpr int kTileRows = X == 8   ? kLanes / 8 + !(kLanes / 8)
-                          : X == 4 ? kLanes / 4 + !(kLanes / 4)
-                                   : 4;
+constexpr int kTileRows = X == kTileColumns ? 3 : 4;
+
+/// Rows of w that stay in a cache while all of x passes by.
+constexpr int64_t kPanelRows = 12;
 
 template <tprt_type Type, int X>
-void dotTiles(const void *w, int64_t n, const float *x, int64_t stride,
-              int64_t k, float *out, int64_t outStride, bool accumulate) {
+void dotTiles(const void *w, int64_t n, int64_t wStride, const float *x,
+              int64_t xStride, int64_t k, float *out, int64_t outStride,
+              bool accumulate) {
   constexpr int W = kTileRows<X>;
   int64_t i = 0;
   for (; i + W <= n; i += W)
-    dotTile<Type, W, X>(rowAt(Type, w, i * stride), x, stride, k, out + i,
-                        outStride, accumulate);
+    dotTile<Type, W, X>(rowAt(Type, w, i * wStride), wStride, x, xStride, k,
+                        out + i, outStride, accumulate);
   for (; i < n; ++i)
-    dotTile<Type, 1, X>(rowAt(Type, w, i * stride), x, stride, k, out + i,
-                        outStride, accumulate);
+    dotTile<Type, 1, X>(rowAt(Type, w, i * wStride), wStride, x, xStride, k,
+                        out + i, outStride, accumulate);
 }
 
 template <tprt_type Type>
-void dotAs(const void *w, int64_t n, const float *x, int64_t rows, int64_t k,
-           float *out, int64_t outStride) {
-  // Pieces of x that stay in the first cache, and four rows of w beside them.
+void dotAs(const void *w, int64_t n, const float *x, int64_t xStride,
+           int64_t rows, int64_t k, float *out, int64_t outStride) {
+  // Pieces of x that stay in the first cache.
   int64_t piece = std::max<int64_t>(kLanes, 8192 / rows / kLanes * kLanes);
   for (int64_t p = 0; p < k; p += piece)
-    for (int64_t i = 0; i < n; i += 4) {
+    for (int64_t i = 0; i < n; i += kPanelRows) {
       const void *panel = rowAt(Type, w, i * k + p);
-      int64_t height = std::min<int64_t>(4, n - i);
+      int64_t height = std::min(kPanelRows, n - i);
       int64_t depth = std::min(piece, k - p), r = 0;
       auto take = [&](auto tiles, int64_t count) {
         for (; r + count <= rows; r += count)
-          tiles(panel, height, x + r * k + p, k, depth, out + r * outStride + i,
-                outStride, p > 0);
+          tiles(panel, height, k, x + r * xStride + p, xStride, depth,
+                out + r * outStride + i, outStride, p > 0);
       };
-      take(dotTiles<Type, 8>, 8);
+      if constexpr (kTileColumns == 8)
+        take(dotTiles<Type, 8>, 8);
       take(dotTiles<Type, 4>, 4);
       take(dotTiles<Type, 2>, 2);
       take(dotTiles<Type, 1>, 1);
     }
 }
 
-void dot(tprt_type type, const void *w, int64_t n, const float *x, int64_t rows,
-         int64_t k, float *out, int64_t outStride) {
+void dot(tprt_type type, const void *w, int64_t n, const float *x,
+         int64_t xStride, int64_t rows, int64_t k, float *out,
+         int64_t outStride) {
   withFloatType(type, [&](auto known) {
-    dotAs<known()>(w, n, x, rows, k, out, outStride);
+    dotAs<known()>(w, n, x, xStride, rows, k, out, outStride);
   });
 }
 

@@ -134,7 +134,8 @@ struct Simd {
   /// rows, and which of them it is has no part in the order. For few rows of x,
   /// which wait for w to come from memory.
   void (*dot)(tprt_type type, const void *w, int64_t n, const float *x,
-              int64_t rows, int64_t k, float *out, int64_t outStride);
+              int64_t xStride, int64_t rows, int64_t k, float *out,
+              int64_t outStride);
   void (*activate)(Gemm::Activation activation, float *values, int64_t count);
   /// Widens `rows` values to rows of paddedHeadSize, zero past headSize.
   void (*packValues)(tprt_type type, const void *values, int64_t stride,

@@ -101,7 +101,7 @@ inline Vec addPairs(Vec a, Vec b, std::index_sequence<L...>) {
 }
 
 /// Lane l is the sum of the lanes of v[l % N]; v is overwritten. N is a power
-/// of two.
+/// of two, at most kLanes.
 template <int N, int D = N / 2>
 inline Vec sumEach(Vec *v) {
   for (int i = 0; i < D; ++i)
@@ -113,6 +113,10 @@ inline Vec sumEach(Vec *v) {
     sum += rotate<kLanes / 2>(sum);
   if constexpr (kLanes / 4 >= N)
     sum += rotate<kLanes / 4>(sum);
+  if constexpr (kLanes / 8 >= N)
+    sum += rotate<kLanes / 8>(sum);
+  if constexpr (kLanes / 16 >= N)
+    sum += rotate<kLanes / 16>(sum);
   return sum;
 }
 

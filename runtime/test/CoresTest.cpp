@@ -288,8 +288,8 @@ TEST(Cores, TeamsStayTheSame) {
     GemmEngine engine({gemm});
     std::vector<float> x(128 * 64), w(96 * 64), y(128 * 96);
     for (int n = 0; n < 2000; ++n) {
-      ASSERT_OK(engine.run(0, 1 + int64_t(random() % 128), x.data(), 64,
-                           w.data(), nullptr, nullptr, y.data(), 96));
+      ASSERT_OK(engine.run({0, 1 + int64_t(random() % 128), x.data(), 64,
+                            w.data(), nullptr, nullptr, y.data(), 96}));
       int64_t extent = 1 + int64_t(random() % 9), done = 0;
       parallelFor(extent, 1 + int64_t(random() % 3),
                   [&](int64_t begin, int64_t end, int64_t worker) {

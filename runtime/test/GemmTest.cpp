@@ -70,9 +70,9 @@ void check(GemmEngine &engine, const Gemm &g, int64_t id, int64_t rows,
   const void *extra = !g.residual ? nullptr
                       : inPlace   ? y.data()
                                   : residualBytes.data();
-  ASSERT_OK(engine.run(id, rows, xBytes.data(), xStride, wBytes.data(),
-                       g.bias ? biasBytes.data() : nullptr, extra, y.data(),
-                       yStride));
+  ASSERT_OK(engine.run({id, rows, xBytes.data(), xStride, wBytes.data(),
+                        g.bias ? biasBytes.data() : nullptr, extra, y.data(),
+                        yStride}));
   std::vector<float> got = toFloats(g.yType, y);
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t c = 0; c < yStride; ++c) {
@@ -203,13 +203,56 @@ TEST(Gemm, AnyNumberOfWorkersGivesTheSameBits) {
         setWorkers(count);
         GemmEngine engine({g});
         std::string y(size_t(rows * g.n * typeBytes(type)), '\0');
-        ASSERT_OK(engine.run(0, rows, x.data(), g.k, w.data(), nullptr, nullptr,
-                             y.data(), g.n));
+        ASSERT_OK(engine.run({0, rows, x.data(), g.k, w.data(), nullptr,
+                              nullptr, y.data(), g.n}));
         if (count == 1)
           first = y;
         EXPECT_TRUE(y == first) << rows << " rows, " << count << " workers, "
                                 << typeName(type) << ", seed " << kSeed;
       }
+    }
+  }
+  setWorkers(1);
+}
+
+TEST(Gemm, SeveralOfTheSameRows) {
+  // Products in one call are what each is alone, bit for bit.
+  setWorkers(2);
+  for (tprt_type type : {TPRT_F32, TPRT_BF16, TPRT_F16}) {
+    std::vector<Gemm> gemms;
+    std::vector<std::string> w;
+    std::mt19937 random(kSeed);
+    for (int64_t n : {131, 16, 515}) {
+      Gemm g = describe(1030, n, 77, type);
+      g.bias = n == 131;
+      g.biasType = type;
+      g.residual = n == 16;
+      g.yType = n == 515 ? TPRT_F32 : type;
+      g.activation = n == 16 ? Gemm::Activation::None : Gemm::Activation::Silu;
+      gemms.push_back(g);
+      w.push_back(toBytes(type, randomFloats(random, n * g.k)));
+    }
+    std::string bias = toBytes(type, randomFloats(random, 131));
+    std::string residual = toBytes(type, randomFloats(random, 1030 * 20));
+    for (int64_t rows : {1, 3, 8, 40, 140, 1030}) {
+      GemmEngine engine(gemms);
+      std::string x = toBytes(type, randomFloats(random, rows * 80));
+      std::vector<std::string> alone, together;
+      std::vector<tprt_gemm_call> calls;
+      for (int64_t id = 0; id < 3; ++id) {
+        const Gemm &g = gemms[id];
+        together.emplace_back(rows * (g.n + 4) * typeBytes(g.yType), '\7');
+        calls.push_back({id, rows, x.data(), 80, w[id].data(),
+                         g.bias ? bias.data() : nullptr,
+                         g.residual ? residual.data() : nullptr,
+                         together[id].data(), g.n + 4});
+        ASSERT_OK(engine.run(calls.back()));
+        alone.push_back(together[id]);
+        std::fill(together[id].begin(), together[id].end(), '\7');
+      }
+      ASSERT_OK(engine.run(calls.data(), 3));
+      EXPECT_TRUE(alone == together)
+          << rows << " rows, " << typeName(type) << ", seed " << kSeed;
     }
   }
   setWorkers(1);
@@ -232,7 +275,7 @@ TEST(Gemm, ActivationsOfExtremes) {
     float one = 1;
     for (size_t i = 0; i < values.size(); ++i)
       ASSERT_OK(
-          engine.run(0, 1, &values[i], 1, &one, nullptr, nullptr, &y[i], 1));
+          engine.run({0, 1, &values[i], 1, &one, nullptr, nullptr, &y[i], 1}));
     for (size_t i = 0; i < values.size(); ++i) {
       if (values[i] != values[i]) {
         EXPECT_TRUE(y[i] != y[i]);
@@ -251,10 +294,14 @@ TEST(Gemm, RefusesWhatTheManifestDoesNotSay) {
   Gemm g = describe(4, 8, 8, TPRT_F32);
   GemmEngine engine({g});
   float x[64] = {}, y[64] = {};
-  EXPECT_MESSAGE(engine.run(1, 1, x, 8, x, nullptr, nullptr, y, 8),
+  EXPECT_MESSAGE(engine.run({1, 1, x, 8, x, nullptr, nullptr, y, 8}),
                  "gemm 1 is not in the manifest");
-  EXPECT_MESSAGE(engine.run(0, 5, x, 8, x, nullptr, nullptr, y, 8),
+  EXPECT_MESSAGE(engine.run({0, 5, x, 8, x, nullptr, nullptr, y, 8}),
                  "gemm 0: expected at most 4 rows, got 5");
-  EXPECT_MESSAGE(engine.run(0, 4, x, 8, x, x, nullptr, y, 8),
+  EXPECT_MESSAGE(engine.run({0, 4, x, 8, x, x, nullptr, y, 8}),
                  "gemm 0: bias or residual is not as the manifest says");
+  tprt_gemm_call two[] = {{0, 4, x, 8, x, nullptr, nullptr, y, 8},
+                          {0, 3, x, 8, x, nullptr, nullptr, y + 32, 8}};
+  EXPECT_MESSAGE(engine.run(two, 2), "gemm 0: expected the same rows as gemm "
+                                     "0, which it is called with");
 }

@@ -45,3 +45,30 @@ func.func @sample(%logits: tensor<4x131xf32>, %positions: tensor<4xi32>, %seed: 
   %token, %logprob = nn.sample_pick %records, %positions, %seed, %temperature, %top_k, %top_p, %min_p : (tensor<3x4x133xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
   return %token, %logprob : tensor<4xi32>, tensor<4xf32>
 }
+
+// Products of the same rows are computed by one call, here one of three and one of
+// two, as the results of the first are read by the others.
+// VERIFY: lower @joined: equal
+func.func @joined(%x: tensor<3x72xf32>) -> (tensor<3x40xf32>, tensor<3x9xf32>) {
+  %w = tp.parameter "q" : tensor<40x72xf32>
+  %v = tp.parameter "k" : tensor<40x72xf32>
+  %u = tp.parameter "v" : tensor<33x72xf32>
+  %b = tp.parameter "v.bias" : tensor<33xf32>
+  %t = tp.parameter "t" : tensor<9x40xf32>
+  %s = tp.parameter "s" : tensor<9x40xf32>
+  %0 = nn.linear %x, %w : (tensor<3x72xf32>, tensor<40x72xf32>) -> tensor<3x40xf32>
+  %1 = nn.silu %0 : tensor<3x40xf32>
+  %2 = nn.linear %x, %v : (tensor<3x72xf32>, tensor<40x72xf32>) -> tensor<3x40xf32>
+  %3 = arith.mulf %1, %2 : tensor<3x40xf32>
+  %4 = nn.linear %x, %u bias %b : (tensor<3x72xf32>, tensor<33x72xf32>, tensor<33xf32>) -> tensor<3x33xf32>
+  %5 = tensor.pad %4 low[0, 0] high[0, 7] {
+  ^bb0(%i: index, %j: index):
+    %zero = arith.constant 0.0 : f32
+    tensor.yield %zero : f32
+  } : tensor<3x33xf32> to tensor<3x40xf32>
+  %6 = arith.addf %3, %5 : tensor<3x40xf32>
+  %7 = nn.linear %6, %t : (tensor<3x40xf32>, tensor<9x40xf32>) -> tensor<3x9xf32>
+  %8 = nn.linear %6, %s : (tensor<3x40xf32>, tensor<9x40xf32>) -> tensor<3x9xf32>
+  %9 = arith.mulf %7, %8 : tensor<3x9xf32>
+  return %6, %9 : tensor<3x40xf32>, tensor<3x9xf32>
+}

@@ -141,3 +141,17 @@ func.func @nowhere(%x: tensor<8xf32>) -> tensor<8xf32> attributes {tp.arena_byte
   %0 = call @k(%e) {tp.buffers = [#tp.buffer<"output", 0>]} : (tensor<8xf32>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// -----
+
+// One call computes what reads the same operand.
+func.func @main(%x: tensor<8x8xf32>, %z: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
+  %0:2 = call @gemm_0(%x, %z, %w) : (tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>)
+  return %0#0, %0#1 : tensor<8x8xf32>, tensor<8x8xf32>
+}
+func.func private @gemm_0(%x: tensor<8x8xf32>, %z: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) attributes {tp.kernel = "gemm"} {
+  %0 = nn.linear %x, %w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  // expected-error @below {{is in a GEMM with others: expected operations that one call of the runtime computes, all of which read the same operand}}
+  %1 = nn.linear %z, %w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %0, %1 : tensor<8x8xf32>, tensor<8x8xf32>
+}

@@ -23,19 +23,74 @@ func.func @mlp(%x: tensor<1x8x64xf32>, %w: tensor<96x64xf32>, %b: tensor<96xf32>
 // -----
 
 // One that feeds element-wise work stays out: the row kernel computes it in the
-// same pass over memory. Equal GEMMs are one function.
+// same pass over memory. Products of the same rows are one call, which what reads
+// the first has to wait for. A device computes each by itself; equal GEMMs are one
+// function.
 // CHECK-LABEL: func @gated
-// CHECK: %[[G:.*]] = call @gemm_0(%arg0, %arg1)
-// CHECK: %[[U:.*]] = call @gemm_0(%arg0, %arg2)
-// CHECK: %[[S:.*]] = nn.silu %[[G]]
-// CHECK: arith.mulf %[[S]], %[[U]]
+// CHECK: %[[P:.*]]:2 = call @gemm_0(%arg0, %arg1, %arg2)
+// CHECK: %[[S:.*]] = nn.silu %[[P]]#0
+// CHECK: arith.mulf %[[S]], %[[P]]#1
+// CHECK: func private @gemm_0
+// CHECK-SAME: tp.kernel = "gemm"
+// CHECK: %[[A:.*]] = nn.linear %arg0, %arg1
+// CHECK: %[[B:.*]] = nn.linear %arg0, %arg2
+// CHECK: return %[[A]], %[[B]]
 // CHECK-NOT: @gemm_1
+// CUDA-LABEL: func @gated
+// CUDA: %[[G:.*]] = call @gemm_0(%arg0, %arg1)
+// CUDA: nn.silu %[[G]]
+// CUDA: call @gemm_0(%arg0, %arg2)
+// CUDA-NOT: @gemm_1
 func.func @gated(%x: tensor<1x8x64xf32>, %g: tensor<96x64xf32>, %u: tensor<96x64xf32>) -> tensor<1x8x96xf32> {
   %0 = nn.linear %x, %g : (tensor<1x8x64xf32>, tensor<96x64xf32>) -> tensor<1x8x96xf32>
-  %1 = nn.linear %x, %u : (tensor<1x8x64xf32>, tensor<96x64xf32>) -> tensor<1x8x96xf32>
-  %2 = nn.silu %0 : tensor<1x8x96xf32>
-  %3 = arith.mulf %2, %1 : tensor<1x8x96xf32>
+  %1 = nn.silu %0 : tensor<1x8x96xf32>
+  %2 = nn.linear %x, %u : (tensor<1x8x64xf32>, tensor<96x64xf32>) -> tensor<1x8x96xf32>
+  %3 = arith.mulf %1, %2 : tensor<1x8x96xf32>
   return %3 : tensor<1x8x96xf32>
+}
+
+// -----
+
+// Three of different heights, one of which has a bias and an activation.
+// CUDA-LABEL: func @three
+// CHECK-LABEL: func @three
+// CHECK: call @gemm_0(%arg0, %arg1, %arg3, %arg2)
+// CHECK-NOT: call
+// CHECK: func private @gemm_0
+// CHECK: nn.linear
+// CHECK: %[[B:.*]] = nn.linear %arg0, %arg1 bias %arg2
+// CHECK-NEXT: nn.silu %[[B]]
+// CHECK-NEXT: nn.linear
+// CHECK-NOT: nn.linear
+func.func @three(%x: tensor<8x64xf32>, %w: tensor<96x64xf32>, %v: tensor<32x64xf32>, %b: tensor<96xf32>) -> (tensor<8x32xf32>, tensor<8x96xf32>, tensor<8x32xf32>) {
+  %0 = nn.linear %x, %w : (tensor<8x64xf32>, tensor<96x64xf32>) -> tensor<8x96xf32>
+  %1 = nn.linear %x, %w bias %b : (tensor<8x64xf32>, tensor<96x64xf32>, tensor<96xf32>) -> tensor<8x96xf32>
+  %2 = nn.silu %1 : tensor<8x96xf32>
+  %3 = nn.linear %x, %v : (tensor<8x64xf32>, tensor<32x64xf32>) -> tensor<8x32xf32>
+  %4 = tensor.extract_slice %0[0, 0] [8, 32] [1, 1] : tensor<8x96xf32> to tensor<8x32xf32>
+  return %4, %2, %3 : tensor<8x32xf32>, tensor<8x96xf32>, tensor<8x32xf32>
+}
+
+// -----
+
+// Not of other rows, of results of another type, of what the first makes, or with
+// a library call between them.
+// CHECK-LABEL: func @apart
+// CHECK-COUNT-6: {{%[^:]*}} = call @gemm_
+// CHECK: nn.cache_write
+// CHECK-NEXT: {{%[^:]*}} = call @gemm_
+func.func @apart(%x: tensor<8x64xf32>, %z: tensor<64x64xf32>, %h: tensor<8x64xbf16>, %w: tensor<64x64xf32>, %u: tensor<64x64xbf16>, %cells: tensor<8xi32>, %pool: tensor<32x1x64xf32>) -> (tensor<8x64xf32>, tensor<64x64xf32>, tensor<8x64xbf16>, tensor<8x64xf32>, tensor<32x1x64xf32>, tensor<8x64xf32>) {
+  %0 = nn.linear %x, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
+  %1 = nn.linear %z, %w : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %v = arith.mulf %1, %1 : tensor<64x64xf32>
+  %made = nn.linear %z, %v : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  %2 = nn.linear %h, %u : (tensor<8x64xbf16>, tensor<64x64xbf16>) -> tensor<8x64xbf16>
+  %3 = nn.linear %h, %u : (tensor<8x64xbf16>, tensor<64x64xbf16>) -> tensor<8x64xf32>
+  %4 = nn.linear %x, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
+  %heads = tensor.expand_shape %4 [[0, 1], [2]] output_shape [8, 1, 64] : tensor<8x64xf32> into tensor<8x1x64xf32>
+  %5 = nn.cache_write %heads, %cells, %pool : (tensor<8x1x64xf32>, tensor<8xi32>, tensor<32x1x64xf32>) -> tensor<32x1x64xf32>
+  %6 = nn.linear %x, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
+  return %0, %made, %2, %3, %5, %6 : tensor<8x64xf32>, tensor<64x64xf32>, tensor<8x64xbf16>, tensor<8x64xf32>, tensor<32x1x64xf32>, tensor<8x64xf32>
 }
 
 // -----

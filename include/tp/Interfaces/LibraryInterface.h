@@ -74,6 +74,13 @@ struct LibraryCall {
   llvm::SmallVector<LibraryArgument> arguments;
 };
 
+/// How operations that read one operand are computed together.
+struct JoinedForm {
+  mlir::OpOperand *shared;  ///< that operand
+  unsigned slot;            ///< of the function of tprt/abi.h
+  llvm::StringLiteral name; ///< of the function
+};
+
 /// Name of an element type in the manifest; empty if the runtime has none.
 std::string getTypeName(mlir::Type type);
 

@@ -66,6 +66,14 @@ def TP_LibraryOpInterface : OpInterface<"LibraryOpInterface"> {
       }], "::mlir::OpOperand *", "getReplacedOperand",
       (ins "unsigned":$result), [{}], [{ return nullptr; }]>,
     InterfaceMethod<[{
+        How one call computes this operation and others of its kind that read
+        the same operand: a function that is given how many they are, and the
+        arguments of `getLibraryCall` of each, id first, eight bytes each.
+        Nothing if each is a call of its own.
+      }], "::std::optional<::tp::JoinedForm>", "getJoinedForm", (ins), [{}], [{
+        return ::std::nullopt;
+      }]>,
+    InterfaceMethod<[{
         Multiplications and additions per element of the iteration space of its
         sharding rule; 0 for what moves data alone.
       }], "double", "getFlopsPerPoint", (ins), [{}], [{ return 0; }]>

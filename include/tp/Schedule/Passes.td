@@ -23,6 +23,14 @@ def FormGemms : Pass<"tp-form-gemms", "::mlir::ModuleOp"> {
     kernel joins it (one that does is computed there, in the same pass over
     memory). Equal functions are made once.
 
+    Operations that follow each other, read the same operand and have weights
+    and results of one type (queries, keys and values; gate and up) are in one
+    function if the target has the function of the runtime that computes them
+    in one call (`getJoinedForm`), unless there is a library call, a collective
+    or a loop between them: results that are read much later would be in memory
+    for longer. The host has it: its threads begin once, and a product that ends
+    early leaves none of them idle.
+
     For a device the activation is `nn.gelu tanh` or max(x, 0), which cuBLASLt
     has. The latter is `arith.maximumf` with zero, or another spelling that does
     the same with NaN, and becomes the former. The sum with a tensor joins a

@@ -98,7 +98,6 @@ public:
 private:
   KernelEmitter e;
   SampleMath math;
-  const RecordsShape &shape;
   int64_t threads;
   Value shared, logits, record, thread;
   Value first, count; ///< the block's tokens
@@ -129,7 +128,7 @@ private:
 RecordsKernel::RecordsKernel(OpBuilder &builder, Location loc,
                              const RecordsShape &shape, int64_t threads,
                              Value shared, ArrayRef<BlockArgument> arguments)
-    : e(builder, loc), math(e), shape(shape), threads(threads), shared(shared) {
+    : e(builder, loc), math(e), threads(threads), shared(shared) {
   auto getAddress = [&](unsigned number) -> Value {
     return LLVM::AddrSpaceCastOp::create(builder, loc, e.globalPointer,
                                          arguments[number]);

@@ -22,7 +22,7 @@ Value LibrarySite::getActual(Value value) const {
     return call.getOperand(argument.getArgNumber());
   // What the epilogue makes of the operation's result takes its place.
   if (op->getNumResults() == 1)
-    return call.getResult(0);
+    value = last;
   Operation *end = op->getBlock()->getTerminator();
   for (OpOperand &returned : end->getOpOperands())
     if (returned.get() == value)
@@ -81,58 +81,88 @@ static LogicalResult readEpilogue(Operation *op, Value value,
   return success();
 }
 
-/// Reads the body of a GEMM: a library's operation and what it does to the
-/// result. The order in which a library does it is fixed.
-static LogicalResult readBody(func::FuncOp callee, const EpilogueSet &known,
-                              LibrarySite &site) {
+/// Reads the body of a GEMM: library's operations, each with what is done to
+/// its result. The order in which a library does it is fixed.
+static LogicalResult readBody(func::CallOp call, const EpilogueSet &known,
+                              SmallVectorImpl<LibrarySite> &sites) {
+  auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+      call, call.getCalleeAttr());
   unsigned step = 0;
   Block &body = callee.getBody().front();
-  Value value; // computed so far
   for (Operation &op : body.without_terminator()) {
     if (isa<arith::ConstantOp>(op))
       continue;
-    if (site.op) {
-      if (failed(readEpilogue(&op, value, known, site, step)))
-        return failure();
-    } else {
-      site.op = dyn_cast<LibraryOpInterface>(op);
-      if (!site.op)
-        return op.emitOpError("expected an operation with a library form "
-                              "first in a GEMM");
+    if (auto library = dyn_cast<LibraryOpInterface>(op)) {
       if (!llvm::all_of(op.getOperands(), llvm::IsaPred<BlockArgument>))
         return op.emitOpError("expected to read arguments of its GEMM alone");
+      sites.push_back({library, call});
+      step = 0;
+    } else if (sites.empty()) {
+      return op.emitOpError("expected an operation with a library form "
+                            "first in a GEMM");
+    } else if (failed(readEpilogue(&op, sites.back().last, known, sites.back(),
+                                   step))) {
+      return failure();
     }
-    value = op.getResult(0);
+    sites.back().last = op.getResult(0);
   }
-  if (!site.op)
+  if (sites.empty())
     return callee.emitOpError("expected an operation with a library form in a "
                               "GEMM");
   Operation *end = body.getTerminator();
-  if (end->getNumOperands() == 0 || end->getOperand(0) != value)
+  if (end->getNumOperands() < sites.size() ||
+      !llvm::all_of(llvm::enumerate(sites), [&](auto site) {
+        return end->getOperand(site.index()) == site.value().last;
+      }))
     return end->emitOpError("expected what a GEMM computes last");
   return success();
 }
 
-FailureOr<LibrarySite> tp::readLibrarySite(Operation *op,
-                                           const Target &target) {
-  LibrarySite site;
+static LogicalResult expectFunction(Operation *op, StringRef function,
+                                    const Target &target) {
+  if (target.hasFunction(function))
+    return success();
+  return op->emitOpError("is computed by '")
+         << function << "', which target '" << target.getName()
+         << "' has not: expected an operation with a function there, or "
+            "another target";
+}
+
+/// What one call is to compute, the runtime can compute in one.
+static LogicalResult verifyJoined(ArrayRef<LibrarySite> sites,
+                                  const Target &target) {
+  auto getForm = [](const LibrarySite &site) {
+    return site.op.getJoinedForm();
+  };
+  std::optional<JoinedForm> first = getForm(sites.front());
+  for (const LibrarySite &site : sites) {
+    std::optional<JoinedForm> form = getForm(site);
+    if (!form || !first || form->slot != first->slot ||
+        form->shared->get() != first->shared->get())
+      return site.op->emitOpError(
+          "is in a GEMM with others: expected operations that one call of the "
+          "runtime computes, all of which read the same operand");
+  }
+  return expectFunction(sites.front().op, first->name, target);
+}
+
+FailureOr<SmallVector<LibrarySite>> tp::readLibrarySites(Operation *op,
+                                                         const Target &target) {
+  SmallVector<LibrarySite> sites;
   if (auto call = dyn_cast<func::CallOp>(op)) {
-    site.call = call;
-    auto callee = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
-        call, call.getCalleeAttr());
-    if (failed(readBody(callee, target.getEpilogues(), site)))
+    if (failed(readBody(call, target.getEpilogues(), sites)) ||
+        (sites.size() > 1 && failed(verifyJoined(sites, target))))
       return failure();
   } else {
-    site.op = cast<LibraryOpInterface>(op);
+    sites.push_back({cast<LibraryOpInterface>(op)});
   }
-  if (failed(site.op.verifyLibraryForm()))
-    return failure();
-  site.use.isPacked = site.getPackedParameter() != nullptr;
-  StringRef function = site.op.getLibraryCall(site.use).name;
-  if (!target.hasFunction(function))
-    return site.op->emitOpError("is computed by '")
-           << function << "', which target '" << target.getName()
-           << "' has not: expected an operation with a function there, or "
-              "another target";
-  return site;
+  for (LibrarySite &site : sites) {
+    if (failed(site.op.verifyLibraryForm()))
+      return failure();
+    site.use.isPacked = site.getPackedParameter() != nullptr;
+    if (failed(expectFunction(site.op, site.op.getLibraryCall(site.use).name,
+                              target)))
+      return failure();
+  }
+  return sites;
 }

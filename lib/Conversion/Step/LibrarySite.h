@@ -5,7 +5,8 @@
 //
 // Schedule leaves an operation that a library computes where it is, or puts it
 // into a function (`tp.kernel = "gemm"`) with what the library does on its way
-// out. Both are read here, so that the tables and the step need not ask which.
+// out, and perhaps with others that the same call computes. All of that is read
+// here, so that the tables and the step need not ask which.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,6 +26,11 @@ struct LibrarySite {
   mutable mlir::func::CallOp
       call; ///< null where the operation stands in the step
   LibraryUse use;
+  /// What the function computes of `op`: its result, or what its epilogue makes
+  /// of that.
+  mutable mlir::Value last;
+  /// Position of its description in its list.
+  int64_t description = 0;
 
   /// An operand of `op` or of its epilogue, or a result of `op`, as the step
   /// has it. Null for a result that the step does not have.
@@ -36,10 +42,11 @@ struct LibrarySite {
   llvm::SmallVector<mlir::Value> getPlainOperands() const;
 };
 
-/// Reads `op`: a library's operation, or the call of a function of one. An
-/// error says what the target cannot do.
-mlir::FailureOr<LibrarySite> readLibrarySite(mlir::Operation *op,
-                                             const Target &target);
+/// Reads `op`: a library's operation, or the call of a function of one, or of
+/// several that one call of the runtime computes. An error says what the target
+/// cannot do.
+mlir::FailureOr<llvm::SmallVector<LibrarySite>>
+readLibrarySites(mlir::Operation *op, const Target &target);
 
 } // namespace tp
 

@@ -139,6 +139,8 @@ private:
                               SmallVector<Value> arguments);
   LogicalResult emitRows(func::CallOp call, func::FuncOp kernel);
   LogicalResult emitLibrary(Operation *op);
+  /// The arguments of the site's own call behind the rank, without the id.
+  FailureOr<SmallVector<Value>> getArguments(const LibrarySite &site);
   LogicalResult emitRepeat(RepeatOp op);
   LogicalResult emitRank(RankOp op);
   Value getParameter(ParameterOp op, StringRef reader = plainUse);
@@ -340,8 +342,8 @@ LogicalResult StepBuilder::emitRows(func::CallOp call, func::FuncOp kernel) {
   return success();
 }
 
-LogicalResult StepBuilder::emitLibrary(Operation *op) {
-  const LibrarySite &site = tables.getSite(op);
+FailureOr<SmallVector<Value>>
+StepBuilder::getArguments(const LibrarySite &site) {
   LibraryCall call = site.op.getLibraryCall(site.use);
   SmallVector<Value> arguments(call.arguments.size());
   for (auto [i, argument] : llvm::enumerate(call.arguments)) {
@@ -361,11 +363,33 @@ LogicalResult StepBuilder::emitLibrary(Operation *op) {
   for (auto [i, argument] : llvm::enumerate(call.arguments))
     if (auto *number = std::get_if<int64_t>(&argument))
       arguments[i] = constant(*number);
-  if (tables.launches(call.name))
-    return launchLibrary(site, std::move(arguments));
-  if (call.hasId)
-    arguments.insert(arguments.begin(), constant32(tables.getDescription(op)));
-  callRuntime(call.slot, arguments);
+  return arguments;
+}
+
+LogicalResult StepBuilder::emitLibrary(Operation *op) {
+  ArrayRef<LibrarySite> sites = tables.getSites(op);
+  int64_t slot = 0; // of `context`, where the arguments of joined calls are
+  for (const LibrarySite &site : sites) {
+    LibraryCall call = site.op.getLibraryCall(site.use);
+    FailureOr<SmallVector<Value>> arguments = getArguments(site);
+    if (::mlir::failed(arguments))
+      return failure();
+    if (tables.launches(call.name))
+      return launchLibrary(site, std::move(*arguments));
+    if (sites.size() == 1) {
+      if (call.hasId)
+        arguments->insert(arguments->begin(), constant32(site.description));
+      callRuntime(call.slot, *arguments);
+      return success();
+    }
+    if (call.hasId)
+      arguments->insert(arguments->begin(), constant(site.description));
+    for (Value argument : *arguments)
+      LLVM::StoreOp::create(builder, loc, argument,
+                            offsetBytes(context, 8 * slot++));
+  }
+  callRuntime(sites.front().op.getJoinedForm()->slot,
+              {constant(sites.size()), context});
   return success();
 }
 
@@ -516,14 +540,16 @@ FailureOr<func::FuncOp> StepBuilder::run() {
     members[member] =
         loadAt(args, member,
                member == ScratchStride || member == Workers ? i64 : pointer);
-  // One context for all kernels: parallel_for returns when it is done, launch
-  // when it has read it.
+  // One context for all kernels and joined calls: parallel_for and the library
+  // return when they are done, launch when it has read it.
   size_t slots = 2;
   for (const KernelEntry &kernel : tables.kernels)
     slots = std::max<size_t>(slots, kernel.arguments);
   entry.walk([&](func::CallOp call) {
-    slots = std::max<size_t>(slots,
-                             call.getNumOperands() + call.getNumResults() + 2);
+    size_t own = call.getNumOperands() + call.getNumResults() + 2;
+    for (const LibrarySite &site : tables.getSites(call))
+      own += site.op.getLibraryCall(site.use).arguments.size() + 1;
+    slots = std::max(slots, own);
   });
   context = LLVM::AllocaOp::create(builder, loc, pointer, i64, constant(slots),
                                    /*alignment=*/8);

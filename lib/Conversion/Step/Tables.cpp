@@ -102,30 +102,37 @@ int64_t Tables::addDescription(LibraryDescription description) {
 }
 
 LogicalResult Tables::addLibrary(Operation *op) {
-  FailureOr<LibrarySite> site = readLibrarySite(op, target);
-  if (failed(site))
+  FailureOr<SmallVector<LibrarySite>> sites = readLibrarySites(op, target);
+  if (failed(sites))
     return failure();
-  StringRef function = site->op.getLibraryCall(site->use).name;
+  for (LibrarySite &site : *sites)
+    if (failed(addSite(site)))
+      return failure();
+  sitesOf[op] = std::move(*sites);
+  return success();
+}
+
+LogicalResult Tables::addSite(LibrarySite &site) {
+  StringRef function = site.op.getLibraryCall(site.use).name;
   if (launches(function)) {
-    if (failed(addLibraryKernels(site->op, target.getKernelPass(function))))
+    if (failed(addLibraryKernels(site.op, target.getKernelPass(function))))
       return failure();
   } else if (std::optional<LibraryDescription> description =
-                 site->op.getLibraryDescription(site->use)) {
-    idOf[op] = addDescription(std::move(*description));
+                 site.op.getLibraryDescription(site.use)) {
+    site.description = addDescription(std::move(*description));
   }
-  siteOf[op] = *site;
-  if (OpOperand *packed = site->op.getPackedOperand()) {
+  if (OpOperand *packed = site.op.getPackedOperand()) {
     auto type = cast<RankedTensorType>(packed->get().getType());
     if (type.getNumElements() > largestWeight) {
       largestWeight = type.getNumElements();
       modelType = getTypeName(type.getElementType());
     }
   }
-  if (site->use.isPacked)
-    addParameter(site->getPackedParameter(), function,
-                 (function + ":" + Twine(getDescription(op))).str());
+  if (site.use.isPacked)
+    addParameter(site.getPackedParameter(), function,
+                 (function + ":" + Twine(site.description)).str());
   // The packed parameter, too, may be read as a plain tensor.
-  llvm::for_each(site->getPlainOperands(),
+  llvm::for_each(site.getPlainOperands(),
                  [&](Value value) { addPlain(value); });
   return success();
 }

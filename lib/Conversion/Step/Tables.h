@@ -55,11 +55,12 @@ public:
   /// Raw bytes of dense constants.
   std::string constants;
 
-  /// What a library computes: the operation, and its position in its list.
-  const LibrarySite &getSite(mlir::Operation *op) const {
-    return siteOf.find(op)->second;
+  /// What a library computes in one call; nothing where it computes nothing.
+  llvm::ArrayRef<LibrarySite> getSites(mlir::Operation *op) const {
+    auto found = sitesOf.find(op);
+    return found == sitesOf.end() ? llvm::ArrayRef<LibrarySite>()
+                                  : found->second;
   }
-  int64_t getDescription(mlir::Operation *op) const { return idOf.lookup(op); }
   int64_t getCollective(mlir::Operation *op) const { return idOf.lookup(op); }
   /// Whether the target has kernels in the place of a function.
   bool launches(llvm::StringRef function) const {
@@ -89,7 +90,7 @@ private:
   /// The largest weight, and its element type: what most of the work is in.
   int64_t largestWeight = 0;
   std::string modelType = "f32";
-  llvm::DenseMap<mlir::Operation *, LibrarySite> siteOf;
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<LibrarySite>> sitesOf;
   llvm::DenseMap<mlir::Operation *, int64_t> idOf, constantOf;
   llvm::StringMap<int64_t> kernelOf;
   llvm::StringMap<size_t> parameterOf;
@@ -104,6 +105,7 @@ private:
   mlir::LogicalResult addKernel(mlir::Operation *user, llvm::StringRef name);
   mlir::LogicalResult addCall(mlir::func::CallOp call);
   mlir::LogicalResult addLibrary(mlir::Operation *op);
+  mlir::LogicalResult addSite(LibrarySite &site);
   int64_t addDescription(LibraryDescription description);
   mlir::LogicalResult addLibraryKernels(mlir::Operation *op,
                                         llvm::StringRef pass);

@@ -109,6 +109,10 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 /// mark: kernel `kernels[id]` starts, in repetition `layer`; it ends with the
 ///   next call of mark, gemm, attention or collective, or with the step. Free
 ///   when no timeline is recorded.
+/// gemms: `count` calls of gemm at once: `calls` points to as many
+///   tprt_gemm_call. All read the same rows of x, weights of one type, and
+///   nothing that another of them writes. It is one event of the timeline,
+///   the first's.
 #define TPRT_FUNCTIONS(X, IN, OUT, I32, I64, BODY)                             \
   X(gemm, I32(id) I64(rows) IN(x) I64(x_stride) IN(w) IN(bias) IN(residual)    \
               OUT(y) I64(y_stride))                                            \
@@ -129,7 +133,8 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
                             IN(temperatures) OUT(records))                     \
   X(sample_pick,                                                               \
     I64(rows) I64(blocks) IN(records) IN(positions) IN(seeds) IN(temperatures) \
-        IN(top_k) IN(top_p) IN(min_p) OUT(tokens) OUT(logprobs))
+        IN(top_k) IN(top_p) IN(min_p) OUT(tokens) OUT(logprobs))               \
+  X(gemms, I64(count) IN(calls))
 
 /// Where the words of a sampling record are: its best logits and their tokens,
 /// the largest logit, the sums of exponentials relative to it, as they are and
@@ -144,6 +149,16 @@ enum tprt_record {
   TPRT_RECORD_DRAWN_TOKEN,
   TPRT_RECORD_WORDS
 };
+
+/// One product of `gemms`: the arguments of gemm, eight bytes each.
+typedef struct tprt_gemm_call {
+  int64_t id, rows;
+  const void *x;
+  int64_t x_stride;
+  const void *w, *bias, *residual;
+  void *y;
+  int64_t y_stride;
+} tprt_gemm_call;
 
 #define TPRT_PARAMETER_IN(name) , const void *name
 #define TPRT_PARAMETER_OUT(name) , void *name

@@ -130,6 +130,11 @@ std::optional<EpilogueSet> LinearOp::getEpilogues(const EpilogueSet &known) {
 
 OpOperand *LinearOp::getPackedOperand() { return &getWeightMutable(); }
 
+/// Products of the same rows: queries, keys and values; gate and up.
+std::optional<JoinedForm> LinearOp::getJoinedForm() {
+  return JoinedForm{&getInputMutable(), abi::gemms.slot, abi::gemms.name};
+}
+
 double LinearOp::getFlopsPerPoint() { return 2; }
 
 static int64_t getRows(LinearOp op) {

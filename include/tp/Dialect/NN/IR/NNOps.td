@@ -74,7 +74,7 @@ class NN_LibraryForm<list<string> methods = []>
 
 def NN_LinearOp : NN_Op<"linear", [NN_Vjp, NN_LibraryForm<
     ["getLibraryDescription", "getEpilogues", "getPackedOperand",
-     "getFlopsPerPoint"]>]> {
+     "getJoinedForm", "getFlopsPerPoint"]>]> {
   let summary = "y = x wᵀ + bias";
   let description = [{
     x[..., k], weight[n, k] (as checkpoints store it), bias[n] -> y[..., n], of
