@@ -169,6 +169,8 @@ LogicalResult DifferentiatePass::differentiate(func::FuncOp function) {
                                    "function of one block";
   func::FuncOp gradient = function.clone();
   gradient.setName(gradientName);
+  // What is allowed to the forward.
+  gradient->removeAttr(TPDialect::getCommBudgetAttrName());
   getOperation().insert(std::next(function->getIterator()), gradient);
   if (failed(verifyDisjoint(collectParameters(gradient))))
     return failure();

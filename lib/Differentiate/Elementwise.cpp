@@ -62,11 +62,19 @@ struct Terms {
   ImplicitLocOpBuilder b;
   Value g, x, y, z, v;
 
+  /// Functions of 16 bits are in f32: their constants are no numbers of 16.
   Terms(OpBuilder &builder, Operation *op, Value cotangent)
       : b(op->getLoc(), builder), g(cotangent), v(op->getResult(0)) {
     Value *places[] = {&x, &y, &z};
     for (auto [place, operand] : llvm::zip(places, op->getOperands()))
       *place = operand;
+    Type element = getElementTypeOrSelf(v.getType());
+    if (isa<arith::ArithDialect>(op->getDialect()) ||
+        element.getIntOrFloatBitWidth() >= 32)
+      return;
+    for (Value *value : {&g, &x, &y, &z, &v})
+      if (*value)
+        *value = convert(b, *value, b.getF32Type());
   }
   Value number(double value) { return makeConstant(b, g.getType(), value); }
   Value add(Value a, Value c) { return arith::AddFOp::create(b, a, c); }
@@ -236,5 +244,8 @@ Contributions tp::differentiate::buildElementwiseVjp(OpBuilder &builder,
     values = buildMath(e, op);
   if (!values)
     return refuse(op);
+  for (auto [value, operand] : llvm::zip(*values, op->getOperands()))
+    if (value)
+      value = convert(e.b, value, getElementTypeOrSelf(operand.getType()));
   return *values;
 }

@@ -216,3 +216,25 @@ func.func @main(%x: tensor<4xf32>) -> (tensor<f32> {tp.loss}) {
   %loss = linalg.dot ins(%0, %x : tensor<4xf32>, tensor<4xf32>) outs(%zero : tensor<f32>) -> tensor<f32>
   return %loss : tensor<f32>
 }
+
+// -----
+
+// In a layer of layers, of which some are undone already.
+func.func @main(%x: tensor<4xf32>) -> (tensor<f32> {tp.loss}) {
+  %zero = arith.constant dense<0.0> : tensor<f32>
+  %h = tp.repeat 2 times iter(%x) : (tensor<4xf32>) -> tensor<4xf32> {
+  ^bb0(%i: index, %h: tensor<4xf32>):
+    %w = tp.parameter "w" : tensor<4xf32>
+    // expected-error @+1 {{'math.acosh' has no derivative here}}
+    %0 = math.acosh %w : tensor<4xf32>
+    %1 = tp.repeat 2 times iter(%h) : (tensor<4xf32>) -> tensor<4xf32> {
+    ^bb0(%j: index, %k: tensor<4xf32>):
+      %2 = arith.mulf %k, %0 : tensor<4xf32>
+      %3 = math.sin %2 : tensor<4xf32>
+      tp.yield %3 : tensor<4xf32>
+    }
+    tp.yield %1 : tensor<4xf32>
+  }
+  %loss = linalg.dot ins(%h, %x : tensor<4xf32>, tensor<4xf32>) outs(%zero : tensor<f32>) -> tensor<f32>
+  return %loss : tensor<f32>
+}

@@ -39,8 +39,9 @@ struct DerivativeReport {
 };
 
 /// Import and differentiate `module` (unless it has a function with gradients
-/// already) and check each parameter's gradient in turn, up to the first that
-/// differs. Fails, after an error, if it has no loss or does not run.
+/// already) and check each parameter's gradient, the last of the program first,
+/// up to one that differs. Fails, after an error, if it has no loss or does not
+/// run.
 mlir::FailureOr<DerivativeReport>
 verifyDerivative(mlir::ModuleOp module, const VerifyOptions &options);
 
