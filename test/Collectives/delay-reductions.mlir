@@ -182,3 +182,33 @@ func.func @layers(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sh
   // CHECK-NEXT: return %[[OUTER]]#0, %[[ALL]], %[[OUTER]]#2
   return %0#0, %0#1, %0#2 : tensor<8x16xf32>, tensor<2x3x8x16xf32>, tensor<2x8x16xf32>
 }
+
+// -----
+
+// Before a scatter the whole is rounded, into a buffer of the whole's size.
+
+#row = #tp.sharding<@mesh, [{"tp"}, {}]>
+#col = #tp.sharding<@mesh, [{}, {"tp"}]>
+#part = #tp.sharding<@mesh, [{}, {}], partial sum {"tp"}>
+#linear = #tp.rule<["s" 8, "n" 16, "k" 64 sum], ([0], [2]) multilinear, ([1], [2]) multilinear -> ([0], [1])>
+#empty = #tp.rule<["a" 8, "b" 16], -> ([0], [1])>
+#round = #tp.rule<["a" 8, "b" 16], ([0], [1]) multilinear, ([0], [1]) -> ([0], [1])>
+#id = affine_map<(i, j) -> (i, j)>
+tp.mesh @mesh <["tp"=2]>
+// CHECK-LABEL: func.func @scatter
+func.func @scatter(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col}, %w: tensor<16x32xf32> {tp.global_type = tensor<16x64xf32>, tp.sharding = #col})
+    -> (tensor<4x16xbf16> {tp.global_type = tensor<8x16xbf16>, tp.sharding = #row}) {
+  // CHECK: %[[Y:.*]] = nn.linear
+  // CHECK: %[[E:.*]] = tensor.empty() {{.*}} : tensor<8x16xbf16>
+  // CHECK: %[[N:.*]] = linalg.generic {{.*}} ins(%[[Y]] : tensor<8x16xf32>) outs(%[[E]] : tensor<8x16xbf16>)
+  // CHECK: tp.reduce_scatter sum %[[N]] {{.*}} : tensor<8x16xbf16> -> tensor<4x16xbf16>
+  %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
+  %r = tp.reduce_scatter sum %y dim 0 over @mesh ["tp"] {from = #part, to = #row, ledger = #tp.ledger<0, cause = "c", annotation = "w", pass = "tp-insert-reshards">} : tensor<8x16xf32> -> tensor<4x16xf32>
+  %e = tensor.empty() {tp.rule = #empty, tp.shardings = [#row]} : tensor<4x16xbf16>
+  %n = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%r : tensor<4x16xf32>) outs(%e : tensor<4x16xbf16>) attrs = {tp.rule = #round, tp.shardings = [#row]} {
+  ^bb0(%in: f32, %out: bf16):
+    %t = arith.truncf %in : f32 to bf16
+    linalg.yield %t : bf16
+  } -> tensor<4x16xbf16>
+  return %n : tensor<4x16xbf16>
+}
