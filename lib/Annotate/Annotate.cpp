@@ -348,6 +348,34 @@ static ShardingAttr getStateSharding(const Target &target) {
   return state ? state.getShardingAttr() : ShardingAttr();
 }
 
+/// A gradient is cut as its parameter is, the layers of a stack are whole.
+static void annotateGradients(func::FuncOp function) {
+  StringRef name = TPDialect::getShardingAttrName();
+  for (unsigned i = 0; i < function.getNumResults(); ++i) {
+    auto mark = function.getResultAttrOfType<GradientAttr>(
+        i, TPDialect::getGradientAttrName());
+    if (!mark || getResultSharding(function, i))
+      continue;
+    ShardingAttr sharding;
+    function.walk([&](ParameterOp op) {
+      if (op.getNameAttr() == mark.getName() &&
+          op.getSourceAttr() == mark.getSource() && !sharding)
+        sharding = getSharding(op.getResult());
+    });
+    auto type = cast<RankedTensorType>(function.getResultTypes()[i]);
+    if (!sharding)
+      continue;
+    SmallVector<DimShardingAttr> dims(sharding.getDims());
+    if (dims.size() + 1 == size_t(type.getRank()))
+      dims.insert(dims.begin(), DimShardingAttr::get(function.getContext(), {},
+                                                     1, /*isOpen=*/false));
+    function.setResultAttr(i, name,
+                           ShardingAttr::get(function.getContext(),
+                                             sharding.getMesh(), dims, {},
+                                             ReductionKind::Sum));
+  }
+}
+
 LogicalResult Annotator::run(ModuleOp module) {
   if (failed(checkGeneration(module)))
     return failure();
@@ -378,6 +406,8 @@ LogicalResult Annotator::run(ModuleOp module) {
               "plan";
   if (failed(fitHeads(module, mesh)))
     return failure();
+  for (auto function : module.getOps<func::FuncOp>())
+    annotateGradients(function);
   return checkSizes();
 }
 

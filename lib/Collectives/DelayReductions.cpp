@@ -4,8 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Looks down the chain of linear operations after a reduction and moves it to
-// where it is least, or where it meets what it can be merged with. It is never
-// moved for nothing: a later reduction keeps a full addend alive for longer.
+// where it is least, or where it meets what it can be merged with; out of a
+// repeated layer that only stacks what was reduced. It is never moved for
+// nothing: a later reduction keeps a full addend alive for longer.
 //
 //===----------------------------------------------------------------------===//
 
@@ -132,6 +133,51 @@ CollectiveOpInterface ReductionDelayer::moveOnce(StringRef pass) {
                   withPass(reduction.getLedgerEntry(), pass), function));
 }
 
+/// Where layers only stack the sums that `reduction` finishes, let them stack
+/// the addends and finish all of them at once behind the layers. Null if they
+/// do something else with them.
+static CollectiveOpInterface moveBehindLayers(CollectiveOpInterface reduction,
+                                              PerRankFunction &function,
+                                              StringRef pass) {
+  Value sum = reduction->getResult(0);
+  auto repeat = dyn_cast<RepeatOp>(reduction->getParentOp());
+  if (!repeat || repeat.getCount() < 2 || reduction.getRow().cuts() ||
+      !sum.hasOneUse())
+    return {};
+  OpOperand &use = *sum.getUses().begin();
+  unsigned number = use.getOperandNumber();
+  if (!isa<YieldOp>(use.getOwner()) || number < repeat.getInits().size())
+    return {};
+  Value stack = repeat.getResult(number);
+  const LocalState *known = function.getState(stack);
+  if (!known || (known->sharding.isPartial() &&
+                 known->sharding.reduction != ReductionKind::Sum))
+    return {};
+  LocalState after = *known, before = after;
+  AxisList axes = getStepAxes(reduction, function.mesh);
+  before.sharding.partial.append(axes.begin(), axes.end());
+  before.sharding.reduction = ReductionKind::Sum;
+  before.sharding.normalize(before.shape);
+
+  use.set(reduction->getOperand(0));
+  setSharding(stack, function.getAttr(before.sharding));
+  function.states[stack] = before;
+  OpBuilder builder(repeat);
+  builder.setInsertionPointAfter(repeat);
+  auto moved =
+      cast<CollectiveOpInterface>(builder.clone(*reduction.getOperation()));
+  stack.replaceAllUsesWith(moved->getResult(0));
+  moved->setOperand(0, stack);
+  moved->getResult(0).setType(stack.getType());
+  moved->setAttr("from", function.getAttr(before.sharding));
+  moved->setAttr("to", function.getAttr(after.sharding));
+  moved.setLedgerEntry(withPass(reduction.getLedgerEntry(), pass));
+  function.states[moved->getResult(0)] = after;
+  function.states.erase(sum);
+  reduction->erase();
+  return moved;
+}
+
 namespace {
 struct DelayReductions : tp::impl::DelayReductionsBase<DelayReductions> {
   void runOnOperation() override {
@@ -149,6 +195,11 @@ struct DelayReductions : tp::impl::DelayReductionsBase<DelayReductions> {
           reduction =
               ReductionDelayer(reduction, function).moveOnce(getArgument());
         numDelayed += steps;
+        while (CollectiveOpInterface behind =
+                   moveBehindLayers(reduction, function, getArgument())) {
+          reduction = behind;
+          ++numDelayed;
+        }
       }
       return success();
     };

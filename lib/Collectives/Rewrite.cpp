@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "tp/Resolve/Resolve.h"
@@ -109,6 +110,9 @@ bool tp::isLinearIn(Operation *op, ArrayRef<unsigned> partial,
       // What is added must count once; other tensors are factors or buffers.
       if (countsOnce(linearity) && !isZeroTensor(operand))
         return false;
+      // A buffer that is overwritten: one of another size does as well.
+      if (isScatter && operand.getDefiningOp<tensor::EmptyOp>())
+        continue;
       if (isScatter || state->sharding.isPartial() ||
           overlap(state->sharding.getUsedAxes(), axes))
         return false;
@@ -121,6 +125,25 @@ bool tp::isLinearIn(Operation *op, ArrayRef<unsigned> partial,
   }
   // A product counts once per rank unless one of its factors is partial.
   return numFactors == 0 || (numMultilinear == 1 && partial.size() == 1);
+}
+
+/// The buffers that `op` writes to, of the size that its result has now.
+static void widenBuffers(Operation *op, LocalState result,
+                         PerRankFunction &function) {
+  result.sharding.partial.clear();
+  result.sharding.normalize(result.shape);
+  OpBuilder builder(op);
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto empty = operand.get().getDefiningOp<tensor::EmptyOp>();
+    if (!empty)
+      continue;
+    Value wide = builder.clone(*empty)->getResult(0);
+    wide.setType(
+        empty.getType().clone(getLocalShape(result.shape, result.sharding)));
+    setSharding(wide, function.getAttr(result.sharding));
+    function.states[wide] = result;
+    operand.set(wide);
+  }
 }
 
 Operation *tp::reduceAfter(Operation *op, ArrayRef<unsigned> partial,
@@ -152,6 +175,9 @@ Operation *tp::reduceAfter(Operation *op, ArrayRef<unsigned> partial,
   sum.setType(type.clone(getLocalShape(before.shape, before.sharding)));
   setSharding(sum, function.getAttr(before.sharding));
   function.states[sum] = before;
+
+  if (first.getCutDim() >= 0)
+    widenBuffers(moved, before, function);
 
   Operation *reduction = builder.clone(*first.getOperation());
   reduction->setOperand(0, sum);

@@ -54,7 +54,7 @@ bool isPlaceless(mlir::Operation *op, const ShardingRule &rule);
 /// `axes` as on a whole value in the operands `partial`: it is linear in them,
 /// and whatever else it adds is zero or among them. To be moved past a
 /// reduce_scatter (`isScatter`), it must be placeless besides and have no other
-/// tensors.
+/// tensors but buffers that it overwrites.
 bool isLinearIn(mlir::Operation *op, llvm::ArrayRef<unsigned> partial,
                 llvm::ArrayRef<AxisRef> axes, bool isScatter,
                 const PerRankFunction &function);

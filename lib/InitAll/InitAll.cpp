@@ -22,6 +22,7 @@
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/NN/Transforms/Passes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Differentiate/Passes.h"
 #include "tp/Import/Passes.h"
 #include "tp/Ledger/Passes.h"
 #include "tp/Partition/Passes.h"
@@ -47,6 +48,7 @@ void tp::registerAllPasses() {
   mlir::registerAllPasses();
   registerNNPasses();
   registerImportPasses();
+  registerDifferentiatePasses();
   registerAnnotatePasses();
   registerPropagatePasses();
   registerPartitionPasses();

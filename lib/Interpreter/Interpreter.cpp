@@ -259,7 +259,8 @@ LogicalResult Engine::runRepeat(RepeatOp op, Frame &frame) {
       tensors.push_back(Tensor(type.getShape(), *getElementType(type)));
     stackedResults.push_back(std::move(tensors));
   }
-  for (int64_t i = 0; i < count; ++i) {
+  for (int64_t done = 0; done < count; ++done) {
+    int64_t i = op.getReverse() ? count - 1 - done : done;
     int64_t index = op.getFirstIndex() + i;
     frame[op.getIndex()] =
         RankTensors(options.numRanks, Tensor::scalarInt(index));

@@ -261,9 +261,9 @@ LogicalResult Converter::convertRepeat(RepeatOp op, OpBuilder &builder) {
     inits.push_back(mapping.lookup(value));
   for (Value value : op.getStacked())
     stacked.push_back(mapping.lookup(value));
-  auto local =
-      RepeatOp::create(builder, op.getLoc(), op.getCount(), inits, stacked,
-                       localTypes(op.getStackedResults()), op.getFirstIndex());
+  auto local = RepeatOp::create(builder, op.getLoc(), op.getCount(), inits,
+                                stacked, localTypes(op.getStackedResults()),
+                                op.getFirstIndex(), op.getReverse());
   local->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   local->removeAttr(becauseAttrName);
   Block *body = local.getBodyBlock();

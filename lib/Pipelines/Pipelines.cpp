@@ -18,6 +18,7 @@
 #include "tp/Collectives/Passes.h"
 #include "tp/Conversion/Step/Passes.h"
 #include "tp/Dialect/NN/Transforms/Passes.h"
+#include "tp/Differentiate/Passes.h"
 #include "tp/Import/Passes.h"
 #include "tp/Partition/Passes.h"
 #include "tp/Propagate/Passes.h"
@@ -28,8 +29,8 @@ using namespace mlir;
 using namespace tp;
 
 static constexpr Stage stages[] = {
-    Stage::Import,      Stage::Annotate, Stage::Propagate, Stage::Partition,
-    Stage::Collectives, Stage::Schedule, Stage::Lower};
+    Stage::Import,    Stage::Differentiate, Stage::Annotate, Stage::Propagate,
+    Stage::Partition, Stage::Collectives,   Stage::Schedule, Stage::Lower};
 
 llvm::ArrayRef<Stage> tp::getStages() { return stages; }
 
@@ -37,6 +38,8 @@ llvm::StringRef tp::getStageName(Stage stage) {
   switch (stage) {
   case Stage::Import:
     return "import";
+  case Stage::Differentiate:
+    return "differentiate";
   case Stage::Annotate:
     return "annotate";
   case Stage::Propagate:
@@ -117,6 +120,8 @@ static void buildPasses(OpPassManager &manager, Stage stage,
   switch (stage) {
   case Stage::Import:
     return buildImport(manager);
+  case Stage::Differentiate:
+    return manager.addPass(createDifferentiate());
   case Stage::Annotate:
     return buildAnnotate(manager, options);
   case Stage::Propagate:

@@ -110,9 +110,9 @@ static RepeatOp exposeInRepeat(RepeatOp op, ArrayRef<Value> values) {
     stackedTypes.push_back(type.clone(shape));
     shardings.push_back(addLeadingDim(getExposable(value)));
   }
-  auto wide =
-      RepeatOp::create(builder, op.getLoc(), op.getCount(), op.getInits(),
-                       op.getStacked(), stackedTypes, op.getFirstIndex());
+  auto wide = RepeatOp::create(builder, op.getLoc(), op.getCount(),
+                               op.getInits(), op.getStacked(), stackedTypes,
+                               op.getFirstIndex(), op.getReverse());
   wide->setDiscardableAttrs(op->getDiscardableAttrDictionary());
   wide->setAttr(TPDialect::getShardingsAttrName(),
                 builder.getArrayAttr(shardings));

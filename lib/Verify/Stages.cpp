@@ -34,7 +34,14 @@ static VerifyStage makeStage(Stage stage, Check check,
 }
 
 VerifyStage makeImportStage() {
-  return makeStage(Stage::Import, Check::No, StageOptions());
+  return {getStageName(Stage::Import).str(),
+          [](ModuleOp module) {
+            PassManager passes(module.getContext());
+            buildStage(passes, Stage::Import, StageOptions());
+            buildStage(passes, Stage::Differentiate, StageOptions());
+            return passes.run(module);
+          },
+          Check::No};
 }
 
 std::vector<VerifyStage> makeVerifyStages(StringRef mesh, StringRef plan,

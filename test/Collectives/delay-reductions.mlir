@@ -139,3 +139,76 @@ func.func @bias(%x: tensor<1x64xf32> {tp.global_type = tensor<1x64xf32>, tp.shar
   %s = tp.slice %y dim 1 over @mesh ["tp"] {from = #rep, to = #col} : tensor<1x16xf32> -> tensor<1x8xf32>
   return %s : tensor<1x8xf32>
 }
+
+// -----
+
+// What layers only stack is reduced behind them, out of both loops; not what a
+// layer reads, or carries on.
+
+#rep = #tp.sharding<@mesh, [{}, {}]>
+#col = #tp.sharding<@mesh, [{}, {"tp"}]>
+#part = #tp.sharding<@mesh, [{}, {}], partial sum {"tp"}>
+#stack = #tp.sharding<@mesh, [{}, {}, {}]>
+#stacks = #tp.sharding<@mesh, [{}, {}, {}, {}]>
+#linear = #tp.rule<["s" 8, "n" 16, "k" 64 sum], ([0], [2]) multilinear, ([1], [2]) multilinear -> ([0], [1])>
+#same = #tp.rule<["a" 8, "b" 16], ([0], [1]) -> ([0], [1])>
+tp.mesh @mesh <["tp"=2]>
+// CHECK-LABEL: func.func @layers
+func.func @layers(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col}, %w: tensor<16x32xf32> {tp.global_type = tensor<16x64xf32>, tp.sharding = #col}, %h: tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep})
+    -> (tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}, tensor<2x3x8x16xf32> {tp.global_type = tensor<2x3x8x16xf32>, tp.sharding = #stacks}, tensor<2x8x16xf32> {tp.global_type = tensor<2x8x16xf32>, tp.sharding = #stack}) {
+  // CHECK: %[[OUTER:.*]]:3 = tp.repeat 2 times
+  // CHECK-SAME: #tp.sharding<@mesh, [{}, {}, {}, {}], partial sum {"tp"}>, #tp.sharding<@mesh, [{}, {}, {}]>]
+  %0:3 = tp.repeat 2 times iter(%h) {tp.shardings = [#rep, #stacks, #stack]} : (tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<2x3x8x16xf32>, tensor<2x8x16xf32>) {
+  ^bb0(%i: index, %c: tensor<8x16xf32>):
+    // CHECK: %[[INNER:.*]]:2 = tp.repeat 3 times
+    %1:2 = tp.repeat 3 times iter(%c) {tp.shardings = [#rep, #stack]} : (tensor<8x16xf32>) -> (tensor<8x16xf32>, tensor<3x8x16xf32>) {
+    ^bb0(%j: index, %d: tensor<8x16xf32>):
+      // CHECK: %[[Y:.*]] = nn.linear
+      %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
+      %r = tp.all_reduce sum %y over @mesh ["tp"] {from = #part, to = #rep, ledger = #tp.ledger<0, cause = "c", annotation = "w", pass = "tp-insert-reshards">} : tensor<8x16xf32> -> tensor<8x16xf32>
+      // CHECK: tp.yield %{{.*}}, %[[Y]]
+      tp.yield %d, %r : tensor<8x16xf32>, tensor<8x16xf32>
+    }
+    // CHECK: nn.linear
+    // CHECK: %[[R:.*]] = tp.all_reduce sum
+    // CHECK: %[[E:.*]] = math.exp %[[R]]
+    %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
+    %r = tp.all_reduce sum %y over @mesh ["tp"] {from = #part, to = #rep, ledger = #tp.ledger<1, cause = "c", annotation = "w", pass = "tp-insert-reshards">} : tensor<8x16xf32> -> tensor<8x16xf32>
+    %e = math.exp %r {tp.rule = #same, tp.shardings = [#rep]} : tensor<8x16xf32>
+    // CHECK: tp.yield %[[E]], %[[INNER]]#1, %[[R]]
+    tp.yield %e, %1#1, %r : tensor<8x16xf32>, tensor<3x8x16xf32>, tensor<8x16xf32>
+  }
+  // CHECK: %[[ALL:.*]] = tp.all_reduce sum %[[OUTER]]#1 {{.*}} pass = "tp-delay-reductions">{{.*}} : tensor<2x3x8x16xf32> -> tensor<2x3x8x16xf32>
+  // CHECK-NEXT: return %[[OUTER]]#0, %[[ALL]], %[[OUTER]]#2
+  return %0#0, %0#1, %0#2 : tensor<8x16xf32>, tensor<2x3x8x16xf32>, tensor<2x8x16xf32>
+}
+
+// -----
+
+// Before a scatter the whole is rounded, into a buffer of the whole's size.
+
+#row = #tp.sharding<@mesh, [{"tp"}, {}]>
+#col = #tp.sharding<@mesh, [{}, {"tp"}]>
+#part = #tp.sharding<@mesh, [{}, {}], partial sum {"tp"}>
+#linear = #tp.rule<["s" 8, "n" 16, "k" 64 sum], ([0], [2]) multilinear, ([1], [2]) multilinear -> ([0], [1])>
+#empty = #tp.rule<["a" 8, "b" 16], -> ([0], [1])>
+#round = #tp.rule<["a" 8, "b" 16], ([0], [1]) multilinear, ([0], [1]) -> ([0], [1])>
+#id = affine_map<(i, j) -> (i, j)>
+tp.mesh @mesh <["tp"=2]>
+// CHECK-LABEL: func.func @scatter
+func.func @scatter(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col}, %w: tensor<16x32xf32> {tp.global_type = tensor<16x64xf32>, tp.sharding = #col})
+    -> (tensor<4x16xbf16> {tp.global_type = tensor<8x16xbf16>, tp.sharding = #row}) {
+  // CHECK: %[[Y:.*]] = nn.linear
+  // CHECK: %[[E:.*]] = tensor.empty() {{.*}} : tensor<8x16xbf16>
+  // CHECK: %[[N:.*]] = linalg.generic {{.*}} ins(%[[Y]] : tensor<8x16xf32>) outs(%[[E]] : tensor<8x16xbf16>)
+  // CHECK: tp.reduce_scatter sum %[[N]] {{.*}} : tensor<8x16xbf16> -> tensor<4x16xbf16>
+  %y = nn.linear %x, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
+  %r = tp.reduce_scatter sum %y dim 0 over @mesh ["tp"] {from = #part, to = #row, ledger = #tp.ledger<0, cause = "c", annotation = "w", pass = "tp-insert-reshards">} : tensor<8x16xf32> -> tensor<4x16xf32>
+  %e = tensor.empty() {tp.rule = #empty, tp.shardings = [#row]} : tensor<4x16xbf16>
+  %n = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]} ins(%r : tensor<4x16xf32>) outs(%e : tensor<4x16xbf16>) attrs = {tp.rule = #round, tp.shardings = [#row]} {
+  ^bb0(%in: f32, %out: bf16):
+    %t = arith.truncf %in : f32 to bf16
+    linalg.yield %t : bf16
+  } -> tensor<4x16xbf16>
+  return %n : tensor<4x16xbf16>
+}

@@ -99,7 +99,7 @@ Value BodyProgram::repeat(Value value, int64_t depth) {
   if (rarely(2))
     inits.push_back(scalarConstant(builder.getF32Type(), 1));
   // A stack of no layers has no elements: the definition leaves it out.
-  bool mayStack = count > 0;
+  bool mayStack = count > 0, reverse = rarely(25);
   for (int64_t more = mayStack ? pick({0, 0, 0, 1, 1, 2}) : 0; more > 0;
        --more) {
     Shape shape = chance(60) ? shapeOf(value) : someShape(2);
@@ -110,8 +110,8 @@ Value BodyProgram::repeat(Value value, int64_t depth) {
   }
   SmallVector<Value> outer = pool;
   // The body is built first with no stacked results, which are added after.
-  auto draft =
-      RepeatOp::create(builder, loc, count, inits, stacked, TypeRange(), first);
+  auto draft = RepeatOp::create(builder, loc, count, inits, stacked,
+                                TypeRange(), first, reverse);
   OpBuilder::InsertPoint after = builder.saveInsertionPoint();
   Block *body = draft.getBodyBlock();
   builder.setInsertionPointToStart(body);
@@ -177,7 +177,7 @@ Value BodyProgram::repeat(Value value, int64_t depth) {
   pool = outer;
   builder.restoreInsertionPoint(after);
   auto op = RepeatOp::create(builder, loc, count, inits, stacked, stackedTypes,
-                             first);
+                             first, reverse);
   op.getBody().takeBody(draft.getBody());
   draft.erase();
   if (chance(15)) {

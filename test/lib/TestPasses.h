@@ -16,6 +16,8 @@ namespace tp::test {
 void registerFaultPass();
 /// A pass that fails: crash reproducers and exit codes.
 void registerFailPass();
+/// A loss of whatever a function computes.
+void registerMakeLossPass();
 /// What the operations that a library computes say of themselves.
 void registerLibraryPass();
 /// Sharding rules, padding states and per-rank forms of single operations.
@@ -31,6 +33,7 @@ inline void registerTestPasses() {
   registerFailPass();
   registerFaultPass();
   registerLibraryPass();
+  registerMakeLossPass();
   registerRulePasses();
   registerTestTarget();
   registerUnrollPass();

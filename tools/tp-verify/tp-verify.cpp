@@ -15,6 +15,7 @@
 #include "tp/Import/ModelAttributes.h"
 #include "tp/InitAll.h"
 #include "tp/Support/ReadModule.h"
+#include "tp/Verify/Derivative.h"
 #include "tp/Verify/Stages.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
@@ -97,6 +98,11 @@ struct CommandLine {
       "against", cl::value_desc("FILE"),
       cl::desc("Compare with this per-rank program instead of making one"),
       cl::cat(category)};
+  cl::opt<bool> derivative{
+      "derivative",
+      cl::desc("Compare the gradient of the loss with differences of the loss, "
+               "on one device in f64"),
+      cl::cat(category)};
   cl::opt<std::string> report{"report", cl::init("text"),
                               cl::desc("text or json"), cl::cat(category)};
   tp::ImportFlags flags{category};
@@ -147,6 +153,18 @@ int CommandLine::check() const {
       return complain("for the --stages option: expected " +
                       llvm::join(tp::getVerifiableStages(), ", ") + ", got " +
                       word);
+  auto refuseBeside = [&](const cl::Option &other) {
+    return derivative && other.getNumOccurrences()
+               ? complain("--derivative compares the loss and its gradient on "
+                          "one device: expected no --" +
+                          other.ArgStr + " beside it")
+               : 0;
+  };
+  for (int code : {refuseBeside(mesh), refuseBeside(plan), refuseBeside(stages),
+                   refuseBeside(steps), refuseBeside(entries),
+                   refuseBeside(script), refuseBeside(against)})
+    if (code)
+      return code;
   if (against.empty())
     return 0;
   if (mesh.getNumOccurrences() || plan.getNumOccurrences())
@@ -201,6 +219,19 @@ static int print(const tp::VerifyReport &result, bool asJson) {
   return result.isEqual() ? 0 : differs;
 }
 
+static int printDerivative(const CommandLine &line, mlir::ModuleOp module,
+                           const tp::VerifyOptions &options) {
+  mlir::FailureOr<tp::DerivativeReport> result =
+      tp::verifyDerivative(module, options);
+  if (mlir::failed(result))
+    return userError;
+  if (line.report == "json")
+    llvm::outs() << llvm::formatv("{0:2}", result->toJSON()) << "\n";
+  else
+    result->print(llvm::outs());
+  return result->difference ? differs : 0;
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   CommandLine line;
@@ -248,6 +279,8 @@ int main(int argc, char **argv) {
     options.parameters = parameters.get();
     options.weights = line.weights;
   }
+  if (line.derivative)
+    return printDerivative(line, *module, options);
   auto result = verify(line, *module, options);
   if (const int *code = std::get_if<int>(&result))
     return *code;

@@ -19,7 +19,8 @@ def Annotate : Pass<"tp-annotate", "::mlir::ModuleOp"> {
     values that a plan names; nothing is inferred but the cut of key and value
     projections with fewer heads than ranks, which is the leading sub-axis that
     the heads allow. What the plan does not name is left to tp-propagate, and
-    what is annotated already stays as it is.
+    what is annotated already stays as it is. A gradient (`tp.gradient`) is cut as
+    its parameter is.
 
     Plans: `megatron` (column- and row-parallel layers, vocabulary split),
     `megatron-sp` (the same with the residual stream split along the sequence),

@@ -70,7 +70,8 @@ def DelayReductions : CollectivesPass<"tp-delay-reductions"> {
     to where it meets another reduction that it can be merged with
     (`tp-merge-reductions`) or a slice (`tp-fuse-slices`) at no more bytes.
     After a narrowing cast the reduction moves the narrow type: the ledger
-    states it.
+    states it. What layers only stack (the gradients of norms, with the sequence
+    split) is reduced behind them, in one call instead of one a layer.
 
     Before:
     ```mlir

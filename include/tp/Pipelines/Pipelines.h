@@ -27,6 +27,7 @@ namespace tp {
 
 enum class Stage {
   Import,
+  Differentiate,
   Annotate,
   Propagate,
   Partition,

@@ -37,4 +37,33 @@ def AssignValueIds : Pass<"tp-assign-value-ids", "::mlir::ModuleOp"> {
   }];
 }
 
+def WidenFloats : Pass<"tp-widen-floats", "::mlir::ModuleOp"> {
+  let summary = "compute in f64 whatever the program computes in";
+  let description = [{
+    Turns every float type into f64, so that differences of the program's
+    results are exact enough to judge its derivative by. Casts between floats
+    go, constants are widened as they are. No pass for lower: it changes what a
+    program means by its roundings alone, but those it all changes.
+
+    Precondition: no nn operations, whose statistics are f32
+    (tp-decompose-nn).
+
+    Before:
+    ```mlir
+    func.func @main(%x: tensor<8xbf16>) -> tensor<8xf32> {
+      %0 = arith.extf %x : tensor<8xbf16> to tensor<8xf32>
+      %1 = math.exp %0 : tensor<8xf32>
+      return %1 : tensor<8xf32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @main(%x: tensor<8xf64>) -> tensor<8xf64> {
+      %0 = math.exp %x : tensor<8xf64>
+      return %0 : tensor<8xf64>
+    }
+    ```
+  }];
+}
+
 #endif // TP_VERIFY_PASSES_TD

@@ -18,7 +18,7 @@ namespace tp {
 /// collectives, lower.
 llvm::ArrayRef<llvm::StringRef> getVerifiableStages();
 
-/// The import stage, for verifyProgram's `prepare`.
+/// The stages import and differentiate, for verifyProgram's `prepare`.
 VerifyStage makeImportStage();
 
 /// The steps up to the last of `compared`, comparing at those. `plan` and

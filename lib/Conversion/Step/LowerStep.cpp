@@ -70,7 +70,7 @@ TPRT_FUNCTIONS(TP_CHECK, TP_NOTHING, TP_NOTHING, TP_NOTHING, TP_NOTHING,
 /// Where the iteration of a repeated layer stands.
 struct Iteration {
   RepeatOp repeat;
-  Value index; ///< i64, from zero
+  Value index; ///< i64, its place, from zero
   /// The same counted over all loops around it: what tells calls apart.
   Value layer;
   SmallVector<Value> current, next; ///< addresses of the carried values
@@ -444,8 +444,11 @@ LogicalResult StepBuilder::emitRepeat(RepeatOp op) {
   builder.setInsertionPointToEnd(before);
   cf::BranchOp::create(builder, loc, header, initial);
   builder.setInsertionPointToStart(header);
-  Iteration iteration{
-      op, header->getArgument(0), header->getArgument(0), {}, {}};
+  Value done = header->getArgument(0), place = done;
+  if (op.getReverse())
+    place =
+        arith::SubIOp::create(builder, loc, constant(op.getCount() - 1), done);
+  Iteration iteration{op, place, place, {}, {}};
   if (!iterations.empty())
     iteration.layer = arith::AddIOp::create(
         builder, loc, iteration.index,
@@ -463,8 +466,7 @@ LogicalResult StepBuilder::emitRepeat(RepeatOp op) {
   if (::mlir::failed(emitBlock(*op.getBodyBlock())))
     return failure();
   iterations.pop_back();
-  Value next =
-      arith::AddIOp::create(builder, loc, iteration.index, constant(1));
+  Value next = arith::AddIOp::create(builder, loc, done, constant(1));
   Value again = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
                                       next, constant(op.getCount()));
   SmallVector<Value> arguments{next};

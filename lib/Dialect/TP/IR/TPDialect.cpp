@@ -260,6 +260,22 @@ LogicalResult TPDialect::verifyRegionResultAttribute(Operation *op, unsigned,
   if (attribute.getName() == getStateAttrName())
     return verifyStateUse(op, index, /*isResult=*/true, attribute,
                           "result " + Twine(index));
+  if (attribute.getName() == getLossAttrName()) {
+    auto type = dyn_cast<RankedTensorType>(function.getResultTypes()[index]);
+    if (!type || type.getRank() != 0 || !isa<FloatType>(type.getElementType()))
+      return op->emitOpError()
+             << "result " << index << ": expected " << getLossAttrName()
+             << " on a float tensor of rank 0, got "
+             << function.getResultTypes()[index];
+    return success();
+  }
+  if (attribute.getName() == getGradientAttrName()) {
+    if (!isa<GradientAttr>(attribute.getValue()))
+      return op->emitOpError()
+             << "result " << index << ": expected " << getGradientAttrName()
+             << " to be a #tp.gradient, got " << attribute.getValue();
+    return success();
+  }
   return verifyFunctionAttribute(op, function.getResultTypes()[index],
                                  attribute, "result " + Twine(index));
 }

@@ -169,11 +169,13 @@ LogicalResult ParameterOp::verify() {
 
 void RepeatOp::build(OpBuilder &builder, OperationState &state, int64_t count,
                      ValueRange inits, ValueRange stacked,
-                     TypeRange stackedResults, int64_t first) {
+                     TypeRange stackedResults, int64_t first, bool reverse) {
   state.addOperands(inits);
   state.addOperands(stacked);
   auto &properties = state.getOrAddProperties<Properties>();
   properties.setCount(builder.getI64IntegerAttr(count));
+  if (reverse)
+    properties.setReverse(builder.getUnitAttr());
   if (first != 0)
     properties.setFirst(builder.getI64IntegerAttr(first));
   llvm::copy(ArrayRef<int32_t>{static_cast<int32_t>(inits.size()),

@@ -151,6 +151,23 @@ def TP_ParameterSourceAttr : TP_Attr<"ParameterSource", "source"> {
   let assemblyFormat = "`<` `shape` `=` `[` $shape `]` `,` `offsets` `=` `[` $offsets `]` `,` `permutation` `=` `[` $permutation `]` `>`";
 }
 
+def TP_GradientAttr : TP_Attr<"Gradient", "gradient"> {
+  let summary = "The parameter that a function's result is the gradient of";
+  let description = [{
+    Its name and source, as tp.parameter has them. Of a template the result has
+    one slice for each layer, the first of which is layer `from` (zero unless
+    given):
+
+    ```mlir
+    #tp.gradient<"layers.{i}.mlp.up_proj.weight" from 2>
+    ```
+  }];
+  let parameters = (ins "::mlir::StringAttr":$name,
+    DefaultValuedParameter<"int64_t", "0">:$first,
+    OptionalParameter<"::tp::ParameterSourceAttr">:$source);
+  let assemblyFormat = "`<` $name (`from` $first^)? (`source` $source^)? `>`";
+}
+
 def TP_RuleFactorAttr : TP_Attr<"RuleFactor", "factor"> {
   let summary = "One factor of a sharding rule";
   let parameters = (ins "::mlir::StringAttr":$name, "int64_t":$size,

@@ -50,6 +50,16 @@ def TP_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral getStateAttrName() {
       return "tp.state";
     }
+    /// Discardable attribute on function results: the loss, which the function
+    /// is differentiated of, a UnitAttr.
+    static constexpr ::llvm::StringLiteral getLossAttrName() {
+      return "tp.loss";
+    }
+    /// Discardable attribute on function results: the parameter that it is the
+    /// gradient of, a GradientAttr.
+    static constexpr ::llvm::StringLiteral getGradientAttrName() {
+      return "tp.gradient";
+    }
     /// Discardable attribute on functions and on tp.repeat: the communication
     /// allowed in it, a CommBudgetAttr.
     static constexpr ::llvm::StringLiteral getCommBudgetAttrName() {

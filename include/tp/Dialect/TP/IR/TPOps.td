@@ -168,7 +168,8 @@ def TP_RepeatOp : TP_Op<"repeat", [
     Runs its region `count` times; no times, and the results are the initial
     values (there are no stacks of no layers). Loops may be nested, with 2^20
     iterations in all. Block arguments: the iteration index (it
-    begins at `first`, zero unless given), the carried values, then for each `stacked` operand of type tensor<count x T>
+    begins at `first`, zero unless given; with `reverse` the last iteration is
+    the first to run, and index and slices are those of its place), the carried values, then for each `stacked` operand of type tensor<count x T>
     the iteration's slice of type T. The terminator yields the next carried
     values, then for each stacked result the iteration's slice. Results: the
     last carried values, then the stacked results. Values from above may be
@@ -184,13 +185,14 @@ def TP_RepeatOp : TP_Op<"repeat", [
     }
     ```
   }];
-  let arguments = (ins I64Attr:$count, OptionalAttr<I64Attr>:$first,
+  let arguments = (ins I64Attr:$count, UnitAttr:$reverse,
+                       OptionalAttr<I64Attr>:$first,
                        Variadic<AnyType>:$inits,
                        Variadic<AnyRankedTensor>:$stacked);
   let results = (outs Variadic<AnyType>:$results);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
-    $count `times` (`from` $first^)? (`iter` `(` $inits^ `)`)? (`stacked` `(` $stacked^ `)`)?
+    $count `times` (`reverse` $reverse^)? (`from` $first^)? (`iter` `(` $inits^ `)`)? (`stacked` `(` $stacked^ `)`)?
     attr-dict `:` functional-type(operands, results) $body
   }];
   let hasVerifier = 1;
@@ -198,7 +200,7 @@ def TP_RepeatOp : TP_Op<"repeat", [
   let skipDefaultBuilders = 1;
   let builders = [OpBuilder<(ins "int64_t":$count, "::mlir::ValueRange":$inits,
       "::mlir::ValueRange":$stacked, "::mlir::TypeRange":$stackedResults,
-      CArg<"int64_t", "0">:$first)>];
+      CArg<"int64_t", "0">:$first, CArg<"bool", "false">:$reverse)>];
   let extraClassDeclaration = [{
     /// The index of the first iteration: `{i}` of the first layer.
     int64_t getFirstIndex() { return getFirst().value_or(0); }

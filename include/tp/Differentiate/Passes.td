@@ -1,0 +1,70 @@
+//===- Passes.td - The differentiate stage ----------------*- tablegen -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// From a function that computes a loss to one that computes its gradient.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_DIFFERENTIATE_PASSES_TD
+#define TP_DIFFERENTIATE_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def Differentiate : Pass<"tp-differentiate", "::mlir::ModuleOp"> {
+  let summary = "make @gradient of the function whose result is the loss";
+  let description = [{
+    Of a function with a result marked `tp.loss` makes `@gradient`, which takes
+    the same arguments and returns the same results and then the gradient of
+    each float tp.parameter, in its shape and type, marked with its name
+    (`tp.gradient`). A parameter of a repeated layer has one result, a slice for
+    each layer; what several operations read is one parameter, whose
+    contributions are added. The function itself stays as it is.
+
+    Differentiation in reverse mode, of whole programs as upstream has no pass
+    for it: nn operations have a derivative of their own (`buildVjp`), linalg
+    operations one that follows from their body and maps, and so have arith,
+    math and tensor. A tp.repeat becomes two: the forward one also stacks what
+    the derivative reads (everything is kept, nothing computed again), and
+    one in reverse carries the cotangents and stacks the gradients. Integers have
+    no derivative. docs/Differentiate.md has the list, and what is decided where
+    a function has no derivative.
+
+    Precondition: no calls (import inlines them), no @gradient. A module without
+    a loss, or with gradients already, stays as it is.
+
+    Before:
+    ```mlir
+    func.func @main(%x: tensor<8xf32>) -> (tensor<f32> {tp.loss}) {
+      %w = tp.parameter "w" : tensor<8xf32>
+      %zero = arith.constant dense<0.0> : tensor<f32>
+      %loss = linalg.dot ins(%x, %w : tensor<8xf32>, tensor<8xf32>) outs(%zero : tensor<f32>) -> tensor<f32>
+      return %loss : tensor<f32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @gradient(%x: tensor<8xf32>) -> (tensor<f32> {tp.loss}, tensor<8xf32> {tp.gradient = #tp.gradient<"w">}) {
+      ...
+      %one = arith.constant dense<1.000000e+00> : tensor<f32>
+      ...
+      %dw = linalg.generic {...} ins(%x, %one : tensor<8xf32>, tensor<f32>) ... {
+        ...
+        %0 = arith.mulf %in_one, %in_x : f32
+        ...
+      } -> tensor<8xf32>
+      return %loss, %dw : tensor<f32>, tensor<8xf32>
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numGradients", "gradients", "parameters with a gradient">,
+    Statistic<"numKept", "kept", "values of layers that are kept for the derivative">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
+    "::mlir::tensor::TensorDialect", "::tp::TPDialect"];
+}
+
+#endif // TP_DIFFERENTIATE_PASSES_TD

@@ -1,0 +1,262 @@
+//===- Repeat.cpp - Repeated layers in reverse ----------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Of `h = repeat n iter(x)` with the layer f: `dx = repeat n reverse iter(dh)`
+// with the layer's derivative. It carries the cotangents of the carried values
+// and, of what comes from above (values, and parameters that all layers share),
+// the sum so far; it stacks the gradients of each layer's own parameters and of
+// slices. Index and slices are those of the layer it is at.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Reverse.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace tp;
+using namespace tp::differentiate;
+
+/// A layer's derivative while it is built: the body has no operation yet.
+struct Reverser::Layer {
+  RepeatOp op;
+  OpBuilder &outer;
+  Region region;
+  Block *body;
+  /// Of the operation to be: arguments of the body in this order.
+  SmallVector<Value> inits, stacked;
+  SmallVector<BlockArgument> carriedArgs, stackedArgs;
+  SmallVector<Value> carriedYields, stackedYields;
+
+  Layer(RepeatOp op, OpBuilder &outer)
+      : op(op), outer(outer), body(&region.emplaceBlock()) {
+    body->addArgument(outer.getIndexType(), op.getLoc());
+  }
+  Value getIndex() { return body->getArgument(0); }
+  /// The body has no parent whose context a builder could take.
+  OpBuilder getBuilder(bool atEnd) {
+    OpBuilder builder(outer.getContext());
+    atEnd ? builder.setInsertionPointToEnd(body)
+          : builder.setInsertionPointToStart(body);
+    return builder;
+  }
+
+  BlockArgument carry(Value init) {
+    inits.push_back(init);
+    carriedArgs.push_back(body->insertArgument(1 + carriedArgs.size(),
+                                               init.getType(), op.getLoc()));
+    return carriedArgs.back();
+  }
+  BlockArgument stack(Value value) {
+    auto type = cast<RankedTensorType>(value.getType());
+    stacked.push_back(value);
+    stackedArgs.push_back(body->addArgument(
+        type.clone(type.getShape().drop_front()), op.getLoc()));
+    return stackedArgs.back();
+  }
+};
+
+static Value makeZeros(OpBuilder &builder, Location loc, Type type) {
+  ImplicitLocOpBuilder b(loc, builder);
+  return makeConstant(b, type, 0);
+}
+
+static RankedTensorType getStackType(Type slice, int64_t count) {
+  auto type = cast<RankedTensorType>(slice);
+  SmallVector<int64_t> shape(type.getShape());
+  shape.insert(shape.begin(), count);
+  return type.clone(shape);
+}
+
+LogicalResult Reverser::reverseRepeat(OpBuilder &builder, RepeatOp op,
+                                      Cotangents &cotangents,
+                                      ParameterGradients &parameters) {
+  if (llvm::none_of(op.getResults(),
+                    [&](Value result) { return !!cotangents.lookup(result); }))
+    return success();
+  size_t numCarried = op.getInits().size();
+  if (op.getCount() == 0) {
+    for (auto [init, result] : llvm::zip(op.getInits(), op.getResults()))
+      add(builder, cotangents, init, cotangents.lookup(result));
+    return success();
+  }
+  Layer layer(op, builder);
+  OpBuilder inner = layer.getBuilder(/*atEnd=*/true);
+  Cotangents local;
+  SmallVector<BlockArgument> carried(numCarried);
+  for (auto [number, result] : llvm::enumerate(op.getResults())) {
+    Value cotangent = cotangents.lookup(result);
+    bool isCarried = number < numCarried;
+    if (!isActive(result) || (!cotangent && !isCarried))
+      continue;
+    if (!cotangent)
+      cotangent = makeZeros(builder, op.getLoc(), result.getType());
+    BlockArgument arg =
+        isCarried ? layer.carry(cotangent) : layer.stack(cotangent);
+    if (isCarried)
+      carried[number] = arg;
+    add(inner, local, op.getYield().getOperand(number), arg);
+  }
+  ParameterGradients layerParameters;
+  if (failed(reverseBlock(inner, *op.getBodyBlock(), local, layerParameters)))
+    return failure();
+  for (auto [number, arg] : llvm::enumerate(op.getCarriedArgs()))
+    if (carried[number]) {
+      Value value = local.lookup(arg);
+      layer.carriedYields.push_back(
+          value ? value : makeZeros(inner, op.getLoc(), arg.getType()));
+    }
+  // By what, beside the carried values, a result of the derivative is.
+  SmallVector<Value> fromAbove, slices;
+  SmallVector<ParameterKey> shared, own;
+  auto accumulate = [&](Value value) {
+    Value sum = layer.carry(makeZeros(builder, op.getLoc(), value.getType()));
+    layer.carriedYields.push_back(
+        arith::AddFOp::create(inner, op.getLoc(), sum, value));
+  };
+  for (auto [value, cotangent] : local)
+    if (!op.getBody().isAncestor(value.getParentRegion())) {
+      fromAbove.push_back(value);
+      accumulate(cotangent);
+    }
+  for (auto [key, value] : layerParameters.entries) {
+    bool isOwn =
+        key.count && llvm::any_of(op.getBodyBlock()->getOps<ParameterOp>(),
+                                  [&](ParameterOp parameter) {
+                                    return getKey(parameter) == key;
+                                  });
+    (isOwn ? own : shared).push_back(key);
+    if (isOwn)
+      layer.stackedYields.push_back(value);
+    else
+      accumulate(value);
+  }
+  for (auto [arg, operand] : llvm::zip(op.getStackedArgs(), op.getStacked()))
+    if (Value value = local.lookup(arg)) {
+      slices.push_back(operand);
+      layer.stackedYields.push_back(value);
+    }
+  RepeatOp reverse = finishLayer(layer);
+  // In the order in which they were given.
+  unsigned next = 0;
+  for (auto [number, init] : llvm::enumerate(op.getInits()))
+    if (carried[number])
+      add(builder, cotangents, init, reverse.getResult(next++));
+  for (Value value : fromAbove)
+    add(builder, cotangents, value, reverse.getResult(next++));
+  for (const ParameterKey &key : shared)
+    parameters.add(builder, key, reverse.getResult(next++));
+  for (const ParameterKey &key : own)
+    parameters.add(builder, key, reverse.getResult(next++));
+  for (Value value : slices)
+    add(builder, cotangents, value, reverse.getResult(next++));
+  return success();
+}
+
+RepeatOp Reverser::finishLayer(Layer &layer) {
+  RepeatOp op = layer.op;
+  OpBuilder inner = layer.getBuilder(/*atEnd=*/true);
+  OperationState state(op.getLoc(), YieldOp::getOperationName());
+  state.addOperands(layer.carriedYields);
+  state.addOperands(layer.stackedYields);
+  inner.create(state);
+  // Gradients that nobody wants must not keep anything.
+  for (Operation &dead : llvm::make_early_inc_range(llvm::reverse(*layer.body)))
+    if (isOpTriviallyDead(&dead))
+      dead.erase();
+  keep(layer);
+  SmallVector<Type> types;
+  for (Value value : layer.stackedYields)
+    types.push_back(getStackType(value.getType(), op.getCount()));
+  auto reverse = RepeatOp::create(layer.outer, op.getLoc(), op.getCount(),
+                                  layer.inits, layer.stacked, types,
+                                  op.getFirstIndex(), !op.getReverse());
+  reverse.getBody().takeBody(layer.region);
+  return reverse;
+}
+
+/// Whether `op` is made again rather than kept: it costs nothing, or has a
+/// scalar, which cannot be stacked.
+static bool isMadeAgain(Operation *op) {
+  return op->hasTrait<OpTrait::ConstantLike>() ||
+         isa<ParameterOp, tensor::EmptyOp, tensor::SplatOp, linalg::FillOp>(
+             op) ||
+         llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
+}
+
+/// Let the derivative read the layer's values: stacks of them, where they are
+/// not made again.
+void Reverser::keep(Layer &layer) {
+  RepeatOp op = layer.op;
+  Block *forward = op.getBodyBlock();
+  IRMapping known;
+  known.map(op.getIndex(), layer.getIndex());
+  SmallVector<Value> kept;
+  /// Which results of the forward loop the slices are of.
+  SmallVector<unsigned> numbers;
+  OpBuilder start = layer.getBuilder(/*atEnd=*/false);
+  std::function<Value(Value)> find = [&](Value value) -> Value {
+    if (value.getParentBlock() != forward)
+      return value;
+    if (Value found = known.lookupOrNull(value))
+      return found;
+    Operation *maker = value.getDefiningOp();
+    if (maker && isMadeAgain(maker)) {
+      maker->walk([&](Operation *inner) {
+        for (Value operand : inner->getOperands())
+          if (operand.getParentBlock() == forward)
+            known.map(operand, find(operand));
+      });
+      start.clone(*maker, known);
+      return known.lookup(value);
+    }
+    Value slice = layer.body->addArgument(value.getType(), op.getLoc());
+    known.map(value, slice);
+    // The program may stack it already.
+    auto yielded = op.getYield().getOperands().drop_front(op.getInits().size());
+    auto found = llvm::find(yielded, value);
+    size_t number = found - yielded.begin();
+    if (found == yielded.end()) {
+      number = yielded.size() + kept.size();
+      kept.push_back(value);
+    }
+    numbers.push_back(op.getInits().size() + number);
+    return slice;
+  };
+  layer.region.walk([&](Operation *user) {
+    for (OpOperand &operand : user->getOpOperands())
+      operand.set(find(operand.get()));
+  });
+  auto stack = [&](RepeatOp from) {
+    for (unsigned number : numbers)
+      layer.stacked.push_back(from.getResult(number));
+  };
+  if (kept.empty())
+    return stack(op);
+  numKept += kept.size();
+  SmallVector<Type> types(op.getStackedResults().getTypes());
+  for (Value value : kept)
+    types.push_back(getStackType(value.getType(), op.getCount()));
+  OpBuilder before(op);
+  auto wide = RepeatOp::create(before, op.getLoc(), op.getCount(),
+                               op.getInits(), op.getStacked(), types,
+                               op.getFirstIndex(), op.getReverse());
+  wide->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  if (auto list =
+          op->getAttrOfType<ArrayAttr>(TPDialect::getShardingsAttrName())) {
+    SmallVector<Attribute> shardings(list.getValue());
+    shardings.resize(types.size() + op.getInits().size(), before.getUnitAttr());
+    wide->setAttr(TPDialect::getShardingsAttrName(),
+                  before.getArrayAttr(shardings));
+  }
+  wide.getBody().takeBody(op.getBody());
+  wide.getYield()->insertOperands(wide.getYield()->getNumOperands(), kept);
+  op->replaceAllUsesWith(wide.getResults().take_front(op->getNumResults()));
+  replaced.push_back(op);
+  stack(wide);
+}

@@ -1,0 +1,186 @@
+//===- Tensors.cpp - Derivatives of tensor operations ---------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// They move elements, so that their derivatives move them back: what was cut
+// out is put into zeros, what was put in is cut out.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Vjp.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace tp::differentiate;
+
+using Values = SmallVector<Value>;
+
+namespace {
+struct TensorVjp {
+  ImplicitLocOpBuilder b;
+  const Request &request;
+  Value g;
+
+  Contributions build(tensor::ExtractSliceOp op);
+  Contributions build(tensor::InsertSliceOp op);
+  Contributions build(tensor::ExpandShapeOp op);
+  Contributions build(tensor::CollapseShapeOp op);
+  Contributions build(tensor::PadOp op);
+  Contributions build(tensor::ConcatOp op);
+  Contributions build(tensor::SplatOp op);
+  Contributions build(tensor::CastOp op);
+  Contributions build(tensor::ExtractOp op);
+  Contributions build(tensor::FromElementsOp op);
+  Contributions build(tensor::EmptyOp op) {
+    return Values(op->getNumOperands());
+  }
+
+  /// The contribution to the first operand alone.
+  Values first(Value value) {
+    Values values(request.op->getNumOperands());
+    values[0] = value;
+    return values;
+  }
+  Value zeros(Type type) { return makeConstant(b, type, 0); }
+};
+} // namespace
+
+Contributions TensorVjp::build(tensor::ExtractSliceOp op) {
+  return first(tensor::InsertSliceOp::create(
+      b, g, zeros(op.getSourceType()), op.getMixedOffsets(), op.getMixedSizes(),
+      op.getMixedStrides()));
+}
+
+Contributions TensorVjp::build(tensor::InsertSliceOp op) {
+  Values values(op->getNumOperands());
+  RankedTensorType source = op.getSourceType();
+  if (request.wanted[0])
+    values[0] = tensor::ExtractSliceOp::create(
+        b, source, g, op.getMixedOffsets(), op.getMixedSizes(),
+        op.getMixedStrides());
+  if (request.wanted[1])
+    values[1] =
+        tensor::InsertSliceOp::create(b, zeros(source), g, op.getMixedOffsets(),
+                                      op.getMixedSizes(), op.getMixedStrides());
+  return values;
+}
+
+Contributions TensorVjp::build(tensor::ExpandShapeOp op) {
+  return first(tensor::CollapseShapeOp::create(b, op.getSrcType(), g,
+                                               op.getReassociationIndices()));
+}
+
+Contributions TensorVjp::build(tensor::CollapseShapeOp op) {
+  return first(tensor::ExpandShapeOp::create(b, op.getSrcType(), g,
+                                             op.getReassociationIndices()));
+}
+
+Contributions TensorVjp::build(tensor::PadOp op) {
+  SmallVector<OpFoldResult> sizes, ones;
+  for (int64_t size : op.getSourceType().getShape()) {
+    sizes.push_back(b.getIndexAttr(size));
+    ones.push_back(b.getIndexAttr(1));
+  }
+  return first(tensor::ExtractSliceOp::create(
+      b, op.getSourceType(), g, op.getMixedLowPad(), sizes, ones));
+}
+
+Contributions TensorVjp::build(tensor::ConcatOp op) {
+  Values values;
+  int64_t dim = op.getDim();
+  SmallVector<OpFoldResult> offsets(op.getResultType().getRank(),
+                                    b.getIndexAttr(0));
+  SmallVector<OpFoldResult> ones(offsets.size(), b.getIndexAttr(1));
+  int64_t at = 0;
+  for (Value input : op.getInputs()) {
+    auto type = cast<RankedTensorType>(input.getType());
+    SmallVector<OpFoldResult> sizes;
+    for (int64_t size : type.getShape())
+      sizes.push_back(b.getIndexAttr(size));
+    offsets[dim] = b.getIndexAttr(at);
+    at += type.getDimSize(dim);
+    values.push_back(
+        tensor::ExtractSliceOp::create(b, type, g, offsets, sizes, ones));
+  }
+  return values;
+}
+
+Contributions TensorVjp::build(tensor::CastOp op) {
+  return first(tensor::CastOp::create(b, op.getSource().getType(), g));
+}
+
+/// The scalar counts as often as there are elements.
+Contributions TensorVjp::build(tensor::SplatOp op) {
+  auto type = cast<RankedTensorType>(g.getType());
+  unsigned rank = type.getRank();
+  auto scalar = RankedTensorType::get({}, type.getElementType());
+  SmallVector<AffineMap> maps{b.getMultiDimIdentityMap(rank),
+                              AffineMap::get(rank, 0, b.getContext())};
+  SmallVector<utils::IteratorType> iterators(rank,
+                                             utils::IteratorType::reduction);
+  auto sum = linalg::GenericOp::create(
+      b, TypeRange{scalar}, g, zeros(scalar), maps, iterators,
+      [](OpBuilder &inner, Location loc, ValueRange args) {
+        Value total = arith::AddFOp::create(inner, loc, args[1], args[0]);
+        linalg::YieldOp::create(inner, loc, total);
+      });
+  return first(tensor::ExtractOp::create(b, sum.getResult(0), ValueRange()));
+}
+
+/// The cotangent at the place that was read, zero elsewhere.
+Contributions TensorVjp::build(tensor::ExtractOp op) {
+  auto type = cast<RankedTensorType>(op.getTensor().getType());
+  Value empty =
+      tensor::EmptyOp::create(b, type.getShape(), type.getElementType());
+  auto generic = linalg::GenericOp::create(
+      b, TypeRange{type}, ValueRange(), empty,
+      b.getMultiDimIdentityMap(type.getRank()),
+      SmallVector<utils::IteratorType>(type.getRank(),
+                                       utils::IteratorType::parallel),
+      [&](OpBuilder &inner, Location loc, ValueRange) {
+        ImplicitLocOpBuilder body(loc, inner);
+        Value zero = makeConstant(body, g.getType(), 0), value = g;
+        for (auto [dim, index] : llvm::enumerate(op.getIndices())) {
+          Value here =
+              arith::CmpIOp::create(body, arith::CmpIPredicate::eq,
+                                    linalg::IndexOp::create(body, dim), index);
+          value = arith::SelectOp::create(body, here, value, zero);
+        }
+        linalg::YieldOp::create(body, value);
+      });
+  return first(generic.getResult(0));
+}
+
+Contributions TensorVjp::build(tensor::FromElementsOp op) {
+  auto type = cast<RankedTensorType>(op.getType());
+  Values values;
+  for (int64_t i = 0; i < int64_t(op.getNumOperands()); ++i) {
+    Values indices;
+    int64_t rest = i;
+    for (int64_t size : llvm::reverse(type.getShape())) {
+      indices.insert(indices.begin(),
+                     arith::ConstantIndexOp::create(b, rest % size));
+      rest /= size;
+    }
+    values.push_back(tensor::ExtractOp::create(b, g, indices));
+  }
+  return values;
+}
+
+Contributions tp::differentiate::buildTensorVjp(OpBuilder &builder,
+                                                const Request &request) {
+  Operation *op = request.op;
+  TensorVjp vjp{ImplicitLocOpBuilder(op->getLoc(), builder), request,
+                request.cotangents[0]};
+  return llvm::TypeSwitch<Operation *, Contributions>(op)
+      .Case<tensor::ExtractSliceOp, tensor::InsertSliceOp,
+            tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::PadOp,
+            tensor::ConcatOp, tensor::SplatOp, tensor::CastOp,
+            tensor::ExtractOp, tensor::FromElementsOp, tensor::EmptyOp>(
+          [&](auto typed) { return vjp.build(typed); })
+      .Default([](Operation *other) { return refuse(other); });
+}
