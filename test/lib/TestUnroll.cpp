@@ -68,9 +68,9 @@ struct UnrollPass : PassWrapper<UnrollPass, OperationPass<ModuleOp>> {
       OpBuilder builder(repeat);
       SmallVector<Value> carried(repeat.getInits());
       int64_t first = repeat.getFirstIndex();
-      for (int64_t done = 0; done < repeat.getCount(); ++done) {
-        int64_t i =
-            first + (repeat.getReverse() ? repeat.getCount() - 1 - done : done);
+      int64_t count = repeat.getCount();
+      for (int64_t done = 0; done < count; ++done) {
+        int64_t i = first + (repeat.getReverse() ? count - 1 - done : done);
         IRMapping mapping;
         for (auto [arg, value] : llvm::zip(repeat.getCarriedArgs(), carried))
           mapping.map(arg, value);

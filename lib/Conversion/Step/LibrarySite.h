@@ -23,12 +23,12 @@ namespace tp {
 struct LibrarySite {
   /// Operations are handles: reading through a const one reads.
   mutable LibraryOpInterface op;
-  mutable mlir::func::CallOp
-      call; ///< null where the operation stands in the step
-  LibraryUse use;
+  /// Null where the operation stands in the step.
+  mutable mlir::func::CallOp call = {};
+  LibraryUse use = {};
   /// What the function computes of `op`: its result, or what its epilogue makes
   /// of that.
-  mutable mlir::Value last;
+  mutable mlir::Value last = {};
   /// Position of its description in its list.
   int64_t description = 0;
 

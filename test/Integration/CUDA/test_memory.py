@@ -38,6 +38,8 @@ def test_allocated_is_stated(degree, tmp_path):
     for event in trace:
         if event["ph"] == "X":
             rows.setdefault(event["cat"], set()).add(event["tid"])
+            if "attention" in event["name"]:
+                rows.setdefault("attention", set()).add(event["tid"])
     both = set(range(degree))
     assert rows["kernel"] == rows["gemm"] == rows["attention"] == rows["step"] == both
     assert rows.get("collective", set()) == {degree + rank for rank in both if degree > 1}
