@@ -37,13 +37,8 @@ static InFlightDiagnostic emitError(MLIRContext &context) {
 
 static OwningOpRef<ModuleOp> readModel(MLIRContext &context,
                                        const CompileOptions &options) {
-  if (options.input != "-" && llvm::sys::fs::is_directory(options.input)) {
-    ImportOptions import = options.import;
-    if (import.generate)
-      import.generate->choosesTokens =
-          options.stages.target->hasFunction("sample_records");
-    return importModel(&context, options.input, import);
-  }
+  if (options.input != "-" && llvm::sys::fs::is_directory(options.input))
+    return importModel(&context, options.input, options.import);
   return readModule(&context, options.input);
 }
 

@@ -48,7 +48,6 @@ FailureOr<GenerateOptions> chooseGeneration(Location loc,
   options.chunk =
       request.chunk.value_or(std::min(options.chunk, options.context));
   options.cacheType = request.cacheType.value_or(dtype);
-  options.choosesTokens = request.choosesTokens;
   if (failed(checkRange(loc, "context", options.context, config.maxPositions,
                         "the model's limit of positions,")) ||
       failed(checkRange(loc, "rows", options.rows, maxRows, "at most")) ||

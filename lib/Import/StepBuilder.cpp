@@ -217,8 +217,7 @@ NamedValues ModelBuilder::logits(StringRef path, Value hidden, Value head) {
       nn::LinearOp::create(builder, at(path), type, hidden, head, Value());
   logits = join(builder, at(path), logits, {{0, 1}, {2}});
   NamedValues outputs{{"logits", logits}};
-  if (step->options.choosesTokens)
-    outputs.append(chooseTokens(path, logits));
+  outputs.append(chooseTokens(path, logits));
   return outputs;
 }
 

@@ -33,8 +33,7 @@ struct GenerateOptions {
   int64_t rows = 16;   ///< that a step serves, if it has a token for each
   int64_t chunk = 512; ///< tokens of the largest step
   FloatKind cacheType = FloatKind::F32;
-  int64_t window = 0;        ///< of positions that a token sees; 0: all
-  bool choosesTokens = true; ///< by nn.sample; otherwise logits are all
+  int64_t window = 0; ///< of positions that a token sees; 0: all
 
   int64_t getRows(int64_t tokens) const { return std::min(rows, tokens); }
   int64_t getPagesPerRow() const { return (context + page - 1) / page; }
@@ -46,8 +45,6 @@ struct GenerateOptions {
 struct GenerateRequest {
   std::optional<int64_t> context, rows, chunk;
   std::optional<FloatKind> cacheType;
-  /// Whether steps choose the next tokens, where the target can.
-  bool choosesTokens = true;
 };
 
 /// What the program is compiled for. Absent options have the model's values.
