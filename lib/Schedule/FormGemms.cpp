@@ -193,33 +193,39 @@ static void dropUnread(func::FuncOp function) {
   });
 }
 
+/// Of the result of a product.
+static int64_t countRows(Operation *op) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  return type.getNumElements() / std::max<int64_t>(1, type.getShape().back());
+}
+
 namespace {
 struct FormGemmsPass : tp::impl::FormGemmsBase<FormGemmsPass> {
   using FormGemmsBase::FormGemmsBase;
 
   void runOnOperation() override {
     Outliner outliner(getOperation(), "gemm");
-    EpilogueSet known = target->getEpilogues();
     for (auto function : llvm::to_vector(getOperation().getOps<func::FuncOp>()))
       if (!function->hasAttr(kernelAttrName)) {
         dropNotes(function);
         dropUnread(function);
-        SmallVector<Group> groups = formGroups(function, known);
+        SmallVector<Group> groups = formGroups(function);
         while (!groups.empty())
           outlineNext(groups, outliner);
       }
   }
 
   /// The last group comes first.
-  static SmallVector<Group> formGroups(func::FuncOp function,
-                                       const EpilogueSet &known) {
+  SmallVector<Group> formGroups(func::FuncOp function) {
+    EpilogueSet known = target->getEpilogues();
+    int64_t mostRowsWithoutGemm = target->getTraits().mostRowsWithoutGemm;
     SmallVector<Group> groups;
     Taken taken;
     SmallVector<LibraryOpInterface> ops;
     function.walk([&](LibraryOpInterface op) { ops.push_back(op); });
     for (LibraryOpInterface op : ops) {
       std::optional<EpilogueSet> epilogues = op.getEpilogues(known);
-      if (!epilogues)
+      if (!epilogues || countRows(op) <= mostRowsWithoutGemm)
         continue;
       Group group{op};
       Value value = op->getResult(0);

@@ -35,20 +35,6 @@ func.func @relu(%x: tensor<8x64xf32>, %w: tensor<64x64xf32>, %b: tensor<64xf32>)
 
 // -----
 
-// The same number as bias and as zero: the bias stays in memory.
-// CHECK-LABEL: func @zero_bias
-// CHECK: %[[ZERO:.*]] = arith.constant dense<0.0
-// CHECK-NEXT: call @gemm_0(%arg0, %arg1, %[[ZERO]])
-// CHECK-NEXT: return
-func.func @zero_bias(%x: tensor<64xf32>, %w: tensor<64x64xf32>) -> tensor<64xf32> {
-  %zero = arith.constant dense<0.0> : tensor<64xf32>
-  %0 = nn.linear %x, %w bias %zero : (tensor<64xf32>, tensor<64x64xf32>, tensor<64xf32>) -> tensor<64xf32>
-  %1 = arith.maximumf %0, %zero : tensor<64xf32>
-  return %1 : tensor<64xf32>
-}
-
-// -----
-
 // Other spellings that keep NaN: comparisons that are true of it where they
 // take x, or false of it where they take zero.
 // CHECK-LABEL: func @spellings

@@ -39,6 +39,10 @@ def FormGemms : Pass<"tp-form-gemms", "::mlir::ModuleOp"> {
     where its inverse rounds no more, joins before both if there is no bias;
     the numbers are then constants of the function.
 
+    Products of one row stay out of it for a device: they become linalg, and with
+    that row kernels, which read the weights once and compute what stands around
+    them (both products, the activation and the gate are one kernel).
+
     Precondition: local types. Runs before nn operations are decomposed.
 
     Before:

@@ -34,6 +34,10 @@ struct TargetTraits {
   bool launchesKernels = false;
   /// A collective goes on beside the step until it is awaited.
   bool startsCollectives = false;
+  /// Products of up to so many rows are row kernels, with all that is computed
+  /// on the way, rather than calls of a GEMM: what takes time is to read
+  /// weights once.
+  int64_t mostRowsWithoutGemm = 0;
 };
 
 /// The processor that runs the step: a set of features, never a model, for

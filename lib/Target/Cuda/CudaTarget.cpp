@@ -32,7 +32,8 @@ public:
       : Target(text), architectures(std::move(architectures)) {}
 
   TargetTraits getTraits() const override {
-    return {/*launchesKernels=*/true, /*startsCollectives=*/true};
+    return {/*launchesKernels=*/true, /*startsCollectives=*/true,
+            /*mostRowsWithoutGemm=*/1};
   }
   HostCpu getHost() const override { return {}; }
 
