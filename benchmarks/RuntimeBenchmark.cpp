@@ -7,10 +7,10 @@
 // products beside oneDNN called directly, those of few rows beside reading the
 // weights, attention beside a product's speed, attention to pages beside
 // reading them or beside plain attention, collectives beside a copy's.
-// Contestants alternate, and each one's best time
-// counts.
+// Contestants alternate, and each one's best time counts. With a section's name
+// (gemm, weights, attention, pages, collectives), that alone.
 //
-// usage: tprt-bench [WORKERS]
+// usage: tprt-bench [WORKERS [SECTION]]
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,6 +33,7 @@
 #include <cstring>
 #include <functional>
 #include <random>
+#include <string_view>
 #include <thread>
 
 using namespace tprt;
@@ -390,12 +391,7 @@ void benchmarkCollective(CollectiveKind kind, int64_t ranks, int64_t bytes) {
               seconds / copy);
 }
 
-} // namespace
-
-int main(int argc, char **argv) {
-  setWorkers(argc > 1 ? std::max(1, std::atoi(argv[1])) : 1);
-  std::printf("level %s, oneDNN isa %x, %d workers\n", simd().level,
-              unsigned(dnnl::get_effective_cpu_isa()), workers());
+void benchmarkGemms() {
   for (auto [n, k] : {std::pair<int64_t, int64_t>{2048, 2048},
                       {8192, 2048},
                       {2048, 8192},
@@ -403,20 +399,29 @@ int main(int argc, char **argv) {
     benchmarkGemm(TPRT_F32, 512, 512, n, k, TPRT_F32);
     benchmarkGemm(TPRT_F32, 512, 1, n, k, TPRT_F32);
   }
-  for (tprt_type type : {TPRT_F32, TPRT_BF16, TPRT_F16})
-    benchmarkFewRows(type);
   for (tprt_type type : {TPRT_BF16, TPRT_F16})
     for (int64_t rows : {512, 32, 1})
       benchmarkGemm(type, 512, rows, 8192, 2048, TPRT_F32);
   auto bf16 = unsigned(dnnl::cpu_isa::avx512_core_amx);
   if ((unsigned(dnnl::get_effective_cpu_isa()) & bf16) == bf16)
     benchmarkGemm(TPRT_BF16, 512, 512, 8192, 2048, TPRT_BF16);
+}
+
+void benchmarkWeights() {
+  for (tprt_type type : {TPRT_F32, TPRT_BF16, TPRT_F16})
+    benchmarkFewRows(type);
+}
+
+void benchmarkAttentions() {
   for (tprt_type type : {TPRT_F32, TPRT_BF16})
     for (bool causal : {false, true}) {
       benchmarkAttention(type, 512, 32, 8, 64, causal);
       benchmarkAttention(type, 1024, 8, 8, 128, causal);
       benchmarkAttention(type, 128, 12, 12, 32, causal);
     }
+}
+
+void benchmarkPages() {
   for (int64_t size : {64, 128})
     for (tprt_type type : {TPRT_F32, TPRT_BF16, TPRT_F16}) {
       benchmarkDecode(type, 1, size);
@@ -424,11 +429,42 @@ int main(int argc, char **argv) {
       benchmarkPrefill(type, 0, size);
       benchmarkPrefill(type, 4096, size);
     }
+}
+
+void benchmarkCollectives() {
   for (CollectiveKind kind :
        {CollectiveKind::AllReduce, CollectiveKind::AllGather,
         CollectiveKind::ReduceScatter})
     for (int64_t bytes :
          {int64_t(64) << 10, int64_t(1) << 20, int64_t(16) << 20})
       benchmarkCollective(kind, 2, bytes);
+}
+
+struct Section {
+  std::string_view name;
+  void (*run)();
+};
+constexpr Section sections[] = {{"gemm", benchmarkGemms},
+                                {"weights", benchmarkWeights},
+                                {"attention", benchmarkAttentions},
+                                {"pages", benchmarkPages},
+                                {"collectives", benchmarkCollectives}};
+
+} // namespace
+
+int main(int argc, char **argv) {
+  auto isAsked = [&](const Section &section) {
+    return argc < 3 || section.name == argv[2];
+  };
+  if (std::none_of(std::begin(sections), std::end(sections), isAsked)) {
+    std::fprintf(stderr, "usage: tprt-bench [WORKERS [SECTION]]\n");
+    return 2;
+  }
+  setWorkers(argc > 1 ? std::max(1, std::atoi(argv[1])) : 1);
+  std::printf("level %s, oneDNN isa %x, %d workers\n", simd().level,
+              unsigned(dnnl::get_effective_cpu_isa()), workers());
+  for (const Section &section : sections)
+    if (isAsked(section))
+      section.run();
   return 0;
 }

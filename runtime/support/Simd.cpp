@@ -290,6 +290,31 @@ constexpr int kTileColumns = kLanes == 16 ? 8 : 4;
 template <int X>
 constexpr int kTileRows = X == kTileColumns ? 3 : 4;
 
+/// out[n] = w[n, k] * x[k] for one x: rows of w one after the other, as memory
+/// is read fastest in order, and by the processor's own prefetch.
+template <tprt_type Type>
+void dotRow(const void *w, int64_t n, const float *x, int64_t k, float *out) {
+  constexpr int kSums = 8, kStep = kSums * kLanes;
+  for (int64_t i = 0; i < n; ++i) {
+    const void *row = rowAt(Type, w, i * k);
+    Vec sums[kSums] = {};
+    int64_t p = 0;
+    for (; p + kStep <= k; p += kStep)
+      for (int s = 0; s < kSums; ++s)
+        sums[s] += loadWide<Type>(rowAt(Type, row, p + s * kLanes)) *
+                   load(x + p + s * kLanes);
+    for (; p + kLanes <= k; p += kLanes)
+      sums[0] += loadWide<Type>(rowAt(Type, row, p)) * load(x + p);
+    float total = reduceSum(((sums[0] + sums[1]) + (sums[2] + sums[3])) +
+                            ((sums[4] + sums[5]) + (sums[6] + sums[7])));
+    for (float left; p < k; ++p) {
+      widen(Type, rowAt(Type, row, p), &left, 1);
+      total += left * x[p];
+    }
+    out[i] = total;
+  }
+}
+
 /// Rows of w that stay in a cache while all of x passes by.
 constexpr int64_t kPanelRows = 12;
 
@@ -310,6 +335,8 @@ void dotTiles(const void *w, int64_t n, int64_t wStride, const float *x,
 template <tprt_type Type>
 void dotAs(const void *w, int64_t n, const float *x, int64_t xStride,
            int64_t rows, int64_t k, float *out, int64_t outStride) {
+  if (rows == 1)
+    return dotRow<Type>(w, n, x, k, out);
   // Pieces of x that stay in the first cache.
   int64_t piece = std::max<int64_t>(kLanes, 8192 / rows / kLanes * kLanes);
   for (int64_t p = 0; p < k; p += piece)
