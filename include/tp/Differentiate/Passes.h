@@ -3,7 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The pass that makes the gradient function of a loss: see Passes.td.
+// The passes that make the gradient function of a loss, and a training step of
+// it: see Passes.td.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,6 +13,7 @@
 
 #include "mlir/Pass/Pass.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Differentiate/Recompute.h"
 
 namespace tp {
 
