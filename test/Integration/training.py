@@ -11,6 +11,7 @@ import shutil
 import zlib
 
 import numpy
+from reference import F32_TOLERANCE, NORM_FACTOR
 from safetensors.numpy import load_file, save_file
 
 TOKENS = pathlib.Path(__file__).resolve().parent / "CPU/Inputs/tokens.npy"
@@ -67,3 +68,58 @@ def checkpoint(folder, out):
     del tensors["lm_head.weight"]
     save_file(tensors, out / "model.safetensors", metadata={"format": "pt"})
     return out
+
+
+def check_gradients(found, loss, folder, dtype="f32"):
+    """Compares the loss and the gradient of each parameter, whole and in float32, with the
+    fixture's.
+
+    In f32, sums of n random signs are off by more than single values are: by a factor of n's
+    root, for errors that do not depend on each other. In bf16 the measure is reference.py's: a
+    norm of at most 1.25 times that of PyTorch's own errors. A vector has so few elements that
+    its own norm is left much to chance: theirs are taken together, and each may be as far as
+    twice that. The loss, a mean of differences of two logits, may be off by twice the root mean
+    square of the errors of PyTorch's logits.
+    """
+    facts = json.loads((folder / "gradients.json").read_text())
+    wanted = load_file(folder / "gradients.safetensors")
+    assert set(found) == set(facts["parameters"])
+    if dtype == "bf16":
+        shape = load_file(folder / "expected.safetensors")["logits"].shape
+        logits = json.loads((folder / "fixture.json").read_text())["outputs"]["logits"]
+        allowed = 2 * logits["bf16_norm"] / math.prod(shape) ** 0.5
+    else:
+        allowed = 1e-5 * facts["loss"]
+    assert abs(loss - facts["loss"]) <= allowed, f"a loss of {loss}, PyTorch's {facts['loss']}"
+    vectors = []
+    for name, gradient in found.items():
+        theirs = facts["parameters"][name]
+        assert numpy.isfinite(gradient).all(), f"{name} is not finite"
+        if dtype == "f32":
+            check_one(name, gradient, theirs["largest"], wanted)
+        elif name in wanted:
+            difference = gradient - wanted[name].astype(numpy.float64)
+            ratio = numpy.linalg.norm(difference) / theirs["bf16_norm"]
+            if gradient.ndim == 1:
+                vectors.append(ratio)
+            most = NORM_FACTOR * (2 if gradient.ndim == 1 else 1)
+            assert ratio <= most, f"{name} is {ratio:.2f} times as far as PyTorch's bf16"
+    if vectors:
+        ratio = numpy.mean(numpy.square(vectors)) ** 0.5
+        assert ratio <= NORM_FACTOR, f"vectors are {ratio:.2f} times as far as PyTorch's bf16"
+
+
+def check_one(name, gradient, largest, wanted):
+    """A gradient in f32 with the fixture's values or sums."""
+    tolerance = F32_TOLERANCE * largest
+    pairs = {name: (gradient, 1)}
+    if name not in wanted:
+        rows, columns = gradient.shape
+        terms = {"rows": columns, "columns": rows}
+        pairs = {f"{name}:{kind}": (values, terms[kind] ** 0.5)
+                 for kind, values in sums(name, gradient).items()}
+    for what, (values, factor) in pairs.items():
+        assert values.shape == wanted[what].shape
+        worst = numpy.abs(values - wanted[what]).max()
+        assert worst <= tolerance * factor, (
+            f"{what} is off by {worst / factor / largest:.2e} of the gradient's largest value")
