@@ -13,9 +13,11 @@
 
 #include "Heads.h"
 #include "Plan.h"
+#include "Weights.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tp/Annotate/MeshText.h"
 #include "tp/Annotate/Passes.h"
+#include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Import/ModelAttributes.h"
 #include "tp/Resolve/Provenance.h"
 #include "llvm/ADT/StringExtras.h"
@@ -38,14 +40,31 @@ struct Target {
   /// Of a value: its location.
   std::string at;
   RankedTensorType type;
-  /// The value; null for a function's result.
+  /// A parameter, or a state that begins with one; or the value; or neither, of
+  /// a function's result.
+  Operation *weight = nullptr;
   Value value;
   func::FuncOp function;
   unsigned index = 0;
 
   Location getLoc() const {
-    return value ? value.getLoc()
-                 : const_cast<Target *>(this)->function.getLoc();
+    return weight  ? weight->getLoc()
+           : value ? value.getLoc()
+                   : const_cast<Target *>(this)->function.getLoc();
+  }
+  ShardingAttr getSharding() const {
+    return weight  ? getWeightSharding(weight)
+           : value ? tp::getSharding(value)
+                   : getResultSharding(function, index);
+  }
+  void setSharding(ShardingAttr sharding) const {
+    if (weight)
+      setWeightSharding(weight, sharding);
+    else if (value)
+      tp::setSharding(value, sharding);
+    else
+      const_cast<Target *>(this)->function.setResultAttr(
+          index, TPDialect::getShardingAttrName(), sharding);
   }
 };
 
@@ -60,6 +79,7 @@ public:
 
 private:
   void collect(ModuleOp module);
+  void collectWeight(Operation *weight, RankedTensorType type);
   void collectResults(Operation *op);
   bool isMatch(const PlanRule &rule, const Target &target) const;
   LogicalResult apply(const PlanRule &rule, const Target &target);
@@ -88,19 +108,19 @@ private:
 // What can be matched
 //===----------------------------------------------------------------------===//
 
+void Annotator::collectWeight(Operation *weight, RankedTensorType type) {
+  Target target;
+  target.kind = PlanRule::Kind::Parameter;
+  for (const NameRange &names : getAllNames(weight))
+    target.names.push_back(names.pattern.str());
+  target.weight = weight;
+  target.type = type;
+  targets.push_back(std::move(target));
+}
+
 void Annotator::collectResults(Operation *op) {
-  if (auto parameter = dyn_cast<ParameterOp>(op)) {
-    Target target;
-    target.kind = PlanRule::Kind::Parameter;
-    target.names.push_back(parameter.getName().str());
-    if (auto others = parameter.getAlternativesAttr())
-      for (auto name : others.getAsRange<StringAttr>())
-        target.names.push_back(name.str());
-    target.value = parameter.getResult();
-    target.type = cast<RankedTensorType>(parameter.getType());
-    targets.push_back(std::move(target));
-    return;
-  }
+  if (auto parameter = dyn_cast<ParameterOp>(op))
+    return collectWeight(op, cast<RankedTensorType>(parameter.getType()));
   auto repeat = dyn_cast<RepeatOp>(op);
   for (OpResult result : op->getResults()) {
     auto type = dyn_cast<RankedTensorType>(result.getType());
@@ -123,6 +143,16 @@ void Annotator::collectResults(Operation *op) {
 }
 
 void Annotator::collect(ModuleOp module) {
+  // These follow their weights.
+  SmallVector<StateOp> companions = getTrainingStates(module);
+  for (auto state : module.getOps<StateOp>())
+    if (state.getParameter() && !llvm::is_contained(companions, state))
+      collectWeight(state, state.getParameterType());
+  auto isWeight = [&](FlatSymbolRefAttr symbol) {
+    StateOp state = symbol ? lookupState(module, symbol) : StateOp();
+    return state &&
+           (state.getParameter() || llvm::is_contained(companions, state));
+  };
   for (auto function : module.getOps<func::FuncOp>()) {
     auto add = [&](PlanRule::Kind kind, Type type, DictionaryAttr attrs,
                    unsigned index, Value value) {
@@ -142,12 +172,14 @@ void Annotator::collect(ModuleOp module) {
     };
     if (!function.isExternal())
       for (BlockArgument arg : function.getArguments())
-        add(PlanRule::Kind::Argument, arg.getType(),
-            function.getArgAttrDict(arg.getArgNumber()), arg.getArgNumber(),
-            arg);
+        if (!isWeight(getArgState(function, arg.getArgNumber())))
+          add(PlanRule::Kind::Argument, arg.getType(),
+              function.getArgAttrDict(arg.getArgNumber()), arg.getArgNumber(),
+              arg);
     for (unsigned i = 0; i < function.getNumResults(); ++i)
-      add(PlanRule::Kind::Result, function.getResultTypes()[i],
-          function.getResultAttrDict(i), i, Value());
+      if (!isWeight(getResultState(function, i)))
+        add(PlanRule::Kind::Result, function.getResultTypes()[i],
+            function.getResultAttrDict(i), i, Value());
     // Only what runs on tensors: not the bodies of linalg operations.
     auto visit = [&](Block &block, auto &self) -> void {
       for (Operation &op : block) {
@@ -263,11 +295,7 @@ LogicalResult Annotator::apply(const PlanRule &rule, const Target &target) {
       sharding.dims, [](const DimSharding &dim) { return !dim.axes.empty(); });
   ++numAnnotated;
   applied.push_back({&rule, &target});
-  if (target.value)
-    setSharding(target.value, attr);
-  else
-    const_cast<Target &>(target).function.setResultAttr(
-        target.index, TPDialect::getShardingAttrName(), attr);
+  target.setSharding(attr);
   return success();
 }
 
@@ -337,6 +365,8 @@ LogicalResult Annotator::checkMatched(ModuleOp module) {
 static ShardingAttr getStateSharding(const Target &target) {
   Operation *function = target.function;
   FlatSymbolRefAttr symbol;
+  if (target.weight)
+    return {};
   if (auto argument = dyn_cast_or_null<BlockArgument>(target.value)) {
     function = argument.getOwner()->getParentOp();
     if (isa<func::FuncOp>(function))
@@ -382,10 +412,7 @@ LogicalResult Annotator::run(ModuleOp module) {
   collect(module);
   bool wasAnnotated = false;
   for (const Target &target : targets) {
-    bool hasOwn =
-        getStateSharding(target) ||
-        (target.value ? getSharding(target.value)
-                      : getResultSharding(target.function, target.index));
+    bool hasOwn = target.getSharding() || getStateSharding(target);
     wasAnnotated |= hasOwn;
     for (auto [index, rule] : llvm::enumerate(plan.rules))
       if (isMatch(rule, target)) {
@@ -406,6 +433,7 @@ LogicalResult Annotator::run(ModuleOp module) {
               "plan";
   if (failed(fitHeads(module, mesh)))
     return failure();
+  shardTrainingStates(module);
   for (auto function : module.getOps<func::FuncOp>())
     annotateGradients(function);
   return checkSizes();
@@ -413,10 +441,7 @@ LogicalResult Annotator::run(ModuleOp module) {
 
 LogicalResult Annotator::checkSizes() {
   for (auto [rule, target] : applied) {
-    ShardingAttr attr =
-        target->value ? getSharding(target->value)
-                      : getResultSharding(target->function, target->index);
-    TensorSharding sharding = attr.toSharding(mesh);
+    TensorSharding sharding = target->getSharding().toSharding(mesh);
     for (auto [index, dim] : llvm::enumerate(sharding.dims)) {
       int64_t size = target->type.getDimSize(index);
       int64_t shards = getShardCount(dim.axes);

@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Heads.h"
+#include "Weights.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Operation.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
@@ -34,9 +35,9 @@ struct AttentionHeads {
   Value keyPool, valuePool;
 };
 
-/// The parameters behind one operand of an attention.
+/// The weights behind one operand of an attention.
 struct HeadProjection {
-  ParameterOp weight, bias;
+  Operation *weight = nullptr, *bias = nullptr;
 };
 } // namespace
 
@@ -74,16 +75,12 @@ static std::optional<AttentionHeads> getAttention(Operation *op) {
   return heads;
 }
 
-static ParameterOp getParameter(Value value) {
-  return value ? value.getDefiningOp<ParameterOp>() : ParameterOp();
-}
-
 /// Back through what leaves the heads where they are (reshapes, rotary
 /// embedding, norms of heads, casts) to the linear layer.
 static HeadProjection findProjection(Value value) {
   while (Operation *op = value ? value.getDefiningOp() : nullptr) {
     if (auto linear = dyn_cast<nn::LinearOp>(op))
-      return {getParameter(linear.getWeight()), getParameter(linear.getBias())};
+      return {findWeight(linear.getWeight()), findWeight(linear.getBias())};
     if (op->getNumResults() != 1 || op->getNumOperands() == 0 ||
         op->getNumRegions() != 0 ||
         !isa<RankedTensorType>(op->getOperand(0).getType()))
@@ -95,12 +92,12 @@ static HeadProjection findProjection(Value value) {
 
 /// Forward through what leaves the heads where they are to the weight of the
 /// output projection; null if there is none.
-static ParameterOp findOutputWeight(Value value) {
+static Operation *findOutputWeight(Value value) {
   while (value.hasOneUse()) {
     Operation *user = *value.user_begin();
     if (auto linear = dyn_cast<nn::LinearOp>(user))
-      return linear.getInput() == value ? getParameter(linear.getWeight())
-                                        : ParameterOp();
+      return linear.getInput() == value ? findWeight(linear.getWeight())
+                                        : nullptr;
     if (user->getNumResults() != 1 || user->getNumRegions() != 0 ||
         user->getOperand(0) != value)
       return {};
@@ -134,11 +131,9 @@ static LogicalResult refuse(Operation *op, int64_t degree, int64_t queries,
   return diag;
 }
 
-/// Cut dimension 0 of the parameter's annotation down to `count` shards.
-static void shorten(ParameterOp parameter, int64_t count, const Mesh &mesh) {
-  if (!parameter)
-    return;
-  ShardingAttr attr = getSharding(parameter.getResult());
+/// Cut dimension 0 of the weight's annotation down to `count` shards.
+static void shorten(Operation *weight, int64_t count, const Mesh &mesh) {
+  ShardingAttr attr = getWeightSharding(weight);
   if (!attr)
     return;
   TensorSharding sharding = attr.toSharding(mesh);
@@ -148,34 +143,14 @@ static void shorten(ParameterOp parameter, int64_t count, const Mesh &mesh) {
   if (!parts)
     return;
   sharding.dims[0].axes = canonicalize(parts->first);
-  setSharding(
-      parameter.getResult(),
-      ShardingAttr::get(attr.getContext(), attr.getMesh(), mesh, sharding));
-}
-
-/// The state whose element, or layer, `pool` is; null if it is none.
-static StateOp findState(Value pool) {
-  auto argument = dyn_cast_or_null<BlockArgument>(pool);
-  while (argument) {
-    Operation *parent = argument.getOwner()->getParentOp();
-    if (auto function = dyn_cast<func::FuncOp>(parent)) {
-      FlatSymbolRefAttr symbol = getArgState(function, argument.getArgNumber());
-      return symbol ? lookupState(function, symbol) : StateOp();
-    }
-    auto repeat = dyn_cast<RepeatOp>(parent);
-    if (!repeat || !llvm::is_contained(repeat.getStackedArgs(), argument))
-      return {};
-    unsigned index =
-        argument.getArgNumber() - 1 - unsigned(repeat.getInits().size());
-    argument = dyn_cast<BlockArgument>(repeat.getStacked()[index]);
-  }
-  return {};
+  setWeightSharding(weight, ShardingAttr::get(attr.getContext(), attr.getMesh(),
+                                              mesh, sharding));
 }
 
 /// Heads of a cache lie where the rows of the projection that fills it do.
-static void shardCache(Value pool, ParameterOp weight, const Mesh &mesh) {
+static void shardCache(Value pool, Operation *weight, const Mesh &mesh) {
   StateOp state = findState(pool);
-  ShardingAttr attr = weight ? getSharding(weight.getResult()) : ShardingAttr();
+  ShardingAttr attr = getWeightSharding(weight);
   if (!state || !attr || state.getShardingAttr())
     return;
   // [cells, heads, head size], perhaps of all layers.
@@ -195,17 +170,13 @@ LogicalResult tp::fitHeads(ModuleOp module, const Mesh &mesh) {
                    key = findProjection(heads->key),
                    value = findProjection(heads->value);
     int64_t degree = 1;
-    if (ParameterOp weight = findOutputWeight(heads->result))
-      if (ShardingAttr attr = getSharding(weight.getResult()))
-        degree = getShardCount(attr.toSharding(mesh).dims[1].axes);
-    for (HeadProjection projection : {query, key, value}) {
-      if (!projection.weight)
-        continue;
-      if (ShardingAttr attr = getSharding(projection.weight.getResult())) {
+    if (ShardingAttr attr = getWeightSharding(findOutputWeight(heads->result)))
+      degree = getShardCount(attr.toSharding(mesh).dims[1].axes);
+    for (HeadProjection projection : {query, key, value})
+      if (ShardingAttr attr = getWeightSharding(projection.weight)) {
         TensorSharding sharding = attr.toSharding(mesh);
         degree = std::max(degree, getShardCount(sharding.dims[0].axes));
       }
-    }
     if (!fits(degree, heads->queries, heads->keys)) {
       (void)refuse(op, degree, heads->queries, heads->keys);
       return WalkResult::interrupt();

@@ -72,19 +72,6 @@ static void addStatistics(func::FuncOp function) {
   }
 }
 
-/// Each float parameter's first operation, in their order.
-static SmallVector<ParameterOp> collectParameters(func::FuncOp function) {
-  SmallVector<ParameterOp> parameters;
-  function.walk([&](ParameterOp op) {
-    if (isDifferentiable(op.getType()) &&
-        llvm::none_of(parameters, [&](ParameterOp other) {
-          return getKey(other) == getKey(op);
-        }))
-      parameters.push_back(op);
-  });
-  return parameters;
-}
-
 /// Whether elements of one name and another are the same: their boxes of the
 /// checkpoint's tensor meet.
 static bool boxesMeet(ParameterOp a, ParameterOp b) {
@@ -130,6 +117,8 @@ static LogicalResult verifyDisjoint(ArrayRef<ParameterOp> parameters) {
 
 namespace {
 struct DifferentiatePass : tp::impl::DifferentiateBase<DifferentiatePass> {
+  using DifferentiateBase::DifferentiateBase;
+
   void runOnOperation() override {
     func::FuncOp function;
     for (auto other : getOperation().getOps<func::FuncOp>()) {
@@ -182,7 +171,7 @@ LogicalResult DifferentiatePass::differentiate(func::FuncOp function) {
   FailureOr<ParameterGradients> gradients = failure();
   OpBuilder builder(end);
   {
-    Reverser reverser(block);
+    Reverser reverser(block, recompute);
     gradients = reverser.run(builder, loss);
     numKept += reverser.getNumKept();
   }

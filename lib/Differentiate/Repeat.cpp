@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Recompute.h"
 #include "Reverse.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -180,17 +181,19 @@ RepeatOp Reverser::finishLayer(Layer &layer) {
   return reverse;
 }
 
-/// Whether `op` is made again rather than kept: it costs nothing, or has a
-/// scalar, which cannot be stacked.
-static bool isMadeAgain(Operation *op) {
-  return op->hasTrait<OpTrait::ConstantLike>() ||
-         isa<ParameterOp, tensor::EmptyOp, tensor::SplatOp, linalg::FillOp>(
-             op) ||
-         llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
+/// The values of `layer` that `region` reads.
+static DenseSet<Value> getRead(Region &region, Block *layer) {
+  DenseSet<Value> read;
+  region.walk([&](Operation *user) {
+    for (Value operand : user->getOperands())
+      if (operand.getParentBlock() == layer)
+        read.insert(operand);
+  });
+  return read;
 }
 
 /// Let the derivative read the layer's values: stacks of them, where they are
-/// not made again.
+/// not computed again.
 void Reverser::keep(Layer &layer) {
   RepeatOp op = layer.op;
   Block *forward = op.getBodyBlock();
@@ -200,19 +203,25 @@ void Reverser::keep(Layer &layer) {
   /// Which results of the forward loop the slices are of.
   SmallVector<unsigned> numbers;
   OpBuilder start = layer.getBuilder(/*atEnd=*/false);
+  RecomputePlan plan(*forward, recompute, getRead(layer.region, forward));
   std::function<Value(Value)> find = [&](Value value) -> Value {
     if (value.getParentBlock() != forward)
       return value;
     if (Value found = known.lookupOrNull(value))
       return found;
-    Operation *maker = value.getDefiningOp();
-    if (maker && isMadeAgain(maker)) {
+    if (plan.isComputedAgain(value)) {
+      Operation *maker = value.getDefiningOp();
       maker->walk([&](Operation *inner) {
         for (Value operand : inner->getOperands())
           if (operand.getParentBlock() == forward)
             known.map(operand, find(operand));
       });
-      start.clone(*maker, known);
+      IRMapping local = known;
+      Operation *clone = start.clone(*maker, local);
+      for (auto [result, again] :
+           llvm::zip(maker->getResults(), clone->getResults()))
+        if (!known.contains(result) && plan.isComputedAgain(result))
+          known.map(result, again);
       return known.lookup(value);
     }
     Value slice = layer.body->addArgument(value.getType(), op.getLoc());

@@ -10,7 +10,7 @@
 #include "Reverse.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace tp;
@@ -30,13 +30,33 @@ ParameterKey tp::differentiate::getKey(ParameterOp op) {
   return key;
 }
 
-RankedTensorType tp::differentiate::getGradientType(ParameterOp op) {
+RankedTensorType tp::differentiate::getValueType(ParameterOp op) {
   auto type = cast<RankedTensorType>(op.getType());
   if (!op.isTemplate())
     return type;
   SmallVector<int64_t> shape(type.getShape());
   shape.insert(shape.begin(), getKey(op).count);
   return type.clone(shape);
+}
+
+RankedTensorType tp::differentiate::getGradientType(ParameterOp op) {
+  RankedTensorType type = getValueType(op);
+  if (type.getElementTypeBitWidth() >= 32)
+    return type;
+  return type.clone(Float32Type::get(op.getContext()));
+}
+
+SmallVector<ParameterOp>
+tp::differentiate::collectParameters(func::FuncOp function) {
+  SmallVector<ParameterOp> parameters;
+  function.walk([&](ParameterOp op) {
+    if (isDifferentiable(op.getType()) &&
+        llvm::none_of(parameters, [&](ParameterOp other) {
+          return getKey(other) == getKey(op);
+        }))
+      parameters.push_back(op);
+  });
+  return parameters;
 }
 
 void ParameterGradients::add(OpBuilder &builder, const ParameterKey &key,
@@ -61,7 +81,9 @@ Value ParameterGradients::lookup(const ParameterKey &key) const {
 // Activity
 //===----------------------------------------------------------------------===//
 
-Reverser::Reverser(Block &program) { markActive(program); }
+Reverser::Reverser(Block &program, Recompute recompute) : recompute(recompute) {
+  markActive(program);
+}
 
 Reverser::~Reverser() {
   for (Operation *op : replaced)
@@ -106,6 +128,50 @@ void Reverser::markActive(Block &program) {
 }
 
 //===----------------------------------------------------------------------===//
+// Gradients of 16-bit parameters
+//===----------------------------------------------------------------------===//
+
+/// Whether `value` is a parameter or a part of one as it is.
+static bool isPartOfParameter(Value value) {
+  Operation *op = value.getDefiningOp();
+  while (op && isa<tensor::ExtractSliceOp, tensor::ExpandShapeOp,
+                   tensor::CollapseShapeOp, tensor::CastOp>(op))
+    op = op->getOperand(0).getDefiningOp();
+  return op && isa<ParameterOp>(op);
+}
+
+/// What `value` is the rounding of, in an operation of its own; null if it is
+/// none.
+static Value getUnrounded(Value value) {
+  if (auto truncate = value.getDefiningOp<arith::TruncFOp>())
+    return truncate.getIn();
+  auto generic = value.getDefiningOp<linalg::GenericOp>();
+  if (!generic || generic.getNumDpsInputs() != 1 ||
+      generic->getNumResults() != 1 ||
+      !llvm::all_of(generic.getIndexingMapsArray(),
+                    [](AffineMap map) { return map.isIdentity(); }))
+    return {};
+  auto truncate = generic.getBody()
+                      ->getTerminator()
+                      ->getOperand(0)
+                      .getDefiningOp<arith::TruncFOp>();
+  if (!truncate || truncate.getIn() != generic.getBody()->getArgument(0))
+    return {};
+  return generic.getDpsInputs()[0];
+}
+
+/// `value` in at least 32 bits: as it was before it was rounded, if it was.
+static Value widen(OpBuilder &builder, Value value) {
+  if (getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth() >= 32)
+    return value;
+  if (Value wide = getUnrounded(value);
+      wide && getElementTypeOrSelf(wide.getType()).isF32())
+    return wide;
+  ImplicitLocOpBuilder b(value.getLoc(), builder);
+  return convert(b, value, b.getF32Type());
+}
+
+//===----------------------------------------------------------------------===//
 // Blocks
 //===----------------------------------------------------------------------===//
 
@@ -113,6 +179,8 @@ void Reverser::add(OpBuilder &builder, Cotangents &cotangents, Value value,
                    Value contribution) {
   if (!contribution || !isActive(value))
     return;
+  if (isPartOfParameter(value))
+    contribution = widen(builder, contribution);
   Value &sum = cotangents[value];
   sum = sum ? arith::AddFOp::create(builder, contribution.getLoc(), sum,
                                     contribution)

@@ -15,7 +15,9 @@
 #define TP_LIB_DIFFERENTIATE_REVERSE_H
 
 #include "Vjp.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
+#include "tp/Differentiate/Passes.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace tp::differentiate {
@@ -31,9 +33,13 @@ struct ParameterKey {
   bool operator==(const ParameterKey &other) const = default;
 };
 
-/// The key of `op` and the type of its gradient: a slice for each layer.
+/// The key of `op`, the type of its value, with a slice for each layer, and
+/// that of its gradient, which is not rounded to 16 bits.
 ParameterKey getKey(ParameterOp op);
+mlir::RankedTensorType getValueType(ParameterOp op);
 mlir::RankedTensorType getGradientType(ParameterOp op);
+/// Each float parameter's first operation, in their order.
+llvm::SmallVector<ParameterOp> collectParameters(mlir::func::FuncOp function);
 
 /// Values by key, in the order in which they were added.
 class ParameterGradients {
@@ -50,7 +56,7 @@ public:
 
 class Reverser {
 public:
-  explicit Reverser(mlir::Block &program);
+  Reverser(mlir::Block &program, Recompute recompute);
 
   /// Append to `builder` the derivative of `loss`, which the block has made.
   mlir::FailureOr<ParameterGradients> run(mlir::OpBuilder &builder,
@@ -80,6 +86,7 @@ private:
   RepeatOp finishLayer(Layer &layer);
   void keep(Layer &layer);
 
+  Recompute recompute;
   llvm::DenseSet<mlir::Value> active;
   /// Repeats that others with more results stand for.
   llvm::SmallVector<mlir::Operation *> replaced;

@@ -46,13 +46,18 @@ struct TensorVjp {
     return values;
   }
   Value zeros(Type type) { return makeConstant(b, type, 0); }
+  /// The cotangent's type in the shape of `type`: of a parameter it may be
+  /// wider than what it is of.
+  RankedTensorType getTypeLike(RankedTensorType type) {
+    return type.clone(getElementTypeOrSelf(g.getType()));
+  }
 };
 } // namespace
 
 Contributions TensorVjp::build(tensor::ExtractSliceOp op) {
   return first(tensor::InsertSliceOp::create(
-      b, g, zeros(op.getSourceType()), op.getMixedOffsets(), op.getMixedSizes(),
-      op.getMixedStrides()));
+      b, g, zeros(getTypeLike(op.getSourceType())), op.getMixedOffsets(),
+      op.getMixedSizes(), op.getMixedStrides()));
 }
 
 Contributions TensorVjp::build(tensor::InsertSliceOp op) {
@@ -70,12 +75,12 @@ Contributions TensorVjp::build(tensor::InsertSliceOp op) {
 }
 
 Contributions TensorVjp::build(tensor::ExpandShapeOp op) {
-  return first(tensor::CollapseShapeOp::create(b, op.getSrcType(), g,
-                                               op.getReassociationIndices()));
+  return first(tensor::CollapseShapeOp::create(
+      b, getTypeLike(op.getSrcType()), g, op.getReassociationIndices()));
 }
 
 Contributions TensorVjp::build(tensor::CollapseShapeOp op) {
-  return first(tensor::ExpandShapeOp::create(b, op.getSrcType(), g,
+  return first(tensor::ExpandShapeOp::create(b, getTypeLike(op.getSrcType()), g,
                                              op.getReassociationIndices()));
 }
 
@@ -110,7 +115,8 @@ Contributions TensorVjp::build(tensor::ConcatOp op) {
 }
 
 Contributions TensorVjp::build(tensor::CastOp op) {
-  return first(tensor::CastOp::create(b, op.getSource().getType(), g));
+  return first(tensor::CastOp::create(
+      b, getTypeLike(cast<RankedTensorType>(op.getSource().getType())), g));
 }
 
 /// The scalar counts as often as there are elements.

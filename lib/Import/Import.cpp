@@ -21,6 +21,7 @@
 #include "mlir/IR/Verifier.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Import/ModelAttributes.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/GlobPattern.h"
@@ -80,6 +81,19 @@ static LogicalResult checkWindow(Location loc, const ModelConfig &config,
             "supported for sequences longer than the window: expected --seq to "
             "be at most "
          << *config.slidingWindow << ", got " << seq;
+}
+
+static LogicalResult checkTraining(Location loc, const ModelConfig &config,
+                                   FloatKind dtype) {
+  if (config.family == ModelFamily::Bert)
+    return emitError(loc) << "--train needs a language model; "
+                          << config.architecture
+                          << " is an encoder, whose loss is not known";
+  if (dtype == FloatKind::F16)
+    return emitError(loc)
+           << "training in f16, the checkpoint's type, is not supported, for "
+              "its gradients leave the range: expected --dtype f32 or bf16";
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -221,6 +235,19 @@ static LogicalResult checkTensors(MLIRContext *context, StringRef directory,
   return success(checker.valid);
 }
 
+/// What differentiate makes a training step by.
+static void noteTraining(ModuleOp module, const TrainOptions &options) {
+  Builder builder(module.getContext());
+  SmallVector<NamedAttribute> fields{builder.getNamedAttr(
+      "optimizer", builder.getStringAttr(options.optimizer))};
+  if (options.clip > 0)
+    fields.push_back(
+        builder.getNamedAttr("clip", builder.getF64FloatAttr(options.clip)));
+  if (options.momentum)
+    fields.push_back(builder.getNamedAttr("momentum", builder.getUnitAttr()));
+  module->setAttr(trainingAttrName, builder.getDictionaryAttr(fields));
+}
+
 //===----------------------------------------------------------------------===//
 // Import
 //===----------------------------------------------------------------------===//
@@ -281,6 +308,8 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
   FloatKind dtype = options.dtype.value_or(
       config->dtype.value_or(getStoredType(*checkpoint)));
 
+  if (options.train && failed(checkTraining(loc, *config, dtype)))
+    return nullptr;
   std::optional<GenerateOptions> steps;
   if (options.generate) {
     auto chosen =
@@ -312,6 +341,8 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
     }
   SmallVector<std::string> ignored = getIgnored(*config, *layers);
   OwningOpRef<ModuleOp> module = model.finish(getModelName(directory), ignored);
+  if (options.train)
+    noteTraining(*module, *options.train);
   if (steps && failed(noteGeneration(*module, directory, *config, *steps)))
     return nullptr;
   if (checkpoint->hasWeights() &&

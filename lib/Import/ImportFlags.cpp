@@ -10,8 +10,10 @@
 
 #include "tp/Import/ImportFlags.h"
 #include "mlir/IR/Location.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
+#include <cmath>
 
 using namespace mlir;
 namespace cl = llvm::cl;
@@ -52,7 +54,38 @@ ImportFlags::ImportFlags(cl::OptionCategory &category)
       kvDtype("kv-dtype",
               cl::desc("Element type of the cache: f32, bf16 or f16 (default: "
                        "the program's)"),
-              cl::value_desc("T"), cl::cat(category)) {}
+              cl::value_desc("T"), cl::cat(category)),
+      train("train",
+            cl::desc("A step of training instead: the loss, its gradient, and "
+                     "the update"),
+            cl::value_desc("adamw|sgd"), cl::cat(category)),
+      clip("clip",
+           cl::desc("The most that the norm of all gradients may be (default: "
+                    "any)"),
+           cl::value_desc("C"), cl::cat(category)),
+      momentum("momentum", cl::desc("Of --train sgd: with momentum"),
+               cl::cat(category)) {}
+
+std::optional<TrainOptions> ImportFlags::getTraining(Reject reject) const {
+  for (const cl::Option *option :
+       std::initializer_list<const cl::Option *>{&clip, &momentum})
+    if (option->getNumOccurrences() && !train.getNumOccurrences())
+      reject(option->ArgStr, "has no meaning without --train");
+  if (!train.getNumOccurrences())
+    return std::nullopt;
+  if (train != "adamw" && train != "sgd")
+    reject("train", "expected adamw or sgd, got '" + train.getValue() + "'");
+  else if (momentum && train != "sgd")
+    reject("momentum", "has no meaning with --train " + train.getValue() +
+                           ", which has moments of its own");
+  if (clip.getNumOccurrences() && !(clip > 0 && std::isfinite(clip)))
+    reject("clip", "expected a positive number, got " +
+                       Twine(llvm::formatv("{0}", clip.getValue()).str()));
+  if (generate)
+    reject("train", "a program that trains does not generate: expected no "
+                    "--generate beside it");
+  return TrainOptions{train, clip, momentum};
+}
 
 std::optional<ImportOptions> ImportFlags::get(StringRef program) const {
   bool valid = true;
@@ -100,6 +133,13 @@ std::optional<ImportOptions> ImportFlags::get(StringRef program) const {
   if (logits != "all" && logits != "last")
     reject("logits", "expected all or last, got '" + logits + "'");
   options.lastLogits = logits == "last";
+  options.train = getTraining(reject);
+  if (options.train && options.lastLogits)
+    reject("logits", "the loss is of all positions: expected no 'last' beside "
+                     "--train");
+  if (options.train && options.dtype == FloatKind::F16)
+    reject("dtype", "training in f16 is not supported, for its gradients leave "
+                    "the range: expected f32 or bf16");
   if (!valid)
     return std::nullopt;
   return options;

@@ -41,7 +41,8 @@ ModelBuilder::ModelBuilder(MLIRContext *context, const ModelConfig &config,
                            const ImportOptions &options, FloatKind dtype,
                            int64_t seq, int64_t numLayers)
     : config(config), batch(options.batch), seq(seq), numLayers(numLayers),
-      lastLogits(options.lastLogits), builder(context), checkpoint(checkpoint),
+      lastLogits(options.lastLogits), trains(options.train.has_value()),
+      builder(context), checkpoint(checkpoint),
       elementType(getElementType(context, dtype)) {
   Location loc = NameLoc::get(builder.getStringAttr(config.architecture));
   module = ModuleOp::create(loc);
@@ -76,12 +77,12 @@ Value ModelBuilder::addArgument(StringRef name, RankedTensorType type,
 }
 
 Value ModelBuilder::addInput(StringRef name, int64_t limit,
-                             StringRef defaultValue) {
+                             StringRef defaultValue, int64_t first) {
   SmallVector<NamedAttribute> attrs = {
       builder.getNamedAttr(TPDialect::getNameAttrName(),
                            builder.getStringAttr(name)),
       builder.getNamedAttr(rangeAttrName,
-                           builder.getDenseI64ArrayAttr({0, limit}))};
+                           builder.getDenseI64ArrayAttr({first, limit}))};
   if (!defaultValue.empty())
     attrs.push_back(builder.getNamedAttr(defaultAttrName,
                                          builder.getStringAttr(defaultValue)));
@@ -102,6 +103,12 @@ void ModelBuilder::end(ArrayRef<std::pair<StringRef, Value>> outputs) {
   };
   for (auto [name, value] : outputs)
     add(TPDialect::getNameAttrName(), builder.getStringAttr(name), value);
+  if (trains)
+    attrs.front() = builder.getDictionaryAttr(
+        {builder.getNamedAttr(TPDialect::getNameAttrName(),
+                              builder.getStringAttr(outputs.front().first)),
+         builder.getNamedAttr(TPDialect::getLossAttrName(),
+                              builder.getUnitAttr())});
   if (step)
     for (auto [name, value] : {std::pair(keysName, step->newKeys),
                                std::pair(valuesName, step->newValues)})
@@ -336,6 +343,42 @@ Value ModelBuilder::countKept(Location loc, Value mask) {
                linalg::YieldOp::create(b, l, sum);
              })
       .getResult(0);
+}
+
+Value ModelBuilder::sumAll(Location loc, Value value,
+                           llvm::function_ref<Value(OpBuilder &, Value)> term) {
+  MLIRContext *context = builder.getContext();
+  Value zero = filled(loc, builder.getF32FloatAttr(0), {});
+  return linalg::GenericOp::create(
+             builder, loc, zero.getType(), value, zero,
+             {mapOf(context, 2, {0, 1}), mapOf(context, 2, {})},
+             {reduction, reduction},
+             [&](OpBuilder &b, Location l, ValueRange args) {
+               Value sum =
+                   arith::AddFOp::create(b, l, args[1], term(b, args[0]));
+               linalg::YieldOp::create(b, l, sum);
+             })
+      .getResult(0);
+}
+
+NamedValues ModelBuilder::loss(StringRef path, Value logits) {
+  /// The label of a position that does not count, as PyTorch has it.
+  constexpr int64_t ignored = -100;
+  Location loc = at(path);
+  Value labels = addInput("labels", config.vocabSize, "", ignored);
+  auto type = RankedTensorType::get({batch, seq}, builder.getF32Type());
+  Value losses = nn::CrossEntropyOp::create(builder, loc, type, /*lse=*/Type(),
+                                            logits, labels)
+                     .getLoss();
+  Value sum = sumAll(loc, losses, [](OpBuilder &, Value loss) { return loss; });
+  Value tokens = sumAll(loc, labels, [&](OpBuilder &b, Value label) -> Value {
+    Value end = arith::ConstantIntOp::create(b, loc, config.vocabSize, 64);
+    // As unsigned numbers, negative ones are beyond all classes.
+    Value counts =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, label, end);
+    return arith::UIToFPOp::create(b, loc, b.getF32Type(), counts);
+  });
+  return {{"loss_sum", sum}, {"tokens", tokens}};
 }
 
 Value ModelBuilder::lastPosition(StringRef path, Value x, Value mask) {

@@ -60,7 +60,7 @@ public:
   const ModelConfig &config;
   int64_t batch, seq;
   const int64_t numLayers;
-  const bool lastLogits;
+  const bool lastLogits, trains;
   mlir::OpBuilder builder;
 
   //===--------------------------------------------------------------------===//
@@ -72,10 +72,10 @@ public:
   /// all steps have in common. Families emit it as they do @main: what differs
   /// is below.
   void beginStep(const GenerateOptions &options, int64_t tokens);
-  /// An argument i64[batch, seq] with values of [0, limit). `defaultValue` is
-  /// "ones", "zeros" or empty for an input that must be given.
+  /// An argument i64[batch, seq] with values of [first, limit). `defaultValue`
+  /// is "ones", "zeros" or empty for an input that must be given.
   mlir::Value addInput(llvm::StringRef name, int64_t limit,
-                       llvm::StringRef defaultValue);
+                       llvm::StringRef defaultValue, int64_t first = 0);
   void end(llvm::ArrayRef<std::pair<llvm::StringRef, mlir::Value>> outputs);
   mlir::OwningOpRef<mlir::ModuleOp> finish(llvm::StringRef modelName,
                                            llvm::ArrayRef<std::string> ignored);
@@ -100,6 +100,9 @@ public:
   mlir::Value selectPositions(llvm::StringRef path, mlir::Value hidden);
   NamedValues logits(llvm::StringRef path, mlir::Value hidden,
                      mlir::Value head);
+  /// The sum of the losses of all positions that have a label, and how many
+  /// these are.
+  NamedValues loss(llvm::StringRef path, mlir::Value logits);
 
   //===--------------------------------------------------------------------===//
   // Parameters and operations, at the module's path
@@ -176,6 +179,10 @@ private:
   mlir::Value lastRows(llvm::StringRef path, mlir::Value x);
   mlir::Value filled(mlir::Location loc, mlir::TypedAttr value,
                      llvm::ArrayRef<int64_t> shape);
+  /// f32[]: the sum of `term` of all elements of value[b, s].
+  mlir::Value
+  sumAll(mlir::Location loc, mlir::Value value,
+         llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Value)> term);
   /// f32[b], like all sums here: how many positions of each row the mask
   /// keeps.
   mlir::Value countKept(mlir::Location loc, mlir::Value mask);

@@ -209,8 +209,10 @@ Value ModelBuilder::selectPositions(StringRef path, Value hidden) {
 }
 
 NamedValues ModelBuilder::logits(StringRef path, Value hidden, Value head) {
-  if (!step)
-    return {{"logits", linear(path, hidden, head, Value())}};
+  if (!step) {
+    Value all = linear(path, hidden, head, Value());
+    return trains ? loss("loss", all) : NamedValues{{"logits", all}};
+  }
   auto type = RankedTensorType::get({1, step->numRows, config.vocabSize},
                                     builder.getF32Type());
   Value logits =

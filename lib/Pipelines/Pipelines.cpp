@@ -69,6 +69,11 @@ static void buildImport(OpPassManager &manager) {
   manager.addPass(createRollLayers());
 }
 
+static void buildDifferentiate(OpPassManager &manager) {
+  manager.addPass(createDifferentiate());
+  manager.addPass(createMakeTrainingStep());
+}
+
 static void buildAnnotate(OpPassManager &manager, const StageOptions &options) {
   AnnotateOptions annotate;
   annotate.mesh = options.mesh;
@@ -121,7 +126,7 @@ static void buildPasses(OpPassManager &manager, Stage stage,
   case Stage::Import:
     return buildImport(manager);
   case Stage::Differentiate:
-    return manager.addPass(createDifferentiate());
+    return buildDifferentiate(manager);
   case Stage::Annotate:
     return buildAnnotate(manager, options);
   case Stage::Propagate:

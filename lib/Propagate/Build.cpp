@@ -297,10 +297,15 @@ LogicalResult Propagation::buildBlock(Block &block) {
   return success();
 }
 
-/// Programs whose weights are arguments: matrices and vectors of floats count
-/// as parameters beside activations, which have a batch dimension more.
-static bool isParameterLike(Type type) {
-  auto shaped = cast<RankedTensorType>(type);
+/// Programs whose weights are arguments: states that begin with parameters, and
+/// matrices and vectors of floats, count as parameters beside activations,
+/// which have a batch dimension more.
+static bool isParameterLike(func::FuncOp function, unsigned index) {
+  FlatSymbolRefAttr symbol = getArgState(function, index);
+  StateOp state = symbol ? lookupState(function, symbol) : StateOp();
+  if (state && state.getParameter())
+    return true;
+  auto shaped = cast<RankedTensorType>(function.getArgumentTypes()[index]);
   return shaped.getRank() <= 2 && isa<FloatType>(shaped.getElementType());
 }
 
@@ -310,6 +315,10 @@ LogicalResult Propagation::buildFunctionSignature(Operation *op) {
     return function.emitOpError("cannot be sharded: expected one block, got "
                                 "control flow between several");
   auto name = [&](DictionaryAttr attrs, StringRef kind, unsigned index) {
+    if (auto state = attrs ? attrs.getAs<FlatSymbolRefAttr>(
+                                 TPDialect::getStateAttrName())
+                           : FlatSymbolRefAttr())
+      return state.getValue().str();
     auto given = attrs ? attrs.getAs<StringAttr>(TPDialect::getNameAttrName())
                        : StringAttr();
     return given ? given.str() : (kind + " " + Twine(index)).str();
@@ -333,8 +342,7 @@ LogicalResult Propagation::buildFunctionSignature(Operation *op) {
       continue;
     unsigned i = arg.getArgNumber();
     if (ShardingAttr sharding = getSharding(arg))
-      if (failed(seed(op, state, sharding,
-                      isParameterLike(arg.getType()) ? 0 : 1,
+      if (failed(seed(op, state, sharding, isParameterLike(function, i) ? 0 : 1,
                       name(function.getArgAttrDict(i), "argument", i),
                       bool(getArgState(function, i)))))
         return failure();

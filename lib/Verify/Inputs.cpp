@@ -78,6 +78,8 @@ static std::optional<double> drawFloat(StringRef kind, double u, double v) {
     return std::floor(9 * u) - 4;
   if (kind == "positive")
     return 0.5 + 1.5 * u;
+  if (kind == "fraction")
+    return u;
   if (kind == "large")
     return 1e4 * plain;
   if (kind == "wide") // All magnitudes; one in eight is zero.
@@ -136,7 +138,8 @@ FailureOr<SmallVector<Tensor>> makeInputs(func::FuncOp function,
       if (failed(fill(tensor, kind, seed, name)))
         return function.emitError()
                << "expected " << valuesAttrName << " of argument " << index
-               << " to be 'zeros', 'integers', 'positive', 'wide' or 'large' "
+               << " to be 'zeros', 'integers', 'positive', 'fraction', "
+                  "'wide' or 'large' "
                   "for floats or 'limits' for integers, got "
                << kind << " for " << argument.getType();
       inputs.push_back(tensor);

@@ -214,6 +214,25 @@ struct Generation {
   int64_t tablePages() const { return (context + page - 1) / page; }
 };
 
+/// What the entries `gradient` and `update` make of the states, which are given
+/// by their positions; -1: there is none.
+struct Training {
+  enum class Optimizer { AdamW, Sgd };
+  struct Weight {
+    int64_t weight, gradient, master = -1; ///< f32, of 16-bit weights
+    int64_t expAvg = -1, expAvgSq = -1, momentum = -1;
+    bool decay;
+  };
+  Optimizer optimizer;
+  double clip; ///< the gradient's norm, at most; 0: any
+  std::vector<Weight> weights;
+  int64_t lossSum, tokens;
+
+  const char *name() const {
+    return optimizer == Optimizer::AdamW ? "adamw" : "sgd";
+  }
+};
+
 struct Manifest {
   Device device = Device::Cpu;
   std::vector<std::string> architectures; ///< with machine code: sm_90, ...
@@ -230,6 +249,7 @@ struct Manifest {
   std::vector<Collective> collectives;
   std::vector<Kernel> kernels;
   std::optional<Generation> generation;
+  std::optional<Training> training;
 
   /// A checksum of what must be equal for ranks to call the same collectives.
   uint64_t schedule = 0;

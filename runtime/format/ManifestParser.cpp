@@ -84,6 +84,8 @@ public:
       top["entries"].fail("expected at least one entry");
     if (top.has("generation"))
       parseGeneration(top["generation"]);
+    if (top.has("training"))
+      parseTraining(top["training"]);
     top.end();
   }
 
@@ -320,6 +322,55 @@ private:
       g.stopIds.push_back(id.integer(0, INT32_MAX));
     cursor.end();
     manifest.generation = std::move(g);
+  }
+
+  /// The position of a state of that type and shape.
+  int64_t parseStatePosition(const Cursor &cursor, tprt_type type,
+                             const Shape &shape) {
+    int64_t i = cursor.integer(0, int64_t(manifest.states.size()) - 1);
+    const State &state = manifest.states[size_t(i)];
+    if (state.type != type || state.shape != shape)
+      cursor.fail("expected a state of type ", typeName(type), " and shape ",
+                  formatShape(shape), ", got '", state.name, "', ",
+                  typeName(state.type), " ", formatShape(state.shape));
+    return i;
+  }
+
+  void parseTraining(const Cursor &cursor) {
+    Training t;
+    t.optimizer =
+        Training::Optimizer(cursor["optimizer"].word({"adamw", "sgd"}));
+    bool isAdam = t.optimizer == Training::Optimizer::AdamW;
+    t.clip = cursor["clip"].number();
+    if (!(t.clip >= 0 && t.clip <= FLT_MAX))
+      cursor["clip"].fail("expected 0 or a positive f32 number, got ",
+                          cursor["clip"].text());
+    for (const Cursor &item : cursor["weights"].list()) {
+      Training::Weight w;
+      w.weight =
+          item["weight"].integer(0, int64_t(manifest.states.size()) - 1);
+      const State &state = manifest.states[size_t(w.weight)];
+      if (state.parameter < 0)
+        item["weight"].fail("state '", state.name,
+                            "' begins with no tensor of a checkpoint");
+      auto f32 = [&](const char *key) {
+        return parseStatePosition(item[key], TPRT_F32, state.shape);
+      };
+      w.gradient = f32("gradient");
+      if (item.has("master"))
+        w.master = f32("master");
+      if (isAdam)
+        w.expAvg = f32("exp_avg"), w.expAvgSq = f32("exp_avg_sq");
+      else if (item.has("momentum"))
+        w.momentum = f32("momentum");
+      w.decay = item["decay"].boolean();
+      item.end();
+      t.weights.push_back(w);
+    }
+    t.lossSum = parseStatePosition(cursor["loss_sum"], TPRT_F32, {});
+    t.tokens = parseStatePosition(cursor["tokens"], TPRT_F32, {});
+    cursor.end();
+    manifest.training = std::move(t);
   }
 
   void parseParameter(const Cursor &cursor) {

@@ -3,7 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The pass that makes the gradient function of a loss: see Passes.td.
+// The passes that make the gradient function of a loss, and a training step of
+// it: see Passes.td.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +15,10 @@
 #include "tp/Dialect/TP/IR/TPOps.h"
 
 namespace tp {
+
+/// What a layer's derivative computes again: nothing, what follows from kept
+/// values without a product or attention, or all but its carried values.
+enum class Recompute { None, Selective, Full };
 
 #define GEN_PASS_DECL
 #include "tp/Differentiate/Passes.h.inc"

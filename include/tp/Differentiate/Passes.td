@@ -17,8 +17,8 @@ def Differentiate : Pass<"tp-differentiate", "::mlir::ModuleOp"> {
   let description = [{
     Of a function with a result marked `tp.loss` makes `@gradient`, which takes
     the same arguments and returns the same results and then the gradient of
-    each float tp.parameter, in its shape and type, marked with its name
-    (`tp.gradient`). A parameter of a repeated layer has one result, a slice for
+    each float tp.parameter, in its shape and type (f32 of 16 bits), marked with
+    its name (`tp.gradient`). A parameter of a repeated layer has one result, a slice for
     each layer; what several operations read is one parameter, whose
     contributions are added. The function itself stays as it is.
 
@@ -26,8 +26,7 @@ def Differentiate : Pass<"tp-differentiate", "::mlir::ModuleOp"> {
     for it: nn operations have a derivative of their own (`buildVjp`), linalg
     operations one that follows from their body and maps, and so have arith,
     math and tensor. A tp.repeat becomes two: the forward one also stacks what
-    the derivative reads (everything is kept, nothing computed again), and
-    one in reverse carries the cotangents and stacks the gradients. Integers have
+    the derivative reads and `recompute` lets it keep, and one in reverse carries the cotangents and stacks the gradients. Integers have
     no derivative. docs/Differentiate.md has the list, and what is decided where
     a function has no derivative.
 
@@ -58,6 +57,14 @@ def Differentiate : Pass<"tp-differentiate", "::mlir::ModuleOp"> {
     }
     ```
   }];
+  let options = [
+    Option<"recompute", "recompute", "::tp::Recompute", "::tp::Recompute::Selective",
+           "what the derivative of a repeated layer computes again",
+           [{::llvm::cl::values(
+             clEnumValN(::tp::Recompute::None, "none", "nothing: all that is read is kept"),
+             clEnumValN(::tp::Recompute::Selective, "selective", "what follows from kept values by norms, element-wise operations and reshapes"),
+             clEnumValN(::tp::Recompute::Full, "full", "all but the values that the layers carry"))}]>
+  ];
   let statistics = [
     Statistic<"numGradients", "gradients", "parameters with a gradient">,
     Statistic<"numKept", "kept", "values of layers that are kept for the derivative">
@@ -65,6 +72,60 @@ def Differentiate : Pass<"tp-differentiate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect",
     "::mlir::linalg::LinalgDialect", "::mlir::math::MathDialect",
     "::mlir::tensor::TensorDialect", "::tp::TPDialect"];
+}
+
+def MakeTrainingStep : Pass<"tp-make-training-step", "::mlir::ModuleOp"> {
+  let summary = "make a training step of a gradient";
+  let description = [{
+    Where the module asks for it with `tp.training` (import writes it for
+    `--train`: `optimizer` = "adamw" or "sgd", `clip`, `momentum`), three
+    functions are made of the loss and its gradient:
+
+    - the forward one, which reads weights from states instead of parameters;
+    - `@gradient`, which adds `loss_sum`, `tokens` and the gradients to states,
+      in f32; layer by layer where a tp.repeat makes them;
+    - `@update`, which divides the gradients by the tokens, clips them, makes new
+      weights, and sets what was added up to zero. Without a token nothing else
+      changes. Parameters of one dimension do not decay.
+
+    A parameter has a state by its name (a template one with a slice for each
+    layer), and beside it `grad:`, for AdamW `exp_avg:` and `exp_avg_sq:`, for SGD
+    with momentum `momentum:`, and of 16-bit weights `master:`, which begins with
+    the same tensor in f32. `tp.training` then says which states belong together.
+    docs/Training.md has the functions' inputs and results.
+
+    Precondition: tp-differentiate has run; the loss's function returns a
+    tensor<f32> named `loss_sum` and one named `tokens`.
+
+    Before:
+    ```mlir
+    module attributes {tp.training = {optimizer = "sgd"}} {
+      func.func @main(%x: tensor<8xf32>) -> (tensor<f32> {tp.loss, tp.name = "loss_sum"}, tensor<f32> {tp.name = "tokens"}) {
+        %w = tp.parameter "w" : tensor<8xf32>
+        ...
+      }
+      func.func @gradient(%x: tensor<8xf32>) -> (..., tensor<8xf32> {tp.gradient = #tp.gradient<"w">}) {...}
+    }
+    ```
+    After:
+    ```mlir
+    tp.state @w : tensor<8xf32> parameter "w"
+    tp.state @"grad:w" : tensor<8xf32>
+    tp.state @loss_sum : tensor<f32>
+    tp.state @tokens : tensor<f32>
+    func.func @main(%x: tensor<8xf32>, %w: tensor<8xf32> {tp.state = @w}) -> (...)
+    func.func @gradient(%x: tensor<8xf32>, %dw: tensor<8xf32> {tp.state = @"grad:w"}, ..., %w: tensor<8xf32> {tp.state = @w})
+        -> (tensor<8xf32> {tp.state = @"grad:w"}, tensor<f32> {tp.state = @loss_sum}, tensor<f32> {tp.state = @tokens})
+    func.func @update(%lr: tensor<f32> {tp.name = "lr"}, ...) -> (tensor<f32> {tp.name = "loss_sum"}, ..., tensor<8xf32> {tp.state = @w}, tensor<8xf32> {tp.state = @"grad:w"})
+    ```
+  }];
+  let statistics = [
+    Statistic<"numWeights", "weights", "parameters that are trained">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+    "::mlir::func::FuncDialect", "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect",
+    "::tp::TPDialect"];
 }
 
 #endif // TP_DIFFERENTIATE_PASSES_TD

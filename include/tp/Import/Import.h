@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <optional>
+#include <string>
 
 namespace tp {
 
@@ -47,6 +48,16 @@ struct GenerateRequest {
   std::optional<FloatKind> cacheType;
 };
 
+/// A step of training: docs/Training.md.
+struct TrainOptions {
+  /// "adamw" or "sgd".
+  std::string optimizer;
+  /// The most that the gradient's norm may be; 0: any.
+  double clip = 0;
+  /// Of sgd.
+  bool momentum = false;
+};
+
 /// What the program is compiled for. Absent options have the model's values.
 struct ImportOptions {
   int64_t batch = 1;
@@ -59,6 +70,7 @@ struct ImportOptions {
   /// Logits of the last position (that the mask keeps) of each sequence alone.
   bool lastLogits = false;
   std::optional<GenerateRequest> generate;
+  std::optional<TrainOptions> train;
 };
 
 /// The model of `directory` as a module with a function @main. Emits errors

@@ -3,9 +3,10 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// `--batch`, `--seq`, `--dtype`, `--layers`, `--logits`, `--generate` and what
-// goes with it, declared once for the tools that take a checkpoint directory,
-// and a diagnostic handler that prints errors the way compilers do.
+// `--batch`, `--seq`, `--dtype`, `--layers`, `--logits`, `--generate` and
+// `--train` and what goes with them, declared once for the tools that take a
+// checkpoint directory, and a diagnostic handler that prints errors the way
+// compilers do.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +15,7 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "tp/Import/Import.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/CommandLine.h"
 
 namespace tp {
@@ -34,6 +36,13 @@ struct ImportFlags {
   llvm::cl::opt<bool> generate;
   llvm::cl::opt<int64_t> context, rows, chunk;
   llvm::cl::opt<std::string> kvDtype;
+  llvm::cl::opt<std::string> train;
+  llvm::cl::opt<double> clip;
+  llvm::cl::opt<bool> momentum;
+
+private:
+  using Reject = llvm::function_ref<void(llvm::StringRef, const llvm::Twine &)>;
+  std::optional<TrainOptions> getTraining(Reject reject) const;
 };
 
 /// Prints `path:line:column: error: text`, or `error: text` where the location

@@ -344,6 +344,37 @@ static json::Object describeGeneration(DictionaryAttr generation) {
   return object;
 }
 
+/// Which states belong together, by their positions.
+static json::Object describeTraining(ModuleOp module, DictionaryAttr training) {
+  llvm::StringMap<int64_t> positions;
+  for (auto [i, state] : llvm::enumerate(module.getOps<StateOp>()))
+    positions[state.getSymName()] = i;
+  std::function<json::Value(Attribute)> describe =
+      [&](Attribute value) -> json::Value {
+    if (auto symbol = dyn_cast<FlatSymbolRefAttr>(value))
+      return positions.at(symbol.getValue());
+    if (auto text = dyn_cast<StringAttr>(value))
+      return text.getValue().str();
+    if (auto truth = dyn_cast<BoolAttr>(value))
+      return truth.getValue();
+    if (isa<UnitAttr>(value))
+      return true;
+    if (auto number = dyn_cast<FloatAttr>(value))
+      return number.getValueAsDouble();
+    if (auto list = dyn_cast<ArrayAttr>(value))
+      return json::Array(llvm::map_range(list, describe));
+    json::Object object;
+    for (NamedAttribute entry : cast<DictionaryAttr>(value))
+      object[entry.getName().getValue()] = describe(entry.getValue());
+    return object;
+  };
+  json::Object object = *describe(training).getAsObject();
+  // What the states say already.
+  object.erase("momentum");
+  object.try_emplace("clip", 0);
+  return object;
+}
+
 /// Parameters in the order of their slots; `bytes` receives what a rank holds
 /// of them: each part once, whoever reads it.
 static json::Array describeParameters(ArrayRef<ParameterEntry> parameters,
@@ -466,6 +497,8 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
   if (auto generation =
           module->getAttrOfType<DictionaryAttr>(generationAttrName))
     manifest["generation"] = describeGeneration(generation);
+  if (auto training = module->getAttrOfType<DictionaryAttr>(trainingAttrName))
+    manifest["training"] = describeTraining(module, training);
   if (!stateList.empty())
     manifest["states"] = std::move(stateList);
   return manifest;

@@ -1,0 +1,331 @@
+//===- Optimizer.cpp - The update of weights ------------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Builds @update: from the sum of gradients over all micro-batches to new
+// weights, in the order of arithmetic that PyTorch has. Everything that belongs
+// to one element is computed in one operation, so that memory is read and
+// written once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Training.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Import/ModelAttributes.h"
+
+using namespace mlir;
+using namespace tp;
+using namespace tp::differentiate;
+
+using Values = SmallVector<Value>;
+
+/// What PyTorch adds to the norm that it divides by.
+static constexpr double clipEpsilon = 1e-6;
+
+namespace {
+class UpdateBuilder {
+public:
+  UpdateBuilder(ModuleOp module, TrainingStates &states,
+                const TrainingOptions &options)
+      : b(module.getLoc(), module.getContext()), module(module), states(states),
+        options(options) {}
+
+  void build();
+
+private:
+  ImplicitLocOpBuilder b;
+  ModuleOp module;
+  TrainingStates &states;
+  const TrainingOptions &options;
+  func::FuncOp function;
+  SmallVector<NamedResult> results;
+  /// Arguments, by the names that users give.
+  llvm::StringMap<Value> settings;
+  /// Of the whole step: how many tokens, and what gradients are multiplied
+  /// with; null if with nothing.
+  Value tokens, factor;
+
+  RankedTensorType scalarType() {
+    return RankedTensorType::get({}, b.getF32Type());
+  }
+  Value number(double value, Type type) { return makeConstant(b, type, value); }
+  void addSetting(StringRef name, StringRef values);
+  Value sumSquares(Value value);
+  Value addSquares(ArrayRef<Value> gradients);
+  void buildScalars(ArrayRef<Value> gradients);
+  void updateWeight(TrainedWeight &weight, Value gradient);
+  Values
+  mapElements(RankedTensorType shape, ValueRange operands, TypeRange types,
+              function_ref<Values(ImplicitLocOpBuilder &, ValueRange)> body);
+};
+
+/// Arithmetic within a body.
+struct Element {
+  ImplicitLocOpBuilder &b;
+
+  Value number(double value) { return makeConstant(b, b.getF32Type(), value); }
+  Value add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
+  Value sub(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
+  Value mul(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
+  Value div(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
+  Value sqrt(Value x) { return math::SqrtOp::create(b, x); }
+  Value select(Value condition, Value x, Value y) {
+    return arith::SelectOp::create(b, condition, x, y);
+  }
+  Value isPositive(Value x) {
+    return arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, x, number(0));
+  }
+};
+} // namespace
+
+/// Results of `types` over the elements of `shape`; operands of rank 0 are the
+/// same for all.
+Values UpdateBuilder::mapElements(
+    RankedTensorType shape, ValueRange operands, TypeRange types,
+    function_ref<Values(ImplicitLocOpBuilder &, ValueRange)> body) {
+  unsigned rank = shape.getRank();
+  AffineMap each = b.getMultiDimIdentityMap(rank);
+  AffineMap all = AffineMap::get(rank, 0, b.getContext());
+  SmallVector<AffineMap> maps;
+  for (Value operand : operands)
+    maps.push_back(cast<RankedTensorType>(operand.getType()).getRank() ? each
+                                                                       : all);
+  Values inits;
+  for (Type type : types) {
+    auto shaped = cast<RankedTensorType>(type);
+    inits.push_back(
+        tensor::EmptyOp::create(b, shaped.getShape(), shaped.getElementType()));
+    maps.push_back(each);
+  }
+  auto generic = linalg::GenericOp::create(
+      b, types, operands, inits, maps,
+      SmallVector<utils::IteratorType>(rank, utils::IteratorType::parallel),
+      [&](OpBuilder &inner, Location loc, ValueRange args) {
+        ImplicitLocOpBuilder at(loc, inner);
+        linalg::YieldOp::create(at, body(at, args));
+      });
+  return Values(generic.getResults());
+}
+
+void UpdateBuilder::addSetting(StringRef name, StringRef values) {
+  unsigned index = function.getNumArguments();
+  auto text = [&](StringRef key, StringRef value) {
+    return b.getNamedAttr(key, b.getStringAttr(value));
+  };
+  (void)function.insertArgument(
+      index, scalarType(),
+      b.getDictionaryAttr({text(TPDialect::getNameAttrName(), name),
+                           text(valuesAttrName, values)}),
+      b.getLoc());
+  settings[name] = function.getArgument(index);
+}
+
+/// The sum of the squares of all elements: first of the last dimension, so that
+/// no sum has too many terms for 32 bits.
+Value UpdateBuilder::sumSquares(Value value) {
+  auto reduce = [&](Value from, unsigned kept, bool squares) -> Value {
+    auto type = cast<RankedTensorType>(from.getType());
+    unsigned rank = type.getRank();
+    auto to =
+        RankedTensorType::get(type.getShape().take_front(kept), b.getF32Type());
+    AffineMap identity = b.getMultiDimIdentityMap(rank);
+    SmallVector<utils::IteratorType> iterators(rank,
+                                               utils::IteratorType::reduction);
+    std::fill_n(iterators.begin(), kept, utils::IteratorType::parallel);
+    return linalg::GenericOp::create(
+               b, TypeRange{to}, from, number(0, to),
+               {identity,
+                AffineMap::get(rank, 0, identity.getResults().take_front(kept),
+                               b.getContext())},
+               iterators,
+               [&](OpBuilder &inner, Location loc, ValueRange args) {
+                 Value term = args[0];
+                 if (squares)
+                   term = arith::MulFOp::create(inner, loc, term, term);
+                 Value sum = arith::AddFOp::create(inner, loc, args[1], term);
+                 linalg::YieldOp::create(inner, loc, sum);
+               })
+        .getResult(0);
+  };
+  unsigned rank = cast<RankedTensorType>(value.getType()).getRank();
+  if (rank == 0)
+    return arith::MulFOp::create(b, value, value);
+  Value rows = reduce(value, rank - 1, /*squares=*/true);
+  return rank == 1 ? rows : reduce(rows, 0, /*squares=*/false);
+}
+
+/// Those that plans split come before those that they leave whole, so that what
+/// is partial is added before anything asks for the sum.
+Value UpdateBuilder::addSquares(ArrayRef<Value> gradients) {
+  Value total;
+  for (bool decays : {true, false})
+    for (auto [weight, gradient] : llvm::zip_equal(states.weights, gradients)) {
+      if (weight.decays != decays)
+        continue;
+      b.setLoc(weight.gradient.getLoc());
+      Value sum = sumSquares(gradient);
+      b.setLoc(NameLoc::get(b.getStringAttr("gradient norm")));
+      total = total ? arith::AddFOp::create(b, total, sum).getResult() : sum;
+    }
+  return total;
+}
+
+/// All of the step that is one number. The old loss and tokens are read here
+/// alone, so that their states may be zeroed in place.
+void UpdateBuilder::buildScalars(ArrayRef<Value> gradients) {
+  Value lossSum = addArgument(function, states.lossSum);
+  Value oldTokens = addArgument(function, states.tokens);
+  function.setArgAttr(cast<BlockArgument>(oldTokens).getArgNumber(),
+                      valuesAttrName, b.getStringAttr("positive"));
+  Values operands{lossSum, oldTokens};
+  if (!gradients.empty())
+    operands.push_back(addSquares(gradients));
+  b.setLoc(NameLoc::get(b.getStringAttr("gradient norm")));
+  SmallVector<Type> types(6, scalarType());
+  Values scalars =
+      mapElements(scalarType(), operands, types,
+                  [&](ImplicitLocOpBuilder &at, ValueRange args) -> Values {
+                    Element e{at};
+                    Value zero = e.number(0), one = e.number(1), norm = zero;
+                    if (!gradients.empty())
+                      norm = e.select(e.isPositive(args[1]),
+                                      e.div(e.sqrt(args[2]), args[1]), zero);
+                    Value ratio = e.div(e.number(options.clip),
+                                        e.add(norm, e.number(clipEpsilon)));
+                    Value least = arith::MinimumFOp::create(at, ratio, one);
+                    return {args[0], args[1], norm, least, zero, zero};
+                  });
+  tokens = scalars[1];
+  if (options.clip > 0)
+    factor = scalars[3];
+  results = {makeResult("loss_sum", scalars[0]),
+             makeResult("tokens", scalars[1]),
+             makeResult("grad_norm", scalars[2]),
+             makeResult(states.lossSum, scalars[4]),
+             makeResult(states.tokens, scalars[5])};
+}
+
+/// AdamW as PyTorch computes it; g is the mean's clipped gradient. Returns the
+/// weight and both moments.
+static Values buildAdamW(Element e, const llvm::StringMap<Value> &given,
+                         bool decays, Value p, Value g, Value m, Value v) {
+  auto at = [&](StringRef name) { return given.lookup(name); };
+  Value one = e.number(1);
+  if (decays)
+    p = e.mul(p, at("decay"));
+  m = e.add(m, e.mul(e.sub(g, m), e.sub(one, at("beta1"))));
+  v = e.add(e.mul(v, at("beta2")), e.mul(e.mul(g, g), e.sub(one, at("beta2"))));
+  Value root = e.add(e.div(e.sqrt(v), at("correction")), at("eps"));
+  p = e.sub(p, e.mul(at("step_size"), e.div(m, root)));
+  return {p, m, v};
+}
+
+/// SGD as PyTorch computes it: coupled decay, momentum without dampening.
+static Values buildSgd(Element e, const llvm::StringMap<Value> &given,
+                       bool decays, Value p, Value g, Value momentum) {
+  auto at = [&](StringRef name) { return given.lookup(name); };
+  if (decays)
+    g = e.add(g, e.mul(at("weight_decay"), p));
+  if (momentum)
+    g = momentum = e.add(e.mul(at("momentum"), momentum), g);
+  p = e.sub(p, e.mul(at("lr"), g));
+  return momentum ? Values{p, momentum} : Values{p};
+}
+
+void UpdateBuilder::updateWeight(TrainedWeight &weight, Value gradient) {
+  b.setLoc(weight.weight.getLoc());
+  bool isAdamW = options.optimizer == TrainingOptions::Optimizer::AdamW;
+  SmallVector<StateOp> updated{weight.getUpdated()};
+  for (StateOp state : {weight.expAvg, weight.expAvgSq, weight.momentum})
+    if (state)
+      updated.push_back(state);
+  Values operands{gradient};
+  for (StateOp state : updated)
+    operands.push_back(addArgument(function, state));
+  // A sum of squares is not negative.
+  if (isAdamW)
+    function.setArgAttr(cast<BlockArgument>(operands.back()).getArgNumber(),
+                        valuesAttrName, b.getStringAttr("positive"));
+  unsigned numElements = operands.size();
+  SmallVector<StringRef> names;
+  for (auto &[name, value] : settings)
+    names.push_back(name);
+  llvm::sort(names);
+  for (StringRef name : names)
+    operands.push_back(settings[name]);
+  operands.push_back(tokens);
+  if (factor)
+    operands.push_back(factor);
+  SmallVector<Type> types;
+  for (StateOp state : updated)
+    types.push_back(state.getType());
+  types.push_back(gradient.getType());
+  if (weight.master)
+    types.push_back(weight.type);
+  Values made = mapElements(
+      weight.type, operands, types,
+      [&](ImplicitLocOpBuilder &at, ValueRange args) -> Values {
+        Element e{at};
+        llvm::StringMap<Value> given;
+        for (auto [i, name] : llvm::enumerate(names))
+          given[name] = args[numElements + i];
+        Value count = args[numElements + names.size()];
+        Value g = e.div(args[0], count);
+        if (factor)
+          g = e.mul(g, args[numElements + names.size() + 1]);
+        Values next = isAdamW ? buildAdamW(e, given, weight.decays, args[1], g,
+                                           args[2], args[3])
+                              : buildSgd(e, given, weight.decays, args[1], g,
+                                         weight.momentum ? args[2] : Value());
+        // Nothing was counted: everything stays.
+        Value any = e.isPositive(count);
+        for (auto [i, value] : llvm::enumerate(next))
+          value = e.select(any, value, args[1 + i]);
+        next.push_back(e.number(0));
+        if (weight.master)
+          next.push_back(convert(at, next[0], weight.type.getElementType()));
+        return next;
+      });
+  for (auto [state, value] : llvm::zip(updated, made))
+    results.push_back(makeResult(state, value));
+  results.push_back(makeResult(weight.gradient, made[updated.size()]));
+  if (weight.master)
+    results.push_back(makeResult(weight.weight, made.back()));
+}
+
+void UpdateBuilder::build() {
+  b.setInsertionPointToEnd(module.getBody());
+  function = func::FuncOp::create(b, "update", b.getFunctionType({}, {}));
+  b.setInsertionPointToStart(function.addEntryBlock());
+  // What random values must be like for a step to mean something.
+  constexpr StringLiteral positive = "positive", fraction = "fraction";
+  if (options.optimizer == TrainingOptions::Optimizer::AdamW) {
+    for (StringRef name : {"beta1", "beta2"})
+      addSetting(name, fraction);
+    for (StringRef name : {"decay", "step_size", "correction", "eps"})
+      addSetting(name, positive);
+  } else {
+    addSetting("lr", positive);
+    addSetting("weight_decay", positive);
+    if (options.hasMomentum)
+      addSetting("momentum", positive);
+  }
+  Values gradients;
+  for (TrainedWeight &weight : states.weights)
+    gradients.push_back(addArgument(function, weight.gradient));
+  buildScalars(gradients);
+  for (auto [weight, gradient] : llvm::zip_equal(states.weights, gradients))
+    updateWeight(weight, gradient);
+  b.setLoc(module.getLoc());
+  func::ReturnOp::create(b);
+  setResults(function, results);
+}
+
+void tp::differentiate::buildUpdate(ModuleOp module, TrainingStates &states,
+                                    const TrainingOptions &options) {
+  UpdateBuilder(module, states, options).build();
+}
