@@ -10,10 +10,7 @@
 #include "../format/Json.h"
 #include "../generation/Engine.h"
 #include "../generation/SessionModel.h"
-
-#include <atomic>
-#include <csignal>
-#include <unistd.h>
+#include "Interrupt.h"
 
 using namespace tprt;
 using namespace tprt::generation;
@@ -21,8 +18,6 @@ using nlohmann::json;
 
 /// How often an interrupt is looked for.
 constexpr double kLookSeconds = 0.05;
-
-static std::atomic<bool> isInterrupted = false;
 
 /// The ids of one prompt.
 static Expected<std::vector<int32_t>> readIds(const json &list,
@@ -60,22 +55,6 @@ tprt::readPrompts(const Manifest &manifest, const GenerateOptions &options) {
     requests.push_back(std::move(request));
   }
   return requests;
-}
-
-void tprt::heedInterrupts(bool ranksAreProcesses, int64_t rank) {
-  struct sigaction action{};
-  sigaction(SIGINT, nullptr, &action);
-  if (action.sa_handler == SIG_IGN)
-    return;
-  action = {};
-  if (rank != 0)
-    action.sa_handler = SIG_IGN;
-  else
-    action.sa_handler = [](int) { isInterrupted = true; };
-  // A terminal and tp-run may both send it to a rank.
-  if (!ranksAreProcesses)
-    action.sa_flags = int(SA_RESETHAND);
-  sigaction(SIGINT, &action, nullptr);
 }
 
 namespace {
@@ -124,7 +103,7 @@ static Status answerAll(Session &session, std::vector<Request> requests,
   answers.resize(requests.size());
   TPRT_TRY(engine.submit(std::move(requests)).status());
   engine.drain();
-  while (!isInterrupted) {
+  while (!isInterrupted()) {
     TPRT_ASSIGN(auto event, engine.next(kLookSeconds));
     if (!event && engine.isDone())
       break;

@@ -24,11 +24,6 @@ struct GenerateOptions {
 Expected<std::vector<generation::Request>>
 readPrompts(const Manifest &manifest, const GenerateOptions &options);
 
-/// From now on Ctrl-C does not end the process: generate() ends early, and a
-/// second one ends it where ranks are threads. Of ranks that are processes only
-/// rank 0 heeds it.
-void heedInterrupts(bool ranksAreProcesses, int64_t rank);
-
 /// Answers all prompts together and writes the answers; called by all ranks,
 /// `requests` on rank 0 alone. `statistics` gets a JSON object there.
 Status generate(Session &session, const GenerateOptions &options,

@@ -12,7 +12,9 @@
 #include "Launcher.h"
 
 #include "../session/Session.h"
+#include "../training/Trainer.h"
 #include "Generate.h"
+#include "Interrupt.h"
 
 #include <CLI/CLI.hpp>
 
@@ -30,13 +32,15 @@ using namespace tprt;
 namespace {
 
 struct Options {
-  std::string artifact, weights, entry, states, stats, timeline;
+  std::string artifact, weights, entry, states, gradients, stats, timeline;
   std::vector<std::string> inputs, outputs;
   SessionOptions session;
   GenerateOptions generate;
+  training::Options train;
   int64_t repeat = 1;
 
   bool generates() const { return !generate.prompts.empty(); }
+  bool trains() const { return !train.data.empty(); }
 };
 
 /// NAME=FILE; of FILE alone the name is empty.
@@ -111,7 +115,10 @@ Status report(Session &session, const Options &options,
 
 Status runEntry(Session &session, const Options &options) {
   std::vector<int64_t> entries;
-  std::stringstream names(options.entry + ',');
+  if (!options.gradients.empty())
+    TPRT_TRY(training::trainingOf(session.manifest()).status());
+  std::stringstream names(
+      (options.gradients.empty() ? options.entry : "gradient") + ',');
   for (std::string name; std::getline(names, name, ',');) {
     if (name.empty() && !options.entry.empty())
       return userError("--entry '", options.entry,
@@ -144,6 +151,10 @@ Status runEntry(Session &session, const Options &options) {
     TPRT_TRY(session.checkInputs(entry));
   TPRT_TRY(session.loadWeights(options.weights));
   TPRT_TRY(session.run(entries, options.repeat));
+  if (!options.gradients.empty()) {
+    TPRT_TRY(training::writeGradients(session, options.gradients));
+    return report(session, options);
+  }
   std::vector<std::vector<HostTensor>> outputs;
   std::vector<HostTensor> states;
   if (options.session.onlyRank) {
@@ -185,6 +196,14 @@ Status runGenerate(Session &session, const Options &options,
   return report(session, options, statistics);
 }
 
+Status runTraining(Session &session, const Options &options,
+                   training::Source source) {
+  TPRT_TRY(session.loadWeights(source.weights, source.states));
+  heedInterrupts(session.backend().ranksAreProcesses(), session.rank());
+  TPRT_TRY(training::train(session, options.train, std::move(source)));
+  return report(session, options);
+}
+
 /// The files that results go to, in `results`, by their names.
 Status resultFiles(Options &options, std::vector<std::string> &results) {
   if (options.generates()) {
@@ -195,7 +214,11 @@ Status resultFiles(Options &options, std::vector<std::string> &results) {
     options.generate.output = options.outputs[0];
     return {};
   }
-  results.push_back(options.states);
+  const std::string &gradients = options.gradients;
+  if (!gradients.empty() && !gradients.ends_with(".safetensors"))
+    return userError("--gradients '", gradients,
+                     "': expected a name ending in .safetensors");
+  results = {options.states, gradients};
   for (const std::string &output : options.outputs)
     results.push_back(splitName(output).second);
   for (const std::string &path : results)
@@ -221,7 +244,7 @@ Status execute(Options &options, char **argv, int &code) {
   options.session.policy = policy.get();
   TPRT_ASSIGN(auto session, Session::load(options.artifact, options.session));
   std::shared_ptr<const ProcessInfo> process;
-  bool ownRanks = false;
+  bool ownRanks = false, isLong = options.generates() || options.trains();
   const BackendRow &backend = session->backend();
   if (backend.ranksAreProcesses() && !options.session.onlyRank) {
     TPRT_ASSIGN(auto found, processInfoFromEnvironment());
@@ -229,29 +252,38 @@ Status execute(Options &options, char **argv, int &code) {
     process = std::make_shared<ProcessInfo>(found.value_or(ProcessInfo()));
     policy.startedBy(process->starter);
   }
+  training::Source source;
+  if (options.trains()) {
+    TPRT_ASSIGN(source, training::sourceOf(options.train, options.weights));
+  }
   // Rank 0 alone reads and writes, perhaps on a host of its own.
   std::vector<generation::Request> requests;
   if (!process || process->rank == 0) {
     if (options.generates()) {
       TPRT_ASSIGN(requests, readPrompts(session->manifest(), options.generate));
     }
+    if (options.trains())
+      TPRT_TRY(training::check(*session, options.train, source));
+    results.push_back(options.timeline);
+    results.push_back(options.train.log);
     for (const std::string &path : results)
       TPRT_TRY(checkWritable(path));
-    TPRT_TRY(checkWritable(options.timeline));
   }
   if (ownRanks) {
     Plan plan = session->plan();
     TPRT_TRY(session->checkMemory(plan.ranks));
     TPRT_ASSIGN(auto segment, Segment::create(plan.ranks, plan.sharedBytes));
     code = runLocalRanks(segment, argv, plan.describe,
-                         options.session.allowStops, options.generates());
+                         options.session.allowStops, isLong);
     return {};
   }
-  if (options.generates() && process && process->rank != 0)
+  if (isLong && process && process->rank != 0)
     heedInterrupts(true, process->rank);
   TPRT_TRY(session->start(process));
   Status status = options.generates()
                       ? runGenerate(*session, options, std::move(requests))
+                  : options.trains()
+                      ? runTraining(*session, options, std::move(source))
                       : runEntry(*session, options);
   if (!status.ok())
     session->abort(status);
@@ -279,7 +311,6 @@ void addGenerateOptions(CLI::App &app, GenerateOptions &options) {
       "draw among those this probable beside the likeliest");
   add("--top-p", sampling.topP,
       "draw among the fewest that are this probable together");
-  add("--seed", sampling.seed, "of draws; default 0");
   add("--stop-ids", request.stopIds,
       "tokens that end an answer beside the program's own, with commas "
       "between them")
@@ -290,6 +321,58 @@ void addGenerateOptions(CLI::App &app, GenerateOptions &options) {
       ->check(CLI::NonNegativeNumber);
 }
 
+void addTrainOptions(CLI::App &app, Options &options) {
+  training::Options &train = options.train;
+  CLI::Option *data = app.add_option(
+      "--train", train.data,
+      "train the program on token ids: rows one longer than its input, or one "
+      "stream (.npy or .safetensors)");
+  CLI::Option *gradients = app.add_option(
+      "--gradients", options.gradients,
+      "where the loss and its gradients of the inputs go (.safetensors)");
+  for (const char *other : {"--entry", "--output", "--states", "--repeat",
+                            "--only-rank", "--generate"}) {
+    data->excludes(app.get_option(other));
+    gradients->excludes(app.get_option(other));
+  }
+  data->excludes(app.get_option("--input"))->excludes(gradients);
+  auto add = [&](const char *name, auto &value, const char *text) {
+    return app.add_option(name, value, text)->needs(data);
+  };
+  data->needs(add("--steps", train.steps,
+                  "of the optimizer, in all, resumed ones among them")
+                  ->check(CLI::NonNegativeNumber));
+  add("--save", train.save,
+      "directory that the checkpoint goes to at the end");
+  add("--save-every", train.saveEvery, "and after every so many steps")
+      ->check(CLI::PositiveNumber);
+  add("--resume", train.resume,
+      "go on from this checkpoint of a run, as it went if nothing else is "
+      "said; where there is none yet, begin with --weights");
+  add("--config", train.config,
+      "directory with config.json and what else small goes into checkpoints; "
+      "default that of --weights");
+  add("--log", train.log, "a line of JSON per step, to this file");
+  auto value = [&]<typename T>(T, const char *name, const char *text) {
+    return app
+        .add_option_function<T>(
+            std::string("--") + name,
+            [&train, name](const T &x) { train.recipe[name] = x; }, text)
+        ->needs(data);
+  };
+  value(int64_t(), "accumulate", "micro-batches of a step; default 1");
+  value(double(), "lr", "learning rate");
+  value(std::string(), "schedule",
+        "constant, cosine or linear, and :warmup=STEPS,min=RATE; default "
+        "constant");
+  value(std::vector<double>(), "betas", "of adamw; default 0.9,0.95")
+      ->delimiter(',');
+  value(double(), "eps", "of adamw; default 1e-8");
+  value(double(), "momentum", "of sgd that has it; default 0.9");
+  value(double(), "weight-decay", "default 0.1 of adamw, 0 of sgd");
+  value(std::string(), "order", "of the rows: shuffle (default) or sequential");
+}
+
 } // namespace
 
 int tprt::launch(int argc, char **argv) {
@@ -298,8 +381,8 @@ int tprt::launch(int argc, char **argv) {
   app.add_option("artifact", options.artifact, "the program (.tpa)")
       ->required();
   app.add_option("--weights", options.weights,
-                 "checkpoint directory, .safetensors file, or random:SEED")
-      ->required();
+                 "checkpoint directory, .safetensors file, or init:SEED or "
+                 "random:SEED, of which values are made up");
   app.add_option("--input", options.inputs,
                  "NAME=FILE (.npy or .safetensors), or FILE.safetensors with "
                  "inputs by name; ENTRY.NAME is of one entry; may be repeated")
@@ -342,12 +425,25 @@ int tprt::launch(int argc, char **argv) {
                "wait for ranks that stand still, as under a debugger: only one "
                "that ends is lost, and nothing but the start has a time limit");
   addGenerateOptions(app, options.generate);
+  addTrainOptions(app, options);
+  app.add_option_function<uint64_t>(
+      "--seed",
+      [&](uint64_t seed) {
+        options.generate.request.sampling.seed = seed;
+        options.train.recipe["seed"] = seed;
+      },
+      "of draws (default 0), or of the order of the rows (default 1)");
   try {
     app.parse(argc, argv);
+    if (options.weights.empty() && options.train.resume.empty())
+      throw CLI::RequiredError("--weights");
+    if (app.count("--seed") > 0 && !options.generates() && !options.trains())
+      throw CLI::RequiresError("--seed", "--generate or --train");
   } catch (const CLI::ParseError &error) {
     return app.exit(error, std::cout, std::cerr) == 0 ? 0 : 2;
   }
   options.session.timeline = !options.timeline.empty();
+  options.train.isInterrupted = isInterrupted;
 
   Status status;
   int code = 0;

@@ -309,13 +309,48 @@ Expected<int64_t> Session::entry(const std::string &name) const {
   return userError("no entry '", name, "'; the artifact has ", known);
 }
 
-Status Session::loadWeights(const std::string &spec) {
+std::string Session::stateTensor(const State &state) {
+  std::string name = state.name;
+  if (size_t at = name.find("{i}"); at != std::string::npos)
+    name.replace(at, 3, "*");
+  return name;
+}
+
+/// States that are in the file get a template of it, behind all others.
+Expected<Weights> Session::openWeights(const std::string &spec,
+                                       const std::string &path) {
+  if (path.empty())
+    return Weights::open(spec, manifest_);
+  TPRT_ASSIGN(auto file, InputFile::open(path));
+  TPRT_ASSIGN(auto tensors, readSafetensorsHeader(file, path));
+  for (size_t i = 0; i < manifest_.states.size(); ++i) {
+    State &state = manifest_.states[i];
+    if (!tensors.count(stateTensor(state)))
+      continue;
+    Parameter p;
+    p.names = {stateTensor(state)};
+    p.count = 1, p.first = 0, p.base = manifest_.parameterSlots();
+    p.sourceShape = p.sliceSizes = p.shape = state.shape;
+    p.sliceOffsets.assign(p.shape.size(), 0);
+    for (size_t d = 0; d < p.shape.size(); ++d)
+      p.permutation.push_back(int64_t(d));
+    p.localShape = state.localShape, p.sharding = state.sharding;
+    p.partial = state.partial, p.type = state.type;
+    p.state = int64_t(i), p.init = Parameter::Init::Zeros;
+    state.parameter = int64_t(manifest_.parameters.size());
+    manifest_.parameters.push_back(std::move(p));
+  }
+  return Weights::open(spec, manifest_, path);
+}
+
+Status Session::loadWeights(const std::string &spec,
+                            const std::string &states) {
   if (loaded)
     return userError("the weights are loaded already");
   auto start = Clock::now();
   // Until the first step, where the ranks meet again: disks differ.
   backend_->limitWaits(options.loadSeconds);
-  auto opened = Weights::open(spec, manifest_);
+  auto opened = openWeights(spec, states);
   Expected<uint64_t> fingerprint = uint64_t(0);
   if (opened && processes())
     fingerprint = opened->fingerprint();
@@ -668,7 +703,8 @@ Status Session::resetStates() {
   return prepareStates();
 }
 
-Expected<std::optional<HostTensor>> Session::state(int64_t index) {
+Expected<std::optional<HostTensor>>
+Session::state(int64_t index, int64_t first, int64_t rows) {
   TPRT_TRY(expectAllRanks());
   if (!loaded)
     return userError("no weights are loaded");
@@ -681,12 +717,20 @@ Expected<std::optional<HostTensor>> Session::state(int64_t index) {
     (*at)[rank] = local;
     return {};
   }));
-  const State &state = manifest_.states[index];
-  HostTensor tensor = tensorFor(state);
+  State part = manifest_.states[index];
+  int64_t offset = 0;
+  if (rows >= 0) {
+    offset = part.localBytes() / part.localShape[0] * first;
+    part.shape[0] = part.localShape[0] = rows;
+  }
+  HostTensor tensor = tensorFor(part);
   TPRT_ASSIGN(bool isWhole,
               assembleAll(
-                  state, [&](int64_t rank) { return (*at)[rank]; }, tensor.type,
-                  tensor.bytes.data()));
+                  part,
+                  [&](int64_t rank) {
+                    return static_cast<const char *>((*at)[rank]) + offset;
+                  },
+                  tensor.type, tensor.bytes.data()));
   return isWhole ? std::optional(std::move(tensor)) : std::nullopt;
 }
 

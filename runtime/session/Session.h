@@ -87,8 +87,14 @@ public:
   /// Position of the entry, the first for an empty name.
   Expected<int64_t> entry(const std::string &name) const;
 
-  /// Loads all ranks' parameters; see Weights::open for `spec`.
-  Status loadWeights(const std::string &spec);
+  /// Loads all ranks' parameters; see Weights::open for `spec`. Of `states`, a
+  /// .safetensors file, each tensor is what the state begins with that
+  /// stateTensor gives its name.
+  Status loadWeights(const std::string &spec, const std::string &states = "");
+  /// The layers of a stack are one tensor: `{i}` in the name is a star.
+  static std::string stateTensor(const State &state);
+  /// What loadWeights has read; null if no state begins with a parameter.
+  const Weights *checkpoint() const { return weights ? &*weights : nullptr; }
 
   /// Sets an input of those of the entries that have one of that name (one
   /// must), of the shape that the manifest states; checks type, shape, range
@@ -122,9 +128,11 @@ public:
   Status refuse(const Status &status);
 
   /// State `index` of the program, padding stripped, floats as f32; its initial
-  /// value before the first step. Called by all ranks, like outputs, and
-  /// nothing on those that get no results.
-  Expected<std::optional<HostTensor>> state(int64_t index);
+  /// value before the first step. All of it, or `rows` rows of its first
+  /// dimension, which may not be sharded then, from `first` on. Called by all
+  /// ranks, like outputs, and nothing on those that get no results.
+  Expected<std::optional<HostTensor>> state(int64_t index, int64_t first = 0,
+                                            int64_t rows = -1);
   /// Gives every state its initial value again.
   Status resetStates();
 
@@ -149,6 +157,9 @@ public:
   /// One JSON object: load seconds and bytes, step seconds, memory per rank;
   /// and `generation`, another one, if given.
   Expected<std::string> stats(const std::string &generation = "");
+  /// Of all processes together. Called by all ranks; 0 on those that get no
+  /// results.
+  Expected<int64_t> peakBytes();
   /// The Chrome trace of the steps so far, of the last ones if there are many.
   Expected<std::string> timeline();
 
@@ -163,6 +174,8 @@ private:
   Status checkKernels() const;
   int64_t sharedBytes() const;
   Status prepareStates();
+  Expected<Weights> openWeights(const std::string &spec,
+                                const std::string &states);
   Status expectAllRanks() const;
   Status upload(tprt_rank &rank, int64_t entry);
   Status setInput(int64_t entry, size_t position, const TensorView &value,

@@ -97,6 +97,16 @@ Expected<std::string> Session::stats(const std::string &generation) {
   return stats.dump(2) + "\n";
 }
 
+Expected<int64_t> Session::peakBytes() {
+  TPRT_ASSIGN(auto blobs, gather([](const tprt_rank &) {
+                return std::to_string(processPeak());
+              }));
+  int64_t sum = 0;
+  for (size_t r = 0; root() && r < (processes() ? blobs.size() : 1); ++r)
+    sum += std::stoll(blobs[r]);
+  return sum;
+}
+
 Expected<std::string> Session::timeline() {
   TPRT_ASSIGN(auto blobs, gather([](const tprt_rank &rank) {
                 return rank.timeline.toBytes();

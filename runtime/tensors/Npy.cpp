@@ -13,6 +13,7 @@
 #include "../support/Simd.h"
 #include "Tensor.h"
 
+#include <algorithm>
 #include <cstring>
 
 using namespace tprt;
@@ -33,30 +34,36 @@ static std::string asJson(std::string_view header) {
   return text;
 }
 
-Expected<TensorView> NpyFile::parse(std::string_view bytes,
-                                    const std::string &name) {
+/// Of a file of `size` bytes, of which read(offset, data, bytes) gets some.
+template <typename Read>
+static Expected<TensorPlace> readHeader(Read read, int64_t size,
+                                        const std::string &name) {
   auto error = [&](auto &&...parts) {
     return userError("'", name, "': ", parts...);
   };
-  if (bytes.size() < 10 || bytes.substr(0, 6) != "\x93NUMPY")
+  char head[12] = {};
+  TPRT_TRY(read(0, head, std::min<int64_t>(size, sizeof(head))));
+  if (size < 10 || std::string_view(head, 6) != "\x93NUMPY")
     return error("not a .npy file (wrong magic)");
-  int major = (unsigned char)bytes[6];
-  size_t begin, length;
+  int major = (unsigned char)head[6];
+  int64_t begin, length;
   if (major == 1) {
     uint16_t field;
-    std::memcpy(&field, bytes.data() + 8, 2);
+    std::memcpy(&field, head + 8, 2);
     begin = 10, length = field;
-  } else if ((major == 2 || major == 3) && bytes.size() >= 12) {
+  } else if ((major == 2 || major == 3) && size >= 12) {
     uint32_t field;
-    std::memcpy(&field, bytes.data() + 8, 4);
+    std::memcpy(&field, head + 8, 4);
     begin = 12, length = field;
   } else {
     return error("expected .npy version 1, 2 or 3, got ", major);
   }
-  if (length > bytes.size() - begin)
+  if (length > size - begin)
     return error("header reaches past the end of the file (truncated?)");
 
-  auto header = parseJson(asJson(bytes.substr(begin, length)), 4);
+  std::string text(size_t(length), '\0');
+  TPRT_TRY(read(begin, text.data(), length));
+  auto header = parseJson(asJson(text), 4);
   auto has = [&](const char *key, auto isType) {
     return header->contains(key) && ((*header)[key].*isType)();
   };
@@ -78,15 +85,37 @@ Expected<TensorView> NpyFile::parse(std::string_view bytes,
   std::optional<FileType> type = parseFileType(descr, &FileTypeRow::npy);
   if (!type)
     return error("unsupported element type '", descr, "'");
-  int64_t size = fileTypeBytes(*type);
+  int64_t bytes = fileTypeBytes(*type);
   for (int64_t extent : shape)
-    if (__builtin_mul_overflow(size, extent, &size))
+    if (__builtin_mul_overflow(bytes, extent, &bytes))
       return error("shape overflows");
-  std::string_view data = bytes.substr(begin + length);
-  if (int64_t(data.size()) != size)
-    return error("expected ", size, " bytes of data for shape ",
-                 formatShape(shape), ", got ", data.size());
-  return TensorView{*type, shape, data};
+  int64_t data = begin + length;
+  if (size - data != bytes)
+    return error("expected ", bytes, " bytes of data for shape ",
+                 formatShape(shape), ", got ", size - data);
+  return TensorPlace{*type, shape, data, bytes};
+}
+
+Expected<TensorPlace> tprt::readNpyHeader(const InputFile &file,
+                                          const std::string &name) {
+  return readHeader(
+      [&](int64_t offset, void *data, int64_t bytes) {
+        return file.read(offset, data, bytes);
+      },
+      file.size(), name);
+}
+
+Expected<TensorView> NpyFile::parse(std::string_view bytes,
+                                    const std::string &name) {
+  TPRT_ASSIGN(auto place,
+              readHeader(
+                  [&](int64_t offset, void *data, int64_t count) {
+                    std::memcpy(data, bytes.data() + offset, size_t(count));
+                    return Status();
+                  },
+                  int64_t(bytes.size()), name));
+  return TensorView{place.type, place.shape,
+                    bytes.substr(size_t(place.offset))};
 }
 
 Expected<NpyFile> NpyFile::open(const std::string &path) {

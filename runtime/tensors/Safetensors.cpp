@@ -206,16 +206,19 @@ Expected<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
   return result;
 }
 
-static Status writeSafetensors(const std::string &path,
-                               const std::vector<HostTensor> &tensors) {
+Expected<OutputFile> tprt::createSafetensors(
+    const std::string &path,
+    const std::vector<std::pair<std::string, TensorPlace>> &tensors,
+    bool isCheckpoint) {
   json header = json::object();
-  uint64_t position = 0;
-  for (const HostTensor &tensor : tensors) {
-    header[tensor.name] = {
-        {"dtype", fileTypeName(fileTypeOf(tensor.type))},
-        {"shape", tensor.shape},
-        {"data_offsets", {position, position + tensor.bytes.size()}}};
-    position += tensor.bytes.size();
+  if (isCheckpoint)
+    header["__metadata__"] = {{"format", "pt"}};
+  int64_t position = 0;
+  for (const auto &[name, place] : tensors) {
+    header[name] = {{"dtype", fileTypeName(place.type)},
+                    {"shape", place.shape},
+                    {"data_offsets", {position, position + place.bytes}}};
+    position += place.bytes;
   }
   std::string text = header.dump();
   text.append((8 - text.size() % 8) % 8, ' ');
@@ -223,6 +226,17 @@ static Status writeSafetensors(const std::string &path,
   TPRT_ASSIGN(auto file, OutputFile::create(path));
   TPRT_TRY(file.write(&length, sizeof(length)));
   TPRT_TRY(file.write(text.data(), text.size()));
+  return file;
+}
+
+static Status writeSafetensors(const std::string &path,
+                               const std::vector<HostTensor> &tensors) {
+  std::vector<std::pair<std::string, TensorPlace>> places;
+  for (const HostTensor &tensor : tensors)
+    places.push_back({tensor.name,
+                      {fileTypeOf(tensor.type), tensor.shape, 0,
+                       int64_t(tensor.bytes.size())}});
+  TPRT_ASSIGN(auto file, createSafetensors(path, places));
   for (const HostTensor &tensor : tensors)
     TPRT_TRY(file.write(tensor.bytes.data(), tensor.bytes.size()));
   return file.commit();

@@ -33,9 +33,9 @@ namespace tprt {
   X(I32, 4, "<i4")                                                             \
   X(I16, 2, "<i2")                                                             \
   X(I8, 1, "|i1")                                                              \
-  X(U64, 8, "")                                                                \
-  X(U32, 4, "")                                                                \
-  X(U16, 2, "")                                                                \
+  X(U64, 8, "<u8")                                                                \
+  X(U32, 4, "<u4")                                                                \
+  X(U16, 2, "<u2")                                                                \
   X(U8, 1, "|u1")                                                              \
   X(BOOL, 1, "|b1")                                                            \
   X(F8_E4M3, 1, "")                                                            \
@@ -112,6 +112,10 @@ struct TensorPlace {
 Expected<std::map<std::string, TensorPlace>>
 readSafetensorsHeader(const InputFile &file, const std::string &name);
 
+/// The same of a .npy file.
+Expected<TensorPlace> readNpyHeader(const InputFile &file,
+                                    const std::string &name);
+
 /// A .safetensors file in memory whose header has been checked completely.
 class SafetensorsFile {
 public:
@@ -139,6 +143,14 @@ private:
   LoadedFile file;
   TensorView view;
 };
+
+/// A .safetensors file with its header, which lists the tensors by these
+/// places but for their offsets. Their bytes are to be written in this order.
+/// `isCheckpoint`: with what transformers expects of one.
+Expected<OutputFile> createSafetensors(
+    const std::string &path,
+    const std::vector<std::pair<std::string, TensorPlace>> &tensors,
+    bool isCheckpoint = false);
 
 /// Writes tensors by the ending of `path`: .npy (exactly one) or .safetensors.
 /// No partial file is left behind.

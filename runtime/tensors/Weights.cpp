@@ -31,7 +31,7 @@ namespace {
 // Files
 //===----------------------------------------------------------------------===//
 
-using Tensors = std::map<std::string, Weights::Located>;
+using Tensors = Weights::Tensors;
 
 Status addFile(const std::string &path, Tensors &tensors) {
   TPRT_ASSIGN(auto opened, InputFile::open(path));
@@ -260,12 +260,12 @@ void copyMatrix(const Source &source, int64_t base, int64_t rows,
 //===----------------------------------------------------------------------===//
 
 Expected<Weights> Weights::open(const std::string &spec,
-                                const Manifest &manifest) {
+                                const Manifest &manifest,
+                                const std::string &states) {
   Weights weights;
   weights.manifest = &manifest;
-  constexpr std::string_view kRandom = "random:";
-  if (spec.starts_with(kRandom)) {
-    std::string number = spec.substr(kRandom.size());
+  if (spec.starts_with("random:") || spec.starts_with("init:")) {
+    std::string number = spec.substr(spec.find(':') + 1);
     if (number.empty() || number.size() > 18 ||
         number.find_first_not_of("0123456789") != std::string::npos)
       return userError("weights '", spec,
@@ -276,6 +276,9 @@ Expected<Weights> Weights::open(const std::string &spec,
 
   Tensors tensors;
   TPRT_TRY(openCheckpoint(spec, tensors));
+  weights.all = tensors;
+  if (!states.empty())
+    TPRT_TRY(addFile(states, tensors));
   std::set<std::string> used;
   std::vector<std::string> missing;
   for (const Parameter &p : manifest.parameters)

@@ -5,9 +5,8 @@
 //
 // Matches a checkpoint's tensors with the manifest's parameter templates, once,
 // and then reads any rank's blocks of them, from the files' own slices alone.
-// `random:SEED` stands for a
-// checkpoint whose values depend on seed, name and element alone, not on the
-// number of ranks.
+// `random:SEED` and `init:SEED` stand for a checkpoint whose values depend on
+// seed, name and element of the whole tensor alone, not on the number of ranks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,10 +22,13 @@ namespace tprt {
 class Weights {
 public:
   /// `spec`: a directory with model.safetensors or
-  /// model.safetensors.index.json, a .safetensors file, or random:SEED. Reports
-  /// tensors that are missing, misshapen, of a wrong type or unused, by name.
+  /// model.safetensors.index.json, a .safetensors file, or random:SEED, for
+  /// which init:SEED is another word; `states` is a .safetensors file with more
+  /// tensors. Reports those that are missing, misshapen, of a wrong type or
+  /// unused, by name.
   static Expected<Weights> open(const std::string &spec,
-                                const Manifest &manifest);
+                                const Manifest &manifest,
+                                const std::string &states = "");
 
   /// Writes the local block of parameters[parameter], instance `instance`, for
   /// the rank at these mesh coordinates, padding included, to `target`: all of
@@ -49,9 +51,13 @@ public:
     /// An error names the tensor.
     Status read(int64_t offset, void *data, int64_t bytes) const;
   };
+  using Tensors = std::map<std::string, Located>;
+  /// What `spec` has, unused tensors among it; empty for random.
+  const Tensors &checkpoint() const { return all; }
 
 private:
   const Manifest *manifest = nullptr;
+  Tensors all;
   std::vector<Located> slots; ///< per parameter slot; empty for random
   uint64_t seed = 0;
 };

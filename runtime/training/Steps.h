@@ -1,0 +1,74 @@
+//===- Steps.h - what all ranks do together in training ---------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where ranks are processes, rank 0 alone knows the data and what comes next.
+// It tells the others before each call, and they make the same one.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_TRAINING_STEPS_H
+#define TPRT_TRAINING_STEPS_H
+
+#include "../session/Session.h"
+
+namespace tprt::training {
+
+/// What the program says of its training; an error tells how to compile one
+/// that trains.
+Expected<Training> trainingOf(const Manifest &manifest);
+
+/// Rank 0's. The session must outlive it.
+class Steps {
+public:
+  /// Sums of the micro-batches since the last update, and the norm of the
+  /// mean's gradient.
+  struct Result {
+    float lossSum, tokens, gradNorm;
+  };
+
+  static Expected<Steps> make(Session &session);
+
+  int64_t batch() const { return shape[0]; }
+  int64_t length() const { return shape[1]; }
+  /// Of ids, from 0 on.
+  int64_t vocabulary() const { return ids; }
+  const Manifest &manifest() const { return session.manifest(); }
+  const Weights *checkpoint() const { return session.checkpoint(); }
+
+  /// Tokens and the classes at their positions, [batch, length] of each.
+  Status gradient(std::vector<int32_t> &tokens, std::vector<int32_t> &labels);
+  /// A step of the optimizer, whose inputs are among these.
+  Expected<Result> update(const std::map<std::string, float> &inputs);
+  /// See Session::state.
+  Expected<HostTensor> state(int64_t index, int64_t first = 0,
+                             int64_t rows = -1);
+  Expected<int64_t> peakBytes();
+  /// The others' follow() ends.
+  Status end();
+
+  /// The part of the other ranks, until rank 0's ends.
+  Status follow();
+
+private:
+  struct Order {
+    enum Kind : int64_t { Gradient, Update, State, Peak, End } kind;
+    int64_t index = 0, first = 0, rows = 0;
+  };
+
+  explicit Steps(Session &session) : session(session) {}
+  Status send(const Order &order, std::string_view bytes = "");
+  Status runGradient(char *bytes);
+  Expected<Result> runUpdate(float *values);
+
+  Session &session;
+  int64_t gradientEntry, updateEntry;
+  Shape shape;
+  int64_t ids;
+  std::vector<std::string> updateNames;
+};
+
+} // namespace tprt::training
+
+#endif // TPRT_TRAINING_STEPS_H

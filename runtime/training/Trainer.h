@@ -1,0 +1,49 @@
+//===- Trainer.h - the loop of training -------------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Micro-batches, an update, a line of the log, and now and then a checkpoint,
+// until all steps are done or somebody interrupts it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_TRAINING_TRAINER_H
+#define TPRT_TRAINING_TRAINER_H
+
+#include "Checkpoint.h"
+
+namespace tprt::training {
+
+struct Options {
+  std::string data;  ///< token ids; empty: nothing is trained
+  int64_t steps = 0; ///< in all, those of a run that goes on among them
+  /// Hyperparameters by the names of their options.
+  nlohmann::json recipe = nlohmann::json::object();
+  std::string save, resume, log, config;
+  int64_t saveEvery = 0; ///< 0: at the end alone
+  std::function<bool()> isInterrupted = [] { return false; };
+};
+
+/// Where the weights of a run are: its own checkpoint, or what it begins with.
+struct Source {
+  std::string weights, states; ///< of Session::loadWeights
+  std::string folder;          ///< of the small files; empty: unknown
+  Progress progress;
+};
+Expected<Source> sourceOf(const Options &options, const std::string &weights);
+
+/// What can be refused before weights are loaded; on rank 0.
+Status check(Session &session, const Options &options, const Source &source);
+
+/// Called by all ranks, the weights being loaded.
+Status train(Session &session, const Options &options, Source source);
+
+/// Writes the loss of the last step of the entry `gradient`, the only one, and
+/// its gradients by the weights: both of the mean over the tokens that count,
+/// in the checkpoint's names and layout, as f32. Called by all ranks.
+Status writeGradients(Session &session, const std::string &path);
+
+} // namespace tprt::training
+
+#endif // TPRT_TRAINING_TRAINER_H
