@@ -130,20 +130,21 @@ class Program:
         """
         return _session.Session(self.path, weights, backend, timeout)
 
-    def train(self, weights, lr, backend=None, timeout=None, **settings):
-        """Open a training program (compile(..., train="adamw")) in this process, to train it.
+    def train(self, weights, lr, timeout=None, **settings):
+        """Open a training program (compile(..., train="adamw")) in this process, to train it:
+        its ranks are threads.
 
         Args:
             weights: checkpoint folder, or "init:SEED".
             lr: the learning rate, or a function of the step's number, which begins with 1.
-            backend, timeout: as for open.
+            timeout: seconds that a rank waits for another.
             settings: betas (0.9, 0.95), eps (1e-8), weight_decay (0.1) of adamw;
                 weight_decay (0), momentum (0.9) of sgd.
 
         Returns:
             Trainer.
         """
-        session = self.open(weights, backend, timeout)
+        session = self.open(weights, timeout=timeout)
         try:
             return Trainer(session, lr, **settings)
         except BaseException:

@@ -59,8 +59,11 @@ class Trainer:
 
     def __init__(self, session, lr, **settings):
         self.session, self.lr, self.steps = session, lr, 0
-        self._inputs = session.inputs("gradient")
-        wanted = session.inputs("update")
+        try:
+            self._inputs, wanted = session.inputs("gradient"), session.inputs("update")
+        except InputError as error:
+            raise InputError("libtprt", 1, f"the program does not train ({error}); compile(..., "
+                             "train=\"adamw\") makes one that does") from error
         known = _ADAMW if "beta1" in wanted else {**_SGD, **(_MOMENTUM if "momentum" in wanted
                                                              else {})}
         self.settings = {**known, **settings}
@@ -126,8 +129,6 @@ class Trainer:
             Step.
         """
         made = self.session.run(self._given(), entry="update")
-        if not made:  # another rank has it
-            return None
         tokens = int(made["tokens"])
         self.steps += tokens > 0
         loss = float(made["loss_sum"]) / tokens if tokens else math.nan
