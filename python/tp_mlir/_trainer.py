@@ -37,10 +37,14 @@ class Step:
 
 def _numbers(name, value, count):
     """`count` floats, 0 or above."""
-    values = tuple(float(x) for x in (value if count > 1 else [value]))
+    try:
+        values = tuple(float(x) for x in (value if count > 1 else [value]))
+    except (TypeError, ValueError):
+        values = ()
     if len(values) != count or not all(0 <= x < math.inf for x in values):
-        raise InputError("libtprt", 1, f"{name}: expected {'a number' if count == 1 else count} "
-                         f"of at least 0, got {value!r}")
+        raise InputError("libtprt", 1, f"{name}: expected "
+                         f"{'a number' if count == 1 else f'{count} numbers'} of at least 0, got "
+                         f"{value!r}")
     return values if count > 1 else values[0]
 
 
@@ -105,10 +109,13 @@ class Trainer:
         filled = dict(batch)
         if "attention_mask" in self._inputs and "attention_mask" not in batch:
             filled["attention_mask"] = numpy.ones(self._inputs["attention_mask"][0], numpy.int64)
-        for name in self._inputs:
+        for name, (shape, _, _) in self._inputs.items():
             if name not in filled:
                 raise InputError("libtprt", 1, f"batch: expected an array '{name}', got "
                                  f"{', '.join(sorted(batch)) or 'none'}")
+            if numpy.shape(filled[name]) != shape:
+                raise InputError("libtprt", 1, f"batch: expected '{name}' of shape {shape}, got "
+                                 f"{numpy.shape(filled[name])}")
         return filled
 
     def accumulate(self, batch):
@@ -135,14 +142,14 @@ class Trainer:
         return Step(loss, tokens, float(made["grad_norm"]))
 
     def step(self, *batches):
-        """Accumulate the micro-batches and update.
+        """Accumulate the micro-batches and update. Where one is refused that looks right, such
+        as for an id that the model has not, those before it stay added.
 
         Returns:
             Step.
         """
         if not batches:
             raise InputError("libtprt", 1, "step: expected at least one batch, got none")
-        # All of them before the first is run: what is refused changes nothing.
         for batch in [self._batch(batch) for batch in batches]:
             self.accumulate(batch)
         return self.update()

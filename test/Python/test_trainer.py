@@ -140,6 +140,8 @@ def test_refusals(adamw, sgd):
                 ((), "step: expected at least one batch, got none"),
                 ((batch(), {"input_ids": batch()["input_ids"]}),
                  "batch: expected an array 'labels', got input_ids"),
+                ((batch(), numpy.zeros((2, 18), int)),
+                 "batch: expected 'input_ids' of shape (2, 16), got (2, 17)"),
                 ((numpy.zeros(5, int),), "batch: expected rows of token ids, or a dict of arrays, "
                                          "got an array of shape (5,)")):
             with pytest.raises(tp_mlir.InputError) as error:
@@ -151,6 +153,7 @@ def test_refusals(adamw, sgd):
             ({"momentum": 0.9}, "momentum: the program's optimizer is adamw, which takes lr, betas, "
                                 "eps, weight_decay"),
             ({"betas": (0.9, 1)}, "betas: expected two numbers below 1, got (0.9, 1)"),
+            ({"betas": 0.9}, "betas: expected 2 numbers of at least 0, got 0.9"),
             ({"eps": -1}, "eps: expected a number of at least 0, got -1"),
             ({"lr": math.nan}, "lr: expected a number of at least 0, got nan")):
         with pytest.raises(tp_mlir.InputError) as error:

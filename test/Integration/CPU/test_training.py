@@ -33,8 +33,9 @@ STEPS = {("gpt2", "tp=3", "megatron", "f32"), ("llama-gqa", "dp=2,tp=4", "megatr
          ("qwen2", "tp=2", "megatron-sp", "f32"), ("llama-gqa", "tp=2", "megatron", "bf16")}
 
 
-def meshes(facts, plan, batch):
-    degrees = facts["degrees" if plan == "megatron" else "degrees_sp"]
+def meshes(facts, plan, batch, seq):
+    degrees = [degree for degree in facts["degrees"]
+               if plan == "megatron" or seq % degree == 0]
     for degree in (1, 2, 3, 4, 8):
         if degree in degrees:
             yield f"tp={degree}"
@@ -43,10 +44,11 @@ def meshes(facts, plan, batch):
             yield f"dp=2,tp={degree}"
 
 
-def cases(file, few):
+def cases(file, few, seq=None):
     found = [(folder, facts, mesh, plan, dtype) for folder, facts in fixtures()
              if (folder / file).exists() for plan in PLANS
-             for mesh in meshes(facts, plan, facts["batch"]) for dtype in ("f32", "bf16")]
+             for mesh in meshes(facts, plan, facts["batch"], seq or facts["seq"])
+             for dtype in ("f32", "bf16")]
     named = {(folder.name, *rest): (folder, facts, *rest) for folder, facts, *rest in found}
     assert "FIXTURE" in os.environ or few <= set(named)
     return [pytest.param(*case, id="-".join(name)) for name, case in named.items()
@@ -63,7 +65,8 @@ def test_gradients(folder, facts, mesh, plan, dtype):
     training.check_gradients(gradients, loss, folder, dtype)
 
 
-@pytest.mark.parametrize("folder, facts, mesh, plan, dtype", cases("training.json", STEPS))
+@pytest.mark.parametrize("folder, facts, mesh, plan, dtype",
+                         cases("training.json", STEPS, training.SEQ))
 def test_steps(folder, facts, mesh, plan, dtype, tmp_path):
     wanted = json.loads((folder / "training.json").read_text())
     source = training.checkpoint(folder, tmp_path)
