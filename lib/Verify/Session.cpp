@@ -206,6 +206,7 @@ static FailureOr<Tensor> fromOutput(ModuleOp module,
 /// States as inputs and results like others: one step can be given any. What
 /// they begin with is in the checkpoint all the same.
 static void makeStatesValues(ModuleOp module) {
+  module->removeAttr(trainingAttrName);
   Builder builder(module.getContext());
   StringAttr name = builder.getStringAttr(TPDialect::getStateAttrName());
   for (auto function : module.getOps<func::FuncOp>()) {

@@ -60,10 +60,7 @@ def Differentiate : Pass<"tp-differentiate", "::mlir::ModuleOp"> {
   let options = [
     Option<"recompute", "recompute", "::tp::Recompute", "::tp::Recompute::Selective",
            "what the derivative of a repeated layer computes again",
-           [{::llvm::cl::values(
-             clEnumValN(::tp::Recompute::None, "none", "nothing: all that is read is kept"),
-             clEnumValN(::tp::Recompute::Selective, "selective", "what follows from kept values by norms, element-wise operations and reshapes"),
-             clEnumValN(::tp::Recompute::Full, "full", "all but the values that the layers carry"))}]>
+           [{::tp::getRecomputeValues()}]>
   ];
   let statistics = [
     Statistic<"numGradients", "gradients", "parameters with a gradient">,
