@@ -42,8 +42,7 @@ def _numbers(name, value, count):
     except (TypeError, ValueError):
         values = ()
     if len(values) != count or not all(0 <= x < math.inf for x in values):
-        raise InputError("libtprt", 1, f"{name}: expected "
-                         f"{'a number' if count == 1 else f'{count} numbers'} of at least 0, got "
+        raise InputError("libtprt", 1, f"{name}: expected {count} finite and not negative, got "
                          f"{value!r}")
     return values if count > 1 else values[0]
 

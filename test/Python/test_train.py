@@ -109,6 +109,7 @@ def test_refusals(model, tmp_path, capfd):
     bad.write_bytes(b"caf\xe9")
     short = tmp_path / "short"
     short.write_text("a b")
+    last = max(TOKENIZER.encode(WORDS))
     for words, code, said in (
             ((tmp_path, short, "-o", "x"), 1, f"tp-train: no config.json in {tmp_path}\n"),
             ((model, bad, "-o", "x"), 1, f"tp-train: {bad}: expected UTF-8 text, got byte 0xe9 at 3\n"),
@@ -117,11 +118,12 @@ def test_refusals(model, tmp_path, capfd):
             ((model, short, "-o", "x", "--seq", 0, "--batch", 0), 1,
              "tp-train: expected --batch, --seq and --accumulate of at least 1\n"),
             ((MODEL.parent / "llama-gqa", model / "text", "-o", "x", "--tokenizer", MODEL), 1,
-             "and the model's vocabulary ends before 131: expected the tokenizer that belongs to "
-             "the model\n"),
+             f"tp-train: the tokenizer has id {last} ({TOKENIZER.token(last)!r}), and the model's "
+             "vocabulary ends before 131: expected the tokenizer that belongs to the model\n"),
             ((MODEL.parent / "llama-gqa", model / "text", "-o", "x"), 1,
              "tp-train: no tokenizer.json in "),
-            (command(model, tmp_path / "no/out"), 1, "--save"),
+            (command(model, tmp_path / "no/out"), 1,
+             "tp-train: the run has failed: tp-run ended with code 1\n"),
             (command(model, tmp_path / "x", "--optimizer", "adam"), 2, "expected adamw or sgd")):
         assert run(*words) == code, words
         assert said in capfd.readouterr().err
