@@ -162,20 +162,22 @@ class Program:
 
 def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, dtype=None,
             logits=None, target=None, generate=False, context=None, rows=None, chunk=None,
-            kv_dtype=None, train=None, clip=None, momentum=False, progress=False):
+            kv_dtype=None, train=None, clip=None, momentum=False, recompute=None,
+            progress=False):
     """Compile a checkpoint folder, or a `.mlir` file, to a Program.
 
     Args are tp-compile's options; what is None takes the program's default. With `generate`
     the program has the entries step_1, step_2, ... beside main, which continue `rows` texts
     of up to `context` tokens on a cache of type `kv_dtype`, up to `chunk` tokens a step. With
     `train` ("adamw" or "sgd", which may have `momentum`) it is a step of training instead, in
-    which the gradient's norm is at most `clip`.
+    which the gradient's norm is at most `clip`, and `recompute` ("none", "selective", "full") says
+    what is computed again rather than kept.
     Raises InputError or UsageError with the compiler's text.
     """
     arguments = _options(mesh=mesh, plan=plan, batch=batch, seq=seq, dtype=dtype, logits=logits,
                          target=target, generate=generate, context=context, rows=rows,
                          chunk=chunk, kv_dtype=kv_dtype, train=train, clip=clip,
-                         momentum=momentum)
+                         momentum=momentum, recompute=recompute)
     folder = None
     if output is None:
         folder = tempfile.TemporaryDirectory(prefix="tp-mlir-")

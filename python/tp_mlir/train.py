@@ -33,6 +33,7 @@ _COMPILED = {
     "mesh": (str, "ranks, such as tp=2 or dp=2,tp=2"),
     "plan": (str, "how the model is cut: megatron, megatron-sp, ... or a file"),
     "dtype": (str, "type of the weights in memory: f32 or bf16"),
+    "recompute": (str, "what is computed again rather than kept: none, selective or full"),
 }
 _RUN = {
     "accumulate": (int, "batches of a step"),

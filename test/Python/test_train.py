@@ -124,7 +124,8 @@ def test_refusals(model, tmp_path, capfd):
              "tp-train: no tokenizer.json in "),
             (command(model, tmp_path / "no/out"), 1,
              "tp-train: the run has failed: tp-run ended with code 1\n"),
-            (command(model, tmp_path / "x", "--optimizer", "adam"), 2, "expected adamw or sgd")):
+            (command(model, tmp_path / "x", "--optimizer", "adam"), 2, "expected adamw or sgd"),
+            (command(model, tmp_path / "x", "--recompute", "some"), 2, "recompute")):
         assert run(*words) == code, words
         assert said in capfd.readouterr().err
     assert not (tmp_path / "x").exists()
