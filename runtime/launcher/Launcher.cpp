@@ -280,11 +280,10 @@ Status execute(Options &options, char **argv, int &code) {
   if (isLong && process && process->rank != 0)
     heedInterrupts(true, process->rank);
   TPRT_TRY(session->start(process));
-  Status status = options.generates()
-                      ? runGenerate(*session, options, std::move(requests))
-                  : options.trains()
-                      ? runTraining(*session, options, std::move(source))
-                      : runEntry(*session, options);
+  Status status =
+      options.generates() ? runGenerate(*session, options, std::move(requests))
+      : options.trains()  ? runTraining(*session, options, std::move(source))
+                          : runEntry(*session, options);
   if (!status.ok())
     session->abort(status);
   return status;
@@ -342,8 +341,7 @@ void addTrainOptions(CLI::App &app, Options &options) {
   data->needs(add("--steps", train.steps,
                   "of the optimizer, in all, resumed ones among them")
                   ->check(CLI::NonNegativeNumber));
-  add("--save", train.save,
-      "directory that the checkpoint goes to at the end");
+  add("--save", train.save, "directory that the checkpoint goes to at the end");
   add("--save-every", train.saveEvery, "and after every so many steps")
       ->check(CLI::PositiveNumber);
   add("--resume", train.resume,

@@ -313,7 +313,7 @@ std::string Session::stateTensor(const State &state) {
   std::string name = state.name;
   if (size_t at = name.find("{i}"); at != std::string::npos)
     name.replace(at, 3, "*");
-  return name;
+  return name.find(':') == std::string::npos ? "weight:" + name : name;
 }
 
 /// States that are in the file get a template of it, behind all others.
@@ -703,8 +703,8 @@ Status Session::resetStates() {
   return prepareStates();
 }
 
-Expected<std::optional<HostTensor>>
-Session::state(int64_t index, int64_t first, int64_t rows) {
+Expected<std::optional<HostTensor>> Session::state(int64_t index, int64_t first,
+                                                   int64_t rows) {
   TPRT_TRY(expectAllRanks());
   if (!loaded)
     return userError("no weights are loaded");

@@ -91,7 +91,8 @@ public:
   /// .safetensors file, each tensor is what the state begins with that
   /// stateTensor gives its name.
   Status loadWeights(const std::string &spec, const std::string &states = "");
-  /// The layers of a stack are one tensor: `{i}` in the name is a star.
+  /// The layers of a stack are one tensor: `{i}` in the name is a star. One of
+  /// a checkpoint's own names gets `weight:` in front.
   static std::string stateTensor(const State &state);
   /// What loadWeights has read; null if no state begins with a parameter.
   const Weights *checkpoint() const { return weights ? &*weights : nullptr; }

@@ -107,13 +107,13 @@ Expected<TensorPlace> tprt::readNpyHeader(const InputFile &file,
 
 Expected<TensorView> NpyFile::parse(std::string_view bytes,
                                     const std::string &name) {
-  TPRT_ASSIGN(auto place,
-              readHeader(
-                  [&](int64_t offset, void *data, int64_t count) {
-                    std::memcpy(data, bytes.data() + offset, size_t(count));
-                    return Status();
-                  },
-                  int64_t(bytes.size()), name));
+  TPRT_ASSIGN(auto place, readHeader(
+                              [&](int64_t offset, void *data, int64_t count) {
+                                std::memcpy(data, bytes.data() + offset,
+                                            size_t(count));
+                                return Status();
+                              },
+                              int64_t(bytes.size()), name));
   return TensorView{place.type, place.shape,
                     bytes.substr(size_t(place.offset))};
 }

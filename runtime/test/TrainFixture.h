@@ -1,4 +1,5 @@
-//===- TrainFixture.h - a small program that trains, and its files -*- C++ -*-===//
+//===- TrainFixture.h - a small program that trains, and its files -*- C++
+//-*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -20,8 +21,8 @@
 
 namespace tprt::test {
 
-constexpr int64_t kTrainRows = 7, kTrainBatch = 2, kTrainLength = 4,
-                  kIds = 40, kPoison = 39;
+constexpr int64_t kTrainRows = 7, kTrainBatch = 2, kTrainLength = 4, kIds = 40,
+                  kPoison = 39;
 
 struct TrainWeight {
   const char *state;
@@ -44,14 +45,17 @@ inline json trainManifest(int64_t ranks, bool isHalf, bool isSgd,
                           std::string &constants, int64_t spins = 0) {
   json none = json::array(), tp = json::array({{{"axis", "tp"}}});
   const char *type = isHalf ? "bf16" : "f32";
-  std::vector<int64_t> sizes{kTrainBatch * kTrainLength, isHalf, isSgd, kPoison,
-                             spins, int64_t(kTrainWeights.size())};
+  std::vector<int64_t> sizes{
+      kTrainBatch * kTrainLength,   isHalf, isSgd, kPoison, spins,
+      int64_t(kTrainWeights.size())};
   json states = json::array(), weights = json::array();
   json m = emptyManifest(ranks), parameters = json::array();
   int64_t base = 0;
   auto scalar = [&](const std::string &name) {
-    return json{{"name", name},     {"type", "f32"},
-                {"shape", none},    {"sharding", none},
+    return json{{"name", name},
+                {"type", "f32"},
+                {"shape", none},
+                {"sharding", none},
                 {"local_shape", none}};
   };
   auto add = [&](json state, const std::string &name, const char *type) {
@@ -88,8 +92,8 @@ inline json trainManifest(int64_t ranks, bool isHalf, bool isSgd,
               {"sharding", sharding},
               {"local_shape", local},
               {"init", shape.size() == 1 ? "ones" : "normal"}};
-    json state = {{"shape", shape}, {"sharding", sharding},
-                  {"local_shape", local}};
+    json state = {
+        {"shape", shape}, {"sharding", sharding}, {"local_shape", local}};
     if (w.count > 1) {
       state["shape"].insert(state["shape"].begin(), w.count);
       state["local_shape"].insert(state["local_shape"].begin(), w.count);
@@ -126,8 +130,10 @@ inline json trainManifest(int64_t ranks, bool isHalf, bool isSgd,
   m["states"] = states;
   m["parameters"] = parameters;
   m["ignored"] = {"*.inv_freq", "position_ids"};
-  m["training"] = {{"optimizer", isSgd ? "sgd" : "adamw"}, {"clip", 0},
-                   {"weights", weights},  {"loss_sum", lossSum},
+  m["training"] = {{"optimizer", isSgd ? "sgd" : "adamw"},
+                   {"clip", 0},
+                   {"weights", weights},
+                   {"loss_sum", lossSum},
                    {"tokens", tokens}};
 
   json gradient = m["entries"][0], update = gradient;
@@ -155,8 +161,8 @@ inline json trainManifest(int64_t ranks, bool isHalf, bool isSgd,
                                          "correction", "eps"})
     update["inputs"].push_back(scalar(name));
   for (const json &w : weights)
-    for (const char *key : {"weight", "gradient", "exp_avg", "momentum",
-                            "exp_avg_sq", "master"})
+    for (const char *key :
+         {"weight", "gradient", "exp_avg", "momentum", "exp_avg_sq", "master"})
       if (w.contains(key))
         state(update["inputs"], w[key]);
   for (json *entry : {&gradient, &update})
@@ -225,9 +231,11 @@ struct TrainFixture {
                  const std::vector<int32_t> &labels = {}) const {
     int64_t width = kTrainLength + 1, rows = int64_t(values.size()) / width;
     auto tensor = [&](const char *name, const std::vector<int32_t> &list) {
-      return TestTensor{name, "I32", {rows, width},
-                        {reinterpret_cast<const char *>(list.data()),
-                         list.size() * 4}};
+      return TestTensor{
+          name,
+          "I32",
+          {rows, width},
+          {reinterpret_cast<const char *>(list.data()), list.size() * 4}};
     };
     std::vector<TestTensor> list{tensor("tokens", values)};
     if (!labels.empty())
@@ -239,11 +247,11 @@ struct TrainFixture {
     return "cd " + (directory / "") + "; " + TPRT_RUN + " p.tpa " + arguments;
   }
   Fixture::Result run(const std::string &arguments) const {
-    int status = std::system(
-        ("(" + command(arguments) + ") >" + (directory / "out") + " 2>" +
-         (directory / "err"))
-            .c_str());
-    return {WEXITSTATUS(status), readFile(directory / "out"),
+    int status =
+        std::system(("(" + command(arguments) + ") >" + (directory / "stdout") +
+                     " 2>" + (directory / "err"))
+                        .c_str());
+    return {WEXITSTATUS(status), readFile(directory / "stdout"),
             readFile(directory / "err")};
   }
   Fixture::Result train(const std::string &arguments) const {
@@ -260,16 +268,14 @@ struct TrainFixture {
     EXPECT_TRUE(bool(opened)) << opened.status().message();
     if (!opened)
       return {};
-    loaded.push_back(
-        std::make_unique<SafetensorsFile>(std::move(*opened)));
+    loaded.push_back(std::make_unique<SafetensorsFile>(std::move(*opened)));
     return loaded.back()->tensors();
   }
 
   /// What the weights are after `steps` steps of `rows` rows each: PyTorch's
   /// AdamW with betas 0.9, 0.95, eps 1e-8, or SGD with momentum 0.9; decay 0.1.
-  std::map<std::string, std::vector<double>> expected(int64_t steps,
-                                                      int64_t rows,
-                                                      double rate) const {
+  std::map<std::string, std::vector<double>>
+  expected(int64_t steps, int64_t rows, double rate) const {
     std::map<std::string, std::vector<double>> result;
     for (const TestTensor &tensor : tensors) {
       auto type = floatTypeOf(*parseFileType(tensor.dtype));

@@ -111,9 +111,9 @@ TEST(Train, AsInPyTorchOnAnyRanks) {
 /// The first loss, by hand: of the mean over the tokens, before any step.
 TEST(Train, LossIsThatOfTheMean) {
   TrainFixture f(3);
-  ASSERT_EQ(f.train("--weights in --steps 1 --accumulate 3 --lr 1 --log log")
-                .code,
-            0);
+  ASSERT_EQ(
+      f.train("--weights in --steps 1 --accumulate 3 --lr 1 --log log").code,
+      0);
   double sum = 0;
   for (int64_t r = 0; r < 3 * kTrainBatch; ++r)
     for (int64_t t = 0; t < kTrainLength; ++t) {
@@ -152,7 +152,8 @@ TEST(Train, GoesOnBitForBit) {
       TrainFixture f(2, isHalf, false, stored);
       std::string run = "--train d.safetensors --log log --save ";
       std::string first =
-          "--weights in --lr 0.02 --accumulate 2 --seed 5 --betas 0.8,0.9 --eps "
+          "--weights in --lr 0.02 --accumulate 2 --seed 5 --betas 0.8,0.9 "
+          "--eps "
           "1e-6 --weight-decay 0.2 --schedule constant:warmup=6 --steps ";
       ASSERT_EQ(f.run(run + "whole " + first + "9").code, 0);
       auto whole = linesOf(f.directory / "log");
@@ -169,7 +170,8 @@ TEST(Train, GoesOnBitForBit) {
                 0u)
           << begun.err;
       // Lines that a killed run had written after its checkpoint.
-      std::ofstream(f.directory / "log", std::ios::app) << "{\"step\": 5}\n{\"st";
+      std::ofstream(f.directory / "log", std::ios::app)
+          << "{\"step\": 5}\n{\"st";
       std::filesystem::copy(f.directory / "part", f.directory / "other");
       auto rest = f.run(run + "part --resume part --steps 9");
       ASSERT_EQ(rest.code, 0) << rest.err;
@@ -184,7 +186,8 @@ TEST(Train, GoesOnBitForBit) {
       ASSERT_EQ(f.run(run + "other --resume other --steps 9").code, 0);
       expectSameFiles(f, "whole", "other");
       // There is nothing to do.
-      ASSERT_EQ(f.run("--train d.safetensors --resume other --steps 3").code, 0);
+      ASSERT_EQ(f.run("--train d.safetensors --resume other --steps 3").code,
+                0);
     }
 }
 
@@ -198,12 +201,14 @@ TEST(Train, GradientsOfTheMean) {
         labels.push_back(i % 3 ? f.tokens[size_t(i + 1)] : -100);
       }
       auto tensor = [&](const char *name, const std::vector<int32_t> &list) {
-        return TestTensor{name, "I32", {kTrainBatch, kTrainLength},
-                          {reinterpret_cast<const char *>(list.data()),
-                           list.size() * 4}};
+        return TestTensor{
+            name,
+            "I32",
+            {kTrainBatch, kTrainLength},
+            {reinterpret_cast<const char *>(list.data()), list.size() * 4}};
       };
-      f.write("i.safetensors",
-              safetensors({tensor("input_ids", ids), tensor("labels", labels)}));
+      f.write("i.safetensors", safetensors({tensor("input_ids", ids),
+                                            tensor("labels", labels)}));
       auto result =
           f.run(std::string("--weights in --input i.safetensors --gradients "
                             "g.safetensors --backend ") +
@@ -277,7 +282,8 @@ TEST(Train, TokensThatDoNotCount) {
     if (i / 5 == 2 || i / 5 == 3 || i % 5 == 1)
       labels[i] = -100;
   f.writeData(f.tokens, labels);
-  auto result = f.train("--weights in --steps 3 --lr 0.01 --log log --save out");
+  auto result =
+      f.train("--weights in --steps 3 --lr 0.01 --log log --save out");
   ASSERT_EQ(result.code, 0) << result.err;
   EXPECT_TRUE(inOrder(
       result.err, {"tp-run: step 1 of 3: loss ",
@@ -319,9 +325,10 @@ TEST(Train, LossThatIsNoNumber) {
     TrainFixture f(2);
     f.tokens[5 * 5] = kPoison; // of the third step
     f.writeData(f.tokens);
-    auto result = f.train(std::string("--weights in --steps 9 --lr 0.01 --save "
-                                      "out --save-every 2 --log log --backend ") +
-                          backend);
+    auto result =
+        f.train(std::string("--weights in --steps 9 --lr 0.01 --save "
+                            "out --save-every 2 --log log --backend ") +
+                backend);
     EXPECT_EQ(result.code, 1);
     EXPECT_TRUE(inOrder(
         result.err, {"error: step 3: the loss is nan, the gradient's norm nan: "
@@ -409,10 +416,21 @@ TEST(Train, KilledAtAnyMoment) {
       waitFor(f.directory / "out/trainer.json");
     std::this_thread::sleep_for(
         std::chrono::microseconds(random() % (i % 3 ? 100'000 : 200'000)));
-    kill(run.process, SIGKILL);
-    EXPECT_EQ(run.wait(), -SIGKILL);
+    pid_t rank = 0;
+    if (i % 4 == 1)
+      std::istringstream(readFile(detail::join("/proc/", run.process, "/task/",
+                                               run.process, "/children"))) >>
+          rank;
+    kill(rank ? rank : run.process, SIGKILL);
+    EXPECT_EQ(run.wait(), rank ? 3 : -SIGKILL);
+    if (rank) {
+      EXPECT_TRUE(inOrder(readFile(f.directory / "err"),
+                          {"rank 0 was killed by signal 9 (Killed)"}))
+          << readFile(f.directory / "err");
+    }
     // The kernel kills the ranks, but only then.
-    std::this_thread::sleep_for(std::chrono::milliseconds(isProcesses ? 50 : 0));
+    std::this_thread::sleep_for(
+        std::chrono::milliseconds(isProcesses ? 50 : 0));
     bool isThere = std::filesystem::exists(f.directory / "out");
     found += isThere;
     EXPECT_TRUE(isThere || i % 3 == 0);

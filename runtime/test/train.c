@@ -1,12 +1,13 @@
-/*===- train.c - a hand-written program that trains --------------------------===*
+/*===- train.c - a hand-written program that trains
+ * --------------------------===*
  *
  * Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
  * SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
  *
  * Each token that counts pulls every element of every weight towards
  * (id - label) / 16: half the square of the distance is its loss. So gradients
- * are known, and elements must not be mixed up. An id of `poison` makes the loss
- * not a number. TrainTest.cpp writes the manifest.
+ * are known, and elements must not be mixed up. An id of `poison` makes the
+ * loss not a number. TrainTest.cpp writes the manifest.
  *
  *===----------------------------------------------------------------------===*/
 
@@ -42,11 +43,11 @@ static uint16_t narrow(float x) {
 
 /* Calls visit(element of the local block) for those that are no padding. */
 #define FOR_EACH(w, at, rank)                                                  \
-  for (int64_t o = 0; o < (w)->outer; ++o)                                     \
-    for (int64_t m = 0; m < (w)->local; ++m)                                   \
-      for (int64_t i = 0, at; i < (w)->inner; ++i)                             \
-        if (at = (o * (w)->local + m) * (w)->inner + i,                        \
-            (w)->sharded * (rank) * (w)->local + m < (w)->whole)
+  for (int64_t outer = 0; outer < (w)->outer; ++outer)                         \
+    for (int64_t row = 0; row < (w)->local; ++row)                             \
+      for (int64_t inner = 0, at; inner < (w)->inner; ++inner)                 \
+        if (at = (outer * (w)->local + row) * (w)->inner + inner,              \
+            (w)->sharded * (rank) * (w)->local + row < (w)->whole)
 
 /* Inputs: ids, labels, weights, gradients, loss sum, tokens. */
 static int32_t gradient(const tprt_api *api, tprt_rank *rank,

@@ -45,8 +45,9 @@ Expected<Checkpoint> Checkpoint::at(const std::string &name) {
     return result;
   if (!fs::exists(path / kProgress, error) &&
       !(fs::is_directory(path, error) && fs::is_empty(path, error)))
-    return userError("'", name, "': expected a free name or the checkpoint of "
-                                "a run, got something without ",
+    return userError("'", name,
+                     "': expected a free name or the checkpoint of "
+                     "a run, got something without ",
                      kProgress);
   return result;
 }
@@ -65,8 +66,11 @@ Expected<Progress> training::readProgress(const std::string &folder) {
   TPRT_ASSIGN(auto text, parseJson(file.bytes(), 8).in("'" + path + "'"));
   try {
     Cursor top(text, "'" + path + "'");
-    Progress progress{top["step"].integer(0), top["position"].integer(0),
-                      top["rows"].integer(1), top["optimizer"].string(), {}};
+    Progress progress{top["step"].integer(0),
+                      top["position"].integer(0),
+                      top["rows"].integer(1),
+                      top["optimizer"].string(),
+                      {}};
     (void)top["recipe"].has("lr"); // an object
     top.end();
     progress.recipe = text["recipe"];
@@ -79,9 +83,12 @@ Expected<Progress> training::readProgress(const std::string &folder) {
 /// What is no weights: configuration, tokenizer.
 static Status copySmallFiles(const fs::path &from, const fs::path &to) {
   constexpr std::string_view kWeights[] = {
-      ".safetensors", ".safetensors.index.json", ".bin",  ".bin.index.json",
-      ".pt",          ".pth",                    ".gguf", ".h5",
-      ".msgpack",     ".onnx",                   kProgress};
+      ".safetensors", ".safetensors.index.json",
+      ".bin",         ".bin.index.json",
+      ".pt",          ".pth",
+      ".gguf",        ".h5",
+      ".msgpack",     ".onnx",
+      kProgress};
   std::error_code error;
   for (const auto &entry : fs::directory_iterator(from, error)) {
     std::string name = entry.path().filename().string();

@@ -65,14 +65,13 @@ static Expected<Layout> layoutOf(const Steps &steps, StateOf stateOf) {
 static bool isWhole(const Steps &steps, const LaidOut &tensor) {
   int64_t count = 0;
   for (const LaidOut::Part &part : tensor.parts)
-    count += elementCount(
-        steps.manifest().parameters[size_t(part.parameter)].shape);
+    count +=
+        elementCount(steps.manifest().parameters[size_t(part.parameter)].shape);
   return count >= elementCount(tensor.place.shape);
 }
 
 Expected<Layout> training::weightLayout(const Steps &steps) {
-  TPRT_ASSIGN(auto layout,
-              layoutOf(steps, [](const Training::Weight &weight) {
+  TPRT_ASSIGN(auto layout, layoutOf(steps, [](const Training::Weight &weight) {
                 return weight.master >= 0 ? weight.master : weight.weight;
               }));
   std::set<std::string> names;
@@ -90,8 +89,7 @@ Expected<Layout> training::weightLayout(const Steps &steps) {
 }
 
 Expected<Layout> training::gradientLayout(const Steps &steps) {
-  TPRT_ASSIGN(auto layout,
-              layoutOf(steps, [](const Training::Weight &weight) {
+  TPRT_ASSIGN(auto layout, layoutOf(steps, [](const Training::Weight &weight) {
                 return weight.gradient;
               }));
   for (LaidOut &tensor : layout) {
@@ -188,12 +186,17 @@ std::vector<int64_t> training::statesToKeep(const Steps &steps,
     // What the checkpoint's own type would round.
     FileType own = fileTypeOf(manifest.states[size_t(weight.weight)].type);
     int64_t written = weight.master >= 0 ? weight.master : weight.weight;
-    for (const LaidOut &tensor : layout)
-      if (!tensor.parts.empty() && tensor.parts[0].state == written &&
-          tensor.place.type != own && tensor.place.type != FileType::F32) {
-        kept.push_back(weight.weight);
-        break;
-      }
+    bool isRounded =
+        std::any_of(layout.begin(), layout.end(), [&](const LaidOut &tensor) {
+          return tensor.place.type != own &&
+                 tensor.place.type != FileType::F32 &&
+                 std::any_of(tensor.parts.begin(), tensor.parts.end(),
+                             [&](const LaidOut::Part &part) {
+                               return part.state == written;
+                             });
+        });
+    if (isRounded)
+      kept.push_back(weight.weight);
   }
   return kept;
 }
@@ -217,9 +220,9 @@ Status training::writeStates(Steps &steps, const std::vector<int64_t> &states,
           kBlockBytes / std::max<int64_t>(1, state.localBytes() / count), 1,
           count);
     for (int64_t first = 0; first < count; first += step) {
-      auto read = inRows ? steps.state(index, first,
-                                       std::min(step, count - first))
-                         : steps.state(index);
+      auto read = inRows
+                      ? steps.state(index, first, std::min(step, count - first))
+                      : steps.state(index);
       TPRT_TRY(read.status());
       int64_t elements = elementCount(read->shape);
       std::string bytes(size_t(elements * typeBytes(state.type)), '\0');

@@ -113,10 +113,13 @@ Recipe parse(const json &all) {
 
 /// What is usual, and so all that the optimizer knows.
 json defaultsOf(const Training &program) {
-  json usual = {{"accumulate", 1}, {"schedule", "constant"},
-                {"order", "shuffle"}, {"seed", 1}};
+  json usual = {{"accumulate", 1},
+                {"schedule", "constant"},
+                {"order", "shuffle"},
+                {"seed", 1}};
   if (program.optimizer == Training::Optimizer::AdamW)
-    usual.update({{"betas", {0.9, 0.95}}, {"eps", 1e-8}, {"weight-decay", 0.1}});
+    usual.update(
+        {{"betas", {0.9, 0.95}}, {"eps", 1e-8}, {"weight-decay", 0.1}});
   else
     usual["weight-decay"] = 0;
   for (const Training::Weight &weight : program.weights)

@@ -59,7 +59,10 @@ Status Steps::runGradient(char *bytes) {
 
 Expected<Steps::Result> Steps::runUpdate(float *values) {
   auto bind = [](std::string_view name, float &value) {
-    return Binding{name, FileType::F32, {}, reinterpret_cast<char *>(&value),
+    return Binding{name,
+                   FileType::F32,
+                   {},
+                   reinterpret_cast<char *>(&value),
                    sizeof(float)};
   };
   std::vector<Binding> inputs;

@@ -34,23 +34,24 @@ Expected<TokenFile> TokenFile::open(const std::string &path, int64_t length,
     TPRT_ASSIGN(auto tensors, readSafetensorsHeader(data.file, path));
     auto found = tensors.size() == 1 ? tensors.begin() : tensors.find("tokens");
     if (found == tensors.end())
-      return userError(where, ": expected one tensor, or one named 'tokens', "
-                              "got ",
+      return userError(where,
+                       ": expected one tensor, or one named 'tokens', "
+                       "got ",
                        tensors.size(), " of other names");
     data.tokens = found->second;
     if (auto labels = tensors.find("labels");
         labels != tensors.end() && labels != found) {
       data.classes = labels->second;
       if (data.classes->shape != data.tokens.shape)
-        return userError(where, ": tensor 'labels': expected the shape of the "
-                                "tokens, ",
+        return userError(where,
+                         ": tensor 'labels': expected the shape of the "
+                         "tokens, ",
                          formatShape(data.tokens.shape), ", got ",
                          formatShape(data.classes->shape));
     }
   } else {
-    return userError(where,
-                     ": expected token ids in a file ending in .npy or "
-                     ".safetensors");
+    return userError(where, ": expected token ids in a file ending in .npy or "
+                            ".safetensors");
   }
   for (const TensorPlace *place :
        {&data.tokens, data.classes ? &*data.classes : &data.tokens})
@@ -77,13 +78,12 @@ Expected<TokenFile> TokenFile::open(const std::string &path, int64_t length,
   return data;
 }
 
-Expected<std::vector<int32_t>> TokenFile::readRow(const TensorPlace &place,
-                                                  int64_t row,
-                                                  bool isLabels) const {
+Expected<std::vector<int32_t>>
+TokenFile::readRow(const TensorPlace &place, int64_t row, bool isLabels) const {
   int64_t width = length + 1, size = fileTypeBytes(place.type);
   std::string bytes(size_t(width * size), '\0');
-  TPRT_TRY(file.read(place.offset + row * width * size, bytes.data(),
-                     width * size));
+  TPRT_TRY(
+      file.read(place.offset + row * width * size, bytes.data(), width * size));
   std::vector<int32_t> result;
   for (int64_t i = 0; i < width; ++i) {
     int64_t id = *readInteger({place.type, {width}, bytes}, i);
@@ -118,7 +118,8 @@ static int64_t shuffled(uint64_t key, int64_t rows, int64_t number) {
   do {
     uint64_t left = at >> bits, right = at & mask;
     for (uint64_t round = 0; round < 6; ++round)
-      left = std::exchange(right, left ^ (mix(mix(key + round) ^ right) & mask));
+      left =
+          std::exchange(right, left ^ (mix(mix(key + round) ^ right) & mask));
     at = left << bits | right;
   } while (at >= uint64_t(rows));
   return int64_t(at);

@@ -290,12 +290,12 @@ Status Trainer::step() {
   double loss = double(result.lossSum) / double(result.tokens);
   if (!std::isfinite(loss) || !std::isfinite(result.gradNorm)) {
     log->pause();
-    return userError(
-        "step ", number, ": the loss is ", loss, ", the gradient's norm ",
-        result.gradNorm, ": expected finite numbers; ",
-        saved < 0 ? "nothing was saved"
-                  : detail::join("'", checkpoint->name(), "' is of step ",
-                                 saved));
+    return userError("step ", number, ": the loss is ", loss,
+                     ", the gradient's norm ", result.gradNorm,
+                     ": expected finite numbers; ",
+                     saved < 0 ? "nothing was saved"
+                               : detail::join("'", checkpoint->name(),
+                                              "' is of step ", saved));
   }
   progress.step = number;
   TPRT_ASSIGN(auto peak, steps.peakBytes());

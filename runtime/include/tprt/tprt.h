@@ -94,7 +94,8 @@ TPRT_EXPORT int64_t tprt_output_count(const tprt_session *session,
 TPRT_EXPORT int32_t tprt_describe_output(tprt_session *session, int64_t entry,
                                          int64_t index, tprt_tensor *tensor);
 
-/// `weights`: a checkpoint directory, a .safetensors file, or "random:SEED".
+/// `weights`: a checkpoint directory, a .safetensors file, or "random:SEED",
+/// for which "init:SEED" is another word.
 TPRT_EXPORT int32_t tprt_load_weights(tprt_session *session,
                                       const char *weights);
 
