@@ -110,7 +110,7 @@ LogicalResult DerivativeCheck::prepare() {
         return findMarked(function, TPDialect::getGradientAttrName());
       });
   // Parameters are moved, so that they stay what they are.
-  module->removeAttr(trainingAttrName);
+  module->removeAttr(TPDialect::getTrainingAttrName());
   if (!given)
     for (const VerifyStage &stage : makeFirstStages(recompute))
       if (failed(stage.run(module)))

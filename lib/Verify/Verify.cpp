@@ -200,8 +200,8 @@ FailureOr<VerifyReport> verifyProgram(ModuleOp module,
         runReferences(*original, /*assignIds=*/false, options);
     if (failed(before))
       return failure();
-    FailureOr<bool> equal = compareAll(module, stage.name, stage.check, *before,
-                                       options, report);
+    FailureOr<bool> equal =
+        compareAll(module, stage.name, stage.check, *before, options, report);
     if (failed(equal))
       return failure();
     if (!*equal)

@@ -19,8 +19,8 @@ namespace tp {
 /// collectives, lower.
 llvm::ArrayRef<llvm::StringRef> getVerifiableStages();
 
-/// The stages import, which is compared, and differentiate, which adds functions
-/// and may move parameters into states, for verifyProgram's `first`.
+/// The stages import, which is compared, and differentiate, which adds
+/// functions and may move parameters into states, for verifyProgram's `first`.
 std::vector<VerifyStage>
 makeFirstStages(Recompute recompute = Recompute::Selective);
 

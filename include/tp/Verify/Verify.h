@@ -130,10 +130,11 @@ struct VerifyReport {
 
 /// Evaluate every public function of `module`, take the module through the
 /// stages, comparing where asked. Those of `first` come before (import, which
-/// makes repeated layers of unrolled ones, and differentiate): where one that is
-/// compared changes the program, results are compared with those before it, and
-/// the values that `stages` are compared with are those after all of them. Then the entries run for
-/// `options.steps` steps, or a script of steps does, which is compared with
+/// makes repeated layers of unrolled ones, and differentiate): where one that
+/// is compared changes the program, results are compared with those before it,
+/// and the values that `stages` are compared with are those after all of them.
+/// Then the entries run for `options.steps` steps, or a script of steps does,
+/// which is compared with
 /// @main as well. Fails, after an error, if the one-device program does not run
 /// or a stage refuses it. Stops at the first stage that differs. `module` is
 /// left at the last stage.
