@@ -11,6 +11,7 @@ packages are imported by themselves: `tp_mlir.text`, `tp_mlir.chat`, `tp_mlir.se
 from ._errors import DeviceError, DifferenceError, InputError, ToolError, UsageError
 from ._program import Explanation, Program, compile, load, verify
 from ._session import Session
+from ._trainer import Trainer
 from .llm import LLM
 
 __all__ = [
@@ -22,6 +23,7 @@ __all__ = [
     "Program",
     "Session",
     "ToolError",
+    "Trainer",
     "UsageError",
     "compile",
     "load",

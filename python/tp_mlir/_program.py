@@ -12,6 +12,7 @@ import numpy
 from safetensors.numpy import load_file, save_file
 
 from . import _session, _tools
+from ._trainer import Trainer
 
 
 def _options(**options):
@@ -92,6 +93,30 @@ class Program:
             outputs = dict(load_file(folder / "outputs.safetensors"))
         return (outputs, json.loads(printed)) if stats else outputs
 
+    def gradients(self, weights, inputs, backend=None, timeout=None):
+        """The gradients of a training program's loss, by files, on ranks of any backend.
+
+        Args:
+            weights: checkpoint folder, or "init:SEED".
+            inputs: dict of name to array: input_ids, labels, and attention_mask if some
+                tokens are padding.
+            backend, timeout: as tp-run's options.
+
+        Returns:
+            the loss, a mean over the labels that count, and a dict of its gradient by each
+            tensor of the checkpoint, whole, of the tensor's shape, in float32.
+        """
+        with tempfile.TemporaryDirectory(prefix="tp-mlir-") as folder:
+            folder = pathlib.Path(folder)
+            arrays = {name: numpy.ascontiguousarray(value) for name, value in inputs.items()}
+            save_file(arrays, folder / "inputs.safetensors")
+            _tools.run("tp-run", [self.path, "--weights", weights,
+                                  "--input", folder / "inputs.safetensors",
+                                  "--gradients", folder / "gradients.safetensors",
+                                  *_options(backend=backend, timeout=timeout)])
+            gradients = load_file(folder / "gradients.safetensors")
+        return float(gradients.pop("loss")), gradients
+
     def open(self, weights, backend=None, timeout=None):
         """Open the program in this process: weights are read once for many runs.
 
@@ -105,6 +130,27 @@ class Program:
         """
         return _session.Session(self.path, weights, backend, timeout)
 
+    def train(self, weights, lr, timeout=None, **settings):
+        """Open a training program (compile(..., train="adamw")) in this process, to train it:
+        its ranks are threads.
+
+        Args:
+            weights: checkpoint folder, or "init:SEED".
+            lr: the learning rate, or a function of the step's number, which begins with 1.
+            timeout: seconds that a rank waits for another.
+            settings: betas (0.9, 0.95), eps (1e-8), weight_decay (0.1) of adamw;
+                weight_decay (0), momentum (0.9) of sgd.
+
+        Returns:
+            Trainer.
+        """
+        session = self.open(weights, timeout=timeout)
+        try:
+            return Trainer(session, lr, **settings)
+        except BaseException:
+            session.close()
+            raise
+
     def explain(self):
         """The collectives of the program (compiles again up to partition)."""
         if self._source is None:
@@ -116,17 +162,22 @@ class Program:
 
 def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, dtype=None,
             logits=None, target=None, generate=False, context=None, rows=None, chunk=None,
-            kv_dtype=None, progress=False):
+            kv_dtype=None, train=None, clip=None, momentum=False, recompute=None,
+            progress=False):
     """Compile a checkpoint folder, or a `.mlir` file, to a Program.
 
     Args are tp-compile's options; what is None takes the program's default. With `generate`
     the program has the entries step_1, step_2, ... beside main, which continue `rows` texts
-    of up to `context` tokens on a cache of type `kv_dtype`, up to `chunk` tokens a step.
+    of up to `context` tokens on a cache of type `kv_dtype`, up to `chunk` tokens a step. With
+    `train` ("adamw" or "sgd", which may have `momentum`) it is a step of training instead, in
+    which the gradient's norm is at most `clip`, and `recompute` ("none", "selective", "full") says
+    what is computed again rather than kept.
     Raises InputError or UsageError with the compiler's text.
     """
     arguments = _options(mesh=mesh, plan=plan, batch=batch, seq=seq, dtype=dtype, logits=logits,
                          target=target, generate=generate, context=context, rows=rows,
-                         chunk=chunk, kv_dtype=kv_dtype)
+                         chunk=chunk, kv_dtype=kv_dtype, train=train, clip=clip,
+                         momentum=momentum, recompute=recompute)
     folder = None
     if output is None:
         folder = tempfile.TemporaryDirectory(prefix="tp-mlir-")

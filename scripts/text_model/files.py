@@ -119,3 +119,4 @@ def write_fixture(out, fixtures):
                          LlamaForCausalLM, model.config, batch=1, seq=16, dtype="bfloat16")
     fixtures.write_reference(out, f, fixtures.make_inputs(f, torch.Generator().manual_seed(3)))
     fixtures.write_generation(out)
+    fixtures.write_training(out)

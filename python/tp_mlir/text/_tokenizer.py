@@ -80,7 +80,8 @@ class Tokenizer:
 
     Attributes:
         stop_ids: ids that end an answer, of generation_config.json and config.json.
-        bos: what begins a text, as an id; None if the tokenizer has no such token.
+        bos, eos: what begins and what ends a text, as ids; None if the tokenizer has no such
+            token.
         template: ChatTemplate, or None.
         size: ids are below this.
     """
@@ -105,7 +106,8 @@ class Tokenizer:
         names = _special_tokens({**_read(folder / "special_tokens_map.json"), **config})
         sources = _templates(folder, config)
         self.template = ChatTemplate(sources, names) if sources else None
-        self.bos = self._tokenizer.token_to_id(names["bos_token"]) if "bos_token" in names else None
+        self.bos, self.eos = (self._tokenizer.token_to_id(names[name]) if name in names else None
+                              for name in ("bos_token", "eos_token"))
         self.stop_ids = _stop_ids(folder)
         added = self._tokenizer.get_added_tokens_decoder()
         self._special = frozenset(i for i, token in added.items() if token.special)

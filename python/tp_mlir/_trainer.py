@@ -1,0 +1,192 @@
+"""Training in this process: batches in, losses out, gradients and states as arrays.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+The entries `gradient` and `update` of a training program (docs/Training.md), each a step of
+a session. What `update` is given is computed here in double precision.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy
+
+from ._errors import InputError
+
+IGNORED = -100
+_ADAMW = {"betas": (0.9, 0.95), "eps": 1e-8, "weight_decay": 0.1}
+_SGD = {"weight_decay": 0.0}
+_MOMENTUM = {"momentum": 0.9}
+
+
+@dataclass(frozen=True)
+class Step:
+    """What came of a step.
+
+    Attributes:
+        loss: a mean over the labels that count, before the step; nan if there are none.
+        tokens: how many count. If none, nothing was updated.
+        grad_norm: that of the loss's gradient, before it was clipped.
+    """
+
+    loss: float
+    tokens: int
+    grad_norm: float
+
+
+def _numbers(name, value, count):
+    """`count` floats, 0 or above."""
+    try:
+        values = tuple(float(x) for x in (value if count > 1 else [value]))
+    except (TypeError, ValueError):
+        values = ()
+    if len(values) != count or not all(0 <= x < math.inf for x in values):
+        raise InputError("libtprt", 1, f"{name}: expected {count} finite and not negative, got "
+                         f"{value!r}")
+    return values if count > 1 else values[0]
+
+
+class Trainer:
+    """A training program that is open, with its weights; made by Program.train.
+
+    One thread at a time may use it. Close it, or use it in a `with`. Between steps
+    `lr` and `settings` may be changed.
+
+    Attributes:
+        session: the Session; its entry `main` is the loss alone.
+        steps: updates so far.
+        lr: the learning rate, or a function of the step's number, which begins with 1.
+        settings: dict of the optimizer's others.
+    """
+
+    def __init__(self, session, lr, **settings):
+        self.session, self.lr, self.steps = session, lr, 0
+        try:
+            self._inputs, wanted = session.inputs("gradient"), session.inputs("update")
+        except InputError as error:
+            raise InputError("libtprt", 1, f"the program does not train ({error}); compile(..., "
+                             "train=\"adamw\") makes one that does") from error
+        known = _ADAMW if "beta1" in wanted else {**_SGD, **(_MOMENTUM if "momentum" in wanted
+                                                             else {})}
+        self.settings = {**known, **settings}
+        if set(settings) - set(known):
+            name = sorted(set(settings) - set(known))[0]
+            raise InputError("libtprt", 1, f"{name}: the program's optimizer is "
+                             f"{'adamw' if 'beta1' in wanted else 'sgd'}, which takes lr, "
+                             f"{', '.join(known)}")
+        self._wanted = wanted
+        self._given()
+
+    def _given(self):
+        """The inputs of the next update."""
+        number = self.steps + 1
+        lr = _numbers("lr", self.lr(number) if callable(self.lr) else self.lr, 1)
+        decay = _numbers("weight_decay", self.settings["weight_decay"], 1)
+        given = {"lr": lr, "weight_decay": decay, "decay": 1 - lr * decay}
+        if "betas" in self.settings:
+            first, second = _numbers("betas", self.settings["betas"], 2)
+            if max(first, second) >= 1:
+                raise InputError("libtprt", 1, "betas: expected two numbers below 1, got "
+                                 f"{self.settings['betas']!r}")
+            given |= {"beta1": first, "beta2": second, "eps": _numbers(
+                          "eps", self.settings["eps"], 1),
+                      "step_size": lr / (1 - first ** number),
+                      "correction": math.sqrt(1 - second ** number)}
+        if "momentum" in self.settings:
+            given["momentum"] = _numbers("momentum", self.settings["momentum"], 1)
+        return {name: numpy.float32(given[name]) for name in self._wanted}
+
+    def _batch(self, batch):
+        """Inputs of `gradient`, all of them: a session keeps those of earlier steps."""
+        if not isinstance(batch, dict):
+            rows = numpy.asarray(batch)
+            if rows.ndim != 2:
+                raise InputError("libtprt", 1, "batch: expected rows of token ids, or a dict of "
+                                 f"arrays, got an array of shape {rows.shape}")
+            batch = {"input_ids": rows[:, :-1], "labels": rows[:, 1:]}
+        filled = dict(batch)
+        if "attention_mask" in self._inputs and "attention_mask" not in batch:
+            filled["attention_mask"] = numpy.ones(self._inputs["attention_mask"][0], numpy.int64)
+        for name, (shape, _, _) in self._inputs.items():
+            if name not in filled:
+                raise InputError("libtprt", 1, f"batch: expected an array '{name}', got "
+                                 f"{', '.join(sorted(batch)) or 'none'}")
+            if numpy.shape(filled[name]) != shape:
+                raise InputError("libtprt", 1, f"batch: expected '{name}' of shape {shape}, got "
+                                 f"{numpy.shape(filled[name])}")
+        return filled
+
+    def accumulate(self, batch):
+        """Add a micro-batch's gradient to what the next update is made of.
+
+        Args:
+            batch: dict of arrays: `input_ids`; `labels`, the class at each position, -100
+                where there is none; `attention_mask` if some tokens are padding. Or rows of
+                token ids, one longer than the program's sequences: each token but the last is
+                an input, and the one that follows it its label.
+        """
+        self.session.run(self._batch(batch), entry="gradient")
+
+    def update(self):
+        """Make a step of the optimizer from what was added since the last one.
+
+        Returns:
+            Step.
+        """
+        made = self.session.run(self._given(), entry="update")
+        tokens = int(made["tokens"])
+        self.steps += tokens > 0
+        loss = float(made["loss_sum"]) / tokens if tokens else math.nan
+        return Step(loss, tokens, float(made["grad_norm"]))
+
+    def step(self, *batches):
+        """Accumulate the micro-batches and update. Where one is refused that looks right, such
+        as for an id that the model has not, those before it stay added.
+
+        Returns:
+            Step.
+        """
+        if not batches:
+            raise InputError("libtprt", 1, "step: expected at least one batch, got none")
+        for batch in [self._batch(batch) for batch in batches]:
+            self.accumulate(batch)
+        return self.update()
+
+    def evaluate(self, batch):
+        """The loss of a batch, a mean over the labels that count, and how many do; nothing is
+        changed."""
+        made = self.session.run(self._batch(batch), entry="main")
+        tokens = int(made["tokens"])
+        return (float(made["loss_sum"]) / tokens if tokens else math.nan), tokens
+
+    def states(self):
+        """dict of name to array, floats as float32, layers stacked: weights by the names of
+        their tensors, with `{i}` for the layer; `grad:NAME`, `exp_avg:NAME`, `exp_avg_sq:NAME`,
+        `momentum:NAME`, `master:NAME` as far as the program has them; `loss_sum` and
+        `tokens`. Gradients are of the sum of losses, since the last update."""
+        return self.session.states()
+
+    def gradients(self):
+        """The gradients of the mean loss since the last update: dict of the weight's name to
+        array."""
+        states = self.session.states()
+        tokens = max(float(states["tokens"]), 1)
+        return {name.removeprefix("grad:"): value / numpy.float32(tokens)
+                for name, value in states.items() if name.startswith("grad:")}
+
+    def weights(self):
+        """dict of name to array, in float32: the masters, where the program has them."""
+        states = self.session.states()
+        gradients = [name.removeprefix("grad:") for name in states if name.startswith("grad:")]
+        return {name: states.get(f"master:{name}", states[name]) for name in gradients}
+
+    def close(self):
+        """End the ranks and free the weights; may be called again."""
+        self.session.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *unused):
+        self.close()

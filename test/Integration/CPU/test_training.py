@@ -1,0 +1,95 @@
+"""Gradients and steps of training against PyTorch's.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+gradients.json and training.json beside a checkpoint say what PyTorch makes of it
+(scripts/make-fixtures); training.py how near a gradient must be. Losses must agree to 1e-4 of
+PyTorch's over a hundred steps. In bf16 they may be 1.6 times as far from f32's as PyTorch's
+are, a root mean square over a hundred steps: these are no hundred draws, as one step leads to
+the next. A few runs that have every degree, plan and family among them;
+TRAINING=all in the environment: all.
+"""
+
+import json
+import os
+
+import numpy
+import pytest
+import training
+from reference import PLANS, fixtures
+from safetensors.numpy import load_file
+
+import tp_mlir
+from tp_mlir import _tools
+
+ALL = os.environ.get("TRAINING") == "all"
+GRADIENTS = {("gpt2", "tp=3", "megatron-sp", "f32"), ("llama-gqa", "tp=8", "megatron", "f32"),
+             ("llama-mqa", "tp=4", "megatron-sp", "f32"), ("qwen2", "tp=1", "megatron", "f32"),
+             ("mistral-window", "dp=2,tp=2", "megatron-sp", "f32"),
+             ("llama-tied", "dp=2,tp=2", "megatron", "bf16"),
+             ("qwen3", "tp=2", "megatron-sp", "bf16")}
+STEPS = {("gpt2", "tp=3", "megatron", "f32"), ("llama-gqa", "dp=2,tp=4", "megatron-sp", "f32"),
+         ("qwen2", "tp=2", "megatron-sp", "f32"), ("llama-gqa", "tp=2", "megatron", "bf16")}
+
+
+def meshes(facts, plan, batch, seq):
+    degrees = [degree for degree in facts["degrees"]
+               if plan == "megatron" or seq % degree == 0]
+    for degree in (1, 2, 3, 4, 8):
+        if degree in degrees:
+            yield f"tp={degree}"
+    for degree in (2, 4):
+        if degree in degrees and batch % 2 == 0:
+            yield f"dp=2,tp={degree}"
+
+
+def cases(file, few, seq=None):
+    found = [(folder, facts, mesh, plan, dtype) for folder, facts in fixtures()
+             if (folder / file).exists() for plan in PLANS
+             for mesh in meshes(facts, plan, facts["batch"], seq or facts["seq"])
+             for dtype in ("f32", "bf16")]
+    named = {(folder.name, *rest): (folder, facts, *rest) for folder, facts, *rest in found}
+    assert "FIXTURE" in os.environ or few <= set(named)
+    return [pytest.param(*case, id="-".join(name)) for name, case in named.items()
+            if ALL or name in few]
+
+
+@pytest.mark.parametrize("folder, facts, mesh, plan, dtype", cases("gradients.json", GRADIENTS))
+def test_gradients(folder, facts, mesh, plan, dtype):
+    program = tp_mlir.compile(folder, mesh=mesh, plan=plan, batch=facts["batch"],
+                              seq=facts["seq"], dtype=dtype, train="adamw")
+    inputs = load_file(folder / "inputs.safetensors")
+    inputs["labels"] = load_file(folder / "gradients.safetensors")["labels"]
+    loss, gradients = program.gradients(folder, inputs)
+    training.check_gradients(gradients, loss, folder, dtype)
+
+
+@pytest.mark.parametrize("folder, facts, mesh, plan, dtype",
+                         cases("training.json", STEPS, training.SEQ))
+def test_steps(folder, facts, mesh, plan, dtype, tmp_path):
+    wanted = json.loads((folder / "training.json").read_text())
+    source = training.checkpoint(folder, tmp_path)
+    program = tp_mlir.compile(source, mesh=mesh, plan=plan, batch=training.BATCH,
+                              seq=training.SEQ, dtype=dtype, train="adamw",
+                              clip=training.CLIP[folder.name])
+    _tools.run("tp-run", [
+        program.path, "--weights", source, "--train", training.DATA, "--steps", training.STEPS,
+        "--accumulate", training.ACCUMULATE, "--order", "sequential", "--lr", training.LR,
+        "--schedule", f"cosine:warmup={training.WARMUP},min={training.MIN_LR}",
+        "--betas", ",".join(map(str, training.BETAS)), "--eps", training.EPS,
+        "--weight-decay", training.WEIGHT_DECAY, "--log", tmp_path / "log.jsonl"])
+    log = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in log] == list(range(1, training.STEPS + 1))
+    assert [line["tokens"] for line in log] == wanted["tokens"]
+    rates = [training.rate(step) for step in range(training.STEPS)]
+    assert [line["lr"] for line in log] == pytest.approx(rates, rel=1e-6)
+    found = {name: numpy.array([line[name] for line in log]) for name in ("loss", "grad_norm")}
+    losses = numpy.array(wanted["losses"])
+    if dtype == "f32":
+        assert numpy.abs(found["loss"] / losses - 1).max() <= 1e-4
+        assert numpy.abs(found["grad_norm"] / wanted["norms"] - 1).max() <= 1e-3
+    else:
+        ours, theirs = (numpy.linalg.norm(values - losses)
+                        for values in (found["loss"], wanted["bf16_losses"]))
+        assert ours <= 1.6 * theirs, f"{ours / theirs:.2f} times as far as PyTorch's bf16"

@@ -1,0 +1,171 @@
+"""tp-train: text and a tokenizer in, a checkpoint and the curve of its loss out.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+
+import json
+import math
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree
+
+import numpy
+import pytest
+from safetensors.numpy import load_file
+
+from tp_mlir import _curve, text, train
+
+MODEL = pathlib.Path(__file__).resolve().parents[1] / "fixtures" / "text-model"
+TOKENIZER = text.Tokenizer(MODEL)
+WORDS = "The quick brown fox jumps over the lazy dog.\n" * 40
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """The text model with one layer, its configuration alone."""
+    folder = tmp_path_factory.mktemp("model")
+    for path in MODEL.glob("*.json"):
+        shutil.copy(path, folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(
+        {**config, "num_hidden_layers": 1, "hidden_size": 64, "dtype": "float32"}))
+    (folder / "text").write_text(WORDS)
+    return folder
+
+
+def command(model, out, *more):
+    return [model, model / "text", "-o", out, "--seq", 16, "--batch", 4, "--lr", 3e-3, *more]
+
+
+def run(*words):
+    return train.main([str(word) for word in words])
+
+
+def log(out):
+    return [json.loads(line) for line in (out / "train.jsonl").read_text().splitlines()]
+
+
+def test_train(model, tmp_path, capfd):
+    out = tmp_path / "out"
+    assert run(*command(model, out, "--mesh", "tp=2", "--steps", 12)) == 0
+    said = capfd.readouterr().err
+    tokens = len(TOKENIZER.encode(WORDS)) + 1
+    assert (f"tp-train: {tokens} tokens, {tokens // 17} rows of 16; 12 steps of 64 tokens\n"
+            f"tp-train: no weights in {model}: the run begins with random ones, --init 1\n") in said
+    assert "step 12 of 12: loss" in said and "tokens/s" in said
+    lines = log(out)
+    assert [line["step"] for line in lines] == list(range(1, 13))
+    assert lines[-1]["loss"] < lines[0]["loss"]
+    # As random as its vocabulary at first, which rises to the rate within one step.
+    assert lines[0]["loss"] == pytest.approx(math.log(700), rel=0.1)
+    assert lines[0]["lr"] == pytest.approx(3e-3)
+    assert sorted(path.name for path in out.iterdir()) == [
+        "config.json", "generation_config.json", "loss.svg", "model.safetensors",
+        "optimizer.safetensors", "tokenizer.json", "tokenizer_config.json", "train.jsonl",
+        "trainer.json"]
+    assert text.Tokenizer(out).encode("quick") == TOKENIZER.encode("quick")
+    assert f"loss of {model.name} on text" in (out / "loss.svg").read_text()
+    # It goes on where it was.
+    assert run(*command(model, out, "--steps", 14, "--resume", "--tokenizer", MODEL)) == 0
+    assert [line["step"] for line in log(out)] == list(range(1, 15))
+    assert log(out)[:12] == lines
+    # Without steps it stays what it was, bit for bit.
+    again = tmp_path / "again"
+    assert run(out, model / "text", "-o", again, "--seq", 16, "--steps", 0, "--optimizer", "sgd",
+               "--momentum", 0.5, "--clip", 0, "--tokenizer", model / "tokenizer.json") == 0
+    before, after = (load_file(folder / "model.safetensors") for folder in (out, again))
+    assert before.keys() == after.keys()
+    assert all(numpy.array_equal(before[name], after[name]) for name in before)
+
+
+def test_interrupt(model, tmp_path):
+    """Ctrl-C reaches both processes: the run ends after its step and is saved."""
+    out = tmp_path / "out"
+    words = [str(word) for word in command(model, out, "--steps", 100000, "--save-every", 1)]
+    with subprocess.Popen([sys.executable, "-c", "import sys; from tp_mlir.train import main; "
+                           "sys.exit(main())", *words], start_new_session=True,
+                          stderr=subprocess.PIPE, text=True) as made:
+        end = time.monotonic() + 60
+        while not out.exists():
+            assert time.monotonic() < end and made.poll() is None
+            time.sleep(0.02)
+        os.killpg(made.pid, signal.SIGINT)
+        said = made.stderr.read()
+        assert made.wait(30) == 0
+    steps = len(log(out))
+    assert f"interrupted after step {steps} of 100000" in said
+    assert json.loads((out / "trainer.json").read_text())["step"] == steps
+    assert f"tp-train: {out}: {steps} steps, loss " in said
+
+
+def test_refusals(model, tmp_path, capfd):
+    bad = tmp_path / "bad"
+    bad.write_bytes(b"caf\xe9")
+    short = tmp_path / "short"
+    short.write_text("a b")
+    last = max(TOKENIZER.encode(WORDS))
+    for words, code, said in (
+            ((tmp_path, short, "-o", "x"), 1, f"tp-train: no config.json in {tmp_path}\n"),
+            ((model, bad, "-o", "x"), 1, f"tp-train: {bad}: expected UTF-8 text, got byte 0xe9 at 3\n"),
+            ((model, short, "-o", "x"), 1, f"tp-train: {short}: 4 tokens, fewer than the 257 of a "
+             "row; a longer text or a smaller --seq would do\n"),
+            ((model, short, "-o", "x", "--seq", 0, "--batch", 0), 1,
+             "tp-train: expected --batch, --seq and --accumulate of at least 1\n"),
+            ((MODEL.parent / "llama-gqa", model / "text", "-o", "x", "--tokenizer", MODEL), 1,
+             f"tp-train: the tokenizer has id {last} ({TOKENIZER.token(last)!r}), and the model's "
+             "vocabulary ends before 131: expected the tokenizer that belongs to the model\n"),
+            ((MODEL.parent / "llama-gqa", model / "text", "-o", "x"), 1,
+             "tp-train: no tokenizer.json in "),
+            (command(model, tmp_path / "no/out"), 1,
+             "tp-train: the run has failed: tp-run ended with code 1\n"),
+            (command(model, tmp_path / "x", "--optimizer", "adam"), 2, "expected adamw or sgd"),
+            (command(model, tmp_path / "x", "--recompute", "some"), 2, "recompute")):
+        assert run(*words) == code, words
+        assert said in capfd.readouterr().err
+    assert not (tmp_path / "x").exists()
+
+
+def test_tokens(tmp_path, monkeypatch):
+    """Pieces are cut at lines, and are the text together."""
+    monkeypatch.setattr(train, "_PIECE", 100)
+    assert "".join(train._pieces(WORDS)) == WORDS and len(list(train._pieces(WORDS))) == 14
+    assert list(train._pieces("")) == []
+    first, second, empty = (tmp_path / name for name in ("first", "second", "empty"))
+    first.write_text(WORDS)
+    second.write_text("Grüß dich")
+    empty.write_text("")
+    ids = train.tokenise(TOKENIZER, [first, empty, second]).tolist()
+    begin, end = TOKENIZER.bos, TOKENIZER.eos
+    assert ids[0] == begin and ids[-1] == end and ids.count(begin) == ids.count(end) == 2
+    assert TOKENIZER.decode(ids[:ids.index(end)]) == WORDS
+    assert TOKENIZER.decode(ids[ids.index(end) + 1:]) == "Grüß dich"
+
+
+def paths(svg):
+    """The points of each line of the curve."""
+    found = xml.etree.ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}path")
+    for path in found:
+        if path.get("fill") == "none":
+            yield [tuple(map(float, point.split())) for part in path.get("d").split("M")[1:]
+                   for point in part.split("L")]
+
+
+def test_curve():
+    steps = list(range(1, 101))
+    raw, smooth = paths(_curve.draw(steps, [100 / step for step in steps], "a & <b>"))
+    assert len(raw) == len(smooth) == 100
+    for line in (raw, smooth):
+        assert all(a[0] < b[0] and a[1] <= b[1] for a, b in zip(line, line[1:]))
+    assert raw[0] == smooth[0] and raw[-1][1] > smooth[-1][1]
+    [few] = paths(_curve.draw([7, 8, 9, 10], [2.0, math.nan, 1.0, math.inf], ""))
+    assert len(few) == 2 and few[0][1] < few[1][1]
+    [[(_, middle)]] = paths(_curve.draw([3], [2.5], ""))
+    assert 40 < middle < 352
+    assert len(next(paths(_curve.draw(list(range(9000)), [1.0] * 9000, "")))) <= 1500
+    assert list(paths(_curve.draw([1, 2], [math.nan, math.nan], ""))) == [[]]

@@ -1,0 +1,169 @@
+"""Training in process: PyTorch's losses, and updates done once more in NumPy.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+
+import json
+import math
+
+import numpy
+import pytest
+import training
+from reference import FIXTURES
+
+import tp_mlir
+
+FOLDER = FIXTURES / "qwen2"
+RATE = 3e-3
+
+
+def compiled(**options):
+    return tp_mlir.compile(FOLDER, mesh="tp=2", batch=training.BATCH, seq=training.SEQ, **options)
+
+
+@pytest.fixture(scope="module")
+def adamw():
+    return compiled(train="adamw", clip=training.CLIP["qwen2"])
+
+
+@pytest.fixture(scope="module")
+def sgd():
+    return compiled(train="sgd", momentum=True)
+
+
+def batch(step=0):
+    ids, labels = next(iter(training.batches(step)))
+    return {"input_ids": ids, "labels": labels}
+
+
+def close(found, wanted, name):
+    """To a few roundings of the largest value."""
+    assert found.shape == wanted.shape
+    worst = numpy.abs(found - wanted).max()
+    assert worst <= 4e-7 * max(numpy.abs(wanted).max(), 1e-30), f"{name} is off by {worst}"
+
+
+def test_steps(adamw):
+    wanted = json.loads((FOLDER / "training.json").read_text())
+    with adamw.train(FOLDER, lambda number: training.rate(number - 1), betas=training.BETAS,
+                     eps=training.EPS, weight_decay=training.WEIGHT_DECAY) as trainer:
+        for step in range(6):
+            made = trainer.step(*({"input_ids": ids, "labels": labels}
+                                  for ids, labels in training.batches(step)))
+            assert made.loss == pytest.approx(wanted["losses"][step], rel=1e-4)
+            assert made.grad_norm == pytest.approx(wanted["norms"][step], rel=1e-3)
+            assert made.tokens == wanted["tokens"][step]
+        assert trainer.steps == 6
+
+
+def test_update_of_adamw(adamw):
+    settings = {"betas": (0.8, 0.9), "eps": 1e-3, "weight_decay": 0.5}
+    clip = training.CLIP["qwen2"]
+    with adamw.train(FOLDER, RATE, **settings) as trainer:
+        for number in (1, 2):
+            trainer.accumulate(batch(number))
+            before, gradients = trainer.states(), trainer.gradients()
+            assert set(gradients) == set(trainer.weights())
+            norm = math.sqrt(sum((g.astype(float) ** 2).sum() for g in gradients.values()))
+            made = trainer.update()
+            assert made.grad_norm == pytest.approx(norm, rel=1e-6)
+            assert made.loss == pytest.approx(before["loss_sum"] / before["tokens"], rel=1e-6)
+            after = trainer.states()
+            assert not after["tokens"] and not after["loss_sum"]
+            for name, g in gradients.items():
+                g = g.astype(float) * min(1, clip / (norm + 1e-6))
+                m = 0.8 * before[f"exp_avg:{name}"] + 0.2 * g
+                v = 0.9 * before[f"exp_avg_sq:{name}"] + 0.1 * g * g
+                # A layer's vector is a row of the stack.
+                is_vector = before[name].ndim == 1 + ("{i}" in name)
+                p = before[name] * (1 if is_vector else 1 - RATE * 0.5)
+                p = p - RATE / (1 - 0.8 ** number) * m / (
+                    numpy.sqrt(v) / math.sqrt(1 - 0.9 ** number) + 1e-3)
+                close(after[name], p, name)
+                close(after[f"exp_avg:{name}"], m, name)
+                close(after[f"exp_avg_sq:{name}"], v, name)
+                assert not after[f"grad:{name}"].any()
+
+
+def test_update_of_sgd(sgd):
+    with sgd.train(FOLDER, RATE, weight_decay=0.25, momentum=0.75) as trainer:
+        for number in (1, 2):
+            trainer.accumulate(batch(number))
+            before, gradients = trainer.states(), trainer.gradients()
+            trainer.update()
+            after = trainer.states()
+            for name, g in gradients.items():
+                is_vector = before[name].ndim == 1 + ("{i}" in name)
+                g = g + (0 if is_vector else 0.25) * before[name].astype(float)
+                g = 0.75 * before[f"momentum:{name}"] + g
+                close(after[f"momentum:{name}"], g, name)
+                close(after[name], before[name] - RATE * g, name)
+
+
+def test_nothing_counts(adamw):
+    ignored = {**batch(), "labels": numpy.full((training.BATCH, training.SEQ), -100)}
+    with adamw.train(FOLDER, RATE) as trainer:
+        before = trainer.states()
+        made = trainer.step(ignored, ignored)
+        assert math.isnan(made.loss) and made.tokens == 0 and trainer.steps == 0
+        after = trainer.states()
+        assert all(numpy.array_equal(after[name], before[name]) for name in before)
+        assert math.isnan(trainer.evaluate(ignored)[0])
+
+
+def test_batches(adamw):
+    rows = numpy.concatenate([batch()["input_ids"], [[5], [6]]], axis=1)
+    given = {"input_ids": rows[:, :-1], "labels": rows[:, 1:]}
+    mask = numpy.ones_like(given["input_ids"])
+    mask[1, 4:] = 0
+    labels = numpy.where(mask, given["labels"], -100)
+    with adamw.train(FOLDER, RATE) as trainer:
+        whole = trainer.evaluate(rows)
+        assert whole == trainer.evaluate(given) and whole[1] == rows[:, 1:].size
+        # A mask is of its batch alone.
+        padded = trainer.evaluate({**given, "labels": labels, "attention_mask": mask})
+        assert padded[1] == training.SEQ + 4
+        assert trainer.evaluate(rows) == whole
+        trainer.accumulate({**given, "labels": labels, "attention_mask": mask})
+        trainer.accumulate(rows)
+        states = trainer.states()
+        assert states["tokens"] == whole[1] + padded[1]
+        assert states["loss_sum"] == pytest.approx(whole[0] * whole[1] + padded[0] * padded[1],
+                                                   rel=1e-6)
+
+
+def test_refusals(adamw, sgd):
+    with adamw.train(FOLDER, RATE) as trainer:
+        before = trainer.states()
+        for wrong, words in (
+                ((), "step: expected at least one batch, got none"),
+                ((batch(), {"input_ids": batch()["input_ids"]}),
+                 "batch: expected an array 'labels', got input_ids"),
+                ((batch(), numpy.zeros((2, 18), int)),
+                 "batch: expected 'input_ids' of shape (2, 16), got (2, 17)"),
+                ((numpy.zeros(5, int),), "batch: expected rows of token ids, or a dict of arrays, "
+                                         "got an array of shape (5,)")):
+            with pytest.raises(tp_mlir.InputError) as error:
+                trainer.step(*wrong)
+            assert str(error.value) == words
+        after = trainer.states()
+        assert all(numpy.array_equal(after[name], before[name]) for name in before)
+    for settings, words in (
+            ({"momentum": 0.9}, "momentum: the program's optimizer is adamw, which takes lr, betas, "
+                                "eps, weight_decay"),
+            ({"betas": (0.9, 1)}, "betas: expected two numbers below 1, got (0.9, 1)"),
+            ({"betas": 0.9}, "betas: expected 2 finite and not negative, got 0.9"),
+            ({"eps": -1}, "eps: expected 1 finite and not negative, got -1"),
+            ({"lr": math.nan}, "lr: expected 1 finite and not negative, got nan")):
+        with pytest.raises(tp_mlir.InputError) as error:
+            adamw.train(FOLDER, **{"lr": RATE, **settings})
+        assert str(error.value) == words
+    with pytest.raises(tp_mlir.InputError, match="optimizer is sgd, which takes lr, weight_decay, "
+                                                 "momentum"):
+        sgd.train(FOLDER, RATE, eps=1e-8)
+    with pytest.raises(tp_mlir.InputError) as error:
+        compiled().train(FOLDER, RATE)
+    assert str(error.value) == (
+        "the program does not train (no entry 'gradient'; the artifact has 'main'); "
+        "compile(..., train=\"adamw\") makes one that does")
