@@ -198,19 +198,24 @@ class _Run:
 
     def carry_out(self):
         program = self.compile()
-        before = self.args.output / "train.jsonl"
-        if self.args.resume and before.is_file():
-            shutil.copyfile(before, self.log)
+        log = self.args.output / "train.jsonl"
+        if self.args.resume and log.is_file():
+            shutil.copyfile(log, self.log)
+        before = self._saved()
         code = _watch([str(word) for word in self.command(program)])
-        self.draw()
+        if self._saved() != before:
+            self.draw()
         if code != 0:
             # It has said why.
             raise from_exit("tp-run", code, f"the run has failed: tp-run ended with code {code}")
 
+    def _saved(self):
+        """When the checkpoint was written; none if there is none."""
+        path = self.args.output / "trainer.json"
+        return path.stat().st_mtime_ns if path.is_file() else None
+
     def draw(self):
-        """The log and the curve, into the checkpoint if there is one."""
-        if not self.log.is_file() or not self.args.output.is_dir():
-            return
+        """The log and the curve, into the checkpoint."""
         shutil.copyfile(self.log, self.args.output / "train.jsonl")
         lines = [json.loads(line) for line in self.log.read_text().splitlines()]
         if lines:

@@ -75,6 +75,10 @@ def test_train(model, tmp_path, capfd):
     assert run(*command(model, out, "--steps", 14, "--resume", "--tokenizer", MODEL)) == 0
     assert [line["step"] for line in log(out)] == list(range(1, 15))
     assert log(out)[:12] == lines
+    # A run that fails leaves it alone.
+    curve = (out / "loss.svg").read_text()
+    assert run(*command(model, out, "--steps", 20, "--order", "backwards")) == 1
+    assert len(log(out)) == 14 and (out / "loss.svg").read_text() == curve
     # Without steps it stays what it was, bit for bit.
     again = tmp_path / "again"
     assert run(out, model / "text", "-o", again, "--seq", 16, "--steps", 0, "--optimizer", "sgd",
