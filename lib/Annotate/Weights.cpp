@@ -75,7 +75,8 @@ void tp::setWeightSharding(Operation *weight, ShardingAttr sharding) {
 static void
 forEachWeight(ModuleOp module,
               llvm::function_ref<void(StateOp weight, StateOp state)> visit) {
-  auto training = module->getAttrOfType<DictionaryAttr>(trainingAttrName);
+  auto training =
+      module->getAttrOfType<DictionaryAttr>(TPDialect::getTrainingAttrName());
   auto weights = training ? training.getAs<ArrayAttr>("weights") : ArrayAttr();
   if (!weights)
     return;

@@ -9,6 +9,7 @@
 
 #include "tp/Compile/Compile.h"
 
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Pass/PassManager.h"
@@ -73,8 +74,10 @@ static std::string formatBytes(int64_t bytes) {
   return llvm::formatv("{0:f1} GiB", bytes / (1024.0 * 1024 * 1024));
 }
 
-/// States the memory that a rank needs, of it so many bytes for states.
+/// States the memory that a rank needs, of it so many bytes for states and, of
+/// each entry, for what layers keep for their derivatives.
 static void reportMemory(const Program &program, int64_t states,
+                         const llvm::StringMap<int64_t> &kept,
                          llvm::raw_ostream &log) {
   llvm::Expected<llvm::json::Value> manifest =
       llvm::json::parse(program.manifest);
@@ -89,8 +92,10 @@ static void reportMemory(const Program &program, int64_t states,
     log << "entry " << *entry.getString("name") << ": peak per rank "
         << formatBytes(bytes("peak_bytes")) << ", of it "
         << (states ? "states " + formatBytes(states) + ", " : "")
-        << "intermediates " << formatBytes(bytes("arena_bytes"))
-        << ", communication " << formatBytes(bytes("comm_bytes")) << "\n";
+        << "intermediates " << formatBytes(bytes("arena_bytes"));
+    if (int64_t size = kept.lookup(*entry.getString("name")))
+      log << " (" << formatBytes(size) << " of them kept values)";
+    log << ", communication " << formatBytes(bytes("comm_bytes")) << "\n";
   }
 }
 
@@ -135,6 +140,7 @@ LogicalResult tp::compile(MLIRContext &context, const CompileOptions &options,
       return emitError(context) << "cannot make " << options.dumpDirectory
                                 << ": " << error.message();
   int64_t states = 0;
+  llvm::StringMap<int64_t> kept;
   for (auto [number, stage] : llvm::enumerate(getStages())) {
     PassManager manager(&context);
     manager.enableVerifier(stage != Stage::Lower);
@@ -150,6 +156,9 @@ LogicalResult tp::compile(MLIRContext &context, const CompileOptions &options,
       if (failed(writeModule(*module, path)))
         return failure();
     }
+    if (stage == Stage::Collectives)
+      for (auto function : module->getOps<func::FuncOp>())
+        kept[function.getSymName()] = getKeptBytes(function);
     // Lower leaves none.
     if (stage == Stage::Schedule)
       for (auto state : module->getOps<StateOp>())
@@ -183,7 +192,7 @@ LogicalResult tp::compile(MLIRContext &context, const CompileOptions &options,
     if (std::string message = saveKernels(*program, options.kernelsDirectory);
         !message.empty())
       return emitError(context) << message;
-  reportMemory(*program, states, log);
+  reportMemory(*program, states, kept, log);
   if (std::string message = writeProgram(*program, options.output);
       !message.empty())
     return emitError(context) << message;

@@ -44,7 +44,7 @@ static FailureOr<TrainingOptions> readOptions(ModuleOp module,
       options.hasMomentum = true;
     else
       return module.emitError()
-             << "expected " << trainingAttrName
+             << "expected " << TPDialect::getTrainingAttrName()
              << " to have 'optimizer' (\"adamw\" or \"sgd\"), 'clip' (a number "
                 "that is not negative) and 'momentum' (of sgd), got '"
              << key << "' = " << entry.getValue();
@@ -53,7 +53,7 @@ static FailureOr<TrainingOptions> readOptions(ModuleOp module,
       (options.hasMomentum &&
        options.optimizer != TrainingOptions::Optimizer::Sgd))
     return module.emitError()
-           << "expected " << trainingAttrName
+           << "expected " << TPDialect::getTrainingAttrName()
            << " to have an 'optimizer', and 'momentum' only with \"sgd\", got "
            << given;
   return options;
@@ -81,8 +81,8 @@ namespace {
 struct MakeTrainingStepPass
     : tp::impl::MakeTrainingStepBase<MakeTrainingStepPass> {
   void runOnOperation() override {
-    auto given =
-        getOperation()->getAttrOfType<DictionaryAttr>(trainingAttrName);
+    auto given = getOperation()->getAttrOfType<DictionaryAttr>(
+        TPDialect::getTrainingAttrName());
     // One with weights is such a step already.
     if (given && !given.contains("weights") && failed(make(given)))
       signalPassFailure();
@@ -118,7 +118,7 @@ LogicalResult MakeTrainingStepPass::make(DictionaryAttr given) {
            << "expected a function with a result marked "
            << TPDialect::getLossAttrName()
            << " and one with its gradients, for the module asks for training ("
-           << trainingAttrName << ")";
+           << TPDialect::getTrainingAttrName() << ")";
   if (Operation *other = module.lookupSymbol("update")) {
     InFlightDiagnostic diag = module.emitError()
                               << "expected no @update in a module that asks "
@@ -194,5 +194,6 @@ void MakeTrainingStepPass::note(DictionaryAttr given, TrainingStates &states) {
   all.push_back(builder.getNamedAttr("weights", builder.getArrayAttr(weights)));
   all.push_back(entry("loss_sum", states.lossSum));
   all.push_back(entry("tokens", states.tokens));
-  getOperation()->setAttr(trainingAttrName, builder.getDictionaryAttr(all));
+  getOperation()->setAttr(TPDialect::getTrainingAttrName(),
+                          builder.getDictionaryAttr(all));
 }

@@ -248,9 +248,8 @@ void tp::differentiate::readStates(func::FuncOp function,
 }
 
 Value tp::differentiate::accumulate(Value total, Value value) {
-  auto result = cast<OpResult>(value);
-  auto repeat = dyn_cast<RepeatOp>(result.getOwner());
-  unsigned number = result.getResultNumber();
+  auto repeat = value.getDefiningOp<RepeatOp>();
+  unsigned number = repeat ? cast<OpResult>(value).getResultNumber() : 0;
   if (!repeat || number < repeat.getInits().size() || !value.hasOneUse() ||
       llvm::is_contained(repeat.getStacked(), total)) {
     OpBuilder builder(value.getContext());

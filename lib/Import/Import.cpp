@@ -245,7 +245,8 @@ static void noteTraining(ModuleOp module, const TrainOptions &options) {
         builder.getNamedAttr("clip", builder.getF64FloatAttr(options.clip)));
   if (options.momentum)
     fields.push_back(builder.getNamedAttr("momentum", builder.getUnitAttr()));
-  module->setAttr(trainingAttrName, builder.getDictionaryAttr(fields));
+  module->setAttr(TPDialect::getTrainingAttrName(),
+                  builder.getDictionaryAttr(fields));
 }
 
 //===----------------------------------------------------------------------===//

@@ -60,13 +60,19 @@ static void printArithmetic(const FunctionTotals &function,
       stream);
 }
 
+/// "gradient, per micro-batch".
+static std::string getTitle(const FunctionTotals &function) {
+  return function.name +
+         (function.runsPer.empty() ? "" : ", per " + function.runsPer);
+}
+
 /// A function by name only where there are several: what one run of all is
 /// together means nothing.
 static void printTotals(const FunctionTotals &function, bool isOneOfSeveral,
                         llvm::raw_ostream &stream) {
   stream << "\ntotals of one run     count       bytes     traffic       bound";
   if (isOneOfSeveral)
-    stream << "  of @" << function.name;
+    stream << "  of @" << getTitle(function);
   stream << "\n";
   auto total = [&](llvm::StringRef name, const KindTotal &one) {
     stream << formatv("{0,-18}  {1,7}  {2,10}  {3,10}  {4,10}\n", name,
@@ -84,8 +90,11 @@ void tp::printTable(const LedgerReport &report, llvm::raw_ostream &stream) {
   stream << "mesh " << (report.mesh.empty() ? "of one rank" : report.mesh)
          << ", " << report.ranks << " ranks\n";
   std::string group = "none";
+  std::map<std::string, std::string> titles;
+  for (const FunctionTotals &function : report.functions)
+    titles[function.name] = "@" + getTitle(function);
   for (const LedgerLine &line : report.lines) {
-    std::string title = "@" + line.function;
+    std::string title = titles[line.function];
     if (!line.layer.empty())
       title += ", " + line.layer;
     if (title != group) {
@@ -107,6 +116,8 @@ void tp::printTable(const LedgerReport &report, llvm::raw_ostream &stream) {
   stream << "\n";
   printShare(report.parameters, "parameters", withUnit, stream);
   printShare(report.states, "states", withUnit, stream);
+  for (const auto &[kind, one] : report.memory)
+    printShare(one, "  " + kind, withUnit, stream);
   if (report.functions.size() == 1)
     printArithmetic(report.functions.front(), stream);
 }
@@ -173,11 +184,19 @@ void tp::printJson(const LedgerReport &report, llvm::raw_ostream &stream) {
     });
     json.attributeObject("states",
                          [&] { share(report.states, /*isBytes=*/true); });
+    if (!report.memory.empty())
+      json.attributeObject("memory", [&] {
+        for (const auto &[kind, one] : report.memory)
+          json.attributeObject(
+              kind, [&, &one = one] { share(one, /*isBytes=*/true); });
+      });
     json.attributeObject("flops", [&] { share(sum.flops, /*isBytes=*/false); });
     json.attributeArray("functions", [&] {
       for (const FunctionTotals &function : report.functions)
         json.object([&] {
           json.attribute("name", function.name);
+          if (!function.runsPer.empty())
+            json.attribute("runs_per", function.runsPer);
           kinds(function);
           json.attributeObject(
               "flops", [&] { share(function.flops, /*isBytes=*/false); });

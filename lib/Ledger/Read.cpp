@@ -109,7 +109,7 @@ FailureOr<LedgerReport> tp::readLedger(ModuleOp module) {
   for (auto function : module.getOps<func::FuncOp>()) {
     if (function.isExternal())
       continue;
-    report.functions.push_back({function.getSymName().str(), {}, {}});
+    report.functions.push_back({function.getSymName().str(), {}, {}, {}});
     LocalStates states;
     if (failed(deriveStates(function, mesh, states)))
       return failure();
@@ -149,8 +149,10 @@ FailureOr<LedgerReport> tp::readLedger(ModuleOp module) {
       return failure();
     addBounds(function, mesh, states, report.functions.back().kinds);
     addShares(function, mesh, states, seenParameters, report);
+    addKeptShares(function, mesh, states, report);
   }
   for (auto state : module.getOps<StateOp>())
     addShares(state, mesh, report);
+  addTrainingShares(module, mesh, report);
   return report;
 }

@@ -136,12 +136,91 @@ void tp::addShares(Operation *function, const Mesh &mesh,
   });
 }
 
-void tp::addShares(StateOp state, const Mesh &mesh, LedgerReport &report) {
+static void addState(RankShare &share, StateOp state, const Mesh &mesh) {
   auto local = cast<RankedTensorType>(state.getType());
   int64_t shards = 1;
   if (ShardingAttr attr = state.getShardingAttr())
     for (const DimSharding &dim : attr.toSharding(mesh).dims)
       shards *= getShardCount(dim.axes);
-  addShare(report.states, getTensorBytes(local),
-           getTensorBytes(state.getGlobalType()), shards, mesh.getNumRanks());
+  addShare(share, getTensorBytes(local), getTensorBytes(state.getGlobalType()),
+           shards, mesh.getNumRanks());
+}
+
+void tp::addShares(StateOp state, const Mesh &mesh, LedgerReport &report) {
+  addState(report.states, state, mesh);
+}
+
+//===----------------------------------------------------------------------===//
+// Training
+//===----------------------------------------------------------------------===//
+
+/// Visit what a layer in reverse reads of the forward one.
+static void forEachKept(Operation *function, function_ref<void(Value)> visit) {
+  llvm::SmallPtrSet<Value, 16> seen;
+  function->walk([&](RepeatOp repeat) {
+    if (!repeat.getReverse())
+      return;
+    for (Value stacked : repeat.getStacked()) {
+      // Bringing it into another sharding would keep both.
+      auto forward = stacked.getDefiningOp<RepeatOp>();
+      if (forward && !forward.getReverse() && seen.insert(stacked).second)
+        visit(stacked);
+    }
+  });
+}
+
+int64_t tp::getKeptBytes(Operation *function) {
+  int64_t bytes = 0;
+  forEachKept(function, [&](Value value) {
+    bytes += getTensorBytes(cast<RankedTensorType>(value.getType()));
+  });
+  return bytes;
+}
+
+void tp::addKeptShares(Operation *function, const Mesh &mesh,
+                       const LocalStates &states, LedgerReport &report) {
+  RankShare kept;
+  forEachKept(function, [&](Value value) {
+    const LocalState &state = states.find(value)->second;
+    auto local = cast<RankedTensorType>(value.getType());
+    int64_t shards = 1;
+    for (const DimSharding &dim : state.sharding.dims)
+      shards *= getShardCount(dim.axes);
+    addShare(kept, getTensorBytes(local),
+             getTensorBytes(local.clone(state.shape)), shards,
+             mesh.getNumRanks());
+  });
+  if (kept.model)
+    report.memory.push_back({"kept values", kept});
+}
+
+void tp::addTrainingShares(ModuleOp module, const Mesh &mesh,
+                           LedgerReport &report) {
+  auto training =
+      module->getAttrOfType<DictionaryAttr>(TPDialect::getTrainingAttrName());
+  auto weights = training ? training.getAs<ArrayAttr>("weights") : ArrayAttr();
+  if (!weights)
+    return;
+  RankShare parameters, gradients, moments;
+  for (auto fields : weights.getAsRange<DictionaryAttr>())
+    for (NamedAttribute field : fields) {
+      auto symbol = dyn_cast<FlatSymbolRefAttr>(field.getValue());
+      if (!symbol)
+        continue;
+      RankShare &share = field.getName() == "weight"     ? parameters
+                         : field.getName() == "gradient" ? gradients
+                                                         : moments;
+      addState(share, lookupState(module, symbol), mesh);
+    }
+  std::pair<std::string, RankShare> kinds[] = {
+      {"weights", parameters},
+      {"gradients", gradients},
+      {"moments and masters", moments}};
+  report.memory.insert(report.memory.begin(), std::begin(kinds),
+                       std::end(kinds));
+  for (FunctionTotals &function : report.functions)
+    if (function.name == "gradient")
+      function.runsPer = "micro-batch";
+    else if (function.name == "update")
+      function.runsPer = "step";
 }

@@ -69,8 +69,9 @@ static void buildImport(OpPassManager &manager) {
   manager.addPass(createRollLayers());
 }
 
-static void buildDifferentiate(OpPassManager &manager) {
-  manager.addPass(createDifferentiate());
+static void buildDifferentiate(OpPassManager &manager,
+                               const StageOptions &options) {
+  manager.addPass(createDifferentiate({options.recompute}));
   manager.addPass(createMakeTrainingStep());
 }
 
@@ -126,7 +127,7 @@ static void buildPasses(OpPassManager &manager, Stage stage,
   case Stage::Import:
     return buildImport(manager);
   case Stage::Differentiate:
-    return buildDifferentiate(manager);
+    return buildDifferentiate(manager, options);
   case Stage::Annotate:
     return buildAnnotate(manager, options);
   case Stage::Propagate:
@@ -164,6 +165,10 @@ struct StagePipelineOptions : PassPipelineOptions<StagePipelineOptions> {
       *this, "plan",
       llvm::cl::desc("megatron, megatron-sp, replicated, or a JSON file"),
       llvm::cl::init("megatron")};
+  Option<Recompute> recompute{
+      *this, "recompute",
+      llvm::cl::desc("what the derivative of layers computes again"),
+      llvm::cl::init(Recompute::Selective), getRecomputeValues()};
   Option<TargetHandle> target{*this, "target",
                               llvm::cl::desc("what to make code for")};
 };
@@ -175,7 +180,8 @@ void tp::registerPipelines() {
     PassPipelineRegistration<StagePipelineOptions>(
         "tp-" + name + "-pipeline", "the " + name + " stage",
         [stage](OpPassManager &manager, const StagePipelineOptions &given) {
-          StageOptions options{given.mesh, given.plan, given.target};
+          StageOptions options{given.mesh, given.plan, given.recompute,
+                               given.target};
           buildStage(manager, stage, options);
         });
   }

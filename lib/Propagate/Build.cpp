@@ -409,6 +409,14 @@ static bool isPartialStack(Value value) {
          sharding.getDims().front().getAxes().empty();
 }
 
+/// Whether tp.repeat keeps the value for others, who may want it otherwise than
+/// those in the layer: it stays as it was made.
+static bool isStacked(OpOperand &use) {
+  auto yield = dyn_cast<YieldOp>(use.getOwner());
+  return yield && use.getOperandNumber() >=
+                      cast<RepeatOp>(yield->getParentOp()).getInits().size();
+}
+
 void tp::outlineAnnotations(ModuleOp module, FlatSymbolRefAttr mesh) {
   StringRef name = TPDialect::getShardingsAttrName();
   SmallVector<Operation *> annotated;
@@ -429,7 +437,9 @@ void tp::outlineAnnotations(ModuleOp module, FlatSymbolRefAttr mesh) {
       if (ShardingAttr sharding = getSharding(result)) {
         auto constraint = ShardingConstraintOp::create(
             builder, op->getLoc(), result.getType(), result, sharding);
-        result.replaceAllUsesExcept(constraint.getResult(), constraint);
+        result.replaceUsesWithIf(constraint.getResult(), [&](OpOperand &use) {
+          return use.getOwner() != constraint && !isStacked(use);
+        });
       }
     op->removeAttr(name);
   }

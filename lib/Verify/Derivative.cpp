@@ -12,6 +12,7 @@
 #include "mlir/Pass/PassManager.h"
 #include "tp/Dialect/NN/Transforms/Passes.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
+#include "tp/Import/ModelAttributes.h"
 #include "tp/Verify/Passes.h"
 #include "tp/Verify/Stages.h"
 #include <cmath>
@@ -55,8 +56,10 @@ struct Checked {
 
 class DerivativeCheck {
 public:
-  DerivativeCheck(ModuleOp module, const VerifyOptions &options)
-      : module(module), options(options), random(options.seed),
+  DerivativeCheck(ModuleOp module, const VerifyOptions &options,
+                  Recompute recompute)
+      : module(module), options(options), recompute(recompute),
+        random(options.seed),
         moved(options.parameters ? *options.parameters : random) {}
 
   FailureOr<DerivativeReport> run();
@@ -64,6 +67,7 @@ public:
 private:
   ModuleOp module;
   const VerifyOptions &options;
+  Recompute recompute;
   RandomParameters random;
   MovedParameters moved;
   func::FuncOp forward, gradient;
@@ -105,8 +109,12 @@ LogicalResult DerivativeCheck::prepare() {
       llvm::any_of(module.getOps<func::FuncOp>(), [](func::FuncOp function) {
         return findMarked(function, TPDialect::getGradientAttrName());
       });
-  if (!given && failed(makeImportStage().run(module)))
-    return failure();
+  // Parameters are moved, so that they stay what they are.
+  module->removeAttr(TPDialect::getTrainingAttrName());
+  if (!given)
+    for (const VerifyStage &stage : makeFirstStages(recompute))
+      if (failed(stage.run(module)))
+        return failure();
   PassManager passes(module.getContext());
   passes.addPass(createDecomposeNN());
   passes.addPass(createWidenFloats());
@@ -277,8 +285,9 @@ FailureOr<DerivativeReport> DerivativeCheck::run() {
 }
 
 FailureOr<DerivativeReport> tp::verifyDerivative(ModuleOp module,
-                                                 const VerifyOptions &options) {
-  return DerivativeCheck(module, options).run();
+                                                 const VerifyOptions &options,
+                                                 Recompute recompute) {
+  return DerivativeCheck(module, options, recompute).run();
 }
 
 void DerivativeReport::print(llvm::raw_ostream &os) const {

@@ -123,10 +123,8 @@ static LogicalResult
 writeCheckpoint(ModuleOp module, ParameterProvider &provider, StringRef path) {
   llvm::json::Object header;
   std::string data;
-  auto add = [&](Operation *op) {
+  auto add = [&](Operation *op) -> LogicalResult {
     SmallVector<NameRange, 2> all = getAllNames(op);
-    if (all.empty())
-      return WalkResult::advance();
     RankedTensorType type = getCheckpointType(op);
     const NameRange &names = all.front();
     for (int64_t i = names.first; i < names.first + names.count; ++i) {
@@ -140,7 +138,7 @@ writeCheckpoint(ModuleOp module, ParameterProvider &provider, StringRef path) {
       FailureOr<Tensor> tensor =
           provider.get(request, [&] { return op->emitError(); });
       if (failed(tensor))
-        return WalkResult::interrupt();
+        return failure();
       std::string bytes = toBytes(*tensor, "F32");
       int64_t begin = data.size(), end = begin + bytes.size();
       header[request.name] =
@@ -149,14 +147,21 @@ writeCheckpoint(ModuleOp module, ParameterProvider &provider, StringRef path) {
                              {"data_offsets", llvm::json::Array{begin, end}}};
       data += bytes;
     }
-    return WalkResult::advance();
+    return success();
   };
-  // Of a name in two types the wider is a state's.
-  for (auto state : module.getOps<StateOp>())
-    if (add(state).wasInterrupted())
+  SmallVector<Operation *> readers;
+  module->walk([&](Operation *op) {
+    if (!getAllNames(op).empty())
+      readers.push_back(op);
+  });
+  // Of a name in two types the wider.
+  llvm::stable_sort(readers, [](Operation *a, Operation *b) {
+    return getCheckpointType(a).getElementTypeBitWidth() >
+           getCheckpointType(b).getElementTypeBitWidth();
+  });
+  for (Operation *op : readers)
+    if (failed(add(op)))
       return failure();
-  if (module->walk(add).wasInterrupted())
-    return failure();
   std::string text = llvm::formatv("{0}", llvm::json::Value(std::move(header)));
   text.resize((text.size() + 7) / 8 * 8, ' ');
   std::error_code error;
@@ -206,6 +211,7 @@ static FailureOr<Tensor> fromOutput(ModuleOp module,
 /// States as inputs and results like others: one step can be given any. What
 /// they begin with is in the checkpoint all the same.
 static void makeStatesValues(ModuleOp module) {
+  module->removeAttr(TPDialect::getTrainingAttrName());
   Builder builder(module.getContext());
   StringAttr name = builder.getStringAttr(TPDialect::getStateAttrName());
   for (auto function : module.getOps<func::FuncOp>()) {

@@ -33,15 +33,11 @@ static VerifyStage makeStage(Stage stage, Check check,
           check};
 }
 
-VerifyStage makeImportStage() {
-  return {getStageName(Stage::Import).str(),
-          [](ModuleOp module) {
-            PassManager passes(module.getContext());
-            buildStage(passes, Stage::Import, StageOptions());
-            buildStage(passes, Stage::Differentiate, StageOptions());
-            return passes.run(module);
-          },
-          Check::No};
+std::vector<VerifyStage> makeFirstStages(Recompute recompute) {
+  StageOptions options;
+  options.recompute = recompute;
+  return {makeStage(Stage::Import, Check::Interpret, options),
+          makeStage(Stage::Differentiate, Check::No, options)};
 }
 
 std::vector<VerifyStage> makeVerifyStages(StringRef mesh, StringRef plan,

@@ -187,24 +187,25 @@ static int64_t countOperations(ModuleOp module) {
 FailureOr<VerifyReport> verifyProgram(ModuleOp module,
                                       ArrayRef<VerifyStage> stages,
                                       const VerifyOptions &options,
-                                      const VerifyStage *prepare) {
+                                      ArrayRef<VerifyStage> first) {
   VerifyReport report;
-  if (prepare) {
+  for (const VerifyStage &stage : first) {
     OwningOpRef<ModuleOp> original = module.clone();
-    if (failed(prepare->run(module)))
+    if (failed(stage.run(module)))
       return failure();
-    if (countOperations(module) != countOperations(*original)) {
-      FailureOr<References> before =
-          runReferences(*original, /*assignIds=*/false, options);
-      if (failed(before))
-        return failure();
-      FailureOr<bool> equal = compareAll(
-          module, prepare->name, Check::Interpret, *before, options, report);
-      if (failed(equal))
-        return failure();
-      if (!*equal)
-        return report;
-    }
+    if (stage.check == Check::No ||
+        countOperations(module) == countOperations(*original))
+      continue;
+    FailureOr<References> before =
+        runReferences(*original, /*assignIds=*/false, options);
+    if (failed(before))
+      return failure();
+    FailureOr<bool> equal =
+        compareAll(module, stage.name, stage.check, *before, options, report);
+    if (failed(equal))
+      return failure();
+    if (!*equal)
+      return report;
   }
   FailureOr<References> references =
       runReferences(module, /*assignIds=*/true, options);

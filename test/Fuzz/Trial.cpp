@@ -147,15 +147,17 @@ static void verifyTrial(Trial &trial, ModuleOp module,
     };
   VerifyOptions options;
   options.seed = trial.seed;
-  VerifyStage import = makeImportStage();
+  std::vector<VerifyStage> first;
+  if (generator.mayBeUndefined)
+    first = makeFirstStages();
   bool importBreaks = false;
-  import.run = [&, run = import.run](ModuleOp global) {
-    LogicalResult result = run(global);
-    importBreaks = failed(result) && failed(verify(global));
-    return result;
-  };
-  FailureOr<VerifyReport> report = verifyProgram(
-      module, steps, options, generator.mayBeUndefined ? &import : nullptr);
+  for (VerifyStage &stage : first)
+    stage.run = [&, run = stage.run](ModuleOp global) {
+      LogicalResult result = run(global);
+      importBreaks = failed(result) && failed(verify(global));
+      return result;
+    };
+  FailureOr<VerifyReport> report = verifyProgram(module, steps, options, first);
   if (failed(report)) {
     trial.message = error;
     if (importBreaks) {

@@ -28,13 +28,13 @@ func.func @main(%positive: tensor<64xf32> {tp.values = "positive"},
 }
 
 //--- unknown.mlir
-// UNKNOWN: error: expected tp.values of argument 0 to be 'zeros', 'integers', 'positive', 'wide' or 'large' for floats or 'limits' for integers, got "odd" for 'tensor<4xf32>'
+// UNKNOWN: error: expected tp.values of argument 0 to be 'zeros', 'integers', 'positive', 'fraction', 'wide' or 'large' for floats or 'limits' for integers, got "odd" for 'tensor<4xf32>'
 func.func @main(%x: tensor<4xf32> {tp.values = "odd"}) -> tensor<4xf32> {
   return %x : tensor<4xf32>
 }
 
 //--- integer.mlir
-// INTEGER: error: expected tp.values of argument 0 to be 'zeros', 'integers', 'positive', 'wide' or 'large' for floats or 'limits' for integers, got "wide" for 'tensor<4xi32>'
+// INTEGER: error: expected tp.values of argument 0 to be 'zeros', 'integers', 'positive', 'fraction', 'wide' or 'large' for floats or 'limits' for integers, got "wide" for 'tensor<4xi32>'
 func.func @main(%x: tensor<4xi32> {tp.values = "wide"}) -> tensor<4xi32> {
   return %x : tensor<4xi32>
 }

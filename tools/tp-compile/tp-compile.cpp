@@ -41,6 +41,11 @@ struct CommandLine {
       "plan",
       cl::desc("megatron (the default), megatron-sp, replicated or FILE.json"),
       cl::init("megatron"), cl::cat(category)};
+  cl::opt<tp::Recompute> recompute{
+      "recompute",
+      cl::desc("What the derivative of layers computes again (selective)"),
+      cl::init(tp::Recompute::Selective), tp::getRecomputeValues(),
+      cl::cat(category)};
   std::string targetSyntax = tp::getTargetSyntax();
   cl::opt<std::string> target{"target", cl::desc("What to make code for (cpu)"),
                               cl::value_desc(targetSyntax), cl::init("cpu"),
@@ -80,6 +85,7 @@ int CommandLine::read(tp::CompileOptions &options) {
   options.dumpDirectory = dump;
   options.stages.mesh = mesh;
   options.stages.plan = plan;
+  options.stages.recompute = recompute;
   llvm::SmallVector<tp::MeshTextAxis> axes;
   if (mesh.getNumOccurrences() > 0)
     if (std::string problem = tp::parseMeshText(mesh, axes); !problem.empty())

@@ -103,6 +103,11 @@ struct CommandLine {
       cl::desc("Compare the gradient of the loss with differences of the loss, "
                "on one device in f64"),
       cl::cat(category)};
+  cl::opt<tp::Recompute> recompute{
+      "recompute",
+      cl::desc("What the derivative of layers computes again (selective)"),
+      cl::init(tp::Recompute::Selective), tp::getRecomputeValues(),
+      cl::cat(category)};
   cl::opt<std::string> report{"report", cl::init("text"),
                               cl::desc("text or json"), cl::cat(category)};
   tp::ImportFlags flags{category};
@@ -198,10 +203,9 @@ verify(const CommandLine &line, mlir::ModuleOp module,
     std::string axes = line.mesh;
     if (axes.empty() && !tp::getUniqueMesh(module))
       axes = "tp=1";
-    tp::VerifyStage import = tp::makeImportStage();
     result = tp::verifyProgram(
         module, tp::makeVerifyStages(axes, chosen, line.getStages()), options,
-        &import);
+        tp::makeFirstStages(line.recompute));
   }
   if (mlir::failed(result))
     return userError;
@@ -222,7 +226,7 @@ static int print(const tp::VerifyReport &result, bool asJson) {
 static int printDerivative(const CommandLine &line, mlir::ModuleOp module,
                            const tp::VerifyOptions &options) {
   mlir::FailureOr<tp::DerivativeReport> result =
-      tp::verifyDerivative(module, options);
+      tp::verifyDerivative(module, options, line.recompute);
   if (mlir::failed(result))
     return userError;
   if (line.report == "json")

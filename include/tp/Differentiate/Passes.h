@@ -13,12 +13,9 @@
 
 #include "mlir/Pass/Pass.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Differentiate/Recompute.h"
 
 namespace tp {
-
-/// What a layer's derivative computes again: nothing, what follows from kept
-/// values without a product or attention, or all but its carried values.
-enum class Recompute { None, Selective, Full };
 
 #define GEN_PASS_DECL
 #include "tp/Differentiate/Passes.h.inc"

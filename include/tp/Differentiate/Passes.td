@@ -60,10 +60,7 @@ def Differentiate : Pass<"tp-differentiate", "::mlir::ModuleOp"> {
   let options = [
     Option<"recompute", "recompute", "::tp::Recompute", "::tp::Recompute::Selective",
            "what the derivative of a repeated layer computes again",
-           [{::llvm::cl::values(
-             clEnumValN(::tp::Recompute::None, "none", "nothing: all that is read is kept"),
-             clEnumValN(::tp::Recompute::Selective, "selective", "what follows from kept values by norms, element-wise operations and reshapes"),
-             clEnumValN(::tp::Recompute::Full, "full", "all but the values that the layers carry"))}]>
+           [{::tp::getRecomputeValues()}]>
   ];
   let statistics = [
     Statistic<"numGradients", "gradients", "parameters with a gradient">,
@@ -101,22 +98,41 @@ def MakeTrainingStep : Pass<"tp-make-training-step", "::mlir::ModuleOp"> {
     ```mlir
     module attributes {tp.training = {optimizer = "sgd"}} {
       func.func @main(%x: tensor<8xf32>) -> (tensor<f32> {tp.loss, tp.name = "loss_sum"}, tensor<f32> {tp.name = "tokens"}) {
+        %zero = arith.constant dense<0.0> : tensor<f32>
+        %one = arith.constant dense<1.0> : tensor<f32>
         %w = tp.parameter "w" : tensor<8xf32>
-        ...
+        %loss = linalg.dot ins(%x, %w : tensor<8xf32>, tensor<8xf32>) outs(%zero : tensor<f32>) -> tensor<f32>
+        return %loss, %one : tensor<f32>, tensor<f32>
       }
-      func.func @gradient(%x: tensor<8xf32>) -> (..., tensor<8xf32> {tp.gradient = #tp.gradient<"w">}) {...}
+      func.func @gradient(%x: tensor<8xf32>) -> (tensor<f32> {tp.name = "loss_sum"}, tensor<f32> {tp.name = "tokens"}, tensor<8xf32> {tp.gradient = #tp.gradient<"w">}) {
+        %zero = arith.constant dense<0.0> : tensor<f32>
+        %one = arith.constant dense<1.0> : tensor<f32>
+        %w = tp.parameter "w" : tensor<8xf32>
+        %loss = linalg.dot ins(%x, %w : tensor<8xf32>, tensor<8xf32>) outs(%zero : tensor<f32>) -> tensor<f32>
+        return %loss, %one, %x : tensor<f32>, tensor<f32>, tensor<8xf32>
+      }
     }
     ```
     After:
     ```mlir
-    tp.state @w : tensor<8xf32> parameter "w"
-    tp.state @"grad:w" : tensor<8xf32>
-    tp.state @loss_sum : tensor<f32>
-    tp.state @tokens : tensor<f32>
-    func.func @main(%x: tensor<8xf32>, %w: tensor<8xf32> {tp.state = @w}) -> (...)
-    func.func @gradient(%x: tensor<8xf32>, %dw: tensor<8xf32> {tp.state = @"grad:w"}, ..., %w: tensor<8xf32> {tp.state = @w})
-        -> (tensor<8xf32> {tp.state = @"grad:w"}, tensor<f32> {tp.state = @loss_sum}, tensor<f32> {tp.state = @tokens})
-    func.func @update(%lr: tensor<f32> {tp.name = "lr"}, ...) -> (tensor<f32> {tp.name = "loss_sum"}, ..., tensor<8xf32> {tp.state = @w}, tensor<8xf32> {tp.state = @"grad:w"})
+    module attributes {...} {
+      tp.state @w : tensor<8xf32> parameter "w"
+      tp.state @"grad:w" : tensor<8xf32>
+      tp.state @loss_sum : tensor<f32>
+      tp.state @tokens : tensor<f32>
+      func.func @main(%x: tensor<8xf32>, %w: tensor<8xf32> {tp.state = @w}) -> (tensor<f32> {tp.loss, tp.name = "loss_sum"}, tensor<f32> {tp.name = "tokens"}) {
+        ...
+      }
+      func.func @gradient(%x: tensor<8xf32>, %old: tensor<8xf32> {tp.state = @"grad:w"}, ..., %w: tensor<8xf32> {tp.state = @w})
+          -> (tensor<8xf32> {tp.state = @"grad:w"}, tensor<f32> {tp.state = @loss_sum}, tensor<f32> {tp.state = @tokens}) {
+        %sum = arith.addf %old, %x : tensor<8xf32>
+        ...
+      }
+      func.func @update(%lr: tensor<f32> {tp.name = "lr", tp.values = "positive"}, %decay: tensor<f32> {tp.name = "weight_decay", tp.values = "positive"}, %g: tensor<8xf32> {tp.state = @"grad:w"}, ...)
+          -> (tensor<f32> {tp.name = "loss_sum"}, tensor<f32> {tp.name = "tokens"}, tensor<f32> {tp.name = "grad_norm"}, tensor<f32> {tp.state = @loss_sum}, tensor<f32> {tp.state = @tokens}, tensor<8xf32> {tp.state = @w}, tensor<8xf32> {tp.state = @"grad:w"}) {
+        ...
+      }
+    }
     ```
   }];
   let statistics = [

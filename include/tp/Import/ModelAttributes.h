@@ -29,11 +29,6 @@ inline constexpr llvm::StringLiteral ignoredTensorsAttrName =
 /// On the module: DictionaryAttr of what an engine has to know of the steps of
 /// generation, as the manifest's `generation` says it.
 inline constexpr llvm::StringLiteral generationAttrName = "tp.generation";
-/// On the module: DictionaryAttr of the training step asked for: `optimizer`
-/// ("adamw" or "sgd"), `clip` and `momentum` (absent: none); then, when
-/// differentiate has made it, also `weights`, `loss_sum` and `tokens`, as the
-/// manifest's `training` says them, with symbols of states.
-inline constexpr llvm::StringLiteral trainingAttrName = "tp.training";
 /// On the module while a stage runs: ArrayAttr of [name, first, count], what
 /// the names of the program's parameters stood for when it began.
 inline constexpr llvm::StringLiteral notedParametersAttrName =

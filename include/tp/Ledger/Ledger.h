@@ -61,6 +61,8 @@ struct RankShare {
 /// One run of a function.
 struct FunctionTotals {
   std::string name;
+  /// Of a training step, how often it runs: "micro-batch" or "step".
+  std::string runsPer;
   std::map<std::string, KindTotal> kinds;
   /// Floating point operations of contractions.
   RankShare flops;
@@ -75,6 +77,9 @@ struct LedgerReport {
   llvm::SmallVector<FunctionTotals, 0> functions;
   /// Bytes of distinct parameters, and of states.
   RankShare parameters, states;
+  /// By what it is for: the states of a training step, and what layers keep for
+  /// their derivative.
+  llvm::SmallVector<std::pair<std::string, RankShare>, 0> memory;
   /// Parameters that every rank holds in full, with their bytes.
   llvm::SmallVector<std::pair<std::string, int64_t>, 0> replicatedParameters;
 
@@ -119,6 +124,16 @@ void addShares(mlir::Operation *function, const Mesh &mesh,
                const LocalStates &states, llvm::StringMap<bool> &seenParameters,
                LedgerReport &report);
 void addShares(StateOp state, const Mesh &mesh, LedgerReport &report);
+/// Add the share of what the layers of `function` keep for their derivatives.
+void addKeptShares(mlir::Operation *function, const Mesh &mesh,
+                   const LocalStates &states, LedgerReport &report);
+/// Add the shares of a training step, if the module is one.
+void addTrainingShares(mlir::ModuleOp module, const Mesh &mesh,
+                       LedgerReport &report);
+
+/// Bytes that the layers of a per-rank function keep for their derivatives, of
+/// one rank.
+int64_t getKeptBytes(mlir::Operation *function);
 
 } // namespace tp
 

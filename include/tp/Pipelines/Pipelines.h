@@ -12,6 +12,7 @@
 #ifndef TP_PIPELINES_PIPELINES_H
 #define TP_PIPELINES_PIPELINES_H
 
+#include "tp/Differentiate/Recompute.h"
 #include "tp/Target/Target.h"
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
@@ -47,6 +48,8 @@ struct StageOptions {
   std::string mesh;
   /// Of annotate: megatron, megatron-sp, replicated, or a JSON file.
   std::string plan = "megatron";
+  /// Of differentiate.
+  Recompute recompute = Recompute::Selective;
   /// Of schedule and lower: what runs the program.
   TargetHandle target;
 };

@@ -18,6 +18,7 @@
 #ifndef TP_VERIFY_DERIVATIVE_H
 #define TP_VERIFY_DERIVATIVE_H
 
+#include "tp/Differentiate/Recompute.h"
 #include "tp/Verify/Verify.h"
 
 namespace tp {
@@ -39,11 +40,12 @@ struct DerivativeReport {
 };
 
 /// Import and differentiate `module` (unless it has a function with gradients
-/// already) and check each parameter's gradient, the last of the program first,
-/// up to one that differs. Fails, after an error, if it has no loss or does not
-/// run.
+/// already; a training step is not made of it) and check each parameter's
+/// gradient, the last of the program first, up to one that differs. Fails,
+/// after an error, if it has no loss or does not run.
 mlir::FailureOr<DerivativeReport>
-verifyDerivative(mlir::ModuleOp module, const VerifyOptions &options);
+verifyDerivative(mlir::ModuleOp module, const VerifyOptions &options,
+                 Recompute recompute = Recompute::Selective);
 
 } // namespace tp
 

@@ -10,6 +10,7 @@
 #ifndef TP_VERIFY_STAGES_H
 #define TP_VERIFY_STAGES_H
 
+#include "tp/Differentiate/Recompute.h"
 #include "tp/Verify/Verify.h"
 
 namespace tp {
@@ -18,8 +19,10 @@ namespace tp {
 /// collectives, lower.
 llvm::ArrayRef<llvm::StringRef> getVerifiableStages();
 
-/// The stages import and differentiate, for verifyProgram's `prepare`.
-VerifyStage makeImportStage();
+/// The stages import, which is compared, and differentiate, which adds
+/// functions and may move parameters into states, for verifyProgram's `first`.
+std::vector<VerifyStage>
+makeFirstStages(Recompute recompute = Recompute::Selective);
 
 /// The steps up to the last of `compared`, comparing at those. `plan` and
 /// `mesh` are as tp-annotate takes them; with plan "none" nothing is annotated:

@@ -129,18 +129,19 @@ struct VerifyReport {
 };
 
 /// Evaluate every public function of `module`, take the module through the
-/// stages, comparing where asked. `prepare`, if given, runs first (the import
-/// stage, which makes repeated layers of unrolled ones): where it changes the
-/// program, results are compared with those before, and the values that later
-/// stages are compared with are those after. Then the entries run for
-/// `options.steps` steps, or a script of steps does, which is compared with
+/// stages, comparing where asked. Those of `first` come before (import, which
+/// makes repeated layers of unrolled ones, and differentiate): where one that
+/// is compared changes the program, results are compared with those before it,
+/// and the values that `stages` are compared with are those after all of them.
+/// Then the entries run for `options.steps` steps, or a script of steps does,
+/// which is compared with
 /// @main as well. Fails, after an error, if the one-device program does not run
 /// or a stage refuses it. Stops at the first stage that differs. `module` is
 /// left at the last stage.
 mlir::FailureOr<VerifyReport>
 verifyProgram(mlir::ModuleOp module, llvm::ArrayRef<VerifyStage> stages,
               const VerifyOptions &options,
-              const VerifyStage *prepare = nullptr);
+              llvm::ArrayRef<VerifyStage> first = {});
 
 /// The same for a per-rank program made elsewhere from `module`, whose ids (if
 /// any) are those that tp-assign-value-ids gives.

@@ -497,7 +497,8 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
   if (auto generation =
           module->getAttrOfType<DictionaryAttr>(generationAttrName))
     manifest["generation"] = describeGeneration(generation);
-  if (auto training = module->getAttrOfType<DictionaryAttr>(trainingAttrName))
+  if (auto training = module->getAttrOfType<DictionaryAttr>(
+          TPDialect::getTrainingAttrName()))
     manifest["training"] = describeTraining(module, training);
   if (!stateList.empty())
     manifest["states"] = std::move(stateList);

@@ -138,14 +138,18 @@ static void replaceByParameter(PatternRewriter &rewriter, Operation *op,
 }
 
 namespace {
-/// extract_slice(parameter) is the parameter with a smaller box.
+/// extract_slice(parameter) is the parameter with a smaller box; not where it
+/// is trained, for the rest of it changes as well.
 struct SliceOfParameter : OpRewritePattern<tensor::ExtractSliceOp> {
   using OpRewritePattern::OpRewritePattern;
 
   LogicalResult matchAndRewrite(tensor::ExtractSliceOp op,
                                 PatternRewriter &rewriter) const override {
     ParameterOp parameter = getDivisible(op.getSource());
-    if (!parameter || op->hasAttr(TPDialect::getShardingsAttrName()) ||
+    auto module = op->getParentOfType<ModuleOp>();
+    if (!parameter ||
+        (module && module->hasAttr(TPDialect::getTrainingAttrName())) ||
+        op->hasAttr(TPDialect::getShardingsAttrName()) ||
         op.getType().getRank() != op.getSourceType().getRank() ||
         !op.hasUnitStride() || !op.getType().hasStaticShape() ||
         llvm::any_of(op.getStaticOffsets(), ShapedType::isDynamic))

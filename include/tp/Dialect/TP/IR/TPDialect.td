@@ -60,6 +60,14 @@ def TP_Dialect : Dialect {
     static constexpr ::llvm::StringLiteral getGradientAttrName() {
       return "tp.gradient";
     }
+    /// Discardable attribute on modules, a DictionaryAttr: the training step
+    /// asked for, `optimizer` ("adamw" or "sgd"), `clip` and `momentum` (absent:
+    /// none), and, when differentiate has made it, also `weights`, `loss_sum`
+    /// and `tokens`, as the manifest's `training` says them, by symbols of
+    /// states.
+    static constexpr ::llvm::StringLiteral getTrainingAttrName() {
+      return "tp.training";
+    }
     /// Discardable attribute on functions and on tp.repeat: the communication
     /// allowed in it, a CommBudgetAttr.
     static constexpr ::llvm::StringLiteral getCommBudgetAttrName() {
