@@ -28,8 +28,7 @@ ALL = os.environ.get("TRAINING") == "all"
 GRADIENTS = {("gpt2", "tp=3", "megatron-sp", "f32"), ("llama-gqa", "tp=8", "megatron", "f32"),
              ("llama-mqa", "tp=4", "megatron-sp", "f32"), ("qwen2", "tp=1", "megatron", "f32"),
              ("mistral-window", "dp=2,tp=2", "megatron-sp", "f32"),
-             ("llama-tied", "dp=2,tp=2", "megatron", "bf16"),
-             ("qwen3", "tp=2", "megatron-sp", "bf16")}
+             ("qwen3", "dp=2,tp=2", "megatron-sp", "bf16")}
 STEPS = {("gpt2", "tp=3", "megatron", "f32"), ("llama-gqa", "dp=2,tp=4", "megatron-sp", "f32"),
          ("qwen2", "tp=2", "megatron-sp", "f32"), ("llama-gqa", "tp=2", "megatron", "bf16")}
 
