@@ -190,13 +190,15 @@ void Reverser::add(OpBuilder &builder, Cotangents &cotangents, Value value,
 
 LogicalResult Reverser::reverseOp(OpBuilder &builder, Operation *op,
                                   Cotangents &cotangents) {
-  Request request{op, {}, {}};
+  Request request{op, {}, {}, {}};
   for (Value result : op->getResults())
     request.cotangents.push_back(cotangents.lookup(result));
   if (llvm::none_of(request.cotangents, [](Value value) { return !!value; }))
     return success();
   for (Value operand : op->getOperands())
     request.wanted.push_back(isActive(operand));
+  for (Value operand : op->getOperands())
+    request.wide.push_back(isPartOfParameter(operand));
   WalkResult captured = op->walk([&](Operation *inner) {
     bool isBody = inner != op;
     return isBody && llvm::any_of(inner->getOperands(),

@@ -248,6 +248,12 @@ StructuredVjp::reverseBody(ImplicitLocOpBuilder &builder,
     if (!contribution || !dependents.contains(value))
       return;
     Value &sum = cotangents[value];
+    // Of a value of 16 bits one may be wider: what it was extended to reads it.
+    if (sum && sum.getType() != contribution.getType()) {
+      Type type = widen(sum.getType());
+      sum = convert(builder, sum, type);
+      contribution = convert(builder, contribution, type);
+    }
     sum = sum ? arith::AddFOp::create(builder, sum, contribution).getResult()
               : contribution;
   };
@@ -279,9 +285,15 @@ StructuredVjp::reverseBody(ImplicitLocOpBuilder &builder,
     Value cotangent = cotangents.lookup(forward.getResult(0));
     if (!cotangent)
       continue;
+    // Terms of a sum are not rounded before they are added.
+    if (isa<arith::ExtFOp>(forward)) {
+      add(forward.getOperand(0), cotangent);
+      continue;
+    }
+    cotangent = convert(builder, cotangent, forward.getResult(0).getType());
     Operation *clone =
         mapping.lookupOrNull(forward.getResult(0)).getDefiningOp();
-    Request inner{clone, {cotangent}, {}};
+    Request inner{clone, {cotangent}, {}, {}};
     FailureOr<SmallVector<Value>> parts = buildElementwiseVjp(builder, inner);
     if (failed(parts))
       return failure();
@@ -350,7 +362,7 @@ FailureOr<Value> StructuredVjp::buildFor(unsigned operand) {
   auto shaped = dyn_cast<RankedTensorType>(given);
   ArrayRef<int64_t> shape = shaped ? shaped.getShape() : ArrayRef<int64_t>();
   bool sums = map.getNumResults() < map.getNumDims();
-  Type sumElement = sums ? widen(element) : element;
+  Type sumElement = sums || request.wide[operand] ? widen(element) : element;
   auto type = RankedTensorType::get(shape, sumElement);
   Value init = sums ? makeConstant(b, type, 0)
                     : tensor::EmptyOp::create(b, shape, sumElement).getResult();

@@ -18,13 +18,14 @@
 namespace tp::differentiate {
 
 /// What is asked of an operation: the cotangents of its results (null: none),
-/// and of which operands the derivative is wanted. All functions return one
+/// of which operands the derivative is wanted, and of which not rounded to 16
+/// bits, if that can be had. All functions return one
 /// value for each operand, null where there is no contribution, or fail after
 /// an error at the operation.
 struct Request {
   mlir::Operation *op;
   llvm::SmallVector<mlir::Value> cotangents;
-  llvm::SmallVector<bool> wanted;
+  llvm::SmallVector<bool> wanted, wide;
 };
 using Contributions = mlir::FailureOr<llvm::SmallVector<mlir::Value>>;
 

@@ -114,8 +114,9 @@ def tokenise(tokenizer, paths):
         try:
             text = path.read_text(encoding="utf-8")
         except UnicodeDecodeError as error:
-            raise ValueError(f"{path}: expected UTF-8 text, got byte 0x{error.object[error.start]:02x}"
-                             f" at {error.start}") from error
+            byte = error.object[error.start]
+            raise ValueError(f"{path}: expected UTF-8 text, got byte 0x{byte:02x} at "
+                             f"{error.start}") from error
         for number, piece in enumerate(_pieces(text)):
             ids = tokenizer.encode(piece, add_special_tokens=number == 0)
             found.append(numpy.array(ids, numpy.int32))
@@ -142,8 +143,9 @@ class _Run:
         self.small.mkdir()
         _stage(args, self.small)
         config = json.loads((self.small / "config.json").read_text(encoding="utf-8"))
-        self.seq = args.seq or int(min(256, _limit(config)))
-        if min(args.batch, self.seq, args.accumulate or 1) < 1:
+        self.seq = int(min(256, _limit(config))) if args.seq is None else args.seq
+        accumulate = 1 if args.accumulate is None else args.accumulate
+        if min(args.batch, self.seq, accumulate) < 1:
             raise ValueError("expected --batch, --seq and --accumulate of at least 1")
         tokenizer = Tokenizer(self.small)
         tokens = tokenise(tokenizer, args.texts)
@@ -153,11 +155,12 @@ class _Run:
             raise ValueError(f"{names}: {len(tokens)} tokens, fewer than the {self.seq + 1} of a "
                              "row; a longer text or a smaller --seq would do")
         if tokens.max() >= config.get("vocab_size", math.inf):
-            raise ValueError(f"the tokenizer has id {tokens.max()} ({tokenizer.token(tokens.max())!r}"
-                             f"), and the model's vocabulary ends before {config['vocab_size']}: "
-                             "expected the tokenizer that belongs to the model")
+            last = int(tokens.max())
+            raise ValueError(f"the tokenizer has id {last} ({tokenizer.token(last)!r}), and the "
+                             f"model's vocabulary ends before {config['vocab_size']}: expected the "
+                             "tokenizer that belongs to the model")
         numpy.save(folder / "tokens.npy", tokens[:self.rows * (self.seq + 1)])
-        a_step = args.batch * (args.accumulate or 1)
+        a_step = args.batch * accumulate
         self.steps = math.ceil(self.rows / a_step) if args.steps is None else args.steps
         self.name = f"{args.model.resolve().name} on {', '.join(path.name for path in args.texts)}"
         _say(f"{len(tokens)} tokens, {self.rows} rows of {self.seq}; {self.steps} steps of "
@@ -195,19 +198,24 @@ class _Run:
 
     def carry_out(self):
         program = self.compile()
-        before = self.args.output / "train.jsonl"
-        if self.args.resume and before.is_file():
-            shutil.copyfile(before, self.log)
+        log = self.args.output / "train.jsonl"
+        if self.args.resume and log.is_file():
+            shutil.copyfile(log, self.log)
+        before = self._saved()
         code = _watch([str(word) for word in self.command(program)])
-        self.draw()
+        if self._saved() != before:
+            self.draw()
         if code != 0:
             # It has said why.
             raise from_exit("tp-run", code, f"the run has failed: tp-run ended with code {code}")
 
+    def _saved(self):
+        """When the checkpoint was written; none if there is none."""
+        path = self.args.output / "trainer.json"
+        return path.stat().st_mtime_ns if path.is_file() else None
+
     def draw(self):
-        """The log and the curve, into the checkpoint if there is one."""
-        if not self.log.is_file() or not self.args.output.is_dir():
-            return
+        """The log and the curve, into the checkpoint."""
         shutil.copyfile(self.log, self.args.output / "train.jsonl")
         lines = [json.loads(line) for line in self.log.read_text().splitlines()]
         if lines:

@@ -341,15 +341,18 @@ void addTrainOptions(CLI::App &app, Options &options) {
   data->needs(add("--steps", train.steps,
                   "of the optimizer, in all, resumed ones among them")
                   ->check(CLI::NonNegativeNumber));
-  add("--save", train.save, "directory that the checkpoint goes to at the end");
+  CLI::Option *save = add("--save", train.save,
+                          "directory that the checkpoint goes to at the end");
   add("--save-every", train.saveEvery, "and after every so many steps")
-      ->check(CLI::PositiveNumber);
+      ->check(CLI::PositiveNumber)
+      ->needs(save);
   add("--resume", train.resume,
       "go on from this checkpoint of a run, as it went if nothing else is "
       "said; where there is none yet, begin with --weights");
   add("--config", train.config,
       "directory with config.json and what else small goes into checkpoints; "
-      "default that of --weights");
+      "default that of --weights")
+      ->needs(save);
   add("--log", train.log, "a line of JSON per step, to this file");
   auto value = [&]<typename T>(T, const char *name, const char *text) {
     return app

@@ -128,6 +128,33 @@ TEST(Train, LossIsThatOfTheMean) {
   EXPECT_NEAR(line["loss"].get<double>(), expected, 1e-5 * expected);
 }
 
+/// Cut into rows; two ranks that are processes say what is left but once.
+TEST(Train, OneStreamOfTokens) {
+  TrainFixture f(2);
+  auto run = [&] {
+    auto result = f.train("--weights in --steps 4 --lr 0.1 --save o --backend "
+                          "processes");
+    EXPECT_EQ(result.code, 0) << result.err;
+    return result.err;
+  };
+  run();
+  std::string rows = readFile(f.directory / "o/model.safetensors");
+  int64_t count = kTrainRows * (kTrainLength + 1) + 3;
+  f.tokens.resize(size_t(count));
+  f.write("d.safetensors",
+          safetensors({{"tokens",
+                        "I32",
+                        {count},
+                        {reinterpret_cast<char *>(f.tokens.data()),
+                         f.tokens.size() * 4}}}));
+  std::string told = "tp-run: 'd.safetensors': the last 3 tokens fill no row "
+                     "of 5 and are left out\n",
+              err = run();
+  EXPECT_EQ(err.find(told), 0u) << err;
+  EXPECT_EQ(err.find(told, 1), std::string::npos) << err;
+  EXPECT_EQ(readFile(f.directory / "o/model.safetensors"), rows);
+}
+
 TEST(Train, NoStepSavesTheInput) {
   for (bool isHalf : {false, true})
     for (tprt_type stored : {TPRT_F32, TPRT_BF16, TPRT_F16}) {
@@ -157,18 +184,20 @@ TEST(Train, GoesOnBitForBit) {
           "1e-6 --weight-decay 0.2 --schedule constant:warmup=6 --steps ";
       ASSERT_EQ(f.run(run + "whole " + first + "9").code, 0);
       auto whole = linesOf(f.directory / "log");
-      json told = json::parse(readFile(f.directory / "whole/trainer.json"));
-      EXPECT_EQ(told["recipe"]["seed"], 5);
-      EXPECT_EQ(told["recipe"]["order"], "shuffle");
-      EXPECT_EQ(told["position"], 9 * 2 * kTrainBatch);
+      json kept = json::parse(readFile(f.directory / "whole/trainer.json"));
+      EXPECT_EQ(kept["recipe"]["seed"], 5);
+      EXPECT_EQ(kept["recipe"]["order"], "shuffle");
+      EXPECT_EQ(kept["position"], 9 * 2 * kTrainBatch);
       EXPECT_EQ(whole[2]["lr"], 0.02 * 3 / 7);
 
-      auto begun = f.run(run + "part --resume part " + first + "4");
+      auto begun =
+          f.run(run + "part --backend processes --resume part " + first + "4");
       ASSERT_EQ(begun.code, 0) << begun.err;
-      EXPECT_EQ(begun.err.find("tp-run: there is no checkpoint at 'part' yet: "
-                               "the run begins with --weights\n"),
-                0u)
-          << begun.err;
+      std::string told =
+          "tp-run: there is no checkpoint at 'part' yet: the run "
+          "begins with --weights\n";
+      EXPECT_EQ(begun.err.find(told), 0u) << begun.err;
+      EXPECT_EQ(begun.err.find(told, 1), std::string::npos) << begun.err;
       // Lines that a killed run had written after its checkpoint.
       std::ofstream(f.directory / "log", std::ios::app)
           << "{\"step\": 5}\n{\"st";

@@ -219,8 +219,6 @@ TEST(Training, RefusedOptions) {
            std::string("--schedule: expected a min of cosine or linear that is "
                        "at most the rate, got '") +
                schedule + "' for 1");
-  refuse("--lr 1 --save-every 3",
-         "--save-every: expected --save OUT beside it");
   refuse("--lr 1 --save in",
          "'in': expected a free name or the checkpoint of a run, got something "
          "without trainer.json");
@@ -247,6 +245,8 @@ TEST(Training, RefusedOptions) {
   usage("--train d.safetensors --lr 1 --steps 1", "--weights is required");
   usage("--weights in --lr 1", "--lr requires --train");
   usage("--weights in --seed 1", "--seed requires --generate or --train");
+  usage(run + "--lr 1 --save-every 3", "--save-every requires --save");
+  usage(run + "--lr 1 --config in", "--config requires --save");
   usage(run + "--lr 1 --entry update", "--entry excludes --train");
   usage(run + "--lr 1 --gradients g", "--train excludes --gradients");
 }

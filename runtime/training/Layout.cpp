@@ -49,7 +49,9 @@ static Expected<Layout> layoutOf(const Steps &steps, StateOf stateOf) {
       };
       // A tied tensor is written as often as it was there.
       for (size_t a = 0; a < p.names.size(); ++a)
-        if (auto known = input.find(p.nameOf(a, i)); known != input.end())
+        if (auto known = input.find(p.nameOf(a, i));
+            known != input.end() && floatTypeOf(known->second.place.type) &&
+            known->second.place.shape == p.sourceShape)
           add(known->first, &known->second);
       if (input.empty())
         add(p.nameOf(0, i), nullptr);

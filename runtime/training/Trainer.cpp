@@ -43,7 +43,9 @@ Expected<Source> training::sourceOf(const Options &options,
     TPRT_ASSIGN(auto checkpoint, Checkpoint::at(options.resume));
     if (auto folder = checkpoint.find()) {
       TPRT_ASSIGN(auto progress, readProgress(*folder));
-      return Source{*folder, statesFile(*folder), *folder, progress};
+      return Source{*folder, statesFile(*folder),
+                    options.config.empty() ? *folder : options.config,
+                    progress};
     }
     if (weights.empty())
       return userError("--resume '", options.resume,
@@ -94,20 +96,12 @@ Status training::check(Session &session, const Options &options,
   TPRT_TRY(Recipe::make(program, options.recipe, source.progress.recipe, all)
                .status());
   const Progress &before = source.progress;
-  TPRT_ASSIGN(auto data, openData(steps, options, before));
-  if (data.left() > 0)
-    say("'", options.data, "': the last ", data.left(),
-        " tokens fill no row of ", steps.length() + 1, " and are left out");
+  TPRT_TRY(openData(steps, options, before).status());
   if (!source.states.empty() && before.optimizer != program.name())
     return userError("--resume '", options.resume, "': the run's optimizer is ",
                      before.optimizer, ", the program's is ", program.name());
   if (!source.states.empty())
     TPRT_TRY(checkStates(session.manifest(), source.states));
-  if (!options.resume.empty() && source.states.empty())
-    say("there is no checkpoint at '", options.resume,
-        "' yet: the run begins with --weights");
-  if (options.saveEvery > 0 && options.save.empty())
-    return userError("--save-every: expected --save OUT beside it");
   if (options.save.empty())
     return {};
   TPRT_ASSIGN(auto checkpoint, Checkpoint::at(options.save));
@@ -247,6 +241,12 @@ Status Trainer::begin() {
   progress.recipe = all;
   progress.optimizer = program.name();
   TPRT_ASSIGN(data, openData(steps, options, progress));
+  if (!options.resume.empty() && progress.rows == 0)
+    say("there is no checkpoint at '", options.resume,
+        "' yet: the run begins with --weights");
+  if (data->left() > 0)
+    say("'", options.data, "': the last ", data->left(),
+        " tokens fill no row of ", steps.length() + 1, " and are left out");
   progress.rows = data->rows();
   ids.resize(size_t(steps.batch() * steps.length()));
   labels.resize(ids.size());

@@ -5,7 +5,8 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 training.json beside a checkpoint has the losses of two runs on the file of tokens that is
 made here, in float32 and in bfloat16 with float32 masters, and of the first the norms of the
-gradients before they are clipped. The settings, all away from their defaults, are those of
+gradients before they are clipped, and of each weight at the end the norm and the sum with random
+signs. The settings, all away from their defaults, are those of
 test/Integration/training.py.
 """
 
@@ -18,6 +19,8 @@ import training
 from safetensors.numpy import save_file
 from torch.nn import functional
 from transformers import AutoModelForCausalLM
+
+from . import gradients
 
 
 def write_data():
@@ -87,16 +90,18 @@ class Run:
 
 def train(folder, dtype, clip):
     run = Run(folder, dtype, clip)
-    return [run.step(training.batches(step), training.rate(step))
-            for step in range(training.STEPS)]
+    steps = [run.step(training.batches(step), training.rate(step))
+             for step in range(training.STEPS)]
+    return steps, dict(gradients.parameters(run.model, gradients.stored_names(folder)))
 
 
 def write(folder, made_with):
     clip = training.CLIP[folder.name]
     with tempfile.TemporaryDirectory() as scratch:
         source = training.checkpoint(folder, scratch)
-        plain, exact, narrow = (train(source, dtype, clip) for dtype in
-                                (torch.float32, torch.float64, torch.bfloat16))
+        (plain, weights), (exact, _), (narrow, _) = (
+            train(source, dtype, clip) for dtype in
+            (torch.float32, torch.float64, torch.bfloat16))
     worst = max(abs(a[0] - b[0]) for a, b in zip(plain, exact))
     clipped = sum(norm > clip for _, _, norm in plain)
     print(f"{folder.name:20} loss {plain[0][0]:.3f} to {plain[-1][0]:.3f}, bf16 "
@@ -107,6 +112,8 @@ def write(folder, made_with):
     found = {"made_with": made_with,
              "losses": [loss for loss, _, _ in plain], "tokens": [n for _, n, _ in plain],
              "norms": [norm for _, _, norm in plain],
-             "bf16_losses": [loss for loss, _, _ in narrow]}
+             "bf16_losses": [loss for loss, _, _ in narrow],
+             "weights": {name: training.digest(name, weight.detach().numpy())
+                         for name, weight in weights.items()}}
     (folder / "training.json").write_text("{\n" + ",\n".join(
         f' "{name}": {json.dumps(value)}' for name, value in found.items()) + "\n}\n")

@@ -43,11 +43,20 @@ def batches(step):
                data["labels"][rows, 1:].astype(numpy.int64))
 
 
+def draw_signs(name, count):
+    return 2 * numpy.random.RandomState(zlib.crc32(name.encode())).randint(0, 2, count) - 1
+
+
+def digest(name, weight):
+    """Its norm, and the sum with random signs."""
+    values = weight.astype(numpy.float64).ravel()
+    return [numpy.linalg.norm(values), values @ draw_signs(name, values.size)]
+
+
 def sums(name, gradient):
     """Of a matrix: each row's and each column's sum with random signs."""
     matrix = gradient.reshape(len(gradient), -1).astype(numpy.float64)
-    signs = 2 * numpy.random.RandomState(zlib.crc32(name.encode())).randint(
-        0, 2, sum(matrix.shape)) - 1
+    signs = draw_signs(name, sum(matrix.shape))
     over_rows, over_columns = numpy.split(signs, [len(matrix)])
     return {"rows": matrix @ over_columns, "columns": over_rows @ matrix}
 

@@ -75,6 +75,10 @@ def test_train(model, tmp_path, capfd):
     assert run(*command(model, out, "--steps", 14, "--resume", "--tokenizer", MODEL)) == 0
     assert [line["step"] for line in log(out)] == list(range(1, 15))
     assert log(out)[:12] == lines
+    # A run that fails leaves it alone.
+    curve = (out / "loss.svg").read_text()
+    assert run(*command(model, out, "--steps", 20, "--order", "backwards")) == 1
+    assert len(log(out)) == 14 and (out / "loss.svg").read_text() == curve
     # Without steps it stays what it was, bit for bit.
     again = tmp_path / "again"
     assert run(out, model / "text", "-o", again, "--seq", 16, "--steps", 0, "--optimizer", "sgd",
@@ -112,11 +116,13 @@ def test_refusals(model, tmp_path, capfd):
     last = max(TOKENIZER.encode(WORDS))
     for words, code, said in (
             ((tmp_path, short, "-o", "x"), 1, f"tp-train: no config.json in {tmp_path}\n"),
-            ((model, bad, "-o", "x"), 1, f"tp-train: {bad}: expected UTF-8 text, got byte 0xe9 at 3\n"),
+            ((model, bad, "-o", "x"), 1,
+             f"tp-train: {bad}: expected UTF-8 text, got byte 0xe9 at 3\n"),
             ((model, short, "-o", "x"), 1, f"tp-train: {short}: 4 tokens, fewer than the 257 of a "
              "row; a longer text or a smaller --seq would do\n"),
-            ((model, short, "-o", "x", "--seq", 0, "--batch", 0), 1,
-             "tp-train: expected --batch, --seq and --accumulate of at least 1\n"),
+            *(((model, short, "-o", "x", option, 0), 1,
+               "tp-train: expected --batch, --seq and --accumulate of at least 1\n")
+              for option in ("--seq", "--batch", "--accumulate")),
             ((MODEL.parent / "llama-gqa", model / "text", "-o", "x", "--tokenizer", MODEL), 1,
              f"tp-train: the tokenizer has id {last} ({TOKENIZER.token(last)!r}), and the model's "
              "vocabulary ends before 131: expected the tokenizer that belongs to the model\n"),

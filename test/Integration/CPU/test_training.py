@@ -5,10 +5,11 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 gradients.json and training.json beside a checkpoint say what PyTorch makes of it
 (scripts/make-fixtures); training.py how near a gradient must be. Losses must agree to 1e-4 of
-PyTorch's over a hundred steps. In bf16 they may be 1.6 times as far from f32's as PyTorch's
-are, a root mean square over a hundred steps: these are no hundred draws, as one step leads to
-the next. A few runs that have every degree, plan and family among them;
-TRAINING=all in the environment: all.
+PyTorch's over a hundred steps, the weights after them to 3e-4 of their norms: a part of GPT-2's
+biases has no gradient but rounding, of which AdamW makes steps. In bf16 losses may be 1.6 times as
+far from f32's as PyTorch's are, a root mean square over a hundred steps: these are no hundred
+draws, as one step leads to the next. Without f32 masters they would be 10 times as far. A few runs
+that have every degree, plan and family among them; TRAINING=all in the environment: all.
 """
 
 import json
@@ -27,8 +28,7 @@ ALL = os.environ.get("TRAINING") == "all"
 GRADIENTS = {("gpt2", "tp=3", "megatron-sp", "f32"), ("llama-gqa", "tp=8", "megatron", "f32"),
              ("llama-mqa", "tp=4", "megatron-sp", "f32"), ("qwen2", "tp=1", "megatron", "f32"),
              ("mistral-window", "dp=2,tp=2", "megatron-sp", "f32"),
-             ("llama-tied", "dp=2,tp=2", "megatron", "bf16"),
-             ("qwen3", "tp=2", "megatron-sp", "bf16")}
+             ("qwen3", "dp=2,tp=2", "megatron-sp", "bf16")}
 STEPS = {("gpt2", "tp=3", "megatron", "f32"), ("llama-gqa", "dp=2,tp=4", "megatron-sp", "f32"),
          ("qwen2", "tp=2", "megatron-sp", "f32"), ("llama-gqa", "tp=2", "megatron", "bf16")}
 
@@ -78,7 +78,8 @@ def test_steps(folder, facts, mesh, plan, dtype, tmp_path):
         "--accumulate", training.ACCUMULATE, "--order", "sequential", "--lr", training.LR,
         "--schedule", f"cosine:warmup={training.WARMUP},min={training.MIN_LR}",
         "--betas", ",".join(map(str, training.BETAS)), "--eps", training.EPS,
-        "--weight-decay", training.WEIGHT_DECAY, "--log", tmp_path / "log.jsonl"])
+        "--weight-decay", training.WEIGHT_DECAY, "--log", tmp_path / "log.jsonl",
+        "--save", tmp_path / "saved"])
     log = [json.loads(line) for line in (tmp_path / "log.jsonl").read_text().splitlines()]
     assert [line["step"] for line in log] == list(range(1, training.STEPS + 1))
     assert [line["tokens"] for line in log] == wanted["tokens"]
@@ -89,6 +90,11 @@ def test_steps(folder, facts, mesh, plan, dtype, tmp_path):
     if dtype == "f32":
         assert numpy.abs(found["loss"] / losses - 1).max() <= 1e-4
         assert numpy.abs(found["grad_norm"] / wanted["norms"] - 1).max() <= 1e-3
+        weights = load_file(tmp_path / "saved" / "model.safetensors")
+        assert set(weights) == set(wanted["weights"])
+        for name, (norm, total) in wanted["weights"].items():
+            ours = training.digest(name, weights[name])
+            assert ours == pytest.approx([norm, total], abs=3e-4 * norm), name
     else:
         ours, theirs = (numpy.linalg.norm(values - losses)
                         for values in (found["loss"], wanted["bf16_losses"]))

@@ -40,6 +40,9 @@ def load(path):
         if name == "__metadata__":
             continue
         raw = data[slice(*entry["data_offsets"])]
+        if entry["dtype"] == "BF16":  # the upper half of an f32
+            entry["dtype"] = "F32"
+            raw = b"".join(b"\0\0" + raw[i : i + 2] for i in range(0, len(raw), 2))
         code = CODES[entry["dtype"]]
         count = len(raw) // struct.calcsize(code)
         result[name] = (entry["shape"], list(struct.unpack("<%d%s" % (count, code), raw)))
