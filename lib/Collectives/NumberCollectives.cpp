@@ -24,15 +24,18 @@ using namespace tp;
 namespace {
 struct NumberCollectives : tp::impl::NumberCollectivesBase<NumberCollectives> {
   void runOnOperation() override {
-    int64_t next = 0;
+    SmallVector<SmallVector<CollectiveOpInterface>> calls;
     getOperation().walk<WalkOrder::PreOrder>([&](CollectiveOpInterface op) {
-      LedgerAttr entry = op.getLedgerEntry();
-      if (!entry)
-        return;
-      op.setLedgerEntry(LedgerAttr::get(&getContext(), next++, entry.getCause(),
-                                        entry.getAnnotation(),
-                                        entry.getPass()));
+      if (op.getLedgerEntry() && beginsCall(op))
+        calls.push_back(getCall(op));
     });
+    for (auto [id, call] : llvm::enumerate(calls))
+      for (CollectiveOpInterface op : call) {
+        LedgerAttr entry = op.getLedgerEntry();
+        op.setLedgerEntry(LedgerAttr::get(&getContext(), id, entry.getCause(),
+                                          entry.getAnnotation(),
+                                          entry.getPass()));
+      }
   }
 };
 } // namespace

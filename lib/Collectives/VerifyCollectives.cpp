@@ -47,9 +47,9 @@ static LogicalResult checkLimit(Operation *scope, CommLimitAttr limit,
   for (CollectiveOpInterface op : collectives) {
     if (kind != "any" && kind != StringRef(op.getRow().operation))
       continue;
-    int64_t calls = getRunsWithin(op, scope);
-    count += calls;
-    bytes += calls * getTensorBytes(getLogicalType(op));
+    int64_t runs = getRunsWithin(op, scope);
+    count += beginsCall(op) ? runs : 0;
+    bytes += runs * getTensorBytes(getLogicalType(op));
     bool exceeds = (limit.getCount() >= 0 && count > limit.getCount()) ||
                    (limit.getBytes() >= 0 && bytes > limit.getBytes());
     if (exceeds && !culprit)

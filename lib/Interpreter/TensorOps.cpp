@@ -122,14 +122,23 @@ struct TensorOps {
     return address;
   }
 
-  FailureOr<Results> run(tensor::EmptyOp op) {
-    Tensor result = makeResult(op);
+  /// What nobody wrote.
+  static Tensor makeEmpty(Value value) {
+    Tensor result = makeResult(value);
     for (int64_t i = 0; i < result.getNumElements(); ++i) {
       if (result.getElementType().isFloat())
         result.setFloat(i, std::nan(""));
       else
         result.setInt(i, 0x5A5A5A5A);
     }
+    return result;
+  }
+  FailureOr<Results> run(tensor::EmptyOp op) { return Results{makeEmpty(op)}; }
+  FailureOr<Results> run(JoinOp op) {
+    Tensor result = makeEmpty(op);
+    for (auto [operand, offset] : llvm::zip(operands, op.getOffsets()))
+      for (int64_t i = 0; i < operand.getNumElements(); ++i)
+        result.copyElement(offset + i, operand, i);
     return Results{result};
   }
   FailureOr<Results> run(tensor::SplatOp op) {
@@ -264,7 +273,7 @@ std::optional<FailureOr<Results>> runTensorOp(Operation *op,
             tensor::ExtractOp, tensor::InsertOp, tensor::DimOp,
             tensor::ExpandShapeOp, tensor::CollapseShapeOp, tensor::ReshapeOp,
             tensor::CastOp, tensor::ExtractSliceOp, tensor::InsertSliceOp,
-            tensor::ConcatOp, tensor::GatherOp>(
+            tensor::ConcatOp, tensor::GatherOp, JoinOp>(
           [&](auto typed) { return ops.run(typed); })
       .Default([](Operation *) { return std::nullopt; });
 }

@@ -34,6 +34,16 @@ RankedTensorType tp::getLogicalType(CollectiveOpInterface op) {
   return input.clone(shape);
 }
 
+int64_t tp::getCallBytes(CollectiveOpInterface op) {
+  auto joined = op->getOperand(0).getDefiningOp<JoinOp>();
+  if (!joined)
+    return getTensorBytes(getLogicalType(op));
+  int64_t bytes = 0;
+  for (Type type : joined->getOperandTypes())
+    bytes += getTensorBytes(cast<RankedTensorType>(type));
+  return bytes;
+}
+
 int64_t tp::getGroupSize(CollectiveOpInterface op, const Mesh &mesh) {
   FailureOr<AxisList> axes =
       resolveAxes(op.getGroupAxes(), mesh, [&] { return op->emitOpError(); });
@@ -95,6 +105,17 @@ static std::string getLayerText(Operation *op) {
   return text;
 }
 
+/// What the collectives of one call move.
+static void addMembers(LedgerLine &line, ArrayRef<CollectiveOpInterface> call,
+                       const Mesh &mesh) {
+  for (CollectiveOpInterface op : call) {
+    llvm::raw_string_ostream(line.type)
+        << (line.type.empty() ? "" : ", ") << getLogicalType(op);
+    line.bytes += getCallBytes(op);
+    line.traffic += getTraffic(op, mesh);
+  }
+}
+
 FailureOr<LedgerReport> tp::readLedger(ModuleOp module) {
   MeshOp meshOp = getUniqueMesh(module);
   if (!meshOp)
@@ -119,6 +140,10 @@ FailureOr<LedgerReport> tp::readLedger(ModuleOp module) {
         op->emitOpError("expected an entry in the ledger, got none");
         return WalkResult::interrupt();
       }
+      if (!beginsCall(op))
+        return WalkResult::advance();
+      SmallVector<CollectiveOpInterface> call = getCall(op);
+      entry = getCallEntry(call);
       LedgerLine line;
       line.id = entry.getId();
       line.kind = op.getRow().operation;
@@ -127,11 +152,8 @@ FailureOr<LedgerReport> tp::readLedger(ModuleOp module) {
       if (failed(axes))
         return WalkResult::interrupt();
       line.axis = getAxisText(*axes, mesh);
-      RankedTensorType type = getLogicalType(op);
-      llvm::raw_string_ostream(line.type) << type;
       line.count = getRunCount(op);
-      line.bytes = getTensorBytes(type);
-      line.traffic = getTraffic(op, mesh);
+      addMembers(line, call, mesh);
       line.cause = entry.getCause().str();
       line.annotation = entry.getAnnotation().str();
       line.location = toString(op->getLoc());

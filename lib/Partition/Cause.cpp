@@ -88,17 +88,64 @@ FailureOr<OpAnalysis> tp::analyzeOp(Operation *op, const Mesh &mesh) {
 // Partial sums
 //===----------------------------------------------------------------------===//
 
-/// The contractions that made `value` partial over `axes`, as text.
+/// "sequence" or "batch": what of an activation the operation's operands have
+/// along factor `f`.
+static StringRef getSplitName(const ShardingRule &rule, unsigned f) {
+  for (const TensorFactors &operand : rule.operands)
+    for (unsigned dim : {1, 0})
+      if (operand.dims.size() >= 3 && llvm::is_contained(operand.dims[dim], f))
+        return dim == 1 ? "sequence" : "batch";
+  return "";
+}
+
+/// What is said of the gradient that `value` becomes, in whichever layer.
+static std::string describeGradient(Value value) {
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    unsigned index = use.getOperandNumber();
+    if (auto yield = dyn_cast<YieldOp>(user)) {
+      std::string text =
+          describeGradient(yield->getParentOp()->getResult(index));
+      if (!text.empty())
+        return text;
+    }
+    auto function = dyn_cast<func::FuncOp>(user->getParentOp());
+    auto mark = function && isa<func::ReturnOp>(user)
+                    ? function.getResultAttrOfType<GradientAttr>(
+                          index, TPDialect::getGradientAttrName())
+                    : GradientAttr();
+    if (mark)
+      return "gradient of " + mark.getName().str();
+  }
+  return "";
+}
+
+/// What a reduced value is to the program: a gradient, a state; empty if it is
+/// neither.
+static std::string describeSum(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto function =
+      argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp())
+               : func::FuncOp();
+  if (!function)
+    return describeGradient(value);
+  FlatSymbolRefAttr state = getArgState(function, argument.getArgNumber());
+  return state ? "state @" + state.getValue().str() : "";
+}
+
+/// The contractions that made `value` partial over `axes`, as text, and what
+/// they sum over.
 static void findContractions(Value value, ArrayRef<AxisRef> axes,
                              const Mesh &mesh, DenseSet<Value> &seen,
-                             SmallVectorImpl<std::string> &found) {
+                             SmallVectorImpl<std::string> &found,
+                             StringRef &split) {
   if (!seen.insert(value).second || found.size() > 3)
     return;
   Operation *op = value.getDefiningOp();
   if (auto repeat = dyn_cast_or_null<RepeatOp>(op)) {
     unsigned index = cast<OpResult>(value).getResultNumber();
     findContractions(repeat.getYield().getOperand(index), axes, mesh, seen,
-                     found);
+                     found, split);
     return;
   }
   if (!op || isa<ReshardOp>(op))
@@ -106,18 +153,20 @@ static void findContractions(Value value, ArrayRef<AxisRef> axes,
   FailureOr<OpAnalysis> analysis = analyzeOp(op, mesh);
   if (failed(analysis))
     return;
-  for (auto [f, factor] : llvm::enumerate(analysis->rule.factors))
-    if (factor.kind == FactorKind::Reduction &&
+  for (unsigned f = 0; f < analysis->rule.factors.size(); ++f)
+    if (isReduced(analysis->rule, f) &&
         overlap(analysis->resolved.factors.axes[f], axes)) {
       std::string text = op->getName().getStringRef().str() + " over factor " +
                          analysis->getFactorName(f);
       if (!llvm::is_contained(found, text))
         found.push_back(std::move(text));
+      if (split.empty())
+        split = getSplitName(analysis->rule, f);
     }
   for (auto [index, operand] : llvm::enumerate(op->getOperands()))
     if (overlap(analysis->resolved.operandPartial[index], axes) &&
         overlap(analysis->operands[index].partial, axes))
-      findContractions(operand, axes, mesh, seen, found);
+      findContractions(operand, axes, mesh, seen, found, split);
 }
 
 /// The axes of `from` that `to` lacks, by dimension; the first one cut less.
@@ -177,7 +226,11 @@ LedgerAttr tp::explainReshard(Value value, const TensorSharding &from,
   if (!axes.empty()) {
     SmallVector<std::string> contractions;
     DenseSet<Value> seen;
-    findContractions(value, axes, mesh, seen, contractions);
+    StringRef summed;
+    findContractions(value, axes, mesh, seen, contractions, summed);
+    std::string subject = describeSum(value);
+    if (!subject.empty() && !summed.empty())
+      subject += ", " + summed.str() + " split";
     cause = "partial " + stringify(from.reduction).str() + " of ";
     cause += contractions.empty() ? "a value over " + mesh.getName(axes)
                                   : llvm::join(contractions, " and of ");
@@ -188,6 +241,8 @@ LedgerAttr tp::explainReshard(Value value, const TensorSharding &from,
           "sequence-parallel boundary: " + cause + ", split along dimension 1";
     else if (split)
       cause += ", split along dimension " + std::to_string(*split);
+    if (!subject.empty())
+      cause = subject + ": " + cause;
   } else if (std::optional<unsigned> dim = findFreedDim(from, to, axes)) {
     std::string why = explainUse(*uses.front(), *dim, axes, mesh);
     cause = isActivation && *dim == 1

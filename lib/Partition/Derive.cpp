@@ -241,8 +241,12 @@ LogicalResult Deriver::repeat(RepeatOp op) {
     FailureOr<TensorSharding> carried =
         written(op, getSharding(op.getResult(index)), found->second.shape,
                 "result " + Twine(index));
+    // Zeros are addends too.
+    TensorSharding begin = carried.value_or(TensorSharding());
+    if (begin.reduction == ReductionKind::Sum && isZeroTensor(init))
+      begin.partial.clear();
     if (failed(carried) ||
-        failed(flows(op, "initial value " + Twine(index), init, *carried)))
+        failed(flows(op, "initial value " + Twine(index), init, begin)))
       return failure();
     LocalState state{found->second.shape, *carried};
     if (failed(define(op, arg, state)) ||

@@ -178,16 +178,17 @@ static FailureOr<ReductionKind> getKind(Operation *op, const ShardingRule &rule,
   return reduces.value_or(ReductionKind::Sum);
 }
 
-/// The axes that are reduced here and that the operand does not carry.
+/// The axes that are reduced, in some result at least, and that the operand
+/// does not carry.
 static AxisList getReducedWithout(const ShardingRule &rule,
                                   const FactorShardings &factors,
                                   const TensorFactors &operand) {
   AxisList own;
-  for (auto [f, factor] : llvm::enumerate(rule.factors)) {
-    bool carried = llvm::any_of(operand.dims, [f = f](const auto &dim) {
+  for (unsigned f = 0; f < rule.factors.size(); ++f) {
+    bool carried = llvm::any_of(operand.dims, [f](const auto &dim) {
       return llvm::is_contained(dim, f);
     });
-    if (factor.kind == FactorKind::Reduction && !carried)
+    if (isReduced(rule, f) && !carried)
       own.append(factors.axes[f]);
   }
   return own;
@@ -305,7 +306,9 @@ LogicalResult Deriver::derivePartial(Operation *op, const ShardingRule &rule,
     return failure();
   kind = *reduces;
   PassedAxes passed;
-  if (failed(passFactors(op, rule, reduced, passed)) ||
+  AxisList summed = reduced;
+  summed.append(getOwnPartialAxes(rule, factors));
+  if (failed(passFactors(op, rule, summed, passed)) ||
       failed(passOnce(op, rule, factors, kind, passed)))
     return failure();
   if (!passed.axes.empty() && kind != ReductionKind::Sum)
@@ -369,6 +372,7 @@ LogicalResult Deriver::compute(Operation *op, RuleAttr attr) {
       return op->emitOpError()
              << "result " << index << ": its factors are not cut contiguously";
     derived->partial = partial;
+    derived->partial.append(getOwnPartialAxes(rule, factors, index));
     derived->reduction = kind;
     derived->normalize(shape);
     std::string problem = verifySharding(shape, *derived, mesh);

@@ -44,7 +44,7 @@ private:
   mlir::LogicalResult deriveFactors(mlir::Operation *op,
                                     const ShardingRule &rule,
                                     FactorShardings &factors);
-  /// Over which axes the results are partial, and how they combine.
+  /// Over which axes all results are partial, and how they combine.
   mlir::LogicalResult derivePartial(mlir::Operation *op,
                                     const ShardingRule &rule,
                                     const FactorShardings &factors,

@@ -4,7 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The contract at the end of partition: every local value is what its sharding
-// says, and every collective is in the ledger once.
+// says, and every collective is in the ledger once: neighbours with one id are
+// one call.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,6 +35,25 @@ static LogicalResult verifyRules(func::FuncOp function) {
   return failure(walk.wasInterrupted());
 }
 
+/// `op` and the collectives before it that are one call with it can be one.
+static WalkResult verifyCall(CollectiveOpInterface op) {
+  for (CollectiveOpInterface other : getCall(op)) {
+    if (other == op)
+      break;
+    bool isApart = op->getOperand(0).getDefiningOp() != other;
+    if (isApart && areOfOneKind(op, other))
+      continue;
+    InFlightDiagnostic diagnostic =
+        op->emitOpError()
+        << "expected what is one call by its id in the ledger to be "
+           "all-reduces of one kind, axes and element type, none of another's "
+           "result";
+    diagnostic.attachNote(other->getLoc()) << "the call has this one";
+    return WalkResult::interrupt();
+  }
+  return WalkResult::advance();
+}
+
 LogicalResult tp::verifyPartitioned(ModuleOp module) {
   MeshOp meshOp = getUniqueMesh(module);
   if (!meshOp)
@@ -57,6 +77,10 @@ LogicalResult tp::verifyPartitioned(ModuleOp module) {
     auto [place, inserted] = ids.try_emplace(entry.getId(), op);
     if (inserted)
       return WalkResult::advance();
+    if (!beginsCall(op)) {
+      place->second = op;
+      return verifyCall(op);
+    }
     InFlightDiagnostic diagnostic =
         op->emitOpError() << "expected an id of its own in the ledger, got "
                           << entry.getId() << " twice";

@@ -102,11 +102,13 @@ static void buildCollectives(OpPassManager &manager) {
   manager.addPass(createMergeReductions());
   manager.addPass(createFuseSlices());
   manager.addPass(createDropCollectives());
+  manager.addPass(createCoalesceReductions());
   manager.addPass(createNumberCollectives());
   manager.addPass(createVerifyCollectives());
 }
 
 static void buildSchedule(OpPassManager &manager, TargetHandle target) {
+  manager.addPass(createJoinCollectives());
   manager.addNestedPass<func::FuncOp>(createRecogniseLinear());
   manager.addPass(createFormGemms({target}));
   manager.addNestedPass<func::FuncOp>(createLowerToLinalg());

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "tp/Rules/Rules.h"
+#include "llvm/ADT/MapVector.h"
 
 using namespace mlir;
 using namespace tp;
@@ -168,6 +169,7 @@ LogicalResult Propagation::buildRepeat(RepeatOp repeat) {
     if (state < 0)
       continue;
     stateOf[arg] = state;
+    carried.push_back({repeat, state});
     if (ShardingAttr sharding = getSharding(result)) {
       std::string who = "carried value " + std::to_string(index) + " of " +
                         (where.empty() ? "tp.repeat" : where);
@@ -323,13 +325,23 @@ LogicalResult Propagation::buildFunctionSignature(Operation *op) {
                        : StringAttr();
     return given ? given.str() : (kind + " " + Twine(index)).str();
   };
+  // What does not move: states, and gradients as their parameters.
+  auto isFixed = [](Type type, FlatSymbolRefAttr state, DictionaryAttr attrs) {
+    return isa<FloatType>(getElementTypeOrSelf(type)) &&
+           (state ||
+            (attrs && attrs.contains(TPDialect::getGradientAttrName())));
+  };
   SmallVector<int> &results = functionResults[op];
   for (unsigned i = 0; i < function.getNumResults(); ++i) {
     Type type = function.getResultTypes()[i];
     results.push_back(isa<RankedTensorType>(type) ? addState(type) : -1);
     ShardingAttr sharding = getResultSharding(function, i);
     if (sharding && results.back() >= 0 &&
-        failed(seed(op, results.back(), sharding, 1,
+        failed(seed(op, results.back(), sharding,
+                    isFixed(type, getResultState(function, i),
+                            function.getResultAttrDict(i))
+                        ? 0
+                        : 1,
                     name(function.getResultAttrDict(i), "result", i),
                     bool(getResultState(function, i)))))
       return failure();
@@ -342,12 +354,37 @@ LogicalResult Propagation::buildFunctionSignature(Operation *op) {
       continue;
     unsigned i = arg.getArgNumber();
     if (ShardingAttr sharding = getSharding(arg))
-      if (failed(seed(op, state, sharding, isParameterLike(function, i) ? 0 : 1,
+      if (failed(seed(op, state, sharding,
+                      isParameterLike(function, i) ||
+                              isFixed(arg.getType(), getArgState(function, i),
+                                      DictionaryAttr())
+                          ? 0
+                          : 1,
                       name(function.getArgAttrDict(i), "argument", i),
                       bool(getArgState(function, i)))))
         return failure();
   }
+  collectStates(function);
   return success();
+}
+
+void Propagation::collectStates(Operation *op) {
+  auto function = cast<func::FuncOp>(op);
+  llvm::MapVector<Attribute, StateUse> uses;
+  auto getUse = [&](FlatSymbolRefAttr symbol) -> StateUse & {
+    StateUse &use = uses[symbol];
+    use.symbol = symbol;
+    use.function = op;
+    return use;
+  };
+  for (BlockArgument arg : function.getArguments())
+    if (FlatSymbolRefAttr symbol = getArgState(op, arg.getArgNumber()))
+      getUse(symbol).argument = getState(arg);
+  for (auto [i, state] : llvm::enumerate(functionResults[op]))
+    if (FlatSymbolRefAttr symbol = getResultState(op, i))
+      getUse(symbol).result = state;
+  for (auto &[symbol, use] : uses)
+    stateUses.push_back(use);
 }
 
 LogicalResult Propagation::build(ModuleOp module) {

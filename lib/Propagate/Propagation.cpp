@@ -219,6 +219,8 @@ static int64_t getBytes(const Node &node, const FactorShardings &cut,
     if (wanted.isFullyReplicated() && value.sharding.isOpen())
       wanted = *made;
     made->partial = partial;
+    made->partial.append(getOwnPartialAxes(node.rule, cut, index));
+    llvm::sort(made->partial);
     made->reduction = kind;
     bytes += value.elementBytes *
              planReshard(value.shape, *made, wanted, mesh).elementsReceived;

@@ -20,6 +20,7 @@
 #include "tp/Resolve/Provenance.h"
 #include "tp/Sharding/Rule.h"
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/SetVector.h"
 #include <vector>
 
 namespace tp {
@@ -91,6 +92,7 @@ public:
   /// Propagate to a fixpoint, one priority after the other.
   void run();
   /// Settle every operation's results in program order, partial sums included.
+  /// What is only added to stays partial (Accumulate.cpp).
   void settle();
   /// Write shardings and reasons into the IR.
   void write(mlir::ModuleOp module);
@@ -111,6 +113,7 @@ private:
   mlir::LogicalResult buildRepeat(RepeatOp repeat);
   mlir::LogicalResult buildCall(mlir::Operation *op);
   mlir::LogicalResult buildFunctionSignature(mlir::Operation *function);
+  void collectStates(mlir::Operation *function);
   int addState(mlir::Type type);
   int getState(mlir::Value value);
   void tie(mlir::Operation *op, int from, int to);
@@ -141,15 +144,37 @@ private:
                const TensorSharding &candidate) const;
   const AxisReason *findReason(int state, unsigned dim, unsigned axis) const;
 
+  // Sums that are finished when they are read: Accumulate.cpp.
+  using Terms = llvm::SmallSetVector<int, 8>;
+  /// A state that is partial over these axes, and why.
+  struct Sum {
+    int state;
+    AxisList axes;
+    llvm::SmallVector<AxisReason, 1> reasons;
+  };
+  using Sums = std::vector<Sum>;
+  /// The old value of a sum: not read to make the new one; added to, and not
+  /// read otherwise; read besides; needed complete to make the new one.
+  enum class Use { Replaced, Added, Read, Needed };
+  /// `sum` and what it is the sum of, as far as that stays linear and nobody
+  /// else reads it.
+  Terms getTerms(int sum) const;
+  /// What operations in `scope` do with `old`, of which `sum` is made.
+  Use getUse(int old, const Terms &terms, int sum,
+             mlir::Operation *scope) const;
+  bool isAccumulator(int state) const;
+  void addAxes(const Terms &terms, int sum, Sums &sums) const;
+  Sums findSums() const;
+
   // Settling: Settle.cpp.
+  void settleAll();
   void keepStatesPartial();
   /// Of a tie between a stack and a layer of it: what is partial of both.
   void settleLayers(const Node &node);
   /// 1 of a tie from a layer to its stack, -1 of one from a stack to a layer.
   int64_t getRankDifference(const Node &node) const;
   void settleNode(int index);
-  void setReasons(int index, llvm::ArrayRef<FactorWish> wishes,
-                  llvm::ArrayRef<AxisRef> partial);
+  void setReasons(int index, llvm::ArrayRef<FactorWish> wishes);
   AxisList getPassedAxes(const Node &node,
                          const FactorShardings &factors) const;
 
@@ -165,6 +190,15 @@ private:
   llvm::DenseMap<mlir::Value, int> stateOf;
   /// States of functions' results.
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<int>> functionResults;
+  /// Values that a tp.repeat carries.
+  llvm::SmallVector<std::pair<mlir::Operation *, int>> carried;
+  /// A tp.state in one function: the old value and the new one; -1: none.
+  struct StateUse {
+    mlir::Attribute symbol;
+    mlir::Operation *function;
+    int argument = -1, result = -1;
+  };
+  std::vector<StateUse> stateUses;
   unsigned numVisits = 0;
 };
 

@@ -16,8 +16,8 @@
 // other operands have: the sum becomes a reduce-scatter there if that layout is
 // split, an all-reduce if it is replicated. Arguments and results of functions
 // are partial only where they carry a tp.state that is, and the successor of
-// one stays so wherever it can, layer by layer if tp.repeat stacks it; all
-// other values that tp.repeat takes, carries and gives are never partial.
+// one stays so wherever it can, layer by layer if tp.repeat stacks it; values
+// that tp.repeat carries, where layers only add to them (Accumulate.cpp).
 //
 // Example: x + linear(h [k {"tp"}], w [n, k {"tp"}]) with x split along s: the
 // linear layer's result is partial, the sum is split along s like x.
@@ -46,6 +46,7 @@ AxisList Propagation::getPassedAxes(const Node &node,
   // Axes that cut any operand are no candidates: the partial operand then
   // becomes split like the other one.
   AxisList taken = getPartialAxes(rule, factors);
+  taken.append(getOwnPartialAxes(rule, factors));
   AxisList candidates;
   for (int index : node.operands) {
     if (index < 0)
@@ -138,6 +139,8 @@ void Propagation::settleNode(int index) {
     TensorSharding sharding =
         *projectToTensor(rule, rule.results[i], shape, cut);
     sharding.partial = partial;
+    sharding.partial.append(getOwnPartialAxes(rule, cut, i));
+    llvm::sort(sharding.partial);
     sharding.reduction = kind;
     sharding.normalize(shape);
     results.push_back(std::move(sharding));
@@ -162,13 +165,12 @@ void Propagation::settleNode(int index) {
   for (auto [i, state] : llvm::enumerate(node.results))
     if (state >= 0)
       states[state].sharding = results[i];
-  setReasons(index, wishes, partial);
+  setReasons(index, wishes);
 }
 
 /// Reasons: of dimensions through this node, of partial axes from the factor
 /// reduced here or from the operand that they passed through.
-void Propagation::setReasons(int index, ArrayRef<FactorWish> wishes,
-                             ArrayRef<AxisRef> partial) {
+void Propagation::setReasons(int index, ArrayRef<FactorWish> wishes) {
   const Node &node = nodes[index];
   const ShardingRule &rule = node.rule;
   const FactorShardings &cut = node.factors;
@@ -180,20 +182,22 @@ void Propagation::setReasons(int index, ArrayRef<FactorWish> wishes,
         reason.seed = source->seed;
     return reason;
   };
-  SmallVector<AxisReason, 1> partialReasons;
-  for (const AxisRef &axis : partial) {
-    std::optional<AxisReason> reason;
-    for (auto [f, axes] : llvm::enumerate(cut.axes))
-      if (rule.factors[f].kind == FactorKind::Reduction && overlap(axes, axis))
-        reason = reasonOf(f, axis.axis);
-    for (int state : node.operands)
-      if (!reason && state >= 0)
-        for (const AxisReason &source : states[state].partialReasons)
-          if (source.axis == axis.axis)
-            reason = source;
-    if (reason)
-      partialReasons.push_back(*reason);
-  }
+  auto setPartial = [&](ValueState &value) {
+    value.partialReasons.clear();
+    for (const AxisRef &axis : value.sharding.partial) {
+      std::optional<AxisReason> reason;
+      for (auto [f, axes] : llvm::enumerate(cut.axes))
+        if (isReduced(rule, f) && overlap(axes, axis))
+          reason = reasonOf(f, axis.axis);
+      for (int state : node.operands)
+        if (!reason && state >= 0)
+          for (const AxisReason &source : states[state].partialReasons)
+            if (source.axis == axis.axis)
+              reason = source;
+      if (reason)
+        value.partialReasons.push_back(*reason);
+    }
+  };
   for (auto [i, state] : llvm::enumerate(node.results)) {
     if (state < 0)
       continue;
@@ -207,9 +211,7 @@ void Propagation::setReasons(int index, ArrayRef<FactorWish> wishes,
             break;
           }
     value.dimReasons = std::move(dimReasons);
-    value.partialReasons.clear();
-    if (value.sharding.isPartial())
-      value.partialReasons = partialReasons;
+    setPartial(value);
   }
 }
 
@@ -232,17 +234,20 @@ void Propagation::settleLayers(const Node &node) {
   to.sharding.normalize(to.shape);
 }
 
-/// Mark what the successors of partial states are made of by linear operations.
+/// Mark what the successors of partial states and carried values are made of by
+/// linear operations.
 void Propagation::keepStatesPartial() {
   for (const Node &node : llvm::reverse(nodes)) {
-    bool isReturned = isa<func::ReturnOp>(node.op);
-    if (node.isTie && !isReturned && getRankDifference(node) <= 0)
+    int64_t difference = node.isTie ? getRankDifference(node) : 0;
+    if (difference < 0)
       continue;
+    // Returned states and carried values are what they are.
+    bool isFixed = node.isTie && difference == 0;
     AxisList kept;
     for (int index : node.results)
       if (index >= 0)
-        kept.append(isReturned ? states[index].sharding.partial
-                               : states[index].keptPartial);
+        kept.append(isFixed ? states[index].sharding.partial
+                            : states[index].keptPartial);
     for (auto [index, linearity] :
          llvm::zip_equal(node.operands, node.rule.linearity))
       if (index >= 0 && (node.isTie || linearity == Linearity::Multilinear ||
@@ -253,11 +258,7 @@ void Propagation::keepStatesPartial() {
   }
 }
 
-void Propagation::settle() {
-  for (ValueState &value : states) {
-    value.sharding = value.sharding.closed();
-    value.sharding.normalize(value.shape);
-  }
+void Propagation::settleAll() {
   keepStatesPartial();
   for (unsigned i = 0; i < nodes.size(); ++i)
     if (!nodes[i].isTie)

@@ -89,8 +89,8 @@ static llvm::SetVector<Operation *> getSlice(Block &block, Value value) {
   return slice;
 }
 
-/// Whether `op` takes `operand`, which is partial, as it is: its rule must pass
-/// it on, as partition will ask for it.
+/// Whether `op` takes `operand`, which is partial, without its being reduced:
+/// its rule must pass it on, as partition will ask for it.
 static FailureOr<bool> takesPartial(Operation *op, OpOperand &operand,
                                     const Mesh &mesh) {
   if (isa<func::ReturnOp>(op))
@@ -115,10 +115,11 @@ static FailureOr<bool> takesPartial(Operation *op, OpOperand &operand,
   unsigned index = operand.getOperandNumber();
   ResolvedOp resolved =
       resolveFactors(*rule, operands, results, operandShapes, resultShapes);
-  return sameLayout(
-      operandShapes[index],
-      getRequiredOperandSharding(*rule, index, resolved, operandShapes[index]),
-      operands[index]);
+  // Dimensions may be cut otherwise: that reduces nothing.
+  TensorSharding required =
+      getRequiredOperandSharding(*rule, index, resolved, operandShapes[index]);
+  return required.reduction == operands[index].reduction &&
+         containsAxes(required.partial, operands[index].partial);
 }
 
 static FailureOr<Operation *>

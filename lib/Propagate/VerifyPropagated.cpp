@@ -115,21 +115,17 @@ LogicalResult Verifier::verifyOperation(Operation *op) {
     return op->emitError("expected no collectives and reshards before "
                          "partition: did partition run already");
   auto repeat = dyn_cast<RepeatOp>(op);
-  bool neverPartial = isa<RepeatOp, ShardingConstraintOp, func::CallOp>(op);
-  for (OpResult result : op->getResults()) {
-    // The layers of a state may be.
-    bool isStacked =
-        repeat && result.getResultNumber() >= repeat.getInits().size();
+  bool mayBePartial = !isa<ShardingConstraintOp, func::CallOp>(op);
+  for (OpResult result : op->getResults())
     if (failed(verifyValue(op, result.getType(), getSharding(result),
                            "result " + Twine(result.getResultNumber()),
-                           !neverPartial || isStacked)))
+                           mayBePartial)))
       return failure();
-  }
   if (repeat) {
     for (BlockArgument arg : repeat.getBodyBlock()->getArguments())
       if (failed(verifyValue(op, arg.getType(), getSharding(arg),
                              "block argument " + Twine(arg.getArgNumber()),
-                             arg.getArgNumber() > repeat.getInits().size())))
+                             /*mayBePartial=*/true)))
         return failure();
     for (Operation &nested : *repeat.getBodyBlock())
       if (failed(verifyOperation(&nested)))

@@ -178,6 +178,8 @@ static AxisList passAxes(const ShardingRule &rule,
   AxisList explained = getPartialAxes(rule, resolved.factors);
   AxisList passed = subtractAxes(resolved.partial, explained);
   unsigned numOperands = rule.operands.size();
+  // What is added to a product is partial only if the product is.
+  bool hasProduct = llvm::is_contained(rule.linearity, Linearity::Multilinear);
   for (const AxisRef &axis : passed) {
     // The first Multilinear operand that has it, else the Additive ones.
     unsigned carrier = numOperands;
@@ -189,7 +191,7 @@ static AxisList passAxes(const ShardingRule &rule,
         carrier = i;
       isAdded |= rule.linearity[i] == Linearity::Additive;
     }
-    if (carrier == numOperands && !isAdded)
+    if (carrier == numOperands && (!isAdded || hasProduct))
       continue;
     explained.push_back(axis);
     if (carrier < numOperands)
@@ -217,11 +219,13 @@ ResolvedOp tp::resolveFactors(const ShardingRule &rule,
       if (factor.kind == FactorKind::Parallel)
         take(factors, used, f, projection.factors.axes[f],
              projection.factors.grains[f]);
+  }
+  for (auto [index, sharding] : llvm::enumerate(resultShardings))
     if (sharding.isPartial() && resolved.partial.empty()) {
-      resolved.partial = sharding.partial;
+      // What cuts a factor makes a result without it partial, and no other.
+      resolved.partial = subtractAxes(sharding.partial, used);
       resolved.reduction = sharding.reduction;
     }
-  }
   if (!resolved.partial.empty())
     takeReduced(rule, operandShardings, operandShapes, resolved, used);
   makeExpressible(rule, operandShapes, resultShapes, factors);
@@ -235,8 +239,8 @@ ResolvedOp tp::resolveFactors(const ShardingRule &rule,
   for (unsigned i = 0; i < numOperands; ++i) {
     if (!countsOnce(rule.linearity[i]))
       continue;
-    for (auto [f, factor] : llvm::enumerate(rule.factors))
-      if (factor.kind == FactorKind::Reduction && !carries(rule.operands[i], f))
+    for (unsigned f = 0; f < rule.factors.size(); ++f)
+      if (isReduced(rule, f) && !carries(rule.operands[i], f))
         resolved.operandPartial[i].append(factors.axes[f]);
   }
   for (AxisList &axes : resolved.operandPartial) {
@@ -266,6 +270,8 @@ TensorSharding tp::getProducedSharding(const ShardingRule &rule, unsigned index,
       projectToTensor(rule, rule.results[index], shape, resolved.factors);
   assert(sharding && "resolveFactors keeps every tensor expressible");
   sharding->partial = resolved.partial;
+  sharding->partial.append(getOwnPartialAxes(rule, resolved.factors, index));
+  llvm::sort(sharding->partial);
   sharding->reduction = resolved.reduction;
   sharding->normalize(shape);
   return *sharding;

@@ -134,12 +134,18 @@ std::optional<PaddingGuard> tp::getPaddingGuard(Operation *op,
   if (hasBody)
     guard.inBody = provider.needsBodyGuard(op, factor, operands);
   const Factor &cut = rule.factors[factor];
+  // The terms of each result that does not have the factor.
   auto isFine = [&](const PaddingGuard &trial) {
-    return llvm::all_of(
-        getPaddingStates(op, factor, applyMasks(trial, operands)),
-        [&](PadState state) { return isHarmless(state, cut.reduction); });
+    PadStates states =
+        getPaddingStates(op, factor, applyMasks(trial, operands));
+    return llvm::all_of(llvm::enumerate(states), [&](auto entry) {
+      auto [result, state] = entry;
+      return (cut.kind == FactorKind::Parallel &&
+              !isSummedIn(rule, factor, result)) ||
+             isHarmless(state, cut.reduction);
+    });
   };
-  if (cut.kind != FactorKind::Reduction || isFine(guard))
+  if (!isReduced(rule, factor) || isFine(guard))
     return guard;
   SmallVector<unsigned> candidates;
   for (auto [i, state] : llvm::enumerate(operands))

@@ -43,6 +43,20 @@ namespace {
 
 constexpr int64_t alignment = 64;
 
+/// The join that `value` is computed for, and as which of its operands; what
+/// else is joined has been copied.
+static OpOperand *findJoin(Value value) {
+  while (value.hasOneUse()) {
+    OpOperand &use = *value.getUses().begin();
+    if (isa<JoinOp>(use.getOwner()))
+      return &use;
+    if (!isView(use.getOwner()))
+      return nullptr;
+    value = use.getOwner()->getResult(0);
+  }
+  return nullptr;
+}
+
 /// Something that needs memory for a while.
 struct Item {
   int64_t bytes;
@@ -71,6 +85,13 @@ public:
       if (root.getDefiningOp<arith::ConstantOp>())
         copy(operand);
     });
+    function.walk([&](JoinOp op) {
+      if (op.getInPlace())
+        return;
+      for (OpOperand &operand : op->getOpOperands())
+        if (!isMadeForJoin(operand))
+          copy(operand);
+    });
     llvm::DenseSet<Value> taken;
     Operation *end = function.getBody().front().getTerminator();
     for (OpOperand &operand : end->getOpOperands()) {
@@ -95,6 +116,16 @@ private:
     Operation *op = value.getDefiningOp();
     return op && op->getBlock() == block &&
            isa<func::CallOp, LibraryOpInterface>(op);
+  }
+  /// Nothing else reads it, and what makes it can write it into the join.
+  static bool isMadeForJoin(OpOperand &operand) {
+    Value root = getViewedTensor(operand.get()).root;
+    Block *block = operand.getOwner()->getBlock();
+    auto repeat = root.getDefiningOp<RepeatOp>();
+    bool isStack = repeat && repeat->getBlock() == block &&
+                   llvm::is_contained(repeat.getStackedResults(), root);
+    return (isStack || isWriter(root, block)) && isWhole(operand) &&
+           findJoin(root) == &operand;
   }
   /// A state that the function returns as it was.
   static bool staysInPlace(func::FuncOp function, OpOperand &operand) {
@@ -122,7 +153,8 @@ private:
     for (Operation *user : value.getUsers()) {
       if (user == except)
         continue;
-      if (isa<CollectiveOpInterface, RepeatOp, YieldOp, func::ReturnOp>(user))
+      if (isa<CollectiveOpInterface, RepeatOp, YieldOp, func::ReturnOp, JoinOp>(
+              user))
         return true;
       if (isView(user) && feedsOther(user->getResult(0), except))
         return true;
@@ -194,11 +226,15 @@ public:
         planRepeat(repeat, now, number, items, itemOf);
         continue;
       }
+      if (auto join = dyn_cast<JoinOp>(op); join && !join.getInPlace())
+        planJoin(join, now, number, items, itemOf);
       if (!needsMemory(&op))
         continue;
       SmallVector<Attribute> buffers(op.getNumResults());
       op.setAttr(buffersAttrName, UnitAttr::get(context));
       for (OpResult result : op.getResults()) {
+        if (findJoin(result))
+          continue;
         unsigned last = getLastUse(result, block, number, now);
         if (BufferAttr fixed = getFixedPlace(result)) {
           setBuffer(result, fixed);
@@ -249,7 +285,8 @@ private:
   }
 
   static bool needsMemory(Operation *op) {
-    return isa<func::CallOp, LibraryOpInterface, CollectiveOpInterface>(op);
+    return isa<func::CallOp, LibraryOpInterface, CollectiveOpInterface>(op) &&
+           !isView(op);
   }
 
   /// Place that the use as a result of the function or of an iteration fixes.
@@ -326,6 +363,47 @@ private:
     return view.root;
   }
 
+  /// One place from the first operand that is made until nothing of the join is
+  /// read any more.
+  void planJoin(JoinOp join, unsigned now,
+                llvm::DenseMap<Operation *, unsigned> &number,
+                SmallVector<Item> &items,
+                llvm::DenseMap<Value, unsigned> &itemOf) {
+    unsigned begin = now;
+    SmallVector<OpResult> parts;
+    for (Value input : join.getInputs()) {
+      parts.push_back(cast<OpResult>(getViewedTensor(input).root));
+      begin = std::min(begin, number[parts.back().getOwner()]);
+    }
+    OpResult whole = join->getResult(0);
+    itemOf[whole] = items.size();
+    items.push_back(
+        {getTensorBytes(join.getType()), /*inComm=*/true, begin,
+         getLastUse(whole, *join->getBlock(), number, now), -1,
+         [=, this](int64_t offset) mutable {
+           setBuffer(whole, getPlace(true, offset));
+           int64_t bytes = getElementBytes(join.getType().getElementType());
+           for (auto [part, first] : llvm::zip(parts, join.getOffsets())) {
+             BufferAttr place = getPlace(true, offset + first * bytes);
+             if (auto repeat = dyn_cast<RepeatOp>(part.getOwner()))
+               setSlot(repeat,
+                       repeat.getInits().size() + part.getResultNumber(),
+                       place);
+             else
+               setBuffer(part, place);
+           }
+         }});
+  }
+
+  /// The place of a carried value or of a stacked result.
+  static void setSlot(Operation *repeat, size_t slot, BufferAttr buffer) {
+    auto old = repeat->getAttrOfType<ArrayAttr>(buffersAttrName);
+    SmallVector<Attribute> buffers(old.begin(), old.end());
+    buffers[slot] = buffer;
+    repeat->setAttr(buffersAttrName,
+                    ArrayAttr::get(repeat->getContext(), buffers));
+  }
+
   void planRepeat(RepeatOp repeat, unsigned now,
                   llvm::DenseMap<Operation *, unsigned> &number,
                   SmallVector<Item> &items,
@@ -346,12 +424,9 @@ private:
                     ArrayAttr::get(context, SmallVector<Attribute>(
                                                 2 * numCarried + numStacked,
                                                 getPlace(false, 0))));
-    Operation *op = repeat;
-    auto setSlot = [op](size_t slot, BufferAttr buffer) {
-      auto old = op->getAttrOfType<ArrayAttr>(buffersAttrName);
-      SmallVector<Attribute> buffers(old.begin(), old.end());
-      buffers[slot] = buffer;
-      op->setAttr(buffersAttrName, ArrayAttr::get(op->getContext(), buffers));
+    auto setSlot = [op = repeat.getOperation()](size_t slot,
+                                                BufferAttr buffer) {
+      Planner::setSlot(op, slot, buffer);
     };
     for (size_t i = 0; i < numCarried; ++i) {
       auto init = cast<OpResult>(repeat.getInits()[i]);
@@ -372,6 +447,8 @@ private:
     }
     for (size_t i = 0; i < numStacked; ++i) {
       OpResult result = repeat->getResult(numCarried + i);
+      if (findJoin(result))
+        continue;
       if (BufferAttr fixed = getFixedPlace(result)) {
         setSlot(2 * numCarried + i, fixed);
         continue;

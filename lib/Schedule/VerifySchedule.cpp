@@ -77,6 +77,9 @@ public:
           return diag;
         }
       }
+      if (auto join = dyn_cast<JoinOp>(op);
+          join && failed(checkJoin(join, made.front(), live)))
+        return failure();
       if (auto repeat = dyn_cast<RepeatOp>(op)) {
         // All of the carried values' places are in use during the loop.
         SmallVector<Occupied> inside(live);
@@ -127,9 +130,11 @@ private:
   }
 
   LogicalResult checkKnown(Operation *op) {
+    if (auto join = dyn_cast<JoinOp>(op); join && join.getInPlace())
+      return checkStates(join);
     if (isa<func::CallOp, func::ReturnOp, LibraryOpInterface,
             CollectiveOpInterface, RepeatOp, YieldOp, ParameterOp, RankOp,
-            arith::ConstantOp, tensor::EmptyOp>(op) ||
+            arith::ConstantOp, tensor::EmptyOp, JoinOp>(op) ||
         isView(op))
       return success();
     bool isScalar = llvm::none_of(
@@ -145,8 +150,8 @@ private:
   }
 
   LogicalResult collect(Operation *op, SmallVectorImpl<Occupied> &made) {
-    if (!isa<func::CallOp, LibraryOpInterface, CollectiveOpInterface, RepeatOp>(
-            op))
+    if (!isa<func::CallOp, LibraryOpInterface, CollectiveOpInterface, RepeatOp,
+             JoinOp>(op))
       return success();
     auto buffers = op->getAttrOfType<ArrayAttr>(buffersAttrName);
     auto repeat = dyn_cast<RepeatOp>(op);
@@ -185,6 +190,48 @@ private:
     return success();
   }
 
+  /// States that are joined in place lie one behind the other, and nobody else
+  /// wants their old values.
+  LogicalResult checkStates(JoinOp join) {
+    StateOp before;
+    for (auto [index, input] : llvm::enumerate(join.getInputs())) {
+      StateOp state = getReplacedState(input);
+      if (!state)
+        return join.emitOpError("expected operand ")
+               << index
+               << " to be a state that the function replaces and reads here "
+                  "alone";
+      if (before && !liesBehind(state, before)) {
+        InFlightDiagnostic diag = join.emitOpError("expected state @")
+                                  << state.getSymName()
+                                  << " to be declared right behind @"
+                                  << before.getSymName();
+        diag.attachNote(state.getLoc()) << "it is declared here";
+        return diag;
+      }
+      before = state;
+    }
+    return success();
+  }
+
+  /// What is joined lies in its place.
+  LogicalResult checkJoin(JoinOp join, const Occupied &whole,
+                          ArrayRef<Occupied> live) {
+    int64_t bytes = getElementBytes(join.getType().getElementType());
+    for (auto [index, input] : llvm::enumerate(join.getInputs())) {
+      Value root = getViewedTensor(input).root;
+      int64_t begin = whole.begin + join.getOffsets()[index] * bytes;
+      if (!llvm::any_of(live, [&](const Occupied &part) {
+            return part.value == root && part.space == whole.space &&
+                   part.begin == begin;
+          }))
+        return join.emitOpError("expected operand ")
+               << index << " to lie where it is joined, at byte " << begin
+               << " of " << whole.space.getValue();
+    }
+    return success();
+  }
+
   /// Whether `op` may write `next` over `other`, which it reads.
   bool mayReplace(Operation *op, const Occupied &next, const Occupied &other) {
     if (auto collective = dyn_cast<CollectiveOpInterface>(op))
@@ -192,6 +239,12 @@ private:
              getViewedTensor(op->getOperand(0)).root == other.value &&
              next.begin == other.begin && next.end == other.end &&
              !isReadAfter(other.value, op, op);
+    // It writes nothing.
+    if (isa<JoinOp>(op))
+      return llvm::any_of(op->getOperands(), [&](Value input) {
+        return getViewedTensor(input).root == other.value &&
+               !isReadAfter(other.value, op);
+      });
     // The first place of a carried value holds the initial value.
     if (auto repeat = dyn_cast<RepeatOp>(op))
       return llvm::is_contained(repeat.getInits(), other.value) &&

@@ -41,7 +41,12 @@ bool tp::isView(Operation *op) {
     return true;
   if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
     return isContiguous(slice);
-  return false;
+  if (auto join = dyn_cast<JoinOp>(op))
+    return join.getInPlace();
+  if (!isa<CollectiveOpInterface>(op))
+    return false;
+  auto join = op->getOperand(0).getDefiningOp<JoinOp>();
+  return join && join.getInPlace();
 }
 
 ViewedTensor tp::getViewedTensor(Value value) {
@@ -60,4 +65,11 @@ ViewedTensor tp::getViewedTensor(Value value) {
     result.root = op->getOperand(0);
   }
   return result;
+}
+
+bool tp::liesBehind(StateOp state, StateOp before) {
+  Operation *next = before->getNextNode();
+  while (next && !isa<StateOp>(next))
+    next = next->getNextNode();
+  return next == state.getOperation();
 }

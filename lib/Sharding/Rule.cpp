@@ -108,6 +108,23 @@ static std::string verifyTensor(const ShardingRule &rule,
   return "";
 }
 
+/// A result that lacks a parallel factor is a sum over it, and a value combines
+/// in one way.
+static std::string verifySums(const ShardingRule &rule) {
+  for (unsigned result = 0; result < rule.results.size(); ++result)
+    for (unsigned f = 0; f < rule.factors.size(); ++f) {
+      if (!isSummedIn(rule, f, result))
+        continue;
+      for (auto [other, factor] : llvm::enumerate(rule.factors))
+        if ((other == f || factor.kind == FactorKind::Reduction) &&
+            factor.reduction != ReductionKind::Sum)
+          return "factor " + std::to_string(f) + " is summed in result " +
+                 std::to_string(result) + ", beside which factor " +
+                 std::to_string(other) + " must be summed too";
+    }
+  return "";
+}
+
 std::string tp::verifyRule(const ShardingRule &rule,
                            ArrayRef<SmallVector<int64_t>> operandShapes,
                            ArrayRef<SmallVector<int64_t>> resultShapes) {
@@ -150,7 +167,7 @@ std::string tp::verifyRule(const ShardingRule &rule,
              " is parallel but is in no result: what is summed away is a "
              "reduction, what must not be cut is whole";
   }
-  return "";
+  return verifySums(rule);
 }
 
 //===----------------------------------------------------------------------===//
@@ -299,6 +316,46 @@ AxisList tp::getPartialAxes(const ShardingRule &rule,
   AxisList partial;
   for (auto [factor, axes] : llvm::zip_equal(rule.factors, factors.axes))
     if (factor.kind == FactorKind::Reduction)
+      partial.append(axes);
+  llvm::sort(partial);
+  return canonicalize(partial);
+}
+
+bool tp::isSummedIn(const ShardingRule &rule, unsigned factor,
+                    unsigned result) {
+  if (rule.factors[factor].kind != FactorKind::Parallel ||
+      rule.factors[factor].size == 1)
+    return false;
+  return !llvm::any_of(rule.results[result].dims, [&](const auto &dim) {
+    return llvm::is_contained(dim, factor);
+  });
+}
+
+bool tp::isReduced(const ShardingRule &rule, unsigned factor) {
+  if (rule.factors[factor].kind == FactorKind::Reduction)
+    return true;
+  for (unsigned result = 0; result < rule.results.size(); ++result)
+    if (isSummedIn(rule, factor, result))
+      return true;
+  return false;
+}
+
+AxisList tp::getOwnPartialAxes(const ShardingRule &rule,
+                               const FactorShardings &factors,
+                               unsigned result) {
+  AxisList partial;
+  for (auto [f, axes] : llvm::enumerate(factors.axes))
+    if (isSummedIn(rule, f, result))
+      partial.append(axes);
+  llvm::sort(partial);
+  return canonicalize(partial);
+}
+
+AxisList tp::getOwnPartialAxes(const ShardingRule &rule,
+                               const FactorShardings &factors) {
+  AxisList partial;
+  for (auto [f, axes] : llvm::enumerate(factors.axes))
+    if (rule.factors[f].kind == FactorKind::Parallel && isReduced(rule, f))
       partial.append(axes);
   llvm::sort(partial);
   return canonicalize(partial);

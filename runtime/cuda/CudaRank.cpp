@@ -73,7 +73,7 @@ static bool useGraphs() {
 
 CudaRank::CudaRank(const Manifest &manifest, const Program &program,
                    Backend &backend, int64_t rank, bool timeline)
-    : tprt_rank(manifest, program, backend, rank, timeline, kBlockAlignment),
+    : tprt_rank(manifest, program, backend, rank, timeline),
       parameterPlan(manifest), entries(manifest.entries.size()) {}
 
 CudaRank::~CudaRank() {

@@ -60,7 +60,7 @@ static constexpr tprt_api functionTable = makeTable<HostFunctions>();
 
 HostRank::HostRank(const Manifest &manifest, const Program &program,
                    Backend &backend, int64_t rank, bool timeline)
-    : tprt_rank(manifest, program, backend, rank, timeline, TPRT_ALIGNMENT),
+    : tprt_rank(manifest, program, backend, rank, timeline),
       entries(manifest.entries.size()), ran(manifest.entries.size()) {}
 
 Status HostRank::loadWeights(const Weights &weights) {

@@ -13,10 +13,10 @@
 
 using namespace tprt;
 
-ValueLayout::ValueLayout(const Manifest &manifest, int64_t alignment) {
+ValueLayout::ValueLayout(const Manifest &manifest) {
   auto add = [&](const Value &value) {
     int64_t offset = bytes;
-    bytes = alignUp(bytes + value.localBytes(), alignment);
+    bytes = alignUp(bytes + value.localBytes(), TPRT_STATE_ALIGNMENT);
     return offset;
   };
   for (const State &state : manifest.states)
@@ -37,11 +37,10 @@ ValueLayout::ValueLayout(const Manifest &manifest, int64_t alignment) {
 }
 
 tprt_rank::tprt_rank(const Manifest &manifest, const Program &program,
-                     Backend &backend, int64_t rank, bool timeline,
-                     int64_t alignment)
+                     Backend &backend, int64_t rank, bool timeline)
     : timeline(timeline), manifest(manifest), program(program),
       backend(backend), self(rank), place(manifest.mesh.coordinates(rank)),
-      layout(manifest, alignment) {}
+      layout(manifest) {}
 
 tprt_rank::~tprt_rank() = default;
 

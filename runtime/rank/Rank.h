@@ -35,7 +35,7 @@ struct Program {
 
 /// Where a rank's states, inputs and outputs lie, in one block of memory.
 struct ValueLayout {
-  ValueLayout(const Manifest &manifest, int64_t alignment);
+  explicit ValueLayout(const Manifest &manifest);
 
   struct Places {
     std::vector<int64_t> inputs, outputs; ///< offsets; of a state, the state's
@@ -109,8 +109,7 @@ public:
 protected:
   /// The backend outlives it.
   tprt_rank(const tprt::Manifest &manifest, const tprt::Program &program,
-            tprt::Backend &backend, int64_t rank, bool timeline,
-            int64_t alignment);
+            tprt::Backend &backend, int64_t rank, bool timeline);
 
   /// Ends the communicators, for ranks that must do so before their own end.
   void disconnect();

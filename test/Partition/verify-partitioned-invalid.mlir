@@ -496,3 +496,19 @@ func.func @main(%x: tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.shar
   %s = nn.silu %x {tp.rule = #unary, tp.shardings = [#rep]} : tensor<8x16xf32>
   return %s : tensor<8x16xf32>
 }
+
+// -----
+
+// Neighbours with one id that cannot be one call: the one reduces what the other gives.
+#rep = #tp.sharding<@mesh, [{}]>
+#tp = #tp.sharding<@mesh, [{}], partial sum {"tp"}>
+#both = #tp.sharding<@mesh, [{}], partial sum {"dp", "tp"}>
+#why = #tp.ledger<0, cause = "c", annotation = "a", pass = "p">
+tp.mesh @mesh <["dp"=2, "tp"=2]>
+func.func @main(%x: tensor<4xf32> {tp.global_type = tensor<4xf32>, tp.sharding = #both}) -> (tensor<4xf32> {tp.global_type = tensor<4xf32>, tp.sharding = #rep}) {
+  // expected-note @+1 {{the call has this one}}
+  %r = tp.all_reduce sum %x over @mesh ["dp"] {from = #both, to = #tp, ledger = #why} : tensor<4xf32> -> tensor<4xf32>
+  // expected-error @+1 {{expected what is one call by its id in the ledger to be all-reduces of one kind, axes and element type, none of another's result}}
+  %s = tp.all_reduce sum %r over @mesh ["tp"] {from = #tp, to = #rep, ledger = #why} : tensor<4xf32> -> tensor<4xf32>
+  return %s : tensor<4xf32>
+}

@@ -91,3 +91,17 @@ func.func @sent(%x: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.arena_b
   %0 = tp.all_reduce sum %x over @mesh ["tp"] {tp.buffers = [#tp.buffer<"output", 0>]} : tensor<8x64xf32> -> tensor<8x64xf32>
   return %0 : tensor<8x64xf32>
 }
+
+// -----
+
+// What is joined lies elsewhere.
+tp.mesh @mesh <["tp"=2]>
+func.func private @gemm(%x: tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.kernel = "gemm"}
+func.func @joined(%x: tensor<8x64xf32>) -> tensor<1024xf32> attributes {tp.arena_bytes = 0 : i64, tp.comm_bytes = 8192 : i64} {
+  %0 = call @gemm(%x) {tp.buffers = [#tp.buffer<"comm", 0>]} : (tensor<8x64xf32>) -> tensor<8x64xf32>
+  %1 = call @gemm(%x) {tp.buffers = [#tp.buffer<"comm", 4096>]} : (tensor<8x64xf32>) -> tensor<8x64xf32>
+  // expected-error @below {{expected operand 1 to lie where it is joined, at byte 2048 of comm}}
+  %2 = tp.join %0, %1 {tp.buffers = [#tp.buffer<"comm", 0>]} : tensor<8x64xf32>, tensor<8x64xf32> -> tensor<1024xf32>
+  %3 = tp.all_reduce sum %2 over @mesh ["tp"] {tp.buffers = [#tp.buffer<"comm", 0>]} : tensor<1024xf32> -> tensor<1024xf32>
+  return %3 : tensor<1024xf32>
+}

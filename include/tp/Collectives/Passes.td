@@ -176,6 +176,61 @@ def FuseSlices : CollectivesPass<"tp-fuse-slices"> {
   ];
 }
 
+def CoalesceReductions : CollectivesPass<"tp-coalesce-reductions"> {
+  let summary = "make one call of all-reduces that do not need each other";
+  let description = [{
+    All-reduces of one reduction over the same axes and of one element type, in
+    one block, none of which needs another's result, become one call: they are
+    put next to each other under one id in the ledger. Each keeps its own cause.
+    Schedule gives them one buffer, so that nothing but the number of calls
+    changes: the bytes are the same.
+
+    A call's operands are in memory together, so not everything is taken: operands of
+    up to 1 MiB; what layers stack (the gradients of all layers), which is in
+    memory as a whole anyway; of others as many bytes as a call has of such
+    stacks. So a call never doubles what a program holds. States that a function
+    reads here alone and replaces are reduced where they lie, in calls of their
+    own, whatever their size; they are declared one behind the other then, as the
+    runtime lays them out.
+
+    Gathers and scatters stay as they are: one for two would leave the parts of
+    each rank together, and those of each tensor would have to be copied out.
+
+    Before:
+    ```mlir
+    #rep = #tp.sharding<@mesh, [{} ]>
+    #part = #tp.sharding<@mesh, [{} ], partial sum {"tp"}>
+    #cut = #tp.sharding<@mesh, [{}, {"tp"} ]>
+    #sum = #tp.rule<["a" 8, "b" 16 sum], ([0], [1]) additive, ([0]) additive -> ([0])>
+    #zero = #tp.rule<["a" 8], (), ([0]) -> ([0])>
+    #empty = #tp.rule<["a" 8], -> ([0])>
+    tp.mesh @mesh <["tp"=2]>
+    func.func @main(%x: tensor<8x8xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #cut}, %y: tensor<8x8xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #cut})
+        -> (tensor<8xf32> {tp.global_type = tensor<8xf32>, tp.sharding = #rep}, tensor<8xf32> {tp.global_type = tensor<8xf32>, tp.sharding = #rep}) {
+      %zero = arith.constant 0.0 : f32
+      %empty = tensor.empty() {tp.rule = #empty, tp.shardings = [#rep]} : tensor<8xf32>
+      %fill = linalg.fill {tp.rule = #zero, tp.shardings = [#rep]} ins(%zero : f32) outs(%empty : tensor<8xf32>) -> tensor<8xf32>
+      %a = linalg.reduce { arith.addf } ins(%x : tensor<8x8xf32>) outs(%fill : tensor<8xf32>) dimensions = [1] {tp.rule = #sum, tp.shardings = [#part]}
+      %r = tp.all_reduce sum %a over @mesh ["tp"] {from = #part, to = #rep, ledger = #tp.ledger<0, cause = "of a", annotation = "x", pass = "tp-insert-reshards">} : tensor<8xf32> -> tensor<8xf32>
+      %b = linalg.reduce { arith.addf } ins(%y : tensor<8x8xf32>) outs(%fill : tensor<8xf32>) dimensions = [1] {tp.rule = #sum, tp.shardings = [#part]}
+      %s = tp.all_reduce sum %b over @mesh ["tp"] {from = #part, to = #rep, ledger = #tp.ledger<1, cause = "of b", annotation = "y", pass = "tp-insert-reshards">} : tensor<8xf32> -> tensor<8xf32>
+      return %r, %s : tensor<8xf32>, tensor<8xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %a = linalg.reduce ...
+    %b = linalg.reduce ...
+    %r = tp.all_reduce sum %a over @mesh ["tp"] {..., ledger = #tp.ledger<0, cause = "of a", annotation = "x", pass = "tp-coalesce-reductions">, ...} : tensor<8xf32> -> tensor<8xf32>
+    %s = tp.all_reduce sum %b over @mesh ["tp"] {..., ledger = #tp.ledger<0, cause = "of b", annotation = "y", pass = "tp-coalesce-reductions">, ...} : tensor<8xf32> -> tensor<8xf32>
+    return %r, %s : tensor<8xf32>, tensor<8xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numCoalesced", "coalesced", "All-reduces that became part of another call">
+  ];
+}
+
 def NumberCollectives : CollectivesPass<"tp-number-collectives"> {
   let summary = "give ledger entries their final ids";
   let description = [{

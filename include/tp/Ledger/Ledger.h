@@ -25,14 +25,14 @@
 
 namespace tp {
 
-/// One collective.
+/// One call: a collective, or several that are one.
 struct LedgerLine {
   int64_t id = 0;
   std::string kind, axis, type;
   /// Calls in one run of the function, repeated layers included.
   int64_t count = 0;
-  /// The full logical tensor of one call, and what one rank sends for it in a
-  /// ring.
+  /// The full logical tensors of one call, and what one rank sends for them in
+  /// a ring.
   int64_t bytes = 0, traffic = 0;
   std::string cause, annotation, location, pass;
   /// The function, and the repeated layer in it (empty outside of layers).
@@ -107,6 +107,8 @@ void printJson(const LedgerReport &report, llvm::raw_ostream &stream);
 int64_t getRunCount(mlir::Operation *op);
 /// The full logical tensor of one call.
 mlir::RankedTensorType getLogicalType(CollectiveOpInterface op);
+/// Its bytes; of joined tensors without what lies between them.
+int64_t getCallBytes(CollectiveOpInterface op);
 /// Ranks in one group.
 int64_t getGroupSize(CollectiveOpInterface op, const Mesh &mesh);
 /// What one rank sends in a ring for one call.

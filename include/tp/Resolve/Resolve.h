@@ -26,7 +26,8 @@ struct ResolvedOp {
   /// Parallel factors are cut as the results are; reduction factors as the
   /// operands are, restricted to axes over which the results are partial.
   FactorShardings factors;
-  /// The axes over which the results are partial, and how they combine.
+  /// The axes over which all results are partial, and how they combine; a
+  /// result that lacks a parallel factor is besides (getProducedSharding).
   AxisList partial;
   ReductionKind reduction = ReductionKind::Sum;
   /// For each operand, the axes over which it must be partial: what passes

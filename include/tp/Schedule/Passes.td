@@ -13,6 +13,40 @@
 include "mlir/Pass/PassBase.td"
 include "tp/Target/TargetOption.td"
 
+def JoinCollectives : Pass<"tp-join-collectives", "::mlir::ModuleOp"> {
+  let summary = "one buffer and one operation for the collectives of one call";
+  let description = [{
+    All-reduces under one id in the ledger (`tp-coalesce-reductions`) become one
+    of the `tp.join` of their operands; their results are views of its result.
+    Where all operands are states that the function replaces and reads here alone,
+    declared one behind the other as `tp-coalesce-reductions` leaves them, they are
+    reduced in their own memory (`in_place`).
+
+    Before:
+    ```mlir
+    tp.mesh @mesh <["tp"=2]>
+    func.func @main(%a: tensor<4xf32>, %b: tensor<2x3xf32>) -> (tensor<4xf32>, tensor<2x3xf32>) {
+      %r = tp.all_reduce sum %a over @mesh ["tp"] {ledger = #tp.ledger<0, cause = "of a", annotation = "x", pass = "tp-coalesce-reductions">} : tensor<4xf32> -> tensor<4xf32>
+      %s = tp.all_reduce sum %b over @mesh ["tp"] {ledger = #tp.ledger<0, cause = "of b", annotation = "x", pass = "tp-coalesce-reductions">} : tensor<2x3xf32> -> tensor<2x3xf32>
+      return %r, %s : tensor<4xf32>, tensor<2x3xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %j = tp.join %a, %b : tensor<4xf32>, tensor<2x3xf32> -> tensor<70xf32>
+    %c = tp.all_reduce sum %j over @mesh ["tp"] {ledger = #tp.ledger<0, cause = "of a; and of b", annotation = "x", pass = "tp-coalesce-reductions">} : tensor<70xf32> -> tensor<70xf32>
+    %r = tensor.extract_slice %c[0] [4] [1] : tensor<70xf32> to tensor<4xf32>
+    %t = tensor.extract_slice %c[64] [6] [1] : tensor<70xf32> to tensor<6xf32>
+    %s = tensor.expand_shape %t [[0, 1]] output_shape [2, 3] : tensor<6xf32> into tensor<2x3xf32>
+    return %r, %s : tensor<4xf32>, tensor<2x3xf32>
+    ```
+  }];
+  let dependentDialects = ["::tp::TPDialect", "::mlir::tensor::TensorDialect"];
+  let statistics = [
+    Statistic<"numJoined", "joined", "Collectives that became part of another">
+  ];
+}
+
 def FormGemms : Pass<"tp-form-gemms", "::mlir::ModuleOp"> {
   let summary = "outline products, with what follows them, as GEMM calls";
   let description = [{

@@ -11,12 +11,12 @@
 #ifndef TP_SCHEDULE_VIEWS_H
 #define TP_SCHEDULE_VIEWS_H
 
-#include "mlir/IR/Operation.h"
-#include "mlir/IR/Value.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
 
 namespace tp {
 
-/// True for an operation whose result is contiguous memory of its operand 0.
+/// True for an operation whose result is contiguous memory of its operand 0; of
+/// states that are joined, memory that begins there.
 bool isView(mlir::Operation *op);
 
 /// Where a tensor's memory is that of another tensor.
@@ -25,6 +25,9 @@ struct ViewedTensor {
   int64_t byteOffset = 0; ///< into the root
 };
 ViewedTensor getViewedTensor(mlir::Value value);
+
+/// Whether `state` is declared, and so lies in memory, right behind `before`.
+bool liesBehind(StateOp state, StateOp before);
 
 } // namespace tp
 

@@ -14,8 +14,11 @@
 // is how 16 ranks share 8 KV heads. The last blocks of a product may be short:
 // logits[r, (s l)] -> records[s, r] takes 131 columns as 3 blocks of 44, 44 and
 // 43, which is how 3 ranks hold them. Sharding a factor shards every dimension
-// it is in; sharding a reduction factor makes the results partial. From the
-// rule follow propagation in all directions, the local operation and its cost.
+// it is in; sharding a reduction factor makes the results partial. A parallel
+// factor that a result lacks is summed in that result, which alone is partial
+// then: a norm's backward is x[b, s, h], dy[b, s, h] -> dx[b, s, h], dw[h].
+// From the rule follow propagation in all directions, the local operation and
+// its cost.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +30,8 @@
 namespace tp {
 
 enum class FactorKind {
-  /// Results on different positions are independent.
+  /// Results on different positions are independent. A result that lacks it is
+  /// the sum over it.
   Parallel,
   /// Summed (or maximised, minimised) away: sharding it makes results partial.
   Reduction,
@@ -155,6 +159,19 @@ std::optional<TensorSharding> projectToTensor(const ShardingRule &rule,
 /// are partial.
 AxisList getPartialAxes(const ShardingRule &rule,
                         const FactorShardings &factors);
+
+/// Whether `factor` is parallel in another result and summed away in this one.
+bool isSummedIn(const ShardingRule &rule, unsigned factor, unsigned result);
+/// Whether some result does not have `factor` because it is reduced. An operand
+/// that counts once and lacks it too is added to those results.
+bool isReduced(const ShardingRule &rule, unsigned factor);
+/// Axes on factors summed in `result`: those over which this result alone is a
+/// partial sum.
+AxisList getOwnPartialAxes(const ShardingRule &rule,
+                           const FactorShardings &factors, unsigned result);
+/// Of any result.
+AxisList getOwnPartialAxes(const ShardingRule &rule,
+                           const FactorShardings &factors);
 
 /// Whether `factor` may be cut by `axes`: its kind, its grain, its size (not
 /// more shards than grains). Uneven cuts are allowed for the major factor of a

@@ -246,7 +246,7 @@ static json::Object makeCollective(Operation *op, int64_t id) {
       {"input_shape", getShape(input.getShape())},
       {"output_shape", getShape(output.getShape())},
       {"count", getRepetitions(op)},
-      {"bytes", getTensorBytes(getLogicalType(collective))},
+      {"bytes", getCallBytes(collective)},
       {"cause", ledger ? text(ledger.getCause()) : ""},
       {"annotation", ledger ? text(ledger.getAnnotation()) : ""},
       {"location", toString(op->getLoc())},

@@ -28,6 +28,9 @@ extern "C" {
 
 /// Base addresses that the runtime hands out are aligned to this many bytes.
 #define TPRT_ALIGNMENT 64
+/// States lie one behind the other in the order of the manifest, each on a
+/// multiple of this many bytes: a collective may take neighbours in one call.
+#define TPRT_STATE_ALIGNMENT 256
 
 /// Element types: X(enumerator, name in the manifest, bytes). i8 also carries
 /// booleans, one byte each, 0 or 1.

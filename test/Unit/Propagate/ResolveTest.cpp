@@ -119,6 +119,43 @@ TEST(Resolve, unexplainedPartialIsNotGiven) {
   EXPECT_EQ(op.produced(resolved), "[{}, {}]");
 }
 
+/// dx[b, h], dw[h] of x[b, h], dy[b, h] and a sum so far old[h].
+TEST(Resolve, aResultWithoutAParallelFactorIsPartialAlone) {
+  ShardingRule rule;
+  unsigned b = rule.addFactor(8), h = rule.addFactor(8);
+  TensorFactors wide{{{b}, {h}}}, narrow{{{h}}};
+  rule.operands = {wide, wide, narrow};
+  rule.results = {wide, narrow};
+  rule.linearity = {Linearity::None, Linearity::Multilinear,
+                    Linearity::Additive};
+  SmallVector<SmallVector<int64_t>> in{{8, 8}, {8, 8}, {8}}, out{{8, 8}, {8}};
+  auto check = [&](ArrayRef<TensorSharding> given,
+                   ArrayRef<TensorSharding> results,
+                   ArrayRef<const char *> want) {
+    ResolvedOp resolved = resolveFactors(rule, given, results, in, out);
+    for (unsigned i = 0; i < 3; ++i)
+      EXPECT_EQ(
+          toString(getRequiredOperandSharding(rule, i, resolved, in[i]), mesh),
+          want[i]);
+    for (unsigned i = 0; i < 2; ++i)
+      EXPECT_EQ(toString(getProducedSharding(rule, i, resolved, out[i]), mesh),
+                want[3 + i]);
+  };
+  TensorSharding rows = make({{x}, {}}), whole = make({{}, {}});
+  check({rows, rows, make({{}})}, {rows, make({{}}, {x})},
+        {"[{\"x\"}, {}]", "[{\"x\"}, {}]", "[{}] partial<sum> {\"x\"}",
+         "[{\"x\"}, {}]", "[{}] partial<sum> {\"x\"}"});
+  // A partial dy makes both partial, over its own axes.
+  check({rows, make({{x}, {}}, {y}), make({{}})},
+        {make({{x}, {}}, {y}), make({{}}, {x, y})},
+        {"[{\"x\"}, {}]", "[{\"x\"}, {}] partial<sum> {\"y\"}",
+         "[{}] partial<sum> {\"x\", \"y\"}",
+         "[{\"x\"}, {}] partial<sum> {\"y\"}",
+         "[{}] partial<sum> {\"x\", \"y\"}"});
+  check({whole, whole, make({{}})}, {whole, make({{}})},
+        {"[{}, {}]", "[{}, {}]", "[{}]", "[{}, {}]", "[{}]"});
+}
+
 TEST(Resolve, addendsArePartialTogether) {
   ShardingRule rule;
   unsigned i = rule.addFactor(8);

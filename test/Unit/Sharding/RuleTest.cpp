@@ -379,6 +379,43 @@ TEST(Rule, IllFormed) {
             "only a whole factor may be");
 }
 
+/// x[b, h], dy[b, h], old[h] -> dx[b, h], dw[h]: the backward of a scale.
+static ShardingRule makeScaleBackward() {
+  ShardingRule rule;
+  unsigned b = rule.addFactor(6), h = rule.addFactor(8);
+  TensorFactors wide{{{b}, {h}}}, narrow{{{h}}};
+  rule.operands = {wide, wide, narrow};
+  rule.results = {wide, narrow};
+  rule.linearity = {Linearity::None, Linearity::Multilinear,
+                    Linearity::Additive};
+  return rule;
+}
+
+TEST(Rule, AParallelFactorMissingFromOneResultIsSummedThere) {
+  Mesh mesh({{"x", 2}, {"y", 2}});
+  AxisRef x = mesh.getWhole(0), y = mesh.getWhole(1);
+  ShardingRule rule = makeScaleBackward();
+  SmallVector<SmallVector<int64_t>> in{{6, 8}, {6, 8}, {8}}, out{{6, 8}, {8}};
+  EXPECT_EQ(verifyRule(rule, in, out), "");
+  EXPECT_TRUE(isSummedIn(rule, 0, 1));
+  EXPECT_FALSE(isSummedIn(rule, 0, 0));
+  EXPECT_FALSE(isSummedIn(rule, 1, 1));
+  EXPECT_TRUE(isReduced(rule, 0));
+  EXPECT_FALSE(isReduced(rule, 1));
+  FactorShardings factors(2);
+  factors.axes[0] = {x};
+  factors.axes[1] = {y};
+  EXPECT_TRUE(getPartialAxes(rule, factors).empty());
+  EXPECT_TRUE(getOwnPartialAxes(rule, factors, 0).empty());
+  EXPECT_EQ(getOwnPartialAxes(rule, factors, 1), AxisList{x});
+  EXPECT_EQ(getOwnPartialAxes(rule, factors), AxisList{x});
+  // Of size one there is nothing to sum; a maximum has no place beside a sum.
+  rule.factors[0].reduction = ReductionKind::Max;
+  EXPECT_EQ(verifyRule(rule, in, out),
+            "factor 0 is summed in result 1, beside which factor 0 must be "
+            "summed too");
+}
+
 TEST(Rule, MergeAndRestrict) {
   Mesh mesh({{"x", 2}, {"tp", 8}});
   AxisRef x = ref(mesh, "x"), tp = ref(mesh, "tp");

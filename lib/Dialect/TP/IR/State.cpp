@@ -32,6 +32,21 @@ FlatSymbolRefAttr tp::getResultState(Operation *function, unsigned index) {
                                               TPDialect::getStateAttrName());
 }
 
+StateOp tp::getReplacedState(Value value) {
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto function =
+      argument
+          ? dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp())
+          : FunctionOpInterface();
+  if (!function || !value.hasOneUse())
+    return StateOp();
+  FlatSymbolRefAttr symbol = getArgState(function, argument.getArgNumber());
+  for (unsigned i = 0; symbol && i < function.getNumResults(); ++i)
+    if (getResultState(function, i) == symbol)
+      return lookupState(function, symbol);
+  return StateOp();
+}
+
 RankedTensorType StateOp::getGlobalType() {
   auto global =
       (*this)->getAttrOfType<TypeAttr>(TPDialect::getGlobalTypeAttrName());

@@ -14,6 +14,9 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
+#include "tprt/abi.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace tp;
@@ -341,4 +344,104 @@ AwaitOp tp::getAwait(Operation *collective) {
     if (auto await = dyn_cast<AwaitOp>(user))
       return await;
   return nullptr;
+}
+
+//===----------------------------------------------------------------------===//
+// Calls of several collectives
+//===----------------------------------------------------------------------===//
+
+/// The collective at `op` if it has the ledger id of `other`.
+static CollectiveOpInterface getOfCall(Operation *op,
+                                       CollectiveOpInterface other) {
+  auto collective = dyn_cast_if_present<CollectiveOpInterface>(op);
+  LedgerAttr mine = collective ? collective.getLedgerEntry() : LedgerAttr();
+  LedgerAttr theirs = other.getLedgerEntry();
+  return mine && theirs && mine.getId() == theirs.getId()
+             ? collective
+             : CollectiveOpInterface();
+}
+
+bool tp::beginsCall(CollectiveOpInterface op) {
+  return !getOfCall(op->getPrevNode(), op);
+}
+
+SmallVector<CollectiveOpInterface> tp::getCall(CollectiveOpInterface op) {
+  while (auto before = getOfCall(op->getPrevNode(), op))
+    op = before;
+  SmallVector<CollectiveOpInterface> call;
+  for (; op; op = getOfCall(op->getNextNode(), op))
+    call.push_back(op);
+  return call;
+}
+
+LedgerAttr tp::getCallEntry(ArrayRef<CollectiveOpInterface> call) {
+  llvm::SetVector<StringRef> causes, annotations;
+  for (CollectiveOpInterface op : call) {
+    causes.insert(op.getLedgerEntry().getCause().getValue());
+    annotations.insert(op.getLedgerEntry().getAnnotation().getValue());
+  }
+  LedgerAttr first = CollectiveOpInterface(call.front()).getLedgerEntry();
+  auto join = [&](const llvm::SetVector<StringRef> &texts) {
+    return StringAttr::get(first.getContext(), llvm::join(texts, "; and "));
+  };
+  return LedgerAttr::get(first.getContext(), first.getId(), join(causes),
+                         join(annotations), first.getPass());
+}
+
+bool tp::areOfOneKind(CollectiveOpInterface a, CollectiveOpInterface b) {
+  return isa<AllReduceOp>(a) && isa<AllReduceOp>(b) &&
+         a.getReductionName() == b.getReductionName() &&
+         a.getGroupMesh() == b.getGroupMesh() &&
+         a.getGroupAxes() == b.getGroupAxes() &&
+         getElementTypeOrSelf(a->getOperand(0)) ==
+             getElementTypeOrSelf(b->getOperand(0));
+}
+
+//===----------------------------------------------------------------------===//
+// Join
+//===----------------------------------------------------------------------===//
+
+static SmallVector<int64_t> getJoinOffsets(ValueRange inputs) {
+  SmallVector<int64_t> offsets{0};
+  for (Value input : inputs) {
+    auto type = cast<RankedTensorType>(input.getType());
+    int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    offsets.push_back(
+        offsets.back() +
+        llvm::alignTo(type.getNumElements(), TPRT_STATE_ALIGNMENT / bytes));
+  }
+  // Nothing lies behind the last one.
+  if (!inputs.empty())
+    offsets.back() =
+        offsets[inputs.size() - 1] +
+        cast<RankedTensorType>(inputs.back().getType()).getNumElements();
+  return offsets;
+}
+
+SmallVector<int64_t> JoinOp::getOffsets() {
+  return getJoinOffsets(getInputs());
+}
+
+void JoinOp::build(OpBuilder &builder, OperationState &state, ValueRange inputs,
+                   bool inPlace) {
+  state.addOperands(inputs);
+  if (inPlace)
+    state.addAttribute("in_place", builder.getUnitAttr());
+  state.addTypes(RankedTensorType::get({getJoinOffsets(inputs).back()},
+                                       getElementTypeOrSelf(inputs.front())));
+}
+
+LogicalResult JoinOp::verify() {
+  if (getInputs().empty())
+    return emitOpError("expected a tensor to join, got none");
+  Type element = getElementTypeOrSelf(getInputs().front());
+  for (Value input : getInputs())
+    if (getElementTypeOrSelf(input) != element)
+      return emitOpError() << "expected tensors of " << element << ", got "
+                           << input.getType();
+  auto want = RankedTensorType::get({getOffsets().back()}, element);
+  if (getType() != want)
+    return emitOpError() << "expected a result of type " << want << ", got "
+                         << getType();
+  return success();
 }

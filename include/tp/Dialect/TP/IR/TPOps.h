@@ -69,6 +69,11 @@ mlir::FlatSymbolRefAttr getArgState(mlir::Operation *function, unsigned index);
 mlir::FlatSymbolRefAttr getResultState(mlir::Operation *function,
                                        unsigned index);
 
+/// The state whose old value `value` is, if its function replaces that and
+/// reads it in one place alone: who reads it may overwrite it. Null if there is
+/// none.
+StateOp getReplacedState(mlir::Value value);
+
 /// Axis lists between the attribute's names and the algebra's positions.
 AxisListAttr getAxisListAttr(mlir::MLIRContext *context, const Mesh &mesh,
                              llvm::ArrayRef<AxisRef> axes);
@@ -95,6 +100,17 @@ struct StepAttrs {
 mlir::Operation *createStep(mlir::OpBuilder &builder, mlir::Location loc,
                             CollectiveKind kind, mlir::Type type,
                             mlir::Value input, const StepAttrs &attrs);
+
+/// The collectives that are one call with `op`, itself among them: neighbours
+/// with its id in the ledger.
+llvm::SmallVector<CollectiveOpInterface> getCall(CollectiveOpInterface op);
+/// Whether `op` is the first of its call.
+bool beginsCall(CollectiveOpInterface op);
+/// Their entries as one: the first's id and pass, each reason once.
+LedgerAttr getCallEntry(llvm::ArrayRef<CollectiveOpInterface> call);
+/// Both could be in one call if neither needed the other: all-reduces of one
+/// reduction over the same axes and of one element type.
+bool areOfOneKind(CollectiveOpInterface a, CollectiveOpInterface b);
 
 /// The tp.await of an asynchronous collective; null of any other operation.
 AwaitOp getAwait(mlir::Operation *collective);

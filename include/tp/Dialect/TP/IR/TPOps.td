@@ -383,6 +383,31 @@ def TP_KeepFirstOp : TP_LocalStepOp<"KeepFirst", "keep_first", "Replicated", "Pa
   let assemblyFormat = "$input `over` $mesh $axes attr-dict `:` type($input)";
 }
 
+def TP_JoinOp : TP_Op<"join", [Pure]> {
+  let summary = "tensors one behind the other in one buffer";
+  let description = [{
+    What one call of a collective moves. Each tensor begins on a multiple of 256
+    bytes; what lies between two of them is anything. Exists in the stage
+    schedule and after it: where an operand can be computed in its place, nothing
+    is copied. `in_place`: the operands are states, which lie so already, and the
+    result is their memory.
+
+    ```mlir
+    %1 = tp.join %a, %b : tensor<4xf32>, tensor<2x3xf32> -> tensor<70xf32>
+    ```
+  }];
+  let arguments = (ins Variadic<AnyStaticShapeTensor>:$inputs,
+                       UnitAttr:$in_place);
+  let results = (outs AnyStaticShapeTensor:$result);
+  let assemblyFormat = "(`in_place` $in_place^)? $inputs attr-dict `:` type($inputs) `->` type($result)";
+  let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::mlir::ValueRange":$inputs, "bool":$inPlace)>];
+  let extraClassDeclaration = [{
+    /// The element at which each input begins, and behind them the size of all.
+    ::llvm::SmallVector<int64_t> getOffsets();
+  }];
+}
+
 def TP_AwaitOp : TP_Op<"await", [SameOperandsAndResultType]> {
   let summary = "the result of a collective, once it is there";
   let description = [{
