@@ -347,8 +347,7 @@ private:
                           cursor["clip"].text());
     for (const Cursor &item : cursor["weights"].list()) {
       Training::Weight w;
-      w.weight =
-          item["weight"].integer(0, int64_t(manifest.states.size()) - 1);
+      w.weight = item["weight"].integer(0, int64_t(manifest.states.size()) - 1);
       const State &state = manifest.states[size_t(w.weight)];
       if (state.parameter < 0)
         item["weight"].fail("state '", state.name,
