@@ -38,12 +38,13 @@ static std::optional<unsigned> findResult(func::FuncOp function,
   return std::nullopt;
 }
 
-/// The statistics that derivatives of norms and of the loss read: as results of
-/// the forward operation they are not computed twice.
+/// The statistics that derivatives of attention, norms and the loss read: as
+/// results of the forward operation they are not computed twice.
 static void addStatistics(func::FuncOp function) {
   SmallVector<Operation *> ops;
   function.walk([&](Operation *op) {
-    if (isa<nn::RMSNormOp, nn::LayerNormOp, nn::CrossEntropyOp>(op))
+    if (isa<nn::AttentionOp, nn::RMSNormOp, nn::LayerNormOp,
+            nn::CrossEntropyOp>(op))
       ops.push_back(op);
   });
   for (Operation *op : ops) {

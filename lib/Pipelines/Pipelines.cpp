@@ -113,6 +113,7 @@ static void buildSchedule(OpPassManager &manager, TargetHandle target) {
   manager.addPass(createFormGemms({target}));
   manager.addNestedPass<func::FuncOp>(createLowerToLinalg());
   manager.addPass(createCSEPass());
+  manager.addNestedPass<func::FuncOp>(createSplitSums());
   manager.addPass(createFormKernels());
   bool asynchronous = target->getTraits().startsCollectives;
   if (asynchronous)

@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Matchers.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
@@ -23,10 +24,22 @@ namespace tp {
 using namespace mlir;
 using namespace tp;
 
-/// True if the body of `op` adds the product of its two inputs to its output.
+/// The input that `value`, in the body of `op`, is, perhaps widened; -1 if
+/// none.
+static int64_t getInputNumber(linalg::LinalgOp op, Value value) {
+  if (auto wide = value.getDefiningOp<arith::ExtFOp>())
+    value = wide.getIn();
+  auto argument = dyn_cast<BlockArgument>(value);
+  bool isInput = argument && argument.getOwner() == op.getBlock() &&
+                 argument.getArgNumber() < op.getNumDpsInputs();
+  return isInput ? int64_t(argument.getArgNumber()) : -1;
+}
+
+/// True if the body of `op` adds the product of its two inputs to its output,
+/// in f32 if they are narrower.
 static bool isMultiplyAdd(linalg::LinalgOp op) {
   Block *body = op.getBlock();
-  if (!body || !llvm::hasNItems(body->getOperations(), 3))
+  if (!body)
     return false;
   auto add =
       body->getTerminator()->getOperand(0).getDefiningOp<arith::AddFOp>();
@@ -37,10 +50,12 @@ static bool isMultiplyAdd(linalg::LinalgOp op) {
   if (add.getLhs() != output && add.getRhs() != output)
     return false;
   auto product = other.getDefiningOp<arith::MulFOp>();
-  return product && (product.getLhs() == body->getArgument(0)
-                         ? product.getRhs() == body->getArgument(1)
-                         : product.getLhs() == body->getArgument(1) &&
-                               product.getRhs() == body->getArgument(0));
+  return product &&
+         getInputNumber(op, product.getLhs()) +
+                 getInputNumber(op, product.getRhs()) ==
+             1 &&
+         getInputNumber(op, product.getLhs()) >= 0 &&
+         getInputNumber(op, product.getRhs()) >= 0;
 }
 
 /// Positions of the domain's dimensions that `map` reads; fails if it reads
@@ -104,6 +119,140 @@ static Value transposeParameter(ParameterOp op) {
 }
 
 namespace {
+/// The products that there are operations for, each of rows of an input.
+struct Product {
+  /// y[rows, n], x[rows, k], w[n, k]; w[k, n]; and y[k, n], the sum over rows
+  /// of x[rows, k] and w[rows, n].
+  enum Kind { Linear, Matmul, Transposed } kind;
+  Value input, weight;
+};
+} // namespace
+
+static FailureOr<Product> findProduct(linalg::LinalgOp op) {
+  Value input = op.getDpsInputs()[0], weight = op.getDpsInputs()[1];
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  FailureOr<SmallVector<unsigned>> x = getDims(maps[0]), w = getDims(maps[1]),
+                                   y = getDims(maps[2]);
+  if (failed(x) || failed(w) || failed(y) || x->empty() || w->empty() ||
+      y->empty())
+    return failure();
+  auto getRows = [](const SmallVector<unsigned> &dims) {
+    return ArrayRef(dims).drop_back();
+  };
+  using Dims = SmallVector<unsigned>;
+  if (getRows(*x) == getRows(*w) && x->size() > 1 && x->back() != w->back() &&
+      op.getNumReductionLoops() == x->size() - 1) {
+    if (*y == Dims{x->back(), w->back()})
+      return Product{Product::Transposed, input, weight};
+    if (*y == Dims{w->back(), x->back()})
+      return Product{Product::Transposed, weight, input};
+  }
+  if (w->size() != 2 || (x->size() == 2 && getRows(*x) != getRows(*y))) {
+    std::swap(x, w);
+    std::swap(input, weight);
+  }
+  unsigned n = y->back(), k = x->back();
+  if (op.getNumReductionLoops() != 1 || n == k || getRows(*x) != getRows(*y))
+    return failure();
+  if (*w == Dims{n, k})
+    return Product{Product::Linear, input, weight};
+  if (*w == Dims{k, n})
+    return Product{Product::Matmul, input, weight};
+  return failure();
+}
+
+/// Whether the library multiplies these types: those of the sums, or narrower.
+static bool hasKnownTypes(linalg::LinalgOp op, const Product &product) {
+  Type x = getElementTypeOrSelf(product.input),
+       w = getElementTypeOrSelf(product.weight),
+       y = getElementTypeOrSelf(op->getResult(0));
+  if (x == w && w == y)
+    return true;
+  // Beside a narrow weight nn.linear has an input of its type alone.
+  return y.isF32() && isa<BFloat16Type, Float16Type, Float32Type>(w) &&
+         (x == w || (x.isF32() && product.kind != Product::Linear));
+}
+
+/// Whether nothing else here reads the tensor that `parameter` names, so that
+/// read transposed it is not in memory twice.
+static bool isReadOnce(ParameterOp parameter) {
+  unsigned readers = 0;
+  parameter->getParentOfType<func::FuncOp>().walk(
+      [&](ParameterOp op) { readers += op.getName() == parameter.getName(); });
+  return readers == 1 && parameter->hasOneUse();
+}
+
+/// The operation that does nothing but round `value`, if it is its only reader.
+static Operation *findRounding(Value value) {
+  Operation *reader = value.hasOneUse() ? *value.user_begin() : nullptr;
+  if (isa_and_nonnull<arith::TruncFOp>(reader))
+    return reader;
+  auto op = dyn_cast_or_null<linalg::GenericOp>(reader);
+  if (!op || op.getNumDpsInputs() != 1 || op.getNumDpsInits() != 1 ||
+      op.getDpsInputs()[0] != value ||
+      !llvm::all_of(op.getIndexingMapsArray(),
+                    [](AffineMap map) { return map.isIdentity(); }))
+    return nullptr;
+  Value yielded = op.getBody()->getTerminator()->getOperand(0);
+  auto round = yielded.getDefiningOp<arith::TruncFOp>();
+  return round && round.getIn() == op.getBody()->getArgument(0) ? reader
+                                                                : nullptr;
+}
+
+static Value build(OpBuilder &builder, Location loc, const Product &product,
+                   Type type) {
+  auto parameter = product.weight.getDefiningOp<ParameterOp>();
+  if (product.kind == Product::Linear)
+    return nn::LinearOp::create(builder, loc, type, product.input,
+                                product.weight, Value());
+  if (product.kind == Product::Matmul && parameter && isReadOnce(parameter) &&
+      getElementTypeOrSelf(product.input) == getElementTypeOrSelf(parameter))
+    return nn::LinearOp::create(builder, loc, type, product.input,
+                                transposeParameter(parameter), Value());
+  return nn::MatmulOp::create(builder, loc, type, product.input, product.weight,
+                              product.kind == Product::Transposed);
+}
+
+/// The library knows no offset: it is taken off the ids.
+static void takeOffset(nn::EmbeddingBackwardOp op) {
+  if (!op.getOffset())
+    return;
+  OpBuilder builder(op);
+  Value ids = op.getIds(), offset = op.getOffset();
+  auto type = cast<RankedTensorType>(ids.getType());
+  Value empty = tensor::EmptyOp::create(builder, op.getLoc(), type.getShape(),
+                                        type.getElementType());
+  AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
+  SmallVector<utils::IteratorType> iterators(type.getRank(),
+                                             utils::IteratorType::parallel);
+  auto relative = linalg::GenericOp::create(
+      builder, op.getLoc(), TypeRange{type}, ids, empty, {identity, identity},
+      iterators, [&](OpBuilder &inner, Location at, ValueRange args) {
+        // Kernels are given indices.
+        Value first = arith::IndexCastOp::create(inner, at,
+                                                 type.getElementType(), offset);
+        Value id = arith::SubIOp::create(inner, at, args[0], first);
+        linalg::YieldOp::create(inner, at, id);
+      });
+  op.getIdsMutable().assign(relative.getResult(0));
+  op.getOffsetMutable().clear();
+}
+
+/// The sum of `op` and a tensor is made by the operation itself, where that
+/// tensor lies if it is a state.
+static void addInto(nn::EmbeddingBackwardOp op) {
+  auto sum = op->hasOneUse() ? dyn_cast<arith::AddFOp>(*op->user_begin())
+                             : arith::AddFOp();
+  if (!sum || op.getInto() || sum->getBlock() != op->getBlock())
+    return;
+  Value other = sum.getLhs() == op.getResult() ? sum.getRhs() : sum.getLhs();
+  op->moveBefore(sum);
+  op.getIntoMutable().assign(other);
+  sum.replaceAllUsesWith(op.getResult());
+  sum.erase();
+}
+
+namespace {
 struct RecogniseLinearPass
     : tp::impl::RecogniseLinearBase<RecogniseLinearPass> {
   void runOnOperation() override {
@@ -111,51 +260,39 @@ struct RecogniseLinearPass
     getOperation().walk([&](linalg::LinalgOp op) { ops.push_back(op); });
     for (linalg::LinalgOp op : ops)
       convert(op);
+    SmallVector<nn::EmbeddingBackwardOp> tables;
+    getOperation().walk(
+        [&](nn::EmbeddingBackwardOp op) { tables.push_back(op); });
+    llvm::for_each(tables, takeOffset);
+    llvm::for_each(tables, addInto);
   }
 
   void convert(linalg::LinalgOp op) {
     if (op.getNumDpsInputs() != 2 || op.getNumDpsInits() != 1 ||
-        op->getNumResults() != 1 || op.getNumReductionLoops() != 1 ||
-        !isMultiplyAdd(op))
+        op->getNumResults() != 1 || !isMultiplyAdd(op) ||
+        !isa<RankedTensorType>(op->getResult(0).getType()) ||
+        op.hasDynamicShape())
       return;
-    auto type = cast<RankedTensorType>(op->getResult(0).getType());
-    Value input = op.getDpsInputs()[0], weight = op.getDpsInputs()[1];
-    if (getElementTypeOrSelf(input) != type.getElementType() ||
-        getElementTypeOrSelf(weight) != type.getElementType() ||
-        !type.hasStaticShape())
-      return;
-    SmallVector<AffineMap> maps = op.getIndexingMapsArray();
-    FailureOr<SmallVector<unsigned>> x = getDims(maps[0]), w = getDims(maps[1]),
-                                     y = getDims(maps[2]);
-    if (failed(x) || failed(w) || failed(y))
-      return;
-    if (w->size() != 2 && x->size() == 2) {
-      std::swap(x, w);
-      std::swap(input, weight);
-    }
-    // y[rows, n], x[rows, k], w[n, k] or w[k, n].
-    if (w->size() != 2 || x->empty() || y->empty() || x->size() != y->size())
-      return;
-    unsigned n = y->back(), k = x->back();
-    if (n == k || ArrayRef(*x).drop_back() != ArrayRef(*y).drop_back())
-      return;
-    bool isTransposed = *w == SmallVector<unsigned>{k, n};
-    if (!isTransposed && *w != SmallVector<unsigned>{n, k})
+    FailureOr<Product> found = findProduct(op);
+    if (failed(found) || !hasKnownTypes(op, *found))
       return;
     OpBuilder builder(op);
-    if (isTransposed) {
-      auto parameter = weight.getDefiningOp<ParameterOp>();
-      if (!parameter)
-        return;
-      weight = transposeParameter(parameter);
-    }
-    Value product = nn::LinearOp::create(builder, op.getLoc(), type, input,
-                                         weight, Value());
+    Operation *end = op;
     Value init = op.getDpsInits()[0];
+    // A sum that is only rounded then is made as what it is rounded to.
+    if (Operation *round = findRounding(op->getResult(0));
+        round && isZero(init) &&
+        getElementTypeOrSelf(round->getResult(0)) ==
+            getElementTypeOrSelf(found->weight))
+      end = round;
+    Value product =
+        build(builder, op.getLoc(), *found, end->getResult(0).getType());
     if (!isZero(init))
       product = arith::AddFOp::create(builder, op.getLoc(), product, init);
-    op->getResult(0).replaceAllUsesWith(product);
-    op->erase();
+    end->getResult(0).replaceAllUsesWith(product);
+    end->erase();
+    if (end != op)
+      op->erase();
     ++numLinears;
   }
 };

@@ -11,6 +11,7 @@
 
 #include "States.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "tp/Interfaces/LibraryInterface.h"
 #include "tp/Schedule/RowKernels.h"
@@ -100,9 +101,15 @@ static bool readsInPlace(func::FuncOp kernel, unsigned operand,
   Block &body = kernel.getBody().front();
   BlockArgument argument = body.getArgument(operand);
   auto made = dyn_cast<OpResult>(body.getTerminator()->getOperand(result));
-  auto writer =
-      made ? dyn_cast<linalg::GenericOp>(made.getOwner()) : linalg::GenericOp();
-  if (!writer || argument.getType() != made.getType())
+  if (!made || argument.getType() != made.getType())
+    return false;
+  // What a product is added to on its way out.
+  if (isa<arith::AddFOp>(made.getOwner()))
+    return llvm::all_of(argument.getUsers(), [&](Operation *user) {
+      return user == made.getOwner();
+    });
+  auto writer = dyn_cast<linalg::GenericOp>(made.getOwner());
+  if (!writer)
     return false;
   AffineMap written = writer.getMatchingIndexingMap(
       writer.getDpsInitOperand(made.getResultNumber()));
@@ -144,9 +151,7 @@ bool tp::readsInPlace(Operation *op, const StateUpdate &update) {
   auto kernel = call ? SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
                            call, call.getCalleeAttr())
                      : func::FuncOp();
-  auto kind =
-      kernel ? kernel->getAttrOfType<StringAttr>(kernelAttrName) : StringAttr();
-  if (!kind || kind.getValue() != "rows")
+  if (!kernel || !kernel->hasAttr(kernelAttrName))
     return false;
   for (OpOperand &operand : call->getOpOperands()) {
     if (!isa<RankedTensorType>(operand.get().getType()))

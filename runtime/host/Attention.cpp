@@ -42,6 +42,18 @@ bool maskAt(const Attention &a, const void *mask, int64_t i) {
   }
 }
 
+/// What is added to the scores of each key, of which each batch entry has
+/// paddedKeys.
+void fillMask(const Attention &a, const void *mask, int64_t kvLen,
+              int64_t paddedKeys, float *keyMask) {
+  for (int64_t b = 0; mask && b < a.batch; ++b)
+    for (int64_t j = 0; j < paddedKeys; ++j)
+      keyMask[b * paddedKeys + j] =
+          j < kvLen && maskAt(a, mask, b * a.kvCapacity + j)
+              ? 0.0f
+              : -std::numeric_limits<float>::infinity();
+}
+
 /// How a call is cut, and where its parts lie.
 struct Blocks {
   Blocks(const Attention &a, const AttentionCall &call)
@@ -70,7 +82,6 @@ struct Blocks {
     keyMask = tiles + wave * pairFloats;
     own = keyMask + maskFloats;
   }
-  void fillMask();
   void packKeys(int64_t first, int64_t item);
   void attend(int64_t first, int64_t item, int64_t worker);
 
@@ -88,15 +99,6 @@ struct Blocks {
   int64_t maskFloats, ownFloats;
   float *tiles = nullptr, *keyMask = nullptr, *own = nullptr;
 };
-
-void Blocks::fillMask() {
-  for (int64_t b = 0; masked && b < a.batch; ++b)
-    for (int64_t j = 0; j < paddedKeys; ++j)
-      keyMask[b * paddedKeys + j] =
-          j < call.kvLen && maskAt(a, call.mask, b * a.kvCapacity + j)
-              ? 0.0f
-              : -std::numeric_limits<float>::infinity();
-}
 
 /// A block of keys and values of the wave that begins at pair `first`.
 void Blocks::packKeys(int64_t first, int64_t item) {
@@ -140,9 +142,8 @@ void Blocks::attend(int64_t first, int64_t item, int64_t worker) {
   task.out = const_cast<void *>(
       row(a, call.out, position * call.outStride + head * a.headSize));
   task.outStride = call.outStride;
-  task.lse = call.lse ? call.lse + (batch * a.qHeads + head) * a.qLen + query
-                      : nullptr;
-  task.lseStride = a.qLen;
+  task.lse = call.lse ? call.lse + position * a.qHeads + head : nullptr;
+  task.lseStride = a.qHeads;
   task.keys = tiles + slot * pairFloats;
   task.values = task.keys + keyFloats;
   task.keyMask = masked ? keyMask + batch * paddedKeys : nullptr;
@@ -157,20 +158,27 @@ void Blocks::attend(int64_t first, int64_t item, int64_t worker) {
 
 } // namespace
 
-Status AttentionEngine::run(int64_t id, const AttentionCall &call) {
+Status AttentionEngine::check(int64_t id, int64_t kvLen,
+                              const void *mask) const {
   if (id < 0 || id >= int64_t(attentions.size()))
     return internalError("attention ", id, " is not in the manifest");
   const Attention &a = attentions[id];
-  if (call.kvLen < 0 || call.kvLen > a.kvCapacity)
+  if (kvLen < 0 || kvLen > a.kvCapacity)
     return internalError("attention ", id, ": expected at most ", a.kvCapacity,
-                         " keys, got ", call.kvLen);
-  Blocks blocks(a, call);
-  if (!!call.mask != blocks.masked)
+                         " keys, got ", kvLen);
+  if (!!mask != (a.mask == Attention::Mask::KeyPadding))
     return internalError("attention ", id,
                          ": the mask is not as the manifest says");
+  return {};
+}
+
+Status AttentionEngine::run(int64_t id, const AttentionCall &call) {
+  TPRT_TRY(check(id, call.kvLen, call.mask));
+  const Attention &a = attentions[id];
+  Blocks blocks(a, call);
   TPRT_TRY(scratch.reserve(blocks.floats() * 4));
   blocks.place(reinterpret_cast<float *>(scratch.data()));
-  blocks.fillMask();
+  fillMask(a, call.mask, call.kvLen, blocks.paddedKeys, blocks.keyMask);
   for (int64_t first = 0; first < blocks.pairs; first += blocks.wave) {
     int64_t count = std::min(blocks.wave, blocks.pairs - first);
     parallelItems(count * blocks.keyBlocks,
@@ -180,6 +188,52 @@ Status AttentionEngine::run(int64_t id, const AttentionCall &call) {
                     blocks.attend(first, item, worker);
                   });
   }
+  return {};
+}
+
+Status AttentionEngine::runBackward(int64_t id,
+                                    const AttentionBackwardCall &call) {
+  TPRT_TRY(check(id, 0, call.mask));
+  const Attention &a = attentions[id];
+  int64_t keys = a.kvCapacity, padded = alignUp(a.headSize, kHeadPadding);
+  int64_t paddedKeys = alignUp(keys, kKeyBlock);
+  int64_t maskFloats = call.mask ? a.batch * paddedKeys : 0;
+  int64_t own = alignUp(attentionBackwardScratch(a.qLen, padded), 16);
+  TPRT_TRY(scratch.reserve((maskFloats + workers() * own) * 4));
+  auto *keyMask = reinterpret_cast<float *>(scratch.data());
+  fillMask(a, call.mask, keys, paddedKeys, keyMask);
+  parallelItems(a.batch * a.qHeads, [&](int64_t item, int64_t worker) {
+    int64_t batch = item / a.qHeads, head = item % a.qHeads;
+    int64_t kvHead = head / (a.qHeads / a.kvHeads);
+    AttentionBackwardHead task;
+    task.type = a.type;
+    task.headSize = a.headSize;
+    task.paddedHeadSize = padded;
+    task.qStride = a.qHeads * a.headSize;
+    task.kStride = a.kvHeads * a.headSize;
+    int64_t query = batch * a.qLen * task.qStride + head * a.headSize;
+    int64_t key = batch * keys * task.kStride + kvHead * a.headSize;
+    int64_t each = batch * keys * task.qStride + head * a.headSize;
+    task.q = row(a, call.q, query);
+    task.cotangent = row(a, call.cotangent, query);
+    task.k = row(a, call.k, key);
+    task.v = row(a, call.v, key);
+    task.lse = call.lse + batch * a.qLen * a.qHeads + head;
+    task.delta = call.delta + batch * a.qLen * a.qHeads + head;
+    task.rowStride = a.qHeads;
+    task.keyMask = call.mask ? keyMask + batch * paddedKeys : nullptr;
+    task.qLen = a.qLen;
+    task.kvLen = keys;
+    task.position = keys - a.qLen;
+    task.causal = a.causal;
+    task.window = a.window;
+    task.scale = float(a.scale);
+    task.dq = const_cast<void *>(row(a, call.dq, query));
+    task.dk = call.dk + each;
+    task.dv = call.dv + each;
+    task.scratch = keyMask + maskFloats + worker * own;
+    simd().attendBackward(task);
+  });
   return {};
 }
 
@@ -194,5 +248,21 @@ int32_t HostFunctions::attention(tprt_rank *rank, int32_t id, const void *q,
     return host.engine<AttentionEngine>(TPRT_SLOT_attention)
         .run(id, {q, qStride, k, kStride, v, vStride, mask, kvLen, qOffset, out,
                   outStride, static_cast<float *>(lse)});
+  });
+}
+
+int32_t HostFunctions::attention_backward(tprt_rank *rank, int32_t id,
+                                          const void *q, const void *k,
+                                          const void *v, const void *mask,
+                                          const void *cotangent,
+                                          const void *lse, const void *delta,
+                                          void *dq, void *dk, void *dv) {
+  auto &host = *static_cast<HostRank *>(rank);
+  return host.traced(Timeline::Kind::Attention, id, 0, [&] {
+    return host.engine<AttentionEngine>(TPRT_SLOT_attention)
+        .runBackward(id,
+                     {q, k, v, mask, cotangent, static_cast<const float *>(lse),
+                      static_cast<const float *>(delta), dq,
+                      static_cast<float *>(dk), static_cast<float *>(dv)});
   });
 }

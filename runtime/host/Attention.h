@@ -32,6 +32,14 @@ struct AttentionCall {
   float *lse;
 };
 
+/// The arguments of tprt_api::attention_backward.
+struct AttentionBackwardCall {
+  const void *q, *k, *v, *mask, *cotangent;
+  const float *lse, *delta;
+  void *dq;
+  float *dk, *dv;
+};
+
 class AttentionEngine final : public Engine {
 public:
   explicit AttentionEngine(const Manifest &manifest)
@@ -40,9 +48,12 @@ public:
       : attentions(attentions) {}
 
   Status run(int64_t id, const AttentionCall &call);
+  Status runBackward(int64_t id, const AttentionBackwardCall &call);
   int64_t scratchBytes() const override { return scratch.size(); }
 
 private:
+  Status check(int64_t id, int64_t kvLen, const void *mask) const;
+
   const std::vector<Attention> &attentions;
   Buffer scratch;
 };

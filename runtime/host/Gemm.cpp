@@ -10,7 +10,8 @@
 // kernels read as it lies, and x the second, packed once per call; for many,
 // the block is brought to the panels that oneDNN asks for, in the worker's
 // cache. Products of the same rows share all of that: workers take blocks of
-// all their weights. matmul serves products of which an operand is transposed.
+// all their weights. Weights [k, n] (a backward's) are brought to panels too, a
+// block of columns at a time, and x [k, m] is transposed where it is copied.
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,6 +50,14 @@ constexpr int64_t kFewBytes = 256 << 10;
 
 /// Of widened weights that oneDNN multiplies without panels.
 constexpr int64_t kPlainBytes = 8 << 20;
+
+/// Columns of a block of weights [k, n], at least, and the longest sum that
+/// they are multiplied with at once: then x stays in the shared cache
+/// meanwhile.
+constexpr int64_t kFewColumns = 64, kDepth = 4096;
+
+/// Rows of a weight's gradient that a worker takes.
+constexpr int64_t kRowsOfGradient = 256;
 
 /// Elements that are worth a thread.
 constexpr int64_t kGrain = 4096;
@@ -120,6 +129,8 @@ private:
 struct Product {
   dnnl::primitive primitive;
   memory src, weights, dst, scratchpad;
+  dnnl::primitive reorder = {}; ///< from `plain` to the layout of weights
+  memory plain = {};
 };
 
 /// dst[m, n] = src[m, k] * weights[n, k], in f32 from `type`. Either operand
@@ -128,13 +139,8 @@ struct InnerProduct {
   tprt_type type;
   int64_t m, n, k;
   bool takesBlockFirst; ///< src is the block
+  int64_t wStride = 0;  ///< of weights that are given as [k, n]
   auto operator<=>(const InnerProduct &) const = default;
-};
-
-/// A product of computed weights of which one operand is transposed.
-struct TransposedProduct {
-  int64_t id, rows, xStride;
-  auto operator<=>(const TransposedProduct &) const = default;
 };
 
 /// What a thread multiplies with.
@@ -143,7 +149,6 @@ struct WorkerContext {
   dnnl::stream stream;
   Scratch weights, result, transposed, pad;
   std::map<InnerProduct, Product> products;
-  std::map<TransposedProduct, Product> transposedProducts;
 };
 
 /// Rows of x, one after the other `stride` elements apart, in the type computed
@@ -151,8 +156,9 @@ struct WorkerContext {
 struct Rows {
   tprt_type compute;
   int64_t first, count, k; ///< `first` of those that the call is given
-  const void *x;
-  int64_t stride;
+  const void *x = nullptr;
+  int64_t stride = 0;
+  bool isFew = false;           ///< our own loop multiplies them
   const void *packed = nullptr; ///< or as a second operand of this layout
   memory::desc layout = {};
 };
@@ -164,11 +170,6 @@ struct Call : tprt_gemm_call {
 
   int64_t blocks() const { return (gemm.n + block - 1) / block; }
 };
-
-/// What our own loop multiplies.
-bool isFewRows(const Rows &rows) {
-  return rows.count <= kFewRows && rows.compute == TPRT_F32;
-}
 
 /// Height of the panels [k][height] that weights of this layout consist of; 0
 /// for other layouts.
@@ -198,12 +199,17 @@ Expected<const void *> toPanels(Scratch &scratch, tprt_type type, const void *w,
   return static_cast<const void *>(packed);
 }
 
-/// What oneDNN computes without panels, as it copies what it needs itself.
+/// What oneDNN computes without panels, as it copies what it needs itself. Of
+/// x and w [k, rows] and [k, n], `Transposed`, it adds the product to y if
+/// asked.
+template <bool Transposed = false>
 Status multiplyPlain(const void *x, const void *w, int64_t rows, int64_t n,
-                     int64_t k, float *y, int64_t yStride) {
-  auto status =
-      dnnl::sgemm('N', 'T', rows, n, k, 1.0f, static_cast<const float *>(x), k,
-                  static_cast<const float *>(w), k, 0.0f, y, yStride);
+                     int64_t k, float *y, int64_t yStride, int64_t xStride = 0,
+                     bool adds = false) {
+  auto status = dnnl::sgemm(
+      Transposed ? 'T' : 'N', Transposed ? 'N' : 'T', rows, n, k, 1.0f,
+      static_cast<const float *>(x), Transposed ? xStride : k,
+      static_cast<const float *>(w), Transposed ? n : k, adds, y, yStride);
   if (status != dnnl::status::success)
     return internalError("oneDNN: sgemm: status ", int(status));
   return {};
@@ -248,7 +254,7 @@ struct GemmEngine::Impl {
   /// The first is the rank's thread's, which has all workers for what it does
   /// alone.
   std::vector<std::unique_ptr<WorkerContext>> contexts;
-  Scratch xScratch, packScratch, wScratch;
+  Scratch xScratch, packScratch, sumScratch;
   std::map<InnerProduct, memory::desc> layouts; ///< of packed x
 
   WorkerContext &context(int64_t worker);
@@ -257,15 +263,16 @@ struct GemmEngine::Impl {
                    const memory::desc &scratchpad);
   Product &innerProduct(WorkerContext &context, const InnerProduct &sizes,
                         const memory::desc &layout);
-  Product &transposedProduct(const Gemm &gemm, tprt_type compute,
-                             const TransposedProduct &sizes);
   Status execute(WorkerContext &context, Product &product, const void *src,
                  const void *weights, void *dst);
   Status bring(Rows &rows, const Call &call);
   Status pack(Rows &rows);
   Expected<Call> check(const tprt_gemm_call &call);
   Status run(std::vector<Call> &calls);
-  Status runTransposed(const Rows &rows, const Call &call);
+  Status runPieces(const Call &call);
+  Status runRows(const Call &call);
+  Expected<const void *> toLayout(WorkerContext &context, Product &product,
+                                  const void *w);
   Status runBlocks(Rows rows, std::vector<Call> &calls);
   Status runBlock(WorkerContext &context, const Rows &rows, const Call &call,
                   int64_t column, int64_t n);
@@ -284,7 +291,7 @@ int64_t GemmEngine::scratchBytes() const {
     for (const Scratch *scratch : list)
       bytes += scratch->buffer.size();
   };
-  add({&impl->xScratch, &impl->packScratch, &impl->wScratch});
+  add({&impl->xScratch, &impl->packScratch, &impl->sumScratch});
   for (const auto &context : impl->contexts)
     add({&context->weights, &context->result, &context->transposed,
          &context->pad});
@@ -333,38 +340,34 @@ Product &GemmEngine::Impl::innerProduct(WorkerContext &context,
   auto found = context.products.find(sizes);
   if (found != context.products.end())
     return found->second;
-  memory::desc any({sizes.n, sizes.k}, dnnlType(sizes.type),
-                   memory::format_tag::any);
+  memory::data_type type = dnnlType(sizes.type);
+  memory::desc any({sizes.n, sizes.k}, type, memory::format_tag::any);
   auto made =
       describeInnerProduct(engine, sizes, sizes.takesBlockFirst ? layout : any);
-  return context.products
-      .emplace(sizes, describe(dnnl::inner_product_forward(made),
-                               made.src_desc(), made.weights_desc(),
-                               made.dst_desc(), made.scratchpad_desc()))
-      .first->second;
+  Product product =
+      describe(dnnl::inner_product_forward(made), made.src_desc(),
+               made.weights_desc(), made.dst_desc(), made.scratchpad_desc());
+  if (sizes.wStride > 0) {
+    memory::dims strides = {1, sizes.wStride};
+    product.plain =
+        memory({{sizes.n, sizes.k}, type, strides}, engine, nullptr);
+    product.reorder = dnnl::reorder(product.plain, product.weights);
+  }
+  return context.products.emplace(sizes, std::move(product)).first->second;
 }
 
-Product &GemmEngine::Impl::transposedProduct(const Gemm &gemm,
-                                             tprt_type compute,
-                                             const TransposedProduct &sizes) {
-  auto &known = context(0).transposedProducts;
-  auto found = known.find(sizes);
-  if (found != known.end())
-    return found->second;
-  memory::dims srcStrides = {gemm.xTransposed ? 1 : sizes.xStride,
-                             gemm.xTransposed ? sizes.xStride : 1};
-  memory::dims wStrides = {gemm.wTransposed ? gemm.n : 1,
-                           gemm.wTransposed ? 1 : gemm.k};
-  memory::desc src({sizes.rows, gemm.k}, dnnlType(compute), srcStrides);
-  memory::desc weights({gemm.k, gemm.n}, dnnlType(compute), wStrides);
-  memory::desc dst({sizes.rows, gemm.n}, memory::data_type::f32,
-                   memory::format_tag::ab);
-  dnnl::matmul::primitive_desc made({src, weights, dst}, ownScratchpad(),
-                                    engine);
-  return known
-      .emplace(sizes, describe(dnnl::matmul(made), src, weights, dst,
-                               made.scratchpad_desc()))
-      .first->second;
+/// Columns of weights [k, n] as the product reads them.
+Expected<const void *> GemmEngine::Impl::toLayout(WorkerContext &context,
+                                                  Product &product,
+                                                  const void *w) {
+  TPRT_ASSIGN(auto brought, context.weights.get(int64_t(
+                                product.weights.get_desc().get_size())));
+  product.plain.set_data_handle(const_cast<void *>(w));
+  product.weights.set_data_handle(brought);
+  product.reorder.execute(context.stream, {{DNNL_ARG_FROM, product.plain},
+                                           {DNNL_ARG_TO, product.weights}});
+  context.stream.wait();
+  return static_cast<const void *>(brought);
 }
 
 Status GemmEngine::Impl::execute(WorkerContext &context, Product &product,
@@ -385,34 +388,47 @@ Status GemmEngine::Impl::execute(WorkerContext &context, Product &product,
   return {};
 }
 
-/// x as the product reads it: in the type computed in, and for matmul of any
-/// stride; beside few rows, the rows are not whole pages apart, which would
-/// bring them to the same places of a cache; otherwise dense.
+/// x as the product reads it: in the type computed in and dense; beside few
+/// rows, they are not whole pages apart, which would bring them to the same
+/// places of a cache.
 Status GemmEngine::Impl::bring(Rows &rows, const Call &call) {
   const Gemm &gemm = call.gemm;
-  bool isTransposed = gemm.xTransposed || gemm.wTransposed;
-  int64_t lines = gemm.xTransposed ? gemm.k : call.rows;
-  int64_t length = gemm.xTransposed ? call.rows : gemm.k;
-  bool isFew = !isTransposed && lines > 1 && isFewRows(rows);
-  int64_t stride = isFew ? alignUp(length, 16) + 16 : length;
-  rows.x = call.x;
-  rows.stride = call.x_stride;
-  if (gemm.xType == rows.compute && (isTransposed || rows.stride == stride))
+  int64_t k = gemm.k;
+  bool isFlipped = gemm.xTransposed;
+  rows.stride = rows.isFew && rows.count > 1 ? alignUp(k, 16) + 16 : k;
+  rows.x = at(call.x, rows.first * (isFlipped ? 1 : call.x_stride), gemm.xType);
+  if (!isFlipped && gemm.xType == rows.compute && call.x_stride == rows.stride)
     return {};
   TPRT_ASSIGN(auto brought,
-              xScratch.get(lines * stride * typeBytes(rows.compute)));
-  parallelFor(lines, 16, [&](int64_t begin, int64_t end, int64_t) {
-    for (int64_t r = begin; r < end; ++r) {
-      const void *from = at(call.x, r * call.x_stride, gemm.xType);
-      void *to = at(brought, r * stride, rows.compute);
-      if (gemm.xType == rows.compute)
-        std::memcpy(to, from, size_t(length * typeBytes(rows.compute)));
-      else
-        simd().widen(gemm.xType, from, static_cast<float *>(to), length);
+              xScratch.get(rows.count * rows.stride * typeBytes(rows.compute)));
+  bool isNarrow = rows.compute != TPRT_F32;
+  int64_t lines = isFlipped && isNarrow ? 16 : rows.count;
+  for (int64_t i = 0; i < workers(); ++i)
+    if (isFlipped && isNarrow)
+      TPRT_TRY(context(i).result.get(lines * k * 4).status());
+  parallelFor(rows.count, 16, [&](int64_t begin, int64_t end, int64_t worker) {
+    for (int64_t r = begin; r < end; r += isFlipped ? lines : 1) {
+      const void *from =
+          at(rows.x, r * (isFlipped ? 1 : call.x_stride), gemm.xType);
+      void *to = at(brought, r * rows.stride, rows.compute);
+      if (isFlipped) {
+        auto *wide = static_cast<float *>(to);
+        if (isNarrow)
+          wide = reinterpret_cast<float *>(
+              contexts[size_t(worker)]->result.buffer.data());
+        int64_t count = std::min(lines, end - r);
+        simd().transpose(gemm.xType, from, call.x_stride, k, count, wide,
+                         rows.stride);
+        if (isNarrow)
+          simd().narrow(rows.compute, wide, to, count * k);
+      } else if (gemm.xType == rows.compute) {
+        std::memcpy(to, from, size_t(k * typeBytes(rows.compute)));
+      } else {
+        simd().widen(gemm.xType, from, static_cast<float *>(to), k);
+      }
     }
   });
   rows.x = brought;
-  rows.stride = stride;
   return {};
 }
 
@@ -448,17 +464,20 @@ Status GemmEngine::Impl::runBlock(WorkerContext &context, const Rows &rows,
                                   const Call &call, int64_t column, int64_t n) {
   const Gemm &gemm = call.gemm;
   int64_t count = rows.count, k = rows.k;
-  const void *w = at(call.w, column * k, gemm.wType);
-  bool isFew = isFewRows(rows);
+  bool isFlipped = gemm.wTransposed;
+  const void *w = at(call.w, isFlipped ? column : column * k, gemm.wType);
   OneWorker alone;
   Product *product = nullptr;
+  InnerProduct sizes{rows.compute, count, n, k, false};
   if (rows.packed)
     product =
         &innerProduct(context, {rows.compute, n, count, k, true}, rows.layout);
-  else if (!isFew)
-    product = &innerProduct(context, {TPRT_F32, count, n, k, false}, {});
-  bool isPanels =
-      product && !rows.packed && panelHeight(product->weights.get_desc());
+  else if (isFlipped)
+    sizes.wStride = gemm.wType == rows.compute ? gemm.n : n;
+  if (!product && !rows.isFew)
+    product = &innerProduct(context, sizes, {});
+  bool isPanels = product && !rows.packed &&
+                  (isFlipped || panelHeight(product->weights.get_desc()));
 
   // In place, where y can hold it.
   int64_t stride = call.y_stride;
@@ -468,9 +487,19 @@ Status GemmEngine::Impl::runBlock(WorkerContext &context, const Rows &rows,
     products = static_cast<float *>(scratch);
     stride = n;
   }
-  if (isFew) {
+  if (rows.isFew) {
     simd().dot(gemm.wType, w, n, static_cast<const float *>(rows.x),
                rows.stride, count, k, products, stride);
+  } else if (isFlipped) {
+    if (gemm.wType != rows.compute) {
+      TPRT_ASSIGN(auto wide, context.transposed.get(n * k * 4));
+      for (int64_t p = 0; p < k; ++p)
+        simd().widen(gemm.wType, at(w, p * gemm.n, gemm.wType),
+                     static_cast<float *>(wide) + p * n, n);
+      w = wide;
+    }
+    TPRT_ASSIGN(w, toLayout(context, *product, w));
+    TPRT_TRY(execute(context, *product, rows.x, w, products));
   } else if (isPanels) {
     TPRT_ASSIGN(w, toPanels(context.weights, gemm.wType, w, n, k,
                             product->weights.get_desc()));
@@ -494,21 +523,24 @@ Status GemmEngine::Impl::runBlock(WorkerContext &context, const Rows &rows,
 /// Workers take blocks of the weights of all calls, for at most kRowsAtOnce
 /// rows of x.
 Status GemmEngine::Impl::runBlocks(Rows rows, std::vector<Call> &calls) {
-  bool isFew = isFewRows(rows);
-  bool isSecond =
-      !isFew && (rows.count < kManyRows || rows.compute == TPRT_BF16);
+  bool isFlipped = calls[0].gemm.wTransposed;
+  bool isSecond = !rows.isFew && !isFlipped &&
+                  (rows.count < kManyRows || rows.compute == TPRT_BF16);
   // Beside panels, x and the result pass through the cache; without them,
   // oneDNN copies x anew for each block.
-  int64_t cache = isFew                                   ? kFewBytes
-                  : isSecond                              ? ownCache()
-                  : isAtLeast(dnnl::cpu_isa::avx512_core) ? ownCache() / 2
-                                                          : kPlainBytes;
+  bool hasPanels = isFlipped || isAtLeast(dnnl::cpu_isa::avx512_core);
+  int64_t cache = rows.isFew  ? kFewBytes
+                  : isSecond  ? ownCache()
+                  : hasPanels ? ownCache() / 2
+                              : kPlainBytes;
   if (isSecond)
     TPRT_TRY(pack(rows));
   int64_t blocks = 0;
   for (Call &call : calls) {
     call.block = blockRows(call.gemm.n, rows.k,
-                           isFew ? typeBytes(call.gemm.wType) : 4, cache);
+                           rows.isFew ? typeBytes(call.gemm.wType) : 4, cache);
+    if (isFlipped)
+      call.block = std::max(call.block, kFewColumns);
     blocks += call.blocks();
   }
   auto count = size_t(workers());
@@ -534,27 +566,59 @@ Status GemmEngine::Impl::runBlocks(Rows rows, std::vector<Call> &calls) {
   return {};
 }
 
-Status GemmEngine::Impl::runTransposed(const Rows &rows, const Call &call) {
+/// A weight's gradient in f32, where it lies: workers take rows of it.
+Status GemmEngine::Impl::runRows(const Call &call) {
   const Gemm &gemm = call.gemm;
-  WorkerContext &first = context(0);
-  Expected<const void *> weights = call.w;
-  if (rows.compute != gemm.wType)
-    weights = widen(wScratch, gemm.wType, call.w, gemm.n * gemm.k);
-  TPRT_TRY(weights.status());
-  Expected<void *> products = call.y;
-  bool direct =
-      gemm.yType == TPRT_F32 && call.y_stride == gemm.n && !call.residual;
-  if (!direct)
-    products = first.result.get(call.rows * gemm.n * 4);
-  TPRT_TRY(products.status());
-  TPRT_TRY(execute(
-      first,
-      transposedProduct(gemm, rows.compute, {call.id, call.rows, rows.stride}),
-      rows.x, *weights, *products));
-  parallelFor(call.rows, 16, [&](int64_t begin, int64_t end, int64_t) {
-    finish(call, begin, end - begin, 0, gemm.n,
-           static_cast<float *>(*products) + begin * gemm.n, gemm.n);
+  int64_t blocks = (call.rows + kRowsOfGradient - 1) / kRowsOfGradient;
+  std::vector<Status> statuses(static_cast<size_t>(workers()));
+  parallelItems(blocks, [&](int64_t item, int64_t worker) {
+    OneWorker alone;
+    int64_t first = item * kRowsOfGradient;
+    Status status = multiplyPlain<true>(
+        static_cast<const float *>(call.x) + first, call.w,
+        std::min(kRowsOfGradient, call.rows - first), gemm.n, gemm.k,
+        static_cast<float *>(call.y) + first * call.y_stride, call.y_stride,
+        call.x_stride, call.residual);
+    if (!status.ok())
+      statuses[size_t(worker)] = status;
   });
+  for (const Status &status : statuses)
+    TPRT_TRY(status);
+  return {};
+}
+
+/// Long sums by weights [k, n], piece by piece, in y or beside it.
+Status GemmEngine::Impl::runPieces(const Call &call) {
+  const Gemm &gemm = call.gemm;
+  bool direct = gemm.yType == TPRT_F32 && !gemm.bias &&
+                gemm.activation == Gemm::Activation::None;
+  Expected<void *> sums = call.y;
+  if (!direct)
+    sums = sumScratch.get(call.rows * gemm.n * 4);
+  TPRT_TRY(sums.status());
+  Gemm piece = gemm;
+  piece.yType = TPRT_F32;
+  piece.bias = false;
+  piece.activation = Gemm::Activation::None;
+  tprt_gemm_call part = call;
+  part.bias = nullptr;
+  part.residual = direct ? call.residual : nullptr;
+  part.y = *sums;
+  part.y_stride = direct ? call.y_stride : gemm.n;
+  for (int64_t from = 0; from < gemm.k; from += kDepth) {
+    piece.k = std::min(kDepth, gemm.k - from);
+    part.x =
+        at(call.x, from * (gemm.xTransposed ? call.x_stride : 1), gemm.xType);
+    part.w = at(call.w, from * gemm.n, gemm.wType);
+    std::vector<Call> one{{part, piece}};
+    TPRT_TRY(run(one));
+    part.residual = part.y;
+  }
+  if (!direct)
+    parallelFor(call.rows, 16, [&](int64_t begin, int64_t end, int64_t) {
+      finish(call, begin, end - begin, 0, gemm.n,
+             static_cast<float *>(*sums) + begin * gemm.n, gemm.n);
+    });
   return {};
 }
 
@@ -562,20 +626,29 @@ Status GemmEngine::Impl::runTransposed(const Rows &rows, const Call &call) {
 Status GemmEngine::Impl::run(std::vector<Call> &calls) {
   const Call &call = calls.front();
   const Gemm &gemm = call.gemm;
-  bool isTransposed = gemm.wTransposed || gemm.xTransposed;
-  Rows rows{TPRT_F32, 0, call.rows, gemm.k, nullptr, 0};
-  // AMX multiplies bf16 faster than anything does f32.
-  if (gemm.wType == TPRT_BF16 && gemm.xType == TPRT_BF16 &&
-      isAtLeast(dnnl::cpu_isa::avx512_core_amx) &&
-      (call.rows > kFewRowsAmx || isTransposed))
+  bool isF32 = gemm.xType == TPRT_F32 && gemm.wType == TPRT_F32 &&
+               gemm.yType == TPRT_F32;
+  if (isF32 && gemm.wTransposed && gemm.xTransposed && !gemm.bias &&
+      gemm.activation == Gemm::Activation::None &&
+      (!call.residual || call.residual == call.y))
+    return runRows(call);
+  if (gemm.wTransposed && gemm.k > kDepth)
+    return runPieces(call);
+  Rows rows{TPRT_F32, 0, call.rows, gemm.k};
+  // bf16 as it is where that is faster: by AMX, and with AVX-512 where its dot
+  // product is as fast as a multiplication of f32, at twice the elements.
+  bool isAmx = isAtLeast(dnnl::cpu_isa::avx512_core_amx);
+  bool isFast = isAmx || (isAtLeast(dnnl::cpu_isa::avx512_core_bf16) &&
+                          __builtin_cpu_is("amd"));
+  if (gemm.wType == TPRT_BF16 && gemm.xType == TPRT_BF16 && isFast &&
+      (gemm.wTransposed || call.rows > (isAmx ? kFewRowsAmx : kFewRows)))
     rows.compute = TPRT_BF16;
-  TPRT_TRY(bring(rows, call));
-  if (isTransposed)
-    return runTransposed(rows, call);
   for (; rows.first < call.rows; rows.first += rows.count) {
     rows.count = std::min(call.rows - rows.first, kRowsAtOnce);
+    rows.isFew =
+        rows.count <= kFewRows && rows.compute == TPRT_F32 && !gemm.wTransposed;
+    TPRT_TRY(bring(rows, call));
     TPRT_TRY(runBlocks(rows, calls));
-    rows.x = at(rows.x, rows.count * rows.stride, rows.compute);
   }
   return {};
 }

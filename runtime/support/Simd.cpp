@@ -416,7 +416,8 @@ void activate(Gemm::Activation activation, float *values, int64_t count) {
 //===----------------------------------------------------------------------===//
 
 /// c[M, N vectors] (+)= a[M, depth] * b[depth, N vectors], in registers.
-template <int M, int N>
+/// Flipped, a lies as [depth, M].
+template <int M, int N, bool Flipped>
 void tile(const float *a, int64_t lda, const float *b, int64_t ldb, float *c,
           int64_t ldc, int64_t depth, bool accumulate) {
   Vec sum[M][N];
@@ -428,7 +429,7 @@ void tile(const float *a, int64_t lda, const float *b, int64_t ldb, float *c,
     for (int j = 0; j < N; ++j)
       right[j] = load(b + p * ldb + j * kLanes);
     for (int i = 0; i < M; ++i) {
-      Vec left = splat(a[i * lda + p]);
+      Vec left = splat(Flipped ? a[p * lda + i] : a[i * lda + p]);
       for (int j = 0; j < N; ++j)
         sum[i][j] += left * right[j];
     }
@@ -438,34 +439,35 @@ void tile(const float *a, int64_t lda, const float *b, int64_t ldb, float *c,
       store(c + i * ldc + j * kLanes, sum[i][j]);
 }
 
-template <int M>
+template <int M, bool Flipped>
 void rowTiles(const float *a, int64_t lda, const float *b, int64_t ldb,
               float *c, int64_t ldc, int64_t vectors, int64_t depth,
               bool accumulate) {
   int64_t j = 0;
   for (; j + kPanel <= vectors; j += kPanel)
-    tile<M, kPanel>(a, lda, b + j * kLanes, ldb, c + j * kLanes, ldc, depth,
-                    accumulate);
+    tile<M, kPanel, Flipped>(a, lda, b + j * kLanes, ldb, c + j * kLanes, ldc,
+                             depth, accumulate);
   for (; j < vectors; ++j)
-    tile<M, 1>(a, lda, b + j * kLanes, ldb, c + j * kLanes, ldc, depth,
-               accumulate);
+    tile<M, 1, Flipped>(a, lda, b + j * kLanes, ldb, c + j * kLanes, ldc, depth,
+                        accumulate);
 }
 
 /// c[rows, columns] (+)= a[rows, depth] * b[depth, columns]; columns is a
 /// multiple of kLanes.
+template <bool Flipped = false>
 void multiply(const float *a, int64_t lda, const float *b, int64_t ldb,
               float *c, int64_t ldc, int64_t rows, int64_t columns,
               int64_t depth, bool accumulate) {
-  int64_t vectors = columns / kLanes, i = 0;
+  int64_t vectors = columns / kLanes, i = 0, step = Flipped ? 1 : lda;
   for (; i + kRows <= rows; i += kRows)
-    rowTiles<kRows>(a + i * lda, lda, b, ldb, c + i * ldc, ldc, vectors, depth,
-                    accumulate);
+    rowTiles<kRows, Flipped>(a + i * step, lda, b, ldb, c + i * ldc, ldc,
+                             vectors, depth, accumulate);
   for (; i + 2 <= rows; i += 2)
-    rowTiles<2>(a + i * lda, lda, b, ldb, c + i * ldc, ldc, vectors, depth,
-                accumulate);
+    rowTiles<2, Flipped>(a + i * step, lda, b, ldb, c + i * ldc, ldc, vectors,
+                         depth, accumulate);
   for (; i < rows; ++i)
-    rowTiles<1>(a + i * lda, lda, b, ldb, c + i * ldc, ldc, vectors, depth,
-                accumulate);
+    rowTiles<1, Flipped>(a + i * step, lda, b, ldb, c + i * ldc, ldc, vectors,
+                         depth, accumulate);
 }
 
 void packValues(tprt_type type, const void *values, int64_t stride,
@@ -478,8 +480,8 @@ void packValues(tprt_type type, const void *values, int64_t stride,
 }
 
 /// Keys [first, last) that the query at `position` sees.
-void visible(const AttentionBlock &b, int64_t position, int64_t &first,
-             int64_t &last) {
+template <typename Block>
+void visible(const Block &b, int64_t position, int64_t &first, int64_t &last) {
   first = b.window ? std::max<int64_t>(0, position - b.window + 1) : 0;
   last = b.kvLen;
   if (b.causal)
@@ -580,7 +582,97 @@ void attend(const AttentionBlock &b) {
                rowAt(b.type, b.out, query * b.outStride + head * size)),
            size);
     if (b.lse)
-      b.lse[head * b.lseStride + query] = best[r] + std::log(sum[r]);
+      b.lse[query * b.lseStride + head] = best[r] + std::log(sum[r]);
+  }
+}
+
+/// From a row of scores, weights; from the products of cotangent and values,
+/// the derivative by the scores. Of keys outside [first, last) both are zero.
+void backwardRow(float *scores, float *products, int64_t columns, int64_t first,
+                 int64_t last, const float *keyMask, float lse, float delta) {
+  first = std::clamp<int64_t>(first, 0, columns);
+  last = std::clamp<int64_t>(last, first, columns);
+  if (lse == -__builtin_inff()) // nothing is seen
+    last = first;
+  int64_t begin = first / kLanes * kLanes;
+  for (int64_t j = begin; j < last; j += kLanes) {
+    Vec score = load(scores + j);
+    if (keyMask)
+      score += load(keyMask + j);
+    Vec weight = expNegative(score - lse);
+    store(scores + j, weight);
+    store(products + j, weight * (load(products + j) - delta));
+  }
+  for (float *row : {scores, products}) {
+    std::fill(row, row + first, 0.0f);
+    std::fill(row + last, row + columns, 0.0f);
+  }
+}
+
+void attendBackward(const AttentionBackwardHead &h) {
+  int64_t size = h.headSize, padded = h.paddedHeadSize;
+  float *flatKeys = h.scratch, *flatValues = flatKeys + kKeyBlock * padded;
+  float *keys = flatValues + kKeyBlock * padded;
+  float *dk = keys + kKeyBlock * padded, *dv = dk + kKeyBlock * padded;
+  float *q = dv + kKeyBlock * padded, *cotangent = q + kQueryBlock * padded;
+  float *dq = cotangent + kQueryBlock * padded;
+  float *weights = dq + h.qLen * padded;
+  float *scores = weights + kQueryBlock * kKeyBlock;
+  std::fill_n(dq, h.qLen * padded, 0.0f);
+  for (int64_t base = 0; base < h.kvLen; base += kKeyBlock) {
+    int64_t count = std::min(kKeyBlock, h.kvLen - base);
+    int64_t columns = (count + kLanes - 1) / kLanes * kLanes;
+    const void *k = rowAt(h.type, h.k, base * h.kStride);
+    const void *v = rowAt(h.type, h.v, base * h.kStride);
+    if (count < kKeyBlock)
+      std::fill_n(flatKeys, 2 * kKeyBlock * padded, 0.0f);
+    transpose(h.type, k, h.kStride, count, size, flatKeys, kKeyBlock);
+    transpose(h.type, v, h.kStride, count, size, flatValues, kKeyBlock);
+    packValues(h.type, k, h.kStride, count, size, padded, keys);
+    std::fill_n(dk, 2 * kKeyBlock * padded, 0.0f);
+    for (int64_t query = 0; query < h.qLen; query += kQueryBlock) {
+      int64_t rows = std::min(kQueryBlock, h.qLen - query);
+      int64_t position = h.position + query, begin, end, unused;
+      visible(h, position, begin, unused);
+      visible(h, position + rows - 1, unused, end);
+      if (begin >= base + count || end <= base)
+        continue;
+      packValues(h.type, rowAt(h.type, h.q, query * h.qStride), h.qStride, rows,
+                 size, padded, q);
+      packValues(h.type, rowAt(h.type, h.cotangent, query * h.qStride),
+                 h.qStride, rows, size, padded, cotangent);
+      for (int64_t i = 0; i < rows * padded; i += kLanes)
+        store(q + i, load(q + i) * h.scale);
+      multiply(q, padded, flatKeys, kKeyBlock, weights, kKeyBlock, rows,
+               columns, size, false);
+      multiply(cotangent, padded, flatValues, kKeyBlock, scores, kKeyBlock,
+               rows, columns, size, false);
+      for (int64_t r = 0; r < rows; ++r) {
+        int64_t first, last, row = (query + r) * h.rowStride;
+        visible(h, position + r, first, last);
+        backwardRow(weights + r * kKeyBlock, scores + r * kKeyBlock, columns,
+                    first - base, last - base,
+                    h.keyMask ? h.keyMask + base : nullptr, h.lse[row],
+                    h.delta[row]);
+      }
+      multiply<true>(weights, kKeyBlock, cotangent, padded, dv, padded, count,
+                     padded, rows, true);
+      multiply<true>(scores, kKeyBlock, q, padded, dk, padded, count, padded,
+                     rows, true);
+      multiply(scores, kKeyBlock, keys, padded, dq + query * padded, padded,
+               rows, padded, count, true);
+    }
+    for (int64_t j = 0; j < count; ++j) {
+      std::copy_n(dk + j * padded, size, h.dk + (base + j) * h.qStride);
+      std::copy_n(dv + j * padded, size, h.dv + (base + j) * h.qStride);
+    }
+  }
+  for (int64_t i = 0; i < h.qLen; ++i) {
+    float *row = dq + i * padded;
+    for (int64_t d = 0; d < padded; d += kLanes)
+      store(row + d, load(row + d) * h.scale);
+    narrow(h.type, row, const_cast<void *>(rowAt(h.type, h.dq, i * h.qStride)),
+           size);
   }
 }
 
@@ -636,6 +728,7 @@ const Simd &tprt::TPRT_SIMD_LEVEL() {
                              activate,
                              packValues,
                              attend,
+                             attendBackward,
                              attendCache,
                              mergeRecords};
   return table;

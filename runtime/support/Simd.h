@@ -34,7 +34,7 @@ struct AttentionBlock {
   int64_t qStride;
   void *out;
   int64_t outStride;
-  float *lse; ///< or null; (head, query) at head*lseStride + query
+  float *lse; ///< or null; (head, query) at query*lseStride + head
   int64_t lseStride;
   const float *keys;    ///< [key block][headSize][kKeyBlock]
   const float *values;  ///< [key][paddedHeadSize]
@@ -50,6 +50,32 @@ struct AttentionBlock {
 /// Floats of scratch that one block needs.
 inline int64_t attentionScratch(int64_t paddedHeadSize) {
   return kQueryBlock * (2 * paddedHeadSize + kKeyBlock + 2);
+}
+
+/// The derivative of attention of one query head of one batch entry.
+struct AttentionBackwardHead {
+  tprt_type type;
+  int64_t headSize, paddedHeadSize;
+  const void *q, *cotangent; ///< rows qStride apart, as those of dq, dk and dv
+  int64_t qStride;
+  const void *k, *v;
+  int64_t kStride;
+  const float *lse, *delta; ///< rowStride apart
+  int64_t rowStride;
+  const float *keyMask; ///< or null; as above
+  int64_t qLen, kvLen, position;
+  bool causal;
+  int64_t window;
+  float scale;
+  void *dq;
+  float *dk, *dv;
+  float *scratch; ///< attentionBackwardScratch floats
+};
+
+/// Floats of scratch that one head needs.
+inline int64_t attentionBackwardScratch(int64_t qLen, int64_t paddedHeadSize) {
+  return paddedHeadSize * (5 * kKeyBlock + 2 * kQueryBlock + qLen) +
+         2 * kQueryBlock * kKeyBlock;
 }
 
 /// Keys of a cache that are attended to at once: results are combined from
@@ -142,6 +168,7 @@ struct Simd {
                      int64_t rows, int64_t headSize, int64_t paddedHeadSize,
                      float *out);
   void (*attend)(const AttentionBlock &block);
+  void (*attendBackward)(const AttentionBackwardHead &head);
   void (*attendCache)(const CacheBlock &block);
   /// The result of a query from `count` records, `stride` floats apart, in this
   /// order; zero where nothing is seen.

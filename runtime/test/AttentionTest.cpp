@@ -89,7 +89,7 @@ void check(const Case &c, std::mt19937 &random) {
         }
         for (double &score : scores)
           sum += score = best == -INFINITY ? 0 : std::exp(score - best);
-        float gotLse = lse[(b * a.qHeads + h) * a.qLen + s];
+        float gotLse = lse[(b * a.qLen + s) * a.qHeads + h];
         if (sum == 0)
           ASSERT_EQ(gotLse, -INFINITY);
         else
@@ -118,7 +118,115 @@ Attention describe(int64_t batch, int64_t q, int64_t kv, int64_t heads,
   return a;
 }
 
+/// The derivative against that of a softmax in double.
+void checkBackward(const Attention &a, std::mt19937 &random) {
+  SCOPED_TRACE(detail::join("batch ", a.batch, " queries ", a.qLen, " keys ",
+                            a.kvCapacity, " heads ", a.qHeads, "/", a.kvHeads,
+                            " size ", a.headSize, " type ", typeName(a.type),
+                            " causal ", a.causal, " window ", a.window,
+                            " mask ", int(a.mask), " seed ", kSeed));
+  int64_t D = a.headSize, T = a.kvCapacity, sharing = a.qHeads / a.kvHeads;
+  int64_t queries = a.batch * a.qLen * a.qHeads;
+  int64_t keys = a.batch * T * a.kvHeads, each = a.batch * T * a.qHeads;
+  auto make = [&](int64_t count, float scale) {
+    return rounded(a.type, randomFloats(random, count, scale));
+  };
+  auto q = make(queries * D, 2), k = make(keys * D, 2), v = make(keys * D, 1),
+       dOut = make(queries * D, 1);
+  std::vector<int32_t> mask(a.batch * T);
+  for (auto &seen : mask)
+    seen = random() % 3 != 0;
+  bool masked = a.mask == Attention::Mask::KeyPadding;
+  std::vector<float> lse(queries), delta(queries);
+  std::vector<double> dq(queries * D), dk(each * D), dv(each * D);
+  for (int64_t row = 0; row < queries; ++row) {
+    int64_t h = row % a.qHeads, s = row / a.qHeads % a.qLen;
+    int64_t b = row / a.qHeads / a.qLen, position = T - a.qLen + s;
+    auto dot = [&](const auto &x, int64_t i, const auto &y, int64_t j) {
+      double sum = 0;
+      for (int64_t d = 0; d < D; ++d)
+        sum += double(x[i * D + d]) * y[j * D + d];
+      return sum;
+    };
+    auto keyAt = [&](int64_t j) {
+      return (b * T + j) * a.kvHeads + h / sharing;
+    };
+    std::vector<double> p(T, -INFINITY);
+    double best = -INFINITY, sum = 0, mean = 0;
+    for (int64_t j = 0; j < T; ++j)
+      if ((!a.causal || j <= position) &&
+          (!a.window || (j > position - a.window &&
+                         (a.causal || j < position + a.window))) &&
+          (!masked || mask[b * T + j]))
+        best = std::max(best, p[j] = a.scale * dot(q, row, k, keyAt(j)));
+    for (double &weight : p)
+      sum += weight = best == -INFINITY ? 0 : std::exp(weight - best);
+    lse[row] = float(best + std::log(sum));
+    for (int64_t j = 0; j < T && sum > 0; ++j)
+      mean += (p[j] /= sum) * dot(dOut, row, v, keyAt(j));
+    delta[row] = float(mean);
+    for (int64_t j = 0; j < T; ++j) {
+      double ds = p[j] * (dot(dOut, row, v, keyAt(j)) - mean) * a.scale;
+      int64_t at = (b * T + j) * a.qHeads + h;
+      for (int64_t d = 0; d < D; ++d) {
+        dq[row * D + d] += ds * k[keyAt(j) * D + d];
+        dk[at * D + d] += ds * q[row * D + d];
+        dv[at * D + d] += p[j] * dOut[row * D + d];
+      }
+    }
+  }
+  std::string qb = toBytes(a.type, q), kb = toBytes(a.type, k),
+              vb = toBytes(a.type, v), ob = toBytes(a.type, dOut);
+  std::string gotQ(qb.size(), '\1');
+  std::vector<float> gotK(each * D, 77), gotV(each * D, 77);
+  std::vector<Attention> list = {a};
+  AttentionEngine engine(list);
+  ASSERT_OK(engine.runBackward(0, {qb.data(), kb.data(), vb.data(),
+                                   masked ? mask.data() : nullptr, ob.data(),
+                                   lse.data(), delta.data(), gotQ.data(),
+                                   gotK.data(), gotV.data()}));
+  // Weights are exact to the rounding of scores up to 4 scale D in f32; each
+  // sum has at most as many terms as there are queries or keys.
+  double scores = 4 * a.scale * double(D), length = double(std::max(T, a.qLen));
+  double tolerance =
+      6e-8 * (scores + 8) * (scores + double(D)) * (4 + std::sqrt(length));
+  auto compare = [&](const std::vector<float> &got,
+                     const std::vector<double> &want, double rounding,
+                     const char *what) {
+    for (size_t i = 0; i < want.size(); ++i)
+      ASSERT_NEAR(got[i], want[i], tolerance + rounding * std::fabs(want[i]))
+          << what << i;
+  };
+  compare(toFloats(a.type, gotQ), dq, epsilon(a.type), "dq ");
+  compare(gotK, dk, 0, "dk ");
+  compare(gotV, dv, 0, "dv ");
+}
+
 } // namespace
+
+TEST(Attention, Backward) {
+  std::mt19937 random(kSeed);
+  auto pick = [&](std::initializer_list<int64_t> values) {
+    return values.begin()[random() % values.size()];
+  };
+  for (int i = 0; i < 80; ++i) {
+    int64_t kvHeads = pick({1, 2}), sharing = pick({1, 2, 3});
+    int64_t keys = pick({1, 5, 40, 127, 128, 129, 200});
+    int64_t queries = std::min(keys, pick({1, 7, 48, 49, 100, 200}));
+    Attention a = describe(pick({1, 2}), queries, keys, kvHeads * sharing,
+                           kvHeads, pick({1, 4, 15, 16, 40, 64}),
+                           tprt_type(pick({TPRT_F32, TPRT_BF16, TPRT_F16})));
+    a.causal = random() % 2;
+    a.window = pick({0, 0, 1, 17, 130});
+    a.mask = random() % 2 ? Attention::Mask::KeyPadding : Attention::Mask::None;
+    a.maskType = TPRT_I32;
+    setWorkers(1 + random() % 2);
+    checkBackward(a, random);
+    if (HasFatalFailure())
+      break;
+  }
+  setWorkers(1);
+}
 
 TEST(Attention, RandomShapes) {
   std::mt19937 random(kSeed);

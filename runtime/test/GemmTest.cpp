@@ -191,27 +191,49 @@ TEST(Gemm, ComputedWeights) {
       }
 }
 
+TEST(Gemm, ProductsOfABackward) {
+  // By the input, whose sums are longer than are computed at once; by the
+  // weight, with more rows than that, added to what is there.
+  for (tprt_type type : {TPRT_F32, TPRT_BF16, TPRT_F16})
+    for (tprt_type y : {TPRT_F32, type}) {
+      Gemm g = describe(20, 70, 8195, type);
+      g.weightIsParameter = false;
+      g.wTransposed = true;
+      g.yType = y;
+      g.residual = y == TPRT_F32;
+      checkRows(g, {1, 20});
+      g.m = 1100, g.k = 33;
+      g.xTransposed = true;
+      checkRows(g, {1100});
+      g.xType = TPRT_F32;
+      g.k = 4100;
+      checkRows(g, {17});
+    }
+}
+
 TEST(Gemm, AnyNumberOfWorkersGivesTheSameBits) {
-  for (tprt_type type : {TPRT_F32, TPRT_BF16, TPRT_F16}) {
-    Gemm g = describe(140, 515, 301, type);
-    std::mt19937 random(kSeed);
-    std::string w = toBytes(type, randomFloats(random, g.n * g.k));
-    for (int64_t rows : {1, 7, 40, 140}) {
-      std::string x = toBytes(type, randomFloats(random, rows * g.k));
-      std::string first;
-      for (int count : {1, 2, 3}) {
-        setWorkers(count);
-        GemmEngine engine({g});
-        std::string y(size_t(rows * g.n * typeBytes(type)), '\0');
-        ASSERT_OK(engine.run({0, rows, x.data(), g.k, w.data(), nullptr,
-                              nullptr, y.data(), g.n}));
-        if (count == 1)
-          first = y;
-        EXPECT_TRUE(y == first) << rows << " rows, " << count << " workers, "
-                                << typeName(type) << ", seed " << kSeed;
+  for (tprt_type type : {TPRT_F32, TPRT_BF16, TPRT_F16})
+    for (bool transposed : {false, true}) {
+      Gemm g = describe(140, 515, 301, type);
+      g.wTransposed = g.xTransposed = transposed;
+      std::mt19937 random(kSeed);
+      std::string w = toBytes(type, randomFloats(random, g.n * g.k));
+      for (int64_t rows : {1, 7, 40, 140}) {
+        std::string x = toBytes(type, randomFloats(random, rows * g.k));
+        std::string first;
+        for (int count : {1, 2, 3}) {
+          setWorkers(count);
+          GemmEngine engine({g});
+          std::string y(size_t(rows * g.n * typeBytes(type)), '\0');
+          ASSERT_OK(engine.run({0, rows, x.data(), transposed ? rows : g.k,
+                                w.data(), nullptr, nullptr, y.data(), g.n}));
+          if (count == 1)
+            first = y;
+          EXPECT_TRUE(y == first) << rows << " rows, " << count << " workers, "
+                                  << typeName(type) << ", seed " << kSeed;
+        }
       }
     }
-  }
   setWorkers(1);
 }
 

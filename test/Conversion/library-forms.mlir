@@ -22,6 +22,35 @@ func.func @attention(%q: tensor<1x4x4x8xf32>, %k: tensor<1x8x2x8xf32>, %v: tenso
   return %0 : tensor<1x4x4x8xf32>
 }
 
+// CHECK: nn.matmul: gemm(8, operand 0, 8, operand 1, null, null, result 0, 4)
+// CHECK: nn.matmul: gemm(8, operand 0, 8, operand 1, null, null, result 0, 4)
+// VERIFY: lower @matmul: equal
+func.func @matmul(%x: tensor<2x4x8xf32>, %y: tensor<2x4x4xf32>, %old: tensor<8x4xf32>) -> (tensor<2x4x4xf32>, tensor<8x4xf32>) {
+  %w = tp.parameter "kn" : tensor<8x4xf32>
+  %0 = nn.matmul %x, %w : (tensor<2x4x8xf32>, tensor<8x4xf32>) -> tensor<2x4x4xf32>
+  %1 = nn.matmul %x, %y {transposed} : (tensor<2x4x8xf32>, tensor<2x4x4xf32>) -> tensor<8x4xf32>
+  %2 = arith.addf %1, %old : tensor<8x4xf32>
+  return %0, %2 : tensor<2x4x4xf32>, tensor<8x4xf32>
+}
+
+// CHECK: nn.attention: attention(operand 0, 32, operand 1, 16, operand 2, 16, operand 3, 8, 4, result 0, 32, result 1)
+// CHECK: nn.attention_backward: attention_backward(operand 1, operand 2, operand 3, operand 6, operand 0, operand 4, operand 5, result 0, result 1, result 2)
+// VERIFY: lower @attention_backward: equal
+func.func @attention_backward(%do: tensor<1x4x4x8xf32>, %q: tensor<1x4x4x8xf32>, %k: tensor<1x8x2x8xf32>, %v: tensor<1x8x2x8xf32>, %mask: tensor<1x8xi32>, %delta: tensor<1x4x4xf32>) -> (tensor<1x4x4x8xf32>, tensor<1x8x4x8xf32>, tensor<1x8x4x8xf32>) {
+  %o, %lse = nn.attention %q, %k, %v mask %mask {causal, scale = 0.25 : f64} : (tensor<1x4x4x8xf32>, tensor<1x8x2x8xf32>, tensor<1x8x2x8xf32>, tensor<1x8xi32>) -> (tensor<1x4x4x8xf32>, tensor<1x4x4xf32>)
+  %0:3 = nn.attention_backward %do, %q, %k, %v, %lse, %delta mask %mask {causal, scale = 0.25 : f64} : (tensor<1x4x4x8xf32>, tensor<1x4x4x8xf32>, tensor<1x8x2x8xf32>, tensor<1x8x2x8xf32>, tensor<1x4x4xf32>, tensor<1x4x4xf32>, tensor<1x8xi32>) -> (tensor<1x4x4x8xf32>, tensor<1x8x4x8xf32>, tensor<1x8x4x8xf32>)
+  return %0#0, %0#1, %0#2 : tensor<1x4x4x8xf32>, tensor<1x8x4x8xf32>, tensor<1x8x4x8xf32>
+}
+
+// CHECK: nn.embedding_backward: embedding_backward(6, 9, 8, 8, operand 0, operand 1, null, result 0)
+// CHECK: nn.embedding_backward: embedding_backward(6, 9, 8, 8, operand 0, operand 1, operand 2, result 0)
+// VERIFY: lower @embedding_backward: equal
+func.func @embedding_backward(%ids: tensor<2x3xi64>, %dx: tensor<2x3x8xf32>, %old: tensor<9x8xf32>) -> (tensor<9x8xf32>, tensor<9x8xf32>) {
+  %0 = nn.embedding_backward %ids, %dx : (tensor<2x3xi64>, tensor<2x3x8xf32>) -> tensor<9x8xf32>
+  %1 = nn.embedding_backward %ids, %dx into %old : (tensor<2x3xi64>, tensor<2x3x8xf32>, tensor<9x8xf32>) -> tensor<9x8xf32>
+  return %0, %1 : tensor<9x8xf32>, tensor<9x8xf32>
+}
+
 // CHECK: nn.cache_write: cache_write(4, 64, 64, operand 0, operand 1, operand 2, result 0)
 // VERIFY: lower @cache_write: equal
 func.func @cache_write(%k: tensor<4x2x8xf32>, %cells: tensor<4xi32>, %pool: tensor<64x2x8xf32>) -> tensor<64x2x8xf32> {

@@ -8,10 +8,11 @@ func.func @double(%x: tensor<8xf64>) -> tensor<8xf32> {
 
 // -----
 
-func.func @statistics(%q: tensor<1x8x4x64xf32>) -> tensor<1x8x4xf32> {
-  // expected-error @below {{expected no use of the log-sum-exp: artifacts are forward programs alone}}
-  %0, %1 = nn.attention %q, %q, %q {scale = 0.125 : f64} : (tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>) -> (tensor<1x8x4x64xf32>, tensor<1x8x4xf32>)
-  return %1 : tensor<1x8x4xf32>
+func.func @offset(%ids: tensor<8xi64>, %x: tensor<8x16xf32>) -> tensor<4x16xf32> {
+  %four = arith.constant 4 : index
+  // expected-error @below {{'nn.embedding_backward' op expected no offset: tp-recognise-linear takes it off the ids}}
+  %0 = nn.embedding_backward %ids, %x offset %four : (tensor<8xi64>, tensor<8x16xf32>, index) -> tensor<4x16xf32>
+  return %0 : tensor<4x16xf32>
 }
 
 // -----

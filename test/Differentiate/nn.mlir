@@ -3,7 +3,7 @@
 // and in the second row no key is seen.
 // RUN: tp-verify %s --derivative | FileCheck %s
 // RUN: tp-verify %s --derivative --seed 2 | FileCheck %s
-// CHECK: derivative: equal, gradients of 28 parameters compared
+// CHECK: derivative: equal, gradients of 30 parameters compared
 // CHECK-NOT: cannot judge
 
 func.func @main(%r: tensor<96xf32>, %ids: tensor<2x3xi64> {tp.range = array<i64: -2, 9>}, %labels: tensor<2x3xi64> {tp.range = array<i64: -2, 9>}) -> (tensor<f32> {tp.loss}) {
@@ -120,5 +120,14 @@ func.func @main(%r: tensor<96xf32>, %ids: tensor<2x3xi64> {tp.range = array<i64:
   %f20 = tensor.collapse_shape %dropout [[0, 1]] : tensor<3x8xf32> into tensor<24xf32>
   %r20 = tensor.extract_slice %r[0] [24] [1] : tensor<96xf32> to tensor<24xf32>
   %l21 = linalg.dot ins(%f20, %r20 : tensor<24xf32>, tensor<24xf32>) outs(%l20 : tensor<f32>) -> tensor<f32>
-  return %l21 : tensor<f32>
+  %matmul_weight = tp.parameter "matmul.weight" : tensor<4x5xf32>
+  %matmul = nn.matmul %linear_input, %matmul_weight : (tensor<2x3x4xf32>, tensor<4x5xf32>) -> tensor<2x3x5xf32>
+  %f21 = tensor.collapse_shape %matmul [[0, 1, 2]] : tensor<2x3x5xf32> into tensor<30xf32>
+  %l22 = linalg.dot ins(%f21, %r0 : tensor<30xf32>, tensor<30xf32>) outs(%l21 : tensor<f32>) -> tensor<f32>
+  %matmul_rows = tp.parameter "matmul.rows" : tensor<2x3x5xf32>
+  %outer = nn.matmul %linear_input, %matmul_rows {transposed} : (tensor<2x3x4xf32>, tensor<2x3x5xf32>) -> tensor<4x5xf32>
+  %f22 = tensor.collapse_shape %outer [[0, 1]] : tensor<4x5xf32> into tensor<20xf32>
+  %r22 = tensor.extract_slice %r[0] [20] [1] : tensor<96xf32> to tensor<20xf32>
+  %l23 = linalg.dot ins(%f22, %r22 : tensor<20xf32>, tensor<20xf32>) outs(%l22 : tensor<f32>) -> tensor<f32>
+  return %l23 : tensor<f32>
 }

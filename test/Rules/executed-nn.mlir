@@ -46,6 +46,34 @@ func.func @vocabulary(%x: tensor<2x6x16xf32>) -> tensor<2x6xf32> {
   return %loss : tensor<2x6xf32>
 }
 
+// The derivatives: query heads apart from the KV heads that they share; a
+// vocabulary that four ranks do not divide; sums over rows and over columns.
+// CHECK: partition @attention_backward: equal
+func.func @attention_backward(%q: tensor<2x6x8x8xf32>, %k: tensor<2x6x4x8xf32>, %v: tensor<2x6x4x8xf32>, %do: tensor<2x6x8x8xf32>) -> (tensor<2x6x8x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {}, {"dp", "tp"}, {}]>}, tensor<2x6x4x8xf32>, tensor<2x6x8x8xf32>) {
+  %o, %lse = nn.attention %q, %k, %v {causal, window = 4 : i64, scale = 0.35 : f64} : (tensor<2x6x8x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>) -> (tensor<2x6x8x8xf32>, tensor<2x6x8xf32>)
+  %dq, %dk, %dv = nn.attention_backward %do, %q, %k, %v, %lse, %lse {causal, window = 4 : i64, scale = 0.35 : f64} : (tensor<2x6x8x8xf32>, tensor<2x6x8x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x8xf32>, tensor<2x6x8xf32>) -> (tensor<2x6x8x8xf32>, tensor<2x6x8x8xf32>, tensor<2x6x8x8xf32>)
+  %split = tensor.expand_shape %dk [[0], [1], [2, 3], [4]] output_shape [2, 6, 4, 2, 8] : tensor<2x6x8x8xf32> into tensor<2x6x4x2x8xf32>
+  %zero = arith.constant dense<0.0> : tensor<2x6x4x8xf32>
+  %sum = linalg.reduce { arith.addf } ins(%split : tensor<2x6x4x2x8xf32>) outs(%zero : tensor<2x6x4x8xf32>) dimensions = [3]
+  return %dq, %sum, %dv : tensor<2x6x8x8xf32>, tensor<2x6x4x8xf32>, tensor<2x6x8x8xf32>
+}
+
+// CHECK: partition @embedding_backward: equal
+func.func @embedding_backward(%x: tensor<2x6x16xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {}, {}]>}, %into: tensor<30x16xf32>) -> (tensor<30x16xf32> {tp.sharding = #tp.sharding<@mesh, [{"tp"}, {}]>}, tensor<30x16xf32>) {
+  %ids = arith.constant dense<[[0, 29, 7, 8, 30, 15], [16, 24, 23, 29, -1, 7]]> : tensor<2x6xi64>
+  %0 = nn.embedding_backward %ids, %x : (tensor<2x6xi64>, tensor<2x6x16xf32>) -> tensor<30x16xf32>
+  %1 = nn.embedding_backward %ids, %x into %into : (tensor<2x6xi64>, tensor<2x6x16xf32>, tensor<30x16xf32>) -> tensor<30x16xf32>
+  return %0, %1 : tensor<30x16xf32>, tensor<30x16xf32>
+}
+
+// CHECK: partition @matmul: equal
+func.func @matmul(%dy: tensor<2x6x30xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {}, {"tp"}]>}, %x: tensor<2x6x16xf32>) -> (tensor<2x6x16xf32>, tensor<30x16xf32> {tp.sharding = #tp.sharding<@mesh, [{"tp"}, {}]>}) {
+  %w = tp.parameter "matmul" {tp.shardings = [#tp.sharding<@mesh, [{"tp"}, {}]>]} : tensor<30x16xf32>
+  %0 = nn.matmul %dy, %w : (tensor<2x6x30xf32>, tensor<30x16xf32>) -> tensor<2x6x16xf32>
+  %1 = nn.matmul %dy, %x {transposed} : (tensor<2x6x30xf32>, tensor<2x6x16xf32>) -> tensor<30x16xf32>
+  return %0, %1 : tensor<2x6x16xf32>, tensor<30x16xf32>
+}
+
 // The mask is that of the global element, whatever is cut, unevenly too.
 // CHECK: partition @dropout: equal
 func.func @dropout(%x: tensor<6x10xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {"tp"}]>}) -> (tensor<6x10xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {"tp"}]>}) {

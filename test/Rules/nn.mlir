@@ -14,6 +14,20 @@ func.func @attention(%q: tensor<1x8x4x64xf32>, %k: tensor<1x10x2x64xf32>, %m: te
   return
 }
 
+func.func @backward(%dy: tensor<1x8x256xf32>, %x: tensor<1x8x64xf32>, %w: tensor<256x64xf32>, %i: tensor<1x8xi64>, %q: tensor<1x8x4x64xf32>, %k: tensor<1x10x2x64xf32>, %l: tensor<1x8x4xf32>, %m: tensor<1x10xi1>) {
+  // expected-remark @below {{b=1, s=8, n=64, k=256 sum: [b, s, k] multilinear, [k, n] multilinear -> [b, s, n]}}
+  %0 = nn.matmul %dy, %w : (tensor<1x8x256xf32>, tensor<256x64xf32>) -> tensor<1x8x64xf32>
+  // expected-remark @below {{b=1 sum, s=8 sum, n=64, k=256: [b, s, k] multilinear, [b, s, n] multilinear -> [k, n]}}
+  %1 = nn.matmul %dy, %x {transposed} : (tensor<1x8x256xf32>, tensor<1x8x64xf32>) -> tensor<256x64xf32>
+  // expected-remark @below {{b=1 sum, s=8 sum, vocabulary=100 index, h=64: [b, s], [b, s, h] multilinear -> [vocabulary, h]}}
+  %2 = nn.embedding_backward %i, %x : (tensor<1x8xi64>, tensor<1x8x64xf32>) -> tensor<100x64xf32>
+  // expected-remark @below {{b=1 sum, s=8 sum, vocabulary=100 index, h=64: [b, s], [b, s, h] multilinear, [vocabulary, h] additive -> [vocabulary, h]}}
+  %3 = nn.embedding_backward %i, %x into %2 : (tensor<1x8xi64>, tensor<1x8x64xf32>, tensor<100x64xf32>) -> tensor<100x64xf32>
+  // expected-remark @below {{b=1, s=8 whole, kv heads=2, queries per kv head=2, t=10 whole, head size=64 whole: [b, s, (kv heads * queries per kv head), head size], [b, s, (kv heads * queries per kv head), head size], [b, t, kv heads, head size], [b, t, kv heads, head size], [b, s, (kv heads * queries per kv head)], [b, s, (kv heads * queries per kv head)], [b, t] -> [b, s, (kv heads * queries per kv head), head size], [b, t, (kv heads * queries per kv head), head size], [b, t, (kv heads * queries per kv head), head size]}}
+  %4:3 = nn.attention_backward %q, %q, %k, %k, %l, %l mask %m {scale = 0.125 : f64} : (tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x10x2x64xf32>, tensor<1x10x2x64xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<1x10xi1>) -> (tensor<1x8x4x64xf32>, tensor<1x10x4x64xf32>, tensor<1x10x4x64xf32>)
+  return
+}
+
 func.func @norms(%x: tensor<1x8x64xf32>, %w: tensor<64xf32>) {
   // expected-remark @below {{b=1, s=8, h=64 whole: [b, s, h], [h] -> [b, s, h], [b, s]}}
   %0:2 = nn.rms_norm %x, %w {epsilon = 1.0e-5 : f64} : (tensor<1x8x64xf32>, tensor<64xf32>) -> (tensor<1x8x64xf32>, tensor<1x8xf32>)

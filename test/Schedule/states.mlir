@@ -94,3 +94,28 @@ func.func @between(%old: tensor<64x16xf32> {tp.state = @s}) -> (tensor<64x16xf32
   } -> tensor<64x16xf32>
   return %new, %z : tensor<64x16xf32>, tensor<64x16xf32>
 }
+
+// -----
+
+// A product is added to a gradient where that lies, and rows to a table's.
+tp.mesh @mesh <["tp"=1]>
+tp.state @w : tensor<3x16x8xf32>
+tp.state @t : tensor<9x8xf32>
+// CHECK-LABEL: func.func @gradients
+// CHECK: tp.repeat 3 times
+// CHECK: call @gemm_0(%{{.*}}, %{{.*}}, %{{.*}}) {tp.buffers = [#tp.buffer<"stacked", 0>
+// CHECK: nn.embedding_backward %{{.*}} into %arg1 {tp.buffers = [#tp.buffer<"output", 1>
+// CHECK: func.func private @gemm_0
+// CHECK: %[[P:.*]] = nn.matmul {{.*}}transposed
+// CHECK: arith.addf %arg2, %[[P]]
+func.func @gradients(%w: tensor<3x16x8xf32> {tp.state = @w}, %t: tensor<9x8xf32> {tp.state = @t}, %dy: tensor<4x16xf32>, %x: tensor<4x8xf32>, %ids: tensor<4xi64>) -> (tensor<3x16x8xf32> {tp.state = @w}, tensor<9x8xf32> {tp.state = @t}) {
+  %0 = tp.repeat 3 times stacked(%w) : (tensor<3x16x8xf32>) -> tensor<3x16x8xf32> {
+  ^bb0(%i: index, %slice: tensor<16x8xf32>):
+    %p = nn.matmul %dy, %x {transposed} : (tensor<4x16xf32>, tensor<4x8xf32>) -> tensor<16x8xf32>
+    %sum = arith.addf %slice, %p : tensor<16x8xf32>
+    tp.yield %sum : tensor<16x8xf32>
+  }
+  %1 = nn.embedding_backward %ids, %x : (tensor<4xi64>, tensor<4x8xf32>) -> tensor<9x8xf32>
+  %2 = arith.addf %t, %1 : tensor<9x8xf32>
+  return %0, %2 : tensor<3x16x8xf32>, tensor<9x8xf32>
+}

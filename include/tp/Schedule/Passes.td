@@ -135,13 +135,22 @@ def FormGemms : Pass<"tp-form-gemms", "::mlir::ModuleOp"> {
 }
 
 def RecogniseLinear : Pass<"tp-recognise-linear", "::mlir::func::FuncOp"> {
-  let summary = "find linear layers that are written in linalg";
+  let summary = "find products that are written in linalg";
   let description = [{
-    A product of a tensor x[rows..., k] with a matrix w[n, k], written as any
-    linalg operation, becomes `nn.linear`, so that the GEMM library computes it.
-    A parameter w[k, n] is read transposed: its `source` says so. An initial
-    value that is not zero is added. Products of other shapes are left for the
-    generated loops.
+    The GEMM library is to compute them, whoever wrote them: a user, or a
+    derivative.
+
+    | written in linalg, in any order of the operands | becomes |
+    |---|---|
+    | y[rows..., n], sum over k of x[rows..., k] w[n, k] | `nn.linear` |
+    | the same of w[k, n] | `nn.linear` of a parameter that nothing else reads, transposed by the loader (its `source` says so); else `nn.matmul` |
+    | y[n, k], sum over rows of x[rows..., n] w[rows..., k] | `nn.matmul ... transposed` |
+
+    bf16 and f16 are found if the sum is in f32, which a body widens its inputs
+    to; an operation that only rounds the sum becomes part of it. An initial
+    value that is not zero is added. What `nn.embedding_backward` is added to
+    becomes its `into`; its `offset` is taken off the ids. Products of other shapes are left for the generated
+    loops.
 
     Precondition: local types; before tp-form-gemms.
 
@@ -164,7 +173,7 @@ def RecogniseLinear : Pass<"tp-recognise-linear", "::mlir::func::FuncOp"> {
     }
     ```
   }];
-  let dependentDialects = ["::tp::nn::NNDialect", "::mlir::arith::ArithDialect"];
+  let dependentDialects = ["::tp::nn::NNDialect", "::mlir::arith::ArithDialect", "::mlir::tensor::TensorDialect"];
   let statistics = [Statistic<"numLinears", "linear-layers", "products found">];
 }
 
@@ -202,6 +211,45 @@ def LowerToLinalg : Pass<"tp-lower-to-linalg", "::mlir::func::FuncOp"> {
   }];
   let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect",
                            "::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+}
+
+def SplitSums : Pass<"tp-split-sums", "::mlir::func::FuncOp"> {
+  let summary = "sum over rows block by block";
+  let description = [{
+    A sum over all rows (the gradient of a norm's weight or of a bias, a loss,
+    the norm of a gradient) has no row of its result to share among threads. It
+    becomes a sum in each of 256 blocks, at most, and the sum of those. The
+    blocks follow from the size of the loop alone, so that the result depends
+    neither on the number of threads nor on the processor. Sums of few elements,
+    of other types than f32, of what depends on positions, and of a size that no
+    block of at least 16 divides stay as they are.
+
+    Precondition: everything is linalg.generic; before tp-form-kernels.
+
+    Before:
+    ```mlir
+    func.func @main(%x: tensor<512x64xf32>, %y: tensor<64xf32>) -> tensor<64xf32> {
+      %0 = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d1)>], iterator_types = ["reduction", "parallel"]}
+          ins(%x : tensor<512x64xf32>) outs(%y : tensor<64xf32>) {
+      ^bb0(%a: f32, %sum: f32):
+        %s = arith.addf %sum, %a : f32
+        linalg.yield %s : f32
+      } -> tensor<64xf32>
+      return %0 : tensor<64xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %rows = tensor.expand_shape %x [[0, 1], [2]] output_shape [32, 16, 64] : tensor<512x64xf32> into tensor<32x16x64xf32>
+    %zero = arith.constant dense<0.0> : tensor<32x64xf32>
+    %parts = linalg.generic ... iterator_types = ["parallel", "reduction", "parallel"]
+        ins(%rows : tensor<32x16x64xf32>) outs(%zero : tensor<32x64xf32>) ... -> tensor<32x64xf32>
+    %0 = linalg.generic ... iterator_types = ["reduction", "parallel"]
+        ins(%parts : tensor<32x64xf32>) outs(%y : tensor<64xf32>) ... -> tensor<64xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+  let statistics = [Statistic<"numSums", "sums", "sums cut into blocks">];
 }
 
 def FormKernels : Pass<"tp-form-kernels", "::mlir::ModuleOp"> {

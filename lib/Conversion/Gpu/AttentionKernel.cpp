@@ -232,10 +232,9 @@ void AttentionKernel::write(const SoftmaxState &state,
       e.when(e.compare(arith::CmpIPredicate::slt, row, shape.getRows()), [&] {
         Value head = e.add(e.mul(keyHead, shape.getSharing()),
                            e.rem(row, shape.getSharing()));
-        Value line =
-            e.add(e.mul(e.toInt64(batch), shape.queryHeads), e.toInt64(head));
-        Value index = e.add(e.mul(line, shape.queryLength),
-                            e.toInt64(e.div(row, shape.getSharing())));
+        Value line = e.add(e.mul(e.toInt64(batch), shape.queryLength),
+                           e.toInt64(e.div(row, shape.getSharing())));
+        Value index = e.add(e.mul(line, shape.queryHeads), e.toInt64(head));
         e.store(logarithm, e.offset(call.logSumExp, e.mul(index, 4)), 4);
       });
     }

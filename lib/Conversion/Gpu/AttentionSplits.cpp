@@ -216,9 +216,8 @@ void CombineKernel::write(Value result, Value logarithm) {
       e.builder, e.loc, LLVM::ICmpPredicate::ne, call.logSumExp, null);
   Value isFirst = e.compare(arith::CmpIPredicate::eq, column, 0);
   e.when(e.bitAnd(isWanted, isFirst), [&] {
-    Value place =
-        e.add(e.mul(e.toInt64(batch), shape.queryHeads), e.toInt64(head));
-    place = e.add(e.mul(place, shape.queryLength), query);
+    Value place = e.add(e.mul(e.toInt64(batch), shape.queryLength), query);
+    place = e.add(e.mul(place, shape.queryHeads), e.toInt64(head));
     e.store(logarithm, e.offset(call.logSumExp, e.mul(place, 4)), 4);
   });
 }

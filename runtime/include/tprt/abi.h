@@ -76,7 +76,7 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 ///   [0, kv_len) are read. Query s stands at position q_offset + s for the
 ///   causal mask and the window. mask ([batch, kv_capacity], or null exactly if
 ///   the description says "none") holds non-zero where the key is visible. lse
-///   (or null) receives f32 log-sum-exp [batch, q_heads, q_len]. A row that
+///   (or null) receives f32 log-sum-exp [batch, q_len, q_heads]. A row that
 ///   sees no key is zero.
 /// collective: ledger entry `id` in repetition `layer` (0 outside a repeat).
 ///   All ranks call the same entries in the same order. in == out is allowed
@@ -116,6 +116,14 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 ///   tprt_gemm_call. All read the same rows of x, weights of one type, and
 ///   nothing that another of them writes. It is one event of the timeline,
 ///   the first's.
+/// attention_backward: the derivative of attention `attentions[id]` of all its
+///   keys, the queries being the last of them, from the cotangent of its
+///   result, its lse and delta [batch, q_len, q_heads], as
+///   nn.attention_backward (docs/reference/NNDialect.md) says; all contiguous,
+///   lse, delta, dk and dv f32.
+/// embedding_backward: table [rows, columns] is into (or null: zero), which it
+///   may be, and row t of cotangent [tokens, columns] is added to row ids[t] of
+///   it, in order, if there is one. All f32 and contiguous; an id has id_bytes.
 #define TPRT_FUNCTIONS(X, IN, OUT, I32, I64, BODY)                             \
   X(gemm, I32(id) I64(rows) IN(x) I64(x_stride) IN(w) IN(bias) IN(residual)    \
               OUT(y) I64(y_stride))                                            \
@@ -137,7 +145,11 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
   X(sample_pick,                                                               \
     I64(rows) I64(blocks) IN(records) IN(positions) IN(seeds) IN(temperatures) \
         IN(top_k) IN(top_p) IN(min_p) OUT(tokens) OUT(logprobs))               \
-  X(gemms, I64(count) IN(calls))
+  X(gemms, I64(count) IN(calls))                                               \
+  X(attention_backward, I32(id) IN(q) IN(k) IN(v) IN(mask) IN(cotangent)       \
+                            IN(lse) IN(delta) OUT(dq) OUT(dk) OUT(dv))         \
+  X(embedding_backward, I64(tokens) I64(rows) I64(columns) I64(id_bytes)       \
+                            IN(ids) IN(cotangent) IN(into) OUT(table))
 
 /// Where the words of a sampling record are: its best logits and their tokens,
 /// the largest logit, the sums of exponentials relative to it, as they are and

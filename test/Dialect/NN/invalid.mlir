@@ -551,3 +551,51 @@ func.func @sample_pick(%r: tensor<3x4x100xf32>, %p: tensor<4xi32>, %i: tensor<4x
   %0:2 = nn.sample_pick %r, %p, %i, %t, %p, %t, %t : (tensor<3x4x100xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
   return
 }
+
+// -----
+
+func.func @matmul(%x: tensor<8x64xf32>, %w: tensor<32x64xf32>) {
+  // expected-error @below {{'nn.matmul' op expected weight of shape [64, 64], got [32, 64]}}
+  %0 = nn.matmul %x, %w : (tensor<8x64xf32>, tensor<32x64xf32>) -> tensor<8x64xf32>
+  return
+}
+
+// -----
+
+func.func @matmul(%x: tensor<2x8x64xf32>, %w: tensor<2x4x32xf32>) {
+  // expected-error @below {{'nn.matmul' op expected weight of shape [2, 8, 32], got [2, 4, 32]}}
+  %0 = nn.matmul %x, %w {transposed} : (tensor<2x8x64xf32>, tensor<2x4x32xf32>) -> tensor<64x32xf32>
+  return
+}
+
+// -----
+
+func.func @matmul(%x: tensor<8x64xbf16>, %w: tensor<64x32xf32>) {
+  // expected-error @below {{'nn.matmul' op expected input of element type 'f32' or f32, got 'bf16'}}
+  %0 = nn.matmul %x, %w : (tensor<8x64xbf16>, tensor<64x32xf32>) -> tensor<8x32xf32>
+  return
+}
+
+// -----
+
+func.func @embedding_backward(%i: tensor<8xi64>, %x: tensor<8x64xbf16>) {
+  // expected-error @below {{'nn.embedding_backward' op expected result of element type f32, got 'bf16'}}
+  %0 = nn.embedding_backward %i, %x : (tensor<8xi64>, tensor<8x64xbf16>) -> tensor<100x64xbf16>
+  return
+}
+
+// -----
+
+func.func @embedding_backward(%i: tensor<8xi64>, %x: tensor<7x64xf32>) {
+  // expected-error @below {{'nn.embedding_backward' op expected cotangent of shape [8, 64], got [7, 64]}}
+  %0 = nn.embedding_backward %i, %x : (tensor<8xi64>, tensor<7x64xf32>) -> tensor<100x64xf32>
+  return
+}
+
+// -----
+
+func.func @attention_backward(%q: tensor<1x8x4x64xf32>, %k: tensor<1x8x2x64xf32>, %l: tensor<1x8x4xf32>) {
+  // expected-error @below {{'nn.attention_backward' op expected d_key of shape [1, 8, 4, 64], got [1, 8, 2, 64]}}
+  %0:3 = nn.attention_backward %q, %q, %k, %k, %l, %l {scale = 1.0 : f64} : (tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x2x64xf32>, tensor<1x8x2x64xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>) -> (tensor<1x8x4x64xf32>, tensor<1x8x2x64xf32>, tensor<1x8x2x64xf32>)
+  return
+}

@@ -14,13 +14,15 @@ func.func @linear(%x: tensor<2x8x64xbf16>, %w: tensor<32x64xbf16>, %b: tensor<32
   return %0 : tensor<2x8x32xbf16>
 }
 
-// The softmax is computed again; the keys' gradient sums over the queries that
-// share a head. The mask has no gradient.
+// From the log-sum-exp, here computed again; the keys' gradient sums over the
+// queries that share a head. The mask has no gradient.
 // CHECK-LABEL: func.func @attention
 // CHECK-SAME: -> (tensor<1x8x4x16xf32>, tensor<1x10x2x16xf32>, tensor<1x10x2x16xf32>)
 func.func @attention(%q: tensor<1x8x4x16xf32>, %k: tensor<1x10x2x16xf32>, %v: tensor<1x10x2x16xf32>, %m: tensor<1x10xi64>, %dy: tensor<1x8x4x16xf32>) -> tensor<1x8x4x16xf32> {
-  // CHECK: math.exp
-  // CHECK: linalg.generic {{.*}}iterator_types = ["parallel", "reduction", "parallel", "reduction", "parallel", "parallel"]{{.*}} outs(%{{.*}} : tensor<1x10x2x16xf32>)
+  // CHECK: %{{.*}}, %[[LSE:.*]] = nn.attention {{.*}} -> (tensor<1x8x4x16xf32>, tensor<1x8x4xf32>)
+  // CHECK: %[[DELTA:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<1x8x4xf32>)
+  // CHECK: nn.attention_backward {{.*}}, %[[LSE]], %[[DELTA]] mask
+  // CHECK-COUNT-2: linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "parallel", "reduction", "parallel"]{{.*}} outs(%{{.*}} : tensor<1x10x2x16xf32>)
   %0 = nn.attention %q, %k, %v mask %m {scale = 0.25 : f64, test.vjp} : (tensor<1x8x4x16xf32>, tensor<1x10x2x16xf32>, tensor<1x10x2x16xf32>, tensor<1x10xi64>) -> tensor<1x8x4x16xf32>
   return %0 : tensor<1x8x4x16xf32>
 }
@@ -53,14 +55,15 @@ func.func @rotary(%x: tensor<1x8x4x16xf32>, %c: tensor<8x8xf32>, %s: tensor<8x8x
   return %0 : tensor<1x8x4x16xf32>
 }
 
-// A table row sums the rows that named it: local where the vocabulary is split.
+// A table row sums the rows that named it, in f32.
 // CHECK-LABEL: func.func @embedding
-// CHECK: linalg.generic {{.*}}iterator_types = ["reduction", "reduction", "parallel", "parallel"]
-// CHECK: linalg.index 2
-// CHECK: return %{{.*}} : tensor<100x64xf32>
-func.func @embedding(%i: tensor<1x8xi64>, %t: tensor<100x64xf32>, %dy: tensor<1x8x64xf32>) -> tensor<1x8x64xf32> {
-  %0 = nn.embedding %i, %t {test.vjp} : (tensor<1x8xi64>, tensor<100x64xf32>) -> tensor<1x8x64xf32>
-  return %0 : tensor<1x8x64xf32>
+// CHECK: %[[WIDE:.*]] = linalg.generic {{.*}} outs(%{{.*}} : tensor<1x8x64xf32>)
+// CHECK: nn.embedding_backward %{{.*}}, %[[WIDE]] offset %{{.*}} : (tensor<1x8xi64>, tensor<1x8x64xf32>, index) -> tensor<100x64xf32>
+// CHECK: return %{{.*}} : tensor<100x64xbf16>
+func.func @embedding(%i: tensor<1x8xi64>, %t: tensor<100x64xbf16>, %dy: tensor<1x8x64xbf16>) -> tensor<1x8x64xbf16> {
+  %four = arith.constant 4 : index
+  %0 = nn.embedding %i, %t offset %four {test.vjp} : (tensor<1x8xi64>, tensor<100x64xbf16>, index) -> tensor<1x8x64xbf16>
+  return %0 : tensor<1x8x64xbf16>
 }
 
 // CHECK-LABEL: func.func @cross_entropy

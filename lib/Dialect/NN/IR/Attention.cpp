@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Parts.h"
+#include "AttentionParts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "tp/Interfaces/LibraryCalls.h"
@@ -34,25 +34,8 @@ LogicalResult AttentionOp::verify() {
       failed(expect(*this, "value", getValue(), {b, t, kvHeads, d}, element)) ||
       failed(expect(*this, "result", getResult(), {b, s, heads, d}, element)))
     return failure();
-  if (kvHeads < 1 || heads % kvHeads != 0)
-    return emitOpError() << "expected the query heads to be a multiple of the "
-                         << kvHeads << " KV heads, got " << heads;
-  if (getMask()) {
-    if (failed(expectShape(*this, "mask", getMask(), {b, t})))
-      return failure();
-    Type type = typeOf(getMask()).getElementType();
-    if (!type.isSignlessInteger())
-      return emitOpError() << "expected mask of an integer element type, got "
-                           << type;
-  }
-  if (getWindow()) {
-    if (!getCausal())
-      return emitOpError("expected 'causal' beside 'window': the window is the "
-                         "last keys that a causal query sees");
-    if (*getWindow() < 1)
-      return emitOpError() << "expected a window of 1 or more keys, got "
-                           << *getWindow();
-  }
+  if (failed(verifySight(*this)))
+    return failure();
   if (getLse())
     return expect(*this, "lse", getLse(), {b, s, heads}, getF32(*this));
   return success();
@@ -109,41 +92,9 @@ struct AttentionParts {
 
 static Value product(Scalar &e, ValueRange v) { return e.mul(v[0], v[1]); }
 
-/// `value`[b, s, hq, ...] as [b, s, g, r, ...].
-static Value splitHeads(Emitter &emitter, AttentionOp op, Value value) {
-  int64_t groups = shapeOf(op.getKey())[2];
-  return emitter.split(value, 2, {groups, shapeOf(value)[2] / groups});
-}
-
-/// Whether the query at loop 1 sees the key at loop 4; null if it sees all.
-static Value computeVisible(Scalar &e, AttentionOp op, Value mask) {
-  Value visible;
-  auto require = [&](Value condition) {
-    visible =
-        visible ? arith::AndIOp::create(e.b, visible, condition) : condition;
-  };
-  if (mask)
-    require(arith::CmpIOp::create(e.b, arith::CmpIPredicate::ne, mask,
-                                  e.integer(0, mask.getType())));
-  if (!op.getCausal())
-    return visible;
-  // The query stands at position i + (t - s) of the keys.
-  int64_t shift = shapeOf(op.getKey())[1] - shapeOf(op.getQuery())[1];
-  Type index = e.b.getIndexType();
-  Value key = e.index(4);
-  Value last = arith::AddIOp::create(e.b, e.index(1), e.integer(shift, index));
-  require(arith::CmpIOp::create(e.b, arith::CmpIPredicate::sle, key, last));
-  if (op.getWindow()) {
-    Value first =
-        arith::SubIOp::create(e.b, last, e.integer(*op.getWindow(), index));
-    require(arith::CmpIOp::create(e.b, arith::CmpIPredicate::sgt, key, first));
-  }
-  return visible;
-}
-
 static AttentionParts computeAttention(Emitter &emitter, AttentionOp op) {
   AttentionParts parts;
-  parts.query = splitHeads(emitter, op, op.getQuery());
+  parts.query = splitHeads(emitter, op.getQuery(), shapeOf(op.getKey())[2]);
   Value key = op.getKey();
   // Loops: b, s, g, r, t, d.
   Loops d = emitter.loops(6);
@@ -219,55 +170,48 @@ FailureOr<SmallVector<Value>> AttentionOp::decompose(OpBuilder &builder) {
 
 FailureOr<SmallVector<Value>> AttentionOp::buildVjp(OpBuilder &builder,
                                                     ValueRange cotangents) {
-  Emitter emitter(builder, getLoc(), typeOf(getQuery()).getElementType());
-  AttentionParts parts = computeAttention(emitter, *this);
-  double scale = getScale().convertToDouble();
-  // Loops: b, s, g, r, t, d.
-  Loops d = emitter.loops(6);
-  Loops scores{d[0], d[1], d[2], d[3], d[4]};
-  Loops rows{d[0], d[1], d[2], d[3]};
-  Loops queries{d[0], d[1], d[2], d[3], d[5]};
-  Loops keys{d[0], d[4], d[2], d[5]};
-  RankedTensorType rowType = typeOf(parts.sum);
-  RankedTensorType scoreType = typeOf(parts.weights);
-  // p = weights / sum; zero where a query sees no key.
-  Value p =
-      emitter.map(scoreType, {{parts.weights, scores}, {parts.sum, rows}},
-                  [](Scalar &e, ValueRange v) -> Value {
-                    Value none = arith::CmpFOp::create(
-                        e.b, arith::CmpFPredicate::OEQ, v[1], e.number(0));
-                    return e.select(none, e.number(0), e.div(v[0], v[1]));
-                  });
-  SmallVector<Value> gradients(getNumOperands());
-  SmallVector<Operand> terms{{p, scores}};
-  bool hasResult = static_cast<bool>(cotangents[0]);
-  bool hasLse = cotangents.size() > 1 && cotangents[1];
-  if (hasResult) {
-    Value dOut = splitHeads(emitter, *this, cotangents[0]);
-    gradients[2] = emitter.reduce(typeOf(getValue()), keys, 6, Combine::Sum,
-                                  {{p, scores}, {dOut, queries}}, product);
-    Value dp = emitter.reduce(scoreType, scores, 6, Combine::Sum,
-                              {{dOut, queries}, {getValue(), keys}}, product);
-    Value mean = emitter.reduce(rowType, rows, 5, Combine::Sum,
-                                {{p, scores}, {dp, scores}}, product);
-    terms.push_back({dp, scores});
-    terms.push_back({mean, rows});
+  RankedTensorType type = typeOf(getQuery());
+  Emitter emitter(builder, getLoc(), type.getElementType());
+  int64_t groups = shapeOf(getKey())[2];
+  auto f32Type = [&](ArrayRef<int64_t> shape) {
+    return RankedTensorType::get(shape, builder.getF32Type());
+  };
+  RankedTensorType rowType = f32Type(type.getShape().drop_back());
+  Value result = getResult(), lse = getLse();
+  if (!lse) {
+    auto again = AttentionOp::create(
+        builder, getLoc(), type, rowType, getQuery(), getKey(), getValue(),
+        getMask(), getScaleAttr(), getCausalAttr(), getWindowAttr());
+    result = again.getResult();
+    lse = again.getLse();
   }
-  if (hasLse)
-    terms.push_back({splitHeads(emitter, *this, cotangents[1]), rows});
-  // ds = p (dp - mean(p dp) + dlse) scale.
-  Value ds = emitter.map(scoreType, terms, [&](Scalar &e, ValueRange v) {
-    Value sum = hasResult ? e.sub(v[1], v[2]) : e.number(0);
-    if (hasLse)
-      sum = e.add(sum, v.back());
-    return e.mul(e.mul(v[0], sum), e.number(scale));
-  });
-  Value dQuery = emitter.reduce(typeOf(parts.query), queries, 6, Combine::Sum,
-                                {{ds, scores}, {getKey(), keys}}, product);
-  gradients[0] = emitter.join(dQuery, 2, 2);
-  gradients[1] =
-      emitter.reduce(typeOf(getKey()), keys, 6, Combine::Sum,
-                     {{ds, scores}, {parts.query, queries}}, product);
+  // Loops: b, s, h, d.
+  Loops d = emitter.loops(4), rows(ArrayRef(d).take_front(3));
+  Value cotangent = cotangents[0], delta;
+  if (!cotangent)
+    cotangent = emitter.map(type, {},
+                            [](Scalar &e, ValueRange) { return e.number(0); });
+  delta = emitter.reduce(rowType, rows, 4, Combine::Sum,
+                         {{cotangent, d}, {result, d}}, product);
+  if (cotangents.size() > 1 && cotangents[1])
+    delta =
+        emitter.map(rowType, {{delta, rows}, {cotangents[1], rows}},
+                    [](Scalar &e, ValueRange v) { return e.sub(v[0], v[1]); });
+  SmallVector<int64_t> each(shapeOf(getKey()));
+  each[2] = type.getDimSize(2);
+  auto backward = AttentionBackwardOp::create(
+      builder, getLoc(), type, f32Type(each), f32Type(each), cotangent,
+      getQuery(), getKey(), getValue(), lse, delta, getMask(), getScaleAttr(),
+      getCausalAttr(), getWindowAttr());
+  SmallVector<Value> gradients(getNumOperands());
+  gradients[0] = backward.getDQuery();
+  // What a KV head is to all queries that share it. Loops: b, t, g, r, d.
+  Loops all = emitter.loops(5);
+  for (unsigned i : {1, 2})
+    gradients[i] = emitter.reduce(
+        typeOf(getKey()), {all[0], all[1], all[2], all[4]}, 5, Combine::Sum,
+        {{splitHeads(emitter, backward.getResult(i), groups), all}},
+        [](Scalar &, ValueRange v) { return v[0]; });
   return gradients;
 }
 
@@ -281,38 +225,12 @@ std::optional<IntegerRange> AttentionOp::getIntegerRange(OpOperand &operand) {
 // Library form
 //===----------------------------------------------------------------------===//
 
-LogicalResult AttentionOp::verifyLibraryForm() {
-  if (getLse() && !getLse().use_empty())
-    return emitOpError("expected no use of the log-sum-exp: artifacts are "
-                       "forward programs alone");
-  Type type = typeOf(getQuery()).getElementType();
-  for (Value operand : {getKey(), getValue()})
-    if (typeOf(operand).getElementType() != type)
-      return emitOpError("expected query, key and value of one type");
-  return success();
-}
-
 /// Scores, and their product with the values.
 double AttentionOp::getFlopsPerPoint() { return 4; }
 
 std::optional<LibraryDescription>
 AttentionOp::getLibraryDescription(const LibraryUse &) {
-  ArrayRef<int64_t> query = shapeOf(getQuery()), key = shapeOf(getKey());
-  llvm::json::Object fields{
-      {"batch", query[0]},
-      {"q_len", query[1]},
-      {"kv_capacity", key[1]},
-      {"q_heads", query[2]},
-      {"kv_heads", key[2]},
-      {"head_size", query[3]},
-      {"type", getTypeName(typeOf(getQuery()).getElementType())},
-      {"causal", getCausal()},
-      {"window", getWindow().value_or(0)},
-      {"scale", getScale().convertToDouble()},
-      {"mask", getMask() ? "key_padding" : "none"}};
-  if (getMask())
-    fields["mask_type"] = getTypeName(typeOf(getMask()).getElementType());
-  return LibraryDescription{"attentions", std::move(fields)};
+  return describeAttention(*this);
 }
 
 LibraryCall AttentionOp::getLibraryCall(const LibraryUse &) {
@@ -320,6 +238,5 @@ LibraryCall AttentionOp::getLibraryCall(const LibraryUse &) {
   int64_t queryStride = query[2] * query[3], keyStride = key[2] * key[3];
   return abi::attention(getQuery(), queryStride, getKey(), keyStride,
                         getValue(), keyStride, getMask(), key[1],
-                        key[1] - query[1], getResult(), queryStride,
-                        /*lse=*/nullptr);
+                        key[1] - query[1], getResult(), queryStride, getLse());
 }

@@ -52,6 +52,11 @@ void addResult(ShardingRule &rule, Dims dims);
 
 inline bool isZero(PadState state) { return state == PadState::Zero; }
 
+/// `offset` (may be null) plus where this rank's part of `factor` begins.
+mlir::Value addOffset(mlir::OpBuilder &builder, mlir::Location loc,
+                      mlir::Value offset, const LocalContext &context,
+                      unsigned factor);
+
 //===----------------------------------------------------------------------===//
 // Statistics
 //===----------------------------------------------------------------------===//

@@ -194,9 +194,8 @@ CrossEntropyOp::getIntegerRange(OpOperand &operand) {
 // Per-rank forms
 //===----------------------------------------------------------------------===//
 
-/// `offset` (may be null) plus where this rank's part of `factor` begins.
-static Value addOffset(OpBuilder &builder, Location loc, Value offset,
-                       const LocalContext &context, unsigned factor) {
+Value tp::nn::addOffset(OpBuilder &builder, Location loc, Value offset,
+                        const LocalContext &context, unsigned factor) {
   Value shard = context.getOffset(builder, loc, factor);
   return offset ? arith::AddIOp::create(builder, loc, offset, shard)
                 : Value(shard);

@@ -109,23 +109,19 @@ Gradients RotaryOp::buildVjp(OpBuilder &builder, ValueRange cotangents) {
 Gradients EmbeddingOp::buildVjp(OpBuilder &builder, ValueRange cotangents) {
   RankedTensorType type = typeOf(getTable());
   Emitter emitter(builder, getLoc(), type.getElementType());
-  unsigned rank = typeOf(getIds()).getRank();
-  // Loops: rows, vocabulary, h. Each table row sums the rows that named it.
-  Loops d = emitter.loops(rank + 2);
-  Loops rows(ArrayRef(d).take_front(rank)), result = rows;
-  result.push_back(d[rank + 1]);
-  Value table = emitter.reduce(
-      type, {d[rank], d[rank + 1]}, rank + 2, Combine::Sum,
-      {{getIds(), rows}, {cotangents[0], result}},
-      [&](Scalar &e, ValueRange v) -> Value {
-        Value row = arith::IndexCastOp::create(e.b, e.b.getIndexType(), v[0]);
-        if (getOffset())
-          row = arith::SubIOp::create(e.b, row, getOffset());
-        Value hit = arith::CmpIOp::create(e.b, arith::CmpIPredicate::eq, row,
-                                          e.index(rank));
-        return e.select(hit, v[1], e.number(0));
-      });
+  RankedTensorType wide = emitter.wideType(type.getShape());
+  auto convert = [&](Value value, RankedTensorType to) {
+    if (value.getType() == to)
+      return value;
+    return emitter.map(to, {{value, emitter.loops(to.getRank())}},
+                       [](Scalar &, ValueRange v) { return v[0]; });
+  };
+  Value cotangent =
+      convert(cotangents[0], emitter.wideType(shapeOf(cotangents[0])));
+  Value table =
+      EmbeddingBackwardOp::create(builder, getLoc(), wide, getIds(), cotangent,
+                                  /*into=*/Value(), getOffset());
   SmallVector<Value> gradients(getNumOperands());
-  gradients[1] = table;
+  gradients[1] = convert(table, type);
   return gradients;
 }

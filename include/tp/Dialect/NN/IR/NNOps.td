@@ -89,8 +89,28 @@ def NN_LinearOp : NN_Op<"linear", [NN_Vjp, NN_LibraryForm<
   let assemblyFormat = "$input `,` $weight (`bias` $bias^)? attr-dict `:` functional-type(operands, results)";
 }
 
+def NN_MatmulOp : NN_Op<"matmul", [NN_Vjp, NN_LibraryForm<
+    ["getLibraryDescription", "getEpilogues", "getFlopsPerPoint"]>]> {
+  let summary = "y = x w, or the sum over rows xᵀ w";
+  let description = [{
+    x[..., k], weight[k, n] -> y[..., n]. `transposed`: x[..., k], weight[..., n] ->
+    y[k, n], with the same rows in front, over which it sums. So the derivative
+    of `nn.linear` by its input is `nn.matmul` of the cotangent and the weight as
+    it lies, and that by its weight `nn.matmul ... transposed` of the cotangent
+    and the input. The result has the weight's type or f32, and so has x.
+    `tp-recognise-linear` finds them.
+
+    ```mlir
+    %dw = nn.matmul %dy, %x {transposed} : (tensor<1x8x256xbf16>, tensor<1x8x64xbf16>) -> tensor<256x64xf32>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$input, NN_Tensor:$weight, UnitAttr:$transposed);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$input `,` $weight attr-dict `:` functional-type(operands, results)";
+}
+
 def NN_AttentionOp : NN_Op<"attention", [NN_Vjp, NN_Integers, NN_LibraryForm<
-    ["getLibraryDescription", "verifyLibraryForm", "getFlopsPerPoint"]>]> {
+    ["getLibraryDescription", "getFlopsPerPoint"]>]> {
   let summary = "scaled dot-product attention";
   let description = [{
     query[b, s, hq, d], key[b, t, hk, d], value[b, t, hk, d] -> result[b, s, hq, d];
@@ -109,6 +129,29 @@ def NN_AttentionOp : NN_Op<"attention", [NN_Vjp, NN_Integers, NN_LibraryForm<
     F64Attr:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window);
   let results = (outs NN_Tensor:$result, Optional<NN_Tensor>:$lse);
   let assemblyFormat = "$query `,` $key `,` $value (`mask` $mask^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def NN_AttentionBackwardOp : NN_Op<"attention_backward", [NN_Integers,
+    NN_LibraryForm<["getLibraryDescription", "getFlopsPerPoint"]>]> {
+  let summary = "derivative of attention";
+  let description = [{
+    By query, key and value of `nn.attention` of these operands and attributes.
+    `lse`[b, s, hq] is its second result, cotangent[b, s, hq, d] the first one's, and
+    delta[b, s, hq] the sum over d of cotangent * result, less the cotangent of `lse`. Results:
+    d_query[b, s, hq, d], and of each query head what it contributes to the KV head
+    that it uses, d_key and d_value[b, t, hq, d] (f32): the derivative by a KV head is the
+    sum over the query heads that share it. The scores are computed again from `lse`.
+
+    ```mlir
+    %dq, %dk, %dv = nn.attention_backward %do, %q, %k, %v, %lse, %delta {causal, scale = 0.125 : f64} : (tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x2x64xf32>, tensor<1x8x2x64xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>) -> (tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>)
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$cotangent, NN_Tensor:$query, NN_Tensor:$key,
+    NN_Tensor:$value, NN_Tensor:$lse, NN_Tensor:$delta,
+    Optional<AnyStaticShapeTensor>:$mask,
+    F64Attr:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window);
+  let results = (outs NN_Tensor:$d_query, NN_Tensor:$d_key, NN_Tensor:$d_value);
+  let assemblyFormat = "$cotangent `,` $query `,` $key `,` $value `,` $lse `,` $delta (`mask` $mask^)? attr-dict `:` functional-type(operands, results)";
 }
 
 def NN_RMSNormOp : NN_Op<"rms_norm", [NN_Vjp]> {
@@ -185,6 +228,25 @@ def NN_EmbeddingOp : NN_IndexedOp<"embedding", [NN_Vjp, NN_Integers]> {
   let results = (outs NN_Tensor:$result);
   let hasCanonicalizeMethod = 1;
   let assemblyFormat = "$ids `,` $table (`offset` $offset^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def NN_EmbeddingBackwardOp : NN_IndexedOp<"embedding_backward", [NN_Integers,
+    AttrSizedOperandSegments,
+    NN_LibraryForm<["verifyLibraryForm", "getReplacedOperand"]>]> {
+  let summary = "derivative of an embedding by its table";
+  let description = [{
+    ids[...], cotangent[..., h] -> result[V, h] (f32): row v is the sum of those rows of the
+    cotangent whose id is v, in their order; ids outside 0 .. V are left out. With `offset`, row v
+    is that of id offset + v. With `into`[V, h] the sums are added to that.
+
+    ```mlir
+    %d = nn.embedding_backward %ids, %dx : (tensor<1x8xi64>, tensor<1x8x64xf32>) -> tensor<100x64xf32>
+    ```
+  }];
+  let arguments = (ins NN_Ids:$ids, NN_Tensor:$cotangent, Optional<NN_Tensor>:$into,
+    Optional<Index>:$offset);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$ids `,` $cotangent (`into` $into^)? (`offset` $offset^)? attr-dict `:` functional-type(operands, results)";
 }
 
 //===----------------------------------------------------------------------===//
