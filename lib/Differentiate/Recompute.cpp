@@ -34,6 +34,11 @@ static bool costsNothing(Operation *op) {
          llvm::none_of(op->getResultTypes(), llvm::IsaPred<RankedTensorType>);
 }
 
+/// Whether `op` makes another view of what it reads.
+static bool isView(Operation *op) {
+  return isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op);
+}
+
 /// Whether `op` takes about as long as reading and writing its operands and
 /// results does: no product, and no attention.
 static bool isCheap(Operation *op) {
@@ -60,8 +65,7 @@ RecomputePlan::RecomputePlan(Block &layer, Recompute policy,
     for (Value result : op.getResults()) {
       if (!read.contains(result) || costsNothing(&op))
         continue;
-      if (policy == Recompute::None ||
-          (policy == Recompute::Selective && isStatistic(result)) ||
+      if ((policy == Recompute::Selective && isStatistic(result)) ||
           !followsFromKept(result)) {
         kept.insert(result);
         follows.clear();
@@ -76,7 +80,7 @@ bool RecomputePlan::followsFromKept(Value value) {
   auto known = follows.find(value);
   if (known != follows.end())
     return known->second;
-  bool result = policy == Recompute::Full || costsNothing(op) ||
+  bool result = policy == Recompute::Full || costsNothing(op) || isView(op) ||
                 (policy == Recompute::Selective && isCheap(op));
   if (result)
     op->walk([&](Operation *inner) {
@@ -90,6 +94,5 @@ bool RecomputePlan::followsFromKept(Value value) {
 bool RecomputePlan::isComputedAgain(Value value) {
   Operation *op = value.getDefiningOp();
   return op && (costsNothing(op) ||
-                (policy != Recompute::None && !kept.contains(value) &&
-                 followsFromKept(value)));
+                (!kept.contains(value) && followsFromKept(value)));
 }

@@ -241,11 +241,18 @@ def SplitSums : Pass<"tp-split-sums", "::mlir::func::FuncOp"> {
     After:
     ```mlir
     %rows = tensor.expand_shape %x [[0, 1], [2]] output_shape [32, 16, 64] : tensor<512x64xf32> into tensor<32x16x64xf32>
-    %zero = arith.constant dense<0.0> : tensor<32x64xf32>
-    %parts = linalg.generic ... iterator_types = ["parallel", "reduction", "parallel"]
-        ins(%rows : tensor<32x16x64xf32>) outs(%zero : tensor<32x64xf32>) ... -> tensor<32x64xf32>
-    %0 = linalg.generic ... iterator_types = ["reduction", "parallel"]
-        ins(%parts : tensor<32x64xf32>) outs(%y : tensor<64xf32>) ... -> tensor<64xf32>
+    %zero = arith.constant dense<0.000000e+00> : tensor<32x64xf32>
+    %parts = linalg.generic {..., iterator_types = ["parallel", "reduction", "parallel"]} ins(%rows : tensor<32x16x64xf32>) outs(%zero : tensor<32x64xf32>) {
+    ^bb0(%a: f32, %sum: f32):
+      %s = arith.addf %sum, %a : f32
+      linalg.yield %s : f32
+    } -> tensor<32x64xf32>
+    %0 = linalg.generic {..., iterator_types = ["reduction", "parallel"]} ins(%parts : tensor<32x64xf32>) outs(%y : tensor<64xf32>) {
+    ^bb0(%a: f32, %sum: f32):
+      %s = arith.addf %sum, %a : f32
+      linalg.yield %s : f32
+    } -> tensor<64xf32>
+    return %0 : tensor<64xf32>
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
