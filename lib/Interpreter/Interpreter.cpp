@@ -222,7 +222,7 @@ LogicalResult Engine::runOp(Operation *op, Frame &frame) {
     forward(op, frame);
     return success();
   }
-  if (op->getName().getDialectNamespace() == "tp")
+  if (op->getName().getDialectNamespace() == "tp" && !isa<JoinOp>(op))
     return runRanked(op, frame);
 
   SmallVector<RankTensors> operands;
