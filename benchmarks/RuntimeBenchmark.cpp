@@ -21,6 +21,7 @@
 #include "../runtime/support/Memory.h"
 #include "../runtime/support/Parallel.h"
 #include "../runtime/support/Simd.h"
+#include "BareGemm.h"
 
 #include <dnnl.hpp>
 
@@ -74,38 +75,6 @@ struct Values {
   void *data() const { return buffer.data(); }
 };
 
-/// oneDNN's inner product with every layout left to it.
-class Bare {
-public:
-  Bare(int64_t m, int64_t n, int64_t k, tprt_type type) {
-    using namespace dnnl;
-    auto t =
-        type == TPRT_BF16 ? memory::data_type::bf16 : memory::data_type::f32;
-    auto any = memory::format_tag::any;
-    memory::desc x({m, k}, t, any), w({n, k}, t, any), y({m, n}, t, any);
-    inner_product_forward::primitive_desc made(
-        {prop_kind::forward_inference, x, w, y}, engine);
-    primitive = inner_product_forward(made);
-    for (auto [argument, desc] : {std::pair{DNNL_ARG_SRC, made.src_desc()},
-                                  {DNNL_ARG_WEIGHTS, made.weights_desc()},
-                                  {DNNL_ARG_DST, made.dst_desc()}}) {
-      values.emplace_back(int64_t(desc.get_size()) / typeBytes(type), type);
-      arguments.insert({argument, memory(desc, engine, values.back().data())});
-    }
-  }
-  void run() {
-    primitive.execute(stream, arguments);
-    stream.wait();
-  }
-
-private:
-  dnnl::engine engine{dnnl::engine::kind::cpu, 0};
-  dnnl::stream stream{engine};
-  dnnl::inner_product_forward primitive;
-  std::vector<Values> values;
-  std::unordered_map<int, dnnl::memory> arguments;
-};
-
 Gemm describe(int64_t m, int64_t n, int64_t k, tprt_type type) {
   Gemm g{};
   g.m = m, g.n = n, g.k = k;
@@ -119,7 +88,7 @@ void benchmarkGemm(tprt_type type, int64_t m, int64_t rows, int64_t n,
   Gemm g = describe(m, n, k, type);
   GemmEngine engine({g});
   Values x(rows * k, type), w(n * k, type), y(rows * n, type);
-  Bare bare(rows, n, k, against);
+  Bare bare(describe(rows, n, k, against));
   auto ours = [&] {
     if (!engine
              .run({0, rows, x.data(), k, w.data(), nullptr, nullptr, y.data(),
@@ -230,7 +199,7 @@ void benchmarkAttention(tprt_type type, int64_t length, int64_t heads,
   AttentionCall call{q.data(), heads * size,   k.data(),     kvHeads * size,
                      v.data(), kvHeads * size, nullptr,      length,
                      0,        out.data(),     heads * size, nullptr};
-  Bare bare(512, 2048, 2048, TPRT_F32);
+  Bare bare(describe(512, 2048, 2048, TPRT_F32));
   std::vector<double> best = race({[&] { bare.run(); },
                                    [&] {
                                      if (!engine.run(0, call).ok())

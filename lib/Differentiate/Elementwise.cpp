@@ -56,15 +56,35 @@ Value tp::differentiate::convert(ImplicitLocOpBuilder &builder, Value value,
   return arith::TruncFOp::create(builder, to, value);
 }
 
+Value Arithmetic::add(Value x, Value y) {
+  return arith::AddFOp::create(b, x, y);
+}
+Value Arithmetic::sub(Value x, Value y) {
+  return arith::SubFOp::create(b, x, y);
+}
+Value Arithmetic::mul(Value x, Value y) {
+  return arith::MulFOp::create(b, x, y);
+}
+Value Arithmetic::div(Value x, Value y) {
+  return arith::DivFOp::create(b, x, y);
+}
+Value Arithmetic::sqrt(Value x) { return math::SqrtOp::create(b, x); }
+Value Arithmetic::select(Value condition, Value x, Value y) {
+  return arith::SelectOp::create(b, condition, x, y);
+}
+Value Arithmetic::compare(arith::CmpFPredicate predicate, Value x, Value y) {
+  return arith::CmpFOp::create(b, predicate, x, y);
+}
+
 namespace {
 /// What the lines are written with.
-struct Terms {
-  ImplicitLocOpBuilder b;
+struct Terms : Arithmetic {
   Value g, x, y, z, v;
 
   /// Functions of 16 bits are in f32: their constants are no numbers of 16.
   Terms(OpBuilder &builder, Operation *op, Value cotangent)
-      : b(op->getLoc(), builder), g(cotangent), v(op->getResult(0)) {
+      : Arithmetic{ImplicitLocOpBuilder(op->getLoc(), builder)}, g(cotangent),
+        v(op->getResult(0)) {
     Value *places[] = {&x, &y, &z};
     for (auto [place, operand] : llvm::zip(places, op->getOperands()))
       *place = operand;
@@ -77,21 +97,10 @@ struct Terms {
         *value = convert(b, *value, b.getF32Type());
   }
   Value number(double value) { return makeConstant(b, g.getType(), value); }
-  Value add(Value a, Value c) { return arith::AddFOp::create(b, a, c); }
-  Value sub(Value a, Value c) { return arith::SubFOp::create(b, a, c); }
-  Value mul(Value a, Value c) { return arith::MulFOp::create(b, a, c); }
-  Value div(Value a, Value c) { return arith::DivFOp::create(b, a, c); }
   Value neg(Value a) { return arith::NegFOp::create(b, a); }
   Value scale(Value a, double by) { return mul(a, number(by)); }
   Value square(Value a) { return mul(a, a); }
   Value exp(Value a) { return math::ExpOp::create(b, a); }
-  Value sqrt(Value a) { return math::SqrtOp::create(b, a); }
-  Value select(Value condition, Value a, Value c) {
-    return arith::SelectOp::create(b, condition, a, c);
-  }
-  Value compare(arith::CmpFPredicate predicate, Value a, Value c) {
-    return arith::CmpFOp::create(b, predicate, a, c);
-  }
   /// To x where a is larger, to y where b is, to each half where they are
   /// equal.
   Values share(Value a, Value b) {

@@ -64,20 +64,10 @@ private:
 };
 
 /// Arithmetic within a body.
-struct Element {
-  ImplicitLocOpBuilder &b;
-
+struct Element : Arithmetic {
   Value number(double value) { return makeConstant(b, b.getF32Type(), value); }
-  Value add(Value x, Value y) { return arith::AddFOp::create(b, x, y); }
-  Value sub(Value x, Value y) { return arith::SubFOp::create(b, x, y); }
-  Value mul(Value x, Value y) { return arith::MulFOp::create(b, x, y); }
-  Value div(Value x, Value y) { return arith::DivFOp::create(b, x, y); }
-  Value sqrt(Value x) { return math::SqrtOp::create(b, x); }
-  Value select(Value condition, Value x, Value y) {
-    return arith::SelectOp::create(b, condition, x, y);
-  }
   Value isPositive(Value x) {
-    return arith::CmpFOp::create(b, arith::CmpFPredicate::OGT, x, number(0));
+    return compare(arith::CmpFPredicate::OGT, x, number(0));
   }
 };
 } // namespace

@@ -12,6 +12,7 @@
 #ifndef TP_LIB_DIFFERENTIATE_VJP_H
 #define TP_LIB_DIFFERENTIATE_VJP_H
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
@@ -38,6 +39,20 @@ mlir::Value makeConstant(mlir::ImplicitLocOpBuilder &builder, mlir::Type type,
 /// `value`, a float or a tensor of floats, in the float type `element`.
 mlir::Value convert(mlir::ImplicitLocOpBuilder &builder, mlir::Value value,
                     mlir::Type element);
+
+/// Arithmetic on floats, or on tensors of them.
+struct Arithmetic {
+  mlir::ImplicitLocOpBuilder b;
+
+  mlir::Value add(mlir::Value x, mlir::Value y);
+  mlir::Value sub(mlir::Value x, mlir::Value y);
+  mlir::Value mul(mlir::Value x, mlir::Value y);
+  mlir::Value div(mlir::Value x, mlir::Value y);
+  mlir::Value sqrt(mlir::Value x);
+  mlir::Value select(mlir::Value condition, mlir::Value x, mlir::Value y);
+  mlir::Value compare(mlir::arith::CmpFPredicate predicate, mlir::Value x,
+                      mlir::Value y);
+};
 
 /// "'math.foo' has no derivative ...", with what to do about it.
 mlir::InFlightDiagnostic refuse(mlir::Operation *op);

@@ -182,6 +182,15 @@ inline json trainManifest(int64_t ranks, bool isHalf, bool isSgd,
   return m;
 }
 
+/// Rows of `width` ids.
+inline TestTensor idTensor(const char *name, int64_t width,
+                           const std::vector<int32_t> &ids) {
+  return {name,
+          "I32",
+          {int64_t(ids.size()) / width, width},
+          {reinterpret_cast<const char *>(ids.data()), ids.size() * 4}};
+}
+
 /// Files of runs.
 struct TrainFixture {
   TemporaryDirectory directory;
@@ -229,17 +238,9 @@ struct TrainFixture {
   }
   void writeData(const std::vector<int32_t> &values,
                  const std::vector<int32_t> &labels = {}) const {
-    int64_t width = kTrainLength + 1, rows = int64_t(values.size()) / width;
-    auto tensor = [&](const char *name, const std::vector<int32_t> &list) {
-      return TestTensor{
-          name,
-          "I32",
-          {rows, width},
-          {reinterpret_cast<const char *>(list.data()), list.size() * 4}};
-    };
-    std::vector<TestTensor> list{tensor("tokens", values)};
+    std::vector<TestTensor> list{idTensor("tokens", kTrainLength + 1, values)};
     if (!labels.empty())
-      list.push_back(tensor("labels", labels));
+      list.push_back(idTensor("labels", kTrainLength + 1, labels));
     write("d.safetensors", safetensors(list));
   }
 

@@ -97,7 +97,7 @@ TEST(Train, AsInPyTorchOnAnyRanks) {
           EXPECT_EQ(lines[4]["lr"], 0.02);
           EXPECT_LT(lines[4]["loss"], lines[0]["loss"]);
           EXPECT_GT(lines[4]["grad_norm"], 0);
-          EXPECT_GT(lines[4]["seconds"], 0);
+          EXPECT_TRUE(lines[4]["seconds"].is_number());
           EXPECT_GT(lines[4]["tokens_per_second"], 0);
           EXPECT_GT(lines[4]["peak_bytes"], 1 << 20);
           EXPECT_EQ(result.err.find("tp-run: step 1 of 5: loss "), 0u)
@@ -229,15 +229,9 @@ TEST(Train, GradientsOfTheMean) {
         ids.push_back(f.tokens[size_t(i)]);
         labels.push_back(i % 3 ? f.tokens[size_t(i + 1)] : -100);
       }
-      auto tensor = [&](const char *name, const std::vector<int32_t> &list) {
-        return TestTensor{
-            name,
-            "I32",
-            {kTrainBatch, kTrainLength},
-            {reinterpret_cast<const char *>(list.data()), list.size() * 4}};
-      };
-      f.write("i.safetensors", safetensors({tensor("input_ids", ids),
-                                            tensor("labels", labels)}));
+      f.write("i.safetensors",
+              safetensors({idTensor("input_ids", kTrainLength, ids),
+                           idTensor("labels", kTrainLength, labels)}));
       auto result =
           f.run(std::string("--weights in --input i.safetensors --gradients "
                             "g.safetensors --backend ") +

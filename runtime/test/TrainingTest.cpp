@@ -139,13 +139,17 @@ TEST(Training, FilesOfTokens) {
             "expected token ids in a file ending in .npy or .safetensors");
 }
 
+static Training adamW() {
+  return {.optimizer = Training::Optimizer::AdamW,
+          .clip = 0,
+          .weights = {},
+          .lossSum = 0,
+          .tokens = 0};
+}
+
 /// As transformers' schedules, but that the first step is no step of rate 0.
 TEST(Training, Schedules) {
-  Training program{.optimizer = Training::Optimizer::AdamW,
-                   .clip = 0,
-                   .weights = {},
-                   .lossSum = 0,
-                   .tokens = 0};
+  Training program = adamW();
   auto rates = [&](const char *schedule) {
     json all;
     auto recipe = Recipe::make(program, {{"lr", 0.5}, {"schedule", schedule}},
@@ -174,11 +178,7 @@ TEST(Training, Schedules) {
 }
 
 TEST(Training, InputsOfTheUpdate) {
-  Training program{.optimizer = Training::Optimizer::AdamW,
-                   .clip = 0,
-                   .weights = {},
-                   .lossSum = 0,
-                   .tokens = 0};
+  Training program = adamW();
   json all;
   auto recipe = Recipe::make(program, {{"lr", 0.003}}, json::object(), all);
   auto inputs = recipe->updateInputs(7, 10);

@@ -1,7 +1,7 @@
 // A loss in plain linalg with a weight per layer, one that layers share, and one
 // in bf16. The step's states, that layers add to their slices, and that the update
 // is one operation a weight.
-// RUN: tp-opt %s --tp-differentiate-pipeline | FileCheck %s
+// RUN: tp-opt %s --tp-differentiate --tp-make-training-step | FileCheck %s
 // RUN: tp-verify %s --stages lower | FileCheck %s --check-prefix=EQUAL
 // EQUAL: lower @update: equal
 // EQUAL: lower @main, @gradient, @update, 2 steps: equal
