@@ -3,7 +3,7 @@
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-It learns one licence by heart in about a minute, from random weights. The text is given
+It learns one licence by heart, from random weights. The text is given
 several times in a row, so that it is cut at other places each time: what is learned then does
 not depend on where a row begins. The checkpoint and the curve of the loss stay in build/demo.
 """
