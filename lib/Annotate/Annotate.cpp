@@ -433,7 +433,8 @@ LogicalResult Annotator::run(ModuleOp module) {
               "plan";
   if (failed(fitHeads(module, mesh)))
     return failure();
-  shardTrainingStates(module);
+  if (failed(shardTrainingStates(module, meshOp)))
+    return failure();
   for (auto function : module.getOps<func::FuncOp>())
     annotateGradients(function);
   return checkSizes();

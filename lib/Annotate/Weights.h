@@ -29,8 +29,10 @@ void setWeightSharding(mlir::Operation *weight, ShardingAttr sharding);
 /// States of `module` that a training step keeps beside its weights.
 llvm::SmallVector<StateOp> getTrainingStates(mlir::ModuleOp module);
 /// Cut what a training step keeps of a weight as the weight is, unless it says
-/// otherwise itself.
-void shardTrainingStates(mlir::ModuleOp module);
+/// otherwise itself, and what its optimizer keeps along one more axis, if the
+/// step asks for that: the first dimension that this divides, else the first
+/// that has elements enough, else none. An error if the mesh has no such axis.
+mlir::LogicalResult shardTrainingStates(mlir::ModuleOp module, MeshOp mesh);
 
 } // namespace tp
 

@@ -37,6 +37,10 @@ static bool isState(CollectiveOpInterface op) {
   return bool(getReplacedState(op->getOperand(0)));
 }
 
+static bool isLargeState(CollectiveOpInterface op) {
+  return isState(op) && getLocalBytes(op->getOperand(0)) > smallBytes;
+}
+
 /// What layers stack, and states, are in memory as a whole, whenever they are
 /// reduced.
 static bool isThere(CollectiveOpInterface op) {
@@ -62,6 +66,8 @@ private:
     SmallVector<CollectiveOpInterface> members;
     /// Of the operands that are there anyway, and of others that are not small.
     int64_t thereBytes = 0, otherBytes = 0;
+    /// Whether there are states that stay where they lie, and what is no state.
+    bool hasLargeState = false, hasOther = false;
   };
 
   void add(CollectiveOpInterface op);
@@ -131,6 +137,8 @@ void BlockCalls::put(CollectiveOpInterface op, Call &call, size_t number) {
     call.thereBytes += bytes;
   else if (bytes > smallBytes)
     call.otherBytes += bytes;
+  call.hasLargeState |= isLargeState(op);
+  call.hasOther |= !isState(op);
   call.members.push_back(op);
   callOf[op] = number;
 }
@@ -139,9 +147,11 @@ void BlockCalls::add(CollectiveOpInterface op) {
   size_t tried = 0;
   for (size_t number = calls.size(); number-- > 0 && tried < numTried;) {
     Call &call = calls[number];
-    CollectiveOpInterface first = call.members.front();
-    // States stay where they lie.
-    if (!areOfOneKind(first, op) || isState(first) != isState(op))
+    // States stay where they lie, but for small ones, which are copied to what
+    // else there is.
+    if (!areOfOneKind(call.members.front(), op) ||
+        (call.hasLargeState && !isState(op)) ||
+        (call.hasOther && isLargeState(op)))
       continue;
     ++tried;
     if (!hasRoom(call, op) || reaches(call.members, op) ||

@@ -5,13 +5,17 @@
 //
 // AR(a) + AR(b) = AR(a + b), in program order, so that a sum of many becomes
 // one reduction. Sums are reassociated for it: a block whose attention and MLP
-// read the same input, (h + AR(a)) + AR(b), is h + AR(a + b).
+// read the same input, (h + AR(a)) + AR(b), is h + AR(a + b). And of two
+// reductions over unlike axes, the narrow one is made as wide as the other:
+// queries over all ranks, and keys of which two ranks have a copy.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Rewrite.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "tp/Collectives/Passes.h"
+#include "tp/Partition/Steps.h"
+#include "tp/Resolve/Resolve.h"
 
 namespace tp {
 #define GEN_PASS_DEF_MERGEREDUCTIONS
@@ -90,6 +94,56 @@ static bool reassociate(Operation *op, PerRankFunction &function) {
   return false;
 }
 
+/// R_A(a) + R_B(b) with the axes A a part of B: over the rest of B each rank
+/// has a copy of a, of which the first counts. R_A(a) becomes R_B of that, so
+/// that the two are alike.
+static void widen(Operation *op, PerRankFunction &function) {
+  const Mesh &mesh = function.mesh;
+  for (unsigned side : {0, 1}) {
+    CollectiveOpInterface narrow = getSumReduction(op->getOperand(side)),
+                          wide = getSumReduction(op->getOperand(1 - side));
+    if (!narrow || !wide || !isa<AllReduceOp>(narrow) ||
+        !isa<AllReduceOp>(wide) || !narrow->getResult(0).hasOneUse() ||
+        !wide->getResult(0).hasOneUse())
+      continue;
+    AxisList axes = getStepAxes(narrow, mesh), all = getStepAxes(wide, mesh);
+    AxisList rest = subtractAxes(all, axes);
+    const LocalState *state = function.getState(narrow->getOperand(0));
+    if (rest.empty() || !containsAxes(all, axes) || !state ||
+        overlap(state->sharding.getUsedAxes(), rest))
+      continue;
+    ReshardStep step;
+    step.kind = CollectiveKind::KeepFirst;
+    step.axes = rest;
+    step.result = state->sharding;
+    step.result.partial.append(rest);
+    llvm::sort(step.result.partial);
+    step.result.partial = canonicalize(step.result.partial);
+    step.result.normalize(state->shape);
+    LocalState kept{state->shape, step.result};
+    OpBuilder builder(narrow);
+    Value once =
+        buildStep(builder, narrow.getLoc(), narrow->getOperand(0), kept.shape,
+                  state->sharding, step, mesh, function.symbol, LedgerAttr());
+    function.states[once] = kept;
+    builder.setInsertionPointAfterValue(narrow->getResult(0));
+    Operation *reduction = builder.clone(*wide);
+    reduction->setLoc(narrow.getLoc());
+    reduction->setOperand(0, once);
+    reduction->getResult(0).setType(narrow->getResult(0).getType());
+    reduction->setAttr("from", function.getAttr(kept.sharding));
+    reduction->setAttr("to", narrow->getAttr("to"));
+    cast<CollectiveOpInterface>(reduction).setLedgerEntry(
+        narrow.getLedgerEntry());
+    function.states[reduction->getResult(0)] =
+        *function.getState(narrow->getResult(0));
+    function.states.erase(narrow->getResult(0));
+    op->setOperand(side, reduction->getResult(0));
+    narrow->erase();
+    return;
+  }
+}
+
 /// One walk; returns the reductions that were merged into another.
 static int64_t mergeOnce(PerRankFunction &function, StringRef pass) {
   SmallVector<Operation *> additions, ops;
@@ -97,6 +151,8 @@ static int64_t mergeOnce(PerRankFunction &function, StringRef pass) {
     if (isAddition(op))
       additions.push_back(op);
   });
+  for (Operation *op : additions)
+    widen(op, function);
   // What goes comes before the addition that it goes for.
   for (Operation *op : additions)
     reassociate(op, function);

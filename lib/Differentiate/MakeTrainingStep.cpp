@@ -42,11 +42,13 @@ static FailureOr<TrainingOptions> readOptions(ModuleOp module,
       options.clip = number.getValueAsDouble();
     else if (key == "momentum" && isa<UnitAttr>(entry.getValue()))
       options.hasMomentum = true;
-    else
+    // Annotate's business.
+    else if (key != shardOptimizerAttrName || text.empty())
       return module.emitError()
              << "expected " << TPDialect::getTrainingAttrName()
              << " to have 'optimizer' (\"adamw\" or \"sgd\"), 'clip' (a number "
-                "that is not negative) and 'momentum' (of sgd), got '"
+                "that is not negative), 'momentum' (of sgd) and "
+                "'shard_optimizer' (a mesh axis), got '"
              << key << "' = " << entry.getValue();
   }
   if (!given.contains("optimizer") ||

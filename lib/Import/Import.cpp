@@ -245,6 +245,9 @@ static void noteTraining(ModuleOp module, const TrainOptions &options) {
         builder.getNamedAttr("clip", builder.getF64FloatAttr(options.clip)));
   if (options.momentum)
     fields.push_back(builder.getNamedAttr("momentum", builder.getUnitAttr()));
+  if (!options.shardOptimizer.empty())
+    fields.push_back(builder.getNamedAttr(
+        shardOptimizerAttrName, builder.getStringAttr(options.shardOptimizer)));
   module->setAttr(TPDialect::getTrainingAttrName(),
                   builder.getDictionaryAttr(fields));
 }

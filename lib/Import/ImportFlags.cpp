@@ -64,11 +64,16 @@ ImportFlags::ImportFlags(cl::OptionCategory &category)
                     "any)"),
            cl::value_desc("C"), cl::cat(category)),
       momentum("momentum", cl::desc("Of --train sgd: with momentum"),
-               cl::cat(category)) {}
+               cl::cat(category)),
+      shardOptimizer(
+          "shard-optimizer",
+          cl::desc("The mesh axis, dp as a rule, over whose ranks moments and "
+                   "masters are divided (default: none)"),
+          cl::value_desc("AXIS"), cl::cat(category)) {}
 
 std::optional<TrainOptions> ImportFlags::getTraining(Reject reject) const {
-  for (const cl::Option *option :
-       std::initializer_list<const cl::Option *>{&clip, &momentum})
+  for (const cl::Option *option : std::initializer_list<const cl::Option *>{
+           &clip, &momentum, &shardOptimizer})
     if (option->getNumOccurrences() && !train.getNumOccurrences())
       reject(option->ArgStr, "has no meaning without --train");
   if (!train.getNumOccurrences())
@@ -84,7 +89,9 @@ std::optional<TrainOptions> ImportFlags::getTraining(Reject reject) const {
   if (generate)
     reject("train", "a program that trains does not generate: expected no "
                     "--generate beside it");
-  return TrainOptions{train, clip, momentum};
+  if (shardOptimizer.getNumOccurrences() && shardOptimizer.empty())
+    reject("shard-optimizer", "expected the name of a mesh axis, such as dp");
+  return TrainOptions{train, clip, momentum, shardOptimizer};
 }
 
 std::optional<ImportOptions> ImportFlags::get(StringRef program) const {

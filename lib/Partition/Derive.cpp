@@ -26,10 +26,16 @@ using namespace mlir;
 using namespace tp;
 
 bool tp::isZeroTensor(Value value) {
+  auto isZero = [](Value number) {
+    return matchPattern(number, m_AnyZeroFloat()) ||
+           matchPattern(number, m_Zero());
+  };
   if (auto fill = value.getDefiningOp<linalg::FillOp>())
-    return matchPattern(fill.getInputs().front(), m_AnyZeroFloat()) ||
-           matchPattern(fill.getInputs().front(), m_Zero());
-  return matchPattern(value, m_AnyZeroFloat()) || matchPattern(value, m_Zero());
+    return isZero(fill.getInputs().front());
+  if (auto generic = value.getDefiningOp<linalg::GenericOp>())
+    return isZero(generic.getBody()->getTerminator()->getOperand(
+        cast<OpResult>(value).getResultNumber()));
+  return isZero(value);
 }
 
 FailureOr<TensorSharding> Deriver::written(Operation *op, ShardingAttr attr,

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "OpAnalysis.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "tp/Partition/Derive.h"
 #include "tp/Partition/Passes.h"
@@ -44,6 +45,7 @@ struct InsertReshards : tp::impl::InsertReshardsBase<InsertReshards> {
   LogicalResult collectRepeat(RepeatOp op);
   LogicalResult need(OpOperand &use, const TensorSharding &sharding);
   void insert(Value value, SmallVector<Target, 0> &targets);
+  void insertZeros(Value value, const SmallVector<Target, 0> &targets);
 
   Mesh mesh;
   FlatSymbolRefAttr meshSymbol;
@@ -167,7 +169,28 @@ LogicalResult InsertReshards::collect(Operation *op) {
   return success();
 }
 
+/// Zeros lie as each use wants them: nothing is sent for that.
+void InsertReshards::insertZeros(Value value,
+                                 const SmallVector<Target, 0> &targets) {
+  auto type = cast<RankedTensorType>(value.getType());
+  for (const Target &target : targets) {
+    TensorSharding sharding = target.sharding;
+    sharding.partial.clear();
+    sharding.reduction = ReductionKind::Sum;
+    for (OpOperand *use : target.uses) {
+      OpBuilder builder(use->getOwner());
+      Value zeros = arith::ConstantOp::create(
+          builder, value.getLoc(), cast<TypedAttr>(builder.getZeroAttr(type)));
+      setSharding(zeros,
+                  ShardingAttr::get(&getContext(), meshSymbol, mesh, sharding));
+      use->set(zeros);
+    }
+  }
+}
+
 void InsertReshards::insert(Value value, SmallVector<Target, 0> &targets) {
+  if (isZeroTensor(value))
+    return insertZeros(value, targets);
   ArrayRef<int64_t> shape = getGlobalShape(value);
   TensorSharding have = getSharding(value).toSharding(mesh);
   SmallVector<TensorSharding, 0> shardings;

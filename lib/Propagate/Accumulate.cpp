@@ -20,10 +20,16 @@
 
 #include "Propagation.h"
 #include "tp/Resolve/Resolve.h"
+#include "tp/Rules/Rules.h"
 #include "llvm/ADT/SmallSet.h"
 
 using namespace mlir;
 using namespace tp;
+
+/// Whether result `result` of the node may follow from operand `operand`.
+static bool follows(const Node &node, unsigned result, unsigned operand) {
+  return node.isTie || dependsOn(node.op->getResult(result), operand);
+}
 
 /// Whether the operation hands on a partial sum in operand `index`: it adds, or
 /// does something linear to that operand alone.
@@ -44,13 +50,15 @@ Propagation::Terms Propagation::getTerms(int sum) const {
   for (size_t i = 0; i < terms.size(); ++i)
     for (int index : states[terms[i]].nodes) {
       const Node &node = nodes[index];
-      if (!llvm::is_contained(node.results, terms[i]))
+      const int *made = llvm::find(node.results, terms[i]);
+      if (made == node.results.end())
         continue;
       for (auto [position, operand] : llvm::enumerate(node.operands)) {
         // What somebody else reads too is complete anyway.
         bool isOwn = operand >= 0 && (states[operand].users.size() == 1 ||
                                       isAccumulator(operand));
-        if (isOwn && passesSum(node, position))
+        if (isOwn && passesSum(node, position) &&
+            follows(node, made - node.results.begin(), position))
           terms.insert(operand);
       }
     }
@@ -75,9 +83,13 @@ static llvm::SmallSet<int, 32> getSlice(int result,
     int state = work.pop_back_val();
     if (state < 0 || !slice.insert(state).second)
       continue;
-    for (int index : states[state].nodes)
-      if (llvm::is_contained(nodes[index].results, state))
-        work.append(nodes[index].operands);
+    for (int index : states[state].nodes) {
+      const Node &node = nodes[index];
+      for (auto [result, made] : llvm::enumerate(node.results))
+        for (auto [position, operand] : llvm::enumerate(node.operands))
+          if (made == state && follows(node, result, position))
+            work.push_back(operand);
+    }
   }
   return slice;
 }
@@ -94,18 +106,20 @@ Propagation::Use Propagation::getUse(int old, const Terms &terms, int sum,
       const Node &node = nodes[index];
       if (!scope->isProperAncestor(node.op))
         continue;
-      for (int result : node.results) {
+      for (auto [number, result] : llvm::enumerate(node.results)) {
         if (result < 0 || result == old)
           continue;
-        if (!slice.contains(result)) {
-          isRead = true;
-          continue;
-        }
-        for (auto [position, operand] : llvm::enumerate(node.operands))
-          if (operand == work[i] &&
-              (!terms.contains(result) || !passesSum(node, position)))
+        for (auto [position, operand] : llvm::enumerate(node.operands)) {
+          if (operand != work[i] || !follows(node, number, position))
+            continue;
+          if (!slice.contains(result)) {
+            isRead = true;
+            continue;
+          }
+          if (!terms.contains(result) || !passesSum(node, position))
             return Use::Needed;
-        work.insert(result);
+          work.insert(result);
+        }
       }
     }
   if (work.contains(sum) || sum == old)

@@ -438,12 +438,25 @@ void tp::duplicateFreeValues(ModuleOp module) {
   }
 }
 
-/// A partial state whose layers are not split: it stays as it is.
-static bool isPartialStack(Value value) {
+/// A state of layers that stays as it is while they are visited: one that is
+/// partial, and one that the function replaces, slice by slice in its place.
+static bool isFixedStack(Value value) {
   auto argument = dyn_cast<BlockArgument>(value);
   ShardingAttr sharding = argument ? getSharding(argument) : ShardingAttr();
-  return sharding && !sharding.getPartial().empty() &&
-         sharding.getDims().front().getAxes().empty();
+  if (!sharding || !sharding.getDims().front().getAxes().empty())
+    return false;
+  auto function = dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  FlatSymbolRefAttr symbol =
+      function ? getArgState(function, argument.getArgNumber())
+               : FlatSymbolRefAttr();
+  if (!symbol)
+    return false;
+  if (!sharding.getPartial().empty())
+    return true;
+  for (unsigned i = 0; i < function.getNumResults(); ++i)
+    if (getResultState(function, i) == symbol)
+      return true;
+  return false;
 }
 
 /// Whether tp.repeat keeps the value for others, who may want it otherwise than
@@ -484,7 +497,7 @@ void tp::outlineAnnotations(ModuleOp module, FlatSymbolRefAttr mesh) {
     OpBuilder builder(repeat);
     for (OpOperand &operand : repeat.getStackedMutable()) {
       if (operand.get().getDefiningOp<ShardingConstraintOp>() ||
-          isPartialStack(operand.get()))
+          isFixedStack(operand.get()))
         continue;
       auto type = cast<RankedTensorType>(operand.get().getType());
       SmallVector<DimShardingAttr> dims(

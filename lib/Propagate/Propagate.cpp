@@ -51,6 +51,20 @@ static LogicalResult expectElements(ModuleOp module) {
   return success();
 }
 
+FailureOr<Propagation> tp::propagateShardings(ModuleOp module, MeshOp mesh) {
+  shardStates(module, mesh);
+  outlineAnnotations(module, FlatSymbolRefAttr::get(mesh.getSymNameAttr()));
+  duplicateFreeValues(module);
+  Propagation propagation(mesh);
+  if (failed(propagation.build(module)))
+    return failure();
+  propagation.run();
+  propagation.settle();
+  propagation.write(module);
+  adoptShardings(module);
+  return propagation;
+}
+
 namespace {
 struct PropagatePass : public tp::impl::PropagateBase<PropagatePass> {
   using PropagateBase::PropagateBase;
@@ -69,20 +83,12 @@ struct PropagatePass : public tp::impl::PropagateBase<PropagatePass> {
     });
     if (result.wasInterrupted() || failed(expectElements(module)))
       return signalPassFailure();
-    shardStates(module, mesh);
-    outlineAnnotations(module, FlatSymbolRefAttr::get(mesh.getSymNameAttr()));
-    duplicateFreeValues(module);
-    Propagation propagation(mesh);
-    if (failed(propagation.build(module)))
+    FailureOr<Propagation> propagation = propagateShardings(module, mesh);
+    if (failed(propagation) ||
+        failed(checkPartialStates(module, mesh.getMesh().toMesh())))
       return signalPassFailure();
-    propagation.run();
-    propagation.settle();
-    propagation.write(module);
-    adoptShardings(module);
-    if (failed(checkPartialStates(module, mesh.getMesh().toMesh())))
-      return signalPassFailure();
-    numVisits = propagation.getNumVisits();
-    numSplit = propagation.getNumSplit();
+    numVisits = propagation->getNumVisits();
+    numSplit = propagation->getNumSplit();
   }
 };
 } // namespace

@@ -202,6 +202,11 @@ private:
   unsigned numVisits = 0;
 };
 
+/// All of tp-propagate but its checks: gives every value of the module a
+/// sharding.
+mlir::FailureOr<Propagation> propagateShardings(mlir::ModuleOp module,
+                                                MeshOp mesh);
+
 /// Turn annotations on results of operations into tp.sharding_constraint, so
 /// that the operation itself may give another layout (a partial sum) which is
 /// then resharded; give each stacked operand of tp.repeat a constraint of its

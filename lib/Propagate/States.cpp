@@ -12,6 +12,7 @@
 #include "Propagation.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Resolve/Resolve.h"
 #include "tp/Rules/Rules.h"
@@ -74,18 +75,44 @@ void tp::adoptShardings(ModuleOp module) {
                [&](ShardingAttr used, auto) { state.setShardingAttr(used); });
 }
 
-/// The operations of `block` that `value` follows from.
-static llvm::SetVector<Operation *> getSlice(Block &block, Value value) {
-  llvm::SetVector<Operation *> slice;
-  auto add = [&](Value operand) {
-    Operation *op = operand.getDefiningOp();
-    if (Operation *top = op ? block.findAncestorOpInBlock(*op) : nullptr)
-      slice.insert(top);
-  };
-  add(value);
-  for (size_t i = 0; i < slice.size(); ++i)
-    slice[i]->walk(
-        [&](Operation *op) { llvm::for_each(op->getOperands(), add); });
+namespace {
+/// What a value of a block follows from there.
+struct Slice {
+  llvm::SetVector<Operation *> ops;
+  /// Their results of which it is made.
+  llvm::SmallDenseSet<Value> values;
+
+  void insert(const Slice &other) {
+    ops.insert_range(other.ops);
+    values.insert_range(other.values);
+  }
+  /// Whether one of these results follows from operand `index` of `op`.
+  bool follows(Operation *op, unsigned index) const {
+    return llvm::any_of(op->getResults(), [&](OpResult result) {
+      return values.contains(result) && dependsOn(result, index);
+    });
+  }
+};
+} // namespace
+
+static Slice getSlice(Block &block, Value value) {
+  Slice slice;
+  SmallVector<Value> work{value};
+  while (!work.empty()) {
+    auto result = dyn_cast<OpResult>(work.pop_back_val());
+    if (!result || result.getOwner()->getBlock() != &block ||
+        !slice.values.insert(result).second)
+      continue;
+    Operation *op = result.getOwner();
+    for (OpOperand &operand : op->getOpOperands())
+      if (dependsOn(result, operand.getOperandNumber()))
+        work.push_back(operand.get());
+    if (!slice.ops.insert(op))
+      continue;
+    llvm::SetVector<Value> captures;
+    getUsedValuesDefinedAbove(op->getRegions(), captures);
+    work.append(captures.begin(), captures.end());
+  }
   return slice;
 }
 
@@ -122,8 +149,8 @@ static FailureOr<bool> takesPartial(Operation *op, OpOperand &operand,
          containsAxes(required.partial, operands[index].partial);
 }
 
-static FailureOr<Operation *>
-findSum(Value old, const llvm::SetVector<Operation *> &slice, const Mesh &mesh);
+static FailureOr<Operation *> findSum(Value old, const Slice &slice,
+                                      const Mesh &mesh);
 
 /// The same within a layer, of the slice that `operand` gives it: from all that
 /// its stacked results follow from, in earlier iterations too.
@@ -133,18 +160,18 @@ findSumInLayer(RepeatOp repeat, OpOperand &operand, const Mesh &mesh) {
   if (operand.getOperandNumber() < carried)
     return repeat.getOperation();
   Block &body = *repeat.getBodyBlock();
-  llvm::SetVector<Operation *> slice;
+  Slice slice;
   llvm::SmallSetVector<unsigned, 4> results;
   for (unsigned i = carried; i < repeat->getNumResults(); ++i)
     results.insert(i);
   for (size_t at = 0; at < results.size(); ++at) {
     Value yielded = repeat.getYield()->getOperand(results[at]);
-    slice.insert_range(getSlice(body, yielded));
+    slice.insert(getSlice(body, yielded));
     for (unsigned i = 0; i < carried; ++i) {
       Value argument = repeat.getCarriedArgs()[i];
       if (yielded == argument ||
           llvm::any_of(argument.getUsers(), [&](Operation *user) {
-            return slice.contains(body.findAncestorOpInBlock(*user));
+            return slice.ops.contains(body.findAncestorOpInBlock(*user));
           }))
         results.insert(i);
     }
@@ -155,15 +182,15 @@ findSumInLayer(RepeatOp repeat, OpOperand &operand, const Mesh &mesh) {
 
 /// The first operation of `slice` that needs all of `old`, or of what is
 /// partial like it, on one rank; null if there is none.
-static FailureOr<Operation *> findSum(Value old,
-                                      const llvm::SetVector<Operation *> &slice,
+static FailureOr<Operation *> findSum(Value old, const Slice &slice,
                                       const Mesh &mesh) {
   llvm::SmallDenseSet<Value> partial{old};
   for (Operation &op : old.getParentBlock()->without_terminator()) {
-    if (!slice.contains(&op))
+    if (!slice.ops.contains(&op))
       continue;
     for (OpOperand &operand : op.getOpOperands()) {
-      if (!partial.contains(operand.get()))
+      if (!partial.contains(operand.get()) ||
+          !slice.follows(&op, operand.getOperandNumber()))
         continue;
       if (auto repeat = dyn_cast<RepeatOp>(op)) {
         FailureOr<Operation *> sum = findSumInLayer(repeat, operand, mesh);
@@ -176,7 +203,9 @@ static FailureOr<Operation *> findSum(Value old,
         if (!*takes)
           return &op;
       }
-      partial.insert(op.result_begin(), op.result_end());
+      for (OpResult result : op.getResults())
+        if (dependsOn(result, operand.getOperandNumber()))
+          partial.insert(result);
     }
     // Values from above.
     WalkResult walk = op.walk([&](Operation *inner) {
@@ -204,7 +233,7 @@ LogicalResult tp::checkPartialStates(ModuleOp module, const Mesh &mesh) {
       ShardingAttr sharding = state ? state.getShardingAttr() : ShardingAttr();
       if (!sharding || sharding.getPartial().empty())
         continue;
-      llvm::SetVector<Operation *> slice = getSlice(block, use.get());
+      Slice slice = getSlice(block, use.get());
       for (BlockArgument argument : block.getArguments()) {
         if (getArgState(function, argument.getArgNumber()) != symbol)
           continue;

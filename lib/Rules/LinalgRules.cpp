@@ -206,6 +206,24 @@ static FailureOr<ShardingRule> getRule(Operation *operation) {
   return rule;
 }
 
+bool tp::dependsOn(OpResult result, unsigned operand) {
+  auto op = dyn_cast<LinalgOp>(result.getOwner());
+  if (!op)
+    return true;
+  // Every loop has an iteration, so what is yielded is all there is.
+  Value argument = op.getMatchingBlockArgument(&op->getOpOperand(operand));
+  llvm::SetVector<Value> needed;
+  needed.insert(
+      op.getBlock()->getTerminator()->getOperand(result.getResultNumber()));
+  for (size_t i = 0; i < needed.size(); ++i)
+    if (Operation *maker = needed[i].getDefiningOp();
+        maker && maker->getBlock() == op.getBlock()) {
+      needed.insert_range(maker->getOperands());
+      getUsedValuesDefinedAbove(maker->getRegions(), needed);
+    }
+  return needed.contains(argument);
+}
+
 RuleProvider tp::getLinalgRules(Operation *op) {
   if (!isa<LinalgOp>(op))
     return {};

@@ -64,20 +64,27 @@ SmallVector<StateUpdate> tp::getStateUpdates(Block &block) {
   return updates;
 }
 
-Operation *tp::findReaderAfter(Value value, Operation *op) {
+static Bytes getAllBytes(Value value) {
+  return {0, getTensorBytes(cast<RankedTensorType>(value.getType()))};
+}
+
+static Operation *findReaderAfter(Value value, Bytes bytes, Operation *op) {
   Operation *first = nullptr;
   auto add = [&](Operation *reader) {
     if (reader && (!first || reader->isBeforeInBlock(first)))
       first = reader;
   };
-  for (Operation *user : value.getUsers()) {
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
     Operation *top = op->getBlock()->findAncestorOpInBlock(*user);
     if (!top || top->hasTrait<OpTrait::IsTerminator>())
       continue;
-    if (isView(user) && top == user)
-      add(findReaderAfter(user->getResult(0), op));
-    else if (op->isBeforeInBlock(top))
+    if (isView(user) && top == user) {
+      if (std::optional<Bytes> part = getViewedBytes(use, bytes))
+        add(findReaderAfter(user->getResult(0), *part, op));
+    } else if (op->isBeforeInBlock(top)) {
       add(top);
+    }
     // An asynchronous collective reads until it is awaited.
     AwaitOp await = getAwait(user);
     if (await && await->getBlock() == op->getBlock() &&
@@ -85,6 +92,10 @@ Operation *tp::findReaderAfter(Value value, Operation *op) {
       add(await);
   }
   return first;
+}
+
+Operation *tp::findReaderAfter(Value value, Operation *op) {
+  return ::findReaderAfter(value, getAllBytes(value), op);
 }
 
 static bool isWhole(const ViewedTensor &view, Value value) {
@@ -166,11 +177,19 @@ bool tp::readsInPlace(Operation *op, const StateUpdate &update) {
   return true;
 }
 
-bool tp::readsValue(Operation *op, Value value) {
-  return llvm::any_of(value.getUsers(), [&](Operation *user) {
-    return op->isAncestor(user) ||
-           (isView(user) && readsValue(op, user->getResult(0)));
+static bool readsValue(Operation *op, Value value, Bytes bytes) {
+  return llvm::any_of(value.getUses(), [&](OpOperand &use) {
+    if (op->isAncestor(use.getOwner()))
+      return true;
+    if (!isView(use.getOwner()))
+      return false;
+    std::optional<Bytes> part = getViewedBytes(use, bytes);
+    return part && readsValue(op, use.getOwner()->getResult(0), *part);
   });
+}
+
+bool tp::readsValue(Operation *op, Value value) {
+  return ::readsValue(op, value, getAllBytes(value));
 }
 
 /// The first operation behind `op` that reads one of its results.

@@ -257,7 +257,18 @@ private:
   /// began to read it, asynchronously, and is awaited after `op`; `inPlace` is
   /// a collective that may overwrite it.
   bool isReadAfter(Value value, Operation *op, Operation *inPlace = nullptr) {
-    for (Operation *user : value.getUsers()) {
+    auto type = cast<RankedTensorType>(value.getType());
+    return isReadAfter(value, {0, getTensorBytes(type)}, op, inPlace);
+  }
+
+  bool isReadAfter(Value value, Bytes bytes, Operation *op,
+                   Operation *inPlace) {
+    for (OpOperand &use : value.getUses()) {
+      Operation *user = use.getOwner();
+      std::optional<Bytes> part =
+          isView(user) ? getViewedBytes(use, bytes) : bytes;
+      if (!part)
+        continue;
       Operation *top = op->getBlock()->findAncestorOpInBlock(*user);
       if (top && op->isBeforeInBlock(top))
         return true;
@@ -265,7 +276,8 @@ private:
       if (await && user != inPlace && await->getBlock() == op->getBlock() &&
           op->isBeforeInBlock(await))
         return true;
-      if (top && isView(user) && isReadAfter(user->getResult(0), op, inPlace))
+      if (top && isView(user) &&
+          isReadAfter(user->getResult(0), *part, op, inPlace))
         return true;
     }
     return false;

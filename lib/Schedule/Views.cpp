@@ -49,22 +49,58 @@ bool tp::isView(Operation *op) {
   return join && join.getInPlace();
 }
 
+/// Where a contiguous slice begins in its source.
+static int64_t getByteOffset(tensor::ExtractSliceOp slice) {
+  auto source = slice.getSourceType();
+  int64_t stride = getElementBytes(source.getElementType()), offset = 0;
+  for (int64_t dim = source.getRank() - 1; dim >= 0; --dim) {
+    offset += slice.getStaticOffsets()[dim] * stride;
+    stride *= source.getDimSize(dim);
+  }
+  return offset;
+}
+
+/// Where each tensor begins that is joined, and at last where the join ends.
+static SmallVector<int64_t> getByteOffsets(JoinOp join) {
+  int64_t size = getElementBytes(join.getType().getElementType());
+  return llvm::map_to_vector(join.getOffsets(),
+                             [&](int64_t offset) { return offset * size; });
+}
+
 ViewedTensor tp::getViewedTensor(Value value) {
   ViewedTensor result{value, 0};
   while (Operation *op = result.root.getDefiningOp()) {
     if (!isView(op))
       break;
-    if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
-      auto source = slice.getSourceType();
-      int64_t stride = getElementBytes(source.getElementType());
-      for (int64_t dim = source.getRank() - 1; dim >= 0; --dim) {
-        result.byteOffset += slice.getStaticOffsets()[dim] * stride;
-        stride *= source.getDimSize(dim);
-      }
+    unsigned operand = 0;
+    if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op))
+      result.byteOffset += getByteOffset(slice);
+    // The last of the joined tensors that begins before it.
+    if (auto join = dyn_cast<JoinOp>(op)) {
+      SmallVector<int64_t> offsets = getByteOffsets(join);
+      while (operand + 1 < join->getNumOperands() &&
+             offsets[operand + 1] <= result.byteOffset)
+        ++operand;
+      result.byteOffset -= offsets[operand];
     }
-    result.root = op->getOperand(0);
+    result.root = op->getOperand(operand);
   }
   return result;
+}
+
+std::optional<Bytes> tp::getViewedBytes(OpOperand &use, Bytes bytes) {
+  Operation *view = use.getOwner();
+  if (auto join = dyn_cast<JoinOp>(view)) {
+    int64_t offset = getByteOffsets(join)[use.getOperandNumber()];
+    return Bytes{bytes.begin + offset, bytes.end + offset};
+  }
+  auto slice = dyn_cast<tensor::ExtractSliceOp>(view);
+  if (!slice)
+    return bytes;
+  int64_t offset = getByteOffset(slice), size = getTensorBytes(slice.getType());
+  Bytes part{std::max<int64_t>(0, bytes.begin - offset),
+             std::min(size, bytes.end - offset)};
+  return part.begin < part.end ? std::optional(part) : std::nullopt;
 }
 
 bool tp::liesBehind(StateOp state, StateOp before) {

@@ -82,3 +82,34 @@ func.func @parallel_block(%h: tensor<8x16xf32> {tp.global_type = tensor<8x16xf32
   %s3 = arith.addf %s2, %rc {tp.rule = #add, tp.shardings = [#rep]} : tensor<8x16xf32>
   return %s3 : tensor<8x16xf32>
 }
+
+// -----
+
+// One over half of the ranks, of which each pair has a copy, and one over all: the copy of the first of each pair counts.
+
+#rep = #tp.sharding<@mesh, [{}, {}]>
+#col = #tp.sharding<@mesh, [{}, {"tp"}]>
+#half = #tp.sharding<@mesh, [{}, {"tp":(1)2}]>
+#part = #tp.sharding<@mesh, [{}, {}], partial sum {"tp"}>
+#parthalf = #tp.sharding<@mesh, [{}, {}], partial sum {"tp":(1)2}>
+#linear = #tp.rule<["s" 8, "n" 16, "k" 64 sum], ([0], [2]) multilinear, ([1], [2]) multilinear -> ([0], [1])>
+#add = #tp.rule<["a" 8, "b" 16], ([0], [1]) additive, ([0], [1]) additive -> ([0], [1])>
+tp.mesh @mesh <["tp"=4]>
+// CHECK-LABEL: func.func @copies
+func.func @copies(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #half}, %v: tensor<16x32xf32> {tp.global_type = tensor<16x64xf32>, tp.sharding = #half}, %y: tensor<8x16xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col}, %w: tensor<16x16xf32> {tp.global_type = tensor<16x64xf32>, tp.sharding = #col})
+    -> (tensor<8x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #rep}) {
+  // CHECK: %[[A:.*]] = nn.linear
+  // CHECK: %[[FIRST:.*]] = tp.keep_first %[[A]] over @mesh ["tp":(2)2]
+  // CHECK: %[[B:.*]] = nn.linear
+  // CHECK: %[[S:.*]] = arith.addf %[[FIRST]], %[[B]]
+  // CHECK: %[[R:.*]] = tp.all_reduce sum %[[S]] over @mesh ["tp"]
+  // CHECK-SAME: cause = "of a; and of b"
+  // CHECK-NOT: tp.all_reduce
+  // CHECK: return %[[R]]
+  %a = nn.linear %x, %v {tp.rule = #linear, tp.shardings = [#parthalf]} : (tensor<8x32xf32>, tensor<16x32xf32>) -> tensor<8x16xf32>
+  %a1 = tp.all_reduce sum %a over @mesh ["tp":(1)2] {from = #parthalf, to = #rep, ledger = #tp.ledger<0, cause = "of a", annotation = "v", pass = "tp-insert-reshards">} : tensor<8x16xf32> -> tensor<8x16xf32>
+  %b = nn.linear %y, %w {tp.rule = #linear, tp.shardings = [#part]} : (tensor<8x16xf32>, tensor<16x16xf32>) -> tensor<8x16xf32>
+  %b1 = tp.all_reduce sum %b over @mesh ["tp"] {from = #part, to = #rep, ledger = #tp.ledger<1, cause = "of b", annotation = "w", pass = "tp-insert-reshards">} : tensor<8x16xf32> -> tensor<8x16xf32>
+  %s = arith.addf %a1, %b1 {tp.rule = #add, tp.shardings = [#rep]} : tensor<8x16xf32>
+  return %s : tensor<8x16xf32>
+}

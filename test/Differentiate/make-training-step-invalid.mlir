@@ -1,6 +1,6 @@
 // RUN: tp-opt %s --tp-differentiate --tp-make-training-step -split-input-file -verify-diagnostics
 
-// expected-error @+1 {{expected tp.training to have 'optimizer' ("adamw" or "sgd"), 'clip' (a number that is not negative) and 'momentum' (of sgd), got 'optimizer' = "adam"}}
+// expected-error @+1 {{expected tp.training to have 'optimizer' ("adamw" or "sgd"), 'clip' (a number that is not negative), 'momentum' (of sgd) and 'shard_optimizer' (a mesh axis), got 'optimizer' = "adam"}}
 module attributes {tp.training = {optimizer = "adam"}} {
 }
 

@@ -107,7 +107,9 @@ def MergeReductions : CollectivesPass<"tp-merge-reductions"> {
   let summary = "add partial sums, then reduce once";
   let description = [{
     `AR(a) + AR(b)` is `AR(a + b)`; the same for reduce_scatter. The ledger
-    entry has both causes.
+    entry has both causes. An all-reduce over a part of the other's axes is
+    first made as wide: of the copies of its operand one counts
+    (tp.keep_first).
 
     Before:
     ```mlir

@@ -56,6 +56,8 @@ struct TrainOptions {
   double clip = 0;
   /// Of sgd.
   bool momentum = false;
+  /// The mesh axis that cuts what the optimizer keeps; empty: none.
+  std::string shardOptimizer;
 };
 
 /// What the program is compiled for. Absent options have the model's values.

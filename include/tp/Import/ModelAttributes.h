@@ -29,6 +29,9 @@ inline constexpr llvm::StringLiteral ignoredTensorsAttrName =
 /// On the module: DictionaryAttr of what an engine has to know of the steps of
 /// generation, as the manifest's `generation` says it.
 inline constexpr llvm::StringLiteral generationAttrName = "tp.generation";
+/// In tp.training: StringAttr, the mesh axis that cuts moments and masters
+/// beside what cuts their weights.
+inline constexpr llvm::StringLiteral shardOptimizerAttrName = "shard_optimizer";
 /// On the module while a stage runs: ArrayAttr of [name, first, count], what
 /// the names of the program's parameters stood for when it began.
 inline constexpr llvm::StringLiteral notedParametersAttrName =

@@ -30,6 +30,11 @@ namespace tp {
 /// are the business of the passes, which know regions and calls.
 mlir::FailureOr<ShardingRule> getShardingRule(mlir::Operation *op);
 
+/// Whether what `result` holds may follow from operand `operand` of its
+/// operation. A structured operation may make one result of its operands and
+/// another of none: the zero that an update leaves of what it read.
+bool dependsOn(mlir::OpResult result, unsigned operand);
+
 /// The operation on this rank, built at `builder`'s insertion point: `operands`
 /// and `resultTypes` are local. Emits an error if it cannot be built.
 mlir::FailureOr<llvm::SmallVector<mlir::Value>>

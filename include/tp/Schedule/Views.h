@@ -26,6 +26,14 @@ struct ViewedTensor {
 };
 ViewedTensor getViewedTensor(mlir::Value value);
 
+/// Part of a tensor's memory: [begin, end).
+struct Bytes {
+  int64_t begin, end;
+};
+/// Where `bytes` of the operand `use` of a view are in its result; nothing if
+/// that views none of them.
+std::optional<Bytes> getViewedBytes(mlir::OpOperand &use, Bytes bytes);
+
 /// Whether `state` is declared, and so lies in memory, right behind `before`.
 bool liesBehind(StateOp state, StateOp before);
 
