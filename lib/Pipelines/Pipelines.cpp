@@ -85,6 +85,7 @@ static void buildAnnotate(OpPassManager &manager, const StageOptions &options) {
 static void buildPropagate(OpPassManager &manager) {
   // Split logits stay split only if each reduction has a rule of its own.
   manager.addPass(createDecomposeCrossEntropy());
+  manager.addPass(createSplitNorms());
   manager.addPass(createPropagate());
   manager.addPass(createSplitSampling());
   manager.addPass(createVerifyPropagated());

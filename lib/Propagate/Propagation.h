@@ -207,6 +207,11 @@ private:
 mlir::FailureOr<Propagation> propagateShardings(mlir::ModuleOp module,
                                                 MeshOp mesh);
 
+/// What the operation that reads `operand` needs of it, once everything has a
+/// sharding: not of tp.repeat, calls, constraints and terminators.
+mlir::FailureOr<TensorSharding> getNeededSharding(mlir::OpOperand &operand,
+                                                  const Mesh &mesh);
+
 /// Turn annotations on results of operations into tp.sharding_constraint, so
 /// that the operation itself may give another layout (a partial sum) which is
 /// then resharded; give each stacked operand of tp.repeat a constraint of its

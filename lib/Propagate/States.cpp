@@ -116,14 +116,9 @@ static Slice getSlice(Block &block, Value value) {
   return slice;
 }
 
-/// Whether `op` takes `operand`, which is partial, without its being reduced:
-/// its rule must pass it on, as partition will ask for it.
-static FailureOr<bool> takesPartial(Operation *op, OpOperand &operand,
-                                    const Mesh &mesh) {
-  if (isa<func::ReturnOp>(op))
-    return true;
-  if (isa<ShardingConstraintOp, func::CallOp>(op))
-    return false;
+FailureOr<TensorSharding> tp::getNeededSharding(OpOperand &operand,
+                                                const Mesh &mesh) {
+  Operation *op = operand.getOwner();
   FailureOr<ShardingRule> rule = getShardingRule(op);
   if (failed(rule))
     return failure();
@@ -142,11 +137,25 @@ static FailureOr<bool> takesPartial(Operation *op, OpOperand &operand,
   unsigned index = operand.getOperandNumber();
   ResolvedOp resolved =
       resolveFactors(*rule, operands, results, operandShapes, resultShapes);
+  return getRequiredOperandSharding(*rule, index, resolved,
+                                    operandShapes[index]);
+}
+
+/// Whether `op` takes `operand`, which is partial, without its being reduced:
+/// its rule must pass it on, as partition will ask for it.
+static FailureOr<bool> takesPartial(Operation *op, OpOperand &operand,
+                                    const Mesh &mesh) {
+  if (isa<func::ReturnOp>(op))
+    return true;
+  if (isa<ShardingConstraintOp, func::CallOp>(op))
+    return false;
+  FailureOr<TensorSharding> required = getNeededSharding(operand, mesh);
+  if (failed(required))
+    return failure();
   // Dimensions may be cut otherwise: that reduces nothing.
-  TensorSharding required =
-      getRequiredOperandSharding(*rule, index, resolved, operandShapes[index]);
-  return required.reduction == operands[index].reduction &&
-         containsAxes(required.partial, operands[index].partial);
+  TensorSharding have = getSharding(operand.get()).toSharding(mesh);
+  return required->reduction == have.reduction &&
+         containsAxes(required->partial, have.partial);
 }
 
 static FailureOr<Operation *> findSum(Value old, const Slice &slice,

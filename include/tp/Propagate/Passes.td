@@ -61,6 +61,47 @@ def Propagate : Pass<"tp-propagate", "::mlir::ModuleOp"> {
   let dependentDialects = ["::tp::TPDialect"];
 }
 
+def SplitNorms : Pass<"tp-split-norms", "::mlir::ModuleOp"> {
+  let summary = "exchange the statistics of rows that are cut, not the rows";
+  let description = [{
+    nn.rms_norm, nn.layer_norm and nn.softmax need rows whole as one operation
+    each. Where shardings would have rows cut in front of one and behind it, it
+    is decomposed, so that each reduction has a rule of its own: its partial
+    sums are a number a row. A copy of the program is propagated to see where;
+    norms of rows that are whole, or are gathered behind them anyway, stay as
+    they are.
+
+    Precondition: one tp.mesh, annotations of values as tp-annotate leaves them.
+
+    Before:
+    ```mlir
+    tp.mesh @mesh <["tp"=2]>
+    func.func @main(%x: tensor<16x64xf32>) -> tensor<16x64xf32> {
+      %wq = tp.parameter "q" {tp.shardings = [#tp.sharding<@mesh, [{"tp"}, {} ]>]} : tensor<64x64xf32>
+      %wn = tp.parameter "norm" : tensor<64xf32>
+      %wo = tp.parameter "o" {tp.shardings = [#tp.sharding<@mesh, [{}, {"tp"} ]>]} : tensor<64x64xf32>
+      %q = nn.linear %x, %wq : (tensor<16x64xf32>, tensor<64x64xf32>) -> tensor<16x64xf32>
+      %n = nn.rms_norm %q, %wn {epsilon = 1.0e-5 : f64} : (tensor<16x64xf32>, tensor<64xf32>) -> tensor<16x64xf32>
+      %o = nn.linear %n, %wo : (tensor<16x64xf32>, tensor<64x64xf32>) -> tensor<16x64xf32>
+      return %o : tensor<16x64xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %q = nn.linear %x, %wq : (tensor<16x64xf32>, tensor<64x64xf32>) -> tensor<16x64xf32>
+    ...
+    %squares = linalg.generic {..., iterator_types = ["parallel", "reduction"]} ins(%q : tensor<16x64xf32>) ... -> tensor<16xf32>
+    %rstd = linalg.generic ... ins(%squares : tensor<16xf32>) ... -> tensor<16xf32>
+    %n = linalg.generic ... ins(%q, %rstd, %wn : tensor<16x64xf32>, tensor<16xf32>, tensor<64xf32>) ... -> tensor<16x64xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numSplit", "split", "norms done in parts">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::math::MathDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def SplitSampling : Pass<"tp-split-sampling", "::mlir::ModuleOp"> {
   let summary = "sample from records of the shards of the vocabulary";
   let description = [{
