@@ -230,6 +230,18 @@ static LogicalResult addWork(func::FuncOp function,
   return failure(walk.wasInterrupted());
 }
 
+/// Whether all that the function takes and gives has a size; lower refuses what
+/// has none.
+static bool hasSizes(func::FuncOp function) {
+  return llvm::all_of(
+      llvm::concat<const Type>(function.getArgumentTypes(),
+                               function.getResultTypes()),
+      [](Type type) {
+        auto tensor = dyn_cast<RankedTensorType>(type);
+        return tensor && tensor.getElementType().isIntOrFloat();
+      });
+}
+
 LogicalResult tp::addSchedule(ModuleOp module, LedgerReport &report) {
   MemoryPlan held;
   held.parameters = getHeldParameterBytes(module);
@@ -237,7 +249,7 @@ LogicalResult tp::addSchedule(ModuleOp module, LedgerReport &report) {
   held.constants = getConstantBytes(module);
   for (FunctionTotals &totals : report.functions) {
     auto function = module.lookupSymbol<func::FuncOp>(totals.name);
-    if (!function)
+    if (!function || !hasSizes(function))
       continue;
     auto bytes = [&](StringRef name) {
       auto attr = function->getAttrOfType<IntegerAttr>(name);

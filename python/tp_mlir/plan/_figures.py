@@ -20,6 +20,8 @@ def _serving(row, candidate, workload, profile, limit):
     row["times"] = {"prefill": _seconds(_roofline.prefill(candidate, workload, profile)),
                     "token": _seconds(token)}
     row["tokens_per_second"] = workload.users / token.total
+    states = candidate.data["states"]
+    row["cache_copies"] = states["per_rank_bytes"] / states["ideal_bytes"]
     row["longest_context"] = _memory.longest_context(memory, workload, capacity, limit)
     row["most_users"] = _memory.most_users(memory, workload, capacity)
 

@@ -11,12 +11,12 @@ import datetime
 import json
 import os
 import pathlib
-import statistics
 import tempfile
 
 from .. import _tools
 
-_ROWS, _WIDTH = 512, 4096
+# Rows of a product, and its width.
+ROWS, WIDTH = 512, 4096
 _CUT = {"version": 1, "rules": [{"parameter": "*", "dim": 1, "axes": ["tp"]},
                                 {"result": "*", "whole": True}]}
 
@@ -55,7 +55,8 @@ class _Bench:
         self.folder = pathlib.Path(folder)
 
     def run(self, program, *, degree=1, repeat=9):
-        """The median seconds of a step, and those of its collectives."""
+        """The least seconds of a step, which others on the machine disturb the least, and of its
+        collective."""
         source, made = self.folder / "program.mlir", self.folder / "program.tpa"
         timeline, plan = self.folder / "timeline.json", self.folder / "plan.json"
         source.write_text(program)
@@ -64,17 +65,14 @@ class _Bench:
                                   plan if degree > 1 else "replicated", "-o", made])
         stats = json.loads(_tools.run("tp-run", [made, "--weights", "random:1", "--repeat", repeat,
                                                  "--stats=json", "--timeline", timeline]))
-        return stats["steps"]["entries"]["main"]["median"], _collectives(timeline)
+        return stats["steps"]["entries"]["main"]["least"], _collective(timeline)
 
 
-def _collectives(path):
-    """Median seconds of a collective: of each call the shortest of all ranks, which waits for
-    none. None if there is none."""
-    calls = {}
-    for event in json.loads(path.read_text())["traceEvents"]:
-        if event.get("cat") == "collective":
-            calls.setdefault(event["tid"], []).append(event["dur"] * 1e-6)
-    return statistics.median(map(min, zip(*calls.values()))) if calls else None
+def _collective(path):
+    """The least seconds of a collective, which waited for no other rank; None if there is none."""
+    events = json.loads(path.read_text())["traceEvents"]
+    return min((event["dur"] * 1e-6 for event in events if event.get("cat") == "collective"),
+               default=None)
 
 
 def _link(bench, source):
@@ -82,25 +80,25 @@ def _link(bench, source):
     small, large, width = 1, 1024, 1024
     least = bench.run(_sum(small, width), degree=2, repeat=200)[1]
     most = bench.run(_sum(large, width), degree=2, repeat=30)[1]
-    # Two messages, and what a rank sends is as much as there is.
+    # Two messages, and each rank sends as many bytes as there are.
     return {"name": "shared memory", "efficiency": 1,
             "alpha": {"value": least / 2, "source": source},
             "beta": {"value": large * width * 4 / (most - least), "source": source}}
 
 
 def measure():
-    """The profile, as JSON has it. Takes about a minute of all cores."""
+    """The profile, as JSON has it. Takes half a minute of all cores."""
     cores = len(os.sched_getaffinity(0))
     source = f"measured by tp-plan --measure, {datetime.date.today()}, {cores} cores"
     def figure(value):
         return {"value": value, "source": source}
     with tempfile.TemporaryDirectory(prefix="tp-plan-") as folder:
         bench = _Bench(folder)
-        products = 2.0 * _ROWS * _WIDTH * _WIDTH * 2
-        matrix = {kind: products / bench.run(_chain(_ROWS, _WIDTH, 2, kind))[0]
+        products = 2.0 * ROWS * WIDTH * WIDTH * 2
+        matrix = {kind: products / bench.run(_chain(ROWS, WIDTH, 2, kind), repeat=5)[0]
                   for kind in ("f32", "bf16", "f16")}
-        read = 2 * 8192 * 8192 * 4
-        bandwidth = read / bench.run(_chain(1, 8192, 2, "f32"))[0]
+        read = 4.0 * WIDTH * WIDTH * 4
+        bandwidth = read / bench.run(_chain(1, WIDTH, 4, "f32"), repeat=20)[0]
         many, points, pairs = 64, 64 * 1024, 8
         start = bench.run(_chain(1, 64, many, "f32"), repeat=100)[0] / many
         vector = 2 * pairs * points / bench.run(_elementwise(64, 1024, pairs), repeat=100)[0]

@@ -10,6 +10,8 @@ of their workspaces, and the inputs and outputs of each.
 
 import math
 
+from ._work import CHUNK
+
 PAGE = 32
 
 
@@ -69,7 +71,10 @@ def cells(context):
 def longest_context(memory, workload, capacity, limit=None):
     """The longest context that fits for as many users; 0 if none."""
     a_token = memory["kv_cache"] / (workload.users * cells(workload.context))
-    free = capacity - (sum(memory.values()) - memory["kv_cache"])
+    # A context shorter than a largest step has shorter steps, and fewer of them.
+    longer = max(1, CHUNK / workload.chunk) - 1
+    growth = longer * (memory["activations"] + memory["communication"] + memory["other"])
+    free = capacity - (sum(memory.values()) - memory["kv_cache"]) - growth
     pages = int(max(0, free) // (a_token * workload.users * PAGE))
     return min(pages * PAGE, limit or pages * PAGE)
 

@@ -64,10 +64,13 @@ def _nothing_fits(rows, workload, profile, latency):
         fastest = min(fitting, key=_figures.latency)
         return (f"None meets {seconds_text(latency)}: the fastest, {_name(fastest)}, takes "
                 f"{seconds_text(_figures.latency(fastest))} for {_what(workload)}.")
-    least = min(sized, key=lambda row: row["program_bytes"])
-    text = (f"None fits: {_name(least)} comes nearest, with {bytes_text(least['program_bytes'])} "
-            f"of {bytes_text(least['available_bytes'])} a rank")
-    if least["ranks"] < profile.ranks_per_node and not profile.shared:
+    within = [row for row in sized if row["nodes"] == 1] or sized
+    least = min(within, key=lambda row: row["program_bytes"])
+    text = (f"None fits: {_name(least)} needs {bytes_text(least['program_bytes'])} of "
+            f"{bytes_text(least['available_bytes'])} a rank")
+    if profile.shared:
+        return f"{text}: all ranks share one memory, so more of them hold no more."
+    if least["ranks"] < profile.ranks_per_node:
         return f"{text}; ask for higher degrees, as a node has {profile.ranks_per_node} ranks."
     parts = -(-least["program_bytes"] // least["available_bytes"])
     return (f"{text}; keep tensor parallelism within a node and cut the layers over about "
@@ -87,6 +90,9 @@ def sentence(rows, workload, profile, latency=None):
     if ranks == 1:
         reason = (f"it fits on one ({bytes_text(chosen['program_bytes'])} of "
                   f"{bytes_text(chosen['available_bytes'])}){meets}")
+    if chosen["nodes"] > 1 and chosen["degree"] > profile.ranks_per_node:
+        reason += ("; its groups leave the node, where pipeline parallelism, which tp-mlir does "
+                   "not have, would serve better")
     return f"Take {_name(chosen)} on {profile.name}: {reason}{_beyond(rows, chosen)}."
 
 
@@ -102,6 +108,9 @@ def _doublings(rows):
 def _stops(rows, profile):
     """Where tensor parallelism stops paying, plan by plan, with what to do instead."""
     told = set()
+    if profile.shared:
+        # Its ranks are parts of one device: there is nothing to gain but the overlap.
+        return
     for row, other in sorted(_doublings(rows), key=lambda pair: pair[0]["ranks"]):
         if row["plan"] in told or row["degree"] == other["degree"]:
             continue
@@ -126,11 +135,9 @@ def _long_contexts(rows, workload):
         return
     largest = max(sized, key=lambda row: row["degree"])
     cache, all_of_it = largest["memory"]["kv_cache"], largest["program_bytes"]
-    whole = max(row["memory"]["kv_cache"] * row["degree"] for row in sized)
-    one = min(row["memory"]["kv_cache"] * row["degree"] for row in sized)
-    if whole > 1.01 * one and any(row["degree"] > 1 for row in sized):
-        copies = whole / one
-        yield (f"At tp={largest['degree']} each part of the cache lies on {copies:g} ranks, for "
+    if largest["cache_copies"] > 1.01:
+        yield (f"At tp={largest['degree']} each part of the cache lies on "
+               f"{largest['cache_copies']:.3g} ranks, for "
                "there are more ranks than KV heads: more of them hold no longer a context. "
                "Context parallelism (ring attention), which tp-mlir does not have, cuts it along "
                "the sequence instead.")
