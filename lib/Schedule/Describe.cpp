@@ -80,7 +80,7 @@ int64_t tp::getValueBytes(FunctionOpInterface function) {
   return bytes;
 }
 
-/// The dense constants that the steps read.
+/// The dense constants that the steps read, each on a multiple of 64 bytes.
 static int64_t getConstantBytes(ModuleOp module) {
   int64_t bytes = 0;
   for (auto function : module.getOps<func::FuncOp>()) {
@@ -89,7 +89,8 @@ static int64_t getConstantBytes(ModuleOp module) {
     function.walk([&](arith::ConstantOp op) {
       if (isa<DenseElementsAttr>(op.getValue()) && !op->use_empty() &&
           getRunCount(op) > 0)
-        bytes += getAlignedBytes(op.getType());
+        bytes = llvm::alignTo(bytes, 64) +
+                getTensorBytes(cast<RankedTensorType>(op.getType()));
     });
   }
   return bytes;
@@ -233,13 +234,12 @@ static LogicalResult addWork(func::FuncOp function,
 /// Whether all that the function takes and gives has a size; lower refuses what
 /// has none.
 static bool hasSizes(func::FuncOp function) {
-  return llvm::all_of(
-      llvm::concat<const Type>(function.getArgumentTypes(),
-                               function.getResultTypes()),
-      [](Type type) {
-        auto tensor = dyn_cast<RankedTensorType>(type);
-        return tensor && tensor.getElementType().isIntOrFloat();
-      });
+  return llvm::all_of(llvm::concat<const Type>(function.getArgumentTypes(),
+                                               function.getResultTypes()),
+                      [](Type type) {
+                        auto tensor = dyn_cast<RankedTensorType>(type);
+                        return tensor && tensor.getElementType().isIntOrFloat();
+                      });
 }
 
 LogicalResult tp::addSchedule(ModuleOp module, LedgerReport &report) {

@@ -5,7 +5,7 @@
 // CHECK: parameters per rank: 4 B
 // CHECK-NOT: memory per rank
 // ERROR: error: 'tp.parameter' op expected tensors of f64, f32, bf16, f16, i64, i32, i16, i8 or i1 in memory, got 'tensor<4xf8E4M3FN>'
-// RUN: sed 's/f8E4M3FN/complex<f32>/; /addf/d; /tp.param/d; s/%z/%x/' %s | tp-compile - --explain | FileCheck %s --check-prefix=COMPLEX
+// RUN: sed 's/f8E4M3FN/complex<f32>/g; /addf/d; /tp.param/d; s/%z/%x/g' %s | tp-compile - --explain | FileCheck %s --check-prefix=COMPLEX
 // COMPLEX: totals of one run
 // COMPLEX-NOT: memory per rank
 

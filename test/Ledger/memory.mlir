@@ -7,6 +7,13 @@
 // RUN: tp-compile %s --mesh tp=2 --plan %S/Inputs/memory.json --compile-to=collectives -o /dev/null --explain | FileCheck %s --check-prefix=EARLY
 // RUN: tp-compile %s --mesh tp=2 --plan %S/Inputs/memory.json --compile-to=lower -o /dev/null --explain | FileCheck %s
 
+// It is what the artifact says, and the runtime repeats.
+// RUN: tp-compile %tp_source/test/fixtures/llama-gqa --mesh tp=2 --batch 2 --seq 24 --explain=json -o %t.tpa > %t.json
+// RUN: tp-run %t.tpa --weights %tp_source/test/fixtures/llama-gqa --input %tp_source/test/fixtures/llama-gqa/inputs.safetensors --stats=json > %t.stats.json
+// RUN: cat %t.json %t.stats.json | FileCheck %s --check-prefix=SAME
+// SAME: "peak": [[PEAK:[0-9]+]]
+// SAME: "stated_peak_bytes": [[PEAK]]
+
 // CHECK: all_reduce {{.*}} tensor<64x64xf32>
 // CHECK-COUNT-1: memory per rank of @main: 64.0 KiB, of it parameters 8.0 KiB, activations 8.0 KiB, communication 16.0 KiB, inputs and outputs 32.0 KiB
 // CHECK-NOT: memory per rank

@@ -8,6 +8,7 @@ scratch, which the runtime counts apart) is no part of the memory compared. Of s
 fastest counts, which others on the machine have disturbed the least.
 """
 
+import functools
 import json
 import os
 import pathlib
@@ -16,7 +17,7 @@ import tempfile
 import numpy
 
 from .. import _tools
-from . import _roofline
+from . import _memory, _roofline
 
 _TOKENS = 8
 
@@ -74,17 +75,22 @@ def _compare(row, what, predicted, measured):
             "measured": measured, "error": predicted / measured - 1}
 
 
-def _memory_check(row, stats):
+def _memory_check(candidate, row, workload, profile, stats):
+    """What was taken, beside the plan of the functions that ran."""
     taken = [rank["peak_bytes"] - rank["scratch_bytes"] for rank in stats["ranks"]]
-    return _compare(row, "memory", row["program_bytes"], max(taken))
+    names = [name for name, steps in stats["steps"]["entries"].items() if steps["count"]]
+    stated = _memory.of_program(
+        _memory.by_kind(candidate, workload, profile, row["ranks"], names))
+    return _compare(row, "memory", stated, max(taken))
 
 
 def _check_row(candidate, row, run, profile):
     workload = run.workload
+    memory = functools.partial(_memory_check, candidate, row, workload, profile)
     if workload.kind == "serve":
         stats, length = run.serve()
         entries = stats["steps"]["entries"]
-        yield _memory_check(row, stats)
+        yield memory(stats)
         time = _roofline.token(candidate, workload, profile, length + _TOKENS / 2)
         step, _ = _roofline.token_runs(candidate, workload)
         yield _compare(row, "token", time.total, entries[step]["least"])
@@ -94,11 +100,11 @@ def _check_row(candidate, row, run, profile):
                            entries[f"step_{length}"]["least"])
     elif workload.kind == "train":
         stats, seconds = run.train()
-        yield _memory_check(row, stats)
+        yield memory(stats)
         yield _compare(row, "step", row["times"]["step"]["seconds"], seconds)
     else:
         stats = run.run()
-        yield _memory_check(row, stats)
+        yield memory(stats)
         yield _compare(row, "run", row["times"]["run"]["seconds"],
                        stats["steps"]["entries"]["main"]["least"])
 

@@ -20,16 +20,21 @@ def _largest(functions, kind):
 
 
 def _prepared(candidate, workload, profile):
-    """The functions that have a part in what a rank holds: on the host those that run."""
-    names = {"train": ("gradient", "update"), "run": ("main",)}.get(workload.kind)
-    return [function for function in candidate.data["functions"]
-            if profile.target != "cpu" or (function["name"] in names if names
-                                           else function["name"] != "main")]
+    """The names of the functions that have a part in what a rank holds: on the host those that
+    run."""
+    names = [function["name"] for function in candidate.data["functions"]]
+    if profile.target != "cpu" or workload.kind == "run":
+        return names
+    return [name for name in names if name != "main"]
 
 
-def by_kind(candidate, workload, profile, ranks):
-    """Bytes of one rank: an ordered dict whose values add up to all that it needs."""
-    functions = _prepared(candidate, workload, profile)
+def by_kind(candidate, workload, profile, ranks, names=None):
+    """Bytes of one rank: an ordered dict whose values add up to all that it needs.
+
+    Args:
+        names: the functions that run, on the host (default: those that may).
+    """
+    functions = candidate.functions(names or _prepared(candidate, workload, profile))
     held = functions[0]["memory"]
     shares = {kind: share["per_rank_bytes"]
               for kind, share in candidate.data.get("memory", {}).items()}
