@@ -316,7 +316,9 @@ def test_bad_input(capsys, tmp_path):
     assert refused(capsys, 1, LLAMA_8B, "--gpu", "h900") == (
         "tp-plan: for --gpu: expected one of a100, b200, h100, h200 or a file with a profile, got "
         "'h900'; tp-plan --measure FILE.json makes one of this machine\n")
-    assert "degree 3 does not fit 32 query heads" in refused(capsys, 1, LLAMA_8B, "--degrees", 3)
+    told = refused(capsys, 1, LLAMA_8B, "--degrees", 3)
+    assert told.startswith("tp-plan: no degree and plan asked for can be sized:\ntp=3 with ")
+    assert "degree 3 does not fit 32 query heads" in told
     assert "positions, 8192, got 9000" in refused(capsys, 1, LLAMA_8B, "--context", 9000)
 
 
@@ -372,8 +374,10 @@ def test_profile_lacks(capsys, tmp_path):
         "8 ranks do not lie on one node, which has 4, and a test's device has no link between "
         "nodes")
     assert "all ranks share one memory" in told["recommendation"]
-    assert "expected a profile that tp-plan --measure made" in refused(
-        capsys, 1, LLAMA_8B, "--degrees", 1, "--check")
+    assert refused(capsys, 1, LLAMA_8B, "--degrees", 1, "--context", 32, "--check") == (
+        "tp-plan: "
+        "--check runs on this machine's processor: expected a profile that tp-plan --measure made, "
+        "got H100 SXM 80GB\n")
 
 
 def test_profiles():

@@ -19,7 +19,8 @@ import numpy
 from .. import _tools
 from . import _memory, _roofline
 
-_TOKENS = 8
+# Requests of each user, and new tokens of each.
+_REQUESTS, _TOKENS = 3, 8
 
 
 class _Run:
@@ -46,10 +47,11 @@ class _Run:
                                                 "--stats=json"]))
 
     def serve(self):
-        """Stats of users with prompts of one largest step each, and the prompts' length."""
+        """Stats of users' requests with prompts of one largest step, and the prompts' length."""
         length = min(self.workload.chunk, self.workload.context - _TOKENS)
         prompts = self.folder / "prompts.json"
-        prompts.write_text(json.dumps(self.ids((self.workload.users, length)).tolist()))
+        prompts.write_text(json.dumps(self.ids(
+            (_REQUESTS * self.workload.users, length)).tolist()))
         return self.stats("random:1", "--generate", prompts, "--max-tokens", _TOKENS,
                           "--output", self.folder / "answers.json"), length
 
@@ -112,7 +114,7 @@ def _check_row(candidate, row, run, profile):
 def check(model, workload, profile, candidates, rows, config):
     """Runs what fits on this machine's cores: a list of what was predicted, and measured."""
     if profile.target != "cpu":
-        raise ValueError(f"--check runs on this machine's processor: expected a profile that "
+        raise ValueError("--check runs on this machine's processor: expected a profile that "
                          f"tp-plan --measure made, got {profile.name}")
     checks = []
     for candidate, row in zip(candidates, rows):

@@ -179,7 +179,7 @@ def plan(model, workload, profile, degrees, plans, latency=None, config=None, ch
     rows = [_figures.describe(candidate, workload, profile, limit) for candidate in candidates]
     if not any("memory" in row for row in rows):
         reasons = "\n".join(f"{row['mesh']} with {row['plan']}: {row['refusal']}" for row in rows)
-        raise ValueError(f"no degree and plan asked for can be sized:\n{reasons}")
+        raise ValueError("no degree and plan asked for can be sized:\n" + reasons)
     checks = _check.check(model, workload, profile, candidates, rows, config) if check else []
     return {"checks": checks, "profile": profile.name, "measured": profile.measured, "unit": _UNITS[workload.kind],
             "sources": {what: {"value": figure.value, "source": figure.source}

@@ -61,10 +61,10 @@ def _bar(row, kinds, left, y, scale):
 def _bars(rows):
     """Memory of a rank, a bar for each candidate."""
     kinds = [kind for kind in _COLOURS if any(row["memory"].get(kind) for row in rows)]
-    left, width = 190, 940
+    left, width = 190, 960
     largest = max(max(sum(row["memory"].values()),
                       row["available_bytes"] + row["memory"]["workspace"]) for row in rows)
-    scale = (width - left - 130) / largest
+    scale = (width - left - 150) / largest
     parts, y = [], 12
     for row in rows:
         parts.append(_label(left - 10, y + 13, f"{row['mesh']} {row['plan']}", "end"))

@@ -18,7 +18,7 @@ def seconds_text(value):
     for unit, size in (("s", 1.0), ("ms", 1e-3)):
         if abs(value) >= size:
             return f"{value / size:.3g} {unit}"
-    return f"{value / 1e-6:.3g} us"
+    return f"{value / 1e-6:.3g} us" if value else "0 s"
 
 
 def count_text(value):
