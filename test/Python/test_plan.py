@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
 import csv
+import functools
 import html.parser
 import io
 import json
@@ -15,12 +16,21 @@ import re
 import pytest
 
 from tp_mlir import plan
-from tp_mlir.plan import _check, _link, _measure, _memory, _profile
+from tp_mlir.plan import _link, _measure, _profile, _work
 
 TEST = pathlib.Path(__file__).resolve().parents[1]
 MODELS, FIXTURES = TEST / "Inputs" / "models", TEST / "fixtures"
 LLAMA_8B, LLAMA_70B = MODELS / "llama-3-8b", MODELS / "llama-3-70b"
 MIB = 1 << 20
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compile_once():
+    """What several tests ask for is compiled once."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(_work, "compile_one", functools.cache(_work.compile_one))
+    yield
+    patch.undo()
 
 
 def run(*words):
@@ -205,7 +215,7 @@ def test_what_fits_is_told(capsys):
 
 
 def test_latency(capsys):
-    words = (LLAMA_70B, "--context", 32, "--degrees", "2,4,8")
+    words = (LLAMA_70B, "--degrees", "2,4,8")
     told = report(capsys, *words, "--latency", 20)
     assert told["recommendation"].startswith("Take tp=4 ") and "meet 20 ms for a token" in \
         told["recommendation"]
@@ -252,7 +262,7 @@ def test_what_does_not_divide(capsys):
 # Formats
 
 def test_formats(capsys):
-    words = (LLAMA_70B, "--degrees", "2,3,4", "--context", 32)
+    words = (LLAMA_70B, "--degrees", "2,3,4")
     told = report(capsys, *words)
     assert run(*words) == 0
     table = capsys.readouterr().out
@@ -291,7 +301,7 @@ class _Page(html.parser.HTMLParser):
 
 def test_page(tmp_path):
     out = tmp_path / "page.html"
-    assert run(LLAMA_70B, "--degrees", "2,3,4", "--context", 32, "--plans", "megatron,replicated", "--format",
+    assert run(LLAMA_70B, "--degrees", "2,3,4", "--plans", "megatron,replicated", "--format",
                "html", "-o", out) == 0
     page = _Page(out.read_text(encoding="utf-8"))
     assert page.open == [] and page.foreign == []
@@ -410,6 +420,7 @@ def test_stated_is_measured(capsys, tmp_path, fixture, kind):
 def test_measure(tmp_path, monkeypatch):
     """A profile that this machine's own programs made is one that can be read."""
     monkeypatch.setattr(_measure, "WIDTH", 128)
+    monkeypatch.setattr(_measure, "TYPES", ("f32",))
     path = tmp_path / "mine.json"
     assert run("--measure", path) == 0
     mine = _profile.read(str(path))

@@ -17,6 +17,7 @@ from .. import _tools
 
 # Rows of a product, and its width.
 ROWS, WIDTH = 512, 4096
+TYPES = ("f32", "bf16", "f16")
 _CUT = {"version": 1, "rules": [{"parameter": "*", "dim": 1, "axes": ["tp"]},
                                 {"result": "*", "whole": True}]}
 
@@ -96,7 +97,7 @@ def measure():
         bench = _Bench(folder)
         products = 2.0 * ROWS * WIDTH * WIDTH * 2
         matrix = {kind: products / bench.run(_chain(ROWS, WIDTH, 2, kind), repeat=5)[0]
-                  for kind in ("f32", "bf16", "f16")}
+                  for kind in TYPES}
         read = 4.0 * WIDTH * WIDTH * 4
         bandwidth = read / bench.run(_chain(1, WIDTH, 4, "f32"), repeat=20)[0]
         many, points, pairs = 64, 64 * 1024, 8
