@@ -17,6 +17,7 @@ import pytest
 
 from tp_mlir import plan
 from tp_mlir.plan import _link, _measure, _profile, _work
+from tp_mlir.plan._main import _FORMATS
 
 TEST = pathlib.Path(__file__).resolve().parents[1]
 MODELS, FIXTURES = TEST / "Inputs" / "models", TEST / "fixtures"
@@ -246,7 +247,9 @@ def test_encoders_and_programs(capsys, tmp_path):
                       "  %y = nn.linear %x, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> "
                       "tensor<8x64xf32>\n  return %y : tensor<8x64xf32>\n}\n")
     row, = report(capsys, source, "--degrees", 1, "--plans", "replicated")["rows"]
-    assert row["memory"]["parameters"] == 64 * 64 * 4
+    assert row["memory"]["parameters"] == 64 * 64 * 4 and "tokens_per_second" not in row
+    for shape in _FORMATS:
+        assert run(source, "--degrees", 1, "--plans", "replicated", "--format", shape) == 0
 
 
 def test_what_does_not_divide(capsys):
@@ -321,6 +324,13 @@ def test_bad_input(capsys, tmp_path):
     assert refused(capsys, 1, tmp_path) == (
         f"tp-plan: no config.json in {tmp_path}: a checkpoint folder has one; it is all that "
         "tp-plan needs of it\n")
+    (tmp_path / "file").write_text("")
+    assert "expected a checkpoint folder or a .mlir file, found a file" in refused(
+        capsys, 1, tmp_path / "file")
+    assert refused(capsys, 1, "--measure", tmp_path / "none" / "cpu.json") == (
+        f"tp-plan: {tmp_path}/none/cpu.json: there is no folder {tmp_path}/none\n")
+    (tmp_path / "config.json").write_text("[]")
+    assert "config.json: expected an object" in refused(capsys, 1, tmp_path)
     (tmp_path / "config.json").write_text("{")
     assert "config.json: expected JSON: " in refused(capsys, 1, tmp_path)
     assert refused(capsys, 1, LLAMA_8B, "--gpu", "h900") == (
@@ -341,7 +351,11 @@ def test_bad_input(capsys, tmp_path):
      "whose sequences are --seq and --batch"),
     ((LLAMA_8B, "--dp", 2), "for --dp: has no meaning without --train"),
     ((LLAMA_8B, "--seq", 64, "--context", 64), "for --context: has no meaning for one run of a "
-     "program, which --seq, --batch, an encoder or a .mlir file asks for"),
+     "program, which --seq, --batch or an encoder asks for"),
+    ((TEST / "Ledger" / "memory.mlir", "--seq", 64), "for --seq: has no meaning for a .mlir file, "
+     "which says all of what it computes"),
+    ((TEST / "Ledger" / "memory.mlir", "--check"), "for --check: expected a checkpoint folder, as "
+     "it is tokens that the program is run on"),
     ((LLAMA_8B, "--context", 64, "--prompt", 65), "for --prompt: expected at most the context, 64, "
      "got 65"),
     ((LLAMA_8B, "--train", "adam"), "for the --train option: expected adamw or sgd, got 'adam'"),

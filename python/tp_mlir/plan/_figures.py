@@ -43,7 +43,8 @@ def _training(row, candidate, workload, profile):
 def _running(row, candidate, profile):
     time = _roofline.run(candidate, "main", profile)
     row["times"] = {"run": _seconds(time)}
-    row["tokens_per_second"] = row["tokens"] / time.total
+    if "tokens" in row:
+        row["tokens_per_second"] = row["tokens"] / time.total
 
 
 def served(workload, candidate):
@@ -110,7 +111,8 @@ def describe(candidate, workload, profile, limit=None):
     if workload.kind == "serve":
         _serving(row, candidate, workload, profile, limit)
     else:
-        row["tokens"] = (workload.batch or 1) * workload.data * (workload.seq or 128)
+        if workload.seq:
+            row["tokens"] = workload.batch * workload.data * workload.seq
         if workload.kind == "train":
             _training(row, candidate, workload, profile)
         else:

@@ -116,8 +116,13 @@ def _refuse_together(args, names, why):
 
 def _workload(args, config):
     """What is to be sized."""
-    serves = config is not None and any(
-        "CausalLM" in name or "LMHead" in name for name in config.get("architectures") or ())
+    if config is None:
+        _refuse_together(args, ("train", "context", "users", "prompt", "seq", "batch", "dtype",
+                                "accumulate", "dp", "recompute"),
+                         "has no meaning for a .mlir file, which says all of what it computes")
+        return _work.Workload("run")
+    serves = any("CausalLM" in name or "LMHead" in name
+                 for name in config.get("architectures") or ())
     if args.train is not None:
         _refuse_together(args, ("context", "users", "prompt"), "has no meaning with --train, whose "
                          "sequences are --seq and --batch")
@@ -127,9 +132,8 @@ def _workload(args, config):
     _refuse_together(args, ("accumulate", "dp", "recompute"), "has no meaning without --train")
     if not serves or args.seq is not None or args.batch is not None:
         _refuse_together(args, ("context", "users", "prompt"), "has no meaning for one run of a "
-                         "program, which --seq, --batch, an encoder or a .mlir file asks for")
-        seq = None if config is None else args.seq or _sequence(config)
-        return _work.Workload("run", seq=seq, batch=args.batch or 1 if config else args.batch,
+                         "program, which --seq, --batch or an encoder asks for")
+        return _work.Workload("run", seq=args.seq or _sequence(config), batch=args.batch or 1,
                               dtype=args.dtype)
     limit = _limit(config)
     context = args.context or min(4096, limit or 4096)
@@ -142,7 +146,7 @@ def _workload(args, config):
 
 
 def _sequence(config):
-    return min(128, _limit(config or {}) or 128)
+    return min(128, _limit(config) or 128)
 
 
 def _title(args, workload, profile):
@@ -150,9 +154,11 @@ def _title(args, workload, profile):
     if workload.kind == "serve":
         what = (f"{workload.users} user{'s' if workload.users > 1 else ''} of up to "
                 f"{workload.context} tokens; prefill of {workload.prompt or workload.context}")
+    elif workload.seq is None:
+        what = "a run"
     else:
-        a_time = f"{workload.batch} x {workload.seq} tokens" if workload.seq else "its sizes"
-        what = f"{'training on' if workload.kind == 'train' else 'a run of'} {a_time}"
+        what = (f"{'training on' if workload.kind == 'train' else 'a run of'} {workload.batch} x "
+                f"{workload.seq} tokens")
         if workload.accumulate > 1:
             what += f", {workload.accumulate} times a step"
     return f"{name} on {profile.name}, {profile.ranks_per_node} ranks a node: {what}"
@@ -192,6 +198,8 @@ def plan(model, workload, profile, degrees, plans, latency=None, config=None, ch
 
 def _run(args):
     if args.measure:
+        if not args.measure.parent.is_dir():
+            raise ValueError(f"{args.measure}: there is no folder {args.measure.parent}")
         text = json.dumps(_measure.measure(), indent=2)
         args.measure.write_text(text + "\n", encoding="utf-8")
         return 0
@@ -202,6 +210,9 @@ def _run(args):
     if args.ranks_per_node:
         profile = _profile.with_nodes(profile, args.ranks_per_node)
     config = _config(pathlib.Path(args.model))
+    if args.check and config is None:
+        raise UsageError("tp-plan", 2, "for --check: expected a checkpoint folder, as it is tokens "
+                         "that the program is run on")
     workload = _workload(args, config)
     report = {"title": _title(args, workload, profile), "trust": _trust(profile),
               **plan(args.model, workload, profile, degrees, args.plans.split(","),

@@ -98,4 +98,4 @@ def most_sequences(memory, workload, capacity):
     """The most sequences of a micro-batch that fit: what grows with them grows as they do."""
     grows = sum(memory.get(kind, 0) for kind in _PER_SEQUENCE)
     free = capacity - (sum(memory.values()) - grows)
-    return int(max(0, free) // (grows / (workload.batch or 1)))
+    return int(max(0, free) // (grows / workload.batch))

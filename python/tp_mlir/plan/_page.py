@@ -117,9 +117,10 @@ def _drawings(rows):
     for kind in rows[0]["times"]:
         yield _curves(rows, lambda row, kind=kind: row["times"][kind]["seconds"], seconds_text,
                       f"time of {'a ' if kind != 'prefill' else ''}{kind}")
-    yield _curves(rows, lambda row: row["tokens_per_second"], count_text, "tokens a second")
-    yield _curves(rows, lambda row: row["tokens_per_second"] / row["ranks"], count_text,
-                  "tokens a second for each rank")
+    if "tokens_per_second" in rows[0]:
+        yield _curves(rows, lambda row: row["tokens_per_second"], count_text, "tokens a second")
+        yield _curves(rows, lambda row: row["tokens_per_second"] / row["ranks"], count_text,
+                      "tokens a second for each rank")
 
 
 def _html_table(titles, rows, kind=""):

@@ -31,7 +31,8 @@ def _columns(rows):
             columns.append((title, lambda row, kind=kind: seconds_text(
                 row["times"][kind]["seconds"])))
     columns.append(("of it comm.", lambda row: f"{100 * _figures.communication_part(row):.0f} %"))
-    columns.append(("tokens/s", lambda row: count_text(row["tokens_per_second"])))
+    if any("tokens_per_second" in row for row in sized):
+        columns.append(("tokens/s", lambda row: count_text(row["tokens_per_second"])))
     for key, title in (("longest_context", "longest context"), ("most_users", "most users"),
                        ("most_sequences", "most sequences")):
         if any(key in row for row in sized):
