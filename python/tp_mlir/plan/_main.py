@@ -169,7 +169,7 @@ def _trust(profile):
         return ("Memory is the compiler's plan; times are a roofline from figures measured on the "
                 "machine of the profile.")
     return ("Memory is the compiler's plan; times are a roofline from data sheets' peaks and "
-            "assumed efficiencies, and no prediction for this device was ever measured.")
+            "assumed efficiencies, of which this project has measured none on the device.")
 
 
 def plan(model, workload, profile, degrees, plans, latency=None, config=None, check=False):
@@ -187,7 +187,8 @@ def plan(model, workload, profile, degrees, plans, latency=None, config=None, ch
         reasons = "\n".join(f"{row['mesh']} with {row['plan']}: {row['refusal']}" for row in rows)
         raise ValueError("no degree and plan asked for can be sized:\n" + reasons)
     checks = _check.check(model, workload, profile, candidates, rows, config) if check else []
-    return {"checks": checks, "profile": profile.name, "measured": profile.measured, "unit": _UNITS[workload.kind],
+    return {"checks": checks, "profile": profile.name, "measured": profile.measured,
+            "unit": _UNITS[workload.kind],
             "sources": {what: {"value": figure.value, "source": figure.source}
                         for what, figure in profile.figures()},
             "efficiency": {**profile.efficiency, **{link.name: link.efficiency
