@@ -34,9 +34,13 @@ using namespace tp;
 // Memory
 //===----------------------------------------------------------------------===//
 
+/// Where the runtime begins a value, and where a parameter or state
+/// (docs/RuntimeABI.md).
+static constexpr int64_t valueAlignment = 64, heldAlignment = 256;
+
 /// Bytes with the space up to where the next tensor may begin.
-static int64_t getAlignedBytes(Type type) {
-  return llvm::alignTo(getTensorBytes(cast<RankedTensorType>(type)), 64);
+static int64_t getAlignedBytes(Type type, int64_t alignment) {
+  return llvm::alignTo(getTensorBytes(cast<RankedTensorType>(type)), alignment);
 }
 
 int64_t tp::getHeldParameterBytes(ModuleOp module) {
@@ -57,7 +61,7 @@ int64_t tp::getHeldParameterBytes(ModuleOp module) {
            << '|' << op.getType() << '|' << op->getAttr("tp.global_type") << '|'
            << shardings << '|' << op->getAttr("tp.partial");
     if (held.try_emplace(key, true).second)
-      bytes += names.count * getAlignedBytes(op.getType());
+      bytes += names.count * getAlignedBytes(op.getType(), heldAlignment);
   });
   return bytes;
 }
@@ -65,7 +69,7 @@ int64_t tp::getHeldParameterBytes(ModuleOp module) {
 int64_t tp::getStateBytes(ModuleOp module) {
   int64_t bytes = 0;
   for (auto state : module.getOps<StateOp>())
-    bytes += getAlignedBytes(state.getType());
+    bytes += getAlignedBytes(state.getType(), heldAlignment);
   return bytes;
 }
 
@@ -73,10 +77,10 @@ int64_t tp::getValueBytes(FunctionOpInterface function) {
   int64_t bytes = 0;
   for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
     if (!getArgState(function, i))
-      bytes += getAlignedBytes(type);
+      bytes += getAlignedBytes(type, valueAlignment);
   for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
     if (!getResultState(function, i))
-      bytes += getAlignedBytes(type);
+      bytes += getAlignedBytes(type, valueAlignment);
   return bytes;
 }
 
@@ -89,7 +93,7 @@ static int64_t getConstantBytes(ModuleOp module) {
     function.walk([&](arith::ConstantOp op) {
       if (isa<DenseElementsAttr>(op.getValue()) && !op->use_empty() &&
           getRunCount(op) > 0)
-        bytes = llvm::alignTo(bytes, 64) +
+        bytes = llvm::alignTo(bytes, valueAlignment) +
                 getTensorBytes(cast<RankedTensorType>(op.getType()));
     });
   }

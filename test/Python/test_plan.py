@@ -209,6 +209,8 @@ def test_what_fits_is_told(capsys):
     for asked, fits in ((longest, True), (longest + 64, False)):
         row, = report(capsys, *words, "--users", 32, "--context", asked)["rows"]
         assert row["fits"] == fits
+    row, = report(capsys, FIXTURES / "llama-gqa", "--degrees", 1)["rows"]
+    assert row["most_users"] == 4096 and row["longest_context"] == 64
     words = (LLAMA_8B, "--degrees", 8, "--train", "adamw", "--seq", 2048)
     most = report(capsys, *words)["rows"][0]["most_sequences"]
     for asked, fits in ((most, True), (math.ceil(1.1 * most), False)):

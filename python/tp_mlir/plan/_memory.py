@@ -13,6 +13,8 @@ import math
 from ._work import CHUNK
 
 PAGE = 32
+# tp-compile's limit of --rows.
+MOST_USERS = 4096
 
 
 def _largest(functions, kind):
@@ -85,10 +87,10 @@ def longest_context(memory, workload, capacity, limit=None):
 
 
 def most_users(memory, workload, capacity):
-    """The most users that fit with as long a context; 0 if none."""
+    """The most users that fit with as long a context and are served at once; 0 if none."""
     a_user = memory["kv_cache"] / workload.users
     free = capacity - (sum(memory.values()) - memory["kv_cache"])
-    return int(max(0, free) // a_user)
+    return min(int(max(0, free) // a_user), MOST_USERS)
 
 
 _PER_SEQUENCE = ("kept_values", "activations", "communication", "other")
