@@ -91,7 +91,12 @@ def test_ring():
 def test_worked_example(capsys):
     """Hidden 4096, 2048 tokens of two bytes, N = 8: 16 MiB a call, 28 MiB sent, 64 calls in
     layers, about 1.8 GB and 2 to 4 ms at the link's peak."""
-    row, = report(capsys, LLAMA_8B, "--degrees", 8, "--seq", 2048)["rows"]
+    row, split = report(capsys, LLAMA_8B, "--degrees", 8, "--seq", 2048, "--plans",
+                        "megatron,megatron-sp")["rows"]
+    # Sequence parallelism: as many gathers and scatters, and the same bytes.
+    assert {one["kind"]: one["count"] for one in split["collectives"]} == {
+        "all_gather": 65, "reduce_scatter": 65}
+    assert split["traffic"] == row["traffic"]
     one, = row["collectives"]
     assert (one["kind"], one["axis"], one["count"]) == ("all_reduce", "tp", 65)
     assert one["bytes"] == 65 * 16 * MIB and one["traffic"] == 65 * 28 * MIB
