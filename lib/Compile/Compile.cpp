@@ -17,6 +17,7 @@
 #include "tp/CodeGen/Artifact.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Ledger/Ledger.h"
+#include "tp/Schedule/Describe.h"
 #include "tp/Support/Bytes.h"
 #include "tp/Support/ReadModule.h"
 #include "llvm/Support/FileSystem.h"
@@ -100,17 +101,13 @@ static void reportMemory(const Program &program, int64_t states,
 }
 
 /// The ledger goes to standard output, unless the IR or artifact does.
-static LogicalResult printLedger(ModuleOp module,
-                                 const CompileOptions &options) {
+static void printLedger(const LedgerReport &report,
+                        const CompileOptions &options) {
   bool outputTaken =
       options.output == "-" || (options.output.empty() && options.lastStage);
-  llvm::raw_ostream &out = outputTaken ? llvm::errs() : llvm::outs();
-  if (failed(explain(module, out,
-                     options.explain == Explain::Json ? ExplainFormat::Json
-                                                      : ExplainFormat::Table)))
-    return failure();
-  out.flush();
-  return success();
+  print(report, outputTaken ? llvm::errs() : llvm::outs(),
+        options.explain == Explain::Json ? ExplainFormat::Json
+                                         : ExplainFormat::Table);
 }
 
 LogicalResult tp::compile(MLIRContext &context, const CompileOptions &options,
@@ -141,12 +138,17 @@ LogicalResult tp::compile(MLIRContext &context, const CompileOptions &options,
                                 << ": " << error.message();
   int64_t states = 0;
   llvm::StringMap<int64_t> kept;
+  std::optional<LedgerReport> ledger;
   for (auto [number, stage] : llvm::enumerate(getStages())) {
     PassManager manager(&context);
     manager.enableVerifier(stage != Stage::Lower);
     buildStage(manager, stage, stageOptions);
-    if (failed(manager.run(*module)))
+    if (failed(manager.run(*module))) {
+      // What is known of the collectives is true whatever comes after them.
+      if (ledger && stage == Stage::Schedule)
+        printLedger(*ledger, options);
       return failure();
+    }
     StringRef name = getStageName(stage);
     report(name);
     if (!options.dumpDirectory.empty()) {
@@ -174,8 +176,18 @@ LogicalResult tp::compile(MLIRContext &context, const CompileOptions &options,
     bool isFinal =
         stage == Stage::Collectives || (isLast && stage == Stage::Partition);
     if (options.explain != Explain::No && isFinal) {
-      if (failed(printLedger(*module, options)))
+      FailureOr<LedgerReport> report = readLedger(*module);
+      if (failed(report))
         return failure();
+      ledger = std::move(*report);
+    }
+    if (ledger && stage == Stage::Schedule &&
+        failed(addSchedule(*module, *ledger)))
+      return failure();
+    // Memory and kernels are known when all is scheduled.
+    if (ledger &&
+        (isLast ? stage <= Stage::Schedule : stage == Stage::Schedule)) {
+      printLedger(*ledger, options);
       // Nothing else was asked for.
       if (options.output.empty() && !options.lastStage)
         return success();

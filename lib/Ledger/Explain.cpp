@@ -23,11 +23,7 @@ LogicalResult tp::explain(ModuleOp module, raw_ostream &stream,
   FailureOr<LedgerReport> report = readLedger(module);
   if (failed(report))
     return failure();
-  if (format == ExplainFormat::Json)
-    printJson(*report, stream);
-  else
-    printTable(*report, stream);
-  stream.flush();
+  print(*report, stream, format);
   return success();
 }
 

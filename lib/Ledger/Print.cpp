@@ -86,6 +86,55 @@ static void printTotals(const FunctionTotals &function, bool isOneOfSeveral,
     printArithmetic(function, stream);
 }
 
+/// What a rank needs while a function runs, the parts that there are.
+static void printMemory(const FunctionTotals &function,
+                        llvm::raw_ostream &stream) {
+  const MemoryPlan &plan = *function.memory;
+  stream << formatv("memory per rank of @{0}: {1}", function.name,
+                    withUnit(plan.getPeak()));
+  const char *separator = ", of it ";
+  for (auto [what, bytes] :
+       {std::pair<const char *, int64_t>{"parameters", plan.parameters},
+        {"states", plan.states},
+        {"kept values", plan.kept},
+        {"activations", plan.activations},
+        {"communication", plan.communication},
+        {"inputs and outputs", plan.values},
+        {"constants", plan.constants}})
+    if (bytes) {
+      stream << separator << what << " " << withUnit(bytes);
+      separator = ", ";
+    }
+  stream << "\n";
+}
+
+static void printMemory(const MemoryPlan &plan, llvm::json::OStream &json) {
+  json.attributeObject("memory", [&] {
+    json.attribute("parameters", plan.parameters);
+    json.attribute("states", plan.states);
+    json.attribute("constants", plan.constants);
+    json.attribute("inputs_and_outputs", plan.values);
+    json.attribute("kept_values", plan.kept);
+    json.attribute("activations", plan.activations);
+    json.attribute("communication", plan.communication);
+    json.attribute("peak", plan.getPeak());
+  });
+}
+
+static void printWork(llvm::ArrayRef<KernelWork> lines,
+                      llvm::json::OStream &json) {
+  json.attributeArray("work", [&] {
+    for (const KernelWork &line : lines)
+      json.object([&] {
+        json.attribute("kernel", line.kernel);
+        json.attribute("type", line.type);
+        json.attribute("count", line.count);
+        json.attribute("flops", line.flops);
+        json.attribute("bytes", line.bytes);
+      });
+  });
+}
+
 void tp::printTable(const LedgerReport &report, llvm::raw_ostream &stream) {
   stream << "mesh " << (report.mesh.empty() ? "of one rank" : report.mesh)
          << ", " << report.ranks << " ranks\n";
@@ -120,6 +169,9 @@ void tp::printTable(const LedgerReport &report, llvm::raw_ostream &stream) {
     printShare(one, "  " + kind, withUnit, stream);
   if (report.functions.size() == 1)
     printArithmetic(report.functions.front(), stream);
+  for (const FunctionTotals &function : report.functions)
+    if (function.memory)
+      printMemory(function, stream);
 }
 
 void tp::printJson(const LedgerReport &report, llvm::raw_ostream &stream) {
@@ -200,8 +252,21 @@ void tp::printJson(const LedgerReport &report, llvm::raw_ostream &stream) {
           kinds(function);
           json.attributeObject(
               "flops", [&] { share(function.flops, /*isBytes=*/false); });
+          if (function.memory) {
+            printMemory(*function.memory, json);
+            printWork(function.work, json);
+          }
         });
     });
   });
   stream << "\n";
+}
+
+void tp::print(const LedgerReport &report, llvm::raw_ostream &stream,
+               ExplainFormat format) {
+  if (format == ExplainFormat::Json)
+    printJson(report, stream);
+  else
+    printTable(report, stream);
+  stream.flush();
 }

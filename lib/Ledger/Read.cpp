@@ -130,7 +130,7 @@ FailureOr<LedgerReport> tp::readLedger(ModuleOp module) {
   for (auto function : module.getOps<func::FuncOp>()) {
     if (function.isExternal())
       continue;
-    report.functions.push_back({function.getSymName().str(), {}, {}, {}});
+    report.functions.emplace_back().name = function.getSymName().str();
     LocalStates states;
     if (failed(deriveStates(function, mesh, states)))
       return failure();
@@ -172,6 +172,7 @@ FailureOr<LedgerReport> tp::readLedger(ModuleOp module) {
     addBounds(function, mesh, states, report.functions.back().kinds);
     addShares(function, mesh, states, seenParameters, report);
     addKeptShares(function, mesh, states, report);
+    report.functions.back().keptBytes = getKeptBytes(function);
   }
   for (auto state : module.getOps<StateOp>())
     addShares(state, mesh, report);

@@ -16,7 +16,7 @@ _POINTS = 1400
 _SMOOTHED = 40
 
 
-def _ticks(low, high, count):
+def ticks(low, high, count):
     """Round numbers from low to high, about as many as count."""
     raw = (high - low) / count
     size = 10 ** math.floor(math.log10(raw))
@@ -67,10 +67,10 @@ def draw(steps, losses, title):
 
     parts = [text(_LEFT, 24, title, 'font-size="14"'),
              text(_WIDTH / 2, _HEIGHT - 10, "step", 'text-anchor="middle"')]
-    for tick in _ticks(low, high, 6):
+    for tick in ticks(low, high, 6):
         parts.append(f'<path d="M{_LEFT} {y(tick):.1f}H{_WIDTH - _RIGHT}" stroke="#8884"/>')
         parts.append(text(_LEFT - 8, y(tick) + 4, f"{tick:.4g}", 'text-anchor="end"'))
-    for tick in _ticks(begin, end, 8):
+    for tick in ticks(begin, end, 8):
         if tick == int(tick):
             parts.append(text(x(tick), _HEIGHT - _BOTTOM + 18, f"{tick:.0f}",
                               'text-anchor="middle"'))

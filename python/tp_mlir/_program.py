@@ -152,10 +152,10 @@ class Program:
             raise
 
     def explain(self):
-        """The collectives of the program (compiles again up to partition)."""
+        """The collectives of the program, and its memory (compiles again up to schedule)."""
         if self._source is None:
             raise ValueError("an artifact loaded from a file cannot be explained; compile it here")
-        common = [self._source, *self._arguments, "--compile-to", "collectives", "-o", "/dev/null"]
+        common = [self._source, *self._arguments]
         data = json.loads(_tools.run("tp-compile", [*common, "--explain=json"]))
         return Explanation(data, _tools.run("tp-compile", [*common, "--explain"]))
 

@@ -58,6 +58,39 @@ struct RankShare {
   RankShare &operator+=(const RankShare &other);
 };
 
+/// Bytes of one rank's memory while a function runs, as schedule has planned
+/// them. What the processor's threads and a device's kernels use as scratch is
+/// known after lower, and no part of it.
+struct MemoryPlan {
+  /// Held whichever function runs.
+  int64_t parameters = 0, states = 0, constants = 0;
+  /// Inputs and outputs.
+  int64_t values = 0;
+  /// Intermediate results: those that layers keep for their derivatives, and
+  /// the others.
+  int64_t kept = 0, activations = 0;
+  /// What collectives read and write.
+  int64_t communication = 0;
+
+  int64_t getPeak() const {
+    return parameters + states + constants + values + kept + activations +
+           communication;
+  }
+};
+
+/// What one rank does in calls of one kernel, or in several that do as much.
+struct KernelWork {
+  /// "gemm", "rows", or the operation that a library computes.
+  std::string kernel;
+  /// The element type of the first operand.
+  std::string type;
+  /// Calls in one run of the function.
+  int64_t count = 0;
+  /// Of one call: floating point operations, and bytes read and written.
+  double flops = 0;
+  int64_t bytes = 0;
+};
+
 /// One run of a function.
 struct FunctionTotals {
   std::string name;
@@ -66,6 +99,11 @@ struct FunctionTotals {
   std::map<std::string, KindTotal> kinds;
   /// Floating point operations of contractions.
   RankShare flops;
+  /// Bytes that layers keep for their derivatives.
+  int64_t keptBytes = 0;
+  /// Of a program that has been scheduled (tp/Schedule/Describe.h).
+  std::optional<MemoryPlan> memory;
+  llvm::SmallVector<KernelWork, 0> work;
 
   KindTotal getTotal() const;
 };
@@ -92,6 +130,8 @@ struct LedgerReport {
 mlir::FailureOr<LedgerReport> readLedger(mlir::ModuleOp module);
 
 enum class ExplainFormat { Table, Json };
+void print(const LedgerReport &report, llvm::raw_ostream &stream,
+           ExplainFormat format);
 /// Read the ledger and print it.
 mlir::LogicalResult explain(mlir::ModuleOp module, llvm::raw_ostream &stream,
                             ExplainFormat format);

@@ -14,12 +14,11 @@
 #include "tp/Ledger/Ledger.h"
 #include "tp/Resolve/Provenance.h"
 #include "tp/Schedule/Buffers.h"
+#include "tp/Schedule/Describe.h"
 #include "tp/Schedule/RowKernels.h"
 #include "tp/Support/Bytes.h"
 #include "tprt/abi.h"
 #include "llvm/Support/FormatVariadic.h"
-
-#include <set>
 
 using namespace mlir;
 using namespace tp;
@@ -295,25 +294,6 @@ static json::Array describeIgnored(ModuleOp module,
   return result;
 }
 
-/// Those of the arguments and results that are no states.
-static SmallVector<Type> getValueTypes(func::FuncOp function) {
-  SmallVector<Type> types;
-  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
-    if (!getArgState(function, i))
-      types.push_back(type);
-  for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
-    if (!getResultState(function, i))
-      types.push_back(type);
-  return types;
-}
-
-static int64_t getBytes(ArrayRef<Type> types) {
-  int64_t bytes = 0;
-  for (Type type : types)
-    bytes += llvm::alignTo(getTensorBytes(cast<RankedTensorType>(type)), 64);
-  return bytes;
-}
-
 /// The module's mesh, or one rank.
 static json::Object describeMesh(ModuleOp module) {
   json::Object result;
@@ -375,27 +355,6 @@ static json::Object describeTraining(ModuleOp module, DictionaryAttr training) {
   return object;
 }
 
-/// Parameters in the order of their slots; `bytes` receives what a rank holds
-/// of them: each part once, whoever reads it.
-static json::Array describeParameters(ArrayRef<ParameterEntry> parameters,
-                                      int64_t &bytes) {
-  json::Array result;
-  std::set<std::string> held;
-  for (ParameterEntry entry : parameters) {
-    json::Object parameter = describeParameter(entry);
-    json::Object part = parameter;
-    part.erase("base");
-    part.erase("use");
-    bool isFirst =
-        held.insert(llvm::formatv("{0}", json::Value(std::move(part))).str())
-            .second;
-    if (isFirst)
-      bytes += entry.count * getBytes({entry.op.getType()});
-    result.push_back(std::move(parameter));
-  }
-  return result;
-}
-
 /// `definition` is null for the kernel of a library's operation, which is
 /// defined by that alone.
 static json::Object describeKernel(const KernelEntry &entry,
@@ -426,14 +385,14 @@ static json::Object describeEntry(func::FuncOp function, int64_t scratch,
     return attr ? attr.getInt() : int64_t(0);
   };
   int64_t arena = bytes(arenaBytesAttrName), comm = bytes(commBytesAttrName);
-  return json::Object{{"name", function.getName().str()},
-                      {"inputs", std::move(inputs)},
-                      {"outputs", std::move(outputs)},
-                      {"arena_bytes", arena},
-                      {"comm_bytes", comm},
-                      {"scratch_bytes", scratch},
-                      {"peak_bytes", always + arena + comm +
-                                         getBytes(getValueTypes(function))}};
+  return json::Object{
+      {"name", function.getName().str()},
+      {"inputs", std::move(inputs)},
+      {"outputs", std::move(outputs)},
+      {"arena_bytes", arena},
+      {"comm_bytes", comm},
+      {"scratch_bytes", scratch},
+      {"peak_bytes", always + arena + comm + getValueBytes(function)}};
 }
 
 /// The descriptions of a library's calls, which their ids count.
@@ -448,8 +407,11 @@ static json::Array numberDescriptions(ArrayRef<json::Object> descriptions) {
 }
 
 json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
-  int64_t always = constants.size();
-  json::Array parameterList = describeParameters(parameters, always);
+  int64_t always =
+      constants.size() + getHeldParameterBytes(module) + getStateBytes(module);
+  json::Array parameterList;
+  for (const ParameterEntry &entry : parameters)
+    parameterList.push_back(describeParameter(entry));
   describeInitialValues(module, parameterList, numSlots);
   json::Array collectiveList, kernelList, entryList, stateList;
   for (auto [id, op] : llvm::enumerate(collectives))
@@ -467,10 +429,8 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
   // Where every thread has its own, the runtime counts them.
   if (traits.launchesKernels)
     always += scratch;
-  for (auto state : module.getOps<StateOp>()) {
+  for (auto state : module.getOps<StateOp>())
     stateList.push_back(describeState(state));
-    always += getBytes({state.getType()});
-  }
   for (func::FuncOp function : entries)
     entryList.push_back(describeEntry(function, scratch, always));
   auto text = [&](StringRef name, StringRef otherwise) {

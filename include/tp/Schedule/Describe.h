@@ -1,0 +1,34 @@
+//===- Describe.h - What the scheduled program needs ------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The memory of one rank, as the manifest states it, and the kernels that it
+// runs: what the ledger's report cannot know before the program is scheduled.
+// docs/Ledger.md defines every figure.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_SCHEDULE_DESCRIBE_H
+#define TP_SCHEDULE_DESCRIBE_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "tp/Ledger/Ledger.h"
+
+namespace tp {
+
+/// Bytes of parameters: each part of a tensor once, whoever reads it.
+int64_t getHeldParameterBytes(mlir::ModuleOp module);
+int64_t getStateBytes(mlir::ModuleOp module);
+/// Bytes of a function's arguments and results that are no states.
+int64_t getValueBytes(mlir::FunctionOpInterface function);
+
+/// Add to a program's report the memory and the kernels of each of its
+/// functions, of which `scheduled` is what schedule has made. Fails, after an
+/// error, if an operation has no iteration space.
+mlir::LogicalResult addSchedule(mlir::ModuleOp scheduled, LedgerReport &report);
+
+} // namespace tp
+
+#endif // TP_SCHEDULE_DESCRIBE_H

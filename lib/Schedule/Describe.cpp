@@ -1,0 +1,272 @@
+//===- Describe.cpp - What the scheduled program needs --------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Memory and work of one rank, read from the program once its kernels are
+// formed and every tensor has a place: the bytes that lower writes to the
+// manifest, and of each kernel the arithmetic and the bytes that it reads and
+// writes. Whoever predicts times needs no more of the program than this and
+// the collectives.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/Schedule/Describe.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/Interfaces/CastInterfaces.h"
+#include "tp/Dialect/TP/IR/ParameterNames.h"
+#include "tp/Interfaces/LibraryInterface.h"
+#include "tp/Interfaces/ShardingInterface.h"
+#include "tp/Schedule/Buffers.h"
+#include "tp/Schedule/RowKernels.h"
+#include "tp/Schedule/Views.h"
+#include "tp/Support/Bytes.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace tp;
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+/// Where the runtime begins a value, and where a parameter or state
+/// (docs/RuntimeABI.md).
+static constexpr int64_t valueAlignment = 64, heldAlignment = 256;
+
+/// Bytes with the space up to where the next tensor may begin.
+static int64_t getAlignedBytes(Type type, int64_t alignment) {
+  return llvm::alignTo(getTensorBytes(cast<RankedTensorType>(type)), alignment);
+}
+
+int64_t tp::getHeldParameterBytes(ModuleOp module) {
+  int64_t bytes = 0;
+  llvm::StringMap<bool> held;
+  module.walk([&](ParameterOp op) {
+    int64_t runs = getRunCount(op);
+    if (op->use_empty() || runs == 0)
+      return;
+    NameRange names = getNames(op);
+    auto shardings =
+        op->getAttrOfType<ArrayAttr>(TPDialect::getShardingsAttrName());
+    std::string key;
+    llvm::raw_string_ostream stream(key);
+    for (const NameRange &name : getAllNames(op))
+      stream << name.pattern << '|';
+    stream << names.first << '|' << names.count << '|' << op.getSourceAttr()
+           << '|' << op.getType() << '|' << op->getAttr("tp.global_type") << '|'
+           << shardings << '|' << op->getAttr("tp.partial");
+    if (held.try_emplace(key, true).second)
+      bytes += names.count * getAlignedBytes(op.getType(), heldAlignment);
+  });
+  return bytes;
+}
+
+int64_t tp::getStateBytes(ModuleOp module) {
+  int64_t bytes = 0;
+  for (auto state : module.getOps<StateOp>())
+    bytes += getAlignedBytes(state.getType(), heldAlignment);
+  return bytes;
+}
+
+int64_t tp::getValueBytes(FunctionOpInterface function) {
+  int64_t bytes = 0;
+  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
+    if (!getArgState(function, i))
+      bytes += getAlignedBytes(type, valueAlignment);
+  for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
+    if (!getResultState(function, i))
+      bytes += getAlignedBytes(type, valueAlignment);
+  return bytes;
+}
+
+/// The dense constants that the steps read, each on a multiple of 64 bytes.
+static int64_t getConstantBytes(ModuleOp module) {
+  int64_t bytes = 0;
+  for (auto function : module.getOps<func::FuncOp>()) {
+    if (function->hasAttr(kernelAttrName))
+      continue;
+    function.walk([&](arith::ConstantOp op) {
+      if (isa<DenseElementsAttr>(op.getValue()) && !op->use_empty() &&
+          getRunCount(op) > 0)
+        bytes = llvm::alignTo(bytes, valueAlignment) +
+                getTensorBytes(cast<RankedTensorType>(op.getType()));
+    });
+  }
+  return bytes;
+}
+
+//===----------------------------------------------------------------------===//
+// Work
+//===----------------------------------------------------------------------===//
+
+/// Arithmetic of a loop nest: one for each operation on numbers with a point.
+static double getFlops(linalg::LinalgOp op) {
+  int64_t perPoint = 0;
+  for (Operation &inner : op.getBlock()->without_terminator()) {
+    bool isArithmetic = isa_and_nonnull<arith::ArithDialect, math::MathDialect>(
+        inner.getDialect());
+    if (isArithmetic && inner.getNumResults() == 1 &&
+        isa<FloatType>(inner.getResult(0).getType()) &&
+        !isa<CastOpInterface, arith::SelectOp, arith::ConstantOp>(inner))
+      ++perPoint;
+  }
+  double points = 1;
+  for (int64_t size : op.getStaticLoopRanges())
+    points *= size;
+  return perPoint * points;
+}
+
+static FailureOr<double> getFlops(Operation *op) {
+  if (auto linalgOp = dyn_cast<linalg::LinalgOp>(op))
+    return getFlops(linalgOp);
+  auto library = dyn_cast<LibraryOpInterface>(op);
+  double flops = library ? library.getFlopsPerPoint() : 0;
+  auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+  if (flops == 0 || !ruled)
+    return flops;
+  FailureOr<ShardingRule> rule = ruled.getShardingRule();
+  if (failed(rule))
+    return failure();
+  for (const Factor &factor : rule->factors)
+    flops *= factor.size;
+  return flops;
+}
+
+/// What a kernel reads of an argument: all of it, or as much as it looks up.
+static int64_t getReadBytes(BlockArgument argument) {
+  int64_t whole = getTensorBytes(cast<RankedTensorType>(argument.getType()));
+  int64_t looked = 0;
+  for (Operation *user : argument.getUsers()) {
+    auto loops = user->getParentOfType<linalg::LinalgOp>();
+    if (!isa<tensor::ExtractOp>(user) || !loops)
+      return whole;
+    int64_t points = 1;
+    for (int64_t size : loops.getStaticLoopRanges())
+      points *= size;
+    looked += points * getElementBytes(user->getResult(0).getType());
+  }
+  return std::min(whole, looked);
+}
+
+/// What an operation moves between memory and the processor, each tensor once.
+/// What it replaces in its own memory it touches in part.
+static int64_t getMovedBytes(Operation *op, func::FuncOp kernel) {
+  int64_t bytes = 0;
+  llvm::SmallPtrSet<Value, 8> seen;
+  auto library = dyn_cast<LibraryOpInterface>(op);
+  for (OpResult result : op->getResults()) {
+    if (OpOperand *replaced =
+            library ? library.getReplacedOperand(result.getResultNumber())
+                    : nullptr)
+      seen.insert(replaced->get());
+    else
+      bytes += getTensorBytes(cast<RankedTensorType>(result.getType()));
+  }
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto type = dyn_cast<RankedTensorType>(operand.get().getType());
+    if (type && seen.insert(operand.get()).second)
+      bytes +=
+          kernel ? getReadBytes(kernel.getArgument(operand.getOperandNumber()))
+                 : getTensorBytes(type);
+  }
+  return bytes;
+}
+
+/// One call of a kernel; nothing where the operation is none.
+static FailureOr<std::optional<KernelWork>> readWork(Operation *op) {
+  auto call = dyn_cast<func::CallOp>(op);
+  if (!call && !(isa<LibraryOpInterface>(op) && !isView(op)))
+    return std::optional<KernelWork>();
+  KernelWork work{op->getName().getStringRef().str(), "", getRunCount(op)};
+  for (Type type : op->getOperandTypes())
+    if (auto tensor = dyn_cast<RankedTensorType>(type)) {
+      llvm::raw_string_ostream(work.type) << tensor.getElementType();
+      break;
+    }
+  func::FuncOp kernel;
+  SmallVector<Operation *> parts{op};
+  if (call) {
+    kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(
+        call, call.getCalleeAttr());
+    auto kind = kernel ? kernel->getAttrOfType<StringAttr>(kernelAttrName)
+                       : StringAttr();
+    if (!kind)
+      return std::optional<KernelWork>();
+    work.kernel = kind.getValue().str();
+    parts.clear();
+    for (Operation &part : kernel.getBody().front())
+      parts.push_back(&part);
+  }
+  for (Operation *part : parts) {
+    FailureOr<double> flops = getFlops(part);
+    if (failed(flops))
+      return failure();
+    work.flops += *flops;
+  }
+  work.bytes = getMovedBytes(op, kernel);
+  return std::optional(work);
+}
+
+/// Kernels of one kind that do as much are one line.
+static LogicalResult addWork(func::FuncOp function,
+                             SmallVectorImpl<KernelWork> &lines) {
+  llvm::StringMap<size_t> lineOf;
+  WalkResult walk = function.walk([&](Operation *op) {
+    FailureOr<std::optional<KernelWork>> work = readWork(op);
+    if (failed(work))
+      return WalkResult::interrupt();
+    if (!*work || (*work)->count == 0)
+      return WalkResult::advance();
+    std::string key =
+        llvm::formatv("{0} {1} {2} {3}", (*work)->kernel, (*work)->type,
+                      (*work)->flops, (*work)->bytes);
+    auto [line, isNew] = lineOf.try_emplace(key, lines.size());
+    if (isNew)
+      lines.push_back(**work);
+    else
+      lines[line->second].count += (*work)->count;
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
+/// Whether all that the function takes and gives has a size; lower refuses what
+/// has none.
+static bool hasSizes(func::FuncOp function) {
+  return llvm::all_of(llvm::concat<const Type>(function.getArgumentTypes(),
+                                               function.getResultTypes()),
+                      [](Type type) {
+                        auto tensor = dyn_cast<RankedTensorType>(type);
+                        return tensor && tensor.getElementType().isIntOrFloat();
+                      });
+}
+
+LogicalResult tp::addSchedule(ModuleOp module, LedgerReport &report) {
+  MemoryPlan held;
+  held.parameters = getHeldParameterBytes(module);
+  held.states = getStateBytes(module);
+  held.constants = getConstantBytes(module);
+  for (FunctionTotals &totals : report.functions) {
+    auto function = module.lookupSymbol<func::FuncOp>(totals.name);
+    if (!function || !hasSizes(function))
+      continue;
+    auto bytes = [&](StringRef name) {
+      auto attr = function->getAttrOfType<IntegerAttr>(name);
+      return attr ? attr.getInt() : 0;
+    };
+    MemoryPlan plan = held;
+    plan.values = getValueBytes(function);
+    plan.kept = totals.keptBytes;
+    plan.activations = bytes(arenaBytesAttrName) - plan.kept;
+    plan.communication = bytes(commBytesAttrName);
+    totals.memory = plan;
+    if (failed(addWork(function, totals.work)))
+      return failure();
+  }
+  return success();
+}

@@ -1,0 +1,133 @@
+"""All figures of one candidate, as JSON has them.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+
+import math
+
+from . import _link, _memory, _roofline
+
+
+def _seconds(time):
+    return {"seconds": time.total, "arithmetic": time.arithmetic, "memory": time.memory,
+            "starts": time.starts, "communication": time.communication}
+
+
+def _serving(row, candidate, workload, profile, limit):
+    capacity, memory = row["available_bytes"] + row["memory"]["workspace"], row["memory"]
+    token = _roofline.token(candidate, workload, profile)
+    row["times"] = {"prefill": _seconds(_roofline.prefill(candidate, workload, profile)),
+                    "token": _seconds(token)}
+    row["tokens_per_second"] = workload.users / token.total
+    states = candidate.data["states"]
+    row["cache_copies"] = states["per_rank_bytes"] / states["ideal_bytes"]
+    row["longest_context"] = _memory.longest_context(memory, workload, capacity, limit)
+    row["most_users"] = _memory.most_users(memory, workload, capacity)
+
+
+def _training(row, candidate, workload, profile):
+    capacity, memory = row["available_bytes"] + row["memory"]["workspace"], row["memory"]
+    time = _roofline.training(candidate, workload, profile)
+    row["times"] = {"step": _seconds(time)}
+    tokens = row["tokens"] * workload.accumulate
+    row["tokens_per_second"] = tokens / time.total
+    row["most_sequences"] = _memory.most_sequences(memory, workload, capacity)
+    gradient = candidate.function("gradient")
+    kind = next((work["type"] for work in gradient["work"] if work["kernel"] == "gemm"), None)
+    if kind in profile.matrix:
+        peak = profile.matrix[kind].value * profile.part(row["ranks"]) * row["ranks"]
+        row["of_peak"] = (gradient["flops"]["model"] * workload.accumulate / time.total / peak)
+
+
+def _running(row, candidate, profile):
+    time = _roofline.run(candidate, "main", profile)
+    row["times"] = {"run": _seconds(time)}
+    if "tokens" in row:
+        row["tokens_per_second"] = row["tokens"] / time.total
+
+
+def served(workload, candidate):
+    """The functions whose collectives are told, and how often each runs."""
+    if workload.kind == "serve":
+        name, runs = _roofline.token_runs(candidate, workload)
+        return {name: runs}
+    if workload.kind == "train":
+        return {"gradient": workload.accumulate, "update": 1}
+    return {"main": 1}
+
+
+def _collectives(candidate, workload, profile):
+    """Those of a token, a step or a run, by kind, axis and link."""
+    found = {}
+    for name, runs in served(workload, candidate).items():
+        for line in candidate.collectives(name):
+            where = _link.span(line["axis"], candidate.mesh, profile.ranks_per_node)
+            link = profile.links[1 if where.leaves and len(profile.links) > 1 else 0].name
+            entry = found.setdefault((line["kind"], line["axis"], link), {
+                "kind": line["kind"], "axis": line["axis"], "link": link, "count": 0, "bytes": 0,
+                "traffic": 0})
+            count = runs * line["count"]
+            entry["count"] += count
+            entry["bytes"] += count * line["bytes"]
+            entry["traffic"] += count * line["traffic"]
+    return list(found.values())
+
+
+def _traffic(candidate, workload, profile):
+    """Bytes that a rank sends for a token, a step or a run, by link."""
+    sent = dict.fromkeys((link.name for link in profile.links), 0.0)
+    for name, runs in served(workload, candidate).items():
+        for line in candidate.collectives(name):
+            where = _link.span(line["axis"], candidate.mesh, profile.ranks_per_node)
+            parts = _link.by_link(runs * line["count"] * line["traffic"], where)
+            for link, part in zip(profile.links, parts):
+                sent[link.name] += part
+    return sent
+
+
+def describe(candidate, workload, profile, limit=None):
+    """The row of a candidate.
+
+    Args:
+        limit: positions that the model is good for.
+    """
+    ranks = math.prod(_link.parse_mesh(candidate.mesh).values())
+    row = {"plan": candidate.plan, "degree": candidate.degree, "mesh": candidate.mesh,
+           "ranks": ranks, "nodes": math.ceil(ranks / profile.ranks_per_node)}
+    if candidate.refusal:
+        return {**row, "refusal": candidate.refusal}
+    if ranks > profile.ranks_per_node and len(profile.links) < 2:
+        return {**row, "refusal": f"{ranks} ranks do not lie on one node, which has "
+                f"{profile.ranks_per_node}, and {profile.name} has no link between nodes"}
+    memory = _memory.by_kind(candidate, workload, profile, ranks)
+    row["memory"] = memory
+    row["program_bytes"] = _memory.of_program(memory)
+    row["available_bytes"] = profile.available(ranks)
+    row["fits"] = row["program_bytes"] <= row["available_bytes"]
+    row["excess"] = candidate.data["parameters"]["excess"]
+    row["collectives"] = _collectives(candidate, workload, profile)
+    row["traffic"] = _traffic(candidate, workload, profile)
+    if workload.kind == "serve":
+        _serving(row, candidate, workload, profile, limit)
+    else:
+        if workload.seq:
+            row["tokens"] = workload.batch * workload.data * workload.seq
+        if workload.kind == "train":
+            _training(row, candidate, workload, profile)
+        else:
+            _running(row, candidate, profile)
+    return row
+
+
+def latency(row):
+    """The time that a user waits for: of a token, a step or a run."""
+    times = row["times"]
+    return next(times[kind]["seconds"] for kind in ("token", "step", "run") if kind in times)
+
+
+def communication_part(row):
+    """How much of that time is communication."""
+    times = row["times"]
+    time = next(times[kind] for kind in ("token", "step", "run") if kind in times)
+    return time["communication"] / time["seconds"]

@@ -1,0 +1,237 @@
+"""tp-plan: how many devices a model needs, and what they will do, without having them.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import sys
+
+from .._errors import UsageError, exit_code
+from . import _check, _figures, _measure, _page, _profile, _recommend, _table, _work
+
+_FORMATS = {"table": _table.as_text, "json": _table.as_json, "csv": _table.as_csv,
+            "html": _page.as_html}
+_UNITS = {"serve": "a token", "train": "a step", "run": "a run"}
+
+
+def _parser():
+    parser = argparse.ArgumentParser(
+        prog="tp-plan", description="Size the ranks that a model needs, without weights and "
+        "without devices.", epilog="docs/Plan.md says how each figure is made.")
+    parser.add_argument("model", metavar="DIR|model.mlir", nargs="?",
+                        help="checkpoint folder, of which config.json is enough, or a program")
+    parser.add_argument("--gpu", metavar="NAME|FILE.json", default="h100", help="device: " +
+                        ", ".join(_profile.known()) + " or a profile of your own (default: h100)")
+    parser.add_argument("--degrees", metavar="1,2,...", default="1,2,4,8",
+                        help="tensor-parallel degrees (default: %(default)s)")
+    parser.add_argument("--plans", metavar="P,...", default="megatron",
+                        help="megatron, megatron-sp, replicated, FILE.json (default: megatron)")
+    parser.add_argument("--ranks-per-node", metavar="N", type=int,
+                        help="ranks that share a node (default: the profile's)")
+    parser.add_argument("--latency", metavar="MS", type=float,
+                        help="milliseconds that a token, or a step of training, may take")
+    parser.add_argument("--dtype", metavar="T", help="f32, bf16 or f16 (default: the "
+                        "checkpoint's)")
+    serve = parser.add_argument_group("serving")
+    serve.add_argument("--context", metavar="C", type=int,
+                       help="tokens of a user, at most (default: 4096, or the model's limit)")
+    serve.add_argument("--users", metavar="U", type=int, help="served at once (default: 1)")
+    serve.add_argument("--prompt", metavar="P", type=int,
+                       help="tokens of the prompt whose time is told (default: the context)")
+    train = parser.add_argument_group("training")
+    train.add_argument("--train", metavar="adamw|sgd", help="a step of training instead")
+    train.add_argument("--accumulate", metavar="N", type=int, help="micro-batches of a step "
+                       "(default: 1)")
+    train.add_argument("--dp", metavar="D", type=int, help="data-parallel groups (default: 1)")
+    train.add_argument("--recompute", metavar="WHAT", help="none, selective or full (default: "
+                       "selective)")
+    run = parser.add_argument_group("training, or one run of the program (the default of encoders "
+                                    "and of .mlir files)")
+    run.add_argument("--seq", metavar="S", type=int, help="tokens of a sequence")
+    run.add_argument("--batch", metavar="B", type=int, help="sequences at once, of each "
+                     "data-parallel group")
+    parser.add_argument("--format", choices=_FORMATS, default="table", help="default: %(default)s")
+    parser.add_argument("-o", "--output", metavar="FILE", type=pathlib.Path,
+                        help="where to (default: standard output)")
+    parser.add_argument("--measure", metavar="FILE.json", type=pathlib.Path,
+                        help="measure this machine's processor instead, and write its profile")
+    parser.add_argument("--check", action="store_true", help="also run the program on this "
+                        "machine's processor, and say how far the figures are off")
+    return parser
+
+
+def _config(model):
+    """What config.json says; nothing for a program."""
+    if model.is_file() and model.suffix == ".mlir":
+        return None
+    path = model / "config.json"
+    if not model.is_dir():
+        raise ValueError(f"{model}: expected a checkpoint folder or a .mlir file, found " +
+                         ("a file" if model.exists() else "nothing"))
+    if not path.is_file():
+        raise ValueError(f"no config.json in {model}: a checkpoint folder has one; it is all that "
+                         "tp-plan needs of it")
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: expected JSON: {error}") from error
+    if not isinstance(config, dict):
+        raise ValueError(f"{path}: expected an object")
+    return config
+
+
+def _limit(config):
+    """Positions that the model is good for; none if it does not say."""
+    for key in ("max_position_embeddings", "n_positions"):
+        if isinstance(config.get(key), int):
+            return config[key]
+    return None
+
+
+def _degrees(text):
+    if not re.fullmatch(r"[1-9]\d*(,[1-9]\d*)*", text):
+        raise UsageError("tp-plan", 2, "for --degrees: expected positive integers with commas "
+                         f"between them, such as 1,2,4,8, got '{text}'")
+    return sorted({int(part) for part in text.split(",")})
+
+
+def _positive(args):
+    for name in ("context", "users", "prompt", "accumulate", "dp", "seq", "batch",
+                 "ranks_per_node", "latency"):
+        value = getattr(args, name)
+        if value is not None and not value > 0:
+            raise UsageError("tp-plan", 2, f"for --{name.replace('_', '-')}: expected a positive "
+                             f"number, got {value}")
+
+
+def _refuse_together(args, names, why):
+    for name in names:
+        if getattr(args, name) is not None:
+            raise UsageError("tp-plan", 2, f"for --{name}: {why}")
+
+
+def _workload(args, config):
+    """What is to be sized."""
+    if config is None:
+        _refuse_together(args, ("train", "context", "users", "prompt", "seq", "batch", "dtype",
+                                "accumulate", "dp", "recompute"),
+                         "has no meaning for a .mlir file, which says all of what it computes")
+        return _work.Workload("run")
+    serves = any("CausalLM" in name or "LMHead" in name
+                 for name in config.get("architectures") or ())
+    if args.train is not None:
+        _refuse_together(args, ("context", "users", "prompt"), "has no meaning with --train, whose "
+                         "sequences are --seq and --batch")
+        return _work.Workload("train", seq=args.seq or _sequence(config), batch=args.batch or 1,
+                              optimizer=args.train, accumulate=args.accumulate or 1,
+                              recompute=args.recompute, dtype=args.dtype, data=args.dp or 1)
+    _refuse_together(args, ("accumulate", "dp", "recompute"), "has no meaning without --train")
+    if not serves or args.seq is not None or args.batch is not None:
+        _refuse_together(args, ("context", "users", "prompt"), "has no meaning for one run of a "
+                         "program, which --seq, --batch or an encoder asks for")
+        return _work.Workload("run", seq=args.seq or _sequence(config), batch=args.batch or 1,
+                              dtype=args.dtype)
+    limit = _limit(config)
+    context = args.context or min(4096, limit or 4096)
+    prompt = args.prompt
+    if prompt is not None and prompt > context:
+        raise UsageError("tp-plan", 2, f"for --prompt: expected at most the context, {context}, "
+                         f"got {prompt}")
+    return _work.Workload("serve", context=context, users=args.users or 1, prompt=prompt,
+                          dtype=args.dtype)
+
+
+def _sequence(config):
+    return min(128, _limit(config) or 128)
+
+
+def _title(args, workload, profile):
+    name = pathlib.Path(args.model).resolve().name
+    if workload.kind == "serve":
+        what = (f"{workload.users} user{'s' if workload.users > 1 else ''} of up to "
+                f"{workload.context} tokens; prefill of {workload.prompt or workload.context}")
+    elif workload.seq is None:
+        what = "a run"
+    else:
+        what = (f"{'training on' if workload.kind == 'train' else 'a run of'} {workload.batch} x "
+                f"{workload.seq} tokens")
+        if workload.accumulate > 1:
+            what += f", {workload.accumulate} times a step"
+    return f"{name} on {profile.name}, {profile.ranks_per_node} ranks a node: {what}"
+
+
+def _trust(profile):
+    if profile.measured:
+        return ("Memory is the compiler's plan; times are a roofline from figures measured on the "
+                "machine of the profile.")
+    return ("Memory is the compiler's plan; times are a roofline from data sheets' peaks and "
+            "assumed efficiencies, of which this project has measured none on the device.")
+
+
+def plan(model, workload, profile, degrees, plans, latency=None, config=None, check=False):
+    """Sizes a model: the report that every format has the content of.
+
+    Args:
+        latency: seconds that a token, a step or a run may take; none: any.
+        config: config.json's content.
+        check: also run what this machine's cores can run.
+    """
+    candidates = _work.compile_all(model, workload, plans, degrees, profile.target)
+    limit = _limit(config or {})
+    rows = [_figures.describe(candidate, workload, profile, limit) for candidate in candidates]
+    if not any("memory" in row for row in rows):
+        reasons = "\n".join(f"{row['mesh']} with {row['plan']}: {row['refusal']}" for row in rows)
+        raise ValueError("no degree and plan asked for can be sized:\n" + reasons)
+    checks = _check.check(model, workload, profile, candidates, rows, config) if check else []
+    return {"checks": checks, "profile": profile.name, "measured": profile.measured,
+            "unit": _UNITS[workload.kind],
+            "sources": {what: {"value": figure.value, "source": figure.source}
+                        for what, figure in profile.figures()},
+            "efficiency": {**profile.efficiency, **{link.name: link.efficiency
+                                                    for link in profile.links}},
+            "rows": rows, "notes": list(_recommend.notes(rows, workload, profile)),
+            "recommendation": _recommend.sentence(rows, workload, profile, latency)}
+
+
+def _run(args):
+    if args.measure:
+        if not args.measure.parent.is_dir():
+            raise ValueError(f"{args.measure}: there is no folder {args.measure.parent}")
+        text = json.dumps(_measure.measure(), indent=2)
+        args.measure.write_text(text + "\n", encoding="utf-8")
+        return 0
+    if args.model is None:
+        raise UsageError("tp-plan", 2, "expected a checkpoint folder or a .mlir file, or --measure")
+    _positive(args)
+    profile, degrees = _profile.read(args.gpu), _degrees(args.degrees)
+    if args.ranks_per_node:
+        profile = _profile.with_nodes(profile, args.ranks_per_node)
+    config = _config(pathlib.Path(args.model))
+    if args.check and config is None:
+        raise UsageError("tp-plan", 2, "for --check: expected a checkpoint folder, as it is tokens "
+                         "that the program is run on")
+    workload = _workload(args, config)
+    report = {"title": _title(args, workload, profile), "trust": _trust(profile),
+              **plan(args.model, workload, profile, degrees, args.plans.split(","),
+                     args.latency and args.latency / 1e3, config, args.check)}
+    text = _FORMATS[args.format](report)
+    if args.output:
+        args.output.write_text(text, encoding="utf-8")
+    else:
+        sys.stdout.write(text)
+    return 0
+
+
+def main(arguments=None):
+    args = _parser().parse_args(arguments)
+    try:
+        return _run(args)
+    except (ValueError, OSError, RuntimeError, TypeError) as error:
+        print(f"tp-plan: {error}", file=sys.stderr)
+        return exit_code(error)
+    except KeyboardInterrupt:
+        return 130

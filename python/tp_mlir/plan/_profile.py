@@ -1,0 +1,192 @@
+"""What a device can do: the figures that predictions stand on.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+A profile is a JSON file (docs/Plan.md has the keys). Every figure says where it is from; what a
+device reaches of a figure is a factor of its own, so that nobody takes a peak for a measurement.
+"""
+
+import json
+import pathlib
+from dataclasses import dataclass, replace
+
+_FOLDER = pathlib.Path(__file__).parent / "profiles"
+# Keys, and what is needed of them.
+_TOP = {"name", "target", "measured", "memory", "reserved", "shared", "ranks_per_node", "matrix",
+        "vector", "bandwidth", "kernel_seconds", "efficiency", "links"}
+_OPTIONAL = {"shared"}
+_EFFICIENCY = ("matrix", "attention", "vector", "bandwidth")
+_RESERVED = ("context", "workspace", "communicator")
+_TYPES = ("f32", "bf16", "f16")
+
+
+class ProfileError(ValueError):
+    """A profile that cannot be used; the message says where and what was expected."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A number with where it is from."""
+    value: float
+    source: str
+
+
+@dataclass(frozen=True)
+class Link:
+    """What one rank reaches of others: alpha seconds a message, beta bytes a second one way."""
+    name: str
+    alpha: Figure
+    beta: Figure
+    efficiency: float
+
+    @property
+    def speed(self):
+        return self.beta.value * self.efficiency
+
+
+@dataclass(frozen=True)
+class Profile:
+    name: str
+    target: str             # tp-compile's
+    measured: bool          # on the machine itself, rather than peaks of a data sheet
+    memory: Figure          # bytes of a rank's device; of all ranks together if shared
+    reserved: dict          # bytes of it by what takes them beside the program: Figures
+    shared: bool            # the ranks of a node divide one device among them
+    ranks_per_node: int
+    matrix: dict            # operations a second of products, by element type: Figures
+    vector: Figure          # operations a second of everything else
+    bandwidth: Figure       # bytes a second of memory
+    kernel_seconds: Figure  # from one kernel to the next
+    efficiency: dict        # what is reached of matrix, attention, vector, bandwidth
+    links: tuple            # within a node; between nodes, where there are any
+
+    def part(self, ranks):
+        """What one of so many ranks has of a device."""
+        return 1 / min(ranks, self.ranks_per_node) if self.shared else 1.0
+
+    def available(self, ranks):
+        """Bytes for the program of one of so many ranks."""
+        taken = sum(figure.value for kind, figure in self.reserved.items()
+                    if kind != "communicator" or ranks > 1)
+        return self.memory.value * self.part(ranks) - taken
+
+    def figures(self):
+        """Every figure with what it is of."""
+        yield "memory", self.memory
+        for kind, figure in self.reserved.items():
+            yield f"reserved, {kind}", figure
+        for kind, figure in self.matrix.items():
+            yield f"products in {kind}", figure
+        yield "other arithmetic", self.vector
+        yield "memory bandwidth", self.bandwidth
+        yield "a kernel's start", self.kernel_seconds
+        for link in self.links:
+            yield f"{link.name}, latency", link.alpha
+            yield f"{link.name}, one way", link.beta
+
+
+def known():
+    """The names of the profiles that come with the package."""
+    return sorted(path.stem for path in _FOLDER.glob("*.json"))
+
+
+def with_nodes(profile, ranks):
+    """The profile with so many ranks on a node."""
+    return replace(profile, ranks_per_node=ranks)
+
+
+class _Reader:
+    """Checks as it reads; an error has the path of what is wrong."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def fail(self, where, expected, got):
+        raise ProfileError(f"{self.path}: {where}: expected {expected}, got {json.dumps(got)}")
+
+    def keys(self, where, value, needed, optional=()):
+        if not isinstance(value, dict):
+            self.fail(where, "an object", value)
+        for key in value:
+            if key not in needed and key not in optional:
+                self.fail(where, f"one of {', '.join(sorted({*needed, *optional}))}", key)
+        for key in needed:
+            if key not in value:
+                raise ProfileError(f"{self.path}: {where}: expected the key {key}, which is not "
+                                   "there")
+        return value
+
+    def number(self, where, value, least=0.0, most=float("inf")):
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not (
+                least < value <= most):
+            self.fail(where, "a positive number" if most == float("inf")
+                      else f"a number above {least:g} and at most {most:g}", value)
+        return value
+
+    def text(self, where, value):
+        if not isinstance(value, str) or not value:
+            self.fail(where, "a text", value)
+        return value
+
+    def truth(self, where, value):
+        if not isinstance(value, bool):
+            self.fail(where, "true or false", value)
+        return value
+
+    def figure(self, where, value, least=0.0):
+        self.keys(where, value, ("value", "source"))
+        return Figure(self.number(f"{where}.value", value["value"], least),
+                      self.text(f"{where}.source", value["source"]))
+
+    def link(self, where, value):
+        self.keys(where, value, ("name", "alpha", "beta", "efficiency"))
+        return Link(self.text(f"{where}.name", value["name"]),
+                    self.figure(f"{where}.alpha", value["alpha"]),
+                    self.figure(f"{where}.beta", value["beta"]),
+                    self.number(f"{where}.efficiency", value["efficiency"], most=1))
+
+    def profile(self, data):
+        self.keys("profile", data, _TOP - _OPTIONAL, _OPTIONAL)
+        reserved = self.keys("reserved", data["reserved"], (), _RESERVED)
+        matrix = self.keys("matrix", data["matrix"], (), _TYPES)
+        efficiency = self.keys("efficiency", data["efficiency"], _EFFICIENCY)
+        links = data["links"]
+        if not isinstance(links, list) or len(links) not in (1, 2):
+            self.fail("links", "a list of the link within a node and, if there is one, of that "
+                      "between nodes", links)
+        ranks = data["ranks_per_node"]
+        if not isinstance(ranks, int) or isinstance(ranks, bool) or ranks < 1:
+            self.fail("ranks_per_node", "a positive integer", ranks)
+        if not matrix:
+            self.fail("matrix", f"figures for some of {', '.join(_TYPES)}", matrix)
+        return Profile(
+            name=self.text("name", data["name"]), target=self.text("target", data["target"]),
+            measured=self.truth("measured", data["measured"]),
+            memory=self.figure("memory", data["memory"]),
+            reserved={kind: self.figure(f"reserved.{kind}", value)
+                      for kind, value in reserved.items()},
+            shared=self.truth("shared", data.get("shared", False)), ranks_per_node=ranks,
+            matrix={kind: self.figure(f"matrix.{kind}", value) for kind, value in matrix.items()},
+            vector=self.figure("vector", data["vector"]),
+            bandwidth=self.figure("bandwidth", data["bandwidth"]),
+            kernel_seconds=self.figure("kernel_seconds", data["kernel_seconds"]),
+            efficiency={kind: self.number(f"efficiency.{kind}", value, most=1)
+                        for kind, value in efficiency.items()},
+            links=tuple(self.link(f"links[{i}]", value) for i, value in enumerate(links)))
+
+
+def read(name):
+    """The profile of that name, or in that file."""
+    path = _FOLDER / f"{name}.json"
+    if name not in known():
+        path = pathlib.Path(name)
+        if not path.is_file():
+            raise ProfileError(f"for --gpu: expected one of {', '.join(known())} or a file with a "
+                               f"profile, got '{name}'; tp-plan --measure FILE.json makes one of "
+                               "this machine")
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, OSError) as error:
+        raise ProfileError(f"{path}: expected JSON: {error}") from error
+    return _Reader(path).profile(data)

@@ -1,0 +1,119 @@
+"""What the compiler says of a program: its memory, its kernels, its collectives.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+Each candidate is compiled up to its schedule, which needs no weights and takes a fraction of a
+second; nothing here knows the shapes of a model.
+"""
+
+import concurrent.futures
+import dataclasses
+import json
+import os
+
+from .. import _tools
+from .._errors import InputError
+
+# The most tokens of a step, tp-compile's default.
+CHUNK = 512
+
+
+@dataclasses.dataclass(frozen=True)
+class Workload:
+    """What the ranks are to do: one of serving, training, and one run of the program.
+
+    Serving: users, each with up to `context` tokens. Otherwise sequences of `seq` tokens,
+    `batch` at a time (of each data-parallel group, if it is training).
+    """
+    kind: str               # "serve", "train" or "run"
+    context: int = None
+    users: int = 1
+    prompt: int = None      # tokens of the prompt whose time is told; None: the context
+    seq: int = None
+    batch: int = None
+    optimizer: str = None
+    accumulate: int = 1
+    recompute: str = None
+    dtype: str = None
+    data: int = 1           # data-parallel groups
+    logits: str = None
+
+    def mesh(self, degree):
+        return f"dp={self.data},tp={degree}" if self.data > 1 else f"tp={degree}"
+
+    def options(self):
+        """tp-compile's, but for mesh and plan."""
+        if self.kind == "serve":
+            # main is not what serves; one token of it is least in the way.
+            options = {"generate": True, "seq": 1, "rows": self.users, "context": self.context,
+                       "chunk": self.chunk}
+        else:
+            options = {"seq": self.seq, "batch": self.batch and self.batch * self.data,
+                       "train": self.optimizer, "recompute": self.recompute,
+                       "logits": self.logits}
+        return {**options, "dtype": self.dtype}
+
+    @property
+    def chunk(self):
+        """Tokens of the largest step: one for each user, if there are that many."""
+        least = 1
+        while least < self.users:
+            least *= 2
+        chunk = max(CHUNK, least)
+        return min(chunk, max(self.context, least)) if self.context else chunk
+
+
+@dataclasses.dataclass(frozen=True)
+class Candidate:
+    """One way to cut the model, and what the compiler says of it."""
+    plan: str
+    degree: int
+    mesh: str
+    data: dict = None      # --explain=json
+    refusal: str = None    # or why it is none
+
+    def function(self, name):
+        for function in self.data["functions"]:
+            if function["name"] == name:
+                return function
+        return None
+
+    def functions(self, names):
+        return [function for function in map(self.function, names) if function]
+
+    def collectives(self, name):
+        return [line for line in self.data["collectives"] if line["function"] == name]
+
+
+def _arguments(model, workload, plan, degree, target):
+    arguments = [model, "--mesh", workload.mesh(degree), "--plan", plan, "--target", target,
+                 "--explain=json"]
+    for name, value in workload.options().items():
+        if value is True:
+            arguments.append(f"--{name}")
+        elif value is not None:
+            arguments += [f"--{name}", value]
+    return arguments
+
+
+def _errors(text):
+    """The errors among what a compiler printed, without its progress and its notes."""
+    lines = [line.split("error: ", 1)[1] for line in text.splitlines() if "error: " in line]
+    return "; ".join(lines) or text.strip()
+
+
+def compile_one(model, workload, plan, degree, target):
+    """The Candidate. A degree that does not fit the model is one with a refusal."""
+    try:
+        printed = _tools.run("tp-compile", _arguments(model, workload, plan, degree, target))
+    except InputError as error:
+        return Candidate(plan, degree, workload.mesh(degree), refusal=_errors(str(error)))
+    return Candidate(plan, degree, workload.mesh(degree), json.loads(printed))
+
+
+def compile_all(model, workload, plans, degrees, target):
+    """The Candidates of all plans and degrees, by plan; several at a time."""
+    pairs = [(plan, degree) for plan in plans for degree in degrees]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        return list(pool.map(lambda pair: compile_one(model, workload, *pair, target), pairs))

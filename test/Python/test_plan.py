@@ -1,0 +1,462 @@
+"""tp-plan: the formulas that its figures must obey, its answers, its refusals.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+
+import csv
+import functools
+import html.parser
+import io
+import json
+import math
+import pathlib
+import re
+
+import pytest
+
+from tp_mlir import plan
+from tp_mlir.plan import _link, _measure, _profile, _work
+from tp_mlir.plan._main import _FORMATS
+
+TEST = pathlib.Path(__file__).resolve().parents[1]
+MODELS, FIXTURES = TEST / "Inputs" / "models", TEST / "fixtures"
+LLAMA_8B, LLAMA_70B = MODELS / "llama-3-8b", MODELS / "llama-3-70b"
+MIB = 1 << 20
+
+
+@pytest.fixture(autouse=True, scope="module")
+def compile_once():
+    """What several tests ask for is compiled once."""
+    patch = pytest.MonkeyPatch()
+    patch.setattr(_work, "compile_one", functools.cache(_work.compile_one))
+    yield
+    patch.undo()
+
+
+def run(*words):
+    return plan.main([str(word) for word in words])
+
+
+def report(capsys, *words):
+    """What --format json says."""
+    assert run(*words, "--format", "json") == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def refused(capsys, code, *words):
+    """The error's text."""
+    assert run(*words) == code
+    told = capsys.readouterr()
+    assert told.out == ""
+    return told.err
+
+
+def rows(report):
+    return {(row["plan"], row["degree"]): row for row in report["rows"]}
+
+
+def profile(tmp_path, **changes):
+    """A file with a profile of round figures, and what is changed in it."""
+    figure = {"value": 1e9, "source": "a test"}
+    link = {"name": "wire", "alpha": {"value": 1e-6, "source": "a test"}, "beta": figure,
+            "efficiency": 1}
+    data = {"name": "a test's device", "target": "cpu", "measured": True, "shared": True,
+            "ranks_per_node": 4, "memory": {"value": 8e9, "source": "a test"}, "reserved": {},
+            "matrix": {"f32": figure, "bf16": figure, "f16": figure}, "vector": figure,
+            "bandwidth": figure, "kernel_seconds": {"value": 1e-6, "source": "a test"},
+            "efficiency": {"matrix": 1, "attention": 1, "vector": 1, "bandwidth": 1},
+            "links": [link]}
+    path = tmp_path / "profile.json"
+    path.write_text(json.dumps({**data, **changes}))
+    return path
+
+
+# Formulas
+
+def test_ring():
+    """All-reduce: 2 (N-1) alpha + 2 (N-1)/N D/beta; its halves are half of it."""
+    links = _profile.read("h100").links
+    alpha, beta, size = links[0].alpha.value, links[0].speed, 16 * MIB
+    for ranks in (2, 3, 8):
+        where = _link.span("tp", f"tp={ranks}", 8)
+        for kind, part in (("all_reduce", 2), ("all_gather", 1), ("reduce_scatter", 1)):
+            sent = _link.ring_bytes(kind, ranks, size)
+            assert sent == pytest.approx(part * (ranks - 1) / ranks * size)
+            assert _link.seconds(kind, sent, where, links) == pytest.approx(
+                part * ((ranks - 1) * alpha + (ranks - 1) / ranks * size / beta))
+    assert _link.seconds("all_reduce", 0, _link.span("tp", "tp=1", 8), links) == 0
+
+
+def test_worked_example(capsys):
+    """Hidden 4096, 2048 tokens of two bytes, N = 8: 16 MiB a call, 28 MiB sent, 64 calls in
+    layers, about 1.8 GB and 2 to 4 ms at the link's peak."""
+    row, split = report(capsys, LLAMA_8B, "--degrees", 8, "--seq", 2048, "--plans",
+                        "megatron,megatron-sp")["rows"]
+    # Sequence parallelism: as many gathers and scatters, and the same bytes.
+    assert {one["kind"]: one["count"] for one in split["collectives"]} == {
+        "all_gather": 65, "reduce_scatter": 65}
+    assert split["traffic"] == row["traffic"]
+    one, = row["collectives"]
+    assert (one["kind"], one["axis"], one["count"]) == ("all_reduce", "tp", 65)
+    assert one["bytes"] == 65 * 16 * MIB and one["traffic"] == 65 * 28 * MIB
+    assert row["traffic"] == {"NVLink 4": 65 * 28 * MIB, "InfiniBand NDR": 0}
+    assert 2e-3 < 64 * 28 * MIB / 450e9 < 4.2e-3
+    links = _profile.read("h100").links
+    assert row["times"]["run"]["communication"] == pytest.approx(
+        65 * (14 * links[0].alpha.value + 28 * MIB / (450e9 * links[0].efficiency)))
+
+
+def test_placement():
+    """Which groups leave a node of 8 ranks, and by how many adapters."""
+    def span(*words):
+        found = _link.span(*words, 8)
+        return found.ranks, found.nodes, found.fewest
+    assert span("tp", "tp=8") == (8, 1, 8)
+    assert span("tp", "tp=16") == (16, 2, 8)
+    assert span("tp", "dp=4,tp=2") == (2, 1, 2)
+    assert span("dp", "dp=2,tp=8") == (2, 2, 1)
+    assert span("dp,tp", "dp=2,tp=8") == (16, 2, 8)
+    # 16 ranks on 8 KV heads: neighbours share one, and the groups of heads span the nodes.
+    assert span("tp:(8)2", "tp=16") == (2, 1, 2)
+    assert span("tp:(1)8", "tp=16") == (8, 2, 4)
+    # Groups of three do not end where a node ends.
+    assert span("tp", "dp=8,tp=3") == (3, 2, 1)
+    links = _profile.read("h100").links
+    inside, across = (_link.seconds("all_reduce", 1e9, _link.span("tp", f"tp={n}", 8), links)
+                      for n in (8, 16))
+    alone = _link.seconds("all_reduce", 1e9, _link.span("dp", "dp=2,tp=8", 8), links)
+    assert inside < across < alone
+    assert across - 30 * links[1].alpha.value == pytest.approx(1e9 / min(
+        links[0].speed, 8 * links[1].speed))
+    assert _link.seconds("all_reduce", 1, _link.span("tp", "tp=16", 8), links[:1]) == math.inf
+
+
+def test_cache(capsys):
+    """Llama-3-8B keeps 131072 bytes a token, of which 8 ranks hold an eighth each, and so do 16."""
+    found = rows(report(capsys, LLAMA_8B, "--degrees", "1,8,16", "--context", 32, "--users", 4,
+                        "--gpu", "h200"))
+    for degree, part in ((1, 1), (8, 8), (16, 8)):
+        row = found["megatron", degree]
+        assert row["memory"]["kv_cache"] == pytest.approx(4 * 32 * 131072 / part, rel=1e-3)
+    assert found["megatron", 8]["memory"]["parameters"] == pytest.approx(16.06e9 / 8, rel=0.01)
+    assert found["megatron", 16]["cache_copies"] == pytest.approx(2, rel=1e-3)
+
+
+@pytest.mark.parametrize("dtype, state", [("bf16", 18), ("f32", 16)])
+def test_training_memory(capsys, dtype, state):
+    """Bytes of state for each parameter, and of what a layer keeps (docs/Training.md)."""
+    tokens, hidden, wide, ranks = 2048, 4096, 14336, 8
+    found = rows(report(capsys, LLAMA_8B, "--train", "adamw", "--seq", tokens, "--degrees", ranks,
+                        "--plans", "megatron,megatron-sp", "--dtype", dtype))
+    size = {"bf16": 2, "f32": 4}[dtype]
+    for name, part in (("megatron", 1), ("megatron-sp", 1 / ranks)):
+        row = found[name, ranks]
+        held = sum(row["memory"][kind] for kind in ("parameters", "gradients", "moments"))
+        assert held == pytest.approx(state * 8.03e9 / ranks, rel=0.01)
+        kept = size * tokens * (2 * hidden * part + (2 * 4096 + 2 * 1024 + 2 * wide) / ranks)
+        kept += 4 * tokens * (2 * part + 32 / ranks)
+        assert row["memory"]["kept_values"] == pytest.approx(32 * kept, rel=0.01)
+    plain, split = found["megatron", ranks], found["megatron-sp", ranks]
+    # Gathering again for the products by the weights is what sequence parallelism costs.
+    assert split["traffic"]["NVLink 4"] / plain["traffic"]["NVLink 4"] == pytest.approx(
+        4536 / 3640, rel=0.01)
+
+
+def test_accumulation(capsys):
+    words = (FIXTURES / "text-model", "--train", "adamw", "--seq", 512, "--degrees", 2)
+    one, four = (report(capsys, *words, "--accumulate", n)["rows"][0] for n in (1, 4))
+    gradient = (four["times"]["step"]["seconds"] - one["times"]["step"]["seconds"]) / 3
+    update = one["times"]["step"]["seconds"] - gradient
+    assert gradient > 0 and update > 0
+    assert four["tokens_per_second"] == pytest.approx(4 * 512 / (4 * gradient + update))
+    assert four["memory"] == one["memory"]
+
+
+def test_data_parallel_groups_leave_the_node(capsys):
+    row, = report(capsys, LLAMA_8B, "--train", "adamw", "--seq", 512, "--degrees", 8, "--dp",
+                  2)["rows"]
+    assert (row["mesh"], row["ranks"], row["nodes"]) == ("dp=2,tp=8", 16, 2)
+    links = {one["axis"]: one["link"] for one in row["collectives"]}
+    assert links["tp"] == "NVLink 4" and links["dp"] == "InfiniBand NDR"
+    assert row["tokens"] == 1024
+
+
+# Answers
+
+def test_llama_70b(capsys):
+    """140 GB of weights: two H100 hold them, and more are faster."""
+    told = report(capsys, LLAMA_70B, "--gpu", "h100")
+    found = rows(told)
+    assert [row["fits"] for row in told["rows"]] == [False, True, True, True]
+    assert found["megatron", 1]["memory"]["parameters"] == pytest.approx(141e9, rel=0.01)
+    seconds = [row["times"]["token"]["seconds"] for row in told["rows"]]
+    assert seconds == sorted(seconds, reverse=True)
+    for row in told["rows"]:
+        # A token reads the weights (the table but for a row), and cannot be faster.
+        assert row["times"]["token"]["seconds"] > 0.97 * row["memory"]["parameters"] / 3.35e12
+    assert told["recommendation"].startswith(
+        "Take tp=2 with megatron on H100 SXM 80GB: the fewest ranks that hold it (")
+
+
+def test_what_fits_is_told(capsys):
+    """What is said to fit does when it is asked for, and a little more does not."""
+    words = (LLAMA_70B, "--degrees", 2, "--gpu", "h100")
+    row, = report(capsys, *words, "--users", 4, "--context", 2048)["rows"]
+    users = row["most_users"]
+    assert users > 4
+    for asked, fits in ((users, True), (users + 2, False)):
+        row, = report(capsys, *words, "--users", asked, "--context", 2048)["rows"]
+        assert row["fits"] == fits
+    row, = report(capsys, *words, "--users", 32, "--context", 64)["rows"]
+    longest = row["longest_context"]
+    assert 64 < longest < 8192
+    for asked, fits in ((longest, True), (longest + 64, False)):
+        row, = report(capsys, *words, "--users", 32, "--context", asked)["rows"]
+        assert row["fits"] == fits
+    row, = report(capsys, FIXTURES / "llama-gqa", "--degrees", 1)["rows"]
+    assert row["most_users"] == 4096 and row["longest_context"] == 64
+    words = (LLAMA_8B, "--degrees", 8, "--train", "adamw", "--seq", 2048)
+    most = report(capsys, *words)["rows"][0]["most_sequences"]
+    for asked, fits in ((most, True), (math.ceil(1.1 * most), False)):
+        assert report(capsys, *words, "--batch", asked)["rows"][0]["fits"] == fits
+
+
+def test_published_measurement(capsys):
+    """An MLP in f32 on one H100 and on two: 7.59 and 3.99 ms, 360.7 and 180.4 MB of weights; 3.5
+    and 5 to 6 times as fast on 4 and 8 by rule of thumb."""
+    told = report(capsys, TEST / "Inputs" / "mlp.mlir", "--plans", TEST / "Inputs" / "mlp.json")
+    seconds = [row["times"]["run"]["seconds"] for row in told["rows"]]
+    assert seconds[:2] == pytest.approx([7.59e-3, 3.99e-3], rel=0.06)
+    assert seconds[0] / seconds[2] == pytest.approx(3.5, rel=0.1)
+    assert 5 < seconds[0] / seconds[3] < 7
+    assert [row["memory"]["parameters"] for row in told["rows"][:2]] == pytest.approx(
+        [360.7e6, 180.4e6], rel=1e-3)
+
+
+def test_latency(capsys):
+    words = (LLAMA_70B, "--degrees", "2,4,8")
+    told = report(capsys, *words, "--latency", 20)
+    assert told["recommendation"].startswith("Take tp=4 ") and "meet 20 ms for a token" in \
+        told["recommendation"]
+    told = report(capsys, *words, "--latency", 1)
+    assert told["recommendation"].startswith("None meets 1 ms: the fastest, tp=8 with megatron, ")
+
+
+def test_where_tensor_parallelism_stops(capsys):
+    told = report(capsys, MODELS / "llama-3.1-405b", "--degrees", "8,16", "--context", 32)
+    assert any("stops paying at tp=8" in note and "leave the node" in note and
+               "pipeline parallelism" in note for note in told["notes"])
+    assert any("lies on 2 ranks" in note and "Context parallelism" in note
+               for note in told["notes"])
+    told = report(capsys, MODELS / "llama-3.1-405b", "--degrees", 8, "--train", "adamw")
+    assert re.search(r"None fits: tp=8 .* over about 1\d nodes by pipeline parallelism, which "
+                     r"tp-mlir does not have", told["recommendation"])
+    # Nodes of four leave it earlier.
+    told = report(capsys, LLAMA_70B, "--degrees", "4,8", "--ranks-per-node", 4, "--context", 32)
+    assert any("stops paying at tp=4" in note for note in told["notes"])
+
+
+def test_encoders_and_programs(capsys, tmp_path):
+    told = report(capsys, MODELS / "all-minilm-l6-v2", "--degrees", "1,2", "--seq", 64)
+    assert [row["times"]["run"]["seconds"] > 0 for row in told["rows"]] == [True, True]
+    source = tmp_path / "model.mlir"
+    source.write_text("func.func @main(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {\n"
+                      '  %w = tp.parameter "w" : tensor<64x64xf32>\n'
+                      "  %y = nn.linear %x, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> "
+                      "tensor<8x64xf32>\n  return %y : tensor<8x64xf32>\n}\n")
+    row, = report(capsys, source, "--degrees", 1, "--plans", "replicated")["rows"]
+    assert row["memory"]["parameters"] == 64 * 64 * 4 and "tokens_per_second" not in row
+    for shape in _FORMATS:
+        assert run(source, "--degrees", 1, "--plans", "replicated", "--format", shape) == 0
+
+
+def test_what_does_not_divide(capsys):
+    told = report(capsys, FIXTURES / "qwen2-14-2", "--degrees", "2,7")
+    assert "fits" in rows(told)["megatron", 2]
+    assert rows(told)["megatron", 7]["refusal"] == (
+        "'nn.attention' op at model.layers.{i}.self_attn: degree 7 does not fit 14 query heads and "
+        "2 key/value heads: neither of 7 and 2 divides the other; degrees that fit: 1, 2, 14")
+    assert run(FIXTURES / "qwen2-14-2", "--degrees", "2,7") == 0
+    assert "what does not fit the model:\ntp=7 with megatron: " in capsys.readouterr().out
+
+
+# Formats
+
+def test_formats(capsys):
+    words = (LLAMA_70B, "--degrees", "2,3,4")
+    told = report(capsys, *words)
+    assert run(*words) == 0
+    table = capsys.readouterr().out
+    assert "this project has measured none on the device" in table
+    assert re.search(r"^tp=2 +megatron +70\.6 GB ", table, re.MULTILINE)
+    assert run(*words, "--format", "csv") == 0
+    lines = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [line["mesh"] for line in lines] == ["tp=2", "tp=3", "tp=4"]
+    assert float(lines[2]["kv_cache_bytes"]) == told["rows"][2]["memory"]["kv_cache"]
+    assert "3 does not divide 64" in lines[1]["refusal"]
+
+
+class _Page(html.parser.HTMLParser):
+    """Counts of a page's elements; every one must be closed."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.counts, self.foreign = [], {}, []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+        self.foreign += [value for name, value in attributes
+                         if name in ("src", "href") and tag != "svg"]
+        if tag not in ("meta", "rect", "path", "circle"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.counts[tag] = self.counts.get(tag, 0) + 1
+
+    def handle_endtag(self, tag):
+        if tag in ("rect", "circle", "path"):
+            return
+        assert self.open.pop() == tag
+
+
+def test_page(tmp_path):
+    out = tmp_path / "page.html"
+    assert run(LLAMA_70B, "--degrees", "2,3,4", "--plans", "megatron,replicated", "--format",
+               "html", "-o", out) == 0
+    page = _Page(out.read_text(encoding="utf-8"))
+    assert page.open == [] and page.foreign == []
+    # Memory; prefill, token, tokens a second, and for each rank.
+    assert page.counts["svg"] == 5
+    # Two plans of two degrees in each curve.
+    assert page.counts["circle"] == 4 * 5
+    assert "NVIDIA H100 Tensor Core GPU data sheet" in out.read_text(encoding="utf-8")
+
+
+# Refusals
+
+def test_bad_input(capsys, tmp_path):
+    assert refused(capsys, 1, tmp_path / "none") == (
+        f"tp-plan: {tmp_path / 'none'}: expected a checkpoint folder or a .mlir file, found "
+        "nothing\n")
+    assert refused(capsys, 1, tmp_path) == (
+        f"tp-plan: no config.json in {tmp_path}: a checkpoint folder has one; it is all that "
+        "tp-plan needs of it\n")
+    (tmp_path / "file").write_text("")
+    assert "expected a checkpoint folder or a .mlir file, found a file" in refused(
+        capsys, 1, tmp_path / "file")
+    assert refused(capsys, 1, "--measure", tmp_path / "none" / "cpu.json") == (
+        f"tp-plan: {tmp_path}/none/cpu.json: there is no folder {tmp_path}/none\n")
+    (tmp_path / "config.json").write_text("[]")
+    assert "config.json: expected an object" in refused(capsys, 1, tmp_path)
+    (tmp_path / "config.json").write_text("{")
+    assert "config.json: expected JSON: " in refused(capsys, 1, tmp_path)
+    assert refused(capsys, 1, LLAMA_8B, "--gpu", "h900") == (
+        "tp-plan: for --gpu: expected one of a100, b200, h100, h200 or a file with a profile, got "
+        "'h900'; tp-plan --measure FILE.json makes one of this machine\n")
+    told = refused(capsys, 1, LLAMA_8B, "--degrees", 3)
+    assert told.startswith("tp-plan: no degree and plan asked for can be sized:\ntp=3 with ")
+    assert "degree 3 does not fit 32 query heads" in told
+    assert "positions, 8192, got 9000" in refused(capsys, 1, LLAMA_8B, "--context", 9000)
+
+
+@pytest.mark.parametrize("words, text", [
+    ((), "expected a checkpoint folder or a .mlir file, or --measure"),
+    ((LLAMA_8B, "--degrees", "1,x"), "for --degrees: expected positive integers with commas "
+     "between them, such as 1,2,4,8, got '1,x'"),
+    ((LLAMA_8B, "--users", 0), "for --users: expected a positive number, got 0"),
+    ((LLAMA_8B, "--train", "adamw", "--users", 2), "for --users: has no meaning with --train, "
+     "whose sequences are --seq and --batch"),
+    ((LLAMA_8B, "--dp", 2), "for --dp: has no meaning without --train"),
+    ((LLAMA_8B, "--seq", 64, "--context", 64), "for --context: has no meaning for one run of a "
+     "program, which --seq, --batch or an encoder asks for"),
+    ((TEST / "Ledger" / "memory.mlir", "--seq", 64), "for --seq: has no meaning for a .mlir file, "
+     "which says all of what it computes"),
+    ((TEST / "Ledger" / "memory.mlir", "--check"), "for --check: expected a checkpoint folder, as "
+     "it is tokens that the program is run on"),
+    ((LLAMA_8B, "--context", 64, "--prompt", 65), "for --prompt: expected at most the context, 64, "
+     "got 65"),
+    ((LLAMA_8B, "--train", "adam"), "for the --train option: expected adamw or sgd, got 'adam'"),
+])
+def test_bad_command_line(capsys, words, text):
+    assert text in refused(capsys, 2, *words)
+
+
+@pytest.mark.parametrize("changes, text", [
+    ({"bandwidth": {"value": -4, "source": "x"}},
+     "bandwidth.value: expected a positive number, got -4"),
+    ({"bandwidth": {"value": 4}}, "bandwidth: expected the key source, which is not there"),
+    ({"vector": 4}, "vector: expected an object, got 4"),
+    ({"vektor": 4}, 'profile: expected one of bandwidth, efficiency, kernel_seconds, links, '
+     'matrix, measured, memory, name, ranks_per_node, reserved, shared, target, vector, got "vektor"'),
+    ({"efficiency": {"matrix": 2, "attention": 1, "vector": 1, "bandwidth": 1}},
+     "efficiency.matrix: expected a number above 0 and at most 1, got 2"),
+    ({"links": []}, "links: expected a list of the link within a node and, if there is one, of "
+     "that between nodes, got []"),
+    ({"ranks_per_node": 0}, "ranks_per_node: expected a positive integer, got 0"),
+    ({"matrix": {}}, "matrix: expected figures for some of f32, bf16, f16, got {}"),
+    ({"measured": 1}, "measured: expected true or false, got 1"),
+    ({"name": ""}, 'name: expected a text, got ""'),
+    ({"target": "gpu"}, "for the --target option: "),
+])
+def test_bad_profile(capsys, tmp_path, changes, text):
+    path = profile(tmp_path, **changes)
+    code = 2 if "target" in changes else 1
+    assert text in refused(capsys, code, LLAMA_8B, "--degrees", 1, "--gpu", path)
+
+
+def test_profile_lacks(capsys, tmp_path):
+    figure = {"value": 1e9, "source": "a test"}
+    path = profile(tmp_path, matrix={"f32": figure})
+    assert refused(capsys, 1, LLAMA_8B, "--degrees", 1, "--gpu", path) == (
+        "tp-plan: a test's device: no figure for products in bf16: expected --dtype to be one of "
+        "f32\n")
+    told = report(capsys, LLAMA_8B, "--degrees", "4,8", "--gpu", profile(tmp_path), "--context", 32)
+    assert rows(told)["megatron", 8]["refusal"] == (
+        "8 ranks do not lie on one node, which has 4, and a test's device has no link between "
+        "nodes")
+    assert "all ranks share one memory" in told["recommendation"]
+    assert refused(capsys, 1, LLAMA_8B, "--degrees", 1, "--context", 32, "--check") == (
+        "tp-plan: "
+        "--check runs on this machine's processor: expected a profile that tp-plan --measure made, "
+        "got H100 SXM 80GB\n")
+
+
+def test_profiles():
+    """Each figure has its source, and none of a device that was never measured says it was."""
+    for name in _profile.known():
+        found = _profile.read(name)
+        assert not found.measured and len(found.links) == 2
+        for what, figure in found.figures():
+            assert re.search("data sheet|assum|workspace|published", figure.source), what
+
+
+# Held against runs
+
+CHECKED = {"serve": ("--context", 16), "train": ("--train", "sgd", "--seq", 16),
+           "run": ("--seq", 16)}
+
+
+@pytest.mark.parametrize("fixture, kind", [
+    ("llama-gqa", "serve"), ("llama-gqa", "train"), ("bert", "run"), ("text-model", "run")])
+def test_stated_is_measured(capsys, tmp_path, fixture, kind):
+    """Memory as the program states it is what a run takes, within 3 %, and a page."""
+    told = report(capsys, FIXTURES / fixture, "--gpu", profile(tmp_path), "--degrees", 2,
+                  *CHECKED[kind], "--check")
+    memory, *times = told["checks"]
+    assert memory["what"] == "memory"
+    assert abs(memory["predicted"] - memory["measured"]) <= 0.03 * memory["measured"] + 4096
+    assert times and all(one["predicted"] > 0 and one["measured"] > 0 for one in times)
+
+
+def test_measure(tmp_path, monkeypatch):
+    """A profile that this machine's own programs made is one that can be read."""
+    monkeypatch.setattr(_measure, "WIDTH", 128)
+    monkeypatch.setattr(_measure, "TYPES", ("f32",))
+    path = tmp_path / "mine.json"
+    assert run("--measure", path) == 0
+    mine = _profile.read(str(path))
+    assert mine.measured and mine.shared and mine.target == "cpu"
+    assert all("tp-plan --measure" in figure.source for what, figure in mine.figures()
+               if what != "memory")
