@@ -8,7 +8,7 @@
 #include "Generate.h"
 
 #include "../format/Json.h"
-#include "../generation/Engine.h"
+#include "../generation/Generator.h"
 #include "../generation/SessionModel.h"
 #include "Interrupt.h"
 
@@ -99,13 +99,13 @@ static Status answerAll(Session &session, std::vector<Request> requests,
                         std::vector<Answer> &answers, std::string &statistics) {
   TPRT_ASSIGN(auto program, generationOf(session.manifest()));
   TPRT_ASSIGN(auto model, SessionModel::make(session));
-  Engine engine(program, std::move(model), int64_t(requests.size()));
+  Generator generator(program, std::move(model), int64_t(requests.size()));
   answers.resize(requests.size());
-  TPRT_TRY(engine.submit(std::move(requests)).status());
-  engine.drain();
+  TPRT_TRY(generator.submit(std::move(requests)).status());
+  generator.drain();
   while (!isInterrupted()) {
-    TPRT_ASSIGN(auto event, engine.next(kLookSeconds));
-    if (!event && engine.isDone())
+    TPRT_ASSIGN(auto event, generator.next(kLookSeconds));
+    if (!event && generator.isDone())
       break;
     if (!event)
       continue;
@@ -113,7 +113,7 @@ static Status answerAll(Session &session, std::vector<Request> requests,
       return internalError("prompt ", event->request - 1, ": ", event->error);
     answers[event->request - 1].add(*event);
   }
-  statistics = engine.statistics().toJson();
+  statistics = generator.statistics().toJson();
   return {};
 }
 
