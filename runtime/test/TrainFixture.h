@@ -117,7 +117,7 @@ inline json trainManifest(int64_t ranks, bool isHalf, bool isSgd,
       json own = p;
       own["base"] = base;
       own["type"] = states[row[key].get<size_t>()]["type"];
-      own["use"] = "state:" + row[key].dump();
+      own["state"] = row[key];
       parameters.push_back(own);
       base += w.count;
     }

@@ -33,8 +33,7 @@ json parameter(const char *name, Shape shape) {
           {"shape", shape},
           {"sharding", sharding},
           {"local_shape", shape},
-          {"type", "f32"},
-          {"use", "plain"}};
+          {"type", "f32"}};
 }
 
 struct Checkpoint {
