@@ -166,6 +166,20 @@ public:
     return shape;
   }
 
+  /// Reads a shape of up to 32 dimensions of any size, as files have them, and
+  /// returns how many bytes elements of `size` take in it.
+  int64_t tensorBytes(Shape &shape, int64_t size) const {
+    std::vector<Cursor> items = list();
+    if (items.size() > 32)
+      fail("expected at most 32 dimensions, got ", items.size());
+    for (const Cursor &item : items) {
+      shape.push_back(item.integer(0));
+      if (__builtin_mul_overflow(size, shape.back(), &size))
+        fail("its bytes overflow");
+    }
+    return size;
+  }
+
   /// The numbers below `count` in any order; `items` are what there are of
   /// them, `item` is what one is.
   Shape permutation(int64_t count, const char *items, const char *item) const {

@@ -172,7 +172,7 @@ struct DeviceFixture : Fixture {
     return " --output " + (directory / "y.safetensors");
   }
   std::vector<float> read(const std::string &name) const {
-    auto file = SafetensorsFile::open(directory / "y.safetensors");
+    auto file = TensorFile::open(directory / "y.safetensors");
     EXPECT_TRUE(bool(file)) << file.status().message();
     return toFloats(TPRT_F32, std::string(file->tensors().at(name).bytes));
   }

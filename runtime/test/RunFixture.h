@@ -184,7 +184,7 @@ struct Fixture {
 };
 
 inline std::vector<float> readOutput(const std::string &path) {
-  auto file = SafetensorsFile::open(path);
+  auto file = TensorFile::open(path);
   if (!file)
     return {};
   return toFloats(TPRT_F32, std::string(file->tensors().at("y").bytes));
