@@ -79,7 +79,6 @@ Gemm describe(int64_t m, int64_t n, int64_t k, tprt_type type) {
   Gemm g{};
   g.m = m, g.n = n, g.k = k;
   g.xType = g.wType = g.yType = type;
-  g.weightIsParameter = true;
   return g;
 }
 

@@ -61,7 +61,7 @@ function(tp_add_library name)
   # Libraries that only tests use are not installed.
   if(NOT CMAKE_CURRENT_SOURCE_DIR MATCHES "^${PROJECT_SOURCE_DIR}/test")
     set_property(GLOBAL APPEND PROPERTY TP_LIBRARIES ${name})
-    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR}/lib ${CMAKE_CURRENT_SOURCE_DIR})
+    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
     list(JOIN ARG_LINK " " links)
     set_property(GLOBAL APPEND_STRING PROPERTY TP_LIBRARY_GRAPH "${name} ${folder} ${links}\n")
   endif()

@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Typed reading of the manifest. What is wrong is thrown, with the path to it,
-// up to Manifest::parse().
+// Typed reading of JSON. What is wrong is thrown, with the path to it, up to
+// readJson().
 //
 //===----------------------------------------------------------------------===//
 
@@ -69,6 +69,24 @@ public:
     std::vector<Cursor> items;
     for (size_t i = 0; i < value.size(); ++i)
       items.emplace_back(value[i], path + "[" + std::to_string(i) + "]");
+    return items;
+  }
+  /// A list of `count`, which messages write as `form`: [x, y, z].
+  std::vector<Cursor> list(size_t count, const char *form) const {
+    std::vector<Cursor> items = list();
+    if (items.size() != count)
+      fail("expected ", form, ", got ", items.size(), " items");
+    return items;
+  }
+  /// The values of an object, each of them a `what`, with their keys.
+  std::vector<std::pair<std::string, Cursor>> items(const char *what) const {
+    if (!value.is_object())
+      fail("expected an object, got ", value.type_name());
+    std::vector<std::pair<std::string, Cursor>> items;
+    for (const auto &item : value.items())
+      items.push_back({item.key(),
+                       {item.value(), detail::join(path, ": ", what, " '",
+                                                   item.key(), "'")}});
     return items;
   }
 
@@ -148,6 +166,20 @@ public:
     return shape;
   }
 
+  /// Reads a shape of up to 32 dimensions of any size, as files have them, and
+  /// returns how many bytes elements of `size` take in it.
+  int64_t tensorBytes(Shape &shape, int64_t size) const {
+    std::vector<Cursor> items = list();
+    if (items.size() > 32)
+      fail("expected at most 32 dimensions, got ", items.size());
+    for (const Cursor &item : items) {
+      shape.push_back(item.integer(0));
+      if (__builtin_mul_overflow(size, shape.back(), &size))
+        fail("its bytes overflow");
+    }
+    return size;
+  }
+
   /// The numbers below `count` in any order; `items` are what there are of
   /// them, `item` is what one is.
   Shape permutation(int64_t count, const char *items, const char *item) const {
@@ -177,6 +209,19 @@ private:
   std::string path;
   mutable std::set<std::string, std::less<>> known;
 };
+
+/// What `read` makes of the JSON at `path`, or the error that it throws.
+template <typename Read>
+auto readJson(const nlohmann::json &value, const std::string &path, Read read)
+    -> Expected<decltype(read(Cursor(value, path)))> {
+  try {
+    return read(Cursor(value, path));
+  } catch (const SchemaError &error) {
+    return userError(error.message);
+  } catch (const nlohmann::json::exception &error) {
+    return userError(path, ": ", error.what());
+  }
+}
 
 } // namespace tprt
 

@@ -124,8 +124,7 @@ struct Parameter {
   Sharding sharding;
   AxisList partial;
   tprt_type type;
-  std::optional<int64_t> gemm; ///< a weight of that GEMM
-  int64_t state = -1;          ///< whose initial value it is; -1: steps read it
+  int64_t state = -1; ///< whose initial value it is; -1: steps read it
   Init init;
 
   /// names[alternative] of instance i.
@@ -141,8 +140,7 @@ struct Gemm {
   Activation activation;
   float scale = 1; ///< of the product, before bias and activation
   bool residual;
-  bool weightIsParameter;
-  bool wTransposed; ///< buffer weights laid out [k, n]
+  bool wTransposed; ///< w laid out [k, n]
   bool xTransposed; ///< x laid out [k, m]
 };
 
@@ -236,7 +234,7 @@ struct Training {
 struct Manifest {
   Device device = Device::Cpu;
   std::vector<std::string> architectures; ///< with machine code: sm_90, ...
-  std::string producer, modelName, architecture, modelType, triple;
+  std::string producer, modelName, architecture, triple;
   std::vector<std::string> features;
   Mesh mesh;
   std::vector<State> states;

@@ -18,7 +18,6 @@
 #include <set>
 
 using namespace tprt;
-using nlohmann::json;
 
 namespace {
 
@@ -44,7 +43,6 @@ public:
     Cursor model = top["model"];
     manifest.modelName = model["name"].string();
     manifest.architecture = model["architecture"].string();
-    manifest.modelType = model["type"].string();
     model.end();
     Cursor target = top["target"];
     if (target.has("device"))
@@ -59,27 +57,19 @@ public:
     target.end();
     parseMesh(top["mesh"]);
     manifest.ignored = top["ignored"].strings();
-    for (const Cursor &item : top["kernels"].list())
-      parseKernel(item);
-    for (const Cursor &item : top["gemms"].list())
-      parseGemm(item);
-    for (const Cursor &item : top["attentions"].list())
-      parseAttention(item);
+    parseList(top["kernels"], manifest.kernels, &Parser::parseKernel);
+    parseList(top["gemms"], manifest.gemms, &Parser::parseGemm, true);
+    parseList(top["attentions"], manifest.attentions, &Parser::parseAttention,
+              true);
     if (top.has("paged_attentions"))
-      for (const Cursor &item : top["paged_attentions"].list())
-        parsePagedAttention(item);
-    for (const Cursor &item : top["collectives"].list())
-      parseCollective(item);
+      parseList(top["paged_attentions"], manifest.pagedAttentions,
+                &Parser::parsePagedAttention, true);
+    parseList(top["collectives"], manifest.collectives,
+              &Parser::parseCollective, true);
     if (top.has("states"))
-      for (const Cursor &item : top["states"].list())
-        parseState(item);
-    for (const Cursor &item : top["parameters"].list())
-      parseParameter(item);
-    std::set<std::string> names;
-    for (const Cursor &item : top["entries"].list()) {
-      parseEntry(item);
-      expectNew(names, item);
-    }
+      parseList(top["states"], manifest.states, &Parser::parseState);
+    parseList(top["parameters"], manifest.parameters, &Parser::parseParameter);
+    parseList(top["entries"], manifest.entries, &Parser::parseEntry);
     if (manifest.entries.empty())
       top["entries"].fail("expected at least one entry");
     if (top.has("generation"))
@@ -92,13 +82,26 @@ public:
 private:
   bool isDevice() const { return manifest.device != Device::Cpu; }
 
-  void parseKernel(const Cursor &cursor) {
-    Kernel kernel;
+  /// Adds what `parse` reads of each item. Code knows those that are numbered
+  /// by their position, which is their id.
+  template <typename T>
+  void parseList(const Cursor &cursor, std::vector<T> &list,
+                 void (Parser::*parse)(const Cursor &, T &),
+                 bool isNumbered = false) {
+    for (const Cursor &item : cursor.list()) {
+      if (isNumbered)
+        item["id"].integer(int64_t(list.size()), int64_t(list.size()));
+      T one{};
+      (this->*parse)(item, one);
+      item.end();
+      list.push_back(std::move(one));
+    }
+  }
+
+  void parseKernel(const Cursor &cursor, Kernel &kernel) {
     kernel.name = cursor["name"].string();
     if (isDevice())
       parseLaunch(cursor, kernel);
-    cursor.end();
-    manifest.kernels.push_back(std::move(kernel));
   }
 
   static void parseLaunch(const Cursor &cursor, Kernel &kernel) {
@@ -106,10 +109,8 @@ private:
       cursor["name"].fail("expected a symbol first, got '", kernel.name, "'");
     // Limits of the CUDA programming model.
     auto sizes = [&](const char *key, std::array<int64_t, 3> most) {
-      std::vector<Cursor> items = cursor[key].list();
+      std::vector<Cursor> items = cursor[key].list(3, "[x, y, z]");
       std::array<int64_t, 3> result;
-      if (items.size() != 3)
-        cursor[key].fail("expected [x, y, z], got ", items.size(), " items");
       for (int i = 0; i < 3; ++i)
         result[i] = items[i].integer(1, most[i]);
       return result;
@@ -123,20 +124,21 @@ private:
     kernel.arguments = cursor["arguments"].integer(0, 1024);
   }
 
+  void parseAxis(const Cursor &cursor, Mesh::Axis &axis) {
+    axis.name = cursor["name"].string();
+    axis.size = cursor["size"].integer(1, kMaxRanks);
+    expectNew(axisNames, cursor, "axis ");
+  }
+
   void parseMesh(const Cursor &cursor) {
     Mesh &mesh = manifest.mesh;
     int64_t ranks = 1;
-    std::set<std::string> names;
-    for (const Cursor &item : cursor["axes"].list()) {
-      Mesh::Axis axis{item["name"].string(),
-                      item["size"].integer(1, kMaxRanks)};
-      item.end();
-      expectNew(names, item, "axis ");
+    parseList(cursor["axes"], mesh.axes, &Parser::parseAxis);
+    for (const Mesh::Axis &axis : mesh.axes) {
       ranks *= axis.size;
       if (ranks > kMaxRanks)
         cursor["axes"].fail("expected at most ", kMaxRanks, " ranks, got ",
                             ranks);
-      mesh.axes.push_back(std::move(axis));
     }
     mesh.positions.resize(ranks);
     std::iota(mesh.positions.begin(), mesh.positions.end(), 0);
@@ -217,20 +219,25 @@ private:
     return Reduction(cursor.word({"sum", "max", "min"}));
   }
 
-  void parseState(const Cursor &cursor) {
-    State state;
-    parseValue(cursor, state);
-    if (cursor.has("initial") && cursor["initial"].word({"ones", "zeros"}) == 0)
-      state.initial = Input::Default::Ones;
-    cursor.end();
-    expectNew(stateNames, cursor);
-    manifest.states.push_back(std::move(state));
+  /// The word of `key`, where it is there.
+  static void parseDefault(const Cursor &cursor, const char *key,
+                           Input::Default &value) {
+    if (cursor.has(key))
+      value = cursor[key].word({"ones", "zeros"}) == 0 ? Input::Default::Ones
+                                                       : Input::Default::Zeros;
   }
 
-  /// The state that a value of an entry is, like it in all.
+  void parseState(const Cursor &cursor, State &state) {
+    parseValue(cursor, state);
+    parseDefault(cursor, "initial", state.initial);
+    expectNew(stateNames, cursor);
+  }
+
+  /// A value of an entry: a state that is like it in all, or the user's.
   template <typename Value>
-  void parseStateOf(const Cursor &cursor, Value &value,
-                    std::set<int64_t> &taken) {
+  void parseEntryValue(const Cursor &cursor, const char *what, Value &value) {
+    parseValue(cursor, value);
+    expectNew(valueNames, cursor, what);
     if (!cursor.has("state"))
       return;
     value.state =
@@ -246,55 +253,42 @@ private:
       cursor["state"].fail("state '", state.name, "' occurs twice");
   }
 
-  void parseEntry(const Cursor &cursor) {
-    Entry entry;
-    entry.name = cursor["name"].string();
-    std::set<std::string> names;
-    std::set<int64_t> taken;
-    for (const Cursor &item : cursor["inputs"].list()) {
-      Input input;
-      parseValue(item, input);
-      parseStateOf(item, input, taken);
-      expectNew(names, item, "input ");
-      if (item.has("default"))
-        input.defaultValue = item["default"].word({"ones", "zeros"}) == 0
-                                 ? Input::Default::Ones
-                                 : Input::Default::Zeros;
-      if (item.has("range")) {
-        std::vector<Cursor> range = item["range"].list();
-        if (range.size() != 2)
-          item["range"].fail("expected [low, high], got ", range.size(),
-                             " items");
-        if (isFloat(input.type))
-          item["range"].fail("expected an input of integers, got ",
+  void parseInput(const Cursor &cursor, Input &input) {
+    parseEntryValue(cursor, "input ", input);
+    parseDefault(cursor, "default", input.defaultValue);
+    if (cursor.has("range")) {
+      std::vector<Cursor> range = cursor["range"].list(2, "[low, high]");
+      if (isFloat(input.type))
+        cursor["range"].fail("expected an input of integers, got ",
                              typeName(input.type));
-        input.range = {range[0].integer(), range[1].integer()};
-      }
-      if (item.has("right_padded"))
-        input.rightPadded = item["right_padded"].boolean();
-      if (input.rightPadded && (input.shape.size() != 2 || isFloat(input.type)))
-        item["right_padded"].fail("expected a mask [B, S] of integers, got ",
+      input.range = {range[0].integer(), range[1].integer()};
+    }
+    if (cursor.has("right_padded"))
+      input.rightPadded = cursor["right_padded"].boolean();
+    if (input.rightPadded && (input.shape.size() != 2 || isFloat(input.type)))
+      cursor["right_padded"].fail("expected a mask [B, S] of integers, got ",
                                   formatShape(input.shape), " of ",
                                   typeName(input.type));
-      item.end();
-      entry.inputs.push_back(std::move(input));
-    }
-    names.clear();
-    taken.clear();
-    for (const Cursor &item : cursor["outputs"].list()) {
-      Output output;
-      parseValue(item, output);
-      parseStateOf(item, output, taken);
-      item.end();
-      expectNew(names, item, "output ");
-      entry.outputs.push_back(std::move(output));
-    }
+  }
+
+  void parseOutput(const Cursor &cursor, Output &output) {
+    parseEntryValue(cursor, "output ", output);
+  }
+
+  void parseEntry(const Cursor &cursor, Entry &entry) {
+    entry.name = cursor["name"].string();
+    expectNew(entryNames, cursor);
+    auto parseValues = [&](const char *key, auto &list, auto parse) {
+      valueNames.clear();
+      taken.clear();
+      parseList(cursor[key], list, parse);
+    };
+    parseValues("inputs", entry.inputs, &Parser::parseInput);
+    parseValues("outputs", entry.outputs, &Parser::parseOutput);
     entry.arenaBytes = cursor["arena_bytes"].bytes();
     entry.commBytes = cursor["comm_bytes"].bytes();
     entry.scratchBytes = cursor["scratch_bytes"].bytes();
     entry.peakBytes = cursor["peak_bytes"].bytes();
-    cursor.end();
-    manifest.entries.push_back(std::move(entry));
   }
 
   /// A cache, whose cells are numbered in 32 bits.
@@ -372,8 +366,7 @@ private:
     manifest.training = std::move(t);
   }
 
-  void parseParameter(const Cursor &cursor) {
-    Parameter p;
+  void parseParameter(const Cursor &cursor, Parameter &p) {
     p.names = cursor["names"].strings();
     if (p.names.empty())
       cursor["names"].fail("expected at least one name");
@@ -430,47 +423,16 @@ private:
     if (cursor.has("init"))
       p.init =
           Parameter::Init(cursor["init"].word({"normal", "ones", "zeros"}));
-    parseUse(cursor, p);
-    cursor.end();
-    manifest.parameters.push_back(std::move(p));
+    if (cursor.has("state"))
+      parseInitialOf(cursor["state"], p);
   }
 
-  void parseUse(const Cursor &cursor, Parameter &p) {
-    std::string use = cursor["use"].string();
-    if (use == "plain")
-      return;
-    size_t colon = use.find(':') + 1;
-    bool number =
-        use.size() > colon && use.size() < 12 &&
-        use.find_first_not_of("0123456789", colon) == std::string::npos;
-    if (number && use.starts_with("state:"))
-      return parseInitialOf(cursor, p, std::stoll(use.substr(colon)));
-    if (!number || !use.starts_with("gemm:"))
-      cursor["use"].fail("expected 'plain', 'gemm:<id>' or 'state:<id>', got '",
-                         use, "'");
-    p.gemm = std::stoll(use.substr(colon));
-    if (*p.gemm >= int64_t(manifest.gemms.size()))
-      cursor["use"].fail("there are ", manifest.gemms.size(), " gemms");
-    const Gemm &gemm = manifest.gemms[*p.gemm];
-    if (!gemm.weightIsParameter)
-      cursor["use"].fail("the weight of gemm ", *p.gemm, " is a buffer");
-    if (p.localShape != Shape{gemm.n, gemm.k})
-      cursor["local_shape"].fail("expected ", formatShape({gemm.n, gemm.k}),
-                                 " as gemm ", *p.gemm, " has it, got ",
-                                 formatShape(p.localShape));
-    if (p.type != gemm.wType)
-      cursor["type"].fail("expected ", typeName(gemm.wType), " as gemm ",
-                          *p.gemm, " has it, got ", typeName(p.type));
-  }
-
-  /// A parameter that state `index` begins with.
-  void parseInitialOf(const Cursor &cursor, Parameter &p, int64_t index) {
-    if (index >= int64_t(manifest.states.size()))
-      cursor["use"].fail("there are ", manifest.states.size(), " states");
-    State &state = manifest.states[size_t(index)];
+  /// A parameter that a state begins with.
+  void parseInitialOf(const Cursor &cursor, Parameter &p) {
+    p.state = cursor.integer(0, int64_t(manifest.states.size()) - 1);
+    State &state = manifest.states[size_t(p.state)];
     if (state.parameter >= 0 || state.initial == Input::Default::Ones)
-      cursor["use"].fail("state '", state.name,
-                         "' has another initial value already");
+      cursor.fail("state '", state.name, "' has another initial value already");
     bool stacked = p.shape.size() + 1 == state.shape.size();
     Shape shape = p.shape, local = p.localShape;
     if (stacked) {
@@ -479,20 +441,13 @@ private:
     }
     if (p.type != state.type || shape != state.shape ||
         local != state.localShape || (!stacked && p.count != 1))
-      cursor["use"].fail("expected the type and shapes of state '", state.name,
-                         "', or of an element of its first dimension for each "
-                         "instance");
-    p.state = index;
+      cursor.fail("expected the type and shapes of state '", state.name,
+                  "', or of an element of its first dimension for each "
+                  "instance");
     state.parameter = int64_t(manifest.parameters.size());
   }
 
-  void checkId(const Cursor &cursor, size_t position) {
-    cursor["id"].integer(int64_t(position), int64_t(position));
-  }
-
-  void parseGemm(const Cursor &cursor) {
-    checkId(cursor, manifest.gemms.size());
-    Gemm g;
+  void parseGemm(const Cursor &cursor, Gemm &g) {
     g.m = cursor["m"].size();
     g.n = cursor["n"].size();
     g.k = cursor["k"].size();
@@ -517,15 +472,10 @@ private:
       g.scale = float(scale);
     }
     g.residual = cursor["residual"].boolean();
-    g.weightIsParameter = cursor["weight"].word({"parameter", "buffer"}) == 0;
     g.wTransposed =
         cursor.has("w_layout") && cursor["w_layout"].word({"nk", "kn"}) == 1;
     g.xTransposed =
         cursor.has("x_layout") && cursor["x_layout"].word({"mk", "km"}) == 1;
-    if (g.wTransposed && g.weightIsParameter)
-      cursor["w_layout"].fail("expected 'nk' for a parameter, got 'kn'");
-    cursor.end();
-    manifest.gemms.push_back(g);
   }
 
   /// What attention to keys side by side and to pages have in common.
@@ -542,9 +492,7 @@ private:
     a.scale = cursor["scale"].number();
   }
 
-  void parseAttention(const Cursor &cursor) {
-    checkId(cursor, manifest.attentions.size());
-    Attention a;
+  void parseAttention(const Cursor &cursor, Attention &a) {
     a.batch = cursor["batch"].size();
     a.qLen = cursor["q_len"].size();
     a.kvCapacity = cursor["kv_capacity"].size();
@@ -556,21 +504,15 @@ private:
     if (isFloat(a.maskType))
       cursor["mask_type"].fail("expected an integer type, got ",
                                typeName(a.maskType));
-    cursor.end();
-    manifest.attentions.push_back(a);
   }
 
-  void parsePagedAttention(const Cursor &cursor) {
-    checkId(cursor, manifest.pagedAttentions.size());
-    PagedAttention a;
+  void parsePagedAttention(const Cursor &cursor, PagedAttention &a) {
     a.tokens = cursor["tokens"].size();
     parseHeads(cursor, a);
     a.cacheType = cursor["cache_type"].floatType();
     parseCells(cursor, a);
     a.rows = cursor["rows"].size();
     a.pages = cursor["pages"].size();
-    cursor.end();
-    manifest.pagedAttentions.push_back(a);
   }
 
   static CollectiveKind parseKind(const Cursor &cursor) {
@@ -584,9 +526,7 @@ private:
     return kinds[cursor.word(names)];
   }
 
-  void parseCollective(const Cursor &cursor) {
-    checkId(cursor, manifest.collectives.size());
-    Collective c;
+  void parseCollective(const Cursor &cursor, Collective &c) {
     c.kind = parseKind(cursor["kind"]);
     c.type = cursor["type"].type();
     AxisList used;
@@ -618,17 +558,12 @@ private:
     if (only("pairs", row.permutes()))
       parsePairs(cursor["pairs"], c, size);
     checkShapes(cursor, c, size);
-    cursor.end();
-    manifest.collectives.push_back(std::move(c));
   }
 
   void parsePairs(const Cursor &cursor, Collective &c, int64_t size) {
     std::set<int64_t> sources, destinations;
     for (const Cursor &item : cursor.list()) {
-      std::vector<Cursor> pair = item.list();
-      if (pair.size() != 2)
-        item.fail("expected [source, destination], got ", pair.size(),
-                  " items");
+      std::vector<Cursor> pair = item.list(2, "[source, destination]");
       int64_t from = pair[0].integer(0, size - 1);
       int64_t to = pair[1].integer(0, size - 1);
       if (!sources.insert(from).second || !destinations.insert(to).second)
@@ -660,24 +595,23 @@ private:
     }
   }
 
-  std::set<std::string> stateNames;
+  std::set<std::string> axisNames, stateNames, entryNames;
+  /// Of the inputs of an entry, or of its outputs.
+  std::set<std::string> valueNames;
+  std::set<int64_t> taken; ///< states
 };
 
 } // namespace
 
 Expected<Manifest> Manifest::parse(std::string_view text) {
   TPRT_ASSIGN(auto parsed, parseJson(text, 32).in("manifest"));
-  Parser parser;
-  try {
-    parser.parse(Cursor(parsed, "manifest"));
+  return readJson(parsed, "manifest", [](const Cursor &top) {
+    Parser parser;
+    parser.parse(top);
     parser.manifest.schedule =
-        checksum(parsed["mesh"].dump() + parsed["collectives"].dump());
-  } catch (const SchemaError &error) {
-    return userError(error.message);
-  } catch (const json::exception &error) {
-    return userError("manifest: ", error.what());
-  }
-  return std::move(parser.manifest);
+        checksum(top["mesh"].text() + top["collectives"].text());
+    return std::move(parser.manifest);
+  });
 }
 
 Status tprt::checkManifest(std::string_view text) {

@@ -7,7 +7,7 @@
 
 #include "../session/CApi.h"
 
-#include "Engine.h"
+#include "Generator.h"
 #include "SessionModel.h"
 
 using namespace tprt;
@@ -22,7 +22,7 @@ static_assert(int(Finish::Length) == TPRT_LENGTH &&
               int(Finish::Error) == TPRT_FAILED);
 
 struct tprt_generator {
-  Engine engine;
+  Generator own;
   Event event; ///< the last
   std::vector<int32_t> ids;
   std::vector<float> logProbabilities;
@@ -97,14 +97,14 @@ int32_t tprt_generate_submit(tprt_generator *generator,
       taken.push_back(std::move(one));
       next += request->size;
     }
-    TPRT_ASSIGN(auto given, generator->engine.submit(std::move(taken)));
+    TPRT_ASSIGN(auto given, generator->own.submit(std::move(taken)));
     std::copy(given.begin(), given.end(), numbers);
     return {};
   });
 }
 
 void tprt_generate_cancel(tprt_generator *generator, uint64_t request) {
-  generator->engine.cancel(request);
+  generator->own.cancel(request);
 }
 
 int32_t tprt_generate_next(tprt_generator *generator, double seconds,
@@ -112,7 +112,7 @@ int32_t tprt_generate_next(tprt_generator *generator, double seconds,
   return guard(error, [&]() -> Status {
     tprt_event given;
     TPRT_TRY(take(event, "tprt_event", given));
-    TPRT_ASSIGN(auto next, generator->engine.next(seconds));
+    TPRT_ASSIGN(auto next, generator->own.next(seconds));
     generator->event = next ? std::move(*next) : Event();
     const Event &own = generator->event;
     generator->ids.clear();
@@ -133,11 +133,9 @@ int32_t tprt_generate_next(tprt_generator *generator, double seconds,
   });
 }
 
-void tprt_generate_drain(tprt_generator *generator) {
-  generator->engine.drain();
-}
+void tprt_generate_drain(tprt_generator *generator) { generator->own.drain(); }
 
 const char *tprt_generate_stats(tprt_generator *generator) {
-  text = generator->engine.statistics().toJson();
+  text = generator->own.statistics().toJson();
   return text.c_str();
 }

@@ -7,8 +7,8 @@
 
 #include "Generate.h"
 
-#include "../format/Json.h"
-#include "../generation/Engine.h"
+#include "../format/Cursor.h"
+#include "../generation/Generator.h"
 #include "../generation/SessionModel.h"
 #include "Interrupt.h"
 
@@ -19,42 +19,24 @@ using nlohmann::json;
 /// How often an interrupt is looked for.
 constexpr double kLookSeconds = 0.05;
 
-/// The ids of one prompt.
-static Expected<std::vector<int32_t>> readIds(const json &list,
-                                              int64_t vocabulary) {
-  if (!list.is_array())
-    return userError("expected a list of token ids, got ", list.dump());
-  std::vector<int32_t> ids;
-  for (size_t i = 0; i < list.size(); ++i) {
-    if (!list[i].is_number_integer())
-      return userError("position ", i, ": expected a token id, got ",
-                       list[i].dump());
-    auto id = list[i].get<int64_t>();
-    if (id < 0 || id >= vocabulary)
-      return userError("position ", i, ": expected an id in [0, ", vocabulary,
-                       "), got ", list[i].dump());
-    ids.push_back(int32_t(id));
-  }
-  return ids;
-}
-
 Expected<std::vector<Request>>
 tprt::readPrompts(const Manifest &manifest, const GenerateOptions &options) {
   TPRT_ASSIGN(auto program, generationOf(manifest));
   std::string where = "prompts '" + options.prompts + "'";
   TPRT_ASSIGN(auto file, LoadedFile::open(options.prompts));
-  TPRT_ASSIGN(auto list, parseJson(file.bytes(), 8).in(where));
-  if (!list.is_array())
-    return userError(where, ": expected a list of lists of token ids");
-  std::vector<Request> requests;
-  for (size_t i = 0; i < list.size(); ++i) {
-    std::string place = detail::join(where, ", prompt ", i);
-    Request request = options.request;
-    TPRT_ASSIGN(request.prompt, readIds(list[i], program.vocabulary).in(place));
-    TPRT_TRY(checkRequest(program, request).in(place));
-    requests.push_back(std::move(request));
-  }
-  return requests;
+  TPRT_ASSIGN(auto parsed, parseJson(file.bytes(), 8).in(where));
+  return readJson(parsed, where, [&](const Cursor &prompts) {
+    std::vector<Request> requests;
+    for (const Cursor &prompt : prompts.list()) {
+      Request &request = requests.emplace_back(options.request);
+      for (const Cursor &id : prompt.list())
+        request.prompt.push_back(
+            int32_t(id.integer(0, program.vocabulary - 1)));
+      if (Status status = checkRequest(program, request); !status.ok())
+        prompt.fail(status.message());
+    }
+    return requests;
+  });
 }
 
 namespace {
@@ -99,13 +81,13 @@ static Status answerAll(Session &session, std::vector<Request> requests,
                         std::vector<Answer> &answers, std::string &statistics) {
   TPRT_ASSIGN(auto program, generationOf(session.manifest()));
   TPRT_ASSIGN(auto model, SessionModel::make(session));
-  Engine engine(program, std::move(model), int64_t(requests.size()));
+  Generator generator(program, std::move(model), int64_t(requests.size()));
   answers.resize(requests.size());
-  TPRT_TRY(engine.submit(std::move(requests)).status());
-  engine.drain();
+  TPRT_TRY(generator.submit(std::move(requests)).status());
+  generator.drain();
   while (!isInterrupted()) {
-    TPRT_ASSIGN(auto event, engine.next(kLookSeconds));
-    if (!event && engine.isDone())
+    TPRT_ASSIGN(auto event, generator.next(kLookSeconds));
+    if (!event && generator.isDone())
       break;
     if (!event)
       continue;
@@ -113,7 +95,7 @@ static Status answerAll(Session &session, std::vector<Request> requests,
       return internalError("prompt ", event->request - 1, ": ", event->error);
     answers[event->request - 1].add(*event);
   }
-  statistics = engine.statistics().toJson();
+  statistics = generator.statistics().toJson();
   return {};
 }
 

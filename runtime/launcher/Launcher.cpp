@@ -56,31 +56,29 @@ std::pair<std::string, std::string> splitName(const std::string &text) {
 Status setInput(Session &session, const std::vector<int64_t> &entries,
                 const std::string &text) {
   auto [name, path] = splitName(text);
-  if (path.ends_with(".npy")) {
-    if (name.empty())
-      return userError("input '", text,
-                       "': a .npy file needs a name: NAME=", text);
-    TPRT_ASSIGN(auto file, NpyFile::open(path));
-    return session.setInput(entries, name, file.tensor()).in("'" + path + "'");
-  }
-  if (!path.ends_with(".safetensors"))
+  bool isNpy = path.ends_with(".npy");
+  if (isNpy && name.empty())
+    return userError("input '", text,
+                     "': a .npy file needs a name: NAME=", text);
+  if (!isNpy && !path.ends_with(".safetensors"))
     return userError("input '", text,
                      "': expected a file ending in .npy or .safetensors");
-  TPRT_ASSIGN(auto file, SafetensorsFile::open(path));
+  TPRT_ASSIGN(auto file, TensorFile::open(path));
   const auto &tensors = file.tensors();
-  if (!name.empty()) {
-    auto found = tensors.find(name);
-    // Of an entry's own input, by its name alone too.
-    for (const Entry &entry : session.manifest().entries)
-      if (found == tensors.end() && name.starts_with(entry.name + "."))
-        found = tensors.find(name.substr(entry.name.size() + 1));
-    if (found == tensors.end())
-      return userError("'", path, "' has no tensor '", name, "'");
-    return session.setInput(entries, name, found->second).in("'" + path + "'");
+  std::string where = "'" + path + "'";
+  if (name.empty()) {
+    for (const auto &[key, view] : tensors)
+      TPRT_TRY(session.setInput(entries, key, view).in(where));
+    return {};
   }
-  for (const auto &[key, view] : tensors)
-    TPRT_TRY(session.setInput(entries, key, view).in("'" + path + "'"));
-  return {};
+  auto found = tensors.find(isNpy ? "" : name);
+  // Of an entry's own input, by its name alone too.
+  for (const Entry &entry : session.manifest().entries)
+    if (found == tensors.end() && name.starts_with(entry.name + "."))
+      found = tensors.find(name.substr(entry.name.size() + 1));
+  if (found == tensors.end())
+    return userError(where, " has no tensor '", name, "'");
+  return session.setInput(entries, name, found->second).in(where);
 }
 
 /// An early error for a file that could not be written at the end.

@@ -597,12 +597,8 @@ Status Session::write(int64_t index, const std::vector<Binding> &outputs,
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Output &output = manifest_.entries[size_t(index)].outputs[places[i]];
     bool own = outputs[i].type == fileTypeOf(output.type);
-    TPRT_TRY(assembleAll(
-                 output,
-                 [&](int64_t rank) {
-                   return ranks[rank]->output(index, int64_t(places[i]));
-                 },
-                 own ? output.type : TPRT_F32, outputs[i].data)
+    TPRT_TRY(assembleAll(output, outputsHere(index, places[i]),
+                         own ? output.type : TPRT_F32, outputs[i].data)
                  .status());
   }
   return {};
@@ -644,18 +640,25 @@ Status Session::expectAllRanks() const {
   return {};
 }
 
-/// Puts together what each rank has at the address that `local` gives for it,
-/// as `assemble` does; false, and nothing, on ranks that get no results.
-Expected<bool>
-Session::assembleAll(const Value &value,
-                     const std::function<const void *(int64_t)> &local,
-                     tprt_type type, char *to) {
+/// Where the ranks of this process have an output.
+std::vector<const void *> Session::outputsHere(int64_t index,
+                                               size_t place) const {
+  std::vector<const void *> at;
+  for (int64_t rank : here)
+    at.push_back(ranks[rank]->output(index, int64_t(place)));
+  return at;
+}
+
+/// Puts together what all ranks have, those of this process at `local`, as
+/// `assemble` does; false, and nothing, on ranks that get no results.
+Expected<bool> Session::assembleAll(const Value &value,
+                                    std::vector<const void *> local,
+                                    tprt_type type, char *to) {
   Backend::Gathered shards;
   if (processes()) {
-    TPRT_ASSIGN(shards, backend_->gather(local(here[0]), value.localBytes()));
+    TPRT_ASSIGN(shards, backend_->gather(local[0], value.localBytes()));
   } else {
-    for (int64_t rank : here)
-      shards.data.push_back(local(rank));
+    shards.data = std::move(local);
   }
   if (root())
     TPRT_TRY(assemble(value, manifest_.mesh, shards.data, type, to));
@@ -683,13 +686,9 @@ Expected<std::vector<HostTensor>> Session::outputs(int64_t index) {
     if (entry.outputs[i].state >= 0)
       continue;
     HostTensor tensor = tensorFor(entry.outputs[i]);
-    TPRT_ASSIGN(bool isWhole, assembleAll(
-                                  entry.outputs[i],
-                                  [&](int64_t rank) {
-                                    return ranks[rank]->output(index,
-                                                               int64_t(i));
-                                  },
-                                  tensor.type, tensor.bytes.data()));
+    TPRT_ASSIGN(bool isWhole,
+                assembleAll(entry.outputs[i], outputsHere(index, i),
+                            tensor.type, tensor.bytes.data()));
     if (isWhole)
       result.push_back(std::move(tensor));
   }
@@ -709,28 +708,23 @@ Expected<std::optional<HostTensor>> Session::state(int64_t index, int64_t first,
   if (!loaded)
     return userError("no weights are loaded");
   TPRT_TRY(prepareStates());
-  // All addresses first: from a device they are had by a copy. Shared, as a
-  // rank that stalls may still write to them later.
-  auto at = std::make_shared<std::vector<const void *>>(ranks.size());
-  TPRT_TRY(onRanks([=, this](int64_t rank) -> Status {
-    TPRT_ASSIGN(auto local, ranks[rank]->state(index));
-    (*at)[rank] = local;
-    return {};
-  }));
   State part = manifest_.states[index];
   int64_t offset = 0;
   if (rows >= 0) {
     offset = part.localBytes() / part.localShape[0] * first;
     part.shape[0] = part.localShape[0] = rows;
   }
+  // All addresses first: from a device they are had by a copy. Shared, as a
+  // rank that stalls may still write to them later.
+  auto at = std::make_shared<std::vector<const void *>>(here.size());
+  TPRT_TRY(onRanks([=, this](int64_t rank) -> Status {
+    TPRT_ASSIGN(auto local, ranks[rank]->state(index));
+    (*at)[size_t(rank - here[0])] = static_cast<const char *>(local) + offset;
+    return {};
+  }));
   HostTensor tensor = tensorFor(part);
   TPRT_ASSIGN(bool isWhole,
-              assembleAll(
-                  part,
-                  [&](int64_t rank) {
-                    return static_cast<const char *>((*at)[rank]) + offset;
-                  },
-                  tensor.type, tensor.bytes.data()));
+              assembleAll(part, *at, tensor.type, tensor.bytes.data()));
   return isWhole ? std::optional(std::move(tensor)) : std::nullopt;
 }
 

@@ -189,9 +189,10 @@ private:
                const std::vector<size_t> &places);
   Status run(const std::vector<int64_t> &entries, int64_t repeat,
              const std::vector<bool> &chosen);
+  std::vector<const void *> outputsHere(int64_t entry, size_t place) const;
   Expected<bool> assembleAll(const Value &value,
-                             const std::function<const void *(int64_t)> &local,
-                             tprt_type type, char *to);
+                             std::vector<const void *> local, tprt_type type,
+                             char *to);
   bool processes() const { return backend_ && backend_->channel(); }
   /// One blob per rank: `mine` of each rank, on rank 0 or in threads.
   Expected<std::vector<std::string>>

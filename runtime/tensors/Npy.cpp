@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../format/Json.h"
+#include "../format/Cursor.h"
 #include "../support/Simd.h"
 #include "Tensor.h"
 
@@ -17,7 +17,6 @@
 #include <cstring>
 
 using namespace tprt;
-using nlohmann::json;
 
 /// The header as JSON: other quotes, brackets and words, and no comma before
 /// what closes.
@@ -34,95 +33,51 @@ static std::string asJson(std::string_view header) {
   return text;
 }
 
-/// Of a file of `size` bytes, of which read(offset, data, bytes) gets some.
-template <typename Read>
-static Expected<TensorPlace> readHeader(Read read, int64_t size,
-                                        const std::string &name) {
-  auto error = [&](auto &&...parts) {
-    return userError("'", name, "': ", parts...);
-  };
-  char head[12] = {};
-  TPRT_TRY(read(0, head, std::min<int64_t>(size, sizeof(head))));
-  if (size < 10 || std::string_view(head, 6) != "\x93NUMPY")
-    return error("not a .npy file (wrong magic)");
-  int major = (unsigned char)head[6];
-  int64_t begin, length;
-  if (major == 1) {
-    uint16_t field;
-    std::memcpy(&field, head + 8, 2);
-    begin = 10, length = field;
-  } else if ((major == 2 || major == 3) && size >= 12) {
-    uint32_t field;
-    std::memcpy(&field, head + 8, 4);
-    begin = 12, length = field;
-  } else {
-    return error("expected .npy version 1, 2 or 3, got ", major);
-  }
-  if (length > size - begin)
-    return error("header reaches past the end of the file (truncated?)");
-
-  std::string text(size_t(length), '\0');
-  TPRT_TRY(read(begin, text.data(), length));
-  auto header = parseJson(asJson(text), 4);
-  auto has = [&](const char *key, auto isType) {
-    return header->contains(key) && ((*header)[key].*isType)();
-  };
-  if (!header || !header->is_object() || header->size() != 3 ||
-      !has("descr", &json::is_string) ||
-      !has("fortran_order", &json::is_boolean) ||
-      !has("shape", &json::is_array))
-    return error("malformed header");
-  Shape shape;
-  for (const json &extent : (*header)["shape"]) {
-    if (!extent.is_number_unsigned() || extent.get<uint64_t>() > INT64_MAX)
-      return error("malformed header");
-    shape.push_back(extent.get<int64_t>());
-  }
-  std::string descr = (*header)["descr"];
-  if ((*header)["fortran_order"].get<bool>())
-    return error("expected row-major order, got column-major (use "
-                 "numpy.ascontiguousarray)");
+/// The fields of the header: type, shape, and how many bytes these take.
+static TensorPlace parseHeader(const Cursor &header) {
+  TensorPlace place{};
+  std::string descr = header["descr"].string();
   std::optional<FileType> type = parseFileType(descr, &FileTypeRow::npy);
   if (!type)
-    return error("unsupported element type '", descr, "'");
-  int64_t bytes = fileTypeBytes(*type);
-  for (int64_t extent : shape)
-    if (__builtin_mul_overflow(bytes, extent, &bytes))
-      return error("shape overflows");
-  int64_t data = begin + length;
-  if (size - data != bytes)
-    return error("expected ", bytes, " bytes of data for shape ",
-                 formatShape(shape), ", got ", size - data);
-  return TensorPlace{*type, shape, data, bytes};
+    header["descr"].fail("unsupported element type '", descr, "'");
+  place.type = *type;
+  if (header["fortran_order"].boolean())
+    header["fortran_order"].fail("expected row-major order, got column-major "
+                                 "(use numpy.ascontiguousarray)");
+  place.bytes = header["shape"].tensorBytes(place.shape, fileTypeBytes(*type));
+  header.end();
+  return place;
 }
 
 Expected<TensorPlace> tprt::readNpyHeader(const InputFile &file,
                                           const std::string &name) {
-  return readHeader(
-      [&](int64_t offset, void *data, int64_t bytes) {
-        return file.read(offset, data, bytes);
-      },
-      file.size(), name);
-}
-
-Expected<TensorView> NpyFile::parse(std::string_view bytes,
-                                    const std::string &name) {
-  TPRT_ASSIGN(auto place, readHeader(
-                              [&](int64_t offset, void *data, int64_t count) {
-                                std::memcpy(data, bytes.data() + offset,
-                                            size_t(count));
-                                return Status();
-                              },
-                              int64_t(bytes.size()), name));
-  return TensorView{place.type, place.shape,
-                    bytes.substr(size_t(place.offset))};
-}
-
-Expected<NpyFile> NpyFile::open(const std::string &path) {
-  NpyFile result;
-  TPRT_ASSIGN(result.file, LoadedFile::open(path));
-  TPRT_ASSIGN(result.view, parse(result.file.bytes(), path));
-  return result;
+  std::string where = "'" + name + "'";
+  char head[12] = {};
+  int64_t size = file.size();
+  TPRT_TRY(file.read(0, head, std::min<int64_t>(size, sizeof(head))));
+  if (size < 10 || std::string_view(head, 6) != "\x93NUMPY")
+    return userError(where, ": not a .npy file (wrong magic)");
+  int major = (unsigned char)head[6];
+  if (major < 1 || major > 3)
+    return userError(where, ": expected .npy version 1, 2 or 3, got ", major);
+  int64_t begin = major == 1 ? 10 : 12;
+  uint32_t length = 0;
+  std::memcpy(&length, head + 8, size_t(begin - 8));
+  if (length > size - begin)
+    return userError(where,
+                     ": header reaches past the end of the file (truncated?)");
+  std::string text(size_t(length), '\0');
+  TPRT_TRY(file.read(begin, text.data(), length));
+  auto parsed = parseJson(asJson(text), 4);
+  if (!parsed)
+    return userError(where, ": malformed header");
+  TPRT_ASSIGN(auto place, readJson(*parsed, where + ": header", parseHeader));
+  place.offset = begin + length;
+  if (size - place.offset != place.bytes)
+    return userError(where, ": expected ", place.bytes,
+                     " bytes of data for shape ", formatShape(place.shape),
+                     ", got ", size - place.offset);
+  return place;
 }
 
 //===----------------------------------------------------------------------===//

@@ -9,10 +9,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../format/Json.h"
+#include "../format/Cursor.h"
 #include "Tensor.h"
 
-#include <cassert>
 #include <cstring>
 #include <set>
 
@@ -47,162 +46,109 @@ namespace {
 
 constexpr uint64_t kMaxHeader = 100'000'000;
 
-uint64_t natural(const json &value, const std::string &what) {
-  if (!value.is_number_unsigned())
-    throw userError(what, ": expected a natural number, got ", value.dump());
-  return value.get<uint64_t>();
-}
-
-TensorPlace parseTensor(const std::string &name, const json &value,
-                        uint64_t dataSize) {
-  std::string what = "tensor '" + name + "'";
-  if (!value.is_object())
-    throw userError(what, ": expected an object, got ", value.type_name());
-  for (const char *key : {"dtype", "shape", "data_offsets"})
-    if (!value.contains(key))
-      throw userError(what, ": missing key '", key, "'");
-  if (value.size() != 3)
-    throw userError(what, ": unknown keys");
-  if (!value["dtype"].is_string())
-    throw userError(what, ": expected a string as dtype, got ",
-                    value["dtype"].dump());
-  std::string typeText = value["dtype"].get<std::string>();
-  std::optional<FileType> type = parseFileType(typeText);
+/// Of data of `dataBytes` bytes, in which offsets count.
+TensorPlace parseTensor(const Cursor &tensor, int64_t dataBytes) {
+  TensorPlace place{};
+  std::string text = tensor["dtype"].string();
+  std::optional<FileType> type = parseFileType(text);
   if (!type)
-    throw userError(what, ": unknown dtype '", typeText, "'");
-  if (!value["shape"].is_array() || value["shape"].size() > 32)
-    throw userError(what, ": expected a list of at most 32 sizes as shape");
-
-  TensorPlace place{*type, {}, 0, 0};
-  uint64_t bytes = fileTypeBytes(*type);
-  for (const json &size : value["shape"]) {
-    uint64_t n = natural(size, what + ": shape");
-    if (n > INT64_MAX || __builtin_mul_overflow(bytes, n, &bytes))
-      throw userError(what, ": shape overflows");
-    place.shape.push_back(int64_t(n));
-  }
-  const json &offsets = value["data_offsets"];
-  if (!offsets.is_array() || offsets.size() != 2)
-    throw userError(what, ": expected [begin, end] as data_offsets, got ",
-                    offsets.dump());
-  uint64_t begin = natural(offsets[0], what + ": data_offsets");
-  uint64_t end = natural(offsets[1], what + ": data_offsets");
+    tensor["dtype"].fail("unknown dtype '", text, "'");
+  place.type = *type;
+  place.bytes = tensor["shape"].tensorBytes(place.shape, fileTypeBytes(*type));
+  std::vector<Cursor> span = tensor["data_offsets"].list(2, "[begin, end]");
+  int64_t begin = span[0].integer(0), end = span[1].integer(0);
   if (begin > end)
-    throw userError(what, ": data_offsets end at ", end, " before their begin ",
-                    begin);
-  if (end > dataSize)
-    throw userError(what, ": data_offsets end at ", end,
-                    ", but the file holds ", dataSize,
-                    " bytes of data (truncated?)");
-  if (end - begin != bytes)
-    throw userError(what, ": ", typeText, " ", formatShape(place.shape),
-                    " takes ", bytes, " bytes, data_offsets span ",
-                    end - begin);
-  place.offset = int64_t(begin);
-  place.bytes = int64_t(bytes);
+    tensor.fail("data_offsets end at ", end, " before their begin ", begin);
+  if (end > dataBytes)
+    tensor.fail("data_offsets end at ", end, ", but the file holds ", dataBytes,
+                " bytes of data (truncated?)");
+  if (end - begin != place.bytes)
+    tensor.fail(text, " ", formatShape(place.shape), " takes ", place.bytes,
+                " bytes, data_offsets span ", end - begin);
+  tensor.end();
+  place.offset = begin;
   return place;
 }
 
-/// Offsets are those from the header's end on.
-std::map<std::string, TensorPlace> parseHeader(const json &header,
-                                               uint64_t dataSize) {
-  assert(header.is_object() && "it begins with '{'");
-  std::map<std::string, TensorPlace> tensors;
+using Places = std::map<std::string, TensorPlace>;
+
+Places parseHeader(const Cursor &header, int64_t dataBytes) {
+  Places tensors;
   // Empty tensors may share an offset with their neighbour: they come first.
   std::set<std::tuple<int64_t, int64_t, std::string>> order;
-  for (const auto &item : header.items()) {
-    if (item.key() == "__metadata__") {
-      if (!item.value().is_object())
-        throw userError("__metadata__ is not an object");
+  for (const auto &[name, item] : header.items("tensor")) {
+    if (name == "__metadata__") {
+      header["__metadata__"].items("entry");
       continue;
     }
-    TensorPlace place = parseTensor(item.key(), item.value(), dataSize);
-    order.insert({place.offset, place.bytes, item.key()});
-    tensors[item.key()] = std::move(place);
+    TensorPlace place = parseTensor(item, dataBytes);
+    order.insert({place.offset, place.bytes, name});
+    tensors[name] = std::move(place);
   }
   int64_t position = 0;
   std::string previous;
   for (const auto &[begin, bytes, name] : order) {
     if (begin < position)
-      throw userError("tensor '", name, "' overlaps tensor '", previous, "'");
+      header.fail("tensor '", name, "' overlaps tensor '", previous, "'");
     if (begin > position)
-      throw userError("bytes ", position, " to ", begin, " before tensor '",
-                      name, "' belong to no tensor");
+      header.fail("bytes ", position, " to ", begin, " before tensor '", name,
+                  "' belong to no tensor");
     position = begin + bytes;
     previous = name;
   }
-  if (uint64_t(position) != dataSize)
-    throw userError(dataSize - uint64_t(position),
-                    " bytes lie past the last tensor");
+  if (position != dataBytes)
+    header.fail(dataBytes - position, " bytes lie past the last tensor");
   return tensors;
-}
-
-using Places = std::map<std::string, TensorPlace>;
-
-/// Of a file of `size` bytes, of which read(offset, data, bytes) gets some.
-template <typename Read>
-Expected<Places> readHeader(Read read, uint64_t size, const std::string &name) {
-  std::string where = "'" + name + "'";
-  if (size < 8)
-    return userError(where, ": expected at least 8 bytes, got ", size,
-                     " (truncated?)");
-  uint64_t length;
-  TPRT_TRY(read(0, &length, 8));
-  if (length > kMaxHeader)
-    return userError(where, ": header of ", length,
-                     " bytes exceeds the limit of ", kMaxHeader);
-  if (length > size - 8)
-    return userError(where, ": header of ", length,
-                     " bytes reaches past the end of the file (truncated?)");
-  std::string text(length, '\0');
-  TPRT_TRY(read(8, text.data(), int64_t(length)));
-  if (text.empty() || text[0] != '{')
-    return userError(where, ": the header does not begin with '{'");
-  TPRT_ASSIGN(auto header, parseJson(text, 8).in(where + ": header"));
-  try {
-    Places places = parseHeader(header, size - 8 - length);
-    for (auto &[tensor, place] : places)
-      place.offset += int64_t(8 + length);
-    return places;
-  } catch (const Status &refusal) {
-    return refusal.in(where);
-  } catch (const json::exception &error) {
-    return userError(where, ": header: ", error.what());
-  }
 }
 
 } // namespace
 
 Expected<Places> tprt::readSafetensorsHeader(const InputFile &file,
                                              const std::string &name) {
-  return readHeader(
-      [&](int64_t offset, void *data, int64_t bytes) {
-        return file.read(offset, data, bytes);
-      },
-      uint64_t(file.size()), name);
+  std::string where = "'" + name + "'";
+  int64_t size = file.size();
+  if (size < 8)
+    return userError(where, ": expected at least 8 bytes, got ", size,
+                     " (truncated?)");
+  uint64_t length;
+  TPRT_TRY(file.read(0, &length, 8));
+  if (length > kMaxHeader)
+    return userError(where, ": header of ", length,
+                     " bytes exceeds the limit of ", kMaxHeader);
+  int64_t begin = 8 + int64_t(length);
+  if (begin > size)
+    return userError(where, ": header of ", length,
+                     " bytes reaches past the end of the file (truncated?)");
+  std::string text(length, '\0');
+  TPRT_TRY(file.read(8, text.data(), int64_t(length)));
+  if (text.empty() || text[0] != '{')
+    return userError(where, ": the header does not begin with '{'");
+  TPRT_ASSIGN(auto parsed, parseJson(text, 8).in(where + ": header"));
+  auto places = readJson(parsed, where, [&](const Cursor &header) {
+    return parseHeader(header, size - begin);
+  });
+  if (places)
+    for (auto &[tensor, place] : *places)
+      place.offset += begin;
+  return places;
 }
 
-Expected<std::map<std::string, TensorView>>
-SafetensorsFile::parse(std::string_view bytes, const std::string &name) {
-  auto places = readHeader(
-      [&](int64_t offset, void *data, int64_t count) {
-        std::memcpy(data, bytes.data() + offset, size_t(count));
-        return Status();
-      },
-      bytes.size(), name);
-  if (!places)
-    return places.status();
-  std::map<std::string, TensorView> tensors;
-  for (auto &[tensor, place] : *places)
-    tensors[tensor] = {place.type, place.shape,
-                       bytes.substr(size_t(place.offset), size_t(place.bytes))};
-  return tensors;
-}
-
-Expected<SafetensorsFile> SafetensorsFile::open(const std::string &path) {
-  SafetensorsFile result;
-  TPRT_ASSIGN(result.file, LoadedFile::open(path));
-  TPRT_ASSIGN(result.list, parse(result.file.bytes(), path));
+Expected<TensorFile> TensorFile::open(const std::string &path) {
+  TPRT_ASSIGN(auto file, InputFile::open(path));
+  Places places;
+  if (path.ends_with(".npy")) {
+    TPRT_ASSIGN(places[""], readNpyHeader(file, path));
+  } else {
+    TPRT_ASSIGN(places, readSafetensorsHeader(file, path));
+  }
+  TensorFile result;
+  TPRT_ASSIGN(result.memory, Buffer::allocate(file.size()));
+  TPRT_TRY(file.read(0, result.memory.data(), file.size()));
+  for (const auto &[name, place] : places)
+    result.list[name] = {
+        place.type,
+        place.shape,
+        {result.memory.data() + place.offset, size_t(place.bytes)}};
   return result;
 }
 

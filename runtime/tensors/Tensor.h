@@ -116,32 +116,16 @@ readSafetensorsHeader(const InputFile &file, const std::string &name);
 Expected<TensorPlace> readNpyHeader(const InputFile &file,
                                     const std::string &name);
 
-/// A .safetensors file in memory whose header has been checked completely.
-class SafetensorsFile {
+/// The tensors of a .safetensors or .npy file, which is read into memory; that
+/// of .npy has no name.
+class TensorFile {
 public:
-  static Expected<SafetensorsFile> open(const std::string &path);
-  /// Checks bytes that the caller keeps alive; `name` is for messages.
-  static Expected<std::map<std::string, TensorView>>
-  parse(std::string_view bytes, const std::string &name);
-
+  static Expected<TensorFile> open(const std::string &path);
   const std::map<std::string, TensorView> &tensors() const { return list; }
 
 private:
-  LoadedFile file;
+  Buffer memory;
   std::map<std::string, TensorView> list;
-};
-
-/// A .npy file in memory.
-class NpyFile {
-public:
-  static Expected<NpyFile> open(const std::string &path);
-  static Expected<TensorView> parse(std::string_view bytes,
-                                    const std::string &name);
-  const TensorView &tensor() const { return view; }
-
-private:
-  LoadedFile file;
-  TensorView view;
 };
 
 /// A .safetensors file with its header, which lists the tensors by these

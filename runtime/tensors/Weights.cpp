@@ -10,7 +10,7 @@
 
 #include "Weights.h"
 
-#include "../format/Json.h"
+#include "../format/Cursor.h"
 #include "../support/Region.h"
 #include "../support/Simd.h"
 #include "tprt/artifact.h"
@@ -23,7 +23,6 @@
 #include <set>
 
 using namespace tprt;
-using nlohmann::json;
 
 namespace {
 
@@ -46,36 +45,33 @@ Status addFile(const std::string &path, Tensors &tensors) {
   return {};
 }
 
+/// The files that an index says tensors to be in.
+std::map<std::string, std::string> parseIndex(const Cursor &index) {
+  std::map<std::string, std::string> files;
+  for (const auto &[tensor, item] : index["weight_map"].items("tensor")) {
+    std::string name = files[tensor] = item.string();
+    if (name.empty() || name.find('/') != std::string::npos || name == "..")
+      item.fail("expected the name of a file beside the index, got '", name,
+                "'");
+  }
+  return files;
+}
+
 Status addIndex(const std::filesystem::path &path, Tensors &tensors) {
   std::string where = "'" + path.string() + "'";
   TPRT_ASSIGN(auto file, LoadedFile::open(path.string()));
-  auto index = parseJson(file.bytes(), 8);
-  if (!index)
-    return index.status().in(where);
-  if (!index->is_object() || !index->contains("weight_map") ||
-      !(*index)["weight_map"].is_object())
-    return userError(where, ": expected an object with a 'weight_map'");
+  TPRT_ASSIGN(auto index, parseJson(file.bytes(), 8).in(where));
+  TPRT_ASSIGN(auto files, readJson(index, where, parseIndex));
   std::set<std::string> names;
-  for (const auto &item : (*index)["weight_map"].items()) {
-    if (!item.value().is_string())
-      return userError(where, ": tensor '", item.key(),
-                       "': expected a file name, got ", item.value().dump());
-    std::string name = item.value().get<std::string>();
-    if (name.empty() || name.find('/') != std::string::npos || name == "..")
-      return userError(where, ": tensor '", item.key(),
-                       "': expected the name of a file beside the index, got '",
-                       name, "'");
+  for (const auto &[tensor, name] : files)
     names.insert(name);
-  }
   for (const std::string &name : names)
     TPRT_TRY(addFile((path.parent_path() / name).string(), tensors));
-  for (const auto &item : (*index)["weight_map"].items()) {
-    std::string name = item.value().get<std::string>();
-    auto found = tensors.find(item.key());
+  for (const auto &[tensor, name] : files) {
+    auto found = tensors.find(tensor);
     if (found == tensors.end() ||
         found->second.path != (path.parent_path() / name).string())
-      return userError(where, ": tensor '", item.key(), "' is not in '", name,
-                       "'");
+      return userError(where, ": tensor '", tensor, "' is not in '", name, "'");
   }
   return {};
 }

@@ -284,7 +284,6 @@ TEST(Cores, TeamsStayTheSame) {
     Gemm gemm{};
     gemm.m = 128, gemm.n = 96, gemm.k = 64;
     gemm.xType = gemm.wType = gemm.yType = TPRT_F32;
-    gemm.weightIsParameter = true;
     GemmEngine engine({gemm});
     std::vector<float> x(128 * 64), w(96 * 64), y(128 * 96);
     for (int n = 0; n < 2000; ++n) {

@@ -32,8 +32,7 @@ json parameter(int64_t base, const char *name, Shape shape, Shape local,
           {"shape", shape},
           {"sharding", sharding},
           {"local_shape", local},
-          {"type", "bf16"},
-          {"use", "plain"}};
+          {"type", "bf16"}};
 }
 
 void checkLoads(int64_t pinnedBytes) {

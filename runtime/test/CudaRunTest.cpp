@@ -81,7 +81,6 @@ json deviceManifest(int64_t ranks, const char *type = "f32") {
     g["x_type"] = g["w_type"] = g["y_type"] = g["bias_type"] = type;
   }
   json kn = product(2, type, kRows, kOut, kIn);
-  kn["weight"] = "buffer";
   kn["w_layout"] = "kn";
   json gelu = product(3, type, kRows, kOut, kIn);
   gelu["activation"] = "gelu_tanh";
@@ -97,10 +96,7 @@ json deviceManifest(int64_t ranks, const char *type = "f32") {
   json scaledRelu = product(7, type, kRows, kOut, kIn);
   scaledRelu["activation"] = "relu";
   scaledRelu["scale"] = -kScale;
-  for (json *g : {&gelu, &residual, &relu, &scaledRelu})
-    (*g)["weight"] = "buffer";
   json km = product(6, type, kIn, kOut, kRows);
-  km["weight"] = "buffer";
   km["w_layout"] = "kn";
   km["x_layout"] = "km";
   for (json *g : {&kn, &gelu, &residual, &relu, &km, &scaledRelu})
@@ -109,13 +105,12 @@ json deviceManifest(int64_t ranks, const char *type = "f32") {
   // The same tensor again, as a weight of other products: held once.
   json none = json::array();
   json again = parameter("w2", 5, {kOut, kHidden}, {kOut, kIn}, {kOut, kIn},
-                         {none, none}, "plain");
+                         {none, none});
   again["slice"] = {{"offsets", {0, 3}}, {"sizes", {kOut, kIn}}};
   json tied = again;
   tied["base"] = 6;
   // The bias on every rank, for products that all compute.
-  json bias =
-      parameter("b2", 7, {kOut}, {kOut}, {kOut}, json::array({none}), "plain");
+  json bias = parameter("b2", 7, {kOut}, {kOut}, {kOut}, json::array({none}));
   m["parameters"].push_back(again);
   m["parameters"].push_back(tied);
   m["parameters"].push_back(bias);
@@ -177,7 +172,7 @@ struct DeviceFixture : Fixture {
     return " --output " + (directory / "y.safetensors");
   }
   std::vector<float> read(const std::string &name) const {
-    auto file = SafetensorsFile::open(directory / "y.safetensors");
+    auto file = TensorFile::open(directory / "y.safetensors");
     EXPECT_TRUE(bool(file)) << file.status().message();
     return toFloats(TPRT_F32, std::string(file->tensors().at(name).bytes));
   }

@@ -44,7 +44,6 @@ Gemm describe(int64_t m, int64_t n, int64_t k, tprt_type type) {
   g.xType = g.wType = g.yType = type;
   g.biasType = TPRT_F32;
   g.activation = Gemm::Activation::None;
-  g.weightIsParameter = true;
   return g;
 }
 
@@ -183,7 +182,6 @@ TEST(Gemm, ComputedWeights) {
     for (bool wTransposed : {false, true})
       for (bool xTransposed : {false, true}) {
         Gemm g = describe(33, 29, 41, type);
-        g.weightIsParameter = false;
         g.wTransposed = wTransposed;
         g.xTransposed = xTransposed;
         g.bias = true;
@@ -197,7 +195,6 @@ TEST(Gemm, ProductsOfABackward) {
   for (tprt_type type : {TPRT_F32, TPRT_BF16, TPRT_F16})
     for (tprt_type y : {TPRT_F32, type}) {
       Gemm g = describe(20, 70, 8195, type);
-      g.weightIsParameter = false;
       g.wTransposed = true;
       g.yType = y;
       g.residual = y == TPRT_F32;

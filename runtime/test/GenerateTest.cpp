@@ -222,25 +222,23 @@ TEST(Generate, Refusals) {
            "--entry excludes --generate\nRun with --help for more "
            "information.");
   f.refuse(f.output() + " --top-p 2", 1,
-           where + ", prompt 0: top-p: expected a number in [0, 1], got 2");
+           where + "[0]: top-p: expected a number in [0, 1], got 2");
   std::pair<const char *, const char *> faults[] = {
-      {"{}", ": expected a list of lists of token ids"},
-      {"[[1], 2]", ", prompt 1: expected a list of token ids, got 2"},
-      {"[[1], []]", ", prompt 1: expected at least one token"},
-      {"[[1, \"a\"]]",
-       ", prompt 0: position 1: expected a token id, got \"a\""},
-      {"[[1, 2.5]]", ", prompt 0: position 1: expected a token id, got 2.5"},
-      {"[[1], [4, 50]]",
-       ", prompt 1: position 1: expected an id in [0, 50), got 50"},
+      {"{}", ": expected a list, got object"},
+      {"[[1], 2]", "[1]: expected a list, got number"},
+      {"[[1], []]", "[1]: expected at least one token"},
+      {"[[1, \"a\"]]", "[0][1]: expected an integer, got \"a\""},
+      {"[[1, 2.5]]", "[0][1]: expected an integer, got 2.5"},
+      {"[[1], [4, 50]]", "[1][1]: expected an integer in [0, 49], got 50"},
       {"[[99999999999]]",
-       ", prompt 0: position 0: expected an id in [0, 50), got 99999999999"}};
+       "[0][0]: expected an integer in [0, 49], got 99999999999"}};
   for (auto [text, message] : faults) {
     f.write("prompts.json", text);
     f.refuse(f.output(), 1, where + message);
   }
   f.write("prompts.json", json::array({std::vector<int>(64, 1)}).dump());
   f.refuse(f.output(), 1,
-           where + ", prompt 0: expected at most 63 tokens, as the context of "
+           where + "[0]: expected at most 63 tokens, as the context of "
                    "64 must hold a new one too, got 64; a larger --context of "
                    "tp-compile holds more");
   f.write("prompts.json", "[[1,]");

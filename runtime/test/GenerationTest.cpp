@@ -10,7 +10,7 @@
 
 #include "FakeModel.h"
 
-#include "../generation/Engine.h"
+#include "../generation/Generator.h"
 
 #include <map>
 
@@ -321,7 +321,7 @@ TEST(Generation, RequestsThatAreRefused) {
 }
 
 //===----------------------------------------------------------------------===//
-// The engine's thread
+// The generator's thread
 //===----------------------------------------------------------------------===//
 
 /// Many threads submit and cancel; every answer that is finished is the one
@@ -332,7 +332,7 @@ TEST(Generation, ManyThreads) {
   auto owner = std::make_unique<FakeModel>(p);
   FakeModel &model = *owner;
   {
-    Engine engine(p, std::move(owner));
+    Generator generator(p, std::move(owner));
     std::mutex mutex;
     std::map<uint64_t, Request> requests;
     std::vector<std::thread> threads;
@@ -342,23 +342,23 @@ TEST(Generation, ManyThreads) {
         for (int i = 0; i < kEach; ++i) {
           Request r = randomRequest(random, p);
           std::lock_guard lock(mutex);
-          auto numbers = engine.submit({r});
+          auto numbers = generator.submit({r});
           ASSERT_TRUE(bool(numbers)) << numbers.status().message();
           requests[numbers->front()] = r;
           if (random() % 3 == 0)
-            engine.cancel(numbers->front() - random() % 2);
+            generator.cancel(numbers->front() - random() % 2);
         }
       });
     for (std::thread &thread : threads)
       thread.join();
-    engine.drain();
-    auto late = engine.submit({request({1}, 1)});
+    generator.drain();
+    auto late = generator.submit({request({1}, 1)});
     EXPECT_EQ(late.status().message(),
-              "the engine takes no more requests: it is drained");
+              "the generator takes no more requests: it is drained");
     std::map<uint64_t, std::vector<int32_t>> tokens;
     std::map<uint64_t, Finish> ends;
     while (true) {
-      auto event = engine.next(60);
+      auto event = generator.next(60);
       ASSERT_TRUE(bool(event)) << event.status().message();
       if (!*event)
         break;
@@ -374,34 +374,35 @@ TEST(Generation, ManyThreads) {
         alone.resize(std::min(alone.size(), tokens[number].size()));
       EXPECT_EQ(tokens[number], alone) << number;
     }
-    EXPECT_EQ(engine.statistics().pagesUsed, 0);
+    EXPECT_EQ(generator.statistics().pagesUsed, 0);
     EXPECT_EQ(model.ends, 0);
   }
 }
 
 TEST(Generation, TheQueueIsBounded) {
   Generation p = program(4, 1, 40, 8);
-  Engine engine(p, std::make_unique<FakeModel>(p), 2);
-  EXPECT_EQ(
-      engine.submit({request({1}, 1), request({1, 99}, 1)}).status().message(),
-      "prompt 1: position 1: expected an id in [0, 50), got 99");
+  Generator generator(p, std::make_unique<FakeModel>(p), 2);
+  EXPECT_EQ(generator.submit({request({1}, 1), request({1, 99}, 1)})
+                .status()
+                .message(),
+            "prompt 1: position 1: expected an id in [0, 50), got 99");
   std::vector<Request> three(3, request({1}, 1));
-  EXPECT_EQ(engine.submit(three).status().message(),
+  EXPECT_EQ(generator.submit(three).status().message(),
             "the queue is full: 0 of at most 2 requests wait");
   three.pop_back();
-  EXPECT_TRUE(bool(engine.submit(three)));
+  EXPECT_TRUE(bool(generator.submit(three)));
 }
 
-TEST(Generation, AFailureEndsTheEngine) {
+TEST(Generation, AFailureEndsTheGenerator) {
   Generation p = program(4, 1, 40, 8);
   auto model = std::make_unique<FakeModel>(p);
   model->failure = lostError("rank 1 is lost");
-  Engine engine(p, std::move(model));
-  ASSERT_TRUE(bool(engine.submit({request({1}, 1)})));
-  auto event = engine.next(60);
+  Generator generator(p, std::move(model));
+  ASSERT_TRUE(bool(generator.submit({request({1}, 1)})));
+  auto event = generator.next(60);
   ASSERT_FALSE(bool(event));
   EXPECT_EQ(event.status().code(), Code::Lost);
   EXPECT_EQ(event.status().message(), "rank 1 is lost");
-  EXPECT_EQ(engine.submit({request({1}, 1)}).status().message(),
+  EXPECT_EQ(generator.submit({request({1}, 1)}).status().message(),
             "rank 1 is lost");
 }

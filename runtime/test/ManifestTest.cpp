@@ -19,7 +19,7 @@ namespace {
 json fullManifest() {
   return json::parse(R"({
     "abi": 3, "producer": "test",
-    "model": {"name": "m", "architecture": "a", "type": "f32"},
+    "model": {"name": "m", "architecture": "a"},
     "target": {"triple": "x86_64", "features": ["avx2"]},
     "mesh": {"axes": [{"name": "dp", "size": 2}, {"name": "tp", "size": 4}]},
     "entries": [{"name": "main",
@@ -38,11 +38,11 @@ json fullManifest() {
       "permutation": [1, 0], "shape": [6, 8],
       "sharding": [[{"axis": "tp", "pre": 2, "size": 2}], []],
       "local_shape": [3, 8], "partial": [{"axis": "tp", "size": 2}],
-      "type": "bf16", "use": "gemm:0", "init": "normal"}],
+      "type": "bf16", "init": "normal"}],
     "ignored": ["*.b"],
     "gemms": [{"id": 0, "m": 4, "n": 3, "k": 8, "x_type": "bf16",
       "w_type": "bf16", "y_type": "f32", "bias": false, "activation": "none",
-      "residual": false, "weight": "parameter"}],
+      "residual": false}],
     "attentions": [{"id": 0, "batch": 1, "q_len": 2, "kv_capacity": 2,
       "q_heads": 4, "kv_heads": 2, "head_size": 8, "type": "f32",
       "causal": true, "window": 0, "scale": 0.5, "mask": "none"}],
@@ -148,17 +148,6 @@ TEST(Manifest, Refusals) {
       {"/parameters/0/shape", "[8, 6]",
        "manifest.parameters[0].shape: expected the permuted slice, [6, 8], got "
        "[8, 6]"},
-      {"/parameters/0/use", "\"gemm:7\"",
-       "manifest.parameters[0].use: there are 1 gemms"},
-      {"/parameters/0/use", "\"gemm:-1\"",
-       "manifest.parameters[0].use: expected 'plain', 'gemm:<id>' "
-       "or 'state:<id>', got "
-       "'gemm:-1'"},
-      {"/parameters/0/type", "\"f32\"",
-       "manifest.parameters[0].type: expected bf16 as gemm 0 has it, got f32"},
-      {"/gemms/0/n", "4",
-       "manifest.parameters[0].local_shape: expected [4, 8] as gemm 0 has it, "
-       "got [3, 8]"},
       {"/gemms/0/id", "1",
        "manifest.gemms[0].id: expected an integer in [0, 0], got 1"},
       {"/gemms/0/x_type", "\"f16\"",
@@ -220,10 +209,6 @@ TEST(Manifest, RefusalsOfValues) {
       {"/parameters/0/init", "\"random\"",
        "manifest.parameters[0].init: expected one of 'normal', 'ones', "
        "'zeros', got 'random'"},
-      {"/gemms/0/weight", "\"buffer\"",
-       "manifest.parameters[0].use: the weight of gemm 0 is a buffer"},
-      {"/gemms/0/w_layout", "\"kn\"",
-       "manifest.gemms[0].w_layout: expected 'nk' for a parameter, got 'kn'"},
       {"/attentions/0/mask_type", "\"f32\"",
        "manifest.attentions[0].mask_type: expected an integer type, got f32"},
   };
@@ -414,12 +399,12 @@ static json initialManifest() {
   json initial = json::parse(R"({"names": ["s"], "count": 1, "first": 0,
     "base": 3, "source_shape": [6], "shape": [6], "sharding": [[{"axis": "tp"}]],
     "local_shape": [2], "partial": [{"axis": "dp"}], "type": "f32",
-    "use": "state:0"})");
+    "state": 0})");
   manifest["parameters"].push_back(initial);
   initial["names"] = json::array({"t.{i}"});
   initial["count"] = 2;
   initial["base"] = 4;
-  initial["use"] = "state:1";
+  initial["state"] = 1;
   manifest["parameters"].push_back(initial);
   return manifest;
 }
@@ -463,16 +448,17 @@ TEST(Manifest, SmallerCaches) {
 
 TEST(Manifest, RefusalsOfInitialValues) {
   const char *alike =
-      "manifest.parameters[1].use: expected the type and shapes of state 's', "
+      "manifest.parameters[1].state: expected the type and shapes of state "
+      "'s', "
       "or of an element of its first dimension for each instance";
   const Fault faults[] = {
-      {"/parameters/1/use", "\"state:2\"",
-       "manifest.parameters[1].use: there are 2 states"},
-      {"/parameters/2/use", "\"state:0\"",
-       "manifest.parameters[2].use: state 's' has another initial value "
+      {"/parameters/1/state", "2",
+       "manifest.parameters[1].state: expected an integer in [0, 1], got 2"},
+      {"/parameters/2/state", "0",
+       "manifest.parameters[2].state: state 's' has another initial value "
        "already"},
       {"/states/0/initial", "\"ones\"",
-       "manifest.parameters[1].use: state 's' has another initial value "
+       "manifest.parameters[1].state: state 's' has another initial value "
        "already"},
       {"/parameters/1/type", "\"bf16\"", alike},
       {"/parameters/1/local_shape/0", "3", alike},

@@ -527,9 +527,9 @@ TEST(Processes, StartedByOthers) {
                (f.directory / "y.npy"),
            codes, errors);
     EXPECT_EQ(codes, (std::vector<int>{0, 0})) << errors[0] << errors[1];
-    auto file = NpyFile::open(f.directory / "y.npy");
+    auto file = TensorFile::open(f.directory / "y.npy");
     ASSERT_TRUE(bool(file)) << file.status().message();
-    f.expectY(toFloats(TPRT_F32, std::string(file->tensor().bytes)));
+    f.expectY(toFloats(TPRT_F32, std::string(file->tensors().at("").bytes)));
   }
 }
 

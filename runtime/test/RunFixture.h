@@ -29,7 +29,7 @@ inline std::string readFile(const std::string &path) {
 }
 
 inline json parameter(const char *name, int64_t base, Shape source, Shape shape,
-                      Shape local, json sharding, const char *use) {
+                      Shape local, json sharding) {
   return {{"names", {std::string("m.") + name, name}},
           {"count", 1},
           {"first", 0},
@@ -38,22 +38,14 @@ inline json parameter(const char *name, int64_t base, Shape source, Shape shape,
           {"shape", shape},
           {"sharding", sharding},
           {"local_shape", local},
-          {"type", "f32"},
-          {"use", use}};
+          {"type", "f32"}};
 }
 
 inline json gemm(int64_t id, int64_t n, int64_t k, const char *activation) {
-  return {{"id", id},
-          {"m", kRows},
-          {"n", n},
-          {"k", k},
-          {"x_type", "f32"},
-          {"w_type", "f32"},
-          {"y_type", "f32"},
-          {"bias", true},
-          {"activation", activation},
-          {"residual", false},
-          {"weight", "parameter"}};
+  return {{"id", id},         {"m", kRows},      {"n", n},
+          {"k", k},           {"x_type", "f32"}, {"w_type", "f32"},
+          {"y_type", "f32"},  {"bias", true},    {"activation", activation},
+          {"residual", false}};
 }
 
 inline json mlpManifest(int64_t ranks) {
@@ -83,20 +75,17 @@ inline json mlpManifest(int64_t ranks) {
   m["gemms"] = {gemm(0, local, kIn, "relu"), gemm(1, kOut, local, "none")};
   // The first weight is stored transposed.
   json w1 = parameter("w1", 0, {kIn, kHidden}, {kHidden, kIn}, {local, kIn},
-                      {tp, none}, "gemm:0");
+                      {tp, none});
   w1["permutation"] = {1, 0};
-  json b2 =
-      parameter("b2", 3, {kOut}, {kOut}, {kOut}, json::array({none}), "plain");
+  json b2 = parameter("b2", 3, {kOut}, {kOut}, {kOut}, json::array({none}));
   b2["partial"] = tp;
-  json factor =
-      parameter("factor", 4, {3}, {1}, {1}, json::array({none}), "plain");
+  json factor = parameter("factor", 4, {3}, {1}, {1}, json::array({none}));
   factor["slice"] = {{"offsets", {1}}, {"sizes", {1}}};
-  m["parameters"] = {w1,
-                     parameter("b1", 1, {kHidden}, {kHidden}, {local},
-                               json::array({tp}), "plain"),
-                     parameter("w2", 2, {kOut, kHidden}, {kOut, kHidden},
-                               {kOut, local}, {none, tp}, "gemm:1"),
-                     b2, factor};
+  m["parameters"] = {
+      w1, parameter("b1", 1, {kHidden}, {kHidden}, {local}, json::array({tp})),
+      parameter("w2", 2, {kOut, kHidden}, {kOut, kHidden}, {kOut, local},
+                {none, tp}),
+      b2, factor};
   m["ignored"] = {"*.inv_freq"};
   m["kernels"] = {{{"name", "scale"}}};
   m["collectives"] = json::array({{{"id", 0},
@@ -195,7 +184,7 @@ struct Fixture {
 };
 
 inline std::vector<float> readOutput(const std::string &path) {
-  auto file = SafetensorsFile::open(path);
+  auto file = TensorFile::open(path);
   if (!file)
     return {};
   return toFloats(TPRT_F32, std::string(file->tensors().at("y").bytes));

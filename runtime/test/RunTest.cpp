@@ -92,10 +92,10 @@ TEST(Run, NpyInAndOut) {
   auto result = f.run(f.weights() + " --input x=" + (f.directory / "x.npy") +
                       " --output " + (f.directory / "y.npy"));
   ASSERT_EQ(result.code, 0) << result.err;
-  auto file = NpyFile::open(f.directory / "y.npy");
+  auto file = TensorFile::open(f.directory / "y.npy");
   ASSERT_TRUE(bool(file)) << file.status().message();
-  EXPECT_EQ(file->tensor().shape, (Shape{kRows, kOut}));
-  f.expectY(toFloats(TPRT_F32, std::string(file->tensor().bytes)));
+  EXPECT_EQ(file->tensors().at("").shape, (Shape{kRows, kOut}));
+  f.expectY(toFloats(TPRT_F32, std::string(file->tensors().at("").bytes)));
 }
 
 TEST(Run, ErrorOfOneRankEndsAll) {

@@ -131,7 +131,7 @@ inline json emptyManifest(int64_t ranks = 1) {
                 {"peak_bytes", 0}};
   return {{"abi", TPRT_ABI_VERSION},
           {"producer", "test"},
-          {"model", {{"name", "m"}, {"architecture", "a"}, {"type", "f32"}}},
+          {"model", {{"name", "m"}, {"architecture", "a"}}},
           {"target", {{"triple", "x86_64"}, {"features", json::array()}}},
           {"mesh", {{"axes", json::array({axis})}}},
           {"entries", json::array({entry})},

@@ -117,7 +117,7 @@ inline json trainManifest(int64_t ranks, bool isHalf, bool isSgd,
       json own = p;
       own["base"] = base;
       own["type"] = states[row[key].get<size_t>()]["type"];
-      own["use"] = "state:" + row[key].dump();
+      own["state"] = row[key];
       parameters.push_back(own);
       base += w.count;
     }
@@ -265,11 +265,11 @@ struct TrainFixture {
     EXPECT_EQ(result.err, "tp-run: error: " + message + "\n");
   }
   std::map<std::string, TensorView> load(const std::string &file) {
-    auto opened = SafetensorsFile::open(directory / file);
+    auto opened = TensorFile::open(directory / file);
     EXPECT_TRUE(bool(opened)) << opened.status().message();
     if (!opened)
       return {};
-    loaded.push_back(std::make_unique<SafetensorsFile>(std::move(*opened)));
+    loaded.push_back(std::make_unique<TensorFile>(std::move(*opened)));
     return loaded.back()->tensors();
   }
 
@@ -312,7 +312,7 @@ struct TrainFixture {
   }
 
 private:
-  std::vector<std::unique_ptr<SafetensorsFile>> loaded;
+  std::vector<std::unique_ptr<TensorFile>> loaded;
 };
 
 } // namespace tprt::test

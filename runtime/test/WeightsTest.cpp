@@ -33,8 +33,7 @@ json parameter(const char *name, Shape shape) {
           {"shape", shape},
           {"sharding", sharding},
           {"local_shape", shape},
-          {"type", "f32"},
-          {"use", "plain"}};
+          {"type", "f32"}};
 }
 
 struct Checkpoint {
@@ -114,14 +113,16 @@ TEST(Weights, ShardedCheckpoints) {
   EXPECT_EQ(index({{"w", "1.safetensors"}, {"b", "1.safetensors"}}),
             "'DIR/model.safetensors.index.json': tensor 'b' is not in "
             "'1.safetensors'");
-  EXPECT_EQ(index({{"w", "../1.safetensors"}}),
-            "'DIR/model.safetensors.index.json': tensor 'w': expected the name "
-            "of a file beside the index, got '../1.safetensors'");
-  EXPECT_EQ(index({{"w", 1}}),
-            "'DIR/model.safetensors.index.json': tensor 'w': expected a file "
-            "name, got 1");
-  EXPECT_EQ(index("w"), "'DIR/model.safetensors.index.json': expected an "
-                        "object with a 'weight_map'");
+  EXPECT_EQ(
+      index({{"w", "../1.safetensors"}}),
+      "'DIR/model.safetensors.index.json'.weight_map: tensor 'w': expected "
+      "the name of a file beside the index, got '../1.safetensors'");
+  EXPECT_EQ(
+      index({{"w", 1}}),
+      "'DIR/model.safetensors.index.json'.weight_map: tensor 'w': expected "
+      "a string, got number");
+  EXPECT_EQ(index("w"), "'DIR/model.safetensors.index.json'.weight_map: "
+                        "expected an object, got string");
   EXPECT_EQ(index({{"w", "3.safetensors"}}),
             "cannot open 'DIR/3.safetensors': No such file or directory");
   c.write("2.safetensors", safetensors({{"b", "F32", {1}, zeros(4)},

@@ -85,34 +85,59 @@ Value BodyProgram::parameterOfBoth(RepeatOp loop, Type type) {
                              ArrayAttr());
 }
 
-Value BodyProgram::repeat(Value value, int64_t depth) {
-  int64_t count = pick({0, 1, 2, 2, 2, 3, 3});
-  int64_t first = chance(20) ? 1 + below(2) : 0;
-  SmallVector<Value> inits{value}, stacked;
+BodyProgram::Layers BodyProgram::drawLayers(Value value, int64_t depth) {
+  Layers layers;
+  layers.count = pick({0, 1, 2, 2, 2, 3, 3});
+  layers.first = chance(20) ? 1 + below(2) : 0;
+  layers.inits = {value};
   if (chance(30))
-    inits.push_back(likeOne(value));
+    layers.inits.push_back(likeOne(value));
   // Read in the layers and again behind them.
-  Value shared;
   if (depth == 0 && rarely(25))
-    shared = filled(shapeOf(value), elementOf(value), double(1 + below(3)));
+    layers.shared =
+        filled(shapeOf(value), elementOf(value), double(1 + below(3)));
   // The definition knows of carried tensors alone.
   if (rarely(2))
-    inits.push_back(scalarConstant(builder.getF32Type(), 1));
-  // A stack of no layers has no elements: the definition leaves it out.
-  bool mayStack = count > 0, reverse = rarely(25);
-  for (int64_t more = mayStack ? pick({0, 0, 0, 1, 1, 2}) : 0; more > 0;
-       --more) {
+    layers.inits.push_back(scalarConstant(builder.getF32Type(), 1));
+  layers.reverse = rarely(25);
+  for (int64_t more = layers.mayStack() ? pick({0, 0, 0, 1, 1, 2}) : 0;
+       more > 0; --more) {
     Shape shape = chance(60) ? shapeOf(value) : someShape(2);
     if (shape.size() > 3)
       continue;
-    shape.insert(shape.begin(), count);
-    stacked.push_back(source(shape, elementOf(value)));
+    shape.insert(shape.begin(), layers.count);
+    layers.stacked.push_back(source(shape, elementOf(value)));
   }
-  SmallVector<Value> outer = pool;
-  // The body is built first with no stacked results, which are added after.
-  auto draft = RepeatOp::create(builder, loc, count, inits, stacked,
-                                TypeRange(), first, reverse);
-  OpBuilder::InsertPoint after = builder.saveInsertionPoint();
+  return layers;
+}
+
+/// What one layer makes of a tensor that it carries; `read` are values of its
+/// type that it reads, if they are.
+Value BodyProgram::carriedOn(Value inner, ArrayRef<Value> read, int64_t depth) {
+  for (Value other : read)
+    if (other && inner.getType() == other.getType())
+      inner = ScalarBody(*this, shapeOf(inner)).calculate(inner, other);
+  for (int64_t steps = 1 + below(2); steps > 0; --steps) {
+    Value result;
+    if (depth < 2 && chance(depth == 0 ? 50 : 15)) {
+      result = repeat(inner, depth + 1);
+    } else {
+      if (chance(30))
+        keep(structured(inner));
+      result = keepingType(inner);
+    }
+    if (result && result.getType() == inner.getType()) {
+      inner = result;
+      keep(inner);
+    }
+  }
+  return inner;
+}
+
+/// Fills the body; returns the types of the results that are stacked.
+SmallVector<Type> BodyProgram::fillLayer(RepeatOp draft, const Layers &layers,
+                                         int64_t depth) {
+  Value value = layers.inits.front();
   Block *body = draft.getBodyBlock();
   builder.setInsertionPointToStart(body);
   ++repeatDepth;
@@ -131,39 +156,19 @@ Value BodyProgram::repeat(Value value, int64_t depth) {
     wide[below(wide.size())] += 1 + below(8);
     keep(parameter(wide, elementOf(value)));
   }
-  for (BlockArgument argument : draft.getCarriedArgs()) {
-    Value inner = argument;
-    if (!isa<RankedTensorType>(inner.getType())) {
-      next.push_back(inner);
-      continue;
-    }
-    for (Value other : {shared, both})
-      if (other && inner.getType() == other.getType())
-        inner = ScalarBody(*this, shapeOf(inner)).calculate(inner, other);
-    for (int64_t steps = 1 + below(2); steps > 0; --steps) {
-      Value result;
-      if (depth < 2 && chance(depth == 0 ? 50 : 15)) {
-        result = repeat(inner, depth + 1);
-      } else {
-        if (chance(30))
-          keep(structured(inner));
-        result = keepingType(inner);
-      }
-      if (result && result.getType() == inner.getType()) {
-        inner = result;
-        keep(inner);
-      }
-    }
-    next.push_back(inner);
-  }
+  for (BlockArgument argument : draft.getCarriedArgs())
+    next.push_back(isa<RankedTensorType>(argument.getType())
+                       ? carriedOn(argument, {layers.shared, both}, depth)
+                       : argument);
   SmallVector<Type> stackedTypes;
-  for (int64_t more = mayStack ? pick({0, 0, 1, 1, 2}) : 0; more > 0; --more) {
+  for (int64_t more = layers.mayStack() ? pick({0, 0, 1, 1, 2}) : 0; more > 0;
+       --more) {
     Value slice = chance(50) ? pool.back() : fromPool();
     if (slice.getParentBlock() != body || shapeOf(slice).size() > 3)
       continue;
     next.push_back(slice);
     Shape shape = shapeOf(slice);
-    shape.insert(shape.begin(), count);
+    shape.insert(shape.begin(), layers.count);
     stackedTypes.push_back(tensor(shape, elementOf(slice)));
   }
   --repeatDepth;
@@ -174,10 +179,23 @@ Value BodyProgram::repeat(Value value, int64_t depth) {
   OperationState state(loc, YieldOp::getOperationName());
   state.addOperands(next);
   builder.create(state);
+  return stackedTypes;
+}
+
+Value BodyProgram::repeat(Value value, int64_t depth) {
+  Layers layers = drawLayers(value, depth);
+  SmallVector<Value> outer = pool;
+  // The body is built first with no stacked results, which are added after.
+  auto draft =
+      RepeatOp::create(builder, loc, layers.count, layers.inits, layers.stacked,
+                       TypeRange(), layers.first, layers.reverse);
+  OpBuilder::InsertPoint after = builder.saveInsertionPoint();
+  SmallVector<Type> stackedTypes = fillLayer(draft, layers, depth);
   pool = outer;
   builder.restoreInsertionPoint(after);
-  auto op = RepeatOp::create(builder, loc, count, inits, stacked, stackedTypes,
-                             first, reverse);
+  auto op =
+      RepeatOp::create(builder, loc, layers.count, layers.inits, layers.stacked,
+                       stackedTypes, layers.first, layers.reverse);
   op.getBody().takeBody(draft.getBody());
   draft.erase();
   if (chance(15)) {
@@ -191,8 +209,9 @@ Value BodyProgram::repeat(Value value, int64_t depth) {
     if (isa<RankedTensorType>(result.getType()))
       keep(result);
   value = op->getResult(0);
-  return shared ? ScalarBody(*this, shapeOf(value)).calculate(value, shared)
-                : value;
+  return layers.shared
+             ? ScalarBody(*this, shapeOf(value)).calculate(value, layers.shared)
+             : value;
 }
 
 Value BodyProgram::call(Value value) {

@@ -23,6 +23,8 @@ namespace tp::fuzz {
 mlir::OwningOpRef<mlir::ModuleOp> makeBodyProgram(mlir::MLIRContext *context,
                                                   uint64_t seed);
 
+class BodyLoops;
+
 class BodyProgram : public Frame {
 public:
   using Frame::Frame;
@@ -83,6 +85,8 @@ private:
   ShardingAttr cuttingBy(llvm::ArrayRef<int64_t> shape, const AxisList &axes);
 
   //===-- Structured operations (BodyStructured.cpp) ----------------------===//
+  llvm::SmallVector<Value> drawTerms(ScalarBody &body, const BodyLoops &loops,
+                                     mlir::ValueRange outs);
   Value structured(Value value);
   Value extractAlong(Value table, int64_t loop, llvm::ArrayRef<int64_t> sizes);
   Value named(Value value);
@@ -121,6 +125,19 @@ private:
   Value dropout(Value value);
 
   //===-- Control (BodyControl.cpp) ---------------------------------------===//
+  struct Layers {
+    int64_t count, first;
+    bool reverse;
+    llvm::SmallVector<Value> inits, stacked;
+    Value shared;
+
+    /// A stack of no layers has no elements: the definition leaves it out.
+    bool mayStack() const { return count > 0; }
+  };
+  Layers drawLayers(Value value, int64_t depth);
+  Value carriedOn(Value inner, llvm::ArrayRef<Value> read, int64_t depth);
+  llvm::SmallVector<Type> fillLayer(RepeatOp draft, const Layers &layers,
+                                    int64_t depth);
   Value repeat(Value value, int64_t depth);
   Value parameterOfBoth(RepeatOp loop, mlir::Type type);
   Value call(Value value);

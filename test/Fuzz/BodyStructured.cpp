@@ -29,8 +29,12 @@ public:
   SmallVector<int64_t> sizes;
   SmallVector<bool> reduces;
   SmallVector<Value> inputs;
-  SmallVector<AffineMap> maps;
+  /// Outputs: whether one is reduced, and whether the body reads it.
+  SmallVector<Value> outs;
+  SmallVector<bool> isReduced, isOutRead;
+  SmallVector<AffineMap> maps; ///< of inputs, then of outputs
 
+  bool anyReduction() const { return llvm::is_contained(reduces, true); }
   AffineExpr dim(unsigned loop) const {
     return getAffineDimExpr(loop, program.context);
   }
@@ -46,6 +50,13 @@ public:
       return llvm::is_contained(map.getResults(), dim(loop));
     });
   }
+  /// The loops of the value in a drawn order, and perhaps one more.
+  void draw(Value value);
+  /// Operands until each loop is read.
+  void drawInputs(Type element);
+  /// An output runs over the parallel loops; beside a reduction one may keep
+  /// every intermediate value.
+  void addOutput(Type element);
   /// An operand of the pool whose sizes are those of loops; false if there is
   /// none.
   bool addFromPool();
@@ -57,6 +68,63 @@ public:
 private:
   BodyProgram &program;
 };
+
+void BodyLoops::draw(Value value) {
+  Frame::Shape shape = Frame::shapeOf(value);
+  SmallVector<unsigned> place;
+  unsigned numLoops = shape.size() + (shape.size() < 4 && program.chance(30));
+  for (unsigned loop = 0; loop < numLoops; ++loop)
+    place.insert(program.chance(60)
+                     ? place.end()
+                     : place.begin() + program.below(place.size() + 1),
+                 loop);
+  sizes.assign(numLoops, 0);
+  reduces.assign(numLoops, false);
+  SmallVector<AffineExpr> exprs;
+  for (unsigned loop = 0; loop < numLoops; ++loop)
+    sizes[place[loop]] = loop < shape.size()  ? shape[loop]
+                         : program.chance(20) ? 1
+                                              : program.someSize();
+  for (unsigned i = 0; i < shape.size(); ++i)
+    exprs.push_back(dim(place[i]));
+  add(value, exprs);
+  if (numLoops > 0 && program.chance(50))
+    for (int64_t count = program.chance(75) ? 1 : 2; count > 0; --count)
+      reduces[program.below(numLoops)] = true;
+}
+
+void BodyLoops::drawInputs(Type element) {
+  for (int64_t count = program.pick({0, 1, 1, 1, 2, 2, 3}); count > 0; --count)
+    if (!program.chance(45) || !addFromPool())
+      addSource(std::nullopt, element);
+  for (unsigned loop = 0; loop < sizes.size(); ++loop)
+    if (!isRead(loop))
+      addSource(loop, element);
+}
+
+void BodyLoops::addOutput(Type element) {
+  bool keepsAll = anyReduction() && !outs.empty() && program.chance(14);
+  SmallVector<unsigned> kept;
+  for (unsigned loop = 0; loop < sizes.size(); ++loop)
+    if (keepsAll || !reduces[loop])
+      kept.insert(program.chance(70)
+                      ? kept.end()
+                      : kept.begin() + program.below(kept.size() + 1),
+                  loop);
+  Frame::Shape shape;
+  SmallVector<AffineExpr> exprs;
+  for (unsigned loop : kept) {
+    shape.push_back(sizes[loop]);
+    exprs.push_back(dim(loop));
+  }
+  if (!program.chance(80))
+    element = program.someElement();
+  isReduced.push_back(anyReduction() && !keepsAll);
+  isOutRead.push_back(isReduced.back() || program.chance(18));
+  outs.push_back(isOutRead.back() ? program.initial(shape, element)
+                                  : program.empty(shape, element));
+  maps.push_back(map(exprs));
+}
 
 bool BodyLoops::addFromPool() {
   Value value = program.fromPool();
@@ -144,40 +212,41 @@ Value BodyProgram::extractAlong(Value table, int64_t loop,
   return tensor::ExtractOp::create(builder, loc, table, index);
 }
 
+/// What the body yields for each output; `body` has the inputs already.
+SmallVector<Value> BodyProgram::drawTerms(ScalarBody &body,
+                                          const BodyLoops &loops,
+                                          ValueRange outs) {
+  // A term that reads an output is no term of a reduction.
+  for (auto [i, out] : llvm::enumerate(outs))
+    if (loops.isOutRead[i] && chance(loops.isReduced[i] ? 8 : 100))
+      body.addInput(out);
+  SmallVector<Value> results;
+  for (auto [i, out] : llvm::enumerate(loops.outs)) {
+    bool isReduced = loops.isReduced[i];
+    // Or what is the same for all elements.
+    Value term = isReduced && chance(10) ? body.someConstant(elementOf(out))
+                                         : body.draw(elementOf(out));
+    // Now and then the term is what another output comes to.
+    if (i > 0 && results.back().getType() == term.getType() && chance(15))
+      term = results.back();
+    if (isReduced && rarely(5))
+      term = body.nothing(elementOf(out));
+    if (isReduced)
+      term = body.combine(outs[i], term);
+    if (loops.anyReduction() && chance(20))
+      body.addInput(term);
+    results.push_back(term);
+  }
+  return results;
+}
+
 Value BodyProgram::structured(Value value) {
   BodyLoops loops(*this);
   if (isFloat(value) && !shapeOf(value).empty() && chance(20))
     value = partialSource(shapeOf(value), elementOf(value));
-  // The loops of the value in a drawn order, and perhaps one more.
-  Shape shape = shapeOf(value);
-  SmallVector<unsigned> place;
-  unsigned numLoops = shape.size() + (shape.size() < 4 && chance(30));
-  for (unsigned loop = 0; loop < numLoops; ++loop)
-    place.insert(chance(60) ? place.end()
-                            : place.begin() + below(place.size() + 1),
-                 loop);
-  loops.sizes.assign(numLoops, 0);
-  loops.reduces.assign(numLoops, false);
-  SmallVector<AffineExpr> exprs;
-  for (unsigned loop = 0; loop < numLoops; ++loop)
-    loops.sizes[place[loop]] = loop < shape.size() ? shape[loop]
-                               : chance(20)        ? 1
-                                                   : someSize();
-  for (unsigned i = 0; i < shape.size(); ++i)
-    exprs.push_back(loops.dim(place[i]));
-  loops.add(value, exprs);
-  if (numLoops > 0 && chance(50))
-    for (int64_t count = chance(75) ? 1 : 2; count > 0; --count)
-      loops.reduces[below(numLoops)] = true;
-
+  loops.draw(value);
   Type element = chance(85) ? elementOf(value) : someElement();
-  for (int64_t count = pick({0, 1, 1, 1, 2, 2, 3}); count > 0; --count)
-    if (!chance(45) || !loops.addFromPool())
-      loops.addSource(std::nullopt, element);
-  for (unsigned loop = 0; loop < numLoops; ++loop)
-    if (!loops.isRead(loop))
-      loops.addSource(loop, element);
-
+  loops.drawInputs(element);
   int64_t volume = 1;
   for (int64_t size : loops.sizes)
     volume *= size;
@@ -185,38 +254,13 @@ Value BodyProgram::structured(Value value) {
     return Value();
   if (chance(50))
     loops.cutReduction();
-
-  // Outputs run over the parallel loops; beside a reduction one may keep every
-  // intermediate value.
-  bool anyReduction = llvm::is_contained(loops.reduces, true);
-  SmallVector<Value> outs;
-  SmallVector<bool> reduced, isRead;
-  for (int64_t count = pick({1, 1, 1, 1, 1, 2, 2, 3}); count > 0; --count) {
-    bool keepsAll = anyReduction && !outs.empty() && chance(14);
-    SmallVector<unsigned> kept;
-    for (unsigned loop = 0; loop < numLoops; ++loop)
-      if (keepsAll || !loops.reduces[loop])
-        kept.insert(chance(70) ? kept.end()
-                               : kept.begin() + below(kept.size() + 1),
-                    loop);
-    Shape outShape;
-    SmallVector<AffineExpr> outExprs;
-    for (unsigned loop : kept) {
-      outShape.push_back(loops.sizes[loop]);
-      outExprs.push_back(loops.dim(loop));
-    }
-    Type outElement = chance(80) ? element : someElement();
-    reduced.push_back(anyReduction && !keepsAll);
-    isRead.push_back(reduced.back() || chance(18));
-    outs.push_back(isRead.back() ? initial(outShape, outElement)
-                                 : empty(outShape, outElement));
-    loops.maps.push_back(loops.map(outExprs));
-  }
+  for (int64_t count = pick({1, 1, 1, 1, 1, 2, 2, 3}); count > 0; --count)
+    loops.addOutput(element);
   SmallVector<utils::IteratorType> iterators;
   for (bool reduces : loops.reduces)
     iterators.push_back(reduces ? utils::IteratorType::reduction
                                 : utils::IteratorType::parallel);
-  unsigned numInputs = loops.inputs.size();
+  unsigned numInputs = loops.inputs.size(), numLoops = loops.sizes.size();
   // Now and then elements of a tensor that is no operand.
   Value lookUp;
   int64_t lookLoop = numLoops ? below(numLoops) : 0;
@@ -225,9 +269,9 @@ Value BodyProgram::structured(Value value) {
   Value outside;
   if (chance(4))
     outside = scalarConstant(element, double(below(4)) - 1);
-  SmallVector<Type> types(ValueRange(outs).getTypes());
+  SmallVector<Type> types(ValueRange(loops.outs).getTypes());
   auto op = linalg::GenericOp::create(
-      builder, loc, types, loops.inputs, outs, loops.maps, iterators,
+      builder, loc, types, loops.inputs, loops.outs, loops.maps, iterators,
       [&](OpBuilder &, Location, ValueRange arguments) {
         ScalarBody body(*this);
         for (unsigned i = 0; i < numInputs; ++i)
@@ -238,28 +282,9 @@ Value BodyProgram::structured(Value value) {
           body.addInput(outside);
         if (lookUp)
           body.addInput(extractAlong(lookUp, lookLoop, loops.sizes));
-        // A term that reads an output is no term of a reduction.
-        for (unsigned i = 0; i < outs.size(); ++i)
-          if (isRead[i] && chance(reduced[i] ? 8 : 100))
-            body.addInput(arguments[numInputs + i]);
-        SmallVector<Value> results;
-        for (auto [i, out] : llvm::enumerate(outs)) {
-          // Or what is the same for all elements.
-          Value term = reduced[i] && chance(10)
-                           ? body.someConstant(elementOf(out))
-                           : body.draw(elementOf(out));
-          // Now and then the term is what another output comes to.
-          if (i > 0 && results.back().getType() == term.getType() && chance(15))
-            term = results.back();
-          if (reduced[i] && rarely(5))
-            term = body.nothing(elementOf(out));
-          if (reduced[i])
-            term = body.combine(arguments[numInputs + i], term);
-          if (anyReduction && chance(20))
-            body.addInput(term);
-          results.push_back(term);
-        }
-        linalg::YieldOp::create(builder, loc, results);
+        linalg::YieldOp::create(
+            builder, loc,
+            drawTerms(body, loops, arguments.drop_front(numInputs)));
       });
   for (Value result : op->getResults().drop_front())
     keep(result);

@@ -159,6 +159,26 @@ static int printReduced(MLIRContext *context, const Generator &generator,
   return 0;
 }
 
+/// Prints what became of all programs; false if that is not good.
+static bool judge(const Summary &summary, unsigned programs,
+                  unsigned maxRefused, bool requireRows) {
+  summary.print(llvm::outs());
+  bool isGood = summary.count(Outcome::Wrong) +
+                    summary.count(Outcome::Crashed) +
+                    summary.count(Outcome::TimedOut) ==
+                0;
+  if (summary.count(Outcome::Refused) * 100 > maxRefused * programs) {
+    llvm::outs() << "more than " << maxRefused << " % were refused\n";
+    isGood = false;
+  }
+  for (llvm::StringRef row : summary.coverage.getMissingRows()) {
+    llvm::outs() << "no program used the row '" << row
+                 << "' of the reshard table\n";
+    isGood &= !requireRows;
+  }
+  return isGood;
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::OptionCategory category("tp-fuzz options");
@@ -225,18 +245,5 @@ int main(int argc, char **argv) {
         return runTrial(*module, *generator, seed, words);
       },
       [&](const Trial &trial) { summary.add(trial); });
-  summary.print(llvm::outs());
-  bool bad = summary.count(Outcome::Wrong) + summary.count(Outcome::Crashed) +
-                 summary.count(Outcome::TimedOut) >
-             0;
-  if (summary.count(Outcome::Refused) * 100 > maxRefused * programs) {
-    llvm::outs() << "more than " << maxRefused << " % were refused\n";
-    bad = true;
-  }
-  for (llvm::StringRef row : summary.coverage.getMissingRows()) {
-    llvm::outs() << "no program used the row '" << row
-                 << "' of the reshard table\n";
-    bad |= requireRows;
-  }
-  return bad ? 1 : 0;
+  return judge(summary, programs, maxRefused, requireRows) ? 0 : 1;
 }

@@ -183,25 +183,141 @@ static void printTable(ArrayRef<tp::mutate::Mutation> mutations,
                    << "\n";
 }
 
+namespace {
+
+struct Options {
+  cl::OptionCategory category{"tp-mutate options"};
+  cl::list<std::string> files{cl::Positional, cl::cat(category),
+                              cl::desc("[annotated one-device programs]")};
+  cl::opt<uint64_t> first{"seed", cl::init(1), cl::cat(category),
+                          cl::desc("Seed of the first random program")};
+  cl::opt<unsigned> wanted{"mutants", cl::init(100), cl::cat(category),
+                           cl::desc("How many mutants to judge")};
+  cl::opt<unsigned> perProgram{"per-program", cl::init(10), cl::cat(category),
+                               cl::desc("Mutants of each program")};
+  cl::opt<std::string> only{"kind", cl::cat(category),
+                            cl::desc("Mutations of this kind alone")};
+  cl::opt<std::string> list{"list", cl::cat(category),
+                            cl::desc("List the mutants of this fate: equal, "
+                                     "execution, verifier")};
+  cl::opt<bool> print{"print", cl::cat(category),
+                      cl::desc("Print what survives")};
+};
+
+/// Draws programs and mutants of them, and counts what becomes of these.
+class Run {
+public:
+  Run(const Options &options, SmallVector<tp::mutate::Mutation> mutations)
+      : options(options), mutations(std::move(mutations)),
+        counts(this->mutations.size()) {}
+
+  /// False if a file cannot be read.
+  bool judgeAll(MLIRContext &context);
+  /// Whether all were noticed, and as many as wanted.
+  bool print() const;
+
+private:
+  /// The program of a turn, which may be refused; nothing for a file that
+  /// cannot be read.
+  std::optional<std::optional<Base>> drawBase(MLIRContext &context,
+                                              uint64_t turn) const;
+  void judgeMutants(Base &base, uint64_t seed);
+  bool judgeOne(Base &base, tp::mutate::Chance &chance);
+
+  const Options &options;
+  SmallVector<tp::mutate::Mutation> mutations;
+  SmallVector<Counts> counts;
+  unsigned numMutants = 0, numPrograms = 0, numHoles = 0;
+};
+
+} // namespace
+
+static constexpr StringRef fates[] = {"invalid", "verifier", "execution",
+                                      "equal",   "survived", "crash"};
+
+std::optional<std::optional<Base>> Run::drawBase(MLIRContext &context,
+                                                 uint64_t turn) const {
+  // Refusals are the fuzzer's business.
+  ScopedDiagnosticHandler quiet(&context,
+                                [](Diagnostic &) { return success(); });
+  // Every fourth program is one of the files, in turns.
+  const auto &files = options.files;
+  bool isFile = !files.empty() && turn % 4 == 0;
+  std::string file = isFile ? files[turn / 4 % files.size()] : "";
+  uint64_t seed = options.first + turn;
+  OwningOpRef<ModuleOp> module =
+      isFile ? parseSourceFile<ModuleOp>(file, &context)
+             : tp::fuzz::makeRandomProgram(&context, seed);
+  if (!module) {
+    llvm::errs() << "tp-mutate: cannot read '" << file << "'\n";
+    return std::nullopt;
+  }
+  std::string name = isFile ? file : "seed " + std::to_string(seed);
+  return makeBase(std::move(module), name, turn / 2 % 2 == 1);
+}
+
+/// Judges a mutant, if the mutation that is drawn finds something to change.
+bool Run::judgeOne(Base &base, tp::mutate::Chance &chance) {
+  unsigned index = chance.below(mutations.size());
+  OwningOpRef<ModuleOp> mutant = base.perRank->clone();
+  std::string what = mutations[index].apply(*mutant, base.mesh, chance);
+  if (what.empty())
+    return false;
+  Mutant result;
+  llvm::CrashRecoveryContext recovery;
+  (void)recovery.RunSafely(
+      [&] { result = judge(*mutant, base, mutations[index]); });
+  ++counts[index].fates[int(result.fate)];
+  bool isHole = result.fate == Fate::Survived || result.fate == Fate::Crash;
+  numHoles += isHole;
+  if (isHole || options.list == fates[int(result.fate)])
+    llvm::outs() << base.name << ", " << mutations[index].kind << " (" << what
+                 << "): " << fates[int(result.fate)] << " " << result.message
+                 << "\n";
+  if (options.print && isHole)
+    llvm::outs() << *mutant << "\n";
+  return true;
+}
+
+void Run::judgeMutants(Base &base, uint64_t seed) {
+  if (std::string wrong = compare(*base.perRank, base, 1); !wrong.empty()) {
+    llvm::outs() << base.name << " is wrong as it is: " << wrong << "\n";
+    ++numHoles;
+    return;
+  }
+  ++numPrograms;
+  tp::mutate::Chance chance(seed);
+  // A kind alone finds nothing to change in many of its turns.
+  unsigned turns = options.perProgram * (options.only.empty() ? 1 : 3);
+  for (unsigned i = 0; i < turns && numMutants < options.wanted; ++i)
+    numMutants += judgeOne(base, chance);
+}
+
+bool Run::judgeAll(MLIRContext &context) {
+  for (uint64_t turn = 0;
+       numMutants < options.wanted && turn < 20 * options.wanted; ++turn) {
+    std::optional<std::optional<Base>> base = drawBase(context, turn);
+    if (!base)
+      return false;
+    if (*base)
+      judgeMutants(**base, options.first + turn);
+  }
+  return true;
+}
+
+bool Run::print() const {
+  printTable(mutations, counts);
+  llvm::outs() << "\n"
+               << numMutants << " mutants of " << numPrograms
+               << " programs, seeds from " << options.first << ": " << numHoles
+               << " not noticed\n";
+  return numHoles == 0 && numMutants >= options.wanted;
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
-  cl::OptionCategory category("tp-mutate options");
-  cl::list<std::string> files(cl::Positional, cl::cat(category),
-                              cl::desc("[annotated one-device programs]"));
-  cl::opt<uint64_t> first("seed", cl::init(1), cl::cat(category),
-                          cl::desc("Seed of the first random program"));
-  cl::opt<unsigned> wanted("mutants", cl::init(100), cl::cat(category),
-                           cl::desc("How many mutants to judge"));
-  cl::opt<unsigned> perProgram("per-program", cl::init(10), cl::cat(category),
-                               cl::desc("Mutants of each program"));
-  cl::opt<std::string> only("kind", cl::cat(category),
-                            cl::desc("Mutations of this kind alone"));
-  cl::opt<std::string> list("list", cl::cat(category),
-                            cl::desc("List the mutants of this fate: equal, "
-                                     "execution, verifier"));
-  cl::opt<bool> print("print", cl::cat(category),
-                      cl::desc("Print what survives"));
-  cl::HideUnrelatedOptions(category);
+  Options options;
+  cl::HideUnrelatedOptions(options.category);
   cl::ParseCommandLineOptions(argc, argv, "Mutants of per-rank programs\n");
 
   DialectRegistry registry;
@@ -212,74 +328,17 @@ int main(int argc, char **argv) {
   llvm::CrashRecoveryContext::Enable();
 
   SmallVector<tp::mutate::Mutation> mutations = getMutations();
-  if (!only.empty())
-    llvm::erase_if(mutations,
-                   [&](const auto &mutation) { return mutation.kind != only; });
+  if (!options.only.empty())
+    llvm::erase_if(mutations, [&](const auto &mutation) {
+      return mutation.kind != options.only;
+    });
   if (mutations.empty()) {
-    llvm::errs() << "tp-mutate: expected a kind of mutation, got '" << only
-                 << "'\n";
+    llvm::errs() << "tp-mutate: expected a kind of mutation, got '"
+                 << options.only << "'\n";
     return 2;
   }
-  SmallVector<Counts> counts(mutations.size());
-  static constexpr StringRef fates[] = {"invalid", "verifier", "execution",
-                                        "equal",   "survived", "crash"};
-  unsigned numMutants = 0, numPrograms = 0, numHoles = 0;
-  for (uint64_t turn = 0; numMutants < wanted && turn < 20 * wanted; ++turn) {
-    std::optional<Base> base;
-    {
-      // Refusals are the fuzzer's business.
-      ScopedDiagnosticHandler quiet(&context,
-                                    [](Diagnostic &) { return success(); });
-      // Every fourth program is one of the files, in turns.
-      bool isFile = !files.empty() && turn % 4 == 0;
-      std::string file = isFile ? files[turn / 4 % files.size()] : "";
-      OwningOpRef<ModuleOp> module =
-          isFile ? parseSourceFile<ModuleOp>(file, &context)
-                 : tp::fuzz::makeRandomProgram(&context, first + turn);
-      if (!module) {
-        llvm::errs() << "tp-mutate: cannot read '" << file << "'\n";
-        return 2;
-      }
-      std::string name = isFile ? file : "seed " + std::to_string(first + turn);
-      base = makeBase(std::move(module), name, turn / 2 % 2 == 1);
-    }
-    if (!base)
-      continue;
-    if (std::string wrong = compare(*base->perRank, *base, 1); !wrong.empty()) {
-      llvm::outs() << base->name << " is wrong as it is: " << wrong << "\n";
-      ++numHoles;
-      continue;
-    }
-    ++numPrograms;
-    tp::mutate::Chance chance(first + turn);
-    for (unsigned i = 0; i < 3 * perProgram && numMutants < wanted; ++i) {
-      if (i >= perProgram && only.empty())
-        break;
-      unsigned index = chance.below(mutations.size());
-      OwningOpRef<ModuleOp> mutant = base->perRank->clone();
-      std::string what = mutations[index].apply(*mutant, base->mesh, chance);
-      if (what.empty())
-        continue;
-      ++numMutants;
-      Mutant result;
-      llvm::CrashRecoveryContext recovery;
-      (void)recovery.RunSafely(
-          [&] { result = judge(*mutant, *base, mutations[index]); });
-      ++counts[index].fates[int(result.fate)];
-      bool isHole = result.fate == Fate::Survived || result.fate == Fate::Crash;
-      numHoles += isHole;
-      if (isHole || list == fates[int(result.fate)])
-        llvm::outs() << base->name << ", " << mutations[index].kind << " ("
-                     << what << "): " << fates[int(result.fate)] << " "
-                     << result.message << "\n";
-      if (print && isHole)
-        llvm::outs() << *mutant << "\n";
-    }
-  }
-  printTable(mutations, counts);
-  llvm::outs() << "\n"
-               << numMutants << " mutants of " << numPrograms
-               << " programs, seeds from " << first << ": " << numHoles
-               << " not noticed\n";
-  return numHoles || numMutants < wanted ? 1 : 0;
+  Run run(options, std::move(mutations));
+  if (!run.judgeAll(context))
+    return 2;
+  return run.print() ? 0 : 1;
 }

@@ -30,18 +30,10 @@ Value LibrarySite::getActual(Value value) const {
   return {};
 }
 
-ParameterOp LibrarySite::getPackedParameter() const {
-  OpOperand *packed = op.getPackedOperand();
-  return packed ? getActual(packed->get()).getDefiningOp<ParameterOp>()
-                : ParameterOp();
-}
-
-SmallVector<Value> LibrarySite::getPlainOperands() const {
-  OpOperand *packed = use.isPacked ? op.getPackedOperand() : nullptr;
+SmallVector<Value> LibrarySite::getOperands() const {
   SmallVector<Value> operands;
-  for (OpOperand &operand : op->getOpOperands())
-    if (&operand != packed)
-      operands.push_back(getActual(operand.get()));
+  for (Value operand : op->getOperands())
+    operands.push_back(getActual(operand));
   if (use.epilogue.residual)
     operands.push_back(getActual(use.epilogue.residual));
   return operands;
@@ -159,7 +151,6 @@ FailureOr<SmallVector<LibrarySite>> tp::readLibrarySites(Operation *op,
   for (LibrarySite &site : sites) {
     if (failed(site.op.verifyLibraryForm()))
       return failure();
-    site.use.isPacked = site.getPackedParameter() != nullptr;
     if (failed(expectFunction(site.op, site.op.getLibraryCall(site.use).name,
                               target)))
       return failure();

@@ -35,11 +35,8 @@ struct LibrarySite {
   /// An operand of `op` or of its epilogue, or a result of `op`, as the step
   /// has it. Null for a result that the step does not have.
   mlir::Value getActual(mlir::Value value) const;
-  /// The parameter that is packed for the operation; null if there is none.
-  ParameterOp getPackedParameter() const;
-  /// What `op` and its epilogue read, as the step has it, but for the packed
-  /// parameter.
-  llvm::SmallVector<mlir::Value> getPlainOperands() const;
+  /// What `op` and its epilogue read, as the step has it.
+  llvm::SmallVector<mlir::Value> getOperands() const;
 };
 
 /// Reads `op`: a library's operation, or the call of a function of one, or of

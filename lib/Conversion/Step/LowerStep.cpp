@@ -143,7 +143,7 @@ private:
   FailureOr<SmallVector<Value>> getArguments(const LibrarySite &site);
   LogicalResult emitRepeat(RepeatOp op);
   LogicalResult emitRank(RankOp op);
-  Value getParameter(ParameterOp op, StringRef reader = plainUse);
+  Value getParameter(ParameterOp op);
   FailureOr<Value> getAddress(Value value);
   FailureOr<Value> getPlace(Operation *op, BufferAttr buffer, Type type);
 };
@@ -170,8 +170,8 @@ void StepBuilder::callRuntime(int slot, ValueRange arguments) {
 // Addresses
 //===----------------------------------------------------------------------===//
 
-Value StepBuilder::getParameter(ParameterOp op, StringRef reader) {
-  Value slot = constant(tables.getSlot(op, reader));
+Value StepBuilder::getParameter(ParameterOp op) {
+  Value slot = constant(tables.getSlot(op));
   const Iteration *iteration = getIteration(op);
   if (op.isTemplate() && iteration)
     slot = arith::AddIOp::create(builder, loc, slot, iteration->index);
@@ -351,11 +351,7 @@ StepBuilder::getArguments(const LibrarySite &site) {
     if (!address)
       continue;
     Value actual = address->value ? site.getActual(address->value) : Value();
-    FailureOr<Value> found =
-        !actual ? null()
-        : address->isPacked && site.use.isPacked
-            ? getParameter(site.getPackedParameter(), call.name)
-            : getAddress(actual);
+    FailureOr<Value> found = actual ? getAddress(actual) : null();
     if (::mlir::failed(found))
       return failure();
     arguments[i] = *found;

@@ -182,8 +182,7 @@ static json::Object describeParameter(const ParameterEntry &entry) {
                                          : ShardingAttr(),
                                global.getRank())},
       {"local_shape",
-       getShape(cast<RankedTensorType>(op.getType()).getShape())},
-      {"use", entry.use}};
+       getShape(cast<RankedTensorType>(op.getType()).getShape())}};
   describeSource(result, global, op.getSourceAttr());
   if (auto partial = op->getAttrOfType<AxisListAttr>("tp.partial"))
     result["partial"] = getAxes(partial);
@@ -214,7 +213,7 @@ static void describeInitialValues(ModuleOp module, json::Array &parameters,
         {"base", base},
         {"sharding", std::move(dims)},
         {"local_shape", getShape(local.getShape().drop_front(layers))},
-        {"use", "state:" + std::to_string(position)}};
+        {"state", position}};
     base += names.front().count;
     describeSource(result, global, state.getSourceAttr());
     // The addends of a sum are the first rank's; all have one maximum.
@@ -441,8 +440,7 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
       {"abi", TPRT_ABI_VERSION},
       {"producer", "tp-mlir " TP_VERSION},
       {"model", json::Object{{"name", text(modelNameAttrName, "")},
-                             {"architecture", text(architectureAttrName, "")},
-                             {"type", modelType}}},
+                             {"architecture", text(architectureAttrName, "")}}},
       {"target", std::move(target)},
       {"mesh", describeMesh(module)},
       {"entries", std::move(entryList)},

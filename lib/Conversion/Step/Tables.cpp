@@ -65,7 +65,7 @@ LogicalResult Tables::addCall(func::CallOp call) {
                    succeeded(addLibrary(call)));
   if (failed(addKernel(call, call.getCallee())))
     return failure();
-  llvm::for_each(call.getOperands(), [&](Value value) { addPlain(value); });
+  llvm::for_each(call.getOperands(), [&](Value value) { addParameter(value); });
   return success();
 }
 
@@ -121,53 +121,34 @@ LogicalResult Tables::addSite(LibrarySite &site) {
                  site.op.getLibraryDescription(site.use)) {
     site.description = addDescription(std::move(*description));
   }
-  if (OpOperand *packed = site.op.getPackedOperand()) {
-    auto type = cast<RankedTensorType>(packed->get().getType());
-    if (type.getNumElements() > largestWeight) {
-      largestWeight = type.getNumElements();
-      modelType = getTypeName(type.getElementType());
-    }
-  }
-  if (site.use.isPacked)
-    addParameter(site.getPackedParameter(), function,
-                 (function + ":" + Twine(site.description)).str());
-  // The packed parameter, too, may be read as a plain tensor.
-  llvm::for_each(site.getPlainOperands(),
-                 [&](Value value) { addPlain(value); });
+  llvm::for_each(site.getOperands(), [&](Value value) { addParameter(value); });
   return success();
 }
 
-/// Identifies a template: what is loaded and how it is kept. Calls of one
-/// function read one packing of a parameter, whatever else they do.
-static std::string getKey(ParameterOp op, StringRef reader) {
+/// Identifies a template: what is loaded.
+static std::string getKey(ParameterOp op) {
   std::string key;
   llvm::raw_string_ostream stream(key);
   NameRange names = getNames(op);
   stream << names.pattern << '|' << op.getSourceAttr() << '|' << op.getType()
          << '|' << op->getAttr(TPDialect::getShardingsAttrName()) << '|'
          << op->getAttr("tp.partial") << '|' << names.count << '|'
-         << names.first << '|' << reader;
+         << names.first;
   return key;
 }
 
-void Tables::addParameter(ParameterOp op, StringRef reader, StringRef use) {
-  auto [found, isNew] =
-      parameterOf.try_emplace(getKey(op, reader), parameters.size());
-  if (!isNew)
+/// The parameter behind `value`, if there is one.
+void Tables::addParameter(Value value) {
+  auto op = getViewedTensor(value).root.getDefiningOp<ParameterOp>();
+  if (!op || !parameterOf.try_emplace(getKey(op), parameters.size()).second)
     return;
   NameRange names = getNames(op);
-  parameters.push_back({op, names.count, names.first, numSlots, use.str()});
+  parameters.push_back({op, names.count, names.first, numSlots});
   numSlots += names.count;
 }
 
-/// What reads `value` reads the parameter behind it, if any, as a plain tensor.
-void Tables::addPlain(Value value) {
-  if (auto parameter = getViewedTensor(value).root.getDefiningOp<ParameterOp>())
-    addParameter(parameter, plainUse, plainUse);
-}
-
-int64_t Tables::getSlot(ParameterOp op, StringRef reader) const {
-  return parameters[parameterOf.lookup(getKey(op, reader))].base;
+int64_t Tables::getSlot(ParameterOp op) const {
+  return parameters[parameterOf.lookup(getKey(op))].base;
 }
 
 /// Elements as they lie in memory; booleans as bytes.
@@ -229,7 +210,7 @@ FailureOr<Tables> Tables::build(ModuleOp module, const Target &target) {
       }
       if (isa<CollectiveOpInterface, RepeatOp>(op))
         llvm::for_each(op->getOperands(),
-                       [&](Value value) { tables.addPlain(value); });
+                       [&](Value value) { tables.addParameter(value); });
       return failed(added) ? WalkResult::interrupt() : WalkResult::advance();
     });
     if (result.wasInterrupted())

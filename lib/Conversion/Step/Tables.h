@@ -36,11 +36,7 @@ struct KernelEntry {
 struct ParameterEntry {
   ParameterOp op; ///< one of the operations that name it
   int64_t count, first, base;
-  std::string use;
 };
-
-/// The use of a parameter that is read as it is.
-inline constexpr llvm::StringLiteral plainUse = "plain";
 
 class Tables {
 public:
@@ -69,9 +65,8 @@ public:
   int64_t getKernel(llvm::StringRef name) const {
     return kernelOf.lookup(name);
   }
-  /// First slot of a parameter as it is read: plain, or packed for a function
-  /// of the runtime.
-  int64_t getSlot(ParameterOp op, llvm::StringRef reader = plainUse) const;
+  /// First slot of a parameter.
+  int64_t getSlot(ParameterOp op) const;
   /// Byte offset of a constant in the constants section.
   int64_t getConstantOffset(mlir::Operation *constant) const {
     return constantOf.lookup(constant);
@@ -87,9 +82,6 @@ private:
   std::map<llvm::StringRef, std::vector<llvm::json::Object>> libraries;
   llvm::StringMap<int64_t> sharedOf;
   int64_t libraryScratch = 0;
-  /// The largest weight, and its element type: what most of the work is in.
-  int64_t largestWeight = 0;
-  std::string modelType = "f32";
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<LibrarySite>> sitesOf;
   llvm::DenseMap<mlir::Operation *, int64_t> idOf, constantOf;
   llvm::StringMap<int64_t> kernelOf;
@@ -109,9 +101,7 @@ private:
   int64_t addDescription(LibraryDescription description);
   mlir::LogicalResult addLibraryKernels(mlir::Operation *op,
                                         llvm::StringRef pass);
-  void addParameter(ParameterOp op, llvm::StringRef reader,
-                    llvm::StringRef use);
-  void addPlain(mlir::Value value);
+  void addParameter(mlir::Value value);
   mlir::LogicalResult addConstant(mlir::Operation *op);
 };
 

@@ -65,10 +65,9 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 ///
 /// gemm: y[r, 0:n] = activation(scale * sum_k x[r, k] * w[n, k] + bias[n]) +
 /// residual[r, n]
-///   for r in [0, rows), as `gemms[id]` of the manifest describes it. `w` is
-///   the entry of the parameter table (for weight "parameter") or an address
-///   (for "buffer"). bias and residual are null exactly if the description has
-///   none; residual may be y, and has y's type and stride.
+///   for r in [0, rows), as `gemms[id]` of the manifest describes it. bias and
+///   residual are null exactly if the description has none; residual may be y,
+///   and has y's type and stride.
 /// attention: softmax(scale * q k^T + mask) v per batch and head, as
 ///   `attentions[id]` describes it. Row (b, s) of q begins at
 ///   q + (b * q_len + s) * q_stride and holds q_heads * head_size contiguous

@@ -461,6 +461,23 @@ bool Checker::breakAll(Fault fault) {
   return allNoticed;
 }
 
+/// The faults of --break; nothing, after an error, if one is unknown.
+static std::optional<SmallVector<Fault>>
+parseFaults(ArrayRef<std::string> words) {
+  SmallVector<Fault> faults;
+  for (const std::string &word : words) {
+    std::optional<Fault> fault = parseFault(word);
+    if (!fault) {
+      refuse("for the --break option: expected " +
+             llvm::join(llvm::map_range(getFaults(), getFaultName), ", ") +
+             ", got '" + word + "'");
+      return std::nullopt;
+    }
+    faults.push_back(*fault);
+  }
+  return faults;
+}
+
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   cl::OptionCategory category("tp-check-kernels options");
@@ -510,16 +527,9 @@ int main(int argc, char **argv) {
     return refuse("--no-checks goes without --break");
   if (seeds == 0)
     return refuse("for the --seeds option: expected at least 1, got 0");
-  SmallVector<Fault> chosen;
-  for (const std::string &name : faults) {
-    std::optional<Fault> fault = parseFault(name);
-    std::string names =
-        llvm::join(llvm::map_range(getFaults(), getFaultName), ", ");
-    if (!fault)
-      return refuse("for the --break option: expected " + names + ", got '" +
-                    name + "'");
-    chosen.push_back(*fault);
-  }
+  auto chosen = parseFaults(std::vector<std::string>(faults));
+  if (!chosen)
+    return 2;
 
   DialectRegistry registry;
   tp::registerAllDialects(registry);
@@ -541,9 +551,9 @@ int main(int argc, char **argv) {
     return 2;
   Checker checker(program, seeds, strict);
   bool isRight = true;
-  if (chosen.empty())
+  if (chosen->empty())
     isRight = checker.checkAll(!noChecks);
-  for (Fault fault : chosen)
+  for (Fault fault : *chosen)
     isRight &= checker.breakAll(fault);
   return isRight ? 0 : 1;
 }

@@ -11,8 +11,8 @@
 // CHECK: \22activation\22:\22none\22
 // CHECK-SAME: \22activation\22:\22silu\22
 // CHECK-SAME: \22parameters\22:[
-// CHECK-SAME: \22use\22:\22gemm:0\22
-// CHECK-NOT: \22use\22:\22gemm
+// CHECK-SAME: \22names\22:[\22w\22]
+// CHECK-NOT: \22names\22:[\22w\22]
 
 // w, and a page for b.
 // STATS: "parameter_bytes": 20480

@@ -155,8 +155,7 @@ LinearOp::getLibraryDescription(const LibraryUse &use) {
       {"bias", getBias() != nullptr},
       {"bias_type", getBias() ? nameOf(getBias()) : "f32"},
       {"activation", use.epilogue.activation},
-      {"residual", use.epilogue.residual != nullptr},
-      {"weight", use.isPacked ? "parameter" : "buffer"}};
+      {"residual", use.epilogue.residual != nullptr}};
   if (use.epilogue.scale != 1)
     fields["scale"] = use.epilogue.scale;
   return LibraryDescription{

@@ -153,7 +153,6 @@ MatmulOp::getLibraryDescription(const LibraryUse &use) {
                             {"bias", false},
                             {"activation", use.epilogue.activation},
                             {"residual", use.epilogue.residual != nullptr},
-                            {"weight", "buffer"},
                             {"w_layout", "kn"},
                             {"x_layout", getTransposed() ? "km" : "mk"}};
   if (use.epilogue.scale != 1)

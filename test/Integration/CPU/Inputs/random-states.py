@@ -27,6 +27,25 @@ REFUSALS = ("cannot update state", "needs the reduced value of the partial state
 SHARDINGS = ("", ' sharding <@mesh, [{"tp"}]>', ' sharding <@mesh, [{}], partial sum {"tp"}>')
 
 
+def draw_states(numbers, count, size, vector):
+    """The states of a program, what they begin with, and their checkpoint."""
+    states, initial, checkpoint = [], [], {}
+    for i in range(count):
+        kind = numbers.choice(["", " ones", " parameter \"w%d\"" % i, " parameter \"w%d.{i}\" from 3" % i])
+        sharding = numbers.choice(SHARDINGS)
+        # All types of a checkpoint hold these.
+        values = [{"": 0.0, " ones": 1.0}.get(kind, numbers.randint(-16, 16) / 8) for _ in range(size)]
+        dtype = numbers.choice(["F32", "F16"])
+        if "{i}" in kind:
+            sharding = sharding if sharding != SHARDINGS[1] else ""
+            checkpoint.update({"w%d.%d" % (i, 3 + n): (dtype, [], [v]) for n, v in enumerate(values)})
+        elif "parameter" in kind:
+            checkpoint["w%d" % i] = (dtype, [size], values)
+        states.append("tp.state @s%d : %s%s%s" % (i, vector, kind, sharding))
+        initial.append(values)
+    return states, initial, checkpoint
+
+
 def make(numbers):
     """The size, the text of a program, what its states begin with, their checkpoint, and a
     function (input) -> (states, outputs)."""
@@ -69,20 +88,7 @@ def make(numbers):
     kept = [i for i in range(count) if numbers.random() < 0.8]
     successors = {i: numbers.choice(names) for i in kept}
     outputs = [numbers.choice(names) for _ in range(numbers.randint(1, 2))]
-    states, initial, checkpoint = [], [], {}
-    for i in range(count):
-        kind = numbers.choice(["", " ones", " parameter \"w%d\"" % i, " parameter \"w%d.{i}\" from 3" % i])
-        sharding = numbers.choice(SHARDINGS)
-        # All types of a checkpoint hold these.
-        values = [{"": 0.0, " ones": 1.0}.get(kind, numbers.randint(-16, 16) / 8) for _ in range(size)]
-        dtype = numbers.choice(["F32", "F16"])
-        if "{i}" in kind:
-            sharding = sharding if sharding != SHARDINGS[1] else ""
-            checkpoint.update({"w%d.%d" % (i, 3 + n): (dtype, [], [v]) for n, v in enumerate(values)})
-        elif "parameter" in kind:
-            checkpoint["w%d" % i] = (dtype, [size], values)
-        states.append("tp.state @s%d : %s%s%s" % (i, vector, kind, sharding))
-        initial.append(values)
+    states, initial, checkpoint = draw_states(numbers, count, size, vector)
     results = ["%s {tp.state = @s%d}" % (vector, i) for i in kept]
     results += ["%s {tp.name = \"y%d\"}" % (vector, i) for i in range(len(outputs))]
     returned = [successors[i] for i in kept] + outputs

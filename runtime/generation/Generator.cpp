@@ -1,23 +1,23 @@
-//===- Engine.cpp - requests in, tokens out -------------------------------===//
+//===- Generator.cpp - requests in, tokens out ----------------------------===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
 
-#include "Engine.h"
+#include "Generator.h"
 
 using namespace tprt;
 using namespace tprt::generation;
 
-Engine::Engine(const Generation &program, std::unique_ptr<StepModel> own,
-               int64_t queue)
+Generator::Generator(const Generation &program, std::unique_ptr<StepModel> own,
+                     int64_t queue)
     : program(program), model(std::move(own)),
       scheduler(program, *model, shared), queue(queue) {
   thread = std::thread([this] { work(); });
 }
 
-Engine::~Engine() {
+Generator::~Generator() {
   {
     std::lock_guard lock(mutex);
     closing = true;
@@ -26,7 +26,8 @@ Engine::~Engine() {
   thread.join();
 }
 
-Expected<std::vector<uint64_t>> Engine::submit(std::vector<Request> requests) {
+Expected<std::vector<uint64_t>>
+Generator::submit(std::vector<Request> requests) {
   for (size_t i = 0; i < requests.size(); ++i)
     if (Status status = checkRequest(program, requests[i]); !status.ok())
       return requests.size() == 1 ? status
@@ -34,7 +35,8 @@ Expected<std::vector<uint64_t>> Engine::submit(std::vector<Request> requests) {
   std::lock_guard lock(mutex);
   TPRT_TRY(failed);
   if (draining)
-    return Status(kDrained, "the engine takes no more requests: it is drained");
+    return Status(kDrained,
+                  "the generator takes no more requests: it is drained");
   int64_t waiting = queued + int64_t(incoming.size());
   if (waiting + int64_t(requests.size()) > queue)
     return Status(kQueueFull,
@@ -50,24 +52,24 @@ Expected<std::vector<uint64_t>> Engine::submit(std::vector<Request> requests) {
   return numbers;
 }
 
-void Engine::cancel(uint64_t request) {
+void Generator::cancel(uint64_t request) {
   std::lock_guard lock(mutex);
   cancelled.push_back(request);
   ordered.notify_all();
 }
 
-void Engine::drain() {
+void Generator::drain() {
   std::lock_guard lock(mutex);
   draining = true;
   told.notify_all();
 }
 
-bool Engine::isDone() const {
+bool Generator::isDone() const {
   std::lock_guard lock(mutex);
   return active == 0 && events.empty();
 }
 
-Expected<std::optional<Event>> Engine::next(double seconds) {
+Expected<std::optional<Event>> Generator::next(double seconds) {
   std::unique_lock lock(mutex);
   told.wait_for(lock, std::chrono::duration<double>(seconds), [&] {
     return !events.empty() || !failed.ok() || (draining && active == 0);
@@ -83,7 +85,7 @@ Expected<std::optional<Event>> Engine::next(double seconds) {
 
 /// Waits for something to do and gives the scheduler what was ordered; false:
 /// the end.
-bool Engine::takeOrders(std::vector<Event> &made) {
+bool Generator::takeOrders(std::vector<Event> &made) {
   std::unique_lock lock(mutex);
   ordered.wait(lock, [&] {
     return closing || !incoming.empty() || !cancelled.empty() ||
@@ -98,7 +100,7 @@ bool Engine::takeOrders(std::vector<Event> &made) {
   return true;
 }
 
-void Engine::work() {
+void Generator::work() {
   pthread_setname_np(pthread_self(), "generate");
   std::vector<Event> made;
   while (takeOrders(made)) {

@@ -1,4 +1,4 @@
-//===- Engine.h - requests in, tokens out -----------------------*- C++ -*-===//
+//===- Generator.h - requests in, tokens out --------------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -9,8 +9,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef TPRT_GENERATION_ENGINE_H
-#define TPRT_GENERATION_ENGINE_H
+#ifndef TPRT_GENERATION_GENERATOR_H
+#define TPRT_GENERATION_GENERATOR_H
 
 #include "Scheduler.h"
 
@@ -23,13 +23,13 @@ namespace tprt::generation {
 /// Of a request that may be taken later, and of one after drain().
 constexpr Code kQueueFull = Code(6), kDrained = Code(7);
 
-class Engine {
+class Generator {
 public:
   /// At most `queue` requests wait for their first step.
-  Engine(const Generation &program, std::unique_ptr<StepModel> model,
-         int64_t queue = 1024);
+  Generator(const Generation &program, std::unique_ptr<StepModel> model,
+            int64_t queue = 1024);
   /// Ends after the step that runs; requests that are not finished are dropped.
-  ~Engine();
+  ~Generator();
 
   /// Takes all of the requests or none; they are scheduled together. Returns
   /// their numbers, which rise from 1. An error names the first bad request,
@@ -39,7 +39,7 @@ public:
   /// unless it has ended already.
   void cancel(uint64_t request);
   /// The next event of any request; none if there was none for so long, or if
-  /// none can come any more as the engine is drained. After a failure of the
+  /// none can come any more as the generator is drained. After a failure of the
   /// program that is the error, once the events before it are had.
   Expected<std::optional<Event>> next(double seconds);
   /// Refuses requests from now on; those taken go on.
@@ -73,4 +73,4 @@ private:
 
 } // namespace tprt::generation
 
-#endif // TPRT_GENERATION_ENGINE_H
+#endif // TPRT_GENERATION_GENERATOR_H
