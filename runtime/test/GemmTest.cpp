@@ -205,6 +205,10 @@ TEST(Gemm, ProductsOfABackward) {
       g.m = 1100, g.k = 33;
       g.xTransposed = true;
       checkRows(g, {1100});
+      if (type == TPRT_F32) { // in several blocks
+        g.n = 515;
+        checkRows(g, {1090});
+      }
       g.xType = TPRT_F32;
       g.k = 4100;
       checkRows(g, {17});
