@@ -45,6 +45,9 @@ constexpr int64_t kTypicalBlock = 64;
 /// Rows of a weight's gradient that a worker takes, at least.
 constexpr int64_t kRowsOfGradient = 256;
 
+/// The longest sums of it for which operands are transposed at once.
+constexpr int64_t kTurnedDepth = 1024;
+
 /// Rows of x that pass by the blocks at once: they stay in the shared cache.
 constexpr int64_t kRowsAtOnce = 1024;
 
@@ -231,11 +234,11 @@ Status multiplyPlain(Plain x, Plain w, int64_t rows, int64_t n, int64_t k,
 /// bring them to the same places of a cache.
 int64_t spread(int64_t k) { return alignUp(k, 16) + 16; }
 
-/// Columns [first, first + count) of k rows of f32 as rows.
-void turn(const void *from, int64_t stride, int64_t first, int64_t count,
+/// k rows of `count` columns as rows of f32, one for each column.
+void turn(tprt_type type, const void *from, int64_t stride, int64_t count,
           int64_t k, void *to) {
-  simd().transpose(TPRT_F32, at(from, first, TPRT_F32), stride, k, count,
-                   static_cast<float *>(to), spread(k));
+  simd().transpose(type, from, stride, k, count, static_cast<float *>(to),
+                   spread(k));
 }
 
 /// line[i] += values[from + i], if there are any.
@@ -294,6 +297,8 @@ struct GemmEngine::Impl {
   Status run(std::vector<Call> &calls);
   Status runPieces(const Call &call);
   Status runRows(const Call &call);
+  Status runRows(const Call &call, int64_t each, int64_t from, int64_t k,
+                 Plain w);
   Expected<const void *> toLayout(WorkerContext &context, Product &product,
                                   const void *w);
   Status runBlocks(Rows rows, std::vector<Call> &calls);
@@ -590,37 +595,49 @@ Status GemmEngine::Impl::runBlocks(Rows rows, std::vector<Call> &calls) {
 }
 
 /// A weight's gradient in f32, where it lies: workers take rows of it, of two
-/// and more blocks. What is too small for oneDNN then is transposed for it.
+/// and more blocks. What is too small for oneDNN then, or narrow, is transposed
+/// for it, a piece of the sums at a time.
 Status GemmEngine::Impl::runRows(const Call &call) {
   const Gemm &gemm = call.gemm;
-  int64_t m = call.rows, n = gemm.n, k = gemm.k, each = kRowsOfGradient;
-  while (!isLarge(each, n) && 4 * each <= m)
+  int64_t m = call.rows, n = gemm.n, each = kRowsOfGradient;
+  bool isWide = gemm.xType == TPRT_F32 && gemm.wType == TPRT_F32;
+  while (isWide && !isLarge(each, n) && 4 * each <= m)
     each *= 2;
-  Plain w{call.w, n, true};
-  if (!isLarge(each, n)) {
-    each = kRowsOfGradient;
+  if (isWide && isLarge(each, n))
+    return runRows(call, each, 0, gemm.k, {call.w, n, true});
+  for (int64_t from = 0; from < gemm.k; from += kTurnedDepth) {
+    int64_t k = std::min(kTurnedDepth, gemm.k - from);
     TPRT_ASSIGN(auto turned, packScratch.get(n * spread(k) * 4));
     parallelFor(n, 64, [&](int64_t begin, int64_t end, int64_t) {
-      turn(call.w, n, begin, end - begin, k,
-           static_cast<float *>(turned) + begin * spread(k));
+      turn(gemm.wType, at(call.w, from * n + begin, gemm.wType), n, end - begin,
+           k, static_cast<float *>(turned) + begin * spread(k));
     });
-    w = {turned, spread(k)};
+    TPRT_TRY(runRows(call, kRowsOfGradient, from, k, {turned, spread(k)}));
   }
-  int64_t blocks = (m + each - 1) / each;
+  return {};
+}
+
+/// Sums [from, from + k) of it; x is as w is.
+Status GemmEngine::Impl::runRows(const Call &call, int64_t each, int64_t from,
+                                 int64_t k, Plain w) {
+  const Gemm &gemm = call.gemm;
+  int64_t m = call.rows, blocks = (m + each - 1) / each;
+  bool adds = call.residual || from > 0;
   std::vector<Status> statuses(static_cast<size_t>(workers()));
   context(workers() - 1);
   auto run = [&](int64_t first, int64_t rows, int64_t worker) -> Status {
     OneWorker alone;
-    Plain x{at(call.x, first, TPRT_F32), call.x_stride, true};
+    const void *lines = at(call.x, from * call.x_stride + first, gemm.xType);
+    Plain x{lines, call.x_stride, true};
     if (!w.isFlipped) {
       TPRT_ASSIGN(auto turned, contexts[size_t(worker)]->transposed.get(
                                    rows * spread(k) * 4));
-      turn(call.x, call.x_stride, first, rows, k, turned);
+      turn(gemm.xType, lines, call.x_stride, rows, k, turned);
       x = {turned, spread(k)};
     }
-    return multiplyPlain(x, w, rows, n, k,
+    return multiplyPlain(x, w, rows, gemm.n, k,
                          static_cast<float *>(call.y) + first * call.y_stride,
-                         call.y_stride, call.residual);
+                         call.y_stride, adds);
   };
   parallelItems(blocks, [&](int64_t item, int64_t worker) {
     // Of one size, so that none is small.
@@ -673,9 +690,9 @@ Status GemmEngine::Impl::runPieces(const Call &call) {
 Status GemmEngine::Impl::run(std::vector<Call> &calls) {
   const Call &call = calls.front();
   const Gemm &gemm = call.gemm;
-  bool isF32 = gemm.xType == TPRT_F32 && gemm.wType == TPRT_F32 &&
-               gemm.yType == TPRT_F32;
-  if (isF32 && gemm.wTransposed && gemm.xTransposed && !gemm.bias &&
+  bool isF32 = gemm.xType == TPRT_F32 && gemm.wType == TPRT_F32;
+  if (gemm.wTransposed && gemm.xTransposed && gemm.yType == TPRT_F32 &&
+      (isF32 || !isAtLeast(dnnl::cpu_isa::avx512_core)) && !gemm.bias &&
       gemm.activation == Gemm::Activation::None &&
       (!call.residual || call.residual == call.y))
     return runRows(call);

@@ -232,6 +232,8 @@ TEST(Gemm, AnyNumberOfWorkersGivesTheSameBits) {
         Gemm g = describe(most, shape.n, shape.k, type);
         g.wTransposed = transposed;
         g.xTransposed = flipsX;
+        if (flipsX)
+          g.yType = TPRT_F32;
         std::mt19937 random(kSeed);
         std::string w = toBytes(type, randomFloats(random, g.n * g.k));
         for (int64_t rows : shape.rows) {
@@ -240,7 +242,7 @@ TEST(Gemm, AnyNumberOfWorkersGivesTheSameBits) {
           for (int count : {1, 2, 3}) {
             setWorkers(count);
             GemmEngine engine({g});
-            std::string y(size_t(rows * g.n * typeBytes(type)), '\0');
+            std::string y(size_t(rows * g.n * typeBytes(g.yType)), '\0');
             ASSERT_OK(engine.run({0, rows, x.data(), flipsX ? rows : g.k,
                                   w.data(), nullptr, nullptr, y.data(), g.n}));
             if (count == 1)
