@@ -52,17 +52,16 @@ Buffer zeros(int64_t bytes) {
 class Product {
 public:
   Product(int64_t m, int64_t n, int64_t k, tprt_type type) {
-    std::vector<std::function<void()>> ways;
-    for (tprt_type each : {type, TPRT_F32}) {
+    auto wide = unsigned(dnnl::cpu_isa::avx512_core);
+    bool isNarrow = (unsigned(dnnl::get_effective_cpu_isa()) & wide) == wide;
+    // Elsewhere bf16 is multiplied by the library's reference alone.
+    for (tprt_type each : {isNarrow ? type : TPRT_F32, TPRT_F32}) {
       Gemm gemm{};
       gemm.m = m, gemm.n = n, gemm.k = k;
       gemm.xType = gemm.wType = each;
       gemm.yType = TPRT_F32;
-      try {
-        auto bare = std::make_shared<Bare>(gemm);
-        ways.push_back([bare] { bare->run(); });
-      } catch (const dnnl::error &) { // no such type on this processor
-      }
+      auto bare = std::make_shared<Bare>(gemm);
+      ways.push_back([bare] { bare->run(); });
     }
     auto x = std::make_shared<Buffer>(zeros(m * k * 4));
     auto w = std::make_shared<Buffer>(zeros(n * k * 4));
@@ -75,17 +74,20 @@ public:
         dnnl::sgemm(xKind, wKind, m, n, k, 1, at(x), xKind == 'N' ? k : m,
                     at(w), wKind == 'N' ? n : k, 0, at(y), n);
       });
-    double best = 1e9;
-    for (const auto &way : ways) {
-      double first = secondsOf(way);
-      double seconds = first < 4 * best ? secondsOf(way) : first;
-      if (seconds < best) {
-        best = seconds;
-        run = way;
-      }
-    }
   }
-  std::function<void()> run;
+
+  /// By the fastest of them now: which that is follows the machine's other
+  /// work.
+  double seconds() const {
+    double best = 1e9;
+    for (const auto &way : ways)
+      for (int i = 0; i < 2; ++i)
+        best = std::min(best, secondsOf(way));
+    return best;
+  }
+
+private:
+  std::vector<std::function<void()>> ways;
 };
 
 struct Size {
@@ -176,11 +178,8 @@ int main(int argc, char **argv) {
   for (std::string line; std::getline(std::cin, line);) {
     double seconds = 0;
     if (line == "products")
-      seconds = secondsOf([&] {
-        for (auto &[product, count] : products)
-          for (int64_t i = 0; i < count; ++i)
-            product.run();
-      });
+      for (auto &[product, count] : products)
+        seconds += product.seconds() * double(count);
     else if (line == "attention")
       seconds = std::min(secondsOf(attend), secondsOf(attend));
     else
