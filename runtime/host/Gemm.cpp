@@ -42,6 +42,12 @@ constexpr int64_t kManyRows = 128;
 /// Rows of a block of weights beside which x is packed well.
 constexpr int64_t kTypicalBlock = 64;
 
+/// Rows of a weight's gradient that a worker takes, at least.
+constexpr int64_t kRowsOfGradient = 256;
+
+/// The longest sums of it for which operands are transposed at once.
+constexpr int64_t kTurnedDepth = 1024;
+
 /// Rows of x that pass by the blocks at once: they stay in the shared cache.
 constexpr int64_t kRowsAtOnce = 1024;
 
@@ -55,9 +61,6 @@ constexpr int64_t kPlainBytes = 8 << 20;
 /// they are multiplied with at once: then x stays in the shared cache
 /// meanwhile.
 constexpr int64_t kFewColumns = 64, kDepth = 4096;
-
-/// Rows of a weight's gradient that a worker takes.
-constexpr int64_t kRowsOfGradient = 256;
 
 /// Elements that are worth a thread.
 constexpr int64_t kGrain = 4096;
@@ -91,6 +94,14 @@ char *at(void *base, int64_t elements, tprt_type type) {
 bool isAtLeast(dnnl::cpu_isa isa) {
   auto needed = unsigned(isa);
   return (unsigned(dnnl::get_effective_cpu_isa()) & needed) == needed;
+}
+
+/// Whether oneDNN's sgemm brings operands to panels for a product [m, n]:
+/// without AVX-512 it reads them as they lie where that is small, at a third of
+/// its speed. It always does where sums run along rows of both operands.
+bool isLarge(int64_t m, int64_t n) {
+  return isAtLeast(dnnl::cpu_isa::avx512_core) ||
+         1 / double(m) + 1 / double(n) < 0.0038;
 }
 
 /// Buffer that only grows.
@@ -199,20 +210,35 @@ Expected<const void *> toPanels(Scratch &scratch, tprt_type type, const void *w,
   return static_cast<const void *>(packed);
 }
 
-/// What oneDNN computes without panels, as it copies what it needs itself. Of
-/// x and w [k, rows] and [k, n], `Transposed`, it adds the product to y if
-/// asked.
-template <bool Transposed = false>
-Status multiplyPlain(const void *x, const void *w, int64_t rows, int64_t n,
-                     int64_t k, float *y, int64_t yStride, int64_t xStride = 0,
-                     bool adds = false) {
+/// An operand of f32 as it lies, the sums along its rows or, flipped, its
+/// columns.
+struct Plain {
+  const void *values;
+  int64_t stride;
+  bool isFlipped = false;
+};
+
+/// y[rows, n] (+)= x * w by oneDNN, which copies what it needs itself.
+Status multiplyPlain(Plain x, Plain w, int64_t rows, int64_t n, int64_t k,
+                     float *y, int64_t yStride, bool adds = false) {
   auto status = dnnl::sgemm(
-      Transposed ? 'T' : 'N', Transposed ? 'N' : 'T', rows, n, k, 1.0f,
-      static_cast<const float *>(x), Transposed ? xStride : k,
-      static_cast<const float *>(w), Transposed ? n : k, adds, y, yStride);
+      x.isFlipped ? 'T' : 'N', w.isFlipped ? 'N' : 'T', rows, n, k, 1.0f,
+      static_cast<const float *>(x.values), x.stride,
+      static_cast<const float *>(w.values), w.stride, adds, y, yStride);
   if (status != dnnl::status::success)
     return internalError("oneDNN: sgemm: status ", int(status));
   return {};
+}
+
+/// A stride for rows of k floats that are not whole pages apart, which would
+/// bring them to the same places of a cache.
+int64_t spread(int64_t k) { return alignUp(k, 16) + 16; }
+
+/// k rows of `count` columns as rows of f32, one for each column.
+void turn(tprt_type type, const void *from, int64_t stride, int64_t count,
+          int64_t k, void *to) {
+  simd().transpose(type, from, stride, k, count, static_cast<float *>(to),
+                   spread(k));
 }
 
 /// line[i] += values[from + i], if there are any.
@@ -271,6 +297,8 @@ struct GemmEngine::Impl {
   Status run(std::vector<Call> &calls);
   Status runPieces(const Call &call);
   Status runRows(const Call &call);
+  Status runRows(const Call &call, int64_t each, int64_t from, int64_t k,
+                 Plain w);
   Expected<const void *> toLayout(WorkerContext &context, Product &product,
                                   const void *w);
   Status runBlocks(Rows rows, std::vector<Call> &calls);
@@ -388,14 +416,13 @@ Status GemmEngine::Impl::execute(WorkerContext &context, Product &product,
   return {};
 }
 
-/// x as the product reads it: in the type computed in and dense; beside few
-/// rows, they are not whole pages apart, which would bring them to the same
-/// places of a cache.
+/// x as the product reads it: in the type computed in and dense, but for few
+/// rows.
 Status GemmEngine::Impl::bring(Rows &rows, const Call &call) {
   const Gemm &gemm = call.gemm;
   int64_t k = gemm.k;
   bool isFlipped = gemm.xTransposed;
-  rows.stride = rows.isFew && rows.count > 1 ? alignUp(k, 16) + 16 : k;
+  rows.stride = rows.isFew && rows.count > 1 ? spread(k) : k;
   rows.x = at(call.x, rows.first * (isFlipped ? 1 : call.x_stride), gemm.xType);
   if (!isFlipped && gemm.xType == rows.compute && call.x_stride == rows.stride)
     return {};
@@ -513,7 +540,8 @@ Status GemmEngine::Impl::runBlock(WorkerContext &context, const Rows &rows,
       TPRT_TRY(execute(context, *product, w, rows.packed, transposed));
       simd().transpose(TPRT_F32, transposed, count, n, count, products, stride);
     } else {
-      TPRT_TRY(multiplyPlain(rows.x, w, count, n, k, products, stride));
+      TPRT_TRY(
+          multiplyPlain({rows.x, k}, {w, k}, count, n, k, products, stride));
     }
   }
   finish(call, rows.first, count, column, n, products, stride);
@@ -566,19 +594,55 @@ Status GemmEngine::Impl::runBlocks(Rows rows, std::vector<Call> &calls) {
   return {};
 }
 
-/// A weight's gradient in f32, where it lies: workers take rows of it.
+/// A weight's gradient in f32, where it lies: workers take rows of it, of two
+/// and more blocks. What is too small for oneDNN then, or narrow, is transposed
+/// for it, a piece of the sums at a time.
 Status GemmEngine::Impl::runRows(const Call &call) {
   const Gemm &gemm = call.gemm;
-  int64_t blocks = (call.rows + kRowsOfGradient - 1) / kRowsOfGradient;
+  int64_t m = call.rows, n = gemm.n, each = kRowsOfGradient;
+  bool isWide = gemm.xType == TPRT_F32 && gemm.wType == TPRT_F32;
+  while (isWide && !isLarge(each, n) && 4 * each <= m)
+    each *= 2;
+  if (isWide && isLarge(each, n))
+    return runRows(call, each, 0, gemm.k, {call.w, n, true});
+  for (int64_t from = 0; from < gemm.k; from += kTurnedDepth) {
+    int64_t k = std::min(kTurnedDepth, gemm.k - from);
+    TPRT_ASSIGN(auto turned, packScratch.get(n * spread(k) * 4));
+    parallelFor(n, 64, [&](int64_t begin, int64_t end, int64_t) {
+      turn(gemm.wType, at(call.w, from * n + begin, gemm.wType), n, end - begin,
+           k, static_cast<float *>(turned) + begin * spread(k));
+    });
+    TPRT_TRY(runRows(call, kRowsOfGradient, from, k, {turned, spread(k)}));
+  }
+  return {};
+}
+
+/// Sums [from, from + k) of it; x is as w is.
+Status GemmEngine::Impl::runRows(const Call &call, int64_t each, int64_t from,
+                                 int64_t k, Plain w) {
+  const Gemm &gemm = call.gemm;
+  int64_t m = call.rows, blocks = (m + each - 1) / each;
+  bool adds = call.residual || from > 0;
   std::vector<Status> statuses(static_cast<size_t>(workers()));
-  parallelItems(blocks, [&](int64_t item, int64_t worker) {
+  context(workers() - 1);
+  auto run = [&](int64_t first, int64_t rows, int64_t worker) -> Status {
     OneWorker alone;
-    int64_t first = item * kRowsOfGradient;
-    Status status = multiplyPlain<true>(
-        static_cast<const float *>(call.x) + first, call.w,
-        std::min(kRowsOfGradient, call.rows - first), gemm.n, gemm.k,
-        static_cast<float *>(call.y) + first * call.y_stride, call.y_stride,
-        call.x_stride, call.residual);
+    const void *lines = at(call.x, from * call.x_stride + first, gemm.xType);
+    Plain x{lines, call.x_stride, true};
+    if (!w.isFlipped) {
+      TPRT_ASSIGN(auto turned, contexts[size_t(worker)]->transposed.get(
+                                   rows * spread(k) * 4));
+      turn(gemm.xType, lines, call.x_stride, rows, k, turned);
+      x = {turned, spread(k)};
+    }
+    return multiplyPlain(x, w, rows, gemm.n, k,
+                         static_cast<float *>(call.y) + first * call.y_stride,
+                         call.y_stride, adds);
+  };
+  parallelItems(blocks, [&](int64_t item, int64_t worker) {
+    // Of one size, so that none is small.
+    int64_t first = m * item / blocks, last = m * (item + 1) / blocks;
+    Status status = run(first, last - first, worker);
     if (!status.ok())
       statuses[size_t(worker)] = status;
   });
@@ -626,9 +690,9 @@ Status GemmEngine::Impl::runPieces(const Call &call) {
 Status GemmEngine::Impl::run(std::vector<Call> &calls) {
   const Call &call = calls.front();
   const Gemm &gemm = call.gemm;
-  bool isF32 = gemm.xType == TPRT_F32 && gemm.wType == TPRT_F32 &&
-               gemm.yType == TPRT_F32;
-  if (isF32 && gemm.wTransposed && gemm.xTransposed && !gemm.bias &&
+  bool isF32 = gemm.xType == TPRT_F32 && gemm.wType == TPRT_F32;
+  if (gemm.wTransposed && gemm.xTransposed && gemm.yType == TPRT_F32 &&
+      (isF32 || !isAtLeast(dnnl::cpu_isa::avx512_core)) && !gemm.bias &&
       gemm.activation == Gemm::Activation::None &&
       (!call.residual || call.residual == call.y))
     return runRows(call);

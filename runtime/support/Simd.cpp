@@ -250,36 +250,38 @@ void transpose(tprt_type type, const void *in, int64_t inStride, int64_t rows,
   });
 }
 
-/// out[X, W] (+)= x[X, k] * w[W, k], sums in registers.
+/// out[X, W] = x[X, k] * w[W, k], sums in registers. Rows of w are `apart`
+/// bytes from each other, and their results `outApart` floats.
 template <tprt_type Type, int W, int X>
-void dotTile(const void *w, int64_t wStride, const float *x, int64_t xStride,
-             int64_t k, float *out, int64_t outStride, bool accumulate) {
-  Vec sum[W][X] = {};
+void dotTile(const char *w, int64_t apart, const float *x, int64_t xStride,
+             int64_t k, float *out, int64_t outStride, int64_t outApart) {
+  // One row of x would wait for its sums.
+  constexpr int U = X == 1 ? 2 : 1;
+  Vec sum[W][U][X] = {};
   int64_t p = 0;
-  for (; p + kLanes <= k; p += kLanes) {
-    Vec left[W];
-    for (int i = 0; i < W; ++i) {
-      auto *row = static_cast<const char *>(rowAt(Type, w, i * wStride + p));
-      left[i] = loadWide<Type>(row);
-      // Rows to come: the processor's own prefetch ends with each page.
-      __builtin_prefetch(row + 8 * wStride);
-    }
-    for (int j = 0; j < X; ++j) {
-      Vec right = load(x + j * xStride + p);
+  for (; p + U * kLanes <= k; p += U * kLanes)
+    for (int u = 0; u < U; ++u) {
+      int64_t at = p + u * kLanes;
+      Vec left[W];
       for (int i = 0; i < W; ++i)
-        sum[i][j] += left[i] * right;
+        left[i] = loadWide<Type>(rowAt(Type, w + i * apart, at));
+      for (int j = 0; j < X; ++j) {
+        Vec right = load(x + j * xStride + at);
+        for (int i = 0; i < W; ++i)
+          sum[i][u][j] += left[i] * right;
+      }
     }
-  }
   for (int i = 0; i < W; ++i) {
-    Vec totals = sumEach<X>(sum[i]);
+    if constexpr (U == 2)
+      sum[i][0][0] += sum[i][1][0];
+    Vec totals = sumEach<X>(sum[i][0]);
     for (int j = 0; j < X; ++j) {
       float total = totals[j], left;
       for (int64_t q = p; q < k; ++q) {
-        widen(Type, rowAt(Type, w, i * wStride + q), &left, 1);
+        widen(Type, rowAt(Type, w + i * apart, q), &left, 1);
         total += left * x[j * xStride + q];
       }
-      float &to = out[j * outStride + i];
-      to = accumulate ? to + total : total;
+      out[j * outStride + i * outApart] = total;
     }
   }
 }
@@ -290,71 +292,49 @@ constexpr int kTileColumns = kLanes == 16 ? 8 : 4;
 template <int X>
 constexpr int kTileRows = X == kTileColumns ? 3 : 4;
 
-/// out[n] = w[n, k] * x[k] for one x: rows of w one after the other, as memory
-/// is read fastest in order, and by the processor's own prefetch.
-template <tprt_type Type>
-void dotRow(const void *w, int64_t n, const float *x, int64_t k, float *out) {
-  constexpr int kSums = 8, kStep = kSums * kLanes;
-  for (int64_t i = 0; i < n; ++i) {
-    const void *row = rowAt(Type, w, i * k);
-    Vec sums[kSums] = {};
-    int64_t p = 0;
-    for (; p + kStep <= k; p += kStep)
-      for (int s = 0; s < kSums; ++s)
-        sums[s] += loadWide<Type>(rowAt(Type, row, p + s * kLanes)) *
-                   load(x + p + s * kLanes);
-    for (; p + kLanes <= k; p += kLanes)
-      sums[0] += loadWide<Type>(rowAt(Type, row, p)) * load(x + p);
-    float total = reduceSum(((sums[0] + sums[1]) + (sums[2] + sums[3])) +
-                            ((sums[4] + sums[5]) + (sums[6] + sums[7])));
-    for (float left; p < k; ++p) {
-      widen(Type, rowAt(Type, row, p), &left, 1);
-      total += left * x[p];
-    }
-    out[i] = total;
-  }
+/// A row of w from each of W equal parts, as far as they go; then single rows.
+/// Each part is read in order and all of them together: the processor fetches
+/// so many streams ahead by itself, and more of memory than of one.
+template <tprt_type Type, int W, typename Tiles>
+void forStreams(const void *w, int64_t n, int64_t k, Tiles tiles) {
+  int64_t part = n / W, bytes = k * kBytes[Type];
+  auto *base = static_cast<const char *>(w);
+  for (int64_t i = 0; i < part; ++i)
+    tiles(std::integral_constant<int, W>(), base + i * bytes, part, i);
+  for (int64_t i = part * W; i < n; ++i)
+    tiles(std::integral_constant<int, 1>(), base + i * bytes, part, i);
 }
 
-/// Rows of w that stay in a cache while all of x passes by.
-constexpr int64_t kPanelRows = 12;
-
-template <tprt_type Type, int X>
-void dotTiles(const void *w, int64_t n, int64_t wStride, const float *x,
-              int64_t xStride, int64_t k, float *out, int64_t outStride,
-              bool accumulate) {
-  constexpr int W = kTileRows<X>;
-  int64_t i = 0;
-  for (; i + W <= n; i += W)
-    dotTile<Type, W, X>(rowAt(Type, w, i * wStride), wStride, x, xStride, k,
-                        out + i, outStride, accumulate);
-  for (; i < n; ++i)
-    dotTile<Type, 1, X>(rowAt(Type, w, i * wStride), wStride, x, xStride, k,
-                        out + i, outStride, accumulate);
-}
-
+/// All of x passes by while rows of w lie in the first cache.
 template <tprt_type Type>
 void dotAs(const void *w, int64_t n, const float *x, int64_t xStride,
            int64_t rows, int64_t k, float *out, int64_t outStride) {
-  if (rows == 1)
-    return dotRow<Type>(w, n, x, k, out);
-  // Pieces of x that stay in the first cache.
-  int64_t piece = std::max<int64_t>(kLanes, 8192 / rows / kLanes * kLanes);
-  for (int64_t p = 0; p < k; p += piece)
-    for (int64_t i = 0; i < n; i += kPanelRows) {
-      const void *panel = rowAt(Type, w, i * k + p);
-      int64_t height = std::min(kPanelRows, n - i);
-      int64_t depth = std::min(piece, k - p), r = 0;
-      auto take = [&](auto tiles, int64_t count) {
-        for (; r + count <= rows; r += count)
-          tiles(panel, height, k, x + r * xStride + p, xStride, depth,
-                out + r * outStride + i, outStride, p > 0);
-      };
-      if constexpr (kTileColumns == 8)
-        take(dotTiles<Type, 8>, 8);
-      take(dotTiles<Type, 4>, 4);
-      take(dotTiles<Type, 2>, 2);
-      take(dotTiles<Type, 1>, 1);
-    }
+  auto run = [&](auto most) {
+    constexpr int X = most, W = kTileRows<X>;
+    forStreams<Type, W>(
+        w, n, k, [&](auto height, const char *at, int64_t part, int64_t i) {
+          int64_t r = 0, apart = part * k * kBytes[Type];
+          auto take = [&](auto count) {
+            for (; r + count <= rows; r += count)
+              dotTile<Type, height, count>(at, apart, x + r * xStride, xStride,
+                                           k, out + r * outStride + i,
+                                           outStride, part);
+          };
+          if constexpr (X >= 8)
+            take(std::integral_constant<int, 8>());
+          if constexpr (X >= 4)
+            take(std::integral_constant<int, 4>());
+          if constexpr (X >= 2)
+            take(std::integral_constant<int, 2>());
+          take(std::integral_constant<int, 1>());
+        });
+  };
+  if constexpr (kTileColumns == 8)
+    if (rows >= 8)
+      return run(std::integral_constant<int, 8>());
+  if (rows >= 4)
+    return run(std::integral_constant<int, 4>());
+  run(std::integral_constant<int, 2>());
 }
 
 void dot(tprt_type type, const void *w, int64_t n, const float *x,

@@ -202,6 +202,10 @@ TEST(Gemm, ProductsOfABackward) {
       g.m = 1100, g.k = 33;
       g.xTransposed = true;
       checkRows(g, {1100});
+      if (type == TPRT_F32) { // in several blocks
+        g.n = 515;
+        checkRows(g, {1090});
+      }
       g.xType = TPRT_F32;
       g.k = 4100;
       checkRows(g, {17});
@@ -209,28 +213,43 @@ TEST(Gemm, ProductsOfABackward) {
 }
 
 TEST(Gemm, AnyNumberOfWorkersGivesTheSameBits) {
+  struct Shape {
+    int64_t n, k;
+    std::vector<int64_t> rows;
+    bool flipsX;
+  };
+  const Shape shapes[] = {{515, 301, {1, 7, 40, 140}, true},
+                          // large enough to be multiplied as they lie
+                          {1204, 420, {600}, false}};
   for (tprt_type type : {TPRT_F32, TPRT_BF16, TPRT_F16})
-    for (bool transposed : {false, true}) {
-      Gemm g = describe(140, 515, 301, type);
-      g.wTransposed = g.xTransposed = transposed;
-      std::mt19937 random(kSeed);
-      std::string w = toBytes(type, randomFloats(random, g.n * g.k));
-      for (int64_t rows : {1, 7, 40, 140}) {
-        std::string x = toBytes(type, randomFloats(random, rows * g.k));
-        std::string first;
-        for (int count : {1, 2, 3}) {
-          setWorkers(count);
-          GemmEngine engine({g});
-          std::string y(size_t(rows * g.n * typeBytes(type)), '\0');
-          ASSERT_OK(engine.run({0, rows, x.data(), transposed ? rows : g.k,
-                                w.data(), nullptr, nullptr, y.data(), g.n}));
-          if (count == 1)
-            first = y;
-          EXPECT_TRUE(y == first) << rows << " rows, " << count << " workers, "
-                                  << typeName(type) << ", seed " << kSeed;
+    for (bool transposed : {false, true})
+      for (const Shape &shape : shapes) {
+        int64_t most = shape.rows.back();
+        bool flipsX = transposed && shape.flipsX;
+        Gemm g = describe(most, shape.n, shape.k, type);
+        g.wTransposed = transposed;
+        g.xTransposed = flipsX;
+        if (flipsX)
+          g.yType = TPRT_F32;
+        std::mt19937 random(kSeed);
+        std::string w = toBytes(type, randomFloats(random, g.n * g.k));
+        for (int64_t rows : shape.rows) {
+          std::string x = toBytes(type, randomFloats(random, rows * g.k));
+          std::string first;
+          for (int count : {1, 2, 3}) {
+            setWorkers(count);
+            GemmEngine engine({g});
+            std::string y(size_t(rows * g.n * typeBytes(g.yType)), '\0');
+            ASSERT_OK(engine.run({0, rows, x.data(), flipsX ? rows : g.k,
+                                  w.data(), nullptr, nullptr, y.data(), g.n}));
+            if (count == 1)
+              first = y;
+            EXPECT_TRUE(y == first)
+                << rows << " rows, " << count << " workers, " << typeName(type)
+                << ", seed " << kSeed;
+          }
         }
       }
-    }
   setWorkers(1);
 }
 
