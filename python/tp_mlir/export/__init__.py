@@ -53,8 +53,8 @@ def export(module, args=(), kwargs=None, *, outputs=None, check=True):
     traced = Traced(module, tuple(args), kwargs, outputs)
     lowering = Lowering(traced)
     text = lowering.run()
-    results = lowering.results
-    exported = Exported(text, to_json(lowering.emitter, module, results),
+    plan = to_json(lowering.emitter, module, lowering.results, lowering.features)
+    exported = Exported(text, plan,
                         {name: tuple(node.meta["val"].shape)
                          for node, name in traced.inputs.items()},
                         [name for name, _ in traced.outputs], traced.state, lowering.matched)

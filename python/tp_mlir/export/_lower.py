@@ -39,14 +39,14 @@ class Match:
 class Lowering:
     """Writes one traced module.
 
-    Attributes after run(): results, names of the values returned; matched, the number of
-    patterns by name.
+    Attributes after run(): results, names of the values returned; features, names of the
+    arguments of floats; matched, the number of patterns by name.
     """
 
     def __init__(self, traced):
         self.traced, self.emitter = traced, Emitter()
         self.emitter.aliases = traced.aliases
-        self.values, self.matched, self.bounds = {}, {}, {}
+        self.values, self.matched, self.features = {}, {}, set()
 
     def get(self, operand):
         """The Value or Constant of a node; anything else as it is."""
@@ -142,6 +142,8 @@ class Lowering:
             extra = f", tp.range = array<i64: 0, {bound}>" if bound else ""
             texts.append(f"%arg{i}: {_text.tensor(shape, kind)} "
                          f"{{tp.name = {_text.quote(name)}{extra}}}")
+            if _text.is_float(kind):
+                self.features.add(f"%arg{i}")
             self.values[node] = Value(Tensor(f"%arg{i}", shape), View.of(shape), kind)
         return texts
 

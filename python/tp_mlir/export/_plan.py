@@ -15,6 +15,7 @@ from ._values import Parameter
 
 COLUMN = [["tp"], []]
 ROW = [[], ["tp"]]
+INPUT = "an input"      # among the origins of a value
 _NAME = re.compile(r"%[\w]+")
 # What a value may pass between the two layers of a pair; all work feature by feature or head
 # by head, or are a norm of a projection.
@@ -25,8 +26,9 @@ _BETWEEN = ("arith.", "math.", "nn.silu", "nn.gelu", "nn.attention", "nn.rotary"
 class Flow:
     """What reads what, from the lines that were written."""
 
-    def __init__(self, emitter, parameters):
+    def __init__(self, emitter, parameters, features):
         self.parameters = parameters    # SSA name: name in the checkpoint
+        self.features = features        # arguments of floats
         self.operands, self.operation = {}, {}
         for text in [*emitter.head, *emitter.lines]:
             left, _, right = text.partition(" = ")
@@ -40,7 +42,8 @@ class Flow:
         self._memo = {}
 
     def origins(self, name):
-        """The linear layers that a value comes from; None if from anything else too."""
+        """The linear layers that a value comes from, INPUT among them if masks and the like come
+        in; None if features come from anywhere else."""
         if name in self._memo:
             return self._memo[name]
         pending = [name]
@@ -65,31 +68,34 @@ class Flow:
     def _combine(self, name):
         if name in self.linears:
             return frozenset([name])
-        operation = self.operation.get(name, "")
-        if name in self.parameters or operation in ("arith.constant", "tensor.empty",
-                                                    "nn.rotary_table"):
+        if name in self.parameters:
             return frozenset()
-        if name not in self.operands or not operation.startswith(_BETWEEN):
-            return None
+        if name not in self.operands:
+            return None if name in self.features else frozenset([INPUT])
+        operation = self.operation[name]
         found = [self._memo[o] for o in self.operands[name]]
-        if operation == "nn.attention":
-            found = found[:3]       # not the mask
         if any(part is None for part in found):
+            return None
+        together = frozenset().union(*found)
+        if not together - {INPUT}:
+            # Constants and masks; but words are features.
+            return None if INPUT in together and operation == "nn.embedding" else together
+        if not operation.startswith(_BETWEEN):
             return None
         if operation in ("arith.addf", "arith.subf") and len({p for p in found if p}) > 1:
             return None             # a residual
-        return frozenset().union(*found)
+        return together
 
 
-def structural(emitter, results):
+def structural(emitter, results, features):
     """{name in the checkpoint: "column", "row", "whole"} of weights and biases."""
     parameters = {ssa: key[0] for key, ssa in emitter.parameters.items()}
-    flow = Flow(emitter, parameters)
+    flow = Flow(emitter, parameters, features)
     cuts = {}
     for result, (weight, bias, rows) in flow.linears.items():
         if not isinstance(weight, Parameter):
             continue
-        before = flow.origins(rows)
+        before = (flow.origins(rows) or frozenset()) - {INPUT}
         if not before:
             continue
         firsts = [flow.linears[name] for name in before]
@@ -120,7 +126,7 @@ def _cut_vocabulary(flow, results, cuts):
             cuts.setdefault(name, "column")
     for result in results:
         origins = flow.origins(result)
-        for name in origins or ():
+        for name in (origins or frozenset()) - {INPUT}:
             weight, bias, rows = flow.linears[name]
             if isinstance(weight, Parameter) and flow.origins(rows) is None:
                 cuts.setdefault(weight.name, "column")
@@ -149,9 +155,9 @@ def declared(module):
     return plan
 
 
-def to_json(emitter, module, results):
+def to_json(emitter, module, results, features):
     """A plan as tp-compile reads it."""
-    cuts = structural(emitter, results)
+    cuts = structural(emitter, results, features)
     names = {key[0]: len(key[2]) for key in emitter.parameters}
     for pattern, cut in declared(module).items():
         regex = re.compile(re.escape(pattern).replace(r"\*", r"[^.]+") + r"\.(weight|bias)$")

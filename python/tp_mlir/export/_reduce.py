@@ -118,7 +118,7 @@ def _any(lowering, node, x, dims=None, keep=False):
 
 
 @lowers(aten.cumsum.default)
-def _cumsum(lowering, node, x, dim):
+def _cumsum(lowering, node, x, dim, **options):
     """A sum over the positions up to each: quadratic, and meant for positions."""
     emitter = lowering.emitter
     value = emitter.force(lowering.get(x))
