@@ -21,6 +21,7 @@ class Exported:
         text: the program, in MLIR.
         plan: how its parameters are cut, as tp-compile reads plans.
         inputs: name to shape; outputs: names.
+        state: name to tensor of the module's parameters and buffers, tied ones once.
         matched: how often each pattern was found ("attention", "rms_norm", "rotary").
         difference: the largest difference to the module's own result, of the largest value,
             on one rank; None if it was not compared.
@@ -30,7 +31,7 @@ class Exported:
         self.text, self.plan = text, plan
         self.inputs, self.outputs, self.matched = inputs, outputs, matched
         self.difference = None
-        self._state = state
+        self.state = state
         self._folder = None
 
     def save(self, path, weights=True):
@@ -46,12 +47,12 @@ class Exported:
     def save_weights(self, path):
         """Write the module's parameters and buffers, tied ones once."""
         from safetensors.torch import save_file
-        absent = [name for name, tensor in self._state.items() if tensor.device.type == "meta"]
+        absent = [name for name, tensor in self.state.items() if tensor.device.type == "meta"]
         if absent:
             raise InputError("export", 1, f"the module has no weights: {absent[0]} is on the meta "
                              "device; give a checkpoint's folder as weights")
         save_file({name: tensor.detach().cpu().contiguous().clone()
-                   for name, tensor in self._state.items()}, path)
+                   for name, tensor in self.state.items()}, path)
         return path
 
     def weights(self):
