@@ -98,14 +98,20 @@ class Lowering:
             if node in needed or node in self.traced.constants:
                 continue
             needed.add(node)
-            match = None
-            if node.op == "call_function":
-                match = next((m for m in (p(self, node) for p in PATTERNS) if m), None)
+            match = self._match(node)
             if match:
                 matches[node] = match
                 self.matched[match.name] = self.matched.get(match.name, 0) + 1
             pending += match.reads if match else node.all_input_nodes
         return matches, needed
+
+    def _match(self, node):
+        if node.op != "call_function":
+            return None
+        try:
+            return next((m for m in (p(self, node) for p in PATTERNS) if m), None)
+        except Unsupported:
+            return None     # of a type that no pattern has; the operation itself will say so
 
     def _lower(self, node):
         function = TABLE.get(node.target)

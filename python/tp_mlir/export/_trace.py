@@ -203,8 +203,10 @@ class Traced:
             elif node.name in signature.inputs_to_lifted_tensor_constants:
                 key = signature.inputs_to_lifted_tensor_constants[node.name]
                 self.constants[node] = program.constants[key].detach()
-            else:
+            elif node.name in signature.user_inputs:
                 self.inputs[node] = next(given)
+            else:
+                self.constants[node] = None     # the order of effects
 
     def _fold(self, graph):
         """Compute what depends on constants alone."""
@@ -215,7 +217,8 @@ class Traced:
                 self.constants[node] = None
                 continue
             operands = node.all_input_nodes
-            if torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ()):
+            if isinstance(node.target, torch._ops.HigherOrderOperator) or (
+                    torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())):
                 continue
             if node.target in _FILLS:
                 shape, fill = shape_of(node), _FILLS[node.target]
