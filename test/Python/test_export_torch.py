@@ -5,12 +5,14 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
 import math
+import pathlib
 import subprocess
 
 import numpy
 import pytest
 
-torch = pytest.importorskip("torch", reason="PyTorch is not installed; pip install './python[export]'")
+torch = pytest.importorskip(
+    "torch", reason="PyTorch is not installed; pip install './python[export]'")
 
 import tp_mlir  # noqa: E402
 from tp_mlir import _tools  # noqa: E402
@@ -60,6 +62,28 @@ def test_live_weights(capsys, tmp_path):
     outputs = tp_mlir.load(tmp_path / "m.tpa").run(tmp_path / "model.safetensors",
                                                    {"input": x.numpy()})
     assert numpy.abs(outputs["output"] - want).max() < 1e-6
+
+
+def test_documentation(tmp_path, monkeypatch):
+    page = (pathlib.Path(__file__).resolve().parents[2] / "docs/Export.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(page.split("```python\n")[1].split("```")[0], names)
+    want = names["model"](names["x"]).detach().numpy()
+    assert numpy.abs(names["outputs"]["output"] - want).max() < 2e-5
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "model.mlir", "model.plan.json", "model.safetensors"}
+    assert list(names["exported"].inputs) == ["src"]
+
+
+def test_meta_device(capsys):
+    with torch.device("meta"):
+        layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True).eval()
+    export = tp_mlir.export(layer, (torch.empty(1, 6, 32, device="meta"),))
+    assert "not compared with the module, which has no weights" in capsys.readouterr().err
+    assert export.matched == {"attention": 1}
+    with pytest.raises(tp_mlir.InputError, match="self_attn.in_proj_weight is on the meta device"):
+        export.weights()
 
 
 def test_a_wrong_program_is_told():

@@ -46,7 +46,7 @@ def export(module, args=(), kwargs=None, *, outputs=None, check=True):
     from . import _attention, _layers, _movement, _pointwise, _reduce, _rotary  # noqa: F401
     from ._lower import Lowering
     from ._plan import to_json
-    from ._trace import Traced, name_outputs
+    from ._trace import Traced
 
     if not isinstance(module, torch.nn.Module):
         raise InputError("export", 1, f"expected a torch.nn.Module, got {type(module).__name__}")

@@ -17,8 +17,8 @@ from ._bands import Band
 from ._lower import PATTERNS, Match, lowers
 from ._masks import Mask, classify, combine, is_hidden
 from ._movement import permuted
-from ._pointwise import as_operand, pointwise
-from ._reduce import _softmax, contract
+from ._pointwise import pointwise
+from ._reduce import contract
 from ._trace import aten, kind_of, shape_of
 from ._values import Constant, Tensor, Value
 from ._views import View

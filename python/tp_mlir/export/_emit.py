@@ -52,7 +52,8 @@ class Emitter:
             key = (text, shape, value.kind)
             if key not in self._constants:
                 name = self.fresh("c")
-                self.head.append(f"    {name} = arith.constant {text} : {tensor(shape, value.kind)}")
+                self.head.append(
+                    f"    {name} = arith.constant {text} : {tensor(shape, value.kind)}")
                 self._constants[key] = name
             return Value(Tensor(self._constants[key], shape), view, value.kind)
         source = value.source

@@ -11,11 +11,11 @@ import torch
 from . import _text
 from ._lower import PATTERNS, Match, lowers
 from ._movement import permuted
-from ._pointwise import as_operand, pointwise
+from ._pointwise import pointwise
 from ._reduce import linear
 from ._text import tensor
 from ._trace import Unsupported, aten, kind_of, shape_of
-from ._values import Constant, Value
+from ._values import Constant, Tensor, Value
 from ._views import View
 
 
@@ -187,7 +187,6 @@ def _convolution(lowering, node, x, weight, bias, stride, padding, dilation, tra
         return body.binary("arith.addf", out, product, "f32")
     iterators = ["parallel"] * (2 + rank) + ["reduction"] * (1 + rank)
     name = emitter.generic(operands, sizes, "f32", write, [x_map, w_map], iterators, output, 0)
-    from ._values import Tensor
     result = Value(Tensor(name, shape), View.of(shape), "f32")
     operands = [result]
     if bias is not None:

@@ -7,7 +7,6 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import operator
 
 import numpy
-import torch
 
 from . import _text
 from ._lower import lowers

@@ -14,11 +14,11 @@ import torch
 
 from . import _text
 from ._emit import _positions
-from ._lower import lowers
+from ._lower import PATTERNS, Match, lowers
 from ._text import is_float
 from ._trace import Unsupported, aten, kind_of, shape_of
 from ._values import Constant, Tensor, Value
-from ._views import View, refine
+from ._views import Atom, View, refine
 
 F32 = "f32"
 
@@ -91,7 +91,6 @@ def pointwise(lowering, operands, shape, kind, write):
 
 
 def _seen(name, loops, dims, kind):
-    from ._views import Atom
     view = View(tuple(loops), tuple(tuple(Atom(*atom) for atom in group) for group in dims))
     return Value(Tensor(name, tuple(loops)), view, kind)
 
@@ -242,6 +241,64 @@ def _silu(lowering, node, x):
 def _gelu(lowering, node, x, approximate="none"):
     kind = {"none": "erf", "tanh": "tanh"}[approximate]
     return on_tensor(lowering, f"nn.gelu {kind}", lowering.get(x))
+
+
+def _factors(lowering, node):
+    """The operands of a product, and of those that are products; numbers multiplied."""
+    number, nodes, pending = 1.0, [], [node]
+    while pending:
+        part = pending.pop()
+        constant = lowering.constant(part)
+        if isinstance(part, (int, float)):
+            number *= part
+        elif constant is not None and constant.numel() == 1:
+            number *= float(constant)
+        elif part.target in (aten.mul.Tensor, aten.mul.Scalar):
+            pending += part.args[:2]
+        else:
+            nodes.append(part)
+    return number, nodes
+
+
+def _plus(lowering, node, wanted):
+    """x if the node is x + `wanted`, a number."""
+    if node.target in (aten.add.Tensor, aten.add.Scalar) and not node.kwargs:
+        for x, number in (node.args[:2], node.args[1::-1]):
+            constant = lowering.constant(number)
+            if constant is not None and constant.numel() == 1:
+                number = float(constant)
+            if number == wanted and isinstance(x, torch.fx.Node):
+                return x
+    return None
+
+
+def _match_tanh_gelu(lowering, node):
+    """x/2 (1 + tanh(√(2/π) (x + 0.044715 x³))), as GPT-2 writes it."""
+    if node.target is not aten.mul.Tensor:
+        return None
+    half, parts = _factors(lowering, node)
+    if len(parts) != 2 or half != 0.5:
+        return None
+    for x, rest in (parts, parts[::-1]):
+        curve = _plus(lowering, rest, 1.0)
+        if curve is None or curve.target is not aten.tanh.default:
+            continue
+        scale, inner = _factors(lowering, curve.args[0])
+        if len(inner) != 1 or abs(scale - math.sqrt(2 / math.pi)) > 1e-6:
+            continue
+        total = inner[0]
+        if total.target is not aten.add.Tensor or x not in total.args:
+            continue
+        cubic, cubes = _factors(lowering, next((a for a in total.args if a is not x), x))
+        is_cube = cubes == [x] * 3 or len(cubes) == 1 and (
+            cubes[0].target is aten.pow.Tensor_Scalar and cubes[0].args == (x, 3.0))
+        if is_cube and abs(cubic - 0.044715) < 1e-8:
+            return Match("gelu", [x], lambda: on_tensor(lowering, "nn.gelu tanh",
+                                                        lowering.get(x)))
+    return None
+
+
+PATTERNS.append(_match_tanh_gelu)
 
 
 @lowers(aten.relu.default)

@@ -201,13 +201,9 @@ def linear(lowering, x, weight, bias, place=None):
     """x[..., k] weight[n, k]ᵀ + bias, not yet written."""
     emitter = lowering.emitter
     x = emitter.force(x)
-    axes = [atom.axis for atom in x.view.atoms]
-    # Rows of the tensor as it lies, if the module sees them in its order.
-    last = x.view.dims[-1]
-    rows = x
-    if not (x.view.is_ordered and len(x.view.tensor) > 1 and math.prod(
-            a.size for a in last) == x.view.tensor[-1] and len(last) <= 1):
-        rows = emitter.compact(x)
+    # Rows of the tensor as it lies, if the module sees them in its order: a batch and positions
+    # that it has joined stay apart.
+    rows = _join_last(emitter, x) if x.view.is_ordered else emitter.compact(x)
     outputs = weight.shape[0]
     product = Product(rows, weight, bias, 0, (outputs,), emitter.place)
     tensor = rows.view.tensor[:-1] + (outputs,)
@@ -215,6 +211,23 @@ def linear(lowering, x, weight, bias, place=None):
     view = View(tensor, rows.view.dims[:-1] + (
         (Atom(last_axis, outputs),) if outputs != 1 else (),))
     return Value(product, view, x.kind)
+
+
+def _join_last(emitter, x):
+    """An ordered view whose last dimension is the last axis of the tensor."""
+    view, last = x.view, x.view.dims[-1]
+    size = math.prod(atom.size for atom in last)
+    axis = len(view.tensor)
+    while axis and math.prod(view.tensor[axis:]) < size:
+        axis -= 1
+    if math.prod(view.tensor[axis:]) != size:
+        return emitter.compact(x)
+    if size == 1:
+        axis = len(view.tensor) - 1 if view.tensor[-1:] == (1,) else len(view.tensor)
+    tensor = view.tensor[:axis] + (size,)
+    name = emitter.reshape_tensor(x.source.name, view.tensor, tensor, x.kind)
+    dims = view.dims[:-1] + ((Atom(axis, size),) if size != 1 else (),)
+    return Value(Tensor(name, tensor), View(tensor, dims), x.kind)
 
 
 def is_weight(value):

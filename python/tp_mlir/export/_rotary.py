@@ -7,16 +7,13 @@ Tables of cosines and sines that follow from frequencies become nn.rotary_table,
 other constant tables stay constants. Tables that depend on inputs are no pattern.
 """
 
-import math
-
 import torch
 
 from . import _text
 from ._lower import PATTERNS, Match
 from ._movement import permuted
 from ._trace import aten, shape_of
-from ._values import Constant, Tensor, Value
-from ._views import View
+from ._values import Constant
 
 
 def _call(node, *targets):

@@ -229,7 +229,9 @@ class Traced:
                 def value(operand):
                     return self.constants[operand]
                 args = torch.fx.node.map_arg(node.args, value)
-                kwargs = torch.fx.node.map_arg(dict(node.kwargs), value)
+                kwargs = dict(torch.fx.node.map_arg(dict(node.kwargs), value))
+                if kwargs.get("device") is not None:
+                    kwargs["device"] = torch.device("cpu")      # also of a module on meta
                 with torch.no_grad():
                     # Constants need not lie in memory as the trace believed.
                     target = _LENIENT.get(node.target, node.target)
