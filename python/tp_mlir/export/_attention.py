@@ -20,7 +20,7 @@ from ._movement import permuted
 from ._pointwise import pointwise
 from ._reduce import contract
 from ._trace import aten, kind_of, shape_of
-from ._values import Constant, Tensor, Value
+from ._values import Constant, Value
 from ._views import View
 
 _PRODUCTS = (aten.matmul.default, aten.bmm.default)
@@ -109,7 +109,6 @@ def _arguments(node):
 def _mask_of_call(lowering, q, k, mask, causal):
     queries, keys = shape_of(q)[-2], shape_of(k)[-2]
     if causal:
-        # PyTorch's first query sees the first key alone, whatever their numbers.
         return Mask(Band(None, 0 if keys > 1 else None), None)
     if mask is None:
         return Mask(Band(None, None), None)
@@ -137,15 +136,14 @@ def _written_out(lowering, node, *args, **kwargs):
     k, v = (_repeat_heads(lowering, x, q.shape) for x in (k, v))
     order = [*range(len(k.shape) - 2), len(k.shape) - 1, len(k.shape) - 2]
     scores = contract(lowering, q, permuted(k, order), "f32")
-    band = None
-    mask = _mask_of_call(lowering, query, key, given, causal)
     operands = [scores]
-    if mask is not None and mask.padding is None:
-        band = mask.band
+    if causal:
+        # PyTorch's first query sees the first key alone, whatever their numbers.
+        seen = Band(None, 0).positions(*scores.shape[-2:])
+        operands.append(Constant(torch.from_numpy(seen), "i1"))
     elif given is not None:
         operands.append(lowering.get(given))
     shape = scores.shape
-    rank = len(shape)
 
     def write(body, inputs):
         score = body.binary("arith.mulf", inputs[0][0], body.constant(scale, "f32"), "f32")
@@ -157,37 +155,8 @@ def _written_out(lowering, node, *args, **kwargs):
         hidden = body.constant(-math.inf, "f32")
         return body.op(f"arith.select {name}, {score}, {hidden} : f32")
     scores = pointwise(lowering, operands, shape, "f32", write)
-    if band is not None and band != Band(None, None):
-        scores = hide(lowering, scores, band, rank)
     weights = _softmax_of(lowering, scores)
     return contract(lowering, weights, v, kind_of(node))
-
-
-def hide(lowering, scores, band, rank):
-    """Scores outside the band are -inf: a comparison of positions."""
-    emitter = lowering.emitter
-    scores = emitter.compact(scores)
-    loops = list(scores.shape)
-
-    def write(body, inputs):
-        seen = in_band(body, band, rank - 2, rank - 1)
-        return body.op(f"arith.select {seen}, {inputs[0][0]}, "
-                       f"{body.constant(-math.inf, 'f32')} : f32")
-    name = emitter.generic([scores], loops, "f32", write, [list(range(rank))])
-    return Value(Tensor(name, scores.shape), View.of(scores.shape), "f32")
-
-
-def in_band(body, band, query, key):
-    """Whether the positions of two loops are in the band."""
-    i, j = body.index(query), body.index(key)
-    distance = body.binary("arith.subi", j, i, "i64")
-    seen = None
-    for bound, predicate in ((band.low, "sge"), (band.high, "sle")):
-        if bound is not None:
-            test = body.op(f"arith.cmpi {predicate}, {distance}, {body.constant(bound, 'i64')} "
-                           ": i64")
-            seen = test if seen is None else body.binary("arith.andi", seen, test, "i1")
-    return seen
 
 
 def _repeat_heads(lowering, value, queries):

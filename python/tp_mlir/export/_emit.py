@@ -240,9 +240,9 @@ class Emitter:
     def generic(self, values, loops, kind, write, maps, iterators=None, result=None, init=None):
         """SSA name of a linalg.generic over `loops` (sizes).
 
-        values: written Values, or numbers as Constants that are splats; maps: for each that is
-        no splat, for each axis of its tensor the loop or None. `write(body, inputs)` writes the
-        body and returns the name that is yielded; inputs are (name, kind), then the output.
+        values: written Values, or Constants; maps: of each Value, for each axis of its tensor
+        the loop or None; of a Constant "splat", or a function that writes its element.
+        `write(body, inputs)` writes the body and returns the name that is yielded; inputs are (name, kind), then the output.
         result: loops of the result's axes; init: the number that a reduction begins with.
         """
         iterators = iterators or ["parallel"] * len(loops)
@@ -253,6 +253,8 @@ class Emitter:
         for value, positions in zip(values, maps):
             if positions == "splat":
                 inputs.append((body.op(scalar(value.splat, value.kind)), value.kind))
+            elif callable(positions):
+                inputs.append((positions(body), value.kind))
             else:
                 inputs.append((self.fresh("a"), value.kind))
                 operands.append((value, inputs[-1]))

@@ -47,6 +47,8 @@ class Lowering:
         self.traced, self.emitter = traced, Emitter()
         self.emitter.aliases = traced.aliases
         self.values, self.matched, self.features = {}, {}, set()
+        # What layers have in common, found once: masks, rotations, and their tables.
+        self.masks, self.rotations, self.rotary_tables = {}, {}, {}
 
     def get(self, operand):
         """The Value or Constant of a node; anything else as it is."""

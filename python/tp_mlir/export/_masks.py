@@ -127,6 +127,13 @@ def _repeats(data):
 
 def classify(lowering, node, queries, keys, invert=False):
     """The Mask that a node [..., queries, keys] is, or None."""
+    key = (node, queries, keys, invert)
+    if key not in lowering.masks:
+        lowering.masks[key] = _classify(lowering, *key)
+    return lowering.masks[key]
+
+
+def _classify(lowering, node, queries, keys, invert):
     constant = lowering.constant(node)
     if constant is not None:
         seen = _seen(constant)

@@ -98,7 +98,7 @@ def structural(emitter, results, features):
         before = (flow.origins(rows) or frozenset()) - {INPUT}
         if not before:
             continue
-        firsts = [flow.linears[name] for name in before]
+        firsts = [flow.linears[name] for name in sorted(before, key=lambda n: int(n[1:]))]
         if any(not isinstance(w, Parameter) or cuts.get(w.name) == "row"
                for w, _, _ in firsts) or cuts.get(weight.name) == "column":
             continue

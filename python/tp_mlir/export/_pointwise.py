@@ -13,6 +13,7 @@ import math
 import torch
 
 from . import _text
+from ._bands import find_band
 from ._emit import _positions
 from ._lower import PATTERNS, Match, lowers
 from ._text import is_float
@@ -23,14 +24,56 @@ from ._views import Atom, View, refine
 F32 = "f32"
 
 
-def align(lowering, operands, shape):
+class InBand(Constant):
+    """A constant of two values: one where the positions in two dimensions are in a band, the
+    other elsewhere. Two numbers and a comparison, not a table of s * t elements."""
+
+    def __init__(self, constant, dims, band, inside, outside):
+        super().__init__(constant.data, constant.kind)
+        self.dims, self.band, self.inside, self.outside = dims, band, inside, outside
+
+    def write(self, body, loops):
+        """The element at the positions of the loops of the two dimensions."""
+        i, j = (body.index(loop) for loop in loops)
+        distance = body.binary("arith.subi", j, i, "i64")
+        seen = None
+        for bound, predicate in ((self.band.low, "sge"), (self.band.high, "sle")):
+            if bound is not None:
+                test = body.op(f"arith.cmpi {predicate}, {distance}, "
+                               f"{body.constant(bound, 'i64')} : i64")
+                seen = test if seen is None else body.binary("arith.andi", seen, test, "i1")
+        inside, outside = (body.constant(n, self.kind) for n in (self.inside, self.outside))
+        return body.op(f"arith.select {seen}, {inside}, {outside} : {self.kind}")
+
+
+def find_in_band(constant, shape):
+    """The InBand of `shape` that a constant is, or None."""
+    data, _ = constant.without_repetition()
+    data = data.reshape((1,) * (len(shape) - data.dim()) + tuple(data.shape))
+    dims = [dim for dim, size in enumerate(data.shape) if size != 1]
+    if len(dims) != 2 or any(data.shape[dim] != shape[dim] for dim in dims):
+        return None
+    matrix = data.squeeze()
+    corner = matrix[0, 0]
+    seen = matrix == corner
+    others = matrix[~seen]
+    if not bool((others == others[0]).all()):
+        return None
+    for mask, inside, outside in ((seen, corner, others[0]), (~seen, others[0], corner)):
+        band = find_band(mask.numpy())
+        if band is not None:
+            return InBand(constant, dims, band, inside.item(), outside.item())
+    return None
+
+
+def align(lowering, operands, shape, inline=lambda constant: False):
     """Each Value expanded to `shape` and split alike, and the sizes of each dimension's parts.
-    Constants that are one number stay as they are."""
+    Constants that are one number, or `inline`, stay as they are."""
     emitter = lowering.emitter
     values = []
     for operand in operands:
         if isinstance(operand, Constant):
-            if operand.splat is not None:
+            if operand.splat is not None or inline(operand):
                 values.append(operand)
                 continue
             operand = emitter.force(operand)
@@ -61,7 +104,12 @@ def align(lowering, operands, shape):
 def pointwise(lowering, operands, shape, kind, write):
     """`write(body, inputs)`, with (name, kind) of each operand, gives the result's name."""
     emitter, shape = lowering.emitter, tuple(shape)
-    values, parts = align(lowering, operands, shape)
+    operands = [(isinstance(o, Constant) and o.splat is None and find_in_band(o, shape)) or o
+                for o in operands]
+    values, parts = align(lowering, operands, shape, lambda c: isinstance(c, InBand))
+    if any(isinstance(v, InBand) and any(len(parts[dim]) > 1 for dim in v.dims) for v in values):
+        # Its positions are no single loops.
+        values, parts = align(lowering, operands, shape)
     values = [emitter.force(v) if isinstance(v, Value) else v for v in values]
     sizes = [size for dim in parts for size in dim]
     leader = next((v for v in values if isinstance(v, Value) and not v.view.is_broadcast
@@ -77,8 +125,16 @@ def pointwise(lowering, operands, shape, kind, write):
                 if part != 1:
                     loop_of.append(len(loops))
                 loops.append(part)
-    maps = ["splat" if isinstance(v, Constant) else _positions(
-        v.view, [loop_of[i] for i, dim in enumerate(v.view.dims) if dim]) for v in values]
+    first_part = [sum(map(len, parts[:dim])) for dim in range(len(shape))]
+
+    def place(value):
+        if isinstance(value, InBand):
+            bounds = [loop_of[first_part[dim]] for dim in value.dims]
+            return lambda body: value.write(body, bounds)
+        if isinstance(value, Constant):
+            return "splat"
+        return _positions(value.view, [loop_of[i] for i, dim in enumerate(value.view.dims) if dim])
+    maps = [place(value) for value in values]
     name = emitter.generic(values, list(loops), kind, write, maps)
     at, dims = 0, []
     for dim in parts:

@@ -88,20 +88,19 @@ class Rotation:
             data = lowering.constant(node)
             if not isinstance(data, torch.Tensor) or not data.dtype.is_floating_point:
                 return
-            tables.append(data.float().expand(shape))
+            data = data.reshape((1,) * (4 - data.dim()) + tuple(data.shape)).float()
+            for axis in range(3):       # a batch, or heads, that all have the same
+                first = data.narrow(axis, 0, 1)
+                if data.shape[axis] > 1 and bool((data == first).all()):
+                    data = first
+            tables.append(data)
         half = shape[-1] // 2
         for position in (2, 1):
-            rows = []
-            for data in tables:
-                other = 3 - position
-                part = data[0].select(other - 1, 0)
-                if not bool((data == part.unsqueeze(other - 1)[None]).all()):
-                    break
-                if not torch.equal(part[:, :half], part[:, half:]):
-                    break
-                rows.append(part[:, :half].contiguous())
-            if len(rows) == 2:
-                self.found, self.position, (self.cos, self.sin) = True, position, rows
+            rows = shape[position]
+            if all(data.numel() == rows * shape[-1] and data.shape[position] == rows
+                   and torch.equal(data[..., :half], data[..., half:]) for data in tables):
+                self.found, self.position = True, position
+                self.cos, self.sin = (data[..., :half].reshape(rows, half) for data in tables)
                 self.frequencies = self._find_frequencies(lowering, cosines)
                 return
 
@@ -143,7 +142,7 @@ class Rotation:
         text = (f"nn.rotary_table {{attention_scaling = {factor:.17e} : f64, inv_freq = "
                 f"dense<[{numbers}]> : tensor<{shape[1]}xf32>}} : "
                 f"{_text.tensor(shape, 'f32')}, {_text.tensor(shape, 'f32')}")
-        cache = lowering.__dict__.setdefault("rotary_tables", {})
+        cache = lowering.rotary_tables
         if text not in cache:
             cos, sin = emitter.fresh("cos"), emitter.fresh("sin")
             emitter.head.append(f"    {cos}, {sin} = {text} loc(\"rotary_emb\")")
@@ -173,13 +172,22 @@ def _write(lowering, x, rotation):
     return permuted(written, order)
 
 
+def _memory(data):
+    return data.data_ptr(), tuple(data.shape), data.stride(), data.dtype
+
+
 def _find(lowering, node):
     """(x, Rotation) of a rotation of all of x."""
     found = _tables(lowering, node)
     if not found:
         return None
     x, cosines, sines = found
-    rotation = Rotation(lowering, shape_of(x), cosines, sines)
+    # All layers have the same tables, as views of one tensor.
+    cache = lowering.rotations
+    key = (shape_of(x), *(_memory(lowering.constant(node)) for node in (cosines, sines)))
+    if key not in cache:
+        cache[key] = Rotation(lowering, shape_of(x), cosines, sines)
+    rotation = cache[key]
     if not rotation.found or (rotation.frequencies is None and (
             _repeats(rotation.cos) or _repeats(rotation.sin))):
         return None

@@ -1,8 +1,6 @@
 module {
   func.func @main(%arg0: tensor<1x16xi64> {tp.name = "input_ids", tp.range = array<i64: 0, 97>}) -> (tensor<1x16x97xf32> {tp.name = "logits"}) {
     %cos17, %sin18 = nn.rotary_table {attention_scaling = 1.00000000000000000e+00 : f64, inv_freq = dense<[1.000000000e+00, 3.162277639e-01, 1.000000015e-01, 3.162277862e-02, 9.999999776e-03, 3.162277862e-03, 1.000000047e-03, 3.162277862e-04]> : tensor<8xf32>} : tensor<16x8xf32>, tensor<16x8xf32> loc("rotary_emb")
-    %c60 = arith.constant dense<"0x00000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF0000000000000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF000000000000000000000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF00000000000000000000000000000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF0000000000000000000000000000000000000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF000000000000000000000000000000000000000000000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF00000000000000000000000000000000000000000000000000000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF0000000000000000000000000000000000000000000000000000000000000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF0000000000000000000000000000000000000000000000000000000000000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF0000000000000000000000000000000000000000000000000000000000000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF0000000000000000000000000000000000000000000000000000000000000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF0000000000000000000000000000000000000000000000000000000000000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF0000000000000000000000000000000000000000000000000000000000000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF0000000000000000000000000000000000000000000000000000000000000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF0000000000000000000000000000000000000000000000000000000000000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF0000000000000000000000000000000000000000000000000000000000000000"> : tensor<1x1x16x16xf32>
-    %c169 = arith.constant dense<"0x00000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF0000000000000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF000000000000000000000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF00000000000000000000000000000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF0000000000000000000000000000000000000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF000000000000000000000000000000000000000000000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF00000000000000000000000000000000000000000000000000000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF0000000000000000000000000000000000000000000000000000000000000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF000000000000000000000000000000000000000000000000000000000000000000000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF00000000000000000000000000000000000000000000000000000000000000000000000000000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000FFFF7FFFFFFF7FFFFFFF7FFFFFFF7FFF00000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000FFFF7FFFFFFF7FFFFFFF7FFF0000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000FFFF7FFFFFFF7FFF000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000FFFF7FFF00000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000"> : tensor<1x1x16x16xf32>
     %p1 = tp.parameter "model.embed_tokens.weight" alternatives ["lm_head.weight"] : tensor<97x64xf32> loc("model.embed_tokens.weight")
     %2 = nn.embedding %arg0, %p1 : (tensor<1x16xi64>, tensor<97x64xf32>) -> tensor<1x16x64xf32> loc("model.embed_tokens")
     %6 = tensor.empty() : tensor<1x16x64xf32> loc("model.embed_tokens")
@@ -66,214 +64,237 @@ module {
       %s58 = arith.mulf %a54, %s55 : f32
       linalg.yield %s58 : f32
     } -> tensor<2x2x16x16xf32> loc("model.layers.0.self_attn")
-    %64 = tensor.empty() : tensor<2x2x16x16xf32> loc("model.layers.0.self_attn")
-    %66 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (0, 0, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%59, %c60 : tensor<2x2x16x16xf32>, tensor<1x1x16x16xf32>) outs(%64 : tensor<2x2x16x16xf32>) {
-    ^bb0(%a61: f32, %a62: f32, %o63: f32):
-      %s65 = arith.addf %a61, %a62 : f32
-      linalg.yield %s65 : f32
+    %75 = tensor.empty() : tensor<2x2x16x16xf32> loc("model.layers.0.self_attn")
+    %77 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%59 : tensor<2x2x16x16xf32>) outs(%75 : tensor<2x2x16x16xf32>) {
+    ^bb0(%a60: f32, %o74: f32):
+      %s61 = linalg.index 2 : index
+      %s62 = arith.index_cast %s61 : index to i64
+      %s63 = linalg.index 3 : index
+      %s64 = arith.index_cast %s63 : index to i64
+      %s65 = arith.subi %s64, %s62 : i64
+      %s66 = arith.constant -7 : i64
+      %s67 = arith.cmpi sge, %s65, %s66 : i64
+      %s68 = arith.constant 0 : i64
+      %s69 = arith.cmpi sle, %s65, %s68 : i64
+      %s70 = arith.andi %s67, %s69 : i1
+      %s71 = arith.constant 0.000000000e+00 : f32
+      %s72 = arith.constant -3.402823466e+38 : f32
+      %s73 = arith.select %s70, %s71, %s72 : f32
+      %s76 = arith.addf %a60, %s73 : f32
+      linalg.yield %s76 : f32
     } -> tensor<2x2x16x16xf32> loc("model.layers.0.self_attn")
-    %67 = nn.softmax %66 : tensor<2x2x16x16xf32> loc("model.layers.0.self_attn")
-    %p68 = tp.parameter "model.layers.0.self_attn.v_proj.weight" : tensor<32x64xf32> loc("model.layers.0.self_attn.v_proj.weight")
-    %69 = nn.linear %16, %p68 : (tensor<1x16x64xf32>, tensor<32x64xf32>) -> tensor<1x16x32xf32> loc("model.layers.0.self_attn.v_proj")
-    %70 = tensor.expand_shape %69 [[0], [1], [2, 3]] output_shape [1, 16, 2, 16] : tensor<1x16x32xf32> into tensor<1x16x2x16xf32> loc("model.layers.0.self_attn.v_proj")
-    %74 = tensor.empty() : tensor<2x2x16x16xf32> loc("model.layers.0.self_attn")
-    %75 = arith.constant 0.000000000e+00 : f32 loc("model.layers.0.self_attn")
-    %76 = linalg.fill ins(%75 : f32) outs(%74 : tensor<2x2x16x16xf32>) -> tensor<2x2x16x16xf32> loc("model.layers.0.self_attn")
-    %79 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d4)>, affine_map<(d0, d1, d2, d3, d4) -> (0, d4, d0, d3)>, affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]} ins(%67, %70 : tensor<2x2x16x16xf32>, tensor<1x16x2x16xf32>) outs(%76 : tensor<2x2x16x16xf32>) {
-    ^bb0(%a71: f32, %a72: f32, %o73: f32):
-      %s77 = arith.mulf %a71, %a72 : f32
-      %s78 = arith.addf %o73, %s77 : f32
-      linalg.yield %s78 : f32
-    } -> tensor<2x2x16x16xf32> loc("model.layers.0.self_attn")
-    %80 = tensor.empty() : tensor<16x2x2x16xf32> loc("model.layers.0.self_attn.o_proj")
-    %81 = linalg.transpose ins(%79 : tensor<2x2x16x16xf32>) outs(%80 : tensor<16x2x2x16xf32>) permutation = [2, 0, 1, 3] loc("model.layers.0.self_attn.o_proj")
-    %82 = tensor.collapse_shape %81 [[0], [1, 2, 3]] : tensor<16x2x2x16xf32> into tensor<16x64xf32> loc("model.layers.0.self_attn.o_proj")
-    %83 = tensor.expand_shape %82 [[0, 1], [2]] output_shape [1, 16, 64] : tensor<16x64xf32> into tensor<1x16x64xf32> loc("model.layers.0.self_attn.o_proj")
-    %p84 = tp.parameter "model.layers.0.post_attention_layernorm.weight" : tensor<64xf32> loc("model.layers.0.post_attention_layernorm.weight")
-    %88 = tensor.empty() : tensor<64xf32> loc("model.layers.0.post_attention_layernorm")
-    %90 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%p84 : tensor<64xf32>) outs(%88 : tensor<64xf32>) {
-    ^bb0(%a85: f32, %o87: f32):
-      %s86 = arith.constant 1.000000000e+00 : f32
-      %s89 = arith.addf %a85, %s86 : f32
+    %78 = nn.softmax %77 : tensor<2x2x16x16xf32> loc("model.layers.0.self_attn")
+    %p79 = tp.parameter "model.layers.0.self_attn.v_proj.weight" : tensor<32x64xf32> loc("model.layers.0.self_attn.v_proj.weight")
+    %80 = nn.linear %16, %p79 : (tensor<1x16x64xf32>, tensor<32x64xf32>) -> tensor<1x16x32xf32> loc("model.layers.0.self_attn.v_proj")
+    %81 = tensor.expand_shape %80 [[0], [1], [2, 3]] output_shape [1, 16, 2, 16] : tensor<1x16x32xf32> into tensor<1x16x2x16xf32> loc("model.layers.0.self_attn.v_proj")
+    %85 = tensor.empty() : tensor<2x2x16x16xf32> loc("model.layers.0.self_attn")
+    %86 = arith.constant 0.000000000e+00 : f32 loc("model.layers.0.self_attn")
+    %87 = linalg.fill ins(%86 : f32) outs(%85 : tensor<2x2x16x16xf32>) -> tensor<2x2x16x16xf32> loc("model.layers.0.self_attn")
+    %90 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d4)>, affine_map<(d0, d1, d2, d3, d4) -> (0, d4, d0, d3)>, affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]} ins(%78, %81 : tensor<2x2x16x16xf32>, tensor<1x16x2x16xf32>) outs(%87 : tensor<2x2x16x16xf32>) {
+    ^bb0(%a82: f32, %a83: f32, %o84: f32):
+      %s88 = arith.mulf %a82, %a83 : f32
+      %s89 = arith.addf %o84, %s88 : f32
       linalg.yield %s89 : f32
-    } -> tensor<64xf32> loc("model.layers.0.post_attention_layernorm")
-    %p91 = tp.parameter "model.layers.0.self_attn.o_proj.weight" : tensor<64x64xf32> loc("model.layers.0.self_attn.o_proj.weight")
-    %92 = nn.linear %83, %p91 : (tensor<1x16x64xf32>, tensor<64x64xf32>) -> tensor<1x16x64xf32> loc("model.layers.0.self_attn.o_proj")
-    %93 = nn.rms_norm %92, %90 {epsilon = 9.99999999999999955e-07 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("model.layers.0.post_attention_layernorm")
-    %94 = arith.addf %8, %93 : tensor<1x16x64xf32> loc("model.layers.0")
-    %p95 = tp.parameter "model.layers.0.pre_feedforward_layernorm.weight" : tensor<64xf32> loc("model.layers.0.pre_feedforward_layernorm.weight")
-    %99 = tensor.empty() : tensor<64xf32> loc("model.layers.0.pre_feedforward_layernorm")
+    } -> tensor<2x2x16x16xf32> loc("model.layers.0.self_attn")
+    %91 = tensor.empty() : tensor<16x2x2x16xf32> loc("model.layers.0.self_attn.o_proj")
+    %92 = linalg.transpose ins(%90 : tensor<2x2x16x16xf32>) outs(%91 : tensor<16x2x2x16xf32>) permutation = [2, 0, 1, 3] loc("model.layers.0.self_attn.o_proj")
+    %93 = tensor.collapse_shape %92 [[0], [1, 2, 3]] : tensor<16x2x2x16xf32> into tensor<16x64xf32> loc("model.layers.0.self_attn.o_proj")
+    %94 = tensor.expand_shape %93 [[0, 1], [2]] output_shape [1, 16, 64] : tensor<16x64xf32> into tensor<1x16x64xf32> loc("model.layers.0.self_attn.o_proj")
+    %p95 = tp.parameter "model.layers.0.post_attention_layernorm.weight" : tensor<64xf32> loc("model.layers.0.post_attention_layernorm.weight")
+    %99 = tensor.empty() : tensor<64xf32> loc("model.layers.0.post_attention_layernorm")
     %101 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%p95 : tensor<64xf32>) outs(%99 : tensor<64xf32>) {
     ^bb0(%a96: f32, %o98: f32):
       %s97 = arith.constant 1.000000000e+00 : f32
       %s100 = arith.addf %a96, %s97 : f32
       linalg.yield %s100 : f32
+    } -> tensor<64xf32> loc("model.layers.0.post_attention_layernorm")
+    %p102 = tp.parameter "model.layers.0.self_attn.o_proj.weight" : tensor<64x64xf32> loc("model.layers.0.self_attn.o_proj.weight")
+    %103 = nn.linear %94, %p102 : (tensor<1x16x64xf32>, tensor<64x64xf32>) -> tensor<1x16x64xf32> loc("model.layers.0.self_attn.o_proj")
+    %104 = nn.rms_norm %103, %101 {epsilon = 9.99999999999999955e-07 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("model.layers.0.post_attention_layernorm")
+    %105 = arith.addf %8, %104 : tensor<1x16x64xf32> loc("model.layers.0")
+    %p106 = tp.parameter "model.layers.0.pre_feedforward_layernorm.weight" : tensor<64xf32> loc("model.layers.0.pre_feedforward_layernorm.weight")
+    %110 = tensor.empty() : tensor<64xf32> loc("model.layers.0.pre_feedforward_layernorm")
+    %112 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%p106 : tensor<64xf32>) outs(%110 : tensor<64xf32>) {
+    ^bb0(%a107: f32, %o109: f32):
+      %s108 = arith.constant 1.000000000e+00 : f32
+      %s111 = arith.addf %a107, %s108 : f32
+      linalg.yield %s111 : f32
     } -> tensor<64xf32> loc("model.layers.0.pre_feedforward_layernorm")
-    %102 = nn.rms_norm %94, %101 {epsilon = 9.99999999999999955e-07 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("model.layers.0.pre_feedforward_layernorm")
-    %p103 = tp.parameter "model.layers.0.mlp.gate_proj.weight" : tensor<128x64xf32> loc("model.layers.0.mlp.gate_proj.weight")
-    %104 = nn.linear %102, %p103 : (tensor<1x16x64xf32>, tensor<128x64xf32>) -> tensor<1x16x128xf32> loc("model.layers.0.mlp.gate_proj")
-    %105 = nn.gelu tanh %104 : tensor<1x16x128xf32> loc("model.layers.0.mlp.act_fn")
-    %p106 = tp.parameter "model.layers.0.mlp.up_proj.weight" : tensor<128x64xf32> loc("model.layers.0.mlp.up_proj.weight")
-    %107 = nn.linear %102, %p106 : (tensor<1x16x64xf32>, tensor<128x64xf32>) -> tensor<1x16x128xf32> loc("model.layers.0.mlp.up_proj")
-    %108 = arith.mulf %105, %107 : tensor<1x16x128xf32> loc("model.layers.0.mlp")
-    %p109 = tp.parameter "model.layers.0.post_feedforward_layernorm.weight" : tensor<64xf32> loc("model.layers.0.post_feedforward_layernorm.weight")
-    %113 = tensor.empty() : tensor<64xf32> loc("model.layers.0.post_feedforward_layernorm")
-    %115 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%p109 : tensor<64xf32>) outs(%113 : tensor<64xf32>) {
-    ^bb0(%a110: f32, %o112: f32):
-      %s111 = arith.constant 1.000000000e+00 : f32
-      %s114 = arith.addf %a110, %s111 : f32
-      linalg.yield %s114 : f32
-    } -> tensor<64xf32> loc("model.layers.0.post_feedforward_layernorm")
-    %p116 = tp.parameter "model.layers.0.mlp.down_proj.weight" : tensor<64x128xf32> loc("model.layers.0.mlp.down_proj.weight")
-    %117 = nn.linear %108, %p116 : (tensor<1x16x128xf32>, tensor<64x128xf32>) -> tensor<1x16x64xf32> loc("model.layers.0.mlp.down_proj")
-    %118 = nn.rms_norm %117, %115 {epsilon = 9.99999999999999955e-07 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("model.layers.0.post_feedforward_layernorm")
-    %119 = arith.addf %94, %118 : tensor<1x16x64xf32> loc("model.layers.0")
-    %p120 = tp.parameter "model.layers.1.input_layernorm.weight" : tensor<64xf32> loc("model.layers.1.input_layernorm.weight")
-    %124 = tensor.empty() : tensor<64xf32> loc("model.layers.1.input_layernorm")
+    %113 = nn.rms_norm %105, %112 {epsilon = 9.99999999999999955e-07 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("model.layers.0.pre_feedforward_layernorm")
+    %p114 = tp.parameter "model.layers.0.mlp.gate_proj.weight" : tensor<128x64xf32> loc("model.layers.0.mlp.gate_proj.weight")
+    %115 = nn.linear %113, %p114 : (tensor<1x16x64xf32>, tensor<128x64xf32>) -> tensor<1x16x128xf32> loc("model.layers.0.mlp.gate_proj")
+    %116 = nn.gelu tanh %115 : tensor<1x16x128xf32> loc("model.layers.0.mlp.act_fn")
+    %p117 = tp.parameter "model.layers.0.mlp.up_proj.weight" : tensor<128x64xf32> loc("model.layers.0.mlp.up_proj.weight")
+    %118 = nn.linear %113, %p117 : (tensor<1x16x64xf32>, tensor<128x64xf32>) -> tensor<1x16x128xf32> loc("model.layers.0.mlp.up_proj")
+    %119 = arith.mulf %116, %118 : tensor<1x16x128xf32> loc("model.layers.0.mlp")
+    %p120 = tp.parameter "model.layers.0.post_feedforward_layernorm.weight" : tensor<64xf32> loc("model.layers.0.post_feedforward_layernorm.weight")
+    %124 = tensor.empty() : tensor<64xf32> loc("model.layers.0.post_feedforward_layernorm")
     %126 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%p120 : tensor<64xf32>) outs(%124 : tensor<64xf32>) {
     ^bb0(%a121: f32, %o123: f32):
       %s122 = arith.constant 1.000000000e+00 : f32
       %s125 = arith.addf %a121, %s122 : f32
       linalg.yield %s125 : f32
+    } -> tensor<64xf32> loc("model.layers.0.post_feedforward_layernorm")
+    %p127 = tp.parameter "model.layers.0.mlp.down_proj.weight" : tensor<64x128xf32> loc("model.layers.0.mlp.down_proj.weight")
+    %128 = nn.linear %119, %p127 : (tensor<1x16x128xf32>, tensor<64x128xf32>) -> tensor<1x16x64xf32> loc("model.layers.0.mlp.down_proj")
+    %129 = nn.rms_norm %128, %126 {epsilon = 9.99999999999999955e-07 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("model.layers.0.post_feedforward_layernorm")
+    %130 = arith.addf %105, %129 : tensor<1x16x64xf32> loc("model.layers.0")
+    %p131 = tp.parameter "model.layers.1.input_layernorm.weight" : tensor<64xf32> loc("model.layers.1.input_layernorm.weight")
+    %135 = tensor.empty() : tensor<64xf32> loc("model.layers.1.input_layernorm")
+    %137 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%p131 : tensor<64xf32>) outs(%135 : tensor<64xf32>) {
+    ^bb0(%a132: f32, %o134: f32):
+      %s133 = arith.constant 1.000000000e+00 : f32
+      %s136 = arith.addf %a132, %s133 : f32
+      linalg.yield %s136 : f32
     } -> tensor<64xf32> loc("model.layers.1.input_layernorm")
-    %127 = nn.rms_norm %119, %126 {epsilon = 9.99999999999999955e-07 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("model.layers.1.input_layernorm")
-    %p128 = tp.parameter "model.layers.1.self_attn.q_proj.weight" : tensor<64x64xf32> loc("model.layers.1.self_attn.q_proj.weight")
-    %129 = nn.linear %127, %p128 : (tensor<1x16x64xf32>, tensor<64x64xf32>) -> tensor<1x16x64xf32> loc("model.layers.1.self_attn.q_proj")
-    %130 = tensor.expand_shape %129 [[0], [1], [2, 3]] output_shape [1, 16, 4, 16] : tensor<1x16x64xf32> into tensor<1x16x4x16xf32> loc("model.layers.1.self_attn.q_proj")
-    %131 = nn.rotary %130, %cos17, %sin18 : (tensor<1x16x4x16xf32>, tensor<16x8xf32>, tensor<16x8xf32>) -> tensor<1x16x4x16xf32> loc("model.layers.1.self_attn")
-    %p132 = tp.parameter "model.layers.1.self_attn.k_proj.weight" : tensor<32x64xf32> loc("model.layers.1.self_attn.k_proj.weight")
-    %133 = nn.linear %127, %p132 : (tensor<1x16x64xf32>, tensor<32x64xf32>) -> tensor<1x16x32xf32> loc("model.layers.1.self_attn.k_proj")
-    %134 = tensor.expand_shape %133 [[0], [1], [2, 3]] output_shape [1, 16, 2, 16] : tensor<1x16x32xf32> into tensor<1x16x2x16xf32> loc("model.layers.1.self_attn.k_proj")
-    %135 = nn.rotary %134, %cos17, %sin18 : (tensor<1x16x2x16xf32>, tensor<16x8xf32>, tensor<16x8xf32>) -> tensor<1x16x2x16xf32> loc("model.layers.1.self_attn")
-    %136 = tensor.expand_shape %131 [[0], [1], [2, 3], [4]] output_shape [1, 16, 2, 2, 16] : tensor<1x16x4x16xf32> into tensor<1x16x2x2x16xf32> loc("model.layers.1.self_attn")
-    %140 = tensor.empty() : tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
-    %141 = arith.constant 0.000000000e+00 : f32 loc("model.layers.1.self_attn")
-    %142 = linalg.fill ins(%141 : f32) outs(%140 : tensor<2x2x16x16xf32>) -> tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
-    %145 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3, d4) -> (0, d2, d0, d1, d4)>, affine_map<(d0, d1, d2, d3, d4) -> (0, d3, d0, d4)>, affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]} ins(%136, %135 : tensor<1x16x2x2x16xf32>, tensor<1x16x2x16xf32>) outs(%142 : tensor<2x2x16x16xf32>) {
-    ^bb0(%a137: f32, %a138: f32, %o139: f32):
-      %s143 = arith.mulf %a137, %a138 : f32
-      %s144 = arith.addf %o139, %s143 : f32
-      linalg.yield %s144 : f32
-    } -> tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
-    %149 = tensor.empty() : tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
-    %151 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%145 : tensor<2x2x16x16xf32>) outs(%149 : tensor<2x2x16x16xf32>) {
-    ^bb0(%a146: f32, %o148: f32):
-      %s147 = arith.constant 2.500000000e-01 : f32
-      %s150 = arith.mulf %a146, %s147 : f32
-      linalg.yield %s150 : f32
-    } -> tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
-    %155 = tensor.empty() : tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
-    %157 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%151 : tensor<2x2x16x16xf32>) outs(%155 : tensor<2x2x16x16xf32>) {
-    ^bb0(%a152: f32, %o154: f32):
-      %s153 = arith.constant 5.000000000e+01 : f32
-      %s156 = arith.divf %a152, %s153 : f32
-      linalg.yield %s156 : f32
+    %138 = nn.rms_norm %130, %137 {epsilon = 9.99999999999999955e-07 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("model.layers.1.input_layernorm")
+    %p139 = tp.parameter "model.layers.1.self_attn.q_proj.weight" : tensor<64x64xf32> loc("model.layers.1.self_attn.q_proj.weight")
+    %140 = nn.linear %138, %p139 : (tensor<1x16x64xf32>, tensor<64x64xf32>) -> tensor<1x16x64xf32> loc("model.layers.1.self_attn.q_proj")
+    %141 = tensor.expand_shape %140 [[0], [1], [2, 3]] output_shape [1, 16, 4, 16] : tensor<1x16x64xf32> into tensor<1x16x4x16xf32> loc("model.layers.1.self_attn.q_proj")
+    %142 = nn.rotary %141, %cos17, %sin18 : (tensor<1x16x4x16xf32>, tensor<16x8xf32>, tensor<16x8xf32>) -> tensor<1x16x4x16xf32> loc("model.layers.1.self_attn")
+    %p143 = tp.parameter "model.layers.1.self_attn.k_proj.weight" : tensor<32x64xf32> loc("model.layers.1.self_attn.k_proj.weight")
+    %144 = nn.linear %138, %p143 : (tensor<1x16x64xf32>, tensor<32x64xf32>) -> tensor<1x16x32xf32> loc("model.layers.1.self_attn.k_proj")
+    %145 = tensor.expand_shape %144 [[0], [1], [2, 3]] output_shape [1, 16, 2, 16] : tensor<1x16x32xf32> into tensor<1x16x2x16xf32> loc("model.layers.1.self_attn.k_proj")
+    %146 = nn.rotary %145, %cos17, %sin18 : (tensor<1x16x2x16xf32>, tensor<16x8xf32>, tensor<16x8xf32>) -> tensor<1x16x2x16xf32> loc("model.layers.1.self_attn")
+    %147 = tensor.expand_shape %142 [[0], [1], [2, 3], [4]] output_shape [1, 16, 2, 2, 16] : tensor<1x16x4x16xf32> into tensor<1x16x2x2x16xf32> loc("model.layers.1.self_attn")
+    %151 = tensor.empty() : tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
+    %152 = arith.constant 0.000000000e+00 : f32 loc("model.layers.1.self_attn")
+    %153 = linalg.fill ins(%152 : f32) outs(%151 : tensor<2x2x16x16xf32>) -> tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
+    %156 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3, d4) -> (0, d2, d0, d1, d4)>, affine_map<(d0, d1, d2, d3, d4) -> (0, d3, d0, d4)>, affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]} ins(%147, %146 : tensor<1x16x2x2x16xf32>, tensor<1x16x2x16xf32>) outs(%153 : tensor<2x2x16x16xf32>) {
+    ^bb0(%a148: f32, %a149: f32, %o150: f32):
+      %s154 = arith.mulf %a148, %a149 : f32
+      %s155 = arith.addf %o150, %s154 : f32
+      linalg.yield %s155 : f32
     } -> tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
     %160 = tensor.empty() : tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
-    %162 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%157 : tensor<2x2x16x16xf32>) outs(%160 : tensor<2x2x16x16xf32>) {
-    ^bb0(%a158: f32, %o159: f32):
-      %s161 = math.tanh %a158 : f32
+    %162 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%156 : tensor<2x2x16x16xf32>) outs(%160 : tensor<2x2x16x16xf32>) {
+    ^bb0(%a157: f32, %o159: f32):
+      %s158 = arith.constant 2.500000000e-01 : f32
+      %s161 = arith.mulf %a157, %s158 : f32
       linalg.yield %s161 : f32
     } -> tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
     %166 = tensor.empty() : tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
     %168 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%162 : tensor<2x2x16x16xf32>) outs(%166 : tensor<2x2x16x16xf32>) {
     ^bb0(%a163: f32, %o165: f32):
       %s164 = arith.constant 5.000000000e+01 : f32
-      %s167 = arith.mulf %a163, %s164 : f32
+      %s167 = arith.divf %a163, %s164 : f32
       linalg.yield %s167 : f32
     } -> tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
-    %173 = tensor.empty() : tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
-    %175 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (0, 0, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%168, %c169 : tensor<2x2x16x16xf32>, tensor<1x1x16x16xf32>) outs(%173 : tensor<2x2x16x16xf32>) {
-    ^bb0(%a170: f32, %a171: f32, %o172: f32):
-      %s174 = arith.addf %a170, %a171 : f32
-      linalg.yield %s174 : f32
+    %171 = tensor.empty() : tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
+    %173 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%168 : tensor<2x2x16x16xf32>) outs(%171 : tensor<2x2x16x16xf32>) {
+    ^bb0(%a169: f32, %o170: f32):
+      %s172 = math.tanh %a169 : f32
+      linalg.yield %s172 : f32
     } -> tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
-    %176 = nn.softmax %175 : tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
-    %p177 = tp.parameter "model.layers.1.self_attn.v_proj.weight" : tensor<32x64xf32> loc("model.layers.1.self_attn.v_proj.weight")
-    %178 = nn.linear %127, %p177 : (tensor<1x16x64xf32>, tensor<32x64xf32>) -> tensor<1x16x32xf32> loc("model.layers.1.self_attn.v_proj")
-    %179 = tensor.expand_shape %178 [[0], [1], [2, 3]] output_shape [1, 16, 2, 16] : tensor<1x16x32xf32> into tensor<1x16x2x16xf32> loc("model.layers.1.self_attn.v_proj")
-    %183 = tensor.empty() : tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
-    %184 = arith.constant 0.000000000e+00 : f32 loc("model.layers.1.self_attn")
-    %185 = linalg.fill ins(%184 : f32) outs(%183 : tensor<2x2x16x16xf32>) -> tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
-    %188 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d4)>, affine_map<(d0, d1, d2, d3, d4) -> (0, d4, d0, d3)>, affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]} ins(%176, %179 : tensor<2x2x16x16xf32>, tensor<1x16x2x16xf32>) outs(%185 : tensor<2x2x16x16xf32>) {
-    ^bb0(%a180: f32, %a181: f32, %o182: f32):
-      %s186 = arith.mulf %a180, %a181 : f32
-      %s187 = arith.addf %o182, %s186 : f32
-      linalg.yield %s187 : f32
+    %177 = tensor.empty() : tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
+    %179 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%173 : tensor<2x2x16x16xf32>) outs(%177 : tensor<2x2x16x16xf32>) {
+    ^bb0(%a174: f32, %o176: f32):
+      %s175 = arith.constant 5.000000000e+01 : f32
+      %s178 = arith.mulf %a174, %s175 : f32
+      linalg.yield %s178 : f32
     } -> tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
-    %189 = tensor.empty() : tensor<16x2x2x16xf32> loc("model.layers.1.self_attn.o_proj")
-    %190 = linalg.transpose ins(%188 : tensor<2x2x16x16xf32>) outs(%189 : tensor<16x2x2x16xf32>) permutation = [2, 0, 1, 3] loc("model.layers.1.self_attn.o_proj")
-    %191 = tensor.collapse_shape %190 [[0], [1, 2, 3]] : tensor<16x2x2x16xf32> into tensor<16x64xf32> loc("model.layers.1.self_attn.o_proj")
-    %192 = tensor.expand_shape %191 [[0, 1], [2]] output_shape [1, 16, 64] : tensor<16x64xf32> into tensor<1x16x64xf32> loc("model.layers.1.self_attn.o_proj")
-    %p193 = tp.parameter "model.layers.1.post_attention_layernorm.weight" : tensor<64xf32> loc("model.layers.1.post_attention_layernorm.weight")
-    %197 = tensor.empty() : tensor<64xf32> loc("model.layers.1.post_attention_layernorm")
-    %199 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%p193 : tensor<64xf32>) outs(%197 : tensor<64xf32>) {
-    ^bb0(%a194: f32, %o196: f32):
-      %s195 = arith.constant 1.000000000e+00 : f32
-      %s198 = arith.addf %a194, %s195 : f32
-      linalg.yield %s198 : f32
+    %192 = tensor.empty() : tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
+    %194 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%179 : tensor<2x2x16x16xf32>) outs(%192 : tensor<2x2x16x16xf32>) {
+    ^bb0(%a180: f32, %o191: f32):
+      %s181 = linalg.index 2 : index
+      %s182 = arith.index_cast %s181 : index to i64
+      %s183 = linalg.index 3 : index
+      %s184 = arith.index_cast %s183 : index to i64
+      %s185 = arith.subi %s184, %s182 : i64
+      %s186 = arith.constant 0 : i64
+      %s187 = arith.cmpi sle, %s185, %s186 : i64
+      %s188 = arith.constant 0.000000000e+00 : f32
+      %s189 = arith.constant -3.402823466e+38 : f32
+      %s190 = arith.select %s187, %s188, %s189 : f32
+      %s193 = arith.addf %a180, %s190 : f32
+      linalg.yield %s193 : f32
+    } -> tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
+    %195 = nn.softmax %194 : tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
+    %p196 = tp.parameter "model.layers.1.self_attn.v_proj.weight" : tensor<32x64xf32> loc("model.layers.1.self_attn.v_proj.weight")
+    %197 = nn.linear %138, %p196 : (tensor<1x16x64xf32>, tensor<32x64xf32>) -> tensor<1x16x32xf32> loc("model.layers.1.self_attn.v_proj")
+    %198 = tensor.expand_shape %197 [[0], [1], [2, 3]] output_shape [1, 16, 2, 16] : tensor<1x16x32xf32> into tensor<1x16x2x16xf32> loc("model.layers.1.self_attn.v_proj")
+    %202 = tensor.empty() : tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
+    %203 = arith.constant 0.000000000e+00 : f32 loc("model.layers.1.self_attn")
+    %204 = linalg.fill ins(%203 : f32) outs(%202 : tensor<2x2x16x16xf32>) -> tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
+    %207 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d4)>, affine_map<(d0, d1, d2, d3, d4) -> (0, d4, d0, d3)>, affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]} ins(%195, %198 : tensor<2x2x16x16xf32>, tensor<1x16x2x16xf32>) outs(%204 : tensor<2x2x16x16xf32>) {
+    ^bb0(%a199: f32, %a200: f32, %o201: f32):
+      %s205 = arith.mulf %a199, %a200 : f32
+      %s206 = arith.addf %o201, %s205 : f32
+      linalg.yield %s206 : f32
+    } -> tensor<2x2x16x16xf32> loc("model.layers.1.self_attn")
+    %208 = tensor.empty() : tensor<16x2x2x16xf32> loc("model.layers.1.self_attn.o_proj")
+    %209 = linalg.transpose ins(%207 : tensor<2x2x16x16xf32>) outs(%208 : tensor<16x2x2x16xf32>) permutation = [2, 0, 1, 3] loc("model.layers.1.self_attn.o_proj")
+    %210 = tensor.collapse_shape %209 [[0], [1, 2, 3]] : tensor<16x2x2x16xf32> into tensor<16x64xf32> loc("model.layers.1.self_attn.o_proj")
+    %211 = tensor.expand_shape %210 [[0, 1], [2]] output_shape [1, 16, 64] : tensor<16x64xf32> into tensor<1x16x64xf32> loc("model.layers.1.self_attn.o_proj")
+    %p212 = tp.parameter "model.layers.1.post_attention_layernorm.weight" : tensor<64xf32> loc("model.layers.1.post_attention_layernorm.weight")
+    %216 = tensor.empty() : tensor<64xf32> loc("model.layers.1.post_attention_layernorm")
+    %218 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%p212 : tensor<64xf32>) outs(%216 : tensor<64xf32>) {
+    ^bb0(%a213: f32, %o215: f32):
+      %s214 = arith.constant 1.000000000e+00 : f32
+      %s217 = arith.addf %a213, %s214 : f32
+      linalg.yield %s217 : f32
     } -> tensor<64xf32> loc("model.layers.1.post_attention_layernorm")
-    %p200 = tp.parameter "model.layers.1.self_attn.o_proj.weight" : tensor<64x64xf32> loc("model.layers.1.self_attn.o_proj.weight")
-    %201 = nn.linear %192, %p200 : (tensor<1x16x64xf32>, tensor<64x64xf32>) -> tensor<1x16x64xf32> loc("model.layers.1.self_attn.o_proj")
-    %202 = nn.rms_norm %201, %199 {epsilon = 9.99999999999999955e-07 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("model.layers.1.post_attention_layernorm")
-    %203 = arith.addf %119, %202 : tensor<1x16x64xf32> loc("model.layers.1")
-    %p204 = tp.parameter "model.layers.1.pre_feedforward_layernorm.weight" : tensor<64xf32> loc("model.layers.1.pre_feedforward_layernorm.weight")
-    %208 = tensor.empty() : tensor<64xf32> loc("model.layers.1.pre_feedforward_layernorm")
-    %210 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%p204 : tensor<64xf32>) outs(%208 : tensor<64xf32>) {
-    ^bb0(%a205: f32, %o207: f32):
-      %s206 = arith.constant 1.000000000e+00 : f32
-      %s209 = arith.addf %a205, %s206 : f32
-      linalg.yield %s209 : f32
+    %p219 = tp.parameter "model.layers.1.self_attn.o_proj.weight" : tensor<64x64xf32> loc("model.layers.1.self_attn.o_proj.weight")
+    %220 = nn.linear %211, %p219 : (tensor<1x16x64xf32>, tensor<64x64xf32>) -> tensor<1x16x64xf32> loc("model.layers.1.self_attn.o_proj")
+    %221 = nn.rms_norm %220, %218 {epsilon = 9.99999999999999955e-07 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("model.layers.1.post_attention_layernorm")
+    %222 = arith.addf %130, %221 : tensor<1x16x64xf32> loc("model.layers.1")
+    %p223 = tp.parameter "model.layers.1.pre_feedforward_layernorm.weight" : tensor<64xf32> loc("model.layers.1.pre_feedforward_layernorm.weight")
+    %227 = tensor.empty() : tensor<64xf32> loc("model.layers.1.pre_feedforward_layernorm")
+    %229 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%p223 : tensor<64xf32>) outs(%227 : tensor<64xf32>) {
+    ^bb0(%a224: f32, %o226: f32):
+      %s225 = arith.constant 1.000000000e+00 : f32
+      %s228 = arith.addf %a224, %s225 : f32
+      linalg.yield %s228 : f32
     } -> tensor<64xf32> loc("model.layers.1.pre_feedforward_layernorm")
-    %211 = nn.rms_norm %203, %210 {epsilon = 9.99999999999999955e-07 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("model.layers.1.pre_feedforward_layernorm")
-    %p212 = tp.parameter "model.layers.1.mlp.gate_proj.weight" : tensor<128x64xf32> loc("model.layers.1.mlp.gate_proj.weight")
-    %213 = nn.linear %211, %p212 : (tensor<1x16x64xf32>, tensor<128x64xf32>) -> tensor<1x16x128xf32> loc("model.layers.1.mlp.gate_proj")
-    %214 = nn.gelu tanh %213 : tensor<1x16x128xf32> loc("model.layers.1.mlp.act_fn")
-    %p215 = tp.parameter "model.layers.1.mlp.up_proj.weight" : tensor<128x64xf32> loc("model.layers.1.mlp.up_proj.weight")
-    %216 = nn.linear %211, %p215 : (tensor<1x16x64xf32>, tensor<128x64xf32>) -> tensor<1x16x128xf32> loc("model.layers.1.mlp.up_proj")
-    %217 = arith.mulf %214, %216 : tensor<1x16x128xf32> loc("model.layers.1.mlp")
-    %p218 = tp.parameter "model.layers.1.post_feedforward_layernorm.weight" : tensor<64xf32> loc("model.layers.1.post_feedforward_layernorm.weight")
-    %222 = tensor.empty() : tensor<64xf32> loc("model.layers.1.post_feedforward_layernorm")
-    %224 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%p218 : tensor<64xf32>) outs(%222 : tensor<64xf32>) {
-    ^bb0(%a219: f32, %o221: f32):
-      %s220 = arith.constant 1.000000000e+00 : f32
-      %s223 = arith.addf %a219, %s220 : f32
-      linalg.yield %s223 : f32
-    } -> tensor<64xf32> loc("model.layers.1.post_feedforward_layernorm")
-    %p225 = tp.parameter "model.layers.1.mlp.down_proj.weight" : tensor<64x128xf32> loc("model.layers.1.mlp.down_proj.weight")
-    %226 = nn.linear %217, %p225 : (tensor<1x16x128xf32>, tensor<64x128xf32>) -> tensor<1x16x64xf32> loc("model.layers.1.mlp.down_proj")
-    %227 = nn.rms_norm %226, %224 {epsilon = 9.99999999999999955e-07 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("model.layers.1.post_feedforward_layernorm")
-    %228 = arith.addf %203, %227 : tensor<1x16x64xf32> loc("model.layers.1")
-    %p229 = tp.parameter "model.norm.weight" : tensor<64xf32> loc("model.norm.weight")
-    %233 = tensor.empty() : tensor<64xf32> loc("model.norm")
-    %235 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%p229 : tensor<64xf32>) outs(%233 : tensor<64xf32>) {
-    ^bb0(%a230: f32, %o232: f32):
-      %s231 = arith.constant 1.000000000e+00 : f32
-      %s234 = arith.addf %a230, %s231 : f32
-      linalg.yield %s234 : f32
-    } -> tensor<64xf32> loc("model.norm")
-    %236 = nn.rms_norm %228, %235 {epsilon = 9.99999999999999955e-07 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("model.norm")
-    %237 = nn.linear %236, %p1 : (tensor<1x16x64xf32>, tensor<97x64xf32>) -> tensor<1x16x97xf32> loc("lm_head")
-    %241 = tensor.empty() : tensor<1x16x97xf32>
-    %243 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%237 : tensor<1x16x97xf32>) outs(%241 : tensor<1x16x97xf32>) {
+    %230 = nn.rms_norm %222, %229 {epsilon = 9.99999999999999955e-07 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("model.layers.1.pre_feedforward_layernorm")
+    %p231 = tp.parameter "model.layers.1.mlp.gate_proj.weight" : tensor<128x64xf32> loc("model.layers.1.mlp.gate_proj.weight")
+    %232 = nn.linear %230, %p231 : (tensor<1x16x64xf32>, tensor<128x64xf32>) -> tensor<1x16x128xf32> loc("model.layers.1.mlp.gate_proj")
+    %233 = nn.gelu tanh %232 : tensor<1x16x128xf32> loc("model.layers.1.mlp.act_fn")
+    %p234 = tp.parameter "model.layers.1.mlp.up_proj.weight" : tensor<128x64xf32> loc("model.layers.1.mlp.up_proj.weight")
+    %235 = nn.linear %230, %p234 : (tensor<1x16x64xf32>, tensor<128x64xf32>) -> tensor<1x16x128xf32> loc("model.layers.1.mlp.up_proj")
+    %236 = arith.mulf %233, %235 : tensor<1x16x128xf32> loc("model.layers.1.mlp")
+    %p237 = tp.parameter "model.layers.1.post_feedforward_layernorm.weight" : tensor<64xf32> loc("model.layers.1.post_feedforward_layernorm.weight")
+    %241 = tensor.empty() : tensor<64xf32> loc("model.layers.1.post_feedforward_layernorm")
+    %243 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%p237 : tensor<64xf32>) outs(%241 : tensor<64xf32>) {
     ^bb0(%a238: f32, %o240: f32):
-      %s239 = arith.constant 3.000000000e+01 : f32
-      %s242 = arith.divf %a238, %s239 : f32
+      %s239 = arith.constant 1.000000000e+00 : f32
+      %s242 = arith.addf %a238, %s239 : f32
       linalg.yield %s242 : f32
-    } -> tensor<1x16x97xf32>
-    %246 = tensor.empty() : tensor<1x16x97xf32>
-    %248 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%243 : tensor<1x16x97xf32>) outs(%246 : tensor<1x16x97xf32>) {
-    ^bb0(%a244: f32, %o245: f32):
-      %s247 = math.tanh %a244 : f32
-      linalg.yield %s247 : f32
-    } -> tensor<1x16x97xf32>
-    %252 = tensor.empty() : tensor<1x16x97xf32>
-    %254 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%248 : tensor<1x16x97xf32>) outs(%252 : tensor<1x16x97xf32>) {
+    } -> tensor<64xf32> loc("model.layers.1.post_feedforward_layernorm")
+    %p244 = tp.parameter "model.layers.1.mlp.down_proj.weight" : tensor<64x128xf32> loc("model.layers.1.mlp.down_proj.weight")
+    %245 = nn.linear %236, %p244 : (tensor<1x16x128xf32>, tensor<64x128xf32>) -> tensor<1x16x64xf32> loc("model.layers.1.mlp.down_proj")
+    %246 = nn.rms_norm %245, %243 {epsilon = 9.99999999999999955e-07 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("model.layers.1.post_feedforward_layernorm")
+    %247 = arith.addf %222, %246 : tensor<1x16x64xf32> loc("model.layers.1")
+    %p248 = tp.parameter "model.norm.weight" : tensor<64xf32> loc("model.norm.weight")
+    %252 = tensor.empty() : tensor<64xf32> loc("model.norm")
+    %254 = linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%p248 : tensor<64xf32>) outs(%252 : tensor<64xf32>) {
     ^bb0(%a249: f32, %o251: f32):
-      %s250 = arith.constant 3.000000000e+01 : f32
-      %s253 = arith.mulf %a249, %s250 : f32
+      %s250 = arith.constant 1.000000000e+00 : f32
+      %s253 = arith.addf %a249, %s250 : f32
       linalg.yield %s253 : f32
+    } -> tensor<64xf32> loc("model.norm")
+    %255 = nn.rms_norm %247, %254 {epsilon = 9.99999999999999955e-07 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("model.norm")
+    %256 = nn.linear %255, %p1 : (tensor<1x16x64xf32>, tensor<97x64xf32>) -> tensor<1x16x97xf32> loc("lm_head")
+    %260 = tensor.empty() : tensor<1x16x97xf32>
+    %262 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%256 : tensor<1x16x97xf32>) outs(%260 : tensor<1x16x97xf32>) {
+    ^bb0(%a257: f32, %o259: f32):
+      %s258 = arith.constant 3.000000000e+01 : f32
+      %s261 = arith.divf %a257, %s258 : f32
+      linalg.yield %s261 : f32
     } -> tensor<1x16x97xf32>
-    return %254 : tensor<1x16x97xf32>
+    %265 = tensor.empty() : tensor<1x16x97xf32>
+    %267 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%262 : tensor<1x16x97xf32>) outs(%265 : tensor<1x16x97xf32>) {
+    ^bb0(%a263: f32, %o264: f32):
+      %s266 = math.tanh %a263 : f32
+      linalg.yield %s266 : f32
+    } -> tensor<1x16x97xf32>
+    %271 = tensor.empty() : tensor<1x16x97xf32>
+    %273 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%267 : tensor<1x16x97xf32>) outs(%271 : tensor<1x16x97xf32>) {
+    ^bb0(%a268: f32, %o270: f32):
+      %s269 = arith.constant 3.000000000e+01 : f32
+      %s272 = arith.mulf %a268, %s269 : f32
+      linalg.yield %s272 : f32
+    } -> tensor<1x16x97xf32>
+    return %273 : tensor<1x16x97xf32>
   }
 }
