@@ -1,0 +1,301 @@
+"""Attention: the call of scaled_dot_product_attention, and its definition written out.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+nn.attention never materialises the scores and knows its heads, so that more ranks than KV heads
+cost nothing; products and a softmax do neither. What nn.attention cannot say (a position
+bias, a soft cap, values of another size) stays products and a softmax, with the same result.
+"""
+
+import math
+
+import torch
+
+from . import _text
+from ._bands import Band
+from ._lower import PATTERNS, Match, lowers
+from ._masks import Mask, classify, combine, is_hidden
+from ._movement import permuted
+from ._pointwise import pointwise
+from ._reduce import contract
+from ._trace import aten, kind_of, shape_of
+from ._values import Constant, Value
+from ._views import View
+
+_PRODUCTS = (aten.matmul.default, aten.bmm.default)
+
+
+def attention(lowering, q, k, v, scale, mask, result):
+    """nn.attention of Values [..., s, d] with up to four dimensions."""
+    emitter = lowering.emitter
+    batch, heads = _grid(lowering, q, mask)
+
+    def arrange(value, is_key):
+        count = heads if len(value.shape) != 4 else value.shape[1]
+        value = emitter.reshape(value, (math.prod(value.shape[:-2]) // count, count,
+                                        *value.shape[-2:]))
+        if value.shape[0] != batch:
+            value = value.seen(value.view.expand((batch, *value.shape[1:])))
+        return permuted(value, [0, 2, 1, 3])
+    q, k, v = arrange(q, False), *_without_repetition(arrange(k, True), arrange(v, True))
+    causal, window = mask.band.as_attention(q.shape[1], k.shape[1])
+    names = [emitter.plain(value) for value in (q, k, v)]
+    types = [_text.tensor(value.shape, value.kind) for value in (q, k, v)]
+    extra = ""
+    if mask.padding is not None:
+        padding = lowering.get(mask.padding)
+        extra = f" mask {emitter.plain(padding)}"
+        types.append(_text.tensor(padding.shape, padding.kind))
+    attributes = (["causal"] if causal else []) + [f"scale = {scale:.17e} : f64"]
+    attributes += [f"window = {window} : i64"] if window else []
+    written = emitter.tensor(
+        f"nn.attention {', '.join(names)}{extra} {{{', '.join(attributes)}}} : "
+        f"({', '.join(types)}) -> {types[0]}", q.shape, q.kind)
+    return emitter.reshape(permuted(written, [0, 2, 1, 3]), result)
+
+
+def _grid(lowering, q, mask):
+    """Batch and heads of queries [..., s, d]."""
+    front = q.shape[:-2]
+    if len(front) == 2:
+        return front
+    total = math.prod(front)
+    if mask.padding is not None:
+        batch = shape_of(mask.padding)[0]
+        return batch, total // batch
+    # Flattened: the outer part is the batch, where there are parts.
+    parts = q.view.dims[0] if isinstance(q, Value) and len(front) == 1 else ()
+    return (parts[0].size, total // parts[0].size) if len(parts) > 1 else (1, total)
+
+
+def _without_repetition(k, v):
+    """Keys and values [b, t, heads, d] without what repeats each KV head for its queries."""
+    def times(value):
+        atoms = value.view.dims[2]
+        count = 1
+        while atoms and atoms[-1].axis is None:
+            count *= atoms[-1].size
+            atoms = atoms[:-1]
+        return count, value.seen(View(value.view.tensor, value.view.dims[:2] + (atoms,)
+                                      + value.view.dims[3:]))
+    if isinstance(k, Constant) or isinstance(v, Constant):
+        return k, v
+    (a, fewer_keys), (b, fewer_values) = times(k), times(v)
+    return (fewer_keys, fewer_values) if a == b else (k, v)
+
+
+def _usable(q, k, v, mask):
+    """Whether nn.attention can say it, from the nodes' shapes."""
+    q, k, v = shape_of(q), shape_of(k), shape_of(v)
+    return (mask is not None and q[-1] == k[-1] == v[-1] and len(q) == len(k) == len(v) <= 4
+            and len(q) >= 2 and k[:-1] == v[:-1]
+            and mask.band.as_attention(q[-2], k[-2]) is not None
+            and (len(q) != 4 or q[1] % k[1] == 0))
+
+
+# -- the call
+
+def _arguments(node):
+    names = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal")
+    values = dict(zip(names, node.args)) | dict(node.kwargs)
+    scale = values.get("scale")
+    if scale is None:
+        scale = shape_of(values["query"])[-1] ** -0.5
+    return (values["query"], values["key"], values["value"], values.get("attn_mask"),
+            values.get("is_causal", False), scale)
+
+
+def _mask_of_call(lowering, q, k, mask, causal):
+    queries, keys = shape_of(q)[-2], shape_of(k)[-2]
+    if causal:
+        return Mask(Band(None, 0 if keys > 1 else None), None)
+    if mask is None:
+        return Mask(Band(None, None), None)
+    return classify(lowering, mask, queries, keys)
+
+
+def _match_call(lowering, node):
+    if node.target is not aten.scaled_dot_product_attention.default:
+        return None
+    q, k, v, mask, causal, scale = _arguments(node)
+    mask = _mask_of_call(lowering, q, k, mask, causal)
+    if not _usable(q, k, v, mask):
+        return None
+    reads = [q, k, v] + ([mask.padding] if mask.padding is not None else [])
+    return Match("attention", reads,
+                 lambda: attention(lowering, *map(lowering.get, (q, k, v)), scale, mask,
+                                   shape_of(node)))
+
+
+@lowers(aten.scaled_dot_product_attention.default)
+def _written_out(lowering, node, *args, **kwargs):
+    """The definition."""
+    query, key, value, given, causal, scale = _arguments(node)
+    q, k, v = map(lowering.get, (query, key, value))
+    k, v = (_repeat_heads(lowering, x, q.shape) for x in (k, v))
+    order = [*range(len(k.shape) - 2), len(k.shape) - 1, len(k.shape) - 2]
+    scores = contract(lowering, q, permuted(k, order), "f32")
+    operands = [scores]
+    if causal:
+        # PyTorch's first query sees the first key alone, whatever their numbers.
+        seen = Band(None, 0).positions(*scores.shape[-2:])
+        operands.append(Constant(torch.from_numpy(seen), "i1"))
+    elif given is not None:
+        operands.append(lowering.get(given))
+    shape = scores.shape
+
+    def write(body, inputs):
+        score = body.binary("arith.mulf", inputs[0][0], body.constant(scale, "f32"), "f32")
+        if len(inputs) < 3:
+            return score
+        name, kind = inputs[1]
+        if kind != "i1":
+            return body.binary("arith.addf", score, body.cast(name, kind, "f32"), "f32")
+        hidden = body.constant(-math.inf, "f32")
+        return body.op(f"arith.select {name}, {score}, {hidden} : f32")
+    scores = pointwise(lowering, operands, shape, "f32", write)
+    weights = _softmax_of(lowering, scores)
+    return contract(lowering, weights, v, kind_of(node))
+
+
+def _repeat_heads(lowering, value, queries):
+    """KV heads [..., hk, t, d] repeated for the heads of the queries, as a view."""
+    if len(queries) < 3 or value.shape[-3] in (1, queries[-3]):
+        return value
+    front, (count, *rest) = value.shape[:-3], value.shape[-3:]
+    value = lowering.emitter.force(value)
+    wide = (*front, count, queries[-3] // count, *rest)
+    value = value.seen(value.view.insert(len(front) + 1).expand(wide))
+    return lowering.emitter.reshape(value, (*front, queries[-3], *rest))
+
+
+def _softmax_of(lowering, scores):
+    written = lowering.emitter.plain(scores)
+    return lowering.emitter.tensor(
+        f"nn.softmax {written} : {_text.tensor(scores.shape, 'f32')}", scores.shape, "f32")
+
+
+# -- written out
+
+def _number(lowering, operand):
+    """The number that an operand is, or None."""
+    if isinstance(operand, (int, float)):
+        return float(operand)
+    constant = lowering.constant(operand)
+    return float(constant) if constant is not None and constant.numel() == 1 else None
+
+
+def _keeps_scores(node):
+    """A view that only groups what is in front of the last two dimensions."""
+    return node.target in (aten.view.default, aten.reshape.default) and shape_of(node)[
+        -2:] == shape_of(node.args[0])[-2:]
+
+
+class _Scores:
+    """Scores followed back from the softmax to the product of queries and keys."""
+
+    def __init__(self, lowering, node):
+        self.lowering, self.scale, self.masks = lowering, 1.0, []
+        self.queries, self.keys = shape_of(node)[-2:]
+        self.q = self.k = None
+        self.found = self._follow(node)
+
+    def _classify(self, node, invert=False):
+        return classify(self.lowering, node, self.queries, self.keys, invert)
+
+    def _follow(self, node):
+        if not isinstance(node, torch.fx.Node) or node.op != "call_function":
+            return False
+        if node in self.lowering.traced.constants:
+            return False
+        target, args = node.target, node.args
+        if target is aten._to_copy.default or _keeps_scores(node):
+            return self._follow(args[0])
+        if target in _PRODUCTS:
+            self.q, self.k = args[:2]
+            return True
+        if target in (aten.mul.Tensor, aten.div.Tensor, aten.mul.Scalar, aten.div.Scalar):
+            return self._follow_scale(node)
+        if target is aten.add.Tensor and not node.kwargs:
+            for scores, mask in (args[:2], args[1::-1]):
+                found = isinstance(mask, torch.fx.Node) and self._classify(mask)
+                if found:
+                    self.masks.append(found)
+                    return self._follow(scores)
+            return False
+        if target is aten.where.self:
+            for scores, other, invert in ((args[1], args[2], False), (args[2], args[1], True)):
+                if is_hidden(_number(self.lowering, other)):
+                    found = self._classify(args[0], invert)
+                    if found:
+                        self.masks.append(found)
+                        return self._follow(scores)
+            return False
+        if target is aten.baddbmm.default:
+            found = self._classify(args[0])
+            if not found or node.kwargs.get("beta", 1) != 1:
+                return False
+            self.masks.append(found)
+            self.scale *= node.kwargs.get("alpha", 1)
+            self.q, self.k = args[1:3]
+            return True
+        return False
+
+    def _follow_scale(self, node):
+        a, b = node.args[:2]
+        number = _number(self.lowering, b)
+        if number is None and node.target is aten.mul.Tensor:
+            a, number = b, _number(self.lowering, a)
+        if not number:
+            return False
+        # What was masked already stays hidden only if the scale does not undo it.
+        if self.masks and not 1e-3 <= abs(number) <= 1e3:
+            return False
+        self.scale *= number if node.target in (aten.mul.Tensor, aten.mul.Scalar) else 1 / number
+        return number > 0 and self._follow(a)
+
+
+def _transposed(shape):
+    return shape[:-2] + (shape[-1], shape[-2])
+
+
+def _match_product(lowering, node):
+    """softmax(q kᵀ scale + mask) v"""
+    if node.target not in _PRODUCTS or len(shape_of(node)) not in (3, 4):
+        return None
+    weights, v = node.args[:2]
+    while isinstance(weights, torch.fx.Node) and (
+            weights.target is aten._to_copy.default or weights.op == "call_function"
+            and _keeps_scores(weights)):
+        weights = weights.args[0]
+    if not isinstance(weights, torch.fx.Node) or weights.target not in (
+            aten.softmax.int, aten._softmax.default):
+        return None
+    if weights.args[1] not in (-1, len(shape_of(weights)) - 1):
+        return None
+    scores = _Scores(lowering, weights.args[0])
+    if not scores.found:
+        return None
+    mask = combine(scores.masks)
+    q, k = scores.q, scores.k
+    if mask is None or any(isinstance(x, torch.fx.Node) and x in lowering.traced.constants
+                           for x in (q, k, v)):
+        return None
+    keys = _transposed(shape_of(k))
+    if not (shape_of(q)[-1] == keys[-1] == shape_of(v)[-1] and keys[:-1] == shape_of(v)[:-1]
+            and len(shape_of(q)) == len(keys) == len(shape_of(node))
+            and shape_of(q)[:-2] == keys[:-2]
+            and mask.band.as_attention(scores.queries, scores.keys) is not None
+            and kind_of(q) == kind_of(k) == kind_of(v) == kind_of(node)):
+        return None
+    order = [*range(len(keys) - 2), len(keys) - 1, len(keys) - 2]
+
+    def write():
+        values = lowering.get(q), permuted(lowering.get(k), order), lowering.get(v)
+        return attention(lowering, *values, scores.scale, mask, shape_of(node))
+    reads = [q, k, v] + ([mask.padding] if mask.padding is not None else [])
+    return Match("attention", reads, write)
+
+
+PATTERNS += [_match_call, _match_product]

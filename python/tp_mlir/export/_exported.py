@@ -1,0 +1,148 @@
+"""What an export gives: text, a plan, weights, and the way to run it.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+
+import json
+import pathlib
+import tempfile
+
+import numpy
+
+from .. import _program
+from .._errors import DifferenceError, InputError
+
+
+class Exported:
+    """A module as a program for one device.
+
+    Attributes:
+        text: the program, in MLIR.
+        plan: how its parameters are cut, as tp-compile reads plans.
+        inputs: name to shape; outputs: names.
+        state: name to tensor of the module's parameters and buffers, tied ones once.
+        matched: how often each pattern was found ("attention", "rms_norm", "rotary").
+        difference: the largest difference to the module's own result, of the largest value,
+            on one rank; None if it was not compared.
+    """
+
+    def __init__(self, text, plan, inputs, outputs, state, matched):
+        self.text, self.plan = text, plan
+        self.inputs, self.outputs, self.matched = inputs, outputs, matched
+        self.difference = None
+        self.state = state
+        self._folder = None
+
+    def save(self, path, weights=True):
+        """Write the program to `path`, and beside it its plan (NAME.plan.json) and, if asked
+        for, the module's weights (NAME.safetensors)."""
+        path = pathlib.Path(path)
+        path.write_text(self.text)
+        path.with_suffix(".plan.json").write_text(json.dumps(self.plan, indent=1) + "\n")
+        if weights:
+            self.save_weights(path.with_suffix(".safetensors"))
+        return path
+
+    def save_weights(self, path):
+        """Write the module's parameters and buffers, tied ones once."""
+        from safetensors.torch import save_file
+        absent = [name for name, tensor in self.state.items() if tensor.device.type == "meta"]
+        if absent:
+            raise InputError("export", 1, f"the module has no weights: {absent[0]} is on the meta "
+                             "device; give a checkpoint's folder as weights")
+        save_file({name: tensor.detach().cpu().contiguous().clone()
+                   for name, tensor in self.state.items()}, path)
+        return path
+
+    def weights(self):
+        """A file of the module's weights, as they are when it is first asked for."""
+        path = self._directory() / "model.safetensors"
+        if not path.exists():
+            self.save_weights(path)
+        return path
+
+    def _directory(self):
+        if self._folder is None:
+            self._folder = tempfile.TemporaryDirectory(prefix="tp-mlir-export-")
+        return pathlib.Path(self._folder.name)
+
+    def compile(self, output=None, *, mesh=None, plan=None, target=None, progress=False):
+        """Compile to an ExportedProgram. `plan` is one of tp-compile's names or files, or a
+        dict; default the export's own.
+        """
+        folder = self._directory()
+        model = folder / "model.mlir"
+        model.write_text(self.text)
+        plan = self.plan if plan is None else plan
+        if isinstance(plan, dict):
+            (folder / "plan.json").write_text(json.dumps(plan))
+            plan = folder / "plan.json"
+        program = _program.compile(model, output, mesh=mesh, plan=plan, target=target,
+                                   progress=progress)
+        return ExportedProgram(program, self)
+
+    def compare(self, tensors, expected, tolerance):
+        """Run on one rank and compare with the module's own results; DifferenceError if they
+        differ by more than `tolerance` of the largest value."""
+        ours = self.compile(mesh="tp=1", plan="replicated").run(*tensors)
+        worst, where = 0.0, None
+        for name, want in expected.items():
+            want = to_array(want).astype(numpy.float64)
+            got = ours[name].astype(numpy.float64)
+            error = numpy.abs(got - want)
+            if not numpy.isfinite(got).all():
+                error = numpy.where(numpy.isfinite(got) | (got == want), error, numpy.inf)
+            off = float(error.max(initial=0) / max(numpy.abs(want).max(initial=0), 1e-30))
+            if where is None or off > worst:
+                worst, where = off, name
+        self.difference = worst
+        if not worst <= tolerance:
+            raise DifferenceError("export", 3, f"the exported program differs from the module in "
+                                  f"{where}: by {worst:.1e} of the largest value, expected at "
+                                  f"most {tolerance:.0e}")
+        return worst
+
+
+class ExportedProgram(_program.Program):
+    """A Program whose weights are those of the module, unless others are given."""
+
+    def __init__(self, program, exported):
+        super().__init__(program.path, program._source, program._arguments, program._folder)
+        self._exported = exported
+
+    def run(self, *inputs, weights=None, **options):
+        """Run on the program's ranks.
+
+        Args:
+            inputs: arrays or tensors in the order of the export's arguments, or one dict by
+                name.
+            weights: checkpoint folder, file, or "random:SEED"; default the module's.
+            options: as of Program.run.
+        """
+        if len(inputs) == 1 and isinstance(inputs[0], dict):
+            arrays = {name: to_array(value) for name, value in inputs[0].items()}
+        else:
+            names = list(self._exported.inputs)
+            if len(inputs) != len(names):
+                raise InputError("export", 1, f"expected {len(names)} inputs ({', '.join(names)}),"
+                                 f" got {len(inputs)}")
+            arrays = {name: to_array(value) for name, value in zip(names, inputs)}
+        return super().run(self._weights(weights), arrays, **options)
+
+    def open(self, weights=None, backend=None, timeout=None):
+        """As Program.open."""
+        return super().open(self._weights(weights), backend, timeout)
+
+    def _weights(self, weights):
+        return self._exported.weights() if weights is None else weights
+
+
+def to_array(value):
+    """A NumPy array of an array or of a PyTorch tensor, 16-bit floats widened."""
+    if hasattr(value, "detach"):
+        value = value.detach().cpu()
+        if value.dtype.is_floating_point:
+            value = value.float()
+        value = value.numpy()
+    return numpy.asarray(value)

@@ -1,0 +1,232 @@
+"""Norms, convolutions, and what else a layer is written with.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+
+import math
+
+import torch
+
+from . import _text
+from ._lower import PATTERNS, Match, lowers
+from ._movement import permuted
+from ._pointwise import pointwise
+from ._reduce import linear
+from ._text import tensor
+from ._trace import Unsupported, aten, kind_of, shape_of
+from ._values import Constant, Tensor, Value
+from ._views import View
+
+
+def _last_axis(lowering, value):
+    """The value such that its last dimension is the last axis of the tensor."""
+    value = lowering.emitter.force(value)
+    last = value.view.dims[-1]
+    if not value.view.is_broadcast and len(last) == 1 and last[0].axis == len(
+            value.view.tensor) - 1 and math.prod(value.shape) == math.prod(value.view.tensor):
+        return value
+    return lowering.emitter.compact(value)
+
+
+def _vector(lowering, value, kind):
+    """A weight of a norm: SSA name."""
+    if isinstance(value, Constant):
+        value = lowering.emitter.force(value)
+    if value.kind != kind:
+        value = pointwise(lowering, [value], value.shape, kind,
+                          lambda body, inputs: body.cast(inputs[0][0], inputs[0][1], kind))
+    return lowering.emitter.plain(value)
+
+
+def norm(lowering, operation, x, weight, bias, epsilon):
+    """nn.rms_norm or nn.layer_norm of the last dimension."""
+    emitter = lowering.emitter
+    x = _last_axis(lowering, lowering.get(x))
+    kind, shape, size = x.kind, x.view.tensor, x.shape[-1]
+    weight = lowering.get(weight) if weight is not None else Constant(torch.ones(size), "f32")
+    if isinstance(weight, Constant):
+        weight = Constant(weight.data.to(_dtype(kind)).expand(size), kind)
+    w = _whole(lowering, weight, kind, size)
+    extra = extra_type = ""
+    if bias is not None:
+        b = _whole(lowering, lowering.get(bias), kind, size)
+        extra, extra_type = f" bias {b}", f", {tensor((size,), kind)}"
+    written = emitter.tensor(
+        f"{operation} {x.source.name}, {w}{extra} {{epsilon = {epsilon:.17e} : f64}} : "
+        f"({tensor(shape, kind)}, {tensor((size,), kind)}{extra_type}) -> "
+        f"{tensor(shape, kind)}", shape, kind)
+    return Value(written.source, x.view, kind)
+
+
+def _whole(lowering, value, kind, size):
+    value = lowering.emitter.force(value)
+    if value.view.is_broadcast:
+        value = lowering.emitter.compact(value)
+    return _vector(lowering, value, kind)
+
+
+def _dtype(kind):
+    return {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16,
+            "f64": torch.float64}[kind]
+
+
+@lowers(aten.layer_norm.default)
+def _layer_norm(lowering, node, x, shape, weight=None, bias=None, epsilon=1e-5, *rest):
+    if len(shape) != 1:
+        raise Unsupported("over several dimensions")
+    return norm(lowering, "nn.layer_norm", x, weight, bias, epsilon)
+
+
+@lowers(aten.native_layer_norm.default)
+def _native_layer_norm(lowering, node, x, shape, weight, bias, epsilon):
+    return [_layer_norm(lowering, node, x, shape, weight, bias, epsilon)]
+
+
+@lowers(aten.rms_norm.default)
+def _rms_norm(lowering, node, x, shape, weight=None, epsilon=None):
+    if len(shape) != 1:
+        raise Unsupported("over several dimensions")
+    if epsilon is None:
+        epsilon = torch.finfo(node.meta["val"].dtype).eps
+    return norm(lowering, "nn.rms_norm", x, weight, None, epsilon)
+
+
+# -- RMS norms that are written out
+
+def _without_casts(node):
+    while isinstance(node, torch.fx.Node) and node.target is aten._to_copy.default:
+        node = node.args[0]
+    return node
+
+
+def _is_call(node, *targets):
+    return isinstance(node, torch.fx.Node) and node.target in targets
+
+
+def _normalised(node, constants):
+    """(x, epsilon) if the node is x * rsqrt(mean(x²) + epsilon) over the last dimension."""
+    if not _is_call(node, aten.mul.Tensor):
+        return None
+    for x, scale in (node.args, node.args[::-1]):
+        if _is_call(scale, aten.rsqrt.default) or (
+                _is_call(scale, aten.pow.Tensor_Scalar) and scale.args[1] == -0.5):
+            total = scale.args[0]
+        else:
+            continue
+        if not _is_call(total, aten.add.Tensor) or not isinstance(total.args[1], float):
+            continue
+        mean, epsilon = total.args
+        if not _is_call(mean, aten.mean.dim) or len(mean.args) < 3 or not mean.args[2] or list(
+                mean.args[1]) not in ([-1], [len(shape_of(node)) - 1]):
+            continue
+        square = mean.args[0]
+        squared = (_is_call(square, aten.pow.Tensor_Scalar) and square.args[1] == 2 or
+                   _is_call(square, aten.mul.Tensor) and square.args[0] is square.args[1])
+        if squared and square.args[0] is x:
+            return x, epsilon
+    return None
+
+
+def _match_rms_norm(lowering, node):
+    """weight * normalised(x), with casts in between; the weight may be computed (1 + w)."""
+    if not _is_call(node, aten.mul.Tensor, aten._to_copy.default):
+        return None
+    inner = _without_casts(node)
+    if not _is_call(inner, aten.mul.Tensor):
+        return None
+    for weight, factor in (inner.args, inner.args[::-1]):
+        if not isinstance(weight, torch.fx.Node) or len(shape_of(weight)) != 1:
+            continue
+        found = _normalised(_without_casts(factor), lowering.traced.constants)
+        if not found or shape_of(weight)[0] != shape_of(inner)[-1]:
+            continue
+        x = _without_casts(found[0])
+        # The norm gives its operand's type: the casts around it must undo each other.
+        if x.meta["val"].dtype != node.meta["val"].dtype:
+            x = found[0]
+            if x.meta["val"].dtype != node.meta["val"].dtype:
+                continue
+        weight = _without_casts(weight)
+        return Match("rms_norm", [x, weight],
+                     lambda: norm(lowering, "nn.rms_norm", x, weight, None, found[1]))
+    return None
+
+
+PATTERNS.append(_match_rms_norm)
+
+
+# -- convolutions
+
+@lowers(aten.convolution.default)
+def _convolution(lowering, node, x, weight, bias, stride, padding, dilation, transposed,
+                 output_padding, groups):
+    if transposed or groups != 1:
+        raise Unsupported("transposed or in groups")
+    emitter, x = lowering.emitter, lowering.get(x)
+    weight, shape, kind = lowering.get(weight), shape_of(node), kind_of(node)
+    rank, window = len(stride), weight.shape[2:]
+    bias = lowering.get(bias) if bias is not None else None
+    if not any(padding) and list(stride) == list(window) and all(
+            x.shape[2 + i] % window[i] == 0 for i in range(rank)):
+        return _patches(lowering, x, weight, bias, window)
+    if any(padding):
+        x = _padded(emitter, x, padding)
+    loops = 2 + rank + 1 + rank
+    output, channel = list(range(2 + rank)), 2 + rank
+    x_map = [0, channel] + [f"d{2 + i} * {stride[i]} + d{3 + rank + i} * {dilation[i]}"
+                            for i in range(rank)]
+    w_map = [1, channel] + [3 + rank + i for i in range(rank)]
+    sizes = [*shape, weight.shape[1], *window]
+    operands = [emitter.compact(x), emitter.force(weight)]
+
+    def write(body, inputs):
+        (a, a_kind), (b, b_kind), (out, _) = inputs
+        product = body.binary("arith.mulf", body.cast(a, a_kind, "f32"),
+                              body.cast(b, b_kind, "f32"), "f32")
+        return body.binary("arith.addf", out, product, "f32")
+    iterators = ["parallel"] * (2 + rank) + ["reduction"] * (1 + rank)
+    name = emitter.generic(operands, sizes, "f32", write, [x_map, w_map], iterators, output, 0)
+    result = Value(Tensor(name, shape), View.of(shape), "f32")
+    operands = [result]
+    if bias is not None:
+        bias = emitter.reshape(bias, (1, bias.shape[0]) + (1,) * rank)
+        operands.append(bias)
+
+    def finish(body, inputs):
+        total = inputs[0][0]
+        if bias is not None:
+            total = body.binary("arith.addf", total, body.cast(*inputs[1], "f32"), "f32")
+        return body.cast(total, "f32", kind)
+    if bias is None and kind == "f32":
+        return result
+    return pointwise(lowering, operands, shape, kind, finish)
+
+
+def _patches(lowering, x, weight, bias, window):
+    """Windows side by side: a linear layer of their pixels."""
+    emitter, rank = lowering.emitter, len(window)
+    batch, channels = x.shape[:2]
+    grid = [x.shape[2 + i] // window[i] for i in range(rank)]
+    wide = [batch, channels] + [size for pair in zip(grid, window) for size in pair]
+    order = [0] + [2 + 2 * i for i in range(rank)] + [1] + [3 + 2 * i for i in range(rank)]
+    pixels = permuted(emitter.reshape(x, wide), order)
+    pixels = emitter.reshape(pixels, (batch, math.prod(grid), channels * math.prod(window)))
+    outputs = weight.shape[0]
+    matrix = emitter.reshape(emitter.force(weight), (outputs, channels * math.prod(window)))
+    result = linear(lowering, pixels, matrix, bias)
+    result = permuted(result, [0, 2, 1])
+    return emitter.reshape(result, (batch, outputs, *grid))
+
+
+def _padded(emitter, x, padding):
+    kind, shape = x.kind, x.shape
+    larger = shape[:2] + tuple(n + 2 * p for n, p in zip(shape[2:], padding))
+    low = _text.ints([0, 0, *padding])
+    name, zero = emitter.plain(x), emitter.fresh()
+    emitter.line(f"{zero} = {_text.scalar(0, kind)}")
+    arguments = ", ".join(f"%i{i}: index" for i in range(len(shape)))
+    return emitter.tensor(
+        f"tensor.pad {name} low{low} high{low} {{\n    ^bb0({arguments}):\n"
+        f"      tensor.yield {zero} : {kind}\n    }} : {tensor(shape, kind)} to "
+        f"{tensor(larger, kind)}", larger, kind)

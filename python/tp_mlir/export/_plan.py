@@ -1,0 +1,191 @@
+"""The plan that comes with an export: how its parameters are cut.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+Where the model's configuration says it (`base_model_tp_plan`), it counts. The rest follows from
+the program: a linear layer whose input comes, by operations on single features or heads, from other
+linear layers alone is the second of a pair, as Megatron cuts them: those are cut by their
+outputs, it by its inputs. Word tables and heads are cut by the vocabulary.
+"""
+
+import re
+
+from ._values import Parameter
+
+COLUMN = [["tp"], []]
+ROW = [[], ["tp"]]
+INPUT = "an input"      # among the origins of a value
+_NAME = re.compile(r"%[\w]+")
+# What a value may pass between the two layers of a pair; all work feature by feature or head
+# by head, or are a norm of a projection.
+_BETWEEN = ("arith.", "math.", "nn.silu", "nn.gelu", "nn.attention", "nn.rotary", "nn.softmax",
+            "nn.rms_norm", "nn.layer_norm", "tensor.", "linalg.")
+
+
+class Flow:
+    """What reads what, from the lines that were written."""
+
+    def __init__(self, emitter, parameters, features):
+        self.parameters = parameters    # SSA name: name in the checkpoint
+        self.features = features        # arguments of floats
+        self.operands, self.operation = {}, {}
+        for text in [*emitter.head, *emitter.lines]:
+            left, _, right = text.partition(" = ")
+            # Scalars of a body are names too, but no values of the program.
+            outside = right.split("{\n")[0]
+            for name in _NAME.findall(left):
+                self.operation[name] = right.split()[0]
+                self.operands[name] = _NAME.findall(outside)
+        self.linears = {result: (weight, bias, rows)
+                        for weight, bias, rows, result in emitter.linears}
+        self._memo = {}
+
+    def origins(self, name):
+        """The linear layers that a value comes from, INPUT among them if masks and the like come
+        in; None if features come from anywhere else."""
+        if name in self._memo:
+            return self._memo[name]
+        pending = [name]
+        # Depth first without recursion: models are deep.
+        while pending:
+            top = pending[-1]
+            if top in self._memo:
+                pending.pop()
+                continue
+            missing = [] if self._is_source(top) else [
+                o for o in self.operands[top] if o not in self._memo]
+            if missing:
+                pending += missing
+                continue
+            self._memo[top] = self._combine(top)
+            pending.pop()
+        return self._memo[name]
+
+    def _is_source(self, name):
+        return name in self.linears or name in self.parameters or name not in self.operands
+
+    def _combine(self, name):
+        if name in self.linears:
+            return frozenset([name])
+        if name in self.parameters:
+            return frozenset()
+        if name not in self.operands:
+            return None if name in self.features else frozenset([INPUT])
+        operation = self.operation[name]
+        found = [self._memo[o] for o in self.operands[name]]
+        if any(part is None for part in found):
+            return None
+        together = frozenset().union(*found)
+        if not together - {INPUT}:
+            # Constants and masks; but words are features.
+            return None if INPUT in together and operation == "nn.embedding" else together
+        if not operation.startswith(_BETWEEN):
+            return None
+        if operation in ("arith.addf", "arith.subf") and len({p for p in found if p}) > 1:
+            return None             # a residual
+        return together
+
+
+def structural(emitter, results, features):
+    """{name in the checkpoint: "column", "row", "whole"} of weights and biases."""
+    parameters = {ssa: key[0] for key, ssa in emitter.parameters.items()}
+    flow = Flow(emitter, parameters, features)
+    cuts = {}
+    for result, (weight, bias, rows) in flow.linears.items():
+        if not isinstance(weight, Parameter):
+            continue
+        before = (flow.origins(rows) or frozenset()) - {INPUT}
+        if not before:
+            continue
+        firsts = [flow.linears[name] for name in sorted(before, key=lambda n: int(n[1:]))]
+        if any(not isinstance(w, Parameter) or cuts.get(w.name) == "row"
+               for w, _, _ in firsts) or cuts.get(weight.name) == "column":
+            continue
+        for first, first_bias, _ in firsts:
+            cuts[first.name] = "column"
+            if isinstance(first_bias, Parameter):
+                cuts[first_bias.name] = "column"
+        cuts[weight.name] = "row"
+        if isinstance(bias, Parameter):
+            cuts[bias.name] = "whole"
+    _cut_vocabulary(flow, results, cuts)
+    return cuts
+
+
+def _cut_vocabulary(flow, results, cuts):
+    """The largest table of words, and layers that end in a result."""
+    tables = {}
+    for name, operation in flow.operation.items():
+        if operation == "nn.embedding":
+            ids, table = flow.operands[name][:2]
+            if table in flow.parameters and ids.startswith("%arg"):
+                tables[flow.parameters[table]] = True
+    for name in tables:
+        if not re.search(r"(position|pos_|type|wpe)", name):
+            cuts.setdefault(name, "column")
+    for result in results:
+        origins = flow.origins(result)
+        for name in (origins or frozenset()) - {INPUT}:
+            weight, bias, rows = flow.linears[name]
+            if isinstance(weight, Parameter) and flow.origins(rows) is None:
+                cuts.setdefault(weight.name, "column")
+                if isinstance(bias, Parameter):
+                    cuts.setdefault(bias.name, "column")
+
+
+def declared(module):
+    """The same from the model's own plan, by patterns of module paths; {} if it has none."""
+    plan, prefixes = {}, {}
+    for path, part in module.named_modules():
+        config = getattr(part, "config", None)
+        rules = getattr(config, "base_model_tp_plan", None)
+        prefix = getattr(part, "base_model_prefix", "")
+        if not rules or path in prefixes:
+            continue
+        base = f"{prefix}." if prefix and hasattr(part, prefix) else ""
+        if any(path.startswith(other) for other in prefixes if other != path) and prefixes:
+            continue
+        prefixes[path] = True
+        for key, style in rules.items():
+            cut = ("column" if style.startswith(("colwise", "embedding_rowwise")) else
+                   "row" if style.startswith("rowwise") else None)
+            if cut:
+                plan[(path + "." if path else "") + base + key] = cut
+    return plan
+
+
+def to_json(emitter, module, results, features):
+    """A plan as tp-compile reads it."""
+    cuts = structural(emitter, results, features)
+    names = {key[0]: len(key[2]) for key in emitter.parameters}
+    for pattern, cut in declared(module).items():
+        regex = re.compile(re.escape(pattern).replace(r"\*", r"[^.]+") + r"\.(weight|bias)$")
+        for name in names:
+            match = regex.match(name)
+            if match:
+                cuts[name] = "whole" if cut == "row" and match[1] == "bias" else cut
+    for name in names:
+        cuts.setdefault(name, "whole")
+    grouped = {}
+    for name, cut in cuts.items():
+        if name in names:
+            pattern = re.sub(r"(?<![^.])\d+(?![^.])", "*", name)
+            grouped.setdefault(pattern, {}).setdefault((cut, names[name]), []).append(name)
+    by_cut = {}
+    for pattern, kinds in grouped.items():
+        # One rule for all layers, unless they differ.
+        for key, members in kinds.items():
+            by_cut.setdefault(key, []).extend([pattern] if len(kinds) == 1 else members)
+    rules = []
+    for (cut, rank), patterns in by_cut.items():
+        rule = {"parameter": patterns}
+        if cut == "whole" or rank not in (1, 2) or (cut == "row" and rank == 1):
+            rule["whole"] = True
+        elif rank == 1:
+            rule["dims"] = [["tp"]]
+        else:
+            rule["dims"] = COLUMN if cut == "column" else ROW
+        rules.append(rule)
+    rules.append({"argument": "*", "dim": 0, "axes": ["dp"], "when_axis": "dp", "even": "batch"})
+    return {"version": 1, "rules": rules}

@@ -1,0 +1,306 @@
+"""From a module to a graph of core ATen operations.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+torch.export traces the module with the given arguments; operations that have an `nn` operation
+of their own stay whole, the others are decomposed. Then what depends on neither inputs nor
+parameters is computed here (masks, tables of angles, positions), and operations that change
+nothing are taken out, so that patterns need not look through them.
+"""
+
+import contextlib
+import inspect
+import math
+
+import torch
+from torch.utils import _pytree
+
+from .._errors import InputError
+
+aten = torch.ops.aten
+
+KINDS = {torch.float32: "f32", torch.bfloat16: "bf16", torch.float16: "f16",
+         torch.float64: "f64", torch.int64: "i64", torch.int32: "i32", torch.int16: "i16",
+         torch.int8: "i8", torch.bool: "i1"}
+
+# Operations that are not decomposed: they become nn operations, or contractions of N dimensions.
+_WHOLE = [aten.linear.default, aten.scaled_dot_product_attention.default,
+          aten.layer_norm.default, aten.rms_norm.default, aten.silu.default, aten.softmax.int,
+          aten.matmul.default]
+
+_IDENTITIES = {aten.alias.default, aten.clone.default, aten.contiguous.default,
+               aten.detach.default, aten.lift_fresh_copy.default, aten.dropout.default,
+               aten.native_dropout.default}
+# The same if the result has the operand's shape and type.
+_RESHAPES = {aten._to_copy.default, aten.slice.Tensor, aten.expand.default, aten.view.default,
+             aten.reshape.default, aten._unsafe_view.default}
+
+# Read only the shape of their operand; the number that they fill with, None if it is given.
+_FILLS = {aten.full_like.default: None, aten.zeros_like.default: 0, aten.ones_like.default: 1}
+
+_LENIENT = {aten.view.default: aten.reshape.default, aten._unsafe_view.default:
+            aten.reshape.default}
+
+
+class _Called:
+    """What a call leaves. An object of its own: torch.export sets a module's attributes back."""
+    names = ()
+
+
+class _Forward(torch.nn.Module):
+    """The module as a function of its tensors alone, which gives a tuple of tensors."""
+
+    def __init__(self, module, spec, leaves, wanted):
+        super().__init__()
+        self.module = module
+        self._spec, self._leaves, self._wanted = spec, leaves, wanted
+        self._called = _Called()
+
+    @property
+    def names(self):
+        """Of the outputs, after a call."""
+        return self._called.names
+
+    def forward(self, *tensors):
+        supply = iter(tensors)
+        leaves = [next(supply) if isinstance(leaf, torch.Tensor) else leaf
+                  for leaf in self._leaves]
+        args, kwargs = _pytree.tree_unflatten(leaves, self._spec)
+        named = name_outputs(self.module(*args, **kwargs))
+        if self._wanted:
+            missing = [name for name in self._wanted if name not in named]
+            if missing:
+                raise InputError("export", 1, f"no output {missing[0]!r}; expected one of "
+                                 + ", ".join(named))
+            named = {name: named[name] for name in self._wanted}
+        if not named:
+            raise InputError("export", 1, "expected a module that returns tensors")
+        self._called.names = list(named)
+        return tuple(named.values())
+
+
+def name_outputs(result):
+    """The tensors of a result by name: those of a dict or an output class directly, of a tuple
+    by number. What is neither a tensor nor holds one at its top, such as a cache, is left out."""
+    if isinstance(result, torch.Tensor):
+        return {"output": result}
+    if hasattr(result, "items"):
+        return {str(k): v for k, v in result.items() if isinstance(v, torch.Tensor)}
+    if isinstance(result, (tuple, list)):
+        return {f"output{i}": v for i, v in enumerate(result) if isinstance(v, torch.Tensor)}
+    return {}
+
+
+def _bind(module, args, kwargs):
+    """args and kwargs, with use_cache=False where the forward takes it, and a name for each
+    tensor among them."""
+    kwargs = dict(kwargs or {})
+    signature = inspect.signature(module.forward)
+    config = getattr(module, "config", None)
+    if "use_cache" not in kwargs and getattr(config, "use_cache", False):
+        accepts = any(p.name == "use_cache" or p.kind is p.VAR_KEYWORD
+                      for p in signature.parameters.values())
+        bound = signature.bind_partial(*args, **kwargs).arguments
+        if accepts and "use_cache" not in bound:
+            kwargs["use_cache"] = False
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise InputError("export", 1, f"the arguments do not fit the module's forward: {error}") \
+            from None
+    positional = [p.name for p in signature.parameters.values()
+                  if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    paths, spec = _pytree.tree_flatten_with_path((tuple(args), kwargs))
+    names = []
+    for path, leaf in paths:
+        if not isinstance(leaf, torch.Tensor):
+            continue
+        where, first, *rest = [getattr(key, "key", getattr(key, "idx", None)) for key in path]
+        if where == 0:
+            first = positional[first] if first < len(positional) else f"arg{first}"
+        names.append(".".join(map(str, [first, *rest])))
+    return kwargs, spec, [leaf for _, leaf in paths], names
+
+
+class Traced:
+    """A graph, and what its nodes are.
+
+    Attributes:
+        nodes: FX nodes in order, without what is constant.
+        constants: node to tensor, of what depends on no input or parameter.
+        inputs: node to name; parameters: node to its name in the module's state.
+        outputs: list of (name, node).
+        aliases: parameter name to the other names of the same tensor.
+        state: name to tensor of all parameters and persistent buffers, each once.
+    """
+
+    def __init__(self, module, args, kwargs, outputs):
+        if module.training:
+            raise InputError("export", 1, "the module is in training mode, in which dropout is "
+                             "random; expected module.eval()")
+        kwargs, spec, leaves, names = _bind(module, args, kwargs)
+        self.tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        self.forward = _Forward(module, spec, leaves, outputs)
+        with torch.no_grad(), _plain_transformer_layers():
+            program = torch.export.export(self.forward, tuple(self.tensors), strict=False)
+            table = torch.export.default_decompositions()
+            for operation in _WHOLE:
+                table.pop(operation, None)
+            program = program.run_decompositions(table)
+        self.module = module
+        self._read_state(module)
+        graph = program.graph_module.graph
+        signature = program.graph_signature
+        self.graph = graph
+        self.constants, self.inputs, self.parameters = {}, {}, {}
+        self._read_placeholders(graph, signature, program, names)
+        if signature.buffers_to_mutate or signature.user_inputs_to_mutate:
+            changed = [*signature.buffers_to_mutate.values(),
+                       *signature.user_inputs_to_mutate.values()]
+            raise InputError("export", 1, "the forward changes " + ", ".join(changed)
+                             + " in place; expected a function of its inputs")
+        results = graph.output_node().args[0]
+        _remove_identities(graph)
+        self._fold(graph)
+        results = graph.output_node().args[0]
+        self.outputs = list(zip(self.forward.names, results))
+        self.nodes = [node for node in graph.nodes if node not in self.constants]
+
+    def _read_state(self, module):
+        self.state, self.aliases, self.canonical = {}, {}, {}
+        persistent = set(module.state_dict(keep_vars=True))
+        named = [*module.named_parameters(remove_duplicate=False),
+                 *((name, tensor) for name, tensor in module.named_buffers(
+                     remove_duplicate=False) if name in persistent)]
+        owners = {}
+        for name, tensor in named:
+            # Tied tensors are one object, or views of the same memory.
+            key = (id(tensor) if tensor.device.type == "meta" else
+                   (tensor.data_ptr(), tuple(tensor.shape), tensor.stride(), tensor.dtype)
+                   if tensor.numel() else id(tensor))
+            first = owners.setdefault(key, name)
+            self.canonical[name] = first
+            if first == name:
+                self.state[name] = tensor.detach()
+            else:
+                self.aliases.setdefault(first, []).append(name)
+
+    def _read_placeholders(self, graph, signature, program, names):
+        given = iter(names)
+        for node in graph.nodes:
+            if node.op != "placeholder":
+                continue
+            source = (signature.inputs_to_parameters.get(node.name)
+                      or signature.inputs_to_buffers.get(node.name))
+            name = source and source.removeprefix("module.")
+            if name in self.canonical:
+                self.parameters[node] = self.canonical[name]
+            elif source:
+                held = program.constants.get(source)
+                self.constants[node] = (program.state_dict[source] if held is None
+                                        else held).detach()
+            elif node.name in signature.inputs_to_lifted_tensor_constants:
+                key = signature.inputs_to_lifted_tensor_constants[node.name]
+                self.constants[node] = program.constants[key].detach()
+            elif node.name in signature.user_inputs:
+                self.inputs[node] = next(given)
+            else:
+                self.constants[node] = None     # the order of effects
+
+    def _fold(self, graph):
+        """Compute what depends on constants alone."""
+        for node in graph.nodes:
+            if node.op != "call_function":
+                continue
+            if "_assert" in str(node.target):
+                self.constants[node] = None
+                continue
+            operands = node.all_input_nodes
+            if isinstance(node.target, torch._ops.HigherOrderOperator) or (
+                    torch.Tag.nondeterministic_seeded in getattr(node.target, "tags", ())):
+                continue
+            if node.target in _FILLS:
+                shape, fill = shape_of(node), _FILLS[node.target]
+                self.constants[node] = torch.full(
+                    shape, node.args[1] if fill is None else fill, dtype=node.meta["val"].dtype)
+                continue
+            if all(operand in self.constants for operand in operands):
+                def value(operand):
+                    return self.constants[operand]
+                args = torch.fx.node.map_arg(node.args, value)
+                kwargs = dict(torch.fx.node.map_arg(dict(node.kwargs), value))
+                if kwargs.get("device") is not None:
+                    kwargs["device"] = torch.device("cpu")      # also of a module on meta
+                with torch.no_grad():
+                    # Constants need not lie in memory as the trace believed.
+                    target = _LENIENT.get(node.target, node.target)
+                    self.constants[node] = target(*args, **kwargs)
+
+
+def shape_of(node):
+    return tuple(node.meta["val"].shape)
+
+
+def kind_of(node):
+    dtype = node.meta["val"].dtype
+    if dtype not in KINDS:
+        raise Unsupported(f"values of type {dtype}")
+    return KINDS[dtype]
+
+
+class Unsupported(Exception):
+    """An operation that has no form here; the text says what of it."""
+
+
+def path_of(node):
+    """The path of the module that the operation is in."""
+    stack = node.meta.get("nn_module_stack")
+    if not stack:
+        return ""
+    path = list(stack.values())[-1][0]
+    return path.removeprefix("L['self']").removeprefix(".").removeprefix("module").removeprefix(".")
+
+
+def line_of(node):
+    """The line of the module's source, as FILE:LINE."""
+    frames = [line.strip() for line in (node.meta.get("stack_trace") or "").splitlines()
+              if line.strip().startswith('File "')]
+    for frame in reversed(frames):
+        file, _, rest = frame.removeprefix('File "').partition('", line ')
+        if "/torch/" not in file:
+            return f"{file}:{rest.partition(',')[0]}"
+    return "source unknown"
+
+
+def _remove_identities(graph):
+    for node in list(graph.nodes):
+        if node.op != "call_function" or not node.args:
+            continue
+        source = node.args[0]
+        if node.target is aten.cat.default:
+            filled = [part for part in source if math.prod(shape_of(part))]
+            if len(filled) == 1:
+                node.replace_all_uses_with(filled[0])
+            elif len(filled) != len(source) and filled:
+                node.args = (filled, *node.args[1:])
+            continue
+        if not isinstance(source, torch.fx.Node) or "val" not in source.meta:
+            continue
+        old, new = source.meta["val"], node.meta.get("val")
+        if not isinstance(old, torch.Tensor) or not isinstance(new, torch.Tensor):
+            continue
+        if node.target in _IDENTITIES or (node.target in _RESHAPES and old.shape == new.shape
+                                          and old.dtype == new.dtype):
+            node.replace_all_uses_with(source)
+
+
+@contextlib.contextmanager
+def _plain_transformer_layers():
+    """nn.TransformerEncoder written out, rather than as one fused operation."""
+    was = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(was)

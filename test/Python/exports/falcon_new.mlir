@@ -1,0 +1,92 @@
+module {
+  func.func @main(%arg0: tensor<1x16xi64> {tp.name = "input_ids", tp.range = array<i64: 0, 97>}) -> (tensor<1x16x97xf32> {tp.name = "logits"}) {
+    %cos15, %sin16 = nn.rotary_table {attention_scaling = 1.00000000000000000e+00 : f64, inv_freq = dense<[1.000000000e+00, 3.162277639e-01, 1.000000015e-01, 3.162277862e-02, 9.999999776e-03, 3.162277862e-03, 1.000000047e-03, 3.162277862e-04]> : tensor<8xf32>} : tensor<16x8xf32>, tensor<16x8xf32> loc("rotary_emb")
+    %p1 = tp.parameter "transformer.word_embeddings.weight" alternatives ["lm_head.weight"] : tensor<97x64xf32> loc("transformer.word_embeddings.weight")
+    %2 = nn.embedding %arg0, %p1 : (tensor<1x16xi64>, tensor<97x64xf32>) -> tensor<1x16x64xf32> loc("transformer.word_embeddings")
+    %p3 = tp.parameter "transformer.h.0.ln_attn.weight" : tensor<64xf32> loc("transformer.h.0.ln_attn.weight")
+    %p4 = tp.parameter "transformer.h.0.ln_attn.bias" : tensor<64xf32> loc("transformer.h.0.ln_attn.bias")
+    %5 = nn.layer_norm %2, %p3 bias %p4 {epsilon = 1.00000000000000008e-05 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("transformer.h.0.ln_attn")
+    %p6 = tp.parameter "transformer.h.0.ln_mlp.weight" : tensor<64xf32> loc("transformer.h.0.ln_mlp.weight")
+    %p7 = tp.parameter "transformer.h.0.ln_mlp.bias" : tensor<64xf32> loc("transformer.h.0.ln_mlp.bias")
+    %8 = nn.layer_norm %2, %p6 bias %p7 {epsilon = 1.00000000000000008e-05 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("transformer.h.0.ln_mlp")
+    %p9 = tp.parameter "transformer.h.0.self_attention.query_key_value.weight" : tensor<128x64xf32> loc("transformer.h.0.self_attention.query_key_value.weight")
+    %10 = nn.linear %5, %p9 : (tensor<1x16x64xf32>, tensor<128x64xf32>) -> tensor<1x16x128xf32> loc("transformer.h.0.self_attention.query_key_value")
+    %11 = tensor.expand_shape %10 [[0], [1], [2, 3, 4]] output_shape [1, 16, 2, 4, 16] : tensor<1x16x128xf32> into tensor<1x16x2x4x16xf32> loc("transformer.h.0.self_attention.query_key_value")
+    %12 = tensor.extract_slice %11[0, 0, 0, 0, 0] [1, 16, 2, 2, 16] [1, 1, 1, 1, 1] : tensor<1x16x2x4x16xf32> to tensor<1x16x2x2x16xf32> loc("transformer.h.0.self_attention")
+    %13 = tensor.extract_slice %11[0, 0, 0, 2, 0] [1, 16, 2, 1, 16] [1, 1, 1, 1, 1] : tensor<1x16x2x4x16xf32> to tensor<1x16x2x1x16xf32> loc("transformer.h.0.self_attention")
+    %14 = tensor.extract_slice %11[0, 0, 0, 3, 0] [1, 16, 2, 1, 16] [1, 1, 1, 1, 1] : tensor<1x16x2x4x16xf32> to tensor<1x16x2x1x16xf32> loc("transformer.h.0.self_attention")
+    %17 = tensor.collapse_shape %12 [[0], [1], [2, 3], [4]] : tensor<1x16x2x2x16xf32> into tensor<1x16x4x16xf32> loc("transformer.h.0.self_attention")
+    %18 = nn.rotary %17, %cos15, %sin16 : (tensor<1x16x4x16xf32>, tensor<16x8xf32>, tensor<16x8xf32>) -> tensor<1x16x4x16xf32> loc("transformer.h.0.self_attention")
+    %21 = tensor.empty() : tensor<16x2x2x16xf32> loc("transformer.h.0.self_attention")
+    %22 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (0, d0, d1, 0, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%13 : tensor<1x16x2x1x16xf32>) outs(%21 : tensor<16x2x2x16xf32>) {
+    ^bb0(%a19: f32, %o20: f32):
+      linalg.yield %a19 : f32
+    } -> tensor<16x2x2x16xf32> loc("transformer.h.0.self_attention")
+    %23 = tensor.collapse_shape %22 [[0], [1, 2], [3]] : tensor<16x2x2x16xf32> into tensor<16x4x16xf32> loc("transformer.h.0.self_attention")
+    %24 = tensor.expand_shape %23 [[0, 1], [2], [3]] output_shape [1, 16, 4, 16] : tensor<16x4x16xf32> into tensor<1x16x4x16xf32> loc("transformer.h.0.self_attention")
+    %25 = nn.rotary %24, %cos15, %sin16 : (tensor<1x16x4x16xf32>, tensor<16x8xf32>, tensor<16x8xf32>) -> tensor<1x16x4x16xf32> loc("transformer.h.0.self_attention")
+    %28 = tensor.empty() : tensor<16x2x2x16xf32> loc("transformer.h.0.self_attention")
+    %29 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (0, d0, d1, 0, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%14 : tensor<1x16x2x1x16xf32>) outs(%28 : tensor<16x2x2x16xf32>) {
+    ^bb0(%a26: f32, %o27: f32):
+      linalg.yield %a26 : f32
+    } -> tensor<16x2x2x16xf32> loc("transformer.h.0.self_attention")
+    %30 = tensor.collapse_shape %29 [[0], [1, 2], [3]] : tensor<16x2x2x16xf32> into tensor<16x4x16xf32> loc("transformer.h.0.self_attention")
+    %31 = tensor.expand_shape %30 [[0, 1], [2], [3]] output_shape [1, 16, 4, 16] : tensor<16x4x16xf32> into tensor<1x16x4x16xf32> loc("transformer.h.0.self_attention")
+    %32 = nn.attention %18, %25, %31 {causal, scale = 2.50000000000000000e-01 : f64} : (tensor<1x16x4x16xf32>, tensor<1x16x4x16xf32>, tensor<1x16x4x16xf32>) -> tensor<1x16x4x16xf32> loc("transformer.h.0.self_attention")
+    %33 = tensor.collapse_shape %32 [[0], [1], [2, 3]] : tensor<1x16x4x16xf32> into tensor<1x16x64xf32> loc("transformer.h.0.self_attention.dense")
+    %p34 = tp.parameter "transformer.h.0.mlp.dense_h_to_4h.weight" : tensor<256x64xf32> loc("transformer.h.0.mlp.dense_h_to_4h.weight")
+    %35 = nn.linear %8, %p34 : (tensor<1x16x64xf32>, tensor<256x64xf32>) -> tensor<1x16x256xf32> loc("transformer.h.0.mlp.dense_h_to_4h")
+    %36 = nn.gelu erf %35 : tensor<1x16x256xf32> loc("transformer.h.0.mlp.act")
+    %p37 = tp.parameter "transformer.h.0.mlp.dense_4h_to_h.weight" : tensor<64x256xf32> loc("transformer.h.0.mlp.dense_4h_to_h.weight")
+    %38 = nn.linear %36, %p37 : (tensor<1x16x256xf32>, tensor<64x256xf32>) -> tensor<1x16x64xf32> loc("transformer.h.0.mlp.dense_4h_to_h")
+    %p39 = tp.parameter "transformer.h.0.self_attention.dense.weight" : tensor<64x64xf32> loc("transformer.h.0.self_attention.dense.weight")
+    %40 = nn.linear %33, %p39 : (tensor<1x16x64xf32>, tensor<64x64xf32>) -> tensor<1x16x64xf32> loc("transformer.h.0.self_attention.dense")
+    %41 = arith.addf %38, %40 : tensor<1x16x64xf32> loc("transformer.h.0")
+    %42 = arith.addf %2, %41 : tensor<1x16x64xf32> loc("transformer.h.0")
+    %p43 = tp.parameter "transformer.h.1.ln_attn.weight" : tensor<64xf32> loc("transformer.h.1.ln_attn.weight")
+    %p44 = tp.parameter "transformer.h.1.ln_attn.bias" : tensor<64xf32> loc("transformer.h.1.ln_attn.bias")
+    %45 = nn.layer_norm %42, %p43 bias %p44 {epsilon = 1.00000000000000008e-05 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("transformer.h.1.ln_attn")
+    %p46 = tp.parameter "transformer.h.1.ln_mlp.weight" : tensor<64xf32> loc("transformer.h.1.ln_mlp.weight")
+    %p47 = tp.parameter "transformer.h.1.ln_mlp.bias" : tensor<64xf32> loc("transformer.h.1.ln_mlp.bias")
+    %48 = nn.layer_norm %42, %p46 bias %p47 {epsilon = 1.00000000000000008e-05 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("transformer.h.1.ln_mlp")
+    %p49 = tp.parameter "transformer.h.1.self_attention.query_key_value.weight" : tensor<128x64xf32> loc("transformer.h.1.self_attention.query_key_value.weight")
+    %50 = nn.linear %45, %p49 : (tensor<1x16x64xf32>, tensor<128x64xf32>) -> tensor<1x16x128xf32> loc("transformer.h.1.self_attention.query_key_value")
+    %51 = tensor.expand_shape %50 [[0], [1], [2, 3, 4]] output_shape [1, 16, 2, 4, 16] : tensor<1x16x128xf32> into tensor<1x16x2x4x16xf32> loc("transformer.h.1.self_attention.query_key_value")
+    %52 = tensor.extract_slice %51[0, 0, 0, 0, 0] [1, 16, 2, 2, 16] [1, 1, 1, 1, 1] : tensor<1x16x2x4x16xf32> to tensor<1x16x2x2x16xf32> loc("transformer.h.1.self_attention")
+    %53 = tensor.extract_slice %51[0, 0, 0, 2, 0] [1, 16, 2, 1, 16] [1, 1, 1, 1, 1] : tensor<1x16x2x4x16xf32> to tensor<1x16x2x1x16xf32> loc("transformer.h.1.self_attention")
+    %54 = tensor.extract_slice %51[0, 0, 0, 3, 0] [1, 16, 2, 1, 16] [1, 1, 1, 1, 1] : tensor<1x16x2x4x16xf32> to tensor<1x16x2x1x16xf32> loc("transformer.h.1.self_attention")
+    %55 = tensor.collapse_shape %52 [[0], [1], [2, 3], [4]] : tensor<1x16x2x2x16xf32> into tensor<1x16x4x16xf32> loc("transformer.h.1.self_attention")
+    %56 = nn.rotary %55, %cos15, %sin16 : (tensor<1x16x4x16xf32>, tensor<16x8xf32>, tensor<16x8xf32>) -> tensor<1x16x4x16xf32> loc("transformer.h.1.self_attention")
+    %59 = tensor.empty() : tensor<16x2x2x16xf32> loc("transformer.h.1.self_attention")
+    %60 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (0, d0, d1, 0, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%53 : tensor<1x16x2x1x16xf32>) outs(%59 : tensor<16x2x2x16xf32>) {
+    ^bb0(%a57: f32, %o58: f32):
+      linalg.yield %a57 : f32
+    } -> tensor<16x2x2x16xf32> loc("transformer.h.1.self_attention")
+    %61 = tensor.collapse_shape %60 [[0], [1, 2], [3]] : tensor<16x2x2x16xf32> into tensor<16x4x16xf32> loc("transformer.h.1.self_attention")
+    %62 = tensor.expand_shape %61 [[0, 1], [2], [3]] output_shape [1, 16, 4, 16] : tensor<16x4x16xf32> into tensor<1x16x4x16xf32> loc("transformer.h.1.self_attention")
+    %63 = nn.rotary %62, %cos15, %sin16 : (tensor<1x16x4x16xf32>, tensor<16x8xf32>, tensor<16x8xf32>) -> tensor<1x16x4x16xf32> loc("transformer.h.1.self_attention")
+    %66 = tensor.empty() : tensor<16x2x2x16xf32> loc("transformer.h.1.self_attention")
+    %67 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (0, d0, d1, 0, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel"]} ins(%54 : tensor<1x16x2x1x16xf32>) outs(%66 : tensor<16x2x2x16xf32>) {
+    ^bb0(%a64: f32, %o65: f32):
+      linalg.yield %a64 : f32
+    } -> tensor<16x2x2x16xf32> loc("transformer.h.1.self_attention")
+    %68 = tensor.collapse_shape %67 [[0], [1, 2], [3]] : tensor<16x2x2x16xf32> into tensor<16x4x16xf32> loc("transformer.h.1.self_attention")
+    %69 = tensor.expand_shape %68 [[0, 1], [2], [3]] output_shape [1, 16, 4, 16] : tensor<16x4x16xf32> into tensor<1x16x4x16xf32> loc("transformer.h.1.self_attention")
+    %70 = nn.attention %56, %63, %69 {causal, scale = 2.50000000000000000e-01 : f64} : (tensor<1x16x4x16xf32>, tensor<1x16x4x16xf32>, tensor<1x16x4x16xf32>) -> tensor<1x16x4x16xf32> loc("transformer.h.1.self_attention")
+    %71 = tensor.collapse_shape %70 [[0], [1], [2, 3]] : tensor<1x16x4x16xf32> into tensor<1x16x64xf32> loc("transformer.h.1.self_attention.dense")
+    %p72 = tp.parameter "transformer.h.1.mlp.dense_h_to_4h.weight" : tensor<256x64xf32> loc("transformer.h.1.mlp.dense_h_to_4h.weight")
+    %73 = nn.linear %48, %p72 : (tensor<1x16x64xf32>, tensor<256x64xf32>) -> tensor<1x16x256xf32> loc("transformer.h.1.mlp.dense_h_to_4h")
+    %74 = nn.gelu erf %73 : tensor<1x16x256xf32> loc("transformer.h.1.mlp.act")
+    %p75 = tp.parameter "transformer.h.1.mlp.dense_4h_to_h.weight" : tensor<64x256xf32> loc("transformer.h.1.mlp.dense_4h_to_h.weight")
+    %76 = nn.linear %74, %p75 : (tensor<1x16x256xf32>, tensor<64x256xf32>) -> tensor<1x16x64xf32> loc("transformer.h.1.mlp.dense_4h_to_h")
+    %p77 = tp.parameter "transformer.h.1.self_attention.dense.weight" : tensor<64x64xf32> loc("transformer.h.1.self_attention.dense.weight")
+    %78 = nn.linear %71, %p77 : (tensor<1x16x64xf32>, tensor<64x64xf32>) -> tensor<1x16x64xf32> loc("transformer.h.1.self_attention.dense")
+    %79 = arith.addf %76, %78 : tensor<1x16x64xf32> loc("transformer.h.1")
+    %80 = arith.addf %42, %79 : tensor<1x16x64xf32> loc("transformer.h.1")
+    %p81 = tp.parameter "transformer.ln_f.weight" : tensor<64xf32> loc("transformer.ln_f.weight")
+    %p82 = tp.parameter "transformer.ln_f.bias" : tensor<64xf32> loc("transformer.ln_f.bias")
+    %83 = nn.layer_norm %80, %p81 bias %p82 {epsilon = 1.00000000000000008e-05 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("transformer.ln_f")
+    %84 = nn.linear %83, %p1 : (tensor<1x16x64xf32>, tensor<97x64xf32>) -> tensor<1x16x97xf32> loc("lm_head")
+    return %84 : tensor<1x16x97xf32>
+  }
+}

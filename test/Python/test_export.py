@@ -1,0 +1,187 @@
+"""Programs exported from PyTorch, without PyTorch: they run as PyTorch did, on one and two ranks.
+And the parts of the front end that know nothing of it.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+
+import importlib.util
+import json
+import random
+
+import exports
+import numpy
+import pytest
+from safetensors.numpy import load_file, save_file
+
+import tp_mlir
+from tp_mlir.export import _bands, _text, _views
+
+FACTS = exports.facts()
+
+
+@pytest.mark.parametrize("name", FACTS)
+def test_fixture(name, tmp_path):
+    facts = FACTS[name]
+    (tmp_path / "plan.json").write_text(json.dumps(facts["plan"]))
+    save_file(exports.weights(facts["weights"]), tmp_path / "model.safetensors")
+    want, = load_file(exports.FOLDER / f"{name}.safetensors").values()
+    for degree in (1, 2):
+        program = tp_mlir.compile(exports.FOLDER / f"{name}.mlir", mesh=f"tp={degree}",
+                                  plan=tmp_path / "plan.json")
+        ours, = program.run(tmp_path / "model.safetensors",
+                            exports.inputs(facts["inputs"])).values()
+        assert numpy.abs(ours - want).max() <= 2e-5 * numpy.abs(want).max()
+        if degree == 2:
+            totals = program.explain().totals
+            assert {kind: total["count"] for kind, total in totals.items()} == {
+                "all_reduce": facts["needed"]}
+
+
+def test_fixtures_are_small():
+    files = list(exports.FOLDER.iterdir())
+    assert len(FACTS) >= 10 and sum(file.stat().st_size for file in files) < 300_000
+
+
+@pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="PyTorch is installed")
+def test_without_torch():
+    with pytest.raises(ImportError,
+                       match=r"torch is not installed; pip install 'tp-mlir\[export\]'"):
+        tp_mlir.export(None)
+
+
+# -- views: the same as NumPy's operations on arrays
+
+def materialise(view, array):
+    """What is seen of `array`, by the view's definition."""
+    result = numpy.empty(view.shape, array.dtype)
+    for position in numpy.ndindex(*view.shape):
+        index = [0] * len(view.tensor)
+        for coordinate, dim in zip(position, view.dims):
+            for atom in reversed(dim):
+                if atom.axis is not None:
+                    index[atom.axis] = coordinate % atom.size
+                coordinate //= atom.size
+        result[position] = array[tuple(index)]
+    return result
+
+
+def factorise(rng, size):
+    """A random shape with that many elements."""
+    shape = []
+    while size > 1:
+        part = rng.choice([n for n in range(2, size + 1) if size % n == 0])
+        shape.append(part)
+        size //= part
+        if rng.random() < 0.3:
+            shape.append(1)
+    return tuple(shape)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_views_are_arrays(seed):
+    rng = random.Random(seed)
+    tensor = numpy.arange(24).reshape(rng.choice([(24,), (2, 3, 4), (1, 4, 6), (6, 1, 2, 2)]))
+    view, want = _views.View.of(tensor.shape), tensor
+    for _ in range(6):
+        action = rng.choice(["permute", "insert", "expand", "reshape"])
+        if action == "permute":
+            order = rng.sample(range(want.ndim), want.ndim)
+            view, want = view.permute(order), want.transpose(order)
+        elif action == "insert":
+            at = rng.randint(0, want.ndim)
+            view, want = view.insert(at), numpy.expand_dims(want, at)
+        elif action == "expand" and want.size < 200:
+            shape = tuple(3 if n == 1 and rng.random() < 0.5 else n for n in want.shape)
+            view, want = view.expand(shape), numpy.broadcast_to(want, shape)
+        elif action == "reshape":
+            shape = factorise(rng, want.size)
+            while True:
+                found = view.reshape(shape)
+                if not isinstance(found, tuple):
+                    break
+                axis, outer = found
+                view = view.split(axis, outer)
+                split = tensor.shape[:axis] + (outer, tensor.shape[axis] // outer)
+                tensor = tensor.reshape(split + tensor.shape[axis + 1:])
+            if found is None:
+                continue
+            view, want = found, want.reshape(shape)
+        assert view.shape == want.shape
+        assert (materialise(view, tensor) == want).all()
+        if view.is_ordered:
+            assert (tensor.reshape(view.shape) == want).all()
+
+
+def test_repeated_heads_are_a_view():
+    keys = _views.View.of((1, 5, 2, 8)).permute((0, 2, 1, 3))
+    repeated = keys.insert(2).expand((1, 2, 3, 5, 8)).reshape((1, 6, 5, 8))
+    assert repeated.dims[1] == (_views.Atom(2, 2), _views.Atom(None, 3))
+
+
+def test_refine():
+    assert _views.refine([(6,), (2, 3)]) == (2, 3)
+    assert _views.refine([(2, 6), (4, 3)]) == (2, 2, 3)
+    assert _views.refine([(2, 3), (3, 2)]) is None
+    assert _views.refine([]) == ()
+
+
+# -- masks
+
+@pytest.mark.parametrize("queries,keys", [(5, 5), (3, 7), (6, 2), (1, 4), (4, 1)])
+def test_bands(queries, keys):
+    for low in [None, *range(-queries, keys + 1)]:
+        for high in [None, *range(-queries, keys + 1)]:
+            seen = _bands.Band(low, high).positions(queries, keys)
+            found = _bands.find_band(seen)
+            if seen.any():
+                assert (found.positions(queries, keys) == seen).all()
+            else:
+                assert found is None
+
+
+def test_no_band():
+    seen = _bands.Band(None, 0).positions(4, 4)
+    seen[3, 1] = False
+    assert _bands.find_band(seen) is None
+
+
+def test_band_as_attention():
+    assert _bands.Band(None, None).as_attention(4, 4) == (False, None)
+    assert _bands.find_band(numpy.tri(4, 4, dtype=bool)).as_attention(4, 4) == (True, None)
+    assert _bands.Band(-2, 0).as_attention(8, 8) == (True, 3)
+    assert _bands.Band(-2, 2).as_attention(8, 8) is None        # an encoder's window
+    assert _bands.Band(None, 3).as_attention(4, 7) == (True, None)
+    assert _bands.Band(None, 0).as_attention(4, 7) is None      # the first keys alone
+
+
+# -- text
+
+def test_numbers():
+    assert _text.number(0.1, "f32") == "1.000000015e-01"
+    assert _text.number(float("-inf"), "bf16") == "0xFF80"
+    assert _text.number(-3.4028234663852886e38, "f32") == "-3.402823466e+38"
+    assert _text.number(-3.4028234663852886e38, "f16") == "0xFC00"
+    assert _text.number(float("nan"), "f32") == "0x7FC00000"
+    assert _text.number(1, "i1") == "true" and _text.number(-1, "i64") == "-1"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_reassociation(seed):
+    rng = random.Random(seed)
+    wide = tuple(rng.choice([1, 2, 3]) for _ in range(rng.randint(1, 6)))
+    cuts = sorted(rng.sample(range(1, len(wide)), rng.randint(0, len(wide) - 1)))
+    bounds = [0, *cuts, len(wide)]
+    narrow = tuple(int(numpy.prod(wide[a:b])) for a, b in zip(bounds, bounds[1:]))
+    groups = _text.reassociation(narrow, wide)
+    if groups is None:
+        return      # ones may go to either side; the emitter then goes by way of a third shape
+    assert [i for group in groups for i in group] == list(range(len(wide)))
+    assert all(int(numpy.prod([wide[i] for i in group])) == size and group
+               for size, group in zip(narrow, groups))
+
+
+def test_reassociation_of_ones():
+    assert _text.reassociation((1, 16, 64), (1, 16, 4, 16)) == [[0], [1], [2, 3]]
+    assert _text.reassociation((16, 64), (1, 16, 64)) == [[0, 1], [2]]
+    assert _text.reassociation((6,), (4, 2)) is None

@@ -1,0 +1,313 @@
+"""tp_mlir.export of live modules: each export compares itself with the module.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+
+import math
+import pathlib
+import subprocess
+
+import numpy
+import pytest
+
+torch = pytest.importorskip(
+    "torch", reason="PyTorch is not installed; pip install './python[export]'")
+
+import tp_mlir  # noqa: E402
+from tp_mlir import _tools  # noqa: E402
+
+nn, functional = torch.nn, torch.nn.functional
+
+
+class Call(nn.Module):
+    """A function as a module, with weights."""
+
+    def __init__(self, function, **weights):
+        super().__init__()
+        self.function = function
+        for name, tensor in weights.items():
+            setattr(self, name, nn.Parameter(tensor))
+
+    def forward(self, *args):
+        return self.function(self, *args)
+
+
+def exported(function, *args, **weights):
+    torch.manual_seed(1)
+    return tp_mlir.export(Call(function, **weights).eval(), args)
+
+
+def test_live_weights(capsys, tmp_path):
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(8, 32), nn.GELU(), nn.Linear(32, 8)).eval()
+    x = torch.randn(4, 8)
+    export = tp_mlir.export(model, (x,))
+    assert export.difference < 2e-6
+    assert "agrees with the module on one rank" in capsys.readouterr().err
+    program = export.compile(mesh="tp=2")
+    want = model(x).detach().numpy()
+    for outputs in (program.run(x), program.run({"input": x.numpy()})):
+        assert numpy.abs(outputs["output"] - want).max() < 1e-6
+    with program.open() as session:
+        assert numpy.abs(session.run({"input": x.numpy()})["output"] - want).max() < 1e-6
+    assert program.explain().totals["all_reduce"]["count"] == 1
+    with pytest.raises(tp_mlir.InputError, match=r"expected 1 inputs \(input\), got 2"):
+        program.run(x, x)
+    # The text alone, as anybody compiles it.
+    export.save(tmp_path / "model.mlir")
+    subprocess.run([_tools.find("tp-compile"), tmp_path / "model.mlir", "--mesh", "tp=2", "--plan",
+                    tmp_path / "model.plan.json", "-o", tmp_path / "m.tpa"], check=True,
+                   capture_output=True)
+    outputs = tp_mlir.load(tmp_path / "m.tpa").run(tmp_path / "model.safetensors",
+                                                   {"input": x.numpy()})
+    assert numpy.abs(outputs["output"] - want).max() < 1e-6
+
+
+def test_documentation(tmp_path, monkeypatch):
+    page = (pathlib.Path(__file__).resolve().parents[2] / "docs/Export.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(page.split("```python\n")[1].split("```")[0], names)
+    want = names["model"](names["x"]).detach().numpy()
+    assert numpy.abs(names["outputs"]["output"] - want).max() < 2e-5
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "model.mlir", "model.plan.json", "model.safetensors"}
+    assert list(names["exported"].inputs) == ["src"]
+
+
+def test_meta_device(capsys):
+    with torch.device("meta"):
+        layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True).eval()
+    export = tp_mlir.export(layer, (torch.empty(1, 6, 32, device="meta"),))
+    assert "not compared with the module, which has no weights" in capsys.readouterr().err
+    assert export.matched == {"attention": 1}
+    with pytest.raises(tp_mlir.InputError, match="self_attn.in_proj_weight is on the meta device"):
+        export.weights()
+
+
+def test_a_wrong_program_is_told():
+    model = nn.Linear(4, 4).eval()
+    x = torch.randn(2, 4)
+    export = tp_mlir.export(model, (x,), check=False)
+    assert export.difference is None
+    with pytest.raises(tp_mlir.DifferenceError,
+                       match="differs from the module in output: by .* expected at most 2e-05"):
+        export.compare([x], {"output": model(x) + 0.1}, 2e-5)
+
+
+def test_refusals():
+    x = torch.randn(2, 4)
+    with pytest.raises(tp_mlir.InputError, match="expected a torch.nn.Module, got int"):
+        tp_mlir.export(3, (x,))
+    with pytest.raises(tp_mlir.InputError, match=r"training mode.*expected module.eval\(\)"):
+        tp_mlir.export(nn.Linear(4, 4), (x,))
+    with pytest.raises(tp_mlir.InputError, match="do not fit the module's forward"):
+        tp_mlir.export(nn.Linear(4, 4).eval(), (x, x))
+    with pytest.raises(tp_mlir.InputError, match="no output 'logits'; expected one of output"):
+        tp_mlir.export(nn.Linear(4, 4).eval(), (x,), outputs=["logits"])
+
+
+class Inner(nn.Module):
+    def forward(self, x):
+        return torch.fft.fft(x).real + torch.linalg.inv(x)
+
+
+def test_all_unsupported_operations_are_listed():
+    model = nn.Sequential(nn.Linear(4, 4), Inner(), Inner()).eval()
+    with pytest.raises(tp_mlir.InputError) as error:
+        tp_mlir.export(model, (torch.eye(4),))
+    text = str(error.value)
+    assert text.startswith("the module has operations that have no form in the compiler:")
+    assert "_fft_r2c.default" in text and "linalg_inv_ex.default" in text and "(2 times)" in text
+    assert "at 1, " in text and "test_export_torch.py:" in text
+
+
+def test_randomness_is_refused():
+    with pytest.raises(tp_mlir.InputError, match="rand"):
+        exported(lambda self, x: x + torch.rand(4), torch.randn(4))
+
+
+def test_tied_and_unused_parameters():
+    class Tied(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.table = nn.Embedding(16, 8)
+            self.head = nn.Linear(8, 16, bias=False)
+            self.head.weight = self.table.weight
+            self.unused = nn.Linear(2, 2)
+            self.register_buffer("shift", torch.randn(8))
+
+        def forward(self, input_ids):
+            return self.head(self.table(input_ids) + self.shift)
+    export = tp_mlir.export(Tied().eval(), (torch.arange(6).reshape(1, 6),))
+    assert export.text.count("tp.parameter") == 2
+    assert 'tp.parameter "table.weight" alternatives ["head.weight"]' in export.text
+    assert 'tp.parameter "shift"' in export.text
+    assert 'tp.ignored_tensors = ["unused.weight", "unused.bias"]' in export.text
+    assert list(export.state) == ["table.weight", "unused.weight", "unused.bias", "shift"]
+
+
+def test_slices_of_a_projection_are_boxes():
+    def forward(self, x):
+        q, k, v = functional.linear(x, self.w, self.b).split(8, -1)
+        return q * k + v
+    export = exported(forward, torch.randn(1, 3, 8), w=torch.randn(24, 8), b=torch.randn(24))
+    assert export.text.count("nn.linear") == 3 and "extract_slice" not in export.text
+    assert "offsets = [8, 0]" in export.text and "offsets = [16]" in export.text
+
+    def transposed(self, x):        # as GPT-2's Conv1D
+        y = torch.addmm(self.b, x.view(-1, 8), self.w).view(1, 3, 24)
+        q, k, v = y.view(1, 3, 3, 8).unbind(2)
+        return q * k + v
+    export = exported(transposed, torch.randn(1, 3, 8), w=torch.randn(8, 24), b=torch.randn(24))
+    assert export.text.count("nn.linear") == 3 and "extract_slice" not in export.text
+    assert "shape = [8, 24], offsets = [0, 8], permutation = [1, 0]" in export.text
+
+
+# -- attention
+
+SIZES = dict(batch=2, heads=4, queries=6, size=8)
+
+
+def operands(kv_heads=4, keys=6):
+    torch.manual_seed(2)
+    make = lambda heads, length: torch.randn(SIZES["batch"], heads, length, SIZES["size"])
+    return make(4, 6), make(kv_heads, keys), make(kv_heads, keys)
+
+
+def call(self, q, k, v):
+    return functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def grouped(self, q, k, v):
+    return functional.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
+
+
+def repeated(self, q, k, v):
+    k, v = (x.repeat_interleave(2, dim=1) for x in (k, v))
+    return functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def written_out(self, q, k, v):
+    scores = q @ k.transpose(2, 3) / math.sqrt(8)
+    scores = scores.masked_fill(~torch.tril(torch.ones(6, 6, dtype=torch.bool)), -math.inf)
+    return torch.softmax(scores, -1) @ v
+
+
+def added_mask(self, q, k, v):
+    mask = torch.full((6, 6), torch.finfo(torch.float32).min).triu(1)
+    weights = functional.softmax((q * 0.3) @ k.mT + mask, dim=-1, dtype=torch.float32)
+    return torch.matmul(weights.to(q.dtype), v)
+
+
+def flattened(self, q, k, v):
+    q, k, v = (x.reshape(8, 6, 8) for x in (q, k, v))
+    mask = torch.full((1, 6, 6), -math.inf).triu(1)
+    weights = torch.softmax(torch.baddbmm(mask, q, k.transpose(1, 2), alpha=0.5), -1)
+    return torch.bmm(weights, v).view(2, 4, 6, 8)
+
+
+@pytest.mark.parametrize("function,kv_heads", [
+    (call, 4), (grouped, 2), (repeated, 2), (written_out, 4), (added_mask, 4), (flattened, 4)])
+def test_recognised_attention(function, kv_heads):
+    export = exported(function, *operands(kv_heads))
+    assert export.matched == {"attention": 1}
+    assert "causal" in export.text and "nn.softmax" not in export.text
+    assert f"x{kv_heads}x8xf32>, tensor" in export.text
+
+
+def soft_cap(self, q, k, v):
+    return torch.softmax(torch.tanh(q @ k.mT / 5) * 5, -1) @ v
+
+
+def position_bias(self, q, k, v):
+    return functional.scaled_dot_product_attention(q, k, v, attn_mask=self.bias)
+
+
+def encoder_window(self, q, k, v):
+    i = torch.arange(6)
+    return functional.scaled_dot_product_attention(
+        q, k, v, attn_mask=(i[:, None] - i[None]).abs() <= 2)
+
+
+def holes(self, q, k, v):
+    seen = torch.ones(6, 6, dtype=torch.bool)
+    seen[3, 1] = seen[5, 0] = False
+    return functional.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+
+
+def mask_by_head(self, q, k, v):
+    seen = torch.stack([torch.tril(torch.ones(6, 6)), torch.ones(6, 6)] * 2).bool()
+    return functional.scaled_dot_product_attention(q, k, v, attn_mask=seen)
+
+
+def softmax_over_queries(self, q, k, v):
+    return torch.softmax(q @ k.mT, -2) @ v
+
+
+def narrow_values(self, q, k, v):
+    return functional.scaled_dot_product_attention(q, k, v[..., :5])
+
+
+def negative_scale(self, q, k, v):
+    mask = torch.full((6, 6), -1e38).triu(1)
+    return torch.softmax((q @ k.mT + mask) * -1.0, -1) @ v
+
+
+@pytest.mark.parametrize("function", [soft_cap, position_bias, encoder_window, holes, mask_by_head,
+                                      softmax_over_queries, narrow_values, negative_scale])
+def test_what_is_not_attention_is_written_out(function):
+    """The comparison is in the export."""
+    export = exported(function, *operands(), bias=torch.randn(4, 6, 6))
+    assert export.matched == {}
+
+
+class Padded(nn.Module):
+    def __init__(self, mask_of):
+        super().__init__()
+        self.mask_of = mask_of
+
+    def forward(self, q, k, v, attention_mask):
+        mask = self.mask_of(attention_mask)
+        return functional.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
+TRIL = torch.tril(torch.ones(6, 6, dtype=torch.bool))
+PADDING = torch.tensor([[1, 1, 1, 1, 1, 1], [1, 1, 1, 0, 0, 0]])
+
+
+@pytest.mark.parametrize("mask_of,causal", [
+    (lambda m: m.bool()[:, None, None, :], False),
+    (lambda m: (1.0 - m[:, None, None, :].float()) * torch.finfo(torch.float32).min, False),
+    (lambda m: TRIL & (m[:, None, None, :] == 1), True),
+    (lambda m: torch.where(TRIL & m.bool()[:, None, None], 0.0, -math.inf), True)])
+def test_padding_masks(mask_of, causal):
+    export = tp_mlir.export(Padded(mask_of).eval(), (*operands(), PADDING))
+    assert export.matched == {"attention": 1}
+    assert " mask %arg3 {" + ("causal" if causal else "scale") in export.text
+
+
+@pytest.mark.parametrize("mask_of", [
+    lambda m: m.bool()[:, None, :, None] | TRIL,                    # of the query
+    lambda m: m.bool()[:, :1, None, None] | TRIL,                   # of another key
+    lambda m: m[:, None, None, :].float() * 0.5])                   # a bias
+def test_other_masks_of_an_input(mask_of):
+    export = tp_mlir.export(Padded(mask_of).eval(), (*operands(), PADDING))
+    assert export.matched == {}
+
+
+def test_reshapes_between_heads():
+    """Views that cross, in both orders, and the tensor at the end."""
+    def forward(self, x):
+        y = x.view(2, 6, 4, 8).transpose(1, 2).reshape(8, 6, 8)
+        z = (y * 2).view(2, 4, 48).transpose(0, 1).reshape(4, 96)
+        return z.view(16, 24) + 1
+    exported(forward, torch.randn(2, 6, 32))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision(dtype):
+    layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, norm_first=True)
+    export = tp_mlir.export(layer.eval().to(dtype), (torch.randn(2, 6, 32).to(dtype),))
+    assert export.matched == {"attention": 1}
