@@ -134,7 +134,9 @@ static bool isScheduled(ModuleOp module) {
   return false;
 }
 
-static LogicalResult schedule(ModuleOp module, tp::StageOptions options) {
+/// `isWhole` is called with the one-device program and all of its functions.
+static LogicalResult schedule(ModuleOp module, tp::StageOptions options,
+                              llvm::function_ref<LogicalResult()> isWhole) {
   options.target = getDevice();
   if (options.mesh.empty() && module.getOps<tp::MeshOp>().empty())
     options.mesh = "tp=1";
@@ -146,6 +148,8 @@ static LogicalResult schedule(ModuleOp module, tp::StageOptions options) {
     PassManager passes(module.getContext());
     tp::buildStage(passes, stage, options);
     if (failed(passes.run(module)))
+      return failure();
+    if (stage == tp::Stage::Differentiate && failed(isWhole()))
       return failure();
   }
   return success();
@@ -214,19 +218,22 @@ static void addSpikes(Tensor &tensor) {
 static LogicalResult build(Program &program, const tp::StageOptions &options,
                            uint64_t seed, bool hasSpikes, bool isSampled) {
   ModuleOp module = *program.module;
-  // The inputs are the one-device program's.
   llvm::MapVector<StringRef, SmallVector<Tensor>> inputs;
-  for (auto function : module.getOps<func::FuncOp>()) {
-    if (function.isPrivate() || function.isExternal())
-      continue;
-    auto made = tp::makeInputs(function, seed);
-    if (failed(made))
-      return failure();
-    if (hasSpikes)
-      llvm::for_each(*made, addSpikes);
-    inputs[function.getSymNameAttr().getValue()] = std::move(*made);
-  }
-  if (!isScheduled(module) && failed(schedule(module, options)))
+  auto makeAll = [&]() -> LogicalResult {
+    for (auto function : module.getOps<func::FuncOp>()) {
+      if (function.isPrivate() || function.isExternal())
+        continue;
+      auto made = tp::makeInputs(function, seed);
+      if (failed(made))
+        return failure();
+      if (hasSpikes)
+        llvm::for_each(*made, addSpikes);
+      inputs[function.getSymNameAttr().getValue()] = std::move(*made);
+    }
+    return success();
+  };
+  if (failed(isScheduled(module) ? makeAll()
+                                 : schedule(module, options, makeAll)))
     return failure();
   if (failed(generate(program)))
     return failure();
