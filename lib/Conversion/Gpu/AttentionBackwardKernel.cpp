@@ -23,7 +23,8 @@ using namespace tp;
 /// The arguments of the function, all of them addresses.
 #define BACKWARD_PARAMETERS(X)                                                 \
   X(query)                                                                     \
-  X(key) X(value) X(mask) X(cotangent) X(logSumExp) X(delta) X(dQuery) X(dKey) \
+  X(key)                                                                       \
+  X(value) X(mask) X(cotangent) X(logSumExp) X(delta) X(dQuery) X(dKey)        \
       X(dValue)
 
 namespace {
