@@ -24,8 +24,14 @@ using namespace tp;
 #define BACKWARD_PARAMETERS(X)                                                 \
   X(query)                                                                     \
   X(key)                                                                       \
-  X(value) X(mask) X(cotangent) X(logSumExp) X(delta) X(dQuery) X(dKey)        \
-      X(dValue)
+  X(value)                                                                     \
+  X(mask)                                                                      \
+  X(cotangent)                                                                 \
+  X(logSumExp)                                                                 \
+  X(delta)                                                                     \
+  X(dQuery)                                                                    \
+  X(dKey)                                                                      \
+  X(dValue)
 
 namespace {
 
