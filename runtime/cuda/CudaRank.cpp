@@ -174,8 +174,17 @@ Status CudaRank::allocate() {
   if (shared.total) {
     TPRT_ASSIGN(operands, device->allocateOperands(shared.total).in(what));
   }
-  TPRT_ASSIGN(staging, allocatePinned(*cuda, layout.bytes));
-  values = static_cast<char *>(staging.get());
+  // States pass through one by one. The layout has them before all else, this
+  // memory the largest of them.
+  int64_t largest = 0;
+  for (const State &state : manifest.states)
+    largest = std::max(
+        largest, alignUp(state.localBytes(), int64_t(TPRT_STATE_ALIGNMENT)));
+  TPRT_ASSIGN(staging, allocatePinned(*cuda, largest + layout.bytes -
+                                                 layout.stateBytes));
+  stagedState = static_cast<char *>(staging.get());
+  values = reinterpret_cast<char *>(reinterpret_cast<uintptr_t>(stagedState) +
+                                    uintptr_t(largest - layout.stateBytes));
   auto onDevice = [&](const std::vector<int64_t> &offsets) {
     std::vector<void *> addresses;
     for (int64_t offset : offsets)
@@ -470,23 +479,33 @@ Status CudaRank::upload(int64_t entry) {
 Status CudaRank::resetStates(const Weights *weights) {
   for (size_t i = 0; i < layout.states.size(); ++i) {
     const State &state = manifest.states[i];
-    char *staged = values + layout.states[i];
-    TPRT_TRY(initialise(state, weights, staged));
-    TPRT_TRY(toDevice(operands + shared.values + layout.states[i], staged,
-                      state.localBytes(), "state '" + state.name + "'"));
+    CUdeviceptr address = operands + shared.values + layout.states[i];
+    std::string what = "state '" + state.name + "'";
+    if (state.localBytes() == 0)
+      continue;
+    if (state.parameter < 0 && state.initial == Input::Default::Zeros) {
+      TPRT_TRY(cuda->check(cuda->cuMemsetD8Async(address, 0,
+                                                 size_t(state.localBytes()),
+                                                 compute.get()),
+                           "cannot set " + what + " to zero"));
+      continue;
+    }
+    TPRT_TRY(initialise(state, weights, stagedState));
+    TPRT_TRY(toDevice(address, stagedState, state.localBytes(), what));
+    // The next one takes its place.
+    TPRT_TRY(await("cannot load " + what + " to the device"));
   }
   return await("cannot load the states to the device");
 }
 
 Expected<const void *> CudaRank::state(int64_t i) {
   const State &state = manifest.states[i];
-  char *staged = values + layout.states[size_t(i)];
   std::string what = "state '" + state.name + "'";
-  TPRT_TRY(fromDevice(staged,
+  TPRT_TRY(fromDevice(stagedState,
                       operands + shared.values + layout.states[size_t(i)],
                       state.localBytes(), what));
   TPRT_TRY(await("cannot load " + what + " from the device"));
-  return static_cast<const void *>(staged);
+  return static_cast<const void *>(stagedState);
 }
 
 Status CudaRank::step(int64_t entry) {

@@ -89,7 +89,8 @@ private:
   ParameterPlan parameterPlan;
   DeviceBytes block;        ///< device memory of this rank alone
   CUdeviceptr operands = 0; ///< what collectives move; the backend's
-  PinnedBytes staging;      ///< of the values
+  PinnedBytes staging;      ///< of one state, and of the values
+  char *stagedState = nullptr;
   struct Layout {
     int64_t parameters = 0, constants = 0, arena = 0, scratch = 0,
             workspace = 0, total = 0;

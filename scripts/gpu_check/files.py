@@ -212,7 +212,7 @@ class Pack:
 
     def weights(self, item):
         weights = item.get("weights", "random:1")
-        return weights if weights.startswith(("random:", "/")) else self.root / weights
+        return weights if weights.startswith(("random:", "init:", "/")) else self.root / weights
 
     def run(self, item, *options, seconds=60, environment=None):
         return execute(self.command(item, *options), seconds,

@@ -87,7 +87,7 @@ class Packer:
         target = item.pop("target", self.options.target)
         command = [self.compiler, *what, "--target", target, "-o", self.root / item["artifact"]]
         after = []
-        if self.options.emulator:
+        if self.options.emulator and target.split(":")[0] == "cuda":
             kernels = self.root.parent / f"kernels{len(self.items)}"
             item["environment"] = {"TP_FAKE_CUDA_KERNELS": "{root}/" + item["artifact"] + ".so"}
             command.append(f"--save-kernels={kernels}")
@@ -278,6 +278,41 @@ class Packer:
                        {"kind": "row benchmark", "kernel": kernel, "dtype": "bf16",
                         "shape": shape})
 
+    def training(self):
+        """Gradients of fixtures: on the card, and in f32 on the host beside it; and a step."""
+        for known in sorted((self.source / "test" / "fixtures").glob("*/gradients.json")):
+            folder = known.parent
+            if self.options.fixtures and folder.name not in self.options.fixtures:
+                continue
+            facts = json.loads((folder / "fixture.json").read_text())
+            inputs = f"inputs/training-{folder.name}.safetensors"
+            labels = read_safetensors(folder / "gradients.safetensors")["labels"]
+            write_safetensors(self.root / inputs, {
+                **read_safetensors(folder / "inputs.safetensors"), "labels": labels})
+            cases = [("megatron", 1, "f32"), ("megatron", 1, "bf16"), ("megatron-sp", 2, "f32")]
+            host = {"kind": "training on the host", "target": "cpu:x86-64-v3"}
+            for more, (plan, degree, dtype) in [(host, cases[0])] + [
+                    ({"kind": "training"}, case) for case in cases
+                    if case[1] in facts[PLANS[case[0]]] or case[1] == 1]:
+                if self.options.few and dtype != "f32":
+                    continue
+                self.compile(
+                    {"name": f"{folder.name}, N={degree}, {plan}, {dtype}", "plan": plan,
+                     "degree": degree, "dtype": dtype, "folder": f"fixtures/{folder.name}",
+                     "weights": f"fixtures/{folder.name}", "inputs": inputs, **more},
+                    folder, "--mesh", f"tp={degree}", "--plan", plan, "--dtype", dtype,
+                    "--batch", facts["batch"], "--seq", facts["seq"], "--train", "adamw")
+        config = json.loads((self.root / "inputs" / "llama.json").read_text())
+        config["num_hidden_layers"] = layers = min(4, config["num_hidden_layers"])
+        folder = self.root.parent / "llama-training"
+        folder.mkdir()
+        (folder / "config.json").write_text(json.dumps(config, indent=1))
+        tokens = self.llama["tokens"]["prefill"]
+        self.compile({"kind": "training benchmark", "name": "llama, a training step", "degree": 1,
+                      "layers": layers, "tokens": tokens},
+                     folder, "--mesh", "tp=1", "--seq", tokens, "--dtype", "bf16", "--train",
+                     "adamw", "--clip", "1")
+
     def finish(self):
         shutil.copy(pathlib.Path(__file__).parent.parent / "gpu-check", self.root)
         shutil.copytree(pathlib.Path(__file__).parent, self.root / "gpu_check",
@@ -338,6 +373,7 @@ def pack(options, source):
         packer.fixtures()
         packer.kernels()
         packer.benchmarks()
+        packer.training()
         if not options.few:
             packer.minilm()
         packer.compile_all()

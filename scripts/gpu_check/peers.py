@@ -128,6 +128,50 @@ def products(torch, llama, library=None):
     return with_library(torch, library, lambda: graphed(torch, work))
 
 
+def training_products(torch, llama, library=None):
+    """The products of a step's forward and backward, as a graph: each with its derivatives by
+    the input and by the weight."""
+    s = llama.shape
+    weights = [(w[name], *size) for w in llama.layers for name, size in s.products().items()]
+    weights.append((llama.head, *llama.head.shape))
+    values = {size: random(torch, s.tokens, size) for _, *sizes in weights for size in sizes}
+
+    def work():
+        for weight, outer, inner in weights:
+            torch.mm(values[inner], weight.t())
+            torch.mm(values[outer], weight)
+            torch.mm(values[outer].t(), values[inner])
+    return with_library(torch, library, lambda: graphed(torch, work))
+
+
+def training_step(torch, shape, compiles):
+    """A step with PyTorch's fused AdamW, all in bf16: it moves fewer bytes than one with f32
+    masters, moments and gradients."""
+    llama = Model(torch, shape)
+    parameters = [llama.embedding, llama.head, *(w for layer in llama.layers
+                                                 for w in layer.values())]
+    # A layer's two norms may be one tensor.
+    parameters = list({id(w): w.requires_grad_() for w in parameters}.values())
+    optimizer = torch.optim.AdamW(parameters, lr=1e-4, fused=True)
+    layer = compiled_layer(torch, llama) if compiles else llama.layer
+    labels = llama.ids.roll(-1, 1).view(-1)
+    f = torch.nn.functional
+
+    def loss_of(x):
+        return f.cross_entropy(f.linear(x, llama.head).view(-1, shape.vocabulary).float(), labels)
+    head = torch.compile(loss_of, dynamic=False) if compiles else loss_of
+
+    def work():
+        x = f.embedding(llama.ids, llama.embedding)
+        for w in llama.layers:
+            x = layer(x, w, llama.cos, llama.sin)
+        head(x).backward()
+        torch.nn.utils.clip_grad_norm_(parameters, 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+    return work
+
+
 def with_library(torch, library, work):
     if library is None:
         return work()

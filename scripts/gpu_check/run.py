@@ -20,7 +20,7 @@ import threading
 import time
 import traceback
 
-from . import benchmarks, correctness, figures, first, sanitize
+from . import benchmarks, correctness, figures, first, sanitize, training
 from .files import Pack, end_with_parent, execute
 
 # Name, function, seconds: the unproven first, then what is right, then speed.
@@ -35,8 +35,10 @@ WAVES = [
      ("sanitizers", sanitize.sanitizers, 90)],
     [("fixtures, several ranks", correctness.fixtures_together, 130)],
     [("MiniLM", correctness.minilm, 45)],
+    [("gradients of fixtures", training.gradients, 90)],
     [("lost rank", correctness.lost_rank, 50)],
     [("prefill of Llama-3-8B", benchmarks.prefill, 90)],
+    [("training step", training.step, 90)],
     [("row kernels", benchmarks.rows, 70)],
     [("launch overhead", benchmarks.launch, 40)],
     [("loading and memory", benchmarks.loading, 50)],

@@ -258,8 +258,9 @@ void AttentionKernel::compute() {
         e.offset(call.mask, e.mul(e.toInt64(batch), shape.keyCapacity * bytes));
   }
   Value warpKey = e.mul(keyWarp, tiles.getWarpKeys());
-  AttentionMasks masks(e, shape, tiles, call.keyLength, call.queryOffset,
-                       queries, maskRow, blockRow, warpRow, warpKey, lane);
+  AttentionMasks masks(e, shape, tiles, Sight::ofQueries(shape), call.keyLength,
+                       call.queryOffset, queries, maskRow, blockRow, warpRow,
+                       warpKey, lane);
   firstKey = masks.firstKey;
   AttentionSplits splits(e, shape, tiles);
   if (tiles.splits > 1)

@@ -16,12 +16,13 @@ using namespace tp;
 
 AttentionMasks::AttentionMasks(KernelEmitter &emitter,
                                const AttentionShape &shape,
-                               const AttentionTiles &tiles, Value keyLength,
-                               Value queryOffset, Value queries, Value mask,
-                               Value blockRow, Value warpRow, Value warpKey,
-                               Value lane)
-    : e(emitter), shape(shape), tiles(tiles), keyLength(keyLength),
-      queryOffset(queryOffset), mask(mask), warpKey(warpKey), lane(lane) {
+                               const AttentionTiles &tiles, Sight sight,
+                               Value keyLength, Value queryOffset,
+                               Value queries, Value mask, Value blockRow,
+                               Value warpRow, Value warpKey, Value lane)
+    : e(emitter), shape(shape), tiles(tiles), sight(sight),
+      keyLength(keyLength), queryOffset(queryOffset), mask(mask),
+      warpKey(warpKey), lane(lane) {
   firstRow = e.add(e.add(blockRow, warpRow), e.div(lane, 4));
   auto getPosition = [&](Value query) {
     return e.add(queryOffset, e.toInt64(query));
@@ -48,16 +49,16 @@ std::pair<Value, Value> AttentionMasks::getVisible(int64_t half) {
 }
 
 Value AttentionMasks::getLowest(Value position) {
-  if (shape.window == 0)
+  if (!sight.from)
     return e.int64(0);
-  Value key = e.add(position, 1 - shape.window);
+  Value key = e.add(position, *sight.from);
   return e.least(e.greatest(key, 0), keyLength);
 }
 
 Value AttentionMasks::getHighest(Value position) {
-  if (!shape.causal)
+  if (!sight.to)
     return keyLength;
-  Value key = e.add(position, 1);
+  Value key = e.add(position, *sight.to);
   return e.least(e.greatest(key, 0), keyLength);
 }
 

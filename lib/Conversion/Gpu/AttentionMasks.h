@@ -4,7 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The query at position p sees a range of keys, [lowest(p), highest(p)): what
-// kv_len, the causal mask and the window leave. Neither end falls as p grows,
+// kv_len, the causal mask and the window leave. Seen from the other side it is
+// the same: a key is seen by a range of queries. Neither end falls as p grows,
 // so the rows of a block need the tiles from its first row's lowest key to its
 // last row's highest, and between its last row's lowest and its first row's
 // highest nothing is masked at all. With a window of 4, causal, and tiles of 8:
@@ -26,6 +27,31 @@
 
 namespace tp {
 
+/// What a row at position p sees: [p + from, p + to), as far as there is any;
+/// an end without a number is not bounded by p.
+struct Sight {
+  std::optional<int64_t> from, to;
+
+  static Sight ofQueries(const AttentionShape &shape) {
+    Sight sight;
+    if (shape.window > 0)
+      sight.from = 1 - shape.window;
+    if (shape.causal)
+      sight.to = 1;
+    return sight;
+  }
+  /// The queries that see a key, where that is row p and they are the keys of
+  /// these masks.
+  static Sight ofKeys(const AttentionShape &shape) {
+    Sight sight;
+    if (shape.causal)
+      sight.from = 0;
+    if (shape.window > 0)
+      sight.to = shape.window;
+    return sight;
+  }
+};
+
 class AttentionMasks {
 public:
   using Value = mlir::Value;
@@ -35,7 +61,7 @@ public:
   /// the warp: its first row and key, counted from the block's row and from the
   /// tile.
   AttentionMasks(KernelEmitter &emitter, const AttentionShape &shape,
-                 const AttentionTiles &tiles, Value keyLength,
+                 const AttentionTiles &tiles, Sight sight, Value keyLength,
                  Value queryOffset, Value queries, Value mask, Value blockRow,
                  Value warpRow, Value warpKey, Value lane);
 
@@ -56,6 +82,7 @@ private:
   KernelEmitter &e;
   const AttentionShape &shape;
   const AttentionTiles &tiles;
+  Sight sight;
   Value keyLength, queryOffset, mask, warpKey, lane;
   Value firstRow;           ///< of this lane, counted from the KV head's
   Value wholeFrom, wholeTo; ///< keys that all rows see

@@ -33,7 +33,8 @@ public:
   void multiplyValues(Fragments &outputs, const Fragments &probabilities,
                       Value values) override;
   void storeOutputs(const Fragment &outputs, Value row) override;
-  void storeSums(const Fragment &outputs, int64_t half, Value row) override;
+  void visitColumns(const Fragment &outputs, int64_t half,
+                    Visit visit) override;
 
 private:
   using Registers = std::array<Value, 4>;
@@ -187,12 +188,11 @@ void TensorCoreProducts::storeOutputs(const Fragment &outputs, Value row) {
               e.offset(place, 8 * half * tiles.pitch + 16 * int64_t(tile)), 4);
 }
 
-void TensorCoreProducts::storeSums(const Fragment &outputs, int64_t half,
-                                   Value row) {
-  Value place = e.offset(row, e.toInt64(e.mul(e.rem(lane, 4), 8)));
+void TensorCoreProducts::visitColumns(const Fragment &outputs, int64_t half,
+                                      Visit visit) {
+  Value own = e.mul(e.rem(lane, 4), 2);
   for (auto [tile, values] : llvm::enumerate(outputs))
-    e.store(e.makeVector({values[2 * half], values[2 * half + 1]}),
-            e.offset(place, 32 * int64_t(tile)), 8);
+    visit(own, 8 * int64_t(tile), {values[2 * half], values[2 * half + 1]});
 }
 
 //===----------------------------------------------------------------------===//
@@ -215,7 +215,8 @@ public:
   void multiplyValues(Fragments &outputs, const Fragments &probabilities,
                       Value values) override;
   void storeOutputs(const Fragment &outputs, Value row) override;
-  void storeSums(const Fragment &outputs, int64_t half, Value row) override;
+  void visitColumns(const Fragment &outputs, int64_t half,
+                    Visit visit) override;
 
 private:
   std::array<Value, 4> loadFour(Value pointer);
@@ -312,15 +313,25 @@ void FusedProducts::storeOutputs(const Fragment &outputs, Value row) {
     }
 }
 
-void FusedProducts::storeSums(const Fragment &outputs, int64_t half,
-                              Value row) {
-  Value place = e.offset(row, e.toInt64(e.mul(e.rem(lane, 4), 16)));
+void FusedProducts::visitColumns(const Fragment &outputs, int64_t half,
+                                 Visit visit) {
+  Value own = e.mul(e.rem(lane, 4), 4);
   for (size_t tile = 0; tile < outputs.size(); tile += 2) {
     SmallVector<Value> four;
     for (int64_t i = 0; i < 4; ++i)
       four.push_back(outputs[tile + i / 2][2 * half + i % 2]);
-    e.store(e.makeVector(four), e.offset(place, 32 * int64_t(tile)), 16);
+    visit(own, 8 * int64_t(tile), four);
   }
+}
+
+void AttentionProducts::storeSums(const Fragment &outputs, int64_t half,
+                                  Value row) {
+  visitColumns(outputs, half,
+               [&](Value own, int64_t first, ArrayRef<Value> values) {
+                 Value place = e.offset(row, e.toInt64(e.mul(own, 4)));
+                 e.store(e.makeVector(values), e.offset(place, 4 * first),
+                         4 * values.size());
+               });
 }
 
 std::unique_ptr<AttentionProducts>

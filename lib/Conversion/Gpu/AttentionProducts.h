@@ -72,9 +72,16 @@ public:
   /// Writes a fragment of outputs, rounded to the element type, to the row in
   /// shared memory of its first row.
   virtual void storeOutputs(const Fragment &outputs, Value row) = 0;
-  /// Writes what this lane has of the outputs of row g + 8 * half, in f32, to
-  /// global memory; `row` is where that row begins.
-  virtual void storeSums(const Fragment &outputs, int64_t half, Value row) = 0;
+  /// Calls `visit` with what this lane has of the outputs of row g + 8 * half:
+  /// values of neighbouring columns, of which the first is column `own` +
+  /// `first`.
+  using Visit = llvm::function_ref<void(Value own, int64_t first,
+                                        llvm::ArrayRef<Value> values)>;
+  virtual void visitColumns(const Fragment &outputs, int64_t half,
+                            Visit visit) = 0;
+  /// Writes them, in f32, to global memory; `row` is where that row begins, and
+  /// has room for a padded head.
+  void storeSums(const Fragment &outputs, int64_t half, Value row);
 
 protected:
   KernelEmitter &e;

@@ -32,12 +32,15 @@ static constexpr int64_t gridLimit = 65535;
 static constexpr int64_t largestHead = 256;
 /// Registers of a thread, of 255, that may hold outputs, scores and queries.
 static constexpr int64_t accumulators = 144;
+/// What a thread needs beside them, generously.
+static int64_t getOtherRegisters(bool isWide) { return isWide ? 112 : 72; }
 /// Registers, and bytes of shared memory, of a multiprocessor (the least of
 /// sm_80, sm_90, sm_100); a block takes 1 KiB more than it asks for.
 static constexpr int64_t registerFile = 64 << 10;
 static constexpr int64_t sharedFile = 164 << 10;
 
-static AttentionShape readShape(nn::AttentionOp op, RankedTensorType query,
+template <typename Op>
+static AttentionShape readShape(Op op, RankedTensorType query,
                                 RankedTensorType key) {
   AttentionShape shape;
   shape.batch = query.getDimSize(0);
@@ -51,8 +54,9 @@ static AttentionShape readShape(nn::AttentionOp op, RankedTensorType query,
   return shape;
 }
 
-static AttentionShape readShape(nn::PagedAttentionOp op, RankedTensorType query,
-                                RankedTensorType key) {
+template <>
+AttentionShape readShape(nn::PagedAttentionOp op, RankedTensorType query,
+                         RankedTensorType key) {
   auto table = cast<RankedTensorType>(op.getTable().getType());
   int64_t tokens = query.getDimSize(1);
   AttentionShape shape;
@@ -68,7 +72,11 @@ static AttentionShape readShape(nn::PagedAttentionOp op, RankedTensorType query,
   return shape;
 }
 
-static LogicalResult checkShape(Operation *op, const AttentionShape &shape) {
+static LogicalResult checkShape(Operation *op, const AttentionShape &shape,
+                                StringRef heads = "KV heads") {
+  bool isBackward = isa<nn::AttentionBackwardOp>(op);
+  Type query = op->getOperand(isBackward).getType();
+  Type key = op->getOperand(isBackward + 1).getType();
   for (Type type : {shape.queryType, shape.keyType})
     if (!type.isF32() && !type.isBF16() && !type.isF16())
       return op->emitOpError("expected elements f32, bf16 or f16 for a device, "
@@ -79,16 +87,16 @@ static LogicalResult checkShape(Operation *op, const AttentionShape &shape) {
         type.getNumElements() == 0)
       return op->emitOpError("expected at least one query and key for a "
                              "device, got ")
-             << op->getOperand(0).getType() << " and "
-             << op->getOperand(1).getType();
+             << query << " and " << key;
   if (shape.headSize > largestHead)
     return op->emitOpError("expected heads of at most ")
            << largestHead << " elements for a device, got " << shape.headSize
            << ": its tiles would not fit a block's registers";
   if (shape.batch > gridLimit || shape.keyHeads > gridLimit)
-    return op->emitOpError("expected a batch and KV heads of at most ")
-           << gridLimit << " for a device, got " << shape.batch << " and "
-           << shape.keyHeads << ": they are a grid's extents";
+    return op->emitOpError("expected a batch and ")
+           << heads << " of at most " << gridLimit << " for a device, got "
+           << shape.batch << " and " << shape.keyHeads
+           << ": they are a grid's extents";
   // Positions within a head are 32-bit, with room for a tile past the end.
   int64_t positions = std::numeric_limits<int32_t>::max() / 2;
   int64_t keys = shape.keyCapacity;
@@ -101,6 +109,17 @@ static LogicalResult checkShape(Operation *op, const AttentionShape &shape) {
   return success();
 }
 
+static void readTypes(AttentionShape &shape, RankedTensorType query,
+                      RankedTensorType key) {
+  shape.queryHeads = query.getDimSize(2);
+  shape.headSize = query.getDimSize(3);
+  shape.queryType = query.getElementType();
+  shape.keyType = key.getElementType();
+  shape.type = shape.queryType == shape.keyType
+                   ? shape.queryType
+                   : Type(Float32Type::get(query.getContext()));
+}
+
 FailureOr<AttentionShape> AttentionShape::get(Operation *op) {
   auto query = cast<RankedTensorType>(op->getOperand(0).getType());
   auto key = cast<RankedTensorType>(op->getOperand(1).getType());
@@ -108,13 +127,7 @@ FailureOr<AttentionShape> AttentionShape::get(Operation *op) {
   AttentionShape shape = paged
                              ? readShape(paged, query, key)
                              : readShape(cast<nn::AttentionOp>(op), query, key);
-  shape.queryHeads = query.getDimSize(2);
-  shape.headSize = query.getDimSize(3);
-  shape.queryType = query.getElementType();
-  shape.keyType = key.getElementType();
-  shape.type = shape.queryType == shape.keyType
-                   ? shape.queryType
-                   : Type(Float32Type::get(op->getContext()));
+  readTypes(shape, query, key);
   if (failed(checkShape(op, shape)))
     return failure();
   // A block that has room for one token need not find it.
@@ -127,13 +140,39 @@ FailureOr<AttentionShape> AttentionShape::get(Operation *op) {
   return shape;
 }
 
-AttentionTiles AttentionTiles::choose(const AttentionShape &shape) {
-  bool isWide = shape.type.isF32();
-  AttentionTiles tiles;
+FailureOr<AttentionShape> AttentionShape::get(nn::AttentionBackwardOp op) {
+  auto query = cast<RankedTensorType>(op.getQuery().getType());
+  auto key = cast<RankedTensorType>(op.getKey().getType());
+  AttentionShape shape = readShape(op, query, key);
+  readTypes(shape, query, key);
+  AttentionShape headShape = shape; // a block has a query head
+  headShape.keyHeads = shape.queryHeads;
+  if (failed(checkShape(op, headShape, "query heads")))
+    return failure();
+  return shape;
+}
+
+/// The head in shared memory.
+static void setPitch(AttentionTiles &tiles, const AttentionShape &shape) {
   tiles.paddedHead = llvm::alignTo(shape.headSize, 16);
   // An odd number of 16-byte chunks: eight rows at the same column, which is
   // what ldmatrix reads at once, then lie in different banks.
   tiles.pitch = tiles.paddedHead * shape.getElementBytes() + 16;
+}
+
+/// As many blocks as have room for what a thread's `registers` are, and shared
+/// memory.
+static int64_t getResidentBlocks(const AttentionTiles &tiles, int64_t registers,
+                                 int64_t sharedBytes) {
+  return std::max<int64_t>(
+      1, std::min(registerFile / (registers * tiles.getThreads()),
+                  sharedFile / (sharedBytes + 1024)));
+}
+
+AttentionTiles AttentionTiles::choose(const AttentionShape &shape) {
+  bool isWide = shape.type.isF32();
+  AttentionTiles tiles;
+  setPitch(tiles, shape);
 
   // Too few rows to fill the warps, or too few blocks to fill a card: smaller
   // blocks, whose warps split the keys instead.
@@ -176,13 +215,11 @@ AttentionTiles AttentionTiles::choose(const AttentionShape &shape) {
       !isWide &&
       getRegisters() + tiles.fragments * tiles.paddedHead / 4 <= accumulators;
 
-  // With what a thread needs beside them, generously.
-  int64_t registers = getRegisters() + (isWide ? 112 : 72);
+  int64_t registers = getRegisters() + getOtherRegisters(isWide);
   if (tiles.queriesInRegisters)
     registers += tiles.fragments * tiles.paddedHead / 4;
-  tiles.residentBlocks = std::max<int64_t>(
-      1, std::min(registerFile / (registers * tiles.getThreads()),
-                  sharedFile / (tiles.getSharedBytes() + 1024)));
+  tiles.residentBlocks =
+      getResidentBlocks(tiles, registers, tiles.getSharedBytes());
 
   // Few rows and many keys: several blocks for the keys of the same rows, as
   // many as run at once.
@@ -197,5 +234,48 @@ AttentionTiles AttentionTiles::choose(const AttentionShape &shape) {
         multiprocessors * std::min(tiles.residentBlocks, blocksTogether) /
             blocks,
         1, std::min(seen / leastTiles, largestSplits));
+  return tiles;
+}
+
+AttentionTiles AttentionTiles::chooseBackward(const AttentionShape &shape,
+                                              bool byKeys) {
+  bool isWide = shape.type.isF32();
+  AttentionTiles tiles;
+  setPitch(tiles, shape);
+  tiles.rowTensors = 2;
+  tiles.fragments = tiles.keyWarps = 1;
+  tiles.queriesInRegisters = false;
+
+  // Rows enough for the warps, blocks enough for a card.
+  int64_t rows = byKeys ? shape.keyCapacity : shape.queryLength;
+  int64_t heads = shape.batch * shape.queryHeads;
+  tiles.rowWarps = 4;
+  while (tiles.rowWarps > 1 &&
+         (rows <= 8 * tiles.rowWarps ||
+          heads * int64_t(llvm::divideCeil(rows, 16 * tiles.rowWarps)) <
+              blocksOfCard))
+    tiles.rowWarps /= 2;
+
+  // The sums of a result take half a register a column, and so do the scores of
+  // a tile and their derivatives.
+  int64_t most = isWide ? accumulators : accumulators + 24;
+  int64_t leastKeys = isWide ? 8 : 16;
+  int64_t sums = tiles.paddedHead / 2;
+  // Of f32 the two products one after the other would spill, whatever the
+  // sizes.
+  tiles.splits = byKeys && (isWide || 2 * sums + 2 * leastKeys > most) ? 2 : 1;
+  if (byKeys && tiles.splits == 1)
+    sums *= 2;
+  auto getBytes = [&] {
+    return tiles.getSharedBytes() + (byKeys ? 16 * tiles.keys : 0);
+  };
+  tiles.keys = isWide ? 32 : 64;
+  while (tiles.keys > leastKeys &&
+         (getBytes() > sharedBytes || sums + tiles.keys > most))
+    tiles.keys /= 2;
+  while (getBytes() > sharedBytes)
+    tiles.rowWarps /= 2;
+  tiles.residentBlocks = getResidentBlocks(
+      tiles, sums + tiles.keys + getOtherRegisters(isWide), getBytes());
   return tiles;
 }

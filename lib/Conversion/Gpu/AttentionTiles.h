@@ -44,6 +44,8 @@ struct AttentionShape {
 
   /// Emits an error for what no kernel is generated for.
   static mlir::FailureOr<AttentionShape> get(mlir::Operation *op);
+  /// Of what an nn.attention_backward is the derivative of.
+  static mlir::FailureOr<AttentionShape> get(nn::AttentionBackwardOp op);
   bool operator==(const AttentionShape &other) const = default;
 
   static int64_t getBytes(mlir::Type type) { return type.isF32() ? 4 : 2; }
@@ -61,21 +63,28 @@ struct AttentionShape {
 
 /// A block of rowWarps * keyWarps warps computes getRows() rows of one KV head.
 /// It walks over tiles of `keys` keys; of each, every warp takes keys/keyWarps
-/// for its 16 * fragments rows. Shared memory holds the queries and two tiles
-/// each of keys and values, all rows at one pitch. Where rows are too few to
+/// for its 16 * fragments rows. Shared memory holds the queries (of the
+/// derivative: two tensors of rows) and two tiles each of keys and values, all
+/// rows at one pitch. Where rows are too few to
 /// fill a card, `splits` blocks share the tiles of the same rows
-/// (AttentionParts).
+/// (AttentionSplits).
 struct AttentionTiles {
   int64_t rowWarps, keyWarps, fragments, keys;
   int64_t splits;
-  int64_t paddedHead; ///< head size in a multiple of 16
-  int64_t pitch;      ///< bytes from row to row in shared memory
+  int64_t rowTensors = 1; ///< of which the block's rows are in shared memory
+  int64_t paddedHead;     ///< head size in a multiple of 16
+  int64_t pitch;          ///< bytes from row to row in shared memory
   bool queriesInRegisters;
   /// Blocks that a multiprocessor should run at once. It is the bound that the
   /// assembler takes for registers; left to itself it aims at more and spills.
   int64_t residentBlocks;
 
   static AttentionTiles choose(const AttentionShape &shape);
+  /// Of the derivative, whose rows are keys, or queries of one head, and which
+  /// walks over tiles of the others. `splits` blocks have the same rows, and a
+  /// result each, where one has no room for the sums of both.
+  static AttentionTiles chooseBackward(const AttentionShape &shape,
+                                       bool byKeys);
 
   int64_t getThreads() const { return 32 * rowWarps * keyWarps; }
   /// Blocks of a KV head and batch entry, if each has one split.
@@ -89,7 +98,7 @@ struct AttentionTiles {
   int64_t getWarpKeys() const { return keys / keyWarps; }
   /// Byte offsets in shared memory. Keys and values have two stages each.
   int64_t getStageBytes() const { return keys * pitch; }
-  int64_t getKeysOffset() const { return getRows() * pitch; }
+  int64_t getKeysOffset() const { return rowTensors * getRows() * pitch; }
   int64_t getValuesOffset() const {
     return getKeysOffset() + 2 * getStageBytes();
   }

@@ -3,10 +3,12 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Gives each attention, over pages or not, its kernel; equal ones share it.
+// Gives each attention, over pages or not, its kernel, and its derivative its
+// two; equal ones share them.
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttentionBackwardKernel.h"
 #include "AttentionKernel.h"
 #include "AttentionSplits.h"
 #include "tp/Conversion/Gpu/Passes.h"
@@ -41,8 +43,33 @@ struct GenerateGpuAttentionPass
     return (name + "_combine").str();
   }
 
+  void name(Operation *op, StringRef attribute, StringRef kernel) {
+    op->setAttr(attribute, FlatSymbolRefAttr::get(&getContext(), kernel));
+  }
+
+  LogicalResult generateBackward() {
+    SmallVector<AttentionShape> known;
+    WalkResult result = getOperation().walk([&](nn::AttentionBackwardOp op) {
+      FailureOr<AttentionShape> shape = AttentionShape::get(op);
+      if (failed(shape))
+        return WalkResult::interrupt();
+      size_t number = llvm::find(known, *shape) - known.begin();
+      std::string byQueries = "attention_backward_" + std::to_string(number);
+      std::string byKeys = byQueries + "_keys";
+      if (number == known.size()) {
+        known.push_back(*shape);
+        generateAttentionBackward(getOrCreateKernelsModule(getOperation()),
+                                  byQueries, byKeys, *shape, op.getLoc());
+      }
+      name(op, kernelAttrName, byQueries);
+      name(op, combineAttrName, byKeys);
+      return WalkResult::advance();
+    });
+    return failure(result.wasInterrupted());
+  }
+
   void runOnOperation() override {
-    if (failed(checkKernelsName(getOperation())))
+    if (failed(checkKernelsName(getOperation())) || failed(generateBackward()))
       return signalPassFailure();
     SmallVector<Known> known;
     WalkResult result = getOperation().walk([&](Operation *op) {
@@ -65,13 +92,10 @@ struct GenerateGpuAttentionPass
         known.push_back({*shape, tiles, name});
         found = &known.back();
       }
-      op->setAttr(kernelAttrName,
-                  FlatSymbolRefAttr::get(&getContext(), found->name));
+      name(op, kernelAttrName, found->name);
       if (found->tiles.splits == 1)
         return WalkResult::advance();
-      op->setAttr(
-          combineAttrName,
-          FlatSymbolRefAttr::get(&getContext(), getCombineName(found->name)));
+      name(op, combineAttrName, getCombineName(found->name));
       op->setAttr(scratchBytesAttrName,
                   OpBuilder(op).getI64IntegerAttr(
                       AttentionSplits::getScratchBytes(*shape, found->tiles)));

@@ -45,7 +45,9 @@ public:
   }
   llvm::StringRef getKernelPass(llvm::StringRef function) const override {
     return llvm::StringSwitch<llvm::StringRef>(function)
-        .Cases({"attention", "paged_attention"}, "tp-generate-gpu-attention")
+        .Cases({"attention", "attention_backward", "paged_attention"},
+               "tp-generate-gpu-attention")
+        .Case("embedding_backward", "tp-generate-gpu-embedding")
         .Case("cache_write", "tp-generate-gpu-cache-write")
         .Cases({"sample_records", "sample_pick"}, "tp-generate-gpu-sampling")
         .Default("");
@@ -55,6 +57,7 @@ public:
     manager.addPass(createGenerateGpuKernels());
     manager.addPass(createGenerateGpuAttention());
     manager.addPass(createGenerateGpuCacheWrite());
+    manager.addPass(createGenerateGpuEmbedding());
     manager.addPass(createGenerateGpuSampling());
   }
   void buildKernelsToLLVM(mlir::OpPassManager &manager) const override {

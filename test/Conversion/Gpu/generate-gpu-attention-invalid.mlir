@@ -45,3 +45,27 @@ func.func @cells(%q: tensor<1x1x1x8xf16>, %k: tensor<1073741824x1x8xf16>, %n: te
   %o = nn.paged_attention %q, %k, %k, %n, %n, %table {page = 32 : i64, scale = 1.0 : f64} : (tensor<1x1x1x8xf16>, tensor<1073741824x1x8xf16>, tensor<1073741824x1x8xf16>, tensor<1xi32>, tensor<1xi32>, tensor<1x1xi32>) -> tensor<1x1x1x8xf16>
   return %o : tensor<1x1x1x8xf16>
 }
+
+// -----
+
+func.func @backward(%q: tensor<1x8x2x257xf32>, %r: tensor<1x8x2xf32>) -> tensor<1x8x2x257xf32> {
+  // expected-error @+1 {{expected heads of at most 256 elements for a device, got 257: its tiles would not fit a block's registers}}
+  %0:3 = nn.attention_backward %q, %q, %q, %q, %r, %r {scale = 1.0 : f64} : (tensor<1x8x2x257xf32>, tensor<1x8x2x257xf32>, tensor<1x8x2x257xf32>, tensor<1x8x2x257xf32>, tensor<1x8x2xf32>, tensor<1x8x2xf32>) -> (tensor<1x8x2x257xf32>, tensor<1x8x2x257xf32>, tensor<1x8x2x257xf32>)
+  return %0#0 : tensor<1x8x2x257xf32>
+}
+
+// -----
+
+func.func @backwardHeads(%q: tensor<1x1x65536x8xf32>, %k: tensor<1x1x1x8xf32>, %r: tensor<1x1x65536xf32>) -> tensor<1x1x65536x8xf32> {
+  // expected-error @+1 {{expected a batch and query heads of at most 65535 for a device, got 1 and 65536: they are a grid's extents}}
+  %0:3 = nn.attention_backward %q, %q, %k, %k, %r, %r {scale = 1.0 : f64} : (tensor<1x1x65536x8xf32>, tensor<1x1x65536x8xf32>, tensor<1x1x1x8xf32>, tensor<1x1x1x8xf32>, tensor<1x1x65536xf32>, tensor<1x1x65536xf32>) -> (tensor<1x1x65536x8xf32>, tensor<1x1x65536x8xf32>, tensor<1x1x65536x8xf32>)
+  return %0#0 : tensor<1x1x65536x8xf32>
+}
+
+// -----
+
+func.func @backwardEmpty(%q: tensor<1x8x2x8xf16>, %k: tensor<1x0x2x8xf16>, %r: tensor<1x8x2xf32>) -> tensor<1x8x2x8xf16> {
+  // expected-error @+1 {{expected at least one query and key for a device, got 'tensor<1x8x2x8xf16>' and 'tensor<1x0x2x8xf16>'}}
+  %0:3 = nn.attention_backward %q, %q, %k, %k, %r, %r {scale = 1.0 : f64} : (tensor<1x8x2x8xf16>, tensor<1x8x2x8xf16>, tensor<1x0x2x8xf16>, tensor<1x0x2x8xf16>, tensor<1x8x2xf32>, tensor<1x8x2xf32>) -> (tensor<1x8x2x8xf16>, tensor<1x0x2x8xf32>, tensor<1x0x2x8xf32>)
+  return %0#0 : tensor<1x8x2x8xf16>
+}

@@ -191,3 +191,46 @@ func.func @mixed(%q: tensor<1x2x4x64xbf16>, %k: tensor<64x2x64xf16>, %rows: tens
   %o = nn.paged_attention %q, %k, %k, %rows, %positions, %table {page = 32 : i64, scale = 0.125 : f64} : (tensor<1x2x4x64xbf16>, tensor<64x2x64xf16>, tensor<64x2x64xf16>, tensor<2xi32>, tensor<2xi32>, tensor<2x2xi32>) -> tensor<1x2x4x64xbf16>
   return %o : tensor<1x2x4x64xbf16>
 }
+
+// -----
+
+// The derivative: a kernel by queries, and one by keys that runs behind it. Blocks
+// of 64 rows of one query head; equal ones share both.
+
+// CHECK-LABEL: func.func @backward
+// CHECK: nn.attention_backward {{.*}} {causal, scale = 1.250000e-01 : f64, tp.combine = @attention_backward_0_keys, tp.kernel = @attention_backward_0}
+// CHECK: nn.attention_backward {{.*}} {causal, scale = 1.250000e-01 : f64, tp.combine = @attention_backward_0_keys, tp.kernel = @attention_backward_0}
+// CHECK: gpu.func @attention_backward_0(%{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr) kernel
+// CHECK-SAME: tp.block = array<i64: 128, 1, 1>
+// CHECK-SAME: tp.grid = array<i64: 8, 32, 1>
+// CHECK: nvvm.cp.async.shared.global
+// CHECK: nvvm.mma.sync
+// CHECK-NOT: llvm.atomicrmw
+// CHECK: gpu.func @attention_backward_0_keys(
+// CHECK-SAME: tp.grid = array<i64: 8, 32, 1>
+// CHECK-NOT: llvm.atomicrmw
+// CHECK: gpu.return
+!q = tensor<1x512x32x64xbf16>
+!k = tensor<1x512x8x64xbf16>
+!r = tensor<1x512x32xf32>
+!e = tensor<1x512x32x64xf32>
+func.func @backward(%do: !q, %k: !k, %r: !r) -> (!q, !e, !e, !q) {
+  %0:3 = nn.attention_backward %do, %do, %k, %k, %r, %r {causal, scale = 0.125 : f64} : (!q, !q, !k, !k, !r, !r) -> (!q, !e, !e)
+  %1:3 = nn.attention_backward %0#0, %do, %k, %k, %r, %r {causal, scale = 0.125 : f64} : (!q, !q, !k, !k, !r, !r) -> (!q, !e, !e)
+  return %0#0, %0#1, %0#2, %1#0 : !q, !e, !e, !q
+}
+
+// -----
+
+// In f32 dk and dv are made by a block each; few rows have fewer warps.
+
+// CHECK-LABEL: func.func @single
+// CHECK: gpu.func @attention_backward_0(
+// CHECK-SAME: tp.block = array<i64: 32, 1, 1>
+// CHECK-SAME: tp.grid = array<i64: 2, 2, 1>
+// CHECK: gpu.func @attention_backward_0_keys(
+// CHECK-SAME: tp.grid = array<i64: 4, 2, 1>
+func.func @single(%q: tensor<1x32x2x16xf32>, %r: tensor<1x32x2xf32>) -> tensor<1x32x2x16xf32> {
+  %0:3 = nn.attention_backward %q, %q, %q, %q, %r, %r {scale = 0.125 : f64} : (tensor<1x32x2x16xf32>, tensor<1x32x2x16xf32>, tensor<1x32x2x16xf32>, tensor<1x32x2x16xf32>, tensor<1x32x2xf32>, tensor<1x32x2xf32>) -> (tensor<1x32x2x16xf32>, tensor<1x32x2x16xf32>, tensor<1x32x2x16xf32>)
+  return %0#0 : tensor<1x32x2x16xf32>
+}

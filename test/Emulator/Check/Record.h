@@ -42,6 +42,9 @@ struct KernelCall {
   llvm::SmallVector<bool> isScalar;
   /// Where operands and results lie within what they are views of, in bytes.
   llvm::SmallVector<int64_t> operandOffsets, resultOffsets;
+  /// Of a row kernel: the operand that each result replaces in its own memory,
+  /// as the successor of a state does; -1: none.
+  llvm::SmallVector<int64_t> replaced;
   llvm::SmallVector<ExpectedResult> results;
 };
 

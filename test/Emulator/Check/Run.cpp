@@ -247,23 +247,30 @@ static void checkUnchanged(Outcome &outcome, const KernelCall &call,
 
 Outcome tp::emulator::runRows(const TpEmulator *emulator,
                               const KernelLaunch &launch,
-                              const KernelCall &call, uint64_t seed) {
+                              const KernelCall &call, bool inPlace,
+                              uint64_t seed) {
   Arguments arguments;
   Given given;
-  for (auto [operand, offset, isScalar] :
-       llvm::zip(call.operands, call.operandOffsets, call.isScalar)) {
-    if (isScalar) {
+  std::vector<Allocation *> operands, results;
+  for (auto [i, operand] : llvm::enumerate(call.operands)) {
+    operands.push_back(nullptr);
+    if (call.isScalar[i]) {
       arguments.add(uint64_t(operand.getInt(0)));
       continue;
     }
-    Allocation &place = arguments.allocate(getBytes(operand), offset);
+    Allocation &place =
+        arguments.allocate(getBytes(operand), call.operandOffsets[i]);
     write(place.base, operand);
-    given.push_back({&place, std::string(place.base, place.bytes)});
+    operands.back() = &place;
+    if (!inPlace || !llvm::is_contained(call.replaced, int64_t(i)))
+      given.push_back({&place, std::string(place.base, place.bytes)});
     arguments.add(place.base);
   }
-  std::vector<Allocation *> results;
-  for (auto [result, offset] : llvm::zip(call.results, call.resultOffsets)) {
-    results.push_back(&arguments.allocate(getBytes(result.tensor), offset));
+  for (auto [i, result] : llvm::enumerate(call.results)) {
+    bool replaces = inPlace && call.replaced[i] >= 0;
+    results.push_back(replaces ? operands[call.replaced[i]]
+                               : &arguments.allocate(getBytes(result.tensor),
+                                                     call.resultOffsets[i]));
     arguments.add(results.back()->base);
   }
   if (call.scratchBytes > 0)

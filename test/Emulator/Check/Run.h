@@ -29,9 +29,10 @@ struct Outcome {
   double worst = 0;
 };
 
-/// Runs one call of a row kernel.
+/// Runs one call of a row kernel. `inPlace`: results lie where the operands
+/// that they replace are.
 Outcome runRows(const TpEmulator *emulator, const KernelLaunch &launch,
-                const KernelCall &call, uint64_t seed);
+                const KernelCall &call, bool inPlace, uint64_t seed);
 
 /// How attention is called beside what the program says.
 struct AttentionVariant {

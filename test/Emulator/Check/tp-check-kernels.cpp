@@ -98,6 +98,8 @@ private:
   bool breakKernelAt(StringRef kernel, Fault fault);
   Outcome checkCall(const TpEmulator *emulator, const KernelCall &call,
                     uint64_t seed, size_t &numRuns);
+  Outcome checkRows(const TpEmulator *emulator, const KernelCall &call,
+                    uint64_t seed, size_t &numRuns);
   Outcome checkLibrary(const TpEmulator *emulator, const KernelCall &call,
                        const KernelLaunch *combine, uint64_t seed,
                        size_t &numRuns);
@@ -120,6 +122,11 @@ static int refuse(const llvm::Twine &text) {
 // From a model to kernels and calls
 //===----------------------------------------------------------------------===//
 
+static tp::TargetHandle getDevice() {
+  return *tp::parseTarget(
+      "cuda", [](const llvm::Twine &text) { llvm::report_fatal_error(text); });
+}
+
 static bool isScheduled(ModuleOp module) {
   for (auto function : module.getOps<func::FuncOp>())
     if (function->hasAttr(tp::kernelAttrName))
@@ -127,9 +134,10 @@ static bool isScheduled(ModuleOp module) {
   return false;
 }
 
-static LogicalResult schedule(ModuleOp module, tp::StageOptions options) {
-  options.target = *tp::parseTarget(
-      "cuda", [](const llvm::Twine &text) { llvm::report_fatal_error(text); });
+/// `isWhole` is called with the one-device program and all of its functions.
+static LogicalResult schedule(ModuleOp module, tp::StageOptions options,
+                              llvm::function_ref<LogicalResult()> isWhole) {
+  options.target = getDevice();
   if (options.mesh.empty() && module.getOps<tp::MeshOp>().empty())
     options.mesh = "tp=1";
   for (tp::Stage stage : tp::getStages()) {
@@ -141,6 +149,8 @@ static LogicalResult schedule(ModuleOp module, tp::StageOptions options) {
     tp::buildStage(passes, stage, options);
     if (failed(passes.run(module)))
       return failure();
+    if (stage == tp::Stage::Differentiate && failed(isWhole()))
+      return failure();
   }
   return success();
 }
@@ -151,10 +161,7 @@ static LogicalResult generate(Program &program) {
   auto kernels = module.lookupSymbol<gpu::GPUModuleOp>(tp::kernelsModuleName);
   if (!kernels) {
     PassManager passes(module.getContext());
-    passes.addPass(tp::createGenerateGpuKernels());
-    passes.addPass(tp::createGenerateGpuAttention());
-    passes.addPass(tp::createGenerateGpuCacheWrite());
-    passes.addPass(tp::createGenerateGpuSampling());
+    getDevice()->buildKernels(passes);
     if (failed(passes.run(module)))
       return failure();
     kernels = module.lookupSymbol<gpu::GPUModuleOp>(tp::kernelsModuleName);
@@ -211,19 +218,22 @@ static void addSpikes(Tensor &tensor) {
 static LogicalResult build(Program &program, const tp::StageOptions &options,
                            uint64_t seed, bool hasSpikes, bool isSampled) {
   ModuleOp module = *program.module;
-  // The inputs are the one-device program's.
   llvm::MapVector<StringRef, SmallVector<Tensor>> inputs;
-  for (auto function : module.getOps<func::FuncOp>()) {
-    if (function.isPrivate() || function.isExternal())
-      continue;
-    auto made = tp::makeInputs(function, seed);
-    if (failed(made))
-      return failure();
-    if (hasSpikes)
-      llvm::for_each(*made, addSpikes);
-    inputs[function.getSymNameAttr().getValue()] = std::move(*made);
-  }
-  if (!isScheduled(module) && failed(schedule(module, options)))
+  auto makeAll = [&]() -> LogicalResult {
+    for (auto function : module.getOps<func::FuncOp>()) {
+      if (function.isPrivate() || function.isExternal())
+        continue;
+      auto made = tp::makeInputs(function, seed);
+      if (failed(made))
+        return failure();
+      if (hasSpikes)
+        llvm::for_each(*made, addSpikes);
+      inputs[function.getSymNameAttr().getValue()] = std::move(*made);
+    }
+    return success();
+  };
+  if (failed(isScheduled(module) ? makeAll()
+                                 : schedule(module, options, makeAll)))
     return failure();
   if (failed(generate(program)))
     return failure();
@@ -276,13 +286,30 @@ Outcome Checker::checkLibrary(const TpEmulator *emulator,
   return outcome;
 }
 
+/// A row kernel, which may also write states where their old values lie.
+Outcome Checker::checkRows(const TpEmulator *emulator, const KernelCall &call,
+                           uint64_t seed, size_t &numRuns) {
+  const KernelLaunch &launch = program.launches[call.kernel];
+  bool mayReplace =
+      llvm::any_of(call.replaced, [](int64_t operand) { return operand >= 0; });
+  Outcome outcome;
+  for (bool inPlace : {false, true}) {
+    if (inPlace && !mayReplace)
+      continue;
+    ++numRuns;
+    Outcome one = runRows(emulator, launch, call, inPlace, seed);
+    outcome.worst = std::max(outcome.worst, one.worst);
+    for (const std::string &problem : one.problems)
+      outcome.problems.push_back(problem + (inPlace ? ", in place" : ""));
+  }
+  return outcome;
+}
+
 Outcome Checker::checkCall(const TpEmulator *emulator, const KernelCall &call,
                            uint64_t seed, size_t &numRuns) {
   const KernelLaunch &launch = program.launches[call.kernel];
-  if (!call.library) {
-    ++numRuns;
-    return runRows(emulator, launch, call, seed);
-  }
+  if (!call.library)
+    return checkRows(emulator, call, seed, numRuns);
   const KernelLaunch *combine =
       call.combine.empty() ? nullptr : &program.launches[call.combine];
   auto attention = dyn_cast<tp::nn::AttentionOp>(call.library.getOperation());

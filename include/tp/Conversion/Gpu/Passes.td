@@ -68,8 +68,11 @@ def GenerateGpuAttention : Pass<"tp-generate-gpu-attention", "::mlir::ModuleOp">
   let description = [{
     Every distinct `nn.attention` gets a `gpu.func @attention_<i>` in
     `gpu.module @kernels` and names it in `tp.kernel`; every distinct
-    `nn.paged_attention` a `@paged_attention_<i>`. Its parameters are the
-    arguments of the runtime's `attention`, or `paged_attention`, after `id`, in
+    `nn.paged_attention` a `@paged_attention_<i>`; every distinct
+    `nn.attention_backward` an `@attention_backward_<i>`, which makes the derivative
+    by queries, and `@attention_backward_<i>_keys`, named in `tp.combine`, which makes
+    those by keys and values (`lib/Conversion/Gpu/AttentionBackwardKernel.h`). Their
+    parameters are the arguments of the runtime's function of that name after `id`, in
     that order. Lengths, offsets and strides are the call's; sizes, type, masks
     and scale are the operation's. Over pages, tokens' rows and positions and the
     table are read when the kernel runs, and the grid is the same whatever they
@@ -139,6 +142,48 @@ def GenerateGpuCacheWrite : Pass<"tp-generate-gpu-cache-write", "::mlir::ModuleO
         %v = llvm.load %from {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
         ...
         llvm.store %v, %to {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<1>
+        ...
+        gpu.return
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
+}
+
+def GenerateGpuEmbedding : Pass<"tp-generate-gpu-embedding", "::mlir::ModuleOp"> {
+  let summary = "write the kernels of an embedding's derivative for a device";
+  let description = [{
+    Every distinct `nn.embedding_backward` gets two kernels in `gpu.module
+    @kernels`: `@embedding_backward_<i>`, named in `tp.kernel`, which puts into the
+    table what is added to, unless it lies there, and `@embedding_backward_<i>_add`,
+    named in `tp.combine`, which runs behind it. Their parameters are the arguments
+    of the runtime's `embedding_backward`. The first token of an id adds up the
+    rows of all that have it, in their order: no atomics, and the same bits in
+    every run.
+
+    Before:
+    ```mlir
+    func.func @main(%ids: tensor<16xi64>, %dx: tensor<16x64xf32>, %old: tensor<100x64xf32>) -> tensor<100x64xf32> {
+      %new = nn.embedding_backward %ids, %dx into %old : (tensor<16xi64>, tensor<16x64xf32>, tensor<100x64xf32>) -> tensor<100x64xf32>
+      return %new : tensor<100x64xf32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @main(%ids: tensor<16xi64>, %dx: tensor<16x64xf32>, %old: tensor<100x64xf32>) -> tensor<100x64xf32> {
+      %new = nn.embedding_backward %ids, %dx into %old {tp.combine = @embedding_backward_0_add, tp.kernel = @embedding_backward_0} : ...
+      return %new : tensor<100x64xf32>
+    }
+    gpu.module @kernels {
+      gpu.func @embedding_backward_0(%tokens: i64, %rows: i64, %columns: i64, %id_bytes: i64, %ids: !llvm.ptr, ...) kernel attributes {..., tp.block = array<i64: 256, 1, 1>, tp.grid = array<i64: 7, 1, 1>, tp.shared_bytes = 0 : i64} {
+        ...
+        gpu.return
+      }
+      gpu.func @embedding_backward_0_add(%tokens: i64, %rows: i64, %columns: i64, %id_bytes: i64, %ids: !llvm.ptr, ...) kernel attributes {..., tp.block = array<i64: 32, 1, 1>, tp.grid = array<i64: 16, 1, 1>, tp.shared_bytes = 0 : i64} {
+        ...
+        %found = nvvm.vote.sync ballot ...
         ...
         gpu.return
       }

@@ -1,0 +1,46 @@
+// RUN: tp-opt %s --tp-generate-gpu-embedding --split-input-file --verify-diagnostics | FileCheck %s
+
+// Two kernels for all of one shape. A block of the second is one token's; an id that
+// is no row adds nothing, ids are compared by a warp, and sums have a fixed order.
+
+// CHECK-LABEL: func.func @step
+// CHECK: nn.embedding_backward {{.*}} {tp.combine = @embedding_backward_0_add, tp.kernel = @embedding_backward_0}
+// CHECK: nn.embedding_backward {{.*}} {tp.combine = @embedding_backward_0_add, tp.kernel = @embedding_backward_0}
+// CHECK: gpu.func @embedding_backward_0(%{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr) kernel
+// CHECK-SAME: tp.block = array<i64: 256, 1, 1>
+// CHECK-SAME: tp.grid = array<i64: 7, 1, 1>
+// CHECK: llvm.icmp "ne" %{{.*}}, %{{.*}} : !llvm.ptr<1>
+// CHECK: gpu.func @embedding_backward_0_add(
+// CHECK-SAME: tp.block = array<i64: 32, 1, 1>
+// CHECK-SAME: tp.grid = array<i64: 16, 1, 1>
+// CHECK: %[[ID:.*]] = llvm.load %{{.*}} : !llvm.ptr<1> -> i64
+// CHECK: arith.cmpi ult, %[[ID]], %
+// CHECK: nvvm.vote.sync ballot
+// CHECK-NOT: atomic
+// CHECK: arith.addf %{{.*}}, %{{.*}} : vector<4xf32>
+func.func @step(%ids: tensor<16xi64>, %dx: tensor<16x64xf32>, %old: tensor<100x64xf32>) -> (tensor<100x64xf32>, tensor<100x64xf32>) {
+  %0 = nn.embedding_backward %ids, %dx into %old : (tensor<16xi64>, tensor<16x64xf32>, tensor<100x64xf32>) -> tensor<100x64xf32>
+  %1 = nn.embedding_backward %ids, %dx : (tensor<16xi64>, tensor<16x64xf32>) -> tensor<100x64xf32>
+  return %0, %1 : tensor<100x64xf32>, tensor<100x64xf32>
+}
+
+// -----
+
+// Wide rows have several warps, then several blocks.
+
+// CHECK-LABEL: func.func @sizes
+// CHECK: gpu.func @embedding_backward_0_add({{.*}}tp.block = array<i64: 64, 1, 1>, tp.grid = array<i64: 2, 1, 1>
+// CHECK: gpu.func @embedding_backward_1_add({{.*}}tp.block = array<i64: 256, 1, 1>, tp.grid = array<i64: 2, 2, 1>
+func.func @sizes(%ids: tensor<2xi32>, %a: tensor<2x577xf32>, %b: tensor<2x4100xf32>) -> (tensor<9x577xf32>, tensor<9x4100xf32>) {
+  %0 = nn.embedding_backward %ids, %a : (tensor<2xi32>, tensor<2x577xf32>) -> tensor<9x577xf32>
+  %1 = nn.embedding_backward %ids, %b : (tensor<2xi32>, tensor<2x4100xf32>) -> tensor<9x4100xf32>
+  return %0, %1 : tensor<9x577xf32>, tensor<9x4100xf32>
+}
+
+// -----
+
+func.func @empty(%ids: tensor<0xi32>, %a: tensor<0x8xf32>) -> tensor<9x8xf32> {
+  // expected-error @below {{expected 1 or more tokens, and a table of f32 with rows of fewer elements than a grid has room for, got 'tensor<0xi32>' and 'tensor<9x8xf32>'}}
+  %0 = nn.embedding_backward %ids, %a : (tensor<0xi32>, tensor<0x8xf32>) -> tensor<9x8xf32>
+  return %0 : tensor<9x8xf32>
+}
