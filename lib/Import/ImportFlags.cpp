@@ -10,6 +10,7 @@
 
 #include "tp/Import/ImportFlags.h"
 #include "mlir/IR/Location.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
@@ -64,11 +65,17 @@ ImportFlags::ImportFlags(cl::OptionCategory &category)
                     "any)"),
            cl::value_desc("C"), cl::cat(category)),
       momentum("momentum", cl::desc("Of --train sgd: with momentum"),
-               cl::cat(category)) {}
+               cl::cat(category)),
+      dropout(
+          "dropout",
+          cl::desc("What config.json says of dropout: 'off' (default), 'on', "
+                   "or of embeddings and the 'residual' stream alone"),
+          cl::value_desc("on|off|residual"), cl::init("off"),
+          cl::cat(category)) {}
 
 std::optional<TrainOptions> ImportFlags::getTraining(Reject reject) const {
   for (const cl::Option *option :
-       std::initializer_list<const cl::Option *>{&clip, &momentum})
+       std::initializer_list<const cl::Option *>{&clip, &momentum, &dropout})
     if (option->getNumOccurrences() && !train.getNumOccurrences())
       reject(option->ArgStr, "has no meaning without --train");
   if (!train.getNumOccurrences())
@@ -84,7 +91,16 @@ std::optional<TrainOptions> ImportFlags::getTraining(Reject reject) const {
   if (generate)
     reject("train", "a program that trains does not generate: expected no "
                     "--generate beside it");
-  return TrainOptions{train, clip, momentum};
+  using Dropout = TrainOptions::Dropout;
+  auto kind = llvm::StringSwitch<std::optional<Dropout>>(dropout)
+                  .Case("off", Dropout::Off)
+                  .Case("on", Dropout::On)
+                  .Case("residual", Dropout::Residual)
+                  .Default(std::nullopt);
+  if (!kind)
+    reject("dropout",
+           "expected on, off or residual, got '" + dropout.getValue() + "'");
+  return TrainOptions{train, clip, momentum, kind.value_or(Dropout::Off)};
 }
 
 std::optional<ImportOptions> ImportFlags::get(StringRef program) const {

@@ -51,6 +51,20 @@ static LogicalResult expectElements(ModuleOp module) {
   return success();
 }
 
+LogicalResult tp::propagate(Propagation &propagation, ModuleOp module,
+                            MeshOp mesh) {
+  shardStates(module, mesh);
+  outlineAnnotations(module, FlatSymbolRefAttr::get(mesh.getSymNameAttr()));
+  duplicateFreeValues(module);
+  if (failed(propagation.build(module)))
+    return failure();
+  propagation.run();
+  propagation.settle();
+  propagation.write(module);
+  adoptShardings(module);
+  return success();
+}
+
 namespace {
 struct PropagatePass : public tp::impl::PropagateBase<PropagatePass> {
   using PropagateBase::PropagateBase;
@@ -69,17 +83,10 @@ struct PropagatePass : public tp::impl::PropagateBase<PropagatePass> {
     });
     if (result.wasInterrupted() || failed(expectElements(module)))
       return signalPassFailure();
-    shardStates(module, mesh);
-    outlineAnnotations(module, FlatSymbolRefAttr::get(mesh.getSymNameAttr()));
-    duplicateFreeValues(module);
     Propagation propagation(mesh);
-    if (failed(propagation.build(module)))
-      return signalPassFailure();
-    propagation.run();
-    propagation.settle();
-    propagation.write(module);
-    adoptShardings(module);
-    if (failed(checkPartialStates(module, mesh.getMesh().toMesh())))
+    if (failed(inferWeights(module, mesh)) ||
+        failed(propagate(propagation, module, mesh)) ||
+        failed(checkPartialStates(module, mesh.getMesh().toMesh())))
       return signalPassFailure();
     numVisits = propagation.getNumVisits();
     numSplit = propagation.getNumSplit();

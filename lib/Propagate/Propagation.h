@@ -208,6 +208,14 @@ private:
 /// own.
 void outlineAnnotations(mlir::ModuleOp module, mlir::FlatSymbolRefAttr mesh);
 
+/// Propagate the annotations of `module`, whose mesh that is.
+mlir::LogicalResult propagate(Propagation &propagation, mlir::ModuleOp module,
+                              MeshOp mesh);
+
+/// Give weights of a training step of which nothing is said, and what belongs
+/// to them, the shardings that follow for them in the loss (InferWeights.cpp).
+mlir::LogicalResult inferWeights(mlir::ModuleOp module, MeshOp mesh);
+
 /// Write the sharding of each state on the arguments and results that carry it.
 void shardStates(mlir::ModuleOp module, MeshOp mesh);
 /// Take the shardings back as propagation writes them (without axes of size

@@ -220,6 +220,9 @@ TEST(Manifest, RefusalsOfValues) {
       {"/parameters/0/init", "\"random\"",
        "manifest.parameters[0].init: expected one of 'normal', 'ones', "
        "'zeros', got 'random'"},
+      {"/parameters/0/deviation", "-0.5",
+       "manifest.parameters[0].deviation: expected a number above 0 and below "
+       "1e+06, got -0.5"},
       {"/gemms/0/weight", "\"buffer\"",
        "manifest.parameters[0].use: the weight of gemm 0 is a buffer"},
       {"/gemms/0/w_layout", "\"kn\"",

@@ -56,6 +56,8 @@ struct TrainOptions {
   double clip = 0;
   /// Of sgd.
   bool momentum = false;
+  /// What config.json asks for: nothing of it, all, or all but attention's.
+  enum class Dropout { Off, On, Residual } dropout = Dropout::Off;
 };
 
 /// What the program is compiled for. Absent options have the model's values.

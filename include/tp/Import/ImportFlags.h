@@ -39,6 +39,7 @@ struct ImportFlags {
   llvm::cl::opt<std::string> train;
   llvm::cl::opt<double> clip;
   llvm::cl::opt<bool> momentum;
+  llvm::cl::opt<std::string> dropout;
 
 private:
   using Reject = llvm::function_ref<void(llvm::StringRef, const llvm::Twine &)>;
