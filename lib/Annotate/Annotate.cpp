@@ -83,6 +83,9 @@ private:
   void collectResults(Operation *op);
   bool isMatch(const PlanRule &rule, const Target &target) const;
   LogicalResult apply(const PlanRule &rule, const Target &target);
+  /// Whether a built-in plan names every axis of the mesh: then one that it
+  /// names besides is of one rank.
+  bool knowsAllAxes() const;
   LogicalResult resolve(const PlanRule &rule, const PlanDim &dim,
                         const Target &target, unsigned index, DimSharding &out);
   LogicalResult checkGeneration(ModuleOp module);
@@ -219,12 +222,27 @@ InFlightDiagnostic Annotator::error(const PlanRule &rule, Location loc) {
   return diag;
 }
 
+bool Annotator::knowsAllAxes() const {
+  return plan.isBuiltin &&
+         llvm::all_of(mesh.getAxes(), [&](const Mesh::Axis &known) {
+           return llvm::any_of(plan.rules, [&](const PlanRule &rule) {
+             return llvm::any_of(rule.dims, [&](const PlanDim &dim) {
+               return llvm::any_of(dim.axes, [&](const PlanAxis &axis) {
+                 return axis.name == known.name;
+               });
+             });
+           });
+         });
+}
+
 LogicalResult Annotator::resolve(const PlanRule &rule, const PlanDim &dim,
                                  const Target &target, unsigned index,
                                  DimSharding &out) {
   out.open = dim.open;
   for (const PlanAxis &axis : dim.axes) {
     std::optional<unsigned> found = mesh.findAxis(axis.name);
+    if (!found && knowsAllAxes())
+      continue;
     if (!found) {
       SmallVector<std::string> names;
       for (const Mesh::Axis &known : mesh.getAxes())

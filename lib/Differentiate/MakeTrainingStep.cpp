@@ -132,6 +132,7 @@ LogicalResult MakeTrainingStepPass::make(DictionaryAttr given) {
       declareStates(module, {forward, gradient}, *options);
   if (failed(states) || failed(addToStates(gradient, *states)))
     return failure();
+  dropNothing(forward);
   readStates(forward, *states);
   readStates(gradient, *states);
   buildUpdate(module, *states, *options);

@@ -200,15 +200,15 @@ void UpdateBuilder::buildScalars(ArrayRef<Value> gradients) {
 }
 
 /// AdamW as PyTorch computes it; g is the mean's clipped gradient. Returns the
-/// weight and both moments.
+/// weight and both moments. 1 - beta is a setting of its own: that of a rounded
+/// beta near 1 would have few bits that are right.
 static Values buildAdamW(Element e, const llvm::StringMap<Value> &given,
                          bool decays, Value p, Value g, Value m, Value v) {
   auto at = [&](StringRef name) { return given.lookup(name); };
-  Value one = e.number(1);
   if (decays)
     p = e.mul(p, at("decay"));
-  m = e.add(m, e.mul(e.sub(g, m), e.sub(one, at("beta1"))));
-  v = e.add(e.mul(v, at("beta2")), e.mul(e.mul(g, g), e.sub(one, at("beta2"))));
+  m = e.add(m, e.mul(e.sub(g, m), at("one_minus_beta1")));
+  v = e.add(e.mul(v, at("beta2")), e.mul(e.mul(g, g), at("one_minus_beta2")));
   Value root = e.add(e.div(e.sqrt(v), at("correction")), at("eps"));
   p = e.sub(p, e.mul(at("step_size"), e.div(m, root)));
   return {p, m, v};
@@ -294,7 +294,7 @@ void UpdateBuilder::build() {
   // What random values must be like for a step to mean something.
   constexpr StringLiteral positive = "positive", fraction = "fraction";
   if (options.optimizer == TrainingOptions::Optimizer::AdamW) {
-    for (StringRef name : {"beta1", "beta2"})
+    for (StringRef name : {"one_minus_beta1", "beta2", "one_minus_beta2"})
       addSetting(name, fraction);
     for (StringRef name : {"decay", "step_size", "correction", "eps"})
       addSetting(name, positive);

@@ -71,6 +71,8 @@ void setResults(mlir::func::FuncOp function,
 
 /// Let `function` read the states instead of parameters.
 void readStates(mlir::func::FuncOp function, TrainingStates &states);
+/// Let `forward`, whose derivative is made, drop no elements.
+void dropNothing(mlir::func::FuncOp forward);
 /// `total` + `value`, where `value` is made: layer by layer if a tp.repeat
 /// stacks it and nothing else reads it.
 mlir::Value accumulate(mlir::Value total, mlir::Value value);

@@ -13,6 +13,7 @@
 #include "Generation.h"
 #include "JsonFile.h"
 #include "ModelBuilder.h"
+#include "Training.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -81,19 +82,6 @@ static LogicalResult checkWindow(Location loc, const ModelConfig &config,
             "supported for sequences longer than the window: expected --seq to "
             "be at most "
          << *config.slidingWindow << ", got " << seq;
-}
-
-static LogicalResult checkTraining(Location loc, const ModelConfig &config,
-                                   FloatKind dtype) {
-  if (config.family == ModelFamily::Bert)
-    return emitError(loc) << "--train needs a language model; "
-                          << config.architecture
-                          << " is an encoder, whose loss is not known";
-  if (dtype == FloatKind::F16)
-    return emitError(loc)
-           << "training in f16, the checkpoint's type, is not supported, for "
-              "its gradients leave the range: expected --dtype f32 or bf16";
-  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -235,23 +223,6 @@ static LogicalResult checkTensors(MLIRContext *context, StringRef directory,
   return success(checker.valid);
 }
 
-/// What differentiate makes a training step by.
-static void noteTraining(ModuleOp module, const TrainOptions &options) {
-  Builder builder(module.getContext());
-  SmallVector<NamedAttribute> fields{builder.getNamedAttr(
-      "optimizer", builder.getStringAttr(options.optimizer))};
-  if (options.clip > 0)
-    fields.push_back(
-        builder.getNamedAttr("clip", builder.getF64FloatAttr(options.clip)));
-  if (options.momentum)
-    fields.push_back(builder.getNamedAttr("momentum", builder.getUnitAttr()));
-  if (!options.shardOptimizer.empty())
-    fields.push_back(builder.getNamedAttr(
-        shardOptimizerAttrName, builder.getStringAttr(options.shardOptimizer)));
-  module->setAttr(TPDialect::getTrainingAttrName(),
-                  builder.getDictionaryAttr(fields));
-}
-
 //===----------------------------------------------------------------------===//
 // Import
 //===----------------------------------------------------------------------===//
@@ -312,7 +283,8 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
   FloatKind dtype = options.dtype.value_or(
       config->dtype.value_or(getStoredType(*checkpoint)));
 
-  if (options.train && failed(checkTraining(loc, *config, dtype)))
+  if (options.train &&
+      failed(checkTraining(loc, *config, dtype, *options.train)))
     return nullptr;
   std::optional<GenerateOptions> steps;
   if (options.generate) {

@@ -10,6 +10,7 @@
 
 #include "tp/Import/ImportFlags.h"
 #include "mlir/IR/Location.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
@@ -69,11 +70,17 @@ ImportFlags::ImportFlags(cl::OptionCategory &category)
           "shard-optimizer",
           cl::desc("The mesh axis, dp as a rule, over whose ranks moments and "
                    "masters are divided (default: none)"),
-          cl::value_desc("AXIS"), cl::cat(category)) {}
+          cl::value_desc("AXIS"), cl::cat(category)),
+      dropout(
+          "dropout",
+          cl::desc("What config.json says of dropout: 'off' (default), 'on', "
+                   "or of embeddings and the 'residual' stream alone"),
+          cl::value_desc("on|off|residual"), cl::init("off"),
+          cl::cat(category)) {}
 
 std::optional<TrainOptions> ImportFlags::getTraining(Reject reject) const {
   for (const cl::Option *option : std::initializer_list<const cl::Option *>{
-           &clip, &momentum, &shardOptimizer})
+           &clip, &momentum, &shardOptimizer, &dropout})
     if (option->getNumOccurrences() && !train.getNumOccurrences())
       reject(option->ArgStr, "has no meaning without --train");
   if (!train.getNumOccurrences())
@@ -91,7 +98,17 @@ std::optional<TrainOptions> ImportFlags::getTraining(Reject reject) const {
                     "--generate beside it");
   if (shardOptimizer.getNumOccurrences() && shardOptimizer.empty())
     reject("shard-optimizer", "expected the name of a mesh axis, such as dp");
-  return TrainOptions{train, clip, momentum, shardOptimizer};
+  using Dropout = TrainOptions::Dropout;
+  auto kind = llvm::StringSwitch<std::optional<Dropout>>(dropout)
+                  .Case("off", Dropout::Off)
+                  .Case("on", Dropout::On)
+                  .Case("residual", Dropout::Residual)
+                  .Default(std::nullopt);
+  if (!kind)
+    reject("dropout",
+           "expected on, off or residual, got '" + dropout.getValue() + "'");
+  return TrainOptions{train, clip, momentum, shardOptimizer,
+                      kind.value_or(Dropout::Off)};
 }
 
 std::optional<ImportOptions> ImportFlags::get(StringRef program) const {

@@ -71,16 +71,21 @@ NamedValues buildGPT2(ModelBuilder &m) {
       m.parameter(namesOf("wpe.weight"), {c.maxPositions, c.hiddenSize});
   Value hidden = m.embedding("transformer.wte", ids, table);
   hidden = m.addLearnedPositions("transformer.wpe", hidden, positions);
+  hidden = m.dropout("transformer.drop", hidden, c.dropout.embedding);
 
   std::string layer = "h.{i}", place = "transformer.h.{i}";
   hidden = m.repeatLayers(place, hidden, [&](Value x) {
     Value normed = normalize(m, layer + ".ln_1", x);
-    x = m.add(place, x, buildAttention(m, layer + ".attn", normed));
+    x = m.add(place, x,
+              m.dropout(place + ".attn",
+                        buildAttention(m, layer + ".attn", normed),
+                        c.dropout.residual));
     normed = normalize(m, layer + ".ln_2", x);
     Value inner = project(m, layer + ".mlp.c_fc", normed, c.intermediateSize);
     inner = m.activation(place + ".mlp", inner);
+    inner = project(m, layer + ".mlp.c_proj", inner, c.hiddenSize);
     return m.add(place, x,
-                 project(m, layer + ".mlp.c_proj", inner, c.hiddenSize));
+                 m.dropout(place + ".mlp", inner, c.dropout.residual));
   });
 
   hidden = m.selectPositions("lm_head", hidden);

@@ -185,6 +185,18 @@ double ObjectReader::getPositive(StringRef key,
   return *number;
 }
 
+double ObjectReader::getProbability(StringRef key, double fallback) {
+  const json::Value *value = get(key);
+  if (!value)
+    return fallback;
+  std::optional<double> number = value->getAsNumber();
+  if (number && *number >= 0 && *number < 1)
+    return *number;
+  error(key) << "expected " << getPath(key)
+             << " to be a number from 0 to below 1, got " << showJson(*value);
+  return fallback;
+}
+
 bool ObjectReader::getBool(StringRef key, bool fallback) {
   const json::Value *value = get(key);
   if (!value)

@@ -87,6 +87,8 @@ public:
                  int64_t min, int64_t max);
   /// A positive, finite number.
   double getPositive(llvm::StringRef key, std::optional<double> fallback);
+  /// A number from 0 to below 1.
+  double getProbability(llvm::StringRef key, double fallback);
   bool getBool(llvm::StringRef key, bool fallback);
   std::optional<std::string> getString(llvm::StringRef key);
   const llvm::json::Object *getObject(llvm::StringRef key);

@@ -42,6 +42,7 @@ ModelBuilder::ModelBuilder(MLIRContext *context, const ModelConfig &config,
                            int64_t seq, int64_t numLayers)
     : config(config), batch(options.batch), seq(seq), numLayers(numLayers),
       lastLogits(options.lastLogits), trains(options.train.has_value()),
+      drops(trains && options.train->dropout != TrainOptions::Dropout::Off),
       builder(context), checkpoint(checkpoint),
       elementType(getElementType(context, dtype)) {
   Location loc = NameLoc::get(builder.getStringAttr(config.architecture));
@@ -165,10 +166,32 @@ Value ModelBuilder::parameter(ArrayRef<std::string> names,
   StringRef name = use.names.front();
   auto op = ParameterOp::create(builder, at(name), type(shape), name, source,
                                 alternatives);
-  if (name.ends_with("bias") || name.ends_with("beta"))
-    op->setAttr(initAttrName, builder.getStringAttr("zeros"));
+  if (Attribute init = getInit(name, shape.size()))
+    op->setAttr(initAttrName, init);
   parameters.push_back(std::move(use));
   return op;
+}
+
+/// What `transformers` begins to train with, where it is not what random
+/// weights are anyway: matrices of deviation 0.02, vectors of ones.
+Attribute ModelBuilder::getInit(StringRef name, unsigned rank) {
+  if (name.ends_with("bias") || name.ends_with("beta"))
+    return builder.getStringAttr("zeros");
+  if (rank < 2)
+    return {};
+  double deviation = config.initializerRange;
+  // As many as are added to the residual stream.
+  if (config.family == ModelFamily::GPT2 && name.ends_with("c_proj.weight"))
+    deviation /= std::sqrt(2.0 * double(numLayers));
+  SmallVector<NamedAttribute> fields;
+  if (deviation != 0.02)
+    fields.push_back(
+        builder.getNamedAttr("deviation", builder.getF64FloatAttr(deviation)));
+  if (config.paddingRow && (name.ends_with("embed_tokens.weight") ||
+                            name.ends_with("word_embeddings.weight")))
+    fields.push_back(builder.getNamedAttr(
+        "zero_row", builder.getI64IntegerAttr(*config.paddingRow)));
+  return fields.empty() ? Attribute() : builder.getDictionaryAttr(fields);
 }
 
 Value ModelBuilder::linear(StringRef path, Value x, Value weight, Value bias) {

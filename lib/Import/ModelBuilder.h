@@ -60,7 +60,7 @@ public:
   const ModelConfig &config;
   int64_t batch, seq;
   const int64_t numLayers;
-  const bool lastLogits, trains;
+  const bool lastLogits, trains, drops;
   mlir::OpBuilder builder;
 
   //===--------------------------------------------------------------------===//
@@ -129,6 +129,8 @@ public:
                         mlir::Value table);
   mlir::Value activation(llvm::StringRef path, mlir::Value x);
   mlir::Value add(llvm::StringRef path, mlir::Value a, mlir::Value b);
+  /// In a program that is trained with dropout; else `x` (Training.cpp).
+  mlir::Value dropout(llvm::StringRef path, mlir::Value x, double probability);
   mlir::Value mul(llvm::StringRef path, mlir::Value a, mlir::Value b);
   /// x[b, s, h] + rows[s, h].
   mlir::Value addPositions(llvm::StringRef path, mlir::Value x,
@@ -166,6 +168,9 @@ private:
 
   mlir::Value addArgument(llvm::StringRef name, mlir::RankedTensorType type,
                           llvm::ArrayRef<mlir::NamedAttribute> attrs);
+  mlir::Attribute getInit(llvm::StringRef name, unsigned rank);
+  mlir::Value getCounter(llvm::StringRef name, int64_t limit,
+                         mlir::Value &known);
   mlir::Value addNumbers(llvm::StringRef name, llvm::ArrayRef<int64_t> shape,
                          int64_t first, int64_t end);
   mlir::Value addSetting(llvm::StringRef name, mlir::Type type,
@@ -192,6 +197,8 @@ private:
   mlir::OwningOpRef<mlir::ModuleOp> module;
   mlir::Operation *function = nullptr;
   mlir::Value mask; ///< of @main
+  mlir::Value dropoutSeed, dropoutStep;
+  int64_t numDropouts = 0;
   std::optional<StepValues> step;
   llvm::SmallVector<ParameterUse> parameters;
 };

@@ -348,6 +348,7 @@ static void readLlama(ObjectReader &reader, const JsonFile &file,
   }
   if (isLlama)
     config.feedForwardBias = reader.getBool("mlp_bias", false);
+  config.dropout.attention = reader.getProbability("attention_dropout", 0);
   config.queryKeyNorm = type == "qwen3";
   if (isLlama)
     config.slides.assign(config.numLayers, false);
@@ -370,6 +371,9 @@ static void readGPT2(ObjectReader &reader, const JsonFile &,
   config.queryKeyValueBias = config.attentionOutputBias =
       config.feedForwardBias = true;
   readActivation(reader, "activation_function", "gelu_new", config);
+  config.dropout = {reader.getProbability("embd_pdrop", 0.1),
+                    reader.getProbability("resid_pdrop", 0.1),
+                    reader.getProbability("attn_pdrop", 0.1), "attn_pdrop"};
   reader.require("scale_attn_by_inverse_layer_idx", false,
                  "scores divided by the layer's number are not supported");
   // Scores in f32 whatever the model's type: what this compiler always does.
@@ -400,6 +404,26 @@ static void readBert(ObjectReader &reader, const JsonFile &,
   // The output is the last hidden state, so there is no head to tie.
   reader.ignore({"tie_word_embeddings"});
   config.slides.assign(config.numLayers, false);
+}
+
+/// What `transformers` begins to train with: its PreTrainedModel._init_weights.
+/// What is no deviation or row is as if it were not there, for no result hangs
+/// on it.
+static void readInitialValues(ObjectReader &reader, ModelConfig &config) {
+  const json::Value *range = reader.get("initializer_range");
+  double deviation = range ? range->getAsNumber().value_or(0) : 0;
+  if (deviation > 0 && deviation < 1e6)
+    config.initializerRange = deviation;
+  const json::Value *padding = reader.get("pad_token_id");
+  std::optional<int64_t> row = padding ? padding->getAsInteger() : std::nullopt;
+  if (config.family == ModelFamily::Bert && !reader.isPresent("pad_token_id"))
+    row = 0;
+  if (config.family == ModelFamily::GPT2 || !row)
+    return; // no row of padding
+  if (*row < 0)
+    *row += config.vocabSize;
+  if (*row >= 0 && *row < config.vocabSize)
+    config.paddingRow = row;
 }
 
 namespace {
@@ -481,6 +505,7 @@ std::optional<ModelConfig> readModelConfig(MLIRContext *context,
   readDtype(reader, config);
   refuseCommonKeys(reader);
   row->read(reader, *file, config);
+  readInitialValues(reader, config);
   reader.ignore(ignoredKeys);
   reader.finish();
   if (reader.failed())

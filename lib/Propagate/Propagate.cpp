@@ -51,18 +51,18 @@ static LogicalResult expectElements(ModuleOp module) {
   return success();
 }
 
-FailureOr<Propagation> tp::propagateShardings(ModuleOp module, MeshOp mesh) {
+LogicalResult tp::propagate(Propagation &propagation, ModuleOp module,
+                            MeshOp mesh) {
   shardStates(module, mesh);
   outlineAnnotations(module, FlatSymbolRefAttr::get(mesh.getSymNameAttr()));
   duplicateFreeValues(module);
-  Propagation propagation(mesh);
   if (failed(propagation.build(module)))
     return failure();
   propagation.run();
   propagation.settle();
   propagation.write(module);
   adoptShardings(module);
-  return propagation;
+  return success();
 }
 
 namespace {
@@ -83,12 +83,13 @@ struct PropagatePass : public tp::impl::PropagateBase<PropagatePass> {
     });
     if (result.wasInterrupted() || failed(expectElements(module)))
       return signalPassFailure();
-    FailureOr<Propagation> propagation = propagateShardings(module, mesh);
-    if (failed(propagation) ||
+    Propagation propagation(mesh);
+    if (failed(inferWeights(module, mesh)) ||
+        failed(propagate(propagation, module, mesh)) ||
         failed(checkPartialStates(module, mesh.getMesh().toMesh())))
       return signalPassFailure();
-    numVisits = propagation->getNumVisits();
-    numSplit = propagation->getNumSplit();
+    numVisits = propagation.getNumVisits();
+    numSplit = propagation.getNumSplit();
   }
 };
 } // namespace

@@ -202,11 +202,6 @@ private:
   unsigned numVisits = 0;
 };
 
-/// All of tp-propagate but its checks: gives every value of the module a
-/// sharding.
-mlir::FailureOr<Propagation> propagateShardings(mlir::ModuleOp module,
-                                                MeshOp mesh);
-
 /// What the operation that reads `operand` needs of it, once everything has a
 /// sharding: not of tp.repeat, calls, constraints and terminators.
 mlir::FailureOr<TensorSharding> getNeededSharding(mlir::OpOperand &operand,
@@ -217,6 +212,14 @@ mlir::FailureOr<TensorSharding> getNeededSharding(mlir::OpOperand &operand,
 /// then resharded; give each stacked operand of tp.repeat a constraint of its
 /// own.
 void outlineAnnotations(mlir::ModuleOp module, mlir::FlatSymbolRefAttr mesh);
+
+/// Propagate the annotations of `module`, whose mesh that is.
+mlir::LogicalResult propagate(Propagation &propagation, mlir::ModuleOp module,
+                              MeshOp mesh);
+
+/// Give weights of a training step of which nothing is said, and what belongs
+/// to them, the shardings that follow for them in the loss (InferWeights.cpp).
+mlir::LogicalResult inferWeights(mlir::ModuleOp module, MeshOp mesh);
 
 /// Write the sharding of each state on the arguments and results that carry it.
 void shardStates(mlir::ModuleOp module, MeshOp mesh);

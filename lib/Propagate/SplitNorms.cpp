@@ -116,7 +116,10 @@ FailureOr<Trial> SplitNorms::attempt(ModuleOp module,
       return failure();
     trial.parts[index] = *value;
   }
-  if (failed(propagateShardings(*trial.module, getUniqueMesh(*trial.module))))
+  MeshOp mesh = getUniqueMesh(*trial.module);
+  Propagation propagation(mesh);
+  if (failed(inferWeights(*trial.module, mesh)) ||
+      failed(propagate(propagation, *trial.module, mesh)))
     return failure();
   return trial;
 }

@@ -138,6 +138,7 @@ class Program:
             weights: checkpoint folder, or "init:SEED".
             lr: the learning rate, or a function of the step's number, which begins with 1.
             timeout: seconds that a rank waits for another.
+            seed: of dropout; 1.
             settings: betas (0.9, 0.95), eps (1e-8), weight_decay (0.1) of adamw;
                 weight_decay (0), momentum (0.9) of sgd.
 
@@ -163,21 +164,22 @@ class Program:
 def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, dtype=None,
             logits=None, target=None, generate=False, context=None, rows=None, chunk=None,
             kv_dtype=None, train=None, clip=None, momentum=False, recompute=None,
-            progress=False):
+            dropout=None, progress=False):
     """Compile a checkpoint folder, or a `.mlir` file, to a Program.
 
     Args are tp-compile's options; what is None takes the program's default. With `generate`
     the program has the entries step_1, step_2, ... beside main, which continue `rows` texts
     of up to `context` tokens on a cache of type `kv_dtype`, up to `chunk` tokens a step. With
     `train` ("adamw" or "sgd", which may have `momentum`) it is a step of training instead, in
-    which the gradient's norm is at most `clip`, and `recompute` ("none", "selective", "full") says
-    what is computed again rather than kept.
+    which the gradient's norm is at most `clip`, `recompute` ("none", "selective", "full") says
+    what is computed again rather than kept, and `dropout` ("off", "on", "residual") what of the
+    config's dropout there is.
     Raises InputError or UsageError with the compiler's text.
     """
     arguments = _options(mesh=mesh, plan=plan, batch=batch, seq=seq, dtype=dtype, logits=logits,
                          target=target, generate=generate, context=context, rows=rows,
                          chunk=chunk, kv_dtype=kv_dtype, train=train, clip=clip,
-                         momentum=momentum, recompute=recompute)
+                         momentum=momentum, recompute=recompute, dropout=dropout)
     folder = None
     if output is None:
         folder = tempfile.TemporaryDirectory(prefix="tp-mlir-")

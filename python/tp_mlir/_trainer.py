@@ -55,25 +55,27 @@ class Trainer:
 
     Attributes:
         session: the Session; its entry `main` is the loss alone.
-        steps: updates so far.
+        steps: updates so far; microsteps: micro-batches.
+        seed: what a program with dropout drops, with `microsteps`, follows from.
         lr: the learning rate, or a function of the step's number, which begins with 1.
         settings: dict of the optimizer's others.
     """
 
-    def __init__(self, session, lr, **settings):
+    def __init__(self, session, lr, seed=1, **settings):
         self.session, self.lr, self.steps = session, lr, 0
+        self.seed, self.microsteps = seed, 0
         try:
             self._inputs, wanted = session.inputs("gradient"), session.inputs("update")
         except InputError as error:
             raise InputError("libtprt", 1, f"the program does not train ({error}); compile(..., "
                              "train=\"adamw\") makes one that does") from error
-        known = _ADAMW if "beta1" in wanted else {**_SGD, **(_MOMENTUM if "momentum" in wanted
+        known = _ADAMW if "beta2" in wanted else {**_SGD, **(_MOMENTUM if "momentum" in wanted
                                                              else {})}
         self.settings = {**known, **settings}
         if set(settings) - set(known):
             name = sorted(set(settings) - set(known))[0]
             raise InputError("libtprt", 1, f"{name}: the program's optimizer is "
-                             f"{'adamw' if 'beta1' in wanted else 'sgd'}, which takes lr, "
+                             f"{'adamw' if 'beta2' in wanted else 'sgd'}, which takes lr, "
                              f"{', '.join(known)}")
         self._wanted = wanted
         self._given()
@@ -89,16 +91,22 @@ class Trainer:
             if max(first, second) >= 1:
                 raise InputError("libtprt", 1, "betas: expected two numbers below 1, got "
                                  f"{self.settings['betas']!r}")
-            given |= {"beta1": first, "beta2": second, "eps": _numbers(
-                          "eps", self.settings["eps"], 1),
+            given |= {"one_minus_beta1": 1 - first, "beta2": second,
+                      "one_minus_beta2": 1 - second,
+                      "eps": _numbers("eps", self.settings["eps"], 1),
                       "step_size": lr / (1 - first ** number),
                       "correction": math.sqrt(1 - second ** number)}
         if "momentum" in self.settings:
             given["momentum"] = _numbers("momentum", self.settings["momentum"], 1)
         return {name: numpy.float32(given[name]) for name in self._wanted}
 
+    def _counters(self):
+        """What says which elements are dropped; nothing where none are."""
+        given = {"seed": self.seed, "microstep": self.microsteps}
+        return {name: numpy.int64(value) for name, value in given.items() if name in self._inputs}
+
     def _batch(self, batch):
-        """Inputs of `gradient`, all of them: a session keeps those of earlier steps."""
+        """Inputs of `gradient` and `main`, all of them: a session keeps those of earlier steps."""
         if not isinstance(batch, dict):
             rows = numpy.asarray(batch)
             if rows.ndim != 2:
@@ -109,6 +117,8 @@ class Trainer:
         if "attention_mask" in self._inputs and "attention_mask" not in batch:
             filled["attention_mask"] = numpy.ones(self._inputs["attention_mask"][0], numpy.int64)
         for name, (shape, _, _) in self._inputs.items():
+            if name in ("seed", "microstep"):
+                continue
             if name not in filled:
                 raise InputError("libtprt", 1, f"batch: expected an array '{name}', got "
                                  f"{', '.join(sorted(batch)) or 'none'}")
@@ -126,7 +136,8 @@ class Trainer:
                 token ids, one longer than the program's sequences: each token but the last is
                 an input, and the one that follows it its label.
         """
-        self.session.run(self._batch(batch), entry="gradient")
+        self.session.run({**self._counters(), **self._batch(batch)}, entry="gradient")
+        self.microsteps += 1
 
     def update(self):
         """Make a step of the optimizer from what was added since the last one.

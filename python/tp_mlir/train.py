@@ -34,6 +34,7 @@ _COMPILED = {
     "plan": (str, "how the model is cut: megatron, megatron-sp, ... or a file"),
     "dtype": (str, "type of the weights in memory: f32 or bf16"),
     "recompute": (str, "what is computed again rather than kept: none, selective or full"),
+    "dropout": (str, "what of the config's dropout there is: off, on or residual"),
 }
 _RUN = {
     "accumulate": (int, "batches of a step"),
@@ -42,7 +43,7 @@ _RUN = {
     "eps": (float, "of adamw"),
     "momentum": (float, "of sgd; 0 for none"),
     "order": (str, "of the rows of tokens: shuffle or sequential"),
-    "seed": (int, "of that order"),
+    "seed": (int, "of that order and of dropout"),
     "save_every": (int, "write a checkpoint after every so many steps too"),
     "backend": (str, "what the ranks are: threads, processes or mpi"),
 }

@@ -126,6 +126,8 @@ struct Parameter {
   tprt_type type;
   int64_t state = -1; ///< whose initial value it is; -1: steps read it
   Init init;
+  double deviation = 0.02; ///< of Normal
+  int64_t zeroRow = -1;    ///< of the checkpoint's tensor, if made up; -1: none
 
   /// names[alternative] of instance i.
   std::string nameOf(size_t alternative, int64_t i) const;

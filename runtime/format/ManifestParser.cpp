@@ -423,6 +423,13 @@ private:
     if (cursor.has("init"))
       p.init =
           Parameter::Init(cursor["init"].word({"normal", "ones", "zeros"}));
+    if (cursor.has("deviation"))
+      p.deviation = cursor["deviation"].number();
+    if (!(p.deviation > 0 && p.deviation < 1e6))
+      cursor["deviation"].fail(
+          "expected a number above 0 and below 1e+06, got ", p.deviation);
+    if (cursor.has("zero_row"))
+      p.zeroRow = cursor["zero_row"].integer(0, p.sourceShape[0] - 1);
     if (cursor.has("state"))
       parseInitialOf(cursor["state"], p);
   }

@@ -118,17 +118,12 @@ public:
 
   explicit Source(const Weights::Located &tensor)
       : tensor(&tensor), type(*floatTypeOf(tensor.place.type)) {}
-  Source(uint64_t seed, const std::string &name, Parameter::Init init)
-      : key(mix(seed) ^ checksum(name)), init(init) {}
+  Source(uint64_t seed, const std::string &name, const Parameter &parameter)
+      : parameter(&parameter), key(mix(seed) ^ checksum(name)) {}
 
   void read(int64_t index, int64_t stride, int64_t count, float *out) const {
-    if (!tensor) {
-      if (init == Parameter::Init::Normal)
-        simd().random(key, index, stride, count, out);
-      else
-        std::fill_n(out, count, init == Parameter::Init::Ones ? 1.0f : 0.0f);
-      return;
-    }
+    if (!tensor)
+      return makeUp(index, stride, count, out);
     int64_t size = typeBytes(type);
     char raw[kMost * 4];
     int64_t step = std::max<int64_t>(1, kMost / std::max<int64_t>(1, stride));
@@ -157,6 +152,30 @@ public:
   }
 
 private:
+  void makeUp(int64_t index, int64_t stride, int64_t count, float *out) const {
+    if (parameter->init != Parameter::Init::Normal) {
+      bool ones = parameter->init == Parameter::Init::Ones;
+      std::fill_n(out, count, ones ? 1.0f : 0.0f);
+      return;
+    }
+    simd().random(key, index, stride, count, out);
+    constexpr double kDeviation = 0.02; // theirs
+    if (auto scale = float(parameter->deviation / kDeviation); scale != 1)
+      for (int64_t i = 0; i < count; ++i)
+        out[i] *= scale;
+    if (parameter->zeroRow < 0)
+      return;
+    int64_t row =
+        elementCount(parameter->sourceShape) / parameter->sourceShape.front();
+    // Element i is number index + i * stride of the tensor.
+    auto firstFrom = [&](int64_t element) {
+      int64_t steps = (element - index + stride - 1) / stride;
+      return std::clamp<int64_t>(element > index ? steps : 0, 0, count);
+    };
+    std::fill(out + firstFrom(parameter->zeroRow * row),
+              out + firstFrom((parameter->zeroRow + 1) * row), 0.0f);
+  }
+
   void fetch(int64_t index, int64_t count, void *out) const {
     int64_t size = typeBytes(type);
     Status status = tensor->read(index * size, out, count * size);
@@ -169,8 +188,8 @@ private:
 
   const Weights::Located *tensor = nullptr;
   tprt_type type = TPRT_F32;
+  const Parameter *parameter = nullptr;
   uint64_t key = 0;
-  Parameter::Init init = Parameter::Init::Normal;
   mutable std::mutex mutex;
   mutable Status first;
 };
@@ -335,7 +354,7 @@ Expected<int64_t> Weights::load(int64_t parameter, int64_t instance,
   const Parameter &p = manifest->parameters[parameter];
   const Located *tensor = slots.empty() ? nullptr : &slots[p.base + instance];
   Source source =
-      tensor ? Source(*tensor) : Source(seed, p.nameOf(0, instance), p.init);
+      tensor ? Source(*tensor) : Source(seed, p.nameOf(0, instance), p);
 
   Block block = locate(p, manifest->mesh, coordinates);
   Shape localShape = p.localShape;

@@ -157,8 +157,9 @@ inline json trainManifest(int64_t ranks, bool isHalf, bool isSgd,
       state(gradient["inputs"], w[key]);
   for (const char *name :
        isSgd ? std::vector<const char *>{"lr", "weight_decay", "momentum"}
-             : std::vector<const char *>{"decay", "step_size", "beta1", "beta2",
-                                         "correction", "eps"})
+             : std::vector<const char *>{
+                   "decay", "step_size", "one_minus_beta1", "beta2",
+                   "one_minus_beta2", "correction", "eps"})
     update["inputs"].push_back(scalar(name));
   for (const json &w : weights)
     for (const char *key :

@@ -186,6 +186,10 @@ TEST(Training, InputsOfTheUpdate) {
   EXPECT_EQ(inputs["step_size"], float(0.003 / (1 - std::pow(0.9, 7.0))));
   EXPECT_EQ(inputs["correction"], float(std::sqrt(1 - std::pow(0.95, 7.0))));
   EXPECT_EQ(inputs["beta2"], 0.95f);
+  // Not what is left of 1 after rounding beta.
+  EXPECT_EQ(inputs["one_minus_beta1"], float(1 - 0.9));
+  EXPECT_EQ(inputs["one_minus_beta2"], float(1 - 0.95));
+  EXPECT_NE(inputs["one_minus_beta2"], 1 - inputs["beta2"]);
 }
 
 TEST(Training, RefusedOptions) {

@@ -326,3 +326,28 @@ TEST(Weights, RandomValuesLookNormal) {
   EXPECT_EQ(g, (std::vector<float>{1, 1, 1, 1}));
   EXPECT_EQ(z, (std::vector<float>{0, 0, 0, 0}));
 }
+
+TEST(Weights, RandomValuesHaveTheirDeviationAndRow) {
+  json m = emptyManifest();
+  json p = parameter("w", {8, 6}), wide = p, turned = p;
+  wide["base"] = 1;
+  wide["deviation"] = 0.5;
+  wide["zero_row"] = 2;
+  turned = wide;
+  turned["base"] = 2;
+  turned["permutation"] = {1, 0};
+  turned["shape"] = turned["local_shape"] = {6, 8};
+  m["parameters"] = {p, wide, turned};
+  auto manifest = Manifest::parse(m.dump());
+  ASSERT_TRUE(bool(manifest)) << manifest.status().message();
+  std::vector<std::vector<float>> values(3, std::vector<float>(48));
+  auto weights = Weights::open("init:1", *manifest);
+  for (int64_t i = 0; i < 3; ++i)
+    ASSERT_TRUE(bool(weights->load(i, 0, {0}, values[size_t(i)].data())));
+  for (size_t row = 0; row < 8; ++row)
+    for (size_t column = 0; column < 6; ++column) {
+      float expected = row == 2 ? 0 : values[0][row * 6 + column] * 25;
+      EXPECT_FLOAT_EQ(values[1][row * 6 + column], expected);
+      EXPECT_FLOAT_EQ(values[2][column * 8 + row], expected);
+    }
+}

@@ -119,11 +119,12 @@ static int32_t update(const tprt_api *api, tprt_rank *rank,
         d += p[1] * decays * master[at];
         m[at] = p[2] * m[at] + d;
         master[at] -= p[0] * m[at];
-      } else { /* decay, step_size, beta1, beta2, correction, eps */
+      } else { /* decay, step_size, one_minus_beta1, beta2, one_minus_beta2,
+                  correction, eps */
         master[at] *= decays > 0 ? p[0] : 1;
-        m[at] += (1 - p[2]) * (d - m[at]);
-        v[at] = p[3] * v[at] + (1 - p[3]) * d * d;
-        master[at] -= p[1] * (m[at] / (root(v[at]) / p[4] + p[5]));
+        m[at] += p[2] * (d - m[at]);
+        v[at] = p[3] * v[at] + p[4] * d * d;
+        master[at] -= p[1] * (m[at] / (root(v[at]) / p[5] + p[6]));
       }
       if (s->isHalf)
         ((uint16_t *)own[0])[at] = narrow(master[at]);

@@ -171,8 +171,9 @@ std::map<std::string, float> Recipe::updateInputs(int64_t step,
           {"momentum", float(momentum)},
           {"decay", float(1 - lr * weightDecay)},
           {"step_size", float(lr / (1 - std::pow(beta1, t)))},
-          {"beta1", float(beta1)},
+          {"one_minus_beta1", float(1 - beta1)},
           {"beta2", float(beta2)},
+          {"one_minus_beta2", float(1 - beta2)},
           {"correction", float(std::sqrt(1 - std::pow(beta2, t)))},
           {"eps", float(eps)}};
 }

@@ -32,6 +32,8 @@ Expected<Steps> Steps::make(Session &session) {
       steps.shape = input.shape;
       if (input.range)
         steps.ids = std::min(steps.ids, input.range->second);
+    } else if (input.name == "microstep") {
+      steps.drops = true;
     }
   if (steps.shape.empty())
     return userError("entry 'gradient': expected an input 'input_ids' of "
@@ -49,12 +51,23 @@ Status Steps::send(const Order &order, std::string_view bytes) {
 }
 
 /// Runs the entry on ids and labels, one behind the other.
-Status Steps::runGradient(char *bytes) {
+Status Steps::runGradient(Order &order, char *bytes) {
   int64_t size = elementCount(shape) * int64_t(sizeof(int32_t));
-  return session.step(gradientEntry,
-                      {{"input_ids", FileType::I32, shape, bytes, size},
-                       {"labels", FileType::I32, shape, bytes + size, size}},
-                      {});
+  std::vector<Binding> inputs{
+      {"input_ids", FileType::I32, shape, bytes, size},
+      {"labels", FileType::I32, shape, bytes + size, size}};
+  auto bind = [&](std::string_view name, int64_t &value) {
+    inputs.push_back({name,
+                      FileType::I64,
+                      {},
+                      reinterpret_cast<char *>(&value),
+                      sizeof(value)});
+  };
+  if (drops) {
+    bind("seed", order.seed);
+    bind("microstep", order.microstep);
+  }
+  return session.step(gradientEntry, inputs, {});
 }
 
 Expected<Steps::Result> Steps::runUpdate(float *values) {
@@ -77,11 +90,13 @@ Expected<Steps::Result> Steps::runUpdate(float *values) {
 }
 
 Status Steps::gradient(std::vector<int32_t> &tokens,
-                       std::vector<int32_t> &labels) {
+                       std::vector<int32_t> &labels, int64_t seed,
+                       int64_t microstep) {
+  Order order{.kind = Order::Gradient, .seed = seed, .microstep = microstep};
   std::string bytes(reinterpret_cast<char *>(tokens.data()), tokens.size() * 4);
   bytes.append(reinterpret_cast<char *>(labels.data()), labels.size() * 4);
-  TPRT_TRY(send({Order::Gradient}, bytes));
-  return runGradient(bytes.data());
+  TPRT_TRY(send(order, bytes));
+  return runGradient(order, bytes.data());
 }
 
 Expected<Steps::Result>
@@ -121,7 +136,7 @@ Status Steps::follow() {
     std::string bytes = block.substr(sizeof(order)); // aligned
     switch (order.kind) {
     case Order::Gradient:
-      TPRT_TRY(runGradient(bytes.data()));
+      TPRT_TRY(runGradient(order, bytes.data()));
       break;
     case Order::Update:
       TPRT_TRY(runUpdate(reinterpret_cast<float *>(bytes.data())).status());

@@ -38,7 +38,9 @@ public:
   const Weights *checkpoint() const { return session.checkpoint(); }
 
   /// Tokens and the classes at their positions, [batch, length] of each.
-  Status gradient(std::vector<int32_t> &tokens, std::vector<int32_t> &labels);
+  /// `seed` and the micro-batch's number say what dropout drops.
+  Status gradient(std::vector<int32_t> &tokens, std::vector<int32_t> &labels,
+                  int64_t seed, int64_t microstep);
   /// A step of the optimizer, whose inputs are among these.
   Expected<Result> update(const std::map<std::string, float> &inputs);
   /// See Session::state.
@@ -54,16 +56,18 @@ public:
 private:
   struct Order {
     enum Kind : int64_t { Gradient, Update, State, Peak, End } kind;
-    int64_t index = 0, first = 0, rows = 0;
+    int64_t index = 0, first = 0, rows = 0; ///< of a state
+    int64_t seed = 0, microstep = 0;        ///< of a gradient
   };
 
   explicit Steps(Session &session) : session(session) {}
   Status send(const Order &order, std::string_view bytes = "");
-  Status runGradient(char *bytes);
+  Status runGradient(Order &order, char *bytes);
   Expected<Result> runUpdate(float *values);
 
   Session &session;
   int64_t gradientEntry, updateEntry;
+  bool drops = false;
   Shape shape;
   int64_t ids;
   std::vector<std::string> updateNames;

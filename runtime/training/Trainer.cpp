@@ -272,8 +272,10 @@ Status Trainer::step() {
   auto start = Clock::now();
   int64_t number = progress.step + 1, rows = steps.batch() * recipe.accumulate;
   for (int64_t i = 0; i < recipe.accumulate; ++i) {
+    // A number that no other micro-batch of the run has.
+    int64_t microstep = progress.position / steps.batch();
     TPRT_TRY(takeBatch());
-    TPRT_TRY(steps.gradient(ids, labels));
+    TPRT_TRY(steps.gradient(ids, labels, int64_t(recipe.seed), microstep));
   }
   TPRT_ASSIGN(auto result,
               steps.update(recipe.updateInputs(number, options.steps)));

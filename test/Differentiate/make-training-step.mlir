@@ -28,7 +28,7 @@ module attributes {tp.training = {clip = 5.000000e-01 : f64, optimizer = "adamw"
   // CHECK: %[[TOTAL:.*]] = arith.addf %[[SHARED]], %[[BACK]]#1
   // CHECK: return %[[TOTAL]], %[[BACK]]#2
 
-  // CHECK: func.func @update(%{{.*}}: tensor<f32> {tp.name = "beta1", tp.values = "fraction"}
+  // CHECK: func.func @update(%{{.*}}: tensor<f32> {tp.name = "one_minus_beta1", tp.values = "fraction"}
   // CHECK-SAME: -> (tensor<f32> {tp.name = "loss_sum"}, tensor<f32> {tp.name = "tokens"}, tensor<f32> {tp.name = "grad_norm"}, tensor<f32> {tp.state = @loss_sum}, tensor<f32> {tp.state = @tokens},
   // CHECK-SAME: tensor<4x4xf32> {tp.state = @shared}, {{.*}}tensor<4x4xf32> {tp.state = @"grad:shared"}, tensor<3x4xf32> {tp.state = @"master:layers.{i}.w from 2"}, {{.*}}tensor<3x4xf32> {tp.state = @"grad:layers.{i}.w from 2"}, tensor<3x4xbf16> {tp.state = @"layers.{i}.w from 2"})
   // CHECK-COUNT-2: math.sqrt

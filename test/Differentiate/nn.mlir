@@ -115,7 +115,7 @@ func.func @main(%r: tensor<96xf32>, %ids: tensor<2x3xi64> {tp.range = array<i64:
   %r19 = tensor.extract_slice %r[0] [24] [1] : tensor<96xf32> to tensor<24xf32>
   %l20 = linalg.dot ins(%f19, %r19 : tensor<24xf32>, tensor<24xf32>) outs(%l19 : tensor<f32>) -> tensor<f32>
   %dropout_input = tp.parameter "dropout.input" : tensor<3x8xf32>
-  %seed = arith.constant 7 : i64
+  %seed = arith.constant dense<7> : tensor<i64>
   %dropout = nn.dropout %dropout_input, %seed, %seed {op_id = 3 : i64, probability = 0.25 : f64} : tensor<3x8xf32>
   %f20 = tensor.collapse_shape %dropout [[0, 1]] : tensor<3x8xf32> into tensor<24xf32>
   %r20 = tensor.extract_slice %r[0] [24] [1] : tensor<96xf32> to tensor<24xf32>

@@ -188,11 +188,12 @@ Value ProgramMaker::positions(Value value) {
 Value ProgramMaker::dropout(Value value) {
   if (inRepeat)
     return Value();
-  auto i64 = builder.getI64Type();
-  Value seed =
-      arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(i64, 7));
-  Value step =
-      arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(i64, 1));
+  auto number = [&](int64_t value) -> Value {
+    auto type = RankedTensorType::get({}, builder.getI64Type());
+    return arith::ConstantOp::create(builder, loc,
+                                     DenseElementsAttr::get(type, value));
+  };
+  Value seed = number(7), step = number(1);
   return nn::DropoutOp::create(builder, loc, value.getType(), value, seed, step,
                                Value(), ValueRange(), APFloat(0.3),
                                uint64_t(numDropouts++), DenseI64ArrayAttr())

@@ -83,7 +83,8 @@ def check_gradients(found, loss, folder, dtype="f32"):
     root, for errors that do not depend on each other. In bf16 the measure is reference.py's: a
     norm of at most 1.25 times that of PyTorch's own errors. A vector has so few elements that
     its own norm is left much to chance: theirs are taken together, and each may be as far as
-    twice that. The loss, a mean of differences of two logits, may be off by twice the root mean
+    twice that. So are matrices of which the fixture has sums alone, as each of these is about the
+    norm of a row or column, but by chance. The loss, a mean of differences of two logits, may be off by twice the root mean
     square of the errors of PyTorch's logits.
     """
     facts = json.loads((folder / "gradients.json").read_text())
@@ -101,22 +102,33 @@ def check_gradients(found, loss, folder, dtype="f32"):
     else:
         allowed = 1e-5 * facts["loss"]
     assert abs(loss - facts["loss"]) <= allowed, f"a loss of {loss}, PyTorch's {facts['loss']}"
-    vectors = []
+    few = {"vectors": [], "sums": []}
     for name, gradient in found.items():
         theirs = facts["parameters"][name]
         assert numpy.isfinite(gradient).all(), f"{name} is not finite"
         if dtype == "f32":
             check_one(name, gradient, theirs["largest"], wanted)
-        elif name in wanted:
-            difference = gradient - wanted[name].astype(numpy.float64)
-            ratio = numpy.linalg.norm(difference) / theirs["bf16_norm"]
-            if gradient.ndim == 1:
-                vectors.append(ratio)
-            most = NORM_FACTOR * (2 if gradient.ndim == 1 else 1)
+        else:
+            ratio = distance(name, gradient, wanted) / theirs["bf16_norm"]
+            kind = "sums" if name not in wanted else "vectors" if gradient.ndim == 1 else None
+            if kind:
+                few[kind].append(ratio)
+            most = NORM_FACTOR * (2 if kind else 1)
             assert ratio <= most, f"{name} is {ratio:.2f} times as far as PyTorch's bf16"
-    if vectors:
-        ratio = numpy.mean(numpy.square(vectors)) ** 0.5
-        assert ratio <= NORM_FACTOR, f"vectors are {ratio:.2f} times as far as PyTorch's bf16"
+    for kind, ratios in few.items():
+        if ratios:
+            ratio = numpy.mean(numpy.square(ratios)) ** 0.5
+            assert ratio <= NORM_FACTOR, f"{kind} are {ratio:.2f} times as far as PyTorch's bf16"
+
+
+def distance(name, gradient, wanted):
+    """The norm of what differs from the fixture's values; from its sums, of which each kind's
+    squares add up to about the square of that norm."""
+    if name in wanted:
+        return numpy.linalg.norm(gradient - wanted[name].astype(numpy.float64))
+    squares = [numpy.square(values - wanted[f"{name}:{kind}"]).sum()
+               for kind, values in sums(name, gradient).items()]
+    return numpy.mean(squares) ** 0.5
 
 
 def check_one(name, gradient, largest, wanted):

@@ -77,8 +77,8 @@ func.func @matmul(%dy: tensor<2x6x30xf32> {tp.sharding = #tp.sharding<@mesh, [{"
 // The mask is that of the global element, whatever is cut, unevenly too.
 // CHECK: partition @dropout: equal
 func.func @dropout(%x: tensor<6x10xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {"tp"}]>}) -> (tensor<6x10xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {"tp"}]>}) {
-  %seed = arith.constant 1234567890123 : i64
-  %step = arith.constant 7 : i64
+  %seed = arith.constant dense<1234567890123> : tensor<i64>
+  %step = arith.constant dense<7> : tensor<i64>
   %0 = nn.dropout %x, %seed, %step {op_id = 3 : i64, probability = 0.5 : f64} : tensor<6x10xf32>
   return %0 : tensor<6x10xf32>
 }

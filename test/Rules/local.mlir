@@ -52,7 +52,7 @@ func.func @embedding(%i: tensor<1x8xi64>, %t: tensor<102x64xf32>) -> tensor<1x8x
 
 // The mask is that of the global element.
 // CHECK-LABEL: func.func @dropout
-func.func @dropout(%x: tensor<8x64xf32>, %seed: i64, %layer: index) -> tensor<8x64xf32> {
+func.func @dropout(%x: tensor<8x64xf32>, %seed: tensor<i64>, %layer: index) -> tensor<8x64xf32> {
   // CHECK: %[[ZERO:.*]] = arith.constant 0 : index
   // CHECK: %[[OFFSET:.*]] = arith.muli
   // CHECK: nn.dropout %{{.*}}, %{{.*}}, %{{.*}} layer %{{.*}} offsets %[[ZERO]], %[[OFFSET]] {global_shape = array<i64: 8, 64>, op_id = 1 : i64, probability = 1.000000e-01 : f64} : tensor<8x16xf32>

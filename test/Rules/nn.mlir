@@ -54,7 +54,7 @@ func.func @vocabulary(%i: tensor<1x8xi64>, %t: tensor<100x64xf32>, %l: tensor<1x
   return
 }
 
-func.func @elementwise(%x: tensor<1x8x64xf32>, %seed: i64) {
+func.func @elementwise(%x: tensor<1x8x64xf32>, %seed: tensor<i64>) {
   // expected-remark @below {{d0=1, d1=8, d2=64: [d0, d1, d2] -> [d0, d1, d2]}}
   %0 = nn.gelu erf %x : tensor<1x8x64xf32>
   // expected-remark @below {{d0=1, d1=8, d2=64: [d0, d1, d2] -> [d0, d1, d2]}}

@@ -18,6 +18,8 @@ void registerFaultPass();
 void registerFailPass();
 /// A loss of whatever a function computes.
 void registerMakeLossPass();
+/// One operation broken, wherever it is.
+void registerInjectAtPass();
 /// What the operations that a library computes say of themselves.
 void registerLibraryPass();
 /// Sharding rules, padding states and per-rank forms of single operations.
@@ -32,6 +34,7 @@ void registerVjpPass();
 inline void registerTestPasses() {
   registerFailPass();
   registerFaultPass();
+  registerInjectAtPass();
   registerLibraryPass();
   registerMakeLossPass();
   registerRulePasses();

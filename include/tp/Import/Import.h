@@ -58,6 +58,8 @@ struct TrainOptions {
   bool momentum = false;
   /// The mesh axis that cuts what the optimizer keeps; empty: none.
   std::string shardOptimizer;
+  /// What config.json asks for: nothing of it, all, or all but attention's.
+  enum class Dropout { Off, On, Residual } dropout = Dropout::Off;
 };
 
 /// What the program is compiled for. Absent options have the model's values.

@@ -40,6 +40,7 @@ struct ImportFlags {
   llvm::cl::opt<double> clip;
   llvm::cl::opt<bool> momentum;
   llvm::cl::opt<std::string> shardOptimizer;
+  llvm::cl::opt<std::string> dropout;
 
 private:
   using Reject = llvm::function_ref<void(llvm::StringRef, const llvm::Twine &)>;

@@ -47,8 +47,10 @@ inline constexpr llvm::StringLiteral valuesAttrName = "tp.values";
 /// On an argument: UnitAttr, each row is ones and then zeros.
 inline constexpr llvm::StringLiteral rightPaddedAttrName = "tp.right_padded";
 
-/// On tp.parameter: StringAttr "ones" or "zeros", what random weights hold
-/// there instead of random numbers.
+/// On tp.parameter, what random weights hold there instead of numbers of
+/// deviation 0.02: StringAttr "ones" or "zeros", or DictionaryAttr of their
+/// `deviation` (F64) and a `zero_row` (I64) of the checkpoint's tensor, each if
+/// it has one.
 inline constexpr llvm::StringLiteral initAttrName = "tp.init";
 
 } // namespace tp

@@ -54,6 +54,13 @@ struct RopeConfig {
   llvm::SmallVector<float> getInverseFrequencies(int64_t headDim) const;
 };
 
+/// The probabilities with which training drops elements: of embeddings, of what
+/// is added to the residual stream, and of attention's weights.
+struct DropoutConfig {
+  double embedding = 0, residual = 0, attention = 0;
+  llvm::StringRef attentionKey = "attention_dropout";
+};
+
 /// The constants of one model. Sizes are numbers of elements.
 struct ModelConfig {
   ModelFamily family = ModelFamily::Llama;
@@ -80,6 +87,11 @@ struct ModelConfig {
   bool queryKeyNorm = false;
   /// GPT-2 may leave the scores unscaled.
   bool scaleScores = true;
+
+  DropoutConfig dropout;
+  double initializerRange = 0.02; ///< Deviation of random weights.
+  /// The row of the table of words that random weights leave zero.
+  std::optional<int64_t> paddingRow;
 
   /// Keys farther back than this many positions (the query's own included) are
   /// not attended to, in the layers for which `slides` is true.

@@ -167,6 +167,20 @@ static json::Array describeNames(Operation *op) {
   return names;
 }
 
+/// What random weights hold.
+static void describeInit(json::Object &result, Operation *op) {
+  Attribute init = op->getAttr(initAttrName);
+  if (auto word = dyn_cast_or_null<StringAttr>(init))
+    result["init"] = word.getValue().str();
+  auto fields = dyn_cast_or_null<DictionaryAttr>(init);
+  if (!fields)
+    return;
+  if (auto deviation = fields.getAs<FloatAttr>("deviation"))
+    result["deviation"] = deviation.getValueAsDouble();
+  if (auto row = fields.getAs<IntegerAttr>("zero_row"))
+    result["zero_row"] = row.getInt();
+}
+
 static json::Object describeParameter(const ParameterEntry &entry) {
   ParameterOp op = entry.op;
   RankedTensorType global =
@@ -186,8 +200,7 @@ static json::Object describeParameter(const ParameterEntry &entry) {
   describeSource(result, global, op.getSourceAttr());
   if (auto partial = op->getAttrOfType<AxisListAttr>("tp.partial"))
     result["partial"] = getAxes(partial);
-  if (auto init = op->getAttrOfType<StringAttr>(initAttrName))
-    result["init"] = init.getValue().str();
+  describeInit(result, op);
   return result;
 }
 
@@ -221,8 +234,7 @@ static void describeInitialValues(ModuleOp module, json::Array &parameters,
         !sharding.getPartial().empty())
       result["partial"] =
           getAxes(AxisListAttr::get(state.getContext(), sharding.getPartial()));
-    if (auto init = state->getAttrOfType<StringAttr>(initAttrName))
-      result["init"] = init.getValue().str();
+    describeInit(result, state);
     parameters.push_back(std::move(result));
   }
 }

@@ -17,7 +17,7 @@ func.func @offsets(%i: tensor<1x8xi64>, %t: tensor<100x64xf32>, %o: index) -> (t
 
 // CHECK-LABEL: func.func @dropout
 // CHECK-SAME: %[[X:[a-z0-9]*]]: tensor<8xf32>
-func.func @dropout(%x: tensor<8xf32>, %seed: i64) -> (tensor<8xf32>, tensor<8xf32>) {
+func.func @dropout(%x: tensor<8xf32>, %seed: tensor<i64>) -> (tensor<8xf32>, tensor<8xf32>) {
   %0 = nn.dropout %x, %seed, %seed {op_id = 3 : i64, probability = 0.0 : f64} : tensor<8xf32>
   // CHECK: %[[Y:.*]] = nn.dropout
   %1 = nn.dropout %x, %seed, %seed {op_id = 3 : i64, probability = 0.5 : f64} : tensor<8xf32>

@@ -121,7 +121,7 @@ func.func @embedding(%i: tensor<8xi64>, %t: tensor<26x4xf32>, %o: index) -> tens
 
 // The element's global position and the layer are in the counter.
 // CHECK-LABEL: func.func @dropout
-func.func @dropout(%x: tensor<2x64xf32>, %seed: i64, %layer: index, %o: index) -> tensor<2x64xf32> {
+func.func @dropout(%x: tensor<2x64xf32>, %seed: tensor<i64>, %layer: index, %o: index) -> tensor<2x64xf32> {
   // CHECK: linalg.index 0
   // CHECK: arith.addi %{{.*}}, %{{.*}} : index
   // CHECK: linalg.index 1

@@ -224,7 +224,7 @@ func.func @softmax(%x: tensor<f32>) {
 
 // -----
 
-func.func @dropout(%x: tensor<8x4xf32>, %s: i64) {
+func.func @dropout(%x: tensor<8x4xf32>, %s: tensor<i64>) {
   // expected-error @below {{'nn.dropout' op expected a probability of at least 0 and less than 1, got 1.000000e+00}}
   %0 = nn.dropout %x, %s, %s {op_id = 0 : i64, probability = 1.0 : f64} : tensor<8x4xf32>
   return
@@ -232,7 +232,7 @@ func.func @dropout(%x: tensor<8x4xf32>, %s: i64) {
 
 // -----
 
-func.func @dropout(%x: tensor<8x4xf32>, %s: i64, %o: index) {
+func.func @dropout(%x: tensor<8x4xf32>, %s: tensor<i64>, %o: index) {
   // expected-error @below {{'nn.dropout' op expected 2 offsets, one per dimension, got 1}}
   %0 = nn.dropout %x, %s, %s offsets %o {global_shape = array<i64: 8, 4>, op_id = 0 : i64, probability = 0.5 : f64} : tensor<8x4xf32>
   return
@@ -240,7 +240,7 @@ func.func @dropout(%x: tensor<8x4xf32>, %s: i64, %o: index) {
 
 // -----
 
-func.func @dropout(%x: tensor<8xf32>, %s: i64, %o: index) {
+func.func @dropout(%x: tensor<8xf32>, %s: tensor<i64>, %o: index) {
   // expected-error @below {{'nn.dropout' op expected 'offsets' and 'global_shape' together}}
   %0 = nn.dropout %x, %s, %s offsets %o {op_id = 0 : i64, probability = 0.5 : f64} : tensor<8xf32>
   return
@@ -248,7 +248,7 @@ func.func @dropout(%x: tensor<8xf32>, %s: i64, %o: index) {
 
 // -----
 
-func.func @dropout(%x: tensor<8xf32>, %s: i64, %o: index) {
+func.func @dropout(%x: tensor<8xf32>, %s: tensor<i64>, %o: index) {
   // expected-error @below {{'nn.dropout' op expected global_shape of rank 1, got rank 2}}
   %0 = nn.dropout %x, %s, %s offsets %o {global_shape = array<i64: 8, 4>, op_id = 0 : i64, probability = 0.5 : f64} : tensor<8xf32>
   return

@@ -51,7 +51,7 @@ func.func @positions(%x: tensor<1x8x4x64xf32>, %i: tensor<1x8xi32>, %t: tensor<1
 }
 
 // CHECK-LABEL: func.func @rest
-func.func @rest(%x: tensor<1x8x64xf32>, %l: tensor<1x8xi64>, %seed: i64, %layer: index) {
+func.func @rest(%x: tensor<1x8x64xf32>, %l: tensor<1x8xi64>, %seed: tensor<i64>, %layer: index) {
   // CHECK: nn.cross_entropy %{{.*}}, %{{.*}} : (tensor<1x8x64xf32>, tensor<1x8xi64>) -> tensor<1x8xf32>
   %0 = nn.cross_entropy %x, %l : (tensor<1x8x64xf32>, tensor<1x8xi64>) -> tensor<1x8xf32>
   // CHECK: nn.gelu erf %{{.*}} : tensor<1x8x64xf32>

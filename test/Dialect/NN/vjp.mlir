@@ -77,7 +77,7 @@ func.func @cross_entropy(%l: tensor<8x100xbf16>, %i: tensor<8xi64>, %dy: tensor<
 // CHECK-LABEL: func.func @dropout
 // CHECK-SAME: %[[DY:[a-z0-9]*]]: tensor<8x64xf32>)
 // CHECK: nn.dropout %[[DY]], {{.*}}op_id = 3
-func.func @dropout(%x: tensor<8x64xf32>, %seed: i64, %dy: tensor<8x64xf32>) -> tensor<8x64xf32> {
+func.func @dropout(%x: tensor<8x64xf32>, %seed: tensor<i64>, %dy: tensor<8x64xf32>) -> tensor<8x64xf32> {
   %0 = nn.dropout %x, %seed, %seed {op_id = 3 : i64, probability = 0.25 : f64, test.vjp} : tensor<8x64xf32>
   return %0 : tensor<8x64xf32>
 }

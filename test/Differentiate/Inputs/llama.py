@@ -34,12 +34,12 @@ X, F32, IDS = of(B, S, H), of(B, S, type="f32"), of(B, S, type="i64")
 
 def linear(to, source, name, n, k):
     print(f'  %w_{to} = tp.parameter "{name}.weight" : {of(n, k)}')
-    print(f"  %{to} = nn.linear %{source}, %w_{to} : ({of(B, S, k)}, {of(n, k)}) -> {of(B, S, n)}")
+    print(f'  %{to} = nn.linear %{source}, %w_{to} : ({of(B, S, k)}, {of(n, k)}) -> {of(B, S, n)} loc("{name}")')
 
 
 def norm(to, source, name):
     print(f'  %w_{to} = tp.parameter "{name}.weight" : {of(H)}')
-    print(f"  %{to} = nn.rms_norm %{source}, %w_{to} {EPSILON} : ({X}, {of(H)}) -> {X}")
+    print(f'  %{to} = nn.rms_norm %{source}, %w_{to} {EPSILON} : ({X}, {of(H)}) -> {X} loc("{name}")')
 
 
 def attention():
@@ -52,9 +52,10 @@ def attention():
     table = of(S, D // 2, type="f32")
     for name in "qk":
         type = of(B, S, heads[name], D)
-        print(f"  %{name}_turned = nn.rotary %{name}_heads, %cos, %sin : ({type}, {table}, {table}) -> {type}")
+        print(f'  %{name}_turned = nn.rotary %{name}_heads, %cos, %sin : ({type}, {table}, {table}) -> {type} loc("{LAYER}{name}")')
     query, key = of(B, S, NQ, D), of(B, S, NK, D)
-    print(f"  %o = nn.attention %q_turned, %k_turned, %v_heads {{causal, scale = {D ** -0.5} : f64}} : ({query}, {key}, {key}) -> {query}")
+    print(f"  %o = nn.attention %q_turned, %k_turned, %v_heads {{causal, scale = {D ** -0.5} : f64}} : ({query}, {key}, {key}) -> {query} "
+          f'loc("{LAYER}attention")')
     print(f"  %o_rows = tensor.collapse_shape %o [[0], [1], [2, 3]] : {query} into {of(B, S, NQ * D)}")
     linear("attention", "o_rows", LAYER + "self_attn.o_proj", H, NQ * D)
     print(f"  %h1 = arith.addf %h, %attention : {X}")
@@ -64,7 +65,7 @@ def feed_forward():
     norm("n2", "h1", LAYER + "post_attention_layernorm")
     linear("gate", "n2", LAYER + "mlp.gate_proj", F, H)
     linear("up", "n2", LAYER + "mlp.up_proj", F, H)
-    print(f"  %active = nn.silu %gate : {of(B, S, F)}")
+    print(f'  %active = nn.silu %gate : {of(B, S, F)} loc("{LAYER}silu")')
     print(f"  %gated = arith.mulf %active, %up : {of(B, S, F)}")
     linear("down", "gated", LAYER + "mlp.down_proj", H, F)
     print(f"  %h2 = arith.addf %h1, %down : {X}")
@@ -76,7 +77,7 @@ def main():
     print(f'func.func @main(%ids: {IDS} {{tp.name = "input_ids"}}, %labels: {IDS} {{tp.name = "labels"}}) '
           f'-> (tensor<f32> {{tp.loss, tp.name = "loss_sum"}}) {{')
     print(f'  %table = tp.parameter "model.embed_tokens.weight" : {of(V, H)}')
-    print(f"  %embedded = nn.embedding %ids, %table : ({IDS}, {of(V, H)}) -> {X}")
+    print(f'  %embedded = nn.embedding %ids, %table : ({IDS}, {of(V, H)}) -> {X} loc("embedding")')
     print("  %zero = arith.constant 0 : index")
     print(f"  %cos, %sin = nn.rotary_table offset %zero {{inv_freq = dense<[{frequencies}]> : {of(D // 2, type='f32')}}} : {table}, {table}")
     print(f"  %last = tp.repeat {SIZES['layers']} times from {SIZES['first']} iter(%embedded) : ({X}) -> {X} {{")
@@ -89,8 +90,8 @@ def main():
     if "tied" not in sys.argv:
         head = "head"
         print(f'  %head = tp.parameter "lm_head.weight" : {of(V, H)}')
-    print(f"  %logits = nn.linear %n, %{head} : ({X}, {of(V, H)}) -> {of(B, S, V)}")
-    print(f"  %each = nn.cross_entropy %logits, %labels : ({of(B, S, V)}, {IDS}) -> {F32}")
+    print(f'  %logits = nn.linear %n, %{head} : ({X}, {of(V, H)}) -> {of(B, S, V)} loc("head")')
+    print(f'  %each = nn.cross_entropy %logits, %labels : ({of(B, S, V)}, {IDS}) -> {F32} loc("loss")')
     print("  %none = arith.constant dense<0.0> : tensor<f32>")
     print(f"  %loss = linalg.reduce {{ arith.addf }} ins(%each : {F32}) outs(%none : tensor<f32>) dimensions = [0, 1]")
     print("  return %loss : tensor<f32>\n}")

@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(__file__), "../../Integration/CP
 import tensors  # noqa: E402
 
 ROWS, INNER, COLUMNS = 2, 3, 4
-LR, BETA1, BETA2, EPSILON, DECAY, MOMENTUM = 0.1, 0.9, 0.95, 1e-8, 0.1, 0.9
+LR, BETA1, BETA2, EPSILON, DECAY, MOMENTUM = 0.1, 0.9, 0.999, 1e-8, 0.1, 0.9
 X = [math.sin(1 + 2 * i) for i in range(ROWS * INNER)]
 C = [math.cos(1 + 3 * i) for i in range(ROWS * COLUMNS)]
 M = [math.sin(2 + 5 * i) for i in range(INNER * COLUMNS)]
@@ -62,8 +62,8 @@ def bf16(value):
 def settings(optimizer):
     """Of the first step; the test gives them to each."""
     if optimizer == "adamw":
-        return dict(decay=1 - LR * DECAY, step_size=LR / (1 - BETA1), beta1=BETA1, beta2=BETA2,
-                    correction=math.sqrt(1 - BETA2), eps=EPSILON)
+        return dict(decay=1 - LR * DECAY, step_size=LR / (1 - BETA1), one_minus_beta1=1 - BETA1, beta2=BETA2,
+                    one_minus_beta2=1 - BETA2, correction=math.sqrt(1 - BETA2), eps=EPSILON)
     return dict(lr=LR, weight_decay=DECAY, momentum=MOMENTUM)
 
 
@@ -121,8 +121,8 @@ def check(folder, optimizer, clip, count, steps):
             sys.exit(f"{file}: expected {sorted(wanted)}, got {sorted(got)}")
         for name, want in wanted.items():
             values = got[name][1]
-            # Rounding may go either way at 16 bits.
-            close = 2**-7 if name == "v" else 2e-5
+            # Rounding may go either way at 16 bits. 1 - beta2 of a beta2 in f32 is off by 1.3e-5.
+            close = 2**-7 if name == "v" else 3e-6
             largest = max(map(abs, want))
             if len(values) != len(want) or any(abs(a - b) > close * largest for a, b in zip(values, want)):
                 sys.exit(f"{file}, {name}: expected {want}, got {values}")

@@ -18,7 +18,7 @@ import os
 import numpy
 import pytest
 import training
-from reference import PLANS, fixtures
+from reference import FIXTURES, PLANS, fixtures
 from safetensors.numpy import load_file
 
 import tp_mlir
@@ -63,6 +63,42 @@ def test_gradients(folder, facts, mesh, plan, dtype):
     inputs["labels"] = load_file(folder / "gradients.safetensors")["labels"]
     loss, gradients = program.gradients(folder, inputs)
     training.check_gradients(gradients, loss, folder, dtype)
+
+
+def initial_weights(folder, mesh, out):
+    program = tp_mlir.compile(folder, mesh=mesh, seq=training.SEQ, dtype="f32", train="sgd")
+    _tools.run("tp-run", [program.path, "--weights", "init:7", "--config", folder, "--train",
+                          training.DATA, "--steps", 0, "--lr", 1, "--save", out])
+    return load_file(out / "model.safetensors")
+
+
+@pytest.mark.parametrize("name, index, meshes", [
+    ("gpt2", 0, ["tp=2"]), ("gpt2", 1, ["tp=1", "tp=3"]), ("llama-tied", 1, ["tp=1", "tp=2"]),
+    ("qwen2", 1, ["tp=2"]), ("qwen3", 1, ["tp=2"])])
+def test_initial_weights(name, index, meshes, tmp_path):
+    """Random weights have the deviations that transformers asks for, zeros and ones where it has
+    these, and are the same on any number of ranks."""
+    source = FIXTURES / name
+    wanted = json.loads((source / "initial.json").read_text())[index]
+    folder = tmp_path / "config"
+    folder.mkdir()
+    config = json.loads((source / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, **wanted["changes"]}))
+    found, *others = [initial_weights(folder, mesh, tmp_path / mesh) for mesh in meshes]
+    for other in others:
+        assert all(numpy.array_equal(other[name], found[name]) for name in found)
+    assert found.keys() == wanted["deviations"].keys()
+    for name, deviation in wanted["deviations"].items():
+        values = found[name].astype(numpy.float64)
+        if not deviation:
+            assert (values == (1 if deviation is None else 0)).all(), name
+            continue
+        if values.shape[0] == config["vocab_size"] and wanted["zero_row"] is not None:
+            assert (values[wanted["zero_row"]] == 0).all(), name
+            values = numpy.delete(values, wanted["zero_row"], 0)
+        # Five times what chance may do to a mean, and to a deviation.
+        assert abs(values.mean()) <= 5 * deviation / values.size ** 0.5, name
+        assert abs(values.std() / deviation - 1) <= 5 / (2 * values.size) ** 0.5, name
 
 
 @pytest.mark.parametrize("folder, facts, mesh, plan, dtype",

@@ -7,8 +7,8 @@
 tp.mesh @mesh <["dp"=2, "tp"=4]>
 func.func @main(%x: tensor<10x8xf32> {tp.sharding = #both}, %ids: tensor<2x6xi64>, %q: tensor<1x8x2x4xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}, {"dp"}, {}]>})
     -> (tensor<10x8xf32>, tensor<2x6x8xf32>, tensor<1x8x2x4xf32>, tensor<10x8xf32>) {
-  %seed = arith.constant 7 : i64
-  %step = arith.constant 3 : i64
+  %seed = arith.constant dense<7> : tensor<i64>
+  %step = arith.constant dense<3> : tensor<i64>
   %dropped = nn.dropout %x, %seed, %step {probability = 0.5 : f64, op_id = 1 : i64} : tensor<10x8xf32>
   %table = tp.parameter "table" {tp.shardings = [#tp.sharding<@mesh, [{"tp"}, {}]>]} : tensor<10x8xf32>
   %rows = nn.embedding %ids, %table : (tensor<2x6xi64>, tensor<10x8xf32>) -> tensor<2x6x8xf32>

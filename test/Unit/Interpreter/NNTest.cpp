@@ -330,17 +330,17 @@ TEST(NN, DropoutIsAFunctionOfTheGlobalElement) {
   for (int64_t i = 0; i < 100; ++i)
     half.setFloat(i, 1);
   Tensor seed = Tensor::scalarInt(11, kI64), step = Tensor::scalarInt(2, kI64);
-  auto all = runOp({"tensor<4x50xf32>", "i64", "i64"},
+  auto all = runOp({"tensor<4x50xf32>", "tensor<i64>", "tensor<i64>"},
                    "nn.dropout %0, %1, %2 {probability = 0.25 : f64, op_id = "
                    "5 : i64} : tensor<4x50xf32>",
                    {"tensor<4x50xf32>"}, {whole, seed, step});
-  auto part =
-      runOp({"tensor<2x50xf32>", "i64", "i64", "index", "index"},
-            "nn.dropout %0, %1, %2 offsets %3, %4 {probability = 0.25 "
-            ": f64, op_id = 5 : i64, global_shape = array<i64: 4, "
-            "50>} : tensor<2x50xf32>",
-            {"tensor<2x50xf32>"},
-            {half, seed, step, Tensor::scalarInt(2), Tensor::scalarInt(0)});
+  auto part = runOp(
+      {"tensor<2x50xf32>", "tensor<i64>", "tensor<i64>", "index", "index"},
+      "nn.dropout %0, %1, %2 offsets %3, %4 {probability = 0.25 "
+      ": f64, op_id = 5 : i64, global_shape = array<i64: 4, "
+      "50>} : tensor<2x50xf32>",
+      {"tensor<2x50xf32>"},
+      {half, seed, step, Tensor::scalarInt(2), Tensor::scalarInt(0)});
   int64_t kept = 0;
   for (int64_t i = 0; i < 200; ++i) {
     double value = all[0].getFloat(i);

@@ -41,8 +41,8 @@ TEST(Dropout, MaskIsThatOfTheGlobalElement) {
   // Rows 2 and 3 of a [4, 64] tensor, in layer 3.
   const char *text = R"(
     func.func @main(%x: tensor<2x64xf32>) -> tensor<2x64xf32> {
-      %seed = arith.constant 1099511627853 : i64
-      %step = arith.constant 5 : i64
+      %seed = arith.constant dense<1099511627853> : tensor<i64>
+      %step = arith.constant dense<5> : tensor<i64>
       %layer = arith.constant 3 : index
       %zero = arith.constant 0 : index
       %two = arith.constant 2 : index

@@ -444,19 +444,28 @@ def NN_SiluOp : NN_Op<"silu", [SameOperandsAndResultType, NN_Vjp, TP_ActivationO
   }];
 }
 
+/// A number that is known at run time only, and so never an immediate.
+def NN_Counter : Type<TensorRankOf<[I64], [0]>.predicate, "tensor<i64>">,
+    BuildableType<"::mlir::RankedTensorType::get({}, $_builder.getI64Type())">;
+
 def NN_DropoutOp : NN_IndexedOp<"dropout", [AttrSizedOperandSegments, AllTypesMatch<["input", "result"]>, NN_Vjp]> {
   let summary = "zero elements at random and scale the rest";
   let description = [{
     Element e (its linear position in the global tensor) is kept if
     Philox4x32-10 of (seed, step; op id, layer, e) gives a number of at least
     `probability`, and then divided by 1 - probability: the mask, and so the
-    result, does not depend on how the tensor is spread. `seed` and `step` are
-    scalars; `layer` is the iteration of the repeated layer. The key is the
-    seed; the counter's words are the low and high halves of e, of which the
-    upper 16 bits of the high one are combined (xor) with the layer, the op id,
-    and the low half of the step; the first word of the result is compared.
+    result, does not depend on how the tensor is spread. `seed` and `step` (a
+    micro-batch's number) are read from memory; `layer` is the iteration of the
+    repeated layer. The key is the seed; the counter's words are the low and
+    high halves of e, of which the upper 16 bits of the high one are combined
+    (xor) with the layer, the op id, and the low half of the step; the first
+    word of the result is compared.
+
+    ```mlir
+    %1 = nn.dropout %0, %seed, %step layer %i {op_id = 1 : i64, probability = 0.1 : f64} : tensor<1x8x64xf32>
+    ```
   }];
-  let arguments = (ins NN_Tensor:$input, I64:$seed, I64:$step,
+  let arguments = (ins NN_Tensor:$input, NN_Counter:$seed, NN_Counter:$step,
     Optional<Index>:$layer, Variadic<Index>:$offsets, F64Attr:$probability,
     I64Attr:$op_id, OptionalAttr<DenseI64ArrayAttr>:$global_shape);
   let results = (outs NN_Tensor:$result);

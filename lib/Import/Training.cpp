@@ -1,0 +1,98 @@
+//===- Training.cpp - What a program that trains is imported with ---------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What can be trained, what differentiate makes a step by, and dropout, which
+// training alone has: its masks are functions of the inputs `seed` and
+// `microstep`, and of the place in the program.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Training.h"
+
+#include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Import/ModelAttributes.h"
+
+using namespace mlir;
+
+namespace tp {
+
+static LogicalResult checkDropout(Location loc, const DropoutConfig &config,
+                                  TrainOptions::Dropout asked) {
+  using Dropout = TrainOptions::Dropout;
+  if (asked == Dropout::On && config.attention > 0)
+    return emitError(loc)
+           << "--dropout on: " << config.attentionKey << " is "
+           << config.attention
+           << ", and dropout of attention's weights, which are never in "
+              "memory, is not supported: expected --dropout residual, which "
+              "leaves it out, or an "
+           << config.attentionKey << " of 0";
+  if (asked != Dropout::Off && config.residual == 0 && config.embedding == 0)
+    emitWarning(loc) << "--dropout "
+                     << (asked == Dropout::On ? "on" : "residual")
+                     << ": config.json asks for none";
+  return success();
+}
+
+LogicalResult checkTraining(Location loc, const ModelConfig &config,
+                            FloatKind dtype, const TrainOptions &options) {
+  if (config.family == ModelFamily::Bert)
+    return emitError(loc) << "--train needs a language model; "
+                          << config.architecture
+                          << " is an encoder, whose loss is not known";
+  if (dtype == FloatKind::F16)
+    return emitError(loc)
+           << "training in f16, the checkpoint's type, is not supported, for "
+              "its gradients leave the range: expected --dtype f32 or bf16";
+  return checkDropout(loc, config.dropout, options.dropout);
+}
+
+void noteTraining(ModuleOp module, const TrainOptions &options) {
+  Builder builder(module.getContext());
+  SmallVector<NamedAttribute> fields{builder.getNamedAttr(
+      "optimizer", builder.getStringAttr(options.optimizer))};
+  if (options.clip > 0)
+    fields.push_back(
+        builder.getNamedAttr("clip", builder.getF64FloatAttr(options.clip)));
+  if (options.momentum)
+    fields.push_back(builder.getNamedAttr("momentum", builder.getUnitAttr()));
+  if (!options.shardOptimizer.empty())
+    fields.push_back(builder.getNamedAttr(
+        shardOptimizerAttrName, builder.getStringAttr(options.shardOptimizer)));
+  module->setAttr(TPDialect::getTrainingAttrName(),
+                  builder.getDictionaryAttr(fields));
+}
+
+/// A number that is zero unless a step is given another.
+Value ModelBuilder::getCounter(StringRef name, int64_t limit, Value &known) {
+  if (known)
+    return known;
+  auto attribute = [&](StringRef key, Attribute value) {
+    return builder.getNamedAttr(key, value);
+  };
+  return known = addArgument(
+             name, RankedTensorType::get({}, builder.getI64Type()),
+             {attribute(TPDialect::getNameAttrName(),
+                        builder.getStringAttr(name)),
+              attribute(rangeAttrName,
+                        builder.getDenseI64ArrayAttr({0, limit})),
+              attribute(defaultAttrName, builder.getStringAttr("zeros"))});
+}
+
+Value ModelBuilder::dropout(StringRef path, Value x, double probability) {
+  if (!drops || probability == 0)
+    return x;
+  Value seed = getCounter("seed", INT64_MAX, dropoutSeed);
+  Value step = getCounter("microstep", int64_t(1) << 32, dropoutStep);
+  auto repeat = dyn_cast<RepeatOp>(builder.getInsertionBlock()->getParentOp());
+  return nn::DropoutOp::create(
+      builder, at(path), x.getType(), x, seed, step,
+      repeat ? Value(repeat.getIndex()) : Value(), ValueRange(),
+      builder.getF64FloatAttr(probability),
+      builder.getI64IntegerAttr(numDropouts++), DenseI64ArrayAttr());
+}
+
+} // namespace tp
