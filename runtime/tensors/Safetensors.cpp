@@ -11,6 +11,9 @@
 
 #include "../format/Json.h"
 #include "Tensor.h"
+#include "tprt/foreign.h"
+
+#include <algorithm>
 
 #include <cassert>
 #include <cstring>
@@ -147,7 +150,12 @@ Expected<Places> readHeader(Read read, uint64_t size, const std::string &name) {
     return userError(where, ": expected at least 8 bytes, got ", size,
                      " (truncated?)");
   uint64_t length;
-  TPRT_TRY(read(0, &length, 8));
+  char head[kTellingBytes];
+  int64_t telling = std::min<int64_t>(int64_t(size), kTellingBytes);
+  TPRT_TRY(read(0, head, telling));
+  if (auto is = describeForeign({head, size_t(telling)}); !is.empty())
+    return userError(where, " ", is);
+  std::memcpy(&length, head, 8);
   if (length > kMaxHeader)
     return userError(where, ": header of ", length,
                      " bytes exceeds the limit of ", kMaxHeader);
