@@ -423,6 +423,12 @@ LogicalResult Annotator::run(ModuleOp module) {
   if (failed(checkGeneration(module)))
     return failure();
   collect(module);
+  for (const Target &target : targets)
+    if (!target.type.hasStaticShape())
+      return emitError(target.getLoc())
+             << "'" << target.names.front()
+             << "': expected a tensor of static shape, got " << target.type
+             << ": a program has one shape; compile one for each length";
   bool wasAnnotated = false;
   for (const Target &target : targets) {
     bool hasOwn = target.getSharding() || getStateSharding(target);
@@ -456,7 +462,9 @@ LogicalResult Annotator::run(ModuleOp module) {
     annotateGradients(function);
   if (failed(checkSizes()) || failed(checkAxes(meshOp, plan)))
     return failure();
-  reportUnnamed(module);
+  // Who annotates by hand has not chosen the names that such a plan knows.
+  if (!plan.isBuiltin || !wasAnnotated)
+    reportUnnamed(module);
   return success();
 }
 

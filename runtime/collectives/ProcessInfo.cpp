@@ -48,8 +48,8 @@ constexpr Starter kStarters[] = {
      nullptr},
     {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", nullptr,
      "SLURM_STEP_NUM_NODES"},
-    {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID",
-     "MPI_LOCALNRANKS", nullptr},
+    {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS",
+     nullptr},
 };
 
 /// What names the job.
