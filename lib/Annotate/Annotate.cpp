@@ -20,6 +20,7 @@
 #include "tp/Annotate/MeshText.h"
 #include "tp/Annotate/Passes.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
+#include "tp/Dialect/TP/IR/Phase.h"
 #include "tp/Import/ModelAttributes.h"
 #include "tp/Resolve/Provenance.h"
 #include "llvm/ADT/StringExtras.h"
@@ -567,6 +568,8 @@ struct AnnotatePass : public tp::impl::AnnotateBase<AnnotatePass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    if (failed(expectGlobal(module)))
+      return signalPassFailure();
     TextPlace wrong;
     llvm::Expected<Plan> loaded = loadPlan(plan, wrong);
     if (!loaded) {

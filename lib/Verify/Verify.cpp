@@ -12,6 +12,7 @@
 #include "Steps.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "tp/Dialect/TP/IR/Phase.h"
 #include "tp/Verify/Passes.h"
 
 using namespace mlir;
@@ -66,24 +67,6 @@ static FailureOr<References> runReferences(ModuleOp module, bool assignIds,
   return references;
 }
 
-/// A program with local types says so by the global types that it records.
-static bool isPerRank(ModuleOp module) {
-  StringRef name = TPDialect::getGlobalTypeAttrName();
-  return module
-      ->walk([&](Operation *op) {
-        bool local =
-            op->hasAttr(name) || isa<ReshardStepOpInterface, RankOp>(op);
-        if (auto function = dyn_cast<func::FuncOp>(op)) {
-          for (unsigned i = 0; i < function.getNumArguments(); ++i)
-            local |= bool(function.getArgAttr(i, name));
-          for (unsigned i = 0; i < function.getNumResults(); ++i)
-            local |= bool(function.getResultAttr(i, name));
-        }
-        return local ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
 /// The runs of entries that carry states, none where there is but one step; as
 /// text, in `entries`, which entries they are of.
 static FailureOr<std::vector<EntryRun>> planRuns(const References &references,
@@ -124,7 +107,7 @@ static FailureOr<bool> compareAll(ModuleOp module, StringRef stage, Check check,
                                   const VerifyOptions &options,
                                   VerifyReport &report) {
   Mesh mesh;
-  if (isPerRank(module)) {
+  if (findPerRank(module)) {
     MeshOp meshOp = getUniqueMesh(module);
     if (!meshOp)
       return module.emitError()
