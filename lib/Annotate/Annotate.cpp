@@ -6,11 +6,13 @@
 // Declares the mesh and applies the rules of a plan to parameters, arguments,
 // results, values and carried values. For each tensor the first rule that
 // matches counts; what is annotated already stays. A built-in plan that finds
-// nothing to split, or a rule of a user's plan that matches nothing, is an
-// error: a program must not end up replicated unasked.
+// nothing to split, a rule of a user's plan that matches nothing, or an axis of
+// the mesh that cuts nothing, is an error: a program must not end up replicated
+// unasked.
 //
 //===----------------------------------------------------------------------===//
 
+#include "Axes.h"
 #include "Heads.h"
 #include "Plan.h"
 #include "Weights.h"
@@ -18,6 +20,7 @@
 #include "tp/Annotate/MeshText.h"
 #include "tp/Annotate/Passes.h"
 #include "tp/Dialect/TP/IR/ParameterNames.h"
+#include "tp/Dialect/TP/IR/Phase.h"
 #include "tp/Import/ModelAttributes.h"
 #include "tp/Resolve/Provenance.h"
 #include "llvm/ADT/StringExtras.h"
@@ -90,9 +93,12 @@ private:
                         const Target &target, unsigned index, DimSharding &out);
   LogicalResult checkGeneration(ModuleOp module);
   LogicalResult checkMatched(ModuleOp module);
+  void reportUnnamed(ModuleOp module);
   /// No more shards than elements, now that the head counts have had their say.
   LogicalResult checkSizes();
-  InFlightDiagnostic error(const PlanRule &rule, Location loc);
+  /// At the rule in the plan's file, with a note at what it is applied to, if
+  /// anything; of a built-in plan there.
+  InFlightDiagnostic error(const PlanRule &rule, const Target *target);
 
   MeshOp meshOp;
   Mesh mesh;
@@ -101,6 +107,8 @@ private:
   SmallVector<unsigned> matches;
   unsigned numAnnotated = 0;
   SmallVector<std::pair<const PlanRule *, const Target *>> applied;
+  /// Parameters that no rule matched and nobody annotated.
+  SmallVector<StringRef> unnamed;
   /// Whether a parameter or value is split.
   bool anySplit = false;
 };
@@ -214,8 +222,15 @@ bool Annotator::isMatch(const PlanRule &rule, const Target &target) const {
 // Applying a rule
 //===----------------------------------------------------------------------===//
 
-InFlightDiagnostic Annotator::error(const PlanRule &rule, Location loc) {
+InFlightDiagnostic Annotator::error(const PlanRule &rule,
+                                    const Target *target) {
+  Location loc = target ? target->getLoc() : meshOp->getParentOp()->getLoc();
+  if (!plan.isBuiltin)
+    loc = FileLineColLoc::get(meshOp.getContext(), plan.name, rule.place.line,
+                              rule.place.column);
   InFlightDiagnostic diag = emitError(loc);
+  if (target && !plan.isBuiltin)
+    diag.attachNote(target->getLoc()) << "the rule is applied here";
   diag << "plan '" << plan.name << "': ";
   if (!plan.isBuiltin)
     diag << rule.path << ": ";
@@ -247,7 +262,7 @@ LogicalResult Annotator::resolve(const PlanRule &rule, const PlanDim &dim,
       SmallVector<std::string> names;
       for (const Mesh::Axis &known : mesh.getAxes())
         names.push_back("\"" + known.name + "\"");
-      return error(rule, target.getLoc())
+      return error(rule, &target)
              << "expected an axis of the mesh (" << llvm::join(names, ", ")
              << "), got \"" << axis.name << "\"";
     }
@@ -255,7 +270,7 @@ LogicalResult Annotator::resolve(const PlanRule &rule, const PlanDim &dim,
     AxisRef ref{*found, axis.pre, axis.size == 0 ? whole : axis.size};
     if (ref.pre > whole || ref.size > whole ||
         whole % (ref.pre * ref.size) != 0)
-      return error(rule, target.getLoc())
+      return error(rule, &target)
              << "expected the sub-axis \"" << axis.name << "\":(" << axis.pre
              << ")" << axis.size << " to divide the axis of size " << whole;
     out.axes.push_back(ref);
@@ -265,7 +280,7 @@ LogicalResult Annotator::resolve(const PlanRule &rule, const PlanDim &dim,
   int64_t shards = getShardCount(out.axes);
   if (rule.even.empty() || size % shards == 0)
     return success();
-  InFlightDiagnostic diag = error(rule, target.getLoc());
+  InFlightDiagnostic diag = error(rule, &target);
   diag << rule.even << " of " << size << " cannot be split over " << shards
        << " ranks of " << mesh.getName(out.axes) << ": " << shards
        << " does not divide " << size << "; lengths that fit are the multiples "
@@ -286,7 +301,7 @@ LogicalResult Annotator::apply(const PlanRule &rule, const Target &target) {
   TensorSharding sharding = TensorSharding::replicated(rank);
   if (rule.dim) {
     if (*rule.dim >= rank)
-      return error(rule, target.getLoc())
+      return error(rule, &target)
              << "expected a dimension of '" << target.names.front()
              << "' of type " << target.type << ", got " << *rule.dim;
     if (failed(resolve(rule, rule.dims[0], target, *rule.dim,
@@ -294,7 +309,7 @@ LogicalResult Annotator::apply(const PlanRule &rule, const Target &target) {
       return failure();
   } else if (!rule.whole) {
     if (rule.dims.size() != rank)
-      return error(rule, target.getLoc())
+      return error(rule, &target)
              << "expected " << rank << " entries in dims for '"
              << target.names.front() << "' of type " << target.type << ", got "
              << rule.dims.size();
@@ -305,8 +320,7 @@ LogicalResult Annotator::apply(const PlanRule &rule, const Target &target) {
   SmallVector<int64_t> shape(target.type.getShape());
   std::string why = verifySharding(shape, sharding, mesh);
   if (!why.empty())
-    return error(rule, target.getLoc())
-           << "'" << target.names.front() << "': " << why;
+    return error(rule, &target) << "'" << target.names.front() << "': " << why;
   auto symbol = FlatSymbolRefAttr::get(meshOp.getSymNameAttr());
   auto attr = ShardingAttr::get(meshOp.getContext(), symbol, mesh, sharding);
   anySplit |= llvm::any_of(
@@ -334,7 +348,7 @@ LogicalResult Annotator::checkGeneration(ModuleOp module) {
         int64_t size = axis.size ? axis.size : mesh.getAxis(*found).size;
         if (size == 1)
           continue;
-        InFlightDiagnostic diag = error(rule, module.getLoc());
+        InFlightDiagnostic diag = error(rule, nullptr);
         diag << "a program that generates cannot split its " << rule.even
              << " over " << size << " ranks of \"" << axis.name
              << "\": a step takes single tokens of any requests on one cache; ";
@@ -351,7 +365,7 @@ LogicalResult Annotator::checkMatched(ModuleOp module) {
     if (count > 0 || rule.optional ||
         (!rule.whenAxis.empty() && !mesh.findAxis(rule.whenAxis)))
       continue;
-    InFlightDiagnostic diag = error(rule, module.getLoc());
+    InFlightDiagnostic diag = error(rule, nullptr);
     diag << "matched nothing: '" << llvm::join(rule.patterns, "', '") << "'";
     // The names of that kind that come closest.
     std::string bare = rule.patterns.front();
@@ -428,17 +442,28 @@ LogicalResult Annotator::run(ModuleOp module) {
   if (failed(checkGeneration(module)))
     return failure();
   collect(module);
+  for (const Target &target : targets)
+    if (!target.type.hasStaticShape())
+      return emitError(target.getLoc())
+             << "'" << target.names.front()
+             << "': expected a tensor of static shape, got " << target.type
+             << ": a program has one shape; compile one for each length";
   bool wasAnnotated = false;
   for (const Target &target : targets) {
     bool hasOwn = target.getSharding() || getStateSharding(target);
     wasAnnotated |= hasOwn;
+    bool isNamed = hasOwn;
     for (auto [index, rule] : llvm::enumerate(plan.rules))
       if (isMatch(rule, target)) {
         ++matches[index];
         if (!hasOwn && failed(apply(rule, target)))
           return failure();
+        isNamed = true;
         break;
       }
+    if (!isNamed && target.kind == PlanRule::Kind::Parameter &&
+        !llvm::is_contained(unnamed, target.names.front()))
+      unnamed.push_back(target.names.front());
   }
   if (failed(checkMatched(module)))
     return failure();
@@ -455,7 +480,28 @@ LogicalResult Annotator::run(ModuleOp module) {
     return failure();
   for (auto function : module.getOps<func::FuncOp>())
     annotateGradients(function);
-  return checkSizes();
+  if (failed(checkSizes()) || failed(checkAxes(meshOp, plan)))
+    return failure();
+  // Who annotates by hand has not chosen the names that such a plan knows.
+  if (!plan.isBuiltin || !wasAnnotated)
+    reportUnnamed(module);
+  return success();
+}
+
+/// Propagation decides how they are cut: perhaps not at all.
+void Annotator::reportUnnamed(ModuleOp module) {
+  if (unnamed.empty())
+    return;
+  constexpr size_t most = 5;
+  InFlightDiagnostic diag = module.emitWarning();
+  diag << "plan '" << plan.name << "': no rule names "
+       << (unnamed.size() == 1 ? "the parameter " : "the parameters ");
+  llvm::interleaveComma(ArrayRef(unnamed).take_front(most), diag,
+                        [&](StringRef name) { diag << "'" << name << "'"; });
+  if (unnamed.size() > most)
+    diag << " and " << unnamed.size() - most << " more";
+  diag << "; propagation decides how "
+       << (unnamed.size() == 1 ? "it is" : "they are") << " cut";
 }
 
 LogicalResult Annotator::checkSizes() {
@@ -465,7 +511,7 @@ LogicalResult Annotator::checkSizes() {
       int64_t size = target->type.getDimSize(index);
       int64_t shards = getShardCount(dim.axes);
       if (shards > size)
-        return error(*rule, target->getLoc())
+        return error(*rule, target)
                << "dimension " << index << " of '" << target->names.front()
                << "' has " << size << " elements, which cannot be cut into "
                << shards << " shards";
@@ -541,9 +587,16 @@ struct AnnotatePass : public tp::impl::AnnotateBase<AnnotatePass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    llvm::Expected<Plan> loaded = loadPlan(plan);
+    if (failed(expectGlobal(module)))
+      return signalPassFailure();
+    TextPlace wrong;
+    llvm::Expected<Plan> loaded = loadPlan(plan, wrong);
     if (!loaded) {
-      module.emitError() << llvm::toString(loaded.takeError());
+      Location loc = module.getLoc();
+      if (isPlanFile(plan))
+        loc =
+            FileLineColLoc::get(&getContext(), plan, wrong.line, wrong.column);
+      emitError(loc) << llvm::toString(loaded.takeError());
       return signalPassFailure();
     }
     MeshOp meshOp = getOrCreateMesh(module, mesh);

@@ -4,7 +4,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The JSON schema of plans, checked strictly: every key is known, every value
-// of its kind, every error says where (`rules[2].dims[0]`).
+// of its kind, every error says where (`rules[2].dims[0]`, and the line).
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,14 +45,19 @@ constexpr unsigned maxDepth = 8;
 
 class Parser {
 public:
-  explicit Parser(StringRef name) : name(name) {}
-  Expected<Plan> parse(StringRef text);
+  Parser(StringRef text, StringRef name, TextPlace &wrong)
+      : text(text), name(name), wrong(wrong) {}
+  Expected<Plan> parse();
 
 private:
-  Error error(const Twine &path, const Twine &message) const {
-    return createStringError(
-        "plan '" + Twine(name) +
-        "': " + (path.isTriviallyEmpty() ? Twine() : path + ": ") + message);
+  Error error(const Twine &path, const Twine &message) {
+    return errorAt(findJsonPlace(text, path.str()), path, message);
+  }
+  Error errorAt(TextPlace place, const Twine &path, const Twine &message) {
+    wrong = place;
+    std::string where = path.str();
+    return createStringError("plan '" + Twine(name) + "': " + where +
+                             (where.empty() ? "" : ": ") + message);
   }
   static StringRef kindOf(const json::Value &value);
   Expected<PlanAxis> parseAxis(const json::Value &value, const Twine &path);
@@ -62,7 +67,8 @@ private:
   Error parseCut(const json::Object &object, PlanRule &rule);
   Expected<PlanRule> parseRule(const json::Value &value, std::string path);
 
-  std::string name;
+  StringRef text, name;
+  TextPlace &wrong;
 };
 
 } // namespace
@@ -194,6 +200,7 @@ Expected<PlanRule> Parser::parseRule(const json::Value &value,
                                      std::string path) {
   PlanRule rule;
   rule.path = std::move(path);
+  rule.place = findJsonPlace(text, rule.path);
   const json::Object *object = value.getAsObject();
   if (!object)
     return error(rule.path, "expected an object, got " + kindOf(value));
@@ -210,11 +217,13 @@ Expected<PlanRule> Parser::parseRule(const json::Value &value,
     if (!is_contained(others, StringRef(key)) &&
         none_of(kinds,
                 [&](const auto &kind) { return kind.first == StringRef(key); }))
-      return error(rule.path,
-                   "unknown key \"" + StringRef(key) +
-                       "\"; known are parameter, argument, result, value, "
-                       "carried, " +
-                       join(std::begin(others), std::end(others), ", "));
+      return errorAt(
+          findJsonPlace(text, rule.path + "." + StringRef(key).str()),
+          rule.path,
+          "unknown key \"" + StringRef(key) +
+              "\"; known are parameter, argument, result, value, "
+              "carried, " +
+              join(std::begin(others), std::end(others), ", "));
   unsigned numKinds = 0;
   for (auto [key, kind] : kinds)
     if (const json::Value *patterns = object->get(key)) {
@@ -269,20 +278,24 @@ Expected<PlanRule> Parser::parseRule(const json::Value &value,
   return rule;
 }
 
-Expected<Plan> Parser::parse(StringRef text) {
+Expected<Plan> Parser::parse() {
   if (!isJsonNestingAtMost(text, maxDepth))
     return error("",
                  "expected at most " + Twine(maxDepth) + " nested brackets");
   auto root = json::parse(text);
-  if (!root)
-    return error("", "no JSON: " + toString(root.takeError()));
+  if (!root) {
+    std::string what = toString(root.takeError());
+    TextPlace place = takeJsonErrorPlace(what);
+    return errorAt(place, "", "no JSON: " + what);
+  }
   const json::Object *object = root->getAsObject();
   if (!object)
     return error("", "expected an object, got " + kindOf(*root));
   for (const auto &[key, unused] : *object)
     if (key != "version" && key != "rules" && key != "comment")
-      return error("", "unknown key \"" + StringRef(key) +
-                           "\"; known are version, rules, comment");
+      return errorAt(findJsonPlace(text, StringRef(key)), "",
+                     "unknown key \"" + StringRef(key) +
+                         "\"; known are version, rules, comment");
   const json::Value *version = object->get("version");
   if (!version || version->getAsInteger() != 1)
     return error("version", "expected 1, which is the version of this format");
@@ -303,24 +316,24 @@ Expected<Plan> Parser::parse(StringRef text) {
   return plan;
 }
 
-Expected<Plan> tp::parsePlan(StringRef text, StringRef name) {
-  return Parser(name).parse(text);
+bool tp::isPlanFile(StringRef nameOrFile) {
+  return nameOrFile.ends_with(".json");
 }
 
-Expected<Plan> tp::loadPlan(StringRef nameOrFile) {
-  if (nameOrFile.ends_with(".json")) {
+Expected<Plan> tp::loadPlan(StringRef nameOrFile, TextPlace &wrong) {
+  if (isPlanFile(nameOrFile)) {
     auto buffer = MemoryBuffer::getFile(nameOrFile, /*IsText=*/true);
     if (!buffer)
       return createStringError("plan '" + nameOrFile + "': cannot be read: " +
                                buffer.getError().message());
-    return parsePlan((*buffer)->getBuffer(), nameOrFile);
+    return Parser((*buffer)->getBuffer(), nameOrFile, wrong).parse();
   }
   std::optional<std::string> text = getBuiltinPlan(nameOrFile);
   if (!text)
     return createStringError("unknown plan '" + nameOrFile +
                              "'; known are megatron, megatron-sp, replicated, "
                              "and files that end in .json");
-  auto plan = parsePlan(*text, nameOrFile);
+  auto plan = Parser(*text, nameOrFile, wrong).parse();
   if (!plan)
     return plan.takeError();
   plan->isBuiltin = true;

@@ -12,6 +12,7 @@
 #ifndef TP_LIB_ANNOTATE_PLAN_H
 #define TP_LIB_ANNOTATE_PLAN_H
 
+#include "tp/Support/JsonPlace.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -55,8 +56,9 @@ struct PlanRule {
   std::string even;
   /// No error if it matches nothing.
   bool optional = false;
-  /// Where it stands, for messages: "rules[3]".
+  /// Where it stands, for messages: "rules[3]", and in the file.
   std::string path;
+  TextPlace place;
 };
 
 struct Plan {
@@ -65,12 +67,12 @@ struct Plan {
   bool isBuiltin = false;
 };
 
-/// The plan of that name, or read from the file of that name if it ends in
-/// ".json". The error's text says what is wrong where.
-llvm::Expected<Plan> loadPlan(llvm::StringRef nameOrFile);
+/// Whether plans of that name are files.
+bool isPlanFile(llvm::StringRef nameOrFile);
 
-/// Parses a plan; `name` is for messages.
-llvm::Expected<Plan> parsePlan(llvm::StringRef text, llvm::StringRef name);
+/// The plan of that name, or read from the file of that name if it ends in
+/// ".json". The error's text says what is wrong, `wrong` where in the file.
+llvm::Expected<Plan> loadPlan(llvm::StringRef nameOrFile, TextPlace &wrong);
 
 /// Whether `name` matches `pattern`, in which `*` stands for any run of
 /// characters and everything else for itself.

@@ -16,6 +16,7 @@
 #include "mlir/Support/FileUtilities.h"
 #include "tp/CodeGen/Artifact.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Import/ImportFlags.h"
 #include "tp/Ledger/Ledger.h"
 #include "tp/Schedule/Describe.h"
 #include "tp/Support/Bytes.h"
@@ -39,6 +40,8 @@ static InFlightDiagnostic emitError(MLIRContext &context) {
 
 static OwningOpRef<ModuleOp> readModel(MLIRContext &context,
                                        const CompileOptions &options) {
+  if (failed(checkModelPath(&context, options.input)))
+    return {};
   if (options.input != "-" && llvm::sys::fs::is_directory(options.input))
     return importModel(&context, options.input, options.import);
   return readModule(&context, options.input);
@@ -110,92 +113,127 @@ static void printLedger(const LedgerReport &report,
                                          : ExplainFormat::Table);
 }
 
-LogicalResult tp::compile(MLIRContext &context, const CompileOptions &options,
-                          llvm::raw_ostream &log) {
-  using Clock = std::chrono::steady_clock;
-  auto start = Clock::now();
-  auto report = [&](StringRef what) {
+namespace {
+/// One compilation, stage by stage.
+class Compilation {
+public:
+  Compilation(MLIRContext &context, const CompileOptions &options,
+              llvm::raw_ostream &log)
+      : context(context), options(options), log(log) {}
+
+  LogicalResult run();
+
+private:
+  LogicalResult read();
+  LogicalResult runStage(Stage stage, StringRef number);
+  LogicalResult takeFigures(Stage stage);
+  LogicalResult writeArtifact();
+  bool isBefore(Stage stage) const {
+    return options.firstStage && stage <= *options.firstStage;
+  }
+  /// The ledger is of what the last pass that changes collectives has left.
+  LogicalResult takeLedger(Stage stage);
+  /// It is printed once memory and kernels are known, or nothing more is made.
+  bool isExplainedAfter(Stage stage) const;
+  void report(StringRef what) {
     double seconds =
         std::chrono::duration<double>(Clock::now() - start).count();
     log << llvm::formatv("{0,-11} {1,7:f3} s\n", what, seconds);
     start = Clock::now();
-  };
-  context.printOpOnDiagnostic(false);
+  }
+
+  using Clock = std::chrono::steady_clock;
+  MLIRContext &context;
+  const CompileOptions &options;
+  llvm::raw_ostream &log;
+  Clock::time_point start = Clock::now();
+  OwningOpRef<ModuleOp> module;
+  StageOptions stageOptions;
+  int64_t states = 0;
+  llvm::StringMap<int64_t> kept;
+  std::optional<LedgerReport> ledger;
+};
+} // namespace
+
+LogicalResult Compilation::takeLedger(Stage stage) {
+  bool isFinal = stage == Stage::Collectives ||
+                 (options.lastStage == stage && stage == Stage::Partition) ||
+                 (options.firstStage == stage && stage == Stage::Schedule);
+  if (options.explain == Explain::No || !isFinal)
+    return success();
+  FailureOr<LedgerReport> report = readLedger(*module);
+  if (failed(report))
+    return failure();
+  ledger = std::move(*report);
+  return success();
+}
+
+bool Compilation::isExplainedAfter(Stage stage) const {
+  return ledger && (options.lastStage == stage ? stage <= Stage::Schedule
+                                               : stage == Stage::Schedule);
+}
+
+/// The model, or what a stage left of it: that must be as the stage leaves it.
+LogicalResult Compilation::read() {
   if (options.output == "-" && !options.lastStage)
     return emitError(context) << "expected a file for the artifact after -o, "
                                  "got standard output; --compile-to=STAGE "
                                  "writes IR there";
-  OwningOpRef<ModuleOp> module = readModel(context, options);
+  module = readModel(context, options);
   if (!module)
     return failure();
-  StageOptions stageOptions = options.stages;
+  stageOptions = options.stages;
   if (stageOptions.mesh.empty() && module->getOps<MeshOp>().empty())
     stageOptions.mesh = "tp=1";
-  if (!options.dumpDirectory.empty())
-    if (std::error_code error =
-            llvm::sys::fs::create_directories(options.dumpDirectory))
-      return emitError(context) << "cannot make " << options.dumpDirectory
-                                << ": " << error.message();
-  int64_t states = 0;
-  llvm::StringMap<int64_t> kept;
-  std::optional<LedgerReport> ledger;
-  for (auto [number, stage] : llvm::enumerate(getStages())) {
-    PassManager manager(&context);
-    manager.enableVerifier(stage != Stage::Lower);
-    buildStage(manager, stage, stageOptions);
-    if (failed(manager.run(*module))) {
-      // What is known of the collectives is true whatever comes after them.
-      if (ledger && stage == Stage::Schedule)
-        printLedger(*ledger, options);
-      return failure();
-    }
-    StringRef name = getStageName(stage);
-    report(name);
-    if (!options.dumpDirectory.empty()) {
-      SmallString<128> path(options.dumpDirectory);
-      llvm::sys::path::append(path,
-                              llvm::formatv("{0}-{1}.mlir", number, name));
-      if (failed(writeModule(*module, path)))
-        return failure();
-    }
-    if (stage == Stage::Collectives)
-      for (auto function : module->getOps<func::FuncOp>())
-        kept[function.getSymName()] = getKeptBytes(function);
-    // Lower leaves none.
-    if (stage == Stage::Schedule)
-      for (auto state : module->getOps<StateOp>())
-        states += getTensorBytes(cast<RankedTensorType>(state.getType()));
-    if (states > maxBytes)
-      return emitError(context)
-             << "the states of a rank take " << formatBytes(states)
-             << ", expected at most " << formatBytes(maxBytes)
-             << ": use more ranks, or smaller states: of --generate fewer "
-                "--rows or a shorter --context";
-    bool isLast = options.lastStage == stage;
-    // What the collectives are when the last pass that changes them has run.
-    bool isFinal =
-        stage == Stage::Collectives || (isLast && stage == Stage::Partition);
-    if (options.explain != Explain::No && isFinal) {
-      FailureOr<LedgerReport> report = readLedger(*module);
-      if (failed(report))
-        return failure();
-      ledger = std::move(*report);
-    }
-    if (ledger && stage == Stage::Schedule &&
-        failed(addSchedule(*module, *ledger)))
-      return failure();
-    // Memory and kernels are known when all is scheduled.
-    if (ledger &&
-        (isLast ? stage <= Stage::Schedule : stage == Stage::Schedule)) {
+  if (!options.firstStage)
+    return success();
+  PassManager manager(&context);
+  buildContract(manager, *options.firstStage, stageOptions);
+  if (failed(manager.run(*module)))
+    return failure();
+  return takeFigures(*options.firstStage);
+}
+
+/// What is said of memory at the end, and is lost in later stages.
+LogicalResult Compilation::takeFigures(Stage stage) {
+  if (stage == Stage::Collectives)
+    for (auto function : module->getOps<func::FuncOp>())
+      kept[function.getSymName()] = getKeptBytes(function);
+  // Lower leaves none.
+  if (stage == Stage::Schedule)
+    for (auto state : module->getOps<StateOp>())
+      states += getTensorBytes(cast<RankedTensorType>(state.getType()));
+  if (states > maxBytes)
+    return emitError(context)
+           << "the states of a rank take " << formatBytes(states)
+           << ", expected at most " << formatBytes(maxBytes)
+           << ": use more ranks, or smaller states: of --generate fewer "
+              "--rows or a shorter --context";
+  return success();
+}
+
+LogicalResult Compilation::runStage(Stage stage, StringRef number) {
+  PassManager manager(&context);
+  manager.enableVerifier(stage != Stage::Lower);
+  buildStage(manager, stage, stageOptions);
+  if (failed(manager.run(*module))) {
+    // What is known of the collectives is true whatever comes after them.
+    if (ledger && stage == Stage::Schedule)
       printLedger(*ledger, options);
-      // Nothing else was asked for.
-      if (options.output.empty() && !options.lastStage)
-        return success();
-    }
-    if (isLast)
-      return writeModule(*module,
-                         options.output.empty() ? "-" : options.output);
+    return failure();
   }
+  StringRef name = getStageName(stage);
+  report(name);
+  if (!options.dumpDirectory.empty()) {
+    SmallString<128> path(options.dumpDirectory);
+    llvm::sys::path::append(path, number + "-" + name + ".mlir");
+    if (failed(writeModule(*module, path)))
+      return failure();
+  }
+  return takeFigures(stage);
+}
+
+LogicalResult Compilation::writeArtifact() {
   FailureOr<Program> program = compileProgram(*module, *options.stages.target);
   if (failed(program))
     return failure();
@@ -209,4 +247,40 @@ LogicalResult tp::compile(MLIRContext &context, const CompileOptions &options,
       !message.empty())
     return emitError(context) << message;
   return success();
+}
+
+LogicalResult Compilation::run() {
+  if (failed(read()))
+    return failure();
+  if (!options.dumpDirectory.empty())
+    if (std::error_code error =
+            llvm::sys::fs::create_directories(options.dumpDirectory))
+      return emitError(context) << "cannot make " << options.dumpDirectory
+                                << ": " << error.message();
+  for (auto [number, stage] : llvm::enumerate(getStages())) {
+    if (!isBefore(stage) && failed(runStage(stage, std::to_string(number))))
+      return failure();
+    bool isRead = options.firstStage == stage;
+    if (isBefore(stage) && !isRead)
+      continue;
+    if (failed(takeLedger(stage)) || (ledger && stage == Stage::Schedule &&
+                                      failed(addSchedule(*module, *ledger))))
+      return failure();
+    if (isExplainedAfter(stage)) {
+      printLedger(*ledger, options);
+      // Nothing else was asked for.
+      if (options.output.empty() && !options.lastStage)
+        return success();
+    }
+    if (options.lastStage == stage)
+      return writeModule(*module,
+                         options.output.empty() ? "-" : options.output);
+  }
+  return writeArtifact();
+}
+
+LogicalResult tp::compile(MLIRContext &context, const CompileOptions &options,
+                          llvm::raw_ostream &log) {
+  context.printOpOnDiagnostic(false);
+  return Compilation(context, options, log).run();
 }

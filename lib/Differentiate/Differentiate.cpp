@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Dialect/TP/IR/Phase.h"
 #include "tp/Differentiate/Passes.h"
 
 namespace tp {
@@ -121,6 +122,8 @@ struct DifferentiatePass : tp::impl::DifferentiateBase<DifferentiatePass> {
   using DifferentiateBase::DifferentiateBase;
 
   void runOnOperation() override {
+    if (failed(expectGlobal(getOperation())))
+      return signalPassFailure();
     func::FuncOp function;
     for (auto other : getOperation().getOps<func::FuncOp>()) {
       if (findResult(other, TPDialect::getGradientAttrName()))

@@ -10,6 +10,8 @@
 
 #include "tp/Import/Checkpoint.h"
 #include "JsonFile.h"
+
+#include "tprt/foreign.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Endian.h"
@@ -97,6 +99,8 @@ std::string readSafetensorsHeader(StringRef data, uint64_t fileSize,
   if (fileSize < lengthBytes || data.size() < lengthBytes)
     return llvm::formatv("truncated: expected at least {0} bytes, got {1}",
                          lengthBytes, fileSize);
+  if (auto is = tprt::describeForeign(data); !is.empty())
+    return std::string(is);
   uint64_t length = llvm::support::endian::read64le(data.data());
   if (length > maxHeaderBytes)
     return llvm::formatv("expected a header of at most {0} bytes, got {1}",

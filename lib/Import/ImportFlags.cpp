@@ -11,6 +11,7 @@
 #include "tp/Import/ImportFlags.h"
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
@@ -109,6 +110,25 @@ std::optional<TrainOptions> ImportFlags::getTraining(Reject reject) const {
            "expected on, off or residual, got '" + dropout.getValue() + "'");
   return TrainOptions{train, clip, momentum, shardOptimizer,
                       kind.value_or(Dropout::Off)};
+}
+
+bool ImportFlags::fit(StringRef program, StringRef input) const {
+  if (llvm::sys::fs::is_directory(input))
+    return true;
+  bool valid = true;
+  for (const cl::Option *option : std::initializer_list<const cl::Option *>{
+           &batch, &seq, &dtype, &layers, &logits, &generate, &context, &rows,
+           &chunk, &kvDtype, &train, &clip, &momentum, &shardOptimizer,
+           &dropout}) {
+    if (!option->getNumOccurrences())
+      continue;
+    llvm::errs() << program << ": for the --" << option->ArgStr
+                 << " option: a program has shapes and types of its own: "
+                    "expected a checkpoint directory beside it, got '"
+                 << input << "'\n";
+    valid = false;
+  }
+  return valid;
 }
 
 std::optional<ImportOptions> ImportFlags::get(StringRef program) const {

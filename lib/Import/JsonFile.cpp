@@ -11,6 +11,7 @@
 #include "JsonFile.h"
 #include "mlir/IR/Location.h"
 #include "tp/Support/JsonNesting.h"
+#include "tprt/foreign.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Error.h"
@@ -71,6 +72,10 @@ std::optional<JsonFile> JsonFile::read(MLIRContext *context, StringRef path,
     return std::nullopt;
   }
   file.text = (*buffer)->getBuffer().str();
+  if (auto is = tprt::describeForeign(file.text); !is.empty()) {
+    emitError(whole) << path << " " << StringRef(is);
+    return std::nullopt;
+  }
   if (std::string why = checkJsonNesting(file.text, maxNesting); !why.empty()) {
     emitError(whole) << "malformed JSON: " << why;
     return std::nullopt;

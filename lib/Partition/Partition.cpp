@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Needs.h"
 #include "OpAnalysis.h"
 #include "PaddingAnalysis.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -320,6 +321,27 @@ LogicalResult Converter::run(func::FuncOp function) {
   return success();
 }
 
+/// An operation takes what it is given for what it needs: that must be so.
+static LogicalResult checkServed(func::FuncOp function, const Mesh &mesh) {
+  Needs needs(mesh);
+  if (failed(needs.collect(function)))
+    return failure();
+  for (const auto &[value, targets] : needs.values) {
+    const NeededSharding &need = targets.front();
+    OpOperand *use = need.uses.front();
+    FailureOr<TensorSharding> have =
+        getWrittenSharding(use->getOwner(), value, mesh);
+    if (failed(have))
+      return failure();
+    return use->getOwner()->emitOpError()
+           << "operand " << use->getOperandNumber()
+           << ": expected the sharding that is needed there, "
+           << toString(need.sharding, mesh) << ", got " << toString(*have, mesh)
+           << ": run tp-insert-reshards first";
+  }
+  return success();
+}
+
 namespace {
 struct Partition : tp::impl::PartitionBase<Partition> {
   void runOnOperation() override {
@@ -339,6 +361,8 @@ struct Partition : tp::impl::PartitionBase<Partition> {
         function.emitOpError("expected one block to partition");
         return signalPassFailure();
       }
+      if (failed(checkServed(function, mesh)))
+        return signalPassFailure();
       Converter converter(mesh, symbol, nextId);
       if (failed(converter.run(function)))
         return signalPassFailure();

@@ -88,13 +88,11 @@ static void buildPropagate(OpPassManager &manager) {
   manager.addPass(createSplitNorms());
   manager.addPass(createPropagate());
   manager.addPass(createSplitSampling());
-  manager.addPass(createVerifyPropagated());
 }
 
 static void buildPartition(OpPassManager &manager) {
   manager.addPass(createInsertReshards());
   manager.addPass(createPartition());
-  manager.addPass(createVerifyPartitioned());
 }
 
 static void buildCollectives(OpPassManager &manager) {
@@ -105,7 +103,6 @@ static void buildCollectives(OpPassManager &manager) {
   manager.addPass(createDropCollectives());
   manager.addPass(createCoalesceReductions());
   manager.addPass(createNumberCollectives());
-  manager.addPass(createVerifyCollectives());
 }
 
 static void buildSchedule(OpPassManager &manager, TargetHandle target) {
@@ -116,13 +113,30 @@ static void buildSchedule(OpPassManager &manager, TargetHandle target) {
   manager.addPass(createCSEPass());
   manager.addNestedPass<func::FuncOp>(createSplitSums());
   manager.addPass(createFormKernels());
-  bool asynchronous = target->getTraits().startsCollectives;
-  if (asynchronous)
+  if (target->getTraits().startsCollectives)
     manager.addNestedPass<func::FuncOp>(createStartCollectives());
   manager.addPass(createPlanBuffers());
-  VerifyScheduleOptions verify;
-  verify.asynchronous = asynchronous;
-  manager.addPass(createVerifySchedule(verify));
+}
+
+void tp::buildContract(OpPassManager &manager, Stage stage,
+                       const StageOptions &options) {
+  VerifyScheduleOptions schedule;
+  switch (stage) {
+  case Stage::Propagate:
+    return manager.addPass(createVerifyPropagated());
+  case Stage::Partition:
+    return manager.addPass(createVerifyPartitioned());
+  case Stage::Collectives:
+    return manager.addPass(createVerifyCollectives());
+  case Stage::Schedule:
+    schedule.asynchronous = options.target->getTraits().startsCollectives;
+    return manager.addPass(createVerifySchedule(schedule));
+  case Stage::Import:
+  case Stage::Differentiate:
+  case Stage::Annotate:
+  case Stage::Lower:
+    return; // Any valid IR.
+  }
 }
 
 static void buildPasses(OpPassManager &manager, Stage stage,
@@ -155,6 +169,7 @@ void tp::buildStage(OpPassManager &manager, Stage stage,
   if (hasParameters)
     manager.addPass(createNoteParameters());
   buildPasses(manager, stage, options);
+  buildContract(manager, stage, options);
   if (hasParameters)
     manager.addPass(createIgnoreParameters());
 }

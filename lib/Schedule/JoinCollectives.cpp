@@ -8,6 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tp/Dialect/TP/IR/Phase.h"
 #include "tp/Schedule/Passes.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -83,6 +84,8 @@ namespace {
 struct JoinCollectivesPass
     : tp::impl::JoinCollectivesBase<JoinCollectivesPass> {
   void runOnOperation() override {
+    if (failed(expectPerRank(getOperation())))
+      return signalPassFailure();
     SmallVector<SmallVector<CollectiveOpInterface>> calls;
     getOperation().walk([&](CollectiveOpInterface op) {
       if (beginsCall(op))

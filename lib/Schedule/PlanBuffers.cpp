@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "States.h"
+#include "tp/Dialect/TP/IR/Phase.h"
 #include "tp/Schedule/Outline.h"
 #include "tp/Schedule/Passes.h"
 #include "tp/Schedule/Views.h"
@@ -520,6 +521,8 @@ private:
 
 struct PlanBuffersPass : tp::impl::PlanBuffersBase<PlanBuffersPass> {
   void runOnOperation() override {
+    if (failed(expectPerRank(getOperation())))
+      return signalPassFailure();
     OpBuilder builder(&getContext());
     WalkResult result = getOperation()->walk([](Operation *op) {
       for (Type type : op->getResultTypes())

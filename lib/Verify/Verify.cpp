@@ -8,9 +8,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "MatchPlaces.h"
 #include "Steps.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "tp/Dialect/TP/IR/Phase.h"
 #include "tp/Verify/Passes.h"
 
 using namespace mlir;
@@ -65,24 +67,6 @@ static FailureOr<References> runReferences(ModuleOp module, bool assignIds,
   return references;
 }
 
-/// A program with local types says so by the global types that it records.
-static bool isPerRank(ModuleOp module) {
-  StringRef name = TPDialect::getGlobalTypeAttrName();
-  return module
-      ->walk([&](Operation *op) {
-        bool local =
-            op->hasAttr(name) || isa<ReshardStepOpInterface, RankOp>(op);
-        if (auto function = dyn_cast<func::FuncOp>(op)) {
-          for (unsigned i = 0; i < function.getNumArguments(); ++i)
-            local |= bool(function.getArgAttr(i, name));
-          for (unsigned i = 0; i < function.getNumResults(); ++i)
-            local |= bool(function.getResultAttr(i, name));
-        }
-        return local ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
-}
-
 /// The runs of entries that carry states, none where there is but one step; as
 /// text, in `entries`, which entries they are of.
 static FailureOr<std::vector<EntryRun>> planRuns(const References &references,
@@ -123,7 +107,7 @@ static FailureOr<bool> compareAll(ModuleOp module, StringRef stage, Check check,
                                   const VerifyOptions &options,
                                   VerifyReport &report) {
   Mesh mesh;
-  if (isPerRank(module)) {
+  if (findPerRank(module)) {
     MeshOp meshOp = getUniqueMesh(module);
     if (!meshOp)
       return module.emitError()
@@ -244,10 +228,23 @@ FailureOr<VerifyReport> verifyAgainst(ModuleOp module, ModuleOp perRank,
   for (const auto &[name, reference] : references->functions)
     report.numDropped += reference.getNumDropped();
   FailureOr<bool> agree = compareScript(*references, options, report);
-  if (failed(agree) ||
-      (*agree && failed(compareAll(perRank, "given", check, *references,
-                                   options, report))))
+  if (failed(agree))
     return failure();
+  if (!*agree)
+    return report;
+  VerifyReport byPlace = report;
+  FailureOr<bool> equal =
+      compareAll(perRank, "given", check, *references, options, report);
+  if (failed(equal))
+    return failure();
+  // Which operation it is, where the program's own ids do not tell.
+  if (!*equal && check == Check::Interpret && matchPlaces(module, perRank)) {
+    equal = compareAll(perRank, "given", check, *references, options, byPlace);
+    if (failed(equal))
+      return failure();
+    if (!*equal)
+      return byPlace;
+  }
   return report;
 }
 

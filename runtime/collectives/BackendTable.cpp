@@ -82,6 +82,22 @@ Expected<const BackendRow *> tprt::findBackend(const std::string &name,
                    listNames(", ", [](auto &row) { return row.connect; }));
 }
 
+Expected<const BackendRow *> tprt::findBackend(const ProcessInfo &process,
+                                               Device device) {
+  // Between hosts the host's memory goes by messages of the launcher's own
+  // transport; a device's library finds its way by itself.
+  bool launched = device == Device::Cpu && !process.oneHost();
+  if (launched && process.starter == "torchrun")
+    return userError("torchrun started ranks on several hosts (", process.hosts,
+                     "), which no backend of this program's device connects: "
+                     "start them with mpirun or srun and --backend mpi");
+  for (const BackendRow &backend : kBackends)
+    if (backend.ranksAreProcesses() && backend.memory == device &&
+        (!launched || backend.ranks == Ranks::Launched))
+      return findBackend(backend.name, device, process.ranks);
+  return findBackend("", device, process.ranks);
+}
+
 std::string tprt::backendsFor(Device device, int64_t ranks) {
   return listNames(" or ", [&](const BackendRow &backend) {
     return backend.serves(device, ranks);

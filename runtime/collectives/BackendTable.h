@@ -71,6 +71,11 @@ inline constexpr const char *kNoCuda =
 /// an error if there is none, or not in this build.
 Expected<const BackendRow *> findBackend(const std::string &name, Device device,
                                          int64_t ranks);
+/// Of a process that a launcher has started as one of several, where nobody has
+/// named a backend: one that connects these, never one that runs all ranks in
+/// each of them.
+Expected<const BackendRow *> findBackend(const ProcessInfo &process,
+                                         Device device);
 /// The names of those that serve it, `a, b or c`, for messages.
 std::string backendsFor(Device device, int64_t ranks);
 /// All of this build: `name: summary; ...`.

@@ -11,6 +11,7 @@
 
 #include <charconv>
 #include <cstring>
+#include <unistd.h>
 
 using namespace tprt;
 
@@ -47,6 +48,8 @@ constexpr Starter kStarters[] = {
      nullptr},
     {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", nullptr,
      "SLURM_STEP_NUM_NODES"},
+    {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS",
+     nullptr},
 };
 
 /// What names the job.
@@ -56,6 +59,9 @@ std::string jobOf(const std::string &starter, const Get &get) {
     return value("PMIX_NAMESPACE") + value("OMPI_MCA_ess_base_jobid");
   if (starter == "Slurm")
     return value("SLURM_JOB_ID") + "." + value("SLURM_STEP_ID");
+  // Its processes on a host have one parent.
+  if (starter == "MPICH")
+    return std::to_string(getppid());
   return value("MASTER_ADDR") + ":" + value("MASTER_PORT");
 }
 

@@ -10,6 +10,7 @@
 #include "CudaRank.h"
 
 #include "../rank/FunctionTable.h"
+#include "../rank/LoadProgress.h"
 #include "../tensors/Values.h"
 
 #include <cstdio>
@@ -39,31 +40,6 @@ static std::string describeCall(const Manifest &manifest,
     return "kernel '" + manifest.kernels[call.id].name + "'" + layer;
   return "none";
 }
-
-namespace {
-/// Says on standard error how loading goes, if it takes long.
-class Progress {
-public:
-  Progress(int64_t rank, int64_t total) : rank(rank), total(total) {}
-  void operator()(int64_t done) {
-    auto now = Timeline::Clock::now();
-    double silent = std::chrono::duration<double>(now - last).count();
-    bool spoke = last != start;
-    if (rank != 0 || (silent < kSeconds && !(spoke && done == total)))
-      return;
-    last = now;
-    double seconds = std::chrono::duration<double>(now - start).count();
-    std::fprintf(
-        stderr, "tp-run: rank 0: weights: %.2f of %.2f GB, %.2f GB/s\n",
-        double(done) / 1e9, double(total) / 1e9, double(done) / 1e9 / seconds);
-  }
-
-private:
-  static constexpr double kSeconds = 2;
-  int64_t rank, total;
-  Timeline::Clock::time_point start = Timeline::Clock::now(), last = start;
-};
-} // namespace
 
 /// Whether steps are replayed as graphs; TPRT_CUDA_GRAPHS=0 enqueues them.
 static bool useGraphs() {
@@ -212,7 +188,7 @@ Status CudaRank::loadWeights(const Weights &weights) {
   TPRT_ASSIGN(loadedBytes,
               loadParameters(*cuda, manifest, parameterPlan, weights, place,
                              block.get() + places.parameters, compute.get(),
-                             Progress(self, parameterPlan.bytes)));
+                             LoadProgress(self, parameterPlan.bytes)));
   for (int64_t offset : parameterPlan.offsets)
     parameters.push_back(reinterpret_cast<const void *>(
         block.get() + places.parameters + offset));

@@ -9,6 +9,7 @@
 
 #include "HostRank.h"
 
+#include "../rank/LoadProgress.h"
 #include "../support/Parallel.h"
 #include "../tensors/ParameterPlan.h"
 #include "../tensors/Values.h"
@@ -66,12 +67,15 @@ HostRank::HostRank(const Manifest &manifest, const Program &program,
 Status HostRank::loadWeights(const Weights &weights) {
   ParameterPlan plan(manifest);
   TPRT_ASSIGN(parameterMemory, Buffer::allocate(plan.bytes));
+  LoadProgress progress(self, plan.bytes);
   for (const ParameterPlan::Tensor &tensor : plan.tensors) {
+    progress(tensor.offset);
     TPRT_ASSIGN(auto read,
                 weights.load(tensor.parameter, tensor.instance, place,
                              parameterMemory.data() + tensor.offset));
     loadedBytes += read;
   }
+  progress(plan.bytes);
   for (int64_t offset : plan.offsets)
     parameters.push_back(parameterMemory.data() + offset);
   return {};

@@ -15,6 +15,7 @@
 #include "../training/Trainer.h"
 #include "Generate.h"
 #include "Interrupt.h"
+#include "tprt/version.h"
 
 #include <CLI/CLI.hpp>
 
@@ -240,12 +241,13 @@ Status execute(Options &options, char **argv, int &code) {
                                "collectives the results mean nothing");
   ExitPolicy policy;
   options.session.policy = policy.get();
+  TPRT_ASSIGN(options.session.place, processInfoFromEnvironment());
   TPRT_ASSIGN(auto session, Session::load(options.artifact, options.session));
   std::shared_ptr<const ProcessInfo> process;
   bool ownRanks = false, isLong = options.generates() || options.trains();
   const BackendRow &backend = session->backend();
   if (backend.ranksAreProcesses() && !options.session.onlyRank) {
-    TPRT_ASSIGN(auto found, processInfoFromEnvironment());
+    const auto &found = options.session.place;
     ownRanks = !found && backend.ranks == BackendRow::Ranks::Processes;
     process = std::make_shared<ProcessInfo>(found.value_or(ProcessInfo()));
     policy.startedBy(process->starter);
@@ -397,9 +399,12 @@ int tprt::launch(int argc, char **argv) {
   app.add_option("--entry", options.entry,
                  "entry points to run in turn, one step each, with commas "
                  "between them; default the first");
-  app.add_option("--backend", options.session.backend,
-                 describeBackends() +
-                     "; default the first of them that can run the program");
+  app.add_option(
+      "--backend", options.session.backend,
+      describeBackends() +
+          "; default the first of them that can run the program, and under "
+          "torchrun, mpirun or srun one that connects their "
+          "processes");
   app.add_option("--repeat", options.repeat, "steps to run, of each entry")
       ->check(CLI::PositiveNumber);
   app.add_option("--stats", options.stats,
@@ -432,6 +437,7 @@ int tprt::launch(int argc, char **argv) {
         options.train.recipe["seed"] = seed;
       },
       "of draws (default 0), or of the order of the rows (default 1)");
+  app.set_version_flag("--version", versionText("tp-run"));
   try {
     app.parse(argc, argv);
     if (options.weights.empty() && options.train.resume.empty())

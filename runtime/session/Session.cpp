@@ -15,6 +15,7 @@
 #include "../collectives/net/Socket.h"
 #include "../format/Json.h"
 #include "../support/Cpu.h"
+#include "../tensors/ParameterPlan.h"
 #include "tprt/artifact.h"
 
 #include <algorithm>
@@ -111,7 +112,11 @@ Status Session::read(const std::string &path) {
   std::string_view texts[3];
   TPRT_TRY(readTables(path, texts));
   int64_t size = options.onlyRank ? 1 : manifest_.mesh.size();
-  TPRT_ASSIGN(backendRow, findBackend(options.backend, manifest_.device, size));
+  bool isPlaced = options.place && options.place->ranks > 1 &&
+                  options.backend.empty() && !options.onlyRank;
+  TPRT_ASSIGN(backendRow,
+              isPlaced ? findBackend(*options.place, manifest_.device)
+                       : findBackend(options.backend, manifest_.device, size));
   TPRT_TRY(checkProgram(*backendRow, manifest_, size).in(where));
   TPRT_TRY(checkKernels());
   TPRT_TRY(requireFeatures(manifest_.features).in(where));
@@ -204,11 +209,21 @@ Status Session::start(std::shared_ptr<const ProcessInfo> process) {
 }
 
 Status Session::checkMemory(int64_t ranks) const {
-  if (!manifest_.generation || manifest_.device != Device::Cpu)
+  if (manifest_.device != Device::Cpu)
     return {};
-  int64_t needed = manifest_.generationBytes(), limit = memoryLimit() / ranks;
+  int64_t needed = manifest_.generation ? manifest_.generationBytes() : 0;
+  int64_t limit = memoryLimit() / ranks;
+  if (!manifest_.generation)
+    for (const Entry &entry : manifest_.entries)
+      needed = std::max(needed, entry.peakBytes);
   if (needed <= limit)
     return {};
+  if (!manifest_.generation)
+    return userError(
+        where, ": a rank needs ", needed, " bytes, ",
+        ParameterPlan(manifest_).bytes, " of them for parameters, and ", limit,
+        " are there for each of ", ranks, ranks > 1 ? " ranks" : " rank",
+        " on this host; compile it for more ranks, on more hosts");
   const Generation &program = *manifest_.generation;
   return userError(
       where, ": a rank needs ", needed, " bytes with its cache of ",

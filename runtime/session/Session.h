@@ -31,6 +31,9 @@ struct SessionOptions {
   /// Ranks that stand still, as under a debugger, are waited for without limit.
   bool allowStops = false;
   bool timeline = false;
+  /// Of a program that is nothing but its ranks: its place among those that a
+  /// launcher started, which chooses a backend where none is named.
+  std::optional<ProcessInfo> place;
   /// Where ranks are processes: what becomes of this one when any rank fails.
   std::shared_ptr<const Policy> policy;
   /// Runs this rank alone, whatever the backend: collectives are left out and
@@ -74,8 +77,8 @@ public:
   const BackendRow &backend() const { return *backendRow; }
   /// Of a loaded session, which the plan must not outlive.
   Plan plan() const;
-  /// An error if the machine has too little memory for so many ranks that
-  /// generate: said before weights are read, and before the system ends a
+  /// An error if the machine has too little memory for so many ranks: said
+  /// before weights are read, and before the system ends a
   /// process that fills its cache. start does it too.
   Status checkMemory(int64_t ranks) const;
   /// Makes this process' ranks and brings all ranks together; everything below

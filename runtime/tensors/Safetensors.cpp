@@ -11,6 +11,9 @@
 
 #include "../format/Cursor.h"
 #include "Tensor.h"
+#include "tprt/foreign.h"
+
+#include <algorithm>
 
 #include <cstring>
 #include <set>
@@ -111,7 +114,12 @@ Expected<Places> tprt::readSafetensorsHeader(const InputFile &file,
     return userError(where, ": expected at least 8 bytes, got ", size,
                      " (truncated?)");
   uint64_t length;
-  TPRT_TRY(file.read(0, &length, 8));
+  char head[kTellingBytes];
+  int64_t telling = std::min<int64_t>(size, kTellingBytes);
+  TPRT_TRY(file.read(0, head, telling));
+  if (auto is = describeForeign({head, size_t(telling)}); !is.empty())
+    return userError(where, " ", is);
+  std::memcpy(&length, head, 8);
   if (length > kMaxHeader)
     return userError(where, ": header of ", length,
                      " bytes exceeds the limit of ", kMaxHeader);

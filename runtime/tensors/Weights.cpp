@@ -14,6 +14,7 @@
 #include "../support/Region.h"
 #include "../support/Simd.h"
 #include "tprt/artifact.h"
+#include "tprt/foreign.h"
 
 #include <algorithm>
 #include <cstring>
@@ -82,7 +83,11 @@ Status openCheckpoint(const std::string &spec, Tensors &tensors) {
   fs::path path(spec);
   if (fs::is_regular_file(path, ignored))
     return addFile(spec, tensors);
-  if (!fs::is_directory(path, ignored))
+  bool isThere = fs::is_directory(path, ignored);
+  if (!isThere && looksLikeHubName(spec) &&
+      !fs::is_directory(path.parent_path(), ignored))
+    return userError("weights '", spec, "' ", kHubAdvice);
+  if (!isThere)
     return userError("weights '", spec,
                      "': no such directory or .safetensors file (random "
                      "weights: random:SEED)");
@@ -90,6 +95,12 @@ Status openCheckpoint(const std::string &spec, Tensors &tensors) {
     return addFile((path / "model.safetensors").string(), tensors);
   if (fs::exists(path / "model.safetensors.index.json", ignored))
     return addIndex(path / "model.safetensors.index.json", tensors);
+  for (std::string_view name : kPickledWeights)
+    if (fs::exists(path / name, ignored))
+      return userError("weights '", spec, "': ", name,
+                       " is in PyTorch's own format, which is not read because "
+                       "it can hold code: save the model again with "
+                       "save_pretrained, which writes safetensors");
   return userError("weights '", spec,
                    "': expected model.safetensors or "
                    "model.safetensors.index.json in the directory");

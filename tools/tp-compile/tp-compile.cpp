@@ -13,7 +13,9 @@
 #include "tp/Compile/Compile.h"
 #include "tp/Import/ImportFlags.h"
 #include "tp/InitAll.h"
+#include "tp/Support/Version.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/InitLLVM.h"
 
 namespace cl = llvm::cl;
@@ -53,6 +55,10 @@ struct CommandLine {
   cl::opt<std::string> compileTo{
       "compile-to", cl::desc("Stop after a stage and write its IR"),
       cl::value_desc("STAGE"), cl::cat(category)};
+  cl::opt<std::string> compileFrom{
+      "compile-from",
+      cl::desc("The input is a stage's IR, as --compile-to writes it"),
+      cl::value_desc("STAGE"), cl::cat(category)};
   cl::opt<std::string> dump{"dump-stages",
                             cl::desc("Write the IR of every stage"),
                             cl::value_desc("DIR"), cl::cat(category)};
@@ -71,6 +77,9 @@ struct CommandLine {
   int read(tp::CompileOptions &options);
   int readExplain(tp::CompileOptions &options);
   int readStage(tp::CompileOptions &options);
+  int readFirstStage(tp::CompileOptions &options);
+  /// The stage that an option names; nothing after a complaint.
+  std::optional<tp::Stage> parse(const cl::opt<std::string> &option) const;
   int readTarget(tp::CompileOptions &options);
 };
 } // namespace
@@ -94,6 +103,10 @@ int CommandLine::read(tp::CompileOptions &options) {
     return code;
   if (int code = readStage(options))
     return code;
+  if (int code = readFirstStage(options))
+    return code;
+  if (!flags.fit("tp-compile", input))
+    return commandLineError;
   return readTarget(options);
 }
 
@@ -107,20 +120,59 @@ int CommandLine::readExplain(tp::CompileOptions &options) {
   return 0;
 }
 
+std::optional<tp::Stage>
+CommandLine::parse(const cl::opt<std::string> &option) const {
+  std::optional<tp::Stage> stage = tp::parseStage(option);
+  if (stage)
+    return stage;
+  std::string names;
+  for (tp::Stage known : tp::getStages())
+    names += (names.empty() ? "" : ", ") + tp::getStageName(known).str();
+  refuse("for the --" + option.ArgStr + " option: expected one of " + names +
+         ", got '" + option.getValue() + "'");
+  return std::nullopt;
+}
+
+int CommandLine::readFirstStage(tp::CompileOptions &options) {
+  if (compileFrom.getNumOccurrences() == 0)
+    return 0;
+  options.firstStage = parse(compileFrom);
+  if (!options.firstStage)
+    return commandLineError;
+  auto refuseIt = [&](const llvm::Twine &why) {
+    return refuse("for the --compile-from option: " + why);
+  };
+  tp::Stage first = *options.firstStage;
+  if (first == tp::Stage::Lower)
+    return refuseIt("what lower leaves is no longer IR that can be read; "
+                    "expected schedule or a stage before it");
+  if (llvm::sys::fs::is_directory(input))
+    return refuseIt("expected the IR of " + compileFrom +
+                    ", got the directory '" + input + "'");
+  if (options.lastStage && *options.lastStage <= first)
+    return refuseIt("expected --compile-to with a stage after " + compileFrom +
+                    ", got '" + compileTo + "'");
+  if (options.explain != tp::Explain::No && first == tp::Stage::Schedule)
+    return refuseIt("--explain needs the collectives as they were before "
+                    "schedule; expected collectives or a stage before it");
+  for (const cl::Option *given :
+       std::initializer_list<const cl::Option *>{&mesh, &plan})
+    if (given->getNumOccurrences() && first >= tp::Stage::Annotate)
+      return refuseIt("the IR of " + compileFrom +
+                      " has its mesh and shardings: expected no --" +
+                      given->ArgStr + " beside it");
+  return 0;
+}
+
 int CommandLine::readStage(tp::CompileOptions &options) {
   if (compileTo.empty()) {
     if (output.empty() && options.explain == tp::Explain::No)
       return refuse("expected -o model.tpa, --compile-to=STAGE or --explain");
     return 0;
   }
-  options.lastStage = tp::parseStage(compileTo);
-  if (!options.lastStage) {
-    std::string names;
-    for (tp::Stage stage : tp::getStages())
-      names += (names.empty() ? "" : ", ") + tp::getStageName(stage).str();
-    return refuse("for the --compile-to option: expected one of " + names +
-                  ", got '" + compileTo + "'");
-  }
+  options.lastStage = parse(compileTo);
+  if (!options.lastStage)
+    return commandLineError;
   if (options.explain != tp::Explain::No &&
       *options.lastStage < tp::Stage::Partition)
     return refuse("for the --explain option: expected --compile-to=partition "
@@ -156,6 +208,7 @@ int CommandLine::readTarget(tp::CompileOptions &options) {
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
   tp::registerAllTargets();
+  tp::setVersionPrinter("tp-compile");
   CommandLine line;
   cl::HideUnrelatedOptions(line.category);
   if (!cl::ParseCommandLineOptions(

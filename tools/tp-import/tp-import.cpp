@@ -12,6 +12,7 @@
 #include "mlir/Support/FileUtilities.h"
 #include "tp/Import/Import.h"
 #include "tp/Import/ImportFlags.h"
+#include "tp/Support/Version.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/ToolOutputFile.h"
@@ -23,6 +24,7 @@ static constexpr int commandLineError = 2;
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  tp::setVersionPrinter("tp-import");
   cl::OptionCategory category("tp-import options");
   cl::opt<std::string> directory(cl::Positional, cl::Required, cl::desc("DIR"),
                                  cl::cat(category));
@@ -46,6 +48,8 @@ int main(int argc, char **argv) {
 
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   tp::UserDiagnosticHandler handler(&context);
+  if (failed(tp::checkModelPath(&context, directory)))
+    return userError;
   auto module = tp::importModel(&context, directory, *options);
   if (!module)
     return userError;

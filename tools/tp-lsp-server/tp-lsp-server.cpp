@@ -10,8 +10,10 @@
 
 #include "mlir/Tools/mlir-lsp-server/MlirLspServerMain.h"
 #include "tp/InitAll.h"
+#include "tp/Support/Version.h"
 
 int main(int argc, char **argv) {
+  tp::setVersionPrinter("tp-lsp-server");
   mlir::DialectRegistry registry;
   tp::registerAllDialects(registry);
   return mlir::failed(mlir::MlirLspServerMain(argc, argv, registry));

@@ -12,11 +12,13 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "tp/InitAll.h"
 #include "tp/Support/ReadModule.h"
+#include "tp/Support/Version.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/ToolOutputFile.h"
 
 int main(int argc, char **argv) {
+  tp::setVersionPrinter("tp-opt");
   mlir::DialectRegistry registry;
   tp::registerAllDialects(registry);
   tp::registerAllPasses();

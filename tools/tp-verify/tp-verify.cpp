@@ -15,6 +15,7 @@
 #include "tp/Import/ModelAttributes.h"
 #include "tp/InitAll.h"
 #include "tp/Support/ReadModule.h"
+#include "tp/Support/Version.h"
 #include "tp/Verify/Derivative.h"
 #include "tp/Verify/Stages.h"
 #include "llvm/Support/CommandLine.h"
@@ -238,6 +239,7 @@ static int printDerivative(const CommandLine &line, mlir::ModuleOp module,
 
 int main(int argc, char **argv) {
   llvm::InitLLVM init(argc, argv);
+  tp::setVersionPrinter("tp-verify");
   CommandLine line;
   cl::HideUnrelatedOptions(line.category);
   if (!cl::ParseCommandLineOptions(
@@ -250,12 +252,16 @@ int main(int argc, char **argv) {
     return commandLineError;
   if (int code = line.check())
     return code;
+  if (!line.flags.fit("tp-verify", line.input))
+    return commandLineError;
 
   mlir::DialectRegistry registry;
   tp::registerAllDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   context.printOpOnDiagnostic(false);
   tp::UserDiagnosticHandler handler(&context);
+  if (failed(tp::checkModelPath(&context, line.input)))
+    return userError;
   mlir::OwningOpRef<mlir::ModuleOp> module =
       llvm::sys::fs::is_directory(line.input.getValue())
           ? tp::importModel(&context, line.input, *importOptions)

@@ -29,7 +29,9 @@ def Annotate : Pass<"tp-annotate", "::mlir::ModuleOp"> {
 
     Refused, with the degrees that fit: head counts that the degree does not
     divide, sequences that it does not divide under sequence parallelism. In a
-    program that generates, all cuts of batches and sequences.
+    program that generates, all cuts of batches and sequences. An axis of the mesh
+    that no sharding names is refused too. Parameters that no rule names are
+    listed in a warning.
 
     Precondition: no tp.mesh, or one of the same shape.
 

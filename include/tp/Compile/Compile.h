@@ -29,6 +29,9 @@ struct CompileOptions {
   std::string output;
   ImportOptions import;
   StageOptions stages;
+  /// The input is IR of this stage, which was perhaps edited: the stages after
+  /// it run, once it is seen to be what the stage may leave.
+  std::optional<Stage> firstStage;
   /// Stop after this stage and write its IR.
   std::optional<Stage> lastStage;
   /// Directory that receives each stage's IR as <n>-<stage>.mlir; may be empty.

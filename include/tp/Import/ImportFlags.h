@@ -28,6 +28,10 @@ struct ImportFlags {
   /// `program: for the --seq option: ...`, and gives nothing: exit code 2.
   std::optional<ImportOptions> get(llvm::StringRef program) const;
 
+  /// Whether those given have a meaning for the input, which they have for a
+  /// checkpoint directory alone; reported likewise.
+  bool fit(llvm::StringRef program, llvm::StringRef input) const;
+
   llvm::cl::opt<int64_t> batch;
   llvm::cl::opt<int64_t> seq;
   llvm::cl::opt<std::string> dtype;
@@ -46,6 +50,11 @@ private:
   using Reject = llvm::function_ref<void(llvm::StringRef, const llvm::Twine &)>;
   std::optional<TrainOptions> getTraining(Reject reject) const;
 };
+
+/// An error if `path` is not a model, but something that is often given for
+/// one: a file of a checkpoint, a name on a hub, an artifact.
+mlir::LogicalResult checkModelPath(mlir::MLIRContext *context,
+                                   llvm::StringRef path);
 
 /// Prints `path:line:column: error: text`, or `error: text` where the location
 /// is no file, to stderr while it lives.

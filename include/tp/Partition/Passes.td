@@ -78,7 +78,8 @@ def Partition : Pass<"tp-partition", "::mlir::ModuleOp"> {
     `linalg.generic` that selects by the global position, so that not even a NaN
     leaks. What no mask can repair is refused with the degrees that divide.
 
-    Precondition: the output of `tp-insert-reshards`.
+    Precondition: the output of `tp-insert-reshards`: every operand has the
+    sharding that its operation needs. That is checked.
 
     Before:
     ```mlir

@@ -59,6 +59,11 @@ struct StageOptions {
 void buildStage(mlir::OpPassManager &manager, Stage stage,
                 const StageOptions &options);
 
+/// Adds what verifies that a module is as `stage` leaves it, if anything does:
+/// the last pass of the stage.
+void buildContract(mlir::OpPassManager &manager, Stage stage,
+                   const StageOptions &options);
+
 /// --tp-import-pipeline to --tp-lower-pipeline for tp-opt.
 void registerPipelines();
 

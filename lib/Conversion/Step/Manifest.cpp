@@ -18,6 +18,7 @@
 #include "tp/Schedule/RowKernels.h"
 #include "tp/Support/Bytes.h"
 #include "tprt/abi.h"
+#include "tprt/version.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -450,7 +451,7 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
   };
   json::Object manifest{
       {"abi", TPRT_ABI_VERSION},
-      {"producer", "tp-mlir " TP_VERSION},
+      {"producer", "tp-mlir " + tprt::version()},
       {"model", json::Object{{"name", text(modelNameAttrName, "")},
                              {"architecture", text(architectureAttrName, "")}}},
       {"target", std::move(target)},

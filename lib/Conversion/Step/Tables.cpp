@@ -193,6 +193,14 @@ FailureOr<Tables> Tables::build(ModuleOp module, const Target &target) {
       for (Type type : op->getResultTypes())
         if (isa<TensorType>(type) && failed(checkType(op, type)))
           return WalkResult::interrupt();
+      if (isa<ParameterOp>(op) &&
+          !isa<FloatType>(getElementTypeOrSelf(op->getResultTypes().front()))) {
+        op->emitOpError("expected elements f32, bf16 or f16, of which weights "
+                        "are read from a checkpoint, got ")
+            << op->getResultTypes().front()
+            << "; make it an argument, or a constant";
+        return WalkResult::interrupt();
+      }
       LogicalResult added = success();
       if (auto call = dyn_cast<func::CallOp>(op)) {
         added = tables.addCall(call);

@@ -32,7 +32,7 @@ func.func private @f(tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{}]>})
 
 // -----
 
-// expected-error@+1 {{argument 0: expected a #tp.sharding, got "tp"}}
+// expected-error@+1 {{argument 0: expected tp.sharding to be a #tp.sharding, got "tp"}}
 func.func private @f(tensor<8xf32> {tp.sharding = "tp"})
 
 // -----
@@ -73,7 +73,7 @@ func.func @rule(%x: tensor<8xf32>) {
 // -----
 
 func.func @budget(%x: tensor<8xf32>) {
-  // expected-error@+1 {{expected tp.comm_budget on a function or on tp.repeat}}
+  // expected-error@+1 {{expected tp.comm_budget on a function or tp.repeat, got it on an operation}}
   %0 = arith.negf %x {tp.comm_budget = #tp.comm_budget<none>} : tensor<8xf32>
   return
 }
@@ -120,3 +120,50 @@ func.func @rule(%x: tensor<8xf32>) {
 tp.mesh @mesh <["tp"=4]>
 // expected-error@+1 {{argument 0: expected an axis of the mesh ("tp"), got "dp"}}
 func.func private @f(tensor<8xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}]>})
+
+// -----
+
+// A name that is nobody's would be read by nobody: the nearest is named.
+
+// expected-error@+1 {{unknown attribute tp.com_budget, which nothing would read; the nearest that a function may have is tp.comm_budget}}
+func.func private @f() attributes {tp.com_budget = #tp.comm_budget<none>}
+
+// -----
+
+func.func @shardngs(%x: tensor<8xf32>) {
+  // expected-error@+1 {{unknown attribute tp.shardngs, which nothing would read; the nearest that an operation may have is tp.shardings}}
+  %0 = arith.negf %x {tp.shardngs = []} : tensor<8xf32>
+  return
+}
+
+// -----
+
+// expected-error@+1 {{unknown attribute tp.whatever, which nothing would read}}
+module attributes {tp.whatever} {}
+
+// -----
+
+// A name that is somebody's stands where that is read, and nowhere else.
+
+tp.mesh @mesh <["tp"=4]>
+func.func @sharding(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected tp.sharding on an argument or a result of a function, got it on an operation; the nearest that an operation may have is tp.shardings}}
+  %0 = arith.negf %x {tp.sharding = #tp.sharding<@mesh, [{"tp"}]>} : tensor<8xf32>
+  return
+}
+
+// -----
+
+tp.mesh @mesh <["tp"=4]>
+// expected-error@+1 {{argument 0: expected tp.shardings on an operation, got it on an argument; the nearest that an argument may have is tp.sharding}}
+func.func private @f(tensor<8xf32> {tp.shardings = [#tp.sharding<@mesh, [{"tp"}]>]})
+
+// -----
+
+// expected-error@+1 {{result 0: expected tp.range on an argument, got it on a result of a function}}
+func.func private @f() -> (tensor<8xi32> {tp.range = array<i64: 0, 9>})
+
+// -----
+
+// expected-error@+1 {{argument 0: expected tp.range to be two numbers, as array<i64: 0, 9>, got [0, 9]}}
+func.func private @f(tensor<8xi32> {tp.range = [0, 9]})

@@ -9,6 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "AttributeTable.h"
 #include "Notes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 
@@ -165,41 +166,14 @@ LogicalResult tp::verifyShardingOn(Operation *op, ShardingAttr sharding,
   return success();
 }
 
-static LogicalResult verifyGlobalType(Operation *op, NamedAttribute attribute,
-                                      const Twine &where) {
-  auto type = dyn_cast<TypeAttr>(attribute.getValue());
-  if (!type || !isa<RankedTensorType>(type.getValue()))
-    return op->emitOpError()
-           << where << "expected " << TPDialect::getGlobalTypeAttrName()
-           << " to be a ranked tensor type, got " << attribute.getValue();
-  return success();
-}
-
 LogicalResult TPDialect::verifyOperationAttribute(Operation *op,
                                                   NamedAttribute attribute) {
-  if (attribute.getName() == getGlobalTypeAttrName())
-    return verifyGlobalType(op, attribute, "");
-  if (attribute.getName() == getRuleAttrName()) {
-    if (!isa<RuleAttr>(attribute.getValue()))
-      return op->emitOpError()
-             << "expected " << getRuleAttrName() << " to be a #tp.rule, got "
-             << attribute.getValue();
-    return success();
-  }
-  if (attribute.getName() == getCommBudgetAttrName()) {
-    if (!isa<FunctionOpInterface, RepeatOp>(op))
-      return op->emitOpError() << "expected " << getCommBudgetAttrName()
-                               << " on a function or on tp.repeat";
-    if (!isa<CommBudgetAttr>(attribute.getValue()))
-      return op->emitOpError()
-             << "expected " << getCommBudgetAttrName()
-             << " to be a #tp.comm_budget, got " << attribute.getValue();
-    return success();
-  }
+  if (failed(verifyAttributePlace(op, getPlace(op), attribute, "")))
+    return failure();
   if (attribute.getName() != getShardingsAttrName())
     return success();
-  auto list = dyn_cast<ArrayAttr>(attribute.getValue());
-  if (!list || list.size() != op->getNumResults())
+  auto list = cast<ArrayAttr>(attribute.getValue());
+  if (list.size() != op->getNumResults())
     return op->emitOpError()
            << "expected " << getShardingsAttrName() << " to list "
            << op->getNumResults() << " shardings, one per result, got "
@@ -218,48 +192,34 @@ LogicalResult TPDialect::verifyOperationAttribute(Operation *op,
   return success();
 }
 
-static LogicalResult verifyFunctionAttribute(Operation *op, Type type,
-                                             NamedAttribute attribute,
-                                             const Twine &where) {
-  if (attribute.getName() == TPDialect::getNameAttrName()) {
-    if (!isa<StringAttr>(attribute.getValue()))
-      return op->emitOpError() << where << ": expected tp.name to be a string, "
-                               << "got " << attribute.getValue();
-    return success();
-  }
-  if (attribute.getName() == TPDialect::getGlobalTypeAttrName())
-    return verifyGlobalType(op, attribute, where + ": ");
-  if (attribute.getName() != TPDialect::getShardingAttrName())
-    return success();
-  auto sharding = dyn_cast<ShardingAttr>(attribute.getValue());
-  if (!sharding)
-    return op->emitOpError() << where << ": expected a #tp.sharding, got "
-                             << attribute.getValue();
-  return verifyShardingOn(op, sharding, type, where.str());
-}
-
 LogicalResult TPDialect::verifyRegionArgAttribute(Operation *op, unsigned,
                                                   unsigned index,
                                                   NamedAttribute attribute) {
+  std::string where = ("argument " + Twine(index)).str();
+  if (failed(verifyAttributePlace(op, OnArgument, attribute, where)))
+    return failure();
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function)
     return success();
   if (attribute.getName() == getStateAttrName())
-    return verifyStateUse(op, index, /*isResult=*/false, attribute,
-                          "argument " + Twine(index));
-  return verifyFunctionAttribute(op, function.getArgumentTypes()[index],
-                                 attribute, "argument " + Twine(index));
+    return verifyStateUse(op, index, /*isResult=*/false, attribute, where);
+  if (attribute.getName() == getShardingAttrName())
+    return verifyShardingOn(op, cast<ShardingAttr>(attribute.getValue()),
+                            function.getArgumentTypes()[index], where);
+  return success();
 }
 
 LogicalResult TPDialect::verifyRegionResultAttribute(Operation *op, unsigned,
                                                      unsigned index,
                                                      NamedAttribute attribute) {
+  std::string where = ("result " + Twine(index)).str();
+  if (failed(verifyAttributePlace(op, OnResult, attribute, where)))
+    return failure();
   auto function = dyn_cast<FunctionOpInterface>(op);
   if (!function)
     return success();
   if (attribute.getName() == getStateAttrName())
-    return verifyStateUse(op, index, /*isResult=*/true, attribute,
-                          "result " + Twine(index));
+    return verifyStateUse(op, index, /*isResult=*/true, attribute, where);
   if (attribute.getName() == getLossAttrName()) {
     auto type = dyn_cast<RankedTensorType>(function.getResultTypes()[index]);
     if (!type || type.getRank() != 0 || !isa<FloatType>(type.getElementType()))
@@ -269,13 +229,8 @@ LogicalResult TPDialect::verifyRegionResultAttribute(Operation *op, unsigned,
              << function.getResultTypes()[index];
     return success();
   }
-  if (attribute.getName() == getGradientAttrName()) {
-    if (!isa<GradientAttr>(attribute.getValue()))
-      return op->emitOpError()
-             << "result " << index << ": expected " << getGradientAttrName()
-             << " to be a #tp.gradient, got " << attribute.getValue();
-    return success();
-  }
-  return verifyFunctionAttribute(op, function.getResultTypes()[index],
-                                 attribute, "result " + Twine(index));
+  if (attribute.getName() == getShardingAttrName())
+    return verifyShardingOn(op, cast<ShardingAttr>(attribute.getValue()),
+                            function.getResultTypes()[index], where);
+  return success();
 }
