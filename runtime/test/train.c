@@ -91,9 +91,9 @@ static int32_t gradient(const tprt_api *api, tprt_rank *rank,
 static int32_t update(const tprt_api *api, tprt_rank *rank,
                       const tprt_step_args *args) {
   const struct sizes *s = (const struct sizes *)args->constants;
-  int64_t scalars = s->isSgd ? 3 : 6;
+  int64_t scalars = s->isSgd ? 3 : 7;
   int64_t each = (s->isSgd ? 3 : 4) + s->isHalf;
-  float p[6];
+  float p[7];
   for (int64_t i = 0; i < scalars; ++i)
     p[i] = *(const float *)args->inputs[i];
   float *loss = (float *)args->inputs[scalars + each * s->count];

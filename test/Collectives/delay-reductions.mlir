@@ -100,7 +100,7 @@ func.func @meet(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.shar
 #add = #tp.rule<["a" 8, "b" 16], ([0], [1]) additive, ([0], [1]) additive -> ([0], [1])>
 tp.mesh @mesh <["tp"=2]>
 // CHECK-LABEL: func.func @dropout
-func.func @dropout(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col}, %w: tensor<16x32xf32> {tp.global_type = tensor<16x64xf32>, tp.sharding = #col}, %seed: tensor<i64>, %step: tensor<i64>)
+func.func @dropout(%x: tensor<8x32xf32> {tp.global_type = tensor<8x64xf32>, tp.sharding = #col}, %w: tensor<16x32xf32> {tp.global_type = tensor<16x64xf32>, tp.sharding = #col}, %seed: tensor<i64> {tp.global_type = tensor<i64>, tp.sharding = #tp.sharding<@mesh, []>}, %step: tensor<i64> {tp.global_type = tensor<i64>, tp.sharding = #tp.sharding<@mesh, []>})
     -> (tensor<4x16xf32> {tp.global_type = tensor<8x16xf32>, tp.sharding = #seq}) {
   // CHECK: %[[Y:.*]] = nn.linear
   // CHECK: %[[R:.*]] = tp.reduce_scatter sum %[[Y]]
