@@ -62,15 +62,15 @@ class BareStep {
 public:
   explicit BareStep(const Manifest &manifest) {
     for (size_t id = 0; id < manifest.gemms.size(); ++id) {
-      int64_t calls = 0;
-      for (const Parameter &parameter : manifest.parameters)
-        if (parameter.gemm == int64_t(id))
-          calls += parameter.count;
+      const Gemm &gemm = manifest.gemms[id];
+      if (std::any_of(manifest.gemms.begin(), manifest.gemms.begin() + id,
+                      [&](const Gemm &other) { return isLike(gemm, other); }))
+        continue;
+      int64_t calls = countCalls(manifest, gemm);
       if (calls == 0)
         continue;
-      gemms.emplace_back(std::make_unique<Bare>(manifest.gemms[id]), calls);
-      flops += 2.0 * calls * manifest.gemms[id].m * manifest.gemms[id].n *
-               manifest.gemms[id].k;
+      gemms.emplace_back(std::make_unique<Bare>(gemm), calls);
+      flops += 2.0 * calls * gemm.m * gemm.n * gemm.k;
     }
   }
   void run() {
@@ -81,6 +81,20 @@ public:
   double flops = 0;
 
 private:
+  static bool isLike(const Gemm &a, const Gemm &b) {
+    return a.m == b.m && a.n == b.n && a.k == b.k && a.wType == b.wType;
+  }
+  /// Weights of that shape: those of all layers, or the one behind them, whose
+  /// shape the table of the first embedding may have.
+  static int64_t countCalls(const Manifest &manifest, const Gemm &gemm) {
+    int64_t layered = 0, single = 0;
+    for (const Parameter &parameter : manifest.parameters)
+      if (parameter.localShape == Shape{gemm.n, gemm.k} &&
+          parameter.type == gemm.wType)
+        (parameter.count > 1 ? layered : single) += parameter.count;
+    return layered ? layered : std::min<int64_t>(single, 1);
+  }
+
   std::vector<std::pair<std::unique_ptr<Bare>, int64_t>> gemms;
 };
 

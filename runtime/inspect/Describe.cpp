@@ -105,7 +105,6 @@ void Writer::writeHead() {
         << (manifest.architecture.empty() ? ""
                                           : " (" + manifest.architecture + ")")
         << "\n";
-  out << "computes in: " << manifest.modelType << "\n";
   auto words = [](const std::vector<std::string> &list) {
     return join(list, ", ", [](const std::string &word) { return word; });
   };
@@ -181,8 +180,6 @@ void Writer::writeParameters() {
     out << ": " << tensor(p.type, p.shape, p.localShape, p.sharding, p.partial);
     if (p.sliceSizes != p.sourceShape)
       out << ", part of " << formatShape(p.sourceShape);
-    if (p.gemm)
-      out << ", packed for product " << *p.gemm;
     if (p.state >= 0)
       out << ", begins state " << manifest.states[size_t(p.state)].name;
     out << "\n";
