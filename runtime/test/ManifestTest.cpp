@@ -210,8 +210,8 @@ TEST(Manifest, RefusalsOfValues) {
        "manifest.parameters[0].init: expected one of 'normal', 'ones', "
        "'zeros', got 'random'"},
       {"/parameters/0/deviation", "-0.5",
-        "manifest.parameters[0].deviation: expected a number above 0 and below "
-        "1e+06, got -0.5"},
+       "manifest.parameters[0].deviation: expected a number above 0 and below "
+       "1e+06, got -0.5"},
       {"/attentions/0/mask_type", "\"f32\"",
        "manifest.attentions[0].mask_type: expected an integer type, got f32"},
   };
