@@ -82,7 +82,9 @@ def test_meta_device(capsys):
     export = tp_mlir.export(layer, (torch.empty(1, 6, 32, device="meta"),))
     assert "not compared with the module, which has no weights" in capsys.readouterr().err
     assert export.matched == {"attention": 1}
-    with pytest.raises(tp_mlir.InputError, match="self_attn.in_proj_weight is on the meta device"):
+    with pytest.raises(tp_mlir.InputError, match="the module has no weights: "
+                       "self_attn.in_proj_weight is on the meta device; give a checkpoint's folder "
+                       "as weights"):
         export.weights()
 
 
@@ -92,7 +94,8 @@ def test_a_wrong_program_is_told():
     export = tp_mlir.export(model, (x,), check=False)
     assert export.difference is None
     with pytest.raises(tp_mlir.DifferenceError,
-                       match="differs from the module in output: by .* expected at most 2e-05"):
+                       match="the exported program differs from the module in output: by .* of "
+                       "the largest value, expected at most 2e-05"):
         export.compare([x], {"output": model(x) + 0.1}, 2e-5)
 
 
@@ -100,9 +103,10 @@ def test_refusals():
     x = torch.randn(2, 4)
     with pytest.raises(tp_mlir.InputError, match="expected a torch.nn.Module, got int"):
         tp_mlir.export(3, (x,))
-    with pytest.raises(tp_mlir.InputError, match=r"training mode.*expected module.eval\(\)"):
+    with pytest.raises(tp_mlir.InputError, match=r"the module is in training mode, in which dropout is "
+                       r"random; expected module.eval\(\)"):
         tp_mlir.export(nn.Linear(4, 4), (x,))
-    with pytest.raises(tp_mlir.InputError, match="do not fit the module's forward"):
+    with pytest.raises(tp_mlir.InputError, match="the arguments do not fit the module's forward: "):
         tp_mlir.export(nn.Linear(4, 4).eval(), (x, x))
     with pytest.raises(tp_mlir.InputError, match="no output 'logits'; expected one of output"):
         tp_mlir.export(nn.Linear(4, 4).eval(), (x,), outputs=["logits"])
@@ -121,6 +125,41 @@ def test_all_unsupported_operations_are_listed():
     assert text.startswith("the module has operations that have no form in the compiler:")
     assert "_fft_r2c.default" in text and "linalg_inv_ex.default" in text and "(2 times)" in text
     assert "at 1, " in text and "test_export_torch.py:" in text
+
+
+@pytest.mark.parametrize("words,function,args", [
+    ("over several dimensions", lambda m, x: functional.layer_norm(x, (3, 4)), [(2, 3, 4)]),
+    ("over several dimensions", lambda m, x: functional.rms_norm(x, (3, 4)), [(2, 3, 4)]),
+    ("transposed or in groups", lambda m, x: functional.conv1d(x, m.w, groups=2), [(1, 4, 8)]),
+    ("is not in the table", lambda m, x: torch.linalg.det(x), [(3, 3)]),
+    ("at computed positions", lambda m, x, i: x[:, i], [(4, 3), [0, 2]]),
+    ("along several dimensions at once",
+     lambda m, x: x[torch.tensor([[0, 1], [1, 2]])], [(4, 3)]),
+    ("at positions that are no range", lambda m, x: x[torch.tensor([0, 2, 1])], [(4, 3)]),
+    ("along another dimension than the last",
+     lambda m, x, i: torch.gather(x, 0, i[:, None]), [(4, 1), [0, 2]]),
+    ("with the exponent 2.5", lambda m, x: x ** 2.5, [(4, 3)]),
+    ("with alpha or beta", lambda m, x: torch.addmm(x, x, x, alpha=2), [(3, 3)]),
+    ("values of type torch.float8_e4m3fn",
+     lambda m, x: x.to(torch.float8_e4m3fn).to(torch.float32), [(3, 2)]),
+    ("of different types", lambda m, x, i: torch.cat([x, i]), [(3,), [0, 2]]),
+    ("of a table of integers", lambda m, i, t: functional.embedding(i, t),
+     [[0, 1], [[3, 4], [5, 6]]]),
+    ("that casts", lambda m, x, i: torch.zeros(2).copy_(i) + x, [(2,), [0, 2]]),
+])
+def test_forms_that_are_refused(words, function, args):
+    inputs = [torch.tensor(a) if isinstance(a, list) else torch.randn(a) for a in args]
+    with pytest.raises(tp_mlir.InputError, match=words):
+        exported(function, *inputs, w=torch.randn(4, 2, 3))
+
+
+@pytest.mark.parametrize("words,function", [
+    ("expected a module that returns tensors", lambda m, x: None),
+    ("the forward changes .* in place; expected a function of its inputs", lambda m, x: x.add_(1)),
+])
+def test_modules_that_are_refused(words, function):
+    with pytest.raises(tp_mlir.InputError, match=words):
+        exported(function, torch.randn(4, 3))
 
 
 def test_randomness_is_refused():

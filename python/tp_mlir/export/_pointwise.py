@@ -227,12 +227,7 @@ lowers(aten.maximum.default)(_binary("arith.maximumf", "arith.maxsi"))
 
 @lowers(aten.rsub.Scalar, aten.rsub.Tensor)
 def _rsub(lowering, node, a, b, alpha=1):
-    if alpha != 1:
-        raise Unsupported("with alpha")
-    operation = "arith.subf" if is_float(kind_of(node)) else "arith.subi"
-    kind = kind_of(node)
-    return computed(lowering, node, [lowering.get(b), lowering.get(a)],
-                    lambda body, x, y: body.binary(operation, x, y, kind))
+    return _binary("arith.subf", "arith.subi")(lowering, node, b, a, alpha)
 
 
 def _logical(operation):
