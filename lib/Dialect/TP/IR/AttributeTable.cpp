@@ -61,7 +61,8 @@ constexpr Row rows[] = {
      "two numbers, as array<i64: 0, 9>"},
     {"tp.values", OnArgument, is<StringAttr>, "a string"},
     {"tp.right_padded", OnArgument, is<UnitAttr>, "without a value"},
-    {"tp.init", OnParameter | OnState, is<StringAttr>, "a string"},
+    {"tp.init", OnParameter | OnState, is<StringAttr, DictionaryAttr>,
+     "a string or a dictionary"},
     // What passes note.
     {"tp.because", OnOperation | onValue, is<ArrayAttr>, "a list"},
     {"tp.value_id", OnOperation, is<IntegerAttr>, "an integer"},
