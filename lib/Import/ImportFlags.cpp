@@ -114,7 +114,8 @@ std::optional<TrainOptions> ImportFlags::getTraining(Reject reject) const {
 
 bool ImportFlags::fit(StringRef program, StringRef input) const {
   // Of what is not there, whoever reads it says so.
-  if (llvm::sys::fs::is_directory(input) || !llvm::sys::fs::exists(input))
+  if (llvm::sys::fs::is_directory(input) ||
+      (input != "-" && !llvm::sys::fs::exists(input)))
     return true;
   bool valid = true;
   for (const cl::Option *option : std::initializer_list<const cl::Option *>{
