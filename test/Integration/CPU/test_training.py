@@ -93,7 +93,9 @@ def test_initial_weights(name, index, meshes, tmp_path):
         if not deviation:
             assert (values == (1 if deviation is None else 0)).all(), name
             continue
-        if values.shape[0] == config["vocab_size"] and wanted["zero_row"] is not None:
+        # Of tables that are looked up; a head that is none of them has no such row.
+        is_table = any(word in name for word in ("embed_tokens", "wte"))
+        if is_table and wanted["zero_row"] is not None:
             assert (values[wanted["zero_row"]] == 0).all(), name
             values = numpy.delete(values, wanted["zero_row"], 0)
         # Five times what chance may do to a mean, and to a deviation.
