@@ -90,9 +90,12 @@ def SplitNorms : Pass<"tp-split-norms", "::mlir::ModuleOp"> {
     ```mlir
     %q = nn.linear %x, %wq : (tensor<16x64xf32>, tensor<64x64xf32>) -> tensor<16x64xf32>
     ...
-    %squares = linalg.generic {..., iterator_types = ["parallel", "reduction"]} ins(%q : tensor<16x64xf32>) ... -> tensor<16xf32>
-    %rstd = linalg.generic ... ins(%squares : tensor<16xf32>) ... -> tensor<16xf32>
-    %n = linalg.generic ... ins(%q, %rstd, %wn : tensor<16x64xf32>, tensor<16xf32>, tensor<64xf32>) ... -> tensor<16x64xf32>
+    %squares = linalg.generic {..., iterator_types = ["parallel", "reduction"]} ins(%q : tensor<16x64xf32>) outs(...) {
+    ...
+    %n = linalg.generic {...} ins(%q, %rstd, %wn : tensor<16x64xf32>, tensor<16xf32>, tensor<64xf32>) outs(...) {
+    ...
+    %o = nn.linear %n, %wo : (tensor<16x64xf32>, tensor<64x64xf32>) -> tensor<16x64xf32>
+    ...
     ```
   }];
   let statistics = [
