@@ -246,11 +246,12 @@ Value BodyProgram::gather() {
 Value BodyProgram::dropout(Value value) {
   if (!isFloat(value) || shapeOf(value).empty())
     return Value();
-  Type word = builder.getI64Type();
-  Value seed = arith::ConstantOp::create(
-      builder, loc, builder.getIntegerAttr(word, below(1000)));
-  Value step = arith::ConstantOp::create(
-      builder, loc, builder.getIntegerAttr(word, below(10)));
+  auto word = RankedTensorType::get({}, builder.getI64Type());
+  auto number = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(builder, loc,
+                                     DenseElementsAttr::get(word, value));
+  };
+  Value seed = number(below(1000)), step = number(below(10));
   return nn::DropoutOp::create(
       builder, loc, value.getType(), value, seed, step, Value(), ValueRange(),
       builder.getF64FloatAttr(chance(50) ? 0.5 : 0.2),
