@@ -15,12 +15,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "BareGemm.h"
+#include "Timing.h"
 
 #include "../runtime/host/Attention.h"
 #include "../runtime/support/Parallel.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -30,15 +30,8 @@
 #include <string>
 
 using namespace tprt;
-using Clock = std::chrono::steady_clock;
 
 namespace {
-
-double secondsOf(const std::function<void()> &work) {
-  auto start = Clock::now();
-  work();
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 Buffer zeros(int64_t bytes) {
   Buffer buffer = std::move(*Buffer::allocate(bytes));
@@ -108,7 +101,7 @@ std::function<void()> attention(Size size, tprt_type type) {
   Attention a{};
   a.batch = 1;
   a.qLen = a.kvCapacity = tokens;
-  a.qHeads = heads, a.kvHeads = kvHeads, a.headSize = headSize;
+  a.qHeads = heads, a.kvHeads = kvHeads, a.headSize = a.valueSize = headSize;
   a.type = type;
   a.causal = true;
   a.scale = 1 / std::sqrt(double(headSize));
@@ -120,9 +113,15 @@ std::function<void()> attention(Size size, tprt_type type) {
   auto at = [=](int64_t columns) {
     return rows->data() + tokens * columns * typeBytes(type);
   };
-  AttentionCall call{at(0),  wide,    at(wide), narrow, at(wide + narrow),
-                     narrow, nullptr, tokens,   0,      at(wide + 2 * narrow),
-                     wide,   nullptr};
+  AttentionCall call{.q = at(0),
+                     .qStride = wide,
+                     .k = at(wide),
+                     .kStride = narrow,
+                     .v = at(wide + narrow),
+                     .vStride = narrow,
+                     .kvLen = tokens,
+                     .out = at(wide + 2 * narrow),
+                     .outStride = wide};
   return [list, engine, rows, call] {
     if (!engine->run(0, call).ok())
       std::abort();

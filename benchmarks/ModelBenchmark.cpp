@@ -13,13 +13,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "BareGemm.h"
+#include "Timing.h"
 
 #include "../runtime/format/Manifest.h"
 #include "../runtime/session/Session.h"
 #include "../runtime/support/Parallel.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -27,15 +27,8 @@
 #include <thread>
 
 using namespace tprt;
-using Clock = std::chrono::steady_clock;
 
 namespace {
-
-double secondsOf(const std::function<void()> &work) {
-  auto start = Clock::now();
-  work();
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 void require(const Status &status) {
   if (status.ok())

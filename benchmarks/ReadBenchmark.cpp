@@ -12,12 +12,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Timing.h"
+
 #include "../runtime/support/Memory.h"
 #include "../runtime/support/Parallel.h"
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -53,12 +54,11 @@ void read(const char *data, int64_t bytes) {
 /// Seconds for all of it; threads take pieces of `piece` bytes as they can.
 template <int Streams, int64_t Ahead>
 double timeOf(const char *data, int64_t bytes, int64_t piece) {
-  auto start = std::chrono::steady_clock::now();
-  parallelItems(bytes / piece, [&](int64_t item, int64_t) {
-    read<Streams, Ahead>(data + item * piece, piece);
+  return secondsOf([&] {
+    parallelItems(bytes / piece, [&](int64_t item, int64_t) {
+      read<Streams, Ahead>(data + item * piece, piece);
+    });
   });
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-      .count();
 }
 
 } // namespace

@@ -8,7 +8,7 @@
 // weights, attention beside a product's speed, attention to pages beside
 // reading them or beside plain attention, collectives beside a copy's.
 // Contestants alternate, and each one's best time counts. With a section's name
-// (gemm, weights, attention, pages, collectives), that alone.
+// (gemm, weights, attention, decode, prefill, collectives), that alone.
 //
 // usage: tprt-bench [WORKERS [SECTION]]
 //
@@ -22,12 +22,12 @@
 #include "../runtime/support/Parallel.h"
 #include "../runtime/support/Simd.h"
 #include "BareGemm.h"
+#include "Timing.h"
 
 #include <dnnl.hpp>
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -38,15 +38,8 @@
 #include <thread>
 
 using namespace tprt;
-using Clock = std::chrono::steady_clock;
 
 namespace {
-
-double secondsOf(const std::function<void()> &work) {
-  auto start = Clock::now();
-  work();
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 /// Best seconds of each contestant, which alternate for about a second.
 std::vector<double>
@@ -187,7 +180,7 @@ void benchmarkAttention(tprt_type type, int64_t length, int64_t heads,
   Attention a{};
   a.batch = 1;
   a.qLen = a.kvCapacity = length;
-  a.qHeads = heads, a.kvHeads = kvHeads, a.headSize = size;
+  a.qHeads = heads, a.kvHeads = kvHeads, a.headSize = a.valueSize = size;
   a.type = type;
   a.causal = causal;
   a.scale = 1 / std::sqrt(double(size));
@@ -195,9 +188,15 @@ void benchmarkAttention(tprt_type type, int64_t length, int64_t heads,
   AttentionEngine engine(list);
   Values q(length * heads * size, type), k(length * kvHeads * size, type),
       v(length * kvHeads * size, type), out(length * heads * size, type);
-  AttentionCall call{q.data(), heads * size,   k.data(),     kvHeads * size,
-                     v.data(), kvHeads * size, nullptr,      length,
-                     0,        out.data(),     heads * size, nullptr};
+  AttentionCall call{.q = q.data(),
+                     .qStride = heads * size,
+                     .k = k.data(),
+                     .kStride = kvHeads * size,
+                     .v = v.data(),
+                     .vStride = kvHeads * size,
+                     .kvLen = length,
+                     .out = out.data(),
+                     .outStride = heads * size};
   Bare bare(describe(512, 2048, 2048, TPRT_F32));
   std::vector<double> best = race({[&] { bare.run(); },
                                    [&] {
@@ -218,7 +217,7 @@ PagedAttention describePages(tprt_type type, int64_t rows, int64_t tokens,
                              int64_t size, int64_t keys) {
   PagedAttention a{};
   a.tokens = tokens, a.rows = rows;
-  a.qHeads = 32, a.kvHeads = 8, a.headSize = size;
+  a.qHeads = 32, a.kvHeads = 8, a.headSize = a.valueSize = size;
   a.type = a.cacheType = type;
   a.page = 32, a.pages = keys / a.page;
   a.scale = 1 / std::sqrt(double(size));
@@ -252,14 +251,14 @@ void benchmarkDecode(tprt_type type, int64_t rows, int64_t size) {
               readAll(bytesOf(values) + at, bytes);
             },
             [&] {
-              PagedCall call{rows,
-                             bytesOf(q),
-                             bytesOf(keys),
-                             bytesOf(values),
-                             row.data(),
-                             position.data(),
-                             table.data() + set++ % sets * numPages,
-                             bytesOf(out)};
+              PagedCall call{.tokens = rows,
+                             .q = bytesOf(q),
+                             .keys = bytesOf(keys),
+                             .values = bytesOf(values),
+                             .rows = row.data(),
+                             .positions = position.data(),
+                             .table = table.data() + set++ % sets * numPages,
+                             .out = bytesOf(out)};
               if (!engine.run(0, call).ok())
                 std::abort();
             }});
@@ -285,7 +284,8 @@ void benchmarkPrefill(tprt_type type, int64_t context, int64_t size) {
   Attention plain{};
   plain.batch = 1;
   plain.qLen = count, plain.kvCapacity = length;
-  plain.qHeads = a.qHeads, plain.kvHeads = a.kvHeads, plain.headSize = size;
+  plain.qHeads = a.qHeads, plain.kvHeads = a.kvHeads,
+  plain.headSize = plain.valueSize = size;
   plain.type = type;
   plain.causal = true;
   plain.scale = a.scale;
@@ -294,11 +294,24 @@ void benchmarkPrefill(tprt_type type, int64_t context, int64_t size) {
   PagedAttentionEngine engine(list);
   AttentionEngine plainEngine(plainList);
   auto bytesOf = [](const Values &v) { return static_cast<char *>(v.data()); };
-  PagedCall call{count,      bytesOf(q),      bytesOf(keys), bytesOf(values),
-                 row.data(), position.data(), table.data(),  bytesOf(out)};
-  AttentionCall plainCall{q.data(),      qSize,      keys.data(), cellSize,
-                          values.data(), cellSize,   nullptr,     length,
-                          context,       out.data(), qSize,       nullptr};
+  PagedCall call{.tokens = count,
+                 .q = bytesOf(q),
+                 .keys = bytesOf(keys),
+                 .values = bytesOf(values),
+                 .rows = row.data(),
+                 .positions = position.data(),
+                 .table = table.data(),
+                 .out = bytesOf(out)};
+  AttentionCall plainCall{.q = q.data(),
+                          .qStride = qSize,
+                          .k = keys.data(),
+                          .kStride = cellSize,
+                          .v = values.data(),
+                          .vStride = cellSize,
+                          .kvLen = length,
+                          .qOffset = context,
+                          .out = out.data(),
+                          .outStride = qSize};
   std::vector<double> best = race({[&] {
                                      if (!plainEngine.run(0, plainCall).ok())
                                        std::abort();
@@ -389,14 +402,18 @@ void benchmarkAttentions() {
     }
 }
 
-void benchmarkPages() {
+void benchmarkDecodes() {
   for (int64_t size : {64, 128})
-    for (tprt_type type : {TPRT_F32, TPRT_BF16, TPRT_F16}) {
-      benchmarkDecode(type, 1, size);
-      benchmarkDecode(type, 8, size);
-      benchmarkPrefill(type, 0, size);
-      benchmarkPrefill(type, 4096, size);
-    }
+    for (tprt_type type : {TPRT_F32, TPRT_BF16, TPRT_F16})
+      for (int64_t rows : {1, 8})
+        benchmarkDecode(type, rows, size);
+}
+
+void benchmarkPrefills() {
+  for (int64_t size : {64, 128})
+    for (tprt_type type : {TPRT_F32, TPRT_BF16, TPRT_F16})
+      for (int64_t context : {0, 4096})
+        benchmarkPrefill(type, context, size);
 }
 
 void benchmarkCollectives() {
@@ -412,11 +429,10 @@ struct Section {
   std::string_view name;
   void (*run)();
 };
-constexpr Section sections[] = {{"gemm", benchmarkGemms},
-                                {"weights", benchmarkWeights},
-                                {"attention", benchmarkAttentions},
-                                {"pages", benchmarkPages},
-                                {"collectives", benchmarkCollectives}};
+constexpr Section sections[] = {
+    {"gemm", benchmarkGemms},           {"weights", benchmarkWeights},
+    {"attention", benchmarkAttentions}, {"decode", benchmarkDecodes},
+    {"prefill", benchmarkPrefills},     {"collectives", benchmarkCollectives}};
 
 } // namespace
 
@@ -429,6 +445,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   setWorkers(argc > 1 ? std::max(1, std::atoi(argv[1])) : 1);
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   std::printf("level %s, oneDNN isa %x, %d workers\n", simd().level,
               unsigned(dnnl::get_effective_cpu_isa()), workers());
   for (const Section &section : sections)

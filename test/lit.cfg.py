@@ -11,7 +11,7 @@ import lit.formats
 config.name = "tp-mlir"
 config.test_format = lit.formats.ShTest(execute_external=False)
 config.suffixes = [".mlir", ".test"]
-config.excludes = ["Inputs", "fixtures", "Unit", "Package", "Python", "lib"]
+config.excludes = ["Inputs", "families", "fixtures", "Unit", "Package", "Python", "lib"]
 config.test_source_root = os.path.dirname(__file__)
 config.environment["PATH"] = os.pathsep.join(
     [config.tp_bin_dir, config.llvm_tools_dir, os.environ.get("PATH", "")]
@@ -22,6 +22,7 @@ for name in ("ASAN_OPTIONS", "UBSAN_OPTIONS", "HOME", "OMP_NUM_THREADS", "LANG",
     if name in os.environ:
         config.environment[name] = os.environ[name]
 config.substitutions.append(("%fixtures", os.path.join(config.tp_source_dir, "test", "fixtures")))
+config.substitutions.append(("%families", os.path.join(config.tp_source_dir, "test", "families")))
 config.substitutions.append(("%tp_source", config.tp_source_dir))
 config.substitutions.append(("%tp_bin", config.tp_bin_dir))
 config.substitutions.append(("%python", sys.executable))
@@ -37,6 +38,10 @@ if not ptxas:
     config.available_features.add("no-ptxas")
 elif "sm_100" in subprocess.run([ptxas, "--help"], capture_output=True, text=True).stdout:
     config.available_features.add("ptxas")
+# Those that the many kernels of a kind are assembled for; some of each are for all.
+config.substitutions.append(
+    ("%architectures", os.environ.get("ARCHITECTURES", "sm_90"))
+)
 if config.has_emulator:
     config.available_features.add("emulator")
 # The runtime has the device, and the library that stands for CUDA is there.

@@ -62,12 +62,15 @@ def write(config, dtype, folder):
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 64 + 56)  # data begin at a multiple of 64
     random = np.random.default_rng(1)
-    with open(folder / "model.safetensors", "wb") as file:
+    # Renamed when it is whole: a run that is interrupted leaves none.
+    part = folder / "model.safetensors.part"
+    with open(part, "wb") as file:
         file.write(len(text).to_bytes(8, "little") + text)
         for shape in shapes(config).values():
             values = (np.ones(shape, np.float32) if len(shape) == 1 else
                       random.standard_normal(shape, np.float32) * np.float32(0.02))
             narrow(values, dtype).tofile(file)
+    part.rename(folder / "model.safetensors")
 
 
 def load(folder):

@@ -14,6 +14,7 @@
 
 #include "Axes.h"
 #include "Heads.h"
+#include "Kept.h"
 #include "Plan.h"
 #include "Weights.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -32,6 +33,22 @@ namespace tp {
 
 using namespace mlir;
 using namespace tp;
+
+/// `sharding` with other dimensions.
+static ShardingAttr replaceDims(ShardingAttr sharding,
+                                ArrayRef<DimShardingAttr> dims) {
+  return ShardingAttr::get(sharding.getContext(), sharding.getMesh(), dims, {},
+                           ReductionKind::Sum);
+}
+
+/// `sharding` of each slice as that of a stack of them, in which none is cut
+/// off.
+static ShardingAttr addWholeDim(ShardingAttr sharding) {
+  SmallVector<DimShardingAttr> dims(sharding.getDims());
+  dims.insert(dims.begin(), DimShardingAttr::get(sharding.getContext(), {}, 1,
+                                                 /*isOpen=*/false));
+  return replaceDims(sharding, dims);
+}
 
 namespace {
 
@@ -56,12 +73,18 @@ struct Target {
                    : const_cast<Target *>(this)->function.getLoc();
   }
   ShardingAttr getSharding() const {
+    if (kind == PlanRule::Kind::Kept) {
+      ShardingAttr stack = tp::getSharding(value);
+      return stack ? replaceDims(stack, stack.getDims().drop_front()) : stack;
+    }
     return weight  ? getWeightSharding(weight)
            : value ? tp::getSharding(value)
                    : getResultSharding(function, index);
   }
   void setSharding(ShardingAttr sharding) const {
-    if (weight)
+    if (kind == PlanRule::Kind::Kept)
+      tp::setSharding(value, addWholeDim(sharding));
+    else if (weight)
       setWeightSharding(weight, sharding);
     else if (value)
       tp::setSharding(value, sharding);
@@ -92,6 +115,8 @@ private:
   LogicalResult resolve(const PlanRule &rule, const PlanDim &dim,
                         const Target &target, unsigned index, DimSharding &out);
   LogicalResult checkGeneration(ModuleOp module);
+  /// Keep what rules with "kept" match and the derivative computes again.
+  void keepMatched(ModuleOp module);
   LogicalResult checkMatched(ModuleOp module);
   void reportUnnamed(ModuleOp module);
   /// No more shards than elements, now that the head counts have had their say.
@@ -107,6 +132,8 @@ private:
   SmallVector<unsigned> matches;
   unsigned numAnnotated = 0;
   SmallVector<std::pair<const PlanRule *, const Target *>> applied;
+  /// Names of what the derivative computes again.
+  SmallVector<std::string> notKept;
   /// Parameters that no rule matched and nobody annotated.
   SmallVector<StringRef> unnamed;
   /// Whether a parameter or value is split.
@@ -129,6 +156,34 @@ void Annotator::collectWeight(Operation *weight, RankedTensorType type) {
   targets.push_back(std::move(target));
 }
 
+/// `value` of a layer as what rules with "kept" match; the sharding will be its
+/// stack's.
+static Target getKeptTarget(OpResult value) {
+  Target target;
+  target.kind = PlanRule::Kind::Kept;
+  target.names.push_back(toString(value.getLoc()));
+  target.value = value;
+  target.type = cast<RankedTensorType>(value.getType());
+  return target;
+}
+
+void Annotator::keepMatched(ModuleOp module) {
+  if (llvm::none_of(plan.rules, [](const PlanRule &rule) {
+        return rule.kind == PlanRule::Kind::Kept;
+      }))
+    return;
+  keepValues(module, [&](OpResult value) {
+    Target target = getKeptTarget(value);
+    bool isMatched = llvm::any_of(plan.rules, [&](const PlanRule &rule) {
+      return isMatch(rule, target);
+    });
+    // For the list of nearest names.
+    if (!isMatched)
+      notKept.push_back(target.names.front());
+    return isMatched;
+  });
+}
+
 void Annotator::collectResults(Operation *op) {
   if (auto parameter = dyn_cast<ParameterOp>(op))
     return collectWeight(op, cast<RankedTensorType>(parameter.getType()));
@@ -137,6 +192,11 @@ void Annotator::collectResults(Operation *op) {
     auto type = dyn_cast<RankedTensorType>(result.getType());
     if (!type)
       continue;
+    if (OpResult kept = getKeptValue(result)) {
+      targets.push_back(getKeptTarget(kept));
+      targets.back().value = result;
+      continue;
+    }
     Target target;
     target.kind = PlanRule::Kind::Value;
     target.at = toString(op->getLoc());
@@ -371,17 +431,24 @@ LogicalResult Annotator::checkMatched(ModuleOp module) {
     std::string bare = rule.patterns.front();
     llvm::erase(bare, '*');
     SmallVector<std::pair<unsigned, std::string>> near;
+    auto add = [&](const std::string &name) {
+      std::pair<unsigned, std::string> entry{
+          StringRef(name).edit_distance(bare), name};
+      if (!name.empty() && !llvm::is_contained(near, entry))
+        near.push_back(entry);
+    };
     for (const Target &target : targets)
       if (target.kind == rule.kind)
-        for (const std::string &name : target.names) {
-          std::pair<unsigned, std::string> entry{
-              StringRef(name).edit_distance(bare), name};
-          if (!name.empty() && !llvm::is_contained(near, entry))
-            near.push_back(entry);
-        }
+        llvm::for_each(target.names, add);
+    if (rule.kind == PlanRule::Kind::Kept)
+      llvm::for_each(notKept, add);
     llvm::sort(near);
     if (near.size() > 3)
       near.resize(3);
+    if (near.empty() && rule.kind == PlanRule::Kind::Kept)
+      return diag << "; the program has no derivative of repeated layers, for "
+                     "which something would be kept: expected one of training "
+                     "(--train adamw or sgd)";
     if (near.empty())
       return diag << "; the program has nothing of that kind";
     diag << "; the nearest names are ";
@@ -427,20 +494,16 @@ static void annotateGradients(func::FuncOp function) {
     auto type = cast<RankedTensorType>(function.getResultTypes()[i]);
     if (!sharding)
       continue;
-    SmallVector<DimShardingAttr> dims(sharding.getDims());
-    if (dims.size() + 1 == size_t(type.getRank()))
-      dims.insert(dims.begin(), DimShardingAttr::get(function.getContext(), {},
-                                                     1, /*isOpen=*/false));
-    function.setResultAttr(i, name,
-                           ShardingAttr::get(function.getContext(),
-                                             sharding.getMesh(), dims, {},
-                                             ReductionKind::Sum));
+    if (sharding.getDims().size() + 1 == size_t(type.getRank()))
+      sharding = addWholeDim(sharding);
+    function.setResultAttr(i, name, sharding);
   }
 }
 
 LogicalResult Annotator::run(ModuleOp module) {
   if (failed(checkGeneration(module)))
     return failure();
+  keepMatched(module);
   collect(module);
   for (const Target &target : targets)
     if (!target.type.hasStaticShape())
@@ -492,6 +555,8 @@ LogicalResult Annotator::run(ModuleOp module) {
 void Annotator::reportUnnamed(ModuleOp module) {
   if (unnamed.empty())
     return;
+  module->setAttr(unnamedParametersAttrName,
+                  Builder(module.getContext()).getStrArrayAttr(unnamed));
   constexpr size_t most = 5;
   InFlightDiagnostic diag = module.emitWarning();
   diag << "plan '" << plan.name << "': no rule names "

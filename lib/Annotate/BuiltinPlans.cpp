@@ -6,9 +6,10 @@
 // Megatron's split of a transformer as a table of names: outputs of the first
 // layers of a pair are split (columns of the transposed weight, rows of the
 // weight as stored), inputs of the second, the vocabulary of tables and heads;
-// norms, positions and biases after a sum are whole. The names are those of the
-// llama, gpt2 and bert families. Source: Shoeybi et al., arXiv 1909.08053, and
-// for the sequence, Korthikanti et al., arXiv 2205.05198.
+// norms, positions, biases after a sum and heads of classes are whole. The
+// names are those of all families that are imported (lib/Import/Families.cpp).
+// Source: Shoeybi et al., arXiv 1909.08053, and for the sequence, Korthikanti
+// et al., arXiv 2205.05198.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,34 +17,81 @@
 
 using namespace tp;
 
+/// Experts as layers of their own, or some of them whole. Stacks of matrices
+/// [experts, outputs, inputs] are told from matrices by their rank.
+static constexpr llvm::StringLiteral expertWidthRules = R"json(
+  {"parameter": ["*gate_proj.weight", "*up_proj.weight", "*w1.weight",
+                 "*w3.weight", "*input_linear.weight"],
+   "rank": 3, "comment": "outputs of each expert", "dims": [[], ["tp"], []]},
+  {"parameter": ["*down_proj.weight", "*w2.weight", "*output_linear.weight"],
+   "rank": 3, "comment": "inputs of each expert", "dims": [[], [], ["tp"]]},
+)json";
+
+static constexpr llvm::StringLiteral expertRules = R"json(
+  {"parameter": ["*gate_proj.weight", "*up_proj.weight", "*down_proj.weight",
+                 "*w1.weight", "*w2.weight", "*w3.weight",
+                 "*input_linear.weight", "*output_linear.weight"],
+   "rank": 3, "comment": "experts", "dims": [["tp"], [], []]},
+)json";
+
 static constexpr llvm::StringLiteral megatronRules = R"json(
   {"parameter": ["*q_proj.weight", "*k_proj.weight", "*v_proj.weight",
                  "*gate_proj.weight", "*up_proj.weight",
-                 "*c_attn.weight", "*c_fc.weight",
+                 "*c_attn.weight", "*c_fc.weight", "*qkv_proj.weight",
+                 "*gate_up_proj.weight", "*query_key_value.weight",
+                 "*dense_h_to_4h.weight", "*fc1.weight", "*q_lin.weight",
+                 "*k_lin.weight", "*v_lin.weight",
+                 "*attn.q.weight", "*attn.k.weight", "*attn.v.weight",
+                 "*ffn.lin1.weight",
                  "*attention.self.query.weight", "*attention.self.key.weight",
                  "*attention.self.value.weight", "*intermediate.dense.weight"],
    "comment": "column-parallel: outputs", "dims": [["tp"], []]},
   {"parameter": ["*q_proj.bias", "*k_proj.bias", "*v_proj.bias",
                  "*gate_proj.bias", "*up_proj.bias",
-                 "*c_attn.bias", "*c_fc.bias",
+                 "*c_attn.bias", "*c_fc.bias", "*qkv_proj.bias",
+                 "*gate_up_proj.bias", "*query_key_value.bias",
+                 "*dense_h_to_4h.bias", "*fc1.bias", "*q_lin.bias",
+                 "*k_lin.bias", "*v_lin.bias",
+                 "*attn.q.bias", "*attn.k.bias", "*attn.v.bias",
+                 "*ffn.lin1.bias",
                  "*attention.self.query.bias", "*attention.self.key.bias",
                  "*attention.self.value.bias", "*intermediate.dense.bias"],
    "dims": [["tp"]]},
   {"parameter": ["*o_proj.weight", "*down_proj.weight", "*c_proj.weight",
-                 "*output.dense.weight"],
+                 "*output.dense.weight", "*attention.dense.weight",
+                 "*dense_4h_to_h.weight", "*attn.out_proj.weight", "*fc2.weight",
+                 "*attn.o.weight", "*out_lin.weight",
+                 "*ffn.lin2.weight"],
    "comment": "row-parallel: inputs", "dims": [[], ["tp"]]},
   {"parameter": ["*o_proj.bias", "*down_proj.bias", "*c_proj.bias",
-                 "*output.dense.bias"],
+                 "*output.dense.bias", "*attention.dense.bias",
+                 "*dense_4h_to_h.bias", "*attn.out_proj.bias", "*fc2.bias",
+                 "*attn.o.bias", "*out_lin.bias",
+                 "*ffn.lin2.bias"],
    "comment": "added once, after the sum", "whole": true},
   {"parameter": ["*embed_tokens.weight", "*lm_head.weight", "*wte.weight",
-                 "*word_embeddings.weight"],
+                 "*predictions.decoder.weight", "*lm_head.decoder.weight",
+                 "*vocab_projector.weight",
+                 "*word_embeddings.weight", "*embed_in.weight",
+                 "*embed_out.weight"],
    "comment": "the vocabulary", "dims": [["tp"], []]},
+  {"parameter": ["*predictions.bias", "*predictions.decoder.bias",
+                 "*lm_head.bias", "*lm_head.decoder.bias",
+                 "*vocab_projector.bias"],
+   "dims": [["tp"]]},
   {"parameter": ["*norm.weight", "*norm.bias", "*layernorm.weight",
                  "*layernorm.bias", "*LayerNorm.weight", "*LayerNorm.bias",
                  "*ln_1.weight", "*ln_1.bias", "*ln_2.weight", "*ln_2.bias",
-                 "*ln_f.weight", "*ln_f.bias", "*wpe.weight",
+                 "*ln_f.weight", "*ln_f.bias", "*layer_norm.weight",
+                 "*layer_norm.bias", "*ln_attn.weight", "*ln_attn.bias",
+                 "*ln_mlp.weight", "*ln_mlp.bias", "*wpe.weight",
+                 "*embed_positions.weight",
                  "*position_embeddings.weight",
-                 "*token_type_embeddings.weight"],
+                 "*token_type_embeddings.weight", "*transform.dense.*",
+                 "*pooler.dense.*", "lm_head.dense.*", "vocab_transform.*",
+                 "*classifier.*", "*mlp.gate.weight",
+                 "*block_sparse_moe.gate.weight", "*router.layer.weight",
+                 "*shared_expert_gate.weight"],
    "whole": true},
   {"argument": "*", "dim": 0, "axes": ["dp"], "when_axis": "dp",
    "even": "batch"}
@@ -61,10 +109,15 @@ static constexpr llvm::StringLiteral sequenceRules = R"json(,
 
 std::optional<std::string> tp::getBuiltinPlan(llvm::StringRef name) {
   std::string head = "{\"version\": 1, \"rules\": [", tail = "]}";
+  bool splitsSequence = name.consume_back("-sp");
+  std::string rules =
+      megatronRules.str() + (splitsSequence ? sequenceRules.str() : "");
   if (name == "megatron")
-    return head + megatronRules.str() + tail;
-  if (name == "megatron-sp")
-    return head + megatronRules.str() + sequenceRules.str() + tail;
+    return head + expertWidthRules.str() + rules + tail;
+  if (name == "expert")
+    return head + expertRules.str() + rules + tail;
+  if (splitsSequence)
+    return std::nullopt;
   if (name == "replicated")
     return head +
            "{\"parameter\": \"*\", \"whole\": true}, "

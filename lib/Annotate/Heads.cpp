@@ -17,6 +17,7 @@
 #include "Heads.h"
 #include "Weights.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Operation.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
@@ -76,13 +77,14 @@ static std::optional<AttentionHeads> getAttention(Operation *op) {
 }
 
 /// Back through what leaves the heads where they are (reshapes, rotary
-/// embedding, norms of heads, casts) to the linear layer.
+/// embedding, norms of heads, casts, pairs that are taken apart) to the linear
+/// layer.
 static HeadProjection findProjection(Value value) {
   while (Operation *op = value ? value.getDefiningOp() : nullptr) {
     if (auto linear = dyn_cast<nn::LinearOp>(op))
       return {findWeight(linear.getWeight()), findWeight(linear.getBias())};
-    if (op->getNumResults() != 1 || op->getNumOperands() == 0 ||
-        op->getNumRegions() != 0 ||
+    bool isOpaque = op->getNumRegions() != 0 && !isa<linalg::TransposeOp>(op);
+    if (op->getNumResults() != 1 || op->getNumOperands() == 0 || isOpaque ||
         !isa<RankedTensorType>(op->getOperand(0).getType()))
       return {};
     value = op->getOperand(0);

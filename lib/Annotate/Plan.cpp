@@ -209,7 +209,8 @@ Expected<PlanRule> Parser::parseRule(const json::Value &value,
       {"argument", PlanRule::Kind::Argument},
       {"result", PlanRule::Kind::Result},
       {"value", PlanRule::Kind::Value},
-      {"carried", PlanRule::Kind::Carried}};
+      {"carried", PlanRule::Kind::Carried},
+      {"kept", PlanRule::Kind::Kept}};
   static constexpr StringRef others[] = {
       "dims", "dim",  "axes",     "whole",     "at",
       "rank", "even", "optional", "when_axis", "comment"};
@@ -222,7 +223,7 @@ Expected<PlanRule> Parser::parseRule(const json::Value &value,
           rule.path,
           "unknown key \"" + StringRef(key) +
               "\"; known are parameter, argument, result, value, "
-              "carried, " +
+              "carried, kept, " +
               join(std::begin(others), std::end(others), ", "));
   unsigned numKinds = 0;
   for (auto [key, kind] : kinds)
@@ -234,7 +235,7 @@ Expected<PlanRule> Parser::parseRule(const json::Value &value,
     }
   if (numKinds != 1)
     return error(rule.path, "expected one of parameter, argument, result, "
-                            "value, carried, got " +
+                            "value, carried, kept, got " +
                                 Twine(numKinds));
   auto getString = [&](StringRef key, std::string &out) -> Error {
     const json::Value *entry = object->get(key);
@@ -330,9 +331,10 @@ Expected<Plan> tp::loadPlan(StringRef nameOrFile, TextPlace &wrong) {
   }
   std::optional<std::string> text = getBuiltinPlan(nameOrFile);
   if (!text)
-    return createStringError("unknown plan '" + nameOrFile +
-                             "'; known are megatron, megatron-sp, replicated, "
-                             "and files that end in .json");
+    return createStringError(
+        "unknown plan '" + nameOrFile +
+        "'; known are megatron, megatron-sp, expert, expert-sp, replicated, "
+        "and files that end in .json");
   auto plan = Parser(*text, nameOrFile, wrong).parse();
   if (!plan)
     return plan.takeError();

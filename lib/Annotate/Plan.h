@@ -35,7 +35,7 @@ struct PlanDim {
 };
 
 struct PlanRule {
-  enum class Kind { Parameter, Argument, Result, Value, Carried };
+  enum class Kind { Parameter, Argument, Result, Value, Carried, Kept };
   Kind kind = Kind::Parameter;
   /// Globs; the rule matches what any of them matches. For values: on the
   /// operation's name.

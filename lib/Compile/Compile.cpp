@@ -12,12 +12,14 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/TypeUtilities.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/FileUtilities.h"
 #include "tp/CodeGen/Artifact.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Import/ImportFlags.h"
 #include "tp/Ledger/Ledger.h"
+#include "tp/Schedule/Buffers.h"
 #include "tp/Schedule/Describe.h"
 #include "tp/Support/Bytes.h"
 #include "tp/Support/ReadModule.h"
@@ -127,6 +129,7 @@ private:
   LogicalResult read();
   LogicalResult runStage(Stage stage, StringRef number);
   LogicalResult takeFigures(Stage stage);
+  LogicalResult checkMemory();
   LogicalResult writeArtifact();
   bool isBefore(Stage stage) const {
     return options.firstStage && stage <= *options.firstStage;
@@ -182,6 +185,13 @@ LogicalResult Compilation::read() {
   module = readModel(context, options);
   if (!module)
     return failure();
+  bool hasEntry =
+      llvm::any_of(module->getOps<func::FuncOp>(), [](func::FuncOp function) {
+        return !function.isExternal();
+      });
+  if (!hasEntry)
+    return module->emitError("expected a function with a body, of which the "
+                             "artifact makes an entry, got none");
   stageOptions = options.stages;
   if (stageOptions.mesh.empty() && module->getOps<MeshOp>().empty())
     stageOptions.mesh = "tp=1";
@@ -209,6 +219,33 @@ LogicalResult Compilation::takeFigures(Stage stage) {
            << ", expected at most " << formatBytes(maxBytes)
            << ": use more ranks, or smaller states: of --generate fewer "
               "--rows or a shorter --context";
+  return stage == Stage::Schedule ? checkMemory() : success();
+}
+
+/// What a rank has while an entry runs must be a size that tables can hold.
+LogicalResult Compilation::checkMemory() {
+  int64_t parameters = getHeldParameterBytes(*module);
+  for (auto function : module->getOps<func::FuncOp>()) {
+    auto arena = function->getAttrOfType<IntegerAttr>(arenaBytesAttrName);
+    auto comm = function->getAttrOfType<IntegerAttr>(commBytesAttrName);
+    // Of what has no size in bytes, lower says so.
+    auto hasSize = [](Type type) {
+      return getElementTypeOrSelf(type).isIntOrFloat();
+    };
+    if (!arena || !comm ||
+        !llvm::all_of(function.getArgumentTypes(), hasSize) ||
+        !llvm::all_of(function.getResultTypes(), hasSize))
+      continue;
+    int64_t total = parameters + states + getValueBytes(function) +
+                    arena.getInt() + comm.getInt();
+    if (total > maxBytes)
+      return function.emitError("a rank needs ")
+             << formatBytes(total) << " while @" << function.getSymName()
+             << " runs, of it parameters " << formatBytes(parameters)
+             << " and intermediates " << formatBytes(arena.getInt())
+             << ", expected at most " << formatBytes(maxBytes)
+             << ": use more ranks, or fewer or shorter sequences";
+  }
   return success();
 }
 

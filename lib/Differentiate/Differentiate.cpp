@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/PatternMatch.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/Phase.h"
@@ -117,6 +118,17 @@ static LogicalResult verifyDisjoint(ArrayRef<ParameterOp> parameters) {
   return success();
 }
 
+/// An attention's derivative by a bias that is no parameter: nobody reads it.
+static void dropUnreadResults(func::FuncOp function) {
+  SmallVector<nn::AttentionBackwardOp> ops;
+  function.walk([&](nn::AttentionBackwardOp op) { ops.push_back(op); });
+  PatternRewriter rewriter(function.getContext());
+  for (nn::AttentionBackwardOp op : ops) {
+    rewriter.setInsertionPoint(op);
+    (void)nn::AttentionBackwardOp::canonicalize(op, rewriter);
+  }
+}
+
 namespace {
 struct DifferentiatePass : tp::impl::DifferentiateBase<DifferentiatePass> {
   using DifferentiateBase::DifferentiateBase;
@@ -185,6 +197,7 @@ LogicalResult DifferentiatePass::differentiate(func::FuncOp function) {
   for (Operation &dead : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&dead))
       dead.erase();
+  dropUnreadResults(gradient);
   return success();
 }
 

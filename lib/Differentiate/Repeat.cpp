@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
+#include "tp/Dialect/TP/IR/Stacks.h"
 
 using namespace mlir;
 using namespace tp;
@@ -65,13 +66,6 @@ struct Reverser::Layer {
 static Value makeZeros(OpBuilder &builder, Location loc, Type type) {
   ImplicitLocOpBuilder b(loc, builder);
   return makeConstant(b, type, 0);
-}
-
-static RankedTensorType getStackType(Type slice, int64_t count) {
-  auto type = cast<RankedTensorType>(slice);
-  SmallVector<int64_t> shape(type.getShape());
-  shape.insert(shape.begin(), count);
-  return type.clone(shape);
 }
 
 LogicalResult Reverser::reverseRepeat(OpBuilder &builder, RepeatOp op,
@@ -248,24 +242,7 @@ void Reverser::keep(Layer &layer) {
   if (kept.empty())
     return stack(op);
   numKept += kept.size();
-  SmallVector<Type> types(op.getStackedResults().getTypes());
-  for (Value value : kept)
-    types.push_back(getStackType(value.getType(), op.getCount()));
-  OpBuilder before(op);
-  auto wide = RepeatOp::create(before, op.getLoc(), op.getCount(),
-                               op.getInits(), op.getStacked(), types,
-                               op.getFirstIndex(), op.getReverse());
-  wide->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-  if (auto list =
-          op->getAttrOfType<ArrayAttr>(TPDialect::getShardingsAttrName())) {
-    SmallVector<Attribute> shardings(list.getValue());
-    shardings.resize(types.size() + op.getInits().size(), before.getUnitAttr());
-    wide->setAttr(TPDialect::getShardingsAttrName(),
-                  before.getArrayAttr(shardings));
-  }
-  wide.getBody().takeBody(op.getBody());
-  wide.getYield()->insertOperands(wide.getYield()->getNumOperands(), kept);
-  op->replaceAllUsesWith(wide.getResults().take_front(op->getNumResults()));
+  RepeatOp wide = stackResults(op, kept);
   replaced.push_back(op);
   stack(wide);
 }

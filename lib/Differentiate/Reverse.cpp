@@ -11,6 +11,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Dialect/TP/IR/Stacks.h"
 
 using namespace mlir;
 using namespace tp;
@@ -34,9 +35,7 @@ RankedTensorType tp::differentiate::getValueType(ParameterOp op) {
   auto type = cast<RankedTensorType>(op.getType());
   if (!op.isTemplate())
     return type;
-  SmallVector<int64_t> shape(type.getShape());
-  shape.insert(shape.begin(), getKey(op).count);
-  return type.clone(shape);
+  return getStackType(type, getKey(op).count);
 }
 
 RankedTensorType tp::differentiate::getGradientType(ParameterOp op) {

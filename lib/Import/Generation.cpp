@@ -37,10 +37,10 @@ FailureOr<GenerateOptions> chooseGeneration(Location loc,
                                             const ModelConfig &config,
                                             const GenerateRequest &request,
                                             FloatKind dtype, int64_t layers) {
-  if (config.family == ModelFamily::Bert)
+  if (config.head != Head::NextToken)
     return emitError(loc) << "--generate needs a language model; "
                           << config.architecture
-                          << " is an encoder, which continues nothing";
+                          << " gives no logits of a next token";
   GenerateOptions options;
   options.context =
       request.context.value_or(std::min(defaultContext, config.maxPositions));
@@ -62,13 +62,8 @@ FailureOr<GenerateOptions> chooseGeneration(Location loc,
   bool isWindowed =
       config.slidingWindow && *config.slidingWindow < options.context;
   ArrayRef<bool> slides = ArrayRef(config.slides).take_front(layers);
-  if (isWindowed && !llvm::all_equal(slides))
-    return emitError(loc)
-           << "layers with and without a sliding window in one model are not "
-              "supported for contexts longer than the window: expected "
-              "--context to be at most "
-           << *config.slidingWindow << ", got " << options.context;
-  if (isWindowed && slides.front())
+  // Pages behind the window are freed only if no layer looks farther back.
+  if (isWindowed && llvm::all_of(slides, [](bool slide) { return slide; }))
     options.window = *config.slidingWindow;
   return options;
 }

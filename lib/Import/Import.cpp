@@ -21,6 +21,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Verifier.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Import/ModelAttributes.h"
 #include "llvm/ADT/StringSet.h"
@@ -51,8 +52,9 @@ static FailureOr<int64_t> chooseLayers(Location loc, const ModelConfig &config,
 }
 
 static FailureOr<int64_t> chooseSeq(Location loc, const ModelConfig &config,
-                                    const ImportOptions &options) {
-  int64_t seq = options.seq.value_or(std::min(defaultSeq, config.maxPositions));
+                                    const ImportOptions &options,
+                                    std::optional<int64_t> asked) {
+  int64_t seq = asked.value_or(std::min(defaultSeq, config.maxPositions));
   if (seq < 1 || seq > config.maxPositions)
     return emitError(loc) << "expected --seq to be from 1 to the model's limit "
                              "of "
@@ -70,18 +72,22 @@ static FailureOr<int64_t> chooseSeq(Location loc, const ModelConfig &config,
   return seq;
 }
 
-/// All of the layers used must have the window, or none, if it matters.
-static LogicalResult checkWindow(Location loc, const ModelConfig &config,
-                                 int64_t seq, int64_t layers) {
-  ArrayRef<bool> used = ArrayRef(config.slides).take_front(layers);
-  if (!config.slidingWindow || *config.slidingWindow >= seq ||
-      llvm::all_equal(used))
-    return success();
-  return emitError(loc)
-         << "layers with and without a sliding window in one model are not "
-            "supported for sequences longer than the window: expected --seq to "
-            "be at most "
-         << *config.slidingWindow << ", got " << seq;
+/// The lengths of all functions, each checked.
+static FailureOr<SmallVector<int64_t>>
+chooseSeqs(Location loc, const ModelConfig &config,
+           const ImportOptions &options) {
+  SmallVector<std::optional<int64_t>> asked(options.seqs.begin(),
+                                            options.seqs.end());
+  if (asked.empty())
+    asked.push_back(std::nullopt);
+  SmallVector<int64_t> seqs;
+  for (std::optional<int64_t> length : asked) {
+    FailureOr<int64_t> seq = chooseSeq(loc, config, options, length);
+    if (failed(seq))
+      return failure();
+    seqs.push_back(*seq);
+  }
+  return seqs;
 }
 
 //===----------------------------------------------------------------------===//
@@ -93,24 +99,12 @@ static LogicalResult checkWindow(Location loc, const ModelConfig &config,
 static SmallVector<std::string> getIgnored(const ModelConfig &config,
                                            int64_t layers) {
   SmallVector<std::string> patterns;
-  SmallVector<StringRef> prefixes;
-  switch (config.family) {
-  case ModelFamily::Llama:
-    patterns = {"*.rotary_emb.inv_freq"};
-    prefixes = {"model.layers."};
-    break;
-  case ModelFamily::GPT2:
-    patterns = {"*.attn.bias", "*.attn.masked_bias"};
-    prefixes = {"transformer.h.", "h."};
-    break;
-  case ModelFamily::Bert:
-    patterns = {"*embeddings.position_ids", "*pooler.dense.*", "cls.*"};
-    prefixes = {"bert.encoder.layer.", "encoder.layer."};
-    break;
-  }
+  for (StringRef pattern : config.family->ignored)
+    patterns.push_back(pattern.str());
   for (int64_t i = layers; i < config.numLayers; ++i)
-    for (StringRef prefix : prefixes)
-      patterns.push_back((prefix + Twine(i) + ".*").str());
+    for (StringRef prefix : config.layout.prefixes)
+      patterns.push_back(nameOfLayer((prefix + config.layout.layer).str(), i) +
+                         ".*");
   return patterns;
 }
 
@@ -156,22 +150,31 @@ struct TensorChecker {
     std::string first;
     int64_t wrong = 0;
     bool repeated = StringRef(use.names.front()).contains("{i}");
-    for (int64_t i = 0; i < (repeated ? layers : 1); ++i) {
+    // A tensor by any of its names.
+    auto checkOne = [&](ArrayRef<std::string> names) {
       bool found = false;
-      for (const std::string &pattern : use.names) {
-        std::string name = nameOfLayer(pattern, i);
+      for (const std::string &name : names) {
         used.insert(name);
         const CheckpointTensor *tensor = checkpoint.find(name);
         if (!tensor)
           continue;
         found = true;
-        std::string why = checkTensor(*tensor, use.shape);
+        std::string why =
+            checkTensor(*tensor, getTensorShape(use.names[0], use.shape));
         if (!why.empty() && wrong++ == 0)
           first = directory.str() + "/" + tensor->file + ": tensor " +
                   quoted(name) + ": " + why;
       }
       if (!found)
-        missing.push_back(nameOfLayer(use.names.front(), i));
+        missing.push_back(names.front());
+    };
+    for (int64_t i = 0; i < (repeated ? layers : 1); ++i) {
+      SmallVector<SmallVector<std::string>> spellings;
+      for (const std::string &pattern : use.names)
+        spellings.push_back(getTensorNames(nameOfLayer(pattern, i), use.shape));
+      for (size_t e = 0; e < spellings[0].size(); ++e)
+        checkOne(llvm::map_to_vector(
+            spellings, [&](const auto &names) { return names[e]; }));
     }
     if (wrong == 0)
       return;
@@ -227,12 +230,12 @@ static LogicalResult checkTensors(MLIRContext *context, StringRef directory,
 // Import
 //===----------------------------------------------------------------------===//
 
-/// The type of the first parameter's tensor, for configs that do not say.
-static FloatKind getStoredType(const Checkpoint &checkpoint) {
-  for (StringRef name : {"model.embed_tokens.weight", "transformer.wte.weight",
-                         "wte.weight", "embeddings.word_embeddings.weight",
-                         "bert.embeddings.word_embeddings.weight"})
-    if (const CheckpointTensor *tensor = checkpoint.find(name)) {
+/// The type of the table of words, for configs that do not say.
+static FloatKind getStoredType(const ModelConfig &config,
+                               const Checkpoint &checkpoint) {
+  for (StringRef prefix : config.layout.prefixes)
+    if (const CheckpointTensor *tensor =
+            checkpoint.find((prefix + config.layout.words + ".weight").str())) {
       if (tensor->dtype == "BF16")
         return FloatKind::BF16;
       if (tensor->dtype == "F16")
@@ -259,29 +262,31 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
   FailureOr<Checkpoint> checkpoint = Checkpoint::open(context, directory);
   if (failed(checkpoint))
     return nullptr;
-  SentenceModules modules;
-  if (config->family == ModelFamily::Bert) {
-    auto read = readSentenceModules(context, directory, config->hiddenSize);
-    if (failed(read))
-      return nullptr;
-    modules = *read;
-  }
+  auto modules = readSentenceModules(context, directory, config->hiddenSize);
+  if (failed(modules))
+    return nullptr;
+  // What follows is on the hidden states, so no head is asked for.
+  if (modules->pooling != Pooling::None)
+    config->head = Head::None;
+  if (config->head == Head::None &&
+      !llvm::is_contained(config->layout.prefixes, ""))
+    config->layout.prefixes.push_back("");
 
   SmallString<128> path(directory);
   llvm::sys::path::append(path, "config.json");
   Location loc = FileLineColLoc::get(context, path, 1, 1);
   FailureOr<int64_t> layers = chooseLayers(loc, *config, options);
-  FailureOr<int64_t> seq = chooseSeq(loc, *config, options);
-  if (failed(layers) || failed(seq) ||
-      failed(checkWindow(loc, *config, *seq, *layers)))
+  FailureOr<SmallVector<int64_t>> seqs = chooseSeqs(loc, *config, options);
+  if (failed(layers) || failed(seqs))
     return nullptr;
-  if (options.lastLogits && config->family == ModelFamily::Bert) {
+  if (options.lastLogits && config->head != Head::NextToken) {
     emitError(loc) << "--logits last needs a language model; "
-                   << config->architecture << " gives last_hidden_state";
+                   << config->architecture
+                   << " gives no logits of a next token";
     return nullptr;
   }
   FloatKind dtype = options.dtype.value_or(
-      config->dtype.value_or(getStoredType(*checkpoint)));
+      config->dtype.value_or(getStoredType(*config, *checkpoint)));
 
   if (options.train &&
       failed(checkTraining(loc, *config, dtype, *options.train)))
@@ -295,25 +300,20 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
     steps = *chosen;
   }
 
-  ModelBuilder model(context, *config, *checkpoint, options, dtype, *seq,
-                     *layers);
-  auto build = [&] {
-    switch (config->family) {
-    case ModelFamily::Llama:
-      return buildLlama(model);
-    case ModelFamily::GPT2:
-      return buildGPT2(model);
-    case ModelFamily::Bert:
-      return buildBert(model, modules);
-    }
-    llvm_unreachable("unknown family");
-  };
-  model.begin("main");
-  model.end(build());
+  // The same layers are alike in all functions, which share the parameters.
+  int64_t length =
+      std::max(*llvm::max_element(*seqs), steps ? steps->context : 0);
+  ModelBuilder model(context, *config, *checkpoint, options, dtype,
+                     seqs->front(), config->getRuns(*layers, length));
+  for (int64_t seq : *seqs) {
+    model.seq = seq;
+    model.begin(seqs->size() == 1 ? "main" : "seq_" + std::to_string(seq));
+    model.end(buildModel(model, *modules));
+  }
   if (steps)
     for (int64_t tokens : getStepSizes(*steps)) {
       model.beginStep(*steps, tokens);
-      model.end(build());
+      model.end(buildModel(model, *modules));
     }
   SmallVector<std::string> ignored = getIgnored(*config, *layers);
   OwningOpRef<ModuleOp> module = model.finish(getModelName(directory), ignored);

@@ -15,6 +15,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/WithColor.h"
 #include "llvm/Support/raw_ostream.h"
+#include <algorithm>
 #include <cmath>
 
 using namespace mlir;
@@ -27,8 +28,9 @@ ImportFlags::ImportFlags(cl::OptionCategory &category)
             cl::value_desc("B"), cl::init(1), cl::cat(category)),
       seq("seq",
           cl::desc("Positions per sequence (default 128, or the model's limit "
-                   "if that is smaller)"),
-          cl::value_desc("S"), cl::cat(category)),
+                   "if that is smaller); of several numbers with commas "
+                   "between them, tp-run takes the least that has room"),
+          cl::value_desc("S,..."), cl::CommaSeparated, cl::cat(category)),
       dtype("dtype",
             cl::desc("Element type: f32, bf16 or f16 (default: the "
                      "checkpoint's)"),
@@ -112,6 +114,22 @@ std::optional<TrainOptions> ImportFlags::getTraining(Reject reject) const {
                       kind.value_or(Dropout::Off)};
 }
 
+std::vector<int64_t> ImportFlags::getSeqs(Reject reject) const {
+  std::vector<int64_t> seqs(seq.begin(), seq.end());
+  llvm::sort(seqs);
+  if (!seqs.empty() && seqs.front() < 1)
+    reject("seq", "expected a positive integer, got " + Twine(seqs.front()));
+  auto twice = std::adjacent_find(seqs.begin(), seqs.end());
+  if (twice != seqs.end())
+    reject("seq", "expected each length once, got " + Twine(*twice) + " twice");
+  if (seqs.size() > 1 && generate)
+    reject("seq", "expected one length beside --generate, whose steps take "
+                  "texts of any");
+  if (seqs.size() > 1 && train.getNumOccurrences())
+    reject("seq", "expected one length beside --train, whose steps are alike");
+  return seqs;
+}
+
 bool ImportFlags::fit(StringRef program, StringRef input) const {
   // Of what is not there, whoever reads it says so.
   if (llvm::sys::fs::is_directory(input) ||
@@ -119,9 +137,9 @@ bool ImportFlags::fit(StringRef program, StringRef input) const {
     return true;
   bool valid = true;
   for (const cl::Option *option : std::initializer_list<const cl::Option *>{
-           &batch, &seq, &dtype, &layers, &logits, &generate, &context, &rows,
-           &chunk, &kvDtype, &train, &clip, &momentum, &shardOptimizer,
-           &dropout}) {
+           &batch, std::addressof(seq), &dtype, &layers, &logits, &generate,
+           &context, &rows, &chunk, &kvDtype, &train, &clip, &momentum,
+           &shardOptimizer, &dropout}) {
     if (!option->getNumOccurrences())
       continue;
     llvm::errs() << program << ": for the --" << option->ArgStr
@@ -146,7 +164,6 @@ std::optional<ImportOptions> ImportFlags::get(StringRef program) const {
              "expected a positive integer, got " + Twine(option.getValue()));
   };
   positive(batch);
-  positive(seq);
   positive(layers);
   for (const cl::opt<int64_t> *option : {&context, &rows, &chunk}) {
     positive(*option);
@@ -155,8 +172,7 @@ std::optional<ImportOptions> ImportFlags::get(StringRef program) const {
   }
   ImportOptions options;
   options.batch = batch;
-  if (seq.getNumOccurrences())
-    options.seq = seq;
+  options.seqs = getSeqs(reject);
   if (layers.getNumOccurrences())
     options.layers = layers;
   auto readType = [&](const cl::opt<std::string> &option) {

@@ -16,6 +16,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Import/ModelAttributes.h"
 #include <cmath>
@@ -23,6 +24,8 @@
 using namespace mlir;
 
 namespace tp {
+
+/// The attribute of attention that caps scores, in versions which have it.
 
 Type getElementType(MLIRContext *context, FloatKind dtype) {
   switch (dtype) {
@@ -39,11 +42,12 @@ Type getElementType(MLIRContext *context, FloatKind dtype) {
 ModelBuilder::ModelBuilder(MLIRContext *context, const ModelConfig &config,
                            const Checkpoint &checkpoint,
                            const ImportOptions &options, FloatKind dtype,
-                           int64_t seq, int64_t numLayers)
-    : config(config), batch(options.batch), seq(seq), numLayers(numLayers),
+                           int64_t seq, ArrayRef<LayerRun> runs)
+    : config(config), batch(options.batch), seq(seq),
+      numLayers(runs.back().first + runs.back().count),
       lastLogits(options.lastLogits), trains(options.train.has_value()),
       drops(trains && options.train->dropout != TrainOptions::Dropout::Off),
-      builder(context), checkpoint(checkpoint),
+      runs(runs), builder(context), checkpoint(checkpoint),
       elementType(getElementType(context, dtype)) {
   Location loc = NameLoc::get(builder.getStringAttr(config.architecture));
   module = ModuleOp::create(loc);
@@ -87,9 +91,12 @@ Value ModelBuilder::addInput(StringRef name, int64_t limit,
   if (!defaultValue.empty())
     attrs.push_back(builder.getNamedAttr(defaultAttrName,
                                          builder.getStringAttr(defaultValue)));
-  if (name == "attention_mask" && config.family != ModelFamily::Bert)
+  if (name == "attention_mask" && !config.layout.isEncoder)
     attrs.push_back(
         builder.getNamedAttr(rightPaddedAttrName, builder.getUnitAttr()));
+  if (!trains)
+    attrs.push_back(
+        builder.getNamedAttr(sequencesAttrName, builder.getUnitAttr()));
   return addArgument(
       name, RankedTensorType::get({batch, seq}, builder.getI64Type()), attrs);
 }
@@ -100,7 +107,12 @@ void ModelBuilder::end(ArrayRef<std::pair<StringRef, Value>> outputs) {
   SmallVector<DictionaryAttr> attrs;
   auto add = [&](StringRef key, Attribute attr, Value value) {
     values.push_back(value);
-    attrs.push_back(builder.getDictionaryAttr(builder.getNamedAttr(key, attr)));
+    SmallVector<NamedAttribute> fields{builder.getNamedAttr(key, attr)};
+    auto type = cast<RankedTensorType>(value.getType());
+    if (!step && !trains && !lastLogits && type.getRank() == 3)
+      fields.push_back(
+          builder.getNamedAttr(sequencesAttrName, builder.getUnitAttr()));
+    attrs.push_back(builder.getDictionaryAttr(fields));
   };
   for (auto [name, value] : outputs)
     add(TPDialect::getNameAttrName(), builder.getStringAttr(name), value);
@@ -111,10 +123,10 @@ void ModelBuilder::end(ArrayRef<std::pair<StringRef, Value>> outputs) {
          builder.getNamedAttr(TPDialect::getLossAttrName(),
                               builder.getUnitAttr())});
   if (step)
-    for (auto [name, value] : {std::pair(keysName, step->newKeys),
-                               std::pair(valuesName, step->newValues)})
+    for (const StepValues::Cache &cache : step->caches)
       add(TPDialect::getStateAttrName(),
-          FlatSymbolRefAttr::get(builder.getContext(), name), value);
+          FlatSymbolRefAttr::get(builder.getContext(), cache.name),
+          cache.successor);
   func::ReturnOp::create(builder, func.getLoc(), values);
   func.setFunctionType(builder.getFunctionType(func.getArgumentTypes(),
                                                TypeRange(ValueRange(values))));
@@ -143,6 +155,17 @@ Location ModelBuilder::at(StringRef path) {
   return NameLoc::get(builder.getStringAttr(path));
 }
 
+SmallVector<std::string> ModelBuilder::namesOf(const Twine &name) const {
+  SmallVector<std::string> names;
+  for (StringRef prefix : config.layout.prefixes)
+    names.push_back((prefix + name).str());
+  return names;
+}
+
+std::string ModelBuilder::placeOf(const Twine &name) const {
+  return (config.layout.prefixes.front() + name).str();
+}
+
 Value ModelBuilder::parameter(ArrayRef<std::string> names,
                               ArrayRef<int64_t> shape,
                               const ParameterBox *box) {
@@ -150,7 +173,8 @@ Value ModelBuilder::parameter(ArrayRef<std::string> names,
   use.names.assign(names.begin(), names.end());
   use.shape.assign(box ? box->shape : SmallVector<int64_t>(shape));
   auto found = llvm::find_if(use.names, [&](const std::string &name) {
-    return checkpoint.find(nameOfLayer(name, 0));
+    return checkpoint.find(
+        getTensorNames(nameOfLayer(name, 0), use.shape).front());
   });
   if (found != use.names.end())
     std::rotate(use.names.begin(), found, found + 1);
@@ -178,17 +202,19 @@ Attribute ModelBuilder::getInit(StringRef name, unsigned rank) {
   if (name.ends_with("bias") || name.ends_with("beta"))
     return builder.getStringAttr("zeros");
   if (rank < 2)
-    return {};
+    return config.layout.norm == NormKind::RMSOnePlus
+               ? builder.getStringAttr("zeros")
+               : Attribute();
   double deviation = config.initializerRange;
   // As many as are added to the residual stream.
-  if (config.family == ModelFamily::GPT2 && name.ends_with("c_proj.weight"))
+  if (config.modelType == "gpt2" && name.ends_with("c_proj.weight"))
     deviation /= std::sqrt(2.0 * double(numLayers));
   SmallVector<NamedAttribute> fields;
   if (deviation != 0.02)
     fields.push_back(
         builder.getNamedAttr("deviation", builder.getF64FloatAttr(deviation)));
-  if (config.paddingRow && (name.ends_with("embed_tokens.weight") ||
-                            name.ends_with("word_embeddings.weight")))
+  if (config.paddingRow &&
+      name.ends_with((config.layout.words + ".weight").str()))
     fields.push_back(builder.getNamedAttr(
         "zero_row", builder.getI64IntegerAttr(*config.paddingRow)));
   return fields.empty() ? Attribute() : builder.getDictionaryAttr(fields);
@@ -200,18 +226,19 @@ Value ModelBuilder::linear(StringRef path, Value x, Value weight, Value bias) {
   return nn::LinearOp::create(builder, at(path), type(shape), x, weight, bias);
 }
 
-Value ModelBuilder::rmsNorm(StringRef path, Value x, Value weight) {
-  return nn::RMSNormOp::create(builder, at(path), x.getType(), /*rstd=*/Type(),
-                               x, weight,
-                               builder.getF64FloatAttr(config.normEpsilon))
-      .getResult();
-}
-
-Value ModelBuilder::layerNorm(StringRef path, Value x, Value weight,
-                              Value bias) {
-  return nn::LayerNormOp::create(builder, at(path), x.getType(),
-                                 /*statistics=*/TypeRange{}, x, weight, bias,
-                                 builder.getF64FloatAttr(config.normEpsilon))
+Value ModelBuilder::norm(StringRef path, Value x, Value weight, Value bias) {
+  Location loc = at(path);
+  FloatAttr epsilon = builder.getF64FloatAttr(config.normEpsilon);
+  NormKind kind = config.layout.norm;
+  if (kind == NormKind::Layer || kind == NormKind::LayerNoBias)
+    return nn::LayerNormOp::create(builder, loc, x.getType(),
+                                   /*statistics=*/TypeRange{}, x, weight, bias,
+                                   epsilon)
+        .getResult();
+  if (kind == NormKind::RMSOnePlus)
+    weight = add(path, weight, splat(path, weight.getType(), 1));
+  return nn::RMSNormOp::create(builder, loc, x.getType(), /*rstd=*/Type(), x,
+                               weight, epsilon)
       .getResult();
 }
 
@@ -222,16 +249,15 @@ Value ModelBuilder::embedding(StringRef path, Value ids, Value table) {
                                  /*offset=*/Value());
 }
 
-Value ModelBuilder::activation(StringRef path, Value x) {
-  if (config.activation == Activation::SiLU)
+Value ModelBuilder::activation(StringRef path, Value x, Activation activation) {
+  if (activation == Activation::SiLU)
     return nn::SiluOp::create(builder, at(path), x.getType(), x);
-  if (config.activation == Activation::ReLU) {
-    auto zeros = cast<TypedAttr>(builder.getZeroAttr(x.getType()));
-    Value zero = arith::ConstantOp::create(builder, at(path), zeros);
+  if (activation == Activation::ReLU) {
+    Value zero = splat(path, x.getType(), 0);
     return arith::MaximumFOp::create(builder, at(path), x, zero);
   }
-  auto kind = config.activation == Activation::GeluErf ? nn::GeluKind::Erf
-                                                       : nn::GeluKind::Tanh;
+  auto kind = activation == Activation::GeluErf ? nn::GeluKind::Erf
+                                                : nn::GeluKind::Tanh;
   return nn::GeluOp::create(builder, at(path), x.getType(), kind, x);
 }
 
@@ -241,6 +267,25 @@ Value ModelBuilder::add(StringRef path, Value a, Value b) {
 
 Value ModelBuilder::mul(StringRef path, Value a, Value b) {
   return arith::MulFOp::create(builder, at(path), a, b);
+}
+
+Value ModelBuilder::splat(StringRef path, Type type, double value) {
+  auto tensor = cast<RankedTensorType>(type);
+  auto attr = builder.getFloatAttr(tensor.getElementType(), value);
+  return arith::ConstantOp::create(builder, at(path),
+                                   DenseElementsAttr::get(tensor, attr));
+}
+
+Value ModelBuilder::scale(StringRef path, Value x, double factor) {
+  return factor == 1 ? x : mul(path, x, splat(path, x.getType(), factor));
+}
+
+Value ModelBuilder::cap(StringRef path, Value x, double limit) {
+  if (limit == 0)
+    return x;
+  Value bounded =
+      math::TanhOp::create(builder, at(path), scale(path, x, 1 / limit));
+  return scale(path, bounded, limit);
 }
 
 /// The map from (b, s, h) to the named dimensions.
@@ -271,72 +316,122 @@ Value ModelBuilder::addPositions(StringRef path, Value x, Value rows) {
       .getResult(0);
 }
 
-Value ModelBuilder::firstRows(StringRef path, Value table) {
-  ArrayRef<int64_t> shape = shapeOf(table);
-  if (shape[0] == seq)
-    return table;
-  SmallVector<OpFoldResult> offsets(2, builder.getIndexAttr(0)),
-      strides(2, builder.getIndexAttr(1)),
-      sizes = {builder.getIndexAttr(seq), builder.getIndexAttr(shape[1])};
-  return tensor::ExtractSliceOp::create(builder, at(path), table, offsets,
-                                        sizes, strides);
+Value ModelBuilder::separatePairs(StringRef path, Value x) {
+  Location loc = at(path);
+  int64_t half = shapeOf(x).back() / 2;
+  Value pairs = splitLast(path, x, {half, 2});
+  SmallVector<int64_t> shape(shapeOf(pairs));
+  std::swap(shape[3], shape[4]);
+  Value empty = tensor::EmptyOp::create(builder, loc, shape, elementType);
+  Value halves = linalg::TransposeOp::create(builder, loc, pairs, empty,
+                                             ArrayRef<int64_t>{0, 1, 2, 4, 3})
+                     ->getResult(0);
+  return joinDims(path, halves, 3);
 }
 
-static SmallVector<ReassociationIndices> getHeadGroups() {
-  return {{0}, {1}, {2, 3}};
+Value ModelBuilder::firstRows(StringRef path, Value table) {
+  return slice(path, table, 0, config.layout.firstPosition, seq);
+}
+
+Value ModelBuilder::slice(StringRef path, Value x, unsigned dim, int64_t offset,
+                          int64_t count) {
+  ArrayRef<int64_t> shape = shapeOf(x);
+  if (shape[dim] == count)
+    return x;
+  SmallVector<OpFoldResult> offsets(shape.size(), builder.getIndexAttr(0)),
+      strides(shape.size(), builder.getIndexAttr(1)),
+      sizes = getAsIndexOpFoldResult(builder.getContext(), shape);
+  offsets[dim] = builder.getIndexAttr(offset);
+  sizes[dim] = builder.getIndexAttr(count);
+  return tensor::ExtractSliceOp::create(builder, at(path), x, offsets, sizes,
+                                        strides);
+}
+
+/// Of dimensions of which `count` from `first` on are one on the other side.
+static SmallVector<ReassociationIndices> group(unsigned rank, unsigned first,
+                                               unsigned count) {
+  SmallVector<ReassociationIndices> groups;
+  for (unsigned dim = 0; dim < rank; ++dim) {
+    if (groups.empty() || dim <= first || dim >= first + count)
+      groups.emplace_back();
+    groups.back().push_back(dim);
+  }
+  return groups;
+}
+
+Value ModelBuilder::splitLast(StringRef path, Value x,
+                              ArrayRef<int64_t> sizes) {
+  SmallVector<int64_t> shape(shapeOf(x).drop_back());
+  unsigned first = shape.size();
+  shape.append(sizes.begin(), sizes.end());
+  return tensor::ExpandShapeOp::create(
+      builder, at(path), type(shape), x,
+      group(shape.size(), first, sizes.size()));
+}
+
+Value ModelBuilder::joinDims(StringRef path, Value x, unsigned first) {
+  SmallVector<int64_t> shape(shapeOf(x));
+  auto groups = group(shape.size(), first, 2);
+  shape[first] *= shape[first + 1];
+  shape.erase(shape.begin() + first + 1);
+  return tensor::CollapseShapeOp::create(builder, at(path), type(shape), x,
+                                         groups);
 }
 
 Value ModelBuilder::splitHeads(StringRef path, Value x, int64_t heads) {
-  ArrayRef<int64_t> shape = shapeOf(x);
-  return tensor::ExpandShapeOp::create(
-      builder, at(path), type({shape[0], shape[1], heads, shape[2] / heads}), x,
-      getHeadGroups());
+  return splitLast(path, x, {heads, shapeOf(x).back() / heads});
 }
 
 Value ModelBuilder::mergeHeads(StringRef path, Value x) {
-  ArrayRef<int64_t> shape = shapeOf(x);
-  return tensor::CollapseShapeOp::create(
-      builder, at(path), type({shape[0], shape[1], shape[2] * shape[3]}), x,
-      getHeadGroups());
-}
-
-double ModelBuilder::getScale() const {
-  return config.scaleScores ? 1 / std::sqrt(double(config.headDim)) : 1.0;
+  return joinDims(path, x, 2);
 }
 
 Value ModelBuilder::attention(StringRef path, Value q, Value k, Value v,
-                              Value mask, bool causal) {
+                              Value mask, bool causal, bool slides) {
   IntegerAttr window;
-  if (config.slidingWindow && *config.slidingWindow < seq &&
-      config.slides.front())
+  if (slides && *config.slidingWindow < seq)
     window = builder.getI64IntegerAttr(*config.slidingWindow);
   return nn::AttentionOp::create(
              builder, at(path), q.getType(), /*lse=*/Type(), q, k, v, mask,
-             builder.getF64FloatAttr(getScale()),
-             causal ? builder.getUnitAttr() : UnitAttr(), window)
+             /*bias=*/Value(), /*sinks=*/Value(),
+             builder.getF64FloatAttr(config.attentionScale),
+             causal ? builder.getUnitAttr() : UnitAttr(), window, getSoftCap())
       .getResult();
 }
 
-Value ModelBuilder::repeatLayers(StringRef path, Value x,
-                                 llvm::function_ref<Value(Value)> body) {
-  SmallVector<Value> stacked;
-  if (step)
-    stacked = {step->keys, step->values};
-  auto repeat = RepeatOp::create(builder, at(path), numLayers, ValueRange{x},
-                                 stacked, TypeRange(ValueRange(stacked)));
-  if (step) {
-    step->layerKeys = repeat.getStackedArgs()[0];
-    step->layerValues = repeat.getStackedArgs()[1];
-    step->newKeys = repeat.getStackedResults()[0];
-    step->newValues = repeat.getStackedResults()[1];
+FloatAttr ModelBuilder::getSoftCap() {
+  if (config.attentionCap == 0)
+    return {};
+  return builder.getF64FloatAttr(config.attentionCap);
+}
+
+Value ModelBuilder::repeatLayers(
+    StringRef path, Value x, llvm::function_ref<Value(Value, LayerKind)> body) {
+  for (auto [index, run] : llvm::enumerate(runs)) {
+    MutableArrayRef<StepValues::Cache> caches;
+    if (step)
+      caches = MutableArrayRef(step->caches).slice(2 * index, 2);
+    SmallVector<Value> stacked;
+    for (const StepValues::Cache &cache : caches)
+      stacked.push_back(cache.state);
+    auto repeat =
+        RepeatOp::create(builder, at(path), run.count, ValueRange{x}, stacked,
+                         TypeRange(ValueRange(stacked)), run.first);
+    if (step) {
+      step->layerKeys = repeat.getStackedArgs()[0];
+      step->layerValues = repeat.getStackedArgs()[1];
+    }
+    for (auto [cache, result] : llvm::zip(caches, repeat.getStackedResults()))
+      cache.successor = result;
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToEnd(repeat.getBodyBlock());
+    SmallVector<Value> next{body(repeat.getCarriedArgs().front(), run.kind)};
+    if (step)
+      next.append({step->layerKeys, step->layerValues});
+    YieldOp::create(builder, at(path), next);
+    x = repeat.getCarriedResults().front();
   }
-  OpBuilder::InsertionGuard guard(builder);
-  builder.setInsertionPointToEnd(repeat.getBodyBlock());
-  SmallVector<Value> next{body(repeat.getCarriedArgs().front())};
-  if (step)
-    next.append({step->layerKeys, step->layerValues});
-  YieldOp::create(builder, at(path), next);
-  return repeat.getCarriedResults().front();
+  return x;
 }
 
 //===----------------------------------------------------------------------===//
@@ -364,6 +459,52 @@ Value ModelBuilder::countKept(Location loc, Value mask) {
                Value one = arith::UIToFPOp::create(b, l, b.getF32Type(), keep);
                Value sum = arith::AddFOp::create(b, l, args[1], one);
                linalg::YieldOp::create(b, l, sum);
+             })
+      .getResult(0);
+}
+
+Value ModelBuilder::countedPositions(StringRef path, Value ids,
+                                     int64_t padding) {
+  MLIRContext *context = builder.getContext();
+  Location loc = at(path);
+  auto isText = [padding](OpBuilder &b, Location l, Value id) -> Value {
+    Value pad = arith::ConstantIntOp::create(b, l, padding, 64);
+    return arith::CmpIOp::create(b, l, arith::CmpIPredicate::ne, id, pad);
+  };
+  // How many stand up to each place, itself included.
+  Value zeros = filled(loc, builder.getF32FloatAttr(0), {batch, seq});
+  Value counts =
+      linalg::GenericOp::create(
+          builder, loc, zeros.getType(), ids, zeros,
+          {mapOf(context, 3, {0, 2}), mapOf(context, 3, {0, 1})},
+          {parallel, parallel, reduction},
+          [&](OpBuilder &b, Location l, ValueRange args) {
+            Value here = linalg::IndexOp::create(b, l, 1),
+                  there = linalg::IndexOp::create(b, l, 2);
+            Value isBefore = arith::CmpIOp::create(
+                b, l, arith::CmpIPredicate::ule, there, here);
+            Value counts =
+                arith::AndIOp::create(b, l, isBefore, isText(b, l, args[0]));
+            Value one = arith::UIToFPOp::create(b, l, b.getF32Type(), counts);
+            Value sum = arith::AddFOp::create(b, l, args[1], one);
+            linalg::YieldOp::create(b, l, sum);
+          })
+          .getResult(0);
+  Value empty =
+      tensor::EmptyOp::create(builder, loc, {batch, seq}, builder.getI64Type());
+  return linalg::GenericOp::create(
+             builder, loc, empty.getType(), ValueRange{ids, counts}, empty,
+             {mapOf(context, 2, {0, 1}), mapOf(context, 2, {0, 1}),
+              mapOf(context, 2, {0, 1})},
+             {parallel, parallel},
+             [&](OpBuilder &b, Location l, ValueRange args) {
+               Value pad = arith::ConstantIntOp::create(b, l, padding, 64);
+               Value count =
+                   arith::FPToSIOp::create(b, l, b.getI64Type(), args[1]);
+               Value row = arith::AddIOp::create(b, l, count, pad);
+               row = arith::SelectOp::create(b, l, isText(b, l, args[0]), row,
+                                             pad);
+               linalg::YieldOp::create(b, l, row);
              })
       .getResult(0);
 }

@@ -29,9 +29,6 @@ namespace tp {
 /// The name of one layer's tensor, for a name with or without `{i}`.
 std::string nameOfLayer(llvm::StringRef name, int64_t layer);
 
-/// The states of a step.
-inline constexpr llvm::StringLiteral keysName = "keys", valuesName = "values";
-
 mlir::Type getElementType(mlir::MLIRContext *context, FloatKind dtype);
 
 /// A parameter of the program and the checkpoint tensor that it must match.
@@ -55,12 +52,13 @@ class ModelBuilder {
 public:
   ModelBuilder(mlir::MLIRContext *context, const ModelConfig &config,
                const Checkpoint &checkpoint, const ImportOptions &options,
-               FloatKind dtype, int64_t seq, int64_t numLayers);
+               FloatKind dtype, int64_t seq, llvm::ArrayRef<LayerRun> runs);
 
   const ModelConfig &config;
   int64_t batch, seq;
   const int64_t numLayers;
   const bool lastLogits, trains, drops;
+  const llvm::SmallVector<LayerRun> runs;
   mlir::OpBuilder builder;
 
   //===--------------------------------------------------------------------===//
@@ -87,6 +85,8 @@ public:
 
   /// The tokens' ids, with all that goes with them.
   mlir::Value addTokens();
+  /// Of @main.
+  mlir::Value getMask() const { return mask; }
   /// x[b, s, h] plus the rows of a table of positions at which it stands.
   mlir::Value addLearnedPositions(llvm::StringRef path, mlir::Value x,
                                   mlir::Value table);
@@ -95,7 +95,9 @@ public:
   rotaryTable(llvm::StringRef path, llvm::ArrayRef<float> frequencies);
   /// Of causal models; a step writes keys and values into the layer's cache.
   mlir::Value causalAttention(llvm::StringRef path, mlir::Value q,
-                              mlir::Value k, mlir::Value v);
+                              mlir::Value k, mlir::Value v, bool slides);
+  /// values[b, s, n], zero where a step has no token.
+  mlir::Value keepTokens(llvm::StringRef path, mlir::Value values);
   /// The positions of hidden[b, s, h] whose logits are asked for.
   mlir::Value selectPositions(llvm::StringRef path, mlir::Value hidden);
   NamedValues logits(llvm::StringRef path, mlir::Value hidden,
@@ -116,37 +118,59 @@ public:
     return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape();
   }
 
+  /// The names that a part of the model may have, and its module's path.
+  llvm::SmallVector<std::string> namesOf(const llvm::Twine &name) const;
+  std::string placeOf(const llvm::Twine &name) const;
   /// The parameter with the first of `names` that the checkpoint has.
   mlir::Value parameter(llvm::ArrayRef<std::string> names,
                         llvm::ArrayRef<int64_t> shape,
                         const ParameterBox *box = nullptr);
   mlir::Value linear(llvm::StringRef path, mlir::Value x, mlir::Value weight,
                      mlir::Value bias);
-  mlir::Value rmsNorm(llvm::StringRef path, mlir::Value x, mlir::Value weight);
-  mlir::Value layerNorm(llvm::StringRef path, mlir::Value x, mlir::Value weight,
-                        mlir::Value bias);
+  /// The layout's kind of norm; `bias` is that of a layer norm which has one.
+  mlir::Value norm(llvm::StringRef path, mlir::Value x, mlir::Value weight,
+                   mlir::Value bias);
   mlir::Value embedding(llvm::StringRef path, mlir::Value ids,
                         mlir::Value table);
-  mlir::Value activation(llvm::StringRef path, mlir::Value x);
+  mlir::Value activation(llvm::StringRef path, mlir::Value x, Activation kind);
   mlir::Value add(llvm::StringRef path, mlir::Value a, mlir::Value b);
   /// In a program that is trained with dropout; else `x` (Training.cpp).
   mlir::Value dropout(llvm::StringRef path, mlir::Value x, double probability);
   mlir::Value mul(llvm::StringRef path, mlir::Value a, mlir::Value b);
+  /// x * factor, and cap * tanh(x / cap); x if the factor is 1, or the cap 0.
+  mlir::Value scale(llvm::StringRef path, mlir::Value x, double factor);
+  mlir::Value cap(llvm::StringRef path, mlir::Value x, double limit);
+  /// [..., n] -> [..., sizes], sizes of product n.
+  mlir::Value splitLast(llvm::StringRef path, mlir::Value x,
+                        llvm::ArrayRef<int64_t> sizes);
+  /// The dimensions first and first + 1 become one.
+  mlir::Value joinDims(llvm::StringRef path, mlir::Value x, unsigned first);
+  /// `count` from `offset` on of one dimension.
+  mlir::Value slice(llvm::StringRef path, mlir::Value x, unsigned dim,
+                    int64_t offset, int64_t count);
+  /// The rows of a table of positions at which ids[b, s] stand that are not
+  /// `padding`; that is at row `padding`, and they are counted from the next.
+  mlir::Value countedPositions(llvm::StringRef path, mlir::Value ids,
+                               int64_t padding);
+  /// x[b, s, heads, d] with the even elements of each head before the odd
+  /// ones: scores do not depend on the order that queries and keys have.
+  mlir::Value separatePairs(llvm::StringRef path, mlir::Value x);
   /// x[b, s, h] + rows[s, h].
   mlir::Value addPositions(llvm::StringRef path, mlir::Value x,
                            mlir::Value rows);
-  /// The first `seq` rows of a table of positions (of BERT, which has no step).
+  /// The rows of a table of positions for all of a sequence.
   mlir::Value firstRows(llvm::StringRef path, mlir::Value table);
   /// [b, s, heads * d] -> [b, s, heads, d] and back.
   mlir::Value splitHeads(llvm::StringRef path, mlir::Value x, int64_t heads);
   mlir::Value mergeHeads(llvm::StringRef path, mlir::Value x);
   mlir::Value attention(llvm::StringRef path, mlir::Value q, mlir::Value k,
-                        mlir::Value v, mlir::Value mask, bool causal);
-  /// The factor of the scores.
-  double getScale() const;
-  /// The layers: `body` maps the carried value to the next one.
-  mlir::Value repeatLayers(llvm::StringRef path, mlir::Value x,
-                           llvm::function_ref<mlir::Value(mlir::Value)> body);
+                        mlir::Value v, mlir::Value mask, bool causal,
+                        bool slides);
+  /// The layers, in runs that are alike: `body` maps the carried value to the
+  /// next one.
+  mlir::Value
+  repeatLayers(llvm::StringRef path, mlir::Value x,
+               llvm::function_ref<mlir::Value(mlir::Value, LayerKind)> body);
   /// x[b, s, h] -> [b, 1, h]: the last position that the mask keeps.
   mlir::Value lastPosition(llvm::StringRef path, mlir::Value x,
                            mlir::Value mask);
@@ -161,9 +185,14 @@ private:
     GenerateOptions options;
     int64_t numRows;
     mlir::Value starts, table, rows, positions, cells;
-    /// States of all layers, of the layer that is emitted, and their
-    /// successors.
-    mlir::Value keys, values, layerKeys, layerValues, newKeys, newValues;
+    /// States of each run of layers with their successors, and those of the
+    /// layer that is emitted.
+    struct Cache {
+      std::string name;
+      mlir::Value state, successor;
+    };
+    llvm::SmallVector<Cache> caches;
+    mlir::Value layerKeys, layerValues;
   };
 
   mlir::Value addArgument(llvm::StringRef name, mlir::RankedTensorType type,
@@ -176,12 +205,15 @@ private:
   mlir::Value addSetting(llvm::StringRef name, mlir::Type type,
                          llvm::StringRef defaultValue = "zeros");
   NamedValues chooseTokens(llvm::StringRef path, mlir::Value logits);
-  mlir::RankedTensorType getCacheType() const;
-  mlir::Value addState(llvm::StringRef name);
+  mlir::RankedTensorType getCacheType(int64_t layers) const;
+  mlir::Value addState(llvm::StringRef name, mlir::RankedTensorType type);
   mlir::Value writeCache(llvm::StringRef path, mlir::Value x, mlir::Value pool);
   mlir::Value pagedAttention(llvm::StringRef path, mlir::Value q, mlir::Value k,
-                             mlir::Value v);
+                             mlir::Value v, bool slides);
   mlir::Value lastRows(llvm::StringRef path, mlir::Value x);
+  /// Of scores; null: they are as they are.
+  mlir::FloatAttr getSoftCap();
+  mlir::Value splat(llvm::StringRef path, mlir::Type type, double value);
   mlir::Value filled(mlir::Location loc, mlir::TypedAttr value,
                      llvm::ArrayRef<int64_t> shape);
   /// f32[]: the sum of `term` of all elements of value[b, s].
@@ -203,10 +235,21 @@ private:
   llvm::SmallVector<ParameterUse> parameters;
 };
 
-/// The families: emit the body and return the named outputs.
-NamedValues buildLlama(ModelBuilder &model);
-NamedValues buildGPT2(ModelBuilder &model);
-NamedValues buildBert(ModelBuilder &model, const SentenceModules &modules);
+/// Emits the body and returns the named outputs.
+NamedValues buildModel(ModelBuilder &model, const SentenceModules &modules);
+/// One layer (BuildLayer.cpp). `rotary` are cos and sin, or null.
+mlir::Value buildLayer(ModelBuilder &model, mlir::Value x, LayerKind kind,
+                       std::pair<mlir::Value, mlir::Value> rotary,
+                       mlir::Value mask);
+/// The sum of the experts that each token uses, of the layer at `layer`
+/// (BuildExperts.cpp), and the feed-forward that all use, times its gate.
+mlir::Value buildExperts(ModelBuilder &model, llvm::StringRef layer,
+                         mlir::Value x);
+mlir::Value buildSharedGate(ModelBuilder &model, llvm::StringRef layer,
+                            mlir::Value x, mlir::Value shared);
+/// The norm of the module `path`; x if that is empty.
+mlir::Value buildNorm(ModelBuilder &model, const llvm::Twine &path,
+                      mlir::Value x);
 
 } // namespace tp
 

@@ -3,18 +3,20 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One function per family reads its keys; what families share (element type,
-// rope, activation, sliding windows, keys without influence) is read by the
-// functions above them. The table of architectures at the end of the file is
-// what the importer supports.
+// The family's row of the table says under which keys its constants are; one
+// function reads them for all families. Keys without influence on the result
+// are on a list, and all others must have been read.
 //
 //===----------------------------------------------------------------------===//
 
 #include "tp/Import/ModelConfig.h"
 #include "JsonFile.h"
+#include "ReadPositions.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Path.h"
+#include <cmath>
 
 using namespace mlir;
 namespace json = llvm::json;
@@ -22,8 +24,6 @@ namespace json = llvm::json;
 namespace tp {
 
 static constexpr size_t maxConfigBytes = 8 << 20;
-static constexpr int64_t maxSize = 1 << 30;
-static constexpr int64_t maxLayers = 10000;
 static constexpr int64_t maxHeadDim = 1 << 16;
 
 StringRef stringify(FloatKind kind) {
@@ -79,15 +79,13 @@ static const llvm::StringLiteral ignoredKeys[] = {
 
 /// Keys that change the result in every family, and the one value of each that
 /// is supported. An empty object stands for "absent or empty".
-static void refuseCommonKeys(ObjectReader &reader) {
+static void refuseCommonKeys(ObjectReader &reader, const ConfigKeys &keys) {
   reader.require("add_cross_attention", false,
                  "models that attend to an encoder are not supported");
   reader.require("is_encoder_decoder", false,
                  "models with an encoder and a decoder are not supported");
   reader.require("pruned_heads", json::Object(),
                  "pruned heads change the weights' shapes");
-  reader.require("partial_rotary_factor", 1.0,
-                 "rotating a part of each head is not supported");
   for (auto [key, reason] :
        {std::pair("quantization_config", "quantised weights"),
         std::pair("compression_config", "compressed weights"),
@@ -95,7 +93,8 @@ static void refuseCommonKeys(ObjectReader &reader) {
         std::pair("attn_logit_softcapping", "capped attention scores"),
         std::pair("final_logit_softcapping", "capped logits"),
         std::pair("cross_attention_hidden_size", "cross attention")})
-    if (const json::Value *value = reader.get(key))
+    if (const json::Value *value = reader.get(key);
+        value && key != keys.attentionCap.key && key != keys.logitCap.key)
       reader.error(key) << "unsupported " << key << ": " << reason
                         << " are not supported; expected null, got "
                         << showJson(*value);
@@ -140,164 +139,33 @@ static void readActivation(ObjectReader &reader, StringRef key,
                          "\"gelu_pytorch_tanh\", \"gelu_fast\" or \"relu\"";
 }
 
-/// Reads what describes the stretching of frequencies: today's whole
-/// `rope_parameters` or the `rope_scaling` of older files.
-static void readRopeScaling(ObjectReader &reader, StringRef typeKey,
-                            std::optional<int64_t> originalMaxPositions,
-                            RopeConfig &rope) {
-  std::string type = reader.getString(typeKey).value_or("default");
-  if (type == "default") {
-    rope.kind = RopeConfig::Kind::Default;
-  } else if (type == "linear") {
-    rope.kind = RopeConfig::Kind::Linear;
-    rope.factor = reader.getPositive("factor", std::nullopt);
-  } else if (type == "llama3") {
-    rope.kind = RopeConfig::Kind::Llama3;
-    rope.factor = reader.getPositive("factor", std::nullopt);
-    rope.lowFrequencyFactor =
-        reader.getPositive("low_freq_factor", std::nullopt);
-    rope.highFrequencyFactor =
-        reader.getPositive("high_freq_factor", std::nullopt);
-    rope.originalMaxPositions = reader.getInt(
-        "original_max_position_embeddings", originalMaxPositions, 1, maxSize);
-    if (!reader.failed() && rope.highFrequencyFactor <= rope.lowFrequencyFactor)
-      reader.error("high_freq_factor")
-          << "expected " << reader.getPath("high_freq_factor") << " to exceed "
-          << reader.getPath("low_freq_factor") << ", got "
-          << rope.highFrequencyFactor << " and " << rope.lowFrequencyFactor;
-  } else {
-    reader.error(typeKey) << "unsupported " << reader.getPath(typeKey) << " "
-                          << quoted(type)
-                          << "; expected \"default\", \"linear\" or \"llama3\"";
-    return;
-  }
-  reader.require("partial_rotary_factor", 1.0,
-                 "rotating a part of each head is not supported");
-  reader.finish();
-}
-
-static bool operator==(const RopeConfig &a, const RopeConfig &b) {
-  return a.kind == b.kind && a.theta == b.theta && a.factor == b.factor &&
-         a.lowFrequencyFactor == b.lowFrequencyFactor &&
-         a.highFrequencyFactor == b.highFrequencyFactor &&
-         a.originalMaxPositions == b.originalMaxPositions;
-}
-
-/// Both spellings; where a file has both they must agree.
-static void readRope(ObjectReader &reader, const JsonFile &file,
-                     ModelConfig &config) {
-  std::optional<int64_t> original;
-  if (reader.has("original_max_position_embeddings"))
-    original = reader.getInt("original_max_position_embeddings", std::nullopt,
-                             1, maxSize);
-
-  RopeConfig old;
-  bool hasOld = reader.has("rope_theta") || reader.has("rope_scaling");
-  old.theta = reader.getPositive("rope_theta", old.theta);
-  if (const json::Object *scaling = reader.getObject("rope_scaling")) {
-    ObjectReader nested(file, *scaling, "rope_scaling");
-    bool hasNewKey = nested.has("rope_type");
-    if (!hasNewKey && !nested.has("type"))
-      nested.error() << "missing rope_scaling.rope_type: expected a string";
-    // Files written in between hold both, with one meaning.
-    if (hasNewKey)
-      nested.ignore({"type"});
-    readRopeScaling(nested, hasNewKey ? "rope_type" : "type", original, old);
-    if (nested.failed())
-      reader.fail();
-  }
-
-  RopeConfig now;
-  if (const json::Object *parameters = reader.getObject("rope_parameters")) {
-    ObjectReader nested(file, *parameters, "rope_parameters");
-    now.theta = nested.getPositive("rope_theta", old.theta);
-    readRopeScaling(nested, "rope_type", original, now);
-    if (nested.failed())
-      reader.fail();
-    else if (hasOld && !(now == old))
-      reader.error("rope_parameters")
-          << "rope_parameters contradicts rope_theta and rope_scaling";
-    config.rope = now;
-  } else {
-    config.rope = old;
-  }
-}
-
-/// Which layers have the window: all of them, none, those from
-/// `max_window_layers` on (Qwen), or as `layer_types` lists them.
-static void readSlidingWindow(ObjectReader &reader, ModelConfig &config,
-                              int64_t fallback, bool isQwen) {
-  std::optional<int64_t> window;
-  // A null window means none; Mistral's default is for a missing key.
-  if (reader.has("sliding_window"))
-    window = reader.getInt("sliding_window", std::nullopt, 1, maxSize);
-  else if (fallback && !reader.isPresent("sliding_window"))
-    window = fallback;
-  int64_t first = 0;
-  if (isQwen) {
-    first = reader.getInt("max_window_layers", 28, 0, maxLayers);
-    if (!reader.getBool("use_sliding_window", false))
-      window = std::nullopt;
-  }
-  reader.ignore({"sliding_window"});
-  config.slides.assign(config.numLayers, false);
-  if (window)
-    for (int64_t i = first; i < config.numLayers; ++i)
-      config.slides[i] = true;
-
-  if (const json::Array *types = reader.getArray("layer_types")) {
-    if (types->size() != static_cast<size_t>(config.numLayers)) {
-      reader.error("layer_types")
-          << "expected layer_types to have " << config.numLayers
-          << " entries (num_hidden_layers), got " << types->size();
-      return;
-    }
-    for (auto [i, type] : llvm::enumerate(*types)) {
-      std::optional<StringRef> name = type.getAsString();
-      if (name != "full_attention" && name != "sliding_attention") {
-        reader.error("layer_types")
-            << "unsupported layer_types[" << i << "] " << showJson(type)
-            << "; expected \"full_attention\" or \"sliding_attention\"";
-        return;
-      }
-      config.slides[i] = name == "sliding_attention";
-      if (config.slides[i] && !window) {
-        reader.error("layer_types")
-            << "layer_types[" << i
-            << "] is \"sliding_attention\" but no sliding_window is in use";
-        return;
-      }
-    }
-  }
-  if (llvm::is_contained(config.slides, true))
-    config.slidingWindow = window;
-}
-
 /// Heads of the same size for queries, keys and values.
-static void readHeads(ObjectReader &reader, ModelConfig &config,
-                      StringRef headsKey, bool grouped) {
+static void readHeads(ObjectReader &reader, const ConfigKeys &keys,
+                      ModelConfig &config) {
+  StringRef headsKey = keys.numHeads, sizeKey = keys.headDim.key;
   config.numHeads = reader.getInt(headsKey, std::nullopt, 1, maxSize);
   config.numKVHeads = config.numHeads;
-  if (grouped) {
-    reader.ignore({"head_dim"});
+  if (!keys.numKVHeads.empty()) {
     // Null means as many as queries; the defaults of a missing key differ, so
-    // only Llama's (the same) is taken.
-    bool optional =
-        config.modelType == "llama" || reader.isPresent("num_key_value_heads");
+    // only that which is the same is taken.
+    bool optional = !keys.needsKVHeads || reader.isPresent(keys.numKVHeads);
     config.numKVHeads = reader.getInt(
-        "num_key_value_heads",
+        keys.numKVHeads,
         optional ? std::optional(config.numHeads) : std::nullopt, 1, maxSize);
   }
+  std::optional<int64_t> headDim;
+  if (keys.headDim.value)
+    headDim = keys.headDim.value;
+  if (!sizeKey.empty() && reader.get(sizeKey))
+    headDim = reader.getInt(sizeKey, std::nullopt, 1, maxHeadDim);
   if (reader.failed())
     return;
   if (config.numHeads % config.numKVHeads != 0)
-    reader.error("num_key_value_heads")
-        << "expected num_key_value_heads to divide the " << config.numHeads
-        << " query heads, got " << config.numKVHeads;
-  if (grouped && reader.has("head_dim")) {
-    config.headDim = reader.getInt("head_dim", std::nullopt, 1, maxHeadDim);
-  } else if (config.modelType == "qwen3") {
-    config.headDim = 128;
+    reader.error(keys.numKVHeads)
+        << "expected " << keys.numKVHeads << " to divide the "
+        << config.numHeads << " query heads, got " << config.numKVHeads;
+  if (headDim) {
+    config.headDim = *headDim;
   } else if (config.hiddenSize % config.numHeads != 0) {
     reader.error(headsKey) << "expected " << headsKey
                            << " to divide the hidden size " << config.hiddenSize
@@ -316,141 +184,153 @@ static void readHeads(ObjectReader &reader, ModelConfig &config,
         << config.headDim;
 }
 
-static void readLlama(ObjectReader &reader, const JsonFile &file,
+/// By the end of the architecture's name.
+static Head getHead(StringRef architecture) {
+  if (architecture.ends_with("ForMaskedLM"))
+    return Head::MaskedToken;
+  if (architecture.ends_with("ForSequenceClassification"))
+    return Head::Sequence;
+  if (architecture.ends_with("ForTokenClassification"))
+    return Head::Token;
+  if (architecture.ends_with("ForCausalLM") ||
+      architecture.ends_with("LMHeadModel"))
+    return Head::NextToken;
+  return Head::None;
+}
+
+/// How many classes a head tells apart: two, unless the file names them.
+static void readLabels(ObjectReader &reader, ModelConfig &config) {
+  config.numLabels = reader.getInt("num_labels", 2, 1, maxSize);
+  if (const json::Object *names = reader.getObject("id2label"))
+    config.numLabels = names->size();
+  if (config.numLabels == 0)
+    reader.error("id2label") << "expected id2label to name a class";
+}
+
+/// The factors, biases and dropouts that are given by a key or known.
+static void readSettings(ObjectReader &reader, const ConfigKeys &keys,
+                         ModelConfig &config) {
+  // One key may say several things, and is wrong once.
+  llvm::StringMap<bool> flags;
+  auto flag = [&](const Setting<bool> &setting) {
+    if (setting.key.empty())
+      return setting.value;
+    auto [known, isNew] = flags.try_emplace(setting.key, false);
+    if (isNew)
+      known->second = reader.getBool(setting.key, setting.value);
+    return known->second;
+  };
+  auto number = [&](const Setting<double> &setting) {
+    return setting.key.empty() ? setting.value
+                               : reader.getPositive(setting.key, setting.value);
+  };
+  // Null means none; the default is for a missing key.
+  auto cap = [&](const Setting<double> &setting) {
+    bool isNull = reader.isPresent(setting.key) && !reader.has(setting.key);
+    return isNull ? 0 : number(setting);
+  };
+  auto probability = [&](const Setting<double> &setting) {
+    return setting.key.empty()
+               ? setting.value
+               : reader.getProbability(setting.key, setting.value);
+  };
+  config.tieEmbeddings = flag(keys.tieEmbeddings);
+  config.queryKeyValueBias = flag(keys.queryKeyValueBias);
+  config.attentionOutputBias = flag(keys.outputBias);
+  config.feedForwardBias = flag(keys.feedForwardBias);
+  if (!keys.isParallel.key.empty())
+    config.layout.isParallel = flag(keys.isParallel);
+  config.embeddingScale = number(keys.embeddingScale);
+  config.residualScale = number(keys.residualScale);
+  config.logitScale = number(keys.logitScale);
+  config.logitCap = cap(keys.logitCap);
+  config.attentionCap = cap(keys.attentionCap);
+  config.attentionScale = number(keys.attentionScale);
+  if (config.attentionScale == 0)
+    config.attentionScale = 1 / std::sqrt(double(config.headDim));
+  config.dropout = {
+      probability(keys.embeddingDropout), probability(keys.residualDropout),
+      probability(keys.attentionDropout), probability(keys.otherDropout),
+      keys.attentionDropout.key,          keys.otherDropout.key};
+}
+
+/// What all families have, under the family's keys.
+static void readModel(ObjectReader &reader, const JsonFile &file,
                       ModelConfig &config) {
-  StringRef type = config.modelType;
-  bool isLlama = type == "llama", isMistral = type == "mistral";
-  bool isQwen = !isLlama && !isMistral;
-  config.family = ModelFamily::Llama;
-  config.hiddenSize = reader.getInt("hidden_size", std::nullopt, 1, maxSize);
-  config.intermediateSize =
-      reader.getInt("intermediate_size", std::nullopt, 1, maxSize);
-  config.numLayers =
-      reader.getInt("num_hidden_layers", std::nullopt, 1, maxLayers);
-  readHeads(reader, config, "num_attention_heads", /*grouped=*/true);
-  if (config.headDim % 2 != 0)
-    reader.error("head_dim") << "expected an even head size for rotary "
-                                "embeddings, got "
-                             << config.headDim;
+  const ConfigKeys &keys = config.family->keys;
+  int64_t multiple = keys.intermediateSize.value;
+  config.hiddenSize = reader.getInt(keys.hiddenSize, std::nullopt, 1,
+                                    maxSize / std::max<int64_t>(1, multiple));
+  config.intermediateSize = reader.getInt(
+      keys.intermediateSize.key,
+      multiple ? std::optional(multiple * config.hiddenSize) : std::nullopt, 1,
+      maxSize);
+  config.numLayers = reader.getInt(keys.numLayers, std::nullopt, 1, maxLayers);
+  readHeads(reader, keys, config);
   config.maxPositions =
-      reader.getInt("max_position_embeddings",
-                    isLlama ? 2048 : (isMistral ? 131072 : 32768), 1, maxSize);
-  config.normEpsilon = reader.getPositive("rms_norm_eps", 1e-6);
-  config.tieEmbeddings = reader.getBool("tie_word_embeddings", false);
-  readActivation(reader, "hidden_act", "silu", config);
-  readRope(reader, file, config);
-
-  if (isLlama || type == "qwen3") {
-    config.queryKeyValueBias = reader.getBool("attention_bias", false);
-    config.attentionOutputBias = config.queryKeyValueBias;
-  } else if (type == "qwen2") {
-    config.queryKeyValueBias = true;
+      reader.getInt(keys.maxPositions.key, keys.maxPositions.value, 1, maxSize);
+  config.normEpsilon =
+      keys.normEpsilon.key.empty()
+          ? keys.normEpsilon.value
+          : reader.getPositive(keys.normEpsilon.key, keys.normEpsilon.value);
+  readActivation(reader, keys.activation.key, keys.activation.value, config);
+  if (!config.layout.tokenTypes.empty())
+    config.typeVocabSize = reader.getInt("type_vocab_size", 2, 1, maxSize);
+  readSettings(reader, keys, config);
+  if (keys.isRotary) {
+    readRope(reader, file, keys, config);
+    if (!reader.failed() && config.rope.getRotaryDim(config.headDim) % 2 != 0)
+      reader.error(keys.headDim.key)
+          << "expected an even head size for rotary embeddings, got "
+          << config.rope.getRotaryDim(config.headDim);
   }
-  if (isLlama)
-    config.feedForwardBias = reader.getBool("mlp_bias", false);
-  config.dropout.attention = reader.getProbability("attention_dropout", 0);
-  config.queryKeyNorm = type == "qwen3";
-  if (isLlama)
-    config.slides.assign(config.numLayers, false);
-  else
-    readSlidingWindow(reader, config, isMistral ? 4096 : 0, isQwen);
+  readSlidingWindow(reader, keys, config);
+  if (config.head == Head::Sequence || config.head == Head::Token)
+    readLabels(reader, config);
+  if (config.family->adjust)
+    config.family->adjust(reader, config);
 }
 
-static void readGPT2(ObjectReader &reader, const JsonFile &,
-                     ModelConfig &config) {
-  config.family = ModelFamily::GPT2;
-  config.hiddenSize = reader.getInt("n_embd", std::nullopt, 1, maxSize / 4);
-  config.intermediateSize =
-      reader.getInt("n_inner", 4 * config.hiddenSize, 1, maxSize);
-  config.numLayers = reader.getInt("n_layer", std::nullopt, 1, maxLayers);
-  readHeads(reader, config, "n_head", /*grouped=*/false);
-  config.maxPositions = reader.getInt("n_positions", 1024, 1, maxSize);
-  config.normEpsilon = reader.getPositive("layer_norm_epsilon", 1e-5);
-  config.tieEmbeddings = reader.getBool("tie_word_embeddings", true);
-  config.scaleScores = reader.getBool("scale_attn_weights", true);
-  config.queryKeyValueBias = config.attentionOutputBias =
-      config.feedForwardBias = true;
-  readActivation(reader, "activation_function", "gelu_new", config);
-  config.dropout = {reader.getProbability("embd_pdrop", 0.1),
-                    reader.getProbability("resid_pdrop", 0.1),
-                    reader.getProbability("attn_pdrop", 0.1), "attn_pdrop"};
-  reader.require("scale_attn_by_inverse_layer_idx", false,
-                 "scores divided by the layer's number are not supported");
-  // Scores in f32 whatever the model's type: what this compiler always does.
-  reader.ignore({"reorder_and_upcast_attn"});
-  config.slides.assign(config.numLayers, false);
-}
-
-static void readBert(ObjectReader &reader, const JsonFile &,
-                     ModelConfig &config) {
-  config.family = ModelFamily::Bert;
-  config.hiddenSize = reader.getInt("hidden_size", std::nullopt, 1, maxSize);
-  config.intermediateSize =
-      reader.getInt("intermediate_size", std::nullopt, 1, maxSize);
-  config.numLayers =
-      reader.getInt("num_hidden_layers", std::nullopt, 1, maxLayers);
-  readHeads(reader, config, "num_attention_heads", /*grouped=*/false);
-  config.maxPositions =
-      reader.getInt("max_position_embeddings", 512, 1, maxSize);
-  config.typeVocabSize = reader.getInt("type_vocab_size", 2, 1, maxSize);
-  config.normEpsilon = reader.getPositive("layer_norm_eps", 1e-12);
-  config.queryKeyValueBias = config.attentionOutputBias =
-      config.feedForwardBias = true;
-  readActivation(reader, "hidden_act", "gelu", config);
-  reader.require("position_embedding_type", "absolute",
-                 "relative positions are not supported");
-  reader.require("is_decoder", false,
-                 "causal attention in an encoder is not supported");
-  // The output is the last hidden state, so there is no head to tie.
-  reader.ignore({"tie_word_embeddings"});
-  config.slides.assign(config.numLayers, false);
+SmallVector<LayerRun> ModelConfig::getRuns(int64_t layers,
+                                           int64_t length) const {
+  SmallVector<LayerRun> runs;
+  for (int64_t i = 0; i < layers; ++i) {
+    LayerKind kind;
+    // A window that is not shorter than the sequence is none.
+    kind.slides = slides[i] && *slidingWindow < length;
+    kind.rotates = skipsRotation.empty() || !skipsRotation[i];
+    kind.isLocal = slides[i] && localRope;
+    if (runs.empty() || !(runs.back().kind == kind))
+      runs.push_back({i, 0, kind});
+    ++runs.back().count;
+  }
+  return runs;
 }
 
 /// What `transformers` begins to train with: its PreTrainedModel._init_weights.
 /// What is no deviation or row is as if it were not there, for no result hangs
 /// on it.
 static void readInitialValues(ObjectReader &reader, ModelConfig &config) {
-  const json::Value *range = reader.get("initializer_range");
+  const ConfigKeys &keys = config.family->keys;
+  const json::Value *range = reader.get(keys.initializerRange);
   double deviation = range ? range->getAsNumber().value_or(0) : 0;
   if (deviation > 0 && deviation < 1e6)
     config.initializerRange = deviation;
   const json::Value *padding = reader.get("pad_token_id");
   std::optional<int64_t> row = padding ? padding->getAsInteger() : std::nullopt;
-  if (config.family == ModelFamily::Bert && !reader.isPresent("pad_token_id"))
-    row = 0;
-  if (config.family == ModelFamily::GPT2 || !row)
-    return; // no row of padding
+  if (keys.paddingRow >= 0 && !reader.isPresent("pad_token_id"))
+    row = keys.paddingRow;
+  if (!keys.hasPaddingRow || !row)
+    return;
   if (*row < 0)
     *row += config.vocabSize;
   if (*row >= 0 && *row < config.vocabSize)
     config.paddingRow = row;
 }
 
-namespace {
-/// A model type, the architectures of it, and the reader of its keys.
-struct Supported {
-  StringRef modelType;
-  SmallVector<StringRef> architectures;
-  void (*read)(ObjectReader &, const JsonFile &, ModelConfig &);
-};
-} // namespace
-
-static ArrayRef<Supported> getSupported() {
-  static const Supported table[] = {
-      {"llama", {"LlamaForCausalLM"}, readLlama},
-      {"mistral", {"MistralForCausalLM"}, readLlama},
-      {"qwen2", {"Qwen2ForCausalLM"}, readLlama},
-      {"qwen3", {"Qwen3ForCausalLM"}, readLlama},
-      {"gpt2", {"GPT2LMHeadModel"}, readGPT2},
-      {"bert",
-       {"BertModel", "BertForMaskedLM", "BertForPreTraining"},
-       readBert}};
-  return table;
-}
-
 /// The row of the table for the file's model, with its architecture checked.
-static const Supported *readArchitecture(ObjectReader &reader,
-                                         ModelConfig &config) {
+static const Family *readArchitecture(ObjectReader &reader,
+                                      ModelConfig &config) {
   std::optional<std::string> type = reader.getString("model_type");
   if (!type) {
     if (!reader.failed())
@@ -458,14 +338,14 @@ static const Supported *readArchitecture(ObjectReader &reader,
     return nullptr;
   }
   config.modelType = *type;
-  const Supported *row = llvm::find_if(
-      getSupported(), [&](const auto &s) { return s.modelType == *type; });
-  if (row == getSupported().end()) {
+  const Family *row = llvm::find_if(
+      getFamilies(), [&](const auto &s) { return s.modelType == *type; });
+  if (row == getFamilies().end()) {
     auto diag = reader.error("model_type");
     diag << "unsupported model_type " << quoted(*type) << "; expected one of ";
     llvm::interleave(
-        getSupported(), diag,
-        [&](const Supported &s) { diag << quoted(s.modelType); }, ", ");
+        getFamilies(), diag,
+        [&](const Family &s) { diag << quoted(s.modelType); }, ", ");
     return nullptr;
   }
   config.architecture = row->architectures.front();
@@ -498,13 +378,18 @@ std::optional<ModelConfig> readModelConfig(MLIRContext *context,
     return std::nullopt;
   ObjectReader reader(*file, file->getRoot());
   ModelConfig config;
-  const Supported *row = readArchitecture(reader, config);
-  if (!row)
+  config.family = readArchitecture(reader, config);
+  if (!config.family)
     return std::nullopt;
+  config.layout = config.family->layout;
+  config.head = getHead(config.architecture);
+  // Models without a head are saved without the prefix.
+  if (config.head == Head::None && config.architecture.ends_with("Model"))
+    std::reverse(config.layout.prefixes.begin(), config.layout.prefixes.end());
   config.vocabSize = reader.getInt("vocab_size", std::nullopt, 1, maxSize);
   readDtype(reader, config);
-  refuseCommonKeys(reader);
-  row->read(reader, *file, config);
+  refuseCommonKeys(reader, config.family->keys);
+  readModel(reader, *file, config);
   readInitialValues(reader, config);
   reader.ignore(ignoredKeys);
   reader.finish();

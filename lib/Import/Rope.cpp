@@ -32,8 +32,9 @@ static float stretchLlama3(float frequency, const RopeConfig &rope) {
 llvm::SmallVector<float>
 RopeConfig::getInverseFrequencies(int64_t headDim) const {
   llvm::SmallVector<float> frequencies;
-  for (int64_t i = 0; i < headDim; i += 2) {
-    float frequency = 1.0f / std::pow(float(theta), float(i) / float(headDim));
+  int64_t size = getRotaryDim(headDim);
+  for (int64_t i = 0; i < size; i += 2) {
+    float frequency = 1.0f / std::pow(float(theta), float(i) / float(size));
     switch (kind) {
     case Kind::Default:
       break;

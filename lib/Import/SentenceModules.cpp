@@ -21,30 +21,62 @@ namespace tp {
 
 static constexpr size_t maxBytes = 1 << 20;
 
-static LogicalResult readPooling(MLIRContext *context, StringRef directory,
-                                 StringRef subdirectory, int64_t hiddenSize) {
+namespace {
+/// A way of pooling, by the flag of older files and by name.
+struct PoolingMode {
+  StringRef flag, name;
+  Pooling pooling;
+};
+constexpr PoolingMode poolingModes[] = {
+    {"pooling_mode_mean_tokens", "mean", Pooling::Mean},
+    {"pooling_mode_cls_token", "cls", Pooling::First},
+    {"pooling_mode_lasttoken", "lasttoken", Pooling::Last}};
+} // namespace
+
+/// The one mode that the file asks for.
+static Pooling choosePooling(ObjectReader &reader, const json::Object &object) {
+  SmallVector<Pooling> asked;
+  for (const auto &entry : object) {
+    StringRef key = entry.first;
+    if (!key.starts_with("pooling_mode_") || !reader.getBool(key, false))
+      continue;
+    const auto *mode =
+        llvm::find_if(poolingModes, [&](const PoolingMode &mode) {
+          return mode.flag == key;
+        });
+    if (mode == std::end(poolingModes))
+      reader.error(key) << "unsupported " << key
+                        << ": expected the mean, the first or the last token";
+    else
+      asked.push_back(mode->pooling);
+  }
+  if (std::optional<std::string> name = reader.getString("pooling_mode")) {
+    const auto *mode =
+        llvm::find_if(poolingModes, [&](const PoolingMode &mode) {
+          return mode.name == *name;
+        });
+    if (mode == std::end(poolingModes))
+      reader.error("pooling_mode")
+          << "unsupported pooling_mode " << quoted(*name)
+          << "; expected \"mean\", \"cls\" or \"lasttoken\"";
+    else if (!llvm::is_contained(asked, mode->pooling))
+      asked.push_back(mode->pooling);
+  }
+  if (asked.size() != 1 && !reader.failed())
+    reader.error() << "expected one pooling mode, got " << asked.size();
+  return asked.empty() ? Pooling::None : asked.front();
+}
+
+static FailureOr<Pooling> readPooling(MLIRContext *context, StringRef directory,
+                                      StringRef subdirectory,
+                                      int64_t hiddenSize) {
   SmallString<128> path(directory);
   llvm::sys::path::append(path, subdirectory, "config.json");
   std::optional<JsonFile> file = JsonFile::read(context, path, maxBytes);
   if (!file)
     return failure();
   ObjectReader reader(*file, file->getRoot());
-  bool mean = reader.getBool("pooling_mode_mean_tokens", false);
-  for (const auto &entry : file->getRoot()) {
-    StringRef key = entry.first;
-    if (key.starts_with("pooling_mode_") && key != "pooling_mode_mean_tokens" &&
-        reader.getBool(key, false))
-      reader.error(key) << "unsupported " << key
-                        << ": expected mean pooling alone";
-  }
-  if (std::optional<std::string> mode = reader.getString("pooling_mode")) {
-    mean |= *mode == "mean";
-    if (*mode != "mean")
-      reader.error("pooling_mode") << "unsupported pooling_mode "
-                                   << quoted(*mode) << "; expected \"mean\"";
-  }
-  if (!mean && !reader.failed())
-    reader.error() << "expected pooling_mode_mean_tokens to be true";
+  Pooling pooling = choosePooling(reader, file->getRoot());
   for (StringRef key : {"word_embedding_dimension", "embedding_dimension"}) {
     int64_t size = reader.getInt(key, hiddenSize, 1, INT32_MAX);
     if (!reader.failed() && size != hiddenSize)
@@ -55,7 +87,9 @@ static LogicalResult readPooling(MLIRContext *context, StringRef directory,
   // Instructions in front of a sentence: the tokeniser's affair.
   reader.ignore({"include_prompt"});
   reader.finish();
-  return failure(reader.failed());
+  if (reader.failed())
+    return failure();
+  return pooling;
 }
 
 FailureOr<SentenceModules> readSentenceModules(MLIRContext *context,
@@ -96,9 +130,10 @@ FailureOr<SentenceModules> readSentenceModules(MLIRContext *context,
             << quoted(*subdirectory);
         return failure();
       }
-      if (failed(readPooling(context, directory, *subdirectory, hiddenSize)))
+      auto pooling = readPooling(context, directory, *subdirectory, hiddenSize);
+      if (failed(pooling))
         return failure();
-      result.pooling = true;
+      result.pooling = *pooling;
     } else if (kind == "Normalize" && place == 2) {
       result.normalize = true;
     } else if (kind != "Transformer" || place != 0) {

@@ -32,15 +32,14 @@ static Value join(OpBuilder &builder, Location loc, Value value,
 // The function
 //===----------------------------------------------------------------------===//
 
-RankedTensorType ModelBuilder::getCacheType() const {
+RankedTensorType ModelBuilder::getCacheType(int64_t layers) const {
   return RankedTensorType::get(
-      {numLayers, step->options.getCells(), config.numKVHeads, config.headDim},
+      {layers, step->options.getCells(), config.numKVHeads, config.headDim},
       getElementType(builder.getContext(), step->options.cacheType));
 }
 
 /// An argument that is the state `name`, which the first step declares.
-Value ModelBuilder::addState(StringRef name) {
-  RankedTensorType type = getCacheType();
+Value ModelBuilder::addState(StringRef name, RankedTensorType type) {
   if (!module->lookupSymbol(name)) {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(module->getBody());
@@ -97,8 +96,13 @@ Value ModelBuilder::addTokens() {
   step->starts = addNumbers("starts", {rows + 1}, 0, seq + 1);
   Value context = addNumbers("context", {rows}, 0, options.context);
   step->table = addNumbers("table", {rows, pages}, -1, options.rows * pages);
-  step->keys = addState(keysName);
-  step->values = addState(valuesName);
+  for (auto [index, run] : llvm::enumerate(runs))
+    for (std::string name : {"keys", "values"}) {
+      if (index > 0)
+        name += "_" + std::to_string(index);
+      Value state = addState(name, getCacheType(run.count));
+      step->caches.push_back({name, state, Value()});
+    }
   auto type = RankedTensorType::get({seq}, builder.getI32Type());
   auto places = nn::TokenPlacesOp::create(
       builder, at("places"), type, type, type, step->starts, context,
@@ -114,9 +118,18 @@ Value ModelBuilder::addTokens() {
 //===----------------------------------------------------------------------===//
 
 Value ModelBuilder::addLearnedPositions(StringRef path, Value x, Value table) {
-  return addPositions(path, x,
-                      step ? embedding(path, step->positions, table)
-                           : firstRows(path, table));
+  if (!step)
+    return addPositions(path, x, firstRows(path, table));
+  Value rows = step->positions;
+  if (int64_t first = config.layout.firstPosition) {
+    auto offset = builder.getI32IntegerAttr(first);
+    auto type = cast<RankedTensorType>(rows.getType());
+    rows = arith::AddIOp::create(
+        builder, at(path), rows,
+        arith::ConstantOp::create(builder, at(path),
+                                  DenseElementsAttr::get(type, offset)));
+  }
+  return addPositions(path, x, embedding(path, rows, table));
 }
 
 std::pair<Value, Value> ModelBuilder::rotaryTable(StringRef path,
@@ -136,9 +149,10 @@ std::pair<Value, Value> ModelBuilder::rotaryTable(StringRef path,
 // Attention
 //===----------------------------------------------------------------------===//
 
-Value ModelBuilder::causalAttention(StringRef path, Value q, Value k, Value v) {
-  return step ? pagedAttention(path, q, k, v)
-              : attention(path, q, k, v, mask, /*causal=*/true);
+Value ModelBuilder::causalAttention(StringRef path, Value q, Value k, Value v,
+                                    bool slides) {
+  return step ? pagedAttention(path, q, k, v, slides)
+              : attention(path, q, k, v, mask, /*causal=*/true, slides);
 }
 
 /// x[1, T, heads, d] in its cells of the pool, in the pool's type.
@@ -157,17 +171,45 @@ Value ModelBuilder::writeCache(StringRef path, Value x, Value pool) {
                                   step->cells, pool);
 }
 
-Value ModelBuilder::pagedAttention(StringRef path, Value q, Value k, Value v) {
+Value ModelBuilder::pagedAttention(StringRef path, Value q, Value k, Value v,
+                                   bool slides) {
   step->layerKeys = writeCache(path, k, step->layerKeys);
   step->layerValues = writeCache(path, v, step->layerValues);
   IntegerAttr window;
-  if (int64_t size = step->options.window)
-    window = builder.getI64IntegerAttr(size);
+  if (slides && *config.slidingWindow < step->options.context)
+    window = builder.getI64IntegerAttr(*config.slidingWindow);
   return nn::PagedAttentionOp::create(
       builder, at(path), q.getType(), q, step->layerKeys, step->layerValues,
-      step->rows, step->positions, step->table,
+      step->rows, step->positions, step->table, /*sinks=*/Value(),
       builder.getI64IntegerAttr(GenerateOptions::page),
-      builder.getF64FloatAttr(getScale()), window);
+      builder.getF64FloatAttr(config.attentionScale), window, getSoftCap());
+}
+
+/// values[1, T, n], in a step zero for tokens that are padding.
+Value ModelBuilder::keepTokens(StringRef path, Value values) {
+  if (!step)
+    return values;
+  Location loc = at(path);
+  auto type = cast<RankedTensorType>(values.getType());
+  AffineMap all = builder.getMultiDimIdentityMap(3);
+  AffineMap token = AffineMap::get(3, 0, builder.getAffineDimExpr(1));
+  SmallVector<utils::IteratorType> loops(3, utils::IteratorType::parallel);
+  Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(),
+                                        type.getElementType());
+  return linalg::GenericOp::create(
+             builder, loc, type, ValueRange{values, step->rows}, empty,
+             {all, token, all}, loops,
+             [&](OpBuilder &b, Location l, ValueRange args) {
+               Value none = arith::ConstantIntOp::create(b, l, 0, 32);
+               Value isToken = arith::CmpIOp::create(
+                   b, l, arith::CmpIPredicate::sge, args[1], none);
+               Value zero = arith::ConstantOp::create(
+                   b, l, b.getZeroAttr(type.getElementType()));
+               Value kept =
+                   arith::SelectOp::create(b, l, isToken, args[0], zero);
+               linalg::YieldOp::create(b, l, kept);
+             })
+      .getResult(0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -209,15 +251,18 @@ Value ModelBuilder::selectPositions(StringRef path, Value hidden) {
 }
 
 NamedValues ModelBuilder::logits(StringRef path, Value hidden, Value head) {
+  auto finish = [&](Value logits) {
+    return cap(path, scale(path, logits, config.logitScale), config.logitCap);
+  };
   if (!step) {
-    Value all = linear(path, hidden, head, Value());
+    Value all = finish(linear(path, hidden, head, Value()));
     return trains ? loss("loss", all) : NamedValues{{"logits", all}};
   }
   auto type = RankedTensorType::get({1, step->numRows, config.vocabSize},
                                     builder.getF32Type());
   Value logits =
       nn::LinearOp::create(builder, at(path), type, hidden, head, Value());
-  logits = join(builder, at(path), logits, {{0, 1}, {2}});
+  logits = finish(join(builder, at(path), logits, {{0, 1}, {2}}));
   NamedValues outputs{{"logits", logits}};
   outputs.append(chooseTokens(path, logits));
   return outputs;

@@ -30,6 +30,12 @@ static LogicalResult checkDropout(Location loc, const DropoutConfig &config,
               "memory, is not supported: expected --dropout residual, which "
               "leaves it out, or an "
            << config.attentionKey << " of 0";
+  if (asked != Dropout::Off && config.other > 0)
+    return emitError(loc) << "--dropout: " << config.otherKey << " is "
+                          << config.other
+                          << ", and this model drops by it where other models "
+                             "do not: expected --dropout off, or a "
+                          << config.otherKey << " of 0";
   if (asked != Dropout::Off && config.residual == 0 && config.embedding == 0)
     emitWarning(loc) << "--dropout "
                      << (asked == Dropout::On ? "on" : "residual")
@@ -39,10 +45,14 @@ static LogicalResult checkDropout(Location loc, const DropoutConfig &config,
 
 LogicalResult checkTraining(Location loc, const ModelConfig &config,
                             FloatKind dtype, const TrainOptions &options) {
-  if (config.family == ModelFamily::Bert)
+  if (config.head != Head::NextToken)
     return emitError(loc) << "--train needs a language model; "
                           << config.architecture
-                          << " is an encoder, whose loss is not known";
+                          << " has no loss that is known";
+  if (config.experts)
+    return emitError(loc) << "--train: " << config.architecture
+                          << " has a mixture of experts, for which there is no "
+                             "derivative yet: expected a model without";
   if (dtype == FloatKind::F16)
     return emitError(loc)
            << "training in f16, the checkpoint's type, is not supported, for "

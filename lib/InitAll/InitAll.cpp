@@ -20,6 +20,7 @@
 #include "tp/Conversion/Math/Passes.h"
 #include "tp/Conversion/Step/Passes.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Dialect/NN/IR/Upstream.h"
 #include "tp/Dialect/NN/Transforms/Passes.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Differentiate/Passes.h"
@@ -42,6 +43,7 @@ void tp::registerAllDialects(mlir::DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   registry.insert<TPDialect, nn::NNDialect>();
+  nn::registerUpstreamDecompositions(registry);
 }
 
 void tp::registerAllPasses() {

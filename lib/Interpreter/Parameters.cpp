@@ -10,6 +10,7 @@
 
 #include "tp/Interpreter/Parameters.h"
 
+#include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Import/Checkpoint.h"
 #include "tp/Sharding/Simulate.h"
 #include "llvm/Support/Endian.h"
@@ -128,31 +129,53 @@ SafetensorsParameters::open(MLIRContext *context, StringRef directory) {
   return result;
 }
 
+FailureOr<SmallVector<const SafetensorsParameters::Entry *>>
+SafetensorsParameters::find(const ParameterRequest &request,
+                            function_ref<InFlightDiagnostic()> emitError) {
+  SmallVector<std::string> spellings{request.name};
+  spellings.append(request.alternatives.begin(), request.alternatives.end());
+  ArrayRef<int64_t> whole = request.getCheckpointShape();
+  ArrayRef<int64_t> shape = getTensorShape(request.name, whole);
+  SmallVector<const Entry *> found;
+  for (auto [e, name] : llvm::enumerate(getTensorNames(request.name, whole))) {
+    auto entry = entries.end();
+    for (const std::string &spelling : spellings)
+      if (entry == entries.end())
+        entry = entries.find(getTensorNames(spelling, whole)[e]);
+    if (entry == entries.end())
+      return emitError() << "the checkpoint has no tensor '" << name << "'";
+    if (ArrayRef<int64_t>(entry->second.shape) != shape) {
+      InFlightDiagnostic diagnostic = emitError();
+      diagnostic << "expected tensor '" << entry->getKey() << "' of shape [";
+      llvm::interleaveComma(shape, diagnostic);
+      diagnostic << "], got [";
+      llvm::interleaveComma(entry->second.shape, diagnostic);
+      return diagnostic << "]";
+    }
+    if (!found.empty() && found[0]->dtype != entry->second.dtype)
+      return emitError() << "expected tensor '" << entry->getKey()
+                         << "' of type " << found[0]->dtype
+                         << ", as the others of its stack are, got "
+                         << entry->second.dtype;
+    found.push_back(&entry->second);
+  }
+  return found;
+}
+
 FailureOr<Tensor>
 SafetensorsParameters::get(const ParameterRequest &request,
                            function_ref<InFlightDiagnostic()> emitError) {
-  auto found = entries.find(request.name);
-  for (const std::string &name : request.alternatives)
-    if (found == entries.end())
-      found = entries.find(name);
-  if (found == entries.end())
-    return emitError() << "the checkpoint has no tensor '" << request.name
-                       << "'";
-  const Entry &entry = found->second;
-  ArrayRef<int64_t> shape = request.getCheckpointShape();
-  if (ArrayRef<int64_t>(entry.shape) != shape) {
-    InFlightDiagnostic diagnostic = emitError();
-    diagnostic << "expected tensor '" << found->getKey() << "' of shape [";
-    llvm::interleaveComma(shape, diagnostic);
-    diagnostic << "], got [";
-    llvm::interleaveComma(entry.shape, diagnostic);
-    return diagnostic << "]";
-  }
+  auto found = find(request, emitError);
+  if (failed(found))
+    return failure();
+  int64_t each = 1;
+  for (int64_t size : found->front()->shape)
+    each *= size;
   Tensor tensor(request.shape, request.type);
-  const char *data = entry.data.data();
-  auto copyAs = [&](auto readElement) {
+  auto copyAs = [&](int64_t bytes, auto readElement) {
     forEachElement(request, [&](int64_t element, int64_t position) {
-      auto value = readElement(position);
+      const Entry &entry = *(*found)[position / each];
+      auto value = readElement(entry.data.data() + bytes * (position % each));
       if (request.type.isFloat())
         tensor.setFloat(element, double(value));
       else
@@ -161,33 +184,31 @@ SafetensorsParameters::get(const ParameterRequest &request,
     return tensor;
   };
   namespace le = llvm::support::endian;
-  if (entry.dtype == "F32")
-    return copyAs([&](int64_t i) {
-      return std::bit_cast<float>(le::read32le(data + 4 * i));
+  StringRef dtype = found->front()->dtype;
+  if (dtype == "F32")
+    return copyAs(4, [](const char *at) {
+      return std::bit_cast<float>(le::read32le(at));
     });
-  if (entry.dtype == "BF16")
-    return copyAs([&](int64_t i) {
-      return std::bit_cast<float>(uint32_t(le::read16le(data + 2 * i)) << 16);
+  if (dtype == "BF16")
+    return copyAs(2, [](const char *at) {
+      return std::bit_cast<float>(uint32_t(le::read16le(at)) << 16);
     });
-  if (entry.dtype == "F16")
-    return copyAs([&](int64_t i) {
+  if (dtype == "F16")
+    return copyAs(2, [](const char *at) {
       return llvm::APFloat(llvm::APFloat::IEEEhalf(),
-                           llvm::APInt(16, le::read16le(data + 2 * i)))
+                           llvm::APInt(16, le::read16le(at)))
           .convertToDouble();
     });
-  if (entry.dtype == "F64")
-    return copyAs([&](int64_t i) {
-      return std::bit_cast<double>(le::read64le(data + 8 * i));
+  if (dtype == "F64")
+    return copyAs(8, [](const char *at) {
+      return std::bit_cast<double>(le::read64le(at));
     });
-  if (entry.dtype == "I64")
+  if (dtype == "I64")
+    return copyAs(8, [](const char *at) { return int64_t(le::read64le(at)); });
+  if (dtype == "I32")
     return copyAs(
-        [&](int64_t i) { return int64_t(le::read64le(data + 8 * i)); });
-  if (entry.dtype == "I32")
-    return copyAs([&](int64_t i) {
-      return int64_t(int32_t(le::read32le(data + 4 * i)));
-    });
-  return emitError() << "tensor '" << found->getKey() << "' is of type "
-                     << entry.dtype
+        4, [](const char *at) { return int64_t(int32_t(le::read32le(at))); });
+  return emitError() << "tensor '" << request.name << "' is of type " << dtype
                      << ": expected F64, F32, BF16, F16, I64 or I32";
 }
 

@@ -164,6 +164,11 @@ void tp::printTable(const LedgerReport &report, llvm::raw_ostream &stream) {
     printTotals(function, report.functions.size() > 1, stream);
   stream << "\n";
   printShare(report.parameters, "parameters", withUnit, stream);
+  if (!report.unnamedParameters.empty()) {
+    stream << "of these no rule of the plan names ";
+    llvm::interleaveComma(report.unnamedParameters, stream);
+    stream << "\n";
+  }
   printShare(report.states, "states", withUnit, stream);
   for (const auto &[kind, one] : report.memory)
     printShare(one, "  " + kind, withUnit, stream);
@@ -232,6 +237,10 @@ void tp::printJson(const LedgerReport &report, llvm::raw_ostream &stream) {
             json.attribute("name", name);
             json.attribute("bytes", bytes);
           });
+      });
+      json.attributeArray("unnamed", [&] {
+        for (const std::string &name : report.unnamedParameters)
+          json.value(name);
       });
     });
     json.attributeObject("states",

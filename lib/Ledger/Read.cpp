@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Ledger/Ledger.h"
 #include "tp/Resolve/Provenance.h"
 #include "tp/Support/Bytes.h"
@@ -126,6 +127,9 @@ FailureOr<LedgerReport> tp::readLedger(ModuleOp module) {
     report.mesh += (report.mesh.empty() ? "" : ",") + axis.name + "=" +
                    std::to_string(axis.size);
   report.ranks = mesh.getNumRanks();
+  if (auto names = module->getAttrOfType<ArrayAttr>(unnamedParametersAttrName))
+    for (auto name : names.getAsRange<StringAttr>())
+      report.unnamedParameters.push_back(name.str());
   llvm::StringMap<bool> seenParameters;
   for (auto function : module.getOps<func::FuncOp>()) {
     if (function.isExternal())

@@ -66,6 +66,7 @@ std::optional<Stage> tp::parseStage(llvm::StringRef name) {
 static void buildImport(OpPassManager &manager) {
   // A call has no sharding rule: what a function does depends on its caller.
   manager.addPass(createInlinerPass());
+  manager.addPass(createDecomposeUpstream());
   manager.addPass(createRollLayers());
 }
 
@@ -108,6 +109,8 @@ static void buildCollectives(OpPassManager &manager) {
 static void buildSchedule(OpPassManager &manager, TargetHandle target) {
   manager.addPass(createJoinCollectives());
   manager.addNestedPass<func::FuncOp>(createRecogniseLinear());
+  // The products of a kernel differ, so that each has a result to write.
+  manager.addPass(createCSEPass());
   manager.addPass(createFormGemms({target}));
   manager.addNestedPass<func::FuncOp>(createLowerToLinalg());
   manager.addPass(createCSEPass());
@@ -182,7 +185,8 @@ struct StagePipelineOptions : PassPipelineOptions<StagePipelineOptions> {
                            llvm::cl::desc("axes and sizes: dp=2,tp=4")};
   Option<std::string> plan{
       *this, "plan",
-      llvm::cl::desc("megatron, megatron-sp, replicated, or a JSON file"),
+      llvm::cl::desc("megatron, megatron-sp, expert, expert-sp, replicated, or "
+                     "a JSON file"),
       llvm::cl::init("megatron")};
   Option<Recompute> recompute{
       *this, "recompute",

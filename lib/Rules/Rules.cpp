@@ -291,6 +291,9 @@ LogicalResult tp::expectNoCaptures(Operation *op) {
           op->emitOpError("expected its body to use its own arguments and "
                           "constants alone, got a value from outside: make it "
                           "an operand");
+      if (isa<ShapedType>(value.getType()))
+        diagnostic << " with the indexing map of the element that is read, or "
+                      "nn.embedding, which reads the rows of a table by ids";
       diagnostic.attachNote(value.getLoc()) << "the value is defined here";
       return diagnostic;
     }

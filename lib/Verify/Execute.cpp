@@ -15,6 +15,7 @@
 #include "Session.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Dialect/TP/IR/Stacks.h"
 #include "tp/Verify/Passes.h"
 #include "tp/Verify/Verify.h"
 
@@ -97,28 +98,15 @@ static ShardingAttr addLeadingDim(ShardingAttr sharding) {
 
 /// Hand the values of a repeated layer out, one slice per iteration.
 static RepeatOp exposeInRepeat(RepeatOp op, ArrayRef<Value> values) {
-  OpBuilder builder(op);
-  SmallVector<Type> stackedTypes(op.getStackedResults().getTypes());
-  auto list = op->getAttrOfType<ArrayAttr>(TPDialect::getShardingsAttrName());
+  StringRef name = TPDialect::getShardingsAttrName();
+  auto list = op->getAttrOfType<ArrayAttr>(name);
   if (!list)
     return RepeatOp();
   SmallVector<Attribute> shardings(list.getValue());
-  for (Value value : values) {
-    auto type = cast<RankedTensorType>(value.getType());
-    SmallVector<int64_t> shape(type.getShape());
-    shape.insert(shape.begin(), op.getCount());
-    stackedTypes.push_back(type.clone(shape));
+  for (Value value : values)
     shardings.push_back(addLeadingDim(getExposable(value)));
-  }
-  auto wide = RepeatOp::create(builder, op.getLoc(), op.getCount(),
-                               op.getInits(), op.getStacked(), stackedTypes,
-                               op.getFirstIndex(), op.getReverse());
-  wide->setDiscardableAttrs(op->getDiscardableAttrDictionary());
-  wide->setAttr(TPDialect::getShardingsAttrName(),
-                builder.getArrayAttr(shardings));
-  wide.getBody().takeBody(op.getBody());
-  wide.getYield()->insertOperands(wide.getYield()->getNumOperands(), values);
-  op->replaceAllUsesWith(wide.getResults().take_front(op->getNumResults()));
+  RepeatOp wide = stackResults(op, values);
+  wide->setAttr(name, ArrayAttr::get(op.getContext(), shardings));
   op->erase();
   return wide;
 }

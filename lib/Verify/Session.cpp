@@ -130,9 +130,10 @@ writeCheckpoint(ModuleOp module, ParameterProvider &provider, StringRef path) {
     for (int64_t i = names.first; i < names.first + names.count; ++i) {
       ParameterRequest request;
       request.name = instantiate(names.pattern, i);
-      if (header.get(request.name))
-        continue;
       ArrayRef<int64_t> shape = type.getShape();
+      SmallVector<std::string> tensors = getTensorNames(request.name, shape);
+      if (header.get(tensors.front()))
+        continue;
       request.shape.assign(shape.begin(), shape.end());
       request.type = *getElementType(type);
       FailureOr<Tensor> tensor =
@@ -140,11 +141,14 @@ writeCheckpoint(ModuleOp module, ParameterProvider &provider, StringRef path) {
       if (failed(tensor))
         return failure();
       std::string bytes = toBytes(*tensor, "F32");
-      int64_t begin = data.size(), end = begin + bytes.size();
-      header[request.name] =
-          llvm::json::Object{{"dtype", "F32"},
-                             {"shape", llvm::json::Array(shape)},
-                             {"data_offsets", llvm::json::Array{begin, end}}};
+      int64_t begin = data.size(), each = bytes.size() / tensors.size();
+      for (const std::string &name : tensors) {
+        header[name] = llvm::json::Object{
+            {"dtype", "F32"},
+            {"shape", llvm::json::Array(getTensorShape(request.name, shape))},
+            {"data_offsets", llvm::json::Array{begin, begin + each}}};
+        begin += each;
+      }
       data += bytes;
     }
     return success();

@@ -167,7 +167,8 @@ class Generator:
                     on_event(failure)
                 return
             if event.request == 0:
-                if self._closing:
+                # Also when it has only waited long: what goes on is told first.
+                if self._closing and not self._on_event:
                     return
                 continue
             made = event.made()
@@ -223,13 +224,12 @@ class Generator:
 
     def close(self):
         if self._thread:
-            self._closing = True
             with self._changed:
+                self._calls["drain"](self._handle)
+                self._closing = True
                 left = list(self._on_event)
             for request in left:
                 self.cancel(request)
-            with self._changed:
-                self._calls["drain"](self._handle)
             self._thread.join()
             self._thread = None
         with self._changed:

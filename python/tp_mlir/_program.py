@@ -16,12 +16,15 @@ from ._trainer import Trainer
 
 
 def _options(**options):
-    """--name value for each option that is given, --name for one that is True."""
+    """--name value for each option that is given, --name for one that is True; a list with
+    commas between its items."""
     arguments = []
     for name, value in options.items():
         if value is None or value is False:
             continue
         arguments.append(f"--{name.replace('_', '-')}")
+        if isinstance(value, (list, tuple)):
+            value = ",".join(map(str, value))
         if value is not True:
             arguments.append(str(value))
     return arguments
@@ -69,10 +72,11 @@ class Program:
 
         Args:
             weights: checkpoint folder, or "random:SEED".
-            inputs: dict of name to array; shapes as compiled; "ENTRY.NAME" is the input
-                of one of several entries.
+            inputs: dict of name to array; shapes as compiled, sequences may be shorter and
+                padded on either side; "ENTRY.NAME" is the input of one of several entries.
             entry: names of the entries to run in turn, with commas between them;
-                default the first. The outputs are the last one's.
+                default the first, or of several lengths the least that has room. The
+                outputs are the last one's.
             backend, repeat, timeout, timeline: as tp-run's options.
             stats: also return what --stats=json prints, parsed.
 
@@ -167,7 +171,8 @@ def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, d
             dropout=None, progress=False):
     """Compile a checkpoint folder, or a `.mlir` file, to a Program.
 
-    Args are tp-compile's options; what is None takes the program's default. With `generate`
+    Args are tp-compile's options; what is None takes the program's default. With several
+    numbers for `seq` it has an entry for each, which share the weights. With `generate`
     the program has the entries step_1, step_2, ... beside main, which continue `rows` texts
     of up to `context` tokens on a cache of type `kv_dtype`, up to `chunk` tokens a step. With
     `train` ("adamw" or "sgd", which may have `momentum`) it is a step of training instead, in

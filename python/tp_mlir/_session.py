@@ -92,11 +92,13 @@ def _runtime():
         "ranks": (size, session),
         "rank_here": (size, session),
         "entry": (size, session, text),
+        "entry_for": (size, session, tensor, size),
         "input_count": (size, session, size),
         "describe_input": (ctypes.c_int32, session, size, size, tensor,
                            ctypes.POINTER(ctypes.c_int32)),
         "output_count": (size, session, size),
         "describe_output": (ctypes.c_int32, session, size, size, tensor),
+        "describe_result": (ctypes.c_int32, session, size, tensor, size, size, tensor),
         "load_weights": (ctypes.c_int32, session, text),
         "run": (ctypes.c_int32, session, size, tensor, size, tensor, size),
         "state_count": (size, session),
@@ -164,7 +166,10 @@ class Session:
     def inputs(self, entry=None):
         """What an entry takes: dict of name to (shape, type name, whether it may be
         left out)."""
-        number, described = self._entry(entry), {}
+        return self._inputs(self._entry(entry))
+
+    def _inputs(self, number):
+        described = {}
         for i in range(self._calls["input_count"](self._handle, number)):
             tensor, optional = _Tensor(), ctypes.c_int32()
             self._call("describe_input", number, i, ctypes.byref(tensor), ctypes.byref(optional))
@@ -176,17 +181,18 @@ class Session:
         """Run a step, or `repeat` of them.
 
         Args:
-            inputs: dict of name to array, of the shapes compiled; what was given to an
-                earlier run stays.
-            entry: the entry's name; default the first.
+            inputs: dict of name to array, of the shapes compiled; sequences may be shorter,
+                and padded on either side. What was given to an earlier run of the entry
+                stays, unless the sequences have another length now.
+            entry: the entry's name; default the first, or of several lengths the least
+                that has room for the inputs.
 
         Returns:
-            dict of name to array, floats as float32.
+            dict of name to array, floats as float32, of sequences as long as those given.
         """
-        number = self._entry(entry)
         if repeat < 1:
             raise InputError("libtprt", 1, f"expected at least one repetition, got {repeat}")
-        given = dict(self._given.get(number, {}))
+        fresh = {}
         for name, value in inputs.items():
             array = numpy.asarray(value, order="C")
             if array.dtype not in _NAMES:
@@ -194,21 +200,33 @@ class Session:
                                  f"{', '.join(sorted(str(kind) for kind in _NAMES))}, got "
                                  f"{array.dtype}")
             # A copy if it may change before the next run.
-            given[name] = array.copy() if array is value else array
-        outputs = {}
-        for i in range(self._calls["output_count"](self._handle, number)):
-            tensor = _Tensor()
-            self._call("describe_output", number, i, ctypes.byref(tensor))
-            outputs[tensor.name.decode()] = tensor.empty()
+            fresh[name] = array.copy() if array is value else array
 
         def bind(arrays):
             tensors = [_Tensor.of(name, array) for name, array in arrays.items()]
             return (_Tensor * len(tensors))(*tensors), len(tensors)
 
+        number = self._entry(entry) if entry else self._entry_for(*bind(fresh))
+        batch = {name: shape[:2] for name, (shape, _, _) in self._inputs(number).items()}
+        given = {name: array for name, array in self._given.get(number, {}).items()
+                 if all(batch[name] != batch.get(other) or array.shape[:2] == value.shape[:2]
+                        for other, value in fresh.items())} | fresh
+        bound, outputs = bind(given), {}
+        for i in range(self._calls["output_count"](self._handle, number)):
+            tensor = _Tensor()
+            self._call("describe_result", number, *bound, i, ctypes.byref(tensor))
+            outputs[tensor.name.decode()] = tensor.empty()
         for n in range(repeat):
-            self._call("run", number, *bind(given), *bind(outputs if n == repeat - 1 else {}))
+            self._call("run", number, *bound, *bind(outputs if n == repeat - 1 else {}))
         self._given[number] = given
         return outputs if self.rank == 0 else {}
+
+    def _entry_for(self, tensors, count):
+        if not self._handle:
+            raise ValueError("the session is closed")
+        entry = self._calls["entry_for"](self._handle, tensors, count)
+        self._check(1 if entry < 0 else 0)
+        return entry
 
     def states(self):
         """What is in the program's states now: dict of name to array, floats as

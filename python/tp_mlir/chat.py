@@ -9,7 +9,7 @@ import contextlib
 import sys
 from dataclasses import replace
 
-from . import _engine_options, engine
+from . import _engine_options, _version, engine
 from ._errors import exit_code
 from .text import StreamDecoder, TemplateError, Tokenizer
 
@@ -176,6 +176,7 @@ def main(open_engine, arguments=None):
     """tp-chat. `open_engine(folder, **options)` gives an engine.Engine; options are those of
     _engine_options."""
     parser = argparse.ArgumentParser(prog="tp-chat", description="Talk with a model.")
+    _version.add(parser)
     _engine_options.add(parser)
     parser.add_argument("--system", default="", help="what the model is told before all else")
     parser.add_argument("--temperature", type=float, default=0.0, help="default: %(default)s")

@@ -19,7 +19,7 @@ import tempfile
 
 import numpy
 
-from . import _curve, _program, _tools
+from . import _curve, _program, _tools, _version
 from ._errors import exit_code, from_exit
 from .text import Tokenizer
 
@@ -53,6 +53,7 @@ def _parser():
     parser = argparse.ArgumentParser(
         prog="tp-train", description="Train a model on text.",
         epilog="Ctrl-C ends the run after its step and saves it; --resume goes on.")
+    _version.add(parser)
     parser.add_argument("model", metavar="DIR", type=pathlib.Path,
                         help="checkpoint folder; config.json alone begins with random weights")
     parser.add_argument("texts", metavar="TEXT", type=pathlib.Path, nargs="+",

@@ -30,9 +30,9 @@ static CUdeviceptr addressOf(const void *p) {
 static std::string describeCall(const Manifest &manifest,
                                 const Timeline::Event &call) {
   using Kind = Timeline::Kind;
-  if (call.kind == Kind::Gemm)
-    return detail::join("gemm ", call.id);
   std::string layer = detail::join(" (layer ", call.layer, ")");
+  if (call.kind == Kind::Gemm)
+    return detail::join("gemm ", call.id) + layer;
   if (call.kind == Kind::Collective)
     return detail::join("collective ", call.id) + layer;
   if (call.kind == Kind::Kernel && call.id >= 0 &&
@@ -231,10 +231,11 @@ struct CudaFunctions : Refused<CudaFunctions> {
                       int64_t xStride, const void *w, const void *bias,
                       const void *residual, void *y, int64_t yStride) {
     CudaRank &own = self(rank);
-    return traced(rank, Timeline::Kind::Gemm, id, 0, own.compute.get(), [&] {
-      return own.gemms.run(
-          {id, rows, x, xStride, w, bias, residual, y, yStride});
-    });
+    return traced(rank, Timeline::Kind::Gemm, id, own.layer, own.compute.get(),
+                  [&] {
+                    return own.gemms.run(
+                        {id, rows, x, xStride, w, bias, residual, y, yStride});
+                  });
   }
 
   static int32_t collective(tprt_rank *rank, int32_t id, int64_t layer,
@@ -322,6 +323,7 @@ tprt_step_args CudaRank::arguments(int64_t entry) {
   args.scratch_stride = scratchBytes;
   args.workers = 1;
   args.axis_index = place.data();
+  args.layer = &layer;
   return args;
 }
 
@@ -474,12 +476,12 @@ Status CudaRank::resetStates(const Weights *weights) {
   return await("cannot load the states to the device");
 }
 
-Expected<const void *> CudaRank::state(int64_t i) {
-  const State &state = manifest.states[i];
-  std::string what = "state '" + state.name + "'";
-  TPRT_TRY(fromDevice(stagedState,
-                      operands + shared.values + layout.states[size_t(i)],
-                      state.localBytes(), what));
+Expected<const void *> CudaRank::state(int64_t i, int64_t offset,
+                                       int64_t bytes) {
+  std::string what = "state '" + manifest.states[i].name + "'";
+  TPRT_TRY(fromDevice(
+      stagedState, operands + shared.values + layout.states[size_t(i)] + offset,
+      bytes, what));
   TPRT_TRY(await("cannot load " + what + " from the device"));
   return static_cast<const void *>(stagedState);
 }

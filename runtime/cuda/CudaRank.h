@@ -37,7 +37,8 @@ public:
   Status prepare(int64_t entry) override;
   Status upload(int64_t entry) override;
   Status resetStates(const Weights *weights) override;
-  Expected<const void *> state(int64_t i) override;
+  Expected<const void *> state(int64_t i, int64_t offset,
+                               int64_t bytes) override;
   Status step(int64_t entry) override;
   Status download(int64_t entry, const std::vector<bool> &chosen) override;
   Memory memory() const override;

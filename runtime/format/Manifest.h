@@ -92,11 +92,13 @@ struct Input : Value {
   Default defaultValue = Default::None;
   std::optional<std::pair<int64_t, int64_t>> range; ///< [first, second)
   bool rightPadded = false;
-  int64_t state = -1; ///< its position in Manifest::states; -1: the user's
+  bool sequences = false; ///< [B, S, ...]: a caller may give fewer positions
+  int64_t state = -1;     ///< its position in Manifest::states; -1: the user's
 };
 
 struct Output : Value {
-  int64_t state = -1; ///< as in Input: the successor of that state
+  bool sequences = false; ///< as in Input: a caller gets as many as given
+  int64_t state = -1;     ///< as in Input: the successor of that state
 };
 
 /// A tensor that lives between steps, in one place for all entries.
@@ -112,6 +114,7 @@ struct Entry {
   std::vector<Input> inputs;
   std::vector<Output> outputs;
   int64_t arenaBytes, commBytes, scratchBytes, peakBytes;
+  int64_t positions = 0; ///< of its sequences; 0: it has none
 };
 
 struct Parameter {
@@ -131,6 +134,15 @@ struct Parameter {
 
   /// names[alternative] of instance i.
   std::string nameOf(size_t alternative, int64_t i) const;
+  /// Whether the checkpoint has a tensor for each position of the source's
+  /// first dimension: `{e}` in the names stands for it.
+  bool isStack() const { return names[0].find("{e}") != std::string::npos; }
+  /// The names of these, or nameOf.
+  std::vector<std::string> tensorsOf(size_t alternative, int64_t i) const;
+  /// The shape of each.
+  Shape tensorShape() const {
+    return {sourceShape.begin() + isStack(), sourceShape.end()};
+  }
 };
 
 struct Gemm {
@@ -159,22 +171,34 @@ struct Kernel {
 
 struct Attention {
   enum class Mask { None, KeyPadding };
-  int64_t batch, qLen, kvCapacity, qHeads, kvHeads, headSize;
+  int64_t batch, qLen, kvCapacity, qHeads, kvHeads;
+  int64_t headSize, valueSize; ///< of queries and keys; of values and results
   tprt_type type;
   bool causal;
-  int64_t window;
-  double scale;
+  int64_t window;        ///< 0: none
+  double scale, softCap; ///< softCap 0: none
   Mask mask;
   tprt_type maskType;
+  int64_t biasHeads = 0; ///< 0: none
+  tprt_type biasType;
+  std::optional<tprt_type> sinksType; ///< there are sinks
 };
 
 /// Attention of `tokens` tokens, at most, to the cells of their rows' pages.
 struct PagedAttention {
-  int64_t tokens, qHeads, kvHeads, headSize;
+  int64_t tokens, qHeads, kvHeads, headSize, valueSize;
   tprt_type type, cacheType;
   int64_t page, cells, rows, pages; ///< cells of a page, in all; of a table
   int64_t window;
-  double scale;
+  double scale, softCap;
+  std::optional<tprt_type> sinksType;
+};
+
+/// Gated feed-forwards [n, f] act([f, k]) [f, k] for `rows` rows at most.
+struct Experts {
+  int64_t rows, experts, k, f, n;
+  tprt_type type;
+  Gemm::Activation activation;
 };
 
 /// An entry of the ledger: a row of the table that moves something.
@@ -246,6 +270,7 @@ struct Manifest {
   std::vector<Gemm> gemms;
   std::vector<Attention> attentions;
   std::vector<PagedAttention> pagedAttentions;
+  std::vector<Experts> experts;
   std::vector<Collective> collectives;
   std::vector<Kernel> kernels;
   std::optional<Generation> generation;

@@ -10,6 +10,7 @@
 
 #include "Cursor.h"
 #include "tprt/artifact.h"
+#include "tprt/version.h"
 
 #include <algorithm>
 #include <cfloat>
@@ -37,8 +38,7 @@ public:
   void parse(const Cursor &top) {
     int64_t abi = top["abi"].integer();
     if (abi != TPRT_ABI_VERSION)
-      top["abi"].fail("expected ABI version ", TPRT_ABI_VERSION, ", got ", abi,
-                      "; compile it again");
+      top["abi"].fail("expected ABI version ", TPRT_ABI_VERSION, ", got ", abi);
     manifest.producer = top["producer"].string();
     Cursor model = top["model"];
     manifest.modelName = model["name"].string();
@@ -64,6 +64,8 @@ public:
     if (top.has("paged_attentions"))
       parseList(top["paged_attentions"], manifest.pagedAttentions,
                 &Parser::parsePagedAttention, true);
+    if (top.has("experts"))
+      parseList(top["experts"], manifest.experts, &Parser::parseExperts, true);
     parseList(top["collectives"], manifest.collectives,
               &Parser::parseCollective, true);
     if (top.has("states"))
@@ -269,10 +271,39 @@ private:
       cursor["right_padded"].fail("expected a mask [B, S] of integers, got ",
                                   formatShape(input.shape), " of ",
                                   typeName(input.type));
+    parseSequences(cursor, input);
+    if (input.sequences && input.range &&
+        (input.range->first > 0 || input.range->second <= 0))
+      cursor["range"].fail("expected 0 in it, which pads sequences");
   }
 
   void parseOutput(const Cursor &cursor, Output &output) {
     parseEntryValue(cursor, "output ", output);
+    parseSequences(cursor, output);
+  }
+
+  /// All of an entry have one number of sequences, and of positions.
+  template <typename Value>
+  void parseSequences(const Cursor &cursor, Value &value) {
+    if (!cursor.has("sequences"))
+      return;
+    value.sequences = cursor["sequences"].boolean();
+    if (!value.sequences)
+      return;
+    if (value.shape.size() < 2 || value.state >= 0)
+      cursor["sequences"].fail("expected no state, of shape [B, S, ...], got ",
+                               formatShape(value.shape));
+    Shape batch(value.shape.begin(), value.shape.begin() + 2);
+    if (sequences.empty())
+      sequences = batch;
+    if (batch != sequences)
+      cursor["sequences"].fail("expected ", sequences[0], " sequences of ",
+                               sequences[1], " positions as before it, got ",
+                               formatShape(value.shape));
+  }
+
+  static bool isMask(const Input &input) {
+    return input.sequences && input.defaultValue == Input::Default::Ones;
   }
 
   void parseEntry(const Cursor &cursor, Entry &entry) {
@@ -283,8 +314,15 @@ private:
       taken.clear();
       parseList(cursor[key], list, parse);
     };
+    sequences.clear();
     parseValues("inputs", entry.inputs, &Parser::parseInput);
     parseValues("outputs", entry.outputs, &Parser::parseOutput);
+    if (!sequences.empty()) {
+      entry.positions = sequences[1];
+      if (std::none_of(entry.inputs.begin(), entry.inputs.end(), isMask))
+        cursor["inputs"].fail("expected a mask for what pads sequences: one "
+                              "of them with default 'ones'");
+    }
     entry.arenaBytes = cursor["arena_bytes"].bytes();
     entry.commBytes = cursor["comm_bytes"].bytes();
     entry.scratchBytes = cursor["scratch_bytes"].bytes();
@@ -382,6 +420,13 @@ private:
                              " instances without '{i}'");
 
     p.sourceShape = cursor["source_shape"].shape();
+    for (const std::string &name : p.names)
+      if ((name.find("{e}") != std::string::npos) != p.isStack())
+        cursor["names"].fail("expected '{e}' in all names or in none, got '",
+                             p.names[0], "' and '", name, "'");
+    if (p.isStack() && p.sourceShape.empty())
+      cursor["source_shape"].fail("expected a dimension for '{e}' in '",
+                                  p.names[0], "'");
     size_t rank = p.sourceShape.size();
     p.sliceOffsets.assign(rank, 0);
     p.sliceSizes = p.sourceShape;
@@ -454,6 +499,11 @@ private:
     state.parameter = int64_t(manifest.parameters.size());
   }
 
+  static Gemm::Activation parseActivation(const Cursor &cursor) {
+    return Gemm::Activation(
+        cursor.word({"none", "relu", "silu", "gelu_erf", "gelu_tanh"}));
+  }
+
   void parseGemm(const Cursor &cursor, Gemm &g) {
     g.m = cursor["m"].size();
     g.n = cursor["n"].size();
@@ -467,8 +517,7 @@ private:
     g.bias = cursor["bias"].boolean();
     g.biasType =
         cursor.has("bias_type") ? cursor["bias_type"].floatType() : TPRT_F32;
-    g.activation = Gemm::Activation(cursor["activation"].word(
-        {"none", "relu", "silu", "gelu_erf", "gelu_tanh"}));
+    g.activation = parseActivation(cursor["activation"]);
     if (cursor.has("scale")) {
       if (!isDevice())
         cursor["scale"].fail("expected none for device 'cpu'");
@@ -494,9 +543,20 @@ private:
       cursor["kv_heads"].fail("expected a divisor of q_heads ", a.qHeads,
                               ", got ", a.kvHeads);
     a.headSize = cursor["head_size"].integer(1, 4096);
+    a.valueSize = cursor.has("value_size")
+                      ? cursor["value_size"].integer(1, 4096)
+                      : a.headSize;
     a.type = cursor["type"].floatType();
     a.window = cursor["window"].integer(0, kMaxSize);
     a.scale = cursor["scale"].number();
+    a.softCap = 0;
+    if (cursor.has("soft_cap")) {
+      a.softCap = cursor["soft_cap"].number();
+      if (!(a.softCap > 0))
+        cursor["soft_cap"].fail("expected a number above 0, got ", a.softCap);
+    }
+    if (cursor.has("sinks_type"))
+      a.sinksType = cursor["sinks_type"].floatType();
   }
 
   void parseAttention(const Cursor &cursor, Attention &a) {
@@ -511,6 +571,13 @@ private:
     if (isFloat(a.maskType))
       cursor["mask_type"].fail("expected an integer type, got ",
                                typeName(a.maskType));
+    if (!cursor.has("bias_heads"))
+      return;
+    a.biasHeads = cursor["bias_heads"].size();
+    if (a.biasHeads != 1 && a.biasHeads != a.qHeads)
+      cursor["bias_heads"].fail("expected 1 or q_heads ", a.qHeads, ", got ",
+                                a.biasHeads);
+    a.biasType = cursor["bias_type"].floatType();
   }
 
   void parsePagedAttention(const Cursor &cursor, PagedAttention &a) {
@@ -520,6 +587,16 @@ private:
     parseCells(cursor, a);
     a.rows = cursor["rows"].size();
     a.pages = cursor["pages"].size();
+  }
+
+  void parseExperts(const Cursor &cursor, Experts &e) {
+    e.rows = cursor["rows"].integer(1, kMaxCount);
+    e.experts = cursor["experts"].integer(1, kMaxCount);
+    e.k = cursor["k"].size();
+    e.f = cursor["f"].size();
+    e.n = cursor["n"].size();
+    e.type = cursor["type"].floatType();
+    e.activation = parseActivation(cursor["activation"]);
   }
 
   static CollectiveKind parseKind(const Cursor &cursor) {
@@ -605,20 +682,38 @@ private:
   std::set<std::string> axisNames, stateNames, entryNames;
   /// Of the inputs of an entry, or of its outputs.
   std::set<std::string> valueNames;
+  Shape sequences;         ///< of the entry, and positions; empty: none so far
   std::set<int64_t> taken; ///< states
 };
 
 } // namespace
 
+/// What another version made may have keys that this one does not know.
+static std::string describeMaker(const nlohmann::json &manifest) {
+  std::string own = "tp-mlir " + version();
+  auto producer =
+      manifest.is_object() ? manifest.find("producer") : manifest.end();
+  if (producer == manifest.end() || !producer->is_string())
+    return "";
+  auto maker = producer->get<std::string>();
+  if (!maker.starts_with("tp-mlir ") || maker == own)
+    return "";
+  return "; made by another version, " + maker + ", and this is " + own +
+         ": compile it again";
+}
+
 Expected<Manifest> Manifest::parse(std::string_view text) {
   TPRT_ASSIGN(auto parsed, parseJson(text, 32).in("manifest"));
-  return readJson(parsed, "manifest", [](const Cursor &top) {
+  auto manifest = readJson(parsed, "manifest", [](const Cursor &top) {
     Parser parser;
     parser.parse(top);
     parser.manifest.schedule =
         checksum(top["mesh"].text() + top["collectives"].text());
     return std::move(parser.manifest);
   });
+  if (!manifest)
+    return userError(manifest.status().message(), describeMaker(parsed));
+  return manifest;
 }
 
 Status tprt::checkManifest(std::string_view text) {

@@ -54,11 +54,24 @@ void fillMask(const Attention &a, const void *mask, int64_t kvLen,
               : -std::numeric_limits<float>::infinity();
 }
 
+/// The bias of a head of a batch entry; none without `data`.
+AttentionBias biasOf(const Attention &a, const void *data, int64_t head) {
+  AttentionBias bias;
+  if (!data)
+    return bias;
+  bias.type = a.biasType;
+  bias.queryStride = a.kvCapacity;
+  bias.headStride = a.biasHeads == 1 ? 0 : a.qLen * a.kvCapacity;
+  bias.data = static_cast<const char *>(data) +
+              head * bias.headStride * typeBytes(a.biasType);
+  return bias;
+}
+
 /// How a call is cut, and where its parts lie.
 struct Blocks {
   Blocks(const Attention &a, const AttentionCall &call)
       : a(a), call(call), masked(a.mask == Attention::Mask::KeyPadding),
-        padded(alignUp(a.headSize, kHeadPadding)),
+        padded(alignUp(a.valueSize, kHeadPadding)),
         keyBlocks((call.kvLen + kKeyBlock - 1) / kKeyBlock),
         paddedKeys(keyBlocks * kKeyBlock), sharing(a.qHeads / a.kvHeads),
         headsPerBlock(std::clamp<int64_t>(kQueryBlock / a.qLen, 1, sharing)),
@@ -70,17 +83,21 @@ struct Blocks {
         wave(std::clamp<int64_t>(
             kWaveBytes / std::max<int64_t>(4 * pairFloats, 1), 1, pairs)),
         maskFloats(masked ? alignUp(a.batch * paddedKeys, 16) : 0),
-        ownFloats(alignUp(attentionScratch(padded), 16)) {}
+        sinkFloats(call.sinks ? alignUp(a.qHeads, 16) : 0),
+        ownFloats(alignUp(attentionScratch(a.headSize, padded), 16)) {}
 
-  /// Of scratch: tiles of a wave, the mask of every batch entry, and what each
-  /// worker's block has of its own.
+  /// Of scratch: tiles of a wave, the mask of every batch entry, the sinks, and
+  /// what each worker's block has of its own.
   int64_t floats() const {
-    return wave * pairFloats + maskFloats + workers() * ownFloats;
+    return wave * pairFloats + maskFloats + sinkFloats + workers() * ownFloats;
   }
   void place(float *scratch) {
     tiles = scratch;
     keyMask = tiles + wave * pairFloats;
-    own = keyMask + maskFloats;
+    sinks = keyMask + maskFloats;
+    own = sinks + sinkFloats;
+    if (call.sinks)
+      simd().widen(*a.sinksType, call.sinks, sinks, a.qHeads);
   }
   void packKeys(int64_t first, int64_t item);
   void attend(int64_t first, int64_t item, int64_t worker);
@@ -88,7 +105,7 @@ struct Blocks {
   const Attention &a;
   const AttentionCall &call;
   bool masked;
-  int64_t padded; ///< head size
+  int64_t padded; ///< value size
   int64_t keyBlocks, paddedKeys;
   int64_t sharing; ///< query heads of a KV head
   /// Few queries: several heads share a block. Many: one head per block.
@@ -96,8 +113,8 @@ struct Blocks {
   int64_t pairs; ///< of a batch entry and a KV head
   int64_t keyFloats, pairFloats;
   int64_t wave; ///< pairs whose tiles there are at once
-  int64_t maskFloats, ownFloats;
-  float *tiles = nullptr, *keyMask = nullptr, *own = nullptr;
+  int64_t maskFloats, sinkFloats, ownFloats;
+  float *tiles = nullptr, *keyMask = nullptr, *sinks = nullptr, *own = nullptr;
 };
 
 /// A block of keys and values of the wave that begins at pair `first`.
@@ -116,8 +133,8 @@ void Blocks::packKeys(int64_t first, int64_t item) {
                    row(a, call.k, position * call.kStride + head * a.headSize),
                    call.kStride, rows, a.headSize, block, kKeyBlock);
   simd().packValues(
-      a.type, row(a, call.v, position * call.vStride + head * a.headSize),
-      call.vStride, rows, a.headSize, padded, values + base * padded);
+      a.type, row(a, call.v, position * call.vStride + head * a.valueSize),
+      call.vStride, rows, a.valueSize, padded, values + base * padded);
 }
 
 /// A block of queries of that wave.
@@ -135,31 +152,38 @@ void Blocks::attend(int64_t first, int64_t item, int64_t worker) {
       std::min(headsPerBlock, sharing - block % headBlocks * headsPerBlock);
   task.queries = std::min(queriesPerBlock, a.qLen - query);
   task.headSize = a.headSize;
-  task.paddedHeadSize = padded;
+  task.valueSize = a.valueSize;
+  task.paddedValueSize = padded;
   int64_t position = batch * a.qLen + query;
   task.q = row(a, call.q, position * call.qStride + head * a.headSize);
   task.qStride = call.qStride;
   task.out = const_cast<void *>(
-      row(a, call.out, position * call.outStride + head * a.headSize));
+      row(a, call.out, position * call.outStride + head * a.valueSize));
   task.outStride = call.outStride;
   task.lse = call.lse ? call.lse + position * a.qHeads + head : nullptr;
   task.lseStride = a.qHeads;
   task.keys = tiles + slot * pairFloats;
   task.values = task.keys + keyFloats;
   task.keyMask = masked ? keyMask + batch * paddedKeys : nullptr;
+  task.bias = biasOf(a, call.bias, head);
+  if (task.bias.data)
+    task.bias.data = static_cast<const char *>(task.bias.data) +
+                     query * a.kvCapacity * typeBytes(a.biasType);
+  task.sinks = call.sinks ? sinks + head : nullptr;
   task.kvLen = call.kvLen;
   task.position = call.qOffset + query;
   task.causal = a.causal;
   task.window = a.window;
   task.scale = float(a.scale);
+  task.softCap = float(a.softCap);
   task.scratch = own + worker * ownFloats;
   simd().attend(task);
 }
 
 } // namespace
 
-Status AttentionEngine::check(int64_t id, int64_t kvLen,
-                              const void *mask) const {
+Status AttentionEngine::check(int64_t id, int64_t kvLen, const void *mask,
+                              const void *bias) const {
   if (id < 0 || id >= int64_t(attentions.size()))
     return internalError("attention ", id, " is not in the manifest");
   const Attention &a = attentions[id];
@@ -169,12 +193,18 @@ Status AttentionEngine::check(int64_t id, int64_t kvLen,
   if (!!mask != (a.mask == Attention::Mask::KeyPadding))
     return internalError("attention ", id,
                          ": the mask is not as the manifest says");
+  if (!!bias != (a.biasHeads > 0))
+    return internalError("attention ", id,
+                         ": the bias is not as the manifest says");
   return {};
 }
 
 Status AttentionEngine::run(int64_t id, const AttentionCall &call) {
-  TPRT_TRY(check(id, call.kvLen, call.mask));
+  TPRT_TRY(check(id, call.kvLen, call.mask, call.bias));
   const Attention &a = attentions[id];
+  if (!!call.sinks != a.sinksType.has_value())
+    return internalError("attention ", id,
+                         ": the sinks are not as the manifest says");
   Blocks blocks(a, call);
   TPRT_TRY(scratch.reserve(blocks.floats() * 4));
   blocks.place(reinterpret_cast<float *>(scratch.data()));
@@ -193,12 +223,14 @@ Status AttentionEngine::run(int64_t id, const AttentionCall &call) {
 
 Status AttentionEngine::runBackward(int64_t id,
                                     const AttentionBackwardCall &call) {
-  TPRT_TRY(check(id, 0, call.mask));
+  TPRT_TRY(check(id, 0, call.mask, call.bias));
   const Attention &a = attentions[id];
   int64_t keys = a.kvCapacity, padded = alignUp(a.headSize, kHeadPadding);
+  int64_t paddedValue = alignUp(a.valueSize, kHeadPadding);
   int64_t paddedKeys = alignUp(keys, kKeyBlock);
   int64_t maskFloats = call.mask ? a.batch * paddedKeys : 0;
-  int64_t own = alignUp(attentionBackwardScratch(a.qLen, padded), 16);
+  int64_t own =
+      alignUp(attentionBackwardScratch(a.qLen, padded, paddedValue), 16);
   TPRT_TRY(scratch.reserve((maskFloats + workers() * own) * 4));
   auto *keyMask = reinterpret_cast<float *>(scratch.data());
   fillMask(a, call.mask, keys, paddedKeys, keyMask);
@@ -209,28 +241,39 @@ Status AttentionEngine::runBackward(int64_t id,
     task.type = a.type;
     task.headSize = a.headSize;
     task.paddedHeadSize = padded;
+    task.valueSize = a.valueSize;
+    task.paddedValueSize = paddedValue;
     task.qStride = a.qHeads * a.headSize;
+    task.outStride = a.qHeads * a.valueSize;
     task.kStride = a.kvHeads * a.headSize;
-    int64_t query = batch * a.qLen * task.qStride + head * a.headSize;
-    int64_t key = batch * keys * task.kStride + kvHead * a.headSize;
-    int64_t each = batch * keys * task.qStride + head * a.headSize;
+    task.vStride = a.kvHeads * a.valueSize;
+    // The head's first row in [batch, length, heads, size].
+    auto firstRow = [&](int64_t length, int64_t heads, int64_t own,
+                        int64_t size) {
+      return (batch * length * heads + own) * size;
+    };
+    int64_t query = firstRow(a.qLen, a.qHeads, head, a.headSize);
     task.q = row(a, call.q, query);
-    task.cotangent = row(a, call.cotangent, query);
-    task.k = row(a, call.k, key);
-    task.v = row(a, call.v, key);
+    task.cotangent =
+        row(a, call.cotangent, firstRow(a.qLen, a.qHeads, head, a.valueSize));
+    task.k = row(a, call.k, firstRow(keys, a.kvHeads, kvHead, a.headSize));
+    task.v = row(a, call.v, firstRow(keys, a.kvHeads, kvHead, a.valueSize));
     task.lse = call.lse + batch * a.qLen * a.qHeads + head;
     task.delta = call.delta + batch * a.qLen * a.qHeads + head;
     task.rowStride = a.qHeads;
     task.keyMask = call.mask ? keyMask + batch * paddedKeys : nullptr;
+    task.bias = biasOf(a, call.bias, head);
     task.qLen = a.qLen;
     task.kvLen = keys;
     task.position = keys - a.qLen;
     task.causal = a.causal;
     task.window = a.window;
     task.scale = float(a.scale);
+    task.softCap = float(a.softCap);
     task.dq = const_cast<void *>(row(a, call.dq, query));
-    task.dk = call.dk + each;
-    task.dv = call.dv + each;
+    task.dk = call.dk + firstRow(keys, a.qHeads, head, a.headSize);
+    task.dv = call.dv + firstRow(keys, a.qHeads, head, a.valueSize);
+    task.dbias = call.dbias ? call.dbias + item * a.qLen * keys : nullptr;
     task.scratch = keyMask + maskFloats + worker * own;
     simd().attendBackward(task);
   });
@@ -241,28 +284,28 @@ int32_t HostFunctions::attention(tprt_rank *rank, int32_t id, const void *q,
                                  int64_t qStride, const void *k,
                                  int64_t kStride, const void *v,
                                  int64_t vStride, const void *mask,
+                                 const void *bias, const void *sinks,
                                  int64_t kvLen, int64_t qOffset, void *out,
                                  int64_t outStride, void *lse) {
   auto &host = *static_cast<HostRank *>(rank);
-  return host.traced(Timeline::Kind::Attention, id, 0, [&] {
+  return host.traced(Timeline::Kind::Attention, id, host.layer, [&] {
     return host.engine<AttentionEngine>(TPRT_SLOT_attention)
-        .run(id, {q, qStride, k, kStride, v, vStride, mask, kvLen, qOffset, out,
-                  outStride, static_cast<float *>(lse)});
+        .run(id, {q, qStride, k, kStride, v, vStride, mask, bias, sinks, kvLen,
+                  qOffset, out, outStride, static_cast<float *>(lse)});
   });
 }
 
-int32_t HostFunctions::attention_backward(tprt_rank *rank, int32_t id,
-                                          const void *q, const void *k,
-                                          const void *v, const void *mask,
-                                          const void *cotangent,
-                                          const void *lse, const void *delta,
-                                          void *dq, void *dk, void *dv) {
+int32_t HostFunctions::attention_backward(
+    tprt_rank *rank, int32_t id, const void *q, const void *k, const void *v,
+    const void *mask, const void *bias, const void *cotangent, const void *lse,
+    const void *delta, void *dq, void *dk, void *dv, void *dbias) {
   auto &host = *static_cast<HostRank *>(rank);
-  return host.traced(Timeline::Kind::Attention, id, 0, [&] {
+  return host.traced(Timeline::Kind::Attention, id, host.layer, [&] {
     return host.engine<AttentionEngine>(TPRT_SLOT_attention)
-        .runBackward(id,
-                     {q, k, v, mask, cotangent, static_cast<const float *>(lse),
-                      static_cast<const float *>(delta), dq,
-                      static_cast<float *>(dk), static_cast<float *>(dv)});
+        .runBackward(id, {q, k, v, mask, bias, cotangent,
+                          static_cast<const float *>(lse),
+                          static_cast<const float *>(delta), dq,
+                          static_cast<float *>(dk), static_cast<float *>(dv),
+                          static_cast<float *>(dbias)});
   });
 }

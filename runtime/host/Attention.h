@@ -24,20 +24,20 @@ struct AttentionCall {
   int64_t kStride;
   const void *v;
   int64_t vStride;
-  const void *mask;
+  const void *mask = nullptr, *bias = nullptr, *sinks = nullptr;
   int64_t kvLen;
-  int64_t qOffset;
+  int64_t qOffset = 0;
   void *out;
   int64_t outStride;
-  float *lse;
+  float *lse = nullptr;
 };
 
 /// The arguments of tprt_api::attention_backward.
 struct AttentionBackwardCall {
-  const void *q, *k, *v, *mask, *cotangent;
+  const void *q, *k, *v, *mask, *bias, *cotangent;
   const float *lse, *delta;
   void *dq;
-  float *dk, *dv;
+  float *dk, *dv, *dbias;
 };
 
 class AttentionEngine final : public Engine {
@@ -52,7 +52,8 @@ public:
   int64_t scratchBytes() const override { return scratch.size(); }
 
 private:
-  Status check(int64_t id, int64_t kvLen, const void *mask) const;
+  Status check(int64_t id, int64_t kvLen, const void *mask,
+               const void *bias) const;
 
   const std::vector<Attention> &attentions;
   Buffer scratch;

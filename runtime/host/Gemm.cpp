@@ -759,7 +759,7 @@ int32_t HostFunctions::gemms(tprt_rank *rank, int64_t count,
                              const void *calls) {
   auto &host = *static_cast<HostRank *>(rank);
   auto *list = static_cast<const tprt_gemm_call *>(calls);
-  return host.traced(Timeline::Kind::Gemm, list->id, 0, [&] {
+  return host.traced(Timeline::Kind::Gemm, list->id, host.layer, [&] {
     return host.engine<GemmEngine>(TPRT_SLOT_gemm).run(list, count);
   });
 }

@@ -128,6 +128,7 @@ Status HostRank::step(int64_t index) {
   args.scratch_stride = alignUp(entry.scratchBytes, TPRT_ALIGNMENT);
   args.workers = workers();
   args.axis_index = place.data();
+  args.layer = &layer;
   ran[size_t(index)] = true;
   timeline.beginStep();
   Status status = call(index, functionTable, args);

@@ -43,8 +43,10 @@ public:
   Status loadWeights(const Weights &weights) override;
   Status prepare(int64_t entry) override;
   Status resetStates(const Weights *weights) override;
-  Expected<const void *> state(int64_t i) override {
-    return static_cast<const void *>(values + layout.states[size_t(i)]);
+  Expected<const void *> state(int64_t i, int64_t offset,
+                               int64_t bytes) override {
+    return static_cast<const void *>(values + layout.states[size_t(i)] +
+                                     offset);
   }
   Status step(int64_t entry) override;
   Memory memory() const override;

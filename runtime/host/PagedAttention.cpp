@@ -51,8 +51,8 @@ std::vector<Segment> findSegments(const PagedAttention &a,
 void clearRest(const PagedStep &step, const std::vector<Segment> &segments) {
   int64_t next = 0;
   auto clear = [&](int64_t end) {
-    std::memset(step.call.out + step.queryAt(next, 0), 0,
-                step.queryAt(end - next, 0));
+    std::memset(step.call.out + step.resultAt(next, 0), 0,
+                step.resultAt(end - next, 0));
   };
   for (const Segment &segment : segments) {
     clear(segment.token);
@@ -70,7 +70,14 @@ Status PagedAttentionEngine::run(int64_t id, const PagedCall &call) {
   if (call.tokens < 0 || call.tokens > a.tokens)
     return internalError("paged attention ", id, ": expected at most ",
                          a.tokens, " tokens, got ", call.tokens);
+  if (!!call.sinks != a.sinksType.has_value())
+    return internalError("paged attention ", id,
+                         ": the sinks are not as the manifest says");
   PagedStep step{a, call};
+  if (call.sinks) {
+    step.sinks.resize(a.qHeads);
+    simd().widen(*a.sinksType, call.sinks, step.sinks.data(), a.qHeads);
+  }
   std::vector<Segment> few, many = findSegments(a, call);
   clearRest(step, many);
   auto isFew = [&](const Segment &segment) {
@@ -91,15 +98,16 @@ int32_t HostFunctions::paged_attention(tprt_rank *rank, int32_t id,
                                        int64_t tokens, const void *q,
                                        const void *keys, const void *values,
                                        const void *rows, const void *positions,
-                                       const void *table, void *out) {
+                                       const void *table, const void *sinks,
+                                       void *out) {
   auto &host = *static_cast<HostRank *>(rank);
   auto bytes = [](const void *p) { return static_cast<const char *>(p); };
   auto numbers = [](const void *p) { return static_cast<const int32_t *>(p); };
-  return host.traced(Timeline::Kind::PagedAttention, id, 0, [&] {
+  return host.traced(Timeline::Kind::PagedAttention, id, host.layer, [&] {
     return host.engine<PagedAttentionEngine>(TPRT_SLOT_paged_attention)
-        .run(id,
-             {tokens, bytes(q), bytes(keys), bytes(values), numbers(rows),
-              numbers(positions), numbers(table), static_cast<char *>(out)});
+        .run(id, {tokens, bytes(q), bytes(keys), bytes(values), numbers(rows),
+                  numbers(positions), numbers(table), sinks,
+                  static_cast<char *>(out)});
   });
 }
 

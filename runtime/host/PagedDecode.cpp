@@ -28,7 +28,7 @@ PagedDecode::PagedDecode(const PagedStep &step, std::vector<Segment> list)
     firstSplit.push_back(firstSplit.back() + splits);
     firstRecord.push_back(firstRecord.back() + splits * a.kvHeads * queries);
     rows = std::max(rows, queries);
-    bytes += (s.end() - s.first) * step.cellBytes() * 2;
+    bytes += (s.end() - s.first) * step.cellBytes();
   }
   // Several items for each worker, where there are bytes for them.
   int64_t pieces = std::max<int64_t>(firstSplit.back(), 1);
@@ -45,25 +45,27 @@ PagedDecode::PagedDecode(const PagedStep &step, std::vector<Segment> list)
 PagedDecode::Own PagedDecode::place(float *memory) const {
   Own own;
   own.cells = reinterpret_cast<int64_t *>(memory);
-  own.positions = reinterpret_cast<int32_t *>(own.cells + kSplitKeys);
+  own.valueCells = own.cells + kSplitKeys;
+  own.positions = reinterpret_cast<int32_t *>(own.valueCells + kSplitKeys);
   own.first = own.positions + kSplitKeys;
   own.last = own.first + alignUp(rows, 16);
   own.q = reinterpret_cast<float *>(own.last + alignUp(rows, 16));
   own.scores = own.q + headsPerGroup * rows * padded;
   own.result = own.scores + headsPerGroup * rows * kSplitKeys;
-  own.wide = own.result + padded;
+  own.wide = own.result + paddedValue;
   return own;
 }
 
 int64_t PagedDecode::ownFloats() const {
-  int64_t queries = headsPerGroup * rows * (padded + kSplitKeys) + padded;
-  bool isWidened = padded != step.a.headSize;
-  int64_t wide = isWidened ? 2 * kSplitKeys * headsPerGroup * padded : 0;
-  return 3 * kSplitKeys + 2 * alignUp(rows, 16) + queries + wide;
+  int64_t queries = headsPerGroup * rows * (padded + kSplitKeys) + paddedValue;
+  int64_t wide =
+      isDirect ? 0 : kSplitKeys * headsPerGroup * (padded + paddedValue);
+  return 5 * kSplitKeys + 2 * alignUp(rows, 16) + queries + wide;
 }
 
 int64_t PagedDecode::floats() const {
-  return firstRecord.back() * recordFloats(padded) + workers() * ownFloats();
+  return firstRecord.back() * recordFloats(paddedValue) +
+         workers() * ownFloats();
 }
 
 /// Of the first query of KV head `head`.
@@ -71,7 +73,7 @@ float *PagedDecode::recordOf(int64_t index, int64_t split, int64_t head) const {
   int64_t queries = segments[index].count * step.sharing();
   return records +
          (firstRecord[index] + (split * step.a.kvHeads + head) * queries) *
-             recordFloats(padded);
+             recordFloats(paddedValue);
 }
 
 /// The cells of a piece that are there, and their positions.
@@ -79,12 +81,12 @@ int64_t PagedDecode::listCells(const Segment &segment, int64_t split,
                                int64_t head, const Own &own) const {
   int64_t begin = (segment.first / kSplitKeys + split) * kSplitKeys;
   int64_t end = std::min(begin + kSplitKeys, segment.end()), listed = 0;
-  int64_t headBytes = step.cellBytes() / step.a.kvHeads;
   step.forRuns(segment.row, std::max(begin, segment.first), end,
                [&](int64_t position, int64_t count, int64_t cell) {
                  for (int64_t i = 0; cell >= 0 && i < count; ++i, ++listed) {
-                   own.cells[listed] =
-                       (cell + i) * step.cellBytes() + head * headBytes;
+                   int64_t place = (cell + i) * step.a.kvHeads + head;
+                   own.cells[listed] = place * step.headBytes();
+                   own.valueCells[listed] = place * step.valueBytes();
                    own.positions[listed] = int32_t(position + i);
                  }
                });
@@ -122,18 +124,19 @@ void PagedDecode::widenQueries(const Segment &segment, int64_t head,
 
 /// Heads that are no whole vectors are read from a copy with room around them.
 void PagedDecode::widenCells(CacheBlock &block, const Own &own) const {
-  int64_t cellFloats = block.heads * padded;
-  auto widen = [&](const char *&pool, float *out) {
-    for (int64_t i = 0; i < block.count; ++i)
-      simd().packValues(step.a.cacheType, pool + own.cells[i], step.a.headSize,
-                        block.heads, step.a.headSize, padded,
-                        out + i * cellFloats);
+  auto widen = [&](const char *&pool, int64_t *cells, int64_t size,
+                   int64_t paddedSize, float *out) {
+    int64_t cellFloats = block.heads * paddedSize;
+    for (int64_t i = 0; i < block.count; ++i) {
+      simd().packValues(step.a.cacheType, pool + cells[i], size, block.heads,
+                        size, paddedSize, out + i * cellFloats);
+      cells[i] = i * cellFloats * int64_t(sizeof(float));
+    }
     pool = reinterpret_cast<const char *>(out);
   };
-  widen(block.keys, own.wide);
-  widen(block.values, own.wide + kSplitKeys * cellFloats);
-  for (int64_t i = 0; i < block.count; ++i)
-    own.cells[i] = i * cellFloats * int64_t(sizeof(float));
+  widen(block.keys, own.cells, step.a.headSize, padded, own.wide);
+  widen(block.values, own.valueCells, step.a.valueSize, paddedValue,
+        own.wide + kSplitKeys * block.heads * padded);
   block.type = TPRT_F32;
 }
 
@@ -152,11 +155,14 @@ void PagedDecode::attend(int64_t item, const Own &own) {
   block.heads = std::min(headsPerGroup, step.a.kvHeads - head);
   block.rows = segment.count * step.sharing();
   block.headSize = padded;
+  block.valueSize = paddedValue;
+  block.softCap = float(step.a.softCap);
   findSeen(segment, block.count, own);
   widenQueries(segment, head, block.heads, own.q);
-  if (padded != step.a.headSize)
+  if (!isDirect)
     widenCells(block, own);
   block.cells = own.cells;
+  block.valueCells = own.valueCells;
   block.q = own.q;
   block.first = own.first;
   block.last = own.last;
@@ -171,14 +177,17 @@ void PagedDecode::combine(int64_t index, int64_t head, int64_t heads,
                           float *result) const {
   const Segment &segment = segments[index];
   int64_t queries = segment.count * step.sharing();
-  int64_t size = recordFloats(padded);
+  int64_t size = recordFloats(paddedValue);
   for (int64_t h = head; h < head + heads; ++h)
     for (int64_t r = 0; r < queries; ++r) {
+      int64_t token = segment.token + r / step.sharing();
+      int64_t own = h * step.sharing() + r % step.sharing();
       simd().mergeRecords(recordOf(index, 0, h) + r * size, splits(index),
-                          step.a.kvHeads * queries * size, padded, result);
-      int64_t at = step.queryAt(segment.token + r / step.sharing(),
-                                h * step.sharing() + r % step.sharing());
-      simd().narrow(step.a.type, result, step.call.out + at, step.a.headSize);
+                          step.a.kvHeads * queries * size, paddedValue,
+                          step.sinkOf(own), result);
+      simd().narrow(step.a.type, result,
+                    step.call.out + step.resultAt(token, own),
+                    step.a.valueSize);
     }
 }
 

@@ -35,14 +35,22 @@ struct Segment {
 struct PagedStep {
   const PagedAttention &a;
   const PagedCall &call;
+  std::vector<float> sinks = {}; ///< of the query heads, or none
 
   int64_t sharing() const { return a.qHeads / a.kvHeads; }
-  int64_t cellBytes() const {
-    return a.kvHeads * a.headSize * typeBytes(a.cacheType);
-  }
+  int64_t headBytes() const { return a.headSize * typeBytes(a.cacheType); }
+  int64_t valueBytes() const { return a.valueSize * typeBytes(a.cacheType); }
+  /// Of a cell, keys and values.
+  int64_t cellBytes() const { return a.kvHeads * (headBytes() + valueBytes()); }
   /// Bytes to a query, and to its result.
   int64_t queryAt(int64_t token, int64_t head) const {
     return (token * a.qHeads + head) * a.headSize * typeBytes(a.type);
+  }
+  int64_t resultAt(int64_t token, int64_t head) const {
+    return (token * a.qHeads + head) * a.valueSize * typeBytes(a.type);
+  }
+  const float *sinkOf(int64_t head) const {
+    return sinks.empty() ? nullptr : &sinks[head];
   }
   /// Calls work(position, count, cell) for runs of positions in [begin, end)
   /// whose cells follow each other; the cell is -1 where there is no page.
@@ -73,7 +81,7 @@ public:
 private:
   /// Where a worker has what is its own.
   struct Own {
-    int64_t *cells;
+    int64_t *cells, *valueCells;
     int32_t *positions, *first, *last;
     float *q, *scores, *wide, *result;
   };
@@ -93,8 +101,12 @@ private:
   }
 
   const PagedStep &step;
-  /// Head size, to two of the widest vectors of any CPU level.
+  /// Sizes, to two of the widest vectors of any CPU level.
   const int64_t padded = alignUp(step.a.headSize, 32);
+  const int64_t paddedValue = alignUp(step.a.valueSize, 32);
+  /// Whether keys and values are read where they lie.
+  const bool isDirect =
+      padded == step.a.headSize && paddedValue == step.a.valueSize;
   std::vector<Segment> segments;
   /// Of each segment, and past the last: its pieces among all, its records.
   std::vector<int64_t> firstSplit{0}, firstRecord{0};
@@ -137,14 +149,16 @@ private:
   int64_t headsPerBlock(const Segment &segment) const;
 
   const PagedStep &step;
-  /// Head size, to the widest vector of any CPU level.
-  const int64_t padded = alignUp(step.a.headSize, 16);
+  /// Value size, to the widest vector of any CPU level.
+  const int64_t padded = alignUp(step.a.valueSize, 16);
   std::vector<Segment> segments;
   std::vector<Tile> tiles;
-  const int64_t blockFloats = alignUp(attentionScratch(padded), 16);
-  /// Of a worker: a block of queries, and rows of a block of keys.
+  const int64_t blockFloats =
+      alignUp(attentionScratch(step.a.headSize, padded), 16);
+  /// Of a worker: a block of queries, and rows of a block of keys or values.
   const int64_t ownFloats =
-      blockFloats + alignUp(kKeyBlock * step.a.headSize, 16);
+      blockFloats +
+      alignUp(kKeyBlock * std::max(step.a.headSize, step.a.valueSize), 16);
   int64_t waveFloats = 0;
   float *wave = nullptr, *own = nullptr;
 };

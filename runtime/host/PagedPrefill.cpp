@@ -102,7 +102,6 @@ void PagedPrefill::pack(const Item &item, int64_t worker) {
   const Segment &segment = *tile.segment;
   int64_t base = tile.base + item.index * kKeyBlock;
   int64_t end = std::min(base + kKeyBlock, segment.end()), count = end - base;
-  int64_t bytes = a.headSize * typeBytes(a.cacheType);
   char *rows = reinterpret_cast<char *>(own + worker * ownFloats + blockFloats);
   float *keys = wave + tile.at,
         *values = keys + tile.blocks * kKeyBlock * a.headSize;
@@ -110,7 +109,7 @@ void PagedPrefill::pack(const Item &item, int64_t worker) {
   int64_t from = item.index * kKeyBlock;
   if (tile.isMasked)
     std::fill_n(mask + from, kKeyBlock, 0.0f);
-  auto gather = [&](const char *pool) {
+  auto gather = [&](const char *pool, int64_t bytes) {
     int64_t unseen = std::clamp<int64_t>(segment.first - base, 0, count);
     std::memset(rows, 0, unseen * bytes);
     step.forRuns(segment.row, base + unseen, end,
@@ -123,19 +122,19 @@ void PagedPrefill::pack(const Item &item, int64_t worker) {
                    }
                    for (int64_t i = 0; cell >= 0 && i < run; ++i)
                      std::memcpy(to + i * bytes,
-                                 pool + (cell + i) * step.cellBytes() +
-                                     tile.head * bytes,
+                                 pool + ((cell + i) * a.kvHeads + tile.head) *
+                                            bytes,
                                  bytes);
                  });
   };
-  gather(step.call.keys);
+  gather(step.call.keys, step.headBytes());
   float *block = keys + from * a.headSize;
   if (count < kKeyBlock)
     std::fill_n(block, a.headSize * kKeyBlock, 0.0f);
   simd().transpose(a.cacheType, rows, a.headSize, count, a.headSize, block,
                    kKeyBlock);
-  gather(step.call.values);
-  simd().packValues(a.cacheType, rows, a.headSize, count, a.headSize, padded,
+  gather(step.call.values, step.valueBytes());
+  simd().packValues(a.cacheType, rows, a.valueSize, count, a.valueSize, padded,
                     values + from * padded);
 }
 
@@ -149,12 +148,15 @@ void PagedPrefill::attend(const Item &item, int64_t worker) {
   task.heads = std::min(headsPerBlock(segment), step.sharing() - item.head);
   task.queries = std::min(queriesPerBlock(segment), segment.count - item.index);
   task.headSize = a.headSize;
-  task.paddedHeadSize = padded;
-  task.qStride = task.outStride = a.qHeads * a.headSize;
-  int64_t at = step.queryAt(segment.token + item.index,
-                            tile.head * step.sharing() + item.head);
-  task.q = step.call.q + at;
-  task.out = step.call.out + at;
+  task.valueSize = a.valueSize;
+  task.paddedValueSize = padded;
+  task.qStride = a.qHeads * a.headSize;
+  task.outStride = a.qHeads * a.valueSize;
+  int64_t token = segment.token + item.index;
+  int64_t head = tile.head * step.sharing() + item.head;
+  task.q = step.call.q + step.queryAt(token, head);
+  task.out = step.call.out + step.resultAt(token, head);
+  task.sinks = step.sinkOf(head);
   task.lse = nullptr;
   task.lseStride = 0;
   task.keys = wave + tile.at;
@@ -166,6 +168,7 @@ void PagedPrefill::attend(const Item &item, int64_t worker) {
   task.causal = true;
   task.window = a.window;
   task.scale = float(a.scale);
+  task.softCap = float(a.softCap);
   task.scratch = own + worker * ownFloats;
   simd().attend(task);
 }

@@ -153,8 +153,11 @@ void Writer::writeEntry(const Entry &entry) {
     if (input.range)
       out << ", of [" << input.range->first << ", " << input.range->second
           << ")";
+    if (input.sequences)
+      out << ", or fewer positions";
     if (input.rightPadded)
-      out << ", padded on the right";
+      out << (input.sequences ? ", padded on one side"
+                              : ", padded on the right");
     if (input.defaultValue != Input::Default::None)
       out << ", by default "
           << (input.defaultValue == Input::Default::Ones ? "ones" : "zeros");
@@ -170,13 +173,15 @@ void Writer::writeParameters() {
   // A name may be read in several forms.
   int64_t tensors = 0;
   for (const Parameter &p : manifest.parameters)
-    tensors += p.count;
+    tensors += p.count * (p.isStack() ? p.sourceShape[0] : 1);
   out << count(int64_t(manifest.parameters.size()), "parameter") << ", "
       << count(tensors, "tensor") << "\n";
   for (const Parameter &p : manifest.parameters) {
     out << "  " << p.names.front();
     if (p.names.front().find("{i}") != std::string::npos)
       out << ", i from " << p.first << " to " << p.first + p.count - 1;
+    if (p.isStack())
+      out << ", e from 0 to " << p.sourceShape[0] - 1;
     out << ": " << tensor(p.type, p.shape, p.localShape, p.sharding, p.partial);
     if (p.sliceSizes != p.sourceShape)
       out << ", part of " << formatShape(p.sourceShape);

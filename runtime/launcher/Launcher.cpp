@@ -24,6 +24,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 #include <sstream>
 #include <unistd.h>
@@ -52,10 +53,27 @@ std::pair<std::string, std::string> splitName(const std::string &text) {
   return {text.substr(0, equals), text.substr(equals + 1)};
 }
 
-/// Sets the inputs that `--input text` names: NAME=FILE, or FILE.safetensors
+/// Inputs as files have them, which it holds.
+struct Given {
+  struct One {
+    std::string name, file;
+    TensorView value;
+  };
+  std::deque<TensorFile> files;
+  std::vector<One> inputs;
+
+  NamedShapes shapes() const {
+    NamedShapes result;
+    for (const One &one : inputs)
+      result.emplace_back(one.name, one.value.shape);
+    return result;
+  }
+};
+
+/// Adds the inputs that `--input text` names: NAME=FILE, or FILE.safetensors
 /// with all inputs by their names.
-Status setInput(Session &session, const std::vector<int64_t> &entries,
-                const std::string &text) {
+Status readInput(const Manifest &manifest, const std::string &text,
+                 Given &given) {
   auto [name, path] = splitName(text);
   bool isNpy = path.ends_with(".npy");
   if (isNpy && name.empty())
@@ -65,21 +83,42 @@ Status setInput(Session &session, const std::vector<int64_t> &entries,
     return userError("input '", text,
                      "': expected a file ending in .npy or .safetensors");
   TPRT_ASSIGN(auto file, TensorFile::open(path));
-  const auto &tensors = file.tensors();
+  given.files.push_back(std::move(file));
+  const auto &tensors = given.files.back().tensors();
   std::string where = "'" + path + "'";
   if (name.empty()) {
     for (const auto &[key, view] : tensors)
-      TPRT_TRY(session.setInput(entries, key, view).in(where));
+      given.inputs.push_back({key, where, view});
     return {};
   }
   auto found = tensors.find(isNpy ? "" : name);
   // Of an entry's own input, by its name alone too.
-  for (const Entry &entry : session.manifest().entries)
+  for (const Entry &entry : manifest.entries)
     if (found == tensors.end() && name.starts_with(entry.name + "."))
       found = tensors.find(name.substr(entry.name.size() + 1));
   if (found == tensors.end())
     return userError(where, " has no tensor '", name, "'");
-  return session.setInput(entries, name, found->second).in(where);
+  given.inputs.push_back({name, where, found->second});
+  return {};
+}
+
+/// The entries that --entry names, or the one that fits what is given.
+Status readEntries(const Session &session, const std::string &text,
+                   const Given &given, std::vector<int64_t> &entries) {
+  if (text.empty()) {
+    TPRT_ASSIGN(auto entry, session.entryFor(given.shapes()));
+    entries.push_back(entry);
+    return {};
+  }
+  std::stringstream names(text + ',');
+  for (std::string name; std::getline(names, name, ',');) {
+    if (name.empty())
+      return userError("--entry '", text,
+                       "': expected names with commas between them");
+    TPRT_ASSIGN(auto entry, session.entry(name));
+    entries.push_back(entry);
+  }
+  return {};
 }
 
 /// An early error for a file that could not be written at the end.
@@ -113,18 +152,15 @@ Status report(Session &session, const Options &options,
 }
 
 Status runEntry(Session &session, const Options &options) {
+  Given given;
+  for (const std::string &input : options.inputs)
+    TPRT_TRY(readInput(session.manifest(), input, given));
   std::vector<int64_t> entries;
   if (!options.gradients.empty())
     TPRT_TRY(training::trainingOf(session.manifest()).status());
-  std::stringstream names(
-      (options.gradients.empty() ? options.entry : "gradient") + ',');
-  for (std::string name; std::getline(names, name, ',');) {
-    if (name.empty() && !options.entry.empty())
-      return userError("--entry '", options.entry,
-                       "': expected names with commas between them");
-    TPRT_ASSIGN(auto entry, session.entry(name));
-    entries.push_back(entry);
-  }
+  TPRT_TRY(readEntries(session,
+                       options.gradients.empty() ? options.entry : "gradient",
+                       given, entries));
   // FILE, of the last entry, or ENTRY=FILE.
   std::vector<std::pair<int64_t, std::string>> files;
   for (const std::string &output : options.outputs) {
@@ -144,8 +180,9 @@ Status runEntry(Session &session, const Options &options) {
   if (!options.states.empty() && session.manifest().states.empty())
     return userError("--states: the program has no states");
   // Inputs first: they are cheap to check, weights are dear to load.
-  for (const std::string &input : options.inputs)
-    TPRT_TRY(setInput(session, entries, input));
+  for (const Given::One &one : given.inputs)
+    TPRT_TRY(session.setInput(entries, one.name, one.value).in(one.file));
+  given = {};
   for (int64_t entry : entries)
     TPRT_TRY(session.checkInputs(entry));
   TPRT_TRY(session.loadWeights(options.weights));
@@ -398,7 +435,8 @@ int tprt::launch(int argc, char **argv) {
                  ".npy for one)");
   app.add_option("--entry", options.entry,
                  "entry points to run in turn, one step each, with commas "
-                 "between them; default the first");
+                 "between them; default the first, or of several lengths the "
+                 "least that has room for the inputs");
   app.add_option(
       "--backend", options.session.backend,
       describeBackends() +

@@ -64,8 +64,10 @@ public:
   /// may run on live buffers. `weights` may be null if no state begins with a
   /// parameter.
   virtual tprt::Status resetStates(const tprt::Weights *weights) = 0;
-  /// Host memory that holds the local block of a state, as it is now.
-  virtual tprt::Expected<const void *> state(int64_t i) = 0;
+  /// Host memory that holds `bytes` of the local block of a state from `offset`
+  /// on, as they are now.
+  virtual tprt::Expected<const void *> state(int64_t i, int64_t offset,
+                                             int64_t bytes) = 0;
   virtual tprt::Status step(int64_t entry) = 0;
   /// Brings the `chosen` outputs of the last step to where output() has them.
   virtual tprt::Status download(int64_t entry,
@@ -134,6 +136,7 @@ protected:
   std::vector<int64_t> place;
   const tprt::ValueLayout layout;
   char *values = nullptr; ///< host memory of all values; the derived class'
+  int64_t layer = 0;      ///< that the step is in: tprt_step_args::layer
 
 private:
   std::vector<tprt::Communicator *> perEntry; ///< ledger entry -> communicator

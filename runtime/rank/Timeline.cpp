@@ -87,7 +87,8 @@ Timeline Timeline::fromBytes(const std::string &bytes) {
 static json describe(const Manifest &manifest, const Timeline::Event &event) {
   using Kind = Timeline::Kind;
   constexpr const char *kCategories[] = {
-      "kernel", "gemm", "attention", "paged attention", "collective", "step"};
+      "kernel",  "gemm",       "attention", "paged attention",
+      "experts", "collective", "step"};
   std::string category = kCategories[int(event.kind)];
   std::string name = category + " " + std::to_string(event.id);
   json args = {{"layer", event.layer}};

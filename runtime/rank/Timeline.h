@@ -28,6 +28,7 @@ public:
     Gemm,
     Attention,
     PagedAttention,
+    Experts,
     Collective,
     Step
   };

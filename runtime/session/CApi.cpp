@@ -123,7 +123,7 @@ int32_t tprt_open(const char *artifact, const tprt_options *options,
     SessionOptions chosen;
     TPRT_TRY(choose(options, chosen));
     TPRT_ASSIGN(auto opened, Session::open(artifact, chosen));
-    *session = new tprt_session{std::move(opened), {}, {}, {}};
+    *session = new tprt_session{std::move(opened), {}, {}, {}, {}};
     return {};
   });
 }
@@ -156,6 +156,31 @@ int64_t tprt_entry(tprt_session *session, const char *name) {
   return found;
 }
 
+/// Names and shapes alone.
+static Expected<NamedShapes> takeShapes(const tprt_tensor *inputs,
+                                        int64_t count) {
+  TPRT_ASSIGN(auto bindings, takeTensors("input", inputs, count));
+  NamedShapes shapes;
+  for (Binding &binding : bindings)
+    shapes.emplace_back(binding.name, std::move(binding.shape));
+  return shapes;
+}
+
+int64_t tprt_entry_for(tprt_session *session, const tprt_tensor *inputs,
+                       int64_t input_count) {
+  int64_t found = -1;
+  guard(session->error, [&]() -> Status {
+    auto shapes = takeShapes(inputs, input_count);
+    auto entry = shapes ? session->session->entryFor(*shapes)
+                        : Expected<int64_t>(shapes.status());
+    if (!entry)
+      return session->session->refuse(entry.status());
+    found = *entry;
+    return {};
+  });
+  return found;
+}
+
 int64_t tprt_input_count(const tprt_session *session, int64_t entry) {
   return int64_t(callersOf(session, entry, &Entry::inputs).size());
 }
@@ -180,6 +205,26 @@ int32_t tprt_describe_output(tprt_session *session, int64_t entry,
                              int64_t index, tprt_tensor *tensor) {
   return guard(session->error, [&] {
     return describe(session, entry, index, &Entry::outputs, "output", tensor);
+  });
+}
+
+int32_t tprt_describe_result(tprt_session *session, int64_t entry,
+                             const tprt_tensor *inputs, int64_t input_count,
+                             int64_t index, tprt_tensor *tensor) {
+  return guard(session->error, [&]() -> Status {
+    const Output *output = nullptr;
+    TPRT_TRY(describe(session, entry, index, &Entry::outputs, "output", tensor,
+                      &output));
+    auto shapes = takeShapes(inputs, input_count);
+    const Entry &own = session->session->manifest().entries[size_t(entry)];
+    auto fit = shapes ? fitSequences(own, *shapes)
+                      : Expected<SequenceFit>(shapes.status());
+    if (!fit)
+      return session->session->refuse(fit.status());
+    session->shape = shapeFor(*output, *fit);
+    tensor->shape = session->shape.data();
+    tensor->bytes = elementCount(session->shape) * typeBytes(output->type);
+    return {};
   });
 }
 

@@ -18,6 +18,7 @@ struct tprt_session {
   tprt::Session::Owner session;
   std::string error, text;
   tprt::HostTensor state;
+  tprt::Shape shape; ///< of a result that was described
 };
 
 namespace tprt::capi {

@@ -263,6 +263,8 @@ Status Session::connect() {
   ranks.resize(size);
   for (const Entry &entry : manifest_.entries)
     inputs.emplace_back(entry.inputs.size());
+  fits.resize(manifest_.entries.size());
+  movedInputs.resize(manifest_.entries.size());
   times.resize(manifest_.entries.size());
   return onRanks([this](int64_t rank) -> Status {
     ranks[rank] =
@@ -418,8 +420,10 @@ Status Session::setInput(int64_t entry, size_t position,
   TPRT_ASSIGN(
       InputValue checked,
       checkInput(manifest_.entries[size_t(entry)].inputs[position], value));
-  if (copy && checked.given)
-    checked = {nullptr, std::string(value.bytes)};
+  if (copy && checked.given) {
+    checked.given = nullptr;
+    checked.copy = value.bytes;
+  }
   inputs[size_t(entry)][position] = std::move(checked);
   return {};
 }
@@ -455,7 +459,7 @@ Status Session::setInput(const std::vector<int64_t> &entries,
   return unknown("input", name, "takes", known);
 }
 
-Status Session::checkInputs(int64_t index) const {
+Status Session::checkInputs(int64_t index) {
   const Entry &entry = manifest_.entries[index];
   for (size_t i = 0; i < inputs[index].size(); ++i)
     if (!inputs[index][i] && entry.inputs[i].state < 0 &&
@@ -466,6 +470,7 @@ Status Session::checkInputs(int64_t index) const {
                        manifest_.entries.size() > 1
                            ? " of entry '" + entry.name + "'"
                            : std::string());
+  TPRT_ASSIGN(fits[index], fitSequences(entry, inputs[index]));
   return {};
 }
 
@@ -485,8 +490,9 @@ Status Session::prepareStates() {
 Status Session::upload(tprt_rank &rank, int64_t index) {
   const Entry &entry = manifest_.entries[index];
   TPRT_TRY(rank.prepare(index));
+  const InputValues &moved = movedInputs[index];
   for (size_t i = 0; i < entry.inputs.size(); ++i) {
-    const auto &value = inputs[index][i];
+    const auto &value = moved.empty() ? inputs[index][i] : moved[i];
     if (entry.inputs[i].state < 0)
       distribute(entry.inputs[i], value ? &*value : nullptr, manifest_.mesh,
                  rank.coordinates(), rank.input(index, int64_t(i)));
@@ -508,6 +514,13 @@ Status Session::run(const std::vector<int64_t> &indices, int64_t repeat,
   for (int64_t index : indices)
     if (times[size_t(index)].count == 0) // it is prepared first
       backend_->limitWaits(options.loadSeconds);
+  for (int64_t index : indices) {
+    const Entry &entry = manifest_.entries[size_t(index)];
+    const SequenceFit &fit = fits[size_t(index)];
+    movedInputs[size_t(index)] =
+        fit.isPlain(entry) ? InputValues()
+                           : moveIn(entry, fit, inputs[size_t(index)]);
+  }
   TPRT_TRY(prepareStates());
   // Ranks in different entries, or that give rank 0 different outputs, would
   // wait for each other in vain.
@@ -552,7 +565,8 @@ Status Session::run(const std::vector<int64_t> &indices, int64_t repeat) {
 }
 
 /// The position of the output that a binding names, if it can hold it.
-static Expected<size_t> outputFor(const Entry &entry, const Binding &binding) {
+static Expected<size_t> outputFor(const Entry &entry, const SequenceFit &fit,
+                                  const Binding &binding) {
   std::string known;
   auto place = findNamed(entry.outputs, binding.name, known);
   if (!place)
@@ -564,10 +578,9 @@ static Expected<size_t> outputFor(const Entry &entry, const Binding &binding) {
     return userError("output '", output.name, "': expected elements of type ",
                      fileTypeName(own), alsoF32 ? " or F32" : "", ", got ",
                      fileTypeName(binding.type));
-  if (binding.shape != output.shape)
+  if (Shape shape = shapeFor(output, fit); binding.shape != shape)
     return userError("output '", output.name, "': expected shape ",
-                     formatShape(output.shape), ", got ",
-                     formatShape(binding.shape));
+                     formatShape(shape), ", got ", formatShape(binding.shape));
   return *place;
 }
 
@@ -590,8 +603,8 @@ Expected<std::vector<size_t>>
 Session::placesOf(int64_t index, const std::vector<Binding> &outputs) const {
   std::vector<size_t> places;
   for (const Binding &output : outputs) {
-    TPRT_ASSIGN(auto place,
-                outputFor(manifest_.entries[size_t(index)], output));
+    TPRT_ASSIGN(auto place, outputFor(manifest_.entries[size_t(index)],
+                                      fits[size_t(index)], output));
     TPRT_TRY(expectAllRanks());
     places.push_back(place);
   }
@@ -612,8 +625,8 @@ Status Session::write(int64_t index, const std::vector<Binding> &outputs,
   for (size_t i = 0; i < outputs.size(); ++i) {
     const Output &output = manifest_.entries[size_t(index)].outputs[places[i]];
     bool own = outputs[i].type == fileTypeOf(output.type);
-    TPRT_TRY(assembleAll(output, outputsHere(index, places[i]),
-                         own ? output.type : TPRT_F32, outputs[i].data)
+    TPRT_TRY(assembleOutput(index, places[i], own ? output.type : TPRT_F32,
+                            outputs[i].data)
                  .status());
   }
   return {};
@@ -680,11 +693,28 @@ Expected<bool> Session::assembleAll(const Value &value,
   return root();
 }
 
+/// The same of an output, of which the caller gets the positions that it gave.
+Expected<bool> Session::assembleOutput(int64_t index, size_t place,
+                                       tprt_type type, char *to) {
+  const Entry &entry = manifest_.entries[size_t(index)];
+  const Output &output = entry.outputs[place];
+  const SequenceFit &fit = fits[size_t(index)];
+  if (!output.sequences || fit.isPlain(entry))
+    return assembleAll(output, outputsHere(index, place), type, to);
+  int64_t size = typeBytes(type);
+  std::string whole(size_t(elementCount(output.shape) * size), '\0');
+  TPRT_ASSIGN(bool isWhole, assembleAll(output, outputsHere(index, place), type,
+                                        whole.data()));
+  if (isWhole)
+    moveOut(output, fit, whole.data(), size, to);
+  return isWhole;
+}
+
 /// Room for a value, floats as f32.
-static HostTensor tensorFor(const Value &value) {
+static HostTensor tensorFor(const Value &value, const Shape &shape) {
   tprt_type type = isFloat(value.type) ? TPRT_F32 : value.type;
-  return {value.name, type, value.shape,
-          std::string(size_t(elementCount(value.shape) * typeBytes(type)), 0)};
+  return {value.name, type, shape,
+          std::string(size_t(elementCount(shape) * typeBytes(type)), 0)};
 }
 
 Expected<std::vector<HostTensor>> Session::outputs(int64_t index) {
@@ -700,10 +730,10 @@ Expected<std::vector<HostTensor>> Session::outputs(int64_t index) {
   for (size_t i = 0; i < entry.outputs.size(); ++i) {
     if (entry.outputs[i].state >= 0)
       continue;
-    HostTensor tensor = tensorFor(entry.outputs[i]);
+    HostTensor tensor = tensorFor(
+        entry.outputs[i], shapeFor(entry.outputs[i], fits[size_t(index)]));
     TPRT_ASSIGN(bool isWhole,
-                assembleAll(entry.outputs[i], outputsHere(index, i),
-                            tensor.type, tensor.bytes.data()));
+                assembleOutput(index, i, tensor.type, tensor.bytes.data()));
     if (isWhole)
       result.push_back(std::move(tensor));
   }
@@ -733,11 +763,11 @@ Expected<std::optional<HostTensor>> Session::state(int64_t index, int64_t first,
   // rank that stalls may still write to them later.
   auto at = std::make_shared<std::vector<const void *>>(here.size());
   TPRT_TRY(onRanks([=, this](int64_t rank) -> Status {
-    TPRT_ASSIGN(auto local, ranks[rank]->state(index));
-    (*at)[size_t(rank - here[0])] = static_cast<const char *>(local) + offset;
+    TPRT_ASSIGN((*at)[size_t(rank - here[0])],
+                ranks[rank]->state(index, offset, part.localBytes()));
     return {};
   }));
-  HostTensor tensor = tensorFor(part);
+  HostTensor tensor = tensorFor(part, part.shape);
   TPRT_ASSIGN(bool isWhole,
               assembleAll(part, *at, tensor.type, tensor.bytes.data()));
   return isWhole ? std::optional(std::move(tensor)) : std::nullopt;

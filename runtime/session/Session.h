@@ -11,7 +11,7 @@
 #ifndef TPRT_SESSION_SESSION_H
 #define TPRT_SESSION_SESSION_H
 
-#include "../tensors/Values.h"
+#include "../tensors/Sequences.h"
 #include "CodeModule.h"
 #include "Devices.h"
 #include "RankThreads.h"
@@ -100,14 +100,21 @@ public:
   /// What loadWeights has read; null if no state begins with a parameter.
   const Weights *checkpoint() const { return weights ? &*weights : nullptr; }
 
+  /// The entry for inputs of these shapes: see tprt::chooseEntry.
+  Expected<int64_t> entryFor(const NamedShapes &given) const {
+    return chooseEntry(manifest_.entries, given);
+  }
+
   /// Sets an input of those of the entries that have one of that name (one
-  /// must), of the shape that the manifest states; checks type, shape, range
-  /// and padding. ENTRY.NAME is that of one entry, whatever NAME is given as.
+  /// must), of the shape that the manifest states, or with fewer positions if
+  /// they are sequences; checks type, shape, range and padding. ENTRY.NAME is
+  /// that of one entry, whatever NAME is given as.
   Status setInput(const std::vector<int64_t> &entries, const std::string &name,
                   const TensorView &value);
 
-  /// An error naming the first input that has neither value nor default.
-  Status checkInputs(int64_t entry) const;
+  /// An error naming the first input that has neither value nor default, or
+  /// other positions than those before it.
+  Status checkInputs(int64_t entry);
 
   /// Runs the entries in turn, `repeat` times, on all ranks. Inputs that were
   /// not set take their default, or are an error. States keep what a step of
@@ -193,6 +200,8 @@ private:
   Status run(const std::vector<int64_t> &entries, int64_t repeat,
              const std::vector<bool> &chosen);
   std::vector<const void *> outputsHere(int64_t entry, size_t place) const;
+  Expected<bool> assembleOutput(int64_t entry, size_t place, tprt_type type,
+                                char *to);
   Expected<bool> assembleAll(const Value &value,
                              std::vector<const void *> local, tprt_type type,
                              char *to);
@@ -216,7 +225,10 @@ private:
   /// By rank; null where it lives in another process.
   std::vector<std::unique_ptr<tprt_rank>> ranks;
   /// Inputs as set, per entry and input; empty: not set.
-  std::vector<std::vector<std::optional<InputValue>>> inputs;
+  std::vector<InputValues> inputs;
+  /// Per entry: how they fit, and what it reads of them (none: as they are).
+  std::vector<SequenceFit> fits;
+  std::vector<InputValues> movedInputs;
   /// Entries and inputs that setInput set by both names.
   std::set<std::pair<int64_t, size_t>> ownInputs;
   bool loaded = false, statesReady = false;

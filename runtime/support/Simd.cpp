@@ -462,12 +462,57 @@ void packValues(tprt_type type, const void *values, int64_t stride,
 /// Keys [first, last) that the query at `position` sees.
 template <typename Block>
 void visible(const Block &b, int64_t position, int64_t &first, int64_t &last) {
-  first = b.window ? std::max<int64_t>(0, position - b.window + 1) : 0;
+  int64_t before = b.causal ? b.window - 1 : b.window / 2;
+  first = b.window ? std::max<int64_t>(0, position - before) : 0;
   last = b.kvLen;
   if (b.causal)
     last = std::min(last, position + 1);
   else if (b.window)
-    last = std::min(last, position + b.window);
+    last = std::min(last, position + before + 1);
+}
+
+/// Calls step(first key, bias of kLanes keys) along a row of the bias.
+template <typename Step>
+void alongBias(const AttentionBias &bias, int64_t head, int64_t query,
+               int64_t base, int64_t keys, Step step) {
+  const void *row =
+      rowAt(bias.type, bias.data,
+            head * bias.headStride + query * bias.queryStride + base);
+  withFloatType(bias.type, [&](auto type) {
+    int64_t j = 0;
+    for (; j + kLanes <= keys; j += kLanes)
+      step(j, loadWide<type()>(rowAt(type, row, j)));
+    if (j == keys)
+      return;
+    char last[kLanes * 4] = {};
+    std::memcpy(last, rowAt(type, row, j), (keys - j) * kBytes[type]);
+    step(j, loadWide<type()>(last));
+  });
+}
+
+/// What a row of scores becomes before anything is hidden.
+template <typename Block>
+void shapeScores(const Block &b, int64_t head, int64_t query, int64_t base,
+                 int64_t keys, float *scores) {
+  if (b.softCap != 0)
+    for (int64_t j = 0; j < keys; j += kLanes)
+      store(scores + j, tanhOf(load(scores + j) / b.softCap) * b.softCap);
+  if (b.bias.data)
+    alongBias(b.bias, head, query, base, keys, [&](int64_t j, Vec bias) {
+      store(scores + j, load(scores + j) + bias);
+    });
+}
+
+/// Takes a sink into the maximum and sum of a row, and rescales its result.
+void addSink(float sink, float &best, float &sum, float *result, int64_t size) {
+  float newBest = std::max(best, sink);
+  if (newBest == -__builtin_inff())
+    return;
+  float rescale = best == newBest ? 1.0f : std::exp(best - newBest);
+  for (int64_t d = 0; d < size; d += kLanes)
+    store(result + d, load(result + d) * rescale);
+  sum = sum * rescale + std::exp(sink - newBest);
+  best = newBest;
 }
 
 /// Turns a row of scores into exponentials of what lies in [first, last) and
@@ -514,8 +559,8 @@ void softmaxRow(float *scores, int64_t columns, int64_t first, int64_t last,
 
 void attend(const AttentionBlock &b) {
   int64_t rows = b.heads * b.queries, size = b.headSize;
-  int64_t padded = b.paddedHeadSize;
-  float *q = b.scratch, *result = q + kQueryBlock * padded;
+  int64_t padded = b.paddedValueSize;
+  float *q = b.scratch, *result = q + kQueryBlock * size;
   float *scores = result + kQueryBlock * padded;
   float *best = scores + kQueryBlock * kKeyBlock, *sum = best + kQueryBlock;
 
@@ -543,6 +588,8 @@ void attend(const AttentionBlock &b) {
     for (int64_t r = 0; r < rows; ++r) {
       int64_t first, last;
       visible(b, b.position + r % b.queries, first, last);
+      shapeScores(b, r / b.queries, r % b.queries, base, keys,
+                  scores + r * kKeyBlock);
       softmaxRow(scores + r * kKeyBlock, columns, first - base, last - base,
                  b.keyMask ? b.keyMask + base : nullptr, best[r], sum[r],
                  result + r * padded, padded);
@@ -554,31 +601,48 @@ void attend(const AttentionBlock &b) {
   for (int64_t r = 0; r < rows; ++r) {
     int64_t head = r / b.queries, query = r % b.queries;
     float *row = result + r * padded;
+    if (b.sinks)
+      addSink(b.sinks[head], best[r], sum[r], row, padded);
     float inverse = sum[r] > 0 || sum[r] != sum[r] ? 1.0f / sum[r] : 0.0f;
-    for (int64_t d = 0; d < size; ++d)
+    for (int64_t d = 0; d < b.valueSize; ++d)
       row[d] *= inverse;
     narrow(b.type, row,
            const_cast<void *>(
-               rowAt(b.type, b.out, query * b.outStride + head * size)),
-           size);
+               rowAt(b.type, b.out, query * b.outStride + head * b.valueSize)),
+           b.valueSize);
     if (b.lse)
       b.lse[query * b.lseStride + head] = best[r] + std::log(sum[r]);
   }
 }
 
 /// From a row of scores, weights; from the products of cotangent and values,
-/// the derivative by the scores. Of keys outside [first, last) both are zero.
-void backwardRow(float *scores, float *products, int64_t columns, int64_t first,
-                 int64_t last, const float *keyMask, float lse, float delta) {
-  first = std::clamp<int64_t>(first, 0, columns);
-  last = std::clamp<int64_t>(last, first, columns);
+/// the derivative by the scores (to dbias too, if there is one), and of those
+/// by the products that were capped. Of keys outside [first, last) all are
+/// zero.
+void backwardRow(const AttentionBackwardHead &h, float *scores, float *products,
+                 int64_t base, int64_t columns, int64_t count, int64_t query) {
+  int64_t first, last;
+  visible(h, h.position + query, first, last);
+  first = std::clamp<int64_t>(first - base, 0, columns);
+  last = std::clamp<int64_t>(last - base, first, columns);
+  float lse = h.lse[query * h.rowStride], delta = h.delta[query * h.rowStride];
   if (lse == -__builtin_inff()) // nothing is seen
     last = first;
   int64_t begin = first / kLanes * kLanes;
+  float slopes[kKeyBlock];
+  for (int64_t j = begin; h.softCap != 0 && j < last; j += kLanes) {
+    Vec bend = tanhOf(load(scores + j) / h.softCap);
+    store(scores + j, bend * h.softCap);
+    store(slopes + j, 1.0f - bend * bend);
+  }
+  if (h.bias.data)
+    alongBias(h.bias, 0, query, base, count, [&](int64_t j, Vec bias) {
+      store(scores + j, load(scores + j) + bias);
+    });
   for (int64_t j = begin; j < last; j += kLanes) {
     Vec score = load(scores + j);
-    if (keyMask)
-      score += load(keyMask + j);
+    if (h.keyMask)
+      score += load(h.keyMask + base + j);
     Vec weight = expNegative(score - lse);
     store(scores + j, weight);
     store(products + j, weight * (load(products + j) - delta));
@@ -587,29 +651,37 @@ void backwardRow(float *scores, float *products, int64_t columns, int64_t first,
     std::fill(row, row + first, 0.0f);
     std::fill(row + last, row + columns, 0.0f);
   }
+  if (h.dbias)
+    std::copy_n(products, count, h.dbias + query * h.kvLen + base);
+  for (int64_t j = begin; h.softCap != 0 && j < last; j += kLanes)
+    store(products + j, load(products + j) * load(slopes + j));
 }
 
 void attendBackward(const AttentionBackwardHead &h) {
   int64_t size = h.headSize, padded = h.paddedHeadSize;
+  int64_t valueSize = h.valueSize, paddedValue = h.paddedValueSize;
   float *flatKeys = h.scratch, *flatValues = flatKeys + kKeyBlock * padded;
-  float *keys = flatValues + kKeyBlock * padded;
+  float *keys = flatValues + kKeyBlock * paddedValue;
   float *dk = keys + kKeyBlock * padded, *dv = dk + kKeyBlock * padded;
-  float *q = dv + kKeyBlock * padded, *cotangent = q + kQueryBlock * padded;
-  float *dq = cotangent + kQueryBlock * padded;
+  float *q = dv + kKeyBlock * paddedValue;
+  float *cotangent = q + kQueryBlock * padded;
+  float *dq = cotangent + kQueryBlock * paddedValue;
   float *weights = dq + h.qLen * padded;
   float *scores = weights + kQueryBlock * kKeyBlock;
   std::fill_n(dq, h.qLen * padded, 0.0f);
+  if (h.dbias)
+    std::fill_n(h.dbias, h.qLen * h.kvLen, 0.0f);
   for (int64_t base = 0; base < h.kvLen; base += kKeyBlock) {
     int64_t count = std::min(kKeyBlock, h.kvLen - base);
     int64_t columns = (count + kLanes - 1) / kLanes * kLanes;
     const void *k = rowAt(h.type, h.k, base * h.kStride);
-    const void *v = rowAt(h.type, h.v, base * h.kStride);
+    const void *v = rowAt(h.type, h.v, base * h.vStride);
     if (count < kKeyBlock)
-      std::fill_n(flatKeys, 2 * kKeyBlock * padded, 0.0f);
+      std::fill_n(flatKeys, kKeyBlock * (padded + paddedValue), 0.0f);
     transpose(h.type, k, h.kStride, count, size, flatKeys, kKeyBlock);
-    transpose(h.type, v, h.kStride, count, size, flatValues, kKeyBlock);
+    transpose(h.type, v, h.vStride, count, valueSize, flatValues, kKeyBlock);
     packValues(h.type, k, h.kStride, count, size, padded, keys);
-    std::fill_n(dk, 2 * kKeyBlock * padded, 0.0f);
+    std::fill_n(dk, kKeyBlock * (padded + paddedValue), 0.0f);
     for (int64_t query = 0; query < h.qLen; query += kQueryBlock) {
       int64_t rows = std::min(kQueryBlock, h.qLen - query);
       int64_t position = h.position + query, begin, end, unused;
@@ -619,24 +691,19 @@ void attendBackward(const AttentionBackwardHead &h) {
         continue;
       packValues(h.type, rowAt(h.type, h.q, query * h.qStride), h.qStride, rows,
                  size, padded, q);
-      packValues(h.type, rowAt(h.type, h.cotangent, query * h.qStride),
-                 h.qStride, rows, size, padded, cotangent);
+      packValues(h.type, rowAt(h.type, h.cotangent, query * h.outStride),
+                 h.outStride, rows, valueSize, paddedValue, cotangent);
       for (int64_t i = 0; i < rows * padded; i += kLanes)
         store(q + i, load(q + i) * h.scale);
       multiply(q, padded, flatKeys, kKeyBlock, weights, kKeyBlock, rows,
                columns, size, false);
-      multiply(cotangent, padded, flatValues, kKeyBlock, scores, kKeyBlock,
-               rows, columns, size, false);
-      for (int64_t r = 0; r < rows; ++r) {
-        int64_t first, last, row = (query + r) * h.rowStride;
-        visible(h, position + r, first, last);
-        backwardRow(weights + r * kKeyBlock, scores + r * kKeyBlock, columns,
-                    first - base, last - base,
-                    h.keyMask ? h.keyMask + base : nullptr, h.lse[row],
-                    h.delta[row]);
-      }
-      multiply<true>(weights, kKeyBlock, cotangent, padded, dv, padded, count,
-                     padded, rows, true);
+      multiply(cotangent, paddedValue, flatValues, kKeyBlock, scores, kKeyBlock,
+               rows, columns, valueSize, false);
+      for (int64_t r = 0; r < rows; ++r)
+        backwardRow(h, weights + r * kKeyBlock, scores + r * kKeyBlock, base,
+                    columns, count, query + r);
+      multiply<true>(weights, kKeyBlock, cotangent, paddedValue, dv,
+                     paddedValue, count, paddedValue, rows, true);
       multiply<true>(scores, kKeyBlock, q, padded, dk, padded, count, padded,
                      rows, true);
       multiply(scores, kKeyBlock, keys, padded, dq + query * padded, padded,
@@ -644,7 +711,8 @@ void attendBackward(const AttentionBackwardHead &h) {
     }
     for (int64_t j = 0; j < count; ++j) {
       std::copy_n(dk + j * padded, size, h.dk + (base + j) * h.qStride);
-      std::copy_n(dv + j * padded, size, h.dv + (base + j) * h.qStride);
+      std::copy_n(dv + j * paddedValue, valueSize,
+                  h.dv + (base + j) * h.outStride);
     }
   }
   for (int64_t i = 0; i < h.qLen; ++i) {
@@ -657,39 +725,41 @@ void attendBackward(const AttentionBackwardHead &h) {
 }
 
 void attendCache(const CacheBlock &b) {
-  int64_t rows = b.heads * b.rows, stride = recordFloats(b.headSize);
+  int64_t rows = b.heads * b.rows, stride = recordFloats(b.valueSize);
   auto lanes = std::make_index_sequence<kLanes>();
   if (b.type == TPRT_BF16)
     for (int64_t i = 0; i < rows * b.headSize; i += kPair)
       splitPair(b.q + i, lanes);
   std::fill_n(b.records, rows * stride, 0.0f);
   for (int64_t r = 0; r < rows; ++r)
-    b.records[r * stride + b.headSize] = -__builtin_inff();
+    b.records[r * stride + b.valueSize] = -__builtin_inff();
   if (b.count > 0)
     withFloatType(b.type, [&](auto type) { attendCells<type()>(b); });
   if (b.type == TPRT_BF16)
     for (int64_t r = 0; r < rows; ++r)
-      for (int64_t d = 0; d < b.headSize; d += kPair)
+      for (int64_t d = 0; d < b.valueSize; d += kPair)
         joinPair(b.records + r * stride + d, lanes);
 }
 
 void mergeRecords(const float *records, int64_t count, int64_t stride,
-                  int64_t headSize, float *out) {
+                  int64_t valueSize, const float *sink, float *out) {
   const float infinity = __builtin_inff();
   float best = -infinity, sum = 0;
   for (int64_t i = 0; i < count; ++i)
-    best = std::max(best, records[i * stride + headSize]);
-  std::fill_n(out, headSize, 0.0f);
+    best = std::max(best, records[i * stride + valueSize]);
+  std::fill_n(out, valueSize, 0.0f);
   for (int64_t i = 0; i < count; ++i) {
     const float *record = records + i * stride;
-    float own = record[headSize];
+    float own = record[valueSize];
     float weight = own == best ? 1.0f : std::exp(own - best);
-    sum += weight * record[headSize + 1];
-    for (int64_t d = 0; d < headSize; d += kLanes)
+    sum += weight * record[valueSize + 1];
+    for (int64_t d = 0; d < valueSize; d += kLanes)
       store(out + d, load(out + d) + weight * load(record + d));
   }
+  if (sink)
+    addSink(*sink, best, sum, out, valueSize);
   float inverse = sum > 0 || sum != sum ? 1.0f / sum : 0.0f;
-  for (int64_t d = 0; d < headSize; d += kLanes)
+  for (int64_t d = 0; d < valueSize; d += kLanes)
     store(out + d, load(out + d) * inverse);
 }
 

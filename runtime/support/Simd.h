@@ -24,11 +24,20 @@ namespace tprt {
 constexpr int64_t kQueryBlock = 48;
 constexpr int64_t kKeyBlock = 128;
 
+/// What is added to scores: element (head, query, key) at head*headStride +
+/// query*queryStride + key, or null.
+struct AttentionBias {
+  const void *data = nullptr;
+  tprt_type type = TPRT_F32;
+  int64_t headStride = 0, queryStride = 0;
+};
+
 /// One block of attention: `heads` query heads of one batch entry that share a
 /// KV head, times `queries` positions; heads * queries <= kQueryBlock.
 struct AttentionBlock {
   tprt_type type;
-  int64_t heads, queries, headSize, paddedHeadSize;
+  int64_t heads, queries, headSize;
+  int64_t valueSize, paddedValueSize; ///< of values and results
   const void
       *q; ///< element (head, query, d) at query*qStride + head*headSize + d
   int64_t qStride;
@@ -36,45 +45,52 @@ struct AttentionBlock {
   int64_t outStride;
   float *lse; ///< or null; (head, query) at query*lseStride + head
   int64_t lseStride;
-  const float *keys;    ///< [key block][headSize][kKeyBlock]
-  const float *values;  ///< [key][paddedHeadSize]
-  const float *keyMask; ///< or null; 0 where visible, -inf elsewhere
+  const float *keys;            ///< [key block][headSize][kKeyBlock]
+  const float *values;          ///< [key][paddedValueSize]
+  const float *keyMask;         ///< or null; 0 where visible, -inf elsewhere
+  AttentionBias bias;           ///< of the first head and query
+  const float *sinks = nullptr; ///< or null; of the first head
   int64_t kvLen;
   int64_t position; ///< of the first query
   bool causal;
   int64_t window;
-  float scale;
-  float *scratch; ///< attentionScratch(paddedHeadSize) floats
+  float scale, softCap; ///< softCap 0: none
+  float *scratch;       ///< attentionScratch floats
 };
 
 /// Floats of scratch that one block needs.
-inline int64_t attentionScratch(int64_t paddedHeadSize) {
-  return kQueryBlock * (2 * paddedHeadSize + kKeyBlock + 2);
+inline int64_t attentionScratch(int64_t headSize, int64_t paddedValueSize) {
+  return kQueryBlock * (headSize + paddedValueSize + kKeyBlock + 2);
 }
 
 /// The derivative of attention of one query head of one batch entry.
 struct AttentionBackwardHead {
   tprt_type type;
   int64_t headSize, paddedHeadSize;
-  const void *q, *cotangent; ///< rows qStride apart, as those of dq, dk and dv
-  int64_t qStride;
+  int64_t valueSize, paddedValueSize;
+  const void *q, *cotangent;
+  int64_t qStride, outStride; ///< of q, dq and dk; of cotangent and dv
   const void *k, *v;
-  int64_t kStride;
+  int64_t kStride, vStride;
   const float *lse, *delta; ///< rowStride apart
   int64_t rowStride;
   const float *keyMask; ///< or null; as above
+  AttentionBias bias;   ///< of the head
   int64_t qLen, kvLen, position;
   bool causal;
   int64_t window;
-  float scale;
+  float scale, softCap;
   void *dq;
   float *dk, *dv;
+  float *dbias;   ///< or null; [qLen][kvLen]
   float *scratch; ///< attentionBackwardScratch floats
 };
 
 /// Floats of scratch that one head needs.
-inline int64_t attentionBackwardScratch(int64_t qLen, int64_t paddedHeadSize) {
-  return paddedHeadSize * (5 * kKeyBlock + 2 * kQueryBlock + qLen) +
+inline int64_t attentionBackwardScratch(int64_t qLen, int64_t paddedHeadSize,
+                                        int64_t paddedValueSize) {
+  return paddedHeadSize * (3 * kKeyBlock + kQueryBlock + qLen) +
+         paddedValueSize * (2 * kKeyBlock + kQueryBlock) +
          2 * kQueryBlock * kKeyBlock;
 }
 
@@ -86,23 +102,24 @@ constexpr int64_t kSplitKeys = 256;
 struct CacheBlock {
   tprt_type type; ///< of keys and values
   const char *keys, *values;
-  /// [count], at most kSplitKeys: bytes from there to the block's first head of
-  /// each cell.
-  const int64_t *cells;
+  /// [count], at most kSplitKeys: bytes from `keys`, and from `values`, to the
+  /// block's first head of each cell.
+  const int64_t *cells, *valueCells;
   int64_t count;
-  int64_t heads;    ///< KV heads, which follow each other in a cell
-  int64_t rows;     ///< queries of each
-  int64_t headSize; ///< a multiple of 16
-  float *q;         ///< [heads][rows][headSize], scaled; may be overwritten
+  int64_t heads;               ///< KV heads, which follow each other in a cell
+  int64_t rows;                ///< queries of each
+  int64_t headSize, valueSize; ///< multiples of 32
+  float softCap;               ///< 0: none
+  float *q; ///< [heads][rows][headSize], scaled; may be overwritten
   const int32_t *first, *last; ///< [rows]: a query sees cells [first, last)
   float *scores;               ///< [heads][rows][kSplitKeys]
-  float *records;              ///< [heads][rows][recordFloats(headSize)]
+  float *records;              ///< [heads][rows][recordFloats(valueSize)]
 };
 
 /// Floats of what a piece comes to for one query: the sum of the values, each
 /// weighted by the exponential of its score relative to the largest; the
 /// largest score; the sum of the weights.
-inline int64_t recordFloats(int64_t headSize) { return headSize + 16; }
+inline int64_t recordFloats(int64_t valueSize) { return valueSize + 16; }
 
 /// The finaliser of splitmix64. Static, as what is compiled for one level may
 /// not be merged with what runs on another.
@@ -171,9 +188,9 @@ struct Simd {
   void (*attendBackward)(const AttentionBackwardHead &head);
   void (*attendCache)(const CacheBlock &block);
   /// The result of a query from `count` records, `stride` floats apart, in this
-  /// order; zero where nothing is seen.
+  /// order; zero where nothing is seen. The sink may be null.
   void (*mergeRecords)(const float *records, int64_t count, int64_t stride,
-                       int64_t headSize, float *out);
+                       int64_t valueSize, const float *sink, float *out);
 };
 
 /// The best level this machine runs; the environment variable TPRT_SIMD

@@ -33,10 +33,15 @@ using tprt::kSplitKeys;
 /// Elements that are read at once.
 constexpr int kPair = 2 * kLanes;
 /// Queries of a tile, at most, and streams of the values of a tile.
-constexpr int kTileQueries = kLanes / 4, kValueStreams = 8;
+constexpr int kTileQueries = 4;
+template <int Q>
+constexpr int kValueStreams = std::max(kLanes / Q, 8);
+/// Vectors of values that registers hold beside the sums of Q queries.
+template <int Q>
+constexpr int kTileVectors = kLanes < 16 && Q == kTileQueries ? 2 : 4;
 /// Keys are counted in whole vectors for all streams.
 constexpr int64_t kSlots = 16;
-static_assert(kSlots % kLanes == 0 && kSlots % kValueStreams == 0);
+static_assert(kSlots % kLanes == 0 && kSlots % kValueStreams<1> == 0);
 
 inline int64_t slotsOf(const CacheBlock &b) {
   return (b.count + kSlots - 1) / kSlots * kSlots;
@@ -72,32 +77,19 @@ inline void joinPair(float *p, std::index_sequence<L...>) {
                         a, b, (kLanes / 2 + L / 2 + L % 2 * kLanes)...));
 }
 
-/// The cells of the keys at place i of each stream, and those to fetch
-/// meanwhile. The last key stands in for those that there are not.
+/// The cells of the keys at place i of each stream. The last key stands in for
+/// those that there are not.
 template <int Streams>
 struct Cells {
-  const char *now[Streams], *ahead[Streams];
+  const char *now[Streams];
 
-  Cells(const CacheBlock &b, const char *base, int64_t i) {
-    int64_t length = slotsOf(b) / Streams;
-    int64_t bytes = Streams * b.heads * b.headSize * kBytes[b.type];
-    int64_t next = i + std::max<int64_t>(kAheadBytes / bytes, 1);
-    for (int k = 0; k < Streams; ++k) {
-      int64_t begin = k * length, last = b.count - 1;
-      now[k] = base + b.cells[std::min(begin + i, last)];
-      ahead[k] =
-          base + b.cells[std::min(begin + std::min(next, length - 1), last)];
-    }
+  /// Of cells that are `offsets` from `base`.
+  Cells(const CacheBlock &b, const char *base, const int64_t *offsets,
+        int64_t i) {
+    for (int64_t k = 0; k < Streams; ++k)
+      now[k] =
+          base + offsets[std::min(k * (slotsOf(b) / Streams) + i, b.count - 1)];
   }
-  template <tprt_type Type>
-  void fetch(int stream, int64_t at) const {
-    __builtin_prefetch(ahead[stream] + at);
-    if constexpr (kPair * kBytes[Type] > 64)
-      __builtin_prefetch(ahead[stream] + at + 64);
-  }
-
-private:
-  static constexpr int64_t kAheadBytes = 8192;
 };
 
 /// The scores of a tile, `at` bytes into the cells.
@@ -105,39 +97,45 @@ template <tprt_type Type, int Q, int K>
 inline Vec scoreTile(const Cells<K> &cells, int64_t at, const float *q,
                      int64_t size) {
   Vec sum[Q * K] = {};
-  for (int64_t d = 0; d < size; d += kPair, at += kPair * kBytes[Type])
-    for (int k = 0; k < K; ++k) {
-      Vec key[2];
-      cells.template fetch<Type>(k, at);
-      loadPair<Type>(cells.now[k] + at, key);
-      for (int half = 0; half < 2; ++half)
-        for (int i = 0; i < Q; ++i)
-          sum[i * K + k] += key[half] * load(q + i * size + d + half * kLanes);
-    }
+  for (int64_t d = 0; d < size; d += kPair, at += kPair * kBytes[Type]) {
+    Vec keys[K][2];
+    for (int k = 0; k < K; ++k)
+      loadPair<Type>(cells.now[k] + at, keys[k]);
+    for (int half = 0; half < 2; ++half)
+      for (int i = 0; i < Q; ++i) {
+        Vec query = load(q + i * size + d + half * kLanes);
+        for (int k = 0; k < K; ++k)
+          sum[i * K + k] += keys[k][half] * query;
+      }
+  }
   return sumEach<Q * K>(sum);
 }
 
-/// Calls step(Q as a constant, first) for tiles of the queries of a KV head.
+/// Calls step(Q as a constant, first, last) for the queries of a KV head: as
+/// many as there are whole tiles of Q, then what is left in smaller ones.
 template <int Q = kTileQueries, typename Step>
 inline void forTiles(int64_t rows, Step step, int64_t first = 0) {
-  for (; first + Q <= rows; first += Q)
-    step(std::integral_constant<int, Q>(), first);
+  int64_t last = first + (rows - first) / Q * Q;
+  if (first < last)
+    step(std::integral_constant<int, Q>(), first, last);
   if constexpr (Q > 1)
-    if (first < rows)
-      forTiles<Q / 2>(rows, step, first);
+    if (last < rows)
+      forTiles<Q / 2>(rows, step, last);
 }
 
 template <tprt_type Type>
 void scoreCells(const CacheBlock &b) {
-  forTiles(b.rows, [&](auto queries, int64_t first) {
+  int64_t headBytes = b.headSize * kBytes[Type];
+  forTiles(b.rows, [&](auto queries, int64_t first, int64_t last) {
     constexpr int Q = queries, K = kLanes / Q;
     for (int64_t i = 0; i < slotsOf(b) / K; ++i) {
-      Cells<K> cells(b, b.keys, i);
+      Cells<K> cells(b, b.keys, b.cells, i);
       for (int64_t h = 0; h < b.heads; ++h) {
-        int64_t row = h * b.rows + first;
-        store(b.scores + row * kSplitKeys + i * kLanes,
-              scoreTile<Type, Q>(cells, h * b.headSize * kBytes[Type],
-                                 b.q + row * b.headSize, b.headSize));
+        for (int64_t row = h * b.rows + first; row < h * b.rows + last;
+             row += Q)
+          store(b.scores + row * kSplitKeys + i * kLanes,
+                scoreTile<Type, Q>(cells, h * headBytes, b.q + row * b.headSize,
+                                   b.headSize));
       }
     }
   });
@@ -169,85 +167,95 @@ void weighTile(const CacheBlock &b, int64_t row) {
     last[l] = b.last[row % b.rows + l / K];
   }
   float *scores = b.scores + row * kSplitKeys;
+  if (b.softCap != 0)
+    for (int64_t i = 0; i < length; ++i)
+      store(scores + i * kLanes,
+            tanhOf(load(scores + i * kLanes) / b.softCap) * b.softCap);
+  // Nothing is stored where it is not seen yet: that would be a masked store,
+  // which some processors take many cycles for.
+  auto seen = [&](int64_t i) {
+    IVec at = key + int32_t(i);
+    return select((at >= first) & (at < last), load(scores + i * kLanes),
+                  splat(-infinity));
+  };
   Vec best = splat(-infinity), sum = {};
-  for (int64_t i = 0; i < length; ++i, key += 1) {
-    Vec seen = select((key >= first) & (key < last), load(scores + i * kLanes),
-                      splat(-infinity));
-    store(scores + i * kLanes, seen);
-    best = maximum(seen, best);
-  }
+  for (int64_t i = 0; i < length; ++i)
+    best = maximum(seen(i), best);
   best = overGroup<K>(best, [](Vec x, Vec y) { return maximum(x, y); }, lanes);
   Vec origin = select(best == splat(-infinity), Vec{}, best);
   for (int64_t i = 0; i < length; ++i) {
-    Vec weight = expNegative(load(scores + i * kLanes) - origin);
+    Vec weight = expNegative(seen(i) - origin);
     store(scores + i * kLanes, weight);
     sum += weight;
   }
   sum = overGroup<K>(sum, [](Vec x, Vec y) { return x + y; }, lanes);
   for (int i = 0; i < Q; ++i) {
-    float *record = b.records + (row + i) * tprt::recordFloats(b.headSize);
-    record[b.headSize] = best[i * K];
-    record[b.headSize + 1] = sum[i * K];
+    float *record = b.records + (row + i) * tprt::recordFloats(b.valueSize);
+    record[b.valueSize] = best[i * K];
+    record[b.valueSize + 1] = sum[i * K];
   }
 }
 
-/// out[Q][V vectors] += weights * values of the streams. Weight s of query i is
-/// weights[places[s] + i * K].
+/// out[Q][V vectors] += weights * values of the streams, of which `Runs` follow
+/// each other in one stream of the scores: `run` weights lie between them.
 template <tprt_type Type, int Q, int V>
-inline void valueTile(const Cells<kValueStreams> &cells, int64_t at,
-                      const float *weights, const int64_t *places, float *out,
+inline void valueTile(const Cells<kValueStreams<Q>> &cells, int64_t at,
+                      const float *weights, int64_t run, float *out,
                       int64_t stride) {
-  constexpr int K = kLanes / Q;
+  constexpr int K = kLanes / Q, Runs = kValueStreams<Q> / K;
   Vec sum[Q][V];
   for (int i = 0; i < Q; ++i)
     for (int v = 0; v < V; ++v)
       sum[i][v] = load(out + i * stride + v * kLanes);
-  for (int s = 0; s < kValueStreams; ++s) {
-    Vec value[V];
-    for (int v = 0; v < V; v += 2) {
-      int64_t from = at + v * kLanes * kBytes[Type];
-      cells.fetch<Type>(s, from);
-      loadPair<Type>(cells.now[s] + from, value + v);
+  // As a loop: unrolled, it would be scheduled past what registers hold.
+#pragma GCC unroll 1
+  for (int begin = 0; begin < K; ++begin)
+    for (int r = 0; r < Runs; ++r) {
+      Vec value[V];
+      for (int v = 0; v < V; v += 2)
+        loadPair<Type>(cells.now[begin * Runs + r] + at +
+                           v * kLanes * kBytes[Type],
+                       value + v);
+      for (int i = 0; i < Q; ++i) {
+        Vec weight = splat(weights[r * run + begin + i * K]);
+        for (int v = 0; v < V; ++v)
+          sum[i][v] += weight * value[v];
+      }
     }
-    for (int i = 0; i < Q; ++i) {
-      Vec weight = splat(weights[places[s] + i * K]);
-      for (int v = 0; v < V; ++v)
-        sum[i][v] += weight * value[v];
-    }
-  }
   for (int i = 0; i < Q; ++i)
     for (int v = 0; v < V; ++v)
       store(out + i * stride + v * kLanes, sum[i][v]);
 }
 
-template <tprt_type Type, int Q>
-void addTiles(const CacheBlock &b, int64_t first) {
-  constexpr int K = kLanes / Q;
-  int64_t stride = tprt::recordFloats(b.headSize), slots = slotsOf(b);
-  int64_t length = slots / K;
-  for (int64_t j = 0; j < slots / kValueStreams; ++j) {
-    Cells<kValueStreams> cells(b, b.values, j);
-    int64_t places[kValueStreams];
-    for (int s = 0; s < kValueStreams; ++s) {
-      int64_t key = s * (slots / kValueStreams) + j;
-      places[s] = key % length * kLanes + key / length;
-    }
-    for (int64_t h = 0; h < b.heads; ++h)
-      for (int64_t d = 0; d < b.headSize;) {
-        int64_t row = h * b.rows + first;
-        auto take = [&](auto vectors) {
-          valueTile<Type, Q, vectors>(cells,
-                                      (h * b.headSize + d) * kBytes[Type],
-                                      b.scores + row * kSplitKeys, places,
-                                      b.records + row * stride + d, stride);
-          d += vectors * kLanes;
-        };
-        if (d + 2 * kPair <= b.headSize)
-          take(std::integral_constant<int, 4>());
-        else
-          take(std::integral_constant<int, 2>());
+template <tprt_type Type>
+void addValues(const CacheBlock &b) {
+  int64_t stride = tprt::recordFloats(b.valueSize), slots = slotsOf(b);
+  int64_t headBytes = b.valueSize * kBytes[Type];
+  forTiles(b.rows, [&](auto queries, int64_t first, int64_t last) {
+    constexpr int Q = queries, Streams = kValueStreams<Q>;
+    auto take = [&](const auto &cells, int64_t row, int64_t j, auto vectors,
+                    int64_t d) {
+      valueTile<Type, Q, vectors>(
+          cells, row / b.rows * headBytes + d * kBytes[Type],
+          b.scores + row * kSplitKeys + j * kLanes, slots / Streams * kLanes,
+          b.records + row * stride + d, stride);
+      return d + vectors * kLanes;
+    };
+    for (int64_t j = 0; j < slots / Streams; ++j) {
+      Cells<Streams> cells(b, b.values, b.valueCells, j);
+      for (int64_t h = 0; h < b.heads; ++h) {
+        for (int64_t row = h * b.rows + first; row < h * b.rows + last;
+             row += Q) {
+          int64_t d = 0;
+          while (d + kTileVectors<Q> * kLanes <= b.valueSize)
+            d = take(cells, row, j,
+                     std::integral_constant<int, kTileVectors<Q>>(), d);
+          if (d < b.valueSize)
+            take(cells, row, j, std::integral_constant<int, 2>(), d);
+        }
       }
-  }
+    }
+  });
 }
 
 /// Records are zero before.
@@ -255,12 +263,11 @@ template <tprt_type Type>
 void attendCells(const CacheBlock &b) {
   scoreCells<Type>(b);
   for (int64_t h = 0; h < b.heads; ++h)
-    forTiles(b.rows, [&](auto queries, int64_t first) {
-      weighTile<queries>(b, h * b.rows + first);
+    forTiles(b.rows, [&](auto queries, int64_t first, int64_t last) {
+      for (int64_t row = first; row < last; row += queries)
+        weighTile<queries>(b, h * b.rows + row);
     });
-  forTiles(b.rows, [&](auto queries, int64_t first) {
-    addTiles<Type, queries>(b, first);
-  });
+  addValues<Type>(b);
 }
 
 } // namespace

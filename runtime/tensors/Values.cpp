@@ -34,39 +34,58 @@ Region blockOf(const Shape &shape, const Shape &local, const Sharding &sharding,
 /// In the thread that calls, which may be of the host program.
 constexpr int64_t kAlone = INT64_MAX;
 
-/// A mask [B, S] must be ones, at least one, and then zeros in each row.
+/// The ones of each row of a mask [B, S] must be neighbours, and first where
+/// nothing can be moved.
 Status checkPadding(const Input &input, const TensorView &mask) {
-  int64_t columns = input.shape[1];
-  for (int64_t row = 0; row < input.shape[0]; ++row) {
-    int64_t previous = 1;
+  int64_t columns = mask.shape[1];
+  for (int64_t row = 0; row < mask.shape[0]; ++row) {
+    int64_t previous = 0;
+    bool hasEnded = false;
     for (int64_t column = 0; column < columns; ++column) {
       int64_t value = readInteger(mask, row * columns + column).value_or(-1);
       if (value != 0 && value != 1)
         return userError("input '", input.name, "': expected 0 or 1, got ",
                          value, " at [", row, ", ", column, "]");
-      if (column == 0 && value == 0)
+      if (column == 0 && value == 0 && !input.sequences)
         return userError("input '", input.name, "': row ", row,
                          " begins with 0: padding on the left is not "
                          "supported, put it on the right");
-      if (value > previous)
+      hasEnded |= value == 0 && previous == 1;
+      if (value == 1 && hasEnded)
         return userError("input '", input.name, "': row ", row,
                          " has a 1 after a 0 at column ", column,
-                         ": expected padding on the right only");
+                         input.sequences
+                             ? ", and ones before: expected padding before all "
+                               "tokens or behind them"
+                             : ": expected padding on the right only");
       previous = value;
     }
+    if (previous == 0 && !hasEnded)
+      return userError("input '", input.name, "': row ", row,
+                       " has no 1: expected at least one token");
   }
   return {};
+}
+
+/// Whether that is the input's shape, or with fewer positions.
+bool isShapeOf(const Input &input, Shape shape) {
+  if (input.sequences && shape.size() >= 2 && shape[1] >= 1 &&
+      shape[1] < input.shape[1])
+    shape[1] = input.shape[1];
+  return shape == input.shape;
 }
 
 } // namespace
 
 Expected<InputValue> tprt::checkInput(const Input &input,
                                       const TensorView &value) {
-  if (value.shape != input.shape)
+  if (!isShapeOf(input, value.shape))
     return userError("input '", input.name, "': expected shape ",
-                     formatShape(input.shape), " as compiled, got ",
+                     formatShape(input.shape), " as compiled, ",
+                     input.sequences ? "or fewer positions, got " : "got ",
                      formatShape(value.shape));
   InputValue result;
+  result.shape = value.shape;
   if (value.type == fileTypeOf(input.type)) {
     result.given = value.bytes.data();
   } else {
@@ -76,9 +95,9 @@ Expected<InputValue> tprt::checkInput(const Input &input,
   }
   TensorView own = value;
   if (!result.given)
-    own = {fileTypeOf(input.type), input.shape, result.copy};
+    own = {fileTypeOf(input.type), value.shape, result.copy};
   if (input.range)
-    for (int64_t i = 0; i < elementCount(input.shape); ++i) {
+    for (int64_t i = 0; i < elementCount(value.shape); ++i) {
       int64_t x = readInteger(own, i).value_or(0);
       if (x < input.range->first || x >= input.range->second)
         return userError("input '", input.name, "': expected values in [",
@@ -90,6 +109,35 @@ Expected<InputValue> tprt::checkInput(const Input &input,
   return result;
 }
 
+std::vector<int64_t> tprt::leftPadding(const Input &mask,
+                                       const InputValue &value) {
+  int64_t rows = value.shape[0], columns = value.shape[1];
+  TensorView view{
+      fileTypeOf(mask.type),
+      value.shape,
+      {value.data(), size_t(elementCount(value.shape) * typeBytes(mask.type))}};
+  std::vector<int64_t> left(size_t(rows), 0);
+  for (int64_t row = 0; row < rows; ++row)
+    while (readInteger(view, row * columns + left[size_t(row)]) == 0)
+      ++left[size_t(row)];
+  bool isAny = std::any_of(left.begin(), left.end(),
+                           [](int64_t count) { return count > 0; });
+  return isAny ? left : std::vector<int64_t>();
+}
+
+std::string tprt::ones(tprt_type type, int64_t count) {
+  int64_t size = typeBytes(type);
+  std::string bytes(size_t(count * size), '\0');
+  for (int64_t i = 0; i < count; ++i) {
+    float one = 1;
+    if (isFloat(type))
+      simd().narrow(type, &one, bytes.data() + i * size, 1);
+    else
+      bytes[size_t(i * size)] = 1;
+  }
+  return bytes;
+}
+
 void tprt::distribute(const Input &input, const InputValue *value,
                       const Mesh &mesh, const std::vector<int64_t> &coordinates,
                       void *local) {
@@ -99,25 +147,17 @@ void tprt::distribute(const Input &input, const InputValue *value,
   if (input.reduction == Reduction::Sum &&
       mesh.index(input.partial, coordinates) != 0)
     return;
-  std::string ones;
+  std::string filled;
   if (!value) {
     if (input.defaultValue != Input::Default::Ones)
       return;
-    int64_t widest = elementCount(input.localShape);
-    ones.assign(widest * size, '\0');
-    for (int64_t i = 0; i < widest; ++i) {
-      float one = 1;
-      if (isFloat(input.type))
-        simd().narrow(input.type, &one, ones.data() + i * size, 1);
-      else
-        ones[i * size] = 1;
-    }
+    filled = ones(input.type, elementCount(input.localShape));
   }
   forEachRun(
       input.shape, input.localShape,
       blockOf(input.shape, input.localShape, input.sharding, mesh, coordinates),
       [&](int64_t whole, int64_t part, int64_t count) {
-        const char *from = value ? value->data() + whole * size : ones.data();
+        const char *from = value ? value->data() + whole * size : filled.data();
         std::memcpy(out + part * size, from, count * size);
       },
       kAlone);

@@ -20,13 +20,21 @@ namespace tprt {
 struct InputValue {
   const char *given = nullptr;
   std::string copy;
+  Shape shape; ///< the input's, or with fewer positions if it has sequences
 
   const char *data() const { return given ? given : copy.data(); }
 };
 
+/// So many ones, of any type.
+std::string ones(tprt_type type, int64_t count);
+
 /// An error if the value's shape, type, range or padding is not what the input
 /// asks for.
 Expected<InputValue> checkInput(const Input &input, const TensorView &value);
+
+/// Of each row of a mask that checkInput has passed, the zeros before its ones;
+/// empty if no row has any.
+std::vector<int64_t> leftPadding(const Input &mask, const InputValue &value);
 
 /// Writes the initial value of a state, which is no parameter, into the block
 /// of a rank.

@@ -127,13 +127,15 @@ public:
   /// Elements that are read at a time, at most.
   static constexpr int64_t kMost = 1 << 14;
 
-  explicit Source(const Weights::Located &tensor)
-      : tensor(&tensor), type(*floatTypeOf(tensor.place.type)) {}
+  /// Tensors of one type and shape, one behind the other.
+  explicit Source(const std::vector<Weights::Located> &tensors)
+      : tensors(tensors.data()), type(*floatTypeOf(tensors[0].place.type)),
+        each(std::max<int64_t>(1, elementCount(tensors[0].place.shape))) {}
   Source(uint64_t seed, const std::string &name, const Parameter &parameter)
       : parameter(&parameter), key(mix(seed) ^ checksum(name)) {}
 
   void read(int64_t index, int64_t stride, int64_t count, float *out) const {
-    if (!tensor)
+    if (!tensors)
       return makeUp(index, stride, count, out);
     int64_t size = typeBytes(type);
     char raw[kMost * 4];
@@ -150,7 +152,7 @@ public:
 
   /// Copies elements as they are, if they are of this type.
   bool copy(tprt_type wanted, int64_t index, int64_t count, void *out) const {
-    if (!tensor || type != wanted)
+    if (!tensors || type != wanted)
       return false;
     fetch(index, count, out);
     return true;
@@ -189,16 +191,25 @@ private:
 
   void fetch(int64_t index, int64_t count, void *out) const {
     int64_t size = typeBytes(type);
-    Status status = tensor->read(index * size, out, count * size);
-    if (status.ok())
-      return;
-    std::lock_guard lock(mutex);
-    if (first.ok())
-      first = std::move(status);
+    char *to = static_cast<char *>(out);
+    while (count > 0) {
+      int64_t at = index % each, part = std::min(count, each - at);
+      Status status = tensors[index / each].read(at * size, to, part * size);
+      if (!status.ok()) {
+        std::lock_guard lock(mutex);
+        if (first.ok())
+          first = std::move(status);
+        return;
+      }
+      index += part;
+      count -= part;
+      to += part * size;
+    }
   }
 
-  const Weights::Located *tensor = nullptr;
+  const Weights::Located *tensors = nullptr;
   tprt_type type = TPRT_F32;
+  int64_t each = 0; ///< elements of a tensor
   const Parameter *parameter = nullptr;
   uint64_t key = 0;
   mutable std::mutex mutex;
@@ -279,6 +290,24 @@ void copyMatrix(const Source &source, int64_t base, int64_t rows,
   });
 }
 
+/// Whether it can be a tensor of the parameter, behind others of it.
+Status checkTensor(const Weights::Located &tensor, const Parameter &p,
+                   const std::vector<Weights::Located> &before) {
+  const TensorPlace &place = tensor.place;
+  std::string where = "'" + tensor.path + "': tensor '" + tensor.name + "'";
+  if (!floatTypeOf(place.type))
+    return userError(where, ": expected type F32, BF16 or F16, got ",
+                     fileTypeName(place.type));
+  if (place.shape != p.tensorShape())
+    return userError(where, ": expected shape ", formatShape(p.tensorShape()),
+                     ", got ", formatShape(place.shape));
+  if (!before.empty() && place.type != before[0].place.type)
+    return userError(where, ": expected type ",
+                     fileTypeName(before[0].place.type), ", that of '",
+                     before[0].name, "', got ", fileTypeName(place.type));
+  return {};
+}
+
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -309,27 +338,26 @@ Expected<Weights> Weights::open(const std::string &spec,
   std::vector<std::string> missing;
   for (const Parameter &p : manifest.parameters)
     for (int64_t i = 0; i < p.count; ++i) {
-      auto found = tensors.end();
-      for (size_t a = 0; a < p.names.size() && found == tensors.end(); ++a)
-        found = tensors.find(p.nameOf(a, i));
-      if (found == tensors.end()) {
-        missing.push_back(p.nameOf(0, i));
-        continue;
-      }
-      const TensorPlace &place = found->second.place;
-      std::string where =
-          "'" + found->second.path + "': tensor '" + found->first + "'";
-      if (!floatTypeOf(place.type))
-        return userError(where, ": expected type F32, BF16 or F16, got ",
-                         fileTypeName(place.type));
-      if (place.shape != p.sourceShape)
-        return userError(where, ": expected shape ", formatShape(p.sourceShape),
-                         ", got ", formatShape(place.shape));
       // The other names are other spellings of the same tensor: a checkpoint
       // that stores a tied tensor twice is read under the first.
-      for (size_t a = 0; a < p.names.size(); ++a)
-        used.insert(p.nameOf(a, i));
-      weights.slots.push_back(found->second);
+      std::vector<std::vector<std::string>> names;
+      for (size_t a = 0; a < p.names.size(); ++a) {
+        names.push_back(p.tensorsOf(a, i));
+        used.insert(names[a].begin(), names[a].end());
+      }
+      auto &slot = weights.slots.emplace_back();
+      for (size_t e = 0; e < names[0].size(); ++e) {
+        auto found = tensors.end();
+        for (size_t a = 0; a < names.size() && found == tensors.end(); ++a)
+          found = tensors.find(names[a][e]);
+        if (found == tensors.end()) {
+          missing.push_back(names[0][e]);
+          continue;
+        }
+        const Located &tensor = found->second;
+        TPRT_TRY(checkTensor(tensor, p, slot));
+        slot.push_back(tensor);
+      }
     }
   if (!missing.empty())
     return userError("weights '", spec,
@@ -363,9 +391,10 @@ Expected<int64_t> Weights::load(int64_t parameter, int64_t instance,
                                 void *target, int64_t first,
                                 int64_t rows) const {
   const Parameter &p = manifest->parameters[parameter];
-  const Located *tensor = slots.empty() ? nullptr : &slots[p.base + instance];
+  const std::vector<Located> *tensors =
+      slots.empty() ? nullptr : &slots[p.base + instance];
   Source source =
-      tensor ? Source(*tensor) : Source(seed, p.nameOf(0, instance), p);
+      tensors ? Source(*tensors) : Source(seed, p.nameOf(0, instance), p);
 
   Block block = locate(p, manifest->mesh, coordinates);
   Shape localShape = p.localShape;
@@ -400,14 +429,18 @@ Expected<int64_t> Weights::load(int64_t parameter, int64_t instance,
                local[outer + 1]);
   }
   TPRT_TRY(source.status());
-  return tensor ? elementCount(block.valid) * fileTypeBytes(tensor->place.type)
-                : int64_t(0);
+  return tensors ? elementCount(block.valid) *
+                       fileTypeBytes(tensors->front().place.type)
+                 : int64_t(0);
 }
 
 Expected<uint64_t> Weights::fingerprint() const {
   std::string text = std::to_string(seed);
   constexpr int64_t kSample = 256;
-  for (const Located &tensor : slots) {
+  std::vector<Located> tensors;
+  for (const auto &slot : slots)
+    tensors.insert(tensors.end(), slot.begin(), slot.end());
+  for (const Located &tensor : tensors) {
     const TensorPlace &place = tensor.place;
     text += fileTypeName(place.type) + formatShape(place.shape);
     int64_t last = std::max<int64_t>(0, place.bytes - kSample);

@@ -58,7 +58,8 @@ public:
 private:
   const Manifest *manifest = nullptr;
   Tensors all;
-  std::vector<Located> slots; ///< per parameter slot; empty for random
+  /// Per parameter slot, of a stack one for each position; empty for random.
+  std::vector<std::vector<Located>> slots;
   uint64_t seed = 0;
 };
 

@@ -537,7 +537,8 @@ TEST(CudaRun, ErrorsInsideAStep) {
   expect("TPRT_CUDA_GRAPHS=1", "the step ran as a graph: with "
                                "TPRT_CUDA_GRAPHS=0 it runs call by call");
   expect("TPRT_CUDA_GRAPHS=0",
-         "the last call that was started is gemm 0, and an earlier one may be "
+         "the last call that was started is gemm 0 (layer 0), and an earlier "
+         "one may be "
          "at fault: with CUDA_LAUNCH_BLOCKING=1 each call waits for the one "
          "before");
 }

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TestUtil.h"
+#include "tprt/version.h"
 
 using namespace tprt;
 using namespace tprt::test;
@@ -18,7 +19,7 @@ namespace {
 
 json fullManifest() {
   return json::parse(R"({
-    "abi": 3, "producer": "test",
+    "abi": 4, "producer": "test",
     "model": {"name": "m", "architecture": "a"},
     "target": {"triple": "x86_64", "features": ["avx2"]},
     "mesh": {"axes": [{"name": "dp", "size": 2}, {"name": "tp", "size": 4}]},
@@ -94,8 +95,7 @@ TEST(Manifest, Valid) {
 
 TEST(Manifest, Refusals) {
   const Fault faults[] = {
-      {"/abi", "1",
-       "manifest.abi: expected ABI version 3, got 1; compile it again"},
+      {"/abi", "1", "manifest.abi: expected ABI version 4, got 1"},
       {"/extra", "1", "manifest: unknown key 'extra'"},
       {"/producer", "1", "manifest.producer: expected a string, got number"},
       {"/mesh/axes/1/size", "0",
@@ -214,6 +214,10 @@ TEST(Manifest, RefusalsOfValues) {
        "1e+06, got -0.5"},
       {"/attentions/0/mask_type", "\"f32\"",
        "manifest.attentions[0].mask_type: expected an integer type, got f32"},
+      {"/attentions/0/soft_cap", "0",
+       "manifest.attentions[0].soft_cap: expected a number above 0, got 0"},
+      {"/attentions/0/bias_heads", "3",
+       "manifest.attentions[0].bias_heads: expected 1 or q_heads 4, got 3"},
   };
   expectRefusals(fullManifest(), faults);
   json twice = fullManifest();
@@ -232,6 +236,46 @@ TEST(Manifest, RefusalsOfValues) {
 
 /// Each row of the table that moves something is read, with the keys that the
 /// row has and no others.
+TEST(Manifest, Sequences) {
+  json manifest = fullManifest();
+  json &entry = manifest["entries"][0];
+  EXPECT_EQ(Manifest::parse(manifest.dump())->entries[0].positions, 0);
+  for (json &input : entry["inputs"])
+    input["sequences"] = true;
+  auto parsed = Manifest::parse(manifest.dump());
+  ASSERT_TRUE(bool(parsed)) << parsed.status().message();
+  EXPECT_EQ(parsed->entries[0].positions, 5);
+  EXPECT_TRUE(parsed->entries[0].inputs[0].sequences);
+  EXPECT_FALSE(parsed->entries[0].outputs[0].sequences);
+  const Fault faults[] = {
+      {"/entries/0/outputs/0/sequences", "true",
+       "manifest.entries[0].outputs[0].sequences: expected no state, of shape "
+       "[B, S, ...], got [6]"},
+      {"/entries/0/inputs/1/shape", "[2, 4]",
+       "manifest.entries[0].inputs[1].sequences: expected 2 sequences of 5 "
+       "positions as before it, got [2, 4]"},
+      {"/entries/0/inputs/0/range", "[1, 10]",
+       "manifest.entries[0].inputs[0].range: expected 0 in it, which pads "
+       "sequences"},
+      {"/entries/0/inputs/1/default", "\"zeros\"",
+       "manifest.entries[0].inputs: expected a mask for what pads sequences: "
+       "one of them with default 'ones'"},
+  };
+  expectRefusals(manifest, faults);
+}
+
+TEST(Manifest, OtherVersionsAreNamed) {
+  json manifest = fullManifest();
+  manifest["extra"] = 1;
+  manifest["producer"] = "tp-mlir " + version();
+  EXPECT_EQ(refusal(manifest), "manifest: unknown key 'extra'");
+  manifest["producer"] = "tp-mlir 0.0.9 (commit 123)";
+  EXPECT_EQ(refusal(manifest),
+            "manifest: unknown key 'extra'; made by another version, tp-mlir "
+            "0.0.9 (commit 123), and this is tp-mlir " +
+                version() + ": compile it again");
+}
+
 TEST(Manifest, CollectivesHaveTheKeysOfTheirRow) {
   for (const CollectiveRow &row : collectiveRows) {
     SCOPED_TRACE(row.operation);
@@ -541,6 +585,57 @@ TEST(Manifest, SubAxesAndDeviceOrder) {
   EXPECT_EQ(mesh.group({major}, 0), (std::vector<int64_t>{2, 0}));
   EXPECT_EQ(mesh.group({minor, dp}, 0), (std::vector<int64_t>{5, 1, 4, 0}));
   EXPECT_EQ(mesh.group({}, 3), (std::vector<int64_t>{3}));
+}
+
+/// A list that programs without a mixture of experts do without; and tensors of
+/// the checkpoint that are one parameter.
+TEST(Manifest, Experts) {
+  json manifest = fullManifest();
+  auto parsed = Manifest::parse(manifest.dump());
+  ASSERT_TRUE(bool(parsed)) << parsed.status().message();
+  EXPECT_TRUE(parsed->experts.empty());
+  EXPECT_FALSE(parsed->parameters[0].isStack());
+  manifest["experts"] = json::parse(R"([{"id": 0, "rows": 16, "experts": 8,
+    "k": 4, "f": 6, "n": 5, "type": "bf16", "activation": "gelu_tanh"}])");
+  manifest["parameters"][0]["names"] = {"l.{i}.{e}.w", "{e}.{i}"};
+  parsed = Manifest::parse(manifest.dump());
+  ASSERT_TRUE(bool(parsed)) << parsed.status().message();
+  const Experts &e = parsed->experts[0];
+  EXPECT_EQ(e.rows, 16);
+  EXPECT_EQ(e.experts, 8);
+  EXPECT_EQ(e.k, 4);
+  EXPECT_EQ(e.f, 6);
+  EXPECT_EQ(e.n, 5);
+  EXPECT_EQ(e.type, TPRT_BF16);
+  EXPECT_EQ(e.activation, Gemm::Activation::GeluTanh);
+  const Parameter &p = parsed->parameters[0];
+  EXPECT_TRUE(p.isStack());
+  EXPECT_EQ(int64_t(p.tensorsOf(0, 1).size()), p.sourceShape[0]);
+  EXPECT_EQ(p.tensorsOf(0, 1)[2], "l.2.2.w");
+  EXPECT_EQ(p.tensorsOf(1, 0)[0], "0.1");
+  EXPECT_EQ(p.tensorShape(),
+            Shape(p.sourceShape.begin() + 1, p.sourceShape.end()));
+  const Fault faults[] = {
+      {"/experts/0/id", "1",
+       "manifest.experts[0].id: expected an integer in [0, 0], got 1"},
+      {"/experts/0/type", "\"i8\"",
+       "manifest.experts[0].type: expected a float type, got i8"},
+      {"/experts/0/top_k", "2", "manifest.experts[0]: unknown key 'top_k'"},
+      {"/parameters/0/names", "[\"l.{i}.{e}.w\", \"l.{i}.w\"]",
+       "manifest.parameters[0].names: expected '{e}' in all names or in none, "
+       "got 'l.{i}.{e}.w' and 'l.{i}.w'"},
+      {"/parameters/0/source_shape", "[]",
+       "manifest.parameters[0].source_shape: expected a dimension for '{e}' in "
+       "'l.{i}.{e}.w'"},
+  };
+  expectRefusals(manifest, faults);
+  for (const char *key :
+       {"rows", "experts", "k", "f", "n", "type", "activation"}) {
+    json changed = manifest;
+    changed["experts"][0].erase(key);
+    EXPECT_EQ(refusal(changed),
+              detail::join("manifest.experts[0]: missing key '", key, "'"));
+  }
 }
 
 /// Attention to pages: a list that programs without generation do without.

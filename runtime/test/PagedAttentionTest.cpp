@@ -39,7 +39,7 @@ struct Step {
 /// The arguments of a call.
 struct Arguments {
   std::vector<int32_t> rows, positions, table;
-  std::vector<float> q, keys, values;
+  std::vector<float> q, keys, values, sinks;
   std::vector<bool> isSeen; ///< of the cells
 };
 
@@ -93,23 +93,27 @@ Arguments fill(Step &step, std::mt19937 &random) {
   for (std::vector<int32_t> *numbers : {&arguments.rows, &arguments.positions})
     numbers->insert(numbers->end(), step.padding, -1);
   a.tokens = int64_t(arguments.rows.size());
-  int64_t cellSize = a.kvHeads * a.headSize;
+  int64_t keySize = a.kvHeads * a.headSize, valueSize = a.kvHeads * a.valueSize;
   arguments.q = rounded(
       a.type, randomFloats(random, a.tokens * a.qHeads * a.headSize, 2));
   arguments.keys =
-      rounded(a.cacheType, randomFloats(random, a.cells * cellSize, 2));
+      rounded(a.cacheType, randomFloats(random, a.cells * keySize, 2));
   arguments.values =
-      rounded(a.cacheType, randomFloats(random, a.cells * cellSize));
-  for (int64_t i = 0; i < a.cells * cellSize; ++i)
-    if (!arguments.isSeen[i / cellSize])
-      arguments.keys[i] = arguments.values[i] = NAN;
+      rounded(a.cacheType, randomFloats(random, a.cells * valueSize));
+  if (a.sinksType)
+    arguments.sinks = rounded(*a.sinksType, randomFloats(random, a.qHeads, 2));
+  for (int64_t cell = 0; cell < a.cells; ++cell)
+    if (!arguments.isSeen[cell]) {
+      std::fill_n(&arguments.keys[cell * keySize], keySize, NAN);
+      std::fill_n(&arguments.values[cell * valueSize], valueSize, NAN);
+    }
   return arguments;
 }
 
 /// One query of one head in double.
 std::vector<double> reference(const PagedAttention &a, const Arguments &x,
                               int64_t token, int64_t head) {
-  std::vector<double> total(a.headSize), scores;
+  std::vector<double> total(a.valueSize), scores;
   std::vector<int64_t> cells;
   if (x.rows[token] < 0)
     return total;
@@ -119,21 +123,25 @@ std::vector<double> reference(const PagedAttention &a, const Arguments &x,
     int64_t cell = cellOf(a, x.table, x.rows[token], p);
     if (cell < 0)
       continue;
-    cells.push_back((cell * a.kvHeads + kv) * a.headSize);
+    cells.push_back(cell * a.kvHeads + kv);
     double dot = 0;
     for (int64_t d = 0; d < a.headSize; ++d)
       dot += double(x.q[(token * a.qHeads + head) * a.headSize + d]) *
-             x.keys[cells.back() + d];
-    scores.push_back(dot * a.scale);
+             x.keys[cells.back() * a.headSize + d];
+    double score = dot * a.scale;
+    scores.push_back(a.softCap == 0 ? score
+                                    : a.softCap * std::tanh(score / a.softCap));
   }
-  double sum = 0, best = -INFINITY;
+  double sum = 0, best = a.sinksType ? x.sinks[head] : -INFINITY;
   for (double score : scores)
     best = std::max(best, score);
+  if (a.sinksType)
+    sum += std::exp(x.sinks[head] - best);
   for (size_t i = 0; i < scores.size(); ++i) {
     double weight = std::exp(scores[i] - best);
     sum += weight;
-    for (int64_t d = 0; d < a.headSize; ++d)
-      total[d] += weight * x.values[cells[i] + d];
+    for (int64_t d = 0; d < a.valueSize; ++d)
+      total[d] += weight * x.values[cells[i] * a.valueSize + d];
   }
   for (double &value : total)
     value = sum == 0 ? 0 : value / sum;
@@ -144,10 +152,14 @@ std::vector<double> reference(const PagedAttention &a, const Arguments &x,
 std::string run(PagedAttentionEngine &engine, const PagedAttention &a,
                 const Arguments &x) {
   std::string q = toBytes(a.type, x.q), keys = toBytes(a.cacheType, x.keys),
-              values = toBytes(a.cacheType, x.values), out(q.size(), '\xff');
-  Status status = engine.run(0, {a.tokens, q.data(), keys.data(), values.data(),
-                                 x.rows.data(), x.positions.data(),
-                                 x.table.data(), out.data()});
+              values = toBytes(a.cacheType, x.values),
+              out(a.tokens * a.qHeads * a.valueSize * typeBytes(a.type),
+                  '\xff');
+  std::string sinks = toBytes(a.sinksType.value_or(TPRT_F32), x.sinks);
+  Status status =
+      engine.run(0, {a.tokens, q.data(), keys.data(), values.data(),
+                     x.rows.data(), x.positions.data(), x.table.data(),
+                     a.sinksType ? sinks.data() : nullptr, out.data()});
   EXPECT_TRUE(status.ok()) << status.message();
   return out;
 }
@@ -158,8 +170,10 @@ void check(Step step, std::mt19937 &random) {
   std::string shape = detail::join(
       "heads ", a.qHeads, "/", a.kvHeads, " size ", a.headSize, " type ",
       typeName(a.type), " cache ", typeName(a.cacheType), " page ", a.page,
-      " window ", a.window, " freed ", step.freed, " holes ", step.holes,
-      " padding ", step.padding, " seed ", kSeed, " rows");
+      " window ", a.window, " value size ", a.valueSize, " soft cap ",
+      a.softCap, " sinks ", a.sinksType.has_value(), " freed ", step.freed,
+      " holes ", step.holes, " padding ", step.padding, " seed ", kSeed,
+      " rows");
   for (const Row &row : step.rows)
     shape += detail::join(" ", row.context, "+", row.count);
   SCOPED_TRACE(shape);
@@ -175,8 +189,8 @@ void check(Step step, std::mt19937 &random) {
   for (int64_t t = 0; t < a.tokens; ++t)
     for (int64_t head = 0; head < a.qHeads; ++head) {
       std::vector<double> expected = reference(a, x, t, head);
-      for (int64_t d = 0; d < a.headSize; ++d)
-        ASSERT_NEAR(got[(t * a.qHeads + head) * a.headSize + d], expected[d],
+      for (int64_t d = 0; d < a.valueSize; ++d)
+        ASSERT_NEAR(got[(t * a.qHeads + head) * a.valueSize + d], expected[d],
                     2e-5 + 2 * epsilon(a.type))
             << "token " << t << " head " << head << " element " << d;
     }
@@ -185,7 +199,7 @@ void check(Step step, std::mt19937 &random) {
 PagedAttention describe(int64_t heads, int64_t kvHeads, int64_t size,
                         tprt_type type, tprt_type cacheType) {
   PagedAttention a{};
-  a.qHeads = heads, a.kvHeads = kvHeads, a.headSize = size;
+  a.qHeads = heads, a.kvHeads = kvHeads, a.headSize = a.valueSize = size;
   a.type = type, a.cacheType = cacheType;
   a.page = 32;
   a.scale = 1 / std::sqrt(double(size));
@@ -213,6 +227,12 @@ TEST(PagedAttention, RandomRows) {
     for (int64_t r = pick({1, 2, 5}); r > 0; --r)
       step.rows.push_back({pick({0, 0, 1, 31, 32, 33, 127, 255, 256, 257, 600}),
                            pick({0, 1, 1, 1, 2, 4, 31, 32, 33, 60})});
+    if (random() % 3 == 0)
+      step.a.valueSize = pick({1, 16, 24, 32, 64, 96});
+    if (random() % 3 == 0)
+      step.a.softCap = double(pick({1, 30}));
+    if (random() % 3 == 0)
+      step.a.sinksType = pickType();
     step.padding = pick({0, 0, 3});
     step.freed = random() % 2;
     step.holes = random() % 4 == 0;

@@ -149,21 +149,26 @@ TEST(Processes, SlowDiskIsNoLostRank) {
   if ((preload && *preload) || dlsym(RTLD_DEFAULT, "__asan_init"))
     GTEST_SKIP() << "something else comes before the C library";
   Fixture f(2);
-  auto run = [&](const std::string &arguments) {
-    Running run(
-        f,
-        f.weights() + f.input() + " --backend processes --timeout 1 --output " +
-            (f.directory / "y.safetensors") + arguments,
-        std::string("LD_PRELOAD=") + TPRT_SLOW_DISK, f.directory / "log");
+  auto run = [&](const std::string &slow, const std::string &arguments) {
+    Running run(f,
+                f.weights() + f.input() +
+                    " --backend processes --timeout 1 --output " +
+                    (f.directory / "y.safetensors") + arguments,
+                "SLOW_RANKS=" + slow + " LD_PRELOAD=" + TPRT_SLOW_DISK,
+                f.directory / "log");
     int code = run.wait(60);
     return std::pair(code, run.errors());
   };
   auto start = Clock::now();
-  auto [code, errors] = run("");
+  auto [code, errors] = run("01", "");
   EXPECT_EQ(code, 0) << errors;
   EXPECT_GT(since(start), 2.5);
+  // Rank 0 says how far it is.
+  EXPECT_NE(errors.find("tp-run: rank 0: weights: 0.00 of 0.00 GB, 0.00 GB/s"),
+            std::string::npos)
+      << errors;
   f.expectY(readOutput(f.directory / "y.safetensors"));
-  std::tie(code, errors) = run(" --load-timeout 1.5");
+  std::tie(code, errors) = run("1", " --load-timeout 1.5");
   EXPECT_EQ(code, 3);
   EXPECT_NE(errors.find("rank 1 did not arrive within 1.5 s"),
             std::string::npos)

@@ -10,11 +10,13 @@
 
 #include "TestUtil.h"
 
+#include "../tensors/Sequences.h"
 #include "../tensors/Tensor.h"
 #include "../tensors/Values.h"
 
 #include <cmath>
 #include <cstring>
+#include <numeric>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -321,6 +323,95 @@ TEST(Input, Checks) {
   EXPECT_EQ(refusal(1, 0, 1), "input 'mask': row 0 has a 1 after a 0 at column "
                               "2: expected padding on the right only");
   EXPECT_EQ(refusal(1, 2, 1), "input 'mask': expected 0 or 1, got 2 at [0, 1]");
+  EXPECT_EQ(refusal(0, 0, 0), "input 'mask': row 0 begins with 0: padding on "
+                              "the left is not supported, put it on the right");
+  mask.sequences = true;
+  EXPECT_EQ(refusal(0, 1, 0), "");
+  EXPECT_EQ(refusal(0, 0, 0),
+            "input 'mask': row 0 has no 1: expected at least one token");
+  EXPECT_EQ(refusal(1, 0, 1),
+            "input 'mask': row 0 has a 1 after a 0 at column 2, and ones "
+            "before: expected padding before all tokens or behind them");
+  view.shape = {1, 4};
+  EXPECT_MESSAGE(checkInput(mask, view).status(),
+                 "input 'mask': expected shape [1, 3] as compiled, or fewer "
+                 "positions, got [1, 4]");
+}
+
+/// ids and mask [2, S], and as outputs y [2, S, 2] and z [2].
+static Entry sequencesOf(int64_t positions) {
+  Entry entry{};
+  entry.positions = positions;
+  for (const char *name : {"ids", "mask"}) {
+    Input input;
+    input.name = name;
+    input.type = TPRT_I32;
+    input.shape = {2, positions};
+    input.sequences = true;
+    entry.inputs.push_back(input);
+  }
+  entry.inputs[1].rightPadded = true;
+  entry.inputs[1].defaultValue = Input::Default::Ones;
+  Output y;
+  y.shape = {2, positions, 2};
+  y.sequences = true;
+  Output z;
+  z.shape = {2};
+  entry.outputs = {y, z};
+  return entry;
+}
+
+static InputValue numbers(Shape shape, const std::vector<int32_t> &list) {
+  return {nullptr,
+          {reinterpret_cast<const char *>(list.data()), list.size() * 4},
+          std::move(shape)};
+}
+
+static std::vector<int32_t> listOf(const InputValue &value) {
+  auto *data = reinterpret_cast<const int32_t *>(value.data());
+  return {data, data + value.copy.size() / 4};
+}
+
+TEST(Sequences, TheShortestEntryWithRoom) {
+  std::vector<Entry> entries{sequencesOf(8), sequencesOf(2), sequencesOf(4)};
+  for (auto [length, expected] :
+       {std::pair(1, 1), {2, 1}, {3, 2}, {5, 0}, {8, 0}})
+    EXPECT_EQ(*chooseEntry(entries, {{"ids", {2, length}}}), expected);
+  EXPECT_EQ(*chooseEntry(entries, {{"other", {2, 99}}}), 0);
+  EXPECT_MESSAGE(chooseEntry(entries, {{"ids", {2, 9}}}).status(),
+                 "input 'ids': expected at most 8 positions, got 9: the "
+                 "program is compiled for sequences of 2, 4 and 8");
+  EXPECT_MESSAGE(
+      fitSequences(entries[0], NamedShapes{{"ids", {2, 5}}, {"mask", {2, 4}}})
+          .status(),
+      "input 'mask': expected 5 positions as input 'ids' has, got 4");
+}
+
+TEST(Sequences, MovedInAndOut) {
+  Entry entry = sequencesOf(4);
+  InputValues values{numbers({2, 3}, {1, 2, 3, 4, 5, 6}), std::nullopt};
+  auto fit = fitSequences(entry, values);
+  ASSERT_TRUE(bool(fit));
+  EXPECT_FALSE(fit->isPlain(entry));
+  InputValues moved = moveIn(entry, *fit, values);
+  EXPECT_EQ(listOf(*moved[0]), (std::vector<int32_t>{1, 2, 3, 0, 4, 5, 6, 0}));
+  EXPECT_EQ(listOf(*moved[1]), (std::vector<int32_t>{1, 1, 1, 0, 1, 1, 1, 0}));
+
+  // One row is padded on the left, the other on both sides.
+  values[1] = numbers({2, 3}, {0, 0, 1, 0, 1, 0});
+  fit = fitSequences(entry, values);
+  EXPECT_EQ(fit->left, (std::vector<int64_t>{2, 1}));
+  moved = moveIn(entry, *fit, values);
+  EXPECT_EQ(listOf(*moved[0]), (std::vector<int32_t>{3, 0, 0, 0, 5, 6, 0, 0}));
+  EXPECT_EQ(listOf(*moved[1]), (std::vector<int32_t>{1, 0, 0, 0, 1, 0, 0, 0}));
+  const Output &y = entry.outputs[0];
+  EXPECT_EQ(shapeFor(y, *fit), (Shape{2, 3, 2}));
+  EXPECT_EQ(shapeFor(entry.outputs[1], *fit), (Shape{2}));
+  std::vector<int32_t> from(16), to(12, -1);
+  std::iota(from.begin(), from.end(), 0);
+  moveOut(y, *fit, reinterpret_cast<const char *>(from.data()), 4,
+          reinterpret_cast<char *>(to.data()));
+  EXPECT_EQ(to, (std::vector<int32_t>{0, 0, 0, 0, 0, 1, 0, 0, 8, 9, 10, 11}));
 }
 
 TEST(Values, DefaultsArePaddedWithZeros) {

@@ -96,6 +96,26 @@ TEST(Weights, RefusalsByName) {
                               "model.safetensors.index.json in the directory");
 }
 
+TEST(Weights, StacksOfTensors) {
+  Checkpoint c({{"w.0.x", "F32", {2, 3}, zeros(24)},
+                {"w.1.x", "BF16", {2, 3}, zeros(12)}});
+  c.manifest["parameters"] = {parameter("w.{e}.x", {2, 2, 3})};
+  EXPECT_EQ(c.refusal(), "'DIR/model.safetensors': tensor 'w.1.x': expected "
+                         "type F32, that of 'w.0.x', got BF16");
+  c.manifest["parameters"] = {parameter("w.{e}.x", {1, 2, 3})};
+  EXPECT_EQ(c.refusal(), "weights 'DIR': the checkpoint has tensors that the "
+                         "program does not use: 'w.1.x'");
+  c.manifest["parameters"] = {parameter("w.{e}.x", {3, 2, 3})};
+  c.write("model.safetensors",
+          safetensors({{"w.0.x", "F32", {2, 3}, zeros(24)},
+                       {"w.1.x", "F32", {2, 3}, zeros(24)}}));
+  EXPECT_EQ(c.refusal(), "weights 'DIR': the checkpoint lacks tensors that the "
+                         "program needs: 'model.w.2.x'");
+  c.manifest["parameters"] = {parameter("w.{e}.x", {2, 3, 2})};
+  EXPECT_EQ(c.refusal(), "'DIR/model.safetensors': tensor 'w.0.x': expected "
+                         "shape [3, 2], got [2, 3]");
+}
+
 TEST(Weights, ShardedCheckpoints) {
   Checkpoint c({});
   std::filesystem::remove(c.directory.path / "model.safetensors");
@@ -172,9 +192,18 @@ TEST(Weights, BlocksOfRandomTemplates) {
     int from = pick(0, 2), to = pick(0, 2);
     std::vector<float> values =
         rounded(types[from], randomFloats(random, elementCount(source)));
-    Checkpoint c(
-        {{"w", fileTypes[from], source, toBytes(types[from], values)}});
-    json p = parameter("w", source);
+    // Half of them lie as a tensor for each position of the first dimension.
+    bool isStack = random() % 2;
+    std::vector<TestTensor> tensors;
+    Shape part(source.begin() + isStack, source.end());
+    for (int64_t e = 0; e < (isStack ? source[0] : 1); ++e) {
+      auto begin = values.begin() + e * elementCount(part);
+      tensors.push_back(
+          {isStack ? detail::join("w.", e, ".x") : "w", fileTypes[from], part,
+           toBytes(types[from], {begin, begin + elementCount(part)})});
+    }
+    Checkpoint c(tensors);
+    json p = parameter(isStack ? "w.{e}.x" : "w", source);
     p["slice"] = {{"offsets", offsets}, {"sizes", sizes}};
     p["permutation"] = permutation;
     p["shape"] = shape;

@@ -182,8 +182,11 @@ class Packer:
                 continue
             if self.options.fixtures and folder.name not in self.options.fixtures:
                 continue
-            shutil.copytree(folder, self.root / "fixtures" / folder.name)
             facts = json.loads(facts.read_text())
+            # No device has a function for them.
+            if "experts" in facts:
+                continue
+            shutil.copytree(folder, self.root / "fixtures" / folder.name)
             for plan, key in PLANS.items():
                 for degree in DEGREES:
                     if degree not in facts[key] or (degree == 1 and plan != "megatron"):

@@ -15,7 +15,7 @@ func.func @linear(%x: tensor<2x4x8xf32>) -> tensor<2x4x4xf32> {
   return %0 : tensor<2x4x4xf32>
 }
 
-// CHECK: nn.attention: attention(operand 0, 32, operand 1, 16, operand 2, 16, operand 3, 8, 4, result 0, 32, null)
+// CHECK: nn.attention: attention(operand 0, 32, operand 1, 16, operand 2, 16, operand 3, null, null, 8, 4, result 0, 32, null)
 // VERIFY: lower @attention: equal
 func.func @attention(%q: tensor<1x4x4x8xf32>, %k: tensor<1x8x2x8xf32>, %v: tensor<1x8x2x8xf32>, %mask: tensor<1x8xi32>) -> tensor<1x4x4x8xf32> {
   %0 = nn.attention %q, %k, %v mask %mask {causal, scale = 0.25 : f64} : (tensor<1x4x4x8xf32>, tensor<1x8x2x8xf32>, tensor<1x8x2x8xf32>, tensor<1x8xi32>) -> tensor<1x4x4x8xf32>
@@ -33,8 +33,8 @@ func.func @matmul(%x: tensor<2x4x8xf32>, %y: tensor<2x4x4xf32>, %old: tensor<8x4
   return %0, %2 : tensor<2x4x4xf32>, tensor<8x4xf32>
 }
 
-// CHECK: nn.attention: attention(operand 0, 32, operand 1, 16, operand 2, 16, operand 3, 8, 4, result 0, 32, result 1)
-// CHECK: nn.attention_backward: attention_backward(operand 1, operand 2, operand 3, operand 6, operand 0, operand 4, operand 5, result 0, result 1, result 2)
+// CHECK: nn.attention: attention(operand 0, 32, operand 1, 16, operand 2, 16, operand 3, null, null, 8, 4, result 0, 32, result 1)
+// CHECK: nn.attention_backward: attention_backward(operand 1, operand 2, operand 3, operand 6, null, operand 0, operand 4, operand 5, result 0, result 1, result 2, null)
 // VERIFY: lower @attention_backward: equal
 func.func @attention_backward(%do: tensor<1x4x4x8xf32>, %q: tensor<1x4x4x8xf32>, %k: tensor<1x8x2x8xf32>, %v: tensor<1x8x2x8xf32>, %mask: tensor<1x8xi32>, %delta: tensor<1x4x4xf32>) -> (tensor<1x4x4x8xf32>, tensor<1x8x4x8xf32>, tensor<1x8x4x8xf32>) {
   %o, %lse = nn.attention %q, %k, %v mask %mask {causal, scale = 0.25 : f64} : (tensor<1x4x4x8xf32>, tensor<1x8x2x8xf32>, tensor<1x8x2x8xf32>, tensor<1x8xi32>) -> (tensor<1x4x4x8xf32>, tensor<1x4x4xf32>)
@@ -58,7 +58,7 @@ func.func @cache_write(%k: tensor<4x2x8xf32>, %cells: tensor<4xi32>, %pool: tens
   return %0 : tensor<64x2x8xf32>
 }
 
-// CHECK: nn.paged_attention: paged_attention(4, operand 0, operand 1, operand 2, operand 3, operand 4, operand 5, result 0)
+// CHECK: nn.paged_attention: paged_attention(4, operand 0, operand 1, operand 2, operand 3, operand 4, operand 5, null, result 0)
 // VERIFY: lower @paged_attention: equal
 func.func @paged_attention(%q: tensor<1x4x4x8xf32>, %k: tensor<64x2x8xf32>, %v: tensor<64x2x8xf32>, %rows: tensor<4xi32>, %positions: tensor<4xi32>, %table: tensor<2x3xi32>) -> tensor<1x4x4x8xf32> {
   %0 = nn.paged_attention %q, %k, %v, %rows, %positions, %table {page = 16 : i64, scale = 0.25 : f64, window = 20 : i64} : (tensor<1x4x4x8xf32>, tensor<64x2x8xf32>, tensor<64x2x8xf32>, tensor<4xi32>, tensor<4xi32>, tensor<2x3xi32>) -> tensor<1x4x4x8xf32>
@@ -73,6 +73,33 @@ func.func @sample(%logits: tensor<4x131xf32>, %positions: tensor<4xi32>, %seed: 
   %records = nn.sample_records %logits, %blocks, %positions, %seed, %temperature {vocabulary = 131 : i64} : (tensor<4x131xf32>, tensor<3xi32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>) -> tensor<3x4x133xf32>
   %token, %logprob = nn.sample_pick %records, %positions, %seed, %temperature, %top_k, %top_p, %min_p : (tensor<3x4x133xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
   return %token, %logprob : tensor<4xi32>, tensor<4xf32>
+}
+
+// An expert without rows, one with all of them, rows of nothing.
+// CHECK: nn.experts: experts(6, operand 0, operand 1, operand 2, operand 3, operand 4, result 0)
+// VERIFY: lower @experts: equal
+func.func @experts(%x: tensor<1x6x40xf32>) -> tensor<1x6x24xf32> {
+  %routing = arith.constant dense<[[[0.5, 0.0, 0.25, 0.0], [0.0, 0.0, 1.0, 0.0], [0.125, 0.0, -0.5, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.25, 0.75], [1.0, 0.0, 2.0, 0.5]]]> : tensor<1x6x4xf32>
+  %gate = tp.parameter "experts.{e}.gate" : tensor<4x36x40xf32>
+  %up = tp.parameter "experts.{e}.up" : tensor<4x36x40xf32>
+  %down = tp.parameter "experts.{e}.down" : tensor<4x24x36xf32>
+  %0 = nn.experts %x, %routing, %gate, %up, %down {activation = "silu"} : (tensor<1x6x40xf32>, tensor<1x6x4xf32>, tensor<4x36x40xf32>, tensor<4x36x40xf32>, tensor<4x24x36xf32>) -> tensor<1x6x24xf32>
+  return %0 : tensor<1x6x24xf32>
+}
+
+// The choice is a kernel like others; 16-bit matrices.
+// VERIFY: lower @routed: equal
+func.func @routed(%x: tensor<9x40xbf16>) -> (tensor<9x40xbf16>, tensor<9x6xf32>) {
+  %w = tp.parameter "router" : tensor<6x40xbf16>
+  %bias = tp.parameter "router.bias" : tensor<6xf32>
+  %logits = nn.linear %x, %w : (tensor<9x40xbf16>, tensor<6x40xbf16>) -> tensor<9x6xf32>
+  %routing = nn.router %logits {normalized, top_k = 2 : i64} : (tensor<9x6xf32>) -> tensor<9x6xf32>
+  %other = nn.router %logits bias %bias {normalized, scale = 2.5 : f64, sigmoid, top_k = 3 : i64} : (tensor<9x6xf32>, tensor<6xf32>) -> tensor<9x6xf32>
+  %gate = tp.parameter "routed.{e}.gate" : tensor<6x8x40xbf16>
+  %up = tp.parameter "routed.{e}.up" : tensor<6x8x40xbf16>
+  %down = tp.parameter "routed.{e}.down" : tensor<6x40x8xbf16>
+  %0 = nn.experts %x, %routing, %gate, %up, %down {activation = "gelu_tanh", active = 0.5 : f64} : (tensor<9x40xbf16>, tensor<9x6xf32>, tensor<6x8x40xbf16>, tensor<6x8x40xbf16>, tensor<6x40x8xbf16>) -> tensor<9x40xbf16>
+  return %0, %other : tensor<9x40xbf16>, tensor<9x6xf32>
 }
 
 // Products of the same rows are computed by one call, here one of three and one of

@@ -3,7 +3,7 @@
 // and in the second row no key is seen.
 // RUN: tp-verify %s --derivative | FileCheck %s
 // RUN: tp-verify %s --derivative --seed 2 | FileCheck %s
-// CHECK: derivative: equal, gradients of 30 parameters compared
+// CHECK: derivative: equal, gradients of 36 parameters compared
 // CHECK-NOT: cannot judge
 
 func.func @main(%r: tensor<96xf32>, %ids: tensor<2x3xi64> {tp.range = array<i64: -2, 9>}, %labels: tensor<2x3xi64> {tp.range = array<i64: -2, 9>}) -> (tensor<f32> {tp.loss}) {
@@ -129,5 +129,18 @@ func.func @main(%r: tensor<96xf32>, %ids: tensor<2x3xi64> {tp.range = array<i64:
   %f22 = tensor.collapse_shape %outer [[0, 1]] : tensor<4x5xf32> into tensor<20xf32>
   %r22 = tensor.extract_slice %r[0] [20] [1] : tensor<96xf32> to tensor<20xf32>
   %l23 = linalg.dot ins(%f22, %r22 : tensor<20xf32>, tensor<20xf32>) outs(%l22 : tensor<f32>) -> tensor<f32>
-  return %l23 : tensor<f32>
+  %formed_query = tp.parameter "formed.query" : tensor<2x3x4x4xf32>
+  %formed_key = tp.parameter "formed.key" : tensor<2x5x2x4xf32>
+  %formed_value = tp.parameter "formed.value" : tensor<2x5x2x3xf32>
+  %formed_bias = tp.parameter "formed.bias" : tensor<4x3x5xf32>
+  %formed_sinks = tp.parameter "formed.sinks" : tensor<4xf32>
+  %formed:2 = nn.attention %formed_query, %formed_key, %formed_value mask %mask bias %formed_bias sinks %formed_sinks {soft_cap = 1.5 : f64, window = 4 : i64, scale = 0.5 : f64} : (tensor<2x3x4x4xf32>, tensor<2x5x2x4xf32>, tensor<2x5x2x3xf32>, tensor<2x5xi64>, tensor<4x3x5xf32>, tensor<4xf32>) -> (tensor<2x3x4x3xf32>, tensor<2x3x4xf32>)
+  %f23 = tensor.collapse_shape %formed#0 [[0, 1, 2, 3]] : tensor<2x3x4x3xf32> into tensor<72xf32>
+  %r23 = tensor.extract_slice %r[0] [72] [1] : tensor<96xf32> to tensor<72xf32>
+  %l24 = linalg.dot ins(%f23, %r23 : tensor<72xf32>, tensor<72xf32>) outs(%l23 : tensor<f32>) -> tensor<f32>
+  %shared_bias = tp.parameter "shared.bias" : tensor<1x3x5xf32>
+  %shared = nn.attention %all_query, %all_key, %all_value bias %shared_bias {causal, scale = 0.5 : f64} : (tensor<2x3x4x4xf32>, tensor<2x5x2x4xf32>, tensor<2x5x2x4xf32>, tensor<1x3x5xf32>) -> tensor<2x3x4x4xf32>
+  %f24 = tensor.collapse_shape %shared [[0, 1, 2, 3]] : tensor<2x3x4x4xf32> into tensor<96xf32>
+  %l25 = linalg.dot ins(%f24, %r : tensor<96xf32>, tensor<96xf32>) outs(%l24 : tensor<f32>) -> tensor<f32>
+  return %l25 : tensor<f32>
 }

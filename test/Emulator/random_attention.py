@@ -3,7 +3,7 @@
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-Any head size, grouping, lengths, mask and window; some with infinities, with what is no
+Any head size, grouping, lengths, mask, window, soft cap, bias and sinks; some with infinities, with what is no
 number, or with sequences of which no key is seen.
 """
 
@@ -33,8 +33,11 @@ def makeAttention(seed):
             batch = kv = 1
     causal = r.randrange(100) < 60
     attributes = ["causal"] if causal else []
-    if causal and r.randrange(2):
+    if r.randrange(2):
         attributes.append(f"window = {r.choice([1, 2, 5, 16, 31, 64, 65, 1000])} : i64")
+    forms = random.Random(seed + 1)
+    if not forms.randrange(4):
+        attributes.append(f"soft_cap = {forms.choice(['1.5', '30.0'])} : f64")
     attributes.append(f"scale = {r.choice(['0.125', '1.0', '0.3', '20.0', '1.0e-3'])} : f64")
     q = tensor([batch, queries, kv * group, head], element)
     k = tensor([batch, keys, kv, head], element)
@@ -50,6 +53,11 @@ def makeAttention(seed):
             seen = r.choice([0, 10, 50, 90])
             rows = [[int(r.randrange(100) < seen) for _ in range(keys)] for _ in range(batch)]
             lines.append(f"%m = arith.constant dense<{rows}> : {m}")
+    for word, shape in (("bias", [forms.choice([1, kv * group]), queries, keys]), ("sinks", [kv * group])):
+        if not forms.randrange(4):
+            kind = tensor(shape, forms.choice([element, "f32"]))
+            arguments += f", %{word}: {kind}"
+            types, mask = types + f", {kind}", mask + f" {word} %{word}"
     if not r.randrange(3):  # what overflows, and what is no number
         name = r.choice("qkv")
         shape = [batch, queries, kv * group, head] if name == "q" else [batch, keys, kv, head]

@@ -103,9 +103,16 @@ def makePaged(seed):
     attributes = f"page = {page} : i64, scale = {r.choice(['0.125', '1.0', '0.3', '-0.5'])} : f64"
     if window:
         attributes += f", window = {window} : i64"
+    forms = random.Random(seed + 1)
+    if not forms.randrange(4):
+        attributes += f", soft_cap = {forms.choice(['1.5', '30.0'])} : f64"
     many = tensor([tokens], "i32")
+    extra = ("", "", "")
+    if not forms.randrange(4):
+        kind = tensor([kv * group], forms.choice([query, "f32"]))
+        extra = (f", %sinks: {kind}", " sinks %sinks", f", {kind}")
     body += f"""  %keys = nn.cache_write %new, %cells, %pk : ({new}, {many}, {pool}) -> {pool}
-  %y = nn.paged_attention %q, %keys, %pv, %rows, %positions, %table {{{attributes}}} : ({q}, {pool}, {pool}, {many}, {many}, {tensor([rows, slots], 'i32')}) -> {q}
+  %y = nn.paged_attention %q, %keys, %pv, %rows, %positions, %table{extra[1]} {{{attributes}}} : ({q}, {pool}, {pool}, {many}, {many}, {tensor([rows, slots], 'i32')}{extra[2]}) -> {q}
   return %y : {q}
 """
-    return (f"func.func @main(%q: {q}, %new: {new}, %k: {pool}, %v: {pool}) -> {q} {{\n{body}}}\n")
+    return (f"func.func @main(%q: {q}, %new: {new}, %k: {pool}, %v: {pool}{extra[0]}) -> {q} {{\n{body}}}\n")

@@ -484,10 +484,13 @@ Value ProgramMaker::attention() {
         RankedTensorType::get({shape[0], shape[1]}, builder.getI64Type()));
   bool causal = chance(60);
   IntegerAttr window =
-      causal && chance(30) ? builder.getI64IntegerAttr(3) : IntegerAttr();
+      chance(30) ? builder.getI64IntegerAttr(3) : IntegerAttr();
+  FloatAttr softCap = chance(20) ? builder.getF64FloatAttr(2.5) : FloatAttr();
   Value mixed =
-      nn::AttentionOp::create(builder, loc, query.getType(), Type(), query, key,
-                              values, mask, APFloat(0.7), causal, window)
+      nn::AttentionOp::create(
+          builder, loc, query.getType(), Type(), query, key, values, mask,
+          Value(), Value(), builder.getF64FloatAttr(0.7),
+          causal ? builder.getUnitAttr() : UnitAttr(), window, softCap)
           .getResult();
   Value flat = tensor::CollapseShapeOp::create(
       builder, loc, mixed, SmallVector<ReassociationIndices>{{0}, {1}, {2, 3}});

@@ -6,21 +6,23 @@ build=$1 source=$2 cc=$3 cxx=$4
 work=$build/package-test
 rm -rf "$work"
 cmake --install "$build" --prefix "$work/prefix" > "$work.log"
+sed -n '/^```cpp$/,/^```$/{/^```/d;p}' "$source/docs/Editors.md" > "$work/their-opt.cpp"
 cmake -G Ninja -S "$source/test/Package" -B "$work/build" -DCMAKE_C_COMPILER="$cc" -DCMAKE_CXX_COMPILER="$cxx" \
   -DCMAKE_CXX_FLAGS=-fno-exceptions -DCMAKE_EXE_LINKER_FLAGS=-fuse-ld=lld \
-  -DCMAKE_PREFIX_PATH="$work/prefix" > "$work.log"
+  -DCMAKE_PREFIX_PATH="$work/prefix" -DEXAMPLE="$work/their-opt.cpp" > "$work.log"
 ninja -C "$work/build" > "$work.log" || { cat "$work.log"; exit 1; }
 cat > "$work/model.mlir" <<IR
-func.func @f() -> tensor<4xf32> {
-  %0 = tp.parameter "a" : tensor<4xf32>
-  %1 = tp.parameter "b" : tensor<4xf32>
-  %2 = arith.addf %0, %1 : tensor<4xf32>
-  return %2 : tensor<4xf32>
+tp.mesh @mesh <["tp"=2]>
+func.func @f(%x: tensor<4x8xf32> {tp.sharding = #tp.sharding<@mesh, [{"tp"}, {}]>}) -> tensor<4x8xf32> {
+  %y = "their.scale"(%x) : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  return %y : tensor<4x8xf32>
 }
 IR
 for tool in "$work"/prefix/bin/*; do
   "$tool" --help > "$work.log" 2>&1 || { cat "$work.log"; exit 1; }
 done
-[ "$("$work/build/count-parameters" "$work/model.mlir")" = "2 parameters" ]
+# The rule carries the sharding of the operand to the result.
+"$work/build/their-opt" "$work/model.mlir" --tp-propagate-pipeline > "$work.log" 2>&1 || { cat "$work.log"; exit 1; }
+grep -q 'their.scale.*tp.shardings = \[#tp.sharding<@mesh, \[{"tp"}, {}\]>\]' "$work.log" || { cat "$work.log"; exit 1; }
 echo "the installed package works"
 rm -rf "$work"

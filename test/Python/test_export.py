@@ -150,7 +150,10 @@ def test_band_as_attention():
     assert _bands.Band(None, None).as_attention(4, 4) == (False, None)
     assert _bands.find_band(numpy.tri(4, 4, dtype=bool)).as_attention(4, 4) == (True, None)
     assert _bands.Band(-2, 0).as_attention(8, 8) == (True, 3)
-    assert _bands.Band(-2, 2).as_attention(8, 8) is None        # an encoder's window
+    assert _bands.Band(-2, 2).as_attention(8, 8) == (False, 4)  # an encoder's window
+    assert _bands.Band(1, 5).as_attention(4, 7) == (False, 4)
+    assert _bands.Band(0, 0).as_attention(8, 8) == (True, 1)
+    assert _bands.Band(-2, 3).as_attention(8, 8) is None        # further to one side
     assert _bands.Band(None, 3).as_attention(4, 7) == (True, None)
     assert _bands.Band(None, 0).as_attention(4, 7) is None      # the first keys alone
 

@@ -6,6 +6,7 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 import math
 import pathlib
+import re
 import subprocess
 
 import numpy
@@ -86,6 +87,24 @@ def test_meta_device(capsys):
                        "self_attn.in_proj_weight is on the meta device; give a checkpoint's folder "
                        "as weights"):
         export.weights()
+
+
+def test_buffers_of_a_module_on_meta():
+    transformers = pytest.importorskip("transformers")
+    config = transformers.LlamaConfig(hidden_size=32, intermediate_size=48, vocab_size=64,
+                                      num_attention_heads=4, num_hidden_layers=2)
+    ids = torch.zeros((1, 8), dtype=torch.long)
+    real = tp_mlir.export(transformers.LlamaForCausalLM(config).eval(), (ids,), check=False)
+    with torch.device("meta"):
+        module = transformers.LlamaForCausalLM(config).eval()
+        table = Call(lambda self, x: x * self.table)
+        table.register_buffer("table", torch.ones(4), persistent=False)
+    # The rotary frequencies are no part of a checkpoint.
+    assert tp_mlir.export(module, (ids,)).text == real.text
+    with pytest.raises(tp_mlir.InputError, match="buffer table is on the meta device and no part "
+                       "of the module's state, so that its values are part of the program; expected "
+                       "it on the CPU"):
+        tp_mlir.export(table.eval(), (torch.empty(4, device="meta"),))
 
 
 def test_a_wrong_program_is_told():
@@ -270,6 +289,42 @@ def encoder_window(self, q, k, v):
         q, k, v, attn_mask=(i[:, None] - i[None]).abs() <= 2)
 
 
+def capped_bias(self, q, k, v):
+    scores = torch.tanh(q @ k.mT / 5) * 5 + self.bias
+    mask = torch.full((6, 6), torch.finfo(torch.float32).min).triu(1)
+    return torch.softmax(scores + mask, -1) @ v
+
+
+def narrow_values(self, q, k, v):
+    return functional.scaled_dot_product_attention(q, k, v[..., :5])
+
+
+@pytest.mark.parametrize("function,said", [
+    (soft_cap, r"soft_cap = 5\.0+e\+00"), (position_bias, r" bias %\w+ \{scale"),
+    (encoder_window, r"window = 4 : i64"), (narrow_values, r"6x4x5xf32>"),
+    (capped_bias, r" bias %\w+ \{causal, .*soft_cap")])
+def test_forms_of_attention(function, said):
+    export = exported(function, *operands(), bias=torch.randn(4, 6, 6))
+    assert export.matched == {"attention": 1}
+    line, = (line for line in export.text.splitlines() if "nn.attention" in line)
+    assert re.search(said, line)
+
+
+def capped_mask(self, q, k, v):
+    mask = torch.full((6, 6), -1e38).triu(1)
+    return torch.softmax(torch.tanh(q @ k.mT + mask) * 5, -1) @ v
+
+
+def scaled_bias(self, q, k, v):
+    return torch.softmax((q @ k.mT + self.bias) * 0.5, -1) @ v
+
+
+def one_sided_window(self, q, k, v):
+    i = torch.arange(6)
+    return functional.scaled_dot_product_attention(
+        q, k, v, attn_mask=(i[:, None] - i[None] <= 2) & (i[None] - i[:, None] <= 3))
+
+
 def holes(self, q, k, v):
     seen = torch.ones(6, 6, dtype=torch.bool)
     seen[3, 1] = seen[5, 0] = False
@@ -285,17 +340,13 @@ def softmax_over_queries(self, q, k, v):
     return torch.softmax(q @ k.mT, -2) @ v
 
 
-def narrow_values(self, q, k, v):
-    return functional.scaled_dot_product_attention(q, k, v[..., :5])
-
-
 def negative_scale(self, q, k, v):
     mask = torch.full((6, 6), -1e38).triu(1)
     return torch.softmax((q @ k.mT + mask) * -1.0, -1) @ v
 
 
-@pytest.mark.parametrize("function", [soft_cap, position_bias, encoder_window, holes, mask_by_head,
-                                      softmax_over_queries, narrow_values, negative_scale])
+@pytest.mark.parametrize("function", [capped_mask, scaled_bias, one_sided_window, holes,
+                                      mask_by_head, softmax_over_queries, negative_scale])
 def test_what_is_not_attention_is_written_out(function):
     """The comparison is in the export."""
     export = exported(function, *operands(), bias=torch.randn(4, 6, 6))

@@ -10,6 +10,7 @@ whatever the degree and the company.
 import json
 import pathlib
 import threading
+import time
 
 import pytest
 
@@ -106,12 +107,24 @@ def test_drain_and_close():
     assert model.engine.stats().pages == 0
 
 
-def test_close_cancels():
+def test_close_cancels(monkeypatch):
     model = tp_mlir.LLM(FOLDER, rows=2, chunk=8, context=256)
-    events = []
+    following, events, slow = model.engine._calls["next"], [], []
+
+    def next_event(handle, seconds, event):
+        # As if a step took longer than a wait for events, just when it closes.
+        if not slow:
+            while not model.engine._closing:
+                time.sleep(0.01)
+            slow.append(True)
+            event._obj.request = 0
+            return 0
+        return following(handle, seconds, event)
+
+    monkeypatch.setitem(model.engine._calls, "next", next_event)
     model.engine.submit(ONE["prompt_ids"][:8], engine.Params(max_tokens=240), events.append)
     model.close()
-    assert events[-1].finish in ("cancel", "length")
+    assert slow and events[-1].finish in ("cancel", "length")
 
 
 def test_a_folder_that_is_none():

@@ -4,7 +4,9 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
+import json
 import pathlib
+import re
 import threading
 import time
 
@@ -29,6 +31,22 @@ def test_run(program):
     assert outputs["logits"].dtype == numpy.float32
     assert numpy.abs(outputs["logits"] - want).max() <= 2e-5 * numpy.abs(want).max()
     assert stats
+
+
+def test_timeline_layers(program, tmp_path):
+    """Every event of a layer says which, products and attention too."""
+    path = tmp_path / "timeline.json"
+    program.run("random:1", load_file(FIXTURE / "inputs.safetensors"), timeline=path)
+    layers = {}
+    for event in json.loads(path.read_text())["traceEvents"]:
+        if event.get("cat") in ("gemm", "attention"):
+            layers.setdefault(event["name"], []).append(event["args"]["layer"])
+    attention = [found for name, found in layers.items() if name.startswith("attention")]
+    # Two layers on two ranks; the head comes after both.
+    assert [sorted(found) for found in attention] == [[0, 0, 1, 1]]
+    products = sorted(tuple(sorted(found)) for name, found in layers.items()
+                      if name.startswith("gemm"))
+    assert products[0] == (0, 0) and set(products[1:]) == {(0, 0, 1, 1)}
 
 
 def test_loaded_artifact(program, tmp_path):
@@ -203,3 +221,16 @@ def test_session_lets_others_run(program):
         stop.set()
         thread.join()
     assert after > before + 10
+
+
+def test_versions(capsys):
+    """The commands say what the compiler says."""
+    from tp_mlir import chat, plan, serve, train
+    for name, main in (("tp-chat", lambda words: chat.main(None, words)), ("tp-plan", plan.main),
+                       ("tp-serve", lambda words: serve.main(None, words)),
+                       ("tp-train", train.main)):
+        with pytest.raises(SystemExit) as left:
+            main(["--version"])
+        assert not left.value.code
+        assert re.fullmatch(name + r": tp-mlir 0\.1\.0 \(commit [0-9a-f]+\), LLVM \d+\.\S+\n",
+                            capsys.readouterr().out)

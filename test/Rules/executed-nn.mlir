@@ -174,3 +174,31 @@ func.func @sample_partial(%x: tensor<6x16xf32> {tp.sharding = #tp.sharding<@mesh
   %0:2 = nn.sample %logits, %p, %i, %t, %k, %tp, %mp : (tensor<6x131xf32>, tensor<6xi32>, tensor<6xi64>, tensor<6xf32>, tensor<6xi32>, tensor<6xf32>, tensor<6xf32>) -> (tensor<6xi32>, tensor<6xf32>)
   return %0#0, %0#1 : tensor<6xi32>, tensor<6xf32>
 }
+
+// Six experts over four ranks, two of which have but one and a padding one; the
+// width of all of them over four ranks.
+// CHECK: partition @experts: equal
+func.func @experts(%x: tensor<2x6x16xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {}, {}]>}) -> (tensor<2x6x16xf32>, tensor<2x6x16xf32>) {
+  %w = tp.parameter "router" : tensor<6x16xf32>
+  %logits = nn.linear %x, %w : (tensor<2x6x16xf32>, tensor<6x16xf32>) -> tensor<2x6x6xf32>
+  %routing = nn.router %logits {normalized, top_k = 2 : i64} : (tensor<2x6x6xf32>) -> tensor<2x6x6xf32>
+  %gate = tp.parameter "experts.{e}.gate" {tp.shardings = [#tp.sharding<@mesh, [{"tp"}, {}, {}]>]} : tensor<6x12x16xf32>
+  %up = tp.parameter "experts.{e}.up" : tensor<6x12x16xf32>
+  %down = tp.parameter "experts.{e}.down" : tensor<6x16x12xf32>
+  %0 = nn.experts %x, %routing, %gate, %up, %down {activation = "silu"} : (tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x12x16xf32>, tensor<6x12x16xf32>, tensor<6x16x12xf32>) -> tensor<2x6x16xf32>
+  %wide = tp.parameter "wide.{e}.gate" {tp.shardings = [#tp.sharding<@mesh, [{}, {"tp"}, {}]>]} : tensor<6x12x16xf32>
+  %1 = nn.experts %x, %routing, %wide, %up, %down {activation = "gelu_erf"} : (tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x12x16xf32>, tensor<6x12x16xf32>, tensor<6x16x12xf32>) -> tensor<2x6x16xf32>
+  return %0, %1 : tensor<2x6x16xf32>, tensor<2x6x16xf32>
+}
+
+// Outputs of the last product, and sequences, are independent.
+// CHECK: partition @experts_parallel: equal
+func.func @experts_parallel(%x: tensor<2x6x16xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"dp"}, {}]>}, %l: tensor<2x6x6xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}, {}]>}) -> (tensor<2x6x15xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"dp"}, {"tp"}]>}, tensor<2x6x6xf32>) {
+  %bias = tp.parameter "bias" : tensor<6xf32>
+  %routing = nn.router %l bias %bias {normalized, scale = 2.5 : f64, sigmoid, top_k = 3 : i64} : (tensor<2x6x6xf32>, tensor<6xf32>) -> tensor<2x6x6xf32>
+  %gate = tp.parameter "experts.{e}.gate" : tensor<6x12x16xf32>
+  %up = tp.parameter "experts.{e}.up" : tensor<6x12x16xf32>
+  %down = tp.parameter "narrow.{e}.down" : tensor<6x15x12xf32>
+  %0 = nn.experts %x, %routing, %gate, %up, %down {activation = "relu"} : (tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x12x16xf32>, tensor<6x12x16xf32>, tensor<6x15x12xf32>) -> tensor<2x6x15xf32>
+  return %0, %routing : tensor<2x6x15xf32>, tensor<2x6x6xf32>
+}

@@ -87,3 +87,18 @@ func.func @reduced(%x: tensor<6x40xf32>, %y: tensor<6x40xf32>) {
   } -> tensor<6x40xf32>
   return
 }
+
+// -----
+
+// expected-note @below {{the value is defined here}}
+func.func @gather(%table: tensor<16x8xf32>, %ids: tensor<4xindex>, %out: tensor<4x8xf32>) {
+  // expected-error @below {{'linalg.generic' op expected its body to use its own arguments and constants alone, got a value from outside: make it an operand with the indexing map of the element that is read, or nn.embedding, which reads the rows of a table by ids}}
+  %0 = linalg.generic {indexing_maps = [affine_map<(i, j) -> (i)>, affine_map<(i, j) -> (i, j)>], iterator_types = ["parallel", "parallel"]}
+      ins(%ids : tensor<4xindex>) outs(%out : tensor<4x8xf32>) {
+  ^bb0(%id: index, %old: f32):
+    %j = linalg.index 1 : index
+    %v = tensor.extract %table[%id, %j] : tensor<16x8xf32>
+    linalg.yield %v : f32
+  } -> tensor<4x8xf32>
+  return
+}

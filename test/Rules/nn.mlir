@@ -14,6 +14,14 @@ func.func @attention(%q: tensor<1x8x4x64xf32>, %k: tensor<1x10x2x64xf32>, %m: te
   return
 }
 
+func.func @attention_forms(%q: tensor<1x8x4x64xf32>, %k: tensor<1x10x2x64xf32>, %v: tensor<1x10x2x32xf32>, %bias: tensor<4x8x10xf32>, %all: tensor<1x8x10xf32>, %sinks: tensor<4xf32>) {
+  // expected-remark @below {{b=1, s=8, kv heads=2, queries per kv head=2, t=10 whole, head size=64 whole, value size=32 whole: [b, s, (kv heads * queries per kv head), head size], [b, t, kv heads, head size], [b, t, kv heads, value size] multilinear, [(kv heads * queries per kv head), s, t], [(kv heads * queries per kv head)] -> [b, s, (kv heads * queries per kv head), value size]}}
+  %2 = nn.attention %q, %k, %v bias %bias sinks %sinks {scale = 0.125 : f64} : (tensor<1x8x4x64xf32>, tensor<1x10x2x64xf32>, tensor<1x10x2x32xf32>, tensor<4x8x10xf32>, tensor<4xf32>) -> tensor<1x8x4x32xf32>
+  // expected-remark @below {{b=1, s=8 whole, kv heads=2, queries per kv head=2, t=10 whole, head size=64 whole: [b, s, (kv heads * queries per kv head), head size], [b, t, kv heads, head size], [b, t, kv heads, head size] multilinear, [(), s, t] -> [b, s, (kv heads * queries per kv head), head size]}}
+  %3 = nn.attention %q, %k, %k bias %all {window = 3 : i64, scale = 0.125 : f64} : (tensor<1x8x4x64xf32>, tensor<1x10x2x64xf32>, tensor<1x10x2x64xf32>, tensor<1x8x10xf32>) -> tensor<1x8x4x64xf32>
+  return
+}
+
 func.func @backward(%dy: tensor<1x8x256xf32>, %x: tensor<1x8x64xf32>, %w: tensor<256x64xf32>, %i: tensor<1x8xi64>, %q: tensor<1x8x4x64xf32>, %k: tensor<1x10x2x64xf32>, %l: tensor<1x8x4xf32>, %m: tensor<1x10xi1>) {
   // expected-remark @below {{b=1, s=8, n=64, k=256 sum: [b, s, k] multilinear, [k, n] multilinear -> [b, s, n]}}
   %0 = nn.matmul %dy, %w : (tensor<1x8x256xf32>, tensor<256x64xf32>) -> tensor<1x8x64xf32>
@@ -83,5 +91,13 @@ func.func @sampling(%l: tensor<4x131xf32>, %k: tensor<3xi32>, %p: tensor<4xi32>,
   %0:2 = nn.sample_pick %r, %p, %i, %t, %p, %t, %t : (tensor<3x4x133xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
   // expected-remark @below {{rows=4, vocabulary=131 whole: [rows, vocabulary], [rows], [rows], [rows], [rows], [rows], [rows] -> [rows], [rows]}}
   %1:2 = nn.sample %l, %p, %i, %t, %p, %t, %t : (tensor<4x131xf32>, tensor<4xi32>, tensor<4xi64>, tensor<4xf32>, tensor<4xi32>, tensor<4xf32>, tensor<4xf32>) -> (tensor<4xi32>, tensor<4xf32>)
+  return
+}
+
+func.func @experts(%b: tensor<6xf32>, %x: tensor<2x8x64xf32>, %r: tensor<2x8x6xf32>, %g: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>) {
+  // expected-remark @below {{b=2, s=8, experts=6 whole: [b, s, experts], [experts] -> [b, s, experts]}}
+  %0 = nn.router %r bias %b {top_k = 2 : i64} : (tensor<2x8x6xf32>, tensor<6xf32>) -> tensor<2x8x6xf32>
+  // expected-remark @below {{b=2, s=8, experts=6 sum, width=32 sum, k=64 whole, n=48: [b, s, k], [b, s, experts], [experts, width, k], [experts, width, k], [experts, n, width] multilinear -> [b, s, n]}}
+  %1 = nn.experts %x, %r, %g, %g, %d {activation = "silu"} : (tensor<2x8x64xf32>, tensor<2x8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> tensor<2x8x48xf32>
   return
 }

@@ -193,3 +193,18 @@ func.func @extracted(%x: tensor<6xf32>) {
   }
   return
 }
+
+func.func @experts(%x: tensor<2x8x64xf32>, %r: tensor<2x8x6xf32>, %g: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>) {
+  // Rows and experts without a weight.
+  // expected-remark @below {{results: zero}}
+  %0 = nn.experts %x, %r, %g, %g, %d {activation = "silu", test.padding = ["experts", "none", "zero", "anything", "anything", "anything"]} : (tensor<2x8x64xf32>, tensor<2x8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> tensor<2x8x48xf32>
+  // expected-remark @below {{results: zero}}
+  %1 = nn.experts %x, %r, %g, %g, %d {activation = "silu", test.padding = ["s", "anything", "zero", "none", "none", "none"]} : (tensor<2x8x64xf32>, tensor<2x8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> tensor<2x8x48xf32>
+  // expected-remark @below {{results: anything}}
+  %2 = nn.experts %x, %r, %g, %g, %d {activation = "silu", test.padding = ["s", "zero", "anything", "none", "none", "none"]} : (tensor<2x8x64xf32>, tensor<2x8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> tensor<2x8x48xf32>
+  // expected-remark @below {{results: anything; operand 1 masked with 0}}
+  %3 = nn.experts %x, %r, %g, %g, %d {activation = "silu", test.padding = ["experts", "none", "anything", "zero", "zero", "zero"]} : (tensor<2x8x64xf32>, tensor<2x8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> tensor<2x8x48xf32>
+  // expected-remark @below {{results: anything}}
+  %4 = nn.router %r {top_k = 2 : i64, test.padding = ["s", "zero"]} : (tensor<2x8x6xf32>) -> tensor<2x8x6xf32>
+  return
+}

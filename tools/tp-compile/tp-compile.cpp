@@ -41,7 +41,8 @@ struct CommandLine {
                             cl::value_desc("dp=2,tp=4"), cl::cat(category)};
   cl::opt<std::string> plan{
       "plan",
-      cl::desc("megatron (the default), megatron-sp, replicated or FILE.json"),
+      cl::desc("megatron (the default), megatron-sp, expert, expert-sp, "
+               "replicated or FILE.json"),
       cl::init("megatron"), cl::cat(category)};
   cl::opt<tp::Recompute> recompute{
       "recompute",

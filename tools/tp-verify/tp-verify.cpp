@@ -63,7 +63,8 @@ struct CommandLine {
       cl::cat(category)};
   cl::opt<std::string> plan{
       "plan",
-      cl::desc("megatron, megatron-sp, replicated, a JSON file, or none: as "
+      cl::desc("megatron, megatron-sp, expert, expert-sp, replicated, a JSON "
+               "file, or none: as "
                "the module is annotated (default: none if it is, else "
                "megatron)"),
       cl::cat(category)};

@@ -24,7 +24,8 @@ def Annotate : Pass<"tp-annotate", "::mlir::ModuleOp"> {
 
     Plans: `megatron` (column- and row-parallel layers, vocabulary split),
     `megatron-sp` (the same with the residual stream split along the sequence),
-    `replicated`, or a JSON file (docs/Annotate.md has the schema). A rule of a
+    `expert` and `expert-sp` (the same but for a mixture of experts, of which
+    each rank has some whole, not a part of each), `replicated`, or a JSON file (docs/Annotate.md has the schema). A rule of a
     JSON plan that matches nothing is an error.
 
     Refused, with the degrees that fit: head counts that the degree does not
@@ -55,7 +56,7 @@ def Annotate : Pass<"tp-annotate", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"plan", "plan", "std::string", "\"megatron\"",
-           "megatron, megatron-sp, replicated, or the path of a JSON plan">,
+           "megatron, megatron-sp, expert, expert-sp, replicated, or the path of a JSON plan">,
     Option<"mesh", "mesh", "std::string", "\"\"",
            "axes and sizes, outermost first: dp=2,tp=4 (the module's mesh if "
            "empty)">

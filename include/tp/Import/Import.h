@@ -23,6 +23,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace tp {
 
@@ -65,8 +66,9 @@ struct TrainOptions {
 /// What the program is compiled for. Absent options have the model's values.
 struct ImportOptions {
   int64_t batch = 1;
-  /// Default 128, or the model's limit if that is smaller.
-  std::optional<int64_t> seq;
+  /// Positions per sequence, ascending: one function for each, @main if there
+  /// is one, else @seq_N. None: 128, or the model's limit if that is smaller.
+  std::vector<int64_t> seqs;
   /// Default: the checkpoint's type, f32 if it does not say.
   std::optional<FloatKind> dtype;
   /// Only the first so many layers.
@@ -77,9 +79,9 @@ struct ImportOptions {
   std::optional<TrainOptions> train;
 };
 
-/// The model of `directory` as a module with a function @main. Emits errors
-/// through the context and returns null if the checkpoint or the options are
-/// not supported.
+/// The model of `directory` as a module with a function @main, or more. Emits
+/// errors through the context and returns null if the checkpoint or the options
+/// are not supported.
 mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext *context,
                                               llvm::StringRef directory,
                                               const ImportOptions &options);

@@ -33,7 +33,7 @@ struct ImportFlags {
   bool fit(llvm::StringRef program, llvm::StringRef input) const;
 
   llvm::cl::opt<int64_t> batch;
-  llvm::cl::opt<int64_t> seq;
+  llvm::cl::list<int64_t> seq;
   llvm::cl::opt<std::string> dtype;
   llvm::cl::opt<int64_t> layers;
   llvm::cl::opt<std::string> logits;
@@ -49,6 +49,7 @@ struct ImportFlags {
 private:
   using Reject = llvm::function_ref<void(llvm::StringRef, const llvm::Twine &)>;
   std::optional<TrainOptions> getTraining(Reject reject) const;
+  std::vector<int64_t> getSeqs(Reject reject) const;
 };
 
 /// An error if `path` is not a model, but something that is often given for

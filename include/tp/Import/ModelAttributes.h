@@ -46,6 +46,10 @@ inline constexpr llvm::StringLiteral rangeAttrName = "tp.range";
 inline constexpr llvm::StringLiteral valuesAttrName = "tp.values";
 /// On an argument: UnitAttr, each row is ones and then zeros.
 inline constexpr llvm::StringLiteral rightPaddedAttrName = "tp.right_padded";
+/// On an argument or a result [B, S, ...]: UnitAttr, B sequences of S
+/// positions. Shorter ones may be given: the runtime pads them, with zeros in
+/// the mask.
+inline constexpr llvm::StringLiteral sequencesAttrName = "tp.sequences";
 
 /// On tp.parameter, what random weights hold there instead of numbers of
 /// deviation 0.02: StringAttr "ones" or "zeros", or DictionaryAttr of their

@@ -16,19 +16,11 @@
 #define TP_IMPORT_MODELCONFIG_H
 
 #include "mlir/IR/MLIRContext.h"
-#include "llvm/ADT/ArrayRef.h"
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringRef.h"
-#include <cstdint>
+#include "tp/Import/Family.h"
 #include <optional>
 #include <string>
 
 namespace tp {
-
-/// The builder that a model type is made with.
-enum class ModelFamily { Llama, GPT2, Bert };
-
-enum class Activation { SiLU, GeluErf, GeluTanh, ReLU };
 
 enum class FloatKind { F32, BF16, F16 };
 
@@ -47,23 +39,53 @@ struct RopeConfig {
   double lowFrequencyFactor = 1;    ///< Llama3.
   double highFrequencyFactor = 4;   ///< Llama3.
   int64_t originalMaxPositions = 0; ///< Llama3: the length of training.
+  double rotaryPart = 1;            ///< Of each head.
 
-  /// The headDim / 2 angles per position, highest frequency first, computed
-  /// step by step in f32 as `transformers` does, so that large positions turn
-  /// by the same angle.
+  bool operator==(const RopeConfig &) const = default;
+
+  /// How many elements of a head of so many are rotated: the first ones.
+  int64_t getRotaryDim(int64_t headDim) const {
+    return static_cast<int64_t>(double(headDim) * rotaryPart);
+  }
+  /// Half as many angles per position as elements are rotated, highest
+  /// frequency first, computed step by step in f32 as `transformers` does, so
+  /// that large positions turn by the same angle.
   llvm::SmallVector<float> getInverseFrequencies(int64_t headDim) const;
 };
 
+/// What the layers of one model differ in.
+struct LayerKind {
+  bool slides = false;  ///< It has the model's window.
+  bool rotates = true;  ///< If the model does at all.
+  bool isLocal = false; ///< It rotates by the frequencies of local layers.
+  bool operator==(const LayerKind &) const = default;
+};
+
+/// Layers in a row that are alike.
+struct LayerRun {
+  int64_t first, count;
+  LayerKind kind;
+};
+
 /// The probabilities with which training drops elements: of embeddings, of what
-/// is added to the residual stream, and of attention's weights.
+/// is added to the residual stream, of attention's weights, and of something
+/// that this compiler does not drop.
 struct DropoutConfig {
-  double embedding = 0, residual = 0, attention = 0;
-  llvm::StringRef attentionKey = "attention_dropout";
+  double embedding = 0, residual = 0, attention = 0, other = 0;
+  llvm::StringRef attentionKey = "attention_dropout", otherKey;
+};
+
+/// Of a mixture of experts.
+struct ExpertsConfig {
+  int64_t count = 0, perToken = 0, width = 0;
+  int64_t sharedWidth = 0; ///< Of the feed-forward that all tokens use, if any.
+  bool normalizes = true; ///< The scores of those that a token uses sum to one.
 };
 
 /// The constants of one model. Sizes are numbers of elements.
 struct ModelConfig {
-  ModelFamily family = ModelFamily::Llama;
+  const Family *family = nullptr;
+  ModelLayout layout;       ///< The family's, as the file changes it.
   std::string modelType;    ///< As in the file: "llama", "qwen3", ...
   std::string architecture; ///< As in the file: "LlamaForCausalLM", ...
 
@@ -75,18 +97,26 @@ struct ModelConfig {
   int64_t numKVHeads = 0;
   int64_t headDim = 0;
   int64_t maxPositions = 0;
-  int64_t typeVocabSize = 0; ///< Bert's token types.
+  int64_t typeVocabSize = 0; ///< Token types.
+  Head head = Head::NextToken;
+  int64_t numLabels = 0; ///< Of a head of classes.
 
   double normEpsilon = 0;
   Activation activation = Activation::SiLU;
   RopeConfig rope;
+  std::optional<RopeConfig> localRope; ///< Of layers with a window.
   bool tieEmbeddings = false;
   bool queryKeyValueBias = false;
   bool attentionOutputBias = false;
   bool feedForwardBias = false;
-  bool queryKeyNorm = false;
-  /// GPT-2 may leave the scores unscaled.
-  bool scaleScores = true;
+
+  /// Factors, 1 if there is none; that of the scores is of all of them.
+  double embeddingScale = 1, residualScale = 1, attentionScale = 1,
+         logitScale = 1;
+  /// cap * tanh(x / cap) of the logits and of the scores; 0: x.
+  double logitCap = 0, attentionCap = 0;
+
+  std::optional<ExpertsConfig> experts; ///< Instead of the feed-forward.
 
   DropoutConfig dropout;
   double initializerRange = 0.02; ///< Deviation of random weights.
@@ -97,6 +127,11 @@ struct ModelConfig {
   /// not attended to, in the layers for which `slides` is true.
   std::optional<int64_t> slidingWindow;
   llvm::SmallVector<bool> slides;
+  /// The layers that do not rotate, where some do.
+  llvm::SmallVector<bool> skipsRotation;
+
+  /// The first `layers` in runs that are alike in sequences of `length`.
+  llvm::SmallVector<LayerRun> getRuns(int64_t layers, int64_t length) const;
 
   /// The type of the checkpoint's tensors, if the file says.
   std::optional<FloatKind> dtype;

@@ -4,9 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A sentence-transformers checkpoint lists, in modules.json, what turns the
-// encoder's last hidden state into one vector per sentence. Mean pooling over
-// the attention mask and division by the L2 norm are supported; every other
-// module or pooling mode is refused by name.
+// encoder's last hidden state into one vector per sentence. The mean over the
+// attention mask, the first or the last token, and division by the L2 norm are
+// supported; every other module or pooling mode is refused by name.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,13 +20,17 @@
 
 namespace tp {
 
+/// Which of a text's hidden states becomes its vector: the mean of those that
+/// the mask keeps, the first, or the last that it keeps.
+enum class Pooling { None, Mean, First, Last };
+
 struct SentenceModules {
-  bool pooling = false;   ///< Mean over the positions that the mask keeps.
+  Pooling pooling = Pooling::None;
   bool normalize = false; ///< Divide by the L2 norm.
 };
 
-/// Reads DIR/modules.json and the pooling module's config.json; neither flag is
-/// set if there is none. Fails after emitting an error.
+/// Reads DIR/modules.json and the pooling module's config.json; nothing is set
+/// if there is none. Fails after emitting an error.
 mlir::FailureOr<SentenceModules> readSentenceModules(mlir::MLIRContext *context,
                                                      llvm::StringRef directory,
                                                      int64_t hiddenSize);

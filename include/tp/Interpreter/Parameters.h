@@ -75,6 +75,11 @@ private:
     llvm::SmallVector<int64_t> shape;
     llvm::StringRef data;
   };
+  /// The tensors that the request is read from, one behind the other.
+  mlir::FailureOr<llvm::SmallVector<const Entry *>>
+  find(const ParameterRequest &request,
+       llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
+
   llvm::StringMap<Entry> entries;
   llvm::StringMap<std::unique_ptr<llvm::MemoryBuffer>> files;
 };

@@ -120,6 +120,8 @@ struct LedgerReport {
   llvm::SmallVector<std::pair<std::string, RankShare>, 0> memory;
   /// Parameters that every rank holds in full, with their bytes.
   llvm::SmallVector<std::pair<std::string, int64_t>, 0> replicatedParameters;
+  /// Parameters that no rule of the plan names: propagation cut them.
+  llvm::SmallVector<std::string, 0> unnamedParameters;
 
   /// A run of each function.
   FunctionTotals getSum() const;

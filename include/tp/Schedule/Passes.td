@@ -77,7 +77,8 @@ def FormGemms : Pass<"tp-form-gemms", "::mlir::ModuleOp"> {
     that row kernels, which read the weights once and compute what stands around
     them (both products, the activation and the gate are one kernel).
 
-    Precondition: local types. Runs before nn operations are decomposed.
+    Precondition: local types, and no two operations that are the same (cse). Runs
+    before nn operations are decomposed.
 
     Before:
     ```mlir

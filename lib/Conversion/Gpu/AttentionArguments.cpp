@@ -9,8 +9,7 @@
 
 #include "AttentionArguments.h"
 
-#include "tprt/abi.h"
-#include <string_view>
+#include "AbiKinds.h"
 
 using namespace mlir;
 using namespace tp;
@@ -24,6 +23,8 @@ using namespace tp;
   X(value, 'p')                                                                \
   X(valueStride, '8')                                                          \
   X(mask, 'p')                                                                 \
+  X(bias, 'p')                                                                 \
+  X(sinks, 'p')                                                                \
   X(keyLength, '8')                                                            \
   X(queryOffset, '8')                                                          \
   X(output, 'p')                                                               \
@@ -36,22 +37,10 @@ using namespace tp;
   X(rows, 'p')                                                                 \
   X(positions, 'p')                                                            \
   X(table, 'p')                                                                \
+  X(sinks, 'p')                                                                \
   X(output, 'p')
 
 namespace {
-/// The kinds of each function's arguments in tprt/abi.h; i32 is 4.
-constexpr std::string_view abiKinds[] = {
-#define ABI_ADDRESS(name) "p"
-#define ABI_I32(name) "4"
-#define ABI_I64(name) "8"
-#define ABI_KINDS(name, parameters) "" parameters,
-    TPRT_FUNCTIONS(ABI_KINDS, ABI_ADDRESS, ABI_ADDRESS, ABI_I32, ABI_I64,
-                   ABI_ADDRESS)
-#undef ABI_KINDS
-#undef ABI_I64
-#undef ABI_I32
-#undef ABI_ADDRESS
-};
 #define KIND(name, kind) kind,
 constexpr char attentionKinds[] = {'4', ATTENTION_PARAMETERS(KIND)};
 // The number of tokens is the shape's.

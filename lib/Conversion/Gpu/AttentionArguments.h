@@ -22,7 +22,8 @@ namespace tp {
 /// use for is null.
 struct AttentionArguments {
   mlir::Value query, queryStride, key, keyStride, value, valueStride, mask,
-      keyLength, queryOffset, output, outputStride, logSumExp, scratch;
+      bias, sinks, keyLength, queryOffset, output, outputStride, logSumExp,
+      scratch;
   mlir::Value rows, positions, table; ///< over pages
 
   static llvm::SmallVector<mlir::Type> getTypes(mlir::OpBuilder &builder,

@@ -9,13 +9,11 @@
 
 #include "AttentionBackwardKernel.h"
 
+#include "AbiKinds.h"
 #include "AttentionCopies.h"
 #include "AttentionMasks.h"
 #include "AttentionSoftmax.h"
 #include "tp/Conversion/Kernels/GpuModule.h"
-
-#include "tprt/abi.h"
-#include <string_view>
 
 using namespace mlir;
 using namespace tp;
@@ -26,33 +24,22 @@ using namespace tp;
   X(key)                                                                       \
   X(value)                                                                     \
   X(mask)                                                                      \
+  X(bias)                                                                      \
   X(cotangent)                                                                 \
   X(logSumExp)                                                                 \
   X(delta)                                                                     \
   X(dQuery)                                                                    \
   X(dKey)                                                                      \
-  X(dValue)
+  X(dValue)                                                                    \
+  X(dBias)
 
 namespace {
 
 #define COUNT(name) +1
 constexpr size_t numParameters = 0 BACKWARD_PARAMETERS(COUNT);
 #undef COUNT
-/// The kinds of the function's arguments in tprt/abi.h: i32 is 4, i64 is 8.
-constexpr std::string_view abiKinds[] = {
-#define ABI_ADDRESS(name) "p"
-#define ABI_I32(name) "4"
-#define ABI_I64(name) "8"
-#define ABI_KINDS(name, parameters) "" parameters,
-    TPRT_FUNCTIONS(ABI_KINDS, ABI_ADDRESS, ABI_ADDRESS, ABI_I32, ABI_I64,
-                   ABI_ADDRESS)
-#undef ABI_KINDS
-#undef ABI_I64
-#undef ABI_I32
-#undef ABI_ADDRESS
-};
-static_assert(abiKinds[TPRT_SLOT_attention_backward] == "4pppppppppp" &&
-                  numParameters == 10,
+static_assert(abiKinds[TPRT_SLOT_attention_backward] == "4pppppppppppp" &&
+                  numParameters == 12,
               "kernels get what the function gets");
 
 /// Addresses in global memory.
@@ -95,6 +82,8 @@ private:
   std::array<std::unique_ptr<AttentionProducts>, 2> products;
   /// By queries: of the lane's rows g and g + 8.
   SmallVector<Value> rowShifts, rowDeltas;
+  /// Of the tile's capped scores by those before.
+  Fragments slopes;
 
   using Outputs = SmallVector<Fragments>;
   KernelEmitter::Values flatten(const Outputs &outputs);
@@ -307,6 +296,8 @@ Fragments BackwardKernel::getProbabilities(Value stage, Value start) {
   Fragments scores =
       products[0]->multiplyKeys(e.offset(place, tiles.getKeysOffset()));
   softmax->scale(scores);
+  if (shape.softCap != 0)
+    slopes = softmax->getSlopes(scores);
   Fragments result = masks->apply(scores, start);
   for (auto [tile, values] : llvm::enumerate(result.front())) {
     SmallVector<Value> shifts(rowShifts);
@@ -337,6 +328,8 @@ Fragments BackwardKernel::getScoreDerivatives(const Fragments &probabilities,
       Value weight =
           e.mulf(probabilities.front()[tile][i], e.float32(shape.scale));
       values[i] = e.mulf(weight, difference);
+      if (shape.softCap != 0)
+        values[i] = e.mulf(values[i], slopes.front()[tile][i]);
     }
   }
   return result;

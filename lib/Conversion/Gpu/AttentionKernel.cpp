@@ -53,7 +53,9 @@ private:
   FoundRow findKey(Value key);
   void loadTile(Value tile, Value firstTile);
   Value getStage(Value tile, Value firstTile);
+  void addBias(Fragments &scores, Value start, Value warpKey);
   void exchange(SoftmaxState &state, AttentionSoftmax &softmax);
+  SmallVector<Value> readSinks(AttentionSoftmax &softmax);
   void write(const SoftmaxState &state, ArrayRef<Value> logarithms,
              AttentionProducts &products);
 };
@@ -167,6 +169,51 @@ void AttentionKernel::loadTile(Value tile, Value firstTile) {
 Value AttentionKernel::getStage(Value tile, Value firstTile) {
   Value stage = e.rem(e.sub(tile, firstTile), 2);
   return e.offset(shared, e.mul(stage, tiles.getStageBytes()));
+}
+
+/// Adds the bias to a tile of scores. Rows and keys that there are not read the
+/// last ones' and are not used.
+void AttentionKernel::addBias(Fragments &scores, Value start, Value warpKey) {
+  if (!shape.biasType)
+    return;
+  int64_t bytes = shape.getBytes(shape.biasType), sharing = shape.getSharing();
+  Value column = e.add(e.add(start, warpKey), e.mul(e.rem(lane, 4), 2));
+  for (auto [fragment, tilesOf] : llvm::enumerate(scores))
+    for (int64_t half = 0; half < 2; ++half) {
+      Value row = e.add(e.add(e.add(blockRow, warpRow), e.div(lane, 4)),
+                        16 * int64_t(fragment) + 8 * half);
+      Value query =
+          e.toInt64(e.least(e.div(row, sharing), shape.queryLength - 1));
+      if (shape.biasHeads > 1) {
+        Value head = e.add(e.mul(keyHead, sharing), e.rem(row, sharing));
+        query = e.add(e.mul(e.toInt64(head), shape.queryLength), query);
+      }
+      Value line = e.offset(call.bias, e.mul(query, shape.keyCapacity * bytes));
+      for (auto [tile, values] : llvm::enumerate(tilesOf))
+        for (int64_t side = 0; side < 2; ++side) {
+          Value key = e.least(e.add(column, 8 * int64_t(tile) + side),
+                              shape.keyCapacity - 1);
+          Value bias =
+              e.load(shape.biasType,
+                     e.offset(line, e.mul(e.toInt64(key), bytes)), bytes);
+          if (!shape.biasType.isF32())
+            bias = arith::ExtFOp::create(e.builder, e.loc, e.f32, bias);
+          Value &score = values[2 * half + side];
+          score = e.fma(bias, e.float32(llvm::numbers::log2e), score);
+        }
+    }
+}
+
+/// Of the lane's rows.
+SmallVector<Value> AttentionKernel::readSinks(AttentionSoftmax &softmax) {
+  SmallVector<Value> sinks;
+  for (int64_t i = 0; i < 2 * tiles.fragments; ++i) {
+    Value row = e.add(e.add(e.add(blockRow, warpRow), e.div(lane, 4)), 8 * i);
+    Value head = e.add(e.mul(keyHead, shape.getSharing()),
+                       e.rem(row, shape.getSharing()));
+    sinks.push_back(softmax.readSink(call.sinks, shape.sinksType, head));
+  }
+  return sinks;
 }
 
 /// Brings together what the warps have that share rows: all but the first
@@ -303,6 +350,7 @@ void AttentionKernel::compute() {
         Fragments scores =
             products->multiplyKeys(e.offset(stage, tiles.getKeysOffset()));
         softmax.scale(scores);
+        addBias(scores, start, warpKey);
         Fragments probabilities =
             softmax.update(state, masks.apply(scores, start));
         products->multiplyValues(state.outputs, probabilities,
@@ -326,6 +374,8 @@ void AttentionKernel::compute() {
           before, [&](Value row) { return isInHead(row); }, split, lane);
       return;
     }
+    if (shape.sinksType)
+      softmax.addSinks(state, readSinks(softmax));
     SmallVector<Value> logarithms = softmax.normalise(state);
     write(state, logarithms, *products);
   };

@@ -35,17 +35,20 @@ struct Sight {
   static Sight ofQueries(const AttentionShape &shape) {
     Sight sight;
     if (shape.window > 0)
-      sight.from = 1 - shape.window;
+      sight.from = shape.causal ? 1 - shape.window : -(shape.window / 2);
     if (shape.causal)
       sight.to = 1;
+    else if (shape.window > 0)
+      sight.to = shape.window / 2 + 1;
     return sight;
   }
   /// The queries that see a key, where that is row p and they are the keys of
   /// these masks.
   static Sight ofKeys(const AttentionShape &shape) {
+    if (!shape.causal)
+      return ofQueries(shape); // as far to either side
     Sight sight;
-    if (shape.causal)
-      sight.from = 0;
+    sight.from = 0;
     if (shape.window > 0)
       sight.to = shape.window;
     return sight;

@@ -42,7 +42,9 @@ AttentionSoftmax::AttentionSoftmax(KernelEmitter &emitter,
                                    const AttentionShape &shape,
                                    const AttentionTiles &tiles)
     : e(emitter), tiles(tiles), factor(shape.scale * llvm::numbers::log2e),
-      scalesScores(!(shape.scale > 0)) {}
+      cap(shape.softCap), ofCap(cap != 0 ? shape.scale / cap : 0),
+      scalesScores(!(shape.scale > 0) || cap != 0 || shape.biasType ||
+                   shape.sinksType) {}
 
 SoftmaxState AttentionSoftmax::getInitial() {
   SoftmaxState state;
@@ -60,7 +62,20 @@ void AttentionSoftmax::scale(Fragments &scores) {
   for (Fragment &fragment : scores)
     for (auto &tile : fragment)
       for (Value &value : tile)
-        value = e.mulf(value, e.float32(factor));
+        value = cap == 0 ? e.mulf(value, e.float32(factor))
+                         : e.mulf(e.tanh(e.mulf(value, e.float32(ofCap))),
+                                  e.float32(cap * llvm::numbers::log2e));
+}
+
+Fragments AttentionSoftmax::getSlopes(const Fragments &scaled) {
+  Fragments slopes = scaled;
+  for (Fragment &fragment : slopes)
+    for (auto &tile : fragment)
+      for (Value &value : tile) {
+        Value bend = e.mulf(value, e.float32(1 / (cap * llvm::numbers::log2e)));
+        value = e.fma(e.negate(bend), bend, e.float32(1));
+      }
+  return slopes;
 }
 
 Value AttentionSoftmax::getShift(Value greatest) {
@@ -131,6 +146,25 @@ void AttentionSoftmax::merge(SoftmaxState &state,
     for (auto &tile : tiles)
       for (int64_t i = 0; i < 4; ++i)
         tile[i] = e.fma(other(next++), factors[2 * fragment + i / 2], tile[i]);
+}
+
+Value AttentionSoftmax::readSink(Value sinks, Type type, Value head) {
+  int64_t bytes = AttentionShape::getBytes(type);
+  Value sink =
+      e.load(type, e.offset(sinks, e.mul(e.toInt64(head), bytes)), bytes);
+  if (!type.isF32())
+    sink = arith::ExtFOp::create(e.builder, e.loc, e.f32, sink);
+  return e.mulf(sink, e.float32(llvm::numbers::log2e));
+}
+
+void AttentionSoftmax::addSinks(SoftmaxState &state, ArrayRef<Value> sinks) {
+  for (auto [row, sink] : llvm::enumerate(sinks)) {
+    Value before = state.greatest[row];
+    state.greatest[row] = e.greatestf(before, sink);
+    Value shift = getShift(state.greatest[row]);
+    rescale(state, row, getPower(before, shift));
+    state.sum[row] = e.addf(state.sum[row], getPower(sink, shift));
+  }
 }
 
 Value AttentionSoftmax::getInverse(Value sum) {

@@ -48,10 +48,13 @@ public:
 
   /// The state before any key.
   SoftmaxState getInitial();
-  /// What the masks and update() take: the scores times the scale if that is
-  /// not positive (then the greatest score is not that of the greatest
-  /// product), else unchanged.
+  /// What the masks and update() take: the scores times the factor if the scale
+  /// is not positive (then the greatest score is not that of the greatest
+  /// product) or something is added to them, or capped and times log2(e); else
+  /// unchanged.
   void scale(Fragments &scores);
+  /// The derivatives of capped scores, which scale() gave, by those before.
+  Fragments getSlopes(const Fragments &scaled);
   /// Takes a tile's scores into the state, but for the product with the values;
   /// returns the probabilities to multiply them with.
   Fragments update(SoftmaxState &state, const Fragments &scores);
@@ -60,6 +63,11 @@ public:
   /// Takes in what another warp has of the same rows, both finished: `other`
   /// gives number i of its state in one list.
   void merge(SoftmaxState &state, llvm::function_ref<Value(int64_t i)> other);
+  /// Takes a sink, which has no value, into each row of a state that is
+  /// finished.
+  void addSinks(SoftmaxState &state, llvm::ArrayRef<Value> sinks);
+  /// A sink as scores are: over base 2.
+  Value readSink(Value sinks, mlir::Type type, Value head);
   /// Divides the outputs by the sums and returns each row's log-sum-exp.
   llvm::SmallVector<Value> normalise(SoftmaxState &state);
 
@@ -75,6 +83,7 @@ private:
   KernelEmitter &e;
   const AttentionTiles &tiles;
   double factor;     ///< c
+  double cap, ofCap; ///< soft cap (0: none), the scale in parts of it
   bool scalesScores; ///< by the factor, before anything else
 
   void rescale(SoftmaxState &state, size_t row, Value by);

@@ -145,11 +145,20 @@ void CombineKernel::reduce(Value pairs, Value &shift, Value &sum) {
     own.push_back({e.select(isThere, get(0), lowest), get(1)});
     greatest = e.greatestf(greatest, own.back().first);
   }
+  Value sink;
+  if (shape.sinksType) {
+    Value head = e.add(e.mul(keyHead, shape.getSharing()),
+                       e.rem(row, shape.getSharing()));
+    sink = softmax.readSink(call.sinks, shape.sinksType, head);
+    greatest = e.greatestf(greatest, sink);
+  }
   shift = softmax.getShift(e.greatestOfWarp(greatest));
   sum = e.float32(0);
   for (auto [score, powers] : own)
     sum = e.fma(powers, softmax.getPower(score, shift), sum);
   sum = e.sumOfWarp(sum);
+  if (sink)
+    sum = e.addf(sum, softmax.getPower(sink, shift));
 }
 
 /// This thread's column over the splits of its group: g, g + groups, ...

@@ -39,6 +39,10 @@ static int64_t getOtherRegisters(bool isWide) { return isWide ? 112 : 72; }
 static constexpr int64_t registerFile = 64 << 10;
 static constexpr int64_t sharedFile = 164 << 10;
 
+static Type typeOrNull(Value value) {
+  return value ? getElementTypeOrSelf(value) : Type();
+}
+
 template <typename Op>
 static AttentionShape readShape(Op op, RankedTensorType query,
                                 RankedTensorType key) {
@@ -47,10 +51,17 @@ static AttentionShape readShape(Op op, RankedTensorType query,
   shape.queryLength = query.getDimSize(1);
   shape.keyCapacity = key.getDimSize(1);
   shape.keyHeads = key.getDimSize(2);
-  shape.maskType = op.getMask() ? getElementTypeOrSelf(op.getMask()) : Type();
+  shape.maskType = typeOrNull(op.getMask());
+  shape.biasType = typeOrNull(op.getBias());
+  if (op.getBias())
+    shape.biasHeads =
+        cast<RankedTensorType>(op.getBias().getType()).getDimSize(0);
+  if constexpr (requires { op.getSinks(); })
+    shape.sinksType = typeOrNull(op.getSinks());
   shape.causal = op.getCausal();
   shape.window = op.getWindow().value_or(0);
   shape.scale = op.getScale().convertToDouble();
+  shape.softCap = op.getSoftCap() ? op.getSoftCap()->convertToDouble() : 0;
   return shape;
 }
 
@@ -67,9 +78,33 @@ AttentionShape readShape(nn::PagedAttentionOp op, RankedTensorType query,
   shape.keyCapacity = shape.pages->slots * shape.pages->page;
   shape.keyHeads = key.getDimSize(1);
   shape.causal = true;
+  shape.sinksType = typeOrNull(op.getSinks());
   shape.window = op.getWindow().value_or(0);
   shape.scale = op.getScale().convertToDouble();
+  shape.softCap = op.getSoftCap() ? op.getSoftCap()->convertToDouble() : 0;
   return shape;
+}
+
+/// What attention may be for the host, and not yet for a device.
+static LogicalResult checkForms(Operation *op) {
+  bool isBackward = isa<nn::AttentionBackwardOp>(op);
+  auto getSize = [&](unsigned operand) {
+    return cast<RankedTensorType>(
+               op->getOperand(operand + isBackward).getType())
+        .getShape()
+        .back();
+  };
+  if (getSize(0) != getSize(2))
+    return op->emitOpError("expected values of the size of queries, ")
+           << getSize(0) << ", for a device, got " << getSize(2)
+           << ": its kernels have one size; the host's have two "
+           << "(--target=cpu)";
+  if (auto backward = dyn_cast<nn::AttentionBackwardOp>(op))
+    if (backward.getBias())
+      return op->emitOpError("expected no bias for a device: its kernels of "
+                             "the derivative have none; the host's have "
+                             "(--target=cpu)");
+  return success();
 }
 
 static LogicalResult checkShape(Operation *op, const AttentionShape &shape,
@@ -88,6 +123,8 @@ static LogicalResult checkShape(Operation *op, const AttentionShape &shape,
       return op->emitOpError("expected at least one query and key for a "
                              "device, got ")
              << query << " and " << key;
+  if (failed(checkForms(op)))
+    return failure();
   if (shape.headSize > largestHead)
     return op->emitOpError("expected heads of at most ")
            << largestHead << " elements for a device, got " << shape.headSize
@@ -225,6 +262,7 @@ AttentionTiles AttentionTiles::choose(const AttentionShape &shape) {
   // many as run at once.
   int64_t blocks = getBlocks(tiles.getRows());
   int64_t seen = llvm::divideCeil(shape.keyCapacity, tiles.keys);
+  // A window is all that it spans, causal or to both sides.
   if (shape.window > 0)
     seen = std::min<int64_t>(
         seen, (shape.window + shape.queryLength) / tiles.keys + 1);

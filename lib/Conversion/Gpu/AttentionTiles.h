@@ -38,8 +38,10 @@ struct AttentionShape {
   mlir::Type queryType, keyType; ///< in memory
   mlir::Type maskType;           ///< null without a mask
   bool causal;
-  int64_t window; ///< 0: none; only with causal
-  double scale;
+  int64_t window;                 ///< 0: none
+  double scale, softCap;          ///< softCap 0: none
+  mlir::Type biasType, sinksType; ///< null without
+  int64_t biasHeads = 0;
   std::optional<PagesShape> pages;
 
   /// Emits an error for what no kernel is generated for.

@@ -71,7 +71,7 @@ struct GenerateGpuAttentionPass
   void runOnOperation() override {
     if (failed(checkKernelsName(getOperation())) || failed(generateBackward()))
       return signalPassFailure();
-    SmallVector<Known> known;
+    SmallVector<Known, 0> known;
     WalkResult result = getOperation().walk([&](Operation *op) {
       if (!isa<nn::AttentionOp, nn::PagedAttentionOp>(op))
         return WalkResult::advance();

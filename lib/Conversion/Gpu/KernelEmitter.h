@@ -74,6 +74,7 @@ public:
   Value negate(Value a);
   Value greatestf(Value a, Value b);
   Value exp2(Value a);
+  Value tanh(Value a);
   Value log2(Value a);
   Value reciprocal(Value a);
   /// Two f32 values, rounded to `type` (16 bits), in the halves of an i32.

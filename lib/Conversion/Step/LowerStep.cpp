@@ -53,6 +53,7 @@ enum Member {
   ScratchStride = positionOf(offsetof(tprt_step_args, scratch_stride)),
   Workers = positionOf(offsetof(tprt_step_args, workers)),
   AxisIndex = positionOf(offsetof(tprt_step_args, axis_index)),
+  Layer = positionOf(offsetof(tprt_step_args, layer)),
   NumMembers = positionOf(sizeof(tprt_step_args))
 };
 
@@ -121,6 +122,10 @@ private:
                                 offsetBytes(address, 8 * index));
   }
   Value layer() { return iterations.empty() ? zero : iterations.back().layer; }
+  /// Tells the runtime, whose functions are not told where they are called.
+  void noteLayer() {
+    LLVM::StoreOp::create(builder, loc, layer(), members[Layer]);
+  }
   /// The iteration of the loop that `op` is directly in; null outside of loops.
   const Iteration *getIteration(Operation *op) const {
     auto found = llvm::find_if(iterations, [&](const Iteration &iteration) {
@@ -454,6 +459,7 @@ LogicalResult StepBuilder::emitRepeat(RepeatOp op) {
     iteration.next.push_back(header->getArgument(1 + carried + i));
   }
   iterations.push_back(iteration);
+  noteLayer();
   Value number = arith::AddIOp::create(builder, loc, iteration.index,
                                        constant(op.getFirstIndex()));
   scalars.map(op.getIndex(),
@@ -472,6 +478,7 @@ LogicalResult StepBuilder::emitRepeat(RepeatOp op) {
                            ValueRange{});
   after->moveBefore(failed);
   builder.setInsertionPointToStart(after);
+  noteLayer();
   return success();
 }
 

@@ -131,6 +131,8 @@ static json::Object describeTensor(func::FuncOp function, unsigned index,
     // Nobody gives or gets it by this name.
     tensor["name"] = "@" + state.getValue().str();
   }
+  if (attribute(sequencesAttrName))
+    tensor["sequences"] = true;
   if (isResult)
     return tensor;
   if (auto value = dyn_cast_or_null<StringAttr>(attribute(defaultAttrName)))

@@ -4,11 +4,13 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 nn.attention never materialises the scores and knows its heads, so that more ranks than KV heads
-cost nothing; products and a softmax do neither. What nn.attention cannot say (a position
-bias, a soft cap, values of another size) stays products and a softmax, with the same result.
+cost nothing; products and a softmax do neither. Soft caps, biases of heads and positions, and
+values of another size are part of it. What it cannot say (a bias of each sequence) stays products
+and a softmax, with the same result.
 """
 
 import math
+from dataclasses import dataclass, field
 
 import torch
 
@@ -26,10 +28,22 @@ from ._views import View
 _PRODUCTS = (aten.matmul.default, aten.bmm.default)
 
 
-def attention(lowering, q, k, v, scale, mask, result):
+@dataclass
+class Scores:
+    """What becomes of the products of queries and keys before the softmax, in this order."""
+    scale: float
+    mask: Mask
+    cap: float = None           # score = cap tanh(score / cap)
+    biases: list = field(default_factory=list)     # nodes that are added: at most one
+
+    def reads(self):
+        return self.biases + ([] if self.mask.padding is None else [self.mask.padding])
+
+
+def attention(lowering, q, k, v, scores, result):
     """nn.attention of Values [..., s, d] with up to four dimensions."""
-    emitter = lowering.emitter
-    batch, heads = _grid(lowering, q, mask)
+    emitter, mask = lowering.emitter, scores.mask
+    batch, heads = _grid(lowering, q, scores)
 
     def arrange(value, is_key):
         count = heads if len(value.shape) != 4 else value.shape[1]
@@ -47,23 +61,54 @@ def attention(lowering, q, k, v, scale, mask, result):
         padding = lowering.get(mask.padding)
         extra = f" mask {emitter.plain(padding)}"
         types.append(_text.tensor(padding.shape, padding.kind))
-    attributes = (["causal"] if causal else []) + [f"scale = {scale:.17e} : f64"]
+    for node in scores.biases:
+        bias = _bias(lowering, node, heads, q.shape[1], k.shape[1])
+        extra += f" bias {emitter.plain(bias)}"
+        types.append(_text.tensor(bias.shape, bias.kind))
+    attributes = (["causal"] if causal else []) + [f"scale = {scores.scale:.17e} : f64"]
+    attributes += [f"soft_cap = {scores.cap:.17e} : f64"] if scores.cap else []
     attributes += [f"window = {window} : i64"] if window else []
+    shape = (*q.shape[:-1], v.shape[-1])
     written = emitter.tensor(
         f"nn.attention {', '.join(names)}{extra} {{{', '.join(attributes)}}} : "
-        f"({', '.join(types)}) -> {types[0]}", q.shape, q.kind)
+        f"({', '.join(types)}) -> {_text.tensor(shape, q.kind)}", shape, q.kind)
     return emitter.reshape(permuted(written, [0, 2, 1, 3]), result)
 
 
-def _grid(lowering, q, mask):
+def _bias_shape(node, scores):
+    """(heads or 1, queries or 1, keys or 1) of a bias of scores [..., queries, keys]; None if it
+    is another for each sequence, or no numbers."""
+    if kind_of(node) not in ("f32", "bf16", "f16"):
+        return None
+    shape = shape_of(node)
+    if len(shape) > len(scores) or len(scores) not in (3, 4):
+        return None
+    shape = (1,) * (len(scores) - len(shape)) + tuple(shape)
+    if len(scores) == 4:
+        return shape[1:] if shape[0] == 1 else None
+    return shape
+
+
+def _bias(lowering, node, heads, queries, keys):
+    """The Value of a bias, [heads or 1, queries, keys]."""
+    value = lowering.emitter.force(lowering.get(node))
+    shape = value.shape[-3:]
+    shape = (1,) * (3 - len(shape)) + tuple(shape)
+    value = lowering.emitter.reshape(value, shape)
+    return value.seen(value.view.expand((shape[0], queries, keys)))
+
+
+def _grid(lowering, q, scores):
     """Batch and heads of queries [..., s, d]."""
     front = q.shape[:-2]
     if len(front) == 2:
         return front
     total = math.prod(front)
-    if mask.padding is not None:
-        batch = shape_of(mask.padding)[0]
+    if scores.mask.padding is not None:
+        batch = shape_of(scores.mask.padding)[0]
         return batch, total // batch
+    if any(len(shape_of(node)) == 3 and shape_of(node)[0] == total for node in scores.biases):
+        return 1, total     # each sequence's heads are heads of their own
     # Flattened: the outer part is the batch, where there are parts.
     parts = q.view.dims[0] if isinstance(q, Value) and len(front) == 1 else ()
     return (parts[0].size, total // parts[0].size) if len(parts) > 1 else (1, total)
@@ -88,7 +133,7 @@ def _without_repetition(k, v):
 def _usable(q, k, v, mask):
     """Whether nn.attention can say it, from the nodes' shapes."""
     q, k, v = shape_of(q), shape_of(k), shape_of(v)
-    return (mask is not None and q[-1] == k[-1] == v[-1] and len(q) == len(k) == len(v) <= 4
+    return (mask is not None and q[-1] == k[-1] and len(q) == len(k) == len(v) <= 4
             and len(q) >= 2 and k[:-1] == v[:-1]
             and mask.band.as_attention(q[-2], k[-2]) is not None
             and (len(q) != 4 or q[1] % k[1] == 0))
@@ -115,16 +160,26 @@ def _mask_of_call(lowering, q, k, mask, causal):
     return classify(lowering, mask, queries, keys)
 
 
+def _scores_of_call(lowering, node):
+    """Scores of a call whose mask is a mask, or a bias; None if it is more than that."""
+    q, k, _, mask, causal, scale = _arguments(node)
+    found = _mask_of_call(lowering, q, k, mask, causal)
+    if found is not None:
+        return Scores(scale, found)
+    if _bias_shape(mask, (*shape_of(q)[:-1], shape_of(k)[-2])) is None:
+        return None
+    return Scores(scale, Mask(Band(None, None), None), biases=[mask])
+
+
 def _match_call(lowering, node):
     if node.target is not aten.scaled_dot_product_attention.default:
         return None
-    q, k, v, mask, causal, scale = _arguments(node)
-    mask = _mask_of_call(lowering, q, k, mask, causal)
-    if not _usable(q, k, v, mask):
+    q, k, v = _arguments(node)[:3]
+    scores = _scores_of_call(lowering, node)
+    if scores is None or not _usable(q, k, v, scores.mask):
         return None
-    reads = [q, k, v] + ([mask.padding] if mask.padding is not None else [])
-    return Match("attention", reads,
-                 lambda: attention(lowering, *map(lowering.get, (q, k, v)), scale, mask,
+    return Match("attention", [q, k, v] + scores.reads(),
+                 lambda: attention(lowering, *map(lowering.get, (q, k, v)), scores,
                                    shape_of(node)))
 
 
@@ -197,6 +252,7 @@ class _Scores:
 
     def __init__(self, lowering, node):
         self.lowering, self.scale, self.masks = lowering, 1.0, []
+        self.cap, self.biases, self.shape = None, [], shape_of(node)
         self.queries, self.keys = shape_of(node)[-2:]
         self.q = self.k = None
         self.found = self._follow(node)
@@ -223,7 +279,9 @@ class _Scores:
                 if found:
                     self.masks.append(found)
                     return self._follow(scores)
-            return False
+            return self._follow_bias(*args[:2])
+        if target is aten.tanh.default:
+            return self._follow_cap(node)
         if target is aten.where.self:
             for scores, other, invert in ((args[1], args[2], False), (args[2], args[1], True)):
                 if is_hidden(_number(self.lowering, other)):
@@ -234,13 +292,40 @@ class _Scores:
             return False
         if target is aten.baddbmm.default:
             found = self._classify(args[0])
-            if not found or node.kwargs.get("beta", 1) != 1:
+            if node.kwargs.get("beta", 1) != 1 or not (found or self._add_bias(args[0])):
                 return False
-            self.masks.append(found)
+            self.masks += [found] if found else []
             self.scale *= node.kwargs.get("alpha", 1)
             self.q, self.k = args[1:3]
             return True
         return False
+
+    def _add_bias(self, node):
+        """Whether what is added to scores as they are is a bias, the first."""
+        if not isinstance(node, torch.fx.Node) or self.biases or self.scale != 1 or self.cap:
+            return False
+        if _bias_shape(node, self.shape) is None:
+            return False
+        self.biases.append(node)
+        return True
+
+    def _follow_bias(self, a, b):
+        """Scores plus a bias, in either order: the scores come from a product."""
+        for scores, bias in ((a, b), (b, a)):
+            before = list(self.masks)
+            if self._add_bias(bias):
+                if self._follow(scores):
+                    return True
+                self.biases.pop()
+                self.scale, self.cap, self.masks = 1.0, None, before
+        return False
+
+    def _follow_cap(self, node):
+        """c tanh(x / c); the c in front is the scale so far. A mask before would be capped."""
+        if self.cap:
+            return False
+        self.cap, masks = self.scale, len(self.masks)
+        return self._follow(node.args[0]) and len(self.masks) == masks
 
     def _follow_scale(self, node):
         a, b = node.args[:2]
@@ -282,8 +367,11 @@ def _match_product(lowering, node):
     if mask is None or any(isinstance(x, torch.fx.Node) and x in lowering.traced.constants
                            for x in (q, k, v)):
         return None
+    if mask.padding is not None and shape_of(mask.padding)[0] > 1 and any(
+            len(shape_of(node)) == 3 and shape_of(node)[0] > 1 for node in scores.biases):
+        return None     # heads of all sequences in one dimension, each with its own bias
     keys = _transposed(shape_of(k))
-    if not (shape_of(q)[-1] == keys[-1] == shape_of(v)[-1] and keys[:-1] == shape_of(v)[:-1]
+    if not (shape_of(q)[-1] == keys[-1] and keys[:-1] == shape_of(v)[:-1]
             and len(shape_of(q)) == len(keys) == len(shape_of(node))
             and shape_of(q)[:-2] == keys[:-2]
             and mask.band.as_attention(scores.queries, scores.keys) is not None
@@ -293,9 +381,9 @@ def _match_product(lowering, node):
 
     def write():
         values = lowering.get(q), permuted(lowering.get(k), order), lowering.get(v)
-        return attention(lowering, *values, scores.scale, mask, shape_of(node))
-    reads = [q, k, v] + ([mask.padding] if mask.padding is not None else [])
-    return Match("attention", reads, write)
+        return attention(lowering, *values, found, shape_of(node))
+    found = Scores(scores.scale, mask, scores.cap, scores.biases)
+    return Match("attention", [q, k, v] + found.reads(), write)
 
 
 PATTERNS += [_match_call, _match_product]

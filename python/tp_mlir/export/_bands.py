@@ -34,9 +34,12 @@ class Band:
         """(causal, window or None) of nn.attention; None if it has no such mask."""
         if self.low is None and self.high is None:
             return False, None
-        if self.high != keys - queries:
+        shift = keys - queries
+        if self.high == shift:
+            return True, None if self.low is None else self.high - self.low + 1
+        if None in (self.low, self.high) or self.high - shift != shift - self.low:
             return None
-        return True, None if self.low is None else self.high - self.low + 1
+        return False, max(2 * (self.high - shift), 1)   # as far to either side
 
 
 def find_band(seen):

@@ -10,6 +10,7 @@ nothing are taken out, so that patterns need not look through them.
 """
 
 import contextlib
+import copy
 import inspect
 import math
 
@@ -198,8 +199,8 @@ class Traced:
                 self.parameters[node] = self.canonical[name]
             elif source:
                 held = program.constants.get(source)
-                self.constants[node] = (program.state_dict[source] if held is None
-                                        else held).detach()
+                held = (program.state_dict[source] if held is None else held).detach()
+                self.constants[node] = _initial(self.module, name) if held.is_meta else held
             elif node.name in signature.inputs_to_lifted_tensor_constants:
                 key = signature.inputs_to_lifted_tensor_constants[node.name]
                 self.constants[node] = program.constants[key].detach()
@@ -236,6 +237,28 @@ class Traced:
                     # Constants need not lie in memory as the trace believed.
                     target = _LENIENT.get(node.target, node.target)
                     self.constants[node] = target(*args, **kwargs)
+
+
+def _initial(module, name):
+    """The values of a buffer on the meta device that no checkpoint has, such as a rotary
+    table's frequencies: as a model of transformers makes them anew."""
+    path, _, buffer = name.rpartition(".")
+    owner = copy.deepcopy(module.get_submodule(path)).to_empty(device="cpu")
+    value = getattr(owner, buffer)
+    if value.is_floating_point():
+        value.fill_(math.nan)
+        parents = [module, *(module.get_submodule(".".join(path.split(".")[:depth + 1]))
+                             for depth in range(len(path.split("."))))] if path else [module]
+        for parent in reversed(parents):
+            if hasattr(parent, "_init_weights"):
+                parent._init_weights(owner)
+                break
+        value = getattr(owner, buffer)
+        if not value.isnan().any():
+            return value.detach()
+    raise InputError("export", 1, f"buffer {name} is on the meta device and no part of the "
+                     "module's state, so that its values are part of the program; expected it on "
+                     "the CPU")
 
 
 def shape_of(node):

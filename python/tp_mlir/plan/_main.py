@@ -10,6 +10,7 @@ import pathlib
 import re
 import sys
 
+from .. import _version
 from .._errors import UsageError, exit_code
 from . import _check, _figures, _measure, _page, _profile, _recommend, _table, _work
 
@@ -22,6 +23,7 @@ def _parser():
     parser = argparse.ArgumentParser(
         prog="tp-plan", description="Size the ranks that a model needs, without weights and "
         "without devices.", epilog="docs/Plan.md says how each figure is made.")
+    _version.add(parser)
     parser.add_argument("model", metavar="DIR|model.mlir", nargs="?",
                         help="checkpoint folder, of which config.json is enough, or a program")
     parser.add_argument("--gpu", metavar="NAME|FILE.json", default="h100", help="device: " +
@@ -29,7 +31,8 @@ def _parser():
     parser.add_argument("--degrees", metavar="1,2,...", default="1,2,4,8",
                         help="tensor-parallel degrees (default: %(default)s)")
     parser.add_argument("--plans", metavar="P,...", default="megatron",
-                        help="megatron, megatron-sp, replicated, FILE.json (default: megatron)")
+                        help="megatron, megatron-sp, expert, expert-sp, replicated, FILE.json "
+                             "(default: megatron)")
     parser.add_argument("--ranks-per-node", metavar="N", type=int,
                         help="ranks that share a node (default: the profile's)")
     parser.add_argument("--latency", metavar="MS", type=float,

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from . import _link
 
-_MATRIX = ("gemm", "nn.linear", "nn.matmul")
+_MATRIX = ("gemm", "nn.linear", "nn.matmul", "nn.experts")
 _PAGED = "nn.paged_attention"
 
 

@@ -8,7 +8,7 @@ import argparse
 import pathlib
 import sys
 
-from .. import _engine_options
+from .. import _engine_options, _version
 from .._errors import exit_code
 from ..text import Tokenizer
 from ._run import serve
@@ -19,6 +19,7 @@ def _parser():
     parser = argparse.ArgumentParser(
         prog="tp-serve", description="Serve a model by OpenAI's HTTP interface.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter)
+    _version.add(parser)
     _engine_options.add(parser)
     default = Settings(model="")
     parser.add_argument("--model-name", help="as requests call it (default: the folder's name)")

@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define TPRT_ABI_VERSION 3
+#define TPRT_ABI_VERSION 4
 
 /// The only symbol that the code section exports.
 #define TPRT_QUERY_SYMBOL "tprt_query"
@@ -68,15 +68,16 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 ///   for r in [0, rows), as `gemms[id]` of the manifest describes it. bias and
 ///   residual are null exactly if the description has none; residual may be y,
 ///   and has y's type and stride.
-/// attention: softmax(scale * q k^T + mask) v per batch and head, as
-///   `attentions[id]` describes it. Row (b, s) of q begins at
+/// attention: softmax(cap(scale * q k^T) + bias + mask) v per batch and head,
+///   as `attentions[id]` describes it. Row (b, s) of q begins at
 ///   q + (b * q_len + s) * q_stride and holds q_heads * head_size contiguous
-///   elements; k and v likewise with b * kv_capacity + s, out with q_len. Keys
-///   [0, kv_len) are read. Query s stands at position q_offset + s for the
-///   causal mask and the window. mask ([batch, kv_capacity], or null exactly if
-///   the description says "none") holds non-zero where the key is visible. lse
-///   (or null) receives f32 log-sum-exp [batch, q_len, q_heads]. A row that
-///   sees no key is zero.
+///   elements; k and v likewise with b * kv_capacity + s, out with q_len, those
+///   of v and out of value_size. Keys [0, kv_len) are read. Query s stands at
+///   position q_offset + s for the causal mask and the window. mask ([batch,
+///   kv_capacity]), bias ([bias_heads, q_len, kv_capacity]) and sinks
+///   ([q_heads]) are null exactly if the description has none; mask holds
+///   non-zero where the key is visible. lse (or null) receives f32 log-sum-exp
+///   [batch, q_len, q_heads]. A row that sees no key is zero.
 /// collective: ledger entry `id` in repetition `layer` (0 outside a repeat).
 ///   All ranks call the same entries in the same order. in == out is allowed
 ///   where the row of tprt/collectives.h says so. Buffers lie in the
@@ -103,7 +104,8 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 ///   stands at positions[t] of row rows[t] (-1: of none; its result is zero)
 ///   and sees that position and those before it, at most `window` (0: all);
 ///   position p lies in cell table[row, p / page] * page + p % page of keys and
-///   values [cells, kv_heads, head_size]. Other cells may hold anything.
+///   values [cells, kv_heads, head_size or value_size]. Other cells may hold
+///   anything. sinks as those of attention.
 /// sample_records, sample_pick: nn.sample_records and nn.sample_pick
 ///   (docs/reference/NNDialect.md); all contiguous, seeds i64, numbers i32 and
 ///   f32. logits are [rows, columns], of `vocabulary` tokens in all; a record
@@ -119,16 +121,20 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 ///   keys, the queries being the last of them, from the cotangent of its
 ///   result, its lse and delta [batch, q_len, q_heads], as
 ///   nn.attention_backward (docs/reference/NNDialect.md) says; all contiguous,
-///   lse, delta, dk and dv f32.
+///   lse, delta, dk, dv and dbias (or null) f32.
 /// embedding_backward: table [rows, columns] is into (or null: zero), which it
 ///   may be, and row t of cotangent [tokens, columns] is added to row ids[t] of
 ///   it, in order, if there is one. All f32 and contiguous; an id has id_bytes.
+/// experts: out [rows, n] is the weighted sum of the gated feed-forwards that
+///   `experts[id]` describes of x [rows, k], as nn.experts says; gate and up
+///   are [experts, f, k], down [experts, n, f], routing [rows, experts] f32,
+///   all contiguous. An expert is read only if a row has a weight for it.
 #define TPRT_FUNCTIONS(X, IN, OUT, I32, I64, BODY)                             \
   X(gemm, I32(id) I64(rows) IN(x) I64(x_stride) IN(w) IN(bias) IN(residual)    \
               OUT(y) I64(y_stride))                                            \
-  X(attention,                                                                 \
-    I32(id) IN(q) I64(q_stride) IN(k) I64(k_stride) IN(v) I64(v_stride)        \
-        IN(mask) I64(kv_len) I64(q_offset) OUT(out) I64(out_stride) OUT(lse))  \
+  X(attention, I32(id) IN(q) I64(q_stride) IN(k) I64(k_stride) IN(v)           \
+                   I64(v_stride) IN(mask) IN(bias) IN(sinks) I64(kv_len)       \
+                       I64(q_offset) OUT(out) I64(out_stride) OUT(lse))        \
   X(collective, I32(id) I64(layer) IN(in) OUT(out))                            \
   X(parallel_for, BODY(body) OUT(context) I64(extent) I64(grain))              \
   X(mark, I32(id) I64(layer))                                                  \
@@ -137,7 +143,7 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
   X(cache_write, I64(tokens) I64(cell_bytes) I64(num_cells) IN(rows) IN(cells) \
                      IN(old) OUT(pool))                                        \
   X(paged_attention, I32(id) I64(tokens) IN(q) IN(keys) IN(values) IN(rows)    \
-                         IN(positions) IN(table) OUT(out))                     \
+                         IN(positions) IN(table) IN(sinks) OUT(out))           \
   X(sample_records, I64(rows) I64(columns) I64(blocks) I64(vocabulary)         \
                         IN(logits) IN(block_numbers) IN(positions) IN(seeds)   \
                             IN(temperatures) OUT(records))                     \
@@ -145,10 +151,13 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
     I64(rows) I64(blocks) IN(records) IN(positions) IN(seeds) IN(temperatures) \
         IN(top_k) IN(top_p) IN(min_p) OUT(tokens) OUT(logprobs))               \
   X(gemms, I64(count) IN(calls))                                               \
-  X(attention_backward, I32(id) IN(q) IN(k) IN(v) IN(mask) IN(cotangent)       \
-                            IN(lse) IN(delta) OUT(dq) OUT(dk) OUT(dv))         \
+  X(attention_backward,                                                        \
+    I32(id) IN(q) IN(k) IN(v) IN(mask) IN(bias) IN(cotangent) IN(lse)          \
+        IN(delta) OUT(dq) OUT(dk) OUT(dv) OUT(dbias))                          \
   X(embedding_backward, I64(tokens) I64(rows) I64(columns) I64(id_bytes)       \
-                            IN(ids) IN(cotangent) IN(into) OUT(table))
+                            IN(ids) IN(cotangent) IN(into) OUT(table))         \
+  X(experts,                                                                   \
+    I32(id) I64(rows) IN(x) IN(routing) IN(gate) IN(up) IN(down) OUT(out))
 
 /// Where the words of a sampling record are: its best logits and their tokens,
 /// the largest logit, the sums of exponentials relative to it, as they are and
@@ -220,6 +229,8 @@ typedef struct tprt_step_args {
                              ///< (on a device: one scratch for all kernels)
   int64_t workers;           ///< of parallel_for, at least 1
   const int64_t *axis_index; ///< this rank's coordinate on each mesh axis
+  int64_t *layer;            ///< the step writes the repetition it is in here,
+                             ///< for the timeline; 0 outside a repeat
 } tprt_step_args;
 
 /// One execution of an entry on one rank. Returns 0, or the first non-zero

@@ -81,6 +81,15 @@ TPRT_EXPORT int64_t tprt_rank_here(const tprt_session *session);
 /// Position of the entry of that name (null: the first), or -1.
 TPRT_EXPORT int64_t tprt_entry(tprt_session *session, const char *name);
 
+/// The entry for inputs of these names and shapes, whose data is not read: of
+/// a program for several sequence lengths (tp-compile --seq 32,128) the one for
+/// the fewest positions that has room for theirs, else the first. -1 after an
+/// error: the sequences are longer than all. It, and an error of
+/// tprt_describe_result, is to other ranks as one of the step.
+TPRT_EXPORT int64_t tprt_entry_for(tprt_session *session,
+                                   const tprt_tensor *inputs,
+                                   int64_t input_count);
+
 /// Inputs and outputs of an entry, its states not among them. The descriptions
 /// have the tensor's own type and size in bytes, and no data; *optional is set
 /// to 1 if the input has a default.
@@ -93,6 +102,13 @@ TPRT_EXPORT int64_t tprt_output_count(const tprt_session *session,
                                       int64_t entry);
 TPRT_EXPORT int32_t tprt_describe_output(tprt_session *session, int64_t entry,
                                          int64_t index, tprt_tensor *tensor);
+/// An output as a step on these inputs gives it, whose data is not read: what
+/// is sequences has as many positions as they have. Its shape is valid until
+/// the next call.
+TPRT_EXPORT int32_t tprt_describe_result(tprt_session *session, int64_t entry,
+                                         const tprt_tensor *inputs,
+                                         int64_t input_count, int64_t index,
+                                         tprt_tensor *tensor);
 
 /// `weights`: a checkpoint directory, a .safetensors file, or "random:SEED",
 /// for which "init:SEED" is another word.
@@ -100,9 +116,10 @@ TPRT_EXPORT int32_t tprt_load_weights(tprt_session *session,
                                       const char *weights);
 
 /// Runs a step. Inputs are read where the caller has them, all that have no
-/// default on every rank. Of the outputs those listed, the same on every rank,
-/// are written to the caller's memory, on rank 0: in their own types, floats
-/// also as F32. No address is kept.
+/// default on every rank; sequences may have fewer positions than compiled, all
+/// the same number, and padding on either side. Of the outputs those listed,
+/// the same on every rank, are written to the caller's memory, on rank 0: in
+/// their own types, floats also as F32. No address is kept.
 TPRT_EXPORT int32_t tprt_run(tprt_session *session, int64_t entry,
                              const tprt_tensor *inputs, int64_t input_count,
                              const tprt_tensor *outputs, int64_t output_count);

@@ -15,6 +15,7 @@
 #include "Stream.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstdio>
 #include <cstring>
 
@@ -41,6 +42,8 @@ struct End {
 };
 
 enum class Kind { Host, Device, Any };
+
+std::atomic<size_t> toHost = 0;
 
 bool isDevicePlace(const void *data) {
   Place place = spanOf(data).place;
@@ -78,11 +81,19 @@ Step move(const End &to, const End &from, const Shape &shape) {
   if (!stillThere(to, shape) || !stillThere(from, shape))
     return Step::Done;
   openMemory();
+  if (isDevicePlace(from.data) && !isDevicePlace(to.data))
+    toHost += shape.planes * shape.rows * shape.width;
   for (size_t plane = 0; plane < shape.planes; ++plane)
     for (size_t row = 0; row < shape.rows; ++row)
       std::memmove(to.row(plane, row), from.row(plane, row), shape.width);
   return Step::Done;
 }
+
+} // namespace
+
+size_t fake::bytesToHost() { return toHost; }
+
+namespace {
 
 CUresult copy(CUstream handle, const char *name, End to, Kind toKind, End from,
               Kind fromKind, Shape shape) {

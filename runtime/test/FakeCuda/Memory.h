@@ -65,6 +65,9 @@ CUresult freeDevice(CUdeviceptr address);
 size_t deviceBytes();
 size_t deviceCapacity();
 
+/// What was copied from the device to the host until now.
+size_t bytesToHost();
+
 /// Calls visit(begin, bytes) for every live device allocation.
 void forEachDeviceSpan(void (*visit)(void *context, char *begin, size_t bytes),
                        void *context);

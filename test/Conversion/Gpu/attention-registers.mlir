@@ -1,6 +1,6 @@
 // REQUIRES: ptxas
 // RUN: tp-compile %s --target cuda:sm_80,sm_90,sm_100 --save-kernels=%t -o %t.tpa
-// RUN: %python %S/Inputs/check-resources.py %t/kernels.json 12 3
+// RUN: %python %S/Inputs/check-resources.py %t/kernels.json 12 sm_80,sm_90,sm_100
 
 // No attention kernel spills, on any architecture: the widest head of either
 // kind, the largest tiles with every mask, warps that split the keys, and blocks

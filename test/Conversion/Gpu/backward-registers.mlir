@@ -1,6 +1,6 @@
 // REQUIRES: ptxas
-// RUN: tp-compile %s --target cuda:sm_80,sm_90,sm_100 --save-kernels=%t -o %t.tpa
-// RUN: %python %S/Inputs/check-resources.py %t/kernels.json 16 3
+// RUN: tp-compile %s --target cuda:%architectures --save-kernels=%t -o %t.tpa
+// RUN: %python %S/Inputs/check-resources.py %t/kernels.json 16 %architectures
 
 // No kernel of attention's derivative spills: the usual heads with every mask, the
 // widest of either kind, whose blocks make one result each, and few rows; and no

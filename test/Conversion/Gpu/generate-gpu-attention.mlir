@@ -7,7 +7,7 @@
 // CHECK: nn.attention {{.*}} {causal, scale = 1.250000e-01 : f64, tp.kernel = @attention_0}
 // CHECK: gpu.module @kernels
 // CHECK: llvm.mlir.global external @dynamic_shared_memory() {addr_space = 3 : i32, alignment = 16 : i64} : !llvm.array<0 x i8>
-// CHECK: gpu.func @attention_0(%{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %[[LENGTH:.*]]: i64, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr) kernel
+// CHECK: gpu.func @attention_0(%{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %[[LENGTH:.*]]: i64, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr) kernel
 // CHECK-SAME: known_block_size = array<i32: 128, 1, 1>
 // CHECK-SAME: tp.block = array<i64: 128, 1, 1>
 // CHECK-SAME: tp.grid = array<i64: 2, 2, 32>
@@ -104,7 +104,7 @@ func.func @decode(%q: tensor<1x1x14x128xf16>, %k: tensor<1x99x2x128xf16>, %v: te
 // CHECK: llvm.store {{.*}} {alignment = 8 : i64} : vector<2xf32>, !llvm.ptr<1>
 // CHECK-NOT: llvm.store {{.*}}i16, !llvm.ptr<1>
 // CHECK: gpu.return
-// CHECK: gpu.func @attention_0_combine(%{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr) kernel
+// CHECK: gpu.func @attention_0_combine(%{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr) kernel
 // CHECK-SAME: tp.block = array<i64: 512, 1, 1>, tp.grid = array<i64: 4, 8, 1>, tp.shared_bytes = 2048
 // CHECK-COUNT-2: llvm.load {{.*}} {alignment = 8 : i64} : !llvm.ptr<1> -> vector<2xf32>
 // CHECK-COUNT-10: nvvm.shfl.sync bfly
@@ -148,7 +148,7 @@ func.func @bounds(%q: tensor<1x1x1x64xf16>, %k: tensor<1x9000x1x64xf16>, %s: ten
 
 // CHECK-LABEL: func.func @decode
 // CHECK: nn.paged_attention {{.*}} {page = 32 : i64, scale = 1.250000e-01 : f64, tp.combine = @paged_attention_0_combine, tp.kernel = @paged_attention_0, tp.scratch_bytes = 270336 : i64}
-// CHECK: gpu.func @paged_attention_0(%{{[^)]*}}: i64, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %[[ROWS:[a-z0-9]*]]: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr) kernel
+// CHECK: gpu.func @paged_attention_0(%{{[^)]*}}: i64, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %[[ROWS:[a-z0-9]*]]: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr) kernel
 // CHECK-SAME: tp.grid = array<i64: 32, 2, 4>
 // CHECK: %[[OWN:.*]] = llvm.addrspacecast %[[ROWS]]
 // CHECK: llvm.getelementptr %[[OWN]]

@@ -1,6 +1,6 @@
 // REQUIRES: ptxas
 // RUN: tp-compile %s --target cuda:sm_80,sm_100 --save-kernels=%t -o %t.tpa
-// RUN: %python %S/Inputs/check-resources.py %t/kernels.json 6 2
+// RUN: %python %S/Inputs/check-resources.py %t/kernels.json 6 sm_80,sm_100
 
 // No kernel of generation spills: a chunk over pages with tensor cores, a decoding
 // step on a cache of another type, whose second kernel is one of the six, what writes

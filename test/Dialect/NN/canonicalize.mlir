@@ -24,3 +24,13 @@ func.func @dropout(%x: tensor<8xf32>, %seed: tensor<i64>) -> (tensor<8xf32>, ten
   // CHECK: return %[[X]], %[[Y]]
   return %0, %1 : tensor<8xf32>, tensor<8xf32>
 }
+
+// A bias whose derivative nobody reads: it is not computed.
+// CHECK-LABEL: func.func @attention_backward
+func.func @attention_backward(%q: tensor<1x8x4x16xf32>, %l: tensor<1x8x4xf32>, %b: tensor<4x8x8xf32>) -> (tensor<1x8x4x16xf32>, tensor<1x4x8x8xf32>) {
+  // CHECK: nn.attention_backward {{.*}} bias {{.*}} -> (tensor<1x8x4x16xf32>, tensor<1x8x4x16xf32>, tensor<1x8x4x16xf32>){{$}}
+  %0:4 = nn.attention_backward %q, %q, %q, %q, %l, %l bias %b {scale = 1.0 : f64} : (tensor<1x8x4x16xf32>, tensor<1x8x4x16xf32>, tensor<1x8x4x16xf32>, tensor<1x8x4x16xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<4x8x8xf32>) -> (tensor<1x8x4x16xf32>, tensor<1x8x4x16xf32>, tensor<1x8x4x16xf32>, tensor<1x4x8x8xf32>)
+  // CHECK: nn.attention_backward {{.*}} tensor<1x4x8x8xf32>)
+  %1:4 = nn.attention_backward %q, %q, %q, %q, %l, %l bias %b {causal, scale = 1.0 : f64} : (tensor<1x8x4x16xf32>, tensor<1x8x4x16xf32>, tensor<1x8x4x16xf32>, tensor<1x8x4x16xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>, tensor<4x8x8xf32>) -> (tensor<1x8x4x16xf32>, tensor<1x8x4x16xf32>, tensor<1x8x4x16xf32>, tensor<1x4x8x8xf32>)
+  return %0#0, %1#3 : tensor<1x8x4x16xf32>, tensor<1x4x8x8xf32>
+}

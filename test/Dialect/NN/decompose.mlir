@@ -52,8 +52,8 @@ func.func @attention(%q: tensor<1x8x4x16xf32>, %k: tensor<1x10x2x16xf32>, %m: te
   // CHECK: linalg.index 1
   // CHECK: arith.constant 2 : index
   // CHECK: arith.cmpi sle
-  // CHECK: arith.constant 3 : index
-  // CHECK: arith.cmpi sgt
+  // CHECK: arith.constant 0 : index
+  // CHECK: arith.cmpi sge
   // CHECK: arith.select
   // CHECK: arith.maximumf
   // CHECK: math.exp

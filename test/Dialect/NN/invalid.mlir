@@ -89,8 +89,8 @@ func.func @attention(%q: tensor<1x8x4x64xf32>, %m: tensor<1x8xf32>) {
 // -----
 
 func.func @attention(%q: tensor<1x8x4x64xf32>) {
-  // expected-error @below {{'nn.attention' op expected 'causal' beside 'window': the window is the last keys that a causal query sees}}
-  %0 = nn.attention %q, %q, %q {scale = 1.0 : f64, window = 4 : i64} : (tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>) -> tensor<1x8x4x64xf32>
+  // expected-error @below {{'nn.attention' op expected a soft cap above 0, got -5}}
+  %0 = nn.attention %q, %q, %q {scale = 1.0 : f64, soft_cap = -5.0 : f64} : (tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>) -> tensor<1x8x4x64xf32>
   return
 }
 
@@ -99,6 +99,38 @@ func.func @attention(%q: tensor<1x8x4x64xf32>) {
 func.func @attention(%q: tensor<1x8x4x64xf32>) {
   // expected-error @below {{'nn.attention' op expected a window of 1 or more keys, got 0}}
   %0 = nn.attention %q, %q, %q {causal, scale = 1.0 : f64, window = 0 : i64} : (tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>) -> tensor<1x8x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<1x8x4x64xf32>, %x: tensor<8x8xf32>) {
+  // expected-error @below {{'nn.attention' op expected bias of rank 3, got rank 2}}
+  %0 = nn.attention %q, %q, %q bias %x {scale = 1.0 : f64} : (tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<8x8xf32>) -> tensor<1x8x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<1x8x4x64xf32>, %x: tensor<2x8x8xf32>) {
+  // expected-error @below {{'nn.attention' op expected bias of shape [4, 8, 8], got [2, 8, 8]}}
+  %0 = nn.attention %q, %q, %q bias %x {scale = 1.0 : f64} : (tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<2x8x8xf32>) -> tensor<1x8x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<1x8x4x64xf32>, %x: tensor<2xf32>) {
+  // expected-error @below {{'nn.attention' op expected sinks of shape [4], got [2]}}
+  %0 = nn.attention %q, %q, %q sinks %x {scale = 1.0 : f64} : (tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<2xf32>) -> tensor<1x8x4x64xf32>
+  return
+}
+
+// -----
+
+func.func @attention(%q: tensor<1x8x4x64xf32>, %v: tensor<1x8x4x32xf32>) {
+  // expected-error @below {{'nn.attention' op expected result of shape [1, 8, 4, 32], got [1, 8, 4, 64]}}
+  %0 = nn.attention %q, %q, %v {scale = 1.0 : f64} : (tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x32xf32>) -> tensor<1x8x4x64xf32>
   return
 }
 
@@ -597,5 +629,109 @@ func.func @embedding_backward(%i: tensor<8xi64>, %x: tensor<7x64xf32>) {
 func.func @attention_backward(%q: tensor<1x8x4x64xf32>, %k: tensor<1x8x2x64xf32>, %l: tensor<1x8x4xf32>) {
   // expected-error @below {{'nn.attention_backward' op expected d_key of shape [1, 8, 4, 64], got [1, 8, 2, 64]}}
   %0:3 = nn.attention_backward %q, %q, %k, %k, %l, %l {scale = 1.0 : f64} : (tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x2x64xf32>, tensor<1x8x2x64xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>) -> (tensor<1x8x4x64xf32>, tensor<1x8x2x64xf32>, tensor<1x8x2x64xf32>)
+  return
+}
+
+// -----
+
+func.func @attention_backward(%q: tensor<1x8x4x64xf32>, %k: tensor<1x8x2x64xf32>, %l: tensor<1x8x4xf32>) {
+  // expected-error @below {{'nn.attention_backward' op expected a bias for d_bias to be the derivative by}}
+  %0:4 = nn.attention_backward %q, %q, %k, %k, %l, %l {scale = 1.0 : f64} : (tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x2x64xf32>, tensor<1x8x2x64xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>) -> (tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x4x8x8xf32>)
+  return
+}
+
+// -----
+
+func.func @router(%l: tensor<8x6xf32>, %b: tensor<6xf32>) {
+  // expected-error @below {{'nn.router' op expected top_k to be from 1 to the 6 experts, got 7}}
+  %0 = nn.router %l {top_k = 7 : i64} : (tensor<8x6xf32>) -> tensor<8x6xf32>
+  return
+}
+
+// -----
+
+func.func @router(%l: tensor<8x6xf32>, %b: tensor<6xf32>) {
+  // expected-error @below {{'nn.router' op expected result of element type 'f32', got 'bf16'}}
+  %0 = nn.router %l {top_k = 2 : i64} : (tensor<8x6xf32>) -> tensor<8x6xbf16>
+  return
+}
+
+// -----
+
+func.func @router(%l: tensor<8x6xf32>, %b: tensor<5xf32>) {
+  // expected-error @below {{'nn.router' op expected bias of shape [6], got [5]}}
+  %0 = nn.router %l bias %b {top_k = 2 : i64} : (tensor<8x6xf32>, tensor<5xf32>) -> tensor<8x6xf32>
+  return
+}
+
+// -----
+
+func.func @router(%l: tensor<8x6xf32>, %b: tensor<6xf32>) {
+  // expected-error @below {{'nn.router' op expected scale to be a finite number}}
+  %0 = nn.router %l {scale = 0x7FF0000000000000 : f64, top_k = 2 : i64} : (tensor<8x6xf32>) -> tensor<8x6xf32>
+  return
+}
+
+// -----
+
+func.func @experts(%x: tensor<8x64xf32>, %r: tensor<8x6xf32>, %g: tensor<32x64xf32>, %u: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>) {
+  // expected-error @below {{'nn.experts' op expected gate of rank 3, got rank 2}}
+  %0 = nn.experts %x, %r, %g, %u, %d {activation = "silu"} : (tensor<8x64xf32>, tensor<8x6xf32>, tensor<32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> tensor<8x48xf32>
+  return
+}
+
+// -----
+
+func.func @experts(%x: tensor<8x64xf32>, %r: tensor<8x6xf32>, %g: tensor<6x32x64xf32>, %u: tensor<6x30x64xf32>, %d: tensor<6x48x32xf32>) {
+  // expected-error @below {{'nn.experts' op expected up of shape [6, 32, 64], got [6, 30, 64]}}
+  %0 = nn.experts %x, %r, %g, %u, %d {activation = "silu"} : (tensor<8x64xf32>, tensor<8x6xf32>, tensor<6x32x64xf32>, tensor<6x30x64xf32>, tensor<6x48x32xf32>) -> tensor<8x48xf32>
+  return
+}
+
+// -----
+
+func.func @experts(%x: tensor<8x64xf32>, %r: tensor<8x6xf32>, %g: tensor<6x32x64xf32>, %u: tensor<6x32x64xf32>, %d: tensor<5x48x32xf32>) {
+  // expected-error @below {{'nn.experts' op expected down of shape [6, 48, 32], got [5, 48, 32]}}
+  %0 = nn.experts %x, %r, %g, %u, %d {activation = "silu"} : (tensor<8x64xf32>, tensor<8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<5x48x32xf32>) -> tensor<8x48xf32>
+  return
+}
+
+// -----
+
+func.func @experts(%x: tensor<8x64xf32>, %r: tensor<8x5xf32>, %g: tensor<6x32x64xf32>, %u: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>) {
+  // expected-error @below {{'nn.experts' op expected routing of shape [8, 6], got [8, 5]}}
+  %0 = nn.experts %x, %r, %g, %u, %d {activation = "silu"} : (tensor<8x64xf32>, tensor<8x5xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> tensor<8x48xf32>
+  return
+}
+
+// -----
+
+func.func @experts(%x: tensor<8x64xf32>, %r: tensor<8x6xbf16>, %g: tensor<6x32x64xf32>, %u: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>) {
+  // expected-error @below {{'nn.experts' op expected routing of element type 'f32', got 'bf16'}}
+  %0 = nn.experts %x, %r, %g, %u, %d {activation = "silu"} : (tensor<8x64xf32>, tensor<8x6xbf16>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> tensor<8x48xf32>
+  return
+}
+
+// -----
+
+func.func @experts(%x: tensor<8x64xf32>, %r: tensor<8x6xf32>, %g: tensor<6x32x64xf32>, %u: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>) {
+  // expected-error @below {{'nn.experts' op expected result of shape [8, 48], got [8, 64]}}
+  %0 = nn.experts %x, %r, %g, %u, %d {activation = "silu"} : (tensor<8x64xf32>, tensor<8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> tensor<8x64xf32>
+  return
+}
+
+// -----
+
+func.func @experts(%x: tensor<8x64xf32>, %r: tensor<8x6xf32>, %g: tensor<6x32x64xf32>, %u: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>) {
+  // expected-error @below {{'nn.experts' op expected activation to be relu, silu, gelu_erf or gelu_tanh, got 'tanh'}}
+  %0 = nn.experts %x, %r, %g, %u, %d {activation = "tanh"} : (tensor<8x64xf32>, tensor<8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> tensor<8x48xf32>
+  return
+}
+
+// -----
+
+func.func @experts(%x: tensor<8x64xf32>, %r: tensor<8x6xf32>, %g: tensor<6x32x64xf32>, %u: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>) {
+  // expected-error @below {{'nn.experts' op expected active to be more than 0 and at most 1, got 0.000000e+00}}
+  %0 = nn.experts %x, %r, %g, %u, %d {activation = "silu", active = 0.0 : f64} : (tensor<8x64xf32>, tensor<8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> tensor<8x48xf32>
   return
 }

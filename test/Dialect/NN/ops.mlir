@@ -17,6 +17,11 @@ func.func @attention(%q: tensor<1x8x4x64xbf16>, %k: tensor<1x8x2x64xbf16>, %m: t
   %0 = nn.attention %q, %k, %k {causal, window = 4 : i64, scale = 0.125 : f64} : (tensor<1x8x4x64xbf16>, tensor<1x8x2x64xbf16>, tensor<1x8x2x64xbf16>) -> tensor<1x8x4x64xbf16>
   // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} mask %{{.*}} {scale = 1.250000e-01 : f64} : (tensor<1x8x4x64xbf16>, tensor<1x8x2x64xbf16>, tensor<1x8x2x64xbf16>, tensor<1x8xi64>) -> (tensor<1x8x4x64xbf16>, tensor<1x8x4xf32>)
   %1:2 = nn.attention %q, %k, %k mask %m {scale = 0.125 : f64} : (tensor<1x8x4x64xbf16>, tensor<1x8x2x64xbf16>, tensor<1x8x2x64xbf16>, tensor<1x8xi64>) -> (tensor<1x8x4x64xbf16>, tensor<1x8x4xf32>)
+  %v = arith.constant dense<1.0> : tensor<1x8x2x32xbf16>
+  %bias = arith.constant dense<1.0> : tensor<4x8x8xf32>
+  %sinks = arith.constant dense<1.0> : tensor<4xf32>
+  // CHECK: nn.attention %{{.*}}, %{{.*}}, %{{.*}} mask %{{.*}} bias %{{.*}} sinks %{{.*}} {scale = 1.250000e-01 : f64, soft_cap = 5.000000e+01 : f64, window = 3 : i64} : (tensor<1x8x4x64xbf16>, tensor<1x8x2x64xbf16>, tensor<1x8x2x32xbf16>, tensor<1x8xi64>, tensor<4x8x8xf32>, tensor<4xf32>) -> tensor<1x8x4x32xbf16>
+  %2 = nn.attention %q, %k, %v mask %m bias %bias sinks %sinks {soft_cap = 50.0 : f64, window = 3 : i64, scale = 0.125 : f64} : (tensor<1x8x4x64xbf16>, tensor<1x8x2x64xbf16>, tensor<1x8x2x32xbf16>, tensor<1x8xi64>, tensor<4x8x8xf32>, tensor<4xf32>) -> tensor<1x8x4x32xbf16>
   return
 }
 
@@ -77,6 +82,17 @@ func.func @generation(%starts: tensor<5xi32>, %context: tensor<4xi32>, %table: t
   %0 = nn.paged_attention %q, %keys, %pool, %rows, %positions, %table {page = 32 : i64, scale = 0.125 : f64, window = 4 : i64} : (tensor<1x16x4x64xf32>, tensor<96x2x64xbf16>, tensor<96x2x64xbf16>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>) -> tensor<1x16x4x64xf32>
   // CHECK: nn.rotary_table positions %{{.*}} : tensor<16xi32> {inv_freq = dense<1.000000e+00> : tensor<2xf32>} : tensor<16x2xf32>, tensor<16x2xf32>
   %c, %s = nn.rotary_table positions %positions : tensor<16xi32> {inv_freq = dense<1.0> : tensor<2xf32>} : tensor<16x2xf32>, tensor<16x2xf32>
+  return
+}
+
+// CHECK-LABEL: func.func @experts
+func.func @experts(%x: tensor<2x8x64xbf16>, %l: tensor<2x8x6xf32>, %b: tensor<6xf32>, %g: tensor<6x32x64xbf16>, %d: tensor<6x48x32xbf16>) {
+  // CHECK: nn.router %{{.*}} {normalized, top_k = 2 : i64} : (tensor<2x8x6xf32>) -> tensor<2x8x6xf32>
+  %0 = nn.router %l {normalized, top_k = 2 : i64} : (tensor<2x8x6xf32>) -> tensor<2x8x6xf32>
+  // CHECK: nn.router %{{.*}} bias %{{.*}} {scale = 2.500000e+00 : f64, sigmoid, top_k = 2 : i64} : (tensor<2x8x6xf32>, tensor<6xf32>) -> tensor<2x8x6xf32>
+  %1 = nn.router %l bias %b {scale = 2.5 : f64, sigmoid, top_k = 2 : i64} : (tensor<2x8x6xf32>, tensor<6xf32>) -> tensor<2x8x6xf32>
+  // CHECK: nn.experts %{{.*}} {activation = "silu", active = 2.500000e-01 : f64} : (tensor<2x8x64xbf16>, tensor<2x8x6xf32>, tensor<6x32x64xbf16>, tensor<6x32x64xbf16>, tensor<6x48x32xbf16>) -> tensor<2x8x48xbf16>
+  %2 = nn.experts %x, %0, %g, %g, %d {activation = "silu", active = 0.25 : f64} : (tensor<2x8x64xbf16>, tensor<2x8x6xf32>, tensor<6x32x64xbf16>, tensor<6x32x64xbf16>, tensor<6x48x32xbf16>) -> tensor<2x8x48xbf16>
   return
 }
 

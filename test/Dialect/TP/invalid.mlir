@@ -411,3 +411,19 @@ func.func @carried_scalar(%n: index) {
   }
   return
 }
+
+// -----
+
+func.func @stack() {
+  // expected-error @below {{'tp.parameter' op expected '{e}' in 'experts.{e}.w' and in its alternative 'experts.w', or in neither}}
+  %0 = tp.parameter "experts.{e}.w" alternatives ["experts.w"] : tensor<4x8x8xf32>
+  return
+}
+
+// -----
+
+func.func @stack_of_nothing() {
+  // expected-error @below {{'tp.parameter' op expected a dimension for '{e}' in 'experts.{e}.w' to stand for, got 'tensor<f32>'}}
+  %0 = tp.parameter "experts.{e}.w" : tensor<f32>
+  return
+}

@@ -97,3 +97,8 @@ tp.state @s : tensor<4xf32> sharding <@mesh, [{"tp"}]>
 func.func @main(%x: tensor<4xf32> {tp.state = @s, tp.sharding = #tp.sharding<@mesh, [{}]>}) {
   return
 }
+
+// -----
+
+// expected-error @below {{'tp.state' op expected one tensor of the checkpoint for each layer, got '{e}' in 'experts.{e}.w', which a tp.parameter may have}}
+tp.state @experts : tensor<4x8xf32> parameter "experts.{e}.w"

@@ -1,6 +1,6 @@
 // Few rows over many keys: several blocks share the keys of the same rows, and a
 // second kernel puts their parts together. Grouped heads, a window, a mask of
-// padding, short queries, batches; calls with fewer keys than there are splits
+// padding, short queries, batches, a bias and sinks; calls with fewer keys than there are splits
 // leave some without a tile, rows without a key, and all without one.
 // RUN: sed 's/TYPE/bf16/g; s/HEAD/128/g; s/KEYS/600/g' %s | tp-check-kernels - --seeds=1 | FileCheck %s
 // RUN: sed 's/TYPE/f16/g; s/HEAD/24/g; s/KEYS/1031/g' %s | tp-check-kernels - --seeds=1 | FileCheck %s
@@ -14,6 +14,8 @@
 // CHECK: attention_2_combine: right in 6 runs
 // CHECK: attention_3: right in 6 runs
 // CHECK: attention_3_combine: right in 6 runs
+// CHECK: attention_4: right in 6 runs
+// CHECK: attention_4_combine: right in 6 runs
 
 func.func @step(%q: tensor<1x1x8xHEADxTYPE>, %k: tensor<1xKEYSx2xHEADxTYPE>, %v: tensor<1xKEYSx2xHEADxTYPE>) -> tensor<1x1x8xHEADxTYPE> {
   %y = nn.attention %q, %k, %v {causal, scale = 0.25 : f64} : (tensor<1x1x8xHEADxTYPE>, tensor<1xKEYSx2xHEADxTYPE>, tensor<1xKEYSx2xHEADxTYPE>) -> tensor<1x1x8xHEADxTYPE>
@@ -33,4 +35,9 @@ func.func @window(%q: tensor<1x5x4xHEADxTYPE>, %k: tensor<1xKEYSx1xHEADxTYPE>, %
 func.func @negative(%q: tensor<1x2x1xHEADxTYPE>, %k: tensor<1xKEYSx1xHEADxTYPE>, %v: tensor<1xKEYSx1xHEADxTYPE>) -> tensor<1x2x1xHEADxTYPE> {
   %y = nn.attention %q, %k, %v {scale = -0.5 : f64} : (tensor<1x2x1xHEADxTYPE>, tensor<1xKEYSx1xHEADxTYPE>, tensor<1xKEYSx1xHEADxTYPE>) -> tensor<1x2x1xHEADxTYPE>
   return %y : tensor<1x2x1xHEADxTYPE>
+}
+
+func.func @sinks(%q: tensor<1x2x2xHEADxTYPE>, %k: tensor<1xKEYSx1xHEADxTYPE>, %v: tensor<1xKEYSx1xHEADxTYPE>, %b: tensor<1x2xKEYSxf32>, %s: tensor<2xTYPE>) -> tensor<1x2x2xHEADxTYPE> {
+  %y = nn.attention %q, %k, %v bias %b sinks %s {causal, soft_cap = 3.0 : f64, scale = 0.5 : f64} : (tensor<1x2x2xHEADxTYPE>, tensor<1xKEYSx1xHEADxTYPE>, tensor<1xKEYSx1xHEADxTYPE>, tensor<1x2xKEYSxf32>, tensor<2xTYPE>) -> tensor<1x2x2xHEADxTYPE>
+  return %y : tensor<1x2x2xHEADxTYPE>
 }

@@ -95,18 +95,26 @@ tp::emulator::evaluate(func::FuncOp function, ArrayRef<Tensor> operands) {
   return results;
 }
 
+SmallVector<int64_t> tp::emulator::cutKeys(nn::AttentionOp op, unsigned operand,
+                                           int64_t keyLength) {
+  Value value = op->getOperand(operand);
+  SmallVector<int64_t> shape(
+      cast<RankedTensorType>(value.getType()).getShape());
+  if (value == op.getBias())
+    shape[2] = keyLength;
+  else if (operand > 0 && value != op.getSinks())
+    shape[1] = keyLength;
+  return shape;
+}
+
 func::FuncOp tp::emulator::makeAttentionFunction(ModuleOp module,
                                                  nn::AttentionOp op,
                                                  int64_t keyLength) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   SmallVector<Type> types;
-  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-    auto type = cast<RankedTensorType>(operand.getType());
-    SmallVector<int64_t> shape(type.getShape());
-    if (i > 0)
-      shape[1] = keyLength;
-    types.push_back(type.clone(shape));
-  }
+  for (auto [i, operand] : llvm::enumerate(op->getOperands()))
+    types.push_back(cast<RankedTensorType>(operand.getType())
+                        .clone(cutKeys(op, i, keyLength)));
   auto query = cast<RankedTensorType>(op.getQuery().getType());
   Type lse =
       RankedTensorType::get(query.getShape().drop_back(), builder.getF32Type());

@@ -58,6 +58,10 @@ evaluate(mlir::func::FuncOp function, llvm::ArrayRef<interp::Tensor> operands);
 mlir::func::FuncOp makeAttentionFunction(mlir::ModuleOp module,
                                          nn::AttentionOp op, int64_t keyLength);
 
+/// The shape of operand `operand` of the same attention of so many keys.
+llvm::SmallVector<int64_t> cutKeys(nn::AttentionOp op, unsigned operand,
+                                   int64_t keyLength);
+
 /// The calls in `function` of the scheduled `module`: of each place that calls,
 /// the first and last iteration on the first and last rank. `inputs` are global
 /// values, distributed as the function's shardings say. If `isSampled`, matrix

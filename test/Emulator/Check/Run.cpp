@@ -319,13 +319,17 @@ Outcome tp::emulator::runAttention(const TpEmulator *emulator,
     arguments.add(place.base);
     arguments.add(uint64_t(strideOf(operand)));
   }
-  if (call.operands.size() > 3) {
-    Allocation &mask =
-        arguments.allocate(getBytes(call.operands[3]), call.operandOffsets[3]);
-    write(mask.base, call.operands[3]);
-    arguments.add(mask.base);
-  } else {
-    arguments.add(nullptr);
+  auto op = llvm::cast<tp::nn::AttentionOp>(call.library.getOperation());
+  size_t next = 3;
+  for (mlir::Value optional : {op.getMask(), op.getBias(), op.getSinks()}) {
+    if (!optional) {
+      arguments.add(nullptr);
+      continue;
+    }
+    Allocation &place = arguments.allocate(getBytes(call.operands[next]),
+                                           call.operandOffsets[next]);
+    write(place.base, call.operands[next++]);
+    arguments.add(place.base);
   }
   arguments.add(uint64_t(variant.keyLength));
   arguments.add(uint64_t(variant.keyLength - query.getShape()[1]));

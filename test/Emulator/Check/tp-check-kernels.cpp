@@ -252,11 +252,13 @@ static LogicalResult build(Program &program, const tp::StageOptions &options,
 //===----------------------------------------------------------------------===//
 
 /// Keys [0, length) of what attention is given.
-static SmallVector<Tensor> cutKeys(ArrayRef<Tensor> operands, int64_t length) {
+static SmallVector<Tensor> cutKeys(tp::nn::AttentionOp op,
+                                   ArrayRef<Tensor> operands, int64_t length) {
   SmallVector<Tensor> cut{operands[0]};
-  for (const Tensor &operand : operands.drop_front()) {
-    SmallVector<int64_t> shape(operand.getShape()), zero(shape.size(), 0);
-    shape[1] = length;
+  for (auto [i, operand] : llvm::enumerate(operands)) {
+    if (i == 0)
+      continue;
+    SmallVector<int64_t> shape = cutKeys(op, i, length), zero(shape.size(), 0);
     Tensor part(shape, operand.getElementType());
     part.copyBox(operand, zero, zero, shape);
     cut.push_back(part);
@@ -333,7 +335,8 @@ Outcome Checker::checkCall(const TpEmulator *emulator, const KernelCall &call,
     if (reference.empty()) {
       func::FuncOp function =
           makeAttentionFunction(*program.module, attention, variant.keyLength);
-      auto made = evaluate(function, cutKeys(call.operands, variant.keyLength));
+      auto made = evaluate(
+          function, cutKeys(attention, call.operands, variant.keyLength));
       function.erase();
       if (failed(made)) {
         outcome.problems.push_back("the reference does not run");

@@ -7,11 +7,14 @@ Each folder of test/fixtures is a small checkpoint with PyTorch's outputs; refer
 says how far from these a run may be. FIXTURE=name in the environment runs one folder.
 """
 
+import json
+
 import pytest
 from reference import check, fixtures, runs
 from safetensors.numpy import load_file
 
 import tp_mlir
+from tp_mlir import _tools
 
 
 def accepted():
@@ -44,6 +47,20 @@ def test_fixture(folder, facts, plan, degree, dtype):
         taken, stated = rank["peak_bytes"] - rank["scratch_bytes"], rank["stated_peak_bytes"]
         page = 2 << 20 if rank["parameter_bytes"] >= 4 << 20 else 4096
         assert abs(taken - stated) <= 0.03 * stated + page
+
+
+@pytest.mark.parametrize("folder, facts", [pytest.param(*one, id=one[0].name)
+                                           for one in fixtures()])
+def test_memory_before_a_run(folder, facts):
+    """What --explain says a rank needs, of which tp-plan makes its figures, is what the artifact
+    states, and that what a run takes."""
+    degree = facts["degrees"][1]
+    program = compiled(folder, facts, "megatron", degree, "f32")
+    explained = json.loads(_tools.run("tp-compile", [folder, *program._arguments,
+                                                     "--explain=json"]))
+    _, stats = program.run("random:1", load_file(folder / "inputs.safetensors"), stats=True)
+    peak = explained["functions"][0]["memory"]["peak"]
+    assert {rank["stated_peak_bytes"] for rank in stats["ranks"]} == {peak}
 
 
 @pytest.mark.parametrize("folder, facts, degree", refused())

@@ -5,8 +5,8 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 gradients.json and training.json beside a checkpoint say what PyTorch makes of it
 (scripts/make-fixtures); training.py how near a gradient must be. Losses must agree to 1e-4 of
-PyTorch's over a hundred steps, the weights after them to 3e-4 of their norms: a part of GPT-2's
-biases has no gradient but rounding, of which AdamW makes steps. In bf16 losses may be 1.6 times as
+PyTorch's over a hundred steps, the weights after them to 3e-4 of their norms, GPT-2's biases of
+keys to 1e-3: their gradient is rounding alone, of which AdamW makes steps. In bf16 losses may be 1.6 times as
 far from f32's as PyTorch's are, a root mean square over a hundred steps: these are no hundred
 draws, as one step leads to the next. Without f32 masters they would be 10 times as far. A few runs
 that have every degree, plan and family among them; TRAINING=all in the environment: all.
@@ -132,7 +132,8 @@ def test_steps(folder, facts, mesh, plan, dtype, tmp_path):
         assert set(weights) == set(wanted["weights"])
         for name, (norm, total) in wanted["weights"].items():
             ours = training.digest(name, weights[name])
-            assert ours == pytest.approx([norm, total], abs=3e-4 * norm), name
+            bound = 1e-3 if name.endswith("c_attn.bias") else 3e-4
+            assert ours == pytest.approx([norm, total], abs=bound * norm), name
     else:
         ours, theirs = (numpy.linalg.norm(values - losses)
                         for values in (found["loss"], wanted["bf16_losses"]))

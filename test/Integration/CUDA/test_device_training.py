@@ -4,8 +4,8 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 Gradients of fixtures against PyTorch's, with the CPU's tolerances (training.py); steps against
-the host's, while the learning rate, its correction and the data change: a number that a graph
-had kept would show, as a run at a constant rate does. Each entry that ran is one graph, and
+the host's, while the learning rate, its correction, the data and what dropout drops change: a
+number that a graph had kept would show, as a run at a constant rate does. Each entry that ran is one graph, and
 every call of it a launch. A few fixtures; TRAINING=all in the environment: all.
 """
 
@@ -75,11 +75,12 @@ def train(program, folder, tmp_path, schedule, *options, environment=None):
     return numpy.array([[line["loss"], line["grad_norm"]] for line in lines]), done.stderr
 
 
-@pytest.mark.parametrize("fixture, degree, plan", [
-    ("llama-gqa", 1, "megatron"), ("qwen2", 2, "megatron-sp")])
-def test_steps(fixture, degree, plan, tmp_path):
+@pytest.mark.parametrize("fixture, degree, plan, dropout", [
+    ("llama-gqa", 1, "megatron", "off"), ("gpt2", 2, "megatron-sp", "residual")])
+def test_steps(fixture, degree, plan, dropout, tmp_path):
     folder = FIXTURES / fixture
-    options = {"batch": training.BATCH, "seq": training.SEQ, "train": "adamw", "clip": 4}
+    options = {"batch": training.BATCH, "seq": training.SEQ, "train": "adamw", "clip": 4,
+               "dropout": dropout}
     command = [BIN / "tp-compile", folder, f"--mesh=tp={degree}", f"--plan={plan}", "-o",
                tmp_path / "host.tpa", *(f"--{name}={value}" for name, value in options.items())]
     subprocess.run(command, check=True, capture_output=True)
@@ -97,5 +98,15 @@ def test_steps(fixture, degree, plan, tmp_path):
                                               errors)))
         ran = [count for count in launches if count]
         assert ran == sorted([STEPS, STEPS * ACCUMULATE] * degree if graphs else [])
+        # A save copies what it writes, once; of each step there are a few numbers.
+        copied = int(re.search(r"(\d+) bytes were copied to the host", errors).group(1))
+        written = sum(file.stat().st_size for file in (tmp_path / "saved").glob("*.safetensors"))
+        assert degree > 1 or copied <= 1.01 * written + 1000 * STEPS
+    # Layers come out of their stacks as they went in.
+    tp_run(made, folder, "--train", training.DATA, "--steps", "0", "--lr", "1", "--save",
+           tmp_path / "zero")
+    saved = load_file(tmp_path / "zero" / "model.safetensors")
+    for name, values in load_file(folder / "model.safetensors").items():
+        assert numpy.array_equal(saved[name], values), name
     # A rate that is kept, or not the step's, is another run.
     assert numpy.abs(constant / wanted - 1).max() > 1e-2

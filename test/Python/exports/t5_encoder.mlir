@@ -34,127 +34,71 @@ module {
     %p30 = tp.parameter "encoder.block.0.layer.0.SelfAttention.k.weight" : tensor<64x64xf32> loc("encoder.block.0.layer.0.SelfAttention.k.weight")
     %31 = nn.linear %16, %p30 : (tensor<1x16x64xf32>, tensor<64x64xf32>) -> tensor<1x16x64xf32> loc("encoder.block.0.layer.0.SelfAttention.k")
     %32 = tensor.expand_shape %31 [[0], [1], [2, 3]] output_shape [1, 16, 4, 16] : tensor<1x16x64xf32> into tensor<1x16x4x16xf32> loc("encoder.block.0.layer.0.SelfAttention.k")
+    %p33 = tp.parameter "encoder.block.0.layer.0.SelfAttention.v.weight" : tensor<64x64xf32> loc("encoder.block.0.layer.0.SelfAttention.v.weight")
+    %34 = nn.linear %16, %p33 : (tensor<1x16x64xf32>, tensor<64x64xf32>) -> tensor<1x16x64xf32> loc("encoder.block.0.layer.0.SelfAttention.v")
+    %35 = tensor.expand_shape %34 [[0], [1], [2, 3]] output_shape [1, 16, 4, 16] : tensor<1x16x64xf32> into tensor<1x16x4x16xf32> loc("encoder.block.0.layer.0.SelfAttention.v")
     %36 = tensor.empty() : tensor<4x16x16xf32> loc("encoder.block.0.layer.0.SelfAttention")
-    %37 = arith.constant 0.000000000e+00 : f32 loc("encoder.block.0.layer.0.SelfAttention")
-    %38 = linalg.fill ins(%37 : f32) outs(%36 : tensor<4x16x16xf32>) -> tensor<4x16x16xf32> loc("encoder.block.0.layer.0.SelfAttention")
-    %41 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (0, d1, d0, d3)>, affine_map<(d0, d1, d2, d3) -> (0, d2, d0, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%29, %32 : tensor<1x16x4x16xf32>, tensor<1x16x4x16xf32>) outs(%38 : tensor<4x16x16xf32>) {
-    ^bb0(%a33: f32, %a34: f32, %o35: f32):
-      %s39 = arith.mulf %a33, %a34 : f32
-      %s40 = arith.addf %o35, %s39 : f32
-      linalg.yield %s40 : f32
-    } -> tensor<4x16x16xf32> loc("encoder.block.0.layer.0.SelfAttention")
-    %45 = tensor.empty() : tensor<4x16x16xf32> loc("encoder.block.0.layer.0.SelfAttention")
-    %49 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d1, d2, d0)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%41, %26 : tensor<4x16x16xf32>, tensor<16x16x4xf32>) outs(%45 : tensor<4x16x16xf32>) {
-    ^bb0(%a42: f32, %a43: f32, %o44: f32):
-      %s46 = arith.constant 1.000000000e+00 : f32
-      %s47 = arith.mulf %a42, %s46 : f32
-      %s48 = arith.addf %s47, %a43 : f32
-      linalg.yield %s48 : f32
-    } -> tensor<4x16x16xf32> loc("encoder.block.0.layer.0.SelfAttention")
-    %50 = tensor.expand_shape %49 [[0, 1], [2], [3]] output_shape [1, 4, 16, 16] : tensor<4x16x16xf32> into tensor<1x4x16x16xf32> loc("encoder.block.0.layer.0.SelfAttention")
-    %51 = nn.softmax %50 : tensor<1x4x16x16xf32> loc("encoder.block.0.layer.0.SelfAttention")
-    %p52 = tp.parameter "encoder.block.0.layer.0.SelfAttention.v.weight" : tensor<64x64xf32> loc("encoder.block.0.layer.0.SelfAttention.v.weight")
-    %53 = nn.linear %16, %p52 : (tensor<1x16x64xf32>, tensor<64x64xf32>) -> tensor<1x16x64xf32> loc("encoder.block.0.layer.0.SelfAttention.v")
-    %54 = tensor.expand_shape %53 [[0], [1], [2, 3]] output_shape [1, 16, 4, 16] : tensor<1x16x64xf32> into tensor<1x16x4x16xf32> loc("encoder.block.0.layer.0.SelfAttention.v")
-    %58 = tensor.empty() : tensor<4x16x16xf32> loc("encoder.block.0.layer.0.SelfAttention")
-    %59 = arith.constant 0.000000000e+00 : f32 loc("encoder.block.0.layer.0.SelfAttention")
-    %60 = linalg.fill ins(%59 : f32) outs(%58 : tensor<4x16x16xf32>) -> tensor<4x16x16xf32> loc("encoder.block.0.layer.0.SelfAttention")
-    %63 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (0, d0, d1, d3)>, affine_map<(d0, d1, d2, d3) -> (0, d3, d0, d2)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%51, %54 : tensor<1x4x16x16xf32>, tensor<1x16x4x16xf32>) outs(%60 : tensor<4x16x16xf32>) {
-    ^bb0(%a55: f32, %a56: f32, %o57: f32):
-      %s61 = arith.mulf %a55, %a56 : f32
-      %s62 = arith.addf %o57, %s61 : f32
-      linalg.yield %s62 : f32
-    } -> tensor<4x16x16xf32> loc("encoder.block.0.layer.0.SelfAttention")
-    %64 = tensor.empty() : tensor<16x4x16xf32> loc("encoder.block.0.layer.0.SelfAttention.o")
-    %65 = linalg.transpose ins(%63 : tensor<4x16x16xf32>) outs(%64 : tensor<16x4x16xf32>) permutation = [1, 0, 2] loc("encoder.block.0.layer.0.SelfAttention.o")
-    %66 = tensor.collapse_shape %65 [[0], [1, 2]] : tensor<16x4x16xf32> into tensor<16x64xf32> loc("encoder.block.0.layer.0.SelfAttention.o")
-    %67 = tensor.expand_shape %66 [[0, 1], [2]] output_shape [1, 16, 64] : tensor<16x64xf32> into tensor<1x16x64xf32> loc("encoder.block.0.layer.0.SelfAttention.o")
-    %p68 = tp.parameter "encoder.block.0.layer.0.SelfAttention.o.weight" : tensor<64x64xf32> loc("encoder.block.0.layer.0.SelfAttention.o.weight")
-    %69 = nn.linear %67, %p68 : (tensor<1x16x64xf32>, tensor<64x64xf32>) -> tensor<1x16x64xf32> loc("encoder.block.0.layer.0.SelfAttention.o")
-    %70 = arith.addf %2, %69 : tensor<1x16x64xf32> loc("encoder.block.0.layer.0")
-    %p71 = tp.parameter "encoder.block.0.layer.1.layer_norm.weight" : tensor<64xf32> loc("encoder.block.0.layer.1.layer_norm.weight")
-    %72 = nn.rms_norm %70, %p71 {epsilon = 9.99999999999999955e-07 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("encoder.block.0.layer.1.layer_norm")
-    %p73 = tp.parameter "encoder.block.0.layer.1.DenseReluDense.wi.weight" : tensor<128x64xf32> loc("encoder.block.0.layer.1.DenseReluDense.wi.weight")
-    %74 = nn.linear %72, %p73 : (tensor<1x16x64xf32>, tensor<128x64xf32>) -> tensor<1x16x128xf32> loc("encoder.block.0.layer.1.DenseReluDense.wi")
-    %78 = tensor.empty() : tensor<1x16x128xf32> loc("encoder.block.0.layer.1.DenseReluDense.act")
-    %80 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%74 : tensor<1x16x128xf32>) outs(%78 : tensor<1x16x128xf32>) {
-    ^bb0(%a75: f32, %o77: f32):
-      %s76 = arith.constant 0.000000000e+00 : f32
-      %s79 = arith.maximumf %a75, %s76 : f32
-      linalg.yield %s79 : f32
+    %37 = linalg.transpose ins(%26 : tensor<16x16x4xf32>) outs(%36 : tensor<4x16x16xf32>) permutation = [2, 0, 1] loc("encoder.block.0.layer.0.SelfAttention")
+    %38 = nn.attention %29, %32, %35 bias %37 {scale = 1.00000000000000000e+00 : f64} : (tensor<1x16x4x16xf32>, tensor<1x16x4x16xf32>, tensor<1x16x4x16xf32>, tensor<4x16x16xf32>) -> tensor<1x16x4x16xf32> loc("encoder.block.0.layer.0.SelfAttention")
+    %39 = tensor.collapse_shape %38 [[0], [1], [2, 3]] : tensor<1x16x4x16xf32> into tensor<1x16x64xf32> loc("encoder.block.0.layer.0.SelfAttention.o")
+    %p40 = tp.parameter "encoder.block.0.layer.0.SelfAttention.o.weight" : tensor<64x64xf32> loc("encoder.block.0.layer.0.SelfAttention.o.weight")
+    %41 = nn.linear %39, %p40 : (tensor<1x16x64xf32>, tensor<64x64xf32>) -> tensor<1x16x64xf32> loc("encoder.block.0.layer.0.SelfAttention.o")
+    %42 = arith.addf %2, %41 : tensor<1x16x64xf32> loc("encoder.block.0.layer.0")
+    %p43 = tp.parameter "encoder.block.0.layer.1.layer_norm.weight" : tensor<64xf32> loc("encoder.block.0.layer.1.layer_norm.weight")
+    %44 = nn.rms_norm %42, %p43 {epsilon = 9.99999999999999955e-07 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("encoder.block.0.layer.1.layer_norm")
+    %p45 = tp.parameter "encoder.block.0.layer.1.DenseReluDense.wi.weight" : tensor<128x64xf32> loc("encoder.block.0.layer.1.DenseReluDense.wi.weight")
+    %46 = nn.linear %44, %p45 : (tensor<1x16x64xf32>, tensor<128x64xf32>) -> tensor<1x16x128xf32> loc("encoder.block.0.layer.1.DenseReluDense.wi")
+    %50 = tensor.empty() : tensor<1x16x128xf32> loc("encoder.block.0.layer.1.DenseReluDense.act")
+    %52 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%46 : tensor<1x16x128xf32>) outs(%50 : tensor<1x16x128xf32>) {
+    ^bb0(%a47: f32, %o49: f32):
+      %s48 = arith.constant 0.000000000e+00 : f32
+      %s51 = arith.maximumf %a47, %s48 : f32
+      linalg.yield %s51 : f32
     } -> tensor<1x16x128xf32> loc("encoder.block.0.layer.1.DenseReluDense.act")
-    %p81 = tp.parameter "encoder.block.0.layer.1.DenseReluDense.wo.weight" : tensor<64x128xf32> loc("encoder.block.0.layer.1.DenseReluDense.wo.weight")
-    %82 = nn.linear %80, %p81 : (tensor<1x16x128xf32>, tensor<64x128xf32>) -> tensor<1x16x64xf32> loc("encoder.block.0.layer.1.DenseReluDense.wo")
-    %83 = arith.addf %70, %82 : tensor<1x16x64xf32> loc("encoder.block.0.layer.1")
-    %p84 = tp.parameter "encoder.block.1.layer.0.layer_norm.weight" : tensor<64xf32> loc("encoder.block.1.layer.0.layer_norm.weight")
-    %85 = nn.rms_norm %83, %p84 {epsilon = 9.99999999999999955e-07 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("encoder.block.1.layer.0.layer_norm")
-    %90 = tensor.empty() : tensor<16x16x4xf32> loc("encoder.block.1.layer.0.SelfAttention")
-    %92 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (0, 0, d0, d1)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%14, %19 : tensor<1x1x16x16xi1>, tensor<16x16x4xf32>) outs(%90 : tensor<16x16x4xf32>) {
-    ^bb0(%a86: i1, %a87: f32, %o89: f32):
-      %s88 = arith.constant -3.402823466e+38 : f32
-      %s91 = arith.select %a86, %a87, %s88 : f32
-      linalg.yield %s91 : f32
+    %p53 = tp.parameter "encoder.block.0.layer.1.DenseReluDense.wo.weight" : tensor<64x128xf32> loc("encoder.block.0.layer.1.DenseReluDense.wo.weight")
+    %54 = nn.linear %52, %p53 : (tensor<1x16x128xf32>, tensor<64x128xf32>) -> tensor<1x16x64xf32> loc("encoder.block.0.layer.1.DenseReluDense.wo")
+    %55 = arith.addf %42, %54 : tensor<1x16x64xf32> loc("encoder.block.0.layer.1")
+    %p56 = tp.parameter "encoder.block.1.layer.0.layer_norm.weight" : tensor<64xf32> loc("encoder.block.1.layer.0.layer_norm.weight")
+    %57 = nn.rms_norm %55, %p56 {epsilon = 9.99999999999999955e-07 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("encoder.block.1.layer.0.layer_norm")
+    %62 = tensor.empty() : tensor<16x16x4xf32> loc("encoder.block.1.layer.0.SelfAttention")
+    %64 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (0, 0, d0, d1)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%14, %19 : tensor<1x1x16x16xi1>, tensor<16x16x4xf32>) outs(%62 : tensor<16x16x4xf32>) {
+    ^bb0(%a58: i1, %a59: f32, %o61: f32):
+      %s60 = arith.constant -3.402823466e+38 : f32
+      %s63 = arith.select %a58, %a59, %s60 : f32
+      linalg.yield %s63 : f32
     } -> tensor<16x16x4xf32> loc("encoder.block.1.layer.0.SelfAttention")
-    %p93 = tp.parameter "encoder.block.1.layer.0.SelfAttention.q.weight" : tensor<64x64xf32> loc("encoder.block.1.layer.0.SelfAttention.q.weight")
-    %94 = nn.linear %85, %p93 : (tensor<1x16x64xf32>, tensor<64x64xf32>) -> tensor<1x16x64xf32> loc("encoder.block.1.layer.0.SelfAttention.q")
-    %95 = tensor.expand_shape %94 [[0], [1], [2, 3]] output_shape [1, 16, 4, 16] : tensor<1x16x64xf32> into tensor<1x16x4x16xf32> loc("encoder.block.1.layer.0.SelfAttention.q")
-    %p96 = tp.parameter "encoder.block.1.layer.0.SelfAttention.k.weight" : tensor<64x64xf32> loc("encoder.block.1.layer.0.SelfAttention.k.weight")
-    %97 = nn.linear %85, %p96 : (tensor<1x16x64xf32>, tensor<64x64xf32>) -> tensor<1x16x64xf32> loc("encoder.block.1.layer.0.SelfAttention.k")
-    %98 = tensor.expand_shape %97 [[0], [1], [2, 3]] output_shape [1, 16, 4, 16] : tensor<1x16x64xf32> into tensor<1x16x4x16xf32> loc("encoder.block.1.layer.0.SelfAttention.k")
-    %102 = tensor.empty() : tensor<4x16x16xf32> loc("encoder.block.1.layer.0.SelfAttention")
-    %103 = arith.constant 0.000000000e+00 : f32 loc("encoder.block.1.layer.0.SelfAttention")
-    %104 = linalg.fill ins(%103 : f32) outs(%102 : tensor<4x16x16xf32>) -> tensor<4x16x16xf32> loc("encoder.block.1.layer.0.SelfAttention")
-    %107 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (0, d1, d0, d3)>, affine_map<(d0, d1, d2, d3) -> (0, d2, d0, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%95, %98 : tensor<1x16x4x16xf32>, tensor<1x16x4x16xf32>) outs(%104 : tensor<4x16x16xf32>) {
-    ^bb0(%a99: f32, %a100: f32, %o101: f32):
-      %s105 = arith.mulf %a99, %a100 : f32
-      %s106 = arith.addf %o101, %s105 : f32
-      linalg.yield %s106 : f32
-    } -> tensor<4x16x16xf32> loc("encoder.block.1.layer.0.SelfAttention")
-    %111 = tensor.empty() : tensor<4x16x16xf32> loc("encoder.block.1.layer.0.SelfAttention")
-    %115 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d1, d2, d0)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%107, %92 : tensor<4x16x16xf32>, tensor<16x16x4xf32>) outs(%111 : tensor<4x16x16xf32>) {
-    ^bb0(%a108: f32, %a109: f32, %o110: f32):
-      %s112 = arith.constant 1.000000000e+00 : f32
-      %s113 = arith.mulf %a108, %s112 : f32
-      %s114 = arith.addf %s113, %a109 : f32
-      linalg.yield %s114 : f32
-    } -> tensor<4x16x16xf32> loc("encoder.block.1.layer.0.SelfAttention")
-    %116 = tensor.expand_shape %115 [[0, 1], [2], [3]] output_shape [1, 4, 16, 16] : tensor<4x16x16xf32> into tensor<1x4x16x16xf32> loc("encoder.block.1.layer.0.SelfAttention")
-    %117 = nn.softmax %116 : tensor<1x4x16x16xf32> loc("encoder.block.1.layer.0.SelfAttention")
-    %p118 = tp.parameter "encoder.block.1.layer.0.SelfAttention.v.weight" : tensor<64x64xf32> loc("encoder.block.1.layer.0.SelfAttention.v.weight")
-    %119 = nn.linear %85, %p118 : (tensor<1x16x64xf32>, tensor<64x64xf32>) -> tensor<1x16x64xf32> loc("encoder.block.1.layer.0.SelfAttention.v")
-    %120 = tensor.expand_shape %119 [[0], [1], [2, 3]] output_shape [1, 16, 4, 16] : tensor<1x16x64xf32> into tensor<1x16x4x16xf32> loc("encoder.block.1.layer.0.SelfAttention.v")
-    %124 = tensor.empty() : tensor<4x16x16xf32> loc("encoder.block.1.layer.0.SelfAttention")
-    %125 = arith.constant 0.000000000e+00 : f32 loc("encoder.block.1.layer.0.SelfAttention")
-    %126 = linalg.fill ins(%125 : f32) outs(%124 : tensor<4x16x16xf32>) -> tensor<4x16x16xf32> loc("encoder.block.1.layer.0.SelfAttention")
-    %129 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (0, d0, d1, d3)>, affine_map<(d0, d1, d2, d3) -> (0, d3, d0, d2)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%117, %120 : tensor<1x4x16x16xf32>, tensor<1x16x4x16xf32>) outs(%126 : tensor<4x16x16xf32>) {
-    ^bb0(%a121: f32, %a122: f32, %o123: f32):
-      %s127 = arith.mulf %a121, %a122 : f32
-      %s128 = arith.addf %o123, %s127 : f32
-      linalg.yield %s128 : f32
-    } -> tensor<4x16x16xf32> loc("encoder.block.1.layer.0.SelfAttention")
-    %130 = tensor.empty() : tensor<16x4x16xf32> loc("encoder.block.1.layer.0.SelfAttention.o")
-    %131 = linalg.transpose ins(%129 : tensor<4x16x16xf32>) outs(%130 : tensor<16x4x16xf32>) permutation = [1, 0, 2] loc("encoder.block.1.layer.0.SelfAttention.o")
-    %132 = tensor.collapse_shape %131 [[0], [1, 2]] : tensor<16x4x16xf32> into tensor<16x64xf32> loc("encoder.block.1.layer.0.SelfAttention.o")
-    %133 = tensor.expand_shape %132 [[0, 1], [2]] output_shape [1, 16, 64] : tensor<16x64xf32> into tensor<1x16x64xf32> loc("encoder.block.1.layer.0.SelfAttention.o")
-    %p134 = tp.parameter "encoder.block.1.layer.0.SelfAttention.o.weight" : tensor<64x64xf32> loc("encoder.block.1.layer.0.SelfAttention.o.weight")
-    %135 = nn.linear %133, %p134 : (tensor<1x16x64xf32>, tensor<64x64xf32>) -> tensor<1x16x64xf32> loc("encoder.block.1.layer.0.SelfAttention.o")
-    %136 = arith.addf %83, %135 : tensor<1x16x64xf32> loc("encoder.block.1.layer.0")
-    %p137 = tp.parameter "encoder.block.1.layer.1.layer_norm.weight" : tensor<64xf32> loc("encoder.block.1.layer.1.layer_norm.weight")
-    %138 = nn.rms_norm %136, %p137 {epsilon = 9.99999999999999955e-07 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("encoder.block.1.layer.1.layer_norm")
-    %p139 = tp.parameter "encoder.block.1.layer.1.DenseReluDense.wi.weight" : tensor<128x64xf32> loc("encoder.block.1.layer.1.DenseReluDense.wi.weight")
-    %140 = nn.linear %138, %p139 : (tensor<1x16x64xf32>, tensor<128x64xf32>) -> tensor<1x16x128xf32> loc("encoder.block.1.layer.1.DenseReluDense.wi")
-    %144 = tensor.empty() : tensor<1x16x128xf32> loc("encoder.block.1.layer.1.DenseReluDense.act")
-    %146 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%140 : tensor<1x16x128xf32>) outs(%144 : tensor<1x16x128xf32>) {
-    ^bb0(%a141: f32, %o143: f32):
-      %s142 = arith.constant 0.000000000e+00 : f32
-      %s145 = arith.maximumf %a141, %s142 : f32
-      linalg.yield %s145 : f32
+    %p65 = tp.parameter "encoder.block.1.layer.0.SelfAttention.q.weight" : tensor<64x64xf32> loc("encoder.block.1.layer.0.SelfAttention.q.weight")
+    %66 = nn.linear %57, %p65 : (tensor<1x16x64xf32>, tensor<64x64xf32>) -> tensor<1x16x64xf32> loc("encoder.block.1.layer.0.SelfAttention.q")
+    %67 = tensor.expand_shape %66 [[0], [1], [2, 3]] output_shape [1, 16, 4, 16] : tensor<1x16x64xf32> into tensor<1x16x4x16xf32> loc("encoder.block.1.layer.0.SelfAttention.q")
+    %p68 = tp.parameter "encoder.block.1.layer.0.SelfAttention.k.weight" : tensor<64x64xf32> loc("encoder.block.1.layer.0.SelfAttention.k.weight")
+    %69 = nn.linear %57, %p68 : (tensor<1x16x64xf32>, tensor<64x64xf32>) -> tensor<1x16x64xf32> loc("encoder.block.1.layer.0.SelfAttention.k")
+    %70 = tensor.expand_shape %69 [[0], [1], [2, 3]] output_shape [1, 16, 4, 16] : tensor<1x16x64xf32> into tensor<1x16x4x16xf32> loc("encoder.block.1.layer.0.SelfAttention.k")
+    %p71 = tp.parameter "encoder.block.1.layer.0.SelfAttention.v.weight" : tensor<64x64xf32> loc("encoder.block.1.layer.0.SelfAttention.v.weight")
+    %72 = nn.linear %57, %p71 : (tensor<1x16x64xf32>, tensor<64x64xf32>) -> tensor<1x16x64xf32> loc("encoder.block.1.layer.0.SelfAttention.v")
+    %73 = tensor.expand_shape %72 [[0], [1], [2, 3]] output_shape [1, 16, 4, 16] : tensor<1x16x64xf32> into tensor<1x16x4x16xf32> loc("encoder.block.1.layer.0.SelfAttention.v")
+    %74 = tensor.empty() : tensor<4x16x16xf32> loc("encoder.block.1.layer.0.SelfAttention")
+    %75 = linalg.transpose ins(%64 : tensor<16x16x4xf32>) outs(%74 : tensor<4x16x16xf32>) permutation = [2, 0, 1] loc("encoder.block.1.layer.0.SelfAttention")
+    %76 = nn.attention %67, %70, %73 bias %75 {scale = 1.00000000000000000e+00 : f64} : (tensor<1x16x4x16xf32>, tensor<1x16x4x16xf32>, tensor<1x16x4x16xf32>, tensor<4x16x16xf32>) -> tensor<1x16x4x16xf32> loc("encoder.block.1.layer.0.SelfAttention")
+    %77 = tensor.collapse_shape %76 [[0], [1], [2, 3]] : tensor<1x16x4x16xf32> into tensor<1x16x64xf32> loc("encoder.block.1.layer.0.SelfAttention.o")
+    %p78 = tp.parameter "encoder.block.1.layer.0.SelfAttention.o.weight" : tensor<64x64xf32> loc("encoder.block.1.layer.0.SelfAttention.o.weight")
+    %79 = nn.linear %77, %p78 : (tensor<1x16x64xf32>, tensor<64x64xf32>) -> tensor<1x16x64xf32> loc("encoder.block.1.layer.0.SelfAttention.o")
+    %80 = arith.addf %55, %79 : tensor<1x16x64xf32> loc("encoder.block.1.layer.0")
+    %p81 = tp.parameter "encoder.block.1.layer.1.layer_norm.weight" : tensor<64xf32> loc("encoder.block.1.layer.1.layer_norm.weight")
+    %82 = nn.rms_norm %80, %p81 {epsilon = 9.99999999999999955e-07 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("encoder.block.1.layer.1.layer_norm")
+    %p83 = tp.parameter "encoder.block.1.layer.1.DenseReluDense.wi.weight" : tensor<128x64xf32> loc("encoder.block.1.layer.1.DenseReluDense.wi.weight")
+    %84 = nn.linear %82, %p83 : (tensor<1x16x64xf32>, tensor<128x64xf32>) -> tensor<1x16x128xf32> loc("encoder.block.1.layer.1.DenseReluDense.wi")
+    %88 = tensor.empty() : tensor<1x16x128xf32> loc("encoder.block.1.layer.1.DenseReluDense.act")
+    %90 = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel"]} ins(%84 : tensor<1x16x128xf32>) outs(%88 : tensor<1x16x128xf32>) {
+    ^bb0(%a85: f32, %o87: f32):
+      %s86 = arith.constant 0.000000000e+00 : f32
+      %s89 = arith.maximumf %a85, %s86 : f32
+      linalg.yield %s89 : f32
     } -> tensor<1x16x128xf32> loc("encoder.block.1.layer.1.DenseReluDense.act")
-    %p147 = tp.parameter "encoder.block.1.layer.1.DenseReluDense.wo.weight" : tensor<64x128xf32> loc("encoder.block.1.layer.1.DenseReluDense.wo.weight")
-    %148 = nn.linear %146, %p147 : (tensor<1x16x128xf32>, tensor<64x128xf32>) -> tensor<1x16x64xf32> loc("encoder.block.1.layer.1.DenseReluDense.wo")
-    %149 = arith.addf %136, %148 : tensor<1x16x64xf32> loc("encoder.block.1.layer.1")
-    %p150 = tp.parameter "encoder.final_layer_norm.weight" : tensor<64xf32> loc("encoder.final_layer_norm.weight")
-    %151 = nn.rms_norm %149, %p150 {epsilon = 9.99999999999999955e-07 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("encoder.final_layer_norm")
-    return %151 : tensor<1x16x64xf32>
+    %p91 = tp.parameter "encoder.block.1.layer.1.DenseReluDense.wo.weight" : tensor<64x128xf32> loc("encoder.block.1.layer.1.DenseReluDense.wo.weight")
+    %92 = nn.linear %90, %p91 : (tensor<1x16x128xf32>, tensor<64x128xf32>) -> tensor<1x16x64xf32> loc("encoder.block.1.layer.1.DenseReluDense.wo")
+    %93 = arith.addf %80, %92 : tensor<1x16x64xf32> loc("encoder.block.1.layer.1")
+    %p94 = tp.parameter "encoder.final_layer_norm.weight" : tensor<64xf32> loc("encoder.final_layer_norm.weight")
+    %95 = nn.rms_norm %93, %p94 {epsilon = 9.99999999999999955e-07 : f64} : (tensor<1x16x64xf32>, tensor<64xf32>) -> tensor<1x16x64xf32> loc("encoder.final_layer_norm")
+    return %95 : tensor<1x16x64xf32>
   }
 }

@@ -31,10 +31,13 @@ LogicalResult AttentionOp::verify() {
   int64_t t = key.getDimSize(1), kvHeads = key.getDimSize(2);
   Type element = query.getElementType();
   if (failed(expect(*this, "key", getKey(), {b, t, kvHeads, d}, element)) ||
-      failed(expect(*this, "value", getValue(), {b, t, kvHeads, d}, element)) ||
-      failed(expect(*this, "result", getResult(), {b, s, heads, d}, element)))
+      failed(expectRank(*this, "value", getValue(), 4)))
     return failure();
-  if (failed(verifySight(*this)))
+  int64_t e = shapeOf(getValue())[3];
+  if (failed(expect(*this, "value", getValue(), {b, t, kvHeads, e}, element)) ||
+      failed(expect(*this, "result", getResult(), {b, s, heads, e}, element)))
+    return failure();
+  if (failed(verifySight(*this)) || failed(verifySinks(*this)))
     return failure();
   if (getLse())
     return expect(*this, "lse", getLse(), {b, s, heads}, getF32(*this));
@@ -45,22 +48,31 @@ FailureOr<ShardingRule> AttentionOp::getShardingRule() {
   ShardingRule rule;
   ArrayRef<int64_t> query = shapeOf(getQuery()), key = shapeOf(getKey());
   unsigned b = rule.addFactor(query[0], FactorKind::Parallel, "b");
-  // A causal query reads its own position against those of the keys.
-  unsigned s = rule.addFactor(
-      query[1], getCausal() ? FactorKind::Whole : FactorKind::Parallel, "s");
+  // A query with a reach reads its own position against those of the keys.
+  unsigned s = rule.addFactor(query[1],
+                              getCausal() || getWindow() ? FactorKind::Whole
+                                                         : FactorKind::Parallel,
+                              "s");
   unsigned g = rule.addFactor(key[2], FactorKind::Parallel, "kv heads");
   unsigned r = rule.addFactor(query[2] / key[2], FactorKind::Parallel,
                               "queries per kv head");
   unsigned t = rule.addFactor(key[1], FactorKind::Whole, "t");
   unsigned d = rule.addFactor(query[3], FactorKind::Whole, "head size");
+  unsigned e = d;
+  if (int64_t size = shapeOf(getValue())[3]; size != query[3])
+    e = rule.addFactor(size, FactorKind::Whole, "value size");
   addOperand(rule, {{b}, {s}, {g, r}, {d}}, Linearity::None);
   addOperand(rule, {{b}, {t}, {g}, {d}}, Linearity::None);
   // Linear in the values; the log-sum-exp does not depend on them.
-  addOperand(rule, {{b}, {t}, {g}, {d}},
+  addOperand(rule, {{b}, {t}, {g}, {e}},
              getLse() ? Linearity::None : Linearity::Multilinear);
   if (getMask())
     addOperand(rule, {{b}, {t}}, Linearity::None);
-  addResult(rule, {{b}, {s}, {g, r}, {d}});
+  if (getBias())
+    addBias(rule, getBias(), {{g, r}, {s}, {t}});
+  if (getSinks())
+    addOperand(rule, {{g, r}}, Linearity::None);
+  addResult(rule, {{b}, {s}, {g, r}, {e}});
   if (getLse())
     addResult(rule, {{b}, {s}, {g, r}});
   return rule;
@@ -69,10 +81,15 @@ FailureOr<ShardingRule> AttentionOp::getShardingRule() {
 SmallVector<PadState> AttentionOp::getPaddingStates(unsigned,
                                                     ArrayRef<PadState> in) {
   // An average of zeros, whose weights come from scores that are zero. A mask
-  // that carries the factor may leave nothing to average.
+  // that carries the factor may leave nothing to average, and a bias or a sink
+  // may be no number.
   SmallVector<PadState> states(getNumResults(), PadState::Anything);
+  ArrayRef<PadState> others = in.drop_front(3 + !!getMask());
   if (llvm::all_of(in.take_front(3), isZero) &&
-      (!getMask() || in[3] == PadState::None))
+      (!getMask() || in[3] == PadState::None) &&
+      llvm::all_of(others, [](PadState state) {
+        return isZero(state) || state == PadState::None;
+      }))
     states[0] = PadState::Zero;
   return states;
 }
@@ -101,38 +118,53 @@ static AttentionParts computeAttention(Emitter &emitter, AttentionOp op) {
   SmallVector<int64_t> shape(shapeOf(parts.query));
   shape.back() = shapeOf(key)[1];
   RankedTensorType type = emitter.wideType(shape);
-  Value scores =
+  Value products =
       emitter.reduce(type, Loops(ArrayRef(d).take_front(5)), 6, Combine::Sum,
                      {{parts.query, {d[0], d[1], d[2], d[3], d[5]}},
                       {key, {d[0], d[4], d[2], d[5]}}},
                      product);
   Loops all(ArrayRef(d).take_front(5)), rows(ArrayRef(d).take_front(4));
-  SmallVector<Operand> operands{{scores, all}};
-  if (op.getMask())
-    operands.push_back({op.getMask(), {d[0], d[4]}});
+  ScoreParts<AttentionOp> score(emitter, op, d);
+  SmallVector<Operand> operands{{products, all}};
+  llvm::append_range(operands, score.operands);
   double infinity = std::numeric_limits<double>::infinity();
   Value visible = emitter.map(type, operands, [&](Scalar &e, ValueRange v) {
-    Value score = e.mul(v[0], e.number(op.getScale().convertToDouble()));
-    Value condition = computeVisible(e, op, v.size() > 1 ? v[1] : Value());
-    return condition ? e.select(condition, score, e.number(-infinity)) : score;
+    Value all = score.compute(e, v[0], v.drop_front());
+    Value condition = score.isVisible(e, v.drop_front());
+    return condition ? e.select(condition, all, e.number(-infinity)) : all;
   });
   auto same = [](Scalar &, ValueRange v) { return v[0]; };
   RankedTensorType rowType =
       emitter.wideType(ArrayRef<int64_t>(shape).drop_back());
   Value max =
       emitter.reduce(rowType, rows, 5, Combine::Max, {{visible, all}}, same);
+  SmallVector<Operand> sinks;
+  if (op.getSinks())
+    sinks.push_back(
+        {emitter.split(op.getSinks(), 0, {shape[2], shape[3]}), {d[2], d[3]}});
+  SmallVector<Operand> greatest{{max, rows}};
+  llvm::append_range(greatest, sinks);
   // Relative to 0 where no key is seen: -inf - -inf is no number.
-  parts.max = emitter.map(
-      rowType, {{max, rows}}, [&](Scalar &e, ValueRange v) -> Value {
-        Value none = arith::CmpFOp::create(e.b, arith::CmpFPredicate::OEQ, v[0],
+  parts.max =
+      emitter.map(rowType, greatest, [&](Scalar &e, ValueRange v) -> Value {
+        Value most = v[0];
+        if (op.getSinks())
+          most = arith::MaximumFOp::create(e.b, most, v[1]);
+        Value none = arith::CmpFOp::create(e.b, arith::CmpFPredicate::OEQ, most,
                                            e.number(-infinity));
-        return e.select(none, e.number(0), v[0]);
+        return e.select(none, e.number(0), most);
       });
   parts.weights = emitter.map(
       type, {{visible, all}, {parts.max, rows}},
       [](Scalar &e, ValueRange v) { return e.exp(e.sub(v[0], v[1])); });
   parts.sum = emitter.reduce(rowType, rows, 5, Combine::Sum,
                              {{parts.weights, all}}, same);
+  if (op.getSinks())
+    parts.sum = emitter.map(
+        rowType, {{parts.sum, rows}, {parts.max, rows}, sinks.front()},
+        [](Scalar &e, ValueRange v) {
+          return e.add(v[0], e.exp(e.sub(v[2], v[1])));
+        });
   return parts;
 }
 
@@ -142,50 +174,82 @@ FailureOr<SmallVector<Value>> AttentionOp::decompose(OpBuilder &builder) {
   // Loops: b, s, g, r, d, t.
   Loops d = emitter.loops(6);
   Loops result(ArrayRef(d).take_front(5)), rows(ArrayRef(d).take_front(4));
-  ArrayRef<int64_t> shape = shapeOf(parts.query);
+  SmallVector<int64_t> shape(shapeOf(parts.query));
+  shape.back() = shapeOf(getValue())[3];
   Value total = emitter.reduce(emitter.wideType(shape), result, 6, Combine::Sum,
                                {{parts.weights, {d[0], d[1], d[2], d[3], d[5]}},
                                 {getValue(), {d[0], d[5], d[2], d[4]}}},
                                product);
-  Value average =
-      emitter.map(typeOf(parts.query), {{total, result}, {parts.sum, rows}},
-                  [](Scalar &e, ValueRange v) -> Value {
-                    Value none = arith::CmpFOp::create(
-                        e.b, arith::CmpFPredicate::OEQ, v[1], e.number(0));
-                    return e.select(none, e.number(0), e.div(v[0], v[1]));
-                  });
+  Value average = emitter.map(
+      typeOf(getResult()).clone(shape), {{total, result}, {parts.sum, rows}},
+      [](Scalar &e, ValueRange v) -> Value {
+        Value none = arith::CmpFOp::create(e.b, arith::CmpFPredicate::OEQ, v[1],
+                                           e.number(0));
+        return e.select(none, e.number(0), e.div(v[0], v[1]));
+      });
   SmallVector<Value> results{emitter.join(average, 2, 2)};
   if (getLse()) {
     RankedTensorType type = typeOf(getLse());
-    Value lse = emitter.map(
-        RankedTensorType::get(shape.drop_back(), type.getElementType()),
-        {{parts.max, rows}, {parts.sum, rows}},
-        [](Scalar &e, ValueRange v) -> Value {
-          return e.add(v[0], math::LogOp::create(e.b, v[1]));
-        });
+    Value lse =
+        emitter.map(type.clone(ArrayRef<int64_t>(shape).drop_back()),
+                    {{parts.max, rows}, {parts.sum, rows}},
+                    [](Scalar &e, ValueRange v) -> Value {
+                      return e.add(v[0], math::LogOp::create(e.b, v[1]));
+                    });
     results.push_back(emitter.join(lse, 2, 2));
   }
   return results;
 }
 
+/// By the sinks: minus the sum over batch and queries of their weight times
+/// delta, as the value of a sink is zero.
+static Value differentiateSinks(Emitter &emitter, Value sinks, Value lse,
+                                Value delta) {
+  // Loops: head, b, s.
+  Loops d = emitter.loops(3);
+  Loops rows{d[1], d[2], d[0]};
+  return emitter.reduce(typeOf(sinks), {d[0]}, 3, Combine::Sum,
+                        {{sinks, {d[0]}}, {lse, rows}, {delta, rows}},
+                        [](Scalar &e, ValueRange v) {
+                          Value weight = e.exp(e.sub(v[0], v[1]));
+                          return e.mul(e.number(-1), e.mul(weight, v[2]));
+                        });
+}
+
+/// What a derivative of each head, and of each batch entry, is to a bias of
+/// all.
+static Value sumBias(Emitter &emitter, RankedTensorType type, Value each) {
+  auto same = [](Scalar &, ValueRange v) { return v[0]; };
+  // Loops: head, s, t, b; of a bias for all heads: s, t, head, b.
+  Loops d = emitter.loops(4);
+  if (type.getDimSize(0) == shapeOf(each)[1])
+    return emitter.reduce(type, {d[0], d[1], d[2]}, 4, Combine::Sum,
+                          {{each, {d[3], d[0], d[1], d[2]}}}, same);
+  Value sum =
+      emitter.reduce(type.clone(type.getShape().drop_front()), {d[0], d[1]}, 4,
+                     Combine::Sum, {{each, {d[3], d[2], d[0], d[1]}}}, same);
+  return emitter.split(sum, 0, {1, type.getDimSize(1)});
+}
+
 FailureOr<SmallVector<Value>> AttentionOp::buildVjp(OpBuilder &builder,
                                                     ValueRange cotangents) {
-  RankedTensorType type = typeOf(getQuery());
+  RankedTensorType type = typeOf(getResult());
   Emitter emitter(builder, getLoc(), type.getElementType());
-  int64_t groups = shapeOf(getKey())[2];
+  ArrayRef<int64_t> query = shapeOf(getQuery()), key = shapeOf(getKey());
+  int64_t groups = key[2];
   auto f32Type = [&](ArrayRef<int64_t> shape) {
     return RankedTensorType::get(shape, builder.getF32Type());
   };
-  RankedTensorType rowType = f32Type(type.getShape().drop_back());
+  RankedTensorType rowType = f32Type(query.drop_back());
   Value result = getResult(), lse = getLse();
   if (!lse) {
-    auto again = AttentionOp::create(
-        builder, getLoc(), type, rowType, getQuery(), getKey(), getValue(),
-        getMask(), getScaleAttr(), getCausalAttr(), getWindowAttr());
+    OperationState state(getLoc(), getOperationName(), getOperands(),
+                         {type, rowType}, (*this)->getAttrs());
+    auto again = cast<AttentionOp>(builder.create(state));
     result = again.getResult();
     lse = again.getLse();
   }
-  // Loops: b, s, h, d.
+  // Loops: b, s, h, e.
   Loops d = emitter.loops(4), rows(ArrayRef(d).take_front(3));
   Value cotangent = cotangents[0], delta;
   if (!cotangent)
@@ -197,21 +261,31 @@ FailureOr<SmallVector<Value>> AttentionOp::buildVjp(OpBuilder &builder,
     delta =
         emitter.map(rowType, {{delta, rows}, {cotangents[1], rows}},
                     [](Scalar &e, ValueRange v) { return e.sub(v[0], v[1]); });
-  SmallVector<int64_t> each(shapeOf(getKey()));
-  each[2] = type.getDimSize(2);
+  SmallVector<int64_t> eachKey(key), eachValue(shapeOf(getValue()));
+  eachKey[2] = eachValue[2] = query[2];
+  Type eachBias =
+      getBias() ? f32Type({query[0], query[2], query[1], key[1]}) : Type();
   auto backward = AttentionBackwardOp::create(
-      builder, getLoc(), type, f32Type(each), f32Type(each), cotangent,
-      getQuery(), getKey(), getValue(), lse, delta, getMask(), getScaleAttr(),
-      getCausalAttr(), getWindowAttr());
+      builder, getLoc(), getQuery().getType(), f32Type(eachKey),
+      f32Type(eachValue), eachBias, cotangent, getQuery(), getKey(), getValue(),
+      lse, delta, getMask(), getBias(), getScaleAttr(), getCausalAttr(),
+      getWindowAttr(), getSoftCapAttr());
   SmallVector<Value> gradients(getNumOperands());
   gradients[0] = backward.getDQuery();
   // What a KV head is to all queries that share it. Loops: b, t, g, r, d.
   Loops all = emitter.loops(5);
   for (unsigned i : {1, 2})
     gradients[i] = emitter.reduce(
-        typeOf(getKey()), {all[0], all[1], all[2], all[4]}, 5, Combine::Sum,
+        typeOf(getOperand(i)), {all[0], all[1], all[2], all[4]}, 5,
+        Combine::Sum,
         {{splitHeads(emitter, backward.getResult(i), groups), all}},
         [](Scalar &, ValueRange v) { return v[0]; });
+  if (getBias())
+    gradients[getBiasMutable()[0].getOperandNumber()] =
+        sumBias(emitter, typeOf(getBias()), backward.getDBias());
+  if (getSinks())
+    gradients[getSinksMutable()[0].getOperandNumber()] =
+        differentiateSinks(emitter, getSinks(), lse, delta);
   return gradients;
 }
 
@@ -226,7 +300,10 @@ std::optional<IntegerRange> AttentionOp::getIntegerRange(OpOperand &operand) {
 //===----------------------------------------------------------------------===//
 
 /// Scores, and their product with the values.
-double AttentionOp::getFlopsPerPoint() { return 4; }
+double AttentionOp::getFlopsPerPoint() {
+  double d = shapeOf(getQuery())[3], e = shapeOf(getValue())[3];
+  return d == e ? 4 : 2 / d + 2 / e;
+}
 
 std::optional<LibraryDescription>
 AttentionOp::getLibraryDescription(const LibraryUse &) {
@@ -235,8 +312,9 @@ AttentionOp::getLibraryDescription(const LibraryUse &) {
 
 LibraryCall AttentionOp::getLibraryCall(const LibraryUse &) {
   ArrayRef<int64_t> query = shapeOf(getQuery()), key = shapeOf(getKey());
-  int64_t queryStride = query[2] * query[3], keyStride = key[2] * key[3];
-  return abi::attention(getQuery(), queryStride, getKey(), keyStride,
-                        getValue(), keyStride, getMask(), key[1],
-                        key[1] - query[1], getResult(), queryStride, getLse());
+  int64_t d = query[3], e = shapeOf(getValue())[3];
+  return abi::attention(getQuery(), query[2] * d, getKey(), key[2] * d,
+                        getValue(), key[2] * e, getMask(), getBias(),
+                        getSinks(), key[1], key[1] - query[1], getResult(),
+                        query[2] * e, getLse());
 }

@@ -26,18 +26,29 @@ LogicalResult AttentionBackwardOp::verify() {
                             rows[3]};
   Type element = query.getElementType();
   if (failed(expect(*this, "key", getKey(), keys, element)) ||
-      failed(expect(*this, "value", getValue(), keys, element)) ||
-      failed(expect(*this, "cotangent", getCotangent(), rows, element)) ||
+      failed(expectRank(*this, "value", getValue(), 4)))
+    return failure();
+  int64_t e = shapeOf(getValue())[3];
+  SmallVector<int64_t> values(keys), results(rows);
+  values[3] = results[3] = e;
+  if (failed(expect(*this, "value", getValue(), values, element)) ||
+      failed(expect(*this, "cotangent", getCotangent(), results, element)) ||
       failed(expect(*this, "lse", getLse(), rows.drop_back(), getF32(*this))) ||
       failed(expect(*this, "delta", getDelta(), rows.drop_back(),
                     getF32(*this))) ||
       failed(expect(*this, "d_query", getDQuery(), rows, element)))
     return failure();
-  keys[2] = rows[2];
+  keys[2] = values[2] = rows[2];
   if (failed(expect(*this, "d_key", getDKey(), keys, getF32(*this))) ||
-      failed(expect(*this, "d_value", getDValue(), keys, getF32(*this))))
+      failed(expect(*this, "d_value", getDValue(), values, getF32(*this))) ||
+      failed(verifySight(*this)))
     return failure();
-  return verifySight(*this);
+  if (!getDBias())
+    return success();
+  if (!getBias())
+    return emitOpError("expected a bias for d_bias to be the derivative by");
+  return expect(*this, "d_bias", getDBias(),
+                {rows[0], rows[2], rows[1], keys[1]}, getF32(*this));
 }
 
 FailureOr<ShardingRule> AttentionBackwardOp::getShardingRule() {
@@ -50,25 +61,32 @@ FailureOr<ShardingRule> AttentionBackwardOp::getShardingRule() {
                               "queries per kv head");
   unsigned t = rule.addFactor(key[1], FactorKind::Whole, "t");
   unsigned d = rule.addFactor(query[3], FactorKind::Whole, "head size");
-  Dims queries{{b}, {s}, {g, r}, {d}}, keys{{b}, {t}, {g}, {d}};
+  unsigned e = d;
+  if (int64_t size = shapeOf(getValue())[3]; size != query[3])
+    e = rule.addFactor(size, FactorKind::Whole, "value size");
+  Dims queries{{b}, {s}, {g, r}, {d}};
+  addOperand(rule, {{b}, {s}, {g, r}, {e}}, Linearity::None);
   addOperand(rule, queries, Linearity::None);
-  addOperand(rule, queries, Linearity::None);
-  addOperand(rule, keys, Linearity::None);
-  addOperand(rule, keys, Linearity::None);
+  addOperand(rule, {{b}, {t}, {g}, {d}}, Linearity::None);
+  addOperand(rule, {{b}, {t}, {g}, {e}}, Linearity::None);
   addOperand(rule, {{b}, {s}, {g, r}}, Linearity::None);
   addOperand(rule, {{b}, {s}, {g, r}}, Linearity::None);
   if (getMask())
     addOperand(rule, {{b}, {t}}, Linearity::None);
+  if (getBias())
+    addBias(rule, getBias(), {{g, r}, {s}, {t}});
   addResult(rule, queries);
   addResult(rule, {{b}, {t}, {g, r}, {d}});
-  addResult(rule, {{b}, {t}, {g, r}, {d}});
+  addResult(rule, {{b}, {t}, {g, r}, {e}});
+  if (getDBias())
+    addResult(rule, {{b}, {g, r}, {s}, {t}});
   return rule;
 }
 
 SmallVector<PadState>
 AttentionBackwardOp::getPaddingStates(unsigned, ArrayRef<PadState>) {
   // Whether weights are finite depends on the log-sum-exp.
-  return SmallVector<PadState>(3, PadState::Anything);
+  return SmallVector<PadState>(getNumResults(), PadState::Anything);
 }
 
 static Value product(Scalar &e, ValueRange v) { return e.mul(v[0], v[1]); }
@@ -92,36 +110,79 @@ AttentionBackwardOp::decompose(OpBuilder &builder) {
   Value products =
       emitter.reduce(type, scores, 6, Combine::Sum,
                      {{query, queries}, {getKey(), keys}}, product);
+  ScoreParts<AttentionBackwardOp> score(emitter, *this, d);
   SmallVector<Operand> operands{{products, scores}, {split(getLse()), rows}};
-  if (getMask())
-    operands.push_back({getMask(), {d[0], d[4]}});
+  llvm::append_range(operands, score.operands);
   // The weights; zero where a key is not seen.
   Value p = emitter.map(type, operands, [&](Scalar &e, ValueRange v) {
-    Value weight = e.exp(e.sub(e.mul(v[0], e.number(scale)), v[1]));
-    Value seen = computeVisible(e, *this, v.size() > 2 ? v[2] : Value());
+    Value own = score.compute(e, v[0], v.drop_front(2));
+    Value weight = e.exp(e.sub(own, v[1]));
+    Value seen = score.isVisible(e, v.drop_front(2));
     return seen ? e.select(seen, weight, e.number(0)) : weight;
   });
   Value dp =
       emitter.reduce(type, scores, 6, Combine::Sum,
                      {{cotangent, queries}, {getValue(), keys}}, product);
-  Value ds = emitter.map(
-      type, {{p, scores}, {dp, scores}, {split(getDelta()), rows}},
-      [&](Scalar &e, ValueRange v) {
-        return e.mul(e.mul(v[0], e.sub(v[1], v[2])), e.number(scale));
-      });
+  auto byScore = [](Scalar &e, ValueRange v) {
+    return e.mul(v[0], e.sub(v[1], v[2]));
+  };
+  SmallVector<Operand> dsOperands{
+      {p, scores}, {dp, scores}, {split(getDelta()), rows}};
+  SmallVector<Value> results;
+  if (RankedTensorType whole =
+          getDBias() ? typeOf(getDBias()) : RankedTensorType()) {
+    // Loops: b, g, r, s, t.
+    Loops o = emitter.loops(5);
+    SmallVector<Operand> moved;
+    Loops own{o[0], o[3], o[1], o[2], o[4]};
+    for (const Operand &operand : dsOperands)
+      moved.push_back({operand.value, Loops(ArrayRef(own).take_front(
+                                          operand.position.size()))});
+    Value each = emitter.map(
+        whole.clone({shape[0], shape[2], shape[3], shape[1], shape[4]}), moved,
+        byScore);
+    results.push_back(emitter.join(each, 1, 2));
+  }
+  dsOperands.push_back({products, scores});
+  Value ds = emitter.map(type, dsOperands, [&](Scalar &e, ValueRange v) {
+    Value slope = e.number(scale);
+    if (double cap = softCapOf(*this)) {
+      Value bend =
+          math::TanhOp::create(e.b, e.mul(v[3], e.number(scale / cap)));
+      slope = e.mul(slope, e.sub(e.number(1), e.mul(bend, bend)));
+    }
+    return e.mul(byScore(e, v), slope);
+  });
   Value dQuery = emitter.reduce(typeOf(query), queries, 6, Combine::Sum,
                                 {{ds, scores}, {getKey(), keys}}, product);
-  SmallVector<int64_t> each{shape[0], shape[4], shape[2], shape[3],
-                            shapeOf(query)[4]};
-  auto sumRows = [&](Value weights, Value values) {
+  auto sumRows = [&](Value weights, Value values, Value result) {
     return emitter.join(
-        emitter.reduce(typeOf(getDKey()).clone(each),
+        emitter.reduce(typeOf(result).clone({shape[0], shape[4], shape[2],
+                                             shape[3], shapeOf(values)[4]}),
                        {d[0], d[4], d[2], d[3], d[5]}, 6, Combine::Sum,
                        {{weights, scores}, {values, queries}}, product),
         2, 2);
   };
-  return SmallVector<Value>{emitter.join(dQuery, 2, 2), sumRows(ds, query),
-                            sumRows(p, cotangent)};
+  results.insert(results.begin(),
+                 {emitter.join(dQuery, 2, 2), sumRows(ds, query, getDKey()),
+                  sumRows(p, cotangent, getDValue())});
+  return results;
+}
+
+LogicalResult AttentionBackwardOp::canonicalize(AttentionBackwardOp op,
+                                                PatternRewriter &rewriter) {
+  if (!op.getDBias() || !op.getDBias().use_empty())
+    return failure();
+  auto narrow = AttentionBackwardOp::create(
+      rewriter, op.getLoc(), op.getDQuery().getType(), op.getDKey().getType(),
+      op.getDValue().getType(), /*d_bias=*/Type(), op.getCotangent(),
+      op.getQuery(), op.getKey(), op.getValue(), op.getLse(), op.getDelta(),
+      op.getMask(), op.getBias(), op.getScaleAttr(), op.getCausalAttr(),
+      op.getWindowAttr(), op.getSoftCapAttr());
+  for (unsigned i = 0; i < 3; ++i)
+    rewriter.replaceAllUsesWith(op.getResult(i), narrow.getResult(i));
+  rewriter.eraseOp(op);
+  return success();
 }
 
 std::optional<IntegerRange>
@@ -136,7 +197,10 @@ AttentionBackwardOp::getIntegerRange(OpOperand &operand) {
 //===----------------------------------------------------------------------===//
 
 /// Scores and weights, and the three derivatives from them.
-double AttentionBackwardOp::getFlopsPerPoint() { return 10; }
+double AttentionBackwardOp::getFlopsPerPoint() {
+  double d = shapeOf(getQuery())[3], e = shapeOf(getValue())[3];
+  return d == e ? 10 : 4 / d + 6 / e;
+}
 
 std::optional<LibraryDescription>
 AttentionBackwardOp::getLibraryDescription(const LibraryUse &) {
@@ -144,7 +208,7 @@ AttentionBackwardOp::getLibraryDescription(const LibraryUse &) {
 }
 
 LibraryCall AttentionBackwardOp::getLibraryCall(const LibraryUse &) {
-  return abi::attention_backward(getQuery(), getKey(), getValue(), getMask(),
-                                 getCotangent(), getLse(), getDelta(),
-                                 getDQuery(), getDKey(), getDValue());
+  return abi::attention_backward(
+      getQuery(), getKey(), getValue(), getMask(), getBias(), getCotangent(),
+      getLse(), getDelta(), getDQuery(), getDKey(), getDValue(), getDBias());
 }

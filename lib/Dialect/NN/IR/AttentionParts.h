@@ -3,8 +3,9 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What nn.attention and nn.attention_backward have in common: which keys a
-// query sees, and what the runtime is told of it.
+// What nn.attention, its derivative and attention over pages have in common:
+// what scores become, which keys a query sees, and what the runtime is told of
+// it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,19 +14,39 @@
 
 #include "Parts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "tp/Interfaces/LibraryInterface.h"
 
 namespace tp::nn {
 
-/// The heads and the mask, and that a window is of a causal mask.
+/// That the query heads share KV heads, and the soft cap.
 template <typename Op>
-llvm::LogicalResult verifySight(Op op) {
-  llvm::ArrayRef<int64_t> key = shapeOf(op.getKey());
-  int64_t heads = shapeOf(op.getQuery())[2], kvHeads = key[2];
+llvm::LogicalResult verifyScores(Op op, int64_t heads, int64_t kvHeads) {
   if (kvHeads < 1 || heads % kvHeads != 0)
     return op.emitOpError()
            << "expected the query heads to be a multiple of the " << kvHeads
            << " KV heads, got " << heads;
+  if (auto cap = op.getSoftCap(); cap && !(cap->convertToDouble() > 0))
+    return op.emitOpError()
+           << "expected a soft cap above 0, got " << cap->convertToDouble();
+  return llvm::success();
+}
+
+/// One number for each query head.
+template <typename Op>
+llvm::LogicalResult verifySinks(Op op) {
+  if (!op.getSinks())
+    return llvm::success();
+  return expectShape(op, "sinks", op.getSinks(), {shapeOf(op.getQuery())[2]});
+}
+
+/// The heads, what is added to scores, and what hides them.
+template <typename Op>
+llvm::LogicalResult verifySight(Op op) {
+  llvm::ArrayRef<int64_t> query = shapeOf(op.getQuery());
+  llvm::ArrayRef<int64_t> key = shapeOf(op.getKey());
+  if (failed(verifyScores(op, query[2], key[2])))
+    return llvm::failure();
   if (op.getMask()) {
     if (failed(expectShape(op, "mask", op.getMask(), {key[0], key[1]})))
       return llvm::failure();
@@ -34,12 +55,15 @@ llvm::LogicalResult verifySight(Op op) {
       return op.emitOpError()
              << "expected mask of an integer element type, got " << type;
   }
-  if (!op.getWindow())
-    return llvm::success();
-  if (!op.getCausal())
-    return op.emitOpError("expected 'causal' beside 'window': the window is "
-                          "the last keys that a causal query sees");
-  if (*op.getWindow() < 1)
+  if (op.getBias()) {
+    if (failed(expectRank(op, "bias", op.getBias(), 3)))
+      return llvm::failure();
+    int64_t heads = shapeOf(op.getBias())[0] == 1 ? 1 : query[2];
+    if (failed(
+            expectShape(op, "bias", op.getBias(), {heads, query[1], key[1]})))
+      return llvm::failure();
+  }
+  if (op.getWindow().value_or(1) < 1)
     return op.emitOpError()
            << "expected a window of 1 or more keys, got " << *op.getWindow();
   return llvm::success();
@@ -51,33 +75,127 @@ inline mlir::Value splitHeads(Emitter &emitter, mlir::Value value,
   return emitter.split(value, 2, {groups, shapeOf(value)[2] / groups});
 }
 
-/// Whether the query at loop 1 sees the key at loop 4; null if it sees all.
+/// A bias of the dimensions `dims`, or of all heads.
+inline void addBias(ShardingRule &rule, mlir::Value bias, Dims dims) {
+  if (shapeOf(bias)[0] == 1)
+    dims[0].clear();
+  addOperand(rule, std::move(dims), Linearity::None);
+}
+
+/// How far from its own position a query sees, before and behind; an end
+/// without a number is not bounded.
+struct Reach {
+  std::optional<int64_t> before, after;
+};
 template <typename Op>
-mlir::Value computeVisible(Scalar &e, Op op, mlir::Value mask) {
+Reach getReach(Op op) {
+  Reach reach;
+  if (op.getCausal())
+    reach.after = 0;
+  if (std::optional<uint64_t> window = op.getWindow()) {
+    reach.before = op.getCausal() ? *window - 1 : *window / 2;
+    if (!op.getCausal())
+      reach.after = reach.before;
+  }
+  return reach;
+}
+
+/// 0: there is none.
+template <typename Op>
+double softCapOf(Op op) {
+  return op.getSoftCap() ? op.getSoftCap()->convertToDouble() : 0;
+}
+
+/// The soft cap of a score.
+template <typename Op>
+mlir::Value capScore(Scalar &e, Op op, mlir::Value score) {
+  if (!op.getSoftCap())
+    return score;
+  mlir::Value cap = e.number(op.getSoftCap()->convertToDouble());
+  return e.mul(mlir::math::TanhOp::create(e.b, e.div(score, cap)), cap);
+}
+
+/// What the score of a query and key is made of beside their product, each an
+/// operand of a body over the loops b, s, g, r, t.
+template <typename Op>
+class ScoreParts {
+public:
+  ScoreParts(Emitter &emitter, Op op, const Loops &d) : op(op) {
+    if (op.getMask())
+      operands.push_back({op.getMask(), {d[0], d[4]}});
+    mlir::Value bias = op.getBias();
+    if (!bias)
+      return;
+    if (shapeOf(bias)[0] == 1)
+      operands.push_back({emitter.join(bias, 0, 2), {d[1], d[4]}});
+    else
+      operands.push_back(
+          {emitter.split(bias, 0, splitSizes()), {d[2], d[3], d[1], d[4]}});
+  }
+
+  llvm::SmallVector<Operand> operands;
+
+  /// The score, before anything is hidden: `own` are the elements of operands.
+  mlir::Value compute(Scalar &e, mlir::Value product, mlir::ValueRange own) {
+    mlir::Value scale = e.number(op.getScale().convertToDouble());
+    mlir::Value score = capScore(e, op, e.mul(product, scale));
+    return op.getBias() ? e.add(score, own.back()) : score;
+  }
+  /// Whether the query at loop 1 sees the key at loop 4; null if it sees all.
+  mlir::Value isVisible(Scalar &e, mlir::ValueRange own);
+
+private:
+  llvm::SmallVector<int64_t> splitSizes() {
+    int64_t groups = shapeOf(op.getKey())[2];
+    return {groups, shapeOf(op.getQuery())[2] / groups};
+  }
+
+  Op op;
+};
+
+template <typename Op>
+mlir::Value ScoreParts<Op>::isVisible(Scalar &e, mlir::ValueRange own) {
   namespace arith = mlir::arith;
+  using Predicate = arith::CmpIPredicate;
   mlir::Value visible;
   auto require = [&](mlir::Value condition) {
     visible =
         visible ? arith::AndIOp::create(e.b, visible, condition) : condition;
   };
-  if (mask)
-    require(arith::CmpIOp::create(e.b, arith::CmpIPredicate::ne, mask,
-                                  e.integer(0, mask.getType())));
-  if (!op.getCausal())
+  if (op.getMask())
+    require(arith::CmpIOp::create(e.b, Predicate::ne, own[0],
+                                  e.integer(0, own[0].getType())));
+  if (!op.getCausal() && !op.getWindow())
     return visible;
   // The query stands at position i + (t - s) of the keys.
   int64_t shift = shapeOf(op.getKey())[1] - shapeOf(op.getQuery())[1];
   mlir::Type index = e.b.getIndexType();
   mlir::Value key = e.index(4);
-  mlir::Value last =
-      arith::AddIOp::create(e.b, e.index(1), e.integer(shift, index));
-  require(arith::CmpIOp::create(e.b, arith::CmpIPredicate::sle, key, last));
-  if (op.getWindow()) {
-    mlir::Value first =
-        arith::SubIOp::create(e.b, last, e.integer(*op.getWindow(), index));
-    require(arith::CmpIOp::create(e.b, arith::CmpIPredicate::sgt, key, first));
-  }
+  auto at = [&](int64_t distance) -> mlir::Value {
+    return arith::AddIOp::create(e.b, e.index(1),
+                                 e.integer(shift + distance, index));
+  };
+  Reach reach = getReach(op);
+  if (reach.after)
+    require(arith::CmpIOp::create(e.b, Predicate::sle, key, at(*reach.after)));
+  if (reach.before)
+    require(
+        arith::CmpIOp::create(e.b, Predicate::sge, key, at(-*reach.before)));
   return visible;
+}
+
+/// What descriptions of attention say where it is not as usual.
+template <typename Op>
+void describeScores(Op op, mlir::Value values, llvm::json::Object &fields) {
+  if (int64_t size = shapeOf(values).back();
+      size != shapeOf(op.getQuery()).back())
+    fields["value_size"] = size;
+  if (double cap = softCapOf(op))
+    fields["soft_cap"] = cap;
+  if constexpr (requires { op.getSinks(); })
+    if (op.getSinks())
+      fields["sinks_type"] =
+          getTypeName(typeOf(op.getSinks()).getElementType());
 }
 
 /// An entry of the manifest's `attentions`.
@@ -85,20 +203,27 @@ template <typename Op>
 LibraryDescription describeAttention(Op op) {
   llvm::ArrayRef<int64_t> query = shapeOf(op.getQuery());
   llvm::ArrayRef<int64_t> key = shapeOf(op.getKey());
-  llvm::json::Object fields{
-      {"batch", query[0]},
-      {"q_len", query[1]},
-      {"kv_capacity", key[1]},
-      {"q_heads", query[2]},
-      {"kv_heads", key[2]},
-      {"head_size", query[3]},
-      {"type", getTypeName(typeOf(op.getQuery()).getElementType())},
-      {"causal", op.getCausal()},
-      {"window", op.getWindow().value_or(0)},
-      {"scale", op.getScale().convertToDouble()},
-      {"mask", op.getMask() ? "key_padding" : "none"}};
+  auto typeName = [](mlir::Value value) {
+    return getTypeName(typeOf(value).getElementType());
+  };
+  llvm::json::Object fields{{"batch", query[0]},
+                            {"q_len", query[1]},
+                            {"kv_capacity", key[1]},
+                            {"q_heads", query[2]},
+                            {"kv_heads", key[2]},
+                            {"head_size", query[3]},
+                            {"type", typeName(op.getQuery())},
+                            {"causal", op.getCausal()},
+                            {"window", op.getWindow().value_or(0)},
+                            {"scale", op.getScale().convertToDouble()},
+                            {"mask", op.getMask() ? "key_padding" : "none"}};
   if (op.getMask())
-    fields["mask_type"] = getTypeName(typeOf(op.getMask()).getElementType());
+    fields["mask_type"] = typeName(op.getMask());
+  describeScores(op, op.getValue(), fields);
+  if (op.getBias()) {
+    fields["bias_type"] = typeName(op.getBias());
+    fields["bias_heads"] = shapeOf(op.getBias())[0];
+  }
   return {"attentions", std::move(fields)};
 }
 

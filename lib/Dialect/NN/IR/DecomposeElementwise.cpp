@@ -18,35 +18,42 @@
 using namespace mlir;
 using namespace tp::nn;
 
+Value tp::nn::gelu(Scalar &e, Value x, GeluKind kind) {
+  Value curve;
+  if (kind == GeluKind::Erf) {
+    curve = math::ErfOp::create(e.b, e.mul(x, e.number(1 / std::sqrt(2.0))));
+  } else {
+    Value cube = e.mul(e.mul(x, x), x);
+    Value inner = e.add(x, e.mul(cube, e.number(0.044715)));
+    curve = math::TanhOp::create(
+        e.b, e.mul(inner, e.number(std::sqrt(2 / llvm::numbers::pi))));
+  }
+  return e.mul(e.mul(x, e.number(0.5)), e.add(curve, e.number(1)));
+}
+
+Value tp::nn::silu(Scalar &e, Value x) {
+  Value decay = e.exp(arith::NegFOp::create(e.b, x));
+  return e.div(x, e.add(decay, e.number(1)));
+}
+
+/// The operation as a map of its elements.
+static SmallVector<Value> mapElements(Operation *op, OpBuilder &builder,
+                                      Body body) {
+  Value input = op->getOperand(0);
+  RankedTensorType type = typeOf(input);
+  Emitter emitter(builder, op->getLoc(), type.getElementType());
+  return {emitter.map(type, {{input, emitter.loops(type.getRank())}}, body)};
+}
+
 FailureOr<SmallVector<Value>> GeluOp::decompose(OpBuilder &builder) {
-  RankedTensorType type = typeOf(getInput());
-  Emitter emitter(builder, getLoc(), type.getElementType());
-  return SmallVector<Value>{emitter.map(
-      type, {{getInput(), emitter.loops(type.getRank())}},
-      [&](Scalar &e, ValueRange v) -> Value {
-        Value x = v[0], curve;
-        if (getKind() == GeluKind::Erf) {
-          curve =
-              math::ErfOp::create(e.b, e.mul(x, e.number(1 / std::sqrt(2.0))));
-        } else {
-          Value cube = e.mul(e.mul(x, x), x);
-          Value inner = e.add(x, e.mul(cube, e.number(0.044715)));
-          curve = math::TanhOp::create(
-              e.b, e.mul(inner, e.number(std::sqrt(2 / llvm::numbers::pi))));
-        }
-        return e.mul(e.mul(x, e.number(0.5)), e.add(curve, e.number(1)));
-      })};
+  return mapElements(*this, builder, [&](Scalar &e, ValueRange v) {
+    return gelu(e, v[0], getKind());
+  });
 }
 
 FailureOr<SmallVector<Value>> SiluOp::decompose(OpBuilder &builder) {
-  RankedTensorType type = typeOf(getInput());
-  Emitter emitter(builder, getLoc(), type.getElementType());
-  return SmallVector<Value>{
-      emitter.map(type, {{getInput(), emitter.loops(type.getRank())}},
-                  [](Scalar &e, ValueRange v) -> Value {
-                    Value decay = e.exp(arith::NegFOp::create(e.b, v[0]));
-                    return e.div(v[0], e.add(decay, e.number(1)));
-                  })};
+  return mapElements(*this, builder,
+                     [](Scalar &e, ValueRange v) { return silu(e, v[0]); });
 }
 
 //===----------------------------------------------------------------------===//

@@ -12,8 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Parts.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "AttentionParts.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "tp/Interfaces/LibraryCalls.h"
 #include <limits>
@@ -263,19 +262,20 @@ LogicalResult PagedAttentionOp::verify() {
     return failure();
   RankedTensorType query = typeOf(getQuery()), keys = typeOf(getKeys());
   int64_t tokens = query.getDimSize(1), kvHeads = keys.getDimSize(1);
-  if (failed(
-          expectShape(*this, "query", getQuery(),
-                      {1, tokens, query.getDimSize(2), keys.getDimSize(2)})) ||
-      failed(expect(*this, "values", getValues(), keys.getShape(),
-                    keys.getElementType())) ||
+  int64_t heads = query.getDimSize(2);
+  if (failed(expectShape(*this, "query", getQuery(),
+                         {1, tokens, heads, keys.getDimSize(2)})) ||
+      failed(expectRank(*this, "values", getValues(), 3)))
+    return failure();
+  int64_t e = shapeOf(getValues())[2];
+  if (failed(expect(*this, "values", getValues(),
+                    {keys.getDimSize(0), kvHeads, e}, keys.getElementType())) ||
       failed(expectShape(*this, "rows", getRows(), {tokens})) ||
       failed(expectShape(*this, "positions", getPositions(), {tokens})) ||
-      failed(expect(*this, "result", getResult(), query.getShape(),
-                    query.getElementType())))
+      failed(expect(*this, "result", getResult(), {1, tokens, heads, e},
+                    query.getElementType())) ||
+      failed(verifyScores(*this, heads, kvHeads)) || failed(verifySinks(*this)))
     return failure();
-  if (kvHeads < 1 || query.getDimSize(2) % kvHeads != 0)
-    return emitOpError() << "expected the query heads to be a multiple of the "
-                         << kvHeads << " KV heads, got " << query.getDimSize(2);
   if (keys.getDimSize(0) % getPage() != 0)
     return emitOpError() << "expected the cells to be whole pages of "
                          << getPage() << ", got " << keys.getDimSize(0);
@@ -297,24 +297,29 @@ FailureOr<ShardingRule> PagedAttentionOp::getShardingRule() {
   unsigned g = add(keys[1], FactorKind::Parallel, "kv heads");
   unsigned r =
       add(query[2] / keys[1], FactorKind::Parallel, "queries per kv head");
-  unsigned d = add(query[3], FactorKind::Whole, "head size");
+  unsigned d = add(query[3], FactorKind::Whole, "head size"), e = d;
+  if (int64_t size = shapeOf(getValues())[2]; size != query[3])
+    e = add(size, FactorKind::Whole, "value size");
   unsigned c = add(keys[0], FactorKind::Whole, "cells");
   unsigned rows = add(table[0], FactorKind::Whole, "rows");
   unsigned pages = add(table[1], FactorKind::Whole, "pages");
   addOperand(rule, {{b}, {t}, {g, r}, {d}}, Linearity::None);
   addOperand(rule, {{c}, {g}, {d}}, Linearity::None);
-  addOperand(rule, {{c}, {g}, {d}}, Linearity::None);
+  addOperand(rule, {{c}, {g}, {e}}, Linearity::None);
   addOperand(rule, {{t}}, Linearity::None);
   addOperand(rule, {{t}}, Linearity::None);
   addOperand(rule, {{rows}, {pages}}, Linearity::None);
-  addResult(rule, {{b}, {t}, {g, r}, {d}});
+  if (getSinks())
+    addOperand(rule, {{g, r}}, Linearity::None);
+  addResult(rule, {{b}, {t}, {g, r}, {e}});
   return rule;
 }
 
 SmallVector<PadState>
 PagedAttentionOp::getPaddingStates(unsigned, ArrayRef<PadState> in) {
   // As nn.attention: an average of zeros, by weights of scores that are zero.
-  bool zero = llvm::all_of(in.take_front(3), isZero);
+  bool zero = llvm::all_of(in.take_front(3), isZero) &&
+              (!getSinks() || in[6] == PadState::None || isZero(in[6]));
   return {zero ? PadState::Zero : PadState::Anything};
 }
 
@@ -383,7 +388,8 @@ FailureOr<SmallVector<Value>> PagedAttentionOp::decompose(OpBuilder &builder) {
       scoreType, {{dots, all}, rows, at}, [&](Scalar &e, ValueRange v) {
         SeenCell seen = findSeenCell(e, *this, v[1], v[2], 4);
         Value score = e.mul(v[0], e.number(getScale().convertToDouble()));
-        return e.select(seen.isSeen, score, e.number(-infinity));
+        return e.select(seen.isSeen, capScore(e, *this, score),
+                        e.number(-infinity));
       });
   RankedTensorType headType =
       emitter.wideType(ArrayRef<int64_t>(shape).drop_back());
@@ -393,6 +399,15 @@ FailureOr<SmallVector<Value>> PagedAttentionOp::decompose(OpBuilder &builder) {
   };
   Value max =
       emitter.reduce(headType, heads, 5, Combine::Max, {{scores, all}}, same);
+  SmallVector<Operand> sinks;
+  if (getSinks()) {
+    sinks.push_back(
+        {emitter.split(getSinks(), 0, {shape[2], shape[3]}), {d[2], d[3]}});
+    max = emitter.map(headType, {{max, heads}, sinks.front()},
+                      [](Scalar &e, ValueRange v) -> Value {
+                        return arith::MaximumFOp::create(e.b, v[0], v[1]);
+                      });
+  }
   Value weights = emitter.map(
       scoreType, {{scores, all}, {max, heads}}, [&](Scalar &e, ValueRange v) {
         // Relative to 0 where nothing is seen: -inf - -inf is no
@@ -402,13 +417,19 @@ FailureOr<SmallVector<Value>> PagedAttentionOp::decompose(OpBuilder &builder) {
       });
   Value sum =
       emitter.reduce(headType, heads, 5, Combine::Sum, {{weights, all}}, same);
+  if (getSinks())
+    sum = emitter.map(headType, {{sum, heads}, {max, heads}, sinks.front()},
+                      [](Scalar &e, ValueRange v) {
+                        return e.add(v[0], e.exp(e.sub(v[2], v[1])));
+                      });
+  shape.back() = shapeOf(getValues())[2];
   Value total =
       multiplySeen(emitter.wideType(shape), weights, getValues(), 5, 4);
-  Value average = emitter.map(typeOf(query), {{total, all}, {sum, heads}},
-                              [&](Scalar &e, ValueRange v) {
-                                return e.select(isNone(e, v[1], 0), e.number(0),
-                                                e.div(v[0], v[1]));
-                              });
+  Value average = emitter.map(
+      typeOf(query).clone(shape), {{total, all}, {sum, heads}},
+      [&](Scalar &e, ValueRange v) {
+        return e.select(isNone(e, v[1], 0), e.number(0), e.div(v[0], v[1]));
+      });
   return SmallVector<Value>{emitter.join(average, 2, 2)};
 }
 
@@ -428,7 +449,8 @@ PagedAttentionOp::getIntegerRange(OpOperand &operand) {
 /// one row, which is a part of the iteration space of all cells and tables.
 double PagedAttentionOp::getFlopsPerPoint() {
   double points = double(shapeOf(getKeys())[0]) * shapeOf(getTable())[0];
-  return 4 * getPage() / points;
+  double d = shapeOf(getKeys())[2], e = shapeOf(getValues())[2];
+  return (d == e ? 4 : 2 / d + 2 / e) * getPage() / points;
 }
 
 std::optional<LibraryDescription>
@@ -446,6 +468,7 @@ PagedAttentionOp::getLibraryDescription(const LibraryUse &) {
       {"pages", shapeOf(getTable())[1]},
       {"window", int64_t(getWindow().value_or(0))},
       {"scale", getScale().convertToDouble()}};
+  describeScores(*this, getValues(), fields);
   return LibraryDescription{
       "paged_attentions", std::move(fields), {{"tokens", query[1]}}};
 }
@@ -453,5 +476,5 @@ PagedAttentionOp::getLibraryDescription(const LibraryUse &) {
 LibraryCall PagedAttentionOp::getLibraryCall(const LibraryUse &) {
   return abi::paged_attention(shapeOf(getQuery())[1], getQuery(), getKeys(),
                               getValues(), getRows(), getPositions(),
-                              getTable(), getResult());
+                              getTable(), getSinks(), getResult());
 }

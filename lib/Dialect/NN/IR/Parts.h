@@ -74,6 +74,13 @@ std::pair<mlir::Value, mlir::Value> computeMeanRstd(Emitter &emitter,
 /// log(sum(exp(x))) of each row of the logits.
 mlir::Value computeLse(Emitter &emitter, CrossEntropyOp op);
 
+//===----------------------------------------------------------------------===//
+// Activations of one element
+//===----------------------------------------------------------------------===//
+
+mlir::Value gelu(Scalar &e, mlir::Value x, GeluKind kind);
+mlir::Value silu(Scalar &e, mlir::Value x);
+
 } // namespace tp::nn
 
 #endif // TP_LIB_DIALECT_NN_IR_PARTS_H

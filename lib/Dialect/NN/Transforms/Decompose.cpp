@@ -4,9 +4,9 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// tp-decompose-nn and tp-decompose-cross-entropy: operations are replaced one
-// by one, in place; nothing is fused or simplified, so that each piece can be
-// held against the operation that it came from.
+// tp-decompose-nn, tp-decompose-cross-entropy and tp-decompose-upstream:
+// operations are replaced one by one, in place; nothing is fused or simplified,
+// so that each piece can be held against the operation that it came from.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,6 +24,7 @@
 namespace tp {
 #define GEN_PASS_DEF_DECOMPOSENN
 #define GEN_PASS_DEF_DECOMPOSECROSSENTROPY
+#define GEN_PASS_DEF_DECOMPOSEUPSTREAM
 #include "tp/Dialect/NN/Transforms/Passes.h.inc"
 } // namespace tp
 
@@ -89,6 +90,18 @@ struct DecomposeCrossEntropyPass
     : tp::impl::DecomposeCrossEntropyBase<DecomposeCrossEntropyPass> {
   void runOnOperation() override {
     auto isDue = [](Operation *op) { return isa<nn::CrossEntropyOp>(op); };
+    for (DecomposeOpInterface op : collect(getOperation(), isDue))
+      if (failed(decompose(op)))
+        return signalPassFailure();
+  }
+};
+
+struct DecomposeUpstreamPass
+    : tp::impl::DecomposeUpstreamBase<DecomposeUpstreamPass> {
+  void runOnOperation() override {
+    auto isDue = [](Operation *op) {
+      return isa_and_nonnull<linalg::LinalgDialect>(op->getDialect());
+    };
     for (DecomposeOpInterface op : collect(getOperation(), isDue))
       if (failed(decompose(op)))
         return signalPassFailure();

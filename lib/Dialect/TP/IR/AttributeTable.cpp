@@ -56,11 +56,13 @@ constexpr Row rows[] = {
     {"tp.model_type", OnModule, is<StringAttr>, "a string"},
     {"tp.ignored_tensors", OnModule, is<ArrayAttr>, "a list of strings"},
     {"tp.noted_parameters", OnModule, is<ArrayAttr>, "a list"},
+    {"tp.unnamed_parameters", OnModule, is<ArrayAttr>, "a list of strings"},
     {"tp.default", OnArgument, is<StringAttr>, "a string"},
     {"tp.range", OnArgument, is<DenseI64ArrayAttr>,
      "two numbers, as array<i64: 0, 9>"},
     {"tp.values", OnArgument, is<StringAttr>, "a string"},
     {"tp.right_padded", OnArgument, is<UnitAttr>, "without a value"},
+    {"tp.sequences", onValue, is<UnitAttr>, "without a value"},
     {"tp.init", OnParameter | OnState, is<StringAttr, DictionaryAttr>,
      "a string or a dictionary"},
     // What passes note.
@@ -121,16 +123,15 @@ unsigned getWidened(Place place) {
   return place == OnArgument || place == OnResult ? place : place | OnOperation;
 }
 
-/// What was meant: the nearest name that may stand there, if it is near.
-StringRef getNearest(StringRef name, Place place) {
+/// What was meant: the nearest of the names, if it is near.
+StringRef getNearest(StringRef name, ArrayRef<StringRef> known) {
   unsigned least = name.size() / 3 + 1;
   StringRef nearest;
-  for (const Row &row : rows)
-    if (row.places & getWidened(place))
-      if (unsigned distance = name.edit_distance(row.name); distance < least) {
-        least = distance;
-        nearest = row.name;
-      }
+  for (StringRef other : known)
+    if (unsigned distance = name.edit_distance(other); distance < least) {
+      least = distance;
+      nearest = other;
+    }
   return nearest;
 }
 
@@ -164,8 +165,43 @@ LogicalResult tp::verifyAttributePlace(Operation *op, Place place,
          << ", got it on " << describe(place);
   else
     diag << "unknown attribute " << name << ", which nothing would read";
-  if (StringRef nearest = getNearest(name, place); !nearest.empty())
+  SmallVector<StringRef> known;
+  for (const Row &row : rows)
+    if (row.places & getWidened(place))
+      known.push_back(row.name);
+  if (StringRef nearest = getNearest(name, known); !nearest.empty())
     diag << "; the nearest that " << describe(place) << " may have is "
          << nearest;
   return diag;
+}
+
+/// MLIR keeps whatever stands beside the attributes of an operation's own: only
+/// of names with a dialect's prefix does it ask that dialect.
+static LogicalResult expectOwnAttributes(Operation *op) {
+  for (NamedAttribute attribute : op->getDiscardableAttrs()) {
+    StringRef name = attribute.getName();
+    bool isVisibility = isa<SymbolOpInterface>(op) &&
+                        name == SymbolTable::getVisibilityAttrName();
+    if (name.contains('.') || isVisibility)
+      continue;
+    SmallVector<StringRef> known;
+    for (StringAttr own : op->getName().getAttributeNames())
+      known.push_back(own);
+    InFlightDiagnostic diag = op->emitOpError("unknown attribute ")
+                              << name << ", which nothing would read";
+    if (StringRef nearest = getNearest(name, known); !nearest.empty())
+      diag << "; the nearest that it may have is " << nearest;
+    return diag;
+  }
+  return success();
+}
+
+LogicalResult tp::expectKnownAttributes(ModuleOp module) {
+  WalkResult walk = module->walk([](Operation *op) {
+    StringRef dialect = op->getName().getDialectNamespace();
+    bool isOurs = dialect == "tp" || dialect == "nn";
+    return isOurs && failed(expectOwnAttributes(op)) ? WalkResult::interrupt()
+                                                     : WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
 }

@@ -13,7 +13,7 @@
 #ifndef TP_LIB_DIALECT_TP_IR_ATTRIBUTETABLE_H
 #define TP_LIB_DIALECT_TP_IR_ATTRIBUTETABLE_H
 
-#include "mlir/IR/Operation.h"
+#include "mlir/IR/BuiltinOps.h"
 
 namespace tp {
 
@@ -36,6 +36,9 @@ enum Place : unsigned {
 mlir::LogicalResult verifyAttributePlace(mlir::Operation *op, Place place,
                                          mlir::NamedAttribute attribute,
                                          const llvm::Twine &where);
+/// An error at an operation of tp or nn with an attribute that is neither its
+/// own nor a dialect's: `causl` beside `scale`.
+mlir::LogicalResult expectKnownAttributes(mlir::ModuleOp module);
 /// The place that the operation's own attributes are at, most special first.
 Place getPlace(mlir::Operation *op);
 

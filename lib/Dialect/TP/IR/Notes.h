@@ -41,6 +41,11 @@ mlir::LogicalResult verifyStateUse(mlir::Operation *op, unsigned index,
                                    bool isResult,
                                    mlir::NamedAttribute attribute,
                                    const llvm::Twine &where);
+/// Of an argument or result that is a batch of sequences.
+inline constexpr llvm::StringLiteral sequencesName = "tp.sequences";
+/// It must agree with the others of its function, which must have a mask.
+mlir::LogicalResult verifySequences(mlir::Operation *op, unsigned index,
+                                    bool isResult, const llvm::Twine &where);
 
 } // namespace tp
 

@@ -25,11 +25,32 @@ bool NameRange::overlaps(const NameRange &other) const {
          (first < other.first + other.count && other.first < first + count);
 }
 
-std::string tp::instantiate(StringRef pattern, int64_t index) {
-  std::string text = pattern.str(), number = llvm::itostr(index);
+static constexpr StringLiteral stackPlaceholder = "{e}";
+
+static std::string replaceAll(StringRef pattern, StringRef placeholder,
+                              StringRef with) {
+  std::string text = pattern.str();
   for (size_t at = 0; (at = text.find(placeholder, at)) != std::string::npos;)
-    text.replace(at, placeholder.size(), number);
+    text.replace(at, placeholder.size(), with);
   return text;
+}
+
+std::string tp::instantiate(StringRef pattern, int64_t index) {
+  return replaceAll(pattern, placeholder, llvm::itostr(index));
+}
+
+bool tp::isStack(StringRef name) { return name.contains(stackPlaceholder); }
+
+SmallVector<std::string> tp::getTensorNames(StringRef name,
+                                            ArrayRef<int64_t> shape) {
+  SmallVector<std::string> names;
+  for (int64_t e = 0; e < (isStack(name) ? shape[0] : 1); ++e)
+    names.push_back(replaceAll(name, stackPlaceholder, llvm::itostr(e)));
+  return names;
+}
+
+ArrayRef<int64_t> tp::getTensorShape(StringRef name, ArrayRef<int64_t> shape) {
+  return isStack(name) ? shape.drop_front() : shape;
 }
 
 std::optional<int64_t> NameRange::findIndex(StringRef name) const {
@@ -276,9 +297,8 @@ SmallVector<std::string> tp::getUnusedNames(ArrayRef<NameRange> all,
   for (const NameRange &names : all) {
     if (isUsed(names))
       continue;
-    std::string glob = names.pattern.str();
-    for (size_t at; (at = glob.find(placeholder)) != std::string::npos;)
-      glob.replace(at, placeholder.size(), "*");
+    std::string glob = replaceAll(replaceAll(names.pattern, placeholder, "*"),
+                                  stackPlaceholder, "*");
     if (seen.insert(glob).second)
       globs.push_back(std::move(glob));
   }

@@ -9,6 +9,7 @@
 
 #include "tp/Dialect/TP/IR/Phase.h"
 
+#include "AttributeTable.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 
@@ -44,7 +45,7 @@ LogicalResult tp::expectGlobal(ModuleOp module) {
   if (Operation *op = findPerRank(module))
     return op->emitOpError("expected a program before partition, got one for "
                            "each rank");
-  return success();
+  return expectKnownAttributes(module);
 }
 
 LogicalResult tp::expectPerRank(ModuleOp module) {

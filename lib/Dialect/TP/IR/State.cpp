@@ -12,6 +12,7 @@
 
 #include "mlir/IR/SymbolTable.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
+#include "tp/Dialect/TP/IR/ParameterNames.h"
 
 using namespace mlir;
 using namespace tp;
@@ -70,6 +71,10 @@ static LogicalResult verifyParameter(StateOp op, RankedTensorType type) {
   StringRef name = *op.getParameter();
   if (name.empty())
     return op.emitOpError("expected the parameter's name in the checkpoint");
+  if (isStack(name))
+    return op.emitOpError() << "expected one tensor of the checkpoint for each "
+                               "layer, got '{e}' in '"
+                            << name << "', which a tp.parameter may have";
   if (op.getOnes())
     return op.emitOpError()
            << "expected one initial value, got ones and '" << name << "'";

@@ -203,6 +203,8 @@ LogicalResult TPDialect::verifyRegionArgAttribute(Operation *op, unsigned,
     return success();
   if (attribute.getName() == getStateAttrName())
     return verifyStateUse(op, index, /*isResult=*/false, attribute, where);
+  if (attribute.getName() == sequencesName)
+    return verifySequences(op, index, /*isResult=*/false, where);
   if (attribute.getName() == getShardingAttrName())
     return verifyShardingOn(op, cast<ShardingAttr>(attribute.getValue()),
                             function.getArgumentTypes()[index], where);
@@ -220,6 +222,8 @@ LogicalResult TPDialect::verifyRegionResultAttribute(Operation *op, unsigned,
     return success();
   if (attribute.getName() == getStateAttrName())
     return verifyStateUse(op, index, /*isResult=*/true, attribute, where);
+  if (attribute.getName() == sequencesName)
+    return verifySequences(op, index, /*isResult=*/true, where);
   if (attribute.getName() == getLossAttrName()) {
     auto type = dyn_cast<RankedTensorType>(function.getResultTypes()[index]);
     if (!type || type.getRank() != 0 || !isa<FloatType>(type.getElementType()))

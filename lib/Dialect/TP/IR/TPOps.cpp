@@ -14,6 +14,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
+#include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tprt/abi.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -117,6 +118,21 @@ static LogicalResult verifyTemplate(ParameterOp op) {
   return success();
 }
 
+/// `{e}` is a position of the first dimension, under whatever name.
+static LogicalResult verifyStack(ParameterOp op) {
+  if (auto alternatives = op.getAlternativesAttr())
+    for (auto name : alternatives.getAsRange<StringAttr>())
+      if (isStack(name) != isStack(op.getName()))
+        return op.emitOpError() << "expected '{e}' in '" << op.getName()
+                                << "' and in its alternative '"
+                                << name.getValue() << "', or in neither";
+  auto type = cast<RankedTensorType>(op.getType());
+  if (isStack(op.getName()) && type.getRank() == 0)
+    return op.emitOpError() << "expected a dimension for '{e}' in '"
+                            << op.getName() << "' to stand for, got " << type;
+  return success();
+}
+
 LogicalResult tp::verifySource(Operation *op, ParameterSourceAttr source,
                                RankedTensorType type) {
   if (!source)
@@ -156,7 +172,7 @@ LogicalResult ParameterOp::verify() {
     return emitOpError() << "expected '" << getName()
                          << "' inside tp.repeat, because '{i}' stands for "
                             "its iteration index";
-  if (failed(verifyTemplate(*this)))
+  if (failed(verifyTemplate(*this)) || failed(verifyStack(*this)))
     return failure();
   auto type = cast<RankedTensorType>(getType());
   // After partition the type is this rank's part; the box is the whole's.

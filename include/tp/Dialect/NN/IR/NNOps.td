@@ -109,38 +109,50 @@ def NN_MatmulOp : NN_Op<"matmul", [NN_Vjp, NN_LibraryForm<
   let assemblyFormat = "$input `,` $weight attr-dict `:` functional-type(operands, results)";
 }
 
-def NN_AttentionOp : NN_Op<"attention", [NN_Vjp, NN_Integers, NN_LibraryForm<
-    ["getLibraryDescription", "getFlopsPerPoint"]>]> {
+def NN_AttentionOp : NN_Op<"attention", [AttrSizedOperandSegments, NN_Vjp, NN_Integers,
+    NN_LibraryForm<["getLibraryDescription", "getFlopsPerPoint"]>]> {
   let summary = "scaled dot-product attention";
   let description = [{
-    query[b, s, hq, d], key[b, t, hk, d], value[b, t, hk, d] -> result[b, s, hq, d];
-    query head j uses KV head j / (hq / hk). `mask`[b, t] (integer or i1): keys
-    where it is zero are not attended. `causal`: query position i sees keys up
-    to i + (t - s). `window` (causal only): it sees at most the last `window` of
-    those. A query that sees no key gives zeros. The optional result `lse`[b, s, hq] (f32) is
-    the log of the sum of exponentials of the scaled scores.
+    query[b, s, hq, d], key[b, t, hk, d], value[b, t, hk, e] -> result[b, s, hq, e];
+    query head j uses KV head j / (hq / hk). What a query at position i makes of the key
+    at j, in this order:
+
+    - The score is `scale` times their product; with `soft_cap` c it becomes
+      c tanh(score / c), and then bias[head, i, j] is added (`bias`[hq, s, t], or [1, s, t]
+      for all heads).
+    - `mask`[b, t] (integer or i1): keys where it is zero are not attended. `causal`: it sees
+      keys up to p = i + (t - s). `window` w beside `causal`: at most the last w of those;
+      `window` alone: keys with |j - p| <= w / 2, rounded down.
+    - The weights are the softmax over the keys that it sees. `sinks`[hq] adds
+      exp(sinks[head]) to the sum that it divides by, as a key of the value zero would.
+
+    A query that sees no key gives zeros. The optional result `lse`[b, s, hq] (f32) is
+    the log of that sum of exponentials.
 
     ```mlir
     %o = nn.attention %q, %k, %v {causal, scale = 0.125 : f64} : (tensor<1x8x4x64xf32>, tensor<1x8x2x64xf32>, tensor<1x8x2x64xf32>) -> tensor<1x8x4x64xf32>
     ```
   }];
   let arguments = (ins NN_Tensor:$query, NN_Tensor:$key, NN_Tensor:$value,
-    Optional<AnyStaticShapeTensor>:$mask,
-    F64Attr:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window);
+    Optional<AnyStaticShapeTensor>:$mask, Optional<NN_Tensor>:$bias,
+    Optional<NN_Tensor>:$sinks, F64Attr:$scale, UnitAttr:$causal,
+    OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$soft_cap);
   let results = (outs NN_Tensor:$result, Optional<NN_Tensor>:$lse);
-  let assemblyFormat = "$query `,` $key `,` $value (`mask` $mask^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$query `,` $key `,` $value (`mask` $mask^)? (`bias` $bias^)? (`sinks` $sinks^)? attr-dict `:` functional-type(operands, results)";
 }
 
-def NN_AttentionBackwardOp : NN_Op<"attention_backward", [NN_Integers,
+def NN_AttentionBackwardOp : NN_Op<"attention_backward", [AttrSizedOperandSegments, NN_Integers,
     NN_LibraryForm<["getLibraryDescription", "getFlopsPerPoint"]>]> {
   let summary = "derivative of attention";
   let description = [{
     By query, key and value of `nn.attention` of these operands and attributes.
-    `lse`[b, s, hq] is its second result, cotangent[b, s, hq, d] the first one's, and
-    delta[b, s, hq] the sum over d of cotangent * result, less the cotangent of `lse`. Results:
+    `lse`[b, s, hq] is its second result, cotangent[b, s, hq, e] the first one's, and
+    delta[b, s, hq] the sum over e of cotangent * result, less the cotangent of `lse`. Results:
     d_query[b, s, hq, d], and of each query head what it contributes to the KV head
-    that it uses, d_key and d_value[b, t, hq, d] (f32): the derivative by a KV head is the
-    sum over the query heads that share it. The scores are computed again from `lse`.
+    that it uses, d_key[b, t, hq, d] and d_value[b, t, hq, e] (f32): the derivative by a KV head is
+    the sum over the query heads that share it. Likewise d_bias[b, hq, s, t] (f32), if there is a
+    `bias` and its derivative is asked for. The scores are computed again from `lse`, in which
+    sinks are: a sink's derivative is minus the sum of exp(sink - lse) * delta.
 
     ```mlir
     %dq, %dk, %dv = nn.attention_backward %do, %q, %k, %v, %lse, %delta {causal, scale = 0.125 : f64} : (tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x2x64xf32>, tensor<1x8x2x64xf32>, tensor<1x8x4xf32>, tensor<1x8x4xf32>) -> (tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>, tensor<1x8x4x64xf32>)
@@ -148,10 +160,13 @@ def NN_AttentionBackwardOp : NN_Op<"attention_backward", [NN_Integers,
   }];
   let arguments = (ins NN_Tensor:$cotangent, NN_Tensor:$query, NN_Tensor:$key,
     NN_Tensor:$value, NN_Tensor:$lse, NN_Tensor:$delta,
-    Optional<AnyStaticShapeTensor>:$mask,
-    F64Attr:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window);
-  let results = (outs NN_Tensor:$d_query, NN_Tensor:$d_key, NN_Tensor:$d_value);
-  let assemblyFormat = "$cotangent `,` $query `,` $key `,` $value `,` $lse `,` $delta (`mask` $mask^)? attr-dict `:` functional-type(operands, results)";
+    Optional<AnyStaticShapeTensor>:$mask, Optional<NN_Tensor>:$bias,
+    F64Attr:$scale, UnitAttr:$causal, OptionalAttr<I64Attr>:$window,
+    OptionalAttr<F64Attr>:$soft_cap);
+  let results = (outs NN_Tensor:$d_query, NN_Tensor:$d_key, NN_Tensor:$d_value,
+    Optional<NN_Tensor>:$d_bias);
+  let hasCanonicalizeMethod = 1; // d_bias that nobody reads is left out
+  let assemblyFormat = "$cotangent `,` $query `,` $key `,` $value `,` $lse `,` $delta (`mask` $mask^)? (`bias` $bias^)? attr-dict `:` functional-type(operands, results)";
 }
 
 def NN_RMSNormOp : NN_Op<"rms_norm", [NN_Vjp]> {
@@ -296,12 +311,13 @@ def NN_PagedAttentionOp : NN_Op<"paged_attention", [NN_Integers, NN_LibraryForm<
     ["getLibraryDescription", "getFlopsPerPoint"]>]> {
   let summary = "causal attention of tokens to the cache of their rows";
   let description = [{
-    query[b, T, hq, d] with b = 1, keys[C, hk, d], values[C, hk, d], rows[T],
-    positions[T], table[R, P] -> result[b, T, hq, d], in the query's type. Token t
+    query[b, T, hq, d] with b = 1, keys[C, hk, d], values[C, hk, e], rows[T],
+    positions[T], table[R, P] -> result[b, T, hq, e], in the query's type. Token t
     sees positions 0 .. positions[t] of row rows[t], at most the last `window` of
     them; position p of a row lies in cell table[row, p / page] * page + p % page.
     Query head j uses KV head j / (hq / hk). Cells that are not seen may hold
-    anything; a token without a row (-1) gives zeros.
+    anything; a token without a row (-1) gives zeros. `soft_cap` and `sinks`[hq] are
+    those of `nn.attention`.
 
     ```mlir
     %o = nn.paged_attention %q, %keys, %values, %rows, %positions, %table {page = 32 : i64, scale = 0.125 : f64} : (tensor<1x16x4x64xf32>, tensor<1024x2x64xf32>, tensor<1024x2x64xf32>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>) -> tensor<1x16x4x64xf32>
@@ -309,9 +325,10 @@ def NN_PagedAttentionOp : NN_Op<"paged_attention", [NN_Integers, NN_LibraryForm<
   }];
   let arguments = (ins NN_Tensor:$query, NN_Tensor:$keys, NN_Tensor:$values,
     NN_Numbers:$rows, NN_Numbers:$positions, NN_Numbers:$table,
-    I64Attr:$page, F64Attr:$scale, OptionalAttr<I64Attr>:$window);
+    Optional<NN_Tensor>:$sinks, I64Attr:$page, F64Attr:$scale,
+    OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$soft_cap);
   let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$query `,` $keys `,` $values `,` $rows `,` $positions `,` $table attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$query `,` $keys `,` $values `,` $rows `,` $positions `,` $table (`sinks` $sinks^)? attr-dict `:` functional-type(operands, results)";
 }
 
 //===----------------------------------------------------------------------===//
@@ -472,5 +489,7 @@ def NN_DropoutOp : NN_IndexedOp<"dropout", [AttrSizedOperandSegments, AllTypesMa
   let hasFolder = 1;
   let assemblyFormat = "$input `,` $seed `,` $step (`layer` $layer^)? (`offsets` $offsets^)? attr-dict `:` type($input)";
 }
+
+include "tp/Dialect/NN/IR/NNExperts.td"
 
 #endif // TP_DIALECT_NN_IR_NNOPS_TD

@@ -113,4 +113,35 @@ def DecomposeCrossEntropy : Pass<"tp-decompose-cross-entropy"> {
     "::mlir::tensor::TensorDialect"];
 }
 
+def DecomposeUpstream : Pass<"tp-decompose-upstream"> {
+  let summary = "Replace named operations of linalg that are nn operations";
+  let description = [{
+    `linalg.softmax` has no indexing maps, from which its sharding rule and its
+    loops would follow, and upstream's own decomposition sums in the element type.
+    It becomes `nn.softmax`, between transpositions where its dimension is not the
+    last. Other operations of linalg stay.
+
+    Precondition: none.
+
+    Before:
+    ```mlir
+    func.func @main(%x: tensor<4x16xf32>) -> tensor<4x16xf32> {
+      %e = tensor.empty() : tensor<4x16xf32>
+      %y = linalg.softmax dimension(1) ins(%x : tensor<4x16xf32>) outs(%e : tensor<4x16xf32>) -> tensor<4x16xf32>
+      return %y : tensor<4x16xf32>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @main(%x: tensor<4x16xf32>) -> tensor<4x16xf32> {
+      %0 = tensor.empty() : tensor<4x16xf32>
+      %1 = nn.softmax %x : tensor<4x16xf32>
+      return %1 : tensor<4x16xf32>
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect",
+    "::mlir::tensor::TensorDialect", "::tp::nn::NNDialect"];
+}
+
 #endif // TP_DIALECT_NN_TRANSFORMS_PASSES_TD

@@ -20,6 +20,11 @@
 
 namespace tp {
 
+/// On the module: ArrayAttr of StringAttr, the parameters that no rule of the
+/// plan names, for the ledger.
+inline constexpr llvm::StringLiteral unnamedParametersAttrName =
+    "tp.unnamed_parameters";
+
 /// The names that a pattern stands for: with `{i}` from `first`, `count` of
 /// them; without, itself.
 struct NameRange {
@@ -35,6 +40,16 @@ struct NameRange {
 
 /// `pattern` with each `{i}` replaced by `index`.
 std::string instantiate(llvm::StringRef pattern, int64_t index);
+
+/// Whether a name stands for one tensor of the checkpoint for each position of
+/// the first dimension, `{e}`.
+bool isStack(llvm::StringRef name);
+/// The name of each tensor and what shape it has, of a parameter or of the part
+/// of it that `{i}` in the name stood for.
+llvm::SmallVector<std::string>
+getTensorNames(llvm::StringRef name, llvm::ArrayRef<int64_t> checkpointShape);
+llvm::ArrayRef<int64_t> getTensorShape(llvm::StringRef name,
+                                       llvm::ArrayRef<int64_t> checkpointShape);
 
 /// The names of a parameter: its own.
 NameRange getNames(ParameterOp op);

@@ -132,7 +132,9 @@ def TP_ParameterOp : TP_Op<"parameter", [Pure]> {
     The value of a parameter by its checkpoint name. Within `tp.repeat`, `{i}`
     in the name stands for the iteration index of the innermost one around the
     operation; a loop around that one may not name the same template, and a loop
-    inside reads this one's by the value. `alternatives` are further names
+    inside reads this one's by the value. `{e}` stands for a position of the
+    first dimension of the checkpoint's tensor, which lies there as one tensor
+    for each (the matrices of experts). `alternatives` are further names
     under which checkpoints store the same tensor, tried in order. `source` says
     which box of the checkpoint tensor it is, and in which order of dimensions,
     where it is not all of it. Two operations with the same name and source are
@@ -140,6 +142,7 @@ def TP_ParameterOp : TP_Op<"parameter", [Pure]> {
 
     ```mlir
     %w = tp.parameter "model.layers.{i}.mlp.up_proj.weight" : tensor<8192x2048xf32>
+    %e = tp.parameter "model.layers.{i}.mlp.experts.{e}.up_proj.weight" : tensor<8x8192x2048xf32>
     %k = tp.parameter "h.{i}.attn.c_attn.weight" source <shape = [768, 2304], offsets = [0, 768], permutation = [1, 0]> : tensor<768x768xf32>
     ```
   }];

@@ -1,0 +1,62 @@
+//===- NNExperts.td - Mixture of experts ------------------*- tablegen -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A feed-forward of which each row uses a few of many copies: the choice, and
+// the copies as one operation. Its meaning is dense, a sum over all experts in
+// which most have the weight zero, so that it is cut like any other sum, by
+// expert or by width; the library computes the rows that an expert has.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_DIALECT_NN_IR_NNEXPERTS_TD
+#define TP_DIALECT_NN_IR_NNEXPERTS_TD
+
+def NN_RouterOp : NN_Op<"router"> {
+  let summary = "how much each row uses each expert";
+  let description = [{
+    logits[..., E] -> result[..., E] (f32): the scores of the `top_k` experts
+    with the largest, zero for the others. Scores are the softmax of a row, or
+    with `sigmoid` 1 / (1 + exp(-logit)) of each. `bias`[E] is added to the
+    scores that are compared, not to the result. Of equals the lowest expert
+    comes first. `normalized`: the scores that stay are divided by their sum (of
+    sigmoids, plus 1e-20). At last all are multiplied by `scale`.
+
+    ```mlir
+    %weights = nn.router %logits {normalized, top_k = 2 : i64} : (tensor<1x8x16xf32>) -> tensor<1x8x16xf32>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$logits, Optional<NN_Tensor>:$bias,
+    I64Attr:$top_k, UnitAttr:$sigmoid, UnitAttr:$normalized,
+    DefaultValuedAttr<F64Attr, "1.0">:$scale);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$logits (`bias` $bias^)? attr-dict `:` functional-type(operands, results)";
+}
+
+def NN_ExpertsOp : NN_Op<"experts", [NN_LibraryForm<
+    ["getLibraryDescription", "getFlopsPerPoint"]>]> {
+  let summary = "the weighted sum of gated feed-forwards";
+  let description = [{
+    input[..., k], routing[..., E], gate[E, f, k], up[E, f, k], down[E, n, f] ->
+    result[..., n], the sum over experts e of routing[..., e] * down_e
+    (activation(gate_e x) * up_e x). `activation` is relu, silu, gelu_erf or
+    gelu_tanh. An expert whose weight is zero adds nothing, whatever it would
+    compute. Sums are in f32; what the second product reads is rounded to the
+    element type, and so is the result, once.
+
+    `active` is the part of the experts that a row is expected to use, from
+    which the work is estimated, nothing else.
+
+    ```mlir
+    %y = nn.experts %x, %weights, %gate, %up, %down {activation = "silu", active = 0.25 : f64} : (tensor<1x8x64xf32>, tensor<1x8x16xf32>, tensor<16x32x64xf32>, tensor<16x32x64xf32>, tensor<16x64x32xf32>) -> tensor<1x8x64xf32>
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$input, NN_Tensor:$routing, NN_Tensor:$gate,
+    NN_Tensor:$up, NN_Tensor:$down, StrAttr:$activation,
+    DefaultValuedAttr<F64Attr, "1.0">:$active);
+  let results = (outs NN_Tensor:$result);
+  let assemblyFormat = "$input `,` $routing `,` $gate `,` $up `,` $down attr-dict `:` functional-type(operands, results)";
+}
+
+#endif // TP_DIALECT_NN_IR_NNEXPERTS_TD

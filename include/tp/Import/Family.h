@@ -1,0 +1,199 @@
+//===- Family.h - What one family of models differs in ----------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A family is a row of a table (lib/Import/Families.cpp): what its checkpoints
+// call the parts of the model, how a layer is put together, and under which
+// keys of config.json its constants are. One builder emits all of them, so that
+// a new family is a new row. The defaults are Llama's: a row says what is
+// different.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_IMPORT_FAMILY_H
+#define TP_IMPORT_FAMILY_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+
+namespace tp {
+
+class JsonFile;
+struct ModelConfig;
+class ObjectReader;
+
+enum class Activation { SiLU, GeluErf, GeluTanh, ReLU };
+
+/// What is behind the layers, as the architecture's name says: nothing, the
+/// next token's logits, logits of the words that are masked, those of classes
+/// of the whole text, or of each token.
+enum class Head { None, NextToken, MaskedToken, Sequence, Token };
+
+/// RMSOnePlus multiplies by 1 + weight.
+enum class NormKind { RMS, RMSOnePlus, Layer, LayerNoBias };
+
+/// How the rows of a projection of queries, keys and values are laid out: all
+/// queries, all keys, all values; or, for each KV head, its queries, key and
+/// value.
+enum class Fusion { None, Blocks, Groups };
+
+/// The names of a model's tensors, without `.weight` and `.bias`, and the form
+/// of a layer. An empty name: the model has no such part.
+struct ModelLayout {
+  /// Attention goes both ways.
+  bool isEncoder = false;
+  /// What may stand before all names but the head's, in the order tried.
+  llvm::SmallVector<llvm::StringRef, 2> prefixes = {"model."};
+  llvm::StringRef layer = "layers.{i}";
+  llvm::StringRef words = "embed_tokens", tokenTypes, embeddingNorm;
+  /// A table of positions, instead of rotation, and the row of the first one.
+  llvm::StringRef positions;
+  int64_t firstPosition = 0;
+  /// Tokens of padding are not counted, and stand at the row before the first.
+  bool countsTokens = false;
+  llvm::StringRef finalNorm = "norm";
+  /// The names that an untied head may have.
+  llvm::SmallVector<llvm::StringRef, 2> heads = {"lm_head"};
+
+  // Heads of encoders, by their whole names. Of masked tokens: a linear layer,
+  // the activation (or GELU, whatever that is), a norm, the table of words (or
+  // a decoder), a bias.
+  llvm::StringRef maskedDense, maskedNorm, maskedDecoder, maskedBias;
+  bool maskedGelu = false;
+  /// Of the whole text: a linear layer of the first token, tanh or ReLU, and
+  /// the classes.
+  llvm::StringRef sequenceDense, sequenceClasses = "classifier";
+  bool sequenceReLU = false;
+  llvm::StringRef tokenClasses = "classifier";
+
+  // Of a layer, behind its path.
+  llvm::StringRef attention = "self_attn";
+  llvm::StringRef query = "self_attn.q_proj", key = "self_attn.k_proj",
+                  value = "self_attn.v_proj", output = "self_attn.o_proj";
+  Fusion fusion = Fusion::None;
+  /// The projection of all three, if they are fused.
+  llvm::StringRef queryKeyValue;
+  /// Norms of queries and keys, of each head or of all heads together.
+  llvm::StringRef queryNorm, keyNorm;
+  bool normsAllHeads = false;
+  /// Rotary pairs are neighbours instead of half a head apart.
+  bool interleavedRotary = false;
+
+  llvm::StringRef feedForward = "mlp";
+  /// Without a gate the activation is that of `up`.
+  llvm::StringRef gate = "mlp.gate_proj", up = "mlp.up_proj",
+                  down = "mlp.down_proj";
+  /// The projection of both, gate first, if they are fused.
+  llvm::StringRef gateUp;
+
+  /// A mixture of experts: their stacks of matrices, gate and up perhaps as
+  /// one, gate first. The feed-forward above is then what all tokens use beside
+  /// it, times the sigmoid of a gate, if the config has a width for it.
+  llvm::StringRef router;
+  llvm::StringRef expertGate, expertUp, expertDown, expertGateUp;
+  llvm::StringRef sharedExpertGate;
+
+  /// Norms before each part, of what it adds, and of the sum.
+  llvm::StringRef attentionNorm = "input_layernorm", attentionAddendNorm,
+                  attentionSumNorm;
+  llvm::StringRef feedForwardNorm = "post_attention_layernorm",
+                  feedForwardAddendNorm, feedForwardSumNorm;
+  /// Both parts read the layer's input (the second one the first one's norm,
+  /// unless it has its own), and what they add is added at once.
+  bool isParallel = false;
+  NormKind norm = NormKind::RMS;
+
+  /// Weights are stored as [inputs, outputs].
+  bool isTransposed = false;
+  /// Old files call the norms' tensors gamma and beta.
+  bool hasOldNormNames = false;
+};
+
+/// A key of config.json and what counts where it is missing; without a key,
+/// what holds for the whole family.
+template <typename T>
+struct Setting {
+  llvm::StringRef key;
+  T value;
+};
+
+/// Where a family's config.json says what.
+struct ConfigKeys {
+  llvm::StringRef hiddenSize = "hidden_size";
+  /// The value is a multiple of the hidden size; 0: the key is required.
+  Setting<int64_t> intermediateSize = {"intermediate_size", 0};
+  llvm::StringRef numLayers = "num_hidden_layers";
+  llvm::StringRef numHeads = "num_attention_heads";
+  /// Empty: as many as queries.
+  llvm::StringRef numKVHeads = "num_key_value_heads";
+  /// Whether a missing key means as many as queries; else it is an error.
+  bool needsKVHeads = true;
+  /// Value 0: the hidden size divided by the heads.
+  Setting<int64_t> headDim = {"head_dim", 0};
+  Setting<int64_t> maxPositions = {"max_position_embeddings", 2048};
+  Setting<double> normEpsilon = {"rms_norm_eps", 1e-6};
+  Setting<llvm::StringRef> activation = {"hidden_act", "silu"};
+
+  Setting<bool> tieEmbeddings = {"tie_word_embeddings", false};
+  Setting<bool> queryKeyValueBias = {"", false};
+  Setting<bool> outputBias = {"", false};
+  Setting<bool> feedForwardBias = {"", false};
+  /// False: the two parts come one after the other. Without a key the layout
+  /// says it.
+  Setting<bool> isParallel = {"", false};
+
+  /// Of rotation: whether there is any, its base, the part of a head that is
+  /// rotated (without a key all of it), and the base in layers with a window,
+  /// where that is another one.
+  bool isRotary = true;
+  Setting<double> ropeTheta = {"rope_theta", 10000};
+  Setting<double> rotaryPart = {"", 1};
+  Setting<double> localTheta = {"", 0};
+
+  /// The window of positions (value 0: none if the key is missing), whether
+  /// `use_sliding_window` switches it on and `max_window_layers` says from
+  /// which layer on, and of how many layers in a row the last has none.
+  Setting<int64_t> window = {"", 0};
+  bool hasWindowSwitch = false;
+  Setting<int64_t> windowPeriod = {"", 0};
+
+  /// Factors of embeddings, of what a part adds to the residual stream, of the
+  /// scores (value 0: 1 / sqrt of the head's size) and of the logits.
+  Setting<double> embeddingScale = {"", 1}, residualScale = {"", 1},
+                  attentionScale = {"", 0}, logitScale = {"", 1};
+
+  /// cap * tanh(x / cap) of the logits and of the scores; value 0: x.
+  Setting<double> logitCap = {"", 0}, attentionCap = {"", 0};
+
+  Setting<double> embeddingDropout = {"", 0}, residualDropout = {"", 0};
+  Setting<double> attentionDropout = {"attention_dropout", 0};
+  /// Of another part of a layer: no training with it.
+  Setting<double> otherDropout = {"", 0};
+
+  llvm::StringRef initializerRange = "initializer_range";
+  /// Whether the table of words has a row of padding, and which one it is
+  /// where the file does not say (-1: none).
+  bool hasPaddingRow = true;
+  int64_t paddingRow = -1;
+};
+
+struct Family {
+  llvm::StringRef modelType;
+  llvm::SmallVector<llvm::StringRef, 3> architectures;
+  ModelLayout layout;
+  ConfigKeys keys;
+  /// Tensors that files may hold and no program reads: patterns.
+  llvm::SmallVector<llvm::StringRef, 3> ignored = {"*.rotary_emb.inv_freq"};
+  /// Keys that no other family has, and what they change of the layout.
+  void (*adjust)(ObjectReader &, ModelConfig &) = nullptr;
+};
+
+/// The table.
+llvm::ArrayRef<Family> getFamilies();
+
+} // namespace tp
+
+#endif // TP_IMPORT_FAMILY_H

@@ -1,0 +1,168 @@
+//===- Experts.cpp - All of nn.experts ------------------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What it accepts, how it is cut, what it means, and its library form. To the
+// rule it is dense: a sum over experts and over their width, so that experts
+// on several ranks, or a part of each on every rank, cost one sum of the result
+// and no exchange of rows. Only the library leaves out what has the weight
+// zero.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Parts.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "tp/Interfaces/LibraryCalls.h"
+
+using namespace mlir;
+using namespace tp;
+using namespace tp::nn;
+
+LogicalResult ExpertsOp::verify() {
+  if (failed(expectLastDimension(*this, "input", getInput())) ||
+      failed(expectRank(*this, "gate", getGate(), 3)) ||
+      failed(expectRank(*this, "down", getDown(), 3)))
+    return failure();
+  RankedTensorType input = typeOf(getInput());
+  Type element = input.getElementType();
+  int64_t k = input.getShape().back();
+  int64_t experts = shapeOf(getGate())[0], f = shapeOf(getGate())[1],
+          n = shapeOf(getDown())[1];
+  SmallVector<int64_t> routing(input.getShape()), result = routing;
+  routing.back() = experts;
+  result.back() = n;
+  if (failed(expect(*this, "gate", getGate(), {experts, f, k}, element)) ||
+      failed(expect(*this, "up", getUp(), {experts, f, k}, element)) ||
+      failed(expect(*this, "down", getDown(), {experts, n, f}, element)) ||
+      failed(expect(*this, "routing", getRouting(), routing, getF32(*this))) ||
+      failed(expect(*this, "result", getResult(), result, element)))
+    return failure();
+  static constexpr StringRef known[] = {"relu", "silu", "gelu_erf",
+                                        "gelu_tanh"};
+  if (!llvm::is_contained(known, getActivation()))
+    return emitOpError() << "expected activation to be relu, silu, gelu_erf or "
+                            "gelu_tanh, got '"
+                         << getActivation() << "'";
+  double active = getActive().convertToDouble();
+  if (!(active > 0 && active <= 1))
+    return emitOpError() << "expected active to be more than 0 and at most 1, "
+                            "got "
+                         << active;
+  return success();
+}
+
+FailureOr<ShardingRule> ExpertsOp::getShardingRule() {
+  ShardingRule rule;
+  ArrayRef<int64_t> input = shapeOf(getInput()), down = shapeOf(getDown());
+  Dims rows = addRows(rule, input.drop_back());
+  unsigned e = rule.addFactor(down[0], FactorKind::Reduction, "experts");
+  unsigned f = rule.addFactor(down[2], FactorKind::Reduction, "width");
+  unsigned k = rule.addFactor(input.back(), FactorKind::Whole, "k");
+  unsigned n = rule.addFactor(down[1], FactorKind::Parallel, "n");
+  addOperand(rule, with(rows, k), Linearity::None);
+  addOperand(rule, with(rows, e), Linearity::None);
+  addOperand(rule, {{e}, {f}, {k}}, Linearity::None);
+  addOperand(rule, {{e}, {f}, {k}}, Linearity::None);
+  addOperand(rule, {{e}, {n}, {f}}, Linearity::Multilinear);
+  addResult(rule, with(rows, n));
+  return rule;
+}
+
+SmallVector<PadState> ExpertsOp::getPaddingStates(unsigned factor,
+                                                  ArrayRef<PadState> in) {
+  // Rows and experts without a weight give zeros whatever else there is. Of the
+  // width nothing is known: zeros of gate and up are not zeros once they are
+  // multiplied with an infinity of the input.
+  unsigned rows = typeOf(getInput()).getRank() - 1;
+  bool zero = factor <= rows && isZero(in[1]);
+  return {zero ? PadState::Zero : PadState::Anything};
+}
+
+static Value activate(Scalar &e, StringRef name, Value x) {
+  if (name == "relu")
+    return arith::MaximumFOp::create(e.b, x, e.number(0));
+  if (name == "silu")
+    return silu(e, x);
+  return gelu(e, x, name == "gelu_erf" ? GeluKind::Erf : GeluKind::Tanh);
+}
+
+static Value product(Scalar &e, ValueRange v) { return e.mul(v[0], v[1]); }
+
+FailureOr<SmallVector<Value>> ExpertsOp::decompose(OpBuilder &builder) {
+  RankedTensorType input = typeOf(getInput());
+  Emitter emitter(builder, getLoc(), input.getElementType());
+  unsigned rows = input.getRank() - 1;
+  ArrayRef<int64_t> down = shapeOf(getDown());
+  // Loops: rows, expert, the result's position, that of the sum.
+  Loops d = emitter.loops(rows + 3);
+  AffineExpr e = d[rows], to = d[rows + 1], from = d[rows + 2];
+  Loops each(ArrayRef(d).take_front(rows));
+  auto at = [&](std::initializer_list<AffineExpr> more) {
+    Loops position = each;
+    position.append(more);
+    return position;
+  };
+  auto shapeWith = [&](std::initializer_list<int64_t> more) {
+    SmallVector<int64_t> shape(input.getShape().drop_back());
+    shape.append(more);
+    return shape;
+  };
+  auto multiply = [&](Value weight, Value x, Loops position, int64_t size) {
+    return emitter.reduce(emitter.wideType(shapeWith({down[0], size})),
+                          at({e, to}), rows + 3, Combine::Sum,
+                          {{x, position}, {weight, {e, to, from}}}, product);
+  };
+  Value gate = multiply(getGate(), getInput(), at({from}), down[2]);
+  Value up = multiply(getUp(), getInput(), at({from}), down[2]);
+  Loops same = emitter.loops(rows + 2);
+  Value inner =
+      emitter.map(input.clone(shapeWith({down[0], down[2]})),
+                  {{gate, same}, {up, same}}, [&](Scalar &s, ValueRange v) {
+                    return s.mul(activate(s, getActivation(), v[0]), v[1]);
+                  });
+  Value outer = multiply(getDown(), inner, at({e, from}), down[1]);
+  Value result =
+      emitter.reduce(typeOf(getResult()), at({to}), rows + 2, Combine::Sum,
+                     {{outer, at({e, to})}, {getRouting(), at({e})}},
+                     [](Scalar &s, ValueRange v) -> Value {
+                       Value used = arith::CmpFOp::create(
+                           s.b, arith::CmpFPredicate::UNE, v[1], s.number(0));
+                       return s.select(used, s.mul(v[1], v[0]), s.number(0));
+                     });
+  return SmallVector<Value>{result};
+}
+
+//===----------------------------------------------------------------------===//
+// Library form
+//===----------------------------------------------------------------------===//
+
+/// A point of the rule's loops has a part of the three products of a row and an
+/// expert: each lacks one of the factors.
+double ExpertsOp::getFlopsPerPoint() {
+  double k = shapeOf(getInput()).back(), n = shapeOf(getResult()).back();
+  return getActive().convertToDouble() * (4 / n + 2 / k);
+}
+
+static int64_t getRows(ExpertsOp op) {
+  return typeOf(op.getInput()).getNumElements() / shapeOf(op.getInput()).back();
+}
+
+std::optional<LibraryDescription>
+ExpertsOp::getLibraryDescription(const LibraryUse &) {
+  ArrayRef<int64_t> down = shapeOf(getDown());
+  llvm::json::Object fields{
+      {"experts", down[0]},
+      {"k", shapeOf(getInput()).back()},
+      {"f", down[2]},
+      {"n", down[1]},
+      {"type", getTypeName(typeOf(getInput()).getElementType())},
+      {"activation", getActivation()}};
+  return LibraryDescription{
+      "experts", std::move(fields), {{"rows", getRows(*this)}}};
+}
+
+LibraryCall ExpertsOp::getLibraryCall(const LibraryUse &) {
+  return abi::experts(getRows(*this), getInput(), getRouting(), getGate(),
+                      getUp(), getDown(), getResult());
+}

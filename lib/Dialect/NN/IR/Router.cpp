@@ -1,0 +1,133 @@
+//===- Router.cpp - All of nn.router --------------------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What it accepts, how it is cut and what it means. The chosen are found
+// without sorting: an expert's rank is the number of those that come before it,
+// which compares all pairs, and that is little beside what an expert computes.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Parts.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+using namespace mlir;
+using namespace tp;
+using namespace tp::nn;
+
+LogicalResult RouterOp::verify() {
+  if (failed(expectLastDimension(*this, "logits", getLogits())))
+    return failure();
+  ArrayRef<int64_t> logits = shapeOf(getLogits());
+  int64_t experts = logits.back();
+  if (failed(expect(*this, "result", getResult(), logits, getF32(*this))))
+    return failure();
+  if (getBias() && failed(expectShape(*this, "bias", getBias(), {experts})))
+    return failure();
+  int64_t count = getTopK();
+  if (count < 1 || count > experts)
+    return emitOpError() << "expected top_k to be from 1 to the " << experts
+                         << " experts, got " << count;
+  if (!getScale().isFinite())
+    return emitOpError("expected scale to be a finite number");
+  return success();
+}
+
+FailureOr<ShardingRule> RouterOp::getShardingRule() {
+  ShardingRule rule;
+  ArrayRef<int64_t> logits = shapeOf(getLogits());
+  Dims rows = addRows(rule, logits.drop_back());
+  unsigned e = rule.addFactor(logits.back(), FactorKind::Whole, "experts");
+  addOperand(rule, with(rows, e), Linearity::None);
+  if (getBias())
+    addOperand(rule, {{e}}, Linearity::None);
+  addResult(rule, with(rows, e));
+  return rule;
+}
+
+SmallVector<PadState> RouterOp::getPaddingStates(unsigned, ArrayRef<PadState>) {
+  return {PadState::Anything};
+}
+
+/// The scores of all experts, in the wide type.
+static Value computeScores(Emitter &emitter, RouterOp op) {
+  Value logits = op.getLogits();
+  RankedTensorType type = emitter.wideType(shapeOf(logits));
+  Loops d = emitter.loops(type.getRank());
+  Loops rows(ArrayRef(d).drop_back());
+  if (op.getSigmoid())
+    return emitter.map(type, {{logits, d}}, [](Scalar &e, ValueRange v) {
+      Value decay = e.exp(arith::NegFOp::create(e.b, v[0]));
+      return e.div(e.number(1), e.add(decay, e.number(1)));
+    });
+  Value max = reduceRows(emitter, Combine::Max, {{logits, d}}, logits,
+                         [](Scalar &, ValueRange v) { return v[0]; });
+  Value weights = emitter.map(
+      type, {{logits, d}, {max, rows}},
+      [](Scalar &e, ValueRange v) { return e.exp(e.sub(v[0], v[1])); });
+  Value sum = reduceRows(emitter, Combine::Sum, {{weights, d}}, logits,
+                         [](Scalar &, ValueRange v) { return v[0]; });
+  return emitter.map(type, {{weights, d}, {sum, rows}},
+                     [](Scalar &e, ValueRange v) { return e.div(v[0], v[1]); });
+}
+
+/// How many experts come before each: those that compare as larger, and of
+/// equals the lower ones.
+static Value computeRanks(Emitter &emitter, Value compared) {
+  RankedTensorType type = typeOf(compared);
+  unsigned rank = type.getRank();
+  // Loops: rows, expert, the other one.
+  Loops d = emitter.loops(rank + 1);
+  Loops expert(ArrayRef(d).drop_back()), other = expert;
+  other.back() = d[rank];
+  return emitter.reduce(
+      type, expert, rank + 1, Combine::Sum,
+      {{compared, expert}, {compared, other}},
+      [&](Scalar &e, ValueRange v) -> Value {
+        using arith::CmpFPredicate;
+        Value larger =
+            arith::CmpFOp::create(e.b, CmpFPredicate::OGT, v[1], v[0]);
+        Value equal =
+            arith::CmpFOp::create(e.b, CmpFPredicate::OEQ, v[1], v[0]);
+        Value lower = arith::CmpIOp::create(e.b, arith::CmpIPredicate::ult,
+                                            e.index(rank), e.index(rank - 1));
+        Value before = arith::OrIOp::create(
+            e.b, larger, arith::AndIOp::create(e.b, equal, lower));
+        return e.select(before, e.number(1), e.number(0));
+      });
+}
+
+FailureOr<SmallVector<Value>> RouterOp::decompose(OpBuilder &builder) {
+  Emitter emitter(builder, getLoc(), typeOf(getLogits()).getElementType());
+  Value scores = computeScores(emitter, *this), compared = scores;
+  Loops d = emitter.loops(typeOf(scores).getRank());
+  Loops rows(ArrayRef(d).drop_back());
+  if (getBias())
+    compared =
+        emitter.map(typeOf(scores), {{scores, d}, {getBias(), {d.back()}}},
+                    [](Scalar &e, ValueRange v) { return e.add(v[0], v[1]); });
+  Value ranks = computeRanks(emitter, compared);
+  auto keep = [&](Scalar &e, Value score, Value rank) -> Value {
+    Value kept = arith::CmpFOp::create(e.b, arith::CmpFPredicate::OLT, rank,
+                                       e.number(getTopK()));
+    return e.select(kept, score, e.number(0));
+  };
+  double scale = getScale().convertToDouble();
+  if (!getNormalized())
+    return SmallVector<Value>{
+        emitter.map(typeOf(getResult()), {{scores, d}, {ranks, d}},
+                    [&](Scalar &e, ValueRange v) {
+                      return e.mul(keep(e, v[0], v[1]), e.number(scale));
+                    })};
+  Value sum =
+      reduceRows(emitter, Combine::Sum, {{scores, d}, {ranks, d}}, scores,
+                 [&](Scalar &e, ValueRange v) { return keep(e, v[0], v[1]); });
+  return SmallVector<Value>{emitter.map(
+      typeOf(getResult()), {{scores, d}, {ranks, d}, {sum, rows}},
+      [&](Scalar &e, ValueRange v) {
+        Value total = getSigmoid() ? e.add(v[2], e.number(1e-20)) : v[2];
+        Value part = e.div(keep(e, v[0], v[1]), total);
+        return e.mul(part, e.number(scale));
+      })};
+}

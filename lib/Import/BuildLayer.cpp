@@ -1,0 +1,204 @@
+//===- BuildLayer.cpp - One layer of a transformer ------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Attention and feed-forward with a residual stream around them, as the
+// model's layout (tp/Import/Family.h) says. A fused projection whose parts lie
+// one after the other is read as boxes of its tensor, because cutting the whole
+// tensor over ranks would cut it in the wrong places; one that is laid out by
+// KV heads may be cut between these, and its result is taken apart.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelBuilder.h"
+#include "tp/Dialect/NN/IR/NNOps.h"
+
+using namespace mlir;
+
+namespace tp {
+
+namespace {
+/// Rows of a fused projection: `total` of them, of which a part is read.
+struct Part {
+  int64_t offset = 0, total = 0;
+  StringRef name; ///< For the place.
+};
+} // namespace
+
+static Value project(ModelBuilder &m, const std::string &path, Value x,
+                     int64_t outputs, bool hasBias, Part part = {}) {
+  int64_t inputs = ModelBuilder::shapeOf(x).back();
+  bool isPart = part.total != 0, isTransposed = m.config.layout.isTransposed;
+  int64_t total = isPart ? part.total : outputs;
+  ParameterBox weightBox{{total, inputs}, {part.offset, 0}, {0, 1}};
+  if (isTransposed)
+    weightBox = {{inputs, total}, {0, part.offset}, {1, 0}};
+  ParameterBox biasBox{{total}, {part.offset}, {0}};
+  Value weight = m.parameter(m.namesOf(path + ".weight"), {outputs, inputs},
+                             isPart || isTransposed ? &weightBox : nullptr);
+  Value bias;
+  if (hasBias)
+    bias = m.parameter(m.namesOf(path + ".bias"), {outputs},
+                       isPart ? &biasBox : nullptr);
+  std::string place = m.placeOf(path);
+  if (isPart)
+    place += "[" + part.name.str() + "]";
+  return m.linear(place, x, weight, bias);
+}
+
+Value buildNorm(ModelBuilder &m, const Twine &path, Value x) {
+  if (path.str().empty())
+    return x;
+  int64_t size = ModelBuilder::shapeOf(x).back();
+  auto parameter = [&](StringRef now, StringRef old) {
+    SmallVector<std::string> names = m.namesOf(path + "." + now);
+    if (m.config.layout.hasOldNormNames)
+      names.append(m.namesOf(path + "." + old));
+    return m.parameter(names, {size});
+  };
+  Value weight = parameter("weight", "gamma"), bias;
+  if (m.config.layout.norm == NormKind::Layer)
+    bias = parameter("bias", "beta");
+  return m.norm(m.placeOf(path), x, weight, bias);
+}
+
+namespace {
+/// Builds a layer, whose parts' names stand behind its path.
+struct LayerBuilder {
+  ModelBuilder &m;
+  LayerKind kind;
+  std::pair<Value, Value> rotary;
+  Value mask;
+  const ModelConfig &c = m.config;
+  const ModelLayout &layout = m.config.layout;
+
+  std::string at(StringRef part) const {
+    return part.empty() ? "" : (layout.layer + "." + part).str();
+  }
+  Value norm(StringRef part, Value x) const {
+    return buildNorm(m, at(part), x);
+  }
+
+  /// Queries, keys or values [b, s, heads, d].
+  Value heads(Value projected, StringRef path, int64_t count,
+              StringRef normName) const {
+    if (layout.normsAllHeads)
+      projected = norm(normName, projected);
+    Value y = m.splitHeads(m.placeOf(path), projected, count);
+    return layout.normsAllHeads ? y : norm(normName, y);
+  }
+
+  std::array<Value, 3> projectSeparately(Value x) const {
+    int64_t queries = c.numHeads * c.headDim, keys = c.numKVHeads * c.headDim;
+    bool isFused = layout.fusion == Fusion::Blocks;
+    int64_t total = isFused ? queries + 2 * keys : 0;
+    auto one = [&](StringRef name, StringRef short_, int64_t offset,
+                   int64_t count, StringRef normName) {
+      std::string path = at(isFused ? layout.queryKeyValue : name);
+      Value y = project(m, path, x, count * c.headDim, c.queryKeyValueBias,
+                        {isFused ? offset : 0, total, short_});
+      return heads(y, path, count, normName);
+    };
+    Value q = one(layout.query, "q", 0, c.numHeads, layout.queryNorm);
+    Value k = one(layout.key, "k", queries, c.numKVHeads, layout.keyNorm);
+    Value v = one(layout.value, "v", queries + keys, c.numKVHeads, "");
+    return {q, k, v};
+  }
+
+  /// Of rows that are laid out by KV heads: its queries, its key, its value.
+  std::array<Value, 3> projectGroups(Value x) const {
+    int64_t group = c.numHeads / c.numKVHeads;
+    std::string path = at(layout.queryKeyValue), place = m.placeOf(path);
+    Value all = project(m, path, x, (c.numHeads + 2 * c.numKVHeads) * c.headDim,
+                        c.queryKeyValueBias);
+    all = m.splitLast(place, all, {c.numKVHeads, group + 2, c.headDim});
+    auto part = [&](int64_t offset, int64_t count) {
+      return m.joinDims(place, m.slice(place, all, 3, offset, count), 2);
+    };
+    Value q = part(0, group), k = part(group, 1), v = part(group + 1, 1);
+    return {norm(layout.queryNorm, q), norm(layout.keyNorm, k), v};
+  }
+
+  Value rotate(StringRef place, Value x) const {
+    if (!rotary.first || !kind.rotates)
+      return x;
+    if (layout.interleavedRotary)
+      x = m.separatePairs(place, x);
+    return nn::RotaryOp::create(m.builder, m.at(place), x.getType(), x,
+                                rotary.first, rotary.second);
+  }
+
+  Value attend(Value x) const {
+    std::string path = at(layout.attention), place = m.placeOf(path);
+    auto [q, k, v] = layout.fusion == Fusion::Groups ? projectGroups(x)
+                                                     : projectSeparately(x);
+    q = rotate(place, q);
+    k = rotate(place, k);
+    Value context =
+        layout.isEncoder
+            ? m.attention(place, q, k, v, mask, /*causal=*/false, kind.slides)
+            : m.causalAttention(place, q, k, v, kind.slides);
+    Value y = project(m, at(layout.output), m.mergeHeads(place, context),
+                      c.hiddenSize, c.attentionOutputBias);
+    return m.dropout(place, y, c.dropout.residual);
+  }
+
+  Value feedForward(Value x) const {
+    if (!c.experts)
+      return m.dropout(m.placeOf(at(layout.feedForward)),
+                       dense(x, c.intermediateSize), c.dropout.residual);
+    Value y = buildExperts(m, layout.layer, x);
+    if (!c.experts->sharedWidth)
+      return y;
+    Value shared = dense(x, c.experts->sharedWidth);
+    if (!layout.sharedExpertGate.empty())
+      shared = buildSharedGate(m, layout.layer, x, shared);
+    return m.add(m.placeOf(at(layout.feedForward)), y, shared);
+  }
+
+  Value dense(Value x, int64_t size) const {
+    std::string place = m.placeOf(at(layout.feedForward));
+    bool isFused = !layout.gateUp.empty();
+    auto inner = [&](StringRef name, StringRef half, int64_t offset) {
+      return project(m, at(isFused ? layout.gateUp : name), x, size,
+                     c.feedForwardBias,
+                     isFused ? Part{offset, 2 * size, half} : Part());
+    };
+    Value y;
+    if (isFused || !layout.gate.empty()) {
+      Value gate = inner(layout.gate, "gate", 0);
+      Value up = inner(layout.up, "up", size);
+      y = m.mul(place, m.activation(place, gate, c.activation), up);
+    } else {
+      y = m.activation(place, inner(layout.up, "", 0), c.activation);
+    }
+    return project(m, at(layout.down), y, c.hiddenSize, c.feedForwardBias);
+  }
+
+  Value build(Value x) const {
+    std::string place = m.placeOf(layout.layer);
+    Value normed = norm(layout.attentionNorm, x);
+    Value attended = norm(layout.attentionAddendNorm, attend(normed));
+    attended = m.scale(place, attended, c.residualScale);
+    if (layout.isParallel) {
+      if (!layout.feedForwardNorm.empty())
+        normed = norm(layout.feedForwardNorm, x);
+      Value fed = m.scale(place, feedForward(normed), c.residualScale);
+      return m.add(place, x, m.add(place, attended, fed));
+    }
+    x = norm(layout.attentionSumNorm, m.add(place, x, attended));
+    Value fed = feedForward(norm(layout.feedForwardNorm, x));
+    fed = m.scale(place, norm(layout.feedForwardAddendNorm, fed),
+                  c.residualScale);
+    return norm(layout.feedForwardSumNorm, m.add(place, x, fed));
+  }
+};
+} // namespace
+
+Value buildLayer(ModelBuilder &m, Value x, LayerKind kind,
+                 std::pair<Value, Value> rotary, Value mask) {
+  return LayerBuilder{m, kind, rotary, mask}.build(x);
+}
+
+} // namespace tp

@@ -1,0 +1,202 @@
+//===- BuildModel.cpp - A model as its layout says ------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What is around the layers: embeddings with positions before them; behind
+// them the head of a language model, or of an encoder what
+// sentence-transformers puts there.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelBuilder.h"
+
+using namespace mlir;
+
+namespace tp {
+
+static Value getTable(ModelBuilder &m, StringRef name, int64_t rows) {
+  return m.parameter(m.namesOf(name + ".weight"), {rows, m.config.hiddenSize});
+}
+
+/// Words, token types and positions.
+static Value embed(ModelBuilder &m, Value ids, Value types, Value words) {
+  const ModelConfig &c = m.config;
+  const ModelLayout &layout = c.layout;
+  std::string place = m.placeOf(layout.words);
+  Value hidden =
+      m.scale(place, m.embedding(place, ids, words), c.embeddingScale);
+  if (types) {
+    Value typed = m.embedding(m.placeOf(layout.tokenTypes), types,
+                              getTable(m, layout.tokenTypes, c.typeVocabSize));
+    hidden = m.add(m.placeOf(layout.tokenTypes), hidden, typed);
+  }
+  if (!layout.positions.empty()) {
+    std::string path = m.placeOf(layout.positions);
+    Value table =
+        getTable(m, layout.positions, c.maxPositions + layout.firstPosition);
+    if (layout.countsTokens) {
+      Value rows = m.countedPositions(path, ids, layout.firstPosition - 1);
+      hidden = m.add(path, hidden, m.embedding(path, rows, table));
+    } else {
+      hidden = m.addLearnedPositions(path, hidden, table);
+    }
+  }
+  hidden = buildNorm(m, layout.embeddingNorm, hidden);
+  return m.dropout(place, hidden, c.dropout.embedding);
+}
+
+static Value buildLayers(ModelBuilder &m, Value hidden, Value mask) {
+  const ModelConfig &c = m.config;
+  std::pair<Value, Value> global, local;
+  auto table = [&](const RopeConfig &rope) {
+    return m.rotaryTable(m.placeOf("rotary_emb"),
+                         rope.getInverseFrequencies(c.headDim));
+  };
+  auto uses = [&](bool isLocal) {
+    return c.family->keys.isRotary && llvm::any_of(m.runs, [&](LayerRun run) {
+             return run.kind.rotates && run.kind.isLocal == isLocal;
+           });
+  };
+  if (uses(/*isLocal=*/false))
+    global = table(c.rope);
+  if (uses(/*isLocal=*/true))
+    local = table(*c.localRope);
+  return m.repeatLayers(
+      m.placeOf(c.layout.layer), hidden, [&](Value x, LayerKind kind) {
+        return buildLayer(m, x, kind, kind.isLocal ? local : global, mask);
+      });
+}
+
+//===----------------------------------------------------------------------===//
+// Heads
+//===----------------------------------------------------------------------===//
+
+/// What sentence-transformers puts behind the hidden states.
+static NamedValues buildSentence(ModelBuilder &m, Value hidden, Value mask,
+                                 const SentenceModules &modules) {
+  NamedValues outputs = {{"last_hidden_state", hidden}};
+  StringRef place = "1_Pooling";
+  Value sentence;
+  switch (modules.pooling) {
+  case Pooling::None:
+    return outputs;
+  case Pooling::Mean:
+    sentence = m.meanPool(place, hidden, mask);
+    break;
+  case Pooling::First:
+    sentence = m.joinDims(place, m.slice(place, hidden, 1, 0, 1), 0);
+    break;
+  case Pooling::Last:
+    sentence = m.joinDims(place, m.lastPosition(place, hidden, mask), 0);
+    break;
+  }
+  if (modules.normalize)
+    sentence = m.l2Normalize("2_Normalize", sentence);
+  outputs.push_back({"sentence_embedding", sentence});
+  return outputs;
+}
+
+/// A linear layer that stands outside the model's prefix.
+static Value buildDense(ModelBuilder &m, StringRef path, Value x,
+                        int64_t outputs) {
+  Value weight = m.parameter({(path + ".weight").str()},
+                             {outputs, ModelBuilder::shapeOf(x).back()});
+  Value bias = m.parameter({(path + ".bias").str()}, {outputs});
+  return m.linear(path, x, weight, bias);
+}
+
+/// Logits of the vocabulary at each position.
+static Value buildMaskedHead(ModelBuilder &m, Value hidden, Value words) {
+  const ModelConfig &c = m.config;
+  const ModelLayout &layout = c.layout;
+  StringRef dense = layout.maskedDense, norm = layout.maskedNorm;
+  Value x = buildDense(m, dense, hidden, c.hiddenSize);
+  x = m.activation(dense, x,
+                   layout.maskedGelu ? Activation::GeluErf : c.activation);
+  auto parameter = [&](StringRef now, StringRef old) {
+    return m.parameter({(norm + "." + now).str(), (norm + "." + old).str()},
+                       {c.hiddenSize});
+  };
+  Value weight = parameter("weight", "gamma");
+  x = m.norm(norm, x, weight, parameter("bias", "beta"));
+  StringRef decoder = layout.maskedDecoder;
+  if (!c.tieEmbeddings)
+    words =
+        m.parameter({(decoder + ".weight").str()}, {c.vocabSize, c.hiddenSize});
+  // Where both are, they are one unless the table is not tied.
+  Value bias = m.parameter({(decoder + ".bias").str(), layout.maskedBias.str()},
+                           {c.vocabSize});
+  return m.linear(decoder, x, words, bias);
+}
+
+static NamedValues buildHead(ModelBuilder &m, Value hidden, Value words) {
+  const ModelConfig &c = m.config;
+  const ModelLayout &layout = c.layout;
+  NamedValues outputs = {{"last_hidden_state", hidden}};
+  if (c.head == Head::MaskedToken) {
+    outputs.push_back({"logits", buildMaskedHead(m, hidden, words)});
+  } else if (c.head == Head::Token) {
+    outputs.push_back(
+        {"logits", buildDense(m, layout.tokenClasses, hidden, c.numLabels)});
+  } else {
+    StringRef dense = layout.sequenceDense, classes = layout.sequenceClasses;
+    Value first = m.slice(dense, hidden, 1, 0, 1);
+    Value x = buildDense(m, dense, first, c.hiddenSize);
+    // cap at 1 is tanh.
+    x = layout.sequenceReLU ? m.activation(dense, x, Activation::ReLU)
+                            : m.cap(dense, x, 1);
+    x = buildDense(m, classes, x, c.numLabels);
+    outputs.push_back({"logits", m.joinDims(classes, x, 0)});
+  }
+  return outputs;
+}
+
+//===----------------------------------------------------------------------===//
+// Models
+//===----------------------------------------------------------------------===//
+
+static NamedValues buildDecoder(ModelBuilder &m,
+                                const SentenceModules &modules) {
+  const ModelConfig &c = m.config;
+  bool hasHead = c.head == Head::NextToken;
+  Value ids = m.addTokens();
+  // A tied head is the embedding's own tensor; some files hold it twice.
+  SmallVector<std::string> names = m.namesOf(c.layout.words + ".weight"), heads;
+  for (StringRef head : c.layout.heads)
+    heads.push_back((head + ".weight").str());
+  if (c.tieEmbeddings)
+    names.append(heads);
+  Value words = m.parameter(names, {c.vocabSize, c.hiddenSize});
+  Value hidden = buildLayers(m, embed(m, ids, Value(), words), Value());
+  StringRef place = c.layout.heads.front();
+  if (hasHead)
+    hidden = m.selectPositions(place, hidden);
+  hidden = buildNorm(m, c.layout.finalNorm, hidden);
+  if (!hasHead)
+    return buildSentence(m, hidden, m.getMask(), modules);
+  Value head =
+      c.tieEmbeddings ? words : m.parameter(heads, {c.vocabSize, c.hiddenSize});
+  return m.logits(place, hidden, head);
+}
+
+static NamedValues buildEncoder(ModelBuilder &m,
+                                const SentenceModules &modules) {
+  const ModelConfig &c = m.config;
+  Value ids = m.addInput("input_ids", c.vocabSize, "");
+  Value mask = m.addInput("attention_mask", 2, "ones");
+  Value types;
+  if (!c.layout.tokenTypes.empty())
+    types = m.addInput("token_type_ids", c.typeVocabSize, "zeros");
+  Value words = getTable(m, c.layout.words, c.vocabSize);
+  Value hidden = buildLayers(m, embed(m, ids, types, words), mask);
+  return c.head == Head::None ? buildSentence(m, hidden, mask, modules)
+                              : buildHead(m, hidden, words);
+}
+
+NamedValues buildModel(ModelBuilder &m, const SentenceModules &modules) {
+  return m.config.layout.isEncoder ? buildEncoder(m, modules)
+                                   : buildDecoder(m, modules);
+}
+
+} // namespace tp

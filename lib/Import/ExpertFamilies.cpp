@@ -1,0 +1,131 @@
+//===- ExpertFamilies.cpp - Families with a mixture of experts ------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Rows of the table of families, and the keys of config.json that say how many
+// experts there are, how many a token uses and how wide they are. The scores of
+// those that a token uses are divided by their sum, but for Qwen, whose
+// files say whether they are.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ExpertFamilies.h"
+#include "JsonFile.h"
+#include "tp/Import/ModelConfig.h"
+
+// Fields that a row leaves out have their defaults.
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wmissing-designated-field-initializers"
+#endif
+
+namespace tp {
+
+static constexpr int64_t maxExperts = 1 << 16, maxWidth = 1 << 30;
+
+static void readExperts(ObjectReader &reader, ModelConfig &config,
+                        llvm::StringRef countKey) {
+  ExpertsConfig experts;
+  experts.count = reader.getInt(countKey, std::nullopt, 1, maxExperts);
+  experts.perToken = reader.getInt("num_experts_per_tok", std::nullopt, 1,
+                                   std::max<int64_t>(1, experts.count));
+  experts.width = config.intermediateSize;
+  config.experts = experts;
+  // Of training alone.
+  reader.ignore(
+      {"output_router_logits", "router_aux_loss_coef", "router_jitter_noise"});
+}
+
+static void adjustMixtral(ObjectReader &reader, ModelConfig &config) {
+  readExperts(reader, config, "num_local_experts");
+}
+
+static void adjustQwen(ObjectReader &reader, ModelConfig &config) {
+  // Newer files say it as others do.
+  readExperts(reader, config,
+              reader.has("num_local_experts") ? "num_local_experts"
+                                              : "num_experts");
+  config.experts->width =
+      reader.getInt("moe_intermediate_size", std::nullopt, 1, maxWidth);
+  config.experts->normalizes = reader.getBool("norm_topk_prob", false);
+  if (!config.layout.sharedExpertGate.empty())
+    config.experts->sharedWidth = reader.getInt(
+        "shared_expert_intermediate_size", std::nullopt, 1, maxWidth);
+  reader.require("decoder_sparse_step", 1,
+                 "layers with and without experts are not supported");
+  reader.require("mlp_only_layers", llvm::json::Array(),
+                 "layers with and without experts are not supported");
+}
+
+static void adjustGranite(ObjectReader &reader, ModelConfig &config) {
+  readExperts(reader, config, "num_local_experts");
+  config.logitScale = 1 / reader.getPositive("logits_scaling", 1.0);
+}
+
+Family getMixtral() {
+  return {.modelType = "mixtral",
+          .architectures = {"MixtralForCausalLM"},
+          .layout = {.feedForward = "block_sparse_moe",
+                     .router = "block_sparse_moe.gate",
+                     .expertGate = "block_sparse_moe.experts.{e}.w1",
+                     .expertUp = "block_sparse_moe.experts.{e}.w3",
+                     .expertDown = "block_sparse_moe.experts.{e}.w2"},
+          .keys = {.maxPositions = {"max_position_embeddings", 131072},
+                   .normEpsilon = {"rms_norm_eps", 1e-5},
+                   .ropeTheta = {"rope_theta", 1e6},
+                   .window = {"sliding_window", 0}},
+          .adjust = adjustMixtral};
+}
+
+Family getQwen2Moe() {
+  return {.modelType = "qwen2_moe",
+          .architectures = {"Qwen2MoeForCausalLM"},
+          .layout = {.gate = "mlp.shared_expert.gate_proj",
+                     .up = "mlp.shared_expert.up_proj",
+                     .down = "mlp.shared_expert.down_proj",
+                     .router = "mlp.gate",
+                     .expertGate = "mlp.experts.{e}.gate_proj",
+                     .expertUp = "mlp.experts.{e}.up_proj",
+                     .expertDown = "mlp.experts.{e}.down_proj",
+                     .sharedExpertGate = "mlp.shared_expert_gate"},
+          .keys = {.maxPositions = {"max_position_embeddings", 32768},
+                   .queryKeyValueBias = {"qkv_bias", true},
+                   .window = {"sliding_window", 0},
+                   .hasWindowSwitch = true},
+          .adjust = adjustQwen};
+}
+
+Family getQwen3Moe() {
+  return {.modelType = "qwen3_moe",
+          .architectures = {"Qwen3MoeForCausalLM"},
+          .layout = {.queryNorm = "self_attn.q_norm",
+                     .keyNorm = "self_attn.k_norm",
+                     .router = "mlp.gate",
+                     .expertGate = "mlp.experts.{e}.gate_proj",
+                     .expertUp = "mlp.experts.{e}.up_proj",
+                     .expertDown = "mlp.experts.{e}.down_proj"},
+          .keys = {.maxPositions = {"max_position_embeddings", 32768},
+                   .queryKeyValueBias = {"attention_bias", false},
+                   .outputBias = {"attention_bias", false},
+                   .window = {"sliding_window", 0},
+                   .hasWindowSwitch = true},
+          .adjust = adjustQwen};
+}
+
+Family getGraniteMoe() {
+  return {.modelType = "granitemoe",
+          .architectures = {"GraniteMoeForCausalLM"},
+          .layout = {.feedForward = "block_sparse_moe",
+                     .router = "block_sparse_moe.router.layer",
+                     .expertDown = "block_sparse_moe.output_linear",
+                     .expertGateUp = "block_sparse_moe.input_linear"},
+          .keys = {.queryKeyValueBias = {"attention_bias", false},
+                   .outputBias = {"attention_bias", false},
+                   .embeddingScale = {"embedding_multiplier", 1},
+                   .residualScale = {"residual_multiplier", 1},
+                   .attentionScale = {"attention_multiplier", 1}},
+          .adjust = adjustGranite};
+}
+
+} // namespace tp

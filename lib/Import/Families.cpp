@@ -1,0 +1,637 @@
+//===- Families.cpp - The table of model families -------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A row for each model_type says what is not as in Llama (tp/Import/Family.h).
+// What a row has no word for, keys that no other family has, is in a function
+// beside it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ExpertFamilies.h"
+#include "JsonFile.h"
+#include "tp/Import/ModelConfig.h"
+#include "llvm/ADT/StringSet.h"
+#include <cmath>
+
+using namespace mlir;
+
+// Fields that a row leaves out have their defaults.
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wmissing-designated-field-initializers"
+#endif
+
+namespace tp {
+
+//===----------------------------------------------------------------------===//
+// Keys of one family
+//===----------------------------------------------------------------------===//
+
+static void adjustGPT2(ObjectReader &reader, ModelConfig &config) {
+  if (!reader.getBool("scale_attn_weights", true))
+    config.attentionScale = 1;
+  reader.require("scale_attn_by_inverse_layer_idx", false,
+                 "scores divided by the layer's number are not supported");
+  // Scores in f32 whatever the model's type: what this compiler always does.
+  reader.ignore({"reorder_and_upcast_attn"});
+}
+
+static constexpr llvm::StringLiteral tanhGelu = "gelu_pytorch_tanh";
+
+/// The embeddings' factor is that of the hidden size. `gelu` is what old files
+/// call its approximation by tanh.
+static void adjustGemma(ObjectReader &reader, ModelConfig &config) {
+  config.embeddingScale = std::sqrt(double(config.hiddenSize));
+  for (StringRef key : {"hidden_act", "hidden_activation"})
+    if (key != config.family->keys.activation.key)
+      reader.require(key, tanhGelu,
+                     "two activations in one model are not supported");
+  if (config.activation == Activation::GeluErf)
+    config.activation = Activation::GeluTanh;
+  reader.require("use_bidirectional_attention", false,
+                 "attention to later tokens is not supported");
+  reader.ignore({"cache_implementation", "_sliding_window_pattern"});
+}
+
+static void adjustGemma2(ObjectReader &reader, ModelConfig &config) {
+  // Both keys stand in files, with one meaning.
+  adjustGemma(reader, config);
+  config.attentionScale =
+      1 / std::sqrt(reader.getPositive("query_pre_attn_scalar", 256));
+}
+
+static void adjustStarcoder2(ObjectReader &reader, ModelConfig &) {
+  reader.require("norm_type", "layer_norm", "other norms are not supported");
+  reader.require("mlp_type", "default", "a gate is not supported");
+}
+
+static void adjustGranite(ObjectReader &reader, ModelConfig &config) {
+  config.logitScale = 1 / reader.getPositive("logits_scaling", 1);
+}
+
+static void adjustStableLM(ObjectReader &reader, ModelConfig &config) {
+  reader.require("qk_layernorm", false,
+                 "a norm of its own for each head is not supported");
+  if (config.layout.isParallel)
+    config.layout.feedForwardNorm = "";
+}
+
+static void adjustCohere(ObjectReader &reader, ModelConfig &) {
+  reader.require("use_qk_norm", false,
+                 "a norm of its own for each head is not supported");
+}
+
+/// The last of every few layers does not rotate.
+static void adjustSmolLM3(ObjectReader &reader, ModelConfig &config) {
+  reader.require("use_sliding_window", false,
+                 "windows of layers that do not rotate are not supported");
+  int64_t interval = reader.getInt("no_rope_layer_interval", 4, 1, 1 << 30);
+  for (int64_t i = 0; i < config.numLayers; ++i)
+    config.skipsRotation.push_back((i + 1) % interval == 0);
+  const llvm::json::Array *rotates = reader.getArray("no_rope_layers");
+  if (!rotates)
+    return;
+  if (rotates->size() < static_cast<size_t>(config.numLayers)) {
+    reader.error("no_rope_layers")
+        << "expected no_rope_layers to have " << config.numLayers
+        << " entries (num_hidden_layers), got " << rotates->size();
+    return;
+  }
+  for (int64_t i = 0; i < config.numLayers; ++i) {
+    std::optional<int64_t> flag = (*rotates)[i].getAsInteger();
+    if (flag != 0 && flag != 1) {
+      reader.error("no_rope_layers")
+          << "expected no_rope_layers[" << i << "] to be 0 or 1, got "
+          << showJson((*rotates)[i]);
+      return;
+    }
+    config.skipsRotation[i] = *flag == 0;
+  }
+}
+
+static void adjustOPT(ObjectReader &reader, ModelConfig &config) {
+  ModelLayout &layout = config.layout;
+  if (!reader.getBool("do_layer_norm_before", true)) {
+    std::swap(layout.attentionNorm, layout.attentionSumNorm);
+    std::swap(layout.feedForwardNorm, layout.feedForwardSumNorm);
+    layout.finalNorm = "";
+  }
+  if (reader.getBool("_remove_final_layer_norm", false))
+    layout.finalNorm = "";
+  reader.require("word_embed_proj_dim", config.hiddenSize,
+                 "embeddings of another size are not supported");
+  reader.require("layer_norm_elementwise_affine", true,
+                 "norms without weights are not supported");
+  // Of training.
+  reader.ignore({"layerdrop", "activation_dropout"});
+}
+
+/// Three generations: one KV head, a KV head for each query head, groups.
+static void adjustFalcon(ObjectReader &reader, ModelConfig &config) {
+  ModelLayout &layout = config.layout;
+  reader.require("alibi", false, "ALiBi is not supported");
+  bool isNew = reader.getBool("new_decoder_architecture", false);
+  bool isParallel = reader.getBool("parallel_attn", true);
+  bool isMultiQuery = reader.getBool("multi_query", true);
+  int64_t numNorms =
+      reader.getInt("num_ln_in_parallel_attn", isNew ? 2 : 1, 1, 2);
+  if (!isNew)
+    config.numKVHeads = isMultiQuery ? 1 : config.numHeads;
+  // With one KV head its key and value are behind all queries.
+  layout.fusion = config.numKVHeads == 1 ? Fusion::Blocks : Fusion::Groups;
+  layout.isParallel = isNew || isParallel;
+  if (!layout.isParallel)
+    return;
+  layout.feedForwardNorm = "";
+  if (isNew && numNorms == 2) {
+    layout.attentionNorm = "ln_attn";
+    layout.feedForwardNorm = "ln_mlp";
+  }
+}
+
+static void adjustBert(ObjectReader &reader, ModelConfig &) {
+  reader.require("position_embedding_type", "absolute",
+                 "relative positions are not supported");
+  reader.require("is_decoder", false,
+                 "causal attention in an encoder is not supported");
+}
+
+/// Positions are counted from the row behind that of padding; the table has
+/// rows for those before, too.
+static void countFromPadding(ObjectReader &reader, int64_t padding,
+                             ModelConfig &config) {
+  config.layout.countsTokens = true;
+  config.layout.firstPosition = padding + 1;
+  config.maxPositions -= padding + 1;
+  if (config.maxPositions < 1 && !reader.failed())
+    reader.error("max_position_embeddings")
+        << "expected max_position_embeddings to be more than "
+        << config.layout.firstPosition
+        << ", the row of the first position, got "
+        << config.maxPositions + config.layout.firstPosition;
+}
+
+static void adjustRoberta(ObjectReader &reader, ModelConfig &config) {
+  adjustBert(reader, config);
+  countFromPadding(reader, reader.getInt("pad_token_id", 1, 0, 1 << 30),
+                   config);
+}
+
+static void adjustDistilBert(ObjectReader &reader, ModelConfig &) {
+  // Its values are in the checkpoint.
+  reader.ignore({"sinusoidal_pos_embds", "qa_dropout", "seq_classif_dropout",
+                 "dropout", "tie_weights_"});
+}
+
+static void adjustMPNet(ObjectReader &reader, ModelConfig &config) {
+  countFromPadding(reader, 1, config);
+  int64_t buckets =
+      reader.getInt("relative_attention_num_buckets", 32, 4, 1 << 20);
+  reader.error("relative_attention_num_buckets")
+      << "relative positions (relative_attention_num_buckets is " << buckets
+      << ") are not supported: expected a model without them, or one exported "
+         "from PyTorch";
+}
+
+//===----------------------------------------------------------------------===//
+// Rows
+//===----------------------------------------------------------------------===//
+
+static Family getGPT2() {
+  return {.modelType = "gpt2",
+          .architectures = {"GPT2LMHeadModel"},
+          .layout = {.prefixes = {"transformer.", ""},
+                     .layer = "h.{i}",
+                     .words = "wte",
+                     .positions = "wpe",
+                     .finalNorm = "ln_f",
+                     .attention = "attn",
+                     .output = "attn.c_proj",
+                     .fusion = Fusion::Blocks,
+                     .queryKeyValue = "attn.c_attn",
+                     .gate = "",
+                     .up = "mlp.c_fc",
+                     .down = "mlp.c_proj",
+                     .attentionNorm = "ln_1",
+                     .feedForwardNorm = "ln_2",
+                     .norm = NormKind::Layer,
+                     .isTransposed = true},
+          .keys = {.hiddenSize = "n_embd",
+                   .intermediateSize = {"n_inner", 4},
+                   .numLayers = "n_layer",
+                   .numHeads = "n_head",
+                   .numKVHeads = "",
+                   .headDim = {"", 0},
+                   .maxPositions = {"n_positions", 1024},
+                   .normEpsilon = {"layer_norm_epsilon", 1e-5},
+                   .activation = {"activation_function", "gelu_new"},
+                   .tieEmbeddings = {"tie_word_embeddings", true},
+                   .queryKeyValueBias = {"", true},
+                   .outputBias = {"", true},
+                   .feedForwardBias = {"", true},
+                   .isRotary = false,
+                   .embeddingDropout = {"embd_pdrop", 0.1},
+                   .residualDropout = {"resid_pdrop", 0.1},
+                   .attentionDropout = {"attn_pdrop", 0.1},
+                   .hasPaddingRow = false},
+          .ignored = {"*.attn.bias", "*.attn.masked_bias"},
+          .adjust = adjustGPT2};
+}
+
+static Family getGemma(StringRef modelType) {
+  Family family{.modelType = modelType,
+                .architectures = {"GemmaForCausalLM"},
+                .layout = {.norm = NormKind::RMSOnePlus},
+                .keys = {.headDim = {"head_dim", 256},
+                         .maxPositions = {"max_position_embeddings", 8192},
+                         .activation = {"hidden_act", "gelu_pytorch_tanh"},
+                         .tieEmbeddings = {"tie_word_embeddings", true},
+                         .queryKeyValueBias = {"attention_bias", false},
+                         .outputBias = {"attention_bias", false},
+                         .paddingRow = 0},
+                .adjust = adjustGemma};
+  if (modelType == "gemma")
+    return family;
+  family.adjust = adjustGemma2;
+  family.architectures = {"Gemma2ForCausalLM"};
+  family.layout.attentionAddendNorm = "post_attention_layernorm";
+  family.layout.feedForwardNorm = "pre_feedforward_layernorm";
+  family.layout.feedForwardAddendNorm = "post_feedforward_layernorm";
+  family.keys.activation.key = "hidden_activation";
+  family.keys.window = {"sliding_window", 4096};
+  family.keys.windowPeriod = {"", 2};
+  family.keys.logitCap = {"final_logit_softcapping", 30};
+  family.keys.attentionCap = {"attn_logit_softcapping", 50};
+  if (modelType == "gemma2")
+    return family;
+  family.architectures = {"Gemma3ForCausalLM"};
+  family.layout.queryNorm = "self_attn.q_norm";
+  family.layout.keyNorm = "self_attn.k_norm";
+  family.keys.maxPositions.value = 131072;
+  family.keys.windowPeriod = {"sliding_window_pattern", 6};
+  family.keys.ropeTheta.value = 1e6;
+  family.keys.localTheta = {"rope_local_base_freq", 10000};
+  family.keys.logitCap.value = family.keys.attentionCap.value = 0;
+  return family;
+}
+
+static Family getGPTNeoX() {
+  return {.modelType = "gpt_neox",
+          .architectures = {"GPTNeoXForCausalLM"},
+          .layout = {.prefixes = {"gpt_neox."},
+                     .words = "embed_in",
+                     .finalNorm = "final_layer_norm",
+                     .heads = {"lm_head", "embed_out"},
+                     .attention = "attention",
+                     .output = "attention.dense",
+                     .fusion = Fusion::Groups,
+                     .queryKeyValue = "attention.query_key_value",
+                     .gate = "",
+                     .up = "mlp.dense_h_to_4h",
+                     .down = "mlp.dense_4h_to_h",
+                     .norm = NormKind::Layer},
+          .keys = {.numKVHeads = "",
+                   .headDim = {"", 0},
+                   .normEpsilon = {"layer_norm_eps", 1e-5},
+                   .activation = {"hidden_act", "gelu"},
+                   .queryKeyValueBias = {"attention_bias", true},
+                   .outputBias = {"attention_bias", true},
+                   .feedForwardBias = {"", true},
+                   .isParallel = {"use_parallel_residual", true},
+                   .ropeTheta = {"rotary_emb_base", 10000},
+                   .rotaryPart = {"rotary_pct", 0.25},
+                   .embeddingDropout = {"hidden_dropout", 0},
+                   .residualDropout = {"hidden_dropout", 0},
+                   .hasPaddingRow = false},
+          .ignored = {"*.rotary_emb.inv_freq", "*.attention.bias",
+                      "*.attention.masked_bias"}};
+}
+
+static Family getOPT() {
+  return {.modelType = "opt",
+          .architectures = {"OPTForCausalLM"},
+          .layout = {.prefixes = {"model.decoder.", "decoder."},
+                     .positions = "embed_positions",
+                     .firstPosition = 2,
+                     .finalNorm = "final_layer_norm",
+                     .output = "self_attn.out_proj",
+                     .gate = "",
+                     .up = "fc1",
+                     .down = "fc2",
+                     .attentionNorm = "self_attn_layer_norm",
+                     .feedForwardNorm = "final_layer_norm",
+                     .norm = NormKind::Layer},
+          .keys = {.intermediateSize = {"ffn_dim", 0},
+                   .numKVHeads = "",
+                   .headDim = {"", 0},
+                   .normEpsilon = {"", 1e-5},
+                   .activation = {"activation_function", "relu"},
+                   .tieEmbeddings = {"tie_word_embeddings", true},
+                   .queryKeyValueBias = {"enable_bias", true},
+                   .outputBias = {"enable_bias", true},
+                   .feedForwardBias = {"enable_bias", true},
+                   .isRotary = false,
+                   .residualDropout = {"dropout", 0.1},
+                   .initializerRange = "init_std",
+                   .paddingRow = 1},
+          .ignored = {},
+          .adjust = adjustOPT};
+}
+
+static Family getFalcon() {
+  return {.modelType = "falcon",
+          .architectures = {"FalconForCausalLM"},
+          .layout = {.prefixes = {"transformer."},
+                     .layer = "h.{i}",
+                     .words = "word_embeddings",
+                     .finalNorm = "ln_f",
+                     .attention = "self_attention",
+                     .output = "self_attention.dense",
+                     .queryKeyValue = "self_attention.query_key_value",
+                     .gate = "",
+                     .up = "mlp.dense_h_to_4h",
+                     .down = "mlp.dense_4h_to_h",
+                     .norm = NormKind::Layer},
+          .keys = {.intermediateSize = {"ffn_hidden_size", 4},
+                   .numKVHeads = "num_kv_heads",
+                   .needsKVHeads = false,
+                   .headDim = {"", 0},
+                   .normEpsilon = {"layer_norm_epsilon", 1e-5},
+                   .activation = {"activation", "gelu"},
+                   .tieEmbeddings = {"tie_word_embeddings", true},
+                   .queryKeyValueBias = {"bias", false},
+                   .outputBias = {"bias", false},
+                   .feedForwardBias = {"bias", false},
+                   .otherDropout = {"hidden_dropout", 0},
+                   .hasPaddingRow = false},
+          .adjust = adjustFalcon};
+}
+
+static Family getBert() {
+  return {.modelType = "bert",
+          .architectures = {"BertModel", "BertForMaskedLM",
+                            "BertForPreTraining",
+                            "BertForSequenceClassification",
+                            "BertForTokenClassification"},
+          .layout = {.isEncoder = true,
+                     .prefixes = {"bert.", ""},
+                     .layer = "encoder.layer.{i}",
+                     .words = "embeddings.word_embeddings",
+                     .tokenTypes = "embeddings.token_type_embeddings",
+                     .embeddingNorm = "embeddings.LayerNorm",
+                     .positions = "embeddings.position_embeddings",
+                     .finalNorm = "",
+                     .maskedDense = "cls.predictions.transform.dense",
+                     .maskedNorm = "cls.predictions.transform.LayerNorm",
+                     .maskedDecoder = "cls.predictions.decoder",
+                     .maskedBias = "cls.predictions.bias",
+                     .sequenceDense = "bert.pooler.dense",
+                     .attention = "attention.self",
+                     .query = "attention.self.query",
+                     .key = "attention.self.key",
+                     .value = "attention.self.value",
+                     .output = "attention.output.dense",
+                     .feedForward = "intermediate",
+                     .gate = "",
+                     .up = "intermediate.dense",
+                     .down = "output.dense",
+                     .attentionNorm = "",
+                     .attentionSumNorm = "attention.output.LayerNorm",
+                     .feedForwardNorm = "",
+                     .feedForwardSumNorm = "output.LayerNorm",
+                     .norm = NormKind::Layer,
+                     .hasOldNormNames = true},
+          .keys = {.numKVHeads = "",
+                   .headDim = {"", 0},
+                   .maxPositions = {"max_position_embeddings", 512},
+                   .normEpsilon = {"layer_norm_eps", 1e-12},
+                   .activation = {"hidden_act", "gelu"},
+                   .tieEmbeddings = {"tie_word_embeddings", true},
+                   .queryKeyValueBias = {"", true},
+                   .outputBias = {"", true},
+                   .feedForwardBias = {"", true},
+                   .isRotary = false,
+                   .attentionDropout = {"", 0},
+                   .paddingRow = 0},
+          .ignored = {"*embeddings.position_ids", "*pooler.dense.*", "cls.*"},
+          .adjust = adjustBert};
+}
+
+static Family getRoberta(StringRef modelType, StringRef name) {
+  Family family = getBert();
+  family.modelType = modelType;
+  family.architectures.clear();
+  static llvm::StringSet<> names;
+  for (StringRef end : {"Model", "ForMaskedLM", "ForSequenceClassification",
+                        "ForTokenClassification"})
+    family.architectures.push_back(
+        names.insert((name + end).str()).first->getKey());
+  ModelLayout &layout = family.layout;
+  layout.prefixes = {"roberta.", ""};
+  layout.maskedDense = "lm_head.dense";
+  layout.maskedNorm = "lm_head.layer_norm";
+  layout.maskedDecoder = "lm_head.decoder";
+  layout.maskedBias = "lm_head.bias";
+  layout.maskedGelu = true;
+  layout.sequenceDense = "classifier.dense";
+  layout.sequenceClasses = "classifier.out_proj";
+  family.keys.paddingRow = 1;
+  family.ignored = {"*embeddings.position_ids", "*pooler.dense.*", "lm_head.*"};
+  family.adjust = adjustRoberta;
+  return family;
+}
+
+static Family getMPNet() {
+  Family family = getRoberta("mpnet", "MPNet");
+  ModelLayout &layout = family.layout;
+  layout.prefixes = {"mpnet.", ""};
+  layout.tokenTypes = "";
+  layout.attention = "attention.attn";
+  layout.query = "attention.attn.q";
+  layout.key = "attention.attn.k";
+  layout.value = "attention.attn.v";
+  layout.output = "attention.attn.o";
+  layout.attentionSumNorm = "attention.LayerNorm";
+  family.adjust = adjustMPNet;
+  return family;
+}
+
+static Family getDistilBert() {
+  Family family = getBert();
+  family.modelType = "distilbert";
+  family.architectures = {"DistilBertModel", "DistilBertForMaskedLM",
+                          "DistilBertForSequenceClassification",
+                          "DistilBertForTokenClassification"};
+  ModelLayout &layout = family.layout;
+  layout.prefixes = {"distilbert.", ""};
+  layout.layer = "transformer.layer.{i}";
+  layout.tokenTypes = "";
+  layout.maskedDense = "vocab_transform";
+  layout.maskedNorm = "vocab_layer_norm";
+  layout.maskedDecoder = "vocab_projector";
+  layout.maskedBias = "vocab_projector.bias";
+  layout.sequenceDense = "pre_classifier";
+  layout.sequenceReLU = true;
+  layout.attention = "attention";
+  layout.query = "attention.q_lin";
+  layout.key = "attention.k_lin";
+  layout.value = "attention.v_lin";
+  layout.output = "attention.out_lin";
+  layout.feedForward = "ffn";
+  layout.up = "ffn.lin1";
+  layout.down = "ffn.lin2";
+  layout.attentionSumNorm = "sa_layer_norm";
+  layout.feedForwardSumNorm = "output_layer_norm";
+  ConfigKeys &keys = family.keys;
+  keys.hiddenSize = "dim";
+  keys.intermediateSize = {"hidden_dim", 4};
+  keys.numLayers = "n_layers";
+  keys.numHeads = "n_heads";
+  keys.normEpsilon = {"", 1e-12};
+  keys.activation = {"activation", "gelu"};
+  family.ignored = {"*embeddings.position_ids", "vocab_*"};
+  family.adjust = adjustDistilBert;
+  return family;
+}
+
+ArrayRef<Family> getFamilies() {
+  static const Family table[] = {
+      {.modelType = "llama",
+       .architectures = {"LlamaForCausalLM", "LlamaModel"},
+       .keys = {.needsKVHeads = false,
+                .queryKeyValueBias = {"attention_bias", false},
+                .outputBias = {"attention_bias", false},
+                .feedForwardBias = {"mlp_bias", false}}},
+      {.modelType = "mistral",
+       .architectures = {"MistralForCausalLM", "MistralModel"},
+       .keys = {.maxPositions = {"max_position_embeddings", 131072},
+                .window = {"sliding_window", 4096}}},
+      {.modelType = "qwen2",
+       .architectures = {"Qwen2ForCausalLM", "Qwen2Model"},
+       .keys = {.maxPositions = {"max_position_embeddings", 32768},
+                .queryKeyValueBias = {"", true},
+                .window = {"sliding_window", 0},
+                .hasWindowSwitch = true}},
+      {.modelType = "qwen3",
+       .architectures = {"Qwen3ForCausalLM", "Qwen3Model"},
+       .layout = {.queryNorm = "self_attn.q_norm",
+                  .keyNorm = "self_attn.k_norm"},
+       .keys = {.headDim = {"head_dim", 128},
+                .maxPositions = {"max_position_embeddings", 32768},
+                .queryKeyValueBias = {"attention_bias", false},
+                .outputBias = {"attention_bias", false},
+                .window = {"sliding_window", 0},
+                .hasWindowSwitch = true}},
+      getMixtral(),
+      getQwen2Moe(),
+      getQwen3Moe(),
+      getGraniteMoe(),
+      getGPT2(),
+      getGemma("gemma"),
+      getGemma("gemma2"),
+      getGemma("gemma3_text"),
+      {.modelType = "phi3",
+       .architectures = {"Phi3ForCausalLM"},
+       .layout = {.fusion = Fusion::Blocks,
+                  .queryKeyValue = "self_attn.qkv_proj",
+                  .gateUp = "mlp.gate_up_proj"},
+       .keys = {.needsKVHeads = false,
+                .maxPositions = {"max_position_embeddings", 4096},
+                .normEpsilon = {"rms_norm_eps", 1e-5},
+                .rotaryPart = {"partial_rotary_factor", 1},
+                .window = {"sliding_window", 0},
+                .residualDropout = {"resid_pdrop", 0}}},
+      {.modelType = "olmo2",
+       .architectures = {"Olmo2ForCausalLM"},
+       .layout = {.queryNorm = "self_attn.q_norm",
+                  .keyNorm = "self_attn.k_norm",
+                  .normsAllHeads = true,
+                  .attentionNorm = "",
+                  .attentionAddendNorm = "post_attention_layernorm",
+                  .feedForwardNorm = "",
+                  .feedForwardAddendNorm = "post_feedforward_layernorm"},
+       .keys = {.needsKVHeads = false,
+                .normEpsilon = {"rms_norm_eps", 1e-5},
+                .queryKeyValueBias = {"attention_bias", false},
+                .outputBias = {"attention_bias", false},
+                .paddingRow = 1}},
+      getGPTNeoX(),
+      {.modelType = "starcoder2",
+       .architectures = {"Starcoder2ForCausalLM"},
+       .layout = {.gate = "",
+                  .up = "mlp.c_fc",
+                  .down = "mlp.c_proj",
+                  .norm = NormKind::Layer},
+       .keys = {.maxPositions = {"max_position_embeddings", 4096},
+                .normEpsilon = {"norm_epsilon", 1e-5},
+                .activation = {"hidden_act", "gelu_pytorch_tanh"},
+                .tieEmbeddings = {"tie_word_embeddings", true},
+                .queryKeyValueBias = {"use_bias", true},
+                .outputBias = {"use_bias", true},
+                .feedForwardBias = {"use_bias", true},
+                .window = {"sliding_window", 0},
+                .embeddingDropout = {"embedding_dropout", 0},
+                .residualDropout = {"residual_dropout", 0}},
+       .adjust = adjustStarcoder2},
+      {.modelType = "granite",
+       .architectures = {"GraniteForCausalLM"},
+       .keys = {.needsKVHeads = false,
+                .queryKeyValueBias = {"attention_bias", false},
+                .outputBias = {"attention_bias", false},
+                .feedForwardBias = {"mlp_bias", false},
+                .embeddingScale = {"embedding_multiplier", 1},
+                .residualScale = {"residual_multiplier", 1},
+                .attentionScale = {"attention_multiplier", 1}},
+       .adjust = adjustGranite},
+      {.modelType = "stablelm",
+       .architectures = {"StableLmForCausalLM"},
+       .layout = {.norm = NormKind::Layer},
+       .keys = {.headDim = {"", 0},
+                .maxPositions = {"max_position_embeddings", 4096},
+                .normEpsilon = {"layer_norm_eps", 1e-5},
+                .queryKeyValueBias = {"use_qkv_bias", false},
+                .isParallel = {"use_parallel_residual", false},
+                .rotaryPart = {"partial_rotary_factor", 0.25},
+                .otherDropout = {"hidden_dropout", 0}},
+       .adjust = adjustStableLM},
+      {.modelType = "cohere",
+       .architectures = {"CohereForCausalLM"},
+       .layout = {.interleavedRotary = true,
+                  .feedForwardNorm = "",
+                  .isParallel = true,
+                  .norm = NormKind::LayerNoBias},
+       .keys = {.needsKVHeads = false,
+                .maxPositions = {"max_position_embeddings", 8192},
+                .normEpsilon = {"layer_norm_eps", 1e-5},
+                .tieEmbeddings = {"tie_word_embeddings", true},
+                .queryKeyValueBias = {"attention_bias", false},
+                .outputBias = {"attention_bias", false},
+                .ropeTheta = {"rope_theta", 500000},
+                .logitScale = {"logit_scale", 0.0625},
+                .paddingRow = 0},
+       .adjust = adjustCohere},
+      {.modelType = "smollm3",
+       .architectures = {"SmolLM3ForCausalLM"},
+       .keys = {.maxPositions = {"max_position_embeddings", 32768},
+                .tieEmbeddings = {"tie_word_embeddings", true},
+                .queryKeyValueBias = {"attention_bias", false},
+                .outputBias = {"attention_bias", false},
+                .feedForwardBias = {"mlp_bias", false},
+                .ropeTheta = {"rope_theta", 2e6},
+                .window = {"sliding_window", 0},
+                .hasWindowSwitch = true,
+                .paddingRow = 128004},
+       .adjust = adjustSmolLM3},
+      getOPT(),
+      getFalcon(),
+      getBert(),
+      getRoberta("roberta", "Roberta"),
+      getRoberta("xlm-roberta", "XLMRoberta"),
+      getDistilBert(),
+      getMPNet()};
+  return table;
+}
+
+} // namespace tp

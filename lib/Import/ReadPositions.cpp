@@ -1,0 +1,200 @@
+//===- ReadPositions.cpp - Rotation and windows of a config.json ----------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Rotation has two spellings, and in models whose local layers rotate by other
+// frequencies one object for each kind of layer. Which layers have a window is
+// said in four ways.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ReadPositions.h"
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+namespace json = llvm::json;
+
+namespace tp {
+
+/// Reads what describes the stretching of frequencies: today's whole
+/// `rope_parameters` or the `rope_scaling` of older files.
+static void readRopeScaling(ObjectReader &reader, StringRef typeKey,
+                            std::optional<int64_t> originalMaxPositions,
+                            RopeConfig &rope) {
+  std::string type = reader.getString(typeKey).value_or("default");
+  if (type == "default") {
+    rope.kind = RopeConfig::Kind::Default;
+  } else if (type == "linear") {
+    rope.kind = RopeConfig::Kind::Linear;
+    rope.factor = reader.getPositive("factor", std::nullopt);
+  } else if (type == "llama3") {
+    rope.kind = RopeConfig::Kind::Llama3;
+    rope.factor = reader.getPositive("factor", std::nullopt);
+    rope.lowFrequencyFactor =
+        reader.getPositive("low_freq_factor", std::nullopt);
+    rope.highFrequencyFactor =
+        reader.getPositive("high_freq_factor", std::nullopt);
+    rope.originalMaxPositions = reader.getInt(
+        "original_max_position_embeddings", originalMaxPositions, 1, maxSize);
+    if (!reader.failed() && rope.highFrequencyFactor <= rope.lowFrequencyFactor)
+      reader.error("high_freq_factor")
+          << "expected " << reader.getPath("high_freq_factor") << " to exceed "
+          << reader.getPath("low_freq_factor") << ", got "
+          << rope.highFrequencyFactor << " and " << rope.lowFrequencyFactor;
+  } else {
+    reader.error(typeKey) << "unsupported " << reader.getPath(typeKey) << " "
+                          << quoted(type)
+                          << "; expected \"default\", \"linear\" or \"llama3\"";
+    return;
+  }
+  reader.finish();
+}
+
+/// How much of each head is rotated, by `key`.
+static void readRotaryPart(ObjectReader &reader, StringRef key, bool isKnown,
+                           RopeConfig &rope) {
+  if (!isKnown)
+    return reader.require(key, 1.0,
+                          "rotating a part of each head is not supported");
+  double part = reader.getPositive(key, rope.rotaryPart);
+  if (part > 1)
+    reader.error(key) << "expected " << reader.getPath(key)
+                      << " to be the rotated part of a head, at most 1, got "
+                      << showJson(part);
+  rope.rotaryPart = std::min(part, 1.0);
+}
+
+/// What is missing in the object is as in `base`.
+static RopeConfig readRopeObject(const json::Object &object, StringRef name,
+                                 const JsonFile &file, const ConfigKeys &keys,
+                                 std::optional<int64_t> original,
+                                 const RopeConfig &base, ObjectReader &parent) {
+  ObjectReader reader(file, object, name);
+  RopeConfig rope;
+  rope.rotaryPart = base.rotaryPart;
+  rope.theta = reader.getPositive("rope_theta", base.theta);
+  readRotaryPart(reader, "partial_rotary_factor", !keys.rotaryPart.key.empty(),
+                 rope);
+  readRopeScaling(reader, "rope_type", original, rope);
+  if (reader.failed())
+    parent.fail();
+  return rope;
+}
+
+/// One object for layers with and one for layers without a window.
+static void readRopesByLayer(const json::Object &object, const JsonFile &file,
+                             const ConfigKeys &keys, ObjectReader &parent,
+                             ModelConfig &config) {
+  ObjectReader reader(file, object, "rope_parameters");
+  for (auto [key, rope] :
+       {std::pair(StringRef("full_attention"), &config.rope),
+        std::pair(StringRef("sliding_attention"), &*config.localRope)})
+    if (const json::Object *one = reader.getObject(key))
+      *rope = readRopeObject(*one, "rope_parameters." + key.str(), file, keys,
+                             std::nullopt, *rope, reader);
+  reader.finish();
+  if (reader.failed())
+    parent.fail();
+}
+
+void readRope(ObjectReader &reader, const JsonFile &file,
+              const ConfigKeys &keys, ModelConfig &config) {
+  std::optional<int64_t> original;
+  if (reader.has("original_max_position_embeddings"))
+    original = reader.getInt("original_max_position_embeddings", std::nullopt,
+                             1, maxSize);
+
+  RopeConfig old;
+  StringRef thetaKey = keys.ropeTheta.key, partKey = keys.rotaryPart.key;
+  bool hasOld = reader.has(thetaKey) || reader.has("rope_scaling") ||
+                (!partKey.empty() && reader.has(partKey));
+  old.theta = reader.getPositive(thetaKey, keys.ropeTheta.value);
+  old.rotaryPart = keys.rotaryPart.value;
+  readRotaryPart(reader, partKey.empty() ? "partial_rotary_factor" : partKey,
+                 !partKey.empty(), old);
+  if (const json::Object *scaling = reader.getObject("rope_scaling")) {
+    ObjectReader nested(file, *scaling, "rope_scaling");
+    bool hasNewKey = nested.has("rope_type");
+    if (!hasNewKey && !nested.has("type"))
+      nested.error() << "missing rope_scaling.rope_type: expected a string";
+    // Files written in between hold both, with one meaning.
+    if (hasNewKey)
+      nested.ignore({"type"});
+    readRopeScaling(nested, hasNewKey ? "rope_type" : "type", original, old);
+    if (nested.failed())
+      reader.fail();
+  }
+  config.rope = old;
+  if (!keys.localTheta.key.empty()) {
+    config.localRope.emplace();
+    config.localRope->theta =
+        reader.getPositive(keys.localTheta.key, keys.localTheta.value);
+  }
+
+  const json::Object *parameters = reader.getObject("rope_parameters");
+  if (!parameters)
+    return;
+  if (config.localRope && (parameters->getObject("full_attention") ||
+                           parameters->getObject("sliding_attention")))
+    return readRopesByLayer(*parameters, file, keys, reader, config);
+  config.rope = readRopeObject(*parameters, "rope_parameters", file, keys,
+                               original, old, reader);
+  if (!reader.failed() && hasOld && config.rope != old)
+    reader.error("rope_parameters")
+        << "rope_parameters contradicts " << thetaKey << " and rope_scaling";
+}
+
+void readSlidingWindow(ObjectReader &reader, const ConfigKeys &keys,
+                       ModelConfig &config) {
+  config.slides.assign(config.numLayers, false);
+  StringRef key = keys.window.key;
+  if (key.empty())
+    return;
+  std::optional<int64_t> window;
+  // A null window means none; the default is for a missing key.
+  bool isOn =
+      !keys.hasWindowSwitch || reader.getBool("use_sliding_window", false);
+  if (isOn && reader.has(key))
+    window = reader.getInt(key, std::nullopt, 1, maxSize);
+  else if (isOn && keys.window.value && !reader.isPresent(key))
+    window = keys.window.value;
+  int64_t first = 0, period = keys.windowPeriod.value;
+  if (keys.hasWindowSwitch)
+    first = reader.getInt("max_window_layers", 28, 0, maxLayers);
+  if (!keys.windowPeriod.key.empty())
+    period = reader.getInt(keys.windowPeriod.key, period, 1, maxLayers);
+  reader.ignore({"sliding_window"});
+  if (window)
+    for (int64_t i = first; i < config.numLayers; ++i)
+      config.slides[i] = period == 0 || (i + 1) % period != 0;
+
+  if (const json::Array *types = reader.getArray("layer_types")) {
+    if (types->size() != static_cast<size_t>(config.numLayers)) {
+      reader.error("layer_types")
+          << "expected layer_types to have " << config.numLayers
+          << " entries (num_hidden_layers), got " << types->size();
+      return;
+    }
+    for (auto [i, type] : llvm::enumerate(*types)) {
+      std::optional<StringRef> name = type.getAsString();
+      if (name != "full_attention" && name != "sliding_attention") {
+        reader.error("layer_types")
+            << "unsupported layer_types[" << i << "] " << showJson(type)
+            << "; expected \"full_attention\" or \"sliding_attention\"";
+        return;
+      }
+      config.slides[i] = name == "sliding_attention";
+      if (config.slides[i] && !window) {
+        reader.error("layer_types")
+            << "layer_types[" << i
+            << "] is \"sliding_attention\" but no sliding_window is in use";
+        return;
+      }
+    }
+  }
+  if (llvm::is_contained(config.slides, true))
+    config.slidingWindow = window;
+}
+
+} // namespace tp

@@ -1,0 +1,201 @@
+//===- Experts.cpp - a mixture of experts on the host ---------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Experts one after the other, each with the rows that have a weight for it;
+// the others' weights are not read. A row's sum is in the order of the experts,
+// so that neither workers nor other rows change its terms.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Experts.h"
+
+#include "../support/Parallel.h"
+#include "../support/Simd.h"
+
+#include <cstring>
+
+using namespace tprt;
+
+namespace {
+
+/// Rows of an expert that pass through it at once.
+constexpr int64_t kRowsAtOnce = 1024;
+
+/// Elements that are worth a thread.
+constexpr int64_t kGrain = 4096;
+
+/// Products are prepared for each number of rows: only a few are used, with
+/// rows of zeros where there are not enough. Up to 8 rows cost what they are.
+int64_t roundRows(int64_t count) {
+  int64_t unit = count <= 8 ? 1 : count <= 64 ? 8 : count <= 256 ? 32 : 128;
+  return alignUp(count, unit);
+}
+
+int64_t mostRows(const Experts &e) {
+  return std::min(kRowsAtOnce, roundRows(e.rows));
+}
+
+/// Of each description: gate, up and down.
+std::vector<Gemm> describeProducts(const std::vector<Experts> &list) {
+  std::vector<Gemm> gemms;
+  for (const Experts &e : list) {
+    Gemm in{};
+    in.m = kRowsAtOnce;
+    in.n = e.f;
+    in.k = e.k;
+    in.xType = in.wType = e.type;
+    in.yType = in.biasType = TPRT_F32;
+    Gemm gate = in, down = in;
+    gate.activation = e.activation;
+    down.n = e.n;
+    down.k = e.f;
+    gemms.insert(gemms.end(), {gate, in, down});
+  }
+  return gemms;
+}
+
+int64_t rowGrain(int64_t columns) {
+  return std::max<int64_t>(1, kGrain / columns);
+}
+
+/// Scratch, part by part.
+class Parts {
+public:
+  explicit Parts(char *base) : base(base) {}
+  char *take(int64_t bytes) {
+    char *part = base ? base + used : nullptr;
+    used += alignUp(bytes, TPRT_ALIGNMENT);
+    return part;
+  }
+  int64_t bytes() const { return used; }
+
+private:
+  char *base;
+  int64_t used = 0;
+};
+
+/// What a number of rows needs beside arguments and result.
+struct Rows {
+  char *x, *inner;
+  float *gate, *up, *out;
+
+  Rows(Parts &parts, const Experts &e, int64_t rows) {
+    int64_t bytes = typeBytes(e.type);
+    auto floats = [&](int64_t columns) {
+      return reinterpret_cast<float *>(parts.take(rows * columns * 4));
+    };
+    x = parts.take(rows * e.k * bytes);
+    inner = parts.take(rows * e.f * bytes);
+    gate = floats(e.f);
+    up = floats(e.f);
+    out = floats(e.n);
+  }
+};
+
+} // namespace
+
+ExpertsEngine::ExpertsEngine(const std::vector<Experts> &list)
+    : descriptions(list), gemm(describeProducts(list)) {}
+
+/// Adds what an expert makes of `count` rows to their sums.
+Status ExpertsEngine::runExpert(int64_t id, const ExpertsCall &call,
+                                int64_t expert, const int32_t *list,
+                                int64_t count, float *sums) {
+  const Experts &e = descriptions[size_t(id)];
+  int64_t bytes = typeBytes(e.type), padded = roundRows(count);
+  Parts parts(scratch.data());
+  Rows rows(parts, e, mostRows(e));
+  parallelFor(count, rowGrain(e.k), [&](int64_t begin, int64_t end, int64_t) {
+    for (int64_t r = begin; r < end; ++r)
+      std::memcpy(rows.x + r * e.k * bytes, call.x + list[r] * e.k * bytes,
+                  size_t(e.k * bytes));
+  });
+  std::memset(rows.x + count * e.k * bytes, 0,
+              size_t((padded - count) * e.k * bytes));
+  int64_t matrix = expert * e.f * e.k * bytes;
+  const tprt_gemm_call in[] = {{id * 3, padded, rows.x, e.k, call.gate + matrix,
+                                nullptr, nullptr, rows.gate, e.f},
+                               {id * 3 + 1, padded, rows.x, e.k,
+                                call.up + matrix, nullptr, nullptr, rows.up,
+                                e.f}};
+  TPRT_TRY(gemm.run(in, 2));
+  parallelFor(padded, rowGrain(e.f), [&](int64_t begin, int64_t end, int64_t) {
+    for (int64_t r = begin; r < end; ++r) {
+      float *gate = rows.gate + r * e.f, *up = rows.up + r * e.f;
+      for (int64_t c = 0; c < e.f; ++c)
+        gate[c] *= up[c];
+      simd().narrow(e.type, gate, rows.inner + r * e.f * bytes, e.f);
+    }
+  });
+  TPRT_TRY(gemm.run({id * 3 + 2, padded, rows.inner, e.f,
+                     call.down + expert * e.n * e.f * bytes, nullptr, nullptr,
+                     rows.out, e.n}));
+  parallelFor(count, rowGrain(e.n), [&](int64_t begin, int64_t end, int64_t) {
+    for (int64_t r = begin; r < end; ++r) {
+      float weight = call.routing[list[r] * e.experts + expert];
+      const float *from = rows.out + r * e.n;
+      float *to = sums + list[r] * e.n;
+      for (int64_t c = 0; c < e.n; ++c)
+        to[c] += weight * from[c];
+    }
+  });
+  return {};
+}
+
+Status ExpertsEngine::run(int64_t id, const ExpertsCall &call) {
+  if (id < 0 || id >= int64_t(descriptions.size()))
+    return internalError("experts ", id, " is not in the manifest");
+  const Experts &e = descriptions[size_t(id)];
+  if (call.rows < 0 || call.rows > e.rows)
+    return internalError("experts ", id, ": expected at most ", e.rows,
+                         " rows, got ", call.rows);
+  // The largest call that there is, so that only the first one asks for memory.
+  Parts parts(nullptr);
+  Rows(parts, e, mostRows(e));
+  int64_t beside = parts.bytes();
+  bool direct = e.type == TPRT_F32;
+  TPRT_TRY(scratch.reserve(beside + (direct ? 0 : e.rows * e.n * 4)));
+  chosen.reserve(size_t(e.rows * e.experts));
+  first.reserve(size_t(e.experts + 1));
+
+  first.assign(1, 0);
+  chosen.clear();
+  for (int64_t expert = 0; expert < e.experts; ++expert) {
+    for (int64_t row = 0; row < call.rows; ++row)
+      if (call.routing[row * e.experts + expert] != 0)
+        chosen.push_back(int32_t(row));
+    first.push_back(int32_t(chosen.size()));
+  }
+  auto *sums =
+      reinterpret_cast<float *>(direct ? call.out : scratch.data() + beside);
+  std::memset(sums, 0, size_t(call.rows * e.n * 4));
+  for (int64_t expert = 0; expert < e.experts; ++expert)
+    for (int64_t from = first[expert]; from < first[expert + 1];
+         from += kRowsAtOnce) {
+      int64_t count = std::min(kRowsAtOnce, first[expert + 1] - from);
+      TPRT_TRY(runExpert(id, call, expert, chosen.data() + from, count, sums));
+    }
+  if (!direct)
+    parallelFor(
+        call.rows * e.n, kGrain, [&](int64_t begin, int64_t end, int64_t) {
+          simd().narrow(e.type, sums + begin,
+                        call.out + begin * typeBytes(e.type), end - begin);
+        });
+  return {};
+}
+
+int32_t HostFunctions::experts(tprt_rank *rank, int32_t id, int64_t rows,
+                               const void *x, const void *routing,
+                               const void *gate, const void *up,
+                               const void *down, void *out) {
+  auto &host = *static_cast<HostRank *>(rank);
+  auto bytes = [](const void *p) { return static_cast<const char *>(p); };
+  return host.traced(Timeline::Kind::Experts, id, 0, [&] {
+    return host.engine<ExpertsEngine>(TPRT_SLOT_experts)
+        .run(id,
+             {rows, bytes(x), static_cast<const float *>(routing), bytes(gate),
+              bytes(up), bytes(down), static_cast<char *>(out)});
+  });
+}

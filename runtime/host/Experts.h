@@ -1,0 +1,50 @@
+//===- Experts.h - a mixture of experts on the host -------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The rows that an expert has are brought together and go through its three
+// matrices as one product each.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_HOST_EXPERTS_H
+#define TPRT_HOST_EXPERTS_H
+
+#include "Gemm.h"
+
+namespace tprt {
+
+/// The arguments of tprt_api::experts.
+struct ExpertsCall {
+  int64_t rows;
+  const char *x;
+  const float *routing;
+  const char *gate, *up, *down;
+  char *out;
+};
+
+class ExpertsEngine final : public Engine {
+public:
+  explicit ExpertsEngine(const Manifest &manifest)
+      : ExpertsEngine(manifest.experts) {}
+  explicit ExpertsEngine(const std::vector<Experts> &list);
+
+  Status run(int64_t id, const ExpertsCall &call);
+  int64_t scratchBytes() const override {
+    return scratch.size() + gemm.scratchBytes();
+  }
+
+private:
+  Status runExpert(int64_t id, const ExpertsCall &call, int64_t expert,
+                   const int32_t *rows, int64_t count, float *sums);
+
+  const std::vector<Experts> &descriptions;
+  GemmEngine gemm;
+  Buffer scratch;
+  std::vector<int32_t> first, chosen; ///< rows of each expert, in order
+};
+
+} // namespace tprt
+
+#endif // TPRT_HOST_EXPERTS_H

@@ -1,0 +1,164 @@
+//===- ExpertsTest.cpp - a mixture of experts against the definition ------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Random routing against sums in double: experts without rows, one with all of
+// them, rows without any. Weights that no row uses are no numbers; the number
+// of workers changes no bit.
+//
+//===----------------------------------------------------------------------===//
+
+#include "TestUtil.h"
+
+#include "../host/Experts.h"
+#include "../support/Parallel.h"
+
+#include <cmath>
+
+using namespace tprt;
+using namespace tprt::test;
+
+namespace {
+
+Experts describe(int64_t rows, int64_t experts, int64_t k, int64_t f, int64_t n,
+                 tprt_type type = TPRT_F32) {
+  return {rows, experts, k, f, n, type, Gemm::Activation::Silu};
+}
+
+struct Arguments {
+  std::vector<float> x, routing, gate, up, down;
+  std::vector<bool> isUsed;
+};
+
+/// How rows choose: at random, all the first one, all of them, or not at all.
+enum class Choice { Random, First, All, None };
+
+Arguments fill(const Experts &e, Choice choice, std::mt19937 &random) {
+  Arguments a;
+  a.x = rounded(e.type, randomFloats(random, e.rows * e.k));
+  a.routing.assign(size_t(e.rows * e.experts), 0);
+  a.isUsed.assign(size_t(e.experts), false);
+  for (int64_t r = 0; r < e.rows; ++r)
+    for (int64_t i = 0; i < e.experts; ++i) {
+      // The last one has no rows, unless all have.
+      bool isChosen =
+          choice == Choice::All || (choice == Choice::First && i == 0) ||
+          (choice == Choice::Random && i + 1 < e.experts && random() % 3 == 0);
+      if (!isChosen)
+        continue;
+      a.isUsed[size_t(i)] = true;
+      a.routing[size_t(r * e.experts + i)] = randomFloats(random, 1)[0] + 2;
+    }
+  auto matrices = [&](int64_t rows, int64_t columns) {
+    auto values =
+        rounded(e.type, randomFloats(random, e.experts * rows * columns, 0.5));
+    for (int64_t i = 0; i < e.experts; ++i)
+      if (!a.isUsed[size_t(i)])
+        std::fill_n(values.begin() + i * rows * columns, rows * columns, NAN);
+    return values;
+  };
+  a.gate = matrices(e.f, e.k);
+  a.up = matrices(e.f, e.k);
+  a.down = matrices(e.n, e.f);
+  return a;
+}
+
+/// Rounded as nn.experts rounds.
+std::vector<double> reference(const Experts &e, const Arguments &a) {
+  std::vector<double> out(size_t(e.rows * e.n));
+  for (int64_t r = 0; r < e.rows; ++r)
+    for (int64_t i = 0; i < e.experts; ++i) {
+      double weight = a.routing[size_t(r * e.experts + i)];
+      if (weight == 0)
+        continue;
+      std::vector<float> inner(static_cast<size_t>(e.f));
+      for (int64_t c = 0; c < e.f; ++c) {
+        double gate = 0, up = 0;
+        for (int64_t k = 0; k < e.k; ++k) {
+          double x = a.x[size_t(r * e.k + k)];
+          gate += x * a.gate[size_t((i * e.f + c) * e.k + k)];
+          up += x * a.up[size_t((i * e.f + c) * e.k + k)];
+        }
+        inner[size_t(c)] = float(gate / (1 + std::exp(-gate)) * up);
+      }
+      inner = rounded(e.type, inner);
+      for (int64_t c = 0; c < e.n; ++c) {
+        double sum = 0;
+        for (int64_t k = 0; k < e.f; ++k)
+          sum += double(inner[size_t(k)]) *
+                 a.down[size_t((i * e.n + c) * e.f + k)];
+        out[size_t(r * e.n + c)] += weight * sum;
+      }
+    }
+  return out;
+}
+
+std::string run(ExpertsEngine &engine, const Experts &e, const Arguments &a) {
+  std::string x = toBytes(e.type, a.x), gate = toBytes(e.type, a.gate),
+              up = toBytes(e.type, a.up), down = toBytes(e.type, a.down);
+  std::string out(size_t(e.rows * e.n * typeBytes(e.type)), '\x77');
+  Status status =
+      engine.run(0, {e.rows, x.data(), a.routing.data(), gate.data(), up.data(),
+                     down.data(), out.data()});
+  EXPECT_TRUE(status.ok()) << status.message();
+  return out;
+}
+
+void check(const Experts &e, Choice choice, std::mt19937 &random) {
+  Arguments arguments = fill(e, choice, random);
+  std::vector<double> want = reference(e, arguments);
+  std::vector<Experts> list{e};
+  std::string first;
+  for (int count : {1, 3}) {
+    setWorkers(count);
+    ExpertsEngine engine(list);
+    std::string out = run(engine, e, arguments);
+    EXPECT_EQ(out, run(engine, e, arguments)) << "the second call";
+    if (!first.empty())
+      EXPECT_EQ(out, first) << count << " workers";
+    first = out;
+  }
+  setWorkers(1);
+  double largest = 1e-3, worst = 0;
+  std::vector<float> got = toFloats(e.type, first);
+  for (size_t i = 0; i < want.size(); ++i) {
+    largest = std::max(largest, std::fabs(want[i]));
+    double difference = std::fabs(want[i] - got[i]);
+    worst = difference <= worst ? worst : difference;
+  }
+  // One rounding of what the second product reads, and one of the result.
+  double bound = e.type == TPRT_F32 ? 1e-5 : e.type == TPRT_F16 ? 2e-3 : 2e-2;
+  EXPECT_LE(worst, bound * largest)
+      << e.rows << " rows, " << e.experts << " experts, choice " << int(choice);
+}
+
+} // namespace
+
+TEST(Experts, Random) {
+  std::mt19937 random(kSeed);
+  for (Choice choice :
+       {Choice::Random, Choice::First, Choice::All, Choice::None}) {
+    check(describe(1, 5, 40, 24, 33), choice, random);
+    check(describe(70, 3, 33, 17, 40), choice, random);
+  }
+  for (tprt_type type : {TPRT_BF16, TPRT_F16}) {
+    check(describe(2, 4, 48, 32, 48, type), Choice::Random, random);
+    check(describe(37, 4, 31, 20, 48, type), Choice::Random, random);
+  }
+}
+
+/// More rows than pass through an expert at once.
+TEST(Experts, ManyRows) {
+  std::mt19937 random(kSeed);
+  check(describe(1300, 2, 8, 12, 9), Choice::First, random);
+}
+
+TEST(Experts, RefusesWhatTheManifestDoesNotSay) {
+  std::vector<Experts> list{describe(4, 2, 8, 8, 8)};
+  ExpertsEngine engine(list);
+  EXPECT_MESSAGE(engine.run(1, {}), "experts 1 is not in the manifest");
+  EXPECT_MESSAGE(
+      engine.run(0, {5, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr}),
+      "experts 0: expected at most 4 rows, got 5");
+}

@@ -1,0 +1,142 @@
+//===- ExpertsTest.cpp - Mixtures of experts against plain C++ ------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The definitions of nn.router, by sorting, and of nn.experts, by a loop over
+// the experts that a row uses: routers at random with many ties, experts that
+// nobody uses, one that all use.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Testing.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include <cmath>
+#include <numeric>
+#include <random>
+
+using namespace tp::interp;
+using Numbers = std::vector<double>;
+
+namespace {
+struct Router {
+  int64_t experts, topK;
+  bool sigmoid, normalized, biased;
+  double scale;
+};
+} // namespace
+
+static Tensor route(const Router &r, const Tensor &logits, const Tensor &bias) {
+  std::string type =
+      llvm::formatv("tensor<{0}x{1}xf32>", logits.getShape()[0], r.experts);
+  std::string biasType = llvm::formatv("tensor<{0}xf32>", r.experts);
+  std::string text = llvm::formatv(
+      "func.func @main(%l: {0}, %b: {1}) -> {0} {{\n"
+      "  %0 = nn.router %l {2} {{{3} {4} scale = {5:f6} : f64, top_k = {6} : "
+      "i64} : ({0}{7}) -> {0}\n  return %0 : {0}\n}",
+      type, biasType, r.biased ? "bias %b" : "", r.sigmoid ? "sigmoid," : "",
+      r.normalized ? "normalized," : "", r.scale, r.topK,
+      r.biased ? ", " + biasType : "");
+  return run(text, {logits, bias})[0];
+}
+
+/// The row's weights, from the experts in the order of their scores.
+static Numbers routeBySorting(const Router &r, const Numbers &logits,
+                              const Numbers &bias) {
+  size_t count = logits.size();
+  Numbers scores(count), compared(count);
+  double most = *std::max_element(logits.begin(), logits.end()), sum = 0;
+  for (double logit : logits)
+    sum += std::exp(logit - most);
+  for (size_t e = 0; e < count; ++e) {
+    scores[e] = r.sigmoid ? 1 / (1 + std::exp(-logits[e]))
+                          : std::exp(logits[e] - most) / sum;
+    compared[e] = scores[e] + (r.biased ? bias[e] : 0);
+  }
+  std::vector<size_t> order(count);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    // Ties of equal logits survive f32; others are far apart.
+    return compared[a] > compared[b] + 1e-6;
+  });
+  Numbers weights(count);
+  double total = 0;
+  for (int64_t i = 0; i < r.topK; ++i)
+    total += scores[order[i]];
+  for (int64_t i = 0; i < r.topK; ++i)
+    weights[order[i]] = scores[order[i]] / (r.normalized ? total : 1) * r.scale;
+  return weights;
+}
+
+TEST(Experts, RouterAtRandom) {
+  std::mt19937 random(7);
+  for (int n = 0; n < 60; ++n) {
+    int64_t experts = 1 + int64_t(random() % 9);
+    Router r{experts,           1 + int64_t(random() % experts),
+             random() % 2 == 0, random() % 2 == 0,
+             random() % 2 == 0, random() % 2 ? 1.0 : 2.5};
+    constexpr int64_t rows = 5;
+    // Few different numbers, so that many tie.
+    Numbers logits, bias;
+    for (int64_t i = 0; i < rows * experts; ++i)
+      logits.push_back(double(random() % 4) - 1.5);
+    for (int64_t e = 0; e < experts; ++e)
+      bias.push_back(double(random() % 3) * 0.25);
+    Numbers got = getNumbers(route(r, makeTensor({rows, experts}, logits),
+                                   makeTensor({experts}, bias)));
+    for (int64_t row = 0; row < rows; ++row) {
+      auto begin = logits.begin() + row * experts;
+      Numbers want = routeBySorting(r, {begin, begin + experts}, bias);
+      for (int64_t e = 0; e < experts; ++e)
+        EXPECT_NEAR(got[row * experts + e], want[e], 2e-6)
+            << "router " << n << ", row " << row << ", expert " << e;
+    }
+  }
+}
+
+TEST(Experts, EqualsGoToTheLowest) {
+  Router r{5, 2, false, false, false, 1};
+  EXPECT_EQ(getNumbers(route(r, makeTensor({1, 5}, Numbers(5, 3.0)),
+                             makeTensor({5}, Numbers(5)))),
+            (Numbers{float(0.2), float(0.2), 0, 0, 0}));
+}
+
+/// What a row does not use may be no number.
+TEST(Experts, OnlyWhatIsUsedCounts) {
+  constexpr int64_t rows = 3, experts = 3, k = 4, f = 5, n = 2;
+  double nan = std::nan("");
+  // The second expert is used by all rows but the last, the first by one, the
+  // third by none; the last row uses none.
+  Numbers routing{0.5, 0.25, 0, 0, -2, 0, 0, 0, 0};
+  Tensor x = makeRandom({rows, k}, 1), gate = makeRandom({experts, f, k}, 2),
+         up = makeRandom({experts, f, k}, 3),
+         down = makeRandom({experts, n, f}, 4);
+  for (int64_t i = 0; i < f * k; ++i)
+    gate.setFloat(2 * f * k + i, nan);
+  Numbers want(rows * n);
+  auto at = [](const Tensor &tensor, int64_t i) { return tensor.getNumber(i); };
+  for (int64_t r = 0; r < rows; ++r)
+    for (int64_t e = 0; e < experts; ++e)
+      for (int64_t c = 0; routing[r * experts + e] != 0 && c < f; ++c) {
+        double g = 0, u = 0;
+        for (int64_t i = 0; i < k; ++i) {
+          g += at(x, r * k + i) * at(gate, (e * f + c) * k + i);
+          u += at(x, r * k + i) * at(up, (e * f + c) * k + i);
+        }
+        for (int64_t o = 0; o < n; ++o)
+          want[r * n + o] += routing[r * experts + e] * std::max(g, 0.0) * u *
+                             at(down, (e * n + o) * f + c);
+      }
+  Numbers got = getNumbers(
+      run("func.func @main(%x: tensor<3x4xf32>, %r: tensor<3x3xf32>, %g: "
+          "tensor<3x5x4xf32>, %u: tensor<3x5x4xf32>, %d: tensor<3x2x5xf32>) -> "
+          "tensor<3x2xf32> {\n"
+          "  %0 = nn.experts %x, %r, %g, %u, %d {activation = \"relu\"} : "
+          "(tensor<3x4xf32>, tensor<3x3xf32>, tensor<3x5x4xf32>, "
+          "tensor<3x5x4xf32>, tensor<3x2x5xf32>) -> tensor<3x2xf32>\n"
+          "  return %0 : tensor<3x2xf32>\n}",
+          {x, makeTensor({rows, experts}, routing), gate, up, down})[0]);
+  for (int64_t i = 0; i < rows * n; ++i)
+    EXPECT_NEAR(got[i], want[i], 1e-5) << i;
+}
