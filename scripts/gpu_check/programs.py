@@ -12,6 +12,7 @@ SCALE = 0.7  # of random inputs
 
 # Small and odd, one element, past a block's threads, and a real model's.
 ROWS = [(2, 3, 97), (1, 1, 8), (3, 5, 1000), (1, 33, 4096), (2, 2, 11008)]
+GEMM_FORMS = ("relu", "biased", "scaled", "sum", "both")  # what follows a product
 PRODUCTS = [(5, 7, 12), (33, 64, 100), (128, 512, 256)]
 HEADS = [(1, 7, 3, 8), (2, 33, 5, 64), (1, 128, 8, 128)]
 
@@ -196,9 +197,10 @@ def gemm(p, i, shape, t):
     """What a product's library does beside it; the shape is rows, n, k."""
     rows, n, k = shape
     x, w, y = tensor((rows, k), t), tensor((n, k), t), tensor((rows, n), t)
+    # Each form multiplies an input of its own: equal products would be computed once.
     names = {name: p.input(f"{name}{i}", size, t) for name, size in
-             {"x": (rows, k), "nan": (rows, k), "w": (n, k), "b": (n,), "r": (rows, n),
-              "v": (n, n)}.items()}
+             {**{f"x_{form}": (rows, k) for form in GEMM_FORMS}, "nan": (rows, k),
+              "w": (n, k), "b": (n,), "r": (rows, n), "v": (n, n)}.items()}
     for name, value in {"zero": 0.0, "one": 1.0, "factor": 0.3}.items():
         p.add(f"%{name}{i} = arith.constant dense<{value}> : {y}")
 
@@ -206,11 +208,11 @@ def gemm(p, i, shape, t):
         p.add(f"%{name}{i} = arith.{operation} " + ", ".join(f"%{o}{i}" for o in operands)
               + f" : {y}")
 
-    def linear(name, x_name="x"):
+    def linear(name, x_name):
         p.add(f"%{name}{i} = nn.linear {names[x_name]}, {names['w']} : ({x}, {w}) -> {y}")
-    for name in ("relu_of", "scaled_of", "sum_of", "both_of"):
-        linear(name)
-    p.add(f"%biased_of{i} = nn.linear {names['x']}, {names['w']} bias {names['b']} : "
+    for form in ("relu", "scaled", "sum", "both"):
+        linear(f"{form}_of", f"x_{form}")
+    p.add(f"%biased_of{i} = nn.linear {names['x_biased']}, {names['w']} bias {names['b']} : "
           f"({x}, {w}, {tensor((n,), t)}) -> {y}")
     add("relu", "maximumf", "relu_of", "zero")
     add("biased", "maximumf", "biased_of", "zero")
@@ -226,7 +228,7 @@ def gemm(p, i, shape, t):
     p.add(f"%isnan{i} = arith.cmpf uno, %through{i}, %through{i} : {y}")
     p.add(f"%kept{i} = arith.select %isnan{i}, %one{i}, %zero{i} : "
           f"{tensor((rows, n), 'i1')}, {y}")
-    for name in ("relu", "biased", "scaled", "sum", "both", "kept"):
+    for name in (*GEMM_FORMS, "kept"):
         p.output(f"{name}{i}", f"%{name}{i}", (rows, n), t)
 
 
@@ -306,11 +308,12 @@ def reference(kernel, torch, values, i, shape, made=None):
         a, b = x[..., :half], x[..., half:]
         return {f"y{i}": torch.cat([a * c - b * s, b * c + a * s], -1)}
     if kernel == "gemm":
-        y, factor = get("x") @ get("w").T, torch.tensor(0.3).to(values[f"x{i}"].dtype).float()
-        factor = factor.item()
-        return {f"relu{i}": y.relu(), f"biased{i}": (y + get("b")).relu(),
-                f"scaled{i}": y * factor, f"sum{i}": y * factor + get("r"),
-                f"both{i}": (y * factor).relu(), f"kept{i}": torch.ones_like(y)}
+        y = {form: get(f"x_{form}") @ get("w").T for form in GEMM_FORMS}
+        factor = torch.tensor(0.3).to(values[f"w{i}"].dtype).float().item()
+        return {f"relu{i}": y["relu"].relu(), f"biased{i}": (y["biased"] + get("b")).relu(),
+                f"scaled{i}": y["scaled"] * factor, f"sum{i}": y["sum"] * factor + get("r"),
+                f"both{i}": (y["both"] * factor).relu(),
+                f"kept{i}": torch.ones_like(y["relu"])}
     assert kernel == "attention"
     a = ATTENTIONS[shape]
     q, k, v = (get(n).transpose(1, 2) for n in "qkv")

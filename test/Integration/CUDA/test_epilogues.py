@@ -263,11 +263,12 @@ def test_program_for_a_card(t, tmp_path):
     values = {name: ROUND[t](value) for name, value in values.items()}
     factor = float(ROUND[t](numpy.array([0.3]))[0])
     for i in range(len(programs.PRODUCTS)):
-        y = values[f"x{i}"] @ values[f"w{i}"].T
-        expected = {"relu": numpy.maximum(y, 0), "scaled": y * factor,
-                    "biased": numpy.maximum(y + values[f"b{i}"], 0),
-                    "sum": y * factor + values[f"r{i}"],
-                    "both": numpy.maximum(y * factor, 0), "kept": numpy.ones_like(y)}
+        y = {form: values[f"x_{form}{i}"] @ values[f"w{i}"].T for form in programs.GEMM_FORMS}
+        expected = {"relu": numpy.maximum(y["relu"], 0), "scaled": y["scaled"] * factor,
+                    "biased": numpy.maximum(y["biased"] + values[f"b{i}"], 0),
+                    "sum": y["sum"] * factor + values[f"r{i}"],
+                    "both": numpy.maximum(y["both"] * factor, 0),
+                    "kept": numpy.ones_like(y["relu"])}
         for name, want in expected.items():
             off = numpy.abs(outputs[f"{name}{i}"] - want).max() / numpy.abs(want).max()
             assert off <= {"f32": 2e-5, "bf16": 2 ** -7, "f16": 2 ** -10}[t], name
