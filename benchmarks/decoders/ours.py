@@ -19,7 +19,7 @@ from tp_mlir.engine import Params
 class Engine:
     def __init__(self, folder, mesh):
         self.llm = tp_mlir.LLM(folder, mesh=mesh, rows=8, context=4096)
-        self.random, self.long = random.Random(1), None
+        self.random = random.Random(1)
 
     def prompt(self, tokens):
         return [self.random.randrange(3, self.llm.engine.vocabulary) for _ in range(tokens)]
@@ -57,12 +57,6 @@ class Engine:
         return ((after["host_seconds"] - before["host_seconds"]) /
                 (after["seconds"] - before["seconds"]))
 
-    def context(self, length, tokens):
-        """Behind a prompt, which is found in the cache from the second time on."""
-        if self.long is None or len(self.long) != length:
-            self.long = self.prompt(length)
-        return self.burst([self.long], tokens)
-
     def prefill(self, tokens):
         """One step for a whole prompt and its first new token."""
         before = self.llm.engine._counts()["steps"]
@@ -89,7 +83,7 @@ def main():
 
     engine.decode(1, 2)
     checkpoint.serve(engine.decode, sampled=engine.sampled, host=engine.host,
-                     context=engine.context, prefill=engine.prefill, plain=run_plain)
+                     prefill=engine.prefill, plain=run_plain)
 
 
 main()

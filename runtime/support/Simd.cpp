@@ -250,6 +250,10 @@ void transpose(tprt_type type, const void *in, int64_t inStride, int64_t rows,
   });
 }
 
+/// How far ahead rows of w are asked for beside several rows of x, whose
+/// arithmetic hides from the processor that it will read on.
+constexpr int64_t kAheadBytes = 512;
+
 /// out[X, W] = x[X, k] * w[W, k], sums in registers. Rows of w are `apart`
 /// bytes from each other, and their results `outApart` floats.
 template <tprt_type Type, int W, int X>
@@ -263,8 +267,12 @@ void dotTile(const char *w, int64_t apart, const float *x, int64_t xStride,
     for (int u = 0; u < U; ++u) {
       int64_t at = p + u * kLanes;
       Vec left[W];
-      for (int i = 0; i < W; ++i)
-        left[i] = loadWide<Type>(rowAt(Type, w + i * apart, at));
+      for (int i = 0; i < W; ++i) {
+        auto *line = static_cast<const char *>(rowAt(Type, w + i * apart, at));
+        if constexpr (X >= 4)
+          __builtin_prefetch(line + kAheadBytes);
+        left[i] = loadWide<Type>(line);
+      }
       for (int j = 0; j < X; ++j) {
         Vec right = load(x + j * xStride + at);
         for (int i = 0; i < W; ++i)
