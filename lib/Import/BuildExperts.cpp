@@ -4,9 +4,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The router's logits and bias are in f32 whatever the model's type, for
-// experts that tie in 16 bits are other experts. The matrices of all experts are one
-// parameter each, which a checkpoint holds as a tensor for each expert or as
-// one for all.
+// experts that tie in 16 bits are other experts. The matrices of all experts
+// are one parameter each, which a checkpoint holds as a tensor for each expert
+// or as one for all.
 //
 //===----------------------------------------------------------------------===//
 

@@ -155,12 +155,11 @@ struct LayerBuilder {
     std::string downPath = at(layout.keyValueDown);
     Value down = project(m, downPath, x, latent.keyValueRank + rotated,
                          c.queryKeyValueBias);
-    Value shared =
-        m.slice(place, down, 2, latent.keyValueRank, rotated);
+    Value shared = m.slice(place, down, 2, latent.keyValueRank, rotated);
     shared = rotate(place, m.splitHeads(place, shared, 1));
-    Value each = buildNorm(m, at(layout.keyValueDownNorm),
-                           m.slice(place, down, 2, 0, latent.keyValueRank),
-                           epsilon);
+    Value each =
+        buildNorm(m, at(layout.keyValueDownNorm),
+                  m.slice(place, down, 2, 0, latent.keyValueRank), epsilon);
     each = expand(layout.keyValueUp, each, plain + c.valueDim);
     Value k = m.concat(place, m.repeatHead(place, shared, c.numHeads),
                        m.slice(place, each, 3, 0, plain));

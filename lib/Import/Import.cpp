@@ -207,7 +207,8 @@ static LogicalResult checkTensors(MLIRContext *context, StringRef directory,
       UnknownLoc::get(context), directory, checkpoint, {}, {}};
   // The three parts of a fused tensor are one tensor of the file, and several
   // runs of layers may have it.
-  llvm::MapVector<StringRef, std::pair<const ParameterUse *, SetVector<int64_t>>>
+  llvm::MapVector<StringRef,
+                  std::pair<const ParameterUse *, SetVector<int64_t>>>
       tensors;
   for (const ParameterUse &use : parameters) {
     auto &[first, layers] = tensors[use.names.front()];

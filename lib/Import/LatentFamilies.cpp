@@ -31,8 +31,7 @@ static void readLatent(ObjectReader &reader, ModelConfig &config) {
   LatentConfig latent;
   latent.rotatedDim = config.headDim;
   // Null means none; the default is for a missing key.
-  bool hasRank =
-      reader.has("q_lora_rank") || !reader.isPresent("q_lora_rank");
+  bool hasRank = reader.has("q_lora_rank") || !reader.isPresent("q_lora_rank");
   if (hasRank)
     latent.queryRank = reader.getInt("q_lora_rank", 1536, 1, maxSize);
   latent.keyValueRank = reader.getInt("kv_lora_rank", 512, 1, maxSize / 2);
@@ -93,9 +92,9 @@ static ExpertsConfig readExperts(ObjectReader &reader, ModelConfig &config,
   experts.width =
       reader.getInt("moe_intermediate_size", std::nullopt, 1, maxSize);
   experts.sharedWidth =
-      experts.width * reader.getInt("n_shared_experts", std::nullopt, 1,
-                                    maxSize / std::max<int64_t>(
-                                                  1, experts.width));
+      experts.width *
+      reader.getInt("n_shared_experts", std::nullopt, 1,
+                    maxSize / std::max<int64_t>(1, experts.width));
   experts.scale = reader.getPositive("routed_scaling_factor", scale);
   int64_t first =
       reader.getInt("first_k_dense_replace", firstExperts, 0, maxLayers);

@@ -191,8 +191,8 @@ Value ModelBuilder::parameter(ArrayRef<std::string> names,
         SmallVector<StringRef>(use.names.begin() + 1, use.names.end()));
   StringRef name = use.names.front();
   auto type = RankedTensorType::get(shape, element ? element : elementType);
-  auto op = ParameterOp::create(builder, at(name), type, name, source,
-                                alternatives);
+  auto op =
+      ParameterOp::create(builder, at(name), type, name, source, alternatives);
   if (Attribute init = getInit(name, shape.size()))
     op->setAttr(initAttrName, init);
   parameters.push_back(std::move(use));

@@ -46,7 +46,7 @@ struct RopeConfig {
   double fastTurns = 32, slowTurns = 1;
   bool truncates = true;
   double attentionFactor = 1, scoreScale = 1;
-  double rotaryPart = 1;            ///< Of each head.
+  double rotaryPart = 1; ///< Of each head.
 
   bool operator==(const RopeConfig &) const = default;
 

@@ -97,17 +97,12 @@ static Numbers routeBySorting(const Router &r, const Numbers &logits,
 TEST(Experts, RouterAtRandom) {
   std::mt19937 random(7);
   for (int n = 0; n < 120; ++n) {
-    int64_t groups = 1 + int64_t(random() % 4), size = 1 + int64_t(random() % 4);
-    int64_t experts = groups * size,
-            topGroups = 1 + int64_t(random() % groups);
-    Router r{experts,
-             1 + int64_t(random() % (topGroups * size)),
-             random() % 2 == 0,
-             random() % 2 == 0,
-             random() % 2 == 0,
-             random() % 2 ? 1.0 : 2.5,
-             groups,
-             topGroups,
+    int64_t groups = 1 + int64_t(random() % 4),
+            size = 1 + int64_t(random() % 4);
+    int64_t experts = groups * size, topGroups = 1 + int64_t(random() % groups);
+    Router r{experts, 1 + int64_t(random() % (topGroups * size)),
+             random() % 2 == 0, random() % 2 == 0, random() % 2 == 0,
+             random() % 2 ? 1.0 : 2.5, groups, topGroups,
              // The sum of more hangs on their order.
              1 + int64_t(random() % std::min<int64_t>(size, 2))};
     constexpr int64_t rows = 5;

@@ -136,20 +136,19 @@ static Value limitToGroups(Emitter &emitter, RouterOp op, Value compared) {
     return arith::CmpFOp::create(e.b, arith::CmpFPredicate::OLT, rank,
                                  e.number(double(end)));
   };
-  Value sums =
-      reduceRows(emitter, Combine::Sum, {{grouped, d}, {within, d}}, grouped,
-                 [&](Scalar &e, ValueRange v) {
-                   return e.select(isBelow(e, v[1], op.getGroupBest()), v[0],
-                                   e.number(0));
-                 });
+  Value sums = reduceRows(emitter, Combine::Sum, {{grouped, d}, {within, d}},
+                          grouped, [&](Scalar &e, ValueRange v) {
+                            return e.select(isBelow(e, v[1], op.getGroupBest()),
+                                            v[0], e.number(0));
+                          });
   Value ranks = computeRanks(emitter, sums);
   double infinity = std::numeric_limits<double>::infinity();
-  Value kept = emitter.map(typeOf(grouped), {{grouped, d}, {ranks, group}},
-                           [&](Scalar &e, ValueRange v) {
-                             return e.select(
-                                 isBelow(e, v[1], op.getTopGroups()), v[0],
-                                 e.number(-infinity));
-                           });
+  Value kept =
+      emitter.map(typeOf(grouped), {{grouped, d}, {ranks, group}},
+                  [&](Scalar &e, ValueRange v) {
+                    return e.select(isBelow(e, v[1], op.getTopGroups()), v[0],
+                                    e.number(-infinity));
+                  });
   return emitter.join(kept, last, 2);
 }
 
@@ -162,8 +161,7 @@ FailureOr<SmallVector<Value>> RouterOp::decompose(OpBuilder &builder) {
     compared =
         emitter.map(typeOf(scores), {{scores, d}, {getBias(), {d.back()}}},
                     [](Scalar &e, ValueRange v) { return e.add(v[0], v[1]); });
-  Value ranks =
-      computeRanks(emitter, limitToGroups(emitter, *this, compared));
+  Value ranks = computeRanks(emitter, limitToGroups(emitter, *this, compared));
   auto keep = [&](Scalar &e, Value score, Value rank) -> Value {
     Value kept = arith::CmpFOp::create(e.b, arith::CmpFPredicate::OLT, rank,
                                        e.number(getTopK()));
