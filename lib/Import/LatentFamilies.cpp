@@ -103,8 +103,7 @@ static ExpertsConfig readExperts(ObjectReader &reader, ModelConfig &config,
     config.isDense[i] = i < first;
   reader.require("moe_layer_freq", 1,
                  "dense layers among those with experts are not supported");
-  // Of training and of where experts are, and tokens that are predicted beyond
-  // the next one.
+  // Of training, and of where experts are.
   reader.ignore({"aux_loss_alpha", "ep_size", "output_router_logits",
                  "router_aux_loss_coef", "seq_aux"});
   return experts;
