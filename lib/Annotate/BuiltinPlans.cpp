@@ -42,7 +42,7 @@ static constexpr llvm::StringLiteral megatronRules = R"json(
                  "*dense_h_to_4h.weight", "*fc1.weight", "*q_lin.weight",
                  "*k_lin.weight", "*v_lin.weight",
                  "*attn.q.weight", "*attn.k.weight", "*attn.v.weight",
-                 "*ffn.lin1.weight",
+                 "*ffn.lin1.weight", "*q_b_proj.weight", "*kv_b_proj.weight",
                  "*attention.self.query.weight", "*attention.self.key.weight",
                  "*attention.self.value.weight", "*intermediate.dense.weight"],
    "comment": "column-parallel: outputs", "dims": [["tp"], []]},
@@ -91,7 +91,8 @@ static constexpr llvm::StringLiteral megatronRules = R"json(
                  "*pooler.dense.*", "lm_head.dense.*", "vocab_transform.*",
                  "*classifier.*", "*mlp.gate.weight",
                  "*block_sparse_moe.gate.weight", "*router.layer.weight",
-                 "*shared_expert_gate.weight"],
+                 "*shared_expert_gate.weight", "*e_score_correction_bias",
+                 "*q_a_proj.*", "*kv_a_proj_with_mqa.*"],
    "whole": true},
   {"argument": "*", "dim": 0, "axes": ["dp"], "when_axis": "dp",
    "even": "batch"}

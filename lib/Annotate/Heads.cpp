@@ -18,6 +18,7 @@
 #include "Weights.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Operation.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
@@ -78,11 +79,19 @@ static std::optional<AttentionHeads> getAttention(Operation *op) {
 
 /// Back through what leaves the heads where they are (reshapes, rotary
 /// embedding, norms of heads, casts, pairs that are taken apart) to the linear
-/// layer.
+/// layer. Of parts that are put together in each head, one comes from it, and
+/// others may be the same for all heads.
 static HeadProjection findProjection(Value value) {
   while (Operation *op = value ? value.getDefiningOp() : nullptr) {
     if (auto linear = dyn_cast<nn::LinearOp>(op))
       return {findWeight(linear.getWeight()), findWeight(linear.getBias())};
+    if (auto concat = dyn_cast<tensor::ConcatOp>(op)) {
+      HeadProjection found;
+      for (Value part : concat.getInputs())
+        if (!found.weight)
+          found = findProjection(part);
+      return found;
+    }
     bool isOpaque = op->getNumRegions() != 0 && !isa<linalg::TransposeOp>(op);
     if (op->getNumResults() != 1 || op->getNumOperands() == 0 || isOpaque ||
         !isa<RankedTensorType>(op->getOperand(0).getType()))

@@ -3,10 +3,10 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The router's logits are in f32 whatever the model's type, for experts that
-// tie in 16 bits are other experts. The matrices of all experts are one
-// parameter each, which a checkpoint holds as a tensor for each expert or as
-// one for all.
+// The router's logits and bias are in f32 whatever the model's type, for
+// experts that tie in 16 bits are other experts. The matrices of all experts
+// are one parameter each, which a checkpoint holds as a tensor for each expert
+// or as one for all.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,10 +53,16 @@ Value buildExperts(ModelBuilder &m, StringRef layer, Value x) {
   Value logits = nn::LinearOp::create(
       b, router, type, x, weight(layout.router, {e.count, c.hiddenSize}),
       /*bias=*/Value());
+  Value bias;
+  if (!layout.routerBias.empty())
+    bias = m.parameter(m.namesOf(at(layout.routerBias)), {e.count},
+                       /*box=*/nullptr, b.getF32Type());
+  auto flag = [&](bool isSet) { return isSet ? b.getUnitAttr() : UnitAttr(); };
   Value routing = nn::RouterOp::create(
-      b, router, type, logits, /*bias=*/Value(),
-      b.getI64IntegerAttr(e.perToken), /*sigmoid=*/UnitAttr(),
-      e.normalizes ? b.getUnitAttr() : UnitAttr(), b.getF64FloatAttr(1.0));
+      b, router, type, logits, bias, b.getI64IntegerAttr(e.perToken),
+      flag(e.sigmoid), flag(e.normalizes), b.getF64FloatAttr(e.scale),
+      b.getI64IntegerAttr(e.groups), b.getI64IntegerAttr(e.topGroups),
+      b.getI64IntegerAttr(e.groupBest));
   routing = m.keepTokens(m.placeOf(at(layout.router)), routing);
 
   auto inner = [&](StringRef name, int64_t offset) {

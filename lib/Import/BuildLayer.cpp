@@ -47,7 +47,8 @@ static Value project(ModelBuilder &m, const std::string &path, Value x,
   return m.linear(place, x, weight, bias);
 }
 
-Value buildNorm(ModelBuilder &m, const Twine &path, Value x) {
+Value buildNorm(ModelBuilder &m, const Twine &path, Value x,
+                std::optional<double> epsilon) {
   if (path.str().empty())
     return x;
   int64_t size = ModelBuilder::shapeOf(x).back();
@@ -60,7 +61,7 @@ Value buildNorm(ModelBuilder &m, const Twine &path, Value x) {
   Value weight = parameter("weight", "gamma"), bias;
   if (m.config.layout.norm == NormKind::Layer)
     bias = parameter("bias", "beta");
-  return m.norm(m.placeOf(path), x, weight, bias);
+  return m.norm(m.placeOf(path), x, weight, bias, epsilon);
 }
 
 namespace {
@@ -129,12 +130,55 @@ struct LayerBuilder {
                                 rotary.first, rotary.second);
   }
 
-  Value attend(Value x) const {
-    std::string path = at(layout.attention), place = m.placeOf(path);
+  /// Of latent attention, rotated. The rotated part of a head stands before
+  /// the other in queries and keys, which changes no score.
+  std::array<Value, 3> projectLatent(Value x) const {
+    const LatentConfig &latent = *c.latent;
+    // Whatever the model's is.
+    constexpr double epsilon = 1e-6;
+    int64_t rotated = latent.rotatedDim, plain = c.headDim - rotated;
+    std::string place = m.placeOf(at(layout.attention));
+    auto expand = [&](StringRef name, Value from, int64_t size) {
+      std::string path = at(name);
+      Value y = project(m, path, from, c.numHeads * size, /*hasBias=*/false);
+      return m.splitHeads(m.placeOf(path), y, c.numHeads);
+    };
+    Value q = x;
+    if (latent.queryRank) {
+      q = project(m, at(layout.queryDown), x, latent.queryRank,
+                  c.queryKeyValueBias);
+      q = buildNorm(m, at(layout.queryDownNorm), q, epsilon);
+    }
+    q = expand(latent.queryRank ? layout.queryUp : layout.query, q, c.headDim);
+    q = m.concat(place, rotate(place, m.slice(place, q, 3, plain, rotated)),
+                 m.slice(place, q, 3, 0, plain));
+    std::string downPath = at(layout.keyValueDown);
+    Value down = project(m, downPath, x, latent.keyValueRank + rotated,
+                         c.queryKeyValueBias);
+    Value shared = m.slice(place, down, 2, latent.keyValueRank, rotated);
+    shared = rotate(place, m.splitHeads(place, shared, 1));
+    Value each =
+        buildNorm(m, at(layout.keyValueDownNorm),
+                  m.slice(place, down, 2, 0, latent.keyValueRank), epsilon);
+    each = expand(layout.keyValueUp, each, plain + c.valueDim);
+    Value k = m.concat(place, m.repeatHead(place, shared, c.numHeads),
+                       m.slice(place, each, 3, 0, plain));
+    return {q, k, m.slice(place, each, 3, plain, c.valueDim)};
+  }
+
+  std::array<Value, 3> projectAll(Value x) const {
+    if (c.latent)
+      return projectLatent(x);
+    std::string place = m.placeOf(at(layout.attention));
     auto [q, k, v] = layout.fusion == Fusion::Groups ? projectGroups(x)
                                                      : projectSeparately(x);
     q = rotate(place, q);
-    k = rotate(place, k);
+    return {q, rotate(place, k), v};
+  }
+
+  Value attend(Value x) const {
+    std::string path = at(layout.attention), place = m.placeOf(path);
+    auto [q, k, v] = projectAll(x);
     Value context =
         layout.isEncoder
             ? m.attention(place, q, k, v, mask, /*causal=*/false, kind.slides)
@@ -145,19 +189,25 @@ struct LayerBuilder {
   }
 
   Value feedForward(Value x) const {
-    if (!c.experts)
-      return m.dropout(m.placeOf(at(layout.feedForward)),
-                       dense(x, c.intermediateSize), c.dropout.residual);
+    if (!c.experts || kind.isDense)
+      return m.dropout(
+          m.placeOf(at(layout.feedForward)),
+          dense(x, c.intermediateSize, {layout.gate, layout.up, layout.down}),
+          c.dropout.residual);
     Value y = buildExperts(m, layout.layer, x);
     if (!c.experts->sharedWidth)
       return y;
-    Value shared = dense(x, c.experts->sharedWidth);
+    Value shared =
+        dense(x, c.experts->sharedWidth,
+              {layout.sharedGate, layout.sharedUp, layout.sharedDown});
     if (!layout.sharedExpertGate.empty())
       shared = buildSharedGate(m, layout.layer, x, shared);
     return m.add(m.placeOf(at(layout.feedForward)), y, shared);
   }
 
-  Value dense(Value x, int64_t size) const {
+  /// A feed-forward of gate, up and down.
+  Value dense(Value x, int64_t size, std::array<StringRef, 3> names) const {
+    auto [gateName, upName, downName] = names;
     std::string place = m.placeOf(at(layout.feedForward));
     bool isFused = !layout.gateUp.empty();
     auto inner = [&](StringRef name, StringRef half, int64_t offset) {
@@ -166,14 +216,14 @@ struct LayerBuilder {
                      isFused ? Part{offset, 2 * size, half} : Part());
     };
     Value y;
-    if (isFused || !layout.gate.empty()) {
-      Value gate = inner(layout.gate, "gate", 0);
-      Value up = inner(layout.up, "up", size);
+    if (isFused || !gateName.empty()) {
+      Value gate = inner(gateName, "gate", 0);
+      Value up = inner(upName, "up", size);
       y = m.mul(place, m.activation(place, gate, c.activation), up);
     } else {
-      y = m.activation(place, inner(layout.up, "", 0), c.activation);
+      y = m.activation(place, inner(upName, "", 0), c.activation);
     }
-    return project(m, at(layout.down), y, c.hiddenSize, c.feedForwardBias);
+    return project(m, at(downName), y, c.hiddenSize, c.feedForwardBias);
   }
 
   Value build(Value x) const {

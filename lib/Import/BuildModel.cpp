@@ -50,8 +50,10 @@ static Value buildLayers(ModelBuilder &m, Value hidden, Value mask) {
   const ModelConfig &c = m.config;
   std::pair<Value, Value> global, local;
   auto table = [&](const RopeConfig &rope) {
+    int64_t size = c.latent ? c.latent->rotatedDim : c.headDim;
     return m.rotaryTable(m.placeOf("rotary_emb"),
-                         rope.getInverseFrequencies(c.headDim));
+                         rope.getInverseFrequencies(size),
+                         rope.attentionFactor);
   };
   auto uses = [&](bool isLocal) {
     return c.family->keys.isRotary && llvm::any_of(m.runs, [&](LayerRun run) {

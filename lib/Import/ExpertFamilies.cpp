@@ -12,6 +12,7 @@
 
 #include "ExpertFamilies.h"
 #include "JsonFile.h"
+#include "ReadPositions.h"
 #include "tp/Import/ModelConfig.h"
 
 // Fields that a row leaves out have their defaults.
@@ -41,6 +42,27 @@ static void adjustMixtral(ObjectReader &reader, ModelConfig &config) {
   readExperts(reader, config, "num_local_experts");
 }
 
+/// Layers that have a feed-forward instead: all but every so manieth, and those
+/// of a list.
+static void readDenseLayers(ObjectReader &reader, ModelConfig &config) {
+  int64_t step = reader.getInt("decoder_sparse_step", 1, 1, maxLayers);
+  config.isDense.resize(config.numLayers);
+  for (int64_t i = 0; i < config.numLayers; ++i)
+    config.isDense[i] = (i + 1) % step != 0;
+  const llvm::json::Array *listed = reader.getArray("mlp_only_layers");
+  if (!listed)
+    return;
+  for (const llvm::json::Value &value : *listed) {
+    std::optional<int64_t> layer = value.getAsInteger();
+    if (!layer || *layer < 0 || *layer >= config.numLayers)
+      reader.error("mlp_only_layers")
+          << "expected mlp_only_layers to list numbers of the "
+          << config.numLayers << " layers from 0, got " << showJson(value);
+    else
+      config.isDense[*layer] = true;
+  }
+}
+
 static void adjustQwen(ObjectReader &reader, ModelConfig &config) {
   // Newer files say it as others do.
   readExperts(reader, config,
@@ -52,10 +74,7 @@ static void adjustQwen(ObjectReader &reader, ModelConfig &config) {
   if (!config.layout.sharedExpertGate.empty())
     config.experts->sharedWidth = reader.getInt(
         "shared_expert_intermediate_size", std::nullopt, 1, maxWidth);
-  reader.require("decoder_sparse_step", 1,
-                 "layers with and without experts are not supported");
-  reader.require("mlp_only_layers", llvm::json::Array(),
-                 "layers with and without experts are not supported");
+  readDenseLayers(reader, config);
 }
 
 static void adjustGranite(ObjectReader &reader, ModelConfig &config) {
@@ -81,13 +100,13 @@ Family getMixtral() {
 Family getQwen2Moe() {
   return {.modelType = "qwen2_moe",
           .architectures = {"Qwen2MoeForCausalLM"},
-          .layout = {.gate = "mlp.shared_expert.gate_proj",
-                     .up = "mlp.shared_expert.up_proj",
-                     .down = "mlp.shared_expert.down_proj",
-                     .router = "mlp.gate",
+          .layout = {.router = "mlp.gate",
                      .expertGate = "mlp.experts.{e}.gate_proj",
                      .expertUp = "mlp.experts.{e}.up_proj",
                      .expertDown = "mlp.experts.{e}.down_proj",
+                     .sharedGate = "mlp.shared_expert.gate_proj",
+                     .sharedUp = "mlp.shared_expert.up_proj",
+                     .sharedDown = "mlp.shared_expert.down_proj",
                      .sharedExpertGate = "mlp.shared_expert_gate"},
           .keys = {.maxPositions = {"max_position_embeddings", 32768},
                    .queryKeyValueBias = {"qkv_bias", true},

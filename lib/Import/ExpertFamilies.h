@@ -18,6 +18,9 @@ Family getMixtral();
 Family getQwen2Moe();
 Family getQwen3Moe();
 Family getGraniteMoe();
+/// With latent attention (LatentFamilies.cpp).
+Family getDeepSeekV2();
+Family getDeepSeekV3();
 
 } // namespace tp
 

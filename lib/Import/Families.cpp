@@ -528,6 +528,8 @@ ArrayRef<Family> getFamilies() {
       getQwen2Moe(),
       getQwen3Moe(),
       getGraniteMoe(),
+      getDeepSeekV2(),
+      getDeepSeekV3(),
       getGPT2(),
       getGemma("gemma"),
       getGemma("gemma2"),

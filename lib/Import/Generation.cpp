@@ -54,7 +54,8 @@ FailureOr<GenerateOptions> chooseGeneration(Location loc,
       failed(checkRange(loc, "chunk", options.chunk, maxChunk, "at most")))
     return failure();
   if (options.getCells() >
-      maxElements / layers / (config.numKVHeads * config.headDim))
+      maxElements / layers /
+          (config.numKVHeads * std::max(config.headDim, config.valueDim)))
     return emitError(loc) << "a cache of " << options.rows << " rows of "
                           << options.context
                           << " positions is too large: expected fewer --rows "

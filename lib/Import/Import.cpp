@@ -24,6 +24,9 @@
 #include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Import/ModelAttributes.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/Sequence.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/GlobPattern.h"
@@ -61,7 +64,7 @@ static FailureOr<int64_t> chooseSeq(Location loc, const ModelConfig &config,
                           << config.maxPositions << " positions, got " << seq;
   int64_t widest =
       std::max({config.vocabSize, config.hiddenSize, config.intermediateSize,
-                config.numHeads * config.headDim});
+                config.numHeads * std::max(config.headDim, config.valueDim)});
   bool overflow =
       options.batch < 1 || options.batch > maxElements / seq / widest;
   if (overflow)
@@ -94,14 +97,14 @@ chooseSeqs(Location loc, const ModelConfig &config,
 // The checkpoint's tensors
 //===----------------------------------------------------------------------===//
 
-/// Tensors that files of a family may hold though no program reads them, and
-/// the layers that `--layers` leaves out.
+/// Tensors that files of a family may hold though no program reads them, the
+/// layers that `--layers` leaves out, and those behind the model's.
 static SmallVector<std::string> getIgnored(const ModelConfig &config,
                                            int64_t layers) {
   SmallVector<std::string> patterns;
   for (StringRef pattern : config.family->ignored)
     patterns.push_back(pattern.str());
-  for (int64_t i = layers; i < config.numLayers; ++i)
+  for (int64_t i = layers; i < config.numLayers + config.numExtraLayers; ++i)
     for (StringRef prefix : config.layout.prefixes)
       patterns.push_back(nameOfLayer((prefix + config.layout.layer).str(), i) +
                          ".*");
@@ -146,10 +149,9 @@ struct TensorChecker {
   bool valid = true;
 
   /// One error for each parameter, however many layers have it wrong.
-  void check(const ParameterUse &use, int64_t layers) {
+  void check(const ParameterUse &use, ArrayRef<int64_t> layers) {
     std::string first;
     int64_t wrong = 0;
-    bool repeated = StringRef(use.names.front()).contains("{i}");
     // A tensor by any of its names.
     auto checkOne = [&](ArrayRef<std::string> names) {
       bool found = false;
@@ -168,7 +170,7 @@ struct TensorChecker {
       if (!found)
         missing.push_back(names.front());
     };
-    for (int64_t i = 0; i < (repeated ? layers : 1); ++i) {
+    for (int64_t i : layers) {
       SmallVector<SmallVector<std::string>> spellings;
       for (const std::string &pattern : use.names)
         spellings.push_back(getTensorNames(nameOfLayer(pattern, i), use.shape));
@@ -200,15 +202,22 @@ struct TensorChecker {
 static LogicalResult checkTensors(MLIRContext *context, StringRef directory,
                                   const Checkpoint &checkpoint,
                                   ArrayRef<ParameterUse> parameters,
-                                  int64_t layers,
                                   ArrayRef<std::string> ignored) {
   TensorChecker checker{
       UnknownLoc::get(context), directory, checkpoint, {}, {}};
-  llvm::StringSet<> seen;
-  // The three parts of a fused tensor are one tensor of the file.
-  for (const ParameterUse &use : parameters)
-    if (seen.insert(use.names.front()).second)
-      checker.check(use, layers);
+  // The three parts of a fused tensor are one tensor of the file, and several
+  // runs of layers may have it.
+  llvm::MapVector<StringRef,
+                  std::pair<const ParameterUse *, SetVector<int64_t>>>
+      tensors;
+  for (const ParameterUse &use : parameters) {
+    auto &[first, layers] = tensors[use.names.front()];
+    if (!first)
+      first = &use;
+    layers.insert_range(llvm::seq(use.firstLayer, use.endLayer));
+  }
+  for (auto &[name, tensor] : tensors)
+    checker.check(*tensor.first, tensor.second.getArrayRef());
   checker.report(checker.missing, "lacks", "config.json asks for");
 
   SmallVector<llvm::GlobPattern> globs;
@@ -323,7 +332,7 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
     return nullptr;
   if (checkpoint->hasWeights() &&
       failed(checkTensors(context, directory, *checkpoint,
-                          model.getParameters(), *layers, ignored)))
+                          model.getParameters(), ignored)))
     return nullptr;
   if (failed(verify(*module)))
     return nullptr;

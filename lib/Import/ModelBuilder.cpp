@@ -25,8 +25,6 @@ using namespace mlir;
 
 namespace tp {
 
-/// The attribute of attention that caps scores, in versions which have it.
-
 Type getElementType(MLIRContext *context, FloatKind dtype) {
   switch (dtype) {
   case FloatKind::F32:
@@ -167,14 +165,18 @@ std::string ModelBuilder::placeOf(const Twine &name) const {
 }
 
 Value ModelBuilder::parameter(ArrayRef<std::string> names,
-                              ArrayRef<int64_t> shape,
-                              const ParameterBox *box) {
+                              ArrayRef<int64_t> shape, const ParameterBox *box,
+                              Type element) {
   ParameterUse use;
   use.names.assign(names.begin(), names.end());
   use.shape.assign(box ? box->shape : SmallVector<int64_t>(shape));
+  if (StringRef(use.names.front()).contains("{i}")) {
+    use.firstLayer = run.first;
+    use.endLayer = run.first + run.count;
+  }
   auto found = llvm::find_if(use.names, [&](const std::string &name) {
     return checkpoint.find(
-        getTensorNames(nameOfLayer(name, 0), use.shape).front());
+        getTensorNames(nameOfLayer(name, use.firstLayer), use.shape).front());
   });
   if (found != use.names.end())
     std::rotate(use.names.begin(), found, found + 1);
@@ -188,8 +190,9 @@ Value ModelBuilder::parameter(ArrayRef<std::string> names,
     alternatives = builder.getStrArrayAttr(
         SmallVector<StringRef>(use.names.begin() + 1, use.names.end()));
   StringRef name = use.names.front();
-  auto op = ParameterOp::create(builder, at(name), type(shape), name, source,
-                                alternatives);
+  auto type = RankedTensorType::get(shape, element ? element : elementType);
+  auto op =
+      ParameterOp::create(builder, at(name), type, name, source, alternatives);
   if (Attribute init = getInit(name, shape.size()))
     op->setAttr(initAttrName, init);
   parameters.push_back(std::move(use));
@@ -226,9 +229,11 @@ Value ModelBuilder::linear(StringRef path, Value x, Value weight, Value bias) {
   return nn::LinearOp::create(builder, at(path), type(shape), x, weight, bias);
 }
 
-Value ModelBuilder::norm(StringRef path, Value x, Value weight, Value bias) {
+Value ModelBuilder::norm(StringRef path, Value x, Value weight, Value bias,
+                         std::optional<double> chosen) {
   Location loc = at(path);
-  FloatAttr epsilon = builder.getF64FloatAttr(config.normEpsilon);
+  FloatAttr epsilon =
+      builder.getF64FloatAttr(chosen.value_or(config.normEpsilon));
   NormKind kind = config.layout.norm;
   if (kind == NormKind::Layer || kind == NormKind::LayerNoBias)
     return nn::LayerNormOp::create(builder, loc, x.getType(),
@@ -347,6 +352,22 @@ Value ModelBuilder::slice(StringRef path, Value x, unsigned dim, int64_t offset,
                                         strides);
 }
 
+Value ModelBuilder::concat(StringRef path, Value a, Value b) {
+  int64_t last = shapeOf(a).size() - 1;
+  return tensor::ConcatOp::create(builder, at(path), last, ValueRange{a, b});
+}
+
+Value ModelBuilder::repeatHead(StringRef path, Value x, int64_t heads) {
+  Location loc = at(path);
+  Value rows = joinDims(path, x, 2);
+  SmallVector<int64_t> shape(shapeOf(x));
+  shape[2] = heads;
+  Value empty = tensor::EmptyOp::create(builder, loc, shape, elementType);
+  return linalg::BroadcastOp::create(builder, loc, rows, empty,
+                                     ArrayRef<int64_t>{2})
+      ->getResult(0);
+}
+
 /// Of dimensions of which `count` from `first` on are one on the other side.
 static SmallVector<ReassociationIndices> group(unsigned rank, unsigned first,
                                                unsigned count) {
@@ -391,8 +412,10 @@ Value ModelBuilder::attention(StringRef path, Value q, Value k, Value v,
   IntegerAttr window;
   if (slides && *config.slidingWindow < seq)
     window = builder.getI64IntegerAttr(*config.slidingWindow);
+  SmallVector<int64_t> shape(shapeOf(q));
+  shape.back() = shapeOf(v).back();
   return nn::AttentionOp::create(
-             builder, at(path), q.getType(), /*lse=*/Type(), q, k, v, mask,
+             builder, at(path), type(shape), /*lse=*/Type(), q, k, v, mask,
              /*bias=*/Value(), /*sinks=*/Value(),
              builder.getF64FloatAttr(config.attentionScale),
              causal ? builder.getUnitAttr() : UnitAttr(), window, getSoftCap())
@@ -425,6 +448,7 @@ Value ModelBuilder::repeatLayers(
       cache.successor = result;
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(repeat.getBodyBlock());
+    this->run = run;
     SmallVector<Value> next{body(repeat.getCarriedArgs().front(), run.kind)};
     if (step)
       next.append({step->layerKeys, step->layerValues});

@@ -37,6 +37,7 @@ struct ParameterUse {
   /// is one tensor per layer.
   llvm::SmallVector<std::string> names;
   llvm::SmallVector<int64_t> shape;
+  int64_t firstLayer = 0, endLayer = 1;
 };
 
 /// Where a parameter lies in its checkpoint tensor: see tp.parameter's source.
@@ -90,9 +91,11 @@ public:
   /// x[b, s, h] plus the rows of a table of positions at which it stands.
   mlir::Value addLearnedPositions(llvm::StringRef path, mlir::Value x,
                                   mlir::Value table);
-  /// cos and sin of the positions' angles, from f32 frequencies.
+  /// cos and sin of the positions' angles, from f32 frequencies, times a
+  /// factor.
   std::pair<mlir::Value, mlir::Value>
-  rotaryTable(llvm::StringRef path, llvm::ArrayRef<float> frequencies);
+  rotaryTable(llvm::StringRef path, llvm::ArrayRef<float> frequencies,
+              double factor);
   /// Of causal models; a step writes keys and values into the layer's cache.
   mlir::Value causalAttention(llvm::StringRef path, mlir::Value q,
                               mlir::Value k, mlir::Value v, bool slides);
@@ -121,15 +124,18 @@ public:
   /// The names that a part of the model may have, and its module's path.
   llvm::SmallVector<std::string> namesOf(const llvm::Twine &name) const;
   std::string placeOf(const llvm::Twine &name) const;
-  /// The parameter with the first of `names` that the checkpoint has.
+  /// The parameter with the first of `names` that the checkpoint has, in the
+  /// model's type unless `element` is another.
   mlir::Value parameter(llvm::ArrayRef<std::string> names,
                         llvm::ArrayRef<int64_t> shape,
-                        const ParameterBox *box = nullptr);
+                        const ParameterBox *box = nullptr,
+                        mlir::Type element = {});
   mlir::Value linear(llvm::StringRef path, mlir::Value x, mlir::Value weight,
                      mlir::Value bias);
   /// The layout's kind of norm; `bias` is that of a layer norm which has one.
+  /// Without `epsilon` it is the model's.
   mlir::Value norm(llvm::StringRef path, mlir::Value x, mlir::Value weight,
-                   mlir::Value bias);
+                   mlir::Value bias, std::optional<double> epsilon = {});
   mlir::Value embedding(llvm::StringRef path, mlir::Value ids,
                         mlir::Value table);
   mlir::Value activation(llvm::StringRef path, mlir::Value x, Activation kind);
@@ -148,6 +154,10 @@ public:
   /// `count` from `offset` on of one dimension.
   mlir::Value slice(llvm::StringRef path, mlir::Value x, unsigned dim,
                     int64_t offset, int64_t count);
+  /// a and b one after the other in the last dimension.
+  mlir::Value concat(llvm::StringRef path, mlir::Value a, mlir::Value b);
+  /// x[b, s, 1, d] -> [b, s, heads, d], the same for all heads.
+  mlir::Value repeatHead(llvm::StringRef path, mlir::Value x, int64_t heads);
   /// The rows of a table of positions at which ids[b, s] stand that are not
   /// `padding`; that is at row `padding`, and they are counted from the next.
   mlir::Value countedPositions(llvm::StringRef path, mlir::Value ids,
@@ -205,7 +215,7 @@ private:
   mlir::Value addSetting(llvm::StringRef name, mlir::Type type,
                          llvm::StringRef defaultValue = "zeros");
   NamedValues chooseTokens(llvm::StringRef path, mlir::Value logits);
-  mlir::RankedTensorType getCacheType(int64_t layers) const;
+  mlir::RankedTensorType getCacheType(int64_t layers, int64_t size) const;
   mlir::Value addState(llvm::StringRef name, mlir::RankedTensorType type);
   mlir::Value writeCache(llvm::StringRef path, mlir::Value x, mlir::Value pool);
   mlir::Value pagedAttention(llvm::StringRef path, mlir::Value q, mlir::Value k,
@@ -231,6 +241,7 @@ private:
   mlir::Value mask; ///< of @main
   mlir::Value dropoutSeed, dropoutStep;
   int64_t numDropouts = 0;
+  LayerRun run = {0, 1, {}}; ///< That is emitted.
   std::optional<StepValues> step;
   llvm::SmallVector<ParameterUse> parameters;
 };
@@ -249,7 +260,7 @@ mlir::Value buildSharedGate(ModelBuilder &model, llvm::StringRef layer,
                             mlir::Value x, mlir::Value shared);
 /// The norm of the module `path`; x if that is empty.
 mlir::Value buildNorm(ModelBuilder &model, const llvm::Twine &path,
-                      mlir::Value x);
+                      mlir::Value x, std::optional<double> epsilon = {});
 
 } // namespace tp
 

@@ -79,7 +79,8 @@ static const llvm::StringLiteral ignoredKeys[] = {
 
 /// Keys that change the result in every family, and the one value of each that
 /// is supported. An empty object stands for "absent or empty".
-static void refuseCommonKeys(ObjectReader &reader, const ConfigKeys &keys) {
+static void refuseCommonKeys(ObjectReader &reader, const Family &family) {
+  const ConfigKeys &keys = family.keys;
   reader.require("add_cross_attention", false,
                  "models that attend to an encoder are not supported");
   reader.require("is_encoder_decoder", false,
@@ -92,12 +93,18 @@ static void refuseCommonKeys(ObjectReader &reader, const ConfigKeys &keys) {
         std::pair("auto_map", "models with their own Python code"),
         std::pair("attn_logit_softcapping", "capped attention scores"),
         std::pair("final_logit_softcapping", "capped logits"),
-        std::pair("cross_attention_hidden_size", "cross attention")})
-    if (const json::Value *value = reader.get(key);
-        value && key != keys.attentionCap.key && key != keys.logitCap.key)
-      reader.error(key) << "unsupported " << key << ": " << reason
-                        << " are not supported; expected null, got "
-                        << showJson(*value);
+        std::pair("cross_attention_hidden_size", "cross attention")}) {
+    const json::Value *value = reader.get(key);
+    if (!value || key == keys.attentionCap.key || key == keys.logitCap.key ||
+        (key == StringRef("auto_map") && family.hadOwnCode))
+      continue;
+    auto diag = reader.error(key);
+    diag << "unsupported " << key << ": " << reason
+         << " are not supported; expected null, got " << showJson(*value);
+    if (key == StringRef("quantization_config"))
+      diag << ": convert the weights to bfloat16, float16 or float32 and leave "
+              "the key out";
+  }
 }
 
 /// `dtype`, or `torch_dtype` as it was called.
@@ -174,6 +181,7 @@ static void readHeads(ObjectReader &reader, const ConfigKeys &keys,
   } else {
     config.headDim = config.hiddenSize / config.numHeads;
   }
+  config.valueDim = config.headDim;
   if (config.headDim > maxHeadDim)
     reader.error(headsKey) << "expected a head size of at most " << maxHeadDim
                            << ", got " << config.headDim;
@@ -300,6 +308,7 @@ SmallVector<LayerRun> ModelConfig::getRuns(int64_t layers,
     kind.slides = slides[i] && *slidingWindow < length;
     kind.rotates = skipsRotation.empty() || !skipsRotation[i];
     kind.isLocal = slides[i] && localRope;
+    kind.isDense = !isDense.empty() && isDense[i];
     if (runs.empty() || !(runs.back().kind == kind))
       runs.push_back({i, 0, kind});
     ++runs.back().count;
@@ -388,7 +397,7 @@ std::optional<ModelConfig> readModelConfig(MLIRContext *context,
     std::reverse(config.layout.prefixes.begin(), config.layout.prefixes.end());
   config.vocabSize = reader.getInt("vocab_size", std::nullopt, 1, maxSize);
   readDtype(reader, config);
-  refuseCommonKeys(reader, config.family->keys);
+  refuseCommonKeys(reader, *config.family);
   readModel(reader, *file, config);
   readInitialValues(reader, config);
   reader.ignore(ignoredKeys);

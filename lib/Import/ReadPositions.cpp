@@ -11,17 +11,51 @@
 
 #include "ReadPositions.h"
 #include "llvm/ADT/STLExtras.h"
+#include <cmath>
 
 using namespace mlir;
 namespace json = llvm::json;
 
 namespace tp {
 
+/// A number that is missing, null or zero where it does not count.
+static double readWeight(ObjectReader &reader, StringRef key) {
+  const json::Value *value = reader.get(key);
+  bool counts = value && value->getAsNumber() != 0.0;
+  return counts ? reader.getPositive(key, std::nullopt) : 0;
+}
+
+/// What Yarn multiplies by, for the stretch of `factor` and a weight of its
+/// logarithm.
+static double getYarnScale(double factor, double weight) {
+  return factor <= 1 ? 1 : 0.1 * weight * std::log(factor) + 1;
+}
+
+static void readYarn(ObjectReader &reader, int64_t originalMaxPositions,
+                     RopeConfig &rope) {
+  rope.kind = RopeConfig::Kind::Yarn;
+  rope.factor = reader.getPositive("factor", std::nullopt);
+  rope.fastTurns = reader.getPositive("beta_fast", 32.0);
+  rope.slowTurns = reader.getPositive("beta_slow", 1.0);
+  rope.truncates = reader.getBool("truncate", true);
+  rope.originalMaxPositions = reader.getInt("original_max_position_embeddings",
+                                            originalMaxPositions, 1, maxSize);
+  double scale = readWeight(reader, "mscale"),
+         all = readWeight(reader, "mscale_all_dim");
+  rope.attentionFactor =
+      scale != 0 && all != 0
+          ? getYarnScale(rope.factor, scale) / getYarnScale(rope.factor, all)
+          : getYarnScale(rope.factor, 1);
+  if (reader.has("attention_factor"))
+    rope.attentionFactor = reader.getPositive("attention_factor", std::nullopt);
+  rope.scoreScale = all == 0 ? 1 : getYarnScale(rope.factor, all);
+}
+
 /// Reads what describes the stretching of frequencies: today's whole
 /// `rope_parameters` or the `rope_scaling` of older files.
 static void readRopeScaling(ObjectReader &reader, StringRef typeKey,
                             std::optional<int64_t> originalMaxPositions,
-                            RopeConfig &rope) {
+                            int64_t maxPositions, RopeConfig &rope) {
   std::string type = reader.getString(typeKey).value_or("default");
   if (type == "default") {
     rope.kind = RopeConfig::Kind::Default;
@@ -42,10 +76,12 @@ static void readRopeScaling(ObjectReader &reader, StringRef typeKey,
           << "expected " << reader.getPath("high_freq_factor") << " to exceed "
           << reader.getPath("low_freq_factor") << ", got "
           << rope.highFrequencyFactor << " and " << rope.lowFrequencyFactor;
+  } else if (type == "yarn") {
+    readYarn(reader, originalMaxPositions.value_or(maxPositions), rope);
   } else {
-    reader.error(typeKey) << "unsupported " << reader.getPath(typeKey) << " "
-                          << quoted(type)
-                          << "; expected \"default\", \"linear\" or \"llama3\"";
+    reader.error(typeKey)
+        << "unsupported " << reader.getPath(typeKey) << " " << quoted(type)
+        << "; expected \"default\", \"linear\", \"llama3\" or \"yarn\"";
     return;
   }
   reader.finish();
@@ -69,14 +105,15 @@ static void readRotaryPart(ObjectReader &reader, StringRef key, bool isKnown,
 static RopeConfig readRopeObject(const json::Object &object, StringRef name,
                                  const JsonFile &file, const ConfigKeys &keys,
                                  std::optional<int64_t> original,
-                                 const RopeConfig &base, ObjectReader &parent) {
+                                 int64_t maxPositions, const RopeConfig &base,
+                                 ObjectReader &parent) {
   ObjectReader reader(file, object, name);
   RopeConfig rope;
   rope.rotaryPart = base.rotaryPart;
   rope.theta = reader.getPositive("rope_theta", base.theta);
   readRotaryPart(reader, "partial_rotary_factor", !keys.rotaryPart.key.empty(),
                  rope);
-  readRopeScaling(reader, "rope_type", original, rope);
+  readRopeScaling(reader, "rope_type", original, maxPositions, rope);
   if (reader.failed())
     parent.fail();
   return rope;
@@ -92,7 +129,7 @@ static void readRopesByLayer(const json::Object &object, const JsonFile &file,
         std::pair(StringRef("sliding_attention"), &*config.localRope)})
     if (const json::Object *one = reader.getObject(key))
       *rope = readRopeObject(*one, "rope_parameters." + key.str(), file, keys,
-                             std::nullopt, *rope, reader);
+                             std::nullopt, config.maxPositions, *rope, reader);
   reader.finish();
   if (reader.failed())
     parent.fail();
@@ -121,7 +158,8 @@ void readRope(ObjectReader &reader, const JsonFile &file,
     // Files written in between hold both, with one meaning.
     if (hasNewKey)
       nested.ignore({"type"});
-    readRopeScaling(nested, hasNewKey ? "rope_type" : "type", original, old);
+    readRopeScaling(nested, hasNewKey ? "rope_type" : "type", original,
+                    config.maxPositions, old);
     if (nested.failed())
       reader.fail();
   }
@@ -139,7 +177,7 @@ void readRope(ObjectReader &reader, const JsonFile &file,
                            parameters->getObject("sliding_attention")))
     return readRopesByLayer(*parameters, file, keys, reader, config);
   config.rope = readRopeObject(*parameters, "rope_parameters", file, keys,
-                               original, old, reader);
+                               original, config.maxPositions, old, reader);
   if (!reader.failed() && hasOld && config.rope != old)
     reader.error("rope_parameters")
         << "rope_parameters contradicts " << thetaKey << " and rope_scaling";

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tp/Import/ModelConfig.h"
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -29,12 +30,42 @@ static float stretchLlama3(float frequency, const RopeConfig &rope) {
   return (1 - smooth) * frequency / float(rope.factor) + smooth * frequency;
 }
 
+/// The element of a head whose angle turns `turns` times in the length of
+/// training.
+static double findElement(const RopeConfig &rope, double turns, double size) {
+  double length = double(rope.originalMaxPositions);
+  return size * std::log(length / (turns * 2 * std::numbers::pi)) /
+         (2 * std::log(rope.theta));
+}
+
+/// Yarn (Peng et al., arXiv 2309.00071): frequencies that turn often in the
+/// length of training are kept, those that hardly turn are stretched, and
+/// between the two bounds the part that is stretched grows with the number.
+static float stretchYarn(int64_t number, float wavelength, int64_t size,
+                         const RopeConfig &rope) {
+  double low = findElement(rope, rope.fastTurns, double(size)),
+         high = findElement(rope, rope.slowTurns, double(size));
+  if (rope.truncates) {
+    low = std::floor(low);
+    high = std::ceil(high);
+  }
+  low = std::max(low, 0.0);
+  high = std::min(high, double(size - 1));
+  if (low == high)
+    high += 0.001;
+  float part = (float(number) - float(low)) / float(high - low);
+  float kept = 1 - std::clamp(part, 0.0f, 1.0f);
+  float stretched = 1.0f / (float(rope.factor) * wavelength);
+  return stretched * (1 - kept) + 1.0f / wavelength * kept;
+}
+
 llvm::SmallVector<float>
 RopeConfig::getInverseFrequencies(int64_t headDim) const {
   llvm::SmallVector<float> frequencies;
   int64_t size = getRotaryDim(headDim);
   for (int64_t i = 0; i < size; i += 2) {
-    float frequency = 1.0f / std::pow(float(theta), float(i) / float(size));
+    float wavelength = std::pow(float(theta), float(i) / float(size));
+    float frequency = 1.0f / wavelength;
     switch (kind) {
     case Kind::Default:
       break;
@@ -43,6 +74,9 @@ RopeConfig::getInverseFrequencies(int64_t headDim) const {
       break;
     case Kind::Llama3:
       frequency = stretchLlama3(frequency, *this);
+      break;
+    case Kind::Yarn:
+      frequency = stretchYarn(i / 2, wavelength, size, *this);
       break;
     }
     frequencies.push_back(frequency);

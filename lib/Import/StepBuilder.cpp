@@ -32,9 +32,11 @@ static Value join(OpBuilder &builder, Location loc, Value value,
 // The function
 //===----------------------------------------------------------------------===//
 
-RankedTensorType ModelBuilder::getCacheType(int64_t layers) const {
+/// Of a head's keys or values of so many elements.
+RankedTensorType ModelBuilder::getCacheType(int64_t layers,
+                                            int64_t size) const {
   return RankedTensorType::get(
-      {layers, step->options.getCells(), config.numKVHeads, config.headDim},
+      {layers, step->options.getCells(), config.numKVHeads, size},
       getElementType(builder.getContext(), step->options.cacheType));
 }
 
@@ -97,10 +99,12 @@ Value ModelBuilder::addTokens() {
   Value context = addNumbers("context", {rows}, 0, options.context);
   step->table = addNumbers("table", {rows, pages}, -1, options.rows * pages);
   for (auto [index, run] : llvm::enumerate(runs))
-    for (std::string name : {"keys", "values"}) {
+    for (auto [kind, size] : {std::pair("keys", config.headDim),
+                              std::pair("values", config.valueDim)}) {
+      std::string name = kind;
       if (index > 0)
         name += "_" + std::to_string(index);
-      Value state = addState(name, getCacheType(run.count));
+      Value state = addState(name, getCacheType(run.count, size));
       step->caches.push_back({name, state, Value()});
     }
   auto type = RankedTensorType::get({seq}, builder.getI32Type());
@@ -133,7 +137,8 @@ Value ModelBuilder::addLearnedPositions(StringRef path, Value x, Value table) {
 }
 
 std::pair<Value, Value> ModelBuilder::rotaryTable(StringRef path,
-                                                  ArrayRef<float> frequencies) {
+                                                  ArrayRef<float> frequencies,
+                                                  double factor) {
   int64_t half = frequencies.size();
   Type f32 = builder.getF32Type();
   auto attr =
@@ -141,7 +146,7 @@ std::pair<Value, Value> ModelBuilder::rotaryTable(StringRef path,
   auto type = RankedTensorType::get({seq, half}, f32);
   auto op = nn::RotaryTableOp::create(
       builder, at(path), type, type, /*offset=*/Value(),
-      step ? step->positions : Value(), attr, builder.getF64FloatAttr(1.0));
+      step ? step->positions : Value(), attr, builder.getF64FloatAttr(factor));
   return {op.getCos(), op.getSin()};
 }
 
@@ -178,8 +183,10 @@ Value ModelBuilder::pagedAttention(StringRef path, Value q, Value k, Value v,
   IntegerAttr window;
   if (slides && *config.slidingWindow < step->options.context)
     window = builder.getI64IntegerAttr(*config.slidingWindow);
+  SmallVector<int64_t> shape(shapeOf(q));
+  shape.back() = shapeOf(v).back();
   return nn::PagedAttentionOp::create(
-      builder, at(path), q.getType(), q, step->layerKeys, step->layerValues,
+      builder, at(path), type(shape), q, step->layerKeys, step->layerValues,
       step->rows, step->positions, step->table, /*sinks=*/Value(),
       builder.getI64IntegerAttr(GenerateOptions::page),
       builder.getF64FloatAttr(config.attentionScale), window, getSoftCap());

@@ -94,7 +94,7 @@ func.func @routed(%x: tensor<9x40xbf16>) -> (tensor<9x40xbf16>, tensor<9x6xf32>)
   %bias = tp.parameter "router.bias" : tensor<6xf32>
   %logits = nn.linear %x, %w : (tensor<9x40xbf16>, tensor<6x40xbf16>) -> tensor<9x6xf32>
   %routing = nn.router %logits {normalized, top_k = 2 : i64} : (tensor<9x6xf32>) -> tensor<9x6xf32>
-  %other = nn.router %logits bias %bias {normalized, scale = 2.5 : f64, sigmoid, top_k = 3 : i64} : (tensor<9x6xf32>, tensor<6xf32>) -> tensor<9x6xf32>
+  %other = nn.router %logits bias %bias {group_best = 2 : i64, groups = 3 : i64, normalized, scale = 2.5 : f64, sigmoid, top_groups = 2 : i64, top_k = 3 : i64} : (tensor<9x6xf32>, tensor<6xf32>) -> tensor<9x6xf32>
   %gate = tp.parameter "routed.{e}.gate" : tensor<6x8x40xbf16>
   %up = tp.parameter "routed.{e}.up" : tensor<6x8x40xbf16>
   %down = tp.parameter "routed.{e}.down" : tensor<6x40x8xbf16>

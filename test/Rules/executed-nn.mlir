@@ -195,7 +195,7 @@ func.func @experts(%x: tensor<2x6x16xf32> {tp.sharding = #tp.sharding<@mesh, [{"
 // CHECK: partition @experts_parallel: equal
 func.func @experts_parallel(%x: tensor<2x6x16xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"dp"}, {}]>}, %l: tensor<2x6x6xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}, {}]>}) -> (tensor<2x6x15xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"dp"}, {"tp"}]>}, tensor<2x6x6xf32>) {
   %bias = tp.parameter "bias" : tensor<6xf32>
-  %routing = nn.router %l bias %bias {normalized, scale = 2.5 : f64, sigmoid, top_k = 3 : i64} : (tensor<2x6x6xf32>, tensor<6xf32>) -> tensor<2x6x6xf32>
+  %routing = nn.router %l bias %bias {group_best = 2 : i64, groups = 3 : i64, normalized, scale = 2.5 : f64, sigmoid, top_groups = 2 : i64, top_k = 3 : i64} : (tensor<2x6x6xf32>, tensor<6xf32>) -> tensor<2x6x6xf32>
   %gate = tp.parameter "experts.{e}.gate" : tensor<6x12x16xf32>
   %up = tp.parameter "experts.{e}.up" : tensor<6x12x16xf32>
   %down = tp.parameter "narrow.{e}.down" : tensor<6x15x12xf32>

@@ -82,6 +82,13 @@ struct ModelLayout {
   /// Rotary pairs are neighbours instead of half a head apart.
   bool interleavedRotary = false;
 
+  /// Latent attention: keys and values of all heads are one projection of a
+  /// few normed numbers, queries perhaps too, and one projection gives those
+  /// numbers and a part of the key that all heads have in common and that alone
+  /// is rotated.
+  llvm::StringRef queryDown, queryDownNorm, queryUp;
+  llvm::StringRef keyValueDown, keyValueDownNorm, keyValueUp;
+
   llvm::StringRef feedForward = "mlp";
   /// Without a gate the activation is that of `up`.
   llvm::StringRef gate = "mlp.gate_proj", up = "mlp.up_proj",
@@ -90,11 +97,13 @@ struct ModelLayout {
   llvm::StringRef gateUp;
 
   /// A mixture of experts: their stacks of matrices, gate and up perhaps as
-  /// one, gate first. The feed-forward above is then what all tokens use beside
-  /// it, times the sigmoid of a gate, if the config has a width for it.
-  llvm::StringRef router;
+  /// one, gate first. Layers without it have the feed-forward above. The name
+  /// of the bias of the choice is whole.
+  llvm::StringRef router, routerBias;
   llvm::StringRef expertGate, expertUp, expertDown, expertGateUp;
-  llvm::StringRef sharedExpertGate;
+  /// What all tokens use beside it, if the config has a width for it, times the
+  /// sigmoid of a gate, if there is one.
+  llvm::StringRef sharedGate, sharedUp, sharedDown, sharedExpertGate;
 
   /// Norms before each part, of what it adds, and of the sum.
   llvm::StringRef attentionNorm = "input_layernorm", attentionAddendNorm,
@@ -187,6 +196,9 @@ struct Family {
   ConfigKeys keys;
   /// Tensors that files may hold and no program reads: patterns.
   llvm::SmallVector<llvm::StringRef, 3> ignored = {"*.rotary_emb.inv_freq"};
+  /// Files from before `transformers` had the family name Python code of their
+  /// own (`auto_map`), which does the same.
+  bool hadOwnCode = false;
   /// Keys that no other family has, and what they change of the layout.
   void (*adjust)(ObjectReader &, ModelConfig &) = nullptr;
 };

@@ -32,14 +32,21 @@ std::optional<FloatKind> parseFloatKind(llvm::StringRef name);
 /// Rotary position embedding: the base, and how frequencies are stretched
 /// beyond the length of training.
 struct RopeConfig {
-  enum class Kind { Default, Linear, Llama3 };
+  enum class Kind { Default, Linear, Llama3, Yarn };
   Kind kind = Kind::Default;
   double theta = 10000;
-  double factor = 1;                ///< Linear and Llama3.
+  double factor = 1;                ///< All but Default.
   double lowFrequencyFactor = 1;    ///< Llama3.
   double highFrequencyFactor = 4;   ///< Llama3.
-  int64_t originalMaxPositions = 0; ///< Llama3: the length of training.
-  double rotaryPart = 1;            ///< Of each head.
+  int64_t originalMaxPositions = 0; ///< Llama3, Yarn: the length of training.
+  /// Yarn: frequencies that turn so often in that length are kept, and
+  /// stretched; whether the bounds between are whole numbers; what cosines and
+  /// sines are multiplied by; and what queries and keys are each multiplied by
+  /// in families that say so.
+  double fastTurns = 32, slowTurns = 1;
+  bool truncates = true;
+  double attentionFactor = 1, scoreScale = 1;
+  double rotaryPart = 1; ///< Of each head.
 
   bool operator==(const RopeConfig &) const = default;
 
@@ -58,6 +65,7 @@ struct LayerKind {
   bool slides = false;  ///< It has the model's window.
   bool rotates = true;  ///< If the model does at all.
   bool isLocal = false; ///< It rotates by the frequencies of local layers.
+  bool isDense = false; ///< It has no experts, where others do.
   bool operator==(const LayerKind &) const = default;
 };
 
@@ -80,6 +88,18 @@ struct ExpertsConfig {
   int64_t count = 0, perToken = 0, width = 0;
   int64_t sharedWidth = 0; ///< Of the feed-forward that all tokens use, if any.
   bool normalizes = true; ///< The scores of those that a token uses sum to one.
+  bool sigmoid = false;   ///< Scores are these instead of a softmax.
+  double scale = 1;       ///< Of the scores, at last.
+  /// Of `groups` of neighbours `topGroups` are chosen from, by the sum of the
+  /// `groupBest` best of each.
+  int64_t groups = 1, topGroups = 1, groupBest = 1;
+};
+
+/// Of latent attention: how many numbers queries, and keys with values, are
+/// made from (0: queries are made from the hidden state), and the size of the
+/// part of a query's and a key's head that is rotated.
+struct LatentConfig {
+  int64_t queryRank = 0, keyValueRank = 0, rotatedDim = 0;
 };
 
 /// The constants of one model. Sizes are numbers of elements.
@@ -95,7 +115,9 @@ struct ModelConfig {
   int64_t numLayers = 0;
   int64_t numHeads = 0;
   int64_t numKVHeads = 0;
-  int64_t headDim = 0;
+  int64_t headDim = 0;  ///< Of queries and keys.
+  int64_t valueDim = 0; ///< Of values.
+  std::optional<LatentConfig> latent;
   int64_t maxPositions = 0;
   int64_t typeVocabSize = 0; ///< Token types.
   Head head = Head::NextToken;
@@ -117,6 +139,10 @@ struct ModelConfig {
   double logitCap = 0, attentionCap = 0;
 
   std::optional<ExpertsConfig> experts; ///< Instead of the feed-forward.
+  /// The layers that have a feed-forward all the same, where some do.
+  llvm::SmallVector<bool> isDense;
+  /// Layers behind the model's that files may hold: they predict more tokens.
+  int64_t numExtraLayers = 0;
 
   DropoutConfig dropout;
   double initializerRange = 0.02; ///< Deviation of random weights.

@@ -674,6 +674,38 @@ func.func @router(%l: tensor<8x6xf32>, %b: tensor<6xf32>) {
 
 // -----
 
+func.func @router(%l: tensor<8x6xf32>) {
+  // expected-error @below {{'nn.router' op expected groups to divide the 6 experts, got 4}}
+  %0 = nn.router %l {groups = 4 : i64, top_k = 2 : i64} : (tensor<8x6xf32>) -> tensor<8x6xf32>
+  return
+}
+
+// -----
+
+func.func @router(%l: tensor<8x6xf32>) {
+  // expected-error @below {{'nn.router' op expected top_groups to be from 1 to the 3 groups, got 4}}
+  %0 = nn.router %l {groups = 3 : i64, top_groups = 4 : i64, top_k = 2 : i64} : (tensor<8x6xf32>) -> tensor<8x6xf32>
+  return
+}
+
+// -----
+
+func.func @router(%l: tensor<8x6xf32>) {
+  // expected-error @below {{'nn.router' op expected group_best to be from 1 to the 2 experts of a group, got 3}}
+  %0 = nn.router %l {group_best = 3 : i64, groups = 3 : i64, top_groups = 2 : i64, top_k = 2 : i64} : (tensor<8x6xf32>) -> tensor<8x6xf32>
+  return
+}
+
+// -----
+
+func.func @router(%l: tensor<8x6xf32>) {
+  // expected-error @below {{'nn.router' op expected top_groups to have at least the 3 experts of top_k, got 1 groups of 2}}
+  %0 = nn.router %l {groups = 3 : i64, top_groups = 1 : i64, top_k = 3 : i64} : (tensor<8x6xf32>) -> tensor<8x6xf32>
+  return
+}
+
+// -----
+
 func.func @experts(%x: tensor<8x64xf32>, %r: tensor<8x6xf32>, %g: tensor<32x64xf32>, %u: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>) {
   // expected-error @below {{'nn.experts' op expected gate of rank 3, got rank 2}}
   %0 = nn.experts %x, %r, %g, %u, %d {activation = "silu"} : (tensor<8x64xf32>, tensor<8x6xf32>, tensor<32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> tensor<8x48xf32>

@@ -24,6 +24,7 @@ struct Router {
   int64_t experts, topK;
   bool sigmoid, normalized, biased;
   double scale;
+  int64_t groups = 1, topGroups = 1, groupBest = 1;
 };
 } // namespace
 
@@ -34,11 +35,40 @@ static Tensor route(const Router &r, const Tensor &logits, const Tensor &bias) {
   std::string text = llvm::formatv(
       "func.func @main(%l: {0}, %b: {1}) -> {0} {{\n"
       "  %0 = nn.router %l {2} {{{3} {4} scale = {5:f6} : f64, top_k = {6} : "
+      "i64, groups = {8} : i64, top_groups = {9} : i64, group_best = {10} : "
       "i64} : ({0}{7}) -> {0}\n  return %0 : {0}\n}",
       type, biasType, r.biased ? "bias %b" : "", r.sigmoid ? "sigmoid," : "",
       r.normalized ? "normalized," : "", r.scale, r.topK,
-      r.biased ? ", " + biasType : "");
+      r.biased ? ", " + biasType : "", r.groups, r.topGroups, r.groupBest);
   return run(text, {logits, bias})[0];
+}
+
+/// The numbers from 0 on, those of larger values first.
+static std::vector<size_t> sortLargestFirst(const Numbers &values) {
+  std::vector<size_t> order(values.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    // Ties of equal logits survive f32; others are far apart.
+    return values[a] > values[b] + 1e-6;
+  });
+  return order;
+}
+
+/// The values with those outside the best groups below all others.
+static Numbers limitToGroups(const Router &r, const Numbers &values) {
+  int64_t size = r.experts / r.groups;
+  Numbers sums, limited(values.size(), -1e6);
+  for (int64_t g = 0; g < r.groups; ++g) {
+    Numbers group(values.begin() + g * size, values.begin() + (g + 1) * size);
+    std::sort(group.rbegin(), group.rend());
+    sums.push_back(
+        std::accumulate(group.begin(), group.begin() + r.groupBest, 0.0));
+  }
+  std::vector<size_t> order = sortLargestFirst(sums);
+  for (int64_t i = 0; i < r.topGroups; ++i)
+    std::copy_n(values.begin() + order[i] * size, size,
+                limited.begin() + order[i] * size);
+  return limited;
 }
 
 /// The row's weights, from the experts in the order of their scores.
@@ -54,12 +84,7 @@ static Numbers routeBySorting(const Router &r, const Numbers &logits,
                           : std::exp(logits[e] - most) / sum;
     compared[e] = scores[e] + (r.biased ? bias[e] : 0);
   }
-  std::vector<size_t> order(count);
-  std::iota(order.begin(), order.end(), 0);
-  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-    // Ties of equal logits survive f32; others are far apart.
-    return compared[a] > compared[b] + 1e-6;
-  });
+  std::vector<size_t> order = sortLargestFirst(limitToGroups(r, compared));
   Numbers weights(count);
   double total = 0;
   for (int64_t i = 0; i < r.topK; ++i)
@@ -71,16 +96,20 @@ static Numbers routeBySorting(const Router &r, const Numbers &logits,
 
 TEST(Experts, RouterAtRandom) {
   std::mt19937 random(7);
-  for (int n = 0; n < 60; ++n) {
-    int64_t experts = 1 + int64_t(random() % 9);
-    Router r{experts,           1 + int64_t(random() % experts),
-             random() % 2 == 0, random() % 2 == 0,
-             random() % 2 == 0, random() % 2 ? 1.0 : 2.5};
+  for (int n = 0; n < 120; ++n) {
+    int64_t groups = 1 + int64_t(random() % 4),
+            size = 1 + int64_t(random() % 4);
+    int64_t experts = groups * size, topGroups = 1 + int64_t(random() % groups);
+    Router r{experts, 1 + int64_t(random() % (topGroups * size)),
+             random() % 2 == 0, random() % 2 == 0, random() % 2 == 0,
+             random() % 2 ? 1.0 : 2.5, groups, topGroups,
+             // The sum of more hangs on their order.
+             1 + int64_t(random() % std::min<int64_t>(size, 2))};
     constexpr int64_t rows = 5;
-    // Few different numbers, so that many tie.
+    // Few different numbers, so that many tie; no two sums do by chance.
     Numbers logits, bias;
     for (int64_t i = 0; i < rows * experts; ++i)
-      logits.push_back(double(random() % 4) - 1.5);
+      logits.push_back(double(random() % 4) * 0.7 - 1.1);
     for (int64_t e = 0; e < experts; ++e)
       bias.push_back(double(random() % 3) * 0.25);
     Numbers got = getNumbers(route(r, makeTensor({rows, experts}, logits),

@@ -6,15 +6,38 @@
 // What it accepts, how it is cut and what it means. The chosen are found
 // without sorting: an expert's rank is the number of those that come before it,
 // which compares all pairs, and that is little beside what an expert computes.
+// So are groups, and an expert outside the chosen ones compares as -inf.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Parts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include <limits>
 
 using namespace mlir;
 using namespace tp;
 using namespace tp::nn;
+
+/// Groups that the experts divide into, of which enough are chosen.
+static LogicalResult verifyGroups(RouterOp op, int64_t experts) {
+  int64_t groups = op.getGroups(), chosen = op.getTopGroups(),
+          best = op.getGroupBest();
+  if (groups < 1 || experts % groups != 0)
+    return op.emitOpError() << "expected groups to divide the " << experts
+                            << " experts, got " << groups;
+  if (chosen < 1 || chosen > groups)
+    return op.emitOpError() << "expected top_groups to be from 1 to the "
+                            << groups << " groups, got " << chosen;
+  int64_t size = experts / groups;
+  if (best < 1 || best > size)
+    return op.emitOpError() << "expected group_best to be from 1 to the "
+                            << size << " experts of a group, got " << best;
+  if (groups > 1 && chosen * size < int64_t(op.getTopK()))
+    return op.emitOpError()
+           << "expected top_groups to have at least the " << op.getTopK()
+           << " experts of top_k, got " << chosen << " groups of " << size;
+  return success();
+}
 
 LogicalResult RouterOp::verify() {
   if (failed(expectLastDimension(*this, "logits", getLogits())))
@@ -31,7 +54,7 @@ LogicalResult RouterOp::verify() {
                          << " experts, got " << count;
   if (!getScale().isFinite())
     return emitOpError("expected scale to be a finite number");
-  return success();
+  return verifyGroups(*this, experts);
 }
 
 FailureOr<ShardingRule> RouterOp::getShardingRule() {
@@ -98,6 +121,37 @@ static Value computeRanks(Emitter &emitter, Value compared) {
       });
 }
 
+/// What is compared, -inf outside the groups that are chosen from.
+static Value limitToGroups(Emitter &emitter, RouterOp op, Value compared) {
+  int64_t groups = op.getGroups();
+  if (groups == 1)
+    return compared;
+  unsigned last = typeOf(compared).getRank() - 1;
+  int64_t size = shapeOf(compared).back() / groups;
+  Value grouped = emitter.split(compared, last, {groups, size});
+  Value within = computeRanks(emitter, grouped);
+  Loops d = emitter.loops(last + 2);
+  Loops group(ArrayRef(d).drop_back());
+  auto isBelow = [](Scalar &e, Value rank, int64_t end) -> Value {
+    return arith::CmpFOp::create(e.b, arith::CmpFPredicate::OLT, rank,
+                                 e.number(double(end)));
+  };
+  Value sums = reduceRows(emitter, Combine::Sum, {{grouped, d}, {within, d}},
+                          grouped, [&](Scalar &e, ValueRange v) {
+                            return e.select(isBelow(e, v[1], op.getGroupBest()),
+                                            v[0], e.number(0));
+                          });
+  Value ranks = computeRanks(emitter, sums);
+  double infinity = std::numeric_limits<double>::infinity();
+  Value kept =
+      emitter.map(typeOf(grouped), {{grouped, d}, {ranks, group}},
+                  [&](Scalar &e, ValueRange v) {
+                    return e.select(isBelow(e, v[1], op.getTopGroups()), v[0],
+                                    e.number(-infinity));
+                  });
+  return emitter.join(kept, last, 2);
+}
+
 FailureOr<SmallVector<Value>> RouterOp::decompose(OpBuilder &builder) {
   Emitter emitter(builder, getLoc(), typeOf(getLogits()).getElementType());
   Value scores = computeScores(emitter, *this), compared = scores;
@@ -107,7 +161,7 @@ FailureOr<SmallVector<Value>> RouterOp::decompose(OpBuilder &builder) {
     compared =
         emitter.map(typeOf(scores), {{scores, d}, {getBias(), {d.back()}}},
                     [](Scalar &e, ValueRange v) { return e.add(v[0], v[1]); });
-  Value ranks = computeRanks(emitter, compared);
+  Value ranks = computeRanks(emitter, limitToGroups(emitter, *this, compared));
   auto keep = [&](Scalar &e, Value score, Value rank) -> Value {
     Value kept = arith::CmpFOp::create(e.b, arith::CmpFPredicate::OLT, rank,
                                        e.number(getTopK()));

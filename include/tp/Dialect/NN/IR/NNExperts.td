@@ -23,13 +23,22 @@ def NN_RouterOp : NN_Op<"router"> {
     comes first. `normalized`: the scores that stay are divided by their sum (of
     sigmoids, plus 1e-20). At last all are multiplied by `scale`.
 
+    With `groups` the experts are so many groups of neighbours, and only those
+    in the best `top_groups` of them are chosen from: a group counts as much as
+    the `group_best` largest of its compared scores together, and of equals the
+    lowest group comes first. These groups must have `top_k` experts.
+
     ```mlir
     %weights = nn.router %logits {normalized, top_k = 2 : i64} : (tensor<1x8x16xf32>) -> tensor<1x8x16xf32>
+    %limited = nn.router %logits bias %bias {group_best = 2 : i64, groups = 4 : i64, normalized, sigmoid, top_groups = 2 : i64, top_k = 3 : i64} : (tensor<1x8x16xf32>, tensor<16xf32>) -> tensor<1x8x16xf32>
     ```
   }];
   let arguments = (ins NN_Tensor:$logits, Optional<NN_Tensor>:$bias,
     I64Attr:$top_k, UnitAttr:$sigmoid, UnitAttr:$normalized,
-    DefaultValuedAttr<F64Attr, "1.0">:$scale);
+    DefaultValuedAttr<F64Attr, "1.0">:$scale,
+    DefaultValuedAttr<I64Attr, "1">:$groups,
+    DefaultValuedAttr<I64Attr, "1">:$top_groups,
+    DefaultValuedAttr<I64Attr, "1">:$group_best);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$logits (`bias` $bias^)? attr-dict `:` functional-type(operands, results)";
 }
