@@ -51,7 +51,7 @@ SoftmaxState AttentionSoftmax::getInitial() {
   Value zero = e.float32(0);
   state.greatest.assign(2 * tiles.fragments, e.float32(-infinity));
   state.sum.assign(2 * tiles.fragments, zero);
-  state.outputs.assign(tiles.fragments, Fragment(tiles.paddedHead / 8,
+  state.outputs.assign(tiles.fragments, Fragment(tiles.value.padded / 8,
                                                  {zero, zero, zero, zero}));
   return state;
 }
