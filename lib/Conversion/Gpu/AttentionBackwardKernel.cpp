@@ -101,8 +101,12 @@ private:
   std::pair<Value, Value> readStatistics(Value stage, int64_t tile,
                                          int64_t number);
   Value getShift(Value logSumExp);
+  void addBias(Fragments &scores, Value start);
   Fragments getProbabilities(Value stage, Value start);
-  Fragments getScoreDerivatives(const Fragments &probabilities, Value stage);
+  Fragments getScoreDerivatives(const Fragments &probabilities, Value stage,
+                                Value start);
+  void writeBias(const Fragment &derivatives, Value start);
+  void clearBias();
   void addTile(Outputs &outputs, Value tile, bool wantsKeys, bool wantsValues);
   void walk(bool wantsKeys, bool wantsValues);
   Value isVisibleKey(Value key);
@@ -307,6 +311,31 @@ Value BackwardKernel::getShift(Value logSumExp) {
                   e.mulf(logSumExp, e.float32(llvm::numbers::log2e)));
 }
 
+/// Rows and columns that there are not read the last ones' and are not used.
+void BackwardKernel::addBias(Fragments &scores, Value start) {
+  if (!shape.biasType)
+    return;
+  int64_t bytes = shape.getBytes(shape.biasType);
+  int64_t rowBytes = bytes, columnBytes = bytes;
+  (byKeys ? columnBytes : rowBytes) *= shape.keyCapacity;
+  Value base = call.bias;
+  if (shape.biasHeads > 1)
+    base = e.offset(base, e.mul(e.toInt64(head),
+                                shape.queryLength * shape.keyCapacity * bytes));
+  Value firstRow = e.add(e.add(blockRow, warpRow), e.div(lane, 4));
+  Value firstColumn = e.add(start, e.mul(e.rem(lane, 4), 2));
+  softmax->addBias(
+      scores, shape.biasType,
+      [&](int64_t first) {
+        Value row = e.least(e.add(firstRow, first), numRows - 1);
+        return e.offset(base, e.mul(e.toInt64(row), rowBytes));
+      },
+      [&](int64_t first) {
+        Value column = e.least(e.add(firstColumn, first), numColumns - 1);
+        return e.mul(e.toInt64(column), columnBytes);
+      });
+}
+
 Fragments BackwardKernel::getProbabilities(Value stage, Value start) {
   Value place = e.offset(shared, e.mul(stage, tiles.getStageBytes()));
   Fragments scores =
@@ -314,6 +343,7 @@ Fragments BackwardKernel::getProbabilities(Value stage, Value start) {
   softmax->scale(scores);
   if (shape.softCap != 0)
     slopes = softmax->getSlopes(scores);
+  addBias(scores, start);
   Fragments result = masks->apply(scores, start);
   for (auto [tile, values] : llvm::enumerate(result.front())) {
     SmallVector<Value> shifts(rowShifts);
@@ -328,10 +358,11 @@ Fragments BackwardKernel::getProbabilities(Value stage, Value start) {
 }
 
 Fragments BackwardKernel::getScoreDerivatives(const Fragments &probabilities,
-                                              Value stage) {
+                                              Value stage, Value start) {
   Value place = e.offset(shared, e.mul(stage, tiles.getStageBytes()));
   Fragments result =
       products[1]->multiplyKeys(e.offset(place, tiles.getValuesOffset()));
+  Fragment biases = result.front();
   for (auto [tile, values] : llvm::enumerate(result.front())) {
     SmallVector<Value> deltas(rowDeltas);
     if (byKeys) {
@@ -341,14 +372,56 @@ Fragments BackwardKernel::getScoreDerivatives(const Fragments &probabilities,
     for (int64_t i = 0; i < 4; ++i) {
       Value delta = deltas[byKeys ? i % 2 : i / 2];
       Value difference = e.addf(values[i], e.negate(delta));
-      Value weight =
-          e.mulf(probabilities.front()[tile][i], e.float32(shape.scale));
-      values[i] = e.mulf(weight, difference);
+      Value own = probabilities.front()[tile][i];
+      biases[tile][i] = e.mulf(own, difference);
+      values[i] = e.mulf(e.mulf(own, e.float32(shape.scale)), difference);
       if (shape.softCap != 0)
         values[i] = e.mulf(values[i], slopes.front()[tile][i]);
     }
   }
+  if (shape.wantsBias && !byKeys)
+    writeBias(biases, start);
   return result;
+}
+
+/// The derivative by the bias of a tile of keys, which begins at key `start`.
+void BackwardKernel::writeBias(const Fragment &derivatives, Value start) {
+  Value line = e.add(e.mul(batch, shape.queryHeads), head);
+  Value first = e.mul(e.toInt64(line), shape.queryLength);
+  Value column = e.add(start, e.mul(e.rem(lane, 4), 2));
+  for (int64_t half = 0; half < 2; ++half) {
+    Value query =
+        e.add(e.add(blockRow, warpRow), e.add(e.div(lane, 4), 8 * half));
+    Value index =
+        e.add(e.mul(e.add(first, e.toInt64(query)), shape.keyCapacity),
+              e.toInt64(column));
+    Value place = e.offset(call.dBias, e.mul(index, 4));
+    e.when(e.compare(arith::CmpIPredicate::slt, query, numRows), [&] {
+      for (auto [tile, values] : llvm::enumerate(derivatives))
+        for (int64_t side = 0; side < 2; ++side) {
+          int64_t skip = 8 * int64_t(tile) + side;
+          e.when(e.compare(arith::CmpIPredicate::slt, e.add(column, skip),
+                           numColumns),
+                 [&] {
+                   e.store(values[2 * half + side], e.offset(place, 4 * skip),
+                           4);
+                 });
+        }
+    });
+  }
+}
+
+/// Zeros for the tiles of keys that no row of the block sees.
+void BackwardKernel::clearBias() {
+  Value zero = e.float32(0);
+  Fragment zeros(tiles.keys / 8, {zero, zero, zero, zero});
+  auto clear = [&](Value from, Value to) {
+    e.keptLoop(from, to, 1,
+               [&](Value tile) { writeBias(zeros, e.mul(tile, tiles.keys)); });
+  };
+  Value count = e.int32(llvm::divideCeil(numColumns, tiles.keys));
+  clear(e.int32(0), e.least(masks->firstTile, count));
+  clear(e.greatest(masks->firstTile, masks->endTile), count);
 }
 
 void BackwardKernel::addTile(Outputs &outputs, Value tile, bool wantsKeys,
@@ -363,9 +436,9 @@ void BackwardKernel::addTile(Outputs &outputs, Value tile, bool wantsKeys,
     products[0]->multiplyValues(outputs[next++], probabilities,
                                 e.offset(place, tiles.getValuesOffset()));
   if (wantsKeys)
-    products[1]->multiplyValues(outputs[next],
-                                getScoreDerivatives(probabilities, stage),
-                                e.offset(place, tiles.getKeysOffset()));
+    products[1]->multiplyValues(
+        outputs[next], getScoreDerivatives(probabilities, stage, start),
+        e.offset(place, tiles.getKeysOffset()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -496,8 +569,11 @@ void BackwardKernel::run() {
   products[0]->setQueries(e.offset(shared, e.mul(warpRow, tiles.head.pitch)));
   Value second = e.offset(shared, tiles.getRows() * tiles.head.pitch);
   products[1]->setQueries(e.offset(second, e.mul(warpRow, tiles.value.pitch)));
-  if (!byKeys)
+  if (!byKeys) {
+    if (shape.wantsBias)
+      clearBias();
     return walk(/*wantsKeys=*/true, /*wantsValues=*/false);
+  }
   if (tiles.splits == 1)
     return walk(true, true);
   e.choose(

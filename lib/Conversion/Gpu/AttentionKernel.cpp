@@ -55,7 +55,8 @@ private:
   void loadPages(Value stage, Value start);
   void loadTile(Value tile, Value firstTile);
   Value getStage(Value tile, Value firstTile);
-  void addBias(Fragments &scores, Value start, Value warpKey);
+  void addBias(Fragments &scores, Value start, Value warpKey,
+               AttentionSoftmax &softmax);
   void exchange(SoftmaxState &state, AttentionSoftmax &softmax);
   SmallVector<Value> readSinks(AttentionSoftmax &softmax);
   void write(const SoftmaxState &state, ArrayRef<Value> logarithms,
@@ -199,35 +200,26 @@ Value AttentionKernel::getStage(Value tile, Value firstTile) {
 
 /// Adds the bias to a tile of scores. Rows and keys that there are not read the
 /// last ones' and are not used.
-void AttentionKernel::addBias(Fragments &scores, Value start, Value warpKey) {
+void AttentionKernel::addBias(Fragments &scores, Value start, Value warpKey,
+                              AttentionSoftmax &softmax) {
   if (!shape.biasType)
     return;
   int64_t bytes = shape.getBytes(shape.biasType), sharing = shape.getSharing();
   Value column = e.add(e.add(start, warpKey), e.mul(e.rem(lane, 4), 2));
-  for (auto [fragment, tilesOf] : llvm::enumerate(scores))
-    for (int64_t half = 0; half < 2; ++half) {
-      Value row = e.add(e.add(e.add(blockRow, warpRow), e.div(lane, 4)),
-                        16 * int64_t(fragment) + 8 * half);
-      Value query =
-          e.toInt64(e.least(e.div(row, sharing), shape.queryLength - 1));
-      if (shape.biasHeads > 1) {
-        Value head = e.add(e.mul(keyHead, sharing), e.rem(row, sharing));
-        query = e.add(e.mul(e.toInt64(head), shape.queryLength), query);
-      }
-      Value line = e.offset(call.bias, e.mul(query, shape.keyCapacity * bytes));
-      for (auto [tile, values] : llvm::enumerate(tilesOf))
-        for (int64_t side = 0; side < 2; ++side) {
-          Value key = e.least(e.add(column, 8 * int64_t(tile) + side),
-                              shape.keyCapacity - 1);
-          Value bias =
-              e.load(shape.biasType,
-                     e.offset(line, e.mul(e.toInt64(key), bytes)), bytes);
-          if (!shape.biasType.isF32())
-            bias = arith::ExtFOp::create(e.builder, e.loc, e.f32, bias);
-          Value &score = values[2 * half + side];
-          score = e.fma(bias, e.float32(llvm::numbers::log2e), score);
-        }
+  auto findLine = [&](int64_t first) {
+    Value row = e.add(e.add(e.add(blockRow, warpRow), e.div(lane, 4)), first);
+    Value query =
+        e.toInt64(e.least(e.div(row, sharing), shape.queryLength - 1));
+    if (shape.biasHeads > 1) {
+      Value head = e.add(e.mul(keyHead, sharing), e.rem(row, sharing));
+      query = e.add(e.mul(e.toInt64(head), shape.queryLength), query);
     }
+    return e.offset(call.bias, e.mul(query, shape.keyCapacity * bytes));
+  };
+  softmax.addBias(scores, shape.biasType, findLine, [&](int64_t first) {
+    Value key = e.least(e.add(column, first), shape.keyCapacity - 1);
+    return e.mul(e.toInt64(key), bytes);
+  });
 }
 
 /// Of the lane's rows.
@@ -380,7 +372,7 @@ void AttentionKernel::compute() {
         Fragments scores =
             products->multiplyKeys(e.offset(keys, tiles.getKeysOffset()));
         softmax.scale(scores);
-        addBias(scores, start, warpKey);
+        addBias(scores, start, warpKey, softmax);
         Fragments probabilities =
             softmax.update(state, masks.apply(scores, start));
         Value values = e.offset(stage, e.mul(warpKey, tiles.value.pitch));

@@ -85,16 +85,6 @@ AttentionShape readShape(nn::PagedAttentionOp op, RankedTensorType query,
   return shape;
 }
 
-/// What attention may be for the host, and not yet for a device.
-static LogicalResult checkForms(Operation *op) {
-  if (auto backward = dyn_cast<nn::AttentionBackwardOp>(op))
-    if (backward.getBias())
-      return op->emitOpError("expected no bias for a device: its kernels of "
-                             "the derivative have none; the host's have "
-                             "(--target=cpu)");
-  return success();
-}
-
 static LogicalResult checkShape(Operation *op, const AttentionShape &shape,
                                 StringRef heads = "KV heads") {
   bool isBackward = isa<nn::AttentionBackwardOp>(op);
@@ -111,8 +101,6 @@ static LogicalResult checkShape(Operation *op, const AttentionShape &shape,
       return op->emitOpError("expected at least one query and key for a "
                              "device, got ")
              << query << " and " << key;
-  if (failed(checkForms(op)))
-    return failure();
   if (int64_t size = std::max(shape.headSize, shape.valueSize);
       size > largestHead)
     return op->emitOpError("expected heads of at most ")
@@ -172,6 +160,7 @@ FailureOr<AttentionShape> AttentionShape::get(nn::AttentionBackwardOp op) {
   auto key = cast<RankedTensorType>(op.getKey().getType());
   AttentionShape shape = readShape(op, query, key);
   readTypes(shape, query, key, op.getValue());
+  shape.wantsBias = bool(op.getDBias());
   AttentionShape headShape = shape; // a block has a query head
   headShape.keyHeads = shape.queryHeads;
   if (failed(checkShape(op, headShape, "query heads")))

@@ -43,6 +43,7 @@ struct AttentionShape {
   double scale, softCap;          ///< softCap 0: none
   mlir::Type biasType, sinksType; ///< null without
   int64_t biasHeads = 0;
+  bool wantsBias = false; ///< its derivative
   std::optional<PagesShape> pages;
 
   /// Emits an error for what no kernel is generated for.

@@ -1,5 +1,6 @@
 // The derivative of attention in each element type: causal, windowed, masked and
-// neither, capped with a window to both sides, grouped and single KV heads, head sizes with and without padding, values
+// neither, capped with a window to both sides, with a bias of each
+// head, or of all with its derivative, grouped and single KV heads, head sizes with and without padding, values
 // of the size of queries, less and more, lengths that fill tiles and that do not, more keys than queries.
 // RUN: sed 's/TYPE/bf16/g; s/HEAD/64/g; s/VALUE/64/g; s/QUERIES/17/g; s/KEYS/80/g' %s | tp-check-kernels - --seeds=1 | FileCheck %s
 // RUN: sed 's/TYPE/bf16/g; s/HEAD/7/g; s/VALUE/20/g; s/QUERIES/70/g; s/KEYS/70/g' %s | tp-check-kernels - --seeds=1 | FileCheck %s
@@ -15,6 +16,10 @@
 // CHECK: attention_backward_3_keys: right
 // CHECK: attention_backward_4: right
 // CHECK: attention_backward_4_keys: right
+// CHECK: attention_backward_5: right
+// CHECK: attention_backward_5_keys: right
+// CHECK: attention_backward_6: right
+// CHECK: attention_backward_6_keys: right
 
 !q = tensor<1xQUERIESx4xHEADxTYPE>
 !o = tensor<1xQUERIESx4xVALUExTYPE>
@@ -70,4 +75,20 @@ func.func @capped(%do: !o4, %q: !q4, %k: !k3, %v: !v3, %delta: !row4) -> (!q4, !
   %y, %lse = nn.attention %q, %k, %v {window = 9 : i64, soft_cap = 1.5 : f64, scale = 0.5 : f64} : (!q4, !k3, !v3) -> (!o4, !row4)
   %0:3 = nn.attention_backward %do, %q, %k, %v, %lse, %delta {window = 9 : i64, soft_cap = 1.5 : f64, scale = 0.5 : f64} : (!o4, !q4, !k3, !v3, !row4, !row4) -> (!q4, !each4, !ofValue4)
   return %0#0, %0#1, %0#2 : !q4, !each4, !ofValue4
+}
+
+!b = tensor<4xQUERIESxKEYSxTYPE>
+!db = tensor<1x4xQUERIESxKEYSxf32>
+func.func @biased(%do: !o, %q: !q, %k: !k, %v: !v, %delta: !row, %b: !b, %s: tensor<4xf32>) -> (!q, !each, !ofValue, !db) {
+  %y, %lse = nn.attention %q, %k, %v bias %b sinks %s {causal, window = 9 : i64, soft_cap = 2.0 : f64, scale = 0.5 : f64} : (!q, !k, !v, !b, tensor<4xf32>) -> (!o, !row)
+  %0:4 = nn.attention_backward %do, %q, %k, %v, %lse, %delta bias %b {causal, window = 9 : i64, soft_cap = 2.0 : f64, scale = 0.5 : f64} : (!o, !q, !k, !v, !row, !row, !b) -> (!q, !each, !ofValue, !db)
+  return %0#0, %0#1, %0#2, %0#3 : !q, !each, !ofValue, !db
+}
+
+!b2 = tensor<1xQUERIESxKEYSxf32>
+!db2 = tensor<2x2xQUERIESxKEYSxf32>
+func.func @shared_bias(%do: !o2, %q: !q2, %k: !k2, %v: !v2, %delta: !row2, %b: !b2, %m: tensor<2xKEYSxi64>) -> (!q2, !each2, !ofValue2, !db2) {
+  %y, %lse = nn.attention %q, %k, %v mask %m bias %b {scale = 0.25 : f64} : (!q2, !k2, !v2, tensor<2xKEYSxi64>, !b2) -> (!o2, !row2)
+  %0:4 = nn.attention_backward %do, %q, %k, %v, %lse, %delta mask %m bias %b {scale = 0.25 : f64} : (!o2, !q2, !k2, !v2, !row2, !row2, tensor<2xKEYSxi64>, !b2) -> (!q2, !each2, !ofValue2, !db2)
+  return %0#0, %0#1, %0#2, %0#3 : !q2, !each2, !ofValue2, !db2
 }
