@@ -3,7 +3,7 @@
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-Any head size, grouping, lengths, mask, window, soft cap, bias and sinks; some with infinities, with what is no
+Any head size, size of values, grouping, lengths, mask, window, soft cap, bias and sinks; some with infinities, with what is no
 number, or with sequences of which no key is seen.
 """
 
@@ -41,7 +41,10 @@ def makeAttention(seed):
     attributes.append(f"scale = {r.choice(['0.125', '1.0', '0.3', '20.0', '1.0e-3'])} : f64")
     q = tensor([batch, queries, kv * group, head], element)
     k = tensor([batch, keys, kv, head], element)
-    arguments, types, mask = f"%q: {q}, %k: {k}, %v: {k}", f"{q}, {k}, {k}", ""
+    size = head if forms.randrange(3) else forms.choice([1, 8, 16, 33, 64, 80, 128, 200, forms.randint(1, 256)])
+    v = tensor([batch, keys, kv, size], element)
+    result = tensor([batch, queries, kv * group, size], element)
+    arguments, types, mask = f"%q: {q}, %k: {k}, %v: {v}", f"{q}, {k}, {v}", ""
     lines, names = [], {"q": "%q", "k": "%k", "v": "%v"}
     if r.randrange(2):
         bits = r.choice(["i64", "i32", "i1", "i8"])
@@ -60,7 +63,7 @@ def makeAttention(seed):
             types, mask = types + f", {kind}", mask + f" {word} %{word}"
     if not r.randrange(3):  # what overflows, and what is no number
         name = r.choice("qkv")
-        shape = [batch, queries, kv * group, head] if name == "q" else [batch, keys, kv, head]
+        shape = [batch, queries, kv * group, head] if name == "q" else [batch, keys, kv, size if name == "v" else head]
         kind = tensor(shape, element)
         names[name] = "%changed"
         strange = r.choice({"f32": ["0x7FC00000", "0x7F800000", "0xFF800000", "1.0e38"],
@@ -88,6 +91,6 @@ def makeAttention(seed):
         lines += [f"  %chosen = arith.select {last}, %strange, %in : {element}",
                   f"  linalg.yield %chosen : {element}", f"}} -> {kind}"]
     body = "".join(f"  {line}\n" for line in lines)
-    return (f"func.func @main({arguments}) -> {q} {{\n{body}  %y = nn.attention "
+    return (f"func.func @main({arguments}) -> {result} {{\n{body}  %y = nn.attention "
             f"{names['q']}, {names['k']}, {names['v']}{mask} "
-            f"{{{', '.join(attributes)}}} : ({types}) -> {q}\n  return %y : {q}\n}}\n")
+            f"{{{', '.join(attributes)}}} : ({types}) -> {result}\n  return %y : {result}\n}}\n")

@@ -4,7 +4,7 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 A step of generation: rows of any lengths on pages in any order, single tokens and pieces of
-prompts, rows without a token, padding tokens, windows; sometimes rows and positions that
+prompts, rows without a token, padding tokens, windows, values of another size; sometimes rows and positions that
 no step would have, and pages that are missing. Cells that no token sees are no numbers.
 """
 
@@ -81,6 +81,10 @@ def makePaged(seed):
     written = [c if written.index(c) == i else r.choice([-1, cells]) for i, c in enumerate(written)]
     q, new = tensor([1, tokens, kv * group, head], query), tensor([tokens, kv, head], cache)
     pool = tensor([cells, kv, head], cache)
+    forms = random.Random(seed + 1)
+    size = head if forms.randrange(3) else forms.choice([1, 8, 24, 64, 100, forms.randint(1, 256)])
+    values = tensor([cells, kv, size], cache)
+    result = tensor([1, tokens, kv * group, size], query)
     nan = {"f32": "0x7FC00000", "bf16": "0x7FC0", "f16": "0x7E00"}[cache]
     maps = ("[affine_map<(a, b, c) -> (a, b, c)>, affine_map<(a, b, c) -> (a)>, "
             "affine_map<(a, b, c) -> (a, b, c)>]")
@@ -92,7 +96,7 @@ def makePaged(seed):
     body += numbersOf("cells", written, [tokens]) + numbersOf("table", table, [rows, slots])
     body += f"  %alive = arith.constant dense<{alive}> : {tensor([cells], 'i1')}\n"
     body += f"  %nan = arith.constant {nan} : {cache}\n"
-    for name in ("k", "v"):
+    for name, pool in (("v", values), ("k", pool)):
         body += f"""  %e{name} = tensor.empty() : {pool}
   %p{name} = linalg.generic {{indexing_maps = {maps}, iterator_types = ["parallel", "parallel", "parallel"]}} ins(%{name}, %alive : {pool}, {tensor([cells], 'i1')}) outs(%e{name} : {pool}) {{
   ^bb0(%in: {cache}, %is: i1, %out: {cache}):
@@ -103,7 +107,6 @@ def makePaged(seed):
     attributes = f"page = {page} : i64, scale = {r.choice(['0.125', '1.0', '0.3', '-0.5'])} : f64"
     if window:
         attributes += f", window = {window} : i64"
-    forms = random.Random(seed + 1)
     if not forms.randrange(4):
         attributes += f", soft_cap = {forms.choice(['1.5', '30.0'])} : f64"
     many = tensor([tokens], "i32")
@@ -112,7 +115,7 @@ def makePaged(seed):
         kind = tensor([kv * group], forms.choice([query, "f32"]))
         extra = (f", %sinks: {kind}", " sinks %sinks", f", {kind}")
     body += f"""  %keys = nn.cache_write %new, %cells, %pk : ({new}, {many}, {pool}) -> {pool}
-  %y = nn.paged_attention %q, %keys, %pv, %rows, %positions, %table{extra[1]} {{{attributes}}} : ({q}, {pool}, {pool}, {many}, {many}, {tensor([rows, slots], 'i32')}{extra[2]}) -> {q}
-  return %y : {q}
+  %y = nn.paged_attention %q, %keys, %pv, %rows, %positions, %table{extra[1]} {{{attributes}}} : ({q}, {pool}, {values}, {many}, {many}, {tensor([rows, slots], 'i32')}{extra[2]}) -> {result}
+  return %y : {result}
 """
-    return (f"func.func @main(%q: {q}, %new: {new}, %k: {pool}, %v: {pool}{extra[0]}) -> {q} {{\n{body}}}\n")
+    return f"func.func @main(%q: {q}, %new: {new}, %k: {pool}, %v: {values}{extra[0]}) -> {result} {{\n{body}}}\n"

@@ -90,8 +90,8 @@ AttentionArguments AttentionArguments::read(KernelEmitter &e,
   if (shape.pages) {
     ++next; // the tokens
     PAGED_PARAMETERS(READ)
-    own.queryStride = own.outputStride =
-        e.int64(shape.queryHeads * shape.headSize);
+    own.queryStride = e.int64(shape.queryHeads * shape.headSize);
+    own.outputStride = e.int64(shape.queryHeads * shape.valueSize);
   } else {
     ATTENTION_PARAMETERS(READ)
   }

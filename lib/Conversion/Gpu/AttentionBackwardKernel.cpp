@@ -49,11 +49,11 @@ struct Arguments {
 #undef MEMBER
 };
 
-/// A tensor [batch, length, heads, head size] as a block sees it: one head of
-/// one batch entry.
+/// A tensor [batch, length, heads, size] as a block sees it: one head of one
+/// batch entry.
 struct HeadOf {
   Value base;
-  int64_t length, heads;
+  int64_t length, heads, size;
   Value head;
 };
 
@@ -76,9 +76,11 @@ private:
   Value thread, lane, warpRow, blockRow, part, head, keyHead, batch;
   std::array<HeadOf, 2> rows, columns;
   int64_t numRows, numColumns;
-  std::optional<AttentionCopies> copies;
+  std::optional<AttentionTileCopies> copies;
   std::optional<AttentionSoftmax> softmax;
   std::optional<AttentionMasks> masks;
+  /// The first: scores, and sums of the second columns. The second: products of
+  /// the second tensors, and sums of the first columns.
   std::array<std::unique_ptr<AttentionProducts>, 2> products;
   /// By queries: of the lane's rows g and g + 8.
   SmallVector<Value> rowShifts, rowDeltas;
@@ -99,13 +101,22 @@ private:
   std::pair<Value, Value> readStatistics(Value stage, int64_t tile,
                                          int64_t number);
   Value getShift(Value logSumExp);
+  void addBias(Fragments &scores, Value start);
   Fragments getProbabilities(Value stage, Value start);
-  Fragments getScoreDerivatives(const Fragments &probabilities, Value stage);
+  Fragments getScoreDerivatives(const Fragments &probabilities, Value stage,
+                                Value start);
+  void writeBias(const Fragment &derivatives, Value start);
+  void clearBias();
   void addTile(Outputs &outputs, Value tile, bool wantsKeys, bool wantsValues);
   void walk(bool wantsKeys, bool wantsValues);
   Value isVisibleKey(Value key);
   void writeQueries(const Fragment &output);
-  void writeKeys(const Fragment &output, Value base);
+  void writeKeys(const Fragment &output, Value base, int64_t size,
+                 AttentionProducts &products);
+  /// Of the first (queries and keys) or second of rows and columns.
+  AttentionCopies &getCopies(size_t number) {
+    return number == 0 ? copies->ofHead() : copies->ofValue();
+  }
 };
 
 } // namespace
@@ -148,14 +159,16 @@ BackwardKernel::BackwardKernel(OpBuilder &builder, Location loc,
   head = e.blockId(1);
   keyHead = e.div(head, shape.getSharing());
   batch = e.blockId(2);
-  auto ofQueries = [&](Value base) {
-    return HeadOf{base, shape.queryLength, shape.queryHeads, head};
+  auto ofQueries = [&](Value base, int64_t size) {
+    return HeadOf{base, shape.queryLength, shape.queryHeads, size, head};
   };
-  auto ofKeys = [&](Value base) {
-    return HeadOf{base, shape.keyCapacity, shape.keyHeads, keyHead};
+  auto ofKeys = [&](Value base, int64_t size) {
+    return HeadOf{base, shape.keyCapacity, shape.keyHeads, size, keyHead};
   };
-  rows = {ofQueries(call.query), ofQueries(call.cotangent)};
-  columns = {ofKeys(call.key), ofKeys(call.value)};
+  rows = {ofQueries(call.query, shape.headSize),
+          ofQueries(call.cotangent, shape.valueSize)};
+  columns = {ofKeys(call.key, shape.headSize),
+             ofKeys(call.value, shape.valueSize)};
   if (byKeys)
     std::swap(rows, columns);
   numRows = rows[0].length;
@@ -167,7 +180,7 @@ Value BackwardKernel::getRow(const HeadOf &tensor, Value position, Type type) {
   Value line = e.add(e.mul(e.toInt64(batch), tensor.length), position);
   Value index = e.add(e.mul(line, tensor.heads), e.toInt64(tensor.head));
   return e.offset(tensor.base,
-                  e.mul(index, shape.headSize * shape.getBytes(type)));
+                  e.mul(index, tensor.size * shape.getBytes(type)));
 }
 
 /// The address of query `query` (i32) in one of [batch, queries, heads].
@@ -179,12 +192,15 @@ Value BackwardKernel::getStatistic(Value base, Value query) {
 }
 
 void BackwardKernel::prepare() {
-  SmallVector<Value> addresses;
-  for (Value pointer : {call.query, call.key, call.value, call.cotangent,
-                        byKeys ? call.query : call.dQuery})
-    addresses.push_back(
-        LLVM::PtrToIntOp::create(e.builder, e.loc, e.i64, pointer));
-  copies.emplace(e, headShape, tiles, addresses);
+  auto getAddress = [&](Value pointer) -> Value {
+    return LLVM::PtrToIntOp::create(e.builder, e.loc, e.i64, pointer);
+  };
+  SmallVector<Value> ofHead{getAddress(call.query), getAddress(call.key)};
+  if (!byKeys)
+    ofHead.push_back(getAddress(call.dQuery));
+  copies.emplace(
+      e, headShape, tiles, ofHead,
+      ArrayRef<Value>{getAddress(call.value), getAddress(call.cotangent)});
   softmax.emplace(e, headShape, tiles);
   Value maskRow;
   if (headShape.maskType)
@@ -196,8 +212,10 @@ void BackwardKernel::prepare() {
                 byKeys ? Sight::ofKeys(shape) : Sight::ofQueries(shape),
                 e.int64(numColumns), e.int64(byKeys ? -offset : offset),
                 e.int32(numRows), maskRow, blockRow, warpRow, e.int32(0), lane);
-  for (auto &own : products)
-    own = AttentionProducts::create(e, headShape, tiles, lane);
+  products[0] = AttentionProducts::create(e, headShape, tiles, tiles.head,
+                                          tiles.value, lane);
+  products[1] = AttentionProducts::create(e, headShape, tiles, tiles.value,
+                                          tiles.head, lane);
 }
 
 //===----------------------------------------------------------------------===//
@@ -206,8 +224,8 @@ void BackwardKernel::prepare() {
 
 void BackwardKernel::loadRows() {
   for (auto [number, tensor] : llvm::enumerate(rows))
-    copies->load(
-        e.offset(shared, int64_t(number) * tiles.getRows() * tiles.pitch),
+    getCopies(number).load(
+        e.offset(shared, number * tiles.getRows() * tiles.head.pitch),
         tiles.getRows(), thread, [&](Value row) {
           Value own = e.add(blockRow, row);
           return GlobalRow{getRow(tensor, e.toInt64(own), shape.type),
@@ -238,12 +256,14 @@ void BackwardKernel::loadTile(Value tile) {
   Value stage = getStage(tile);
   Value first = e.mul(tile, tiles.keys);
   Value place = e.offset(shared, e.mul(stage, tiles.getStageBytes()));
-  int64_t pitch = columns[0].heads * shape.headSize * shape.getElementBytes();
-  for (auto [tensor, offset] : {std::pair(columns[0], tiles.getKeysOffset()),
-                                std::pair(columns[1], tiles.getValuesOffset())})
-    copies->load(e.offset(place, offset), tiles.keys, thread,
-                 GlobalRows{getRow(tensor, e.toInt64(first), shape.type),
-                            e.int64(pitch), e.sub(e.int32(numColumns), first)});
+  int64_t offsets[] = {tiles.getKeysOffset(), tiles.getValuesOffset()};
+  for (auto [number, tensor] : llvm::enumerate(columns)) {
+    int64_t pitch = tensor.heads * tensor.size * shape.getElementBytes();
+    getCopies(number).load(
+        e.offset(place, offsets[number]), tiles.keys, thread,
+        GlobalRows{getRow(tensor, e.toInt64(first), shape.type), e.int64(pitch),
+                   e.sub(e.int32(numColumns), first)});
+  }
   if (byKeys)
     loadStatistics(stage, first);
 }
@@ -291,6 +311,31 @@ Value BackwardKernel::getShift(Value logSumExp) {
                   e.mulf(logSumExp, e.float32(llvm::numbers::log2e)));
 }
 
+/// Rows and columns that there are not read the last ones' and are not used.
+void BackwardKernel::addBias(Fragments &scores, Value start) {
+  if (!shape.biasType)
+    return;
+  int64_t bytes = shape.getBytes(shape.biasType);
+  int64_t rowBytes = bytes, columnBytes = bytes;
+  (byKeys ? columnBytes : rowBytes) *= shape.keyCapacity;
+  Value base = call.bias;
+  if (shape.biasHeads > 1)
+    base = e.offset(base, e.mul(e.toInt64(head),
+                                shape.queryLength * shape.keyCapacity * bytes));
+  Value firstRow = e.add(e.add(blockRow, warpRow), e.div(lane, 4));
+  Value firstColumn = e.add(start, e.mul(e.rem(lane, 4), 2));
+  softmax->addBias(
+      scores, shape.biasType,
+      [&](int64_t first) {
+        Value row = e.least(e.add(firstRow, first), numRows - 1);
+        return e.offset(base, e.mul(e.toInt64(row), rowBytes));
+      },
+      [&](int64_t first) {
+        Value column = e.least(e.add(firstColumn, first), numColumns - 1);
+        return e.mul(e.toInt64(column), columnBytes);
+      });
+}
+
 Fragments BackwardKernel::getProbabilities(Value stage, Value start) {
   Value place = e.offset(shared, e.mul(stage, tiles.getStageBytes()));
   Fragments scores =
@@ -298,6 +343,7 @@ Fragments BackwardKernel::getProbabilities(Value stage, Value start) {
   softmax->scale(scores);
   if (shape.softCap != 0)
     slopes = softmax->getSlopes(scores);
+  addBias(scores, start);
   Fragments result = masks->apply(scores, start);
   for (auto [tile, values] : llvm::enumerate(result.front())) {
     SmallVector<Value> shifts(rowShifts);
@@ -312,10 +358,11 @@ Fragments BackwardKernel::getProbabilities(Value stage, Value start) {
 }
 
 Fragments BackwardKernel::getScoreDerivatives(const Fragments &probabilities,
-                                              Value stage) {
+                                              Value stage, Value start) {
   Value place = e.offset(shared, e.mul(stage, tiles.getStageBytes()));
   Fragments result =
       products[1]->multiplyKeys(e.offset(place, tiles.getValuesOffset()));
+  Fragment biases = result.front();
   for (auto [tile, values] : llvm::enumerate(result.front())) {
     SmallVector<Value> deltas(rowDeltas);
     if (byKeys) {
@@ -325,14 +372,56 @@ Fragments BackwardKernel::getScoreDerivatives(const Fragments &probabilities,
     for (int64_t i = 0; i < 4; ++i) {
       Value delta = deltas[byKeys ? i % 2 : i / 2];
       Value difference = e.addf(values[i], e.negate(delta));
-      Value weight =
-          e.mulf(probabilities.front()[tile][i], e.float32(shape.scale));
-      values[i] = e.mulf(weight, difference);
+      Value own = probabilities.front()[tile][i];
+      biases[tile][i] = e.mulf(own, difference);
+      values[i] = e.mulf(e.mulf(own, e.float32(shape.scale)), difference);
       if (shape.softCap != 0)
         values[i] = e.mulf(values[i], slopes.front()[tile][i]);
     }
   }
+  if (shape.wantsBias && !byKeys)
+    writeBias(biases, start);
   return result;
+}
+
+/// The derivative by the bias of a tile of keys, which begins at key `start`.
+void BackwardKernel::writeBias(const Fragment &derivatives, Value start) {
+  Value line = e.add(e.mul(batch, shape.queryHeads), head);
+  Value first = e.mul(e.toInt64(line), shape.queryLength);
+  Value column = e.add(start, e.mul(e.rem(lane, 4), 2));
+  for (int64_t half = 0; half < 2; ++half) {
+    Value query =
+        e.add(e.add(blockRow, warpRow), e.add(e.div(lane, 4), 8 * half));
+    Value index =
+        e.add(e.mul(e.add(first, e.toInt64(query)), shape.keyCapacity),
+              e.toInt64(column));
+    Value place = e.offset(call.dBias, e.mul(index, 4));
+    e.when(e.compare(arith::CmpIPredicate::slt, query, numRows), [&] {
+      for (auto [tile, values] : llvm::enumerate(derivatives))
+        for (int64_t side = 0; side < 2; ++side) {
+          int64_t skip = 8 * int64_t(tile) + side;
+          e.when(e.compare(arith::CmpIPredicate::slt, e.add(column, skip),
+                           numColumns),
+                 [&] {
+                   e.store(values[2 * half + side], e.offset(place, 4 * skip),
+                           4);
+                 });
+        }
+    });
+  }
+}
+
+/// Zeros for the tiles of keys that no row of the block sees.
+void BackwardKernel::clearBias() {
+  Value zero = e.float32(0);
+  Fragment zeros(tiles.keys / 8, {zero, zero, zero, zero});
+  auto clear = [&](Value from, Value to) {
+    e.keptLoop(from, to, 1,
+               [&](Value tile) { writeBias(zeros, e.mul(tile, tiles.keys)); });
+  };
+  Value count = e.int32(llvm::divideCeil(numColumns, tiles.keys));
+  clear(e.int32(0), e.least(masks->firstTile, count));
+  clear(e.greatest(masks->firstTile, masks->endTile), count);
 }
 
 void BackwardKernel::addTile(Outputs &outputs, Value tile, bool wantsKeys,
@@ -347,9 +436,9 @@ void BackwardKernel::addTile(Outputs &outputs, Value tile, bool wantsKeys,
     products[0]->multiplyValues(outputs[next++], probabilities,
                                 e.offset(place, tiles.getValuesOffset()));
   if (wantsKeys)
-    products[0]->multiplyValues(outputs[next],
-                                getScoreDerivatives(probabilities, stage),
-                                e.offset(place, tiles.getKeysOffset()));
+    products[1]->multiplyValues(
+        outputs[next], getScoreDerivatives(probabilities, stage, start),
+        e.offset(place, tiles.getKeysOffset()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -375,13 +464,13 @@ void BackwardKernel::assign(Outputs &outputs, ValueRange values) {
 /// Through the place of the warp's rows in shared memory, so that global memory
 /// is written in whole chunks.
 void BackwardKernel::writeQueries(const Fragment &output) {
-  Value place = e.offset(shared, e.mul(warpRow, tiles.pitch));
-  products[0]->storeOutputs(output, place);
+  Value place = e.offset(shared, e.mul(warpRow, tiles.head.pitch));
+  products[1]->storeOutputs(output, place);
   e.warpBarrier();
   Value firstRow = e.add(blockRow, warpRow);
   HeadOf tensor = rows[0];
   tensor.base = call.dQuery;
-  copies->store(place, tiles.getWarpRows(), lane, [&](Value row) {
+  copies->ofHead().store(place, tiles.getWarpRows(), lane, [&](Value row) {
     Value own = e.add(firstRow, row);
     return GlobalRow{getRow(tensor, e.toInt64(own), shape.type),
                      e.compare(arith::CmpIPredicate::slt, own, numRows)};
@@ -399,19 +488,20 @@ Value BackwardKernel::isVisibleKey(Value key) {
 }
 
 /// The sums of the lane's two keys, in f32, for the query head.
-void BackwardKernel::writeKeys(const Fragment &output, Value base) {
-  HeadOf tensor{base, shape.keyCapacity, shape.queryHeads, head};
+void BackwardKernel::writeKeys(const Fragment &output, Value base, int64_t size,
+                               AttentionProducts &products) {
+  HeadOf tensor{base, shape.keyCapacity, shape.queryHeads, size, head};
   for (int64_t half = 0; half < 2; ++half) {
     Value key =
         e.add(e.add(blockRow, warpRow), e.add(e.div(lane, 4), 8 * half));
     e.when(e.compare(arith::CmpIPredicate::slt, key, numRows), [&] {
       Value row = getRow(tensor, e.toInt64(key), e.f32);
       Value isSeen = shape.maskType ? isVisibleKey(key) : Value();
-      products[0]->visitColumns(
+      products.visitColumns(
           output, half, [&](Value own, int64_t first, ArrayRef<Value> values) {
             for (auto [i, value] : llvm::enumerate(values)) {
               int64_t column = first + int64_t(i);
-              if (column >= shape.headSize)
+              if (column >= size)
                 break;
               Value sum =
                   isSeen ? e.select(isSeen, value, e.float32(0)) : value;
@@ -420,11 +510,11 @@ void BackwardKernel::writeKeys(const Fragment &output, Value base) {
                 e.store(sum, e.offset(place, 4 * column), 4);
               };
               // The last lanes' columns of the tile may pad the head.
-              if (first + 16 <= shape.headSize)
+              if (first + 16 <= size)
                 store();
               else
                 e.when(e.compare(arith::CmpIPredicate::slt, e.add(own, column),
-                                 shape.headSize),
+                                 size),
                        store);
             }
           });
@@ -434,9 +524,15 @@ void BackwardKernel::writeKeys(const Fragment &output, Value base) {
 
 void BackwardKernel::walk(bool wantsKeys, bool wantsValues) {
   Value zero = e.float32(0);
-  Outputs outputs(
-      size_t(wantsKeys) + size_t(wantsValues),
-      Fragments(1, Fragment(tiles.paddedHead / 8, {zero, zero, zero, zero})));
+  Outputs outputs;
+  auto addOutput = [&](const RowLayout &layout) {
+    outputs.push_back(
+        Fragments(1, Fragment(layout.padded / 8, {zero, zero, zero, zero})));
+  };
+  if (wantsValues)
+    addOutput(tiles.value);
+  if (wantsKeys)
+    addOutput(tiles.head);
   auto carried = e.loop(
       masks->firstTile, masks->endTile, 1, flatten(outputs),
       [&](Value tile, ValueRange values) {
@@ -457,9 +553,10 @@ void BackwardKernel::walk(bool wantsKeys, bool wantsValues) {
     return writeQueries(outputs[0].front());
   size_t next = 0;
   if (wantsValues)
-    writeKeys(outputs[next++].front(), call.dValue);
+    writeKeys(outputs[next++].front(), call.dValue, shape.valueSize,
+              *products[0]);
   if (wantsKeys)
-    writeKeys(outputs[next].front(), call.dKey);
+    writeKeys(outputs[next].front(), call.dKey, shape.headSize, *products[1]);
 }
 
 void BackwardKernel::run() {
@@ -469,13 +566,14 @@ void BackwardKernel::run() {
   e.when(e.compare(arith::CmpIPredicate::slt, masks->firstTile, masks->endTile),
          [&] { loadTile(masks->firstTile); });
   e.commitCopies();
-  for (auto [number, own] : llvm::enumerate(products)) {
-    int64_t first = int64_t(number) * tiles.getRows() * tiles.pitch;
-    own->setQueries(
-        e.offset(e.offset(shared, first), e.mul(warpRow, tiles.pitch)));
-  }
-  if (!byKeys)
+  products[0]->setQueries(e.offset(shared, e.mul(warpRow, tiles.head.pitch)));
+  Value second = e.offset(shared, tiles.getRows() * tiles.head.pitch);
+  products[1]->setQueries(e.offset(second, e.mul(warpRow, tiles.value.pitch)));
+  if (!byKeys) {
+    if (shape.wantsBias)
+      clearBias();
     return walk(/*wantsKeys=*/true, /*wantsValues=*/false);
+  }
   if (tiles.splits == 1)
     return walk(true, true);
   e.choose(

@@ -18,7 +18,9 @@
 //
 //   1. wait until the tile has arrived; start the copy of the next one;
 //   2. p = 2^(scores - lse), of scores = first rows * first columns^T
-//   3. ds = p (second rows * second columns^T - delta) * scale
+//   3. ds = p (second rows * second columns^T - delta) * scale; without the
+//      scale it is the derivative by a bias of the scores, which the blocks of
+//      queries write, with zeros for what they do not walk over
 //   4. results += ds * first columns, p * second columns
 //
 // with the products, masks and copies of attention itself. Where the sums of dk

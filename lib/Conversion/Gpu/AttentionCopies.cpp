@@ -20,10 +20,10 @@ static constexpr int64_t widestCopy = 16;
 AttentionCopies::AttentionCopies(KernelEmitter &emitter,
                                  const AttentionShape &shape,
                                  const AttentionTiles &tiles,
-                                 ValueRange addresses)
-    : e(emitter), shape(shape), tiles(tiles), element(shape.getElementBytes()) {
-  for (chunkElements = widestCopy / element;
-       shape.headSize % chunkElements != 0;)
+                                 const RowLayout &layout, ValueRange addresses)
+    : e(emitter), shape(shape), tiles(tiles), layout(layout),
+      element(shape.getElementBytes()) {
+  for (chunkElements = widestCopy / element; layout.size % chunkElements != 0;)
     chunkElements /= 2;
   if (chunkElements == 1)
     return;
@@ -49,11 +49,10 @@ void AttentionCopies::byUnit(function_ref<void(int64_t)> copy) {
       });
 }
 
-void AttentionCopies::clearPadding(Value shared, Value thread) {
-  int64_t padding = tiles.paddedHead - shape.headSize;
+void AttentionCopies::clearPadding(Value to, int64_t rows, Value thread) {
+  int64_t padding = layout.padded - layout.size;
   if (padding == 0)
     return;
-  int64_t rows = tiles.getSharedBytes() / tiles.pitch;
   Value zero = element == 4
                    ? e.int32(0)
                    : Value(arith::ConstantOp::create(
@@ -61,9 +60,9 @@ void AttentionCopies::clearPadding(Value shared, Value thread) {
   e.keptLoop(
       thread, e.int32(rows * padding), tiles.getThreads(), [&](Value index) {
         Value row = e.div(index, padding);
-        Value column = e.add(e.rem(index, padding), shape.headSize);
-        Value bytes = e.add(e.mul(row, tiles.pitch), e.mul(column, element));
-        e.store(zero, e.offset(shared, bytes), element);
+        Value column = e.add(e.rem(index, padding), layout.size);
+        Value bytes = e.add(e.mul(row, layout.pitch), e.mul(column, element));
+        e.store(zero, e.offset(to, bytes), element);
       });
 }
 
@@ -112,13 +111,13 @@ void AttentionCopies::loadUnit(Value to, Value from, int64_t elements,
 /// of the loop over tiles although this path is rarely taken.
 void AttentionCopies::loadUnits(Value to, int64_t rows, Value thread,
                                 int64_t elements, Type type, RowOf rowOf) {
-  int64_t units = shape.headSize / elements;
+  int64_t units = layout.size / elements;
   e.keptLoop(
       thread, e.int32(rows * units), tiles.getThreads(), [&](Value index) {
         Value row = e.div(index, units);
         auto [skip, globalSkip] = getSkips(e.rem(index, units), elements, type);
         GlobalRow from = rowOf(row);
-        loadUnit(e.offset(to, e.add(e.mul(row, tiles.pitch), skip)),
+        loadUnit(e.offset(to, e.add(e.mul(row, layout.pitch), skip)),
                  e.offset(from.pointer, globalSkip), elements, type,
                  from.isThere);
       });
@@ -131,14 +130,14 @@ void AttentionCopies::load(Value to, int64_t rows, Value thread, RowOf rowOf) {
 }
 
 bool AttentionCopies::isShort(int64_t rows, int64_t elements) const {
-  int64_t units = shape.headSize / elements;
+  int64_t units = layout.size / elements;
   return elements == chunkElements && units <= tiles.getThreads() &&
          rows * units <= unrolledCopies * tiles.getThreads();
 }
 
 void AttentionCopies::inPasses(int64_t rows, Value thread, int64_t elements,
                                function_ref<void(int64_t, Value)> copy) {
-  int64_t units = shape.headSize / elements;
+  int64_t units = layout.size / elements;
   int64_t step = std::min(rows, tiles.getThreads() / units);
   Value row = e.div(thread, units);
   auto copyAll = [&] {
@@ -157,18 +156,18 @@ void AttentionCopies::inPasses(int64_t rows, Value thread, int64_t elements,
 /// A thread keeps its column and goes from row to row by adding.
 void AttentionCopies::loadInPasses(Value to, int64_t rows, Value thread,
                                    int64_t elements, const GlobalRows &from) {
-  int64_t units = shape.headSize / elements;
+  int64_t units = layout.size / elements;
   int64_t step = std::min(rows, tiles.getThreads() / units);
   Value ownRow = e.div(thread, units);
   auto [skip, globalSkip] =
       getSkips(e.rem(thread, units), elements, shape.keyType);
   Value source = e.offset(
       from.pointer, e.add(e.mul(e.toInt64(ownRow), from.pitch), globalSkip));
-  Value target = e.offset(to, e.add(e.mul(ownRow, tiles.pitch), skip));
+  Value target = e.offset(to, e.add(e.mul(ownRow, layout.pitch), skip));
   Value distance = e.mul(from.pitch, step);
   inPasses(rows, thread, elements, [&](int64_t first, Value row) {
     loadUnit(
-        e.offset(target, first * tiles.pitch), source, elements, shape.keyType,
+        e.offset(target, first * layout.pitch), source, elements, shape.keyType,
         e.compare(arith::CmpIPredicate::slt, row, e.sub(from.count, first)));
     source = e.offset(source, distance);
   });
@@ -192,14 +191,14 @@ void AttentionCopies::load(ArrayRef<TileOf> tilesOf, int64_t rows, Value thread,
   auto copy = [&](Value row, Value unit, int64_t elements) {
     FoundRow found = find(row);
     auto [skip, globalSkip] = getSkips(unit, elements, shape.keyType);
-    Value target = e.add(e.mul(row, tiles.pitch), skip);
+    Value target = e.add(e.mul(row, layout.pitch), skip);
     Value source = e.add(found.offset, globalSkip);
     for (const TileOf &tile : tilesOf)
       loadUnit(e.offset(tile.to, target), e.offset(tile.from, source), elements,
                shape.keyType, found.isThere);
   };
   byUnit([&](int64_t elements) {
-    int64_t units = shape.headSize / elements;
+    int64_t units = layout.size / elements;
     if (isShort(rows, elements))
       return inPasses(rows, thread, elements, [&](int64_t first, Value row) {
         copy(e.add(row, first), e.rem(thread, units), elements);
@@ -213,7 +212,7 @@ void AttentionCopies::load(ArrayRef<TileOf> tilesOf, int64_t rows, Value thread,
 
 void AttentionCopies::storeUnits(Value from, int64_t rows, Value lane,
                                  int64_t elements, RowOf rowOf) {
-  int64_t units = shape.headSize / elements, bytes = elements * element;
+  int64_t units = layout.size / elements, bytes = elements * element;
   bool converts = shape.queryType != shape.type;
   Type type = e.builder.getIntegerType(8 * std::min<int64_t>(bytes, 8));
   if (bytes == widestCopy)
@@ -225,7 +224,7 @@ void AttentionCopies::storeUnits(Value from, int64_t rows, Value lane,
     GlobalRow to = rowOf(row);
     e.when(to.isThere, [&] {
       auto [skip, globalSkip] = getSkips(column, elements, shape.queryType);
-      Value source = e.offset(from, e.add(e.mul(row, tiles.pitch), skip));
+      Value source = e.offset(from, e.add(e.mul(row, layout.pitch), skip));
       Value value = e.load(type, source, bytes);
       if (converts)
         value = convert(e, value, shape.queryType);
@@ -238,4 +237,34 @@ void AttentionCopies::storeUnits(Value from, int64_t rows, Value lane,
 void AttentionCopies::store(Value from, int64_t rows, Value lane, RowOf rowOf) {
   byUnit(
       [&](int64_t elements) { storeUnits(from, rows, lane, elements, rowOf); });
+}
+
+AttentionTileCopies::AttentionTileCopies(KernelEmitter &emitter,
+                                         const AttentionShape &shape,
+                                         const AttentionTiles &tiles,
+                                         ArrayRef<Value> headAddresses,
+                                         ArrayRef<Value> valueAddresses)
+    : e(emitter), tiles(tiles) {
+  SmallVector<Value> addresses(headAddresses);
+  if (areOne())
+    llvm::append_range(addresses, valueAddresses);
+  head.emplace(e, shape, tiles, tiles.head, addresses);
+  if (!areOne())
+    value.emplace(e, shape, tiles, tiles.value, valueAddresses);
+}
+
+void AttentionTileCopies::clearPadding(Value shared, Value thread) {
+  if (areOne())
+    return head->clearPadding(shared, tiles.getSharedBytes() / tiles.head.pitch,
+                              thread);
+  int64_t rows = tiles.getRows(), behind = rows * tiles.head.pitch;
+  head->clearPadding(shared, rows, thread);
+  if (tiles.rowBytes == tiles.head.pitch + tiles.value.pitch)
+    value->clearPadding(e.offset(shared, behind), rows, thread);
+  for (int64_t stage : {int64_t(0), tiles.getStageBytes()}) {
+    head->clearPadding(e.offset(shared, stage + tiles.getKeysOffset()),
+                       tiles.keys, thread);
+    value->clearPadding(e.offset(shared, stage + tiles.getValuesOffset()),
+                        tiles.keys, thread);
+  }
 }

@@ -43,13 +43,15 @@ public:
   using Value = mlir::Value;
   using RowOf = llvm::function_ref<GlobalRow(Value row)>;
 
-  /// `addresses` are all addresses and strides in bytes (i64) of the call.
+  /// Of tensors whose rows lie in shared memory as `layout` says; `addresses`
+  /// are all addresses and strides in bytes (i64) of them in the call.
   AttentionCopies(KernelEmitter &emitter, const AttentionShape &shape,
-                  const AttentionTiles &tiles, mlir::ValueRange addresses);
+                  const AttentionTiles &tiles, const RowLayout &layout,
+                  mlir::ValueRange addresses);
 
-  /// Zeros in the columns that pad the head, of every row of shared memory.
-  /// Nothing else writes there.
-  void clearPadding(Value shared, Value thread);
+  /// All threads put zeros in the columns that pad the head, of `rows` rows of
+  /// shared memory at `to`. Nothing else writes there.
+  void clearPadding(Value to, int64_t rows, Value thread);
   /// All threads start to copy `rows` rows of queries to shared memory at `to`;
   /// rows that are not there become zero.
   void load(Value to, int64_t rows, Value thread, RowOf rowOf);
@@ -66,6 +68,7 @@ private:
   KernelEmitter &e;
   const AttentionShape &shape;
   const AttentionTiles &tiles;
+  RowLayout layout;
   int64_t element;       ///< bytes, in shared memory
   int64_t chunkElements; ///< of a row, copied at once
   Value isAligned;       ///< may copy by chunks; null: a chunk is an element
@@ -91,6 +94,30 @@ private:
                   RowOf rowOf);
   /// Calls `copy` with the number of elements of the unit that the call allows.
   void byUnit(llvm::function_ref<void(int64_t elements)> copy);
+};
+
+/// The copies of queries and keys and those of values and results, which are
+/// the same where their rows are alike.
+class AttentionTileCopies {
+public:
+  using Value = mlir::Value;
+
+  AttentionTileCopies(KernelEmitter &emitter, const AttentionShape &shape,
+                      const AttentionTiles &tiles,
+                      llvm::ArrayRef<Value> headAddresses,
+                      llvm::ArrayRef<Value> valueAddresses);
+
+  AttentionCopies &ofHead() { return *head; }
+  AttentionCopies &ofValue() { return areOne() ? *head : *value; }
+  /// Whether one look-up of a row serves keys and values.
+  bool areOne() const { return tiles.head == tiles.value; }
+  /// Clears the padding of all that AttentionTiles has in shared memory.
+  void clearPadding(Value shared, Value thread);
+
+private:
+  KernelEmitter &e;
+  const AttentionTiles &tiles;
+  std::optional<AttentionCopies> head, value;
 };
 
 } // namespace tp

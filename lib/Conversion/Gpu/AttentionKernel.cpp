@@ -39,21 +39,24 @@ private:
   /// The queries of the block's batch entry that it may take rows of: the first
   /// (i64) and their number (i32).
   Value firstQuery, queries;
-  std::optional<AttentionCopies> copies;
+  std::optional<AttentionTileCopies> copies;
   std::optional<AttentionPages> pages;
   Value firstKey; ///< over pages: the first that any query sees
 
   /// A tensor of rows [batch, length, heads * head size] from `base` on.
-  Value getRow(Value base, Value position, Value stride, Value head, Type type);
-  GlobalRow getQueryRow(Value base, Value stride, Value row);
+  Value getRow(Value base, Value position, Value stride, Value head,
+               int64_t size, Type type);
+  GlobalRow getQueryRow(Value base, Value stride, Value row, int64_t size);
   Value isInHead(Value row);
   void findQueries();
   void prepareCopies();
   void compute();
-  FoundRow findKey(Value key);
+  FoundRow findKey(Value key, int64_t size);
+  void loadPages(Value stage, Value start);
   void loadTile(Value tile, Value firstTile);
   Value getStage(Value tile, Value firstTile);
-  void addBias(Fragments &scores, Value start, Value warpKey);
+  void addBias(Fragments &scores, Value start, Value warpKey,
+               AttentionSoftmax &softmax);
   void exchange(SoftmaxState &state, AttentionSoftmax &softmax);
   SmallVector<Value> readSinks(AttentionSoftmax &softmax);
   void write(const SoftmaxState &state, ArrayRef<Value> logarithms,
@@ -86,16 +89,22 @@ AttentionKernel::AttentionKernel(OpBuilder &builder, Location loc,
 }
 
 void AttentionKernel::prepareCopies() {
-  SmallVector<Value> addresses;
-  for (Value pointer : {call.query, call.key, call.value, call.output})
-    addresses.push_back(
-        LLVM::PtrToIntOp::create(e.builder, e.loc, e.i64, pointer));
-  // Those over pages are whole rows, which chunks divide.
-  if (!shape.pages)
-    for (Value stride : {call.queryStride, call.keyStride, call.valueStride,
-                         call.outputStride})
-      addresses.push_back(e.mul(stride, shape.getElementBytes()));
-  copies.emplace(e, shape, tiles, addresses);
+  auto getAddresses = [&](ArrayRef<std::pair<Value, Value>> tensors) {
+    SmallVector<Value> addresses;
+    for (auto [pointer, stride] : tensors)
+      addresses.push_back(
+          LLVM::PtrToIntOp::create(e.builder, e.loc, e.i64, pointer));
+    // Those over pages are whole rows, which chunks divide.
+    if (!shape.pages)
+      for (auto [pointer, stride] : tensors)
+        addresses.push_back(e.mul(stride, shape.getElementBytes()));
+    return addresses;
+  };
+  copies.emplace(e, shape, tiles,
+                 getAddresses({{call.query, call.queryStride},
+                               {call.key, call.keyStride}}),
+                 getAddresses({{call.value, call.valueStride},
+                               {call.output, call.outputStride}}));
 }
 
 /// Which queries and rows the block has, and where they stand.
@@ -115,9 +124,8 @@ void AttentionKernel::findQueries() {
 }
 
 Value AttentionKernel::getRow(Value base, Value position, Value stride,
-                              Value head, Type type) {
-  Value elements =
-      e.add(e.mul(position, stride), e.mul(e.toInt64(head), shape.headSize));
+                              Value head, int64_t size, Type type) {
+  Value elements = e.add(e.mul(position, stride), e.mul(e.toInt64(head), size));
   return e.offset(base, e.mul(elements, shape.getBytes(type)));
 }
 
@@ -128,40 +136,59 @@ Value AttentionKernel::isInHead(Value row) {
 }
 
 /// Row `row` of the KV head, of a tensor of queries or outputs.
-GlobalRow AttentionKernel::getQueryRow(Value base, Value stride, Value row) {
+GlobalRow AttentionKernel::getQueryRow(Value base, Value stride, Value row,
+                                       int64_t size) {
   Value head =
       e.add(e.mul(keyHead, shape.getSharing()), e.rem(row, shape.getSharing()));
   Value position = e.add(firstQuery, e.toInt64(e.div(row, shape.getSharing())));
-  return {getRow(base, position, stride, head, shape.queryType), isInHead(row)};
+  return {getRow(base, position, stride, head, size, shape.queryType),
+          isInHead(row)};
 }
 
 /// Over pages: the row of a key that some query of the block may see.
-FoundRow AttentionKernel::findKey(Value key) {
-  return pages->find(key, firstKey, e.toInt32(call.keyLength));
+FoundRow AttentionKernel::findKey(Value key, int64_t size) {
+  return pages->find(key, firstKey, e.toInt32(call.keyLength), size);
+}
+
+/// Those that begin at key `start`, to a stage.
+void AttentionKernel::loadPages(Value stage, Value start) {
+  Value none = e.int64(0);
+  auto getTile = [&](Value base, int64_t place, int64_t size) {
+    return TileOf{e.offset(stage, place),
+                  getRow(base, none, none, keyHead, size, shape.keyType)};
+  };
+  SmallVector<TileOf> tilesOf{
+      getTile(call.key, tiles.getKeysOffset(), shape.headSize),
+      getTile(call.value, tiles.getValuesOffset(), shape.valueSize)};
+  auto load = [&](AttentionCopies &own, ArrayRef<TileOf> list, int64_t size) {
+    own.load(list, tiles.keys, thread,
+             [&](Value row) { return findKey(e.add(start, row), size); });
+  };
+  if (copies->areOne())
+    return load(copies->ofHead(), tilesOf, shape.headSize);
+  load(copies->ofHead(), tilesOf[0], shape.headSize);
+  load(copies->ofValue(), tilesOf[1], shape.valueSize);
 }
 
 /// Starts the copies of a tile of keys and values.
 void AttentionKernel::loadTile(Value tile, Value firstTile) {
   Value stage = getStage(tile, firstTile);
-  if (pages) {
-    Value start = e.mul(tile, tiles.keys), none = e.int64(0);
-    SmallVector<TileOf> tilesOf;
-    for (auto [base, place] : {std::pair(call.key, tiles.getKeysOffset()),
-                               std::pair(call.value, tiles.getValuesOffset())})
-      tilesOf.push_back({e.offset(stage, place),
-                         getRow(base, none, none, keyHead, shape.keyType)});
-    return copies->load(tilesOf, tiles.keys, thread,
-                        [&](Value row) { return findKey(e.add(start, row)); });
-  }
+  if (pages)
+    return loadPages(stage, e.mul(tile, tiles.keys));
   Value start = e.toInt64(e.mul(tile, tiles.keys));
   Value first = e.add(e.mul(e.toInt64(batch), shape.keyCapacity), start);
   Value left = e.toInt32(e.sub(call.keyLength, start));
-  for (auto [base, stride, place] :
-       {std::tuple(call.key, call.keyStride, tiles.getKeysOffset()),
-        std::tuple(call.value, call.valueStride, tiles.getValuesOffset())})
-    copies->load(e.offset(stage, place), tiles.keys, thread,
-                 GlobalRows{getRow(base, first, stride, keyHead, shape.keyType),
-                            e.mul(stride, shape.getElementBytes()), left});
+  auto load = [&](AttentionCopies &own, Value base, Value stride, int64_t size,
+                  int64_t place) {
+    own.load(
+        e.offset(stage, place), tiles.keys, thread,
+        GlobalRows{getRow(base, first, stride, keyHead, size, shape.keyType),
+                   e.mul(stride, shape.getElementBytes()), left});
+  };
+  load(copies->ofHead(), call.key, call.keyStride, shape.headSize,
+       tiles.getKeysOffset());
+  load(copies->ofValue(), call.value, call.valueStride, shape.valueSize,
+       tiles.getValuesOffset());
 }
 
 /// Where shared memory begins, moved so that the offsets of the tiles give
@@ -173,35 +200,26 @@ Value AttentionKernel::getStage(Value tile, Value firstTile) {
 
 /// Adds the bias to a tile of scores. Rows and keys that there are not read the
 /// last ones' and are not used.
-void AttentionKernel::addBias(Fragments &scores, Value start, Value warpKey) {
+void AttentionKernel::addBias(Fragments &scores, Value start, Value warpKey,
+                              AttentionSoftmax &softmax) {
   if (!shape.biasType)
     return;
   int64_t bytes = shape.getBytes(shape.biasType), sharing = shape.getSharing();
   Value column = e.add(e.add(start, warpKey), e.mul(e.rem(lane, 4), 2));
-  for (auto [fragment, tilesOf] : llvm::enumerate(scores))
-    for (int64_t half = 0; half < 2; ++half) {
-      Value row = e.add(e.add(e.add(blockRow, warpRow), e.div(lane, 4)),
-                        16 * int64_t(fragment) + 8 * half);
-      Value query =
-          e.toInt64(e.least(e.div(row, sharing), shape.queryLength - 1));
-      if (shape.biasHeads > 1) {
-        Value head = e.add(e.mul(keyHead, sharing), e.rem(row, sharing));
-        query = e.add(e.mul(e.toInt64(head), shape.queryLength), query);
-      }
-      Value line = e.offset(call.bias, e.mul(query, shape.keyCapacity * bytes));
-      for (auto [tile, values] : llvm::enumerate(tilesOf))
-        for (int64_t side = 0; side < 2; ++side) {
-          Value key = e.least(e.add(column, 8 * int64_t(tile) + side),
-                              shape.keyCapacity - 1);
-          Value bias =
-              e.load(shape.biasType,
-                     e.offset(line, e.mul(e.toInt64(key), bytes)), bytes);
-          if (!shape.biasType.isF32())
-            bias = arith::ExtFOp::create(e.builder, e.loc, e.f32, bias);
-          Value &score = values[2 * half + side];
-          score = e.fma(bias, e.float32(llvm::numbers::log2e), score);
-        }
+  auto findLine = [&](int64_t first) {
+    Value row = e.add(e.add(e.add(blockRow, warpRow), e.div(lane, 4)), first);
+    Value query =
+        e.toInt64(e.least(e.div(row, sharing), shape.queryLength - 1));
+    if (shape.biasHeads > 1) {
+      Value head = e.add(e.mul(keyHead, sharing), e.rem(row, sharing));
+      query = e.add(e.mul(e.toInt64(head), shape.queryLength), query);
     }
+    return e.offset(call.bias, e.mul(query, shape.keyCapacity * bytes));
+  };
+  softmax.addBias(scores, shape.biasType, findLine, [&](int64_t first) {
+    Value key = e.least(e.add(column, first), shape.keyCapacity - 1);
+    return e.mul(e.toInt64(key), bytes);
+  });
 }
 
 /// Of the lane's rows.
@@ -224,7 +242,7 @@ void AttentionKernel::exchange(SoftmaxState &state, AttentionSoftmax &softmax) {
     return;
   int64_t count = state.flatten().size();
   assert((tiles.keyWarps - 1) * tiles.rowWarps * count * 128 <=
-         4 * tiles.getStageBytes());
+         2 * tiles.getStageBytes());
   Value rowWarp = e.div(warpRow, tiles.getWarpRows());
   auto getPlace = [&](Value warp) {
     Value slot = e.add(e.mul(warp, tiles.rowWarps), rowWarp);
@@ -258,14 +276,15 @@ void AttentionKernel::exchange(SoftmaxState &state, AttentionSoftmax &softmax) {
 void AttentionKernel::write(const SoftmaxState &state,
                             ArrayRef<Value> logarithms,
                             AttentionProducts &products) {
-  Value place = e.offset(shared, e.mul(warpRow, tiles.pitch));
+  int64_t pitch = tiles.value.pitch;
+  Value place = e.offset(shared, e.mul(warpRow, pitch));
   for (auto [i, fragment] : llvm::enumerate(state.outputs))
-    products.storeOutputs(fragment,
-                          e.offset(place, 16 * int64_t(i) * tiles.pitch));
+    products.storeOutputs(fragment, e.offset(place, 16 * int64_t(i) * pitch));
   e.warpBarrier();
   Value firstRow = e.add(blockRow, warpRow);
-  copies->store(place, tiles.getWarpRows(), lane, [&](Value row) {
-    return getQueryRow(call.output, call.outputStride, e.add(firstRow, row));
+  copies->ofValue().store(place, tiles.getWarpRows(), lane, [&](Value row) {
+    return getQueryRow(call.output, call.outputStride, e.add(firstRow, row),
+                       shape.valueSize);
   });
   if (!call.logSumExp)
     return;
@@ -313,11 +332,13 @@ void AttentionKernel::compute() {
   if (tiles.splits > 1)
     splits.narrow(masks.firstTile, masks.endTile, split);
   AttentionSoftmax softmax(e, shape, tiles);
-  auto products = AttentionProducts::create(e, shape, tiles, lane);
+  auto products =
+      AttentionProducts::create(e, shape, tiles, tiles.head, tiles.value, lane);
 
   copies->clearPadding(shared, thread);
-  copies->load(shared, tiles.getRows(), thread, [&](Value row) {
-    return getQueryRow(call.query, call.queryStride, e.add(blockRow, row));
+  copies->ofHead().load(shared, tiles.getRows(), thread, [&](Value row) {
+    return getQueryRow(call.query, call.queryStride, e.add(blockRow, row),
+                       shape.headSize);
   });
   e.when(e.compare(arith::CmpIPredicate::slt, masks.firstTile, masks.endTile),
          [&] { loadTile(masks.firstTile, masks.firstTile); });
@@ -326,13 +347,13 @@ void AttentionKernel::compute() {
     e.waitForCopies();
     e.barrier();
   }
-  products->setQueries(e.offset(shared, e.mul(warpRow, tiles.pitch)));
+  products->setQueries(e.offset(shared, e.mul(warpRow, tiles.head.pitch)));
 
   SoftmaxState state = softmax.getInitial();
   auto carried = e.loop(
       masks.firstTile, masks.endTile, 1, state.flatten(),
-      [&](Value tile, ValueRange values) {
-        state.assign(values);
+      [&](Value tile, ValueRange carriedIn) {
+        state.assign(carriedIn);
         e.waitForCopies();
         e.barrier();
         Value next = e.add(tile, 1);
@@ -343,18 +364,20 @@ void AttentionKernel::compute() {
         Value start = e.mul(tile, tiles.keys);
         masks.readPadding(start);
         if (pages)
-          masks.readPages(start,
-                          [&](Value key) { return findKey(key).isThere; });
-        Value stage = e.offset(getStage(tile, masks.firstTile),
-                               e.mul(warpKey, tiles.pitch));
+          masks.readPages(start, [&](Value key) {
+            return findKey(key, shape.headSize).isThere;
+          });
+        Value stage = getStage(tile, masks.firstTile);
+        Value keys = e.offset(stage, e.mul(warpKey, tiles.head.pitch));
         Fragments scores =
-            products->multiplyKeys(e.offset(stage, tiles.getKeysOffset()));
+            products->multiplyKeys(e.offset(keys, tiles.getKeysOffset()));
         softmax.scale(scores);
-        addBias(scores, start, warpKey);
+        addBias(scores, start, warpKey, softmax);
         Fragments probabilities =
             softmax.update(state, masks.apply(scores, start));
+        Value values = e.offset(stage, e.mul(warpKey, tiles.value.pitch));
         products->multiplyValues(state.outputs, probabilities,
-                                 e.offset(stage, tiles.getValuesOffset()));
+                                 e.offset(values, tiles.getValuesOffset()));
         return state.flatten();
       });
   state.assign(carried);

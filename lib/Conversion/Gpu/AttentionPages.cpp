@@ -73,7 +73,7 @@ void AttentionPages::place(Value token, Value count, Value &queryOffset,
   keyLength = e.select(isThere, seen, e.int64(0));
 }
 
-FoundRow AttentionPages::find(Value key, Value from, Value to) {
+FoundRow AttentionPages::find(Value key, Value from, Value to, int64_t size) {
   Value isThere =
       e.compare(arith::CmpIPredicate::ult, e.sub(key, from), e.sub(to, from));
   Value slot = e.select(isThere, e.div(key, pages.page), e.int32(0));
@@ -83,7 +83,6 @@ FoundRow AttentionPages::find(Value key, Value from, Value to) {
   Value cell =
       e.select(isThere, e.add(e.mul(page, pages.page), e.rem(key, pages.page)),
                e.int32(0));
-  int64_t bytes =
-      shape.keyHeads * shape.headSize * shape.getBytes(shape.keyType);
+  int64_t bytes = shape.keyHeads * size * shape.getBytes(shape.keyType);
   return {e.mul(e.toInt64(cell), bytes), isThere};
 }

@@ -48,8 +48,9 @@ public:
 
   /// For `count` tokens from `token` on: q_offset, and kv_len, 0 without a row.
   void place(Value token, Value count, Value &queryOffset, Value &keyLength);
-  /// The cell of position `key` (i32) of that row, if it is in [from, to).
-  FoundRow find(Value key, Value from, Value to);
+  /// The cell of position `key` (i32) of that row, if it is in [from, to), in
+  /// tensors with heads of `size` elements.
+  FoundRow find(Value key, Value from, Value to, int64_t size);
 
 private:
   KernelEmitter &e;

@@ -27,7 +27,8 @@ namespace {
 class TensorCoreProducts : public AttentionProducts {
 public:
   TensorCoreProducts(KernelEmitter &emitter, const AttentionShape &shape,
-                     const AttentionTiles &tiles, Value lane);
+                     const AttentionTiles &tiles, const RowLayout &inner,
+                     const RowLayout &outer, Value lane);
   void setQueries(Value queries) override;
   Fragments multiplyKeys(Value keys) override;
   void multiplyValues(Fragments &outputs, const Fragments &probabilities,
@@ -49,8 +50,9 @@ private:
 
   int64_t steps; ///< of 16 columns of the head
   /// What this lane adds to a matrix's first element to find its row: of a
-  /// 16x16 block by rows then columns, and of one by columns then rows.
-  Value byRows, byColumns;
+  /// 16x16 block by rows then columns, and of one by columns then rows; of
+  /// values by rows.
+  Value byRows, byColumns, ofValues;
   Value queries;
   SmallVector<Registers> held; ///< queries in registers
 };
@@ -59,19 +61,22 @@ private:
 
 TensorCoreProducts::TensorCoreProducts(KernelEmitter &emitter,
                                        const AttentionShape &shape,
-                                       const AttentionTiles &tiles, Value lane)
-    : AttentionProducts(emitter, shape, tiles, lane),
-      steps(tiles.paddedHead / 16) {
+                                       const AttentionTiles &tiles,
+                                       const RowLayout &inner,
+                                       const RowLayout &outer, Value lane)
+    : AttentionProducts(emitter, shape, tiles, inner, outer, lane),
+      steps(inner.padded / 16) {
   // Matrices 0 and 1 are rows 0-7 and 8-15 of the left half, 2 and 3 of the
   // right half: the order of the left operand, and of two right operands that
   // are read transposed.
   Value row = e.rem(lane, 16), half = e.div(lane, 16);
-  byRows = e.add(e.mul(row, tiles.pitch), e.mul(half, 16));
+  byRows = e.add(e.mul(row, inner.pitch), e.mul(half, 16));
+  ofValues = e.add(e.mul(row, outer.pitch), e.mul(half, 16));
   // Matrices 0 and 1 are the halves of rows 0-7, 2 and 3 of rows 8-15: two
   // right operands whose columns are rows in memory.
   row = e.add(e.rem(lane, 8), e.mul(half, 8));
   Value side = e.rem(e.div(lane, 8), 2);
-  byColumns = e.add(e.mul(row, tiles.pitch), e.mul(side, 16));
+  byColumns = e.add(e.mul(row, inner.pitch), e.mul(side, 16));
 }
 
 TensorCoreProducts::Registers
@@ -97,7 +102,7 @@ void TensorCoreProducts::setQueries(Value pointer) {
   for (int64_t fragment = 0; fragment < tiles.fragments; ++fragment)
     for (int64_t step = 0; step < steps; ++step)
       held.push_back(loadMatrices(
-          e.offset(queries, 16 * fragment * tiles.pitch + 32 * step), false));
+          e.offset(queries, 16 * fragment * inner.pitch + 32 * step), false));
 }
 
 TensorCoreProducts::Registers TensorCoreProducts::getQueries(int64_t fragment,
@@ -105,7 +110,7 @@ TensorCoreProducts::Registers TensorCoreProducts::getQueries(int64_t fragment,
   if (tiles.queriesInRegisters)
     return held[fragment * steps + step];
   return loadMatrices(
-      e.offset(queries, 16 * fragment * tiles.pitch + 32 * step), false);
+      e.offset(queries, 16 * fragment * inner.pitch + 32 * step), false);
 }
 
 void TensorCoreProducts::multiply(std::array<Value, 4> &sum,
@@ -142,7 +147,7 @@ Fragments TensorCoreProducts::multiplyKeys(Value keys) {
       left.push_back(getQueries(fragment, step));
     for (int64_t tile = 0; tile < keyTiles; tile += 2) {
       Registers right =
-          loadMatrices(e.offset(rows, 8 * tile * tiles.pitch + 32 * step),
+          loadMatrices(e.offset(rows, 8 * tile * inner.pitch + 32 * step),
                        /*isTransposed=*/false);
       for (int64_t fragment = 0; fragment < tiles.fragments; ++fragment) {
         Fragment &sums = scores[fragment];
@@ -157,7 +162,7 @@ Fragments TensorCoreProducts::multiplyKeys(Value keys) {
 void TensorCoreProducts::multiplyValues(Fragments &outputs,
                                         const Fragments &probabilities,
                                         Value values) {
-  Value rows = e.offset(values, byRows);
+  Value rows = e.offset(values, ofValues);
   for (int64_t step = 0; step < tiles.getWarpKeys() / 16; ++step) {
     SmallVector<Registers> left;
     for (const Fragment &fragment : probabilities) {
@@ -167,9 +172,9 @@ void TensorCoreProducts::multiplyValues(Fragments &outputs,
                       e.pack(second[0], second[1], shape.type),
                       e.pack(second[2], second[3], shape.type)});
     }
-    for (int64_t column = 0; column < steps; ++column) {
+    for (int64_t column = 0; column < outer.padded / 16; ++column) {
       Registers right =
-          loadMatrices(e.offset(rows, 16 * step * tiles.pitch + 32 * column),
+          loadMatrices(e.offset(rows, 16 * step * outer.pitch + 32 * column),
                        /*isTransposed=*/true);
       for (auto [sums, operand] : llvm::zip_equal(outputs, left)) {
         multiply(sums[2 * column], operand, right[0], right[1]);
@@ -181,11 +186,11 @@ void TensorCoreProducts::multiplyValues(Fragments &outputs,
 
 void TensorCoreProducts::storeOutputs(const Fragment &outputs, Value row) {
   Value place = e.offset(
-      row, e.add(e.mul(e.div(lane, 4), tiles.pitch), e.mul(e.rem(lane, 4), 4)));
+      row, e.add(e.mul(e.div(lane, 4), outer.pitch), e.mul(e.rem(lane, 4), 4)));
   for (auto [tile, values] : llvm::enumerate(outputs))
     for (int64_t half = 0; half < 2; ++half)
       e.store(e.pack(values[2 * half], values[2 * half + 1], shape.type),
-              e.offset(place, 8 * half * tiles.pitch + 16 * int64_t(tile)), 4);
+              e.offset(place, 8 * half * outer.pitch + 16 * int64_t(tile)), 4);
 }
 
 void TensorCoreProducts::visitColumns(const Fragment &outputs, int64_t half,
@@ -209,7 +214,7 @@ public:
   using AttentionProducts::AttentionProducts;
   void setQueries(Value pointer) override {
     Value row = e.div(lane, 4);
-    queries = e.offset(pointer, e.mul(row, tiles.pitch));
+    queries = e.offset(pointer, e.mul(row, inner.pitch));
   }
   Fragments multiplyKeys(Value keys) override;
   void multiplyValues(Fragments &outputs, const Fragments &probabilities,
@@ -236,7 +241,7 @@ std::array<Value, 4> FusedProducts::loadFour(Value pointer) {
 
 Fragments FusedProducts::multiplyKeys(Value keys) {
   int64_t keyTiles = tiles.getWarpKeys() / 8;
-  Value own = e.offset(keys, e.mul(e.rem(lane, 4), 2 * tiles.pitch));
+  Value own = e.offset(keys, e.mul(e.rem(lane, 4), 2 * inner.pitch));
   // A loop over 16 columns at a time: written out, it would not fit the
   // instruction cache.
   Value zero = e.float32(0);
@@ -245,7 +250,7 @@ Fragments FusedProducts::multiplyKeys(Value keys) {
     return (fragment * keyTiles + tile) * 4 + value;
   };
   KernelEmitter::Values sums = e.loop(
-      e.int32(0), e.int32(tiles.paddedHead * 4), 64, zeros,
+      e.int32(0), e.int32(inner.padded * 4), 64, zeros,
       [&](Value skip, ValueRange carried) {
         KernelEmitter::Values sums(carried);
         Value left = e.offset(queries, skip), right = e.offset(own, skip);
@@ -253,11 +258,11 @@ Fragments FusedProducts::multiplyKeys(Value keys) {
           SmallVector<std::array<Value, 4>> rows;
           for (int64_t half = 0; half < 2 * tiles.fragments; ++half)
             rows.push_back(
-                loadFour(e.offset(left, 8 * half * tiles.pitch + part)));
+                loadFour(e.offset(left, 8 * half * inner.pitch + part)));
           for (int64_t tile = 0; tile < keyTiles; ++tile)
             for (int64_t side = 0; side < 2; ++side) {
               auto key = loadFour(
-                  e.offset(right, (8 * tile + side) * tiles.pitch + part));
+                  e.offset(right, (8 * tile + side) * inner.pitch + part));
               for (auto [half, row] : llvm::enumerate(rows)) {
                 Value &sum = sums[index(half / 2, tile, half % 2 * 2 + side)];
                 for (auto [a, b] : llvm::zip_equal(row, key))
@@ -288,8 +293,8 @@ void FusedProducts::multiplyValues(Fragments &outputs,
       for (int64_t half = 0; half < 2; ++half)
         rows.push_back(
             e.shuffleInQuad(fragment[key / 8][2 * half + side], source));
-    for (int64_t step = 0; step < tiles.paddedHead / 16; ++step) {
-      auto value = loadFour(e.offset(own, key * tiles.pitch + 64 * step));
+    for (int64_t step = 0; step < outer.padded / 16; ++step) {
+      auto value = loadFour(e.offset(own, key * outer.pitch + 64 * step));
       for (auto [half, probability] : llvm::enumerate(rows))
         for (int64_t i = 0; i < 4; ++i) {
           Value &sum =
@@ -301,7 +306,7 @@ void FusedProducts::multiplyValues(Fragments &outputs,
 }
 
 void FusedProducts::storeOutputs(const Fragment &outputs, Value row) {
-  Value place = e.offset(row, e.add(e.mul(e.div(lane, 4), tiles.pitch),
+  Value place = e.offset(row, e.add(e.mul(e.div(lane, 4), outer.pitch),
                                     e.mul(e.rem(lane, 4), 16)));
   for (size_t tile = 0; tile < outputs.size(); tile += 2)
     for (int64_t half = 0; half < 2; ++half) {
@@ -309,7 +314,7 @@ void FusedProducts::storeOutputs(const Fragment &outputs, Value row) {
       for (int64_t i = 0; i < 4; ++i)
         four.push_back(outputs[tile + i / 2][2 * half + i % 2]);
       e.store(e.makeVector(four),
-              e.offset(place, 8 * half * tiles.pitch + 32 * int64_t(tile)), 16);
+              e.offset(place, 8 * half * outer.pitch + 32 * int64_t(tile)), 16);
     }
 }
 
@@ -336,8 +341,11 @@ void AttentionProducts::storeSums(const Fragment &outputs, int64_t half,
 
 std::unique_ptr<AttentionProducts>
 AttentionProducts::create(KernelEmitter &emitter, const AttentionShape &shape,
-                          const AttentionTiles &tiles, Value lane) {
+                          const AttentionTiles &tiles, const RowLayout &inner,
+                          const RowLayout &outer, Value lane) {
   if (shape.type.isF32())
-    return std::make_unique<FusedProducts>(emitter, shape, tiles, lane);
-  return std::make_unique<TensorCoreProducts>(emitter, shape, tiles, lane);
+    return std::make_unique<FusedProducts>(emitter, shape, tiles, inner, outer,
+                                           lane);
+  return std::make_unique<TensorCoreProducts>(emitter, shape, tiles, inner,
+                                              outer, lane);
 }

@@ -51,14 +51,17 @@ class AttentionProducts {
 public:
   using Value = mlir::Value;
 
-  /// `lane` is 0 to 31; the products are written by `emitter`.
-  static std::unique_ptr<AttentionProducts> create(KernelEmitter &emitter,
-                                                   const AttentionShape &shape,
-                                                   const AttentionTiles &tiles,
-                                                   Value lane);
+  /// `lane` is 0 to 31; the products are written by `emitter`. Queries and
+  /// keys lie in shared memory as `inner` says, values and outputs as `outer`.
+  static std::unique_ptr<AttentionProducts>
+  create(KernelEmitter &emitter, const AttentionShape &shape,
+         const AttentionTiles &tiles, const RowLayout &inner,
+         const RowLayout &outer, Value lane);
   AttentionProducts(KernelEmitter &emitter, const AttentionShape &shape,
-                    const AttentionTiles &tiles, Value lane)
-      : e(emitter), shape(shape), tiles(tiles), lane(lane) {}
+                    const AttentionTiles &tiles, const RowLayout &inner,
+                    const RowLayout &outer, Value lane)
+      : e(emitter), shape(shape), tiles(tiles), inner(inner), outer(outer),
+        lane(lane) {}
   virtual ~AttentionProducts() = default;
 
   /// Where the warp's first query row lies in shared memory. Queries that are
@@ -87,6 +90,7 @@ protected:
   KernelEmitter &e;
   const AttentionShape &shape;
   const AttentionTiles &tiles;
+  RowLayout inner, outer;
   Value lane;
 };
 

@@ -51,7 +51,7 @@ SoftmaxState AttentionSoftmax::getInitial() {
   Value zero = e.float32(0);
   state.greatest.assign(2 * tiles.fragments, e.float32(-infinity));
   state.sum.assign(2 * tiles.fragments, zero);
-  state.outputs.assign(tiles.fragments, Fragment(tiles.paddedHead / 8,
+  state.outputs.assign(tiles.fragments, Fragment(tiles.value.padded / 8,
                                                  {zero, zero, zero, zero}));
   return state;
 }
@@ -65,6 +65,25 @@ void AttentionSoftmax::scale(Fragments &scores) {
         value = cap == 0 ? e.mulf(value, e.float32(factor))
                          : e.mulf(e.tanh(e.mulf(value, e.float32(ofCap))),
                                   e.float32(cap * llvm::numbers::log2e));
+}
+
+void AttentionSoftmax::addBias(Fragments &scores, Type type,
+                               function_ref<Value(int64_t)> findLine,
+                               function_ref<Value(int64_t)> findSkip) {
+  int64_t bytes = AttentionShape::getBytes(type);
+  for (auto [fragment, tilesOf] : llvm::enumerate(scores))
+    for (int64_t half = 0; half < 2; ++half) {
+      Value line = findLine(16 * int64_t(fragment) + 8 * half);
+      for (auto [tile, values] : llvm::enumerate(tilesOf))
+        for (int64_t side = 0; side < 2; ++side) {
+          Value skip = findSkip(8 * int64_t(tile) + side);
+          Value bias = e.load(type, e.offset(line, skip), bytes);
+          if (!type.isF32())
+            bias = arith::ExtFOp::create(e.builder, e.loc, e.f32, bias);
+          Value &score = values[2 * half + side];
+          score = e.fma(bias, e.float32(llvm::numbers::log2e), score);
+        }
+    }
 }
 
 Fragments AttentionSoftmax::getSlopes(const Fragments &scaled) {

@@ -53,6 +53,12 @@ public:
   /// product) or something is added to them, or capped and times log2(e); else
   /// unchanged.
   void scale(Fragments &scores);
+  /// Adds a bias of `type` to scores that scale() gave. That of the lane's row
+  /// g + `first` and its column 2t + `first` lies where `findLine` gives, and
+  /// `findSkip` bytes (i64) behind.
+  void addBias(Fragments &scores, mlir::Type type,
+               llvm::function_ref<Value(int64_t first)> findLine,
+               llvm::function_ref<Value(int64_t first)> findSkip);
   /// The derivatives of capped scores, which scale() gave, by those before.
   Fragments getSlopes(const Fragments &scaled);
   /// Takes a tile's scores into the state, but for the product with the values;

@@ -34,7 +34,7 @@ int64_t AttentionSplits::getScratchBytes(const AttentionShape &shape,
                                          const AttentionTiles &tiles) {
   if (tiles.splits == 1)
     return 0;
-  return llvm::alignTo(countParts(shape, tiles) * (tiles.paddedHead + 2) * 4,
+  return llvm::alignTo(countParts(shape, tiles) * (tiles.value.padded + 2) * 4,
                        64);
 }
 
@@ -53,12 +53,12 @@ Value AttentionSplits::getPart(Value line, Value row) {
 }
 
 Value AttentionSplits::getSums(Value scratch, Value line, Value row) {
-  return e.offset(scratch, e.mul(getPart(line, row), tiles.paddedHead * 4));
+  return e.offset(scratch, e.mul(getPart(line, row), tiles.value.padded * 4));
 }
 
 Value AttentionSplits::getPairs(Value scratch, Value line, Value row) {
   Value first =
-      e.offset(scratch, countParts(shape, tiles) * tiles.paddedHead * 4);
+      e.offset(scratch, countParts(shape, tiles) * tiles.value.padded * 4);
   return e.offset(first, e.mul(getPart(line, row), 8));
 }
 
@@ -75,7 +75,7 @@ void AttentionSplits::store(const SoftmaxState &state,
       Value own = e.toInt64(split);
       products.storeSums(state.outputs[half / 2], half % 2,
                          e.offset(getSums(scratch, line, row),
-                                  e.mul(own, tiles.paddedHead * 4)));
+                                  e.mul(own, tiles.value.padded * 4)));
       e.when(isFirst, [&] {
         e.store(e.makeVector({state.greatest[half], state.sum[half]}),
                 e.offset(getPairs(scratch, line, row), e.mul(own, 8)), 8);
@@ -92,7 +92,7 @@ namespace {
 struct CombineShape {
   int64_t columns, groups;
   CombineShape(const AttentionShape &shape, const AttentionTiles &tiles)
-      : columns(llvm::alignTo(shape.headSize, 32)),
+      : columns(llvm::alignTo(shape.valueSize, 32)),
         groups(
             std::clamp<int64_t>(llvm::divideCeil(tiles.splits, splitsOfGroup),
                                 1, combineThreads / columns)) {}
@@ -165,7 +165,7 @@ void CombineKernel::reduce(Value pairs, Value &shift, Value &sum) {
 Value CombineKernel::addUp(Value pairs, Value shift) {
   Value sums =
       e.offset(splits.getSums(call.scratch, line, row),
-               e.toInt64(e.mul(e.least(column, shape.headSize - 1), 4)));
+               e.toInt64(e.mul(e.least(column, shape.valueSize - 1), 4)));
   SmallVector<std::pair<Value, Value>> own;
   for (int64_t first = 0; first < tiles.splits; first += form.groups) {
     Value split = e.add(group, first), place = split;
@@ -180,7 +180,8 @@ Value CombineKernel::addUp(Value pairs, Value shift) {
                    score, e.float32(-std::numeric_limits<double>::infinity()));
     own.push_back(
         {score,
-         e.load(e.f32, e.offset(sums, e.mul(place, tiles.paddedHead * 4)), 4)});
+         e.load(e.f32, e.offset(sums, e.mul(place, tiles.value.padded * 4)),
+                4)});
   }
   Value sum = e.float32(0);
   for (auto [score, value] : own)
@@ -207,11 +208,11 @@ void CombineKernel::write(Value result, Value logarithm) {
   int64_t sharing = shape.getSharing();
   Value head = e.add(e.mul(keyHead, sharing), e.rem(row, sharing));
   Value query = e.toInt64(e.div(row, sharing));
-  e.when(e.compare(arith::CmpIPredicate::slt, column, shape.headSize), [&] {
+  e.when(e.compare(arith::CmpIPredicate::slt, column, shape.valueSize), [&] {
     Value position = e.add(e.mul(e.toInt64(batch), shape.queryLength), query);
     Value element =
         e.add(e.mul(position, call.outputStride),
-              e.toInt64(e.add(e.mul(head, shape.headSize), column)));
+              e.toInt64(e.add(e.mul(head, shape.valueSize), column)));
     int64_t bytes = shape.getBytes(shape.queryType);
     if (!shape.queryType.isF32())
       result = LLVM::TruncOp::create(e.builder, e.loc, e.i16,

@@ -85,28 +85,6 @@ AttentionShape readShape(nn::PagedAttentionOp op, RankedTensorType query,
   return shape;
 }
 
-/// What attention may be for the host, and not yet for a device.
-static LogicalResult checkForms(Operation *op) {
-  bool isBackward = isa<nn::AttentionBackwardOp>(op);
-  auto getSize = [&](unsigned operand) {
-    return cast<RankedTensorType>(
-               op->getOperand(operand + isBackward).getType())
-        .getShape()
-        .back();
-  };
-  if (getSize(0) != getSize(2))
-    return op->emitOpError("expected values of the size of queries, ")
-           << getSize(0) << ", for a device, got " << getSize(2)
-           << ": its kernels have one size; the host's have two "
-           << "(--target=cpu)";
-  if (auto backward = dyn_cast<nn::AttentionBackwardOp>(op))
-    if (backward.getBias())
-      return op->emitOpError("expected no bias for a device: its kernels of "
-                             "the derivative have none; the host's have "
-                             "(--target=cpu)");
-  return success();
-}
-
 static LogicalResult checkShape(Operation *op, const AttentionShape &shape,
                                 StringRef heads = "KV heads") {
   bool isBackward = isa<nn::AttentionBackwardOp>(op);
@@ -123,11 +101,10 @@ static LogicalResult checkShape(Operation *op, const AttentionShape &shape,
       return op->emitOpError("expected at least one query and key for a "
                              "device, got ")
              << query << " and " << key;
-  if (failed(checkForms(op)))
-    return failure();
-  if (shape.headSize > largestHead)
+  if (int64_t size = std::max(shape.headSize, shape.valueSize);
+      size > largestHead)
     return op->emitOpError("expected heads of at most ")
-           << largestHead << " elements for a device, got " << shape.headSize
+           << largestHead << " elements for a device, got " << size
            << ": its tiles would not fit a block's registers";
   if (shape.batch > gridLimit || shape.keyHeads > gridLimit)
     return op->emitOpError("expected a batch and ")
@@ -147,7 +124,8 @@ static LogicalResult checkShape(Operation *op, const AttentionShape &shape,
 }
 
 static void readTypes(AttentionShape &shape, RankedTensorType query,
-                      RankedTensorType key) {
+                      RankedTensorType key, Value value) {
+  shape.valueSize = cast<RankedTensorType>(value.getType()).getShape().back();
   shape.queryHeads = query.getDimSize(2);
   shape.headSize = query.getDimSize(3);
   shape.queryType = query.getElementType();
@@ -164,7 +142,7 @@ FailureOr<AttentionShape> AttentionShape::get(Operation *op) {
   AttentionShape shape = paged
                              ? readShape(paged, query, key)
                              : readShape(cast<nn::AttentionOp>(op), query, key);
-  readTypes(shape, query, key);
+  readTypes(shape, query, key, op->getOperand(2));
   if (failed(checkShape(op, shape)))
     return failure();
   // A block that has room for one token need not find it.
@@ -181,7 +159,8 @@ FailureOr<AttentionShape> AttentionShape::get(nn::AttentionBackwardOp op) {
   auto query = cast<RankedTensorType>(op.getQuery().getType());
   auto key = cast<RankedTensorType>(op.getKey().getType());
   AttentionShape shape = readShape(op, query, key);
-  readTypes(shape, query, key);
+  readTypes(shape, query, key, op.getValue());
+  shape.wantsBias = bool(op.getDBias());
   AttentionShape headShape = shape; // a block has a query head
   headShape.keyHeads = shape.queryHeads;
   if (failed(checkShape(op, headShape, "query heads")))
@@ -189,12 +168,16 @@ FailureOr<AttentionShape> AttentionShape::get(nn::AttentionBackwardOp op) {
   return shape;
 }
 
-/// The head in shared memory.
-static void setPitch(AttentionTiles &tiles, const AttentionShape &shape) {
-  tiles.paddedHead = llvm::alignTo(shape.headSize, 16);
+RowLayout RowLayout::get(int64_t size, int64_t elementBytes) {
+  int64_t padded = llvm::alignTo(size, 16);
   // An odd number of 16-byte chunks: eight rows at the same column, which is
   // what ldmatrix reads at once, then lie in different banks.
-  tiles.pitch = tiles.paddedHead * shape.getElementBytes() + 16;
+  return {size, padded, padded * elementBytes + 16};
+}
+
+static void setLayouts(AttentionTiles &tiles, const AttentionShape &shape) {
+  tiles.head = RowLayout::get(shape.headSize, shape.getElementBytes());
+  tiles.value = RowLayout::get(shape.valueSize, shape.getElementBytes());
 }
 
 /// As many blocks as have room for what a thread's `registers` are, and shared
@@ -209,11 +192,13 @@ static int64_t getResidentBlocks(const AttentionTiles &tiles, int64_t registers,
 AttentionTiles AttentionTiles::choose(const AttentionShape &shape) {
   bool isWide = shape.type.isF32();
   AttentionTiles tiles;
-  setPitch(tiles, shape);
+  setLayouts(tiles, shape);
+  tiles.rowBytes = std::max(tiles.head.pitch, tiles.value.pitch);
+  int64_t widest = std::max(tiles.head.padded, tiles.value.padded);
 
   // Too few rows to fill the warps, or too few blocks to fill a card: smaller
   // blocks, whose warps split the keys instead.
-  int64_t warps = isWide && tiles.paddedHead > 128 ? 2 : 4;
+  int64_t warps = isWide && widest > 128 ? 2 : 4;
   auto getBlocks = [&](int64_t rows) {
     return shape.batch * shape.keyHeads *
            int64_t(llvm::divideCeil(shape.getRows(), rows));
@@ -226,7 +211,7 @@ AttentionTiles AttentionTiles::choose(const AttentionShape &shape) {
 
   // Twice the rows per warp halve the reads of keys and values from shared
   // memory, if the accumulators leave room.
-  bool isSmall = tiles.paddedHead <= (isWide ? 64 : 128);
+  bool isSmall = widest <= (isWide ? 64 : 128);
   tiles.fragments = isSmall && tiles.keyWarps == 1 &&
                             shape.getRows() > 16 * tiles.rowWarps &&
                             getBlocks(32 * tiles.rowWarps) >= blocksOfCard
@@ -235,7 +220,7 @@ AttentionTiles AttentionTiles::choose(const AttentionShape &shape) {
 
   tiles.keys = isWide ? 32 : 64;
   auto getRegisters = [&] {
-    return tiles.fragments * (tiles.paddedHead + tiles.getWarpKeys()) / 2;
+    return tiles.fragments * (tiles.value.padded + tiles.getWarpKeys()) / 2;
   };
   while (tiles.getSharedBytes() > sharedBytes ||
          (tiles.keys > 32 && getRegisters() > accumulators))
@@ -250,11 +235,11 @@ AttentionTiles AttentionTiles::choose(const AttentionShape &shape) {
   assert(tiles.getSharedBytes() <= sharedBytes);
   tiles.queriesInRegisters =
       !isWide &&
-      getRegisters() + tiles.fragments * tiles.paddedHead / 4 <= accumulators;
+      getRegisters() + tiles.fragments * tiles.head.padded / 4 <= accumulators;
 
   int64_t registers = getRegisters() + getOtherRegisters(isWide);
   if (tiles.queriesInRegisters)
-    registers += tiles.fragments * tiles.paddedHead / 4;
+    registers += tiles.fragments * tiles.head.padded / 4;
   tiles.residentBlocks =
       getResidentBlocks(tiles, registers, tiles.getSharedBytes());
 
@@ -279,8 +264,8 @@ AttentionTiles AttentionTiles::chooseBackward(const AttentionShape &shape,
                                               bool byKeys) {
   bool isWide = shape.type.isF32();
   AttentionTiles tiles;
-  setPitch(tiles, shape);
-  tiles.rowTensors = 2;
+  setLayouts(tiles, shape);
+  tiles.rowBytes = tiles.head.pitch + tiles.value.pitch;
   tiles.fragments = tiles.keyWarps = 1;
   tiles.queriesInRegisters = false;
 
@@ -298,12 +283,14 @@ AttentionTiles AttentionTiles::chooseBackward(const AttentionShape &shape,
   // a tile and their derivatives.
   int64_t most = isWide ? accumulators : accumulators + 24;
   int64_t leastKeys = isWide ? 8 : 16;
-  int64_t sums = tiles.paddedHead / 2;
+  int64_t ofHead = tiles.head.padded / 2, ofValue = tiles.value.padded / 2;
   // Of f32 the two products one after the other would spill, whatever the
   // sizes.
-  tiles.splits = byKeys && (isWide || 2 * sums + 2 * leastKeys > most) ? 2 : 1;
-  if (byKeys && tiles.splits == 1)
-    sums *= 2;
+  tiles.splits =
+      byKeys && (isWide || ofHead + ofValue + 2 * leastKeys > most) ? 2 : 1;
+  int64_t sums = !byKeys             ? ofHead
+                 : tiles.splits == 1 ? ofHead + ofValue
+                                     : std::max(ofHead, ofValue);
   auto getBytes = [&] {
     return tiles.getSharedBytes() + (byKeys ? 16 * tiles.keys : 0);
   };

@@ -32,7 +32,8 @@ struct PagesShape {
 /// rows, for then each may have a row of its own. More are one batch entry, of
 /// which a block takes some that stand one behind the other in one row.
 struct AttentionShape {
-  int64_t batch, queryLength, keyCapacity, queryHeads, keyHeads, headSize;
+  int64_t batch, queryLength, keyCapacity, queryHeads, keyHeads;
+  int64_t headSize, valueSize; ///< of queries and keys, of values and results
   /// Of the products: f32 unless queries and keys have one type.
   mlir::Type type;
   mlir::Type queryType, keyType; ///< in memory
@@ -42,6 +43,7 @@ struct AttentionShape {
   double scale, softCap;          ///< softCap 0: none
   mlir::Type biasType, sinksType; ///< null without
   int64_t biasHeads = 0;
+  bool wantsBias = false; ///< its derivative
   std::optional<PagesShape> pages;
 
   /// Emits an error for what no kernel is generated for.
@@ -63,19 +65,28 @@ struct AttentionShape {
   int64_t getRows() const { return queryLength * getSharing(); }
 };
 
+/// How rows of one head lie in shared memory.
+struct RowLayout {
+  int64_t size;   ///< elements
+  int64_t padded; ///< in a multiple of 16
+  int64_t pitch;  ///< bytes from row to row
+  static RowLayout get(int64_t size, int64_t elementBytes);
+  bool operator==(const RowLayout &other) const = default;
+};
+
 /// A block of rowWarps * keyWarps warps computes getRows() rows of one KV head.
 /// It walks over tiles of `keys` keys; of each, every warp takes keys/keyWarps
-/// for its 16 * fragments rows. Shared memory holds the queries (of the
-/// derivative: two tensors of rows) and two tiles each of keys and values, all
-/// rows at one pitch. Where rows are too few to
-/// fill a card, `splits` blocks share the tiles of the same rows
+/// for its 16 * fragments rows. Shared memory holds the block's rows (queries,
+/// in whose place the results are written; of the derivative: two tensors of
+/// them) and two stages of a tile of keys and one of values. Where rows are too
+/// few to fill a card, `splits` blocks share the tiles of the same rows
 /// (AttentionSplits).
 struct AttentionTiles {
   int64_t rowWarps, keyWarps, fragments, keys;
   int64_t splits;
-  int64_t rowTensors = 1; ///< of which the block's rows are in shared memory
-  int64_t paddedHead;     ///< head size in a multiple of 16
-  int64_t pitch;          ///< bytes from row to row in shared memory
+  RowLayout head;   ///< of queries and keys
+  RowLayout value;  ///< of values and results
+  int64_t rowBytes; ///< of shared memory, for each of the block's rows
   bool queriesInRegisters;
   /// Blocks that a multiprocessor should run at once. It is the bound that the
   /// assembler takes for registers; left to itself it aims at more and spills.
@@ -98,14 +109,15 @@ struct AttentionTiles {
   int64_t getRows() const { return 16 * rowWarps * fragments; }
   int64_t getWarpRows() const { return 16 * fragments; }
   int64_t getWarpKeys() const { return keys / keyWarps; }
-  /// Byte offsets in shared memory. Keys and values have two stages each.
-  int64_t getStageBytes() const { return keys * pitch; }
-  int64_t getKeysOffset() const { return rowTensors * getRows() * pitch; }
+  /// Byte offsets in shared memory: of the first stage, behind which lies the
+  /// other.
+  int64_t getStageBytes() const { return keys * (head.pitch + value.pitch); }
+  int64_t getKeysOffset() const { return getRows() * rowBytes; }
   int64_t getValuesOffset() const {
-    return getKeysOffset() + 2 * getStageBytes();
+    return getKeysOffset() + keys * head.pitch;
   }
   int64_t getSharedBytes() const {
-    return getKeysOffset() + 4 * getStageBytes();
+    return getKeysOffset() + 2 * getStageBytes();
   }
 };
 

@@ -1,9 +1,9 @@
 // REQUIRES: ptxas
 // RUN: tp-compile %s --target cuda:%architectures --save-kernels=%t -o %t.tpa
-// RUN: %python %S/Inputs/check-resources.py %t/kernels.json 16 %architectures
+// RUN: %python %S/Inputs/check-resources.py %t/kernels.json 22 %architectures
 
-// No kernel of attention's derivative spills: the usual heads with every mask, the
-// widest of either kind, whose blocks make one result each, and few rows; and no
+// No kernel of attention's derivative spills: the usual heads with every mask, values
+// of another size, a bias and its derivative, the widest of either kind, whose blocks make one result each, and few rows; and no
 // kernel of an embedding's.
 
 !q = tensor<2x2048x32x128xbf16>
@@ -66,4 +66,28 @@ func.func @singleWidest(%do: !qu, %k: !ku, %r: !ru, %m: tensor<1x65xi32>) -> (!q
 func.func @embedding(%ids: tensor<2048xi32>, %dx: tensor<2048x4096xf32>, %old: tensor<128256x4096xf32>) -> tensor<128256x4096xf32> {
   %new = nn.embedding_backward %ids, %dx into %old : (tensor<2048xi32>, tensor<2048x4096xf32>, tensor<128256x4096xf32>) -> tensor<128256x4096xf32>
   return %new : tensor<128256x4096xf32>
+}
+
+!ql = tensor<1x2048x128x192xbf16>
+!vl = tensor<1x2048x128x128xbf16>
+!rl = tensor<1x2048x128xf32>
+!kl = tensor<1x2048x128x192xf32>
+!el = tensor<1x2048x128x128xf32>
+func.func @latent(%do: !vl, %q: !ql, %r: !rl) -> (!ql, !kl, !el) {
+  %0:3 = nn.attention_backward %do, %q, %q, %do, %r, %r {causal, scale = 0.1 : f64} : (!vl, !ql, !ql, !vl, !rl, !rl) -> (!ql, !kl, !el)
+  return %0#0, %0#1, %0#2 : !ql, !kl, !el
+}
+
+!bias = tensor<32x2048x2048xbf16>
+!dbias = tensor<2x32x2048x2048xf32>
+func.func @biased(%do: !q, %k: !k, %r: !r, %b: !bias) -> (!q, !e, !e, !dbias) {
+  %0:4 = nn.attention_backward %do, %do, %k, %k, %r, %r bias %b {causal, soft_cap = 30.0 : f64, scale = 0.1 : f64} : (!q, !q, !k, !k, !r, !r, !bias) -> (!q, !e, !e, !dbias)
+  return %0#0, %0#1, %0#2, %0#3 : !q, !e, !e, !dbias
+}
+
+!biass = tensor<1x512x512xf32>
+!dbiass = tensor<8x32x512x512xf32>
+func.func @singleBiased(%do: !qs, %k: !ks, %r: !rs, %b: !biass) -> (!qs, !qs, !qs, !dbiass) {
+  %0:4 = nn.attention_backward %do, %do, %k, %k, %r, %r bias %b {soft_cap = 30.0 : f64, scale = 0.1 : f64} : (!qs, !qs, !ks, !ks, !rs, !rs, !biass) -> (!qs, !qs, !qs, !dbiass)
+  return %0#0, %0#1, %0#2, %0#3 : !qs, !qs, !qs, !dbiass
 }

@@ -72,16 +72,8 @@ func.func @backwardEmpty(%q: tensor<1x8x2x8xf16>, %k: tensor<1x0x2x8xf16>, %r: t
 
 // -----
 
-func.func @values(%q: tensor<1x8x2x16xf32>, %v: tensor<1x8x2x8xf32>) -> tensor<1x8x2x8xf32> {
-  // expected-error @+1 {{expected values of the size of queries, 16, for a device, got 8: its kernels have one size; the host's have two (--target=cpu)}}
-  %0 = nn.attention %q, %q, %v {scale = 1.0 : f64} : (tensor<1x8x2x16xf32>, tensor<1x8x2x16xf32>, tensor<1x8x2x8xf32>) -> tensor<1x8x2x8xf32>
-  return %0 : tensor<1x8x2x8xf32>
-}
-
-// -----
-
-func.func @bias(%q: tensor<1x8x2x16xf32>, %r: tensor<1x8x2xf32>, %b: tensor<2x8x8xf32>) -> tensor<1x8x2x16xf32> {
-  // expected-error @+1 {{expected no bias for a device: its kernels of the derivative have none; the host's have (--target=cpu)}}
-  %0:3 = nn.attention_backward %q, %q, %q, %q, %r, %r bias %b {scale = 1.0 : f64} : (tensor<1x8x2x16xf32>, tensor<1x8x2x16xf32>, tensor<1x8x2x16xf32>, tensor<1x8x2x16xf32>, tensor<1x8x2xf32>, tensor<1x8x2xf32>, tensor<2x8x8xf32>) -> (tensor<1x8x2x16xf32>, tensor<1x8x2x16xf32>, tensor<1x8x2x16xf32>)
-  return %0#0 : tensor<1x8x2x16xf32>
+func.func @values(%q: tensor<1x8x2x16xf32>, %v: tensor<1x8x2x300xf32>) -> tensor<1x8x2x300xf32> {
+  // expected-error @+1 {{expected heads of at most 256 elements for a device, got 300: its tiles would not fit a block's registers}}
+  %0 = nn.attention %q, %q, %v {scale = 1.0 : f64} : (tensor<1x8x2x16xf32>, tensor<1x8x2x16xf32>, tensor<1x8x2x300xf32>) -> tensor<1x8x2x300xf32>
+  return %0 : tensor<1x8x2x300xf32>
 }

@@ -333,14 +333,14 @@ Outcome tp::emulator::runAttention(const TpEmulator *emulator,
   }
   arguments.add(uint64_t(variant.keyLength));
   arguments.add(uint64_t(variant.keyLength - query.getShape()[1]));
-  int64_t stride = strideOf(query);
+  int64_t stride = strideOf(expected.tensor);
   Allocation &out =
       placeRows(arguments, expected.tensor, stride, call.resultOffsets[0],
                 /*filled=*/false);
   arguments.add(out.base);
   arguments.add(uint64_t(stride));
   int64_t batch = query.getShape()[0], length = query.getShape()[1];
-  int64_t heads = query.getShape()[2], size = query.getShape()[3];
+  int64_t heads = query.getShape()[2], size = expected.tensor.getShape()[3];
   Allocation *lse = nullptr;
   if (variant.wantsLse)
     lse = &arguments.allocate(batch * heads * length * sizeof(float), 0);
