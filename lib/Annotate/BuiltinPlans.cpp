@@ -79,6 +79,8 @@ static constexpr llvm::StringLiteral megatronRules = R"json(
                  "*lm_head.bias", "*lm_head.decoder.bias",
                  "*vocab_projector.bias"],
    "dims": [["tp"]]},
+  {"parameter": "*relative_attention_bias.weight", "comment": "heads",
+   "dims": [[], ["tp"]]},
   {"parameter": ["*norm.weight", "*norm.bias", "*layernorm.weight",
                  "*layernorm.bias", "*LayerNorm.weight", "*LayerNorm.bias",
                  "*ln_1.weight", "*ln_1.bias", "*ln_2.weight", "*ln_2.bias",

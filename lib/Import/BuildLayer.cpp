@@ -68,8 +68,7 @@ namespace {
 struct LayerBuilder {
   ModelBuilder &m;
   LayerKind kind;
-  std::pair<Value, Value> rotary;
-  Value mask;
+  const AttentionInputs &inputs;
   const ModelConfig &c = m.config;
   const ModelLayout &layout = m.config.layout;
 
@@ -121,12 +120,12 @@ struct LayerBuilder {
   }
 
   Value rotate(StringRef place, Value x) const {
-    if (!rotary.first || !kind.rotates)
+    if (!inputs.rotary.first || !kind.rotates)
       return x;
     if (layout.interleavedRotary)
       x = m.separatePairs(place, x);
     return nn::RotaryOp::create(m.builder, m.at(place), x.getType(), x,
-                                rotary.first, rotary.second);
+                                inputs.rotary.first, inputs.rotary.second);
   }
 
   Value attend(Value x) const {
@@ -137,8 +136,9 @@ struct LayerBuilder {
     k = rotate(place, k);
     Value context =
         layout.isEncoder
-            ? m.attention(place, q, k, v, mask, /*causal=*/false, kind.slides)
-            : m.causalAttention(place, q, k, v, kind.slides);
+            ? m.attention(place, q, k, v, inputs.mask, inputs.bias,
+                          /*causal=*/false, kind.slides)
+            : m.causalAttention(place, q, k, v, inputs.bias, kind.slides);
     Value y = project(m, at(layout.output), m.mergeHeads(place, context),
                       c.hiddenSize, c.attentionOutputBias);
     return m.dropout(place, y, c.dropout.residual);
@@ -197,8 +197,8 @@ struct LayerBuilder {
 } // namespace
 
 Value buildLayer(ModelBuilder &m, Value x, LayerKind kind,
-                 std::pair<Value, Value> rotary, Value mask) {
-  return LayerBuilder{m, kind, rotary, mask}.build(x);
+                 const AttentionInputs &inputs) {
+  return LayerBuilder{m, kind, inputs}.build(x);
 }
 
 } // namespace tp

@@ -62,9 +62,11 @@ static Value buildLayers(ModelBuilder &m, Value hidden, Value mask) {
     global = table(c.rope);
   if (uses(/*isLocal=*/true))
     local = table(*c.localRope);
+  Value bias = buildScoreBias(m);
   return m.repeatLayers(
       m.placeOf(c.layout.layer), hidden, [&](Value x, LayerKind kind) {
-        return buildLayer(m, x, kind, kind.isLocal ? local : global, mask);
+        return buildLayer(m, x, kind,
+                          {kind.isLocal ? local : global, mask, bias});
       });
 }
 

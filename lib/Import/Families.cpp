@@ -187,12 +187,9 @@ static void adjustDistilBert(ObjectReader &reader, ModelConfig &) {
 
 static void adjustMPNet(ObjectReader &reader, ModelConfig &config) {
   countFromPadding(reader, 1, config);
-  int64_t buckets =
-      reader.getInt("relative_attention_num_buckets", 32, 4, 1 << 20);
-  reader.error("relative_attention_num_buckets")
-      << "relative positions (relative_attention_num_buckets is " << buckets
-      << ") are not supported: expected a model without them, or one exported "
-         "from PyTorch";
+  // The model finds buckets for 32 whatever the size of the table.
+  config.relativeRows = reader.getInt("relative_attention_num_buckets", 32,
+                                      numRelativeBuckets, 1 << 20);
 }
 
 //===----------------------------------------------------------------------===//
@@ -448,6 +445,7 @@ static Family getMPNet() {
   ModelLayout &layout = family.layout;
   layout.prefixes = {"mpnet.", ""};
   layout.tokenTypes = "";
+  layout.relativeBias = "encoder.relative_attention_bias";
   layout.attention = "attention.attn";
   layout.query = "attention.attn.q";
   layout.key = "attention.attn.k";

@@ -25,8 +25,6 @@ using namespace mlir;
 
 namespace tp {
 
-/// The attribute of attention that caps scores, in versions which have it.
-
 Type getElementType(MLIRContext *context, FloatKind dtype) {
   switch (dtype) {
   case FloatKind::F32:
@@ -387,13 +385,14 @@ Value ModelBuilder::mergeHeads(StringRef path, Value x) {
 }
 
 Value ModelBuilder::attention(StringRef path, Value q, Value k, Value v,
-                              Value mask, bool causal, bool slides) {
+                              Value mask, Value bias, bool causal,
+                              bool slides) {
   IntegerAttr window;
   if (slides && *config.slidingWindow < seq)
     window = builder.getI64IntegerAttr(*config.slidingWindow);
   return nn::AttentionOp::create(
              builder, at(path), q.getType(), /*lse=*/Type(), q, k, v, mask,
-             /*bias=*/Value(), /*sinks=*/Value(),
+             bias, /*sinks=*/Value(),
              builder.getF64FloatAttr(config.attentionScale),
              causal ? builder.getUnitAttr() : UnitAttr(), window, getSoftCap())
       .getResult();

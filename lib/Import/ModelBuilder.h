@@ -95,7 +95,8 @@ public:
   rotaryTable(llvm::StringRef path, llvm::ArrayRef<float> frequencies);
   /// Of causal models; a step writes keys and values into the layer's cache.
   mlir::Value causalAttention(llvm::StringRef path, mlir::Value q,
-                              mlir::Value k, mlir::Value v, bool slides);
+                              mlir::Value k, mlir::Value v, mlir::Value bias,
+                              bool slides);
   /// values[b, s, n], zero where a step has no token.
   mlir::Value keepTokens(llvm::StringRef path, mlir::Value values);
   /// The positions of hidden[b, s, h] whose logits are asked for.
@@ -164,8 +165,8 @@ public:
   mlir::Value splitHeads(llvm::StringRef path, mlir::Value x, int64_t heads);
   mlir::Value mergeHeads(llvm::StringRef path, mlir::Value x);
   mlir::Value attention(llvm::StringRef path, mlir::Value q, mlir::Value k,
-                        mlir::Value v, mlir::Value mask, bool causal,
-                        bool slides);
+                        mlir::Value v, mlir::Value mask, mlir::Value bias,
+                        bool causal, bool slides);
   /// The layers, in runs that are alike: `body` maps the carried value to the
   /// next one.
   mlir::Value
@@ -237,10 +238,19 @@ private:
 
 /// Emits the body and returns the named outputs.
 NamedValues buildModel(ModelBuilder &model, const SentenceModules &modules);
-/// One layer (BuildLayer.cpp). `rotary` are cos and sin, or null.
+/// What each head adds to the scores because of where query and key stand,
+/// [heads, s, s]; null if that is nothing (BuildBias.cpp).
+mlir::Value buildScoreBias(ModelBuilder &model);
+/// What attention reads beside queries, keys and values: cos and sin of
+/// rotation, the mask of an encoder, a bias of the scores; null if there is
+/// none.
+struct AttentionInputs {
+  std::pair<mlir::Value, mlir::Value> rotary;
+  mlir::Value mask, bias;
+};
+/// One layer (BuildLayer.cpp).
 mlir::Value buildLayer(ModelBuilder &model, mlir::Value x, LayerKind kind,
-                       std::pair<mlir::Value, mlir::Value> rotary,
-                       mlir::Value mask);
+                       const AttentionInputs &inputs);
 /// The sum of the experts that each token uses, of the layer at `layer`
 /// (BuildExperts.cpp), and the feed-forward that all use, times its gate.
 mlir::Value buildExperts(ModelBuilder &model, llvm::StringRef layer,

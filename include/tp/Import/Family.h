@@ -40,6 +40,9 @@ enum class NormKind { RMS, RMSOnePlus, Layer, LayerNoBias };
 /// value.
 enum class Fusion { None, Blocks, Groups };
 
+/// Of how far a key is from the query.
+inline constexpr int64_t numRelativeBuckets = 32;
+
 /// The names of a model's tensors, without `.weight` and `.bias`, and the form
 /// of a layer. An empty name: the model has no such part.
 struct ModelLayout {
@@ -54,6 +57,9 @@ struct ModelLayout {
   int64_t firstPosition = 0;
   /// Tokens of padding are not counted, and stand at the row before the first.
   bool countsTokens = false;
+  /// A table of what is added to the scores of each head, whose rows are
+  /// T5's buckets of how far the key is from the query.
+  llvm::StringRef relativeBias;
   llvm::StringRef finalNorm = "norm";
   /// The names that an untied head may have.
   llvm::SmallVector<llvm::StringRef, 2> heads = {"lm_head"};

@@ -98,6 +98,7 @@ struct ModelConfig {
   int64_t headDim = 0;
   int64_t maxPositions = 0;
   int64_t typeVocabSize = 0; ///< Token types.
+  int64_t relativeRows = 0;  ///< Of the table of relative positions.
   Head head = Head::NextToken;
   int64_t numLabels = 0; ///< Of a head of classes.
 
