@@ -16,6 +16,7 @@
 
 #include "Heads.h"
 #include "Weights.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/IR/Operation.h"
@@ -36,9 +37,10 @@ struct AttentionHeads {
   Value keyPool, valuePool;
 };
 
-/// The weights behind one operand of an attention.
+/// The weights behind one operand of an attention; that of a norm is
+/// [heads, head size].
 struct HeadProjection {
-  Operation *weight = nullptr, *bias = nullptr;
+  Operation *weight = nullptr, *bias = nullptr, *norm = nullptr;
 };
 } // namespace
 
@@ -80,9 +82,16 @@ static std::optional<AttentionHeads> getAttention(Operation *op) {
 /// embedding, norms of heads, casts, pairs that are taken apart) to the linear
 /// layer.
 static HeadProjection findProjection(Value value) {
+  HeadProjection found;
   while (Operation *op = value ? value.getDefiningOp() : nullptr) {
-    if (auto linear = dyn_cast<nn::LinearOp>(op))
-      return {findWeight(linear.getWeight()), findWeight(linear.getBias())};
+    if (auto linear = dyn_cast<nn::LinearOp>(op)) {
+      found.weight = findWeight(linear.getWeight());
+      found.bias = findWeight(linear.getBias());
+      return found;
+    }
+    if (auto product = dyn_cast<arith::MulFOp>(op))
+      if (auto each = product.getRhs().getDefiningOp<linalg::BroadcastOp>())
+        found.norm = findWeight(each.getInput());
     bool isOpaque = op->getNumRegions() != 0 && !isa<linalg::TransposeOp>(op);
     if (op->getNumResults() != 1 || op->getNumOperands() == 0 || isOpaque ||
         !isa<RankedTensorType>(op->getOperand(0).getType()))
@@ -187,6 +196,7 @@ LogicalResult tp::fitHeads(ModuleOp module, const Mesh &mesh) {
       for (HeadProjection projection : {key, value}) {
         shorten(projection.weight, heads->keys, mesh);
         shorten(projection.bias, heads->keys, mesh);
+        shorten(projection.norm, heads->keys, mesh);
       }
     shardCache(heads->keyPool, key.weight, mesh);
     shardCache(heads->valuePool, value.weight, mesh);

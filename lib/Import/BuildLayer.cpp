@@ -13,6 +13,7 @@
 
 #include "ModelBuilder.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Import/ModelAttributes.h"
 
 using namespace mlir;
 
@@ -79,13 +80,25 @@ struct LayerBuilder {
     return buildNorm(m, at(part), x);
   }
 
+  /// Of queries or keys [b, s, heads, d].
+  Value headNorm(StringRef part, Value x) const {
+    if (part.empty() || !layout.normsHaveHeads)
+      return norm(part, x);
+    ArrayRef<int64_t> shape = ModelBuilder::shapeOf(x);
+    Value weight = m.parameter(m.namesOf(at(part) + ".weight"),
+                               shape.take_back(2));
+    weight.getDefiningOp()->setAttr(initAttrName,
+                                    m.builder.getStringAttr("ones"));
+    return m.normOfHeads(m.placeOf(at(part)), x, weight);
+  }
+
   /// Queries, keys or values [b, s, heads, d].
   Value heads(Value projected, StringRef path, int64_t count,
               StringRef normName) const {
     if (layout.normsAllHeads)
       projected = norm(normName, projected);
     Value y = m.splitHeads(m.placeOf(path), projected, count);
-    return layout.normsAllHeads ? y : norm(normName, y);
+    return layout.normsAllHeads ? y : headNorm(normName, y);
   }
 
   std::array<Value, 3> projectSeparately(Value x) const {
@@ -116,7 +129,7 @@ struct LayerBuilder {
       return m.joinDims(place, m.slice(place, all, 3, offset, count), 2);
     };
     Value q = part(0, group), k = part(group, 1), v = part(group + 1, 1);
-    return {norm(layout.queryNorm, q), norm(layout.keyNorm, k), v};
+    return {headNorm(layout.queryNorm, q), headNorm(layout.keyNorm, k), v};
   }
 
   Value rotate(StringRef place, Value x) const {

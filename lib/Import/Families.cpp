@@ -72,15 +72,21 @@ static void adjustGranite(ObjectReader &reader, ModelConfig &config) {
 }
 
 static void adjustStableLM(ObjectReader &reader, ModelConfig &config) {
-  reader.require("qk_layernorm", false,
-                 "a norm of its own for each head is not supported");
+  if (reader.getBool("qk_layernorm", false)) {
+    config.layout.queryNorm = "self_attn.q_layernorm.norms.{e}";
+    config.layout.keyNorm = "self_attn.k_layernorm.norms.{e}";
+    config.layout.normsHaveHeads = true;
+  }
   if (config.layout.isParallel)
     config.layout.feedForwardNorm = "";
 }
 
-static void adjustCohere(ObjectReader &reader, ModelConfig &) {
-  reader.require("use_qk_norm", false,
-                 "a norm of its own for each head is not supported");
+static void adjustCohere(ObjectReader &reader, ModelConfig &config) {
+  if (!reader.getBool("use_qk_norm", false))
+    return;
+  config.layout.queryNorm = "self_attn.q_norm";
+  config.layout.keyNorm = "self_attn.k_norm";
+  config.layout.normsHaveHeads = true;
 }
 
 /// The last of every few layers does not rotate.

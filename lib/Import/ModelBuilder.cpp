@@ -298,6 +298,17 @@ static AffineMap mapOf(MLIRContext *context, unsigned rank,
 static constexpr auto parallel = utils::IteratorType::parallel;
 static constexpr auto reduction = utils::IteratorType::reduction;
 
+Value ModelBuilder::normOfHeads(StringRef path, Value x, Value weight) {
+  Location loc = at(path);
+  ArrayRef<int64_t> shape = shapeOf(x);
+  x = norm(path, x, splat(path, type(shape.back()), 1), Value());
+  Value empty = tensor::EmptyOp::create(builder, loc, shape, elementType);
+  Value weights = linalg::BroadcastOp::create(builder, loc, weight, empty,
+                                              ArrayRef<int64_t>{0, 1})
+                      ->getResult(0);
+  return mul(path, x, weights);
+}
+
 Value ModelBuilder::addPositions(StringRef path, Value x, Value rows) {
   MLIRContext *context = builder.getContext();
   Location loc = at(path);

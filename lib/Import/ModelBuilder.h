@@ -131,6 +131,9 @@ public:
   /// The layout's kind of norm; `bias` is that of a layer norm which has one.
   mlir::Value norm(llvm::StringRef path, mlir::Value x, mlir::Value weight,
                    mlir::Value bias);
+  /// The same of x[b, s, heads, d] with weight[heads, d].
+  mlir::Value normOfHeads(llvm::StringRef path, mlir::Value x,
+                          mlir::Value weight);
   mlir::Value embedding(llvm::StringRef path, mlir::Value ids,
                         mlir::Value table);
   mlir::Value activation(llvm::StringRef path, mlir::Value x, Activation kind);

@@ -82,9 +82,11 @@ struct ModelLayout {
   Fusion fusion = Fusion::None;
   /// The projection of all three, if they are fused.
   llvm::StringRef queryKeyValue;
-  /// Norms of queries and keys, of each head or of all heads together.
+  /// Norms of queries and keys: of each head with one weight for all, with a
+  /// weight [heads, head size], or of all heads together. `{e}` in a name is
+  /// the head, where each has a tensor.
   llvm::StringRef queryNorm, keyNorm;
-  bool normsAllHeads = false;
+  bool normsAllHeads = false, normsHaveHeads = false;
   /// Rotary pairs are neighbours instead of half a head apart.
   bool interleavedRotary = false;
 
