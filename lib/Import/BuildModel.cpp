@@ -51,7 +51,8 @@ static Value buildLayers(ModelBuilder &m, Value hidden, Value mask) {
   std::pair<Value, Value> global, local;
   auto table = [&](const RopeConfig &rope) {
     return m.rotaryTable(m.placeOf("rotary_emb"),
-                         rope.getInverseFrequencies(c.headDim));
+                         rope.getInverseFrequencies(c.headDim, m.getLength()),
+                         rope.attentionFactor);
   };
   auto uses = [&](bool isLocal) {
     return c.family->keys.isRotary && llvm::any_of(m.runs, [&](LayerRun run) {

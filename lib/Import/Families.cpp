@@ -545,6 +545,7 @@ ArrayRef<Family> getFamilies() {
                 .maxPositions = {"max_position_embeddings", 4096},
                 .normEpsilon = {"rms_norm_eps", 1e-5},
                 .rotaryPart = {"partial_rotary_factor", 1},
+                .originalMaxPositions = 4096,
                 .window = {"sliding_window", 0},
                 .residualDropout = {"resid_pdrop", 0}}},
       {.modelType = "olmo2",

@@ -92,7 +92,7 @@ Value ModelBuilder::addInput(StringRef name, int64_t limit,
   if (name == "attention_mask" && !config.layout.isEncoder)
     attrs.push_back(
         builder.getNamedAttr(rightPaddedAttrName, builder.getUnitAttr()));
-  if (!trains)
+  if (takesShorter())
     attrs.push_back(
         builder.getNamedAttr(sequencesAttrName, builder.getUnitAttr()));
   return addArgument(
@@ -107,7 +107,7 @@ void ModelBuilder::end(ArrayRef<std::pair<StringRef, Value>> outputs) {
     values.push_back(value);
     SmallVector<NamedAttribute> fields{builder.getNamedAttr(key, attr)};
     auto type = cast<RankedTensorType>(value.getType());
-    if (!step && !trains && !lastLogits && type.getRank() == 3)
+    if (!step && takesShorter() && !lastLogits && type.getRank() == 3)
       fields.push_back(
           builder.getNamedAttr(sequencesAttrName, builder.getUnitAttr()));
     attrs.push_back(builder.getDictionaryAttr(fields));

@@ -90,9 +90,13 @@ public:
   /// x[b, s, h] plus the rows of a table of positions at which it stands.
   mlir::Value addLearnedPositions(llvm::StringRef path, mlir::Value x,
                                   mlir::Value table);
-  /// cos and sin of the positions' angles, from f32 frequencies.
+  /// How many positions a text may have.
+  int64_t getLength() const { return step ? step->options.context : seq; }
+  /// cos and sin of the positions' angles, from f32 frequencies, times a
+  /// factor.
   std::pair<mlir::Value, mlir::Value>
-  rotaryTable(llvm::StringRef path, llvm::ArrayRef<float> frequencies);
+  rotaryTable(llvm::StringRef path, llvm::ArrayRef<float> frequencies,
+              double factor);
   /// Of causal models; a step writes keys and values into the layer's cache.
   mlir::Value causalAttention(llvm::StringRef path, mlir::Value q,
                               mlir::Value k, mlir::Value v, mlir::Value bias,
@@ -199,6 +203,8 @@ private:
     mlir::Value layerKeys, layerValues;
   };
 
+  /// Whether shorter sequences may be given.
+  bool takesShorter() const { return !trains && !config.rope.changesAt(seq); }
   mlir::Value addArgument(llvm::StringRef name, mlir::RankedTensorType type,
                           llvm::ArrayRef<mlir::NamedAttribute> attrs);
   mlir::Attribute getInit(llvm::StringRef name, unsigned rank);

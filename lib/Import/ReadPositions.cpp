@@ -11,17 +11,74 @@
 
 #include "ReadPositions.h"
 #include "llvm/ADT/STLExtras.h"
+#include <cmath>
 
 using namespace mlir;
 namespace json = llvm::json;
 
 namespace tp {
 
+/// The positive numbers of a list.
+static SmallVector<float> readFactors(ObjectReader &reader, StringRef key) {
+  SmallVector<float> factors;
+  const json::Array *list = reader.getArray(key);
+  if (!list && !reader.failed())
+    reader.error() << "missing " << reader.getPath(key)
+                   << ": expected a list of positive numbers";
+  for (const json::Value &value : list ? *list : json::Array()) {
+    std::optional<double> number = value.getAsNumber();
+    if (!number || !(*number > 0) || !std::isfinite(*number)) {
+      reader.error(key) << "expected " << reader.getPath(key)
+                        << " to be a list of positive numbers, got "
+                        << showJson(value) << " in it";
+      break;
+    }
+    factors.push_back(float(*number));
+  }
+  return factors;
+}
+
+static void readLongRope(ObjectReader &reader, std::optional<int64_t> original,
+                         int64_t maxPositions, RopeConfig &rope) {
+  rope.kind = RopeConfig::Kind::Long;
+  // The file's own key counts before the object's.
+  int64_t length = reader.getInt("original_max_position_embeddings",
+                                 original.value_or(maxPositions), 2, maxSize);
+  rope.originalMaxPositions = original.value_or(length);
+  rope.shortFactors = readFactors(reader, "short_factor");
+  rope.longFactors = readFactors(reader, "long_factor");
+  double stretch = double(maxPositions) / double(rope.originalMaxPositions);
+  stretch = reader.getPositive("factor", stretch);
+  double factor = 1;
+  if (stretch > 1)
+    factor = std::sqrt(1 + std::log(stretch) /
+                               std::log(double(rope.originalMaxPositions)));
+  rope.attentionFactor = reader.getPositive("attention_factor", factor);
+}
+
+/// A factor for each frequency.
+static void checkFactors(ObjectReader &reader, const ModelConfig &config) {
+  const RopeConfig &rope = config.rope;
+  if (reader.failed() || rope.kind != RopeConfig::Kind::Long)
+    return;
+  size_t count = rope.getRotaryDim(config.headDim) / 2;
+  StringRef object =
+      reader.has("rope_parameters") ? "rope_parameters" : "rope_scaling";
+  for (auto [key, list] : {std::pair("short_factor", &rope.shortFactors),
+                           std::pair("long_factor", &rope.longFactors)})
+    if (list->size() != count)
+      reader.error(object) << "expected " << object << "." << key << " to have "
+                           << count
+                           << " entries, one for each pair that is rotated in "
+                              "a head, got "
+                           << list->size();
+}
+
 /// Reads what describes the stretching of frequencies: today's whole
 /// `rope_parameters` or the `rope_scaling` of older files.
 static void readRopeScaling(ObjectReader &reader, StringRef typeKey,
                             std::optional<int64_t> originalMaxPositions,
-                            RopeConfig &rope) {
+                            int64_t maxPositions, RopeConfig &rope) {
   std::string type = reader.getString(typeKey).value_or("default");
   if (type == "default") {
     rope.kind = RopeConfig::Kind::Default;
@@ -42,10 +99,16 @@ static void readRopeScaling(ObjectReader &reader, StringRef typeKey,
           << "expected " << reader.getPath("high_freq_factor") << " to exceed "
           << reader.getPath("low_freq_factor") << ", got "
           << rope.highFrequencyFactor << " and " << rope.lowFrequencyFactor;
+  } else if (type == "dynamic") {
+    // Stretches sequences beyond the model's limit alone, which has none.
+    (void)reader.getPositive("factor", std::nullopt);
+  } else if (type == "longrope" || type == "su") {
+    readLongRope(reader, originalMaxPositions, maxPositions, rope);
   } else {
     reader.error(typeKey) << "unsupported " << reader.getPath(typeKey) << " "
                           << quoted(type)
-                          << "; expected \"default\", \"linear\" or \"llama3\"";
+                          << "; expected \"default\", \"linear\", "
+                             "\"dynamic\", \"llama3\" or \"longrope\"";
     return;
   }
   reader.finish();
@@ -69,14 +132,15 @@ static void readRotaryPart(ObjectReader &reader, StringRef key, bool isKnown,
 static RopeConfig readRopeObject(const json::Object &object, StringRef name,
                                  const JsonFile &file, const ConfigKeys &keys,
                                  std::optional<int64_t> original,
-                                 const RopeConfig &base, ObjectReader &parent) {
+                                 int64_t maxPositions, const RopeConfig &base,
+                                 ObjectReader &parent) {
   ObjectReader reader(file, object, name);
   RopeConfig rope;
   rope.rotaryPart = base.rotaryPart;
   rope.theta = reader.getPositive("rope_theta", base.theta);
   readRotaryPart(reader, "partial_rotary_factor", !keys.rotaryPart.key.empty(),
                  rope);
-  readRopeScaling(reader, "rope_type", original, rope);
+  readRopeScaling(reader, "rope_type", original, maxPositions, rope);
   if (reader.failed())
     parent.fail();
   return rope;
@@ -92,7 +156,7 @@ static void readRopesByLayer(const json::Object &object, const JsonFile &file,
         std::pair(StringRef("sliding_attention"), &*config.localRope)})
     if (const json::Object *one = reader.getObject(key))
       *rope = readRopeObject(*one, "rope_parameters." + key.str(), file, keys,
-                             std::nullopt, *rope, reader);
+                             std::nullopt, config.maxPositions, *rope, reader);
   reader.finish();
   if (reader.failed())
     parent.fail();
@@ -101,6 +165,8 @@ static void readRopesByLayer(const json::Object &object, const JsonFile &file,
 void readRope(ObjectReader &reader, const JsonFile &file,
               const ConfigKeys &keys, ModelConfig &config) {
   std::optional<int64_t> original;
+  if (keys.originalMaxPositions)
+    original = keys.originalMaxPositions;
   if (reader.has("original_max_position_embeddings"))
     original = reader.getInt("original_max_position_embeddings", std::nullopt,
                              1, maxSize);
@@ -121,7 +187,8 @@ void readRope(ObjectReader &reader, const JsonFile &file,
     // Files written in between hold both, with one meaning.
     if (hasNewKey)
       nested.ignore({"type"});
-    readRopeScaling(nested, hasNewKey ? "rope_type" : "type", original, old);
+    readRopeScaling(nested, hasNewKey ? "rope_type" : "type", original,
+                    config.maxPositions, old);
     if (nested.failed())
       reader.fail();
   }
@@ -134,15 +201,16 @@ void readRope(ObjectReader &reader, const JsonFile &file,
 
   const json::Object *parameters = reader.getObject("rope_parameters");
   if (!parameters)
-    return;
+    return checkFactors(reader, config);
   if (config.localRope && (parameters->getObject("full_attention") ||
                            parameters->getObject("sliding_attention")))
     return readRopesByLayer(*parameters, file, keys, reader, config);
   config.rope = readRopeObject(*parameters, "rope_parameters", file, keys,
-                               original, old, reader);
+                               original, config.maxPositions, old, reader);
   if (!reader.failed() && hasOld && config.rope != old)
     reader.error("rope_parameters")
         << "rope_parameters contradicts " << thetaKey << " and rope_scaling";
+  checkFactors(reader, config);
 }
 
 void readSlidingWindow(ObjectReader &reader, const ConfigKeys &keys,

@@ -30,11 +30,12 @@ static float stretchLlama3(float frequency, const RopeConfig &rope) {
 }
 
 llvm::SmallVector<float>
-RopeConfig::getInverseFrequencies(int64_t headDim) const {
+RopeConfig::getInverseFrequencies(int64_t headDim, int64_t length) const {
   llvm::SmallVector<float> frequencies;
   int64_t size = getRotaryDim(headDim);
   for (int64_t i = 0; i < size; i += 2) {
-    float frequency = 1.0f / std::pow(float(theta), float(i) / float(size));
+    float wavelength = std::pow(float(theta), float(i) / float(size));
+    float frequency = 1.0f / wavelength;
     switch (kind) {
     case Kind::Default:
       break;
@@ -44,6 +45,12 @@ RopeConfig::getInverseFrequencies(int64_t headDim) const {
     case Kind::Llama3:
       frequency = stretchLlama3(frequency, *this);
       break;
+    case Kind::Long: {
+      // LongRoPE (Ding et al., arXiv 2402.13753).
+      const auto &factors = changesAt(length) ? longFactors : shortFactors;
+      frequency = 1.0f / (factors[i / 2] * wavelength);
+      break;
+    }
     }
     frequencies.push_back(frequency);
   }

@@ -133,7 +133,8 @@ Value ModelBuilder::addLearnedPositions(StringRef path, Value x, Value table) {
 }
 
 std::pair<Value, Value> ModelBuilder::rotaryTable(StringRef path,
-                                                  ArrayRef<float> frequencies) {
+                                                  ArrayRef<float> frequencies,
+                                                  double factor) {
   int64_t half = frequencies.size();
   Type f32 = builder.getF32Type();
   auto attr =
@@ -141,7 +142,7 @@ std::pair<Value, Value> ModelBuilder::rotaryTable(StringRef path,
   auto type = RankedTensorType::get({seq, half}, f32);
   auto op = nn::RotaryTableOp::create(
       builder, at(path), type, type, /*offset=*/Value(),
-      step ? step->positions : Value(), attr, builder.getF64FloatAttr(1.0));
+      step ? step->positions : Value(), attr, builder.getF64FloatAttr(factor));
   return {op.getCos(), op.getSin()};
 }
 

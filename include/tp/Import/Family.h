@@ -160,6 +160,9 @@ struct ConfigKeys {
   Setting<double> ropeTheta = {"rope_theta", 10000};
   Setting<double> rotaryPart = {"", 1};
   Setting<double> localTheta = {"", 0};
+  /// The length of training where `original_max_position_embeddings` is
+  /// missing beside the object of rotation, whatever that says; 0: it counts.
+  int64_t originalMaxPositions = 0;
 
   /// The window of positions (value 0: none if the key is missing), whether
   /// `use_sliding_window` switches it on and `max_window_layers` says from

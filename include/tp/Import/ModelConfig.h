@@ -32,13 +32,16 @@ std::optional<FloatKind> parseFloatKind(llvm::StringRef name);
 /// Rotary position embedding: the base, and how frequencies are stretched
 /// beyond the length of training.
 struct RopeConfig {
-  enum class Kind { Default, Linear, Llama3 };
+  enum class Kind { Default, Linear, Llama3, Long };
   Kind kind = Kind::Default;
   double theta = 10000;
   double factor = 1;                ///< Linear and Llama3.
   double lowFrequencyFactor = 1;    ///< Llama3.
   double highFrequencyFactor = 4;   ///< Llama3.
-  int64_t originalMaxPositions = 0; ///< Llama3: the length of training.
+  int64_t originalMaxPositions = 0; ///< Llama3, Long: the length of training.
+  /// Long: what each frequency is divided by, up to that length and beyond it.
+  llvm::SmallVector<float> shortFactors, longFactors;
+  double attentionFactor = 1;       ///< Of cosines and sines.
   double rotaryPart = 1;            ///< Of each head.
 
   bool operator==(const RopeConfig &) const = default;
@@ -49,8 +52,15 @@ struct RopeConfig {
   }
   /// Half as many angles per position as elements are rotated, highest
   /// frequency first, computed step by step in f32 as `transformers` does, so
-  /// that large positions turn by the same angle.
-  llvm::SmallVector<float> getInverseFrequencies(int64_t headDim) const;
+  /// that large positions turn by the same angle. They are those of sequences
+  /// of `length`.
+  llvm::SmallVector<float> getInverseFrequencies(int64_t headDim,
+                                                 int64_t length) const;
+  /// Whether all positions turn by other angles in a sequence of `length` than
+  /// in shorter ones.
+  bool changesAt(int64_t length) const {
+    return kind == Kind::Long && length > originalMaxPositions;
+  }
 };
 
 /// What the layers of one model differ in.
