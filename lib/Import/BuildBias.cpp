@@ -13,6 +13,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/Support/MathExtras.h"
 #include <cmath>
 
 using namespace mlir;
@@ -100,7 +101,66 @@ static Value buildRelativeBias(ModelBuilder &m) {
   return m.splitLast(place, heads, {m.seq, m.seq});
 }
 
+//===----------------------------------------------------------------------===//
+// ALiBi
+//===----------------------------------------------------------------------===//
+
+/// Powers of 2 with exponents in equal steps down to -8, for as many heads as
+/// the greatest power of 2 among their numbers; those of the others are between
+/// them, from the first on.
+static SmallVector<float> getSlopes(int64_t heads) {
+  int64_t regular = int64_t(1) << llvm::Log2_64(heads);
+  SmallVector<float> slopes;
+  for (int64_t i = 0; i < heads; ++i) {
+    double step = i < regular ? double(i + 1) : double(i - regular) + 0.5;
+    slopes.push_back(float(std::exp2(-8 * step / double(regular))));
+  }
+  return slopes;
+}
+
+static Value roundToBF16(OpBuilder &b, Location l, Value x) {
+  Value narrow = arith::TruncFOp::create(b, l, b.getBF16Type(), x);
+  return arith::ExtFOp::create(b, l, b.getF32Type(), narrow);
+}
+
+/// In f32. What the query's position would add is the same for all keys, and
+/// changes no weight.
+static Value buildAlibi(ModelBuilder &m, const AlibiConfig &alibi) {
+  const ModelConfig &c = m.config;
+  OpBuilder &b = m.builder;
+  Location loc = m.at(m.placeOf("alibi"));
+  Type f32 = b.getF32Type();
+  Value slopes = arith::ConstantOp::create(
+      b, loc,
+      DenseElementsAttr::get(RankedTensorType::get({c.numHeads}, f32),
+                             ArrayRef<float>(getSlopes(c.numHeads))));
+  Value empty =
+      tensor::EmptyOp::create(b, loc, {c.numHeads, m.seq, m.seq}, f32);
+  AffineMap head = AffineMap::get(3, 0, b.getAffineDimExpr(0));
+  SmallVector<utils::IteratorType> loops(3, utils::IteratorType::parallel);
+  auto round = [&](OpBuilder &b, Location l, Value x) {
+    return alibi.isBF16 ? roundToBF16(b, l, x) : x;
+  };
+  return linalg::GenericOp::create(
+             b, loc, empty.getType(), slopes, empty,
+             {head, b.getMultiDimIdentityMap(3)}, loops,
+             [&](OpBuilder &b, Location l, ValueRange args) {
+               Value position = arith::SIToFPOp::create(
+                   b, l, f32, getPosition(b, l, 2));
+               Value product = arith::MulFOp::create(
+                   b, l, round(b, l, args[0]), round(b, l, position));
+               Value scale = arith::ConstantOp::create(
+                   b, l, b.getF32FloatAttr(float(alibi.scale)));
+               product = arith::MulFOp::create(b, l, round(b, l, product),
+                                               scale);
+               linalg::YieldOp::create(b, l, product);
+             })
+      .getResult(0);
+}
+
 Value buildScoreBias(ModelBuilder &m) {
+  if (m.config.alibi)
+    return buildAlibi(m, *m.config.alibi);
   return m.config.layout.relativeBias.empty() ? Value() : buildRelativeBias(m);
 }
 

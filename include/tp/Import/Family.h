@@ -131,6 +131,8 @@ struct Setting {
 /// Where a family's config.json says what.
 struct ConfigKeys {
   llvm::StringRef hiddenSize = "hidden_size";
+  /// Second names, of files that have not the first ones.
+  llvm::StringRef otherHiddenSize, otherNumHeads;
   /// The value is a multiple of the hidden size; 0: the key is required.
   Setting<int64_t> intermediateSize = {"intermediate_size", 0};
   llvm::StringRef numLayers = "num_hidden_layers";

@@ -85,6 +85,13 @@ struct DropoutConfig {
   llvm::StringRef attentionKey = "attention_dropout", otherKey;
 };
 
+/// ALiBi (Press et al., arXiv 2108.12409): each head adds to a score the
+/// position of the key times a slope of its own.
+struct AlibiConfig {
+  double scale = 1;     ///< Of what is added.
+  bool isBF16 = false;  ///< Slope, position and product are rounded to that.
+};
+
 /// Of a mixture of experts.
 struct ExpertsConfig {
   int64_t count = 0, perToken = 0, width = 0;
@@ -109,6 +116,7 @@ struct ModelConfig {
   int64_t maxPositions = 0;
   int64_t typeVocabSize = 0; ///< Token types.
   int64_t relativeRows = 0;  ///< Of the table of relative positions.
+  std::optional<AlibiConfig> alibi;
   Head head = Head::NextToken;
   int64_t numLabels = 0; ///< Of a head of classes.
 
@@ -147,6 +155,9 @@ struct ModelConfig {
   /// The type of the checkpoint's tensors, if the file says.
   std::optional<FloatKind> dtype;
 };
+
+/// Keys that any config may hold and that do not change a forward pass.
+llvm::ArrayRef<llvm::StringLiteral> getIgnoredKeys();
 
 /// Reads DIR/config.json. Emits every error it finds, at the key.
 std::optional<ModelConfig> readModelConfig(mlir::MLIRContext *context,

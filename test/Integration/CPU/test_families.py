@@ -30,7 +30,8 @@ ALL = os.environ.get("FAMILY_DEGREES") == "all"
 def heads(folder):
     """Of queries, and of keys and values."""
     config = json.loads((folder / "config.json").read_text())
-    queries = config.get("num_attention_heads") or config["n_heads"]
+    queries = next(config[key] for key in ("num_attention_heads", "n_heads", "n_head")
+                   if key in config)
     keys = config.get("num_key_value_heads") or queries
     if config["model_type"] == "falcon":
         keys = (config["num_kv_heads"] if config["new_decoder_architecture"] else
@@ -99,7 +100,8 @@ def test_gradients(folder, plan, degree):
     ids, mask = inputs["input_ids"], inputs["attention_mask"]
     inputs["labels"] = numpy.where(numpy.roll(mask, -1, 1) == 0, -100, numpy.roll(ids, -1, 1))
     inputs["labels"][:, -1] = -100
-    program = tp_mlir.compile(folder, mesh=f"tp={degree}", plan=plan, batch=2, seq=16,
+    batch, seq = ids.shape
+    program = tp_mlir.compile(folder, mesh=f"tp={degree}", plan=plan, batch=batch, seq=seq,
                               dtype="f32", train="adamw")
     loss, found = program.gradients(folder, inputs)
     assert loss == pytest.approx(facts["loss"], rel=1e-5)
