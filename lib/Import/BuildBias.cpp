@@ -55,8 +55,7 @@ static Value findBucket(OpBuilder &b, Location l, Value here, Value there) {
     Value one = arith::ExtUIOp::create(b, l, b.getI64Type(), reached);
     bucket = arith::AddIOp::create(b, l, bucket, one);
   }
-  Value isExact =
-      compare(arith::CmpIPredicate::slt, distance, number(exact));
+  Value isExact = compare(arith::CmpIPredicate::slt, distance, number(exact));
   bucket = arith::SelectOp::create(b, l, isExact, distance, bucket);
   Value isBehind = compare(arith::CmpIPredicate::sgt, behind, number(0));
   Value second = arith::AddIOp::create(b, l, bucket, number(each));
@@ -76,18 +75,17 @@ static Value buildRelativeBias(ModelBuilder &m) {
   Location loc = m.at(place);
   Value table = m.parameter(m.namesOf(c.layout.relativeBias + ".weight"),
                             {c.relativeRows, c.numHeads});
-  Value empty =
-      tensor::EmptyOp::create(b, loc, {m.seq, m.seq}, b.getI64Type());
+  Value empty = tensor::EmptyOp::create(b, loc, {m.seq, m.seq}, b.getI64Type());
   SmallVector<utils::IteratorType> loops(2, utils::IteratorType::parallel);
   Value buckets =
-      linalg::GenericOp::create(
-          b, loc, empty.getType(), ValueRange(), empty,
-          b.getMultiDimIdentityMap(2), loops,
-          [](OpBuilder &b, Location l, ValueRange) {
-            Value bucket =
-                findBucket(b, l, getPosition(b, l, 0), getPosition(b, l, 1));
-            linalg::YieldOp::create(b, l, bucket);
-          })
+      linalg::GenericOp::create(b, loc, empty.getType(), ValueRange(), empty,
+                                b.getMultiDimIdentityMap(2), loops,
+                                [](OpBuilder &b, Location l, ValueRange) {
+                                  Value bucket =
+                                      findBucket(b, l, getPosition(b, l, 0),
+                                                 getPosition(b, l, 1));
+                                  linalg::YieldOp::create(b, l, bucket);
+                                })
           .getResult(0);
   auto flat = RankedTensorType::get({m.seq * m.seq}, b.getI64Type());
   buckets = tensor::CollapseShapeOp::create(
@@ -95,9 +93,9 @@ static Value buildRelativeBias(ModelBuilder &m) {
   Value rows = m.embedding(place, buckets, table);
   Value heads = tensor::EmptyOp::create(b, loc, {c.numHeads, m.seq * m.seq},
                                         m.type({}).getElementType());
-  heads = linalg::TransposeOp::create(b, loc, rows, heads,
-                                      ArrayRef<int64_t>{1, 0})
-              ->getResult(0);
+  heads =
+      linalg::TransposeOp::create(b, loc, rows, heads, ArrayRef<int64_t>{1, 0})
+          ->getResult(0);
   return m.splitLast(place, heads, {m.seq, m.seq});
 }
 
@@ -145,14 +143,14 @@ static Value buildAlibi(ModelBuilder &m, const AlibiConfig &alibi) {
              b, loc, empty.getType(), slopes, empty,
              {head, b.getMultiDimIdentityMap(3)}, loops,
              [&](OpBuilder &b, Location l, ValueRange args) {
-               Value position = arith::SIToFPOp::create(
-                   b, l, f32, getPosition(b, l, 2));
-               Value product = arith::MulFOp::create(
-                   b, l, round(b, l, args[0]), round(b, l, position));
+               Value position =
+                   arith::SIToFPOp::create(b, l, f32, getPosition(b, l, 2));
+               Value product = arith::MulFOp::create(b, l, round(b, l, args[0]),
+                                                     round(b, l, position));
                Value scale = arith::ConstantOp::create(
                    b, l, b.getF32FloatAttr(float(alibi.scale)));
-               product = arith::MulFOp::create(b, l, round(b, l, product),
-                                               scale);
+               product =
+                   arith::MulFOp::create(b, l, round(b, l, product), scale);
                linalg::YieldOp::create(b, l, product);
              })
       .getResult(0);

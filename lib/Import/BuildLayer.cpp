@@ -85,8 +85,8 @@ struct LayerBuilder {
     if (part.empty() || !layout.normsHaveHeads)
       return norm(part, x);
     ArrayRef<int64_t> shape = ModelBuilder::shapeOf(x);
-    Value weight = m.parameter(m.namesOf(at(part) + ".weight"),
-                               shape.take_back(2));
+    Value weight =
+        m.parameter(m.namesOf(at(part) + ".weight"), shape.take_back(2));
     weight.getDefiningOp()->setAttr(initAttrName,
                                     m.builder.getStringAttr("ones"));
     return m.normOfHeads(m.placeOf(at(part)), x, weight);

@@ -401,11 +401,11 @@ Value ModelBuilder::attention(StringRef path, Value q, Value k, Value v,
   IntegerAttr window;
   if (slides && *config.slidingWindow < seq)
     window = builder.getI64IntegerAttr(*config.slidingWindow);
-  return nn::AttentionOp::create(
-             builder, at(path), q.getType(), /*lse=*/Type(), q, k, v, mask,
-             bias, /*sinks=*/Value(),
-             builder.getF64FloatAttr(config.attentionScale),
-             causal ? builder.getUnitAttr() : UnitAttr(), window, getSoftCap())
+  return nn::AttentionOp::create(builder, at(path), q.getType(), /*lse=*/Type(),
+                                 q, k, v, mask, bias, /*sinks=*/Value(),
+                                 builder.getF64FloatAttr(config.attentionScale),
+                                 causal ? builder.getUnitAttr() : UnitAttr(),
+                                 window, getSoftCap())
       .getResult();
 }
 

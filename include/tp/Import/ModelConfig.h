@@ -41,8 +41,8 @@ struct RopeConfig {
   int64_t originalMaxPositions = 0; ///< Llama3, Long: the length of training.
   /// Long: what each frequency is divided by, up to that length and beyond it.
   llvm::SmallVector<float> shortFactors, longFactors;
-  double attentionFactor = 1;       ///< Of cosines and sines.
-  double rotaryPart = 1;            ///< Of each head.
+  double attentionFactor = 1; ///< Of cosines and sines.
+  double rotaryPart = 1;      ///< Of each head.
 
   bool operator==(const RopeConfig &) const = default;
 
@@ -88,8 +88,8 @@ struct DropoutConfig {
 /// ALiBi (Press et al., arXiv 2108.12409): each head adds to a score the
 /// position of the key times a slope of its own.
 struct AlibiConfig {
-  double scale = 1;     ///< Of what is added.
-  bool isBF16 = false;  ///< Slope, position and product are rounded to that.
+  double scale = 1;    ///< Of what is added.
+  bool isBF16 = false; ///< Slope, position and product are rounded to that.
 };
 
 /// Of a mixture of experts.
