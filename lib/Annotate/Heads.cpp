@@ -16,6 +16,7 @@
 
 #include "Heads.h"
 #include "Weights.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -37,9 +38,10 @@ struct AttentionHeads {
   Value keyPool, valuePool;
 };
 
-/// The weights behind one operand of an attention.
+/// The weights behind one operand of an attention; that of a norm is
+/// [heads, head size].
 struct HeadProjection {
-  Operation *weight = nullptr, *bias = nullptr;
+  Operation *weight = nullptr, *bias = nullptr, *norm = nullptr;
 };
 } // namespace
 
@@ -82,16 +84,27 @@ static std::optional<AttentionHeads> getAttention(Operation *op) {
 /// layer. Of parts that are put together in each head, one comes from it, and
 /// others may be the same for all heads.
 static HeadProjection findProjection(Value value) {
+  HeadProjection found;
   while (Operation *op = value ? value.getDefiningOp() : nullptr) {
-    if (auto linear = dyn_cast<nn::LinearOp>(op))
-      return {findWeight(linear.getWeight()), findWeight(linear.getBias())};
-    if (auto concat = dyn_cast<tensor::ConcatOp>(op)) {
-      HeadProjection found;
-      for (Value part : concat.getInputs())
-        if (!found.weight)
-          found = findProjection(part);
+    if (auto linear = dyn_cast<nn::LinearOp>(op)) {
+      found.weight = findWeight(linear.getWeight());
+      found.bias = findWeight(linear.getBias());
       return found;
     }
+    if (auto concat = dyn_cast<tensor::ConcatOp>(op)) {
+      for (Value part : concat.getInputs())
+        if (HeadProjection of = findProjection(part); of.weight) {
+          found.weight = of.weight;
+          found.bias = of.bias;
+          if (of.norm)
+            found.norm = of.norm;
+          break;
+        }
+      return found;
+    }
+    if (auto product = dyn_cast<arith::MulFOp>(op))
+      if (auto each = product.getRhs().getDefiningOp<linalg::BroadcastOp>())
+        found.norm = findWeight(each.getInput());
     bool isOpaque = op->getNumRegions() != 0 && !isa<linalg::TransposeOp>(op);
     if (op->getNumResults() != 1 || op->getNumOperands() == 0 || isOpaque ||
         !isa<RankedTensorType>(op->getOperand(0).getType()))
@@ -196,6 +209,7 @@ LogicalResult tp::fitHeads(ModuleOp module, const Mesh &mesh) {
       for (HeadProjection projection : {key, value}) {
         shorten(projection.weight, heads->keys, mesh);
         shorten(projection.bias, heads->keys, mesh);
+        shorten(projection.norm, heads->keys, mesh);
       }
     shardCache(heads->keyPool, key.weight, mesh);
     shardCache(heads->valuePool, value.weight, mesh);

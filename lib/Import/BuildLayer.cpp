@@ -13,6 +13,7 @@
 
 #include "ModelBuilder.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Import/ModelAttributes.h"
 
 using namespace mlir;
 
@@ -69,8 +70,7 @@ namespace {
 struct LayerBuilder {
   ModelBuilder &m;
   LayerKind kind;
-  std::pair<Value, Value> rotary;
-  Value mask;
+  const AttentionInputs &inputs;
   const ModelConfig &c = m.config;
   const ModelLayout &layout = m.config.layout;
 
@@ -81,13 +81,25 @@ struct LayerBuilder {
     return buildNorm(m, at(part), x);
   }
 
+  /// Of queries or keys [b, s, heads, d].
+  Value headNorm(StringRef part, Value x) const {
+    if (part.empty() || !layout.normsHaveHeads)
+      return norm(part, x);
+    ArrayRef<int64_t> shape = ModelBuilder::shapeOf(x);
+    Value weight =
+        m.parameter(m.namesOf(at(part) + ".weight"), shape.take_back(2));
+    weight.getDefiningOp()->setAttr(initAttrName,
+                                    m.builder.getStringAttr("ones"));
+    return m.normOfHeads(m.placeOf(at(part)), x, weight);
+  }
+
   /// Queries, keys or values [b, s, heads, d].
   Value heads(Value projected, StringRef path, int64_t count,
               StringRef normName) const {
     if (layout.normsAllHeads)
       projected = norm(normName, projected);
     Value y = m.splitHeads(m.placeOf(path), projected, count);
-    return layout.normsAllHeads ? y : norm(normName, y);
+    return layout.normsAllHeads ? y : headNorm(normName, y);
   }
 
   std::array<Value, 3> projectSeparately(Value x) const {
@@ -118,16 +130,16 @@ struct LayerBuilder {
       return m.joinDims(place, m.slice(place, all, 3, offset, count), 2);
     };
     Value q = part(0, group), k = part(group, 1), v = part(group + 1, 1);
-    return {norm(layout.queryNorm, q), norm(layout.keyNorm, k), v};
+    return {headNorm(layout.queryNorm, q), headNorm(layout.keyNorm, k), v};
   }
 
   Value rotate(StringRef place, Value x) const {
-    if (!rotary.first || !kind.rotates)
+    if (!inputs.rotary.first || !kind.rotates)
       return x;
     if (layout.interleavedRotary)
       x = m.separatePairs(place, x);
     return nn::RotaryOp::create(m.builder, m.at(place), x.getType(), x,
-                                rotary.first, rotary.second);
+                                inputs.rotary.first, inputs.rotary.second);
   }
 
   /// Of latent attention, rotated. The rotated part of a head stands before
@@ -181,8 +193,9 @@ struct LayerBuilder {
     auto [q, k, v] = projectAll(x);
     Value context =
         layout.isEncoder
-            ? m.attention(place, q, k, v, mask, /*causal=*/false, kind.slides)
-            : m.causalAttention(place, q, k, v, kind.slides);
+            ? m.attention(place, q, k, v, inputs.mask, inputs.bias,
+                          /*causal=*/false, kind.slides)
+            : m.causalAttention(place, q, k, v, inputs.bias, kind.slides);
     Value y = project(m, at(layout.output), m.mergeHeads(place, context),
                       c.hiddenSize, c.attentionOutputBias);
     return m.dropout(place, y, c.dropout.residual);
@@ -247,8 +260,8 @@ struct LayerBuilder {
 } // namespace
 
 Value buildLayer(ModelBuilder &m, Value x, LayerKind kind,
-                 std::pair<Value, Value> rotary, Value mask) {
-  return LayerBuilder{m, kind, rotary, mask}.build(x);
+                 const AttentionInputs &inputs) {
+  return LayerBuilder{m, kind, inputs}.build(x);
 }
 
 } // namespace tp

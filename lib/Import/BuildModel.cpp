@@ -52,7 +52,7 @@ static Value buildLayers(ModelBuilder &m, Value hidden, Value mask) {
   auto table = [&](const RopeConfig &rope) {
     int64_t size = c.latent ? c.latent->rotatedDim : c.headDim;
     return m.rotaryTable(m.placeOf("rotary_emb"),
-                         rope.getInverseFrequencies(size),
+                         rope.getInverseFrequencies(size, m.getLength()),
                          rope.attentionFactor);
   };
   auto uses = [&](bool isLocal) {
@@ -64,9 +64,11 @@ static Value buildLayers(ModelBuilder &m, Value hidden, Value mask) {
     global = table(c.rope);
   if (uses(/*isLocal=*/true))
     local = table(*c.localRope);
+  Value bias = buildScoreBias(m);
   return m.repeatLayers(
       m.placeOf(c.layout.layer), hidden, [&](Value x, LayerKind kind) {
-        return buildLayer(m, x, kind, kind.isLocal ? local : global, mask);
+        return buildLayer(m, x, kind,
+                          {kind.isLocal ? local : global, mask, bias});
       });
 }
 

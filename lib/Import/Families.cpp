@@ -72,15 +72,21 @@ static void adjustGranite(ObjectReader &reader, ModelConfig &config) {
 }
 
 static void adjustStableLM(ObjectReader &reader, ModelConfig &config) {
-  reader.require("qk_layernorm", false,
-                 "a norm of its own for each head is not supported");
+  if (reader.getBool("qk_layernorm", false)) {
+    config.layout.queryNorm = "self_attn.q_layernorm.norms.{e}";
+    config.layout.keyNorm = "self_attn.k_layernorm.norms.{e}";
+    config.layout.normsHaveHeads = true;
+  }
   if (config.layout.isParallel)
     config.layout.feedForwardNorm = "";
 }
 
-static void adjustCohere(ObjectReader &reader, ModelConfig &) {
-  reader.require("use_qk_norm", false,
-                 "a norm of its own for each head is not supported");
+static void adjustCohere(ObjectReader &reader, ModelConfig &config) {
+  if (!reader.getBool("use_qk_norm", false))
+    return;
+  config.layout.queryNorm = "self_attn.q_norm";
+  config.layout.keyNorm = "self_attn.k_norm";
+  config.layout.normsHaveHeads = true;
 }
 
 /// The last of every few layers does not rotate.
@@ -131,7 +137,10 @@ static void adjustOPT(ObjectReader &reader, ModelConfig &config) {
 /// Three generations: one KV head, a KV head for each query head, groups.
 static void adjustFalcon(ObjectReader &reader, ModelConfig &config) {
   ModelLayout &layout = config.layout;
-  reader.require("alibi", false, "ALiBi is not supported");
+  if (reader.getBool("alibi", false)) {
+    config.alibi = {.scale = config.attentionScale, .isBF16 = true};
+    config.skipsRotation.assign(config.numLayers, true);
+  }
   bool isNew = reader.getBool("new_decoder_architecture", false);
   bool isParallel = reader.getBool("parallel_attn", true);
   bool isMultiQuery = reader.getBool("multi_query", true);
@@ -149,6 +158,49 @@ static void adjustFalcon(ObjectReader &reader, ModelConfig &config) {
     layout.attentionNorm = "ln_attn";
     layout.feedForwardNorm = "ln_mlp";
   }
+}
+
+static void adjustBloom(ObjectReader &reader, ModelConfig &config) {
+  config.alibi.emplace();
+  reader.require("apply_residual_connection_post_layernorm", false,
+                 "a residual stream of normalised values is not supported");
+  // The same products in slices; how others compute it; what is in each model.
+  reader.ignore({"slow_but_exact", "attention_softmax_in_fp32",
+                 "bias_dropout_fusion", "masked_softmax_fusion", "offset_alibi",
+                 "skip_bias_add", "skip_bias_add_qkv", "unk_token_id"});
+}
+
+static void adjustMPT(ObjectReader &reader, ModelConfig &config) {
+  config.alibi.emplace();
+  reader.require("expansion_ratio", 4, "another width is not supported");
+  reader.require("logit_scale", 1.0, "scaled logits are not supported");
+  reader.require("norm_type", "low_precision_layernorm",
+                 "other norms are not supported");
+  // ALiBi takes their place; what `transformers` does not read.
+  reader.ignore({"learned_pos_emb", "no_bias", "init_device",
+                 "embedding_fraction", "emb_pdrop", "verbose"});
+  const llvm::json::Object *object = reader.getObject("attn_config");
+  if (!object)
+    return;
+  ObjectReader nested(reader.getFile(), *object, "attn_config");
+  nested.require("alibi", true, "positions without ALiBi are not supported");
+  nested.require("alibi_bias_max", 8, "other slopes are not supported");
+  nested.require("attn_type", "multihead_attention",
+                 "KV heads that share are not supported");
+  nested.require("clip_qkv", nullptr,
+                 "queries, keys and values within bounds are not supported");
+  for (StringRef key : {"prefix_lm", "qk_ln", "attn_uses_sequence_id"})
+    nested.require(key, false, "another attention is not supported");
+  config.attentionScale =
+      nested.getPositive("softmax_scale", config.attentionScale);
+  config.dropout.attention = nested.getProbability("attn_pdrop", 0);
+  config.dropout.attentionKey = "attn_config.attn_pdrop";
+  nested.ignore({"attn_impl", "model_type", "dtype", "architectures",
+                 "is_encoder_decoder"});
+  nested.ignore(getIgnoredKeys());
+  nested.finish();
+  if (nested.failed())
+    reader.fail();
 }
 
 static void adjustBert(ObjectReader &reader, ModelConfig &) {
@@ -187,12 +239,9 @@ static void adjustDistilBert(ObjectReader &reader, ModelConfig &) {
 
 static void adjustMPNet(ObjectReader &reader, ModelConfig &config) {
   countFromPadding(reader, 1, config);
-  int64_t buckets =
-      reader.getInt("relative_attention_num_buckets", 32, 4, 1 << 20);
-  reader.error("relative_attention_num_buckets")
-      << "relative positions (relative_attention_num_buckets is " << buckets
-      << ") are not supported: expected a model without them, or one exported "
-         "from PyTorch";
+  // The model finds buckets for 32 whatever the size of the table.
+  config.relativeRows = reader.getInt("relative_attention_num_buckets", 32,
+                                      numRelativeBuckets, 1 << 20);
 }
 
 //===----------------------------------------------------------------------===//
@@ -369,6 +418,78 @@ static Family getFalcon() {
           .adjust = adjustFalcon};
 }
 
+static Family getBloom() {
+  return {.modelType = "bloom",
+          .architectures = {"BloomForCausalLM"},
+          .layout = {.prefixes = {"transformer.", ""},
+                     .layer = "h.{i}",
+                     .words = "word_embeddings",
+                     .embeddingNorm = "word_embeddings_layernorm",
+                     .finalNorm = "ln_f",
+                     .attention = "self_attention",
+                     .output = "self_attention.dense",
+                     .fusion = Fusion::Groups,
+                     .queryKeyValue = "self_attention.query_key_value",
+                     .gate = "",
+                     .up = "mlp.dense_h_to_4h",
+                     .down = "mlp.dense_4h_to_h",
+                     .norm = NormKind::Layer},
+          .keys = {.otherHiddenSize = "n_embed",
+                   .otherNumHeads = "num_attention_heads",
+                   .intermediateSize = {"", 4},
+                   .numLayers = "n_layer",
+                   .numHeads = "n_head",
+                   .numKVHeads = "",
+                   .headDim = {"", 0},
+                   .maxPositions = {"seq_length", 2048},
+                   .normEpsilon = {"layer_norm_epsilon", 1e-5},
+                   .activation = {"", "gelu_pytorch_tanh"},
+                   .tieEmbeddings = {"tie_word_embeddings", true},
+                   .queryKeyValueBias = {"", true},
+                   .outputBias = {"", true},
+                   .feedForwardBias = {"", true},
+                   .isRotary = false,
+                   .residualDropout = {"hidden_dropout", 0},
+                   .hasPaddingRow = false},
+          .ignored = {},
+          .adjust = adjustBloom};
+}
+
+static Family getMPT() {
+  return {.modelType = "mpt",
+          .architectures = {"MptForCausalLM"},
+          .layout = {.prefixes = {"transformer."},
+                     .layer = "blocks.{i}",
+                     .words = "wte",
+                     .finalNorm = "norm_f",
+                     .attention = "attn",
+                     .output = "attn.out_proj",
+                     .fusion = Fusion::Blocks,
+                     .queryKeyValue = "attn.Wqkv",
+                     .feedForward = "ffn",
+                     .gate = "",
+                     .up = "ffn.up_proj",
+                     .down = "ffn.down_proj",
+                     .attentionNorm = "norm_1",
+                     .feedForwardNorm = "norm_2",
+                     .norm = NormKind::LayerNoBias},
+          .keys = {.hiddenSize = "d_model",
+                   .intermediateSize = {"", 4},
+                   .numLayers = "n_layers",
+                   .numHeads = "n_heads",
+                   .numKVHeads = "",
+                   .headDim = {"", 0},
+                   .maxPositions = {"max_seq_len", 2048},
+                   .normEpsilon = {"layer_norm_epsilon", 1e-5},
+                   .activation = {"", "gelu"},
+                   .tieEmbeddings = {"tie_word_embeddings", true},
+                   .isRotary = false,
+                   .attentionDropout = {"", 0},
+                   .hasPaddingRow = false},
+          .ignored = {},
+          .adjust = adjustMPT};
+}
+
 static Family getBert() {
   return {.modelType = "bert",
           .architectures = {"BertModel", "BertForMaskedLM",
@@ -448,6 +569,7 @@ static Family getMPNet() {
   ModelLayout &layout = family.layout;
   layout.prefixes = {"mpnet.", ""};
   layout.tokenTypes = "";
+  layout.relativeBias = "encoder.relative_attention_bias";
   layout.attention = "attention.attn";
   layout.query = "attention.attn.q";
   layout.key = "attention.attn.k";
@@ -543,6 +665,7 @@ ArrayRef<Family> getFamilies() {
                 .maxPositions = {"max_position_embeddings", 4096},
                 .normEpsilon = {"rms_norm_eps", 1e-5},
                 .rotaryPart = {"partial_rotary_factor", 1},
+                .originalMaxPositions = 4096,
                 .window = {"sliding_window", 0},
                 .residualDropout = {"resid_pdrop", 0}}},
       {.modelType = "olmo2",
@@ -628,6 +751,8 @@ ArrayRef<Family> getFamilies() {
        .adjust = adjustSmolLM3},
       getOPT(),
       getFalcon(),
+      getBloom(),
+      getMPT(),
       getBert(),
       getRoberta("roberta", "Roberta"),
       getRoberta("xlm-roberta", "XLMRoberta"),

@@ -41,15 +41,26 @@ FailureOr<GenerateOptions> chooseGeneration(Location loc,
     return emitError(loc) << "--generate needs a language model; "
                           << config.architecture
                           << " gives no logits of a next token";
+  if (config.alibi)
+    return emitError(loc)
+           << "--generate: " << config.architecture
+           << " adds ALiBi to scores, and attention to a cache has no bias: "
+              "expected a model without, or a program without --generate";
   GenerateOptions options;
-  options.context =
-      request.context.value_or(std::min(defaultContext, config.maxPositions));
+  // What is in the cache is rotated, by the frequencies of short sequences.
+  int64_t most = config.maxPositions;
+  StringRef limit = "the model's limit of positions,";
+  if (config.rope.changesAt(most)) {
+    most = config.rope.originalMaxPositions;
+    limit = "original_max_position_embeddings, beyond which all positions are "
+            "rotated by long_factor, those in the cache too,";
+  }
+  options.context = request.context.value_or(std::min(defaultContext, most));
   options.rows = request.rows.value_or(options.rows);
   options.chunk =
       request.chunk.value_or(std::min(options.chunk, options.context));
   options.cacheType = request.cacheType.value_or(dtype);
-  if (failed(checkRange(loc, "context", options.context, config.maxPositions,
-                        "the model's limit of positions,")) ||
+  if (failed(checkRange(loc, "context", options.context, most, limit)) ||
       failed(checkRange(loc, "rows", options.rows, maxRows, "at most")) ||
       failed(checkRange(loc, "chunk", options.chunk, maxChunk, "at most")))
     return failure();

@@ -67,6 +67,7 @@ public:
   ObjectReader(const JsonFile &file, const llvm::json::Object &object,
                llvm::StringRef name = "");
 
+  const JsonFile &getFile() const { return file; }
   /// True once any error was emitted through this reader or a nested one.
   bool failed() const { return hasFailed; }
   void fail() { hasFailed = true; }

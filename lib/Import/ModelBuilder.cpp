@@ -92,7 +92,7 @@ Value ModelBuilder::addInput(StringRef name, int64_t limit,
   if (name == "attention_mask" && !config.layout.isEncoder)
     attrs.push_back(
         builder.getNamedAttr(rightPaddedAttrName, builder.getUnitAttr()));
-  if (!trains)
+  if (takesShorter())
     attrs.push_back(
         builder.getNamedAttr(sequencesAttrName, builder.getUnitAttr()));
   return addArgument(
@@ -107,7 +107,7 @@ void ModelBuilder::end(ArrayRef<std::pair<StringRef, Value>> outputs) {
     values.push_back(value);
     SmallVector<NamedAttribute> fields{builder.getNamedAttr(key, attr)};
     auto type = cast<RankedTensorType>(value.getType());
-    if (!step && !trains && !lastLogits && type.getRank() == 3)
+    if (!step && takesShorter() && !lastLogits && type.getRank() == 3)
       fields.push_back(
           builder.getNamedAttr(sequencesAttrName, builder.getUnitAttr()));
     attrs.push_back(builder.getDictionaryAttr(fields));
@@ -305,6 +305,17 @@ static AffineMap mapOf(MLIRContext *context, unsigned rank,
 static constexpr auto parallel = utils::IteratorType::parallel;
 static constexpr auto reduction = utils::IteratorType::reduction;
 
+Value ModelBuilder::normOfHeads(StringRef path, Value x, Value weight) {
+  Location loc = at(path);
+  ArrayRef<int64_t> shape = shapeOf(x);
+  x = norm(path, x, splat(path, type(shape.back()), 1), Value());
+  Value empty = tensor::EmptyOp::create(builder, loc, shape, elementType);
+  Value weights = linalg::BroadcastOp::create(builder, loc, weight, empty,
+                                              ArrayRef<int64_t>{0, 1})
+                      ->getResult(0);
+  return mul(path, x, weights);
+}
+
 Value ModelBuilder::addPositions(StringRef path, Value x, Value rows) {
   MLIRContext *context = builder.getContext();
   Location loc = at(path);
@@ -408,7 +419,8 @@ Value ModelBuilder::mergeHeads(StringRef path, Value x) {
 }
 
 Value ModelBuilder::attention(StringRef path, Value q, Value k, Value v,
-                              Value mask, bool causal, bool slides) {
+                              Value mask, Value bias, bool causal,
+                              bool slides) {
   IntegerAttr window;
   if (slides && *config.slidingWindow < seq)
     window = builder.getI64IntegerAttr(*config.slidingWindow);
@@ -416,7 +428,7 @@ Value ModelBuilder::attention(StringRef path, Value q, Value k, Value v,
   shape.back() = shapeOf(v).back();
   return nn::AttentionOp::create(
              builder, at(path), type(shape), /*lse=*/Type(), q, k, v, mask,
-             /*bias=*/Value(), /*sinks=*/Value(),
+             bias, /*sinks=*/Value(),
              builder.getF64FloatAttr(config.attentionScale),
              causal ? builder.getUnitAttr() : UnitAttr(), window, getSoftCap())
       .getResult();

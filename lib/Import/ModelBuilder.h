@@ -91,6 +91,8 @@ public:
   /// x[b, s, h] plus the rows of a table of positions at which it stands.
   mlir::Value addLearnedPositions(llvm::StringRef path, mlir::Value x,
                                   mlir::Value table);
+  /// How many positions a text may have.
+  int64_t getLength() const { return step ? step->options.context : seq; }
   /// cos and sin of the positions' angles, from f32 frequencies, times a
   /// factor.
   std::pair<mlir::Value, mlir::Value>
@@ -98,7 +100,8 @@ public:
               double factor);
   /// Of causal models; a step writes keys and values into the layer's cache.
   mlir::Value causalAttention(llvm::StringRef path, mlir::Value q,
-                              mlir::Value k, mlir::Value v, bool slides);
+                              mlir::Value k, mlir::Value v, mlir::Value bias,
+                              bool slides);
   /// values[b, s, n], zero where a step has no token.
   mlir::Value keepTokens(llvm::StringRef path, mlir::Value values);
   /// The positions of hidden[b, s, h] whose logits are asked for.
@@ -136,6 +139,9 @@ public:
   /// Without `epsilon` it is the model's.
   mlir::Value norm(llvm::StringRef path, mlir::Value x, mlir::Value weight,
                    mlir::Value bias, std::optional<double> epsilon = {});
+  /// The same of x[b, s, heads, d] with weight[heads, d].
+  mlir::Value normOfHeads(llvm::StringRef path, mlir::Value x,
+                          mlir::Value weight);
   mlir::Value embedding(llvm::StringRef path, mlir::Value ids,
                         mlir::Value table);
   mlir::Value activation(llvm::StringRef path, mlir::Value x, Activation kind);
@@ -174,8 +180,8 @@ public:
   mlir::Value splitHeads(llvm::StringRef path, mlir::Value x, int64_t heads);
   mlir::Value mergeHeads(llvm::StringRef path, mlir::Value x);
   mlir::Value attention(llvm::StringRef path, mlir::Value q, mlir::Value k,
-                        mlir::Value v, mlir::Value mask, bool causal,
-                        bool slides);
+                        mlir::Value v, mlir::Value mask, mlir::Value bias,
+                        bool causal, bool slides);
   /// The layers, in runs that are alike: `body` maps the carried value to the
   /// next one.
   mlir::Value
@@ -205,6 +211,8 @@ private:
     mlir::Value layerKeys, layerValues;
   };
 
+  /// Whether shorter sequences may be given.
+  bool takesShorter() const { return !trains && !config.rope.changesAt(seq); }
   mlir::Value addArgument(llvm::StringRef name, mlir::RankedTensorType type,
                           llvm::ArrayRef<mlir::NamedAttribute> attrs);
   mlir::Attribute getInit(llvm::StringRef name, unsigned rank);
@@ -248,10 +256,19 @@ private:
 
 /// Emits the body and returns the named outputs.
 NamedValues buildModel(ModelBuilder &model, const SentenceModules &modules);
-/// One layer (BuildLayer.cpp). `rotary` are cos and sin, or null.
+/// What each head adds to the scores because of where query and key stand,
+/// [heads, s, s]; null if that is nothing (BuildBias.cpp).
+mlir::Value buildScoreBias(ModelBuilder &model);
+/// What attention reads beside queries, keys and values: cos and sin of
+/// rotation, the mask of an encoder, a bias of the scores; null if there is
+/// none.
+struct AttentionInputs {
+  std::pair<mlir::Value, mlir::Value> rotary;
+  mlir::Value mask, bias;
+};
+/// One layer (BuildLayer.cpp).
 mlir::Value buildLayer(ModelBuilder &model, mlir::Value x, LayerKind kind,
-                       std::pair<mlir::Value, mlir::Value> rotary,
-                       mlir::Value mask);
+                       const AttentionInputs &inputs);
 /// The sum of the experts that each token uses, of the layer at `layer`
 /// (BuildExperts.cpp), and the feed-forward that all use, times its gate.
 mlir::Value buildExperts(ModelBuilder &model, llvm::StringRef layer,

@@ -77,6 +77,8 @@ static const llvm::StringLiteral ignoredKeys[] = {
     // The same product computed in slices.
     "pretraining_tp"};
 
+ArrayRef<llvm::StringLiteral> getIgnoredKeys() { return ignoredKeys; }
+
 /// Keys that change the result in every family, and the one value of each that
 /// is supported. An empty object stands for "absent or empty".
 static void refuseCommonKeys(ObjectReader &reader, const Family &family) {
@@ -265,7 +267,11 @@ static void readSettings(ObjectReader &reader, const ConfigKeys &keys,
 /// What all families have, under the family's keys.
 static void readModel(ObjectReader &reader, const JsonFile &file,
                       ModelConfig &config) {
-  const ConfigKeys &keys = config.family->keys;
+  ConfigKeys keys = config.family->keys;
+  if (!reader.has(keys.hiddenSize) && reader.has(keys.otherHiddenSize))
+    keys.hiddenSize = keys.otherHiddenSize;
+  if (!reader.has(keys.numHeads) && reader.has(keys.otherNumHeads))
+    keys.numHeads = keys.otherNumHeads;
   int64_t multiple = keys.intermediateSize.value;
   config.hiddenSize = reader.getInt(keys.hiddenSize, std::nullopt, 1,
                                     maxSize / std::max<int64_t>(1, multiple));

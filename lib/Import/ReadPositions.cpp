@@ -51,6 +51,62 @@ static void readYarn(ObjectReader &reader, int64_t originalMaxPositions,
   rope.scoreScale = all == 0 ? 1 : getYarnScale(rope.factor, all);
 }
 
+/// The positive numbers of a list.
+static SmallVector<float> readFactors(ObjectReader &reader, StringRef key) {
+  SmallVector<float> factors;
+  const json::Array *list = reader.getArray(key);
+  if (!list && !reader.failed())
+    reader.error() << "missing " << reader.getPath(key)
+                   << ": expected a list of positive numbers";
+  for (const json::Value &value : list ? *list : json::Array()) {
+    std::optional<double> number = value.getAsNumber();
+    if (!number || !(*number > 0) || !std::isfinite(*number)) {
+      reader.error(key) << "expected " << reader.getPath(key)
+                        << " to be a list of positive numbers, got "
+                        << showJson(value) << " in it";
+      break;
+    }
+    factors.push_back(float(*number));
+  }
+  return factors;
+}
+
+static void readLongRope(ObjectReader &reader, std::optional<int64_t> original,
+                         int64_t maxPositions, RopeConfig &rope) {
+  rope.kind = RopeConfig::Kind::Long;
+  // The file's own key counts before the object's.
+  int64_t length = reader.getInt("original_max_position_embeddings",
+                                 original.value_or(maxPositions), 2, maxSize);
+  rope.originalMaxPositions = original.value_or(length);
+  rope.shortFactors = readFactors(reader, "short_factor");
+  rope.longFactors = readFactors(reader, "long_factor");
+  double stretch = double(maxPositions) / double(rope.originalMaxPositions);
+  stretch = reader.getPositive("factor", stretch);
+  double factor = 1;
+  if (stretch > 1)
+    factor = std::sqrt(1 + std::log(stretch) /
+                               std::log(double(rope.originalMaxPositions)));
+  rope.attentionFactor = reader.getPositive("attention_factor", factor);
+}
+
+/// A factor for each frequency.
+static void checkFactors(ObjectReader &reader, const ModelConfig &config) {
+  const RopeConfig &rope = config.rope;
+  if (reader.failed() || rope.kind != RopeConfig::Kind::Long)
+    return;
+  size_t count = rope.getRotaryDim(config.headDim) / 2;
+  StringRef object =
+      reader.has("rope_parameters") ? "rope_parameters" : "rope_scaling";
+  for (auto [key, list] : {std::pair("short_factor", &rope.shortFactors),
+                           std::pair("long_factor", &rope.longFactors)})
+    if (list->size() != count)
+      reader.error(object) << "expected " << object << "." << key << " to have "
+                           << count
+                           << " entries, one for each pair that is rotated in "
+                              "a head, got "
+                           << list->size();
+}
+
 /// Reads what describes the stretching of frequencies: today's whole
 /// `rope_parameters` or the `rope_scaling` of older files.
 static void readRopeScaling(ObjectReader &reader, StringRef typeKey,
@@ -76,12 +132,18 @@ static void readRopeScaling(ObjectReader &reader, StringRef typeKey,
           << "expected " << reader.getPath("high_freq_factor") << " to exceed "
           << reader.getPath("low_freq_factor") << ", got "
           << rope.highFrequencyFactor << " and " << rope.lowFrequencyFactor;
+  } else if (type == "dynamic") {
+    // Stretches sequences beyond the model's limit alone, which has none.
+    (void)reader.getPositive("factor", std::nullopt);
   } else if (type == "yarn") {
     readYarn(reader, originalMaxPositions.value_or(maxPositions), rope);
+  } else if (type == "longrope" || type == "su") {
+    readLongRope(reader, originalMaxPositions, maxPositions, rope);
   } else {
     reader.error(typeKey)
         << "unsupported " << reader.getPath(typeKey) << " " << quoted(type)
-        << "; expected \"default\", \"linear\", \"llama3\" or \"yarn\"";
+        << "; expected \"default\", \"linear\", \"dynamic\", \"llama3\", "
+           "\"yarn\" or \"longrope\"";
     return;
   }
   reader.finish();
@@ -138,6 +200,8 @@ static void readRopesByLayer(const json::Object &object, const JsonFile &file,
 void readRope(ObjectReader &reader, const JsonFile &file,
               const ConfigKeys &keys, ModelConfig &config) {
   std::optional<int64_t> original;
+  if (keys.originalMaxPositions)
+    original = keys.originalMaxPositions;
   if (reader.has("original_max_position_embeddings"))
     original = reader.getInt("original_max_position_embeddings", std::nullopt,
                              1, maxSize);
@@ -172,7 +236,7 @@ void readRope(ObjectReader &reader, const JsonFile &file,
 
   const json::Object *parameters = reader.getObject("rope_parameters");
   if (!parameters)
-    return;
+    return checkFactors(reader, config);
   if (config.localRope && (parameters->getObject("full_attention") ||
                            parameters->getObject("sliding_attention")))
     return readRopesByLayer(*parameters, file, keys, reader, config);
@@ -181,6 +245,7 @@ void readRope(ObjectReader &reader, const JsonFile &file,
   if (!reader.failed() && hasOld && config.rope != old)
     reader.error("rope_parameters")
         << "rope_parameters contradicts " << thetaKey << " and rope_scaling";
+  checkFactors(reader, config);
 }
 
 void readSlidingWindow(ObjectReader &reader, const ConfigKeys &keys,

@@ -60,7 +60,7 @@ static float stretchYarn(int64_t number, float wavelength, int64_t size,
 }
 
 llvm::SmallVector<float>
-RopeConfig::getInverseFrequencies(int64_t headDim) const {
+RopeConfig::getInverseFrequencies(int64_t headDim, int64_t length) const {
   llvm::SmallVector<float> frequencies;
   int64_t size = getRotaryDim(headDim);
   for (int64_t i = 0; i < size; i += 2) {
@@ -78,6 +78,12 @@ RopeConfig::getInverseFrequencies(int64_t headDim) const {
     case Kind::Yarn:
       frequency = stretchYarn(i / 2, wavelength, size, *this);
       break;
+    case Kind::Long: {
+      // LongRoPE (Ding et al., arXiv 2402.13753).
+      const auto &factors = changesAt(length) ? longFactors : shortFactors;
+      frequency = 1.0f / (factors[i / 2] * wavelength);
+      break;
+    }
     }
     frequencies.push_back(frequency);
   }

@@ -155,9 +155,9 @@ std::pair<Value, Value> ModelBuilder::rotaryTable(StringRef path,
 //===----------------------------------------------------------------------===//
 
 Value ModelBuilder::causalAttention(StringRef path, Value q, Value k, Value v,
-                                    bool slides) {
+                                    Value bias, bool slides) {
   return step ? pagedAttention(path, q, k, v, slides)
-              : attention(path, q, k, v, mask, /*causal=*/true, slides);
+              : attention(path, q, k, v, mask, bias, /*causal=*/true, slides);
 }
 
 /// x[1, T, heads, d] in its cells of the pool, in the pool's type.

@@ -53,6 +53,11 @@ LogicalResult checkTraining(Location loc, const ModelConfig &config,
     return emitError(loc) << "--train: " << config.architecture
                           << " has a mixture of experts, for which there is no "
                              "derivative yet: expected a model without";
+  if (config.layout.queryNorm.contains("{e}"))
+    return emitError(loc) << "--train: " << config.architecture
+                          << " has a tensor for the norm of each head, and "
+                             "training has one tensor for each parameter of a "
+                             "layer: expected a model without qk_layernorm";
   if (dtype == FloatKind::F16)
     return emitError(loc)
            << "training in f16, the checkpoint's type, is not supported, for "

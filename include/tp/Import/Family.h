@@ -40,6 +40,9 @@ enum class NormKind { RMS, RMSOnePlus, Layer, LayerNoBias };
 /// value.
 enum class Fusion { None, Blocks, Groups };
 
+/// Of how far a key is from the query.
+inline constexpr int64_t numRelativeBuckets = 32;
+
 /// The names of a model's tensors, without `.weight` and `.bias`, and the form
 /// of a layer. An empty name: the model has no such part.
 struct ModelLayout {
@@ -54,6 +57,9 @@ struct ModelLayout {
   int64_t firstPosition = 0;
   /// Tokens of padding are not counted, and stand at the row before the first.
   bool countsTokens = false;
+  /// A table of what is added to the scores of each head, whose rows are
+  /// T5's buckets of how far the key is from the query.
+  llvm::StringRef relativeBias;
   llvm::StringRef finalNorm = "norm";
   /// The names that an untied head may have.
   llvm::SmallVector<llvm::StringRef, 2> heads = {"lm_head"};
@@ -76,9 +82,11 @@ struct ModelLayout {
   Fusion fusion = Fusion::None;
   /// The projection of all three, if they are fused.
   llvm::StringRef queryKeyValue;
-  /// Norms of queries and keys, of each head or of all heads together.
+  /// Norms of queries and keys: of each head with one weight for all, with a
+  /// weight [heads, head size], or of all heads together. `{e}` in a name is
+  /// the head, where each has a tensor.
   llvm::StringRef queryNorm, keyNorm;
-  bool normsAllHeads = false;
+  bool normsAllHeads = false, normsHaveHeads = false;
   /// Rotary pairs are neighbours instead of half a head apart.
   bool interleavedRotary = false;
 
@@ -132,6 +140,8 @@ struct Setting {
 /// Where a family's config.json says what.
 struct ConfigKeys {
   llvm::StringRef hiddenSize = "hidden_size";
+  /// Second names, of files that have not the first ones.
+  llvm::StringRef otherHiddenSize, otherNumHeads;
   /// The value is a multiple of the hidden size; 0: the key is required.
   Setting<int64_t> intermediateSize = {"intermediate_size", 0};
   llvm::StringRef numLayers = "num_hidden_layers";
@@ -161,6 +171,9 @@ struct ConfigKeys {
   Setting<double> ropeTheta = {"rope_theta", 10000};
   Setting<double> rotaryPart = {"", 1};
   Setting<double> localTheta = {"", 0};
+  /// The length of training where `original_max_position_embeddings` is
+  /// missing beside the object of rotation, whatever that says; 0: it counts.
+  int64_t originalMaxPositions = 0;
 
   /// The window of positions (value 0: none if the key is missing), whether
   /// `use_sliding_window` switches it on and `max_window_layers` says from

@@ -32,21 +32,23 @@ std::optional<FloatKind> parseFloatKind(llvm::StringRef name);
 /// Rotary position embedding: the base, and how frequencies are stretched
 /// beyond the length of training.
 struct RopeConfig {
-  enum class Kind { Default, Linear, Llama3, Yarn };
+  enum class Kind { Default, Linear, Llama3, Yarn, Long };
   Kind kind = Kind::Default;
   double theta = 10000;
   double factor = 1;                ///< All but Default.
   double lowFrequencyFactor = 1;    ///< Llama3.
   double highFrequencyFactor = 4;   ///< Llama3.
-  int64_t originalMaxPositions = 0; ///< Llama3, Yarn: the length of training.
+  int64_t originalMaxPositions = 0; ///< All from Llama3 on: the length of training.
   /// Yarn: frequencies that turn so often in that length are kept, and
-  /// stretched; whether the bounds between are whole numbers; what cosines and
-  /// sines are multiplied by; and what queries and keys are each multiplied by
-  /// in families that say so.
+  /// stretched; whether the bounds between are whole numbers; and what queries
+  /// and keys are each multiplied by in families that say so.
   double fastTurns = 32, slowTurns = 1;
   bool truncates = true;
-  double attentionFactor = 1, scoreScale = 1;
-  double rotaryPart = 1; ///< Of each head.
+  double scoreScale = 1;
+  /// Long: what each frequency is divided by, up to that length and beyond it.
+  llvm::SmallVector<float> shortFactors, longFactors;
+  double attentionFactor = 1; ///< Yarn, Long: of cosines and sines.
+  double rotaryPart = 1;      ///< Of each head.
 
   bool operator==(const RopeConfig &) const = default;
 
@@ -56,8 +58,15 @@ struct RopeConfig {
   }
   /// Half as many angles per position as elements are rotated, highest
   /// frequency first, computed step by step in f32 as `transformers` does, so
-  /// that large positions turn by the same angle.
-  llvm::SmallVector<float> getInverseFrequencies(int64_t headDim) const;
+  /// that large positions turn by the same angle. They are those of sequences
+  /// of `length`.
+  llvm::SmallVector<float> getInverseFrequencies(int64_t headDim,
+                                                 int64_t length) const;
+  /// Whether all positions turn by other angles in a sequence of `length` than
+  /// in shorter ones.
+  bool changesAt(int64_t length) const {
+    return kind == Kind::Long && length > originalMaxPositions;
+  }
 };
 
 /// What the layers of one model differ in.
@@ -81,6 +90,13 @@ struct LayerRun {
 struct DropoutConfig {
   double embedding = 0, residual = 0, attention = 0, other = 0;
   llvm::StringRef attentionKey = "attention_dropout", otherKey;
+};
+
+/// ALiBi (Press et al., arXiv 2108.12409): each head adds to a score the
+/// position of the key times a slope of its own.
+struct AlibiConfig {
+  double scale = 1;    ///< Of what is added.
+  bool isBF16 = false; ///< Slope, position and product are rounded to that.
 };
 
 /// Of a mixture of experts.
@@ -120,6 +136,8 @@ struct ModelConfig {
   std::optional<LatentConfig> latent;
   int64_t maxPositions = 0;
   int64_t typeVocabSize = 0; ///< Token types.
+  int64_t relativeRows = 0;  ///< Of the table of relative positions.
+  std::optional<AlibiConfig> alibi;
   Head head = Head::NextToken;
   int64_t numLabels = 0; ///< Of a head of classes.
 
@@ -162,6 +180,9 @@ struct ModelConfig {
   /// The type of the checkpoint's tensors, if the file says.
   std::optional<FloatKind> dtype;
 };
+
+/// Keys that any config may hold and that do not change a forward pass.
+llvm::ArrayRef<llvm::StringLiteral> getIgnoredKeys();
 
 /// Reads DIR/config.json. Emits every error it finds, at the key.
 std::optional<ModelConfig> readModelConfig(mlir::MLIRContext *context,
