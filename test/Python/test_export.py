@@ -26,13 +26,20 @@ def test_fixture(name, tmp_path):
     (tmp_path / "plan.json").write_text(json.dumps(facts["plan"]))
     save_file(exports.weights(facts["weights"]), tmp_path / "model.safetensors")
     want, = load_file(exports.FOLDER / f"{name}.safetensors").values()
+    tp_mlir.verify(exports.FOLDER / f"{name}.mlir", mesh="tp=2", plan=tmp_path / "plan.json",
+                   stages="partition")
     for degree in (1, 2):
         program = tp_mlir.compile(exports.FOLDER / f"{name}.mlir", mesh=f"tp={degree}",
                                   plan=tmp_path / "plan.json")
         ours, = program.run(tmp_path / "model.safetensors",
                             exports.inputs(facts["inputs"])).values()
-        assert numpy.abs(ours - want).max() <= 2e-5 * numpy.abs(want).max()
+        if "error" in facts:
+            # bf16: PyTorch's own errors, both against f32 (Integration/reference.py says why 1.25).
+            assert numpy.linalg.norm(ours - want) <= 1.25 * facts["error"]
+        else:
+            assert numpy.abs(ours - want).max() <= 2e-5 * numpy.abs(want).max()
         if degree == 2:
+            # Nothing else: no gather inside a layer, also of fused projections.
             totals = program.explain().totals
             assert {kind: total["count"] for kind, total in totals.items()} == {
                 "all_reduce": facts["needed"]}
@@ -40,7 +47,7 @@ def test_fixture(name, tmp_path):
 
 def test_fixtures_are_small():
     files = list(exports.FOLDER.iterdir())
-    assert len(FACTS) >= 10 and sum(file.stat().st_size for file in files) < 300_000
+    assert len(FACTS) >= 10 and sum(file.stat().st_size for file in files) < 360_000
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="PyTorch is installed")
