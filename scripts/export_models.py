@@ -7,7 +7,7 @@ Two layers each, sizes that 2 and 4 ranks divide, and weights of norms and biase
 defaults, so that one that is left out shows.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import torch
 import transformers
@@ -21,7 +21,8 @@ _GROUPED = dict(_SIZES, num_key_value_heads=2)
 @dataclass
 class Architecture:
     """`needed`: all-reduces of a step: two a layer, or one where attention and MLP are side by
-    side, and one of the word table."""
+    side, and one of the word table. `experts`: a token's path is a choice, which another rounding
+    may change. `refused`: words of the error that says why it has no form."""
     config: str
     model: str
     settings: dict
@@ -29,7 +30,8 @@ class Architecture:
     needed: int = 5
     attention: str = "sdpa"
     outputs: list = None
-    wrap: object = field(default=None)
+    experts: bool = False
+    refused: str = ""
 
 
 def _text(config, settings, model=None, **rest):
@@ -97,24 +99,26 @@ ARCHITECTURES = {
         outputs=["last_hidden_state"]),
     "transformer": Architecture("", "", {}, kind="torch", needed=4),
     "mixtral": _text("MixtralConfig", dict(_GROUPED, num_local_experts=4,
-                                           num_experts_per_tok=2)),
+                                           num_experts_per_tok=2), experts=True),
     "qwen3_moe": _text("Qwen3MoeConfig", dict(
         _GROUPED, head_dim=16, num_experts=4, num_experts_per_tok=2, moe_intermediate_size=32),
-        "Qwen3MoeForCausalLM"),
+        "Qwen3MoeForCausalLM", experts=True),
     "granitemoe": _text("GraniteMoeConfig", dict(_GROUPED, num_local_experts=4,
-                                                 num_experts_per_tok=2), "GraniteMoeForCausalLM"),
+                                                 num_experts_per_tok=2), "GraniteMoeForCausalLM",
+                         experts=True),
     "deepseek_v3": _text("DeepseekV3Config", dict(
         hidden_size=64, intermediate_size=128, moe_intermediate_size=32, num_hidden_layers=2,
         num_attention_heads=4, num_key_value_heads=4, n_routed_experts=4, num_experts_per_tok=2,
         n_group=2, topk_group=1, kv_lora_rank=16, q_lora_rank=24, qk_rope_head_dim=8,
         v_head_dim=16, qk_nope_head_dim=16, first_k_dense_replace=1, vocab_size=97,
-        max_position_embeddings=64)),
+        max_position_embeddings=64), refused="aten.topk.default: is not in the table"),
     "gpt_oss": _text("GptOssConfig", dict(_GROUPED, head_dim=16, num_local_experts=4,
                                           num_experts_per_tok=2, sliding_window=8),
-                     attention="eager"),
+                     attention="eager", refused="aten.topk.default: is not in the table"),
     "mamba2": _text("Mamba2Config", dict(hidden_size=64, num_hidden_layers=2, vocab_size=97,
                                          num_heads=8, head_dim=16, state_size=16, n_groups=2),
-                    attention="eager", needed=3),
+                    attention="eager", needed=3,
+                    refused="aten.convolution.default: transposed or in groups"),
 }
 
 

@@ -16,6 +16,8 @@ import zlib
 import numpy
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "exports"
+IMPORTED = FOLDER / "imported"      # of checkpoints of test/fixtures
+SEQUENCE = 16
 
 
 def facts():

@@ -5,6 +5,7 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
+import collections
 import importlib.util
 import json
 import random
@@ -15,6 +16,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import tp_mlir
+from tp_mlir import _tools
 from tp_mlir.export import _bands, _text, _views
 
 FACTS = exports.facts()
@@ -26,21 +28,52 @@ def test_fixture(name, tmp_path):
     (tmp_path / "plan.json").write_text(json.dumps(facts["plan"]))
     save_file(exports.weights(facts["weights"]), tmp_path / "model.safetensors")
     want, = load_file(exports.FOLDER / f"{name}.safetensors").values()
+    tp_mlir.verify(exports.FOLDER / f"{name}.mlir", mesh="tp=2", plan=tmp_path / "plan.json",
+                   stages="partition")
     for degree in (1, 2):
         program = tp_mlir.compile(exports.FOLDER / f"{name}.mlir", mesh=f"tp={degree}",
                                   plan=tmp_path / "plan.json")
         ours, = program.run(tmp_path / "model.safetensors",
                             exports.inputs(facts["inputs"])).values()
-        assert numpy.abs(ours - want).max() <= 2e-5 * numpy.abs(want).max()
+        if "error" in facts:
+            # bf16: PyTorch's own errors, both against f32 (Integration/reference.py says why 1.25).
+            assert numpy.linalg.norm(ours - want) <= 1.25 * facts["error"]
+        else:
+            assert numpy.abs(ours - want).max() <= 2e-5 * numpy.abs(want).max()
         if degree == 2:
+            # Nothing else: no gather inside a layer, also of fused projections.
             totals = program.explain().totals
             assert {kind: total["count"] for kind, total in totals.items()} == {
                 "all_reduce": facts["needed"]}
 
 
+def operations(path):
+    """What a program is made of: kernels by what they compute, products and attentions."""
+    manifest = json.loads(_tools.run("tp-inspect", [path, "--json"]))["manifest"]
+    kernels = collections.Counter(kernel["name"].partition(" ")[2] for kernel in manifest["kernels"])
+    for part in manifest["attentions"]:
+        part["scale"] = round(part["scale"], 12)
+    return kernels, *(sorted(json.dumps(dict(part, id=0)) for part in manifest[kind])
+                      for kind in ("gemms", "attentions"))
+
+
+@pytest.mark.parametrize("name", [path.stem for path in sorted(exports.IMPORTED.glob("*.mlir"))])
+def test_exported_beside_imported(name, tmp_path):
+    """The same ledger and the same kernels, whichever way a model came."""
+    fixture = exports.FOLDER.parents[1] / "fixtures" / name
+    for degree in (1, 2):
+        exported = tp_mlir.compile(exports.IMPORTED / f"{name}.mlir", tmp_path / "exported.tpa",
+                                   mesh=f"tp={degree}", plan=exports.IMPORTED / f"{name}.json")
+        imported = tp_mlir.compile(fixture, tmp_path / "imported.tpa", mesh=f"tp={degree}",
+                                   seq=exports.SEQUENCE)
+        assert exported.explain().totals == imported.explain().totals
+        assert bool(exported.explain().totals) == (degree > 1)
+        assert operations(exported.path) == operations(imported.path)
+
+
 def test_fixtures_are_small():
-    files = list(exports.FOLDER.iterdir())
-    assert len(FACTS) >= 10 and sum(file.stat().st_size for file in files) < 300_000
+    files = [*exports.FOLDER.glob("*.*"), *exports.IMPORTED.iterdir()]
+    assert len(FACTS) >= 10 and sum(file.stat().st_size for file in files) < 360_000
 
 
 @pytest.mark.skipif(importlib.util.find_spec("torch") is not None, reason="PyTorch is installed")

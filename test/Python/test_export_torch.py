@@ -4,10 +4,12 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
+import copy
 import math
 import pathlib
 import re
 import subprocess
+import sys
 
 import numpy
 import pytest
@@ -299,12 +301,21 @@ def narrow_values(self, q, k, v):
     return functional.scaled_dot_product_attention(q, k, v[..., :5])
 
 
+def sinks(self, q, k, v):
+    mask = torch.full((6, 6), torch.finfo(torch.float32).min).triu(1)
+    scores = q @ k.mT * 0.3 + mask
+    scores = torch.cat([scores, self.sinks.reshape(1, -1, 1, 1).expand(2, -1, 6, -1)], -1)
+    scores = scores - scores.max(-1, keepdim=True).values
+    return torch.softmax(scores, -1)[..., :-1] @ v
+
+
 @pytest.mark.parametrize("function,said", [
-    (soft_cap, r"soft_cap = 5\.0+e\+00"), (position_bias, r" bias %\w+ \{scale"),
+    (sinks, r" sinks %p\w+ \{causal"), (soft_cap, r"soft_cap = 5\.0+e\+00"), (position_bias, r" bias %\w+ \{scale"),
     (encoder_window, r"window = 4 : i64"), (narrow_values, r"6x4x5xf32>"),
     (capped_bias, r" bias %\w+ \{causal, .*soft_cap")])
 def test_forms_of_attention(function, said):
-    export = exported(function, *operands(), bias=torch.randn(4, 6, 6))
+    weights = {"sinks": torch.randn(4)} if function is sinks else {"bias": torch.randn(4, 6, 6)}
+    export = exported(function, *operands(), **weights)
     assert export.matched == {"attention": 1}
     line, = (line for line in export.text.splitlines() if "nn.attention" in line)
     assert re.search(said, line)
@@ -401,3 +412,63 @@ def test_half_precision(dtype):
     layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, norm_first=True)
     export = tp_mlir.export(layer.eval().to(dtype), (torch.randn(2, 6, 32).to(dtype),))
     assert export.matched == {"attention": 1}
+
+
+# -- architectures of transformers
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
+
+
+def architectures(wanted):
+    pytest.importorskip("transformers")
+    from export_models import ARCHITECTURES
+    return [name for name, entry in ARCHITECTURES.items() if wanted(entry)]
+
+
+@pytest.mark.parametrize("name", architectures(lambda entry: entry.experts))
+def test_experts(name):
+    from export_models import build
+    model, args, kwargs, entry = build(name)
+    export = tp_mlir.export(model, args, kwargs, outputs=entry.outputs)
+    assert export.matched["experts"] == 2 and model.config._experts_implementation != "batched_mm"
+    with torch.no_grad():
+        want = model(*args).logits.numpy()
+    program = export.compile(mesh="tp=2")
+    assert numpy.abs(program.run(*args)["logits"] - want).max() < 2e-5 * numpy.abs(want).max()
+    assert {kind: total["count"] for kind, total in program.explain().totals.items()} == {
+        "all_reduce": entry.needed}
+
+
+@pytest.mark.parametrize("name", architectures(lambda entry: entry.refused))
+def test_architectures_that_are_refused(name):
+    from export_models import build
+    model, args, kwargs, entry = build(name)
+    with pytest.raises(tp_mlir.InputError) as error:
+        tp_mlir.export(model, args, kwargs, outputs=entry.outputs)
+    assert entry.refused in str(error.value)
+    assert re.search(rf"    at \S+, \S+modeling_{name}.py:\d+", str(error.value))
+
+
+@pytest.mark.parametrize("name", architectures(
+    lambda entry: not entry.experts and not entry.refused))
+def test_bf16_of_architectures(name):
+    """The norm of the errors is at most 1.25 times that of PyTorch's own bf16, both against f32
+    with the same weights. Integration/reference.py says why the norm, and why 1.25."""
+    from export_models import build
+
+    from tp_mlir.export._trace import name_outputs
+    model, args, kwargs, entry = build(name, "bfloat16")
+    export = tp_mlir.export(model, args, kwargs, outputs=entry.outputs, check=False)
+
+    def call(module, *tensors):
+        with torch.no_grad():
+            results = name_outputs(module(*tensors, **kwargs))
+        return {key: results[key].double().numpy() for key in export.outputs}
+    own = call(model, *args)
+    exact = call(copy.deepcopy(model).float(),
+                 *(x.float() if x.is_floating_point() else x for x in args))
+    for degree in (1, 2):
+        ours = export.compile(mesh=f"tp={degree}").run(*args, *kwargs.values())
+        for key in export.outputs:
+            allowed = 1.25 * numpy.linalg.norm(own[key] - exact[key])
+            assert numpy.linalg.norm(ours[key] - exact[key]) <= allowed

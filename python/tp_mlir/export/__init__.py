@@ -43,7 +43,15 @@ def export(module, args=(), kwargs=None, *, outputs=None, check=True):
         DifferenceError: if the comparison fails.
     """
     torch = needed("torch", "export")
-    from . import _attention, _layers, _movement, _pointwise, _reduce, _rotary  # noqa: F401
+    from . import (  # noqa: F401
+        _attention,
+        _experts,
+        _layers,
+        _movement,
+        _pointwise,
+        _reduce,
+        _rotary,
+    )
     from ._lower import Lowering
     from ._plan import to_json
     from ._trace import Traced

@@ -10,6 +10,7 @@ and a softmax, with the same result.
 """
 
 import math
+import operator
 from dataclasses import dataclass, field
 
 import torch
@@ -21,7 +22,7 @@ from ._masks import Mask, classify, combine, is_hidden
 from ._movement import permuted
 from ._pointwise import pointwise
 from ._reduce import contract
-from ._trace import aten, kind_of, shape_of
+from ._trace import aten, kind_of, shape_of, without_widening
 from ._values import Constant, Value
 from ._views import View
 
@@ -35,9 +36,10 @@ class Scores:
     mask: Mask
     cap: float = None           # score = cap tanh(score / cap)
     biases: list = field(default_factory=list)     # nodes that are added: at most one
+    sinks: object = None        # node of a number of each head that joins its rows' sums
 
     def reads(self):
-        return self.biases + ([] if self.mask.padding is None else [self.mask.padding])
+        return self.biases + ([] if self.sinks is None else [self.sinks]) + ([] if self.mask.padding is None else [self.mask.padding])
 
 
 def attention(lowering, q, k, v, scores, result):
@@ -65,6 +67,10 @@ def attention(lowering, q, k, v, scores, result):
         bias = _bias(lowering, node, heads, q.shape[1], k.shape[1])
         extra += f" bias {emitter.plain(bias)}"
         types.append(_text.tensor(bias.shape, bias.kind))
+    if scores.sinks is not None:
+        sinks = lowering.get(scores.sinks)
+        extra += f" sinks {emitter.plain(sinks)}"
+        types.append(_text.tensor(sinks.shape, sinks.kind))
     attributes = (["causal"] if causal else []) + [f"scale = {scores.scale:.17e} : f64"]
     attributes += [f"soft_cap = {scores.cap:.17e} : f64"] if scores.cap else []
     attributes += [f"window = {window} : i64"] if window else []
@@ -345,6 +351,45 @@ def _transposed(shape):
     return shape[:-2] + (shape[-1], shape[-2])
 
 
+def _all_but_last(node):
+    """What the node is all columns but the last of, or None."""
+    if not isinstance(node, torch.fx.Node) or node.target is not aten.slice.Tensor:
+        return None
+    source, dim, start, end, *step = (*node.args, *(0, 0, None)[len(node.args) - 1:])
+    columns = shape_of(source)[-1]
+    whole = dim in (-1, len(shape_of(source)) - 1) and not start and end in (-1, columns - 1)
+    return source if whole and step in ([], [1]) else None
+
+
+def _without_sinks(node):
+    """(scores, node [heads] of the sinks) of scores [b, heads, s, t] beside which, as a last
+    column, is a number of each head; perhaps with each row's largest subtracted, which changes no
+    softmax. (None, None) of anything else."""
+    if node.target is aten.sub.Tensor and not node.kwargs:
+        whole, largest = node.args
+        if isinstance(largest, torch.fx.Node) and largest.target is operator.getitem:
+            largest = largest.args[0] if largest.args[1] == 0 else None
+        if not isinstance(largest, torch.fx.Node) or largest.target not in (
+                aten.max.dim, aten.amax.default) or largest.args[0] is not whole:
+            return None, None
+        if largest.args[1] not in (-1, 3, [-1], [3]) or largest.args[2:] != (True,):
+            return None, None
+        node = whole
+    if node.target is not aten.cat.default or len(node.args[0]) != 2 or (
+            node.args[1:] not in ((-1,), (3,))) or len(shape_of(node)) != 4:
+        return None, None
+    scores, column = node.args[0]
+    heads = shape_of(node)[1]
+    if shape_of(column)[-1] != 1:
+        return None, None
+    while column.target in (aten.expand.default, aten.view.default, aten.reshape.default,
+                            aten.unsqueeze.default, aten.expand_copy.default):
+        if shape_of(column)[1:2] != (heads,) or shape_of(column)[3:] != (1,):
+            break
+        column = column.args[0]
+    return (scores, column) if shape_of(column) == (heads,) else (None, None)
+
+
 def _match_product(lowering, node):
     """softmax(q kᵀ scale + mask) v"""
     if node.target not in _PRODUCTS or len(shape_of(node)) not in (3, 4):
@@ -354,16 +399,24 @@ def _match_product(lowering, node):
             weights.target is aten._to_copy.default or weights.op == "call_function"
             and _keeps_scores(weights)):
         weights = weights.args[0]
+    last = _all_but_last(weights)
+    weights = last or weights
     if not isinstance(weights, torch.fx.Node) or weights.target not in (
             aten.softmax.int, aten._softmax.default):
         return None
     if weights.args[1] not in (-1, len(shape_of(weights)) - 1):
         return None
-    scores = _Scores(lowering, weights.args[0])
+    logits, sinks = weights.args[0], None
+    if last:
+        logits, sinks = _without_sinks(logits)
+        if sinks is None or sinks in lowering.traced.constants:
+            return None
+    scores = _Scores(lowering, logits)
     if not scores.found:
         return None
     mask = combine(scores.masks)
-    q, k = scores.q, scores.k
+    # Products of widened numbers: scores are in f32 here too.
+    q, k = without_widening(scores.q), without_widening(scores.k)
     if mask is None or any(isinstance(x, torch.fx.Node) and x in lowering.traced.constants
                            for x in (q, k, v)):
         return None
@@ -382,7 +435,7 @@ def _match_product(lowering, node):
     def write():
         values = lowering.get(q), permuted(lowering.get(k), order), lowering.get(v)
         return attention(lowering, *values, found, shape_of(node))
-    found = Scores(scores.scale, mask, scores.cap, scores.biases)
+    found = Scores(scores.scale, mask, scores.cap, scores.biases, sinks)
     return Match("attention", [q, k, v] + found.reads(), write)
 
 

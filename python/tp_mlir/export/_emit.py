@@ -21,6 +21,7 @@ class Emitter:
         self.place = ""             # the module that is being written, for locations
         self.parameters = {}        # (name, box, order): SSA name
         self.linears = []           # (weight's Parameter, transposed, bias's, x, result)
+        self.experts = []           # [gate's, up's, down's Parameter] of each nn.experts
         self.aliases = {}           # canonical parameter name: other names
         self._count = 0
         self._constants = {}

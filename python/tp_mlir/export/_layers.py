@@ -14,7 +14,7 @@ from ._movement import permuted
 from ._pointwise import pointwise
 from ._reduce import linear
 from ._text import tensor
-from ._trace import Unsupported, aten, kind_of, shape_of
+from ._trace import Unsupported, aten, kind_of, shape_of, without_widening
 from ._values import Constant, Tensor, Value
 from ._views import View
 
@@ -123,7 +123,8 @@ def _normalised(node, constants):
         square = mean.args[0]
         squared = (_is_call(square, aten.pow.Tensor_Scalar) and square.args[1] == 2 or
                    _is_call(square, aten.mul.Tensor) and square.args[0] is square.args[1])
-        if squared and square.args[0] is x:
+        # x itself may be multiplied before it is widened, as T5 does.
+        if squared and without_widening(square.args[0]) is without_widening(x):
             return x, epsilon
     return None
 

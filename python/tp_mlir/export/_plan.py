@@ -15,6 +15,8 @@ from ._values import Parameter
 
 COLUMN = [["tp"], []]
 ROW = [[], ["tp"]]
+# Each expert by its width, as a dense layer.
+_EXPERTS = {"width": [[], ["tp"], []], "inputs": [[], [], ["tp"]]}
 INPUT = "an input"      # among the origins of a value
 _NAME = re.compile(r"%[\w]+")
 # What a value may pass between the two layers of a pair; all work feature by feature or head
@@ -88,7 +90,8 @@ class Flow:
 
 
 def structural(emitter, results, features):
-    """{name in the checkpoint: "column", "row", "whole"} of weights and biases."""
+    """{name in the checkpoint: "column", "row", "whole"} of weights and biases; of the matrices of
+    experts, which have three dimensions, "width" and "inputs" for what is made of it."""
     parameters = {ssa: key[0] for key, ssa in emitter.parameters.items()}
     flow = Flow(emitter, parameters, features)
     cuts = {}
@@ -109,6 +112,8 @@ def structural(emitter, results, features):
         cuts[weight.name] = "row"
         if isinstance(bias, Parameter):
             cuts[bias.name] = "whole"
+    for gate, up, down in emitter.experts:
+        cuts |= {gate.name: "width", up.name: "width", down.name: "inputs"}
     _cut_vocabulary(flow, results, cuts)
     return cuts
 
@@ -180,7 +185,9 @@ def to_json(emitter, module, results, features):
     rules = []
     for (cut, rank), patterns in by_cut.items():
         rule = {"parameter": patterns}
-        if cut == "whole" or rank not in (1, 2) or (cut == "row" and rank == 1):
+        if cut in _EXPERTS:
+            rule["dims"] = _EXPERTS[cut]
+        elif cut == "whole" or rank not in (1, 2) or (cut == "row" and rank == 1):
             rule["whole"] = True
         elif rank == 1:
             rule["dims"] = [["tp"]]

@@ -143,7 +143,7 @@ class Traced:
         kwargs, spec, leaves, names = _bind(module, args, kwargs)
         self.tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
         self.forward = _Forward(module, spec, leaves, outputs)
-        with torch.no_grad(), _plain_transformer_layers():
+        with torch.no_grad(), _plain_transformer_layers(), _batched_experts(module):
             program = torch.export.export(self.forward, tuple(self.tensors), strict=False)
             table = torch.export.default_decompositions()
             for operation in _WHOLE:
@@ -272,6 +272,16 @@ def kind_of(node):
     return KINDS[dtype]
 
 
+def without_widening(node):
+    """The node before casts to a wider float type, which change no number."""
+    while isinstance(node, torch.fx.Node) and node.target is aten._to_copy.default:
+        old, new = node.args[0].meta["val"].dtype, node.meta["val"].dtype
+        if not (old.is_floating_point and new.is_floating_point and old.itemsize < new.itemsize):
+            break
+        node = node.args[0]
+    return node
+
+
 class Unsupported(Exception):
     """An operation that has no form here; the text says what of it."""
 
@@ -327,3 +337,21 @@ def _plain_transformer_layers():
         yield
     finally:
         torch.backends.mha.set_fastpath_enabled(was)
+
+
+@contextlib.contextmanager
+def _batched_experts(module):
+    """Experts of transformers as products of fixed shapes, which is one of the ways in which it
+    computes them; others sort the tokens or loop over the experts that are used."""
+    attribute = "_experts_implementation"
+    configs = {id(part.config): part.config for part in module.modules()
+               if isinstance(getattr(part, "config", None), object)
+               and hasattr(getattr(part, "config", None), attribute)}
+    was = {key: getattr(config, attribute) for key, config in configs.items()}
+    try:
+        for config in configs.values():
+            setattr(config, attribute, "batched_mm")
+        yield
+    finally:
+        for key, config in configs.items():
+            setattr(config, attribute, was[key])
