@@ -426,11 +426,11 @@ Value ModelBuilder::attention(StringRef path, Value q, Value k, Value v,
     window = builder.getI64IntegerAttr(*config.slidingWindow);
   SmallVector<int64_t> shape(shapeOf(q));
   shape.back() = shapeOf(v).back();
-  return nn::AttentionOp::create(
-             builder, at(path), type(shape), /*lse=*/Type(), q, k, v, mask,
-             bias, /*sinks=*/Value(),
-             builder.getF64FloatAttr(config.attentionScale),
-             causal ? builder.getUnitAttr() : UnitAttr(), window, getSoftCap())
+  return nn::AttentionOp::create(builder, at(path), type(shape), /*lse=*/Type(),
+                                 q, k, v, mask, bias, /*sinks=*/Value(),
+                                 builder.getF64FloatAttr(config.attentionScale),
+                                 causal ? builder.getUnitAttr() : UnitAttr(),
+                                 window, getSoftCap())
       .getResult();
 }
 

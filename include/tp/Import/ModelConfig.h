@@ -35,10 +35,11 @@ struct RopeConfig {
   enum class Kind { Default, Linear, Llama3, Yarn, Long };
   Kind kind = Kind::Default;
   double theta = 10000;
-  double factor = 1;                ///< All but Default.
-  double lowFrequencyFactor = 1;    ///< Llama3.
-  double highFrequencyFactor = 4;   ///< Llama3.
-  int64_t originalMaxPositions = 0; ///< All from Llama3 on: the length of training.
+  double factor = 1;              ///< All but Default.
+  double lowFrequencyFactor = 1;  ///< Llama3.
+  double highFrequencyFactor = 4; ///< Llama3.
+  int64_t originalMaxPositions =
+      0; ///< All from Llama3 on: the length of training.
   /// Yarn: frequencies that turn so often in that length are kept, and
   /// stretched; whether the bounds between are whole numbers; and what queries
   /// and keys are each multiplied by in families that say so.
