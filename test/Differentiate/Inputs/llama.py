@@ -3,11 +3,12 @@
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-usage: llama.py [NAME=NUMBER...] [tied] [TYPE]
+usage: llama.py [NAME=NUMBER...] [tied | block] [TYPE]
 
 Norm, query, key and value with grouped heads, rotary embedding, causal
 attention, residual, norm, gated feed-forward; an embedding and a head, one table
-if tied; the sum of the cross-entropy over all tokens.
+if tied; the sum of the cross-entropy over all tokens. A block is the layers alone,
+without rotary embedding, with the sum of their output's squares.
 """
 
 import sys
@@ -17,7 +18,7 @@ TYPE = "f32"
 for word in sys.argv[1:]:
     if "=" in word:
         SIZES[word.split("=")[0]] = int(word.split("=")[1])
-    elif word != "tied":
+    elif word not in ("tied", "block"):
         TYPE = word
 B, S, H, F, V, D = (SIZES[name] for name in ("batch", "seq", "hidden", "mlp", "vocabulary", "head"))
 NQ, NK = SIZES["heads"], SIZES["kv"]
@@ -50,11 +51,12 @@ def attention():
         print(f"  %{name}_heads = tensor.expand_shape %{name} [[0], [1], [2, 3]] output_shape [{B}, {S}, {number}, {D}] : "
               f"{of(B, S, number * D)} into {of(B, S, number, D)}")
     table = of(S, D // 2, type="f32")
-    for name in "qk":
+    turned = "heads" if "block" in sys.argv else "turned"
+    for name in "qk" if turned == "turned" else "":
         type = of(B, S, heads[name], D)
         print(f'  %{name}_turned = nn.rotary %{name}_heads, %cos, %sin : ({type}, {table}, {table}) -> {type} loc("{LAYER}{name}")')
     query, key = of(B, S, NQ, D), of(B, S, NK, D)
-    print(f"  %o = nn.attention %q_turned, %k_turned, %v_heads {{causal, scale = {D ** -0.5} : f64}} : ({query}, {key}, {key}) -> {query} "
+    print(f"  %o = nn.attention %q_{turned}, %k_{turned}, %v_heads {{causal, scale = {D ** -0.5} : f64}} : ({query}, {key}, {key}) -> {query} "
           f'loc("{LAYER}attention")')
     print(f"  %o_rows = tensor.collapse_shape %o [[0], [1], [2, 3]] : {query} into {of(B, S, NQ * D)}")
     linear("attention", "o_rows", LAYER + "self_attn.o_proj", H, NQ * D)
@@ -71,6 +73,23 @@ def feed_forward():
     print(f"  %h2 = arith.addf %h1, %down : {X}")
 
 
+def layers():
+    print(f"  %last = tp.repeat {SIZES['layers']} times from {SIZES['first']} iter(%embedded) : ({X}) -> {X} {{")
+    print(f"  ^bb0(%i: index, %h: {X}):")
+    attention()
+    feed_forward()
+    print(f"  tp.yield %h2 : {X}\n  }}")
+
+
+def block():
+    print(f'func.func @main(%embedded: {X} {{tp.name = "x"}}) -> (tensor<f32> {{tp.loss, tp.name = "loss_sum"}}) {{')
+    layers()
+    print(f"  %squares = arith.mulf %last, %last : {X}")
+    print("  %none = arith.constant dense<0.0> : tensor<f32>")
+    print(f"  %loss = linalg.reduce {{ arith.addf }} ins(%squares : {X}) outs(%none : tensor<f32>) dimensions = [0, 1, 2]")
+    print("  return %loss : tensor<f32>\n}")
+
+
 def main():
     frequencies = ", ".join(f"{10000 ** (-2 * j / D):.9e}" for j in range(D // 2))
     table = of(S, D // 2, type="f32")
@@ -80,11 +99,7 @@ def main():
     print(f'  %embedded = nn.embedding %ids, %table : ({IDS}, {of(V, H)}) -> {X} loc("embedding")')
     print("  %zero = arith.constant 0 : index")
     print(f"  %cos, %sin = nn.rotary_table offset %zero {{inv_freq = dense<[{frequencies}]> : {of(D // 2, type='f32')}}} : {table}, {table}")
-    print(f"  %last = tp.repeat {SIZES['layers']} times from {SIZES['first']} iter(%embedded) : ({X}) -> {X} {{")
-    print(f"  ^bb0(%i: index, %h: {X}):")
-    attention()
-    feed_forward()
-    print(f"  tp.yield %h2 : {X}\n  }}")
+    layers()
     norm("n", "last", "model.norm")
     head = "table"
     if "tied" not in sys.argv:
@@ -97,4 +112,4 @@ def main():
     print("  return %loss : tensor<f32>\n}")
 
 
-main()
+(block if "block" in sys.argv else main)()
