@@ -121,9 +121,11 @@ static Value roundToBF16(OpBuilder &b, Location l, Value x) {
   return arith::ExtFOp::create(b, l, b.getF32Type(), narrow);
 }
 
-/// In f32. What the query's position would add is the same for all keys, and
-/// changes no weight.
-static Value buildAlibi(ModelBuilder &m, const AlibiConfig &alibi) {
+/// In f32, of `shape`, whose first dimension are heads and whose last are the
+/// keys' positions. What the query's position would add is the same for all
+/// keys, and changes no weight.
+static Value buildAlibi(ModelBuilder &m, const AlibiConfig &alibi,
+                        ArrayRef<int64_t> shape) {
   const ModelConfig &c = m.config;
   OpBuilder &b = m.builder;
   Location loc = m.at(m.placeOf("alibi"));
@@ -132,19 +134,19 @@ static Value buildAlibi(ModelBuilder &m, const AlibiConfig &alibi) {
       b, loc,
       DenseElementsAttr::get(RankedTensorType::get({c.numHeads}, f32),
                              ArrayRef<float>(getSlopes(c.numHeads))));
-  Value empty =
-      tensor::EmptyOp::create(b, loc, {c.numHeads, m.seq, m.seq}, f32);
-  AffineMap head = AffineMap::get(3, 0, b.getAffineDimExpr(0));
-  SmallVector<utils::IteratorType> loops(3, utils::IteratorType::parallel);
+  unsigned rank = shape.size();
+  Value empty = tensor::EmptyOp::create(b, loc, shape, f32);
+  AffineMap head = AffineMap::get(rank, 0, b.getAffineDimExpr(0));
+  SmallVector<utils::IteratorType> loops(rank, utils::IteratorType::parallel);
   auto round = [&](OpBuilder &b, Location l, Value x) {
     return alibi.isBF16 ? roundToBF16(b, l, x) : x;
   };
   return linalg::GenericOp::create(
              b, loc, empty.getType(), slopes, empty,
-             {head, b.getMultiDimIdentityMap(3)}, loops,
+             {head, b.getMultiDimIdentityMap(rank)}, loops,
              [&](OpBuilder &b, Location l, ValueRange args) {
-               Value position =
-                   arith::SIToFPOp::create(b, l, f32, getPosition(b, l, 2));
+               Value position = arith::SIToFPOp::create(
+                   b, l, f32, getPosition(b, l, rank - 1));
                Value product = arith::MulFOp::create(b, l, round(b, l, args[0]),
                                                      round(b, l, position));
                Value scale = arith::ConstantOp::create(
@@ -158,7 +160,7 @@ static Value buildAlibi(ModelBuilder &m, const AlibiConfig &alibi) {
 
 Value buildScoreBias(ModelBuilder &m) {
   if (m.config.alibi)
-    return buildAlibi(m, *m.config.alibi);
+    return buildAlibi(m, *m.config.alibi, m.getBiasShape());
   return m.config.layout.relativeBias.empty() ? Value() : buildRelativeBias(m);
 }
 

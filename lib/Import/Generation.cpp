@@ -41,11 +41,6 @@ FailureOr<GenerateOptions> chooseGeneration(Location loc,
     return emitError(loc) << "--generate needs a language model; "
                           << config.architecture
                           << " gives no logits of a next token";
-  if (config.alibi)
-    return emitError(loc)
-           << "--generate: " << config.architecture
-           << " adds ALiBi to scores, and attention to a cache has no bias: "
-              "expected a model without, or a program without --generate";
   GenerateOptions options;
   // What is in the cache is rotated, by the frequencies of short sequences.
   int64_t most = config.maxPositions;

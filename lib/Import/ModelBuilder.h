@@ -93,6 +93,9 @@ public:
                                   mlir::Value table);
   /// How many positions a text may have.
   int64_t getLength() const { return step ? step->options.context : seq; }
+  /// Of what is added to scores: [heads, s, s], or in a step [heads, positions
+  /// of a row].
+  llvm::SmallVector<int64_t> getBiasShape() const;
   /// cos and sin of the positions' angles, from f32 frequencies, times a
   /// factor.
   std::pair<mlir::Value, mlir::Value>
@@ -227,7 +230,7 @@ private:
   mlir::Value addState(llvm::StringRef name, mlir::RankedTensorType type);
   mlir::Value writeCache(llvm::StringRef path, mlir::Value x, mlir::Value pool);
   mlir::Value pagedAttention(llvm::StringRef path, mlir::Value q, mlir::Value k,
-                             mlir::Value v, bool slides);
+                             mlir::Value v, mlir::Value bias, bool slides);
   mlir::Value lastRows(llvm::StringRef path, mlir::Value x);
   /// Of scores; null: they are as they are.
   mlir::FloatAttr getSoftCap();
@@ -257,7 +260,8 @@ private:
 /// Emits the body and returns the named outputs.
 NamedValues buildModel(ModelBuilder &model, const SentenceModules &modules);
 /// What each head adds to the scores because of where query and key stand,
-/// [heads, s, s]; null if that is nothing (BuildBias.cpp).
+/// of the shape that getBiasShape says; null if that is nothing
+/// (BuildBias.cpp).
 mlir::Value buildScoreBias(ModelBuilder &model);
 /// What attention reads beside queries, keys and values: cos and sin of
 /// rotation, the mask of an encoder, a bias of the scores; null if there is

@@ -156,8 +156,14 @@ std::pair<Value, Value> ModelBuilder::rotaryTable(StringRef path,
 
 Value ModelBuilder::causalAttention(StringRef path, Value q, Value k, Value v,
                                     Value bias, bool slides) {
-  return step ? pagedAttention(path, q, k, v, slides)
+  return step ? pagedAttention(path, q, k, v, bias, slides)
               : attention(path, q, k, v, mask, bias, /*causal=*/true, slides);
+}
+
+SmallVector<int64_t> ModelBuilder::getBiasShape() const {
+  if (!step)
+    return {config.numHeads, seq, seq};
+  return {config.numHeads, shapeOf(step->table)[1] * GenerateOptions::page};
 }
 
 /// x[1, T, heads, d] in its cells of the pool, in the pool's type.
@@ -177,7 +183,7 @@ Value ModelBuilder::writeCache(StringRef path, Value x, Value pool) {
 }
 
 Value ModelBuilder::pagedAttention(StringRef path, Value q, Value k, Value v,
-                                   bool slides) {
+                                   Value bias, bool slides) {
   step->layerKeys = writeCache(path, k, step->layerKeys);
   step->layerValues = writeCache(path, v, step->layerValues);
   IntegerAttr window;
@@ -187,7 +193,7 @@ Value ModelBuilder::pagedAttention(StringRef path, Value q, Value k, Value v,
   shape.back() = shapeOf(v).back();
   return nn::PagedAttentionOp::create(
       builder, at(path), type(shape), q, step->layerKeys, step->layerValues,
-      step->rows, step->positions, step->table, /*sinks=*/Value(),
+      step->rows, step->positions, step->table, bias, /*sinks=*/Value(),
       builder.getI64IntegerAttr(GenerateOptions::page),
       builder.getF64FloatAttr(config.attentionScale), window, getSoftCap());
 }

@@ -191,7 +191,7 @@ struct PagedAttention {
   int64_t page, cells, rows, pages; ///< cells of a page, in all; of a table
   int64_t window;
   double scale, softCap;
-  std::optional<tprt_type> sinksType;
+  std::optional<tprt_type> biasType, sinksType;
 };
 
 /// Gated feed-forwards [n, f] act([f, k]) [f, k] for `rows` rows at most.

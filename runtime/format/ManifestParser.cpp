@@ -587,6 +587,8 @@ private:
     parseCells(cursor, a);
     a.rows = cursor["rows"].size();
     a.pages = cursor["pages"].size();
+    if (cursor.has("bias_type"))
+      a.biasType = cursor["bias_type"].floatType();
   }
 
   void parseExperts(const Cursor &cursor, Experts &e) {

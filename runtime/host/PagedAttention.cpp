@@ -70,6 +70,9 @@ Status PagedAttentionEngine::run(int64_t id, const PagedCall &call) {
   if (call.tokens < 0 || call.tokens > a.tokens)
     return internalError("paged attention ", id, ": expected at most ",
                          a.tokens, " tokens, got ", call.tokens);
+  if (!!call.bias != a.biasType.has_value())
+    return internalError("paged attention ", id,
+                         ": the bias is not as the manifest says");
   if (!!call.sinks != a.sinksType.has_value())
     return internalError("paged attention ", id,
                          ": the sinks are not as the manifest says");
@@ -98,15 +101,15 @@ int32_t HostFunctions::paged_attention(tprt_rank *rank, int32_t id,
                                        int64_t tokens, const void *q,
                                        const void *keys, const void *values,
                                        const void *rows, const void *positions,
-                                       const void *table, const void *sinks,
-                                       void *out) {
+                                       const void *table, const void *bias,
+                                       const void *sinks, void *out) {
   auto &host = *static_cast<HostRank *>(rank);
   auto bytes = [](const void *p) { return static_cast<const char *>(p); };
   auto numbers = [](const void *p) { return static_cast<const int32_t *>(p); };
   return host.traced(Timeline::Kind::PagedAttention, id, host.layer, [&] {
     return host.engine<PagedAttentionEngine>(TPRT_SLOT_paged_attention)
         .run(id, {tokens, bytes(q), bytes(keys), bytes(values), numbers(rows),
-                  numbers(positions), numbers(table), sinks,
+                  numbers(positions), numbers(table), bias, sinks,
                   static_cast<char *>(out)});
   });
 }

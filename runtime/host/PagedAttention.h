@@ -20,7 +20,7 @@ struct PagedCall {
   int64_t tokens;
   const char *q, *keys, *values;
   const int32_t *rows, *positions, *table;
-  const void *sinks = nullptr;
+  const void *bias = nullptr, *sinks = nullptr;
   char *out;
 };
 

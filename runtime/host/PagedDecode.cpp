@@ -52,15 +52,20 @@ PagedDecode::Own PagedDecode::place(float *memory) const {
   own.q = reinterpret_cast<float *>(own.last + alignUp(rows, 16));
   own.scores = own.q + headsPerGroup * rows * padded;
   own.result = own.scores + headsPerGroup * rows * kSplitKeys;
-  own.wide = own.result + paddedValue;
+  own.bias = own.result + paddedValue;
+  own.wide = own.bias + biasFloats();
   return own;
+}
+
+int64_t PagedDecode::biasFloats() const {
+  return step.call.bias ? headsPerGroup * step.sharing() * kSplitKeys : 0;
 }
 
 int64_t PagedDecode::ownFloats() const {
   int64_t queries = headsPerGroup * rows * (padded + kSplitKeys) + paddedValue;
   int64_t wide =
       isDirect ? 0 : kSplitKeys * headsPerGroup * (padded + paddedValue);
-  return 5 * kSplitKeys + 2 * alignUp(rows, 16) + queries + wide;
+  return 5 * kSplitKeys + 2 * alignUp(rows, 16) + queries + biasFloats() + wide;
 }
 
 int64_t PagedDecode::floats() const {
@@ -104,6 +109,28 @@ void PagedDecode::findSeen(const Segment &segment, int64_t count,
     int64_t position = segment.position + r / step.sharing();
     own.first[r] = step.a.window ? indexOf(position - step.a.window + 1) : 0;
     own.last[r] = indexOf(position + 1);
+  }
+}
+
+/// What is added to the scores of the listed cells, for each query head of KV
+/// heads [head, head + heads); zero behind them.
+void PagedDecode::listBias(int64_t head, int64_t heads, int64_t count,
+                           const Own &own) const {
+  float *line = own.bias;
+  int64_t first = head * step.sharing(), last = first + heads * step.sharing();
+  for (; first < last; ++first, line += kSplitKeys) {
+    AttentionBias bias = step.biasOf(first, 0);
+    const char *data = static_cast<const char *>(bias.data);
+    std::fill_n(line, kSplitKeys, 0.0f);
+    // Positions follow each other, but where a page is missing.
+    for (int64_t i = 0, run; i < count; i += run) {
+      int64_t position = own.positions[i];
+      for (run = 1;
+           i + run < count && own.positions[i + run] == position + run;)
+        ++run;
+      simd().widen(bias.type, data + position * typeBytes(bias.type), line + i,
+                   run);
+    }
   }
 }
 
@@ -159,6 +186,11 @@ void PagedDecode::attend(int64_t item, const Own &own) {
   block.softCap = float(step.a.softCap);
   findSeen(segment, block.count, own);
   widenQueries(segment, head, block.heads, own.q);
+  if (step.call.bias) {
+    listBias(head, block.heads, block.count, own);
+    block.bias = own.bias;
+    block.sharing = step.sharing();
+  }
   if (!isDirect)
     widenCells(block, own);
   block.cells = own.cells;

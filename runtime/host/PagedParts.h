@@ -49,6 +49,18 @@ struct PagedStep {
   int64_t resultAt(int64_t token, int64_t head) const {
     return (token * a.qHeads + head) * a.valueSize * typeBytes(a.type);
   }
+  /// Added to the scores of query head `head` and those behind it, from
+  /// position `position` on; null without.
+  AttentionBias biasOf(int64_t head, int64_t position) const {
+    AttentionBias bias;
+    if (!call.bias)
+      return bias;
+    bias.type = *a.biasType;
+    bias.headStride = a.pages * a.page;
+    bias.data = static_cast<const char *>(call.bias) +
+                (head * bias.headStride + position) * typeBytes(bias.type);
+    return bias;
+  }
   const float *sinkOf(int64_t head) const {
     return sinks.empty() ? nullptr : &sinks[head];
   }
@@ -83,14 +95,17 @@ private:
   struct Own {
     int64_t *cells, *valueCells;
     int32_t *positions, *first, *last;
-    float *q, *scores, *wide, *result;
+    float *q, *scores, *bias, *wide, *result;
   };
+  int64_t biasFloats() const;
   int64_t ownFloats() const;
   Own place(float *memory) const;
   void attend(int64_t item, const Own &own);
   int64_t listCells(const Segment &segment, int64_t split, int64_t head,
                     const Own &own) const;
   void findSeen(const Segment &segment, int64_t count, const Own &own) const;
+  void listBias(int64_t head, int64_t heads, int64_t count,
+                const Own &own) const;
   void widenQueries(const Segment &segment, int64_t head, int64_t heads,
                     float *q) const;
   void widenCells(CacheBlock &block, const Own &own) const;

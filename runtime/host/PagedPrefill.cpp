@@ -156,6 +156,7 @@ void PagedPrefill::attend(const Item &item, int64_t worker) {
   int64_t head = tile.head * step.sharing() + item.head;
   task.q = step.call.q + step.queryAt(token, head);
   task.out = step.call.out + step.resultAt(token, head);
+  task.bias = step.biasOf(head, tile.base);
   task.sinks = step.sinkOf(head);
   task.lse = nullptr;
   task.lseStride = 0;

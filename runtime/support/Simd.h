@@ -110,6 +110,10 @@ struct CacheBlock {
   int64_t rows;                ///< queries of each
   int64_t headSize, valueSize; ///< multiples of 32
   float softCap;               ///< 0: none
+  /// Or null; [heads][sharing][kSplitKeys]: added to scores behind the cap, to
+  /// those of query r of a KV head line r % sharing.
+  const float *bias = nullptr;
+  int64_t sharing = 1;
   float *q; ///< [heads][rows][headSize], scaled; may be overwritten
   const int32_t *first, *last; ///< [rows]: a query sees cells [first, last)
   float *scores;               ///< [heads][rows][kSplitKeys]

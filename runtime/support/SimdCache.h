@@ -171,6 +171,19 @@ void weighTile(const CacheBlock &b, int64_t row) {
     for (int64_t i = 0; i < length; ++i)
       store(scores + i * kLanes,
             tanhOf(load(scores + i * kLanes) / b.softCap) * b.softCap);
+  if (b.bias) {
+    const float *lines[Q];
+    for (int q = 0; q < Q; ++q)
+      lines[q] = b.bias + ((row + q) / b.rows * b.sharing +
+                           (row + q) % b.rows % b.sharing) *
+                              kSplitKeys;
+    for (int64_t i = 0; i < length; ++i) {
+      Vec bias;
+      for (int l = 0; l < kLanes; ++l)
+        bias[l] = lines[l / K][key[l] + i];
+      store(scores + i * kLanes, load(scores + i * kLanes) + bias);
+    }
+  }
   // Nothing is stored where it is not seen yet: that would be a masked store,
   // which some processors take many cycles for.
   auto seen = [&](int64_t i) {

@@ -647,7 +647,7 @@ TEST(Manifest, PagedAttention) {
   manifest["paged_attentions"] = json::parse(R"([{"id": 0, "tokens": 16,
     "q_heads": 4, "kv_heads": 2, "head_size": 8, "type": "f32",
     "cache_type": "bf16", "page": 32, "cells": 96, "rows": 3, "pages": 2,
-    "window": 40, "scale": 0.5}])");
+    "window": 40, "scale": 0.5, "bias_type": "f16"}])");
   parsed = Manifest::parse(manifest.dump());
   ASSERT_TRUE(bool(parsed)) << parsed.status().message();
   const PagedAttention &a = parsed->pagedAttentions[0];
@@ -663,6 +663,8 @@ TEST(Manifest, PagedAttention) {
   EXPECT_EQ(a.pages, 2);
   EXPECT_EQ(a.window, 40);
   EXPECT_EQ(a.scale, 0.5);
+  EXPECT_EQ(a.biasType, TPRT_F16);
+  EXPECT_FALSE(a.sinksType);
   const Fault faults[] = {
       {"/paged_attentions/0/id", "1",
        "manifest.paged_attentions[0].id: expected an integer in [0, 0], got 1"},

@@ -39,7 +39,7 @@ struct Step {
 /// The arguments of a call.
 struct Arguments {
   std::vector<int32_t> rows, positions, table;
-  std::vector<float> q, keys, values, sinks;
+  std::vector<float> q, keys, values, bias, sinks;
   std::vector<bool> isSeen; ///< of the cells
 };
 
@@ -100,6 +100,9 @@ Arguments fill(Step &step, std::mt19937 &random) {
       rounded(a.cacheType, randomFloats(random, a.cells * keySize, 2));
   arguments.values =
       rounded(a.cacheType, randomFloats(random, a.cells * valueSize));
+  if (a.biasType)
+    arguments.bias = rounded(
+        *a.biasType, randomFloats(random, a.qHeads * a.pages * a.page, 3));
   if (a.sinksType)
     arguments.sinks = rounded(*a.sinksType, randomFloats(random, a.qHeads, 2));
   for (int64_t cell = 0; cell < a.cells; ++cell)
@@ -131,6 +134,8 @@ std::vector<double> reference(const PagedAttention &a, const Arguments &x,
     double score = dot * a.scale;
     scores.push_back(a.softCap == 0 ? score
                                     : a.softCap * std::tanh(score / a.softCap));
+    if (a.biasType)
+      scores.back() += x.bias[head * a.pages * a.page + p];
   }
   double sum = 0, best = a.sinksType ? x.sinks[head] : -INFINITY;
   for (double score : scores)
@@ -155,10 +160,12 @@ std::string run(PagedAttentionEngine &engine, const PagedAttention &a,
               values = toBytes(a.cacheType, x.values),
               out(a.tokens * a.qHeads * a.valueSize * typeBytes(a.type),
                   '\xff');
+  std::string bias = toBytes(a.biasType.value_or(TPRT_F32), x.bias);
   std::string sinks = toBytes(a.sinksType.value_or(TPRT_F32), x.sinks);
   Status status =
       engine.run(0, {a.tokens, q.data(), keys.data(), values.data(),
                      x.rows.data(), x.positions.data(), x.table.data(),
+                     a.biasType ? bias.data() : nullptr,
                      a.sinksType ? sinks.data() : nullptr, out.data()});
   EXPECT_TRUE(status.ok()) << status.message();
   return out;
@@ -171,9 +178,9 @@ void check(Step step, std::mt19937 &random) {
       "heads ", a.qHeads, "/", a.kvHeads, " size ", a.headSize, " type ",
       typeName(a.type), " cache ", typeName(a.cacheType), " page ", a.page,
       " window ", a.window, " value size ", a.valueSize, " soft cap ",
-      a.softCap, " sinks ", a.sinksType.has_value(), " freed ", step.freed,
-      " holes ", step.holes, " padding ", step.padding, " seed ", kSeed,
-      " rows");
+      a.softCap, " bias ", a.biasType.has_value(), " sinks ",
+      a.sinksType.has_value(), " freed ", step.freed, " holes ", step.holes,
+      " padding ", step.padding, " seed ", kSeed, " rows");
   for (const Row &row : step.rows)
     shape += detail::join(" ", row.context, "+", row.count);
   SCOPED_TRACE(shape);
@@ -233,6 +240,8 @@ TEST(PagedAttention, RandomRows) {
       step.a.softCap = double(pick({1, 30}));
     if (random() % 3 == 0)
       step.a.sinksType = pickType();
+    if (random() % 3 == 0)
+      step.a.biasType = pickType();
     step.padding = pick({0, 0, 3});
     step.freed = random() % 2;
     step.holes = random() % 4 == 0;

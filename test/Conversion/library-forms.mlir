@@ -58,7 +58,7 @@ func.func @cache_write(%k: tensor<4x2x8xf32>, %cells: tensor<4xi32>, %pool: tens
   return %0 : tensor<64x2x8xf32>
 }
 
-// CHECK: nn.paged_attention: paged_attention(4, operand 0, operand 1, operand 2, operand 3, operand 4, operand 5, null, result 0)
+// CHECK: nn.paged_attention: paged_attention(4, operand 0, operand 1, operand 2, operand 3, operand 4, operand 5, null, null, result 0)
 // VERIFY: lower @paged_attention: equal
 func.func @paged_attention(%q: tensor<1x4x4x8xf32>, %k: tensor<64x2x8xf32>, %v: tensor<64x2x8xf32>, %rows: tensor<4xi32>, %positions: tensor<4xi32>, %table: tensor<2x3xi32>) -> tensor<1x4x4x8xf32> {
   %0 = nn.paged_attention %q, %k, %v, %rows, %positions, %table {page = 16 : i64, scale = 0.25 : f64, window = 20 : i64} : (tensor<1x4x4x8xf32>, tensor<64x2x8xf32>, tensor<64x2x8xf32>, tensor<4xi32>, tensor<4xi32>, tensor<2x3xi32>) -> tensor<1x4x4x8xf32>

@@ -111,9 +111,11 @@ def makePaged(seed):
         attributes += f", soft_cap = {forms.choice(['1.5', '30.0'])} : f64"
     many = tensor([tokens], "i32")
     extra = ("", "", "")
-    if not forms.randrange(4):
-        kind = tensor([kv * group], forms.choice([query, "f32"]))
-        extra = (f", %sinks: {kind}", " sinks %sinks", f", {kind}")
+    for name, shape in (("sinks", [kv * group]), ("bias", [kv * group, slots * page])):
+        if not forms.randrange(4):
+            kind = tensor(shape, forms.choice([query, "f32"]))
+            added = (f", %{name}: {kind}", f" {name} %{name}", f", {kind}")
+            extra = tuple(new + old for new, old in zip(added, extra))
     body += f"""  %keys = nn.cache_write %new, %cells, %pk : ({new}, {many}, {pool}) -> {pool}
   %y = nn.paged_attention %q, %keys, %pv, %rows, %positions, %table{extra[1]} {{{attributes}}} : ({q}, {pool}, {values}, {many}, {many}, {tensor([rows, slots], 'i32')}{extra[2]}) -> {result}
   return %y : {result}

@@ -37,6 +37,7 @@ using namespace tp;
   X(rows, 'p')                                                                 \
   X(positions, 'p')                                                            \
   X(table, 'p')                                                                \
+  X(bias, 'p')                                                                 \
   X(sinks, 'p')                                                                \
   X(output, 'p')
 

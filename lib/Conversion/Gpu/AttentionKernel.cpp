@@ -208,13 +208,14 @@ void AttentionKernel::addBias(Fragments &scores, Value start, Value warpKey,
   Value column = e.add(e.add(start, warpKey), e.mul(e.rem(lane, 4), 2));
   auto findLine = [&](int64_t first) {
     Value row = e.add(e.add(e.add(blockRow, warpRow), e.div(lane, 4)), first);
+    Value head = e.add(e.mul(keyHead, sharing), e.rem(row, sharing));
     Value query =
         e.toInt64(e.least(e.div(row, sharing), shape.queryLength - 1));
-    if (shape.biasHeads > 1) {
-      Value head = e.add(e.mul(keyHead, sharing), e.rem(row, sharing));
-      query = e.add(e.mul(e.toInt64(head), shape.queryLength), query);
-    }
-    return e.offset(call.bias, e.mul(query, shape.keyCapacity * bytes));
+    // That of pages is of positions, whatever the query.
+    Value line = pages ? e.toInt64(head) : query;
+    if (!pages && shape.biasHeads > 1)
+      line = e.add(e.mul(e.toInt64(head), shape.queryLength), query);
+    return e.offset(call.bias, e.mul(line, shape.keyCapacity * bytes));
   };
   softmax.addBias(scores, shape.biasType, findLine, [&](int64_t first) {
     Value key = e.least(e.add(column, first), shape.keyCapacity - 1);

@@ -78,6 +78,8 @@ AttentionShape readShape(nn::PagedAttentionOp op, RankedTensorType query,
   shape.keyCapacity = shape.pages->slots * shape.pages->page;
   shape.keyHeads = key.getDimSize(1);
   shape.causal = true;
+  shape.biasType = typeOrNull(op.getBias());
+  shape.biasHeads = op.getBias() ? query.getDimSize(2) : 0;
   shape.sinksType = typeOrNull(op.getSinks());
   shape.window = op.getWindow().value_or(0);
   shape.scale = op.getScale().convertToDouble();

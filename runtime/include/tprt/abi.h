@@ -105,7 +105,8 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 ///   and sees that position and those before it, at most `window` (0: all);
 ///   position p lies in cell table[row, p / page] * page + p % page of keys and
 ///   values [cells, kv_heads, head_size or value_size]. Other cells may hold
-///   anything. sinks as those of attention.
+///   anything. bias ([q_heads, pages * page], or null) is added to the scores
+///   of each position; sinks as those of attention.
 /// sample_records, sample_pick: nn.sample_records and nn.sample_pick
 ///   (docs/reference/NNDialect.md); all contiguous, seeds i64, numbers i32 and
 ///   f32. logits are [rows, columns], of `vocabulary` tokens in all; a record
@@ -143,7 +144,7 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
   X(cache_write, I64(tokens) I64(cell_bytes) I64(num_cells) IN(rows) IN(cells) \
                      IN(old) OUT(pool))                                        \
   X(paged_attention, I32(id) I64(tokens) IN(q) IN(keys) IN(values) IN(rows)    \
-                         IN(positions) IN(table) IN(sinks) OUT(out))           \
+                         IN(positions) IN(table) IN(bias) IN(sinks) OUT(out))  \
   X(sample_records, I64(rows) I64(columns) I64(blocks) I64(vocabulary)         \
                         IN(logits) IN(block_numbers) IN(positions) IN(seeds)   \
                             IN(temperatures) OUT(records))                     \

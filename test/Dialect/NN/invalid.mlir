@@ -442,6 +442,14 @@ func.func @paged_attention(%q: tensor<1x16x4x64xf32>, %k: tensor<3x32x2x64xf32>,
 
 // -----
 
+func.func @paged_attention(%q: tensor<1x16x4x64xf32>, %k: tensor<96x2x64xf32>, %v: tensor<96x2x64xf32>, %r: tensor<16xi32>, %p: tensor<16xi32>, %t: tensor<4x8xi32>, %b: tensor<4x255xf32>) {
+  // expected-error @below {{'nn.paged_attention' op expected bias of shape [4, 256], got [4, 255]}}
+  %0 = nn.paged_attention %q, %k, %v, %r, %p, %t bias %b {page = 32 : i64, scale = 1.0 : f64} : (tensor<1x16x4x64xf32>, tensor<96x2x64xf32>, tensor<96x2x64xf32>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>, tensor<4x255xf32>) -> tensor<1x16x4x64xf32>
+  return
+}
+
+// -----
+
 func.func @paged_attention(%q: tensor<1x16x4x64xf32>, %k: tensor<96x2x64xf32>, %v: tensor<64x2x64xf32>, %r: tensor<16xi32>, %p: tensor<16xi32>, %t: tensor<4x8xi32>) {
   // expected-error @below {{'nn.paged_attention' op expected values of shape [96, 2, 64], got [64, 2, 64]}}
   %0 = nn.paged_attention %q, %k, %v, %r, %p, %t {page = 32 : i64, scale = 1.0 : f64} : (tensor<1x16x4x64xf32>, tensor<96x2x64xf32>, tensor<64x2x64xf32>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>) -> tensor<1x16x4x64xf32>

@@ -17,7 +17,7 @@ import pytest
 from device import BIN, FIXTURES, Artifact
 
 PAGE, NEW, ROWS, CHUNK = 32, 4, 3, 8
-OPTIONS = {"generate": "true", "rows": ROWS, "chunk": CHUNK, "context": 2 * PAGE, "dtype": "f32"}
+OPTIONS = {"generate": "true", "rows": ROWS, "chunk": CHUNK, "dtype": "f32"}
 
 
 def prompts_for(config):
@@ -59,13 +59,16 @@ def check_graphs(stats, errors, degree):
     assert max(entries) > 3, "no graph was replayed"
 
 
-@pytest.mark.parametrize("fixture, degree, cache, tolerance", [
-    ("llama-gqa", 2, "f32", 1e-4), ("mistral-window", 1, "bf16", 2e-2)])
-def test_generate(fixture, degree, cache, tolerance, tmp_path):
-    folder = FIXTURES / fixture
+@pytest.mark.parametrize("fixture, degree, cache, tolerance, context", [
+    ("fixtures/llama-gqa", 2, "f32", 1e-4, 2 * PAGE),
+    ("fixtures/mistral-window", 1, "bf16", 2e-2, 2 * PAGE),
+    # ALiBi: a bias of positions.
+    ("families/mpt", 1, "f32", 1e-4, PAGE + 16)])
+def test_generate(fixture, degree, cache, tolerance, context, tmp_path):
+    folder = FIXTURES.parent / fixture
     config = json.loads((folder / "config.json").read_text())
     prompts = prompts_for(config)
-    options = {**OPTIONS, "kv-dtype": cache}
+    options = {**OPTIONS, "kv-dtype": cache, "context": context}
     draws = [[], ["--temperature=1", "--top-p=0.9", "--seed=3"]][:degree]
     expected = on_host(folder, prompts, tmp_path, options, draws)
     # The emulator's own tests have the kernels' accesses checked.

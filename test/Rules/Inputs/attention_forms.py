@@ -117,6 +117,10 @@ def paged(name, f):
     f.causal = False
     numbers, table, sinks = f"tensor<{tokens}xi32>", "tensor<2x3xi32>", f"tensor<{f.heads}xf32>"
     extra = (" sinks %z", f", %z: {sinks}", f", {sinks}") if f.sinks else ("", "", "")
+    if f.bias:
+        bias = f"tensor<{f.heads}x{3 * page}xf32>"
+        added = (" bias %bias", f", %bias: {bias} {split(0, 2)}", f", {bias}")
+        extra = tuple(new + old for new, old in zip(added, extra))
     attributes = f.attributes().replace("{", f"{{page = {page} : i64, ", 1)
     bound = "{tp.range = array<i64: -1, %d>}"
     return (f"func.func @{name}(%q: {q} {split(2, 4)}, %k: {keys}, %v: {values}, "

@@ -254,6 +254,10 @@ LibraryCall CacheWriteOp::getLibraryCall(const LibraryUse &) {
 // nn.paged_attention
 //===----------------------------------------------------------------------===//
 
+int64_t PagedAttentionOp::getNumPositions() {
+  return shapeOf(getTable())[1] * int64_t(getPage());
+}
+
 LogicalResult PagedAttentionOp::verify() {
   if (failed(expectRank(*this, "query", getQuery(), 4)) ||
       failed(expectRank(*this, "keys", getKeys(), 3)) ||
@@ -275,6 +279,10 @@ LogicalResult PagedAttentionOp::verify() {
       failed(expect(*this, "result", getResult(), {1, tokens, heads, e},
                     query.getElementType())) ||
       failed(verifyScores(*this, heads, kvHeads)) || failed(verifySinks(*this)))
+    return failure();
+  int64_t reached = getNumPositions();
+  if (getBias() &&
+      failed(expectShape(*this, "bias", getBias(), {heads, reached})))
     return failure();
   if (keys.getDimSize(0) % getPage() != 0)
     return emitOpError() << "expected the cells to be whole pages of "
@@ -309,6 +317,10 @@ FailureOr<ShardingRule> PagedAttentionOp::getShardingRule() {
   addOperand(rule, {{t}}, Linearity::None);
   addOperand(rule, {{t}}, Linearity::None);
   addOperand(rule, {{rows}, {pages}}, Linearity::None);
+  if (getBias()) {
+    unsigned p = add(getNumPositions(), FactorKind::Whole, "positions");
+    addOperand(rule, {{g, r}, {p}}, Linearity::None);
+  }
   if (getSinks())
     addOperand(rule, {{g, r}}, Linearity::None);
   addResult(rule, {{b}, {t}, {g, r}, {e}});
@@ -318,8 +330,9 @@ FailureOr<ShardingRule> PagedAttentionOp::getShardingRule() {
 SmallVector<PadState>
 PagedAttentionOp::getPaddingStates(unsigned, ArrayRef<PadState> in) {
   // As nn.attention: an average of zeros, by weights of scores that are zero.
-  bool zero = llvm::all_of(in.take_front(3), isZero) &&
-              (!getSinks() || in[6] == PadState::None || isZero(in[6]));
+  bool zero = llvm::all_of(in.take_front(3), isZero);
+  if (getSinks())
+    zero &= in.back() == PadState::None || isZero(in.back());
   return {zero ? PadState::Zero : PadState::Anything};
 }
 
@@ -358,7 +371,7 @@ FailureOr<SmallVector<Value>> PagedAttentionOp::decompose(OpBuilder &builder) {
   Value query =
       emitter.split(getQuery(), 2, {keys[1], shapeOf(getQuery())[2] / keys[1]});
   SmallVector<int64_t> shape(shapeOf(query));
-  int64_t positions = shapeOf(getTable())[1] * getPage();
+  int64_t positions = getNumPositions();
   // Loops: b, t, g, r, position, d; in the second half b, t, g, r, d, position.
   Loops d = emitter.loops(6), all(ArrayRef(d).take_front(5)),
         heads(ArrayRef(d).take_front(4));
@@ -384,13 +397,18 @@ FailureOr<SmallVector<Value>> PagedAttentionOp::decompose(OpBuilder &builder) {
   };
   Value dots = multiplySeen(scoreType, query, getKeys(), 4, 5);
   double infinity = std::numeric_limits<double>::infinity();
-  Value scores = emitter.map(
-      scoreType, {{dots, all}, rows, at}, [&](Scalar &e, ValueRange v) {
-        SeenCell seen = findSeenCell(e, *this, v[1], v[2], 4);
-        Value score = e.mul(v[0], e.number(getScale().convertToDouble()));
-        return e.select(seen.isSeen, capScore(e, *this, score),
-                        e.number(-infinity));
-      });
+  SmallVector<Operand> shaping{{dots, all}, rows, at};
+  if (getBias())
+    shaping.push_back({emitter.split(getBias(), 0, {shape[2], shape[3]}),
+                       {d[2], d[3], d[4]}});
+  Value scores = emitter.map(scoreType, shaping, [&](Scalar &e, ValueRange v) {
+    SeenCell seen = findSeenCell(e, *this, v[1], v[2], 4);
+    Value score = e.mul(v[0], e.number(getScale().convertToDouble()));
+    score = capScore(e, *this, score);
+    if (getBias())
+      score = e.add(score, v[3]);
+    return e.select(seen.isSeen, score, e.number(-infinity));
+  });
   RankedTensorType headType =
       emitter.wideType(ArrayRef<int64_t>(shape).drop_back());
   auto isNone = [&](Scalar &e, Value value, double none) -> Value {
@@ -439,7 +457,7 @@ PagedAttentionOp::getIntegerRange(OpOperand &operand) {
   if (operand.get() == getRows())
     return IntegerRange{table[0]};
   if (operand.get() == getPositions())
-    return IntegerRange{table[1] * int64_t(getPage())};
+    return IntegerRange{getNumPositions()};
   if (operand.get() == getTable())
     return IntegerRange{shapeOf(getKeys())[0] / int64_t(getPage())};
   return std::nullopt;
@@ -469,6 +487,8 @@ PagedAttentionOp::getLibraryDescription(const LibraryUse &) {
       {"window", int64_t(getWindow().value_or(0))},
       {"scale", getScale().convertToDouble()}};
   describeScores(*this, getValues(), fields);
+  if (getBias())
+    fields["bias_type"] = getTypeName(typeOf(getBias()).getElementType());
   return LibraryDescription{
       "paged_attentions", std::move(fields), {{"tokens", query[1]}}};
 }
@@ -476,5 +496,5 @@ PagedAttentionOp::getLibraryDescription(const LibraryUse &) {
 LibraryCall PagedAttentionOp::getLibraryCall(const LibraryUse &) {
   return abi::paged_attention(shapeOf(getQuery())[1], getQuery(), getKeys(),
                               getValues(), getRows(), getPositions(),
-                              getTable(), getSinks(), getResult());
+                              getTable(), getBias(), getSinks(), getResult());
 }

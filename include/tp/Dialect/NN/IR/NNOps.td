@@ -307,7 +307,7 @@ def NN_CacheWriteOp : NN_Op<"cache_write", [NN_Integers, NN_LibraryForm<
   let assemblyFormat = "$input `,` $cells `,` $pool attr-dict `:` functional-type(operands, results)";
 }
 
-def NN_PagedAttentionOp : NN_Op<"paged_attention", [NN_Integers, NN_LibraryForm<
+def NN_PagedAttentionOp : NN_Op<"paged_attention", [AttrSizedOperandSegments, NN_Integers, NN_LibraryForm<
     ["getLibraryDescription", "getFlopsPerPoint"]>]> {
   let summary = "causal attention of tokens to the cache of their rows";
   let description = [{
@@ -317,7 +317,8 @@ def NN_PagedAttentionOp : NN_Op<"paged_attention", [NN_Integers, NN_LibraryForm<
     them; position p of a row lies in cell table[row, p / page] * page + p % page.
     Query head j uses KV head j / (hq / hk). Cells that are not seen may hold
     anything; a token without a row (-1) gives zeros. `soft_cap` and `sinks`[hq] are
-    those of `nn.attention`.
+    those of `nn.attention`; `bias`[hq, P * page] is added to the scores of each
+    position, behind the cap, as ALiBi does.
 
     ```mlir
     %o = nn.paged_attention %q, %keys, %values, %rows, %positions, %table {page = 32 : i64, scale = 0.125 : f64} : (tensor<1x16x4x64xf32>, tensor<1024x2x64xf32>, tensor<1024x2x64xf32>, tensor<16xi32>, tensor<16xi32>, tensor<4x8xi32>) -> tensor<1x16x4x64xf32>
@@ -325,10 +326,14 @@ def NN_PagedAttentionOp : NN_Op<"paged_attention", [NN_Integers, NN_LibraryForm<
   }];
   let arguments = (ins NN_Tensor:$query, NN_Tensor:$keys, NN_Tensor:$values,
     NN_Numbers:$rows, NN_Numbers:$positions, NN_Numbers:$table,
-    Optional<NN_Tensor>:$sinks, I64Attr:$page, F64Attr:$scale,
+    Optional<NN_Tensor>:$bias, Optional<NN_Tensor>:$sinks, I64Attr:$page, F64Attr:$scale,
     OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$soft_cap);
   let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$query `,` $keys `,` $values `,` $rows `,` $positions `,` $table (`sinks` $sinks^)? attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$query `,` $keys `,` $values `,` $rows `,` $positions `,` $table (`bias` $bias^)? (`sinks` $sinks^)? attr-dict `:` functional-type(operands, results)";
+  let extraClassDeclaration = [{
+    /// Of a row, at most: what a line of the table has cells for.
+    int64_t getNumPositions();
+  }];
 }
 
 //===----------------------------------------------------------------------===//
