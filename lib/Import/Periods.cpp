@@ -25,12 +25,12 @@ namespace tp {
 
 namespace {
 /// In the order in which they count: layers written, pieces, and how many
-/// layers there are from each one on that is in no loop.
+/// layers there are from the first one of each piece on.
 struct Cost {
-  int64_t written, pieces, late;
+  int64_t written, pieces, left;
 
-  Cost with(int64_t period) const {
-    return {written + period, pieces + 1, late};
+  Cost with(int64_t period, int64_t layersLeft) const {
+    return {written + period, pieces + 1, left + layersLeft};
   }
   auto operator<=>(const Cost &) const = default;
 };
@@ -58,24 +58,23 @@ findPeriods(int64_t layers, function_ref<int64_t(int64_t, int64_t)> getCount) {
     if (cost >= paths[layer].cost)
       return;
     paths[layer] = {cost, last};
-    trials.insert({cost.with(1), layer, 1});
+    trials.insert({cost.with(1, layers - layer), layer, 1});
   };
   reach(0, {0, 0, 0}, {0, 1, 1});
   while (trials.begin()->cost < paths[layers].cost) {
     auto [cost, first, period] = *trials.begin();
     trials.erase(trials.begin());
     Cost before = paths[first].cost;
-    if (cost != before.with(period))
+    int64_t left = layers - first, most = left / 2;
+    if (cost != before.with(period, left))
       continue; // a shorter way to this layer was found since
     if (period == 1)
-      reach(first + 1, {cost.written, cost.pieces, cost.late + layers - first},
-            {first, 1, 1});
-    int64_t most = (layers - first) / 2;
+      reach(first + 1, cost, {first, 1, 1});
     if (period <= most)
       if (int64_t count = getCount(first, period); count > 1)
         reach(first + period * count, cost, {first, period, count});
     if (period < most)
-      trials.insert({before.with(period + 1), first, period + 1});
+      trials.insert({before.with(period + 1, left), first, period + 1});
   }
   SmallVector<Period> cut;
   for (int64_t at = layers; at > 0; at = cut.back().first)

@@ -5,9 +5,9 @@
 //
 // How a sequence of layers is cut into loops, for the importer, which knows
 // what kind each layer is, and for tp-roll-layers, which compares operations.
-// The law: as few layers are written as can be, in as few pieces as can be,
-// with those in no loop as far behind as can be. A loop of period p writes p
-// layers, a layer in no loop is one, and a loop is as long as the layers allow.
+// The law: as few layers are written as can be, in as few pieces as can be, and
+// these begin as late as can be. A loop of period p writes p layers, a layer in
+// no loop is one, and a loop is as long as the layers allow.
 //
 // Example: window, full, window, full, window is a loop of period 2, twice, and
 // one layer: 3 written. Five window and one full, ten times over, is a loop of
