@@ -100,12 +100,7 @@ static LogicalResult verifyDisjoint(ArrayRef<ParameterOp> parameters) {
   for (size_t i = 0; i < parameters.size(); ++i)
     for (ParameterOp b : parameters.drop_front(i + 1)) {
       ParameterOp a = parameters[i];
-      NameRange one = getNames(a), other = getNames(b);
-      bool sameName =
-          one.pattern == other.pattern
-              ? one.overlaps(other)
-              : one.findIndex(other.pattern) || other.findIndex(one.pattern);
-      if (!sameName || !boxesMeet(a, b))
+      if (!findCommonName(getNames(a), getNames(b)) || !boxesMeet(a, b))
         continue;
       InFlightDiagnostic diag =
           b.emitError() << "expected parameters that are one tensor to have "

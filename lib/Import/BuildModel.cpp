@@ -56,8 +56,12 @@ static Value buildLayers(ModelBuilder &m, Value hidden, Value mask) {
                          rope.attentionFactor);
   };
   auto uses = [&](bool isLocal) {
-    return c.family->keys.isRotary && llvm::any_of(m.runs, [&](LayerRun run) {
-             return run.kind.rotates && run.kind.isLocal == isLocal;
+    auto matches = [&](LayerKind kind) {
+      return kind.rotates && kind.isLocal == isLocal;
+    };
+    return c.family->keys.isRotary &&
+           llvm::any_of(m.runs, [&](const LayerRun &run) {
+             return llvm::any_of(run.kinds, matches);
            });
   };
   if (uses(/*isLocal=*/false))
@@ -65,11 +69,9 @@ static Value buildLayers(ModelBuilder &m, Value hidden, Value mask) {
   if (uses(/*isLocal=*/true))
     local = table(*c.localRope);
   Value bias = buildScoreBias(m);
-  return m.repeatLayers(
-      m.placeOf(c.layout.layer), hidden, [&](Value x, LayerKind kind) {
-        return buildLayer(m, x, kind,
-                          {kind.isLocal ? local : global, mask, bias});
-      });
+  return m.repeatLayers(c.layout.layer, hidden, [&](Value x, LayerKind kind) {
+    return buildLayer(m, x, kind, {kind.isLocal ? local : global, mask, bias});
+  });
 }
 
 //===----------------------------------------------------------------------===//

@@ -106,7 +106,7 @@ static SmallVector<std::string> getIgnored(const ModelConfig &config,
     patterns.push_back(pattern.str());
   for (int64_t i = layers; i < config.numLayers + config.numExtraLayers; ++i)
     for (StringRef prefix : config.layout.prefixes)
-      patterns.push_back(nameOfLayer((prefix + config.layout.layer).str(), i) +
+      patterns.push_back(instantiate((prefix + config.layout.layer).str(), i) +
                          ".*");
   return patterns;
 }
@@ -149,7 +149,7 @@ struct TensorChecker {
   bool valid = true;
 
   /// One error for each parameter, however many layers have it wrong.
-  void check(const ParameterUse &use, ArrayRef<int64_t> layers) {
+  void check(const ParameterUse &use, ArrayRef<int64_t> iterations) {
     std::string first;
     int64_t wrong = 0;
     // A tensor by any of its names.
@@ -170,10 +170,10 @@ struct TensorChecker {
       if (!found)
         missing.push_back(names.front());
     };
-    for (int64_t i : layers) {
+    for (int64_t i : iterations) {
       SmallVector<SmallVector<std::string>> spellings;
       for (const std::string &pattern : use.names)
-        spellings.push_back(getTensorNames(nameOfLayer(pattern, i), use.shape));
+        spellings.push_back(getTensorNames(instantiate(pattern, i), use.shape));
       for (size_t e = 0; e < spellings[0].size(); ++e)
         checkOne(llvm::map_to_vector(
             spellings, [&](const auto &names) { return names[e]; }));
@@ -211,10 +211,10 @@ static LogicalResult checkTensors(MLIRContext *context, StringRef directory,
                   std::pair<const ParameterUse *, SetVector<int64_t>>>
       tensors;
   for (const ParameterUse &use : parameters) {
-    auto &[first, layers] = tensors[use.names.front()];
+    auto &[first, iterations] = tensors[use.names.front()];
     if (!first)
       first = &use;
-    layers.insert_range(llvm::seq(use.firstLayer, use.endLayer));
+    iterations.insert_range(llvm::seq(use.first, use.first + use.count));
   }
   for (auto &[name, tensor] : tensors)
     checker.check(*tensor.first, tensor.second.getArrayRef());

@@ -19,6 +19,7 @@
 #include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Import/ModelAttributes.h"
+#include "tprt/names.h"
 #include <cmath>
 
 using namespace mlir;
@@ -42,20 +43,13 @@ ModelBuilder::ModelBuilder(MLIRContext *context, const ModelConfig &config,
                            const ImportOptions &options, FloatKind dtype,
                            int64_t seq, ArrayRef<LayerRun> runs)
     : config(config), batch(options.batch), seq(seq),
-      numLayers(runs.back().first + runs.back().count),
-      lastLogits(options.lastLogits), trains(options.train.has_value()),
+      numLayers(runs.back().end()), lastLogits(options.lastLogits),
+      trains(options.train.has_value()),
       drops(trains && options.train->dropout != TrainOptions::Dropout::Off),
       runs(runs), builder(context), checkpoint(checkpoint),
       elementType(getElementType(context, dtype)) {
   Location loc = NameLoc::get(builder.getStringAttr(config.architecture));
   module = ModuleOp::create(loc);
-}
-
-std::string nameOfLayer(StringRef name, int64_t layer) {
-  auto [before, after] = name.split("{i}");
-  if (before.size() == name.size())
-    return name.str();
-  return (before + Twine(layer) + after).str();
 }
 
 //===----------------------------------------------------------------------===//
@@ -153,15 +147,20 @@ Location ModelBuilder::at(StringRef path) {
   return NameLoc::get(builder.getStringAttr(path));
 }
 
+std::string ModelBuilder::numbered(const Twine &name) const {
+  return tprt::replaceLayerNumbers(
+      name.str(), [&](const tprt::LayerNumber &) { return layerNumber; });
+}
+
 SmallVector<std::string> ModelBuilder::namesOf(const Twine &name) const {
   SmallVector<std::string> names;
   for (StringRef prefix : config.layout.prefixes)
-    names.push_back((prefix + name).str());
+    names.push_back(numbered(prefix + name));
   return names;
 }
 
 std::string ModelBuilder::placeOf(const Twine &name) const {
-  return (config.layout.prefixes.front() + name).str();
+  return numbered(config.layout.prefixes.front() + name);
 }
 
 Value ModelBuilder::parameter(ArrayRef<std::string> names,
@@ -171,12 +170,12 @@ Value ModelBuilder::parameter(ArrayRef<std::string> names,
   use.names.assign(names.begin(), names.end());
   use.shape.assign(box ? box->shape : SmallVector<int64_t>(shape));
   if (StringRef(use.names.front()).contains("{i}")) {
-    use.firstLayer = run.first;
-    use.endLayer = run.first + run.count;
+    use.first = firstIteration;
+    use.count = numIterations;
   }
   auto found = llvm::find_if(use.names, [&](const std::string &name) {
     return checkpoint.find(
-        getTensorNames(nameOfLayer(name, use.firstLayer), use.shape).front());
+        getTensorNames(instantiate(name, use.first), use.shape).front());
   });
   if (found != use.names.end())
     std::rotate(use.names.begin(), found, found + 1);
@@ -440,31 +439,51 @@ FloatAttr ModelBuilder::getSoftCap() {
   return builder.getF64FloatAttr(config.attentionCap);
 }
 
+/// The number of the layer at a place of the run, in each of its iterations.
+static std::string getLayerNumber(const LayerRun &run, int64_t place) {
+  int64_t period = run.kinds.size();
+  return period == 1 ? "{i}"
+                     : tprt::writeLayerNumber(period, run.first + place);
+}
+
 Value ModelBuilder::repeatLayers(
-    StringRef path, Value x, llvm::function_ref<Value(Value, LayerKind)> body) {
-  for (auto [index, run] : llvm::enumerate(runs)) {
-    MutableArrayRef<StepValues::Cache> caches;
-    if (step)
-      caches = MutableArrayRef(step->caches).slice(2 * index, 2);
+    StringRef layer, Value x,
+    llvm::function_ref<Value(Value, LayerKind)> body) {
+  MutableArrayRef<StepValues::Cache> left;
+  if (step)
+    left = step->caches;
+  for (const LayerRun &run : runs) {
+    int64_t period = run.kinds.size();
+    // Of several layers numbers are written from the first one on.
+    firstIteration = period == 1 ? run.first : 0;
+    numIterations = run.count;
+    auto caches = left.take_front(step ? 2 * period : 0);
+    left = left.drop_front(caches.size());
     SmallVector<Value> stacked;
     for (const StepValues::Cache &cache : caches)
       stacked.push_back(cache.state);
-    auto repeat =
-        RepeatOp::create(builder, at(path), run.count, ValueRange{x}, stacked,
-                         TypeRange(ValueRange(stacked)), run.first);
-    if (step) {
-      step->layerKeys = repeat.getStackedArgs()[0];
-      step->layerValues = repeat.getStackedArgs()[1];
-    }
+    layerNumber = period == 1 ? "{i}"
+                              : getLayerNumber(run, 0) + ".." +
+                                    getLayerNumber(run, period - 1);
+    auto repeat = RepeatOp::create(
+        builder, at(placeOf(layer)), run.count, ValueRange{x}, stacked,
+        TypeRange(ValueRange(stacked)), firstIteration);
     for (auto [cache, result] : llvm::zip(caches, repeat.getStackedResults()))
       cache.successor = result;
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(repeat.getBodyBlock());
-    this->run = run;
-    SmallVector<Value> next{body(repeat.getCarriedArgs().front(), run.kind)};
-    if (step)
-      next.append({step->layerKeys, step->layerValues});
-    YieldOp::create(builder, at(path), next);
+    SmallVector<Value> next{repeat.getCarriedArgs().front()};
+    for (auto [place, kind] : llvm::enumerate(run.kinds)) {
+      layerNumber = getLayerNumber(run, place);
+      if (step) {
+        step->layerKeys = repeat.getStackedArgs()[2 * place];
+        step->layerValues = repeat.getStackedArgs()[2 * place + 1];
+      }
+      next.front() = body(next.front(), kind);
+      if (step)
+        next.append({step->layerKeys, step->layerValues});
+    }
+    YieldOp::create(builder, repeat.getLoc(), next);
     x = repeat.getCarriedResults().front();
   }
   return x;

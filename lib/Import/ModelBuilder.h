@@ -26,18 +26,15 @@
 
 namespace tp {
 
-/// The name of one layer's tensor, for a name with or without `{i}`.
-std::string nameOfLayer(llvm::StringRef name, int64_t layer);
-
 mlir::Type getElementType(mlir::MLIRContext *context, FloatKind dtype);
 
 /// A parameter of the program and the checkpoint tensor that it must match.
 struct ParameterUse {
-  /// The names it may have; the first is written into the IR. With `{i}` there
-  /// is one tensor per layer.
+  /// The names it may have; the first is written into the IR. With a number
+  /// (tprt/names.h) there is one tensor for each of these iterations.
   llvm::SmallVector<std::string> names;
   llvm::SmallVector<int64_t> shape;
-  int64_t firstLayer = 0, endLayer = 1;
+  int64_t first = 0, count = 1;
 };
 
 /// Where a parameter lies in its checkpoint tensor: see tp.parameter's source.
@@ -127,7 +124,8 @@ public:
     return llvm::cast<mlir::RankedTensorType>(value.getType()).getShape();
   }
 
-  /// The names that a part of the model may have, and its module's path.
+  /// The names that a part of the model may have, and its module's path: of
+  /// the layer that is emitted, if it has `{i}`.
   llvm::SmallVector<std::string> namesOf(const llvm::Twine &name) const;
   std::string placeOf(const llvm::Twine &name) const;
   /// The parameter with the first of `names` that the checkpoint has, in the
@@ -185,10 +183,10 @@ public:
   mlir::Value attention(llvm::StringRef path, mlir::Value q, mlir::Value k,
                         mlir::Value v, mlir::Value mask, mlir::Value bias,
                         bool causal, bool slides);
-  /// The layers, in runs that are alike: `body` maps the carried value to the
-  /// next one.
+  /// The layers, in runs that repeat: `body` maps what a layer is given to
+  /// what it gives.
   mlir::Value
-  repeatLayers(llvm::StringRef path, mlir::Value x,
+  repeatLayers(llvm::StringRef layer, mlir::Value x,
                llvm::function_ref<mlir::Value(mlir::Value, LayerKind)> body);
   /// x[b, s, h] -> [b, 1, h]: the last position that the mask keeps.
   mlir::Value lastPosition(llvm::StringRef path, mlir::Value x,
@@ -204,8 +202,8 @@ private:
     GenerateOptions options;
     int64_t numRows;
     mlir::Value starts, table, rows, positions, cells;
-    /// States of each run of layers with their successors, and those of the
-    /// layer that is emitted.
+    /// States of each layer that is written, keys and values, with their
+    /// successors, and those of the layer that is emitted.
     struct Cache {
       std::string name;
       mlir::Value state, successor;
@@ -214,6 +212,8 @@ private:
     mlir::Value layerKeys, layerValues;
   };
 
+  /// `name` with the number of the layer that is emitted for `{i}`.
+  std::string numbered(const llvm::Twine &name) const;
   /// Whether shorter sequences may be given.
   bool takesShorter() const { return !trains && !config.rope.changesAt(seq); }
   mlir::Value addArgument(llvm::StringRef name, mlir::RankedTensorType type,
@@ -252,7 +252,9 @@ private:
   mlir::Value mask; ///< of @main
   mlir::Value dropoutSeed, dropoutStep;
   int64_t numDropouts = 0;
-  LayerRun run = {0, 1, {}}; ///< That is emitted.
+  /// What is emitted: the iterations, and the layer's number in each of them.
+  int64_t firstIteration = 0, numIterations = 1;
+  std::string layerNumber = "{i}";
   std::optional<StepValues> step;
   llvm::SmallVector<ParameterUse> parameters;
 };

@@ -11,6 +11,7 @@
 
 #include "tp/Import/ModelConfig.h"
 #include "JsonFile.h"
+#include "Periods.h"
 #include "ReadPositions.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -307,18 +308,25 @@ static void readModel(ObjectReader &reader, const JsonFile &file,
 
 SmallVector<LayerRun> ModelConfig::getRuns(int64_t layers,
                                            int64_t length) const {
-  SmallVector<LayerRun> runs;
-  for (int64_t i = 0; i < layers; ++i) {
-    LayerKind kind;
+  SmallVector<LayerKind> kinds(layers);
+  for (auto [i, kind] : llvm::enumerate(kinds)) {
     // A window that is not shorter than the sequence is none.
     kind.slides = slides[i] && *slidingWindow < length;
     kind.rotates = skipsRotation.empty() || !skipsRotation[i];
     kind.isLocal = slides[i] && localRope;
     kind.isDense = !isDense.empty() && isDense[i];
-    if (runs.empty() || !(runs.back().kind == kind))
-      runs.push_back({i, 0, kind});
-    ++runs.back().count;
   }
+  auto getCount = [&](int64_t first, int64_t period) {
+    int64_t end = first + period;
+    while (end < layers && kinds[end] == kinds[end - period])
+      ++end;
+    return (end - first) / period;
+  };
+  SmallVector<LayerRun> runs;
+  for (Period piece : findPeriods(layers, getCount))
+    runs.push_back({piece.first, piece.count,
+                    SmallVector<LayerKind>(
+                        ArrayRef(kinds).slice(piece.first, piece.period))});
   return runs;
 }
 

@@ -6,27 +6,34 @@
 // Works on the straight line of a block's compute operations (parameters,
 // constants and empty tensors are no part of it: they are described by name or
 // content where they are used). Layer k is anchored at the first operation that
-// reads one of its parameters; layers are one period P apart. Operation t is
-// the same as t + P if both do the same on operands that are the same value,
-// the same constant, the same parameter one layer on, or made equally far back.
-// A run is a number of segments in a row that are the same; where in the period
-// a segment begins is chosen so that most layers fit and fewest values cross.
+// reads one of its parameters. A segment is one layer, or the p layers after
+// which they repeat; two of them are P operations apart. Operation t is the
+// same as t + P if both do the same on operands that are the same value, the
+// same constant, the same parameter p layers on, or made equally far back. A
+// run is a number of segments in a row that are the same; where between two
+// anchors a segment begins is chosen so that most layers fit and fewest values
+// cross. Which p is taken where: Periods.h.
 //
 // Example: anchors of x -> norm(w0) -> add -> norm(w1) -> add -> head are the
 // norms; segments [norm, add] repeat, the sum is the carried value.
 //
 //===----------------------------------------------------------------------===//
 
+#include "Periods.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "tp/Import/Passes.h"
+#include "tprt/names.h"
+#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include <map>
 #include <set>
+#include <unordered_map>
 
 namespace tp {
 #define GEN_PASS_DEF_ROLLLAYERS
@@ -54,8 +61,11 @@ struct Carried {
 
 struct Run {
   unsigned begin = 0, period = 0, count = 0;
-  int64_t first = 0; ///< The number of the first layer.
+  int64_t first = 0;  ///< The number of the first layer.
+  int64_t layers = 1; ///< In each segment.
   SmallVector<Carried> carried;
+
+  unsigned end() const { return begin + period * count; }
 };
 
 class Roller {
@@ -67,14 +77,13 @@ public:
 private:
   void isolateFreeValues();
   void collect();
+  void findKinds();
   void findNames();
   bool sameConstant(Value a, Value b) const;
   bool sameOperation(Operation *a, Operation *b) const;
-  bool sameOperand(unsigned t, unsigned period, Value a, Value b,
-                   int64_t &sharedAt) const;
-  void compare(unsigned period);
-  std::optional<Run> tryRun(unsigned begin, unsigned period, int64_t first,
-                            unsigned maxCount);
+  bool sameOperand(unsigned t, Value a, Value b, int64_t &sharedAt) const;
+  void compare(unsigned period, int64_t layers);
+  std::optional<Run> tryRun(Run run, unsigned maxCount);
   std::optional<unsigned> checkFirst(Run &run) const;
   bool leavesCleanly(const Run &run) const;
   /// The first operation that reads a parameter of a layer.
@@ -83,9 +92,13 @@ private:
     unsigned at;
   };
   SmallVector<SmallVector<Anchor>> getAnchors() const;
+  std::optional<Run> findRun(ArrayRef<Anchor> anchors, int64_t layers,
+                             unsigned done);
   void findRuns(ArrayRef<Anchor> anchors, unsigned &done,
                 SmallVectorImpl<Run> &runs);
   void build(const Run &run);
+  void copyParameter(const Run &run, Value value, OpBuilder &inner,
+                     IRMapping &mapping);
 
   int64_t positionOf(Value value) const {
     Operation *op = value.getDefiningOp();
@@ -105,9 +118,12 @@ private:
   llvm::DenseMap<Operation *, LayerName> names;
   /// The name of the first numbered parameter that line[t] reads, or null.
   std::vector<const LayerName *> layers;
+  /// Equal where operations differ in operands and locations alone.
+  std::vector<unsigned> kinds;
   /// For the current period: whether line[t] is the same as line[t + P], and
   /// the latest position whose value both read.
   unsigned comparedPeriod = 0;
+  int64_t comparedLayers = 0;
   std::vector<bool> same;
   std::vector<int64_t> shared;
 };
@@ -290,6 +306,24 @@ bool Roller::sameOperation(Operation *a, Operation *b) const {
   return true;
 }
 
+void Roller::findKinds() {
+  // By what is quick to compare, one of each kind.
+  std::unordered_map<size_t, SmallVector<unsigned, 1>> byHash;
+  for (auto [t, op] : llvm::enumerate(line)) {
+    size_t hash =
+        llvm::hash_combine(op->getName(), op->getAttrDictionary(),
+                           llvm::hash_combine_range(op->result_type_begin(),
+                                                    op->result_type_end()));
+    SmallVector<unsigned, 1> &seen = byHash[hash];
+    auto found = llvm::find_if(seen, [&](unsigned other) {
+      return sameOperation(line[other], line[t]);
+    });
+    if (found == seen.end())
+      found = seen.insert(found, t);
+    kinds.push_back(*found);
+  }
+}
+
 /// Both are parameters without a number, of one name.
 static bool sameShared(Value a, Value b) {
   auto x = a.getDefiningOp<ParameterOp>(), y = b.getDefiningOp<ParameterOp>();
@@ -306,19 +340,20 @@ static bool sameButName(ParameterOp a, ParameterOp b) {
   return a.getType() == b.getType() && strip(a) == strip(b);
 }
 
-static bool sameParameter(const LayerName &a, const LayerName &b, Value x,
-                          Value y) {
+static bool sameParameter(const LayerName &a, const LayerName &b,
+                          int64_t layers, Value x, Value y) {
   return a.pattern == b.pattern && a.alternatives == b.alternatives &&
-         a.number + 1 == b.number &&
+         a.number + layers == b.number &&
          sameButName(x.getDefiningOp<ParameterOp>(),
                      y.getDefiningOp<ParameterOp>());
 }
 
-bool Roller::sameOperand(unsigned t, unsigned period, Value a, Value b,
+/// Of line[t] and line[t + comparedPeriod].
+bool Roller::sameOperand(unsigned t, Value a, Value b,
                          int64_t &sharedAt) const {
   const LayerName *x = getName(a), *y = getName(b);
   if (x || y)
-    return x && y && sameParameter(*x, *y, a, b);
+    return x && y && sameParameter(*x, *y, comparedLayers, a, b);
   if (a == b) {
     sharedAt = std::max(sharedAt, positionOf(a));
     return true;
@@ -326,24 +361,25 @@ bool Roller::sameOperand(unsigned t, unsigned period, Value a, Value b,
   if (sameConstant(a, b) || sameShared(a, b))
     return true;
   int64_t p = positionOf(a), q = positionOf(b);
-  return p >= 0 && q >= 0 && p + period == q &&
+  return p >= 0 && q >= 0 && p + comparedPeriod == q &&
          cast<OpResult>(a).getResultNumber() ==
              cast<OpResult>(b).getResultNumber();
 }
 
-void Roller::compare(unsigned period) {
-  if (comparedPeriod == period)
+void Roller::compare(unsigned period, int64_t layers) {
+  if (comparedPeriod == period && comparedLayers == layers)
     return;
   comparedPeriod = period;
+  comparedLayers = layers;
   same.assign(line.size(), false);
   shared.assign(line.size(), -1);
   for (unsigned t = 0; t + period < line.size(); ++t) {
-    Operation *a = line[t], *b = line[t + period];
-    if (!sameOperation(a, b))
+    if (kinds[t] != kinds[t + period])
       continue;
     bool all = true;
-    for (auto [x, y] : llvm::zip(a->getOperands(), b->getOperands()))
-      all = all && sameOperand(t, period, x, y, shared[t]);
+    for (auto [x, y] :
+         llvm::zip(line[t]->getOperands(), line[t + period]->getOperands()))
+      all = all && sameOperand(t, x, y, shared[t]);
     same[t] = all;
   }
 }
@@ -357,18 +393,15 @@ void Roller::compare(unsigned period) {
 std::optional<unsigned> Roller::checkFirst(Run &run) const {
   unsigned begin = run.begin, period = run.period;
   std::map<std::pair<unsigned, unsigned>, Value> inits;
-  auto layerOf = [&](unsigned t) {
-    return run.first + static_cast<int64_t>((t - begin) / period);
-  };
   for (unsigned t = begin; t < begin + period; ++t) {
     Operation *a = line[t], *b = line[t + period];
-    if (!sameOperation(a, b))
+    if (kinds[t] != kinds[t + period])
       return std::nullopt;
     for (auto [x, y] : llvm::zip(a->getOperands(), b->getOperands())) {
       if (const LayerName *name = getName(x)) {
         const LayerName *next = getName(y);
-        if (!next || !sameParameter(*name, *next, x, y) ||
-            name->number != layerOf(t))
+        if (!next || !sameParameter(*name, *next, run.layers, x, y) ||
+            name->number < run.first || name->number >= run.first + run.layers)
           return std::nullopt;
         continue;
       }
@@ -406,8 +439,7 @@ std::optional<unsigned> Roller::checkFirst(Run &run) const {
 /// Values made in the run are used in their segment, as carried values in the
 /// next one, and after it only as carried values of the last.
 bool Roller::leavesCleanly(const Run &run) const {
-  unsigned end = run.begin + run.period * run.count;
-  unsigned last = end - run.period;
+  unsigned end = run.end(), last = end - run.period;
   for (unsigned t = run.begin; t < end; ++t)
     for (OpResult result : line[t]->getResults())
       for (OpOperand &use : result.getUses()) {
@@ -431,12 +463,9 @@ bool Roller::leavesCleanly(const Run &run) const {
   return true;
 }
 
-std::optional<Run> Roller::tryRun(unsigned begin, unsigned period,
-                                  int64_t first, unsigned maxCount) {
-  Run run;
-  run.begin = begin;
-  run.period = period;
-  run.first = first;
+/// `run` with as many segments as there are, at least two.
+std::optional<Run> Roller::tryRun(Run run, unsigned maxCount) {
+  unsigned begin = run.begin, period = run.period;
   if (begin + 2 * period > line.size() || !checkFirst(run))
     return std::nullopt;
   run.count = 2;
@@ -463,32 +492,92 @@ std::optional<Run> Roller::tryRun(unsigned begin, unsigned period,
 // Building
 //===----------------------------------------------------------------------===//
 
-/// The location with `{i}` for the layer's number, where it has one.
-static Location generalize(Location loc, int64_t number) {
-  auto name = dyn_cast<NameLoc>(loc);
-  if (!name)
-    return loc;
-  StringRef text = name.getName();
+/// The number of a layer of the run, as names in the loop have it. Where an
+/// iteration has several layers, numbers begin at iteration 0.
+static std::string writeNumber(const Run &run, int64_t number) {
+  return run.layers == 1 ? "{i}" : tprt::writeLayerNumber(run.layers, number);
+}
+
+static StringAttr instantiate(const Run &run, StringAttr pattern,
+                              int64_t number) {
+  auto [before, after] = pattern.getValue().split("{i}");
+  return StringAttr::get(pattern.getContext(),
+                         before + writeNumber(run, number) + after);
+}
+
+/// Where in a name the number of a layer of the run's first segment is, and
+/// which.
+static std::optional<std::pair<size_t, int64_t>> findNumber(const Run &run,
+                                                            StringRef text) {
   for (auto [begin, end] : getNumbers(text)) {
     int64_t value;
-    if (!text.slice(begin, end).getAsInteger(10, value) && value == number)
-      return NameLoc::get(
-          StringAttr::get(loc.getContext(), toPattern(text, begin, end)),
-          name.getChildLoc());
+    if (!text.slice(begin, end).getAsInteger(10, value) && value >= run.first &&
+        value < run.first + run.layers)
+      return std::make_pair(begin, value);
   }
-  return loc;
+  return std::nullopt;
+}
+
+/// The location with what names have in place of the layer's number.
+static Location generalize(Location loc, const Run &run) {
+  auto name = dyn_cast<NameLoc>(loc);
+  auto found =
+      name ? findNumber(run, name.getName()) : decltype(findNumber(run, ""))();
+  if (!found)
+    return loc;
+  StringRef text = name.getName();
+  StringRef after = text.drop_front(found->first).drop_while(llvm::isDigit);
+  return NameLoc::get(
+      StringAttr::get(loc.getContext(), text.take_front(found->first) +
+                                            writeNumber(run, found->second) +
+                                            after),
+      name.getChildLoc());
+}
+
+/// Of the loop: that of the first operation, or of several layers which.
+static Location getLoopLocation(Location loc, const Run &run) {
+  auto name = dyn_cast<NameLoc>(loc);
+  if (run.layers == 1 || !name)
+    return generalize(loc, run);
+  auto found = findNumber(run, name.getName());
+  if (!found)
+    return loc;
+  std::string layers = writeNumber(run, run.first) + ".." +
+                       writeNumber(run, run.first + run.layers - 1);
+  return NameLoc::get(StringAttr::get(
+      loc.getContext(),
+      name.getName().getValue().take_front(found->first) + layers));
+}
+
+/// The parameter in the loop.
+void Roller::copyParameter(const Run &run, Value value, OpBuilder &inner,
+                           IRMapping &mapping) {
+  if (mapping.contains(value))
+    return;
+  const LayerName *name = getName(value);
+  auto parameter = value.getDefiningOp<ParameterOp>();
+  auto copy = cast<ParameterOp>(inner.clone(*parameter.getOperation()));
+  copy.setNameAttr(instantiate(run, name->pattern, name->number));
+  if (name->alternatives) {
+    SmallVector<Attribute> names;
+    for (auto other : name->alternatives.getAsRange<StringAttr>())
+      names.push_back(instantiate(run, other, name->number));
+    copy.setAlternativesAttr(inner.getArrayAttr(names));
+  }
+  copy->setLoc(generalize(parameter.getLoc(), run));
+  mapping.map(value, copy.getResult());
 }
 
 void Roller::build(const Run &run) {
-  unsigned end = run.begin + run.period * run.count;
+  unsigned end = run.end();
   OpBuilder builder(line[end - 1]->getContext());
   builder.setInsertionPointAfter(line[end - 1]);
   SmallVector<Value> inits;
   for (const Carried &value : run.carried)
     inits.push_back(value.init);
-  Location loc = generalize(line[run.begin]->getLoc(), run.first);
+  Location loc = getLoopLocation(line[run.begin]->getLoc(), run);
   auto repeat = RepeatOp::create(builder, loc, run.count, inits, ValueRange(),
-                                 TypeRange(), run.first);
+                                 TypeRange(), run.layers == 1 ? run.first : 0);
   Block *body = repeat.getBodyBlock();
   OpBuilder inner = OpBuilder::atBlockEnd(body);
   IRMapping mapping;
@@ -497,16 +586,8 @@ void Roller::build(const Run &run) {
     // Operands as the second segment has them tell what is carried.
     SmallVector<Value> operands;
     for (auto [x, y] : llvm::zip(op->getOperands(), next->getOperands())) {
-      if (const LayerName *name = getName(x)) {
-        if (!mapping.contains(x)) {
-          auto parameter = x.getDefiningOp<ParameterOp>();
-          auto copy = cast<ParameterOp>(inner.clone(*parameter.getOperation()));
-          copy.setNameAttr(name->pattern);
-          if (name->alternatives)
-            copy.setAlternativesAttr(name->alternatives);
-          copy->setLoc(generalize(parameter.getLoc(), name->number));
-          mapping.map(x, copy.getResult());
-        }
+      if (getName(x)) {
+        copyParameter(run, x, inner, mapping);
         operands.push_back(mapping.lookup(x));
         continue;
       }
@@ -527,7 +608,7 @@ void Roller::build(const Run &run) {
     }
     Operation *copy = op->clone(mapping);
     copy->setOperands(operands);
-    copy->setLoc(generalize(op->getLoc(), run.first));
+    copy->setLoc(generalize(op->getLoc(), run));
     inner.insert(copy);
     mapping.map(op->getResults(), copy->getResults());
   }
@@ -563,41 +644,67 @@ SmallVector<SmallVector<Roller::Anchor>> Roller::getAnchors() const {
   return llvm::to_vector(llvm::make_second_range(families));
 }
 
+/// The longest run from the first of `anchors` on of segments of so many
+/// layers, behind position `done`; nothing if there are not two of them.
+std::optional<Run> Roller::findRun(ArrayRef<Anchor> anchors, int64_t layers,
+                                   unsigned done) {
+  auto [layer, at] = anchors.front();
+  // As many layers as follow each other.
+  auto stray = llvm::find_if(llvm::enumerate(anchors), [&](auto entry) {
+    return entry.value().layer != layer + int64_t(entry.index());
+  });
+  size_t chain = stray == llvm::enumerate(anchors).end() ? anchors.size()
+                                                         : (*stray).index();
+  if (at < done || chain < size_t(2 * layers))
+    return std::nullopt;
+  unsigned period = anchors[layers].at - at;
+  unsigned maxCount = 1;
+  while ((maxCount + 1) * layers <= int64_t(chain) &&
+         anchors[maxCount * layers].at == at + maxCount * period)
+    ++maxCount;
+  // All but the last layer, whose end is not known, must be of one kind.
+  unsigned last = anchors[layers - 1].at;
+  if (maxCount < 2 || last + period >= line.size() ||
+      !std::equal(kinds.begin() + at, kinds.begin() + last + 1,
+                  kinds.begin() + at + period))
+    return std::nullopt;
+  compare(period, layers);
+  std::optional<Run> best;
+  unsigned size = anchors[1].at - at; // of a layer
+  for (unsigned back = 0; back < size && back + done <= at; ++back) {
+    std::optional<Run> run =
+        tryRun({at - back, period, /*count=*/0, layer, layers, {}}, maxCount);
+    if (run && (!best || run->count > best->count ||
+                (run->count == best->count &&
+                 run->carried.size() < best->carried.size())))
+      best = std::move(run);
+  }
+  return best;
+}
+
 /// Adds the runs of layers that begin at `anchors`, behind position `done`.
 void Roller::findRuns(ArrayRef<Anchor> anchors, unsigned &done,
                       SmallVectorImpl<Run> &runs) {
-  for (unsigned k = 0; k + 1 < anchors.size();) {
-    auto [layer, at] = anchors[k];
-    auto [next, nextAt] = anchors[k + 1];
-    if (next != layer + 1 || at < done) {
-      ++k;
-      continue;
-    }
-    unsigned period = nextAt - at;
-    // Layers that follow at the same distance.
-    unsigned chain = 2;
-    while (k + chain < anchors.size() &&
-           anchors[k + chain].layer == layer + static_cast<int64_t>(chain) &&
-           anchors[k + chain].at == at + chain * period)
-      ++chain;
-    compare(period);
-    std::optional<Run> best;
-    for (unsigned back = 0; back < period && back <= at; ++back) {
-      if (at - back < done)
+  while (!anchors.empty()) {
+    auto getCount = [&](int64_t first, int64_t period) -> int64_t {
+      auto run = findRun(anchors.drop_front(first), period, /*done=*/0);
+      return run ? run->count : 1;
+    };
+    ArrayRef<Anchor> rest = anchors;
+    for (Period piece : findPeriods(anchors.size(), getCount)) {
+      std::optional<Run> run;
+      if (piece.count > 1)
+        run = findRun(rest, piece.period, done);
+      rest = rest.drop_front(run ? piece.period * run->count : 1);
+      if (run) {
+        done = run->end();
+        runs.push_back(*run);
+      }
+      // What is before may leave less: what follows is cut anew.
+      if ((run ? run->count : 1) != piece.count)
         break;
-      std::optional<Run> run = tryRun(at - back, period, layer, chain);
-      if (run && (!best || run->count > best->count ||
-                  (run->count == best->count &&
-                   run->carried.size() < best->carried.size())))
-        best = std::move(run);
     }
-    if (!best) {
-      ++k;
-      continue;
-    }
-    done = best->begin + best->period * best->count;
-    k += best->count;
-    runs.push_back(std::move(*best));
+    anchors = rest;
   }
 }
 
@@ -610,6 +717,7 @@ std::pair<unsigned, unsigned> Roller::run() {
     return {0, 0};
   isolateFreeValues();
   collect();
+  findKinds();
 
   SmallVector<Run> runs;
   unsigned done = 0; // operations before this are in a run already
@@ -619,7 +727,7 @@ std::pair<unsigned, unsigned> Roller::run() {
   for (const Run &run : llvm::reverse(runs)) {
     build(run);
     ++numRepeats;
-    numLayers += run.count;
+    numLayers += run.layers * run.count;
   }
   if (runs.empty())
     return {0, 0};

@@ -98,13 +98,16 @@ Value ModelBuilder::addTokens() {
   step->starts = addNumbers("starts", {rows + 1}, 0, seq + 1);
   Value context = addNumbers("context", {rows}, 0, options.context);
   step->table = addNumbers("table", {rows, pages}, -1, options.rows * pages);
-  for (auto [index, run] : llvm::enumerate(runs))
+  SmallVector<int64_t> written; // of each layer that is, how often it runs
+  for (const LayerRun &run : runs)
+    written.append(run.kinds.size(), run.count);
+  for (auto [index, count] : llvm::enumerate(written))
     for (auto [kind, size] : {std::pair("keys", config.headDim),
                               std::pair("values", config.valueDim)}) {
       std::string name = kind;
       if (index > 0)
         name += "_" + std::to_string(index);
-      Value state = addState(name, getCacheType(run.count, size));
+      Value state = addState(name, getCacheType(count, size));
       step->caches.push_back({name, state, Value()});
     }
   auto type = RankedTensorType::get({seq}, builder.getI32Type());

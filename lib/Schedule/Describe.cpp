@@ -26,6 +26,7 @@
 #include "tp/Support/Bytes.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace tp;
@@ -153,7 +154,8 @@ static int64_t getReadBytes(BlockArgument argument) {
   return std::min(whole, looked);
 }
 
-/// What an operation moves between memory and the processor, each tensor once.
+/// What an operation moves between memory and the processor, each tensor once,
+/// and of one of which values choose a part, as much as is expected.
 /// What it replaces in its own memory it touches in part.
 static int64_t getMovedBytes(Operation *op, func::FuncOp kernel) {
   int64_t bytes = 0;
@@ -169,10 +171,13 @@ static int64_t getMovedBytes(Operation *op, func::FuncOp kernel) {
   }
   for (OpOperand &operand : op->getOpOperands()) {
     auto type = dyn_cast<RankedTensorType>(operand.get().getType());
-    if (type && seen.insert(operand.get()).second)
-      bytes +=
-          kernel ? getReadBytes(kernel.getArgument(operand.getOperandNumber()))
-                 : getTensorBytes(type);
+    if (!type || !seen.insert(operand.get()).second)
+      continue;
+    if (kernel)
+      bytes += getReadBytes(kernel.getArgument(operand.getOperandNumber()));
+    else
+      bytes += std::llround((library ? library.getReadPart(operand) : 1) *
+                            double(getTensorBytes(type)));
   }
   return bytes;
 }

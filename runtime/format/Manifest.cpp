@@ -10,6 +10,8 @@
 
 #include "Manifest.h"
 
+#include "tprt/names.h"
+
 #include <algorithm>
 
 using namespace tprt;
@@ -109,25 +111,19 @@ int64_t tprt::shardCount(const AxisList &list) {
   return count;
 }
 
-/// With the number in place of the placeholder, if there is one.
-static std::string withNumber(std::string name, const char *placeholder,
-                              int64_t number) {
-  size_t at = name.find(placeholder);
-  if (at != std::string::npos)
-    name.replace(at, 3, std::to_string(number));
-  return name;
-}
-
 std::string Parameter::nameOf(size_t alternative, int64_t i) const {
-  return withNumber(names[alternative], "{i}", first + i);
+  return nameOfLayer(names[alternative], first + i);
 }
 
 std::vector<std::string> Parameter::tensorsOf(size_t alternative,
                                               int64_t i) const {
   std::string name = nameOf(alternative, i);
   std::vector<std::string> tensors;
-  for (int64_t e = 0; e < (isStack() ? sourceShape[0] : 1); ++e)
-    tensors.push_back(withNumber(name, "{e}", e));
+  for (int64_t e = 0; e < (isStack() ? sourceShape[0] : 1); ++e) {
+    tensors.push_back(name);
+    if (size_t at = name.find("{e}"); at != std::string::npos)
+      tensors.back().replace(at, 3, std::to_string(e));
+  }
   return tensors;
 }
 

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "TestUtil.h"
+#include "tprt/names.h"
 #include "tprt/version.h"
 
 using namespace tprt;
@@ -585,6 +586,28 @@ TEST(Manifest, SubAxesAndDeviceOrder) {
   EXPECT_EQ(mesh.group({major}, 0), (std::vector<int64_t>{2, 0}));
   EXPECT_EQ(mesh.group({minor, dp}, 0), (std::vector<int64_t>{5, 1, 4, 0}));
   EXPECT_EQ(mesh.group({}, 3), (std::vector<int64_t>{3}));
+}
+
+/// Of iterations with several layers a name has the layer's number computed;
+/// what is not written so is the iteration.
+TEST(Manifest, LayerNumbers) {
+  EXPECT_EQ(nameOfLayer("l.{i}.w", 3), "l.3.w");
+  EXPECT_EQ(nameOfLayer("l.{2*{i}+1}.w", 3), "l.7.w");
+  EXPECT_EQ(nameOfLayer("l.{6*{i}}.{i}.w", 10), "l.60.10.w");
+  EXPECT_EQ(nameOfLayer("l.{{i}+4}.w", 3), "l.7.w");
+  EXPECT_EQ(nameOfLayer("l.w", 3), "l.w");
+  for (const char *name :
+       {"{1*{i}}", "{02*{i}}", "{2*{i}+0}", "{*{i}}", "{2*{i}+}", "{{i}}",
+        "2*{i}+1", "{2*{i}+1", "{9999999999*{i}}"}) {
+    auto number = findLayerNumber(name);
+    ASSERT_TRUE(number) << name;
+    EXPECT_EQ(number->of(5), 5) << name;
+    EXPECT_EQ(number->end - number->begin, 3u) << name;
+  }
+  for (int64_t scale : {1, 2, 31})
+    for (int64_t offset : {0, 1, 30})
+      EXPECT_EQ(nameOfLayer(writeLayerNumber(scale, offset), 7),
+                std::to_string(7 * scale + offset));
 }
 
 /// A list that programs without a mixture of experts do without; and tensors of

@@ -261,3 +261,73 @@ func.func @captured(%x: tensor<8xf32>, %y: tensor<8xf32>) -> (tensor<8xf32>, ten
   %3 = arith.addf %2, %ones : tensor<8xf32>
   return %1, %3 : tensor<8xf32>, tensor<8xf32>
 }
+
+// -----
+
+// Layers of two kinds in turn, behind convolutions with numbers of their own:
+// two layers are a segment, and one is left over. Other names go with the
+// first.
+
+// CHECK-LABEL: func.func @periodic(
+// CHECK: tp.parameter "conv1.weight"
+// CHECK: tp.parameter "conv2.weight"
+// CHECK: %[[LAST:.*]] = tp.parameter "layers.4.w"
+// CHECK: math.tanh
+// CHECK: %[[STEM:.*]] = nn.linear
+// CHECK: %[[R:.*]] = tp.repeat 2 times iter(%[[STEM]])
+// CHECK: ^bb0(%{{.*}}: index, %[[C:.*]]: tensor<4x8xf32>):
+// CHECK: %[[W0:.*]] = tp.parameter "layers.{2*{i}}.w" alternatives ["h.{2*{i}}.w"]
+// CHECK: %[[P:.*]] = nn.linear %[[C]], %[[W0]]
+// CHECK: %[[T:.*]] = math.tanh %[[P]]
+// CHECK: %[[W1:.*]] = tp.parameter "layers.{2*{i}+1}.w" :
+// CHECK: %[[Q:.*]] = nn.linear %[[T]], %[[W1]]
+// CHECK: %[[S:.*]] = arith.addf %[[T]], %[[Q]]
+// CHECK: tp.yield %[[S]]
+// CHECK: nn.linear %[[R]], %[[LAST]]
+// CHECK-NOT: tp.repeat
+func.func @periodic(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+  %a = tp.parameter "conv1.weight" : tensor<8x8xf32>
+  %b = tp.parameter "conv2.weight" : tensor<8x8xf32>
+  %w0 = tp.parameter "layers.0.w" alternatives ["h.0.w"] : tensor<8x8xf32>
+  %w1 = tp.parameter "layers.1.w" : tensor<8x8xf32>
+  %w2 = tp.parameter "layers.2.w" alternatives ["h.2.w"] : tensor<8x8xf32>
+  %w3 = tp.parameter "layers.3.w" : tensor<8x8xf32>
+  %w4 = tp.parameter "layers.4.w" alternatives ["h.4.w"] : tensor<8x8xf32>
+  %0 = nn.linear %x, %a : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %1 = math.tanh %0 : tensor<4x8xf32>
+  %2 = nn.linear %1, %b : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %3 = nn.linear %2, %w0 : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %4 = math.tanh %3 : tensor<4x8xf32>
+  %5 = nn.linear %4, %w1 : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %6 = arith.addf %4, %5 : tensor<4x8xf32>
+  %7 = nn.linear %6, %w2 : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %8 = math.tanh %7 : tensor<4x8xf32>
+  %9 = nn.linear %8, %w3 : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %10 = arith.addf %8, %9 : tensor<4x8xf32>
+  %11 = nn.linear %10, %w4 : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %12 = math.tanh %11 : tensor<4x8xf32>
+  return %12 : tensor<4x8xf32>
+}
+
+// -----
+
+// Each pair reads what the pair before it made, and what one layer of the pair
+// made is read by the next pair: two values are carried.
+
+// CHECK-LABEL: func.func @carried(
+// CHECK: tp.repeat 2 times iter(%arg1, %arg0)
+// CHECK: tp.parameter "layers.{2*{i}+1}.w"
+// CHECK: tp.parameter "layers.{2*{i}+2}.w"
+func.func @carried(%x: tensor<8xf32>, %y: tensor<8xf32>) -> tensor<8xf32> {
+  %w1 = tp.parameter "layers.1.w" : tensor<8xf32>
+  %w2 = tp.parameter "layers.2.w" : tensor<8xf32>
+  %w3 = tp.parameter "layers.3.w" : tensor<8xf32>
+  %w4 = tp.parameter "layers.4.w" : tensor<8xf32>
+  %0 = arith.addf %x, %w1 : tensor<8xf32>
+  %1 = arith.mulf %0, %w2 : tensor<8xf32>
+  %2 = arith.mulf %1, %y : tensor<8xf32>
+  %3 = arith.addf %2, %w3 : tensor<8xf32>
+  %4 = arith.mulf %3, %w4 : tensor<8xf32>
+  %5 = arith.mulf %4, %0 : tensor<8xf32>
+  return %5 : tensor<8xf32>
+}

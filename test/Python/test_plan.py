@@ -145,6 +145,26 @@ def test_cache(capsys):
     assert found["megatron", 16]["cache_copies"] == pytest.approx(2, rel=1e-3)
 
 
+@pytest.mark.parametrize("name, layers, experts, chosen, size, active", [
+    ("mixtral-8x7b", 32, 8, 2, 3 * 4096 * 14336, 12.9e9),
+    ("deepseek-v3", 58, 256, 8, 3 * 7168 * 2048, 37.6e9)])
+def test_experts_that_are_read(name, layers, experts, chosen, size, active):
+    """B tokens read E (1 - (1 - k/E)^B) of E experts: one token as many parameters as its model
+    is known to use, and the more tokens, the less for each."""
+    workload = _work.Workload("serve", context=32, users=8, dtype="bf16")
+    told = _work.compile_one(TEST / "Import" / "Inputs" / name, workload, "megatron", 2, "cpu")
+    assert told.refusal is None
+    for tokens in (1, 2, 8):
+        function = told.function(f"step_{tokens}")
+        read = 2 * sum(work["bytes"] * work["count"] for work in function["work"]
+                       if work["kernel"] == "nn.experts")
+        expected = 2 * layers * size * experts * (1 - (1 - chosen / experts) ** tokens)
+        assert read == pytest.approx(expected, rel=2e-3)
+        if tokens == 1:
+            rest = told.data["parameters"]["model_bytes"] - 2 * layers * size * experts
+            assert (rest + read) / 2 == pytest.approx(active, rel=0.01)
+
+
 @pytest.mark.parametrize("dtype, state", [("bf16", 18), ("f32", 16)])
 def test_training_memory(capsys, dtype, state):
     """Bytes of state for each parameter, and of what a layer keeps (docs/Training.md)."""

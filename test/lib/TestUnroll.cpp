@@ -6,7 +6,7 @@
 // The opposite of tp-roll-layers, so that it can be tested on, and timed with,
 // programs as users write them: every layer on its own, its parameters named by
 // number. With `odd=57` that layer's norms get another epsilon, as a model with
-// one layer unlike the others has.
+// one layer unlike the others has; there may be several.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,27 +16,20 @@
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Pass/Pass.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 
 using namespace mlir;
 using namespace tp;
 
-/// `name` with the index in the place of its placeholder.
-static std::string substitute(StringRef name, int64_t index) {
-  auto [before, after] = name.split("{i}");
-  if (before.size() == name.size())
-    return name.str();
-  return (before + Twine(index) + after).str();
-}
-
 static void number(Operation *op, int64_t index, bool isOdd) {
   if (auto parameter = dyn_cast<ParameterOp>(op)) {
-    parameter.setName(substitute(parameter.getName(), index));
+    parameter.setName(instantiate(parameter.getName(), index));
     if (ArrayAttr names = parameter.getAlternativesAttr()) {
       SmallVector<Attribute> numbered;
       for (StringAttr name : names.getAsRange<StringAttr>())
-        numbered.push_back(StringAttr::get(op->getContext(),
-                                           substitute(name.getValue(), index)));
+        numbered.push_back(StringAttr::get(
+            op->getContext(), instantiate(name.getValue(), index)));
       parameter.setAlternativesAttr(ArrayAttr::get(op->getContext(), numbered));
     }
   }
@@ -54,8 +47,8 @@ struct UnrollPass : PassWrapper<UnrollPass, OperationPass<ModuleOp>> {
   StringRef getDescription() const final {
     return "write out tp.repeat, one layer after the other";
   }
-  Option<int64_t> odd{*this, "odd", llvm::cl::init(-1),
-                      llvm::cl::desc("a layer to give another epsilon")};
+  ListOption<int64_t> odd{*this, "odd",
+                          llvm::cl::desc("layers to give another epsilon")};
 
   void runOnOperation() override {
     SmallVector<RepeatOp> repeats;
@@ -75,7 +68,7 @@ struct UnrollPass : PassWrapper<UnrollPass, OperationPass<ModuleOp>> {
         for (auto [arg, value] : llvm::zip(repeat.getCarriedArgs(), carried))
           mapping.map(arg, value);
         for (Operation &op : repeat.getBodyBlock()->without_terminator())
-          number(builder.clone(op, mapping), i, i == odd);
+          number(builder.clone(op, mapping), i, llvm::is_contained(odd, i));
         for (auto [value, next] :
              llvm::zip(carried, repeat.getYield().getOperands()))
           value = mapping.lookupOrDefault(next);

@@ -79,10 +79,12 @@ struct LayerKind {
   bool operator==(const LayerKind &) const = default;
 };
 
-/// Layers in a row that are alike.
+/// Layers of these kinds, one after the other, `count` times.
 struct LayerRun {
   int64_t first, count;
-  LayerKind kind;
+  llvm::SmallVector<LayerKind> kinds;
+
+  int64_t end() const { return first + count * int64_t(kinds.size()); }
 };
 
 /// The probabilities with which training drops elements: of embeddings, of what
@@ -175,7 +177,8 @@ struct ModelConfig {
   /// The layers that do not rotate, where some do.
   llvm::SmallVector<bool> skipsRotation;
 
-  /// The first `layers` in runs that are alike in sequences of `length`.
+  /// The first `layers` in runs, by what kinds they are in sequences of
+  /// `length`.
   llvm::SmallVector<LayerRun> getRuns(int64_t layers, int64_t length) const;
 
   /// The type of the checkpoint's tensors, if the file says.

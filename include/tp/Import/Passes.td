@@ -13,14 +13,19 @@
 include "mlir/Pass/PassBase.td"
 
 def RollLayers : Pass<"tp-roll-layers", "::mlir::ModuleOp"> {
-  let summary = "turn identical layers in a row into tp.repeat";
+  let summary = "turn layers that repeat into tp.repeat";
   let description = [{
     Finds runs of segments that are the same but for one number in the names of
-    their parameters, which goes up by one, and in which each segment reads what
-    the one before it computed. Each run becomes one tp.repeat, so that
-    everything after works on one layer, however deep the model. A layer with
-    another constant, attribute or shape stays apart, and the runs on either
-    side of it are rolled. A tp.repeat of no iterations is its initial values.
+    their parameters, and in which each segment reads what the one before it
+    computed. Each run becomes one tp.repeat, so that everything after works on
+    one segment, however deep the model. A segment is a layer, and the number
+    goes up by one; or it is the p layers after which they repeat, the number
+    goes up by p, and names in the loop have it as `{p*{i}+b}`. As few layers
+    are written as can be: of those in no loop one each, of a loop p. Two layers
+    are alike if their operations, attributes and types are equal and operands
+    correspond; a layer with another constant, attribute or shape stays apart,
+    or makes the period longer. A tp.repeat of no iterations is its initial
+    values.
 
     Why not upstream's loop rerolling: there is none for tensors.
 

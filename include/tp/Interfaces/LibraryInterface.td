@@ -76,7 +76,13 @@ def TP_LibraryOpInterface : OpInterface<"LibraryOpInterface"> {
     InterfaceMethod<[{
         Multiplications and additions per element of the iteration space of its
         sharding rule; 0 for what moves data alone.
-      }], "double", "getFlopsPerPoint", (ins), [{}], [{ return 0; }]>
+      }], "double", "getFlopsPerPoint", (ins), [{}], [{ return 0; }]>,
+    InterfaceMethod<[{
+        The part of an operand, up to 1, that a call is expected to read where
+        that depends on values: of the matrices of experts, those of the ones
+        that some row uses.
+      }], "double", "getReadPart", (ins "::mlir::OpOperand &":$operand), [{}],
+      [{ return 1; }]>
   ];
 }
 

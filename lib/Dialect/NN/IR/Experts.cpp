@@ -14,6 +14,7 @@
 #include "Parts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "tp/Interfaces/LibraryCalls.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace tp;
@@ -146,6 +147,14 @@ double ExpertsOp::getFlopsPerPoint() {
 
 static int64_t getRows(ExpertsOp op) {
   return typeOf(op.getInput()).getNumElements() / shapeOf(op.getInput()).back();
+}
+
+/// Rows choose for themselves: an expert is used by none of them with the
+/// probability that each of them leaves it out.
+double ExpertsOp::getReadPart(OpOperand &operand) {
+  if (!llvm::is_contained({getGate(), getUp(), getDown()}, operand.get()))
+    return 1;
+  return 1 - std::pow(1 - getActive().convertToDouble(), getRows(*this));
 }
 
 std::optional<LibraryDescription>

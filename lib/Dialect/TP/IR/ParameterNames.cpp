@@ -11,14 +11,13 @@
 
 #include "tp/Dialect/TP/IR/ParameterNames.h"
 
+#include "tprt/names.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 
 using namespace mlir;
 using namespace tp;
-
-static constexpr StringLiteral placeholder = "{i}";
 
 bool NameRange::overlaps(const NameRange &other) const {
   return !isTemplate() ||
@@ -36,7 +35,7 @@ static std::string replaceAll(StringRef pattern, StringRef placeholder,
 }
 
 std::string tp::instantiate(StringRef pattern, int64_t index) {
-  return replaceAll(pattern, placeholder, llvm::itostr(index));
+  return tprt::nameOfLayer(pattern, index);
 }
 
 bool tp::isStack(StringRef name) { return name.contains(stackPlaceholder); }
@@ -53,19 +52,26 @@ ArrayRef<int64_t> tp::getTensorShape(StringRef name, ArrayRef<int64_t> shape) {
   return isStack(name) ? shape.drop_front() : shape;
 }
 
+/// More than the number of any layer has.
+static constexpr size_t maxDigits = 18;
+
 std::optional<int64_t> NameRange::findIndex(StringRef name) const {
   if (!isTemplate())
     return name == pattern ? std::optional<int64_t>(0) : std::nullopt;
-  // The length of the name says how many digits the index has.
-  int64_t times = pattern.count(placeholder);
-  int64_t fixed = int64_t(pattern.size()) - times * int64_t(placeholder.size());
-  int64_t digits = (int64_t(name.size()) - fixed) / times, index;
-  if (digits < 1 || fixed + digits * times != int64_t(name.size()) ||
-      name.substr(pattern.find(placeholder), digits).getAsInteger(10, index) ||
-      index < first || index >= first + count ||
-      instantiate(pattern, index) != name)
-    return std::nullopt;
-  return index;
+  // As many digits as there are may belong to the number, or fewer.
+  std::optional<tprt::LayerNumber> number = tprt::findLayerNumber(pattern);
+  StringRef digits = name.substr(number->begin)
+                         .take_while([](char c) { return llvm::isDigit(c); })
+                         .take_front(maxDigits);
+  for (; !digits.empty(); digits = digits.drop_back()) {
+    int64_t value = 0;
+    digits.getAsInteger(10, value);
+    int64_t index = (value - number->offset) / number->scale;
+    if (index >= first && index < first + count &&
+        instantiate(pattern, index) == name)
+      return index;
+  }
+  return std::nullopt;
 }
 
 static NameRange getNames(Operation *op, StringRef pattern) {
@@ -125,9 +131,22 @@ RankedTensorType tp::getCheckpointType(Operation *op) {
 // One name, one tensor
 //===----------------------------------------------------------------------===//
 
-/// A name that both stand for, and its index in `a`.
-static std::optional<std::pair<std::string, int64_t>>
-findCommonName(const NameRange &a, const NameRange &b) {
+/// What is before the first number of a name and behind the last one; of a name
+/// without numbers all of it.
+static std::pair<StringRef, StringRef> getEnds(StringRef pattern) {
+  std::pair<StringRef, StringRef> ends{pattern, pattern};
+  size_t from = 0;
+  while (auto number = tprt::findLayerNumber(pattern, from)) {
+    if (from == 0)
+      ends.first = pattern.take_front(number->begin);
+    from = number->end;
+    ends.second = pattern.drop_front(from);
+  }
+  return ends;
+}
+
+std::optional<std::pair<std::string, int64_t>>
+tp::findCommonName(const NameRange &a, const NameRange &b) {
   if (a.count == 0 || b.count == 0)
     return std::nullopt;
   if (a.pattern == b.pattern) {
@@ -142,14 +161,9 @@ findCommonName(const NameRange &a, const NameRange &b) {
   auto endsAlike = [](StringRef x, StringRef y) {
     return x.ends_with(y) || y.ends_with(x);
   };
-  auto getEnd = [](StringRef pattern) {
-    size_t at = pattern.rfind(placeholder);
-    return at == StringRef::npos ? pattern
-                                 : pattern.substr(at + placeholder.size());
-  };
-  if (!startsAlike(a.pattern.take_front(a.pattern.find(placeholder)),
-                   b.pattern.take_front(b.pattern.find(placeholder))) ||
-      !endsAlike(getEnd(a.pattern), getEnd(b.pattern)))
+  auto [aBegin, aEnd] = getEnds(a.pattern);
+  auto [bBegin, bEnd] = getEnds(b.pattern);
+  if (!startsAlike(aBegin, bBegin) || !endsAlike(aEnd, bEnd))
     return std::nullopt;
   const NameRange &shorter = a.count <= b.count ? a : b;
   const NameRange &longer = a.count <= b.count ? b : a;
@@ -297,8 +311,10 @@ SmallVector<std::string> tp::getUnusedNames(ArrayRef<NameRange> all,
   for (const NameRange &names : all) {
     if (isUsed(names))
       continue;
-    std::string glob = replaceAll(replaceAll(names.pattern, placeholder, "*"),
-                                  stackPlaceholder, "*");
+    std::string glob = replaceAll(
+        tprt::replaceLayerNumbers(
+            names.pattern, [](const tprt::LayerNumber &) { return "*"; }),
+        stackPlaceholder, "*");
     if (seen.insert(glob).second)
       globs.push_back(std::move(glob));
   }

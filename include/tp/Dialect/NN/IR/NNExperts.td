@@ -44,7 +44,7 @@ def NN_RouterOp : NN_Op<"router"> {
 }
 
 def NN_ExpertsOp : NN_Op<"experts", [NN_LibraryForm<
-    ["getLibraryDescription", "getFlopsPerPoint"]>]> {
+    ["getLibraryDescription", "getFlopsPerPoint", "getReadPart"]>]> {
   let summary = "the weighted sum of gated feed-forwards";
   let description = [{
     input[..., k], routing[..., E], gate[E, f, k], up[E, f, k], down[E, n, f] ->

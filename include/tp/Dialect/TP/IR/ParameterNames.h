@@ -8,7 +8,8 @@
 // forgets parameters asks here which tensors those are.
 //
 // Example: "layers.{i}.w" in `tp.repeat 3 times from 2` stands for
-// "layers.2.w", "layers.3.w" and "layers.4.w".
+// "layers.2.w", "layers.3.w" and "layers.4.w". Where an iteration has several
+// layers, "layers.{2*{i}+1}.w" is the second of two: see tprt/names.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,8 +39,12 @@ struct NameRange {
   std::optional<int64_t> findIndex(llvm::StringRef name) const;
 };
 
-/// `pattern` with each `{i}` replaced by `index`.
+/// `pattern` with each number replaced by that of the iteration `index`.
 std::string instantiate(llvm::StringRef pattern, int64_t index);
+
+/// A name that both stand for, and its index in `a`.
+std::optional<std::pair<std::string, int64_t>>
+findCommonName(const NameRange &a, const NameRange &b);
 
 /// Whether a name stands for one tensor of the checkpoint for each position of
 /// the first dimension, `{e}`.
