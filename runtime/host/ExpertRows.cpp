@@ -53,7 +53,7 @@ ExpertRows::blocksOf(int64_t expert) const {
   std::vector<std::span<const int32_t>> blocks;
   int64_t end = first[size_t(expert + 1)];
   for (int64_t at = first[size_t(expert)]; at < end; at += kExpertRowsAtOnce)
-    blocks.push_back({chosen.data() + at,
-                      size_t(std::min(kExpertRowsAtOnce, end - at))});
+    blocks.push_back(
+        {chosen.data() + at, size_t(std::min(kExpertRowsAtOnce, end - at))});
   return blocks;
 }

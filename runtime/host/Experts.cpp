@@ -120,14 +120,15 @@ Status ExpertsEngine::run(int64_t id, const ExpertsCall &call) {
   std::memset(sums, 0, size_t(call.rows * e.n * 4));
   for (int64_t expert = 0; expert < e.experts; ++expert)
     for (std::span<const int32_t> rows : chosen.blocksOf(expert))
-      TPRT_TRY(runExpert(id, call, expert, rows.data(), int64_t(rows.size()),
-                         sums));
+      TPRT_TRY(
+          runExpert(id, call, expert, rows.data(), int64_t(rows.size()), sums));
   if (!direct)
-    parallelFor(
-        call.rows * e.n, kExpertGrain, [&](int64_t begin, int64_t end, int64_t) {
-          simd().narrow(e.type, sums + begin,
-                        call.out + begin * typeBytes(e.type), end - begin);
-        });
+    parallelFor(call.rows * e.n, kExpertGrain,
+                [&](int64_t begin, int64_t end, int64_t) {
+                  simd().narrow(e.type, sums + begin,
+                                call.out + begin * typeBytes(e.type),
+                                end - begin);
+                });
   return {};
 }
 

@@ -152,44 +152,44 @@ Status ExpertsBackwardEngine::computeSides(const Block &b) {
   gatherRows(b.call.x, e.k * bytes, b.list, b.padded, rows.x);
   gatherRows(b.call.cotangent, e.n * bytes, b.list, b.padded, rows.cotangent);
   const tprt_gemm_call in[] = {
-      {b.product + kInner, b.padded, rows.x, e.k, b.matrix(b.call.gate, b.inner()),
-       nullptr, nullptr, rows.gate, e.f},
-      {b.product + kInner, b.padded, rows.x, e.k, b.matrix(b.call.up, b.inner()),
-       nullptr, nullptr, rows.up, e.f}};
+      {b.product + kInner, b.padded, rows.x, e.k,
+       b.matrix(b.call.gate, b.inner()), nullptr, nullptr, rows.gate, e.f},
+      {b.product + kInner, b.padded, rows.x, e.k,
+       b.matrix(b.call.up, b.inner()), nullptr, nullptr, rows.up, e.f}};
   TPRT_TRY(gemm.run(in, 2));
   TPRT_TRY(gemm.run({b.product + kBack, b.padded, rows.cotangent, e.n,
                      b.matrix(b.call.down, b.outer()), nullptr, nullptr,
                      rows.back, e.f}));
-  parallelFor(b.padded, rowGrain(e.f), [&](int64_t begin, int64_t end,
-                                           int64_t) {
-    for (int64_t r = begin; r < end; ++r) {
-      float *gate = rows.gate + r * e.f, *up = rows.up + r * e.f,
-            *back = rows.back + r * e.f, *active = rows.active + r * e.f;
-      char *inner = rows.inner + r * e.f * bytes;
-      if (r >= b.count()) {
-        // Whatever the weights are.
-        std::memset(gate, 0, size_t(e.f * 4));
-        std::memset(up, 0, size_t(e.f * 4));
-        std::memset(inner, 0, size_t(e.f * bytes));
-        continue;
-      }
-      float weight = b.weight(r), sum = 0;
-      std::memcpy(active, gate, size_t(e.f * 4));
-      simd().activate(e.activation, active, e.f);
-      for (int64_t c = 0; c < e.f; ++c) {
-        float slope = slopeOf(e.activation, gate[c]);
-        gate[c] = weight * back[c] * (up[c] * slope);
-        float side = active[c];
-        active[c] *= up[c];
-        up[c] = weight * (back[c] * side);
-      }
-      simd().narrow(e.type, active, inner, e.f);
-      simd().widen(e.type, inner, active, e.f);
-      for (int64_t c = 0; c < e.f; ++c)
-        sum += active[c] * back[c];
-      b.call.drouting[b.list[size_t(r)] * e.experts + b.expert] = sum;
-    }
-  });
+  parallelFor(
+      b.padded, rowGrain(e.f), [&](int64_t begin, int64_t end, int64_t) {
+        for (int64_t r = begin; r < end; ++r) {
+          float *gate = rows.gate + r * e.f, *up = rows.up + r * e.f,
+                *back = rows.back + r * e.f, *active = rows.active + r * e.f;
+          char *inner = rows.inner + r * e.f * bytes;
+          if (r >= b.count()) {
+            // Whatever the weights are.
+            std::memset(gate, 0, size_t(e.f * 4));
+            std::memset(up, 0, size_t(e.f * 4));
+            std::memset(inner, 0, size_t(e.f * bytes));
+            continue;
+          }
+          float weight = b.weight(r), sum = 0;
+          std::memcpy(active, gate, size_t(e.f * 4));
+          simd().activate(e.activation, active, e.f);
+          for (int64_t c = 0; c < e.f; ++c) {
+            float slope = slopeOf(e.activation, gate[c]);
+            gate[c] = weight * back[c] * (up[c] * slope);
+            float side = active[c];
+            active[c] *= up[c];
+            up[c] = weight * (back[c] * side);
+          }
+          simd().narrow(e.type, active, inner, e.f);
+          simd().widen(e.type, inner, active, e.f);
+          for (int64_t c = 0; c < e.f; ++c)
+            sum += active[c] * back[c];
+          b.call.drouting[b.list[size_t(r)] * e.experts + b.expert] = sum;
+        }
+      });
   return {};
 }
 
@@ -197,21 +197,21 @@ Status ExpertsBackwardEngine::computeSides(const Block &b) {
 Status ExpertsBackwardEngine::addToMatrices(const Block &b) {
   const Experts &e = b.e;
   const Rows &rows = b.rows;
-  parallelFor(b.padded, rowGrain(e.n), [&](int64_t begin, int64_t end,
-                                           int64_t) {
-    for (int64_t r = begin; r < end; ++r) {
-      float *to = rows.weighted + r * e.n, weight = 0;
-      if (r < b.count())
-        weight = b.weight(r);
-      simd().widen(e.type, rows.cotangent + r * e.n * typeBytes(e.type), to,
-                   e.n);
-      for (int64_t c = 0; c < e.n; ++c)
-        to[c] *= weight;
-    }
-  });
+  parallelFor(
+      b.padded, rowGrain(e.n), [&](int64_t begin, int64_t end, int64_t) {
+        for (int64_t r = begin; r < end; ++r) {
+          float *to = rows.weighted + r * e.n, weight = 0;
+          if (r < b.count())
+            weight = b.weight(r);
+          simd().widen(e.type, rows.cotangent + r * e.n * typeBytes(e.type), to,
+                       e.n);
+          for (int64_t c = 0; c < e.n; ++c)
+            to[c] *= weight;
+        }
+      });
   int64_t inner = b.product + kPerRows + 2 * indexOf(b.padded);
-  for (auto [side, result] : {std::pair(rows.gate, b.call.dgate),
-                              std::pair(rows.up, b.call.dup)}) {
+  for (auto [side, result] :
+       {std::pair(rows.gate, b.call.dgate), std::pair(rows.up, b.call.dup)}) {
     float *matrix = result + b.inner();
     TPRT_TRY(gemm.run(
         {inner, e.f, side, e.f, rows.x, nullptr, matrix, matrix, e.k}));
@@ -226,8 +226,8 @@ Status ExpertsBackwardEngine::addToInput(const Block &b, float *sums) {
   const Experts &e = b.e;
   const Rows &rows = b.rows;
   std::memset(rows.input, 0, size_t(b.padded * e.k * 4));
-  for (auto [side, stack] : {std::pair(rows.gate, b.call.gate),
-                             std::pair(rows.up, b.call.up)})
+  for (auto [side, stack] :
+       {std::pair(rows.gate, b.call.gate), std::pair(rows.up, b.call.up)})
     TPRT_TRY(gemm.run({b.product + kToInput, b.padded, side, e.f,
                        b.matrix(stack, b.inner()), nullptr, rows.input,
                        rows.input, e.k}));
@@ -256,19 +256,20 @@ Status ExpertsBackwardEngine::run(int64_t id, const ExpertsBackwardCall &call) {
   TPRT_TRY(scratch.reserve(size.bytes() + (direct ? 0 : e.rows * e.k * 4)));
   ScratchParts parts(scratch.data());
   Rows rows(parts, e, mostRows(e));
-  auto *sums = reinterpret_cast<float *>(direct ? call.dx
-                                                : scratch.data() + size.bytes());
+  auto *sums = reinterpret_cast<float *>(
+      direct ? call.dx : scratch.data() + size.bytes());
   chosen.find(e, call.rows, call.routing);
   std::memset(sums, 0, size_t(call.rows * e.k * 4));
   std::memset(call.drouting, 0, size_t(call.rows * e.experts * 4));
   for (float *matrix : {call.dgate, call.dup, call.ddown})
-    std::memset(matrix, 0,
-                size_t(e.experts * e.f * (matrix == call.ddown ? e.n : e.k) *
-                       4));
+    std::memset(
+        matrix, 0,
+        size_t(e.experts * e.f * (matrix == call.ddown ? e.n : e.k) * 4));
   for (int64_t expert = 0; expert < e.experts; ++expert)
     for (std::span<const int32_t> list : chosen.blocksOf(expert)) {
-      Block block{e,    call, id * kProducts, expert,
-                  list, roundRows(int64_t(list.size())), rows};
+      Block block{e,      call, id * kProducts,
+                  expert, list, roundRows(int64_t(list.size())),
+                  rows};
       TPRT_TRY(computeSides(block));
       TPRT_TRY(addToMatrices(block));
       TPRT_TRY(addToInput(block, sums));
@@ -283,11 +284,13 @@ Status ExpertsBackwardEngine::run(int64_t id, const ExpertsBackwardCall &call) {
   return {};
 }
 
-int32_t HostFunctions::experts_backward(
-    tprt_rank *rank, int32_t id, int64_t rows, const void *cotangent,
-    const void *x, const void *routing, const void *gate, const void *up,
-    const void *down, void *dx, void *drouting, void *dgate, void *dup,
-    void *ddown) {
+int32_t HostFunctions::experts_backward(tprt_rank *rank, int32_t id,
+                                        int64_t rows, const void *cotangent,
+                                        const void *x, const void *routing,
+                                        const void *gate, const void *up,
+                                        const void *down, void *dx,
+                                        void *drouting, void *dgate, void *dup,
+                                        void *ddown) {
   auto &host = *static_cast<HostRank *>(rank);
   auto bytes = [](const void *p) { return static_cast<const char *>(p); };
   auto floats = [](void *p) { return static_cast<float *>(p); };

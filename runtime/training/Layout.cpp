@@ -171,9 +171,10 @@ public:
   Expected<const float *> read(const LaidOut::Part &part) {
     if (part.state != state || part.instance != instance) {
       state = -1;
-      TPRT_ASSIGN(values,
-                  readPart(steps, part,
-                           steps.manifest().parameters[size_t(part.parameter)]));
+      TPRT_ASSIGN(
+          values,
+          readPart(steps, part,
+                   steps.manifest().parameters[size_t(part.parameter)]));
       state = part.state;
       instance = part.instance;
     }

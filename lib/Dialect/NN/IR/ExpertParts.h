@@ -62,12 +62,14 @@ inline mlir::Value activate(Scalar &e, llvm::StringRef name, mlir::Value x) {
 }
 
 /// Rows of the input, whatever dimensions they have.
-template <typename Op> int64_t countRows(Op op) {
+template <typename Op>
+int64_t countRows(Op op) {
   mlir::RankedTensorType input = typeOf(op.getInput());
   return input.getNumElements() / input.getShape().back();
 }
 
-template <typename Op> LibraryDescription describeExperts(Op op) {
+template <typename Op>
+LibraryDescription describeExperts(Op op) {
   llvm::ArrayRef<int64_t> down = shapeOf(op.getDown());
   mlir::RankedTensorType input = typeOf(op.getInput());
   llvm::json::Object fields{{"experts", down[0]},

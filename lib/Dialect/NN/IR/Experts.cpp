@@ -109,9 +109,8 @@ FailureOr<SmallVector<Value>> ExpertsOp::buildVjp(OpBuilder &builder,
   SmallVector<Value> gradients(backward.getResults());
   for (auto [operand, gradient] : llvm::zip(getOperands(), gradients))
     if (RankedTensorType type = typeOf(operand); type != gradient.getType())
-      gradient =
-          emitter.map(type, {{gradient, emitter.loops(type.getRank())}},
-                      [](Scalar &, ValueRange v) { return v[0]; });
+      gradient = emitter.map(type, {{gradient, emitter.loops(type.getRank())}},
+                             [](Scalar &, ValueRange v) { return v[0]; });
   return gradients;
 }
 

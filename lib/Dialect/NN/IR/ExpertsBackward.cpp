@@ -72,8 +72,8 @@ static Value product(Scalar &e, ValueRange v) { return e.mul(v[0], v[1]); }
 
 static Value getSlope(Scalar &e, StringRef activation, Value x) {
   if (activation == "relu") {
-    Value above = arith::CmpFOp::create(e.b, arith::CmpFPredicate::OGT, x,
-                                        e.number(0));
+    Value above =
+        arith::CmpFOp::create(e.b, arith::CmpFPredicate::OGT, x, e.number(0));
     return e.select(above, e.number(1), e.number(0));
   }
   if (activation == "silu")
@@ -142,18 +142,17 @@ void Definition::buildInner() {
                         return s.mul(activate(s, activation, v[0]), v[1]);
                       });
   Operand weight{op.getRouting(), weightAt};
-  dGate = emitter.map(
-      wide, {weight, {dInner, same}, {up, same}, {gate, same}},
-      [&](Scalar &s, ValueRange v) {
-        Value slope = s.mul(v[2], getSlope(s, activation, v[3]));
-        return ifUsed(s, v[0], s.mul(s.mul(v[0], v[1]), slope));
-      });
-  dUp = emitter.map(
-      wide, {weight, {dInner, same}, {gate, same}},
-      [&](Scalar &s, ValueRange v) {
-        Value value = s.mul(v[1], activate(s, activation, v[2]));
-        return ifUsed(s, v[0], s.mul(v[0], value));
-      });
+  dGate = emitter.map(wide, {weight, {dInner, same}, {up, same}, {gate, same}},
+                      [&](Scalar &s, ValueRange v) {
+                        Value slope =
+                            s.mul(v[2], getSlope(s, activation, v[3]));
+                        return ifUsed(s, v[0], s.mul(s.mul(v[0], v[1]), slope));
+                      });
+  dUp = emitter.map(wide, {weight, {dInner, same}, {gate, same}},
+                    [&](Scalar &s, ValueRange v) {
+                      Value value = s.mul(v[1], activate(s, activation, v[2]));
+                      return ifUsed(s, v[0], s.mul(v[0], value));
+                    });
 }
 
 /// The sum over rows of left[..., E, `to`] * right of the rows of an expert.
@@ -169,23 +168,23 @@ Value Definition::sumOverRows(Value result, Value left, Value right,
 SmallVector<Value> Definition::build() {
   buildInner();
   // `to` is of the input, `from` of the width.
-  Value dInput = emitter.reduce(
-      typeOf(op.getDInput()), at({to}), rows + 3, Combine::Sum,
-      {routing(),
-       {dGate, at({e, from})},
-       {op.getGate(), {e, from, to}},
-       {dUp, at({e, from})},
-       {op.getUp(), {e, from, to}}},
-      [](Scalar &s, ValueRange v) {
-        Value sum = s.add(s.mul(v[1], v[2]), s.mul(v[3], v[4]));
-        return ifUsed(s, v[0], sum);
-      });
-  Value dRouting = emitter.reduce(
-      typeOf(op.getDRouting()), at({e}), rows + 2, Combine::Sum,
-      {routing(), {inner, at({e, to})}, {dInner, at({e, to})}},
-      [](Scalar &s, ValueRange v) {
-        return ifUsed(s, v[0], s.mul(v[1], v[2]));
-      });
+  Value dInput =
+      emitter.reduce(typeOf(op.getDInput()), at({to}), rows + 3, Combine::Sum,
+                     {routing(),
+                      {dGate, at({e, from})},
+                      {op.getGate(), {e, from, to}},
+                      {dUp, at({e, from})},
+                      {op.getUp(), {e, from, to}}},
+                     [](Scalar &s, ValueRange v) {
+                       Value sum = s.add(s.mul(v[1], v[2]), s.mul(v[3], v[4]));
+                       return ifUsed(s, v[0], sum);
+                     });
+  Value dRouting =
+      emitter.reduce(typeOf(op.getDRouting()), at({e}), rows + 2, Combine::Sum,
+                     {routing(), {inner, at({e, to})}, {dInner, at({e, to})}},
+                     [](Scalar &s, ValueRange v) {
+                       return ifUsed(s, v[0], s.mul(v[1], v[2]));
+                     });
   // `to` is of the width, `from` of the input.
   Value gate = sumOverRows(op.getDGate(), dGate, op.getInput(), at({from}));
   Value up = sumOverRows(op.getDUp(), dUp, op.getInput(), at({from}));

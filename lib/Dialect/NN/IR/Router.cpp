@@ -4,9 +4,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What it accepts, how it is cut, what it means and its derivative. The chosen
-// are found without sorting: an expert's rank is the number of those that come before it,
-// which compares all pairs, and that is little beside what an expert computes.
-// So are groups, and an expert outside the chosen ones compares as -inf.
+// are found without sorting: an expert's rank is the number of those that come
+// before it, which compares all pairs, and that is little beside what an expert
+// computes. So are groups, and an expert outside the chosen ones compares as
+// -inf.
 //
 //===----------------------------------------------------------------------===//
 

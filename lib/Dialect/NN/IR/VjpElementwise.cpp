@@ -61,22 +61,20 @@ Gradients GeluOp::buildVjp(OpBuilder &builder, ValueRange cotangents) {
   RankedTensorType type = typeOf(getInput());
   Emitter emitter(builder, getLoc(), type.getElementType());
   Loops d = emitter.loops(type.getRank());
-  return SmallVector<Value>{emitter.map(
-      type, {{getInput(), d}, {cotangents[0], d}},
-      [&](Scalar &e, ValueRange v) {
-        return e.mul(v[1], geluSlope(e, v[0], getKind()));
-      })};
+  return SmallVector<Value>{
+      emitter.map(type, {{getInput(), d}, {cotangents[0], d}},
+                  [&](Scalar &e, ValueRange v) {
+                    return e.mul(v[1], geluSlope(e, v[0], getKind()));
+                  })};
 }
 
 Gradients SiluOp::buildVjp(OpBuilder &builder, ValueRange cotangents) {
   RankedTensorType type = typeOf(getInput());
   Emitter emitter(builder, getLoc(), type.getElementType());
   Loops d = emitter.loops(type.getRank());
-  return SmallVector<Value>{
-      emitter.map(type, {{getInput(), d}, {cotangents[0], d}},
-                  [](Scalar &e, ValueRange v) {
-                    return e.mul(v[1], siluSlope(e, v[0]));
-                  })};
+  return SmallVector<Value>{emitter.map(
+      type, {{getInput(), d}, {cotangents[0], d}},
+      [](Scalar &e, ValueRange v) { return e.mul(v[1], siluSlope(e, v[0])); })};
 }
 
 Gradients SoftmaxOp::buildVjp(OpBuilder &builder, ValueRange cotangents) {

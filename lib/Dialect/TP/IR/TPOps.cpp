@@ -174,8 +174,7 @@ LogicalResult ParameterOp::verify() {
                             "its iteration index";
   auto type = cast<RankedTensorType>(getType());
   if (failed(verifyTemplate(*this)) ||
-      failed(
-          verifyTensorNames(*this, getName(), getAlternativesAttr(), type)))
+      failed(verifyTensorNames(*this, getName(), getAlternativesAttr(), type)))
     return failure();
   // After partition the type is this rank's part; the box is the whole's.
   if (auto global =
