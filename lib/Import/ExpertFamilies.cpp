@@ -25,6 +25,13 @@ namespace tp {
 
 static constexpr int64_t maxExperts = 1 << 16, maxWidth = 1 << 30;
 
+/// Of a key that inference leaves alone, so that any value will do.
+static double getNumber(ObjectReader &reader, llvm::StringRef key,
+                        double fallback) {
+  const llvm::json::Value *value = reader.get(key);
+  return value ? value->getAsNumber().value_or(fallback) : fallback;
+}
+
 static void readExperts(ObjectReader &reader, ModelConfig &config,
                         llvm::StringRef countKey) {
   ExpertsConfig experts;
@@ -32,10 +39,11 @@ static void readExperts(ObjectReader &reader, ModelConfig &config,
   experts.perToken = reader.getInt("num_experts_per_tok", std::nullopt, 1,
                                    std::max<int64_t>(1, experts.count));
   experts.width = config.intermediateSize;
-  config.experts = experts;
   // Of training alone.
-  reader.ignore(
-      {"output_router_logits", "router_aux_loss_coef", "router_jitter_noise"});
+  bool hasTerm = getNumber(reader, "router_aux_loss_coef", 0.001) != 0;
+  experts.isBalanced = reader.getBool("output_router_logits", false) && hasTerm;
+  experts.jitter = getNumber(reader, "router_jitter_noise", 0);
+  config.experts = experts;
 }
 
 static void adjustMixtral(ObjectReader &reader, ModelConfig &config) {

@@ -43,16 +43,35 @@ static LogicalResult checkDropout(Location loc, const DropoutConfig &config,
   return success();
 }
 
+/// What families with experts do in training beside the loss of the tokens.
+static LogicalResult checkExperts(Location loc, const ModelConfig &config) {
+  if (!config.experts)
+    return success();
+  if (config.experts->isBalanced)
+    return emitError(loc)
+           << "--train: output_router_logits asks for the loss that balances "
+              "experts, times router_aux_loss_coef, which is not supported: "
+              "expected false, or a coefficient of 0";
+  if (config.experts->jitter != 0)
+    return emitError(loc)
+           << "--train: router_jitter_noise is " << config.experts->jitter
+           << ", and random routing is not supported: expected 0";
+  if (!config.layout.routerBias.empty())
+    return emitError(loc)
+           << "--train: " << config.architecture
+           << " balances its experts by a bias that is no parameter of the "
+              "loss, which is not supported: expected a router without";
+  return success();
+}
+
 LogicalResult checkTraining(Location loc, const ModelConfig &config,
                             FloatKind dtype, const TrainOptions &options) {
   if (config.head != Head::NextToken)
     return emitError(loc) << "--train needs a language model; "
                           << config.architecture
                           << " has no loss that is known";
-  if (config.experts)
-    return emitError(loc) << "--train: " << config.architecture
-                          << " has a mixture of experts, for which there is no "
-                             "derivative yet: expected a model without";
+  if (failed(checkExperts(loc, config)))
+    return failure();
   if (config.layout.queryNorm.contains("{e}"))
     return emitError(loc) << "--train: " << config.architecture
                           << " has a tensor for the norm of each head, and "

@@ -20,29 +20,12 @@ using namespace tprt;
 
 namespace {
 
-/// Rows of an expert that pass through it at once.
-constexpr int64_t kRowsAtOnce = 1024;
-
-/// Elements that are worth a thread.
-constexpr int64_t kGrain = 4096;
-
-/// Products are prepared for each number of rows: only a few are used, with
-/// rows of zeros where there are not enough. Up to 8 rows cost what they are.
-int64_t roundRows(int64_t count) {
-  int64_t unit = count <= 8 ? 1 : count <= 64 ? 8 : count <= 256 ? 32 : 128;
-  return alignUp(count, unit);
-}
-
-int64_t mostRows(const Experts &e) {
-  return std::min(kRowsAtOnce, roundRows(e.rows));
-}
-
 /// Of each description: gate, up and down.
 std::vector<Gemm> describeProducts(const std::vector<Experts> &list) {
   std::vector<Gemm> gemms;
   for (const Experts &e : list) {
     Gemm in{};
-    in.m = kRowsAtOnce;
+    in.m = kExpertRowsAtOnce;
     in.n = e.f;
     in.k = e.k;
     in.xType = in.wType = e.type;
@@ -56,32 +39,12 @@ std::vector<Gemm> describeProducts(const std::vector<Experts> &list) {
   return gemms;
 }
 
-int64_t rowGrain(int64_t columns) {
-  return std::max<int64_t>(1, kGrain / columns);
-}
-
-/// Scratch, part by part.
-class Parts {
-public:
-  explicit Parts(char *base) : base(base) {}
-  char *take(int64_t bytes) {
-    char *part = base ? base + used : nullptr;
-    used += alignUp(bytes, TPRT_ALIGNMENT);
-    return part;
-  }
-  int64_t bytes() const { return used; }
-
-private:
-  char *base;
-  int64_t used = 0;
-};
-
 /// What a number of rows needs beside arguments and result.
 struct Rows {
   char *x, *inner;
   float *gate, *up, *out;
 
-  Rows(Parts &parts, const Experts &e, int64_t rows) {
+  Rows(ScratchParts &parts, const Experts &e, int64_t rows) {
     int64_t bytes = typeBytes(e.type);
     auto floats = [&](int64_t columns) {
       return reinterpret_cast<float *>(parts.take(rows * columns * 4));
@@ -105,15 +68,9 @@ Status ExpertsEngine::runExpert(int64_t id, const ExpertsCall &call,
                                 int64_t count, float *sums) {
   const Experts &e = descriptions[size_t(id)];
   int64_t bytes = typeBytes(e.type), padded = roundRows(count);
-  Parts parts(scratch.data());
+  ScratchParts parts(scratch.data());
   Rows rows(parts, e, mostRows(e));
-  parallelFor(count, rowGrain(e.k), [&](int64_t begin, int64_t end, int64_t) {
-    for (int64_t r = begin; r < end; ++r)
-      std::memcpy(rows.x + r * e.k * bytes, call.x + list[r] * e.k * bytes,
-                  size_t(e.k * bytes));
-  });
-  std::memset(rows.x + count * e.k * bytes, 0,
-              size_t((padded - count) * e.k * bytes));
+  gatherRows(call.x, e.k * bytes, {list, size_t(count)}, padded, rows.x);
   int64_t matrix = expert * e.f * e.k * bytes;
   const tprt_gemm_call in[] = {{id * 3, padded, rows.x, e.k, call.gate + matrix,
                                 nullptr, nullptr, rows.gate, e.f},
@@ -152,37 +109,26 @@ Status ExpertsEngine::run(int64_t id, const ExpertsCall &call) {
     return internalError("experts ", id, ": expected at most ", e.rows,
                          " rows, got ", call.rows);
   // The largest call that there is, so that only the first one asks for memory.
-  Parts parts(nullptr);
+  ScratchParts parts(nullptr);
   Rows(parts, e, mostRows(e));
   int64_t beside = parts.bytes();
   bool direct = e.type == TPRT_F32;
   TPRT_TRY(scratch.reserve(beside + (direct ? 0 : e.rows * e.n * 4)));
-  chosen.reserve(size_t(e.rows * e.experts));
-  first.reserve(size_t(e.experts + 1));
-
-  first.assign(1, 0);
-  chosen.clear();
-  for (int64_t expert = 0; expert < e.experts; ++expert) {
-    for (int64_t row = 0; row < call.rows; ++row)
-      if (call.routing[row * e.experts + expert] != 0)
-        chosen.push_back(int32_t(row));
-    first.push_back(int32_t(chosen.size()));
-  }
+  chosen.find(e, call.rows, call.routing);
   auto *sums =
       reinterpret_cast<float *>(direct ? call.out : scratch.data() + beside);
   std::memset(sums, 0, size_t(call.rows * e.n * 4));
   for (int64_t expert = 0; expert < e.experts; ++expert)
-    for (int64_t from = first[expert]; from < first[expert + 1];
-         from += kRowsAtOnce) {
-      int64_t count = std::min(kRowsAtOnce, first[expert + 1] - from);
-      TPRT_TRY(runExpert(id, call, expert, chosen.data() + from, count, sums));
-    }
+    for (std::span<const int32_t> rows : chosen.blocksOf(expert))
+      TPRT_TRY(
+          runExpert(id, call, expert, rows.data(), int64_t(rows.size()), sums));
   if (!direct)
-    parallelFor(
-        call.rows * e.n, kGrain, [&](int64_t begin, int64_t end, int64_t) {
-          simd().narrow(e.type, sums + begin,
-                        call.out + begin * typeBytes(e.type), end - begin);
-        });
+    parallelFor(call.rows * e.n, kExpertGrain,
+                [&](int64_t begin, int64_t end, int64_t) {
+                  simd().narrow(e.type, sums + begin,
+                                call.out + begin * typeBytes(e.type),
+                                end - begin);
+                });
   return {};
 }
 

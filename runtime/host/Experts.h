@@ -11,6 +11,7 @@
 #ifndef TPRT_HOST_EXPERTS_H
 #define TPRT_HOST_EXPERTS_H
 
+#include "ExpertRows.h"
 #include "Gemm.h"
 
 namespace tprt {
@@ -42,7 +43,40 @@ private:
   const std::vector<Experts> &descriptions;
   GemmEngine gemm;
   Buffer scratch;
-  std::vector<int32_t> first, chosen; ///< rows of each expert, in order
+  ExpertRows chosen;
+};
+
+/// The arguments of tprt_api::experts_backward.
+struct ExpertsBackwardCall {
+  int64_t rows;
+  const char *cotangent, *x;
+  const float *routing;
+  const char *gate, *up, *down;
+  char *dx;
+  float *drouting, *dgate, *dup, *ddown;
+};
+
+class ExpertsBackwardEngine final : public Engine {
+public:
+  explicit ExpertsBackwardEngine(const Manifest &manifest)
+      : ExpertsBackwardEngine(manifest.experts) {}
+  explicit ExpertsBackwardEngine(const std::vector<Experts> &list);
+
+  Status run(int64_t id, const ExpertsBackwardCall &call);
+  int64_t scratchBytes() const override {
+    return scratch.size() + gemm.scratchBytes();
+  }
+
+private:
+  struct Block;
+  Status computeSides(const Block &block);
+  Status addToMatrices(const Block &block);
+  Status addToInput(const Block &block, float *sums);
+
+  const std::vector<Experts> &descriptions;
+  GemmEngine gemm;
+  Buffer scratch;
+  ExpertRows chosen;
 };
 
 } // namespace tprt

@@ -31,7 +31,8 @@ static Expected<Layout> layoutOf(const Steps &steps, StateOf stateOf) {
   const Manifest &manifest = steps.manifest();
   TPRT_ASSIGN(auto program, trainingOf(manifest));
   const Weights::Tensors &input = steps.checkpoint()->checkpoint();
-  std::map<std::string, LaidOut> found;
+  // By name; tensors of one stack follow each other, so that it is read once.
+  std::map<std::pair<std::string, int64_t>, LaidOut> found;
   for (const Training::Weight &weight : program.weights) {
     // The first is the checkpoint's; a run that goes on adds another.
     size_t index = 0;
@@ -39,26 +40,32 @@ static Expected<Layout> layoutOf(const Steps &steps, StateOf stateOf) {
       ++index;
     const Parameter &p = manifest.parameters[index];
     for (int64_t i = 0; i < p.count; ++i) {
-      auto add = [&](const std::string &name, const Weights::Located *known) {
-        LaidOut &tensor = found[name];
+      auto add = [&](size_t alternative, const std::string &name,
+                     int64_t position, const Weights::Located *known) {
+        LaidOut &tensor = found[{p.nameOf(alternative, i), position}];
         tensor.name = name;
         tensor.input = known;
         tensor.place = placeOf(known ? known->place.type : fileTypeOf(p.type),
-                               p.sourceShape);
-        tensor.parts.push_back({stateOf(weight), int64_t(index), i});
+                               p.tensorShape());
+        tensor.parts.push_back({stateOf(weight), int64_t(index), i, position});
       };
       // A tied tensor is written as often as it was there.
-      for (size_t a = 0; a < p.names.size(); ++a)
-        if (auto known = input.find(p.nameOf(a, i));
-            known != input.end() && floatTypeOf(known->second.place.type) &&
-            known->second.place.shape == p.sourceShape)
-          add(known->first, &known->second);
-      if (input.empty())
-        add(p.nameOf(0, i), nullptr);
+      for (size_t a = 0; a < p.names.size(); ++a) {
+        std::vector<std::string> names = p.tensorsOf(a, i);
+        for (size_t e = 0; e < names.size(); ++e) {
+          int64_t position = p.isStack() ? int64_t(e) : -1;
+          if (auto known = input.find(names[e]);
+              known != input.end() && floatTypeOf(known->second.place.type) &&
+              known->second.place.shape == p.tensorShape())
+            add(a, names[e], position, &known->second);
+          else if (input.empty() && a == 0)
+            add(a, names[e], position, nullptr);
+        }
+      }
     }
   }
   Layout layout;
-  for (auto &[name, tensor] : found)
+  for (auto &[key, tensor] : found)
     layout.push_back(std::move(tensor));
   return layout;
 }
@@ -66,9 +73,10 @@ static Expected<Layout> layoutOf(const Steps &steps, StateOf stateOf) {
 /// Whether parts and the tensor have as many elements.
 static bool isWhole(const Steps &steps, const LaidOut &tensor) {
   int64_t count = 0;
-  for (const LaidOut::Part &part : tensor.parts)
-    count +=
-        elementCount(steps.manifest().parameters[size_t(part.parameter)].shape);
+  for (const LaidOut::Part &part : tensor.parts) {
+    const Parameter &p = steps.manifest().parameters[size_t(part.parameter)];
+    count += elementCount(p.shape) / (p.isStack() ? p.sliceSizes[0] : 1);
+  }
   return count >= elementCount(tensor.place.shape);
 }
 
@@ -115,17 +123,24 @@ static Expected<HostTensor> readPart(Steps &steps, const LaidOut::Part &part,
   return all;
 }
 
-/// Puts the values of a parameter into the tensor that it is a box of.
-static void scatter(const Parameter &p, const float *from, float *to) {
+/// Puts the values of a parameter into the tensor that it is a box of, of a
+/// stack those of one position into the tensor of that.
+static void scatter(const Parameter &p, int64_t position, const float *from,
+                    float *to) {
   Shape source = stridesOf(p.sourceShape), strides, sizes = p.shape;
+  Shape own = stridesOf(sizes);
   for (size_t d = 0; d < p.shape.size(); ++d) {
     strides.push_back(source[size_t(p.permutation[d])]);
-    to += p.sliceOffsets[d] * source[d];
+    if (position >= 0 && p.permutation[d] == 0) {
+      from += (position - p.sliceOffsets[0]) * own[d];
+      sizes[d] = 1;
+    }
+    if (position < 0 || d > 0)
+      to += p.sliceOffsets[d] * source[d];
   }
   if (sizes.empty())
-    sizes = strides = {1};
+    sizes = strides = own = {1};
   int64_t run = sizes.back(), stride = strides.back();
-  Shape own = stridesOf(sizes);
   sizes.pop_back(), own.pop_back(), strides.pop_back();
   for (int64_t m = 0; m < elementCount(sizes); ++m) {
     auto [f, t] = offsetsAt(m, sizes, own, strides);
@@ -147,8 +162,35 @@ static Status copyTensor(const Weights::Located &tensor, OutputFile &file) {
   return {};
 }
 
+namespace {
+/// What was read last: several tensors may be positions of one stack.
+class PartReader {
+public:
+  explicit PartReader(Steps &steps) : steps(steps) {}
+
+  Expected<const float *> read(const LaidOut::Part &part) {
+    if (part.state != state || part.instance != instance) {
+      state = -1;
+      TPRT_ASSIGN(
+          values,
+          readPart(steps, part,
+                   steps.manifest().parameters[size_t(part.parameter)]));
+      state = part.state;
+      instance = part.instance;
+    }
+    return reinterpret_cast<const float *>(values.bytes.data());
+  }
+
+private:
+  Steps &steps;
+  int64_t state = -1, instance = -1;
+  HostTensor values;
+};
+} // namespace
+
 Status training::write(Steps &steps, const Layout &layout, float divisor,
                        OutputFile &file) {
+  PartReader reader(steps);
   for (const LaidOut &tensor : layout) {
     if (tensor.parts.empty()) {
       TPRT_TRY(copyTensor(*tensor.input, file));
@@ -163,10 +205,9 @@ Status training::write(Steps &steps, const Layout &layout, float divisor,
       simd().widen(type, bytes.data(), values.data(), count);
     }
     for (const LaidOut::Part &part : tensor.parts) {
-      const Parameter &p = steps.manifest().parameters[size_t(part.parameter)];
-      TPRT_ASSIGN(auto value, readPart(steps, part, p));
-      scatter(p, reinterpret_cast<const float *>(value.bytes.data()),
-              values.data());
+      TPRT_ASSIGN(auto value, reader.read(part));
+      scatter(steps.manifest().parameters[size_t(part.parameter)],
+              part.position, value, values.data());
     }
     for (int64_t i = 0; divisor != 1 && i < count; ++i)
       values[size_t(i)] /= divisor;

@@ -20,6 +20,7 @@ namespace tprt::training {
 struct LaidOut {
   struct Part {
     int64_t state, parameter, instance;
+    int64_t position; ///< of a stack's first dimension; -1: all of it
   };
   std::string name;
   TensorPlace place; ///< type, shape and bytes

@@ -87,6 +87,27 @@ func.func @experts(%x: tensor<1x6x40xf32>) -> tensor<1x6x24xf32> {
   return %0 : tensor<1x6x24xf32>
 }
 
+// CHECK: nn.experts_backward: experts_backward(6, operand 0, operand 1, operand 2, operand 3, operand 4, operand 5, result 0, result 1, result 2, result 3, result 4)
+// VERIFY: lower @experts_backward: equal
+func.func @experts_backward(%x: tensor<1x6x40xf32>, %dy: tensor<1x6x24xf32>) -> (tensor<1x6x40xf32>, tensor<1x6x4xf32>, tensor<4x36x40xf32>, tensor<4x36x40xf32>, tensor<4x24x36xf32>) {
+  %routing = arith.constant dense<[[[0.5, 0.0, 0.25, 0.0], [0.0, 0.0, 1.0, 0.0], [0.125, 0.0, -0.5, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.25, 0.75], [1.0, 0.0, 2.0, 0.5]]]> : tensor<1x6x4xf32>
+  %gate = tp.parameter "experts.{e}.gate" : tensor<4x36x40xf32>
+  %up = tp.parameter "experts.{e}.up" : tensor<4x36x40xf32>
+  %down = tp.parameter "experts.{e}.down" : tensor<4x24x36xf32>
+  %0:5 = nn.experts_backward %dy, %x, %routing, %gate, %up, %down {activation = "gelu_tanh"} : (tensor<1x6x24xf32>, tensor<1x6x40xf32>, tensor<1x6x4xf32>, tensor<4x36x40xf32>, tensor<4x36x40xf32>, tensor<4x24x36xf32>) -> (tensor<1x6x40xf32>, tensor<1x6x4xf32>, tensor<4x36x40xf32>, tensor<4x36x40xf32>, tensor<4x24x36xf32>)
+  return %0#0, %0#1, %0#2, %0#3, %0#4 : tensor<1x6x40xf32>, tensor<1x6x4xf32>, tensor<4x36x40xf32>, tensor<4x36x40xf32>, tensor<4x24x36xf32>
+}
+
+// VERIFY: lower @experts_backward_bf16: equal
+func.func @experts_backward_bf16(%x: tensor<9x40xbf16>, %dy: tensor<9x16xbf16>, %logits: tensor<9x6xf32>) -> (tensor<9x40xbf16>, tensor<9x6xf32>, tensor<6x8x40xf32>, tensor<6x8x40xf32>, tensor<6x16x8xf32>) {
+  %routing = nn.router %logits {normalized, top_k = 2 : i64} : (tensor<9x6xf32>) -> tensor<9x6xf32>
+  %gate = tp.parameter "routed.{e}.gate" : tensor<6x8x40xbf16>
+  %up = tp.parameter "routed.{e}.up" : tensor<6x8x40xbf16>
+  %down = tp.parameter "narrow.{e}.down" : tensor<6x16x8xbf16>
+  %0:5 = nn.experts_backward %dy, %x, %routing, %gate, %up, %down {activation = "silu"} : (tensor<9x16xbf16>, tensor<9x40xbf16>, tensor<9x6xf32>, tensor<6x8x40xbf16>, tensor<6x8x40xbf16>, tensor<6x16x8xbf16>) -> (tensor<9x40xbf16>, tensor<9x6xf32>, tensor<6x8x40xf32>, tensor<6x8x40xf32>, tensor<6x16x8xf32>)
+  return %0#0, %0#1, %0#2, %0#3, %0#4 : tensor<9x40xbf16>, tensor<9x6xf32>, tensor<6x8x40xf32>, tensor<6x8x40xf32>, tensor<6x16x8xf32>
+}
+
 // The choice is a kernel like others; 16-bit matrices.
 // VERIFY: lower @routed: equal
 func.func @routed(%x: tensor<9x40xbf16>) -> (tensor<9x40xbf16>, tensor<9x6xf32>) {

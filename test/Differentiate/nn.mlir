@@ -3,7 +3,7 @@
 // and in the second row no key is seen.
 // RUN: tp-verify %s --derivative | FileCheck %s
 // RUN: tp-verify %s --derivative --seed 2 | FileCheck %s
-// CHECK: derivative: equal, gradients of 36 parameters compared
+// CHECK: derivative: equal, gradients of 41 parameters compared
 // CHECK-NOT: cannot judge
 
 func.func @main(%r: tensor<96xf32>, %ids: tensor<2x3xi64> {tp.range = array<i64: -2, 9>}, %labels: tensor<2x3xi64> {tp.range = array<i64: -2, 9>}) -> (tensor<f32> {tp.loss}) {
@@ -142,5 +142,28 @@ func.func @main(%r: tensor<96xf32>, %ids: tensor<2x3xi64> {tp.range = array<i64:
   %shared = nn.attention %all_query, %all_key, %all_value bias %shared_bias {causal, scale = 0.5 : f64} : (tensor<2x3x4x4xf32>, tensor<2x5x2x4xf32>, tensor<2x5x2x4xf32>, tensor<1x3x5xf32>) -> tensor<2x3x4x4xf32>
   %f24 = tensor.collapse_shape %shared [[0, 1, 2, 3]] : tensor<2x3x4x4xf32> into tensor<96xf32>
   %l25 = linalg.dot ins(%f24, %r : tensor<96xf32>, tensor<96xf32>) outs(%l24 : tensor<f32>) -> tensor<f32>
-  return %l25 : tensor<f32>
+  %r48 = tensor.extract_slice %r[0] [48] [1] : tensor<96xf32> to tensor<48xf32>
+  %e_x = tp.parameter "experts.input" : tensor<2x3x4xf32>
+  %e_w = tp.parameter "experts.router" : tensor<5x4xf32>
+  %e_gate = tp.parameter "experts.gate" : tensor<5x6x4xf32>
+  %e_up = tp.parameter "experts.up" : tensor<5x6x4xf32>
+  %e_down = tp.parameter "experts.down" : tensor<5x8x6xf32>
+  %e_logits = nn.linear %e_x, %e_w : (tensor<2x3x4xf32>, tensor<5x4xf32>) -> tensor<2x3x5xf32>
+  %e_w0 = nn.router %e_logits {normalized, top_k = 2 : i64, scale = 1.5 : f64} : (tensor<2x3x5xf32>) -> tensor<2x3x5xf32>
+  %e_y0 = nn.experts %e_x, %e_w0, %e_gate, %e_up, %e_down {activation = "silu"} : (tensor<2x3x4xf32>, tensor<2x3x5xf32>, tensor<5x6x4xf32>, tensor<5x6x4xf32>, tensor<5x8x6xf32>) -> tensor<2x3x8xf32>
+  %e_f0 = tensor.collapse_shape %e_y0 [[0, 1, 2]] : tensor<2x3x8xf32> into tensor<48xf32>
+  %l26 = linalg.dot ins(%e_f0, %r48 : tensor<48xf32>, tensor<48xf32>) outs(%l25 : tensor<f32>) -> tensor<f32>
+  %e_w1 = nn.router %e_logits {top_k = 3 : i64, scale = 0.75 : f64} : (tensor<2x3x5xf32>) -> tensor<2x3x5xf32>
+  %e_y1 = nn.experts %e_x, %e_w1, %e_gate, %e_up, %e_down {activation = "gelu_erf"} : (tensor<2x3x4xf32>, tensor<2x3x5xf32>, tensor<5x6x4xf32>, tensor<5x6x4xf32>, tensor<5x8x6xf32>) -> tensor<2x3x8xf32>
+  %e_f1 = tensor.collapse_shape %e_y1 [[0, 1, 2]] : tensor<2x3x8xf32> into tensor<48xf32>
+  %l27 = linalg.dot ins(%e_f1, %r48 : tensor<48xf32>, tensor<48xf32>) outs(%l26 : tensor<f32>) -> tensor<f32>
+  %e_w2 = nn.router %e_logits {normalized, sigmoid, top_k = 2 : i64, scale = 2.5 : f64} : (tensor<2x3x5xf32>) -> tensor<2x3x5xf32>
+  %e_y2 = nn.experts %e_x, %e_w2, %e_gate, %e_up, %e_down {activation = "gelu_tanh"} : (tensor<2x3x4xf32>, tensor<2x3x5xf32>, tensor<5x6x4xf32>, tensor<5x6x4xf32>, tensor<5x8x6xf32>) -> tensor<2x3x8xf32>
+  %e_f2 = tensor.collapse_shape %e_y2 [[0, 1, 2]] : tensor<2x3x8xf32> into tensor<48xf32>
+  %l28 = linalg.dot ins(%e_f2, %r48 : tensor<48xf32>, tensor<48xf32>) outs(%l27 : tensor<f32>) -> tensor<f32>
+  %e_w3 = nn.router %e_logits {sigmoid, top_k = 4 : i64} : (tensor<2x3x5xf32>) -> tensor<2x3x5xf32>
+  %e_y3 = nn.experts %e_x, %e_w3, %e_gate, %e_up, %e_down {activation = "silu"} : (tensor<2x3x4xf32>, tensor<2x3x5xf32>, tensor<5x6x4xf32>, tensor<5x6x4xf32>, tensor<5x8x6xf32>) -> tensor<2x3x8xf32>
+  %e_f3 = tensor.collapse_shape %e_y3 [[0, 1, 2]] : tensor<2x3x8xf32> into tensor<48xf32>
+  %l29 = linalg.dot ins(%e_f3, %r48 : tensor<48xf32>, tensor<48xf32>) outs(%l28 : tensor<f32>) -> tensor<f32>
+  return %l29 : tensor<f32>
 }

@@ -109,7 +109,9 @@ def check_gradients(found, loss, folder, dtype="f32"):
     for name, gradient in found.items():
         theirs = facts["parameters"][name]
         assert numpy.isfinite(gradient).all(), f"{name} is not finite"
-        if dtype == "f32":
+        if theirs["largest"] == 0:
+            assert not gradient.any(), f"{name} is not zero, though no token uses this expert"
+        elif dtype == "f32":
             check_one(name, gradient, theirs["largest"], wanted)
         else:
             ratio = distance(name, gradient, wanted) / theirs["bf16_norm"]

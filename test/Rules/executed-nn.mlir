@@ -191,6 +191,19 @@ func.func @experts(%x: tensor<2x6x16xf32> {tp.sharding = #tp.sharding<@mesh, [{"
   return %0, %1 : tensor<2x6x16xf32>, tensor<2x6x16xf32>
 }
 
+// Their derivative, of experts and of a width over four ranks.
+// CHECK: partition @experts_backward: equal
+func.func @experts_backward(%x: tensor<2x6x16xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {}, {}]>}, %l: tensor<2x6x6xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {}, {}]>}) -> (tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x12x16xf32>, tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x16x12xf32>) {
+  %routing = nn.router %l {normalized, top_k = 2 : i64} : (tensor<2x6x6xf32>) -> tensor<2x6x6xf32>
+  %gate = tp.parameter "experts.{e}.gate" {tp.shardings = [#tp.sharding<@mesh, [{"tp"}, {}, {}]>]} : tensor<6x12x16xf32>
+  %up = tp.parameter "experts.{e}.up" : tensor<6x12x16xf32>
+  %down = tp.parameter "experts.{e}.down" : tensor<6x16x12xf32>
+  %0:5 = nn.experts_backward %x, %x, %routing, %gate, %up, %down {activation = "silu"} : (tensor<2x6x16xf32>, tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x12x16xf32>, tensor<6x12x16xf32>, tensor<6x16x12xf32>) -> (tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x12x16xf32>, tensor<6x12x16xf32>, tensor<6x16x12xf32>)
+  %wide = tp.parameter "wide.{e}.gate" {tp.shardings = [#tp.sharding<@mesh, [{}, {"tp"}, {}]>]} : tensor<6x12x16xf32>
+  %1:5 = nn.experts_backward %x, %x, %routing, %wide, %up, %down {activation = "gelu_erf"} : (tensor<2x6x16xf32>, tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x12x16xf32>, tensor<6x12x16xf32>, tensor<6x16x12xf32>) -> (tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x12x16xf32>, tensor<6x12x16xf32>, tensor<6x16x12xf32>)
+  return %0#0, %0#1, %0#2, %1#0, %1#1, %1#4 : tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x12x16xf32>, tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x16x12xf32>
+}
+
 // Outputs of the last product, and sequences, are independent.
 // CHECK: partition @experts_parallel: equal
 func.func @experts_parallel(%x: tensor<2x6x16xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"dp"}, {}]>}, %l: tensor<2x6x6xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}, {}]>}) -> (tensor<2x6x15xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"dp"}, {"tp"}]>}, tensor<2x6x6xf32>) {

@@ -112,6 +112,10 @@ struct ExpertsConfig {
   /// Of `groups` of neighbours `topGroups` are chosen from, by the sum of the
   /// `groupBest` best of each.
   int64_t groups = 1, topGroups = 1, groupBest = 1;
+  /// Of training: the loss has a term that balances the experts; the router's
+  /// input is multiplied by random numbers up to so far from one.
+  bool isBalanced = false;
+  double jitter = 0;
 };
 
 /// Of latent attention: how many numbers queries, and keys with values, are

@@ -130,6 +130,9 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 ///   `experts[id]` describes of x [rows, k], as nn.experts says; gate and up
 ///   are [experts, f, k], down [experts, n, f], routing [rows, experts] f32,
 ///   all contiguous. An expert is read only if a row has a weight for it.
+/// experts_backward: the derivative of that by its operands, from the cotangent
+///   [rows, n] of out, as nn.experts_backward says; all contiguous, and of the
+///   results all but dx f32.
 #define TPRT_FUNCTIONS(X, IN, OUT, I32, I64, BODY)                             \
   X(gemm, I32(id) I64(rows) IN(x) I64(x_stride) IN(w) IN(bias) IN(residual)    \
               OUT(y) I64(y_stride))                                            \
@@ -158,7 +161,10 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
   X(embedding_backward, I64(tokens) I64(rows) I64(columns) I64(id_bytes)       \
                             IN(ids) IN(cotangent) IN(into) OUT(table))         \
   X(experts,                                                                   \
-    I32(id) I64(rows) IN(x) IN(routing) IN(gate) IN(up) IN(down) OUT(out))
+    I32(id) I64(rows) IN(x) IN(routing) IN(gate) IN(up) IN(down) OUT(out))     \
+  X(experts_backward,                                                          \
+    I32(id) I64(rows) IN(cotangent) IN(x) IN(routing) IN(gate) IN(up) IN(down) \
+        OUT(dx) OUT(drouting) OUT(dgate) OUT(dup) OUT(ddown))
 
 /// Where the words of a sampling record are: its best logits and their tokens,
 /// the largest logit, the sums of exponentials relative to it, as they are and

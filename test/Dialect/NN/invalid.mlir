@@ -775,3 +775,19 @@ func.func @experts(%x: tensor<8x64xf32>, %r: tensor<8x6xf32>, %g: tensor<6x32x64
   %0 = nn.experts %x, %r, %g, %u, %d {activation = "silu", active = 0.0 : f64} : (tensor<8x64xf32>, tensor<8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> tensor<8x48xf32>
   return
 }
+
+// -----
+
+func.func @experts_backward(%x: tensor<8x64xf32>, %r: tensor<8x6xf32>, %g: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>) {
+  // expected-error @below {{'nn.experts_backward' op expected cotangent of shape [8, 48], got [8, 64]}}
+  %0:5 = nn.experts_backward %x, %x, %r, %g, %g, %d {activation = "silu"} : (tensor<8x64xf32>, tensor<8x64xf32>, tensor<8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> (tensor<8x64xf32>, tensor<8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>)
+  return
+}
+
+// -----
+
+func.func @experts_backward(%y: tensor<8x48xbf16>, %x: tensor<8x64xbf16>, %r: tensor<8x6xf32>, %g: tensor<6x32x64xbf16>, %d: tensor<6x48x32xbf16>) {
+  // expected-error @below {{'nn.experts_backward' op expected d_down of element type 'f32', got 'bf16'}}
+  %0:5 = nn.experts_backward %y, %x, %r, %g, %g, %d {activation = "silu"} : (tensor<8x48xbf16>, tensor<8x64xbf16>, tensor<8x6xf32>, tensor<6x32x64xbf16>, tensor<6x32x64xbf16>, tensor<6x48x32xbf16>) -> (tensor<8x64xbf16>, tensor<8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xbf16>)
+  return
+}

@@ -100,5 +100,10 @@ func.func @main(%x: tensor<4xf32> {tp.state = @s, tp.sharding = #tp.sharding<@me
 
 // -----
 
-// expected-error @below {{'tp.state' op expected one tensor of the checkpoint for each layer, got '{e}' in 'experts.{e}.w', which a tp.parameter may have}}
-tp.state @experts : tensor<4x8xf32> parameter "experts.{e}.w"
+// expected-error @below {{'tp.state' op expected a dimension for '{e}' in 'layers.{i}.experts.{e}.w' to stand for, got 'tensor<f32>'}}
+tp.state @experts : tensor<4xf32> parameter "layers.{i}.experts.{e}.w"
+
+// -----
+
+// expected-error @below {{'tp.state' op expected '{e}' in 'experts.{e}.w' and in its alternative 'experts', or in neither}}
+tp.state @experts : tensor<4x8xf32> parameter "experts.{e}.w" alternatives ["experts"]

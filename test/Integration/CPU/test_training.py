@@ -28,6 +28,11 @@ ALL = os.environ.get("TRAINING") == "all"
 GRADIENTS = {("gpt2", "tp=3", "megatron-sp", "f32"), ("llama-gqa", "tp=8", "megatron", "f32"),
              ("llama-mqa", "tp=4", "megatron-sp", "f32"), ("qwen2", "tp=1", "megatron", "f32"),
              ("mistral-window", "dp=2,tp=2", "megatron-sp", "f32"),
+             ("mixtral", "dp=2,tp=2", "megatron-sp", "f32"),
+             ("mixtral", "tp=4", "expert", "f32"),
+             ("granite-moe", "tp=2", "expert", "f32"),
+             ("qwen2-moe", "tp=1", "megatron", "f32"),
+             ("qwen3-moe", "tp=2", "megatron-sp", "bf16"),
              ("qwen3", "dp=2,tp=2", "megatron-sp", "bf16")}
 STEPS = {("gpt2", "tp=3", "megatron", "f32"), ("llama-gqa", "dp=2,tp=4", "megatron-sp", "f32"),
          ("qwen2", "tp=2", "megatron-sp", "f32"), ("llama-gqa", "tp=2", "megatron", "bf16")}
@@ -35,7 +40,7 @@ STEPS = {("gpt2", "tp=3", "megatron", "f32"), ("llama-gqa", "dp=2,tp=4", "megatr
 
 def meshes(facts, plan, batch, seq):
     degrees = [degree for degree in facts["degrees"]
-               if plan == "megatron" or seq % degree == 0]
+               if plan != "megatron-sp" or seq % degree == 0]
     for degree in (1, 2, 3, 4, 8):
         if degree in degrees:
             yield f"tp={degree}"
@@ -46,7 +51,8 @@ def meshes(facts, plan, batch, seq):
 
 def cases(file, few, seq=None):
     found = [(folder, facts, mesh, plan, dtype) for folder, facts in fixtures()
-             if (folder / file).exists() for plan in PLANS
+             if (folder / file).exists()
+             for plan in (*PLANS, *(["expert"] if "experts" in facts else []))
              for mesh in meshes(facts, plan, facts["batch"], seq or facts["seq"])
              for dtype in ("f32", "bf16")]
     named = {(folder.name, *rest): (folder, facts, *rest) for folder, facts, *rest in found}
@@ -63,6 +69,19 @@ def test_gradients(folder, facts, mesh, plan, dtype):
     inputs["labels"] = load_file(folder / "gradients.safetensors")["labels"]
     loss, gradients = program.gradients(folder, inputs)
     training.check_gradients(gradients, loss, folder, dtype)
+
+
+@pytest.mark.parametrize("name", ["mixtral", "granite-moe"])
+def test_experts_saved(name, tmp_path):
+    """What is saved after no step is the checkpoint: a tensor for each expert, or one for all."""
+    source = FIXTURES / name
+    program = tp_mlir.compile(source, mesh="tp=2", plan="expert", seq=training.SEQ, train="adamw")
+    _tools.run("tp-run", [program.path, "--weights", source, "--train", training.DATA, "--steps",
+                          0, "--lr", 1, "--save", tmp_path / "saved"])
+    wanted, found = (load_file(folder / "model.safetensors")
+                     for folder in (source, tmp_path / "saved"))
+    assert found.keys() == wanted.keys()
+    assert all(numpy.array_equal(found[name], wanted[name]) for name in wanted)
 
 
 def initial_weights(folder, mesh, out):

@@ -3,7 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What it accepts, how it is cut, what it means, and its library form. To the
+// What it accepts, how it is cut, what it means, its derivative and its library
+// form. To the
 // rule it is dense: a sum over experts and over their width, so that experts
 // on several ranks, or a part of each on every rank, cost one sum of the result
 // and no exchange of rows. Only the library leaves out what has the weight
@@ -11,7 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Parts.h"
+#include "ExpertParts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "tp/Interfaces/LibraryCalls.h"
 #include <cmath>
@@ -21,36 +22,7 @@ using namespace tp;
 using namespace tp::nn;
 
 LogicalResult ExpertsOp::verify() {
-  if (failed(expectLastDimension(*this, "input", getInput())) ||
-      failed(expectRank(*this, "gate", getGate(), 3)) ||
-      failed(expectRank(*this, "down", getDown(), 3)))
-    return failure();
-  RankedTensorType input = typeOf(getInput());
-  Type element = input.getElementType();
-  int64_t k = input.getShape().back();
-  int64_t experts = shapeOf(getGate())[0], f = shapeOf(getGate())[1],
-          n = shapeOf(getDown())[1];
-  SmallVector<int64_t> routing(input.getShape()), result = routing;
-  routing.back() = experts;
-  result.back() = n;
-  if (failed(expect(*this, "gate", getGate(), {experts, f, k}, element)) ||
-      failed(expect(*this, "up", getUp(), {experts, f, k}, element)) ||
-      failed(expect(*this, "down", getDown(), {experts, n, f}, element)) ||
-      failed(expect(*this, "routing", getRouting(), routing, getF32(*this))) ||
-      failed(expect(*this, "result", getResult(), result, element)))
-    return failure();
-  static constexpr StringRef known[] = {"relu", "silu", "gelu_erf",
-                                        "gelu_tanh"};
-  if (!llvm::is_contained(known, getActivation()))
-    return emitOpError() << "expected activation to be relu, silu, gelu_erf or "
-                            "gelu_tanh, got '"
-                         << getActivation() << "'";
-  double active = getActive().convertToDouble();
-  if (!(active > 0 && active <= 1))
-    return emitOpError() << "expected active to be more than 0 and at most 1, "
-                            "got "
-                         << active;
-  return success();
+  return verifyExperts(*this, "result", getResult());
 }
 
 FailureOr<ShardingRule> ExpertsOp::getShardingRule() {
@@ -78,14 +50,6 @@ SmallVector<PadState> ExpertsOp::getPaddingStates(unsigned factor,
   unsigned rows = typeOf(getInput()).getRank() - 1;
   bool zero = factor <= rows && isZero(in[1]);
   return {zero ? PadState::Zero : PadState::Anything};
-}
-
-static Value activate(Scalar &e, StringRef name, Value x) {
-  if (name == "relu")
-    return arith::MaximumFOp::create(e.b, x, e.number(0));
-  if (name == "silu")
-    return silu(e, x);
-  return gelu(e, x, name == "gelu_erf" ? GeluKind::Erf : GeluKind::Tanh);
 }
 
 static Value product(Scalar &e, ValueRange v) { return e.mul(v[0], v[1]); }
@@ -134,6 +98,23 @@ FailureOr<SmallVector<Value>> ExpertsOp::decompose(OpBuilder &builder) {
   return SmallVector<Value>{result};
 }
 
+FailureOr<SmallVector<Value>> ExpertsOp::buildVjp(OpBuilder &builder,
+                                                  ValueRange cotangents) {
+  Emitter emitter(builder, getLoc(), typeOf(getInput()).getElementType());
+  auto wide = [&](Value value) { return emitter.wideType(shapeOf(value)); };
+  auto backward = ExpertsBackwardOp::create(
+      builder, getLoc(), getInput().getType(), wide(getRouting()),
+      wide(getGate()), wide(getUp()), wide(getDown()), cotangents[0],
+      getInput(), getRouting(), getGate(), getUp(), getDown(),
+      getActivationAttr(), getActiveAttr());
+  SmallVector<Value> gradients(backward.getResults());
+  for (auto [operand, gradient] : llvm::zip(getOperands(), gradients))
+    if (RankedTensorType type = typeOf(operand); type != gradient.getType())
+      gradient = emitter.map(type, {{gradient, emitter.loops(type.getRank())}},
+                             [](Scalar &, ValueRange v) { return v[0]; });
+  return gradients;
+}
+
 //===----------------------------------------------------------------------===//
 // Library form
 //===----------------------------------------------------------------------===//
@@ -145,33 +126,20 @@ double ExpertsOp::getFlopsPerPoint() {
   return getActive().convertToDouble() * (4 / n + 2 / k);
 }
 
-static int64_t getRows(ExpertsOp op) {
-  return typeOf(op.getInput()).getNumElements() / shapeOf(op.getInput()).back();
-}
-
 /// Rows choose for themselves: an expert is used by none of them with the
 /// probability that each of them leaves it out.
 double ExpertsOp::getReadPart(OpOperand &operand) {
   if (!llvm::is_contained({getGate(), getUp(), getDown()}, operand.get()))
     return 1;
-  return 1 - std::pow(1 - getActive().convertToDouble(), getRows(*this));
+  return 1 - std::pow(1 - getActive().convertToDouble(), countRows(*this));
 }
 
 std::optional<LibraryDescription>
 ExpertsOp::getLibraryDescription(const LibraryUse &) {
-  ArrayRef<int64_t> down = shapeOf(getDown());
-  llvm::json::Object fields{
-      {"experts", down[0]},
-      {"k", shapeOf(getInput()).back()},
-      {"f", down[2]},
-      {"n", down[1]},
-      {"type", getTypeName(typeOf(getInput()).getElementType())},
-      {"activation", getActivation()}};
-  return LibraryDescription{
-      "experts", std::move(fields), {{"rows", getRows(*this)}}};
+  return describeExperts(*this);
 }
 
 LibraryCall ExpertsOp::getLibraryCall(const LibraryUse &) {
-  return abi::experts(getRows(*this), getInput(), getRouting(), getGate(),
+  return abi::experts(countRows(*this), getInput(), getRouting(), getGate(),
                       getUp(), getDown(), getResult());
 }

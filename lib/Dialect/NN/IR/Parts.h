@@ -80,6 +80,9 @@ mlir::Value computeLse(Emitter &emitter, CrossEntropyOp op);
 
 mlir::Value gelu(Scalar &e, mlir::Value x, GeluKind kind);
 mlir::Value silu(Scalar &e, mlir::Value x);
+/// Their derivatives.
+mlir::Value geluSlope(Scalar &e, mlir::Value x, GeluKind kind);
+mlir::Value siluSlope(Scalar &e, mlir::Value x);
 
 } // namespace tp::nn
 

@@ -3,10 +3,11 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What it accepts, how it is cut and what it means. The chosen are found
-// without sorting: an expert's rank is the number of those that come before it,
-// which compares all pairs, and that is little beside what an expert computes.
-// So are groups, and an expert outside the chosen ones compares as -inf.
+// What it accepts, how it is cut, what it means and its derivative. The chosen
+// are found without sorting: an expert's rank is the number of those that come
+// before it, which compares all pairs, and that is little beside what an expert
+// computes. So are groups, and an expert outside the chosen ones compares as
+// -inf.
 //
 //===----------------------------------------------------------------------===//
 
@@ -184,4 +185,45 @@ FailureOr<SmallVector<Value>> RouterOp::decompose(OpBuilder &builder) {
         Value part = e.div(keep(e, v[0], v[1]), total);
         return e.mul(part, e.number(scale));
       })};
+}
+
+//===----------------------------------------------------------------------===//
+// Derivative
+//===----------------------------------------------------------------------===//
+
+/// With weights w, cotangents g and their sum of products m: g w and from that
+/// what an expert takes from others, of a softmax over all m p with the scores
+/// p, over the chosen m w / scale. A sigmoid is of one expert, normalized or
+/// not: times 1 - s. Weights of experts that are not chosen are zero.
+FailureOr<SmallVector<Value>> RouterOp::buildVjp(OpBuilder &builder,
+                                                 ValueRange cotangents) {
+  RankedTensorType type = typeOf(getLogits());
+  Emitter emitter(builder, getLoc(), type.getElementType());
+  Loops d = emitter.loops(type.getRank());
+  Loops rows(ArrayRef(d).drop_back());
+  SmallVector<Operand> operands{{getResult(), d}, {cotangents[0], d}};
+  bool couples = getNormalized() || !getSigmoid(), sigmoid = getSigmoid();
+  bool isOverAll = !getNormalized() && !getSigmoid();
+  double scale = getScale().convertToDouble();
+  if (couples)
+    operands.push_back(
+        {reduceRows(emitter, Combine::Sum, operands, getLogits(),
+                    [](Scalar &e, ValueRange v) { return e.mul(v[0], v[1]); }),
+         rows});
+  if (isOverAll || sigmoid)
+    operands.push_back({computeScores(emitter, *this), d});
+  Value gradient =
+      emitter.map(type, operands, [&](Scalar &e, ValueRange v) -> Value {
+        if (isOverAll)
+          return e.sub(e.mul(v[0], v[1]), e.mul(v[3], v[2]));
+        Value by = v[1];
+        if (couples && scale != 0)
+          by = e.sub(by, e.mul(v[2], e.number(1 / scale)));
+        Value gradient = e.mul(v[0], by);
+        return sigmoid ? e.mul(gradient, e.sub(e.number(1), v.back()))
+                       : gradient;
+      });
+  SmallVector<Value> gradients(getNumOperands());
+  gradients[0] = gradient;
+  return gradients;
 }

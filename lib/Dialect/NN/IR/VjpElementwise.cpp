@@ -44,33 +44,37 @@ static Value getTanhSlope(Scalar &e, Value x) {
   return e.mul(sum, e.number(0.5));
 }
 
+Value tp::nn::geluSlope(Scalar &e, Value x, GeluKind kind) {
+  return kind == GeluKind::Erf ? getErfSlope(e, x) : getTanhSlope(e, x);
+}
+
+/// σ (1 + x (1 - σ)).
+Value tp::nn::siluSlope(Scalar &e, Value x) {
+  Value one = e.number(1);
+  Value decay = e.exp(arith::NegFOp::create(e.b, x));
+  Value sigmoid = e.div(one, e.add(decay, one));
+  Value rest = e.mul(x, e.sub(one, sigmoid));
+  return e.mul(sigmoid, e.add(rest, one));
+}
+
 Gradients GeluOp::buildVjp(OpBuilder &builder, ValueRange cotangents) {
   RankedTensorType type = typeOf(getInput());
   Emitter emitter(builder, getLoc(), type.getElementType());
   Loops d = emitter.loops(type.getRank());
-  return SmallVector<Value>{emitter.map(
-      type, {{getInput(), d}, {cotangents[0], d}},
-      [&](Scalar &e, ValueRange v) -> Value {
-        Value slope = getKind() == GeluKind::Erf ? getErfSlope(e, v[0])
-                                                 : getTanhSlope(e, v[0]);
-        return e.mul(v[1], slope);
-      })};
+  return SmallVector<Value>{
+      emitter.map(type, {{getInput(), d}, {cotangents[0], d}},
+                  [&](Scalar &e, ValueRange v) {
+                    return e.mul(v[1], geluSlope(e, v[0], getKind()));
+                  })};
 }
 
 Gradients SiluOp::buildVjp(OpBuilder &builder, ValueRange cotangents) {
   RankedTensorType type = typeOf(getInput());
   Emitter emitter(builder, getLoc(), type.getElementType());
   Loops d = emitter.loops(type.getRank());
-  return SmallVector<Value>{
-      emitter.map(type, {{getInput(), d}, {cotangents[0], d}},
-                  [](Scalar &e, ValueRange v) -> Value {
-                    // σ (1 + x (1 - σ)).
-                    Value one = e.number(1);
-                    Value decay = e.exp(arith::NegFOp::create(e.b, v[0]));
-                    Value sigmoid = e.div(one, e.add(decay, one));
-                    Value rest = e.mul(v[0], e.sub(one, sigmoid));
-                    return e.mul(v[1], e.mul(sigmoid, e.add(rest, one)));
-                  })};
+  return SmallVector<Value>{emitter.map(
+      type, {{getInput(), d}, {cotangents[0], d}},
+      [](Scalar &e, ValueRange v) { return e.mul(v[1], siluSlope(e, v[0])); })};
 }
 
 Gradients SoftmaxOp::buildVjp(OpBuilder &builder, ValueRange cotangents) {

@@ -28,6 +28,12 @@ inline mlir::InFlightDiagnostic noteMesh(mlir::InFlightDiagnostic diag,
   return diag;
 }
 
+/// That `{e}`, a position of the first dimension, is in the name and its
+/// alternatives or in none, and that there is such a dimension.
+mlir::LogicalResult verifyTensorNames(mlir::Operation *op, llvm::StringRef name,
+                                      mlir::ArrayAttr alternatives,
+                                      mlir::RankedTensorType type);
+
 /// `sharding` must fit a value of `type` on the mesh that it names.
 mlir::LogicalResult verifyShardingOn(mlir::Operation *op, ShardingAttr sharding,
                                      mlir::Type type, llvm::StringRef where);

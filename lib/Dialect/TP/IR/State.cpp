@@ -71,10 +71,6 @@ static LogicalResult verifyParameter(StateOp op, RankedTensorType type) {
   StringRef name = *op.getParameter();
   if (name.empty())
     return op.emitOpError("expected the parameter's name in the checkpoint");
-  if (isStack(name))
-    return op.emitOpError() << "expected one tensor of the checkpoint for each "
-                               "layer, got '{e}' in '"
-                            << name << "', which a tp.parameter may have";
   if (op.getOnes())
     return op.emitOpError()
            << "expected one initial value, got ones and '" << name << "'";
@@ -104,7 +100,10 @@ static LogicalResult verifyParameter(StateOp op, RankedTensorType type) {
            << "expected dimension 0 not to be split, whose elements are the "
               "tensors that '"
            << name << "' stands for, got " << sharding;
-  return verifySource(op, op.getSourceAttr(), op.getParameterType());
+  RankedTensorType parameter = op.getParameterType();
+  if (failed(verifyTensorNames(op, name, list, parameter)))
+    return failure();
+  return verifySource(op, op.getSourceAttr(), parameter);
 }
 
 LogicalResult StateOp::verify() {

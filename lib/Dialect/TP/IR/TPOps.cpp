@@ -118,18 +118,18 @@ static LogicalResult verifyTemplate(ParameterOp op) {
   return success();
 }
 
-/// `{e}` is a position of the first dimension, under whatever name.
-static LogicalResult verifyStack(ParameterOp op) {
-  if (auto alternatives = op.getAlternativesAttr())
-    for (auto name : alternatives.getAsRange<StringAttr>())
-      if (isStack(name) != isStack(op.getName()))
-        return op.emitOpError() << "expected '{e}' in '" << op.getName()
-                                << "' and in its alternative '"
-                                << name.getValue() << "', or in neither";
-  auto type = cast<RankedTensorType>(op.getType());
-  if (isStack(op.getName()) && type.getRank() == 0)
-    return op.emitOpError() << "expected a dimension for '{e}' in '"
-                            << op.getName() << "' to stand for, got " << type;
+LogicalResult tp::verifyTensorNames(Operation *op, StringRef name,
+                                    ArrayAttr alternatives,
+                                    RankedTensorType type) {
+  if (alternatives)
+    for (auto other : alternatives.getAsRange<StringAttr>())
+      if (isStack(other) != isStack(name))
+        return op->emitOpError()
+               << "expected '{e}' in '" << name << "' and in its alternative '"
+               << other.getValue() << "', or in neither";
+  if (isStack(name) && type.getRank() == 0)
+    return op->emitOpError() << "expected a dimension for '{e}' in '" << name
+                             << "' to stand for, got " << type;
   return success();
 }
 
@@ -172,9 +172,10 @@ LogicalResult ParameterOp::verify() {
     return emitOpError() << "expected '" << getName()
                          << "' inside tp.repeat, because '{i}' stands for "
                             "its iteration index";
-  if (failed(verifyTemplate(*this)) || failed(verifyStack(*this)))
-    return failure();
   auto type = cast<RankedTensorType>(getType());
+  if (failed(verifyTemplate(*this)) ||
+      failed(verifyTensorNames(*this, getName(), getAlternativesAttr(), type)))
+    return failure();
   // After partition the type is this rank's part; the box is the whole's.
   if (auto global =
           (*this)->getAttrOfType<TypeAttr>(TPDialect::getGlobalTypeAttrName()))

@@ -13,7 +13,7 @@
 #ifndef TP_DIALECT_NN_IR_NNEXPERTS_TD
 #define TP_DIALECT_NN_IR_NNEXPERTS_TD
 
-def NN_RouterOp : NN_Op<"router"> {
+def NN_RouterOp : NN_Op<"router", [NN_Vjp]> {
   let summary = "how much each row uses each expert";
   let description = [{
     logits[..., E] -> result[..., E] (f32): the scores of the `top_k` experts
@@ -27,6 +27,9 @@ def NN_RouterOp : NN_Op<"router"> {
     in the best `top_groups` of them are chosen from: a group counts as much as
     the `group_best` largest of its compared scores together, and of equals the
     lowest group comes first. These groups must have `top_k` experts.
+
+    The derivative is by the scores that are chosen, of which experts these are
+    being constant: `bias` has none.
 
     ```mlir
     %weights = nn.router %logits {normalized, top_k = 2 : i64} : (tensor<1x8x16xf32>) -> tensor<1x8x16xf32>
@@ -43,7 +46,7 @@ def NN_RouterOp : NN_Op<"router"> {
   let assemblyFormat = "$logits (`bias` $bias^)? attr-dict `:` functional-type(operands, results)";
 }
 
-def NN_ExpertsOp : NN_Op<"experts", [NN_LibraryForm<
+def NN_ExpertsOp : NN_Op<"experts", [NN_Vjp, NN_LibraryForm<
     ["getLibraryDescription", "getFlopsPerPoint", "getReadPart"]>]> {
   let summary = "the weighted sum of gated feed-forwards";
   let description = [{
@@ -66,6 +69,29 @@ def NN_ExpertsOp : NN_Op<"experts", [NN_LibraryForm<
     DefaultValuedAttr<F64Attr, "1.0">:$active);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$input `,` $routing `,` $gate `,` $up `,` $down attr-dict `:` functional-type(operands, results)";
+}
+
+def NN_ExpertsBackwardOp : NN_Op<"experts_backward", [NN_LibraryForm<
+    ["getLibraryDescription", "getFlopsPerPoint"]>]> {
+  let summary = "derivative of experts";
+  let description = [{
+    By all operands of `nn.experts` of these operands and attributes, from the
+    cotangent[..., n] of its result: d_input[..., k], and in f32
+    d_routing[..., E], d_gate[E, f, k], d_up[E, f, k] and d_down[E, n, f]. An
+    expert whose weight is zero has no part in a row: d_routing is zero there.
+    Sums are in f32, and nothing but what `nn.experts` rounds is rounded in
+    between.
+
+    ```mlir
+    %dx, %dr, %dg, %du, %dd = nn.experts_backward %dy, %x, %weights, %gate, %up, %down {activation = "silu", active = 0.25 : f64} : (tensor<1x8x64xf32>, tensor<1x8x64xf32>, tensor<1x8x16xf32>, tensor<16x32x64xf32>, tensor<16x32x64xf32>, tensor<16x64x32xf32>) -> (tensor<1x8x64xf32>, tensor<1x8x16xf32>, tensor<16x32x64xf32>, tensor<16x32x64xf32>, tensor<16x64x32xf32>)
+    ```
+  }];
+  let arguments = (ins NN_Tensor:$cotangent, NN_Tensor:$input,
+    NN_Tensor:$routing, NN_Tensor:$gate, NN_Tensor:$up, NN_Tensor:$down,
+    StrAttr:$activation, DefaultValuedAttr<F64Attr, "1.0">:$active);
+  let results = (outs NN_Tensor:$d_input, NN_Tensor:$d_routing,
+    NN_Tensor:$d_gate, NN_Tensor:$d_up, NN_Tensor:$d_down);
+  let assemblyFormat = "$cotangent `,` $input `,` $routing `,` $gate `,` $up `,` $down attr-dict `:` functional-type(operands, results)";
 }
 
 #endif // TP_DIALECT_NN_IR_NNEXPERTS_TD

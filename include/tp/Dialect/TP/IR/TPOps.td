@@ -132,7 +132,8 @@ def TP_ParameterOp : TP_Op<"parameter", [Pure]> {
     The value of a parameter by its checkpoint name. Within `tp.repeat`, `{i}`
     in the name stands for the iteration index of the innermost one around the
     operation; a loop around that one may not name the same template, and a loop
-    inside reads this one's by the value. `{e}` stands for a position of the
+    inside reads this one's by the value. `{2*{i}+1}` stands for that number, of
+    one layer of two that a loop has (`tprt/names.h`). `{e}` stands for a position of the
     first dimension of the checkpoint's tensor, which lies there as one tensor
     for each (the matrices of experts). `alternatives` are further names
     under which checkpoints store the same tensor, tried in order. `source` says

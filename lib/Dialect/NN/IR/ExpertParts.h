@@ -1,0 +1,86 @@
+//===- ExpertParts.h - Experts and their derivative -------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What nn.experts and nn.experts_backward have in common: operands and
+// attributes, and the entry of the manifest.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TP_LIB_DIALECT_NN_IR_EXPERTPARTS_H
+#define TP_LIB_DIALECT_NN_IR_EXPERTPARTS_H
+
+#include "Parts.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "tp/Interfaces/LibraryCalls.h"
+
+namespace tp::nn {
+
+/// Operands and attributes of either; `outer`, called `what`, has the rows of
+/// the result.
+template <typename Op>
+llvm::LogicalResult verifyExperts(Op op, llvm::StringRef what,
+                                  mlir::Value outer) {
+  if (failed(expectLastDimension(op, "input", op.getInput())) ||
+      failed(expectRank(op, "gate", op.getGate(), 3)) ||
+      failed(expectRank(op, "down", op.getDown(), 3)))
+    return llvm::failure();
+  mlir::RankedTensorType input = typeOf(op.getInput());
+  mlir::Type element = input.getElementType();
+  int64_t k = input.getShape().back();
+  int64_t experts = shapeOf(op.getGate())[0], f = shapeOf(op.getGate())[1],
+          n = shapeOf(op.getDown())[1];
+  llvm::SmallVector<int64_t> routing(input.getShape()), result = routing;
+  routing.back() = experts;
+  result.back() = n;
+  if (failed(expect(op, "gate", op.getGate(), {experts, f, k}, element)) ||
+      failed(expect(op, "up", op.getUp(), {experts, f, k}, element)) ||
+      failed(expect(op, "down", op.getDown(), {experts, n, f}, element)) ||
+      failed(expect(op, "routing", op.getRouting(), routing, getF32(op))) ||
+      failed(expect(op, what, outer, result, element)))
+    return llvm::failure();
+  static constexpr llvm::StringRef known[] = {"relu", "silu", "gelu_erf",
+                                              "gelu_tanh"};
+  if (!llvm::is_contained(known, op.getActivation()))
+    return op.emitOpError() << "expected activation to be relu, silu, gelu_erf "
+                               "or gelu_tanh, got '"
+                            << op.getActivation() << "'";
+  double active = op.getActive().convertToDouble();
+  if (!(active > 0 && active <= 1))
+    return op.emitOpError()
+           << "expected active to be more than 0 and at most 1, got " << active;
+  return llvm::success();
+}
+
+inline mlir::Value activate(Scalar &e, llvm::StringRef name, mlir::Value x) {
+  if (name == "relu")
+    return mlir::arith::MaximumFOp::create(e.b, x, e.number(0));
+  if (name == "silu")
+    return silu(e, x);
+  return gelu(e, x, name == "gelu_erf" ? GeluKind::Erf : GeluKind::Tanh);
+}
+
+/// Rows of the input, whatever dimensions they have.
+template <typename Op>
+int64_t countRows(Op op) {
+  mlir::RankedTensorType input = typeOf(op.getInput());
+  return input.getNumElements() / input.getShape().back();
+}
+
+template <typename Op>
+LibraryDescription describeExperts(Op op) {
+  llvm::ArrayRef<int64_t> down = shapeOf(op.getDown());
+  mlir::RankedTensorType input = typeOf(op.getInput());
+  llvm::json::Object fields{{"experts", down[0]},
+                            {"k", input.getShape().back()},
+                            {"f", down[2]},
+                            {"n", down[1]},
+                            {"type", getTypeName(input.getElementType())},
+                            {"activation", op.getActivation()}};
+  return {"experts", std::move(fields), {{"rows", countRows(op)}}};
+}
+
+} // namespace tp::nn
+
+#endif // TP_LIB_DIALECT_NN_IR_EXPERTPARTS_H

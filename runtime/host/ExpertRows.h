@@ -1,0 +1,75 @@
+//===- ExpertRows.h - the rows of each expert -------------------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What a mixture of experts and its derivative have in common: which rows have
+// a weight for an expert, brought together, and how many at once.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_HOST_EXPERTROWS_H
+#define TPRT_HOST_EXPERTROWS_H
+
+#include "../format/Manifest.h"
+#include "../support/Memory.h"
+
+#include <span>
+#include <vector>
+
+namespace tprt {
+
+/// Rows of an expert that pass through it at once.
+constexpr int64_t kExpertRowsAtOnce = 1024;
+
+/// Elements that are worth a thread.
+constexpr int64_t kExpertGrain = 4096;
+
+inline int64_t rowGrain(int64_t columns) {
+  return std::max<int64_t>(1, kExpertGrain / columns);
+}
+
+/// Products are prepared for each number of rows: only a few are used, with
+/// rows of zeros where there are not enough. Up to 8 rows cost what they are.
+int64_t roundRows(int64_t count);
+/// The largest that a call has.
+int64_t mostRows(const Experts &e);
+
+/// rows[list[i]], of `bytes` each, and zeros up to `padded` of them.
+void gatherRows(const char *rows, int64_t bytes, std::span<const int32_t> list,
+                int64_t padded, char *out);
+
+/// Scratch, part by part; without memory, how much that is.
+class ScratchParts {
+public:
+  explicit ScratchParts(char *base) : base(base) {}
+  char *take(int64_t bytes) {
+    char *part = base ? base + used : nullptr;
+    used += alignUp(bytes, TPRT_ALIGNMENT);
+    return part;
+  }
+  float *takeFloats(int64_t count) {
+    return reinterpret_cast<float *>(take(count * 4));
+  }
+  int64_t bytes() const { return used; }
+
+private:
+  char *base;
+  int64_t used = 0;
+};
+
+/// Rows of each expert, in order.
+class ExpertRows {
+public:
+  /// Those with a weight in routing[rows, experts].
+  void find(const Experts &e, int64_t rows, const float *routing);
+  /// At most kExpertRowsAtOnce each.
+  std::vector<std::span<const int32_t>> blocksOf(int64_t expert) const;
+
+private:
+  std::vector<int32_t> first, chosen;
+};
+
+} // namespace tprt
+
+#endif // TPRT_HOST_EXPERTROWS_H
