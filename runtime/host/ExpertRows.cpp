@@ -13,6 +13,17 @@
 
 using namespace tprt;
 
+Status tprt::checkCall(const std::vector<Experts> &list, int64_t id,
+                       int64_t rows) {
+  if (id < 0 || id >= int64_t(list.size()))
+    return internalError("experts ", id, " is not in the manifest");
+  const Experts &e = list[size_t(id)];
+  if (rows < 0 || rows > e.rows)
+    return internalError("experts ", id, ": expected at most ", e.rows,
+                         " rows, got ", rows);
+  return {};
+}
+
 int64_t tprt::roundRows(int64_t count) {
   int64_t unit = count <= 8 ? 1 : count <= 64 ? 8 : count <= 256 ? 32 : 128;
   return alignUp(count, unit);

@@ -102,12 +102,8 @@ Status ExpertsEngine::runExpert(int64_t id, const ExpertsCall &call,
 }
 
 Status ExpertsEngine::run(int64_t id, const ExpertsCall &call) {
-  if (id < 0 || id >= int64_t(descriptions.size()))
-    return internalError("experts ", id, " is not in the manifest");
+  TPRT_TRY(checkCall(descriptions, id, call.rows));
   const Experts &e = descriptions[size_t(id)];
-  if (call.rows < 0 || call.rows > e.rows)
-    return internalError("experts ", id, ": expected at most ", e.rows,
-                         " rows, got ", call.rows);
   // The largest call that there is, so that only the first one asks for memory.
   ScratchParts parts(nullptr);
   Rows(parts, e, mostRows(e));

@@ -244,12 +244,8 @@ Status ExpertsBackwardEngine::addToInput(const Block &b, float *sums) {
 }
 
 Status ExpertsBackwardEngine::run(int64_t id, const ExpertsBackwardCall &call) {
-  if (id < 0 || id >= int64_t(descriptions.size()))
-    return internalError("experts ", id, " is not in the manifest");
+  TPRT_TRY(checkCall(descriptions, id, call.rows));
   const Experts &e = descriptions[size_t(id)];
-  if (call.rows < 0 || call.rows > e.rows)
-    return internalError("experts ", id, ": expected at most ", e.rows,
-                         " rows, got ", call.rows);
   ScratchParts size(nullptr);
   Rows(size, e, mostRows(e));
   bool direct = e.type == TPRT_F32;
