@@ -11,8 +11,8 @@
 #ifndef TPRT_HOST_EXPERTROWS_H
 #define TPRT_HOST_EXPERTROWS_H
 
-#include "../format/Manifest.h"
 #include "../support/Memory.h"
+#include "../support/Simd.h"
 
 #include <span>
 #include <vector>
