@@ -86,7 +86,9 @@ def check_gradients(found, loss, folder, dtype="f32"):
     twice that. So are matrices of which the fixture has sums alone, as each of these is about the
     norm of a row or column, but by chance. Where a few values are large, their roundings are the
     errors of all matrices, whose mean is then left to chance as much: over 8 inputs of
-    llama-large-values ours were 0.47 to 1.22 times PyTorch's, 0.87 in the mean. The loss, a mean
+    llama-large-values ours were 0.47 to 1.22 times PyTorch's, 0.87 in the mean. In a mixture of
+    experts a rounding may send a token elsewhere, an error of a whole matrix by itself: all are
+    taken together and none alone, and vectors are left to chance too. The loss, a mean
     of differences of two logits, may be off by twice the root mean square of the errors of
     PyTorch's logits.
     """
@@ -105,7 +107,8 @@ def check_gradients(found, loss, folder, dtype="f32"):
     else:
         allowed = 1e-5 * facts["loss"]
     assert abs(loss - facts["loss"]) <= allowed, f"a loss of {loss}, PyTorch's {facts['loss']}"
-    few = {"vectors": [], "sums": []}
+    few = {"vectors": [], "sums": [], "experts": []}
+    is_mixture = "experts" in json.loads((folder / "fixture.json").read_text())
     for name, gradient in found.items():
         theirs = facts["parameters"][name]
         assert numpy.isfinite(gradient).all(), f"{name} is not finite"
@@ -115,15 +118,17 @@ def check_gradients(found, loss, folder, dtype="f32"):
             check_one(name, gradient, theirs["largest"], wanted)
         else:
             ratio = distance(name, gradient, wanted) / theirs["bf16_norm"]
-            kind = "sums" if name not in wanted else "vectors" if gradient.ndim == 1 else None
+            kind = ("sums" if name not in wanted else "vectors" if gradient.ndim == 1 else
+                    "experts" if is_mixture else None)
             if kind:
                 few[kind].append(ratio)
             most = NORM_FACTOR * (2 if kind else 1)
-            assert ratio <= most, f"{name} is {ratio:.2f} times as far as PyTorch's bf16"
+            assert ratio <= most or is_mixture, f"{name} is {ratio:.2f} times as far as PyTorch's bf16"
     for kind, ratios in few.items():
         if ratios:
             ratio = numpy.mean(numpy.square(ratios)) ** 0.5
-            most = NORM_FACTOR * (2 if folder.name.endswith("large-values") else 1)
+            chance = folder.name.endswith("large-values") or is_mixture
+            most = NORM_FACTOR * (2 if chance and kind != "experts" else 1)
             assert ratio <= most, f"{kind} are {ratio:.2f} times as far as PyTorch's bf16"
 
 
