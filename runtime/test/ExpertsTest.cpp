@@ -5,7 +5,8 @@
 //
 // Random routing against sums in double: experts without rows, one with all of
 // them, rows without any. Weights that no row uses are no numbers; the number
-// of workers changes no bit.
+// of workers changes no bit. The derivative against differences of the same
+// sums.
 //
 //===----------------------------------------------------------------------===//
 
@@ -133,7 +134,135 @@ void check(const Experts &e, Choice choice, std::mt19937 &random) {
       << e.rows << " rows, " << e.experts << " experts, choice " << int(choice);
 }
 
+double activate(Gemm::Activation activation, double x) {
+  switch (activation) {
+  case Gemm::Activation::None:
+    return x;
+  case Gemm::Activation::Relu:
+    return std::max(x, 0.0);
+  case Gemm::Activation::Silu:
+    return x / (1 + std::exp(-x));
+  case Gemm::Activation::GeluErf:
+    return x / 2 * (1 + std::erf(x * std::sqrt(0.5)));
+  case Gemm::Activation::GeluTanh:
+    return x / 2 *
+           (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
+  }
+  return 0;
+}
+
+/// The operands in double, and the product of the cotangent with the result.
+struct Doubles {
+  std::vector<double> x, routing, gate, up, down, cotangent;
+
+  double loss(const Experts &e) const {
+    double loss = 0;
+    for (int64_t r = 0; r < e.rows; ++r)
+      for (int64_t i = 0; i < e.experts; ++i) {
+        double weight = routing[size_t(r * e.experts + i)];
+        for (int64_t c = 0; weight != 0 && c < e.f; ++c) {
+          double side = 0, other = 0, back = 0;
+          for (int64_t k = 0; k < e.k; ++k) {
+            double value = x[size_t(r * e.k + k)];
+            side += value * gate[size_t((i * e.f + c) * e.k + k)];
+            other += value * up[size_t((i * e.f + c) * e.k + k)];
+          }
+          for (int64_t n = 0; n < e.n; ++n)
+            back += cotangent[size_t(r * e.n + n)] *
+                    down[size_t((i * e.n + n) * e.f + c)];
+          loss += weight * activate(e.activation, side) * other * back;
+        }
+      }
+    return loss;
+  }
+};
+
+/// The results in f32, in the order of nn.experts_backward.
+std::vector<std::vector<float>> differentiate(const Experts &e,
+                                              const Arguments &a,
+                                              const std::vector<float> &given,
+                                              int workers) {
+  setWorkers(workers);
+  std::vector<Experts> list{e};
+  ExpertsBackwardEngine engine(list);
+  std::string cotangent = toBytes(e.type, given), x = toBytes(e.type, a.x),
+              gate = toBytes(e.type, a.gate), up = toBytes(e.type, a.up),
+              down = toBytes(e.type, a.down);
+  std::string dx(size_t(e.rows * e.k * typeBytes(e.type)), '\x77');
+  std::vector<std::vector<float>> out{{}};
+  for (const std::vector<float> *like : {&a.routing, &a.gate, &a.up, &a.down})
+    out.emplace_back(like->size(), NAN);
+  // The second call finds what the first left in its scratch.
+  for (int i = 0; i < 2; ++i) {
+    Status status = engine.run(
+        0, {e.rows, cotangent.data(), x.data(), a.routing.data(), gate.data(),
+            up.data(), down.data(), dx.data(), out[1].data(), out[2].data(),
+            out[3].data(), out[4].data()});
+    EXPECT_TRUE(status.ok()) << status.message();
+  }
+  setWorkers(1);
+  out[0] = toFloats(e.type, dx);
+  return out;
+}
+
+/// Against central differences of some elements of each operand.
+void checkDerivative(const Experts &e, Choice choice, std::mt19937 &random) {
+  Arguments a = fill(e, choice, random);
+  std::vector<float> given =
+      rounded(e.type, randomFloats(random, e.rows * e.n));
+  auto found = differentiate(e, a, given, 1);
+  EXPECT_EQ(found, differentiate(e, a, given, 3)) << "3 workers";
+  auto widen = [](const std::vector<float> &values) {
+    return std::vector<double>(values.begin(), values.end());
+  };
+  Doubles d{widen(a.x),  widen(a.routing), widen(a.gate),
+            widen(a.up), widen(a.down),    widen(given)};
+  std::vector<double> *operands[] = {&d.x, &d.routing, &d.gate, &d.up, &d.down};
+  for (size_t operand = 0; operand < std::size(operands); ++operand) {
+    std::vector<double> &values = *operands[operand];
+    double largest = 1e-3, worst = 0;
+    for (float value : found[operand])
+      largest = std::max(largest, double(std::fabs(value)));
+    for (int sample = 0; sample < 40; ++sample) {
+      size_t at = random() % values.size();
+      double value = values[at], step = 1e-5;
+      bool isUsed = operand == 1 ? value != 0 : !std::isnan(value);
+      double want = 0;
+      if (isUsed) {
+        values[at] = value + step;
+        want = d.loss(e);
+        values[at] = value - step;
+        want = (want - d.loss(e)) / (2 * step);
+        values[at] = value;
+      }
+      double difference = std::fabs(want - found[operand][at]);
+      worst = difference <= worst ? worst : difference;
+    }
+    double bound = e.type == TPRT_F32 ? 1e-5 : 2e-2;
+    EXPECT_LE(worst, bound * largest)
+        << "operand " << operand << ", " << e.rows << " rows, activation "
+        << int(e.activation) << ", choice " << int(choice) << ", seed "
+        << kSeed;
+  }
+}
+
 } // namespace
+
+TEST(Experts, Derivative) {
+  std::mt19937 random(kSeed);
+  for (auto activation :
+       {Gemm::Activation::Relu, Gemm::Activation::Silu,
+        Gemm::Activation::GeluErf, Gemm::Activation::GeluTanh}) {
+    Experts e = describe(19, 4, 13, 7, 11);
+    e.activation = activation;
+    checkDerivative(e, Choice::Random, random);
+  }
+  for (Choice choice : {Choice::First, Choice::All, Choice::None})
+    checkDerivative(describe(70, 3, 9, 6, 8), choice, random);
+  checkDerivative(describe(1300, 2, 5, 4, 3), Choice::First, random);
+  checkDerivative(describe(37, 4, 16, 12, 8, TPRT_BF16), Choice::Random,
+                  random);
+}
 
 TEST(Experts, Random) {
   std::mt19937 random(kSeed);
