@@ -72,11 +72,6 @@ LogicalResult checkTraining(Location loc, const ModelConfig &config,
                           << " has no loss that is known";
   if (failed(checkExperts(loc, config)))
     return failure();
-  if (config.layout.queryNorm.contains("{e}"))
-    return emitError(loc) << "--train: " << config.architecture
-                          << " has a tensor for the norm of each head, and "
-                             "training has one tensor for each parameter of a "
-                             "layer: expected a model without qk_layernorm";
   if (dtype == FloatKind::F16)
     return emitError(loc)
            << "training in f16, the checkpoint's type, is not supported, for "
