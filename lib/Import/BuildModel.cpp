@@ -19,6 +19,15 @@ static Value getTable(ModelBuilder &m, StringRef name, int64_t rows) {
   return m.parameter(m.namesOf(name + ".weight"), {rows, m.config.hiddenSize});
 }
 
+/// x[..., k] -> [..., n], where words have another size than the hidden state.
+static Value resizeWords(ModelBuilder &m, StringRef path, Value x, int64_t n) {
+  int64_t k = ModelBuilder::shapeOf(x).back();
+  if (k == n)
+    return x;
+  Value weight = m.parameter(m.namesOf(path + ".weight"), {n, k});
+  return m.linear(m.placeOf(path), x, weight, Value());
+}
+
 /// Words, token types and positions.
 static Value embed(ModelBuilder &m, Value ids, Value types, Value words) {
   const ModelConfig &c = m.config;
@@ -26,6 +35,7 @@ static Value embed(ModelBuilder &m, Value ids, Value types, Value words) {
   std::string place = m.placeOf(layout.words);
   Value hidden =
       m.scale(place, m.embedding(place, ids, words), c.embeddingScale);
+  hidden = resizeWords(m, layout.wordsIn, hidden, c.hiddenSize);
   if (types) {
     Value typed = m.embedding(m.placeOf(layout.tokenTypes), types,
                               getTable(m, layout.tokenTypes, c.typeVocabSize));
@@ -173,16 +183,17 @@ static NamedValues buildDecoder(ModelBuilder &m,
     heads.push_back((head + ".weight").str());
   if (c.tieEmbeddings)
     names.append(heads);
-  Value words = m.parameter(names, {c.vocabSize, c.hiddenSize});
+  Value words = m.parameter(names, {c.vocabSize, c.wordSize});
   Value hidden = buildLayers(m, embed(m, ids, Value(), words), Value());
   StringRef place = c.layout.heads.front();
   if (hasHead)
     hidden = m.selectPositions(place, hidden);
   hidden = buildNorm(m, c.layout.finalNorm, hidden);
+  hidden = resizeWords(m, c.layout.wordsOut, hidden, c.wordSize);
   if (!hasHead)
     return buildSentence(m, hidden, m.getMask(), modules);
   Value head =
-      c.tieEmbeddings ? words : m.parameter(heads, {c.vocabSize, c.hiddenSize});
+      c.tieEmbeddings ? words : m.parameter(heads, {c.vocabSize, c.wordSize});
   return m.logits(place, hidden, head);
 }
 

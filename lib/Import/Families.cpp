@@ -126,8 +126,8 @@ static void adjustOPT(ObjectReader &reader, ModelConfig &config) {
   }
   if (reader.getBool("_remove_final_layer_norm", false))
     layout.finalNorm = "";
-  reader.require("word_embed_proj_dim", config.hiddenSize,
-                 "embeddings of another size are not supported");
+  config.wordSize =
+      reader.getInt("word_embed_proj_dim", config.hiddenSize, 1, INT32_MAX);
   reader.require("layer_norm_elementwise_affine", true,
                  "norms without weights are not supported");
   // Of training.
@@ -362,6 +362,8 @@ static Family getOPT() {
   return {.modelType = "opt",
           .architectures = {"OPTForCausalLM"},
           .layout = {.prefixes = {"model.decoder.", "decoder."},
+                     .wordsIn = "project_in",
+                     .wordsOut = "project_out",
                      .positions = "embed_positions",
                      .firstPosition = 2,
                      .finalNorm = "final_layer_norm",

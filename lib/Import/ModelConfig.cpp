@@ -276,6 +276,7 @@ static void readModel(ObjectReader &reader, const JsonFile &file,
   int64_t multiple = keys.intermediateSize.value;
   config.hiddenSize = reader.getInt(keys.hiddenSize, std::nullopt, 1,
                                     maxSize / std::max<int64_t>(1, multiple));
+  config.wordSize = config.hiddenSize;
   config.intermediateSize = reader.getInt(
       keys.intermediateSize.key,
       multiple ? std::optional(multiple * config.hiddenSize) : std::nullopt, 1,

@@ -52,6 +52,9 @@ struct ModelLayout {
   llvm::SmallVector<llvm::StringRef, 2> prefixes = {"model."};
   llvm::StringRef layer = "layers.{i}";
   llvm::StringRef words = "embed_tokens", tokenTypes, embeddingNorm;
+  /// Between words of another size and the hidden state, before and behind the
+  /// layers.
+  llvm::StringRef wordsIn, wordsOut;
   /// A table of positions, instead of rotation, and the row of the first one.
   llvm::StringRef positions;
   int64_t firstPosition = 0;

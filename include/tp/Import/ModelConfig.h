@@ -134,6 +134,7 @@ struct ModelConfig {
 
   int64_t vocabSize = 0;
   int64_t hiddenSize = 0;
+  int64_t wordSize = 0; ///< of the table of words
   int64_t intermediateSize = 0;
   int64_t numLayers = 0;
   int64_t numHeads = 0;
