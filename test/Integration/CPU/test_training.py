@@ -31,6 +31,7 @@ GRADIENTS = {("gpt2", "tp=3", "megatron-sp", "f32"), ("llama-gqa", "tp=8", "mega
              ("mixtral", "dp=2,tp=2", "megatron-sp", "f32"),
              ("mixtral", "tp=4", "expert", "f32"),
              ("granite-moe", "tp=2", "expert", "f32"),
+             ("deepseek-v2", "tp=2", "expert-sp", "f32"),
              ("qwen2-moe", "tp=1", "megatron", "f32"),
              ("qwen3-moe", "tp=2", "megatron-sp", "bf16"),
              ("qwen3", "dp=2,tp=2", "megatron-sp", "bf16")}
@@ -40,7 +41,7 @@ STEPS = {("gpt2", "tp=3", "megatron", "f32"), ("llama-gqa", "dp=2,tp=4", "megatr
 
 def meshes(facts, plan, batch, seq):
     degrees = [degree for degree in facts["degrees"]
-               if plan != "megatron-sp" or seq % degree == 0]
+               if not plan.endswith("-sp") or seq % degree == 0]
     for degree in (1, 2, 3, 4, 8):
         if degree in degrees:
             yield f"tp={degree}"
@@ -52,7 +53,7 @@ def meshes(facts, plan, batch, seq):
 def cases(file, few, seq=None):
     found = [(folder, facts, mesh, plan, dtype) for folder, facts in fixtures()
              if (folder / file).exists()
-             for plan in (*PLANS, *(["expert"] if "experts" in facts else []))
+             for plan in (*PLANS, *(["expert", "expert-sp"] if "experts" in facts else []))
              for mesh in meshes(facts, plan, facts["batch"], seq or facts["seq"])
              for dtype in ("f32", "bf16")]
     named = {(folder.name, *rest): (folder, facts, *rest) for folder, facts, *rest in found}
