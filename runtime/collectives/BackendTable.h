@@ -60,12 +60,12 @@ struct BackendRow {
   }
 };
 
-#ifndef TPRT_HAS_CUDA
+/// Why a build has no device. It stands here whether one has, so that a file
+/// that includes this is the same file in both.
 inline constexpr const char *kNoCuda =
     "which was made without CUDA's headers (cuda.h, cublasLt.h, nccl.h): "
     "install the CUDA toolkit and libnccl-dev and configure with "
     "-DTPRT_CUDA=ON";
-#endif
 
 /// The backend of that name, or, for none, the first that serves the program;
 /// an error if there is none, or not in this build.
