@@ -56,11 +56,6 @@ static LogicalResult checkExperts(Location loc, const ModelConfig &config) {
     return emitError(loc)
            << "--train: router_jitter_noise is " << config.experts->jitter
            << ", and random routing is not supported: expected 0";
-  if (!config.layout.routerBias.empty())
-    return emitError(loc)
-           << "--train: " << config.architecture
-           << " balances its experts by a bias that is no parameter of the "
-              "loss, which is not supported: expected a router without";
   return success();
 }
 

@@ -59,6 +59,9 @@ def saved_gradients(model):
     model = model.double()
     for value in model.parameters():
         value.data = value.grad.double()
+    # What routers compare by has none: who is chosen is constant.
+    for value in model.buffers():
+        value.data.zero_()
     with tempfile.TemporaryDirectory() as folder:
         model.save_pretrained(folder)
         return load_file(pathlib.Path(folder) / "model.safetensors")

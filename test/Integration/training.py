@@ -113,7 +113,7 @@ def check_gradients(found, loss, folder, dtype="f32"):
         theirs = facts["parameters"][name]
         assert numpy.isfinite(gradient).all(), f"{name} is not finite"
         if theirs["largest"] == 0:
-            assert not gradient.any(), f"{name} is not zero, though no token uses this expert"
+            assert not gradient.any(), f"{name} is not zero, though no token uses it"
         elif dtype == "f32":
             check_one(name, gradient, theirs["largest"], wanted)
         else:

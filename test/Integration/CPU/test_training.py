@@ -34,6 +34,7 @@ GRADIENTS = {("gpt2", "tp=3", "megatron-sp", "f32"), ("llama-gqa", "tp=8", "mega
              ("deepseek-v2", "tp=2", "expert-sp", "f32"),
              ("qwen2-moe", "tp=1", "megatron", "f32"),
              ("qwen3-moe", "tp=2", "megatron-sp", "bf16"),
+             ("deepseek-v3", "tp=2", "megatron", "bf16"),
              ("qwen3", "dp=2,tp=2", "megatron-sp", "bf16")}
 STEPS = {("gpt2", "tp=3", "megatron", "f32"), ("llama-gqa", "dp=2,tp=4", "megatron-sp", "f32"),
          ("qwen2", "tp=2", "megatron-sp", "f32"), ("llama-gqa", "tp=2", "megatron", "bf16")}

@@ -225,5 +225,9 @@ FailureOr<SmallVector<Value>> RouterOp::buildVjp(OpBuilder &builder,
       });
   SmallVector<Value> gradients(getNumOperands());
   gradients[0] = gradient;
+  // It says who is chosen alone.
+  if (getBias())
+    gradients[1] = arith::ConstantOp::create(
+        builder, getLoc(), builder.getZeroAttr(getBias().getType()));
   return gradients;
 }
