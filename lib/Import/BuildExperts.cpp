@@ -78,7 +78,8 @@ Value buildExperts(ModelBuilder &m, StringRef layer, Value x) {
   return nn::ExpertsOp::create(
       b, m.at(m.placeOf(at(layout.feedForward) + ".experts")), x.getType(), x,
       routing, gate, up, down, b.getStringAttr(getName(c.activation)),
-      b.getF64FloatAttr(double(e.perToken) / double(e.count)));
+      b.getF64FloatAttr(double(e.perToken) / double(e.count)),
+      b.getI64IntegerAttr(e.perToken));
 }
 
 /// x[b, s, h] times 1 / (1 + exp(-logit[b, s])).

@@ -183,9 +183,6 @@ class Packer:
             if self.options.fixtures and folder.name not in self.options.fixtures:
                 continue
             facts = json.loads(facts.read_text())
-            # No device has a function for them.
-            if "experts" in facts:
-                continue
             shutil.copytree(folder, self.root / "fixtures" / folder.name)
             for plan, key in PLANS.items():
                 for degree in DEGREES:

@@ -4,14 +4,15 @@
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-    random-kernels.py BIN [--first N] [--count N] [--kind rows|reductions|attention|paged]
+    random-kernels.py BIN [--first N] [--count N] [--kind rows|reductions|attention|paged|experts]
                       [--seconds S] [--assemble] [--verify] [--print]
 
 Each seed makes a program that a user could write: linalg.generic with permuted,
 broadcast, strided and reversed operands, reductions over any dimensions, gathers,
 casts, slices, concatenations and pads of odd sizes, ranks 1 to 5, one-element and
 empty dimensions; or reductions with any body and element type; or attention of any head
-size, grouping, length, mask and window; or a step's attention to pages.
+size, grouping, length, mask and window; or a step's attention to pages; or a mixture
+of experts.
 tp-check-kernels executes its kernels against the interpreter. --assemble also has
 ptxas assemble them for each architecture and expects no spills; --verify compares
 the program compiled for the host with the interpreter. A program may be refused
@@ -29,6 +30,7 @@ import tempfile
 import time
 
 from random_attention import makeAttention
+from random_experts import makeExperts
 from random_paged import makePaged
 from random_reductions import Reductions
 from random_rows import Rows
@@ -102,7 +104,7 @@ def main():
     parser.add_argument("bin", type=pathlib.Path, help="where the tools are")
     parser.add_argument("--first", type=int, default=1, help="first seed")
     parser.add_argument("--count", type=int, default=1)
-    parser.add_argument("--kind", choices=["rows", "reductions", "attention", "paged"],
+    parser.add_argument("--kind", choices=["rows", "reductions", "attention", "paged", "experts"],
                         default="rows")
     parser.add_argument("--seconds", type=float, default=1e9,
                         help="start no program after so many")
@@ -124,6 +126,8 @@ def main():
             text = makeAttention(seed)
         elif options.kind == "paged":
             text = makePaged(seed)
+        elif options.kind == "experts":
+            text = makeExperts(seed)
         elif options.kind == "reductions":
             text = Reductions(seed).make()
         else:

@@ -86,7 +86,7 @@ public:
   /// library form call.
   virtual bool hasFunction(llvm::StringRef function) const { return true; }
   /// The pass that writes a kernel for each operation that would call
-  /// `function`, and names it in the operation's `tp.kernel` (`tp.combine`,
+  /// `function`, and names it in the operation's `tp.kernel` (`tp.then`,
   /// `tp.scratch_bytes`): the step launches that instead. Empty where the
   /// runtime has the function.
   virtual llvm::StringRef getKernelPass(llvm::StringRef function) const {

@@ -596,15 +596,9 @@ static void generate(gpu::GPUModuleOp module, StringRef name,
                      const AttentionShape &shape, bool byKeys, Location loc) {
   AttentionTiles tiles = AttentionTiles::chooseBackward(shape, byKeys);
   LLVM::GlobalOp shared = getSharedMemory(module, loc);
-  auto builder = OpBuilder::atBlockEnd(module.getBody());
+  OpBuilder builder(module.getContext());
   SmallVector<Type> types(numParameters,
                           LLVM::LLVMPointerType::get(builder.getContext()));
-  auto kernel = gpu::GPUFuncOp::create(builder, loc, name,
-                                       builder.getFunctionType(types, {}));
-  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
-                  builder.getUnitAttr());
-  kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                  builder.getI32IntegerAttr(tiles.residentBlocks));
   int64_t length = byKeys ? shape.keyCapacity : shape.queryLength;
   Launch launch;
   launch.grid = {int64_t(llvm::divideCeil(length, tiles.getRows())) *
@@ -613,8 +607,10 @@ static void generate(gpu::GPUModuleOp module, StringRef name,
   launch.block = {tiles.getThreads(), 1, 1};
   // Behind the tiles: two stages of two numbers for each column.
   launch.sharedBytes = tiles.getSharedBytes() + (byKeys ? 16 * tiles.keys : 0);
-  setLaunch(kernel, launch);
-  builder.setInsertionPointToStart(&kernel.getBody().front());
+  gpu::GPUFuncOp kernel =
+      createKernel(module, builder, loc, name, types, launch);
+  kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                  builder.getI32IntegerAttr(tiles.residentBlocks));
   Value memory = LLVM::AddressOfOp::create(builder, loc, shared);
   BackwardKernel(builder, loc, shape, tiles, byKeys, memory,
                  kernel.getArguments())

@@ -414,24 +414,17 @@ gpu::GPUFuncOp tp::generateAttention(gpu::GPUModuleOp module, StringRef name,
                                      const AttentionTiles &tiles,
                                      Location loc) {
   LLVM::GlobalOp shared = getSharedMemory(module, loc);
-  auto builder = OpBuilder::atBlockEnd(module.getBody());
-  auto types = AttentionArguments::getTypes(builder, shape, tiles);
-  auto kernel = gpu::GPUFuncOp::create(builder, loc, name,
-                                       builder.getFunctionType(types, {}));
-  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
-                  builder.getUnitAttr());
-  kernel.setKnownBlockSizeAttr(
-      builder.getDenseI32ArrayAttr({int32_t(tiles.getThreads()), 1, 1}));
-  kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                  builder.getI32IntegerAttr(tiles.residentBlocks));
+  OpBuilder builder(module.getContext());
   Launch launch;
   launch.grid = {tiles.getBlocks(shape) * tiles.splits, shape.keyHeads,
                  shape.batch};
   launch.block = {tiles.getThreads(), 1, 1};
   launch.sharedBytes = tiles.getSharedBytes();
-  setLaunch(kernel, launch);
-
-  builder.setInsertionPointToStart(&kernel.getBody().front());
+  gpu::GPUFuncOp kernel =
+      createKernel(module, builder, loc, name,
+                   AttentionArguments::getTypes(builder, shape, tiles), launch);
+  kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                  builder.getI32IntegerAttr(tiles.residentBlocks));
   Value memory = LLVM::AddressOfOp::create(builder, loc, shared);
   AttentionKernel(builder, loc, shape, tiles, memory, kernel.getArguments())
       .run();

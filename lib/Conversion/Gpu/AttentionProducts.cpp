@@ -13,11 +13,6 @@
 using namespace mlir;
 using namespace tp;
 
-static Fragment getZeros(KernelEmitter &e, int64_t tiles) {
-  Value zero = e.float32(0);
-  return Fragment(tiles, {zero, zero, zero, zero});
-}
-
 //===----------------------------------------------------------------------===//
 // Tensor cores
 //===----------------------------------------------------------------------===//
@@ -38,16 +33,12 @@ public:
                     Visit visit) override;
 
 private:
-  using Registers = std::array<Value, 4>;
+  using Registers = TensorCores::Registers;
 
-  /// Four 8x8 matrices, one register each: lanes 8i to 8i + 7 give the
-  /// addresses of the rows of matrix i.
-  Registers loadMatrices(Value pointer, bool isTransposed);
   /// The left operand of step `step` (16 columns of the head).
   Registers getQueries(int64_t fragment, int64_t step);
-  void multiply(std::array<Value, 4> &sum, ArrayRef<Value> left, Value right0,
-                Value right1);
 
+  TensorCores cores;
   int64_t steps; ///< of 16 columns of the head
   /// What this lane adds to a matrix's first element to find its row: of a
   /// 16x16 block by rows then columns, and of one by columns then rows; of
@@ -65,35 +56,10 @@ TensorCoreProducts::TensorCoreProducts(KernelEmitter &emitter,
                                        const RowLayout &inner,
                                        const RowLayout &outer, Value lane)
     : AttentionProducts(emitter, shape, tiles, inner, outer, lane),
-      steps(inner.padded / 16) {
-  // Matrices 0 and 1 are rows 0-7 and 8-15 of the left half, 2 and 3 of the
-  // right half: the order of the left operand, and of two right operands that
-  // are read transposed.
-  Value row = e.rem(lane, 16), half = e.div(lane, 16);
-  byRows = e.add(e.mul(row, inner.pitch), e.mul(half, 16));
-  ofValues = e.add(e.mul(row, outer.pitch), e.mul(half, 16));
-  // Matrices 0 and 1 are the halves of rows 0-7, 2 and 3 of rows 8-15: two
-  // right operands whose columns are rows in memory.
-  row = e.add(e.rem(lane, 8), e.mul(half, 8));
-  Value side = e.rem(e.div(lane, 8), 2);
-  byColumns = e.add(e.mul(row, inner.pitch), e.mul(side, 16));
-}
-
-TensorCoreProducts::Registers
-TensorCoreProducts::loadMatrices(Value pointer, bool isTransposed) {
-  MLIRContext *context = e.builder.getContext();
-  auto type =
-      LLVM::LLVMStructType::getLiteral(context, SmallVector<Type>(4, e.i32));
-  auto layout = isTransposed ? NVVM::MMALayout::col : NVVM::MMALayout::row;
-  Value loaded =
-      NVVM::LdMatrixOp::create(e.builder, e.loc, type, pointer, 4, layout,
-                               NVVM::LdStMatrixShapeAttr::get(context, 8, 8),
-                               NVVM::LdStMatrixEltType::B16);
-  Registers registers;
-  for (int64_t i = 0; i < 4; ++i)
-    registers[i] = LLVM::ExtractValueOp::create(e.builder, e.loc, loaded, i);
-  return registers;
-}
+      cores(emitter, shape.type), steps(inner.padded / 16),
+      byRows(cores.getPlaceByRows(lane, inner.pitch)),
+      byColumns(cores.getPlaceByColumns(lane, inner.pitch)),
+      ofValues(cores.getPlaceByRows(lane, outer.pitch)) {}
 
 void TensorCoreProducts::setQueries(Value pointer) {
   queries = e.offset(pointer, byRows);
@@ -101,7 +67,7 @@ void TensorCoreProducts::setQueries(Value pointer) {
     return;
   for (int64_t fragment = 0; fragment < tiles.fragments; ++fragment)
     for (int64_t step = 0; step < steps; ++step)
-      held.push_back(loadMatrices(
+      held.push_back(cores.load(
           e.offset(queries, 16 * fragment * inner.pitch + 32 * step), false));
 }
 
@@ -109,37 +75,13 @@ TensorCoreProducts::Registers TensorCoreProducts::getQueries(int64_t fragment,
                                                              int64_t step) {
   if (tiles.queriesInRegisters)
     return held[fragment * steps + step];
-  return loadMatrices(
-      e.offset(queries, 16 * fragment * inner.pitch + 32 * step), false);
-}
-
-void TensorCoreProducts::multiply(std::array<Value, 4> &sum,
-                                  ArrayRef<Value> left, Value right0,
-                                  Value right1) {
-  MLIRContext *context = e.builder.getContext();
-  auto type =
-      LLVM::LLVMStructType::getLiteral(context, SmallVector<Type>(4, e.f32));
-  SmallVector<Value> a(left), b{right0, right1};
-  auto kind = NVVM::MMATypes::bf16;
-  if (shape.type.isF16()) {
-    kind = NVVM::MMATypes::f16;
-    auto pair = VectorType::get(2, shape.type);
-    for (Value &value : a)
-      value = LLVM::BitcastOp::create(e.builder, e.loc, pair, value);
-    for (Value &value : b)
-      value = LLVM::BitcastOp::create(e.builder, e.loc, pair, value);
-  }
-  Value product = NVVM::MmaOp::create(
-      e.builder, e.loc, type, a, b, ValueRange(sum), {16, 8, 16}, std::nullopt,
-      std::nullopt, std::array{kind, kind},
-      std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-  for (int64_t i = 0; i < 4; ++i)
-    sum[i] = LLVM::ExtractValueOp::create(e.builder, e.loc, product, i);
+  return cores.load(e.offset(queries, 16 * fragment * inner.pitch + 32 * step),
+                    false);
 }
 
 Fragments TensorCoreProducts::multiplyKeys(Value keys) {
   int64_t keyTiles = tiles.getWarpKeys() / 8;
-  Fragments scores(tiles.fragments, getZeros(e, keyTiles));
+  Fragments scores(tiles.fragments, makeZeros(e, keyTiles));
   Value rows = e.offset(keys, byColumns);
   for (int64_t step = 0; step < steps; ++step) {
     SmallVector<Registers> left;
@@ -147,12 +89,12 @@ Fragments TensorCoreProducts::multiplyKeys(Value keys) {
       left.push_back(getQueries(fragment, step));
     for (int64_t tile = 0; tile < keyTiles; tile += 2) {
       Registers right =
-          loadMatrices(e.offset(rows, 8 * tile * inner.pitch + 32 * step),
-                       /*isTransposed=*/false);
+          cores.load(e.offset(rows, 8 * tile * inner.pitch + 32 * step),
+                     /*isTransposed=*/false);
       for (int64_t fragment = 0; fragment < tiles.fragments; ++fragment) {
         Fragment &sums = scores[fragment];
-        multiply(sums[tile], left[fragment], right[0], right[1]);
-        multiply(sums[tile + 1], left[fragment], right[2], right[3]);
+        cores.multiply(sums[tile], left[fragment], right[0], right[1]);
+        cores.multiply(sums[tile + 1], left[fragment], right[2], right[3]);
       }
     }
   }
@@ -174,11 +116,11 @@ void TensorCoreProducts::multiplyValues(Fragments &outputs,
     }
     for (int64_t column = 0; column < outer.padded / 16; ++column) {
       Registers right =
-          loadMatrices(e.offset(rows, 16 * step * outer.pitch + 32 * column),
-                       /*isTransposed=*/true);
+          cores.load(e.offset(rows, 16 * step * outer.pitch + 32 * column),
+                     /*isTransposed=*/true);
       for (auto [sums, operand] : llvm::zip_equal(outputs, left)) {
-        multiply(sums[2 * column], operand, right[0], right[1]);
-        multiply(sums[2 * column + 1], operand, right[2], right[3]);
+        cores.multiply(sums[2 * column], operand, right[0], right[1]);
+        cores.multiply(sums[2 * column + 1], operand, right[2], right[3]);
       }
     }
   }
@@ -224,20 +166,10 @@ public:
                     Visit visit) override;
 
 private:
-  std::array<Value, 4> loadFour(Value pointer);
   Value queries;
 };
 
 } // namespace
-
-std::array<Value, 4> FusedProducts::loadFour(Value pointer) {
-  Value loaded = e.load(VectorType::get(4, e.f32), pointer, 16);
-  std::array<Value, 4> values;
-  for (int64_t i = 0; i < 4; ++i)
-    values[i] =
-        LLVM::ExtractElementOp::create(e.builder, e.loc, loaded, e.int32(i));
-  return values;
-}
 
 Fragments FusedProducts::multiplyKeys(Value keys) {
   int64_t keyTiles = tiles.getWarpKeys() / 8;
@@ -258,11 +190,11 @@ Fragments FusedProducts::multiplyKeys(Value keys) {
           SmallVector<std::array<Value, 4>> rows;
           for (int64_t half = 0; half < 2 * tiles.fragments; ++half)
             rows.push_back(
-                loadFour(e.offset(left, 8 * half * inner.pitch + part)));
+                loadFour(e, e.offset(left, 8 * half * inner.pitch + part)));
           for (int64_t tile = 0; tile < keyTiles; ++tile)
             for (int64_t side = 0; side < 2; ++side) {
               auto key = loadFour(
-                  e.offset(right, (8 * tile + side) * inner.pitch + part));
+                  e, e.offset(right, (8 * tile + side) * inner.pitch + part));
               for (auto [half, row] : llvm::enumerate(rows)) {
                 Value &sum = sums[index(half / 2, tile, half % 2 * 2 + side)];
                 for (auto [a, b] : llvm::zip_equal(row, key))
@@ -272,7 +204,7 @@ Fragments FusedProducts::multiplyKeys(Value keys) {
         }
         return sums;
       });
-  Fragments scores(tiles.fragments, getZeros(e, keyTiles));
+  Fragments scores(tiles.fragments, makeZeros(e, keyTiles));
   for (int64_t fragment = 0; fragment < tiles.fragments; ++fragment)
     for (int64_t tile = 0; tile < keyTiles; ++tile)
       for (int64_t value = 0; value < 4; ++value)
@@ -294,7 +226,7 @@ void FusedProducts::multiplyValues(Fragments &outputs,
         rows.push_back(
             e.shuffleInQuad(fragment[key / 8][2 * half + side], source));
     for (int64_t step = 0; step < outer.padded / 16; ++step) {
-      auto value = loadFour(e.offset(own, key * outer.pitch + 64 * step));
+      auto value = loadFour(e, e.offset(own, key * outer.pitch + 64 * step));
       for (auto [half, probability] : llvm::enumerate(rows))
         for (int64_t i = 0; i < 4; ++i) {
           Value &sum =

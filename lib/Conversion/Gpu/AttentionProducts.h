@@ -36,16 +36,10 @@
 #define TP_LIB_CONVERSION_GPU_ATTENTIONPRODUCTS_H
 
 #include "AttentionTiles.h"
-#include "KernelEmitter.h"
-#include <array>
+#include "TensorCores.h"
 #include <memory>
 
 namespace tp {
-
-/// One lane's numbers of a fragment of 16 rows: tiles of four values.
-using Fragment = llvm::SmallVector<std::array<mlir::Value, 4>>;
-/// The fragments of a warp, one for each 16 of its rows.
-using Fragments = llvm::SmallVector<Fragment>;
 
 class AttentionProducts {
 public:

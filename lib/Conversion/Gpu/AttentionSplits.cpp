@@ -261,19 +261,14 @@ gpu::GPUFuncOp tp::generateAttentionCombine(gpu::GPUModuleOp module,
                                             Location loc) {
   CombineShape form(shape, tiles);
   LLVM::GlobalOp shared = getSharedMemory(module, loc);
-  auto builder = OpBuilder::atBlockEnd(module.getBody());
-  auto kernel = gpu::GPUFuncOp::create(
-      builder, loc, name,
-      builder.getFunctionType(
-          AttentionArguments::getTypes(builder, shape, tiles), {}));
-  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
-                  builder.getUnitAttr());
+  OpBuilder builder(module.getContext());
   Launch launch;
   launch.grid = {shape.getRows(), shape.keyHeads, shape.batch};
   launch.block = {form.getThreads(), 1, 1};
   launch.sharedBytes = form.groups > 1 ? form.getThreads() * 4 : 0;
-  setLaunch(kernel, launch);
-  builder.setInsertionPointToStart(&kernel.getBody().front());
+  gpu::GPUFuncOp kernel =
+      createKernel(module, builder, loc, name,
+                   AttentionArguments::getTypes(builder, shape, tiles), launch);
   Value memory = LLVM::AddressOfOp::create(builder, loc, shared);
   CombineKernel(builder, loc, shape, tiles, memory, kernel.getArguments())
       .run();

@@ -43,10 +43,6 @@ struct GenerateGpuAttentionPass
     return (name + "_combine").str();
   }
 
-  void name(Operation *op, StringRef attribute, StringRef kernel) {
-    op->setAttr(attribute, FlatSymbolRefAttr::get(&getContext(), kernel));
-  }
-
   LogicalResult generateBackward() {
     SmallVector<AttentionShape> known;
     WalkResult result = getOperation().walk([&](nn::AttentionBackwardOp op) {
@@ -61,8 +57,7 @@ struct GenerateGpuAttentionPass
         generateAttentionBackward(getOrCreateKernelsModule(getOperation()),
                                   byQueries, byKeys, *shape, op.getLoc());
       }
-      name(op, kernelAttrName, byQueries);
-      name(op, combineAttrName, byKeys);
+      setKernels(op, {byQueries, byKeys});
       return WalkResult::advance();
     });
     return failure(result.wasInterrupted());
@@ -92,13 +87,11 @@ struct GenerateGpuAttentionPass
         known.push_back({*shape, tiles, name});
         found = &known.back();
       }
-      name(op, kernelAttrName, found->name);
       if (found->tiles.splits == 1)
-        return WalkResult::advance();
-      name(op, combineAttrName, getCombineName(found->name));
-      op->setAttr(scratchBytesAttrName,
-                  OpBuilder(op).getI64IntegerAttr(
-                      AttentionSplits::getScratchBytes(*shape, found->tiles)));
+        setKernels(op, {found->name});
+      else
+        setKernels(op, {found->name, getCombineName(found->name)},
+                   AttentionSplits::getScratchBytes(*shape, found->tiles));
       return WalkResult::advance();
     });
     if (result.wasInterrupted())

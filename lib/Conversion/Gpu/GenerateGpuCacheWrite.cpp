@@ -169,18 +169,14 @@ void CacheWriteKernel::run() {
 
 static void generateCacheWrite(gpu::GPUModuleOp module, StringRef name,
                                const CacheWriteShape &shape, Location loc) {
-  auto builder = OpBuilder::atBlockEnd(module.getBody());
+  OpBuilder builder(module.getContext());
   Type pointer = LLVM::LLVMPointerType::get(builder.getContext());
   SmallVector<Type> types(3, builder.getI64Type());
   types.append(4, pointer);
-  auto kernel = gpu::GPUFuncOp::create(builder, loc, name,
-                                       builder.getFunctionType(types, {}));
-  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
-                  builder.getUnitAttr());
-  setLaunch(kernel, {{shape.tokens, shape.getParts(), 1},
-                     {shape.getThreads(), 1, 1},
-                     /*sharedBytes=*/0});
-  builder.setInsertionPointToStart(&kernel.getBody().front());
+  gpu::GPUFuncOp kernel = createKernel(module, builder, loc, name, types,
+                                       {{shape.tokens, shape.getParts(), 1},
+                                        {shape.getThreads(), 1, 1},
+                                        /*sharedBytes=*/0});
   CacheWriteKernel(builder, loc, shape, kernel.getArguments()).run();
   gpu::ReturnOp::create(builder, loc);
 }
@@ -214,7 +210,7 @@ struct GenerateGpuCacheWritePass
         generateCacheWrite(getOrCreateKernelsModule(getOperation()), name,
                            shape, op.getLoc());
       }
-      op->setAttr(kernelAttrName, FlatSymbolRefAttr::get(&getContext(), name));
+      setKernels(op, {name});
       return WalkResult::advance();
     });
     if (result.wasInterrupted())

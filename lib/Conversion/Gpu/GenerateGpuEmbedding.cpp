@@ -245,15 +245,11 @@ void EmbeddingKernels::add() {
 static void generate(gpu::GPUModuleOp module, StringRef name, Location loc,
                      const EmbeddingShape &shape, const Launch &launch,
                      void (EmbeddingKernels::*body)()) {
-  auto builder = OpBuilder::atBlockEnd(module.getBody());
+  OpBuilder builder(module.getContext());
   SmallVector<Type> types(4, builder.getI64Type());
   types.append(4, LLVM::LLVMPointerType::get(builder.getContext()));
-  auto kernel = gpu::GPUFuncOp::create(builder, loc, name,
-                                       builder.getFunctionType(types, {}));
-  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
-                  builder.getUnitAttr());
-  setLaunch(kernel, launch);
-  builder.setInsertionPointToStart(&kernel.getBody().front());
+  gpu::GPUFuncOp kernel =
+      createKernel(module, builder, loc, name, types, launch);
   EmbeddingKernels kernels(builder, loc, shape, kernel.getArguments());
   (kernels.*body)();
   gpu::ReturnOp::create(builder, loc);
@@ -299,8 +295,7 @@ struct GenerateGpuEmbeddingPass
                   0},
                  &EmbeddingKernels::add);
       }
-      op->setAttr(kernelAttrName, FlatSymbolRefAttr::get(&getContext(), copy));
-      op->setAttr(combineAttrName, FlatSymbolRefAttr::get(&getContext(), add));
+      setKernels(op, {copy, add});
       return WalkResult::advance();
     });
     if (result.wasInterrupted())

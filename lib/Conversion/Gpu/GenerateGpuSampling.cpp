@@ -48,7 +48,7 @@ struct GenerateGpuSamplingPass
       known.push_back(shape);
       generate(getOrCreateKernelsModule(getOperation()), name);
     }
-    op->setAttr(kernelAttrName, FlatSymbolRefAttr::get(&getContext(), name));
+    setKernels(op, {name});
   }
 
   void runOnOperation() override {

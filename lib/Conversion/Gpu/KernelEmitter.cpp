@@ -53,6 +53,10 @@ Value KernelEmitter::toInt64(Value a) {
   return builder.createOrFold<arith::ExtSIOp>(loc, i64, a);
 }
 
+Value KernelEmitter::popCount(Value a) {
+  return LLVM::CtPopOp::create(builder, loc, a.getType(), a);
+}
+
 Value KernelEmitter::fma(Value a, Value b, Value c) {
   return LLVM::FMAOp::create(builder, loc, a, b, c);
 }

@@ -48,6 +48,8 @@ public:
   Value shiftRight(Value a, Value b) {
     return fold<mlir::arith::ShRUIOp>(a, b);
   }
+  Value shiftLeft(Value a, Value b) { return fold<mlir::arith::ShLIOp>(a, b); }
+  Value popCount(Value a);
   Value add(Value a, int64_t b) { return add(a, like(a, b)); }
   Value sub(Value a, int64_t b) { return sub(a, like(a, b)); }
   Value mul(Value a, int64_t b) { return mul(a, like(a, b)); }

@@ -40,6 +40,19 @@ LLVM::GlobalOp tp::getSharedMemory(gpu::GPUModuleOp module, Location loc) {
                                 /*alignment=*/16, /*addrSpace=*/3);
 }
 
+gpu::GPUFuncOp tp::createKernel(gpu::GPUModuleOp module, OpBuilder &builder,
+                                Location loc, StringRef name,
+                                TypeRange parameters, const Launch &launch) {
+  builder.setInsertionPointToEnd(module.getBody());
+  auto kernel = gpu::GPUFuncOp::create(builder, loc, name,
+                                       builder.getFunctionType(parameters, {}));
+  kernel->setAttr(gpu::GPUDialect::getKernelFuncAttrName(),
+                  builder.getUnitAttr());
+  setLaunch(kernel, launch);
+  builder.setInsertionPointToStart(&kernel.getBody().front());
+  return kernel;
+}
+
 void tp::setLaunch(gpu::GPUFuncOp kernel, const Launch &launch) {
   OpBuilder builder(kernel.getContext());
   kernel->setAttr(gridAttrName, builder.getDenseI64ArrayAttr(launch.grid));

@@ -10,9 +10,34 @@
 #include "tp/Conversion/Kernels/Kernels.h"
 
 #include "tp/Interfaces/LibraryInterface.h"
+#include "tp/Schedule/RowKernels.h"
 
 using namespace mlir;
 using namespace tp;
+
+void tp::setKernels(Operation *op, ArrayRef<std::string> names,
+                    int64_t scratchBytes) {
+  Builder builder(op->getContext());
+  SmallVector<Attribute> symbols;
+  for (StringRef name : names)
+    symbols.push_back(FlatSymbolRefAttr::get(op->getContext(), name));
+  op->setAttr(kernelAttrName, symbols.front());
+  if (symbols.size() > 1)
+    op->setAttr(thenAttrName,
+                builder.getArrayAttr(ArrayRef(symbols).drop_front()));
+  if (scratchBytes > 0)
+    op->setAttr(scratchBytesAttrName, builder.getI64IntegerAttr(scratchBytes));
+}
+
+SmallVector<StringRef> tp::getKernels(Operation *op) {
+  SmallVector<StringRef> names;
+  if (auto first = op->getAttrOfType<FlatSymbolRefAttr>(kernelAttrName))
+    names.push_back(first.getValue());
+  if (auto then = op->getAttrOfType<ArrayAttr>(thenAttrName))
+    for (auto symbol : then.getAsRange<FlatSymbolRefAttr>())
+      names.push_back(symbol.getValue());
+  return names;
+}
 
 LogicalResult tp::checkType(Operation *op, Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);

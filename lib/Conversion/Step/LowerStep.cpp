@@ -293,10 +293,9 @@ LogicalResult StepBuilder::launchLibrary(const LibrarySite &site,
   auto scratch = site.op->getAttrOfType<IntegerAttr>(scratchBytesAttrName);
   if (scratch && scratch.getInt() > 0)
     arguments.push_back(members[Scratch]);
-  for (StringRef name : {kernelAttrName, combineAttrName})
-    if (auto kernel = site.op->getAttrOfType<FlatSymbolRefAttr>(name))
-      if (::mlir::failed(launch(site.op, kernel.getValue(), arguments)))
-        return failure();
+  for (StringRef kernel : getKernels(site.op))
+    if (::mlir::failed(launch(site.op, kernel, arguments)))
+      return failure();
   return success();
 }
 

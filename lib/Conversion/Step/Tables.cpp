@@ -75,10 +75,9 @@ LogicalResult Tables::addLibraryKernels(Operation *op, StringRef pass) {
     return op->emitOpError("expected a kernel: run ") << pass;
   if (auto bytes = op->getAttrOfType<IntegerAttr>(scratchBytesAttrName))
     libraryScratch = std::max(libraryScratch, bytes.getInt());
-  for (StringRef attribute : {kernelAttrName, combineAttrName})
-    if (auto kernel = op->getAttrOfType<FlatSymbolRefAttr>(attribute))
-      if (failed(addKernel(op, kernel.getValue())))
-        return failure();
+  for (StringRef kernel : getKernels(op))
+    if (failed(addKernel(op, kernel)))
+      return failure();
   return success();
 }
 

@@ -48,6 +48,7 @@ public:
         .Cases({"attention", "attention_backward", "paged_attention"},
                "tp-generate-gpu-attention")
         .Case("embedding_backward", "tp-generate-gpu-embedding")
+        .Case("experts", "tp-generate-gpu-experts")
         .Case("cache_write", "tp-generate-gpu-cache-write")
         .Cases({"sample_records", "sample_pick"}, "tp-generate-gpu-sampling")
         .Default("");
@@ -58,6 +59,7 @@ public:
     manager.addPass(createGenerateGpuAttention());
     manager.addPass(createGenerateGpuCacheWrite());
     manager.addPass(createGenerateGpuEmbedding());
+    manager.addPass(createGenerateGpuExperts());
     manager.addPass(createGenerateGpuSampling());
   }
   void buildKernelsToLLVM(mlir::OpPassManager &manager) const override {

@@ -283,8 +283,8 @@ def _write(lowering, found, kind):
     result = (*front, found.down.size)
     written = emitter.tensor(
         f"nn.experts {', '.join(names)} {{activation = {_text.quote(found.activation)}, "
-        f"active = {routing.chosen / experts:.17e} : f64}} : ({', '.join(types)}) -> "
-        f"{tensor(result, kind)}", result, kind)
+        f"active = {routing.chosen / experts:.17e} : f64, top_k = {routing.chosen} : i64}} : "
+        f"({', '.join(types)}) -> {tensor(result, kind)}", result, kind)
     emitter.experts.append([parameter for _, _, parameter in matrices])
     count = math.prod(front)
     return emitter.reshape(Value(Tensor(written.source.name, result), written.view, kind),

@@ -91,7 +91,7 @@ func.func @decode(%q: tensor<1x1x14x128xf16>, %k: tensor<1x99x2x128xf16>, %v: te
 // split with a thread, all before the first is needed.
 
 // CHECK-LABEL: func.func @split
-// CHECK: nn.attention {{.*}} {causal, scale = {{.*}} : f64, tp.combine = @attention_0_combine, tp.kernel = @attention_0, tp.scratch_bytes = 549120 : i64}
+// CHECK: nn.attention {{.*}} {causal, scale = {{.*}} : f64, tp.kernel = @attention_0, tp.scratch_bytes = 549120 : i64, tp.then = [@attention_0_combine]}
 // CHECK: gpu.func @attention_0(
 // CHECK-SAME: %[[OUT:[a-z0-9]*]]: !llvm.ptr, %{{[a-z0-9]*}}: i64, %{{[a-z0-9]*}}: !llvm.ptr, %[[SCRATCH:[a-z0-9]*]]: !llvm.ptr) kernel
 // CHECK-SAME: tp.grid = array<i64: 33, 8, 1>
@@ -147,7 +147,7 @@ func.func @bounds(%q: tensor<1x1x1x64xf16>, %k: tensor<1x9000x1x64xf16>, %s: ten
 // position the kernel reads its own, and the pages of keys come from the table.
 
 // CHECK-LABEL: func.func @decode
-// CHECK: nn.paged_attention {{.*}} {page = 32 : i64, scale = 1.250000e-01 : f64, tp.combine = @paged_attention_0_combine, tp.kernel = @paged_attention_0, tp.scratch_bytes = 270336 : i64}
+// CHECK: nn.paged_attention {{.*}} {page = 32 : i64, scale = 1.250000e-01 : f64, tp.kernel = @paged_attention_0, tp.scratch_bytes = 270336 : i64, tp.then = [@paged_attention_0_combine]}
 // CHECK: gpu.func @paged_attention_0(%{{[^)]*}}: i64, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %[[ROWS:[a-z0-9]*]]: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr) kernel
 // CHECK-SAME: tp.grid = array<i64: 32, 2, 4>
 // CHECK: %[[OWN:.*]] = llvm.addrspacecast %[[ROWS]]
@@ -198,8 +198,8 @@ func.func @mixed(%q: tensor<1x2x4x64xbf16>, %k: tensor<64x2x64xf16>, %rows: tens
 // of 64 rows of one query head; equal ones share both.
 
 // CHECK-LABEL: func.func @backward
-// CHECK: nn.attention_backward {{.*}} {causal, scale = 1.250000e-01 : f64, tp.combine = @attention_backward_0_keys, tp.kernel = @attention_backward_0}
-// CHECK: nn.attention_backward {{.*}} {causal, scale = 1.250000e-01 : f64, tp.combine = @attention_backward_0_keys, tp.kernel = @attention_backward_0}
+// CHECK: nn.attention_backward {{.*}} {causal, scale = 1.250000e-01 : f64, tp.kernel = @attention_backward_0, tp.then = [@attention_backward_0_keys]}
+// CHECK: nn.attention_backward {{.*}} {causal, scale = 1.250000e-01 : f64, tp.kernel = @attention_backward_0, tp.then = [@attention_backward_0_keys]}
 // CHECK: gpu.func @attention_backward_0(%{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr) kernel
 // CHECK-SAME: tp.block = array<i64: 128, 1, 1>
 // CHECK-SAME: tp.grid = array<i64: 8, 32, 1>

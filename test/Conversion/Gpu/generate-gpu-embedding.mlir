@@ -4,8 +4,8 @@
 // is no row adds nothing, ids are compared by a warp, and sums have a fixed order.
 
 // CHECK-LABEL: func.func @step
-// CHECK: nn.embedding_backward {{.*}} {tp.combine = @embedding_backward_0_add, tp.kernel = @embedding_backward_0}
-// CHECK: nn.embedding_backward {{.*}} {tp.combine = @embedding_backward_0_add, tp.kernel = @embedding_backward_0}
+// CHECK: nn.embedding_backward {{.*}} {tp.kernel = @embedding_backward_0, tp.then = [@embedding_backward_0_add]}
+// CHECK: nn.embedding_backward {{.*}} {tp.kernel = @embedding_backward_0, tp.then = [@embedding_backward_0_add]}
 // CHECK: gpu.func @embedding_backward_0(%{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr) kernel
 // CHECK-SAME: tp.block = array<i64: 256, 1, 1>
 // CHECK-SAME: tp.grid = array<i64: 7, 1, 1>

@@ -778,6 +778,14 @@ func.func @experts(%x: tensor<8x64xf32>, %r: tensor<8x6xf32>, %g: tensor<6x32x64
 
 // -----
 
+func.func @experts_top_k(%x: tensor<8x64xf32>, %r: tensor<8x6xf32>, %g: tensor<6x32x64xf32>, %u: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>) -> tensor<8x48xf32> {
+  // expected-error @below {{expected top_k to be at least 1, got 0}}
+  %0 = nn.experts %x, %r, %g, %u, %d {activation = "silu", top_k = 0 : i64} : (tensor<8x64xf32>, tensor<8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> tensor<8x48xf32>
+  return %0 : tensor<8x48xf32>
+}
+
+// -----
+
 func.func @experts_backward(%x: tensor<8x64xf32>, %r: tensor<8x6xf32>, %g: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>) {
   // expected-error @below {{'nn.experts_backward' op expected cotangent of shape [8, 48], got [8, 64]}}
   %0:5 = nn.experts_backward %x, %x, %r, %g, %g, %d {activation = "silu"} : (tensor<8x64xf32>, tensor<8x64xf32>, tensor<8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> (tensor<8x64xf32>, tensor<8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>)

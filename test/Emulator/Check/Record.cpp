@@ -12,6 +12,7 @@
 #include "Record.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tp/Conversion/Kernels/Kernels.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Interpreter/Distribute.h"
 #include "tp/Interpreter/Parameters.h"
@@ -341,8 +342,9 @@ private:
       Operation *owner = call.library ? op : function.getOperation();
       if (auto scratch = owner->getAttrOfType<IntegerAttr>("tp.scratch_bytes"))
         call.scratchBytes = scratch.getInt();
-      if (auto combine = op->getAttrOfType<FlatSymbolRefAttr>("tp.combine"))
-        call.combine = combine.getValue().str();
+      if (call.library)
+        for (StringRef name : ArrayRef(getKernels(op)).drop_front())
+          call.then.push_back(name.str());
       call.rank = rank;
       for (Value operand : op->getOperands()) {
         auto found = values.find(operand);

@@ -32,8 +32,11 @@ struct KernelCall {
   std::string kernel;
   /// The operation that the kernel is for, if it is a library's.
   mutable LibraryOpInterface library;
-  /// The kernel that runs behind it with the same arguments, or none.
-  std::string combine;
+  /// Those that run behind it with the same arguments.
+  llvm::SmallVector<std::string> then;
+  bool launches(llvm::StringRef name) const {
+    return kernel == name || llvm::is_contained(then, name);
+  }
   /// Bytes of scratch.
   int64_t scratchBytes = 0;
   int64_t rank = 0;

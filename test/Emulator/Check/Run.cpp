@@ -203,20 +203,18 @@ static Outcome launchKernel(const TpEmulator *emulator,
   return outcome;
 }
 
-/// A library's kernel and the one behind it, if there is one.
-static Outcome launchBoth(const TpEmulator *emulator,
-                          const KernelLaunch &launch,
-                          const KernelLaunch *combine, const KernelCall &call,
-                          Arguments &arguments, uint64_t seed) {
+/// A library's kernel and those behind it.
+static Outcome launchAll(const TpEmulator *emulator,
+                         llvm::ArrayRef<KernelLaunch> launches,
+                         const KernelCall &call, Arguments &arguments,
+                         uint64_t seed) {
   if (call.scratchBytes > 0)
     arguments.add(arguments.allocate(call.scratchBytes, 0).base);
   Outcome outcome =
-      launchKernel(emulator, launch, call.kernel, arguments, seed);
-  if (!call.combine.empty()) {
-    Outcome second =
-        launchKernel(emulator, *combine, call.combine, arguments, seed);
-    outcome.problems.insert(outcome.problems.end(), second.problems.begin(),
-                            second.problems.end());
+      launchKernel(emulator, launches.front(), call.kernel, arguments, seed);
+  for (auto [launch, name] : llvm::zip(launches.drop_front(), call.then)) {
+    Outcome next = launchKernel(emulator, launch, name, arguments, seed);
+    llvm::append_range(outcome.problems, next.problems);
   }
   return outcome;
 }
@@ -300,8 +298,7 @@ static Allocation &placeRows(Arguments &arguments, const Tensor &tensor,
 }
 
 Outcome tp::emulator::runAttention(const TpEmulator *emulator,
-                                   const KernelLaunch &launch,
-                                   const KernelLaunch *combine,
+                                   llvm::ArrayRef<KernelLaunch> launches,
                                    const KernelCall &call,
                                    const AttentionVariant &variant,
                                    llvm::ArrayRef<ExpectedResult> results,
@@ -347,8 +344,7 @@ Outcome tp::emulator::runAttention(const TpEmulator *emulator,
   arguments.add(lse ? lse->base : nullptr);
 
   std::string what = call.kernel + " (" + variant.name + ")";
-  Outcome outcome =
-      launchBoth(emulator, launch, combine, call, arguments, seed);
+  Outcome outcome = launchAll(emulator, launches, call, arguments, seed);
   ElementType type = expected.tensor.getElementType();
   int64_t numWrong = 0, width = heads * size;
   for (int64_t i = 0; i < expected.tensor.getNumElements(); ++i)
@@ -369,8 +365,7 @@ Outcome tp::emulator::runAttention(const TpEmulator *emulator,
 }
 
 Outcome tp::emulator::runLibrary(const TpEmulator *emulator,
-                                 const KernelLaunch &launch,
-                                 const KernelLaunch *combine,
+                                 llvm::ArrayRef<KernelLaunch> launches,
                                  const KernelCall &call, bool inPlace,
                                  uint64_t seed) {
   LibraryOpInterface op = call.library;
@@ -403,8 +398,7 @@ Outcome tp::emulator::runLibrary(const TpEmulator *emulator,
     else
       arguments.add(places.lookup(std::get<LibraryAddress>(argument).value));
   }
-  Outcome outcome =
-      launchBoth(emulator, launch, combine, call, arguments, seed);
+  Outcome outcome = launchAll(emulator, launches, call, arguments, seed);
   for (auto [i, value] : llvm::enumerate(op->getResults()))
     compareAll(outcome, call, i, places.lookup(value));
   checkUnchanged(outcome, call, given);

@@ -43,18 +43,18 @@ struct AttentionVariant {
 };
 /// Runs one call of attention; `results` are its result and, if wanted, the
 /// log-sum-exp.
-/// `combine` starts the second kernel, if the call has one.
-Outcome runAttention(const TpEmulator *emulator, const KernelLaunch &launch,
-                     const KernelLaunch *combine, const KernelCall &call,
-                     const AttentionVariant &variant,
+/// `launches` start the kernels of the call, in order.
+Outcome runAttention(const TpEmulator *emulator,
+                     llvm::ArrayRef<KernelLaunch> launches,
+                     const KernelCall &call, const AttentionVariant &variant,
                      llvm::ArrayRef<ExpectedResult> results, uint64_t seed);
 
 /// Runs one call of another operation that has kernels, with the arguments that
 /// the step would give it. `inPlace`: results lie where the operands that they
 /// replace are.
-Outcome runLibrary(const TpEmulator *emulator, const KernelLaunch &launch,
-                   const KernelLaunch *combine, const KernelCall &call,
-                   bool inPlace, uint64_t seed);
+Outcome runLibrary(const TpEmulator *emulator,
+                   llvm::ArrayRef<KernelLaunch> launches,
+                   const KernelCall &call, bool inPlace, uint64_t seed);
 
 } // namespace tp::emulator
 

@@ -101,7 +101,7 @@ private:
   Outcome checkRows(const TpEmulator *emulator, const KernelCall &call,
                     uint64_t seed, size_t &numRuns);
   Outcome checkLibrary(const TpEmulator *emulator, const KernelCall &call,
-                       const KernelLaunch *combine, uint64_t seed,
+                       ArrayRef<KernelLaunch> launches, uint64_t seed,
                        size_t &numRuns);
 
   Program &program;
@@ -270,7 +270,7 @@ static SmallVector<Tensor> cutKeys(tp::nn::AttentionOp op,
 /// an operand does so and does not.
 Outcome Checker::checkLibrary(const TpEmulator *emulator,
                               const KernelCall &call,
-                              const KernelLaunch *combine, uint64_t seed,
+                              ArrayRef<KernelLaunch> launches, uint64_t seed,
                               size_t &numRuns) {
   bool mayReplace = false;
   for (unsigned i = 0; i < call.results.size(); ++i)
@@ -280,8 +280,7 @@ Outcome Checker::checkLibrary(const TpEmulator *emulator,
     if (inPlace && !mayReplace)
       continue;
     ++numRuns;
-    Outcome one = runLibrary(emulator, program.launches[call.kernel], combine,
-                             call, inPlace, seed);
+    Outcome one = runLibrary(emulator, launches, call, inPlace, seed);
     outcome.worst = std::max(outcome.worst, one.worst);
     llvm::append_range(outcome.problems, one.problems);
   }
@@ -309,14 +308,14 @@ Outcome Checker::checkRows(const TpEmulator *emulator, const KernelCall &call,
 
 Outcome Checker::checkCall(const TpEmulator *emulator, const KernelCall &call,
                            uint64_t seed, size_t &numRuns) {
-  const KernelLaunch &launch = program.launches[call.kernel];
   if (!call.library)
     return checkRows(emulator, call, seed, numRuns);
-  const KernelLaunch *combine =
-      call.combine.empty() ? nullptr : &program.launches[call.combine];
+  SmallVector<KernelLaunch> launches{program.launches[call.kernel]};
+  for (const std::string &name : call.then)
+    launches.push_back(program.launches[name]);
   auto attention = dyn_cast<tp::nn::AttentionOp>(call.library.getOperation());
   if (!attention)
-    return checkLibrary(emulator, call, combine, seed, numRuns);
+    return checkLibrary(emulator, call, launches, seed, numRuns);
   int64_t capacity = call.operands[1].getShape()[1];
   SmallVector<AttentionVariant> variants{
       {"as called", capacity, 0, false},
@@ -324,7 +323,7 @@ Outcome Checker::checkCall(const TpEmulator *emulator, const KernelCall &call,
   if (capacity > 1)
     variants.push_back({"fewer keys", capacity - (capacity + 2) / 3, 0, true});
   variants.push_back({"no key", 0, 0, true});
-  if (combine) {
+  if (launches.size() > 1) {
     // Splits without a tile, and without any key.
     variants.push_back({"few keys", (capacity + 8) / 9, 0, true});
     variants.push_back({"one key", 1, 0, false});
@@ -346,7 +345,7 @@ Outcome Checker::checkCall(const TpEmulator *emulator, const KernelCall &call,
     }
     ++numRuns;
     Outcome one =
-        runAttention(emulator, launch, combine, call, variant, reference, seed);
+        runAttention(emulator, launches, call, variant, reference, seed);
     outcome.worst = std::max(outcome.worst, one.worst);
     outcome.problems = std::move(one.problems);
     if (!outcome.problems.empty())
@@ -359,7 +358,7 @@ Outcome Checker::check(const TpEmulator *emulator, StringRef kernel,
                        size_t &numRuns) {
   Outcome outcome;
   for (const KernelCall &call : program.calls) {
-    if (call.kernel != kernel && call.combine != kernel)
+    if (!call.launches(kernel))
       continue;
     for (uint64_t seed = 0; seed < numSeeds; ++seed) {
       Outcome one = checkCall(emulator, call, seed, numRuns);
@@ -413,12 +412,13 @@ Outcome Checker::checkChanged(StringRef kernel,
                               llvm::function_ref<void(llvm::Module &)> change) {
   llvm::LLVMContext context;
   auto module = llvm::cantFail(parse(program, context));
-  // Both kernels of an attention whose keys are split.
+  // All kernels of an operation.
   llvm::StringSet<> kept;
   for (const KernelCall &call : program.calls)
-    if (call.kernel == kernel || call.combine == kernel) {
+    if (call.launches(kernel)) {
       kept.insert(call.kernel);
-      kept.insert(call.combine);
+      for (const std::string &name : call.then)
+        kept.insert(name);
     }
   kept.insert(kernel);
   keepKernels(*module, kept);

@@ -63,7 +63,10 @@ def check_graphs(stats, errors, degree):
     ("fixtures/llama-gqa", 2, "f32", 1e-4, 2 * PAGE),
     ("fixtures/mistral-window", 1, "bf16", 2e-2, 2 * PAGE),
     # ALiBi: a bias of positions.
-    ("families/mpt", 1, "f32", 1e-4, PAGE + 16)])
+    ("families/mpt", 1, "f32", 1e-4, PAGE + 16),
+    # Mixtures of experts, one on a latent cache.
+    ("fixtures/mixtral", 2, "f32", 1e-4, 2 * PAGE),
+    ("fixtures/deepseek-v3", 1, "f32", 1e-4, 2 * PAGE)])
 def test_generate(fixture, degree, cache, tolerance, context, tmp_path):
     folder = FIXTURES.parent / fixture
     config = json.loads((folder / "config.json").read_text())

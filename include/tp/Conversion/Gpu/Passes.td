@@ -70,7 +70,7 @@ def GenerateGpuAttention : Pass<"tp-generate-gpu-attention", "::mlir::ModuleOp">
     `gpu.module @kernels` and names it in `tp.kernel`; every distinct
     `nn.paged_attention` a `@paged_attention_<i>`; every distinct
     `nn.attention_backward` an `@attention_backward_<i>`, which makes the derivative
-    by queries, and `@attention_backward_<i>_keys`, named in `tp.combine`, which makes
+    by queries, and `@attention_backward_<i>_keys`, named in `tp.then`, which makes
     those by keys and values (`lib/Conversion/Gpu/AttentionBackwardKernel.h`). Their
     parameters are the arguments of the runtime's function of that name after `id`, in
     that order. Lengths, offsets and strides are the call's; sizes, type, masks
@@ -79,7 +79,7 @@ def GenerateGpuAttention : Pass<"tp-generate-gpu-attention", "::mlir::ModuleOp">
     are. How it works is in `lib/Conversion/Gpu/AttentionKernel.h`.
 
     Few rows over many keys are split: then the kernel has a last parameter,
-    scratch of `tp.scratch_bytes` bytes, and `tp.combine` names a second kernel
+    scratch of `tp.scratch_bytes` bytes, and `tp.then` names a second kernel
     of the same parameters that runs behind it
     (`lib/Conversion/Gpu/AttentionSplits.h`).
 
@@ -152,13 +152,63 @@ def GenerateGpuCacheWrite : Pass<"tp-generate-gpu-cache-write", "::mlir::ModuleO
     "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect"];
 }
 
+def GenerateGpuExperts : Pass<"tp-generate-gpu-experts", "::mlir::ModuleOp"> {
+  let summary = "write the kernels of mixtures of experts for a device";
+  let description = [{
+    Every distinct `nn.experts` gets five kernels in `gpu.module @kernels`:
+    `@experts_<i>`, named in `tp.kernel`, and those in `tp.then`, which run behind
+    it in order. They find the rows of each expert, multiply these with its
+    matrices by tiles, and add up what each row has from its experts, in their
+    order. Their parameters are the arguments of the runtime's `experts` after
+    `id`, and scratch of `tp.scratch_bytes` bytes, which has room for `top_k`
+    experts of each row. Who has how many rows is found when they run: grids are
+    the same for any routing (`lib/Conversion/Gpu/ExpertKernels.h`).
+
+    Refused are elements other than f32, bf16 and f16, and more rows than a grid
+    has room for.
+
+    Before:
+    ```mlir
+    func.func @main(%x: tensor<64x128xbf16>, %r: tensor<64x8xf32>, %g: tensor<8x256x128xbf16>, %u: tensor<8x256x128xbf16>, %d: tensor<8x128x256xbf16>) -> tensor<64x128xbf16> {
+      %y = nn.experts %x, %r, %g, %u, %d {activation = "silu", active = 0.25 : f64, top_k = 2 : i64} : (tensor<64x128xbf16>, tensor<64x8xf32>, tensor<8x256x128xbf16>, tensor<8x256x128xbf16>, tensor<8x128x256xbf16>) -> tensor<64x128xbf16>
+      return %y : tensor<64x128xbf16>
+    }
+    ```
+    After:
+    ```mlir
+    func.func @main(%x: tensor<64x128xbf16>, %r: tensor<64x8xf32>, %g: tensor<8x256x128xbf16>, %u: tensor<8x256x128xbf16>, %d: tensor<8x128x256xbf16>) -> tensor<64x128xbf16> {
+      %y = nn.experts %x, %r, %g, %u, %d {activation = "silu", active = 2.500000e-01 : f64, top_k = 2 : i64, tp.kernel = @experts_0, tp.scratch_bytes = 133376 : i64, tp.then = [@experts_0_place, @experts_0_gate, @experts_0_down, @experts_0_combine]} : ...
+      return %y : tensor<64x128xbf16>
+    }
+    gpu.module @kernels {
+      ...
+      gpu.func @experts_0(%rows: i64, %x: !llvm.ptr, %routing: !llvm.ptr, ...) kernel attributes {..., tp.block = array<i64: 256, 1, 1>, tp.grid = array<i64: 8, 1, 1>, tp.shared_bytes = 0 : i64} {
+        ...
+        gpu.return
+      }
+      ...
+      gpu.func @experts_0_gate(%rows: i64, %x: !llvm.ptr, %routing: !llvm.ptr, ...) kernel attributes {..., tp.block = array<i64: 128, 1, 1>, tp.grid = array<i64: 12, 4, 1>, tp.shared_bytes = 46080 : i64} {
+        ...
+        %s = nvvm.mma.sync ...
+        ...
+        gpu.return
+      }
+      ...
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::gpu::GPUDialect", "::mlir::NVVM::NVVMDialect",
+    "::mlir::LLVM::LLVMDialect", "::mlir::scf::SCFDialect", "::mlir::arith::ArithDialect",
+    "::mlir::math::MathDialect"];
+}
+
 def GenerateGpuEmbedding : Pass<"tp-generate-gpu-embedding", "::mlir::ModuleOp"> {
   let summary = "write the kernels of an embedding's derivative for a device";
   let description = [{
     Every distinct `nn.embedding_backward` gets two kernels in `gpu.module
     @kernels`: `@embedding_backward_<i>`, named in `tp.kernel`, which puts into the
     table what is added to, unless it lies there, and `@embedding_backward_<i>_add`,
-    named in `tp.combine`, which runs behind it. Their parameters are the arguments
+    named in `tp.then`, which runs behind it. Their parameters are the arguments
     of the runtime's `embedding_backward`. The first token of an id adds up the
     rows of all that have it, in their order: no atomics, and the same bits in
     every run.
@@ -173,7 +223,7 @@ def GenerateGpuEmbedding : Pass<"tp-generate-gpu-embedding", "::mlir::ModuleOp">
     After:
     ```mlir
     func.func @main(%ids: tensor<16xi64>, %dx: tensor<16x64xf32>, %old: tensor<100x64xf32>) -> tensor<100x64xf32> {
-      %new = nn.embedding_backward %ids, %dx into %old {tp.combine = @embedding_backward_0_add, tp.kernel = @embedding_backward_0} : ...
+      %new = nn.embedding_backward %ids, %dx into %old {tp.kernel = @embedding_backward_0, tp.then = [@embedding_backward_0_add]} : ...
       return %new : tensor<100x64xf32>
     }
     gpu.module @kernels {

@@ -45,6 +45,13 @@ struct Launch {
   std::array<int64_t, 3> grid{1, 1, 1}, block{1, 1, 1};
   int64_t sharedBytes = 0;
 };
+/// A kernel at the end of `module`. `builder` is left in its body, to which the
+/// caller gives an end.
+mlir::gpu::GPUFuncOp createKernel(mlir::gpu::GPUModuleOp module,
+                                  mlir::OpBuilder &builder, mlir::Location loc,
+                                  llvm::StringRef name,
+                                  mlir::TypeRange parameters,
+                                  const Launch &launch);
 /// Writes, and reads, the attributes above; nothing if one is missing or wrong.
 void setLaunch(mlir::gpu::GPUFuncOp kernel, const Launch &launch);
 std::optional<Launch> getLaunch(mlir::Operation *kernel);

@@ -19,12 +19,17 @@ namespace tp {
 /// are worth a thread, the name of the generated body.
 inline constexpr llvm::StringLiteral rowCountAttrName = "tp.row_count";
 inline constexpr llvm::StringLiteral scratchBytesAttrName = "tp.scratch_bytes";
-/// On a library's operation beside its kernel: the kernel that runs behind it.
-/// Both get the arguments of the call and, if tp.scratch_bytes is not zero, the
-/// scratch by which the first hands parts to the second.
-inline constexpr llvm::StringLiteral combineAttrName = "tp.combine";
+/// On a library's operation beside its kernel: those that run behind it, in
+/// order. All get the arguments of the call and, if tp.scratch_bytes is not
+/// zero, the scratch by which one hands parts to the next.
+inline constexpr llvm::StringLiteral thenAttrName = "tp.then";
 inline constexpr llvm::StringLiteral grainAttrName = "tp.grain";
 inline constexpr llvm::StringLiteral bodyAttrName = "tp.body";
+
+/// Writes, and reads, the kernels of a library's operation and their scratch.
+void setKernels(mlir::Operation *op, llvm::ArrayRef<std::string> names,
+                int64_t scratchBytes = 0);
+llvm::SmallVector<llvm::StringRef> getKernels(mlir::Operation *op);
 
 /// An error at `op` unless `type` is a tensor that the runtime can hold.
 mlir::LogicalResult checkType(mlir::Operation *op, mlir::Type type);

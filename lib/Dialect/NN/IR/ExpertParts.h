@@ -13,6 +13,7 @@
 
 #include "Parts.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "tp/Dialect/NN/IR/Gating.h"
 #include "tp/Interfaces/LibraryCalls.h"
 
 namespace tp::nn {
@@ -50,15 +51,13 @@ llvm::LogicalResult verifyExperts(Op op, llvm::StringRef what,
   if (!(active > 0 && active <= 1))
     return op.emitOpError()
            << "expected active to be more than 0 and at most 1, got " << active;
+  if (std::optional<int64_t> topK = op.getTopK(); topK && *topK < 1)
+    return op.emitOpError() << "expected top_k to be at least 1, got " << *topK;
   return llvm::success();
 }
 
 inline mlir::Value activate(Scalar &e, llvm::StringRef name, mlir::Value x) {
-  if (name == "relu")
-    return mlir::arith::MaximumFOp::create(e.b, x, e.number(0));
-  if (name == "silu")
-    return silu(e, x);
-  return gelu(e, x, name == "gelu_erf" ? GeluKind::Erf : GeluKind::Tanh);
+  return buildActivation(e.b, e.b.getLoc(), name, x);
 }
 
 /// Rows of the input, whatever dimensions they have.

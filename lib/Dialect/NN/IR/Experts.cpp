@@ -106,7 +106,7 @@ FailureOr<SmallVector<Value>> ExpertsOp::buildVjp(OpBuilder &builder,
       builder, getLoc(), getInput().getType(), wide(getRouting()),
       wide(getGate()), wide(getUp()), wide(getDown()), cotangents[0],
       getInput(), getRouting(), getGate(), getUp(), getDown(),
-      getActivationAttr(), getActiveAttr());
+      getActivationAttr(), getActiveAttr(), getTopKAttr());
   SmallVector<Value> gradients(backward.getResults());
   for (auto [operand, gradient] : llvm::zip(getOperands(), gradients))
     if (RankedTensorType type = typeOf(operand); type != gradient.getType())

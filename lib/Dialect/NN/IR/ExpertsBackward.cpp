@@ -71,15 +71,7 @@ ExpertsBackwardOp::getPaddingStates(unsigned factor, ArrayRef<PadState> in) {
 static Value product(Scalar &e, ValueRange v) { return e.mul(v[0], v[1]); }
 
 static Value getSlope(Scalar &e, StringRef activation, Value x) {
-  if (activation == "relu") {
-    Value above =
-        arith::CmpFOp::create(e.b, arith::CmpFPredicate::OGT, x, e.number(0));
-    return e.select(above, e.number(1), e.number(0));
-  }
-  if (activation == "silu")
-    return siluSlope(e, x);
-  return geluSlope(e, x,
-                   activation == "gelu_erf" ? GeluKind::Erf : GeluKind::Tanh);
+  return buildActivationSlope(e.b, e.b.getLoc(), activation, x);
 }
 
 /// `value`, zero where an expert has no part in a row.

@@ -29,7 +29,7 @@ def NN_RouterOp : NN_Op<"router", [NN_Vjp]> {
     lowest group comes first. These groups must have `top_k` experts.
 
     The derivative is by the scores that are chosen, of which experts these are
-    being constant: `bias` has none.
+    being constant: that by `bias` is zero.
 
     ```mlir
     %weights = nn.router %logits {normalized, top_k = 2 : i64} : (tensor<1x8x16xf32>) -> tensor<1x8x16xf32>
@@ -58,15 +58,17 @@ def NN_ExpertsOp : NN_Op<"experts", [NN_Vjp, NN_LibraryForm<
     element type, and so is the result, once.
 
     `active` is the part of the experts that a row is expected to use, from
-    which the work is estimated, nothing else.
+    which the work is estimated, nothing else. `top_k` promises that no row has
+    a weight for more experts; a row that has may become anything, the others
+    remain what they are. Memory is reserved for so many.
 
     ```mlir
-    %y = nn.experts %x, %weights, %gate, %up, %down {activation = "silu", active = 0.25 : f64} : (tensor<1x8x64xf32>, tensor<1x8x16xf32>, tensor<16x32x64xf32>, tensor<16x32x64xf32>, tensor<16x64x32xf32>) -> tensor<1x8x64xf32>
+    %y = nn.experts %x, %weights, %gate, %up, %down {activation = "silu", active = 0.25 : f64, top_k = 4 : i64} : (tensor<1x8x64xf32>, tensor<1x8x16xf32>, tensor<16x32x64xf32>, tensor<16x32x64xf32>, tensor<16x64x32xf32>) -> tensor<1x8x64xf32>
     ```
   }];
   let arguments = (ins NN_Tensor:$input, NN_Tensor:$routing, NN_Tensor:$gate,
     NN_Tensor:$up, NN_Tensor:$down, StrAttr:$activation,
-    DefaultValuedAttr<F64Attr, "1.0">:$active);
+    DefaultValuedAttr<F64Attr, "1.0">:$active, OptionalAttr<I64Attr>:$top_k);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$input `,` $routing `,` $gate `,` $up `,` $down attr-dict `:` functional-type(operands, results)";
 }
@@ -79,6 +81,7 @@ def NN_ExpertsBackwardOp : NN_Op<"experts_backward", [NN_LibraryForm<
     cotangent[..., n] of its result: d_input[..., k], and in f32
     d_routing[..., E], d_gate[E, f, k], d_up[E, f, k] and d_down[E, n, f]. An
     expert whose weight is zero has no part in a row: d_routing is zero there.
+    Of rows that break the promise of `top_k` any part may be left out.
     Sums are in f32, and nothing but what `nn.experts` rounds is rounded in
     between.
 
@@ -88,7 +91,8 @@ def NN_ExpertsBackwardOp : NN_Op<"experts_backward", [NN_LibraryForm<
   }];
   let arguments = (ins NN_Tensor:$cotangent, NN_Tensor:$input,
     NN_Tensor:$routing, NN_Tensor:$gate, NN_Tensor:$up, NN_Tensor:$down,
-    StrAttr:$activation, DefaultValuedAttr<F64Attr, "1.0">:$active);
+    StrAttr:$activation, DefaultValuedAttr<F64Attr, "1.0">:$active,
+    OptionalAttr<I64Attr>:$top_k);
   let results = (outs NN_Tensor:$d_input, NN_Tensor:$d_routing,
     NN_Tensor:$d_gate, NN_Tensor:$d_up, NN_Tensor:$d_down);
   let assemblyFormat = "$cotangent `,` $input `,` $routing `,` $gate `,` $up `,` $down attr-dict `:` functional-type(operands, results)";

@@ -1,0 +1,383 @@
+//===- ExpertRowKernels.cpp - Rows to experts and back --------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Where each row's slots are, and what becomes of the row from them; see
+// ExpertKernels.h. Slots are found without a search: those of expert e begin
+// behind as many as all rows have for experts below e. With R slots to a tile,
+// the tiles of the expert that begins at slot s are those from s / R + e on,
+// for an expert of c slots has at most c / R + 1 of them. Where most experts
+// must be without a row, e counts only those that are not.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ExpertKernels.h"
+#include "tp/Conversion/Kernels/GpuModule.h"
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+using namespace mlir;
+using namespace tp;
+
+/// Rows of a block of `mark`, a warp each.
+static constexpr int64_t markedRows = 8;
+static constexpr int64_t mostPlaceWarps = 8;
+/// Columns that a thread of `combine` adds up, and threads of a block.
+static constexpr int64_t unit = 4;
+static constexpr int64_t mostCombineThreads = 256;
+
+SmallVector<Type> ExpertArguments::getTypes(OpBuilder &builder) {
+  SmallVector<Type> types{builder.getI64Type()};
+  types.append(7, LLVM::LLVMPointerType::get(builder.getContext()));
+  return types;
+}
+
+ExpertArguments ExpertArguments::read(KernelEmitter &e,
+                                      ArrayRef<BlockArgument> arguments) {
+  auto get = [&](unsigned number) -> Value {
+    return LLVM::AddrSpaceCastOp::create(e.builder, e.loc, e.globalPointer,
+                                         arguments[number]);
+  };
+  return {get(1), get(2), get(3), get(4), get(5), get(6), get(7)};
+}
+
+namespace {
+class ExpertRowKernels {
+public:
+  ExpertRowKernels(OpBuilder &builder, Location loc, const ExpertShape &shape,
+                   const ExpertTiles &tiles, Value shared,
+                   ArrayRef<BlockArgument> arguments)
+      : e(builder, loc), shape(shape), tiles(tiles), scratch(shape, tiles),
+        shared(shared), call(ExpertArguments::read(e, arguments)),
+        thread(e.threadId()), lane(e.rem(thread, 32)), warp(e.div(thread, 32)) {
+  }
+
+  static int64_t getPlaceWarps(const ExpertShape &shape) {
+    return std::min(mostPlaceWarps, int64_t(llvm::divideCeil(shape.rows, 32)));
+  }
+  static int64_t getCombineThreads(const ExpertShape &shape) {
+    return std::min(
+        mostCombineThreads,
+        int64_t(llvm::alignTo(llvm::divideCeil(shape.n, unit), 32)));
+  }
+
+  void mark();
+  void place();
+  void combine();
+
+private:
+  KernelEmitter e;
+  const ExpertShape &shape;
+  const ExpertTiles &tiles;
+  ExpertScratch scratch;
+  Value shared;
+  ExpertArguments call;
+  Value thread, lane, warp;
+
+  /// Element `index` (i32) of a table of words of 32 bits.
+  Value at(int64_t table, Value index) {
+    return e.offset(call.scratch,
+                    e.add(e.mul(e.toInt64(index), 4), e.int64(table)));
+  }
+  Value getWeight(Value row, Value expert) {
+    Value index =
+        e.add(e.mul(e.toInt64(row), shape.experts), e.toInt64(expert));
+    return e.offset(call.routing, e.mul(index, 4));
+  }
+  Value isLess(Value a, Value b) {
+    return e.compare(arith::CmpIPredicate::slt, a, b);
+  }
+  Value isZero(Value a) { return e.compare(arith::CmpIPredicate::eq, a, 0); }
+  /// What is known of a row and the word of an expert.
+  struct Mark {
+    Value bits, before;
+  };
+  Mark loadMark(Value row, Value word);
+  /// Bits below `bit`.
+  Value getBelow(Value bit) { return e.sub(e.shiftLeft(e.int32(1), bit), 1); }
+  /// Calls `body` with 32 rows at a time: whether this lane's row uses the
+  /// expert, and how many experts before it the row uses.
+  using Visit = function_ref<KernelEmitter::Values(
+      Value row, Value uses, Value number, ValueRange carried)>;
+  KernelEmitter::Values visitRows(Value expert, ValueRange initial, Visit body);
+  Value countExpertsBefore(Value expert);
+  void writeTiles(Value expert, Value first, Value count);
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Mark
+//===----------------------------------------------------------------------===//
+
+/// Experts of a row beyond those that it may have are left out, so that none
+/// takes the slots of other rows.
+void ExpertRowKernels::mark() {
+  Value row = e.add(e.mul(e.blockId(0), markedRows), warp);
+  e.when(isLess(row, e.int32(shape.rows)), [&] {
+    e.loop(e.int32(0), e.int32(shape.getWords()), 1, e.int32(0),
+           [&](Value word, ValueRange carried) {
+             Value before = carried.front();
+             Value expert = e.add(e.mul(word, 32), lane);
+             Value weight = e.choose(
+                 isLess(expert, e.int32(shape.experts)),
+                 [&] {
+                   return KernelEmitter::Values{
+                       e.load(e.f32, getWeight(row, expert), 4)};
+                 },
+                 [&] { return KernelEmitter::Values{e.float32(0)}; })[0];
+             Value uses =
+                 e.compare(arith::CmpFPredicate::UNE, weight, e.float32(0));
+             Value lower = e.bitAnd(e.ballot(uses), getBelow(lane));
+             Value number = e.add(before, e.popCount(lower));
+             Value bits = e.ballot(
+                 e.bitAnd(uses, isLess(number, e.int32(shape.chosen))));
+             e.when(isZero(lane), [&] {
+               Value index =
+                   e.mul(e.add(e.mul(row, shape.getWords()), word), 2);
+               e.store(bits, at(scratch.marks, index), 4);
+               e.store(before, at(scratch.marks, e.add(index, 1)), 4);
+             });
+             return KernelEmitter::Values{e.add(before, e.popCount(bits))};
+           });
+    e.keptLoop(lane, e.int32(shape.chosen), 32, [&](Value number) {
+      e.store(e.int32(-1),
+              at(scratch.slotOf, e.add(e.mul(row, shape.chosen), number)), 4);
+    });
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Place
+//===----------------------------------------------------------------------===//
+
+ExpertRowKernels::Mark ExpertRowKernels::loadMark(Value row, Value word) {
+  Value index = e.mul(e.add(e.mul(row, shape.getWords()), word), 2);
+  return {e.load(e.i32, at(scratch.marks, index), 4),
+          e.load(e.i32, at(scratch.marks, e.add(index, 1)), 4)};
+}
+
+/// Each warp has the same number of rows, one behind the other.
+KernelEmitter::Values
+ExpertRowKernels::visitRows(Value expert, ValueRange initial, Visit body) {
+  int64_t own =
+      llvm::alignTo(llvm::divideCeil(shape.rows, getPlaceWarps(shape)), 32);
+  Value first = e.mul(warp, own);
+  Value word = e.div(expert, 32), bit = e.rem(expert, 32);
+  return e.loop(
+      first, e.add(first, own), 32, initial,
+      [&](Value start, ValueRange carried) {
+        Value row = e.add(start, lane);
+        Value isRow = isLess(row, e.int32(shape.rows));
+        Mark mark = loadMark(e.least(row, shape.rows - 1), word);
+        Value uses = e.bitAnd(e.shiftRight(mark.bits, bit), 1);
+        uses = e.bitAnd(isRow, e.compare(arith::CmpIPredicate::ne, uses, 0));
+        Value number =
+            e.add(mark.before, e.popCount(e.bitAnd(mark.bits, getBelow(bit))));
+        number = e.select(isRow, number, e.int32(0));
+        return body(row, uses, number, carried);
+      });
+}
+
+/// How many experts with rows come before this one.
+Value ExpertRowKernels::countExpertsBefore(Value expert) {
+  if (!shape.isSparse())
+    return expert;
+  Value last = e.div(expert, 32), below = getBelow(e.rem(expert, 32));
+  return e.loop(
+      e.int32(0), e.add(last, 1), 1, e.int32(0),
+      [&](Value word, ValueRange carried) {
+        Value used = e.loop(lane, e.int32(shape.rows), 32, e.int32(0),
+                            [&](Value row, ValueRange bits) {
+                              return KernelEmitter::Values{e.bitOr(
+                                  bits.front(), loadMark(row, word).bits)};
+                            })[0];
+        for (int64_t mask : {16, 8, 4, 2, 1})
+          used = e.bitOr(used, e.shuffleXor(used, mask));
+        Value isLast = e.compare(arith::CmpIPredicate::eq, word, last);
+        used = e.bitAnd(used, e.select(isLast, below, e.int32(-1)));
+        return KernelEmitter::Values{e.add(carried.front(), e.popCount(used))};
+      })[0];
+}
+
+/// The tiles of an expert of `count` slots from `first` on, and of the places
+/// behind them up to those of the next expert: these have no slots.
+void ExpertRowKernels::writeTiles(Value expert, Value first, Value count) {
+  int64_t size = tiles.getRows();
+  Value number = countExpertsBefore(expert);
+  Value begin = e.add(e.div(first, size), number);
+  Value end = e.add(e.div(e.add(first, count), size), e.add(number, 1));
+  if (shape.isSparse())
+    end = e.select(isZero(count), begin, end);
+  end = e.select(e.compare(arith::CmpIPredicate::eq, expert, shape.experts - 1),
+                 e.int32(tiles.getTiles(shape)), end);
+  e.keptLoop(e.add(begin, thread), end, 32 * getPlaceWarps(shape),
+             [&](Value tile) {
+               Value skipped = e.mul(e.sub(tile, begin), size);
+               Value own = e.least(e.sub(count, skipped), size);
+               Value slot = e.add(first, skipped);
+               Value entry =
+                   e.makeVector({expert, slot, e.greatest(own, 0), e.int32(0)});
+               e.store(entry, at(scratch.tiles, e.mul(tile, 4)), 16);
+             });
+}
+
+/// A block has an expert. What its warps count lies in shared memory: rows of
+/// the expert, then slots of lower experts.
+void ExpertRowKernels::place() {
+  Value expert = e.blockId(0);
+  int64_t warps = getPlaceWarps(shape);
+  KernelEmitter::Values counts =
+      visitRows(expert, ValueRange{e.int32(0), e.int32(0)},
+                [&](Value, Value uses, Value number, ValueRange carried) {
+                  return KernelEmitter::Values{
+                      e.add(carried[0], e.popCount(e.ballot(uses))),
+                      e.add(carried[1], number)};
+                });
+  Value before = counts[1];
+  for (int64_t mask : {16, 8, 4, 2, 1})
+    before = e.add(before, e.shuffleXor(before, mask));
+  e.when(isZero(lane), [&] {
+    Value place = e.offset(shared, e.mul(warp, 8));
+    e.store(counts[0], place, 4);
+    e.store(before, e.offset(place, 4), 4);
+  });
+  e.barrier();
+  Value first = e.int32(0), count = first, ownFirst = first;
+  for (int64_t other = 0; other < warps; ++other) {
+    Value place = e.offset(shared, 8 * other);
+    Value own = e.load(e.i32, place, 4);
+    ownFirst = e.select(e.compare(arith::CmpIPredicate::sgt, warp, other),
+                        e.add(ownFirst, own), ownFirst);
+    count = e.add(count, own);
+    first = e.add(first, e.load(e.i32, e.offset(place, 4), 4));
+  }
+  visitRows(
+      expert, e.add(first, ownFirst),
+      [&](Value row, Value uses, Value number, ValueRange carried) {
+        Value bits = e.ballot(uses);
+        Value slot =
+            e.add(carried.front(), e.popCount(e.bitAnd(bits, getBelow(lane))));
+        e.when(uses, [&] {
+          Value index = e.add(e.mul(row, shape.chosen), number);
+          e.store(row, at(scratch.rowOf, slot), 4);
+          e.store(slot, at(scratch.slotOf, index), 4);
+          e.store(e.load(e.f32, getWeight(row, expert), 4),
+                  at(scratch.weightOf, index), 4);
+        });
+        return KernelEmitter::Values{e.add(carried.front(), e.popCount(bits))};
+      });
+  writeTiles(expert, first, count);
+}
+
+//===----------------------------------------------------------------------===//
+// Combine
+//===----------------------------------------------------------------------===//
+
+void ExpertRowKernels::combine() {
+  Value row = e.blockId(0);
+  Value column =
+      e.mul(e.add(e.mul(e.blockId(1), getCombineThreads(shape)), thread), unit);
+  Type sums = VectorType::get(unit, e.f32);
+  Value zero =
+      arith::ConstantOp::create(e.builder, e.loc, e.builder.getZeroAttr(sums));
+  e.when(isLess(column, e.int32(shape.n)), [&] {
+    Value own = e.add(e.mul(e.toInt64(column), 4), e.int64(scratch.outer));
+    Value sum = e.loop(
+        e.int32(0), e.int32(shape.chosen), 1, zero,
+        [&](Value number, ValueRange carried) {
+          Value index = e.add(e.mul(row, shape.chosen), number);
+          Value slot = e.load(e.i32, at(scratch.slotOf, index), 4);
+          Value isUsed = e.compare(arith::CmpIPredicate::sge, slot, 0);
+          return e.choose(
+              isUsed,
+              [&] {
+                Value weight = e.load(e.f32, at(scratch.weightOf, index), 4);
+                Value line = e.mul(e.toInt64(slot), scratch.outerPitch);
+                Value part =
+                    e.load(sums, e.offset(call.scratch, e.add(own, line)), 16);
+                return KernelEmitter::Values{
+                    e.fma(e.makeVector(SmallVector<Value>(unit, weight)), part,
+                          carried.front())};
+              },
+              [&] { return KernelEmitter::Values{carried.front()}; });
+        })[0];
+    Value result = sum;
+    if (!shape.type.isF32())
+      result = arith::TruncFOp::create(e.builder, e.loc,
+                                       VectorType::get(unit, shape.type), sum);
+    int64_t bytes = shape.getBytes();
+    Value index = e.add(e.mul(e.toInt64(row), shape.n), e.toInt64(column));
+    Value place = e.offset(call.result, e.mul(index, bytes));
+    auto storeEach = [&] {
+      for (int64_t i = 0; i < unit; ++i)
+        e.when(isLess(e.add(column, i), e.int32(shape.n)), [&] {
+          Value value = LLVM::ExtractElementOp::create(e.builder, e.loc, result,
+                                                       e.int32(i));
+          e.store(value, e.offset(place, i * bytes), bytes);
+        });
+      return KernelEmitter::Values();
+    };
+    if (shape.n % unit != 0) {
+      storeEach();
+      return;
+    }
+    Value address = LLVM::PtrToIntOp::create(e.builder, e.loc, e.i64, place);
+    e.choose(
+        isZero(e.bitAnd(address, unit * bytes - 1)),
+        [&] {
+          e.store(result, place, unit * bytes);
+          return KernelEmitter::Values();
+        },
+        storeEach);
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// The kernels
+//===----------------------------------------------------------------------===//
+
+static void generate(gpu::GPUModuleOp module, StringRef name,
+                     const ExpertShape &shape, const ExpertTiles &tiles,
+                     Location loc, const Launch &launch,
+                     void (ExpertRowKernels::*body)()) {
+  OpBuilder builder(module.getContext());
+  gpu::GPUFuncOp kernel = createKernel(
+      module, builder, loc, name, ExpertArguments::getTypes(builder), launch);
+  Value shared;
+  if (launch.sharedBytes > 0)
+    shared =
+        LLVM::AddressOfOp::create(builder, loc, getSharedMemory(module, loc));
+  ExpertRowKernels kernels(builder, loc, shape, tiles, shared,
+                           kernel.getArguments());
+  (kernels.*body)();
+  gpu::ReturnOp::create(builder, loc);
+}
+
+void tp::generateExpertMark(gpu::GPUModuleOp module, StringRef name,
+                            const ExpertShape &shape, const ExpertTiles &tiles,
+                            Location loc) {
+  int64_t blocks = llvm::divideCeil(shape.rows, markedRows);
+  generate(module, name, shape, tiles, loc,
+           {{blocks, 1, 1}, {32 * markedRows, 1, 1}, 0},
+           &ExpertRowKernels::mark);
+}
+
+void tp::generateExpertPlace(gpu::GPUModuleOp module, StringRef name,
+                             const ExpertShape &shape, const ExpertTiles &tiles,
+                             Location loc) {
+  int64_t warps = ExpertRowKernels::getPlaceWarps(shape);
+  generate(module, name, shape, tiles, loc,
+           {{shape.experts, 1, 1}, {32 * warps, 1, 1}, 8 * warps},
+           &ExpertRowKernels::place);
+}
+
+void tp::generateExpertCombine(gpu::GPUModuleOp module, StringRef name,
+                               const ExpertShape &shape,
+                               const ExpertTiles &tiles, Location loc) {
+  int64_t threads = ExpertRowKernels::getCombineThreads(shape);
+  int64_t parts = llvm::divideCeil(shape.n, threads * unit);
+  generate(module, name, shape, tiles, loc,
+           {{shape.rows, parts, 1}, {threads, 1, 1}, 0},
+           &ExpertRowKernels::combine);
+}

@@ -1,0 +1,80 @@
+//===- ExpertShape.cpp - Sizes of a device's kernels of experts -----------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ExpertShape.h"
+
+using namespace mlir;
+using namespace tp;
+
+/// The largest second extent of a grid.
+static constexpr int64_t gridLimit = 65535;
+
+FailureOr<ExpertShape> ExpertShape::get(nn::ExpertsOp op) {
+  auto input = cast<RankedTensorType>(op.getInput().getType());
+  auto down = cast<RankedTensorType>(op.getDown().getType());
+  ExpertShape shape;
+  shape.k = input.getShape().back();
+  shape.experts = down.getDimSize(0);
+  shape.n = down.getDimSize(1);
+  shape.f = down.getDimSize(2);
+  shape.type = input.getElementType();
+  shape.activation = op.getActivation().str();
+  shape.active = op.getActive().convertToDouble();
+  int64_t most = std::numeric_limits<int32_t>::max() / 64;
+  if (!(shape.type.isF32() || shape.type.isBF16() || shape.type.isF16()) ||
+      input.getNumElements() < 1 || shape.experts < 1 || shape.f < 1 ||
+      shape.n < 1 || std::max({shape.k, shape.f, shape.n}) > most)
+    return op.emitOpError("expected rows of f32, bf16 or f16 and matrices that "
+                          "are not empty, with fewer than ")
+           << most << " rows and columns, got " << input << " and " << down;
+  shape.rows = input.getNumElements() / shape.k;
+  shape.chosen =
+      std::min<int64_t>(op.getTopK().value_or(shape.experts), shape.experts);
+  ExpertTiles tiles = ExpertTiles::choose(shape);
+  int64_t columns = std::max(shape.f, shape.n);
+  if (shape.rows > most || shape.getSlots() > most ||
+      columns / tiles.getColumns() * 2 >= gridLimit)
+    return op.emitOpError("expected fewer rows and columns than a grid has "
+                          "room for, got ")
+           << shape.rows << " rows of " << shape.chosen << " experts each and "
+           << down;
+  return shape;
+}
+
+/// By how many rows an expert is expected to have.
+ExpertTiles ExpertTiles::choose(const ExpertShape &shape) {
+  double rows = double(shape.rows) * shape.active;
+  if (rows >= 96)
+    return {4, 2, 2, 8, 128};
+  if (rows >= 40)
+    return {2, 2, 2, 8, 128};
+  if (rows >= 12)
+    return {1, 4, 2, 4, 128};
+  // Weights are all that such a step reads: many blocks, and much of them under
+  // way in each.
+  return {1, 4, 1, 2, 256};
+}
+
+ExpertScratch::ExpertScratch(const ExpertShape &shape,
+                             const ExpertTiles &tileSizes)
+    : bytes(0) {
+  auto take = [&](int64_t size) {
+    int64_t first = bytes;
+    bytes = llvm::alignTo(bytes + size, 128);
+    return first;
+  };
+  int64_t slots = shape.getSlots();
+  marks = take(shape.rows * shape.getWords() * 8);
+  tiles = take(tileSizes.getTiles(shape) * 16);
+  rowOf = take(slots * 4);
+  slotOf = take(slots * 4);
+  weightOf = take(slots * 4);
+  widthPitch = llvm::alignTo(shape.f * shape.getBytes(), 16);
+  inner = take(slots * widthPitch);
+  outerPitch = llvm::alignTo(shape.n * 4, 16);
+  outer = take(slots * outerPitch);
+}

@@ -1,0 +1,51 @@
+// A mixture of experts: any number of rows for an expert, tiles of each size, rows
+// without an expert, a row that breaks the promise of top_k and spoils no other.
+// Blocks that do the same part, barriers and waits that are missing are noticed.
+// RUN: tp-check-kernels %s | FileCheck %s
+// RUN: tp-check-kernels %s --seeds=1 --break=overlap-blocks | FileCheck %s --check-prefix=OVERLAP
+// RUN: tp-check-kernels %s --seeds=1 --break=drop-barrier | FileCheck %s --check-prefix=BARRIER
+// RUN: tp-check-kernels %s --seeds=1 --break=drop-cp-async-wait | FileCheck %s --check-prefix=WAIT
+
+// CHECK-NOT: WRONG
+// CHECK: experts_0: right
+// CHECK: experts_0_place: right
+// CHECK: experts_0_gate: right
+// CHECK: experts_0_down: right
+// CHECK: experts_0_combine: right
+// CHECK-NOT: WRONG
+// CHECK: experts_3_combine: right
+
+// OVERLAP: experts_1_place: overlap-blocks: noticed 1 of 1
+// OVERLAP: experts_1_gate: overlap-blocks: noticed 2 of 2
+// OVERLAP: experts_1_down: overlap-blocks: noticed 1 of 1
+// OVERLAP: experts_1_combine: overlap-blocks: noticed 1 of 1
+// BARRIER: experts_1_place: drop-barrier: noticed 1 of 1
+// BARRIER: experts_1_gate: drop-barrier: noticed 1 of 1
+// BARRIER: experts_1_down: drop-barrier: noticed 1 of 1
+// WAIT: experts_1_gate: drop-cp-async-wait: noticed 1 of 1
+// WAIT: experts_1_down: drop-cp-async-wait: noticed 1 of 1
+
+// Row 1 has one expert more, row 4 none; expert 2 has no row.
+func.func @promise(%x: tensor<6x40xbf16>, %g: tensor<4x24x40xbf16>, %u: tensor<4x24x40xbf16>, %d: tensor<4x40x24xbf16>) -> tensor<6x40xbf16> {
+  %r = arith.constant dense<[[0.5, 0.0, 0.0, 0.5], [0x7FC00000, 0x7FC00000, 0.0, 0x7FC00000], [0.0, 1.0, 0.0, 0.0], [0.0, -2.0, 0.0, 0.5], [0.0, 0.0, 0.0, -0.0], [0.25, 0.75, 0.0, 0.0]]> : tensor<6x4xf32>
+  %y = nn.experts %x, %r, %g, %u, %d {activation = "silu", active = 0.25 : f64, top_k = 2 : i64} : (tensor<6x40xbf16>, tensor<6x4xf32>, tensor<4x24x40xbf16>, tensor<4x24x40xbf16>, tensor<4x40x24xbf16>) -> tensor<6x40xbf16>
+  return %y : tensor<6x40xbf16>
+}
+
+func.func @routed(%x: tensor<2x50x64xbf16>, %l: tensor<2x50x3xbf16>, %g: tensor<3x80x64xbf16>, %u: tensor<3x80x64xbf16>, %d: tensor<3x96x80xbf16>) -> tensor<2x50x96xbf16> {
+  %r = nn.router %l {normalized, top_k = 2 : i64} : (tensor<2x50x3xbf16>) -> tensor<2x50x3xf32>
+  %y = nn.experts %x, %r, %g, %u, %d {activation = "gelu_tanh", active = 0.66 : f64, top_k = 2 : i64} : (tensor<2x50x64xbf16>, tensor<2x50x3xf32>, tensor<3x80x64xbf16>, tensor<3x80x64xbf16>, tensor<3x96x80xbf16>) -> tensor<2x50x96xbf16>
+  return %y : tensor<2x50x96xbf16>
+}
+
+// Any row may have any expert; tiles of 128 rows.
+func.func @dense(%x: tensor<130x34xf16>, %r: tensor<130x2xf32>, %g: tensor<2x10x34xf16>, %u: tensor<2x10x34xf16>, %d: tensor<2x5x10xf16>) -> tensor<130x5xf16> {
+  %y = nn.experts %x, %r, %g, %u, %d {activation = "gelu_erf"} : (tensor<130x34xf16>, tensor<130x2xf32>, tensor<2x10x34xf16>, tensor<2x10x34xf16>, tensor<2x5x10xf16>) -> tensor<130x5xf16>
+  return %y : tensor<130x5xf16>
+}
+
+func.func @few(%x: tensor<20x36xf32>, %l: tensor<20x40xf32>, %g: tensor<40x20x36xf32>, %u: tensor<40x20x36xf32>, %d: tensor<40x12x20xf32>) -> tensor<20x12xf32> {
+  %r = nn.router %l {top_k = 1 : i64} : (tensor<20x40xf32>) -> tensor<20x40xf32>
+  %y = nn.experts %x, %r, %g, %u, %d {activation = "relu", active = 0.6 : f64, top_k = 1 : i64} : (tensor<20x36xf32>, tensor<20x40xf32>, tensor<40x20x36xf32>, tensor<40x20x36xf32>, tensor<40x12x20xf32>) -> tensor<20x12xf32>
+  return %y : tensor<20x12xf32>
+}
