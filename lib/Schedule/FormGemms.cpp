@@ -193,6 +193,45 @@ static void dropUnread(func::FuncOp function) {
   });
 }
 
+/// A value of another float type.
+static Value convert(OpBuilder &builder, Location loc, Value value,
+                     Type element) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getElementType() == element)
+    return value;
+  if (type.getElementTypeBitWidth() < element.getIntOrFloatBitWidth())
+    return arith::ExtFOp::create(builder, loc, type.clone(element), value);
+  return arith::TruncFOp::create(builder, loc, type.clone(element), value);
+}
+
+/// Gives a product factors of one type, a result of that or f32, and what it
+/// adds the result's: factors that differ become f32, which is exact.
+static void unifyTypes(Operation *op) {
+  OpBuilder builder(op);
+  Type f32 = builder.getF32Type();
+  auto getElement = [](Value value) { return getElementTypeOrSelf(value); };
+  auto setOperand = [&](unsigned i, Type element) {
+    op->setOperand(
+        i, convert(builder, op->getLoc(), op->getOperand(i), element));
+  };
+  if (getElement(op->getOperand(0)) != getElement(op->getOperand(1)))
+    for (unsigned i : {0, 1})
+      setOperand(i, f32);
+  Value result = op->getResult(0);
+  auto type = cast<RankedTensorType>(result.getType());
+  if (getElement(result) != getElement(op->getOperand(0)) &&
+      getElement(result) != f32) {
+    result.setType(type.clone(f32));
+    builder.setInsertionPointAfter(op);
+    Value narrow =
+        convert(builder, op->getLoc(), result, type.getElementType());
+    result.replaceAllUsesExcept(narrow, narrow.getDefiningOp());
+    builder.setInsertionPoint(op);
+  }
+  for (unsigned i = 2; i < op->getNumOperands(); ++i)
+    setOperand(i, getElement(result));
+}
+
 /// Of the result of a product.
 static int64_t countRows(Operation *op) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
@@ -227,6 +266,8 @@ struct FormGemmsPass : tp::impl::FormGemmsBase<FormGemmsPass> {
       std::optional<EpilogueSet> epilogues = op.getEpilogues(known);
       if (!epilogues || countRows(op) <= mostRowsWithoutGemm)
         continue;
+      if (!target->getTraits().mixesTypes)
+        unifyTypes(op);
       Group group{op};
       Value value = op->getResult(0);
       if (epilogues->scale)

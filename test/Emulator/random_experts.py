@@ -1,4 +1,4 @@
-"""Functions of one nn.experts, by seed.
+"""Functions of one nn.experts or nn.experts_backward, by seed.
 
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -56,7 +56,7 @@ def makeExperts(seed):
     rows = r.choice([1, 2, 7, 16, 33, 64, 100, 257])
     sizes = [1, 2, 7, 8, 16, 24, 33, 40, 64, 72, 130, 136]
     k, f, n = r.choice(sizes), r.choice(sizes), r.choice(sizes)
-    while rows * most * f * (k + n) > 4_000_000 or experts * f * (k + n) > 600_000:
+    while rows * most * f * (k + n) > 2_000_000 or experts * f * (k + n) > 600_000:
         if rows > 64:
             rows //= 2
         elif experts > 8:
@@ -93,8 +93,16 @@ def makeExperts(seed):
   %z = tensor.expand_shape %c [[0, 1]] output_shape [{rows}, {k}] : {flat} into {x}
 """
         given = "%z"
-    body += f"""  %y = nn.experts {given}, %r, %mg, %mu, %md {{{attributes}}} : ({x}, {weights}, {inner}, {inner}, {outer}) -> {result}
-  return %y : {result}
+    operands, made, extra = [x, weights, inner, inner, outer], [result], ""
+    names, operation = f"{given}, %r, %mg, %mu, %md", "experts"
+    if seed % 2:  # its derivative
+        operands, extra = [result, *operands], f"%dy: {result}, "
+        names, operation = f"%dy, {names}", "experts_backward"
+        made = [x, weights, *(tensor(shape, "f32") for shape in
+                              ([experts, f, k], [experts, f, k], [experts, n, f]))]
+    results = ", ".join(f"%{i}" for i in range(len(made)))
+    body += f"""  {results} = nn.{operation} {names} {{{attributes}}} : ({', '.join(operands)}) -> ({', '.join(made)})
+  return {results} : {', '.join(made)}
 """
-    return (f"func.func @main(%x: {x}, %g: {inner}, %u: {inner}, %d: {outer}) -> {result} {{\n"
-            f"{body}}}\n")
+    return (f"func.func @main({extra}%x: {x}, %g: {inner}, %u: {inner}, %d: {outer}) -> "
+            f"({', '.join(made)}) {{\n{body}}}\n")

@@ -146,3 +146,23 @@ func.func @unread(%x: tensor<5x4xf32>, %w: tensor<4x4xf32>) -> tensor<5x4xf32> {
   %1 = nn.linear %0, %w : (tensor<5x4xf32>, tensor<4x4xf32>) -> tensor<5x4xf32>
   return %x : tensor<5x4xf32>
 }
+
+// -----
+
+// A device multiplies factors of one type, and adds what has the result's: narrower
+// ones become f32 before, a result that is neither behind.
+// CHECK-LABEL: func @types
+// CHECK-NOT: arith.extf
+// CHECK: call @gemm_0(%arg0, %arg1, %arg2)
+// CHECK: call @gemm_1(%arg3, %arg1)
+// CUDA-LABEL: func @types
+// CUDA: %[[B:.*]] = arith.extf %arg2 : tensor<32xbf16> to tensor<32xf32>
+// CUDA: call @gemm_0(%arg0, %arg1, %[[B]]) : (tensor<8x64xbf16>, tensor<32x64xbf16>, tensor<32xf32>) -> tensor<8x32xf32>
+// CUDA: %[[W:.*]] = arith.extf %arg1 : tensor<32x64xbf16> to tensor<32x64xf32>
+// CUDA: %[[D:.*]] = call @gemm_1(%arg3, %[[W]]) : (tensor<8x32xf32>, tensor<32x64xf32>) -> tensor<8x64xf32>
+// CUDA: arith.truncf %[[D]] : tensor<8x64xf32> to tensor<8x64xbf16>
+func.func @types(%x: tensor<8x64xbf16>, %w: tensor<32x64xbf16>, %b: tensor<32xbf16>, %d: tensor<8x32xf32>) -> (tensor<8x32xf32>, tensor<8x64xbf16>) {
+  %0 = nn.linear %x, %w bias %b : (tensor<8x64xbf16>, tensor<32x64xbf16>, tensor<32xbf16>) -> tensor<8x32xf32>
+  %1 = nn.matmul %d, %w : (tensor<8x32xf32>, tensor<32x64xbf16>) -> tensor<8x64xbf16>
+  return %0, %1 : tensor<8x32xf32>, tensor<8x64xbf16>
+}

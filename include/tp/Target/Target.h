@@ -38,6 +38,10 @@ struct TargetTraits {
   /// on the way, rather than calls of a GEMM: what takes time is to read
   /// weights once.
   int64_t mostRowsWithoutGemm = 0;
+  /// A GEMM's factors may differ in type, and what is added to it from its
+  /// result; otherwise it takes one type, and adds what has the result's, which
+  /// is that type or f32.
+  bool mixesTypes = true;
 };
 
 /// The processor that runs the step: a set of features, never a model, for

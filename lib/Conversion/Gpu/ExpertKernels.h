@@ -1,16 +1,23 @@
-//===- ExpertKernels.h - The kernels of nn.experts --------------*- C++ -*-===//
+//===- ExpertKernels.h - The kernels of experts -----------------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Five kernels, one behind the other. All have the arguments of `experts` in
-// tprt/abi.h behind `id`, and scratch (ExpertShape.h):
+// One behind the other. All have the arguments of `experts`, or of
+// `experts_backward`, in tprt/abi.h behind `id`, and scratch (ExpertShape.h):
 //
-//   mark      which experts each row uses                    ExpertRowKernels
-//   place     the slots of each expert, and its tiles
-//   gate      inner = activation(gate x) * up x, by slot ExpertProductKernel
-//   down      outer = down inner
-//   combine   each row's sum of its slots, by expert         ExpertRowKernels
+//   nn.experts           nn.experts_backward
+//   mark                 mark       which experts each row uses
+//   place                place      the slots of each expert, and its tiles
+//   gate                            inner = activation(gate x) * up x, by slot
+//   down                            outer = down inner
+//                        inner      the derivative by inner
+//                        sides      those by gate x, up x and the weights, and
+//                                   inner times the weight
+//                        input      outer: that by x, of a slot
+//   combine              combine    each row's sum of its slots, by expert
+//                        gates      those by gate and up: sums over slots
+//                        downs      that by down
 //
 // No atomics and no order but that of rows and experts: the same bits in every
 // run. Nothing depends on the host, so that one recorded launch of each is
@@ -22,27 +29,36 @@
 #define TP_LIB_CONVERSION_GPU_EXPERTKERNELS_H
 
 #include "ExpertShape.h"
-#include "KernelEmitter.h"
-#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "tp/Conversion/Kernels/GpuModule.h"
 
 namespace tp {
 
-/// The addresses that they have, in global memory.
+/// The addresses that they have, in global memory; those of the other operation
+/// are null.
 struct ExpertArguments {
-  mlir::Value input, routing, gate, up, down, result, scratch;
+  mlir::Value cotangent, input, routing, gate, up, down;
+  /// What the rows' sums become: the result, or the derivative by the input.
+  mlir::Value result;
+  mlir::Value byRouting, byGate, byUp, byDown;
+  mlir::Value scratch;
 
-  static llvm::SmallVector<mlir::Type> getTypes(mlir::OpBuilder &builder);
-  static ExpertArguments read(KernelEmitter &e,
+  static llvm::SmallVector<mlir::Type> getTypes(mlir::OpBuilder &builder,
+                                                const ExpertShape &shape);
+  static ExpertArguments read(KernelEmitter &e, const ExpertShape &shape,
                               llvm::ArrayRef<mlir::BlockArgument> arguments);
 };
 
 /// Each writes one, called `name`, at the end of `module`.
 using GenerateExpertKernel = void(mlir::gpu::GPUModuleOp module,
                                   llvm::StringRef name,
-                                  const ExpertShape &shape,
-                                  const ExpertTiles &tiles, mlir::Location loc);
+                                  const ExpertShape &shape, mlir::Location loc);
+/// ExpertRowKernels.cpp
 GenerateExpertKernel generateExpertMark, generateExpertPlace,
-    generateExpertGate, generateExpertDown, generateExpertCombine;
+    generateExpertCombine;
+/// ExpertProductKernels.cpp
+GenerateExpertKernel generateExpertGate, generateExpertDown,
+    generateExpertInner, generateExpertSides, generateExpertInput,
+    generateExpertGates, generateExpertDowns;
 
 } // namespace tp
 

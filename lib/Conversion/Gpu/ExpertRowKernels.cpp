@@ -13,7 +13,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "ExpertKernels.h"
-#include "tp/Conversion/Kernels/GpuModule.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -27,31 +26,40 @@ static constexpr int64_t mostPlaceWarps = 8;
 static constexpr int64_t unit = 4;
 static constexpr int64_t mostCombineThreads = 256;
 
-SmallVector<Type> ExpertArguments::getTypes(OpBuilder &builder) {
+SmallVector<Type> ExpertArguments::getTypes(OpBuilder &builder,
+                                            const ExpertShape &shape) {
   SmallVector<Type> types{builder.getI64Type()};
-  types.append(7, LLVM::LLVMPointerType::get(builder.getContext()));
+  types.append(shape.isBackward ? 12 : 7,
+               LLVM::LLVMPointerType::get(builder.getContext()));
   return types;
 }
 
 ExpertArguments ExpertArguments::read(KernelEmitter &e,
+                                      const ExpertShape &shape,
                                       ArrayRef<BlockArgument> arguments) {
-  auto get = [&](unsigned number) -> Value {
-    return LLVM::AddrSpaceCastOp::create(e.builder, e.loc, e.globalPointer,
-                                         arguments[number]);
+  ExpertArguments own;
+  auto read = [&, next = 1](std::initializer_list<Value *> list) mutable {
+    for (Value *address : list)
+      *address = LLVM::AddrSpaceCastOp::create(
+          e.builder, e.loc, e.globalPointer, arguments[next++]);
   };
-  return {get(1), get(2), get(3), get(4), get(5), get(6), get(7)};
+  if (shape.isBackward)
+    read({&own.cotangent});
+  read({&own.input, &own.routing, &own.gate, &own.up, &own.down, &own.result});
+  if (shape.isBackward)
+    read({&own.byRouting, &own.byGate, &own.byUp, &own.byDown});
+  read({&own.scratch});
+  return own;
 }
 
 namespace {
 class ExpertRowKernels {
 public:
   ExpertRowKernels(OpBuilder &builder, Location loc, const ExpertShape &shape,
-                   const ExpertTiles &tiles, Value shared,
-                   ArrayRef<BlockArgument> arguments)
-      : e(builder, loc), shape(shape), tiles(tiles), scratch(shape, tiles),
-        shared(shared), call(ExpertArguments::read(e, arguments)),
-        thread(e.threadId()), lane(e.rem(thread, 32)), warp(e.div(thread, 32)) {
-  }
+                   Value shared, ArrayRef<BlockArgument> arguments)
+      : e(builder, loc), shape(shape), scratch(shape), shared(shared),
+        call(ExpertArguments::read(e, shape, arguments)), thread(e.threadId()),
+        lane(e.rem(thread, 32)), warp(e.div(thread, 32)) {}
 
   static int64_t getPlaceWarps(const ExpertShape &shape) {
     return std::min(mostPlaceWarps, int64_t(llvm::divideCeil(shape.rows, 32)));
@@ -59,7 +67,7 @@ public:
   static int64_t getCombineThreads(const ExpertShape &shape) {
     return std::min(
         mostCombineThreads,
-        int64_t(llvm::alignTo(llvm::divideCeil(shape.n, unit), 32)));
+        int64_t(llvm::alignTo(llvm::divideCeil(shape.getSummed(), unit), 32)));
   }
 
   void mark();
@@ -69,7 +77,6 @@ public:
 private:
   KernelEmitter e;
   const ExpertShape &shape;
-  const ExpertTiles &tiles;
   ExpertScratch scratch;
   Value shared;
   ExpertArguments call;
@@ -103,6 +110,8 @@ private:
   KernelEmitter::Values visitRows(Value expert, ValueRange initial, Visit body);
   Value countExpertsBefore(Value expert);
   void writeTiles(Value expert, Value first, Value count);
+  void storeResult(Value row, Value column, Value result);
+  void sumRouting(Value row);
 };
 } // namespace
 
@@ -203,14 +212,14 @@ Value ExpertRowKernels::countExpertsBefore(Value expert) {
 /// The tiles of an expert of `count` slots from `first` on, and of the places
 /// behind them up to those of the next expert: these have no slots.
 void ExpertRowKernels::writeTiles(Value expert, Value first, Value count) {
-  int64_t size = tiles.getRows();
+  int64_t size = shape.getTiles().getRows();
   Value number = countExpertsBefore(expert);
   Value begin = e.add(e.div(first, size), number);
   Value end = e.add(e.div(e.add(first, count), size), e.add(number, 1));
   if (shape.isSparse())
     end = e.select(isZero(count), begin, end);
   end = e.select(e.compare(arith::CmpIPredicate::eq, expert, shape.experts - 1),
-                 e.int32(tiles.getTiles(shape)), end);
+                 e.int32(shape.countTiles()), end);
   e.keptLoop(e.add(begin, thread), end, 32 * getPlaceWarps(shape),
              [&](Value tile) {
                Value skipped = e.mul(e.sub(tile, begin), size);
@@ -263,74 +272,122 @@ void ExpertRowKernels::place() {
           e.store(row, at(scratch.rowOf, slot), 4);
           e.store(slot, at(scratch.slotOf, index), 4);
           e.store(e.load(e.f32, getWeight(row, expert), 4),
-                  at(scratch.weightOf, index), 4);
+                  at(scratch.weightOf, slot), 4);
         });
         return KernelEmitter::Values{e.add(carried.front(), e.popCount(bits))};
       });
   writeTiles(expert, first, count);
+  e.when(isZero(thread), [&] {
+    Value span = e.mul(expert, 2);
+    e.store(first, at(scratch.spans, span), 4);
+    e.store(count, at(scratch.spans, e.add(span, 1)), 4);
+  });
 }
 
 //===----------------------------------------------------------------------===//
 // Combine
 //===----------------------------------------------------------------------===//
 
+/// The row's sums; of the derivative the weights are in them already.
 void ExpertRowKernels::combine() {
   Value row = e.blockId(0);
+  int64_t width = shape.getSummed();
   Value column =
       e.mul(e.add(e.mul(e.blockId(1), getCombineThreads(shape)), thread), unit);
-  Type sums = VectorType::get(unit, e.f32);
-  Value zero =
-      arith::ConstantOp::create(e.builder, e.loc, e.builder.getZeroAttr(sums));
-  e.when(isLess(column, e.int32(shape.n)), [&] {
+  e.when(isLess(column, e.int32(width)), [&] {
+    Type sums = VectorType::get(unit, e.f32);
+    Value zero = arith::ConstantOp::create(e.builder, e.loc,
+                                           e.builder.getZeroAttr(sums));
     Value own = e.add(e.mul(e.toInt64(column), 4), e.int64(scratch.outer));
     Value sum = e.loop(
         e.int32(0), e.int32(shape.chosen), 1, zero,
         [&](Value number, ValueRange carried) {
           Value index = e.add(e.mul(row, shape.chosen), number);
           Value slot = e.load(e.i32, at(scratch.slotOf, index), 4);
-          Value isUsed = e.compare(arith::CmpIPredicate::sge, slot, 0);
+          auto add = [&] {
+            Value line = e.mul(e.toInt64(slot), scratch.outerPitch);
+            Value part =
+                e.load(sums, e.offset(call.scratch, e.add(own, line)), 16);
+            if (shape.isBackward)
+              return KernelEmitter::Values{e.addf(carried.front(), part)};
+            Value weight = e.load(e.f32, at(scratch.weightOf, slot), 4);
+            return KernelEmitter::Values{
+                e.fma(e.makeVector(SmallVector<Value>(unit, weight)), part,
+                      carried.front())};
+          };
           return e.choose(
-              isUsed,
-              [&] {
-                Value weight = e.load(e.f32, at(scratch.weightOf, index), 4);
-                Value line = e.mul(e.toInt64(slot), scratch.outerPitch);
-                Value part =
-                    e.load(sums, e.offset(call.scratch, e.add(own, line)), 16);
-                return KernelEmitter::Values{
-                    e.fma(e.makeVector(SmallVector<Value>(unit, weight)), part,
-                          carried.front())};
-              },
+              e.compare(arith::CmpIPredicate::sge, slot, 0), add,
               [&] { return KernelEmitter::Values{carried.front()}; });
         })[0];
-    Value result = sum;
-    if (!shape.type.isF32())
-      result = arith::TruncFOp::create(e.builder, e.loc,
-                                       VectorType::get(unit, shape.type), sum);
-    int64_t bytes = shape.getBytes();
-    Value index = e.add(e.mul(e.toInt64(row), shape.n), e.toInt64(column));
-    Value place = e.offset(call.result, e.mul(index, bytes));
-    auto storeEach = [&] {
-      for (int64_t i = 0; i < unit; ++i)
-        e.when(isLess(e.add(column, i), e.int32(shape.n)), [&] {
-          Value value = LLVM::ExtractElementOp::create(e.builder, e.loc, result,
-                                                       e.int32(i));
-          e.store(value, e.offset(place, i * bytes), bytes);
-        });
-      return KernelEmitter::Values();
-    };
-    if (shape.n % unit != 0) {
-      storeEach();
-      return;
-    }
-    Value address = LLVM::PtrToIntOp::create(e.builder, e.loc, e.i64, place);
-    e.choose(
-        isZero(e.bitAnd(address, unit * bytes - 1)),
-        [&] {
-          e.store(result, place, unit * bytes);
-          return KernelEmitter::Values();
-        },
-        storeEach);
+    storeResult(row, column, sum);
   });
+  if (shape.isBackward)
+    e.when(isZero(e.blockId(1)), [&] { sumRouting(row); });
+}
+
+/// Four columns of a row, rounded, as far as there are so many.
+void ExpertRowKernels::storeResult(Value row, Value column, Value result) {
+  int64_t bytes = shape.getBytes(), width = shape.getSummed();
+  if (!shape.type.isF32())
+    result = arith::TruncFOp::create(e.builder, e.loc,
+                                     VectorType::get(unit, shape.type), result);
+  Value index = e.add(e.mul(e.toInt64(row), width), e.toInt64(column));
+  Value place = e.offset(call.result, e.mul(index, bytes));
+  auto storeEach = [&] {
+    for (int64_t i = 0; i < unit; ++i)
+      e.when(isLess(e.add(column, i), e.int32(width)), [&] {
+        Value value = LLVM::ExtractElementOp::create(e.builder, e.loc, result,
+                                                     e.int32(i));
+        e.store(value, e.offset(place, i * bytes), bytes);
+      });
+    return KernelEmitter::Values();
+  };
+  if (width % unit != 0) {
+    storeEach();
+    return;
+  }
+  Value address = LLVM::PtrToIntOp::create(e.builder, e.loc, e.i64, place);
+  e.choose(
+      isZero(e.bitAnd(address, unit * bytes - 1)),
+      [&] {
+        e.store(result, place, unit * bytes);
+        return KernelEmitter::Values();
+      },
+      storeEach);
+}
+
+/// The derivative by the row's weights: the parts of each slot's sum, in order;
+/// zero for experts that the row does not use.
+void ExpertRowKernels::sumRouting(Value row) {
+  int64_t parts = shape.countParts();
+  auto sumParts = [&](Value slot) {
+    Value line = e.offset(call.scratch, e.add(e.mul(e.toInt64(slot), 4 * parts),
+                                              e.int64(scratch.parts)));
+    return e.loop(e.int32(0), e.int32(parts), 1, e.float32(0),
+                  [&](Value part, ValueRange carried) {
+                    Value place = e.offset(line, e.mul(e.toInt64(part), 4));
+                    return KernelEmitter::Values{
+                        e.addf(carried.front(), e.load(e.f32, place, 4))};
+                  });
+  };
+  e.keptLoop(
+      thread, e.int32(shape.experts), getCombineThreads(shape),
+      [&](Value expert) {
+        Value bit = e.rem(expert, 32);
+        Mark mark = loadMark(row, e.div(expert, 32));
+        Value uses = e.bitAnd(e.shiftRight(mark.bits, bit), 1);
+        Value number =
+            e.add(mark.before, e.popCount(e.bitAnd(mark.bits, getBelow(bit))));
+        Value index = e.add(e.mul(row, shape.chosen), number);
+        Value sum = e.choose(
+            isZero(uses), [&] { return KernelEmitter::Values{e.float32(0)}; },
+            [&] {
+              return sumParts(e.load(e.i32, at(scratch.slotOf, index), 4));
+            })[0];
+        Value place =
+            e.add(e.mul(e.toInt64(row), shape.experts), e.toInt64(expert));
+        e.store(sum, e.offset(call.byRouting, e.mul(place, 4)), 4);
+      });
 }
 
 //===----------------------------------------------------------------------===//
@@ -338,46 +395,42 @@ void ExpertRowKernels::combine() {
 //===----------------------------------------------------------------------===//
 
 static void generate(gpu::GPUModuleOp module, StringRef name,
-                     const ExpertShape &shape, const ExpertTiles &tiles,
-                     Location loc, const Launch &launch,
-                     void (ExpertRowKernels::*body)()) {
+                     const ExpertShape &shape, Location loc,
+                     const Launch &launch, void (ExpertRowKernels::*body)()) {
   OpBuilder builder(module.getContext());
-  gpu::GPUFuncOp kernel = createKernel(
-      module, builder, loc, name, ExpertArguments::getTypes(builder), launch);
+  gpu::GPUFuncOp kernel =
+      createKernel(module, builder, loc, name,
+                   ExpertArguments::getTypes(builder, shape), launch);
   Value shared;
   if (launch.sharedBytes > 0)
     shared =
         LLVM::AddressOfOp::create(builder, loc, getSharedMemory(module, loc));
-  ExpertRowKernels kernels(builder, loc, shape, tiles, shared,
-                           kernel.getArguments());
+  ExpertRowKernels kernels(builder, loc, shape, shared, kernel.getArguments());
   (kernels.*body)();
   gpu::ReturnOp::create(builder, loc);
 }
 
 void tp::generateExpertMark(gpu::GPUModuleOp module, StringRef name,
-                            const ExpertShape &shape, const ExpertTiles &tiles,
-                            Location loc) {
+                            const ExpertShape &shape, Location loc) {
   int64_t blocks = llvm::divideCeil(shape.rows, markedRows);
-  generate(module, name, shape, tiles, loc,
+  generate(module, name, shape, loc,
            {{blocks, 1, 1}, {32 * markedRows, 1, 1}, 0},
            &ExpertRowKernels::mark);
 }
 
 void tp::generateExpertPlace(gpu::GPUModuleOp module, StringRef name,
-                             const ExpertShape &shape, const ExpertTiles &tiles,
-                             Location loc) {
+                             const ExpertShape &shape, Location loc) {
   int64_t warps = ExpertRowKernels::getPlaceWarps(shape);
-  generate(module, name, shape, tiles, loc,
+  generate(module, name, shape, loc,
            {{shape.experts, 1, 1}, {32 * warps, 1, 1}, 8 * warps},
            &ExpertRowKernels::place);
 }
 
 void tp::generateExpertCombine(gpu::GPUModuleOp module, StringRef name,
-                               const ExpertShape &shape,
-                               const ExpertTiles &tiles, Location loc) {
+                               const ExpertShape &shape, Location loc) {
   int64_t threads = ExpertRowKernels::getCombineThreads(shape);
-  int64_t parts = llvm::divideCeil(shape.n, threads * unit);
-  generate(module, name, shape, tiles, loc,
+  int64_t parts = llvm::divideCeil(shape.getSummed(), threads * unit);
+  generate(module, name, shape, loc,
            {{shape.rows, parts, 1}, {threads, 1, 1}, 0},
            &ExpertRowKernels::combine);
 }

@@ -13,7 +13,8 @@ using namespace tp;
 /// The largest second extent of a grid.
 static constexpr int64_t gridLimit = 65535;
 
-FailureOr<ExpertShape> ExpertShape::get(nn::ExpertsOp op) {
+template <typename Op>
+static FailureOr<ExpertShape> getShape(Op op, bool isBackward) {
   auto input = cast<RankedTensorType>(op.getInput().getType());
   auto down = cast<RankedTensorType>(op.getDown().getType());
   ExpertShape shape;
@@ -24,6 +25,7 @@ FailureOr<ExpertShape> ExpertShape::get(nn::ExpertsOp op) {
   shape.type = input.getElementType();
   shape.activation = op.getActivation().str();
   shape.active = op.getActive().convertToDouble();
+  shape.isBackward = isBackward;
   int64_t most = std::numeric_limits<int32_t>::max() / 64;
   if (!(shape.type.isF32() || shape.type.isBF16() || shape.type.isF16()) ||
       input.getNumElements() < 1 || shape.experts < 1 || shape.f < 1 ||
@@ -34,10 +36,10 @@ FailureOr<ExpertShape> ExpertShape::get(nn::ExpertsOp op) {
   shape.rows = input.getNumElements() / shape.k;
   shape.chosen =
       std::min<int64_t>(op.getTopK().value_or(shape.experts), shape.experts);
-  ExpertTiles tiles = ExpertTiles::choose(shape);
-  int64_t columns = std::max(shape.f, shape.n);
+  int64_t columns = std::max({shape.k, shape.f, shape.n});
   if (shape.rows > most || shape.getSlots() > most ||
-      columns / tiles.getColumns() * 2 >= gridLimit)
+      shape.experts > gridLimit ||
+      columns / shape.getTiles().getColumns() * 2 >= gridLimit)
     return op.emitOpError("expected fewer rows and columns than a grid has "
                           "room for, got ")
            << shape.rows << " rows of " << shape.chosen << " experts each and "
@@ -45,23 +47,28 @@ FailureOr<ExpertShape> ExpertShape::get(nn::ExpertsOp op) {
   return shape;
 }
 
+FailureOr<ExpertShape> ExpertShape::get(nn::ExpertsOp op) {
+  return getShape(op, /*isBackward=*/false);
+}
+FailureOr<ExpertShape> ExpertShape::get(nn::ExpertsBackwardOp op) {
+  return getShape(op, /*isBackward=*/true);
+}
+
 /// By how many rows an expert is expected to have.
-ExpertTiles ExpertTiles::choose(const ExpertShape &shape) {
-  double rows = double(shape.rows) * shape.active;
-  if (rows >= 96)
+ProductTiles ExpertShape::getTiles() const {
+  double own = double(rows) * active;
+  if (own >= 96)
     return {4, 2, 2, 8, 128};
-  if (rows >= 40)
+  if (own >= 40)
     return {2, 2, 2, 8, 128};
-  if (rows >= 12)
+  if (own >= 12)
     return {1, 4, 2, 4, 128};
   // Weights are all that such a step reads: many blocks, and much of them under
   // way in each.
   return {1, 4, 1, 2, 256};
 }
 
-ExpertScratch::ExpertScratch(const ExpertShape &shape,
-                             const ExpertTiles &tileSizes)
-    : bytes(0) {
+ExpertScratch::ExpertScratch(const ExpertShape &shape) {
   auto take = [&](int64_t size) {
     int64_t first = bytes;
     bytes = llvm::alignTo(bytes + size, 128);
@@ -69,12 +76,19 @@ ExpertScratch::ExpertScratch(const ExpertShape &shape,
   };
   int64_t slots = shape.getSlots();
   marks = take(shape.rows * shape.getWords() * 8);
-  tiles = take(tileSizes.getTiles(shape) * 16);
+  tiles = take(shape.countTiles() * 16);
+  spans = take(shape.experts * 8);
   rowOf = take(slots * 4);
-  slotOf = take(slots * 4);
   weightOf = take(slots * 4);
+  slotOf = take(slots * 4);
   widthPitch = llvm::alignTo(shape.f * shape.getBytes(), 16);
   inner = take(slots * widthPitch);
-  outerPitch = llvm::alignTo(shape.n * 4, 16);
+  outerPitch = llvm::alignTo(shape.getSummed() * 4, 16);
   outer = take(slots * outerPitch);
+  int64_t own = shape.isBackward ? slots : 0;
+  gate = take(own * widthPitch);
+  up = take(own * widthPitch);
+  byInnerPitch = llvm::alignTo(shape.f * 4, 16);
+  byInner = take(own * byInnerPitch);
+  parts = take(own * shape.countParts() * 4);
 }

@@ -3,9 +3,10 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What the kernels of nn.experts are generated for, how their work is cut, and
-// what they hand to each other in scratch. A row that has a weight for an
-// expert is a *slot*; slots are numbered by expert, then by row:
+// What the kernels of nn.experts and nn.experts_backward are generated for, how
+// their work is cut, and what they hand to each other in scratch. A row that
+// has a weight for an expert is a *slot*; slots are numbered by expert, then by
+// row:
 //
 //        rows' experts      0: 1, 3    1: 0, 3    2: 3
 //        slots              0: row 1 of expert 0    1: row 0 of expert 1
@@ -20,21 +21,25 @@
 #ifndef TP_LIB_CONVERSION_GPU_EXPERTSHAPE_H
 #define TP_LIB_CONVERSION_GPU_EXPERTSHAPE_H
 
+#include "TileProduct.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace tp {
 
-/// Of nn.experts: `rows` of `k` elements, of which each goes through `chosen`
-/// of the experts at most, of width `f`, to results of `n` elements.
+/// Of nn.experts or its derivative: `rows` of `k` elements, of which each goes
+/// through `chosen` of the experts at most, of width `f`, to results of `n`
+/// elements.
 struct ExpertShape {
   int64_t rows, experts, chosen, k, f, n;
   mlir::Type type;
   std::string activation;
   double active; ///< the part of the experts that a row is expected to use
+  bool isBackward;
 
   /// Emits an error for what no kernels are generated for.
   static mlir::FailureOr<ExpertShape> get(nn::ExpertsOp op);
+  static mlir::FailureOr<ExpertShape> get(nn::ExpertsBackwardOp op);
   bool operator==(const ExpertShape &other) const = default;
 
   int64_t getBytes() const { return type.isF32() ? 4 : 2; }
@@ -43,31 +48,20 @@ struct ExpertShape {
   int64_t getWords() const { return llvm::divideCeil(experts, 32); }
   /// Whether some experts must be without a row.
   bool isSparse() const { return getSlots() < experts; }
-};
+  /// Of what the last kernel adds up: results, or derivatives by the input.
+  int64_t getSummed() const { return isBackward ? k : n; }
 
-/// A block of rowWarps * columnWarps warps multiplies up to getRows() slots
-/// with getColumns() rows of an expert's matrices. Each warp has 16 * fragments
-/// of the slots and 8 * tiles of the others. Both are read `stepBytes` of a row
-/// at a time, into two stages of shared memory.
-struct ExpertTiles {
-  int64_t rowWarps, columnWarps, fragments, tiles, stepBytes;
-
-  static ExpertTiles choose(const ExpertShape &shape);
-
-  int64_t getThreads() const { return 32 * rowWarps * columnWarps; }
-  int64_t getWarpRows() const { return 16 * fragments; }
-  int64_t getWarpColumns() const { return 8 * tiles; }
-  int64_t getRows() const { return rowWarps * getWarpRows(); }
-  int64_t getColumns() const { return columnWarps * getWarpColumns(); }
-  /// Eight rows at the same column lie in different banks.
-  int64_t getPitch() const { return stepBytes + 16; }
-  int64_t getStageBytes() const {
-    return (getRows() + getColumns()) * getPitch();
-  }
+  /// How products with slots for rows are cut, and those that add up slots.
+  ProductTiles getTiles() const;
+  static ProductTiles getWeightTiles() { return {2, 2, 2, 8, 128}; }
   /// Tiles of slots that any split of them may have.
-  int64_t getTiles(const ExpertShape &shape) const {
-    return shape.getSlots() / getRows() +
-           std::min(shape.experts, shape.getSlots());
+  int64_t countTiles() const {
+    return getSlots() / getTiles().getRows() + std::min(experts, getSlots());
+  }
+  /// Parts of a slot's sum over the width that warps make, each in its place.
+  int64_t countParts() const {
+    ProductTiles tiles = getTiles();
+    return llvm::divideCeil(f, tiles.getColumns() / 2) * tiles.columnWarps;
   }
 };
 
@@ -78,19 +72,23 @@ struct ExpertScratch {
   int64_t marks;
   /// [tiles] of four i32: expert, first slot, slots (0: no tile), unused.
   int64_t tiles;
-  /// [slots] i32: the row.
-  int64_t rowOf;
-  /// [rows, chosen] i32 and f32, in the order of experts: the slot, or -1, and
-  /// its weight.
-  int64_t slotOf, weightOf;
-  /// [slots, width] of the element type, rows at a distance of widthPitch
-  /// bytes.
-  int64_t inner, widthPitch;
-  /// [slots, n] f32, likewise.
+  /// [experts] pairs of i32: first slot, slots.
+  int64_t spans;
+  /// [slots] i32 and f32: the row and its weight.
+  int64_t rowOf, weightOf;
+  /// [rows, chosen] i32, in the order of experts: the slot, or -1.
+  int64_t slotOf;
+  /// [slots, f] of the element type, rows at a distance of widthPitch bytes. Of
+  /// the derivative times the weight, and beside it those by gate and up.
+  int64_t inner, gate, up, widthPitch;
+  /// [slots, getSummed()] f32, likewise.
   int64_t outer, outerPitch;
-  int64_t bytes;
+  /// Of the derivative: by inner, [slots, f] f32, likewise; and [slots,
+  /// countParts()] f32, the parts of that by the weight.
+  int64_t byInner, byInnerPitch, parts;
+  int64_t bytes = 0;
 
-  ExpertScratch(const ExpertShape &shape, const ExpertTiles &tiles);
+  explicit ExpertScratch(const ExpertShape &shape);
 };
 
 } // namespace tp

@@ -3,7 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Gives each nn.experts its kernels (ExpertKernels.h); equal ones share them.
+// Gives each nn.experts and nn.experts_backward its kernels (ExpertKernels.h);
+// equal ones share them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,20 +29,27 @@ struct Part {
   StringLiteral suffix;
   GenerateExpertKernel *generate;
 };
+} // namespace
 
+static constexpr Part forwardParts[] = {{"", generateExpertMark},
+                                        {"_place", generateExpertPlace},
+                                        {"_gate", generateExpertGate},
+                                        {"_down", generateExpertDown},
+                                        {"_combine", generateExpertCombine}};
+static constexpr Part backwardParts[] = {
+    {"", generateExpertMark},        {"_place", generateExpertPlace},
+    {"_inner", generateExpertInner}, {"_sides", generateExpertSides},
+    {"_input", generateExpertInput}, {"_combine", generateExpertCombine},
+    {"_gates", generateExpertGates}, {"_downs", generateExpertDowns}};
+
+namespace {
 struct GenerateGpuExpertsPass
     : tp::impl::GenerateGpuExpertsBase<GenerateGpuExpertsPass> {
-  static constexpr Part parts[] = {{"", generateExpertMark},
-                                   {"_place", generateExpertPlace},
-                                   {"_gate", generateExpertGate},
-                                   {"_down", generateExpertDown},
-                                   {"_combine", generateExpertCombine}};
-
-  void runOnOperation() override {
-    if (failed(checkKernelsName(getOperation())))
-      return signalPassFailure();
+  /// The kernels of all operations of one kind.
+  template <typename Op>
+  LogicalResult generate(StringRef prefix, ArrayRef<Part> parts) {
     SmallVector<ExpertShape, 0> known;
-    WalkResult result = getOperation().walk([&](nn::ExpertsOp op) {
+    WalkResult result = getOperation().walk([&](Op op) {
       FailureOr<ExpertShape> shape = ExpertShape::get(op);
       if (failed(shape))
         return WalkResult::interrupt();
@@ -49,18 +57,24 @@ struct GenerateGpuExpertsPass
       bool isNew = number == known.size();
       if (isNew)
         known.push_back(*shape);
-      ExpertTiles tiles = ExpertTiles::choose(*shape);
       SmallVector<std::string> names;
       for (const Part &part : parts) {
-        names.push_back(("experts_" + Twine(number) + part.suffix).str());
+        names.push_back((prefix + Twine(number) + part.suffix).str());
         if (isNew)
           part.generate(getOrCreateKernelsModule(getOperation()), names.back(),
-                        *shape, tiles, op.getLoc());
+                        *shape, op.getLoc());
       }
-      setKernels(op, names, ExpertScratch(*shape, tiles).bytes);
+      setKernels(op, names, ExpertScratch(*shape).bytes);
       return WalkResult::advance();
     });
-    if (result.wasInterrupted())
+    return failure(result.wasInterrupted());
+  }
+
+  void runOnOperation() override {
+    if (failed(checkKernelsName(getOperation())) ||
+        failed(generate<nn::ExpertsOp>("experts_", forwardParts)) ||
+        failed(generate<nn::ExpertsBackwardOp>("experts_backward_",
+                                               backwardParts)))
       signalPassFailure();
   }
 };

@@ -15,6 +15,30 @@ Fragment tp::makeZeros(KernelEmitter &e, int64_t tiles) {
   return Fragment(tiles, {zero, zero, zero, zero});
 }
 
+void tp::carryingLoop(KernelEmitter &e, Fragments &sums, Value from, Value to,
+                      int64_t step, function_ref<void(Value)> body) {
+  auto flatten = [&] {
+    KernelEmitter::Values flat;
+    for (const Fragment &fragment : sums)
+      for (const auto &tile : fragment)
+        llvm::append_range(flat, tile);
+    return flat;
+  };
+  auto assign = [&](ValueRange flat) {
+    size_t next = 0;
+    for (Fragment &fragment : sums)
+      for (auto &tile : fragment)
+        for (Value &value : tile)
+          value = flat[next++];
+  };
+  assign(
+      e.loop(from, to, step, flatten(), [&](Value index, ValueRange carried) {
+        assign(carried);
+        body(index);
+        return flatten();
+      }));
+}
+
 /// Matrices 0 and 1 are rows 0-7 and 8-15 of the left half, 2 and 3 of the
 /// right half.
 Value TensorCores::getPlaceByRows(Value lane, int64_t pitch) {

@@ -23,6 +23,10 @@ using Fragment = llvm::SmallVector<std::array<mlir::Value, 4>>;
 using Fragments = llvm::SmallVector<Fragment>;
 
 Fragment makeZeros(KernelEmitter &e, int64_t tiles);
+/// A loop that carries `sums`, which `body` changes.
+void carryingLoop(KernelEmitter &e, Fragments &sums, mlir::Value from,
+                  mlir::Value to, int64_t step,
+                  llvm::function_ref<void(mlir::Value)> body);
 
 /// Rows of shared memory at a distance of `pitch` bytes, for a product of
 /// `type` (bf16 or f16).

@@ -33,7 +33,7 @@ public:
 
   TargetTraits getTraits() const override {
     return {/*launchesKernels=*/true, /*startsCollectives=*/true,
-            /*mostRowsWithoutGemm=*/1};
+            /*mostRowsWithoutGemm=*/1, /*mixesTypes=*/false};
   }
   HostCpu getHost() const override { return {}; }
 
@@ -48,7 +48,7 @@ public:
         .Cases({"attention", "attention_backward", "paged_attention"},
                "tp-generate-gpu-attention")
         .Case("embedding_backward", "tp-generate-gpu-embedding")
-        .Case("experts", "tp-generate-gpu-experts")
+        .Cases({"experts", "experts_backward"}, "tp-generate-gpu-experts")
         .Case("cache_write", "tp-generate-gpu-cache-write")
         .Cases({"sample_records", "sample_pick"}, "tp-generate-gpu-sampling")
         .Default("");

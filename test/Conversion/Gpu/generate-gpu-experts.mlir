@@ -4,7 +4,7 @@
 // rows are at most 128 / 32 tiles of 32 slots, and one more for each expert.
 
 // CHECK-LABEL: func.func @mixture
-// CHECK: nn.experts {{.*}} {activation = "silu", active = 2.500000e-01 : f64, top_k = 2 : i64, tp.kernel = @experts_0, tp.scratch_bytes = 133376 : i64, tp.then = [@experts_0_place, @experts_0_gate, @experts_0_down, @experts_0_combine]}
+// CHECK: nn.experts {{.*}} {activation = "silu", active = 2.500000e-01 : f64, top_k = 2 : i64, tp.kernel = @experts_0, tp.scratch_bytes = 133504 : i64, tp.then = [@experts_0_place, @experts_0_gate, @experts_0_down, @experts_0_combine]}
 // CHECK: nn.experts {{.*}} tp.kernel = @experts_0,
 // CHECK: gpu.func @experts_0(%{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr) kernel
 // CHECK-SAME: tp.block = array<i64: 256, 1, 1>, tp.grid = array<i64: 8, 1, 1>
@@ -47,6 +47,29 @@ func.func @step(%x: tensor<4x64xf32>, %r: tensor<4x128xf32>, %g: tensor<128x256x
   %0 = nn.experts %x, %r, %g, %g, %d {activation = "relu", active = 0.015625 : f64, top_k = 2 : i64} : (tensor<4x64xf32>, tensor<4x128xf32>, tensor<128x256x64xf32>, tensor<128x256x64xf32>, tensor<128x64x256xf32>) -> tensor<4x64xf32>
   %1 = nn.experts %0, %r, %g, %g, %d {activation = "relu"} : (tensor<4x64xf32>, tensor<4x128xf32>, tensor<128x256x64xf32>, tensor<128x256x64xf32>, tensor<128x64x256xf32>) -> tensor<4x64xf32>
   return %0, %1 : tensor<4x64xf32>, tensor<4x64xf32>
+}
+
+// -----
+
+// The derivative: eight kernels, the last two for each expert and tile of its matrices.
+
+// CHECK-LABEL: func.func @derivative
+// CHECK: nn.experts_backward {{.*}} tp.kernel = @experts_backward_0, {{.*}} tp.then = [@experts_backward_0_place, @experts_backward_0_inner, @experts_backward_0_sides, @experts_backward_0_input, @experts_backward_0_combine, @experts_backward_0_gates, @experts_backward_0_downs]}
+// CHECK: gpu.func @experts_backward_0(
+// CHECK: gpu.func @experts_backward_0_inner(
+// CHECK-SAME: tp.grid = array<i64: 12, 2, 1>
+// Lines of down lie across the reduction.
+// CHECK: nvvm.ldmatrix {{.*}} layout = #nvvm.mma_layout<row>
+// CHECK: nvvm.ldmatrix {{.*}} layout = #nvvm.mma_layout<col>
+// CHECK: gpu.func @experts_backward_0_gates(
+// CHECK-SAME: tp.grid = array<i64: 4, 8, 2>
+// CHECK-NOT: layout = #nvvm.mma_layout<row>
+// CHECK-NOT: atomic
+// CHECK: gpu.func @experts_backward_0_downs(
+// CHECK-SAME: tp.grid = array<i64: 4, 8, 1>
+func.func @derivative(%dy: tensor<64x128xbf16>, %x: tensor<64x128xbf16>, %r: tensor<64x8xf32>, %g: tensor<8x256x128xbf16>, %d: tensor<8x128x256xbf16>) -> (tensor<64x128xbf16>, tensor<64x8xf32>, tensor<8x256x128xf32>, tensor<8x256x128xf32>, tensor<8x128x256xf32>) {
+  %0:5 = nn.experts_backward %dy, %x, %r, %g, %g, %d {activation = "silu", active = 0.25 : f64, top_k = 2 : i64} : (tensor<64x128xbf16>, tensor<64x128xbf16>, tensor<64x8xf32>, tensor<8x256x128xbf16>, tensor<8x256x128xbf16>, tensor<8x128x256xbf16>) -> (tensor<64x128xbf16>, tensor<64x8xf32>, tensor<8x256x128xf32>, tensor<8x256x128xf32>, tensor<8x128x256xf32>)
+  return %0#0, %0#1, %0#2, %0#3, %0#4 : tensor<64x128xbf16>, tensor<64x8xf32>, tensor<8x256x128xf32>, tensor<8x256x128xf32>, tensor<8x128x256xf32>
 }
 
 // -----

@@ -365,7 +365,7 @@ private:
         return failure();
       // Tensor cores take weights of the operands' type, the reference's are
       // f32.
-      if (isa<nn::AttentionBackwardOp>(op))
+      if (isa<nn::AttentionBackwardOp, nn::ExpertsBackwardOp>(op))
         for (ExpectedResult &result : *results)
           result.tolerance += 2 * getLargest(result.tensor) *
                               getEpsilon(call.operands[0].getElementType());

@@ -23,7 +23,8 @@ from safetensors.numpy import load_file, save_file
 
 ALL = os.environ.get("TRAINING") == "all"
 GRADIENTS = {("gpt2", 1, "megatron", "f32"), ("llama-gqa", 2, "megatron-sp", "f32"),
-             ("qwen3", 2, "megatron", "bf16")}
+             ("qwen3", 2, "megatron", "bf16"), ("mixtral", 2, "megatron-sp", "f32"),
+             ("deepseek-v3", 1, "megatron", "bf16")}
 STEPS, ACCUMULATE = 5, 2
 
 
@@ -76,7 +77,8 @@ def train(program, folder, tmp_path, schedule, *options, environment=None):
 
 
 @pytest.mark.parametrize("fixture, degree, plan, dropout", [
-    ("llama-gqa", 1, "megatron", "off"), ("gpt2", 2, "megatron-sp", "residual")])
+    ("llama-gqa", 1, "megatron", "off"), ("gpt2", 2, "megatron-sp", "residual"),
+    ("granite-moe", 2, "expert", "off")])
 def test_steps(fixture, degree, plan, dropout, tmp_path):
     folder = FIXTURES / fixture
     options = {"batch": training.BATCH, "seq": training.SEQ, "train": "adamw", "clip": 4,

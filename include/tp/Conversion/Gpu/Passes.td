@@ -164,6 +164,10 @@ def GenerateGpuExperts : Pass<"tp-generate-gpu-experts", "::mlir::ModuleOp"> {
     experts of each row. Who has how many rows is found when they run: grids are
     the same for any routing (`lib/Conversion/Gpu/ExpertKernels.h`).
 
+    Every distinct `nn.experts_backward` gets eight, from `@experts_backward_<i>`
+    on: the same rows, then the derivatives by what is inside an expert, by a row's
+    weight, by the rows, and by the matrices, each a sum over the expert's rows.
+
     Refused are elements other than f32, bf16 and f16, and more rows than a grid
     has room for.
 
@@ -177,7 +181,7 @@ def GenerateGpuExperts : Pass<"tp-generate-gpu-experts", "::mlir::ModuleOp"> {
     After:
     ```mlir
     func.func @main(%x: tensor<64x128xbf16>, %r: tensor<64x8xf32>, %g: tensor<8x256x128xbf16>, %u: tensor<8x256x128xbf16>, %d: tensor<8x128x256xbf16>) -> tensor<64x128xbf16> {
-      %y = nn.experts %x, %r, %g, %u, %d {activation = "silu", active = 2.500000e-01 : f64, top_k = 2 : i64, tp.kernel = @experts_0, tp.scratch_bytes = 133376 : i64, tp.then = [@experts_0_place, @experts_0_gate, @experts_0_down, @experts_0_combine]} : ...
+      %y = nn.experts %x, %r, %g, %u, %d {activation = "silu", active = 2.500000e-01 : f64, top_k = 2 : i64, tp.kernel = @experts_0, tp.scratch_bytes = 133504 : i64, tp.then = [@experts_0_place, @experts_0_gate, @experts_0_down, @experts_0_combine]} : ...
       return %y : tensor<64x128xbf16>
     }
     gpu.module @kernels {

@@ -37,9 +37,11 @@ LogicalResult LinearOp::verify() {
     return emitOpError() << "expected result of element type "
                          << input.getElementType() << " or f32, got "
                          << element;
-  if (getBias())
-    return expect(*this, "bias", getBias(), {n}, input.getElementType());
-  return success();
+  if (!getBias())
+    return success();
+  Type bias = typeOf(getBias()).getElementType();
+  return expect(*this, "bias", getBias(), {n},
+                bias == element ? element : input.getElementType());
 }
 
 FailureOr<ShardingRule> LinearOp::getShardingRule() {
