@@ -211,8 +211,8 @@ static void unifyTypes(Operation *op) {
   Type f32 = builder.getF32Type();
   auto getElement = [](Value value) { return getElementTypeOrSelf(value); };
   auto setOperand = [&](unsigned i, Type element) {
-    op->setOperand(
-        i, convert(builder, op->getLoc(), op->getOperand(i), element));
+    op->setOperand(i,
+                   convert(builder, op->getLoc(), op->getOperand(i), element));
   };
   if (getElement(op->getOperand(0)) != getElement(op->getOperand(1)))
     for (unsigned i : {0, 1})

@@ -58,6 +58,10 @@ void tpEmulatorUnregister(void *base);
 /// is at first: never. For kernels that may not end.
 void tpEmulatorSetAccessLimit(uint64_t accesses);
 
+/// Which fault of kernels that have some happens (armFaults in EmulateKernels.h
+/// numbers them); 0, as it is at first: none.
+void tpEmulatorSetFault(int32_t fault);
+
 /// Called with the text of each finding (distinct in kind and place), e.g.
 /// "kernel add: data race ... block (0, 0, 0) thread (5, 0, 0) at [...]".
 typedef void (*TpEmulatorReport)(void *context, const char *text);

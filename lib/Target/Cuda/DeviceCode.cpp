@@ -129,8 +129,12 @@ std::vector<NamedBytes> DeviceCode::getFiles() const {
   return files;
 }
 
-/// The optimised module of the kernels as bitcode.
-static FailureOr<std::string> makeBitcode(gpu::GPUModuleOp kernels) {
+FailureOr<std::string> tp::makeBitcode(ModuleOp program) {
+  auto kernels = program.lookupSymbol<gpu::GPUModuleOp>("kernels");
+  if (!kernels)
+    return program.emitError(
+        "expected gpu.module @kernels, as the lower stage makes it for a "
+        "device");
   std::string error;
   std::unique_ptr<llvm::TargetMachine> machine = makeDeviceMachine(error);
   if (!machine)
@@ -200,18 +204,13 @@ static llvm::Expected<bool> giveRegisters(std::string &bitcode,
 
 FailureOr<DeviceCode>
 tp::compileDevice(ModuleOp module, const CudaArchitectures &architectures) {
-  auto kernels = module.lookupSymbol<gpu::GPUModuleOp>("kernels");
-  if (!kernels)
-    return module.emitError(
-        "expected gpu.module @kernels, as the lower stage makes it for a "
-        "device");
-  FailureOr<std::string> bitcode = makeBitcode(kernels);
+  FailureOr<std::string> bitcode = makeBitcode(module);
   if (failed(bitcode))
     return failure();
   DeviceCode code;
   code.bitcode = std::move(*bitcode);
   auto report = [&](llvm::Error error) {
-    return kernels.emitError() << llvm::toString(std::move(error));
+    return module.emitError() << llvm::toString(std::move(error));
   };
   auto print = [&]() -> LogicalResult {
     llvm::Expected<std::string> ptx = makePtx(code.bitcode);

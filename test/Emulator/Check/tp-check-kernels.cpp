@@ -45,21 +45,20 @@ struct Program {
   OwningOpRef<ModuleOp> module;
   llvm::MapVector<StringRef, KernelLaunch> launches;
   std::vector<KernelCall> calls;
-  std::string bitcode;
-  uint64_t ptxHash = 0;
+  std::string bitcode; ///< what PTX would be made of
 };
 
 /// A shared object of emulated kernels, open while in scope.
 class OpenKernels {
 public:
   static llvm::Expected<std::unique_ptr<OpenKernels>>
-  make(llvm::Module &module, uint64_t ptxHash, bool checked = true) {
+  make(llvm::Module &module, bool checked = true) {
     auto kernels = std::make_unique<OpenKernels>();
     if (std::error_code error = llvm::sys::fs::createTemporaryFile(
             "tp-emulated", "so", kernels->path))
       return llvm::createStringError("cannot write a temporary file: " +
                                      error.message());
-    if (llvm::Error error = rewriteKernels(module, ptxHash, checked))
+    if (llvm::Error error = rewriteKernels(module, /*ptxHash=*/0, checked))
       return std::move(error);
     if (llvm::Error error = linkKernels(module, kernels->path))
       return std::move(error);
@@ -85,17 +84,27 @@ public:
 
   /// Runs every call; returns false if a kernel is wrong.
   bool checkAll(bool checked);
-  /// Makes `fault` wherever it can be made; returns false if a kernel has
-  /// places that are reached and none (strictly: not each) was noticed.
-  bool breakAll(Fault fault);
+  /// Makes each of `faults` wherever it can be made; returns false if a kernel
+  /// has places of one that are reached and none (strictly: not each) was
+  /// noticed.
+  bool breakAll(ArrayRef<Fault> faults);
 
 private:
-  /// What is wrong with `kernel`, in the first call that shows it.
-  Outcome check(const TpEmulator *emulator, StringRef kernel, size_t &numRuns);
-  /// Of `kernel` after `change`.
-  Outcome checkChanged(StringRef kernel,
-                       llvm::function_ref<void(llvm::Module &)> change);
-  bool breakKernelAt(StringRef kernel, Fault fault);
+  /// Of a call, in all orders up to one that shows something.
+  struct Checked {
+    Outcome outcome;
+    size_t numRuns = 0;
+  };
+  using CheckedCalls = std::map<const KernelCall *, Checked>;
+  /// What is wrong with `kernel`, in the first call that shows it. `done` is of
+  /// the same emulator: a call is made once for all kernels that it launches.
+  Outcome check(const TpEmulator *emulator, StringRef kernel,
+                CheckedCalls &done, size_t &numRuns);
+  /// Of `kernel` with a fault.
+  Outcome checkBroken(const TpEmulator *emulator, StringRef kernel,
+                      int32_t fault);
+  bool breakKernel(const TpEmulator *emulator, ArrayRef<FaultPlace> places,
+                   StringRef kernel, Fault fault);
   Outcome checkCall(const TpEmulator *emulator, const KernelCall &call,
                     uint64_t seed, size_t &numRuns);
   Outcome checkRows(const TpEmulator *emulator, const KernelCall &call,
@@ -188,17 +197,10 @@ static LogicalResult compile(Program &program) {
   tp::buildGpuToLLVM(passes);
   if (failed(passes.run(*copy)))
     return failure();
-  auto code = tp::compileDevice(*copy, tp::CudaArchitectures());
-  if (failed(code))
+  FailureOr<std::string> bitcode = tp::makeBitcode(*copy);
+  if (failed(bitcode))
     return failure();
-  program.bitcode = code->bitcode;
-  program.ptxHash = hashPtx(code->ptx);
-  // What is emulated is what the PTX is made of.
-  auto again = tp::makePtx(program.bitcode);
-  if (!again)
-    return copy->emitError() << llvm::toString(again.takeError());
-  if (hashPtx(*again) != program.ptxHash)
-    return copy->emitError("the PTX is not the bitcode's");
+  program.bitcode = std::move(*bitcode);
   return success();
 }
 
@@ -355,21 +357,27 @@ Outcome Checker::checkCall(const TpEmulator *emulator, const KernelCall &call,
 }
 
 Outcome Checker::check(const TpEmulator *emulator, StringRef kernel,
-                       size_t &numRuns) {
+                       CheckedCalls &done, size_t &numRuns) {
   Outcome outcome;
   for (const KernelCall &call : program.calls) {
     if (!call.launches(kernel))
       continue;
-    for (uint64_t seed = 0; seed < numSeeds; ++seed) {
-      Outcome one = checkCall(emulator, call, seed, numRuns);
-      outcome.worst = std::max(outcome.worst, one.worst);
+    auto [place, isNew] = done.try_emplace(&call);
+    auto &[all, runs] = place->second;
+    for (uint64_t seed = 0; isNew && seed < numSeeds; ++seed) {
+      Outcome one = checkCall(emulator, call, seed, runs);
+      all.worst = std::max(all.worst, one.worst);
       for (std::string &problem : one.problems)
-        outcome.problems.push_back(problem + " (rank " +
-                                   std::to_string(call.rank) + ", seed " +
-                                   std::to_string(seed) + ")");
-      if (!outcome.problems.empty())
-        return outcome;
+        all.problems.push_back(problem + " (rank " + std::to_string(call.rank) +
+                               ", seed " + std::to_string(seed) + ")");
+      if (!all.problems.empty())
+        break;
     }
+    numRuns += runs;
+    outcome.worst = std::max(outcome.worst, all.worst);
+    outcome.problems = all.problems;
+    if (!outcome.problems.empty())
+      return outcome;
   }
   return outcome;
 }
@@ -383,15 +391,16 @@ parse(const Program &program, llvm::LLVMContext &context) {
 bool Checker::checkAll(bool checked) {
   llvm::LLVMContext context;
   auto module = llvm::cantFail(parse(program, context));
-  auto kernels = OpenKernels::make(*module, program.ptxHash, checked);
+  auto kernels = OpenKernels::make(*module, checked);
   if (!kernels) {
     refuse(llvm::toString(kernels.takeError()));
     return false;
   }
   bool isRight = true;
+  CheckedCalls done;
   for (auto &[kernel, launch] : program.launches) {
     size_t numRuns = 0;
-    Outcome outcome = check((*kernels)->emulator, kernel, numRuns);
+    Outcome outcome = check((*kernels)->emulator, kernel, done, numRuns);
     if (numRuns == 0)
       outcome.problems.push_back("no call of the program reaches it");
     if (outcome.problems.empty()) {
@@ -408,26 +417,13 @@ bool Checker::checkAll(bool checked) {
   return isRight;
 }
 
-Outcome Checker::checkChanged(StringRef kernel,
-                              llvm::function_ref<void(llvm::Module &)> change) {
-  llvm::LLVMContext context;
-  auto module = llvm::cantFail(parse(program, context));
-  // All kernels of an operation.
-  llvm::StringSet<> kept;
-  for (const KernelCall &call : program.calls)
-    if (call.launches(kernel)) {
-      kept.insert(call.kernel);
-      for (const std::string &name : call.then)
-        kept.insert(name);
-    }
-  kept.insert(kernel);
-  keepKernels(*module, kept);
-  change(*module);
-  auto kernels = OpenKernels::make(*module, program.ptxHash);
-  if (!kernels)
-    llvm::report_fatal_error(kernels.takeError());
+Outcome Checker::checkBroken(const TpEmulator *emulator, StringRef kernel,
+                             int32_t fault) {
+  tpEmulatorSetFault(fault);
+  auto reset = llvm::scope_exit([] { tpEmulatorSetFault(0); });
+  CheckedCalls done;
   size_t numRuns = 0;
-  return check((*kernels)->emulator, kernel, numRuns);
+  return check(emulator, kernel, done, numRuns);
 }
 
 /// Whether the fault at `place` changes anything: blocks that have no neighbour
@@ -442,19 +438,18 @@ static bool isFault(Fault fault, StringRef place, const KernelLaunch &launch) {
   return launch.grid.z > 1;
 }
 
-bool Checker::breakKernelAt(StringRef kernel, Fault fault) {
-  llvm::LLVMContext context;
-  std::vector<std::string> places =
-      listFaultPlaces(*llvm::cantFail(parse(program, context)), kernel, fault);
+bool Checker::breakKernel(const TpEmulator *emulator,
+                          ArrayRef<FaultPlace> places, StringRef kernel,
+                          Fault fault) {
   size_t numMade = 0, numNoticed = 0;
   std::string first;
   std::vector<std::string> unnoticed;
   for (auto [i, place] : llvm::enumerate(places)) {
-    if (!isFault(fault, place, program.launches[kernel]))
+    if (place.kernel != kernel || place.fault != fault ||
+        !isFault(fault, place.text, program.launches[kernel]))
       continue;
-    Outcome outcome = checkChanged(kernel, [&](llvm::Module &module) {
-      breakKernel(module, kernel, fault, i);
-    });
+    int32_t number = i + 1;
+    Outcome outcome = checkBroken(emulator, kernel, number);
     if (!outcome.problems.empty()) {
       ++numMade;
       if (numNoticed++ == 0)
@@ -462,13 +457,10 @@ bool Checker::breakKernelAt(StringRef kernel, Fault fault) {
       continue;
     }
     // What these calls do not reach is no fault to them.
-    Outcome reached = checkChanged(kernel, [&](llvm::Module &module) {
-      probeKernel(module, kernel, fault, i);
-    });
-    if (reached.problems.empty())
+    if (checkBroken(emulator, kernel, -number).problems.empty())
       continue;
     ++numMade;
-    unnoticed.push_back(place);
+    unnoticed.push_back(place.text);
   }
   if (numMade == 0)
     return true;
@@ -482,12 +474,21 @@ bool Checker::breakKernelAt(StringRef kernel, Fault fault) {
   return strict ? unnoticed.empty() : numNoticed > 0;
 }
 
-bool Checker::breakAll(Fault fault) {
+bool Checker::breakAll(ArrayRef<Fault> faults) {
+  llvm::LLVMContext context;
+  auto module = llvm::cantFail(parse(program, context));
+  std::vector<FaultPlace> places = armFaults(*module, faults);
+  auto kernels = OpenKernels::make(*module);
+  if (!kernels) {
+    refuse(llvm::toString(kernels.takeError()));
+    return false;
+  }
   // A broken loop may not end.
   tpEmulatorSetAccessLimit(20000000);
   bool allNoticed = true;
-  for (auto &[kernel, launch] : program.launches)
-    allNoticed &= breakKernelAt(kernel, fault);
+  for (Fault fault : faults)
+    for (auto &[kernel, launch] : program.launches)
+      allNoticed &= breakKernel((*kernels)->emulator, places, kernel, fault);
   return allNoticed;
 }
 
@@ -580,10 +581,7 @@ int main(int argc, char **argv) {
       failed(build(program, options, dataSeed, spikes, sample)))
     return 2;
   Checker checker(program, seeds, strict);
-  bool isRight = true;
-  if (chosen->empty())
-    isRight = checker.checkAll(!noChecks);
-  for (Fault fault : *chosen)
-    isRight &= checker.breakAll(fault);
+  bool isRight =
+      chosen->empty() ? checker.checkAll(!noChecks) : checker.breakAll(*chosen);
   return isRight ? 0 : 1;
 }

@@ -4,17 +4,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each fault is one small change of the kernel's IR, of the kind that a wrong
-// generator would make, at every place where it can be made.
+// generator would make, at every place where it can be made. All are in one
+// module, asleep: a word in the emulator says which of them happens.
 //
 //===----------------------------------------------------------------------===//
 
 #include "EmulateKernels.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Analysis/ValueTracking.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/ModuleSlotTracker.h"
+#include "llvm/Transforms/Utils/BasicBlockUtils.h"
 
 using namespace llvm;
 using namespace tp::emulator;
@@ -80,88 +81,124 @@ static bool isPlace(Instruction &instruction, Fault fault) {
   return false;
 }
 
-static SmallVector<Instruction *> getPlaces(Module &module, StringRef kernel,
-                                            Fault fault) {
-  SmallVector<Instruction *> places;
-  for (Instruction &instruction : instructions(*module.getFunction(kernel)))
-    if (isPlace(instruction, fault))
-      places.push_back(&instruction);
-  return places;
+namespace {
+/// Puts faults into a module.
+class Breaker {
+public:
+  explicit Breaker(Module &module)
+      : module(module), builder(module.getContext()) {}
+
+  /// Number `number` (from 1 on) is the fault at `place`, -number a finding
+  /// there.
+  void arm(Instruction &place, Fault fault, int32_t number);
+
+private:
+  Value *isChosen(int32_t number);
+  /// `instruction` happens unless `number` is chosen.
+  void skip(Instruction &instruction, int32_t number);
+  /// What `place` is used for is `changed` if `number` is chosen.
+  void replace(Instruction &place, Value *changed, int32_t number);
+
+  Module &module;
+  IRBuilder<> builder;
+};
+} // namespace
+
+Value *Breaker::isChosen(int32_t number) {
+  Type *type = builder.getInt32Ty();
+  Value *chosen = builder.CreateLoad(
+      type, module.getOrInsertGlobal(chosenFaultSymbol, type));
+  return builder.CreateICmpEQ(chosen, builder.getInt32(number));
 }
 
-std::vector<std::string>
-tp::emulator::listFaultPlaces(Module &module, StringRef kernel, Fault fault) {
-  ModuleSlotTracker tracker(&module);
-  tracker.incorporateFunction(*module.getFunction(kernel));
-  std::vector<std::string> texts;
-  for (Instruction *place : getPlaces(module, kernel, fault)) {
-    std::string text;
-    raw_string_ostream stream(text);
-    place->print(stream, tracker);
-    texts.push_back(StringRef(text).trim().str());
-  }
-  return texts;
+void Breaker::skip(Instruction &instruction, int32_t number) {
+  builder.SetInsertPoint(&instruction);
+  Value *happens = builder.CreateNot(isChosen(number));
+  Instruction *end = SplitBlockAndInsertIfThen(
+      happens, instruction.getIterator(), /*Unreachable=*/false);
+  instruction.moveBefore(end->getIterator());
 }
 
-void tp::emulator::breakKernel(Module &module, StringRef kernel, Fault fault,
-                               size_t index) {
-  Instruction *place = getPlaces(module, kernel, fault)[index];
-  IRBuilder<> builder(place);
+void Breaker::replace(Instruction &place, Value *changed, int32_t number) {
+  Value *value = builder.CreateSelect(isChosen(number), changed, &place);
+  place.replaceUsesWithIf(value, [&](Use &use) {
+    return use.getUser() != changed && use.getUser() != value;
+  });
+}
+
+void Breaker::arm(Instruction &place, Fault fault, int32_t number) {
+  builder.SetInsertPoint(&place);
+  Instruction *end = SplitBlockAndInsertIfThen(
+      isChosen(-number), place.getIterator(), /*Unreachable=*/false);
+  builder.SetInsertPoint(end);
+  builder.CreateStore(
+      builder.getInt8(0),
+      builder.CreateIntToPtr(builder.getInt64(1), builder.getPtrTy()));
+  builder.SetInsertPoint(&place);
   switch (fault) {
   case Fault::DropBarrier:
   case Fault::DropCopyWait:
   case Fault::SkipInit:
-    place->eraseFromParent();
-    return;
-  case Fault::WrongLane:
+    return skip(place, number);
+  case Fault::WrongLane: {
     // The third operand is a lane or a distance to one. A butterfly of another
     // distance may still reach every lane, one of none does not.
-    place->setOperand(
-        2,
-        cast<CallInst>(place)->getCalledFunction()->getName().contains("bfly")
-            ? builder.getInt32(0)
-            : builder.CreateAdd(place->getOperand(2), builder.getInt32(1)));
+    Value *lane = place.getOperand(2);
+    bool isButterfly =
+        cast<CallInst>(place).getCalledFunction()->getName().contains("bfly");
+    Value *other = isButterfly ? builder.getInt32(0)
+                               : builder.CreateAdd(lane, builder.getInt32(1));
+    place.setOperand(2, builder.CreateSelect(isChosen(number), other, lane));
     return;
+  }
   case Fault::OffByOneBound: {
-    auto *compare = cast<ICmpInst>(place);
-    CmpInst::Predicate predicate = compare->getPredicate();
-    compare->setPredicate(CmpInst::isStrictPredicate(predicate)
-                              ? CmpInst::getNonStrictPredicate(predicate)
-                              : CmpInst::getStrictPredicate(predicate));
-    compare->setSameSign(false);
-    return;
+    auto &compare = cast<ICmpInst>(place);
+    builder.SetInsertPoint(place.getNextNode());
+    CmpInst::Predicate predicate = compare.getPredicate();
+    Value *other =
+        builder.CreateICmp(CmpInst::isStrictPredicate(predicate)
+                               ? CmpInst::getNonStrictPredicate(predicate)
+                               : CmpInst::getStrictPredicate(predicate),
+                           compare.getOperand(0), compare.getOperand(1));
+    return replace(place, other, number);
   }
   case Fault::WrongPart: {
-    auto *divisor = cast<ConstantInt>(place->getOperand(1));
-    place->setOperand(
-        1, ConstantInt::get(divisor->getType(), divisor->getZExtValue() + 1));
-    place->dropPoisonGeneratingFlags();
+    auto *divisor = cast<ConstantInt>(place.getOperand(1));
+    Constant *other =
+        ConstantInt::get(divisor->getType(), divisor->getZExtValue() + 1);
+    place.setOperand(1, builder.CreateSelect(isChosen(number), other, divisor));
+    place.dropPoisonGeneratingFlags();
     return;
   }
-  case Fault::OverlapBlocks: {
-    builder.SetInsertPoint(place->getNextNode());
-    Value *half = builder.CreateLShr(place, builder.getInt32(1));
-    place->replaceUsesWithIf(half,
-                             [&](Use &use) { return use.getUser() != half; });
-    return;
-  }
+  case Fault::OverlapBlocks:
+    builder.SetInsertPoint(place.getNextNode());
+    return replace(place, builder.CreateLShr(&place, builder.getInt32(1)),
+                   number);
   }
 }
 
-void tp::emulator::probeKernel(Module &module, StringRef kernel, Fault fault,
-                               size_t index) {
-  IRBuilder<> builder(getPlaces(module, kernel, fault)[index]);
-  builder.CreateStore(
-      builder.getInt8(0),
-      builder.CreateIntToPtr(builder.getInt64(1), builder.getPtrTy()));
-}
-
-void tp::emulator::keepKernels(Module &module, const StringSet<> &kept) {
-  for (Function &function : make_early_inc_range(module)) {
-    if (function.getCallingConv() != CallingConv::PTX_Kernel ||
-        kept.contains(function.getName()))
+std::vector<FaultPlace> tp::emulator::armFaults(Module &module,
+                                                ArrayRef<Fault> faults) {
+  std::vector<FaultPlace> places;
+  SmallVector<Instruction *> instructions;
+  ModuleSlotTracker tracker(&module);
+  for (Function &function : module) {
+    if (function.getCallingConv() != CallingConv::PTX_Kernel)
       continue;
-    function.replaceAllUsesWith(PoisonValue::get(function.getType()));
-    function.eraseFromParent();
+    tracker.incorporateFunction(function);
+    for (Fault fault : faults)
+      for (Instruction &instruction : llvm::instructions(function))
+        if (isPlace(instruction, fault)) {
+          std::string text;
+          raw_string_ostream stream(text);
+          instruction.print(stream, tracker);
+          instructions.push_back(&instruction);
+          places.push_back(
+              {function.getName().str(), fault, StringRef(text).trim().str()});
+        }
   }
+  Breaker breaker(module);
+  for (auto [i, instruction] : enumerate(instructions))
+    breaker.arm(*instruction, places[i].fault, int32_t(i + 1));
+  return places;
 }

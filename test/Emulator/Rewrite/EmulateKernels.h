@@ -54,19 +54,20 @@ llvm::ArrayRef<Fault> getFaults();
 llvm::StringRef getFaultName(Fault fault);
 std::optional<Fault> parseFault(llvm::StringRef name);
 
-/// The instructions of `kernel` in `module` at which `fault` can be made, as
-/// text.
-std::vector<std::string> listFaultPlaces(llvm::Module &module,
-                                         llvm::StringRef kernel, Fault fault);
-/// Makes `fault` at place `index` of the list.
-void breakKernel(llvm::Module &module, llvm::StringRef kernel, Fault fault,
-                 size_t index);
-/// Makes place `index` end the launch with a finding, which tells whether it is
-/// reached.
-void probeKernel(llvm::Module &module, llvm::StringRef kernel, Fault fault,
-                 size_t index);
-/// Deletes all other kernels.
-void keepKernels(llvm::Module &module, const llvm::StringSet<> &kept);
+/// An instruction of `kernel` at which `fault` can be made, as text.
+struct FaultPlace {
+  std::string kernel;
+  Fault fault;
+  std::string text;
+};
+/// Gives the kernels of `module` the faults at all places where they can be
+/// made. While tpEmulatorSetFault is i + 1 the one at place i of the result is
+/// made; while it is -(i + 1) the place ends the launch with a finding, which
+/// tells whether it is reached.
+std::vector<FaultPlace> armFaults(llvm::Module &module,
+                                  llvm::ArrayRef<Fault> faults);
+/// The word that tpEmulatorSetFault sets.
+inline constexpr llvm::StringLiteral chosenFaultSymbol = "tpEmulatorFault";
 
 } // namespace tp::emulator
 

@@ -224,7 +224,8 @@ void Rewriter::replaceShared(GlobalVariable &variable, uint64_t offset) {
 void Rewriter::checkAccess(Instruction &instruction, Value *pointer, Type *type,
                            Align alignment, Kind kind) {
   const Value *object = getUnderlyingObject(pointer, 0);
-  if (!checked || isa<AllocaInst>(object))
+  if (!checked || isa<AllocaInst>(object) ||
+      object->getName() == chosenFaultSymbol)
     return;
   builder.SetInsertPoint(&instruction);
   Space space = pointer->getType()->getPointerAddressSpace() == sharedSpace

@@ -48,6 +48,11 @@ static std::atomic<uint64_t> accessLimit;
 
 void tpEmulatorSetAccessLimit(uint64_t accesses) { accessLimit = accesses; }
 
+extern "C" int32_t tpEmulatorFault;
+int32_t tpEmulatorFault = 0;
+
+void tpEmulatorSetFault(int32_t fault) { tpEmulatorFault = fault; }
+
 uint64_t tp::emulator::getAccessLimit() { return accessLimit; }
 
 TpEmulator *tpEmulatorOpen(const char *path, char *message,

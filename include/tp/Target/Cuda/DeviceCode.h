@@ -62,7 +62,11 @@ struct DeviceCode : KernelCode {
   std::vector<NamedBytes> getFiles() const override;
 };
 
-/// The PTX of a module of optimised NVPTX bitcode.
+/// The bitcode, optimised, of `gpu.module @kernels` of `module`, after
+/// buildGpuToLLVM. Emits errors.
+mlir::FailureOr<std::string> makeBitcode(mlir::ModuleOp module);
+
+/// The PTX of a module of such bitcode.
 llvm::Expected<std::string> makePtx(llvm::StringRef bitcode);
 
 /// CUDA's assembler: what TP_PTXAS names (nothing, if it is empty), or ptxas on
