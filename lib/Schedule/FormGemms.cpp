@@ -205,8 +205,15 @@ static Value convert(OpBuilder &builder, Location loc, Value value,
 }
 
 /// Gives a product factors of one type, a result of that or f32, and what it
-/// adds the result's: factors that differ become f32, which is exact.
+/// adds the result's: factors that differ become f32, which is exact. Those of
+/// f64 stay what they are: no library of a device is called for them.
 static void unifyTypes(Operation *op) {
+  auto isWide = [](Type type) {
+    return getElementTypeOrSelf(type).getIntOrFloatBitWidth() > 32;
+  };
+  if (llvm::any_of(op->getOperandTypes(), isWide) ||
+      llvm::any_of(op->getResultTypes(), isWide))
+    return;
   OpBuilder builder(op);
   Type f32 = builder.getF32Type();
   auto getElement = [](Value value) { return getElementTypeOrSelf(value); };

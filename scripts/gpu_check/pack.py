@@ -299,7 +299,8 @@ class Packer:
                 self.compile(
                     {"name": f"{folder.name}, N={degree}, {plan}, {dtype}", "plan": plan,
                      "degree": degree, "dtype": dtype, "folder": f"fixtures/{folder.name}",
-                     "weights": f"fixtures/{folder.name}", "inputs": inputs, **more},
+                     "weights": f"fixtures/{folder.name}", "inputs": inputs,
+                     "mixture": "experts" in facts, **more},
                     folder, "--mesh", f"tp={degree}", "--plan", plan, "--dtype", dtype,
                     "--batch", facts["batch"], "--seq", facts["seq"], "--train", "adamw")
         config = json.loads((self.root / "inputs" / "llama.json").read_text())

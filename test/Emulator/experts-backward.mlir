@@ -17,14 +17,14 @@
 // CHECK-NOT: WRONG
 // CHECK: experts_backward_1_downs: right
 
-// BARRIER: experts_backward_0_inner: drop-barrier: noticed 1 of 1
-// BARRIER: experts_backward_0_sides: drop-barrier: noticed 1 of 1
-// BARRIER: experts_backward_0_input: drop-barrier: noticed 3 of 3
-// BARRIER: experts_backward_0_gates: drop-barrier: noticed 1 of 1
-// BARRIER: experts_backward_0_downs: drop-barrier: noticed 1 of 1
-// WAIT: experts_backward_0_inner: drop-cp-async-wait: noticed 1 of 1
-// WAIT: experts_backward_0_input: drop-cp-async-wait: noticed 2 of 2
-// WAIT: experts_backward_0_downs: drop-cp-async-wait: noticed 1 of 1
+// BARRIER: experts_backward_0_inner: drop-barrier: noticed 1 of 1,
+// BARRIER: experts_backward_0_sides: drop-barrier: noticed 1 of 1,
+// BARRIER: experts_backward_0_input: drop-barrier: noticed 3 of 3,
+// BARRIER: experts_backward_0_gates: drop-barrier: noticed 1 of 1,
+// BARRIER: experts_backward_0_downs: drop-barrier: noticed 1 of 1,
+// WAIT: experts_backward_0_inner: drop-cp-async-wait: noticed 1 of 1,
+// WAIT: experts_backward_0_input: drop-cp-async-wait: noticed 2 of 2,
+// WAIT: experts_backward_0_downs: drop-cp-async-wait: noticed 1 of 1,
 
 // Row 0 has no expert, expert 2 no row.
 func.func @half(%dy: tensor<40x24xbf16>, %x: tensor<40x64xbf16>, %l: tensor<40x4xf32>, %g: tensor<5x160x64xbf16>, %u: tensor<5x160x64xbf16>, %d: tensor<5x24x160xbf16>) -> (tensor<40x64xbf16>, tensor<40x5xf32>, tensor<5x160x64xf32>, tensor<5x160x64xf32>, tensor<5x24x160xf32>) {

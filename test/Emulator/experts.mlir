@@ -1,5 +1,5 @@
 // A mixture of experts: any number of rows for an expert, tiles of each size, rows
-// without an expert, a row that breaks the promise of top_k and spoils no other.
+// without an expert, a row that breaks the promise of top_k becomes NaN and spoils no other.
 // Blocks that do the same part, barriers and waits that are missing are noticed.
 // RUN: tp-check-kernels %s | FileCheck %s
 // RUN: tp-check-kernels %s --seeds=1 --break=overlap-blocks | FileCheck %s --check-prefix=OVERLAP
@@ -15,19 +15,19 @@
 // CHECK-NOT: WRONG
 // CHECK: experts_3_combine: right
 
-// OVERLAP: experts_1_place: overlap-blocks: noticed 1 of 1
-// OVERLAP: experts_1_gate: overlap-blocks: noticed 2 of 2
-// OVERLAP: experts_1_down: overlap-blocks: noticed 1 of 1
-// OVERLAP: experts_1_combine: overlap-blocks: noticed 1 of 1
-// BARRIER: experts_1_place: drop-barrier: noticed 1 of 1
-// BARRIER: experts_1_gate: drop-barrier: noticed 1 of 1
-// BARRIER: experts_1_down: drop-barrier: noticed 1 of 1
-// WAIT: experts_1_gate: drop-cp-async-wait: noticed 1 of 1
-// WAIT: experts_1_down: drop-cp-async-wait: noticed 1 of 1
+// OVERLAP: experts_1_place: overlap-blocks: noticed 1 of 1,
+// OVERLAP: experts_1_gate: overlap-blocks: noticed 2 of 2,
+// OVERLAP: experts_1_down: overlap-blocks: noticed 1 of 1,
+// OVERLAP: experts_1_combine: overlap-blocks: noticed 1 of 1,
+// BARRIER: experts_1_place: drop-barrier: noticed 1 of 1,
+// BARRIER: experts_1_gate: drop-barrier: noticed 1 of 1,
+// BARRIER: experts_1_down: drop-barrier: noticed 1 of 1,
+// WAIT: experts_1_gate: drop-cp-async-wait: noticed 1 of 1,
+// WAIT: experts_1_down: drop-cp-async-wait: noticed 1 of 1,
 
 // Row 1 has one expert more, row 4 none; expert 2 has no row.
 func.func @promise(%x: tensor<6x40xbf16>, %g: tensor<4x24x40xbf16>, %u: tensor<4x24x40xbf16>, %d: tensor<4x40x24xbf16>) -> tensor<6x40xbf16> {
-  %r = arith.constant dense<[[0.5, 0.0, 0.0, 0.5], [0x7FC00000, 0x7FC00000, 0.0, 0x7FC00000], [0.0, 1.0, 0.0, 0.0], [0.0, -2.0, 0.0, 0.5], [0.0, 0.0, 0.0, -0.0], [0.25, 0.75, 0.0, 0.0]]> : tensor<6x4xf32>
+  %r = arith.constant dense<[[0.5, 0.0, 0.0, 0.5], [0.5, 0.25, 0.0, 0x7FC00000], [0.0, 1.0, 0.0, 0.0], [0.0, -2.0, 0.0, 0.5], [0.0, 0.0, 0.0, -0.0], [0.25, 0.75, 0.0, 0.0]]> : tensor<6x4xf32>
   %y = nn.experts %x, %r, %g, %u, %d {activation = "silu", active = 0.25 : f64, top_k = 2 : i64} : (tensor<6x40xbf16>, tensor<6x4xf32>, tensor<4x24x40xbf16>, tensor<4x24x40xbf16>, tensor<4x40x24xbf16>) -> tensor<6x40xbf16>
   return %y : tensor<6x40xbf16>
 }

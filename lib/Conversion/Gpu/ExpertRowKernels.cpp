@@ -101,6 +101,9 @@ private:
     Value bits, before;
   };
   Mark loadMark(Value row, Value word);
+  Value loadUses(Value row, Value word);
+  /// `value`, or NaN if the row breaks the promise.
+  Value orNaN(Value row, Value value);
   /// Bits below `bit`.
   Value getBelow(Value bit) { return e.sub(e.shiftLeft(e.int32(1), bit), 1); }
   /// Calls `body` with 32 rows at a time: whether this lane's row uses the
@@ -119,28 +122,39 @@ private:
 // Mark
 //===----------------------------------------------------------------------===//
 
-/// Experts of a row beyond those that it may have are left out, so that none
-/// takes the slots of other rows.
+/// A bit for each expert of the word that the warp's row uses.
+Value ExpertRowKernels::loadUses(Value row, Value word) {
+  Value expert = e.add(e.mul(word, 32), lane);
+  Value weight = e.choose(
+      isLess(expert, e.int32(shape.experts)),
+      [&] {
+        return KernelEmitter::Values{e.load(e.f32, getWeight(row, expert), 4)};
+      },
+      [&] { return KernelEmitter::Values{e.float32(0)}; })[0];
+  return e.ballot(e.compare(arith::CmpFPredicate::UNE, weight, e.float32(0)));
+}
+
+/// A row that uses more experts than it may is marked as one that uses none, so
+/// that it takes no slots of other rows, and as one to become NaN.
 void ExpertRowKernels::mark() {
   Value row = e.add(e.mul(e.blockId(0), markedRows), warp);
   e.when(isLess(row, e.int32(shape.rows)), [&] {
+    Value isBroken;
+    if (shape.mayBreakPromise()) {
+      Value uses = e.loop(e.int32(0), e.int32(shape.getWords()), 1, e.int32(0),
+                          [&](Value word, ValueRange carried) {
+                            Value bits = loadUses(row, word);
+                            return KernelEmitter::Values{
+                                e.add(carried.front(), e.popCount(bits))};
+                          })[0];
+      isBroken = e.compare(arith::CmpIPredicate::sgt, uses, shape.chosen);
+    }
     e.loop(e.int32(0), e.int32(shape.getWords()), 1, e.int32(0),
            [&](Value word, ValueRange carried) {
              Value before = carried.front();
-             Value expert = e.add(e.mul(word, 32), lane);
-             Value weight = e.choose(
-                 isLess(expert, e.int32(shape.experts)),
-                 [&] {
-                   return KernelEmitter::Values{
-                       e.load(e.f32, getWeight(row, expert), 4)};
-                 },
-                 [&] { return KernelEmitter::Values{e.float32(0)}; })[0];
-             Value uses =
-                 e.compare(arith::CmpFPredicate::UNE, weight, e.float32(0));
-             Value lower = e.bitAnd(e.ballot(uses), getBelow(lane));
-             Value number = e.add(before, e.popCount(lower));
-             Value bits = e.ballot(
-                 e.bitAnd(uses, isLess(number, e.int32(shape.chosen))));
+             Value bits = loadUses(row, word);
+             if (isBroken)
+               bits = e.select(isBroken, e.int32(0), bits);
              e.when(isZero(lane), [&] {
                Value index =
                    e.mul(e.add(e.mul(row, shape.getWords()), word), 2);
@@ -150,8 +164,11 @@ void ExpertRowKernels::mark() {
              return KernelEmitter::Values{e.add(before, e.popCount(bits))};
            });
     e.keptLoop(lane, e.int32(shape.chosen), 32, [&](Value number) {
-      e.store(e.int32(-1),
-              at(scratch.slotOf, e.add(e.mul(row, shape.chosen), number)), 4);
+      Value none = e.int32(-1);
+      if (isBroken)
+        none = e.select(e.bitAnd(isBroken, isZero(number)), e.int32(-2), none);
+      e.store(none, at(scratch.slotOf, e.add(e.mul(row, shape.chosen), number)),
+              4);
     });
   });
 }
@@ -288,6 +305,16 @@ void ExpertRowKernels::place() {
 // Combine
 //===----------------------------------------------------------------------===//
 
+Value ExpertRowKernels::orNaN(Value row, Value value) {
+  if (!shape.mayBreakPromise())
+    return value;
+  Value first = e.load(e.i32, at(scratch.slotOf, e.mul(row, shape.chosen)), 4);
+  Value nan = e.float32(std::numeric_limits<float>::quiet_NaN());
+  if (isa<VectorType>(value.getType()))
+    nan = e.makeVector(SmallVector<Value>(unit, nan));
+  return e.select(e.compare(arith::CmpIPredicate::eq, first, -2), nan, value);
+}
+
 /// The row's sums; of the derivative the weights are in them already.
 void ExpertRowKernels::combine() {
   Value row = e.blockId(0);
@@ -319,7 +346,7 @@ void ExpertRowKernels::combine() {
               e.compare(arith::CmpIPredicate::sge, slot, 0), add,
               [&] { return KernelEmitter::Values{carried.front()}; });
         })[0];
-    storeResult(row, column, sum);
+    storeResult(row, column, orNaN(row, sum));
   });
   if (shape.isBackward)
     e.when(isZero(e.blockId(1)), [&] { sumRouting(row); });
@@ -386,7 +413,7 @@ void ExpertRowKernels::sumRouting(Value row) {
             })[0];
         Value place =
             e.add(e.mul(e.toInt64(row), shape.experts), e.toInt64(expert));
-        e.store(sum, e.offset(call.byRouting, e.mul(place, 4)), 4);
+        e.store(orNaN(row, sum), e.offset(call.byRouting, e.mul(place, 4)), 4);
       });
 }
 

@@ -37,7 +37,7 @@ static FailureOr<ExpertShape> getShape(Op op, bool isBackward) {
   shape.chosen =
       std::min<int64_t>(op.getTopK().value_or(shape.experts), shape.experts);
   int64_t columns = std::max({shape.k, shape.f, shape.n});
-  if (shape.rows > most || shape.getSlots() > most ||
+  if (shape.rows * shape.getWords() > most || shape.getSlots() > most ||
       shape.experts > gridLimit ||
       columns / shape.getTiles().getColumns() * 2 >= gridLimit)
     return op.emitOpError("expected fewer rows and columns than a grid has "

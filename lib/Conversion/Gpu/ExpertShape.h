@@ -46,6 +46,8 @@ struct ExpertShape {
   int64_t getSlots() const { return rows * chosen; }
   /// Of 32 experts each.
   int64_t getWords() const { return llvm::divideCeil(experts, 32); }
+  /// Whether a row may use more experts than it is promised to.
+  bool mayBreakPromise() const { return chosen < experts; }
   /// Whether some experts must be without a row.
   bool isSparse() const { return getSlots() < experts; }
   /// Of what the last kernel adds up: results, or derivatives by the input.
@@ -76,7 +78,8 @@ struct ExpertScratch {
   int64_t spans;
   /// [slots] i32 and f32: the row and its weight.
   int64_t rowOf, weightOf;
-  /// [rows, chosen] i32, in the order of experts: the slot, or -1.
+  /// [rows, chosen] i32, in the order of experts: the slot, or -1; -2 first if
+  /// the row breaks the promise.
   int64_t slotOf;
   /// [slots, f] of the element type, rows at a distance of widthPitch bytes. Of
   /// the derivative times the weight, and beside it those by gate and up.

@@ -176,9 +176,9 @@ static llvm::StringSet<> findSpilling(ArrayRef<Cubin> cubins) {
 }
 
 /// Lets one block of each of these kernels have all registers of a
-/// multiprocessor, where none says how many blocks it wants there. The
-/// assembler otherwise has an aim of its own, for which it spills. False if
-/// there is nothing to change.
+/// multiprocessor, where not so already. The assembler otherwise aims at more
+/// blocks, the kernel's wish or its own, for which it spills. False if there is
+/// nothing to change.
 static llvm::Expected<bool> giveRegisters(std::string &bitcode,
                                           const llvm::StringSet<> &names) {
   llvm::LLVMContext context;
@@ -190,7 +190,7 @@ static llvm::Expected<bool> giveRegisters(std::string &bitcode,
   bool changed = false;
   for (const auto &name : names.keys()) {
     llvm::Function *kernel = (*module)->getFunction(name);
-    if (!kernel || kernel->hasFnAttribute(wanted))
+    if (!kernel || kernel->getFnAttribute(wanted).getValueAsString() == "1")
       continue;
     kernel->addFnAttr(wanted, "1");
     changed = true;

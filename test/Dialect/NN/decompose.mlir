@@ -25,6 +25,18 @@ func.func @linear(%x: tensor<1x8x64xbf16>, %w: tensor<32x64xbf16>, %b: tensor<32
   return %0 : tensor<1x8x32xbf16>
 }
 
+// A bias of the result's type is not rounded.
+// CHECK-LABEL: func.func @wide_bias
+func.func @wide_bias(%x: tensor<8x64xbf16>, %w: tensor<32x64xbf16>, %b: tensor<32xf32>) -> tensor<8x32xf32> {
+  // CHECK-NOT: truncf
+  // CHECK: linalg.generic {{.*}}iterator_types = ["parallel", "parallel"]{{.*}}tensor<8x32xf32>, tensor<32xf32>
+  // CHECK: arith.addf {{.*}} : f32
+  // CHECK-NOT: truncf
+  // CHECK: return
+  %0 = nn.linear %x, %w bias %b : (tensor<8x64xbf16>, tensor<32x64xbf16>, tensor<32xf32>) -> tensor<8x32xf32>
+  return %0 : tensor<8x32xf32>
+}
+
 // CHECK-LABEL: func.func @rms_norm
 func.func @rms_norm(%x: tensor<8x64xbf16>, %w: tensor<64xbf16>) -> (tensor<8x64xbf16>, tensor<8xf32>) {
   // CHECK: linalg.generic {{.*}}iterator_types = ["parallel", "reduction"]

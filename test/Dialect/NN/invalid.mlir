@@ -32,6 +32,14 @@ func.func @linear(%x: tensor<8x64xf32>, %w: tensor<256x64xbf16>) {
 
 // -----
 
+func.func @linear(%x: tensor<8x64xbf16>, %w: tensor<256x64xbf16>, %b: tensor<256xf16>) {
+  // expected-error @below {{'nn.linear' op expected bias of the operands' element type, 'bf16', or the result's, 'f32', got 'f16'}}
+  %0 = nn.linear %x, %w bias %b : (tensor<8x64xbf16>, tensor<256x64xbf16>, tensor<256xf16>) -> tensor<8x256xf32>
+  return
+}
+
+// -----
+
 func.func @linear(%x: tensor<8x64xf32>, %w: tensor<256x64xf32>, %b: tensor<64xf32>) {
   // expected-error @below {{'nn.linear' op expected bias of shape [256], got [64]}}
   %0 = nn.linear %x, %w bias %b : (tensor<8x64xf32>, tensor<256x64xf32>, tensor<64xf32>) -> tensor<8x256xf32>

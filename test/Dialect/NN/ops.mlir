@@ -3,7 +3,9 @@
 // RUN: tp-opt %s --emit-bytecode | tp-opt | FileCheck %s
 
 // CHECK-LABEL: func.func @linear
-func.func @linear(%x: tensor<1x8x64xf32>, %w: tensor<256x64xf32>, %b: tensor<256xf32>) {
+func.func @linear(%x: tensor<1x8x64xf32>, %w: tensor<256x64xf32>, %b: tensor<256xf32>, %xn: tensor<8x64xbf16>, %wn: tensor<256x64xbf16>) {
+  // CHECK: nn.linear %{{.*}}, %{{.*}} bias %{{.*}} : (tensor<8x64xbf16>, tensor<256x64xbf16>, tensor<256xf32>) -> tensor<8x256xf32>
+  %n = nn.linear %xn, %wn bias %b : (tensor<8x64xbf16>, tensor<256x64xbf16>, tensor<256xf32>) -> tensor<8x256xf32>
   // CHECK: nn.linear %{{.*}}, %{{.*}} : (tensor<1x8x64xf32>, tensor<256x64xf32>) -> tensor<1x8x256xf32>
   %0 = nn.linear %x, %w : (tensor<1x8x64xf32>, tensor<256x64xf32>) -> tensor<1x8x256xf32>
   // CHECK: nn.linear %{{.*}}, %{{.*}} bias %{{.*}} : (tensor<1x8x64xf32>, tensor<256x64xf32>, tensor<256xf32>) -> tensor<1x8x256xf32>

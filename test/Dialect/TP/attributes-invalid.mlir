@@ -167,3 +167,11 @@ func.func private @f() -> (tensor<8xi32> {tp.range = array<i64: 0, 9>})
 
 // expected-error@+1 {{argument 0: expected tp.range to be two numbers, as array<i64: 0, 9>, got [0, 9]}}
 func.func private @f(tensor<8xi32> {tp.range = [0, 9]})
+
+// -----
+
+func.func @f(%x: tensor<8xf32>) {
+  // expected-error@+1 {{expected tp.then to be a list of symbols of kernels, got [3]}}
+  %0 = math.exp %x {tp.kernel = @a, tp.then = [3]} : tensor<8xf32>
+  return
+}

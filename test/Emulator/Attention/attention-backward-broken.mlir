@@ -2,8 +2,8 @@
 // barriers and waits, and no two blocks may make one result.
 // RUN: tp-check-kernels %s --seeds=1 --break=drop-barrier,drop-cp-async-wait,overlap-blocks | FileCheck %s
 
-// CHECK: attention_backward_0: drop-barrier: noticed 3 of 3
-// CHECK: attention_backward_0_keys: drop-barrier: noticed 2 of 3
+// CHECK: attention_backward_0: drop-barrier: noticed 3 of 3,
+// CHECK: attention_backward_0_keys: drop-barrier: noticed 2 of 3,
 // CHECK: attention_backward_0: drop-cp-async-wait: noticed 1 of 2, first: {{.*}} asynchronous copy not waited for
 // CHECK: attention_backward_0_keys: drop-cp-async-wait: noticed 2 of 3, first: {{.*}} asynchronous copy not waited for
 // CHECK: attention_backward_0: overlap-blocks: noticed [[N:[0-9]+]] of [[N]], first: {{.*}} data race between blocks: global memory

@@ -397,6 +397,11 @@ bool Checker::checkAll(bool checked) {
     return false;
   }
   bool isRight = true;
+  // What is emulated has instructions of the device too.
+  if (auto ptx = tp::makePtx(program.bitcode); !ptx) {
+    refuse(llvm::toString(ptx.takeError()));
+    return false;
+  }
   CheckedCalls done;
   for (auto &[kernel, launch] : program.launches) {
     size_t numRuns = 0;

@@ -4,10 +4,11 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 Degrees up to 4, both plans and all types, with the CPU's tolerances (reference.py): any two of
-degree, plan and type together, or DEVICE_CASES=all in the environment: all three. FIXTURE=name
-runs one folder.
+degree, plan and type together, or DEVICE_CASES=all in the environment: all three. Of a mixture of
+experts a few. FIXTURE=name runs one folder.
 """
 
+import itertools
 import os
 
 import pytest
@@ -24,12 +25,18 @@ def is_chosen(plan, degree, dtype):
     return (PLANS.index(plan) + degree.bit_length() + (dtype == "bf16")) % 2 == 0
 
 
+def mixture_cases(facts):
+    if not ALL:
+        return [*runs(facts, 4), ("megatron", 1, "f16"), ("expert", 2, "f16")]
+    plans = [*PLANS, "expert", "expert-sp"]
+    return itertools.product(plans, facts["degrees"], ("f32", "bf16", "f16"))
+
+
 def cases():
     for folder, facts in fixtures():
-        for plan, degree, dtype in runs(facts, 4):
-            # Of a mixture of experts `runs` has a few already.
-            is_few = "experts" in facts
-            if degree > 4 or not (ALL or is_few or is_chosen(plan, degree, dtype)):
+        is_mixture = "experts" in facts
+        for plan, degree, dtype in mixture_cases(facts) if is_mixture else runs(facts, 4):
+            if degree > 4 or not (ALL or is_mixture or is_chosen(plan, degree, dtype)):
                 continue
             yield pytest.param(folder, facts, plan, degree, dtype,
                                id=f"{folder.name}-{plan}-{degree}-{dtype}")

@@ -40,8 +40,11 @@ LogicalResult LinearOp::verify() {
   if (!getBias())
     return success();
   Type bias = typeOf(getBias()).getElementType();
-  return expect(*this, "bias", getBias(), {n},
-                bias == element ? element : input.getElementType());
+  if (bias != element && bias != input.getElementType())
+    return emitOpError() << "expected bias of the operands' element type, "
+                         << input.getElementType() << ", or the result's, "
+                         << element << ", got " << bias;
+  return expect(*this, "bias", getBias(), {n}, bias);
 }
 
 FailureOr<ShardingRule> LinearOp::getShardingRule() {

@@ -37,6 +37,11 @@ bool isTensorType(Attribute attribute) {
   return type && isa<RankedTensorType>(type.getValue());
 }
 
+bool isSymbols(Attribute attribute) {
+  auto list = dyn_cast<ArrayAttr>(attribute);
+  return list && llvm::all_of(list, llvm::IsaPred<FlatSymbolRefAttr>);
+}
+
 constexpr unsigned onValue = OnArgument | OnResult;
 
 constexpr Row rows[] = {
@@ -87,7 +92,7 @@ constexpr Row rows[] = {
     {"tp.body", OnFunction, is<FlatSymbolRefAttr>, "the symbol of a function"},
     {"tp.scratch_bytes", OnFunction | OnOperation, is<IntegerAttr>,
      "an integer"},
-    {"tp.then", OnOperation, is<ArrayAttr>, "a list of symbols of kernels"},
+    {"tp.then", OnOperation, isSymbols, "a list of symbols of kernels"},
     {"tp.grid", OnFunction, is<DenseI64ArrayAttr>, "three integers"},
     {"tp.block", OnFunction, is<DenseI64ArrayAttr>, "three integers"},
     {"tp.shared_bytes", OnFunction, is<IntegerAttr>, "an integer"},

@@ -59,8 +59,9 @@ def NN_ExpertsOp : NN_Op<"experts", [NN_Vjp, NN_LibraryForm<
 
     `active` is the part of the experts that a row is expected to use, from
     which the work is estimated, nothing else. `top_k` promises that no row has
-    a weight for more experts; a row that has may become anything, the others
-    remain what they are. Memory is reserved for so many.
+    a weight for more experts: memory is reserved for so many. A row that has (of
+    weights that are NaN, say) becomes NaN on a device, the others remain what they
+    are.
 
     ```mlir
     %y = nn.experts %x, %weights, %gate, %up, %down {activation = "silu", active = 0.25 : f64, top_k = 4 : i64} : (tensor<1x8x64xf32>, tensor<1x8x16xf32>, tensor<16x32x64xf32>, tensor<16x32x64xf32>, tensor<16x64x32xf32>) -> tensor<1x8x64xf32>
@@ -81,9 +82,10 @@ def NN_ExpertsBackwardOp : NN_Op<"experts_backward", [NN_LibraryForm<
     cotangent[..., n] of its result: d_input[..., k], and in f32
     d_routing[..., E], d_gate[E, f, k], d_up[E, f, k] and d_down[E, n, f]. An
     expert whose weight is zero has no part in a row: d_routing is zero there.
-    Of rows that break the promise of `top_k` any part may be left out.
-    Sums are in f32, and nothing but what `nn.experts` rounds is rounded in
-    between.
+    On a device a row that breaks the promise of `top_k` has NaN for d_input and
+    d_routing, and no part in the others. Sums are in f32, and what products read
+    that `nn.experts` does not round is rounded on a device alone, to the element
+    type: in f16 that may overflow.
 
     ```mlir
     %dx, %dr, %dg, %du, %dd = nn.experts_backward %dy, %x, %weights, %gate, %up, %down {activation = "silu", active = 0.25 : f64} : (tensor<1x8x64xf32>, tensor<1x8x64xf32>, tensor<1x8x16xf32>, tensor<16x32x64xf32>, tensor<16x32x64xf32>, tensor<16x64x32xf32>) -> (tensor<1x8x64xf32>, tensor<1x8x16xf32>, tensor<16x32x64xf32>, tensor<16x32x64xf32>, tensor<16x64x32xf32>)

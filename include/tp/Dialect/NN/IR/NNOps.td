@@ -78,8 +78,8 @@ def NN_LinearOp : NN_Op<"linear", [NN_Vjp, NN_LibraryForm<
   let summary = "y = x wᵀ + bias";
   let description = [{
     x[..., k], weight[n, k] (as checkpoints store it), bias[n] -> y[..., n], of
-    the operands' type or f32 (logits, which often tie in 16 bits). A bias has
-    either type.
+    the operands' type or f32 (logits, which often tie in 16 bits). A bias
+    has the operands' type or the result's.
 
     ```mlir
     %y = nn.linear %x, %w bias %b : (tensor<1x8x64xf32>, tensor<256x64xf32>, tensor<256xf32>) -> tensor<1x8x256xf32>
