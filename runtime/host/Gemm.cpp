@@ -19,6 +19,7 @@
 
 #include "../support/Parallel.h"
 #include "../support/Simd.h"
+#include "ProductPath.h"
 
 #include <dnnl.hpp>
 
@@ -32,9 +33,9 @@ using dnnl::memory;
 
 namespace {
 
-/// Up to so many rows are multiplied by our own loop: they wait for the weights
-/// to come from memory. AMX takes those past the second number, in bf16.
-constexpr int64_t kFewRows = 8, kFewRowsAmx = 4;
+/// Up to so many rows are multiplied in f32 by our own loop: they wait for the
+/// weights to come from memory.
+constexpr int64_t kFewRows = 8;
 
 /// From so many rows on, a block of weights in f32 is worth packing.
 constexpr int64_t kManyRows = 128;
@@ -89,19 +90,11 @@ char *at(void *base, int64_t elements, tprt_type type) {
   return static_cast<char *>(base) + elements * typeBytes(type);
 }
 
-/// What oneDNN has here: it follows the processor, and the limit that
-/// ONEDNN_MAX_CPU_ISA sets.
-bool isAtLeast(dnnl::cpu_isa isa) {
-  auto needed = unsigned(isa);
-  return (unsigned(dnnl::get_effective_cpu_isa()) & needed) == needed;
-}
-
 /// Whether oneDNN's sgemm brings operands to panels for a product [m, n]:
 /// without AVX-512 it reads them as they lie where that is small, at a third of
 /// its speed. It always does where sums run along rows of both operands.
 bool isLarge(int64_t m, int64_t n) {
-  return isAtLeast(dnnl::cpu_isa::avx512_core) ||
-         1 / double(m) + 1 / double(n) < 0.0038;
+  return productPath().hasPanels || 1 / double(m) + 1 / double(n) < 0.0038;
 }
 
 /// Buffer that only grows.
@@ -556,7 +549,7 @@ Status GemmEngine::Impl::runBlocks(Rows rows, std::vector<Call> &calls) {
                   (rows.count < kManyRows || rows.compute == TPRT_BF16);
   // Beside panels, x and the result pass through the cache; without them,
   // oneDNN copies x anew for each block.
-  bool hasPanels = isFlipped || isAtLeast(dnnl::cpu_isa::avx512_core);
+  bool hasPanels = isFlipped || productPath().hasPanels;
   int64_t cache = rows.isFew  ? kFewBytes
                   : isSecond  ? ownCache()
                   : hasPanels ? ownCache() / 2
@@ -692,20 +685,16 @@ Status GemmEngine::Impl::run(std::vector<Call> &calls) {
   const Gemm &gemm = call.gemm;
   bool isF32 = gemm.xType == TPRT_F32 && gemm.wType == TPRT_F32;
   if (gemm.wTransposed && gemm.xTransposed && gemm.yType == TPRT_F32 &&
-      (isF32 || !isAtLeast(dnnl::cpu_isa::avx512_core)) && !gemm.bias &&
+      (isF32 || !productPath().hasPanels) && !gemm.bias &&
       gemm.activation == Gemm::Activation::None &&
       (!call.residual || call.residual == call.y))
     return runRows(call);
   if (gemm.wTransposed && gemm.k > kDepth)
     return runPieces(call);
   Rows rows{TPRT_F32, 0, call.rows, gemm.k};
-  // bf16 as it is where that is faster: by AMX, and with AVX-512 where its dot
-  // product is as fast as a multiplication of f32, at twice the elements.
-  bool isAmx = isAtLeast(dnnl::cpu_isa::avx512_core_amx);
-  bool isFast = isAmx || (isAtLeast(dnnl::cpu_isa::avx512_core_bf16) &&
-                          __builtin_cpu_is("amd"));
-  if (gemm.wType == TPRT_BF16 && gemm.xType == TPRT_BF16 && isFast &&
-      (gemm.wTransposed || call.rows > (isAmx ? kFewRowsAmx : kFewRows)))
+  const ProductPath &path = productPath();
+  if (gemm.wType == TPRT_BF16 && gemm.xType == TPRT_BF16 &&
+      path.multipliesBf16 && (gemm.wTransposed || call.rows > path.fewRows))
     rows.compute = TPRT_BF16;
   for (; rows.first < call.rows; rows.first += rows.count) {
     rows.count = std::min(call.rows - rows.first, kRowsAtOnce);

@@ -11,8 +11,11 @@
 #include "TestUtil.h"
 
 #include "../host/Gemm.h"
+#include "../host/ProductPath.h"
 #include "../support/Cpu.h"
 #include "../support/Parallel.h"
+
+#include <dnnl.hpp>
 
 #include <cmath>
 
@@ -326,6 +329,33 @@ TEST(Gemm, ActivationsOfExtremes) {
         EXPECT_NEAR(y[i], expected, 2e-6 + 1e-6 * std::fabs(values[i]));
     }
   }
+}
+
+TEST(Gemm, PathsByProcessor) {
+  auto path = [](unsigned isas, bool isAmd) -> std::string {
+    return chooseProductPath(isas, isAmd).name;
+  };
+  EXPECT_EQ(path(dnnl_cpu_isa_avx512_core_amx, false), "AMX");
+  EXPECT_EQ(path(dnnl_cpu_isa_avx512_core_amx, true), "AMX");
+  EXPECT_EQ(path(dnnl_cpu_isa_avx512_core_bf16, true), "bf16 by AVX-512");
+  // The instruction is there, and loses.
+  EXPECT_EQ(path(dnnl_cpu_isa_avx512_core_bf16, false), "f32 by AVX-512");
+  EXPECT_EQ(path(dnnl_cpu_isa_avx512_core, true), "f32 by AVX-512");
+  EXPECT_EQ(path(dnnl_cpu_isa_avx2_vnni, true), "f32");
+  EXPECT_EQ(path(dnnl_cpu_isa_sse41, false), "f32");
+  EXPECT_FALSE(
+      chooseProductPath(dnnl_cpu_isa_avx512_core, true).multipliesBf16);
+}
+
+TEST(Gemm, PathOfThisMachine) {
+  // What limits oneDNN limits the path.
+  const char *limit = std::getenv("ONEDNN_MAX_CPU_ISA");
+  bool hasAvx512 =
+      cpuFeature("avx512bw").value_or(false) &&
+      (!limit || std::string(limit).find("AVX512") != std::string::npos);
+  EXPECT_EQ(productPath().hasPanels, hasAvx512);
+  bool hasAmx = cpuFeature("amx-bf16").value_or(false) && !limit;
+  EXPECT_EQ(std::string(productPath().name) == "AMX", hasAmx);
 }
 
 TEST(Gemm, RefusesWhatTheManifestDoesNotSay) {
