@@ -134,7 +134,7 @@ int32_t HostFunctions::experts(tprt_rank *rank, int32_t id, int64_t rows,
                                const void *down, void *out) {
   auto &host = *static_cast<HostRank *>(rank);
   auto bytes = [](const void *p) { return static_cast<const char *>(p); };
-  return host.traced(Timeline::Kind::Experts, id, 0, [&] {
+  return host.traced(Timeline::Kind::Experts, id, host.layer, [&] {
     return host.engine<ExpertsEngine>(TPRT_SLOT_experts)
         .run(id,
              {rows, bytes(x), static_cast<const float *>(routing), bytes(gate),

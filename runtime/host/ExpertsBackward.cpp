@@ -290,7 +290,7 @@ int32_t HostFunctions::experts_backward(tprt_rank *rank, int32_t id,
   auto &host = *static_cast<HostRank *>(rank);
   auto bytes = [](const void *p) { return static_cast<const char *>(p); };
   auto floats = [](void *p) { return static_cast<float *>(p); };
-  return host.traced(Timeline::Kind::Experts, id, 0, [&] {
+  return host.traced(Timeline::Kind::Experts, id, host.layer, [&] {
     return host.engine<ExpertsBackwardEngine>(TPRT_SLOT_experts_backward)
         .run(id, {rows, bytes(cotangent), bytes(x),
                   static_cast<const float *>(routing), bytes(gate), bytes(up),

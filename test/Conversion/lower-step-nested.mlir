@@ -16,12 +16,12 @@
 // CHECK: %[[THREE:.*]] = arith.constant 3 : i64
 // CHECK: %[[BEFORE:.*]] = arith.muli %[[I]], %[[THREE]] : i64
 // CHECK: %[[LAYER:.*]] = arith.addi %[[J]], %[[BEFORE]] : i64
-// CHECK-NEXT: llvm.store %[[LAYER]], %[[NOTED:.*]] : i64, !llvm.ptr
 // CHECK: arith.addi %{{.*}}, %[[I]] : i64
+// CHECK: llvm.store %[[LAYER]], %{{.*}} : i64, !llvm.ptr
+// CHECK-NOT: llvm.store %[[LAYER]]
 // CHECK: arith.addi %{{.*}}, %[[J]] : i64
 // CHECK: llvm.call %{{.*}}(%arg1, %{{.*}}, %[[LAYER]]) : !llvm.ptr, (!llvm.ptr, i32, i64) -> i32
 // CHECK: cf.cond_br %{{.*}}, ^[[INNER]](
-// CHECK: llvm.store %[[I]], %[[NOTED]] : i64, !llvm.ptr
 // CHECK: cf.cond_br %{{.*}}, ^[[OUTER]](
 // CHECK-NOT: cf.br
 func.func @main(%x: tensor<8x64xf32>) -> tensor<8x64xf32> {

@@ -14,10 +14,10 @@
 // CHECK-LABEL: func.func private @main.step(%arg0: !llvm.ptr, %arg1: !llvm.ptr, %arg2: !llvm.ptr) -> i32
 // CHECK: cf.br ^[[HEAD:.*]](%{{.*}} : i64, !llvm.ptr, !llvm.ptr)
 // CHECK: ^[[HEAD]](%[[I:.*]]: i64, %[[NOW:.*]]: !llvm.ptr, %[[NEXT:.*]]: !llvm.ptr):
-// CHECK: llvm.store %[[I]], %{{.*}} : i64, !llvm.ptr
 // CHECK: %[[SLOT:.*]] = arith.addi %{{.*}}, %[[I]] : i64
 // CHECK: %[[BYTES:.*]] = arith.muli %[[SLOT]]
 // CHECK: llvm.getelementptr %{{.*}}[%[[BYTES]]]
+// CHECK: llvm.store %[[I]], %{{.*}} : i64, !llvm.ptr
 // CHECK: %[[STATUS:.*]] = llvm.call %{{.*}}(%arg1, {{.*}} %[[NOW]], {{.*}}) : !llvm.ptr, {{.*}} -> i32
 // CHECK: %[[BAD:.*]] = arith.cmpi ne, %[[STATUS]]
 // CHECK: cf.cond_br %[[BAD]], ^[[EXIT:.*]](%[[STATUS]] : i32), ^

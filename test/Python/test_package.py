@@ -49,6 +49,39 @@ def test_timeline_layers(program, tmp_path):
     assert products[0] == (0, 0) and set(products[1:]) == {(0, 0, 1, 1)}
 
 
+@pytest.mark.parametrize("family, config, layers", [
+    # Layers 0, 1, then 2, then 3: loops that begin where the last one ended.
+    ("families/gemma3", {}, {"attention": [[0, 1], [2], [3]]}),
+    # Window, full, window, full: a loop of two layers.
+    ("families/gemma3", {"layer_types": ["sliding_attention", "full_attention"] * 2},
+     {"attention": [[0, 2], [1, 3]]}),
+    # A dense layer, then two of experts.
+    ("fixtures/deepseek-v3", {}, {"attention": [[0], [1, 2]], "experts": [[1, 2]]})])
+def test_timeline_model_layers(family, config, layers, tmp_path):
+    """The layer of an event is the model's, in whichever loop it is."""
+    folder = pathlib.Path(__file__).resolve().parents[1] / family
+    written = json.loads((folder / "config.json").read_text()) | config
+    (tmp_path / "config.json").write_text(json.dumps(written))
+    program = tp_mlir.compile(tmp_path, mesh="tp=2", batch=1, seq=24)
+    path = tmp_path / "timeline.json"
+    inputs = {"input_ids": numpy.zeros((1, 24), numpy.int64),
+              "attention_mask": numpy.ones((1, 24), numpy.int64)}
+    program.run("random:1", inputs, timeline=path)
+    found = {}
+    for event in json.loads(path.read_text())["traceEvents"]:
+        if event["ph"] == "X" and event["cat"] != "step":
+            found.setdefault((event["cat"], event["name"], event["tid"]),
+                             []).append(event["args"]["layer"])
+    for kind, want in layers.items():
+        for rank in (0, 1):
+            have = [events for (cat, _, tid), events in found.items()
+                    if cat == kind and tid == rank]
+            assert sorted(have) == want
+    everywhere = {layer for (cat, _, _), events in found.items() for layer in events
+                  if cat in ("collective", "gemm")}
+    assert everywhere == set(range(written["num_hidden_layers"]))
+
+
 def test_loaded_artifact(program, tmp_path):
     copy = tmp_path / "copy.tpa"
     copy.write_bytes(program.path.read_bytes())

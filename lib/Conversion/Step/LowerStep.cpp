@@ -10,11 +10,13 @@
 
 #include "Tables.h"
 #include "tp/Conversion/Step/Passes.h"
+#include "tp/Resolve/Provenance.h"
 #include "tp/Schedule/Buffers.h"
 #include "tp/Schedule/RowKernels.h"
 #include "tp/Schedule/Views.h"
 #include "tp/Support/Bytes.h"
 #include "tprt/abi.h"
+#include "tprt/names.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
@@ -23,6 +25,7 @@
 
 #include <cassert>
 #include <cstddef>
+#include <map>
 
 namespace tp {
 #define GEN_PASS_DEF_LOWERSTEP
@@ -72,8 +75,9 @@ TPRT_FUNCTIONS(TP_CHECK, TP_NOTHING, TP_NOTHING, TP_NOTHING, TP_NOTHING,
 struct Iteration {
   RepeatOp repeat;
   Value index; ///< i64, its place, from zero
-  /// The same counted over all loops around it: what tells calls apart.
-  Value layer;
+  Value place; ///< the same counted over all loops around it
+  /// Layers, by factor of the place and what is added.
+  std::map<std::pair<int64_t, int64_t>, Value> layers;
   SmallVector<Value> current, next; ///< addresses of the carried values
 };
 
@@ -100,6 +104,7 @@ private:
   DenseMap<int, Value> members;
   IRMapping scalars;
   SmallVector<Iteration> iterations;
+  Value noted; ///< the layer that the runtime has been told
 
   Value constant(int64_t value) {
     return arith::ConstantIntOp::create(builder, loc, value, 64);
@@ -121,10 +126,14 @@ private:
     return LLVM::LoadOp::create(builder, loc, type,
                                 offsetBytes(address, 8 * index));
   }
-  Value layer() { return iterations.empty() ? zero : iterations.back().layer; }
-  /// Tells the runtime, whose functions are not told where they are called.
+  /// The model's layer that a call at `place` is in: the law that its name
+  /// states, so that names and numbers agree.
+  Value getLayer(Location place);
+  Value layer() { return getLayer(loc); }
+  /// Tells the runtime, for functions that are not told where they are called.
   void noteLayer() {
-    LLVM::StoreOp::create(builder, loc, layer(), members[Layer]);
+    if (Value now = layer(); now != noted)
+      LLVM::StoreOp::create(builder, loc, noted = now, members[Layer]);
   }
   /// The iteration of the loop that `op` is directly in; null outside of loops.
   const Iteration *getIteration(Operation *op) const {
@@ -270,6 +279,30 @@ FailureOr<Value> StepBuilder::getAddress(Value value) {
 // Operations
 //===----------------------------------------------------------------------===//
 
+Value StepBuilder::getLayer(Location place) {
+  if (iterations.empty())
+    return zero;
+  Iteration &iteration = iterations.back();
+  // What has no name of a layer is in the first one of its loop.
+  tprt::LayerNumber number{};
+  for (Location named : {place, iteration.repeat.getLoc()})
+    if (auto found = tprt::findLayerNumber(toString(named));
+        found && found->scale > 0) {
+      number = *found;
+      break;
+    }
+  int64_t first = number.of(iteration.repeat.getFirstIndex());
+  Value &layer = iteration.layers[{number.scale, first}];
+  if (layer)
+    return layer;
+  layer = iteration.place;
+  if (number.scale != 1)
+    layer = arith::MulIOp::create(builder, loc, layer, constant(number.scale));
+  if (first != 0)
+    layer = arith::AddIOp::create(builder, loc, layer, constant(first));
+  return layer;
+}
+
 void StepBuilder::storeArguments(ValueRange arguments) {
   for (auto [i, argument] : llvm::enumerate(arguments))
     LLVM::StoreOp::create(builder, loc, argument, offsetBytes(context, 8 * i));
@@ -379,6 +412,7 @@ LogicalResult StepBuilder::emitLibrary(Operation *op) {
     if (sites.size() == 1) {
       if (call.hasId)
         arguments->insert(arguments->begin(), constant32(site.description));
+      noteLayer();
       callRuntime(call.slot, *arguments);
       return success();
     }
@@ -388,6 +422,7 @@ LogicalResult StepBuilder::emitLibrary(Operation *op) {
       LLVM::StoreOp::create(builder, loc, argument,
                             offsetBytes(context, 8 * slot++));
   }
+  noteLayer();
   callRuntime(sites.front().op.getJoinedForm()->slot,
               {constant(sites.size()), context});
   return success();
@@ -448,17 +483,18 @@ LogicalResult StepBuilder::emitRepeat(RepeatOp op) {
   if (op.getReverse())
     place =
         arith::SubIOp::create(builder, loc, constant(op.getCount() - 1), done);
-  Iteration iteration{op, place, place, {}, {}};
+  Iteration iteration{op, place, place, {}, {}, {}};
   if (!iterations.empty())
-    iteration.layer = arith::AddIOp::create(
+    iteration.place = arith::AddIOp::create(
         builder, loc, iteration.index,
-        arith::MulIOp::create(builder, loc, layer(), constant(op.getCount())));
+        arith::MulIOp::create(builder, loc, iterations.back().place,
+                              constant(op.getCount())));
   for (size_t i = 0; i < carried; ++i) {
     iteration.current.push_back(header->getArgument(1 + i));
     iteration.next.push_back(header->getArgument(1 + carried + i));
   }
   iterations.push_back(iteration);
-  noteLayer();
+  noted = {};
   Value number = arith::AddIOp::create(builder, loc, iteration.index,
                                        constant(op.getFirstIndex()));
   scalars.map(op.getIndex(),
@@ -477,7 +513,7 @@ LogicalResult StepBuilder::emitRepeat(RepeatOp op) {
                            ValueRange{});
   after->moveBefore(failed);
   builder.setInsertionPointToStart(after);
-  noteLayer();
+  noted = {};
   return success();
 }
 
@@ -502,8 +538,8 @@ LogicalResult StepBuilder::emitOp(Operation *op) {
   }
   if (auto await = dyn_cast<AwaitOp>(op)) {
     Operation *collective = await.getStarted().getDefiningOp();
-    callRuntime(TPRT_SLOT_wait,
-                {constant32(tables.getCollective(collective)), layer()});
+    callRuntime(TPRT_SLOT_wait, {constant32(tables.getCollective(collective)),
+                                 getLayer(collective->getLoc())});
     return success();
   }
   if (auto repeat = dyn_cast<RepeatOp>(op))

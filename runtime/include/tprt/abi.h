@@ -78,7 +78,7 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 ///   ([q_heads]) are null exactly if the description has none; mask holds
 ///   non-zero where the key is visible. lse (or null) receives f32 log-sum-exp
 ///   [batch, q_len, q_heads]. A row that sees no key is zero.
-/// collective: ledger entry `id` in repetition `layer` (0 outside a repeat).
+/// collective: ledger entry `id` in `layer` of the model (0 outside a repeat).
 ///   All ranks call the same entries in the same order. in == out is allowed
 ///   where the row of tprt/collectives.h says so. Buffers lie in the
 ///   communication arena, the general arena, inputs or parameters (the first is
@@ -86,10 +86,9 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 ///   and result belong to the communication until `wait`. A host backend
 ///   returns when it is done.
 /// wait: what follows reads the result, or overwrites the operand, of the last
-///   call of collective `id`, which was in repetition `layer`. Nothing is
+///   call of collective `id`, which was in `layer`. Nothing is
 ///   waited for on the host. Every start is awaited exactly once.
-/// launch: start kernel `kernels[id]` of the device code, in repetition
-/// `layer`;
+/// launch: start kernel `kernels[id]` of the device code, in `layer`;
 ///   `arguments` points to eight-byte slots (addresses, i64 values) in the
 ///   order of the kernel's parameters, and is read before the call returns.
 ///   Only in code for a device.
@@ -111,7 +110,7 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 ///   (docs/reference/NNDialect.md); all contiguous, seeds i64, numbers i32 and
 ///   f32. logits are [rows, columns], of `vocabulary` tokens in all; a record
 ///   is TPRT_RECORD_WORDS of f32, as enum tprt_record has them.
-/// mark: kernel `kernels[id]` starts, in repetition `layer`; it ends with the
+/// mark: kernel `kernels[id]` starts, in `layer`; it ends with the
 ///   next call of mark, gemm, attention or collective, or with the step. Free
 ///   when no timeline is recorded.
 /// gemms: `count` calls of gemm at once: `calls` points to as many
@@ -236,8 +235,8 @@ typedef struct tprt_step_args {
                              ///< (on a device: one scratch for all kernels)
   int64_t workers;           ///< of parallel_for, at least 1
   const int64_t *axis_index; ///< this rank's coordinate on each mesh axis
-  int64_t *layer;            ///< the step writes the repetition it is in here,
-                             ///< for the timeline; 0 outside a repeat
+  int64_t *layer;            ///< the step writes the model's layer here, for
+                             ///< calls not told it; 0 outside a repeat
 } tprt_step_args;
 
 /// One execution of an entry on one rank. Returns 0, or the first non-zero
