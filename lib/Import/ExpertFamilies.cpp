@@ -118,8 +118,9 @@ Family getQwen2Moe() {
                      .sharedExpertGate = "mlp.shared_expert_gate"},
           .keys = {.maxPositions = {"max_position_embeddings", 32768},
                    .queryKeyValueBias = {"qkv_bias", true},
-                   .window = {"sliding_window", 0},
-                   .hasWindowSwitch = true},
+                   .window = {"sliding_window", 4096},
+                   .hasWindowSwitch = true,
+                   .windowed = WindowedLayers::EvenEarlier},
           .adjust = adjustQwen};
 }
 
@@ -135,7 +136,7 @@ Family getQwen3Moe() {
           .keys = {.maxPositions = {"max_position_embeddings", 32768},
                    .queryKeyValueBias = {"attention_bias", false},
                    .outputBias = {"attention_bias", false},
-                   .window = {"sliding_window", 0},
+                   .window = {"sliding_window", 4096},
                    .hasWindowSwitch = true},
           .adjust = adjustQwen};
 }

@@ -310,6 +310,7 @@ static Family getGemma(StringRef modelType) {
   family.layout.feedForwardAddendNorm = "post_feedforward_layernorm";
   family.keys.activation.key = "hidden_activation";
   family.keys.window = {"sliding_window", 4096};
+  family.keys.windowed = WindowedLayers::Periodic;
   family.keys.windowPeriod = {"", 2};
   family.keys.logitCap = {"final_logit_softcapping", 30};
   family.keys.attentionCap = {"attn_logit_softcapping", 50};
@@ -322,7 +323,8 @@ static Family getGemma(StringRef modelType) {
   family.keys.windowPeriod = {"sliding_window_pattern", 6};
   family.keys.ropeTheta.value = 1e6;
   family.keys.localTheta = {"rope_local_base_freq", 10000};
-  family.keys.logitCap.value = family.keys.attentionCap.value = 0;
+  family.keys.logitCap.value = 0;
+  family.keys.attentionCap = {"", 0}; // its attention has no use for the key
   return family;
 }
 
@@ -636,8 +638,9 @@ ArrayRef<Family> getFamilies() {
        .architectures = {"Qwen2ForCausalLM", "Qwen2Model"},
        .keys = {.maxPositions = {"max_position_embeddings", 32768},
                 .queryKeyValueBias = {"", true},
-                .window = {"sliding_window", 0},
-                .hasWindowSwitch = true}},
+                .window = {"sliding_window", 4096},
+                .hasWindowSwitch = true,
+                .windowed = WindowedLayers::Later}},
       {.modelType = "qwen3",
        .architectures = {"Qwen3ForCausalLM", "Qwen3Model"},
        .layout = {.queryNorm = "self_attn.q_norm",
@@ -646,8 +649,9 @@ ArrayRef<Family> getFamilies() {
                 .maxPositions = {"max_position_embeddings", 32768},
                 .queryKeyValueBias = {"attention_bias", false},
                 .outputBias = {"attention_bias", false},
-                .window = {"sliding_window", 0},
-                .hasWindowSwitch = true}},
+                .window = {"sliding_window", 4096},
+                .hasWindowSwitch = true,
+                .windowed = WindowedLayers::Later}},
       getMixtral(),
       getQwen2Moe(),
       getQwen3Moe(),
@@ -749,6 +753,7 @@ ArrayRef<Family> getFamilies() {
                 .ropeTheta = {"rope_theta", 2e6},
                 .window = {"sliding_window", 0},
                 .hasWindowSwitch = true,
+                .windowed = WindowedLayers::Later,
                 .paddingRow = 128004},
        .adjust = adjustSmolLM3},
       getOPT(),

@@ -248,6 +248,60 @@ void readRope(ObjectReader &reader, const JsonFile &file,
   checkFactors(reader, config);
 }
 
+/// Which layers have the window if `layer_types` does not say so.
+static void readWindowedLayers(ObjectReader &reader, const ConfigKeys &keys,
+                               bool hasWindow, ModelConfig &config) {
+  using enum WindowedLayers;
+  WindowedLayers windowed = keys.windowed;
+  int64_t bound = 0, period = keys.windowPeriod.value;
+  if (windowed == Later || windowed == EvenEarlier)
+    bound = reader.getInt("max_window_layers", 28, 0, maxLayers);
+  else if (keys.hasWindowSwitch)
+    reader.ignore({"max_window_layers"});
+  if (!keys.windowPeriod.key.empty())
+    period = reader.getInt(keys.windowPeriod.key, period, 1, maxLayers);
+  for (int64_t i = 0; hasWindow && i < config.numLayers; ++i)
+    config.slides[i] = windowed == All || (windowed == Later && i >= bound) ||
+                       (windowed == EvenEarlier && i % 2 == 0 && i < bound) ||
+                       (windowed == Periodic && (i + 1) % period != 0);
+}
+
+/// What `layer_types` says. Where all layers have the window it is read by
+/// nobody, so that it has to agree.
+static void readLayerTypes(ObjectReader &reader, const ConfigKeys &keys,
+                           bool hasWindow, ModelConfig &config) {
+  const json::Array *types = reader.getArray("layer_types");
+  if (!types)
+    return;
+  auto error = [&]() { return reader.error("layer_types"); };
+  if (types->size() != static_cast<size_t>(config.numLayers)) {
+    error() << "expected layer_types to have " << config.numLayers
+            << " entries (num_hidden_layers), got " << types->size();
+    return;
+  }
+  for (auto [i, type] : llvm::enumerate(*types)) {
+    std::optional<StringRef> name = type.getAsString();
+    if (name != "full_attention" && name != "sliding_attention") {
+      error() << "unsupported layer_types[" << i << "] " << showJson(type)
+              << "; expected \"full_attention\" or \"sliding_attention\"";
+      return;
+    }
+    bool slides = name == "sliding_attention";
+    if (slides && !hasWindow) {
+      error() << "layer_types[" << i
+              << "] is \"sliding_attention\" but no sliding_window is in use";
+      return;
+    }
+    if (keys.windowed == WindowedLayers::All && slides != config.slides[i]) {
+      error() << "layer_types[" << i << "] is \"" << *name
+              << "\", but all layers of this model_type have the "
+                 "sliding_window; remove layer_types or the window";
+      return;
+    }
+    config.slides[i] = slides;
+  }
+}
+
 void readSlidingWindow(ObjectReader &reader, const ConfigKeys &keys,
                        ModelConfig &config) {
   config.slides.assign(config.numLayers, false);
@@ -262,40 +316,9 @@ void readSlidingWindow(ObjectReader &reader, const ConfigKeys &keys,
     window = reader.getInt(key, std::nullopt, 1, maxSize);
   else if (isOn && keys.window.value && !reader.isPresent(key))
     window = keys.window.value;
-  int64_t first = 0, period = keys.windowPeriod.value;
-  if (keys.hasWindowSwitch)
-    first = reader.getInt("max_window_layers", 28, 0, maxLayers);
-  if (!keys.windowPeriod.key.empty())
-    period = reader.getInt(keys.windowPeriod.key, period, 1, maxLayers);
   reader.ignore({"sliding_window"});
-  if (window)
-    for (int64_t i = first; i < config.numLayers; ++i)
-      config.slides[i] = period == 0 || (i + 1) % period != 0;
-
-  if (const json::Array *types = reader.getArray("layer_types")) {
-    if (types->size() != static_cast<size_t>(config.numLayers)) {
-      reader.error("layer_types")
-          << "expected layer_types to have " << config.numLayers
-          << " entries (num_hidden_layers), got " << types->size();
-      return;
-    }
-    for (auto [i, type] : llvm::enumerate(*types)) {
-      std::optional<StringRef> name = type.getAsString();
-      if (name != "full_attention" && name != "sliding_attention") {
-        reader.error("layer_types")
-            << "unsupported layer_types[" << i << "] " << showJson(type)
-            << "; expected \"full_attention\" or \"sliding_attention\"";
-        return;
-      }
-      config.slides[i] = name == "sliding_attention";
-      if (config.slides[i] && !window) {
-        reader.error("layer_types")
-            << "layer_types[" << i
-            << "] is \"sliding_attention\" but no sliding_window is in use";
-        return;
-      }
-    }
-  }
+  readWindowedLayers(reader, keys, window.has_value(), config);
+  readLayerTypes(reader, keys, window.has_value(), config);
   if (llvm::is_contained(config.slides, true))
     config.slidingWindow = window;
 }

@@ -23,9 +23,8 @@ inline constexpr int64_t maxLayers = 10000;
 void readRope(ObjectReader &reader, const JsonFile &file,
               const ConfigKeys &keys, ModelConfig &config);
 
-/// Which layers have the window: all of them, none, those from
-/// `max_window_layers` on, all but the last of each period, or as `layer_types`
-/// lists them.
+/// Which layers have the window: those that the family says, or as
+/// `layer_types` lists them.
 void readSlidingWindow(ObjectReader &reader, const ConfigKeys &keys,
                        ModelConfig &config);
 

@@ -140,6 +140,15 @@ struct Setting {
   T value;
 };
 
+/// Which layers have a window, if there is one. Where it is not all of them,
+/// `layer_types` may say otherwise.
+enum class WindowedLayers {
+  All,
+  Later,       ///< from `max_window_layers` on
+  EvenEarlier, ///< the first, the third, ... of those before it
+  Periodic,    ///< all but the last of each period
+};
+
 /// Where a family's config.json says what.
 struct ConfigKeys {
   llvm::StringRef hiddenSize = "hidden_size";
@@ -179,10 +188,11 @@ struct ConfigKeys {
   int64_t originalMaxPositions = 0;
 
   /// The window of positions (value 0: none if the key is missing), whether
-  /// `use_sliding_window` switches it on and `max_window_layers` says from
-  /// which layer on, and of how many layers in a row the last has none.
+  /// `use_sliding_window` switches it on, which layers have it, and the length
+  /// of a period.
   Setting<int64_t> window = {"", 0};
   bool hasWindowSwitch = false;
+  WindowedLayers windowed = WindowedLayers::All;
   Setting<int64_t> windowPeriod = {"", 0};
 
   /// Factors of embeddings, of what a part adds to the residual stream, of the
