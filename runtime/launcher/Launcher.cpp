@@ -21,6 +21,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -326,6 +327,26 @@ Status execute(Options &options, char **argv, int &code) {
   return status;
 }
 
+/// A number within bounds, neither of which infinities and NaN are.
+CLI::Validator expectNumber(double least, bool isOpen, const char *what) {
+  return CLI::Validator(
+      [=](std::string &text) -> std::string {
+        double x = 0;
+        bool isRight = CLI::detail::lexical_cast(text, x) && std::isfinite(x) &&
+                       (isOpen ? x > least : x >= least);
+        return isRight ? "" : "expected " + (what + (", got '" + text + "'"));
+      },
+      "");
+}
+
+const CLI::Validator kPositive = expectNumber(0, true, "a number above 0"),
+                     kNotNegative = expectNumber(0, false, "0 or more");
+const CLI::Validator kNotEmpty(
+    [](std::string &text) -> std::string {
+      return text.empty() ? "expected a value, got ''" : "";
+    },
+    "");
+
 void addGenerateOptions(CLI::App &app, GenerateOptions &options) {
   generation::Request &request = options.request;
   generation::Sampling &sampling = request.sampling;
@@ -354,7 +375,7 @@ void addGenerateOptions(CLI::App &app, GenerateOptions &options) {
   add("--logprobs", request.logProbabilities,
       "write each token's log-probability, and those of this many of the "
       "likeliest")
-      ->check(CLI::NonNegativeNumber);
+      ->check(kNotNegative);
 }
 
 void addTrainOptions(CLI::App &app, Options &options) {
@@ -377,11 +398,11 @@ void addTrainOptions(CLI::App &app, Options &options) {
   };
   data->needs(add("--steps", train.steps,
                   "of the optimizer, in all, resumed ones among them")
-                  ->check(CLI::NonNegativeNumber));
+                  ->check(kNotNegative));
   CLI::Option *save = add("--save", train.save,
                           "directory that the checkpoint goes to at the end");
   add("--save-every", train.saveEvery, "and after every so many steps")
-      ->check(CLI::PositiveNumber)
+      ->check(kPositive)
       ->needs(save);
   add("--resume", train.resume,
       "go on from this checkpoint of a run, as it went if nothing else is "
@@ -444,7 +465,7 @@ int tprt::launch(int argc, char **argv) {
           "torchrun, mpirun or srun one that connects their "
           "processes");
   app.add_option("--repeat", options.repeat, "steps to run, of each entry")
-      ->check(CLI::PositiveNumber);
+      ->check(kPositive);
   app.add_option("--stats", options.stats,
                  "json: load and step times and memory, to standard output")
       ->check(CLI::IsMember({"json"}));
@@ -455,14 +476,14 @@ int tprt::launch(int argc, char **argv) {
                  "to measure it; results mean nothing");
   app.add_option("--timeout", options.session.timeoutSeconds,
                  "seconds that a rank waits for another in a step; default 60")
-      ->check(CLI::PositiveNumber);
+      ->check(kPositive);
   app.add_option("--start-timeout", options.session.startSeconds,
                  "seconds for all ranks to come together; default --timeout")
-      ->check(CLI::PositiveNumber);
+      ->check(kPositive);
   app.add_option("--load-timeout", options.session.loadSeconds,
                  "seconds that a rank waits for others that load weights; "
                  "default 1800, or --timeout if that is longer")
-      ->check(CLI::PositiveNumber);
+      ->check(kPositive);
   app.add_flag("--allow-stops", options.session.allowStops,
                "wait for ranks that stand still, as under a debugger: only one "
                "that ends is lost, and nothing but the start has a time limit");
@@ -475,6 +496,12 @@ int tprt::launch(int argc, char **argv) {
         options.train.recipe["seed"] = seed;
       },
       "of draws (default 0), or of the order of the rows (default 1)");
+  for (CLI::Option *option : app.get_options())
+    option->check(kNotEmpty);
+  app.failure_message([](const CLI::App *, const CLI::Error &error) {
+    return std::string("tp-run: error: ") + error.what() +
+           "\nRun with --help for more information.\n";
+  });
   app.set_version_flag("--version", versionText("tp-run"));
   try {
     app.parse(argc, argv);

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -149,10 +150,23 @@ OutputFile::~OutputFile() {
 }
 
 Expected<OutputFile> OutputFile::create(const std::string &path) {
+  namespace fs = std::filesystem;
   OutputFile out;
-  out.path = path;
-  out.temporary = path + ".tmp." + std::to_string(getpid());
-  out.file = std::fopen(out.temporary.c_str(), "wb");
+  std::error_code error;
+  // Of a link the file that it leads to is replaced.
+  fs::path target = path;
+  for (int i = 0; i < 40 && fs::is_symlink(fs::symlink_status(target, error));
+       ++i)
+    target = target.parent_path() / fs::read_symlink(target, error);
+  out.path = target.string();
+  // Devices and pipes are written to, not replaced.
+  fs::file_type type = fs::status(path, error).type();
+  if (type == fs::file_type::not_found || type == fs::file_type::regular)
+    out.temporary = out.path + ".tmp." + std::to_string(getpid());
+  else if (type == fs::file_type::directory)
+    return userError("cannot write '", path, "': it is a directory");
+  const std::string &name = out.temporary.empty() ? out.path : out.temporary;
+  out.file = std::fopen(name.c_str(), "wb");
   if (!out.file) {
     out.temporary.clear();
     return userError("cannot write '", path, "': ", std::strerror(errno));
@@ -169,7 +183,7 @@ Status OutputFile::write(const void *data, size_t size) {
 Status OutputFile::commit() {
   std::FILE *handle = std::exchange(file, nullptr);
   if (std::fclose(handle) != 0 ||
-      std::rename(temporary.c_str(), path.c_str()) != 0)
+      (!temporary.empty() && std::rename(temporary.c_str(), path.c_str()) != 0))
     return userError("cannot write '", path, "': ", std::strerror(errno));
   temporary.clear();
   return {};

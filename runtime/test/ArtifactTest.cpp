@@ -12,7 +12,10 @@
 #include "tprt/artifact.h"
 
 #include <cstring>
+#include <fcntl.h>
 #include <fstream>
+#include <sys/stat.h>
+#include <unistd.h>
 
 using namespace tprt;
 using namespace tprt::test;
@@ -155,4 +158,33 @@ TEST(Artifact, FilesAreWrittenWhole) {
       1);
   EXPECT_MESSAGE(writeFile("/nowhere/a.tpa", writeArtifact({})),
                  "cannot write '/nowhere/a.tpa': No such file or directory");
+  EXPECT_MESSAGE(writeFile(directory.path, "x"), "cannot write '" +
+                                                     directory.path.string() +
+                                                     "': it is a directory");
+}
+
+TEST(Artifact, LinksAreFollowedAndPipesAreWrittenTo) {
+  namespace fs = std::filesystem;
+  TemporaryDirectory directory;
+  fs::create_symlink("there", directory / "link");
+  for (const char *text : {"first", "second"}) {
+    ASSERT_OK(writeFile(directory / "link", text));
+    std::string read;
+    std::ifstream(directory / "there") >> read;
+    EXPECT_EQ(read, text);
+    EXPECT_TRUE(fs::is_symlink(directory / "link"));
+  }
+  fs::create_symlink("circle", directory / "circle");
+  EXPECT_NE(writeFile(directory / "circle", "x").message().find("symbolic"),
+            std::string::npos);
+
+  std::string pipe = directory / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_OK(writeFile(pipe, "through"));
+  char read[8] = {};
+  EXPECT_EQ(::read(reader, read, sizeof read), 7);
+  EXPECT_STREQ(read, "through");
+  EXPECT_TRUE(fs::is_fifo(pipe));
+  close(reader);
 }

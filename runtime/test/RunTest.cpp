@@ -150,7 +150,12 @@ TEST(Run, CommandLine) {
   };
   expect("", 2, "--weights is required");
   expect(f.weights() + " --nonsense", 2, "--nonsense");
-  expect(f.weights() + " --repeat 0", 2, "--repeat");
+  expect(f.weights() + " --repeat 0", 2,
+         "tp-run: error: --repeat: expected a number above 0, got '0'");
+  for (const char *value : {"nan", "inf", "-1", "1e999", "x"})
+    expect(f.weights() + " --timeout " + value, 2,
+           std::string("--timeout: expected a number above 0, got '") + value);
+  expect(f.weights() + " --output ''", 2, "--output: expected a value, got ''");
   expect(f.weights() + " --stats=xml", 2, "--stats");
 #ifndef TPRT_HAS_CUDA
   expect(f.weights() + f.input() + " --backend nccl", 1,

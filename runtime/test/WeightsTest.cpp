@@ -63,6 +63,22 @@ std::string zeros(int64_t bytes) { return std::string(bytes, '\0'); }
 
 } // namespace
 
+TEST(Weights, HeadersThatBeginLikeOtherFiles) {
+  // The length 0x0280 is how a pickle begins.
+  for (size_t length : {0x280, 0x10280}) {
+    std::string file = safetensors({{"w", "F32", {2, 3}, zeros(24)}});
+    uint64_t header = 0;
+    std::memcpy(&header, file.data(), 8);
+    file.insert(8 + header, length - header, ' ');
+    header = length;
+    std::memcpy(file.data(), &header, 8);
+    Checkpoint c({});
+    c.write("model.safetensors", file);
+    c.manifest["parameters"] = {parameter("w", {2, 3})};
+    EXPECT_EQ(c.refusal(), "");
+  }
+}
+
 TEST(Weights, RefusalsByName) {
   Checkpoint c({{"w", "F32", {2, 3}, zeros(24)}});
   c.manifest["parameters"] = {parameter("w", {2, 3})};

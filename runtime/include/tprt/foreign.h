@@ -40,6 +40,10 @@ inline std::string_view describeForeign(std::string_view head) {
       {"<!DOCTYPE", "is a web page: the download did not give the file itself"},
       {"<html", "is a web page: the download did not give the file itself"},
   };
+  // The length of a safetensors header can begin like anything.
+  constexpr std::string_view kHeader("\0\0\0\0{", 5);
+  if (head.size() > 8 && head.substr(4, 5) == kHeader)
+    return {};
   for (const Row &row : kRows)
     if (head.substr(0, row.beginning.size()) == row.beginning)
       return row.is;
