@@ -33,6 +33,15 @@ static LogicalResult checkRange(Location loc, StringRef option, int64_t value,
                         << what << " " << most << ", got " << value;
 }
 
+PositionLimit getGeneratedLimit(const ModelConfig &config) {
+  // What is in the cache is rotated, by the frequencies of short sequences.
+  if (config.rope.changesAt(config.maxPositions))
+    return {config.rope.originalMaxPositions,
+            "original_max_position_embeddings, beyond which all positions are "
+            "rotated by long_factor, those in the cache too,"};
+  return {config.maxPositions, "the model's limit of positions,"};
+}
+
 FailureOr<GenerateOptions> chooseGeneration(Location loc,
                                             const ModelConfig &config,
                                             const GenerateRequest &request,
@@ -42,14 +51,7 @@ FailureOr<GenerateOptions> chooseGeneration(Location loc,
                           << config.architecture
                           << " gives no logits of a next token";
   GenerateOptions options;
-  // What is in the cache is rotated, by the frequencies of short sequences.
-  int64_t most = config.maxPositions;
-  StringRef limit = "the model's limit of positions,";
-  if (config.rope.changesAt(most)) {
-    most = config.rope.originalMaxPositions;
-    limit = "original_max_position_embeddings, beyond which all positions are "
-            "rotated by long_factor, those in the cache too,";
-  }
+  auto [most, limit] = getGeneratedLimit(config);
   options.context = request.context.value_or(std::min(defaultContext, most));
   options.rows = request.rows.value_or(options.rows);
   options.chunk =

@@ -17,6 +17,14 @@
 
 namespace tp {
 
+/// The most positions that a text which is generated may have, and the words
+/// that introduce the number in a message.
+struct PositionLimit {
+  int64_t most;
+  llvm::StringRef what;
+};
+PositionLimit getGeneratedLimit(const ModelConfig &config);
+
 /// What was asked for, completed from the model and checked against it. The
 /// cache has the type of the program unless another is asked for.
 mlir::FailureOr<GenerateOptions>

@@ -57,11 +57,15 @@ static FailureOr<int64_t> chooseLayers(Location loc, const ModelConfig &config,
 static FailureOr<int64_t> chooseSeq(Location loc, const ModelConfig &config,
                                     const ImportOptions &options,
                                     std::optional<int64_t> asked) {
-  int64_t seq = asked.value_or(std::min(defaultSeq, config.maxPositions));
-  if (seq < 1 || seq > config.maxPositions)
-    return emitError(loc) << "expected --seq to be from 1 to the model's limit "
-                             "of "
-                          << config.maxPositions << " positions, got " << seq;
+  // Beside steps, the whole program gives what they give.
+  auto [most, limit] = options.generate
+                           ? getGeneratedLimit(config)
+                           : PositionLimit{config.maxPositions,
+                                           "the model's limit of positions,"};
+  int64_t seq = asked.value_or(std::min(defaultSeq, most));
+  if (seq < 1 || seq > most)
+    return emitError(loc) << "expected --seq to be from 1 to " << limit << " "
+                          << most << ", got " << seq;
   int64_t widest =
       std::max({config.vocabSize, config.hiddenSize, config.intermediateSize,
                 config.numHeads * std::max(config.headDim, config.valueDim)});

@@ -6,14 +6,19 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 import argparse
 
+from ._numbers import integer, number
+
 _OPTIONS = {
     "mesh": (str, "ranks, such as tp=2"),
-    "context": (int, "most tokens of a prompt and its answer together"),
-    "rows": (int, "most requests in a step"),
-    "chunk": (int, "most tokens of prompts in a step"),
+    "plan": (str, "how the model is cut: megatron, expert, ... or a file"),
+    "target": (str, "what runs it: cpu or cuda"),
+    "context": (integer(1), "most tokens of a prompt and its answer together"),
+    "rows": (integer(1), "most requests in a step"),
+    "chunk": (integer(1), "most tokens of prompts in a step"),
     "dtype": (str, "type of the weights in memory: f32, bf16 or f16"),
     "kv_dtype": (str, "type of the cache"),
-    "backend": (str, "what the ranks are: threads, processes or mpi"),
+    "backend": (str, "what the ranks are: threads, processes or mpi; nccl, with a GPU each"),
+    "timeout": (number(0, above=True), "seconds that a rank waits for another"),
 }
 
 

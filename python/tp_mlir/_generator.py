@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 
-from . import _tools
+from . import _checkpoint, _tools
 from ._errors import from_exit
 from ._ranks import Ranks
 from ._session import Session, _Sized, functions, is_launched
@@ -27,6 +27,8 @@ from .engine import (ClosedError, ContextError, EngineError, Event, Logprobs, Qu
 
 # Backends whose ranks are processes that any program can start.
 _STARTED = ("processes", "nccl")
+# Of several ranks of a target, where the one that the runtime chooses needs a launcher.
+_BACKENDS = {"cuda": "nccl"}
 _FINISH = (None, "length", "stop", "cancel", "error")
 _ERRORS = {1: ContextError, 6: QueueFullError, 7: ClosedError}
 _I32, _F32 = ctypes.POINTER(ctypes.c_int32), ctypes.POINTER(ctypes.c_float)
@@ -246,11 +248,7 @@ class Generator:
 class _Compiled(Generator):
     """On a program of its own, which goes with it."""
 
-    def __init__(self, folder, backend, queue, options):
-        # As tp-compile reads it, which refuses what is none before ranks are counted.
-        def ranks():
-            mesh = options["mesh"] or "tp=1"
-            return math.prod(int(axis.partition("=")[2]) for axis in mesh.split(","))
+    def __init__(self, folder, backend, timeout, queue, options):
 
         with tempfile.TemporaryDirectory(prefix="tp-mlir-") as place:
             path = pathlib.Path(place) / "program.tpa"
@@ -259,15 +257,22 @@ class _Compiled(Generator):
                 if value is not None:
                     arguments += ["--" + name.replace("_", "-"), value]
             _tools.run("tp-compile", arguments)
-            super().__init__(path, folder, backend, queue=queue, ranks=ranks())
+            # As tp-compile has read it, which refuses what is none.
+            mesh = options["mesh"] or "tp=1"
+            ranks = math.prod(int(axis.partition("=")[2]) for axis in mesh.split(","))
+            if ranks > 1 and backend is None:
+                backend = _BACKENDS.get((options["target"] or "").partition(":")[0])
+            super().__init__(path, folder, backend, timeout, queue, ranks)
 
 
-def open_engine(folder, *, mesh=None, context=None, rows=None, chunk=None, dtype=None,
-                kv_dtype=None, backend=None, queue=1024):
+def open_engine(folder, *, mesh=None, plan=None, target=None, context=None, rows=None,
+                chunk=None, dtype=None, kv_dtype=None, backend=None, timeout=None, queue=1024):
     """Compile a checkpoint folder to a program that generates, and open it.
 
-    Options are tp-compile's; `queue` is how many requests may wait.
+    Options are tp-compile's; `backend` and `timeout` are tp-run's; `queue` is how many requests
+    may wait.
     """
-    return _Compiled(folder, backend, queue, {
-        "mesh": mesh, "context": context, "rows": rows, "chunk": chunk, "dtype": dtype,
-        "kv_dtype": kv_dtype})
+    _checkpoint.check_model(folder, lambda words: from_exit("tp-compile", 1, words))
+    return _Compiled(folder, backend, timeout, queue, {
+        "mesh": mesh, "plan": plan, "target": target, "context": context, "rows": rows,
+        "chunk": chunk, "dtype": dtype, "kv_dtype": kv_dtype})

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from . import _engine_options, _version, engine
 from ._errors import exit_code
+from ._numbers import integer, number
 from .text import StreamDecoder, TemplateError, Tokenizer
 
 HELP = """\
@@ -179,9 +180,10 @@ def main(open_engine, arguments=None):
     _version.add(parser)
     _engine_options.add(parser)
     parser.add_argument("--system", default="", help="what the model is told before all else")
-    parser.add_argument("--temperature", type=float, default=0.0, help="default: %(default)s")
-    parser.add_argument("--top-p", type=float, default=1.0, help="default: %(default)s")
-    parser.add_argument("--seed", type=int, default=0, help="default: %(default)s")
+    parser.add_argument("--temperature", type=number(0), default=0.0,
+                        help="default: %(default)s")
+    parser.add_argument("--top-p", type=number(0, 1), default=1.0, help="default: %(default)s")
+    parser.add_argument("--seed", type=integer(), default=0, help="default: %(default)s")
     args = parser.parse_args(arguments)
     try:
         tokenizer = Tokenizer(args.model)

@@ -19,7 +19,7 @@ import tempfile
 
 import numpy
 
-from . import _curve, _program, _tools, _version
+from . import _curve, _checkpoint, _program, _tools, _version
 from ._errors import exit_code, from_exit
 from .text import Tokenizer
 
@@ -85,18 +85,21 @@ def _say(words):
 
 
 def _stage(args, folder):
-    """The small files of the checkpoint to be, in `folder`."""
-    if not (args.model / "config.json").is_file():
-        raise ValueError(f"no config.json in {args.model}")
+    """The small files of the checkpoint to be, in `folder`. Returns the config, and where the
+    tokenizer is."""
+    _checkpoint.check_model(args.model)
+    config = _checkpoint.read_config(args.model)
     source = args.tokenizer or args.model
     files = [args.model / name for name in _MODEL_FILES]
     if source.is_file():
+        _checkpoint.check_file(source)
         shutil.copyfile(source, folder / "tokenizer.json")
     else:
         files += [source / name for name in _TOKENIZER_FILES]
     for path in files:
         if path.is_file():
             shutil.copyfile(path, folder / path.name)
+    return config, folder if source.is_file() else source
 
 
 def _pieces(text):
@@ -143,13 +146,12 @@ class _Run:
         self.args, self.folder = args, folder
         self.small = folder / "checkpoint"
         self.small.mkdir()
-        _stage(args, self.small)
-        config = json.loads((self.small / "config.json").read_text(encoding="utf-8"))
+        config, source = _stage(args, self.small)
         self.seq = int(min(256, _limit(config))) if args.seq is None else args.seq
         accumulate = 1 if args.accumulate is None else args.accumulate
         if min(args.batch, self.seq, accumulate) < 1:
             raise ValueError("expected --batch, --seq and --accumulate of at least 1")
-        tokenizer = Tokenizer(self.small)
+        tokenizer = Tokenizer(source)
         tokens = tokenise(tokenizer, args.texts)
         names = ", ".join(map(str, args.texts))
         self.rows = len(tokens) // (self.seq + 1)
@@ -172,6 +174,7 @@ class _Run:
         if self.args.init is None and _has_weights(self.args.model):
             return self.args.model
         if self.args.init is None and not self.args.resume:
+            _checkpoint.check_weights(self.args.model)
             _say(f"no weights in {self.args.model}: the run begins with random ones, --init 1")
         return f"init:{1 if self.args.init is None else self.args.init}"
 

@@ -178,3 +178,14 @@ def test_lines_from_a_file():
 def test_no_model(tmp_path, capsys):
     assert chat.main(None, [str(tmp_path)]) == 1
     assert capsys.readouterr().err.startswith(f"tp-chat: no tokenizer.json in {tmp_path}")
+    given = MODEL / "tokenizer.json"
+    assert chat.main(None, [str(given)]) == 1
+    assert capsys.readouterr().err == (
+        f"tp-chat: '{given}' is a file of a checkpoint: expected its directory, '{MODEL}'\n")
+    for option, value, expected in (("--temperature", "-1", "a number of at least 0"),
+                                    ("--top-p", "1.5", "a number from 0 to 1"),
+                                    ("--seed", "x", "an integer")):
+        with pytest.raises(SystemExit):
+            chat.main(None, [str(MODEL), option, value])
+        assert capsys.readouterr().err.endswith(
+            f"argument {option}: expected {expected}, got '{value}'\n")

@@ -127,6 +127,25 @@ def test_close_cancels(monkeypatch):
     assert slow and events[-1].finish in ("cancel", "length")
 
 
+def test_a_plan():
+    """Experts whole on their ranks."""
+    folder = FOLDER.parent / "mixtral"
+    texts = [one for one in json.loads((folder / "generation.json").read_text())["texts"]
+             if len(one["prompt"]) < 16]
+    with tp_mlir.LLM(folder, mesh="tp=2", plan="expert", rows=2, chunk=4, context=32, dtype="f32",
+                     timeout=100) as model:
+        answers = model.generate([one["prompt"] for one in texts], max_tokens=7,
+                                 stop_ids=model.engine.stop_ids)
+    assert len(texts) > 1
+    assert [list(answer.ids) for answer in answers] == [one["ids"] for one in texts]
+    with pytest.raises(tp_mlir.InputError, match="a-plan"):
+        tp_mlir.LLM(FOLDER, plan="a-plan")
+    with pytest.raises(tp_mlir.UsageError, match="abacus"):
+        tp_mlir.LLM(FOLDER, target="abacus")
+
+
 def test_a_folder_that_is_none():
-    with pytest.raises(tp_mlir.InputError):
+    with pytest.raises(tp_mlir.InputError, match="^/nowhere: expected a checkpoint folder, found "):
         tp_mlir.LLM("/nowhere")
+    with pytest.raises(tp_mlir.InputError, match="^'owner/name' is not on this machine; "):
+        tp_mlir.LLM("owner/name")

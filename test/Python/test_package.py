@@ -15,6 +15,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 import tp_mlir
+from tp_mlir import _checkpoint
 
 STATES = pathlib.Path(__file__).resolve().parents[1] / "Integration/CPU/Inputs/state.mlir"
 FIXTURE = pathlib.Path(__file__).resolve().parents[1] / "fixtures/llama-untied"
@@ -119,6 +120,22 @@ def test_wrong_option():
 def test_missing_model(tmp_path):
     with pytest.raises(tp_mlir.InputError, match="config.json"):
         tp_mlir.compile(tmp_path)
+
+
+def test_mistaken_models(tmp_path):
+    """Python's programs say of them what the compiler says."""
+    files = {f"{i}.bin": beginning for i, beginning in enumerate(_checkpoint._BEGINNINGS)}
+    for name, content in {**files, "config.json": b"{}", "x.tpa": b""}.items():
+        (tmp_path / name).write_bytes(content + bytes(90))
+    for given in [*sorted(tmp_path.iterdir()), "owner/name"]:
+        with pytest.raises(tp_mlir.InputError) as compiler:
+            tp_mlir.compile(given)
+        with pytest.raises(ValueError) as python:
+            _checkpoint.check_model(given)
+        assert str(compiler.value).endswith(f"error: {python.value}"), given
+    header = FIXTURE.parents[2] / "runtime" / "include" / "tprt" / "foreign.h"
+    rows = header.read_text().split("kRows[] = {")[1].split("};")[0]
+    assert rows.count("{") == len(files)
 
 
 def test_missing_tool(monkeypatch, tmp_path):

@@ -372,6 +372,14 @@ def test_bad_input(capsys, tmp_path):
         f"tp-plan: {tmp_path}/none/cpu.json: there is no folder {tmp_path}/none\n")
     (tmp_path / "config.json").write_text("[]")
     assert "config.json: expected an object" in refused(capsys, 1, tmp_path)
+    pointer = "version https://git-lfs.github.com/spec/v1\n"
+    (tmp_path / "config.json").write_text(pointer)
+    assert refused(capsys, 1, tmp_path) == (
+        f"tp-plan: {tmp_path}/config.json is what Git LFS leaves in place of a file: run `git lfs "
+        "pull` in its directory\n")
+    assert refused(capsys, 1, "owner/name") == (
+        "tp-plan: 'owner/name' is not on this machine; if it is the name of a model on a hub, "
+        "download it first (hf download NAME --local-dir DIR) and give DIR\n")
     (tmp_path / "config.json").write_text("{")
     assert "config.json: expected JSON: " in refused(capsys, 1, tmp_path)
     assert refused(capsys, 1, LLAMA_8B, "--gpu", "h900") == (

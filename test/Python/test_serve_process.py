@@ -165,6 +165,27 @@ def test_refusals(tmp_path, capsys):
         assert code == 1 and f"tp-serve: cannot listen at 127.0.0.1, port {port}: " in text
     code, text = said(MODEL, "--api-key-file", tmp_path / "none")
     assert code == 1 and "No such file" in text
+    code, text = said("owner/name")
+    assert code == 1 and text.startswith("tp-serve: 'owner/name' is not on this machine; ")
+
+
+@pytest.mark.parametrize("option, value, expected", [
+    ("--port", "many", "an integer from 0 to 65535"),
+    ("--port", "65536", "an integer from 0 to 65535"),
+    ("--max-body-bytes", "0", "an integer of at least 1"),
+    ("--max-choices", "0", "an integer of at least 1"),
+    ("--max-answers", "0", "an integer of at least 1"),
+    ("--requests-per-minute", "-1", "an integer of at least 0"),
+    ("--drain-seconds", "-1", "a number of at least 0"),
+    ("--drain-seconds", "inf", "a number of at least 0"),
+    ("--context", "0", "an integer of at least 1"),
+    ("--rows", "2.5", "an integer of at least 1"),
+    ("--chunk", "-8", "an integer of at least 1"),
+    ("--timeout", "0", "a number above 0"),
+])
+def test_ranges(option, value, expected, capsys):
     with pytest.raises(SystemExit) as ended:
-        said(MODEL, "--port", "many")
+        serve.main(None, [str(MODEL), option, value])
     assert ended.value.code == 2
+    assert capsys.readouterr().err.endswith(
+        f"tp-serve: error: argument {option}: expected {expected}, got '{value}'\n")

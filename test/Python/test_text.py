@@ -190,6 +190,19 @@ def test_broken_files(tmp_path):
                                 "chat_template.jinja; give it a prompt instead")
 
 
+POINTER = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 1\n"
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json", "config.json"])
+def test_pointers(name, tmp_path):
+    shutil.copy(MODEL / "tokenizer.json", tmp_path)
+    (tmp_path / name).write_text(POINTER)
+    with pytest.raises(text.TextError) as error:
+        text.Tokenizer(tmp_path)
+    assert str(error.value) == (f"{tmp_path / name} is what Git LFS leaves in place of a file: "
+                                "run `git lfs pull` in its directory")
+
+
 def test_missing_package(monkeypatch):
     real = builtins.__import__
 

@@ -114,8 +114,20 @@ def test_refusals(model, tmp_path, capfd):
     short = tmp_path / "short"
     short.write_text("a b")
     last = max(TOKENIZER.encode(WORDS))
+    pointer = tmp_path / "pointer.json"
+    pointer.write_text("version https://git-lfs.github.com/spec/v1\n")
+    pickled = shutil.copytree(model, tmp_path / "pickled")
+    (pickled / "pytorch_model.bin").touch()
     for words, code, said in (
             ((tmp_path, short, "-o", "x"), 1, f"tp-train: no config.json in {tmp_path}\n"),
+            ((tmp_path / "none", short, "-o", "x"), 1,
+             f"tp-train: {tmp_path}/none: expected a checkpoint folder, found nothing\n"),
+            ((model / "config.json", short, "-o", "x"), 1,
+             f"is a file of a checkpoint: expected its directory, '{model}'\n"),
+            ((model, short, "-o", "x", "--tokenizer", pointer), 1,
+             f"tp-train: {pointer} is what Git LFS leaves in place of a file: "),
+            (command(pickled, tmp_path / "x"), 1,
+             f"tp-train: weights '{pickled}': pytorch_model.bin is in PyTorch's own format, "),
             ((model, bad, "-o", "x"), 1,
              f"tp-train: {bad}: expected UTF-8 text, got byte 0xe9 at 3\n"),
             ((model, short, "-o", "x"), 1, f"tp-train: {short}: 4 tokens, fewer than the 257 of a "
@@ -127,7 +139,7 @@ def test_refusals(model, tmp_path, capfd):
              f"tp-train: the tokenizer has id {last} ({TOKENIZER.token(last)!r}), and the model's "
              "vocabulary ends before 131: expected the tokenizer that belongs to the model\n"),
             ((MODEL.parent / "llama-gqa", model / "text", "-o", "x"), 1,
-             "tp-train: no tokenizer.json in "),
+             f"tp-train: no tokenizer.json in {MODEL.parent / 'llama-gqa'}; "),
             (command(model, tmp_path / "no/out"), 1,
              "tp-train: the run has failed: tp-run ended with code 1\n"),
             (command(model, tmp_path / "x", "--optimizer", "adam"), 2, "expected adamw or sgd"),

@@ -10,7 +10,7 @@ import pathlib
 import re
 import sys
 
-from .. import _version
+from .. import _checkpoint, _version
 from .._errors import UsageError, exit_code
 from . import _check, _figures, _measure, _page, _profile, _recommend, _table, _work
 
@@ -71,20 +71,9 @@ def _config(model):
     """What config.json says; nothing for a program."""
     if model.is_file() and model.suffix == ".mlir":
         return None
-    path = model / "config.json"
-    if not model.is_dir():
-        raise ValueError(f"{model}: expected a checkpoint folder or a .mlir file, found " +
-                         ("a file" if model.exists() else "nothing"))
-    if not path.is_file():
-        raise ValueError(f"no config.json in {model}: a checkpoint folder has one; it is all that "
-                         "tp-plan needs of it")
-    try:
-        config = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path}: expected JSON: {error}") from error
-    if not isinstance(config, dict):
-        raise ValueError(f"{path}: expected an object")
-    return config
+    _checkpoint.check_model(model, expected="a checkpoint folder or a .mlir file")
+    return _checkpoint.read_config(
+        model, ": a checkpoint folder has one; it is all that tp-plan needs of it")
 
 
 def _limit(config):

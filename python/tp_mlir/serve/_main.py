@@ -10,6 +10,7 @@ import sys
 
 from .. import _engine_options, _version
 from .._errors import exit_code
+from .._numbers import integer, number
 from ..text import Tokenizer
 from ._run import serve
 from ._settings import KEY_VARIABLE, Settings, api_keys
@@ -24,17 +25,18 @@ def _parser():
     default = Settings(model="")
     parser.add_argument("--model-name", help="as requests call it (default: the folder's name)")
     parser.add_argument("--host", default=default.host, help="address to listen at")
-    parser.add_argument("--port", type=int, default=default.port, help="0 takes a free one")
+    parser.add_argument("--port", type=integer(0, 65535), default=default.port,
+                        help="0 takes a free one")
     parser.add_argument("--api-key-file", metavar="FILE",
                         help=f"keys that let in, one a line; or one key in ${KEY_VARIABLE}")
-    for name, about in (("max_body_bytes", "of a request"),
-                        ("max_choices", "answers that one request may ask for"),
-                        ("max_answers", "answers in the making at once"),
-                        ("requests_per_minute", "of one client; 0 sets no limit"),
-                        ("drain_seconds", "how long answers may go on after SIGTERM")):
-        value = getattr(default, name)
-        parser.add_argument(f"--{name.replace('_', '-')}", type=type(value), default=value,
-                            help=about)
+    for name, kind, about in (
+            ("max_body_bytes", integer(1), "of a request"),
+            ("max_choices", integer(1), "answers that one request may ask for"),
+            ("max_answers", integer(1), "answers in the making at once"),
+            ("requests_per_minute", integer(0), "of one client; 0 sets no limit"),
+            ("drain_seconds", number(0), "how long answers may go on after SIGTERM")):
+        parser.add_argument(f"--{name.replace('_', '-')}", type=kind,
+                            default=getattr(default, name), help=about)
     return parser
 
 

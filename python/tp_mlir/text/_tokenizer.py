@@ -7,6 +7,7 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 import json
 import pathlib
 
+from .. import _checkpoint
 from .._packages import needed
 from ._template import ChatTemplate, TemplateError
 
@@ -20,6 +21,7 @@ class TextError(ValueError):
 
 def _read(path, kind=dict):
     """A JSON file's value; an empty one if there is no such file."""
+    _checkpoint.check_file(path, TextError)
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -87,8 +89,10 @@ class Tokenizer:
     """
 
     def __init__(self, folder):
+        _checkpoint.check_model(folder, TextError)
         folder = pathlib.Path(folder)
         path = folder / "tokenizer.json"
+        _checkpoint.check_file(path, TextError)
         if not path.is_file():
             raise TextError(f"no tokenizer.json in {folder}; where there is another form of it, "
                             "AutoTokenizer.from_pretrained(...).save_pretrained(...) of the package "

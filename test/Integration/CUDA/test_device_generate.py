@@ -1,4 +1,4 @@
-"""tp-run --generate on the library that stands for CUDA, beside the host's program.
+"""Generation on the library that stands for CUDA, beside the host's program.
 
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -12,9 +12,12 @@ tokens. Each entry that ran has one graph, and every step was a launch of it.
 import json
 import re
 import subprocess
+import sys
 
 import pytest
 from device import BIN, FIXTURES, Artifact
+
+import tp_mlir
 
 PAGE, NEW, ROWS, CHUNK = 32, 4, 3, 8
 OPTIONS = {"generate": "true", "rows": ROWS, "chunk": CHUNK, "dtype": "f32"}
@@ -86,3 +89,32 @@ def test_generate(fixture, degree, cache, tolerance, context, tmp_path):
                 assert abs(own["logprob"] - other["logprob"]) <= tolerance
         check_graphs(stats, errors, degree)
         assert stats["generation"]["tokens"]["prefix_hits"] > 0
+
+
+# The engine opened from Python, which compiles for itself and starts the ranks.
+PROGRAM = """
+import json, sys, tp_mlir
+folder, options, prompts = sys.argv[1], *map(json.loads, sys.argv[2:])
+with tp_mlir.LLM(folder, **options) as llm:
+    answers = llm.generate(prompts, max_tokens=4)
+print(json.dumps([answer.ids for answer in answers]))
+"""
+
+
+def test_from_python(tmp_path):
+    """A mixture whose experts lie whole on their ranks."""
+    folder, prompts = FIXTURES / "mixtral", [[3, 1, 4], [1], list(range(30))]
+    options = {"mesh": "tp=2", "plan": "expert", "rows": 2, "chunk": 4, "context": 64,
+               "dtype": "f32"}
+    made = Artifact(tmp_path, folder, degree=2, checks=False,
+                    **{**options, "generate": "true", "mesh": None})
+    with tp_mlir.LLM(folder, **options) as llm:
+        expected = [list(answer.ids) for answer in llm.generate(prompts, max_tokens=4)]
+    options |= {"target": "cuda:ptx", "timeout": 100}
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, folder, json.dumps(options), json.dumps(prompts)],
+        capture_output=True, text=True, check=False,
+        env=made.environment(TP_FAKE_CUDA_LOG=1))
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == expected
+    assert "launched" in done.stderr, "the steps were not a device's"

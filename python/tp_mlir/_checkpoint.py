@@ -1,0 +1,94 @@
+"""A checkpoint's folder, and what people give in its place or have in it by mistake.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+The compiler and the runtime say the same of it (runtime/include/tprt/foreign.h,
+lib/Import/ModelPath.cpp), which the tests compare; programs that read a file before them say
+it here.
+"""
+
+import json
+import pathlib
+
+_PICKLE = ", which is not read because it can hold code: save the model again with " \
+          "save_pretrained, which writes safetensors"
+_PAGE = "is a web page: the download did not give the file itself"
+_BEGINNINGS = {
+    b"version https://git-lfs.github.com":
+        "is what Git LFS leaves in place of a file: run `git lfs pull` in its directory",
+    b"PK\x03\x04": "is in PyTorch's own format" + _PICKLE,
+    b"\x80\x02": "is a pickle" + _PICKLE,
+    b"GGUF": "is a GGUF file: expected the safetensors that it was made from",
+    b"<!DOCTYPE": _PAGE,
+    b"<html": _PAGE,
+}
+_HUB = "is not on this machine; if it is the name of a model on a hub, download it first " \
+       "(hf download NAME --local-dir DIR) and give DIR"
+_PICKLED_WEIGHTS = ("pytorch_model.bin", "pytorch_model.bin.index.json")
+
+
+def _kind(path):
+    """What a file is that begins as another kind does; None if it is none of these, or cannot
+    be read."""
+    try:
+        with open(path, "rb") as file:
+            head = file.read(max(map(len, _BEGINNINGS)))
+    except OSError:
+        return None
+    return next((words for beginning, words in _BEGINNINGS.items() if head.startswith(beginning)),
+                None)
+
+
+def check_file(path, error=ValueError):
+    """Raises `error` if a file of a checkpoint is of another kind."""
+    if words := _kind(path):
+        raise error(f"{path} {words}")
+
+
+def _is_hub_name(text):
+    owner, slash, name = text.partition("/")
+    return bool(owner and name and "/" not in name and text[0] not in ".~")
+
+
+def _of_model(given, path, expected):
+    if not path.exists():
+        if _is_hub_name(given) and not path.parent.is_dir():
+            return f"'{given}' {_HUB}"
+        return f"{given}: expected {expected}, found nothing"
+    if path.suffix == ".tpa":
+        return f"'{given}' is compiled already: tp-run runs it, tp-inspect says what is in it"
+    if path.suffix in (".json", ".safetensors"):
+        return f"'{given}' is a file of a checkpoint: expected its directory, '{path.parent}'"
+    words = _kind(path)
+    return f"'{given}' {words}" if words else f"{given}: expected {expected}, found a file"
+
+
+def check_model(given, error=ValueError, expected="a checkpoint folder"):
+    """Raises `error` if there is something else in the place of a folder, or nothing."""
+    path = pathlib.Path(given)
+    if not path.is_dir():
+        raise error(_of_model(str(given), path, expected))
+
+
+def check_weights(folder):
+    """Of a folder without safetensors: raises ValueError if it has weights that only PyTorch
+    reads."""
+    for name in _PICKLED_WEIGHTS:
+        if (folder / name).exists():
+            raise ValueError(f"weights '{folder}': {name} is in PyTorch's own format{_PICKLE}")
+
+
+def read_config(folder, needed=""):
+    """What config.json says. `needed`: words that follow where there is none."""
+    path = folder / "config.json"
+    check_file(path)
+    if not path.is_file():
+        raise ValueError(f"no config.json in {folder}{needed}")
+    try:
+        config = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path}: expected JSON: {error}") from error
+    if not isinstance(config, dict):
+        raise ValueError(f"{path}: expected an object")
+    return config
