@@ -179,93 +179,104 @@ void tp::printTable(const LedgerReport &report, llvm::raw_ostream &stream) {
       printMemory(function, stream);
 }
 
+static void printShare(const RankShare &share, llvm::StringRef unit,
+                       llvm::json::OStream &json) {
+  json.attribute(("per_rank" + unit).str(), share.perRank);
+  json.attribute(("model" + unit).str(), share.model);
+  json.attribute(("ideal" + unit).str(), share.ideal);
+  json.attributeObject("excess", [&] {
+    json.attribute("replicated", share.replicated);
+    json.attribute("copies", share.copies);
+    json.attribute("padding", share.padding);
+  });
+}
+
+static void printLine(const LedgerLine &line, llvm::json::OStream &json) {
+  json.attribute("id", line.id);
+  json.attribute("kind", line.kind);
+  json.attribute("axis", line.axis);
+  json.attribute("type", line.type);
+  json.attribute("count", line.count);
+  json.attribute("bytes", line.bytes);
+  json.attribute("traffic", line.traffic);
+  json.attribute("messages", line.messages);
+  json.attribute("cause", line.cause);
+  json.attribute("annotation", line.annotation);
+  json.attribute("location", line.location);
+  json.attribute("pass", line.pass);
+  json.attribute("function", line.function);
+  json.attribute("layer", line.layer);
+}
+
+static void printTotals(const FunctionTotals &totals,
+                        llvm::json::OStream &json) {
+  json.attributeObject("totals", [&] {
+    for (const auto &[kind, one] : totals.kinds)
+      json.attributeObject(kind, [&, &one = one] {
+        json.attribute("count", one.count);
+        json.attribute("bytes", one.bytes);
+        json.attribute("traffic", one.traffic);
+        json.attribute("bound", one.bound);
+      });
+  });
+  KindTotal all = totals.getTotal();
+  json.attribute("traffic", all.traffic);
+  json.attribute("bound", all.bound);
+}
+
+static void printParameters(const LedgerReport &report,
+                            llvm::json::OStream &json) {
+  printShare(report.parameters, "_bytes", json);
+  json.attributeArray("replicated", [&] {
+    for (const auto &[name, bytes] : report.replicatedParameters)
+      json.object([&, &name = name, &bytes = bytes] {
+        json.attribute("name", name);
+        json.attribute("bytes", bytes);
+      });
+  });
+  json.attributeArray("unnamed", [&] {
+    for (const std::string &name : report.unnamedParameters)
+      json.value(name);
+  });
+}
+
+static void printFunction(const FunctionTotals &function,
+                          llvm::json::OStream &json) {
+  json.attribute("name", function.name);
+  if (!function.runsPer.empty())
+    json.attribute("runs_per", function.runsPer);
+  printTotals(function, json);
+  json.attributeObject("flops", [&] { printShare(function.flops, "", json); });
+  if (function.memory) {
+    printMemory(*function.memory, json);
+    printWork(function.work, json);
+  }
+}
+
 void tp::printJson(const LedgerReport &report, llvm::raw_ostream &stream) {
   llvm::json::OStream json(stream, /*IndentSize=*/2);
-  auto share = [&](const RankShare &value, bool isBytes) {
-    std::string unit = isBytes ? "_bytes" : "";
-    json.attribute("per_rank" + unit, value.perRank);
-    json.attribute("model" + unit, value.model);
-    json.attribute("ideal" + unit, value.ideal);
-    json.attributeObject("excess", [&] {
-      json.attribute("replicated", value.replicated);
-      json.attribute("copies", value.copies);
-      json.attribute("padding", value.padding);
-    });
-  };
   json.object([&] {
     json.attribute("mesh", report.mesh);
     json.attribute("ranks", report.ranks);
     json.attributeArray("collectives", [&] {
       for (const LedgerLine &line : report.lines)
-        json.object([&] {
-          json.attribute("id", line.id);
-          json.attribute("kind", line.kind);
-          json.attribute("axis", line.axis);
-          json.attribute("type", line.type);
-          json.attribute("count", line.count);
-          json.attribute("bytes", line.bytes);
-          json.attribute("traffic", line.traffic);
-          json.attribute("cause", line.cause);
-          json.attribute("annotation", line.annotation);
-          json.attribute("location", line.location);
-          json.attribute("pass", line.pass);
-          json.attribute("function", line.function);
-          json.attribute("layer", line.layer);
-        });
+        json.object([&] { printLine(line, json); });
     });
-    auto kinds = [&](const FunctionTotals &function) {
-      json.attributeObject("totals", [&] {
-        for (const auto &[kind, one] : function.kinds)
-          json.attributeObject(kind, [&, &one = one] {
-            json.attribute("count", one.count);
-            json.attribute("bytes", one.bytes);
-            json.attribute("traffic", one.traffic);
-            json.attribute("bound", one.bound);
-          });
-      });
-      KindTotal all = function.getTotal();
-      json.attribute("traffic", all.traffic);
-      json.attribute("bound", all.bound);
-    };
     FunctionTotals sum = report.getSum();
-    kinds(sum);
-    json.attributeObject("parameters", [&] {
-      share(report.parameters, /*isBytes=*/true);
-      json.attributeArray("replicated", [&] {
-        for (const auto &[name, bytes] : report.replicatedParameters)
-          json.object([&, &name = name, &bytes = bytes] {
-            json.attribute("name", name);
-            json.attribute("bytes", bytes);
-          });
-      });
-      json.attributeArray("unnamed", [&] {
-        for (const std::string &name : report.unnamedParameters)
-          json.value(name);
-      });
-    });
+    printTotals(sum, json);
+    json.attributeObject("parameters", [&] { printParameters(report, json); });
     json.attributeObject("states",
-                         [&] { share(report.states, /*isBytes=*/true); });
+                         [&] { printShare(report.states, "_bytes", json); });
     if (!report.memory.empty())
       json.attributeObject("memory", [&] {
         for (const auto &[kind, one] : report.memory)
           json.attributeObject(
-              kind, [&, &one = one] { share(one, /*isBytes=*/true); });
+              kind, [&, &one = one] { printShare(one, "_bytes", json); });
       });
-    json.attributeObject("flops", [&] { share(sum.flops, /*isBytes=*/false); });
+    json.attributeObject("flops", [&] { printShare(sum.flops, "", json); });
     json.attributeArray("functions", [&] {
       for (const FunctionTotals &function : report.functions)
-        json.object([&] {
-          json.attribute("name", function.name);
-          if (!function.runsPer.empty())
-            json.attribute("runs_per", function.runsPer);
-          kinds(function);
-          json.attributeObject(
-              "flops", [&] { share(function.flops, /*isBytes=*/false); });
-          if (function.memory) {
-            printMemory(*function.memory, json);
-            printWork(function.work, json);
-          }
-        });
+        json.object([&] { printFunction(function, json); });
     });
   });
   stream << "\n";

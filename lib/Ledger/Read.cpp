@@ -114,6 +114,8 @@ static void addMembers(LedgerLine &line, ArrayRef<CollectiveOpInterface> call,
         << (line.type.empty() ? "" : ", ") << getLogicalType(op);
     line.bytes += getCallBytes(op);
     line.traffic += getTraffic(op, mesh);
+    // The members go around together.
+    line.messages = getRingHops(op.getRow().kind, getGroupSize(op, mesh));
   }
 }
 

@@ -45,6 +45,7 @@ tp.mesh @mesh <["dp"=2, "tp"=2]>
 // JSON-NEXT: "count": 2,
 // JSON-NEXT: "bytes": 512,
 // JSON-NEXT: "traffic": 512,
+// JSON-NEXT: "messages": 2,
 // JSON-NEXT: "cause": "partial sum of nn.linear over factor k",
 // JSON-NEXT: "annotation": "layers.{i}.down.weight dim 1 on \"tp\"",
 // JSON-NEXT: "location": "layers.{i}.down",

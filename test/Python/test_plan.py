@@ -82,12 +82,11 @@ def test_ring():
     alpha, beta, size = links[0].alpha.value, links[0].speed, 16 * MIB
     for ranks in (2, 3, 8):
         where = _link.span("tp", f"tp={ranks}", 8)
-        for kind, part in (("all_reduce", 2), ("all_gather", 1), ("reduce_scatter", 1)):
-            sent = _link.ring_bytes(kind, ranks, size)
-            assert sent == pytest.approx(part * (ranks - 1) / ranks * size)
-            assert _link.seconds(kind, sent, where, links) == pytest.approx(
-                part * ((ranks - 1) * alpha + (ranks - 1) / ranks * size / beta))
-    assert _link.seconds("all_reduce", 0, _link.span("tp", "tp=1", 8), links) == 0
+        sent = (ranks - 1) / ranks * size
+        for part in (2, 1):
+            assert _link.seconds(part * (ranks - 1), part * sent, where, links) == pytest.approx(
+                part * ((ranks - 1) * alpha + sent / beta))
+    assert _link.seconds(0, 0, _link.span("tp", "tp=1", 8), links) == 0
 
 
 def test_worked_example(capsys):
@@ -125,13 +124,13 @@ def test_placement():
     # Groups of three do not end where a node ends.
     assert span("tp", "dp=8,tp=3") == (3, 2, 1)
     links = _profile.read("h100").links
-    inside, across = (_link.seconds("all_reduce", 1e9, _link.span("tp", f"tp={n}", 8), links)
+    inside, across = (_link.seconds(2 * (n - 1), 1e9, _link.span("tp", f"tp={n}", 8), links)
                       for n in (8, 16))
-    alone = _link.seconds("all_reduce", 1e9, _link.span("dp", "dp=2,tp=8", 8), links)
+    alone = _link.seconds(2, 1e9, _link.span("dp", "dp=2,tp=8", 8), links)
     assert inside < across < alone
     assert across - 30 * links[1].alpha.value == pytest.approx(1e9 / min(
         links[0].speed, 8 * links[1].speed))
-    assert _link.seconds("all_reduce", 1, _link.span("tp", "tp=16", 8), links[:1]) == math.inf
+    assert _link.seconds(30, 1, _link.span("tp", "tp=16", 8), links[:1]) == math.inf
 
 
 def test_cache(capsys):

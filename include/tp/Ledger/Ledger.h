@@ -34,6 +34,8 @@ struct LedgerLine {
   /// The full logical tensors of one call, and what one rank sends for them in
   /// a ring.
   int64_t bytes = 0, traffic = 0;
+  /// That a rank sends one after the other in one call.
+  int64_t messages = 0;
   std::string cause, annotation, location, pass;
   /// The function, and the repeated layer in it (empty outside of layers).
   std::string function, layer;

@@ -3,12 +3,11 @@
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-The ring: 2 (N-1) messages and 2 (N-1)/N of the bytes for an all-reduce, half of both for the
-halves of one. A ring whose ranks lie on several nodes waits in each of its steps for the message
-that leaves a node. Of the bytes, those ranks of a group that share a node leave it by as many
-network adapters as they are.
+How many messages a ring has, and how many bytes, the ledger says. A ring whose ranks lie on
+several nodes waits in each of its steps for the message that leaves a node. Of the bytes, those
+ranks of a group that share a node leave it by as many network adapters as they are.
 
-Example: 8 ranks of one node, 16 MiB: 14 messages, and 28 MiB that each rank sends.
+Example: an all-reduce of 8 ranks of one node, 16 MiB: 14 messages, and 28 MiB that each rank sends.
 """
 
 import functools
@@ -68,22 +67,9 @@ def span(axis, mesh, per_node):
     return worst
 
 
-def messages(kind, ranks):
-    """Messages one after the other in a ring."""
-    if kind == "collective_permute":
-        return 1
-    return (2 if kind == "all_reduce" else 1) * (ranks - 1)
-
-
-def ring_bytes(kind, ranks, size):
-    """What one rank sends of `size` bytes: docs/Ledger.md's traffic."""
-    part = (ranks - 1) / ranks
-    return size * {"all_reduce": 2 * part, "all_gather": part, "reduce_scatter": part,
-                   "all_to_all": part / ranks, "collective_permute": 1}[kind]
-
-
-def seconds(kind, traffic, where, links):
-    """The time of one call whose ranks send `traffic` bytes each.
+def seconds(messages, traffic, where, links):
+    """The time of one call whose ranks send `traffic` bytes each, in so many messages one after
+    the other: docs/Ledger.md's numbers.
 
     Returns infinity if the groups leave a node and the profile has no link that does.
     """
@@ -97,7 +83,7 @@ def seconds(kind, traffic, where, links):
         speed = min(speed, links[1].speed * where.fewest)
         if where.fewest == 1 and where.nodes == where.ranks:
             speed = links[1].speed
-    return messages(kind, where.ranks) * alpha + traffic / speed
+    return messages * alpha + traffic / speed
 
 
 def by_link(traffic, where):

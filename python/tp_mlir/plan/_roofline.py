@@ -82,7 +82,7 @@ def _kernels(function, profile, ranks, cache):
 def communication(lines, mesh, profile):
     """Seconds of the collectives of one run."""
     return sum(line["count"] * _link.seconds(
-        line["kind"], line["traffic"],
+        line["messages"], line["traffic"],
         _link.span(line["axis"], mesh, profile.ranks_per_node), profile.links) for line in lines)
 
 

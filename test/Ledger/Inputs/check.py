@@ -5,7 +5,7 @@
 #
 # usage: check.py FILE N kind=count...
 # The object must have the promised keys, these totals and no others, the
-# traffic of a ring of N ranks, and traffic equal to the bound.
+# traffic and the messages of a ring of N ranks, and traffic equal to the bound.
 import json
 import sys
 
@@ -13,8 +13,8 @@ report = json.load(open(sys.argv[1]))
 ranks = int(sys.argv[2])
 expected = {k: int(v) for k, v in (arg.split("=") for arg in sys.argv[3:])}
 
-keys = {"id", "kind", "axis", "type", "count", "bytes", "traffic", "cause",
-        "annotation", "location", "pass"}
+keys = {"id", "kind", "axis", "type", "count", "bytes", "traffic", "messages",
+        "cause", "annotation", "location", "pass"}
 factor = {"all_reduce": 2, "all_gather": 1, "reduce_scatter": 1}
 totals = {}
 for line in report["collectives"]:
@@ -25,6 +25,7 @@ for line in report["collectives"]:
     assert line["axis"] == "tp", line
     sent = -(-factor[line["kind"]] * (ranks - 1) * line["bytes"] // ranks)
     assert line["traffic"] == sent, (line, sent)
+    assert line["messages"] == factor[line["kind"]] * (ranks - 1), line
     total = totals.setdefault(line["kind"], [0, 0, 0])
     for i, value in enumerate((1, line["bytes"], line["traffic"])):
         total[i] += line["count"] * value
