@@ -11,14 +11,12 @@
 #include "tp/Import/Checkpoint.h"
 #include "JsonFile.h"
 
+#include "tprt/filetypes.h"
 #include "tprt/foreign.h"
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Endian.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -35,12 +33,10 @@ static constexpr size_t maxRank = 16;
 
 /// Bytes per element, or 0 for an unknown type.
 static uint64_t getElementBytes(StringRef dtype) {
-  return llvm::StringSwitch<uint64_t>(dtype)
-      .Cases({"BOOL", "U8", "I8", "F8_E4M3", "F8_E5M2"}, 1)
-      .Cases({"U16", "I16", "F16", "BF16"}, 2)
-      .Cases({"U32", "I32", "F32"}, 4)
-      .Cases({"U64", "I64", "F64"}, 8)
-      .Default(0);
+  for (const tprt::FileTypeRow &row : tprt::kFileTypes)
+    if (dtype == row.name)
+      return row.bytes;
+  return 0;
 }
 
 static std::string readEntry(const json::Value &value, uint64_t dataBytes,
@@ -125,6 +121,7 @@ std::string readSafetensorsHeader(StringRef data, uint64_t fileSize,
     if (StringRef(name) == "__metadata__")
       continue;
     CheckpointTensor tensor;
+    tensor.dataStart = lengthBytes + length;
     if (std::string why = readEntry(value, dataBytes, tensor); !why.empty())
       return "tensor " + quoted(name) + ": " + why;
     entries.emplace_back(name, std::move(tensor));
@@ -151,26 +148,65 @@ std::string readSafetensorsHeader(StringRef data, uint64_t fileSize,
   return "";
 }
 
+llvm::Expected<CheckpointFile> CheckpointFile::open(StringRef path) {
+  llvm::Expected<llvm::sys::fs::file_t> opened =
+      llvm::sys::fs::openNativeFileForRead(path);
+  if (!opened)
+    return opened.takeError();
+  CheckpointFile file;
+  file.path = path.str();
+  file.file = *opened;
+  llvm::sys::fs::file_status status;
+  if (std::error_code ec = llvm::sys::fs::status(*opened, status))
+    return llvm::errorCodeToError(ec);
+  file.size = status.getSize();
+  return file;
+}
+
+CheckpointFile::~CheckpointFile() {
+  if (file != llvm::sys::fs::kInvalidFile)
+    (void)llvm::sys::fs::closeFile(file);
+}
+
+llvm::Error CheckpointFile::read(uint64_t offset,
+                                 MutableArrayRef<char> to) const {
+  // More than 2 GiB are not read at once.
+  constexpr size_t mostBytes = size_t(1) << 30;
+  for (size_t done = 0; done < to.size();) {
+    llvm::Expected<size_t> count = llvm::sys::fs::readNativeFileSlice(
+        file, to.slice(done, std::min(mostBytes, to.size() - done)),
+        offset + done);
+    if (!count)
+      return count.takeError();
+    if (*count == 0)
+      return llvm::createStringError(
+          llvm::formatv("it became shorter while it was read: expected {0} "
+                        "bytes at {1}, got {2}",
+                        to.size(), offset, done));
+    done += *count;
+  }
+  return llvm::Error::success();
+}
+
 /// Reads no more of the file than its header.
 static std::string readFile(StringRef path,
                             llvm::StringMap<CheckpointTensor> &tensors) {
-  uint64_t size = 0;
-  if (std::error_code ec = llvm::sys::fs::file_size(path, size))
-    return ec.message();
-  auto slice = [&](uint64_t bytes) {
-    return llvm::MemoryBuffer::getFileSlice(path, std::min(bytes, size), 0);
-  };
-  auto first = slice(lengthBytes);
-  if (!first)
-    return first.getError().message();
-  uint64_t length = 0;
-  if ((*first)->getBufferSize() == lengthBytes)
-    length = llvm::support::endian::read64le((*first)->getBufferStart());
+  llvm::Expected<CheckpointFile> file = CheckpointFile::open(path);
+  if (!file)
+    return llvm::toString(file.takeError());
+  uint64_t size = file->getSize(), length = 0;
+  std::string data(std::min<uint64_t>(tprt::kTellingBytes, size), '\0');
+  if (llvm::Error error = file->read(0, data))
+    return llvm::toString(std::move(error));
+  if (data.size() >= lengthBytes)
+    length = llvm::support::endian::read64le(data.data());
   // A length beyond the limit is reported from the first bytes alone.
-  auto buffer = slice(lengthBytes + std::min(length, maxHeaderBytes));
-  if (!buffer)
-    return buffer.getError().message();
-  return readSafetensorsHeader((*buffer)->getBuffer(), size, tensors);
+  if (length <= maxHeaderBytes) {
+    data.resize(std::min(lengthBytes + length, size));
+    if (llvm::Error error = file->read(0, data))
+      return llvm::toString(std::move(error));
+  }
+  return readSafetensorsHeader(data, size, tensors);
 }
 
 /// A file of the checkpoint must be in its directory.

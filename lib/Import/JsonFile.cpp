@@ -65,7 +65,9 @@ std::optional<JsonFile> JsonFile::read(MLIRContext *context, StringRef path,
         << path << ": expected at most " << maxBytes << " bytes, got " << size;
     return std::nullopt;
   }
-  auto buffer = llvm::MemoryBuffer::getFile(path);
+  auto buffer = llvm::MemoryBuffer::getFile(
+      path, /*IsText=*/false, /*RequiresNullTerminator=*/true,
+      /*IsVolatile=*/true); // read, not mapped
   if (!buffer) {
     emitError(UnknownLoc::get(context))
         << "cannot read " << path << ": " << buffer.getError().message();

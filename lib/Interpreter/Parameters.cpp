@@ -11,7 +11,6 @@
 #include "tp/Interpreter/Parameters.h"
 
 #include "tp/Dialect/TP/IR/ParameterNames.h"
-#include "tp/Import/Checkpoint.h"
 #include "tp/Sharding/Simulate.h"
 #include "llvm/Support/Endian.h"
 #include "llvm/Support/Path.h"
@@ -102,29 +101,20 @@ SafetensorsParameters::open(MLIRContext *context, StringRef directory) {
   }
   auto result = std::make_unique<SafetensorsParameters>();
   for (const auto &[name, tensor] : checkpoint->getTensors()) {
-    std::unique_ptr<llvm::MemoryBuffer> &file = result->files[tensor.file];
+    std::unique_ptr<CheckpointFile> &file = result->files[tensor.file];
     if (!file) {
       SmallString<128> path(directory);
       llvm::sys::path::append(path, tensor.file);
-      auto buffer = llvm::MemoryBuffer::getFile(
-          path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
-      if (!buffer) {
-        mlir::emitError(loc)
-            << "cannot read " << path << ": " << buffer.getError().message();
+      llvm::Expected<CheckpointFile> opened = CheckpointFile::open(path);
+      if (!opened) {
+        mlir::emitError(loc) << "cannot read " << path << ": "
+                             << llvm::toString(opened.takeError());
         return nullptr;
       }
-      file = std::move(*buffer);
+      file = std::make_unique<CheckpointFile>(std::move(*opened));
     }
-    StringRef bytes = file->getBuffer();
-    uint64_t start = 8 + llvm::support::endian::read64le(bytes.data());
-    if (start + tensor.end > bytes.size()) {
-      mlir::emitError(loc) << "tensor '" << name << "' reaches past the end of "
-                           << tensor.file;
-      return nullptr;
-    }
-    result->entries[name] = {
-        tensor.dtype, tensor.shape,
-        bytes.substr(start + tensor.begin, tensor.end - tensor.begin)};
+    result->entries[name] = {tensor.dtype, tensor.shape, file.get(),
+                             tensor.dataStart + tensor.begin};
   }
   return result;
 }
@@ -172,10 +162,17 @@ SafetensorsParameters::get(const ParameterRequest &request,
   for (int64_t size : found->front()->shape)
     each *= size;
   Tensor tensor(request.shape, request.type);
-  auto copyAs = [&](int64_t bytes, auto readElement) {
+  auto copyAs = [&](int64_t bytes, auto readElement) -> FailureOr<Tensor> {
+    std::vector<std::string> data;
+    for (const Entry *entry : *found) {
+      data.emplace_back(size_t(bytes * each), '\0');
+      if (llvm::Error error = entry->file->read(entry->offset, data.back()))
+        return emitError() << "cannot read " << entry->file->getPath() << ": "
+                           << llvm::toString(std::move(error));
+    }
     forEachElement(request, [&](int64_t element, int64_t position) {
-      const Entry &entry = *(*found)[position / each];
-      auto value = readElement(entry.data.data() + bytes * (position % each));
+      auto value =
+          readElement(data[position / each].data() + bytes * (position % each));
       if (request.type.isFloat())
         tensor.setFloat(element, double(value));
       else

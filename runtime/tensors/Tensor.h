@@ -14,6 +14,7 @@
 
 #include "../format/Manifest.h"
 #include "../support/Memory.h"
+#include "tprt/filetypes.h"
 
 #include <map>
 #include <string>
@@ -22,42 +23,7 @@
 
 namespace tprt {
 
-/// Element types of files: safetensors' name, bytes, and .npy's name if it has
-/// one. Those of programs are among them by the same names.
-#define TPRT_FILE_TYPES(X)                                                     \
-  X(F64, 8, "<f8")                                                             \
-  X(F32, 4, "<f4")                                                             \
-  X(F16, 2, "<f2")                                                             \
-  X(BF16, 2, "")                                                               \
-  X(I64, 8, "<i8")                                                             \
-  X(I32, 4, "<i4")                                                             \
-  X(I16, 2, "<i2")                                                             \
-  X(I8, 1, "|i1")                                                              \
-  X(U64, 8, "<u8")                                                             \
-  X(U32, 4, "<u4")                                                             \
-  X(U16, 2, "<u2")                                                             \
-  X(U8, 1, "|u1")                                                              \
-  X(BOOL, 1, "|b1")                                                            \
-  X(F8_E4M3, 1, "")                                                            \
-  X(F8_E5M2, 1, "")
-
-enum class FileType {
-#define TPRT_ENUM(name, bytes, npy) name,
-  TPRT_FILE_TYPES(TPRT_ENUM)
-#undef TPRT_ENUM
-};
-
-struct FileTypeRow {
-  const char *name;
-  int64_t bytes;
-  const char *npy;
-};
-inline constexpr FileTypeRow kFileTypes[] = {
-#define TPRT_ROW(name, bytes, npy) {#name, bytes, npy},
-    TPRT_FILE_TYPES(TPRT_ROW)
-#undef TPRT_ROW
-};
-
+// Those of programs are among them.
 #define TPRT_CHECK(id, name, size)                                             \
   static_assert(kFileTypes[int(FileType::id)].bytes == size);
 TPRT_TYPES(TPRT_CHECK)

@@ -170,11 +170,11 @@ static std::string reduceShards(const Value &value, const Mesh &mesh,
   std::vector<const void *> parts;
   for (int64_t member : mesh.group(value.partial, rank))
     parts.push_back(shards[size_t(member)]);
-  std::string whole(size_t(value.localBytes()), '\0');
+  std::string complete(size_t(value.localBytes()), '\0');
   simd().reduce(value.type, value.reduction, parts.data(),
-                int64_t(parts.size()), whole.data(),
+                int64_t(parts.size()), complete.data(),
                 elementCount(value.localShape));
-  return whole;
+  return complete;
 }
 
 Status tprt::assemble(const Value &value, const Mesh &mesh,
@@ -194,10 +194,10 @@ Status tprt::assemble(const Value &value, const Mesh &mesh,
     if (mesh.index(value.partial, coordinates) != 0)
       continue;
     auto *local = static_cast<const char *>(shards[rank]);
-    std::string whole;
+    std::string complete;
     if (!value.partial.empty()) {
-      whole = reduceShards(value, mesh, shards, int64_t(rank));
-      local = whole.data();
+      complete = reduceShards(value, mesh, shards, int64_t(rank));
+      local = complete.data();
     }
     Region block = blockOf(value.shape, value.localShape, value.sharding, mesh,
                            coordinates);

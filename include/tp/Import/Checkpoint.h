@@ -18,9 +18,12 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+#include "llvm/Support/FileSystem.h"
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace tp {
 
@@ -29,7 +32,33 @@ struct CheckpointTensor {
   std::string dtype; ///< As in the file: "F32", "BF16", ...
   llvm::SmallVector<int64_t> shape;
   uint64_t begin = 0, end = 0; ///< Bytes from the start of the data.
+  uint64_t dataStart = 0;      ///< Where that is in the file.
   std::string file;            ///< The file's name in the directory.
+};
+
+/// A file that is read piece by piece, and never mapped: what somebody cuts
+/// short meanwhile is an error, where a page of it would be a signal.
+class CheckpointFile {
+public:
+  static llvm::Expected<CheckpointFile> open(llvm::StringRef path);
+  CheckpointFile(CheckpointFile &&other)
+      : path(std::move(other.path)), size(other.size),
+        file(std::exchange(other.file, llvm::sys::fs::kInvalidFile)) {}
+  CheckpointFile &operator=(CheckpointFile &&) = delete;
+  ~CheckpointFile();
+
+  llvm::StringRef getPath() const { return path; }
+  /// When it was opened.
+  uint64_t getSize() const { return size; }
+  /// The `to.size()` bytes at `offset`.
+  llvm::Error read(uint64_t offset, llvm::MutableArrayRef<char> to) const;
+
+private:
+  CheckpointFile() = default;
+
+  std::string path;
+  uint64_t size = 0;
+  llvm::sys::fs::file_t file = llvm::sys::fs::kInvalidFile;
 };
 
 /// The tensors of a checkpoint directory by name.

@@ -13,9 +13,9 @@
 #define TP_INTERPRETER_PARAMETERS_H
 
 #include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Import/Checkpoint.h"
 #include "tp/Interpreter/Tensor.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 namespace tp::interp {
 
@@ -58,7 +58,8 @@ private:
   uint64_t seed;
 };
 
-/// The safetensors files of a checkpoint directory.
+/// The safetensors files of a checkpoint directory, of which tensors are read
+/// when they are asked for.
 class SafetensorsParameters : public ParameterProvider {
 public:
   /// Reads the headers; null, after emitting why, if they are malformed or the
@@ -73,7 +74,8 @@ private:
   struct Entry {
     std::string dtype;
     llvm::SmallVector<int64_t> shape;
-    llvm::StringRef data;
+    const CheckpointFile *file;
+    uint64_t offset; ///< of its data in the file
   };
   /// The tensors that the request is read from, one behind the other.
   mlir::FailureOr<llvm::SmallVector<const Entry *>>
@@ -81,7 +83,7 @@ private:
        llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
 
   llvm::StringMap<Entry> entries;
-  llvm::StringMap<std::unique_ptr<llvm::MemoryBuffer>> files;
+  llvm::StringMap<std::unique_ptr<CheckpointFile>> files;
 };
 
 /// A number of [0, 1) from a counter: the same for the same arguments.

@@ -90,7 +90,7 @@ TEST(Refusals, Ranks) {
           tp.shardings = [#tp.sharding<@mesh, [{"tp"}]>]} : tensor<8xf32>)",
                       two),
             "expected the local type of 'tensor<8xf32>' with the sharding "
-            "given, got 'tensor<8xf32>'");
+            "given, got 'tensor<8xf32>'; the mesh is here");
 }
 
 TEST(Refusals, Parameters) {
@@ -154,7 +154,7 @@ TEST(Refusals, Bodies) {
             "body of an operation");
   EXPECT_EQ(kernelError("%0 = arith.negf %many : tensor<4xf32>"),
             "the interpreter cannot use a value of type 'tensor<4xf32>' in the "
-            "body of an operation");
+            "body of an operation; the value is made here");
   EXPECT_EQ(kernelError(R"(
         %c = arith.constant true
         %0 = scf.if %c -> i128 {

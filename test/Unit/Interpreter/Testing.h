@@ -96,17 +96,23 @@ inline llvm::SmallVector<Tensor> run(llvm::StringRef text,
   return results;
 }
 
-/// The first error that running @main reports; empty if it runs.
+/// The first error that running @main reports, with its notes about other
+/// places; empty if it runs.
 inline std::string runError(llvm::StringRef text,
                             llvm::ArrayRef<Tensor> arguments,
                             InterpreterOptions options = {}) {
   std::string message;
-  mlir::ScopedDiagnosticHandler handler(&getContext(),
-                                        [&](mlir::Diagnostic &diagnostic) {
-                                          if (message.empty())
-                                            message = diagnostic.str();
-                                          return mlir::success();
-                                        });
+  auto keepFirst = [&](mlir::Diagnostic &diagnostic) {
+    if (!message.empty())
+      return mlir::success();
+    message = diagnostic.str();
+    for (auto &note : diagnostic.getNotes())
+      if (std::string more = note.str();
+          !llvm::StringRef(more).starts_with("see current operation"))
+        message += "; " + more;
+    return mlir::success();
+  };
+  mlir::ScopedDiagnosticHandler handler(&getContext(), keepFirst);
   llvm::SmallVector<RankTensors> ranked;
   for (const Tensor &argument : arguments)
     ranked.push_back({argument});
