@@ -40,18 +40,14 @@ static std::optional<unsigned> findResult(func::FuncOp function,
   return std::nullopt;
 }
 
-/// The statistics that derivatives of attention, norms and the loss read: as
-/// results of the forward operation they are not computed twice.
+/// The statistics that derivatives read, as of attention, norms and the loss:
+/// as results of the forward operation they are not computed twice.
 static void addStatistics(func::FuncOp function) {
-  SmallVector<Operation *> ops;
-  function.walk([&](Operation *op) {
-    if (isa<nn::AttentionOp, nn::RMSNormOp, nn::LayerNormOp,
-            nn::CrossEntropyOp>(op))
-      ops.push_back(op);
-  });
-  for (Operation *op : ops) {
-    unsigned wanted = isa<nn::LayerNormOp>(op) ? 3 : 2;
-    if (op->getNumResults() == wanted)
+  SmallVector<DifferentiableOpInterface> ops;
+  function.walk([&](DifferentiableOpInterface op) { ops.push_back(op); });
+  for (DifferentiableOpInterface op : ops) {
+    unsigned wanted = op.getNumStatistics() + 1;
+    if (wanted == 1 || op->getNumResults() == wanted)
       continue;
     auto type = cast<RankedTensorType>(op->getOperand(0).getType());
     OpBuilder builder(op);

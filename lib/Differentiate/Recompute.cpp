@@ -39,23 +39,25 @@ static bool isView(Operation *op) {
   return isa<tensor::CollapseShapeOp, tensor::ExpandShapeOp>(op);
 }
 
-/// Whether `op` takes about as long as reading and writing its operands and
-/// results does: no product, and no attention.
+/// Whether `op` takes about as long as reading its operands and writing its
+/// results does.
 static bool isCheap(Operation *op) {
   if (auto structured = dyn_cast<linalg::LinalgOp>(op))
     return structured.getNumReductionLoops() == 0;
+  if (auto differentiable = dyn_cast<DifferentiableOpInterface>(op))
+    return differentiable.isCheap();
   return isa<arith::ArithDialect, math::MathDialect, tensor::TensorDialect>(
              op->getDialect()) ||
-         isa<nn::RMSNormOp, nn::LayerNormOp, nn::SiluOp, nn::GeluOp,
-             nn::RotaryOp, nn::DropoutOp, ShardingConstraintOp>(op);
+         isa<ShardingConstraintOp>(op);
 }
 
 /// Whether `value` is a number for each row that a norm divides by, or takes
 /// from it: little to keep, and a sum to compute.
 static bool isStatistic(Value value) {
   auto result = dyn_cast<OpResult>(value);
-  return result && result.getResultNumber() > 0 &&
-         isa<nn::RMSNormOp, nn::LayerNormOp>(result.getOwner());
+  auto op = result ? dyn_cast<DifferentiableOpInterface>(result.getOwner())
+                   : DifferentiableOpInterface();
+  return op && op.getNumStatistics() > 0 && result.getResultNumber() > 0;
 }
 
 RecomputePlan::RecomputePlan(Block &layer, Recompute policy,

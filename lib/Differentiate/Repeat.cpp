@@ -68,6 +68,14 @@ static Value makeZeros(OpBuilder &builder, Location loc, Type type) {
   return makeConstant(b, type, 0);
 }
 
+/// Whether each iteration has a parameter of its own by that key.
+static bool hasOwn(RepeatOp op, const ParameterKey &key) {
+  return key.count && llvm::any_of(op.getBodyBlock()->getOps<ParameterOp>(),
+                                   [&](ParameterOp parameter) {
+                                     return getKey(parameter) == key;
+                                   });
+}
+
 LogicalResult Reverser::reverseRepeat(OpBuilder &builder, RepeatOp op,
                                       Cotangents &cotangents,
                                       ParameterGradients &parameters) {
@@ -120,11 +128,7 @@ LogicalResult Reverser::reverseRepeat(OpBuilder &builder, RepeatOp op,
       accumulate(cotangent);
     }
   for (auto [key, value] : layerParameters.entries) {
-    bool isOwn =
-        key.count && llvm::any_of(op.getBodyBlock()->getOps<ParameterOp>(),
-                                  [&](ParameterOp parameter) {
-                                    return getKey(parameter) == key;
-                                  });
+    bool isOwn = hasOwn(op, key);
     (isOwn ? own : shared).push_back(key);
     if (isOwn)
       layer.stackedYields.push_back(value);

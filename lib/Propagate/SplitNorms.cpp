@@ -40,7 +40,7 @@ using namespace tp;
 static SmallVector<DecomposeOpInterface> collectNorms(ModuleOp module) {
   SmallVector<DecomposeOpInterface> norms;
   module.walk([&](DecomposeOpInterface op) {
-    if (isa<nn::RMSNormOp, nn::LayerNormOp, nn::SoftmaxOp>(op))
+    if (op.isSplittable())
       norms.push_back(op);
   });
   return norms;

@@ -59,7 +59,12 @@ def TP_DecomposeOpInterface : OpInterface<"DecomposeOpInterface"> {
         Build the decomposition before the operation; returns one value for each
         result. Works on global and on local types alike.
       }], "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "decompose",
-      (ins "::mlir::OpBuilder &":$builder)>
+      (ins "::mlir::OpBuilder &":$builder)>,
+    InterfaceMethod<[{
+        Whether the decomposition may have the rows of the first operand cut,
+        which the operation itself has whole for the sake of their statistics
+        alone. tp-split-norms decides where it stands for the operation.
+      }], "bool", "isSplittable", (ins), [{}], [{ return false; }]>
   ];
 }
 
@@ -71,7 +76,16 @@ def TP_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
         Build the gradients of the operands from those of the results (null for
         results without one); returns null for operands without a gradient.
       }], "::mlir::FailureOr<::llvm::SmallVector<::mlir::Value>>", "buildVjp",
-      (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$cotangents)>
+      (ins "::mlir::OpBuilder &":$builder, "::mlir::ValueRange":$cotangents)>,
+    InterfaceMethod<[{
+        How many results beyond the first the operation may have for `buildVjp`
+        to read: numbers in f32 of each row of the first operand, of its shape
+        without the last dimension. An operation without them has fewer results.
+      }], "unsigned", "getNumStatistics", (ins), [{}], [{ return 0; }]>,
+    InterfaceMethod<[{
+        Whether it takes about as long as reading its operands and writing its
+        results does, so that its result is rather computed again than kept.
+      }], "bool", "isCheap", (ins), [{}], [{ return false; }]>
   ];
 }
 

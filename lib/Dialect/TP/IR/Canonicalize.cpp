@@ -132,9 +132,12 @@ static void replaceByParameter(PatternRewriter &rewriter, Operation *op,
                                ParameterSourceAttr source) {
   // `{i}` is the iteration of the loop that the parameter is in.
   rewriter.setInsertionPoint(parameter);
-  rewriter.replaceOpWithNewOp<ParameterOp>(op, op->getResult(0).getType(),
-                                           parameter.getNameAttr(), source,
-                                           parameter.getAlternativesAttr());
+  auto part = rewriter.replaceOpWithNewOp<ParameterOp>(
+      op, op->getResult(0).getType(), parameter.getNameAttr(), source,
+      parameter.getAlternativesAttr());
+  // What import says of a tensor is so of its parts.
+  if (Attribute init = parameter->getAttr("tp.init"))
+    part->setAttr("tp.init", init);
 }
 
 namespace {

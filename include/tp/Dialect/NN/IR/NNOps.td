@@ -140,6 +140,9 @@ def NN_AttentionOp : NN_Op<"attention", [AttrSizedOperandSegments, NN_Vjp, NN_In
     OptionalAttr<I64Attr>:$window, OptionalAttr<F64Attr>:$soft_cap);
   let results = (outs NN_Tensor:$result, Optional<NN_Tensor>:$lse);
   let assemblyFormat = "$query `,` $key `,` $value (`mask` $mask^)? (`bias` $bias^)? (`sinks` $sinks^)? attr-dict `:` functional-type(operands, results)";
+  let extraClassDeclaration = [{
+    unsigned getNumStatistics() { return 1; }
+  }];
 }
 
 def NN_AttentionBackwardOp : NN_Op<"attention_backward", [AttrSizedOperandSegments, NN_Integers,
@@ -179,6 +182,11 @@ def NN_RMSNormOp : NN_Op<"rms_norm", [NN_Vjp]> {
   let arguments = (ins NN_Tensor:$input, NN_Tensor:$weight, F64Attr:$epsilon);
   let results = (outs NN_Tensor:$result, Optional<NN_Tensor>:$rstd);
   let assemblyFormat = "$input `,` $weight attr-dict `:` functional-type(operands, results)";
+  let extraClassDeclaration = [{
+    unsigned getNumStatistics() { return 1; }
+    bool isCheap() { return true; }
+    bool isSplittable() { return true; }
+  }];
 }
 
 def NN_LayerNormOp : NN_Op<"layer_norm", [NN_Vjp]> {
@@ -192,6 +200,9 @@ def NN_LayerNormOp : NN_Op<"layer_norm", [NN_Vjp]> {
     Optional<NN_Tensor>:$bias, F64Attr:$epsilon);
   let results = (outs NN_Tensor:$result, Variadic<NN_Tensor>:$statistics);
   let extraClassDeclaration = [{
+    unsigned getNumStatistics() { return 2; }
+    bool isCheap() { return true; }
+    bool isSplittable() { return true; }
     /// The mean and the reciprocal standard deviation; null if not asked for.
     ::mlir::Value getMean() {
       return getStatistics().empty() ? ::mlir::Value() : getStatistics()[0];
@@ -230,6 +241,9 @@ def NN_RotaryOp : NN_Op<"rotary", [NN_Vjp]> {
   let arguments = (ins NN_Tensor:$input, NN_Tensor:$cos, NN_Tensor:$sin);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$input `,` $cos `,` $sin attr-dict `:` functional-type(operands, results)";
+  let extraClassDeclaration = [{
+    bool isCheap() { return true; }
+  }];
 }
 
 def NN_EmbeddingOp : NN_IndexedOp<"embedding", [NN_Vjp, NN_Integers]> {
@@ -429,6 +443,9 @@ def NN_CrossEntropyOp : NN_Op<"cross_entropy", [NN_Vjp, NN_Integers]> {
   let arguments = (ins NN_Tensor:$logits, NN_Ids:$labels);
   let results = (outs NN_Tensor:$loss, Optional<NN_Tensor>:$lse);
   let assemblyFormat = "$logits `,` $labels attr-dict `:` functional-type(operands, results)";
+  let extraClassDeclaration = [{
+    unsigned getNumStatistics() { return 1; }
+  }];
 }
 
 def NN_SoftmaxOp : NN_Op<"softmax", [SameOperandsAndResultType, NN_Vjp]> {
@@ -436,6 +453,9 @@ def NN_SoftmaxOp : NN_Op<"softmax", [SameOperandsAndResultType, NN_Vjp]> {
   let arguments = (ins NN_Tensor:$input);
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input)";
+  let extraClassDeclaration = [{
+    bool isSplittable() { return true; }
+  }];
 }
 
 def NN_GeluOp : NN_Op<"gelu", [SameOperandsAndResultType, NN_Vjp, TP_ActivationOpInterface]> {
@@ -451,6 +471,7 @@ def NN_GeluOp : NN_Op<"gelu", [SameOperandsAndResultType, NN_Vjp, TP_ActivationO
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "`` $kind $input attr-dict `:` type($input)";
   let extraClassDeclaration = [{
+    bool isCheap() { return true; }
     ::llvm::StringRef getActivation() {
       return getKind() == GeluKind::Erf ? "gelu_erf" : "gelu_tanh";
     }
@@ -463,6 +484,7 @@ def NN_SiluOp : NN_Op<"silu", [SameOperandsAndResultType, NN_Vjp, TP_ActivationO
   let results = (outs NN_Tensor:$result);
   let assemblyFormat = "$input attr-dict `:` type($input)";
   let extraClassDeclaration = [{
+    bool isCheap() { return true; }
     ::llvm::StringRef getActivation() { return "silu"; }
   }];
 }
@@ -494,6 +516,9 @@ def NN_DropoutOp : NN_IndexedOp<"dropout", [AttrSizedOperandSegments, AllTypesMa
   let results = (outs NN_Tensor:$result);
   let hasFolder = 1;
   let assemblyFormat = "$input `,` $seed `,` $step (`layer` $layer^)? (`offsets` $offsets^)? attr-dict `:` type($input)";
+  let extraClassDeclaration = [{
+    bool isCheap() { return true; }
+  }];
 }
 
 include "tp/Dialect/NN/IR/NNExperts.td"
