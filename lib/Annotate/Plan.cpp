@@ -65,6 +65,7 @@ private:
   Error parsePatterns(const json::Value &value, const Twine &path,
                       PlanRule &rule);
   Error parseCut(const json::Object &object, PlanRule &rule);
+  Error checkKeys(const json::Object &object, StringRef path);
   Expected<PlanRule> parseRule(const json::Value &value, std::string path);
 
   StringRef text, name;
@@ -196,6 +197,32 @@ Error Parser::parseCut(const json::Object &object, PlanRule &rule) {
   return Error::success();
 }
 
+/// What a rule is about, one of these, and what else it may say.
+static constexpr std::pair<StringLiteral, PlanRule::Kind> kinds[] = {
+    {"parameter", PlanRule::Kind::Parameter},
+    {"argument", PlanRule::Kind::Argument},
+    {"result", PlanRule::Kind::Result},
+    {"value", PlanRule::Kind::Value},
+    {"carried", PlanRule::Kind::Carried},
+    {"kept", PlanRule::Kind::Kept}};
+static constexpr StringRef others[] = {
+    "dims", "dim",  "axes",     "whole",     "at",
+    "rank", "even", "optional", "when_axis", "comment"};
+
+Error Parser::checkKeys(const json::Object &object, StringRef path) {
+  for (const auto &[key, unused] : object)
+    if (!is_contained(others, StringRef(key)) &&
+        none_of(kinds,
+                [&](const auto &kind) { return kind.first == StringRef(key); }))
+      return errorAt(
+          findJsonPlace(text, path.str() + "." + StringRef(key).str()), path,
+          "unknown key \"" + StringRef(key) +
+              "\"; known are parameter, argument, result, value, "
+              "carried, kept, " +
+              join(std::begin(others), std::end(others), ", "));
+  return Error::success();
+}
+
 Expected<PlanRule> Parser::parseRule(const json::Value &value,
                                      std::string path) {
   PlanRule rule;
@@ -204,27 +231,8 @@ Expected<PlanRule> Parser::parseRule(const json::Value &value,
   const json::Object *object = value.getAsObject();
   if (!object)
     return error(rule.path, "expected an object, got " + kindOf(value));
-  static constexpr std::pair<StringLiteral, PlanRule::Kind> kinds[] = {
-      {"parameter", PlanRule::Kind::Parameter},
-      {"argument", PlanRule::Kind::Argument},
-      {"result", PlanRule::Kind::Result},
-      {"value", PlanRule::Kind::Value},
-      {"carried", PlanRule::Kind::Carried},
-      {"kept", PlanRule::Kind::Kept}};
-  static constexpr StringRef others[] = {
-      "dims", "dim",  "axes",     "whole",     "at",
-      "rank", "even", "optional", "when_axis", "comment"};
-  for (const auto &[key, unused] : *object)
-    if (!is_contained(others, StringRef(key)) &&
-        none_of(kinds,
-                [&](const auto &kind) { return kind.first == StringRef(key); }))
-      return errorAt(
-          findJsonPlace(text, rule.path + "." + StringRef(key).str()),
-          rule.path,
-          "unknown key \"" + StringRef(key) +
-              "\"; known are parameter, argument, result, value, "
-              "carried, kept, " +
-              join(std::begin(others), std::end(others), ", "));
+  if (Error unknown = checkKeys(*object, rule.path))
+    return unknown;
   unsigned numKinds = 0;
   for (auto [key, kind] : kinds)
     if (const json::Value *patterns = object->get(key)) {
@@ -323,7 +331,9 @@ bool tp::isPlanFile(StringRef nameOrFile) {
 
 Expected<Plan> tp::loadPlan(StringRef nameOrFile, TextPlace &wrong) {
   if (isPlanFile(nameOrFile)) {
-    auto buffer = MemoryBuffer::getFile(nameOrFile, /*IsText=*/true);
+    auto buffer = MemoryBuffer::getFile(
+        nameOrFile, /*IsText=*/true, /*RequiresNullTerminator=*/true,
+        /*IsVolatile=*/true); // read, not mapped
     if (!buffer)
       return createStringError("plan '" + nameOrFile + "': cannot be read: " +
                                buffer.getError().message());

@@ -41,8 +41,8 @@ static Operation *findSame(Operation *op) {
 }
 
 /// What `op` folds to (a group of one; a slice of what was gathered and the
-/// reverse: the folders know when lanes change), if that is the same part of
-/// the same value.
+/// reverse: the folders know when positions change), if that is the same part
+/// of the same value.
 static Value findFolded(Operation *op, const PerRankFunction &function) {
   SmallVector<OpFoldResult> folded;
   SmallVector<Attribute> constants(op->getNumOperands());

@@ -25,9 +25,13 @@ FailureOr<Mesh> Engine::getMesh(Operation *op, FlatSymbolRefAttr symbol) {
     return op->emitError() << "expected " << symbol
                            << " to be a tp.mesh, got no such mesh";
   Mesh value = mesh.getMesh().toMesh();
-  if (value.getNumRanks() != options.numRanks)
-    return op->emitError() << "expected a mesh of " << options.numRanks
-                           << " ranks, got " << value.getNumRanks();
+  if (value.getNumRanks() != options.numRanks) {
+    InFlightDiagnostic diag = op->emitError()
+                              << "expected a mesh of " << options.numRanks
+                              << " ranks, got " << value.getNumRanks();
+    diag.attachNote(mesh.getLoc()) << "the mesh is here";
+    return diag;
+  }
   return value;
 }
 

@@ -343,9 +343,14 @@ LogicalResult Engine::runParameter(ParameterOp op, Frame &frame) {
     return failure();
   TensorSharding layout = sharding.toSharding(*mesh);
   auto local = cast<RankedTensorType>(op.getType());
-  if (getLocalShape(request.shape, layout) != local.getShape())
-    return op.emitError() << "expected the local type of " << type
-                          << " with the sharding given, got " << local;
+  if (getLocalShape(request.shape, layout) != local.getShape()) {
+    InFlightDiagnostic diag = op.emitError()
+                              << "expected the local type of " << type
+                              << " with the sharding given, got " << local;
+    diag.attachNote(lookupMesh(op, sharding.getMesh()).getLoc())
+        << "the mesh is here";
+    return diag;
+  }
   frame[op.getResult()] = distribute(*tensor, layout, *mesh);
   return success();
 }

@@ -140,9 +140,13 @@ FailureOr<Register> KernelBuilder::addElementwiseArgument(Value operand) {
   return reg;
 }
 
-static LogicalResult refuseType(Type type, Operation *user) {
-  return user->emitError() << "the interpreter cannot use a value of type "
-                           << type << " in the body of an operation";
+static LogicalResult refuseType(Value value, Operation *user) {
+  InFlightDiagnostic diag =
+      user->emitError() << "the interpreter cannot use a value of type "
+                        << value.getType() << " in the body of an operation";
+  if (value.getDefiningOp() != user)
+    diag.attachNote(value.getLoc()) << "the value is made here";
+  return diag;
 }
 
 FailureOr<Register> KernelBuilder::use(Value value, Operation *user) {
@@ -151,7 +155,7 @@ FailureOr<Register> KernelBuilder::use(Value value, Operation *user) {
   if (auto found = registers.find(value); found != registers.end())
     return found->second;
   if (isa<ShapedType>(value.getType()) || failed(define(value)))
-    return refuseType(value.getType(), user);
+    return refuseType(value, user);
   Register reg = registers[value];
   kernel.captured.push_back(value);
   kernel.captures.push_back({reg});
@@ -265,7 +269,7 @@ LogicalResult KernelBuilder::addIf(scf::IfOp op) {
     return failure();
   for (Value result : op.getResults())
     if (isa<ShapedType>(result.getType()) || failed(define(result)))
-      return refuseType(result.getType(), op);
+      return refuseType(result, op);
   size_t toElse = addJump(Opcode::JumpIfZero, *condition);
   if (failed(addBranch(op.thenBlock(), op)))
     return failure();

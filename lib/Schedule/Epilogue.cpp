@@ -85,14 +85,14 @@ std::optional<Scale> tp::matchScale(Operation *op, Value x) {
   if (!number || type.getWidth() > 32)
     return std::nullopt;
   double value = number->convertToDouble();
-  double factor = isDivisor ? 1 / value : value;
-  if (!(std::fabs(factor) >= FLT_MIN && std::fabs(factor) <= FLT_MAX))
+  double multiplier = isDivisor ? 1 / value : value;
+  if (!(std::fabs(multiplier) >= FLT_MIN && std::fabs(multiplier) <= FLT_MAX))
     return std::nullopt;
   int exponent;
   bool isPowerOfTwo = std::fabs(std::frexp(value, &exponent)) == 0.5;
   if (isDivisor && type.getWidth() == 32 && !isPowerOfTwo)
     return std::nullopt;
-  return Scale{*number, isDivisor, float(factor)};
+  return Scale{*number, isDivisor, float(multiplier)};
 }
 
 StringRef tp::matchActivation(Operation *op, Value x) {

@@ -204,8 +204,8 @@ static Value convert(OpBuilder &builder, Location loc, Value value,
   return arith::TruncFOp::create(builder, loc, type.clone(element), value);
 }
 
-/// Gives a product factors of one type, a result of that or f32, and what it
-/// adds the result's: factors that differ become f32, which is exact. Those of
+/// Gives a product operands of one type, a result of that or f32, and what it
+/// adds the result's: operands that differ become f32, which is exact. Those of
 /// f64 stay what they are: no library of a device is called for them.
 static void unifyTypes(Operation *op) {
   auto isWide = [](Type type) {

@@ -131,8 +131,8 @@ private:
   /// Every ordered list of distinct compatible refs out of `available` whose
   /// count divides `count`, any if that is 0; by size the first of each class.
   void forEachList(RefSet available, VisitList visit, int64_t count = 0);
-  /// Give `state` a dimension cut by `list`, in each grain in which its `whole`
-  /// lanes are made of `parts` parts, and hand it on.
+  /// Give `state` a dimension cut by `list`, in the grain of either end, where
+  /// the two make other local sizes, and hand each on.
   void forEachCut(const ReshardState &state, unsigned dim, const RefList &list,
                   llvm::function_ref<void(ReshardState &)> visit) const;
   bool isCutInParts(const ReshardState &coarse, const ReshardState &fine,

@@ -124,11 +124,11 @@ SmallVector<int64_t> tp::getLocalShape(ArrayRef<int64_t> shape,
 
 int64_t tp::getPadding(int64_t size, const DimSharding &dim) {
   // Up to the largest number: a coarse grain may reach far beyond the size.
-  int64_t lanes;
+  int64_t held;
   if (__builtin_mul_overflow(getLocalSize(size, dim), getShardCount(dim.axes),
-                             &lanes))
-    lanes = std::numeric_limits<int64_t>::max();
-  return lanes - size;
+                             &held))
+    held = std::numeric_limits<int64_t>::max();
+  return held - size;
 }
 
 std::pair<int64_t, int64_t> tp::getShardRange(int64_t size,

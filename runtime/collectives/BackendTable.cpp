@@ -52,7 +52,7 @@ std::string listNames(const char *lastComma, Where where) {
   return text;
 }
 
-/// Which rank this process is, where nobody has said so. A world of one needs
+/// Which rank this process is, where nobody has said so. A run of one needs
 /// no starter, and a transport's launcher says it itself.
 Expected<std::shared_ptr<const ProcessInfo>>
 ownProcessInfo(const BackendRow &backend, int64_t ranks) {

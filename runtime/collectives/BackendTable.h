@@ -81,7 +81,7 @@ std::string backendsFor(Device device, int64_t ranks);
 /// All of this build: `name: summary; ...`.
 std::string describeBackends();
 
-/// A rank whose collectives NCCL moves (nccl/): `nccl` may be null in a world
+/// A rank whose collectives NCCL moves (nccl/): `nccl` may be null in a run
 /// of one. For what has met already.
 std::unique_ptr<DeviceBackend>
 makeNcclBackend(std::shared_ptr<SideChannel> channel, const Nccl *nccl);

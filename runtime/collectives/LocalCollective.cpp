@@ -45,7 +45,7 @@ void zeroTail(const Collective &c, size_t d, int64_t start, void *out) {
              });
 }
 
-/// Addends to a whole.
+/// Addends to their sum, or maximum, or minimum.
 void reduceAll(const Collective &c, int64_t self,
                const std::vector<const void *> &in,
                const std::vector<void *> &out) {
@@ -56,21 +56,22 @@ void reduceAll(const Collective &c, int64_t self,
   slice = (slice + 63) / 64 * 64;
   int64_t first = std::min(count, slice * self);
   int64_t last = std::min(count, first + slice);
-  parallelFor(last - first, kGrain, [&](int64_t begin, int64_t end, int64_t) {
-    // By blocks that stay in the cache between the sum and its copies.
-    constexpr int64_t kBlock = 1 << 13;
-    std::vector<const void *> sources(members);
-    for (int64_t b = first + begin; b < first + end; b += kBlock) {
-      int64_t n = std::min(kBlock, first + end - b);
-      for (int64_t j = 0; j < members; ++j)
-        sources[j] = at(in[j], b * size);
-      void *sum = at(out[self], b * size);
-      simd().reduce(c.type, c.reduction, sources.data(), members, sum, n);
-      for (int64_t j = 0; j < members; ++j)
-        if (j != self)
-          std::memcpy(at(out[j], b * size), sum, n * size);
-    }
-  });
+  parallelFor(
+      last - first, kLeastElements, [&](int64_t begin, int64_t end, int64_t) {
+        // By blocks that stay in the cache between the sum and its copies.
+        constexpr int64_t kBlock = 1 << 13;
+        std::vector<const void *> sources(members);
+        for (int64_t b = first + begin; b < first + end; b += kBlock) {
+          int64_t n = std::min(kBlock, first + end - b);
+          for (int64_t j = 0; j < members; ++j)
+            sources[j] = at(in[j], b * size);
+          void *sum = at(out[self], b * size);
+          simd().reduce(c.type, c.reduction, sources.data(), members, sum, n);
+          for (int64_t j = 0; j < members; ++j)
+            if (j != self)
+              std::memcpy(at(out[j], b * size), sum, n * size);
+        }
+      });
 }
 
 /// Parts of dimension `gathered` to all of them, or, where there is none,
@@ -108,7 +109,7 @@ void pull(const Collective &c, int64_t self, int64_t gathered, int64_t cut,
     zeroTail(c, size_t(cut), valid, out);
 }
 
-/// The whole of what another member has.
+/// All of what another member has.
 void permute(const Collective &c, int64_t self,
              const std::vector<const void *> &in, void *out) {
   size_t bytes = size_t(elementCount(c.outputShape) * typeBytes(c.type));

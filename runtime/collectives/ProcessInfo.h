@@ -23,7 +23,7 @@
 
 namespace tprt {
 
-/// A process' place in the run.
+/// Which rank a process is, and where it meets the others.
 struct ProcessInfo {
   int64_t rank = 0, ranks = 1;
   /// Among the ranks of its host. Where the starter does not say: as if all
@@ -54,7 +54,7 @@ inline constexpr const char *kTokenVariable = "TPRT_JOB_TOKEN";
 /// gpu08.
 std::string firstOfNodeList(const std::string &list);
 
-/// The place that the environment gives; none: nobody has started ranks yet.
+/// What the environment says; none: nobody has started ranks yet.
 /// `get` is getenv, or a test's.
 Expected<std::optional<ProcessInfo>> processInfoFromEnvironment(
     const std::function<const char *(const char *)> &get = getenv);

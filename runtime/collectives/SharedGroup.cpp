@@ -162,7 +162,7 @@ Status SharedGroup::agree(uint64_t value, const char *what) {
 SharedBackend::SharedBackend(int64_t count, double timeoutSeconds,
                              Describe describeSite)
     : timeout(timeoutSeconds), describe(std::move(describeSite)),
-      crowded(count > availableCores()), everyone(size_t(count)) {
+      crowded(count > availableCores()), ofAllRanks(size_t(count)) {
   ranks = count;
 }
 
@@ -175,10 +175,11 @@ SharedBackend::join(const std::vector<int64_t> &members, int64_t self) {
 }
 
 Status SharedBackend::agree(int64_t rank, uint64_t value, const char *what) {
-  if (!everyone[size_t(rank)]) {
-    std::vector<int64_t> all(everyone.size());
+  if (!ofAllRanks[size_t(rank)]) {
+    std::vector<int64_t> all(ofAllRanks.size());
     std::iota(all.begin(), all.end(), 0);
-    TPRT_ASSIGN(everyone[size_t(rank)], communicator(rank, all));
+    TPRT_ASSIGN(ofAllRanks[size_t(rank)], communicator(rank, all));
   }
-  return static_cast<SharedGroup &>(*everyone[size_t(rank)]).agree(value, what);
+  return static_cast<SharedGroup &>(*ofAllRanks[size_t(rank)])
+      .agree(value, what);
 }

@@ -87,7 +87,7 @@ protected:
 
 private:
   /// By rank: its membership of all ranks, once they have agreed on something.
-  std::vector<std::unique_ptr<Communicator>> everyone;
+  std::vector<std::unique_ptr<Communicator>> ofAllRanks;
 };
 
 } // namespace tprt

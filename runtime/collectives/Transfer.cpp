@@ -97,26 +97,26 @@ private:
     operand.pitch = pitch;
     return operand;
   }
-  /// How much of block i of `block` lanes lies below `end`.
+  /// How many of the `block` positions of block i lie below `end`.
   static int64_t valid(int64_t i, int64_t block, int64_t end) {
     return std::clamp<int64_t>(end - i * block, 0, block);
   }
 
-  /// Block i of `lanes` lanes of the input becomes contiguous at `to`; lanes
-  /// past the input's end are zero.
-  void pack(const Cut &in, int64_t i, int64_t lanes, Operand to) {
-    int64_t row = lanes * in.inner, there = valid(i, lanes, in.size);
-    if (there < lanes)
+  /// Block i of `length` positions of the input becomes contiguous at `to`;
+  /// those past the input's end are zero.
+  void pack(const Cut &in, int64_t i, int64_t length, Operand to) {
+    int64_t row = length * in.inner, there = valid(i, length, in.size);
+    if (there < length)
       zero(at(to, 0), in.outer * row);
     copy(at({Memory::In}, i * row, in.pitch()), at(to, 0, row),
          there * in.inner, in.outer);
   }
-  /// The block of `lanes` lanes at `from` becomes block i of the output; lanes
-  /// past the output's end are dropped.
-  void unpack(Operand from, int64_t i, int64_t lanes, const Cut &out) {
-    int64_t row = lanes * out.inner;
+  /// The block of `length` positions at `from` becomes block i of the output;
+  /// those past the output's end are dropped.
+  void unpack(Operand from, int64_t i, int64_t length, const Cut &out) {
+    int64_t row = length * out.inner;
     copy(at(from, 0, row), at({Memory::Out}, i * row, out.pitch()),
-         valid(i, lanes, out.size) * out.inner, out.outer);
+         valid(i, length, out.size) * out.inner, out.outer);
   }
 
   void allReduce() {
@@ -151,27 +151,27 @@ private:
 
   void allGather() {
     Cut out(c.outputShape, c.dim, size);
-    int64_t lanes = c.inputShape[c.dim];
+    int64_t length = c.inputShape[c.dim];
     if (alone())
-      return unpack({Memory::In}, 0, lanes, out);
-    if (out.outer == 1 && out.size == lanes * members)
+      return unpack({Memory::In}, 0, length, out);
+    if (out.outer == 1 && out.size == length * members)
       return call(Kind::AllGather, {Memory::In}, {Memory::Out}, inBytes);
     Operand blocks = stage(members * inBytes);
     call(Kind::AllGather, {Memory::In}, blocks, inBytes);
     for (int64_t i = 0; i < members; ++i)
-      unpack(at(blocks, i * inBytes), i, lanes, out);
+      unpack(at(blocks, i * inBytes), i, length, out);
   }
 
   void reduceScatter() {
     Cut in(c.inputShape, c.dim, size);
-    int64_t lanes = c.outputShape[c.dim];
+    int64_t length = c.outputShape[c.dim];
     if (alone())
-      return pack(in, 0, lanes, {Memory::Out});
-    if (in.outer == 1 && in.size == lanes * members)
+      return pack(in, 0, length, {Memory::Out});
+    if (in.outer == 1 && in.size == length * members)
       return call(Kind::ReduceScatter, {Memory::In}, {Memory::Out}, outBytes);
     Operand blocks = stage(members * outBytes);
     for (int64_t i = 0; i < members; ++i)
-      pack(in, i, lanes, at(blocks, i * outBytes));
+      pack(in, i, length, at(blocks, i * outBytes));
     call(Kind::ReduceScatter, blocks, {Memory::Out}, outBytes);
   }
 
@@ -179,11 +179,11 @@ private:
   /// along the other. Blocks have the input's shape but for the split.
   void allToAll() {
     Cut in(c.inputShape, c.splitDim, size);
-    int64_t split = c.outputShape[c.splitDim], lanes = c.inputShape[c.dim];
+    int64_t split = c.outputShape[c.splitDim], length = c.inputShape[c.dim];
     Cut out(c.outputShape, c.dim, size);
     int64_t block = in.outer * split * in.inner;
     bool sendPlain = in.outer == 1 && in.size == split * members;
-    bool takePlain = out.outer == 1 && out.size == lanes * members;
+    bool takePlain = out.outer == 1 && out.size == length * members;
 
     Operand sent = sendPlain ? Operand{Memory::In} : stage(members * block);
     if (!sendPlain)
@@ -204,7 +204,7 @@ private:
       return;
     }
     for (int64_t i = 0; i < members; ++i)
-      unpack(at(i == self ? sent : taken, i * block), i, lanes, out);
+      unpack(at(i == self ? sent : taken, i * block), i, length, out);
   }
 
   const Collective &c;

@@ -12,7 +12,8 @@
 // Example, all_gather along dimension 1 of [2, 3] on two ranks into [2, 5]:
 //   AllGather  in -> staging, 6 elements        staging: [2 members][2][3]
 //   Copy       staging + 0 -> out + 0           2 rows of 3, into rows of 5
-//   Copy       staging + 6 -> out + 3           2 rows of 2: lane 5 is dropped
+//   Copy       staging + 6 -> out + 3           2 rows of 2: past the end is
+//   dropped
 //
 //===----------------------------------------------------------------------===//
 

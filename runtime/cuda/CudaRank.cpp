@@ -186,8 +186,9 @@ Status CudaRank::loadWeights(const Weights &weights) {
     TPRT_TRY(toDevice(block.get() + places.constants, program.constants.data(),
                       int64_t(program.constants.size()), "the constants"));
   TPRT_ASSIGN(loadedBytes,
-              loadParameters(*cuda, manifest, parameterPlan, weights, place,
-                             block.get() + places.parameters, compute.get(),
+              loadParameters(*cuda, manifest, parameterPlan, weights,
+                             meshCoordinates, block.get() + places.parameters,
+                             compute.get(),
                              LoadProgress(self, parameterPlan.bytes)));
   for (int64_t offset : parameterPlan.offsets)
     parameters.push_back(reinterpret_cast<const void *>(
@@ -322,7 +323,7 @@ tprt_step_args CudaRank::arguments(int64_t entry) {
   args.scratch = at(places.scratch);
   args.scratch_stride = scratchBytes;
   args.workers = 1;
-  args.axis_index = place.data();
+  args.axis_index = meshCoordinates.data();
   args.layer = &layer;
   return args;
 }

@@ -73,13 +73,13 @@ using Sharding = std::vector<AxisList>; ///< one list per dimension
 
 enum class Reduction { Sum, Max, Min };
 
-/// A value of a program: whole, and what a rank has of it.
+/// A value of a program, and what a rank has of it.
 struct Value {
   std::string name;
   tprt_type type;
   Shape shape, localShape;
   Sharding sharding;
-  AxisList partial = {}; ///< over which it is reduced to be whole
+  AxisList partial = {}; ///< over which it is reduced to be complete
   Reduction reduction = Reduction::Sum;
 
   int64_t localBytes() const {

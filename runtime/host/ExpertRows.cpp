@@ -37,8 +37,8 @@ void tprt::gatherRows(const char *rows, int64_t bytes,
                       std::span<const int32_t> list, int64_t padded,
                       char *out) {
   auto count = int64_t(list.size());
-  int64_t grain = std::max<int64_t>(1, kExpertGrain * 4 / bytes);
-  parallelFor(count, grain, [&](int64_t begin, int64_t end, int64_t) {
+  int64_t least = std::max<int64_t>(1, kLeastExpertElements * 4 / bytes);
+  parallelFor(count, least, [&](int64_t begin, int64_t end, int64_t) {
     for (int64_t r = begin; r < end; ++r)
       std::memcpy(out + r * bytes, rows + list[size_t(r)] * bytes,
                   size_t(bytes));

@@ -23,13 +23,13 @@ namespace tprt {
 constexpr int64_t kExpertRowsAtOnce = 1024;
 
 /// Elements that are worth a thread.
-constexpr int64_t kExpertGrain = 4096;
+constexpr int64_t kLeastExpertElements = 4096;
 
 /// That the manifest has this entry, and so many rows in it.
 Status checkCall(const std::vector<Experts> &list, int64_t id, int64_t rows);
 
-inline int64_t rowGrain(int64_t columns) {
-  return std::max<int64_t>(1, kExpertGrain / columns);
+inline int64_t leastRows(int64_t columns) {
+  return std::max<int64_t>(1, kLeastExpertElements / columns);
 }
 
 /// Products are prepared for each number of rows: only a few are used, with

@@ -78,7 +78,7 @@ Status ExpertsEngine::runExpert(int64_t id, const ExpertsCall &call,
                                 call.up + matrix, nullptr, nullptr, rows.up,
                                 e.f}};
   TPRT_TRY(gemm.run(in, 2));
-  parallelFor(padded, rowGrain(e.f), [&](int64_t begin, int64_t end, int64_t) {
+  parallelFor(padded, leastRows(e.f), [&](int64_t begin, int64_t end, int64_t) {
     for (int64_t r = begin; r < end; ++r) {
       float *gate = rows.gate + r * e.f, *up = rows.up + r * e.f;
       for (int64_t c = 0; c < e.f; ++c)
@@ -89,7 +89,7 @@ Status ExpertsEngine::runExpert(int64_t id, const ExpertsCall &call,
   TPRT_TRY(gemm.run({id * 3 + 2, padded, rows.inner, e.f,
                      call.down + expert * e.n * e.f * bytes, nullptr, nullptr,
                      rows.out, e.n}));
-  parallelFor(count, rowGrain(e.n), [&](int64_t begin, int64_t end, int64_t) {
+  parallelFor(count, leastRows(e.n), [&](int64_t begin, int64_t end, int64_t) {
     for (int64_t r = begin; r < end; ++r) {
       float weight = call.routing[list[r] * e.experts + expert];
       const float *from = rows.out + r * e.n;
@@ -119,7 +119,7 @@ Status ExpertsEngine::run(int64_t id, const ExpertsCall &call) {
       TPRT_TRY(
           runExpert(id, call, expert, rows.data(), int64_t(rows.size()), sums));
   if (!direct)
-    parallelFor(call.rows * e.n, kExpertGrain,
+    parallelFor(call.rows * e.n, kLeastExpertElements,
                 [&](int64_t begin, int64_t end, int64_t) {
                   simd().narrow(e.type, sums + begin,
                                 call.out + begin * typeBytes(e.type),

@@ -161,7 +161,7 @@ Status ExpertsBackwardEngine::computeSides(const Block &b) {
                      b.matrix(b.call.down, b.outer()), nullptr, nullptr,
                      rows.back, e.f}));
   parallelFor(
-      b.padded, rowGrain(e.f), [&](int64_t begin, int64_t end, int64_t) {
+      b.padded, leastRows(e.f), [&](int64_t begin, int64_t end, int64_t) {
         for (int64_t r = begin; r < end; ++r) {
           float *gate = rows.gate + r * e.f, *up = rows.up + r * e.f,
                 *back = rows.back + r * e.f, *active = rows.active + r * e.f;
@@ -198,7 +198,7 @@ Status ExpertsBackwardEngine::addToMatrices(const Block &b) {
   const Experts &e = b.e;
   const Rows &rows = b.rows;
   parallelFor(
-      b.padded, rowGrain(e.n), [&](int64_t begin, int64_t end, int64_t) {
+      b.padded, leastRows(e.n), [&](int64_t begin, int64_t end, int64_t) {
         for (int64_t r = begin; r < end; ++r) {
           float *to = rows.weighted + r * e.n, weight = 0;
           if (r < b.count())
@@ -231,7 +231,7 @@ Status ExpertsBackwardEngine::addToInput(const Block &b, float *sums) {
     TPRT_TRY(gemm.run({b.product + kToInput, b.padded, side, e.f,
                        b.matrix(stack, b.inner()), nullptr, rows.input,
                        rows.input, e.k}));
-  parallelFor(b.count(), rowGrain(e.k),
+  parallelFor(b.count(), leastRows(e.k),
               [&](int64_t begin, int64_t end, int64_t) {
                 for (int64_t r = begin; r < end; ++r) {
                   const float *from = rows.input + r * e.k;
@@ -271,7 +271,7 @@ Status ExpertsBackwardEngine::run(int64_t id, const ExpertsBackwardCall &call) {
       TPRT_TRY(addToInput(block, sums));
     }
   if (!direct)
-    parallelFor(call.rows * e.k, kExpertGrain,
+    parallelFor(call.rows * e.k, kLeastExpertElements,
                 [&](int64_t begin, int64_t end, int64_t) {
                   simd().narrow(e.type, sums + begin,
                                 call.dx + begin * typeBytes(e.type),

@@ -64,14 +64,14 @@ constexpr int64_t kPlainBytes = 8 << 20;
 constexpr int64_t kFewColumns = 64, kDepth = 4096;
 
 /// Elements that are worth a thread.
-constexpr int64_t kGrain = 4096;
+constexpr int64_t kLeastElements = 4096;
 
 /// Rows of a block of weights: they fit in `cache` bytes of a worker, there are
 /// some for each, and enough of them to be worth a call. The number of workers
 /// has no part in it, so that it has none in a result.
 int64_t blockRows(int64_t n, int64_t k, int64_t elementBytes, int64_t cache) {
   int64_t rows = std::min(cache / (k * elementBytes), alignUp(n, 128) / 8);
-  return alignUp(std::max({rows, 16 * kGrain / k, int64_t(32)}), 16);
+  return alignUp(std::max({rows, 16 * kLeastElements / k, int64_t(32)}), 16);
 }
 
 /// Half of a worker's own cache.
@@ -112,7 +112,7 @@ Expected<const void *> widen(Scratch &scratch, tprt_type type,
   if (type == TPRT_F32)
     return values;
   TPRT_ASSIGN(auto wide, scratch.get(count * 4));
-  parallelFor(count, kGrain, [&](int64_t begin, int64_t end, int64_t) {
+  parallelFor(count, kLeastElements, [&](int64_t begin, int64_t end, int64_t) {
     simd().widen(type, at(values, begin, type),
                  static_cast<float *>(wide) + begin, end - begin);
   });

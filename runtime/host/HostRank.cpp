@@ -32,8 +32,8 @@ int32_t HostFunctions::collective(tprt_rank *rank, int32_t id, int64_t layer,
 }
 
 int32_t HostFunctions::parallel_for(tprt_rank *, tprt_body body, void *context,
-                                    int64_t extent, int64_t grain) {
-  parallelFor(extent, grain, [&](int64_t begin, int64_t end, int64_t worker) {
+                                    int64_t extent, int64_t least) {
+  parallelFor(extent, least, [&](int64_t begin, int64_t end, int64_t worker) {
     body(context, begin, end, worker);
   });
   return 0;
@@ -71,7 +71,7 @@ Status HostRank::loadWeights(const Weights &weights) {
   for (const ParameterPlan::Tensor &tensor : plan.tensors) {
     progress(tensor.offset);
     TPRT_ASSIGN(auto read,
-                weights.load(tensor.parameter, tensor.instance, place,
+                weights.load(tensor.parameter, tensor.instance, meshCoordinates,
                              parameterMemory.data() + tensor.offset));
     loadedBytes += read;
   }
@@ -127,7 +127,7 @@ Status HostRank::step(int64_t index) {
   args.scratch = scratch.data();
   args.scratch_stride = alignUp(entry.scratchBytes, TPRT_ALIGNMENT);
   args.workers = workers();
-  args.axis_index = place.data();
+  args.axis_index = meshCoordinates.data();
   args.layer = &layer;
   ran[size_t(index)] = true;
   timeline.beginStep();

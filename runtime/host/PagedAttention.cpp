@@ -128,9 +128,9 @@ int32_t HostFunctions::cache_write(tprt_rank *, int64_t tokens,
                               static_cast<const char *>(old) + begin,
                               end - begin);
                 });
-  int64_t grain =
+  int64_t least =
       std::max<int64_t>(64, kCopyBytes / std::max(tokens, int64_t(1)));
-  parallelFor(cellBytes, grain, [&](int64_t begin, int64_t end, int64_t) {
+  parallelFor(cellBytes, least, [&](int64_t begin, int64_t end, int64_t) {
     for (int64_t t = 0; t < tokens; ++t) {
       int64_t cell = static_cast<const int32_t *>(cells)[t];
       if (cell >= 0 && cell < numCells)

@@ -279,13 +279,13 @@ Status execute(Options &options, char **argv, int &code) {
                                "collectives the results mean nothing");
   ExitPolicy policy;
   options.session.policy = policy.get();
-  TPRT_ASSIGN(options.session.place, processInfoFromEnvironment());
+  TPRT_ASSIGN(options.session.process, processInfoFromEnvironment());
   TPRT_ASSIGN(auto session, Session::load(options.artifact, options.session));
   std::shared_ptr<const ProcessInfo> process;
   bool ownRanks = false, isLong = options.generates() || options.trains();
   const BackendRow &backend = session->backend();
   if (backend.ranksAreProcesses() && !options.session.onlyRank) {
-    const auto &found = options.session.place;
+    const auto &found = options.session.process;
     ownRanks = !found && backend.ranks == BackendRow::Ranks::Processes;
     process = std::make_shared<ProcessInfo>(found.value_or(ProcessInfo()));
     policy.startedBy(process->starter);
@@ -432,11 +432,8 @@ void addTrainOptions(CLI::App &app, Options &options) {
   value(std::string(), "order", "of the rows: shuffle (default) or sequential");
 }
 
-} // namespace
-
-int tprt::launch(int argc, char **argv) {
-  Options options;
-  CLI::App app{"Runs a program that tp-compile made.", "tp-run"};
+/// What a run has, whatever it runs.
+void addRunOptions(CLI::App &app, Options &options) {
   app.add_option("artifact", options.artifact, "the program (.tpa)")
       ->required();
   app.add_option("--weights", options.weights,
@@ -487,8 +484,20 @@ int tprt::launch(int argc, char **argv) {
   app.add_flag("--allow-stops", options.session.allowStops,
                "wait for ranks that stand still, as under a debugger: only one "
                "that ends is lost, and nothing but the start has a time limit");
-  addGenerateOptions(app, options.generate);
-  addTrainOptions(app, options);
+}
+
+/// A mistake is told as those that a run finds are.
+void refuseMistakes(CLI::App &app) {
+  for (CLI::Option *option : app.get_options())
+    option->check(kNotEmpty);
+  app.failure_message([](const CLI::App *, const CLI::Error &error) {
+    return std::string("tp-run: error: ") + error.what() +
+           "\nRun with --help for more information.\n";
+  });
+}
+
+/// Of draws, and of the order of the rows.
+void addSeed(CLI::App &app, Options &options) {
   app.add_option_function<uint64_t>(
       "--seed",
       [&](uint64_t seed) {
@@ -496,12 +505,18 @@ int tprt::launch(int argc, char **argv) {
         options.train.recipe["seed"] = seed;
       },
       "of draws (default 0), or of the order of the rows (default 1)");
-  for (CLI::Option *option : app.get_options())
-    option->check(kNotEmpty);
-  app.failure_message([](const CLI::App *, const CLI::Error &error) {
-    return std::string("tp-run: error: ") + error.what() +
-           "\nRun with --help for more information.\n";
-  });
+}
+
+} // namespace
+
+int tprt::launch(int argc, char **argv) {
+  Options options;
+  CLI::App app{"Runs a program that tp-compile made.", "tp-run"};
+  addRunOptions(app, options);
+  addGenerateOptions(app, options.generate);
+  addTrainOptions(app, options);
+  addSeed(app, options);
+  refuseMistakes(app);
   app.set_version_flag("--version", versionText("tp-run"));
   try {
     app.parse(argc, argv);

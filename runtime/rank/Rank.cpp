@@ -39,8 +39,8 @@ ValueLayout::ValueLayout(const Manifest &manifest) {
 tprt_rank::tprt_rank(const Manifest &manifest, const Program &program,
                      Backend &backend, int64_t rank, bool timeline)
     : timeline(timeline), manifest(manifest), program(program),
-      backend(backend), self(rank), place(manifest.mesh.coordinates(rank)),
-      layout(manifest) {}
+      backend(backend), self(rank),
+      meshCoordinates(manifest.mesh.coordinates(rank)), layout(manifest) {}
 
 tprt_rank::~tprt_rank() = default;
 
@@ -90,13 +90,13 @@ tprt_rank::Memory tprt_rank::planned(const std::vector<bool> &chosen) const {
 Status tprt_rank::initialise(const State &state, const Weights *weights,
                              void *local) {
   if (state.parameter < 0) {
-    tprt::initialise(state, manifest.mesh, place, local);
+    tprt::initialise(state, manifest.mesh, meshCoordinates, local);
     return {};
   }
   const Parameter &p = manifest.parameters[size_t(state.parameter)];
   int64_t bytes = elementCount(p.localShape) * typeBytes(p.type);
   for (int64_t i = 0; i < p.count; ++i) {
-    auto read = weights->load(state.parameter, i, place,
+    auto read = weights->load(state.parameter, i, meshCoordinates,
                               static_cast<char *>(local) + i * bytes);
     if (!read)
       return read.status().in("state '" + state.name + "'");

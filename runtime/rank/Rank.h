@@ -75,7 +75,7 @@ public:
     return {};
   }
 
-  const std::vector<int64_t> &coordinates() const { return place; }
+  const std::vector<int64_t> &coordinates() const { return meshCoordinates; }
   /// Host memory of local, padded values.
   void *input(int64_t entry, int64_t i) const {
     return values + layout.entries[size_t(entry)].inputs[size_t(i)];
@@ -133,7 +133,7 @@ protected:
   const tprt::Program &program;
   tprt::Backend &backend;
   const int64_t self;
-  std::vector<int64_t> place;
+  std::vector<int64_t> meshCoordinates;
   const tprt::ValueLayout layout;
   char *values = nullptr; ///< host memory of all values; the derived class'
   int64_t layer = 0;      ///< that the step is in: tprt_step_args::layer

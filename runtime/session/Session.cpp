@@ -112,10 +112,10 @@ Status Session::read(const std::string &path) {
   std::string_view texts[3];
   TPRT_TRY(readTables(path, texts));
   int64_t size = options.onlyRank ? 1 : manifest_.mesh.size();
-  bool isPlaced = options.place && options.place->ranks > 1 &&
+  bool isPlaced = options.process && options.process->ranks > 1 &&
                   options.backend.empty() && !options.onlyRank;
   TPRT_ASSIGN(backendRow,
-              isPlaced ? findBackend(*options.place, manifest_.device)
+              isPlaced ? findBackend(*options.process, manifest_.device)
                        : findBackend(options.backend, manifest_.device, size));
   TPRT_TRY(checkProgram(*backendRow, manifest_, size).in(where));
   TPRT_TRY(checkKernels());

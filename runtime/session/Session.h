@@ -33,7 +33,7 @@ struct SessionOptions {
   bool timeline = false;
   /// Of a program that is nothing but its ranks: its place among those that a
   /// launcher started, which chooses a backend where none is named.
-  std::optional<ProcessInfo> place;
+  std::optional<ProcessInfo> process;
   /// Where ranks are processes: what becomes of this one when any rank fails.
   std::shared_ptr<const Policy> policy;
   /// Runs this rank alone, whatever the backend: collectives are left out and

@@ -33,11 +33,11 @@ void tprt::setWorkers(int workers) {
 int tprt::workers() { return omp_get_max_threads(); }
 
 void tprt::parallelFor(
-    int64_t extent, int64_t grain,
+    int64_t extent, int64_t least,
     const std::function<void(int64_t, int64_t, int64_t)> &body) {
   if (extent <= 0)
     return;
-  int64_t most = std::max<int64_t>(1, extent / std::max<int64_t>(1, grain));
+  int64_t most = std::max<int64_t>(1, extent / std::max<int64_t>(1, least));
   int64_t parts = std::min<int64_t>(most, workers());
   if (parts == 1)
     return body(0, extent, 0);

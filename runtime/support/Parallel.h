@@ -23,11 +23,11 @@ void setWorkers(int workers);
 int workers();
 
 /// Calls body(begin, end, worker) on contiguous ranges that cover [0, extent),
-/// one per worker, none shorter than `grain` except if extent is. Not nested.
+/// one per worker, none shorter than `least` except if extent is. Not nested.
 /// The team is the same for every call, workers without a range included:
 /// libgomp ends the threads that a smaller team leaves over, and starts them
 /// anew for the next.
-void parallelFor(int64_t extent, int64_t grain,
+void parallelFor(int64_t extent, int64_t least,
                  const std::function<void(int64_t, int64_t, int64_t)> &body);
 
 /// Calls body(item, worker) for each item, handed out one by one: for work of

@@ -20,7 +20,7 @@
 namespace tprt {
 
 /// Elements below which one thread moves the data alone.
-constexpr int64_t kGrain = 1 << 15;
+constexpr int64_t kLeastElements = 1 << 15;
 
 struct Region {
   Shape extents, fromStart, toStart;
@@ -49,10 +49,10 @@ inline std::pair<int64_t, int64_t> offsetsAt(int64_t index,
 /// Calls body(offset in from, offset in to, contiguous elements) for the rows
 /// of a region that begins at fromStart of a tensor of shape `from` and at
 /// toStart of one of shape `to`; from several threads, if there are more than
-/// `grain` elements.
+/// `least` elements.
 template <typename Body>
 void forEachRun(const Shape &from, const Shape &to, const Region &region,
-                Body body, int64_t grain = kGrain) {
+                Body body, int64_t least = kLeastElements) {
   const Shape &extents = region.extents;
   for (int64_t extent : extents)
     if (extent <= 0)
@@ -73,7 +73,7 @@ void forEachRun(const Shape &from, const Shape &to, const Region &region,
       break;
   }
   Shape outerSizes(extents.begin(), extents.begin() + long(outer));
-  parallelFor(elementCount(outerSizes), std::max<int64_t>(1, grain / run),
+  parallelFor(elementCount(outerSizes), std::max<int64_t>(1, least / run),
               [&](int64_t begin, int64_t end, int64_t) {
                 for (int64_t i = begin; i < end; ++i) {
                   auto [f, t] =

@@ -218,9 +218,10 @@ TEST(Generate, Refusals) {
   f.refuse("--output a.npy", 1,
            error + "--generate: expected one --output FILE.json for what is "
                    "generated");
-  f.refuse(f.output() + " --entry step_1", 2,
-           "--entry excludes --generate\nRun with --help for more "
-           "information.");
+  f.refuse(
+      f.output() + " --entry step_1", 2,
+      "tp-run: error: --entry excludes --generate\nRun with --help for more "
+      "information.");
   f.refuse(f.output() + " --top-p 2", 1,
            where + "[0]: top-p: expected a number in [0, 1], got 2");
   std::pair<const char *, const char *> faults[] = {
@@ -250,8 +251,8 @@ TEST(Generate, Refusals) {
   Fixture plain(2);
   auto alone = plain.run(plain.weights() + " --max-tokens 3");
   EXPECT_EQ(alone.code, 2);
-  EXPECT_EQ(alone.err, "--max-tokens requires --generate\nRun with --help for "
-                       "more information.\n");
+  EXPECT_EQ(alone.err, "tp-run: error: --max-tokens requires --generate\nRun "
+                       "with --help for more information.\n");
   alone =
       plain.run(plain.weights() + " --generate " + prompts + " " + f.output());
   EXPECT_EQ(alone.code, 1);

@@ -358,7 +358,7 @@ TEST(Nccl, RandomLedgers) {
   unsetenv("TP_FAKE_NCCL_MEMORY");
 }
 
-// Everything that the world took is given back.
+// Everything that the ranks took is given back.
 TEST(Nccl, GivesBackWhatItTook) {
   Manifest manifest = oneSum(2);
   // Staging memory, as the sizes do not divide.

@@ -147,7 +147,7 @@ inline Collective randomEntry(Picker &pick, const Mesh &mesh) {
   int64_t rank = pick(2, 4);
   for (int64_t d = 0; d < rank; ++d)
     c.inputShape.push_back(pick(1, 9));
-  if (pick(0, 19) == 0) { // past the grain of one thread
+  if (pick(0, 19) == 0) { // more than one thread takes
     rank = 2;
     c.inputShape = {pick(1, 2), pick(33000, 40000)};
   }

@@ -242,7 +242,8 @@ TEST(Training, RefusedOptions) {
   auto usage = [&](const std::string &options, const std::string &message) {
     auto result = f.run(options);
     EXPECT_EQ(result.code, 2) << options;
-    EXPECT_EQ(result.err.substr(0, message.size()), message) << result.err;
+    EXPECT_EQ(result.err, "tp-run: error: " + message +
+                              "\nRun with --help for more information.\n");
   };
   usage("--train d.safetensors --weights in --lr 1",
         "--train requires --steps");

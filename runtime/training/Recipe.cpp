@@ -157,10 +157,10 @@ double Recipe::rateOf(int64_t step, int64_t steps) const {
     return rate;
   double part = double(step - 1 - schedule.warmup) /
                 double(std::max<int64_t>(1, steps - schedule.warmup));
-  double factor = schedule.kind == Schedule::Kind::Linear
+  double ofRate = schedule.kind == Schedule::Kind::Linear
                       ? 1 - part
                       : (1 + std::cos(std::numbers::pi * part)) / 2;
-  return schedule.least + (rate - schedule.least) * factor;
+  return schedule.least + (rate - schedule.least) * ofRate;
 }
 
 std::map<std::string, float> Recipe::updateInputs(int64_t step,

@@ -56,7 +56,6 @@ inline constexpr llvm::StringLiteral sequencesAttrName = "tp.sequences";
 /// `deviation` (F64) and a `zero_row` (I64) of the checkpoint's tensor, each if
 /// it has one.
 inline constexpr llvm::StringLiteral initAttrName = "tp.init";
-
 } // namespace tp
 
 #endif // TP_IMPORT_MODELATTRIBUTES_H

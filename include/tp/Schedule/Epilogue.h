@@ -3,7 +3,7 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A library multiplies its f32 sums by a factor and clips them at zero before
+// A library multiplies its f32 sums by a number and clips them at zero before
 // it rounds them once to the result's type. These functions say which
 // operations of a program mean that, so that the pass that forms GEMMs and the
 // tables of the artifact agree.
@@ -23,11 +23,11 @@ namespace tp {
 struct Scale {
   llvm::APFloat constant; ///< as the program has it
   bool isDivisor;
-  float factor; ///< what the library multiplies by
+  float multiplier; ///< what the library multiplies by
 };
 
 /// `op` as a scale of the tensor `x`, if the library's result is no further
-/// from the exact one than the program's: `factor` times the sum is then
+/// from the exact one than the program's: `multiplier` times the sum is then
 /// rounded at most as often. So a divisor of f32 has to be a power of two (its
 /// inverse is exact); one of a narrower type may be any number, since the
 /// inverse is rounded to f32 where the program rounds x to that type. Factors

@@ -74,7 +74,7 @@ def FormGemms : Pass<"tp-form-gemms", "::mlir::ModuleOp"> {
     the numbers are then constants of the function.
 
     cuBLASLt takes factors of one type and adds what has its result's (`mixesTypes`
-    of the target): a narrower factor becomes f32 before, as in derivatives of a
+    of the target): a narrower operand becomes f32 before, as in derivatives of a
     product of 16-bit factors with an f32 result, and so does a bias.
 
     Products of one row stay out of it for a device: they become linalg, and with

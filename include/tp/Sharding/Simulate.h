@@ -177,7 +177,7 @@ RankBuffers<T> applyStep(const RankBuffers<T> &buffers,
     return position < 0 ? pad : buffers[rank][position];
   };
   int64_t gathered = step.getGatheredDim(), cut = step.getCutDim();
-  // Of a sum one rank holds the whole; of a maximum all may.
+  // Of a sum one rank holds the value; of a maximum all may.
   bool onlyFirst =
       row.to == Holding::Partial && step.reduction == ReductionKind::Sum;
   for (const auto &group : mesh.getGroups(step.axes))

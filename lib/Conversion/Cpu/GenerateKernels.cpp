@@ -26,10 +26,10 @@ using namespace mlir;
 using namespace tp;
 
 /// Elements of work that make a thread worth waking.
-static constexpr int64_t grainElements = 16384;
+static constexpr int64_t leastElements = 16384;
 
 /// Rows that make up so much work.
-static int64_t getGrain(const KernelPlan &plan) {
+static int64_t getLeastRows(const KernelPlan &plan) {
   int64_t perRow = 1;
   for (const auto &op : plan.ops) {
     int64_t elements = 1;
@@ -37,7 +37,7 @@ static int64_t getGrain(const KernelPlan &plan) {
       elements *= size;
     perRow += elements;
   }
-  return std::max<int64_t>(1, grainElements / perRow);
+  return std::max<int64_t>(1, leastElements / perRow);
 }
 
 namespace {
@@ -64,7 +64,7 @@ struct GenerateKernelsPass
       };
       set(rowCountAttrName, plan->getRowCount());
       set(scratchBytesAttrName, plan->scratchBytes);
-      set(grainAttrName, getGrain(*plan));
+      set(leastRowsAttrName, getLeastRows(*plan));
       function->setAttr(bodyAttrName,
                         FlatSymbolRefAttr::get(body->getNameAttr()));
     }

@@ -50,6 +50,7 @@ private:
   Value isInHead(Value row);
   void findQueries();
   void prepareCopies();
+  Value getMaskRow();
   void compute();
   FoundRow findKey(Value key, int64_t size);
   void loadPages(Value stage, Value start);
@@ -59,6 +60,8 @@ private:
                AttentionSoftmax &softmax);
   void exchange(SoftmaxState &state, AttentionSoftmax &softmax);
   SmallVector<Value> readSinks(AttentionSoftmax &softmax);
+  void finish(SoftmaxState &state, AttentionSoftmax &softmax,
+              AttentionSplits &splits, AttentionProducts &products);
   void write(const SoftmaxState &state, ArrayRef<Value> logarithms,
              AttentionProducts &products);
 };
@@ -315,15 +318,40 @@ void AttentionKernel::run() {
     compute();
 }
 
+/// The batch entry's row of the mask; null without one.
+Value AttentionKernel::getMaskRow() {
+  if (!shape.maskType)
+    return {};
+  int64_t bytes = std::max(1u, shape.maskType.getIntOrFloatBitWidth() / 8);
+  return e.offset(call.mask,
+                  e.mul(e.toInt64(batch), shape.keyCapacity * bytes));
+}
+
+/// What the block has of its rows: the results, or a part of their sums for the
+/// kernel that puts the splits together.
+void AttentionKernel::finish(SoftmaxState &state, AttentionSoftmax &softmax,
+                             AttentionSplits &splits,
+                             AttentionProducts &products) {
+  if (tiles.splits > 1) {
+    Value line = e.add(e.mul(batch, shape.keyHeads), keyHead);
+    Value before = shape.findsTokens()
+                       ? e.mul(e.toInt32(firstQuery), shape.getSharing())
+                       : e.int32(0);
+    splits.store(
+        state, products, call.scratch, line, e.add(blockRow, warpRow), before,
+        [&](Value row) { return isInHead(row); }, split, lane);
+    return;
+  }
+  if (shape.sinksType)
+    softmax.addSinks(state, readSinks(softmax));
+  SmallVector<Value> logarithms = softmax.normalise(state);
+  write(state, logarithms, products);
+}
+
 void AttentionKernel::compute() {
   findQueries();
   prepareCopies();
-  Value maskRow;
-  if (shape.maskType) {
-    int64_t bytes = std::max(1u, shape.maskType.getIntOrFloatBitWidth() / 8);
-    maskRow =
-        e.offset(call.mask, e.mul(e.toInt64(batch), shape.keyCapacity * bytes));
-  }
+  Value maskRow = getMaskRow();
   Value warpKey = e.mul(keyWarp, tiles.getWarpKeys());
   AttentionMasks masks(e, shape, tiles, Sight::ofQueries(shape), call.keyLength,
                        call.queryOffset, queries, maskRow, blockRow, warpRow,
@@ -387,26 +415,11 @@ void AttentionKernel::compute() {
   e.barrier();
   softmax.finish(state);
   exchange(state, softmax);
-  auto finish = [&] {
-    if (tiles.splits > 1) {
-      Value line = e.add(e.mul(batch, shape.keyHeads), keyHead);
-      Value before = shape.findsTokens()
-                         ? e.mul(e.toInt32(firstQuery), shape.getSharing())
-                         : e.int32(0);
-      splits.store(
-          state, *products, call.scratch, line, e.add(blockRow, warpRow),
-          before, [&](Value row) { return isInHead(row); }, split, lane);
-      return;
-    }
-    if (shape.sinksType)
-      softmax.addSinks(state, readSinks(softmax));
-    SmallVector<Value> logarithms = softmax.normalise(state);
-    write(state, logarithms, *products);
-  };
   if (tiles.keyWarps == 1)
-    finish();
+    finish(state, softmax, splits, *products);
   else
-    e.when(e.compare(arith::CmpIPredicate::eq, keyWarp, 0), finish);
+    e.when(e.compare(arith::CmpIPredicate::eq, keyWarp, 0),
+           [&] { finish(state, softmax, splits, *products); });
 }
 
 gpu::GPUFuncOp tp::generateAttention(gpu::GPUModuleOp module, StringRef name,

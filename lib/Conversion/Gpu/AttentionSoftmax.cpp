@@ -41,7 +41,7 @@ void SoftmaxState::assign(ValueRange values) {
 AttentionSoftmax::AttentionSoftmax(KernelEmitter &emitter,
                                    const AttentionShape &shape,
                                    const AttentionTiles &tiles)
-    : e(emitter), tiles(tiles), factor(shape.scale * llvm::numbers::log2e),
+    : e(emitter), tiles(tiles), multiplier(shape.scale * llvm::numbers::log2e),
       cap(shape.softCap), ofCap(cap != 0 ? shape.scale / cap : 0),
       scalesScores(!(shape.scale > 0) || cap != 0 || shape.biasType ||
                    shape.sinksType) {}
@@ -62,7 +62,7 @@ void AttentionSoftmax::scale(Fragments &scores) {
   for (Fragment &fragment : scores)
     for (auto &tile : fragment)
       for (Value &value : tile)
-        value = cap == 0 ? e.mulf(value, e.float32(factor))
+        value = cap == 0 ? e.mulf(value, e.float32(multiplier))
                          : e.mulf(e.tanh(e.mulf(value, e.float32(ofCap))),
                                   e.float32(cap * llvm::numbers::log2e));
 }
@@ -100,13 +100,14 @@ Fragments AttentionSoftmax::getSlopes(const Fragments &scaled) {
 Value AttentionSoftmax::getShift(Value greatest) {
   Value isNone =
       e.compare(arith::CmpFPredicate::OEQ, greatest, e.float32(-infinity));
-  Value product = scalesScores ? greatest : e.mulf(greatest, e.float32(factor));
+  Value product =
+      scalesScores ? greatest : e.mulf(greatest, e.float32(multiplier));
   return e.select(isNone, e.float32(0), product);
 }
 
 Value AttentionSoftmax::getPower(Value value, Value shift) {
   return e.exp2(
-      e.fma(value, e.float32(scalesScores ? 1 : factor), e.negate(shift)));
+      e.fma(value, e.float32(scalesScores ? 1 : multiplier), e.negate(shift)));
 }
 
 void AttentionSoftmax::rescale(SoftmaxState &state, size_t row, Value by) {
@@ -151,20 +152,21 @@ void AttentionSoftmax::finish(SoftmaxState &state) {
 void AttentionSoftmax::merge(SoftmaxState &state,
                              function_ref<Value(int64_t)> other) {
   int64_t rows = state.greatest.size(), next = 0;
-  SmallVector<Value> factors;
+  SmallVector<Value> multipliers;
   for (int64_t row = 0; row < rows; ++row) {
     Value before = state.greatest[row], theirs = other(next++);
     state.greatest[row] = e.greatestf(before, theirs);
     Value shift = getShift(state.greatest[row]);
-    factors.push_back(getPower(theirs, shift));
+    multipliers.push_back(getPower(theirs, shift));
     rescale(state, row, getPower(before, shift));
   }
   for (int64_t row = 0; row < rows; ++row)
-    state.sum[row] = e.fma(other(next++), factors[row], state.sum[row]);
+    state.sum[row] = e.fma(other(next++), multipliers[row], state.sum[row]);
   for (auto [fragment, tiles] : llvm::enumerate(state.outputs))
     for (auto &tile : tiles)
       for (int64_t i = 0; i < 4; ++i)
-        tile[i] = e.fma(other(next++), factors[2 * fragment + i / 2], tile[i]);
+        tile[i] =
+            e.fma(other(next++), multipliers[2 * fragment + i / 2], tile[i]);
 }
 
 Value AttentionSoftmax::readSink(Value sinks, Type type, Value head) {

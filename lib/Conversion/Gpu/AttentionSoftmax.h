@@ -17,7 +17,7 @@
 //
 // The result is o / l, its log-sum-exp (c m + log2 l) * ln 2. A row that has
 // seen no key has m = -inf; there 0 is subtracted instead, so that all its
-// powers, and the factor of what was summed before, are 2^-inf = 0.
+// powers, and what multiplies what was summed before, are 2^-inf = 0.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,7 +48,7 @@ public:
 
   /// The state before any key.
   SoftmaxState getInitial();
-  /// What the masks and update() take: the scores times the factor if the scale
+  /// What the masks and update() take: the scores times c if the scale
   /// is not positive (then the greatest score is not that of the greatest
   /// product) or something is added to them, or capped and times log2(e); else
   /// unchanged.
@@ -77,7 +77,7 @@ public:
   /// Divides the outputs by the sums and returns each row's log-sum-exp.
   llvm::SmallVector<Value> normalise(SoftmaxState &state);
 
-  /// `greatest` times the factor, zero in place of -inf.
+  /// `greatest` times c, zero in place of -inf.
   Value getShift(Value greatest);
   /// 2^(c value - shift)
   Value getPower(Value value, Value shift);
@@ -88,9 +88,9 @@ public:
 private:
   KernelEmitter &e;
   const AttentionTiles &tiles;
-  double factor;     ///< c
+  double multiplier; ///< c
   double cap, ofCap; ///< soft cap (0: none), the scale in parts of it
-  bool scalesScores; ///< by the factor, before anything else
+  bool scalesScores; ///< by c, before anything else
 
   void rescale(SoftmaxState &state, size_t row, Value by);
 };

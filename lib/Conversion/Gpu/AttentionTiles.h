@@ -14,6 +14,7 @@
 
 #include "mlir/IR/Types.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Support/Bytes.h"
 #include "llvm/Support/MathExtras.h"
 #include <optional>
 
@@ -52,7 +53,7 @@ struct AttentionShape {
   static mlir::FailureOr<AttentionShape> get(nn::AttentionBackwardOp op);
   bool operator==(const AttentionShape &other) const = default;
 
-  static int64_t getBytes(mlir::Type type) { return type.isF32() ? 4 : 2; }
+  static int64_t getBytes(mlir::Type type) { return tp::getElementBytes(type); }
   /// Of an element in shared memory.
   int64_t getElementBytes() const { return getBytes(type); }
   /// Whether a block finds out which tokens it has.

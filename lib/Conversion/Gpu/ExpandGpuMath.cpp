@@ -45,7 +45,7 @@ struct ExpandExp : OpRewritePattern<math::ExpOp> {
       return LLVM::FMAOp::create(builder, loc, a, b, c);
     };
     // Within these bounds 2^n is an ordinary number; what is beyond them is in
-    // the other factor, infinities and NaN too.
+    // the other operand, infinities and NaN too.
     Value log2e = constant(0x1.715476p+0);
     Value n = arith::MulFOp::create(builder, loc, x, log2e);
     n = arith::MinNumFOp::create(builder, loc, n, constant(127));

@@ -23,6 +23,7 @@
 
 #include "TileProduct.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Support/Bytes.h"
 #include "llvm/Support/MathExtras.h"
 
 namespace tp {
@@ -42,7 +43,7 @@ struct ExpertShape {
   static mlir::FailureOr<ExpertShape> get(nn::ExpertsBackwardOp op);
   bool operator==(const ExpertShape &other) const = default;
 
-  int64_t getBytes() const { return type.isF32() ? 4 : 2; }
+  int64_t getBytes() const { return getElementBytes(type); }
   int64_t getSlots() const { return rows * chosen; }
   /// Of 32 experts each.
   int64_t getWords() const { return llvm::divideCeil(experts, 32); }

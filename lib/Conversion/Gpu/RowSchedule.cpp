@@ -79,6 +79,7 @@ namespace {
 struct Scheduler {
   const KernelPlan &plan;
   RowSchedule &schedule;
+  int64_t keptRegisters = 0; ///< of all loops
 
   unsigned getNumRows() const { return plan.numRowDims; }
 
@@ -454,15 +455,20 @@ struct Scheduler {
     return registers;
   }
 
-  /// Chooses what stays in registers.
-  void chooseKept() {
-    struct Candidate {
-      TensorAccess access;
-      unsigned first;
-      bool isMade;
-      KernelOp *reader = nullptr;
-      OpOperand *read = nullptr;
-    };
+  /// What may stay in registers from the loop `first` on: what it makes, or
+  /// what `reader` reads there.
+  struct Candidate {
+    TensorAccess access;
+    unsigned first;
+    bool isMade;
+    KernelOp *reader = nullptr;
+    OpOperand *read = nullptr;
+  };
+
+  /// All of them, and in `order` those that a later loop reads: whether they
+  /// are only read, and which they are.
+  SmallVector<Candidate>
+  collectCandidates(SmallVector<std::pair<bool, unsigned>> &order) {
     SmallVector<Candidate> candidates;
     auto find = [&](TensorAccess access, const LoopShape &shape) {
       return llvm::find_if(candidates, [&](const Candidate &candidate) {
@@ -470,7 +476,6 @@ struct Scheduler {
                schedule.loops[candidate.first].sharesLike(shape);
       });
     };
-    SmallVector<std::pair<bool, unsigned>> order;
     for (auto [number, loop] : llvm::enumerate(plan.loops)) {
       LoopShape &shape = schedule.loops[number];
       if (loop.kind == KernelOp::Kind::Mixed || shape.sequential ||
@@ -494,29 +499,37 @@ struct Scheduler {
           candidates.push_back({getWrite(*op, i), unsigned(number), true});
       }
     }
+    return candidates;
+  }
+
+  /// Keeps it from loop `first` on, if there are registers.
+  bool keep(const Candidate &candidate, unsigned first) {
+    LoopShape &shape = schedule.loops[first];
+    int64_t own = getRegisters(shape, candidate.access.first);
+    int64_t most = schedule.blockThreads > maxThreads ? maxKeptRegistersAlone
+                   : shape.width > 4                  ? maxKeptRegistersWide
+                                                      : maxKeptRegisters;
+    if (schedule.kept.contains(candidate.access) || keptRegisters + own > most)
+      return false;
+    if (shape.width > 4 &&
+        keptRegisters + own + getLoadedRegisters(first, candidate.access) >
+            maxLoadedRegistersWide)
+      return false;
+    keptRegisters += own;
+    schedule.kept.insert(candidate.access);
+    shape.keeps.push_back(candidate.access);
+    for (auto [other, loop] : llvm::zip_equal(schedule.loops, plan.loops))
+      if (loop.kind != KernelOp::Kind::Mixed && other.sharesLike(shape))
+        other.unrolled = true;
+    return true;
+  }
+
+  /// Chooses what stays in registers.
+  void chooseKept() {
+    SmallVector<std::pair<bool, unsigned>> order;
+    SmallVector<Candidate> candidates = collectCandidates(order);
     // What would have to be written and read comes before what is only read.
     llvm::sort(order);
-    int64_t registers = 0;
-    auto keep = [&](const Candidate &candidate, unsigned first) {
-      LoopShape &shape = schedule.loops[first];
-      int64_t own = getRegisters(shape, candidate.access.first);
-      int64_t most = schedule.blockThreads > maxThreads ? maxKeptRegistersAlone
-                     : shape.width > 4                  ? maxKeptRegistersWide
-                                                        : maxKeptRegisters;
-      if (schedule.kept.contains(candidate.access) || registers + own > most)
-        return false;
-      if (shape.width > 4 &&
-          registers + own + getLoadedRegisters(first, candidate.access) >
-              maxLoadedRegistersWide)
-        return false;
-      registers += own;
-      schedule.kept.insert(candidate.access);
-      shape.keeps.push_back(candidate.access);
-      for (auto [other, loop] : llvm::zip_equal(schedule.loops, plan.loops))
-        if (loop.kind != KernelOp::Kind::Mixed && other.sharesLike(shape))
-          other.unrolled = true;
-      return true;
-    };
     for (auto [late, index] : order)
       keep(candidates[index], candidates[index].first);
     // What is read behind a reduction alone, such as weights.
@@ -529,8 +542,8 @@ struct Scheduler {
             !shape.sharesLike(schedule.loops[candidate.first]))
           continue;
         // Of several weights the first ones, where lanes need registers.
-        if (shape.width > 4 && registers > 0 &&
-            registers + getRegisters(shape, candidate.access.first) >
+        if (shape.width > 4 && keptRegisters > 0 &&
+            keptRegisters + getRegisters(shape, candidate.access.first) >
                 maxPreloadedRegistersWide)
           break;
         if (keep(candidate, first))

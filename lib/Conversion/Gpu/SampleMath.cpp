@@ -86,12 +86,12 @@ Value SampleMath::exp(Value x) {
   Value r = e.fma(power, number(-log2High), x);
   r = e.fma(power, number(-log2Low), r);
   constexpr int terms = 14;
-  std::array<double, terms> factors{1};
+  std::array<double, terms> coefficients{1};
   for (int i = 1; i < terms; ++i)
-    factors[i] = factors[i - 1] / i;
-  Value series = number(factors.back());
+    coefficients[i] = coefficients[i - 1] / i;
+  Value series = number(coefficients.back());
   for (int i = terms - 2; i >= 0; --i)
-    series = e.fma(series, r, number(factors[i]));
+    series = e.fma(series, r, number(coefficients[i]));
   Value scale = arith::BitcastOp::create(e.builder, e.loc, f64,
                                          shiftLeft(e, e.add(k, 1023), 52));
   return e.select(isZero, number(0), mul(series, scale));
@@ -126,9 +126,9 @@ RowDraw SampleMath::readDraw(Value row, Value positions, Value seeds,
 Value SampleMath::getWord(Value token, const RowDraw &draw) {
   auto toWord = [&](Value wide) { return e.toInt32(wide); };
   auto high = [&](Value wide) { return toWord(e.shiftRight(wide, 32)); };
-  auto multiply = [&](Value x, uint32_t factor) {
+  auto multiply = [&](Value x, uint32_t multiplier) {
     Value wide = arith::ExtUIOp::create(e.builder, e.loc, e.i64, x);
-    return e.mul(wide, bits(factor));
+    return e.mul(wide, bits(multiplier));
   };
   Value key0 = toWord(draw.seed), key1 = high(draw.seed);
   std::array<Value, 4> c{token, e.int32(0), e.int32(0), draw.position};

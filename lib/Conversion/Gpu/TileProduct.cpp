@@ -39,7 +39,7 @@ TileProduct::TileProduct(KernelEmitter &emitter, Type type,
 /// Eight lines at the same column lie in different banks.
 TileProduct::Layout TileProduct::getLayout(Type type, const ProductTiles &tiles,
                                            bool isAcross, int64_t rows) {
-  int64_t element = type.isF32() ? 4 : 2;
+  int64_t element = getElementBytes(type);
   int64_t lines = isAcross ? tiles.stepBytes / element : rows;
   int64_t bytes = isAcross ? rows * element : tiles.stepBytes;
   return {lines, bytes, bytes + 16};

@@ -22,6 +22,7 @@
 #define TP_LIB_CONVERSION_GPU_TILEPRODUCT_H
 
 #include "TensorCores.h"
+#include "tp/Support/Bytes.h"
 #include <functional>
 
 namespace tp {
@@ -88,7 +89,7 @@ private:
   int64_t chunk; ///< bytes that lines divide into
   Value isAligned;
 
-  int64_t getBytes() const { return type.isF32() ? 4 : 2; }
+  int64_t getBytes() const { return getElementBytes(type); }
   int64_t getSteps() const { return tiles.stepBytes / getBytes(); }
   /// An operand's lines in a stage.
   struct Layout {

@@ -55,7 +55,7 @@ static LogicalResult readEpilogue(Operation *op, Value value,
     if (!joins || !joins->scale)
       return op->emitOpError("scales a GEMM: expected one ")
              << (known.scale ? "without a bias" : "of a target that scales");
-    epilogue.scale = scale->factor;
+    epilogue.scale = scale->multiplier;
     next = Scaled;
   } else if (isa<arith::AddFOp>(op) &&
              llvm::any_of(op->getOperands(), llvm::IsaPred<BlockArgument>)) {

@@ -375,7 +375,7 @@ LogicalResult StepBuilder::emitRows(func::CallOp call, func::FuncOp kernel) {
                       .getResult(0);
   callRuntime(
       TPRT_SLOT_parallel_for,
-      {address, context, number(rowCountAttrName), number(grainAttrName)});
+      {address, context, number(rowCountAttrName), number(leastRowsAttrName)});
   return success();
 }
 

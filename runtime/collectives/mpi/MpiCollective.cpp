@@ -67,7 +67,7 @@ Status MessageCollective::run(const TransferStep &step, const Collective &c,
   int64_t bytes = step.count * typeBytes(c.type);
   switch (step.kind) {
   case Kind::Copy:
-    parallelFor(step.rows, std::max<int64_t>(1, kGrain / step.width),
+    parallelFor(step.rows, std::max<int64_t>(1, kLeastElements / step.width),
                 [&](int64_t begin, int64_t end, int64_t) {
                   for (int64_t row = begin; row < end; ++row)
                     std::memcpy(to + row * step.to.pitch,
@@ -155,7 +155,7 @@ Status MessageCollective::reduceScatter(const Collective &c, char *in,
 /// The sources' elements, in the order of the group.
 void MessageCollective::sum(const Collective &c, int64_t count, char *out) {
   int64_t size = typeBytes(c.type);
-  parallelFor(count, kGrain, [&](int64_t begin, int64_t end, int64_t) {
+  parallelFor(count, kLeastElements, [&](int64_t begin, int64_t end, int64_t) {
     std::vector<const void *> parts(sources);
     for (const void *&part : parts)
       part = static_cast<const char *>(part) + begin * size;

@@ -5,7 +5,7 @@
 //
 // One process per rank. How they find each other, agree, watch over each other
 // and report is the side channel's work, the same as for processes on the host;
-// NCCL moves the data of collectives and nothing else. In a world of one rank
+// NCCL moves the data of collectives and nothing else. In a run of one rank
 // libnccl is not opened.
 //
 // A communicator per distinct list of members, made from an identifier that the
@@ -68,7 +68,7 @@ std::string listRanks(const std::vector<int64_t> &members) {
 
 class NcclBackend : public DeviceBackend {
 public:
-  /// `nccl` may be null in a world of one rank.
+  /// `nccl` may be null in a run of one rank.
   NcclBackend(std::shared_ptr<SideChannel> channel, const Driver &cuda,
               const Nccl *nccl);
 

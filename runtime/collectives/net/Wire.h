@@ -136,7 +136,7 @@ private:
 };
 
 //===----------------------------------------------------------------------===//
-// Bodies: their fields in order, and what may be in them in a world of `ranks`
+// Bodies: their fields in order, and what may be in them in a run of `ranks`
 //===----------------------------------------------------------------------===//
 
 struct Hello {

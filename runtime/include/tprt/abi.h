@@ -93,7 +93,7 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 ///   order of the kernel's parameters, and is read before the call returns.
 ///   Only in code for a device.
 /// parallel_for: only in code for the host. Cut [0, extent) into ranges of at
-/// least `grain` and call body.
+/// least `least` and call body.
 ///   Not nested. Bodies call no function of this table.
 /// cache_write: row t of `rows`, cell_bytes of them, becomes cell cells[t]
 ///   (i32) of the pool, which has num_cells, in order; a number outside is
@@ -139,7 +139,7 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
                    I64(v_stride) IN(mask) IN(bias) IN(sinks) I64(kv_len)       \
                        I64(q_offset) OUT(out) I64(out_stride) OUT(lse))        \
   X(collective, I32(id) I64(layer) IN(in) OUT(out))                            \
-  X(parallel_for, BODY(body) OUT(context) I64(extent) I64(grain))              \
+  X(parallel_for, BODY(body) OUT(context) I64(extent) I64(least))              \
   X(mark, I32(id) I64(layer))                                                  \
   X(wait, I32(id) I64(layer))                                                  \
   X(launch, I32(id) I64(layer) OUT(arguments))                                 \

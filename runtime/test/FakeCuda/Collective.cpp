@@ -330,13 +330,12 @@ private:
   /// Rank c gets the sum of piece c, the others get it from there. Pieces are
   /// multiples of 16 bytes, of at most 2 MiB.
   void allReduce(const Call &call, uint64_t sequence, char *to) {
-    constexpr size_t kMostBytes = 2 << 20, kGrain = 16;
+    constexpr size_t kMostBytes = 2 << 20, kUnit = 16;
     size_t element = bytesOf(call.type), ranks = size_t(c_->ranks);
-    size_t grain = kGrain / element;
+    size_t unit = kUnit / element;
     for (size_t at = 0; at < call.count;) {
       size_t piece = (call.count - at + ranks - 1) / ranks;
-      piece =
-          std::min((piece + grain - 1) / grain * grain, kMostBytes / element);
+      piece = std::min((piece + unit - 1) / unit * unit, kMostBytes / element);
       for (int r = 0; r < c_->ranks && at < call.count; ++r) {
         size_t count = std::min(piece, call.count - at);
         sumAlongRing(call, sequence, to + at * element, at * element, count, r);

@@ -23,7 +23,7 @@ inline constexpr llvm::StringLiteral scratchBytesAttrName = "tp.scratch_bytes";
 /// order. All get the arguments of the call and, if tp.scratch_bytes is not
 /// zero, the scratch by which one hands parts to the next.
 inline constexpr llvm::StringLiteral thenAttrName = "tp.then";
-inline constexpr llvm::StringLiteral grainAttrName = "tp.grain";
+inline constexpr llvm::StringLiteral leastRowsAttrName = "tp.least_rows";
 inline constexpr llvm::StringLiteral bodyAttrName = "tp.body";
 
 /// Writes, and reads, the kernels of a library's operation and their scratch.

@@ -39,7 +39,7 @@ def LowerStep : Pass<"tp-lower-step", "::mlir::ModuleOp"> {
       return %y : tensor<8x64xf32>
     }
     func.func private @rows_0.body(!llvm.ptr, i64, i64, i64) attributes {tp.kernel = "body"}
-    func.func private @rows_0(tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.body = @rows_0.body, tp.grain = 127 : i64, tp.kernel = "rows", tp.row_count = 8 : i64, tp.row_dims = 1 : i64, tp.scratch_bytes = 0 : i64}
+    func.func private @rows_0(tensor<8x64xf32>) -> tensor<8x64xf32> attributes {tp.body = @rows_0.body, tp.least_rows = 127 : i64, tp.kernel = "rows", tp.row_count = 8 : i64, tp.row_dims = 1 : i64, tp.scratch_bytes = 0 : i64}
     ```
     After:
     ```mlir
@@ -49,7 +49,7 @@ def LowerStep : Pass<"tp-lower-step", "::mlir::ModuleOp"> {
         %body = constant @rows_0.body : (!llvm.ptr, i64, i64, i64) -> ()
         %b = builtin.unrealized_conversion_cast %body : (!llvm.ptr, i64, i64, i64) -> () to !llvm.ptr
         ...
-        %status = llvm.call %parallel_for(%rank, %b, %context, %rows, %grain) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, !llvm.ptr, i64, i64) -> i32
+        %status = llvm.call %parallel_for(%rank, %b, %context, %rows, %least) : !llvm.ptr, (!llvm.ptr, !llvm.ptr, !llvm.ptr, i64, i64) -> i32
         ...
         %failed = arith.cmpi ne, %status, %ok : i32
         cf.cond_br %failed, ^exit(%status : i32), ^next

@@ -28,7 +28,7 @@ static LogicalResult expectPage(Operation *op, int64_t page) {
   return success();
 }
 
-/// Padding lanes of heads hold what the operands' hold: nothing is known.
+/// Padding of heads holds what the operands' hold: nothing is known.
 static SmallVector<PadState> knowNothing(Operation *op) {
   return SmallVector<PadState>(op->getNumResults(), PadState::Anything);
 }
@@ -365,6 +365,32 @@ static SeenCell findSeenCell(Scalar &e, PagedAttentionOp op, Value row,
   return {cell, isSeen};
 }
 
+/// The sum of `left` times what is seen of a pool, at the positions of loop
+/// `position`, over loop 5. What is not seen is not multiplied: it may be no
+/// number.
+static Value multiplySeen(Emitter &emitter, PagedAttentionOp op,
+                          RankedTensorType type, Value left, Value pool,
+                          unsigned position, unsigned element) {
+  Loops d = emitter.loops(6), all(ArrayRef(d).take_front(5));
+  return emitter.reduce(
+      type, all, 6, Combine::Sum,
+      {{left, {d[0], d[1], d[2], d[3], d[5]}},
+       {op.getRows(), {d[1]}},
+       {op.getPositions(), {d[1]}}},
+      [&](Scalar &e, ValueRange v) {
+        SeenCell seen = findSeenCell(e, op, v[1], v[2], position);
+        Value right = tensor::ExtractOp::create(
+            e.b, pool, ValueRange{seen.cell, e.index(2), e.index(element)});
+        return e.select(seen.isSeen, e.mul(v[0], e.convert(right, e.wide)),
+                        e.number(0));
+      });
+}
+
+static Value isNone(Scalar &e, Value value, double none) {
+  return arith::CmpFOp::create(e.b, arith::CmpFPredicate::OEQ, value,
+                               e.number(none));
+}
+
 FailureOr<SmallVector<Value>> PagedAttentionOp::decompose(OpBuilder &builder) {
   Emitter emitter(builder, getLoc(), typeOf(getQuery()).getElementType());
   ArrayRef<int64_t> keys = shapeOf(getKeys());
@@ -380,22 +406,7 @@ FailureOr<SmallVector<Value>> PagedAttentionOp::decompose(OpBuilder &builder) {
   SmallVector<int64_t> scoreShape(shape);
   scoreShape.back() = positions;
   RankedTensorType scoreType = emitter.wideType(scoreShape);
-  // The sum of `left` times what is seen of a pool, at the positions of loop
-  // `position`. What is not seen is not multiplied: it may be no number.
-  auto multiplySeen = [&](RankedTensorType type, Value left, Value pool,
-                          unsigned position, unsigned element) {
-    return emitter.reduce(
-        type, all, 6, Combine::Sum,
-        {{left, {d[0], d[1], d[2], d[3], d[5]}}, rows, at},
-        [&](Scalar &e, ValueRange v) {
-          SeenCell seen = findSeenCell(e, *this, v[1], v[2], position);
-          Value right = tensor::ExtractOp::create(
-              e.b, pool, ValueRange{seen.cell, e.index(2), e.index(element)});
-          return e.select(seen.isSeen, e.mul(v[0], e.convert(right, e.wide)),
-                          e.number(0));
-        });
-  };
-  Value dots = multiplySeen(scoreType, query, getKeys(), 4, 5);
+  Value dots = multiplySeen(emitter, *this, scoreType, query, getKeys(), 4, 5);
   double infinity = std::numeric_limits<double>::infinity();
   SmallVector<Operand> shaping{{dots, all}, rows, at};
   if (getBias())
@@ -411,10 +422,6 @@ FailureOr<SmallVector<Value>> PagedAttentionOp::decompose(OpBuilder &builder) {
   });
   RankedTensorType headType =
       emitter.wideType(ArrayRef<int64_t>(shape).drop_back());
-  auto isNone = [&](Scalar &e, Value value, double none) -> Value {
-    return arith::CmpFOp::create(e.b, arith::CmpFPredicate::OEQ, value,
-                                 e.number(none));
-  };
   Value max =
       emitter.reduce(headType, heads, 5, Combine::Max, {{scores, all}}, same);
   SmallVector<Operand> sinks;
@@ -441,8 +448,8 @@ FailureOr<SmallVector<Value>> PagedAttentionOp::decompose(OpBuilder &builder) {
                         return e.add(v[0], e.exp(e.sub(v[2], v[1])));
                       });
   shape.back() = shapeOf(getValues())[2];
-  Value total =
-      multiplySeen(emitter.wideType(shape), weights, getValues(), 5, 4);
+  Value total = multiplySeen(emitter, *this, emitter.wideType(shape), weights,
+                             getValues(), 5, 4);
   Value average = emitter.map(
       typeOf(query).clone(shape), {{total, all}, {sum, heads}},
       [&](Scalar &e, ValueRange v) {

@@ -38,7 +38,7 @@ llvm::LogicalResult expectLastDimension(mlir::Operation *op,
 mlir::Type getF32(mlir::Operation *op);
 
 //===----------------------------------------------------------------------===//
-// Rules: a tensor as the factors of each of its dimensions; padding lanes
+// Rules: a tensor as the factors of each of its dimensions; padding
 //===----------------------------------------------------------------------===//
 
 using Dims = llvm::SmallVector<llvm::SmallVector<unsigned, 2>, 4>;

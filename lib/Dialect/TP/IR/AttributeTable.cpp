@@ -88,7 +88,7 @@ constexpr Row rows[] = {
     {"tp.arena_bytes", OnFunction, is<IntegerAttr>, "an integer"},
     {"tp.comm_bytes", OnFunction, is<IntegerAttr>, "an integer"},
     {"tp.row_count", OnFunction, is<IntegerAttr>, "an integer"},
-    {"tp.grain", OnFunction, is<IntegerAttr>, "an integer"},
+    {"tp.least_rows", OnFunction, is<IntegerAttr>, "an integer"},
     {"tp.body", OnFunction, is<FlatSymbolRefAttr>, "the symbol of a function"},
     {"tp.scratch_bytes", OnFunction | OnOperation, is<IntegerAttr>,
      "an integer"},
