@@ -41,7 +41,8 @@ struct Runtime {
   decltype(&tprt_load_weights) loadWeights = nullptr;
   decltype(&tprt_run) run = nullptr;
   decltype(&tprt_output_count) outputCount = nullptr;
-  decltype(&tprt_state) state = nullptr;
+  decltype(&tprt_describe_state) describeState = nullptr;
+  decltype(&tprt_read_states) readStates = nullptr;
 
   /// Empty, or why it cannot be had.
   static std::string load(Runtime &runtime) {
@@ -68,7 +69,8 @@ struct Runtime {
         !find(runtime.loadWeights, "tprt_load_weights") ||
         !find(runtime.run, "tprt_run") ||
         !find(runtime.outputCount, "tprt_output_count") ||
-        !find(runtime.state, "tprt_state"))
+        !find(runtime.describeState, "tprt_describe_state") ||
+        !find(runtime.readStates, "tprt_read_states"))
       return "the runtime at " + path.str().str() + " lacks a function";
     return "";
   }
@@ -177,6 +179,17 @@ writeCheckpoint(ModuleOp module, ParameterProvider &provider, StringRef path) {
   llvm::support::endian::write64le(length, text.size());
   file << StringRef(length, 8) << text << data;
   return success();
+}
+
+/// Memory for what is described, floats as f32.
+static std::unique_ptr<char[]> bindMemory(tprt_tensor &tensor) {
+  if (StringRef(tensor.dtype) == "BF16" || StringRef(tensor.dtype) == "F16") {
+    tensor.dtype = "F32";
+    tensor.bytes *= 2;
+  }
+  auto memory = std::make_unique<char[]>(tensor.bytes);
+  tensor.data = memory.get();
+  return memory;
 }
 
 static FailureOr<Tensor> fromOutput(ModuleOp module,
@@ -351,18 +364,12 @@ FailureOr<SmallVector<Tensor>> OpenProgram::run(StringRef function,
     in.shape = input.getShape().data();
   }
   std::vector<tprt_tensor> outs(runtime.outputCount(session, entry));
-  std::vector<std::string> memory(outs.size());
+  std::vector<std::unique_ptr<char[]>> memory(outs.size());
   for (auto [index, out] : llvm::enumerate(outs)) {
     out.size = sizeof(out);
     if (runtime.describeOutput(session, entry, index, &out))
       return complain();
-    // Floats as f32.
-    if (StringRef(out.dtype) == "BF16" || StringRef(out.dtype) == "F16") {
-      out.dtype = "F32";
-      out.bytes *= 2;
-    }
-    memory[index].resize(out.bytes);
-    out.data = memory[index].data();
+    memory[index] = bindMemory(out);
   }
   if (runtime.run(session, entry, ins.data(), ins.size(), outs.data(),
                   outs.size())) {
@@ -382,7 +389,10 @@ FailureOr<SmallVector<Tensor>> OpenProgram::run(StringRef function,
 FailureOr<Tensor> OpenProgram::getState(int64_t index) {
   tprt_tensor state{};
   state.size = sizeof(state);
-  if (runtime.state(session, index, &state))
+  if (runtime.describeState(session, index, &state))
+    return complain();
+  std::unique_ptr<char[]> memory = bindMemory(state);
+  if (runtime.readStates(session, &state, 1))
     return complain();
   return fromOutput(perRank, state);
 }

@@ -48,6 +48,12 @@ class _Tensor(_Sized):
         return numpy.empty(shape, _TYPES.get(_WIDE.get(self.dtype, self.dtype).decode()))
 
 
+def _bind(arrays):
+    """The arrays' memory, and how many there are."""
+    tensors = [_Tensor.of(name, array) for name, array in arrays.items()]
+    return (_Tensor * len(tensors))(*tensors), len(tensors)
+
+
 _OnFailure = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int32,
                               ctypes.c_char_p)
 
@@ -102,7 +108,8 @@ def _runtime():
         "load_weights": (ctypes.c_int32, session, text),
         "run": (ctypes.c_int32, session, size, tensor, size, tensor, size),
         "state_count": (size, session),
-        "state": (ctypes.c_int32, session, size, tensor),
+        "describe_state": (ctypes.c_int32, session, size, tensor),
+        "read_states": (ctypes.c_int32, session, tensor, size),
         "reset_states": (ctypes.c_int32, session),
         "stats": (text, session),
     })
@@ -202,22 +209,18 @@ class Session:
             # A copy if it may change before the next run.
             fresh[name] = array.copy() if array is value else array
 
-        def bind(arrays):
-            tensors = [_Tensor.of(name, array) for name, array in arrays.items()]
-            return (_Tensor * len(tensors))(*tensors), len(tensors)
-
-        number = self._entry(entry) if entry else self._entry_for(*bind(fresh))
+        number = self._entry(entry) if entry else self._entry_for(*_bind(fresh))
         batch = {name: shape[:2] for name, (shape, _, _) in self._inputs(number).items()}
         given = {name: array for name, array in self._given.get(number, {}).items()
                  if all(batch[name] != batch.get(other) or array.shape[:2] == value.shape[:2]
                         for other, value in fresh.items())} | fresh
-        bound, outputs = bind(given), {}
+        bound, outputs = _bind(given), {}
         for i in range(self._calls["output_count"](self._handle, number)):
             tensor = _Tensor()
             self._call("describe_result", number, *bound, i, ctypes.byref(tensor))
             outputs[tensor.name.decode()] = tensor.empty()
         for n in range(repeat):
-            self._call("run", number, *bound, *bind(outputs if n == repeat - 1 else {}))
+            self._call("run", number, *bound, *_bind(outputs if n == repeat - 1 else {}))
         self._given[number] = given
         return outputs if self.rank == 0 else {}
 
@@ -236,11 +239,10 @@ class Session:
         states = {}
         for i in range(self._calls["state_count"](self._handle)):
             tensor = _Tensor()
-            self._call("state", i, ctypes.byref(tensor))
-            if tensor.data:
-                array = states[tensor.name.decode()] = tensor.empty()
-                ctypes.memmove(array.ctypes.data, tensor.data, tensor.bytes)
-        return states
+            self._call("describe_state", i, ctypes.byref(tensor))
+            states[tensor.name.decode()] = tensor.empty()
+        self._call("read_states", *_bind(states))
+        return states if self.rank == 0 else {}
 
     def reset_states(self):
         """Give every state its initial value again."""

@@ -94,7 +94,7 @@ void pull(const Collective &c, int64_t self, int64_t gathered, int64_t cut,
     region.extents[gathered] =
         std::min(c.inputShape[gathered], c.outputShape[gathered] - place);
     region.toStart[gathered] = place;
-    copyRegion(size, c.inputShape, c.outputShape, region, in[j], out);
+    copyBox(size, boxOf(c.inputShape, c.outputShape, region), in[j], out);
   }
   if (gathered < 0)
     forEachRun(c.inputShape, c.outputShape, region,

@@ -12,10 +12,7 @@
 
 #include "../support/Simd.h"
 
-#include <algorithm>
 #include <bit>
-#include <cmath>
-#include <limits>
 #include <utility>
 
 using namespace tprt;
@@ -26,32 +23,19 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr double kSlack = 1e-3;
 
 int64_t generation::argmax(const float *values, int64_t count) {
-  constexpr int64_t kLanes = 16, kBlock = 1024;
+  constexpr int64_t kBlock = 1024;
   float best = -std::numeric_limits<float>::infinity();
   int64_t at = 0;
-  int32_t isBad[kLanes] = {};
   for (int64_t begin = 0; begin < count; begin += kBlock) {
-    int64_t size = std::min(kBlock, count - begin), i = 0;
-    float most[kLanes];
-    std::fill(most, most + kLanes, -std::numeric_limits<float>::infinity());
-    for (; i + kLanes <= size; i += kLanes)
-      for (int64_t lane = 0; lane < kLanes; ++lane) {
-        float x = values[begin + i + lane];
-        most[lane] = x > most[lane] ? x : most[lane];
-        isBad[lane] |= x != x;
-      }
-    for (; i < size; ++i) {
-      most[0] = std::max(most[0], values[begin + i]);
-      isBad[0] |= values[begin + i] != values[begin + i];
-    }
-    float largest = *std::max_element(most, most + kLanes);
+    float largest =
+        findLargest(values + begin, std::min(kBlock, count - begin));
+    if (std::isnan(largest))
+      return -1;
     if (largest > best) {
       best = largest;
       at = begin;
     }
   }
-  if (std::any_of(isBad, isBad + kLanes, [](int32_t bad) { return bad; }))
-    return -1;
   return std::find(values + at, values + count, best) - values;
 }
 
@@ -84,24 +68,19 @@ const float *Sampler::adjust(const float *logits, const Sampling &sampling,
 /// The `most` best (0: all) of the candidates of at least `least`.
 void Sampler::select(const float *logits, double scale, int64_t most,
                      double least) {
-  candidates.clear();
-  // The worst of those chosen is in front.
+  int64_t size = 0, limit = std::min(most, vocabulary);
+  candidates.resize(size_t(limit));
   for (int32_t id = 0; id < vocabulary; ++id) {
     Candidate next{logits[id] * scale, id};
     if (next.value < least)
       continue;
-    bool isFull = most > 0 && int64_t(candidates.size()) == most;
-    if (isFull && !(next < candidates.front()))
-      continue;
-    if (isFull) {
-      std::pop_heap(candidates.begin(), candidates.end());
-      candidates.back() = next;
-    } else {
-      candidates.push_back(next);
-    }
     if (most > 0)
-      std::push_heap(candidates.begin(), candidates.end());
+      keepBest(candidates.data(), size, limit, next);
+    else
+      candidates.push_back(next);
   }
+  if (most > 0)
+    candidates.resize(size_t(size));
 }
 
 /// Leaves the fewest candidates that are as probable together as `topP` of
@@ -123,11 +102,12 @@ void Sampler::narrow(double topP, double largest, double sum) {
 int32_t Sampler::drawCandidate(uint64_t seed, uint32_t position) const {
   Candidate best{-kInfinity, 0};
   for (const Candidate &c : candidates)
-    if (Candidate sum{c.value + gumbel(philox(seed, uint32_t(c.id), position)),
-                      c.id};
+    if (Candidate sum{c.value +
+                          gumbel(philox(seed, uint32_t(c.token), position)),
+                      c.token};
         sum < best || best.value == -kInfinity)
       best = sum;
-  return best.id;
+  return int32_t(best.token);
 }
 
 /// Among all tokens.
@@ -202,6 +182,6 @@ LogProbabilities Sampler::logProbabilities(const float *logits, int32_t chosen,
   select(logits, 1, most, -kInfinity);
   std::sort(candidates.begin(), candidates.end());
   for (const Candidate &c : candidates)
-    result.push_back({c.id, float(c.value - all)});
+    result.push_back({int32_t(c.token), float(c.value - all)});
   return result;
 }

@@ -14,7 +14,7 @@
 #ifndef TPRT_GENERATION_SAMPLER_H
 #define TPRT_GENERATION_SAMPLER_H
 
-#include "../support/Gumbel.h"
+#include "../support/Candidates.h"
 #include "Request.h"
 #include "tprt/status.h"
 
@@ -36,14 +36,6 @@ public:
                                     int64_t most);
 
 private:
-  struct Candidate {
-    double value;
-    int32_t id;
-    bool operator<(const Candidate &other) const { // the better one
-      return value != other.value ? value > other.value : id < other.id;
-    }
-  };
-
   const float *adjust(const float *logits, const Sampling &sampling,
                       const std::vector<int32_t> &tokens, int64_t prompt);
   void select(const float *logits, double scale, int64_t most, double least);

@@ -46,12 +46,10 @@ static Expected<std::vector<StepEntry>> entriesOf(const Manifest &manifest,
     auto tokens = stepTokens(entry.name);
     if (!tokens)
       continue;
-    StepEntry step{int64_t(i), *tokens, 0, false};
+    StepEntry step{int64_t(i), *tokens, 0};
     for (const Input &input : entry.inputs)
       if (input.name == "context")
         step.rows = elementCount(input.shape);
-    for (const Output &output : entry.outputs)
-      step.choosesTokens |= output.name == "tokens";
     found.push_back(step);
   }
   std::sort(found.begin(), found.end(),
@@ -87,32 +85,25 @@ static Binding bind(const char *name, FileType type, Shape shape,
 static std::vector<Binding> inputsOf(Batch &batch, const Generation &program,
                                      const StepEntry &step) {
   int64_t rows = step.rows;
-  std::vector<Binding> inputs{
+  return {
       bind("ids", FileType::I32, {1, step.tokens}, batch.ids),
       bind("starts", FileType::I32, {rows + 1}, batch.starts),
       bind("context", FileType::I32, {rows}, batch.context),
-      bind("table", FileType::I32, {rows, program.tablePages()}, batch.table)};
-  if (step.choosesTokens)
-    for (const Binding &input : std::initializer_list<Binding>{
-             bind("positions", FileType::I32, {rows}, batch.positions),
-             bind("seeds", FileType::I64, {rows}, batch.seeds),
-             bind("temperatures", FileType::F32, {rows}, batch.temperatures),
-             bind("top_k", FileType::I32, {rows}, batch.topK),
-             bind("top_p", FileType::F32, {rows}, batch.topP),
-             bind("min_p", FileType::F32, {rows}, batch.minP)})
-      inputs.push_back(input);
-  return inputs;
+      bind("table", FileType::I32, {rows, program.tablePages()}, batch.table),
+      bind("positions", FileType::I32, {rows}, batch.positions),
+      bind("seeds", FileType::I64, {rows}, batch.seeds),
+      bind("temperatures", FileType::F32, {rows}, batch.temperatures),
+      bind("top_k", FileType::I32, {rows}, batch.topK),
+      bind("top_p", FileType::F32, {rows}, batch.topP),
+      bind("min_p", FileType::F32, {rows}, batch.minP)};
 }
 
 static Status runStep(Session &session, const Generation &program,
                       const StepEntry &step, Batch &batch) {
-  std::vector<Binding> outputs;
-  if (step.choosesTokens)
-    outputs = {bind("tokens", FileType::I32, {step.rows}, batch.chosen),
-               bind("logprobs", FileType::F32, {step.rows}, batch.logprobs)};
-  else
-    std::fill(batch.chosen.begin(), batch.chosen.end(), -1);
-  return session.step(step.index, inputsOf(batch, program, step), outputs);
+  return session.step(
+      step.index, inputsOf(batch, program, step),
+      {bind("tokens", FileType::I32, {step.rows}, batch.chosen),
+       bind("logprobs", FileType::F32, {step.rows}, batch.logprobs)});
 }
 
 static Status readLogits(Session &session, const Generation &program,

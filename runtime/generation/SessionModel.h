@@ -32,7 +32,6 @@ public:
   /// An entry that computes a step of so many tokens, of so many rows.
   struct Entry {
     int64_t index, tokens, rows;
-    bool choosesTokens;
   };
 
 private:

@@ -146,13 +146,10 @@ void Blocks::attend(int64_t first, int64_t item, int64_t worker) {
   int64_t head =
       (first + slot) % a.kvHeads * sharing + block % headBlocks * headsPerBlock;
   int64_t query = block / headBlocks * queriesPerBlock;
-  AttentionBlock task;
-  task.type = a.type;
+  auto task = taskOf<AttentionBlock>(a);
   task.heads =
       std::min(headsPerBlock, sharing - block % headBlocks * headsPerBlock);
   task.queries = std::min(queriesPerBlock, a.qLen - query);
-  task.headSize = a.headSize;
-  task.valueSize = a.valueSize;
   task.paddedValueSize = padded;
   int64_t position = batch * a.qLen + query;
   task.q = row(a, call.q, position * call.qStride + head * a.headSize);
@@ -173,9 +170,6 @@ void Blocks::attend(int64_t first, int64_t item, int64_t worker) {
   task.kvLen = call.kvLen;
   task.position = call.qOffset + query;
   task.causal = a.causal;
-  task.window = a.window;
-  task.scale = float(a.scale);
-  task.softCap = float(a.softCap);
   task.scratch = own + worker * ownFloats;
   simd().attend(task);
 }
@@ -237,11 +231,8 @@ Status AttentionEngine::runBackward(int64_t id,
   parallelItems(a.batch * a.qHeads, [&](int64_t item, int64_t worker) {
     int64_t batch = item / a.qHeads, head = item % a.qHeads;
     int64_t kvHead = head / (a.qHeads / a.kvHeads);
-    AttentionBackwardHead task;
-    task.type = a.type;
-    task.headSize = a.headSize;
+    auto task = taskOf<AttentionBackwardHead>(a);
     task.paddedHeadSize = padded;
-    task.valueSize = a.valueSize;
     task.paddedValueSize = paddedValue;
     task.qStride = a.qHeads * a.headSize;
     task.outStride = a.qHeads * a.valueSize;
@@ -267,9 +258,6 @@ Status AttentionEngine::runBackward(int64_t id,
     task.kvLen = keys;
     task.position = keys - a.qLen;
     task.causal = a.causal;
-    task.window = a.window;
-    task.scale = float(a.scale);
-    task.softCap = float(a.softCap);
     task.dq = const_cast<void *>(row(a, call.dq, query));
     task.dk = call.dk + firstRow(keys, a.qHeads, head, a.headSize);
     task.dv = call.dv + firstRow(keys, a.qHeads, head, a.valueSize);

@@ -16,6 +16,19 @@
 
 namespace tprt {
 
+/// A task of simd() with what all of a description have in common.
+template <typename Task, typename Description>
+Task taskOf(const Description &a) {
+  Task task;
+  task.type = a.type;
+  task.headSize = a.headSize;
+  task.valueSize = a.valueSize;
+  task.window = a.window;
+  task.scale = float(a.scale);
+  task.softCap = float(a.softCap);
+  return task;
+}
+
 /// The arguments of tprt_api::attention.
 struct AttentionCall {
   const void *q;

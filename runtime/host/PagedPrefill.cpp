@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Attention.h"
 #include "PagedParts.h"
 
 #include "../support/Parallel.h"
@@ -143,12 +144,9 @@ void PagedPrefill::attend(const Item &item, int64_t worker) {
   const PagedAttention &a = step.a;
   const Tile &tile = *item.tile;
   const Segment &segment = *tile.segment;
-  AttentionBlock task;
-  task.type = a.type;
+  auto task = taskOf<AttentionBlock>(a);
   task.heads = std::min(headsPerBlock(segment), step.sharing() - item.head);
   task.queries = std::min(queriesPerBlock(segment), segment.count - item.index);
-  task.headSize = a.headSize;
-  task.valueSize = a.valueSize;
   task.paddedValueSize = padded;
   task.qStride = a.qHeads * a.headSize;
   task.outStride = a.qHeads * a.valueSize;
@@ -167,9 +165,6 @@ void PagedPrefill::attend(const Item &item, int64_t worker) {
   task.kvLen = segment.end() - tile.base;
   task.position = segment.position - tile.base + item.index;
   task.causal = true;
-  task.window = a.window;
-  task.scale = float(a.scale);
-  task.softCap = float(a.softCap);
   task.scratch = own + worker * ownFloats;
   simd().attend(task);
 }

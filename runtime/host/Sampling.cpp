@@ -12,13 +12,9 @@
 
 #include "HostRank.h"
 
-#include "../support/Gumbel.h"
+#include "../support/Candidates.h"
 #include "../support/Parallel.h"
 #include "../support/Simd.h"
-
-#include <algorithm>
-#include <cmath>
-#include <limits>
 
 using namespace tprt;
 
@@ -28,14 +24,6 @@ constexpr int64_t kCandidates = TPRT_RECORD_CANDIDATES, kChunk = 256;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 /// Sums of a record are rounded; nearer than this to top_p is too near to tell.
 constexpr double kNear = 1e-5;
-
-struct Candidate {
-  double value; ///< a logit or a score
-  int64_t token;
-  bool operator<(const Candidate &other) const { // the better one
-    return value != other.value ? value > other.value : token < other.token;
-  }
-};
 
 /// How a row draws.
 struct Draw {
@@ -76,15 +64,9 @@ private:
 };
 
 void Record::keepBest(int64_t begin, int64_t end) {
-  for (int64_t i = begin; i < end; ++i) {
-    bool isFull = size == kCandidates;
-    if (!std::isfinite(logits[i]) || (isFull && !(logits[i] > best[0].value)))
-      continue;
-    if (isFull)
-      std::pop_heap(best, best + size--);
-    best[size++] = {logits[i], first + i};
-    std::push_heap(best, best + size);
-  }
+  for (int64_t i = begin; i < end; ++i)
+    if (std::isfinite(logits[i]))
+      tprt::keepBest(best, size, kCandidates, {logits[i], first + i});
 }
 
 void Record::drawFrom(int64_t begin, int64_t end, float largest) {
@@ -107,28 +89,6 @@ void Record::drawFrom(int64_t begin, int64_t end, float largest) {
       drawnLogit = logits[i];
     }
   }
-}
-
-/// -inf if nothing is there, NaN if any is not a number.
-float findLargest(const float *x, int64_t count) {
-  constexpr int64_t kLanes = 16; // side by side, which a compiler vectorises
-  float largest[kLanes];
-  int32_t isBad[kLanes] = {}, anyBad = 0;
-  std::fill_n(largest, kLanes, -std::numeric_limits<float>::infinity());
-  auto take = [&](int64_t lane, float value) {
-    largest[lane] = value > largest[lane] ? value : largest[lane];
-    isBad[lane] |= value != value;
-  };
-  int64_t i = 0;
-  for (; i + kLanes <= count; i += kLanes)
-    for (int64_t lane = 0; lane < kLanes; ++lane)
-      take(lane, x[i + lane]);
-  for (; i < count; ++i)
-    take(0, x[i]);
-  for (int32_t bad : isBad)
-    anyBad |= bad;
-  return anyBad ? std::numeric_limits<float>::quiet_NaN()
-                : *std::max_element(largest, largest + kLanes);
 }
 
 double Record::sum(double scale, float maximum) const {
@@ -217,13 +177,8 @@ void Pick::merge() {
   for (int64_t s = 0; s < blocks; ++s)
     for (int64_t i = 0; i < kCandidates; ++i) {
       float token = word(s, TPRT_RECORD_TOKENS + i);
-      Candidate next{word(s, i), int64_t(token)};
-      if (!(token >= 0) || (size == kCandidates && !(next < best[0])))
-        continue;
-      if (size == kCandidates)
-        std::pop_heap(best, best + size--);
-      best[size++] = next;
-      std::push_heap(best, best + size);
+      if (token >= 0)
+        keepBest(best, size, kCandidates, {word(s, i), int64_t(token)});
     }
   std::sort(best, best + size);
 }

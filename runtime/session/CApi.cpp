@@ -73,6 +73,12 @@ static Status checkEntry(const tprt_session *session, int64_t entry) {
   return userError("there is no entry ", entry);
 }
 
+static Status describe(const Value &value, tprt_tensor *to) {
+  return give(to, {0, value.name.c_str(), fileTypeName(fileTypeOf(value.type)),
+                   int64_t(value.shape.size()), value.shape.data(), nullptr,
+                   elementCount(value.shape) * typeBytes(value.type)});
+}
+
 template <typename Value>
 static Status describe(const tprt_session *session, int64_t entry,
                        int64_t index, std::vector<Value> Entry::*list,
@@ -85,10 +91,7 @@ static Status describe(const tprt_session *session, int64_t entry,
   const Value &value = *values[size_t(index)];
   if (found)
     *found = &value;
-  return give(tensor,
-              {0, value.name.c_str(), fileTypeName(fileTypeOf(value.type)),
-               int64_t(value.shape.size()), value.shape.data(), nullptr,
-               elementCount(value.shape) * typeBytes(value.type)});
+  return describe(value, tensor);
 }
 
 static Status choose(const tprt_options *options, SessionOptions &chosen) {
@@ -123,7 +126,7 @@ int32_t tprt_open(const char *artifact, const tprt_options *options,
     SessionOptions chosen;
     TPRT_TRY(choose(options, chosen));
     TPRT_ASSIGN(auto opened, Session::open(artifact, chosen));
-    *session = new tprt_session{std::move(opened), {}, {}, {}, {}};
+    *session = new tprt_session{std::move(opened), {}, {}, {}};
     return {};
   });
 }
@@ -256,18 +259,21 @@ int64_t tprt_state_count(const tprt_session *session) {
   return int64_t(session->session->manifest().states.size());
 }
 
-int32_t tprt_state(tprt_session *session, int64_t index, tprt_tensor *tensor) {
+int32_t tprt_describe_state(tprt_session *session, int64_t index,
+                            tprt_tensor *tensor) {
   return guard(session->error, [&]() -> Status {
-    if (index < 0 || index >= tprt_state_count(session))
+    const auto &states = session->session->manifest().states;
+    if (index < 0 || index >= int64_t(states.size()))
       return userError("the program has no state ", index);
-    TPRT_ASSIGN(auto value, session->session->state(index));
-    if (!value)
-      return give(tensor, {});
-    HostTensor &state = session->state = std::move(*value);
-    return give(tensor,
-                {0, state.name.c_str(), fileTypeName(fileTypeOf(state.type)),
-                 int64_t(state.shape.size()), state.shape.data(),
-                 state.bytes.data(), int64_t(state.bytes.size())});
+    return describe(states[size_t(index)], tensor);
+  });
+}
+
+int32_t tprt_read_states(tprt_session *session, const tprt_tensor *states,
+                         int64_t count) {
+  return guard(session->error, [&]() -> Status {
+    TPRT_ASSIGN(auto bindings, takeTensors("state", states, count));
+    return session->session->readStates(bindings);
   });
 }
 

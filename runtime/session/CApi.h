@@ -17,7 +17,6 @@
 struct tprt_session {
   tprt::Session::Owner session;
   std::string error, text;
-  tprt::HostTensor state;
   tprt::Shape shape; ///< of a result that was described
 };
 

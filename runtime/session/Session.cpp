@@ -391,89 +391,6 @@ Status Session::loadWeights(const std::string &spec,
   return {};
 }
 
-/// The position of the value of that name that callers give or get; none: those
-/// there are have been added to `known`.
-template <typename Named>
-static std::optional<size_t> findNamed(const std::vector<Named> &values,
-                                       std::string_view name,
-                                       std::string &known) {
-  for (size_t i = 0; i < values.size(); ++i) {
-    if (values[i].state >= 0)
-      continue;
-    if (values[i].name == name)
-      return i;
-    std::string quoted = "'" + values[i].name + "'";
-    if (known.find(quoted) == std::string::npos)
-      known += (known.empty() ? "" : ", ") + quoted;
-  }
-  return std::nullopt;
-}
-
-static Status unknown(const char *what, std::string_view name, const char *has,
-                      const std::string &known) {
-  return userError("unknown ", what, " '", name, "'; the program ", has, " ",
-                   known.empty() ? "none" : known);
-}
-
-Status Session::setInput(int64_t entry, size_t position,
-                         const TensorView &value, bool copy) {
-  TPRT_ASSIGN(
-      InputValue checked,
-      checkInput(manifest_.entries[size_t(entry)].inputs[position], value));
-  if (copy && checked.given) {
-    checked.given = nullptr;
-    checked.copy = value.bytes;
-  }
-  inputs[size_t(entry)][position] = std::move(checked);
-  return {};
-}
-
-Status Session::setInput(const std::vector<int64_t> &entries,
-                         const std::string &name, const TensorView &value) {
-  std::string known;
-  bool isNamed = false;
-  for (int64_t entry : entries) {
-    auto i = findNamed(manifest_.entries[entry].inputs, name, known);
-    isNamed |= i.has_value();
-    if (i && !ownInputs.count({entry, *i}))
-      TPRT_TRY(setInput(entry, *i, value, /*copy=*/true));
-  }
-  if (isNamed)
-    return {};
-  for (const Entry &entry : manifest_.entries) {
-    if (!name.starts_with(entry.name + "."))
-      continue;
-    int64_t index = &entry - manifest_.entries.data();
-    std::string own = name.substr(entry.name.size() + 1);
-    if (std::find(entries.begin(), entries.end(), index) == entries.end())
-      return userError("input '", name, "': entry '", entry.name,
-                       "' is not among those that run");
-    known.clear();
-    auto i = findNamed(entry.inputs, own, known);
-    if (!i)
-      return userError("unknown input '", name, "'; entry '", entry.name,
-                       "' takes ", known.empty() ? "none" : known);
-    ownInputs.insert({index, *i});
-    return setInput(index, *i, value, /*copy=*/true);
-  }
-  return unknown("input", name, "takes", known);
-}
-
-Status Session::checkInputs(int64_t index) {
-  const Entry &entry = manifest_.entries[index];
-  for (size_t i = 0; i < inputs[index].size(); ++i)
-    if (!inputs[index][i] && entry.inputs[i].state < 0 &&
-        entry.inputs[i].defaultValue == Input::Default::None)
-      return userError("missing input '", entry.inputs[i].name, "' (",
-                       typeName(entry.inputs[i].type), " ",
-                       formatShape(entry.inputs[i].shape), ")",
-                       manifest_.entries.size() > 1
-                           ? " of entry '" + entry.name + "'"
-                           : std::string());
-  TPRT_ASSIGN(fits[index], fitSequences(entry, inputs[index]));
-  return {};
-}
-
 /// Once, before the first step: preparing runs on live buffers.
 Status Session::prepareStates() {
   if (statesReady || manifest_.states.empty())
@@ -498,14 +415,6 @@ Status Session::upload(tprt_rank &rank, int64_t index) {
                  rank.coordinates(), rank.input(index, int64_t(i)));
   }
   return rank.upload(index);
-}
-
-/// All outputs of an entry but its states.
-static std::vector<bool> allOutputs(const Entry &entry) {
-  std::vector<bool> chosen;
-  for (const Output &output : entry.outputs)
-    chosen.push_back(output.state < 0);
-  return chosen;
 }
 
 /// Brings the `chosen` outputs of the last entry to the host.
@@ -557,102 +466,8 @@ Status Session::run(const std::vector<int64_t> &indices, int64_t repeat) {
     return {};
   for (int64_t index : indices)
     TPRT_TRY(checkInputs(index));
-  int64_t last = indices.back();
-  Status status =
-      run(indices, repeat, allOutputs(manifest_.entries[size_t(last)]));
-  downloaded = status.ok() ? last : -1;
-  return status;
-}
-
-/// The position of the output that a binding names, if it can hold it.
-static Expected<size_t> outputFor(const Entry &entry, const SequenceFit &fit,
-                                  const Binding &binding) {
-  std::string known;
-  auto place = findNamed(entry.outputs, binding.name, known);
-  if (!place)
-    return unknown("output", binding.name, "gives", known);
-  const Output &output = entry.outputs[*place];
-  FileType own = fileTypeOf(output.type);
-  bool alsoF32 = isFloat(output.type) && own != FileType::F32;
-  if (binding.type != own && !(alsoF32 && binding.type == FileType::F32))
-    return userError("output '", output.name, "': expected elements of type ",
-                     fileTypeName(own), alsoF32 ? " or F32" : "", ", got ",
-                     fileTypeName(binding.type));
-  if (Shape shape = shapeFor(output, fit); binding.shape != shape)
-    return userError("output '", output.name, "': expected shape ",
-                     formatShape(shape), ", got ", formatShape(binding.shape));
-  return *place;
-}
-
-Status Session::bindInputs(int64_t index, const std::vector<Binding> &inputs) {
-  if (!loaded)
-    return userError("no weights are loaded");
-  const Entry &entry = manifest_.entries[size_t(index)];
-  std::string known;
-  for (const Binding &input : inputs) {
-    auto place = findNamed(entry.inputs, input.name, known);
-    if (!place)
-      return unknown("input", input.name, "takes", known);
-    TensorView view{input.type, input.shape, {input.data, size_t(input.bytes)}};
-    TPRT_TRY(setInput(index, *place, view, /*copy=*/false));
-  }
-  return checkInputs(index);
-}
-
-Expected<std::vector<size_t>>
-Session::placesOf(int64_t index, const std::vector<Binding> &outputs) const {
-  std::vector<size_t> places;
-  for (const Binding &output : outputs) {
-    TPRT_ASSIGN(auto place, outputFor(manifest_.entries[size_t(index)],
-                                      fits[size_t(index)], output));
-    TPRT_TRY(expectAllRanks());
-    places.push_back(place);
-  }
-  return places;
-}
-
-/// Of all outputs, whether it is at one of the places.
-static std::vector<bool> chosenOf(const Entry &entry,
-                                  const std::vector<size_t> &places) {
-  std::vector<bool> chosen(entry.outputs.size());
-  for (size_t place : places)
-    chosen[place] = true;
-  return chosen;
-}
-
-Status Session::write(int64_t index, const std::vector<Binding> &outputs,
-                      const std::vector<size_t> &places) {
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const Output &output = manifest_.entries[size_t(index)].outputs[places[i]];
-    bool own = outputs[i].type == fileTypeOf(output.type);
-    TPRT_TRY(assembleOutput(index, places[i], own ? output.type : TPRT_F32,
-                            outputs[i].data)
-                 .status());
-  }
-  return {};
-}
-
-Status Session::step(int64_t index, const std::vector<Binding> &inputs,
-                     const std::vector<Binding> &outputs) {
-  const Entry &entry = manifest_.entries[size_t(index)];
-  auto &values = this->inputs[size_t(index)];
-  values.assign(values.size(), std::nullopt);
-  downloaded = -1;
-  Status bound = bindInputs(index, inputs);
-  auto places = placesOf(index, outputs);
-  if (!bound.ok() || !places)
-    return refuse(bound.ok() ? places.status() : bound);
-  TPRT_TRY(run({index}, 1, chosenOf(entry, *places)));
-  return write(index, outputs, *places);
-}
-
-Status Session::read(int64_t index, const std::vector<Binding> &outputs) {
-  TPRT_ASSIGN(auto places, placesOf(index, outputs));
-  auto chosen = chosenOf(manifest_.entries[size_t(index)], places);
-  TPRT_TRY(onRanks([=, this](int64_t rank) {
-    return ranks[rank]->download(index, chosen);
-  }));
-  return write(index, outputs, places);
+  const Entry &last = manifest_.entries[size_t(indices.back())];
+  return run(indices, repeat, std::vector<bool>(last.outputs.size()));
 }
 
 Status Session::refuse(const Status &status) {
@@ -668,109 +483,11 @@ Status Session::expectAllRanks() const {
   return {};
 }
 
-/// Where the ranks of this process have an output.
-std::vector<const void *> Session::outputsHere(int64_t index,
-                                               size_t place) const {
-  std::vector<const void *> at;
-  for (int64_t rank : here)
-    at.push_back(ranks[rank]->output(index, int64_t(place)));
-  return at;
-}
-
-/// Puts together what all ranks have, those of this process at `local`, as
-/// `assemble` does; false, and nothing, on ranks that get no results.
-Expected<bool> Session::assembleAll(const Value &value,
-                                    std::vector<const void *> local,
-                                    tprt_type type, char *to) {
-  Backend::Gathered shards;
-  if (processes()) {
-    TPRT_ASSIGN(shards, backend_->gather(local[0], value.localBytes()));
-  } else {
-    shards.data = std::move(local);
-  }
-  if (root())
-    TPRT_TRY(assemble(value, manifest_.mesh, shards.data, type, to));
-  return root();
-}
-
-/// The same of an output, of which the caller gets the positions that it gave.
-Expected<bool> Session::assembleOutput(int64_t index, size_t place,
-                                       tprt_type type, char *to) {
-  const Entry &entry = manifest_.entries[size_t(index)];
-  const Output &output = entry.outputs[place];
-  const SequenceFit &fit = fits[size_t(index)];
-  if (!output.sequences || fit.isPlain(entry))
-    return assembleAll(output, outputsHere(index, place), type, to);
-  int64_t size = typeBytes(type);
-  std::string whole(size_t(elementCount(output.shape) * size), '\0');
-  TPRT_ASSIGN(bool isWhole, assembleAll(output, outputsHere(index, place), type,
-                                        whole.data()));
-  if (isWhole)
-    moveOut(output, fit, whole.data(), size, to);
-  return isWhole;
-}
-
-/// Room for a value, floats as f32.
-static HostTensor tensorFor(const Value &value, const Shape &shape) {
-  tprt_type type = isFloat(value.type) ? TPRT_F32 : value.type;
-  return {value.name, type, shape,
-          std::string(size_t(elementCount(shape) * typeBytes(type)), 0)};
-}
-
-Expected<std::vector<HostTensor>> Session::outputs(int64_t index) {
-  const Entry &entry = manifest_.entries[index];
-  TPRT_TRY(expectAllRanks());
-  std::vector<HostTensor> result;
-  if (downloaded != index)
-    TPRT_TRY(onRanks([=, this](int64_t rank) -> Status {
-      TPRT_TRY(ranks[rank]->prepare(index));
-      return ranks[rank]->download(
-          index, allOutputs(manifest_.entries[size_t(index)]));
-    }));
-  for (size_t i = 0; i < entry.outputs.size(); ++i) {
-    if (entry.outputs[i].state >= 0)
-      continue;
-    HostTensor tensor = tensorFor(
-        entry.outputs[i], shapeFor(entry.outputs[i], fits[size_t(index)]));
-    TPRT_ASSIGN(bool isWhole,
-                assembleOutput(index, i, tensor.type, tensor.bytes.data()));
-    if (isWhole)
-      result.push_back(std::move(tensor));
-  }
-  return result;
-}
-
 Status Session::resetStates() {
   if (!loaded)
     return userError("no weights are loaded");
   statesReady = false;
   return prepareStates();
-}
-
-Expected<std::optional<HostTensor>> Session::state(int64_t index, int64_t first,
-                                                   int64_t rows) {
-  TPRT_TRY(expectAllRanks());
-  if (!loaded)
-    return userError("no weights are loaded");
-  TPRT_TRY(prepareStates());
-  State part = manifest_.states[index];
-  int64_t offset = 0;
-  if (rows >= 0) {
-    offset = part.localBytes() / part.localShape[0] * first;
-    part.shape[0] = part.localShape[0] = rows;
-  }
-  // All addresses first: from a device they are had by a copy. Shared, as a
-  // rank that stalls may still write to them later.
-  auto at = std::make_shared<std::vector<const void *>>(here.size());
-  TPRT_TRY(onRanks([=, this](int64_t rank) -> Status {
-    TPRT_ASSIGN((*at)[size_t(rank - here[0])],
-                ranks[rank]->state(index, offset, part.localBytes()));
-    return {};
-  }));
-  HostTensor tensor = tensorFor(part, part.shape);
-  TPRT_ASSIGN(bool isWhole,
-              assembleAll(part, *at, tensor.type, tensor.bytes.data()));
-  return isWhole ? std::optional(std::move(tensor)) : std::nullopt;
 }
 
 Expected<std::string> Session::fromRoot(const std::string &bytes) {

@@ -129,8 +129,7 @@ public:
   Status step(int64_t entry, const std::vector<Binding> &inputs,
               const std::vector<Binding> &outputs);
 
-  /// Writes outputs of the last step, which was one of this entry, as step
-  /// does.
+  /// Writes outputs of the entry's last step, as step does.
   Status read(int64_t entry, const std::vector<Binding> &outputs);
 
   /// What this rank says of a step that it cannot take part in: the others,
@@ -138,10 +137,13 @@ public:
   /// happened. Returns the status.
   Status refuse(const Status &status);
 
-  /// State `index` of the program, padding stripped, floats as f32; its initial
-  /// value before the first step. All of it, or `rows` rows of its first
-  /// dimension, which may not be sharded then, from `first` on. Called by all
-  /// ranks, like outputs, and nothing on those that get no results.
+  /// Writes the states named to where the caller wants them, as step does
+  /// outputs; their initial values before the first step.
+  Status readStates(const std::vector<Binding> &states);
+  /// State `index` of the program, padding stripped, floats as f32. All of it,
+  /// or `rows` rows of its first dimension, which may not be sharded then, from
+  /// `first` on. Called by all ranks, like outputs, and nothing on those that
+  /// get no results.
   Expected<std::optional<HostTensor>> state(int64_t index, int64_t first = 0,
                                             int64_t rows = -1);
   /// Gives every state its initial value again.
@@ -202,6 +204,9 @@ private:
   std::vector<const void *> outputsHere(int64_t entry, size_t place) const;
   Expected<bool> assembleOutput(int64_t entry, size_t place, tprt_type type,
                                 char *to);
+  Expected<bool> assembleState(int64_t index, const State &part, int64_t offset,
+                               tprt_type type, char *to);
+  Status expectStates();
   Expected<bool> assembleAll(const Value &value,
                              std::vector<const void *> local, tprt_type type,
                              char *to);
@@ -234,8 +239,7 @@ private:
   bool loaded = false, statesReady = false;
   /// Kept if a state begins with a parameter: it may be reset.
   std::optional<Weights> weights;
-  Status left;             ///< why a thread was left behind, if one was
-  int64_t downloaded = -1; ///< the entry whose outputs are on the host
+  Status left; ///< why a thread was left behind, if one was
   double loadSeconds = 0;
   std::vector<StepTimes> times; ///< by entry
   // Last, so that threads end before what they use.

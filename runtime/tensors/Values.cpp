@@ -31,9 +31,6 @@ Region blockOf(const Shape &shape, const Shape &local, const Sharding &sharding,
   return block;
 }
 
-/// In the thread that calls, which may be of the host program.
-constexpr int64_t kAlone = INT64_MAX;
-
 /// The ones of each row of a mask [B, S] must be neighbours, and first where
 /// nothing can be moved.
 Status checkPadding(const Input &input, const TensorView &mask) {

@@ -216,78 +216,61 @@ private:
   mutable Status first;
 };
 
-/// The local block of a parameter: where each of its dimensions is found.
-struct Block {
-  Shape valid;   ///< elements that exist; the rest is padding
-  Shape strides; ///< in the source
-  int64_t base = 0;
-};
-
-Block locate(const Parameter &p, const Mesh &mesh,
-             const std::vector<int64_t> &coordinates) {
-  size_t rank = p.shape.size();
-  Shape sourceStrides = stridesOf(p.sourceShape);
-  Block block;
-  for (size_t d = 0; d < rank; ++d) {
-    int64_t source = p.permutation[d];
+/// The local block of a parameter, from the source: the elements that exist,
+/// without padding.
+Box locate(const Parameter &p, const Mesh &mesh,
+           const std::vector<int64_t> &coordinates) {
+  Shape source = stridesOf(p.sourceShape), local = stridesOf(p.localShape);
+  Box box;
+  for (size_t d = 0; d < p.shape.size(); ++d) {
+    int64_t from = p.permutation[d];
     int64_t start = mesh.index(p.sharding[d], coordinates) * p.localShape[d];
-    block.valid.push_back(
-        std::clamp<int64_t>(p.shape[d] - start, 0, p.localShape[d]));
-    block.strides.push_back(sourceStrides[source]);
-    block.base += (p.sliceOffsets[source] + start) * sourceStrides[source];
+    box.dimensions.push_back(
+        {std::clamp<int64_t>(p.shape[d] - start, 0, p.localShape[d]),
+         source[from], local[d]});
+    box.fromStart += (p.sliceOffsets[from] + start) * source[from];
   }
-  for (const AxisRef &ref : p.partial)
-    if (mesh.digit(ref, coordinates) != 0)
-      block.valid.assign(std::max<size_t>(rank, 1), 0);
-  return block;
+  if (mesh.index(p.partial, coordinates) != 0)
+    box.dimensions.assign(1, {0, 1, 1});
+  return box;
 }
 
-/// Copies a matrix of rows x columns into rows of `ldc` elements. Transposed
-/// sources go through tiles that are read in the source's order, high enough
-/// that a read is worth its call.
-void copyMatrix(const Source &source, int64_t base, int64_t rows,
-                int64_t columns, int64_t rowStride, int64_t columnStride,
-                tprt_type type, char *target, int64_t ldc) {
-  constexpr int64_t kHeight = 1024, kWidth = 32;
+/// Elements that are one behind the other in the source.
+void copyRuns(const Source &source, const Box &box, tprt_type type,
+              char *target) {
   int64_t bytes = typeBytes(type);
-  if (columnStride == 1) {
-    bool dense = rowStride == columns && ldc == columns;
-    parallelFor(rows, 8, [&](int64_t begin, int64_t end, int64_t) {
-      float buffer[Source::kMost];
-      // Rows without a gap between them are one.
-      int64_t step = dense ? end - begin : 1, length = step * columns;
-      for (int64_t r = begin; r < end; r += step) {
-        int64_t from = base + r * rowStride;
-        if (source.copy(type, from, length, target + r * ldc * bytes))
-          continue;
-        for (int64_t c = 0; c < length; c += Source::kMost) {
-          int64_t n = std::min(Source::kMost, length - c);
-          source.read(from + c, 1, n, buffer);
-          simd().narrow(type, buffer, target + (r * ldc + c) * bytes, n);
-        }
-      }
-    });
-    return;
-  }
-  int64_t bands = (rows + kHeight - 1) / kHeight;
-  int64_t strips = (columns + kWidth - 1) / kWidth;
-  parallelFor(bands * strips, 1, [&](int64_t begin, int64_t end, int64_t) {
-    float column[kHeight], tile[kHeight][kWidth];
-    for (int64_t item = begin; item < end; ++item) {
-      int64_t r = item / strips * kHeight, c = item % strips * kWidth;
-      int64_t height = std::min(kHeight, rows - r);
-      int64_t width = std::min(kWidth, columns - c);
-      for (int64_t j = 0; j < width; ++j) {
-        source.read(base + r * rowStride + (c + j) * columnStride, rowStride,
-                    height, column);
-        for (int64_t i = 0; i < height; ++i)
-          tile[i][j] = column[i];
-      }
-      for (int64_t i = 0; i < height; ++i)
-        simd().narrow(type, tile[i], target + ((r + i) * ldc + c) * bytes,
-                      width);
+  forEachRun(box, [&](int64_t from, int64_t to, int64_t length) {
+    if (source.copy(type, from, length, target + to * bytes))
+      return;
+    float buffer[Source::kMost];
+    for (int64_t c = 0; c < length; c += Source::kMost) {
+      int64_t n = std::min(Source::kMost, length - c);
+      source.read(from + c, 1, n, buffer);
+      simd().narrow(type, buffer, target + (to + c) * bytes, n);
     }
   });
+}
+
+/// Others: tiles that are read in the source's order, high enough that a read
+/// is worth its call.
+void copyTransposed(const Source &source, const Box &box, tprt_type type,
+                    char *target) {
+  constexpr int64_t kHeight = 1024, kWidth = 32;
+  const auto &row = box.dimensions.end()[-2], &column = box.dimensions.back();
+  forEachTile(
+      box, kHeight, kWidth,
+      [&](int64_t from, int64_t to, int64_t height, int64_t width) {
+        float values[kHeight], tile[kHeight][kWidth];
+        for (int64_t j = 0; j < width; ++j) {
+          source.read(from + j * column.from, row.from, height, values);
+          for (int64_t i = 0; i < height; ++i)
+            tile[i][j] = values[i];
+        }
+        for (int64_t i = 0; i < height; ++i)
+          simd().narrow(type, tile[i],
+                        target + (to + i * row.to) * typeBytes(type), width);
+      },
+      /*least=*/1);
 }
 
 /// Whether it can be a tensor of the parameter, behind others of it.
@@ -396,41 +379,31 @@ Expected<int64_t> Weights::load(int64_t parameter, int64_t instance,
   Source source =
       tensors ? Source(*tensors) : Source(seed, p.nameOf(0, instance), p);
 
-  Block block = locate(p, manifest->mesh, coordinates);
+  Box box = locate(p, manifest->mesh, coordinates);
   Shape localShape = p.localShape;
   if (rows >= 0 && !localShape.empty()) {
+    auto &row = box.dimensions[0];
     localShape[0] = rows;
-    block.base += first * block.strides[0];
-    block.valid[0] = std::clamp<int64_t>(block.valid[0] - first, 0, rows);
+    box.fromStart += first * row.from;
+    row.extent = std::clamp<int64_t>(row.extent - first, 0, rows);
   }
+  int64_t count = 1;
+  for (const auto &d : box.dimensions)
+    count *= d.extent;
   char *out = static_cast<char *>(target);
-  int64_t bytes = typeBytes(p.type);
   // Padding is zeros; all else is written below.
-  if (block.valid != localShape)
-    std::memset(out, 0, elementCount(localShape) * bytes);
-  if (std::count(block.valid.begin(), block.valid.end(), 0))
+  if (count != elementCount(localShape))
+    std::memset(out, 0, elementCount(localShape) * typeBytes(p.type));
+  if (count == 0)
     return int64_t(0);
 
-  // The last two dimensions are a matrix; those before it are walked.
-  Shape valid = block.valid, strides = block.strides, local = localShape;
-  while (valid.size() < 2) {
-    valid.insert(valid.begin(), 1);
-    strides.insert(strides.begin(), 0);
-    local.insert(local.begin(), 1);
-  }
-  if (p.shape.empty())
-    strides[1] = 1;
-  size_t outer = valid.size() - 2;
-  Shape outerSizes(valid.begin(), valid.end() - 2), to = stridesOf(local);
-  for (int64_t m = 0; m < elementCount(outerSizes); ++m) {
-    auto [from, target] = offsetsAt(m, outerSizes, strides, to);
-    copyMatrix(source, block.base + from, valid[outer], valid[outer + 1],
-               strides[outer], strides[outer + 1], p.type, out + target * bytes,
-               local[outer + 1]);
-  }
+  box = simplified(std::move(box));
+  if (box.dimensions.back().from == 1)
+    copyRuns(source, box, p.type, out);
+  else
+    copyTransposed(source, box, p.type, out);
   TPRT_TRY(source.status());
-  return tensors ? elementCount(block.valid) *
-                       fileTypeBytes(tensors->front().place.type)
+  return tensors ? count * fileTypeBytes(tensors->front().place.type)
                  : int64_t(0);
 }
 

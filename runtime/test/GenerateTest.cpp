@@ -62,11 +62,18 @@ json generateManifest(int64_t ranks) {
                        whole("starts", "i32", {kBatchRows + 1}),
                        whole("context", "i32", {kBatchRows}),
                        whole("table", "i32", {kBatchRows, kContext / kPage}),
-                       cells};
+                       cells,
+                       whole("positions", "i32", {kBatchRows}),
+                       whole("seeds", "i64", {kBatchRows}),
+                       whole("temperatures", "f32", {kBatchRows}),
+                       whole("top_k", "i32", {kBatchRows}),
+                       whole("top_p", "f32", {kBatchRows}),
+                       whole("min_p", "f32", {kBatchRows})};
     entry["outputs"] = {valueOf("logits", "f32", {kBatchRows, kVocabulary},
                                 {kBatchRows, local},
                                 {none, json::array({{{"axis", "tp"}}})}),
-                        cells};
+                        cells, whole("tokens", "i32", {kBatchRows}),
+                        whole("logprobs", "f32", {kBatchRows})};
     entries.push_back(entry);
   }
   m["entries"] = entries;

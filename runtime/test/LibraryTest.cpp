@@ -9,9 +9,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "RankProcesses.h"
+#include "TrainFixture.h"
 
 #include "../rank/Timeline.h"
 #include "tprt/tprt.h"
+
+#include <malloc.h>
 
 using namespace tprt;
 using namespace tprt::test;
@@ -171,13 +174,72 @@ TEST(Library, Refusals) {
   to.size = 0;
   EXPECT_EQ(tprt_describe_output(session, 0, 0, &to), 1);
   EXPECT_TRUE(error().ends_with("got 0; set it to sizeof(tprt_tensor)"));
-  EXPECT_EQ(tprt_state(session, 0, &to), 1);
+  EXPECT_EQ(tprt_describe_state(session, 0, &to), 1);
   EXPECT_EQ(error(), "the program has no state 0");
+  EXPECT_EQ(tprt_read_states(session, &x, 1), 1);
+  EXPECT_EQ(error(), "unknown state 'x'; the program has none");
   tprt_close(session);
 }
 
-// However many steps run, the same is kept of them.
+TEST(Library, StatesInTheCallersMemory) {
+  TrainFixture f(2, /*isHalf=*/true);
+  tprt_session *session = nullptr;
+  ASSERT_EQ(tprt_open((f.directory / "p.tpa").c_str(), nullptr, &session), 0);
+  ASSERT_EQ(tprt_load_weights(session, (f.directory / "in").c_str()), 0);
+  tprt_tensor norm{};
+  norm.size = sizeof(norm);
+  int64_t index = 0;
+  do
+    ASSERT_EQ(tprt_describe_state(session, index++, &norm), 0);
+  while (norm.name != std::string("norm"));
+  EXPECT_STREQ(norm.dtype, "BF16");
+  EXPECT_EQ(norm.bytes, 8);
+
+  std::string own(8, '\0');
+  std::vector<float> wide(4), given = toFloats(TPRT_F32, f.tensors[4].bytes);
+  norm.data = own.data();
+  EXPECT_EQ(tprt_read_states(session, &norm, 1), 0);
+  EXPECT_EQ(own, toBytes(TPRT_BF16, given));
+  Shape shape{4}, other{2};
+  auto like = tensorOf("norm", "F32", shape, wide.data(), 16);
+  EXPECT_EQ(tprt_read_states(session, &like, 1), 0);
+  EXPECT_EQ(wide, toFloats(TPRT_BF16, own));
+
+  auto error = [&] { return std::string(tprt_error(session)); };
+  like.dtype = "I32";
+  EXPECT_EQ(tprt_read_states(session, &like, 1), 1);
+  EXPECT_EQ(error(), "state 'norm': expected elements of type BF16 or F32, got "
+                     "I32");
+  like = tensorOf("norm", "F32", other, wide.data(), 8);
+  EXPECT_EQ(tprt_read_states(session, &like, 1), 1);
+  EXPECT_EQ(error(), "state 'norm': expected shape [4], got [2]");
+  tprt_close(session);
+}
+
+// However many steps run, the same is kept of them: less than a byte more of
+// each, when as many have run as have their times kept.
 TEST(Library, NothingGrowsWithSteps) {
+  Fixture f(2);
+  tprt_session *session = nullptr;
+  ASSERT_EQ(tprt_open((f.directory / "p.tpa").c_str(), nullptr, &session), 0);
+  ASSERT_EQ(tprt_load_weights(session, (f.directory / "").c_str()), 0);
+  std::vector<float> y(kRows * kOut);
+  Shape in{kRows, kIn}, out{kRows, kOut};
+  auto x = tensorOf("x", "F32", in, f.x.data(), kRows * kIn * 4);
+  auto to = tensorOf("y", "F32", out, y.data(), kRows * kOut * 4);
+  auto bytesAfter = [&](int64_t steps) {
+    for (int64_t i = 0; i < steps; ++i)
+      EXPECT_EQ(tprt_run(session, 0, &x, 1, &to, 1), 0);
+    auto held = mallinfo2();
+    return int64_t(held.uordblks + held.hblkhd);
+  };
+  int64_t before = bytesAfter(1500);
+  EXPECT_LT(bytesAfter(3000), before + 3000);
+  f.expectY(y);
+  tprt_close(session);
+}
+
+TEST(Library, KeepsTheLastTimesAndEvents) {
   StepTimes times;
   for (int64_t i = 0; i < 2500; ++i)
     times.add(double(2500 - i));

@@ -12,7 +12,7 @@
 #include "TestUtil.h"
 
 #include "../host/HostRank.h"
-#include "../support/Gumbel.h"
+#include "../support/Candidates.h"
 #include "../support/Simd.h"
 
 #include <algorithm>

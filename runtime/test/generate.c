@@ -22,7 +22,8 @@ static uint64_t mix(uint64_t x) {
   return x ^ (x >> 31);
 }
 
-/* Inputs: ids, starts, context, table, cells; outputs: logits, cells. */
+/* Inputs: ids, starts, context, table, cells, and how to choose a token;
+ * outputs: logits, cells, tokens, logprobs. It can never tell the token. */
 static int32_t step(const tprt_api *api, tprt_rank *rank,
                     const tprt_step_args *args) {
   const struct sizes *s = (const struct sizes *)args->constants;
@@ -42,6 +43,8 @@ static int32_t step(const tprt_api *api, tprt_rank *rank,
     for (int64_t i = starts[row]; i < starts[row + 1]; ++i, ++position)
       cells[pages[position / s->page] * s->page + position % s->page] =
           (int64_t)ids[i] << 32 | position;
+    ((int32_t *)args->outputs[2])[row] = -1;
+    ((float *)args->outputs[3])[row] = 0;
     uint64_t state = 0;
     if (starts[row] == starts[row + 1])
       continue;

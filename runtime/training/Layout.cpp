@@ -127,29 +127,18 @@ static Expected<HostTensor> readPart(Steps &steps, const LaidOut::Part &part,
 /// stack those of one position into the tensor of that.
 static void scatter(const Parameter &p, int64_t position, const float *from,
                     float *to) {
-  Shape source = stridesOf(p.sourceShape), strides, sizes = p.shape;
-  Shape own = stridesOf(sizes);
+  Shape source = stridesOf(p.sourceShape), own = stridesOf(p.shape);
+  Box box;
   for (size_t d = 0; d < p.shape.size(); ++d) {
-    strides.push_back(source[size_t(p.permutation[d])]);
-    if (position >= 0 && p.permutation[d] == 0) {
-      from += (position - p.sliceOffsets[0]) * own[d];
-      sizes[d] = 1;
-    }
+    bool isStack = position >= 0 && p.permutation[d] == 0;
+    box.dimensions.push_back(
+        {isStack ? 1 : p.shape[d], own[d], source[size_t(p.permutation[d])]});
+    if (isStack)
+      box.fromStart += (position - p.sliceOffsets[0]) * own[d];
     if (position < 0 || d > 0)
-      to += p.sliceOffsets[d] * source[d];
+      box.toStart += p.sliceOffsets[d] * source[d];
   }
-  if (sizes.empty())
-    sizes = strides = own = {1};
-  int64_t run = sizes.back(), stride = strides.back();
-  sizes.pop_back(), own.pop_back(), strides.pop_back();
-  for (int64_t m = 0; m < elementCount(sizes); ++m) {
-    auto [f, t] = offsetsAt(m, sizes, own, strides);
-    if (stride == 1)
-      std::memcpy(to + t, from + f, size_t(run) * sizeof(float));
-    else
-      for (int64_t i = 0; i < run; ++i)
-        to[t + i * stride] = from[f + i];
-  }
+  copyBox(sizeof(float), box, from, to, kAlone);
 }
 
 static Status copyTensor(const Weights::Located &tensor, OutputFile &file) {

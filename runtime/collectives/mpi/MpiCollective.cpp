@@ -67,13 +67,9 @@ Status MessageCollective::run(const TransferStep &step, const Collective &c,
   int64_t bytes = step.count * typeBytes(c.type);
   switch (step.kind) {
   case Kind::Copy:
-    parallelFor(step.rows, std::max<int64_t>(1, kLeastElements / step.width),
-                [&](int64_t begin, int64_t end, int64_t) {
-                  for (int64_t row = begin; row < end; ++row)
-                    std::memcpy(to + row * step.to.pitch,
-                                from + row * step.from.pitch,
-                                size_t(step.width));
-                });
+    copyBox(1,
+            {{{step.rows, step.from.pitch, step.to.pitch}, {step.width, 1, 1}}},
+            from, to);
     return {};
   case Kind::Zero:
     std::memset(to, 0, size_t(step.width));

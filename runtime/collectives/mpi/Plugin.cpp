@@ -30,12 +30,16 @@ int32_t initialize(int64_t *rank, int64_t *size, int32_t *largestTag) {
     return kTwice;
   // Open MPI ends a process whose first connection to a peer fails, whatever
   // the error handler says: before the rank could say which peer was lost. So
-  // all connections are made here.
-  setenv("OMPI_MCA_mpi_preconnect_mpi", "1", /*overwrite=*/0);
+  // all connections are made here. It can be told by the environment alone.
+  constexpr const char *kPreconnect = "OMPI_MCA_mpi_preconnect_mpi";
+  bool isChosen = getenv(kPreconnect) != nullptr;
+  setenv(kPreconnect, "1", /*overwrite=*/0);
   // Different threads call, one at a time.
   int level = MPI_THREAD_SINGLE;
-  if (int error =
-          MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level))
+  int error = MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level);
+  if (!isChosen)
+    unsetenv(kPreconnect);
+  if (error)
     return error;
   if (level < MPI_THREAD_SERIALIZED)
     return kThreads;

@@ -128,13 +128,15 @@ TPRT_EXPORT int32_t tprt_run(tprt_session *session, int64_t entry,
 /// return the message. None where all ranks are of this process.
 TPRT_EXPORT void tprt_abort(tprt_session *session, const char *message);
 
-/// States of the program, and what is in them now, floats as F32; the memory is
-/// the session's, until the next call that reads one. All ranks call it; other
-/// than rank 0 they get no data. tprt_reset_states gives all of them their
-/// initial values again.
+/// States of the program. They are described as outputs are; what is in them
+/// now is written to the caller's memory, on rank 0, in their own types, floats
+/// also as F32. All ranks read the same ones. tprt_reset_states gives all of
+/// them their initial values again.
 TPRT_EXPORT int64_t tprt_state_count(const tprt_session *session);
-TPRT_EXPORT int32_t tprt_state(tprt_session *session, int64_t index,
-                               tprt_tensor *tensor);
+TPRT_EXPORT int32_t tprt_describe_state(tprt_session *session, int64_t index,
+                                        tprt_tensor *tensor);
+TPRT_EXPORT int32_t tprt_read_states(tprt_session *session,
+                                     const tprt_tensor *states, int64_t count);
 TPRT_EXPORT int32_t tprt_reset_states(tprt_session *session);
 
 /// JSON, as tp-run --stats=json and --timeline write it, empty on ranks other

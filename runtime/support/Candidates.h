@@ -1,0 +1,74 @@
+//===- Candidates.h - the best of logits, and draws from them ---*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What sampling from records and from logits have in common. Not in Simd.h:
+// both must have the same bits, so it is compiled for the lowest CPU level
+// alone.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_SUPPORT_CANDIDATES_H
+#define TPRT_SUPPORT_CANDIDATES_H
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace tprt {
+
+struct Candidate {
+  double value; ///< a logit or a score
+  int64_t token;
+  bool operator<(const Candidate &other) const { // the better one
+    return value != other.value ? value > other.value : token < other.token;
+  }
+};
+
+/// Keeps the `most` best: a heap, the worst in front.
+inline void keepBest(Candidate *heap, int64_t &size, int64_t most,
+                     const Candidate &next) {
+  if (size == most) {
+    if (!(next < heap[0]))
+      return;
+    std::pop_heap(heap, heap + size--);
+  }
+  heap[size++] = next;
+  std::push_heap(heap, heap + size);
+}
+
+/// A number of the standard Gumbel distribution from a random word: the smaller
+/// the word, the larger the number, and the finer. The token with the largest
+/// sum of logit, over the temperature, and such a number is drawn as often as
+/// its probability says (Gumbel, 1954).
+inline double gumbel(uint32_t word) {
+  return -std::log(-std::log1p(-(word + 0.5) * 0x1p-32));
+}
+
+/// -inf if nothing is there, NaN if any is not a number.
+inline float findLargest(const float *x, int64_t count) {
+  constexpr int64_t kLanes = 16; // side by side, which a compiler vectorises
+  float largest[kLanes];
+  int32_t isBad[kLanes] = {}, anyBad = 0;
+  std::fill_n(largest, kLanes, -std::numeric_limits<float>::infinity());
+  auto take = [&](int64_t lane, float value) {
+    largest[lane] = value > largest[lane] ? value : largest[lane];
+    isBad[lane] |= value != value;
+  };
+  int64_t i = 0;
+  for (; i + kLanes <= count; i += kLanes)
+    for (int64_t lane = 0; lane < kLanes; ++lane)
+      take(lane, x[i + lane]);
+  for (; i < count; ++i)
+    take(0, x[i]);
+  for (int32_t bad : isBad)
+    anyBad |= bad;
+  return anyBad ? std::numeric_limits<float>::quiet_NaN()
+                : *std::max_element(largest, largest + kLanes);
+}
+
+} // namespace tprt
+
+#endif // TPRT_SUPPORT_CANDIDATES_H
