@@ -147,5 +147,8 @@ Expected<std::unique_ptr<Backend>> tprt::makeBackend(BackendOptions options) {
       options.process->ranks != options.ranks)
     return userError("the artifact is made for ", options.ranks, " ranks, but ",
                      options.process->source, " says ", options.process->ranks);
+  // One device has nobody to talk to.
+  if (options.ranks == 1 && options.device != Device::Cpu)
+    return makeAloneBackend(0, 1, options.device);
   return backend.connect(options);
 }

@@ -81,11 +81,10 @@ std::string backendsFor(Device device, int64_t ranks);
 /// All of this build: `name: summary; ...`.
 std::string describeBackends();
 
-/// A rank whose collectives NCCL moves (nccl/): `nccl` may be null in a run
-/// of one. For what has met already.
+/// A rank whose collectives NCCL moves (nccl/), for what has met already.
 std::unique_ptr<DeviceBackend>
-makeNcclBackend(std::shared_ptr<SideChannel> channel, const Nccl *nccl);
-/// One rank of many, without the others (Alone.cpp).
+makeNcclBackend(std::shared_ptr<SideChannel> channel, const Nccl &nccl);
+/// The only rank, or one of many, without the others (Alone.cpp).
 std::unique_ptr<Backend> makeAloneBackend(int64_t rank, int64_t ranks,
                                           Device device);
 /// The backend of this process, once all ranks have come.

@@ -1,4 +1,4 @@
-//===- ExitPolicy.cpp - what tp-run does when a rank is lost --------------===//
+//===- ExitPolicy.cpp - what tp-run does of losses and signals ------------===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
@@ -17,7 +17,7 @@
 using namespace tprt;
 using Clock = std::chrono::steady_clock;
 
-static std::atomic<bool> toldToEnd = false;
+static std::atomic<bool> toldToEnd = false, interrupted = false;
 constexpr auto kLastWords = std::chrono::milliseconds(700);
 /// mpirun loses what is left of its patience when another rank ends: so those
 /// that have said what happened stay until the others have too.
@@ -74,4 +74,22 @@ Status ExitPolicy::lookForSignal(int64_t rank) {
   if (Clock::now() < *endBy)
     return {};
   return lostError("rank ", rank, " was told to end (SIGTERM)");
+}
+
+bool tprt::isInterrupted() { return interrupted; }
+
+void tprt::heedInterrupts(bool ranksAreProcesses, int64_t rank) {
+  struct sigaction action{};
+  sigaction(SIGINT, nullptr, &action);
+  if (action.sa_handler == SIG_IGN)
+    return;
+  action = {};
+  if (rank != 0)
+    action.sa_handler = SIG_IGN;
+  else
+    action.sa_handler = [](int) { interrupted = true; };
+  // A terminal and tp-run may both send it to a rank.
+  if (!ranksAreProcesses)
+    action.sa_flags = int(SA_RESETHAND);
+  sigaction(SIGINT, &action, nullptr);
 }

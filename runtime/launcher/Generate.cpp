@@ -10,7 +10,7 @@
 #include "../format/Cursor.h"
 #include "../generation/Generator.h"
 #include "../generation/SessionModel.h"
-#include "Interrupt.h"
+#include "Launcher.h"
 
 using namespace tprt;
 using namespace tprt::generation;

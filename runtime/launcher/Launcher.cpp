@@ -14,7 +14,6 @@
 #include "../session/Session.h"
 #include "../training/Trainer.h"
 #include "Generate.h"
-#include "Interrupt.h"
 #include "tprt/version.h"
 
 #include <CLI/CLI.hpp>

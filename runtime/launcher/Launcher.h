@@ -27,6 +27,12 @@ int launch(int argc, char **argv);
 int runLocalRanks(const Segment &segment, char **argv, const Describe &describe,
                   bool allowStops, bool isInterruptible);
 
+/// From now on Ctrl-C does not end the process: what runs ends early, and a
+/// second one ends it where ranks are threads. Of ranks that are processes only
+/// rank 0 heeds it.
+void heedInterrupts(bool ranksAreProcesses, int64_t rank);
+bool isInterrupted();
+
 /// The library returns failures; a process that is a rank and nothing else says
 /// what happened and ends, out of any library's calls too, and knows how
 /// launchers end the others.

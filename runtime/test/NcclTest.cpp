@@ -85,8 +85,7 @@ become(int64_t rank, const Manifest &manifest, const Body &body,
   if (!side)
     return side.status();
   const Driver &cuda = **Driver::get();
-  auto made = makeNcclBackend(
-      std::move(*side), manifest.mesh.size() > 1 ? *Nccl::get() : nullptr);
+  auto made = makeNcclBackend(std::move(*side), **Nccl::get());
   DeviceBackend &backend = *made;
   auto devices = CudaDevice::count(cuda);
   if (!devices)
@@ -382,7 +381,7 @@ TEST(Nccl, GivesBackWhatItTook) {
         };
         size_t before = free();
         {
-          auto made = makeNcclBackend(channel, *Nccl::get());
+          auto made = makeNcclBackend(channel, **Nccl::get());
           DeviceBackend &backend = *made;
           TPRT_TRY(backend.attach(manifest, self.stream, 1));
           EXPECT_GT(backend.deviceBytes(), 0);
@@ -397,7 +396,7 @@ TEST(Nccl, GivesBackWhatItTook) {
         older.ncclMemAlloc = nullptr;
         older.ncclMemFree = nullptr;
         {
-          auto made = makeNcclBackend(channel, &older);
+          auto made = makeNcclBackend(channel, older);
           DeviceBackend &backend = *made;
           EXPECT_TRUE(bool(backend.allocateOperands(4096)));
           EXPECT_LT(free(), before);

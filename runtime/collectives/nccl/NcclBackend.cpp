@@ -5,8 +5,8 @@
 //
 // One process per rank. How they find each other, agree, watch over each other
 // and report is the side channel's work, the same as for processes on the host;
-// NCCL moves the data of collectives and nothing else. In a run of one rank
-// libnccl is not opened.
+// NCCL moves the data of collectives and nothing else. A run of one rank has
+// none to move (Alone.cpp).
 //
 // A communicator per distinct list of members, made from an identifier that the
 // first member draws and the side channel distributes. A call enqueues its plan
@@ -68,9 +68,8 @@ std::string listRanks(const std::vector<int64_t> &members) {
 
 class NcclBackend : public DeviceBackend {
 public:
-  /// `nccl` may be null in a run of one rank.
   NcclBackend(std::shared_ptr<SideChannel> channel, const Driver &cuda,
-              const Nccl *nccl);
+              const Nccl &nccl);
 
   SideChannel *channel() const override { return side.get(); }
   Status agree(int64_t, uint64_t value, const char *what) override {
@@ -119,7 +118,7 @@ private:
   bool abortAll();
 
   const Driver &cuda;
-  const Nccl *nccl;
+  const Nccl &nccl;
   const Manifest *manifest = nullptr;
   // Given back by detach alone: not from a device that hangs.
   CUstream stream = nullptr;  ///< communication
@@ -191,13 +190,13 @@ private:
 //===----------------------------------------------------------------------===//
 
 NcclBackend::NcclBackend(std::shared_ptr<SideChannel> channel,
-                         const Driver &cuda, const Nccl *nccl)
+                         const Driver &cuda, const Nccl &nccl)
     : cuda(cuda), nccl(nccl), side(std::move(channel)) {
   ranks = side->size();
 }
 
 std::unique_ptr<DeviceBackend>
-tprt::makeNcclBackend(std::shared_ptr<SideChannel> channel, const Nccl *nccl) {
+tprt::makeNcclBackend(std::shared_ptr<SideChannel> channel, const Nccl &nccl) {
   // The driver has been opened: the device's check has.
   return std::make_unique<NcclBackend>(std::move(channel), **Driver::get(),
                                        nccl);
@@ -209,8 +208,7 @@ Status checkNccl() { return Nccl::get().status(); }
 Expected<std::unique_ptr<Backend>> connectNccl(const BackendOptions &options) {
   TPRT_ASSIGN(auto channel, connectRanks(*options.process, options.waits));
   // checkNccl has opened it.
-  return makeNcclBackend(std::move(channel),
-                         options.ranks > 1 ? *Nccl::get() : nullptr);
+  return makeNcclBackend(std::move(channel), **Nccl::get());
 }
 } // namespace tprt
 
@@ -219,11 +217,11 @@ void NcclBackend::detach() {
   side->onFailure({});
   for (auto &[members, communicator] : communicators)
     if (!aborted)
-      nccl->ncclCommDestroy(communicator);
+      nccl.ncclCommDestroy(communicator);
   communicators.clear();
   for (auto [memory, isNccls] : operands)
     if (isNccls)
-      nccl->ncclMemFree(reinterpret_cast<void *>(memory));
+      nccl.ncclMemFree(reinterpret_cast<void *>(memory));
     else
       cuda.cuMemFree(memory);
   operands.clear();
@@ -247,12 +245,12 @@ Status NcclBackend::checkNccl(ncclResult_t result, const std::string &what,
                               ncclComm_t communicator) const {
   if (result == ncclSuccess)
     return {};
-  const char *more = nccl->ncclGetLastError(communicator);
+  const char *more = nccl.ncclGetLastError(communicator);
   // The network, or how the ranks were put on devices.
   bool lacking = result == ncclSystemError || result == ncclInvalidUsage;
   return {lacking ? Code::User : Code::Device,
           detail::join("NCCL: ", what,
-                       " failed: ", nccl->ncclGetErrorString(result),
+                       " failed: ", nccl.ncclGetErrorString(result),
                        more && *more ? detail::join(" (", more, ")") : "",
                        "; NCCL_DEBUG=INFO tells more")};
 }
@@ -263,8 +261,6 @@ Status NcclBackend::checkNccl(ncclResult_t result, const std::string &what,
 /// stays. Devices are told apart by their identifiers, as a launcher may show
 /// each rank another one as its first.
 Status NcclBackend::shareDevices(int64_t devices) const {
-  if (size() == 1)
-    return {};
   CUdevice device = 0;
   CUuuid uuid;
   TPRT_TRY(checkCuda(cuda.cuDeviceGet(&device, int(this->device(devices))),
@@ -336,8 +332,8 @@ Status NcclBackend::attach(const Manifest &theManifest, CUstream theStream,
 /// such memory, and drivers may lack it.
 Expected<uint64_t> NcclBackend::allocateOperands(int64_t bytes) {
   void *memory = nullptr;
-  if (nccl && nccl->ncclMemAlloc && nccl->ncclMemFree &&
-      nccl->ncclMemAlloc(&memory, size_t(bytes)) == ncclSuccess) {
+  if (nccl.ncclMemAlloc && nccl.ncclMemFree &&
+      nccl.ncclMemAlloc(&memory, size_t(bytes)) == ncclSuccess) {
     operands.push_back({reinterpret_cast<CUdeviceptr>(memory), true});
     return uint64_t(operands.back().first);
   }
@@ -353,7 +349,7 @@ Expected<ncclComm_t> NcclBackend::connect(const std::vector<int64_t> &members,
   std::string mine;
   if (members[0] == rank()) {
     ncclUniqueId id;
-    TPRT_TRY(checkNccl(nccl->ncclGetUniqueId(&id), "ncclGetUniqueId", nullptr));
+    TPRT_TRY(checkNccl(nccl.ncclGetUniqueId(&id), "ncclGetUniqueId", nullptr));
     mine.assign(reinterpret_cast<char *>(&id), sizeof(id));
   }
   TPRT_ASSIGN(auto ids, side->exchange(mine));
@@ -366,7 +362,7 @@ Expected<ncclComm_t> NcclBackend::connect(const std::vector<int64_t> &members,
   ncclComm_t communicator = nullptr;
   side->enter({}, &members);
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  ncclResult_t result = nccl->ncclCommInitRankConfig(
+  ncclResult_t result = nccl.ncclCommInitRankConfig(
       &communicator, int(members.size()), id, int(self), &config);
   side->leave();
   TPRT_TRY(checkNccl(result, "connecting " + listRanks(members), communicator));
@@ -423,7 +419,7 @@ NcclBackend::call(const TransferStep &step, const Collective &entry,
   int peer = int(step.peer);
 #define TPRT_CALL(function, ...)                                               \
   {                                                                            \
-    nccl->function(__VA_ARGS__), #function                                     \
+    nccl.function(__VA_ARGS__), #function                                      \
   }
   switch (step.kind) {
   case Kind::Copy:
@@ -539,7 +535,7 @@ Status NcclBackend::poll() {
   }
   for (auto &[members, communicator] : communicators) {
     ncclResult_t failure = ncclSuccess;
-    if (nccl->ncclCommGetAsyncError(communicator, &failure) != ncclSuccess ||
+    if (nccl.ncclCommGetAsyncError(communicator, &failure) != ncclSuccess ||
         failure == ncclSuccess || failure == ncclInProgress)
       continue;
     auto now = Clock::now();
@@ -548,9 +544,9 @@ Status NcclBackend::poll() {
     if (std::chrono::duration<double>(now - *failingSince).count() <
         kErrorSeconds)
       return {};
-    const char *more = nccl->ncclGetLastError(communicator);
+    const char *more = nccl.ncclGetLastError(communicator);
     return lostError("NCCL reports an error among ", listRanks(members), ": ",
-                     nccl->ncclGetErrorString(failure),
+                     nccl.ncclGetErrorString(failure),
                      more && *more ? detail::join(" (", more, ")") : "",
                      "; rank ", rank(), " was ", side->lastSeen(rank()));
   }
@@ -576,12 +572,12 @@ bool NcclBackend::abortAll() {
   while (!call.try_lock() && Clock::now() - start < kAbortTime / 3)
     usleep(1000);
   auto done = std::make_shared<std::atomic<bool>>(false);
-  std::thread([list, done, nccl = nccl] {
+  std::thread([list, done, &nccl = nccl] {
     // As a group: all are told before the first is waited for.
-    nccl->ncclGroupStart();
+    nccl.ncclGroupStart();
     for (auto &[members, communicator] : list)
-      nccl->ncclCommAbort(communicator);
-    nccl->ncclGroupEnd();
+      nccl.ncclCommAbort(communicator);
+    nccl.ncclGroupEnd();
     *done = true;
   }).detach();
   while (!*done && Clock::now() - start < kAbortTime)
