@@ -21,7 +21,8 @@ _GROUPED = dict(_SIZES, num_key_value_heads=2)
 @dataclass
 class Architecture:
     """`needed`: all-reduces of a step: two a layer, or one where attention and MLP are side by
-    side, and one of the word table. `experts`: a token's path is a choice, which another rounding
+    side, one more where queries and keys are normed over all heads at once, and one of the word
+    table. `experts`: a token's path is a choice, which another rounding
     may change. `refused`: words of the error that says why it has no form."""
     config: str
     model: str
@@ -72,7 +73,7 @@ ARCHITECTURES = {
     "bloom": _text("BloomConfig", dict(hidden_size=64, n_layer=2, n_head=4, vocab_size=97),
                    attention="eager"),
     "starcoder2": _text("Starcoder2Config", _GROUPED),
-    "olmo2": _text("Olmo2Config", _GROUPED, needed=9),
+    "olmo2": _text("Olmo2Config", _GROUPED, needed=7),
     "granite": _text("GraniteConfig", _GROUPED),
     "cohere": _text("CohereConfig", _GROUPED, needed=3),
     "stablelm": _text("StableLmConfig", _GROUPED),

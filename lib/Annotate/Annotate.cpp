@@ -579,7 +579,7 @@ LogicalResult Annotator::checkSizes() {
         return error(*rule, target)
                << "dimension " << index << " of '" << target->names.front()
                << "' has " << size << " elements, which cannot be cut into "
-               << shards << " shards";
+               << shards << " shards: expected at most " << size;
     }
   }
   return success();

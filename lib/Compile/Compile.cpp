@@ -129,6 +129,12 @@ private:
   LogicalResult read();
   LogicalResult runStage(Stage stage, StringRef number);
   LogicalResult takeFigures(Stage stage);
+  /// Whether IR or an artifact is asked for: what --explain alone reports may
+  /// be more than tables can hold.
+  bool makesProgram() const {
+    return !options.output.empty() || options.lastStage ||
+           options.explain == Explain::No;
+  }
   LogicalResult checkMemory();
   LogicalResult writeArtifact();
   bool isBefore(Stage stage) const {
@@ -213,6 +219,8 @@ LogicalResult Compilation::takeFigures(Stage stage) {
   if (stage == Stage::Schedule)
     for (auto state : module->getOps<StateOp>())
       states += getTensorBytes(cast<RankedTensorType>(state.getType()));
+  if (!makesProgram())
+    return success();
   if (states > maxBytes)
     return emitError(context)
            << "the states of a rank take " << formatBytes(states)
@@ -306,7 +314,7 @@ LogicalResult Compilation::run() {
     if (isExplainedAfter(stage)) {
       printLedger(*ledger, options);
       // Nothing else was asked for.
-      if (options.output.empty() && !options.lastStage)
+      if (!makesProgram())
         return success();
     }
     if (options.lastStage == stage)

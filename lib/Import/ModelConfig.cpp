@@ -370,6 +370,8 @@ static const Family *readArchitecture(ObjectReader &reader,
     llvm::interleave(
         getFamilies(), diag,
         [&](const Family &s) { diag << quoted(s.modelType); }, ", ");
+    diag << "; tp_mlir.export takes any other PyTorch "
+            "module (docs/Export.md)";
     return nullptr;
   }
   config.architecture = row->architectures.front();
