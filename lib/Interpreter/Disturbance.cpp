@@ -10,32 +10,19 @@
 
 #include "tp/Interpreter/Disturbance.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include <bit>
 #include <climits>
 #include <cmath>
 
+using llvm::MutableArrayRef;
+
 namespace tp::interp {
 
 double getUnit(ElementType type, double magnitude) {
-  // Below the normal numbers the unit no longer shrinks.
-  double least = 0;
-  switch (type.kind) {
-  case ElementType::F64:
-    least = 0x1p-1074;
-    break;
-  case ElementType::F32:
-    least = 0x1p-149;
-    break;
-  case ElementType::BF16:
-    least = 0x1p-133;
-    break;
-  case ElementType::F16:
-    least = 0x1p-24;
-    break;
-  case ElementType::Int:
-    return 0;
-  }
-  return std::max(getEpsilon(type) * magnitude, least);
+  // Below the normal numbers the unit no longer shrinks. Integers have none.
+  constexpr double least[] = {0x1p-1074, 0x1p-149, 0x1p-24, 0x1p-133, 0};
+  return std::max(getEpsilon(type) * magnitude, least[type.kind]);
 }
 
 /// Of the type that functions are computed in.
@@ -50,6 +37,13 @@ int getLowestBit(double value) {
   if (exponent == 0)
     return mantissa ? -1074 + std::countr_zero(mantissa) : INT_MAX;
   return exponent - 1075 + std::countr_zero(mantissa | uint64_t(1) << 52);
+}
+
+/// 2^`exponent`, where that is a double.
+static double getPowerOfTwo(int exponent) {
+  return exponent >= -1022
+             ? std::bit_cast<double>(uint64_t(exponent + 1023) << 52)
+             : std::ldexp(1.0, exponent);
 }
 
 double Disturber::next(double value) {
@@ -88,7 +82,7 @@ double Disturber::add(double value, double change) const {
   return isGone ? 0 : value + change;
 }
 
-double Disturber::disturb(ElementType type, double value, bool canBeExact) {
+double Disturber::disturbOne(ElementType type, double value, bool canBeExact) {
   double change = next(value);
   if (!std::isfinite(value))
     return value;
@@ -109,6 +103,12 @@ double Disturber::disturb(ElementType type, double value, bool canBeExact) {
   return add(value, change * getUnit(type, std::abs(value)));
 }
 
+void Disturber::disturb(ElementType type, MutableArrayRef<double> values,
+                        bool canBeExact) {
+  for (double &value : values)
+    value = disturbOne(type, value, canBeExact);
+}
+
 double Disturber::disturbAddition(ElementType type, double value, double x,
                                   double y) {
   double change = next(value);
@@ -121,9 +121,16 @@ double Disturber::disturbAddition(ElementType type, double value, double x,
   // No order of the terms needs more bits than the type has.
   int lowestBit = std::min(getLowestBit(x), getLowestBit(y));
   if (lowestBit > 1023 ||
-      magnitude * getEpsilon(type) <= std::ldexp(1.0, lowestBit))
+      magnitude * getEpsilon(type) <= getPowerOfTwo(lowestBit))
     return value;
   return add(value, change * getUnit(type, std::max(std::abs(x), std::abs(y))));
+}
+
+void Disturber::disturbAdditions(ElementType type,
+                                 MutableArrayRef<double> values,
+                                 const double *x, const double *y) {
+  for (auto [i, value] : llvm::enumerate(values))
+    value = disturbAddition(type, value, x[i], y[i]);
 }
 
 double Disturber::disturbSum(ElementType type, double value, double magnitude,
@@ -139,7 +146,7 @@ double Disturber::disturbSum(ElementType type, double value, double magnitude,
   if (reader && getEpsilon(*reader) > getEpsilon(type))
     type = *reader;
   // No order of the terms needs more bits than the type has.
-  if (magnitude * getEpsilon(type) <= std::ldexp(1.0, lowestBit))
+  if (magnitude * getEpsilon(type) <= getPowerOfTwo(lowestBit))
     return value;
   return add(value, change * getUnit(type, magnitude) *
                         (1 + std::sqrt(double(length)) / 8));

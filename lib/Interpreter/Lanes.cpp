@@ -14,7 +14,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include <bit>
 #include <cmath>
-#include <cstring>
+#include <functional>
 
 using namespace mlir;
 
@@ -73,97 +73,35 @@ static bool isExact(Opcode opcode) {
 /// Round results to `type`, in a disturbed run after changing them.
 static void finishLanes(Opcode opcode, double *values, int64_t n,
                         ElementType type, Disturber *disturber) {
-  if (disturber && !isExact(opcode)) {
-    bool canBeExact = isCorrectlyRounded(opcode);
-    for (int64_t i = 0; i < n; ++i)
-      values[i] = disturber->disturb(type, values[i], canBeExact);
-  }
+  if (disturber && !isExact(opcode))
+    disturber->disturb(type, {values, size_t(n)}, isCorrectlyRounded(opcode));
   roundLanes(values, n, type);
 }
 
 static void wrapLanes(int64_t *values, int64_t n, ElementType type) {
   if (type.width == 64)
     return;
+  if (type.width == 1) {
+    for (int64_t i = 0; i < n; ++i)
+      values[i] &= 1;
+    return;
+  }
+  int shift = 64 - type.width;
   for (int64_t i = 0; i < n; ++i)
-    values[i] = wrapTo(type, values[i]);
+    values[i] = int64_t(uint64_t(values[i]) << shift) >> shift;
 }
 
+/// The bits that a number has.
+static uint64_t getMask(ElementType type) {
+  return ~uint64_t(0) >> (64 - type.width);
+}
 static uint64_t zeroExtend(ElementType type, int64_t value) {
-  return type.width == 64 ? uint64_t(value)
-                          : uint64_t(value) & ((uint64_t(1) << type.width) - 1);
+  return uint64_t(value) & getMask(type);
 }
 
 /// An i1 is stored as 0 or 1; as a signed number its 1 is -1.
 static int64_t signExtend(ElementType type, int64_t value) {
   return type.width == 1 ? -value : value;
-}
-
-static bool compareFloat(arith::CmpFPredicate predicate, double x, double y) {
-  bool unordered = std::isnan(x) || std::isnan(y);
-  switch (predicate) {
-  case arith::CmpFPredicate::AlwaysFalse:
-    return false;
-  case arith::CmpFPredicate::OEQ:
-    return x == y;
-  case arith::CmpFPredicate::OGT:
-    return x > y;
-  case arith::CmpFPredicate::OGE:
-    return x >= y;
-  case arith::CmpFPredicate::OLT:
-    return x < y;
-  case arith::CmpFPredicate::OLE:
-    return x <= y;
-  case arith::CmpFPredicate::ONE:
-    return !unordered && x != y;
-  case arith::CmpFPredicate::ORD:
-    return !unordered;
-  case arith::CmpFPredicate::UEQ:
-    return unordered || x == y;
-  case arith::CmpFPredicate::UGT:
-    return unordered || x > y;
-  case arith::CmpFPredicate::UGE:
-    return unordered || x >= y;
-  case arith::CmpFPredicate::ULT:
-    return unordered || x < y;
-  case arith::CmpFPredicate::ULE:
-    return unordered || x <= y;
-  case arith::CmpFPredicate::UNE:
-    return unordered || x != y;
-  case arith::CmpFPredicate::UNO:
-    return unordered;
-  case arith::CmpFPredicate::AlwaysTrue:
-    return true;
-  }
-  return false;
-}
-
-static bool compareInt(arith::CmpIPredicate predicate, ElementType type,
-                       int64_t x, int64_t y) {
-  int64_t sx = signExtend(type, x), sy = signExtend(type, y);
-  uint64_t ux = zeroExtend(type, x), uy = zeroExtend(type, y);
-  switch (predicate) {
-  case arith::CmpIPredicate::eq:
-    return x == y;
-  case arith::CmpIPredicate::ne:
-    return x != y;
-  case arith::CmpIPredicate::slt:
-    return sx < sy;
-  case arith::CmpIPredicate::sle:
-    return sx <= sy;
-  case arith::CmpIPredicate::sgt:
-    return sx > sy;
-  case arith::CmpIPredicate::sge:
-    return sx >= sy;
-  case arith::CmpIPredicate::ult:
-    return ux < uy;
-  case arith::CmpIPredicate::ule:
-    return ux <= uy;
-  case arith::CmpIPredicate::ugt:
-    return ux > uy;
-  case arith::CmpIPredicate::uge:
-    return ux >= uy;
-  }
-  return false;
 }
 
 /// The float with these bits, and the bits of a float.
@@ -237,6 +175,12 @@ private:
   bool multiplyHigh(bool isSigned);
   bool castToFloat();
   bool castToInt();
+  template <typename F>
+  bool compareFloatsBy(F holds);
+  template <typename F>
+  bool compareIntsBy(F holds, bool isSigned);
+  bool compareFloats();
+  bool compareInts();
   bool loopIndex();
   bool extract();
 
@@ -286,20 +230,15 @@ template <typename F>
 bool LaneRun::mapFloats(F value) {
   const double *a = floats(instruction.a), *b = floats(instruction.b);
   double *result = floatResult();
+  for (int64_t i = 0; i < n; ++i)
+    result[i] = value(a[i], b[i]);
+  Opcode opcode = instruction.opcode;
   Disturber *disturber = context.disturber;
-  bool isSum =
-      instruction.opcode == Opcode::AddF || instruction.opcode == Opcode::SubF;
-  if (isSum && disturber) {
-    for (int64_t i = 0; i < n; ++i) {
-      double x = a[i], y = b[i];
-      result[i] = disturber->disturbAddition(type, value(x, y), x, y);
-    }
+  if (disturber && (opcode == Opcode::AddF || opcode == Opcode::SubF)) {
+    disturber->disturbAdditions(type, {result, size_t(n)}, a, b);
     disturber = nullptr;
-  } else {
-    for (int64_t i = 0; i < n; ++i)
-      result[i] = value(a[i], b[i]);
   }
-  finishLanes(instruction.opcode, result, n, type, disturber);
+  finishLanes(opcode, result, n, type, disturber);
   return true;
 }
 
@@ -307,8 +246,12 @@ template <typename F>
 bool LaneRun::mapInts(F value) {
   const int64_t *a = ints(instruction.a), *b = ints(instruction.b);
   int64_t *result = intResult();
-  for (int64_t i = 0; i < n; ++i)
-    result[i] = value(signExtend(type, a[i]), signExtend(type, b[i]));
+  if (type.width == 1)
+    for (int64_t i = 0; i < n; ++i)
+      result[i] = value(signExtend(type, a[i]), signExtend(type, b[i]));
+  else
+    for (int64_t i = 0; i < n; ++i)
+      result[i] = value(a[i], b[i]);
   wrapLanes(result, n, type);
   return !dividesByZero;
 }
@@ -317,8 +260,9 @@ template <typename F>
 bool LaneRun::mapUnsigned(F value) {
   const int64_t *a = ints(instruction.a), *b = ints(instruction.b);
   int64_t *result = intResult();
+  uint64_t mask = getMask(type);
   for (int64_t i = 0; i < n; ++i)
-    result[i] = int64_t(value(zeroExtend(type, a[i]), zeroExtend(type, b[i])));
+    result[i] = int64_t(value(uint64_t(a[i]) & mask, uint64_t(b[i]) & mask));
   wrapLanes(result, n, type);
   return !dividesByZero;
 }
@@ -427,6 +371,87 @@ bool LaneRun::castToInt() {
   return makeInt([=](int64_t i) { return a[i]; }, /*wraps=*/true);
 }
 
+template <typename F>
+bool LaneRun::compareFloatsBy(F holds) {
+  const double *a = floats(instruction.a), *b = floats(instruction.b);
+  return makeInt(
+      [=](int64_t i) {
+        return int64_t(holds(a[i], b[i], std::isunordered(a[i], b[i])));
+      },
+      /*wraps=*/false);
+}
+
+bool LaneRun::compareFloats() {
+  switch (arith::CmpFPredicate(instruction.immediate)) {
+#define PREDICATE(NAME, VALUE)                                                 \
+  case arith::CmpFPredicate::NAME:                                             \
+    return compareFloatsBy([](double x, double y, bool unordered) {            \
+      (void)x, (void)y, (void)unordered;                                       \
+      return VALUE;                                                            \
+    });
+    PREDICATE(AlwaysFalse, false)
+    PREDICATE(OEQ, x == y)
+    PREDICATE(OGT, x > y)
+    PREDICATE(OGE, x >= y)
+    PREDICATE(OLT, x < y)
+    PREDICATE(OLE, x <= y)
+    PREDICATE(ONE, !unordered && x != y)
+    PREDICATE(ORD, !unordered)
+    PREDICATE(UEQ, unordered || x == y)
+    PREDICATE(UGT, unordered || x > y)
+    PREDICATE(UGE, unordered || x >= y)
+    PREDICATE(ULT, unordered || x < y)
+    PREDICATE(ULE, unordered || x <= y)
+    PREDICATE(UNE, unordered || x != y)
+    PREDICATE(UNO, unordered)
+    PREDICATE(AlwaysTrue, true)
+#undef PREDICATE
+  }
+  llvm_unreachable("a predicate");
+}
+
+template <typename F>
+bool LaneRun::compareIntsBy(F holds, bool isSigned) {
+  const int64_t *a = ints(instruction.a), *b = ints(instruction.b);
+  uint64_t mask = getMask(from);
+  if (!isSigned)
+    return makeInt(
+        [=](int64_t i) {
+          return int64_t(holds(uint64_t(a[i]) & mask, uint64_t(b[i]) & mask));
+        },
+        /*wraps=*/false);
+  int64_t sign = from.width == 1 ? -1 : 1;
+  return makeInt(
+      [=](int64_t i) { return int64_t(holds(sign * a[i], sign * b[i])); },
+      /*wraps=*/false);
+}
+
+bool LaneRun::compareInts() {
+  switch (arith::CmpIPredicate(instruction.immediate)) {
+  case arith::CmpIPredicate::eq:
+    return compareIntsBy(std::equal_to<>(), false);
+  case arith::CmpIPredicate::ne:
+    return compareIntsBy(std::not_equal_to<>(), false);
+  case arith::CmpIPredicate::slt:
+    return compareIntsBy(std::less<>(), true);
+  case arith::CmpIPredicate::sle:
+    return compareIntsBy(std::less_equal<>(), true);
+  case arith::CmpIPredicate::sgt:
+    return compareIntsBy(std::greater<>(), true);
+  case arith::CmpIPredicate::sge:
+    return compareIntsBy(std::greater_equal<>(), true);
+  case arith::CmpIPredicate::ult:
+    return compareIntsBy(std::less<>(), false);
+  case arith::CmpIPredicate::ule:
+    return compareIntsBy(std::less_equal<>(), false);
+  case arith::CmpIPredicate::ugt:
+    return compareIntsBy(std::greater<>(), false);
+  case arith::CmpIPredicate::uge:
+    return compareIntsBy(std::greater_equal<>(), false);
+  }
+  llvm_unreachable("a predicate");
+}
+
 bool LaneRun::loopIndex() {
   int64_t dim = instruction.immediate;
   int64_t start = context.position[dim];
@@ -437,27 +462,27 @@ bool LaneRun::loopIndex() {
 
 bool LaneRun::extract() {
   const Tensor &tensor = context.captured[instruction.a];
-  SmallVector<int64_t> strides = tensor.getStrides();
-  bool isFloat = instruction.opcode == Opcode::ExtractF;
-  for (int64_t i = 0; i < n; ++i) {
-    int64_t address = 0;
-    for (int64_t dim = 0; dim < tensor.getRank(); ++dim) {
-      uint16_t reg = context.indices[instruction.immediate + dim];
-      int64_t index = ints(reg)[i];
-      if (index < 0 || index >= tensor.getShape()[dim]) {
+  int64_t addresses[kLanes] = {};
+  int64_t stride = 1;
+  for (int64_t dim = tensor.getRank() - 1; dim >= 0; --dim) {
+    int64_t size = tensor.getShape()[dim];
+    const int64_t *index = ints(context.indices[instruction.immediate + dim]);
+    for (int64_t i = 0; i < n; ++i) {
+      if (uint64_t(index[i]) >= uint64_t(size)) {
         error = llvm::formatv("index out of range: expected 0 <= index < {0} "
                               "in dimension {1}, got {2}",
-                              tensor.getShape()[dim], dim, index);
+                              size, dim, index[i]);
         return false;
       }
-      address += index * strides[dim];
+      addresses[i] += index[i] * stride;
     }
-    if (isFloat)
-      floatResult()[i] = tensor.getFloat(address);
-    else
-      intResult()[i] = tensor.getInt(address);
+    stride *= size;
   }
-  return true;
+  if (instruction.opcode == Opcode::ExtractF)
+    return makeFloat([&](int64_t i) { return tensor.getFloat(addresses[i]); },
+                     /*rounds=*/false);
+  return makeInt([&](int64_t i) { return tensor.getInt(addresses[i]); },
+                 /*wraps=*/false);
 }
 
 bool LaneRun::run() {
@@ -484,19 +509,9 @@ bool LaneRun::run() {
   case Opcode::FPowI:
     return power();
   case Opcode::CmpF:
-    return makeInt(
-        [=, x = f(a), y = f(b), this](int64_t i) -> int64_t {
-          auto predicate = arith::CmpFPredicate(instruction.immediate);
-          return compareFloat(predicate, x[i], y[i]);
-        },
-        /*wraps=*/false);
+    return compareFloats();
   case Opcode::CmpI:
-    return makeInt(
-        [=, x = s(a), y = s(b), this](int64_t i) -> int64_t {
-          auto predicate = arith::CmpIPredicate(instruction.immediate);
-          return compareInt(predicate, from, x[i], y[i]);
-        },
-        /*wraps=*/false);
+    return compareInts();
   case Opcode::SelectF:
     return makeFloat([condition = s(a), x = f(b), y = f(c)](
                          int64_t i) { return condition[i] ? x[i] : y[i]; },

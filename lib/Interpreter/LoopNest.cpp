@@ -81,6 +81,30 @@ static int64_t evaluate(AffineExpr expr, ArrayRef<int64_t> position) {
 }
 
 namespace {
+/// Where the lanes of an access are in their tensor.
+struct LaneAddresses {
+  int64_t n;
+  bool isLinear = true;
+  /// Of a linear access.
+  int64_t first = 0, step = 0;
+  /// Of any other.
+  int64_t each[kLanes];
+
+  /// Call `visit` with each lane and its address.
+  template <typename F>
+  void forEach(F visit) const {
+    if (!isLinear)
+      for (int64_t i = 0; i < n; ++i)
+        visit(i, each[i]);
+    else if (step == 1)
+      for (int64_t i = 0; i < n; ++i)
+        visit(i, first + i);
+    else
+      for (int64_t i = 0; i < n; ++i)
+        visit(i, first + i * step);
+  }
+};
+
 /// How one access walks through its tensor.
 struct Walk {
   bool isLinear = true;
@@ -106,25 +130,26 @@ struct Walk {
   }
 
   /// Addresses of lanes 0..n-1 at `position`.
-  void getAddresses(ArrayRef<int64_t> position, int64_t laneDim, int64_t n,
-                    int64_t *addresses) const {
+  LaneAddresses getAddresses(ArrayRef<int64_t> position, int64_t laneDim,
+                             int64_t n) const {
+    LaneAddresses addresses{n};
     if (isLinear) {
-      int64_t address = offset;
+      addresses.first = offset;
       for (auto [index, stride] : llvm::zip(position, strides))
-        address += index * stride;
-      int64_t step = laneDim >= 0 ? strides[laneDim] : 0;
-      for (int64_t i = 0; i < n; ++i)
-        addresses[i] = address + i * step;
-      return;
+        addresses.first += index * stride;
+      addresses.step = laneDim >= 0 ? strides[laneDim] : 0;
+      return addresses;
     }
+    addresses.isLinear = false;
     SmallVector<int64_t> at(position);
     for (int64_t i = 0; i < n; ++i) {
-      addresses[i] = 0;
+      addresses.each[i] = 0;
       for (auto [expr, stride] : llvm::zip(map.getResults(), tensorStrides))
-        addresses[i] += evaluate(expr, at) * stride;
+        addresses.each[i] += evaluate(expr, at) * stride;
       if (laneDim >= 0)
         ++at[laneDim];
     }
+    return addresses;
   }
 };
 } // namespace
@@ -186,8 +211,8 @@ private:
   /// The next position of all loops but the one over the lanes.
   bool advance();
   void load(const Tensor &tensor, const std::vector<double> *accumulator,
-            Register target, int64_t n);
-  void store(unsigned output, Register source, int64_t n);
+            Register target, const LaneAddresses &addresses);
+  void store(unsigned output, Register source, const LaneAddresses &addresses);
 
   const LoopNest &nest;
   const Kernel &kernel;
@@ -202,7 +227,6 @@ private:
   Lanes lanes;
   int64_t laneDim = -1;
   SmallVector<int64_t> position;
-  int64_t addresses[kLanes];
 };
 
 NestRun::NestRun(const LoopNest &nest, const Kernel &kernel,
@@ -241,47 +265,46 @@ void NestRun::fill(Register target, double number, int64_t integer) {
 }
 
 template <typename From, typename To>
-static void gather(const From *from, const int64_t *addresses, int64_t n,
-                   To *to) {
-  for (int64_t i = 0; i < n; ++i)
-    to[i] = from[addresses[i]];
+static void gather(const From *from, const LaneAddresses &addresses, To *to) {
+  addresses.forEach(
+      [=](int64_t lane, int64_t address) { to[lane] = from[address]; });
 }
 
 template <typename From, typename To>
-static void scatter(const From *from, const int64_t *addresses, int64_t n,
-                    To *to) {
-  for (int64_t i = 0; i < n; ++i)
-    to[addresses[i]] = To(from[i]);
+static void scatter(const From *from, const LaneAddresses &addresses, To *to) {
+  addresses.forEach(
+      [=](int64_t lane, int64_t address) { to[address] = To(from[lane]); });
 }
 
 void NestRun::load(const Tensor &tensor, const std::vector<double> *accumulator,
-                   Register target, int64_t n) {
+                   Register target, const LaneAddresses &addresses) {
   if (!target.isFloat)
-    return gather(tensor.ints(), addresses, n, lanes.intRegister(target.index));
+    return gather(tensor.ints(), addresses, lanes.intRegister(target.index));
   double *to = lanes.floatRegister(target.index);
   if (accumulator && !accumulator->empty())
-    gather(accumulator->data(), addresses, n, to);
+    gather(accumulator->data(), addresses, to);
   else if (tensor.getElementType().kind == ElementType::F64)
-    gather(tensor.doubles(), addresses, n, to);
+    gather(tensor.doubles(), addresses, to);
   else
-    gather(tensor.floats(), addresses, n, to);
+    gather(tensor.floats(), addresses, to);
 }
 
-void NestRun::store(unsigned output, Register source, int64_t n) {
+void NestRun::store(unsigned output, Register source,
+                    const LaneAddresses &addresses) {
   Tensor &tensor = results[output];
   if (!source.isFloat)
-    return scatter(lanes.intRegister(source.index), addresses, n,
-                   tensor.ints());
+    return scatter(lanes.intRegister(source.index), addresses, tensor.ints());
   const double *from = lanes.floatRegister(source.index);
   if (std::vector<double> &sums = wide[output]; !sums.empty()) {
-    if (traces[output].isActive())
-      for (int64_t i = 0; i < n; ++i)
-        traces[output].add(addresses[i], from[i] - sums[addresses[i]]);
-    scatter(from, addresses, n, sums.data());
+    if (SumTrace &trace = traces[output]; trace.isActive())
+      addresses.forEach([&](int64_t lane, int64_t address) {
+        trace.add(address, from[lane] - sums[address]);
+      });
+    scatter(from, addresses, sums.data());
   } else if (tensor.getElementType().kind == ElementType::F64) {
-    scatter(from, addresses, n, tensor.doubles());
+    scatter(from, addresses, tensor.doubles());
   } else {
-    scatter(from, addresses, n, tensor.floats());
+    scatter(from, addresses, tensor.floats());
   }
 }
 
@@ -292,17 +315,15 @@ bool NestRun::runLanes(int64_t n, std::string &error) {
     bool isInput = index < nest.inputs.size();
     unsigned number = isInput ? index : index - nest.inputs.size();
     const Walk &walk = isInput ? inputWalks[number] : outputWalks[number];
-    walk.getAddresses(position, laneDim, n, addresses);
     load(isInput ? nest.inputs[number].tensor : results[number],
-         isInput ? nullptr : &wide[number], argument.target, n);
+         isInput ? nullptr : &wide[number], argument.target,
+         walk.getAddresses(position, laneDim, n));
   }
   LaneContext context{captured, kernel.indices, position, laneDim, disturber};
   if (!execute(kernel.instructions, lanes, n, context, error))
     return false;
-  for (auto [index, source] : llvm::enumerate(kernel.yields)) {
-    outputWalks[index].getAddresses(position, laneDim, n, addresses);
-    store(index, source, n);
-  }
+  for (auto [index, source] : llvm::enumerate(kernel.yields))
+    store(index, source, outputWalks[index].getAddresses(position, laneDim, n));
   return true;
 }
 

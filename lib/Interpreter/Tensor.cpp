@@ -39,17 +39,19 @@ std::optional<ElementType> getElementType(Type type) {
 }
 
 /// Round the 53-bit significand of `value` to `precision` bits, ties to even;
-/// below 2^minExponent to the grid of the subnormals; past `largest` to
+/// below `smallestNormal` to the grid of the subnormals; past `largest` to
 /// infinity.
-static double roundToFormat(double value, int precision, int minExponent,
+template <int precision>
+static double roundToFormat(double value, double smallestNormal,
                             double largest) {
   if (!std::isfinite(value) || value == 0)
     return value;
-  double quantum = std::ldexp(1.0, minExponent - (precision - 1));
-  if (std::abs(value) < std::ldexp(1.0, minExponent))
+  // Exact, as it is a power of two.
+  double quantum = smallestNormal * (2.0 / (uint64_t(1) << precision));
+  if (std::abs(value) < smallestNormal)
     return std::copysign(std::nearbyint(value / quantum) * quantum, value);
   uint64_t bits = std::bit_cast<uint64_t>(value);
-  int shift = 53 - precision;
+  constexpr int shift = 53 - precision;
   uint64_t odd = (bits >> shift) & 1;
   bits += (uint64_t(1) << (shift - 1)) - 1 + odd;
   bits &= ~((uint64_t(1) << shift) - 1);
@@ -59,17 +61,10 @@ static double roundToFormat(double value, int precision, int minExponent,
   return result;
 }
 
-double roundTo(ElementType type, double value) {
-  switch (type.kind) {
-  case ElementType::F32:
-    return double(float(value));
-  case ElementType::BF16:
-    return roundToFormat(value, 8, -126, 0x1.FEp127);
-  case ElementType::F16:
-    return roundToFormat(value, 11, -14, 65504.0);
-  default:
-    return value;
-  }
+double roundTo16Bits(ElementType type, double value) {
+  return type.kind == ElementType::BF16
+             ? roundToFormat<8>(value, 0x1p-126, 0x1.FEp127)
+             : roundToFormat<11>(value, 0x1p-14, 65504.0);
 }
 
 int64_t wrapTo(ElementType type, int64_t value) {
@@ -79,21 +74,6 @@ int64_t wrapTo(ElementType type, int64_t value) {
     return value & 1;
   int shift = 64 - type.width;
   return int64_t(uint64_t(value) << shift) >> shift;
-}
-
-double getEpsilon(ElementType type) {
-  switch (type.kind) {
-  case ElementType::F64:
-    return 0x1p-52;
-  case ElementType::F32:
-    return 0x1p-23;
-  case ElementType::F16:
-    return 0x1p-10;
-  case ElementType::BF16:
-    return 0x1p-7;
-  default:
-    return 0;
-  }
 }
 
 Tensor::Tensor(ArrayRef<int64_t> newShape, ElementType elementType)
@@ -131,13 +111,6 @@ SmallVector<int64_t> Tensor::getStrides() const {
   for (int64_t dim = int64_t(shape.size()) - 2; dim >= 0; --dim)
     strides[dim] = strides[dim + 1] * shape[dim + 1];
   return strides;
-}
-
-void Tensor::setFloat(int64_t i, double value) {
-  if (type.kind == ElementType::F64)
-    buffer->doubles[i] = value;
-  else
-    buffer->floats[i] = float(roundTo(type, value));
 }
 
 void Tensor::copyElement(int64_t i, const Tensor &from, int64_t j) {

@@ -55,13 +55,15 @@ public:
   /// place. Drawn for every number, changed or not, so that a run and its
   /// opposite stay in step.
   double next(double value);
-  /// `value`, the result of an operation before it is rounded to `type`,
-  /// changed unless it is exact (`canBeExact`: the operation is correctly
+  /// `values`, the results of an operation before they are rounded to `type`,
+  /// changed unless they are exact (`canBeExact`: the operation is correctly
   /// rounded in any program).
-  double disturb(ElementType type, double value, bool canBeExact);
-  /// `value` = x + y: like a sum of two terms, which may be added up in another
+  void disturb(ElementType type, llvm::MutableArrayRef<double> values,
+               bool canBeExact);
+  /// `values` = x + y: like sums of two terms, which may be added up in another
   /// order with others. A difference that cancels has the error of its terms.
-  double disturbAddition(ElementType type, double value, double x, double y);
+  void disturbAdditions(ElementType type, llvm::MutableArrayRef<double> values,
+                        const double *x, const double *y);
   /// Sums are read in this type (none: in their own), so that each rank may
   /// have rounded its addend to it.
   void setReader(std::optional<ElementType> type) { reader = type; }
@@ -71,6 +73,8 @@ public:
                     int64_t length, int lowestBit);
 
 private:
+  double disturbOne(ElementType type, double value, bool canBeExact);
+  double disturbAddition(ElementType type, double value, double x, double y);
   double add(double value, double change) const;
 
   Disturbance disturbance;

@@ -40,12 +40,26 @@ std::optional<ElementType> getElementType(mlir::Type type);
 
 /// `value` rounded to nearest even in the type's format (overflow to infinity,
 /// subnormals kept).
-double roundTo(ElementType type, double value);
+double roundTo16Bits(ElementType type, double value);
+inline double roundTo(ElementType type, double value) {
+  switch (type.kind) {
+  case ElementType::F32:
+    return double(float(value));
+  case ElementType::BF16:
+  case ElementType::F16:
+    return roundTo16Bits(type, value);
+  default:
+    return value;
+  }
+}
 /// `value` wrapped to the type's width and sign-extended; an i1 is 0 or 1.
 int64_t wrapTo(ElementType type, int64_t value);
 
 /// Unit in the last place of 1 in the type's format: 2^-23 for f32.
-double getEpsilon(ElementType type);
+inline double getEpsilon(ElementType type) {
+  constexpr double epsilons[] = {0x1p-52, 0x1p-23, 0x1p-10, 0x1p-7, 0};
+  return epsilons[type.kind];
+}
 
 class Tensor {
 public:
@@ -83,7 +97,12 @@ public:
     return type.isFloat() ? getFloat(i) : double(getInt(i));
   }
   /// Rounds to the element type.
-  void setFloat(int64_t i, double value);
+  void setFloat(int64_t i, double value) {
+    if (type.kind == ElementType::F64)
+      buffer->doubles[i] = value;
+    else
+      buffer->floats[i] = float(roundTo(type, value));
+  }
   void setInt(int64_t i, int64_t value) {
     buffer->ints[i] = wrapTo(type, value);
   }
