@@ -319,9 +319,10 @@ def launch(pack, record, seconds):
 
 
 def shares(pack, record, seconds):
-    """One rank's share of TP = 2, 4, 8 alone on the card: collectives are left out."""
+    """One rank's share of each degree packed alone on the card: collectives are left out."""
     model, whole, end = Model(pack), None, time.monotonic() + seconds
-    for ranks in (1, 2, 4, 8):
+    for ranks in sorted(i["degree"] for i in pack.items("benchmark")
+                        if i["name"].startswith("llama, prefill,")):
         if time.monotonic() > end - 5:
             record(name=f"rank 0 of {ranks}", status="not run", why="no time left")
             continue

@@ -185,10 +185,10 @@ class Packer:
             facts = json.loads(facts.read_text())
             shutil.copytree(folder, self.root / "fixtures" / folder.name)
             for plan, key in PLANS.items():
-                for degree in DEGREES:
+                for degree in (1, 2) if self.options.few else DEGREES:
                     if degree not in facts[key] or (degree == 1 and plan != "megatron"):
                         continue
-                    for dtype in programs.TYPES:
+                    for dtype in programs.TYPES[:2] if self.options.few else programs.TYPES:
                         self.fixture(folder.name, facts, plan, degree, dtype)
 
     def fixture(self, name, facts, plan, degree, dtype):
@@ -256,9 +256,11 @@ class Packer:
     def benchmarks(self):
         config = json.loads((self.source / LLAMA / "config.json").read_text())
         tokens, mlp, large = (2048, 128), (16, 128, 4096, 11008), programs.LARGE
+        shares = (1, 2, 4, 8)
         if self.options.few:
+            shares = (1, 2)
             config.update(hidden_size=64, intermediate_size=96, num_attention_heads=8,
-                          num_key_value_heads=8, num_hidden_layers=2, vocab_size=128)
+                          num_key_value_heads=8, num_hidden_layers=1, vocab_size=128)
             tokens, mlp = (32, 16), (2, 8, 32, 48)
             large = {"swiglu": (1, 16, 64), "rotary": (1, 16, 4, 8)}
         self.llama = facts_of(config, *tokens)
@@ -266,7 +268,7 @@ class Packer:
         folder.mkdir()
         for path in (folder / "config.json", self.root / "inputs" / "llama.json"):
             path.write_text(json.dumps(config, indent=1))
-        for which, degrees in (("prefill", (1, 2, 4, 8)), ("short", (1,))):
+        for which, degrees in (("prefill", shares), ("short", (1,))):
             for degree in degrees:
                 self.compile({"kind": "benchmark", "name": f"llama, {which}, TP={degree}",
                               "degree": degree}, folder, "--mesh", f"tp={degree}", "--seq",

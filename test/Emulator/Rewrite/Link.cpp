@@ -51,7 +51,7 @@ static Expected<std::unique_ptr<TargetMachine>> makeMachine(Module &module) {
     return createStringError(error);
   return std::unique_ptr<TargetMachine>(target->createTargetMachine(
       module.getTargetTriple(), "x86-64", features, TargetOptions(),
-      Reloc::PIC_, std::nullopt, CodeGenOptLevel::Less));
+      Reloc::PIC_, std::nullopt, CodeGenOptLevel::None));
 }
 
 Error tp::emulator::linkKernels(Module &module, StringRef path) {
