@@ -40,10 +40,11 @@ def test_fixture(name, tmp_path):
             assert numpy.linalg.norm(ours - want) <= 1.25 * facts["error"]
         else:
             assert numpy.abs(ours - want).max() <= 2e-5 * numpy.abs(want).max()
-        # Nothing else: no gather inside a layer, also of projections that are fused, where heads fit.
-        totals = program.explain().totals
-        assert {kind: total["count"] for kind, total in totals.items()} == (
-            facts["collectives"][str(degree)])
+        if degree > 1:
+            # Nothing else: no gather inside a layer, also of fused projections, where heads fit.
+            totals = program.explain().totals
+            assert {kind: total["count"] for kind, total in totals.items()} == (
+                facts["collectives"][str(degree)])
 
 
 def operations(path):
