@@ -22,17 +22,25 @@ _GROUPED = dict(_SIZES, num_key_value_heads=2)
 class Architecture:
     """`needed`: all-reduces of a step: two a layer, or one where attention and MLP are side by
     side, one more where queries and keys are normed over all heads at once, and one of the word
-    table. `experts`: a token's path is a choice, which another rounding
-    may change. `refused`: words of the error that says why it has no form."""
+    table. `on_four`: all calls of four ranks, where two heads of keys need others. `experts`: a
+    token's path is a choice, which another rounding may change. `refused`: words of the error
+    that says why it has no form."""
     config: str
     model: str
     settings: dict
     kind: str = "text"
     needed: int = 5
+    on_four: dict = None
     attention: str = "sdpa"
     outputs: list = None
     experts: bool = False
     refused: str = ""
+
+    def collectives(self, degree):
+        """Count by kind of a step on `degree` ranks."""
+        if degree == 4 and self.on_four:
+            return self.on_four
+        return {"all_reduce": self.needed} if degree > 1 else {}
 
 
 def _text(config, settings, model=None, **rest):
@@ -65,7 +73,8 @@ ARCHITECTURES = {
     "falcon_new": _text("FalconConfig", dict(
         hidden_size=64, num_hidden_layers=2, num_attention_heads=4, num_kv_heads=2,
         new_decoder_architecture=True, vocab_size=97, alibi=False), "FalconForCausalLM",
-        needed=3),
+        needed=3,
+        on_four={"all_reduce": 3, "all_gather": 2}),    # of the fused projection's two groups
     "opt": _text("OPTConfig", dict(hidden_size=64, ffn_dim=128, num_hidden_layers=2,
                                    num_attention_heads=4, vocab_size=97,
                                    max_position_embeddings=64, word_embed_proj_dim=64)),
@@ -73,7 +82,8 @@ ARCHITECTURES = {
     "bloom": _text("BloomConfig", dict(hidden_size=64, n_layer=2, n_head=4, vocab_size=97),
                    attention="eager"),
     "starcoder2": _text("Starcoder2Config", _GROUPED),
-    "olmo2": _text("Olmo2Config", _GROUPED, needed=7),
+    "olmo2": _text("Olmo2Config", _GROUPED, needed=7,
+                   on_four={"all_reduce": 9}),      # squares of keys over two ranks
     "granite": _text("GraniteConfig", _GROUPED),
     "cohere": _text("CohereConfig", _GROUPED, needed=3),
     "stablelm": _text("StableLmConfig", _GROUPED),

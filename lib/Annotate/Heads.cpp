@@ -79,10 +79,21 @@ static std::optional<AttentionHeads> getAttention(Operation *op) {
   return heads;
 }
 
+/// What is put together in each head, element by element or as parts of it; of
+/// these one comes from the linear layer, and others, as the angles of a
+/// rotation that is written out, may be the same for all heads.
+static OperandRange getParts(Operation *op) {
+  if (auto concat = dyn_cast<tensor::ConcatOp>(op))
+    return concat.getInputs();
+  if (auto generic = dyn_cast<linalg::GenericOp>(op))
+    if (generic.getNumParallelLoops() == generic.getNumLoops())
+      return generic.getInputs();
+  return op->getOperands().take_front(0);
+}
+
 /// Back through what leaves the heads where they are (reshapes, rotary
 /// embedding, norms of heads, casts, pairs that are taken apart) to the linear
-/// layer. Of parts that are put together in each head, one comes from it, and
-/// others may be the same for all heads.
+/// layer.
 static HeadProjection findProjection(Value value) {
   HeadProjection found;
   while (Operation *op = value ? value.getDefiningOp() : nullptr) {
@@ -91,8 +102,8 @@ static HeadProjection findProjection(Value value) {
       found.bias = findWeight(linear.getBias());
       return found;
     }
-    if (auto concat = dyn_cast<tensor::ConcatOp>(op)) {
-      for (Value part : concat.getInputs())
+    if (OperandRange parts = getParts(op); !parts.empty()) {
+      for (Value part : parts)
         if (HeadProjection of = findProjection(part); of.weight) {
           found.weight = of.weight;
           found.bias = of.bias;

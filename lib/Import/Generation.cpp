@@ -85,18 +85,9 @@ SmallVector<int64_t> getStepSizes(const GenerateOptions &options) {
   return sizes;
 }
 
-/// Adds the numbers of `eos_token_id`, one or a list, of one file.
-static LogicalResult readStopIds(MLIRContext *context, StringRef directory,
-                                 StringRef name, int64_t vocabulary,
+/// Adds the numbers of `eos_token_id`, one or a list, of an object.
+static LogicalResult readStopIds(ObjectReader &reader, int64_t vocabulary,
                                  std::set<int64_t> &ids) {
-  SmallString<128> path(directory);
-  llvm::sys::path::append(path, name);
-  if (!llvm::sys::fs::exists(path))
-    return success();
-  std::optional<JsonFile> file = JsonFile::read(context, path, maxConfigBytes);
-  if (!file)
-    return failure();
-  ObjectReader reader(*file, file->getRoot());
   const llvm::json::Value *value = reader.get("eos_token_id");
   if (!value)
     return success();
@@ -117,13 +108,36 @@ static LogicalResult readStopIds(MLIRContext *context, StringRef directory,
   return success();
 }
 
+/// Those of one file, and of the object in it that describes the text.
+static LogicalResult readStopIds(MLIRContext *context, StringRef directory,
+                                 StringRef name, const ModelConfig &config,
+                                 std::set<int64_t> &ids) {
+  SmallString<128> path(directory);
+  llvm::sys::path::append(path, name);
+  if (!llvm::sys::fs::exists(path))
+    return success();
+  std::optional<JsonFile> file = JsonFile::read(context, path, maxConfigBytes);
+  if (!file)
+    return failure();
+  ObjectReader reader(*file, file->getRoot());
+  if (failed(readStopIds(reader, config.vocabSize, ids)))
+    return failure();
+  StringRef key = config.composite ? config.composite->text : "";
+  const llvm::json::Object *text =
+      config.composite ? file->getRoot().getObject(key) : nullptr;
+  if (!text)
+    return success();
+  ObjectReader nested(*file, *text, key);
+  return readStopIds(nested, config.vocabSize, ids);
+}
+
 LogicalResult noteGeneration(ModuleOp module, StringRef directory,
                              const ModelConfig &config,
                              const GenerateOptions &options) {
   std::set<int64_t> stopIds;
   for (StringRef name : {"config.json", "generation_config.json"})
-    if (failed(readStopIds(module.getContext(), directory, name,
-                           config.vocabSize, stopIds)))
+    if (failed(
+            readStopIds(module.getContext(), directory, name, config, stopIds)))
       return failure();
   Builder builder(module.getContext());
   auto number = [&](StringRef name, int64_t value) {

@@ -108,6 +108,9 @@ static SmallVector<std::string> getIgnored(const ModelConfig &config,
   SmallVector<std::string> patterns;
   for (StringRef pattern : config.family->ignored)
     patterns.push_back(pattern.str());
+  if (config.composite)
+    for (StringRef pattern : config.composite->ignored)
+      patterns.push_back(pattern.str());
   for (int64_t i = layers; i < config.numLayers + config.numExtraLayers; ++i)
     for (StringRef prefix : config.layout.prefixes)
       patterns.push_back(instantiate((prefix + config.layout.layer).str(), i) +

@@ -137,9 +137,13 @@ ObjectReader::ObjectReader(const JsonFile &file, const json::Object &object,
                            StringRef name)
     : file(file), object(object), name(name), start(file.find(name, 0)) {}
 
+Location ObjectReader::getLoc(StringRef key) const {
+  return file.getLoc(file.find(key, start));
+}
+
 InFlightDiagnostic ObjectReader::error(StringRef key) {
   hasFailed = true;
-  return emitError(file.getLoc(file.find(key, start)));
+  return emitError(getLoc(key));
 }
 
 std::string ObjectReader::getPath(StringRef key) const {

@@ -71,6 +71,8 @@ public:
   /// True once any error was emitted through this reader or a nested one.
   bool failed() const { return hasFailed; }
   void fail() { hasFailed = true; }
+  /// Where `key` is (or where the object begins).
+  mlir::Location getLoc(llvm::StringRef key) const;
   /// An error at `key` (or at the object's start).
   mlir::InFlightDiagnostic error(llvm::StringRef key = "");
   /// The key as a user knows it: `rope_parameters.factor`.

@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tp/Import/ModelConfig.h"
+#include "Composites.h"
 #include "JsonFile.h"
 #include "Periods.h"
 #include "ReadPositions.h"
@@ -352,9 +353,30 @@ static void readInitialValues(ObjectReader &reader, ModelConfig &config) {
     config.paddingRow = row;
 }
 
+/// The architecture, one of those that a row of the table has; the first where
+/// the file names none.
+static std::optional<StringRef>
+readArchitecture(ObjectReader &reader, StringRef type,
+                 ArrayRef<StringRef> supported) {
+  const json::Array *architectures = reader.getArray("architectures");
+  if (!architectures)
+    return supported.front();
+  std::optional<StringRef> name;
+  if (architectures->size() == 1)
+    name = architectures->front().getAsString();
+  if (name && llvm::is_contained(supported, *name))
+    return name;
+  auto diag = reader.error("architectures");
+  diag << "unsupported architectures "
+       << showJson(json::Value(json::Array(*architectures)))
+       << " of model_type " << quoted(type) << "; expected one of ";
+  llvm::interleave(
+      supported, diag, [&](StringRef s) { diag << quoted(s); }, ", ");
+  return std::nullopt;
+}
+
 /// The row of the table for the file's model, with its architecture checked.
-static const Family *readArchitecture(ObjectReader &reader,
-                                      ModelConfig &config) {
+static const Family *readFamily(ObjectReader &reader, ModelConfig &config) {
   std::optional<std::string> type = reader.getString("model_type");
   if (!type) {
     if (!reader.failed())
@@ -370,29 +392,44 @@ static const Family *readArchitecture(ObjectReader &reader,
     llvm::interleave(
         getFamilies(), diag,
         [&](const Family &s) { diag << quoted(s.modelType); }, ", ");
+    for (const Composite &s : getComposites())
+      diag << ", " << quoted(s.modelType);
     diag << "; tp_mlir.export takes any other PyTorch "
             "module (docs/Export.md)";
     return nullptr;
   }
-  config.architecture = row->architectures.front();
-  const json::Array *architectures = reader.getArray("architectures");
-  if (!architectures)
-    return row;
-  std::optional<StringRef> name;
-  if (architectures->size() == 1)
-    name = architectures->front().getAsString();
-  if (!name || !llvm::is_contained(row->architectures, *name)) {
-    auto diag = reader.error("architectures");
-    diag << "unsupported architectures "
-         << showJson(json::Value(json::Array(*architectures)))
-         << " of model_type " << quoted(*type) << "; expected one of ";
-    llvm::interleave(
-        row->architectures, diag, [&](StringRef s) { diag << quoted(s); },
-        ", ");
+  std::optional<StringRef> name =
+      readArchitecture(reader, *type, row->architectures);
+  if (!name)
     return nullptr;
-  }
   config.architecture = name->str();
   return row;
+}
+
+/// Of a file of text alone, or of the object for it.
+static void readConfig(ObjectReader &reader, const JsonFile &file,
+                       ModelConfig &config) {
+  config.family = readFamily(reader, config);
+  if (!config.family)
+    return reader.fail();
+  config.layout = config.family->layout;
+  if (config.composite) {
+    config.layout.prefixes = config.composite->prefixes;
+    config.layout.heads = config.composite->heads;
+  }
+  config.head = getHead(config.architecture);
+  // Models without a head are saved without the prefix.
+  if (config.head == Head::None && config.architecture.ends_with("Model"))
+    std::reverse(config.layout.prefixes.begin(), config.layout.prefixes.end());
+  config.vocabSize = reader.getInt("vocab_size", std::nullopt, 1, maxSize);
+  readDtype(reader, config);
+  refuseCommonKeys(reader, *config.family);
+  readModel(reader, file, config);
+  readInitialValues(reader, config);
+  if (config.composite && config.composite->adjust)
+    config.composite->adjust(reader);
+  reader.ignore(ignoredKeys);
+  reader.finish();
 }
 
 std::optional<ModelConfig> readModelConfig(MLIRContext *context,
@@ -402,25 +439,29 @@ std::optional<ModelConfig> readModelConfig(MLIRContext *context,
   std::optional<JsonFile> file = JsonFile::read(context, path, maxConfigBytes);
   if (!file)
     return std::nullopt;
-  ObjectReader reader(*file, file->getRoot());
+  ObjectReader whole(*file, file->getRoot());
   ModelConfig config;
-  config.family = readArchitecture(reader, config);
-  if (!config.family)
+  config.composite = findComposite(whole);
+  if (!config.composite) {
+    readConfig(whole, *file, config);
+    return whole.failed() ? std::nullopt : std::optional(config);
+  }
+  const Composite &composite = *config.composite;
+  if (!readArchitecture(whole, composite.modelType, composite.architectures))
     return std::nullopt;
-  config.layout = config.family->layout;
-  config.head = getHead(config.architecture);
-  // Models without a head are saved without the prefix.
-  if (config.head == Head::None && config.architecture.ends_with("Model"))
-    std::reverse(config.layout.prefixes.begin(), config.layout.prefixes.end());
-  config.vocabSize = reader.getInt("vocab_size", std::nullopt, 1, maxSize);
-  readDtype(reader, config);
-  refuseCommonKeys(reader, *config.family);
-  readModel(reader, *file, config);
-  readInitialValues(reader, config);
-  reader.ignore(ignoredKeys);
-  reader.finish();
-  if (reader.failed())
+  std::optional<json::Object> text = readText(whole, composite);
+  if (!text)
     return std::nullopt;
+  ObjectReader reader(*file, *text, composite.text);
+  readConfig(reader, *file, config);
+  if (config.family)
+    refuseCommonKeys(whole, *config.family);
+  whole.ignore(composite.keys);
+  whole.ignore(ignoredKeys);
+  whole.finish();
+  if (reader.failed() || whole.failed())
+    return std::nullopt;
+  noteComposite(whole, composite);
   return config;
 }
 

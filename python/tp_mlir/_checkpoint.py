@@ -80,7 +80,8 @@ def check_weights(folder):
 
 
 def read_config(folder, needed=""):
-    """What config.json says. `needed`: words that follow where there is none."""
+    """What config.json says; of a model of text and more, what it says of the text, too.
+    `needed`: words that follow where there is none."""
     path = folder / "config.json"
     check_file(path)
     if not path.is_file():
@@ -91,4 +92,10 @@ def read_config(folder, needed=""):
         raise ValueError(f"{path}: expected JSON: {error}") from error
     if not isinstance(config, dict):
         raise ValueError(f"{path}: expected an object")
-    return config
+    return {**config, **text_config(config)}
+
+
+def text_config(config):
+    """The object for the text in the config.json of a model of text and more; else {}."""
+    text = config.get("text_config")
+    return text if isinstance(text, dict) else {}

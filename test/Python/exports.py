@@ -4,7 +4,7 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 test/Python/exports has, of each model, the exported text (NAME.mlir), its plan, the shapes of its
-weights and inputs and the collectives that it needs on two ranks (NAME.json), and what PyTorch
+weights and inputs and the collectives that it needs by count of ranks (NAME.json), and what PyTorch
 gave (NAME.safetensors). Weights and inputs are random numbers that follow from their names, so
 that scripts/make-export-fixtures gives PyTorch the same.
 """
@@ -18,6 +18,7 @@ import numpy
 FOLDER = pathlib.Path(__file__).resolve().parent / "exports"
 IMPORTED = FOLDER / "imported"      # of checkpoints of test/fixtures
 SEQUENCE = 16
+DEGREES = (1, 2, 4)
 
 
 def facts():

@@ -292,6 +292,11 @@ def test_encoders_and_programs(capsys, tmp_path):
         assert run(source, "--degrees", 1, "--plans", "replicated", "--format", shape) == 0
 
 
+def test_text_of_text_and_images(capsys):
+    row, = report(capsys, TEST / "families" / "gemma3-images", "--degrees", 1)["rows"]
+    assert row["tokens_per_second"] > 0 and row["longest_context"] == 48   # the text's limit
+
+
 def test_what_does_not_divide(capsys):
     told = report(capsys, FIXTURES / "qwen2-14-2", "--degrees", "2,7")
     assert "fits" in rows(told)["megatron", 2]

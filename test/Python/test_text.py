@@ -158,6 +158,13 @@ def test_stop_ids(tmp_path, generation, config, want):
     assert text.Tokenizer(tmp_path).stop_ids == want
 
 
+def test_stop_ids_of_a_text_among_others(tmp_path):
+    shutil.copy(MODEL / "tokenizer.json", tmp_path)
+    (tmp_path / "config.json").write_text(
+        '{"eos_token_id": [1, 106], "text_config": {"eos_token_id": 2}}')
+    assert text.Tokenizer(tmp_path).stop_ids == {1, 2, 106}
+
+
 def test_stop_ids_broken(tmp_path):
     shutil.copy(MODEL / "tokenizer.json", tmp_path)
     (tmp_path / "config.json").write_text('{"eos_token_id": ["</s>"]}')

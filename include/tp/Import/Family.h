@@ -232,6 +232,33 @@ struct Family {
 /// The table.
 llvm::ArrayRef<Family> getFamilies();
 
+/// A model of text and more, of which the text alone is imported: an object of
+/// its config.json says what the config.json of a model of text says, of one of
+/// the families, whose tensors have other prefixes here.
+struct Composite {
+  llvm::StringRef modelType;
+  llvm::SmallVector<llvm::StringRef, 1> architectures;
+  /// The object, the family that it may be of, and numbers that it leaves out.
+  llvm::StringRef text = "text_config", textType;
+  llvm::SmallVector<std::pair<llvm::StringRef, int64_t>, 6> defaults;
+  /// As of ModelLayout: as files have had them, and as models are loaded.
+  llvm::SmallVector<llvm::StringRef, 2> prefixes = {"language_model.model.",
+                                                    "model.language_model."};
+  llvm::SmallVector<llvm::StringRef, 2> heads = {"lm_head",
+                                                 "language_model.lm_head"};
+  /// What is not of the text: keys, and patterns of tensors, by the first
+  /// prefix and by the second.
+  llvm::SmallVector<llvm::StringLiteral, 5> keys;
+  llvm::SmallVector<llvm::StringRef, 4> ignored = {
+      "vision_tower.*", "multi_modal_projector.*", "model.vision_tower.*",
+      "model.multi_modal_projector.*"};
+  /// Keys of the text that mean something else here.
+  void (*adjust)(ObjectReader &text) = nullptr;
+};
+
+/// The table (lib/Import/Composites.cpp).
+llvm::ArrayRef<Composite> getComposites();
+
 } // namespace tp
 
 #endif // TP_IMPORT_FAMILY_H

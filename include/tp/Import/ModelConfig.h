@@ -128,6 +128,8 @@ struct LatentConfig {
 /// The constants of one model. Sizes are numbers of elements.
 struct ModelConfig {
   const Family *family = nullptr;
+  /// What the file is of, if it is of more than text; the rest is of its text.
+  const Composite *composite = nullptr;
   ModelLayout layout;       ///< The family's, as the file changes it.
   std::string modelType;    ///< As in the file: "llama", "qwen3", ...
   std::string architecture; ///< As in the file: "LlamaForCausalLM", ...

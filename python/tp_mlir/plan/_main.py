@@ -113,8 +113,8 @@ def _workload(args, config):
                                 "accumulate", "dp", "recompute"),
                          "has no meaning for a .mlir file, which says all of what it computes")
         return _work.Workload("run")
-    serves = any("CausalLM" in name or "LMHead" in name
-                 for name in config.get("architectures") or ())
+    serves = any(kind in name for name in config.get("architectures") or ()
+                 for kind in ("CausalLM", "LMHead", "ConditionalGeneration"))
     if args.train is not None:
         _refuse_together(args, ("context", "users", "prompt"), "has no meaning with --train, whose "
                          "sequences are --seq and --batch")

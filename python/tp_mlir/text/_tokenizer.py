@@ -60,10 +60,13 @@ def _templates(folder, config):
 
 
 def _stop_ids(folder):
-    """Every id that ends an answer: each file may name one, a list, or none."""
+    """Every id that ends an answer: each file may name one, a list, or none, and so may what
+    config.json says of the text in a model of text and more."""
     found = set()
-    for name in ("generation_config.json", "config.json"):
-        value = _read(folder / name).get("eos_token_id")
+    config = _read(folder / "config.json")
+    for name, place in (("generation_config.json", _read(folder / "generation_config.json")),
+                        ("config.json", config), ("config.json", _checkpoint.text_config(config))):
+        value = place.get("eos_token_id")
         values = value if isinstance(value, list) else [] if value is None else [value]
         for one in values:
             if not isinstance(one, int) or isinstance(one, bool):

@@ -30,6 +30,7 @@ ALL = os.environ.get("FAMILY_DEGREES") == "all"
 def heads(folder):
     """Of queries, and of keys and values."""
     config = json.loads((folder / "config.json").read_text())
+    config |= config.get("text_config", {})
     queries = next(config[key] for key in ("num_attention_heads", "n_heads", "n_head")
                    if key in config)
     keys = config.get("num_key_value_heads") or queries

@@ -1,0 +1,111 @@
+//===- Composites.cpp - Models of text and more ---------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A row for each model_type (tp/Import/Family.h), and how the object of the
+// text becomes what a file of that text alone would say: it leaves out what
+// its class has as a default, and some keys stand with the whole.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Composites.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+namespace json = llvm::json;
+
+// Fields that a row leaves out have their defaults.
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+#ifdef __clang__
+#pragma clang diagnostic ignored "-Wmissing-designated-field-initializers"
+#endif
+
+namespace tp {
+
+/// Keys of the text that may stand with the whole.
+static constexpr StringRef sharedKeys[] = {"dtype", "torch_dtype",
+                                           "tie_word_embeddings"};
+
+static void adjustGemma3(ObjectReader &text) {
+  text.require("final_logit_softcapping", nullptr,
+               "logits that the text has capped and the whole has not are not "
+               "supported");
+}
+
+ArrayRef<Composite> getComposites() {
+  static const Composite table[] = {
+      {.modelType = "gemma3",
+       .architectures = {"Gemma3ForConditionalGeneration"},
+       .textType = "gemma3_text",
+       .defaults = {{"vocab_size", 262208},
+                    {"hidden_size", 2304},
+                    {"intermediate_size", 9216},
+                    {"num_hidden_layers", 26},
+                    {"num_attention_heads", 8},
+                    {"num_key_value_heads", 4}},
+       .keys = {"vision_config", "mm_tokens_per_image", "image_token_index",
+                "boi_token_index", "eoi_token_index"},
+       .adjust = adjustGemma3}};
+  return table;
+}
+
+const Composite *findComposite(ObjectReader &whole) {
+  const json::Value *type = whole.get("model_type");
+  std::optional<StringRef> name =
+      type ? type->getAsString() : std::optional<StringRef>();
+  const Composite *row =
+      llvm::find_if(getComposites(), [&](const Composite &row) {
+        return row.modelType == name;
+      });
+  return row == getComposites().end() ? nullptr : row;
+}
+
+std::optional<json::Object> readText(ObjectReader &whole,
+                                     const Composite &composite) {
+  const json::Object *object = whole.getObject(composite.text);
+  if (!object) {
+    if (!whole.failed())
+      whole.error() << "missing " << composite.text
+                    << ": expected an object that describes the text of "
+                       "model_type "
+                    << quoted(composite.modelType);
+    return std::nullopt;
+  }
+  json::Object text = *object;
+  auto getValue = [&](StringRef key) -> const json::Value * {
+    const json::Value *value = text.get(key);
+    return value && value->kind() != json::Value::Null ? value : nullptr;
+  };
+  const json::Value *type = getValue("model_type");
+  if (type && *type != json::Value(composite.textType)) {
+    whole.error(composite.text)
+        << "unsupported " << composite.text << ".model_type " << showJson(*type)
+        << " of model_type " << quoted(composite.modelType) << "; expected "
+        << quoted(composite.textType);
+    return std::nullopt;
+  }
+  text["model_type"] = composite.textType;
+  for (StringRef key : sharedKeys) {
+    const json::Value *shared = whole.get(key), *own = getValue(key);
+    if (shared && own && *shared != *own)
+      whole.error(key) << key << " " << showJson(*shared) << " contradicts "
+                       << composite.text << "." << key << " " << showJson(*own);
+    if (shared)
+      text[key] = *shared;
+  }
+  for (auto [key, value] : composite.defaults)
+    if (!getValue(key))
+      text[key] = value;
+  return text;
+}
+
+void noteComposite(ObjectReader &whole, const Composite &composite) {
+  emitRemark(whole.getLoc(composite.text))
+      << "of " << composite.architectures.front()
+      << " the text alone is imported (" << composite.textType << "), without "
+      << llvm::join(ArrayRef(composite.ignored).take_front(2), " and ");
+}
+
+} // namespace tp
