@@ -11,6 +11,7 @@
 #include "tp/Collectives/Passes.h"
 
 #include "mlir/IR/Builders.h"
+#include "tp/Dialect/TP/IR/Phase.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 
 namespace tp {
@@ -24,6 +25,8 @@ using namespace tp;
 namespace {
 struct NumberCollectives : tp::impl::NumberCollectivesBase<NumberCollectives> {
   void runOnOperation() override {
+    if (failed(expectPerRank(getOperation())))
+      return signalPassFailure();
     SmallVector<SmallVector<CollectiveOpInterface>> calls;
     getOperation().walk<WalkOrder::PreOrder>([&](CollectiveOpInterface op) {
       if (op.getLedgerEntry() && beginsCall(op))

@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Dialect/TP/IR/Phase.h"
 #include "tp/Differentiate/Passes.h"
 #include "tp/Import/ModelAttributes.h"
 
@@ -83,6 +84,8 @@ namespace {
 struct MakeTrainingStepPass
     : tp::impl::MakeTrainingStepBase<MakeTrainingStepPass> {
   void runOnOperation() override {
+    if (failed(expectGlobal(getOperation())))
+      return signalPassFailure();
     auto given = getOperation()->getAttrOfType<DictionaryAttr>(
         TPDialect::getTrainingAttrName());
     // One with weights is such a step already.

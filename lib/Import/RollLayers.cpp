@@ -25,6 +25,7 @@
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
+#include "tp/Dialect/TP/IR/Phase.h"
 #include "tp/Import/Passes.h"
 #include "tprt/names.h"
 #include "llvm/ADT/Hashing.h"
@@ -753,6 +754,8 @@ struct RollLayersPass : public tp::impl::RollLayersBase<RollLayersPass> {
   using RollLayersBase::RollLayersBase;
 
   void runOnOperation() override {
+    if (failed(expectGlobal(getOperation())))
+      return signalPassFailure();
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       dropEmptyRepeats(function);
       for (Block &block : function.getBody()) {

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "tp/Dialect/TP/IR/Phase.h"
 #include "tp/Propagate/Passes.h"
 #include "tp/Resolve/Provenance.h"
 
@@ -54,6 +55,8 @@ struct ExplainShardingsPass
   using ExplainShardingsBase::ExplainShardingsBase;
 
   void runOnOperation() override {
+    if (failed(expectGlobal(getOperation())))
+      return signalPassFailure();
     ModuleOp module = getOperation();
     markAllAnalysesPreserved();
     MeshOp meshOp = getUniqueMesh(module);

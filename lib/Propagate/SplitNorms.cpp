@@ -23,6 +23,7 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Diagnostics.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Dialect/TP/IR/Phase.h"
 #include "tp/Propagate/Passes.h"
 #include "tp/Resolve/Provenance.h"
 #include "llvm/ADT/MapVector.h"
@@ -152,6 +153,8 @@ std::set<unsigned> SplitNorms::choose(ModuleOp module, const Mesh &mesh) {
 
 void SplitNorms::runOnOperation() {
   ModuleOp module = getOperation();
+  if (failed(expectGlobal(module)))
+    return signalPassFailure();
   MeshOp mesh = getUniqueMesh(module);
   SmallVector<DecomposeOpInterface> norms = collectNorms(module);
   if (!mesh || norms.empty())

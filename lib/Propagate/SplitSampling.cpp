@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Builders.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Dialect/TP/IR/Phase.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Propagate/Passes.h"
 #include "tp/Resolve/Provenance.h"
@@ -77,6 +78,8 @@ static void split(nn::SampleOp op, MeshOp meshOp) {
 namespace {
 struct SplitSampling : tp::impl::SplitSamplingBase<SplitSampling> {
   void runOnOperation() override {
+    if (failed(expectGlobal(getOperation())))
+      return signalPassFailure();
     MeshOp mesh = getUniqueMesh(getOperation());
     SmallVector<nn::SampleOp> ops;
     getOperation().walk([&](nn::SampleOp op) { ops.push_back(op); });

@@ -14,6 +14,7 @@
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Iterators.h"
+#include "tp/Dialect/TP/IR/Phase.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Interfaces/LibraryInterface.h"
 
@@ -250,6 +251,8 @@ struct FormGemmsPass : tp::impl::FormGemmsBase<FormGemmsPass> {
   using FormGemmsBase::FormGemmsBase;
 
   void runOnOperation() override {
+    if (failed(expectPerRank(getOperation())))
+      return signalPassFailure();
     Outliner outliner(getOperation(), "gemm");
     for (auto function : llvm::to_vector(getOperation().getOps<func::FuncOp>()))
       if (!function->hasAttr(kernelAttrName)) {

@@ -19,6 +19,7 @@
 #include "mlir/Analysis/TopologicalSortUtils.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Dialect/TP/IR/Phase.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -283,6 +284,8 @@ private:
 
 struct FormKernelsPass : tp::impl::FormKernelsBase<FormKernelsPass> {
   void runOnOperation() override {
+    if (failed(expectPerRank(getOperation())))
+      return signalPassFailure();
     Outliner outliner(getOperation(), "rows");
     OpBuilder builder(&getContext());
     for (auto function :
