@@ -3,8 +3,8 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Rows of the table of encoders: BERT's says what is not as in Llama, the others
-// what is not as in BERT.
+// Rows of the table of encoders: BERT's says what is not as in Llama, the
+// others what is not as in BERT.
 //
 //===----------------------------------------------------------------------===//
 
