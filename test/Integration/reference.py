@@ -49,19 +49,20 @@ def fixtures():
 
 
 def runs(facts, most):
-    """Plan, degree and type: f32 and bf16 at every degree up to `most`; f16, whose
-    programs differ from bf16's in the type alone, at the largest, and with sequences
-    split at the smallest above 1. Of a mixture of experts, which is a dense model but for
-    these, a few; its experts are cut by their width, and from each other."""
+    """Plan, degree and type: f32 and bf16 at every degree up to `most`, of which one is the
+    same with every plan; f16, whose programs differ from bf16's in the type alone, at the
+    largest, and with sequences split at the smallest. Of a mixture of experts, which is a
+    dense model but for these, a few; its experts are cut by their width, and from each other."""
     if "experts" in facts:
         yield from (("megatron", degree, "f32") for degree in facts["degrees"])
         yield from (("megatron", 2, "bf16"), ("megatron-sp", 2, "f32"), ("expert", 2, "bf16"),
                     ("expert", 4, "f32"), ("expert-sp", 2, "f32"))
         return
     for plan in PLANS:
-        degrees = facts["degrees"] if plan == "megatron" else facts["degrees_sp"]
-        degrees = [degree for degree in degrees if degree <= most]
-        few = degrees[-1:] if plan == "megatron" else degrees[1:2]
+        split = plan != "megatron"
+        degrees = [degree for degree in facts["degrees_sp" if split else "degrees"]
+                   if split < degree <= most]
+        few = degrees[:1] if split else degrees[-1:]
         for degree in degrees:
             for dtype in ("f32", "bf16", "f16"):
                 if dtype != "f16" or degree in few:

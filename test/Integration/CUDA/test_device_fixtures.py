@@ -26,8 +26,11 @@ def is_chosen(plan, degree, dtype):
 
 
 def mixture_cases(facts):
+    """Each type, each plan, and more ranks than two."""
     if not ALL:
-        return [*runs(facts, 4), ("megatron", 1, "f16"), ("expert", 2, "f16")]
+        most = max(degree for degree in facts["degrees"] if degree <= 4)
+        return [("megatron", 1, "f32"), ("megatron", 2, "bf16"), ("megatron", most, "f32"),
+                ("megatron-sp", 2, "f32"), ("expert", 2, "f16")]
     plans = [*PLANS, "expert", "expert-sp"]
     return itertools.product(plans, facts["degrees"], ("f32", "bf16", "f16"))
 
