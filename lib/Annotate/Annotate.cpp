@@ -121,6 +121,9 @@ private:
   void reportUnnamed(ModuleOp module);
   /// No more shards than elements, now that the head counts have had their say.
   LogicalResult checkSizes();
+  /// ", or plan 'megatron', which cuts dimension 1", if a built-in plan beside
+  /// this one cuts a tensor into no more shards than it has elements.
+  std::string nameOtherPlan(const Target &target) const;
   /// At the rule in the plan's file, with a note at what it is applied to, if
   /// anything; of a built-in plan there.
   InFlightDiagnostic error(const PlanRule &rule, const Target *target);
@@ -569,6 +572,44 @@ void Annotator::reportUnnamed(ModuleOp module) {
        << (unnamed.size() == 1 ? "it is" : "they are") << " cut";
 }
 
+std::string Annotator::nameOtherPlan(const Target &target) const {
+  if (!plan.isBuiltin)
+    return "";
+  StringRef own = plan.name, suffix;
+  if (own.consume_back("-sp"))
+    suffix = "-sp";
+  auto countShards = [&](const PlanDim &dim) {
+    int64_t shards = 1;
+    for (const PlanAxis &axis : dim.axes)
+      if (std::optional<unsigned> found = mesh.findAxis(axis.name))
+        shards *= axis.size ? axis.size : mesh.getAxis(*found).size;
+    return shards;
+  };
+  for (StringRef other : {"megatron", "expert"}) {
+    TextPlace place;
+    std::string name = (other + suffix).str();
+    Plan another = llvm::cantFail(loadPlan(name, place));
+    auto rule = llvm::find_if(another.rules, [&](const PlanRule &candidate) {
+      return isMatch(candidate, target);
+    });
+    if (other == own || rule == another.rules.end() ||
+        rule->dims.size() != size_t(target.type.getRank()))
+      continue;
+    std::optional<unsigned> cut;
+    bool fits = true;
+    for (auto [index, dim] : llvm::enumerate(rule->dims)) {
+      int64_t shards = countShards(dim);
+      fits &= shards <= target.type.getDimSize(index);
+      if (shards > 1)
+        cut = index;
+    }
+    if (fits && cut)
+      return ", or plan '" + name + "', which cuts dimension " +
+             std::to_string(*cut);
+  }
+  return "";
+}
+
 LogicalResult Annotator::checkSizes() {
   for (auto [rule, target] : applied) {
     TensorSharding sharding = target->getSharding().toSharding(mesh);
@@ -579,7 +620,8 @@ LogicalResult Annotator::checkSizes() {
         return error(*rule, target)
                << "dimension " << index << " of '" << target->names.front()
                << "' has " << size << " elements, which cannot be cut into "
-               << shards << " shards: expected at most " << size;
+               << shards << " shards: expected at most " << size
+               << nameOtherPlan(*target);
     }
   }
   return success();

@@ -77,7 +77,8 @@ Value buildExperts(ModelBuilder &m, StringRef layer, Value x) {
   Value down = weight(layout.expertDown, {e.count, c.hiddenSize, e.width});
   return nn::ExpertsOp::create(
       b, m.at(m.placeOf(at(layout.feedForward) + ".experts")), x.getType(), x,
-      routing, gate, up, down, b.getStringAttr(getName(c.activation)),
+      routing, gate, up, down, /*inside=*/Value(),
+      b.getStringAttr(getName(c.activation)),
       b.getF64FloatAttr(double(e.perToken) / double(e.count)),
       b.getI64IntegerAttr(e.perToken));
 }

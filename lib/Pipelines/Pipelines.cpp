@@ -92,6 +92,7 @@ static void buildPropagate(OpPassManager &manager) {
 }
 
 static void buildPartition(OpPassManager &manager) {
+  manager.addPass(createMarkExperts());
   manager.addPass(createInsertReshards());
   manager.addPass(createPartition());
 }

@@ -42,6 +42,13 @@ int64_t mostRows(const Experts &e);
 void gatherRows(const char *rows, int64_t bytes, std::span<const int32_t> list,
                 int64_t padded, char *out);
 
+/// Zero for the positions of a row of the width that `inside` (may be null)
+/// leaves out.
+inline void leaveOut(const int32_t *inside, float *row, int64_t width) {
+  for (int64_t c = 0; inside && c < width; ++c)
+    row[c] = inside[c] == 0 ? 0 : row[c];
+}
+
 /// Scratch, part by part; without memory, how much that is.
 class ScratchParts {
 public:

@@ -83,6 +83,7 @@ Status ExpertsEngine::runExpert(int64_t id, const ExpertsCall &call,
       float *gate = rows.gate + r * e.f, *up = rows.up + r * e.f;
       for (int64_t c = 0; c < e.f; ++c)
         gate[c] *= up[c];
+      leaveOut(call.inside, gate, e.f);
       simd().narrow(e.type, gate, rows.inner + r * e.f * bytes, e.f);
     }
   });
@@ -131,13 +132,15 @@ Status ExpertsEngine::run(int64_t id, const ExpertsCall &call) {
 int32_t HostFunctions::experts(tprt_rank *rank, int32_t id, int64_t rows,
                                const void *x, const void *routing,
                                const void *gate, const void *up,
-                               const void *down, void *out) {
+                               const void *down, const void *inside,
+                               void *out) {
   auto &host = *static_cast<HostRank *>(rank);
   auto bytes = [](const void *p) { return static_cast<const char *>(p); };
   return host.traced(Timeline::Kind::Experts, id, host.layer, [&] {
     return host.engine<ExpertsEngine>(TPRT_SLOT_experts)
         .run(id,
              {rows, bytes(x), static_cast<const float *>(routing), bytes(gate),
-              bytes(up), bytes(down), static_cast<char *>(out)});
+              bytes(up), bytes(down), static_cast<const int32_t *>(inside),
+              static_cast<char *>(out)});
   });
 }

@@ -22,6 +22,7 @@ struct ExpertsCall {
   const char *x;
   const float *routing;
   const char *gate, *up, *down;
+  const int32_t *inside; ///< null: all of the width
   char *out;
 };
 
@@ -52,6 +53,7 @@ struct ExpertsBackwardCall {
   const char *cotangent, *x;
   const float *routing;
   const char *gate, *up, *down;
+  const int32_t *inside; ///< null: all of the width
   char *dx;
   float *drouting, *dgate, *dup, *ddown;
 };

@@ -183,6 +183,8 @@ Status ExpertsBackwardEngine::computeSides(const Block &b) {
             active[c] *= up[c];
             up[c] = weight * (back[c] * side);
           }
+          for (float *row : {gate, up, back, active})
+            leaveOut(b.call.inside, row, e.f);
           simd().narrow(e.type, active, inner, e.f);
           simd().widen(e.type, inner, active, e.f);
           for (int64_t c = 0; c < e.f; ++c)
@@ -284,9 +286,9 @@ int32_t HostFunctions::experts_backward(tprt_rank *rank, int32_t id,
                                         int64_t rows, const void *cotangent,
                                         const void *x, const void *routing,
                                         const void *gate, const void *up,
-                                        const void *down, void *dx,
-                                        void *drouting, void *dgate, void *dup,
-                                        void *ddown) {
+                                        const void *down, const void *inside,
+                                        void *dx, void *drouting, void *dgate,
+                                        void *dup, void *ddown) {
   auto &host = *static_cast<HostRank *>(rank);
   auto bytes = [](const void *p) { return static_cast<const char *>(p); };
   auto floats = [](void *p) { return static_cast<float *>(p); };
@@ -294,7 +296,8 @@ int32_t HostFunctions::experts_backward(tprt_rank *rank, int32_t id,
     return host.engine<ExpertsBackwardEngine>(TPRT_SLOT_experts_backward)
         .run(id, {rows, bytes(cotangent), bytes(x),
                   static_cast<const float *>(routing), bytes(gate), bytes(up),
-                  bytes(down), static_cast<char *>(dx), floats(drouting),
-                  floats(dgate), floats(dup), floats(ddown)});
+                  bytes(down), static_cast<const int32_t *>(inside),
+                  static_cast<char *>(dx), floats(drouting), floats(dgate),
+                  floats(dup), floats(ddown)});
   });
 }

@@ -79,7 +79,7 @@ TEST(Code, Loading) {
                   .message()
                   .starts_with("code: cannot load: "));
   EXPECT_MESSAGE(CodeModule::load(readFile(TPRT_TEST_VERSION), 0).status(),
-                 "code: does not speak ABI version 4");
+                 "code: does not speak ABI version 5");
 }
 
 TEST(Code, FeaturesThatAreMissing) {

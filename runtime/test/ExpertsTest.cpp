@@ -5,8 +5,8 @@
 //
 // Random routing against sums in double: experts without rows, one with all of
 // them, rows without any. Weights that no row uses are no numbers; the number
-// of workers changes no bit. The derivative against differences of the same
-// sums.
+// of workers changes no bit, nor do numbers that positions of the width have
+// that are left out. The derivative against differences of the same sums.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,6 +30,11 @@ Experts describe(int64_t rows, int64_t experts, int64_t k, int64_t f, int64_t n,
 struct Arguments {
   std::vector<float> x, routing, gate, up, down;
   std::vector<bool> isUsed;
+  std::vector<int32_t> inside = {}; ///< empty: all of the width
+
+  const int32_t *insideOrNull() const {
+    return inside.empty() ? nullptr : inside.data();
+  }
 };
 
 /// How rows choose: at random, all the first one, all of them, or not at all.
@@ -65,6 +70,24 @@ Arguments fill(const Experts &e, Choice choice, std::mt19937 &random) {
   return a;
 }
 
+/// Leaves out every third position of the width and the last two, which have
+/// no numbers where they are not multiplied with zero.
+void leaveOut(const Experts &e, Arguments &a, bool isBackward) {
+  a.inside.assign(size_t(e.f), 7);
+  for (int64_t c = 0; c < e.f; ++c) {
+    if (c % 3 != 1 && c < e.f - 2)
+      continue;
+    a.inside[size_t(c)] = 0;
+    for (int64_t i = 0; i < e.experts; ++i) {
+      int64_t line = (i * e.f + c) * e.k;
+      for (std::vector<float> *inner : {&a.gate, &a.up})
+        std::fill_n(inner->begin() + line, e.k, isBackward ? 0 : NAN);
+      for (int64_t n = 0; n < e.n; ++n)
+        a.down[size_t((i * e.n + n) * e.f + c)] = isBackward ? NAN : 0;
+    }
+  }
+}
+
 /// Rounded as nn.experts rounds.
 std::vector<double> reference(const Experts &e, const Arguments &a) {
   std::vector<double> out(size_t(e.rows * e.n));
@@ -81,7 +104,8 @@ std::vector<double> reference(const Experts &e, const Arguments &a) {
           gate += x * a.gate[size_t((i * e.f + c) * e.k + k)];
           up += x * a.up[size_t((i * e.f + c) * e.k + k)];
         }
-        inner[size_t(c)] = float(gate / (1 + std::exp(-gate)) * up);
+        if (a.inside.empty() || a.inside[size_t(c)] != 0)
+          inner[size_t(c)] = float(gate / (1 + std::exp(-gate)) * up);
       }
       inner = rounded(e.type, inner);
       for (int64_t c = 0; c < e.n; ++c) {
@@ -101,13 +125,16 @@ std::string run(ExpertsEngine &engine, const Experts &e, const Arguments &a) {
   std::string out(size_t(e.rows * e.n * typeBytes(e.type)), '\x77');
   Status status =
       engine.run(0, {e.rows, x.data(), a.routing.data(), gate.data(), up.data(),
-                     down.data(), out.data()});
+                     down.data(), a.insideOrNull(), out.data()});
   EXPECT_TRUE(status.ok()) << status.message();
   return out;
 }
 
-void check(const Experts &e, Choice choice, std::mt19937 &random) {
+void check(const Experts &e, Choice choice, std::mt19937 &random,
+           bool isCut = false) {
   Arguments arguments = fill(e, choice, random);
+  if (isCut)
+    leaveOut(e, arguments, /*isBackward=*/false);
   std::vector<double> want = reference(e, arguments);
   std::vector<Experts> list{e};
   std::string first;
@@ -154,6 +181,7 @@ double activate(Gemm::Activation activation, double x) {
 /// The operands in double, and the product of the cotangent with the result.
 struct Doubles {
   std::vector<double> x, routing, gate, up, down, cotangent;
+  std::vector<bool> isOut; ///< of positions of the width
 
   double loss(const Experts &e) const {
     double loss = 0;
@@ -161,6 +189,8 @@ struct Doubles {
       for (int64_t i = 0; i < e.experts; ++i) {
         double weight = routing[size_t(r * e.experts + i)];
         for (int64_t c = 0; weight != 0 && c < e.f; ++c) {
+          if (isOut[size_t(c)])
+            continue;
           double side = 0, other = 0, back = 0;
           for (int64_t k = 0; k < e.k; ++k) {
             double value = x[size_t(r * e.k + k)];
@@ -196,8 +226,8 @@ std::vector<std::vector<float>> differentiate(const Experts &e,
   for (int i = 0; i < 2; ++i) {
     Status status = engine.run(
         0, {e.rows, cotangent.data(), x.data(), a.routing.data(), gate.data(),
-            up.data(), down.data(), dx.data(), out[1].data(), out[2].data(),
-            out[3].data(), out[4].data()});
+            up.data(), down.data(), a.insideOrNull(), dx.data(), out[1].data(),
+            out[2].data(), out[3].data(), out[4].data()});
     EXPECT_TRUE(status.ok()) << status.message();
   }
   setWorkers(1);
@@ -206,8 +236,11 @@ std::vector<std::vector<float>> differentiate(const Experts &e,
 }
 
 /// Against central differences of some elements of each operand.
-void checkDerivative(const Experts &e, Choice choice, std::mt19937 &random) {
+void checkDerivative(const Experts &e, Choice choice, std::mt19937 &random,
+                     bool isCut = false) {
   Arguments a = fill(e, choice, random);
+  if (isCut)
+    leaveOut(e, a, /*isBackward=*/true);
   std::vector<float> given =
       rounded(e.type, randomFloats(random, e.rows * e.n));
   auto found = differentiate(e, a, given, 1);
@@ -215,8 +248,15 @@ void checkDerivative(const Experts &e, Choice choice, std::mt19937 &random) {
   auto widen = [](const std::vector<float> &values) {
     return std::vector<double>(values.begin(), values.end());
   };
-  Doubles d{widen(a.x),  widen(a.routing), widen(a.gate),
-            widen(a.up), widen(a.down),    widen(given)};
+  Doubles d{widen(a.x),
+            widen(a.routing),
+            widen(a.gate),
+            widen(a.up),
+            widen(a.down),
+            widen(given),
+            std::vector<bool>(size_t(e.f))};
+  for (size_t c = 0; c < a.inside.size(); ++c)
+    d.isOut[c] = a.inside[c] == 0;
   std::vector<double> *operands[] = {&d.x, &d.routing, &d.gate, &d.up, &d.down};
   for (size_t operand = 0; operand < std::size(operands); ++operand) {
     std::vector<double> &values = *operands[operand];
@@ -262,6 +302,9 @@ TEST(Experts, Derivative) {
   checkDerivative(describe(1300, 2, 5, 4, 3), Choice::First, random);
   checkDerivative(describe(37, 4, 16, 12, 8, TPRT_BF16), Choice::Random,
                   random);
+  checkDerivative(describe(19, 4, 13, 11, 8), Choice::Random, random, true);
+  checkDerivative(describe(21, 3, 16, 12, 8, TPRT_BF16), Choice::All, random,
+                  true);
 }
 
 TEST(Experts, Random) {
@@ -274,7 +317,9 @@ TEST(Experts, Random) {
   for (tprt_type type : {TPRT_BF16, TPRT_F16}) {
     check(describe(2, 4, 48, 32, 48, type), Choice::Random, random);
     check(describe(37, 4, 31, 20, 48, type), Choice::Random, random);
+    check(describe(21, 4, 31, 11, 48, type), Choice::Random, random, true);
   }
+  check(describe(70, 3, 33, 17, 40), Choice::All, random, true);
 }
 
 /// More rows than pass through an expert at once.
@@ -287,7 +332,7 @@ TEST(Experts, RefusesWhatTheManifestDoesNotSay) {
   std::vector<Experts> list{describe(4, 2, 8, 8, 8)};
   ExpertsEngine engine(list);
   EXPECT_MESSAGE(engine.run(1, {}), "experts 1 is not in the manifest");
-  EXPECT_MESSAGE(
-      engine.run(0, {5, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr}),
-      "experts 0: expected at most 4 rows, got 5");
+  EXPECT_MESSAGE(engine.run(0, {5, nullptr, nullptr, nullptr, nullptr, nullptr,
+                                nullptr, nullptr}),
+                 "experts 0: expected at most 4 rows, got 5");
 }

@@ -48,6 +48,14 @@ func.func @sequence(%ids: tensor<1x100xi64>) -> tensor<1x100x64xf32> {
 
 // -----
 
+func.func @few_experts() {
+  // expected-error @below {{plan 'megatron-sp': dimension 1 of 'l.0.mlp.experts.{e}.up_proj.weight' has 6 elements, which cannot be cut into 8 shards: expected at most 6, or plan 'expert-sp', which cuts dimension 0}}
+  %0 = tp.parameter "l.0.mlp.experts.{e}.up_proj.weight" : tensor<9x6x16xf32>
+  return
+}
+
+// -----
+
 func.func @small() {
   // expected-error @below {{plan 'megatron-sp': dimension 0 of 'wte.weight' has 6 elements, which cannot be cut into 8 shards: expected at most 6}}
   %0 = tp.parameter "wte.weight" : tensor<6x64xf32>

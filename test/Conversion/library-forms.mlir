@@ -76,7 +76,7 @@ func.func @sample(%logits: tensor<4x131xf32>, %positions: tensor<4xi32>, %seed: 
 }
 
 // An expert without rows, one with all of them, rows of nothing.
-// CHECK: nn.experts: experts(6, operand 0, operand 1, operand 2, operand 3, operand 4, result 0)
+// CHECK: nn.experts: experts(6, operand 0, operand 1, operand 2, operand 3, operand 4, null, result 0)
 // VERIFY: lower @experts: equal
 func.func @experts(%x: tensor<1x6x40xf32>) -> tensor<1x6x24xf32> {
   %routing = arith.constant dense<[[[0.5, 0.0, 0.25, 0.0], [0.0, 0.0, 1.0, 0.0], [0.125, 0.0, -0.5, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.25, 0.75], [1.0, 0.0, 2.0, 0.5]]]> : tensor<1x6x4xf32>
@@ -87,7 +87,7 @@ func.func @experts(%x: tensor<1x6x40xf32>) -> tensor<1x6x24xf32> {
   return %0 : tensor<1x6x24xf32>
 }
 
-// CHECK: nn.experts_backward: experts_backward(6, operand 0, operand 1, operand 2, operand 3, operand 4, operand 5, result 0, result 1, result 2, result 3, result 4)
+// CHECK: nn.experts_backward: experts_backward(6, operand 0, operand 1, operand 2, operand 3, operand 4, operand 5, null, result 0, result 1, result 2, result 3, result 4)
 // VERIFY: lower @experts_backward: equal
 func.func @experts_backward(%x: tensor<1x6x40xf32>, %dy: tensor<1x6x24xf32>) -> (tensor<1x6x40xf32>, tensor<1x6x4xf32>, tensor<4x36x40xf32>, tensor<4x36x40xf32>, tensor<4x24x36xf32>) {
   %routing = arith.constant dense<[[[0.5, 0.0, 0.25, 0.0], [0.0, 0.0, 1.0, 0.0], [0.125, 0.0, -0.5, 0.0], [0.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.25, 0.75], [1.0, 0.0, 2.0, 0.5]]]> : tensor<1x6x4xf32>
@@ -98,17 +98,21 @@ func.func @experts_backward(%x: tensor<1x6x40xf32>, %dy: tensor<1x6x24xf32>) -> 
   return %0#0, %0#1, %0#2, %0#3, %0#4 : tensor<1x6x40xf32>, tensor<1x6x4xf32>, tensor<4x36x40xf32>, tensor<4x36x40xf32>, tensor<4x24x36xf32>
 }
 
+// Positions of the width that are left out.
+// CHECK: nn.experts_backward: experts_backward(9, operand 0, operand 1, operand 2, operand 3, operand 4, operand 5, operand 6, result 0,
 // VERIFY: lower @experts_backward_bf16: equal
 func.func @experts_backward_bf16(%x: tensor<9x40xbf16>, %dy: tensor<9x16xbf16>, %logits: tensor<9x6xf32>) -> (tensor<9x40xbf16>, tensor<9x6xf32>, tensor<6x8x40xf32>, tensor<6x8x40xf32>, tensor<6x16x8xf32>) {
   %routing = nn.router %logits {normalized, top_k = 2 : i64} : (tensor<9x6xf32>) -> tensor<9x6xf32>
   %gate = tp.parameter "routed.{e}.gate" : tensor<6x8x40xbf16>
   %up = tp.parameter "routed.{e}.up" : tensor<6x8x40xbf16>
   %down = tp.parameter "narrow.{e}.down" : tensor<6x16x8xbf16>
-  %0:5 = nn.experts_backward %dy, %x, %routing, %gate, %up, %down {activation = "silu"} : (tensor<9x16xbf16>, tensor<9x40xbf16>, tensor<9x6xf32>, tensor<6x8x40xbf16>, tensor<6x8x40xbf16>, tensor<6x16x8xbf16>) -> (tensor<9x40xbf16>, tensor<9x6xf32>, tensor<6x8x40xf32>, tensor<6x8x40xf32>, tensor<6x16x8xf32>)
+  %inside = arith.constant dense<[1, 1, 0, 1, 1, -3, 0, 0]> : tensor<8xi32>
+  %0:5 = nn.experts_backward %dy, %x, %routing, %gate, %up, %down inside %inside {activation = "silu"} : (tensor<9x16xbf16>, tensor<9x40xbf16>, tensor<9x6xf32>, tensor<6x8x40xbf16>, tensor<6x8x40xbf16>, tensor<6x16x8xbf16>, tensor<8xi32>) -> (tensor<9x40xbf16>, tensor<9x6xf32>, tensor<6x8x40xf32>, tensor<6x8x40xf32>, tensor<6x16x8xf32>)
   return %0#0, %0#1, %0#2, %0#3, %0#4 : tensor<9x40xbf16>, tensor<9x6xf32>, tensor<6x8x40xf32>, tensor<6x8x40xf32>, tensor<6x16x8xf32>
 }
 
-// The choice is a kernel like others; 16-bit matrices.
+// The choice is a kernel like others; 16-bit matrices, a part of whose width is left out.
+// CHECK: nn.experts: experts(9, operand 0, operand 1, operand 2, operand 3, operand 4, operand 5, result 0)
 // VERIFY: lower @routed: equal
 func.func @routed(%x: tensor<9x40xbf16>) -> (tensor<9x40xbf16>, tensor<9x6xf32>) {
   %w = tp.parameter "router" : tensor<6x40xbf16>
@@ -119,7 +123,8 @@ func.func @routed(%x: tensor<9x40xbf16>) -> (tensor<9x40xbf16>, tensor<9x6xf32>)
   %gate = tp.parameter "routed.{e}.gate" : tensor<6x8x40xbf16>
   %up = tp.parameter "routed.{e}.up" : tensor<6x8x40xbf16>
   %down = tp.parameter "routed.{e}.down" : tensor<6x40x8xbf16>
-  %0 = nn.experts %x, %routing, %gate, %up, %down {activation = "gelu_tanh", active = 0.5 : f64} : (tensor<9x40xbf16>, tensor<9x6xf32>, tensor<6x8x40xbf16>, tensor<6x8x40xbf16>, tensor<6x40x8xbf16>) -> tensor<9x40xbf16>
+  %inside = arith.constant dense<[1, 1, 0, 1, 1, -3, 0, 0]> : tensor<8xi32>
+  %0 = nn.experts %x, %routing, %gate, %up, %down inside %inside {activation = "gelu_tanh", active = 0.5 : f64} : (tensor<9x40xbf16>, tensor<9x6xf32>, tensor<6x8x40xbf16>, tensor<6x8x40xbf16>, tensor<6x40x8xbf16>, tensor<8xi32>) -> tensor<9x40xbf16>
   return %0, %other : tensor<9x40xbf16>, tensor<9x6xf32>
 }
 

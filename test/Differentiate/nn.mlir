@@ -162,7 +162,8 @@ func.func @main(%r: tensor<96xf32>, %ids: tensor<2x3xi64> {tp.range = array<i64:
   %e_f2 = tensor.collapse_shape %e_y2 [[0, 1, 2]] : tensor<2x3x8xf32> into tensor<48xf32>
   %l28 = linalg.dot ins(%e_f2, %r48 : tensor<48xf32>, tensor<48xf32>) outs(%l27 : tensor<f32>) -> tensor<f32>
   %e_w3 = nn.router %e_logits {sigmoid, top_k = 4 : i64} : (tensor<2x3x5xf32>) -> tensor<2x3x5xf32>
-  %e_y3 = nn.experts %e_x, %e_w3, %e_gate, %e_up, %e_down {activation = "silu"} : (tensor<2x3x4xf32>, tensor<2x3x5xf32>, tensor<5x6x4xf32>, tensor<5x6x4xf32>, tensor<5x8x6xf32>) -> tensor<2x3x8xf32>
+  %e_in = arith.constant dense<[1, 1, 0, 1, 1, 0]> : tensor<6xi32>
+  %e_y3 = nn.experts %e_x, %e_w3, %e_gate, %e_up, %e_down inside %e_in {activation = "silu"} : (tensor<2x3x4xf32>, tensor<2x3x5xf32>, tensor<5x6x4xf32>, tensor<5x6x4xf32>, tensor<5x8x6xf32>, tensor<6xi32>) -> tensor<2x3x8xf32>
   %e_f3 = tensor.collapse_shape %e_y3 [[0, 1, 2]] : tensor<2x3x8xf32> into tensor<48xf32>
   %l29 = linalg.dot ins(%e_f3, %r48 : tensor<48xf32>, tensor<48xf32>) outs(%l28 : tensor<f32>) -> tensor<f32>
   return %l29 : tensor<f32>

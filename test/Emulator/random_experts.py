@@ -5,7 +5,8 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 Rows that use as many experts as they may, fewer or none; experts of all rows or of none; sizes
 that chunks divide and that they do not, also of addresses. What no row uses is no number: the
-matrices of experts without a row, and rows without an expert.
+matrices of experts without a row, rows without an expert, and positions of the width that are
+left out.
 """
 
 import random
@@ -46,6 +47,33 @@ def masked(name, shape, kind, alive):
     linalg.yield %s : {kind}
   }} -> {type_}
 """
+
+
+def replace(name, shape, kind, dim, inside, number):
+    """`name` with `number` where `inside`, along the dimension, is zero."""
+    identity = "affine_map<(d0, d1, d2) -> (d0, d1, d2)>"
+    type_, flags = tensor(shape, kind), tensor([len(inside)], "i32")
+    return f"""  %o{name} = tensor.empty() : {type_}
+  %q{name} = linalg.generic {{indexing_maps = [{identity}, affine_map<(d0, d1, d2) -> (d{dim})>, {identity}], iterator_types = ["parallel", "parallel", "parallel"]}} ins(%m{name}, %inside : {type_}, {flags}) outs(%o{name} : {type_}) {{
+  ^bb0(%in: {kind}, %number: i32, %out: {kind}):
+    %none = arith.constant 0 : i32
+    %is = arith.cmpi ne, %number, %none : i32
+    %s = arith.select %is, %in, {number} : {kind}
+    linalg.yield %s : {kind}
+  }} -> {type_}
+"""
+
+
+def leaveOut(r, kind, experts, k, f, n, isBackward):
+    """Positions of the width, and the matrices without numbers there, %qg, %qu and %qd, but for
+    those that zeros are multiplied with."""
+    inside = [int(r.randrange(4) > 0) * r.choice([1, -2]) for _ in range(f)]
+    first, last = ("%zero", "%nan") if isBackward else ("%nan", "%zero")
+    text = f"  %zero = arith.constant 0.0 : {kind}\n"
+    text += f"  %inside = arith.constant dense<{inside}> : {tensor([f], 'i32')}\n"
+    text += replace("g", [experts, f, k], kind, 1, inside, first)
+    text += replace("u", [experts, f, k], kind, 1, inside, first)
+    return text + replace("d", [experts, n, f], kind, 2, inside, last)
 
 
 def makeExperts(seed):
@@ -95,6 +123,10 @@ def makeExperts(seed):
         given = "%z"
     operands, made, extra = [x, weights, inner, inner, outer], [result], ""
     names, operation = f"{given}, %r, %mg, %mu, %md", "experts"
+    if not r.randrange(3):
+        body += leaveOut(r, kind, experts, k, f, n, seed % 2)
+        operands.append(tensor([f], "i32"))
+        names = f"{given}, %r, %qg, %qu, %qd inside %inside"
     if seed % 2:  # its derivative
         operands, extra = [result, *operands], f"%y: {result}, "
         names, operation = f"%my, {names}", "experts_backward"

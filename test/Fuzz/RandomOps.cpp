@@ -66,6 +66,8 @@ void ProgramMaker::addOperation() {
     return keep(fused(value));
   case 22:
     return keep(withStatistics(value));
+  case 23:
+    return keep(experts(value));
   default:
     return keep(shapePreserving(value));
   }
@@ -143,6 +145,37 @@ Value ProgramMaker::feedForward(Value value) {
   Value inner = linear(value, someWidth());
   inner = nn::SiluOp::create(builder, loc, inner.getType(), inner);
   return arith::AddFOp::create(builder, loc, value, linear(inner, width));
+}
+
+/// A mixture of experts that all rows use, sometimes with its derivative.
+Value ProgramMaker::experts(Value value) {
+  if (!element.isF32())
+    return Value();
+  Shape shape = shapeOf(value);
+  int64_t count = 1 + below(6), width = pick({3, 5, 6, 7, 8, 11}),
+          inner = shape.back();
+  Value routing = linear(value, count);
+  shape.back() = someWidth();
+  Value gate = parameter({count, width, inner}, "gate.weight"),
+        up = parameter({count, width, inner}, "up.weight"),
+        down = parameter({count, shape.back(), width}, "down.weight");
+  StringAttr silu = builder.getStringAttr("silu");
+  FloatAttr active = builder.getF64FloatAttr(1);
+  Value result = nn::ExpertsOp::create(builder, loc, tensor(shape), value,
+                                       routing, gate, up, down,
+                                       /*inside=*/Value(), silu, active,
+                                       /*top_k=*/IntegerAttr());
+  if (chance(40)) {
+    SmallVector<Type> types;
+    for (Value operand : {value, routing, gate, up, down})
+      types.push_back(operand.getType());
+    auto backward = nn::ExpertsBackwardOp::create(
+        builder, loc, types,
+        ValueRange{result, value, routing, gate, up, down});
+    backward.setActivationAttr(silu);
+    llvm::for_each(backward.getResults(), [&](Value each) { keep(each); });
+  }
+  return result;
 }
 
 Value ProgramMaker::constraint(Value value) {

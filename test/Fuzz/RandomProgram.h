@@ -58,6 +58,7 @@ private:
   mlir::Value activation(mlir::Value value);
   mlir::Value norm(mlir::Value value);
   mlir::Value feedForward(mlir::Value value);
+  mlir::Value experts(mlir::Value value);
   mlir::Value constraint(mlir::Value value);
   mlir::Value positions(mlir::Value value);
   mlir::Value dropout(mlir::Value value);

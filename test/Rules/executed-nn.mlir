@@ -176,32 +176,32 @@ func.func @sample_partial(%x: tensor<6x16xf32> {tp.sharding = #tp.sharding<@mesh
 }
 
 // Six experts over four ranks, two of which have but one and a padding one; the
-// width of all of them over four ranks.
+// width of all of them over four ranks, of which the last has but one position.
 // CHECK: partition @experts: equal
 func.func @experts(%x: tensor<2x6x16xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {}, {}]>}) -> (tensor<2x6x16xf32>, tensor<2x6x16xf32>) {
   %w = tp.parameter "router" : tensor<6x16xf32>
   %logits = nn.linear %x, %w : (tensor<2x6x16xf32>, tensor<6x16xf32>) -> tensor<2x6x6xf32>
   %routing = nn.router %logits {normalized, top_k = 2 : i64} : (tensor<2x6x6xf32>) -> tensor<2x6x6xf32>
-  %gate = tp.parameter "experts.{e}.gate" {tp.shardings = [#tp.sharding<@mesh, [{"tp"}, {}, {}]>]} : tensor<6x12x16xf32>
-  %up = tp.parameter "experts.{e}.up" : tensor<6x12x16xf32>
-  %down = tp.parameter "experts.{e}.down" : tensor<6x16x12xf32>
-  %0 = nn.experts %x, %routing, %gate, %up, %down {activation = "silu"} : (tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x12x16xf32>, tensor<6x12x16xf32>, tensor<6x16x12xf32>) -> tensor<2x6x16xf32>
-  %wide = tp.parameter "wide.{e}.gate" {tp.shardings = [#tp.sharding<@mesh, [{}, {"tp"}, {}]>]} : tensor<6x12x16xf32>
-  %1 = nn.experts %x, %routing, %wide, %up, %down {activation = "gelu_erf"} : (tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x12x16xf32>, tensor<6x12x16xf32>, tensor<6x16x12xf32>) -> tensor<2x6x16xf32>
+  %gate = tp.parameter "experts.{e}.gate" {tp.shardings = [#tp.sharding<@mesh, [{"tp"}, {}, {}]>]} : tensor<6x10x16xf32>
+  %up = tp.parameter "experts.{e}.up" : tensor<6x10x16xf32>
+  %down = tp.parameter "experts.{e}.down" : tensor<6x16x10xf32>
+  %0 = nn.experts %x, %routing, %gate, %up, %down {activation = "silu"} : (tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x10x16xf32>, tensor<6x10x16xf32>, tensor<6x16x10xf32>) -> tensor<2x6x16xf32>
+  %wide = tp.parameter "wide.{e}.gate" {tp.shardings = [#tp.sharding<@mesh, [{}, {"tp"}, {}]>]} : tensor<6x10x16xf32>
+  %1 = nn.experts %x, %routing, %wide, %up, %down {activation = "gelu_erf"} : (tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x10x16xf32>, tensor<6x10x16xf32>, tensor<6x16x10xf32>) -> tensor<2x6x16xf32>
   return %0, %1 : tensor<2x6x16xf32>, tensor<2x6x16xf32>
 }
 
-// Their derivative, of experts and of a width over four ranks.
+// Their derivative, cut likewise.
 // CHECK: partition @experts_backward: equal
-func.func @experts_backward(%x: tensor<2x6x16xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {}, {}]>}, %l: tensor<2x6x6xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {}, {}]>}) -> (tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x12x16xf32>, tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x16x12xf32>) {
+func.func @experts_backward(%x: tensor<2x6x16xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {}, {}]>}, %l: tensor<2x6x6xf32> {tp.sharding = #tp.sharding<@mesh, [{"dp"}, {}, {}]>}) -> (tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x10x16xf32>, tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x16x10xf32>) {
   %routing = nn.router %l {normalized, top_k = 2 : i64} : (tensor<2x6x6xf32>) -> tensor<2x6x6xf32>
-  %gate = tp.parameter "experts.{e}.gate" {tp.shardings = [#tp.sharding<@mesh, [{"tp"}, {}, {}]>]} : tensor<6x12x16xf32>
-  %up = tp.parameter "experts.{e}.up" : tensor<6x12x16xf32>
-  %down = tp.parameter "experts.{e}.down" : tensor<6x16x12xf32>
-  %0:5 = nn.experts_backward %x, %x, %routing, %gate, %up, %down {activation = "silu"} : (tensor<2x6x16xf32>, tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x12x16xf32>, tensor<6x12x16xf32>, tensor<6x16x12xf32>) -> (tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x12x16xf32>, tensor<6x12x16xf32>, tensor<6x16x12xf32>)
-  %wide = tp.parameter "wide.{e}.gate" {tp.shardings = [#tp.sharding<@mesh, [{}, {"tp"}, {}]>]} : tensor<6x12x16xf32>
-  %1:5 = nn.experts_backward %x, %x, %routing, %wide, %up, %down {activation = "gelu_erf"} : (tensor<2x6x16xf32>, tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x12x16xf32>, tensor<6x12x16xf32>, tensor<6x16x12xf32>) -> (tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x12x16xf32>, tensor<6x12x16xf32>, tensor<6x16x12xf32>)
-  return %0#0, %0#1, %0#2, %1#0, %1#1, %1#4 : tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x12x16xf32>, tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x16x12xf32>
+  %gate = tp.parameter "experts.{e}.gate" {tp.shardings = [#tp.sharding<@mesh, [{"tp"}, {}, {}]>]} : tensor<6x10x16xf32>
+  %up = tp.parameter "experts.{e}.up" : tensor<6x10x16xf32>
+  %down = tp.parameter "experts.{e}.down" : tensor<6x16x10xf32>
+  %0:5 = nn.experts_backward %x, %x, %routing, %gate, %up, %down {activation = "silu"} : (tensor<2x6x16xf32>, tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x10x16xf32>, tensor<6x10x16xf32>, tensor<6x16x10xf32>) -> (tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x10x16xf32>, tensor<6x10x16xf32>, tensor<6x16x10xf32>)
+  %wide = tp.parameter "wide.{e}.gate" {tp.shardings = [#tp.sharding<@mesh, [{}, {"tp"}, {}]>]} : tensor<6x10x16xf32>
+  %1:5 = nn.experts_backward %x, %x, %routing, %wide, %up, %down {activation = "gelu_erf"} : (tensor<2x6x16xf32>, tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x10x16xf32>, tensor<6x10x16xf32>, tensor<6x16x10xf32>) -> (tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x10x16xf32>, tensor<6x10x16xf32>, tensor<6x16x10xf32>)
+  return %0#0, %0#1, %0#2, %1#0, %1#1, %1#4 : tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x10x16xf32>, tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x16x10xf32>
 }
 
 // Outputs of the last product, and sequences, are independent.
@@ -209,9 +209,9 @@ func.func @experts_backward(%x: tensor<2x6x16xf32> {tp.sharding = #tp.sharding<@
 func.func @experts_parallel(%x: tensor<2x6x16xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"dp"}, {}]>}, %l: tensor<2x6x6xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"tp"}, {}]>}) -> (tensor<2x6x15xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"dp"}, {"tp"}]>}, tensor<2x6x6xf32>) {
   %bias = tp.parameter "bias" : tensor<6xf32>
   %routing = nn.router %l bias %bias {group_best = 2 : i64, groups = 3 : i64, normalized, scale = 2.5 : f64, sigmoid, top_groups = 2 : i64, top_k = 3 : i64} : (tensor<2x6x6xf32>, tensor<6xf32>) -> tensor<2x6x6xf32>
-  %gate = tp.parameter "experts.{e}.gate" : tensor<6x12x16xf32>
-  %up = tp.parameter "experts.{e}.up" : tensor<6x12x16xf32>
-  %down = tp.parameter "narrow.{e}.down" : tensor<6x15x12xf32>
-  %0 = nn.experts %x, %routing, %gate, %up, %down {activation = "relu"} : (tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x12x16xf32>, tensor<6x12x16xf32>, tensor<6x15x12xf32>) -> tensor<2x6x15xf32>
+  %gate = tp.parameter "experts.{e}.gate" : tensor<6x10x16xf32>
+  %up = tp.parameter "experts.{e}.up" : tensor<6x10x16xf32>
+  %down = tp.parameter "narrow.{e}.down" : tensor<6x15x10xf32>
+  %0 = nn.experts %x, %routing, %gate, %up, %down {activation = "relu"} : (tensor<2x6x16xf32>, tensor<2x6x6xf32>, tensor<6x10x16xf32>, tensor<6x10x16xf32>, tensor<6x15x10xf32>) -> tensor<2x6x15xf32>
   return %0, %routing : tensor<2x6x15xf32>, tensor<2x6x6xf32>
 }

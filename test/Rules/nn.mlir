@@ -94,10 +94,12 @@ func.func @sampling(%l: tensor<4x131xf32>, %k: tensor<3xi32>, %p: tensor<4xi32>,
   return
 }
 
-func.func @experts(%b: tensor<6xf32>, %x: tensor<2x8x64xf32>, %r: tensor<2x8x6xf32>, %g: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>) {
+func.func @experts(%i: tensor<32xi32>, %b: tensor<6xf32>, %x: tensor<2x8x64xf32>, %r: tensor<2x8x6xf32>, %g: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>) {
   // expected-remark @below {{b=2, s=8, experts=6 whole: [b, s, experts], [experts] -> [b, s, experts]}}
   %0 = nn.router %r bias %b {top_k = 2 : i64} : (tensor<2x8x6xf32>, tensor<6xf32>) -> tensor<2x8x6xf32>
   // expected-remark @below {{b=2, s=8, experts=6 sum, width=32 sum, k=64 whole, n=48: [b, s, k], [b, s, experts], [experts, width, k], [experts, width, k], [experts, n, width] multilinear -> [b, s, n]}}
   %1 = nn.experts %x, %r, %g, %g, %d {activation = "silu"} : (tensor<2x8x64xf32>, tensor<2x8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> tensor<2x8x48xf32>
+  // expected-remark @below {{[experts, n, width] multilinear, [width] -> [b, s, n]}}
+  %2 = nn.experts %x, %r, %g, %g, %d inside %i {activation = "silu"} : (tensor<2x8x64xf32>, tensor<2x8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>, tensor<32xi32>) -> tensor<2x8x48xf32>
   return
 }

@@ -194,7 +194,7 @@ func.func @extracted(%x: tensor<6xf32>) {
   return
 }
 
-func.func @experts(%x: tensor<2x8x64xf32>, %r: tensor<2x8x6xf32>, %g: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>) {
+func.func @experts(%y: tensor<2x8x48xf32>, %i: tensor<32xi32>, %x: tensor<2x8x64xf32>, %r: tensor<2x8x6xf32>, %g: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>) {
   // Rows and experts without a weight.
   // expected-remark @below {{results: zero}}
   %0 = nn.experts %x, %r, %g, %g, %d {activation = "silu", test.padding = ["experts", "none", "zero", "anything", "anything", "anything"]} : (tensor<2x8x64xf32>, tensor<2x8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> tensor<2x8x48xf32>
@@ -204,6 +204,19 @@ func.func @experts(%x: tensor<2x8x64xf32>, %r: tensor<2x8x6xf32>, %g: tensor<6x3
   %2 = nn.experts %x, %r, %g, %g, %d {activation = "silu", test.padding = ["s", "zero", "anything", "none", "none", "none"]} : (tensor<2x8x64xf32>, tensor<2x8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> tensor<2x8x48xf32>
   // expected-remark @below {{results: anything; operand 1 masked with 0}}
   %3 = nn.experts %x, %r, %g, %g, %d {activation = "silu", test.padding = ["experts", "none", "anything", "zero", "zero", "zero"]} : (tensor<2x8x64xf32>, tensor<2x8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> tensor<2x8x48xf32>
+  // Positions of the width that are left out, where the last matrix has no NaN to
+  // multiply them with.
+  // expected-remark @below {{results: zero}}
+  %5 = nn.experts %x, %r, %g, %g, %d inside %i {activation = "silu", test.padding = ["width", "none", "none", "zero", "zero", "zero", "zero"]} : (tensor<2x8x64xf32>, tensor<2x8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>, tensor<32xi32>) -> tensor<2x8x48xf32>
+  // expected-remark @below {{results: anything; operand 5 masked with 0}}
+  %6 = nn.experts %x, %r, %g, %g, %d inside %i {activation = "silu", test.padding = ["width", "none", "none", "zero", "zero", "zero", "anything"]} : (tensor<2x8x64xf32>, tensor<2x8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>, tensor<32xi32>) -> tensor<2x8x48xf32>
+  // expected-remark @below {{results: anything; operand 4 masked with 0; operand 5 masked with 0}}
+  %7 = nn.experts %x, %r, %g, %g, %d inside %i {activation = "silu", test.padding = ["width", "none", "none", "zero", "zero", "anything", "anything"]} : (tensor<2x8x64xf32>, tensor<2x8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>, tensor<32xi32>) -> tensor<2x8x48xf32>
+  // In the derivative those by the first two are multiplied with these again.
+  // expected-remark @below {{results: zero, zero, anything, anything, anything}}
+  %8:5 = nn.experts_backward %y, %x, %r, %g, %g, %d inside %i {activation = "silu", test.padding = ["width", "none", "none", "none", "zero", "zero", "anything", "zero"]} : (tensor<2x8x48xf32>, tensor<2x8x64xf32>, tensor<2x8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>, tensor<32xi32>) -> (tensor<2x8x64xf32>, tensor<2x8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>)
+  // expected-remark @below {{results: anything, zero, anything, anything, anything; operand 3 masked with 0; operand 4 masked with 0}}
+  %9:5 = nn.experts_backward %y, %x, %r, %g, %g, %d inside %i {activation = "silu", test.padding = ["width", "none", "none", "none", "anything", "anything", "anything", "zero"]} : (tensor<2x8x48xf32>, tensor<2x8x64xf32>, tensor<2x8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>, tensor<32xi32>) -> (tensor<2x8x64xf32>, tensor<2x8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>)
   // expected-remark @below {{results: anything}}
   %4 = nn.router %r {top_k = 2 : i64, test.padding = ["s", "zero"]} : (tensor<2x8x6xf32>) -> tensor<2x8x6xf32>
   return

@@ -14,6 +14,41 @@
 
 include "mlir/Pass/PassBase.td"
 
+def MarkExperts : Pass<"tp-mark-experts", "::mlir::ModuleOp"> {
+  let summary = "tell experts what of their width is padding";
+  let description = [{
+    Experts sum over their width, and zeros of the matrices do not make its padding
+    harmless: zero times an infinity of the input is no number. Nor is there an
+    operand to mask, for what is summed is made inside of the operation. Where the width
+    of an `nn.experts` or `nn.experts_backward` is cut unevenly it is therefore given
+    `inside`, a one for each position. The padding of that is masked as any other is, and
+    a zero leaves the position out.
+
+    Precondition: the output of `tp-propagate`.
+
+    Before:
+    ```mlir
+    #rep = #tp.sharding<@mesh, [{}, {} ]>
+    #inner = #tp.sharding<@mesh, [{}, {"tp"}, {} ]>
+    tp.mesh @mesh <["tp"=4]>
+    func.func @main(%x: tensor<6x16xf32> {tp.sharding = #rep}, %r: tensor<6x8xf32> {tp.sharding = #rep}) -> (tensor<6x16xf32> {tp.sharding = #rep}) {
+      %gate = tp.parameter "gate" {tp.shardings = [#inner]} : tensor<8x42x16xf32>
+      %up = tp.parameter "up" {tp.shardings = [#inner]} : tensor<8x42x16xf32>
+      %down = tp.parameter "down" {tp.shardings = [#tp.sharding<@mesh, [{}, {}, {"tp"} ]>]} : tensor<8x16x42xf32>
+      %y = nn.experts %x, %r, %gate, %up, %down {activation = "silu", tp.shardings = [#tp.sharding<@mesh, [{}, {} ], partial sum {"tp"}>]} : (tensor<6x16xf32>, tensor<6x8xf32>, tensor<8x42x16xf32>, tensor<8x42x16xf32>, tensor<8x16x42xf32>) -> tensor<6x16xf32>
+      %s = nn.silu %y {tp.shardings = [#rep]} : tensor<6x16xf32>
+      return %s : tensor<6x16xf32>
+    }
+    ```
+    After:
+    ```mlir
+    %ones = arith.constant {tp.shardings = [#tp.sharding<@mesh, [{"tp"} ]>]} dense<1> : tensor<42xi32>
+    %y = nn.experts %x, %r, %gate, %up, %down inside %ones {...} : (..., tensor<42xi32>) -> tensor<6x16xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::tp::nn::NNDialect"];
+}
+
 def InsertReshards : Pass<"tp-insert-reshards", "::mlir::ModuleOp"> {
   let summary = "insert tp.reshard where a use needs another sharding";
   let description = [{

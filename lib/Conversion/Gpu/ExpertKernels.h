@@ -36,7 +36,7 @@ namespace tp {
 /// The addresses that they have, in global memory; those of the other operation
 /// are null.
 struct ExpertArguments {
-  mlir::Value cotangent, input, routing, gate, up, down;
+  mlir::Value cotangent, input, routing, gate, up, down, inside;
   /// What the rows' sums become: the result, or the derivative by the input.
   mlir::Value result;
   mlir::Value byRouting, byGate, byUp, byDown;

@@ -60,6 +60,12 @@ private:
   Value getLine(Value base, Value index, int64_t pitch) {
     return e.offset(base, e.mul(e.toInt64(index), pitch));
   }
+  /// Whether the position `side` behind this one of the width takes part; null
+  /// if all do.
+  Value isInside(Value position, int64_t side);
+  Value orZero(Value isThere, Value value) {
+    return isThere ? e.select(isThere, value, e.float32(0)) : value;
+  }
   void onTile(int64_t columns, function_ref<void()> body);
 
   // Operands.
@@ -91,6 +97,14 @@ void ExpertProducts::onTile(int64_t columns, function_ref<void()> body) {
   count = get(2);
   column = e.mul(e.blockId(1), columns);
   e.when(e.compare(arith::CmpIPredicate::sgt, count, 0), body);
+}
+
+Value ExpertProducts::isInside(Value position, int64_t side) {
+  if (!shape.hasInside)
+    return {};
+  Value own = e.least(e.add(position, side), shape.f - 1);
+  return e.compare(arith::CmpIPredicate::ne,
+                   e.load(e.i32, getLine(call.inside, own, 4), 4), 0);
 }
 
 //===----------------------------------------------------------------------===//
@@ -206,11 +220,14 @@ void ExpertProducts::gate() {
           Value position = e.add(own, 4 * tile);
           e.when(isLess(position, shape.f), [&] {
             SmallVector<Value> both;
-            for (int64_t side = 2 * half; side < 2 * half + 2; ++side)
-              both.push_back(
-                  e.mulf(nn::buildActivation(e.builder, e.loc, shape.activation,
-                                             sums[fragment][tile][side]),
-                         sums[fragment][tile + 1][side]));
+            for (int64_t side = 0; side < 2; ++side) {
+              Value active =
+                  nn::buildActivation(e.builder, e.loc, shape.activation,
+                                      sums[fragment][tile][2 * half + side]);
+              Value inner =
+                  e.mulf(active, sums[fragment][tile + 1][2 * half + side]);
+              both.push_back(orZero(isInside(position, side), inner));
+            }
             storePair(getLine(line, position, getBytes()), both[0], both[1]);
           });
         }
@@ -281,15 +298,18 @@ void ExpertProducts::sides() {
             // Where the row has no second column there is nothing in memory.
             by = e.select(isLess(e.add(position, side), shape.f), by,
                           e.float32(0));
+            Value isThere = isInside(position, side);
+            by = orZero(isThere, by);
             Value active =
                 nn::buildActivation(e.builder, e.loc, shape.activation, gate);
             Value slope = nn::buildActivationSlope(e.builder, e.loc,
                                                    shape.activation, gate);
-            Value inner = round(e.mulf(active, up)),
+            Value inner = orZero(isThere, round(e.mulf(active, up))),
                   scaled = e.mulf(weight, by);
             weighted.push_back(e.mulf(weight, inner));
-            byGate.push_back(e.mulf(scaled, e.mulf(up, slope)));
-            byUp.push_back(e.mulf(scaled, active));
+            byGate.push_back(
+                orZero(isThere, e.mulf(scaled, e.mulf(up, slope))));
+            byUp.push_back(orZero(isThere, e.mulf(scaled, active)));
             Value isColumn = isLess(e.add(position, side), shape.f);
             sum = e.addf(sum,
                          e.select(isColumn, e.mulf(inner, by), e.float32(0)));

@@ -29,7 +29,7 @@ static constexpr int64_t mostCombineThreads = 256;
 SmallVector<Type> ExpertArguments::getTypes(OpBuilder &builder,
                                             const ExpertShape &shape) {
   SmallVector<Type> types{builder.getI64Type()};
-  types.append(shape.isBackward ? 12 : 7,
+  types.append(shape.isBackward ? 13 : 8,
                LLVM::LLVMPointerType::get(builder.getContext()));
   return types;
 }
@@ -45,7 +45,8 @@ ExpertArguments ExpertArguments::read(KernelEmitter &e,
   };
   if (shape.isBackward)
     read({&own.cotangent});
-  read({&own.input, &own.routing, &own.gate, &own.up, &own.down, &own.result});
+  read({&own.input, &own.routing, &own.gate, &own.up, &own.down, &own.inside,
+        &own.result});
   if (shape.isBackward)
     read({&own.byRouting, &own.byGate, &own.byUp, &own.byDown});
   read({&own.scratch});

@@ -24,6 +24,7 @@ static FailureOr<ExpertShape> getShape(Op op, bool isBackward) {
   shape.f = down.getDimSize(2);
   shape.type = input.getElementType();
   shape.activation = op.getActivation().str();
+  shape.hasInside = bool(op.getInside());
   shape.active = op.getActive().convertToDouble();
   shape.isBackward = isBackward;
   int64_t most = std::numeric_limits<int32_t>::max() / 64;

@@ -35,7 +35,8 @@ struct ExpertShape {
   int64_t rows, experts, chosen, k, f, n;
   mlir::Type type;
   std::string activation;
-  double active; ///< the part of the experts that a row is expected to use
+  bool hasInside; ///< whether positions of the width may be left out
+  double active;  ///< the part of the experts that a row is expected to use
   bool isBackward;
 
   /// Emits an error for what no kernels are generated for.

@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define TPRT_ABI_VERSION 4
+#define TPRT_ABI_VERSION 5
 
 /// The only symbol that the code section exports.
 #define TPRT_QUERY_SYMBOL "tprt_query"
@@ -128,7 +128,9 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
 /// experts: out [rows, n] is the weighted sum of the gated feed-forwards that
 ///   `experts[id]` describes of x [rows, k], as nn.experts says; gate and up
 ///   are [experts, f, k], down [experts, n, f], routing [rows, experts] f32,
-///   all contiguous. An expert is read only if a row has a weight for it.
+///   all contiguous. An expert is read only if a row has a weight for it. A
+///   position of the width is left out where inside [f] (i32, or null: none)
+///   is zero.
 /// experts_backward: the derivative of that by its operands, from the cotangent
 ///   [rows, n] of out, as nn.experts_backward says; all contiguous, and of the
 ///   results all but dx f32.
@@ -159,11 +161,11 @@ typedef void (*tprt_body)(void *context, int64_t begin, int64_t end,
         IN(delta) OUT(dq) OUT(dk) OUT(dv) OUT(dbias))                          \
   X(embedding_backward, I64(tokens) I64(rows) I64(columns) I64(id_bytes)       \
                             IN(ids) IN(cotangent) IN(into) OUT(table))         \
-  X(experts,                                                                   \
-    I32(id) I64(rows) IN(x) IN(routing) IN(gate) IN(up) IN(down) OUT(out))     \
+  X(experts, I32(id) I64(rows) IN(x) IN(routing) IN(gate) IN(up) IN(down)      \
+                 IN(inside) OUT(out))                                          \
   X(experts_backward,                                                          \
     I32(id) I64(rows) IN(cotangent) IN(x) IN(routing) IN(gate) IN(up) IN(down) \
-        OUT(dx) OUT(drouting) OUT(dgate) OUT(dup) OUT(ddown))
+        IN(inside) OUT(dx) OUT(drouting) OUT(dgate) OUT(dup) OUT(ddown))
 
 /// Where the words of a sampling record are: its best logits and their tokens,
 /// the largest logit, the sums of exponentials relative to it, as they are and

@@ -6,7 +6,7 @@
 // CHECK-LABEL: func.func @mixture
 // CHECK: nn.experts {{.*}} {activation = "silu", active = 2.500000e-01 : f64, top_k = 2 : i64, tp.kernel = @experts_0, tp.scratch_bytes = 133504 : i64, tp.then = [@experts_0_place, @experts_0_gate, @experts_0_down, @experts_0_combine]}
 // CHECK: nn.experts {{.*}} tp.kernel = @experts_0,
-// CHECK: gpu.func @experts_0(%{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr) kernel
+// CHECK: gpu.func @experts_0(%{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr) kernel
 // CHECK-SAME: tp.block = array<i64: 256, 1, 1>, tp.grid = array<i64: 8, 1, 1>
 // CHECK: arith.cmpf une, %{{.*}}, %{{.*}} : f32
 // CHECK: nvvm.vote.sync ballot
@@ -47,6 +47,23 @@ func.func @step(%x: tensor<4x64xf32>, %r: tensor<4x128xf32>, %g: tensor<128x256x
   %0 = nn.experts %x, %r, %g, %g, %d {activation = "relu", active = 0.015625 : f64, top_k = 2 : i64} : (tensor<4x64xf32>, tensor<4x128xf32>, tensor<128x256x64xf32>, tensor<128x256x64xf32>, tensor<128x64x256xf32>) -> tensor<4x64xf32>
   %1 = nn.experts %0, %r, %g, %g, %d {activation = "relu"} : (tensor<4x64xf32>, tensor<4x128xf32>, tensor<128x256x64xf32>, tensor<128x256x64xf32>, tensor<128x64x256xf32>) -> tensor<4x64xf32>
   return %0, %1 : tensor<4x64xf32>, tensor<4x64xf32>
+}
+
+// -----
+
+// What of the width counts is asked where its numbers are made, of both sides' product.
+
+// CHECK-LABEL: func.func @padded
+// CHECK: gpu.func @experts_0_gate(
+// CHECK: math.exp
+// CHECK: %[[ISTHERE:.*]] = arith.cmpi ne, %{{.*}}, %c0_i32
+// CHECK: arith.select %[[ISTHERE]], %{{.*}}, %cst
+// CHECK: gpu.func @experts_0_down(
+// CHECK: gpu.func @experts_1(
+func.func @padded(%x: tensor<64x128xbf16>, %r: tensor<64x8xf32>, %g: tensor<8x256x128xbf16>, %d: tensor<8x128x256xbf16>, %i: tensor<256xi32>) -> (tensor<64x128xbf16>, tensor<64x128xbf16>) {
+  %0 = nn.experts %x, %r, %g, %g, %d inside %i {activation = "silu", active = 0.25 : f64, top_k = 2 : i64} : (tensor<64x128xbf16>, tensor<64x8xf32>, tensor<8x256x128xbf16>, tensor<8x256x128xbf16>, tensor<8x128x256xbf16>, tensor<256xi32>) -> tensor<64x128xbf16>
+  %1 = nn.experts %0, %r, %g, %g, %d {activation = "silu", active = 0.25 : f64, top_k = 2 : i64} : (tensor<64x128xbf16>, tensor<64x8xf32>, tensor<8x256x128xbf16>, tensor<8x256x128xbf16>, tensor<8x128x256xbf16>) -> tensor<64x128xbf16>
+  return %0, %1 : tensor<64x128xbf16>, tensor<64x128xbf16>
 }
 
 // -----

@@ -794,6 +794,14 @@ func.func @experts_top_k(%x: tensor<8x64xf32>, %r: tensor<8x6xf32>, %g: tensor<6
 
 // -----
 
+func.func @experts_inside(%i: tensor<48xi32>, %x: tensor<8x64xf32>, %r: tensor<8x6xf32>, %g: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>) {
+  // expected-error @below {{'nn.experts' op expected inside of shape [32], got [48]}}
+  %0 = nn.experts %x, %r, %g, %g, %d inside %i {activation = "silu"} : (tensor<8x64xf32>, tensor<8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>, tensor<48xi32>) -> tensor<8x48xf32>
+  return
+}
+
+// -----
+
 func.func @experts_backward(%x: tensor<8x64xf32>, %r: tensor<8x6xf32>, %g: tensor<6x32x64xf32>, %d: tensor<6x48x32xf32>) {
   // expected-error @below {{'nn.experts_backward' op expected cotangent of shape [8, 48], got [8, 64]}}
   %0:5 = nn.experts_backward %x, %x, %r, %g, %g, %d {activation = "silu"} : (tensor<8x64xf32>, tensor<8x64xf32>, tensor<8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>) -> (tensor<8x64xf32>, tensor<8x6xf32>, tensor<6x32x64xf32>, tensor<6x32x64xf32>, tensor<6x48x32xf32>)

@@ -88,7 +88,7 @@ func.func @generation(%starts: tensor<5xi32>, %context: tensor<4xi32>, %table: t
 }
 
 // CHECK-LABEL: func.func @experts
-func.func @experts(%x: tensor<2x8x64xbf16>, %l: tensor<2x8x6xf32>, %b: tensor<6xf32>, %g: tensor<6x32x64xbf16>, %d: tensor<6x48x32xbf16>) {
+func.func @experts(%i: tensor<32xi32>, %x: tensor<2x8x64xbf16>, %l: tensor<2x8x6xf32>, %b: tensor<6xf32>, %g: tensor<6x32x64xbf16>, %d: tensor<6x48x32xbf16>) {
   // CHECK: nn.router %{{.*}} {normalized, top_k = 2 : i64} : (tensor<2x8x6xf32>) -> tensor<2x8x6xf32>
   %0 = nn.router %l {normalized, top_k = 2 : i64} : (tensor<2x8x6xf32>) -> tensor<2x8x6xf32>
   // CHECK: nn.router %{{.*}} bias %{{.*}} {scale = 2.500000e+00 : f64, sigmoid, top_k = 2 : i64} : (tensor<2x8x6xf32>, tensor<6xf32>) -> tensor<2x8x6xf32>
@@ -97,6 +97,8 @@ func.func @experts(%x: tensor<2x8x64xbf16>, %l: tensor<2x8x6xf32>, %b: tensor<6x
   %3 = nn.router %l {group_best = 2 : i64, groups = 3 : i64, top_groups = 2 : i64, top_k = 2 : i64} : (tensor<2x8x6xf32>) -> tensor<2x8x6xf32>
   // CHECK: nn.experts %{{.*}} {activation = "silu", active = 2.500000e-01 : f64} : (tensor<2x8x64xbf16>, tensor<2x8x6xf32>, tensor<6x32x64xbf16>, tensor<6x32x64xbf16>, tensor<6x48x32xbf16>) -> tensor<2x8x48xbf16>
   %2 = nn.experts %x, %0, %g, %g, %d {activation = "silu", active = 0.25 : f64} : (tensor<2x8x64xbf16>, tensor<2x8x6xf32>, tensor<6x32x64xbf16>, tensor<6x32x64xbf16>, tensor<6x48x32xbf16>) -> tensor<2x8x48xbf16>
+  // CHECK: nn.experts %{{.*}} inside %arg0 {activation = "relu"} : (tensor<2x8x64xbf16>, tensor<2x8x6xf32>, tensor<6x32x64xbf16>, tensor<6x32x64xbf16>, tensor<6x48x32xbf16>, tensor<32xi32>) -> tensor<2x8x48xbf16>
+  %4 = nn.experts %x, %0, %g, %g, %d inside %i {activation = "relu"} : (tensor<2x8x64xbf16>, tensor<2x8x6xf32>, tensor<6x32x64xbf16>, tensor<6x32x64xbf16>, tensor<6x48x32xbf16>, tensor<32xi32>) -> tensor<2x8x48xbf16>
   return
 }
 

@@ -133,7 +133,7 @@ TEST(Experts, EqualsGoToTheLowest) {
 
 /// What a row does not use may be no number.
 TEST(Experts, OnlyWhatIsUsedCounts) {
-  constexpr int64_t rows = 3, experts = 3, k = 4, f = 5, n = 2;
+  constexpr int64_t rows = 3, experts = 3, k = 4, f = 5, n = 2, out = 3;
   double nan = std::nan("");
   // The second expert is used by all rows but the last, the first by one, the
   // third by none; the last row uses none.
@@ -143,11 +143,19 @@ TEST(Experts, OnlyWhatIsUsedCounts) {
          down = makeRandom({experts, n, f}, 4);
   for (int64_t i = 0; i < f * k; ++i)
     gate.setFloat(2 * f * k + i, nan);
+  // A position of the width that is left out.
+  for (int64_t e = 0; e < experts; ++e) {
+    up.setFloat((e * f + out) * k, nan);
+    for (int64_t o = 0; o < n; ++o)
+      down.setFloat((e * n + o) * f + out, 0);
+  }
   Numbers want(rows * n);
   auto at = [](const Tensor &tensor, int64_t i) { return tensor.getNumber(i); };
   for (int64_t r = 0; r < rows; ++r)
     for (int64_t e = 0; e < experts; ++e)
       for (int64_t c = 0; routing[r * experts + e] != 0 && c < f; ++c) {
+        if (c == out)
+          continue;
         double g = 0, u = 0;
         for (int64_t i = 0; i < k; ++i) {
           g += at(x, r * k + i) * at(gate, (e * f + c) * k + i);
@@ -161,9 +169,12 @@ TEST(Experts, OnlyWhatIsUsedCounts) {
       run("func.func @main(%x: tensor<3x4xf32>, %r: tensor<3x3xf32>, %g: "
           "tensor<3x5x4xf32>, %u: tensor<3x5x4xf32>, %d: tensor<3x2x5xf32>) -> "
           "tensor<3x2xf32> {\n"
-          "  %0 = nn.experts %x, %r, %g, %u, %d {activation = \"relu\"} : "
+          "  %i = arith.constant dense<[1, 2, -1, 0, 1]> : tensor<5xi32>\n"
+          "  %0 = nn.experts %x, %r, %g, %u, %d inside %i {activation = "
+          "\"relu\"} : "
           "(tensor<3x4xf32>, tensor<3x3xf32>, tensor<3x5x4xf32>, "
-          "tensor<3x5x4xf32>, tensor<3x2x5xf32>) -> tensor<3x2xf32>\n"
+          "tensor<3x5x4xf32>, tensor<3x2x5xf32>, tensor<5xi32>) -> "
+          "tensor<3x2xf32>\n"
           "  return %0 : tensor<3x2xf32>\n}",
           {x, makeTensor({rows, experts}, routing), gate, up, down})[0]);
   for (int64_t i = 0; i < rows * n; ++i)

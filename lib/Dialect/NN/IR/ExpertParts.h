@@ -39,7 +39,9 @@ llvm::LogicalResult verifyExperts(Op op, llvm::StringRef what,
       failed(expect(op, "up", op.getUp(), {experts, f, k}, element)) ||
       failed(expect(op, "down", op.getDown(), {experts, n, f}, element)) ||
       failed(expect(op, "routing", op.getRouting(), routing, getF32(op))) ||
-      failed(expect(op, what, outer, result, element)))
+      failed(expect(op, what, outer, result, element)) ||
+      (op.getInside() &&
+       failed(expectShape(op, "inside", op.getInside(), {f}))))
     return llvm::failure();
   static constexpr llvm::StringRef known[] = {"relu", "silu", "gelu_erf",
                                               "gelu_tanh"};
@@ -58,6 +60,34 @@ llvm::LogicalResult verifyExperts(Op op, llvm::StringRef what,
 
 inline mlir::Value activate(Scalar &e, llvm::StringRef name, mlir::Value x) {
   return buildActivation(e.b, e.b.getLoc(), name, x);
+}
+
+/// `value`, or zero where `number` is.
+inline mlir::Value unlessZero(Scalar &e, mlir::Value number,
+                              mlir::Value value) {
+  mlir::Location loc = e.b.getLoc();
+  mlir::Value zero = mlir::arith::ConstantOp::create(
+      e.b, loc, e.b.getZeroAttr(number.getType()));
+  mlir::Value isOther =
+      isa<mlir::FloatType>(number.getType())
+          ? mlir::Value(mlir::arith::CmpFOp::create(
+                e.b, loc, mlir::arith::CmpFPredicate::UNE, number, zero))
+          : mlir::arith::CmpIOp::create(
+                e.b, loc, mlir::arith::CmpIPredicate::ne, number, zero);
+  return e.select(isOther, value, e.number(0));
+}
+
+/// A number for each row, expert and position of the width, in `type`; zero
+/// where `inside` (may be null) leaves the position out.
+inline mlir::Value mapWidth(Emitter &emitter, mlir::RankedTensorType type,
+                            mlir::Value inside,
+                            llvm::SmallVector<Operand> operands, Body body) {
+  if (!inside)
+    return emitter.map(type, operands, body);
+  operands.push_back({inside, {emitter.loops(type.getRank()).back()}});
+  return emitter.map(type, operands, [&](Scalar &e, mlir::ValueRange v) {
+    return unlessZero(e, v.back(), body(e, v.drop_back()));
+  });
 }
 
 /// Rows of the input, whatever dimensions they have.

@@ -38,6 +38,8 @@ FailureOr<ShardingRule> ExpertsOp::getShardingRule() {
   addOperand(rule, {{e}, {f}, {k}}, Linearity::None);
   addOperand(rule, {{e}, {f}, {k}}, Linearity::None);
   addOperand(rule, {{e}, {n}, {f}}, Linearity::Multilinear);
+  if (getInside())
+    addOperand(rule, {{f}}, Linearity::None);
   addResult(rule, with(rows, n));
   return rule;
 }
@@ -45,11 +47,17 @@ FailureOr<ShardingRule> ExpertsOp::getShardingRule() {
 SmallVector<PadState> ExpertsOp::getPaddingStates(unsigned factor,
                                                   ArrayRef<PadState> in) {
   // Rows and experts without a weight give zeros whatever else there is. Of the
-  // width nothing is known: zeros of gate and up are not zeros once they are
-  // multiplied with an infinity of the input.
+  // width it takes that the padding is left out: zeros of gate and up are not
+  // zeros once they are multiplied with an infinity of the input.
   unsigned rows = typeOf(getInput()).getRank() - 1;
   bool zero = factor <= rows && isZero(in[1]);
+  if (factor == rows + 1 && getInside())
+    zero = isZero(in[4]) && isZero(in[5]);
   return {zero ? PadState::Zero : PadState::Anything};
+}
+
+std::optional<IntegerRange> ExpertsOp::getIntegerRange(OpOperand &) {
+  return IntegerRange{2};
 }
 
 static Value product(Scalar &e, ValueRange v) { return e.mul(v[0], v[1]); }
@@ -82,18 +90,16 @@ FailureOr<SmallVector<Value>> ExpertsOp::decompose(OpBuilder &builder) {
   Value up = multiply(getUp(), getInput(), at({from}), down[2]);
   Loops same = emitter.loops(rows + 2);
   Value inner =
-      emitter.map(input.clone(shapeWith({down[0], down[2]})),
-                  {{gate, same}, {up, same}}, [&](Scalar &s, ValueRange v) {
-                    return s.mul(activate(s, getActivation(), v[0]), v[1]);
-                  });
+      mapWidth(emitter, input.clone(shapeWith({down[0], down[2]})), getInside(),
+               {{gate, same}, {up, same}}, [&](Scalar &s, ValueRange v) {
+                 return s.mul(activate(s, getActivation(), v[0]), v[1]);
+               });
   Value outer = multiply(getDown(), inner, at({e, from}), down[1]);
   Value result =
       emitter.reduce(typeOf(getResult()), at({to}), rows + 2, Combine::Sum,
                      {{outer, at({e, to})}, {getRouting(), at({e})}},
-                     [](Scalar &s, ValueRange v) -> Value {
-                       Value used = arith::CmpFOp::create(
-                           s.b, arith::CmpFPredicate::UNE, v[1], s.number(0));
-                       return s.select(used, s.mul(v[1], v[0]), s.number(0));
+                     [](Scalar &s, ValueRange v) {
+                       return unlessZero(s, v[1], s.mul(v[1], v[0]));
                      });
   return SmallVector<Value>{result};
 }
@@ -105,13 +111,15 @@ FailureOr<SmallVector<Value>> ExpertsOp::buildVjp(OpBuilder &builder,
   auto backward = ExpertsBackwardOp::create(
       builder, getLoc(), getInput().getType(), wide(getRouting()),
       wide(getGate()), wide(getUp()), wide(getDown()), cotangents[0],
-      getInput(), getRouting(), getGate(), getUp(), getDown(),
+      getInput(), getRouting(), getGate(), getUp(), getDown(), getInside(),
       getActivationAttr(), getActiveAttr(), getTopKAttr());
   SmallVector<Value> gradients(backward.getResults());
   for (auto [operand, gradient] : llvm::zip(getOperands(), gradients))
     if (RankedTensorType type = typeOf(operand); type != gradient.getType())
       gradient = emitter.map(type, {{gradient, emitter.loops(type.getRank())}},
                              [](Scalar &, ValueRange v) { return v[0]; });
+  if (getInside())
+    gradients.push_back(Value());
   return gradients;
 }
 
@@ -141,5 +149,5 @@ ExpertsOp::getLibraryDescription(const LibraryUse &) {
 
 LibraryCall ExpertsOp::getLibraryCall(const LibraryUse &) {
   return abi::experts(countRows(*this), getInput(), getRouting(), getGate(),
-                      getUp(), getDown(), getResult());
+                      getUp(), getDown(), getInside(), getResult());
 }

@@ -47,6 +47,8 @@ FailureOr<ShardingRule> ExpertsBackwardOp::getShardingRule() {
   addOperand(rule, inner, Linearity::None);
   addOperand(rule, inner, Linearity::None);
   addOperand(rule, outer, Linearity::None);
+  if (getInside())
+    addOperand(rule, {{f}}, Linearity::None);
   addResult(rule, with(rows, k));
   addResult(rule, with(rows, e));
   addResult(rule, inner);
@@ -60,8 +62,20 @@ ExpertsBackwardOp::getPaddingStates(unsigned factor, ArrayRef<PadState> in) {
   // As of nn.experts: rows and experts without a weight give zeros.
   unsigned rows = typeOf(getInput()).getRank() - 1;
   bool zero = factor <= rows && isZero(in[2]);
-  return SmallVector<PadState>(getNumResults(),
+  SmallVector<PadState> states(getNumResults(),
                                zero ? PadState::Zero : PadState::Anything);
+  // Terms over the width: what the sides' derivatives are multiplied with is
+  // gate and up; those of the routing weights have no other part.
+  if (factor == rows + 1 && getInside() && isZero(in[6])) {
+    states[1] = PadState::Zero;
+    if (isZero(in[3]) && isZero(in[4]))
+      states[0] = PadState::Zero;
+  }
+  return states;
+}
+
+std::optional<IntegerRange> ExpertsBackwardOp::getIntegerRange(OpOperand &) {
+  return IntegerRange{2};
 }
 
 //===----------------------------------------------------------------------===//
@@ -72,13 +86,6 @@ static Value product(Scalar &e, ValueRange v) { return e.mul(v[0], v[1]); }
 
 static Value getSlope(Scalar &e, StringRef activation, Value x) {
   return buildActivationSlope(e.b, e.b.getLoc(), activation, x);
-}
-
-/// `value`, zero where an expert has no part in a row.
-static Value ifUsed(Scalar &e, Value weight, Value value) {
-  Value used = arith::CmpFOp::create(e.b, arith::CmpFPredicate::UNE, weight,
-                                     e.number(0));
-  return e.select(used, value, e.number(0));
 }
 
 namespace {
@@ -110,6 +117,10 @@ private:
     return position;
   }
   Operand routing() { return {op.getRouting(), at({e})}; }
+  Value mapInside(RankedTensorType type, SmallVector<Operand> operands,
+                  Body body) {
+    return mapWidth(emitter, type, op.getInside(), std::move(operands), body);
+  }
   void buildInner();
   Value sumOverRows(Value result, Value left, Value right, Loops rightAt);
 };
@@ -129,22 +140,25 @@ void Definition::buildInner() {
   dInner = multiply(op.getDown(), {e, from, to}, op.getCotangent());
   StringRef activation = op.getActivation();
   Loops same = emitter.loops(rows + 2), weightAt(ArrayRef(same).drop_back());
-  inner = emitter.map(input.clone(shape), {{gate, same}, {up, same}},
-                      [&](Scalar &s, ValueRange v) {
-                        return s.mul(activate(s, activation, v[0]), v[1]);
-                      });
-  Operand weight{op.getRouting(), weightAt};
-  dGate = emitter.map(wide, {weight, {dInner, same}, {up, same}, {gate, same}},
-                      [&](Scalar &s, ValueRange v) {
-                        Value slope =
-                            s.mul(v[2], getSlope(s, activation, v[3]));
-                        return ifUsed(s, v[0], s.mul(s.mul(v[0], v[1]), slope));
-                      });
-  dUp = emitter.map(wide, {weight, {dInner, same}, {gate, same}},
+  if (op.getInside())
+    dInner = mapInside(wide, {{dInner, same}},
+                       [](Scalar &, ValueRange v) { return v[0]; });
+  inner = mapInside(input.clone(shape), {{gate, same}, {up, same}},
                     [&](Scalar &s, ValueRange v) {
-                      Value value = s.mul(v[1], activate(s, activation, v[2]));
-                      return ifUsed(s, v[0], s.mul(v[0], value));
+                      return s.mul(activate(s, activation, v[0]), v[1]);
                     });
+  Operand weight{op.getRouting(), weightAt};
+  dGate =
+      mapInside(wide, {weight, {dInner, same}, {up, same}, {gate, same}},
+                [&](Scalar &s, ValueRange v) {
+                  Value slope = s.mul(v[2], getSlope(s, activation, v[3]));
+                  return unlessZero(s, v[0], s.mul(s.mul(v[0], v[1]), slope));
+                });
+  dUp = mapInside(wide, {weight, {dInner, same}, {gate, same}},
+                  [&](Scalar &s, ValueRange v) {
+                    Value value = s.mul(v[1], activate(s, activation, v[2]));
+                    return unlessZero(s, v[0], s.mul(v[0], value));
+                  });
 }
 
 /// The sum over rows of left[..., E, `to`] * right of the rows of an expert.
@@ -153,7 +167,7 @@ Value Definition::sumOverRows(Value result, Value left, Value right,
   return emitter.reduce(typeOf(result), {e, to, from}, rows + 3, Combine::Sum,
                         {routing(), {left, at({e, to})}, {right, rightAt}},
                         [](Scalar &s, ValueRange v) {
-                          return ifUsed(s, v[0], s.mul(v[1], v[2]));
+                          return unlessZero(s, v[0], s.mul(v[1], v[2]));
                         });
 }
 
@@ -169,13 +183,13 @@ SmallVector<Value> Definition::build() {
                       {op.getUp(), {e, from, to}}},
                      [](Scalar &s, ValueRange v) {
                        Value sum = s.add(s.mul(v[1], v[2]), s.mul(v[3], v[4]));
-                       return ifUsed(s, v[0], sum);
+                       return unlessZero(s, v[0], sum);
                      });
   Value dRouting =
       emitter.reduce(typeOf(op.getDRouting()), at({e}), rows + 2, Combine::Sum,
                      {routing(), {inner, at({e, to})}, {dInner, at({e, to})}},
                      [](Scalar &s, ValueRange v) {
-                       return ifUsed(s, v[0], s.mul(v[1], v[2]));
+                       return unlessZero(s, v[0], s.mul(v[1], v[2]));
                      });
   // `to` is of the width, `from` of the input.
   Value gate = sumOverRows(op.getDGate(), dGate, op.getInput(), at({from}));
@@ -184,7 +198,7 @@ SmallVector<Value> Definition::build() {
       typeOf(op.getDDown()), {e, to, from}, rows + 3, Combine::Sum,
       {routing(), {op.getCotangent(), at({to})}, {inner, at({e, from})}},
       [](Scalar &s, ValueRange v) {
-        return ifUsed(s, v[0], s.mul(s.mul(v[0], v[1]), v[2]));
+        return unlessZero(s, v[0], s.mul(s.mul(v[0], v[1]), v[2]));
       });
   return {dInput, dRouting, gate, up, down};
 }
@@ -212,6 +226,6 @@ ExpertsBackwardOp::getLibraryDescription(const LibraryUse &) {
 LibraryCall ExpertsBackwardOp::getLibraryCall(const LibraryUse &) {
   return abi::experts_backward(countRows(*this), getCotangent(), getInput(),
                                getRouting(), getGate(), getUp(), getDown(),
-                               getDInput(), getDRouting(), getDGate(), getDUp(),
-                               getDDown());
+                               getInside(), getDInput(), getDRouting(),
+                               getDGate(), getDUp(), getDDown());
 }

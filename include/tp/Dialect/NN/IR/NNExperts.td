@@ -46,7 +46,7 @@ def NN_RouterOp : NN_Op<"router", [NN_Vjp]> {
   let assemblyFormat = "$logits (`bias` $bias^)? attr-dict `:` functional-type(operands, results)";
 }
 
-def NN_ExpertsOp : NN_Op<"experts", [NN_Vjp, NN_LibraryForm<
+def NN_ExpertsOp : NN_Op<"experts", [NN_Vjp, NN_Integers, NN_LibraryForm<
     ["getLibraryDescription", "getFlopsPerPoint", "getReadPart"]>]> {
   let summary = "the weighted sum of gated feed-forwards";
   let description = [{
@@ -56,6 +56,10 @@ def NN_ExpertsOp : NN_Op<"experts", [NN_Vjp, NN_LibraryForm<
     gelu_tanh. An expert whose weight is zero adds nothing, whatever it would
     compute. Sums are in f32; what the second product reads is rounded to the
     element type, and so is the result, once.
+
+    With `inside`[f] a position of the width whose number there is zero takes no
+    part: whatever the matrices make of it, it is zero to the last product.
+    `tp-mark-experts` says so of padding.
 
     `active` is the part of the experts that a row is expected to use, from
     which the work is estimated, nothing else. `top_k` promises that no row has
@@ -68,13 +72,14 @@ def NN_ExpertsOp : NN_Op<"experts", [NN_Vjp, NN_LibraryForm<
     ```
   }];
   let arguments = (ins NN_Tensor:$input, NN_Tensor:$routing, NN_Tensor:$gate,
-    NN_Tensor:$up, NN_Tensor:$down, StrAttr:$activation,
-    DefaultValuedAttr<F64Attr, "1.0">:$active, OptionalAttr<I64Attr>:$top_k);
+    NN_Tensor:$up, NN_Tensor:$down, Optional<NN_Numbers>:$inside,
+    StrAttr:$activation, DefaultValuedAttr<F64Attr, "1.0">:$active,
+    OptionalAttr<I64Attr>:$top_k);
   let results = (outs NN_Tensor:$result);
-  let assemblyFormat = "$input `,` $routing `,` $gate `,` $up `,` $down attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$input `,` $routing `,` $gate `,` $up `,` $down (`inside` $inside^)? attr-dict `:` functional-type(operands, results)";
 }
 
-def NN_ExpertsBackwardOp : NN_Op<"experts_backward", [NN_LibraryForm<
+def NN_ExpertsBackwardOp : NN_Op<"experts_backward", [NN_Integers, NN_LibraryForm<
     ["getLibraryDescription", "getFlopsPerPoint"]>]> {
   let summary = "derivative of experts";
   let description = [{
@@ -82,6 +87,8 @@ def NN_ExpertsBackwardOp : NN_Op<"experts_backward", [NN_LibraryForm<
     cotangent[..., n] of its result: d_input[..., k], and in f32
     d_routing[..., E], d_gate[E, f, k], d_up[E, f, k] and d_down[E, n, f]. An
     expert whose weight is zero has no part in a row: d_routing is zero there.
+    Nor has a position that `inside` leaves out: what it was to the last product
+    is constant.
     On a device a row that breaks the promise of `top_k` has NaN for d_input and
     d_routing, and no part in the others. Sums are in f32, and what products read
     that `nn.experts` does not round is rounded on a device alone, to the element
@@ -93,11 +100,11 @@ def NN_ExpertsBackwardOp : NN_Op<"experts_backward", [NN_LibraryForm<
   }];
   let arguments = (ins NN_Tensor:$cotangent, NN_Tensor:$input,
     NN_Tensor:$routing, NN_Tensor:$gate, NN_Tensor:$up, NN_Tensor:$down,
-    StrAttr:$activation, DefaultValuedAttr<F64Attr, "1.0">:$active,
-    OptionalAttr<I64Attr>:$top_k);
+    Optional<NN_Numbers>:$inside, StrAttr:$activation,
+    DefaultValuedAttr<F64Attr, "1.0">:$active, OptionalAttr<I64Attr>:$top_k);
   let results = (outs NN_Tensor:$d_input, NN_Tensor:$d_routing,
     NN_Tensor:$d_gate, NN_Tensor:$d_up, NN_Tensor:$d_down);
-  let assemblyFormat = "$cotangent `,` $input `,` $routing `,` $gate `,` $up `,` $down attr-dict `:` functional-type(operands, results)";
+  let assemblyFormat = "$cotangent `,` $input `,` $routing `,` $gate `,` $up `,` $down (`inside` $inside^)? attr-dict `:` functional-type(operands, results)";
 }
 
 #endif // TP_DIALECT_NN_IR_NNEXPERTS_TD
