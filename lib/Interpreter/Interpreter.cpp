@@ -442,19 +442,35 @@ static bool isLinearReader(Operation *op) {
                               tensor::ExpandShapeOp>(op);
 }
 
+/// What a sum that is used so is next, not finished yet: a linear result, or in
+/// an iteration and behind it what it is before.
+static SmallVector<Value> getUnfinished(OpOperand &use) {
+  Operation *user = use.getOwner();
+  unsigned number = use.getOperandNumber();
+  if (auto repeat = dyn_cast<RepeatOp>(user))
+    return {repeat.getBody().getArgument(number + 1)};
+  if (auto repeat = dyn_cast<RepeatOp>(user->getParentOp());
+      repeat && user->hasTrait<OpTrait::IsTerminator>()) {
+    SmallVector<Value> next{repeat->getResult(number)};
+    if (number < repeat.getInits().size())
+      next.push_back(repeat.getBody().getArgument(number + 1));
+    return next;
+  }
+  return isLinearReader(user) ? SmallVector<Value>(user->getResults())
+                              : SmallVector<Value>();
+}
+
 std::optional<ElementType> Engine::findReader(Value value, unsigned depth) {
   static constexpr unsigned maxDepth = 4;
   if (depth == maxDepth || !options.disturbance.narrowAddends)
     return std::nullopt;
-  for (Operation *user : value.getUsers())
-    for (Value result : user->getResults()) {
-      if (!isLinearReader(user))
-        continue;
-      Type type = getElementTypeOrSelf(result.getType());
+  for (OpOperand &use : value.getUses())
+    for (Value next : getUnfinished(use)) {
+      Type type = getElementTypeOrSelf(next.getType());
       if (type.isF16() || type.isBF16())
         return getElementType(type);
       if (isa<FloatType>(type))
-        if (auto reader = findReader(result, depth + 1))
+        if (auto reader = findReader(next, depth + 1))
           return reader;
     }
   return std::nullopt;
