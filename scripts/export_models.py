@@ -73,8 +73,7 @@ ARCHITECTURES = {
     "falcon_new": _text("FalconConfig", dict(
         hidden_size=64, num_hidden_layers=2, num_attention_heads=4, num_kv_heads=2,
         new_decoder_architecture=True, vocab_size=97, alibi=False), "FalconForCausalLM",
-        needed=3,
-        on_four={"all_reduce": 3, "all_gather": 2}),    # of the fused projection's two groups
+        needed=3),
     "opt": _text("OPTConfig", dict(hidden_size=64, ffn_dim=128, num_hidden_layers=2,
                                    num_attention_heads=4, vocab_size=97,
                                    max_position_embeddings=64, word_embed_proj_dim=64)),

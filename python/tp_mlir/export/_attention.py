@@ -24,7 +24,6 @@ from ._pointwise import pointwise
 from ._reduce import contract
 from ._trace import aten, kind_of, shape_of, without_widening
 from ._values import Constant, Value
-from ._views import View
 
 _PRODUCTS = (aten.matmul.default, aten.bmm.default)
 
@@ -122,18 +121,12 @@ def _grid(lowering, q, scores):
 
 def _without_repetition(k, v):
     """Keys and values [b, t, heads, d] without what repeats each KV head for its queries."""
-    def times(value):
-        atoms = value.view.dims[2]
-        count = 1
-        while atoms and atoms[-1].axis is None:
-            count *= atoms[-1].size
-            atoms = atoms[:-1]
-        return count, value.seen(View(value.view.tensor, value.view.dims[:2] + (atoms,)
-                                      + value.view.dims[3:]))
     if isinstance(k, Constant) or isinstance(v, Constant):
         return k, v
-    (a, fewer_keys), (b, fewer_values) = times(k), times(v)
-    return (fewer_keys, fewer_values) if a == b else (k, v)
+    (keys, a), (values, b) = k.view.unrepeat(2), v.view.unrepeat(2)
+    if math.prod(atom.size for atom in a) != math.prod(atom.size for atom in b):
+        return k, v
+    return k.seen(keys), v.seen(values)
 
 
 def _usable(q, k, v, mask):

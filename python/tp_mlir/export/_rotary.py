@@ -160,16 +160,21 @@ def _repeats(table):
 
 
 def _write(lowering, x, rotation):
+    """Heads that are the same, as keys repeated for the queries that share them, are rotated
+    once."""
     emitter, value = lowering.emitter, lowering.get(x)
     order = [0, rotation.position, 3 - rotation.position, 3]
-    value = permuted(value, order)
+    value, repeats = permuted(value, order), ()
+    if not isinstance(value, Constant):
+        view, repeats = value.view.unrepeat(2)
+        value = value.seen(view)
     cos, sin = rotation.names(lowering)
     table = _text.tensor(rotation.cos.shape, "f32")
     kind = _text.tensor(value.shape, value.kind)
     name = emitter.plain(value)
     written = emitter.tensor(f"nn.rotary {name}, {cos}, {sin} : ({kind}, {table}, {table}) -> "
                              f"{kind}", value.shape, value.kind)
-    return permuted(written, order)
+    return permuted(written.seen(written.view.repeat(2, repeats)), order)
 
 
 def _memory(data):

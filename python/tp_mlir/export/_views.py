@@ -75,6 +75,20 @@ class View:
             dim if size == want else (Atom(None, want),)
             for dim, size, want in zip(dims, sizes, shape)))
 
+    def unrepeat(self, dim):
+        """Without what repeats each element of dimension `dim` one behind the other, and the
+        atoms that did."""
+        kept, repeats = self.dims[dim], ()
+        while kept and kept[-1].axis is None:
+            kept, repeats = kept[:-1], kept[-1:] + repeats
+        return self._with(dim, kept), repeats
+
+    def repeat(self, dim, repeats):
+        return self._with(dim, self.dims[dim] + repeats)
+
+    def _with(self, dim, atoms):
+        return View(self.tensor, self.dims[:dim] + (atoms,) + self.dims[dim + 1:])
+
     def reshape(self, shape):
         """The view of that shape; or the split (axis, outer size) of an axis that it needs
         first; or None, if elements would have to move."""
@@ -116,9 +130,8 @@ class View:
         """After the one axis of `dim` has been cut to `size`."""
         axis = self.dims[dim][0].axis
         tensor = self.tensor[:axis] + (size,) + self.tensor[axis + 1:]
-        dims = list(self.dims)
-        dims[dim] = (Atom(axis, size),) if size != 1 else ()
-        return View(tensor, tuple(dims))
+        atoms = (Atom(axis, size),) if size != 1 else ()
+        return View(tensor, self._with(dim, atoms).dims)
 
 
 def refine(groups):
