@@ -38,7 +38,7 @@ static FailureOr<ShardingRule> getRule(Operation *op) {
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
     rule.operands.push_back(isTensor(operand) ? dims : TensorFactors());
     // A scalar is the same on every rank; partial values are tensors.
-    inputs.push_back(isTensor(operand) ? getInputForm(i, size)
+    inputs.push_back(isTensor(operand) ? getInputForm(operand, i, size)
                                        : getConstantForm(operand, size));
   }
   rule.results.assign(op->getNumResults(), dims);

@@ -57,7 +57,7 @@ getLinearity(LinalgOp op, bool isReduction, std::optional<ReductionKind> kind) {
   SmallVector<Form> inputs;
   for (auto [i, operand] : llvm::enumerate(op->getOperands()))
     inputs.push_back(isa<RankedTensorType>(operand.getType())
-                         ? getInputForm(i, size)
+                         ? getInputForm(operand, i, size)
                          : getConstantForm(operand, size));
   DenseMap<Value, Form> forms = interpretBody<Form>(
       *op.getBlock(), inputs,

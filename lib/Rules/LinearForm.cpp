@@ -27,16 +27,34 @@ static Term makeTerm(unsigned size) {
   return {llvm::SmallBitVector(size), llvm::SmallBitVector(size)};
 }
 
-Form tp::getInputForm(unsigned index, unsigned size) {
+/// Whether no element of a constant is infinite, or no number; true of others.
+static bool isFinite(Value value) {
+  Attribute constant;
+  if (!matchPattern(value, m_Constant(&constant)))
+    return true;
+  auto isFinite = [](const APFloat &number) { return number.isFinite(); };
+  if (auto number = dyn_cast<FloatAttr>(constant))
+    return isFinite(number.getValue());
+  auto elements = dyn_cast<DenseFPElementsAttr>(constant);
+  if (!elements)
+    return true;
+  return elements.isSplat() ? isFinite(elements.getSplatValue<APFloat>())
+                            : llvm::all_of(elements, isFinite);
+}
+
+Form tp::getInputForm(Value value, unsigned index, unsigned size) {
   Term term = makeTerm(size);
   term.linear.set(index);
+  term.isFinite = isFinite(value);
   return {term};
 }
 
 Form tp::getConstantForm(Value value, unsigned size) {
   if (matchPattern(value, m_AnyZeroFloat()) || matchPattern(value, m_Zero()))
     return {};
-  return {makeTerm(size)};
+  Term term = makeTerm(size);
+  term.isFinite = isFinite(value);
+  return {term};
 }
 
 /// Every input that the forms depend on.
@@ -76,6 +94,10 @@ static Form multiply(const Form &a, const Form &b, unsigned size) {
       term.other |= both;
       term.linear = x.linear;
       term.linear |= y.linear;
+      term.isFinite = x.isFinite && y.isFinite;
+      // The parts would be infinities of both signs.
+      if (!term.isFinite)
+        term.other |= term.linear;
       term.linear.reset(term.other);
       product.push_back(std::move(term));
     }

@@ -10,6 +10,7 @@
 //   out + a * b       terms {out}, {a, b}: out additive, a and b multilinear
 //   x + tanh(x) * h   terms {x}, {h; depends on x}: nothing may be partial
 //   a * b + a         terms {a, b}, {a}: nothing may be partial
+//   a * infinity      terms {; depends on a}: parts of a may have other signs
 //
 // The law: inputs may be partial together only if every term carries exactly
 // one of them, once, and none of them is used in any other way.
@@ -29,13 +30,15 @@ namespace tp {
 /// `other` inputs.
 struct Term {
   llvm::SmallBitVector linear, other;
+  /// Not of a constant with infinities.
+  bool isFinite = true;
 };
 
 /// A value as a sum of terms.
 using Form = llvm::SmallVector<Term, 4>;
 
-/// Input `index` of `size`, as it is.
-Form getInputForm(unsigned index, unsigned size);
+/// Input `index` of `size`, which is `value`, as it is.
+Form getInputForm(mlir::Value value, unsigned index, unsigned size);
 /// The form of a value that depends on no input: nothing if it is zero.
 Form getConstantForm(mlir::Value value, unsigned size);
 /// The form of `op`'s results from those of its operands, followed by those of

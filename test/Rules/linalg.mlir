@@ -252,6 +252,31 @@ func.func @quotients(%x: tensor<4x6xf32>, %h: tensor<4x6xf32>) {
   return
 }
 
+// Nor may a factor be infinite; added up, it may.
+func.func @infinities(%x: tensor<4x6xf32>) {
+  // expected-remark @below {{d0=6:  -> [d0]}}
+  %mask = arith.constant dense<[0.0, 0xFF800000, 0.0, 0.0, 0.0, 0.0]> : tensor<6xf32>
+  // expected-remark @below {{d0=4, d1=6: [d0, d1], [d1], [d0, d1] -> [d0, d1]}}
+  %0 = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%x, %mask : tensor<4x6xf32>, tensor<6xf32>) outs(%x : tensor<4x6xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %1 = arith.mulf %a, %b : f32
+    linalg.yield %1 : f32
+  } -> tensor<4x6xf32>
+  // expected-remark @below {{d0=4, d1=6: [d0, d1] additive, [d1] additive, [d0, d1] -> [d0, d1]}}
+  %2 = linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} ins(%x, %mask : tensor<4x6xf32>, tensor<6xf32>) outs(%x : tensor<4x6xf32>) {
+  ^bb0(%a: f32, %b: f32, %out: f32):
+    %3 = arith.addf %a, %b : f32
+    linalg.yield %3 : f32
+  } -> tensor<4x6xf32>
+  // expected-remark @below {{d0=4, d1=6: [d0, d1], [d0, d1] -> [d0, d1]}}
+  %4 = linalg.map ins(%x : tensor<4x6xf32>) outs(%x : tensor<4x6xf32>) (%a: f32, %out: f32) {
+    %infinity = arith.constant 0x7F800000 : f32
+    %5 = arith.mulf %a, %infinity : f32
+    linalg.yield %5 : f32
+  }
+  return
+}
+
 // An initial value counts once, even beside terms that are always zero.
 func.func @no_terms(%x: tensor<4x6xf32>, %v: tensor<4xf32>) {
   // expected-remark @below {{d0=4, d1=6 sum: [d0, d1], [d0] additive -> [d0]}}
