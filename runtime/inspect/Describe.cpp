@@ -222,7 +222,8 @@ void Writer::writeCalls() {
       << "\n";
   out << "library calls: " << count(int64_t(manifest.gemms.size()), "product")
       << ", " << manifest.attentions.size() << " of attention, "
-      << manifest.pagedAttentions.size() << " of attention to pages\n";
+      << manifest.pagedAttentions.size() << " of attention to pages, "
+      << manifest.experts.size() << " of experts\n";
 }
 
 std::string Writer::write() {
