@@ -69,16 +69,20 @@ GlobalCopy::GlobalCopy(Operation *local, const ShardingRule &rule)
     if (!isa<RankedTensorType>(operand.getType()))
       continue;
     auto type = cast<RankedTensorType>(widen(operand, rule, tensor));
-    // A rule may hang on the number of a splat: a divisor that is not zero. Its
-    // parts are splats as well.
+    // A rule may hang on numbers of a constant: a divisor that is not zero, a
+    // factor that is not infinite. Every rank takes its part of all of it;
+    // parts of a splat are splats.
     Value source = operand;
-    while (auto slice = source.getDefiningOp<SliceOp>())
-      source = slice.getInput();
-    SplatElementsAttr splat;
-    if (matchPattern(source, m_Constant(&splat)))
-      copy->setOperand(index,
-                       arith::ConstantOp::create(builder, operand.getLoc(),
-                                                 splat.resizeSplat(type)));
+    while (isa_and_nonnull<ReshardStepOpInterface>(source.getDefiningOp()))
+      source = source.getDefiningOp()->getOperand(0);
+    ElementsAttr numbers;
+    if (matchPattern(source, m_Constant(&numbers)))
+      if (auto splat = dyn_cast<SplatElementsAttr>(numbers))
+        numbers = splat.resizeSplat(type);
+    if (numbers && numbers.getType() == type)
+      copy->setOperand(index, arith::ConstantOp::create(
+                                  builder, operand.getLoc(),
+                                  cast<TypedAttr>(Attribute(numbers))));
     else
       copy->setOperand(index, scratch.addArgument(type, operand.getLoc()));
   }

@@ -225,11 +225,25 @@ void Propagation::settleLayers(const Node &node) {
   ValueState &from = states[node.operands[0]], &to = states[node.results[0]];
   if (difference == 0)
     return;
-  // A layer of a partial stack, or the stack of which one is a layer.
-  if (difference > 0 && (to.keptPartial.empty() ||
-                         !containsAxes(from.sharding.partial, to.keptPartial)))
-    return;
-  to.sharding.partial = difference > 0 ? to.keptPartial : from.sharding.partial;
+  // A layer of a partial stack, or the stack of which one is a layer. What the
+  // stack's readers cut by an axis cannot be partial over it too; a layer is
+  // partial as its stack is, whatever its readers asked for.
+  AxisList partial = from.sharding.partial;
+  if (difference > 0) {
+    partial = to.keptPartial;
+    if (partial.empty() || !containsAxes(from.sharding.partial, partial) ||
+        llvm::any_of(to.sharding.dims, [&](const DimSharding &dim) {
+          return overlap(dim.axes, partial);
+        }))
+      return;
+  }
+  for (DimSharding &dim : to.sharding.dims)
+    dim.axes.erase(llvm::find_if(dim.axes,
+                                 [&](const AxisRef &axis) {
+                                   return overlap({axis}, partial);
+                                 }),
+                   dim.axes.end());
+  to.sharding.partial = partial;
   to.sharding.reduction = from.sharding.reduction;
   to.sharding.normalize(to.shape);
 }

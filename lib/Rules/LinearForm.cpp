@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -27,15 +28,24 @@ static Term makeTerm(unsigned size) {
   return {llvm::SmallBitVector(size), llvm::SmallBitVector(size)};
 }
 
+/// The constant that a value is, whatever is said of its layout; null if it is
+/// none.
+static Attribute getConstant(Value value) {
+  while (
+      isa_and_nonnull<ShardingConstraintOp, ReshardOp>(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  Attribute constant;
+  matchPattern(value, m_Constant(&constant));
+  return constant;
+}
+
 /// Whether no element of a constant is infinite, or no number; true of others.
 static bool isFinite(Value value) {
-  Attribute constant;
-  if (!matchPattern(value, m_Constant(&constant)))
-    return true;
+  Attribute constant = getConstant(value);
   auto isFinite = [](const APFloat &number) { return number.isFinite(); };
-  if (auto number = dyn_cast<FloatAttr>(constant))
+  if (auto number = dyn_cast_or_null<FloatAttr>(constant))
     return isFinite(number.getValue());
-  auto elements = dyn_cast<DenseFPElementsAttr>(constant);
+  auto elements = dyn_cast_or_null<DenseFPElementsAttr>(constant);
   if (!elements)
     return true;
   return elements.isSplat() ? isFinite(elements.getSplatValue<APFloat>())
@@ -111,12 +121,10 @@ static Form nonLinear(ArrayRef<Form> operands, unsigned size) {
 }
 
 static bool isNonZero(Value value) {
-  Attribute constant;
-  if (!matchPattern(value, m_Constant(&constant)))
-    return false;
-  if (auto splat = dyn_cast<SplatElementsAttr>(constant))
+  Attribute constant = getConstant(value);
+  if (auto splat = dyn_cast_or_null<SplatElementsAttr>(constant))
     constant = splat.getSplatValue<Attribute>();
-  auto number = dyn_cast<FloatAttr>(constant);
+  auto number = dyn_cast_or_null<FloatAttr>(constant);
   return number && number.getValue().isFiniteNonZero();
 }
 

@@ -14,6 +14,8 @@
 #include "tp/Verify/Verify.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
 
 #include <cmath>
 
@@ -64,10 +66,29 @@ static double getAddendEpsilon(Operation *op) {
   return epsilon;
 }
 
-static Reference::Value makeValue(const Tensor &tensor, double addendEpsilon) {
+/// The value that was rounded to what `op` makes, where that only widens or
+/// moves it; null if it does more.
+static Value findRounded(Operation *op) {
+  Value rounded;
+  while (isa_and_nonnull<arith::ExtFOp, tensor::CollapseShapeOp,
+                         tensor::ExpandShapeOp, tensor::ExtractSliceOp,
+                         ShardingConstraintOp>(op)) {
+    rounded = op->getOperand(0);
+    op = rounded.getDefiningOp();
+  }
+  return rounded;
+}
+
+/// `op` may be null: none of the program makes it.
+static Reference::Value makeValue(const Tensor &tensor, Operation *op) {
   Reference::Value value;
   value.tensor = tensor;
-  value.addendEpsilon = addendEpsilon;
+  value.unit = tensor.getElementType();
+  if (Value rounded = findRounded(op)) {
+    value.unit = *getElementType(rounded.getType());
+    op = rounded.getDefiningOp();
+  }
+  value.addendEpsilon = op ? getAddendEpsilon(op) : 0;
   value.tolerances.assign(tensor.getNumElements(), 0);
   for (int64_t i = 0; i < tensor.getNumElements(); ++i)
     if (double number = std::abs(tensor.getNumber(i)); std::isfinite(number))
@@ -156,7 +177,7 @@ static void settle(Reference::Value &value, unsigned numRuns) {
     if (numRuns <= 2)
       tolerance = pooled[i];
     if (number != 0)
-      tolerance += 2 * getUnit(type, number) + addends;
+      tolerance += 2 * getUnit(value.unit, number) + addends;
   }
 }
 
@@ -288,7 +309,7 @@ LogicalResult Reference::evaluate() {
           return;
         }
         keptBytes += bytes;
-        values[key] = makeValue(tensor, getAddendEpsilon(op));
+        values[key] = makeValue(tensor, op);
       });
   FailureOr<SmallVector<Tensor>> outputs =
       interpretOneRank(getFunction(), inputs, run);
@@ -297,7 +318,7 @@ LogicalResult Reference::evaluate() {
   Operation *end = getFunction().getBody().front().getTerminator();
   for (auto [tensor, value] : llvm::zip(*outputs, end->getOperands())) {
     Operation *op = value.getDefiningOp();
-    results.push_back(makeValue(tensor, op ? getAddendEpsilon(op) : 0));
+    results.push_back(makeValue(tensor, op));
   }
 
   numPairs = statistics.work < smallWork ? 3 : 1;

@@ -66,6 +66,9 @@ public:
     std::vector<double> tolerances;
     /// The largest finite magnitude.
     double largest = 0;
+    /// The type whose unit the numbers were rounded to last: a narrower one
+    /// where they have only been widened since.
+    interp::ElementType unit;
     /// The unit that ranks round the addends of this value to, as a part of
     /// their magnitude: that of the narrowest type which its operation casts
     /// to.
