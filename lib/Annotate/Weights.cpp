@@ -99,14 +99,16 @@ SmallVector<StateOp> tp::getTrainingStates(ModuleOp module) {
   return states;
 }
 
-/// `sharding` with `axis` on one dimension more; as it is, if none takes it.
+/// `sharding` with `axis` on one dimension more; as it is, if none takes it or
+/// one has it.
 static TensorSharding cutFurther(TensorSharding sharding, AxisRef axis,
                                  ArrayRef<int64_t> shape, unsigned firstDim) {
+  for (const DimSharding &dim : sharding.dims)
+    if (llvm::any_of(dim.axes, [&](AxisRef old) { return old.overlaps(axis); }))
+      return sharding;
   std::optional<unsigned> best;
   for (unsigned d = firstDim; d < shape.size(); ++d) {
     const DimSharding &dim = sharding.dims[d];
-    if (llvm::any_of(dim.axes, [&](AxisRef old) { return old.overlaps(axis); }))
-      return sharding;
     int64_t shards = getShardCount(dim.axes) * axis.size;
     // Blocks of several elements stay in one place.
     if (dim.grain != 1 || shape[d] < shards)

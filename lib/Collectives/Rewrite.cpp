@@ -15,6 +15,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "tp/Resolve/Resolve.h"
+#include "tp/Support/Bytes.h"
 
 using namespace mlir;
 using namespace tp;
@@ -215,7 +216,5 @@ LedgerAttr tp::joinEntries(LedgerAttr a, LedgerAttr b, StringRef pass) {
 }
 
 int64_t tp::getLocalBytes(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
-  return type.getNumElements() *
-         llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+  return getTensorBytes(cast<RankedTensorType>(value.getType()));
 }

@@ -238,7 +238,8 @@ LogicalResult Compilation::checkMemory() {
     auto comm = function->getAttrOfType<IntegerAttr>(commBytesAttrName);
     // Of what has no size in bytes, lower says so.
     auto hasSize = [](Type type) {
-      return getElementTypeOrSelf(type).isIntOrFloat();
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      return tensor && tensor.getElementType().isIntOrFloat();
     };
     if (!arena || !comm ||
         !llvm::all_of(function.getArgumentTypes(), hasSize) ||

@@ -112,7 +112,10 @@ FailureOr<TrainedWeight> Declarer::declareWeight(ParameterOp op) {
   TrainedWeight weight;
   weight.key = getKey(op);
   weight.type = getValueType(op);
-  weight.decays = cast<RankedTensorType>(op.getType()).getRank() > 1;
+  // Of the checkpoint's tensors: norms of each head are a stack of vectors.
+  weight.decays =
+      getTensorShape(weight.key.name, getCheckpointType(op).getShape()).size() >
+      1;
   std::string name = getStateName(op);
   Location loc = op.getLoc();
   auto wide = cast<RankedTensorType>(weight.type.clone(builder.getF32Type()));

@@ -69,6 +69,10 @@ static FailureOr<ShardingRule> getConstantRule(Operation *op) {
   ShardingRule rule;
   if (failed(expectStatic(op)))
     return failure();
+  if (!isa<DenseElementsAttr>(cast<arith::ConstantOp>(op).getValue()))
+    return op->emitOpError(
+        "expected its elements in the program as dense<...>, "
+        "got sparse ones or a resource");
   rule.results.push_back(addDims(rule, getShape(op->getResult(0))));
   return rule;
 }

@@ -12,6 +12,8 @@
 #include "llvm/Support/MathExtras.h"
 
 int64_t tp::getElementBytes(mlir::Type type) {
+  if (type.isIndex())
+    return 8;
   return llvm::divideCeil(type.getIntOrFloatBitWidth(), 8);
 }
 

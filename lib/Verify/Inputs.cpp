@@ -131,6 +131,9 @@ FailureOr<SmallVector<Tensor>> makeInputs(func::FuncOp function,
              << argument.getType()
              << ": expected a scalar or a tensor of static shape, of floats, "
                 "integers or index";
+    if (failed(checkNumElements(function, argument.getType(),
+                                InterpreterOptions().maxElements)))
+      return failure();
     ArrayRef<int64_t> shape = shaped ? shaped.getShape() : ArrayRef<int64_t>();
     if (auto kind =
             function.getArgAttrOfType<StringAttr>(index, valuesAttrName)) {

@@ -31,6 +31,8 @@ _STARTED = ("processes", "nccl")
 _BACKENDS = {"cuda": "nccl"}
 _FINISH = (None, "length", "stop", "cancel", "error")
 _ERRORS = {1: ContextError, 6: QueueFullError, 7: ClosedError}
+# More than any vocabulary and context.
+_MANY = 2**62
 _I32, _F32 = ctypes.POINTER(ctypes.c_int32), ctypes.POINTER(ctypes.c_float)
 
 
@@ -46,23 +48,32 @@ class _Request(_Sized):
 
     @classmethod
     def of(cls, ids, params):
-        def words(kind, values):
-            return (kind * len(values))(*values)
+        # C takes the low bits of what is too large, and zero for its default.
+        def words(values, what):
+            taken = (ctypes.c_int32 * len(values))(*values)
+            for place, value in enumerate(values):
+                if taken[place] != value:
+                    raise ContextError(f"{what} {place}: expected an id of 32 bits, got {value}")
+            return taken
 
-        ids, stops = words(ctypes.c_int32, ids), words(ctypes.c_int32, sorted(params.stop_ids))
+        if params.max_tokens == 0:
+            raise ContextError("max-tokens: expected at least 1, got 0")
+        if params.repetition_penalty == 0:
+            raise ContextError("repetition penalty: expected a number above 0, got 0")
+        ids, stops = words(ids, "position"), words(sorted(params.stop_ids), "stop id")
         bias = params.logit_bias
         return cls(
-            prompt=ids, prompt_count=len(ids), max_tokens=params.max_tokens,
+            prompt=ids, prompt_count=len(ids), max_tokens=min(params.max_tokens, _MANY),
             repetition_penalty=params.repetition_penalty,
             presence_penalty=params.presence_penalty,
             frequency_penalty=params.frequency_penalty,
-            bias_ids=words(ctypes.c_int32, list(bias)),
-            bias=words(ctypes.c_float, list(bias.values())), bias_count=len(bias),
-            temperature=params.temperature, top_k=params.top_k, min_p=params.min_p,
+            bias_ids=words(list(bias), "bias"),
+            bias=(ctypes.c_float * len(bias))(*bias.values()), bias_count=len(bias),
+            temperature=params.temperature, top_k=min(params.top_k, _MANY), min_p=params.min_p,
             # 0, which leaves one token, would be the default there.
             top_p=params.top_p or 1e-30, seed=params.seed & 0xFFFFFFFFFFFFFFFF,
             stop_ids=stops, stop_count=len(stops), ignore_stops=1,
-            log_probabilities=0 if params.logprobs is None else 1 + params.logprobs)
+            log_probabilities=0 if params.logprobs is None else 1 + min(params.logprobs, _MANY))
 
 
 class _Event(_Sized):

@@ -12,7 +12,7 @@ from dataclasses import replace
 from . import _engine_options, _version, engine
 from ._errors import exit_code
 from ._numbers import integer, number
-from .text import StreamDecoder, TemplateError, Tokenizer
+from .text import StreamDecoder, TemplateError, TextError, Tokenizer
 
 HELP = """\
   /help         this
@@ -153,7 +153,7 @@ class Terminal:
             self._say("\n")
         except KeyboardInterrupt:
             self._say("\n(stopped)\n")
-        except (engine.EngineError, TemplateError) as error:
+        except (engine.EngineError, TemplateError, TextError) as error:
             self._say(f"tp-chat: {error}\n")
         if self._conversation.dropped:
             self._say(f"({self._conversation.dropped} old messages dropped)\n")

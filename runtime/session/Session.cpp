@@ -328,8 +328,9 @@ Expected<int64_t> Session::entry(const std::string &name) const {
 
 std::string Session::stateTensor(const State &state) {
   std::string name = state.name;
-  if (size_t at = name.find("{i}"); at != std::string::npos)
-    name.replace(at, 3, "*");
+  for (std::string_view place : {"{i}", "{e}"})
+    for (size_t at; (at = name.find(place)) != std::string::npos;)
+      name.replace(at, place.size(), "*");
   return name.find(':') == std::string::npos ? "weight:" + name : name;
 }
 

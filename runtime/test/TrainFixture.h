@@ -5,8 +5,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // train.c as an artifact for any degree, in f32 or bf16, with AdamW or SGD. Its
-// weights are stacked, transposed, parts of one tensor, tied and uneven, so
-// that a checkpoint has to be put together. And what it must come to, in f64.
+// weights are stacks of layers and of experts, transposed, parts of one tensor,
+// tied and uneven, so that a checkpoint has to be put together. And what it
+// must come to, in f64.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,6 +38,15 @@ inline const std::vector<TrainWeight> kTrainWeights = {
     {"layers.{i}.w", {"layers.{i}.w"}, 2, 1, {3, 5}, {0, 0}, {3, 5}, {1, 0}, 0},
     {"q", {"qk"}, 1, 0, {7, 4}, {0, 0}, {4, 4}, {0, 1}, 1},
     {"k", {"qk"}, 1, 0, {7, 4}, {4, 0}, {3, 4}, {0, 1}, -1},
+    {"l.{i}.e.{e}.w",
+     {"l.{i}.e.{e}.w"},
+     2,
+     0,
+     {3, 2},
+     {0, 0},
+     {3, 2},
+     {0, 1},
+     0},
     {"table", {"table", "head"}, 1, 0, {6, 2}, {0, 0}, {6, 2}, {0, 1}, 0},
     {"norm", {"norm"}, 1, 0, {4}, {0}, {4}, {0}, -1}};
 
@@ -218,6 +228,9 @@ struct TrainFixture {
     tensors.push_back({"position_ids", "I64", {2}, std::string(16, 'p')});
     for (int64_t i = 0; i < kTrainRows * (kTrainLength + 1); ++i)
       tokens.push_back(int32_t(random() % (kIds - 1)));
+    for (const char *layer : {"l.0.e.", "l.1.e."})
+      for (const char *expert : {"0.w", "1.w", "2.w"})
+        tensor(std::string(layer) + expert, {2});
     write("in/model.safetensors", safetensors(tensors));
     write("in/config.json", "{\"model_type\": \"test\"}");
     write("in/tokenizer.json", "{}");

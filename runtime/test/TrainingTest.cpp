@@ -200,6 +200,8 @@ TEST(Training, RefusedOptions) {
   };
   refuse("", "expected --lr RATE, the learning rate");
   refuse("--lr 0", "--lr: expected a number above 0 and below 1e+30, got 0.0");
+  refuse("--lr nan",
+         "--lr: expected a number above 0 and below 1e+30, got nan");
   refuse("--lr 1 --betas 0.9,1",
          "--betas[1]: expected a number of at least 0 and below 1, got 1.0");
   refuse("--lr 1 --betas 0.9", "--betas: expected two numbers, got 1");

@@ -36,7 +36,9 @@ public:
     if (!(x >= low && x < below) || (open && x == low))
       cursor.fail("expected a number ", open ? "above " : "of at least ", low,
                   below < INFINITY ? detail::join(" and below ", below) : "",
-                  ", got ", cursor.text());
+                  // JSON has no word for what is no number.
+                  ", got ",
+                  std::isfinite(x) ? cursor.text() : std::to_string(x));
     return x;
   }
 

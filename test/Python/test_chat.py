@@ -175,6 +175,14 @@ def test_lines_from_a_file():
     assert done.stdout == "\nGrüß\nno command /nothing; /help lists them\n"
 
 
+def test_bytes_that_are_no_text():
+    done = subprocess.run(command("echo"), input=b"a \xff\nb\n", capture_output=True, timeout=60,
+                          env={**os.environ, "PYTHONUTF8": "1"})
+    assert (done.returncode, done.stderr) == (0, b"")
+    told = "expected a text, got half of a character or bytes that are no UTF-8 in it"
+    assert done.stdout.decode() == f"tp-chat: {told}\n\nb\n"
+
+
 def test_no_model(tmp_path, capsys):
     assert chat.main(None, [str(tmp_path)]) == 1
     assert capsys.readouterr().err.startswith(f"tp-chat: no tokenizer.json in {tmp_path}")

@@ -72,6 +72,14 @@ def test_refusals(llm):
         f"position 1: expected an id in [0, {vocabulary}), got {vocabulary}")
     assert refused([1] * 256).startswith("expected at most 255 tokens, as the context of 256")
     assert refused([1], top_k=-1) == "top-k: expected at least 0, got -1"
+    # Nothing is taken for what C has in its place: a default, or the low bits.
+    assert refused([1], max_tokens=0) == "max-tokens: expected at least 1, got 0"
+    assert refused([1], repetition_penalty=0.0) == (
+        "repetition penalty: expected a number above 0, got 0")
+    assert refused([1, 2**32 + 5]) == "position 1: expected an id of 32 bits, got 4294967301"
+    assert refused([1], stop_ids=frozenset({2**32})).startswith("stop id 0: expected an id of 32")
+    assert refused([1], logit_bias={2**40: 1.0}).startswith("bias 0: expected an id of 32 bits")
+    assert llm.generate(ONE["prompt_ids"], max_tokens=2**64 + 1).finish in ("length", "stop")
 
 
 def test_cancel_from_its_own_event(llm):

@@ -237,7 +237,14 @@ def test_refusals(server, change, status, message):
     # Half of a character.
     (rb'{"model": "echo", "prompt": ["a", "\ud800"]}',
      "prompt: expected a text, got half of a character in it"),
-    (rb'{"model": "echo", "prompt": "x", "stop": "\udfff"}', None),
+    (rb'{"model": "echo", "prompt": "x", "stop": "\udfff"}',
+     "stop: expected a text, got half of a character in it"),
+    # Of what may be one text or several.
+    (b'{"model": "echo", "prompt": "x", "stop": 5}', "stop: input should be a valid string"),
+    (b'{"model": "echo", "prompt": "x", "stop": ["a", ""]}',
+     "stop.1: value should have at least 1 item after validation, not 0"),
+    (b'{"model": "echo", "prompt": "x", "stop": ["a"%s]}' % (b', "a"' * 16),
+     "stop: list should have at most 16 items after validation, not 17"),
     (rb'{"model": "echo", "prompt": "x", "\ud800": 1}', None)])
 def test_malformed(server, body, message):
     answer = httpx.post(server.url + "/v1/completions", content=body,
@@ -263,6 +270,10 @@ def test_clients_errors(server):
     with pytest.raises(openai.BadRequestError, match="unknown parameter 'tools'"):
         server.client().chat.completions.create(
             model="echo", messages=[{"role": "user", "content": "x"}], tools=[])
+    with pytest.raises(openai.BadRequestError) as error:
+        server.client().chat.completions.create(model="echo", messages=[
+            {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}])
+    assert error.value.param.startswith("messages.0.content.0."), error.value.param
     with pytest.raises(openai.BadRequestError, match="unknown parameter 'messages.0"):
         server.client().chat.completions.create(
             model="echo", messages=[{"role": "user", "content": "x", "name": "y"}])

@@ -116,3 +116,10 @@ func.func @scalar(%x: tensor<6x8xf32> {tp.sharding = #tp.sharding<@mesh, [{}, {"
   } -> tensor<6x4xf32>
   return %0 : tensor<6x4xf32>
 }
+
+// Index has the size of a number of 64 bits, where sums are weighed.
+// CHECK: collectives @weighed: equal
+func.func @weighed(%x: tensor<11x7xindex> {tp.sharding = #tp.sharding<@mesh, [{"tp"}, {}]>}, %init: tensor<7xindex>) -> tensor<7xindex> {
+  %0 = linalg.reduce { arith.addi } ins(%x : tensor<11x7xindex>) outs(%init : tensor<7xindex>) dimensions = [0]
+  return %0 : tensor<7xindex>
+}

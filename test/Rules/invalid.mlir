@@ -25,6 +25,14 @@ func.func @dynamic(%x: tensor<?x4xf32>) {
 
 // -----
 
+func.func @sparse() {
+  // expected-error @below {{'arith.constant' op expected its elements in the program as dense<...>, got sparse ones or a resource}}
+  %0 = arith.constant sparse<[[0, 1], [5, 3]], [1.0, 2.0]> : tensor<6x4xf32>
+  return
+}
+
+// -----
+
 func.func @empty(%x: tensor<4x0xf32>) {
   // expected-error @below {{'nn.silu' op expected tensors of at least one element, got 'tensor<4x0xf32>'}}
   %0 = nn.silu %x : tensor<4x0xf32>

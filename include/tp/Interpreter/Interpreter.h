@@ -69,6 +69,11 @@ struct InterpreterOptions {
       substitute;
 };
 
+/// Fails, with an error at `op`, if `type` is a tensor of more elements than
+/// `most`; their number may be more than an integer holds.
+mlir::LogicalResult checkNumElements(mlir::Operation *op, mlir::Type type,
+                                     int64_t most);
+
 /// Run `function` on `arguments` (one entry per argument, each of numRanks
 /// tensors of the argument's type). Errors (an operation that the interpreter
 /// does not have, an index out of range, a tensor past the limit) are emitted

@@ -155,7 +155,7 @@ def create_app(engine, tokenizer, settings):
 
     @app.exception_handler(RequestValidationError)
     async def invalid(request, error):
-        return _refused(_errors.of_validation(error.errors()))
+        return _refused(_errors.of_validation(error.errors(), error.body))
 
     @app.exception_handler(HTTPException)
     async def failed(request, error):

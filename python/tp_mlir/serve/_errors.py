@@ -47,11 +47,26 @@ def of_engine(error):
     return ApiError(500, str(error), code="engine_failed")
 
 
-def of_validation(errors):
+def _place(loc, body, is_missing):
+    """The parts of a place that lead into the body; others name a type among several."""
+    where, value = [], body
+    for part in loc[1:]:
+        found = part in value if isinstance(value, dict) else (
+            isinstance(value, list) and isinstance(part, int))
+        if found:
+            value = value[part]
+        if found or (is_missing and part == loc[-1]):
+            where.append(str(part))
+    return where
+
+
+def of_validation(errors, body):
     """The first thing that is wrong with a body, as pydantic lists them."""
     first = errors[0]
-    where = [str(part) for part in first["loc"] if part != "body"]
-    name = ".".join(where) or None
+    # Of a parameter that may have several types, what is wrong with the one that it has.
+    first = next((error for error in errors if error["loc"][:2] == first["loc"][:2]
+                  and not error["type"].endswith("_type")), first)
+    name = ".".join(_place(first["loc"], body, first["type"] == "missing")) or None
     if first["type"] == "extra_forbidden":
         return ApiError(400, f"unknown parameter '{name}'", param=name,
                         code="unknown_parameter")

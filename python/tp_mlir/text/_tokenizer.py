@@ -123,6 +123,11 @@ class Tokenizer:
     def encode(self, text, add_special_tokens=True):
         """Ids of a text, with what the tokenizer puts around one, such as a token that begins
         it. A text that begins with that token already gets no second one."""
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            raise TextError("expected a text, got half of a character or bytes that are no UTF-8 "
+                            "in it") from None
         ids = self._tokenizer.encode(text, add_special_tokens=add_special_tokens).ids
         if add_special_tokens and self.bos is not None and ids[:2] == [self.bos, self.bos]:
             del ids[0]

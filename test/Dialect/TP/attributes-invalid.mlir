@@ -175,3 +175,19 @@ func.func @f(%x: tensor<8xf32>) {
   %0 = math.exp %x {tp.kernel = @a, tp.then = [3]} : tensor<8xf32>
   return
 }
+
+// -----
+
+// expected-error@+1 {{argument 2: expected a name of its own, got "x", which argument 0 has}}
+func.func private @f(tensor<8xf32> {tp.name = "x"}, tensor<8xf32>, tensor<8xf32> {tp.name = "x"})
+
+// -----
+
+// An argument and a result may have one name.
+// expected-error@+1 {{result 1: expected a name of its own, got "y", which result 0 has}}
+func.func private @f(tensor<8xf32> {tp.name = "y"}) -> (tensor<8xf32> {tp.name = "y"}, tensor<8xf32> {tp.name = "y"})
+
+// -----
+
+// expected-error@+1 {{argument 0: expected tp.name to be a string, got 5}}
+func.func private @f(tensor<8xf32> {tp.name = 5})
