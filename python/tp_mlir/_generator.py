@@ -21,7 +21,7 @@ import threading
 from . import _checkpoint, _tools
 from ._errors import from_exit
 from ._ranks import Ranks
-from ._session import Session, _Sized, functions, is_launched
+from ._session import Session, _Sized, functions, is_launched, seconds
 from .engine import (ClosedError, ContextError, EngineError, Event, Logprobs, QueueFullError,
                      Stats)
 
@@ -126,7 +126,7 @@ class Generator:
         self._closing = False
         place = contextlib.nullcontext()
         if ranks > 1 and backend in _STARTED and not is_launched():
-            self._ranks = Ranks(ranks, path, weights, backend, timeout or 0)
+            self._ranks = Ranks(ranks, path, weights, backend, seconds(timeout))
             place = self._ranks.first()
         # The other ranks would take an end without it for a loss.
         atexit.register(self.close)

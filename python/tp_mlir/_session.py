@@ -10,6 +10,7 @@ interpreter's lock while a call runs.
 import ctypes
 import functools
 import json
+import math
 import pathlib
 
 import numpy
@@ -120,6 +121,15 @@ def is_launched():
     return bool(_runtime()["launched"]())
 
 
+def seconds(timeout):
+    """As the library takes it: 0 is its default, which here is None."""
+    if timeout is None:
+        return 0
+    if not 0 < timeout < math.inf:
+        raise from_exit("libtprt", 2, f"timeout: expected seconds above 0, got {timeout}")
+    return timeout
+
+
 class Session:
     """A program that is open, with its weights; made by Program.open.
 
@@ -143,7 +153,7 @@ class Session:
             (lambda context, rank, code, text: on_failure(code, text.decode()))
             if on_failure else 0)
         options = _Options(backend=backend.encode() if backend else None,
-                           timeout_seconds=timeout or 0, on_failure=self._on_failure)
+                           timeout_seconds=seconds(timeout), on_failure=self._on_failure)
         self._check(self._calls["open"](str(path).encode(), ctypes.byref(options),
                                         ctypes.byref(self._handle)))
         try:

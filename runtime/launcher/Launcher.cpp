@@ -498,12 +498,13 @@ void refuseMistakes(CLI::App &app) {
 /// Of draws, and of the order of the rows.
 void addSeed(CLI::App &app, Options &options) {
   app.add_option_function<uint64_t>(
-      "--seed",
-      [&](uint64_t seed) {
-        options.generate.request.sampling.seed = seed;
-        options.train.recipe["seed"] = seed;
-      },
-      "of draws (default 0), or of the order of the rows (default 1)");
+         "--seed",
+         [&](uint64_t seed) {
+           options.generate.request.sampling.seed = seed;
+           options.train.recipe["seed"] = seed;
+         },
+         "of draws (default 0), or of the order of the rows (default 1)")
+      ->check(kNotNegative);
 }
 
 } // namespace

@@ -12,6 +12,8 @@
 
 #include "../collectives/SideChannel.h"
 
+#include <cmath>
+
 using namespace tprt;
 using namespace tprt::capi;
 
@@ -94,18 +96,29 @@ static Status describe(const tprt_session *session, int64_t entry,
   return describe(value, tensor);
 }
 
+/// Zero is the default, which `seconds` has.
+template <typename Seconds>
+static Status takeSeconds(const char *name, double given, Seconds &seconds) {
+  if (!(given >= 0 && std::isfinite(given)))
+    return userError("tprt_options.", name,
+                     ": expected seconds, or 0 for the default, got ", given);
+  if (given > 0)
+    seconds = given;
+  return {};
+}
+
 static Status choose(const tprt_options *options, SessionOptions &chosen) {
   tprt_options o{};
   if (options)
     TPRT_TRY(take(options, "tprt_options", o));
   if (o.backend)
     chosen.backend = o.backend;
-  if (o.timeout_seconds > 0)
-    chosen.timeoutSeconds = o.timeout_seconds;
-  if (o.start_timeout_seconds > 0)
-    chosen.startSeconds = o.start_timeout_seconds;
-  if (o.load_timeout_seconds > 0)
-    chosen.loadSeconds = o.load_timeout_seconds;
+  TPRT_TRY(
+      takeSeconds("timeout_seconds", o.timeout_seconds, chosen.timeoutSeconds));
+  TPRT_TRY(takeSeconds("start_timeout_seconds", o.start_timeout_seconds,
+                       chosen.startSeconds));
+  TPRT_TRY(takeSeconds("load_timeout_seconds", o.load_timeout_seconds,
+                       chosen.loadSeconds));
   chosen.timeline = o.timeline != 0;
   chosen.allowStops = o.allow_stops != 0;
   if (o.on_failure) {

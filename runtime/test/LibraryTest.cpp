@@ -121,6 +121,12 @@ TEST(Library, Refusals) {
                          "runtime does not know, in bytes ",
                          sizeof(options), " to ", sizeof(later)));
   options.size = sizeof(options);
+  options.start_timeout_seconds = -1;
+  EXPECT_EQ(tprt_open(path.c_str(), &options, &session), 1);
+  EXPECT_STREQ(tprt_error(nullptr),
+               "tprt_options.start_timeout_seconds: expected seconds, or 0 for "
+               "the default, got -1");
+  options.start_timeout_seconds = 0;
   options.backend = "processes";
   EXPECT_EQ(tprt_open(path.c_str(), &options, &session), 1);
   EXPECT_STREQ(tprt_error(nullptr),

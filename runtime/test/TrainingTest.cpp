@@ -252,6 +252,8 @@ TEST(Training, RefusedOptions) {
   usage("--train d.safetensors --lr 1 --steps 1", "--weights is required");
   usage("--weights in --lr 1", "--lr requires --train");
   usage("--weights in --seed 1", "--seed requires --generate or --train");
+  usage("--weights in --train data --seed -1",
+        "--seed: expected 0 or more, got '-1'");
   usage(run + "--lr 1 --save-every 3", "--save-every requires --save");
   usage(run + "--lr 1 --config in", "--config requires --save");
   usage(run + "--lr 1 --entry update", "--entry excludes --train");

@@ -150,6 +150,9 @@ def test_a_plan():
         tp_mlir.LLM(FOLDER, plan="a-plan")
     with pytest.raises(tp_mlir.UsageError, match="abacus"):
         tp_mlir.LLM(FOLDER, target="abacus")
+    for timeout in (0, -1, float("nan")):
+        with pytest.raises(tp_mlir.UsageError, match="timeout: expected seconds above 0, got "):
+            tp_mlir.LLM(FOLDER, context=32, timeout=timeout)
 
 
 def test_a_folder_that_is_none():

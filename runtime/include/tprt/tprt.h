@@ -47,7 +47,7 @@ typedef struct tprt_options {
   /// of tp-run's launchers (docs/RuntimeABI.md), or it is the only one.
   const char *backend;
   /// The longest waits for another rank: in a step, for all to come together,
-  /// and until a first step; see tp-run.
+  /// and until a first step; see tp-run. 0: the default.
   double timeout_seconds, start_timeout_seconds, load_timeout_seconds;
   int32_t timeline;    ///< record one
   int32_t allow_stops; ///< a rank that stands still is no lost rank
