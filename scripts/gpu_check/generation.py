@@ -25,6 +25,8 @@ def texts_of(path):
     """What is known of all of them, and {prompt, ids} of each; where they are known also the
     log-probabilities, by how much each token led, and whether it ended by itself."""
     facts = json.loads(path.read_text())
+    if isinstance(facts, list):
+        return {}, facts
     return facts, facts.get("texts") or [{"prompt": one["prompt_ids"], "ids": one["ids"]}
                                          for one in facts["continuations"]]
 
