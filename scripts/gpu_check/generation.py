@@ -134,49 +134,65 @@ def bytes_read(shape, batch, position):
     return 2 * (weights + batch * position * shape.layers * 2 * shape.kv_heads * shape.size)
 
 
-def speed(pack, record, seconds):
-    """Steps of 1, 8 and 64 texts, and of a prompt in pieces, against a copy and PyTorch."""
-    start, torch = time.monotonic(), card()
-    item, = pack.items("generation benchmark")
-    new, piece, shape = item["new"], item["chunk"], Llama(pack.facts["llama"], item["context"])
-    item = {**item, "weights": Model(pack).weights}
-    ours, works = {}, {}
+class Steps:
+    """Of the programs of the pack: how long each step took, and what PyTorch is to do."""
 
-    def measured(name, tokens, took, **more):
-        ours[name] = took[0]
-        record(name=name, status="passed", seconds=took[0], device_seconds=took[1],
-               tokens_per_second=round(tokens / took[0], 1), **more)
-    for batch, prompt in item["texts"]:
+    def __init__(self, pack, record):
+        item, = pack.items("generation benchmark")
+        self.pack, self.record = pack, record
+        self.item = {**item, "weights": Model(pack).weights}
+        self.shape = Llama(pack.facts["llama"], item["context"])
+        self.seconds, self.works = {}, {}
+
+    def note(self, name, took, batch, tokens, position, **more):
+        self.seconds[name], self.works[name] = took[0], (batch, tokens, position)
+        self.record(name=name, status="passed", seconds=took[0], device_seconds=took[1],
+                    tokens_per_second=round(batch * tokens / took[0], 1), position=position, **more)
+
+    def measure(self, batch, prompt, seconds):
+        """One token more of each of so many texts; and a piece of a prompt, where the prompt is
+        four of them: the middle one."""
+        new, piece = self.item["new"], self.item["chunk"]
+        stats = generate(self.pack, self.item, batch, prompt, new, seconds)
+        if prompt == 4 * piece:
+            self.note(f"piece of {piece}", step_of(stats, piece), 1, piece, 3 * piece // 2)
+        steps, position = stats["generation"]["steps"], prompt + new // 2
+        read, took = bytes_read(self.shape, batch, position), step_of(stats, batch)
+        self.note(f"step of {batch}", took, batch, 1, position, bytes=read,
+                  bytes_per_second=read / took[0],
+                  host_share=round(steps["host_seconds"] / steps["seconds"], 4))
+        if batch > 1 and "step of 1" in self.seconds:
+            self.record(name=f"step of {batch} / step of 1", status="passed",
+                        value=round(took[0] / self.seconds["step of 1"], 4))
+
+
+def speed(pack, record, seconds):
+    """Steps of 1, 2, 8 and 64 texts, and of a prompt in pieces, against a copy and PyTorch."""
+    start, torch, steps = time.monotonic(), card(), Steps(pack, record)
+    for batch, prompt in steps.item["texts"]:
         left = seconds * (0.7 if torch else 1) - (time.monotonic() - start)
-        if ours and left < 10:
+        if left < 10:
             record(name=f"step of {batch}", status="not run", why="no time left")
             continue
-        stats = generate(pack, item, batch, prompt, new, left)
-        steps, position = stats["generation"]["steps"], prompt + new // 2
-        # Whose steps have one length; the middle of the four.
-        if prompt >= 4 * piece:
-            measured(f"piece of {piece}", piece, step_of(stats, piece))
-            works[f"piece of {piece}"] = (1, piece, prompt // 2 - piece // 2)
-        read = bytes_read(shape, batch, position)
-        took = step_of(stats, batch)
-        measured(f"step of {batch}", batch, took, position=position, bytes=read,
-                 bytes_per_second=read / took[0],
-                 host_share=round(steps["host_seconds"] / steps["seconds"], 4))
-        works[f"step of {batch}"] = (batch, 1, position)
+        try:
+            steps.measure(batch, prompt, left)
+        except RuntimeError as error:  # the others are still to be measured
+            record(name=f"step of {batch}", status="failed", why=str(error))
     if not torch:
         return
     from . import peers
     with torch.no_grad():
-        llama = peers.Model(torch, shape)
-        decoders = {name: peers.Decoder(torch, llama, *what) for name, what in works.items()}
+        llama = peers.Model(torch, steps.shape)
+        decoders = {name: peers.Decoder(torch, llama, *what)
+                    for name, what in steps.works.items()}
         graphs = {name: peers.graphed(torch, one.forward) for name, one in decoders.items()}
         graphs["copy"], copied = peers.copy(torch)
         times = peers.in_turns(torch, graphs)
     rate = copied / times["copy"]
-    for name, took in ours.items():
-        batch, tokens, position = works[name]
+    for name, took in steps.seconds.items():
+        batch, tokens, position = steps.works[name]
         if tokens == 1:
-            share = bytes_read(shape, batch, position) / took / rate
+            share = bytes_read(steps.shape, batch, position) / took / rate
             record(name=f"bytes read / copy, {name}", status="passed", value=round(share, 4),
                    copy_bytes_per_second=rate)
         record(name=f"PyTorch in a graph / {name}", status="passed",

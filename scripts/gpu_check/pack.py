@@ -339,7 +339,7 @@ class Packer:
                                context_of(texts_of(path)[1])))
         # How many texts of how many tokens. All of the most are continued at once while new
         # tokens are left when the last prompt has been read.
-        chunk, new, texts = 512, 192, [(1, 2048), (8, 512), (64, 512)]
+        chunk, new, texts = 512, 192, [(1, 2048), (8, 512), (64, 512), (2, 512)]
         if self.options.few:
             chunk, new, texts = 4, 6, [(1, 16), (2, 4)]
         rows, context = max(batch for batch, _ in texts), max(n for _, n in texts) + new
