@@ -70,6 +70,37 @@ unsigned getOwnRowDims(linalg::GenericOp op) {
   return rank - 1;
 }
 
+/// Whether each row of `dims` dimensions reduces all of an operand that has no
+/// rows: the matrix of a product.
+bool reducesWholeOperand(linalg::GenericOp op, unsigned dims) {
+  FailureOr<SmallVector<unsigned>> rows = getRowDims(op, dims);
+  if (failed(rows))
+    return false;
+  return llvm::any_of(op.getDpsInputOperands(), [&](OpOperand *operand) {
+    AffineMap map = op.getMatchingIndexingMap(operand);
+    bool isReduced = false;
+    for (auto [loop, kind] : llvm::enumerate(op.getIteratorTypesArray())) {
+      if (!map.isFunctionOfDim(loop))
+        continue;
+      if (llvm::is_contained(*rows, loop))
+        return false;
+      isReduced |= kind == utils::IteratorType::reduction;
+    }
+    return isReduced;
+  });
+}
+
+/// The rows that fusion may not make fewer. A product has those of its matrix:
+/// a kernel of the product's rows alone would read the matrix once for each, by
+/// the threads of one row.
+int64_t countKeptRows(ArrayRef<linalg::GenericOp> ops, unsigned dims,
+                      int64_t rows) {
+  for (linalg::GenericOp op : ops)
+    if (reducesWholeOperand(op, dims))
+      rows = std::max(rows, countRows(op, getOwnRowDims(op)));
+  return std::min(rows, minRows);
+}
+
 /// What a group computes, in a few words: "add+rms_norm".
 std::string describeGroup(ArrayRef<linalg::GenericOp> ops) {
   SmallVector<std::string> words;
@@ -150,7 +181,7 @@ private:
       int64_t before =
           std::min(countRows(first->ops.front(), first->numRowDims),
                    countRows(second->ops.front(), second->numRowDims));
-      if (rows < std::min(before, minRows))
+      if (rows < countKeptRows(merged.ops, dims, before))
         return;
       if (!canShareRows(merged.ops, dims) || !keepsStates(merged.ops))
         continue;

@@ -66,10 +66,12 @@ def table(step, begin):
 
 
 PREFILL, ROWS, LOADING = "prefill of Llama-3-8B", "row kernels", "loading and memory"
+DECODING = "generation of Llama-3-8B"
 FIGURES = [
     (3, "two and four ranks on one card", all_of("two ranks on one card")),
     (3, "kernels equal to PyTorch", all_of("kernels against PyTorch")),
     (3, "fixtures at N = 1", all_of("fixtures, one rank")),
+    (3, "texts of fixtures and of the text model at N = 1", all_of("generation of fixtures")),
     (3, "fixtures at N = 2, 4", all_of("fixtures, several ranks")),
     (3, "MiniLM at N = 1, 2, 4", all_of("MiniLM")),
     (3, "gradients of fixtures at N = 1, 2", all_of("gradients of fixtures")),
@@ -79,6 +81,13 @@ FIGURES = [
      one_of(PREFILL, "bare products and attention / step")),
     (4, "prefill of 2048: PyTorch eager / step", one_of(PREFILL, "PyTorch eager / step")),
     (4, "prefill of 2048: torch.compile / step", one_of(PREFILL, "torch.compile / step")),
+    (4, "decoding of 2, 8, 64 texts / of one", table(DECODING, "step of ")),
+    (4, "decoding of 1, 2, 8, 64 texts: bytes read per second / a copy's",
+     table(DECODING, "bytes read / copy, ")),
+    (4, "decoding of 1, 2, 8, 64 texts: PyTorch in a graph / step, the worst",
+     least_of(DECODING, "PyTorch in a graph / step", "", 4)),
+    (4, "a prompt in pieces of 512: PyTorch in a graph / piece",
+     one_of(DECODING, "PyTorch in a graph / piece of 512")),
     (4, "training, four layers, 2048 tokens: bare products and best attention / step",
      one_of("training step", "bare products and attention / training step")),
     (4, "training: PyTorch eager / step", one_of("training step", "PyTorch eager / training step")),

@@ -27,6 +27,7 @@ import time
 
 from . import programs
 from .files import read_safetensors, write_safetensors
+from .generation import context_of, texts_of
 from .shapes import facts_of
 
 LIMIT = 60 << 20
@@ -183,7 +184,9 @@ class Packer:
             if self.options.fixtures and folder.name not in self.options.fixtures:
                 continue
             facts = json.loads(facts.read_text())
-            shutil.copytree(folder, self.root / "fixtures" / folder.name)
+            # Of the gradients the labels travel, as inputs: the host computes the rest there.
+            shutil.copytree(folder, self.root / "fixtures" / folder.name,
+                            ignore=shutil.ignore_patterns("gradients.safetensors"))
             for plan, key in PLANS.items():
                 for degree in (1, 2) if self.options.few else DEGREES:
                     if degree not in facts[key] or (degree == 1 and plan != "megatron"):
@@ -316,6 +319,36 @@ class Packer:
                      folder, "--mesh", "tp=1", "--seq", tokens, "--dtype", "bf16", "--train",
                      "adamw", "--clip", "1")
 
+    def generation(self):
+        """Texts that transformers continued, in more of them than rows and in pieces; and the
+        program that decodes and reads prompts at Llama-3-8B's size. The plain entry, which nobody
+        runs, is short."""
+        def steps(folder, dtype, rows, chunk, context):
+            return (folder, "--mesh", "tp=1", "--dtype", dtype, "--seq", chunk, "--generate",
+                    "--rows", rows, "--chunk", chunk, "--context", context)
+        for known in sorted((self.source / "test" / "fixtures").glob("*/generation.json")):
+            folder = known.parent
+            if self.options.fixtures and folder.name not in self.options.fixtures:
+                continue
+            for path in filter(pathlib.Path.exists, (known, folder / "continuations.json")):
+                texts = f"fixtures/{folder.name}/{path.name}"
+                for dtype in programs.TYPES[:1] if self.options.few else programs.TYPES[:2]:
+                    self.compile(
+                        {"kind": "generation", "name": f"{folder.name}, {path.stem}, {dtype}",
+                         "degree": 1, "dtype": dtype, "weights": f"fixtures/{folder.name}",
+                         "texts": texts},
+                        *steps(folder, dtype, 3, 2 if self.options.few else 8,
+                               context_of(texts_of(path)[1])))
+        # How many texts of how many tokens. All of the most are continued at once while new
+        # tokens are left when the last prompt has been read.
+        chunk, new, texts = 512, 192, [(1, 2048), (8, 512), (64, 512), (2, 512)]
+        if self.options.few:
+            chunk, new, texts = 4, 6, [(1, 16), (2, 4)]
+        rows, context = max(batch for batch, _ in texts), max(n for _, n in texts) + new
+        self.compile({"kind": "generation benchmark", "name": "llama, generation", "degree": 1,
+                      "texts": texts, "new": new, "chunk": chunk, "context": context},
+                     *steps(self.root.parent / "llama", "bf16", rows, chunk, context))
+
     def finish(self):
         shutil.copy(pathlib.Path(__file__).parent.parent / "gpu-check", self.root)
         shutil.copytree(pathlib.Path(__file__).parent, self.root / "gpu_check",
@@ -336,7 +369,7 @@ class Packer:
         if xz:
             # A window over all programs, which are much alike.
             with open(output, "wb") as file:
-                subprocess.run([xz, "--threads=0", "--lzma2=preset=3,dict=64MiB",
+                subprocess.run([xz, "--threads=0", "--lzma2=preset=6,dict=64MiB",
                                 "--block-size=64MiB", "--stdout", plain], stdout=file, check=True)
         size = output.stat().st_size
         print(f"{output}: {size / 2**20:.1f} MiB, {len(self.items)} programs")
@@ -377,6 +410,7 @@ def pack(options, source):
         packer.kernels()
         packer.benchmarks()
         packer.training()
+        packer.generation()
         if not options.few:
             packer.minilm()
         packer.compile_all()

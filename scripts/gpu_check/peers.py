@@ -86,12 +86,13 @@ class Model:
         self.cos, self.sin = angle.cos(), angle.sin()
         self.ids = torch.randint(0, shape.vocabulary, (1, shape.tokens), device="cuda")
 
-    def layer(self, x, w, cos, sin):
+    def layer(self, x, w, cos, sin, attend=None):
+        """Attention is causal, or what `attend` makes of queries, keys and values."""
         torch, s = self.torch, self.shape
         f = torch.nn.functional
 
         def heads(y, count):
-            return y.view(1, s.tokens, count, s.size).transpose(1, 2)
+            return y.view(*x.shape[:2], count, s.size).transpose(1, 2)
 
         def rotate(y):
             a, b = y.float().chunk(2, -1)
@@ -100,8 +101,9 @@ class Model:
         q = rotate(heads(f.linear(y, w["q"]), s.heads))
         k = rotate(heads(f.linear(y, w["k"]), s.kv_heads))
         v = heads(f.linear(y, w["v"]), s.kv_heads)
-        y = f.scaled_dot_product_attention(q, k, v, is_causal=True, enable_gqa=True)
-        x = x + f.linear(y.transpose(1, 2).reshape(1, s.tokens, -1), w["o"])
+        y = attend(q, k, v) if attend else f.scaled_dot_product_attention(
+            q, k, v, is_causal=True, enable_gqa=True)
+        x = x + f.linear(y.transpose(1, 2).reshape(*x.shape[:2], -1), w["o"])
         y = f.rms_norm(x, (s.hidden,), w["norm2"], 1e-5)
         return x + f.linear(f.silu(f.linear(y, w["gate"])) * f.linear(y, w["up"]), w["down"])
 
@@ -110,6 +112,75 @@ class Model:
         for w in self.layers:
             x = layer(x, w, self.cos, self.sin)
         return self.torch.nn.functional.linear(x[:, -1:], self.head)
+
+
+class Decoder:
+    """The next tokens of some texts that all have come to one position: a static cache that
+    ends with these tokens, so that no mask is read and no place computed, which a loop of
+    steps could not have."""
+
+    def __init__(self, torch, llama, batch, tokens, position):
+        s = llama.shape
+        self.torch, self.llama, self.position = torch, llama, position
+        self.ids = torch.randint(0, s.vocabulary, (batch, tokens), device="cuda")
+        size = batch, s.kv_heads, position + tokens, s.size
+        self.caches = [[random(torch, *size) for _ in range(2)] for _ in llama.layers]
+        # By the fastest of PyTorch's ways; a few calls each, so that launching does not count.
+        q, times = random(torch, batch, s.heads, tokens, s.size), {}
+        ways = decoding_attentions(torch, tokens)
+        for name, way in ways.items():
+            try:
+                times[name] = seconds(torch, lambda way=way: [way(q, *self.caches[0])
+                                                              for _ in range(10)], 5)
+            except Exception:  # not for this card or these shapes
+                continue
+        self.attention_by = min(times, key=times.get)
+        self.attention = ways[self.attention_by]
+
+    def attend(self, cache, q, k, v):
+        for old, new in zip(cache, (k, v)):
+            old[:, :, self.position:] = new
+        return self.attention(q, *cache)
+
+    def forward(self):
+        """The tokens that follow."""
+        llama, f = self.llama, self.torch.nn.functional
+        x = f.embedding(self.ids, llama.embedding)
+        places = slice(self.position, self.position + self.ids.shape[1])
+        for w, cache in zip(llama.layers, self.caches):
+            x = llama.layer(x, w, llama.cos[places], llama.sin[places],
+                            lambda *qkv, cache=cache: self.attend(cache, *qkv))
+        return f.linear(x[:, -1], llama.head).argmax(-1)
+
+
+def decoding_attentions(torch, tokens):
+    """{name: a function of queries and of all keys and values}, the queries being the last."""
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+    from torch.nn.attention.bias import causal_lower_right
+    attention = torch.nn.functional.scaled_dot_product_attention
+
+    def grouped(q, k, v):
+        """The queries that share keys as queries of one head."""
+        return attention(q.view(q.shape[0], k.shape[1], -1, q.shape[3]), k, v).view(q.shape)
+
+    def shared(q, k, v):
+        return attention(q, k, v, attn_mask=causal_lower_right(q.shape[2], k.shape[2]),
+                         enable_gqa=True)
+
+    def repeated(q, k, v):
+        k, v = (x.repeat_interleave(q.shape[1] // k.shape[1], 1) for x in (k, v))
+        return attention(q, k, v, attn_mask=causal_lower_right(q.shape[2], k.shape[2]))
+    # One token sees all keys.
+    forms = {"grouped": grouped} if tokens == 1 else {"shared": shared, "repeated": repeated}
+
+    def by(backend, form):
+        def way(q, k, v):
+            with sdpa_kernel(backend):
+                return form(q, k, v)
+        return way
+    return {f"{backend.name}, keys {name}": by(backend, form) for name, form in forms.items()
+            for backend in (SDPBackend.FLASH_ATTENTION, SDPBackend.CUDNN_ATTENTION,
+                            SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH)}
 
 
 def products(torch, llama, library=None):

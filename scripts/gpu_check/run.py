@@ -20,7 +20,7 @@ import threading
 import time
 import traceback
 
-from . import benchmarks, correctness, figures, first, sanitize, training
+from . import benchmarks, correctness, figures, first, generation, sanitize, training
 from .files import Pack, end_with_parent, execute
 
 # Name, function, seconds: the unproven first, then what is right, then speed.
@@ -30,6 +30,7 @@ WAVES = [
     [("two ranks on one card", first.two_on_one, 110)],
     [("kernels against PyTorch", correctness.kernels, 90),
      ("fixtures, one rank", correctness.fixtures_alone, 90),
+     ("generation of fixtures", generation.fixtures, 90),
      ("checkpoint for what follows", benchmarks.checkpoint, 90),
      ("PyTorch's compiled kernels", benchmarks.compile_peers, 90),
      ("sanitizers", sanitize.sanitizers, 90)],
@@ -38,6 +39,7 @@ WAVES = [
     [("gradients of fixtures", training.gradients, 90)],
     [("lost rank", correctness.lost_rank, 50)],
     [("prefill of Llama-3-8B", benchmarks.prefill, 90)],
+    [("generation of Llama-3-8B", generation.speed, 90)],
     [("training step", training.step, 90)],
     [("row kernels", benchmarks.rows, 70)],
     [("launch overhead", benchmarks.launch, 40)],

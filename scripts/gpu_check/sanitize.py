@@ -12,7 +12,7 @@ import re
 import shutil
 import tempfile
 
-from . import correctness, programs
+from . import correctness, generation, programs
 from .files import execute, write_torch
 
 
@@ -21,19 +21,27 @@ def find_tool():
         "compute-sanitizer", path="/usr/local/cuda/bin:/usr/local/cuda/compute-sanitizer")
 
 
+def arguments(pack, item, directory):
+    """What the program is told: random inputs, those of a fixture, or texts to continue."""
+    if item["kind"] == "generation":
+        _, texts = generation.texts_of(pack.root / item["texts"])
+        return ["--generate", generation.write_prompts(
+            directory, [text["prompt"] for text in texts]), "--max-tokens", "2"]
+    if "kernel" not in item:
+        return ["--input", pack.root / item["inputs"], "--only-rank", "0"]
+    import torch
+    program, inputs = programs.program(item["kernel"], item["dtype"]), directory / "in.safetensors"
+    write_torch(inputs, torch, programs.random_inputs(program.inputs, torch, "cpu"))
+    return ["--input", inputs, "--only-rank", "0"]
+
+
 def under(tool, check, pack, item, seconds):
     """The program under one of the tool's checks: what became of it, and whether clean."""
     with tempfile.TemporaryDirectory() as directory:
-        inputs = pathlib.Path(directory) / "in.safetensors"
-        if "kernel" in item:
-            import torch
-            program = programs.program(item["kernel"], item["dtype"])
-            write_torch(inputs, torch, programs.random_inputs(program.inputs, torch, "cpu"))
-        else:
-            inputs = pack.root / item["inputs"]
         result = execute(
             [tool, "--tool", check, "--error-exitcode", "77",
-             *pack.command(item, "--input", inputs, "--only-rank", "0", "--timeout", "300")],
+             *pack.command(item, *arguments(pack, item, pathlib.Path(directory)),
+                           "--timeout", "300")],
             seconds, {**pack.environment(item), "TPRT_CUDA_GRAPHS": "0"})
     text = result.out + result.err
     clean = (result.code == 0 and re.search(r"SUMMARY: 0 (errors|hazards)", text)
@@ -51,7 +59,8 @@ def sanitizers(pack, record, seconds):
               if i["dtype"] == "f32" and i["plan"] == "megatron" and i["degree"] < 4]
     # One of each kind first.
     names = ("llama-gqa", "bert", "gpt2", "mistral-window")
-    models = [i for i in models if i["folder"].split("/")[-1] in names]
+    models += [i for i in pack.items("generation") if i["dtype"] == "bf16"]
+    models = [i for i in models if i["weights"].split("/")[-1] in names]
     items = [(check, item) for item in kernels for check in ("memcheck", "racecheck")]
     items += [("memcheck", item) for item in models]
     items = [{**item, "name": f"{check}: {item['name']}", "check": check}
@@ -78,7 +87,9 @@ def again(pack, record, seconds):
     """What failed, the first of each step: call by call, each waiting for the one before,
     and under memcheck."""
     tool, items = find_tool(), []
-    known = sorted((item for item in pack.facts["items"] if item["kind"] in ("fixture", "kernel")),
+    calls = {"fixture": correctness.fixture, "kernel": correctness.kernel,
+             "generation": generation.fixture}
+    known = sorted((item for item in pack.facts["items"] if item["kind"] in calls),
                    key=lambda item: -len(item["name"]))
     for failed in pack.recall("failed", []):
         # Steps say more in a result's name than the program's.
@@ -94,10 +105,9 @@ def again(pack, record, seconds):
             def noted(**result):
                 result["was"] = result["status"]
                 record(**{**result, "status": "note"})
-            call = correctness.fixture if item["kind"] == "fixture" else correctness.kernel
             named = {**item, "name": f"{item['name']}, {name}"}
             try:
-                call(pack, named, noted, seconds / 8, environment)
+                calls[item["kind"]](pack, named, noted, seconds / 8, environment)
             except Exception as error:  # the others are looked at as well
                 noted(name=named["name"], status="failed",
                       why=f"{type(error).__name__}: {error}")

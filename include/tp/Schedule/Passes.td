@@ -271,7 +271,9 @@ def FormKernels : Pass<"tp-form-kernels", "::mlir::ModuleOp"> {
     row by row are computed together, one pass over memory: residual and norm,
     the statistics of a norm and its scaling, bias and activation, gate and up.
     Each group becomes a call of a private function with `tp.kernel = "rows"`
-    and `tp.row_dims`; equal functions are made once.
+    and `tp.row_dims`; equal functions are made once. Rows are what threads
+    share: up to 32 are not given up, nor those of a matrix, of which a product
+    of one row has as many as results.
 
     Upstream's element-wise fusion makes one operation of two and so cannot fuse
     through a reduction; here the operations stay and lower runs them side by

@@ -12,39 +12,18 @@ test/Import/families.test says.
 
 import json
 import os
-import pathlib
 
 import numpy
 import pytest
+from families import FAMILIES, degrees
 from reference import F32_TOLERANCE
 from safetensors.numpy import load_file
 
 import tp_mlir
 from tp_mlir import _tools
 
-FAMILIES = pathlib.Path(__file__).resolve().parents[2] / "families"
 CONTEXT = 40
 ALL = os.environ.get("FAMILY_DEGREES") == "all"
-
-
-def heads(folder):
-    """Of queries, and of keys and values."""
-    config = json.loads((folder / "config.json").read_text())
-    config |= config.get("text_config", {})
-    queries = next(config[key] for key in ("num_attention_heads", "n_heads", "n_head")
-                   if key in config)
-    keys = config.get("num_key_value_heads") or queries
-    if config["model_type"] == "falcon":
-        keys = (config["num_kv_heads"] if config["new_decoder_architecture"] else
-                1 if config["multi_query"] else queries)
-    return queries, keys
-
-
-def degrees(folder):
-    queries, keys = heads(folder)
-    most = 8 if ALL else 2
-    return [n for n in range(1, most + 1)
-            if queries % n == 0 and (keys % n == 0 or n % keys == 0)]
 
 
 def cases():
@@ -52,7 +31,7 @@ def cases():
         folder = path.parent
         if os.environ.get("FAMILY", folder.name) != folder.name:
             continue
-        for degree in degrees(folder):
+        for degree in degrees(folder, 8 if ALL else 2):
             for plan in ("megatron", "megatron-sp"):
                 if plan == "megatron-sp" and degree == 1 and not ALL:
                     continue  # the other plan's program

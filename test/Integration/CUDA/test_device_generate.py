@@ -1,23 +1,31 @@
-"""Generation on the library that stands for CUDA, beside the host's program.
+"""Generation on the library that stands for CUDA.
 
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-Prompts end before, at and behind the end of a page and of the window, and all run together,
-in more requests than rows: every step but the first few has other lengths, rows and pages
-than the one that its graph was recorded at. A length that a launch kept would give other
-tokens. Each entry that ran has one graph, and every step was a launch of it.
+Beside the host's program: prompts end before, at and behind the end of a page and of the window,
+and all run together, in more requests than rows: every step but the first few has other lengths,
+rows and pages than the one that its graph was recorded at. A length that a launch kept would give
+other tokens. Each entry that ran has one graph, and every step was a launch of it. Beside what
+transformers made of a checkpoint's own prompts: what changes the kernels or who has what, each
+once; models that differ in other things have row kernels of other shapes.
 """
 
 import json
+import os
 import re
 import subprocess
 import sys
 
 import pytest
 from device import BIN, FIXTURES, Artifact
+from families import FAMILIES, degrees
+from generation import causal
 
 import tp_mlir
+
+sys.path.insert(1, str(FIXTURES.parents[1] / "scripts"))
+from gpu_check.generation import Judge, context_of, texts_of  # noqa: E402  (needs the path)
 
 PAGE, NEW, ROWS, CHUNK = 32, 4, 3, 8
 OPTIONS = {"generate": "true", "rows": ROWS, "chunk": CHUNK, "dtype": "f32"}
@@ -34,13 +42,13 @@ def prompts_for(config):
     return prompts + [prompts[0][:-1] + [1]]
 
 
-def generate(program, folder, prompts, *options, environment=None):
+def generate(program, folder, prompts, *options, new=NEW, environment=None):
     """The answers, the statistics and standard error."""
     file, out = program.parent / "prompts.json", program.parent / "answers.json"
     file.write_text(json.dumps(prompts))
     done = subprocess.run(
         [BIN / "tp-run", program, "--weights", folder, "--generate", file, "--max-tokens",
-         str(NEW), "--logprobs", "1", "--stats=json", "--output", out, *options],
+         str(new), "--logprobs", "1", "--stats=json", "--output", out, *options],
         capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(out.read_text()), json.loads(done.stdout), done.stderr
@@ -89,6 +97,48 @@ def test_generate(fixture, degree, cache, tolerance, context, tmp_path):
                 assert abs(own["logprob"] - other["logprob"]) <= tolerance
         check_graphs(stats, errors, degree)
         assert stats["generation"]["tokens"]["prefix_hits"] > 0
+
+
+RECORDED = [
+    # One KV head, which both ranks have; half of the vocabulary and a padded row on each.
+    ("fixtures/llama-mqa/generation.json", 2, "bf16"),
+    # A window in tensor cores' attention.
+    ("fixtures/mistral-window/generation.json", 1, "bf16"),
+    # A latent cache in 16 bits, experts beside it.
+    ("fixtures/deepseek-v2/generation.json", 2, "bf16"),
+    # Soft caps, a tied table, a window in every second layer.
+    ("families/gemma2/prompts.json", 2, "f32")]
+
+
+def recorded():
+    """With DEVICE_CASES=all every fixture and family, at each degree up to 4 that it has; of
+    families, random weights without margins, f32 alone."""
+    if os.environ.get("DEVICE_CASES") != "all":
+        yield from RECORDED
+        return
+    for folder, _, degree in causal(range(1, 5)):
+        for dtype in ("f32", "bf16"):
+            yield f"fixtures/{folder.name}/generation.json", degree, dtype
+    for path in sorted(FAMILIES.glob("*/prompts.json")):
+        for degree in degrees(path.parent, 4):
+            yield f"families/{path.parent.name}/{path.name}", degree, "f32"
+
+
+@pytest.mark.parametrize("texts, degree, dtype", recorded())
+def test_recorded(texts, degree, dtype, tmp_path):
+    """Program and cache of one type."""
+    path = FIXTURES.parent / texts
+    facts, known = texts_of(path)
+    made = Artifact(tmp_path, path.parent, degree=degree, checks=False,
+                    **{**OPTIONS, "dtype": dtype, "context": context_of(known), "seq": CHUNK})
+    answers, _, _ = generate(
+        tmp_path / "model.tpa", path.parent, [text["prompt"] for text in known],
+        "--backend=nccl", new=max(len(text["ids"]) for text in known),
+        environment=made.environment())
+    config = json.loads((path.parent / "config.json").read_text())
+    config |= config.get("text_config", {})
+    part, wrong = Judge(facts, known, dtype, config["vocab_size"]).compare(answers)
+    assert (part <= 1, wrong) == (True, []), part
 
 
 # The engine opened from Python, which compiles for itself and starts the ranks.
