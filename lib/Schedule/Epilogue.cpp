@@ -116,52 +116,42 @@ bool tp::isRelu(Operation *op, Value x) {
                                      arith::FastMathFlags::nnan);
   };
   auto isMaximum = [&](auto op) {
-    return (op.getLhs() == x && isZero(op.getRhs())) ||
-           (op.getRhs() == x && isZero(op.getLhs()));
+    return hasNoNaN(op) && ((op.getLhs() == x && isZero(op.getRhs())) ||
+                            (op.getRhs() == x && isZero(op.getLhs())));
   };
   if (auto maximum = dyn_cast_or_null<arith::MaximumFOp>(last))
     return isMaximum(maximum);
-  // A NaN becomes zero.
   if (auto maximum = dyn_cast_or_null<arith::MaxNumFOp>(last))
-    return isMaximum(maximum) && hasNoNaN(maximum);
+    return isMaximum(maximum);
 
   auto select = dyn_cast_or_null<arith::SelectOp>(last);
   auto compare = select ? select.getCondition().getDefiningOp<arith::CmpFOp>()
                         : arith::CmpFOp();
-  if (!compare)
+  if (!compare || !hasNoNaN(compare))
     return false;
-  bool isGreater, isOrdered;
+  // As "x > 0 ? x : 0".
+  bool isGreater;
   switch (compare.getPredicate()) {
   case arith::CmpFPredicate::OGT:
   case arith::CmpFPredicate::OGE:
-    isGreater = isOrdered = true;
-    break;
   case arith::CmpFPredicate::UGT:
   case arith::CmpFPredicate::UGE:
     isGreater = true;
-    isOrdered = false;
     break;
   case arith::CmpFPredicate::OLT:
   case arith::CmpFPredicate::OLE:
-    isGreater = false;
-    isOrdered = true;
-    break;
   case arith::CmpFPredicate::ULT:
   case arith::CmpFPredicate::ULE:
-    isGreater = isOrdered = false;
+    isGreater = false;
     break;
   default:
     return false;
   }
-  bool isSwapped = compare.getRhs() == x;
-  if (!isZero(isSwapped ? compare.getLhs() : compare.getRhs()) ||
-      (isSwapped ? compare.getRhs() : compare.getLhs()) != x)
+  if (compare.getRhs() == x && isZero(compare.getLhs()))
+    isGreater = !isGreater;
+  else if (compare.getLhs() != x || !isZero(compare.getRhs()))
     return false;
-  bool takesX = select.getTrueValue() == x;
-  if (!isZero(takesX ? select.getFalseValue() : select.getTrueValue()) ||
-      (takesX ? select.getTrueValue() : select.getFalseValue()) != x)
-    return false;
-  // Only a comparison that is not ordered is true of NaN.
-  bool keepsNaN = takesX != isOrdered;
-  return (isGreater != isSwapped) == takesX && (keepsNaN || hasNoNaN(compare));
+  Value above = isGreater ? select.getTrueValue() : select.getFalseValue();
+  Value below = isGreater ? select.getFalseValue() : select.getTrueValue();
+  return above == x && isZero(below);
 }

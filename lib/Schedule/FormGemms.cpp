@@ -103,8 +103,10 @@ static bool addActivation(Value value, ArrayRef<StringRef> activations,
   if (activation == "relu") {
     // Of its spellings the one that an artifact's tables know.
     auto type = cast<FloatType>(getElementTypeOrSelf(value));
-    replaceInGroup<arith::MaximumFOp>(
+    Value made = replaceInGroup<arith::MaximumFOp>(
         reader, value, APFloat::getZero(type.getFloatSemantics()), group);
+    made.getDefiningOp<arith::MaximumFOp>().setFastmath(
+        arith::FastMathFlags::nnan);
     return true;
   }
   group.push_back(reader);

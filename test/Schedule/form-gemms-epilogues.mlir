@@ -1,8 +1,8 @@
 // RUN: tp-opt %s --tp-form-gemms=target=cuda --split-input-file | FileCheck %s
 // RUN: tp-opt %s --tp-form-gemms --split-input-file | FileCheck %s --check-prefix=HOST
 
-// What a device's library does beside the product: max(x, 0), and a factor
-// before everything else. The host's does neither.
+// What a device's library does beside the product: max(x, 0) where there is no
+// NaN, and a factor before everything else. The host's does neither.
 
 // HOST-NOT: func private @gemm{{.*}}
 // HOST-LABEL: func @relu
@@ -26,17 +26,16 @@
 func.func @relu(%x: tensor<8x64xf32>, %w: tensor<64x64xf32>, %b: tensor<64xf32>) -> tensor<8x64xf32> {
   %zero = arith.constant dense<0.0> : tensor<8x64xf32>
   %0 = nn.linear %x, %w bias %b : (tensor<8x64xf32>, tensor<64x64xf32>, tensor<64xf32>) -> tensor<8x64xf32>
-  %1 = arith.maximumf %0, %zero : tensor<8x64xf32>
+  %1 = arith.maximumf %0, %zero fastmath<nnan> : tensor<8x64xf32>
   %2 = nn.linear %1, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
-  %3 = arith.maximumf %zero, %2 : tensor<8x64xf32>
+  %3 = arith.maximumf %zero, %2 fastmath<nnan> : tensor<8x64xf32>
   %4 = nn.linear %3, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
   return %4 : tensor<8x64xf32>
 }
 
 // -----
 
-// Other spellings that keep NaN: comparisons that are true of it where they
-// take x, or false of it where they take zero.
+// Other spellings, where there is no NaN.
 // CHECK-LABEL: func @spellings
 // CHECK: %[[A:.*]] = call @gemm_0(%arg0, %arg1)
 // CHECK-NEXT: %[[B:.*]] = call @gemm_0(%[[A]], %arg1)
@@ -50,13 +49,13 @@ func.func @relu(%x: tensor<8x64xf32>, %w: tensor<64x64xf32>, %b: tensor<64xf32>)
 func.func @spellings(%x: tensor<8x64xf32>, %w: tensor<64x64xf32>) -> tensor<8x64xf32> {
   %zero = arith.constant dense<0.0> : tensor<8x64xf32>
   %0 = nn.linear %x, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
-  %c0 = arith.cmpf ugt, %0, %zero : tensor<8x64xf32>
+  %c0 = arith.cmpf ugt, %0, %zero fastmath<nnan> : tensor<8x64xf32>
   %1 = arith.select %c0, %0, %zero : tensor<8x64xi1>, tensor<8x64xf32>
   %2 = nn.linear %1, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
-  %c2 = arith.cmpf olt, %2, %zero : tensor<8x64xf32>
+  %c2 = arith.cmpf olt, %2, %zero fastmath<nnan> : tensor<8x64xf32>
   %3 = arith.select %c2, %zero, %2 : tensor<8x64xi1>, tensor<8x64xf32>
   %4 = nn.linear %3, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
-  %c4 = arith.cmpf ule, %zero, %4 : tensor<8x64xf32>
+  %c4 = arith.cmpf ule, %zero, %4 fastmath<nnan> : tensor<8x64xf32>
   %5 = arith.select %c4, %4, %zero : tensor<8x64xi1>, tensor<8x64xf32>
   %6 = nn.linear %5, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
   %7 = arith.maxnumf %6, %zero fastmath<nnan> : tensor<8x64xf32>
@@ -85,13 +84,18 @@ func.func @linalg(%x: tensor<8x64xf32>, %w: tensor<64x64xf32>) -> tensor<8x64xf3
   %1 = linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
       ins(%0 : tensor<8x64xf32>) outs(%e : tensor<8x64xf32>) {
   ^bb0(%in: f32, %out: f32):
-    %more = arith.cmpf ugt, %in, %zero : f32
+    %more = arith.cmpf ugt, %in, %zero fastmath<nnan> : f32
     %y = arith.select %more, %in, %zero : f32
     linalg.yield %y : f32
   } -> tensor<8x64xf32>
   %2 = nn.linear %1, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
   %zeros = linalg.fill ins(%zero : f32) outs(%e : tensor<8x64xf32>) -> tensor<8x64xf32>
-  %3 = linalg.max ins(%2, %zeros : tensor<8x64xf32>, tensor<8x64xf32>) outs(%e : tensor<8x64xf32>) -> tensor<8x64xf32>
+  %3 = linalg.generic {indexing_maps = [#id, #id, #id], iterator_types = ["parallel", "parallel"]}
+      ins(%2, %zeros : tensor<8x64xf32>, tensor<8x64xf32>) outs(%e : tensor<8x64xf32>) {
+  ^bb0(%in: f32, %z: f32, %out: f32):
+    %y = arith.maximumf %in, %z fastmath<nnan> : f32
+    linalg.yield %y : f32
+  } -> tensor<8x64xf32>
   %4 = nn.linear %3, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
   %factors = tensor.splat %factor : tensor<8x64xf32>
   %5 = linalg.mul ins(%factors, %4 : tensor<8x64xf32>, tensor<8x64xf32>) outs(%e : tensor<8x64xf32>) -> tensor<8x64xf32>
@@ -100,7 +104,7 @@ func.func @linalg(%x: tensor<8x64xf32>, %w: tensor<64x64xf32>) -> tensor<8x64xf3
 
 // -----
 
-// A NaN that becomes zero, another bound, a tensor, the other half, a
+// What NaN becomes is not left to the library; another bound, a tensor, the other half, a
 // transposed result: not the library's.
 #id = affine_map<(i, j) -> (i, j)>
 #swapped = affine_map<(i, j) -> (j, i)>
@@ -163,10 +167,10 @@ func.func @no_relu(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x64
 func.func @read_elsewhere(%x: tensor<8x64xf32>, %w: tensor<64x64xf32>) -> (tensor<8x64xf32>, tensor<8x64xf32>) {
   %zero = arith.constant dense<0.0> : tensor<8x64xf32>
   %0 = nn.linear %x, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
-  %1 = arith.maximumf %0, %zero : tensor<8x64xf32>
+  %1 = arith.maximumf %0, %zero fastmath<nnan> : tensor<8x64xf32>
   %2 = arith.mulf %1, %1 : tensor<8x64xf32>
   %3 = nn.linear %2, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
-  %4 = arith.maximumf %3, %zero : tensor<8x64xf32>
+  %4 = arith.maximumf %3, %zero fastmath<nnan> : tensor<8x64xf32>
   return %3, %4 : tensor<8x64xf32>, tensor<8x64xf32>
 }
 
@@ -206,7 +210,7 @@ func.func @scale(%x: tensor<8x64xf32>, %w: tensor<64x64xf32>, %r: tensor<8x64xf3
   %2 = arith.addf %1, %r : tensor<8x64xf32>
   %3 = nn.linear %2, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
   %4 = arith.mulf %c, %3 : tensor<8x64xf32>
-  %5 = arith.maximumf %4, %zero : tensor<8x64xf32>
+  %5 = arith.maximumf %4, %zero fastmath<nnan> : tensor<8x64xf32>
   %6 = nn.linear %5, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
   %7 = arith.mulf %6, %c : tensor<8x64xf32>
   %8 = nn.gelu tanh %7 : tensor<8x64xf32>
@@ -267,7 +271,7 @@ func.func @no_scale(%x: tensor<2x4xf32>, %w: tensor<4x4xf32>, %b: tensor<4xf32>)
   %0 = nn.linear %x, %w bias %b : (tensor<2x4xf32>, tensor<4x4xf32>, tensor<4xf32>) -> tensor<2x4xf32>
   %1 = arith.mulf %0, %c : tensor<2x4xf32>
   %2 = nn.linear %1, %w : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
-  %3 = arith.maximumf %2, %zero : tensor<2x4xf32>
+  %3 = arith.maximumf %2, %zero fastmath<nnan> : tensor<2x4xf32>
   %4 = arith.mulf %3, %c : tensor<2x4xf32>
   %5 = nn.linear %4, %w : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
   %6 = arith.mulf %5, %zero : tensor<2x4xf32>
@@ -302,6 +306,6 @@ func.func @summed(%x: tensor<8x64xf32>, %w: tensor<64x64xf32>) -> tensor<8x64xf3
   %2 = arith.mulf %1, %c : tensor<8x64xf32>
   %3 = nn.linear %2, %w : (tensor<8x64xf32>, tensor<64x64xf32>) -> tensor<8x64xf32>
   %4 = tp.all_reduce sum %3 over @mesh ["tp"] {from = #tp.sharding<@mesh, [{}, {}], partial sum {"tp"}>, to = #tp.sharding<@mesh, [{}, {}]>} : tensor<8x64xf32> -> tensor<8x64xf32>
-  %5 = arith.maximumf %4, %zero : tensor<8x64xf32>
+  %5 = arith.maximumf %4, %zero fastmath<nnan> : tensor<8x64xf32>
   return %5 : tensor<8x64xf32>
 }

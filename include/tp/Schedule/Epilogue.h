@@ -40,9 +40,10 @@ std::optional<Scale> matchScale(mlir::Operation *op, mlir::Value x);
 /// gelu_erf, gelu_tanh, or relu (see isRelu); empty if it is none.
 llvm::StringRef matchActivation(mlir::Operation *op, mlir::Value x);
 
-/// True if `op` is max(x, 0) element by element and keeps NaN (or says that
-/// there is none), whatever the sign of a zero. It is a maximum, or a
-/// comparison and a select, on tensors or in the body of linalg.
+/// True if `op` is max(x, 0) element by element and says that there is no NaN
+/// (`nnan`), for cuBLASLt keeps one in some of its kernels and not in others;
+/// whatever the sign of a zero. It is a maximum, or a comparison and a select,
+/// on tensors or in the body of linalg.
 bool isRelu(mlir::Operation *op, mlir::Value x);
 
 } // namespace tp
