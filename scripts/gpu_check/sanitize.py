@@ -26,7 +26,8 @@ def arguments(pack, item, directory):
     if item["kind"] == "generation":
         _, texts = generation.texts_of(pack.root / item["texts"])
         return ["--generate", generation.write_prompts(
-            directory, [text["prompt"] for text in texts]), "--max-tokens", "2"]
+            directory, [text["prompt"] for text in texts]), "--max-tokens", "2",
+                "--output", directory / "answers.json"]
     if "kernel" not in item:
         return ["--input", pack.root / item["inputs"], "--only-rank", "0"]
     import torch
