@@ -15,7 +15,7 @@ def main(path, weights, backend, timeout):
     # Who interrupts the program means rank 0, which ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        Generator(path, weights, backend, float(timeout))
+        Generator(path, weights, backend, float(timeout) or None)
     except InputError:
         return 1  # rank 0 says it
     except ToolError as error:

@@ -23,7 +23,7 @@ func.func private @gemm_0(%x: tensor<8x8xf32>, %w: tensor<8x8xf32>) -> tensor<8x
   %0 = nn.linear %x, %w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   %c = arith.constant dense<0.3> : tensor<8x8xf32>
   %zero = arith.constant dense<0.0> : tensor<8x8xf32>
-  %1 = arith.maximumf %0, %zero : tensor<8x8xf32>
+  %1 = arith.maximumf %0, %zero fastmath<nnan> : tensor<8x8xf32>
   // expected-error @below {{expected scale, activation and sum of a GEMM in this order, each at most once}}
   %2 = arith.mulf %1, %c : tensor<8x8xf32>
   return %2 : tensor<8x8xf32>

@@ -22,12 +22,12 @@ func.func @main(%x: tensor<8x64xbf16>) -> (tensor<8x64xbf16>, tensor<8x64xbf16>)
   %zero = arith.constant dense<0.0> : tensor<8x64xbf16>
   %0 = nn.linear %x, %w : (tensor<8x64xbf16>, tensor<64x64xbf16>) -> tensor<8x64xbf16>
   %1 = arith.divf %0, %three : tensor<8x64xbf16>
-  %2 = arith.maximumf %1, %zero : tensor<8x64xbf16>
+  %2 = arith.maximumf %1, %zero fastmath<nnan> : tensor<8x64xbf16>
   %3 = nn.linear %2, %w : (tensor<8x64xbf16>, tensor<64x64xbf16>) -> tensor<8x64xbf16>
   %4 = arith.mulf %3, %half : tensor<8x64xbf16>
   %5 = arith.addf %x, %4 : tensor<8x64xbf16>
   %6 = nn.linear %5, %w : (tensor<8x64xbf16>, tensor<64x64xbf16>) -> tensor<8x64xbf16>
   %7 = nn.linear %6, %w bias %b : (tensor<8x64xbf16>, tensor<64x64xbf16>, tensor<64xbf16>) -> tensor<8x64xbf16>
-  %8 = arith.maximumf %7, %zero : tensor<8x64xbf16>
+  %8 = arith.maximumf %7, %zero fastmath<nnan> : tensor<8x64xbf16>
   return %5, %8 : tensor<8x64xbf16>, tensor<8x64xbf16>
 }

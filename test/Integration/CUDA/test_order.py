@@ -19,7 +19,8 @@ FOLDER = FIXTURES / "llama-gqa"
 FACTS = json.loads((FOLDER / "fixture.json").read_text())
 INPUTS = FOLDER / "inputs.safetensors"
 LOGITS = load_file(FOLDER / "expected.safetensors")["logits"]
-SEEDS = range(1, 5)
+SEEDS = range(1, 4)
+MOST_SEEDS = range(1, 17)
 
 
 def artifact(folder, **options):
@@ -47,20 +48,26 @@ def test_dropped_event(tmp_path):
     made = artifact(tmp_path, degree=2, layers=1)
     collectives = sum(entry["count"] for entry in made.explanation["collectives"])
     right = made.run(INPUTS)["logits"]
-    needed, wait, dropped = [], 0, True
-    while dropped:
-        wait += 1
-        for seed in SEEDS:
-            status, errors = made.attempt(INPUTS, TP_FAKE_CUDA_SEED=seed,
-                                          TP_FAKE_CUDA_DROP_WAIT=wait)
-            assert status == 0, errors
-            dropped = f"wait {wait} is dropped" in errors
-            logits = load_file(tmp_path / "out.safetensors")["logits"]
-            if dropped and not numpy.allclose(logits, right, rtol=0, atol=1e-3):
-                needed.append(wait)
-            if not dropped or needed[-1:] == [wait]:
-                break
-    assert len(needed) == 2 * collectives, f"of {wait - 1} waits, these matter: {needed}"
+
+    def drop(wait, seed):
+        """Whether there is such a wait, and whether it matters in this order."""
+        status, errors = made.attempt(INPUTS, TP_FAKE_CUDA_SEED=seed, TP_FAKE_CUDA_DROP_WAIT=wait)
+        assert status == 0, errors
+        logits = load_file(tmp_path / "out.safetensors")["logits"]
+        is_dropped = f"wait {wait} is dropped" in errors
+        return is_dropped, is_dropped and not numpy.allclose(logits, right, rtol=0, atol=1e-3)
+
+    waits = 0
+    while drop(waits + 1, SEEDS[0])[0]:
+        waits += 1
+    needed = set()
+    # Nearly always in the first order; in a later one on a machine that does much else.
+    for seed in MOST_SEEDS:
+        if seed > SEEDS[-1] and len(needed) == 2 * collectives:
+            break
+        needed |= {wait for wait in range(1, waits + 1)
+                   if wait not in needed and drop(wait, seed)[1]}
+    assert len(needed) == 2 * collectives, f"of {waits} waits, these matter: {sorted(needed)}"
 
 
 def children(process):
