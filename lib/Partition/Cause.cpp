@@ -51,6 +51,14 @@ FailureOr<TensorSharding> tp::getWrittenSharding(Operation *op, Value value,
   return sharding;
 }
 
+MeshOp tp::getMeshToPartition(ModuleOp module) {
+  MeshOp mesh = getUniqueMesh(module);
+  if (!mesh)
+    module.emitError(
+        "expected the module to have exactly one tp.mesh to partition for");
+  return mesh;
+}
+
 FailureOr<OpAnalysis> tp::analyzeOp(Operation *op, const Mesh &mesh) {
   OpAnalysis analysis;
   FailureOr<ShardingRule> rule = getShardingRule(op);

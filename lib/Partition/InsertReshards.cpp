@@ -112,12 +112,9 @@ void InsertReshards::insert(Value value,
 }
 
 void InsertReshards::runOnOperation() {
-  MeshOp meshOp = getUniqueMesh(getOperation());
-  if (!meshOp) {
-    getOperation()->emitError(
-        "expected the module to have exactly one tp.mesh to partition for");
+  MeshOp meshOp = getMeshToPartition(getOperation());
+  if (!meshOp)
     return signalPassFailure();
-  }
   mesh = meshOp.getMesh().toMesh();
   meshSymbol = FlatSymbolRefAttr::get(meshOp.getSymNameAttr());
   for (auto function : getOperation().getOps<func::FuncOp>()) {

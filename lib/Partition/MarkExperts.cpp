@@ -13,6 +13,7 @@
 #include "OpAnalysis.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Dialect/TP/IR/Phase.h"
 #include "tp/Partition/Passes.h"
 
 namespace tp {
@@ -50,12 +51,9 @@ static LogicalResult mark(Op op, const Mesh &mesh, FlatSymbolRefAttr symbol) {
 namespace {
 struct MarkExperts : tp::impl::MarkExpertsBase<MarkExperts> {
   void runOnOperation() override {
-    MeshOp meshOp = getUniqueMesh(getOperation());
-    if (!meshOp) {
-      getOperation()->emitError(
-          "expected the module to have exactly one tp.mesh to partition for");
+    MeshOp meshOp = getMeshToPartition(getOperation());
+    if (!meshOp || failed(expectGlobal(getOperation())))
       return signalPassFailure();
-    }
     Mesh mesh = meshOp.getMesh().toMesh();
     auto symbol = FlatSymbolRefAttr::get(meshOp.getSymNameAttr());
     WalkResult marked = getOperation().walk([&](Operation *op) {

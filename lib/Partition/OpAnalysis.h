@@ -34,6 +34,8 @@ struct OpAnalysis {
   }
 };
 
+/// The mesh; null, after an error, if there is none or more than one.
+MeshOp getMeshToPartition(mlir::ModuleOp module);
 /// True if an operand or result is a tensor.
 bool hasTensors(mlir::Operation *op);
 /// The sharding of a tensor; an error at `op` if none is written.

@@ -345,12 +345,9 @@ static LogicalResult checkServed(func::FuncOp function, const Mesh &mesh) {
 namespace {
 struct Partition : tp::impl::PartitionBase<Partition> {
   void runOnOperation() override {
-    MeshOp meshOp = getUniqueMesh(getOperation());
-    if (!meshOp) {
-      getOperation()->emitError(
-          "expected the module to have exactly one tp.mesh to partition for");
+    MeshOp meshOp = getMeshToPartition(getOperation());
+    if (!meshOp)
       return signalPassFailure();
-    }
     Mesh mesh = meshOp.getMesh().toMesh();
     auto symbol = FlatSymbolRefAttr::get(meshOp.getSymNameAttr());
     int64_t nextId = 0;

@@ -13,6 +13,7 @@
 // RUN: not tp-opt %s --tp-propagate-pipeline --tp-partition-pipeline --tp-annotate 2>&1 | FileCheck %s --check-prefix=LOCAL
 // RUN: not tp-opt %s --tp-propagate-pipeline --tp-partition-pipeline --tp-differentiate 2>&1 | FileCheck %s --check-prefix=LOCAL
 // RUN: not tp-opt %s --tp-propagate-pipeline --tp-partition-pipeline --tp-make-training-step 2>&1 | FileCheck %s --check-prefix=LOCAL
+// RUN: not tp-opt %s --tp-propagate-pipeline --tp-partition-pipeline --tp-mark-experts 2>&1 | FileCheck %s --check-prefix=LOCAL
 // RUN: not tp-opt %s --tp-propagate-pipeline --tp-partition-pipeline --tp-roll-layers 2>&1 | FileCheck %s --check-prefix=LOCAL
 // RUN: not tp-opt %s --tp-propagate-pipeline --tp-partition-pipeline --tp-split-norms 2>&1 | FileCheck %s --check-prefix=LOCAL
 // RUN: not tp-opt %s --tp-propagate-pipeline --tp-partition-pipeline --tp-split-sampling 2>&1 | FileCheck %s --check-prefix=LOCAL
