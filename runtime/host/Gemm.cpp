@@ -53,7 +53,7 @@ constexpr int64_t kTurnedDepth = 1024;
 constexpr int64_t kRowsAtOnce = 1024;
 
 /// Of weights that few rows are multiplied with at once.
-constexpr int64_t kFewBytes = 256 << 10;
+constexpr int64_t kFewBytes = 512 << 10;
 
 /// Of widened weights that oneDNN multiplies without panels.
 constexpr int64_t kPlainBytes = 8 << 20;
@@ -567,7 +567,7 @@ Status GemmEngine::Impl::runBlocks(Rows rows, std::vector<Call> &calls) {
   auto count = size_t(workers());
   std::vector<Status> statuses(count);
   context(int64_t(count) - 1);
-  parallelItems(blocks, [&](int64_t item, int64_t worker) {
+  parallelParts(blocks, [&](int64_t item, int64_t worker) {
     Status &status = statuses[size_t(worker)];
     if (!status.ok())
       return;

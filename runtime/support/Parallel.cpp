@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <vector>
 
 extern "C" {
 void GOMP_parallel(void (*body)(void *), void *data, unsigned threads,
@@ -69,4 +70,25 @@ void tprt::parallelItems(int64_t items,
                 for (int64_t i; (i = next.fetch_add(1)) < items;)
                   body(i, worker);
               });
+}
+
+void tprt::parallelParts(int64_t items,
+                         const std::function<void(int64_t, int64_t)> &body) {
+  struct alignas(64) Part {
+    std::atomic<int64_t> next = 0;
+    int64_t end = 0;
+  };
+  int64_t count = std::min<int64_t>(items, workers());
+  std::vector<Part> parts(static_cast<size_t>(std::max<int64_t>(count, 0)));
+  for (int64_t i = 0; i < count; ++i) {
+    parts[size_t(i)].next = items * i / count;
+    parts[size_t(i)].end = items * (i + 1) / count;
+  }
+  parallelFor(count, 1, [&](int64_t, int64_t, int64_t worker) {
+    for (int64_t i = 0; i < count; ++i) {
+      Part &part = parts[size_t((worker + i) % count)];
+      for (int64_t item; (item = part.next.fetch_add(1)) < part.end;)
+        body(item, worker);
+    }
+  });
 }

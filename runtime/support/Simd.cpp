@@ -250,15 +250,13 @@ void transpose(tprt_type type, const void *in, int64_t inStride, int64_t rows,
   });
 }
 
-/// How far ahead rows of w are asked for beside several rows of x, whose
-/// arithmetic hides from the processor that it will read on.
-constexpr int64_t kAheadBytes = 512;
-
 /// out[X, W] = x[X, k] * w[W, k], sums in registers. Rows of w are `apart`
-/// bytes from each other, and their results `outApart` floats.
+/// bytes from each other, and their results `outApart` floats; what is read of
+/// them is asked for `ahead` bytes before.
 template <tprt_type Type, int W, int X>
 void dotTile(const char *w, int64_t apart, const float *x, int64_t xStride,
-             int64_t k, float *out, int64_t outStride, int64_t outApart) {
+             int64_t k, float *out, int64_t outStride, int64_t outApart,
+             int64_t ahead) {
   // One row of x would wait for its sums.
   constexpr int U = X == 1 ? 2 : 1;
   Vec sum[W][U][X] = {};
@@ -269,8 +267,7 @@ void dotTile(const char *w, int64_t apart, const float *x, int64_t xStride,
       Vec left[W];
       for (int i = 0; i < W; ++i) {
         auto *line = static_cast<const char *>(rowAt(Type, w + i * apart, at));
-        if constexpr (X >= 4)
-          __builtin_prefetch(line + kAheadBytes);
+        askAhead<kLanes * kBytes[Type]>(line, ahead);
         left[i] = loadWide<Type>(line);
       }
       for (int j = 0; j < X; ++j) {
@@ -317,6 +314,7 @@ void forStreams(const void *w, int64_t n, int64_t k, Tiles tiles) {
 template <tprt_type Type>
 void dotAs(const void *w, int64_t n, const float *x, int64_t xStride,
            int64_t rows, int64_t k, float *out, int64_t outStride) {
+  const int64_t single = aheadBytes(2048, 0), several = aheadBytes(1024, 512);
   auto run = [&](auto most) {
     constexpr int X = most, W = kTileRows<X>;
     forStreams<Type, W>(
@@ -326,7 +324,8 @@ void dotAs(const void *w, int64_t n, const float *x, int64_t xStride,
             for (; r + count <= rows; r += count)
               dotTile<Type, height, count>(at, apart, x + r * xStride, xStride,
                                            k, out + r * outStride + i,
-                                           outStride, part);
+                                           outStride, part,
+                                           count < 4 ? single : several);
           };
           if constexpr (X >= 8)
             take(std::integral_constant<int, 8>());

@@ -6,9 +6,9 @@
 // A part of Simd.cpp: attention of so few queries that it costs what reading
 // keys and values costs. They are read once, where they lie, all KV heads of a
 // cell together, all queries of a head together. Several keys are read at once,
-// each from another place, from where the next key follows: the processor
-// fetches such streams ahead by itself. Keys that are neighbours would share
-// pages of its memory, where it sees no direction.
+// each from another place, from where the next key follows: such streams a
+// processor fetches ahead by itself, or where it is asked to. Keys that are
+// neighbours would share pages of its memory, where it sees no direction.
 //
 // A vector of scores holds those of Q queries and K = kLanes / Q keys: lane l
 // is query l / K and stream l % K. Vector i of a tile has key i of each stream.
@@ -82,6 +82,7 @@ inline void joinPair(float *p, std::index_sequence<L...>) {
 template <int Streams>
 struct Cells {
   const char *now[Streams];
+  int64_t ahead = aheadBytes(1024, 0);
 
   /// Of cells that are `offsets` from `base`.
   Cells(const CacheBlock &b, const char *base, const int64_t *offsets,
@@ -99,8 +100,10 @@ inline Vec scoreTile(const Cells<K> &cells, int64_t at, const float *q,
   Vec sum[Q * K] = {};
   for (int64_t d = 0; d < size; d += kPair, at += kPair * kBytes[Type]) {
     Vec keys[K][2];
-    for (int k = 0; k < K; ++k)
+    for (int k = 0; k < K; ++k) {
+      askAhead<kPair * kBytes[Type]>(cells.now[k] + at, cells.ahead);
       loadPair<Type>(cells.now[k] + at, keys[k]);
+    }
     for (int half = 0; half < 2; ++half)
       for (int i = 0; i < Q; ++i) {
         Vec query = load(q + i * size + d + half * kLanes);
@@ -194,14 +197,16 @@ void weighTile(const CacheBlock &b, int64_t row) {
   Vec best = splat(-infinity), sum = {};
   for (int64_t i = 0; i < length; ++i)
     best = maximum(seen(i), best);
-  best = overGroup<K>(best, [](Vec x, Vec y) { return maximum(x, y); }, lanes);
+  best = overGroup<K>(
+      best, [](Vec x, Vec y) { return maximum(x, y); }, lanes);
   Vec origin = select(best == splat(-infinity), Vec{}, best);
   for (int64_t i = 0; i < length; ++i) {
     Vec weight = expNegative(seen(i) - origin);
     store(scores + i * kLanes, weight);
     sum += weight;
   }
-  sum = overGroup<K>(sum, [](Vec x, Vec y) { return x + y; }, lanes);
+  sum = overGroup<K>(
+      sum, [](Vec x, Vec y) { return x + y; }, lanes);
   for (int i = 0; i < Q; ++i) {
     float *record = b.records + (row + i) * tprt::recordFloats(b.valueSize);
     record[b.valueSize] = best[i * K];
@@ -220,15 +225,15 @@ inline void valueTile(const Cells<kValueStreams<Q>> &cells, int64_t at,
   for (int i = 0; i < Q; ++i)
     for (int v = 0; v < V; ++v)
       sum[i][v] = load(out + i * stride + v * kLanes);
-  // As a loop: unrolled, it would be scheduled past what registers hold.
+      // As a loop: unrolled, it would be scheduled past what registers hold.
 #pragma GCC unroll 1
   for (int begin = 0; begin < K; ++begin)
     for (int r = 0; r < Runs; ++r) {
       Vec value[V];
+      const char *line = cells.now[begin * Runs + r] + at;
+      askAhead<V * kLanes * kBytes[Type]>(line, cells.ahead);
       for (int v = 0; v < V; v += 2)
-        loadPair<Type>(cells.now[begin * Runs + r] + at +
-                           v * kLanes * kBytes[Type],
-                       value + v);
+        loadPair<Type>(line + v * kLanes * kBytes[Type], value + v);
       for (int i = 0; i < Q; ++i) {
         Vec weight = splat(weights[r * run + begin + i * K]);
         for (int v = 0; v < V; ++v)

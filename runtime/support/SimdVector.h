@@ -72,6 +72,23 @@ inline Vec tanhOf(Vec x) {
                 select(x < Vec{}, -far, far));
 }
 
+/// How far ahead loops that wait for memory ask for it, in bytes; 0: not at
+/// all. Intel's processors read on later by themselves than memory could, and
+/// the later the more arithmetic there is between (Sapphire Rapids). AMD's
+/// follow a few streams as fast as memory is (Zen 3 and 4), and lose by being
+/// asked, but where much arithmetic is between.
+inline int64_t aheadBytes(int64_t intel, int64_t amd) {
+  return __builtin_cpu_is("amd") ? amd : intel;
+}
+
+/// Asks for the cache lines of `Bytes` that lie `ahead` bytes behind p. What is
+/// past the end of an operand is not read.
+template <int Bytes>
+inline void askAhead(const char *p, int64_t ahead) {
+  for (int line = 0; ahead && line < Bytes; line += 64)
+    __builtin_prefetch(p + ahead + line);
+}
+
 //===----------------------------------------------------------------------===//
 // Lanes
 //===----------------------------------------------------------------------===//

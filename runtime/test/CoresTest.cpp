@@ -15,6 +15,7 @@
 #include "../support/Cores.h"
 #include "../support/Parallel.h"
 
+#include <atomic>
 #include <mutex>
 #include <set>
 
@@ -301,4 +302,27 @@ TEST(Cores, TeamsStayTheSame) {
     }
   }).join();
   EXPECT_EQ(seen.size(), 4u);
+}
+
+/// Each item is given once, to a worker that there is, however uneven they are
+/// and however few.
+TEST(Cores, PartsAreTakenOnce) {
+  std::mt19937 random(kSeed);
+  std::thread([&] {
+    setWorkers(4);
+    for (int n = 0; n < 300; ++n) {
+      int64_t items = int64_t(random() % 40);
+      int64_t slow = int64_t(random() % 40);
+      std::vector<std::atomic<int>> given(size_t(items) + 1);
+      parallelParts(items, [&](int64_t item, int64_t worker) {
+        ASSERT_LT(worker, 4);
+        ASSERT_LT(item, items);
+        if (item == slow)
+          std::this_thread::sleep_for(std::chrono::microseconds(200));
+        ++given[size_t(item)];
+      });
+      for (int64_t i = 0; i < items; ++i)
+        ASSERT_EQ(given[size_t(i)], 1) << "seed " << kSeed << " round " << n;
+    }
+  }).join();
 }
