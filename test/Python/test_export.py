@@ -33,8 +33,11 @@ def test_fixture(name, tmp_path):
     for degree in exports.DEGREES:
         program = tp_mlir.compile(exports.FOLDER / f"{name}.mlir", mesh=f"tp={degree}",
                                   plan=tmp_path / "plan.json")
-        ours, = program.run(tmp_path / "model.safetensors",
-                            exports.inputs(facts["inputs"])).values()
+        timeline = tmp_path / "timeline.json"
+        ours, = program.run(tmp_path / "model.safetensors", exports.inputs(facts["inputs"]),
+                            timeline=timeline).values()
+        # Of two layers on each rank, in a loop or written out.
+        assert attention_layers(timeline) == degree * [0] + degree * [1]
         if "error" in facts:
             # bf16: PyTorch's own errors, both against f32 (Integration/reference.py says why 1.25).
             assert numpy.linalg.norm(ours - want) <= 1.25 * facts["error"]
@@ -45,6 +48,12 @@ def test_fixture(name, tmp_path):
             totals = program.explain().totals
             assert {kind: total["count"] for kind, total in totals.items()} == (
                 facts["collectives"][str(degree)])
+
+
+def attention_layers(timeline):
+    """The layer of each event of an attention."""
+    return sorted(event["args"]["layer"] for event in json.loads(timeline.read_text())["traceEvents"]
+                  if event.get("cat") == "attention")
 
 
 def operations(path):

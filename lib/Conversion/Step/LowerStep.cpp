@@ -101,6 +101,7 @@ private:
   func::FuncOp step;
   Block *failed = nullptr; ///< returns its argument
   Value api, rank, args, context, zero;
+  DenseMap<int64_t, Value> layersOutside; ///< of loops, by number
   DenseMap<int, Value> members;
   IRMapping scalars;
   SmallVector<Iteration> iterations;
@@ -279,9 +280,30 @@ FailureOr<Value> StepBuilder::getAddress(Value value) {
 // Operations
 //===----------------------------------------------------------------------===//
 
+/// The number in the path of a module, as in `layers.3.mlp`; 0 in others. The
+/// first is the layer's: what is repeated within a layer has its own behind it.
+static int64_t getLayerOfPath(StringRef path) {
+  SmallVector<StringRef> parts;
+  int32_t number;
+  if (!path.contains(':')) // A place in a file is none.
+    path.split(parts, '.');
+  for (StringRef part : parts)
+    if (llvm::all_of(part, llvm::isDigit) && !part.getAsInteger(10, number))
+      return number;
+  return 0;
+}
+
 Value StepBuilder::getLayer(Location place) {
-  if (iterations.empty())
-    return zero;
+  if (iterations.empty()) {
+    int64_t number = getLayerOfPath(toString(place));
+    Value &layer = layersOutside.try_emplace(number, zero).first->second;
+    if (number != 0 && layer == zero) {
+      OpBuilder::InsertionGuard guard(builder);
+      builder.setInsertionPointAfterValue(zero);
+      layer = constant(number);
+    }
+    return layer;
+  }
   Iteration &iteration = iterations.back();
   // What has no name of a layer is in the first one of its loop.
   tprt::LayerNumber number{};
