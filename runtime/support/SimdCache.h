@@ -197,16 +197,14 @@ void weighTile(const CacheBlock &b, int64_t row) {
   Vec best = splat(-infinity), sum = {};
   for (int64_t i = 0; i < length; ++i)
     best = maximum(seen(i), best);
-  best = overGroup<K>(
-      best, [](Vec x, Vec y) { return maximum(x, y); }, lanes);
+  best = overGroup<K>(best, [](Vec x, Vec y) { return maximum(x, y); }, lanes);
   Vec origin = select(best == splat(-infinity), Vec{}, best);
   for (int64_t i = 0; i < length; ++i) {
     Vec weight = expNegative(seen(i) - origin);
     store(scores + i * kLanes, weight);
     sum += weight;
   }
-  sum = overGroup<K>(
-      sum, [](Vec x, Vec y) { return x + y; }, lanes);
+  sum = overGroup<K>(sum, [](Vec x, Vec y) { return x + y; }, lanes);
   for (int i = 0; i < Q; ++i) {
     float *record = b.records + (row + i) * tprt::recordFloats(b.valueSize);
     record[b.valueSize] = best[i * K];
@@ -225,7 +223,7 @@ inline void valueTile(const Cells<kValueStreams<Q>> &cells, int64_t at,
   for (int i = 0; i < Q; ++i)
     for (int v = 0; v < V; ++v)
       sum[i][v] = load(out + i * stride + v * kLanes);
-      // As a loop: unrolled, it would be scheduled past what registers hold.
+  // As a loop: unrolled, it would be scheduled past what registers hold.
 #pragma GCC unroll 1
   for (int begin = 0; begin < K; ++begin)
     for (int r = 0; r < Runs; ++r) {
