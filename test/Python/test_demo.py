@@ -1,0 +1,51 @@
+"""The demo's programs run with the packages that the demo installs, and no others.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# Modules that only tests have here are not found; {change} shortens the program.
+PROGRAM = """
+import sys
+class Absent:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {absent}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Absent())
+sys.argv, sys.path = [{name!r}, *{arguments}], [{scripts!r}, *sys.path]
+import pathlib
+demo = __import__({name!r})
+{change}
+sys.exit(demo.main())
+"""
+
+
+def modules(requirements):
+    lines = (ROOT / f"python/requirements-{requirements}.txt").read_text().splitlines()
+    return {re.split("[=<>~]", line)[0].replace("-", "_") for line in lines
+            if line and line[0] not in "#-"}
+
+
+@pytest.mark.parametrize("name, arguments, change, code, said", [
+    ("embed", ["1", "2"], "", 0, r"Largest difference between degrees \[1, 2\]"),
+    ("continue", [], "", 0, "96 tokens as transformers' own"),
+    # Two steps teach nothing, so its end says that they did not.
+    ("learn", [], "demo.STEPS, demo.ROOT = 2, pathlib.Path({folder!r})", 1,
+     "0 of 3 go on as the text does")])
+def test_demo(name, arguments, change, code, said, tmp_path):
+    absent = modules("test") - modules("demo")
+    assert "pytest" in absent
+    program = PROGRAM.format(absent=absent, name=name, arguments=arguments,
+                             scripts=str(ROOT / "scripts"),
+                             change=change.format(folder=str(tmp_path)))
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == code, done.stderr
+    assert re.search(said, done.stdout), done.stdout + done.stderr
