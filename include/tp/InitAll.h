@@ -10,18 +10,9 @@
 #ifndef TP_INITALL_H
 #define TP_INITALL_H
 
-namespace mlir {
-class DialectRegistry;
-} // namespace mlir
+#include "tp/InitDialects.h"
 
 namespace tp {
-
-/// The table of targets (tp/Target/Target.h).
-void registerAllTargets();
-
-/// The tp and nn dialects, the upstream dialects that programs use, and the
-/// interfaces' implementations; the targets too.
-void registerAllDialects(mlir::DialectRegistry &registry);
 
 /// Our passes and pipelines, and the upstream passes that tests need.
 void registerAllPasses();

@@ -12,7 +12,7 @@
 #include "tp/CodeGen/Artifact.h"
 #include "tp/Compile/Compile.h"
 #include "tp/Import/ImportFlags.h"
-#include "tp/InitAll.h"
+#include "tp/InitDialects.h"
 #include "tp/Support/Version.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"

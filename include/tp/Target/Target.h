@@ -147,8 +147,8 @@ struct TargetRow {
   void (*registerDialects)(mlir::DialectRegistry &registry) = nullptr;
 };
 
-/// Enters a row; a second of its name is ignored. tp/InitAll.h enters those of
-/// lib/Target.
+/// Enters a row; a second of its name is ignored. tp/InitDialects.h enters
+/// those of lib/Target.
 void registerTarget(const TargetRow &row);
 llvm::ArrayRef<TargetRow> getTargetRows();
 

@@ -1,0 +1,31 @@
+//===- InitDialects.cpp - Registration of dialects ------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// What every tool that reads IR registers.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tp/InitDialects.h"
+
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "tp/Dialect/NN/IR/NNOps.h"
+#include "tp/Dialect/NN/IR/Upstream.h"
+#include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Target/Target.h"
+
+void tp::registerAllTargets() {
+#define TP_TARGET(name) register##name##Target();
+#include "tp/Target/Targets.def"
+}
+
+void tp::registerAllDialects(mlir::DialectRegistry &registry) {
+  registerAllTargets();
+  mlir::registerAllDialects(registry);
+  mlir::registerAllExtensions(registry);
+  registry.insert<TPDialect, nn::NNDialect>();
+  nn::registerUpstreamDecompositions(registry);
+}
