@@ -19,15 +19,12 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <deque>
 #include <filesystem>
 #include <sstream>
-#include <unistd.h>
 
 using namespace tprt;
 
@@ -118,16 +115,6 @@ Status readEntries(const Session &session, const std::string &text,
     TPRT_ASSIGN(auto entry, session.entry(name));
     entries.push_back(entry);
   }
-  return {};
-}
-
-/// An early error for a file that could not be written at the end.
-Status checkWritable(const std::string &path) {
-  std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  if (path.empty() || path == "-")
-    return {};
-  if (access(parent.empty() ? "." : parent.c_str(), W_OK) != 0)
-    return userError("cannot write '", path, "': ", std::strerror(errno));
   return {};
 }
 

@@ -189,6 +189,18 @@ Status OutputFile::commit() {
   return {};
 }
 
+Status tprt::checkWritable(const std::string &path) {
+  namespace fs = std::filesystem;
+  if (path.empty() || path == "-")
+    return {};
+  std::error_code ignored;
+  fs::file_type type = fs::status(path, ignored).type();
+  // To open a pipe is to wait for somebody who reads it.
+  if (type == fs::file_type::fifo || type == fs::file_type::socket)
+    return {};
+  return OutputFile::create(path).status();
+}
+
 Status tprt::writeFile(const std::string &path, std::string_view bytes) {
   if (path == "-") {
     if (std::fwrite(bytes.data(), 1, bytes.size(), stdout) != bytes.size() ||

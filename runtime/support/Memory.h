@@ -133,6 +133,10 @@ private:
   std::string path, temporary;
 };
 
+/// An early error for a file that could not be written at the end: it is begun
+/// and removed. `-` and the empty path are none.
+Status checkWritable(const std::string &path);
+
 /// `write` to a file as a whole; `-` is standard output.
 Status writeFile(const std::string &path, std::string_view bytes);
 

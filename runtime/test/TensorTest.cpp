@@ -449,7 +449,7 @@ TEST(Values, CutAndAssembledAgain) {
   input.sharding = {{{1, 1, 3}}, {}, {{0, 1, 2}}};
   std::mt19937 random(kSeed);
   auto x = randomFloats(random, 45);
-  InputValue whole{nullptr, toBytes(TPRT_F32, x)};
+  InputValue whole{nullptr, toBytes(TPRT_F32, x), {}};
   std::vector<std::vector<float>> shards(6, std::vector<float>(12, 9));
   std::vector<const void *> pointers;
   for (int64_t r = 0; r < 6; ++r) {

@@ -232,6 +232,13 @@ TEST(Training, RefusedOptions) {
   refuse("--lr 1 --save none/out", "--save 'none/out': cannot write in '" +
                                        here +
                                        "/none': No such file or directory");
+  // Its owner may write there, and yet nothing can be made.
+  refuse("--lr 1 --save /proc/out",
+         "--save '/proc/out': cannot write in '/proc': No such file or "
+         "directory");
+  f.refuse(
+      "--train d.safetensors --weights in --steps 2 --lr 1 --log /proc/log", 1,
+      "cannot write '/proc/log': No such file or directory");
   f.refuse("--train d.safetensors --weights init:1 --steps 2 --lr 1 --save out",
            1,
            "--save 'out': expected config.json beside the weights, to go into "

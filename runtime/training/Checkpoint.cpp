@@ -52,6 +52,17 @@ Expected<Checkpoint> Checkpoint::at(const std::string &name) {
   return result;
 }
 
+Status Checkpoint::checkWritable() const {
+  std::error_code error;
+  bool isNew = fs::create_directory(aside, error);
+  if (error)
+    return userError("cannot write in '", path.parent_path().string(),
+                     "': ", error.message());
+  if (isNew)
+    fs::remove(aside, error);
+  return {};
+}
+
 std::optional<std::string> Checkpoint::find() const {
   std::error_code error;
   for (const fs::path &folder : {path, before})

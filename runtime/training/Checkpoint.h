@@ -38,6 +38,9 @@ public:
   /// The directory of the last complete one: the name, or another beside it
   /// where a run was killed as it renamed them; none.
   std::optional<std::string> find() const;
+  /// An early error for a place where none could be written: its directory is
+  /// made and removed.
+  Status checkWritable() const;
   /// Written aside, and renamed when all of it is on the disk: until then the
   /// one before is there. `source` is a directory with the small files.
   Status save(Steps &steps, const Progress &progress,

@@ -105,10 +105,7 @@ Status training::check(Session &session, const Options &options,
   if (options.save.empty())
     return {};
   TPRT_ASSIGN(auto checkpoint, Checkpoint::at(options.save));
-  fs::path parent = fs::path(checkpoint.name()).parent_path();
-  if (access(parent.c_str(), W_OK) != 0)
-    return userError("--save '", options.save, "': cannot write in '",
-                     parent.string(), "': ", std::strerror(errno));
+  TPRT_TRY(checkpoint.checkWritable().in("--save '" + options.save + "'"));
   std::error_code ignored;
   if (!fs::exists(fs::path(source.folder) / "config.json", ignored))
     return userError("--save '", options.save,
