@@ -83,7 +83,7 @@ static int64_t evaluate(AffineExpr expr, ArrayRef<int64_t> position) {
 namespace {
 /// Where the lanes of an access are in their tensor.
 struct LaneAddresses {
-  int64_t n;
+  int64_t n = 0;
   bool isLinear = true;
   /// Of a linear access.
   int64_t first = 0, step = 0;
@@ -132,7 +132,8 @@ struct Walk {
   /// Addresses of lanes 0..n-1 at `position`.
   LaneAddresses getAddresses(ArrayRef<int64_t> position, int64_t laneDim,
                              int64_t n) const {
-    LaneAddresses addresses{n};
+    LaneAddresses addresses;
+    addresses.n = n;
     if (isLinear) {
       addresses.first = offset;
       for (auto [index, stride] : llvm::zip(position, strides))
