@@ -451,6 +451,27 @@ def test_half_precision(dtype):
     assert export.matched == {"attention": 1}
 
 
+# -- the plan
+
+def test_a_layer_that_a_residual_reads_is_no_first_of_a_pair():
+    """As the projection of ELECTRA's and ALBERT's words to the layers' width."""
+    class Stream(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.project, self.up, self.down = nn.Linear(4, 8), nn.Linear(8, 32), nn.Linear(32, 8)
+
+        def forward(self, x):
+            x = self.project(x)
+            return x + self.down(functional.gelu(self.up(x)))
+    export = tp_mlir.export(Stream().eval(), (torch.randn(3, 4),))
+    cuts = {name: rule.get("dims") for rule in export.plan["rules"]
+            for name in rule.get("parameter", [])}
+    assert cuts["project.weight"] is None
+    assert cuts["up.weight"] == [["tp"], []] and cuts["down.weight"] == [[], ["tp"]]
+    totals = export.compile(mesh="tp=2").explain().totals
+    assert {kind: total["count"] for kind, total in totals.items()} == {"all_reduce": 1}
+
+
 # -- architectures of transformers
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "scripts"))
