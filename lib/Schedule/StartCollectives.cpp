@@ -11,6 +11,7 @@
 #include "tp/Schedule/Passes.h"
 
 #include "tp/Dialect/TP/IR/TPOps.h"
+#include "tp/Schedule/Buffers.h"
 #include "tp/Schedule/Views.h"
 
 namespace tp {
@@ -57,6 +58,16 @@ namespace {
 struct StartCollectivesPass
     : tp::impl::StartCollectivesBase<StartCollectivesPass> {
   void runOnOperation() override {
+    // The places of buffers are right for the order in which they were planned.
+    WalkResult planned = getOperation().walk([](Operation *op) {
+      if (!op->hasAttr(buffersAttrName))
+        return WalkResult::advance();
+      op->emitOpError("has its place in memory already: expected collectives "
+                      "to be started before tp-plan-buffers");
+      return WalkResult::interrupt();
+    });
+    if (planned.wasInterrupted())
+      return signalPassFailure();
     getOperation().walk([&](Block *block) {
       Operation *previous = nullptr;
       SmallVector<Operation *> collectives;

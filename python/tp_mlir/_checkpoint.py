@@ -47,13 +47,18 @@ def check_file(path, error=ValueError):
 
 
 def _is_hub_name(text):
+    """Whether what is not there may be `owner/name`, or `gpt2`, or the address of a page."""
+    if text.startswith(("https:/", ".", "~")):      # A path has one of the slashes.
+        return text[0] == "h"
     owner, slash, name = text.partition("/")
-    return bool(owner and name and "/" not in name and text[0] not in ".~")
+    if not slash:
+        return "." not in text
+    return bool(owner and name and "/" not in name and not pathlib.Path(owner).is_dir())
 
 
 def _of_model(given, path, expected):
     if not path.exists():
-        if _is_hub_name(given) and not path.parent.is_dir():
+        if _is_hub_name(given):
             return f"'{given}' {_HUB}"
         return f"{given}: expected {expected}, found nothing"
     if path.suffix == ".tpa":

@@ -86,7 +86,8 @@ Status openCheckpoint(const std::string &spec, Tensors &tensors) {
   bool isThere = fs::is_directory(path, ignored);
   if (!isThere && looksLikeHubName(spec) &&
       !fs::is_directory(path.parent_path(), ignored))
-    return userError("weights '", spec, "' ", kHubAdvice);
+    return userError("weights '", spec, "' ", kHubAdvice,
+                     "; random:SEED makes weights up");
   if (!isThere)
     return userError("weights '", spec,
                      "': no such directory or .safetensors file (random "

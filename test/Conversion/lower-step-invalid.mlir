@@ -156,3 +156,32 @@ func.func private @gemm_0(%x: tensor<8x8xf32>, %z: tensor<8x8xf32>, %w: tensor<8
   %1 = nn.linear %z, %w : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
   return %0, %1 : tensor<8x8xf32>, tensor<8x8xf32>
 }
+
+// -----
+
+// What is not scheduled computes nothing that a step would call.
+func.func @unscheduled(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @below {{computes with tensors outside of a kernel: run tp-schedule-pipeline first}}
+  %0 = arith.addf %x, %x : tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+func.func @looped(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error @below {{has no place for each value that it carries: run tp-schedule-pipeline first}}
+  %0 = tp.repeat 2 times iter(%x) : (tensor<8xf32>) -> tensor<8xf32> {
+  ^bb0(%i: index, %a: tensor<8xf32>):
+    tp.yield %a : tensor<8xf32>
+  }
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+func.func private @k(%x: tensor<8xf32>) -> tensor<8xf32> attributes {tp.kernel = "rows", tp.row_dims = 1 : i64}
+func.func @written(%x: tensor<8xf32>) -> tensor<8xf32> attributes {tp.arena_bytes = 0 : i64, tp.comm_bytes = 0 : i64} {
+  // expected-error @below {{calls a kernel without code: run tp-generate-kernels first}}
+  %0 = call @k(%x) {tp.buffers = [#tp.buffer<"output", 0>]} : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}

@@ -4,6 +4,7 @@
 // RUN: not tp-opt %s --tp-propagate-pipeline --tp-schedule-pipeline 2>&1 | FileCheck %s --check-prefix=GLOBAL
 // RUN: not tp-opt %s --tp-schedule-pipeline 2>&1 | FileCheck %s --check-prefix=GLOBAL
 // RUN: not tp-opt %s --tp-propagate-pipeline --tp-plan-buffers 2>&1 | FileCheck %s --check-prefix=GLOBAL
+// RUN: not tp-opt %s --tp-propagate-pipeline --tp-lower-step 2>&1 | FileCheck %s --check-prefix=GLOBAL
 // RUN: not tp-opt %s --tp-propagate-pipeline --tp-number-collectives 2>&1 | FileCheck %s --check-prefix=GLOBAL
 // RUN: not tp-opt %s --tp-propagate-pipeline --tp-form-gemms 2>&1 | FileCheck %s --check-prefix=GLOBAL
 // RUN: not tp-opt %s --tp-propagate-pipeline --tp-form-kernels 2>&1 | FileCheck %s --check-prefix=GLOBAL

@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
 import copy
+import functools
 import math
 import pathlib
 import re
@@ -297,6 +298,25 @@ def capped_bias(self, q, k, v):
     return torch.softmax(scores + mask, -1) @ v
 
 
+def bias_and_mask(self, q, k, v):
+    mask = torch.full((6, 6), torch.finfo(torch.float32).min).triu(1)
+    return functional.scaled_dot_product_attention(q, k, v, attn_mask=self.bias + mask)
+
+
+def bias_where_seen(self, q, k, v):
+    i = torch.arange(6)
+    seen = (i[:, None] - i[None]).abs() <= 2
+    return functional.scaled_dot_product_attention(
+        q, k, v, attn_mask=torch.where(seen, self.bias, torch.finfo(torch.float32).min))
+
+
+def slopes(self, q, k, v):
+    """One for each head, as ALiBi has them, with all sequences' heads in one dimension."""
+    bias = (torch.arange(1.0, 5)[:, None] * torch.arange(6.0) / 8).repeat(2, 1)[:, None]
+    q, k, v = (x.reshape(8, 6, 8) for x in (q, k, v))
+    return (torch.softmax(bias.baddbmm(q, k.mT), -1) @ v).view(2, 4, 6, 8)
+
+
 def narrow_values(self, q, k, v):
     return functional.scaled_dot_product_attention(q, k, v[..., :5])
 
@@ -311,6 +331,8 @@ def sinks(self, q, k, v):
 
 @pytest.mark.parametrize("function,said", [
     (sinks, r" sinks %p\w+ \{causal"), (soft_cap, r"soft_cap = 5\.0+e\+00"), (position_bias, r" bias %\w+ \{scale"),
+    (bias_and_mask, r" bias %\w+ \{causal, "), (bias_where_seen, r" bias %\w+ \{.*window = 4 : i64"),
+    (slopes, r"bias .*: \(tensor<2x6x4x8xf32>.* tensor<4x6x6xf32>\)"),
     (encoder_window, r"window = 4 : i64"), (narrow_values, r"6x4x5xf32>"),
     (capped_bias, r" bias %\w+ \{causal, .*soft_cap")])
 def test_forms_of_attention(function, said):
@@ -319,6 +341,21 @@ def test_forms_of_attention(function, said):
     assert export.matched == {"attention": 1}
     line, = (line for line in export.text.splitlines() if "nn.attention" in line)
     assert re.search(said, line)
+
+
+def test_a_bias_beside_a_padding_mask():
+    def forward(self, q, k, v, attention_mask):
+        seen = attention_mask[:, None, None].bool()
+        return functional.scaled_dot_product_attention(
+            q, k, v, attn_mask=torch.where(seen, self.bias, torch.finfo(torch.float32).min))
+    mask = torch.ones(2, 6, dtype=torch.int64)
+    mask[1, 4:] = 0
+    torch.manual_seed(1)
+    call = Call(forward, bias=torch.randn(4, 6, 6))
+    call.forward = functools.partial(forward, call)     # inputs have the names of its arguments
+    export = tp_mlir.export(call.eval(), (*operands(), mask))
+    assert export.matched == {"attention": 1}
+    assert re.search(r"nn.attention .* mask %\w+ bias %", export.text)
 
 
 def capped_mask(self, q, k, v):
@@ -412,6 +449,27 @@ def test_half_precision(dtype):
     layer = nn.TransformerEncoderLayer(32, 4, 64, batch_first=True, norm_first=True)
     export = tp_mlir.export(layer.eval().to(dtype), (torch.randn(2, 6, 32).to(dtype),))
     assert export.matched == {"attention": 1}
+
+
+# -- the plan
+
+def test_a_layer_that_a_residual_reads_is_no_first_of_a_pair():
+    """As the projection of ELECTRA's and ALBERT's words to the layers' width."""
+    class Stream(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.project, self.up, self.down = nn.Linear(4, 8), nn.Linear(8, 32), nn.Linear(32, 8)
+
+        def forward(self, x):
+            x = self.project(x)
+            return x + self.down(functional.gelu(self.up(x)))
+    export = tp_mlir.export(Stream().eval(), (torch.randn(3, 4),))
+    cuts = {name: rule.get("dims") for rule in export.plan["rules"]
+            for name in rule.get("parameter", [])}
+    assert cuts["project.weight"] is None
+    assert cuts["up.weight"] == [["tp"], []] and cuts["down.weight"] == [[], ["tp"]]
+    totals = export.compile(mesh="tp=2").explain().totals
+    assert {kind: total["count"] for kind, total in totals.items()} == {"all_reduce": 1}
 
 
 # -- architectures of transformers

@@ -381,9 +381,11 @@ def test_bad_input(capsys, tmp_path):
     assert refused(capsys, 1, tmp_path) == (
         f"tp-plan: {tmp_path}/config.json is what Git LFS leaves in place of a file: run `git lfs "
         "pull` in its directory\n")
-    assert refused(capsys, 1, "owner/name") == (
-        "tp-plan: 'owner/name' is not on this machine; if it is the name of a model on a hub, "
-        "download it first (hf download NAME --local-dir DIR) and give DIR\n")
+    for name in ("owner/name", "gpt2", "https://huggingface.co/owner/name"):
+        assert refused(capsys, 1, name) == (
+            f"tp-plan: '{name}' is not on this machine; if it is the name of a model on a hub, "
+            "download it first (hf download NAME --local-dir DIR) and give DIR\n")
+    assert "found nothing" in refused(capsys, 1, "model.mlir")
     (tmp_path / "config.json").write_text("{")
     assert "config.json: expected JSON: " in refused(capsys, 1, tmp_path)
     assert refused(capsys, 1, LLAMA_8B, "--gpu", "h900") == (

@@ -10,6 +10,7 @@
 
 #include "Tables.h"
 #include "tp/Conversion/Step/Passes.h"
+#include "tp/Dialect/TP/IR/Phase.h"
 #include "tp/Resolve/Provenance.h"
 #include "tp/Schedule/Buffers.h"
 #include "tp/Schedule/RowKernels.h"
@@ -21,6 +22,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 
 #include <cassert>
@@ -375,17 +377,20 @@ LogicalResult StepBuilder::emitRows(func::CallOp call, func::FuncOp kernel) {
       return failure();
     slots.push_back(*address);
   }
-  auto scratch = kernel->getAttrOfType<IntegerAttr>(scratchBytesAttrName);
   if (launchesKernels) {
+    auto scratch = kernel->getAttrOfType<IntegerAttr>(scratchBytesAttrName);
     if (scratch && scratch.getInt() > 0)
       slots.push_back(members[Scratch]);
     return launch(call, call.getCallee(), slots);
   }
+  auto body = kernel->getAttrOfType<FlatSymbolRefAttr>(bodyAttrName);
+  if (!body)
+    return call.emitOpError("calls a kernel without code: run "
+                            "tp-generate-kernels first");
   llvm::append_values(slots, members[Scratch], members[ScratchStride]);
   storeArguments(slots);
   callRuntime(TPRT_SLOT_mark,
               {constant32(tables.getKernel(call.getCallee())), layer()});
-  auto body = kernel->getAttrOfType<FlatSymbolRefAttr>(bodyAttrName);
   auto number = [&](StringRef name) {
     return constant(kernel->getAttrOfType<IntegerAttr>(name).getInt());
   };
@@ -481,6 +486,9 @@ LogicalResult StepBuilder::emitRepeat(RepeatOp op) {
     return success();
   auto buffers = op->getAttrOfType<ArrayAttr>(buffersAttrName);
   size_t carried = op.getInits().size();
+  if (!buffers || buffers.size() != op->getNumResults() + carried)
+    return op.emitOpError("has no place for each value that it carries: run "
+                          "tp-schedule-pipeline first");
   SmallVector<Value> initial{zero};
   SmallVector<Type> types{i64};
   for (int place : {0, 1})
@@ -539,6 +547,8 @@ LogicalResult StepBuilder::emitRepeat(RepeatOp op) {
   return success();
 }
 
+static bool isTensor(Value value) { return isa<TensorType>(value.getType()); }
+
 LogicalResult StepBuilder::emitOp(Operation *op) {
   loc = op->getLoc();
   if (auto call = dyn_cast<func::CallOp>(op)) {
@@ -568,11 +578,15 @@ LogicalResult StepBuilder::emitOp(Operation *op) {
     return emitRepeat(repeat);
   if (auto rankOp = dyn_cast<RankOp>(op))
     return emitRank(rankOp);
-  bool isScalar = op->getNumResults() == 1 &&
-                  !isa<RankedTensorType>(op->getResult(0).getType());
-  if (isScalar)
-    builder.clone(*op, scalars);
-  // Parameters, constants and views are addresses: computed where used.
+  // These are addresses: computed where used.
+  if (isa<ParameterOp, tensor::EmptyOp, JoinOp>(op) || isView(op) ||
+      (isa<arith::ConstantOp>(op) && isTensor(op->getResult(0))))
+    return success();
+  if (llvm::any_of(op->getOperands(), isTensor) ||
+      llvm::any_of(op->getResults(), isTensor))
+    return op->emitOpError("computes with tensors outside of a kernel: run "
+                           "tp-schedule-pipeline first");
+  builder.clone(*op, scalars);
   return success();
 }
 
@@ -628,6 +642,8 @@ struct LowerStepPass : tp::impl::LowerStepBase<LowerStepPass> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     OpBuilder builder(module);
+    if (failed(expectPerRank(module)))
+      return signalPassFailure();
     bool launchesKernels = target->getTraits().launchesKernels;
     if (launchesKernels)
       getOrCreateKernelsModule(module);

@@ -94,9 +94,36 @@ def _bias_shape(node, scores):
     return shape
 
 
+def _summands(lowering, node, scores):
+    """(biases, masks) that what is added to scores is the sum of: at most one bias, and masks;
+    None if it is more. A bias that is hidden where a mask is none is the sum of both."""
+    if not isinstance(node, torch.fx.Node):
+        return None
+    found = classify(lowering, node, *scores[-2:])
+    if found is not None:
+        return [], [found]
+    parts = ()
+    if node.target is aten.add.Tensor and not node.kwargs:
+        parts = [_summands(lowering, operand, scores) for operand in node.args]
+    elif node.target is aten.where.self:
+        for bias, other, invert in (node.args[1:] + (False,), node.args[:0:-1] + (True,)):
+            if is_hidden(_number(lowering, other)):
+                found = classify(lowering, node.args[0], *scores[-2:], invert)
+                parts = [_summands(lowering, bias, scores), found and ([], [found])]
+                break
+    if parts and all(parts):
+        biases, masks = (sum(lists, []) for lists in zip(*parts))
+        if masks and len(biases) <= 1:
+            return biases, masks
+    return None if _bias_shape(node, scores) is None else ([node], [])
+
+
 def _bias(lowering, node, heads, queries, keys):
     """The Value of a bias, [heads or 1, queries, keys]."""
-    value = lowering.emitter.force(lowering.get(node))
+    value = lowering.get(node)
+    if isinstance(value, Constant) and len(value.shape) == 3 and value.shape[0] > heads:
+        value = Constant(value.data[:heads], value.kind)    # the same for each sequence
+    value = lowering.emitter.force(value)
     shape = value.shape[-3:]
     shape = (1,) * (3 - len(shape)) + tuple(shape)
     value = lowering.emitter.reshape(value, shape)
@@ -112,11 +139,20 @@ def _grid(lowering, q, scores):
     if scores.mask.padding is not None:
         batch = shape_of(scores.mask.padding)[0]
         return batch, total // batch
-    if any(len(shape_of(node)) == 3 and shape_of(node)[0] == total for node in scores.biases):
-        return 1, total     # each sequence's heads are heads of their own
     # Flattened: the outer part is the batch, where there are parts.
     parts = q.view.dims[0] if isinstance(q, Value) and len(front) == 1 else ()
-    return (parts[0].size, total // parts[0].size) if len(parts) > 1 else (1, total)
+    batch, heads = (parts[0].size, total // parts[0].size) if len(parts) > 1 else (1, total)
+    for node in scores.biases:
+        if len(shape_of(node)) == 3 and shape_of(node)[0] == total and not _repeats(
+                lowering.constant(node), heads):
+            return 1, total     # each sequence's heads are heads of their own
+    return batch, heads
+
+
+def _repeats(constant, count):
+    """Whether a constant is its first `count` rows again and again."""
+    return constant is not None and all(
+        torch.equal(part, constant[:count]) for part in constant.split(count))
 
 
 def _without_repetition(k, v):
@@ -165,9 +201,12 @@ def _scores_of_call(lowering, node):
     found = _mask_of_call(lowering, q, k, mask, causal)
     if found is not None:
         return Scores(scale, found)
-    if _bias_shape(mask, (*shape_of(q)[:-1], shape_of(k)[-2])) is None:
+    found = _summands(lowering, mask, (*shape_of(q)[:-1], shape_of(k)[-2]))
+    if found is None:
         return None
-    return Scores(scale, Mask(Band(None, None), None), biases=[mask])
+    biases, masks = found
+    mask = combine(masks)
+    return mask and Scores(scale, mask, biases=biases)
 
 
 def _match_call(lowering, node):
@@ -303,9 +342,11 @@ class _Scores:
         """Whether what is added to scores as they are is a bias, the first."""
         if not isinstance(node, torch.fx.Node) or self.biases or self.scale != 1 or self.cap:
             return False
-        if _bias_shape(node, self.shape) is None:
+        found = _summands(self.lowering, node, self.shape)
+        if found is None:
             return False
-        self.biases.append(node)
+        self.biases, masks = found
+        self.masks += masks
         return True
 
     def _follow_bias(self, a, b):
@@ -315,7 +356,7 @@ class _Scores:
             if self._add_bias(bias):
                 if self._follow(scores):
                     return True
-                self.biases.pop()
+                self.biases = []
                 self.scale, self.cap, self.masks = 1.0, None, before
         return False
 

@@ -5,8 +5,8 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 Where the model's configuration says it (`base_model_tp_plan`), it counts. The rest follows from
 the program: a linear layer whose input comes, by operations on single features or heads, from other
-linear layers alone is the second of a pair, as Megatron cuts them: those are cut by their
-outputs, it by its inputs. Word tables and heads are cut by the vocabulary.
+linear layers alone, which nothing else reads, is the second of a pair, as Megatron cuts them:
+those are cut by their outputs, it by its inputs. Word tables and heads are cut by the vocabulary.
 """
 
 import re
@@ -41,6 +41,7 @@ class Flow:
                 self.operands[name] = _NAME.findall(outside)
         self.linears = {result: (weight, bias, rows)
                         for weight, bias, rows, result in emitter.linears}
+        self.mixed = set()      # linear layers that more than another layer reads: a residual
         self._memo = {}
 
     def origins(self, name):
@@ -76,6 +77,13 @@ class Flow:
             return None if name in self.features else frozenset([INPUT])
         operation = self.operation[name]
         found = [self._memo[o] for o in self.operands[name]]
+        origins = self._pass(operation, found)
+        if origins is None:
+            self.mixed.update(*(part for part in found if part))
+        return origins
+
+    def _pass(self, operation, found):
+        """Origins of an operation's result from those of its operands."""
         if any(part is None for part in found):
             return None
         together = frozenset().union(*found)
@@ -95,11 +103,13 @@ def structural(emitter, results, features):
     parameters = {ssa: key[0] for key, ssa in emitter.parameters.items()}
     flow = Flow(emitter, parameters, features)
     cuts = {}
+    for value in [*(rows for _, _, rows in flow.linears.values()), *results]:
+        flow.origins(value)
     for result, (weight, bias, rows) in flow.linears.items():
         if not isinstance(weight, Parameter):
             continue
         before = (flow.origins(rows) or frozenset()) - {INPUT}
-        if not before:
+        if not before or before & flow.mixed:
             continue
         firsts = [flow.linears[name] for name in sorted(before, key=lambda n: int(n[1:]))]
         if any(not isinstance(w, Parameter) or cuts.get(w.name) == "row"

@@ -67,11 +67,12 @@ def _parser():
     return parser
 
 
-def _config(model):
+def _config(given):
     """What config.json says; nothing for a program."""
+    model = pathlib.Path(given)
     if model.is_file() and model.suffix == ".mlir":
         return None
-    _checkpoint.check_model(model, expected="a checkpoint folder or a .mlir file")
+    _checkpoint.check_model(given, expected="a checkpoint folder or a .mlir file")
     return _checkpoint.read_config(
         model, ": a checkpoint folder has one; it is all that tp-plan needs of it")
 
@@ -202,7 +203,7 @@ def _run(args):
     profile, degrees = _profile.read(args.gpu), _degrees(args.degrees)
     if args.ranks_per_node:
         profile = _profile.with_nodes(profile, args.ranks_per_node)
-    config = _config(pathlib.Path(args.model))
+    config = _config(args.model)
     if args.check and config is None:
         raise UsageError("tp-plan", 2, "for --check: expected a checkpoint folder, as it is tokens "
                          "that the program is run on")

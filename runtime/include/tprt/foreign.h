@@ -50,13 +50,19 @@ inline std::string_view describeForeign(std::string_view head) {
   return {};
 }
 
-/// Whether what is not there may be the name of a model on a hub: `owner/name`.
+/// Whether what is not there may be the name of a model on a hub: `owner/name`,
+/// or a name of old without its owner, as `gpt2`, or the address of its page.
 inline bool looksLikeHubName(std::string_view text) {
+  constexpr std::string_view kAddress = "https://";
+  if (text.substr(0, kAddress.size()) == kAddress)
+    return true;
+  if (text.empty() || text[0] == '.' || text[0] == '~')
+    return false;
   size_t slash = text.find('/');
-  return slash != std::string_view::npos && slash > 0 &&
-         slash + 1 < text.size() &&
-         text.find('/', slash + 1) == std::string_view::npos &&
-         text[0] != '.' && text[0] != '~';
+  if (slash == std::string_view::npos) // With a dot it is a file.
+    return text.find('.') == std::string_view::npos;
+  return slash > 0 && slash + 1 < text.size() &&
+         text.find('/', slash + 1) == std::string_view::npos;
 }
 
 /// To follow the name in a message.
