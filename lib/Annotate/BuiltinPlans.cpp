@@ -21,16 +21,19 @@ using namespace tp;
 /// [experts, outputs, inputs] are told from matrices by their rank.
 static constexpr llvm::StringLiteral expertWidthRules = R"json(
   {"parameter": ["*gate_proj.weight", "*up_proj.weight", "*w1.weight",
-                 "*w3.weight", "*input_linear.weight"],
+                 "*w3.weight", "*input_linear.weight",
+                 "*experts.gate_up_proj"],
    "rank": 3, "comment": "outputs of each expert", "dims": [[], ["tp"], []]},
-  {"parameter": ["*down_proj.weight", "*w2.weight", "*output_linear.weight"],
+  {"parameter": ["*down_proj.weight", "*w2.weight", "*output_linear.weight",
+                 "*experts.down_proj"],
    "rank": 3, "comment": "inputs of each expert", "dims": [[], [], ["tp"]]},
 )json";
 
 static constexpr llvm::StringLiteral expertRules = R"json(
   {"parameter": ["*gate_proj.weight", "*up_proj.weight", "*down_proj.weight",
                  "*w1.weight", "*w2.weight", "*w3.weight",
-                 "*input_linear.weight", "*output_linear.weight"],
+                 "*input_linear.weight", "*output_linear.weight",
+                 "*experts.gate_up_proj", "*experts.down_proj"],
    "rank": 3, "comment": "experts", "dims": [["tp"], [], []]},
 )json";
 
@@ -97,7 +100,7 @@ static constexpr llvm::StringLiteral megatronRules = R"json(
                  "*token_type_embeddings.weight", "*transform.dense.*",
                  "*pooler.dense.*", "lm_head.dense.*", "vocab_transform.*",
                  "*classifier.*", "*mlp.gate.weight",
-                 "*block_sparse_moe.gate.weight", "*router.layer.weight",
+                 "*block_sparse_moe.gate.weight", "*router.layer.weight", "*router.weight",
                  "*shared_expert_gate.weight", "*e_score_correction_bias",
                  "*q_a_proj.*", "*kv_a_proj_with_mqa.*"],
    "whole": true},

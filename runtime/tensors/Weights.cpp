@@ -81,6 +81,10 @@ Status openCheckpoint(const std::string &spec, Tensors &tensors) {
   namespace fs = std::filesystem;
   std::error_code ignored;
   fs::path path(spec);
+  if (fs::is_regular_file(path, ignored) && path.extension() == ".json")
+    return userError("weights '", spec,
+                     "' is a file of a checkpoint: expected its directory, '",
+                     path.parent_path().string(), "'");
   if (fs::is_regular_file(path, ignored))
     return addFile(spec, tensors);
   bool isThere = fs::is_directory(path, ignored);
