@@ -191,6 +191,8 @@ def main(open_engine, arguments=None):
     except (ValueError, OSError, RuntimeError, ImportError) as error:
         print(f"tp-chat: {error}", file=sys.stderr)
         return exit_code(error)
+    except KeyboardInterrupt:
+        return 130
     with contextlib.closing(model):
         conversation = Conversation(model, tokenizer, engine.Params(
             temperature=args.temperature, top_p=args.top_p, seed=args.seed))

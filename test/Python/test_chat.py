@@ -183,6 +183,14 @@ def test_bytes_that_are_no_text():
     assert done.stdout.decode() == f"tp-chat: {told}\n\nb\n"
 
 
+def test_interrupt_while_it_opens(capsys):
+    def opening(folder, **options):
+        raise KeyboardInterrupt
+
+    assert chat.main(opening, [str(MODEL)]) == 130
+    assert capsys.readouterr().err == ""
+
+
 def test_no_model(tmp_path, capsys):
     assert chat.main(None, [str(tmp_path)]) == 1
     assert capsys.readouterr().err.startswith(f"tp-chat: no tokenizer.json in {tmp_path}")

@@ -152,6 +152,14 @@ def test_a_client_that_does_not_read(seconds, monkeypatch):
         assert made.wait(20) == 0
 
 
+def test_interrupt_while_it_opens(capsys):
+    def opening(folder, **options):
+        raise KeyboardInterrupt
+
+    assert serve.main(opening, [str(MODEL)]) == 130
+    assert capsys.readouterr().err == f"tp-serve: opening {MODEL}\n"
+
+
 def test_refusals(tmp_path, capsys):
     def said(*arguments):
         code = serve.main(lambda folder, **options: EchoEngine(), [*map(str, arguments)])

@@ -58,4 +58,7 @@ def main(open_engine, arguments=None):
     except (ValueError, OSError, RuntimeError, ImportError) as error:
         print(f"tp-serve: {error}", file=sys.stderr)
         failure = error
+    except KeyboardInterrupt:
+        # While it was opened; a server drains then.
+        return 130
     return exit_code(failure)
