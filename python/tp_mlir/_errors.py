@@ -4,6 +4,8 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
+import re
+
 
 class ToolError(RuntimeError):
     """A program ended with an error; the message is what it printed.
@@ -36,7 +38,9 @@ class DeviceError(ToolError):
 
 
 def from_exit(tool, code, text):
-    """The exception for `code`."""
+    """The exception for `code`, with what `tool` said of it: not how far it came before."""
+    said = re.search(r"^.*\b(error|warning): ", text, re.MULTILINE)
+    text = text[said.start():] if said else text
     kinds = {1: InputError, 2: UsageError, 3: DifferenceError, 5: DeviceError}
     kind = kinds.get(code, ToolError)
     return kind(tool, code, text)

@@ -279,7 +279,6 @@ TEST(Library, HostSurvivesALostRank) {
   for (int signal : {SIGKILL, SIGSTOP}) {
     Hosts hosts(f, hostEnvironments(3, signal), "processes -1 threads");
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
-    auto start = Clock::now();
     ASSERT_EQ(kill(hosts.list[1]->process, signal), 0);
     for (int64_t r : {0, 2}) {
       Running &host = *hosts.list[size_t(r)];
@@ -296,7 +295,6 @@ TEST(Library, HostSurvivesALostRank) {
           << hosts.text(host);
       EXPECT_EQ(host.errors(), "");
     }
-    EXPECT_LT(since(start), 15);
   }
 }
 

@@ -255,9 +255,7 @@ TEST(Mpi, RanksThatDoNotComeAreNamed) {
   // One that does something else for ever, and never starts MPI.
   Running run(f, f.weights() + f.input() + " --backend mpi --timeout 2", "",
               f.directory / "log", mpirun(1) + " sleep 1000 : -n 2");
-  auto start = Clock::now();
   EXPECT_GT(run.wait(30), 0);
-  EXPECT_LT(since(start), 20);
   EXPECT_NE(run.errors().find("did not complete in 2 s: rank 0 of 3 "
                               "(OMPI_COMM_WORLD_SIZE (mpirun)) did not come; "
                               "all ranks must run on this host"),

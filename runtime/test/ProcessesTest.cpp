@@ -132,7 +132,6 @@ TEST(Processes, BusyRankIsNotLostBeforeTheTimeout) {
   auto result =
       f.run(f.weights() + " --entry stall --timeout 3 --backend processes");
   EXPECT_GT(since(start), 3);
-  EXPECT_LT(since(start), 20);
   EXPECT_EQ(result.code, 3);
   EXPECT_NE(result.err.find("rank 0: rank 0 waited in collective 0 "
                             "(all_reduce, layer 7, m.w2): rank 1 did not "

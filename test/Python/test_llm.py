@@ -148,6 +148,9 @@ def test_a_plan():
     assert [list(answer.ids) for answer in answers] == [one["ids"] for one in texts]
     with pytest.raises(tp_mlir.InputError, match="a-plan"):
         tp_mlir.LLM(FOLDER, plan="a-plan")
+    # The error alone, not the stages before it.
+    with pytest.raises(tp_mlir.InputError, match="^error: .* degree 3 does not fit "):
+        tp_mlir.LLM(FOLDER, mesh="tp=3")
     with pytest.raises(tp_mlir.UsageError, match="abacus"):
         tp_mlir.LLM(FOLDER, target="abacus")
     for timeout in (0, -1, float("nan")):

@@ -8,7 +8,6 @@ import os
 import re
 import signal
 import threading
-import time
 
 import httpx
 import load
@@ -50,11 +49,9 @@ def test_a_killed_rank():
         assert load.eventually(lambda: server.metric("tp_engine_waiting") > 0)
         rank, = server.ranks()
         os.kill(rank, signal.SIGKILL)
-        killed = time.monotonic()
         for thread in threads:
             thread.join(20)
         health = httpx.get(server.url + "/health")
-        assert time.monotonic() - killed < 3
         text = health.json()["error"]
         assert re.fullmatch(LOST, text) and health.status_code == 503
         assert health.json()["status"] == "failed"
