@@ -12,6 +12,7 @@
 #include "AbiKinds.h"
 #include "AttentionCopies.h"
 #include "AttentionMasks.h"
+#include "AttentionOrder.h"
 #include "AttentionSoftmax.h"
 #include "tp/Conversion/Kernels/GpuModule.h"
 
@@ -48,6 +49,18 @@ struct Arguments {
   BACKWARD_PARAMETERS(MEMBER)
 #undef MEMBER
 };
+
+/// Of a block for rows of one query head, which walks over the columns.
+AttentionOrder getOrder(const AttentionShape &shape,
+                        const AttentionTiles &tiles, bool byKeys) {
+  int64_t rows = byKeys ? shape.keyCapacity : shape.queryLength;
+  int64_t columns = byKeys ? shape.queryLength : shape.keyCapacity;
+  int64_t bytes =
+      columns * (shape.headSize + shape.valueSize) * shape.getElementBytes();
+  return {tiles.splits,     int64_t(llvm::divideCeil(rows, tiles.getRows())),
+          shape.queryHeads, shape.batch,
+          shape.causal,     byKeys ? bytes : bytes / shape.getSharing()};
+}
 
 /// A tensor [batch, length, heads, size] as a block sees it: one head of one
 /// batch entry.
@@ -147,18 +160,19 @@ BackwardKernel::BackwardKernel(OpBuilder &builder, Location loc,
   thread = e.threadId();
   lane = e.rem(thread, 32);
   warpRow = e.mul(e.div(thread, 32), tiles.getWarpRows());
-  Value block = e.blockId(0);
-  part = e.rem(block, tiles.splits);
-  block = e.div(block, tiles.splits);
-  int64_t length = byKeys ? shape.keyCapacity : shape.queryLength;
-  // Rows of the most columns come first, so that all end together.
+  AttentionOrder::Place place =
+      getOrder(shape, tiles, byKeys).locate(e, e.blockId(0));
+  part = place.split;
+  Value block = place.block;
+  // The last queries see the most keys, the first keys have the most queries.
   if (shape.causal && !byKeys)
     block =
-        e.sub(e.int32(llvm::divideCeil(length, tiles.getRows()) - 1), block);
+        e.sub(e.int32(llvm::divideCeil(shape.queryLength, tiles.getRows()) - 1),
+              block);
   blockRow = e.mul(block, tiles.getRows());
-  head = e.blockId(1);
+  head = place.head;
   keyHead = e.div(head, shape.getSharing());
-  batch = e.blockId(2);
+  batch = place.batch;
   auto ofQueries = [&](Value base, int64_t size) {
     return HeadOf{base, shape.queryLength, shape.queryHeads, size, head};
   };
@@ -599,11 +613,8 @@ static void generate(gpu::GPUModuleOp module, StringRef name,
   OpBuilder builder(module.getContext());
   SmallVector<Type> types(numParameters,
                           LLVM::LLVMPointerType::get(builder.getContext()));
-  int64_t length = byKeys ? shape.keyCapacity : shape.queryLength;
   Launch launch;
-  launch.grid = {int64_t(llvm::divideCeil(length, tiles.getRows())) *
-                     tiles.splits,
-                 shape.queryHeads, shape.batch};
+  launch.grid = {getOrder(shape, tiles, byKeys).getBlocks(), 1, 1};
   launch.block = {tiles.getThreads(), 1, 1};
   // Behind the tiles: two stages of two numbers for each column.
   launch.sharedBytes = tiles.getSharedBytes() + (byKeys ? 16 * tiles.keys : 0);

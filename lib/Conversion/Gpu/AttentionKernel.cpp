@@ -12,12 +12,22 @@
 #include "AttentionArguments.h"
 #include "AttentionCopies.h"
 #include "AttentionMasks.h"
+#include "AttentionOrder.h"
 #include "AttentionPages.h"
 #include "AttentionSplits.h"
 #include "tp/Conversion/Kernels/GpuModule.h"
 
 using namespace mlir;
 using namespace tp;
+
+/// Blocks of a head walk over its keys and values.
+static AttentionOrder getOrder(const AttentionShape &shape,
+                               const AttentionTiles &tiles) {
+  int64_t bytes = shape.keyCapacity * (shape.headSize + shape.valueSize) *
+                  shape.getBytes(shape.keyType);
+  return {tiles.splits, tiles.getBlocks(shape), shape.keyHeads,
+          shape.batch,  shape.causal,           bytes};
+}
 
 namespace {
 
@@ -79,14 +89,14 @@ AttentionKernel::AttentionKernel(OpBuilder &builder, Location loc,
   Value warp = e.div(thread, 32);
   warpRow = e.mul(e.rem(warp, tiles.rowWarps), tiles.getWarpRows());
   keyWarp = e.div(warp, tiles.rowWarps);
-  block = e.blockId(0);
-  split = e.rem(block, tiles.splits);
-  block = e.div(block, tiles.splits);
-  // Rows that see the most keys come first, so that all end together.
+  AttentionOrder::Place place = getOrder(shape, tiles).locate(e, e.blockId(0));
+  split = place.split;
+  block = place.block;
+  // The last rows see the most keys.
   if (shape.causal)
     block = e.sub(e.int32(tiles.getBlocks(shape) - 1), block);
-  keyHead = e.blockId(1);
-  batch = e.blockId(2);
+  keyHead = place.head;
+  batch = place.batch;
   if (shape.pages)
     pages.emplace(e, shape, tiles, call.rows, call.positions, call.table);
 }
@@ -429,8 +439,7 @@ gpu::GPUFuncOp tp::generateAttention(gpu::GPUModuleOp module, StringRef name,
   LLVM::GlobalOp shared = getSharedMemory(module, loc);
   OpBuilder builder(module.getContext());
   Launch launch;
-  launch.grid = {tiles.getBlocks(shape) * tiles.splits, shape.keyHeads,
-                 shape.batch};
+  launch.grid = {getOrder(shape, tiles).getBlocks(), 1, 1};
   launch.block = {tiles.getThreads(), 1, 1};
   launch.sharedBytes = tiles.getSharedBytes();
   gpu::GPUFuncOp kernel =

@@ -16,6 +16,10 @@ using namespace mlir;
 using namespace tp;
 
 static constexpr double infinity = std::numeric_limits<double>::infinity();
+/// How far scores may rise, as powers of 2, before what was summed is scaled
+/// anew. Powers up to 2^8 are rounded no worse than those below 1 in any type
+/// (f16 ends at 2^16), and their sums are f32.
+static constexpr double powersAbove = 8;
 
 SmallVector<Value> SoftmaxState::flatten() const {
   SmallVector<Value> values(greatest);
@@ -119,22 +123,50 @@ void AttentionSoftmax::rescale(SoftmaxState &state, size_t row, Value by) {
     }
 }
 
+/// Multiplying all outputs costs a tenth of a tile, so a warp does it only if
+/// one of its rows has a score far above what the row's powers are of.
+void AttentionSoftmax::followGreatest(SoftmaxState &state,
+                                      const Fragments &scores) {
+  double room = scalesScores ? powersAbove : powersAbove / multiplier;
+  SmallVector<Value> greatest;
+  Value isHigher;
+  for (size_t row = 0; row < state.greatest.size(); ++row) {
+    size_t first = row % 2 * 2;
+    const Fragment &own = scores[row / 2];
+    Value score = own[0][first];
+    for (const auto &tile : own)
+      for (size_t side = 0; side < 2; ++side)
+        score = e.greatestf(score, tile[first + side]);
+    greatest.push_back(e.greatestOfQuad(score));
+    Value isFar = e.compare(arith::CmpFPredicate::OGT, greatest.back(),
+                            e.addf(state.greatest[row], e.float32(room)));
+    isHigher = isHigher ? e.bitOr(isHigher, isFar) : isFar;
+  }
+  Value isAny =
+      e.compare(arith::CmpIPredicate::ne, e.ballot(isHigher), int64_t(0));
+  state.assign(e.choose(
+      isAny,
+      [&] {
+        SoftmaxState scaled = state;
+        for (auto [row, score] : llvm::enumerate(greatest)) {
+          Value before = state.greatest[row];
+          scaled.greatest[row] = e.greatestf(before, score);
+          Value shift = getShift(scaled.greatest[row]);
+          rescale(scaled, row, getPower(before, shift));
+        }
+        return KernelEmitter::Values(scaled.flatten());
+      },
+      [&] { return KernelEmitter::Values(state.flatten()); }));
+}
+
 Fragments AttentionSoftmax::update(SoftmaxState &state,
                                    const Fragments &scores) {
+  followGreatest(state, scores);
   Fragments result = scores;
   for (size_t row = 0; row < state.greatest.size(); ++row) {
     size_t first = row % 2 * 2;
-    Fragment &own = result[row / 2];
-    Value greatest = own[0][first];
-    for (auto &tile : own)
-      for (size_t side = 0; side < 2; ++side)
-        greatest = e.greatestf(greatest, tile[first + side]);
-    Value before = state.greatest[row];
-    greatest = e.greatestf(before, e.greatestOfQuad(greatest));
-    Value shift = getShift(greatest);
-    state.greatest[row] = greatest;
-    rescale(state, row, getPower(before, shift));
-    for (auto &tile : own)
+    Value shift = getShift(state.greatest[row]);
+    for (auto &tile : result[row / 2])
       for (size_t side = 0; side < 2; ++side) {
         Value &value = tile[first + side];
         value = getPower(value, shift);

@@ -28,8 +28,10 @@
 
 namespace tp {
 
-/// What a lane keeps of its rows: two of each fragment, rows g and g + 8. The
-/// sum is of the lane's own keys until finish().
+/// What a lane keeps of its rows: two of each fragment, rows g and g + 8.
+/// `greatest` is what the powers are of: a row's greatest score, or one that
+/// later scores are not far above. The sum is of the lane's own keys until
+/// finish().
 struct SoftmaxState {
   llvm::SmallVector<mlir::Value> greatest, sum;
   Fragments outputs;
@@ -93,6 +95,7 @@ private:
   bool scalesScores; ///< by c, before anything else
 
   void rescale(SoftmaxState &state, size_t row, Value by);
+  void followGreatest(SoftmaxState &state, const Fragments &scores);
 };
 
 } // namespace tp

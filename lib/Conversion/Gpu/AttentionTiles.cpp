@@ -113,6 +113,17 @@ static LogicalResult checkShape(Operation *op, const AttentionShape &shape,
            << heads << " of at most " << gridLimit << " for a device, got "
            << shape.batch << " and " << shape.keyHeads
            << ": they are a grid's extents";
+  // Blocks have 16 rows and more, of the derivative two parts.
+  int64_t rows = shape.getRows();
+  if (isBackward)
+    rows = 2 * std::max(shape.queryLength, shape.keyCapacity);
+  int64_t most = std::numeric_limits<int32_t>::max();
+  if (int64_t blocks =
+          shape.batch * shape.keyHeads * int64_t(llvm::divideCeil(rows, 16));
+      blocks > most)
+    return op->emitOpError("expected at most ")
+           << most << " times 16 rows of all heads for a device, got " << blocks
+           << ": they are a grid's extent";
   // Positions within a head are 32-bit, with room for a tile past the end.
   int64_t positions = std::numeric_limits<int32_t>::max() / 2;
   int64_t keys = shape.keyCapacity;
@@ -212,11 +223,13 @@ AttentionTiles AttentionTiles::choose(const AttentionShape &shape) {
   tiles.keyWarps = warps / tiles.rowWarps;
 
   // Twice the rows per warp halve the reads of keys and values from shared
-  // memory, if the accumulators leave room.
+  // memory, if the accumulators leave room. Causal blocks are unlike each other
+  // and fill a card if there are more of them.
   bool isSmall = widest <= (isWide ? 64 : 128);
   tiles.fragments = isSmall && tiles.keyWarps == 1 &&
                             shape.getRows() > 16 * tiles.rowWarps &&
-                            getBlocks(32 * tiles.rowWarps) >= blocksOfCard
+                            getBlocks(32 * tiles.rowWarps) >=
+                                (shape.causal ? 2 : 1) * blocksOfCard
                         ? 2
                         : 1;
 

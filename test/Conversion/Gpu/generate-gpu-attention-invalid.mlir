@@ -24,6 +24,15 @@ func.func @length(%q: tensor<1x1x1x8xf16>, %k: tensor<1x2000000000x1x8xf16>) -> 
 
 // -----
 
+// Each head alone has room.
+func.func @rows(%q: tensor<60000x5x60000x8xf16>) -> tensor<60000x5x60000x8xf16> {
+  // expected-error @+1 {{expected at most 2147483647 times 16 rows of all heads for a device, got 3600000000: they are a grid's extent}}
+  %o = nn.attention %q, %q, %q {scale = 1.0 : f64} : (tensor<60000x5x60000x8xf16>, tensor<60000x5x60000x8xf16>, tensor<60000x5x60000x8xf16>) -> tensor<60000x5x60000x8xf16>
+  return %o : tensor<60000x5x60000x8xf16>
+}
+
+// -----
+
 func.func @double(%q: tensor<1x8x2x8xf64>) -> tensor<1x8x2x8xf64> {
   // expected-error @+1 {{expected elements f32, bf16 or f16 for a device, got 'f64'}}
   %o = nn.attention %q, %q, %q {scale = 1.0 : f64} : (tensor<1x8x2x8xf64>, tensor<1x8x2x8xf64>, tensor<1x8x2x8xf64>) -> tensor<1x8x2x8xf64>

@@ -10,7 +10,7 @@
 // CHECK: gpu.func @attention_0(%{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %{{.*}}: !llvm.ptr, %[[LENGTH:.*]]: i64, %{{.*}}: i64, %{{.*}}: !llvm.ptr, %{{.*}}: i64, %{{.*}}: !llvm.ptr) kernel
 // CHECK-SAME: known_block_size = array<i32: 128, 1, 1>
 // CHECK-SAME: tp.block = array<i64: 128, 1, 1>
-// CHECK-SAME: tp.grid = array<i64: 2, 2, 32>
+// CHECK-SAME: tp.grid = array<i64: 128, 1, 1>
 // CHECK-SAME: tp.shared_bytes = 46080
 // Queries, then the first tile, then the rest of them in the loop.
 // CHECK: nvvm.cp.async.shared.global {{.*}}, 16, cache = cg
@@ -25,6 +25,13 @@
 // CHECK: nvvm.cp.async.commit.group
 // CHECK: nvvm.ldmatrix {{.*}} layout = #nvvm.mma_layout<row>, num = 4
 // CHECK: nvvm.mma.sync {{.*}} multiplicandAPtxType = #nvvm.mma_type<bf16>{{.*}} shape = #nvvm.shape<m = 16, n = 8, k = 16>
+// What was summed is scaled anew if a lane's row needs it.
+// CHECK: arith.cmpf ogt
+// CHECK: %[[ANY:.*]] = nvvm.vote.sync ballot
+// CHECK: %[[IS_ANY:.*]] = arith.cmpi ne, %[[ANY]]
+// CHECK: scf.if %[[IS_ANY]]
+// CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"
+// CHECK: } else {
 // CHECK: llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"
 // CHECK: nvvm.ldmatrix {{.*}} layout = #nvvm.mma_layout<col>, num = 4
 // CHECK: nvvm.mma.sync
@@ -67,7 +74,7 @@ func.func @f32(%q: tensor<1x65x1x5xf32>, %k: tensor<1x65x1x5xf32>, %v: tensor<1x
 // CHECK: nn.attention {{.*}} tp.kernel = @attention_0
 // CHECK: nn.attention {{.*}} tp.kernel = @attention_1
 // CHECK: gpu.func @attention_0
-// CHECK-SAME: tp.grid = array<i64: 1, 2, 1>
+// CHECK-SAME: tp.grid = array<i64: 2, 1, 1>
 // CHECK: scf.for
 // CHECK: nvvm.mma.sync {{.*}} : (vector<2xf16>, vector<2xf16>, f32)
 // CHECK: gpu.barrier
@@ -94,7 +101,7 @@ func.func @decode(%q: tensor<1x1x14x128xf16>, %k: tensor<1x99x2x128xf16>, %v: te
 // CHECK: nn.attention {{.*}} {causal, scale = {{.*}} : f64, tp.kernel = @attention_0, tp.scratch_bytes = 549120 : i64, tp.then = [@attention_0_combine]}
 // CHECK: gpu.func @attention_0(
 // CHECK-SAME: %[[OUT:[a-z0-9]*]]: !llvm.ptr, %{{[a-z0-9]*}}: i64, %{{[a-z0-9]*}}: !llvm.ptr, %[[SCRATCH:[a-z0-9]*]]: !llvm.ptr) kernel
-// CHECK-SAME: tp.grid = array<i64: 33, 8, 1>
+// CHECK-SAME: tp.grid = array<i64: 264, 1, 1>
 // CHECK: %[[PARTS:.*]] = llvm.addrspacecast %[[SCRATCH]]
 // CHECK: nvvm.read.ptx.sreg.ctaid.x
 // CHECK: arith.remui
@@ -132,7 +139,7 @@ func.func @split(%q: tensor<1x1x32x128xbf16>, %k: tensor<1x8192x8x128xbf16>, %v:
 // CHECK: gpu.func @attention_1(
 // CHECK-SAME: tp.grid = array<i64: 1, 1, 1>
 // CHECK: gpu.func @attention_2(
-// CHECK-SAME: tp.grid = array<i64: 1, 8, 16>
+// CHECK-SAME: tp.grid = array<i64: 128, 1, 1>
 // CHECK-NOT: gpu.func
 func.func @bounds(%q: tensor<1x1x1x64xf16>, %k: tensor<1x9000x1x64xf16>, %s: tensor<1x448x1x64xf16>, %qs: tensor<16x1x32x64xf16>, %ks: tensor<16x9000x8x64xf16>) {
   %0 = nn.attention %q, %k, %k {causal, window = 515 : i64, scale = 0.1 : f64} : (tensor<1x1x1x64xf16>, tensor<1x9000x1x64xf16>, tensor<1x9000x1x64xf16>) -> tensor<1x1x1x64xf16>
@@ -149,7 +156,7 @@ func.func @bounds(%q: tensor<1x1x1x64xf16>, %k: tensor<1x9000x1x64xf16>, %s: ten
 // CHECK-LABEL: func.func @decode
 // CHECK: nn.paged_attention {{.*}} {page = 32 : i64, scale = 1.250000e-01 : f64, tp.kernel = @paged_attention_0, tp.scratch_bytes = 270336 : i64, tp.then = [@paged_attention_0_combine]}
 // CHECK: gpu.func @paged_attention_0(%{{[^)]*}}: i64, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %[[ROWS:[a-z0-9]*]]: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr) kernel
-// CHECK-SAME: tp.grid = array<i64: 32, 2, 4>
+// CHECK-SAME: tp.grid = array<i64: 256, 1, 1>
 // CHECK: %[[OWN:.*]] = llvm.addrspacecast %[[ROWS]]
 // CHECK: llvm.getelementptr %[[OWN]]
 // CHECK-NOT: nvvm.vote
@@ -167,7 +174,7 @@ func.func @decode(%q: tensor<1x4x8x64xbf16>, %k: tensor<16384x2x64xbf16>, %rows:
 
 // CHECK-LABEL: func.func @prefill
 // CHECK: gpu.func @paged_attention_0(
-// CHECK-SAME: tp.grid = array<i64: 512, 8, 1>
+// CHECK-SAME: tp.grid = array<i64: 4096, 1, 1>
 // CHECK: scf.if
 // CHECK: nvvm.vote.sync ballot
 // CHECK: llvm.intr.cttz
@@ -202,12 +209,12 @@ func.func @mixed(%q: tensor<1x2x4x64xbf16>, %k: tensor<64x2x64xf16>, %rows: tens
 // CHECK: nn.attention_backward {{.*}} {causal, scale = 1.250000e-01 : f64, tp.kernel = @attention_backward_0, tp.then = [@attention_backward_0_keys]}
 // CHECK: gpu.func @attention_backward_0(%{{[^)]*}}: !llvm.ptr, %{{[^)]*}}: !llvm.ptr) kernel
 // CHECK-SAME: tp.block = array<i64: 128, 1, 1>
-// CHECK-SAME: tp.grid = array<i64: 8, 32, 1>
+// CHECK-SAME: tp.grid = array<i64: 256, 1, 1>
 // CHECK: nvvm.cp.async.shared.global
 // CHECK: nvvm.mma.sync
 // CHECK-NOT: llvm.atomicrmw
 // CHECK: gpu.func @attention_backward_0_keys(
-// CHECK-SAME: tp.grid = array<i64: 8, 32, 1>
+// CHECK-SAME: tp.grid = array<i64: 256, 1, 1>
 // CHECK-NOT: llvm.atomicrmw
 // CHECK: gpu.return
 !q = tensor<1x512x32x64xbf16>
@@ -227,9 +234,9 @@ func.func @backward(%do: !q, %k: !k, %r: !r) -> (!q, !e, !e, !q) {
 // CHECK-LABEL: func.func @single
 // CHECK: gpu.func @attention_backward_0(
 // CHECK-SAME: tp.block = array<i64: 32, 1, 1>
-// CHECK-SAME: tp.grid = array<i64: 2, 2, 1>
+// CHECK-SAME: tp.grid = array<i64: 4, 1, 1>
 // CHECK: gpu.func @attention_backward_0_keys(
-// CHECK-SAME: tp.grid = array<i64: 4, 2, 1>
+// CHECK-SAME: tp.grid = array<i64: 8, 1, 1>
 func.func @single(%q: tensor<1x32x2x16xf32>, %r: tensor<1x32x2xf32>) -> tensor<1x32x2x16xf32> {
   %0:3 = nn.attention_backward %q, %q, %q, %q, %r, %r {scale = 0.125 : f64} : (tensor<1x32x2x16xf32>, tensor<1x32x2x16xf32>, tensor<1x32x2x16xf32>, tensor<1x32x2x16xf32>, tensor<1x32x2xf32>, tensor<1x32x2xf32>) -> (tensor<1x32x2x16xf32>, tensor<1x32x2x16xf32>, tensor<1x32x2x16xf32>)
   return %0#0 : tensor<1x32x2x16xf32>
