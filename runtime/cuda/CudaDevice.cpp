@@ -39,6 +39,7 @@ Expected<CudaDevice> CudaDevice::open(const Driver &cuda, int ordinal) {
   TPRT_TRY(attribute(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, made.minor));
   TPRT_TRY(attribute(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
                      made.maxShared));
+  TPRT_TRY(attribute(CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, made.cacheBytes));
   CUcontext context = nullptr;
   TPRT_TRY(cuda.check(cuda.cuDevicePrimaryCtxRetain(&context, device), what));
   made.context = {context, {&cuda, device}};

@@ -39,6 +39,7 @@ public:
 
   int major = 0, minor = 0;
   std::string name;
+  int cacheBytes = 0; ///< of the second-level cache
 
 private:
   /// Gives the primary context back.

@@ -125,8 +125,7 @@ Status CudaRank::allocate() {
   add(places, places.constants, int64_t(program.constants.size()));
   add(places, places.arena, arena);
   add(places, places.scratch, scratchBytes);
-  add(places, places.workspace,
-      manifest.gemms.empty() ? 0 : GemmPlans::kWorkspaceBytes);
+  add(places, places.workspace, GemmPlans::workspaceBytes(manifest.gemms));
   // A collective may read an input and write a result of the entry.
   add(shared, shared.comm, comm);
   add(shared, shared.values, layout.bytes);
@@ -180,7 +179,7 @@ Status CudaRank::loadWeights(const Weights &weights) {
   if (!manifest.gemms.empty()) {
     TPRT_ASSIGN(auto lt, CublasLt::get());
     TPRT_TRY(gemms.open(*cuda, *lt, manifest.gemms, compute.get(),
-                        block.get() + places.workspace));
+                        block.get() + places.workspace, gpu.cacheBytes));
   }
   if (!program.constants.empty())
     TPRT_TRY(toDevice(block.get() + places.constants, program.constants.data(),
@@ -232,11 +231,24 @@ struct CudaFunctions : Refused<CudaFunctions> {
                       int64_t xStride, const void *w, const void *bias,
                       const void *residual, void *y, int64_t yStride) {
     CudaRank &own = self(rank);
+    GemmPlans::Call call{id, rows, x, xStride, w, bias, residual, y, yStride};
     return traced(rank, Timeline::Kind::Gemm, id, own.layer, own.compute.get(),
-                  [&] {
-                    return own.gemms.run(
-                        {id, rows, x, xStride, w, bias, residual, y, yStride});
-                  });
+                  [&] { return own.gemms.run({call}); });
+  }
+
+  static int32_t gemms(tprt_rank *rank, int64_t count, const void *calls) {
+    CudaRank &own = self(rank);
+    std::vector<GemmPlans::Call> list = callsOf(count, calls);
+    if (own.trace) { // each by itself
+      for (const GemmPlans::Call &one : list)
+        if (int32_t status =
+                gemm(rank, one.id, one.rows, one.x, one.xStride, one.w,
+                     one.bias, one.residual, one.y, one.yStride))
+          return status;
+      return 0;
+    }
+    return traced(rank, Timeline::Kind::Gemm, list.front().id, own.layer,
+                  own.compute.get(), [&] { return own.gemms.run(list); });
   }
 
   static int32_t collective(tprt_rank *rank, int32_t id, int64_t layer,
@@ -265,11 +277,30 @@ struct CudaFunctions : Refused<CudaFunctions> {
         {id, rows, x, xStride, w, bias, residual, y, yStride});
     return 0;
   }
+
+  static int32_t noteAll(tprt_rank *rank, int64_t count, const void *calls) {
+    for (const GemmPlans::Call &one : callsOf(count, calls))
+      self(rank).noted.push_back(one);
+    return 0;
+  }
+
+private:
+  static std::vector<GemmPlans::Call> callsOf(int64_t count,
+                                              const void *calls) {
+    auto *list = static_cast<const tprt_gemm_call *>(calls);
+    std::vector<GemmPlans::Call> result;
+    for (const tprt_gemm_call *one = list; one != list + count; ++one)
+      result.push_back({int32_t(one->id), one->rows, one->x, one->x_stride,
+                        one->w, one->bias, one->residual, one->y,
+                        one->y_stride});
+    return result;
+  }
 };
 
 /// Notes the GEMMs that a step will call, and does nothing.
 struct NotingFunctions : LeftOut {
   static constexpr auto gemm = CudaFunctions::note;
+  static constexpr auto gemms = CudaFunctions::noteAll;
 };
 
 /// Calls the collectives of a step, and does nothing else.

@@ -18,6 +18,14 @@ using namespace tprt;
 
 /// Algorithms that are tried for a call, and how often each is timed.
 constexpr int kCandidates = 8, kTimings = 3;
+/// Scratch of a call by itself, and of one beside others: sums of few rows that
+/// are split need little.
+constexpr int64_t kWorkspaceBytes = int64_t(32) << 20;
+constexpr int64_t kWorkspaceBeside = int64_t(8) << 20;
+/// Streams for calls beside another (keys and values beside queries), and the
+/// most rows whose products do not fill a device by themselves.
+constexpr int kLanesBeside = 2;
+constexpr int64_t kRowsBeside = 128;
 
 static cudaDataType dataType(tprt_type type) {
   switch (type) {
@@ -43,21 +51,42 @@ struct GemmPlans::Plan {
   Handle<cublasLtMatrixLayout_t, &CublasLt::cublasLtMatrixLayoutDestroy,
          CublasLt>
       a, b, d;
-  std::vector<cublasLtMatmulAlgo_t> algorithms;
+  struct Algorithm {
+    cublasLtMatmulAlgo_t algorithm;
+    int64_t workspaceBytes;
+  };
+  std::vector<Algorithm> algorithms;
   size_t chosen = 0;
 };
 
 GemmPlans::GemmPlans() = default;
 GemmPlans::~GemmPlans() = default;
 
+int64_t GemmPlans::workspaceBytes(const std::vector<Gemm> &gemms) {
+  return gemms.empty() ? 0 : kWorkspaceBytes + kLanesBeside * kWorkspaceBeside;
+}
+
 Status GemmPlans::open(const Driver &driver, const CublasLt &library,
                        const std::vector<Gemm> &list, CUstream computation,
-                       CUdeviceptr scratch) {
+                       CUdeviceptr scratch, int64_t cache) {
   cuda = &driver;
+  cacheBytes = cache;
   lt = &library;
   gemms = &list;
-  stream = computation;
-  workspace = scratch;
+  lanes.resize(1 + kLanesBeside);
+  for (Lane &lane : lanes) {
+    bool isFirst = &lane == &lanes.front();
+    lane.workspace = scratch;
+    lane.workspaceBytes = isFirst ? kWorkspaceBytes : kWorkspaceBeside;
+    scratch += CUdeviceptr(lane.workspaceBytes);
+    lane.stream = computation;
+    if (isFirst)
+      continue;
+    TPRT_ASSIGN(lane.owner, makeStream(*cuda));
+    TPRT_ASSIGN(lane.done, makeEvent(*cuda));
+    lane.stream = lane.owner.get();
+  }
+  TPRT_ASSIGN(begun, makeEvent(*cuda));
   cublasLtHandle_t made = nullptr;
   TPRT_TRY(lt->check(lt->cublasLtCreate(&made), "cannot start cuBLASLt"));
   handle = {*lt, made};
@@ -206,14 +235,15 @@ GemmPlans::makePlan(const Call &call) const {
   for (int i = 0; i < found; ++i)
     if (results[i].state == CUBLAS_STATUS_SUCCESS &&
         results[i].workspaceSize <= size_t(kWorkspaceBytes))
-      plan->algorithms.push_back(results[i].algo);
+      plan->algorithms.push_back(
+          {results[i].algo, int64_t(results[i].workspaceSize)});
   if (plan->algorithms.empty())
     return userError("cuBLASLt has no algorithm for ", describe(call));
   return plan;
 }
 
-Status GemmPlans::enqueue(const Plan &plan, size_t algorithm,
-                          const Call &call) const {
+Status GemmPlans::enqueue(const Plan &plan, size_t algorithm, const Call &call,
+                          const Lane &lane) const {
   const Gemm &gemm = (*gemms)[call.id];
   // Words are made for errors alone.
   auto check = [&](cublasStatus_t result) {
@@ -229,13 +259,24 @@ Status GemmPlans::enqueue(const Plan &plan, size_t algorithm,
   return check(lt->cublasLtMatmul(
       handle.get(), plan.product.get(), &alpha, call.w, plan.a.get(), call.x,
       plan.b.get(), &beta, c, plan.d.get(), call.y, plan.d.get(),
-      &plan.algorithms[algorithm], reinterpret_cast<void *>(workspace),
-      size_t(kWorkspaceBytes), reinterpret_cast<cudaStream_t>(stream)));
+      &plan.algorithms[algorithm].algorithm,
+      reinterpret_cast<void *>(lane.workspace), size_t(lane.workspaceBytes),
+      reinterpret_cast<cudaStream_t>(lane.stream)));
 }
 
 //===----------------------------------------------------------------------===//
 // Choosing
 //===----------------------------------------------------------------------===//
+
+/// In a step the weights come from memory: those of all layers do not fit a
+/// cache. Fills it with scratch.
+Status GemmPlans::empty() const {
+  size_t bytes = size_t(std::min<int64_t>(cacheBytes, workspaceBytes(*gemms)));
+  const Lane &lane = lanes.front();
+  return cuda->check(
+      cuda->cuMemsetD8Async(lane.workspace, 0, bytes, lane.stream),
+      "cannot time a GEMM");
+}
 
 /// Appends one float per algorithm: milliseconds, infinite if it failed.
 Status GemmPlans::measure(const Plan &plan, const Call &call,
@@ -245,15 +286,17 @@ Status GemmPlans::measure(const Plan &plan, const Call &call,
   auto check = [&](CUresult result) {
     return cuda->check(result, "cannot time a GEMM");
   };
+  const Lane &lane = lanes.front();
   for (size_t i = 0; i < plan.algorithms.size(); ++i) {
     float least = std::numeric_limits<float>::infinity();
     // The first run loads the kernel.
-    bool runs = enqueue(plan, i, call).ok();
+    bool runs = enqueue(plan, i, call, lane).ok();
     for (int n = 0; runs && n < kTimings; ++n) {
       float milliseconds = 0;
-      TPRT_TRY(check(cuda->cuEventRecord(start.get(), stream)));
-      runs = enqueue(plan, i, call).ok();
-      TPRT_TRY(check(cuda->cuEventRecord(stop.get(), stream)));
+      TPRT_TRY(empty());
+      TPRT_TRY(check(cuda->cuEventRecord(start.get(), lane.stream)));
+      runs = enqueue(plan, i, call, lane).ok();
+      TPRT_TRY(check(cuda->cuEventRecord(stop.get(), lane.stream)));
       TPRT_TRY(cuda->check(cuda->cuEventSynchronize(stop.get()),
                            "while timing " + describe(call)));
       TPRT_TRY(check(
@@ -315,9 +358,49 @@ Status GemmPlans::plan(const std::vector<Call> &calls,
   return {};
 }
 
-Status GemmPlans::run(const Call &call) {
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
+Expected<GemmPlans::Plan *> GemmPlans::find(const Call &call) const {
   auto found = plans.find(keyOf(call));
   if (found == plans.end())
     return internalError(describe(call), " was not planned");
-  return enqueue(*found->second, found->second->chosen, call);
+  return found->second.get();
+}
+
+/// The lane of call `number` of those that run beside each other; the first
+/// lane's scratch is the largest.
+GemmPlans::Lane &GemmPlans::laneOf(size_t number, const Plan &plan) {
+  Lane &lane = lanes[number % lanes.size()];
+  bool fits =
+      plan.algorithms[plan.chosen].workspaceBytes <= lane.workspaceBytes;
+  return fits ? lane : lanes.front();
+}
+
+Status GemmPlans::run(const std::vector<Call> &calls) {
+  bool beside = calls.size() > 1 && calls.front().rows <= kRowsBeside;
+  Lane &first = lanes.front();
+  auto check = [&](CUresult result) {
+    return cuda->check(result, "cannot order products");
+  };
+  if (beside)
+    TPRT_TRY(check(cuda->cuEventRecord(begun.get(), first.stream)));
+  for (size_t i = 0; i < calls.size(); ++i) {
+    TPRT_ASSIGN(Plan * plan, find(calls[i]));
+    Lane &lane = beside ? laneOf(i, *plan) : first;
+    if (&lane != &first && !lane.isBusy) {
+      TPRT_TRY(check(cuda->cuStreamWaitEvent(lane.stream, begun.get(), 0)));
+      lane.isBusy = true;
+    }
+    TPRT_TRY(enqueue(*plan, plan->chosen, calls[i], lane));
+  }
+  for (Lane &lane : lanes) {
+    if (!lane.isBusy)
+      continue;
+    lane.isBusy = false;
+    TPRT_TRY(check(cuda->cuEventRecord(lane.done.get(), lane.stream)));
+    TPRT_TRY(check(cuda->cuStreamWaitEvent(first.stream, lane.done.get(), 0)));
+  }
+  return {};
 }

@@ -24,8 +24,7 @@ func.func @mlp(%x: tensor<1x8x64xf32>, %w: tensor<96x64xf32>, %b: tensor<96xf32>
 
 // One that feeds element-wise work stays out: the row kernel computes it in the
 // same pass over memory. Products of the same rows are one call, which what reads
-// the first has to wait for. A device computes each by itself; equal GEMMs are one
-// function.
+// the first has to wait for.
 // CHECK-LABEL: func @gated
 // CHECK: %[[P:.*]]:2 = call @gemm_0(%arg0, %arg1, %arg2)
 // CHECK: %[[S:.*]] = nn.silu %[[P]]#0
@@ -37,9 +36,8 @@ func.func @mlp(%x: tensor<1x8x64xf32>, %w: tensor<96x64xf32>, %b: tensor<96xf32>
 // CHECK: return %[[A]], %[[B]]
 // CHECK-NOT: @gemm_1
 // CUDA-LABEL: func @gated
-// CUDA: %[[G:.*]] = call @gemm_0(%arg0, %arg1)
-// CUDA: nn.silu %[[G]]
-// CUDA: call @gemm_0(%arg0, %arg2)
+// CUDA: %[[P:.*]]:2 = call @gemm_0(%arg0, %arg1, %arg2)
+// CUDA: nn.silu %[[P]]#0
 // CUDA-NOT: @gemm_1
 func.func @gated(%x: tensor<1x8x64xf32>, %g: tensor<96x64xf32>, %u: tensor<96x64xf32>) -> tensor<1x8x96xf32> {
   %0 = nn.linear %x, %g : (tensor<1x8x64xf32>, tensor<96x64xf32>) -> tensor<1x8x96xf32>

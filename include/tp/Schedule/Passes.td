@@ -62,8 +62,9 @@ def FormGemms : Pass<"tp-form-gemms", "::mlir::ModuleOp"> {
     function if the target has the function of the runtime that computes them
     in one call (`getJoinedForm`), unless there is a library call, a collective
     or a loop between them: results that are read much later would be in memory
-    for longer. The host has it: its threads begin once, and a product that ends
-    early leaves none of them idle.
+    for longer. On the host threads begin once, and a product that ends early
+    leaves none of them idle; on a device those of few rows run beside each
+    other.
 
     For a device the activation is `nn.gelu tanh` or max(x, 0), which cuBLASLt
     has. The latter is `arith.maximumf` with zero, or another spelling that does

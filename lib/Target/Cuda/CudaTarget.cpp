@@ -41,7 +41,8 @@ public:
     return {/*scale=*/true, /*residual=*/true, {"relu", "gelu_tanh"}};
   }
   bool hasFunction(llvm::StringRef function) const override {
-    return function == "gemm" || !getKernelPass(function).empty();
+    return function == "gemm" || function == "gemms" ||
+           !getKernelPass(function).empty();
   }
   llvm::StringRef getKernelPass(llvm::StringRef function) const override {
     return llvm::StringSwitch<llvm::StringRef>(function)

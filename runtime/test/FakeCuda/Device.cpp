@@ -146,6 +146,9 @@ CUresult cuDeviceGetAttribute(int *pi, CUdevice_attribute attrib,
   case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
     *pi = 4;
     break;
+  case CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE:
+    *pi = 64 << 10;
+    break;
   case CU_DEVICE_ATTRIBUTE_WARP_SIZE:
     *pi = 32;
     break;

@@ -157,9 +157,15 @@ public:
       : module(module), numRanks(numRanks), seed(seed) {}
 
   std::optional<SmallVector<RankTensors>> get(Operation *op) {
-    if (isProduct(op))
-      return SmallVector<RankTensors>(
-          1, RankTensors(numRanks, makeRandom(op->getResult(0), "product")));
+    if (isProduct(op)) {
+      SmallVector<RankTensors> products;
+      for (OpResult result : op->getResults())
+        products.emplace_back(
+            numRanks,
+            makeRandom(result,
+                       "product" + std::to_string(result.getResultNumber())));
+      return products;
+    }
     auto parameter = dyn_cast<ParameterOp>(op);
     if (!parameter)
       return std::nullopt;
