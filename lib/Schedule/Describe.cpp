@@ -105,16 +105,25 @@ static int64_t getConstantBytes(ModuleOp module) {
 // Work
 //===----------------------------------------------------------------------===//
 
-/// Arithmetic of a loop nest: one for each operation on numbers with a point.
+/// Arithmetic of an exponential and its like: about what the polynomials of
+/// tp-expand-math have.
+static constexpr int64_t functionFlops = 16;
+
+/// Arithmetic of a loop nest: of each operation on numbers with a point.
 static double getFlops(linalg::LinalgOp op) {
   int64_t perPoint = 0;
   for (Operation &inner : op.getBlock()->without_terminator()) {
     bool isArithmetic = isa_and_nonnull<arith::ArithDialect, math::MathDialect>(
         inner.getDialect());
-    if (isArithmetic && inner.getNumResults() == 1 &&
-        isa<FloatType>(inner.getResult(0).getType()) &&
-        !isa<CastOpInterface, arith::SelectOp, arith::ConstantOp>(inner))
-      ++perPoint;
+    if (!isArithmetic || inner.getNumResults() != 1 ||
+        !isa<FloatType>(inner.getResult(0).getType()) ||
+        isa<CastOpInterface, arith::SelectOp, arith::ConstantOp>(inner))
+      continue;
+    bool isInstruction = isa<arith::ArithDialect>(inner.getDialect()) ||
+                         isa<math::AbsFOp, math::CeilOp, math::CopySignOp,
+                             math::FloorOp, math::FmaOp, math::RoundEvenOp,
+                             math::RoundOp, math::SqrtOp, math::TruncOp>(inner);
+    perPoint += isInstruction ? 1 : functionFlops;
   }
   double points = 1;
   for (int64_t size : op.getStaticLoopRanges())

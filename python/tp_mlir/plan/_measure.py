@@ -57,16 +57,18 @@ class _Bench:
 
     def run(self, program, *, degree=1, repeat=9):
         """The least seconds of a step, which others on the machine disturb the least, and of its
-        collective."""
+        collective; and its arithmetic as the compiler counts it."""
         source, made = self.folder / "program.mlir", self.folder / "program.tpa"
         timeline, plan = self.folder / "timeline.json", self.folder / "plan.json"
         source.write_text(program)
         plan.write_text(json.dumps(_CUT))
-        _tools.run("tp-compile", [source, "--mesh", f"tp={degree}", "--plan",
-                                  plan if degree > 1 else "replicated", "-o", made])
+        told = json.loads(_tools.run(
+            "tp-compile", [source, "--mesh", f"tp={degree}", "--plan",
+                           plan if degree > 1 else "replicated", "-o", made, "--explain=json"]))
+        flops = sum(work["count"] * work["flops"] for work in told["functions"][0]["work"])
         stats = json.loads(_tools.run("tp-run", [made, "--weights", "random:1", "--repeat", repeat,
                                                  "--stats=json", "--timeline", timeline]))
-        return stats["steps"]["entries"]["main"]["least"], _collective(timeline)
+        return stats["steps"]["entries"]["main"]["least"], _collective(timeline), flops
 
 
 def _collective(path):
@@ -100,9 +102,10 @@ def measure():
                   for kind in TYPES}
         read = 4.0 * WIDTH * WIDTH * 4
         bandwidth = read / bench.run(_chain(1, WIDTH, 4, "f32"), repeat=20)[0]
-        many, points, pairs = 64, 64 * 1024, 8
+        many = 64
         start = bench.run(_chain(1, 64, many, "f32"), repeat=100)[0] / many
-        vector = 2 * pairs * points / bench.run(_elementwise(64, 1024, pairs), repeat=100)[0]
+        least, _, flops = bench.run(_elementwise(64, 1024, 8), repeat=100)
+        vector = flops / least
         link = _link(bench, source)
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {"name": f"this processor, {cores} cores", "target": "cpu", "measured": True,
