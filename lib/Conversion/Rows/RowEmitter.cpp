@@ -210,6 +210,13 @@ LogicalResult RowEmitter::emitOp(KernelOp &op, ArrayRef<Value> position,
     else if (skipped.empty() || !op.op.isDpsInit(&operand))
       lanes[argument] = loadOperand(op, operand, position, laneDim);
   }
+  return emitBody(op, position, lanes, laneDim, skipped);
+}
+
+LogicalResult RowEmitter::emitBody(KernelOp &op, ArrayRef<Value> position,
+                                   DenseMap<Value, LaneValue> &lanes,
+                                   int64_t laneDim,
+                                   ArrayRef<Operation *> skipped) {
   SmallVector<LaneValue> indices(op.op.getNumLoops());
   for (unsigned dim = 0; dim < indices.size(); ++dim) {
     indices[dim] = {emitter.constantIndex(0), false, nullptr};
@@ -226,8 +233,8 @@ LogicalResult RowEmitter::emitOp(KernelOp &op, ArrayRef<Value> position,
         setIndex(op.rows.size() + i);
   }
   return emitter.emitBody(
-      *body, lanes, indices, [&](Value tensor) { return findMemory(tensor); },
-      skipped);
+      *op.op.getBody(), lanes, indices,
+      [&](Value tensor) { return findMemory(tensor); }, skipped);
 }
 
 /// The lane that `value` (in the body or outside) has.
@@ -480,80 +487,6 @@ void tp::unpack(MutableArrayRef<Accumulator> accumulators,
     }
 }
 
-//===----------------------------------------------------------------------===//
-// Mixed loops: parallel columns outside, reductions inside
-//===----------------------------------------------------------------------===//
-
-LogicalResult RowEmitter::emitMixedNest(KernelOp &op, const MixedOrder &order,
-                                        unsigned depth,
-                                        SmallVector<Value> &position,
-                                        SmallVector<Value> &accumulators) {
-  size_t numRows = op.rows.size();
-  int64_t laneDim =
-      order.laneColumn < 0 ? -1 : int64_t(numRows) + order.laneColumn;
-  if (depth == order.numParallel) {
-    accumulators.clear();
-    for (unsigned i = 0; i < op.op.getNumDpsInits(); ++i)
-      accumulators.push_back(emitter.toVector(
-          loadOperand(op, *op.op.getDpsInitOperand(i), position, laneDim)));
-  }
-  auto finishParallel = [&]() {
-    for (auto [i, value] : llvm::enumerate(accumulators))
-      storeResult(op, i, {value, emitter.width != 1, nullptr}, position,
-                  laneDim);
-  };
-  if (depth == order.columns.size()) {
-    DenseMap<Value, LaneValue> tensors, lanes(scalars);
-    Block *body = op.op.getBody();
-    for (auto [i, value] : llvm::enumerate(accumulators))
-      lanes[body->getArgument(op.op.getNumDpsInputs() + i)] = {
-          value, emitter.width != 1, nullptr};
-    if (failed(emitOp(op, position, tensors, lanes, laneDim)))
-      return failure();
-    for (auto [i, yielded] :
-         llvm::enumerate(body->getTerminator()->getOperands()))
-      accumulators[i] = emitter.toVector(findLane(lanes, yielded));
-    if (order.columns.size() == order.numParallel)
-      finishParallel();
-    return success();
-  }
-  unsigned column = order.columns[depth];
-  int64_t size = op.columnSizes[column];
-  bool isReduction = depth >= order.numParallel;
-  auto body = [&](Value index,
-                  SmallVectorImpl<Value> &carried) -> LogicalResult {
-    position[numRows + column] = index;
-    SmallVector<Value> inside(carried.begin(), carried.end());
-    if (failed(emitMixedNest(op, order, depth + 1, position, inside)))
-      return failure();
-    if (isReduction)
-      carried.assign(inside.begin(), inside.end());
-    return success();
-  };
-  if (isReduction) {
-    if (failed(emitFor(0, size, 1, accumulators, body)))
-      return failure();
-    if (depth == order.numParallel)
-      finishParallel();
-    return success();
-  }
-  SmallVector<Value> none;
-  if (int64_t(column) != order.laneColumn)
-    return emitFor(0, size, 1, none, body);
-  int64_t at = size / fullWidth * fullWidth;
-  emitter.width = fullWidth;
-  if (failed(emitFor(0, at, fullWidth, none, body)))
-    return failure();
-  for (int64_t part = fullWidth / 2; part >= 1; part /= 2)
-    if (at + part <= size) {
-      emitter.width = part;
-      if (failed(body(emitter.constantIndex(at), none)))
-        return failure();
-      at += part;
-    }
-  return success();
-}
-
 SmallVector<int64_t> tp::getStrides(RankedTensorType type, unsigned dropped) {
   SmallVector<int64_t> strides(type.getRank(), 0);
   int64_t stride = 1;
@@ -562,30 +495,6 @@ SmallVector<int64_t> tp::getStrides(RankedTensorType type, unsigned dropped) {
     stride *= type.getDimSize(dim);
   }
   return strides;
-}
-
-RowEmitter::MixedOrder RowEmitter::getMixedOrder(KernelOp &op) {
-  MixedOrder order;
-  auto iterators = op.op.getIteratorTypesArray();
-  SmallVector<unsigned> reductions;
-  for (auto [i, dim] : llvm::enumerate(op.columns))
-    (iterators[dim] == utils::IteratorType::parallel ? order.columns
-                                                     : reductions)
-        .push_back(i);
-  // Lanes go along the last column of the result.
-  AffineMap map =
-      op.getCommonMap(op.op.getIndexingMapMatchingResult(op.op->getResult(0)));
-  for (AffineExpr expr : map.getResults())
-    if (auto dim = dyn_cast<AffineDimExpr>(expr);
-        dim && dim.getPosition() >= op.rows.size())
-      order.laneColumn = dim.getPosition() - op.rows.size();
-  // The column of the lanes innermost among the parallel ones.
-  llvm::erase(order.columns, unsigned(order.laneColumn));
-  if (order.laneColumn >= 0)
-    order.columns.push_back(order.laneColumn);
-  order.numParallel = order.columns.size();
-  llvm::append_range(order.columns, reductions);
-  return order;
 }
 
 //===----------------------------------------------------------------------===//

@@ -117,6 +117,12 @@ protected:
                              llvm::DenseMap<mlir::Value, LaneValue> &lanes,
                              int64_t laneDim,
                              llvm::ArrayRef<mlir::Operation *> skipped = {});
+  /// Its arithmetic alone: the block's arguments are among `lanes`.
+  mlir::LogicalResult emitBody(KernelOp &op,
+                               llvm::ArrayRef<mlir::Value> position,
+                               llvm::DenseMap<mlir::Value, LaneValue> &lanes,
+                               int64_t laneDim,
+                               llvm::ArrayRef<mlir::Operation *> skipped);
   /// All operations of `loop` at one position of `width` lanes along the
   /// dimension `laneDim` (-1: none); `tensors` receives what is made there.
   mlir::LogicalResult emitStep(const KernelLoop &loop,
@@ -157,6 +163,11 @@ protected:
   mlir::LogicalResult finish(Accumulator &accumulator,
                              llvm::ArrayRef<mlir::Value> position);
 
+  /// One point of a nest that reduces.
+  mlir::LogicalResult
+  emitMixedPoint(KernelOp &op, llvm::ArrayRef<mlir::Value> position,
+                 int64_t laneDim,
+                 llvm::SmallVectorImpl<mlir::Value> &accumulators);
   /// The nest over `order` from `depth` on.
   mlir::LogicalResult
   emitMixedNest(KernelOp &op, const MixedOrder &order, unsigned depth,
