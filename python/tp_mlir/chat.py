@@ -9,7 +9,7 @@ import contextlib
 import sys
 from dataclasses import replace
 
-from . import _engine_options, _version, engine
+from . import _engine_options, _signals, _version, engine
 from ._errors import exit_code
 from ._numbers import integer, number
 from .text import StreamDecoder, TemplateError, TextError, Tokenizer
@@ -187,12 +187,13 @@ def main(open_engine, arguments=None):
     args = parser.parse_args(arguments)
     try:
         tokenizer = Tokenizer(args.model)
-        model = open_engine(args.model, **_engine_options.given(args))
+        with _signals.sigterm_raises():
+            model = open_engine(args.model, **_engine_options.given(args))
     except (ValueError, OSError, RuntimeError, ImportError) as error:
         print(f"tp-chat: {error}", file=sys.stderr)
         return exit_code(error)
-    except KeyboardInterrupt:
-        return 130
+    except KeyboardInterrupt as interrupt:
+        return _signals.exit_code(interrupt)
     with contextlib.closing(model):
         conversation = Conversation(model, tokenizer, engine.Params(
             temperature=args.temperature, top_p=args.top_p, seed=args.seed))

@@ -10,8 +10,10 @@ import os
 import pathlib
 import pty
 import select
+import signal
 import subprocess
 import sys
+import tempfile
 import termios
 import threading
 import time
@@ -183,12 +185,16 @@ def test_bytes_that_are_no_text():
     assert done.stdout.decode() == f"tp-chat: {told}\n\nb\n"
 
 
-def test_interrupt_while_it_opens(capsys):
+@pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupt_while_it_opens(number, code, tmp_path, capsys):
     def opening(folder, **options):
-        raise KeyboardInterrupt
+        with tempfile.TemporaryDirectory(dir=tmp_path):
+            os.kill(os.getpid(), number)
+            time.sleep(20)
 
-    assert chat.main(opening, [str(MODEL)]) == 130
+    assert chat.main(opening, [str(MODEL)]) == code
     assert capsys.readouterr().err == ""
+    assert not list(tmp_path.iterdir()) and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 def test_no_model(tmp_path, capsys):

@@ -6,12 +6,14 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 import contextlib
 import json
+import os
 import pathlib
 import re
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 import httpx
@@ -152,12 +154,16 @@ def test_a_client_that_does_not_read(seconds, monkeypatch):
         assert made.wait(20) == 0
 
 
-def test_interrupt_while_it_opens(capsys):
+@pytest.mark.parametrize("number, code", [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_interrupt_while_it_opens(number, code, tmp_path, capsys):
     def opening(folder, **options):
-        raise KeyboardInterrupt
+        with tempfile.TemporaryDirectory(dir=tmp_path):
+            os.kill(os.getpid(), number)
+            time.sleep(20)
 
-    assert serve.main(opening, [str(MODEL)]) == 130
+    assert serve.main(opening, [str(MODEL)]) == code
     assert capsys.readouterr().err == f"tp-serve: opening {MODEL}\n"
+    assert not list(tmp_path.iterdir()) and signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
 def test_refusals(tmp_path, capsys):

@@ -8,7 +8,7 @@ import argparse
 import pathlib
 import sys
 
-from .. import _engine_options, _version
+from .. import _engine_options, _signals, _version
 from .._errors import exit_code
 from .._numbers import integer, number
 from ..text import Tokenizer
@@ -53,12 +53,13 @@ def main(open_engine, arguments=None):
                 "requests_per_minute", "drain_seconds")})
         tokenizer = Tokenizer(args.model)
         print(f"tp-serve: opening {args.model}", file=sys.stderr, flush=True)
-        model = open_engine(args.model, **_engine_options.given(args))
+        with _signals.sigterm_raises():
+            model = open_engine(args.model, **_engine_options.given(args))
         failure = serve(model, tokenizer, settings)
     except (ValueError, OSError, RuntimeError, ImportError) as error:
         print(f"tp-serve: {error}", file=sys.stderr)
         failure = error
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as interrupt:
         # While it was opened; a server drains then.
-        return 130
+        return _signals.exit_code(interrupt)
     return exit_code(failure)
