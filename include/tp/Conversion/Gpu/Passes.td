@@ -84,7 +84,7 @@ def GenerateGpuAttention : Pass<"tp-generate-gpu-attention", "::mlir::ModuleOp">
     (`lib/Conversion/Gpu/AttentionSplits.h`).
 
     Refused are heads of more than 256 elements, elements other than f32, bf16
-    and f16, and more batch entries or KV heads than a grid has room for.
+    and f16, and more batch entries, KV heads or rows than a grid has room for.
 
     Before:
     ```mlir
@@ -101,7 +101,7 @@ def GenerateGpuAttention : Pass<"tp-generate-gpu-attention", "::mlir::ModuleOp">
     }
     gpu.module @kernels {
       ...
-      gpu.func @attention_0(%q: !llvm.ptr, %q_stride: i64, ...) kernel attributes {..., tp.block = array<i64: 128, 1, 1>, tp.grid = array<i64: 16, 2, 1>, tp.shared_bytes = 39168 : i64} {
+      gpu.func @attention_0(%q: !llvm.ptr, %q_stride: i64, ...) kernel attributes {..., tp.block = array<i64: 128, 1, 1>, tp.grid = array<i64: 32, 1, 1>, tp.shared_bytes = 39168 : i64} {
         ...
         %s = nvvm.mma.sync ...
         ...
