@@ -230,23 +230,13 @@ struct CudaFunctions : Refused<CudaFunctions> {
   static int32_t gemm(tprt_rank *rank, int32_t id, int64_t rows, const void *x,
                       int64_t xStride, const void *w, const void *bias,
                       const void *residual, void *y, int64_t yStride) {
-    CudaRank &own = self(rank);
-    GemmPlans::Call call{id, rows, x, xStride, w, bias, residual, y, yStride};
-    return traced(rank, Timeline::Kind::Gemm, id, own.layer, own.compute.get(),
-                  [&] { return own.gemms.run({call}); });
+    tprt_gemm_call call{id, rows, x, xStride, w, bias, residual, y, yStride};
+    return gemms(rank, 1, &call);
   }
 
   static int32_t gemms(tprt_rank *rank, int64_t count, const void *calls) {
     CudaRank &own = self(rank);
-    std::vector<GemmPlans::Call> list = callsOf(count, calls);
-    if (own.trace) { // each by itself
-      for (const GemmPlans::Call &one : list)
-        if (int32_t status =
-                gemm(rank, one.id, one.rows, one.x, one.xStride, one.w,
-                     one.bias, one.residual, one.y, one.yStride))
-          return status;
-      return 0;
-    }
+    std::span list = callsOf(count, calls);
     return traced(rank, Timeline::Kind::Gemm, list.front().id, own.layer,
                   own.compute.get(), [&] { return own.gemms.run(list); });
   }
@@ -273,27 +263,21 @@ struct CudaFunctions : Refused<CudaFunctions> {
   static int32_t note(tprt_rank *rank, int32_t id, int64_t rows, const void *x,
                       int64_t xStride, const void *w, const void *bias,
                       const void *residual, void *y, int64_t yStride) {
-    self(rank).noted.push_back(
-        {id, rows, x, xStride, w, bias, residual, y, yStride});
-    return 0;
+    tprt_gemm_call call{id, rows, x, xStride, w, bias, residual, y, yStride};
+    return noteAll(rank, 1, &call);
   }
 
   static int32_t noteAll(tprt_rank *rank, int64_t count, const void *calls) {
-    for (const GemmPlans::Call &one : callsOf(count, calls))
-      self(rank).noted.push_back(one);
+    std::span list = callsOf(count, calls);
+    auto &noted = self(rank).noted;
+    noted.insert(noted.end(), list.begin(), list.end());
     return 0;
   }
 
 private:
-  static std::vector<GemmPlans::Call> callsOf(int64_t count,
-                                              const void *calls) {
-    auto *list = static_cast<const tprt_gemm_call *>(calls);
-    std::vector<GemmPlans::Call> result;
-    for (const tprt_gemm_call *one = list; one != list + count; ++one)
-      result.push_back({int32_t(one->id), one->rows, one->x, one->x_stride,
-                        one->w, one->bias, one->residual, one->y,
-                        one->y_stride});
-    return result;
+  static std::span<const tprt_gemm_call> callsOf(int64_t count,
+                                                 const void *calls) {
+    return {static_cast<const tprt_gemm_call *>(calls), size_t(count)};
   }
 };
 

@@ -103,7 +103,7 @@ private:
   int64_t contextBytes = 0, communicatorBytes = 0;
   std::vector<const void *> parameters;
   std::vector<EntryState> entries;
-  std::vector<GemmPlans::Call> noted; ///< by the noting table
+  std::vector<tprt_gemm_call> noted; ///< by the noting table
   /// The last call of the step, for messages.
   Timeline::Event last{Timeline::Kind::Step, 0, 0, {}, {}};
 };

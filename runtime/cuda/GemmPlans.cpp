@@ -95,7 +95,7 @@ Status GemmPlans::open(const Driver &driver, const CublasLt &library,
 
 GemmPlans::Key GemmPlans::keyOf(const Call &call) {
   return {call.id,           call.rows,
-          call.xStride,      call.yStride,
+          call.x_stride,     call.y_stride,
           alignment(call.x), alignment(call.w),
           alignment(call.y), alignment(call.residual)};
 }
@@ -194,8 +194,8 @@ Status GemmPlans::describeProduct(const Call &call, Plan &plan) const {
   TPRT_TRY(layout(plan.a, gemm.wType, gemm.k, gemm.n, gemm.wTransposed,
                   gemm.wTransposed ? gemm.n : gemm.k));
   TPRT_TRY(layout(plan.b, gemm.xType, gemm.k, call.rows, gemm.xTransposed,
-                  call.xStride));
-  return layout(plan.d, gemm.yType, gemm.n, call.rows, false, call.yStride);
+                  call.x_stride));
+  return layout(plan.d, gemm.yType, gemm.n, call.rows, false, call.y_stride);
 }
 
 Expected<std::unique_ptr<GemmPlans::Plan>>
@@ -270,7 +270,7 @@ Status GemmPlans::enqueue(const Plan &plan, size_t algorithm, const Call &call,
 
 /// In a step the weights come from memory: those of all layers do not fit a
 /// cache. Fills it with scratch.
-Status GemmPlans::empty() const {
+Status GemmPlans::emptyCache() const {
   size_t bytes = size_t(std::min<int64_t>(cacheBytes, workspaceBytes(*gemms)));
   const Lane &lane = lanes.front();
   return cuda->check(
@@ -293,7 +293,7 @@ Status GemmPlans::measure(const Plan &plan, const Call &call,
     bool runs = enqueue(plan, i, call, lane).ok();
     for (int n = 0; runs && n < kTimings; ++n) {
       float milliseconds = 0;
-      TPRT_TRY(empty());
+      TPRT_TRY(emptyCache());
       TPRT_TRY(check(cuda->cuEventRecord(start.get(), lane.stream)));
       runs = enqueue(plan, i, call, lane).ok();
       TPRT_TRY(check(cuda->cuEventRecord(stop.get(), lane.stream)));
@@ -378,7 +378,7 @@ GemmPlans::Lane &GemmPlans::laneOf(size_t number, const Plan &plan) {
   return fits ? lane : lanes.front();
 }
 
-Status GemmPlans::run(const std::vector<Call> &calls) {
+Status GemmPlans::run(std::span<const Call> calls) {
   bool beside = calls.size() > 1 && calls.front().rows <= kRowsBeside;
   Lane &first = lanes.front();
   auto check = [&](CUresult result) {

@@ -6,8 +6,8 @@
 // The manifest's GEMMs on a device. Before the first step the calls that it
 // will make are noted; each distinct one gets a plan, whose algorithm is the
 // fastest of those that cuBLASLt suggests, tried once, with the caches as empty
-// as a step finds them. All ranks take the same
-// algorithm, so that values computed alike on several ranks have the same bits.
+// as a step finds them. All ranks take the same algorithm, so that values
+// computed alike on several ranks have the same bits.
 //
 // Products of the same few rows run beside each other, on streams of their own:
 // each reads its weights and fills a device for a moment only, and what one
@@ -24,26 +24,19 @@
 #include "libraries/Libraries.h"
 
 #include "../format/Manifest.h"
+#include "tprt/abi.h"
 
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
 #include <tuple>
 
 namespace tprt {
 
 class GemmPlans {
 public:
-  /// The arguments of tprt_api::gemm.
-  struct Call {
-    int32_t id;
-    int64_t rows;
-    const void *x;
-    int64_t xStride;
-    const void *w, *bias, *residual;
-    void *y;
-    int64_t yStride;
-  };
+  using Call = tprt_gemm_call;
   /// Scratch for calls like these, in bytes.
   static int64_t workspaceBytes(const std::vector<Gemm> &gemms);
 
@@ -66,13 +59,13 @@ public:
   /// Enqueues planned calls, of which none reads or writes what another writes.
   /// What was enqueued before is done before all of them, what comes later
   /// behind all.
-  Status run(const std::vector<Call> &calls);
+  Status run(std::span<const Call> calls);
 
 private:
   struct Plan;
   /// What a plan depends on: GEMM, rows, strides, alignment of the addresses.
   using Key =
-      std::tuple<int32_t, int64_t, int64_t, int64_t, int, int, int, int>;
+      std::tuple<int64_t, int64_t, int64_t, int64_t, int, int, int, int>;
   static Key keyOf(const Call &call);
   std::string describe(const Call &call) const;
   Status describeProduct(const Call &call, Plan &plan) const;
@@ -91,7 +84,7 @@ private:
                  const Lane &lane) const;
   Lane &laneOf(size_t number, const Plan &plan);
   Expected<Plan *> find(const Call &call) const;
-  Status empty() const;
+  Status emptyCache() const;
   Status measure(const Plan &plan, const Call &call, std::string &times) const;
 
   const Driver *cuda = nullptr;
