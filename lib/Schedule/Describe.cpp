@@ -24,6 +24,7 @@
 #include "tp/Schedule/RowKernels.h"
 #include "tp/Schedule/Views.h"
 #include "tp/Support/Bytes.h"
+#include "tp/Support/MathInstructions.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include <cmath>
@@ -120,9 +121,7 @@ static double getFlops(linalg::LinalgOp op) {
         isa<CastOpInterface, arith::SelectOp, arith::ConstantOp>(inner))
       continue;
     bool isInstruction = isa<arith::ArithDialect>(inner.getDialect()) ||
-                         isa<math::AbsFOp, math::CeilOp, math::CopySignOp,
-                             math::FloorOp, math::FmaOp, math::RoundEvenOp,
-                             math::RoundOp, math::SqrtOp, math::TruncOp>(inner);
+                         isa<math::FmaOp>(inner) || isMathInstruction(&inner);
     perPoint += isInstruction ? 1 : functionFlops;
   }
   double points = 1;

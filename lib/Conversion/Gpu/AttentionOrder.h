@@ -1,5 +1,4 @@
-//===- AttentionOrder.h - In which order blocks of attention run -*- C++
-//-*-===//
+//===- AttentionOrder.h - Order of attention's blocks -----------*- C++ -*-===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

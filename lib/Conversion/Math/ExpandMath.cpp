@@ -12,6 +12,7 @@
 
 #include "FloatArithmetic.h"
 #include "tp/Conversion/Math/Passes.h"
+#include "tp/Support/MathInstructions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -28,16 +29,6 @@ namespace tp {
 
 using namespace mlir;
 using namespace tp;
-
-/// Functions that every target computes in instructions. Fused multiply-add is
-/// not among them: it becomes a product and a sum, which the code generator
-/// fuses where it can.
-static bool isInstruction(Operation *op) {
-  return isa<math::SqrtOp, math::AbsFOp, math::AbsIOp, math::CopySignOp,
-             math::FloorOp, math::CeilOp, math::RoundEvenOp, math::TruncOp,
-             math::CountLeadingZerosOp, math::CountTrailingZerosOp,
-             math::CtPopOp>(op);
-}
 
 namespace {
 /// atan(x) = base + atan(y) with y between -tan(pi / 8) and tan(pi / 8): x, (x
@@ -193,7 +184,7 @@ struct ExpandMathPass : tp::impl::ExpandMathBase<ExpandMathPass> {
             "is one where the quotient is small");
         return WalkResult::interrupt();
       }
-      if (!isa<math::MathDialect>(op->getDialect()) || isInstruction(op))
+      if (!isa<math::MathDialect>(op->getDialect()) || isMathInstruction(op))
         return WalkResult::advance();
       op->emitOpError("expected a function of f32 with an expansion, got ")
           << op->getResult(0).getType();

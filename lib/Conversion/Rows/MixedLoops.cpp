@@ -44,12 +44,10 @@ static std::optional<Guard> findGuard(linalg::GenericOp op,
     return std::nullopt;
   Block *body = op.getBody();
   Value sum = op.getRegionOutputArgs()[0];
-  Operation *last = body->getTerminator()->getOperand(0).getDefiningOp();
-  if (!isa_and_nonnull<arith::AddFOp, arith::AddIOp>(last) ||
-      !sum.hasOneUse() || *sum.user_begin() != last)
+  OpOperand *term = findPlainTerm(op, 0);
+  if (!term || !isa<arith::AddFOp, arith::AddIOp>(term->getOwner()))
     return std::nullopt;
-  auto choice = last->getOperand(last->getOperand(0) == sum)
-                    .getDefiningOp<arith::SelectOp>();
+  auto choice = term->get().getDefiningOp<arith::SelectOp>();
   if (!choice || !choice.getCondition().getType().isInteger(1))
     return std::nullopt;
   bool wanted = isZero(choice.getFalseValue());
@@ -93,12 +91,8 @@ LogicalResult RowEmitter::emitMixedPoint(KernelOp &op, ArrayRef<Value> position,
     if (failed(emitOp(op, position, tensors, lanes, laneDim, done)))
       return failure();
     for (auto [i, yielded] :
-         llvm::enumerate(body->getTerminator()->getOperands())) {
-      auto found = lanes.find(yielded);
-      accumulators[i] = emitter.toVector(
-          found == lanes.end() ? LaneValue{yielded, false, nullptr}
-                               : found->second);
-    }
+         llvm::enumerate(body->getTerminator()->getOperands()))
+      accumulators[i] = emitter.toVector(findLane(lanes, yielded));
     return success();
   };
   std::optional<Guard> guard = findGuard(op.op, [&](OpOperand &operand) {
@@ -111,7 +105,7 @@ LogicalResult RowEmitter::emitMixedPoint(KernelOp &op, ArrayRef<Value> position,
       lanes[op.op.getMatchingBlockArgument(operand)] = found->second;
   if (failed(emitBody(op, position, lanes, laneDim, guard->rest)))
     return failure();
-  LaneValue condition = lanes.find(guard->condition)->second;
+  LaneValue condition = findLane(lanes, guard->condition);
   if (condition.isVector)
     return emitRest(guard->known);
   Value isThere = condition.value;

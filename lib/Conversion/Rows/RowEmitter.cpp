@@ -237,9 +237,7 @@ LogicalResult RowEmitter::emitBody(KernelOp &op, ArrayRef<Value> position,
       [&](Value tensor) { return findMemory(tensor); }, skipped);
 }
 
-/// The lane that `value` (in the body or outside) has.
-static LaneValue findLane(const DenseMap<Value, LaneValue> &lanes,
-                          Value value) {
+LaneValue tp::findLane(const DenseMap<Value, LaneValue> &lanes, Value value) {
   auto found = lanes.find(value);
   return found == lanes.end() ? LaneValue{value, false, nullptr}
                               : found->second;
@@ -284,10 +282,7 @@ Value RowEmitter::getStart(const Accumulator &accumulator, Type type) {
   return emitter.getIdentity(*accumulator.combiner, type);
 }
 
-/// The term of result `position` where the last operation does nothing but
-/// combine it with the accumulator, which may then be left out; null
-/// elsewhere.
-static OpOperand *findPlainTerm(linalg::GenericOp op, unsigned position) {
+OpOperand *tp::findPlainTerm(linalg::GenericOp op, unsigned position) {
   BlockArgument accumulator = op.getRegionOutputArgs()[position];
   Value yielded = op.getBody()->getTerminator()->getOperand(position);
   Operation *last = yielded.getDefiningOp();

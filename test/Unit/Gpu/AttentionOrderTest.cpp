@@ -1,4 +1,4 @@
-//===- AttentionOrderTest.cpp - In which order blocks of attention run ----===//
+//===- AttentionOrderTest.cpp - Order of attention's blocks ---------------===//
 //
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception

@@ -32,6 +32,15 @@ struct Selection {
 /// None if the body of `op` is not of that form.
 std::optional<Selection> findSelection(mlir::linalg::GenericOp op);
 
+/// The term of result `position` where the last operation does nothing but
+/// combine it with the accumulator, which may then be left out; null
+/// elsewhere.
+mlir::OpOperand *findPlainTerm(mlir::linalg::GenericOp op, unsigned position);
+
+/// The lane that `value` (in a body, whose values `lanes` has, or outside) has.
+LaneValue findLane(const llvm::DenseMap<mlir::Value, LaneValue> &lanes,
+                   mlir::Value value);
+
 /// A running reduction.
 struct Accumulator {
   KernelOp *op;
