@@ -12,6 +12,7 @@
 #include "EncoderFamilies.h"
 #include "ExpertFamilies.h"
 #include "JsonFile.h"
+#include "KnownKeys.h"
 #include "tp/Import/ModelConfig.h"
 #include <cmath>
 
@@ -198,9 +199,8 @@ static void adjustMPT(ObjectReader &reader, ModelConfig &config) {
   nested.ignore({"attn_impl", "model_type", "dtype", "architectures",
                  "is_encoder_decoder"});
   nested.ignore(getIgnoredKeys());
-  nested.finish();
-  if (nested.failed())
-    reader.fail();
+  finishKeys(nested, KnownKeys("mpt.attn_config"));
+  reader.join(nested);
 }
 
 //===----------------------------------------------------------------------===//
@@ -397,9 +397,7 @@ static Family getBloom() {
                      .up = "mlp.dense_h_to_4h",
                      .down = "mlp.dense_4h_to_h",
                      .norm = NormKind::Layer},
-          .keys = {.otherHiddenSize = "n_embed",
-                   .otherNumHeads = "num_attention_heads",
-                   .intermediateSize = {"", 4},
+          .keys = {.intermediateSize = {"", 4},
                    .numLayers = "n_layer",
                    .numHeads = "n_head",
                    .numKVHeads = "",

@@ -138,7 +138,22 @@ ObjectReader::ObjectReader(const JsonFile &file, const json::Object &object,
     : file(file), object(object), name(name), start(file.find(name, 0)) {}
 
 Location ObjectReader::getLoc(StringRef key) const {
-  return file.getLoc(file.find(key, start));
+  return file.getLoc(file.find(resolve(key), start));
+}
+
+StringRef ObjectReader::resolve(StringRef key) const {
+  const json::Value *value = object.get(key);
+  if (value && value->kind() != json::Value::Null)
+    return key;
+  for (auto [first, second] : secondNames)
+    if (first == key && object.get(second))
+      return second;
+  return key;
+}
+
+void ObjectReader::join(const ObjectReader &nested) {
+  hasFailed |= nested.hasFailed;
+  ignored.append(nested.ignored);
 }
 
 InFlightDiagnostic ObjectReader::error(StringRef key) {
@@ -147,17 +162,19 @@ InFlightDiagnostic ObjectReader::error(StringRef key) {
 }
 
 std::string ObjectReader::getPath(StringRef key) const {
+  key = resolve(key);
   return name.empty() ? key.str() : name + "." + key.str();
 }
 
 bool ObjectReader::has(StringRef key) const {
-  const json::Value *value = object.get(key);
+  const json::Value *value = object.get(resolve(key));
   return value && value->kind() != json::Value::Null;
 }
 
 const json::Value *ObjectReader::get(StringRef key) {
   seen.insert(key);
-  return has(key) ? object.get(key) : nullptr;
+  seen.insert(resolve(key));
+  return has(key) ? object.get(resolve(key)) : nullptr;
 }
 
 int64_t ObjectReader::getInt(StringRef key, std::optional<int64_t> fallback,
@@ -266,14 +283,32 @@ void ObjectReader::ignore(ArrayRef<llvm::StringLiteral> keys) {
     seen.insert(key);
 }
 
-void ObjectReader::finish() {
+void ObjectReader::checkSecondNames() {
+  for (auto [key, second] : secondNames) {
+    const json::Value *value = object.get(key), *other = object.get(second);
+    if (!value || !other || value->kind() == json::Value::Null ||
+        other->kind() == json::Value::Null || !seen.contains(key))
+      continue;
+    seen.insert(second);
+    if (*value != *other)
+      error(second) << second << " " << showJson(*other) << " contradicts "
+                    << key << " " << showJson(*value)
+                    << ", which is another name for it; remove one of them";
+  }
+}
+
+void ObjectReader::finish(llvm::function_ref<bool(StringRef)> isRead) {
+  checkSecondNames();
   SmallVector<StringRef> unknown;
   for (const auto &entry : object) {
-    bool off = entry.second.kind() == json::Value::Null ||
-               entry.second.getAsBoolean() == false;
-    if (!off && !seen.contains(entry.first))
+    if (seen.contains(entry.first) || entry.second.kind() == json::Value::Null)
+      continue;
+    if (isRead && !isRead(entry.first))
+      ignored.push_back(getPath(entry.first));
+    else if (isRead || entry.second.getAsBoolean() != false)
       unknown.push_back(entry.first);
   }
+  llvm::sort(ignored);
   llvm::sort(unknown); // The object's order is that of a hash table.
   for (StringRef key : unknown)
     error(key) << "unknown key " << quoted(getPath(key)) << " with value "

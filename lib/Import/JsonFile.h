@@ -17,6 +17,8 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/JSON.h"
@@ -71,6 +73,15 @@ public:
   /// True once any error was emitted through this reader or a nested one.
   bool failed() const { return hasFailed; }
   void fail() { hasFailed = true; }
+  /// Takes over what a reader of a nested object found: that it failed, and
+  /// which keys it ignored.
+  void join(const ObjectReader &nested);
+  /// `key` may also be called `second`: what is asked of the one is read from
+  /// the other where that is the one that is there. A file with both names must
+  /// give them one value.
+  void addSecondName(llvm::StringRef key, llvm::StringRef second) {
+    secondNames.push_back({key, second});
+  }
   /// Where `key` is (or where the object begins).
   mlir::Location getLoc(llvm::StringRef key) const;
   /// An error at `key` (or at the object's start).
@@ -83,7 +94,7 @@ public:
   /// True if the key is there and not null.
   bool has(llvm::StringRef key) const;
   /// True if the key is there, null included.
-  bool isPresent(llvm::StringRef key) const { return object.get(key); }
+  bool isPresent(llvm::StringRef key) const { return object.get(resolve(key)); }
 
   /// An integer of [min, max]; without `fallback` the key is required.
   int64_t getInt(llvm::StringRef key, std::optional<int64_t> fallback,
@@ -103,15 +114,25 @@ public:
   /// Marks keys as having no influence on the result.
   void ignore(llvm::ArrayRef<llvm::StringLiteral> keys);
   /// An error for every key that was neither read nor ignored, unless it is
-  /// null or false: such a key may change the result.
-  void finish();
+  /// null or false: such a key may change the result. With `isRead`, the error
+  /// is for those keys alone for which it is true, unless they are null; the
+  /// others become those that were ignored.
+  void finish(llvm::function_ref<bool(llvm::StringRef)> isRead = nullptr);
+  /// The paths of keys that were ignored, in the alphabet's order.
+  llvm::ArrayRef<std::string> getIgnored() const { return ignored; }
 
 private:
+  /// The name by which the file knows `key`.
+  llvm::StringRef resolve(llvm::StringRef key) const;
+  void checkSecondNames();
+
   const JsonFile &file;
   const llvm::json::Object &object;
   std::string name;
   size_t start;
   llvm::StringSet<> seen;
+  llvm::SmallVector<std::pair<llvm::StringRef, llvm::StringRef>> secondNames;
+  llvm::SmallVector<std::string> ignored;
   bool hasFailed = false;
 };
 

@@ -169,7 +169,6 @@ Family getDeepSeekV2() {
                    .queryKeyValueBias = {"attention_bias", false},
                    .outputBias = {"attention_bias", false},
                    .feedForwardBias = {"mlp_bias", false}},
-          .hadOwnCode = true,
           .adjust = adjustV2};
 }
 

@@ -4,14 +4,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The family's row of the table says under which keys its constants are; one
-// function reads them for all families. Keys without influence on the result
-// are on a list, and all others must have been read.
+// function reads them for all families. KnownKeys.h has the law for the other
+// keys.
 //
 //===----------------------------------------------------------------------===//
 
 #include "tp/Import/ModelConfig.h"
 #include "Composites.h"
 #include "JsonFile.h"
+#include "KnownKeys.h"
 #include "Periods.h"
 #include "ReadPositions.h"
 #include "llvm/ADT/STLExtras.h"
@@ -46,69 +47,6 @@ std::optional<FloatKind> parseFloatKind(StringRef name) {
       .Case("bf16", FloatKind::BF16)
       .Case("f16", FloatKind::F16)
       .Default(std::nullopt);
-}
-
-/// Keys that any config may hold and that do not change a forward pass:
-/// tokens and generation, training, reporting, provenance.
-static const llvm::StringLiteral ignoredKeys[] = {
-    "_attn_implementation", "_attn_implementation_autoset", "_commit_hash",
-    "_flash_attn_2_enabled", "_name_or_path", "_num_labels",
-    "attention_dropout", "attention_probs_dropout_prob", "attn_implementation",
-    "attn_pdrop", "bad_words_ids", "begin_suppress_tokens", "bos_token_id",
-    "chunk_size_feed_forward", "classifier_dropout", "decoder_start_token_id",
-    "directionality", "diversity_penalty", "do_sample", "early_stopping",
-    "embd_pdrop", "encoder_no_repeat_ngram_size", "eos_token_id",
-    "exponential_decay_length_penalty", "finetuning_task",
-    "forced_bos_token_id", "forced_eos_token_id", "gradient_checkpointing",
-    "hidden_dropout_prob", "id2label", "initializer_range", "is_llama_config",
-    "label2id", "language", "length_penalty", "max_length",
-    "max_sequence_length", "min_length", "model_max_length", "n_ctx", "name",
-    "no_repeat_ngram_size", "num_beam_groups", "num_beams",
-    "num_return_sequences", "output_attentions", "output_hidden_states",
-    "output_past", "output_scores", "pad_token_id", "pooler_fc_size",
-    "pooler_num_attention_heads", "pooler_num_fc_layers",
-    "pooler_size_per_head", "pooler_type", "prefix", "problem_type",
-    "remove_invalid_values", "repetition_penalty", "resid_pdrop", "return_dict",
-    "return_dict_in_generate", "sep_token_id", "summary_activation",
-    "summary_first_dropout", "summary_proj_to_labels", "summary_type",
-    "summary_use_proj", "suppress_tokens", "task_specific_params",
-    "temperature", "tf_legacy_loss", "tokenizer_class", "top_k", "top_p",
-    "torchscript", "transformers.js_config", "transformers_version",
-    "typical_p", "unsloth_fixed", "unsloth_version", "use_bfloat16",
-    "use_cache",
-    // The same product computed in slices.
-    "pretraining_tp"};
-
-ArrayRef<llvm::StringLiteral> getIgnoredKeys() { return ignoredKeys; }
-
-/// Keys that change the result in every family, and the one value of each that
-/// is supported. An empty object stands for "absent or empty".
-static void refuseCommonKeys(ObjectReader &reader, const Family &family) {
-  const ConfigKeys &keys = family.keys;
-  reader.require("add_cross_attention", false,
-                 "models that attend to an encoder are not supported");
-  reader.require("is_encoder_decoder", false,
-                 "models with an encoder and a decoder are not supported");
-  reader.require("pruned_heads", json::Object(),
-                 "pruned heads change the weights' shapes");
-  for (auto [key, reason] :
-       {std::pair("quantization_config", "quantised weights"),
-        std::pair("compression_config", "compressed weights"),
-        std::pair("auto_map", "models with their own Python code"),
-        std::pair("attn_logit_softcapping", "capped attention scores"),
-        std::pair("final_logit_softcapping", "capped logits"),
-        std::pair("cross_attention_hidden_size", "cross attention")}) {
-    const json::Value *value = reader.get(key);
-    if (!value || key == keys.attentionCap.key || key == keys.logitCap.key ||
-        (key == StringRef("auto_map") && family.hadOwnCode))
-      continue;
-    auto diag = reader.error(key);
-    diag << "unsupported " << key << ": " << reason
-         << " are not supported; expected null, got " << showJson(*value);
-    if (key == StringRef("quantization_config"))
-      diag << ": convert the weights to bfloat16, float16 or float32 and leave "
-              "the key out";
-  }
 }
 
 /// `dtype`, or `torch_dtype` as it was called.
@@ -269,11 +207,7 @@ static void readSettings(ObjectReader &reader, const ConfigKeys &keys,
 /// What all families have, under the family's keys.
 static void readModel(ObjectReader &reader, const JsonFile &file,
                       ModelConfig &config) {
-  ConfigKeys keys = config.family->keys;
-  if (!reader.has(keys.hiddenSize) && reader.has(keys.otherHiddenSize))
-    keys.hiddenSize = keys.otherHiddenSize;
-  if (!reader.has(keys.numHeads) && reader.has(keys.otherNumHeads))
-    keys.numHeads = keys.otherNumHeads;
+  const ConfigKeys &keys = config.family->keys;
   int64_t multiple = keys.intermediateSize.value;
   config.hiddenSize = reader.getInt(keys.hiddenSize, std::nullopt, 1,
                                     maxSize / std::max<int64_t>(1, multiple));
@@ -422,14 +356,15 @@ static void readConfig(ObjectReader &reader, const JsonFile &file,
   if (config.head == Head::None && config.architecture.ends_with("Model"))
     std::reverse(config.layout.prefixes.begin(), config.layout.prefixes.end());
   config.vocabSize = reader.getInt("vocab_size", std::nullopt, 1, maxSize);
+  KnownKeys known(config.modelType);
+  known.addSecondNames(reader);
   readDtype(reader, config);
-  refuseCommonKeys(reader, *config.family);
+  readCommonKeys(reader, *config.family, known);
   readModel(reader, file, config);
   readInitialValues(reader, config);
   if (config.composite && config.composite->adjust)
     config.composite->adjust(reader);
-  reader.ignore(ignoredKeys);
-  reader.finish();
+  finishKeys(reader, known);
 }
 
 std::optional<ModelConfig> readModelConfig(MLIRContext *context,
@@ -444,7 +379,10 @@ std::optional<ModelConfig> readModelConfig(MLIRContext *context,
   config.composite = findComposite(whole);
   if (!config.composite) {
     readConfig(whole, *file, config);
-    return whole.failed() ? std::nullopt : std::optional(config);
+    if (whole.failed())
+      return std::nullopt;
+    reportIgnoredKeys(whole, KnownKeys(config.modelType));
+    return config;
   }
   const Composite &composite = *config.composite;
   if (!readArchitecture(whole, composite.modelType, composite.architectures))
@@ -454,13 +392,15 @@ std::optional<ModelConfig> readModelConfig(MLIRContext *context,
     return std::nullopt;
   ObjectReader reader(*file, *text, composite.text);
   readConfig(reader, *file, config);
+  KnownKeys known(composite.modelType);
   if (config.family)
-    refuseCommonKeys(whole, *config.family);
+    readCommonKeys(whole, *config.family, known);
   whole.ignore(composite.keys);
-  whole.ignore(ignoredKeys);
-  whole.finish();
-  if (reader.failed() || whole.failed())
+  finishKeys(whole, known);
+  whole.join(reader);
+  if (whole.failed())
     return std::nullopt;
+  reportIgnoredKeys(whole, known);
   noteComposite(whole, composite);
   return config;
 }

@@ -152,8 +152,6 @@ enum class WindowedLayers {
 /// Where a family's config.json says what.
 struct ConfigKeys {
   llvm::StringRef hiddenSize = "hidden_size";
-  /// Second names, of files that have not the first ones.
-  llvm::StringRef otherHiddenSize, otherNumHeads;
   /// The value is a multiple of the hidden size; 0: the key is required.
   Setting<int64_t> intermediateSize = {"intermediate_size", 0};
   llvm::StringRef numLayers = "num_hidden_layers";
@@ -222,9 +220,6 @@ struct Family {
   ConfigKeys keys;
   /// Tensors that files may hold and no program reads: patterns.
   llvm::SmallVector<llvm::StringRef, 3> ignored = {"*.rotary_emb.inv_freq"};
-  /// Files from before `transformers` had the family name Python code of their
-  /// own (`auto_map`), which does the same.
-  bool hadOwnCode = false;
   /// Keys that no other family has, and what they change of the layout.
   void (*adjust)(ObjectReader &, ModelConfig &) = nullptr;
 };

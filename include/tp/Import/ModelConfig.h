@@ -6,9 +6,10 @@
 // The constants of a model, read from a Hugging Face config.json in either of
 // its spellings: today's (`dtype`, `rope_parameters`) and that of older
 // checkpoints (`torch_dtype`, `rope_theta`, `rope_scaling`). Every key that
-// changes the result is either understood or refused by name; a missing key
-// has the default that `transformers` gives it. Nothing of the model is a
-// constant in the importer's code.
+// changes the result is either understood or refused by name, keys that
+// `transformers` ignores are ignored with a remark, and a missing key has the
+// default that `transformers` gives it. Nothing of the model is a constant in
+// the importer's code.
 //
 //===----------------------------------------------------------------------===//
 
@@ -191,9 +192,6 @@ struct ModelConfig {
   /// The type of the checkpoint's tensors, if the file says.
   std::optional<FloatKind> dtype;
 };
-
-/// Keys that any config may hold and that do not change a forward pass.
-llvm::ArrayRef<llvm::StringLiteral> getIgnoredKeys();
 
 /// Reads DIR/config.json. Emits every error it finds, at the key.
 std::optional<ModelConfig> readModelConfig(mlir::MLIRContext *context,
