@@ -12,6 +12,7 @@
 #include "mlir/IR/Builders.h"
 #include "tp/Import/ModelAttributes.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
 #include <set>
 
@@ -25,21 +26,69 @@ static constexpr int64_t maxRows = 4096, maxChunk = 65536;
 static constexpr int64_t maxElements = int64_t(1) << 40;
 static constexpr size_t maxConfigBytes = 1 << 20;
 
-static LogicalResult checkRange(Location loc, StringRef option, int64_t value,
-                                int64_t most, StringRef what) {
-  if (value >= 1 && value <= most)
-    return success();
+static InFlightDiagnostic rejectRange(Location loc, StringRef option,
+                                      int64_t value, int64_t most,
+                                      StringRef what) {
   return emitError(loc) << "expected --" << option << " to be from 1 to "
                         << what << " " << most << ", got " << value;
 }
 
+static LogicalResult checkRange(Location loc, StringRef option, int64_t value,
+                                int64_t most, StringRef what) {
+  if (value >= 1 && value <= most)
+    return success();
+  return rejectRange(loc, option, value, most, what);
+}
+
 PositionLimit getGeneratedLimit(const ModelConfig &config) {
   // What is in the cache is rotated, by the frequencies of short sequences.
-  if (config.rope.changesAt(config.maxPositions))
-    return {config.rope.originalMaxPositions,
-            "original_max_position_embeddings, beyond which all positions are "
-            "rotated by long_factor, those in the cache too,"};
-  return {config.maxPositions, "the model's limit of positions,"};
+  int64_t most = config.getPositionLimit();
+  if (!config.rope.changesAt(most))
+    return {most, "the model's limit of positions,"};
+  if (config.rope.kind == RopeConfig::Kind::Dynamic)
+    return {
+        config.rope.originalMaxPositions,
+        "max_position_embeddings, beyond which rope type \"dynamic\" rotates "
+        "all positions by other angles, those in the cache too,"};
+  return {config.rope.originalMaxPositions,
+          "original_max_position_embeddings, beyond which all positions are "
+          "rotated by long_factor, those in the cache too,"};
+}
+
+void adviseOnLength(InFlightDiagnostic &diag, const ModelConfig &config,
+                    int64_t length) {
+  const ConfigKeys &keys = config.family->keys;
+  const RopeConfig &rope = config.rope;
+  int64_t most = config.getPositionLimit();
+  bool hasTable =
+      !config.layout.positions.empty() || !config.layout.relativeBias.empty();
+  if (length <= most || hasTable)
+    return;
+  Diagnostic &note = diag.attachNote();
+  StringRef key = keys.maxPositions.key;
+  if (config.alibi) {
+    note << key << " of config.json says so; ALiBi has no limit of its own: "
+         << "write a larger " << key;
+    return;
+  }
+  if (rope.kind != RopeConfig::Kind::Default) {
+    int64_t original = rope.originalMaxPositions;
+    note << "factor " << showJson(rope.factor) << " of the rotation stretches "
+         << original << " positions to " << int64_t(rope.factor * original)
+         << ", and " << key << " is " << config.maxPositions
+         << ": write a factor of at least "
+         << llvm::divideCeil(length, original) << ", or a larger " << key
+         << ", if the model's card says so";
+    return;
+  }
+  note << key << " is " << config.maxPositions
+       << " and the rotation is not stretched: if the model's card says so, "
+          "write a larger "
+       << key
+       << ", or rope_scaling such as {\"rope_type\": \"yarn\", \"factor\": "
+       << llvm::divideCeil(length, config.maxPositions)
+       << ", \"original_max_position_embeddings\": " << config.maxPositions
+       << "}";
 }
 
 FailureOr<GenerateOptions> chooseGeneration(Location loc,
@@ -52,13 +101,19 @@ FailureOr<GenerateOptions> chooseGeneration(Location loc,
                           << " gives no logits of a next token";
   GenerateOptions options;
   auto [most, limit] = getGeneratedLimit(config);
-  options.context = request.context.value_or(std::min(defaultContext, most));
+  options.context = request.context.value_or(
+      std::min({defaultContext, most, config.maxPositions}));
   options.rows = request.rows.value_or(options.rows);
   options.chunk =
       request.chunk.value_or(std::min(options.chunk, options.context));
   options.cacheType = request.cacheType.value_or(dtype);
-  if (failed(checkRange(loc, "context", options.context, most, limit)) ||
-      failed(checkRange(loc, "rows", options.rows, maxRows, "at most")) ||
+  if (options.context < 1 || options.context > most) {
+    InFlightDiagnostic diag =
+        rejectRange(loc, "context", options.context, most, limit);
+    adviseOnLength(diag, config, options.context);
+    return diag;
+  }
+  if (failed(checkRange(loc, "rows", options.rows, maxRows, "at most")) ||
       failed(checkRange(loc, "chunk", options.chunk, maxChunk, "at most")))
     return failure();
   if (options.getCells() >

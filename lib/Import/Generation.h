@@ -25,6 +25,11 @@ struct PositionLimit {
 };
 PositionLimit getGeneratedLimit(const ModelConfig &config);
 
+/// Says beside an error what to write in config.json, if anything, for
+/// sequences of `length` positions.
+void adviseOnLength(mlir::InFlightDiagnostic &diag, const ModelConfig &config,
+                    int64_t length);
+
 /// What was asked for, completed from the model and checked against it. The
 /// cache has the type of the program unless another is asked for.
 mlir::FailureOr<GenerateOptions>

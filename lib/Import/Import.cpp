@@ -13,6 +13,7 @@
 #include "Generation.h"
 #include "JsonFile.h"
 #include "ModelBuilder.h"
+#include "SideFiles.h"
 #include "Training.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -60,12 +61,17 @@ static FailureOr<int64_t> chooseSeq(Location loc, const ModelConfig &config,
   // Beside steps, the whole program gives what they give.
   auto [most, limit] = options.generate
                            ? getGeneratedLimit(config)
-                           : PositionLimit{config.maxPositions,
+                           : PositionLimit{config.getPositionLimit(),
                                            "the model's limit of positions,"};
-  int64_t seq = asked.value_or(std::min(defaultSeq, most));
-  if (seq < 1 || seq > most)
-    return emitError(loc) << "expected --seq to be from 1 to " << limit << " "
-                          << most << ", got " << seq;
+  int64_t seq =
+      asked.value_or(std::min({defaultSeq, most, config.maxPositions}));
+  if (seq < 1 || seq > most) {
+    InFlightDiagnostic diag = emitError(loc);
+    diag << "expected --seq to be from 1 to " << limit << " " << most
+         << ", got " << seq;
+    adviseOnLength(diag, config, seq);
+    return diag;
+  }
   int64_t widest =
       std::max({config.vocabSize, config.hiddenSize, config.intermediateSize,
                 config.numHeads * std::max(config.headDim, config.valueDim)});
@@ -272,6 +278,8 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
   context->loadDialect<arith::ArithDialect, func::FuncDialect,
                        linalg::LinalgDialect, math::MathDialect,
                        tensor::TensorDialect, TPDialect, nn::NNDialect>();
+  if (failed(checkSideFiles(context, directory)))
+    return nullptr;
   std::optional<ModelConfig> config = readModelConfig(context, directory);
   if (!config)
     return nullptr;

@@ -155,7 +155,7 @@ static void refuseQuantised(ObjectReader &reader) {
     diag << "unsupported " << reader.getPath(key) << ": " << what
          << " weights are not supported; expected null, got "
          << showJson(*value);
-    if (key == StringRef("quantization_config"))
+    if (what == StringRef("quantised"))
       diag << ": convert the weights to bfloat16, float16 or float32 and leave "
               "the key out";
   }
@@ -189,6 +189,12 @@ void readCommonKeys(ObjectReader &reader, const Family &family,
   if (!family.layout.isEncoder)
     reader.require("is_causal", true,
                    "attention to later tokens is not supported");
+  for (auto [key, what] : {std::pair("attn_logit_softcapping", "scores"),
+                           std::pair("final_logit_softcapping", "logits")})
+    if (known.reads(key) && key != family.keys.attentionCap.key &&
+        key != family.keys.logitCap.key)
+      reader.require(key, nullptr,
+                     std::string("capped ") + what + " are not supported");
   refuseQuantised(reader);
   readAutoMap(reader, known);
   reader.ignore(ignoredKeys);

@@ -124,6 +124,9 @@ static void readHeads(ObjectReader &reader, const ConfigKeys &keys,
     config.headDim = config.hiddenSize / config.numHeads;
   }
   config.valueDim = config.headDim;
+  if (sizeKey.empty() && !keys.headDim.value)
+    reader.require("head_dim", config.headDim,
+                   "the head size of this model_type follows from the others");
   if (config.headDim > maxHeadDim)
     reader.error(headsKey) << "expected a head size of at most " << maxHeadDim
                            << ", got " << config.headDim;
@@ -293,13 +296,17 @@ static std::optional<StringRef>
 readArchitecture(ObjectReader &reader, StringRef type,
                  ArrayRef<StringRef> supported) {
   const json::Array *architectures = reader.getArray("architectures");
-  if (!architectures)
+  if (!architectures || architectures->empty())
     return supported.front();
+  // Names differ in capitals from one release to another: MPTForCausalLM.
   std::optional<StringRef> name;
   if (architectures->size() == 1)
     name = architectures->front().getAsString();
-  if (name && llvm::is_contained(supported, *name))
-    return name;
+  const auto *known = llvm::find_if(supported, [&](StringRef one) {
+    return name && one.equals_insensitive(*name);
+  });
+  if (known != supported.end())
+    return *known;
   auto diag = reader.error("architectures");
   diag << "unsupported architectures "
        << showJson(json::Value(json::Array(*architectures)))

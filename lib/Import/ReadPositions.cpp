@@ -31,15 +31,36 @@ static double getYarnScale(double factor, double weight) {
   return factor <= 1 ? 1 : 0.1 * weight * std::log(factor) + 1;
 }
 
-static void readYarn(ObjectReader &reader, int64_t originalMaxPositions,
+namespace {
+/// What the reading of an object of rotation has to know of the rest of the
+/// file.
+struct RopeContext {
+  const ConfigKeys &keys;
+  int64_t maxPositions;
+  /// The file's own `original_max_position_embeddings`, beside the object.
+  std::optional<int64_t> original;
+
+  /// The length of training. The file's own key counts before the object's.
+  int64_t readOriginal(ObjectReader &reader) const {
+    int64_t length = reader.getInt("original_max_position_embeddings",
+                                   original.value_or(maxPositions), 1, maxSize);
+    return original.value_or(length);
+  }
+};
+} // namespace
+
+static void readYarn(ObjectReader &reader, const RopeContext &context,
                      RopeConfig &rope) {
   rope.kind = RopeConfig::Kind::Yarn;
-  rope.factor = reader.getPositive("factor", std::nullopt);
+  rope.originalMaxPositions = context.readOriginal(reader);
+  // A factor that is null is the ratio of the lengths.
+  std::optional<double> ratio;
+  if (reader.isPresent("factor"))
+    ratio = double(context.maxPositions) / double(rope.originalMaxPositions);
+  rope.factor = reader.getPositive("factor", ratio);
   rope.fastTurns = reader.getPositive("beta_fast", 32.0);
   rope.slowTurns = reader.getPositive("beta_slow", 1.0);
   rope.truncates = reader.getBool("truncate", true);
-  rope.originalMaxPositions = reader.getInt("original_max_position_embeddings",
-                                            originalMaxPositions, 1, maxSize);
   double scale = readWeight(reader, "mscale"),
          all = readWeight(reader, "mscale_all_dim");
   rope.attentionFactor =
@@ -71,22 +92,35 @@ static SmallVector<float> readFactors(ObjectReader &reader, StringRef key) {
   return factors;
 }
 
-static void readLongRope(ObjectReader &reader, std::optional<int64_t> original,
-                         int64_t maxPositions, RopeConfig &rope) {
+static void readLongRope(ObjectReader &reader, const RopeContext &context,
+                         RopeConfig &rope) {
   rope.kind = RopeConfig::Kind::Long;
-  // The file's own key counts before the object's.
-  int64_t length = reader.getInt("original_max_position_embeddings",
-                                 original.value_or(maxPositions), 2, maxSize);
-  rope.originalMaxPositions = original.value_or(length);
+  rope.originalMaxPositions = context.readOriginal(reader);
   rope.shortFactors = readFactors(reader, "short_factor");
   rope.longFactors = readFactors(reader, "long_factor");
-  double stretch = double(maxPositions) / double(rope.originalMaxPositions);
-  stretch = reader.getPositive("factor", stretch);
+  double stretch =
+      double(context.maxPositions) / double(rope.originalMaxPositions);
+  rope.factor = reader.getPositive("factor", stretch);
   double factor = 1;
-  if (stretch > 1)
-    factor = std::sqrt(1 + std::log(stretch) /
+  if (rope.factor > 1)
+    factor = std::sqrt(1 + std::log(rope.factor) /
                                std::log(double(rope.originalMaxPositions)));
   rope.attentionFactor = reader.getPositive("attention_factor", factor);
+}
+
+static void readLlama3(ObjectReader &reader, const RopeContext &context,
+                       RopeConfig &rope) {
+  rope.kind = RopeConfig::Kind::Llama3;
+  rope.factor = reader.getPositive("factor", std::nullopt);
+  rope.lowFrequencyFactor = reader.getPositive("low_freq_factor", std::nullopt);
+  rope.highFrequencyFactor =
+      reader.getPositive("high_freq_factor", std::nullopt);
+  rope.originalMaxPositions = context.readOriginal(reader);
+  if (!reader.failed() && rope.highFrequencyFactor <= rope.lowFrequencyFactor)
+    reader.error("high_freq_factor")
+        << "expected " << reader.getPath("high_freq_factor") << " to exceed "
+        << reader.getPath("low_freq_factor") << ", got "
+        << rope.highFrequencyFactor << " and " << rope.lowFrequencyFactor;
 }
 
 /// A factor for each frequency.
@@ -107,46 +141,40 @@ static void checkFactors(ObjectReader &reader, const ModelConfig &config) {
                            << list->size();
 }
 
-/// Reads what describes the stretching of frequencies: today's whole
-/// `rope_parameters` or the `rope_scaling` of older files.
+/// Reads what describes the stretching of frequencies.
 static void readRopeScaling(ObjectReader &reader, StringRef typeKey,
-                            std::optional<int64_t> originalMaxPositions,
-                            int64_t maxPositions, RopeConfig &rope) {
+                            const RopeContext &context, RopeConfig &rope) {
+  using Kind = RopeConfig::Kind;
   std::string type = reader.getString(typeKey).value_or("default");
+  // Phi-3 has two types, and older names of the second one.
+  bool isPhi = context.keys.originalMaxPositions != 0;
   if (type == "default") {
-    rope.kind = RopeConfig::Kind::Default;
-  } else if (type == "linear") {
-    rope.kind = RopeConfig::Kind::Linear;
+    rope.kind = Kind::Default;
+  } else if (type == "longrope" || type == "su" || (isPhi && type == "yarn")) {
+    readLongRope(reader, context, rope);
+  } else if (isPhi) {
+    reader.error(typeKey) << "unsupported " << reader.getPath(typeKey) << " "
+                          << quoted(type)
+                          << "; expected \"default\" or \"longrope\"";
+  } else if (type == "linear" || type == "dynamic") {
+    // The second one stretches sequences beyond the model's limit alone.
+    rope.kind = type == "linear" ? Kind::Linear : Kind::Dynamic;
     rope.factor = reader.getPositive("factor", std::nullopt);
+    rope.originalMaxPositions = context.maxPositions;
   } else if (type == "llama3") {
-    rope.kind = RopeConfig::Kind::Llama3;
-    rope.factor = reader.getPositive("factor", std::nullopt);
-    rope.lowFrequencyFactor =
-        reader.getPositive("low_freq_factor", std::nullopt);
-    rope.highFrequencyFactor =
-        reader.getPositive("high_freq_factor", std::nullopt);
-    rope.originalMaxPositions = reader.getInt(
-        "original_max_position_embeddings", originalMaxPositions, 1, maxSize);
-    if (!reader.failed() && rope.highFrequencyFactor <= rope.lowFrequencyFactor)
-      reader.error("high_freq_factor")
-          << "expected " << reader.getPath("high_freq_factor") << " to exceed "
-          << reader.getPath("low_freq_factor") << ", got "
-          << rope.highFrequencyFactor << " and " << rope.lowFrequencyFactor;
-  } else if (type == "dynamic") {
-    // Stretches sequences beyond the model's limit alone, which has none.
-    (void)reader.getPositive("factor", std::nullopt);
+    readLlama3(reader, context, rope);
   } else if (type == "yarn") {
-    readYarn(reader, originalMaxPositions.value_or(maxPositions), rope);
-  } else if (type == "longrope" || type == "su") {
-    readLongRope(reader, originalMaxPositions, maxPositions, rope);
+    readYarn(reader, context, rope);
   } else {
     reader.error(typeKey)
         << "unsupported " << reader.getPath(typeKey) << " " << quoted(type)
         << "; expected \"default\", \"linear\", \"dynamic\", \"llama3\", "
            "\"yarn\" or \"longrope\"";
-    return;
   }
-  reader.finish();
+  // DeepSeek's attention multiplies by it, whatever the type.
+  if (rope.kind != Kind::Default && rope.kind != Kind::Yarn)
+    reader.require("mscale_all_dim", nullptr,
+                   "scaled scores are supported with \"yarn\" alone");
 }
 
 /// How much of each head is rotated, by `key`.
@@ -163,69 +191,74 @@ static void readRotaryPart(ObjectReader &reader, StringRef key, bool isKnown,
   rope.rotaryPart = std::min(part, 1.0);
 }
 
-/// What is missing in the object is as in `base`.
+/// An object of rotation: today's `rope_parameters`, or `rope_scaling` as older
+/// files call it. What is missing in it is as in `base`. `transformers` ignores
+/// keys that the type does not need.
 static RopeConfig readRopeObject(const json::Object &object, StringRef name,
-                                 const JsonFile &file, const ConfigKeys &keys,
-                                 std::optional<int64_t> original,
-                                 int64_t maxPositions, const RopeConfig &base,
-                                 ObjectReader &parent) {
+                                 const JsonFile &file,
+                                 const RopeContext &context,
+                                 const RopeConfig &base, ObjectReader &parent) {
   ObjectReader reader(file, object, name);
   RopeConfig rope;
   rope.rotaryPart = base.rotaryPart;
   rope.theta = reader.getPositive("rope_theta", base.theta);
-  readRotaryPart(reader, "partial_rotary_factor", !keys.rotaryPart.key.empty(),
-                 rope);
-  readRopeScaling(reader, "rope_type", original, maxPositions, rope);
-  if (reader.failed())
-    parent.fail();
+  readRotaryPart(reader, "partial_rotary_factor",
+                 !context.keys.rotaryPart.key.empty(), rope);
+  bool hasType = reader.has("rope_type");
+  if (!hasType && !reader.has("type") && name == "rope_scaling")
+    reader.error() << "missing rope_scaling.rope_type: expected a string";
+  // Files written in between hold both, and the first one counts.
+  if (hasType)
+    reader.ignore({"type"});
+  readRopeScaling(reader, hasType ? "rope_type" : "type", context, rope);
+  // An object in it is the rotation of some of the layers.
+  reader.finish(
+      [&](StringRef key) { return object.getObject(key) != nullptr; });
+  parent.join(reader);
   return rope;
 }
 
 /// One object for layers with and one for layers without a window.
 static void readRopesByLayer(const json::Object &object, const JsonFile &file,
-                             const ConfigKeys &keys, ObjectReader &parent,
+                             const RopeContext &context, ObjectReader &parent,
                              ModelConfig &config) {
   ObjectReader reader(file, object, "rope_parameters");
   for (auto [key, rope] :
        {std::pair(StringRef("full_attention"), &config.rope),
         std::pair(StringRef("sliding_attention"), &*config.localRope)})
     if (const json::Object *one = reader.getObject(key))
-      *rope = readRopeObject(*one, "rope_parameters." + key.str(), file, keys,
-                             std::nullopt, config.maxPositions, *rope, reader);
+      *rope = readRopeObject(*one, "rope_parameters." + key.str(), file,
+                             context, *rope, reader);
   reader.finish();
-  if (reader.failed())
-    parent.fail();
+  parent.join(reader);
+}
+
+int64_t ModelConfig::getPositionLimit() const {
+  double reach = rope.factor * double(rope.originalMaxPositions);
+  return std::max(maxPositions, int64_t(std::min(reach, double(maxSize))));
 }
 
 void readRope(ObjectReader &reader, const JsonFile &file,
               const ConfigKeys &keys, ModelConfig &config) {
-  std::optional<int64_t> original;
+  RopeContext context{keys, config.maxPositions, std::nullopt};
   if (keys.originalMaxPositions)
-    original = keys.originalMaxPositions;
+    context.original = keys.originalMaxPositions;
   if (reader.has("original_max_position_embeddings"))
-    original = reader.getInt("original_max_position_embeddings", std::nullopt,
-                             1, maxSize);
+    context.original = reader.getInt("original_max_position_embeddings",
+                                     std::nullopt, 1, maxSize);
 
   RopeConfig old;
   StringRef thetaKey = keys.ropeTheta.key, partKey = keys.rotaryPart.key;
-  bool hasOld = reader.has(thetaKey) || reader.has("rope_scaling") ||
-                (!partKey.empty() && reader.has(partKey));
+  bool hasOld =
+      reader.has(thetaKey) || (!partKey.empty() && reader.has(partKey));
   old.theta = reader.getPositive(thetaKey, keys.ropeTheta.value);
   old.rotaryPart = keys.rotaryPart.value;
   readRotaryPart(reader, partKey.empty() ? "partial_rotary_factor" : partKey,
                  !partKey.empty(), old);
-  if (const json::Object *scaling = reader.getObject("rope_scaling")) {
-    ObjectReader nested(file, *scaling, "rope_scaling");
-    bool hasNewKey = nested.has("rope_type");
-    if (!hasNewKey && !nested.has("type"))
-      nested.error() << "missing rope_scaling.rope_type: expected a string";
-    // Files written in between hold both, with one meaning.
-    if (hasNewKey)
-      nested.ignore({"type"});
-    readRopeScaling(nested, hasNewKey ? "rope_type" : "type", original,
-                    config.maxPositions, old);
-    if (nested.failed())
-      reader.fail();
+  const json::Object *scaling = reader.getObject("rope_scaling");
+  if (scaling && !scaling->empty()) {
+    hasOld = true;
+    old = readRopeObject(*scaling, "rope_scaling", file, context, old, reader);
   }
   config.rope = old;
   if (!keys.localTheta.key.empty()) {
@@ -235,16 +268,18 @@ void readRope(ObjectReader &reader, const JsonFile &file,
   }
 
   const json::Object *parameters = reader.getObject("rope_parameters");
-  if (!parameters)
-    return checkFactors(reader, config);
-  if (config.localRope && (parameters->getObject("full_attention") ||
-                           parameters->getObject("sliding_attention")))
-    return readRopesByLayer(*parameters, file, keys, reader, config);
-  config.rope = readRopeObject(*parameters, "rope_parameters", file, keys,
-                               original, config.maxPositions, old, reader);
-  if (!reader.failed() && hasOld && config.rope != old)
-    reader.error("rope_parameters")
-        << "rope_parameters contradicts " << thetaKey << " and rope_scaling";
+  if (parameters && config.localRope &&
+      (parameters->getObject("full_attention") ||
+       parameters->getObject("sliding_attention"))) {
+    context.original = std::nullopt;
+    readRopesByLayer(*parameters, file, context, reader, config);
+  } else if (parameters) {
+    config.rope = readRopeObject(*parameters, "rope_parameters", file, context,
+                                 old, reader);
+    if (!reader.failed() && hasOld && config.rope != old)
+      reader.error("rope_parameters")
+          << "rope_parameters contradicts " << thetaKey << " and rope_scaling";
+  }
   checkFactors(reader, config);
 }
 
@@ -306,8 +341,16 @@ void readSlidingWindow(ObjectReader &reader, const ConfigKeys &keys,
                        ModelConfig &config) {
   config.slides.assign(config.numLayers, false);
   StringRef key = keys.window.key;
-  if (key.empty())
-    return;
+  if (key.empty()) {
+    // The attention has none, but the cache would. One that is as long as the
+    // longest sequence is none either.
+    if (reader.has("sliding_window") &&
+        reader.getInt("sliding_window", std::nullopt, 1, maxSize) <
+            config.getPositionLimit())
+      reader.require("sliding_window", nullptr,
+                     "the attention of this model_type has no window");
+    return readLayerTypes(reader, keys, /*hasWindow=*/false, config);
+  }
   std::optional<int64_t> window;
   // A null window means none; the default is for a missing key.
   bool isOn =

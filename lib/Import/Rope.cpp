@@ -59,15 +59,28 @@ static float stretchYarn(int64_t number, float wavelength, int64_t size,
   return stretched * (1 - kept) + 1.0f / wavelength * kept;
 }
 
+/// Dynamic NTK: the base grows with the sequence, once it is longer than those
+/// of training.
+static float stretchBase(const RopeConfig &rope, int64_t size, int64_t length) {
+  float ratio =
+      float(rope.factor) * float(length) / float(rope.originalMaxPositions) -
+      float(rope.factor - 1);
+  return float(rope.theta) *
+         std::pow(ratio, float(double(size) / double(size - 2)));
+}
+
 llvm::SmallVector<float>
 RopeConfig::getInverseFrequencies(int64_t headDim, int64_t length) const {
   llvm::SmallVector<float> frequencies;
   int64_t size = getRotaryDim(headDim);
+  bool growsBase = kind == Kind::Dynamic && changesAt(length);
+  float base = growsBase ? stretchBase(*this, size, length) : float(theta);
   for (int64_t i = 0; i < size; i += 2) {
-    float wavelength = std::pow(float(theta), float(i) / float(size));
+    float wavelength = std::pow(base, float(i) / float(size));
     float frequency = 1.0f / wavelength;
     switch (kind) {
     case Kind::Default:
+    case Kind::Dynamic:
       break;
     case Kind::Linear:
       frequency /= float(factor);

@@ -10,6 +10,7 @@
 
 #include "tp/Import/SentenceModules.h"
 #include "JsonFile.h"
+#include "SideFiles.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -108,6 +109,8 @@ FailureOr<SentenceModules> readSentenceModules(MLIRContext *context,
   const json::Array *modules = reader.getArray("modules");
   if (!modules)
     return failure();
+  if (failed(readSentenceSettings(context, directory)))
+    return failure();
   SmallVector<std::string> kinds;
   for (const json::Value &module : *modules) {
     const json::Object *object = module.getAsObject();
@@ -136,7 +139,14 @@ FailureOr<SentenceModules> readSentenceModules(MLIRContext *context,
       result.pooling = *pooling;
     } else if (kind == "Normalize" && place == 2) {
       result.normalize = true;
-    } else if (kind != "Transformer" || place != 0) {
+    } else if (kind == "Transformer" && place == 0) {
+      if (!subdirectory->empty() && *subdirectory != ".") {
+        reader.error() << "expected the Transformer module to be in the "
+                          "directory itself, got path "
+                       << quoted(*subdirectory);
+        return failure();
+      }
+    } else {
       reader.error()
           << "unsupported module " << quoted(kind) << " at place " << place
           << "; expected Transformer, Pooling and, optionally, Normalize";

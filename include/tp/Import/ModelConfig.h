@@ -33,14 +33,14 @@ std::optional<FloatKind> parseFloatKind(llvm::StringRef name);
 /// Rotary position embedding: the base, and how frequencies are stretched
 /// beyond the length of training.
 struct RopeConfig {
-  enum class Kind { Default, Linear, Llama3, Yarn, Long };
+  enum class Kind { Default, Linear, Dynamic, Llama3, Yarn, Long };
   Kind kind = Kind::Default;
   double theta = 10000;
   double factor = 1;              ///< All but Default.
   double lowFrequencyFactor = 1;  ///< Llama3.
   double highFrequencyFactor = 4; ///< Llama3.
-  int64_t originalMaxPositions =
-      0; ///< All from Llama3 on: the length of training.
+  /// All but Default: the length of training.
+  int64_t originalMaxPositions = 0;
   /// Yarn: frequencies that turn so often in that length are kept, and
   /// stretched; whether the bounds between are whole numbers; and what queries
   /// and keys are each multiplied by in families that say so.
@@ -67,7 +67,8 @@ struct RopeConfig {
   /// Whether all positions turn by other angles in a sequence of `length` than
   /// in shorter ones.
   bool changesAt(int64_t length) const {
-    return kind == Kind::Long && length > originalMaxPositions;
+    return (kind == Kind::Long || kind == Kind::Dynamic) &&
+           length > originalMaxPositions;
   }
 };
 
@@ -145,7 +146,7 @@ struct ModelConfig {
   int64_t headDim = 0;  ///< Of queries and keys.
   int64_t valueDim = 0; ///< Of values.
   std::optional<LatentConfig> latent;
-  int64_t maxPositions = 0;
+  int64_t maxPositions = 0;  ///< As the file says: `max_position_embeddings`.
   int64_t typeVocabSize = 0; ///< Token types.
   int64_t relativeRows = 0;  ///< Of the table of relative positions.
   std::optional<AlibiConfig> alibi;
@@ -184,6 +185,11 @@ struct ModelConfig {
   llvm::SmallVector<bool> slides;
   /// The layers that do not rotate, where some do.
   llvm::SmallVector<bool> skipsRotation;
+
+  /// The most positions of a sequence: `maxPositions`, or as many as a
+  /// stretched rotation reaches (the factor times the length of training), for
+  /// files may keep `max_position_embeddings` as it was before the stretch.
+  int64_t getPositionLimit() const;
 
   /// The first `layers` in runs, by what kinds they are in sequences of
   /// `length`.

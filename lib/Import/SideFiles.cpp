@@ -1,0 +1,181 @@
+//===- SideFiles.cpp - Files beside config.json ---------------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See SideFiles.h.
+//
+//===----------------------------------------------------------------------===//
+
+#include "SideFiles.h"
+#include "JsonFile.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+namespace json = llvm::json;
+
+namespace tp {
+
+static constexpr size_t maxBytes = 8 << 20;
+static constexpr llvm::StringLiteral convertAdvice =
+    "quantised weights are not supported; convert the weights to bfloat16, "
+    "float16 or float32 and remove this file";
+
+/// The file, nothing if it is not there, or failure after an error.
+static FailureOr<std::optional<JsonFile>>
+readIfThere(MLIRContext *context, StringRef directory, StringRef name) {
+  SmallString<128> path(directory);
+  llvm::sys::path::append(path, name);
+  std::optional<JsonFile> file;
+  if (!llvm::sys::fs::exists(path))
+    return file;
+  file = JsonFile::read(context, path, maxBytes);
+  if (!file)
+    return failure();
+  return file;
+}
+
+/// A directory as PEFT saves it. `transformers` would load the model that the
+/// file names, not the one beside it, and add the adapter.
+static void refuseAdapter(const JsonFile &file) {
+  ObjectReader reader(file, file.getRoot());
+  const json::Value *type = reader.get("peft_type"),
+                    *base = reader.get("base_model_name_or_path");
+  auto diag = reader.error(type ? "peft_type" : "");
+  diag << "unsupported adapter";
+  if (type)
+    diag << " of peft_type " << showJson(*type);
+  diag << ": expected a whole model; merge the adapter into its base model";
+  if (base)
+    diag << " " << showJson(*base);
+  diag << " with PeftModel.from_pretrained(...).merge_and_unload(), then "
+          "save_pretrained, and import what that writes";
+}
+
+/// The file that NVIDIA's ModelOpt writes. Its algorithms are null where
+/// nothing is quantised.
+static void refuseModelOpt(const JsonFile &file) {
+  ObjectReader whole(file, file.getRoot());
+  const json::Object *object = whole.getObject("quantization");
+  ObjectReader reader(file, object ? *object : file.getRoot(),
+                      object ? "quantization" : "");
+  for (StringRef key : {"quant_algo", "kv_cache_quant_algo"})
+    if (const json::Value *value = reader.get(key)) {
+      auto diag = reader.error(key);
+      diag << "unsupported " << reader.getPath(key) << " " << showJson(*value)
+           << ": ";
+      if (key == "quant_algo")
+        diag << convertAdvice;
+      else
+        diag << "a quantised cache of keys and values is not supported; remove "
+                "the key";
+      return;
+    }
+}
+
+/// Files whose presence says it: AutoGPTQ's, llm-awq's, and their kin's.
+static constexpr llvm::StringLiteral quantisedFiles[] = {
+    "quantize_config.json", "quant_config.json", "quant_strategy.json",
+    "quantization_config.json", "compression_config.json"};
+
+LogicalResult checkSideFiles(MLIRContext *context, StringRef directory) {
+  auto adapter = readIfThere(context, directory, "adapter_config.json");
+  auto modelOpt = readIfThere(context, directory, "hf_quant_config.json");
+  if (failed(adapter) || failed(modelOpt))
+    return failure();
+  bool valid = true;
+  ScopedDiagnosticHandler counter(context, [&](Diagnostic &diag) {
+    valid &= diag.getSeverity() != DiagnosticSeverity::Error;
+    return failure(); // For the next handler.
+  });
+  if (*adapter)
+    refuseAdapter(**adapter);
+  if (*modelOpt)
+    refuseModelOpt(**modelOpt);
+  for (StringRef name : quantisedFiles) {
+    auto file = readIfThere(context, directory, name);
+    if (failed(file))
+      return failure();
+    if (!*file || (*file)->getRoot().empty())
+      continue;
+    emitError((*file)->getLoc(0))
+        << "unsupported " << name << " "
+        << showJson(json::Value(json::Object((*file)->getRoot()))) << ": "
+        << convertAdvice;
+  }
+  return success(valid);
+}
+
+namespace {
+/// What concerns texts, as "key value".
+struct TextSettings {
+  SmallVector<std::string> found;
+
+  /// Notes the keys of a file that are set.
+  void note(ObjectReader &reader, ArrayRef<llvm::StringLiteral> keys) {
+    for (StringRef key : keys) {
+      const json::Value *value = reader.get(key);
+      const json::Object *object = value ? value->getAsObject() : nullptr;
+      bool isUnset = !value || value->getAsBoolean() == false ||
+                     (object && object->empty());
+      if (!isUnset)
+        found.push_back(reader.getPath(key) + " " + showJson(*value));
+    }
+  }
+};
+} // namespace
+
+/// Arguments for the model's class, which say what config.json does not.
+static void refuseArguments(ObjectReader &reader) {
+  for (StringRef key :
+       {"model_args", "config_args", "config_kwargs", "model_kwargs"})
+    reader.require(key, json::Object(),
+                   "arguments that change the model are not supported; write "
+                   "them into config.json");
+}
+
+LogicalResult readSentenceSettings(MLIRContext *context, StringRef directory) {
+  TextSettings texts;
+  auto transformer =
+      readIfThere(context, directory, "sentence_bert_config.json");
+  auto whole =
+      readIfThere(context, directory, "config_sentence_transformers.json");
+  if (failed(transformer) || failed(whole))
+    return failure();
+  bool valid = true;
+  std::optional<Location> loc;
+  if (*transformer) {
+    ObjectReader reader(**transformer, (*transformer)->getRoot());
+    refuseArguments(reader);
+    texts.note(reader, {"max_seq_length", "do_lower_case"});
+    valid &= !reader.failed();
+    loc = (*transformer)->getLoc(0);
+  }
+  if (*whole) {
+    ObjectReader reader(**whole, (*whole)->getRoot());
+    refuseArguments(reader);
+    reader.require("truncate_dim", nullptr,
+                   "embeddings that are cut off are not supported; cut the "
+                   "result");
+    std::string kind =
+        reader.getString("model_type").value_or("SentenceTransformer");
+    if (kind == "SparseEncoder")
+      reader.error("model_type")
+          << "unsupported model_type " << quoted(kind)
+          << "; expected \"SentenceTransformer\" or \"CrossEncoder\"";
+    texts.note(reader,
+               {"prompts", "default_prompt_name", "similarity_fn_name"});
+    valid &= !reader.failed();
+    loc = loc.value_or((*whole)->getLoc(0));
+  }
+  if (valid && !texts.found.empty())
+    emitRemark(*loc) << "not part of the program, for whoever makes ids of "
+                        "texts: "
+                     << llvm::join(texts.found, ", ");
+  return success(valid);
+}
+
+} // namespace tp
