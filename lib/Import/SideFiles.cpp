@@ -172,8 +172,8 @@ LogicalResult readSentenceSettings(MLIRContext *context, StringRef directory) {
     loc = loc.value_or((*whole)->getLoc(0));
   }
   if (valid && !texts.found.empty())
-    emitRemark(*loc) << "not part of the program, for whoever makes ids of "
-                        "texts: "
+    emitRemark(*loc) << "ignoring settings that apply to text, not to the "
+                        "compiled program: "
                      << llvm::join(texts.found, ", ");
   return success(valid);
 }

@@ -1,0 +1,100 @@
+# A property of the importer: no key that transformers reads is ignored. Draws
+# model types and keys from TransformersKeys.inc, gives the key a value that
+# nothing understands, and expects an error that names it. Keys on the list of
+# those that change no result are the exception. A key that is in none of the
+# lists is ignored, and a remark names it.
+#
+#   known_keys.py TP_IMPORT SOURCE WORK [--seed N] [--count N | --all]
+
+import argparse
+import json
+import pathlib
+import random
+import re
+import subprocess
+import sys
+
+parser = argparse.ArgumentParser()
+parser.add_argument("tool")
+parser.add_argument("source", type=pathlib.Path)
+parser.add_argument("work", type=pathlib.Path)
+parser.add_argument("--seed", type=int, default=None)
+parser.add_argument("--count", type=int, default=60)
+parser.add_argument("--all", action="store_true")
+args = parser.parse_args()
+
+# What chooses the family; objects whose keys are tried by themselves; what a head of classes or
+# training reads, where there is one.
+EVERYWHERE = set("""model_type architectures text_config attn_config num_labels router_aux_loss_coef
+    router_jitter_noise output_router_logits is_decoder is_causal""".split())
+# What a family reads and no result depends on: a window that is switched off, sizes that follow from
+# others, the precision of scores, dropout, and images.
+EXCEPTIONS = {
+    "qwen2": "sliding_window", "qwen3": "sliding_window", "qwen2_moe": "sliding_window",
+    "qwen3_moe": "sliding_window", "smollm3": "sliding_window",
+    "deepseek_v2": "head_dim qk_head_dim", "deepseek_v3": "head_dim qk_head_dim",
+    "gpt2": "reorder_and_upcast_attn", "bloom": "slow_but_exact",
+    "mpt": "emb_pdrop embedding_fraction init_device learned_pos_emb no_bias", "opt": "layerdrop",
+    "distilbert": "dropout qa_dropout seq_classif_dropout sinusoidal_pos_embds",
+    "gemma3_text": "_sliding_window_pattern",
+    "gemma3": "vision_config boi_token_index eoi_token_index image_token_index mm_tokens_per_image"}
+
+
+def read_rows():
+    """{model_type: keys}, with "" for the keys that all have."""
+    text = (args.source / "lib/Import/TransformersKeys.inc").read_text()
+    rows = {}
+    for row in re.findall(r'TP_TRANSFORMERS_KEYS\((.*?)\)\n', text, re.S):
+        model_type, keys, *_ = [" ".join(re.findall(r'"([^"]*)"', part)) for part in row.split(",\n")]
+        rows[model_type] = keys.split()
+    return rows
+
+
+def read_ignored():
+    text = (args.source / "lib/Import/KnownKeys.cpp").read_text()
+    return set(re.findall(r'"([^"]+)"', text.split("ignoredKeys[] = {")[1].split("};")[0]))
+
+
+def read_examples():
+    """{model_type: a config.json of it}."""
+    found = {}
+    for path in sorted((args.source / "test").glob("f*/*/config.json")):
+        config = json.loads(path.read_text())
+        found.setdefault(config.get("model_type"), config)
+    return found
+
+
+def try_key(config, key):
+    args.work.mkdir(parents=True, exist_ok=True)
+    (args.work / "config.json").write_text(json.dumps(config | {key: {"odd": {"odd": 1}}}))
+    done = subprocess.run([args.tool, args.work, "-o", "/dev/null"], capture_output=True, text=True)
+    return done.returncode, done.stderr
+
+
+def check(model_type, config, key, reads):
+    """What is wrong, or nothing."""
+    code, said = try_key(config, key)
+    named = re.search(rf'\b{re.escape(key)}\b', said)
+    if reads:
+        return "" if code == 1 and named and "ignoring" not in said else f"expected an error, got {code}: {said}"
+    fine = code == 0 and f'"{key}"' in said and "ignoring a key" in said
+    return "" if fine else f"expected a remark, got {code}: {said}"
+
+
+rows, ignored, examples = read_rows(), read_ignored() | EVERYWHERE, read_examples()
+pairs = [(t, key) for t in rows if t in examples for key in rows[""] + rows[t]
+         if key not in ignored and key not in EXCEPTIONS.get(t, "").split()]
+missing = [t for t in rows if t not in examples and t not in ("", "mpt.attn_config")]
+seed = args.seed if args.seed is not None else random.randrange(1 << 30)
+print(f"seed {seed}, {len(pairs)} pairs")
+draw = random.Random(seed)
+wrong = [f"{t}: no example" for t in missing]
+for model_type, key in pairs if args.all else draw.sample(pairs, args.count):
+    reason = check(model_type, examples[model_type], key, reads=True)
+    wrong += [f"{model_type}: {key}: {reason}"] if reason else []
+for model_type in examples if args.all else draw.sample(sorted(examples), 8):
+    key = "odd_" + str(draw.randrange(1000))
+    reason = check(model_type, examples[model_type], key, reads=False)
+    wrong += [f"{model_type}: {key}: {reason}"] if reason else []
+print("\n".join(wrong) or "no key that matters is ignored")
+sys.exit(bool(wrong))
