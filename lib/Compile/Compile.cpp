@@ -46,7 +46,10 @@ static OwningOpRef<ModuleOp> readModel(MLIRContext &context,
     return {};
   if (options.input != "-" && llvm::sys::fs::is_directory(options.input))
     return importModel(&context, options.input, options.import);
-  return readModule(&context, options.input);
+  OwningOpRef<ModuleOp> module = readModule(&context, options.input);
+  if (module && failed(ignoreTensors(*module, options.import.ignore)))
+    return {};
+  return module;
 }
 
 /// Prints `module` to `path` by way of a file that appears when it is whole.

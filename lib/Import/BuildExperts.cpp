@@ -42,9 +42,8 @@ Value buildExperts(ModelBuilder &m, StringRef layer, Value x) {
   const ExpertsConfig &e = *c.experts;
   OpBuilder &b = m.builder;
   auto at = [&](StringRef part) { return (layer + "." + part).str(); };
-  auto weight = [&](StringRef part, ArrayRef<int64_t> shape,
-                    const ParameterBox *box = nullptr) {
-    return m.parameter(m.namesOf(at(part) + ".weight"), shape, box);
+  auto weight = [&](StringRef part, ArrayRef<int64_t> shape) {
+    return m.parameter(m.namesOf(at(part) + ".weight"), shape);
   };
   SmallVector<int64_t> shape(ModelBuilder::shapeOf(x));
   shape.back() = e.count;
@@ -65,16 +64,29 @@ Value buildExperts(ModelBuilder &m, StringRef layer, Value x) {
       b.getI64IntegerAttr(e.groupBest));
   routing = m.keepTokens(m.placeOf(at(layout.router)), routing);
 
+  // Checkpoints may have a tensor for each expert, or those of all as one.
+  auto matrix = [&](StringRef name, StringRef stackName,
+                    ArrayRef<int64_t> shape, const ParameterBox *box) {
+    SmallVector<Spelling, 2> spellings{
+        {m.namesOf(at(name) + ".weight"), std::nullopt}};
+    auto [stack, own] = name.split(".{e}");
+    if (!own.empty())
+      spellings.push_back({m.namesOf(at(stack) + "." + stackName), {}});
+    if (box)
+      spellings.back().box = *box;
+    return m.parameter(spellings, shape);
+  };
   auto inner = [&](StringRef name, int64_t offset) {
-    bool isFused = !layout.expertGateUp.empty();
     ParameterBox box{
         {e.count, 2 * e.width, c.hiddenSize}, {0, offset, 0}, {0, 1, 2}};
-    return weight(isFused ? layout.expertGateUp : name,
-                  {e.count, e.width, c.hiddenSize}, isFused ? &box : nullptr);
+    bool isFused = !layout.expertGateUp.empty();
+    return matrix(isFused ? layout.expertGateUp : name, "gate_up_proj",
+                  {e.count, e.width, c.hiddenSize}, &box);
   };
   Value gate = inner(layout.expertGate, 0),
         up = inner(layout.expertUp, e.width);
-  Value down = weight(layout.expertDown, {e.count, c.hiddenSize, e.width});
+  Value down = matrix(layout.expertDown, "down_proj",
+                      {e.count, c.hiddenSize, e.width}, nullptr);
   return nn::ExpertsOp::create(
       b, m.at(m.placeOf(at(layout.feedForward) + ".experts")), x.getType(), x,
       routing, gate, up, down, /*inside=*/Value(),

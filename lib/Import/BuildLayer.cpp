@@ -25,25 +25,50 @@ struct Part {
   int64_t offset = 0, total = 0;
   StringRef name; ///< For the place.
 };
+/// The other form that checkpoints may have of a projection: of a part of a
+/// fused one its own tensor, and the other way around.
+struct OtherForm {
+  std::string path;
+  Part part;
+};
 } // namespace
 
+/// `name` beside the module at `path`.
+static std::string besideOf(StringRef path, StringRef name) {
+  return (path.rsplit('.').first + "." + name).str();
+}
+
 static Value project(ModelBuilder &m, const std::string &path, Value x,
-                     int64_t outputs, bool hasBias, Part part = {}) {
+                     int64_t outputs, bool hasBias, Part part = {},
+                     const OtherForm &other = {}) {
   int64_t inputs = ModelBuilder::shapeOf(x).back();
-  bool isPart = part.total != 0, isTransposed = m.config.layout.isTransposed;
-  int64_t total = isPart ? part.total : outputs;
-  ParameterBox weightBox{{total, inputs}, {part.offset, 0}, {0, 1}};
-  if (isTransposed)
-    weightBox = {{inputs, total}, {0, part.offset}, {1, 0}};
-  ParameterBox biasBox{{total}, {part.offset}, {0}};
-  Value weight = m.parameter(m.namesOf(path + ".weight"), {outputs, inputs},
-                             isPart || isTransposed ? &weightBox : nullptr);
-  Value bias;
+  bool isTransposed = m.config.layout.isTransposed;
+  auto weightOf = [&](const std::string &path, Part part) {
+    Spelling spelling{m.namesOf(path + ".weight"), std::nullopt};
+    int64_t total = part.total ? part.total : outputs;
+    if (isTransposed)
+      spelling.box = {{inputs, total}, {0, part.offset}, {1, 0}};
+    else if (part.total)
+      spelling.box = {{total, inputs}, {part.offset, 0}, {0, 1}};
+    return spelling;
+  };
+  auto biasOf = [&](const std::string &path, Part part) {
+    Spelling spelling{m.namesOf(path + ".bias"), std::nullopt};
+    if (part.total)
+      spelling.box = {{part.total}, {part.offset}, {0}};
+    return spelling;
+  };
+  SmallVector<Spelling, 2> weights{weightOf(path, part)},
+      biases{biasOf(path, part)};
+  if (!other.path.empty() && !isTransposed) {
+    weights.push_back(weightOf(other.path, other.part));
+    biases.push_back(biasOf(other.path, other.part));
+  }
+  Value weight = m.parameter(weights, {outputs, inputs}), bias;
   if (hasBias)
-    bias = m.parameter(m.namesOf(path + ".bias"), {outputs},
-                       isPart ? &biasBox : nullptr);
+    bias = m.parameter(biases, {outputs});
   std::string place = m.placeOf(path);
-  if (isPart)
+  if (part.total)
     place += "[" + part.name.str() + "]";
   return m.linear(place, x, weight, bias);
 }
@@ -105,12 +130,15 @@ struct LayerBuilder {
   std::array<Value, 3> projectSeparately(Value x) const {
     int64_t queries = c.numHeads * c.headDim, keys = c.numKVHeads * c.headDim;
     bool isFused = layout.fusion == Fusion::Blocks;
-    int64_t total = isFused ? queries + 2 * keys : 0;
     auto one = [&](StringRef name, StringRef short_, int64_t offset,
                    int64_t count, StringRef normName) {
+      Part rows{offset, queries + 2 * keys, short_};
       std::string path = at(isFused ? layout.queryKeyValue : name);
+      OtherForm other{besideOf(path, "qkv_proj"), rows};
+      if (isFused)
+        other = {besideOf(path, (short_ + "_proj").str()), Part()};
       Value y = project(m, path, x, count * c.headDim, c.queryKeyValueBias,
-                        {isFused ? offset : 0, total, short_});
+                        isFused ? rows : Part(), other);
       return heads(y, path, count, normName);
     };
     Value q = one(layout.query, "q", 0, c.numHeads, layout.queryNorm);
@@ -224,9 +252,15 @@ struct LayerBuilder {
     std::string place = m.placeOf(at(layout.feedForward));
     bool isFused = !layout.gateUp.empty();
     auto inner = [&](StringRef name, StringRef half, int64_t offset) {
-      return project(m, at(isFused ? layout.gateUp : name), x, size,
-                     c.feedForwardBias,
-                     isFused ? Part{offset, 2 * size, half} : Part());
+      Part rows{offset, 2 * size, half};
+      std::string path = at(isFused ? layout.gateUp : name);
+      if (isFused)
+        return project(m, path, x, size, c.feedForwardBias, rows,
+                       {besideOf(path, (half + "_proj").str()), Part()});
+      OtherForm other;
+      if (!gateName.empty())
+        other = {besideOf(path, "gate_up_proj"), rows};
+      return project(m, path, x, size, c.feedForwardBias, Part(), other);
     };
     Value y;
     if (isFused || !gateName.empty()) {

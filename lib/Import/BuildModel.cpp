@@ -10,6 +10,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ModelBuilder.h"
+#include "TiedHead.h"
 
 using namespace mlir;
 
@@ -17,6 +18,16 @@ namespace tp {
 
 static Value getTable(ModelBuilder &m, StringRef name, int64_t rows) {
   return m.parameter(m.namesOf(name + ".weight"), {rows, m.config.hiddenSize});
+}
+
+/// Words [vocabulary, size]. A tied head is the same tensor, which some files
+/// hold twice.
+static Value buildTable(ModelBuilder &m) {
+  const ModelConfig &c = m.config;
+  SmallVector<std::string> names = getTableNames(c);
+  if (c.tieEmbeddings)
+    names.append(getHeadNames(c));
+  return m.parameter(names, {c.vocabSize, c.wordSize});
 }
 
 /// x[..., k] -> [..., n], where words have another size than the hidden state.
@@ -140,9 +151,12 @@ static Value buildMaskedHead(ModelBuilder &m, Value hidden, Value words) {
   if (!c.tieEmbeddings)
     words =
         m.parameter({(decoder + ".weight").str()}, {c.vocabSize, c.hiddenSize});
-  // Where both are, they are one unless the table is not tied.
-  Value bias = m.parameter({(decoder + ".bias").str(), layout.maskedBias.str()},
-                           {c.vocabSize});
+  // They are one where the table is tied; else the decoder's counts.
+  SmallVector<std::string> biases{(decoder + ".bias").str(),
+                                  layout.maskedBias.str()};
+  if (!c.tieEmbeddings && m.has(biases.front()))
+    biases.pop_back();
+  Value bias = m.parameter(biases, {c.vocabSize});
   return m.linear(decoder, x, words, bias);
 }
 
@@ -177,13 +191,7 @@ static NamedValues buildDecoder(ModelBuilder &m,
   const ModelConfig &c = m.config;
   bool hasHead = c.head == Head::NextToken;
   Value ids = m.addTokens();
-  // A tied head is the embedding's own tensor; some files hold it twice.
-  SmallVector<std::string> names = m.namesOf(c.layout.words + ".weight"), heads;
-  for (StringRef head : c.layout.heads)
-    heads.push_back((head + ".weight").str());
-  if (c.tieEmbeddings)
-    names.append(heads);
-  Value words = m.parameter(names, {c.vocabSize, c.wordSize});
+  Value words = buildTable(m);
   Value hidden = buildLayers(m, embed(m, ids, Value(), words), Value());
   StringRef place = c.layout.heads.front();
   if (hasHead)
@@ -192,8 +200,9 @@ static NamedValues buildDecoder(ModelBuilder &m,
   hidden = resizeWords(m, c.layout.wordsOut, hidden, c.wordSize);
   if (!hasHead)
     return buildSentence(m, hidden, m.getMask(), modules);
-  Value head =
-      c.tieEmbeddings ? words : m.parameter(heads, {c.vocabSize, c.wordSize});
+  Value head = words;
+  if (!c.tieEmbeddings)
+    head = m.parameter(getHeadNames(c), {c.vocabSize, c.wordSize});
   return m.logits(place, hidden, head);
 }
 
@@ -205,7 +214,7 @@ static NamedValues buildEncoder(ModelBuilder &m,
   Value types;
   if (!c.layout.tokenTypes.empty())
     types = m.addInput("token_type_ids", c.typeVocabSize, "zeros");
-  Value words = getTable(m, c.layout.words, c.vocabSize);
+  Value words = buildTable(m);
   Value hidden = buildLayers(m, embed(m, ids, types, words), mask);
   return c.head == Head::None ? buildSentence(m, hidden, mask, modules)
                               : buildHead(m, hidden, words);

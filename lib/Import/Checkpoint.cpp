@@ -90,6 +90,20 @@ static std::string readEntry(const json::Value &value, uint64_t dataBytes,
   return "";
 }
 
+/// The format's metadata is texts by name.
+static std::string checkMetadata(const json::Value &value) {
+  const json::Object *entries = value.getAsObject();
+  if (!entries)
+    return "malformed header: expected __metadata__ to be an object of "
+           "strings, got " +
+           showJson(value);
+  for (const auto &[key, entry] : *entries)
+    if (!entry.getAsString())
+      return "malformed header: expected __metadata__[" + quoted(key) +
+             "] to be a string, got " + showJson(entry);
+  return "";
+}
+
 std::string readSafetensorsHeader(StringRef data, uint64_t fileSize,
                                   llvm::StringMap<CheckpointTensor> &tensors) {
   if (fileSize < lengthBytes || data.size() < lengthBytes)
@@ -118,8 +132,11 @@ std::string readSafetensorsHeader(StringRef data, uint64_t fileSize,
   uint64_t dataBytes = fileSize - lengthBytes - length;
   SmallVector<std::pair<StringRef, CheckpointTensor>> entries;
   for (const auto &[name, value] : *root) {
-    if (StringRef(name) == "__metadata__")
+    if (StringRef(name) == "__metadata__") {
+      if (std::string why = checkMetadata(value); !why.empty())
+        return why;
       continue;
+    }
     CheckpointTensor tensor;
     tensor.dataStart = lengthBytes + length;
     if (std::string why = readEntry(value, dataBytes, tensor); !why.empty())
@@ -215,56 +232,70 @@ static bool isPlainFileName(StringRef name) {
          name.find_first_of(StringRef("/\\\0", 3)) == StringRef::npos;
 }
 
+//===----------------------------------------------------------------------===//
+// Patterns
+//===----------------------------------------------------------------------===//
+
+FailureOr<TensorPatterns>
+TensorPatterns::parse(MLIRContext *context, StringRef option,
+                      ArrayRef<std::string> patterns) {
+  TensorPatterns result;
+  for (const std::string &text : patterns) {
+    llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(text);
+    if (!glob)
+      return emitError(UnknownLoc::get(context))
+             << option << ": malformed pattern " << quoted(text) << ": "
+             << llvm::toString(glob.takeError());
+    result.texts.push_back(text);
+    result.globs.push_back(std::move(*glob));
+  }
+  return result;
+}
+
+bool TensorPatterns::match(StringRef name) const {
+  return llvm::any_of(
+      globs, [&](const llvm::GlobPattern &glob) { return glob.match(name); });
+}
+
+SmallVector<std::string>
+TensorPatterns::getUnmatched(const llvm::StringSet<> &names) const {
+  SmallVector<std::string> unmatched;
+  for (auto [text, glob] : llvm::zip(texts, globs))
+    if (llvm::none_of(names.keys(), [&, &glob = glob](StringRef name) {
+          return glob.match(name);
+        }))
+      unmatched.push_back(text);
+  return unmatched;
+}
+
+//===----------------------------------------------------------------------===//
+// Checkpoints
+//===----------------------------------------------------------------------===//
+
 const CheckpointTensor *Checkpoint::find(StringRef name) const {
   auto it = tensors.find(name);
   return it == tensors.end() ? nullptr : &it->second;
 }
 
-FailureOr<Checkpoint> Checkpoint::open(MLIRContext *context,
-                                       StringRef directory) {
-  Checkpoint checkpoint;
-  Location loc = UnknownLoc::get(context);
-  auto addFile = [&](StringRef name) -> LogicalResult {
-    SmallString<128> path(directory);
-    llvm::sys::path::append(path, name);
-    llvm::StringMap<CheckpointTensor> tensors;
-    if (std::string why = readFile(path, tensors); !why.empty())
-      return emitError(loc) << path << ": " << why;
-    for (auto &entry : tensors) {
-      entry.second.file = name.str();
-      auto [it, inserted] =
-          checkpoint.tensors.try_emplace(entry.first(), entry.second);
-      if (!inserted)
-        return emitError(loc) << path << ": tensor " << quoted(entry.first())
-                              << " is also in " << quoted(it->second.file);
-    }
-    return success();
-  };
+void Checkpoint::exclude(const TensorPatterns &patterns) {
+  SmallVector<std::string> names;
+  for (StringRef name : tensors.keys())
+    if (patterns.match(name))
+      names.push_back(name.str());
+  for (const std::string &name : names)
+    tensors.erase(name);
+}
 
-  SmallString<128> single(directory), index(directory);
-  llvm::sys::path::append(single, "model.safetensors");
-  llvm::sys::path::append(index, "model.safetensors.index.json");
-  if (llvm::sys::fs::exists(single)) {
-    if (failed(addFile("model.safetensors")))
-      return failure();
-    checkpoint.weights = true;
-    return checkpoint;
-  }
-  if (!llvm::sys::fs::exists(index))
-    return checkpoint;
-
-  std::optional<JsonFile> file = JsonFile::read(context, index, maxIndexBytes);
-  if (!file)
-    return failure();
-  ObjectReader reader(*file, file->getRoot());
+/// The files that an index names, and the tensors that count of each.
+static FailureOr<llvm::StringMap<llvm::StringSet<>>>
+readWeightMap(ObjectReader &reader) {
   const json::Object *map = reader.getObject("weight_map");
   if (!map) {
     if (!reader.failed())
       reader.error() << "missing weight_map: expected an object";
     return failure();
   }
-  llvm::StringSet<> files;
-  SmallVector<StringRef> order;
+  llvm::StringMap<llvm::StringSet<>> files;
   for (const auto &[name, value] : *map) {
     std::optional<StringRef> fileName = value.getAsString();
     if (!fileName || !isPlainFileName(*fileName)) {
@@ -273,27 +304,79 @@ FailureOr<Checkpoint> Checkpoint::open(MLIRContext *context,
                          << showJson(value);
       return failure();
     }
-    if (files.insert(*fileName).second)
-      order.push_back(*fileName);
+    files[*fileName].insert(name);
   }
+  return files;
+}
+
+LogicalResult Checkpoint::readIndex(MLIRContext *context, StringRef path) {
+  std::optional<JsonFile> file = JsonFile::read(context, path, maxIndexBytes);
+  if (!file)
+    return failure();
+  ObjectReader reader(*file, file->getRoot());
+  auto files = readWeightMap(reader);
+  if (failed(files))
+    return failure();
+  SmallVector<StringRef> order(files->keys());
   llvm::sort(order);
-  for (StringRef name : order)
-    if (failed(addFile(name)))
-      return failure();
-  SmallVector<StringRef> names;
-  for (const auto &entry : *map)
-    names.push_back(entry.first);
-  llvm::sort(names);
-  for (StringRef name : names) {
-    StringRef fileName = *map->getString(name);
-    const CheckpointTensor *tensor = checkpoint.find(name);
-    if (!tensor || tensor->file != fileName) {
-      reader.error(name) << "tensor " << quoted(name) << " is not in "
-                         << quoted(fileName) << ", where the index has it";
-      return failure();
+  SmallVector<std::string> unlisted;
+  for (StringRef name : order) {
+    SmallString<128> place(directory);
+    llvm::sys::path::append(place, name);
+    llvm::StringMap<CheckpointTensor> found;
+    if (std::string why = readFile(place, found); !why.empty())
+      return emitError(UnknownLoc::get(context)) << place << ": " << why;
+    const llvm::StringSet<> &listed = (*files)[name];
+    SmallVector<StringRef> names(listed.keys());
+    llvm::sort(names);
+    for (StringRef tensor : names)
+      if (!found.contains(tensor)) {
+        reader.error(tensor) << "tensor " << quoted(tensor) << " is not in "
+                             << quoted(name) << ", where the index has it";
+        return failure();
+      }
+    for (auto &entry : found) {
+      if (!listed.contains(entry.first())) {
+        unlisted.push_back(quoted(entry.first()) + " of " + name.str());
+        continue;
+      }
+      entry.second.file = name.str();
+      tensors[entry.first()] = std::move(entry.second);
     }
   }
+  if (unlisted.empty())
+    return success();
+  llvm::sort(unlisted);
+  auto remark = emitRemark(UnknownLoc::get(context));
+  remark << path << " does not list " << unlisted.size()
+         << (unlisted.size() == 1 ? " tensor" : " tensors")
+         << " where the files have "
+         << (unlisted.size() == 1 ? "it, which is" : "them, which are")
+         << " not read there: ";
+  listSome(remark, unlisted);
+  return success();
+}
+
+FailureOr<Checkpoint> Checkpoint::open(MLIRContext *context,
+                                       StringRef directory) {
+  Checkpoint checkpoint;
+  checkpoint.directory = directory.str();
+  SmallString<128> single(directory), index(directory);
+  llvm::sys::path::append(single, "model.safetensors");
+  llvm::sys::path::append(index, "model.safetensors.index.json");
+  bool isSingle = llvm::sys::fs::exists(single);
+  if (!isSingle && !llvm::sys::fs::exists(index))
+    return checkpoint;
   checkpoint.weights = true;
+  if (!isSingle) {
+    if (failed(checkpoint.readIndex(context, index)))
+      return failure();
+    return checkpoint;
+  }
+  if (std::string why = readFile(single, checkpoint.tensors); !why.empty())
+    return emitError(UnknownLoc::get(context)) << single << ": " << why;
+  for (auto &entry : checkpoint.tensors)
+    entry.second.file = "model.safetensors";
   return checkpoint;
 }
 

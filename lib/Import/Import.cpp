@@ -4,16 +4,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Reads the config, settles the options, emits the family's program and checks
-// the parameters that it uses against the checkpoint's headers: every one must
-// be there with its shape, and nothing may be left over.
+// the parameters that it uses against the checkpoint (CheckTensors.h).
 //
 //===----------------------------------------------------------------------===//
 
 #include "tp/Import/Import.h"
+#include "CheckTensors.h"
 #include "Generation.h"
 #include "JsonFile.h"
 #include "ModelBuilder.h"
 #include "SideFiles.h"
+#include "TiedHead.h"
 #include "Training.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -25,12 +26,8 @@
 #include "tp/Dialect/TP/IR/ParameterNames.h"
 #include "tp/Dialect/TP/IR/TPOps.h"
 #include "tp/Import/ModelAttributes.h"
-#include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/Sequence.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/GlobPattern.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
 
@@ -40,7 +37,6 @@ namespace tp {
 
 static constexpr int64_t defaultSeq = 128;
 static constexpr int64_t maxElements = int64_t(1) << 40;
-static constexpr size_t maxListed = 8;
 
 //===----------------------------------------------------------------------===//
 // Options
@@ -117,135 +113,15 @@ static SmallVector<std::string> getIgnored(const ModelConfig &config,
   if (config.composite)
     for (StringRef pattern : config.composite->ignored)
       patterns.push_back(pattern.str());
+  // Nothing reads the head of a model whose hidden states are asked for.
+  if (config.head == Head::None && !config.layout.isEncoder)
+    for (StringRef head : config.layout.heads)
+      patterns.push_back((head + ".weight").str());
   for (int64_t i = layers; i < config.numLayers + config.numExtraLayers; ++i)
     for (StringRef prefix : config.layout.prefixes)
       patterns.push_back(instantiate((prefix + config.layout.layer).str(), i) +
                          ".*");
   return patterns;
-}
-
-/// Names in double quotes, the first few of them.
-static void list(InFlightDiagnostic &diag, ArrayRef<std::string> names) {
-  llvm::interleave(
-      names.take_front(maxListed), diag,
-      [&](const std::string &name) { diag << quoted(name); }, ", ");
-  if (names.size() > maxListed)
-    diag << " and " << names.size() - maxListed << " more";
-}
-
-static std::string showShape(ArrayRef<int64_t> shape) {
-  std::string text = "[";
-  llvm::raw_string_ostream os(text);
-  llvm::interleaveComma(shape, os);
-  return text + "]";
-}
-
-/// What is wrong with a tensor that stands for a parameter, or nothing.
-static std::string checkTensor(const CheckpointTensor &tensor,
-                               ArrayRef<int64_t> shape) {
-  if (ArrayRef(tensor.shape) != shape)
-    return "expected shape " + showShape(shape) + " from config.json, got " +
-           showShape(tensor.shape);
-  if (tensor.dtype != "F32" && tensor.dtype != "BF16" && tensor.dtype != "F16")
-    return "expected dtype F32, BF16 or F16, got " + tensor.dtype;
-  return "";
-}
-
-namespace {
-/// Checks all parameters of a program against a checkpoint.
-struct TensorChecker {
-  Location loc;
-  StringRef directory;
-  const Checkpoint &checkpoint;
-  llvm::StringSet<> used;
-  SmallVector<std::string> missing;
-  bool valid = true;
-
-  /// One error for each parameter, however many layers have it wrong.
-  void check(const ParameterUse &use, ArrayRef<int64_t> iterations) {
-    std::string first;
-    int64_t wrong = 0;
-    // A tensor by any of its names.
-    auto checkOne = [&](ArrayRef<std::string> names) {
-      bool found = false;
-      for (const std::string &name : names) {
-        used.insert(name);
-        const CheckpointTensor *tensor = checkpoint.find(name);
-        if (!tensor)
-          continue;
-        found = true;
-        std::string why =
-            checkTensor(*tensor, getTensorShape(use.names[0], use.shape));
-        if (!why.empty() && wrong++ == 0)
-          first = directory.str() + "/" + tensor->file + ": tensor " +
-                  quoted(name) + ": " + why;
-      }
-      if (!found)
-        missing.push_back(names.front());
-    };
-    for (int64_t i : iterations) {
-      SmallVector<SmallVector<std::string>> spellings;
-      for (const std::string &pattern : use.names)
-        spellings.push_back(getTensorNames(instantiate(pattern, i), use.shape));
-      for (size_t e = 0; e < spellings[0].size(); ++e)
-        checkOne(llvm::map_to_vector(
-            spellings, [&](const auto &names) { return names[e]; }));
-    }
-    if (wrong == 0)
-      return;
-    valid = false;
-    auto diag = emitError(loc) << first;
-    if (wrong > 1)
-      diag << ", and so in " << wrong - 1 << " more layers";
-  }
-
-  void report(ArrayRef<std::string> names, StringRef verb, StringRef why) {
-    if (names.empty())
-      return;
-    valid = false;
-    auto diag = emitError(loc);
-    diag << directory << ": the checkpoint " << verb << " " << names.size()
-         << (names.size() == 1 ? " tensor" : " tensors") << " that " << why
-         << ": ";
-    list(diag, names);
-  }
-};
-} // namespace
-
-static LogicalResult checkTensors(MLIRContext *context, StringRef directory,
-                                  const Checkpoint &checkpoint,
-                                  ArrayRef<ParameterUse> parameters,
-                                  ArrayRef<std::string> ignored) {
-  TensorChecker checker{
-      UnknownLoc::get(context), directory, checkpoint, {}, {}};
-  // The three parts of a fused tensor are one tensor of the file, and several
-  // runs of layers may have it.
-  llvm::MapVector<StringRef,
-                  std::pair<const ParameterUse *, SetVector<int64_t>>>
-      tensors;
-  for (const ParameterUse &use : parameters) {
-    auto &[first, iterations] = tensors[use.names.front()];
-    if (!first)
-      first = &use;
-    iterations.insert_range(llvm::seq(use.first, use.first + use.count));
-  }
-  for (auto &[name, tensor] : tensors)
-    checker.check(*tensor.first, tensor.second.getArrayRef());
-  checker.report(checker.missing, "lacks", "config.json asks for");
-
-  SmallVector<llvm::GlobPattern> globs;
-  for (const std::string &pattern : ignored)
-    globs.push_back(llvm::cantFail(llvm::GlobPattern::create(pattern)));
-  SmallVector<std::string> unused;
-  for (const auto &entry : checkpoint.getTensors())
-    if (!checker.used.contains(entry.first()) &&
-        llvm::none_of(globs, [&](const llvm::GlobPattern &glob) {
-          return glob.match(entry.first());
-        }))
-      unused.push_back(entry.first().str());
-  llvm::sort(unused);
-  checker.report(unused, "has", "the model of config.json does not use");
-  return success(checker.valid);
 }
 
 //===----------------------------------------------------------------------===//
@@ -273,6 +149,64 @@ static std::string getModelName(StringRef directory) {
   return llvm::json::fixUTF8(llvm::sys::path::filename(path));
 }
 
+/// The directory's tensors, without those that are left out.
+static FailureOr<Checkpoint> openCheckpoint(MLIRContext *context,
+                                            StringRef directory,
+                                            const TensorPatterns &excluded) {
+  FailureOr<Checkpoint> checkpoint = Checkpoint::open(context, directory);
+  if (failed(checkpoint) || !checkpoint->hasWeights())
+    return checkpoint;
+  llvm::StringSet<> names;
+  for (StringRef name : checkpoint->getTensors().keys())
+    names.insert(name);
+  if (failed(checkMatches(UnknownLoc::get(context), excluded, names,
+                          /*hasWeights=*/true)))
+    return failure();
+  checkpoint->exclude(excluded);
+  return checkpoint;
+}
+
+/// What tensors of one parameter are compared as: what they are read as, and
+/// masters of weights in 16 bits are in 32.
+static FloatKind getReadType(const ImportOptions &options, FloatKind dtype) {
+  return options.train ? FloatKind::F32 : dtype;
+}
+
+/// Whether the checkpoint has what the program asks for; without weights, that
+/// the program knows what is left out.
+static LogicalResult matchTensors(Location loc, const ModelConfig &config,
+                                  bool wasTied, const Checkpoint &checkpoint,
+                                  TensorRequest request) {
+  if (!checkpoint.hasWeights()) {
+    llvm::StringSet<> names;
+    for (const ParameterUse &use : request.parameters)
+      addNames(use, names);
+    return checkMatches(loc, request.excluded, names, /*hasWeights=*/false);
+  }
+  SmallVector<std::string> heads = getHeadNames(config);
+  if (!wasTied && !heads.empty()) {
+    request.head = heads.front();
+    request.table = getTableNames(config).front();
+  }
+  return checkTensors(loc.getContext(), checkpoint, request);
+}
+
+static void buildFunctions(ModelBuilder &model, const SentenceModules &modules,
+                           ArrayRef<int64_t> seqs,
+                           const std::optional<GenerateOptions> &steps) {
+  for (int64_t seq : seqs) {
+    model.seq = seq;
+    model.begin(seqs.size() == 1 ? "main" : "seq_" + std::to_string(seq));
+    model.end(buildModel(model, modules));
+  }
+  if (!steps)
+    return;
+  for (int64_t tokens : getStepSizes(*steps)) {
+    model.beginStep(*steps, tokens);
+    model.end(buildModel(model, modules));
+  }
+}
+
 OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
                                   const ImportOptions &options) {
   context->loadDialect<arith::ArithDialect, func::FuncDialect,
@@ -283,7 +217,11 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
   std::optional<ModelConfig> config = readModelConfig(context, directory);
   if (!config)
     return nullptr;
-  FailureOr<Checkpoint> checkpoint = Checkpoint::open(context, directory);
+  auto excluded = TensorPatterns::parse(context, "--ignore", options.ignore);
+  if (failed(excluded))
+    return nullptr;
+  FailureOr<Checkpoint> checkpoint =
+      openCheckpoint(context, directory, *excluded);
   if (failed(checkpoint))
     return nullptr;
   auto modules = readSentenceModules(context, directory, config->hiddenSize);
@@ -312,6 +250,10 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
   FloatKind dtype = options.dtype.value_or(
       config->dtype.value_or(getStoredType(*config, *checkpoint)));
 
+  bool wasTied = config->tieEmbeddings;
+  if (failed(settleTiedHead(loc, *config, *checkpoint, *excluded, options.untie,
+                            getReadType(options, dtype))))
+    return nullptr;
   if (options.train &&
       failed(checkTraining(loc, *config, dtype, *options.train)))
     return nullptr;
@@ -323,32 +265,26 @@ OwningOpRef<ModuleOp> importModel(MLIRContext *context, StringRef directory,
       return nullptr;
     steps = *chosen;
   }
-
   // The same layers are alike in all functions, which share the parameters.
   int64_t length =
       std::max(*llvm::max_element(*seqs), steps ? steps->context : 0);
   ModelBuilder model(context, *config, *checkpoint, options, dtype,
                      seqs->front(), config->getRuns(*layers, length));
-  for (int64_t seq : *seqs) {
-    model.seq = seq;
-    model.begin(seqs->size() == 1 ? "main" : "seq_" + std::to_string(seq));
-    model.end(buildModel(model, *modules));
-  }
-  if (steps)
-    for (int64_t tokens : getStepSizes(*steps)) {
-      model.beginStep(*steps, tokens);
-      model.end(buildModel(model, *modules));
-    }
+  model.readType = getReadType(options, dtype);
+  buildFunctions(model, *modules, *seqs, steps);
   SmallVector<std::string> ignored = getIgnored(*config, *layers);
   OwningOpRef<ModuleOp> module = model.finish(getModelName(directory), ignored);
   if (options.train)
     noteTraining(*module, *options.train);
   if (steps && failed(noteGeneration(*module, directory, *config, *steps)))
     return nullptr;
-  if (checkpoint->hasWeights() &&
-      failed(checkTensors(context, directory, *checkpoint,
-                          model.getParameters(), ignored)))
+  TensorRequest request{model.getParameters(), model.getParts(), ignored,
+                        *excluded, model.readType};
+  if (failed(matchTensors(loc, *config, wasTied, *checkpoint, request)))
     return nullptr;
+  noteExcluded(*module, *excluded);
+  if (wasTied && !config->tieEmbeddings)
+    noteUntied(*module);
   if (failed(verify(*module)))
     return nullptr;
   return module;

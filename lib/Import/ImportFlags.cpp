@@ -37,6 +37,14 @@ ImportFlags::ImportFlags(cl::OptionCategory &category)
             cl::value_desc("T"), cl::cat(category)),
       layers("layers", cl::desc("Only the first so many layers"),
              cl::value_desc("L"), cl::cat(category)),
+      untie("untie",
+            cl::desc("The head is a parameter of its own, also where "
+                     "config.json ties it to the table of tokens"),
+            cl::cat(category)),
+      ignore("ignore",
+             cl::desc("Read the checkpoint as if it did not have these "
+                      "tensors, which may be patterns such as *.bias"),
+             cl::value_desc("NAME,..."), cl::CommaSeparated, cl::cat(category)),
       logits("logits",
              cl::desc("Logits of 'all' positions (default) or of the 'last' "
                       "one of each sequence"),
@@ -137,9 +145,9 @@ bool ImportFlags::fit(StringRef program, StringRef input) const {
     return true;
   bool valid = true;
   for (const cl::Option *option : std::initializer_list<const cl::Option *>{
-           &batch, std::addressof(seq), &dtype, &layers, &logits, &generate,
-           &context, &rows, &chunk, &kvDtype, &train, &clip, &momentum,
-           &shardOptimizer, &dropout}) {
+           &batch, std::addressof(seq), &dtype, &layers, &untie, &logits,
+           &generate, &context, &rows, &chunk, &kvDtype, &train, &clip,
+           &momentum, &shardOptimizer, &dropout}) {
     if (!option->getNumOccurrences())
       continue;
     llvm::errs() << program << ": for the --" << option->ArgStr
@@ -182,6 +190,10 @@ std::optional<ImportOptions> ImportFlags::get(StringRef program) const {
              "expected f32, bf16 or f16, got '" + option.getValue() + "'");
     return kind;
   };
+  options.untie = untie;
+  options.ignore.assign(ignore.begin(), ignore.end());
+  if (llvm::is_contained(options.ignore, ""))
+    reject("ignore", "expected names of tensors, got an empty one");
   options.dtype = readType(dtype);
   if (kvDtype.getNumOccurrences() && !generate)
     reject("kv-dtype", "has no meaning without --generate");

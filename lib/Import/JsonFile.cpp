@@ -50,6 +50,15 @@ std::string quoted(StringRef name) {
   return showJson(json::Value(json::fixUTF8(name)));
 }
 
+void listSome(InFlightDiagnostic &diag, ArrayRef<std::string> texts) {
+  constexpr size_t maxListed = 8;
+  llvm::interleave(
+      texts.take_front(maxListed), diag,
+      [&](const std::string &text) { diag << text; }, ", ");
+  if (texts.size() > maxListed)
+    diag << " and " << texts.size() - maxListed << " more";
+}
+
 std::optional<JsonFile> JsonFile::read(MLIRContext *context, StringRef path,
                                        size_t maxBytes, StringRef arrayKey) {
   JsonFile file(context, path);

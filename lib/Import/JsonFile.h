@@ -34,6 +34,9 @@ std::string checkJsonNesting(llvm::StringRef text, unsigned maxDepth);
 std::string showJson(const llvm::json::Value &value);
 /// A name in double quotes, with anything unprintable escaped.
 std::string quoted(llvm::StringRef name);
+/// The first few of the texts, with commas between them.
+void listSome(mlir::InFlightDiagnostic &diag,
+              llvm::ArrayRef<std::string> texts);
 
 /// A JSON text whose root is an object.
 class JsonFile {

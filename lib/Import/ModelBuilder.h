@@ -44,6 +44,22 @@ struct ParameterBox {
   llvm::SmallVector<int64_t> permutation;
 };
 
+/// One form in which checkpoints hold a parameter: the names of a tensor, and
+/// the box of it, unless the parameter is all of it.
+struct Spelling {
+  llvm::SmallVector<std::string> names;
+  std::optional<ParameterBox> box;
+};
+
+/// Tensors of the checkpoint that are boxes of others, one for each iteration:
+/// `tp.tensor_parts` (ModelAttributes.h).
+struct TensorPart {
+  std::string part, whole;
+  llvm::SmallVector<int64_t> shape, offsets, sizes;
+  FloatKind type;
+  int64_t first, count;
+};
+
 using NamedValues = llvm::SmallVector<std::pair<llvm::StringRef, mlir::Value>>;
 
 class ModelBuilder {
@@ -56,6 +72,8 @@ public:
   int64_t batch, seq;
   const int64_t numLayers;
   const bool lastLogits, trains, drops;
+  /// What tensors of one parameter are compared as.
+  FloatKind readType = FloatKind::F32;
   const llvm::SmallVector<LayerRun> runs;
   mlir::OpBuilder builder;
 
@@ -76,6 +94,8 @@ public:
   mlir::OwningOpRef<mlir::ModuleOp> finish(llvm::StringRef modelName,
                                            llvm::ArrayRef<std::string> ignored);
   llvm::ArrayRef<ParameterUse> getParameters() const { return parameters; }
+  /// Of those other spellings of parameters that the checkpoint has.
+  llvm::ArrayRef<TensorPart> getParts() const { return parts; }
 
   //===--------------------------------------------------------------------===//
   // Of language models, in both kinds of function
@@ -128,12 +148,18 @@ public:
   /// the layer that is emitted, if it has `{i}`.
   llvm::SmallVector<std::string> namesOf(const llvm::Twine &name) const;
   std::string placeOf(const llvm::Twine &name) const;
+  /// Whether the checkpoint has a tensor of that name.
+  bool has(llvm::StringRef name) const { return checkpoint.find(name); }
   /// The parameter with the first of `names` that the checkpoint has, in the
   /// model's type unless `element` is another.
   mlir::Value parameter(llvm::ArrayRef<std::string> names,
                         llvm::ArrayRef<int64_t> shape,
                         const ParameterBox *box = nullptr,
                         mlir::Type element = {});
+  /// The parameter in the first of the spellings that the checkpoint has; where
+  /// it has others too, these are noted as parts. No permutation may differ.
+  mlir::Value parameter(llvm::ArrayRef<Spelling> spellings,
+                        llvm::ArrayRef<int64_t> shape);
   mlir::Value linear(llvm::StringRef path, mlir::Value x, mlir::Value weight,
                      mlir::Value bias);
   /// The layout's kind of norm; `bias` is that of a layer norm which has one.
@@ -218,6 +244,10 @@ private:
   bool takesShorter() const { return !trains && !config.rope.changesAt(seq); }
   mlir::Value addArgument(llvm::StringRef name, mlir::RankedTensorType type,
                           llvm::ArrayRef<mlir::NamedAttribute> attrs);
+  /// Whether the checkpoint has the tensor of the first iteration.
+  bool isThere(llvm::StringRef name, llvm::ArrayRef<int64_t> shape) const;
+  void notePart(const Spelling &read, const Spelling &other,
+                llvm::ArrayRef<int64_t> shape);
   mlir::Attribute getInit(llvm::StringRef name, unsigned rank);
   mlir::Value getCounter(llvm::StringRef name, int64_t limit,
                          mlir::Value &known);
@@ -255,6 +285,7 @@ private:
   /// What is emitted: the iterations, and the layer's number in each of them.
   int64_t firstIteration = 0, numIterations = 1;
   std::string layerNumber = "{i}";
+  std::vector<TensorPart> parts;
   std::optional<StepValues> step;
   llvm::SmallVector<ParameterUse> parameters;
 };

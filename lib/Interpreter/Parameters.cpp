@@ -89,17 +89,21 @@ RandomParameters::get(const ParameterRequest &request,
 }
 
 std::unique_ptr<SafetensorsParameters>
-SafetensorsParameters::open(MLIRContext *context, StringRef directory) {
+SafetensorsParameters::open(MLIRContext *context, StringRef directory,
+                            ArrayRef<std::string> excluded) {
   FailureOr<Checkpoint> checkpoint = Checkpoint::open(context, directory);
-  if (failed(checkpoint))
+  auto patterns = TensorPatterns::parse(context, "--ignore", excluded);
+  if (failed(checkpoint) || failed(patterns))
     return nullptr;
+  checkpoint->exclude(*patterns);
   Location loc = UnknownLoc::get(context);
   if (!checkpoint->hasWeights()) {
     mlir::emitError(loc) << "expected safetensors files in " << directory
                          << ", got none";
     return nullptr;
   }
-  auto result = std::make_unique<SafetensorsParameters>();
+  std::unique_ptr<SafetensorsParameters> result(
+      new SafetensorsParameters(directory));
   for (const auto &[name, tensor] : checkpoint->getTensors()) {
     std::unique_ptr<CheckpointFile> &file = result->files[tensor.file];
     if (!file) {
@@ -113,10 +117,39 @@ SafetensorsParameters::open(MLIRContext *context, StringRef directory) {
       }
       file = std::make_unique<CheckpointFile>(std::move(*opened));
     }
-    result->entries[name] = {tensor.dtype, tensor.shape, file.get(),
-                             tensor.dataStart + tensor.begin};
+    result->entries[name] = {tensor, file.get()};
   }
   return result;
+}
+
+LogicalResult
+SafetensorsParameters::compare(const ParameterRequest &request,
+                               ArrayRef<std::string> names,
+                               function_ref<InFlightDiagnostic()> emitError) {
+  FloatKind type = FloatKind::F32;
+  if (request.type.kind == ElementType::BF16)
+    type = FloatKind::BF16;
+  else if (request.type.kind == ElementType::F16)
+    type = FloatKind::F16;
+  auto first = entries.end();
+  for (const std::string &name : names) {
+    auto entry = entries.find(name);
+    if (first == entries.end())
+      first = entry;
+    if (entry == entries.end() || entry == first)
+      continue;
+    llvm::Expected<bool> equal =
+        comparer.areEqual(first->second.tensor, entry->second.tensor, type);
+    if (!equal)
+      return emitError() << "cannot compare '" << first->getKey() << "' with '"
+                         << name << "': " << llvm::toString(equal.takeError());
+    if (!*equal)
+      return emitError() << "tensors '" << first->getKey() << "' and '" << name
+                         << "' of the checkpoint stand for the same parameter "
+                            "but hold different values; --ignore NAME says "
+                            "which is not to be read";
+  }
+  return success();
 }
 
 FailureOr<SmallVector<const SafetensorsParameters::Entry *>>
@@ -128,25 +161,31 @@ SafetensorsParameters::find(const ParameterRequest &request,
   ArrayRef<int64_t> shape = getTensorShape(request.name, whole);
   SmallVector<const Entry *> found;
   for (auto [e, name] : llvm::enumerate(getTensorNames(request.name, whole))) {
-    auto entry = entries.end();
+    SmallVector<std::string> names;
     for (const std::string &spelling : spellings)
+      names.push_back(getTensorNames(spelling, whole)[e]);
+    auto entry = entries.end();
+    for (const std::string &one : names)
       if (entry == entries.end())
-        entry = entries.find(getTensorNames(spelling, whole)[e]);
+        entry = entries.find(one);
     if (entry == entries.end())
       return emitError() << "the checkpoint has no tensor '" << name << "'";
-    if (ArrayRef<int64_t>(entry->second.shape) != shape) {
+    const CheckpointTensor &tensor = entry->second.tensor;
+    if (ArrayRef<int64_t>(tensor.shape) != shape) {
       InFlightDiagnostic diagnostic = emitError();
       diagnostic << "expected tensor '" << entry->getKey() << "' of shape [";
       llvm::interleaveComma(shape, diagnostic);
       diagnostic << "], got [";
-      llvm::interleaveComma(entry->second.shape, diagnostic);
+      llvm::interleaveComma(tensor.shape, diagnostic);
       return diagnostic << "]";
     }
-    if (!found.empty() && found[0]->dtype != entry->second.dtype)
+    if (!found.empty() && found[0]->tensor.dtype != tensor.dtype)
       return emitError() << "expected tensor '" << entry->getKey()
-                         << "' of type " << found[0]->dtype
+                         << "' of type " << found[0]->tensor.dtype
                          << ", as the others of its stack are, got "
-                         << entry->second.dtype;
+                         << tensor.dtype;
+    if (failed(compare(request, names, emitError)))
+      return failure();
     found.push_back(&entry->second);
   }
   return found;
@@ -159,14 +198,15 @@ SafetensorsParameters::get(const ParameterRequest &request,
   if (failed(found))
     return failure();
   int64_t each = 1;
-  for (int64_t size : found->front()->shape)
+  for (int64_t size : found->front()->tensor.shape)
     each *= size;
   Tensor tensor(request.shape, request.type);
   auto copyAs = [&](int64_t bytes, auto readElement) -> FailureOr<Tensor> {
     std::vector<std::string> data;
     for (const Entry *entry : *found) {
       data.emplace_back(size_t(bytes * each), '\0');
-      if (llvm::Error error = entry->file->read(entry->offset, data.back()))
+      if (llvm::Error error = entry->file->read(
+              entry->tensor.dataStart + entry->tensor.begin, data.back()))
         return emitError() << "cannot read " << entry->file->getPath() << ": "
                            << llvm::toString(std::move(error));
     }
@@ -181,7 +221,7 @@ SafetensorsParameters::get(const ParameterRequest &request,
     return tensor;
   };
   namespace le = llvm::support::endian;
-  StringRef dtype = found->front()->dtype;
+  StringRef dtype = found->front()->tensor.dtype;
   if (dtype == "F32")
     return copyAs(4, [](const char *at) {
       return std::bit_cast<float>(le::read32le(at));

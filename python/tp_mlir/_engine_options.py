@@ -17,6 +17,8 @@ _OPTIONS = {
     "chunk": (integer(1), "most tokens of prompts in a step"),
     "dtype": (str, "type of the weights in memory: f32, bf16 or f16"),
     "kv_dtype": (str, "type of the cache"),
+    "untie": (None, "the head is a parameter of its own, whatever config.json says"),
+    "ignore": (str, "tensors that the checkpoint is read without: NAME,..."),
     "backend": (str, "what the ranks are: threads, processes or mpi; nccl, with a GPU each"),
     "timeout": (number(0, above=True), "seconds that a rank waits for another"),
 }
@@ -27,8 +29,9 @@ def add(parser):
     parser.add_argument("model", metavar="DIR", help="checkpoint folder, with tokenizer.json")
     for name, (kind, about) in _OPTIONS.items():
         # No default of their own: those of tp-compile and tp-run hold.
-        parser.add_argument(f"--{name.replace('_', '-')}", type=kind, help=about,
-                            default=argparse.SUPPRESS)
+        form = {"type": kind} if kind else {"action": "store_true"}
+        parser.add_argument(f"--{name.replace('_', '-')}", help=about,
+                            default=argparse.SUPPRESS, **form)
 
 
 def given(arguments):

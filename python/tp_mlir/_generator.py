@@ -264,9 +264,7 @@ class _Compiled(Generator):
         with tempfile.TemporaryDirectory(prefix="tp-mlir-") as place:
             path = pathlib.Path(place) / "program.tpa"
             arguments = [folder, "--generate", "-o", path]
-            for name, value in options.items():
-                if value is not None:
-                    arguments += ["--" + name.replace("_", "-"), value]
+            arguments += _tools.options(**options)
             _tools.run("tp-compile", arguments)
             # As tp-compile has read it, which refuses what is none.
             mesh = options["mesh"] or "tp=1"
@@ -277,7 +275,8 @@ class _Compiled(Generator):
 
 
 def open_engine(folder, *, mesh=None, plan=None, target=None, context=None, rows=None,
-                chunk=None, dtype=None, kv_dtype=None, backend=None, timeout=None, queue=1024):
+                chunk=None, dtype=None, kv_dtype=None, untie=False, ignore=None, backend=None,
+                timeout=None, queue=1024):
     """Compile a checkpoint folder to a program that generates, and open it.
 
     Options are tp-compile's; `backend` and `timeout` are tp-run's; `queue` is how many requests
@@ -286,4 +285,5 @@ def open_engine(folder, *, mesh=None, plan=None, target=None, context=None, rows
     _checkpoint.check_model(folder, lambda words: from_exit("tp-compile", 1, words))
     return _Compiled(folder, backend, timeout, queue, {
         "mesh": mesh, "plan": plan, "target": target, "context": context, "rows": rows,
-        "chunk": chunk, "dtype": dtype, "kv_dtype": kv_dtype})
+        "chunk": chunk, "dtype": dtype, "kv_dtype": kv_dtype, "untie": untie,
+        "ignore": ignore})

@@ -12,22 +12,8 @@ import numpy
 from safetensors.numpy import load_file, save_file
 
 from . import _session, _tools
+from ._tools import options as _options
 from ._trainer import Trainer
-
-
-def _options(**options):
-    """--name value for each option that is given, --name for one that is True; a list with
-    commas between its items."""
-    arguments = []
-    for name, value in options.items():
-        if value is None or value is False:
-            continue
-        arguments.append(f"--{name.replace('_', '-')}")
-        if isinstance(value, (list, tuple)):
-            value = ",".join(map(str, value))
-        if value is not True:
-            arguments.append(str(value))
-    return arguments
 
 
 class Explanation:
@@ -168,7 +154,7 @@ class Program:
 def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, dtype=None,
             logits=None, target=None, generate=False, context=None, rows=None, chunk=None,
             kv_dtype=None, train=None, clip=None, momentum=False, recompute=None,
-            dropout=None, progress=False):
+            dropout=None, untie=False, ignore=None, progress=False):
     """Compile a checkpoint folder, or a `.mlir` file, to a Program.
 
     Args are tp-compile's options; what is None takes the program's default. With several
@@ -178,13 +164,16 @@ def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, d
     `train` ("adamw" or "sgd", which may have `momentum`) it is a step of training instead, in
     which the gradient's norm is at most `clip`, `recompute` ("none", "selective", "full") says
     what is computed again rather than kept, and `dropout` ("off", "on", "residual") what of the
-    config's dropout there is.
+    config's dropout there is. With `untie` the head is a parameter of its own, whatever
+    config.json says; `ignore` has names of tensors, or patterns, that the checkpoint is read
+    without: one or a list.
     Raises InputError or UsageError with the compiler's text.
     """
     arguments = _options(mesh=mesh, plan=plan, batch=batch, seq=seq, dtype=dtype, logits=logits,
                          target=target, generate=generate, context=context, rows=rows,
                          chunk=chunk, kv_dtype=kv_dtype, train=train, clip=clip,
-                         momentum=momentum, recompute=recompute, dropout=dropout)
+                         momentum=momentum, recompute=recompute, dropout=dropout, untie=untie,
+                         ignore=ignore)
     folder = None
     if output is None:
         folder = tempfile.TemporaryDirectory(prefix="tp-mlir-")

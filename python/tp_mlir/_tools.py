@@ -30,17 +30,30 @@ def find(tool):
         "build tp-mlir and set TP_MLIR_BIN to the build tree's bin")
 
 
+# Several programs may be made of one checkpoint.
+_warned = set()
+
+
+def _relay_warnings(text):
+    """What is to be known of a program that is made all the same, once."""
+    for line in text.splitlines():
+        if "warning: " in line and line not in _warned:
+            _warned.add(line)
+            print(line, file=sys.stderr, flush=True)
+
+
 def run(tool, arguments, progress=False):
     """Run `tool`; return its standard output. Raise ToolError if it fails.
 
-    With `progress`, its messages go to this process's standard error as they
-    come, and are still part of the exception.
+    Its warnings go to this process's standard error; with `progress` all its
+    messages do, as they come, and are still part of the exception.
     """
     command = [find(tool), *map(str, arguments)]
     if not progress:
         done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
         if done.returncode != 0:
             raise from_exit(tool, done.returncode, done.stderr)
+        _relay_warnings(done.stderr)
         return done.stdout
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True) as process:
@@ -62,3 +75,18 @@ def run(tool, arguments, progress=False):
     if code != 0:
         raise from_exit(tool, code, "".join(lines))
     return output
+
+
+def options(**options):
+    """--name value for each option that is given, --name for one that is True; a list with
+    commas between its items."""
+    arguments = []
+    for name, value in options.items():
+        if value is None or value is False:
+            continue
+        arguments.append(f"--{name.replace('_', '-')}")
+        if isinstance(value, (list, tuple)):
+            value = ",".join(map(str, value))
+        if value is not True:
+            arguments.append(str(value))
+    return arguments

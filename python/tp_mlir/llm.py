@@ -34,8 +34,8 @@ class LLM:
     Args:
         folder: the checkpoint. Text needs its tokenizer.json and the packages of
             `pip install 'tp-mlir[text]'`; token ids need neither.
-        options: mesh, plan, target, context, rows, chunk, dtype, kv_dtype: as tp-compile's;
-            backend and timeout as tp-run's.
+        options: mesh, plan, target, context, rows, chunk, dtype, kv_dtype, untie, ignore: as
+            tp-compile's; backend and timeout as tp-run's.
 
     Any thread may use it. Close it, or use it in a `with`.
     """

@@ -34,6 +34,7 @@ _COMPILED = {
     "plan": (str, "how the model is cut: megatron, megatron-sp, ... or a file"),
     "dtype": (str, "type of the weights in memory: f32 or bf16"),
     "recompute": (str, "what is computed again rather than kept: none, selective or full"),
+    "ignore": (str, "tensors that the checkpoint is read without: NAME,..."),
     "dropout": (str, "what of the config's dropout there is: off, on or residual"),
 }
 _RUN = {
@@ -64,6 +65,8 @@ def _parser():
                         help="folder with tokenizer.json, or such a file (default: DIR)")
     parser.add_argument("--init", metavar="SEED", type=int,
                         help="begin with random weights, whatever DIR has")
+    parser.add_argument("--untie", action="store_true",
+                        help="train a head of its own, whatever config.json says")
     parser.add_argument("--resume", action="store_true", help="go on with the run in OUT")
     parser.add_argument("--optimizer", default="adamw", help="adamw or sgd (default: %(default)s)")
     parser.add_argument("--batch", type=int, default=4, help="rows of a batch (default: 4)")
@@ -183,6 +186,7 @@ class _Run:
         return _program.compile(
             args.model, self.folder / "train.tpa", train=args.optimizer, batch=args.batch,
             seq=self.seq, clip=args.clip or None, momentum=bool(args.momentum),
+            untie=args.untie,
             **{name: getattr(args, name) for name in _COMPILED})
 
     def command(self, program):

@@ -19,6 +19,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -145,6 +146,18 @@ struct Parameter {
   }
 };
 
+/// Tensors that checkpoints may have beside others, of which they are boxes:
+/// the parts of a fused tensor. Both must hold the same values.
+struct TensorPart {
+  std::string part, whole; ///< names, as those of parameters
+  int64_t count, first;
+  Shape shape;          ///< of the whole
+  Shape offsets, sizes; ///< of the box; the sizes are the part's shape
+  tprt_type type;       ///< that they are read as
+
+  bool isStack() const { return part.find("{e}") != std::string::npos; }
+};
+
 struct Gemm {
   enum class Activation { None, Relu, Silu, GeluErf, GeluTanh };
   int64_t m, n, k;
@@ -266,7 +279,12 @@ struct Manifest {
   std::vector<State> states;
   std::vector<Entry> entries;
   std::vector<Parameter> parameters;
-  std::vector<std::string> ignored;
+  /// Patterns of tensors that checkpoints may have unused, and of those that
+  /// they are read without.
+  std::vector<std::string> ignored, excluded;
+  std::vector<TensorPart> tensorParts;
+  /// What the config.json of a checkpoint of this program must say.
+  std::map<std::string, bool> changedConfig;
   std::vector<Gemm> gemms;
   std::vector<Attention> attentions;
   std::vector<PagedAttention> pagedAttentions;

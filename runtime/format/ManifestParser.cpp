@@ -43,6 +43,9 @@ public:
     Cursor model = top["model"];
     manifest.modelName = model["name"].string();
     manifest.architecture = model["architecture"].string();
+    if (model.has("changed_config"))
+      for (const auto &[key, value] : model["changed_config"].items("key"))
+        manifest.changedConfig[key] = value.boolean();
     model.end();
     Cursor target = top["target"];
     if (target.has("device"))
@@ -57,6 +60,11 @@ public:
     target.end();
     parseMesh(top["mesh"]);
     manifest.ignored = top["ignored"].strings();
+    if (top.has("excluded"))
+      manifest.excluded = top["excluded"].strings();
+    if (top.has("tensor_parts"))
+      parseList(top["tensor_parts"], manifest.tensorParts,
+                &Parser::parseTensorPart);
     parseList(top["kernels"], manifest.kernels, &Parser::parseKernel);
     parseList(top["gemms"], manifest.gemms, &Parser::parseGemm, true);
     parseList(top["attentions"], manifest.attentions, &Parser::parseAttention,
@@ -402,6 +410,26 @@ private:
     t.tokens = parseStatePosition(cursor["tokens"], TPRT_F32, {});
     cursor.end();
     manifest.training = std::move(t);
+  }
+
+  void parseTensorPart(const Cursor &cursor, TensorPart &p) {
+    p.part = cursor["part"].string();
+    p.whole = cursor["whole"].string();
+    p.count = cursor["count"].integer(1, kMaxCount);
+    p.first = cursor["first"].integer(0, kMaxCount);
+    p.shape = cursor["shape"].shape();
+    p.offsets = cursor["offsets"].shape(0);
+    p.sizes = cursor["sizes"].shape();
+    p.type = cursor["type"].floatType();
+    if (p.offsets.size() != p.shape.size() || p.sizes.size() != p.shape.size())
+      cursor.fail("expected ", p.shape.size(), " offsets and sizes, got ",
+                  p.offsets.size(), " and ", p.sizes.size());
+    for (size_t d = 0; d < p.shape.size(); ++d)
+      if (p.offsets[d] + p.sizes[d] > p.shape[d])
+        cursor.fail("dimension ", d, " reaches ", p.offsets[d] + p.sizes[d],
+                    " of ", p.shape[d]);
+    if (p.isStack() && p.shape.empty())
+      cursor["shape"].fail("expected a dimension for '{e}' in '", p.part, "'");
   }
 
   void parseParameter(const Cursor &cursor, Parameter &p) {

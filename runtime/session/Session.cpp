@@ -378,10 +378,14 @@ Status Session::loadWeights(const std::string &spec,
     abort(status);
     return status;
   }
+  if (root() && !opened->note().empty())
+    std::fprintf(stderr, "tp-run: %s\n", opened->note().c_str());
   TPRT_TRY(onRanks([&](int64_t r) -> Status {
     tprt_rank &rank = *ranks[r];
     if (processes())
       TPRT_TRY(backend_->agree(r, *fingerprint, "the weights"));
+    TPRT_TRY(options.onlyRank ? opened->compareShare(0, 1)
+                              : opened->compareShare(r, manifest_.mesh.size()));
     return rank.loadWeights(*opened);
   }));
   for (const State &state : manifest_.states)

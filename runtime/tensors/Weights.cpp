@@ -10,15 +10,13 @@
 
 #include "Weights.h"
 
-#include "../format/Cursor.h"
 #include "../support/Region.h"
 #include "../support/Simd.h"
 #include "tprt/artifact.h"
-#include "tprt/foreign.h"
+#include "tprt/names.h"
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
 #include <fnmatch.h>
 #include <mutex>
 #include <set>
@@ -27,99 +25,7 @@ using namespace tprt;
 
 namespace {
 
-//===----------------------------------------------------------------------===//
-// Files
-//===----------------------------------------------------------------------===//
-
 using Tensors = Weights::Tensors;
-
-Status addFile(const std::string &path, Tensors &tensors) {
-  TPRT_ASSIGN(auto opened, InputFile::open(path));
-  auto file = std::make_shared<const InputFile>(std::move(opened));
-  TPRT_ASSIGN(auto places, readSafetensorsHeader(*file, path));
-  for (const auto &[name, place] : places) {
-    auto [found, inserted] = tensors.insert({name, {place, name, path, file}});
-    if (!inserted)
-      return userError("tensor '", name, "' is in '", found->second.path,
-                       "' and in '", path, "'");
-  }
-  return {};
-}
-
-/// The files that an index says tensors to be in.
-std::map<std::string, std::string> parseIndex(const Cursor &index) {
-  std::map<std::string, std::string> files;
-  for (const auto &[tensor, item] : index["weight_map"].items("tensor")) {
-    std::string name = files[tensor] = item.string();
-    if (name.empty() || name.find('/') != std::string::npos || name == "..")
-      item.fail("expected the name of a file beside the index, got '", name,
-                "'");
-  }
-  return files;
-}
-
-Status addIndex(const std::filesystem::path &path, Tensors &tensors) {
-  std::string where = "'" + path.string() + "'";
-  TPRT_ASSIGN(auto file, LoadedFile::open(path.string()));
-  TPRT_ASSIGN(auto index, parseJson(file.bytes(), 8).in(where));
-  TPRT_ASSIGN(auto files, readJson(index, where, parseIndex));
-  std::set<std::string> names;
-  for (const auto &[tensor, name] : files)
-    names.insert(name);
-  for (const std::string &name : names)
-    TPRT_TRY(addFile((path.parent_path() / name).string(), tensors));
-  for (const auto &[tensor, name] : files) {
-    auto found = tensors.find(tensor);
-    if (found == tensors.end() ||
-        found->second.path != (path.parent_path() / name).string())
-      return userError(where, ": tensor '", tensor, "' is not in '", name, "'");
-  }
-  return {};
-}
-
-Status openCheckpoint(const std::string &spec, Tensors &tensors) {
-  namespace fs = std::filesystem;
-  std::error_code ignored;
-  fs::path path(spec);
-  if (fs::is_regular_file(path, ignored) && path.extension() == ".json")
-    return userError("weights '", spec,
-                     "' is a file of a checkpoint: expected its directory, '",
-                     path.parent_path().string(), "'");
-  if (fs::is_regular_file(path, ignored))
-    return addFile(spec, tensors);
-  bool isThere = fs::is_directory(path, ignored);
-  if (!isThere && looksLikeHubName(spec) &&
-      !fs::is_directory(path.parent_path(), ignored))
-    return userError("weights '", spec, "' ", kHubAdvice,
-                     "; random:SEED makes weights up");
-  if (!isThere)
-    return userError("weights '", spec,
-                     "': no such directory or .safetensors file (random "
-                     "weights: random:SEED)");
-  if (fs::exists(path / "model.safetensors", ignored))
-    return addFile((path / "model.safetensors").string(), tensors);
-  if (fs::exists(path / "model.safetensors.index.json", ignored))
-    return addIndex(path / "model.safetensors.index.json", tensors);
-  for (std::string_view name : kPickledWeights)
-    if (fs::exists(path / name, ignored))
-      return userError("weights '", spec, "': ", name,
-                       " is in PyTorch's own format, which is not read because "
-                       "it can hold code: save the model again with "
-                       "save_pretrained, which writes safetensors");
-  return userError("weights '", spec,
-                   "': expected model.safetensors or "
-                   "model.safetensors.index.json in the directory");
-}
-
-/// `'a', 'b' and 7 more`.
-std::string nameSome(const std::vector<std::string> &names) {
-  std::string text;
-  for (size_t i = 0; i < names.size() && i < 5; ++i)
-    text += (i ? ", '" : "'") + names[i] + "'";
-  if (names.size() > 5)
-    text += " and " + std::to_string(names.size() - 5) + " more";
-  return text;
-}
 
 //===----------------------------------------------------------------------===//
 // Values
@@ -278,21 +184,134 @@ void copyTransposed(const Source &source, const Box &box, tprt_type type,
       /*least=*/1);
 }
 
-/// Whether it can be a tensor of the parameter, behind others of it.
-Status checkTensor(const Weights::Located &tensor, const Parameter &p,
-                   const std::vector<Weights::Located> &before) {
+/// Whether it can stand for something of this shape.
+Status checkTensor(const Weights::Located &tensor, const Shape &shape) {
   const TensorPlace &place = tensor.place;
   std::string where = "'" + tensor.path + "': tensor '" + tensor.name + "'";
   if (!floatTypeOf(place.type))
     return userError(where, ": expected type F32, BF16 or F16, got ",
                      fileTypeName(place.type));
-  if (place.shape != p.tensorShape())
-    return userError(where, ": expected shape ", formatShape(p.tensorShape()),
-                     ", got ", formatShape(place.shape));
-  if (!before.empty() && place.type != before[0].place.type)
-    return userError(where, ": expected type ",
-                     fileTypeName(before[0].place.type), ", that of '",
-                     before[0].name, "', got ", fileTypeName(place.type));
+  if (place.shape != shape)
+    return userError(where, ": expected shape ", formatShape(shape), ", got ",
+                     formatShape(place.shape));
+  return {};
+}
+
+bool matchesAny(const std::vector<std::string> &patterns,
+                const std::string &name) {
+  return std::any_of(
+      patterns.begin(), patterns.end(), [&](const std::string &pattern) {
+        return fnmatch(pattern.c_str(), name.c_str(), FNM_NOESCAPE) == 0;
+      });
+}
+
+/// Finds the tensors of parameters.
+class Matcher {
+public:
+  explicit Matcher(const Tensors &tensors) : tensors(tensors) {}
+
+  /// The tensors of an instance, a stack's in the order of its positions. Of
+  /// several names the first that is there is read.
+  Expected<std::vector<Weights::Located>> match(const Parameter &p,
+                                                int64_t instance);
+  /// The part stands beside what it is a part of.
+  Status match(const TensorPart &part, int64_t instance);
+
+  bool isUsed(const std::string &name) const { return used.count(name); }
+  /// Tensors that are there and not read, as others have their values.
+  const std::set<std::string> &unread() const { return twice; }
+  std::vector<SamePair> pairs() const;
+  std::vector<std::string> missing;
+
+private:
+  void addPair(SamePair pair);
+
+  const Tensors &tensors;
+  std::set<std::string> used, twice;
+  std::map<std::pair<std::string, std::string>, SamePair> known;
+};
+
+/// Templates may name one pair more than once; the widest type tells the most.
+void Matcher::addPair(SamePair pair) {
+  auto [found, isNew] =
+      known.insert({{pair.a.tensor.name, pair.b.tensor.name}, pair});
+  if (!isNew && pair.type == TPRT_F32)
+    found->second.type = TPRT_F32;
+}
+
+std::vector<SamePair> Matcher::pairs() const {
+  std::vector<SamePair> list;
+  for (const auto &[names, pair] : known)
+    list.push_back(pair);
+  return list;
+}
+
+Expected<std::vector<Weights::Located>> Matcher::match(const Parameter &p,
+                                                       int64_t instance) {
+  std::vector<std::vector<std::string>> names;
+  for (size_t a = 0; a < p.names.size(); ++a)
+    names.push_back(p.tensorsOf(a, instance));
+  std::vector<Weights::Located> slot;
+  for (size_t e = 0; e < names[0].size(); ++e) {
+    std::optional<TensorBox> first;
+    for (size_t a = 0; a < names.size(); ++a) {
+      used.insert(names[a][e]);
+      auto found = tensors.find(names[a][e]);
+      if (found == tensors.end())
+        continue;
+      const Weights::Located &tensor = found->second;
+      TPRT_TRY(checkTensor(tensor, p.tensorShape()));
+      TensorBox box{tensor, tensor.place.shape,
+                    Shape(tensor.place.shape.size(), 0), patternOf(p.names[a])};
+      if (first)
+        addPair({*first, box, box.shape, p.type});
+      else
+        first = std::move(box);
+    }
+    if (!first) {
+      missing.push_back(names[0][e]);
+      continue;
+    }
+    const TensorPlace &place = first->tensor.place;
+    if (!slot.empty() && place.type != slot[0].place.type)
+      return userError("'", first->tensor.path, "': tensor '",
+                       first->tensor.name, "': expected type ",
+                       fileTypeName(slot[0].place.type), ", that of '",
+                       slot[0].name, "', got ", fileTypeName(place.type));
+    slot.push_back(std::move(first->tensor));
+  }
+  return slot;
+}
+
+Status Matcher::match(const TensorPart &p, int64_t instance) {
+  std::string wholeName = nameOfLayer(p.whole, p.first + instance);
+  auto whole = tensors.find(wholeName);
+  if (whole == tensors.end())
+    return {};
+  std::string name = nameOfLayer(p.part, p.first + instance);
+  size_t place = name.find("{e}");
+  for (int64_t e = 0; e < (p.isStack() ? p.sizes[0] : 1); ++e) {
+    std::string partName = name;
+    Shape sizes = p.sizes, offsets = p.offsets, shape = p.sizes;
+    if (p.isStack()) {
+      partName.replace(place, 3, std::to_string(e));
+      sizes[0] = 1, offsets[0] += e;
+      shape.erase(shape.begin());
+    }
+    auto part = tensors.find(partName);
+    if (part == tensors.end())
+      continue;
+    TPRT_TRY(checkTensor(whole->second, p.shape));
+    TPRT_TRY(checkTensor(part->second, shape));
+    if (used.insert(partName).second)
+      twice.insert(partName);
+    if (used.insert(wholeName).second)
+      twice.insert(wholeName);
+    addPair({{whole->second, p.shape, offsets, patternOf(p.whole)},
+             {part->second, sizes, Shape(sizes.size(), 0), patternOf(p.part)},
+             sizes,
+             p.type});
+  }
   return {};
 }
 
@@ -317,61 +336,46 @@ Expected<Weights> Weights::open(const std::string &spec,
     return weights;
   }
 
-  Tensors tensors;
-  TPRT_TRY(openCheckpoint(spec, tensors));
-  weights.all = tensors;
+  TPRT_ASSIGN(auto files, CheckpointFiles::open(spec));
+  std::erase_if(files.tensors, [&](const auto &tensor) {
+    return matchesAny(manifest.excluded, tensor.first);
+  });
+  weights.all = files.tensors;
+  weights.unreadNote = files.note;
   if (!states.empty())
-    TPRT_TRY(addFile(states, tensors));
-  std::set<std::string> used;
-  std::vector<std::string> missing;
+    TPRT_TRY(files.add(states));
+  Matcher matcher(files.tensors);
   for (const Parameter &p : manifest.parameters)
     for (int64_t i = 0; i < p.count; ++i) {
-      // The other names are other spellings of the same tensor: a checkpoint
-      // that stores a tied tensor twice is read under the first.
-      std::vector<std::vector<std::string>> names;
-      for (size_t a = 0; a < p.names.size(); ++a) {
-        names.push_back(p.tensorsOf(a, i));
-        used.insert(names[a].begin(), names[a].end());
-      }
-      auto &slot = weights.slots.emplace_back();
-      for (size_t e = 0; e < names[0].size(); ++e) {
-        auto found = tensors.end();
-        for (size_t a = 0; a < names.size() && found == tensors.end(); ++a)
-          found = tensors.find(names[a][e]);
-        if (found == tensors.end()) {
-          missing.push_back(names[0][e]);
-          continue;
-        }
-        const Located &tensor = found->second;
-        TPRT_TRY(checkTensor(tensor, p, slot));
-        slot.push_back(tensor);
-      }
+      TPRT_ASSIGN(auto slot, matcher.match(p, i));
+      weights.slots.push_back(std::move(slot));
     }
-  if (!missing.empty())
+  for (const TensorPart &part : manifest.tensorParts)
+    for (int64_t i = 0; i < part.count; ++i)
+      TPRT_TRY(matcher.match(part, i));
+  if (!matcher.missing.empty())
     return userError("weights '", spec,
                      "': the checkpoint lacks tensors that the program needs: ",
-                     nameSome(missing));
+                     nameSome(matcher.missing));
   std::vector<std::string> unused;
-  for (const auto &[name, located] : tensors) {
-    bool ignored = std::any_of(manifest.ignored.begin(), manifest.ignored.end(),
-                               [&, &name = name](const std::string &pattern) {
-                                 return fnmatch(pattern.c_str(), name.c_str(),
-                                                FNM_NOESCAPE) == 0;
-                               });
-    if (!used.count(name) && !ignored)
+  for (const auto &[name, located] : files.tensors)
+    if (!matcher.isUsed(name) && !matchesAny(manifest.ignored, name))
       unused.push_back(name);
-  }
   if (!unused.empty())
     return userError("weights '", spec,
                      "': the checkpoint has tensors that the program does not "
                      "use: ",
                      nameSome(unused));
+  weights.pairs = matcher.pairs();
+  for (const std::string &name : matcher.unread())
+    weights.all.erase(name);
   return weights;
 }
 
-Status Weights::Located::read(int64_t offset, void *data, int64_t bytes) const {
-  return file->read(place.offset + offset, data, bytes)
-      .in("tensor '" + name + "'");
+Status Weights::compareShare(int64_t share, int64_t shares) const {
+  for (const SamePair &pair : pairs)
+    TPRT_TRY(tprt::compareShare(pair, share, shares));
+  return {};
 }
 
 Expected<int64_t> Weights::load(int64_t parameter, int64_t instance,

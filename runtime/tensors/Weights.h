@@ -13,9 +13,7 @@
 #ifndef TPRT_TENSORS_WEIGHTS_H
 #define TPRT_TENSORS_WEIGHTS_H
 
-#include "Tensor.h"
-
-#include <memory>
+#include "Spellings.h"
 
 namespace tprt {
 
@@ -25,7 +23,8 @@ public:
   /// model.safetensors.index.json, a .safetensors file, or random:SEED, for
   /// which init:SEED is another word; `states` is a .safetensors file with more
   /// tensors. Reports those that are missing, misshapen, of a wrong type or
-  /// unused, by name.
+  /// unused, by name. Of tensors that stand for one parameter the first is
+  /// loaded; compareShare says whether the others are the same.
   static Expected<Weights> open(const std::string &spec,
                                 const Manifest &manifest,
                                 const std::string &states = "");
@@ -42,22 +41,24 @@ public:
   /// tensor's values, or of the seed. Reads at most three pages per tensor.
   Expected<uint64_t> fingerprint() const;
 
-  /// A tensor of a checkpoint.
-  struct Located {
-    TensorPlace place;
-    std::string name, path;
-    std::shared_ptr<const InputFile> file;
+  /// An error if tensors that stand for one parameter differ in a share of
+  /// their values: each of `shares` ranks is to call it, so that none reads all
+  /// of them.
+  Status compareShare(int64_t share, int64_t shares) const;
 
-    /// An error names the tensor.
-    Status read(int64_t offset, void *data, int64_t bytes) const;
-  };
+  using Located = LocatedTensor;
   using Tensors = std::map<std::string, Located>;
-  /// What `spec` has, unused tensors among it; empty for random.
+  /// What `spec` has, unused tensors among it, but neither those that the
+  /// program excludes nor second forms of what is read; empty for random.
   const Tensors &checkpoint() const { return all; }
+  /// For people: what of the files is not read. Empty: nothing to say.
+  const std::string &note() const { return unreadNote; }
 
 private:
   const Manifest *manifest = nullptr;
   Tensors all;
+  std::string unreadNote;
+  std::vector<SamePair> pairs;
   /// Per parameter slot, of a stack one for each position; empty for random.
   std::vector<std::vector<Located>> slots;
   uint64_t seed = 0;

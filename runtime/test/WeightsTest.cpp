@@ -161,10 +161,157 @@ TEST(Weights, ShardedCheckpoints) {
                         "expected an object, got string");
   EXPECT_EQ(index({{"w", "3.safetensors"}}),
             "cannot open 'DIR/3.safetensors': No such file or directory");
-  c.write("2.safetensors", safetensors({{"b", "F32", {1}, zeros(4)},
-                                        {"w", "F32", {2}, zeros(8)}}));
-  EXPECT_EQ(index({{"w", "1.safetensors"}, {"b", "2.safetensors"}}),
-            "tensor 'w' is in 'DIR/1.safetensors' and in 'DIR/2.safetensors'");
+  // One that is in two files counts where the index has it; one that it does
+  // not list is not there.
+  c.write("2.safetensors",
+          safetensors({{"b", "F32", {1}, zeros(4)},
+                       {"more", "F32", {1}, zeros(4)},
+                       {"w", "F32", {2}, toBytes(TPRT_F32, {1, 2})}}));
+  for (const auto &[file, want] :
+       {std::pair("1.safetensors", 0.f), std::pair("2.safetensors", 2.f)}) {
+    EXPECT_EQ(index({{"w", file}, {"b", "2.safetensors"}}), "");
+    auto manifest = Manifest::parse(c.manifest.dump());
+    ASSERT_OK(manifest.status());
+    auto weights = Weights::open(c.directory.path.string(), *manifest);
+    ASSERT_OK(weights.status());
+    float values[2];
+    ASSERT_OK(weights->load(0, 0, {0}, values).status());
+    EXPECT_EQ(values[1], want);
+    EXPECT_NE(weights->note().find("does not list tensors where the files have "
+                                   "them, which are not read there: 'more'"),
+              std::string::npos);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Tensors that stand for one parameter
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// What each of `shares` ranks says of a checkpoint; empty: nothing.
+std::vector<std::string> compareAll(const Checkpoint &c, int64_t shares) {
+  std::vector<std::string> said;
+  auto manifest = Manifest::parse(c.manifest.dump());
+  EXPECT_TRUE(bool(manifest)) << manifest.status().message();
+  auto weights = Weights::open(c.directory.path.string(), *manifest);
+  EXPECT_TRUE(bool(weights)) << weights.status().message();
+  for (int64_t share = 0; share < shares; ++share)
+    said.push_back(weights->compareShare(share, shares).message());
+  return said;
+}
+
+int64_t countDifferent(const Checkpoint &c, int64_t shares) {
+  std::vector<std::string> said = compareAll(c, shares);
+  return int64_t(shares) - std::count(said.begin(), said.end(), "");
+}
+} // namespace
+
+TEST(Weights, TwoNamesOfOneParameter) {
+  std::vector<float> values = {1, 2, 3, 4, 5, 6}, others = values;
+  others[5] = 7;
+  auto tensor = [](const char *name, const char *type, tprt_type id,
+                   const std::vector<float> &list) {
+    return TestTensor{name, type, {2, 3}, toBytes(id, list)};
+  };
+  auto check = [&](const TestTensor &b, const char *type) {
+    Checkpoint c({tensor("model.w", "F32", TPRT_F32, values), b});
+    c.manifest["parameters"] = {parameter("w", {2, 3})};
+    c.manifest["parameters"][0]["type"] = type;
+    return countDifferent(c, 3);
+  };
+  EXPECT_EQ(check(tensor("w", "F32", TPRT_F32, values), "f32"), 0);
+  EXPECT_EQ(check(tensor("w", "BF16", TPRT_BF16, values), "f32"), 0);
+  // The share of one rank.
+  EXPECT_EQ(check(tensor("w", "F32", TPRT_F32, others), "f32"), 1);
+  EXPECT_EQ(check(tensor("w", "BF16", TPRT_BF16, others), "f32"), 1);
+  // What bf16 rounds away.
+  others[5] = 6.0001f;
+  EXPECT_EQ(check(tensor("w", "F32", TPRT_F32, others), "f32"), 1);
+  EXPECT_EQ(check(tensor("w", "F32", TPRT_F32, others), "bf16"), 0);
+  values[0] = 0, others = values, others[0] = -0.f;
+  EXPECT_EQ(check(tensor("w", "F32", TPRT_F32, others), "f32"), 0);
+  values[0] = others[0] = NAN;
+  EXPECT_EQ(check(tensor("w", "F16", TPRT_F16, others), "f32"), 0);
+
+  Checkpoint c({{"model.w", "F32", {2}, zeros(8)},
+                {"w", "F32", {2}, toBytes(TPRT_F32, {0, 1})}});
+  c.manifest["parameters"] = {parameter("w", {2})};
+  std::string message = compareAll(c, 1)[0];
+  EXPECT_NE(message.find("tensors 'model.w' of "), std::string::npos);
+  EXPECT_NE(message.find(
+                "stand for the same parameter of the program but hold different "
+                "values: compile it again with --ignore model.w or --ignore w, "
+                "whichever is not to be read, or with --untie if they are a "
+                "table of tokens and the head"),
+            std::string::npos)
+      << message;
+  c.manifest["excluded"] = {"w"};
+  EXPECT_EQ(countDifferent(c, 1), 0);
+  c.manifest["excluded"] = {"*w"};
+  EXPECT_EQ(c.refusal(), "weights 'DIR': the checkpoint lacks tensors that the "
+                         "program needs: 'model.w'");
+  Checkpoint shape({{"model.w", "F32", {2}, zeros(8)},
+                    {"w", "F32", {1}, zeros(4)}});
+  shape.manifest["parameters"] = {parameter("w", {2})};
+  EXPECT_EQ(shape.refusal(), "'DIR/model.safetensors': tensor 'w': expected "
+                             "shape [2], got [1]");
+}
+
+/// Random boxes of random tensors, against the definition.
+TEST(Weights, PartsOfRandomTensors) {
+  std::mt19937 random(kSeed);
+  for (int round = 0; round < 200; ++round) {
+    SCOPED_TRACE(round);
+    auto draw = [&](int64_t low, int64_t high) {
+      return std::uniform_int_distribution<int64_t>(low, high)(random);
+    };
+    size_t rank = size_t(draw(1, 4));
+    bool isStack = draw(0, 1);
+    Shape shape, offsets, sizes;
+    for (size_t d = 0; d < rank; ++d) {
+      shape.push_back(draw(1, 6));
+      offsets.push_back(draw(0, 1) ? draw(0, shape[d] - 1) : 0);
+      sizes.push_back(draw(1, shape[d] - offsets[d]));
+      if (draw(0, 1) && offsets[d] == 0)
+        sizes[d] = shape[d];
+    }
+    std::vector<float> whole = randomFloats(random, elementCount(shape)), part;
+    for (int64_t i = 0; i < elementCount(sizes); ++i) {
+      int64_t left = i, from = 0, stride = 1;
+      for (size_t d = rank; d-- > 0; left /= sizes[d]) {
+        from += (offsets[d] + left % sizes[d]) * stride;
+        stride *= shape[d];
+      }
+      part.push_back(whole[size_t(from)]);
+    }
+    bool differs = draw(0, 1);
+    if (differs)
+      part[size_t(draw(0, int64_t(part.size()) - 1))] += 1;
+    std::vector<TestTensor> tensors = {
+        {"whole", "F32", shape, toBytes(TPRT_F32, whole)}};
+    Shape each(sizes.begin() + isStack, sizes.end());
+    int64_t bytes = elementCount(each) * 4;
+    std::string all = toBytes(TPRT_F32, part);
+    for (int64_t e = 0; e < (isStack ? sizes[0] : 1); ++e)
+      tensors.push_back({isStack ? "part." + std::to_string(e) : "part", "F32",
+                         each, all.substr(size_t(e * bytes), size_t(bytes))});
+    Checkpoint c(tensors);
+    c.manifest["parameters"] = {parameter("whole", shape)};
+    c.manifest["tensor_parts"] = {{{"part", isStack ? "part.{e}" : "part"},
+                                   {"whole", "whole"},
+                                   {"shape", shape},
+                                   {"offsets", offsets},
+                                   {"sizes", sizes},
+                                   {"type", "f32"},
+                                   {"first", 0},
+                                   {"count", 1}}};
+    EXPECT_EQ(countDifferent(c, draw(1, 5)), int64_t(differs));
+    // The parts are used, and no tensors to save.
+    auto manifest = Manifest::parse(c.manifest.dump());
+    auto weights = Weights::open(c.directory.path.string(), *manifest);
+    ASSERT_OK(weights.status());
+    EXPECT_EQ(weights->checkpoint().size(), 1u);
+  }
 }
 
 TEST(Weights, BlocksOfRandomTemplates) {

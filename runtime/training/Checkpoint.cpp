@@ -115,6 +115,27 @@ static Status copySmallFiles(const fs::path &from, const fs::path &to) {
   return error ? cannot(to, error.message()) : Status();
 }
 
+/// Says in config.json what the program has changed, such as a head that is no
+/// longer tied: readers of the checkpoint build the model that it tells of.
+static Status changeConfig(const std::map<std::string, bool> &changes,
+                           const fs::path &folder) {
+  std::string path = (folder / "config.json").string();
+  if (changes.empty())
+    return {};
+  TPRT_ASSIGN(auto file, LoadedFile::open(path));
+  TPRT_ASSIGN(auto config, parseJson(file.bytes(), 64).in("'" + path + "'"));
+  if (!config.is_object())
+    return userError("'", path, "': expected an object");
+  for (const auto &[key, value] : changes) {
+    config[key] = value;
+    // Of a model of text and more the text has some keys too.
+    if (config.contains("text_config") && config["text_config"].is_object() &&
+        config["text_config"].contains(key))
+      config["text_config"][key] = value;
+  }
+  return writeFile(path, config.dump(2) + "\n");
+}
+
 /// Puts a file or directory on the disk.
 static Status sync(const fs::path &path) {
   Descriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -130,6 +151,7 @@ Status Checkpoint::write(Steps &steps, const Progress &progress,
   if (!fs::create_directory(aside, error))
     return cannot(aside, error.message());
   TPRT_TRY(copySmallFiles(source, aside));
+  TPRT_TRY(changeConfig(steps.manifest().changedConfig, aside));
   TPRT_ASSIGN(auto layout, weightLayout(steps));
   std::vector<std::pair<std::string, TensorPlace>> places;
   for (const LaidOut &tensor : layout)

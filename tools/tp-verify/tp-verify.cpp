@@ -269,6 +269,9 @@ int main(int argc, char **argv) {
           : tp::readModule(&context, line.input);
   if (!module)
     return userError;
+  if (!llvm::sys::fs::is_directory(line.input.getValue()) &&
+      failed(tp::ignoreTensors(*module, importOptions->ignore)))
+    return userError;
 
   tp::VerifyOptions options;
   options.seed = line.seed;
@@ -284,7 +287,7 @@ int main(int argc, char **argv) {
   std::unique_ptr<tp::interp::ParameterProvider> parameters;
   if (line.weights != "random") {
     parameters = tp::interp::SafetensorsParameters::open(
-        &context, line.weights.getValue());
+        &context, line.weights.getValue(), tp::getExcludedTensors(*module));
     if (!parameters)
       return userError;
     options.parameters = parameters.get();

@@ -18,8 +18,10 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Error.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/GlobPattern.h"
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -61,23 +63,55 @@ private:
   llvm::sys::fs::file_t file = llvm::sys::fs::kInvalidFile;
 };
 
+/// Patterns on whole names of tensors: `*` any run of characters, `?` one,
+/// `[...]` one of these.
+class TensorPatterns {
+public:
+  /// Fails after emitting an error that begins with `option`, whose value the
+  /// patterns are.
+  static mlir::FailureOr<TensorPatterns>
+  parse(mlir::MLIRContext *context, llvm::StringRef option,
+        llvm::ArrayRef<std::string> patterns);
+
+  bool match(llvm::StringRef name) const;
+  /// The patterns that match none of the names.
+  llvm::SmallVector<std::string>
+  getUnmatched(const llvm::StringSet<> &names) const;
+  llvm::ArrayRef<std::string> getTexts() const { return texts; }
+
+private:
+  llvm::SmallVector<std::string> texts;
+  llvm::SmallVector<llvm::GlobPattern> globs;
+};
+
 /// The tensors of a checkpoint directory by name.
 class Checkpoint {
 public:
   /// Reads the headers of DIR/model.safetensors, or of the files that
-  /// DIR/model.safetensors.index.json lists. Without either, the checkpoint is
-  /// empty and `hasWeights` is false. Fails after emitting an error.
+  /// DIR/model.safetensors.index.json lists. The index says which file's tensor
+  /// counts; a remark names those that it does not list, which are not read.
+  /// Without either, the checkpoint is empty and `hasWeights` is false. Fails
+  /// after emitting an error.
   static mlir::FailureOr<Checkpoint> open(mlir::MLIRContext *context,
                                           llvm::StringRef directory);
 
   bool hasWeights() const { return weights; }
+  llvm::StringRef getDirectory() const { return directory; }
   /// Null if the checkpoint has no tensor of that name.
   const CheckpointTensor *find(llvm::StringRef name) const;
   const llvm::StringMap<CheckpointTensor> &getTensors() const {
     return tensors;
   }
 
+  /// Forgets the tensors that a pattern matches, as if the files did not have
+  /// them.
+  void exclude(const TensorPatterns &patterns);
+
 private:
+  mlir::LogicalResult readIndex(mlir::MLIRContext *context,
+                                llvm::StringRef path);
+
+  std::string directory;
   llvm::StringMap<CheckpointTensor> tensors;
   bool weights = false;
 };

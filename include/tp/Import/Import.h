@@ -7,7 +7,7 @@
 // program on tensors, without shardings, its parameters named as in the
 // checkpoint and its identical layers one tp.repeat. config.json alone is
 // enough; where there are weights, their names, shapes and types are checked
-// against it, but no weight is read.
+// against it, and a parameter that is there under several names is compared.
 //
 //===----------------------------------------------------------------------===//
 
@@ -73,6 +73,10 @@ struct ImportOptions {
   std::optional<FloatKind> dtype;
   /// Only the first so many layers.
   std::optional<int64_t> layers;
+  /// The head is a parameter of its own, whatever config.json says.
+  bool untie = false;
+  /// Patterns of tensors that the checkpoint is read without.
+  std::vector<std::string> ignore;
   /// Logits of the last position (that the mask keeps) of each sequence alone.
   bool lastLogits = false;
   std::optional<GenerateRequest> generate;
@@ -85,6 +89,15 @@ struct ImportOptions {
 mlir::OwningOpRef<mlir::ModuleOp> importModel(mlir::MLIRContext *context,
                                               llvm::StringRef directory,
                                               const ImportOptions &options);
+
+/// The same for a program: its parameters are read as if the checkpoint had no
+/// tensor that a pattern matches. Fails, after emitting an error, if a pattern
+/// matches no name of any parameter.
+mlir::LogicalResult ignoreTensors(mlir::ModuleOp module,
+                                  llvm::ArrayRef<std::string> patterns);
+
+/// The patterns that importModel or ignoreTensors has noted in a program.
+std::vector<std::string> getExcludedTensors(mlir::ModuleOp module);
 
 } // namespace tp
 

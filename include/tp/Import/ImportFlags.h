@@ -3,10 +3,10 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// `--batch`, `--seq`, `--dtype`, `--layers`, `--logits`, `--generate` and
-// `--train` and what goes with them, declared once for the tools that take a
-// checkpoint directory, and a diagnostic handler that prints errors the way
-// compilers do.
+// `--batch`, `--seq`, `--dtype`, `--layers`, `--untie`, `--ignore`, `--logits`,
+// `--generate` and `--train` and what goes with them, declared once for the
+// tools that take a checkpoint directory, and a diagnostic handler that prints
+// errors the way compilers do.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,14 +28,16 @@ struct ImportFlags {
   /// `program: for the --seq option: ...`, and gives nothing: exit code 2.
   std::optional<ImportOptions> get(llvm::StringRef program) const;
 
-  /// Whether those given have a meaning for the input, which they have for a
-  /// checkpoint directory alone; reported likewise.
+  /// Whether those given have a meaning for the input, which all but --ignore
+  /// have for a checkpoint directory alone; reported likewise.
   bool fit(llvm::StringRef program, llvm::StringRef input) const;
 
   llvm::cl::opt<int64_t> batch;
   llvm::cl::list<int64_t> seq;
   llvm::cl::opt<std::string> dtype;
   llvm::cl::opt<int64_t> layers;
+  llvm::cl::opt<bool> untie;
+  llvm::cl::list<std::string> ignore;
   llvm::cl::opt<std::string> logits;
   llvm::cl::opt<bool> generate;
   llvm::cl::opt<int64_t> context, rows, chunk;

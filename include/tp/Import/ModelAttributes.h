@@ -26,6 +26,22 @@ inline constexpr llvm::StringLiteral modelTypeAttrName = "tp.model_type";
 /// characters) on the names of checkpoint tensors that may be there unused.
 inline constexpr llvm::StringLiteral ignoredTensorsAttrName =
     "tp.ignored_tensors";
+/// On the module: ArrayAttr of StringAttr, such patterns of tensors that the
+/// checkpoint is read without: as if the files did not have them.
+inline constexpr llvm::StringLiteral excludedTensorsAttrName =
+    "tp.excluded_tensors";
+/// On the module: ArrayAttr of DictionaryAttr, tensors that checkpoints may
+/// hold beside others of which they are a part, and that must have its values:
+/// `part` and `whole` are names, which may have `{i}` and `{e}`, `shape` is
+/// that of the whole, the part begins there at `offsets` and has `sizes`
+/// (arrays of I64), `type` says what they are read as; `first` and `count`
+/// (I64) are iterations.
+inline constexpr llvm::StringLiteral tensorPartsAttrName = "tp.tensor_parts";
+/// On the module: DictionaryAttr of BoolAttr, what the config.json of a
+/// checkpoint of this program must say, where that of the one it was imported
+/// from says otherwise.
+inline constexpr llvm::StringLiteral changedConfigAttrName =
+    "tp.changed_config";
 /// On the module: DictionaryAttr of what an engine has to know of the steps of
 /// generation, as the manifest's `generation` says it.
 inline constexpr llvm::StringLiteral generationAttrName = "tp.generation";

@@ -13,7 +13,7 @@
 #define TP_INTERPRETER_PARAMETERS_H
 
 #include "tp/Dialect/TP/IR/TPOps.h"
-#include "tp/Import/Checkpoint.h"
+#include "tp/Import/CompareTensors.h"
 #include "tp/Interpreter/Tensor.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -63,20 +63,27 @@ private:
 class SafetensorsParameters : public ParameterProvider {
 public:
   /// Reads the headers; null, after emitting why, if they are malformed or the
-  /// directory has none.
-  static std::unique_ptr<SafetensorsParameters> open(mlir::MLIRContext *context,
-                                                     llvm::StringRef directory);
+  /// directory has none. Tensors that `excluded` matches are as if they were
+  /// not there.
+  static std::unique_ptr<SafetensorsParameters>
+  open(mlir::MLIRContext *context, llvm::StringRef directory,
+       llvm::ArrayRef<std::string> excluded = {});
   mlir::FailureOr<Tensor>
   get(const ParameterRequest &request,
       llvm::function_ref<mlir::InFlightDiagnostic()> emitError) override;
 
 private:
   struct Entry {
-    std::string dtype;
-    llvm::SmallVector<int64_t> shape;
+    CheckpointTensor tensor;
     const CheckpointFile *file;
-    uint64_t offset; ///< of its data in the file
   };
+  explicit SafetensorsParameters(llvm::StringRef directory)
+      : comparer(directory) {}
+
+  /// An error if another spelling is there with other values.
+  mlir::LogicalResult
+  compare(const ParameterRequest &request, llvm::ArrayRef<std::string> names,
+          llvm::function_ref<mlir::InFlightDiagnostic()> emitError);
   /// The tensors that the request is read from, one behind the other.
   mlir::FailureOr<llvm::SmallVector<const Entry *>>
   find(const ParameterRequest &request,
@@ -84,6 +91,7 @@ private:
 
   llvm::StringMap<Entry> entries;
   llvm::StringMap<std::unique_ptr<CheckpointFile>> files;
+  TensorComparer comparer;
 };
 
 /// A number of [0, 1) from a counter: the same for the same arguments.

@@ -289,6 +289,50 @@ static json::Object makeCollective(Operation *op, int64_t id) {
   return result;
 }
 
+static std::string getText(ModuleOp module, StringRef name) {
+  auto attr = module->getAttrOfType<StringAttr>(name);
+  return attr ? attr.getValue().str() : "";
+}
+
+static json::Array describeTexts(ArrayAttr texts) {
+  json::Array result;
+  for (auto text : texts.getAsRange<StringAttr>())
+    result.push_back(text.getValue().str());
+  return result;
+}
+
+static json::Object describeChanges(DictionaryAttr changed) {
+  json::Object result;
+  for (NamedAttribute entry : changed)
+    result[entry.getName().getValue()] =
+        cast<BoolAttr>(entry.getValue()).getValue();
+  return result;
+}
+
+/// Of tp.tensor_parts.
+static json::Array describeParts(ArrayAttr parts) {
+  json::Array result;
+  for (auto part : parts.getAsRange<DictionaryAttr>()) {
+    auto sizes = [&](StringRef key) {
+      return json::Array(part.getAs<DenseI64ArrayAttr>(key).asArrayRef());
+    };
+    auto number = [&](StringRef key) {
+      return part.getAs<IntegerAttr>(key).getInt();
+    };
+    Type type = part.getAs<TypeAttr>("type").getValue();
+    result.push_back(json::Object{
+        {"part", part.getAs<StringAttr>("part").getValue().str()},
+        {"whole", part.getAs<StringAttr>("whole").getValue().str()},
+        {"shape", sizes("shape")},
+        {"offsets", sizes("offsets")},
+        {"sizes", sizes("sizes")},
+        {"type", getTypeName(type)},
+        {"first", number("first")},
+        {"count", number("count")}});
+  }
+  return result;
+}
+
 /// Patterns of checkpoint tensors that may be there unused: what earlier stages
 /// say, and the parameters that no entry of the table reads.
 static json::Array describeIgnored(ModuleOp module,
@@ -427,6 +471,11 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
   for (const ParameterEntry &entry : parameters)
     parameterList.push_back(describeParameter(entry));
   describeInitialValues(module, parameterList, numSlots);
+  json::Object model{{"name", getText(module, modelNameAttrName)},
+                     {"architecture", getText(module, architectureAttrName)}};
+  if (auto changed =
+          module->getAttrOfType<DictionaryAttr>(changedConfigAttrName))
+    model["changed_config"] = describeChanges(changed);
   json::Array collectiveList, kernelList, entryList, stateList;
   for (auto [id, op] : llvm::enumerate(collectives))
     collectiveList.push_back(makeCollective(op, id));
@@ -447,24 +496,18 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
     stateList.push_back(describeState(state));
   for (func::FuncOp function : entries)
     entryList.push_back(describeEntry(function, scratch, always));
-  auto text = [&](StringRef name, StringRef otherwise) {
-    auto attr = module->getAttrOfType<StringAttr>(name);
-    return attr ? attr.getValue().str() : otherwise.str();
-  };
-  json::Object manifest{
-      {"abi", TPRT_ABI_VERSION},
-      {"producer", "tp-mlir " + tprt::version()},
-      {"model", json::Object{{"name", text(modelNameAttrName, "")},
-                             {"architecture", text(architectureAttrName, "")}}},
-      {"target", std::move(target)},
-      {"mesh", describeMesh(module)},
-      {"entries", std::move(entryList)},
-      {"parameters", std::move(parameterList)},
-      {"ignored", describeIgnored(module, parameters)},
-      {"gemms", json::Array()},
-      {"attentions", json::Array()},
-      {"collectives", std::move(collectiveList)},
-      {"kernels", std::move(kernelList)}};
+  json::Object manifest{{"abi", TPRT_ABI_VERSION},
+                        {"producer", "tp-mlir " + tprt::version()},
+                        {"model", std::move(model)},
+                        {"target", std::move(target)},
+                        {"mesh", describeMesh(module)},
+                        {"entries", std::move(entryList)},
+                        {"parameters", std::move(parameterList)},
+                        {"ignored", describeIgnored(module, parameters)},
+                        {"gemms", json::Array()},
+                        {"attentions", json::Array()},
+                        {"collectives", std::move(collectiveList)},
+                        {"kernels", std::move(kernelList)}};
   for (const auto &[list, descriptions] : libraries)
     manifest[list] = numberDescriptions(descriptions);
   if (auto generation =
@@ -473,6 +516,10 @@ json::Value Tables::getManifest(ModuleOp module, json::Object target) const {
   if (auto training = module->getAttrOfType<DictionaryAttr>(
           TPDialect::getTrainingAttrName()))
     manifest["training"] = describeTraining(module, training);
+  if (auto excluded = module->getAttrOfType<ArrayAttr>(excludedTensorsAttrName))
+    manifest["excluded"] = describeTexts(excluded);
+  if (auto parts = module->getAttrOfType<ArrayAttr>(tensorPartsAttrName))
+    manifest["tensor_parts"] = describeParts(parts);
   if (!stateList.empty())
     manifest["states"] = std::move(stateList);
   return manifest;

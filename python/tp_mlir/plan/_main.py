@@ -39,6 +39,10 @@ def _parser():
                         help="milliseconds that a token, or a step of training, may take")
     parser.add_argument("--dtype", metavar="T", help="f32, bf16 or f16 (default: the "
                         "checkpoint's)")
+    parser.add_argument("--untie", action="store_true", default=None,
+                        help="the head is a parameter of its own, whatever config.json says")
+    parser.add_argument("--ignore", metavar="NAME,...",
+                        help="tensors that the checkpoint is read without")
     serve = parser.add_argument_group("serving")
     serve.add_argument("--context", metavar="C", type=int,
                        help="tokens of a user, at most (default: 4096, or the model's limit)")
@@ -111,9 +115,10 @@ def _workload(args, config):
     """What is to be sized."""
     if config is None:
         _refuse_together(args, ("train", "context", "users", "prompt", "seq", "batch", "dtype",
-                                "accumulate", "dp", "recompute"),
+                                "accumulate", "dp", "recompute", "untie"),
                          "has no meaning for a .mlir file, which says all of what it computes")
-        return _work.Workload("run")
+        return _work.Workload("run", ignore=args.ignore)
+    read = {"untie": bool(args.untie), "ignore": args.ignore}
     serves = any(kind in name for name in config.get("architectures") or ()
                  for kind in ("CausalLM", "LMHead", "ConditionalGeneration"))
     if args.train is not None:
@@ -121,13 +126,13 @@ def _workload(args, config):
                          "sequences are --seq and --batch")
         return _work.Workload("train", seq=args.seq or _sequence(config), batch=args.batch or 1,
                               optimizer=args.train, accumulate=args.accumulate or 1,
-                              recompute=args.recompute, dtype=args.dtype, data=args.dp or 1)
+                              recompute=args.recompute, dtype=args.dtype, **read, data=args.dp or 1)
     _refuse_together(args, ("accumulate", "dp", "recompute"), "has no meaning without --train")
     if not serves or args.seq is not None or args.batch is not None:
         _refuse_together(args, ("context", "users", "prompt"), "has no meaning for one run of a "
                          "program, which --seq, --batch or an encoder asks for")
         return _work.Workload("run", seq=args.seq or _sequence(config), batch=args.batch or 1,
-                              dtype=args.dtype)
+                              dtype=args.dtype, **read)
     limit = _limit(config)
     context = args.context or min(4096, limit or 4096)
     prompt = args.prompt
@@ -135,7 +140,7 @@ def _workload(args, config):
         raise UsageError("tp-plan", 2, f"for --prompt: expected at most the context, {context}, "
                          f"got {prompt}")
     return _work.Workload("serve", context=context, users=args.users or 1, prompt=prompt,
-                          dtype=args.dtype)
+                          dtype=args.dtype, **read)
 
 
 def _sequence(config):

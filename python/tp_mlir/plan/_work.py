@@ -38,6 +38,8 @@ class Workload:
     dtype: str = None
     data: int = 1           # data-parallel groups
     logits: str = None
+    untie: bool = False
+    ignore: str = None
 
     def mesh(self, degree):
         return f"dp={self.data},tp={degree}" if self.data > 1 else f"tp={degree}"
@@ -52,7 +54,8 @@ class Workload:
             options = {"seq": self.seq, "batch": self.batch and self.batch * self.data,
                        "train": self.optimizer, "recompute": self.recompute,
                        "logits": self.logits}
-        return {**options, "dtype": self.dtype}
+        return {**options, "dtype": self.dtype, "untie": self.untie or None,
+                "ignore": self.ignore}
 
     @property
     def chunk(self):

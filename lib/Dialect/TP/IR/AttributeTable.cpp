@@ -42,6 +42,37 @@ bool isSymbols(Attribute attribute) {
   return list && llvm::all_of(list, llvm::IsaPred<FlatSymbolRefAttr>);
 }
 
+bool isTexts(Attribute attribute) {
+  auto list = dyn_cast<ArrayAttr>(attribute);
+  return list && llvm::all_of(list, llvm::IsaPred<StringAttr>);
+}
+
+bool isFlags(Attribute attribute) {
+  auto dictionary = dyn_cast<DictionaryAttr>(attribute);
+  return dictionary && llvm::all_of(dictionary, [](NamedAttribute entry) {
+           return isa<BoolAttr>(entry.getValue());
+         });
+}
+
+bool isTensorPart(Attribute attribute) {
+  auto part = dyn_cast<DictionaryAttr>(attribute);
+  if (!part || part.size() != 8 || !part.getAs<StringAttr>("part") ||
+      !part.getAs<StringAttr>("whole") || !part.getAs<IntegerAttr>("first") ||
+      !part.getAs<IntegerAttr>("count"))
+    return false;
+  auto type = part.getAs<TypeAttr>("type");
+  auto shape = part.getAs<DenseI64ArrayAttr>("shape"),
+       offsets = part.getAs<DenseI64ArrayAttr>("offsets"),
+       sizes = part.getAs<DenseI64ArrayAttr>("sizes");
+  return type && isa<FloatType>(type.getValue()) && shape && offsets && sizes &&
+         offsets.size() == shape.size() && sizes.size() == shape.size();
+}
+
+bool isTensorParts(Attribute attribute) {
+  auto list = dyn_cast<ArrayAttr>(attribute);
+  return list && llvm::all_of(list, isTensorPart);
+}
+
 constexpr unsigned onValue = OnArgument | OnResult;
 
 constexpr Row rows[] = {
@@ -60,6 +91,12 @@ constexpr Row rows[] = {
     {"tp.architecture", OnModule, is<StringAttr>, "a string"},
     {"tp.model_type", OnModule, is<StringAttr>, "a string"},
     {"tp.ignored_tensors", OnModule, is<ArrayAttr>, "a list of strings"},
+    {"tp.excluded_tensors", OnModule, isTexts, "a list of strings"},
+    {"tp.tensor_parts", OnModule, isTensorParts,
+     "a list of dictionaries of part, whole, shape, offsets, sizes, type, "
+     "first "
+     "and count"},
+    {"tp.changed_config", OnModule, isFlags, "a dictionary of booleans"},
     {"tp.noted_parameters", OnModule, is<ArrayAttr>, "a list"},
     {"tp.unnamed_parameters", OnModule, is<ArrayAttr>, "a list of strings"},
     {"tp.default", OnArgument, is<StringAttr>, "a string"},

@@ -1,0 +1,364 @@
+//===- CheckTensors.cpp - A program's parameters and a checkpoint ---------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// See CheckTensors.h. Names, shapes and types come from the headers; values are
+// read only of tensors that are there twice.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CheckTensors.h"
+
+#include "JsonFile.h"
+#include "tp/Dialect/TP/IR/ParameterNames.h"
+#include "tp/Import/CompareTensors.h"
+#include "tp/Import/Import.h"
+#include "tp/Import/ModelAttributes.h"
+#include "tprt/names.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/Sequence.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/GlobPattern.h"
+
+using namespace mlir;
+
+namespace tp {
+
+static std::string showShape(ArrayRef<int64_t> shape) {
+  std::string text = "[";
+  llvm::raw_string_ostream os(text);
+  llvm::interleaveComma(shape, os);
+  return text + "]";
+}
+
+/// What is wrong with a tensor that stands for a parameter, or nothing.
+static std::string checkTensor(const CheckpointTensor &tensor,
+                               ArrayRef<int64_t> shape) {
+  if (ArrayRef(tensor.shape) != shape)
+    return "expected shape " + showShape(shape) + " from config.json, got " +
+           showShape(tensor.shape);
+  if (tensor.dtype != "F32" && tensor.dtype != "BF16" && tensor.dtype != "F16")
+    return "expected dtype F32, BF16 or F16, got " + tensor.dtype;
+  return "";
+}
+
+/// The name as --ignore takes it, for all layers and experts.
+static std::string toPattern(StringRef name) {
+  std::string text = tprt::replaceLayerNumbers(
+      name, [](const tprt::LayerNumber &) { return "*"; });
+  for (size_t at; (at = text.find("{e}")) != std::string::npos;)
+    text.replace(at, 3, "*");
+  return text;
+}
+
+namespace {
+/// What is wrong with a parameter: the first place, and how many more.
+struct Fault {
+  std::string text, advice;
+  int64_t count = 0;
+
+  void add(const Twine &what, const Twine &how = "") {
+    if (count++)
+      return;
+    text = what.str();
+    advice = how.str();
+  }
+};
+
+/// Checks all parameters of a program against a checkpoint.
+class TensorChecker {
+public:
+  TensorChecker(Location loc, const Checkpoint &checkpoint,
+                const TensorRequest &request)
+      : loc(loc), checkpoint(checkpoint), request(request),
+        comparer(checkpoint.getDirectory()) {}
+
+  void check(const ParameterUse &use, ArrayRef<int64_t> iterations);
+  void check(const TensorPart &part);
+  /// What is there and unused, and what is not there.
+  void checkRest();
+  bool isValid() const { return valid; }
+
+private:
+  std::string placeOf(const CheckpointTensor &tensor, StringRef name) const {
+    return (checkpoint.getDirectory() + "/" + tensor.file + ": tensor " +
+            quoted(name))
+        .str();
+  }
+  void emit(const Fault &fault);
+  void emitList(ArrayRef<std::string> names, StringRef verb, StringRef why,
+                StringRef advice = "");
+  /// The two are one parameter.
+  void compare(const TensorBox &a, StringRef aName, const TensorBox &b,
+               StringRef bName, ArrayRef<int64_t> sizes, const Twine &advice,
+               Fault &fault);
+  void checkOne(const ParameterUse &use, ArrayRef<std::string> names,
+                const Twine &advice, Fault &fault);
+  void checkPart(const TensorPart &part, StringRef partName,
+                 StringRef wholeName, int64_t position, Fault &fault);
+
+  Location loc;
+  const Checkpoint &checkpoint;
+  const TensorRequest &request;
+  TensorComparer comparer;
+  llvm::StringSet<> used;
+  SmallVector<std::string> missing;
+  bool valid = true;
+};
+} // namespace
+
+/// One error for each parameter, however many layers have it wrong.
+void TensorChecker::emit(const Fault &fault) {
+  if (fault.count == 0)
+    return;
+  valid = false;
+  auto diag = emitError(loc) << fault.text;
+  if (fault.count > 1)
+    diag << ", and so in " << fault.count - 1 << " more layers";
+  if (!fault.advice.empty())
+    diag << "; " << fault.advice;
+}
+
+void TensorChecker::compare(const TensorBox &a, StringRef aName,
+                            const TensorBox &b, StringRef bName,
+                            ArrayRef<int64_t> sizes, const Twine &advice,
+                            Fault &fault) {
+  llvm::Expected<bool> equal = comparer.areEqual(a, b, sizes, request.readType);
+  if (!equal)
+    fault.add(checkpoint.getDirectory() + ": cannot compare " + quoted(aName) +
+              " with " + quoted(bName) + ": " +
+              llvm::toString(equal.takeError()));
+  else if (!*equal)
+    fault.add(checkpoint.getDirectory() + ": tensors " + quoted(aName) +
+                  " and " + quoted(bName) +
+                  " stand for the same parameter but hold different values",
+              advice);
+}
+
+/// A tensor by any of its names.
+void TensorChecker::checkOne(const ParameterUse &use,
+                             ArrayRef<std::string> names, const Twine &advice,
+                             Fault &fault) {
+  ArrayRef<int64_t> shape = getTensorShape(use.names[0], use.shape);
+  SmallVector<int64_t> zeros(shape.size(), 0);
+  StringRef firstName;
+  const CheckpointTensor *first = nullptr;
+  for (const std::string &name : names) {
+    used.insert(name);
+    const CheckpointTensor *tensor = checkpoint.find(name);
+    if (!tensor)
+      continue;
+    std::string why = checkTensor(*tensor, shape);
+    if (!why.empty()) {
+      fault.add(placeOf(*tensor, name) + ": " + why, advice);
+    } else if (first) {
+      compare({first, first->shape, zeros}, firstName,
+              {tensor, tensor->shape, zeros}, name, shape, advice, fault);
+    }
+    if (!first) {
+      first = tensor;
+      firstName = name;
+    }
+  }
+  if (!first)
+    missing.push_back(names.front());
+}
+
+/// `--ignore A` or `--ignore B`: which of two is not read.
+static std::string adviseIgnoring(StringRef a, StringRef b) {
+  return "give --ignore " + toPattern(a) + " or --ignore " + toPattern(b) +
+         ", whichever is not to be read";
+}
+
+void TensorChecker::check(const ParameterUse &use,
+                          ArrayRef<int64_t> iterations) {
+  Fault fault;
+  for (int64_t i : iterations) {
+    SmallVector<SmallVector<std::string>> spellings;
+    for (const std::string &pattern : use.names)
+      spellings.push_back(getTensorNames(instantiate(pattern, i), use.shape));
+    for (size_t e = 0; e < spellings[0].size(); ++e) {
+      SmallVector<std::string> names;
+      SmallVector<StringRef> found;
+      for (auto [pattern, instances] : llvm::zip(use.names, spellings)) {
+        names.push_back(instances[e]);
+        if (checkpoint.find(instances[e]))
+          found.push_back(pattern);
+      }
+      checkOne(use, names,
+               found.size() > 1 ? adviseIgnoring(found[0], found[1]) : "",
+               fault);
+    }
+  }
+  emit(fault);
+}
+
+/// The tensor is position `position` of a stack's part, or all of the part.
+void TensorChecker::checkPart(const TensorPart &part, StringRef partName,
+                              StringRef wholeName, int64_t position,
+                              Fault &fault) {
+  const CheckpointTensor *own = checkpoint.find(partName),
+                         *whole = checkpoint.find(wholeName);
+  if (!own || !whole)
+    return;
+  used.insert(partName);
+  used.insert(wholeName);
+  SmallVector<int64_t> sizes(part.sizes), offsets(part.offsets),
+      zeros(part.sizes.size(), 0);
+  for (auto [tensor, name, shape] :
+       {std::tuple(own, partName, getTensorShape(part.part, part.sizes)),
+        std::tuple(whole, wholeName, ArrayRef<int64_t>(part.shape))})
+    if (std::string why = checkTensor(*tensor, shape); !why.empty())
+      return fault.add(placeOf(*tensor, name) + ": " + why,
+                       "--ignore " + toPattern(name) +
+                           " reads the checkpoint without it");
+  if (isStack(part.part)) {
+    sizes[0] = 1;
+    offsets[0] += position;
+  }
+  compare({whole, part.shape, offsets}, wholeName, {own, sizes, zeros},
+          partName, sizes, adviseIgnoring(part.whole, part.part), fault);
+}
+
+void TensorChecker::check(const TensorPart &part) {
+  Fault fault;
+  for (int64_t i = part.first; i < part.first + part.count; ++i)
+    for (auto [e, name] :
+         llvm::enumerate(getTensorNames(instantiate(part.part, i), part.sizes)))
+      checkPart(part, name, instantiate(part.whole, i), e, fault);
+  emit(fault);
+}
+
+void TensorChecker::emitList(ArrayRef<std::string> names, StringRef verb,
+                             StringRef why, StringRef advice) {
+  if (names.empty())
+    return;
+  valid = false;
+  auto diag = emitError(loc);
+  diag << checkpoint.getDirectory() << ": the checkpoint " << verb << " "
+       << names.size() << (names.size() == 1 ? " tensor" : " tensors")
+       << " that " << why << ": ";
+  listSome(diag, llvm::map_to_vector(names, [](const std::string &name) {
+             return quoted(name);
+           }));
+  if (!advice.empty())
+    diag << "; " << advice;
+}
+
+void TensorChecker::checkRest() {
+  std::string advice;
+  if (llvm::is_contained(missing, request.head))
+    advice = "\"tie_word_embeddings\": true in config.json would make the "
+             "table " +
+             quoted(request.table) + " the head";
+  bool isExcluded = llvm::any_of(missing, [&](const std::string &name) {
+    return request.excluded.match(name);
+  });
+  if (isExcluded)
+    advice = "--ignore leaves some of them out";
+  emitList(missing, "lacks", "config.json asks for", advice);
+  SmallVector<llvm::GlobPattern> globs;
+  for (const std::string &pattern : request.ignored)
+    globs.push_back(llvm::cantFail(llvm::GlobPattern::create(pattern)));
+  SmallVector<std::string> unused;
+  for (const auto &entry : checkpoint.getTensors())
+    if (!used.contains(entry.first()) &&
+        llvm::none_of(globs, [&](const llvm::GlobPattern &glob) {
+          return glob.match(entry.first());
+        }))
+      unused.push_back(entry.first().str());
+  llvm::sort(unused);
+  emitList(unused, "has", "the model of config.json does not use",
+           "--ignore NAME,... reads it without them");
+}
+
+LogicalResult checkTensors(MLIRContext *context, const Checkpoint &checkpoint,
+                           const TensorRequest &request) {
+  TensorChecker checker(UnknownLoc::get(context), checkpoint, request);
+  // The three parts of a fused tensor are one tensor of the file, and several
+  // runs of layers may have it.
+  llvm::MapVector<StringRef,
+                  std::pair<const ParameterUse *, SetVector<int64_t>>>
+      tensors;
+  for (const ParameterUse &use : request.parameters) {
+    auto &[first, iterations] = tensors[use.names.front()];
+    if (!first)
+      first = &use;
+    iterations.insert_range(llvm::seq(use.first, use.first + use.count));
+  }
+  for (auto &[name, tensor] : tensors)
+    checker.check(*tensor.first, tensor.second.getArrayRef());
+  for (const TensorPart &part : request.parts)
+    checker.check(part);
+  checker.checkRest();
+  return success(checker.isValid());
+}
+
+//===----------------------------------------------------------------------===//
+// Tensors that are left out
+//===----------------------------------------------------------------------===//
+
+void addNames(const ParameterUse &use, llvm::StringSet<> &names) {
+  for (const std::string &pattern : use.names)
+    for (int64_t i = use.first; i < use.first + use.count; ++i)
+      for (const std::string &name :
+           getTensorNames(instantiate(pattern, i), use.shape))
+        names.insert(name);
+}
+
+LogicalResult checkMatches(Location loc, const TensorPatterns &excluded,
+                           const llvm::StringSet<> &names, bool hasWeights) {
+  for (const std::string &pattern : excluded.getUnmatched(names))
+    return emitError(loc)
+           << "--ignore: expected "
+           << (hasWeights ? "a tensor of the checkpoint"
+                          : "a name that a parameter of the program may have, "
+                            "as there are no weights to look in")
+           << ", got " << quoted(pattern) << ", which matches none";
+  return success();
+}
+
+void noteExcluded(ModuleOp module, const TensorPatterns &excluded) {
+  if (excluded.getTexts().empty())
+    return;
+  Builder builder(module.getContext());
+  SmallVector<Attribute> all;
+  if (auto old = module->getAttrOfType<ArrayAttr>(excludedTensorsAttrName))
+    llvm::append_range(all, old);
+  for (const std::string &pattern : excluded.getTexts())
+    all.push_back(builder.getStringAttr(pattern));
+  module->setAttr(excludedTensorsAttrName, builder.getArrayAttr(all));
+}
+
+std::vector<std::string> getExcludedTensors(ModuleOp module) {
+  std::vector<std::string> texts;
+  if (auto list = module->getAttrOfType<ArrayAttr>(excludedTensorsAttrName))
+    for (auto text : list.getAsRange<StringAttr>())
+      texts.push_back(text.getValue().str());
+  return texts;
+}
+
+LogicalResult ignoreTensors(ModuleOp module, ArrayRef<std::string> patterns) {
+  auto excluded =
+      TensorPatterns::parse(module.getContext(), "--ignore", patterns);
+  if (failed(excluded))
+    return failure();
+  llvm::StringSet<> names;
+  module.walk([&](Operation *op) {
+    for (const NameRange &range : getAllNames(op))
+      for (int64_t i = range.first; i < range.first + range.count; ++i)
+        for (const std::string &name :
+             getTensorNames(instantiate(range.pattern, i),
+                            getCheckpointType(op).getShape()))
+          names.insert(name);
+  });
+  if (failed(checkMatches(module.getLoc(), *excluded, names,
+                          /*hasWeights=*/false)))
+    return failure();
+  noteExcluded(module, *excluded);
+  return success();
+}
+
+} // namespace tp

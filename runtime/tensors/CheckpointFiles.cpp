@@ -1,0 +1,128 @@
+//===- CheckpointFiles.cpp - the tensors of a checkpoint ------------------===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "CheckpointFiles.h"
+
+#include "../format/Cursor.h"
+#include "tprt/foreign.h"
+
+#include <filesystem>
+#include <set>
+
+using namespace tprt;
+
+Status LocatedTensor::read(int64_t offset, void *data, int64_t bytes) const {
+  return file->read(place.offset + offset, data, bytes)
+      .in("tensor '" + name + "'");
+}
+
+std::string tprt::nameSome(const std::vector<std::string> &names) {
+  std::string text;
+  for (size_t i = 0; i < names.size() && i < 5; ++i)
+    text += (i ? ", '" : "'") + names[i] + "'";
+  if (names.size() > 5)
+    text += " and " + std::to_string(names.size() - 5) + " more";
+  return text;
+}
+
+Status CheckpointFiles::add(const std::string &path) {
+  TPRT_ASSIGN(auto opened, InputFile::open(path));
+  auto file = std::make_shared<const InputFile>(std::move(opened));
+  TPRT_ASSIGN(auto places, readSafetensorsHeader(*file, path));
+  for (const auto &[name, place] : places) {
+    auto [found, inserted] = tensors.insert({name, {place, name, path, file}});
+    if (!inserted)
+      return userError("tensor '", name, "' is in '", found->second.path,
+                       "' and in '", path, "'");
+  }
+  return {};
+}
+
+namespace {
+
+/// The tensors that an index lists, by the files that it says them to be in.
+std::map<std::string, std::set<std::string>> parseIndex(const Cursor &index) {
+  std::map<std::string, std::set<std::string>> files;
+  for (const auto &[tensor, item] : index["weight_map"].items("tensor")) {
+    std::string name = item.string();
+    if (name.empty() || name.find('/') != std::string::npos || name == "..")
+      item.fail("expected the name of a file beside the index, got '", name,
+                "'");
+    files[name].insert(tensor);
+  }
+  return files;
+}
+
+Expected<CheckpointFiles> openOne(const std::string &path) {
+  CheckpointFiles files;
+  TPRT_TRY(files.add(path));
+  return files;
+}
+
+Expected<CheckpointFiles> openIndex(const std::filesystem::path &path) {
+  std::string where = "'" + path.string() + "'";
+  TPRT_ASSIGN(auto text, LoadedFile::open(path.string()));
+  TPRT_ASSIGN(auto index, parseJson(text.bytes(), 8).in(where));
+  TPRT_ASSIGN(auto listed, readJson(index, where, parseIndex));
+  CheckpointFiles all;
+  std::vector<std::string> unread;
+  for (const auto &[name, names] : listed) {
+    TPRT_ASSIGN(auto one, openOne((path.parent_path() / name).string()));
+    for (const std::string &tensor : names)
+      if (!one.tensors.count(tensor))
+        return userError(where, ": tensor '", tensor, "' is not in '", name,
+                         "'");
+    for (auto &[tensor, located] : one.tensors) {
+      if (names.count(tensor))
+        all.tensors[tensor] = std::move(located);
+      else
+        unread.push_back(tensor);
+    }
+  }
+  if (!unread.empty())
+    all.note = detail::join(where,
+                            " does not list tensors where the files "
+                            "have them, which are not read there: ",
+                            nameSome(unread));
+  return all;
+}
+
+} // namespace
+
+Expected<CheckpointFiles> CheckpointFiles::open(const std::string &spec) {
+  namespace fs = std::filesystem;
+  std::error_code ignored;
+  fs::path path(spec);
+  if (fs::is_regular_file(path, ignored) && path.extension() == ".json")
+    return userError("weights '", spec,
+                     "' is a file of a checkpoint: expected its directory, '",
+                     path.parent_path().string(), "'");
+  if (fs::is_regular_file(path, ignored))
+    return openOne(spec);
+  bool isThere = fs::is_directory(path, ignored);
+  if (!isThere && looksLikeHubName(spec) &&
+      !fs::is_directory(path.parent_path(), ignored))
+    return userError("weights '", spec, "' ", kHubAdvice,
+                     "; random:SEED makes weights up");
+  if (!isThere)
+    return userError("weights '", spec,
+                     "': no such directory or .safetensors file (random "
+                     "weights: random:SEED)");
+  if (fs::exists(path / "model.safetensors", ignored))
+    return openOne((path / "model.safetensors").string());
+  if (fs::exists(path / "model.safetensors.index.json", ignored))
+    return openIndex(path / "model.safetensors.index.json");
+  for (std::string_view name : kPickledWeights)
+    if (fs::exists(path / name, ignored))
+      return userError("weights '", spec, "': ", name,
+                       " is in PyTorch's own format, which is not read because "
+                       "it can hold code: save the model again with "
+                       "save_pretrained, which writes safetensors");
+  return userError("weights '", spec,
+                   "': expected model.safetensors or "
+                   "model.safetensors.index.json in the directory");
+}

@@ -1,0 +1,48 @@
+//===- CheckpointFiles.h - the tensors of a checkpoint ----------*- C++ -*-===//
+//
+// Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The tensors of a checkpoint's safetensors files by name. Where there is an
+// index it decides: a tensor counts in the file that the index names for it,
+// and one that it does not list is not read.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef TPRT_TENSORS_CHECKPOINTFILES_H
+#define TPRT_TENSORS_CHECKPOINTFILES_H
+
+#include "Tensor.h"
+
+#include <memory>
+
+namespace tprt {
+
+/// A tensor of a checkpoint.
+struct LocatedTensor {
+  TensorPlace place;
+  std::string name, path;
+  std::shared_ptr<const InputFile> file;
+
+  /// Reads `bytes` from `offset` on. An error names the tensor.
+  Status read(int64_t offset, void *data, int64_t bytes) const;
+};
+
+struct CheckpointFiles {
+  std::map<std::string, LocatedTensor> tensors;
+  /// For people: tensors of the files that are not read. Empty: none.
+  std::string note;
+
+  /// A directory with model.safetensors or model.safetensors.index.json, or a
+  /// .safetensors file.
+  static Expected<CheckpointFiles> open(const std::string &spec);
+  /// Adds the tensors of one more file; an error if it has one of those there.
+  Status add(const std::string &path);
+};
+
+/// `'a', 'b' and 7 more`.
+std::string nameSome(const std::vector<std::string> &names);
+
+} // namespace tprt
+
+#endif // TPRT_TENSORS_CHECKPOINTFILES_H
