@@ -10,6 +10,7 @@ refused.
 
 import json
 
+from .. import _checkpoint
 from .._packages import needed
 from . import _bytes, _files, _pipelines
 from ._files import TextError
@@ -45,11 +46,19 @@ def _vocabulary(folder, name):
             "model": {"type": "BPE", "vocab": vocabulary, "merges": merges}}
 
 
+def _limit(config):
+    """Positions of the model; none if config.json does not say."""
+    config = {**config, **_checkpoint.text_config(config)}
+    found = [config.get(key) for key in ("max_position_embeddings", "n_positions", "seq_length")]
+    return next((value for value in found if isinstance(value, int)), 0)
+
+
 class Built:
     """
     Attributes:
         backend: tokenizers.Tokenizer, which neither pads nor truncates.
         names: texts of the special tokens by name.
+        special: ids that no text shows.
         around: ids that are put before a text, and ids after it.
         config: tokenizer_config.json's settings.
         clean: whether blanks before punctuation are removed from decoded text.
@@ -58,6 +67,7 @@ class Built:
     """
 
     def __init__(self, folder, model_config):
+        self._limit = _limit(model_config)
         self._folder, self._path = folder, folder / "tokenizer.json"
         self._from_file = self._path.is_file()
         declared = _files.read(folder / "tokenizer_config.json").get("tokenizer_class")
@@ -98,9 +108,10 @@ class Built:
         self._pipeline = _pipelines.PIPELINES.get(name) if is_bpe else None
         if self._pipeline is None:
             return
-        settings.names = {**{key: value for key, value in self._pipeline.names.items()
-                             if key not in config}, **settings.names}
+        settings.default_names(self._pipeline.names)
         other = _pipelines.replaced(spec, self._pipeline.parts(config)) if self._from_file else []
+        if self._pipeline.bare and _pipelines.puts_around(spec.get("post_processor")):
+            other.append("post_processor")
         if other:
             self.notes.append(f"tokenizer.json: ignored: {', '.join(other)} (a {name} brings its "
                               'own, as in transformers; with tokenizer_class '
@@ -109,18 +120,18 @@ class Built:
             spec, self._pipeline, config, content(settings.names.get("unk_token")))))
 
     def _add_tokens(self):
-        """Adds what the vocabulary lacks: listed tokens by their ids, then named ones, then the
-        others. A token that is there takes the flags that it is listed with."""
+        """Adds listed tokens by their ids, then named ones, then the others. A token that is there
+        takes the flags that it is listed with, the last ones of several."""
         settings = self._settings
         there = [{flag: getattr(token, flag) for flag in _FLAGS}
                  for token in self.backend.get_added_tokens_decoder().values()]
-        added = [token for _, token in sorted(settings.added.items()) if token not in there]
+        added = [token for _, token in sorted(settings.added.items())]
         texts = {token["content"] for token in [*there, *added]}
         named = {content(token) for token in settings.names.values()}
         for token in [*settings.names.values(), *settings.extra]:
-            if content(token) not in texts:
-                texts.add(content(token))
-                added.append(added_token(token, True if isinstance(token, str) else None))
+            one = added_token(token, True if isinstance(token, str) else None)
+            if one["content"] not in texts and one not in added:
+                added.append(one)
         added = [{**token, "special": token["special"] or token["content"] in named}
                  for token in added]
         if self._pipeline and self._pipeline.special:
@@ -129,6 +140,9 @@ class Built:
                        "special": True} for text in (content(token) for token in [
                            *settings.names.values(), *settings.extra])]
         self.backend.add_tokens([self._package.AddedToken(**token) for token in added])
+        # What was special once is so for good, as in the package.
+        special = {token["content"] for token in [*there, *added] if token["special"]}
+        self.special = frozenset(map(self.backend.token_to_id, special))
 
     def _check_ids(self, spec):
         """Raises TextError if a token would have another id than its file says."""
@@ -189,17 +203,16 @@ class Built:
                           and (not is_bpe or config.get(_CLEAN_BPE)))
         if is_bpe and not self.clean:
             more["clean_up_tokenization_spaces"] = "it would take blanks out of a BPE's text"
-        self.notes += self._settings.ignored(more)
+        self.notes += self._settings.ignored(more, self._limit)
         for which, there in zip(("bos", "eos"), self.around):
             key, name = f"add_{which}_token", self.names.get(f"{which}_token")
             puts = name is not None and self.backend.token_to_id(name) in there
             asked = config.get(key)
             if asked is not None and asked != puts and (name is not None or asked):
-                where = "begins" if which == "bos" else "ends"
-                what = f"that '{name}' {where} a text" if name else "no such token"
-                says = f"{'says' if puts else 'does not say'} {what}" if name else "names " + what
+                what = f"puts {'' if puts else 'no '}'{name}' " if name else "puts nothing "
                 self.notes.append(f"tokenizer_config.json: ignored: {key} (the post-processor of "
-                                  f"tokenizer.json decides, and {says})")
+                                  f"tokenizer.json decides, and {what}"
+                                  f"{'before' if which == 'bos' else 'after'} a text)")
         self.notes += _files.unread(folder, () if self._from_file else _files.FILES)
 
 

@@ -92,6 +92,7 @@ class Pipeline:
         keys: settings that count.
         special: whether all named tokens are special, whatever tokenizer.json says.
         keeps_flags: whether they have their other flags then.
+        bare: whether nothing is put around a text, whatever tokenizer.json says.
     """
 
     parts: Callable
@@ -100,6 +101,7 @@ class Pipeline:
     keys: tuple = ("add_prefix_space",)
     special: bool = False
     keeps_flags: bool = False
+    bare: bool = False
 
 
 def _names(unk=_END, bos=_END, eos=_END, **more):
@@ -112,7 +114,8 @@ _AFFIXES = {"continuing_subword_prefix": "", "end_of_word_suffix": ""}
 _QWEN_NAMES = _names(bos=None, pad=_END)
 PIPELINES = {
     "GPT2Tokenizer": Pipeline(_gpt2, _names(), _AFFIXES),
-    "GPTNeoXTokenizer": Pipeline(_gpt_neox, _names(pad="<|padding|>"), _AFFIXES),
+    "GPTNeoXTokenizer": Pipeline(_gpt_neox, _names(pad="<|padding|>"), _AFFIXES,
+                                bare=True),
     "CohereTokenizer": Pipeline(_cohere, _names(
         "<UNK>", "<BOS_TOKEN>", "<|END_OF_TURN_TOKEN|>", pad="<PAD>", cls="<CLS>", sep="<SEP>",
         mask="<MASK_TOKEN>"), _AFFIXES, special=True, keeps_flags=True),
@@ -199,6 +202,12 @@ def replaced(spec, parts):
     return [name for name in parts if not same(name)]
 
 
+def puts_around(part):
+    """Whether a post-processor of tokenizer.json puts tokens around a text."""
+    return part is not None and (part["type"] not in ("ByteLevel", "Sequence")
+                                 or any(map(puts_around, part.get("processors", ()))))
+
+
 def rebuilt(spec, pipeline, config, unk):
     """tokenizer.json with a class's own parts, and without its added tokens, which the settings
     bring; `unk` is the unknown token's text."""
@@ -208,4 +217,5 @@ def rebuilt(spec, pipeline, config, unk):
     if model["unk_token"]:
         model["unk_token"] = unk
     model |= {key: spec["model"][key] for key in ("vocab", "merges")}
-    return {**spec, **pipeline.parts(config), "model": model, "added_tokens": []}
+    around = {"post_processor": None} if pipeline.bare else {}
+    return {**spec, **pipeline.parts(config), **around, "model": model, "added_tokens": []}

@@ -27,8 +27,9 @@ _EXTRA = ("extra_special_tokens", "additional_special_tokens")
 _HONOURED = {*NAMES, *_FLAGS, *_EXTRA, "added_tokens_decoder", "tokenizer_class", "chat_template",
              "fast_tokenizer_files"}
 # Keys that change neither ids nor text here, by the reason.
+_LENGTHS = ("model_max_length", "max_len")
 _IGNORED = {
-    "the model's context is the limit": ("model_max_length", "max_len"),
+    "the model's context is the limit": _LENGTHS,
     "nothing is padded or truncated": (
         "padding", "padding_side", "truncation", "truncation_side", "truncation_strategy",
         "max_length", "stride", "pad_to_multiple_of", "pad_token_type_id"),
@@ -122,11 +123,9 @@ class Settings:
         _check(folder / "special_tokens_map.json", special_map)
         in_file = {one["id"]: added_token(one) for one in spec.get("added_tokens") or ()}
         listed = self.config.get("added_tokens_decoder")
-        if listed is None:
-            self.config |= special_map
-        else:
+        if listed is not None:
             self._ignore_map(special_map)
-        self._name()
+        self._name(special_map if listed is None else {})
         added = self._added_file()
         self.source = "tokenizer_config.json" if listed is not None else (
             "added_tokens.json" if added else "tokenizer.json")
@@ -138,16 +137,31 @@ class Settings:
             self.added = {int(i): added_token(one) for i, one in listed.items()}
             self._ignore_added(added, in_file)
 
-    def _name(self):
-        """Takes the special tokens from the settings."""
-        extra = next((self.config[key] for key in _EXTRA if self.config.get(key)), [])
-        named = extra if isinstance(extra, dict) else {}
-        self.extra = [] if named else list(extra)
+    def _name(self, special_map):
+        """Takes the special tokens from the settings, to which special_tokens_map.json adds."""
+        extra, old = (self.config.get(key) for key in _EXTRA)
+        if old is not None and not extra:
+            extra, old = old, None
+        named = dict(extra) if isinstance(extra, dict) else {}
+        extra = None if named else extra
+        more, old = special_map.get(_EXTRA[0]), special_map.get(_EXTRA[1], old)
+        if isinstance(more, dict):
+            named, extra = named | more, None
+        elif more is not None:
+            extra = [*(extra or []), *(one for one in more if one not in (extra or []))]
+        self.extra = list(old or []) if extra is None else list(extra)
+        self.config |= {key: value for key, value in special_map.items() if key not in _EXTRA}
         # A model may name tokens of its own, such as image_token.
         own = {key: value for key, value in self.config.items()
                if key.endswith("_token") and key not in NAMES and _is_token(value)}
         self.names = {key: self.config[key] for key in NAMES if self.config.get(key)}
         self.names |= own | named
+
+    def default_names(self, names):
+        """Takes special tokens that the settings say nothing of; the standard ones come first."""
+        found = self.names | {key: text for key, text in names.items() if key not in self.config}
+        standard = {key: found.pop(key) for key in NAMES if key in found}
+        self.names = standard | found
 
     def _added_file(self):
         path = self._folder / "added_tokens.json"
@@ -172,16 +186,20 @@ class Settings:
             self.notes.append(f"added_tokens.json: ignored: {some(lost)} "
                               "(added_tokens_decoder of tokenizer_config.json decides)")
 
-    def ignored(self, more):
+    def ignored(self, more, limit):
         """A note that lists keys which count for nothing, once, by reason; none if all count.
 
         Args:
             more: reasons by key, of keys that count for other checkpoints.
+            limit: positions of the model. A tokenizer that takes as many or more has no limit of
+                its own.
         """
         found = {}
         for key, value in self.config.items():
             own = key.endswith("_token") and _is_token(value)
             if value in (None, False, "", [], {}) or key not in more and (key in _HONOURED or own):
+                continue
+            if key in _LENGTHS and isinstance(value, (int, float)) and value >= limit > 0:
                 continue
             reason = more.get(key) or _REASONS.get(key, "unknown")
             found.setdefault(reason, []).append(key)

@@ -49,6 +49,7 @@ class Tokenizer:
             the tokenizer's own end token.
         bos, eos: what begins and what ends a text, as ids; None if the tokenizer has no such
             token.
+        special_tokens: texts of the tokens that have a name, such as eos_token.
         around: ids that `encode` puts before a text, and ids after it.
         template: ChatTemplate, or None.
         size: ids are below this.
@@ -67,15 +68,14 @@ class Tokenizer:
         self.around, self.notes = built.around, list(built.notes)
         self.clean = _bytes.cleaned if built.clean else None
         self.ends_words = built.decoder.ends_words
+        self.special_tokens = built.names
         self.template, notes = read_templates(folder, built.config, built.names)
         self.notes += notes
         self.bos, self.eos = (self._tokenizer.token_to_id(built.names[name])
                               if name in built.names else None
                               for name in ("bos_token", "eos_token"))
         self.stop_ids = _stop_ids(folder) | ({self.eos} - {None})
-        added = self._tokenizer.get_added_tokens_decoder()
-        self._added = {i: token.content for i, token in added.items()}
-        self._special = frozenset(i for i, token in added.items() if token.special)
+        self._special = built.special
         self.size = max(self._tokenizer.get_vocab().values(), default=-1) + 1
         self._check_size({**config, **_checkpoint.text_config(config)}.get("vocab_size"))
 
@@ -99,7 +99,10 @@ class Tokenizer:
         except UnicodeEncodeError:
             raise TextError("expected a text, got half of a character or bytes that are no UTF-8 "
                             "in it") from None
-        ids = self._tokenizer.encode(text, add_special_tokens=add_special_tokens).ids
+        try:
+            ids = self._tokenizer.encode(text, add_special_tokens=add_special_tokens).ids
+        except Exception as error:  # the package raises no narrower class
+            raise TextError(f"the tokenizer does not take the text: {error}") from error
         if add_special_tokens and self.bos is not None and ids[:2] == [self.bos, self.bos]:
             del ids[0]
         return ids
@@ -125,9 +128,7 @@ class Tokenizer:
             i: the id. A special token has bytes too, although a text is without it.
             first: whether it begins the text, where some tokens are without their blank.
         """
-        spelled = self._added.get(i)
-        if spelled is None:
-            spelled = self._tokenizer.id_to_token(i) if i >= 0 else None
+        spelled = self._tokenizer.id_to_token(i) if i >= 0 else None
         if spelled is None:
             return b""
         if i in self._special:
