@@ -71,12 +71,13 @@ class Built:
         self._folder, self._path = folder, folder / "tokenizer.json"
         self._from_file = self._path.is_file()
         declared = _files.read(folder / "tokenizer_config.json").get("tokenizer_class")
-        declared = declared or model_config.get("tokenizer_class")
+        model_type, declared = (
+            value if isinstance(value, str) else None for value in (
+                model_config.get("model_type"), declared or model_config.get("tokenizer_class")))
         self._package = needed("tokenizers", "text")
         _files.check_file(self._path)
         text = _files.read_text(self._path) if self._from_file else ""
-        name = _pipelines.class_of(model_config.get("model_type"), declared,
-                                   '"ByteLevel"' in text)
+        name = _pipelines.class_of(model_type, declared, '"ByteLevel"' in text)
         if self._from_file:
             self.backend, spec = self._made(text), json.loads(text)
         else:
