@@ -187,6 +187,8 @@ def main(open_engine, arguments=None):
     args = parser.parse_args(arguments)
     try:
         tokenizer = Tokenizer(args.model)
+        for note in tokenizer.notes:
+            print(f"tp-chat: {note}", file=sys.stderr)
         with _signals.sigterm_raises():
             model = open_engine(args.model, **_engine_options.given(args))
     except (ValueError, OSError, RuntimeError, ImportError) as error:

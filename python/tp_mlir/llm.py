@@ -4,11 +4,14 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
+import logging
 import queue
 from dataclasses import dataclass, replace
 from typing import Optional
 
 from . import _generator, engine
+
+_LOG = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -50,6 +53,8 @@ class LLM:
             from .text import Tokenizer
 
             self._tokenizer = Tokenizer(self._folder)
+            for note in self._tokenizer.notes:
+                _LOG.warning("%s: %s", self._folder, note)
         return self._tokenizer
 
     def _asked(self, prompt, options):
@@ -80,14 +85,15 @@ class LLM:
             for ids, params, _ in asked:
                 events = queue.SimpleQueue()
                 begun.append((self.engine.submit(ids, params, events.put), events))
-            return [self._answer(events, is_text)
-                    for (_, events), (_, _, is_text) in zip(begun, asked)]
+            return [self._answer(events, ids if is_text else None)
+                    for (_, events), (ids, _, is_text) in zip(begun, asked)]
         except BaseException:
             for request, _ in begun:
                 self.engine.cancel(request)
             raise
 
-    def _answer(self, events, is_text):
+    def _answer(self, events, prompt):
+        """`prompt`: the ids of a prompt that is text; else None."""
         ids, logprobs, finish = [], [], None
         while finish is None:
             event = events.get()
@@ -96,9 +102,16 @@ class LLM:
             logprobs += event.logprobs
         if finish not in ("stop", "length"):
             raise engine.EngineError(event.error or "the engine was closed")
-        shown = ids[:-1] if finish == "stop" else ids
-        return Answer(tuple(ids), finish, self.tokenizer.decode(shown) if is_text else None,
-                      tuple(logprobs))
+        text = None
+        if prompt is not None:
+            decoder = self._decoder(prompt)
+            text = decoder.push(ids[:-1] if finish == "stop" else ids) + decoder.flush()
+        return Answer(tuple(ids), finish, text, tuple(logprobs))
+
+    def _decoder(self, prompt):
+        from .text import StreamDecoder
+
+        return StreamDecoder(self.tokenizer, prompt=prompt)
 
     def stream(self, prompt, **options):
         """The pieces of one answer as they come: of text after a string, token ids after
@@ -109,9 +122,7 @@ class LLM:
             for event in events:
                 yield from event.ids
             return
-        from .text import StreamDecoder
-
-        decoder = StreamDecoder(self.tokenizer, prompt=ids)
+        decoder = self._decoder(ids)
         for event in events:
             shown = event.ids[:-1] if event.finish == "stop" else event.ids
             text = decoder.push(shown)

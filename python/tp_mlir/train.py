@@ -21,10 +21,8 @@ import numpy
 
 from . import _curve, _checkpoint, _program, _tools, _version
 from ._errors import exit_code, from_exit
-from .text import Tokenizer
+from .text import Tokenizer, copy_sources
 
-_TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json",
-                    "chat_template.jinja")
 _MODEL_FILES = ("config.json", "generation_config.json")
 # About so much of a text is tokenised at once, up to the end of a line.
 _PIECE = 1 << 20
@@ -93,16 +91,17 @@ def _stage(args, folder):
     _checkpoint.check_model(args.model)
     config = _checkpoint.read_config(args.model)
     source = args.tokenizer or args.model
-    files = [args.model / name for name in _MODEL_FILES]
+    for name in _MODEL_FILES:
+        if (args.model / name).is_file():
+            shutil.copyfile(args.model / name, folder / name)
     if source.is_file():
         _checkpoint.check_file(source)
         shutil.copyfile(source, folder / "tokenizer.json")
-    else:
-        files += [source / name for name in _TOKENIZER_FILES]
-    for path in files:
-        if path.is_file():
-            shutil.copyfile(path, folder / path.name)
-    return config, folder if source.is_file() else source
+        return config, folder
+    for path in copy_sources(source):
+        (folder / path).parent.mkdir(exist_ok=True)
+        shutil.copyfile(source / path, folder / path)
+    return config, source
 
 
 def _pieces(text):
@@ -114,10 +113,24 @@ def _pieces(text):
         begin = end
 
 
+def _around(tokenizer):
+    """Ids that each text begins and ends with: what the tokenizer puts around one, and the token
+    that ends a text, if its files name one."""
+    before, after = map(list, tokenizer.around)
+    return before, after if tokenizer.eos in (None, *after[-1:]) else [*after, tokenizer.eos]
+
+
+def _says_around(tokenizer):
+    before, after = ("".join(map(tokenizer.token, ids)) for ids in _around(tokenizer))
+    begins, ends = (f"'{text}'" if text else "nothing" for text in (before, after))
+    return f"each text has {begins} before it and {ends} after it"
+
+
 def tokenise(tokenizer, paths):
-    """The ids of all texts, one after the other: of each what the tokenizer makes of it, and
-    the token that ends a text, if its files name one."""
+    """The ids of all texts, one after the other, each with what is put around it once, however
+    long it is."""
     found = []
+    before, after = _around(tokenizer)
     for path in paths:
         try:
             text = path.read_text(encoding="utf-8")
@@ -125,11 +138,14 @@ def tokenise(tokenizer, paths):
             byte = error.object[error.start]
             raise ValueError(f"{path}: expected UTF-8 text, got byte 0x{byte:02x} at "
                              f"{error.start}") from error
-        for number, piece in enumerate(_pieces(text)):
-            ids = tokenizer.encode(piece, add_special_tokens=number == 0)
-            found.append(numpy.array(ids, numpy.int32))
-        if text and tokenizer.eos not in (None, ids[-1]):
-            found.append(numpy.array([tokenizer.eos], numpy.int32))
+        if not text:
+            continue
+        pieces = [tokenizer.encode(piece, add_special_tokens=False) for piece in _pieces(text)]
+        # A text that has these tokens itself gets no second ones.
+        begins = pieces[0][:len(before)] == before
+        ends = pieces[-1][len(pieces[-1]) - len(after):] == after
+        pieces = [[] if begins else before, *pieces, [] if ends else after]
+        found += [numpy.array(ids, numpy.int32) for ids in pieces]
     return numpy.concatenate(found) if found else numpy.zeros(0, numpy.int32)
 
 
@@ -155,6 +171,9 @@ class _Run:
         if min(args.batch, self.seq, accumulate) < 1:
             raise ValueError("expected --batch, --seq and --accumulate of at least 1")
         tokenizer = Tokenizer(source)
+        for note in tokenizer.notes:
+            _say(note)
+        _say(_says_around(tokenizer))
         tokens = tokenise(tokenizer, args.texts)
         names = ", ".join(map(str, args.texts))
         self.rows = len(tokens) // (self.seq + 1)

@@ -179,9 +179,14 @@ def test_logprobs(server):
     assert values["text_offset"][1] == len(values["tokens"][0])
     made = server.client().chat.completions.create(
         model="echo", messages=[{"role": "user", "content": "é"}], logprobs=True, top_logprobs=1)
-    for one in made.choices[0].logprobs.content:
+    content = made.choices[0].logprobs.content
+    for one in content:
         assert one.logprob == -0.5 and one.top_logprobs[0].token == one.token
-        assert bytes(one.bytes).decode() == one.token
+        assert one.top_logprobs[0].bytes == one.bytes
+    # Its ids are those of two bytes.
+    assert [one.token for one in content] == [
+        "<|user|>", "\n", "bytes:\\xc3", "bytes:\\xa9", "<|eot|>"]
+    assert bytes(sum((one.bytes for one in content[1:-1]), [])).decode() == "\né"
     assert server.engine.params[-1].logprobs == 1
     assert server.ask(max_tokens=1).json()["choices"][0]["logprobs"] is None
 

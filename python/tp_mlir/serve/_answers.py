@@ -6,12 +6,28 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 import asyncio
 import contextlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Optional
 
-from ..engine import EngineError
+from ..engine import EngineError, Logprobs
 from ..text import StreamDecoder
 from . import _errors
+
+
+@dataclass(frozen=True)
+class Token:
+    """A new token with its log-probabilities.
+
+    Attributes:
+        offset: where its text begins in the answer's, in characters; for a token in the midst of
+            a character, where that begins, and for one that is no part of the text, its end.
+        is_first: whether it begins the text, where it may be without its blank.
+    """
+
+    id: int
+    logprobs: Logprobs
+    offset: int
+    is_first: bool
 
 
 @dataclass(frozen=True)
@@ -20,13 +36,15 @@ class Piece:
 
     Attributes:
         text: may be empty, where what is new is held back.
-        ids, logprobs: of the new tokens, those of a held back text among them.
+        count: new tokens, those of a held back text among them.
+        tokens: as far as the text is that they begin in; none unless log-probabilities were
+            asked for.
         finish: "stop" or "length" at the end.
     """
 
     text: str
-    ids: tuple
-    logprobs: tuple
+    count: int
+    tokens: tuple
     finish: Optional[str]
 
 
@@ -37,6 +55,7 @@ class _Answer:
         self._decoder, self._stop_ids = decoder, stop_ids
         self.request = None
         self.ended = False
+        self._held = []
 
     def piece(self, event):
         self.ended = event.finish is not None
@@ -45,15 +64,29 @@ class _Answer:
         if event.finish == "cancel":
             raise _errors.ApiError(503, "the server ended the answer", code="cancelled")
         # The token that stops an answer is none of its text.
-        shown = event.ids
-        if event.finish == "stop" and shown and shown[-1] in self._stop_ids:
-            shown = shown[:-1]
-        text, finish = self._decoder.push(shown), event.finish
+        shown = len(event.ids)
+        if event.finish == "stop" and shown and event.ids[-1] in self._stop_ids:
+            shown -= 1
+        text, finish, decoder = "", event.finish, self._decoder
+        for number, i in enumerate(event.ids):
+            if event.logprobs:
+                self._held.append(Token(i, event.logprobs[number], decoder.offset,
+                                        decoder.is_first))
+            if number < shown:
+                text += decoder.push([i])
         if finish is not None:
-            text += self._decoder.flush()
-        if self._decoder.stopped is not None:
+            text += decoder.flush()
+        if decoder.stopped is not None:
             finish = "stop"
-        return Piece(text, event.ids, event.logprobs, finish)
+        return Piece(text, len(event.ids), self._tokens(finish is not None), finish)
+
+    def _tokens(self, is_all):
+        """Those that begin in the text which was given; at the end, all."""
+        certain, count = self._decoder.certain, 0
+        while count < len(self._held) and (is_all or self._held[count].offset <= certain):
+            count += 1
+        told, self._held = self._held[:count], self._held[count:]
+        return tuple(replace(token, offset=min(token.offset, certain)) for token in told)
 
 
 class Answers:

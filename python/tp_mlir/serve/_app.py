@@ -13,7 +13,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
-from ..text import TemplateError
+from ..text import TemplateError, TextError
 from . import _errors, _limits, _requests, _responses
 from ._errors import ApiError
 from ._handler import Handler
@@ -55,13 +55,19 @@ class _Server:
     def conversation(self, messages):
         try:
             return self.tokenizer.encode_chat([message.plain() for message in messages])
-        except TemplateError as error:
+        except (TemplateError, TextError) as error:
             raise ApiError(400, str(error), param="messages", code="invalid_messages") from error
+
+    def text(self, prompt, add_special_tokens=True):
+        """Ids of a prompt that is a text."""
+        try:
+            return self.tokenizer.encode(prompt, add_special_tokens)
+        except TextError as error:
+            raise ApiError(400, str(error), param="prompt", code="invalid_parameter") from error
 
     def prompts(self, body):
         """Ids of each of a completion's prompts."""
-        found = [one if isinstance(one, list) else self.tokenizer.encode(one)
-                 for one in body.prompt]
+        found = [one if isinstance(one, list) else self.text(one) for one in body.prompt]
         for ids in found:
             bad = [i for i in ids if not 0 <= i < self.engine.vocabulary]
             if bad:
@@ -109,8 +115,7 @@ def _api(server):
         if body.messages is not None:
             ids = await asyncio.to_thread(server.conversation, body.messages)
         else:
-            ids = await asyncio.to_thread(server.tokenizer.encode, body.prompt,
-                                          body.add_special_tokens)
+            ids = await asyncio.to_thread(server.text, body.prompt, body.add_special_tokens)
         return {"tokens": ids, "count": len(ids), "max_model_len": server.engine.context}
 
     return router

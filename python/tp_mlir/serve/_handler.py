@@ -126,14 +126,14 @@ class Handler:
 
     async def _parts(self, body, answers, response):
         """(choice, text, finish, logprobs) as they come."""
-        times, offsets = _Times(self._metrics, len(answers)), [0] * len(answers)
+        times = _Times(self._metrics, len(answers))
+        if body.top_logprobs_count is not None:
+            # The first call names all tokens of the vocabulary, which takes long.
+            await asyncio.to_thread(response.form.tokenizer.token, 0)
         async for number, piece in answers.pieces():
-            response.generated += len(piece.ids)
-            times.seen(number, len(piece.ids))
-            values = None
-            if body.top_logprobs_count is not None and piece.ids:
-                values = response.form.logprobs(piece.ids, piece.logprobs, offsets[number])
-                offsets[number] += len(piece.text)
+            response.generated += piece.count
+            times.seen(number, piece.count)
+            values = response.form.logprobs(piece.tokens) if piece.tokens else None
             yield number, piece.text, piece.finish, values
 
     async def _whole(self, request, body, answers, response):

@@ -52,6 +52,8 @@ def main(open_engine, arguments=None):
                 "host", "port", "max_body_bytes", "max_choices", "max_answers",
                 "requests_per_minute", "drain_seconds")})
         tokenizer = Tokenizer(args.model)
+        for note in tokenizer.notes:
+            print(f"tp-serve: {note}", file=sys.stderr)
         print(f"tp-serve: opening {args.model}", file=sys.stderr, flush=True)
         with _signals.sigterm_raises():
             model = open_engine(args.model, **_engine_options.given(args))

@@ -22,7 +22,7 @@ class Completions:
     kind, chunk_kind, prefix = "text_completion", "text_completion", "cmpl-"
 
     def __init__(self, tokenizer):
-        self._token = tokenizer.token
+        self.tokenizer = tokenizer
 
     def first(self, index):
         """What a stream begins with, or None."""
@@ -33,13 +33,19 @@ class Completions:
 
     whole = part
 
-    def logprobs(self, ids, values, offset):
-        """Of tokens that come after `offset` characters."""
-        tokens = [self._token(i) for i in ids]
-        offsets = [offset + sum(map(len, tokens[:i])) for i in range(len(tokens))]
-        return {"tokens": tokens, "token_logprobs": [_number(value.chosen) for value in values],
-                "top_logprobs": [{self._token(i): _number(one) for i, one in value.top}
-                                 for value in values], "text_offset": offsets}
+    def logprobs(self, tokens):
+        """Of _answers.Token: each is named by a string of its own, the chosen one among the
+        likeliest as well."""
+        def name(i):
+            return self.tokenizer.token(i)
+
+        return {"tokens": [name(token.id) for token in tokens],
+                "token_logprobs": [_number(token.logprobs.chosen) for token in tokens],
+                "top_logprobs": [
+                    {name(i): _number(value) for i, value in
+                     (*token.logprobs.top, (token.id, token.logprobs.chosen))}
+                    for token in tokens],
+                "text_offset": [token.offset for token in tokens]}
 
     def join(self, parts):
         return {key: [one for part in parts for one in part[key]]
@@ -52,7 +58,7 @@ class Chats:
     kind, chunk_kind, prefix = "chat.completion", "chat.completion.chunk", "chatcmpl-"
 
     def __init__(self, tokenizer):
-        self._token = tokenizer.token
+        self.tokenizer = tokenizer
 
     def first(self, index):
         return {"index": index, "delta": {"role": "assistant", "content": ""},
@@ -66,14 +72,16 @@ class Chats:
         return {"index": index, "message": {"role": "assistant", "content": text},
                 "logprobs": logprobs, "finish_reason": finish}
 
-    def _one(self, i, value):
-        token = self._token(i)
-        return {"token": token, "logprob": _number(value), "bytes": list(token.encode())}
+    def _one(self, i, value, is_first):
+        return {"token": self.tokenizer.token(i), "logprob": _number(value),
+                "bytes": list(self.tokenizer.bytes(i, is_first))}
 
-    def logprobs(self, ids, values, offset):
-        return {"content": [{**self._one(i, value.chosen),
-                             "top_logprobs": [self._one(*one) for one in value.top]}
-                            for i, value in zip(ids, values)]}
+    def logprobs(self, tokens):
+        """Of _answers.Token, with bytes, of which those of visible tokens make the text."""
+        return {"content": [{**self._one(token.id, token.logprobs.chosen, token.is_first),
+                             "top_logprobs": [self._one(*one, token.is_first)
+                                              for one in token.logprobs.top]}
+                            for token in tokens]}
 
     def join(self, parts):
         return {"content": [one for part in parts for one in part["content"]]}

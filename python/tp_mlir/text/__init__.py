@@ -6,8 +6,9 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 Needs the packages tokenizers and jinja2: `pip install 'tp-mlir[text]'`.
 """
 
+from ._files import TextError, copy_sources
 from ._stream import StreamDecoder
 from ._template import ChatTemplate, TemplateError
-from ._tokenizer import TextError, Tokenizer
+from ._tokenizer import Tokenizer
 
-__all__ = ["ChatTemplate", "StreamDecoder", "TemplateError", "TextError", "Tokenizer"]
+__all__ = ["ChatTemplate", "StreamDecoder", "TemplateError", "TextError", "Tokenizer", "copy_sources"]

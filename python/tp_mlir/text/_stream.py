@@ -3,19 +3,15 @@
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-A token need not be a whole character, nor is a token's text its own alone: decoders drop
-the blank before the first word, and join bytes. So a piece is what the text of the last few
-tokens gains by a new one. Two things are held back until they are certain: a character
-that lacks bytes, and what may be the beginning of a stop string.
+The text is the tokens' bytes, decoded. Two things are held back until they are certain: a
+character that lacks bytes, and what may be the beginning of a stop string. Where blanks before
+punctuation are to be removed, so is the last word.
 """
 
-# What stands for bytes that are no character, or not yet.
-_REPLACEMENT = "\ufffd"
-# A character has at most four bytes; as many tokens decide any.
-_UNDECIDED = 4
-# Tokens of the prompt that the first new one is decoded after; more if a character begins
-# before them.
-_BEFORE = 8
+import codecs
+
+# A character has at most four bytes, so at most three of it lie in the tokens before.
+_OPEN = 3
 
 
 class StopStrings:
@@ -50,67 +46,143 @@ class StopStrings:
         return text
 
 
+class _Words:
+    """Text with `change` made to it, which looks at a blank and the word after it: the last
+    word is held back."""
+
+    def __init__(self, change):
+        self._change, self._held = change, ""
+
+    def push(self, text):
+        text = self._held + text
+        # An apostrophe may be followed by a blank that goes with it.
+        at = max((i for i in range(1, len(text)) if text[i] == " " and text[i - 1] not in " '"),
+                 default=0)
+        self._held = text[at:]
+        return self._change(text[:at])
+
+    def flush(self):
+        text, self._held = self._held, ""
+        return self._change(text)
+
+    @property
+    def held(self):
+        return len(self._change(self._held))
+
+
+class _WordEnds:
+    """Text of tokens that have the blank after them, of which the last has none."""
+
+    def __init__(self):
+        self._held = ""
+
+    def push(self, text):
+        text = self._held + text
+        self._held = " " if text.endswith(" ") else ""
+        return text[:len(text) - len(self._held)]
+
+    def flush(self):
+        self._held = ""
+        return ""
+
+    @property
+    def held(self):
+        return len(self._held)
+
+
+class TextDecoder:
+    """The text of tokens as they come, without special ones.
+
+    Args:
+        tokenizer: a Tokenizer.
+        prompt: ids that came before. The first new token has its blank if one of them is
+            visible; a character that they leave open is whole in the text.
+
+    Attributes:
+        length: characters up to here, those held back among them: where the next token's text
+            begins. A token in the midst of a character begins where that does.
+    """
+
+    def __init__(self, tokenizer, prompt=()):
+        self._tokenizer = tokenizer
+        self._utf8 = codecs.getincrementaldecoder("utf-8")("replace")
+        self._words = _WordEnds() if tokenizer.ends_words else (
+            _Words(tokenizer.clean) if tokenizer.clean else None)
+        # A character that is open at the prompt's end begins in its last tokens.
+        open_, self.is_first = b"", True
+        for i in reversed(prompt):
+            if len(open_) >= _OPEN:
+                break
+            if not tokenizer.is_special(i):
+                self.is_first = False
+                open_ = tokenizer.bytes(i) + open_
+        self._utf8.decode(open_[-_OPEN:])
+        self._made = 0
+
+    @property
+    def length(self):
+        return self._made + (self._words.held if self._words else 0)
+
+    def _say(self, text, end=False):
+        if self._words:
+            text = self._words.push(text) + (self._words.flush() if end else "")
+        self._made += len(text)
+        return text
+
+    def push(self, i):
+        """The text that is certain now, and was not before."""
+        if self._tokenizer.is_special(i):
+            return ""
+        piece = self._tokenizer.bytes(i, self.is_first)
+        self.is_first = False
+        return self._say(self._utf8.decode(piece))
+
+    def flush(self):
+        """The rest, at the end of the tokens."""
+        return self._say(self._utf8.decode(b"", final=True), end=True)
+
+
 class StreamDecoder:
-    """The text of tokens as they come.
+    """The text of tokens as they come, up to a stop string.
 
     Args:
         tokenizer: a Tokenizer.
         stop: strings that end the text; they are not part of it.
-        prompt: ids that came before, for the blank between these and the first new one.
+        prompt: ids that came before (TextDecoder).
 
     Attributes:
         stopped: the stop string that was found, or None.
+        is_first: whether the next token begins the text.
+        offset: where the next token's text begins, in characters; beyond the text's end if a
+            stop string has cut it.
+        certain: characters given so far.
     """
 
     def __init__(self, tokenizer, stop=(), prompt=()):
-        self._tokenizer = tokenizer
+        self._text = TextDecoder(tokenizer, prompt)
         self._stops = StopStrings([stop] if isinstance(stop, str) else stop)
-        # Tokens that are sent, for the sake of those after them; tokens that are not, or
-        # not wholly; and how long the sent part of the text of both is.
-        self._before, size = prompt[-_BEFORE:], _BEFORE
-        while size < len(prompt) and _REPLACEMENT in tokenizer.decode(self._before):
-            size *= 2
-            self._before = prompt[-size:]
-        self._before = [i for i in self._before if not tokenizer.is_special(i)]
-        self._new = []
-        self._sent = len(tokenizer.decode(self._before).rstrip(_REPLACEMENT))
+        self.certain = 0
 
     @property
     def stopped(self):
         return self._stops.found
 
+    @property
+    def is_first(self):
+        return self._text.is_first
+
+    @property
+    def offset(self):
+        return self._text.length
+
+    def _give(self, text):
+        self.certain += len(text)
+        return text
+
     def push(self, ids):
         """The text that is certain now, and was not before."""
-        return self._stops.push("".join(self._next(i) for i in ids
-                                        if not self._tokenizer.is_special(i)))
+        return self._give(self._stops.push("".join(map(self._text.push, ids))))
 
     def flush(self):
         """The rest, at the end of the tokens."""
-        rest = self._tokenizer.decode(self._before + self._new)[self._sent:]
-        self._before, self._new, self._sent = [], [], 0
-        return self._stops.push(rest) + self._stops.flush()
-
-    def _next(self, token):
-        decode = self._tokenizer.decode
-        self._new.append(token)
-        text = decode(self._before + self._new)
-        certain = text.rstrip(_REPLACEMENT)
-        if len(self._new) >= _UNDECIDED and len(certain) < len(text):
-            # No character; but the last byte may begin one.
-            certain = text[:-1]
-        piece = text[self._sent:len(certain)]
-        self._sent = max(self._sent, len(certain))
-        if certain == text:
-            self._before, self._new = self._new, []
-            self._sent = len(decode(self._before))
-        elif len(self._new) > 4 * _UNDECIDED:
-            self._forget(text)
-        return piece
-
-    def _forget(self, text):
-        """Keeps a long run of bytes that are no characters from being decoded again and again."""
-        decode, cut = self._tokenizer.decode, len(self._new) - _UNDECIDED
-        old = decode(self._before + self._new[:cut])
-        if text.startswith(old) and len(old) <= self._sent:
-            self._before, self._new = self._new[:cut], self._new[cut:]
-            self._sent += len(decode(self._before)) - len(old)
+        return self._give(self._stops.push(self._text.flush()) + self._stops.flush())

@@ -13,6 +13,7 @@ import functools
 import json
 
 from .._packages import needed
+from ._files import TEMPLATES, TextError, read, read_text
 
 
 class TemplateError(ValueError):
@@ -124,3 +125,59 @@ class ChatTemplate:
         except (jinja2.TemplateError, TypeError, ValueError, ArithmeticError, LookupError,
                 AttributeError, RecursionError) as error:
             raise TemplateError(f"the chat template refuses the conversation: {error}") from error
+
+
+def _of_config(path, value):
+    """Texts by name of `chat_template` in a file."""
+    named = value
+    if isinstance(value, str):
+        named = {"default": value}
+    elif isinstance(value, list) and all(
+            isinstance(one, dict) and isinstance(one.get("name"), str) for one in value):
+        named = {one["name"]: one.get("template") for one in value}
+    if named is None:
+        return {}
+    if not isinstance(named, dict) or not all(isinstance(one, str) for one in named.values()):
+        raise TextError(f"{path}: chat_template: expected a text, or a list of objects with name "
+                        f"and template, got {json.dumps(value)[:80]}")
+    return named
+
+
+def read_templates(folder, config, special_tokens):
+    """The templates of a checkpoint.
+
+    chat_template.jinja comes first, and replaces what tokenizer_config.json has; templates in
+    additional_chat_templates come to either. chat_template.json, which belongs to a processor of
+    images, counts where there is no other.
+
+    Args:
+        folder: the checkpoint's.
+        config: the settings of tokenizer_config.json.
+        special_tokens: texts by name, for templates.
+
+    Returns:
+        ChatTemplate or None, and notes for people.
+    """
+    found, notes = _of_config(folder / "tokenizer_config.json", config.get("chat_template")), []
+    single, old = folder / "chat_template.jinja", folder / "chat_template.json"
+    if single.is_file():
+        text = read_text(single)
+        if found and found != {"default": text}:
+            notes.append("tokenizer_config.json: ignored: chat_template (chat_template.jinja "
+                         "comes first)")
+        found = {"default": text}
+    found |= {path.name.removesuffix(".jinja"): read_text(path)
+              for path in sorted((folder / TEMPLATES).glob("*.jinja"))}
+    of_processor = _of_config(old, read(old).get("chat_template"))
+    if of_processor and not found:
+        found = of_processor
+    elif of_processor and of_processor != found:
+        notes.append("chat_template.json: ignored (the tokenizer has its own)")
+    if not found:
+        return None, notes
+    if len(found) > 1 or "default" not in found:
+        more = ", ".join(f"'{name}'" for name in sorted(found))
+        used = "'default' is used" + (", and 'tool_use' where there are tools" * (
+            "tool_use" in found)) if "default" in found else "none is 'default', which is used"
+        notes.append(f"chat templates {more}: {used}")
+    return ChatTemplate(found, special_tokens), notes

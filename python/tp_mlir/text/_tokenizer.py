@@ -2,69 +2,30 @@
 
 Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+Ids, the tokens around a text, the end token and the template are those of
+`AutoTokenizer.from_pretrained` of transformers 5. Whatever else the files say is in `notes`,
+which programs print when they start.
 """
 
+import functools
 import json
 import pathlib
 
 from .. import _checkpoint
-from .._packages import needed
-from ._template import ChatTemplate, TemplateError
-
-_NAMED_TOKENS = ("bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token",
-                 "mask_token")
-
-
-class TextError(ValueError):
-    """A file of the tokenizer that is missing or broken."""
-
-
-def _read(path, kind=dict):
-    """A JSON file's value; an empty one if there is no such file."""
-    _checkpoint.check_file(path, TextError)
-    try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return kind()
-    except (OSError, ValueError) as error:
-        raise TextError(f"cannot read {path}: {error}") from error
-    if not isinstance(value, kind):
-        raise TextError(f"{path}: expected a JSON object, got {type(value).__name__}")
-    return value
-
-
-def _special_tokens(config):
-    """Their texts by name; each is a string or an object with one."""
-    found = {}
-    for name in _NAMED_TOKENS:
-        value = config.get(name)
-        value = value.get("content") if isinstance(value, dict) else value
-        if isinstance(value, str):
-            found[name] = value
-    return found
-
-
-def _templates(folder, config):
-    """Texts by name. A file of its own comes before what the configuration holds."""
-    value, found = config.get("chat_template"), {}
-    if isinstance(value, str):
-        found["default"] = value
-    elif isinstance(value, list):
-        found = {entry["name"]: entry["template"] for entry in value}
-    elif isinstance(value, dict):
-        found = dict(value)
-    files = {path.stem: path for path in (folder / "additional_chat_templates").glob("*.jinja")}
-    if (folder / "chat_template.jinja").is_file():
-        files["default"] = folder / "chat_template.jinja"
-    return {**found, **{name: path.read_text(encoding="utf-8") for name, path in files.items()}}
+from . import _bytes, _files
+from ._builder import Built, beyond
+from ._files import TextError
+from ._stream import TextDecoder
+from ._template import TemplateError, read_templates
 
 
 def _stop_ids(folder):
     """Every id that ends an answer: each file may name one, a list, or none, and so may what
     config.json says of the text in a model of text and more."""
     found = set()
-    config = _read(folder / "config.json")
-    for name, place in (("generation_config.json", _read(folder / "generation_config.json")),
+    config = _files.read(folder / "config.json")
+    for name, place in (("generation_config.json", _files.read(folder / "generation_config.json")),
                         ("config.json", config), ("config.json", _checkpoint.text_config(config))):
         value = place.get("eos_token_id")
         values = value if isinstance(value, list) else [] if value is None else [value]
@@ -80,45 +41,55 @@ class Tokenizer:
     """Text to ids and back, as the checkpoint's own files say.
 
     Args:
-        folder: with tokenizer.json; tokenizer_config.json, chat_template.jinja,
-            generation_config.json and config.json are read where they exist.
+        folder: with tokenizer.json, or vocab.json and merges.txt of a class that needs no more;
+            the files beside it are read where they exist (docs/Serving.md has a table).
 
     Attributes:
-        stop_ids: ids that end an answer, of generation_config.json and config.json.
+        stop_ids: ids that end an answer: those of generation_config.json and config.json, and
+            the tokenizer's own end token.
         bos, eos: what begins and what ends a text, as ids; None if the tokenizer has no such
             token.
+        special_tokens: texts of the tokens that have a name, such as eos_token.
+        around: ids that `encode` puts before a text, and ids after it.
         template: ChatTemplate, or None.
         size: ids are below this.
+        clean: what is done to decoded text, or None.
+        notes: lines for people: what of the files does not count, and why.
+
+    Raises TextError if a file is missing, broken, or asks for what is not supported.
     """
 
     def __init__(self, folder):
         _checkpoint.check_model(folder, TextError)
         folder = pathlib.Path(folder)
-        path = folder / "tokenizer.json"
-        _checkpoint.check_file(path, TextError)
-        if not path.is_file():
-            raise TextError(f"no tokenizer.json in {folder}; where there is another form of it, "
-                            "AutoTokenizer.from_pretrained(...).save_pretrained(...) of the package "
-                            "transformers writes one")
-        try:
-            self._tokenizer = needed("tokenizers", "text").Tokenizer.from_file(str(path))
-        except ImportError:
-            raise
-        except Exception as error:  # the package raises no narrower class
-            raise TextError(f"cannot read {path}: {error}") from error
-        # A file may ask for these, for training.
-        self._tokenizer.no_truncation()
-        self._tokenizer.no_padding()
-        config = _read(folder / "tokenizer_config.json")
-        names = _special_tokens({**_read(folder / "special_tokens_map.json"), **config})
-        sources = _templates(folder, config)
-        self.template = ChatTemplate(sources, names) if sources else None
-        self.bos, self.eos = (self._tokenizer.token_to_id(names[name]) if name in names else None
+        config = _files.read(folder / "config.json")
+        built = Built(folder, config)
+        self._tokenizer, self._decoder = built.backend, built.decoder
+        self.around, self.notes = built.around, list(built.notes)
+        self.clean = _bytes.cleaned if built.clean else None
+        self.ends_words = built.decoder.ends_words
+        self.special_tokens = built.names
+        self.template, notes = read_templates(folder, built.config, built.names)
+        self.notes += notes
+        self.bos, self.eos = (self._tokenizer.token_to_id(built.names[name])
+                              if name in built.names else None
                               for name in ("bos_token", "eos_token"))
-        self.stop_ids = _stop_ids(folder)
-        added = self._tokenizer.get_added_tokens_decoder()
-        self._special = frozenset(i for i, token in added.items() if token.special)
+        self.stop_ids = _stop_ids(folder) | ({self.eos} - {None})
+        self._special = built.special
         self.size = max(self._tokenizer.get_vocab().values(), default=-1) + 1
+        self._check_size({**config, **_checkpoint.text_config(config)}.get("vocab_size"))
+
+    def _check_size(self, size):
+        """Compares ids with the model's vocabulary, if its size is known."""
+        if not isinstance(size, int) or self.size <= size:
+            return
+        for i in [*self.around[0], *self.around[1]]:
+            if i >= size:
+                raise TextError(f"the tokenizer puts {self.token(i)!r} around a text, which has id "
+                                f"{i}, and the model's vocabulary ends before {size}: expected the "
+                                "tokenizer that belongs to the model")
+        self.notes.append(f"tokens beyond the model's vocabulary of {size}: "
+                          f"{beyond(self._tokenizer, size)}; a prompt with one is refused")
 
     def encode(self, text, add_special_tokens=True):
         """Ids of a text, with what the tokenizer puts around one, such as a token that begins
@@ -128,7 +99,10 @@ class Tokenizer:
         except UnicodeEncodeError:
             raise TextError("expected a text, got half of a character or bytes that are no UTF-8 "
                             "in it") from None
-        ids = self._tokenizer.encode(text, add_special_tokens=add_special_tokens).ids
+        try:
+            ids = self._tokenizer.encode(text, add_special_tokens=add_special_tokens).ids
+        except Exception as error:  # the package raises no narrower class
+            raise TextError(f"the tokenizer does not take the text: {error}") from error
         if add_special_tokens and self.bos is not None and ids[:2] == [self.bos, self.bos]:
             del ids[0]
         return ids
@@ -143,12 +117,61 @@ class Tokenizer:
         return self.encode(text, add_special_tokens=False)
 
     def decode(self, ids):
-        """The text of ids, without special tokens."""
-        return self._tokenizer.decode(ids, skip_special_tokens=True)
+        """The text of ids, without special tokens: their bytes, as UTF-8."""
+        decoder = TextDecoder(self)
+        return "".join(map(decoder.push, ids)) + decoder.flush()
+
+    def bytes(self, i, first=False):
+        """The bytes that a token adds to a text; b"" if the id is none.
+
+        Args:
+            i: the id. A special token has bytes too, although a text is without it.
+            first: whether it begins the text, where some tokens are without their blank.
+        """
+        spelled = self._tokenizer.id_to_token(i) if i >= 0 else None
+        if spelled is None:
+            return b""
+        if i in self._special:
+            return spelled.encode()
+        if self._decoder.unknown:
+            return self._tokenizer.decode([i], skip_special_tokens=False).encode()
+        return self._decoder.piece(spelled, first)
 
     def token(self, i):
-        """The text of one id, special or not; "" if it is none."""
-        return self._tokenizer.decode([i], skip_special_tokens=False)
+        """A string that stands for this id alone: its text if it has one that no other has, else
+        "bytes:\\xe2\\x80" with its bytes, or "token_id:7"."""
+        return self._strings.get(i) or f"token_id:{i}"
+
+    @functools.cached_property
+    def _strings(self):
+        """The string of each id. Of those with the same bytes, the first has the text, or one that
+        is no lone byte."""
+        def order(i):
+            spelled = self._tokenizer.id_to_token(i) or ""
+            return spelled.startswith("<0x"), i
+
+        ids = sorted(self._tokenizer.get_vocab().values(), key=order)
+        found, used, later = {}, set(), []
+        for i in ids:
+            try:
+                text = self.bytes(i).decode()
+            except UnicodeDecodeError:
+                text = ""
+            if text and text not in used:
+                found[i] = text
+                used.add(text)
+            else:
+                later.append(i)
+        for i in later:
+            data = self.bytes(i)
+            text = "bytes:" + "".join(f"\\x{byte:02x}" for byte in data)
+            if not data or text in used:
+                text = f"token_id:{i}"
+            while text in used:
+                text += "'"
+            found[i] = text
+            used.add(text)
+        return found
 
     def is_special(self, i):
         return i in self._special
