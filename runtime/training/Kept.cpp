@@ -231,6 +231,16 @@ void Checkpoint::retire(const fs::path &old, int64_t step) {
     discard(all[i].path);
 }
 
+/// One whose weights may be ruined is the last to be resumed and the first to
+/// go.
+static void makeOldest(const fs::path &folder) {
+  std::error_code ignored;
+  fs::last_write_time(folder / kProgress,
+                      fs::file_time_type::clock::from_sys(
+                          std::chrono::system_clock::time_point{}),
+                      ignored);
+}
+
 Status Checkpoint::save(Steps &steps, const Progress &progress,
                         const std::string &source) {
   fs::path old;
@@ -258,6 +268,7 @@ Expected<std::string> Checkpoint::saveBeside(Steps &steps,
     fs::rename(aside, to, error);
     if (error)
       status = cannot(to, error.message());
+    makeOldest(to);
   }
   if (!status.ok()) {
     fs::remove_all(aside, error);
@@ -283,6 +294,7 @@ std::optional<int64_t> Checkpoint::withdraw(int64_t step) {
     if (error)
       return std::nullopt;
     dropLog(kept(step));
+    makeOldest(kept(step));
     return one.step;
   }
   return std::nullopt;
