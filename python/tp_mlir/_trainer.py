@@ -70,6 +70,9 @@ class Trainer:
         self.session, self.lr, self.steps = session, lr, 0
         self.seed, self.microsteps = seed, 0
         self.max_skips, self.skipped, self._in_a_row = max_skips, 0, 0
+        if not isinstance(max_skips, int) or max_skips < 0:
+            raise InputError("libtprt", 1, "max_skips: expected a whole number of at least 0, got "
+                             f"{max_skips!r}")
         try:
             self._inputs, wanted = session.inputs("gradient"), session.inputs("update")
         except InputError as error:

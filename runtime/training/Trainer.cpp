@@ -329,7 +329,8 @@ std::string Trainer::setAside() {
     // One step may have bad data; several have bad weights.
     auto before = inARow > 1 ? checkpoint->withdraw(saved) : std::nullopt;
     if (!before)
-      return detail::join(name, " is of step ", saved);
+      return detail::join(name, " is of step ", saved,
+                          inARow > 1 ? ", whose weights give that" : "");
     return detail::join(name, " is again of step ", *before, ", and '",
                         checkpoint->nameOf(saved), "' has the weights of step ",
                         saved);
