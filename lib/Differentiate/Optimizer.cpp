@@ -45,9 +45,10 @@ private:
   SmallVector<NamedResult> results;
   /// Arguments, by the names that users give.
   llvm::StringMap<Value> settings;
-  /// Of the whole step: how many tokens, and what gradients are multiplied
-  /// with; null if with nothing.
-  Value tokens, factor;
+  /// Scalars of the whole step: how many tokens the update is made of, 0 for
+  /// one that is skipped, and the clip's factor of the gradients; null without
+  /// a clip.
+  Value counted, factor;
 
   RankedTensorType scalarType() {
     return RankedTensorType::get({}, b.getF32Type());
@@ -68,6 +69,13 @@ struct Element : Arithmetic {
   Value number(double value) { return makeConstant(b, b.getF32Type(), value); }
   Value isPositive(Value x) {
     return compare(arith::CmpFPredicate::OGT, x, number(0));
+  }
+  /// `x` if `test` is finite, else 0. An infinity times 0 is NaN, and NaN
+  /// compares equal to nothing.
+  Value keepIfFinite(Value test, Value x) {
+    Value zero = number(0);
+    return select(compare(arith::CmpFPredicate::OEQ, mul(test, zero), zero), x,
+                  zero);
   }
 };
 } // namespace
@@ -165,7 +173,10 @@ Value UpdateBuilder::addSquares(ArrayRef<Value> gradients) {
 }
 
 /// All of the step that is one number. The old loss and tokens are read here
-/// alone, so that their states may be zeroed in place.
+/// alone, so that their states may be zeroed in place. A loss or norm that is
+/// not finite counts as a step without tokens: the weights' kernels, which keep
+/// the old values then, need no other test, and all ranks agree, as both
+/// numbers are sums over all of them.
 void UpdateBuilder::buildScalars(ArrayRef<Value> gradients) {
   Value lossSum = addArgument(function, states.lossSum);
   Value oldTokens = addArgument(function, states.tokens);
@@ -175,21 +186,22 @@ void UpdateBuilder::buildScalars(ArrayRef<Value> gradients) {
   if (!gradients.empty())
     operands.push_back(addSquares(gradients));
   b.setLoc(NameLoc::get(b.getStringAttr("gradient norm")));
-  SmallVector<Type> types(6, scalarType());
-  Values scalars =
-      mapElements(scalarType(), operands, types,
-                  [&](ImplicitLocOpBuilder &at, ValueRange args) -> Values {
-                    Element e{at};
-                    Value zero = e.number(0), one = e.number(1), norm = zero;
-                    if (!gradients.empty())
-                      norm = e.select(e.isPositive(args[1]),
-                                      e.div(e.sqrt(args[2]), args[1]), zero);
-                    Value ratio = e.div(e.number(options.clip),
-                                        e.add(norm, e.number(clipEpsilon)));
-                    Value least = arith::MinimumFOp::create(at, ratio, one);
-                    return {args[0], args[1], norm, least, zero, zero};
-                  });
-  tokens = scalars[1];
+  SmallVector<Type> types(7, scalarType());
+  Values scalars = mapElements(
+      scalarType(), operands, types,
+      [&](ImplicitLocOpBuilder &at, ValueRange args) -> Values {
+        Element e{at};
+        Value zero = e.number(0), one = e.number(1), norm = zero;
+        if (!gradients.empty())
+          norm = e.select(e.isPositive(args[1]),
+                          e.div(e.sqrt(args[2]), args[1]), zero);
+        Value ratio =
+            e.div(e.number(options.clip), e.add(norm, e.number(clipEpsilon)));
+        Value least = arith::MinimumFOp::create(at, ratio, one);
+        Value counted = e.keepIfFinite(norm, e.keepIfFinite(args[0], args[1]));
+        return {args[0], args[1], norm, least, zero, zero, counted};
+      });
+  counted = scalars[6];
   if (options.clip > 0)
     factor = scalars[3];
   results = {makeResult("loss_sum", scalars[0]),
@@ -247,7 +259,7 @@ void UpdateBuilder::updateWeight(TrainedWeight &weight, Value gradient) {
   llvm::sort(names);
   for (StringRef name : names)
     operands.push_back(settings[name]);
-  operands.push_back(tokens);
+  operands.push_back(counted);
   if (factor)
     operands.push_back(factor);
   SmallVector<Type> types;
@@ -271,7 +283,7 @@ void UpdateBuilder::updateWeight(TrainedWeight &weight, Value gradient) {
                                            args[2], args[3])
                               : buildSgd(e, given, weight.decays, args[1], g,
                                          weight.momentum ? args[2] : Value());
-        // Nothing was counted: everything stays.
+        // Without a token, or skipped: everything stays.
         Value any = e.isPositive(count);
         for (auto [i, value] : llvm::enumerate(next))
           value = e.select(any, value, args[1 + i]);

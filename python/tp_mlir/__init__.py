@@ -9,7 +9,8 @@ packages are imported by themselves: `tp_mlir.text`, `tp_mlir.chat`, `tp_mlir.se
 PyTorch is imported when `export` is called.
 """
 
-from ._errors import DeviceError, DifferenceError, InputError, ToolError, UsageError
+from ._errors import (DeviceError, DifferenceError, InputError, NotFiniteError, ToolError,
+                      UsageError)
 from ._program import Explanation, Program, compile, load, verify
 from ._session import Session
 from ._trainer import Trainer
@@ -23,6 +24,7 @@ __all__ = [
     "Exported",
     "InputError",
     "LLM",
+    "NotFiniteError",
     "Program",
     "Session",
     "ToolError",

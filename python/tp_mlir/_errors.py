@@ -25,6 +25,10 @@ class InputError(ToolError, ValueError):
     """Exit code 1: the model, the plan, the inputs or the environment."""
 
 
+class NotFiniteError(InputError, ArithmeticError):
+    """Training whose losses or gradients are infinite or no numbers, step after step."""
+
+
 class UsageError(ToolError, TypeError):
     """Exit code 2: an option that the program does not take."""
 

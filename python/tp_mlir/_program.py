@@ -129,6 +129,8 @@ class Program:
             lr: the learning rate, or a function of the step's number, which begins with 1.
             timeout: seconds that a rank waits for another.
             seed: of dropout; 1.
+            max_skips: steps in a row that may be skipped as their loss or gradient norm is not
+                finite; 10.
             settings: betas (0.9, 0.95), eps (1e-8), weight_decay (0.1) of adamw;
                 weight_decay (0), momentum (0.9) of sgd.
 

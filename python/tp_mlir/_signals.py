@@ -9,23 +9,47 @@ import signal
 
 
 class Terminated(KeyboardInterrupt):
-    """SIGTERM, where Ctrl-C would be a KeyboardInterrupt."""
+    """A signal such as SIGTERM, where Ctrl-C would be a KeyboardInterrupt.
+
+    Attributes:
+        number: the signal's.
+    """
+
+    def __init__(self, number=signal.SIGTERM):
+        super().__init__(number)
+        self.number = number
 
 
 @contextlib.contextmanager
-def sigterm_raises():
-    """Within it SIGTERM raises Terminated in the main thread, so that files that are temporary
-    and processes that were started do not stay behind. For the main thread alone."""
-    def end(number, frame):
-        raise Terminated
-
-    before = signal.signal(signal.SIGTERM, end)
+def heard(numbers, handler):
+    """Within it the signals go to `handler`, all but those that are ignored (nohup). For the
+    main thread alone."""
+    before = {number: signal.signal(number, handler) for number in numbers
+              if signal.getsignal(number) != signal.SIG_IGN}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, old in before.items():
+            # One that Python did not set cannot be set by it.
+            signal.signal(number, signal.SIG_DFL if old is None else old)
+
+
+@contextlib.contextmanager
+def sigterm_raises(*more):
+    """Within it SIGTERM, and each of `more`, raises Terminated in the main thread, so that files
+    that are temporary and processes that were started do not stay behind. What comes while they
+    are put away changes nothing. For the main thread alone."""
+    raised = []
+
+    def end(number, frame):
+        if not raised:
+            raised.append(number)
+            raise Terminated(number)
+
+    with heard((signal.SIGTERM, *more), end):
+        yield
 
 
 def exit_code(interrupt):
     """As a shell has it of a program that the signal ended."""
-    return 128 + (signal.SIGTERM if isinstance(interrupt, Terminated) else signal.SIGINT)
+    return 128 + getattr(interrupt, "number", signal.SIGINT)

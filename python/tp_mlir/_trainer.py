@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy
 
-from ._errors import InputError
+from ._errors import InputError, NotFiniteError
 
 IGNORED = -100
 _ADAMW = {"betas": (0.9, 0.95), "eps": 1e-8, "weight_decay": 0.1}
@@ -28,11 +28,13 @@ class Step:
         loss: a mean over the labels that count, before the step; nan if there are none.
         tokens: how many count. If none, nothing was updated.
         grad_norm: that of the loss's gradient, before it was clipped.
+        skipped: whether the loss or the norm was not finite: nothing was updated then.
     """
 
     loss: float
     tokens: int
     grad_norm: float
+    skipped: bool = False
 
 
 def _numbers(name, value, count):
@@ -56,14 +58,21 @@ class Trainer:
     Attributes:
         session: the Session; its entry `main` is the loss alone.
         steps: updates so far; microsteps: micro-batches.
+        skipped: updates that were left out, as the loss or its gradient's norm was not finite:
+            they change neither weights, moments nor `steps`.
+        max_skips: how many of them in a row there may be.
         seed: what a program with dropout drops, with `microsteps`, follows from.
         lr: the learning rate, or a function of the step's number, which begins with 1.
         settings: dict of the optimizer's others.
     """
 
-    def __init__(self, session, lr, seed=1, **settings):
+    def __init__(self, session, lr, seed=1, max_skips=10, **settings):
         self.session, self.lr, self.steps = session, lr, 0
         self.seed, self.microsteps = seed, 0
+        self.max_skips, self.skipped, self._in_a_row = max_skips, 0, 0
+        if not isinstance(max_skips, int) or max_skips < 0:
+            raise InputError("libtprt", 1, "max_skips: expected a whole number of at least 0, got "
+                             f"{max_skips!r}")
         try:
             self._inputs, wanted = session.inputs("gradient"), session.inputs("update")
         except InputError as error:
@@ -140,16 +149,34 @@ class Trainer:
         self.microsteps += 1
 
     def update(self):
-        """Make a step of the optimizer from what was added since the last one.
+        """Make a step of the optimizer from what was added since the last one. Whatever comes
+        of it, what was added is used up.
 
         Returns:
             Step.
+
+        Raises:
+            NotFiniteError: more than `max_skips` steps in a row were skipped, this one the last
+                of them; the weights are those of the last step that was not.
         """
         made = self.session.run(self._given(), entry="update")
-        tokens = int(made["tokens"])
-        self.steps += tokens > 0
+        tokens, norm = int(made["tokens"]), float(made["grad_norm"])
         loss = float(made["loss_sum"]) / tokens if tokens else math.nan
-        return Step(loss, tokens, float(made["grad_norm"]))
+        if tokens and not (math.isfinite(loss) and math.isfinite(norm)):
+            return self._skip(Step(loss, tokens, norm, skipped=True))
+        if tokens:
+            self.steps, self._in_a_row = self.steps + 1, 0
+        return Step(loss, tokens, norm)
+
+    def _skip(self, step):
+        """The program has left everything as it was (docs/Training.md)."""
+        self.skipped, self._in_a_row = self.skipped + 1, self._in_a_row + 1
+        if self._in_a_row > self.max_skips:
+            raise NotFiniteError("libtprt", 1, f"step {self.steps + 1}: the loss is {step.loss}, "
+                                 f"the gradient's norm {step.grad_norm}: expected finite numbers; "
+                                 f"{self._in_a_row} steps in a row were skipped, and at most "
+                                 f"{self.max_skips} may be (max_skips)")
+        return step
 
     def step(self, *batches):
         """Accumulate the micro-batches and update. Where one is refused that looks right, such

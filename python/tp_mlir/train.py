@@ -8,8 +8,11 @@ the tokenizer's files, so that tp-chat and tp-serve take it as it is.
 """
 
 import argparse
+import ctypes
+import glob
 import json
 import math
+import os
 import pathlib
 import shutil
 import signal
@@ -19,11 +22,13 @@ import tempfile
 
 import numpy
 
-from . import _curve, _checkpoint, _program, _tools, _version
-from ._errors import exit_code, from_exit
+from . import _curve, _checkpoint, _program, _signals, _tools, _version
+from ._errors import InputError, exit_code, from_exit
 from .text import Tokenizer, copy_sources
 
 _MODEL_FILES = ("config.json", "generation_config.json")
+# What ends a run in order. Slurm's jobs are often warned by SIGUSR1.
+_END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 # About so much of a text is tokenised at once, up to the end of a line.
 _PIECE = 1 << 20
 # Options that go on as they are, with their help.
@@ -44,6 +49,10 @@ _RUN = {
     "order": (str, "of the rows of tokens: shuffle or sequential"),
     "seed": (int, "of that order and of dropout"),
     "save_every": (int, "write a checkpoint after every so many steps too"),
+    "keep": (int, "checkpoints that are kept: the last in OUT, those before it in OUT.step-N "
+             "(default: 2)"),
+    "max_skips": (int, "steps in a row that may be skipped as their loss or gradient norm is not "
+                  "finite (default: 10)"),
     "backend": (str, "what the ranks are: threads, processes or mpi"),
 }
 
@@ -51,7 +60,8 @@ _RUN = {
 def _parser():
     parser = argparse.ArgumentParser(
         prog="tp-train", description="Train a model on text.",
-        epilog="Ctrl-C ends the run after its step and saves it; --resume goes on.")
+        epilog="Ctrl-C, SIGTERM, SIGHUP and SIGUSR1 end the run and save it; --resume goes on. A "
+        "second one ends it at once.")
     _version.add(parser)
     parser.add_argument("model", metavar="DIR", type=pathlib.Path,
                         help="checkpoint folder; config.json alone begins with random weights")
@@ -65,7 +75,9 @@ def _parser():
                         help="begin with random weights, whatever DIR has")
     parser.add_argument("--untie", action="store_true",
                         help="train a head of its own, whatever config.json says")
-    parser.add_argument("--resume", action="store_true", help="go on with the run in OUT")
+    there = parser.add_mutually_exclusive_group()
+    there.add_argument("--resume", action="store_true", help="go on with the run in OUT")
+    there.add_argument("--overwrite", action="store_true", help="replace the run in OUT")
     parser.add_argument("--optimizer", default="adamw", help="adamw or sgd (default: %(default)s)")
     parser.add_argument("--batch", type=int, default=4, help="rows of a batch (default: 4)")
     parser.add_argument("--seq", type=int, help="tokens of a row (default: 256, or the model's "
@@ -83,6 +95,22 @@ def _parser():
 
 def _say(words):
     print(f"tp-train: {words}", file=sys.stderr, flush=True)
+
+
+def _check_free(args):
+    """A run that is there is replaced by --overwrite alone."""
+    out = args.output
+    kept = sorted(glob.glob(f"{glob.escape(str(out))}.step-*/trainer.json"))
+    found = next((pathlib.Path(path) for path in (out / "trainer.json", *kept)
+                  if os.path.isfile(path)), None)
+    if found is None or args.resume or args.overwrite:
+        return
+    try:
+        steps = f" of {json.loads(found.read_text())['step']} steps"
+    except (OSError, ValueError, TypeError, KeyError):
+        steps = ""
+    raise InputError("tp-train", 1, f"{found.parent} has a run{steps} already: --resume goes on "
+                     "with it, --overwrite replaces it")
 
 
 def _stage(args, folder):
@@ -165,6 +193,7 @@ class _Run:
         self.args, self.folder = args, folder
         self.small = folder / "checkpoint"
         self.small.mkdir()
+        _check_free(args)
         config, source = _stage(args, self.small)
         self.seq = int(min(256, _limit(config))) if args.seq is None else args.seq
         accumulate = 1 if args.accumulate is None else args.accumulate
@@ -218,62 +247,99 @@ class _Run:
                 "--config", self.small, "--train", self.folder / "tokens.npy",
                 "--save", args.output, "--log", self.log, "--lr", args.lr,
                 "--schedule", schedule, *_program._options(steps=self.steps, **given),
-                *(["--resume", args.output] if args.resume else [])]
+                *(["--resume", args.output] if args.resume else []),
+                *(["--overwrite"] if args.overwrite else [])]
 
     @property
     def log(self):
-        return self.folder / "train.jsonl"
+        """tp-run writes it as the run goes, and moves it from checkpoint to checkpoint."""
+        return self.args.output / "train.jsonl"
 
     def carry_out(self):
         program = self.compile()
-        log = self.args.output / "train.jsonl"
-        if self.args.resume and log.is_file():
-            shutil.copyfile(log, self.log)
-        before = self._saved()
+        before = self._logged()
         code = _watch([str(word) for word in self.command(program)])
-        if self._saved() != before:
+        if self._logged() != before:
             self.draw()
         if code != 0:
             # It has said why.
             raise from_exit("tp-run", code, f"the run has failed: tp-run ended with code {code}")
 
-    def _saved(self):
-        """When the checkpoint was written; none if there is none."""
-        path = self.args.output / "trainer.json"
-        return path.stat().st_mtime_ns if path.is_file() else None
+    def _logged(self):
+        """The log as it is now; none before the first checkpoint."""
+        if not (self.args.output / "trainer.json").is_file() or not self.log.is_file():
+            return None
+        return self.log.read_bytes()
 
     def draw(self):
-        """The log and the curve, into the checkpoint."""
-        shutil.copyfile(self.log, self.args.output / "train.jsonl")
-        lines = [json.loads(line) for line in self.log.read_text().splitlines()]
-        if lines:
-            steps, losses = ([line[name] for line in lines] for name in ("step", "loss"))
-            (self.args.output / "loss.svg").write_text(
-                _curve.draw(steps, losses, f"loss of {self.name}"), encoding="utf-8")
-            _say(f"{self.args.output}: {lines[-1]['step']} steps, loss {losses[0]:.4g} to "
-                 f"{losses[-1]:.4g}, drawn in loss.svg")
+        """The curve of all steps that were made, into the checkpoint."""
+        lines = [line for line in map(_parse, self.log.read_text().splitlines())
+                 if "loss" in line and line.get("applied", True)]
+        if not lines:
+            return
+        steps, losses = ([line[name] for line in lines] for name in ("step", "loss"))
+        drawn = self.args.output / "loss.svg"
+        aside = drawn.with_name(".loss.svg.saving")
+        try:
+            aside.write_text(_curve.draw(steps, losses, f"loss of {self.name}"), encoding="utf-8")
+            aside.replace(drawn)
+        except OSError as error:
+            aside.unlink(missing_ok=True)
+            _say(f"the curve could not be drawn: {error}")
+            return
+        _say(f"{self.args.output}: {lines[-1]['step']} steps, loss {losses[0]:.4g} to "
+             f"{losses[-1]:.4g}, drawn in loss.svg")
+
+
+def _parse(text):
+    """A line of the log; of one that is not whole, as where a disk was full, nothing."""
+    try:
+        line = json.loads(text)
+    except ValueError:
+        return {}
+    return line if isinstance(line, dict) else {}
 
 
 def _watch(command):
-    """The exit code of a program that an interrupt reaches too, and that ends by itself then."""
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        # The child has its default again, and the same terminal.
-        with subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=lambda: signal.signal(
-                signal.SIGINT, signal.SIG_DFL)) as process:
-            return process.wait()
-    finally:
-        signal.signal(signal.SIGINT, before)
+    """The exit code of tp-run. Signals that end a run are passed on to it, and it ends by itself;
+    it is told to end if this process is killed."""
+    came, started = [], []
+
+    def pass_on(number, frame):
+        came.append(number)
+        for process in started:
+            process.send_signal(number)
+
+    libc, parent = ctypes.CDLL(None), os.getpid()
+
+    def follow():
+        libc.prctl(1, int(signal.SIGTERM), 0, 0, 0)  # PR_SET_PDEATHSIG
+        if os.getppid() != parent:
+            os._exit(1)
+
+    with _signals.heard(_END_SIGNALS, pass_on):
+        # What the handler of this process gets, the child's default gets from exec on.
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, preexec_fn=follow)
+        started.append(process)
+        for number in came:
+            process.send_signal(number)
+        code = process.wait()
+    if code < 0 and -code in came:
+        # There was nothing to save yet, or it came twice.
+        raise _signals.Terminated(-code)
+    return code
 
 
 def main(arguments=None):
     args = _parser().parse_args(arguments)
     try:
-        with tempfile.TemporaryDirectory(prefix="tp-train-") as folder:
+        # The folder and what was started do not stay behind.
+        with _signals.sigterm_raises(signal.SIGHUP, signal.SIGUSR1), \
+                tempfile.TemporaryDirectory(prefix="tp-train-") as folder:
             _Run(args, pathlib.Path(folder)).carry_out()
     except (ValueError, OSError, RuntimeError, ImportError) as error:
         print(f"tp-train: {error}", file=sys.stderr)
         return exit_code(error)
-    except KeyboardInterrupt:
-        return 130
+    except KeyboardInterrupt as interrupt:
+        return _signals.exit_code(interrupt)
     return 0

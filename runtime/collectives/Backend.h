@@ -56,6 +56,8 @@ struct alignas(64) Position {
   std::atomic<int64_t> id = -1, layer = 0;
   std::atomic<uint64_t> calls = 0; ///< how many it has entered
   std::atomic<bool> inside = false;
+  /// The rank's process was told to end (Policy::isToldToEnd).
+  std::atomic<bool> toldToEnd = false;
   /// Written by the rank's device, where it has one that runs collectives
   /// without the host; 0: nothing yet. What the host writes of itself goes
   /// first while it is inside.

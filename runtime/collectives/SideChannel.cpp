@@ -63,6 +63,9 @@ Status SideChannel::check() {
     if (job)
       TPRT_TRY(job());
   }
+  if (options.policy && options.policy->isToldToEnd &&
+      options.policy->isToldToEnd())
+    position(rank()).toldToEnd = true;
   if (options.policy && options.policy->beat)
     TPRT_TRY(options.policy->beat(rank()));
   return checkWait();
@@ -115,6 +118,13 @@ void SideChannel::leave() {
     waitingFor = nullptr;
   }
   position(rank()).leave();
+}
+
+bool SideChannel::isToldToEnd() const {
+  for (int64_t other = 0; other < size(); ++other)
+    if (position(other).toldToEnd)
+      return true;
+  return false;
 }
 
 std::string SideChannel::lastSeen(int64_t rank) const {

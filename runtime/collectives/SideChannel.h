@@ -44,6 +44,9 @@ struct Policy {
   std::function<void(const Failure &)> end;
   /// Every 25 ms or so; an error fails the run.
   std::function<Status(int64_t self)> beat;
+  /// As often: whether this process was told to end. Rank 0 learns of it
+  /// (SideChannel::isToldToEnd), which ends what all do in order.
+  std::function<bool()> isToldToEnd;
 };
 
 class SideChannel {
@@ -108,6 +111,8 @@ public:
   bool quiet() const { return isQuiet; }
   /// Ends the watching, for good.
   void finish();
+  /// Whether the process of some rank was told to end; rank 0 hears of all.
+  bool isToldToEnd() const;
   /// Whether whereIs and lastSeen know all ranks, or this one and rank 0 alone.
   virtual bool hearsAll() const { return true; }
   /// This rank's own position.

@@ -12,12 +12,16 @@
 
 #include <cerrno>
 #include <csignal>
+#include <ctime>
 #include <unistd.h>
 
 using namespace tprt;
 using Clock = std::chrono::steady_clock;
 
 static std::atomic<bool> toldToEnd = false, interrupted = false;
+/// Whether a second signal ends this process, and when the first came.
+static std::atomic<bool> heeds = false, secondEnds = false;
+static std::atomic<int64_t> interruptedAt = 0;
 constexpr auto kLastWords = std::chrono::milliseconds(700);
 /// mpirun loses what is left of its patience when another rank ends: so those
 /// that have said what happened stay until the others have too.
@@ -47,10 +51,11 @@ ExitPolicy::ExitPolicy() : policy(std::make_shared<Policy>()) {
     _exit(int(failure.status.code()));
   };
   policy->beat = [this](int64_t rank) { return lookForSignal(rank); };
+  policy->isToldToEnd = isInterrupted;
 }
 
 ExitPolicy::~ExitPolicy() {
-  if (!hasHandler)
+  if (!hasHandler || heeds)
     return;
   // Nobody looks for the signal any more.
   signal(SIGTERM, SIG_DFL);
@@ -78,18 +83,48 @@ Status ExitPolicy::lookForSignal(int64_t rank) {
 
 bool tprt::isInterrupted() { return interrupted; }
 
-void tprt::heedInterrupts(bool ranksAreProcesses, int64_t rank) {
+static int64_t milliseconds() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t(now.tv_sec) * 1000 + now.tv_nsec / 1'000'000;
+}
+
+bool tprt::isSameSignal(int64_t first) {
+  return milliseconds() - first < kOneSignal.count();
+}
+
+/// In a signal handler.
+static void interrupt(int number) {
+  if (!interrupted) {
+    interruptedAt = milliseconds();
+    interrupted = true;
+  } else if (secondEnds && !isSameSignal(interruptedAt)) {
+    signal(number, SIG_DFL);
+    raise(number);
+  }
+}
+
+void tprt::passOverInterrupts() {
   struct sigaction action{};
   sigaction(SIGINT, nullptr, &action);
   if (action.sa_handler == SIG_IGN)
     return;
-  action = {};
-  if (rank != 0)
-    action.sa_handler = SIG_IGN;
-  else
-    action.sa_handler = [](int) { interrupted = true; };
-  // A terminal and tp-run may both send it to a rank.
-  if (!ranksAreProcesses)
-    action.sa_flags = int(SA_RESETHAND);
+  action.sa_handler = [](int) {};
+  action.sa_flags = SA_RESTART;
   sigaction(SIGINT, &action, nullptr);
+}
+
+void tprt::heedInterrupts(bool isLaunched) {
+  heeds = true;
+  secondEnds = !isLaunched;
+  for (int number : kEndSignals) {
+    struct sigaction action{};
+    sigaction(number, nullptr, &action);
+    if (action.sa_handler == SIG_IGN)
+      continue;
+    action = {};
+    action.sa_handler = interrupt;
+    action.sa_flags = SA_RESTART;
+    sigaction(number, &action, nullptr);
+  }
 }

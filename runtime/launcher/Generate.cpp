@@ -85,7 +85,7 @@ static Status answerAll(Session &session, std::vector<Request> requests,
   answers.resize(requests.size());
   TPRT_TRY(generator.submit(std::move(requests)).status());
   generator.drain();
-  while (!isInterrupted()) {
+  while (!isInterrupted() && !session.isToldToEnd()) {
     TPRT_ASSIGN(auto event, generator.next(kLookSeconds));
     if (!event && generator.isDone())
       break;

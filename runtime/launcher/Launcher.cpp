@@ -40,6 +40,10 @@ struct Options {
 
   bool generates() const { return !generate.prompts.empty(); }
   bool trains() const { return !train.data.empty(); }
+  /// Whether this process is a rank that tp-run launched.
+  bool isLaunched() const {
+    return session.process && session.process->starter == "tp-run";
+  }
 };
 
 /// NAME=FILE; of FILE alone the name is empty.
@@ -212,7 +216,7 @@ Status runEntry(Session &session, const Options &options) {
 Status runGenerate(Session &session, const Options &options,
                    std::vector<generation::Request> requests) {
   TPRT_TRY(session.loadWeights(options.weights));
-  heedInterrupts(session.backend().ranksAreProcesses(), session.rank());
+  heedInterrupts(options.isLaunched());
   std::string statistics;
   TPRT_TRY(
       generate(session, options.generate, std::move(requests), statistics));
@@ -222,7 +226,7 @@ Status runGenerate(Session &session, const Options &options,
 Status runTraining(Session &session, const Options &options,
                    training::Source source) {
   TPRT_TRY(session.loadWeights(source.weights, source.states));
-  heedInterrupts(session.backend().ranksAreProcesses(), session.rank());
+  heedInterrupts(options.isLaunched());
   TPRT_TRY(training::train(session, options.train, std::move(source)));
   return report(session, options);
 }
@@ -289,7 +293,6 @@ Status execute(Options &options, char **argv, int &code) {
     if (options.trains())
       TPRT_TRY(training::check(*session, options.train, source));
     results.push_back(options.timeline);
-    results.push_back(options.train.log);
     for (const std::string &path : results)
       TPRT_TRY(checkWritable(path));
   }
@@ -302,7 +305,7 @@ Status execute(Options &options, char **argv, int &code) {
     return {};
   }
   if (isLong && process && process->rank != 0)
-    heedInterrupts(true, process->rank);
+    passOverInterrupts();
   TPRT_TRY(session->start(process));
   Status status =
       options.generates() ? runGenerate(*session, options, std::move(requests))
@@ -390,6 +393,14 @@ void addTrainOptions(CLI::App &app, Options &options) {
   add("--save-every", train.saveEvery, "and after every so many steps")
       ->check(kPositive)
       ->needs(save);
+  add("--keep", train.keep,
+      "checkpoints that are kept: the last one is OUT, those before it are "
+      "OUT.step-N; default 2")
+      ->check(kPositive)
+      ->needs(save);
+  app.add_flag("--overwrite", train.overwrite,
+               "replace the checkpoint of another run at --save OUT")
+      ->needs(save);
   add("--resume", train.resume,
       "go on from this checkpoint of a run, as it went if nothing else is "
       "said; where there is none yet, begin with --weights");
@@ -398,6 +409,10 @@ void addTrainOptions(CLI::App &app, Options &options) {
       "default that of --weights")
       ->needs(save);
   add("--log", train.log, "a line of JSON per step, to this file");
+  add("--max-skips", train.maxSkips,
+      "steps in a row that may be skipped as their loss or gradient norm is "
+      "not finite; one more ends the run; default 10")
+      ->check(kNotNegative);
   auto value = [&]<typename T>(T, const char *name, const char *text) {
     return app
         .add_option_function<T>(
@@ -516,6 +531,8 @@ int tprt::launch(int argc, char **argv) {
   }
   options.session.timeline = !options.timeline.empty();
   options.train.isInterrupted = isInterrupted;
+  // A file that may not grow further is an error of the write.
+  std::signal(SIGXFSZ, SIG_IGN);
 
   Status status;
   int code = 0;

@@ -13,6 +13,8 @@
 
 #include "../collectives/processes/Segment.h"
 
+#include <csignal>
+
 namespace tprt {
 
 /// Runs tp-run with the command line; returns the exit code: 0 done, 1 the
@@ -23,20 +25,35 @@ int launch(int argc, char **argv);
 /// Runs this program with the same arguments as every rank of `segment`, and
 /// waits until all have ended. Returns the exit code of the run; failures have
 /// been printed. With `allowStops` a rank that stands still is waited for. With
-/// `isInterruptible` rank 0 is told of the first SIGINT, and ends the run.
+/// `isInterruptible` rank 0 is told of the first of kEndSignals, and ends the
+/// run; a second one ends all ranks at once.
 int runLocalRanks(const Segment &segment, char **argv, const Describe &describe,
                   bool allowStops, bool isInterruptible);
 
-/// From now on Ctrl-C does not end the process: what runs ends early, and a
-/// second one ends it where ranks are threads. Of ranks that are processes only
-/// rank 0 heeds it.
-void heedInterrupts(bool ranksAreProcesses, int64_t rank);
+/// Signals after which a long run saves and ends in order: Ctrl-C; what Slurm,
+/// Kubernetes, systemd and torchrun send; a terminal that is closed; and what
+/// jobs of Slurm are often warned by, and mpirun passes on.
+inline constexpr int kEndSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
+/// A process group, its launcher and its parent may all pass one signal on:
+/// what comes within this time of the first is the same.
+inline constexpr auto kOneSignal = std::chrono::milliseconds(1000);
+/// Whether a signal that comes now is that of `first`, in milliseconds of
+/// CLOCK_MONOTONIC. May be called by a signal handler.
+bool isSameSignal(int64_t first);
+
+/// From now on kEndSignals, unless they are ignored (nohup), end what runs in
+/// order, and not the process. A second one ends that at once, unless it is a
+/// rank that tp-run launched, which sees to that.
+void heedInterrupts(bool isLaunched);
 bool isInterrupted();
+/// Ctrl-C does nothing to a rank whose launcher or rank 0 sees to it.
+void passOverInterrupts();
 
 /// The library returns failures; a process that is a rank and nothing else says
 /// what happened and ends, out of any library's calls too, and knows how
 /// launchers end the others.
-/// One per process. Its end gives SIGTERM back to the system.
+/// One per process. Its end gives SIGTERM back to the system, unless
+/// heedInterrupts has taken it.
 class ExitPolicy {
 public:
   ExitPolicy();

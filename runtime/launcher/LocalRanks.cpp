@@ -52,7 +52,7 @@ public:
   }
 
 private:
-  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
+  static constexpr int kSignals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1};
   struct sigaction before[std::size(kSignals)];
 };
 
@@ -96,6 +96,7 @@ private:
         kill(process, SIGKILL);
   }
   void endBy(int signal) const;
+  void heedSignal();
   void note(int64_t rank, int status);
   void look();
   void hurry();
@@ -103,7 +104,9 @@ private:
   const Segment &segment;
   const Describe &describe;
   Watcher watcher;
-  bool isInterruptible;         ///< until it was
+  bool isInterruptible;
+  int askedBy = 0; ///< the signal that rank 0 was told of, or 0
+  Clock::time_point askedAt;
   std::vector<pid_t> processes; ///< 0: it has ended
   int64_t alive = 0;
   int code = 0;                              ///< of the first that failed
@@ -154,6 +157,10 @@ void LocalRanks::note(int64_t rank, int status) {
   int ended = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
   if (WIFEXITED(status) && ended == 0)
     return;
+  // It had nothing to save yet, and ended by the signal that all were sent.
+  if (WIFSIGNALED(status) &&
+      (WTERMSIG(status) == toldBy || WTERMSIG(status) == askedBy))
+    endBy(WTERMSIG(status));
   if (code == 0)
     code = ended;
   std::string how =
@@ -201,15 +208,25 @@ void LocalRanks::hurry() {
     deadline = Clock::now();
 }
 
+/// The first signal ends the run in order, where that is possible.
+void LocalRanks::heedSignal() {
+  int signal = toldBy;
+  if (!signal)
+    return;
+  bool isFirst = !askedBy && isInterruptible && signal != SIGQUIT;
+  if (isFirst && processes[0] > 0) {
+    askedBy = signal;
+    askedAt = Clock::now();
+    kill(processes[0], signal);
+  } else if (!askedBy || Clock::now() - askedAt > kOneSignal) {
+    endBy(signal);
+  }
+  toldBy = 0;
+}
+
 int LocalRanks::wait() {
   while (alive > 0) {
-    if (toldBy == SIGINT && isInterruptible && processes[0] > 0) {
-      toldBy = 0;
-      isInterruptible = false;
-      kill(processes[0], SIGINT);
-    }
-    if (toldBy)
-      endBy(toldBy);
+    heedSignal();
     for (int64_t rank = 0; rank < segment.ranks(); ++rank)
       if (int status;
           processes[rank] != 0 &&

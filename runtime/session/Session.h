@@ -160,6 +160,10 @@ public:
   bool root() const { return options.onlyRank || here[0] == 0; }
   /// The rank that this process is, or 0 where it has all of them.
   int64_t rank() const { return here[0]; }
+  /// Whether Policy::isToldToEnd of some rank has said so. On rank 0.
+  bool isToldToEnd() const {
+    return processes() && backend_->channel()->isToldToEnd();
+  }
   /// Tells ranks in other processes that this one cannot go on.
   void abort(const Status &status);
 

@@ -4,55 +4,19 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The program train.c at several degrees, on threads and processes: what comes
-// out against AdamW and SGD in f64, checkpoints bit for bit, runs that go on,
-// that are interrupted and that are killed.
+// out against AdamW and SGD in f64, checkpoints bit for bit, runs that go on
+// and that are killed.
 //
 //===----------------------------------------------------------------------===//
 
-#include "TrainFixture.h"
+#include "TrainRuns.h"
 
-#include <chrono>
-#include <csignal>
 #include <set>
-#include <sstream>
-#include <thread>
 
 using namespace tprt;
 using namespace tprt::test;
 
 namespace {
-
-/// Lines of the log.
-std::vector<json> linesOf(const std::string &path) {
-  std::vector<json> lines;
-  std::istringstream text(readFile(path));
-  for (std::string line; std::getline(text, line);)
-    lines.push_back(json::parse(line));
-  return lines;
-}
-
-void expectWeights(TrainFixture &f, const std::string &folder, int64_t steps,
-                   int64_t rows, double rate, double tolerance) {
-  auto got = f.load(folder + "/model.safetensors");
-  ASSERT_EQ(got.size(), f.tensors.size());
-  auto expected = f.expected(steps, rows, rate);
-  for (const TestTensor &tensor : f.tensors) {
-    SCOPED_TRACE(tensor.name);
-    const TensorView &view = got.at(tensor.name);
-    EXPECT_EQ(fileTypeName(view.type), tensor.dtype);
-    EXPECT_EQ(view.shape, tensor.shape);
-    if (!expected.count(tensor.name)) {
-      EXPECT_EQ(view.bytes, tensor.bytes);
-      continue;
-    }
-    auto type = *floatTypeOf(view.type);
-    auto values = toFloats(type, std::string(view.bytes));
-    for (size_t i = 0; i < values.size(); ++i)
-      EXPECT_NEAR(values[i], expected[tensor.name][i],
-                  tolerance + 2 * epsilon(type) * std::fabs(values[i]))
-          << i;
-  }
-}
 
 /// All files of two checkpoints.
 void expectSameFiles(const TrainFixture &f, const std::string &a,
@@ -132,8 +96,8 @@ TEST(Train, LossIsThatOfTheMean) {
 TEST(Train, OneStreamOfTokens) {
   TrainFixture f(2);
   auto run = [&] {
-    auto result = f.train("--weights in --steps 4 --lr 0.1 --save o --backend "
-                          "processes");
+    auto result = f.train("--weights in --steps 4 --lr 0.1 --save o "
+                          "--overwrite --backend processes");
     EXPECT_EQ(result.code, 0) << result.err;
     return result.err;
   };
@@ -343,87 +307,6 @@ TEST(Train, TokensThatDoNotCount) {
       << result.err;
 }
 
-TEST(Train, LossThatIsNoNumber) {
-  for (const char *backend : {"threads", "processes"}) {
-    TrainFixture f(2);
-    f.tokens[5 * 5] = kPoison; // of the third step
-    f.writeData(f.tokens);
-    auto result =
-        f.train(std::string("--weights in --steps 9 --lr 0.01 --save "
-                            "out --save-every 2 --log log --backend ") +
-                backend);
-    EXPECT_EQ(result.code, 1);
-    EXPECT_TRUE(inOrder(
-        result.err, {"error: step 3: the loss is nan, the gradient's norm nan: "
-                     "expected finite numbers; '",
-                     "/out' is of step 2\n"}))
-        << result.err;
-    EXPECT_EQ(linesOf(f.directory / "log").size(), 2u);
-    EXPECT_EQ(json::parse(readFile(f.directory / "out/trainer.json"))["step"],
-              2);
-    std::swap(f.tokens[0], f.tokens[25]);
-    f.writeData(f.tokens);
-    result = f.train("--weights in --steps 9 --lr 0.01 --save new");
-    EXPECT_TRUE(inOrder(result.err, {"error: step 1: ", "; nothing was saved"}))
-        << result.err;
-    EXPECT_FALSE(std::filesystem::exists(f.directory / "new"));
-  }
-}
-
-namespace {
-
-/// tp-run in the background.
-class Background {
-public:
-  Background(const TrainFixture &f, const std::string &arguments) {
-    process = fork();
-    if (process == 0) {
-      setsid();
-      signal(SIGINT, SIG_DFL);
-      std::string command = "cd " + (f.directory / "") + "; exec " + TPRT_RUN +
-                            " p.tpa " + arguments + " 2>err";
-      execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
-      _exit(127);
-    }
-  }
-  int wait() {
-    int status = 0;
-    waitpid(process, &status, 0);
-    return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-  }
-  pid_t process;
-};
-
-constexpr const char *kEndless =
-    "--train d.safetensors --order sequential --weights in --lr 0.02 "
-    "--weight-decay 0.1 --steps 1000000 --save out ";
-
-void waitFor(const std::string &path) {
-  for (int i = 0; i < 5000 && !std::filesystem::exists(path); ++i)
-    std::this_thread::sleep_for(std::chrono::milliseconds(2));
-}
-
-} // namespace
-
-TEST(Train, Interrupted) {
-  for (const char *backend : {"threads", "processes"}) {
-    TrainFixture f(2);
-    Background run(f, kEndless + std::string("--save-every 3 --backend ") +
-                          backend);
-    waitFor(f.directory / "out/trainer.json");
-    kill(run.process, SIGINT);
-    EXPECT_EQ(run.wait(), 0);
-    EXPECT_TRUE(inOrder(readFile(f.directory / "err"),
-                        {"tp-run: interrupted after step ",
-                         " of 1000000; it is saved, and --resume goes on from "
-                         "it\n"}))
-        << readFile(f.directory / "err");
-    int64_t step =
-        json::parse(readFile(f.directory / "out/trainer.json"))["step"];
-    expectWeights(f, "out", step, kTrainBatch, 0.02, 2e-5);
-  }
-}
-
 /// Whenever it ends, what is there is whole. TPRT_KILLS says how often.
 TEST(Train, KilledAtAnyMoment) {
   const char *given = getenv("TPRT_KILLS");
@@ -439,11 +322,9 @@ TEST(Train, KilledAtAnyMoment) {
       waitFor(f.directory / "out/trainer.json");
     std::this_thread::sleep_for(
         std::chrono::microseconds(random() % (i % 3 ? 100'000 : 200'000)));
-    pid_t rank = 0;
-    if (i % 4 == 1)
-      std::istringstream(readFile(detail::join("/proc/", run.process, "/task/",
-                                               run.process, "/children"))) >>
-          rank;
+    std::vector<pid_t> ranks =
+        i % 4 == 1 ? run.children() : std::vector<pid_t>();
+    pid_t rank = ranks.empty() ? 0 : ranks[0];
     kill(rank ? rank : run.process, SIGKILL);
     EXPECT_EQ(run.wait(), rank ? 3 : -SIGKILL);
     if (rank) {

@@ -7,7 +7,8 @@
  * Each token that counts pulls every element of every weight towards
  * (id - label) / 16: half the square of the distance is its loss. So gradients
  * are known, and elements must not be mixed up. An id of `poison` makes the
- * loss not a number. TrainTest.cpp writes the manifest.
+ * loss not a number; such a step changes no weight. TrainTest.cpp writes the
+ * manifest.
  *
  *===----------------------------------------------------------------------===*/
 
@@ -101,6 +102,15 @@ static int32_t update(const tprt_api *api, tprt_rank *rank,
   float square = 0, count = *tokens;
   (void)api;
   (void)rank;
+  /* The norm is that of the last weight alone, which all ranks have whole. */
+  const float *last =
+      (const float *)args->inputs[scalars + (s->count - 1) * each + 1];
+  FOR_EACH(&s->weights[s->count - 1], at, args->axis_index[0]) {
+    float d = last[at] / (count > 0 ? count : 1);
+    square += d * d;
+  }
+  if (!(square * 0 == 0 && *loss * 0 == 0))
+    count = 0;
   for (int64_t k = 0; k < s->count; ++k) {
     const struct weight *w = &s->weights[k];
     void *const *own = args->inputs + scalars + k * each;
@@ -113,8 +123,6 @@ static int32_t update(const tprt_api *api, tprt_rank *rank,
       g[at] = 0;
       if (count == 0)
         continue;
-      if (!decays)
-        square += d * d;
       if (s->isSgd) { /* lr, weight_decay, momentum */
         d += p[1] * decays * master[at];
         m[at] = p[2] * m[at] + d;

@@ -22,53 +22,11 @@ using namespace tprt::training;
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-constexpr const char *kProgress = "trainer.json";
 /// Larger ones are no configuration and no tokenizer.
 constexpr uintmax_t kSmallFile = 64 << 20;
 
 static Status cannot(const fs::path &path, const std::string &why) {
   return userError("cannot write '", path.string(), "': ", why);
-}
-
-Expected<Checkpoint> Checkpoint::at(const std::string &name) {
-  Checkpoint result;
-  std::error_code error;
-  fs::path path = fs::absolute(name, error).lexically_normal();
-  if (!path.has_filename())
-    path = path.parent_path();
-  result.path = path;
-  // Hidden, as they are nobody's but ours.
-  std::string hidden = "." + path.filename().string();
-  result.aside = path.parent_path() / (hidden + ".saving");
-  result.before = path.parent_path() / (hidden + ".previous");
-  if (!fs::exists(path, error))
-    return result;
-  if (!fs::exists(path / kProgress, error) &&
-      !(fs::is_directory(path, error) && fs::is_empty(path, error)))
-    return userError("'", name,
-                     "': expected a free name or the checkpoint of "
-                     "a run, got something without ",
-                     kProgress);
-  return result;
-}
-
-Status Checkpoint::checkWritable() const {
-  std::error_code error;
-  bool isNew = fs::create_directory(aside, error);
-  if (error)
-    return userError("cannot write in '", path.parent_path().string(),
-                     "': ", error.message());
-  if (isNew)
-    fs::remove(aside, error);
-  return {};
-}
-
-std::optional<std::string> Checkpoint::find() const {
-  std::error_code error;
-  for (const fs::path &folder : {path, before})
-    if (fs::exists(folder / kProgress, error))
-      return folder.string();
-  return std::nullopt;
 }
 
 Expected<Progress> training::readProgress(const std::string &folder) {
@@ -80,6 +38,7 @@ Expected<Progress> training::readProgress(const std::string &folder) {
     Progress progress{top["step"].integer(0),
                       top["position"].integer(0),
                       top["rows"].integer(1),
+                      top.has("skipped") ? top["skipped"].integer(0) : 0,
                       top["optimizer"].string(),
                       {}};
     (void)top["recipe"].has("lr"); // an object
@@ -106,8 +65,9 @@ static Status copySmallFiles(const fs::path &from, const fs::path &to) {
     bool isWeights =
         std::any_of(std::begin(kWeights), std::end(kWeights),
                     [&](std::string_view end) { return name.ends_with(end); });
-    if (isWeights || !entry.is_regular_file(error) ||
-        entry.file_size(error) > kSmallFile)
+    // The run's own log is there already.
+    if (isWeights || fs::exists(to / name, error) ||
+        !entry.is_regular_file(error) || entry.file_size(error) > kSmallFile)
       continue;
     if (!fs::copy_file(entry.path(), to / name, error))
       return cannot(to / name, error.message());
@@ -136,8 +96,7 @@ static Status changeConfig(const std::map<std::string, bool> &changes,
   return writeFile(path, config.dump(2) + "\n");
 }
 
-/// Puts a file or directory on the disk.
-static Status sync(const fs::path &path) {
+Status training::sync(const fs::path &path) {
   Descriptor fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd.open() || fsync(fd) != 0)
     return cannot(path, std::strerror(errno));
@@ -150,6 +109,7 @@ Status Checkpoint::write(Steps &steps, const Progress &progress,
   fs::remove_all(aside, error);
   if (!fs::create_directory(aside, error))
     return cannot(aside, error.message());
+  TPRT_TRY(takeLog(aside));
   TPRT_TRY(copySmallFiles(source, aside));
   TPRT_TRY(changeConfig(steps.manifest().changedConfig, aside));
   TPRT_ASSIGN(auto layout, weightLayout(steps));
@@ -163,45 +123,12 @@ Status Checkpoint::write(Steps &steps, const Progress &progress,
   TPRT_TRY(model.commit());
   TPRT_TRY(writeStates(steps, statesToKeep(steps, layout),
                        statesFile(aside.string())));
-  json text = {{"step", progress.step},
-               {"position", progress.position},
-               {"rows", progress.rows},
-               {"optimizer", progress.optimizer},
-               {"recipe", progress.recipe}};
+  json text = {
+      {"step", progress.step},           {"position", progress.position},
+      {"rows", progress.rows},           {"skipped", progress.skipped},
+      {"optimizer", progress.optimizer}, {"recipe", progress.recipe}};
   TPRT_TRY(writeFile((aside / kProgress).string(), text.dump(2) + "\n"));
   for (const auto &entry : fs::directory_iterator(aside, error))
     TPRT_TRY(sync(entry.path()));
   return sync(aside);
-}
-
-/// Gives what was written aside its name.
-Status Checkpoint::rename() const {
-  std::error_code error;
-  if (renameat2(AT_FDCWD, aside.c_str(), AT_FDCWD, path.c_str(),
-                RENAME_EXCHANGE) != 0) {
-    // There is nothing to exchange with, or the file system cannot.
-    if (fs::exists(path, error)) {
-      fs::remove_all(before, error);
-      fs::rename(path, before, error);
-    }
-    fs::rename(aside, path, error);
-    if (error)
-      return cannot(path, error.message());
-  }
-  TPRT_TRY(sync(path.parent_path()));
-  fs::remove_all(aside, error);
-  fs::remove_all(before, error);
-  return {};
-}
-
-Status Checkpoint::save(Steps &steps, const Progress &progress,
-                        const std::string &source) const {
-  Status status = write(steps, progress, source);
-  if (status.ok())
-    status = rename();
-  if (!status.ok()) {
-    std::error_code ignored;
-    fs::remove_all(aside, ignored);
-  }
-  return status;
 }

@@ -47,6 +47,8 @@ public:
   Expected<HostTensor> state(int64_t index, int64_t first = 0,
                              int64_t rows = -1);
   Expected<int64_t> peakBytes();
+  /// Whether the system told the process of some rank to end.
+  bool isToldToEnd() const { return session.isToldToEnd(); }
   /// The others' follow() ends.
   Status end();
 

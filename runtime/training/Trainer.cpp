@@ -8,14 +8,13 @@
 #include "Trainer.h"
 
 #include "Layout.h"
+#include "Log.h"
 #include "Recipe.h"
 #include "Tokens.h"
 
 #include <chrono>
 #include <cmath>
-#include <cstring>
-#include <fstream>
-#include <unistd.h>
+#include <thread>
 
 using namespace tprt;
 using namespace tprt::training;
@@ -27,11 +26,6 @@ static double secondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-template <typename... Parts>
-static void say(Parts &&...parts) {
-  std::fprintf(stderr, "tp-run: %s\n", detail::join(parts...).c_str());
-}
-
 //===----------------------------------------------------------------------===//
 // What is checked first
 //===----------------------------------------------------------------------===//
@@ -40,19 +34,20 @@ Expected<Source> training::sourceOf(const Options &options,
                                     const std::string &weights) {
   std::error_code ignored;
   if (!options.resume.empty()) {
-    TPRT_ASSIGN(auto checkpoint, Checkpoint::at(options.resume));
-    if (auto folder = checkpoint.find()) {
-      TPRT_ASSIGN(auto progress, readProgress(*folder));
-      return Source{*folder, statesFile(*folder),
-                    options.config.empty() ? *folder : options.config,
-                    progress};
+    TPRT_ASSIGN(auto checkpoint, Checkpoint::at(options.resume, options.log));
+    TPRT_ASSIGN(auto found, checkpoint.find());
+    if (found) {
+      TPRT_ASSIGN(auto progress, readProgress(found->folder));
+      return Source{found->folder, statesFile(found->folder),
+                    options.config.empty() ? found->folder : options.config,
+                    progress, found->passedOver};
     }
     if (weights.empty())
       return userError("--resume '", options.resume,
                        "': there is no checkpoint of a run; --weights DIR "
                        "beside it says what to begin with");
   }
-  Source source{weights, "", options.config, {}};
+  Source source{weights, "", options.config, {}, ""};
   fs::path path(weights);
   if (source.folder.empty() && fs::is_directory(path, ignored))
     source.folder = weights;
@@ -88,6 +83,40 @@ static Expected<TokenFile> openData(const Steps &steps, const Options &options,
   return data;
 }
 
+/// Whether checkpoints go to where the run goes on from.
+static Expected<bool> savesWhereItResumes(const Options &options,
+                                          const Checkpoint &checkpoint) {
+  if (options.resume.empty())
+    return false;
+  TPRT_ASSIGN(auto resumed, Checkpoint::at(options.resume, options.log));
+  return resumed.isSameAs(checkpoint);
+}
+
+/// The place that checkpoints go to, which may not be another run's.
+static Status checkSave(const Options &options, const Source &source) {
+  std::string option = "--save '" + options.save + "'";
+  TPRT_ASSIGN(auto checkpoint, Checkpoint::at(options.save, options.log));
+  TPRT_ASSIGN(bool isOwn, savesWhereItResumes(options, checkpoint));
+  auto occupant = checkpoint.occupant();
+  if (occupant && !isOwn && !options.overwrite) {
+    auto progress = readProgress(*occupant);
+    return userError(option, ": '", *occupant,
+                     "' is the checkpoint of another run",
+                     progress ? detail::join(", of step ", progress->step) : "",
+                     "; --resume '", options.save,
+                     "' goes on with that run, --overwrite replaces it");
+  }
+  TPRT_TRY(checkpoint.checkWritable().in(option));
+  if (!checkpoint.holdsLog())
+    TPRT_TRY(checkWritable(options.log));
+  std::error_code ignored;
+  if (!fs::exists(fs::path(source.folder) / "config.json", ignored))
+    return userError(option, ": expected config.json beside the weights, to go "
+                             "into the checkpoint; --config DIR says where it "
+                             "is");
+  return {};
+}
+
 Status training::check(Session &session, const Options &options,
                        const Source &source) {
   TPRT_ASSIGN(auto steps, Steps::make(session));
@@ -102,133 +131,76 @@ Status training::check(Session &session, const Options &options,
                      before.optimizer, ", the program's is ", program.name());
   if (!source.states.empty())
     TPRT_TRY(checkStates(session.manifest(), source.states));
-  if (options.save.empty())
-    return {};
-  TPRT_ASSIGN(auto checkpoint, Checkpoint::at(options.save));
-  TPRT_TRY(checkpoint.checkWritable().in("--save '" + options.save + "'"));
-  std::error_code ignored;
-  if (!fs::exists(fs::path(source.folder) / "config.json", ignored))
-    return userError("--save '", options.save,
-                     "': expected config.json beside the weights, to go into "
-                     "the checkpoint; --config DIR says where it is");
-  return {};
-}
-
-//===----------------------------------------------------------------------===//
-// The log and what is said
-//===----------------------------------------------------------------------===//
-
-namespace {
-
-/// Lines of JSON, and now and then one for people.
-class Reporter {
-public:
-  /// A run that goes on keeps the lines of the steps before `step`.
-  static Expected<Reporter> open(const std::string &path, int64_t step,
-                                 int64_t steps);
-  Status add(const json &line);
-  /// Ends the line on a terminal.
-  void pause() {
-    if (isOpen)
-      std::fputc('\n', stderr);
-    isOpen = false;
-  }
-
-private:
-  std::ofstream file;
-  std::string path;
-  int64_t first, steps;
-  bool isTerminal = isatty(2), isOpen = false;
-  Clock::time_point second, told; ///< end of the first step; of the last line
-};
-
-Expected<Reporter> Reporter::open(const std::string &path, int64_t step,
-                                  int64_t steps) {
-  Reporter log;
-  log.path = path, log.first = step + 1, log.steps = steps;
-  if (path.empty())
-    return log;
-  std::string kept;
-  std::ifstream before(path);
-  for (std::string line; step > 0 && std::getline(before, line);) {
-    auto parsed = parseJson(line, 4);
-    if (parsed && parsed->is_object() && parsed->contains("step") &&
-        (*parsed)["step"].is_number_integer() && (*parsed)["step"] <= step)
-      kept += line + "\n";
-  }
-  TPRT_TRY(writeFile(path, kept));
-  log.file.open(path, std::ios::app);
-  return log;
-}
-
-/// 1:02:03
-std::string formatSeconds(double seconds) {
-  auto s = int64_t(std::ceil(seconds));
-  char text[32];
-  std::snprintf(text, sizeof(text), "%ld:%02ld:%02ld", long(s / 3600),
-                long(s / 60 % 60), long(s % 60));
-  return text;
-}
-
-Status Reporter::add(const json &line) {
-  int64_t step = line["step"];
-  if (!path.empty() && !(file << line.dump() << std::endl))
-    return userError("cannot write '", path, "': ", std::strerror(errno));
-  if (step == first)
-    second = Clock::now();
-  if (step != first && step != steps &&
-      secondsSince(told) < (isTerminal ? 0.5 : 10))
-    return {};
-  told = Clock::now();
-  std::string left;
-  if (step > first && step < steps)
-    left = ", " +
-           formatSeconds(secondsSince(second) / double(step - first) *
-                         double(steps - step)) +
-           " left";
-  char text[160];
-  std::snprintf(text, sizeof(text),
-                "tp-run: step %ld of %ld: loss %.4f, gradient norm %.3g, rate "
-                "%.3g, %.0f tokens/s%s",
-                long(step), long(steps), line["loss"].get<double>(),
-                line["grad_norm"].get<double>(), line["lr"].get<double>(),
-                line["tokens_per_second"].get<double>(), left.c_str());
-  std::fprintf(stderr, isTerminal ? "\r%s\033[K" : "%s\n", text);
-  isOpen = isTerminal;
-  return {};
+  return options.save.empty() ? checkWritable(options.log)
+                              : checkSave(options, source);
 }
 
 //===----------------------------------------------------------------------===//
 // The loop
 //===----------------------------------------------------------------------===//
 
+namespace {
+
+/// Pauses before a last checkpoint that could not be written is tried again.
+constexpr int kFinalPauses[] = {1, 2};
+/// Where one before it could not: when the next interval is longer than this.
+constexpr auto kRetry = std::chrono::minutes(1);
+
 /// Rank 0's part.
 class Trainer {
 public:
   Trainer(Steps &steps, const Options &options, Source source)
-      : steps(steps), options(options), folder(std::move(source.folder)),
-        progress(std::move(source.progress)) {}
+      : steps(steps), options(options), source(std::move(source)),
+        progress(this->source.progress) {}
 
   Status run();
 
 private:
   Status begin();
+  Status beginCheckpoint();
   Status takeBatch();
+  Expected<std::optional<Steps::Result>> makeStep();
   Status step();
+  Status noteEmpty();
+  Status skip(const Steps::Result &result, json line);
+  std::string setAside();
   Status save();
+  Status saveNow();
+  Status saveLast();
+  bool isSaveDue(int64_t before) const;
+  void sumUp() const;
+  bool isToldToEnd() const {
+    return options.isInterrupted() || steps.isToldToEnd();
+  }
 
   Steps &steps;
   const Options &options;
-  std::string folder; ///< of the small files
+  Source source;
   Progress progress;
   Recipe recipe{};
   std::optional<TokenFile> data;
   std::optional<Checkpoint> checkpoint;
-  std::optional<Reporter> log;
+  std::optional<Log> log;
   std::vector<int32_t> ids, labels;
-  int64_t saved = -1; ///< the step that was saved last
-  int64_t empty = 0;  ///< rows in a row of which no token counts
+  int64_t saved = -1;  ///< the step that was saved last
+  int64_t empty = 0;   ///< rows in a row of which no token counts
+  int64_t inARow = 0;  ///< steps that were skipped one after the other
+  int64_t unsaved = 0; ///< checkpoints that could not be written
+  bool isOwed = false; ///< the last one could not
+  Clock::time_point owedSince;
 };
+
+Status Trainer::beginCheckpoint() {
+  if (options.save.empty())
+    return {};
+  TPRT_TRY(weightLayout(steps).status());
+  TPRT_ASSIGN(checkpoint, Checkpoint::at(options.save, options.log));
+  TPRT_ASSIGN(bool isOwn, savesWhereItResumes(options, *checkpoint));
+  TPRT_TRY(checkpoint->begin(options.keep, !isOwn));
+  if (isOwn && source.weights == checkpoint->name())
+    saved = progress.step;
+  return {};
+}
 
 Status Trainer::begin() {
   TPRT_ASSIGN(auto program, trainingOf(steps.manifest()));
@@ -238,6 +210,9 @@ Status Trainer::begin() {
   progress.recipe = all;
   progress.optimizer = program.name();
   TPRT_ASSIGN(data, openData(steps, options, progress));
+  if (!source.passedOver.empty())
+    say("the run goes on from '", source.weights, "', of step ", progress.step,
+        ": ", source.passedOver);
   if (!options.resume.empty() && progress.rows == 0)
     say("there is no checkpoint at '", options.resume,
         "' yet: the run begins with --weights");
@@ -247,11 +222,8 @@ Status Trainer::begin() {
   progress.rows = data->rows();
   ids.resize(size_t(steps.batch() * steps.length()));
   labels.resize(ids.size());
-  if (!options.save.empty()) {
-    TPRT_TRY(weightLayout(steps).status());
-    TPRT_ASSIGN(checkpoint, Checkpoint::at(options.save));
-  }
-  TPRT_ASSIGN(log, Reporter::open(options.log, progress.step, options.steps));
+  TPRT_TRY(beginCheckpoint());
+  TPRT_ASSIGN(log, Log::open(options.log, progress, options.steps));
   return {};
 }
 
@@ -265,73 +237,195 @@ Status Trainer::takeBatch() {
   return {};
 }
 
-Status Trainer::step() {
-  auto start = Clock::now();
-  int64_t number = progress.step + 1, rows = steps.batch() * recipe.accumulate;
+/// What came of a step; nothing if the run was told to end in the midst of its
+/// micro-batches: it goes on with the first of them then.
+Expected<std::optional<Steps::Result>> Trainer::makeStep() {
+  int64_t first = progress.position;
   for (int64_t i = 0; i < recipe.accumulate; ++i) {
+    if (i > 0 && isToldToEnd()) {
+      progress.position = first;
+      return std::optional<Steps::Result>();
+    }
     // A number that no other micro-batch of the run has.
     int64_t microstep = progress.position / steps.batch();
     TPRT_TRY(takeBatch());
     TPRT_TRY(steps.gradient(ids, labels, int64_t(recipe.seed), microstep));
   }
-  TPRT_ASSIGN(auto result,
-              steps.update(recipe.updateInputs(number, options.steps)));
-  if (result.tokens == 0) {
-    log->pause();
-    say("no token of the ", rows, " rows after step ", progress.step,
-        " counts: they make no step");
-    if ((empty += rows) >= data->rows() + rows)
-      return userError("'", options.data, "': all labels are -100, of all ",
-                       data->rows(), " rows: expected tokens to predict");
-    return {};
-  }
-  empty = 0;
-  double loss = double(result.lossSum) / double(result.tokens);
-  if (!std::isfinite(loss) || !std::isfinite(result.gradNorm)) {
-    log->pause();
-    return userError("step ", number, ": the loss is ", loss,
-                     ", the gradient's norm ", result.gradNorm,
-                     ": expected finite numbers; ",
-                     saved < 0 ? "nothing was saved"
-                               : detail::join("'", checkpoint->name(),
-                                              "' is of step ", saved));
-  }
-  progress.step = number;
-  TPRT_ASSIGN(auto peak, steps.peakBytes());
-  double seconds = secondsSince(start);
-  return log->add({{"step", number},
-                   {"loss", loss},
-                   {"tokens", int64_t(result.tokens)},
-                   {"lr", recipe.rateOf(number, options.steps)},
-                   {"grad_norm", result.gradNorm},
-                   {"seconds", seconds},
-                   {"tokens_per_second", double(result.tokens) / seconds},
-                   {"peak_bytes", peak}});
+  TPRT_ASSIGN(auto result, steps.update(recipe.updateInputs(progress.step + 1,
+                                                            options.steps)));
+  return std::optional(result);
 }
 
+Status Trainer::noteEmpty() {
+  int64_t rows = steps.batch() * recipe.accumulate;
+  log->pause();
+  say("no token of the ", rows, " rows after step ", progress.step,
+      " counts: they make no step");
+  if ((empty += rows) >= data->rows() + rows)
+    return userError("'", options.data, "': all labels are -100, of all ",
+                     data->rows(), " rows: expected tokens to predict");
+  return {};
+}
+
+Status Trainer::step() {
+  auto start = Clock::now();
+  TPRT_ASSIGN(auto result, makeStep());
+  if (!result)
+    return {};
+  if (result->tokens == 0)
+    return noteEmpty();
+  empty = 0;
+  int64_t number = progress.step + 1;
+  bool isFinite =
+      std::isfinite(result->lossSum) && std::isfinite(result->gradNorm);
+  TPRT_ASSIGN(auto peak, steps.peakBytes());
+  double seconds = secondsSince(start);
+  progress.skipped += !isFinite;
+  json line = {{"step", number},
+               {"loss", double(result->lossSum) / double(result->tokens)},
+               {"tokens", int64_t(result->tokens)},
+               {"lr", recipe.rateOf(number, options.steps)},
+               {"grad_norm", result->gradNorm},
+               {"applied", isFinite},
+               {"skipped", progress.skipped},
+               {"position", progress.position},
+               {"seconds", seconds},
+               {"tokens_per_second", double(result->tokens) / seconds},
+               {"peak_bytes", peak}};
+  if (!isFinite)
+    return skip(*result, std::move(line));
+  inARow = 0;
+  progress.step = number;
+  log->add(line);
+  return {};
+}
+
+/// The program has kept all values as they were (docs/Training.md).
+Status Trainer::skip(const Steps::Result &result, json line) {
+  log->addSkipped(line);
+  log->pause();
+  std::string what = detail::join("step ", progress.step + 1, ": the loss is ",
+                                  line["loss"].get<double>(),
+                                  ", the gradient's norm ", result.gradNorm);
+  if (++inARow <= options.maxSkips) {
+    say(what, ": it is skipped (", inARow, " in a row, at most ",
+        options.maxSkips, ")");
+    return {};
+  }
+  return userError(
+      what, ": expected finite numbers; ",
+      inARow > 1 ? detail::join("all of ", inARow, " in a row were skipped; ")
+                 : "",
+      setAside());
+}
+
+/// Where a run that only skips steps leaves its weights, which may be what is
+/// wrong. In words.
+std::string Trainer::setAside() {
+  if (!checkpoint)
+    return "nothing was saved";
+  std::string name = "'" + checkpoint->name() + "'";
+  if (saved == progress.step) {
+    // One step may have bad data; several have bad weights.
+    auto before = inARow > 1 ? checkpoint->withdraw(saved) : std::nullopt;
+    if (!before)
+      return detail::join(name, " is of step ", saved,
+                          inARow > 1 ? ", whose weights give that" : "");
+    return detail::join(name, " is again of step ", *before, ", and '",
+                        checkpoint->nameOf(saved), "' has the weights of step ",
+                        saved);
+  }
+  std::string text = saved < 0 ? "nothing was saved before"
+                               : detail::join(name, " is of step ", saved);
+  if (progress.step == source.progress.step)
+    return saved < 0 ? "nothing was saved" : text;
+  auto beside = checkpoint->saveBeside(steps, progress, source.folder);
+  if (!beside)
+    return text + "; " + beside.status().message();
+  return detail::join(text, ", and '", *beside, "' has the weights of step ",
+                      progress.step);
+}
+
+Status Trainer::saveNow() {
+  TPRT_TRY(checkpoint->save(steps, progress, source.folder));
+  saved = progress.step;
+  isOwed = false;
+  source.folder = checkpoint->name();
+  log->reopen();
+  return {};
+}
+
+/// One that cannot be written does not end the run.
 Status Trainer::save() {
   if (!checkpoint || saved == progress.step)
     return {};
-  TPRT_TRY(checkpoint->save(steps, progress, folder));
-  saved = progress.step;
-  folder = checkpoint->name();
+  Status status = saveNow();
+  if (status.code() != Code::User)
+    return status;
+  ++unsaved;
+  isOwed = true;
+  owedSince = Clock::now();
+  log->pause();
+  say("warning: the checkpoint of step ", progress.step,
+      " was not written: ", status.message(), "; ",
+      saved < 0 ? "there is none yet"
+                : detail::join("'", checkpoint->name(), "' is of step ", saved),
+      ", and the run goes on and tries again");
   return {};
+}
+
+/// At the end, where nothing comes after it.
+Status Trainer::saveLast() {
+  if (!checkpoint || saved == progress.step)
+    return {};
+  Status status = saveNow();
+  for (int seconds : kFinalPauses) {
+    if (status.code() != Code::User)
+      return status;
+    say("warning: the last checkpoint was not written: ", status.message(),
+        "; it is tried again");
+    std::this_thread::sleep_for(std::chrono::seconds(seconds));
+    status = saveNow();
+  }
+  return status.ok()
+             ? status
+             : userError("the checkpoint of step ", progress.step,
+                         " was not written: ", status.message(), "; ",
+                         saved < 0 ? "nothing was saved"
+                                   : detail::join("'", checkpoint->name(),
+                                                  "' is of step ", saved));
+}
+
+bool Trainer::isSaveDue(int64_t before) const {
+  bool isNext = options.saveEvery > 0 && progress.step > before &&
+                progress.step % options.saveEvery == 0;
+  return isNext || (isOwed && Clock::now() - owedSince > kRetry);
+}
+
+void Trainer::sumUp() const {
+  if (progress.skipped > 0)
+    say(progress.skipped, progress.skipped == 1 ? " step was" : " steps were",
+        " skipped, as the loss or the gradient's norm was not finite");
+  if (unsaved > 0)
+    say(unsaved, unsaved == 1 ? " checkpoint" : " checkpoints",
+        " could not be written; '", checkpoint->name(), "' is of step ", saved);
+  if (progress.step < options.steps)
+    say("interrupted after step ", progress.step, " of ", options.steps,
+        checkpoint ? "; it is saved, and --resume goes on from it" : "");
 }
 
 Status Trainer::run() {
   TPRT_TRY(begin());
-  while (progress.step < options.steps && !options.isInterrupted()) {
+  while (progress.step < options.steps && !isToldToEnd()) {
     int64_t before = progress.step;
     TPRT_TRY(step());
-    if (options.saveEvery > 0 && progress.step > before &&
-        progress.step % options.saveEvery == 0)
+    if (isSaveDue(before))
       TPRT_TRY(save());
   }
   log->pause();
-  TPRT_TRY(save());
-  if (progress.step < options.steps)
-    say("interrupted after step ", progress.step, " of ", options.steps,
-        checkpoint ? "; it is saved, and --resume goes on from it" : "");
+  TPRT_TRY(saveLast());
+  sumUp();
+  TPRT_TRY(log->close());
   return steps.end();
 }
 

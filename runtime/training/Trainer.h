@@ -4,7 +4,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Micro-batches, an update, a line of the log, and now and then a checkpoint,
-// until all steps are done or somebody interrupts it.
+// until all steps are done or somebody interrupts it. A step whose numbers are
+// not finite and a checkpoint that cannot be written do not end it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +22,11 @@ struct Options {
   /// Hyperparameters by the names of their options.
   nlohmann::json recipe = nlohmann::json::object();
   std::string save, resume, log, config;
-  int64_t saveEvery = 0; ///< 0: at the end alone
+  int64_t saveEvery = 0;  ///< 0: at the end alone
+  int64_t keep = 2;       ///< checkpoints, the last one among them
+  bool overwrite = false; ///< whether `save` may replace those of another run
+  /// Steps in a row that may be skipped as their loss or norm is not finite.
+  int64_t maxSkips = 10;
   std::function<bool()> isInterrupted = [] { return false; };
 };
 
@@ -30,6 +35,8 @@ struct Source {
   std::string weights, states; ///< of Session::loadWeights
   std::string folder;          ///< of the small files; empty: unknown
   Progress progress;
+  std::string
+      passedOver; ///< why a newer checkpoint is not what it goes on from
 };
 Expected<Source> sourceOf(const Options &options, const std::string &weights);
 

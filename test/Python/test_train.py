@@ -108,6 +108,138 @@ def test_interrupt(model, tmp_path):
     assert f"tp-train: {out}: {steps} steps, loss " in said
 
 
+def running(model, out, *more, bin=None):
+    """tp-train in a process group of its own, with a temporary place of its own."""
+    words = [str(word) for word in command(model, out, "--steps", 100000, *more)]
+    place = out.parent / "temporary"
+    place.mkdir(exist_ok=True)
+    environment = {**os.environ, "TMPDIR": str(place)}
+    if bin:
+        environment["TP_MLIR_BIN"] = str(bin)
+    return subprocess.Popen([sys.executable, "-c", "import sys; from tp_mlir.train import main; "
+                             "sys.exit(main())", *words], start_new_session=True, text=True,
+                            stderr=subprocess.PIPE, env=environment), place
+
+
+def wait_for(path, process, seconds=60):
+    end = time.monotonic() + seconds
+    while not path.exists():
+        assert time.monotonic() < end and process.poll() is None
+        time.sleep(0.02)
+
+
+def alive(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def children(process):
+    return [int(pid) for pid in
+            pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
+
+
+@pytest.mark.parametrize("number, group, more", [
+    (signal.SIGTERM, False, ()), (signal.SIGTERM, True, ("--backend", "processes")),
+    (signal.SIGHUP, False, ())])
+def test_told_to_end(model, tmp_path, number, group, more):
+    """The run is saved, and neither tp-run nor a file is left, whoever gets the signal."""
+    out = tmp_path / "out"
+    process, place = running(model, out, "--save-every", 1, "--mesh", "tp=2", *more)
+    wait_for(out / "trainer.json", process)
+    started = children(process)
+    (os.killpg if group else os.kill)(process.pid, number)
+    said = process.stderr.read()
+    assert process.wait(30) == 0, said
+    assert json.loads((out / "trainer.json").read_text())["step"] == len(log(out))
+    assert f"interrupted after step {len(log(out))} of 100000; it is saved" in said
+    assert (out / "loss.svg").is_file()
+    assert not list(place.iterdir()) and not any(map(alive, started))
+
+
+def test_told_before_the_run(model, tmp_path):
+    """While it compiles, and while tp-run begins: nothing stays behind."""
+    tools = tmp_path / "bin"
+    tools.mkdir()
+    for slow in ("tp-compile", "tp-run"):
+        for name in ("tp-compile", "tp-run"):
+            (tools / name).unlink(missing_ok=True)
+            (tools / name).symlink_to(train._tools.find(name))
+        (tools / slow).unlink()
+        # What is slow is there, and dies by the signal.
+        (tools / slow).write_text("#!/bin/sh\necho $$ > \"$TMPDIR/pid\"\nexec sleep 60\n")
+        (tools / slow).chmod(0o755)
+        process, place = running(model, tmp_path / "out", bin=tools)
+        wait_for(place / "pid", process)
+        time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 128 + signal.SIGTERM, process.stderr.read()
+        process.stderr.close()
+        assert not alive(int((place / "pid").read_text()))
+        (place / "pid").unlink()
+        assert not list(place.iterdir()) and not (tmp_path / "out").exists()
+
+
+def test_killed(model, tmp_path, capfd):
+    """Nobody can tell tp-run then, and yet it ends and saves; the curve goes on from there."""
+    out = tmp_path / "out"
+    process, _ = running(model, out, "--save-every", 1000)
+    wait_for(out / "train.jsonl", process)
+    [started] = children(process)
+    end = time.monotonic() + 30
+    while len(log(out)) < 3 and time.monotonic() < end:
+        time.sleep(0.02)
+    process.kill()
+    process.stderr.close()
+    process.wait(20)
+    while alive(started) and time.monotonic() < end:
+        time.sleep(0.02)
+    steps = json.loads((out / "trainer.json").read_text())["step"]
+    assert steps >= 3 and len(log(out)) == steps and not (out / "loss.svg").exists()
+    assert run(*command(model, out, "--steps", steps + 2, "--resume")) == 0
+    assert [line["step"] for line in log(out)] == list(range(1, steps + 3))
+    assert f"{steps + 2} steps, loss {log(out)[0]['loss']:.4g} to " in capfd.readouterr().err
+
+
+def test_run_that_is_there(model, tmp_path, capfd):
+    out = tmp_path / "out"
+    assert run(*command(model, out, "--steps", 3, "--save-every", 1, "--keep", 3)) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"out", "out.step-1", "out.step-2"}
+    assert not (tmp_path / "out.step-2" / "train.jsonl").exists()
+    before = (out / "model.safetensors").read_bytes()
+    assert run(*command(model, out, "--steps", 2)) == 1
+    assert (f"tp-train: {out} has a run of 3 steps already: --resume goes on with it, --overwrite "
+            "replaces it\n") in capfd.readouterr().err
+    shutil.move(out, tmp_path / "away")
+    assert run(*command(model, out, "--steps", 2)) == 1
+    assert f"tp-train: {out}.step-1 has a run of 1 steps already" in capfd.readouterr().err
+    shutil.move(tmp_path / "away", out)
+    assert (out / "model.safetensors").read_bytes() == before and len(log(out)) == 3
+    assert run(*command(model, out, "--steps", 2, "--overwrite")) == 0
+    assert len(log(out)) == 2 and not (tmp_path / "out.step-1").exists()
+    with pytest.raises(SystemExit):
+        run(*command(model, out, "--resume", "--overwrite"))
+    assert "not allowed with argument" in capfd.readouterr().err
+
+
+def test_steps_that_are_not_finite(model, tmp_path, capfd):
+    """They are counted and skipped, and are no points of the curve."""
+    out = tmp_path / "out"
+    assert run(*command(model, out, "--steps", 3)) == 0
+    good = (out / "model.safetensors").read_bytes()
+    assert run(*command(model, out, "--steps", 9, "--resume", "--lr", 1e20, "--save-every", 1,
+                        "--schedule", "constant", "--max-skips", 2)) == 1
+    said = capfd.readouterr().err
+    assert "step 5: the loss is " in said and "(2 in a row, at most 2)" in said
+    assert f"'{out}' is again of step 3, and '{out}.step-4' has the weights of step 4" in said
+    assert [line["applied"] for line in log(out)] == 4 * [True] + 3 * [False]
+    assert (out / "model.safetensors").read_bytes() == good
+    assert f"tp-train: {out}: 4 steps, loss " in said
+    assert run(*command(model, out, "--steps", 4, "--resume")) == 0
+    assert [line["step"] for line in log(out)] == [1, 2, 3, 4]
+
+
 def test_refusals(model, tmp_path, capfd):
     bad = tmp_path / "bad"
     bad.write_bytes(b"caf\xe9")

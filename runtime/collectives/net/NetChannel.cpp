@@ -215,7 +215,8 @@ void NetChannel::beat() {
     return;
   nextBeat = Clock::now() + kBeat;
   const Position &mine = positions[rank()];
-  std::string frame = encode(Beat{mine.site(), mine.calls, mine.isInside()});
+  std::string frame = encode(
+      Beat{mine.site(), mine.calls, mine.isInside(), mine.toldToEnd});
   for (Peer &peer : peers)
     // Whoever gets other bytes sees by them that this rank is alive.
     if (!peer.connection.sending())
@@ -297,6 +298,7 @@ void NetChannel::handle(int64_t i, const Frame &frame) {
     position.layer = beat->site.layer;
     position.calls = beat->calls;
     position.inside = beat->inside;
+    position.toldToEnd = beat->toldToEnd;
     return;
   }
   case Type::Piece: {

@@ -164,9 +164,11 @@ struct Beat {
   static constexpr Type kType = Type::Beat;
   CallSite site;
   uint64_t calls = 0;
-  bool inside = false;
+  bool inside = false, toldToEnd = false;
 
-  auto fields() { return std::tie(site.id, site.layer, calls, inside); }
+  auto fields() {
+    return std::tie(site.id, site.layer, calls, inside, toldToEnd);
+  }
   bool isValid(int64_t) const { return true; }
 };
 

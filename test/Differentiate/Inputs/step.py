@@ -4,12 +4,15 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 usage: step.py program OPTIMIZER CLIP > program.mlir
-       step.py inputs FOLDER OPTIMIZER COUNT
+       step.py inputs FOLDER OPTIMIZER COUNT [VALUE]
        step.py check FOLDER OPTIMIZER CLIP COUNT STEPS
+       step.py unchanged FOLDER
 
 The loss is sum(c * (x @ m) * v) with a matrix m, which decays, and a bf16 vector
 v, which has a master and does not; COUNT is how many tokens there are. `check`
-compares the states, and the last step's results, with numbers in f64.
+compares the states, and the last step's results, with numbers in f64. With VALUE, such as
+nan, in the last column of c, nothing may change: `unchanged` holds the states against the
+first ones, bit for bit.
 """
 
 import math
@@ -128,6 +131,19 @@ def check(folder, optimizer, clip, count, steps):
                 sys.exit(f"{file}, {name}: expected {want}, got {values}")
 
 
+def unchanged(folder):
+    first = {"m": [f32(w) for w in M], "master:v": [f32(w) for w in V], "v": [bf16(w) for w in V]}
+    states = tensors.load(f"{folder}/states.safetensors")
+    for name, (_, values) in states.items():
+        want = first.get(name, [0.0] * len(values))
+        if list(values) != want:
+            sys.exit(f"{name}: expected {want}, got {list(values)}")
+    if len(states) < 8:
+        sys.exit(f"expected all states, got {sorted(states)}")
+    results = tensors.load(f"{folder}/results.safetensors")
+    print("unchanged, loss", results["loss_sum"][1][0], "norm", results["grad_norm"][1][0])
+
+
 def main(words):
     if words[0] == "program":
         options = [f'optimizer = "{words[1]}"']
@@ -135,11 +151,14 @@ def main(words):
         options += ["momentum"] if words[1] == "sgd" else []
         print(PROGRAM % {"options": ", ".join(options)})
     elif words[0] == "inputs":
-        folder, optimizer, count = words[1:]
+        folder, optimizer, count = words[1:4]
+        c = [float(words[4]) if words[4:] and i % COLUMNS == COLUMNS - 1 else x for i, x in enumerate(C)]
         tensors.save(f"{folder}/weights.safetensors", {"m": ("F32", [INNER, COLUMNS], M), "v": ("F32", [COLUMNS], V)})
         tensors.save(f"{folder}/in.safetensors",
-                     {"x": ("F32", [ROWS, INNER], X), "c": ("F32", [ROWS, COLUMNS], C), "count": ("F32", [], [float(count)]),
+                     {"x": ("F32", [ROWS, INNER], X), "c": ("F32", [ROWS, COLUMNS], c), "count": ("F32", [], [float(count)]),
                       **{name: ("F32", [], [value]) for name, value in settings(optimizer).items()}})
+    elif words[0] == "unchanged":
+        unchanged(words[1])
     else:
         check(words[1], words[2], float(words[3]), int(words[4]), int(words[5]))
 

@@ -93,6 +93,7 @@ def test_steps(fixture, degree, plan, dropout, tmp_path):
     for seed, graphs in ((1, 1), (2, 1), (3, 0)):
         found, errors = train(
             tmp_path / "model.tpa", folder, tmp_path, schedule, "--save", tmp_path / "saved",
+            "--overwrite",
             environment=made.environment(TP_FAKE_CUDA_SEED=seed, TPRT_CUDA_GRAPHS=graphs,
                                          TP_FAKE_CUDA_LOG=1))
         assert numpy.abs(found / wanted - 1).max() <= 1e-4

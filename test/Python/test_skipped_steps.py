@@ -1,0 +1,119 @@
+"""Steps of training whose loss or norm is not finite: as if they had not been.
+
+Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
+SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+The program of test/Differentiate/train.test, whose inputs may be any numbers. Its weights lie on
+two ranks, so that one alone has the infinity.
+"""
+
+import json
+import math
+import pathlib
+import subprocess
+import sys
+
+import numpy
+import pytest
+from safetensors.numpy import save_file
+
+import tp_mlir
+
+STEP = pathlib.Path(__file__).resolve().parents[1] / "Differentiate/Inputs/step.py"
+PLAN = {"version": 1, "rules": [{"parameter": "m", "dim": 1, "axes": ["tp"]},
+                                {"parameter": "v", "dim": 0, "axes": ["tp"]}]}
+SETTINGS = {"adamw": {"betas": (0.9, 0.99), "weight_decay": 0.1},
+            "sgd": {"momentum": 0.9, "weight_decay": 0.1}}
+RNG = numpy.random.default_rng(5)
+
+
+def inputs(**more):
+    """A micro-batch of three tokens."""
+    return {"x": RNG.standard_normal((2, 3), numpy.float32),
+            "c": RNG.standard_normal((2, 4), numpy.float32), "count": numpy.float32(3), **more}
+
+
+def only(value, column=3):
+    """A `c` with that value in one column: a gradient of one rank alone."""
+    c = RNG.standard_normal((2, 4), numpy.float32)
+    c[:, column] = value
+    return c
+
+
+@pytest.fixture(scope="module", params=[("adamw", 0.5), ("sgd", 0.0)], ids=["adamw", "sgd"])
+def opened(request, tmp_path_factory):
+    """A function that opens a Trainer, on one rank and on two."""
+    optimizer, clip = request.param
+    folder = tmp_path_factory.mktemp("skipped")
+    made = subprocess.run([sys.executable, STEP, "program", optimizer, str(clip)], check=True,
+                          capture_output=True, text=True)
+    (folder / "step.mlir").write_text(made.stdout)
+    (folder / "plan.json").write_text(json.dumps(PLAN))
+    (folder / "weights").mkdir()
+    m = RNG.standard_normal((3, 4), numpy.float32)
+    v = RNG.standard_normal(4, numpy.float32)
+    save_file({"m": m, "v": v}, folder / "weights" / "model.safetensors")
+    programs = {ranks: tp_mlir.compile(folder / "step.mlir", mesh=f"tp={ranks}",
+                                       plan=folder / "plan.json") for ranks in (1, 2)}
+    return lambda ranks, **more: programs[ranks].train(folder / "weights", 0.05,
+                                                       **SETTINGS[optimizer], **more)
+
+
+BAD = {"loss and gradients infinite": {"c": only(math.inf)},
+       "no numbers": {"c": only(math.nan, 0)},
+       "norm that overflows, of a finite loss": {"c": only(1e25)},
+       "loss that overflows": {"c": only(1e38), "x": numpy.full((2, 3), 1e3, numpy.float32)},
+       "nothing else than tokens infinite": {"x": numpy.full((2, 3), math.inf, numpy.float32)}}
+
+
+@pytest.mark.parametrize("ranks", [1, 2])
+def test_as_if_they_had_not_been(opened, ranks):
+    """Bit for bit, weights, moments, masters and the number of steps, whatever it is that is not
+    finite, and though the micro-batches beside it are good."""
+    good = [inputs() for _ in range(4)]
+    with opened(ranks) as one, opened(ranks) as other:
+        for number, batch in enumerate(good):
+            wanted = one.step(batch)
+            for name, bad in BAD.items():
+                before = other.states()
+                made = other.step(inputs(), inputs(**bad), inputs())
+                assert made.skipped and made.tokens == 9, name
+                assert not (math.isfinite(made.loss) and math.isfinite(made.grad_norm)), name
+                assert other.steps == number, name
+                after = other.states()
+                for state, value in before.items():
+                    assert numpy.array_equal(after[state], value), (name, state)
+                other._in_a_row = 0  # of one kind after the other there may be many
+            made = other.step(batch)
+            assert not made.skipped and (made.loss, made.grad_norm) == (wanted.loss,
+                                                                        wanted.grad_norm)
+        left, right = one.states(), other.states()
+        assert all(numpy.array_equal(left[name], right[name]) for name in left)
+        assert not any(right[name].any() for name in right if name.startswith("grad:"))
+        assert (one.skipped, other.skipped) == (0, len(good) * len(BAD))
+        assert one.steps == other.steps == len(good)
+
+
+def test_too_many(opened):
+    with opened(2, max_skips=2) as trainer:
+        before = trainer.weights()
+        for _ in range(2):
+            assert trainer.step(inputs(c=only(math.nan))).skipped
+        assert not trainer.step(inputs()).skipped
+        for _ in range(2):
+            assert trainer.step(inputs(c=only(math.nan))).skipped
+        with pytest.raises(tp_mlir.NotFiniteError) as error:
+            trainer.step(inputs(c=only(math.nan)))
+        assert str(error.value) == (
+            "step 2: the loss is nan, the gradient's norm nan: expected finite numbers; 3 steps in "
+            "a row were skipped, and at most 2 may be (max_skips)")
+        assert isinstance(error.value, tp_mlir.InputError) and trainer.skipped == 5
+        # It is as usable as before.
+        assert not trainer.step(inputs()).skipped and trainer.steps == 2
+        assert any((trainer.weights()[name] != before[name]).any() for name in before)
+    with opened(1, max_skips=0) as trainer:
+        with pytest.raises(tp_mlir.NotFiniteError):
+            trainer.step(inputs(c=only(math.inf)))
+    for wrong in (-1, 1.5, "2"):
+        with pytest.raises(tp_mlir.InputError, match="max_skips: expected a whole number"):
+            opened(1, max_skips=wrong)
