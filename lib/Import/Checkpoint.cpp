@@ -90,6 +90,18 @@ static std::string readEntry(const json::Value &value, uint64_t dataBytes,
   return "";
 }
 
+/// The format's metadata are strings by name.
+static std::string checkMetadata(const json::Value &value) {
+  const json::Object *metadata = value.getAsObject();
+  if (!metadata)
+    return "expected an object, got " + showJson(value);
+  for (const auto &[key, item] : *metadata)
+    if (item.kind() != json::Value::String)
+      return "expected " + quoted(key) + " to be a string, got " +
+             showJson(item);
+  return "";
+}
+
 std::string readSafetensorsHeader(StringRef data, uint64_t fileSize,
                                   llvm::StringMap<CheckpointTensor> &tensors) {
   if (fileSize < lengthBytes || data.size() < lengthBytes)
@@ -118,8 +130,11 @@ std::string readSafetensorsHeader(StringRef data, uint64_t fileSize,
   uint64_t dataBytes = fileSize - lengthBytes - length;
   SmallVector<std::pair<StringRef, CheckpointTensor>> entries;
   for (const auto &[name, value] : *root) {
-    if (StringRef(name) == "__metadata__")
+    if (StringRef(name) == "__metadata__") {
+      if (std::string why = checkMetadata(value); !why.empty())
+        return "__metadata__: " + why;
       continue;
+    }
     CheckpointTensor tensor;
     tensor.dataStart = lengthBytes + length;
     if (std::string why = readEntry(value, dataBytes, tensor); !why.empty())
