@@ -22,10 +22,10 @@ int launch(int argc, char **argv);
 
 /// Runs this program with the same arguments as every rank of `segment`, and
 /// waits until all have ended. Returns the exit code of the run; failures have
-/// been printed. With `allowStops` a rank that stands still is waited for. With
-/// `isInterruptible` rank 0 is told of the first SIGINT, and ends the run.
+/// been printed. A rank that gives no sign of life for `silenceSeconds` is lost.
+/// With `isInterruptible` rank 0 is told of the first SIGINT, and ends the run.
 int runLocalRanks(const Segment &segment, char **argv, const Describe &describe,
-                  bool allowStops, bool isInterruptible);
+                  double silenceSeconds, bool isInterruptible);
 
 /// From now on Ctrl-C does not end the process: what runs ends early, and a
 /// second one ends it where ranks are threads. Of ranks that are processes only
