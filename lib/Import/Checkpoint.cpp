@@ -90,17 +90,15 @@ static std::string readEntry(const json::Value &value, uint64_t dataBytes,
   return "";
 }
 
-/// The format's metadata is texts by name.
+/// The format's metadata are strings by name.
 static std::string checkMetadata(const json::Value &value) {
-  const json::Object *entries = value.getAsObject();
-  if (!entries)
-    return "malformed header: expected __metadata__ to be an object of "
-           "strings, got " +
-           showJson(value);
-  for (const auto &[key, entry] : *entries)
-    if (!entry.getAsString())
-      return "malformed header: expected __metadata__[" + quoted(key) +
-             "] to be a string, got " + showJson(entry);
+  const json::Object *metadata = value.getAsObject();
+  if (!metadata)
+    return "expected an object, got " + showJson(value);
+  for (const auto &[key, item] : *metadata)
+    if (item.kind() != json::Value::String)
+      return "expected " + quoted(key) + " to be a string, got " +
+             showJson(item);
   return "";
 }
 
@@ -134,7 +132,7 @@ std::string readSafetensorsHeader(StringRef data, uint64_t fileSize,
   for (const auto &[name, value] : *root) {
     if (StringRef(name) == "__metadata__") {
       if (std::string why = checkMetadata(value); !why.empty())
-        return why;
+        return "__metadata__: " + why;
       continue;
     }
     CheckpointTensor tensor;

@@ -18,7 +18,7 @@ import sys
 import tempfile
 import threading
 
-from . import _checkpoint, _tools
+from . import _checkpoint, _forks, _tools
 from ._errors import from_exit
 from ._ranks import Ranks
 from ._session import Session, _Sized, functions, is_launched, seconds
@@ -123,7 +123,8 @@ class Generator:
         self._calls = functions("tprt_generate_", _signatures())
         self._on_event = {}
         self._changed = threading.Condition()
-        self._closing = False
+        self._closing = self._is_forked = False
+        _forks.watch(self)
         place = contextlib.nullcontext()
         if ranks > 1 and backend in _STARTED and not is_launched():
             self._ranks = Ranks(ranks, path, weights, backend, seconds(timeout))
@@ -141,6 +142,12 @@ class Generator:
             raise
         self._thread = threading.Thread(target=self._tell, name="tp-mlir events", daemon=True)
         self._thread.start()
+
+    def forked(self):
+        """This is the copy of a child, which leaves the engine to its parent."""
+        self._handle, self._thread, self._on_event = ctypes.c_void_p(), None, {}
+        self._changed = threading.Condition()  # The parent's may be locked for good.
+        self._is_forked = True
 
     def _open(self, queue):
         session = self._session._handle
@@ -198,6 +205,8 @@ class Generator:
         request = _Request.of(ids, params)
         # Its events are not told before it is known whose they are.
         with self._changed:
+            if self._is_forked:
+                raise EngineError(_forks.message("engine"))
             if not self._handle:
                 raise ClosedError("the engine is closed")
             if self.failure:

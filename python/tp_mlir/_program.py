@@ -11,7 +11,7 @@ import tempfile
 import numpy
 from safetensors.numpy import load_file, save_file
 
-from . import _session, _tools
+from . import _forks, _session, _tools
 from ._tools import options as _options
 from ._trainer import Trainer
 
@@ -178,8 +178,8 @@ def compile(model, output=None, *, mesh=None, plan=None, batch=None, seq=None, d
                          ignore=ignore)
     folder = None
     if output is None:
-        folder = tempfile.TemporaryDirectory(prefix="tp-mlir-")
-        output = pathlib.Path(folder.name) / "program.tpa"
+        folder = _forks.Folder()
+        output = pathlib.Path(folder.path) / "program.tpa"
     _tools.run("tp-compile", [model, *arguments, "-o", output], progress)
     return Program(output, _source=model, _arguments=arguments, _folder=folder)
 

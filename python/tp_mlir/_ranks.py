@@ -16,6 +16,8 @@ import signal
 import subprocess
 import sys
 
+from . import _forks
+
 # How long ranks may take to end once they have nothing to do.
 _END_SECONDS = 5
 
@@ -34,6 +36,7 @@ class Ranks:
             return {**job, "RANK": str(rank), "LOCAL_RANK": str(rank)}
 
         self._first, self._processes = place(0), {}
+        _forks.watch(self)
         try:
             for rank in range(1, count):
                 self._processes[rank] = subprocess.Popen(
@@ -43,6 +46,10 @@ class Ranks:
         except BaseException:
             self.end(0)
             raise
+
+    def forked(self):
+        """They are no children of this process."""
+        self._processes = {}
 
     @contextlib.contextmanager
     def first(self):

@@ -15,7 +15,7 @@ import pathlib
 
 import numpy
 
-from . import _tools
+from . import _forks, _tools
 from ._errors import InputError, from_exit
 
 _TYPES = {"F32": numpy.float32, "F16": numpy.float16, "I64": numpy.int64, "I32": numpy.int32,
@@ -64,7 +64,7 @@ class _Options(_Sized):
                 ("timeout_seconds", ctypes.c_double), ("start_timeout_seconds", ctypes.c_double),
                 ("load_timeout_seconds", ctypes.c_double), ("timeline", ctypes.c_int32),
                 ("allow_stops", ctypes.c_int32), ("on_failure", _OnFailure),
-                ("context", ctypes.c_void_p)]
+                ("context", ctypes.c_void_p), ("silence_timeout_seconds", ctypes.c_double)]
 
 
 @functools.cache
@@ -148,6 +148,8 @@ class Session:
         self._calls = _runtime()
         self._handle = ctypes.c_void_p()
         self._given = {}
+        self._is_forked = False
+        _forks.watch(self)
         # Kept, as the library may call it until the end.
         self._on_failure = _OnFailure(
             (lambda context, rank, code, text: on_failure(code, text.decode()))
@@ -168,14 +170,22 @@ class Session:
         if code != 0:
             raise from_exit("libtprt", code, self._calls["error"](self._handle).decode())
 
-    def _call(self, name, *arguments):
+    def forked(self):
+        """This is the copy of a child, which leaves the session to its parent."""
+        self._handle, self._is_forked = ctypes.c_void_p(), True
+
+    def _expect_open(self):
+        if self._is_forked:
+            raise InputError("libtprt", 1, _forks.message("session"))
         if not self._handle:
             raise ValueError("the session is closed")
+
+    def _call(self, name, *arguments):
+        self._expect_open()
         self._check(self._calls[name](self._handle, *arguments))
 
     def _entry(self, name):
-        if not self._handle:
-            raise ValueError("the session is closed")
+        self._expect_open()
         entry = self._calls["entry"](self._handle, name.encode() if name else None)
         self._check(1 if entry < 0 else 0)
         return entry
@@ -235,8 +245,7 @@ class Session:
         return outputs if self.rank == 0 else {}
 
     def _entry_for(self, tensors, count):
-        if not self._handle:
-            raise ValueError("the session is closed")
+        self._expect_open()
         entry = self._calls["entry_for"](self._handle, tensors, count)
         self._check(1 if entry < 0 else 0)
         return entry
@@ -244,8 +253,7 @@ class Session:
     def states(self):
         """What is in the program's states now: dict of name to array, floats as
         float32."""
-        if not self._handle:
-            raise ValueError("the session is closed")
+        self._expect_open()
         states = {}
         for i in range(self._calls["state_count"](self._handle)):
             tensor = _Tensor()
@@ -260,8 +268,7 @@ class Session:
 
     def stats(self):
         """What --stats=json prints of the steps so far, parsed."""
-        if not self._handle:
-            raise ValueError("the session is closed")
+        self._expect_open()
         stats = self._calls["stats"](self._handle)
         self._check(0 if stats is not None else 1)
         return json.loads(stats or b"{}")

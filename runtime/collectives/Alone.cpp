@@ -13,6 +13,7 @@
 #include "Transfer.h"
 #ifdef TPRT_HAS_CUDA
 #include "DeviceCopy.h"
+#include "DeviceWait.h"
 #endif
 
 using namespace tprt;
@@ -28,7 +29,8 @@ public:
   Status agree(int64_t, uint64_t, const char *) override { return {}; }
   void reset() override {
     std::lock_guard lock(this->mutex);
-    this->first = {};
+    if (this->quiet())
+      this->first = {};
   }
 
 protected:
@@ -59,8 +61,14 @@ private:
 #ifdef TPRT_HAS_CUDA
 class AloneOnDevice : public Alone<DeviceBackend> {
 public:
-  AloneOnDevice(int64_t rank, int64_t count)
-      : Alone(rank, count), cuda(**Driver::get()) {}
+  AloneOnDevice(int64_t rank, int64_t count, double timeoutSeconds)
+      : Alone(rank, count), cuda(**Driver::get()), limit(timeoutSeconds) {}
+  ~AloneOnDevice() override {
+    // Giving memory back waits for the device.
+    if (lost)
+      for (DeviceBytes &memory : operands)
+        (void)memory.release();
+  }
 
   int64_t device(int64_t) const override { return 0; }
   Status attach(const Manifest &manifest, CUstream theStream,
@@ -81,9 +89,21 @@ public:
     return uint64_t(memory);
   }
   Status endStep() override { return {}; }
-  Status await(CUstream waited) override {
-    return cuda.check(cuda.cuStreamSynchronize(waited), "the step");
+  /// A device that does not answer is as good as a rank that is lost: nothing
+  /// can be done with it any more.
+  Status await(const Query &query) override {
+    auto look = [&](double seconds) -> Status {
+      if (seconds <= limit)
+        return {};
+      lost = true;
+      return lostError("its device did not answer within ", limit.load(),
+                       " s");
+    };
+    TPRT_ASSIGN(auto result, pollDevice(query, look));
+    return cuda.check(result, "the step");
   }
+  void limitWaits(double seconds) override { limit = seconds; }
+  bool quiet() const override { return !lost; }
   /// What the others say is left out as well.
   Expected<std::vector<std::string>>
   exchange(const std::string &bytes) override {
@@ -109,16 +129,19 @@ private:
   int64_t stagingSize = 0;
   uint64_t staging = 0;
   std::vector<DeviceBytes> operands;
+  std::atomic<double> limit; ///< of a wait, in seconds
+  std::atomic<bool> lost = false;
 };
 #endif
 
 } // namespace
 
 std::unique_ptr<Backend> tprt::makeAloneBackend(int64_t rank, int64_t ranks,
-                                                Device device) {
+                                                Device device,
+                                                double timeoutSeconds) {
 #ifdef TPRT_HAS_CUDA
   if (device == Device::Cuda)
-    return std::make_unique<AloneOnDevice>(rank, ranks);
+    return std::make_unique<AloneOnDevice>(rank, ranks, timeoutSeconds);
 #endif
   return std::make_unique<Alone<Backend>>(rank, ranks);
 }

@@ -45,6 +45,11 @@ void Backend::limitWaits(double seconds) {
     side->limitWaits(seconds);
 }
 
+bool Backend::quiet() const {
+  SideChannel *side = channel();
+  return !side || side->quiet();
+}
+
 Expected<Backend::Gathered> Backend::gather(const void *data, int64_t bytes) {
   TPRT_ASSIGN(auto all, channel()->gather(std::string(
                             static_cast<const char *>(data), size_t(bytes))));

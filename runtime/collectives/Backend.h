@@ -127,6 +127,10 @@ public:
   /// those of processes are for good. No rank may be inside.
   virtual void reset() {}
 
+  /// Whether nothing writes to the memory of this process' ranks any more. Not
+  /// after a failure that left a library's call or a device at work.
+  virtual bool quiet() const;
+
   /// What ranks that are processes have in common; null where they are threads
   /// of this one.
   virtual SideChannel *channel() const { return nullptr; }
@@ -175,11 +179,14 @@ public:
   /// `stream`: all work of this rank's collectives becomes work of that stream.
   virtual Status endStep() = 0;
 
-  /// Waits until the stream has done all its work, or until the run fails: by
-  /// another rank's failure (does not return then), by an error of the device,
-  /// or because no collective began or ended for the time limit: the error
+  /// Asks whether some work of the device is done, such as cuStreamQuery and
+  /// cuEventQuery do: a CUresult.
+  using Query = std::function<int()>;
+  /// Waits until that work is done, or until the run fails: by another rank's
+  /// failure (does not return then), by an error of the device, or because the
+  /// device did nothing that can be seen for the time limit: a Lost error, which
   /// names the ledger entry that this rank is in.
-  virtual Status await(CUstream_st *stream) = 0;
+  virtual Status await(const Query &query) = 0;
 
   /// Gives every rank all ranks' bytes, in their order.
   virtual Expected<std::vector<std::string>>

@@ -12,6 +12,9 @@
 #include "net/NetRendezvous.h"
 #include "processes/Segment.h"
 
+#include <cstdio>
+#include <cstdlib>
+
 using namespace tprt;
 using Ranks = BackendRow::Ranks;
 
@@ -22,6 +25,12 @@ Status checkNccl();
 } // namespace tprt
 
 namespace {
+
+/// Nothing that ranks of several hosts share before they meet is a secret.
+constexpr const char *kGuessableToken =
+    "the ranks are on several hosts and know each other by what other users of "
+    "these hosts can find out too (the job's number, the meeting place): set "
+    "TPRT_JOB_TOKEN to a secret, the same for all ranks";
 
 /// Without a name the first that serves a program is taken.
 constexpr BackendRow kBackends[] = {
@@ -121,6 +130,8 @@ tprt::connectRanks(const ProcessInfo &process,
       return userError("ranks are on several hosts (", process.hosts,
                        "), but nothing says where rank 0 is: set MASTER_ADDR "
                        "and MASTER_PORT");
+    if (process.rank == 0 && !std::getenv(kTokenVariable))
+      std::fprintf(stderr, "tp-run: warning: %s\n", kGuessableToken);
     TPRT_ASSIGN(auto connections,
                 net::rendezvous(process, options.timeoutSeconds));
     return net::makeChannel(std::move(connections), process, options);
@@ -138,7 +149,7 @@ Expected<std::unique_ptr<Backend>> tprt::makeBackend(BackendOptions options) {
   // another memory.
   if (options.onlyRank || backend.memory != options.device)
     return makeAloneBackend(options.onlyRank.value_or(0), options.ranks,
-                            options.device);
+                            options.device, options.waits.timeoutSeconds);
   if (backend.ranksAreProcesses() && !options.process) {
     TPRT_ASSIGN(options.process, ownProcessInfo(backend, options.ranks));
   }
@@ -149,6 +160,6 @@ Expected<std::unique_ptr<Backend>> tprt::makeBackend(BackendOptions options) {
                      options.process->source, " says ", options.process->ranks);
   // One device has nobody to talk to.
   if (options.ranks == 1 && options.device != Device::Cpu)
-    return makeAloneBackend(0, 1, options.device);
+    return makeAloneBackend(0, 1, options.device, options.waits.timeoutSeconds);
   return backend.connect(options);
 }

@@ -84,9 +84,10 @@ std::string describeBackends();
 /// A rank whose collectives NCCL moves (nccl/), for what has met already.
 std::unique_ptr<DeviceBackend>
 makeNcclBackend(std::shared_ptr<SideChannel> channel, const Nccl &nccl);
-/// The only rank, or one of many, without the others (Alone.cpp).
+/// The only rank, or one of many, without the others (Alone.cpp). Its device is
+/// lost if it does not answer within the time limit.
 std::unique_ptr<Backend> makeAloneBackend(int64_t rank, int64_t ranks,
-                                          Device device);
+                                          Device device, double timeoutSeconds);
 /// The backend of this process, once all ranks have come.
 Expected<std::unique_ptr<Backend>> makeBackend(BackendOptions options);
 

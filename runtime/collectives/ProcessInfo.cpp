@@ -3,14 +3,18 @@
 // Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// A table of starters and their variables; the first that is set decides.
+// A table of starters and their variables; the first that started this process
+// decides. Slurm sets its variables in shells and scripts as well, whose
+// programs are no ranks: only a step of several tasks is a start of ranks.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ProcessInfo.h"
 
 #include <charconv>
+#include <cmath>
 #include <cstring>
+#include <string_view>
 #include <unistd.h>
 
 using namespace tprt;
@@ -46,11 +50,48 @@ constexpr Starter kStarters[] = {
      "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", nullptr},
     {"torchrun", "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE",
      nullptr},
+    {"Slurm", "SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_LOCALID", nullptr,
+     "SLURM_STEP_NUM_NODES"},
+    // As above: old releases, or a job's variables passed on by hand.
     {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", nullptr,
      "SLURM_STEP_NUM_NODES"},
     {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS",
      nullptr},
 };
+
+/// Steps that Slurm itself makes: pending, external, batch script and
+/// interactive ones (salloc's shell).
+constexpr int64_t kFirstOwnStep = 0xfffffffa;
+
+/// Whether srun has started this process as one of several tasks. Variables of
+/// a step stay in all that one of its processes starts, so that another
+/// launcher's, where there is one, are nearer.
+Expected<bool> isSlurmTask(const Get &get) {
+  if (!get("SLURM_STEP_ID"))
+    return false; // a batch job's script
+  TPRT_ASSIGN(auto step, number(get, "SLURM_STEP_ID"));
+  if (step >= kFirstOwnStep)
+    return false;
+  // What the step has counts, not what the job has. A single task may be a
+  // shell.
+  const char *size = get("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS"
+                                                 : "SLURM_NTASKS";
+  TPRT_ASSIGN(auto tasks, number(get, size));
+  // MPICH's mpirun starts one process per node by srun, which starts the ranks.
+  auto isOther = [&](const char *mpich, const char *slurm) {
+    return get(mpich) && get(slurm) &&
+           std::string_view(get(mpich)) != get(slurm);
+  };
+  bool isMpich = isOther("PMI_SIZE", size) || isOther("PMI_RANK", "SLURM_PROCID");
+  return tasks > 1 && !isMpich;
+}
+
+/// Whether these variables are set, and by who has started this process.
+Expected<bool> hasStarted(const Starter &starter, const Get &get) {
+  if (!get(starter.rank) || !get(starter.ranks))
+    return false;
+  return std::string_view(starter.name) == "Slurm" ? isSlurmTask(get) : true;
+}
 
 /// What names the job.
 std::string jobOf(const std::string &starter, const Get &get) {
@@ -93,6 +134,21 @@ Status meetingPoint(const Get &get, ProcessInfo &process) {
 
 } // namespace
 
+Expected<std::optional<double>>
+tprt::secondsFromEnvironment(const char *name, const Get &get) {
+  const char *text = get(name);
+  if (!text)
+    return std::optional<double>();
+  double value = 0;
+  const char *end = text + std::strlen(text);
+  auto [stop, error] = std::from_chars(text, end, value);
+  if (error != std::errc() || stop != end || !std::isfinite(value) ||
+      value <= 0)
+    return userError("environment variable ", name,
+                     ": expected seconds above 0, got '", text, "'");
+  return std::optional(value);
+}
+
 std::string tprt::firstOfNodeList(const std::string &list) {
   size_t bracket = list.find_first_of("[,");
   if (bracket == std::string::npos || list[bracket] == ',')
@@ -111,11 +167,8 @@ Expected<std::optional<ProcessInfo>>
 tprt::processInfoFromEnvironment(const Get &get) {
   for (const Starter &starter : kStarters) {
     std::string name = starter.name;
-    if (!get(starter.rank) || !get(starter.ranks))
-      continue;
-    // The script of a batch job has the variables too; only srun's steps are
-    // ranks.
-    if (name == "Slurm" && !get("SLURM_STEP_ID"))
+    TPRT_ASSIGN(bool isStarted, hasStarted(starter, get));
+    if (!isStarted)
       continue;
     TPRT_ASSIGN(auto rank, number(get, starter.rank));
     TPRT_ASSIGN(auto ranks, number(get, starter.ranks));

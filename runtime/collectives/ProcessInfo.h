@@ -50,6 +50,11 @@ inline constexpr const char *kFileVariable = "TPRT_SHARED_MEMORY_FD";
 /// Whoever wants a secret of their own in the token of a job sets this.
 inline constexpr const char *kTokenVariable = "TPRT_JOB_TOKEN";
 
+/// A number of seconds above 0 that this variable states; none if it is not
+/// set.
+Expected<std::optional<double>> secondsFromEnvironment(
+    const char *name, const std::function<const char *(const char *)> &get = getenv);
+
 /// The first host of a list in Slurm's notation: `gpu[08-11,20],login` ->
 /// gpu08.
 std::string firstOfNodeList(const std::string &list);

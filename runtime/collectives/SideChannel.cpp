@@ -38,16 +38,16 @@ void SideChannel::finish() {
 void SideChannel::watch() {
   pthread_setname_np(pthread_self(), "rank-watch");
   while (!leaving) {
-    try {
+    Status status = caught([this]() -> Status {
       beat();
       // After a failure there is only something left to send.
       if (failure().ok())
-        if (Status status = check(); !status.ok())
-          (void)abort(status);
+        TPRT_TRY(check());
       rest();
-    } catch (const std::exception &error) {
-      (void)abort(internalError(error.what()));
-    }
+      return {};
+    });
+    if (!status.ok())
+      (void)abort(status);
   }
 }
 

@@ -49,14 +49,21 @@ struct Policy {
   std::function<bool()> isToldToEnd;
 };
 
+/// How long a rank may give no sign of life where nobody says otherwise: a
+/// process that is stopped for a moment, a virtual machine that moves to
+/// another host and a few lost TCP segments (which are sent again after 0.2,
+/// 0.6, 1.4 and 3 s) are not lost ranks. One that ended is known at once.
+inline constexpr double kSilenceSeconds = 8;
+inline constexpr const char *kSilenceVariable = "TPRT_SILENCE_TIMEOUT";
+
 class SideChannel {
 public:
   struct Options {
     double timeoutSeconds = 60; ///< longest wait for another rank, at first
     Describe describe;          ///< of call sites, in messages
-    /// A process that stands still is waited for, as it may be under a
-    /// debugger; only one that ended is lost.
-    bool allowStops = false;
+    /// A rank that gives no sign of life for so long is lost; infinity: one
+    /// that stands still, perhaps under a debugger, is waited for.
+    double silenceSeconds = kSilenceSeconds;
     std::shared_ptr<const Policy> policy{};
   };
 

@@ -111,6 +111,7 @@ Status CudaRank::connect() {
 
 /// Lays out and allocates everything that the entries need.
 Status CudaRank::allocate() {
+  places = {}, shared = {};
   int64_t arena = 0, comm = 0;
   for (const Entry &entry : manifest.entries) {
     arena = std::max(arena, entry.arenaBytes);
@@ -130,8 +131,10 @@ Status CudaRank::allocate() {
   add(shared, shared.comm, comm);
   add(shared, shared.values, layout.bytes);
 
+  // Of an earlier call that had memory for a part alone.
+  block = DeviceBytes();
   TPRT_ASSIGN(auto memory, gpu.memory());
-  int64_t total = places.total + shared.total;
+  int64_t total = places.total + (operands ? 0 : shared.total);
   if (memory.free < total)
     return userError(
         gpu.describe(), ": the program needs ", total, " bytes on the device, ",
@@ -146,7 +149,7 @@ Status CudaRank::allocate() {
         cuda->check(cuda->cuMemAlloc(&address, size_t(places.total)), what));
     block = DeviceBytes(*cuda, address);
   }
-  if (shared.total) {
+  if (shared.total && !operands) {
     TPRT_ASSIGN(operands, device->allocateOperands(shared.total).in(what));
   }
   // States pass through one by one. The layout has them before all else, this
@@ -175,11 +178,18 @@ Status CudaRank::allocate() {
 }
 
 Status CudaRank::loadWeights(const Weights &weights) {
-  TPRT_TRY(allocate());
+  // What an earlier call has made stays, also where that found no weights.
+  if (!staging)
+    TPRT_TRY(allocate());
+  parameters.clear();
+  AwaitEvent awaitEvent = [this](CUevent event) {
+    return device->await([=, this] { return int(cuda->cuEventQuery(event)); });
+  };
   if (!manifest.gemms.empty()) {
     TPRT_ASSIGN(auto lt, CublasLt::get());
     TPRT_TRY(gemms.open(*cuda, *lt, manifest.gemms, compute.get(),
-                        block.get() + places.workspace, gpu.cacheBytes));
+                        block.get() + places.workspace, gpu.cacheBytes,
+                        awaitEvent));
   }
   if (!program.constants.empty())
     TPRT_TRY(toDevice(block.get() + places.constants, program.constants.data(),
@@ -187,7 +197,7 @@ Status CudaRank::loadWeights(const Weights &weights) {
   TPRT_ASSIGN(loadedBytes,
               loadParameters(*cuda, manifest, parameterPlan, weights,
                              meshCoordinates, block.get() + places.parameters,
-                             compute.get(),
+                             compute.get(), awaitEvent,
                              LoadProgress(self, parameterPlan.bytes)));
   for (int64_t offset : parameterPlan.offsets)
     parameters.push_back(reinterpret_cast<const void *>(
@@ -440,7 +450,8 @@ Status CudaRank::prepare(int64_t entry) {
 }
 
 Status CudaRank::await(const std::string &what) {
-  return device->await(compute.get()).in(what);
+  auto query = [this] { return int(cuda->cuStreamQuery(compute.get())); };
+  return device->await(query).in(what);
 }
 
 /// What fails on the device is found later: says what is known of where.

@@ -68,8 +68,10 @@ int64_t GemmPlans::workspaceBytes(const std::vector<Gemm> &gemms) {
 
 Status GemmPlans::open(const Driver &driver, const CublasLt &library,
                        const std::vector<Gemm> &list, CUstream computation,
-                       CUdeviceptr scratch, int64_t cache) {
+                       CUdeviceptr scratch, int64_t cache,
+                       AwaitEvent awaitEvent) {
   cuda = &driver;
+  await = std::move(awaitEvent);
   cacheBytes = cache;
   lt = &library;
   gemms = &list;
@@ -297,8 +299,7 @@ Status GemmPlans::measure(const Plan &plan, const Call &call,
       TPRT_TRY(check(cuda->cuEventRecord(start.get(), lane.stream)));
       runs = enqueue(plan, i, call, lane).ok();
       TPRT_TRY(check(cuda->cuEventRecord(stop.get(), lane.stream)));
-      TPRT_TRY(cuda->check(cuda->cuEventSynchronize(stop.get()),
-                           "while timing " + describe(call)));
+      TPRT_TRY(await(stop.get()).in("while timing " + describe(call)));
       TPRT_TRY(check(
           cuda->cuEventElapsedTime(&milliseconds, start.get(), stop.get())));
       if (runs)

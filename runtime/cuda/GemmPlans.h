@@ -51,7 +51,7 @@ public:
   ~GemmPlans();
   Status open(const Driver &cuda, const CublasLt &lt,
               const std::vector<Gemm> &gemms, CUstream stream,
-              CUdeviceptr workspace, int64_t cacheBytes);
+              CUdeviceptr workspace, int64_t cacheBytes, AwaitEvent await);
 
   /// Makes plans for calls like these and tries their algorithms on the calls'
   /// buffers, whose contents are lost.
@@ -92,6 +92,7 @@ private:
   Handle<cublasLtHandle_t, &CublasLt::cublasLtDestroy, CublasLt> handle;
   const std::vector<Gemm> *gemms = nullptr;
   int64_t cacheBytes = 0;  ///< of the device
+  AwaitEvent await;
   std::vector<Lane> lanes; ///< the first is that of all other work
   Event begun;
   std::map<Key, std::unique_ptr<Plan>> plans;

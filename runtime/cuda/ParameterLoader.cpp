@@ -18,7 +18,7 @@ using namespace tprt;
 Expected<int64_t> tprt::loadParameters(
     const Driver &cuda, const Manifest &manifest, const ParameterPlan &plan,
     const Weights &weights, const std::vector<int64_t> &coordinates,
-    CUdeviceptr base, CUstream stream,
+    CUdeviceptr base, CUstream stream, const AwaitEvent &await,
     const std::function<void(int64_t)> &progress, int64_t pinnedBytes) {
   // A row is the smallest piece.
   int64_t bytes = std::min(plan.bytes, pinnedBytes);
@@ -35,6 +35,15 @@ Expected<int64_t> tprt::loadParameters(
     TPRT_ASSIGN(copied[b], makeEvent(cuda));
   }
 
+  /// The copy that used this buffer before; success if there was none.
+  auto settle = [&](int turn) -> Status {
+    Status status = await(copied[turn].get());
+    if (!status.ok())
+      for (PinnedBytes &buffer : buffers)
+        (void)buffer.release();
+    return status;
+  };
+
   int64_t read = 0;
   int turn = 0;
   for (const ParameterPlan::Tensor &tensor : plan.tensors) {
@@ -46,8 +55,7 @@ Expected<int64_t> tprt::loadParameters(
     for (int64_t first = 0; first < rows; first += step, turn ^= 1) {
       int64_t count = std::min(step, rows - first);
       void *staging = buffers[turn].get();
-      // The copy that used this buffer before; success if there was none.
-      TPRT_TRY(cuda.check(cuda.cuEventSynchronize(copied[turn].get()), what));
+      TPRT_TRY(settle(turn).in(what));
       TPRT_ASSIGN(auto bytes, weights.load(tensor.parameter, tensor.instance,
                                            coordinates, staging, first, count));
       read += bytes;
@@ -60,7 +68,7 @@ Expected<int64_t> tprt::loadParameters(
       progress(tensor.offset + (first + count) * row);
     }
   }
-  TPRT_TRY(cuda.check(cuda.cuStreamSynchronize(stream),
-                      "cannot load the parameters to the device"));
+  for (int turn : {0, 1})
+    TPRT_TRY(settle(turn).in("cannot load the parameters to the device"));
   return read;
 }

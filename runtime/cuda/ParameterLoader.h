@@ -23,12 +23,14 @@ namespace tprt {
 constexpr int64_t kPinnedBytes = int64_t(32) << 20;
 
 /// Fills the block at `base` by way of `stream`; returns, when all is there,
-/// the bytes read from the checkpoint.
+/// the bytes read from the checkpoint. After an error of `await` the pinned
+/// buffers are left to the device.
 Expected<int64_t> loadParameters(const Driver &cuda, const Manifest &manifest,
                                  const ParameterPlan &plan,
                                  const Weights &weights,
                                  const std::vector<int64_t> &coordinates,
                                  CUdeviceptr base, CUstream stream,
+                                 const AwaitEvent &await,
                                  const std::function<void(int64_t)> &progress,
                                  int64_t pinnedBytes = kPinnedBytes);
 

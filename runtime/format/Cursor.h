@@ -14,9 +14,9 @@
 #include "Json.h"
 #include "Manifest.h"
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
-#include <set>
 
 namespace tprt {
 
@@ -45,7 +45,7 @@ public:
   bool has(const char *key) const {
     if (!value.is_object())
       fail("expected an object, got ", value.type_name());
-    known.insert(key);
+    known.emplace_back(key);
     return value.contains(key);
   }
   /// The value of a key that an object must have.
@@ -57,7 +57,7 @@ public:
   /// When all has been read: the object has no keys but those asked for.
   void end() const {
     for (const auto &item : value.items())
-      if (!known.contains(item.key()))
+      if (std::find(known.begin(), known.end(), item.key()) == known.end())
         fail("unknown key '", item.key(), "'");
   }
 
@@ -67,6 +67,7 @@ public:
     if (value.size() > size_t(kMaxCount))
       fail("expected at most ", kMaxCount, " items, got ", value.size());
     std::vector<Cursor> items;
+    items.reserve(value.size());
     for (size_t i = 0; i < value.size(); ++i)
       items.emplace_back(value[i], path + "[" + std::to_string(i) + "]");
     return items;
@@ -83,11 +84,15 @@ public:
     if (!value.is_object())
       fail("expected an object, got ", value.type_name());
     std::vector<std::pair<std::string, Cursor>> items;
+    items.reserve(value.size());
     for (const auto &item : value.items())
-      items.push_back({item.key(),
-                       {item.value(), detail::join(path, ": ", what, " '",
-                                                   item.key(), "'")}});
+      items.push_back({item.key(), {item.value(), itemPath(path, what, item.key())}});
     return items;
+  }
+  /// The path of such a value of an object that is not at hand as a whole.
+  static std::string itemPath(const std::string &path, const char *what,
+                              const std::string &key) {
+    return path + ": " + what + " '" + key + "'";
   }
 
   std::string string() const {
@@ -207,20 +212,29 @@ public:
 private:
   const nlohmann::json &value;
   std::string path;
-  mutable std::set<std::string, std::less<>> known;
+  mutable std::vector<std::string> known; ///< keys that were asked for
 };
 
-/// What `read` makes of the JSON at `path`, or the error that it throws.
+/// What `read` makes, which is an Expected, or the error that a cursor throws
+/// in it. `path` is for errors of the JSON library.
 template <typename Read>
-auto readJson(const nlohmann::json &value, const std::string &path, Read read)
-    -> Expected<decltype(read(Cursor(value, path)))> {
+auto catchSchemaError(const std::string &path, Read read) -> decltype(read()) {
   try {
-    return read(Cursor(value, path));
+    return read();
   } catch (const SchemaError &error) {
     return userError(error.message);
   } catch (const nlohmann::json::exception &error) {
     return userError(path, ": ", error.what());
   }
+}
+
+/// What `read` makes of the JSON at `path`, or the error that it throws.
+template <typename Read>
+auto readJson(const nlohmann::json &value, const std::string &path, Read read)
+    -> Expected<decltype(read(Cursor(value, path)))> {
+  using Result = Expected<decltype(read(Cursor(value, path)))>;
+  return catchSchemaError(
+      path, [&]() -> Result { return read(Cursor(value, path)); });
 }
 
 } // namespace tprt

@@ -15,12 +15,21 @@
 
 #include <nlohmann/json.hpp>
 
+#include <functional>
 #include <string_view>
 
 namespace tprt {
 
 /// Parses the text. Nesting of `maxDepth` or more is refused.
 Expected<nlohmann::json> parseJson(std::string_view text, int maxDepth);
+
+/// Parses an object and hands over each member as soon as it is read, so that a
+/// long object never exists as a whole. `take` returns whether the name is new,
+/// and may throw, which ends the parsing. Time and memory are linear in the
+/// text, beside what `take` needs.
+using TakeMember = std::function<bool(std::string name, nlohmann::json value)>;
+Status parseMembers(std::string_view text, int maxDepth,
+                    const TakeMember &take);
 
 } // namespace tprt
 

@@ -26,9 +26,25 @@ struct tprt_generator {
   Event event; ///< the last
   std::vector<int32_t> ids;
   std::vector<float> logProbabilities;
+  pid_t process = getpid();
 };
 
 static thread_local std::string error, text;
+
+template <typename Body>
+static int32_t guard(tprt_generator *generator, Body body) {
+  Status status = checkProcess(generator->process, "generator");
+  return keepError(error, status.ok() ? caught(body) : status);
+}
+
+/// The same with messages of this thread.
+template <typename Body>
+static int32_t guardHere(tprt_session *session, Body body) {
+  int32_t code = guard(session, body);
+  if (code != 0)
+    error = session->error;
+  return code;
+}
 
 static Expected<Request> takeRequest(const tprt_request *from) {
   tprt_request r;
@@ -59,7 +75,7 @@ static Expected<Request> takeRequest(const tprt_request *from) {
 int32_t tprt_generate_open(tprt_session *session, int64_t queue,
                            tprt_generator **generator) {
   *generator = nullptr;
-  return guard(error, [&]() -> Status {
+  return guardHere(session, [&]() -> Status {
     Session &own = *session->session;
     if (!own.root())
       return userError("rank ", own.rank(),
@@ -74,21 +90,24 @@ int32_t tprt_generate_open(tprt_session *session, int64_t queue,
 }
 
 int32_t tprt_generate_follow(tprt_session *session) {
-  return guard(error, [&]() -> Status {
+  return guardHere(session, [&]() -> Status {
     if (session->session->root())
       return userError("rank 0 follows nobody: it calls tprt_generate_open");
     return follow(*session->session);
   });
 }
 
-void tprt_generate_close(tprt_generator *generator) { delete generator; }
+void tprt_generate_close(tprt_generator *generator) {
+  if (generator && !isForked(generator->process))
+    delete generator;
+}
 
 const char *tprt_generate_error() { return error.c_str(); }
 
 int32_t tprt_generate_submit(tprt_generator *generator,
                              const tprt_request *requests, int64_t count,
                              uint64_t *numbers) {
-  return guard(error, [&]() -> Status {
+  return guard(generator, [&]() -> Status {
     std::vector<Request> taken;
     auto *next = reinterpret_cast<const char *>(requests);
     for (int64_t i = 0; i < count; ++i) {
@@ -104,12 +123,13 @@ int32_t tprt_generate_submit(tprt_generator *generator,
 }
 
 void tprt_generate_cancel(tprt_generator *generator, uint64_t request) {
-  generator->own.cancel(request);
+  if (!isForked(generator->process))
+    generator->own.cancel(request);
 }
 
 int32_t tprt_generate_next(tprt_generator *generator, double seconds,
                            tprt_event *event) {
-  return guard(error, [&]() -> Status {
+  return guard(generator, [&]() -> Status {
     tprt_event given;
     TPRT_TRY(take(event, "tprt_event", given));
     TPRT_ASSIGN(auto next, generator->own.next(seconds));
@@ -133,9 +153,15 @@ int32_t tprt_generate_next(tprt_generator *generator, double seconds,
   });
 }
 
-void tprt_generate_drain(tprt_generator *generator) { generator->own.drain(); }
+void tprt_generate_drain(tprt_generator *generator) {
+  if (!isForked(generator->process))
+    generator->own.drain();
+}
 
 const char *tprt_generate_stats(tprt_generator *generator) {
-  text = generator->own.statistics().toJson();
+  // Another thread of the parent's may have held the lock.
+  text = isForked(generator->process)
+             ? "{}"
+             : generator->own.statistics().toJson();
   return text.c_str();
 }

@@ -7,6 +7,9 @@
 
 #include "Generator.h"
 
+#include <algorithm>
+#include <chrono>
+
 using namespace tprt;
 using namespace tprt::generation;
 
@@ -14,7 +17,17 @@ Generator::Generator(const Generation &program, std::unique_ptr<StepModel> own,
                      int64_t queue)
     : program(program), model(std::move(own)),
       scheduler(program, *model, shared), queue(queue) {
-  thread = std::thread([this] { work(); });
+  thread = std::thread([this] {
+    pthread_setname_np(pthread_self(), "generate");
+    Status status = caught([this] { return work(); });
+    if (status.ok())
+      return model->end();
+    // It may be this rank's alone, and the others wait for its next order.
+    model->abort(status);
+    std::lock_guard lock(mutex);
+    failed = status;
+    told.notify_all();
+  });
 }
 
 Generator::~Generator() {
@@ -33,7 +46,7 @@ Generator::submit(std::vector<Request> requests) {
       return requests.size() == 1 ? status
                                   : status.in("prompt " + std::to_string(i));
   std::lock_guard lock(mutex);
-  TPRT_TRY(failed);
+  TPRT_TRY(failure());
   if (draining)
     return Status(kDrained,
                   "the generator takes no more requests: it is drained");
@@ -70,12 +83,21 @@ bool Generator::isDone() const {
 }
 
 Expected<std::optional<Event>> Generator::next(double seconds) {
+  using Clock = std::chrono::steady_clock;
+  // Nobody tells of a rank that is lost while nothing runs.
+  constexpr double kLookSeconds = 0.05;
   std::unique_lock lock(mutex);
-  told.wait_for(lock, std::chrono::duration<double>(seconds), [&] {
-    return !events.empty() || !failed.ok() || (draining && active == 0);
-  });
+  auto start = Clock::now();
+  auto isOver = [&] {
+    return !events.empty() || !failure().ok() || (draining && active == 0);
+  };
+  for (double left = seconds; !isOver() && left > 0;
+       left = seconds -
+              std::chrono::duration<double>(Clock::now() - start).count())
+    told.wait_for(lock,
+                  std::chrono::duration<double>(std::min(left, kLookSeconds)));
   if (events.empty()) {
-    TPRT_TRY(failed);
+    TPRT_TRY(failure());
     return std::optional<Event>();
   }
   std::optional<Event> event = std::move(events.front());
@@ -100,27 +122,31 @@ bool Generator::takeOrders(std::vector<Event> &made) {
   return true;
 }
 
-void Generator::work() {
-  pthread_setname_np(pthread_self(), "generate");
+/// Passes on what a step has made.
+void Generator::tell(std::vector<Event> &made) {
+  std::lock_guard lock(mutex);
+  for (Event &event : made) {
+    active -= event.finish != Finish::None;
+    events.push_back(std::move(event));
+  }
+  made.clear();
+  queued = scheduler.queued();
+  told.notify_all();
+}
+
+/// Until the generator closes, or an error that ends it.
+Status Generator::work() {
   std::vector<Event> made;
   while (takeOrders(made)) {
-    Status status;
-    try {
-      status = scheduler.step(made);
-    } catch (const std::exception &error) { // no memory
-      status = internalError(error.what());
-    }
-    std::lock_guard lock(mutex);
-    for (Event &event : made) {
-      active -= event.finish != Finish::None;
-      events.push_back(std::move(event));
-    }
-    made.clear();
-    queued = scheduler.queued();
-    failed = status;
-    told.notify_all();
-    if (!status.ok())
-      return;
+    Status status = caught([&] { return scheduler.step(made); });
+    tell(made);
+    TPRT_TRY(status);
   }
-  model->end();
+  return {};
+}
+
+/// The mutex is held.
+Status Generator::failure() const {
+  TPRT_TRY(failed);
+  return model->failure();
 }

@@ -40,7 +40,8 @@ public:
   void cancel(uint64_t request);
   /// The next event of any request; none if there was none for so long, or if
   /// none can come any more as the generator is drained. After a failure of the
-  /// program that is the error, once the events before it are had.
+  /// program, such as a rank that was lost, also while nothing ran, that is the
+  /// error, once the events before it are had.
   Expected<std::optional<Event>> next(double seconds);
   /// Refuses requests from now on; those taken go on.
   void drain();
@@ -49,8 +50,10 @@ public:
   Statistics statistics() const { return shared.get(); }
 
 private:
-  void work();
+  Status work();
   bool takeOrders(std::vector<Event> &events);
+  void tell(std::vector<Event> &made);
+  Status failure() const;
 
   const Generation program;
   std::unique_ptr<StepModel> model;

@@ -28,6 +28,8 @@ public:
   Status step(Batch &batch) override;
   Expected<const float *> logits() override;
   void end() override;
+  void abort(const Status &status) override { session.abort(status); }
+  Status failure() override { return session.failure(); }
 
   /// An entry that computes a step of so many tokens, of so many rows.
   struct Entry {

@@ -48,6 +48,10 @@ public:
   virtual Expected<const float *> logits() = 0;
   /// No step comes any more.
   virtual void end() {}
+  /// No step comes any more, as this went wrong here alone.
+  virtual void abort(const Status &status) {}
+  /// Why no step can succeed any more, also between steps. Any thread.
+  virtual Status failure() { return {}; }
 };
 
 } // namespace tprt::generation

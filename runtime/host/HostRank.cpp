@@ -67,6 +67,9 @@ HostRank::HostRank(const Manifest &manifest, const Program &program,
 Status HostRank::loadWeights(const Weights &weights) {
   ParameterPlan plan(manifest);
   TPRT_ASSIGN(parameterMemory, Buffer::allocate(plan.bytes));
+  // An earlier call may have found weights of some ranks alone.
+  parameters.clear();
+  loadedBytes = 0;
   LoadProgress progress(self, plan.bytes);
   for (const ParameterPlan::Tensor &tensor : plan.tensors) {
     progress(tensor.offset);

@@ -300,17 +300,19 @@ Status execute(Options &options, char **argv, int &code) {
     Plan plan = session->plan();
     TPRT_TRY(session->checkMemory(plan.ranks));
     TPRT_ASSIGN(auto segment, Segment::create(plan.ranks, plan.sharedBytes));
-    code = runLocalRanks(segment, argv, plan.describe,
-                         options.session.allowStops, isLong);
+    code = runLocalRanks(segment, argv, plan.describe, plan.silenceSeconds,
+                         isLong);
     return {};
   }
   if (isLong && process && process->rank != 0)
     passOverInterrupts();
   TPRT_TRY(session->start(process));
-  Status status =
-      options.generates() ? runGenerate(*session, options, std::move(requests))
-      : options.trains()  ? runTraining(*session, options, std::move(source))
-                          : runEntry(*session, options);
+  Status status = caught([&] {
+    return options.generates()
+               ? runGenerate(*session, options, std::move(requests))
+           : options.trains() ? runTraining(*session, options, std::move(source))
+                              : runEntry(*session, options);
+  });
   if (!status.ok())
     session->abort(status);
   return status;
@@ -476,11 +478,17 @@ void addRunOptions(CLI::App &app, Options &options) {
                  "seconds that a rank waits for another in a step; default 60")
       ->check(kPositive);
   app.add_option("--start-timeout", options.session.startSeconds,
-                 "seconds for all ranks to come together; default --timeout")
+                 "seconds for all ranks to come together; default "
+                 "$TPRT_START_TIMEOUT or --timeout")
       ->check(kPositive);
   app.add_option("--load-timeout", options.session.loadSeconds,
                  "seconds that a rank waits for others that load weights; "
                  "default 1800, or --timeout if that is longer")
+      ->check(kPositive);
+  app.add_option("--silence-timeout", options.session.silenceSeconds,
+                 detail::join("seconds without a sign of life after which a "
+                              "rank is lost; default $",
+                              kSilenceVariable, " or ", kSilenceSeconds))
       ->check(kPositive);
   app.add_flag("--allow-stops", options.session.allowStops,
                "wait for ranks that stand still, as under a debugger: only one "
@@ -534,13 +542,8 @@ int tprt::launch(int argc, char **argv) {
   // A file that may not grow further is an error of the write.
   std::signal(SIGXFSZ, SIG_IGN);
 
-  Status status;
   int code = 0;
-  try {
-    status = execute(options, argv, code);
-  } catch (const std::exception &error) {
-    status = internalError(error.what());
-  }
+  Status status = caught([&] { return execute(options, argv, code); });
   if (!status.ok())
     std::fprintf(stderr, "tp-run: error: %s\n", status.message().c_str());
   return status.ok() ? code : int(status.code());

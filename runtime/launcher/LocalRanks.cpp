@@ -75,9 +75,9 @@ private:
 /// The processes, until all have ended.
 class LocalRanks {
 public:
-  LocalRanks(const Segment &segment, const Describe &describe, bool allowStops,
-             bool isInterruptible)
-      : segment(segment), describe(describe), watcher(segment, -1, allowStops),
+  LocalRanks(const Segment &segment, const Describe &describe,
+             double silenceSeconds, bool isInterruptible)
+      : segment(segment), describe(describe), watcher(segment, -1, silenceSeconds),
         isInterruptible(isInterruptible),
         processes(size_t(segment.ranks()), 0) {}
 
@@ -244,11 +244,11 @@ int LocalRanks::wait() {
 } // namespace
 
 int tprt::runLocalRanks(const Segment &segment, char **argv,
-                        const Describe &describe, bool allowStops,
+                        const Describe &describe, double silenceSeconds,
                         bool isInterruptible) {
   // Where it is ignored, ended ranks cannot be waited for.
   signal(SIGCHLD, SIG_DFL);
   EndSignals signals;
-  LocalRanks ranks(segment, describe, allowStops, isInterruptible);
+  LocalRanks ranks(segment, describe, silenceSeconds, isInterruptible);
   return ranks.start(argv) ? ranks.wait() : 1;
 }

@@ -119,6 +119,8 @@ static Status choose(const tprt_options *options, SessionOptions &chosen) {
                        chosen.startSeconds));
   TPRT_TRY(takeSeconds("load_timeout_seconds", o.load_timeout_seconds,
                        chosen.loadSeconds));
+  TPRT_TRY(takeSeconds("silence_timeout_seconds", o.silence_timeout_seconds,
+                       chosen.silenceSeconds));
   chosen.timeline = o.timeline != 0;
   chosen.allowStops = o.allow_stops != 0;
   if (o.on_failure) {
@@ -144,7 +146,10 @@ int32_t tprt_open(const char *artifact, const tprt_options *options,
   });
 }
 
-void tprt_close(tprt_session *session) { delete session; }
+void tprt_close(tprt_session *session) {
+  if (session && !isForked(session->process))
+    delete session;
+}
 
 int32_t tprt_launched() {
   auto found = processInfoFromEnvironment();
@@ -165,7 +170,7 @@ int64_t tprt_rank_here(const tprt_session *session) {
 
 int64_t tprt_entry(tprt_session *session, const char *name) {
   int64_t found = -1;
-  guard(session->error, [&]() -> Status {
+  guard(session, [&]() -> Status {
     TPRT_ASSIGN(found, session->session->entry(name ? name : ""));
     return {};
   });
@@ -185,7 +190,7 @@ static Expected<NamedShapes> takeShapes(const tprt_tensor *inputs,
 int64_t tprt_entry_for(tprt_session *session, const tprt_tensor *inputs,
                        int64_t input_count) {
   int64_t found = -1;
-  guard(session->error, [&]() -> Status {
+  guard(session, [&]() -> Status {
     auto shapes = takeShapes(inputs, input_count);
     auto entry = shapes ? session->session->entryFor(*shapes)
                         : Expected<int64_t>(shapes.status());
@@ -203,7 +208,7 @@ int64_t tprt_input_count(const tprt_session *session, int64_t entry) {
 
 int32_t tprt_describe_input(tprt_session *session, int64_t entry, int64_t index,
                             tprt_tensor *tensor, int32_t *optional) {
-  return guard(session->error, [&]() -> Status {
+  return guard(session, [&]() -> Status {
     const Input *input = nullptr;
     TPRT_TRY(describe(session, entry, index, &Entry::inputs, "input", tensor,
                       &input));
@@ -219,7 +224,7 @@ int64_t tprt_output_count(const tprt_session *session, int64_t entry) {
 
 int32_t tprt_describe_output(tprt_session *session, int64_t entry,
                              int64_t index, tprt_tensor *tensor) {
-  return guard(session->error, [&] {
+  return guard(session, [&] {
     return describe(session, entry, index, &Entry::outputs, "output", tensor);
   });
 }
@@ -227,7 +232,7 @@ int32_t tprt_describe_output(tprt_session *session, int64_t entry,
 int32_t tprt_describe_result(tprt_session *session, int64_t entry,
                              const tprt_tensor *inputs, int64_t input_count,
                              int64_t index, tprt_tensor *tensor) {
-  return guard(session->error, [&]() -> Status {
+  return guard(session, [&]() -> Status {
     const Output *output = nullptr;
     TPRT_TRY(describe(session, entry, index, &Entry::outputs, "output", tensor,
                       &output));
@@ -245,14 +250,13 @@ int32_t tprt_describe_result(tprt_session *session, int64_t entry,
 }
 
 int32_t tprt_load_weights(tprt_session *session, const char *weights) {
-  return guard(session->error,
-               [&] { return session->session->loadWeights(weights); });
+  return guard(session, [&] { return session->session->loadWeights(weights); });
 }
 
 int32_t tprt_run(tprt_session *session, int64_t entry,
                  const tprt_tensor *inputs, int64_t input_count,
                  const tprt_tensor *outputs, int64_t output_count) {
-  return guard(session->error, [&]() -> Status {
+  return guard(session, [&]() -> Status {
     Session &own = *session->session;
     if (Status status = checkEntry(session, entry); !status.ok())
       return own.refuse(status);
@@ -265,7 +269,8 @@ int32_t tprt_run(tprt_session *session, int64_t entry,
 }
 
 void tprt_abort(tprt_session *session, const char *message) {
-  session->session->abort(userError(message));
+  if (!isForked(session->process))
+    session->session->abort(userError(message));
 }
 
 int64_t tprt_state_count(const tprt_session *session) {
@@ -274,7 +279,7 @@ int64_t tprt_state_count(const tprt_session *session) {
 
 int32_t tprt_describe_state(tprt_session *session, int64_t index,
                             tprt_tensor *tensor) {
-  return guard(session->error, [&]() -> Status {
+  return guard(session, [&]() -> Status {
     const auto &states = session->session->manifest().states;
     if (index < 0 || index >= int64_t(states.size()))
       return userError("the program has no state ", index);
@@ -284,20 +289,20 @@ int32_t tprt_describe_state(tprt_session *session, int64_t index,
 
 int32_t tprt_read_states(tprt_session *session, const tprt_tensor *states,
                          int64_t count) {
-  return guard(session->error, [&]() -> Status {
+  return guard(session, [&]() -> Status {
     TPRT_ASSIGN(auto bindings, takeTensors("state", states, count));
     return session->session->readStates(bindings);
   });
 }
 
 int32_t tprt_reset_states(tprt_session *session) {
-  return guard(session->error, [&] { return session->session->resetStates(); });
+  return guard(session, [&] { return session->session->resetStates(); });
 }
 
 /// Keeps the text for the caller; null after an error.
 template <typename Make>
 static const char *keep(tprt_session *session, Make make) {
-  int32_t code = guard(session->error, [&]() -> Status {
+  int32_t code = guard(session, [&]() -> Status {
     Expected<std::string> text = make();
     if (text)
       session->text = std::move(*text);

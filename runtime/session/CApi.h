@@ -13,27 +13,59 @@
 
 #include <algorithm>
 #include <cstring>
+#include <unistd.h>
 
 struct tprt_session {
   tprt::Session::Owner session;
   std::string error, text;
   tprt::Shape shape; ///< of a result that was described
+  pid_t process = getpid();
 };
 
 namespace tprt::capi {
 
-/// Calls body and keeps the message of what went wrong.
-template <typename Body>
-int32_t guard(std::string &error, Body body) {
-  Status status;
-  try {
-    status = body();
-  } catch (const std::exception &failure) {
-    status = internalError(failure.what());
-  }
+/// Keeps the message of what went wrong, and returns its code.
+inline int32_t keepError(std::string &error, const Status &status) {
   if (!status.ok())
     error = status.message();
   return int32_t(status.code());
+}
+
+/// Calls body and keeps the message of what went wrong.
+template <typename Body>
+int32_t guard(std::string &error, Body body) {
+  return keepError(error, caught(body));
+}
+
+/// Of something that `owner` has opened. A child that was forked has the memory
+/// of its parent and none of the threads: whatever waits for one would wait for
+/// ever, and what is given back would be the parent's.
+inline bool isForked(pid_t owner) { return getpid() != owner; }
+inline Status checkProcess(pid_t owner, const char *what) {
+  if (!isForked(owner))
+    return {};
+  return userError("process ", getpid(), " was forked from process ", owner,
+                   ", which opened the ", what,
+                   ": threads and devices stay with that one; open another ",
+                   what, " in this process (in Python, start processes with "
+                         "multiprocessing's method 'spawn')");
+}
+
+/// Of a session's function. What body throws goes wrong on this rank alone: the
+/// others are told.
+template <typename Body>
+int32_t guard(tprt_session *session, Body body) {
+  Status status = checkProcess(session->process, "session");
+  bool isThrown = status.ok();
+  if (status.ok())
+    status = caught([&]() -> Status {
+      Status returned = body();
+      isThrown = false;
+      return returned;
+    });
+  if (isThrown)
+    session->session->abort(status);
+  return keepError(session->error, status);
 }
 
 /// Reads a caller's structure, which may be of a later version as long as it

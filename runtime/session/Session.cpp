@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstring>
 
 using namespace tprt;
@@ -41,7 +42,8 @@ void Session::Close::operator()(Session *session) const {
       side->finish();
     return;
   }
-  if (side && !side->quiet())
+  // Memory that something still writes to is left to it.
+  if (session->backend_ && !session->backend_->quiet())
     for (auto &rank : session->ranks)
       (void)rank.release();
   delete session;
@@ -62,12 +64,7 @@ Status Session::onRanks(const std::function<Status(int64_t)> &job) {
   TPRT_TRY(backend_->failure());
   auto body = [this, job](int64_t i) {
     int64_t rank = here[i];
-    Status status;
-    try {
-      status = job(rank);
-    } catch (const std::exception &error) {
-      status = internalError(error.what());
-    }
+    Status status = caught([&] { return job(rank); });
     if (status.ok() || !backend_->failure().ok())
       return;
     backend_->abort(status.in("rank " + std::to_string(rank)));
@@ -194,7 +191,7 @@ Status Session::start(std::shared_ptr<const ProcessInfo> process) {
                            sharedBytes(),
                            {*options.startSeconds,
                             [this](CallSite site) { return describe(site); },
-                            options.allowStops, options.policy}}));
+                            *options.silenceSeconds, options.policy}}));
   if (options.onlyRank)
     here = {*options.onlyRank};
   else if (processes())
@@ -286,18 +283,35 @@ Session::gather(const std::function<std::string(const tprt_rank &)> &mine) {
   return processes() ? backend_->channel()->gather(blobs[0]) : blobs;
 }
 
+/// What was not said of the limits of waits follows from the environment and
+/// from the others.
+Status Session::settleLimits() {
+  if (!options.startSeconds) {
+    TPRT_ASSIGN(options.startSeconds,
+                secondsFromEnvironment("TPRT_START_TIMEOUT"));
+  }
+  if (!options.silenceSeconds) {
+    TPRT_ASSIGN(options.silenceSeconds,
+                secondsFromEnvironment(kSilenceVariable));
+  }
+  options.startSeconds = std::min(
+      options.startSeconds.value_or(options.timeoutSeconds), kLongestTimeout);
+  options.silenceSeconds = options.silenceSeconds.value_or(kSilenceSeconds);
+  if (options.allowStops) {
+    options.silenceSeconds = HUGE_VAL;
+    options.timeoutSeconds = HUGE_VAL;
+  }
+  options.timeoutSeconds = std::min(options.timeoutSeconds, kLongestTimeout);
+  options.loadSeconds = std::clamp(options.loadSeconds, options.timeoutSeconds,
+                                   kLongestTimeout);
+  return {};
+}
+
 Expected<Session::Owner> Session::load(const std::string &artifact,
                                        const SessionOptions &options) {
   Owner session(new Session);
   session->options = options;
-  SessionOptions &own = session->options;
-  own.startSeconds = std::min(
-      options.startSeconds.value_or(options.timeoutSeconds), kLongestTimeout);
-  own.timeoutSeconds = options.allowStops
-                           ? kLongestTimeout
-                           : std::min(options.timeoutSeconds, kLongestTimeout);
-  own.loadSeconds =
-      std::clamp(options.loadSeconds, own.timeoutSeconds, kLongestTimeout);
+  TPRT_TRY(session->settleLimits());
   TPRT_TRY(session->read(artifact));
   return session;
 }
@@ -312,7 +326,8 @@ Expected<Session::Owner> Session::open(const std::string &artifact,
 
 Plan Session::plan() const {
   return {manifest_.mesh.size(), sharedBytes(),
-          [this](CallSite site) { return describe(site); }};
+          [this](CallSite site) { return describe(site); },
+          *options.silenceSeconds};
 }
 
 Expected<int64_t> Session::entry(const std::string &name) const {
@@ -341,8 +356,14 @@ Expected<Weights> Session::openWeights(const std::string &spec,
     return Weights::open(spec, manifest_);
   TPRT_ASSIGN(auto file, InputFile::open(path));
   TPRT_ASSIGN(auto tensors, readSafetensorsHeader(file, path));
+  // An earlier call may have added those of another file.
+  if (!ownParameters)
+    ownParameters = manifest_.parameters.size();
+  manifest_.parameters.resize(*ownParameters);
   for (size_t i = 0; i < manifest_.states.size(); ++i) {
     State &state = manifest_.states[i];
+    if (state.parameter >= int64_t(*ownParameters))
+      state.parameter = -1;
     if (!tensors.count(stateTensor(state)))
       continue;
     Parameter p;
@@ -473,6 +494,10 @@ Status Session::run(const std::vector<int64_t> &indices, int64_t repeat) {
     TPRT_TRY(checkInputs(index));
   const Entry &last = manifest_.entries[size_t(indices.back())];
   return run(indices, repeat, std::vector<bool>(last.outputs.size()));
+}
+
+Status Session::failure() const {
+  return processes() ? backend_->failure() : Status();
 }
 
 Status Session::refuse(const Status &status) {

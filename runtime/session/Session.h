@@ -24,10 +24,14 @@ struct SessionOptions {
   /// Empty: the first of the table that can run the program.
   std::string backend;
   /// The longest waits for another rank: in a step, for all to come together
-  /// (none: the same), and while weights are loaded and steps prepared.
+  /// (none: $TPRT_START_TIMEOUT, or the same), and while weights are loaded and
+  /// steps prepared.
   double timeoutSeconds = 60;
   std::optional<double> startSeconds;
   double loadSeconds = 1800;
+  /// A rank that gives no sign of life for so long is lost; none:
+  /// $TPRT_SILENCE_TIMEOUT, or kSilenceSeconds.
+  std::optional<double> silenceSeconds;
   /// Ranks that stand still, as under a debugger, are waited for without limit.
   bool allowStops = false;
   bool timeline = false;
@@ -46,6 +50,7 @@ struct Plan {
   int64_t ranks;
   int64_t sharedBytes; ///< at most, per rank: buffers that others may read
   std::function<std::string(CallSite)> describe;
+  double silenceSeconds; ///< after which a rank is lost
 };
 
 /// A tensor in the caller's memory, for the time of a call.
@@ -166,6 +171,9 @@ public:
   }
   /// Tells ranks in other processes that this one cannot go on.
   void abort(const Status &status);
+  /// Why no call can succeed any more, such as a rank that is lost, or success.
+  /// Waits for nothing; where ranks are processes, for any thread.
+  Status failure() const;
 
   /// The results of the last run of the entry but its states, padding stripped,
   /// floats as f32.
@@ -186,6 +194,7 @@ private:
   /// code and constants.
   Status readTables(const std::string &path, std::string_view (&texts)[3]);
   Status read(const std::string &path);
+  Status settleLimits();
   Status connect();
   Expected<std::vector<CoreShare>> coreShares();
   Status checkKernels() const;
@@ -241,6 +250,8 @@ private:
   /// Entries and inputs that setInput set by both names.
   std::set<std::pair<int64_t, size_t>> ownInputs;
   bool loaded = false, statesReady = false;
+  /// Of the artifact, where openWeights has added some for states.
+  std::optional<size_t> ownParameters;
   /// Kept if a state begins with a parameter: it may be reset.
   std::optional<Weights> weights;
   Status left; ///< why a thread was left behind, if one was

@@ -33,9 +33,12 @@ Status CheckpointFiles::add(const std::string &path) {
   TPRT_ASSIGN(auto opened, InputFile::open(path));
   auto file = std::make_shared<const InputFile>(std::move(opened));
   TPRT_ASSIGN(auto places, readSafetensorsHeader(*file, path));
-  for (const auto &[name, place] : places) {
-    auto [found, inserted] = tensors.insert({name, {place, name, path, file}});
-    if (!inserted)
+  for (auto &[name, place] : places) {
+    // They come in order.
+    size_t before = tensors.size();
+    auto found = tensors.emplace_hint(
+        tensors.end(), name, LocatedTensor{std::move(place), name, path, file});
+    if (tensors.size() == before)
       return userError("tensor '", name, "' is in '", found->second.path,
                        "' and in '", path, "'");
   }

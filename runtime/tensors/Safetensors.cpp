@@ -14,9 +14,9 @@
 #include "tprt/foreign.h"
 
 #include <algorithm>
-
 #include <cstring>
-#include <set>
+#include <tuple>
+#include <utility>
 
 using namespace tprt;
 using nlohmann::json;
@@ -75,32 +75,54 @@ TensorPlace parseTensor(const Cursor &tensor, int64_t dataBytes) {
 
 using Places = std::map<std::string, TensorPlace>;
 
-Places parseHeader(const Cursor &header, int64_t dataBytes) {
-  Places tensors;
+/// The tensors must cover the data without gap or overlap.
+Status checkCover(const Places &tensors, int64_t dataBytes) {
+  std::vector<const Places::value_type *> order;
+  order.reserve(tensors.size());
+  for (const auto &tensor : tensors)
+    order.push_back(&tensor);
   // Empty tensors may share an offset with their neighbour: they come first.
-  std::set<std::tuple<int64_t, int64_t, std::string>> order;
-  for (const auto &[name, item] : header.items("tensor")) {
-    if (name == "__metadata__") {
-      header["__metadata__"].items("entry");
-      continue;
-    }
-    TensorPlace place = parseTensor(item, dataBytes);
-    order.insert({place.offset, place.bytes, name});
-    tensors[name] = std::move(place);
-  }
+  std::stable_sort(order.begin(), order.end(), [](auto *a, auto *b) {
+    return std::tie(a->second.offset, a->second.bytes) <
+           std::tie(b->second.offset, b->second.bytes);
+  });
   int64_t position = 0;
-  std::string previous;
-  for (const auto &[begin, bytes, name] : order) {
-    if (begin < position)
-      header.fail("tensor '", name, "' overlaps tensor '", previous, "'");
-    if (begin > position)
-      header.fail("bytes ", position, " to ", begin, " before tensor '", name,
-                  "' belong to no tensor");
-    position = begin + bytes;
-    previous = name;
+  const std::string *previous = nullptr;
+  for (const auto *tensor : order) {
+    const auto &[name, place] = *tensor;
+    if (place.offset < position)
+      return userError("tensor '", name, "' overlaps tensor '", *previous, "'");
+    if (place.offset > position)
+      return userError("bytes ", position, " to ", place.offset,
+                       " before tensor '", name, "' belong to no tensor");
+    position = place.offset + place.bytes;
+    previous = &name;
   }
   if (position != dataBytes)
-    header.fail(dataBytes - position, " bytes lie past the last tensor");
+    return userError(dataBytes - position, " bytes lie past the last tensor");
+  return {};
+}
+
+/// Tensors of a header, whose offsets count in data of `dataBytes` bytes.
+Expected<Places> parseHeader(std::string_view text, const std::string &where,
+                             int64_t dataBytes) {
+  Places tensors;
+  bool hasMetadata = false;
+  auto take = [&](std::string name, const json &value) {
+    if (name == "__metadata__") {
+      Cursor metadata(value, where + "." + name);
+      for (const auto &[key, item] : metadata.items("entry"))
+        (void)item.string();
+      return !std::exchange(hasMetadata, true);
+    }
+    TensorPlace place = parseTensor(
+        {value, Cursor::itemPath(where, "tensor", name)}, dataBytes);
+    size_t before = tensors.size();
+    tensors.emplace_hint(tensors.end(), std::move(name), std::move(place));
+    return tensors.size() != before;
+  };
+  TPRT_TRY(parseMembers(text, 8, take).in(where + ": header"));
+  TPRT_TRY(checkCover(tensors, dataBytes).in(where));
   return tensors;
 }
 
@@ -131,10 +153,8 @@ Expected<Places> tprt::readSafetensorsHeader(const InputFile &file,
   TPRT_TRY(file.read(8, text.data(), int64_t(length)));
   if (text.empty() || text[0] != '{')
     return userError(where, ": the header does not begin with '{'");
-  TPRT_ASSIGN(auto parsed, parseJson(text, 8).in(where + ": header"));
-  auto places = readJson(parsed, where, [&](const Cursor &header) {
-    return parseHeader(header, size - begin);
-  });
+  auto places = catchSchemaError(
+      where, [&] { return parseHeader(text, where, size - begin); });
   if (places)
     for (auto &[tensor, place] : *places)
       place.offset += begin;

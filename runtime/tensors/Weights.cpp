@@ -26,6 +26,7 @@ using namespace tprt;
 namespace {
 
 using Tensors = Weights::Tensors;
+using Located = Weights::Located;
 
 //===----------------------------------------------------------------------===//
 // Values

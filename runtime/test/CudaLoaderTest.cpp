@@ -74,6 +74,9 @@ void checkLoads(int64_t pinnedBytes) {
     int64_t last = 0;
     auto read = loadParameters(
         **cuda, *manifest, plan, *weights, {rank}, block, stream->get(),
+        [&](CUevent event) {
+          return (*cuda)->check((*cuda)->cuEventSynchronize(event), "wait");
+        },
         [&](int64_t done) {
           EXPECT_GT(done, last);
           last = done;

@@ -281,6 +281,77 @@ TEST(CudaRun, NativeResults) {
   EXPECT_EQ(status, 0);
 }
 
+/// A device that stands still for good, wherever that happens, is a lost rank:
+/// neither the run nor its end waits for it.
+TEST(CudaRun, ADeviceThatNeverAnswers) {
+  std::mt19937 random(kSeed);
+  DeviceFixture f(1);
+  std::string arguments = "--repeat 3 --timeout 0.4 --load-timeout 0.4";
+  int lost = 0;
+  for (int n = 0; n < 8; ++n) {
+    uint64_t after = n < 2 ? uint64_t(n) : random() % 400;
+    std::string stuck =
+        detail::join("TP_FAKE_CUDA_STUCK_AFTER=", after,
+                     n % 2 ? " TPRT_CUDA_GRAPHS=0" : "");
+    SCOPED_TRACE(detail::join("seed ", kSeed, ": ", stuck));
+    auto result = f.runFake(arguments + f.output(), stuck);
+    lost += result.code == 3;
+    EXPECT_TRUE(result.code == 3 || (result.code == 0 && n >= 2)) << result.err;
+    if (result.code == 3)
+      EXPECT_TRUE(inOrder(result.err,
+                          {"tp-run: error: rank 0: ",
+                           ": its device did not answer within 0.4 s"}))
+          << result.err;
+  }
+  EXPECT_GE(lost, 3);
+}
+
+/// Of several ranks each is stuck, and none of them in a collective.
+TEST(CudaRun, DevicesThatNeverAnswer) {
+  DeviceFixture f(2);
+  auto result =
+      f.runFake("--timeout 0.5 --load-timeout 0.5" + f.output(),
+                "TP_FAKE_CUDA_STUCK_AFTER=3");
+  EXPECT_EQ(result.code, 3);
+  EXPECT_NE(result.err.find("device did nothing for 0.5 s"), std::string::npos)
+      << result.err;
+}
+
+/// The device's memory is taken once, whatever was given first.
+TEST(CudaRun, WeightsAfterWrongOnes) {
+  DeviceFixture f(1), wrong(1);
+  wrong.checkpoint[1].shape[0] += 1;
+  wrong.checkpoint[1].bytes.resize(wrong.checkpoint[1].bytes.size() + 4);
+  wrong.writeCheckpoint();
+  pid_t child = fork();
+  if (child == 0) {
+    for (const char *name :
+         {"TPRT_CUDA_LIBRARY", "TPRT_CUBLASLT_LIBRARY", "TPRT_NCCL_LIBRARY"})
+      setenv(name, TP_FAKE_CUDA, 1);
+    tprt_session *session = nullptr;
+    if (tprt_open((f.directory / "p.tpa").c_str(), nullptr, &session))
+      _exit(1);
+    bool right = tprt_load_weights(session, "/nowhere") == 1 &&
+                 tprt_load_weights(session, (wrong.directory / "").c_str()) == 1;
+    right &= tprt_load_weights(session, (f.directory / "").c_str()) == 0;
+    std::vector<float> y(size_t(kRows * kOut));
+    tprt_tensor in{}, out{};
+    in.size = out.size = sizeof(in);
+    right &= tprt_describe_input(session, 0, 0, &in, nullptr) == 0 &&
+             tprt_describe_output(session, 0, 0, &out) == 0;
+    in.data = f.x.data();
+    out.data = y.data();
+    right &= tprt_run(session, 0, &in, 1, &out, 1) == 0;
+    for (size_t i = 0; i < y.size(); ++i)
+      right &= std::abs(y[i] - f.y[i] / 2) < 1e-4;
+    tprt_close(session);
+    _exit(right ? 0 : 2);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+}
+
 TEST(CudaRun, ProductsInEachType) {
   for (const char *type : {"f32", "bf16", "f16"}) {
     DeviceFixture f(2, deviceManifest(2, type));

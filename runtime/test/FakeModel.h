@@ -17,7 +17,9 @@
 
 #include "../generation/Scheduler.h"
 
+#include <atomic>
 #include <cmath>
+#include <new>
 
 namespace tprt::test {
 
@@ -76,17 +78,27 @@ public:
   /// Whose pages these are; null: they are not looked at.
   const Pages *pages = nullptr;
   int64_t steps = 0, ends = 0;
-  Status failure; ///< of every step
+  Status broken;  ///< what every step returns
+  int64_t throwsAt = -1; ///< the step that has no memory
+  std::vector<std::string> aborts;
 
   void end() override { ++ends; }
+  void abort(const Status &status) override {
+    aborts.push_back(status.message());
+  }
+  Status failure() override {
+    return isLost ? lostError("rank 1 is lost") : Status();
+  }
+  std::atomic<bool> isLost = false; ///< a rank is, whether or not steps run
 
   Expected<const float *> logits() override {
     return static_cast<const float *>(values.data());
   }
 
   Status step(Batch &batch) override {
-    ++steps;
-    TPRT_TRY(failure);
+    if (steps++ == throwsAt)
+      throw std::bad_alloc();
+    TPRT_TRY(broken);
     poison();
     EXPECT_GT(batch.tokens, 0);
     EXPECT_LE(batch.tokens, program.chunk);

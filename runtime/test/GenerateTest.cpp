@@ -11,12 +11,17 @@
 #include "FakeModel.h"
 #include "RunFixture.h"
 
+#include "../generation/Generator.h"
+#include "../generation/SessionModel.h"
+
 #include "tprt/tprt.h"
 
 #include <chrono>
 #include <csignal>
+#include <functional>
 #include <set>
 #include <sstream>
+#include <sys/wait.h>
 #include <thread>
 
 using namespace tprt;
@@ -340,6 +345,197 @@ TEST(Generate, TheOtherRanksFollow) {
     EXPECT_TRUE(WIFEXITED(status)) << status;
     EXPECT_EQ(WEXITSTATUS(status), 0);
   }
+}
+
+namespace {
+
+/// This process is one of two ranks; `world` tells tests apart.
+void setPlace(int rank, int world) {
+  setenv("RANK", std::to_string(rank).c_str(), 1);
+  setenv("WORLD_SIZE", "2", 1);
+  setenv("MASTER_ADDR", "127.0.0.1", 1);
+  setenv("MASTER_PORT",
+         std::to_string(30'000 + (getppid() + world) % 10'000).c_str(), 1);
+}
+
+/// Rank `rank` of two that are processes, open, with its weights.
+tprt_session *openRank(const GenerateFixture &f, int rank, int world) {
+  setPlace(rank, world);
+  tprt_options options{};
+  options.size = sizeof(options);
+  options.backend = "processes";
+  tprt_session *session = nullptr;
+  if (tprt_open((f.directory / "p.tpa").c_str(), &options, &session) ||
+      tprt_load_weights(session, (f.directory / "none.safetensors").c_str()))
+    return nullptr;
+  return session;
+}
+
+/// Runs both ranks, each in a process of its own, and returns their exit codes.
+std::pair<int, int> onTwoRanks(const std::function<int(int)> &body) {
+  pid_t children[2];
+  for (int rank : {0, 1}) {
+    children[rank] = fork();
+    if (children[rank] == 0)
+      _exit(body(rank));
+  }
+  int codes[2] = {-1, -1};
+  for (int rank : {0, 1}) {
+    int status = 0;
+    waitpid(children[rank], &status, 0);
+    codes[rank] = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+  }
+  return {codes[0], codes[1]};
+}
+
+bool saysLost(int32_t code) {
+  return code == 3 && std::string(tprt_generate_error())
+                          .starts_with("rank 0: rank 1 is lost: its process "
+                                       "ended; it was last seen ");
+}
+
+} // namespace
+
+/// Nothing runs, and nobody has asked to be called.
+TEST(Generate, ALostRankIsToldWhileNothingRuns) {
+  GenerateFixture f(2);
+  auto codes = onTwoRanks([&](int rank) {
+    tprt_session *session = openRank(f, rank, 1);
+    if (!session)
+      return 2;
+    if (rank == 1) {
+      alarm(1); // ends the process in the middle of it
+      return 100 + tprt_generate_follow(session);
+    }
+    tprt_generator *generator = nullptr;
+    if (tprt_generate_open(session, 0, &generator))
+      return 4;
+    tprt_event event{};
+    event.size = sizeof(event);
+    int32_t code = 0;
+    while (!code)
+      code = tprt_generate_next(generator, 0.01, &event);
+    if (!saysLost(code) || !saysLost(tprt_generate_next(generator, 60, &event)))
+      return 5;
+    tprt_generate_close(generator);
+    tprt_close(session);
+    return 0;
+  });
+  EXPECT_EQ(codes, (std::pair(0, -SIGALRM)));
+}
+
+/// The steps of a session, until rank 0 has no memory.
+class Forgetful final : public StepModel {
+public:
+  explicit Forgetful(std::unique_ptr<StepModel> model)
+      : model(std::move(model)) {}
+  Status step(Batch &batch) override {
+    if (++steps == 3)
+      throw std::bad_alloc();
+    return model->step(batch);
+  }
+  Expected<const float *> logits() override { return model->logits(); }
+  void end() override { model->end(); }
+  void abort(const Status &status) override { model->abort(status); }
+  Status failure() override { return model->failure(); }
+
+private:
+  std::unique_ptr<StepModel> model;
+  int steps = 0;
+};
+
+/// The other rank waits for an order without limit, and hears of it.
+TEST(Generate, AnExceptionOfRankZeroEndsAll) {
+  GenerateFixture f(2);
+  auto body = [&](int rank) -> Status {
+    setPlace(rank, 2);
+    SessionOptions options;
+    options.backend = "processes";
+    TPRT_ASSIGN(auto session, Session::open(f.directory / "p.tpa", options));
+    TPRT_TRY(session->loadWeights(f.directory / "none.safetensors"));
+    if (rank == 1)
+      return follow(*session);
+    TPRT_ASSIGN(auto program, generationOf(session->manifest()));
+    TPRT_ASSIGN(auto model, SessionModel::make(*session));
+    Generator generator(program, std::make_unique<Forgetful>(std::move(model)));
+    Request request;
+    request.prompt = f.prompts[3];
+    TPRT_TRY(generator.submit({request}).status());
+    auto event = generator.next(60);
+    while (event && *event)
+      event = generator.next(60);
+    return event.status();
+  };
+  auto codes = onTwoRanks([&](int rank) {
+    Status status = body(rank);
+    return status.message() == "std::bad_alloc" ? int(status.code()) : 100;
+  });
+  EXPECT_EQ(codes, (std::pair(4, 4)));
+}
+
+/// A child has none of the threads, and is told so; the parent goes on.
+TEST(Generate, AForkedChildIsToldSo) {
+  GenerateFixture f(2);
+  tprt_session *session = nullptr;
+  ASSERT_EQ(tprt_open((f.directory / "p.tpa").c_str(), nullptr, &session), 0);
+  std::string weights = f.directory / "none.safetensors";
+  ASSERT_EQ(tprt_load_weights(session, weights.c_str()), 0);
+  tprt_generator *generator = nullptr;
+  ASSERT_EQ(tprt_generate_open(session, 3, &generator), 0);
+  tprt_request asked{};
+  asked.size = sizeof(asked);
+  asked.prompt = f.prompts[3].data();
+  asked.prompt_count = int64_t(f.prompts[3].size());
+  tprt_event event{};
+  event.size = sizeof(event);
+  uint64_t number = 0;
+  pid_t parent = getpid(), child = fork();
+  if (child == 0) {
+    alarm(30);
+    auto isTold = [&](const char *error, const char *what) {
+      return std::string(error) ==
+             detail::join("process ", getpid(), " was forked from process ",
+                          parent, ", which opened the ", what,
+                          ": threads and devices stay with that one; open "
+                          "another ",
+                          what,
+                          " in this process (in Python, start processes with "
+                          "multiprocessing's method 'spawn')");
+    };
+    int wrong = 0;
+    wrong += tprt_generate_submit(generator, &asked, 1, &number) != 1;
+    wrong += !isTold(tprt_generate_error(), "generator");
+    wrong += tprt_generate_next(generator, 60, &event) != 1;
+    tprt_generate_cancel(generator, 1);
+    tprt_generate_drain(generator);
+    wrong += std::string(tprt_generate_stats(generator)) != "{}";
+    wrong += tprt_load_weights(session, weights.c_str()) != 1;
+    wrong += !isTold(tprt_error(session), "session");
+    wrong += tprt_run(session, 0, nullptr, 0, nullptr, 0) != 1;
+    wrong += tprt_reset_states(session) != 1;
+    wrong += tprt_read_states(session, nullptr, 0) != 1;
+    wrong += tprt_entry(session, nullptr) != -1;
+    wrong += tprt_stats(session) != nullptr;
+    tprt_generator *second = nullptr;
+    wrong += tprt_generate_open(session, 3, &second) != 1;
+    wrong += !isTold(tprt_generate_error(), "session");
+    tprt_abort(session, "no");
+    tprt_generate_close(generator);
+    tprt_close(session);
+    // One of its own works.
+    wrong += tprt_open((f.directory / "p.tpa").c_str(), nullptr, &session) != 0;
+    wrong += tprt_load_weights(session, weights.c_str()) != 0;
+    tprt_close(session);
+    exit(wrong);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  ASSERT_EQ(tprt_generate_submit(generator, &asked, 1, &number), 0);
+  ASSERT_EQ(tprt_generate_next(generator, 60, &event), 0);
+  EXPECT_EQ(event.request, number);
+  tprt_generate_close(generator);
+  tprt_close(session);
 }
 
 /// The same in the C interface.

@@ -396,7 +396,7 @@ TEST(Generation, TheQueueIsBounded) {
 TEST(Generation, AFailureEndsTheGenerator) {
   Generation p = program(4, 1, 40, 8);
   auto model = std::make_unique<FakeModel>(p);
-  model->failure = lostError("rank 1 is lost");
+  model->broken = lostError("rank 1 is lost");
   Generator generator(p, std::move(model));
   ASSERT_TRUE(bool(generator.submit({request({1}, 1)})));
   auto event = generator.next(60);
@@ -405,4 +405,66 @@ TEST(Generation, AFailureEndsTheGenerator) {
   EXPECT_EQ(event.status().message(), "rank 1 is lost");
   EXPECT_EQ(generator.submit({request({1}, 1)}).status().message(),
             "rank 1 is lost");
+}
+
+/// No event comes, and yet nobody waits for one.
+TEST(Generation, ARankThatIsLostWhileNothingRuns) {
+  Generation p = program(4, 1, 40, 8);
+  auto owner = std::make_unique<FakeModel>(p);
+  FakeModel &model = *owner;
+  Generator generator(p, std::move(owner));
+  auto event = generator.next(0.1);
+  ASSERT_TRUE(bool(event)) << event.status().message();
+  EXPECT_FALSE(*event);
+  // While somebody waits for long, and for those that only look.
+  std::thread loser([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    model.isLost = true;
+  });
+  event = generator.next(3600);
+  loser.join();
+  for (int n = 0; n < 2; ++n, event = generator.next(0)) {
+    ASSERT_FALSE(bool(event));
+    EXPECT_EQ(event.status().code(), Code::Lost);
+    EXPECT_EQ(event.status().message(), "rank 1 is lost");
+  }
+  EXPECT_EQ(generator.submit({request({1}, 1)}).status().message(),
+            "rank 1 is lost");
+}
+
+/// What was told before the failure is still had.
+TEST(Generation, EventsComeBeforeTheFailure) {
+  Generation p = program(4, 1, 40, 8);
+  auto owner = std::make_unique<FakeModel>(p);
+  FakeModel &model = *owner;
+  Generator generator(p, std::move(owner));
+  ASSERT_TRUE(bool(generator.submit({request({1, 2}, 3)})));
+  for (int64_t told = 0; told < 3;) {
+    auto event = generator.next(60);
+    ASSERT_TRUE(bool(event) && *event);
+    told += (*event)->token >= 0;
+    model.isLost = told == 3;
+  }
+  EXPECT_EQ(generator.next(60).status().message(), "rank 1 is lost");
+}
+
+/// An exception is an error of this rank, of which the others are told.
+TEST(Generation, AnExceptionEndsTheGenerator) {
+  for (int64_t step : {0, 2}) {
+    Generation p = program(4, 2, 40, 8);
+    auto owner = std::make_unique<FakeModel>(p);
+    FakeModel &model = *owner;
+    model.throwsAt = step;
+    Generator generator(p, std::move(owner));
+    ASSERT_TRUE(bool(generator.submit({request({1, 2}, 9)})));
+    auto event = generator.next(60);
+    while (event && *event)
+      event = generator.next(60);
+    ASSERT_FALSE(bool(event)) << step;
+    EXPECT_EQ(event.status().code(), Code::Internal);
+    EXPECT_EQ(event.status().message(), "std::bad_alloc");
+    EXPECT_EQ(model.aborts, std::vector<std::string>{"std::bad_alloc"});
+    EXPECT_EQ(model.ends, 0);
+    EXPECT_FALSE(bool(generator.submit({request({1}, 1)})));
+  }
 }

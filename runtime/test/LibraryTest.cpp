@@ -97,6 +97,35 @@ TEST(Library, StepsOnTheCallersMemory) {
   tprt_close(session);
 }
 
+/// A wrong folder first, in every way that a folder can be wrong; then the right
+/// one, as if nothing had been.
+TEST(Library, WeightsAfterWrongOnes) {
+  for (int64_t ranks : {1, 3}) {
+    Fixture f(ranks), wrong(ranks), cut(ranks);
+    wrong.checkpoint[2].shape = {kOut + 1, kHidden};
+    wrong.checkpoint[2].bytes.resize(size_t((kOut + 1) * kHidden * 4));
+    wrong.writeCheckpoint();
+    std::filesystem::remove(cut.directory / "model.safetensors");
+    tprt_session *session = nullptr;
+    ASSERT_EQ(tprt_open((f.directory / "p.tpa").c_str(), nullptr, &session), 0);
+    for (const std::string &folder :
+         {std::string("/nowhere"), wrong.directory / "", cut.directory / ""})
+      EXPECT_EQ(tprt_load_weights(session, folder.c_str()), 1) << folder;
+    ASSERT_EQ(tprt_load_weights(session, (f.directory / "").c_str()), 0)
+        << tprt_error(session);
+    std::vector<float> y(kRows * kOut, -1);
+    tprt_tensor in{}, out{};
+    in.size = out.size = sizeof(in);
+    ASSERT_EQ(tprt_describe_input(session, 0, 0, &in, nullptr), 0);
+    ASSERT_EQ(tprt_describe_output(session, 0, 0, &out), 0);
+    in.data = f.x.data();
+    out.data = y.data();
+    ASSERT_EQ(tprt_run(session, 0, &in, 1, &out, 1), 0) << tprt_error(session);
+    f.expectY(y);
+    tprt_close(session);
+  }
+}
+
 TEST(Library, Refusals) {
   Fixture f(2);
   tprt_session *session = nullptr;
@@ -277,7 +306,10 @@ TEST(Library, OnProcesses) {
 TEST(Library, HostSurvivesALostRank) {
   Fixture f(3);
   for (int signal : {SIGKILL, SIGSTOP}) {
-    Hosts hosts(f, hostEnvironments(3, signal), "processes -1 threads");
+    auto places = hostEnvironments(3, signal);
+    for (std::string &place : places)
+      place += kSoonSilent;
+    Hosts hosts(f, places, "processes -1 threads");
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     ASSERT_EQ(kill(hosts.list[1]->process, signal), 0);
     for (int64_t r : {0, 2}) {

@@ -535,9 +535,10 @@ TEST(Manifest, RefusalsOfInitialValues) {
 
 TEST(Manifest, TextRefusals) {
   EXPECT_MESSAGE(Manifest::parse("{\"a\": 1, \"a\": 2}").status(),
-                 "manifest: JSON names 'a' twice");
+                 "manifest: JSON names 'a' twice (line 1, column 12)");
   EXPECT_MESSAGE(Manifest::parse(std::string(100000, '[')).status(),
-                 "manifest: JSON is nested 32 deep or more");
+                 "manifest: JSON is nested 32 deep or more (line 1, "
+                 "column 32)");
   EXPECT_MESSAGE(Manifest::parse("[]").status(),
                  "manifest: expected an object, got array");
   EXPECT_TRUE(Manifest::parse("{").status().message().starts_with(

@@ -45,6 +45,11 @@ struct Rank {
 };
 using Body = std::function<Status(Rank &)>;
 
+Status await(const Rank &self) {
+  return self.backend->await(
+      [&] { return int(self.cuda->cuStreamQuery(self.stream)); });
+}
+
 struct Ended {
   int status; ///< as waitpid gives it
   std::string err;
@@ -62,7 +67,7 @@ Expected<std::unique_ptr<SideChannel>> rendezvous(int64_t rank, Segment segment,
   place.ranks = place.localRanks = segment.ranks();
   static ExitPolicy policy;
   policy.startedBy("a test");
-  SideChannel::Options options{timeout, describe, false, policy.get()};
+  SideChannel::Options options{timeout, describe, 1.5, policy.get()};
   if (channelKind == ChannelKind::Memory)
     return makeChannel(std::make_shared<Segment>(std::move(segment)), place,
                        options);
@@ -211,7 +216,7 @@ Status runAll(Rank &self, const Manifest &manifest, bool graph) {
       TPRT_TRY(cuda.check(cuda.cuMemcpyHtoDAsync(call.in, data.data(),
                                                  data.size(), self.stream),
                           "copy"));
-      TPRT_TRY(self.backend->await(self.stream));
+      TPRT_TRY(await(self));
     }
     calls.push_back(std::move(call));
   }
@@ -239,7 +244,7 @@ Status runAll(Rank &self, const Manifest &manifest, bool graph) {
   }
   if (graph) {
     TPRT_TRY(self.backend->endStep());
-    TPRT_TRY(self.backend->await(self.stream));
+    TPRT_TRY(await(self));
     TPRT_TRY(cuda.check(
         cuda.cuStreamBeginCapture(self.stream, CU_STREAM_CAPTURE_MODE_RELAXED),
         "capture"));
@@ -251,12 +256,12 @@ Status runAll(Rank &self, const Manifest &manifest, bool graph) {
     TPRT_TRY(
         cuda.check(cuda.cuGraphInstantiate(&executable, captured, 0), "graph"));
     TPRT_TRY(cuda.check(cuda.cuGraphLaunch(executable, self.stream), "graph"));
-    TPRT_TRY(self.backend->await(self.stream));
+    TPRT_TRY(await(self));
     TPRT_TRY(cuda.check(cuda.cuGraphExecDestroy(executable), "graph"));
     TPRT_TRY(cuda.check(cuda.cuGraphDestroy(captured), "graph"));
   } else {
     TPRT_TRY(enqueue());
-    TPRT_TRY(self.backend->await(self.stream));
+    TPRT_TRY(await(self));
   }
   int64_t last = int64_t(calls.size()) - 1;
   EXPECT_EQ(self.channel->lastSeen(self.rank),
@@ -267,7 +272,7 @@ Status runAll(Rank &self, const Manifest &manifest, bool graph) {
     TPRT_TRY(cuda.check(cuda.cuMemcpyDtoHAsync(data.data(), calls[i].out,
                                                data.size(), self.stream),
                         "copy"));
-    TPRT_TRY(self.backend->await(self.stream));
+    TPRT_TRY(await(self));
     std::vector<double> got = read(c.type, data);
     std::vector<std::vector<double>> inputs;
     for (int64_t member : manifest.mesh.group(c.axes, self.rank))
@@ -324,7 +329,7 @@ Status sumForEver(Rank &self, const Manifest &manifest, int64_t count,
     TPRT_TRY(groups.list[0]->run(manifest.collectives[0], {0, n % 50}, buffer,
                                  buffer));
     TPRT_TRY(self.backend->endStep());
-    TPRT_TRY(self.backend->await(self.stream));
+    TPRT_TRY(await(self));
   }
 }
 
@@ -547,7 +552,7 @@ TEST(Nccl, RankThatComputesIsNotLate) {
           EXPECT_EQ(nccl.ncclAllReduce(buffer, buffer, 1, ncclFloat32, ncclSum,
                                        comm, self.stream),
                     ncclSuccess);
-          TPRT_TRY(self.backend->await(self.stream));
+          TPRT_TRY(await(self));
         }
         return {};
       },

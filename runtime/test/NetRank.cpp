@@ -9,7 +9,8 @@
 // exchanges small strings as a program does collectives, forever for a negative
 // number of rounds. Then a long string goes to rank 0. NET_RANK_ODD names a
 // rank that brings another value to the agreement, NET_RANK_LATE one that does
-// not come to the third exchange; with NET_RANK_STOPS ranks may stand still.
+// not come to the third exchange; NET_RANK_SILENCE is how many seconds one may
+// give no sign of life.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,10 +38,12 @@ Status run(int64_t rounds, double timeout) {
     return userError("no place in the environment");
   ExitPolicy policy;
   policy.startedBy((*place)->starter);
+  const char *text = std::getenv("NET_RANK_SILENCE");
+  double silence = text ? std::atof(text) : kSilenceSeconds;
   auto made = connectRanks(
       **place,
       {timeout, [](CallSite site) { return detail::join("call ", site.id); },
-       numberOr("NET_RANK_STOPS", 0) != 0, policy.get()});
+       silence, policy.get()});
   if (!made)
     return made.status();
   SideChannel &channel = **made;

@@ -9,7 +9,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "RankProcesses.h"
+#include "NetRanks.h"
 
 #include "../collectives/BackendTable.h"
 #include "../collectives/net/NetRendezvous.h"
@@ -242,78 +242,6 @@ TEST(ProcessInfo, MeetingPoints) {
 // Ranks
 //===----------------------------------------------------------------------===//
 
-namespace {
-
-/// A port that was free a moment ago.
-int freePort() {
-  auto listener = net::listen({}, "127.0.0.1");
-  return listener ? listener->port : 0;
-}
-
-/// Ranks with nothing but a side channel, as if one per host.
-class Ranks {
-public:
-  explicit Ranks(int64_t ranks) : ranks(ranks), port(freePort()) {}
-  ~Ranks() {
-    for (auto &[rank, process] : processes)
-      if (process > 0) {
-        kill(process, SIGKILL);
-        waitpid(process, nullptr, 0);
-      }
-  }
-
-  void start(int64_t rank, const std::string &arguments,
-             const std::string &more = "", int64_t key = -1) {
-    key = key < 0 ? rank : key;
-    std::string command = detail::join(
-        "exec env RANK=", rank, " WORLD_SIZE=", ranks,
-        " LOCAL_WORLD_SIZE=1 MASTER_ADDR=127.0.0.1 MASTER_PORT=", port, " ",
-        more, " ", TPRT_NET_RANK, " ", arguments, " >", path(key), ".out 2>",
-        path(key));
-    pid_t process = fork();
-    if (process == 0) {
-      execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
-      _exit(127);
-    }
-    processes[key] = process;
-  }
-  void startAll(const std::string &arguments, const std::string &more = "") {
-    for (int64_t r = 0; r < ranks; ++r)
-      start(r, arguments, more);
-  }
-  int wait(int64_t key, double seconds = 30) {
-    auto start = Clock::now();
-    int status;
-    while (since(start) < seconds) {
-      if (waitpid(processes[key], &status, WNOHANG) == processes[key]) {
-        processes[key] = 0;
-        return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-      }
-      std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    }
-    return -1;
-  }
-  void waitForSteps() {
-    auto start = Clock::now();
-    for (auto &[rank, process] : processes)
-      while (!stepping(process) && since(start) < 30)
-        std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  }
-  std::string path(int64_t key) {
-    return directory / ("log" + std::to_string(key));
-  }
-  std::string errors(int64_t key) { return readFile(path(key)); }
-  std::string output(int64_t key) { return readFile(path(key) + ".out"); }
-
-  int64_t ranks;
-  int port;
-  TemporaryDirectory directory;
-  std::map<int64_t, pid_t> processes;
-};
-
-} // namespace
-
 TEST(Net, ExchangeAgreeGather) {
   for (int64_t count : {2, 5}) {
     Ranks ranks(count);
@@ -377,7 +305,7 @@ TEST(Net, LostRanksAreNamed) {
     for (int signal : {SIGKILL, SIGSTOP}) {
       SCOPED_TRACE(detail::join("rank ", victim, " signal ", signal));
       Ranks ranks(4);
-      ranks.startAll("-1");
+      ranks.startAll("-1", "NET_RANK_SILENCE=1.5");
       ranks.waitForSteps();
       kill(ranks.processes[victim], signal);
       for (int64_t r = 0; r < 4; ++r) {
@@ -403,7 +331,7 @@ TEST(Net, LostRanksAreNamed) {
 
 TEST(Net, StopsMayBeAllowed) {
   Ranks ranks(3);
-  ranks.startAll("-1 60", "NET_RANK_STOPS=1");
+  ranks.startAll("-1 60", "NET_RANK_SILENCE=inf");
   ranks.waitForSteps();
   for (int64_t victim : {0, 2}) {
     kill(ranks.processes[victim], SIGSTOP);
@@ -420,7 +348,7 @@ TEST(Net, StopsMayBeAllowed) {
 
 TEST(Net, StoppedAltogetherGoesOn) {
   Ranks ranks(3);
-  ranks.startAll("-1");
+  ranks.startAll("-1", "NET_RANK_SILENCE=1.5");
   ranks.waitForSteps();
   for (int signal : {SIGSTOP, SIGCONT}) {
     for (auto &[rank, process] : ranks.processes)
@@ -565,7 +493,8 @@ TEST(Net, SlowGreetingsAreHeard) {
   Ranks ranks(2);
   ranks.start(0, "5");
   std::string hello =
-      net::encode(net::Hello{1, 1, 2, 0, std::string(100, 'h')});
+      net::encode(
+          net::Hello{net::Hello().version, 1, 2, 0, std::string(100, 'h')});
   // Of no job: the answer says that it was understood.
   for (bool patient : {true, false}) {
     std::optional<Connection> caller;
@@ -708,12 +637,7 @@ TEST(Net, RanksThatSendGarbageAreNamed) {
     Ranks ranks(3);
     ranks.start(0, "-1");
     ranks.start(1, "-1");
-    auto place = placeOf({{"RANK", "2"},
-                          {"WORLD_SIZE", "3"},
-                          {"LOCAL_WORLD_SIZE", "1"},
-                          {"MASTER_ADDR", "127.0.0.1"},
-                          {"MASTER_PORT", std::to_string(ranks.port)}});
-    auto connections = net::rendezvous(**place, 20);
+    auto connections = net::rendezvous(ranks.place(2), 20);
     ASSERT_TRUE(bool(connections)) << connections.status().message();
     std::string bytes;
     for (int i = 0; i < 400; ++i)

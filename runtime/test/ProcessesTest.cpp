@@ -180,7 +180,7 @@ TEST(Processes, StopsMayBeAllowed) {
               f.weights() + f.input() +
                   " --backend processes --repeat 1000000000 --timeout 1 "
                   "--allow-stops",
-              "", f.directory / "log");
+              kSoonSilent, f.directory / "log");
   std::vector<pid_t> processes = waitForSteps(run, 3);
   ASSERT_FALSE(processes.empty()) << run.errors();
   kill(processes[1], SIGSTOP);
@@ -421,7 +421,7 @@ TEST(Processes, WatcherWithoutDescriptors) {
     rlimit none{0, 0};
     setrlimit(RLIMIT_NOFILE, &none);
     segment->record(0).process = frozen;
-    Watcher watcher(*segment, -1);
+    Watcher watcher(*segment, -1, 1.5);
     std::optional<Watcher::Loss> loss;
     while (!(loss = watcher.look()))
       usleep(25'000);
@@ -451,7 +451,7 @@ TEST(Processes, WatcherWaitsForCrowdedHosts) {
     for (;;)
       ;
   segment->record(0).process = silent;
-  Watcher watcher(*segment, -1);
+  Watcher watcher(*segment, -1, 1.5);
   auto start = std::chrono::steady_clock::now();
   auto seconds = [&] {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() -
@@ -547,7 +547,7 @@ TEST(Processes, LostRanksAreNamedUnderOtherLaunchers) {
       ranks.push_back(std::make_unique<Running>(
           f,
           f.weights() + f.input() + " --backend processes --repeat 1000000000",
-          "RANK=" + std::to_string(r) + common,
+          "RANK=" + std::to_string(r) + common + kSoonSilent,
           f.directory / ("log" + std::to_string(r))));
     auto start = Clock::now();
     for (auto &rank : ranks)
@@ -576,7 +576,7 @@ TEST(Processes, StoppedAltogetherGoesOn) {
   Fixture f(3);
   Running run(
       f, f.weights() + f.input() + " --backend processes --repeat 1000000000",
-      "", f.directory / "log");
+      kSoonSilent, f.directory / "log");
   std::vector<pid_t> processes = waitForSteps(run, 3);
   ASSERT_FALSE(processes.empty()) << run.errors();
   processes.push_back(run.process);

@@ -88,6 +88,10 @@ public:
   std::string mark; ///< in the environment of all of its processes
 };
 
+/// In the environment of ranks, so that a test need not wait long for one that
+/// stands still to be lost.
+inline const std::string kSoonSilent = " TPRT_SILENCE_TIMEOUT=1.5";
+
 /// A file of /proc; empty if the process ends meanwhile.
 inline std::string readOfProcess(const std::string &path) {
   std::ostringstream text;
@@ -258,7 +262,7 @@ inline void loseRanks(const Transport &transport, int rounds) {
     Running run(*f,
                 f->weights() + f->input() + " --backend " + transport.backend +
                     " --repeat 1000000000",
-                "", f->directory / "log", transport.launcher(ranks));
+                kSoonSilent, f->directory / "log", transport.launcher(ranks));
     std::vector<pid_t> processes = waitForSteps(run, ranks, transport.variable);
     ASSERT_FALSE(processes.empty()) << run.errors();
     std::this_thread::sleep_for(std::chrono::milliseconds(50 + random() % 100));

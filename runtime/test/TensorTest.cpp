@@ -39,12 +39,14 @@ auto parseNpy(const std::string &bytes) {
   return readNpyHeader(fileOf(bytes), "f");
 }
 
-std::string refusal(const std::string &header, size_t data = 16) {
+/// A file of this header, and of data that is zero.
+std::string withHeader(const std::string &header, size_t data) {
   uint64_t length = header.size();
   std::string bytes(reinterpret_cast<char *>(&length), 8);
-  return parseSafetensors(bytes + header + std::string(data, '\0'))
-      .status()
-      .message();
+  return bytes + header + std::string(data, '\0');
+}
+std::string refusal(const std::string &header, size_t data = 16) {
+  return parseSafetensors(withHeader(header, data)).status().message();
 }
 
 std::string npy(const std::string &header, const std::string &data) {
@@ -120,6 +122,14 @@ TEST(Safetensors, Refusals) {
       "'f': tensor 'w'.data_offsets: expected [begin, end], got 1 items");
   EXPECT_EQ(refusal(R"({"__metadata__":1})", 0),
             "'f'.__metadata__: expected an object, got number");
+  EXPECT_EQ(refusal(R"({"__metadata__":{"format":"pt","step":3}})", 0),
+            "'f'.__metadata__: entry 'step': expected a string, got number");
+  EXPECT_EQ(refusal(R"({"__metadata__":{"format":["pt"]}})", 0),
+            "'f'.__metadata__: entry 'format': expected a string, got array");
+  EXPECT_EQ(refusal(R"({"__metadata__":{"a":null}})", 0),
+            "'f'.__metadata__: entry 'a': expected a string, got null");
+  EXPECT_EQ(refusal(R"({"__metadata__":{},"__metadata__":{}})", 0),
+            "'f': header: JSON names '__metadata__' twice (line 1, column 36)");
   EXPECT_EQ(refusal(tensor(R"({"dtype":"F32","shape":[4]})")),
             "'f': tensor 'w': missing key 'data_offsets'");
   EXPECT_EQ(refusal(tensor(
@@ -132,11 +142,11 @@ TEST(Safetensors, Refusals) {
   EXPECT_EQ(
       refusal(R"({"a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]},)"
               R"("a":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}})"),
-      "'f': header: JSON names 'a' twice");
+      "'f': header: JSON names 'a' twice (line 1, column 108)");
   EXPECT_EQ(refusal(std::string(50, '[')),
             "'f': the header does not begin with '{'");
   EXPECT_EQ(refusal("{\"a\":" + std::string(200000, '[')),
-            "'f': header: JSON is nested 8 deep or more");
+            "'f': header: JSON is nested 8 deep or more (line 1, column 12)");
   EXPECT_EQ(parseSafetensors("abc").status().message(),
             "'f': expected at least 8 bytes, got 3 (truncated?)");
   EXPECT_EQ(parseSafetensors(std::string(8, '\xff')).status().message(),
@@ -147,6 +157,30 @@ TEST(Safetensors, Refusals) {
                 .message(),
             "'f': header of 16 bytes reaches past the end of the file "
             "(truncated?)");
+}
+
+/// As many as a mixture of many small experts has, in order of their data, then
+/// fewer in any order. Anything quadratic would take minutes.
+TEST(Safetensors, ManyTensors) {
+  std::mt19937 random(kSeed);
+  for (int64_t count : {100'000, 10'000}) {
+    std::vector<int64_t> order(static_cast<size_t>(count));
+    std::iota(order.begin(), order.end(), 0);
+    if (count < 100'000)
+      std::shuffle(order.begin(), order.end(), random);
+    std::string text = "{\"__metadata__\":{\"format\":\"pt\"}";
+    for (int64_t i : order) {
+      std::string begin = std::to_string(i), end = std::to_string(i + 1);
+      text += ",\"t" + begin + "\":{\"dtype\":\"U8\",\"shape\":[1]," +
+              "\"data_offsets\":[" + begin + "," + end + "]}";
+    }
+    auto places = parseSafetensors(withHeader(text + "}", size_t(count)));
+    ASSERT_TRUE(bool(places)) << places.status().message();
+    ASSERT_EQ(places->size(), size_t(count));
+    int64_t data = 8 + int64_t(text.size()) + 1;
+    for (int64_t i : {int64_t(0), count / 3, count - 1})
+      EXPECT_EQ(places->at("t" + std::to_string(i)).offset, data + i);
+  }
 }
 
 TEST(Safetensors, RandomDamageDoesNotCrash) {

@@ -6,11 +6,10 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 import json
 import pathlib
-import tempfile
 
 import numpy
 
-from .. import _program
+from .. import _forks, _program
 from .._errors import DifferenceError, InputError
 
 
@@ -64,8 +63,8 @@ class Exported:
 
     def _directory(self):
         if self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="tp-mlir-export-")
-        return pathlib.Path(self._folder.name)
+            self._folder = _forks.Folder("tp-mlir-export-")
+        return pathlib.Path(self._folder.path)
 
     def compile(self, output=None, *, mesh=None, plan=None, target=None, progress=False):
         """Compile to an ExportedProgram. `plan` is one of tp-compile's names or files, or a

@@ -23,6 +23,7 @@
 
 #include "../BackendTable.h"
 #include "../DeviceCopy.h"
+#include "../DeviceWait.h"
 
 #include <algorithm>
 #include <chrono>
@@ -38,9 +39,8 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// How long a host wait only yields before it sleeps between looks.
-constexpr auto kYieldTime = std::chrono::milliseconds(20);
-constexpr useconds_t kSleepMicroseconds = 50;
+/// How much longer than in a collective a device may do nothing that is seen.
+constexpr double kComputingSeconds = 4;
 /// NCCL sees a broken connection before the watcher knows whose process it was:
 /// its own report comes second.
 constexpr double kErrorSeconds = 2;
@@ -83,7 +83,7 @@ public:
                 int64_t devices) override;
   Expected<uint64_t> allocateOperands(int64_t bytes) override;
   Status endStep() override;
-  Status await(CUstream stream) override;
+  Status await(const Query &query) override;
   Expected<std::vector<std::string>>
   exchange(const std::string &bytes) override {
     return side->exchange(bytes);
@@ -473,32 +473,25 @@ Status NcclBackend::enqueue(const Transfer &plan, const Collective &entry,
 // Waiting and failing
 //===----------------------------------------------------------------------===//
 
-Status NcclBackend::await(CUstream waited) {
-  auto start = Clock::now(), changed = start;
+Status NcclBackend::await(const Query &query) {
+  double changed = 0; // when something was last seen to happen, in seconds
   uint32_t seen = word ? word->load() : 0;
-  for (;;) {
-    CUresult result = cuda.cuStreamQuery(waited);
-    if (result == CUDA_SUCCESS)
-      return {};
-    if (result != CUDA_ERROR_NOT_READY)
-      return checkCuda(result, "the step");
+  auto look = [&](double now) -> Status {
     TPRT_TRY(side->failure());
-    auto now = Clock::now();
     uint32_t latest = word ? word->load() : 0;
-    // A rank that computes may take its time: whoever waits for it complains.
-    if (latest != seen || !(latest & 1)) {
+    if (latest != seen) {
       seen = latest;
       changed = now;
     }
-    // Who hears of all ranks knows better, and speaks first.
-    double limit = side->timeout() + (side->hearsAll() ? 0 : 2);
-    if (std::chrono::duration<double>(now - changed).count() > limit)
-      return stuck();
-    if (now - start < kYieldTime)
-      std::this_thread::yield();
-    else
-      usleep(kSleepMicroseconds);
-  }
+    // Who hears of all ranks knows better, and speaks first; before a rank that
+    // only computes, those that wait for it do.
+    bool computes = !(latest & 1);
+    double limit = side->timeout() + (side->hearsAll() ? 0 : 2) +
+                   (computes ? kComputingSeconds : 0);
+    return now - changed > limit ? stuck() : Status();
+  };
+  TPRT_ASSIGN(auto result, pollDevice(query, look));
+  return checkCuda(result, "the step");
 }
 
 /// The collective that this rank's device is in did not end in time.

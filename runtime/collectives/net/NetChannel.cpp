@@ -32,9 +32,8 @@ using namespace tprt::net;
 namespace {
 
 constexpr auto kBeat = std::chrono::milliseconds(10);
-/// Silence after which a process is frozen. Looks count too, as the one who
-/// looks may itself have been frozen.
-constexpr double kSilentSeconds = 1.5;
+/// So often a rank is found silent before it is lost, as the one who looks may
+/// itself have stood still.
 constexpr int kLooks = 50;
 /// How long a wait lasts until the ranks are asked whether they disagree.
 constexpr double kAskSeconds = 0.5;
@@ -268,11 +267,11 @@ std::optional<Failure> NetChannel::look() {
       peer.received = peer.connection.received();
       peer.since = now;
       peer.looks = 0;
-    } else if (!options.allowStops && ++peer.looks >= kLooks &&
+    } else if (++peer.looks >= kLooks &&
                std::chrono::duration<double>(now - peer.since).count() >
-                   kSilentSeconds) {
+                   options.silenceSeconds) {
       what = detail::join("its process gave no sign of life for ",
-                          kSilentSeconds, " s");
+                          options.silenceSeconds, " s");
     }
     if (!what.empty())
       return Failure{lostError("rank ", i, " is lost: ", what,

@@ -4,8 +4,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A caller sends Hello and is answered Heard or Refuse at once, so that it can
-// tell rank 0 from another program at the same port; Welcome comes once all
-// ranks are there. Every wait ends with the time limit and says who is missing.
+// tell rank 0 from another program at the same port. A caller that is not
+// answered hangs up and calls again; one that is says Heard too, and stays. Only
+// then has its rank come: rank 0 may have stood still while one rank called
+// several times, and finds all of its calls at once. Welcome follows once all
+// ranks have come. Every wait ends with the time limit and says who is missing.
+//
+// So a new call of a rank replaces one that is not answered yet or has ended; it
+// is refused while another process holds that rank. A rank that leaves may come
+// again for a few seconds, after which it is lost.
+//
 // Where strangers call without end, those who have been silent longest go
 // first: a rank's greeting comes with its call, and it calls again.
 //
@@ -21,6 +29,7 @@
 #include <map>
 #include <poll.h>
 #include <thread>
+#include <utility>
 
 using namespace tprt;
 using namespace tprt::net;
@@ -31,6 +40,8 @@ constexpr auto kHelloTime = std::chrono::seconds(2);
 /// How long a rank that another job turned away looks for its own rank 0, which
 /// then listens at another port and may come later.
 constexpr auto kOtherJobTime = std::chrono::seconds(5);
+/// How long a rank that left may take to come again.
+constexpr auto kReturnTime = std::chrono::seconds(5);
 constexpr const char *kTurnedAway = "rank 0 turned this process away: ";
 /// What is read of a caller that has not said who it is, and of an answer by
 /// one that may not be rank 0.
@@ -79,37 +90,39 @@ public:
       : process(process), timeout(timeout), listener(listener),
         words(std::move(words)) {
     connections.peers.resize(size_t(process.ranks));
-    hosts.resize(size_t(process.ranks));
-    hosts[0] = hostIdentity();
+    guests.resize(size_t(process.ranks));
+    guests[0] = {hostIdentity(), true};
   }
 
   Expected<RankConnections> run() {
     auto deadline =
         Clock::now() + std::chrono::milliseconds(int64_t(timeout * 1000));
-    int64_t missing = process.ranks - 1;
-    while (missing > 0) {
+    while (true) {
       std::vector<pollfd> entries{{listener.socket.fd, POLLIN, 0}};
       for (Caller &caller : callers)
         entries.push_back({caller.connection.fd, POLLIN, 0});
+      for (Connection &peer : connections.peers)
+        if (peer.open())
+          entries.push_back({peer.fd, POLLIN, 0});
       // Short, as callers that say nothing are dropped.
       poll(entries.data(), entries.size(), std::min(100, remaining(deadline)));
-      if (remaining(deadline) == 0)
-        return giveUp(late());
       takeCalls();
       for (size_t i = 0; i < callers.size();) {
-        auto came = hear(callers[i]);
-        if (!came)
-          return giveUp(came.status());
-        missing -= *came == Heard::Rank;
-        if (*came == Heard::Nothing)
+        TPRT_TRY(hear(callers[i]));
+        if (callers[i].connection.open())
           ++i;
         else
           callers.erase(callers.begin() + long(i));
       }
-      for (int64_t rank = 1; rank < process.ranks; ++rank)
-        if (here(rank) && !connections.peers[rank].receive())
-          return giveUp(lostError(
-              "rank ", rank, " is lost: it left the rendezvous ", words.where));
+      int64_t here = 0;
+      for (int64_t rank = 0; rank < process.ranks; ++rank)
+        here += isHere(rank);
+      if (here == process.ranks)
+        break;
+      TPRT_TRY(checkLeft());
+      // After all that came while this process stood still.
+      if (remaining(deadline) == 0)
+        return giveUp(late());
     }
     welcome();
     return std::move(connections);
@@ -120,9 +133,12 @@ private:
     Connection connection;
     Clock::time_point deadline;
   };
-  enum class Heard { Nothing, Rank, Dropped };
-
-  bool here(int64_t rank) const { return !hosts[rank].empty(); }
+  /// What is known of a rank.
+  struct Guest {
+    std::string host;
+    bool here = false; ///< it has said that it heard the answer
+    std::optional<Clock::time_point> left; ///< when it ended after that
+  };
 
   /// Some of those that call; what they bring is heard before more come in.
   void takeCalls() {
@@ -145,54 +161,99 @@ private:
     }
   }
 
-  Expected<Heard> hear(Caller &caller) {
+  /// Reads what a stranger says. Afterwards its connection is closed, or
+  /// moved to its rank, or it is heard again. An error ends the meeting.
+  Status hear(Caller &caller) {
     bool open = caller.connection.receive();
     auto frame = caller.connection.next();
-    if (!frame)
-      return open && remaining(caller.deadline) > 0 ? Heard::Nothing
-                                                    : Heard::Dropped;
-    auto hello = frame->type == Type::Hello ? decode<Hello>(frame->body)
-                                            : std::optional<Hello>();
-    if (!hello)
-      return Heard::Dropped;
-    if (hello->version != Hello().version) {
-      refuse(caller, detail::join("it speaks version ", hello->version,
-                                  " of the runtime's protocol, rank 0 version ",
-                                  Hello().version));
-      return Heard::Dropped;
+    if (!frame) {
+      if (!open || remaining(caller.deadline) == 0)
+        caller.connection.close();
+      return {};
     }
-    if (hello->token != checksum(process.token)) {
-      refuse(caller, "it brings the token of another job (a rank that is left "
-                     "of an earlier run, or the same address and port?)");
-      return Heard::Dropped;
+    uint32_t version = 0;
+    bool isHello =
+        frame->type == Type::Hello && BodyReader(frame->body)(version);
+    if (isHello && version != Hello().version)
+      return refuse(caller, detail::join("it speaks version ", version,
+                                         " of the runtime's protocol, rank 0 "
+                                         "version ",
+                                         Hello().version));
+    auto hello =
+        isHello ? decode<Hello>(frame->body) : std::optional<Hello>();
+    if (!hello) {
+      caller.connection.close();
+      return {};
     }
-    int64_t rank = hello->rank;
-    Status status;
-    if (hello->ranks != process.ranks)
-      status = userError("rank ", rank, " was told of ", hello->ranks,
-                         " ranks, rank 0 of ", process.ranks);
-    else if (rank <= 0 || rank >= process.ranks || here(rank))
-      status = userError("rank ", rank, " came to the rendezvous twice");
-    if (!status.ok()) {
-      std::string frame = encode(Type::Refuse, status.message());
-      caller.connection.send(frame);
-      return status;
-    }
-    hosts[rank] = hello->host.empty() ? "?" : hello->host;
-    caller.connection.send(encode(Type::Heard));
-    caller.connection.limit = UINT64_MAX;
-    connections.peers[rank] = std::move(caller.connection);
-    return Heard::Rank;
+    if (hello->token != checksum(process.token))
+      return refuse(caller,
+                    "it brings the token of another job (a rank that is left "
+                    "of an earlier run, or the same address and port?)");
+    return admit(caller, *hello);
   }
 
-  void refuse(Caller &caller, const std::string &why) {
+  /// One that brings the job's token is believed.
+  Status admit(Caller &caller, const Hello &hello) {
+    int64_t rank = hello.rank;
+    Status status;
+    if (hello.ranks != process.ranks)
+      status = userError("rank ", rank, " was told of ", hello.ranks,
+                         " ranks, rank 0 of ", process.ranks);
+    else if (rank <= 0 || rank >= process.ranks || isHere(rank))
+      status = userError("rank ", rank, " came to the rendezvous twice");
+    if (!status.ok()) {
+      caller.connection.send(encode(Type::Refuse, status.message()));
+      return giveUp(status);
+    }
+    guests[size_t(rank)] = {hello.host.empty() ? "?" : hello.host};
+    caller.connection.send(encode(Type::Heard));
+    caller.connection.limit = 2 * kGreetingBytes;
+    connections.peers[size_t(rank)] = std::move(caller.connection);
+    return {};
+  }
+
+  /// Reads what a rank says; whether it is there. Rank 0 always is.
+  bool isHere(int64_t rank) {
+    Guest &guest = guests[size_t(rank)];
+    Connection &peer = connections.peers[size_t(rank)];
+    if (!peer.open())
+      return guest.here;
+    bool open = peer.receive();
+    if (!guest.here)
+      if (auto frame = peer.next()) {
+        guest.here = frame->type == Type::Heard;
+        open &= guest.here;
+        peer.limit = UINT64_MAX;
+      }
+    if (!open) {
+      peer.close();
+      if (std::exchange(guest.here, false))
+        guest.left = Clock::now();
+    }
+    return guest.here;
+  }
+
+  /// Fails if a rank has left for good.
+  Status checkLeft() {
+    for (size_t rank = 1; rank < guests.size(); ++rank)
+      if (auto left = guests[rank].left;
+          left && Clock::now() - *left > kReturnTime)
+        return giveUp(lostError("rank ", rank,
+                                " is lost: it left the rendezvous ",
+                                words.where));
+    return {};
+  }
+
+  Status refuse(Caller &caller, const std::string &why) {
     caller.connection.send(encode(Type::Refuse, kTurnedAway + why));
+    caller.connection.close();
+    return {};
   }
 
   Status late() const {
     std::string missing;
-    for (int64_t rank = 0; rank < process.ranks; ++rank)
-      if (!here(rank))
+    for (int64_t rank = 1; rank < process.ranks; ++rank)
+      if (!guests[size_t(rank)].here)
         missing +=
             (missing.empty() ? "rank " : ", rank ") + std::to_string(rank);
     return words.incomplete(timeout, missing, " of ", process.ranks, " (",
@@ -207,21 +268,21 @@ private:
   void welcome() {
     std::map<std::string, int64_t> counts;
     std::vector<int64_t> locals;
-    for (const std::string &host : hosts)
-      locals.push_back(counts[host]++);
-    for (int64_t rank = 0; rank < process.ranks; ++rank)
+    for (const Guest &guest : guests)
+      locals.push_back(counts[guest.host]++);
+    for (size_t rank = 0; rank < guests.size(); ++rank)
       connections.peers[rank].send(
-          encode(Welcome{locals[rank], counts[hosts[rank]]}));
+          encode(Welcome{locals[rank], counts[guests[rank].host]}));
     connections.localRank = locals[0];
-    connections.localRanks = counts[hosts[0]];
+    connections.localRanks = counts[guests[0].host];
   }
 
   const ProcessInfo &process;
   double timeout;
   Listener &listener;
   Words words;
-  std::vector<Caller> callers;    ///< strangers, the oldest first
-  std::vector<std::string> hosts; ///< of each rank, empty until it comes
+  std::vector<Caller> callers; ///< strangers, the oldest first
+  std::vector<Guest> guests;   ///< by rank
   RankConnections connections;
 };
 
@@ -254,6 +315,7 @@ Expected<std::optional<Connection>> greet(const ProcessInfo &process,
   }
   if (!answer || answer->type != Type::Heard)
     return std::optional<Connection>();
+  connection->send(encode(Type::Heard));
   return std::optional<Connection>(std::move(*connection));
 }
 

@@ -26,7 +26,7 @@ namespace tprt::net {
 
 enum class Type : uint32_t {
   Hello = 1, ///< caller to rank 0: who it is
-  Heard,     ///< rank 0 to a caller that it accepts
+  Heard,     ///< rank 0 to a caller that it accepts, and the caller's answer
   Refuse,    ///< rank 0 to a caller, or to all when it gives up
   Welcome,   ///< rank 0 to all, once all have come
   Beat,      ///< alive, and where
@@ -141,7 +141,7 @@ private:
 
 struct Hello {
   static constexpr Type kType = Type::Hello;
-  uint32_t version = 1;
+  uint32_t version = 2;
   int64_t rank = 0, ranks = 0;
   uint64_t token = 0; ///< checksum of the job's token
   std::string host;   ///< the same for all ranks of a host

@@ -127,7 +127,10 @@ Expected<Segment> tprt::rendezvous(const ProcessInfo &process,
     return segment;
   TPRT_ASSIGN(auto connections,
               net::rendezvousHere(process, name, timeoutSeconds));
-  auto deadline = net::Clock::now() + std::chrono::seconds(5);
+  // A process that ended is seen by its connection; one that stands still may
+  // take as long as it might have to come.
+  auto deadline = net::Clock::now() +
+                  std::chrono::milliseconds(int64_t(timeoutSeconds * 1000));
   if (process.rank == 0) {
     TPRT_TRY(give(connections, *segment, deadline));
     return segment;

@@ -70,9 +70,10 @@ private:
 /// Looks after the processes of a run.
 class Watcher {
 public:
-  /// `self` is the rank that looks, -1 for the launcher. With `allowStops` only
-  /// a process that ended is lost.
-  Watcher(const Segment &segment, int64_t self, bool allowStops = false);
+  /// `self` is the rank that looks, -1 for the launcher; `silenceSeconds` as
+  /// SideChannel::Options has it.
+  Watcher(const Segment &segment, int64_t self,
+          double silenceSeconds = kSilenceSeconds);
   ~Watcher();
 
   struct Loss {
@@ -93,7 +94,7 @@ private:
   };
   const Segment &segment;
   int64_t self;
-  bool allowStops;
+  double silenceSeconds;
   std::vector<Peer> peers;
 };
 

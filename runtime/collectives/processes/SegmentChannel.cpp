@@ -13,6 +13,7 @@
 #include "../../support/Cores.h"
 #include "Segment.h"
 
+#include <algorithm>
 #include <csignal>
 #include <cstring>
 #include <fstream>
@@ -25,13 +26,12 @@ using namespace tprt;
 namespace {
 
 constexpr auto kBeat = std::chrono::milliseconds(25);
-/// A heart that stands still this long is frozen: that of a process known to be
-/// stopped, one of which nothing is known, and one that the system says is not
-/// stopped, which on a crowded host may only have to wait for a core. Looks
-/// count too, as the one who looks may itself have been frozen.
-constexpr double kStoppedSeconds = 0.8, kSilentSeconds = 1.5,
-                 kStarvedSeconds = 10;
+/// So often a rank is found silent before it is lost, as the one who looks may
+/// itself have stood still.
 constexpr int kLooks = 20;
+/// On a crowded host a process that the system says is not stopped may only
+/// have to wait for a core: at least so long.
+constexpr double kStarvedSeconds = 10;
 
 /// The state letter of /proc/PID/stat; 0 if it cannot be read.
 char processState(int process) {
@@ -48,8 +48,8 @@ char processState(int process) {
 // Watching
 //===----------------------------------------------------------------------===//
 
-Watcher::Watcher(const Segment &segment, int64_t self, bool allowStops)
-    : segment(segment), self(self), allowStops(allowStops),
+Watcher::Watcher(const Segment &segment, int64_t self, double silenceSeconds)
+    : segment(segment), self(self), silenceSeconds(silenceSeconds),
       peers(segment.ranks()) {}
 
 Watcher::~Watcher() {
@@ -84,7 +84,7 @@ std::optional<Watcher::Loss> Watcher::look() {
     // It finishes before it ends: look in the other order.
     if (ended && !record.finished)
       return Loss{rank, "its process ended"};
-    if (ended || allowStops)
+    if (ended)
       continue;
     uint64_t beat = record.heartbeat;
     if (beat != peer.beat) {
@@ -95,12 +95,13 @@ std::optional<Watcher::Loss> Watcher::look() {
     }
     ++peer.looks;
     double silent = std::chrono::duration<double>(now - peer.since).count();
-    if (peer.looks < kLooks || silent < kStoppedSeconds)
+    if (peer.looks < kLooks || silent < silenceSeconds)
       continue;
     char state = processState(process);
     if (state == 'T' || state == 't')
       return Loss{rank, "its process is stopped"};
-    double limit = state ? kStarvedSeconds : kSilentSeconds;
+    double limit = state ? std::max(kStarvedSeconds, silenceSeconds)
+                         : silenceSeconds;
     if (silent > limit)
       return Loss{rank, detail::join("its process gave no sign of life for ",
                                      limit, " s")};
@@ -180,7 +181,7 @@ SegmentChannel::SegmentChannel(std::shared_ptr<const Segment> shared,
                                const ProcessInfo &process,
                                const Options &options)
     : SideChannel(process, options), memory(std::move(shared)),
-      segment(*memory), peers(segment, process.rank, options.allowStops),
+      segment(*memory), peers(segment, process.rank, options.silenceSeconds),
       crowded(process.ranks > availableCores()) {
   segment.record(rank()).process = getpid();
   start();

@@ -19,6 +19,7 @@
 #include <cuda.h>
 #include <nccl.h>
 
+#include <functional>
 #include <initializer_list>
 #include <string>
 #include <utility>
@@ -106,6 +107,9 @@ public:
 
   Type get() const { return value; }
   explicit operator bool() const { return bool(value); }
+  /// Owns nothing any more: for what cannot be given back, as that would wait
+  /// for a device that does not answer.
+  Type release() { return std::exchange(value, Type{}); }
 
 private:
   void swap(Handle &other) {
@@ -118,6 +122,8 @@ private:
 
 using Stream = Handle<CUstream, &Driver::cuStreamDestroy>;
 using Event = Handle<CUevent, &Driver::cuEventDestroy>;
+/// Waits on the host for an event, not longer than the run waits for a device.
+using AwaitEvent = std::function<Status(CUevent)>;
 using DeviceBytes = Handle<CUdeviceptr, &Driver::cuMemFree>;
 using PinnedBytes = Handle<void *, &Driver::cuMemFreeHost>;
 using Graph = Handle<CUgraph, &Driver::cuGraphDestroy>;

@@ -80,6 +80,18 @@ Status lostError(Parts &&...parts) {
   return {Code::Lost, detail::join(std::forward<Parts>(parts)...)};
 }
 
+/// What `body` returns, a Status, or the exception that it throws as one. Every
+/// thread of the runtime's and every call into it runs in one of these: what
+/// goes wrong on one rank (it has no memory) must become an error of all.
+template <typename Body>
+Status caught(Body &&body) {
+  try {
+    return body();
+  } catch (const std::exception &error) {
+    return internalError(error.what());
+  }
+}
+
 /// A value or the status that explains why there is none.
 template <typename T>
 class [[nodiscard]] Expected {

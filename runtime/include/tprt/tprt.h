@@ -11,7 +11,9 @@
 // Structures begin with their size, which the caller sets, so that either side
 // may be newer. The library ends no process, starts none and handles no signal.
 // A rank that is lost is an error (code 3) of all calls from then on, and none
-// of them waits for it; the process goes on, and may close the session.
+// of them waits for it; the process goes on, and may close the session. In a
+// child that was forked, what its parent has opened is an error of all calls,
+// and closing it does nothing.
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,6 +60,10 @@ typedef struct tprt_options {
   void (*on_failure)(void *context, int64_t rank, int32_t code,
                      const char *message);
   void *context;
+  /// A rank that gives no sign of life for so long is lost; 0: the variable
+  /// TPRT_SILENCE_TIMEOUT, or 8. (Of start_timeout_seconds the variable is
+  /// TPRT_START_TIMEOUT.)
+  double silence_timeout_seconds;
 } tprt_options;
 
 /// Opens an artifact. *session is null on failure; the message is then that of
@@ -219,7 +225,7 @@ TPRT_EXPORT int32_t tprt_generate_submit(tprt_generator *generator,
 TPRT_EXPORT void tprt_generate_cancel(tprt_generator *generator,
                                       uint64_t request);
 /// The next event of any request, waiting for it at most so long. A code once
-/// the program has failed.
+/// the program has failed, also while nothing ran.
 TPRT_EXPORT int32_t tprt_generate_next(tprt_generator *generator,
                                        double seconds, tprt_event *event);
 /// Takes no more requests; next returns at once when those taken have ended.

@@ -33,7 +33,10 @@ Scheduler &Scheduler::get() {
 }
 
 Scheduler::Scheduler()
-    : generator_(uint64_t(environmentNumber("TP_FAKE_CUDA_SEED", 1))) {}
+    : generator_(uint64_t(environmentNumber("TP_FAKE_CUDA_SEED", 1))),
+      stuckAfter_(
+          uint64_t(environmentNumber("TP_FAKE_CUDA_STUCK_AFTER", INT64_MAX))) {
+}
 
 NodeRef Scheduler::add(uint64_t lane, const std::vector<NodeRef> &needs,
                        std::string name, const Recipe &recipe) {
@@ -63,6 +66,7 @@ NodeRef Scheduler::add(uint64_t lane, const std::vector<NodeRef> &needs,
 }
 
 void Scheduler::finish(const NodeRef &node) {
+  ++finished_;
   node->done = true;
   node->work = nullptr;
   node->needs.clear();
@@ -119,7 +123,7 @@ bool Scheduler::pass(const std::vector<NodeRef> *targets) {
   bool moved = false;
   std::vector<Node *> waiting; // asked in this pass, in vain
   CloseMemory close;
-  while (wanted) {
+  while (wanted && !isStuck()) {
     if (random() % 16 == 0)
       priorities_.clear();
     NodeRef best;

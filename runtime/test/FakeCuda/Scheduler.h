@@ -15,6 +15,9 @@
 //
 // A node that waits for another process (a collective) gives way to others.
 //
+// With TP_FAKE_CUDA_STUCK_AFTER=N the device stands still for ever once it has
+// done N nodes, as one whose kernel does not end or that fell off its bus.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef TPRT_TEST_FAKECUDA_SCHEDULER_H
@@ -95,6 +98,7 @@ private:
   bool advance(const std::vector<NodeRef> *targets);
   bool pass(const std::vector<NodeRef> *targets);
   void finish(const NodeRef &node);
+  bool isStuck() const { return finished_ >= stuckAfter_; }
   uint64_t priority(uint64_t lane);
   void startProgressThread();
   [[noreturn]] void progressLoop();
@@ -104,6 +108,7 @@ private:
   std::unordered_map<uint64_t, uint64_t> priorities_;
   std::mt19937_64 generator_;
   uint64_t searches_ = 0, lanes_ = 0, calls_ = 0;
+  uint64_t finished_ = 0, stuckAfter_;
   CUresult failure_ = CUDA_SUCCESS;
   std::string running_;
   bool progressThread_ = false;
