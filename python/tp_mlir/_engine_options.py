@@ -5,6 +5,7 @@ SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
 import argparse
+import sys
 
 from ._numbers import integer, number
 
@@ -17,6 +18,8 @@ _OPTIONS = {
     "chunk": (integer(1), "most tokens of prompts in a step"),
     "dtype": (str, "type of the weights in memory: f32, bf16 or f16"),
     "kv_dtype": (str, "type of the cache"),
+    "generation_config": (str, "where the defaults of requests are from, instead of the model's "
+                               "generation_config.json: a file, or none"),
     "backend": (str, "what the ranks are: threads, processes or mpi; nccl, with a GPU each"),
     "timeout": (number(0, above=True), "seconds that a rank waits for another"),
 }
@@ -34,3 +37,9 @@ def add(parser):
 def given(arguments):
     """Those that were given, by name."""
     return {name: getattr(arguments, name) for name in _OPTIONS if hasattr(arguments, name)}
+
+
+def say_notes(program, engine):
+    """Tell of the checkpoint's defaults, on standard error."""
+    for note in engine.notes:
+        print(f"{program}: {note}", file=sys.stderr, flush=True)

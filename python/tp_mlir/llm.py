@@ -4,6 +4,7 @@ Part of tp-mlir, under the Apache License v2.0 with LLVM Exceptions.
 SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """
 
+import logging
 import queue
 from dataclasses import dataclass, replace
 from typing import Optional
@@ -34,8 +35,11 @@ class LLM:
     Args:
         folder: the checkpoint. Text needs its tokenizer.json and the packages of
             `pip install 'tp-mlir[text]'`; token ids need neither.
-        options: mesh, plan, target, context, rows, chunk, dtype, kv_dtype: as tp-compile's;
-            backend and timeout as tp-run's.
+        options: mesh, plan, target, context, rows, chunk, dtype, kv_dtype, generation_config: as
+            tp-compile's; backend and timeout as tp-run's.
+
+    Parameters that a request leaves out are those of the checkpoint's generation_config.json
+    (`engine.defaults`). The logger "tp_mlir" tells which, and what of the file is ignored.
 
     Any thread may use it. Close it, or use it in a `with`.
     """
@@ -43,6 +47,8 @@ class LLM:
     def __init__(self, folder, **options):
         self._folder, self._tokenizer = folder, None
         self.engine = _generator.open_engine(folder, **options)
+        for note in self.engine.notes:
+            logging.getLogger("tp_mlir").warning(note)
 
     @property
     def tokenizer(self):
